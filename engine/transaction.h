@@ -1,0 +1,131 @@
+// The one interface that every atomicity scheme implements and that data
+// structures, procedures and benches are written against (Kamino-Tx, section
+// 6.1: begin, intent, alloc, free, commit, abort).
+//
+// Invariants of every implementation:
+//   1. An intent is durable before any store to its range can reach the medium.
+//   2. Every store is durable before the commit mark is, and the commit mark is
+//      durable before Commit returns.
+//   3. After Abort, or a crash before the commit mark, the heap equals the one
+//      before Begin.
+#ifndef KAMINO_ENGINE_TRANSACTION_H_
+#define KAMINO_ENGINE_TRANSACTION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+
+namespace kamino::engine {
+
+// Byte offset of an object's header from the start of the heap's region; the
+// same on every node of a chain. A multiple of 64. Zero names no object.
+using ObjectId = uint64_t;
+inline constexpr ObjectId kNullObject = 0;
+
+// Largest payload of one object, in bytes: a 1 MiB value, its key of at most
+// 1 KiB, and the record header, with room to spare.
+inline constexpr uint32_t kMaxObjectBytes = (1u << 20) + (8u << 10);
+
+// Numbers are persisted (intent log, operation ring); never change them.
+enum class IntentKind : uint8_t {
+  kWrite = 1,  // bytes [offset, offset + length) of the payload
+  kAlloc = 2,  // length = payload capacity in bytes; offset = 0
+  kFree = 3,   // length = payload capacity in bytes; offset = 0
+};
+
+struct Intent {
+  ObjectId object = kNullObject;
+  uint32_t offset = 0;  // bytes into the payload
+  uint32_t length = 0;  // bytes
+  IntentKind kind = IntentKind::kWrite;
+
+  friend bool operator==(const Intent& a, const Intent& b) {
+    return a.object == b.object && a.offset == b.offset &&
+           a.length == b.length && a.kind == b.kind;
+  }
+};
+
+// In the order the transaction declared them.
+using WriteSet = std::vector<Intent>;
+
+// Something objects can be read from. Not thread-safe.
+class Reader {
+ public:
+  virtual ~Reader() = default;
+
+  // The object's whole payload (its capacity, which may exceed the size asked
+  // for at Alloc). The bytes belong to the heap; they stay valid and stable
+  // until the transaction ends, but for the transaction's own writes.
+  //
+  // kNotFound: no live object has this id. kAborted: see
+  // Transaction::conflict().
+  virtual absl::StatusOr<absl::Span<const std::byte>> Read(ObjectId id) = 0;
+};
+
+struct CommitOptions {
+  // Number recorded with the commit; recovery reports the largest one. Zero:
+  // the scheme numbers by itself.
+  uint64_t sequence = 0;
+
+  // When set, the locks of the written objects stay held after the backup is
+  // in sync, until the scheme's ReleaseHold(sequence) (section 5.1: until the
+  // tail's completion).
+  bool hold_locks = false;
+
+  // Called once every store is durable and before the commit mark is. An error
+  // aborts the transaction and is returned by Commit.
+  absl::optional<absl::FunctionRef<absl::Status(const WriteSet&)>> before_mark;
+};
+
+// One transaction. Used by one thread. Ending it twice, or using it after its
+// end, is a bug and asserted. Destroying a live one aborts it.
+class Transaction : public Reader {
+ public:
+  // Declares an intent for [offset, offset + length) of the payload and
+  // returns the writable bytes, which hold the object's current content. What
+  // is written to them becomes durable at Commit. For an object allocated by
+  // this transaction no intent is added.
+  //
+  // kNotFound: no live object. kOutOfRange: range outside the payload.
+  // kResourceExhausted: intent log or backup full. kAborted: conflict().
+  // After an error the transaction can only be aborted.
+  virtual absl::StatusOr<std::byte*> Write(ObjectId id, uint32_t offset,
+                                           uint32_t length) = 0;
+
+  // A new object of at least `size` payload bytes, zeroed and writable.
+  //
+  // kInvalidArgument: size is 0 or over kMaxObjectBytes.
+  // kResourceExhausted: the heap is full.
+  virtual absl::StatusOr<ObjectId> Alloc(uint32_t size) = 0;
+
+  // The object is gone once the transaction commits; this transaction must not
+  // use it again. Its space is reused only when its locks are released.
+  //
+  // kNotFound: no live object, or freed by this transaction already.
+  virtual absl::Status Free(ObjectId id) = 0;
+
+  // On success everything is durable. On error the transaction was aborted.
+  virtual absl::Status Commit(const CommitOptions& options) = 0;
+  absl::Status Commit() { return Commit(CommitOptions{}); }
+
+  // Takes everything back. An error means the heap cannot be trusted any
+  // more (its backup is unreadable); the caller must stop using it.
+  virtual absl::Status Abort() = 0;
+
+  // What has been declared so far.
+  virtual const WriteSet& write_set() const = 0;
+
+  // The object whose lock another transaction holds, after kAborted from Read,
+  // Write or Free; a dependent transaction in the sense of section 3.
+  virtual absl::optional<ObjectId> conflict() const = 0;
+};
+
+}  // namespace kamino::engine
+
+#endif  // KAMINO_ENGINE_TRANSACTION_H_

@@ -1,0 +1,61 @@
+// A view: one concrete instance of a chain (Kamino-Tx, section 5.3). Values
+// only; everyone who decides by a view includes this header.
+#ifndef KAMINO_MEMBERSHIP_VIEW_H_
+#define KAMINO_MEMBERSHIP_VIEW_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace kamino::membership {
+
+enum class Role {
+  kOutside,  // not in the view
+  kHead,
+  kMiddle,
+  kTail,
+  kSingle,  // head and tail at once
+};
+
+absl::string_view RoleName(Role role);  // "head", "middle", ...
+
+struct Member {
+  std::string node_id;
+  uint64_t incarnation = 0;  // of the process that was admitted
+  std::string service_address;
+  std::map<std::string, std::string> link_addresses;  // by transport name
+  uint64_t heap_bytes = 0;
+
+  friend bool operator==(const Member& a, const Member& b);
+};
+
+struct View {
+  std::string cluster_id;
+  uint64_t id = 0;  // from 1, dense; 0: the chain is not formed yet
+  std::vector<Member> members;  // head first
+
+  friend bool operator==(const View& a, const View& b);
+
+  bool formed() const { return id != 0; }
+
+  // Position of that incarnation of that node, or -1.
+  int IndexOf(absl::string_view node_id, uint64_t incarnation) const;
+  Role RoleOf(absl::string_view node_id, uint64_t incarnation) const;
+  Role RoleAt(int index) const;  // kOutside for -1
+
+  // Of the member at `index`; null when there is none.
+  const Member* Predecessor(int index) const;
+  const Member* Successor(int index) const;
+  const Member& head() const { return members.front(); }  // formed() only
+  const Member& tail() const { return members.back(); }   // formed() only
+
+  // "view 3: n1 (head) -> n2 -> n4 (tail)"
+  std::string ToString() const;
+};
+
+}  // namespace kamino::membership
+
+#endif  // KAMINO_MEMBERSHIP_VIEW_H_

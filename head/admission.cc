@@ -1,0 +1,349 @@
+#include "head/admission.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "engine/heap/heap_reader.h"
+#include "glog/logging.h"
+#include "replica/errors.h"
+#include "replica/heap_executor.h"
+
+namespace kamino::head {
+
+using engine::ObjectId;
+using engine::Transaction;
+using kamino::internal::v1::ChainOperation;
+using kamino::internal::v1::ChainRequest;
+using replica::Actions;
+using replica::MakeError;
+
+Admission::Admission(AdmissionOptions options, engine::KaminoStore* store,
+                     replica::StateMachine* state, replica::ChainCore* core)
+    : options_(options),
+      store_(store),
+      state_(state),
+      core_(core),
+      clients_(options.max_clients, options.client_min_idle) {
+  store_->SetUnlockListener([this](absl::Span<const ObjectId> objects) {
+    for (ObjectId object : objects) {
+      auto found = parked_.find(object);
+      if (found == parked_.end()) continue;
+      std::move(found->second.begin(), found->second.end(),
+                std::back_inserter(ready_));
+      parked_count_ -= found->second.size();
+      parked_.erase(found);
+    }
+  });
+}
+
+Admission::~Admission() {
+  store_->SetUnlockListener(nullptr);
+  for (auto& [sequence, waiters] : in_flight_) {
+    for (Waiter& waiter : waiters) {
+      waiter.done({MakeError(kamino::v1::REASON_OUTCOME_UNKNOWN,
+                             "this node is the head no more; retry under the "
+                             "same number to learn the outcome"),
+                   "", 0});
+    }
+  }
+  const absl::Status not_head = MakeError(
+      kamino::v1::REASON_NOT_HEAD, "this node is the head no more");
+  for (Request& request : ready_) Answer(request, {not_head, "", 0});
+  for (auto& [object, requests] : parked_) {
+    for (Request& request : requests) Answer(request, {not_head, "", 0});
+  }
+}
+
+absl::Status Admission::Promote(absl::Time now, Actions* actions) {
+  const replica::OperationRing& ring = core_->ring();
+  for (uint64_t sequence = core_->completed() + 1; sequence <= ring.applied();
+       ++sequence) {
+    auto operation = replica::ParseOperation(ring.Entry(sequence));
+    if (!operation.ok()) return operation.status();
+    auto write_set = replica::DecodeWriteSet(*operation);
+    if (!write_set.ok()) return write_set.status();
+    store_->HoldLocks(sequence, *write_set);
+    in_flight_[sequence];
+  }
+  engine::HeapReader reader(store_->heap());
+  if (!state_->Formatted(reader)) {
+    Request format;
+    format.request.set_function(replica::kFormatFunction);
+    format.done = [](RequestOutcome) {};
+    Submit(std::move(format), now);
+    ExecuteReady(now, actions);
+    return fatal_;
+  }
+  std::vector<std::pair<uint64_t, uint64_t>> by_sequence;
+  absl::Status visited =
+      state_->VisitClients(reader, [&](uint64_t client_id, const auto& outcome) {
+        by_sequence.emplace_back(outcome.sequence(), client_id);
+        return true;
+      });
+  std::sort(by_sequence.begin(), by_sequence.end());
+  for (const auto& [sequence, client_id] : by_sequence) {
+    clients_.Touch(client_id, now);
+  }
+  return visited;
+}
+
+void Admission::Submit(Request request, absl::Time now) {
+  if (ready_.size() + parked_count_ >= options_.max_waiting ||
+      in_flight_.size() >= options_.max_in_flight) {
+    ++counters_.rejected;
+    Answer(request, {MakeError(kamino::v1::REASON_OVERLOADED,
+                               absl::StrCat("the head is overloaded: ",
+                                            ready_.size() + parked_count_,
+                                            " requests wait, ",
+                                            in_flight_.size(),
+                                            " operations are in flight")),
+                     "", 0});
+    return;
+  }
+  if (clients_.Knows(request.request.client_id())) {
+    clients_.Touch(request.request.client_id(), now);
+  }
+  ready_.push_back(std::move(request));
+}
+
+void Admission::ExecuteReady(absl::Time now, Actions* actions) {
+  while (!ready_.empty() && fatal_.ok()) {
+    std::vector<Request> batch;
+    size_t bytes = 0;
+    while (!ready_.empty() && batch.size() < options_.max_batch &&
+           (batch.empty() ||
+            bytes + ready_.front().request.arguments().size() <=
+                options_.max_batch_bytes)) {
+      bytes += ready_.front().request.arguments().size();
+      batch.push_back(std::move(ready_.front()));
+      ready_.pop_front();
+    }
+    ExecuteBatch(std::move(batch), now, actions);
+  }
+}
+
+void Admission::ExecuteBatch(std::vector<Request> batch, absl::Time now,
+                             Actions* actions) {
+  // One that spoils the batch is executed by itself after the others, unless
+  // it met a lock: then it waits for that.
+  std::vector<Request> alone;
+  while (!batch.empty() && fatal_.ok()) {
+    auto spoilt = TryBatch(&batch, now, actions);
+    if (!spoilt.has_value()) break;
+    Request request = std::move(batch[spoilt->first]);
+    batch.erase(batch.begin() + spoilt->first);
+    const Attempt& attempt = spoilt->second;
+    if (attempt.conflict.has_value()) {
+      Park(*attempt.conflict, std::move(request));
+    } else if (batch.empty() && alone.empty()) {
+      ++counters_.aborted;
+      Answer(request, attempt.outcome);
+    } else {
+      alone.push_back(std::move(request));
+    }
+  }
+  for (Request& request : alone) {
+    std::vector<Request> single;
+    single.push_back(std::move(request));
+    ExecuteBatch(std::move(single), now, actions);
+  }
+}
+
+absl::optional<std::pair<size_t, Admission::Attempt>> Admission::TryBatch(
+    std::vector<Request>* batch, absl::Time now, Actions* actions) {
+  const uint64_t sequence = core_->next_sequence();
+  std::unique_ptr<Transaction> transaction =
+      store_->Begin(absl::ZeroDuration());
+  std::vector<Attempt> attempts;
+  bool any_executed = false;
+  for (size_t i = 0; i < batch->size(); ++i) {
+    attempts.push_back(ExecuteOne(*transaction, (*batch)[i], sequence, now));
+    any_executed |= attempts.back().executed;
+    if (!attempts.back().spoilt) continue;
+    Abort(*transaction);
+    return std::make_pair(i, std::move(attempts.back()));
+  }
+  if (any_executed) {
+    CommitBatch(*transaction, sequence, batch, std::move(attempts), now,
+                actions);
+    return absl::nullopt;
+  }
+  Abort(*transaction);
+  for (size_t i = 0; i < batch->size(); ++i) {
+    Answer((*batch)[i], std::move(attempts[i].outcome));
+  }
+  return absl::nullopt;
+}
+
+Admission::Attempt Admission::ExecuteOne(Transaction& transaction,
+                                         Request& request, uint64_t sequence,
+                                         absl::Time now) {
+  Attempt attempt;
+  if (now >= request.deadline) {
+    attempt.outcome.status = absl::DeadlineExceededError(
+        "the request waited too long at the head and was not executed");
+    return attempt;
+  }
+  absl::Status room = MakeRoomForClient(request, now);
+  if (!room.ok()) {
+    ++counters_.rejected;
+    attempt.outcome.status = room;
+    return attempt;
+  }
+  const size_t declared = transaction.write_set().size();
+  auto execution = state_->Execute(transaction, request.request, sequence);
+  if (execution.ok()) {
+    attempt.outcome.sequence = execution->sequence;
+    attempt.outcome.result = std::move(execution->result);
+    if (execution->repeated) {
+      ++counters_.repeated;
+    } else {
+      attempt.executed = true;
+    }
+    return attempt;
+  }
+  attempt.conflict = transaction.conflict();
+  attempt.outcome.status = Explain(execution.status());
+  // A failure of the function itself that has declared nothing leaves the
+  // transaction as it was; any other takes everything back.
+  attempt.spoilt =
+      attempt.conflict.has_value() ||
+      transaction.write_set().size() != declared ||
+      replica::ReasonOf(execution.status()) == kamino::v1::REASON_UNSPECIFIED;
+  if (!attempt.spoilt) ++counters_.aborted;
+  return attempt;
+}
+
+void Admission::CommitBatch(Transaction& transaction, uint64_t sequence,
+                            std::vector<Request>* batch,
+                            std::vector<Attempt> attempts, absl::Time now,
+                            Actions* actions) {
+  const auto append = [&](const engine::WriteSet& write_set) {
+    ChainOperation operation;
+    for (size_t i = 0; i < batch->size(); ++i) {
+      if (attempts[i].executed) *operation.add_requests() = (*batch)[i].request;
+    }
+    replica::EncodeWriteSet(write_set, &operation);
+    return core_->AppendLocal(sequence, operation.SerializeAsString());
+  };
+  engine::CommitOptions options;
+  options.sequence = sequence;
+  options.hold_locks = true;
+  options.before_mark = append;
+  absl::Status committed = transaction.Commit(options);
+  if (!committed.ok()) {
+    if (absl::IsDataLoss(committed)) fatal_ = committed;
+    // The commonest cause is a ring without room; the heap is as before.
+    ++counters_.rejected;
+    const absl::Status answer = MakeError(kamino::v1::REASON_OVERLOADED,
+                                          committed.message());
+    for (Request& request : *batch) Answer(request, {answer, "", 0});
+    return;
+  }
+  std::vector<Waiter>& waiters = in_flight_[sequence];
+  for (size_t i = 0; i < batch->size(); ++i) {
+    const ChainRequest& request = (*batch)[i].request;
+    if (attempts[i].executed && request.client_id() != 0) {
+      for (uint64_t expired : request.expired_clients()) {
+        clients_.Forget(expired);
+      }
+      clients_.Touch(request.client_id(), now);
+      ++counters_.committed;
+    }
+    waiters.push_back(
+        {std::move((*batch)[i].done), std::move(attempts[i].outcome)});
+  }
+  core_->CommitLocal(sequence, actions);
+}
+
+void Admission::Abort(Transaction& transaction) {
+  absl::Status aborted = transaction.Abort();
+  if (!aborted.ok() && fatal_.ok()) fatal_ = aborted;
+}
+
+void Admission::OnCompleted(uint64_t sequence) {
+  while (!in_flight_.empty() && in_flight_.begin()->first <= sequence) {
+    auto node = in_flight_.extract(in_flight_.begin());
+    for (Waiter& waiter : node.mapped()) {
+      waiter.done(std::move(waiter.outcome));
+    }
+    store_->ReleaseHold(node.key());
+  }
+}
+
+size_t Admission::ApplyBackup(size_t max) { return store_->ApplyBackup(max); }
+
+void Admission::OnTick(absl::Time now) {
+  for (auto it = parked_.begin(); it != parked_.end();) {
+    std::deque<Request>& requests = it->second;
+    const auto expired = std::stable_partition(
+        requests.begin(), requests.end(),
+        [now](const Request& request) { return now < request.deadline; });
+    for (auto late = expired; late != requests.end(); ++late) {
+      Answer(*late, {absl::DeadlineExceededError(
+                         "the request waited too long for objects that other "
+                         "transactions hold and was not executed"),
+                     "", 0});
+    }
+    parked_count_ -= std::distance(expired, requests.end());
+    requests.erase(expired, requests.end());
+    if (requests.empty()) {
+      parked_.erase(it++);
+    } else {
+      ++it;
+    }
+  }
+}
+
+absl::Status Admission::MakeRoomForClient(Request& request, absl::Time now) {
+  ChainRequest& chain_request = request.request;
+  chain_request.clear_expired_clients();
+  // Only a client's first number makes a record.
+  if (chain_request.client_id() == 0 || chain_request.number() != 1 ||
+      clients_.Knows(chain_request.client_id()) || !clients_.full()) {
+    return absl::OkStatus();
+  }
+  const absl::optional<uint64_t> oldest = clients_.Oldest(now);
+  if (!oldest.has_value()) {
+    return MakeError(kamino::v1::REASON_OVERLOADED,
+                     absl::StrCat("outcomes of ", clients_.size(),
+                                  " clients are stored and none of them has "
+                                  "been silent for long enough"));
+  }
+  chain_request.add_expired_clients(*oldest);
+  return absl::OkStatus();
+}
+
+void Admission::Park(ObjectId object, Request request) {
+  parked_[object].push_back(std::move(request));
+  ++parked_count_;
+}
+
+void Admission::Answer(Request& request, RequestOutcome outcome) {
+  request.done(std::move(outcome));
+}
+
+absl::Status Admission::Explain(const absl::Status& status) {
+  if (replica::ReasonOf(status) != kamino::v1::REASON_UNSPECIFIED) {
+    return status;
+  }
+  switch (status.code()) {
+    case absl::StatusCode::kResourceExhausted:
+      return MakeError(kamino::v1::REASON_HEAP_FULL, status.message());
+    case absl::StatusCode::kAborted:
+      return status;  // a lock; see conflict()
+    default:
+      return replica::WithReason(status, kamino::v1::REASON_PROCEDURE_FAILED);
+  }
+}
+
+AdmissionStats Admission::stats() const {
+  AdmissionStats stats = counters_;
+  stats.in_flight = in_flight_.size();
+  stats.parked = parked_count_;
+  stats.clients = clients_.size();
+  return stats;
+}
+
+}  // namespace kamino::head

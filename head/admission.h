@@ -1,0 +1,143 @@
+// The head's part of the chain protocol (Kamino-Tx, section 5.1): admits
+// requests, executes them in place against the backup, hands committed ones to
+// the chain, parks dependent ones, and answers when the tail has completed.
+//
+// How a request goes:
+//   1. Requests that are ready together are executed as one operation, in the
+//      order they came, in a transaction that never waits for a lock. Ready
+//      are new ones and those that a release of locks has freed; a hot index
+//      leaf so admits a batch per round trip rather than one request.
+//   2. One that meets a locked object takes back what it did, holds nothing,
+//      and is parked on that object; so there is no deadlock.
+//   3. One that fails changes nothing and never enters the chain. Neither does
+//      one whose outcome is stored already.
+//   4. The operation becomes durable in the ring, then its commit mark is set,
+//      then it is sent. Its locks stay until the tail has completed it and the
+//      backup holds it. Its requests are answered when it is completed, also
+//      those that failed within it: they may have seen what it wrote.
+//
+// No I/O, threads or clocks inside. Not thread-safe: the core thread owns it.
+#ifndef KAMINO_HEAD_ADMISSION_H_
+#define KAMINO_HEAD_ADMISSION_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/time/time.h"
+#include "engine/kamino/kamino_store.h"
+#include "head/client_clock.h"
+#include "head/request.h"
+#include "replica/chain_core.h"
+#include "replica/state_machine.h"
+
+namespace kamino::head {
+
+struct AdmissionOptions {
+  size_t max_waiting = 8192;    // requests ready or parked; more are refused
+  size_t max_in_flight = 1024;  // operations without completion
+  size_t max_batch = 64;        // requests in one operation
+  size_t max_batch_bytes = 1u << 20;  // of arguments in one operation
+  size_t max_clients = 65536;
+  absl::Duration client_min_idle = absl::Minutes(10);
+};
+
+struct AdmissionStats {
+  uint64_t in_flight = 0;
+  uint64_t parked = 0;
+  uint64_t committed = 0;
+  uint64_t aborted = 0;
+  uint64_t repeated = 0;
+  uint64_t rejected = 0;
+  uint64_t clients = 0;
+};
+
+class Admission {
+ public:
+  // All pointers must outlive this. `store` must be fresh or recovered, with
+  // no transaction running; the core must be head.
+  Admission(AdmissionOptions options, engine::KaminoStore* store,
+            replica::StateMachine* state, replica::ChainCore* core);
+  // Requests still here are answered with REASON_OUTCOME_UNKNOWN (executed)
+  // or REASON_NOT_HEAD (not executed).
+  ~Admission();
+
+  // Section 5.2: a new head holds the locks of everything in its ring that is
+  // not known to be completed. Formats the chain's state when it is new.
+  // An error means that the node must stop.
+  absl::Status Promote(absl::Time now, replica::Actions* actions);
+
+  // Takes the request in; ExecuteReady executes it.
+  void Submit(Request request, absl::Time now);
+
+  // Executes what is ready: answers, parks or sends.
+  void ExecuteReady(absl::Time now, replica::Actions* actions);
+
+  // The tail has applied everything up to `sequence`: answers, releases locks.
+  void OnCompleted(uint64_t sequence);
+
+  // Moves up to `max` committed transactions into the backup and releases
+  // their locks. Returns how many are left.
+  size_t ApplyBackup(size_t max);
+
+  // Answers parked requests whose deadline has passed.
+  void OnTick(absl::Time now);
+
+  AdmissionStats stats() const;
+  // Not OK once the heap cannot be trusted any more; the node must stop.
+  const absl::Status& fatal() const { return fatal_; }
+
+ private:
+  // A request executed within a transaction, and its answer once that is done.
+  struct Attempt {
+    bool executed = false;  // part of the operation
+    bool spoilt = false;    // failed, and the transaction cannot go on
+    absl::optional<engine::ObjectId> conflict;  // met this locked object
+    RequestOutcome outcome;
+  };
+
+  void ExecuteBatch(std::vector<Request> batch, absl::Time now,
+                    replica::Actions* actions);
+  // Executes `batch` in one transaction. When batch[i] spoils it, everything
+  // is taken back, nobody is answered, and the attempt and i are returned.
+  absl::optional<std::pair<size_t, Attempt>> TryBatch(
+      std::vector<Request>* batch, absl::Time now, replica::Actions* actions);
+  Attempt ExecuteOne(engine::Transaction& transaction, Request& request,
+                     uint64_t sequence, absl::Time now);
+  void CommitBatch(engine::Transaction& transaction, uint64_t sequence,
+                   std::vector<Request>* batch, std::vector<Attempt> attempts,
+                   absl::Time now, replica::Actions* actions);
+  void Abort(engine::Transaction& transaction);
+
+  // Chooses a client to drop when `request` brings a new one.
+  absl::Status MakeRoomForClient(Request& request, absl::Time now);
+  void Park(engine::ObjectId object, Request request);
+  void Answer(Request& request, RequestOutcome outcome);
+  // An error of the engine, in terms a client can act upon.
+  absl::Status Explain(const absl::Status& status);
+
+  const AdmissionOptions options_;
+  engine::KaminoStore* const store_;
+  replica::StateMachine* const state_;
+  replica::ChainCore* const core_;
+
+  ClientClock clients_;
+  absl::flat_hash_map<engine::ObjectId, std::deque<Request>> parked_;
+  size_t parked_count_ = 0;
+  std::deque<Request> ready_;
+  struct Waiter {
+    std::function<void(RequestOutcome)> done;
+    RequestOutcome outcome;
+  };
+  std::map<uint64_t, std::vector<Waiter>> in_flight_;  // by sequence
+  AdmissionStats counters_;
+  absl::Status fatal_;
+};
+
+}  // namespace kamino::head
+
+#endif  // KAMINO_HEAD_ADMISSION_H_

@@ -1,0 +1,214 @@
+#include "head/link_hub.h"
+
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "glog/logging.h"
+#include "transport/make_transport.h"
+
+namespace kamino::head {
+namespace {
+
+using kamino::internal::v1::ChainMessage;
+using replica::LinkId;
+using transport::Link;
+
+absl::Span<const std::byte> AsBytes(const std::string& text) {
+  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
+}
+
+}  // namespace
+
+// The transport's view of one link. Parses on the transport's thread, so that
+// the core thread need not.
+class LinkHub::Handler : public transport::LinkHandler {
+ public:
+  Handler(LinkHub* hub, LinkId id) : hub_(hub), id_(id) {}
+
+  void OnConnected(const std::shared_ptr<Link>&) override {
+    hub_->events_.opened(id_);
+  }
+
+  void OnMessage(absl::Span<const std::byte> bytes) override {
+    ChainMessage message;
+    if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+      LOG(WARNING) << "closed a link that sent " << bytes.size()
+                   << " bytes that are no chain message";
+      hub_->Close(id_);
+      return;
+    }
+    hub_->events_.message(id_, std::move(message), bytes.size());
+  }
+
+  void OnWritable() override { hub_->Flush(id_); }
+
+  void OnClosed(const absl::Status& why) override {
+    VLOG(1) << "link " << id_ << " closed: " << why;
+    hub_->Forget(id_);
+    hub_->events_.closed(id_);
+  }
+
+ private:
+  LinkHub* const hub_;
+  const LinkId id_;
+};
+
+LinkHub::LinkHub(Options options, Events events)
+    : options_(std::move(options)), events_(std::move(events)) {}
+
+absl::StatusOr<std::unique_ptr<LinkHub>> LinkHub::Create(Options options,
+                                                         Events events) {
+  auto hub = absl::WrapUnique(new LinkHub(std::move(options),
+                                          std::move(events)));
+  for (const auto& [name, address] : hub->options_.listen) {
+    absl::Status listening = hub->Listen(name, address);
+    if (!listening.ok()) return listening;
+  }
+  return hub;
+}
+
+LinkHub::~LinkHub() {
+  // Joins the transports' threads; handlers still call into the hub meanwhile.
+  ports_.clear();
+}
+
+absl::Status LinkHub::Listen(const std::string& name,
+                             const std::string& address) {
+  auto transport = transport::MakeTransport(name, options_.transport);
+  if (!transport.ok()) return transport.status();
+  Port& port = ports_[name];
+  port.transport = std::move(*transport);
+  auto listener = port.transport->Listen(
+      address, [this](std::shared_ptr<Link> link) {
+        LinkId id;
+        {
+          absl::MutexLock lock(&mutex_);
+          id = next_accepted_;
+          next_accepted_ += 2;
+          connections_[id].link = std::move(link);
+        }
+        events_.accepted(id);
+        return std::make_shared<Handler>(this, id);
+      });
+  if (!listener.ok()) {
+    return absl::Status(listener.status().code(),
+                        absl::StrCat("cannot listen for chain links on ", name,
+                                     " ", address, ": ",
+                                     listener.status().message()));
+  }
+  port.listener = std::move(*listener);
+  return absl::OkStatus();
+}
+
+std::map<std::string, std::string> LinkHub::addresses() const {
+  std::map<std::string, std::string> addresses;
+  for (const auto& [name, port] : ports_) {
+    addresses[name] = port.listener->address();
+  }
+  return addresses;
+}
+
+const std::string* LinkHub::ChooseTransport(
+    const membership::Member& member) const {
+  const auto usable = [&](const std::string& name) {
+    return ports_.count(name) > 0 && member.link_addresses.count(name) > 0;
+  };
+  if (usable(options_.preferred)) return &options_.preferred;
+  for (const auto& [name, port] : ports_) {
+    if (usable(name)) return &name;
+  }
+  return nullptr;
+}
+
+void LinkHub::Open(LinkId id, const membership::Member& member) {
+  const std::string* name = ChooseTransport(member);
+  if (name == nullptr) {
+    LOG(ERROR) << "no transport in common with " << member.node_id;
+    events_.closed(id);
+    return;
+  }
+  const std::string& address = member.link_addresses.at(*name);
+  {
+    // Before connecting: the handler may be called before Connect returns.
+    absl::MutexLock lock(&mutex_);
+    connections_[id];
+  }
+  auto link = ports_.at(*name).transport->Connect(
+      address, std::make_shared<Handler>(this, id));
+  if (!link.ok()) {
+    LOG(ERROR) << "cannot connect to " << member.node_id << " at " << address
+               << ": " << link.status();
+    Forget(id);
+    events_.closed(id);
+    return;
+  }
+  absl::MutexLock lock(&mutex_);
+  auto found = connections_.find(id);
+  if (found == connections_.end()) return;  // closed already
+  found->second.link = std::move(*link);
+  FlushLocked(&found->second);
+}
+
+void LinkHub::Close(LinkId id) {
+  std::shared_ptr<Link> link;
+  {
+    absl::MutexLock lock(&mutex_);
+    auto found = connections_.find(id);
+    if (found == connections_.end()) return;
+    link = found->second.link;
+    found->second.queue.clear();
+    found->second.queued_bytes = 0;
+  }
+  if (link != nullptr) link->Close();
+}
+
+void LinkHub::Send(LinkId id, const ChainMessage& message) {
+  absl::ReleasableMutexLock lock(&mutex_);
+  auto found = connections_.find(id);
+  if (found == connections_.end()) return;  // the core hears of it soon
+  Connection& connection = found->second;
+  connection.queue.push_back(message.SerializeAsString());
+  connection.queued_bytes += connection.queue.back().size();
+  if (connection.link == nullptr) return;
+  FlushLocked(&connection);
+  if (connection.queued_bytes <= options_.max_queued_bytes) return;
+  LOG(WARNING) << "closed a link with " << connection.queued_bytes
+               << " bytes waiting for it";
+  std::shared_ptr<Link> link = connection.link;
+  lock.Release();
+  link->Close();
+}
+
+void LinkHub::Flush(LinkId id) {
+  absl::MutexLock lock(&mutex_);
+  auto found = connections_.find(id);
+  if (found != connections_.end() && found->second.link != nullptr) {
+    FlushLocked(&found->second);
+  }
+}
+
+void LinkHub::FlushLocked(Connection* connection) {
+  while (!connection->queue.empty()) {
+    const std::string& message = connection->queue.front();
+    absl::Status sent = connection->link->Send(AsBytes(message), {});
+    if (absl::IsResourceExhausted(sent)) return;  // OnWritable follows
+    if (!sent.ok()) VLOG(1) << "message dropped with its link: " << sent;
+    connection->queued_bytes -= message.size();
+    connection->queue.pop_front();
+  }
+}
+
+void LinkHub::Forget(LinkId id) {
+  absl::MutexLock lock(&mutex_);
+  connections_.erase(id);
+}
+
+std::string LinkHub::TransportOf(LinkId id) {
+  absl::MutexLock lock(&mutex_);
+  auto found = connections_.find(id);
+  if (found == connections_.end() || found->second.link == nullptr) return "";
+  return std::string(found->second.link->capabilities().name);
+}
+
+}  // namespace kamino::head

@@ -1,0 +1,32 @@
+// A client's mutation on its way through the head.
+#ifndef KAMINO_HEAD_REQUEST_H_
+#define KAMINO_HEAD_REQUEST_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "kamino/internal/v1/operation.pb.h"
+
+namespace kamino::head {
+
+struct RequestOutcome {
+  absl::Status status;     // with an ErrorDetail payload when not OK
+  std::string result;      // of the function
+  uint64_t sequence = 0;   // of the operation the result is of
+};
+
+struct Request {
+  kamino::internal::v1::ChainRequest request;
+  // On the node's monotonic clock. A request that has not been executed by
+  // then is answered kDeadlineExceeded and leaves no trace.
+  absl::Time deadline = absl::InfiniteFuture();
+  // Called exactly once, on the core thread; must not call back into the node.
+  std::function<void(RequestOutcome)> done;
+};
+
+}  // namespace kamino::head
+
+#endif  // KAMINO_HEAD_REQUEST_H_

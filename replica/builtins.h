@@ -1,0 +1,25 @@
+// The operations every chain knows: put, patch, delete, and the atomic
+// combination of them behind preconditions.
+#ifndef KAMINO_REPLICA_BUILTINS_H_
+#define KAMINO_REPLICA_BUILTINS_H_
+
+#include <map>
+#include <string>
+
+#include "replica/procedure.h"
+
+namespace kamino::replica {
+
+// Name to argument and result message (kamino.v1, serialized). The names are
+// in operation rings: never change their meaning.
+inline constexpr char kPutFunction[] = "kv.put";        // PutOperation, ""
+inline constexpr char kPatchFunction[] = "kv.patch";    // PatchOperation, ""
+inline constexpr char kDeleteFunction[] = "kv.delete";  // DeleteOperation, ""
+inline constexpr char kCommitFunction[] = "kv.commit";  // CommitRequest,
+                                                        // CommitResponse
+
+std::map<std::string, Procedure, std::less<>> BuiltinProcedures();
+
+}  // namespace kamino::replica
+
+#endif  // KAMINO_REPLICA_BUILTINS_H_

@@ -1,0 +1,87 @@
+#include "replica/errors.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/cord.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+
+namespace kamino::replica {
+namespace {
+
+using kamino::v1::ErrorDetail;
+using kamino::v1::Reason;
+
+constexpr absl::string_view kDetailUrl =
+    "type.googleapis.com/kamino.v1.ErrorDetail";
+constexpr size_t kMaxKeys = 16;
+constexpr size_t kMaxKeyBytes = 1024;
+constexpr size_t kMaxPrintable = 64;
+
+absl::StatusCode CodeOf(Reason reason) {
+  switch (reason) {
+    case kamino::v1::REASON_NOT_HEAD:
+    case kamino::v1::REASON_NOT_TAIL:
+    case kamino::v1::REASON_SUPERSEDED:
+    case kamino::v1::REASON_CLIENT_EXPIRED:
+      return absl::StatusCode::kFailedPrecondition;
+    case kamino::v1::REASON_RECONFIGURING:
+    case kamino::v1::REASON_OUTCOME_UNKNOWN:
+      return absl::StatusCode::kUnavailable;
+    case kamino::v1::REASON_CONFLICT:
+      return absl::StatusCode::kAborted;
+    case kamino::v1::REASON_HEAP_FULL:
+    case kamino::v1::REASON_OVERLOADED:
+    case kamino::v1::REASON_TOO_LARGE:
+      return absl::StatusCode::kResourceExhausted;
+    case kamino::v1::REASON_KEY_NOT_FOUND:
+      return absl::StatusCode::kNotFound;
+    case kamino::v1::REASON_OUT_OF_RANGE:
+      return absl::StatusCode::kOutOfRange;
+    case kamino::v1::REASON_INVALID_ARGUMENT:
+      return absl::StatusCode::kInvalidArgument;
+    case kamino::v1::REASON_UNKNOWN_PROCEDURE:
+      return absl::StatusCode::kUnimplemented;
+    default:
+      return absl::StatusCode::kInternal;
+  }
+}
+
+}  // namespace
+
+absl::Status MakeError(Reason reason, absl::string_view message,
+                       const std::vector<std::string>& keys) {
+  return WithReason(absl::Status(CodeOf(reason), message), reason, keys);
+}
+
+absl::Status WithReason(absl::Status status, Reason reason,
+                        const std::vector<std::string>& keys) {
+  ErrorDetail detail;
+  detail.set_reason(reason);
+  for (const std::string& key : keys) {
+    if (static_cast<size_t>(detail.keys_size()) == kMaxKeys) break;
+    detail.add_keys(key.substr(0, kMaxKeyBytes));
+  }
+  status.SetPayload(kDetailUrl, absl::Cord(detail.SerializeAsString()));
+  return status;
+}
+
+ErrorDetail DetailOf(const absl::Status& status) {
+  ErrorDetail detail;
+  const auto payload = status.GetPayload(kDetailUrl);
+  if (payload.has_value()) detail.ParseFromString(std::string(*payload));
+  return detail;
+}
+
+Reason ReasonOf(const absl::Status& status) {
+  return DetailOf(status).reason();
+}
+
+std::string Printable(absl::string_view bytes) {
+  if (bytes.size() <= kMaxPrintable) {
+    return absl::StrCat("\"", absl::CHexEscape(bytes), "\"");
+  }
+  return absl::StrCat("\"", absl::CHexEscape(bytes.substr(0, kMaxPrintable)),
+                      "...\" (", bytes.size(), " bytes)");
+}
+
+}  // namespace kamino::replica

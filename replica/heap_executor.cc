@@ -1,0 +1,60 @@
+#include "replica/heap_executor.h"
+
+#include "absl/strings/str_cat.h"
+#include "engine/kamino/replica_transaction.h"
+
+namespace kamino::replica {
+
+using engine::Intent;
+using engine::IntentKind;
+using engine::WriteSet;
+using kamino::internal::v1::ChainOperation;
+
+void EncodeWriteSet(const WriteSet& write_set, ChainOperation* operation) {
+  operation->mutable_write_set()->Reserve(static_cast<int>(write_set.size()));
+  for (const Intent& intent : write_set) {
+    auto* encoded = operation->add_write_set();
+    encoded->set_object(intent.object);
+    encoded->set_offset(intent.offset);
+    encoded->set_length(intent.length);
+    encoded->set_kind(static_cast<uint32_t>(intent.kind));
+  }
+}
+
+absl::StatusOr<WriteSet> DecodeWriteSet(const ChainOperation& operation) {
+  WriteSet write_set;
+  write_set.reserve(operation.write_set_size());
+  for (const auto& encoded : operation.write_set()) {
+    if (encoded.kind() < static_cast<uint32_t>(IntentKind::kWrite) ||
+        encoded.kind() > static_cast<uint32_t>(IntentKind::kFree)) {
+      return absl::DataLossError(
+          absl::StrCat("an operation has an intent of kind ", encoded.kind()));
+    }
+    write_set.push_back({encoded.object(), encoded.offset(), encoded.length(),
+                         static_cast<IntentKind>(encoded.kind())});
+  }
+  return write_set;
+}
+
+absl::StatusOr<ChainOperation> ParseOperation(absl::string_view bytes) {
+  ChainOperation operation;
+  if (!operation.ParseFromArray(bytes.data(),
+                                static_cast<int>(bytes.size()))) {
+    return absl::DataLossError("an operation of the ring cannot be parsed");
+  }
+  return operation;
+}
+
+absl::Status HeapExecutor::Execute(uint64_t sequence,
+                                   absl::string_view bytes) {
+  auto operation = ParseOperation(bytes);
+  if (!operation.ok()) return operation.status();
+  auto write_set = DecodeWriteSet(*operation);
+  if (!write_set.ok()) return write_set.status();
+  engine::ReplicaTransaction transaction(heap_, *write_set);
+  absl::Status replayed = state_->Replay(transaction, *operation, sequence);
+  if (!replayed.ok()) return replayed;
+  return static_cast<engine::Transaction&>(transaction).Commit();
+}
+
+}  // namespace kamino::replica

@@ -1,0 +1,112 @@
+// A node's persistent queue of operations (Kamino-Tx, section 5.1: the input
+// queue and the queue of in-flight transactions) as one ring with three
+// cursors:
+//
+//     cleaned <= applied <= received
+//
+// Between applied and received lies the input queue, between cleaned and
+// applied what is in flight. Operations are numbered densely from 1.
+//
+// Invariants:
+//   1. An entry is durable before Append returns.
+//   2. Space of a cleaned entry is reused only once `cleaned` is durable past
+//      it, so that a restart never begins its scan in overwritten bytes.
+//   3. `applied` on media may lag behind (its flush is not drained); it never
+//      runs ahead of what was executed.
+//
+// Not thread-safe: the node's core thread owns it.
+#ifndef KAMINO_REPLICA_OPERATION_RING_H_
+#define KAMINO_REPLICA_OPERATION_RING_H_
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "engine/pmem/region.h"
+#include "replica/ring_format.h"
+
+namespace kamino::replica {
+
+class OperationRing {
+ public:
+  using HeapUuid = std::array<uint8_t, 16>;
+
+  // Smallest region, in bytes: the header and four of the largest entries.
+  static constexpr size_t kMinBytes = 16u << 20;
+
+  // Makes the region an empty ring. The region must outlive the ring.
+  // kInvalidArgument: the region is smaller than kMinBytes.
+  static absl::StatusOr<std::unique_ptr<OperationRing>> Create(
+      engine::Region* region, const HeapUuid& heap);
+
+  // Finds the entries again; a torn last one was never acknowledged and is
+  // dropped. kFailedPrecondition: not a ring, of another version, or of
+  // another heap; kDataLoss: damaged.
+  static absl::StatusOr<std::unique_ptr<OperationRing>> Open(
+      engine::Region* region, const HeapUuid& heap);
+
+  // Appends operation `sequence`, which must be received() + 1, and makes it
+  // durable. kResourceExhausted: no room until older ones are cleaned.
+  // kInvalidArgument: larger than max_entry_bytes().
+  absl::Status Append(uint64_t sequence, absl::string_view operation);
+
+  // The bytes of an operation in (cleaned, received]; valid until it is
+  // cleaned.
+  absl::string_view Entry(uint64_t sequence) const;
+
+  // Advances applied to `sequence` <= received().
+  void MarkApplied(uint64_t sequence);
+
+  // Advances cleaned to `sequence` <= applied().
+  void Clean(uint64_t sequence);
+
+  // Drops every entry after `sequence`, durably: an operation of the head that
+  // has no commit mark was never sent.
+  void TruncateAfter(uint64_t sequence);
+
+  uint64_t received() const { return cleaned_ + entries_.size(); }
+  uint64_t applied() const { return applied_; }
+  uint64_t cleaned() const { return cleaned_; }
+
+  uint64_t bytes_used() const { return used_; }
+  uint64_t bytes_total() const { return capacity_; }
+  uint64_t max_entry_bytes() const { return capacity_ / 4; }
+
+ private:
+  struct Slot {
+    uint64_t offset;  // of the entry's header
+    uint32_t length;  // of its payload
+    uint64_t space;   // padded bytes it takes, a wrap before it included
+  };
+
+  OperationRing(engine::Region* region, uint64_t capacity)
+      : region_(region), capacity_(capacity) {}
+
+  ring_format::RingHeader* header() const;
+  absl::Status Recover();
+  absl::Status ReadCleaned();
+  void PersistCleaned();
+  // Where an entry of `bytes` (header and padding included) would go;
+  // `*space` gets what it takes. False when it does not fit now.
+  bool Place(uint64_t bytes, uint64_t* offset, uint64_t* space) const;
+  bool ScanOne(uint64_t sequence);
+
+  engine::Region* const region_;
+  const uint64_t capacity_;  // bytes for entries
+
+  std::deque<Slot> entries_;  // (cleaned, received]
+  uint64_t applied_ = 0;
+  uint64_t cleaned_ = 0;
+  int current_line_ = 0;           // the CleanedLine that counts
+  uint64_t write_offset_ = 0;      // where the next entry goes
+  uint64_t used_ = 0;              // space of entries_
+  uint64_t reclaimable_ = 0;       // cleaned, not yet durably so
+};
+
+}  // namespace kamino::replica
+
+#endif  // KAMINO_REPLICA_OPERATION_RING_H_

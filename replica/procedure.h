@@ -1,0 +1,103 @@
+// Procedures: named C++ functions that run inside a transaction on every node
+// of the chain (Kamino-Tx, section 5.1: replicas receive "a named function and
+// the arguments to the function").
+//
+//   absl::StatusOr<std::string> Increment(ProcedureContext& context,
+//                                         absl::string_view arguments) {
+//     auto object = context.Get(arguments);
+//     if (!object.ok()) return object.status();
+//     ...
+//     if (absl::Status put = context.Put(arguments, next); !put.ok()) return put;
+//     return next;
+//   }
+//
+// A procedure must be deterministic: no clock, no randomness, no address, no
+// state but the objects. It runs once on each node; a node whose run touches
+// other bytes than the head's did stops rather than diverge. An error undoes
+// everything the procedure did and goes back to the client; the chain never
+// sees it. Errors of the context must be returned, not swallowed: among them
+// is the one by which the head parks a dependent transaction.
+//
+// docs/procedures.md walks through a whole one.
+#ifndef KAMINO_REPLICA_PROCEDURE_H_
+#define KAMINO_REPLICA_PROCEDURE_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "engine/index/key_value.h"
+
+namespace kamino::replica {
+
+// An object as a transaction sees it. `value` points into the heap and holds
+// until the transaction next writes that key.
+struct ObjectView {
+  uint64_t version = 0;
+  absl::string_view value;
+};
+
+// What a procedure may do. Lives for one execution, used by one thread.
+class ProcedureContext {
+ public:
+  // Writes get `sequence` as their version.
+  ProcedureContext(engine::KeyValue* objects, uint64_t sequence)
+      : objects_(objects), sequence_(sequence) {}
+
+  // kNotFound (REASON_KEY_NOT_FOUND): no such key.
+  absl::StatusOr<ObjectView> Get(absl::string_view key);
+  absl::Status Put(absl::string_view key, absl::string_view value);
+  // kOutOfRange: [offset, offset + data) is not within the value.
+  absl::Status Patch(absl::string_view key, uint64_t offset,
+                     absl::string_view data);
+  absl::Status Delete(absl::string_view key);
+  // Ascending keys of [start, end), an empty end meaning all, until `visit`
+  // returns false. `visit` must not write.
+  absl::Status Scan(
+      absl::string_view start, absl::string_view end,
+      absl::FunctionRef<bool(absl::string_view key, const ObjectView&)> visit);
+  // See kamino.v1.RangeUnchanged.
+  absl::StatusOr<bool> RangeUnchangedSince(absl::string_view start,
+                                           absl::string_view end,
+                                           uint64_t sequence);
+
+  // The operation's number in the chain's order; the version of its writes.
+  uint64_t sequence() const { return sequence_; }
+
+ private:
+  engine::KeyValue* const objects_;
+  const uint64_t sequence_;
+};
+
+// Returns the result for the client, at most kMaxResultBytes.
+using Procedure = std::function<absl::StatusOr<std::string>(
+    ProcedureContext& context, absl::string_view arguments)>;
+
+inline constexpr size_t kMaxResultBytes = 64u << 10;
+
+// Names to procedures. Filled before the node starts, constant afterwards;
+// every node of a chain must hold the same.
+class ProcedureRegistry {
+ public:
+  // A registry with the built-ins (replica/builtins.h).
+  ProcedureRegistry();
+
+  // `name` is 1 to 128 characters of [A-Za-z0-9._-]; a name taken twice or
+  // beginning with "kv." or "kamino." is a bug and asserted.
+  void Register(std::string name, Procedure procedure);
+
+  // Null when there is none.
+  const Procedure* Find(absl::string_view name) const;
+
+ private:
+  std::map<std::string, Procedure, std::less<>> procedures_;
+};
+
+}  // namespace kamino::replica
+
+#endif  // KAMINO_REPLICA_PROCEDURE_H_

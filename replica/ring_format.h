@@ -1,0 +1,65 @@
+// Layout of the persistent operation ring; docs/ring_format.md explains it.
+// Numbers here are on media: never change them without a new kRingVersion.
+#ifndef KAMINO_REPLICA_RING_FORMAT_H_
+#define KAMINO_REPLICA_RING_FORMAT_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace kamino::replica::ring_format {
+
+inline constexpr uint64_t kRingMagic = 0x474e49526f6d614bull;  // "KamoRING"
+inline constexpr uint32_t kRingVersion = 1;
+inline constexpr uint32_t kEntryMagic = 0x5245706fu;  // "opER"
+inline constexpr uint32_t kWrapMagic = 0x50415257u;   // "WRAP"
+
+inline constexpr size_t kHeaderBytes = 4096;  // entries begin here
+inline constexpr size_t kEntryAlignment = 64;
+
+// One 8-byte cursor on a line of its own, so that no two cursors tear together.
+struct alignas(64) CursorLine {
+  uint64_t sequence;
+  uint8_t unused[56];
+};
+
+// Where the oldest entry that is kept begins. Two of them are written in turn;
+// the valid one with the larger sequence counts.
+struct alignas(64) CleanedLine {
+  uint64_t sequence;  // the last cleaned operation
+  uint64_t offset;    // of the entry after it, from the start of the region
+  uint64_t checksum;  // XXH3 of the two fields above
+  uint8_t unused[40];
+};
+
+struct RingHeader {
+  uint64_t magic;
+  uint32_t version;
+  uint32_t unused0;
+  uint64_t size;          // of the region, in bytes
+  uint8_t heap_uuid[16];  // the heap these operations belong to
+  uint64_t checksum;      // XXH3 of the fields above
+  uint8_t unused1[8];
+  CursorLine applied;
+  CleanedLine cleaned[2];
+};
+
+// Followed by `length` bytes of payload, padded to kEntryAlignment.
+struct EntryHeader {
+  uint32_t magic;     // kEntryMagic or kWrapMagic
+  uint32_t length;    // payload bytes; 0 for a wrap mark
+  uint64_t sequence;  // of the operation; for a wrap mark that of the next
+  uint64_t checksum;  // XXH3 of the payload, seeded by sequence and length
+  uint64_t unused;
+};
+
+static_assert(sizeof(CursorLine) == 64);
+static_assert(sizeof(CleanedLine) == 64);
+static_assert(offsetof(RingHeader, checksum) == 40);
+static_assert(offsetof(RingHeader, applied) == 64);
+static_assert(offsetof(RingHeader, cleaned) == 128);
+static_assert(sizeof(RingHeader) == 256);
+static_assert(sizeof(EntryHeader) == 32);
+
+}  // namespace kamino::replica::ring_format
+
+#endif  // KAMINO_REPLICA_RING_FORMAT_H_

@@ -1,0 +1,219 @@
+#include "replica/state_machine.h"
+
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/index/btree.h"
+#include "glog/logging.h"
+#include "replica/errors.h"
+#include "replica/state_format.h"
+
+namespace kamino::replica {
+namespace {
+
+using engine::KeyValue;
+using engine::KeyValueReader;
+using kamino::internal::v1::ChainOperation;
+using kamino::internal::v1::ChainRequest;
+using kamino::internal::v1::StoredOutcome;
+using state_format::kClientKeyBytes;
+using state_format::kStateMagic;
+using state_format::StateRoot;
+
+std::string ClientKey(uint64_t client_id) {
+  std::string key(kClientKeyBytes, '\0');
+  for (size_t i = 0; i < kClientKeyBytes; ++i) {
+    key[i] = static_cast<char>(client_id >> (8 * (kClientKeyBytes - 1 - i)));
+  }
+  return key;
+}
+
+uint64_t ClientIdOf(absl::string_view key) {
+  uint64_t id = 0;
+  for (char c : key) id = id << 8 | static_cast<uint8_t>(c);
+  return id;
+}
+
+absl::Status NotFormatted() {
+  return MakeError(kamino::v1::REASON_RECONFIGURING,
+                   "the chain has not begun to serve yet");
+}
+
+absl::StatusOr<StoredOutcome> ParseOutcome(uint64_t client_id,
+                                           absl::string_view bytes) {
+  StoredOutcome outcome;
+  if (!outcome.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return absl::DataLossError(
+        absl::StrCat("stored outcome of client ", client_id, " is damaged"));
+  }
+  return outcome;
+}
+
+}  // namespace
+
+absl::StatusOr<StateMachine::Trees> StateMachine::ReadTrees(
+    engine::Reader& reader) {
+  auto bytes = reader.Read(root_);
+  if (!bytes.ok()) return bytes.status();
+  StateRoot root;
+  std::memcpy(&root, bytes->data(), sizeof(root));
+  if (root.magic == 0) return NotFormatted();
+  if (root.magic != kStateMagic) {
+    return absl::DataLossError("the heap's root object is not a chain's");
+  }
+  return Trees{root.objects_root, root.clients_root};
+}
+
+bool StateMachine::Formatted(engine::Reader& reader) {
+  return ReadTrees(reader).ok();
+}
+
+absl::StatusOr<StateMachine::Execution> StateMachine::Format(
+    engine::Transaction& transaction, uint64_t sequence) {
+  auto objects = engine::BTree::Create(transaction);
+  if (!objects.ok()) return objects.status();
+  auto clients = engine::BTree::Create(transaction);
+  if (!clients.ok()) return clients.status();
+  auto bytes = transaction.Write(root_, 0, sizeof(StateRoot));
+  if (!bytes.ok()) return bytes.status();
+  const StateRoot root{kStateMagic, *objects, *clients};
+  std::memcpy(*bytes, &root, sizeof(root));
+  return Execution{"", sequence, false};
+}
+
+absl::StatusOr<absl::optional<StateMachine::Execution>>
+StateMachine::CheckRepeated(KeyValueReader& clients,
+                            const ChainRequest& request) {
+  auto entry = clients.Get(ClientKey(request.client_id()));
+  if (absl::IsNotFound(entry.status())) {
+    // The first committed number makes the record, so a later number without
+    // one means that the record was dropped.
+    if (request.number() == 1) return absl::optional<Execution>();
+    return MakeError(kamino::v1::REASON_CLIENT_EXPIRED,
+                     absl::StrCat("no outcome is stored for client ",
+                                  request.client_id(),
+                                  "; begin at number 1 with a new client id"));
+  }
+  if (!entry.ok()) return entry.status();
+  auto outcome = ParseOutcome(request.client_id(), entry->value);
+  if (!outcome.ok()) return outcome.status();
+  if (request.number() > outcome->number()) return absl::optional<Execution>();
+  if (request.number() < outcome->number()) {
+    return MakeError(
+        kamino::v1::REASON_SUPERSEDED,
+        absl::StrCat("client ", request.client_id(), " has committed number ",
+                     outcome->number(), " already; number ", request.number(),
+                     " is over"));
+  }
+  return absl::optional<Execution>(
+      Execution{outcome->result(), outcome->sequence(), true});
+}
+
+absl::Status StateMachine::StoreOutcome(KeyValue& clients,
+                                        const ChainRequest& request,
+                                        uint64_t sequence,
+                                        const std::string& result) {
+  for (uint64_t expired : request.expired_clients()) {
+    absl::Status deleted = clients.Delete(ClientKey(expired), sequence);
+    if (!deleted.ok() && !absl::IsNotFound(deleted)) return deleted;
+  }
+  StoredOutcome outcome;
+  outcome.set_number(request.number());
+  outcome.set_sequence(sequence);
+  outcome.set_result(result);
+  return clients.Put(ClientKey(request.client_id()),
+                     outcome.SerializeAsString(), sequence,
+                     state_format::kOutcomeCapacity);
+}
+
+absl::StatusOr<StateMachine::Execution> StateMachine::Execute(
+    engine::Transaction& transaction, const ChainRequest& request,
+    uint64_t sequence) {
+  if (request.function() == kFormatFunction) {
+    return Format(transaction, sequence);
+  }
+  auto trees = ReadTrees(transaction);
+  if (!trees.ok()) return trees.status();
+  KeyValue clients(&transaction, trees->clients);
+  auto repeated = CheckRepeated(clients, request);
+  if (!repeated.ok()) return repeated.status();
+  if (repeated->has_value()) return std::move(**repeated);
+
+  const Procedure* procedure = procedures_->Find(request.function());
+  if (procedure == nullptr) {
+    return MakeError(kamino::v1::REASON_UNKNOWN_PROCEDURE,
+                     absl::StrCat("no procedure is named ",
+                                  Printable(request.function())));
+  }
+  KeyValue objects(&transaction, trees->objects);
+  ProcedureContext context(&objects, sequence);
+  auto result = (*procedure)(context, request.arguments());
+  if (!result.ok()) return result.status();
+  if (result->size() > kMaxResultBytes) {
+    return MakeError(kamino::v1::REASON_TOO_LARGE,
+                     absl::StrCat("result of ", result->size(),
+                                  " bytes; at most ", kMaxResultBytes));
+  }
+  absl::Status stored = StoreOutcome(clients, request, sequence, *result);
+  if (!stored.ok()) return stored;
+  return Execution{std::move(*result), sequence, false};
+}
+
+absl::Status StateMachine::Replay(engine::Transaction& transaction,
+                                  const ChainOperation& operation,
+                                  uint64_t sequence) {
+  for (const ChainRequest& request : operation.requests()) {
+    auto execution = Execute(transaction, request, sequence);
+    if (!execution.ok()) return execution.status();
+    if (execution->repeated) {
+      return absl::DataLossError(
+          absl::StrCat("diverged: operation ", sequence,
+                       " has an outcome here that the head did not have"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<KeyValueReader> StateMachine::Objects(engine::Reader& reader) {
+  auto trees = ReadTrees(reader);
+  if (!trees.ok()) return trees.status();
+  return KeyValueReader(&reader, trees->objects);
+}
+
+absl::StatusOr<absl::optional<StoredOutcome>> StateMachine::FindOutcome(
+    engine::Reader& reader, uint64_t client_id) {
+  auto trees = ReadTrees(reader);
+  if (!trees.ok()) return trees.status();
+  KeyValueReader clients(&reader, trees->clients);
+  auto entry = clients.Get(ClientKey(client_id));
+  if (absl::IsNotFound(entry.status())) {
+    return absl::optional<StoredOutcome>();
+  }
+  if (!entry.ok()) return entry.status();
+  auto outcome = ParseOutcome(client_id, entry->value);
+  if (!outcome.ok()) return outcome.status();
+  return absl::optional<StoredOutcome>(std::move(*outcome));
+}
+
+absl::Status StateMachine::VisitClients(
+    engine::Reader& reader,
+    absl::FunctionRef<bool(uint64_t, const StoredOutcome&)> visit) {
+  auto trees = ReadTrees(reader);
+  if (!trees.ok()) return trees.status();
+  KeyValueReader clients(&reader, trees->clients);
+  absl::Status damaged;
+  absl::Status scanned = clients.Scan(
+      "", "", /*limit=*/0, [&](absl::string_view key, const auto& entry) {
+        const uint64_t client_id = ClientIdOf(key);
+        auto outcome = ParseOutcome(client_id, entry.value);
+        if (!outcome.ok()) {
+          damaged = outcome.status();
+          return false;
+        }
+        return visit(client_id, *outcome);
+      });
+  return scanned.ok() ? damaged : scanned;
+}
+
+}  // namespace kamino::replica

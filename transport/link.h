@@ -1,0 +1,154 @@
+// The one interface every transport implements: links between processes that
+// carry opaque messages. Nothing here knows what a message means.
+//
+// Invariants of every link:
+//   1. Messages arrive whole, in the order Send accepted them, each at most
+//      once. A link that cannot keep this closes.
+//   2. What Send accepted may be lost only together with the link: until
+//      OnClosed there is no gap.
+//   3. Bytes accepted and not yet taken over by the mover (kernel, peer's ring)
+//      are bounded by the link's credits.
+//   4. Callbacks run on the transport's own thread, one at a time, with no
+//      internal lock held, and never from inside Send or Close. A callback may
+//      call anything here except the destructor of its own transport.
+//
+// Ownership: the transport keeps a live link and its handler alive and lets go
+// of both after OnClosed, so a handler may own its link. A link object outlives
+// its transport safely; it is then closed.
+#ifndef KAMINO_TRANSPORT_LINK_H_
+#define KAMINO_TRANSPORT_LINK_H_
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+
+namespace kamino::transport {
+
+struct LinkCapabilities {
+  // Bytes of header and payload together. Before the link is established this
+  // side's own limit, afterwards the smaller of the two sides' limits.
+  size_t max_message = 0;
+  // Whether the mover writes into the peer's memory without the peer's CPU.
+  bool one_sided = false;
+  // The transport's name, as MakeTransport takes it.
+  absl::string_view name;
+};
+
+// One end of an ordered, reliable stream of messages. Thread-safe.
+class Link {
+ public:
+  virtual ~Link() = default;
+
+  // Sends `header` followed by `payload` as one message (either may be empty).
+  // Never blocks; both pieces may be reused on return. Success means accepted,
+  // not delivered.
+  //
+  // kResourceExhausted: out of credits; nothing was sent and OnWritable will
+  // follow. kInvalidArgument: over capabilities().max_message. kUnavailable:
+  // closed, or not yet established.
+  virtual absl::Status Send(absl::Span<const std::byte> header,
+                            absl::Span<const std::byte> payload) = 0;
+
+  // Starts closing and returns at once; OnClosed(kCancelled) follows unless
+  // the link was closing already. Messages in flight either way may be lost.
+  virtual void Close() = 0;
+
+  virtual LinkCapabilities capabilities() const = 0;
+
+  // For log lines and error texts only.
+  virtual std::string peer() const = 0;
+};
+
+// What a link's user implements. Called on the transport's thread only.
+class LinkHandler {
+ public:
+  virtual ~LinkHandler() = default;
+
+  // Connector's side only, once, before any OnMessage. May run before Connect
+  // has returned, hence the argument, which is the link Connect returns.
+  virtual void OnConnected(const std::shared_ptr<Link>& link) { (void)link; }
+
+  // The bytes are a private copy, stable until OnMessage returns. They have no
+  // particular alignment.
+  virtual void OnMessage(absl::Span<const std::byte> message) = 0;
+
+  // Credits came back after Send said kResourceExhausted. Send may say so
+  // again, for a large message; then OnWritable comes again.
+  virtual void OnWritable() {}
+
+  // Exactly once, last. `why` is never OK:
+  //   kCancelled           this side closed it, or destroyed the transport
+  //   kUnavailable         the peer closed, died or cannot be reached
+  //   kDeadlineExceeded    not established within the connect timeout
+  //   kFailedPrecondition  the peer does not speak this protocol or version
+  //   kDataLoss            the peer sent what no correct peer sends
+  virtual void OnClosed(const absl::Status& why) = 0;
+};
+
+// Stops accepting when destroyed; links accepted before live on. Once the
+// destructor has returned the acceptor is not called any more.
+class Listener {
+ public:
+  virtual ~Listener() = default;
+
+  // Where it is bound, in the form Connect takes: a port 0 is resolved.
+  virtual const std::string& address() const = 0;
+};
+
+// Called on the transport's thread for each established incoming link. Returns
+// the link's handler, or nullptr to refuse it. Send already works.
+using Acceptor =
+    std::function<std::shared_ptr<LinkHandler>(std::shared_ptr<Link>)>;
+
+struct TransportOptions {
+  // Bytes of the largest message this side sends or accepts.
+  size_t max_message = size_t{5} << 20;
+  // tcp: credits of a link, bytes accepted by Send and not yet by the kernel.
+  // At least max_message and 64 bytes.
+  size_t send_buffer = size_t{16} << 20;
+  // shm: credits of a link, bytes of each direction's ring. Rounded up to a
+  // power of two; at least max_message and 64 bytes.
+  size_t ring_bytes = size_t{8} << 20;
+  // shm: how long to poll for the next message before going to sleep.
+  absl::Duration spin = absl::Microseconds(20);
+  // shm: folder of the sockets of addresses that hold no '/'.
+  std::string shm_directory = "/tmp";
+  // Limit for a link to be established, at both ends.
+  absl::Duration connect_timeout = absl::Seconds(5);
+  // tcp: how long a peer may be silent to keep-alives, or leave sent bytes
+  // unacknowledged, before the link closes. At least 1 s.
+  absl::Duration peer_timeout = absl::Seconds(10);
+  // Live links one listener accepts; more are refused.
+  int max_accepted = 64;
+};
+
+// Makes links of one kind; owns one thread. Thread-safe. The destructor closes
+// all links (OnClosed on the transport's thread), and joins the thread; it must
+// not run on that thread.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  // kAlreadyExists: someone listens there. kInvalidArgument: no such address.
+  // The listener may outlive the transport; it is then silent.
+  virtual absl::StatusOr<std::unique_ptr<Listener>> Listen(
+      const std::string& address, Acceptor acceptor) = 0;
+
+  // Starts connecting and returns at once (but for the resolution of a host
+  // name). Either OnConnected follows or OnClosed. On error the handler is
+  // never called: kInvalidArgument: no such address. kUnavailable: this
+  // transport is being destroyed. kResourceExhausted: no memory for a ring.
+  virtual absl::StatusOr<std::shared_ptr<Link>> Connect(
+      const std::string& address, std::shared_ptr<LinkHandler> handler) = 0;
+};
+
+}  // namespace kamino::transport
+
+#endif  // KAMINO_TRANSPORT_LINK_H_

@@ -1,0 +1,288 @@
+#include "transport/loop/event_loop.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+#include "absl/status/status.h"
+#include "absl/synchronization/notification.h"
+#include "glog/logging.h"
+
+namespace kamino::transport {
+namespace {
+
+// The id that stands for the loop's own eventfd in epoll's data.
+constexpr uint64_t kWakeId = 0;
+
+// While spinning, sockets and posted tasks are looked at once in this many
+// rounds: a system call costs as much as many looks at shared memory.
+constexpr int kRoundsPerWait = 32;
+
+constexpr int kEventsPerWait = 64;
+
+int64_t Now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+void Relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<EventLoop>> EventLoop::Start(
+    absl::Duration spin) {
+  UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll.valid()) return absl::ErrnoToStatus(errno, "epoll_create1");
+  UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake.valid()) return absl::ErrnoToStatus(errno, "eventfd");
+  epoll_event event = {};
+  event.events = EPOLLIN;
+  event.data.u64 = kWakeId;
+  if (::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, wake.get(), &event) != 0) {
+    return absl::ErrnoToStatus(errno, "epoll_ctl");
+  }
+  std::shared_ptr<EventLoop> loop(
+      new EventLoop(spin, std::move(epoll), std::move(wake)));
+  // Signals belong to the process's own threads; the new one inherits this
+  // mask, and OnLoopThread needs thread_ set before anything is posted.
+  sigset_t all, old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  loop->thread_ = std::thread([raw = loop.get()] { raw->Run(); });
+  pthread_sigmask(SIG_SETMASK, &old, nullptr);
+  pthread_setname_np(loop->thread_.native_handle(), "transport");
+  return loop;
+}
+
+EventLoop::EventLoop(absl::Duration spin, UniqueFd epoll, UniqueFd wake)
+    : spin_nanos_(absl::ToInt64Nanoseconds(spin)),
+      epoll_(std::move(epoll)),
+      wake_(std::move(wake)) {}
+
+EventLoop::~EventLoop() { CHECK(!thread_.joinable()) << "not stopped"; }
+
+bool EventLoop::Post(std::function<void()> task) {
+  {
+    absl::MutexLock lock(&mu_);
+    if (stopped_) return false;
+    posted_.push_back(std::move(task));
+    attention_.store(true, std::memory_order_release);
+  }
+  const uint64_t one = 1;
+  // Fails only when the counter is full, which wakes the loop just as well.
+  (void)!::write(wake_.get(), &one, sizeof(one));
+  return true;
+}
+
+bool EventLoop::RunSync(const std::function<void()>& task) {
+  if (OnLoopThread()) {
+    task();
+    return true;
+  }
+  absl::Notification done;
+  if (!Post([&] {
+        task();
+        done.Notify();
+      })) {
+    return false;
+  }
+  done.WaitForNotification();
+  return true;
+}
+
+void EventLoop::Stop() {
+  CHECK(!OnLoopThread()) << "a transport was destroyed by its own callback";
+  if (!thread_.joinable()) return;
+  {
+    absl::MutexLock lock(&mu_);
+    stopping_ = true;
+    attention_.store(true, std::memory_order_release);
+  }
+  const uint64_t one = 1;
+  (void)!::write(wake_.get(), &one, sizeof(one));
+  thread_.join();
+  watched_.clear();
+  timers_.clear();
+  timer_due_.clear();
+}
+
+absl::StatusOr<EventLoop::Id> EventLoop::Watch(
+    int fd, uint32_t events, std::function<void(uint32_t)> callback) {
+  CHECK(OnLoopThread());
+  const Id id = next_id_++;
+  epoll_event event = {};
+  event.events = events | EPOLLET;
+  event.data.u64 = id;
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
+    return absl::ErrnoToStatus(errno, "epoll_ctl");
+  }
+  watched_[id] = {
+      fd, std::make_shared<std::function<void(uint32_t)>>(std::move(callback))};
+  return id;
+}
+
+void EventLoop::Unwatch(Id id) {
+  CHECK(OnLoopThread());
+  auto it = watched_.find(id);
+  CHECK(it != watched_.end());
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, it->second.fd, nullptr);
+  watched_.erase(it);
+}
+
+EventLoop::Id EventLoop::StartTimer(absl::Duration after,
+                                    std::function<void()> callback) {
+  CHECK(OnLoopThread());
+  const Id id = next_id_++;
+  const int64_t due = Now() + absl::ToInt64Nanoseconds(after);
+  timers_[{due, id}] = std::move(callback);
+  timer_due_[id] = due;
+  return id;
+}
+
+void EventLoop::CancelTimer(Id id) {
+  CHECK(OnLoopThread());
+  auto it = timer_due_.find(id);
+  if (it == timer_due_.end()) return;
+  timers_.erase({it->second, id});
+  timer_due_.erase(it);
+}
+
+void EventLoop::AddPoller(Poller* poller) {
+  CHECK(OnLoopThread());
+  pollers_.push_back(poller);
+}
+
+void EventLoop::RemovePoller(Poller* poller) {
+  CHECK(OnLoopThread());
+  // Compacted by PollAll: an iteration may be under way further up the stack.
+  std::replace(pollers_.begin(), pollers_.end(), poller,
+               static_cast<Poller*>(nullptr));
+}
+
+void EventLoop::Run() {
+  int64_t last_work = 0;
+  int rounds = 0;
+  while (true) {
+    if (attention_.load(std::memory_order_acquire) && !RunPosted()) return;
+    RunTimers();
+    const bool busy = PollAll();
+    const int64_t now = Now();
+    if (busy) last_work = now;
+    if (busy || (!pollers_.empty() && now - last_work < spin_nanos_)) {
+      if (++rounds < kRoundsPerWait) {
+        Relax();
+        continue;
+      }
+      rounds = 0;
+      if (Wait(0)) last_work = Now();
+      continue;
+    }
+    const bool asleep = ArmAll();
+    if (Wait(asleep ? MillisUntilTimer() : 0)) last_work = Now();
+    DisarmAll();
+  }
+}
+
+// False when the loop is to end.
+bool EventLoop::RunPosted() {
+  std::vector<std::function<void()>> tasks;
+  {
+    absl::MutexLock lock(&mu_);
+    attention_.store(false, std::memory_order_relaxed);
+    tasks.swap(posted_);
+    if (tasks.empty() && stopping_) {
+      stopped_ = true;
+      return false;
+    }
+    // Tasks may post more; the loop comes back here before it ends.
+    if (stopping_) attention_.store(true, std::memory_order_relaxed);
+  }
+  for (std::function<void()>& task : tasks) {
+    task();
+    // What it captured may be a link's last reference; that goes now, not at
+    // the end of the batch.
+    task = nullptr;
+  }
+  return true;
+}
+
+void EventLoop::RunTimers() {
+  if (timers_.empty()) return;
+  const int64_t now = Now();
+  while (!timers_.empty() && timers_.begin()->first.first <= now) {
+    auto node = timers_.extract(timers_.begin());
+    timer_due_.erase(node.key().second);
+    node.mapped()();
+  }
+}
+
+bool EventLoop::PollAll() {
+  bool busy = false;
+  // By index: a callback may add pollers.
+  for (size_t i = 0; i < pollers_.size(); ++i) {
+    if (pollers_[i] != nullptr) busy |= pollers_[i]->Poll();
+  }
+  pollers_.erase(std::remove(pollers_.begin(), pollers_.end(), nullptr),
+                 pollers_.end());
+  return busy;
+}
+
+bool EventLoop::ArmAll() {
+  bool idle = true;
+  for (Poller* poller : pollers_) idle &= poller->Arm();
+  return idle;
+}
+
+void EventLoop::DisarmAll() {
+  for (Poller* poller : pollers_) {
+    if (poller != nullptr) poller->Disarm();
+  }
+}
+
+bool EventLoop::Wait(int timeout_ms) {
+  epoll_event events[kEventsPerWait];
+  const int count =
+      ::epoll_wait(epoll_.get(), events, kEventsPerWait, timeout_ms);
+  if (count < 0) {
+    CHECK_EQ(errno, EINTR);
+    return false;
+  }
+  bool any = false;
+  for (int i = 0; i < count; ++i) {
+    if (events[i].data.u64 == kWakeId) {
+      uint64_t ignored;
+      (void)!::read(wake_.get(), &ignored, sizeof(ignored));
+      continue;
+    }
+    auto it = watched_.find(events[i].data.u64);
+    if (it == watched_.end()) continue;  // unwatched by an earlier callback
+    any = true;
+    // Held for the call: the callback may unwatch itself.
+    const auto callback = it->second.callback;
+    (*callback)(events[i].events);
+  }
+  return any;
+}
+
+int EventLoop::MillisUntilTimer() const {
+  if (timers_.empty()) return -1;
+  const int64_t nanos = timers_.begin()->first.first - Now();
+  if (nanos <= 0) return 0;
+  // Rounded up, or the last millisecond would be spent spinning.
+  return static_cast<int>(std::min<int64_t>(nanos / 1'000'000 + 1,
+                                            std::numeric_limits<int>::max()));
+}
+
+}  // namespace kamino::transport

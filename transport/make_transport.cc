@@ -1,0 +1,59 @@
+#include "transport/make_transport.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "transport/shm/shm_transport.h"
+#include "transport/tcp/tcp_transport.h"
+
+namespace kamino::transport {
+namespace {
+
+// Room for a frame's or a record's own header beside the largest message.
+constexpr size_t kFramingSlack = 64;
+// Lengths travel as 32 bits; a limit this far below leaves sums of a few of
+// them representable.
+constexpr size_t kLargestMaxMessage = size_t{1} << 30;
+
+absl::Status Validate(const TransportOptions& options) {
+  if (options.max_message == 0 || options.max_message > kLargestMaxMessage) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("max_message is ", options.max_message,
+                     " bytes, not within 1 and ", kLargestMaxMessage));
+  }
+  const size_t least = options.max_message + kFramingSlack;
+  if (options.send_buffer < least || options.ring_bytes < least) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("send_buffer (", options.send_buffer, ") and ring_bytes (",
+                     options.ring_bytes, ") must hold a largest message, ",
+                     least, " bytes"));
+  }
+  if (options.ring_bytes > 2 * kLargestMaxMessage) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("ring_bytes is ", options.ring_bytes, ", over ",
+                     2 * kLargestMaxMessage));
+  }
+  if (options.peer_timeout < absl::Seconds(1) ||
+      options.connect_timeout <= absl::ZeroDuration() ||
+      options.spin < absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(
+        "peer_timeout must be at least 1 s, connect_timeout positive, spin "
+        "not negative");
+  }
+  if (options.max_accepted < 1) {
+    return absl::InvalidArgumentError("max_accepted must be at least 1");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Transport>> MakeTransport(
+    absl::string_view name, const TransportOptions& options) {
+  if (absl::Status valid = Validate(options); !valid.ok()) return valid;
+  if (name == "tcp") return MakeTcpTransport(options);
+  if (name == "shm") return MakeShmTransport(options);
+  return absl::InvalidArgumentError(
+      absl::StrCat("no transport is called \"", name, "\"; try tcp or shm"));
+}
+
+}  // namespace kamino::transport

@@ -1,0 +1,73 @@
+// A link over two rings in memory that both processes map. The Unix socket that
+// set it up stays: a byte on it is the doorbell for a side that sleeps, and its
+// hangup is the peer's death. (An eventfd from the peer would be a descriptor
+// to trust, on which a write can be made to block; MSG_DONTWAIT cannot.)
+#ifndef KAMINO_TRANSPORT_SHM_SHM_LINK_H_
+#define KAMINO_TRANSPORT_SHM_SHM_LINK_H_
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/types/optional.h"
+#include "transport/ring/ring.h"
+#include "transport/shm/shared_rings.h"
+#include "transport/socket/socket_link.h"
+
+namespace kamino::transport {
+
+class ShmLink final : public SocketLink, private Poller {
+ public:
+  // Connector's side.
+  ShmLink(std::shared_ptr<SocketContext> context, std::string peer,
+          SharedRings::Created created);
+  // Acceptor's side: the peer brings the memory.
+  ShmLink(std::shared_ptr<SocketContext> context, std::string peer);
+
+  absl::Status Send(absl::Span<const std::byte> header,
+                    absl::Span<const std::byte> payload) override;
+
+ private:
+  Offer MakeOffer() override;
+  absl::StatusOr<size_t> OnPreface(const Preface& preface,
+                                   UniqueFd fd) override;
+  void OnOpen() override;
+  void OnSocketEvents(uint32_t events) override;
+  void OnStopping() override;
+  void ReleaseLocked() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  bool Poll() override;
+  bool Arm() override;
+  void Disarm() override;
+
+  // Publishes what was consumed, and wakes a writer that waits for it.
+  void Acknowledge();
+  // Calls OnWritable once enough credits came back to a blocked Send.
+  bool CheckCredits();
+  bool AckLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Rings when the peer's `flag` is up.
+  void WakePeer(std::atomic<uint32_t>& flag);
+  void FailBadly(const absl::Status& why);
+
+  // Set up to OnPreface, then constant until the link closes. `rings_` is
+  // unmapped under mu_ by the loop's thread.
+  const bool connector_;
+  SharedRings rings_;
+  UniqueFd offered_;
+  RingControl* out_ = nullptr;
+  RingControl* in_ = nullptr;
+  absl::Span<std::byte> out_data_;
+
+  absl::optional<RingWriter> writer_ ABSL_GUARDED_BY(mu_);
+  // Send was refused and OnWritable is owed. Changed under mu_.
+  std::atomic<bool> blocked_{false};
+
+  // The loop's thread only.
+  absl::optional<RingReader> reader_;
+  uint64_t acknowledged_ = 0;
+};
+
+}  // namespace kamino::transport
+
+#endif  // KAMINO_TRANSPORT_SHM_SHM_LINK_H_

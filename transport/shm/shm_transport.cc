@@ -1,0 +1,146 @@
+#include "transport/shm/shm_transport.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <cstddef>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "transport/shm/shm_link.h"
+#include "transport/socket/socket_transport.h"
+
+namespace kamino::transport {
+namespace {
+
+constexpr int kBacklog = 128;
+
+absl::Status CannotListen(const std::string& path, absl::string_view what) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("cannot listen at shm address ", path, ": ", what, ": ",
+                   ::strerror(errno)));
+}
+
+// A lock beside the socket says whether its owner lives: the socket file alone
+// outlives a killed process, and two starting ones could each take the other's
+// for a dead one's.
+absl::StatusOr<UniqueFd> LockBeside(const std::string& path) {
+  const std::string lock_path = path + ".lock";
+  UniqueFd lock(::open(lock_path.c_str(),
+                       O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+                       S_IRUSR | S_IWUSR));
+  if (!lock.valid()) return CannotListen(path, lock_path);
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return lock;
+  if (errno != EWOULDBLOCK) return CannotListen(path, "flock");
+  return absl::AlreadyExistsError(
+      absl::StrCat("shm address ", path, " is already in use"));
+}
+
+// What is at `path` belongs to a dead process, if it is a socket.
+absl::Status RemoveStale(const std::string& path) {
+  struct stat info;
+  if (::lstat(path.c_str(), &info) != 0) return absl::OkStatus();
+  if (!S_ISSOCK(info.st_mode)) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("shm address ", path, " is a file and not a socket"));
+  }
+  if (::unlink(path.c_str()) != 0) return CannotListen(path, "unlink");
+  return absl::OkStatus();
+}
+
+class ShmProtocol final : public SocketProtocol {
+ public:
+  explicit ShmProtocol(const TransportOptions& options) : options_(options) {}
+
+  absl::StatusOr<Bound> Bind(const std::string& address) const override {
+    const std::string path = PathOf(address);
+    absl::StatusOr<SocketAddress> name = Name(path);
+    if (!name.ok()) return name.status();
+    absl::StatusOr<UniqueFd> lock = LockBeside(path);
+    if (!lock.ok()) return lock.status();
+    if (absl::Status gone = RemoveStale(path); !gone.ok()) return gone;
+    UniqueFd socket(
+        ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (!socket.valid()) return CannotListen(path, "socket");
+    if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&name->storage),
+               name->length) != 0) {
+      return CannotListen(path, "bind");
+    }
+    // Before listen, when nobody can have connected: a peer maps memory of its
+    // own making into this process and has to be the same user.
+    if (::chmod(path.c_str(), S_IRUSR | S_IWUSR) != 0 ||
+        ::listen(socket.get(), kBacklog) != 0) {
+      return CannotListen(path, "listen");
+    }
+    auto held = std::make_shared<UniqueFd>(*std::move(lock));
+    return Bound{std::move(socket), path, [path, held] {
+                   ::unlink(path.c_str());
+                   held->Reset();
+                 }};
+  }
+
+  absl::StatusOr<std::vector<SocketAddress>> Resolve(
+      const std::string& address) const override {
+    absl::StatusOr<SocketAddress> name = Name(PathOf(address));
+    if (!name.ok()) return name.status();
+    return std::vector<SocketAddress>{*name};
+  }
+
+  absl::StatusOr<std::shared_ptr<SocketLink>> NewConnector(
+      std::shared_ptr<SocketContext> context, std::string peer) const override {
+    auto created = SharedRings::Create(options_.ring_bytes);
+    if (!created.ok()) return created.status();
+    return std::make_shared<ShmLink>(std::move(context), std::move(peer),
+                                     *std::move(created));
+  }
+
+  std::shared_ptr<SocketLink> NewAcceptor(
+      std::shared_ptr<SocketContext> context, int socket) const override {
+    ucred peer = {};
+    socklen_t length = sizeof(peer);
+    ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length);
+    return std::make_shared<ShmLink>(std::move(context),
+                                     absl::StrCat("process ", peer.pid));
+  }
+
+ private:
+  std::string PathOf(const std::string& address) const {
+    if (address.find('/') != std::string::npos) return address;
+    return absl::StrCat(options_.shm_directory, "/", address);
+  }
+
+  static absl::StatusOr<SocketAddress> Name(const std::string& path) {
+    SocketAddress address = {};
+    auto* name = reinterpret_cast<sockaddr_un*>(&address.storage);
+    if (path.empty() || path.back() == '/' ||
+        path.size() >= sizeof(name->sun_path)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("\"", path, "\" is not a socket's path of at most ",
+                       sizeof(name->sun_path) - 1, " bytes"));
+    }
+    name->sun_family = AF_UNIX;
+    std::memcpy(name->sun_path, path.c_str(), path.size() + 1);
+    address.length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) +
+                                            path.size() + 1);
+    return address;
+  }
+
+  const TransportOptions options_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Transport>> MakeShmTransport(
+    const TransportOptions& options) {
+  return MakeSocketTransport(options, options.spin,
+                             std::make_shared<ShmProtocol>(options));
+}
+
+}  // namespace kamino::transport

@@ -1,0 +1,99 @@
+#include "transport/socket/listen_port.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <utility>
+
+#include "glog/logging.h"
+
+namespace kamino::transport {
+namespace {
+
+// When the process is out of descriptors no event announces their return.
+constexpr absl::Duration kAcceptRetry = absl::Milliseconds(100);
+
+}  // namespace
+
+ListenPort::ListenPort(std::shared_ptr<SocketContext> context,
+                       std::shared_ptr<const SocketProtocol> protocol,
+                       SocketProtocol::Bound bound, Acceptor acceptor)
+    : context_(std::move(context)),
+      protocol_(std::move(protocol)),
+      gate_(std::make_shared<AcceptGate>()),
+      bound_(std::move(bound)) {
+  gate_->acceptor = std::move(acceptor);
+  gate_->address = bound_.address;
+}
+
+ListenPort::~ListenPort() { Release(); }
+
+absl::Status ListenPort::Open() {
+  if (context_->stopping) {
+    return absl::UnavailableError("the transport is being destroyed");
+  }
+  absl::StatusOr<EventLoop::Id> id = context_->loop->Watch(
+      bound_.socket.get(), EPOLLIN, [this](uint32_t) { AcceptAll(); });
+  if (!id.ok()) return id.status();
+  watch_ = *id;
+  context_->ports.insert(shared_from_this());
+  return absl::OkStatus();
+}
+
+void ListenPort::Close() {
+  if (watch_ == 0) return;
+  const std::shared_ptr<ListenPort> keep = shared_from_this();
+  context_->loop->Unwatch(watch_);
+  watch_ = 0;
+  if (retry_ != 0) context_->loop->CancelTimer(retry_);
+  gate_->open = false;
+  Release();
+  context_->ports.erase(keep);
+  const auto links = context_->links;
+  for (const std::shared_ptr<SocketLink>& link : links) {
+    if (link->Awaits(gate_.get())) {
+      link->Fail(absl::CancelledError("the listener was destroyed"));
+    }
+  }
+}
+
+void ListenPort::Release() {
+  bound_.socket.Reset();
+  if (bound_.release) std::exchange(bound_.release, nullptr)();
+}
+
+void ListenPort::AcceptAll() {
+  const std::shared_ptr<ListenPort> keep = shared_from_this();
+  while (watch_ != 0) {
+    UniqueFd socket(::accept4(bound_.socket.get(), nullptr, nullptr,
+                              SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (socket.valid()) {
+      Admit(std::move(socket));
+      continue;
+    }
+    if (errno == EAGAIN) return;
+    // These name the connection that was to be accepted, not this socket.
+    if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO) continue;
+    LOG(WARNING) << "accept at " << address() << ": " << ::strerror(errno);
+    if (retry_ != 0) return;
+    retry_ = context_->loop->StartTimer(kAcceptRetry, [this] {
+      retry_ = 0;
+      AcceptAll();
+    });
+    return;
+  }
+}
+
+void ListenPort::Admit(UniqueFd socket) {
+  auto link = protocol_->NewAcceptor(context_, socket.get());
+  if (gate_->live >= context_->options.max_accepted) {
+    LOG(WARNING) << "refused " << link->peer() << " at " << address() << ": "
+                 << gate_->live << " links are accepted already";
+    return;
+  }
+  link->StartAccepting(std::move(socket), gate_);
+}
+
+}  // namespace kamino::transport

@@ -1,0 +1,46 @@
+// A listening socket on the loop: admits strangers up to a limit and makes
+// each a SocketLink, which asks for a preface before anyone hears of it.
+#ifndef KAMINO_TRANSPORT_SOCKET_LISTEN_PORT_H_
+#define KAMINO_TRANSPORT_SOCKET_LISTEN_PORT_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "transport/socket/socket_link.h"
+#include "transport/socket/socket_transport.h"
+
+namespace kamino::transport {
+
+// The loop's thread only, but for the constructor and address().
+class ListenPort : public std::enable_shared_from_this<ListenPort> {
+ public:
+  ListenPort(std::shared_ptr<SocketContext> context,
+             std::shared_ptr<const SocketProtocol> protocol,
+             SocketProtocol::Bound bound, Acceptor acceptor);
+  ~ListenPort();
+
+  // Starts accepting. kUnavailable: the transport is being destroyed.
+  absl::Status Open();
+
+  // Stops accepting and drops links whose preface is not complete. Idempotent.
+  void Close();
+
+  const std::string& address() const { return gate_->address; }
+
+ private:
+  void AcceptAll();
+  void Admit(UniqueFd socket);
+  void Release();
+
+  const std::shared_ptr<SocketContext> context_;
+  const std::shared_ptr<const SocketProtocol> protocol_;
+  const std::shared_ptr<AcceptGate> gate_;
+  SocketProtocol::Bound bound_;
+  EventLoop::Id watch_ = 0;
+  EventLoop::Id retry_ = 0;
+};
+
+}  // namespace kamino::transport
+
+#endif  // KAMINO_TRANSPORT_SOCKET_LISTEN_PORT_H_

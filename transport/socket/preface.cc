@@ -1,0 +1,62 @@
+#include "transport/socket/preface.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "xxhash.h"
+
+namespace kamino::transport {
+namespace {
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+              "the wire is little-endian and so must the host be");
+
+uint64_t PrefaceChecksum(const Preface& preface) {
+  return XXH3_64bits(&preface, offsetof(Preface, checksum));
+}
+
+}  // namespace
+
+Preface MakePreface(LinkKind kind, uint32_t max_message, uint64_t ring_bytes) {
+  Preface preface = {kPrefaceMagic,  kLinkVersion, static_cast<uint16_t>(kind),
+                     max_message,
+                     /*reserved=*/0, ring_bytes,
+                     /*checksum=*/0};
+  preface.checksum = PrefaceChecksum(preface);
+  return preface;
+}
+
+absl::Status CheckPreface(const Preface& preface, size_t received,
+                          LinkKind kind) {
+  const char* bytes = reinterpret_cast<const char*>(&preface);
+  if (std::memcmp(bytes, &kPrefaceMagic,
+                  std::min(received, sizeof(kPrefaceMagic))) != 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "not a peer of ours: it began with \"",
+        absl::CHexEscape(absl::string_view(bytes, received)), "\""));
+  }
+  if (received < kPrefaceBytes) return absl::OkStatus();
+  // Before the checksum, which another version may compute otherwise.
+  if (preface.version != kLinkVersion) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the peer speaks link version ", preface.version,
+                     ", this side ", kLinkVersion));
+  }
+  if (preface.checksum != PrefaceChecksum(preface)) {
+    return absl::FailedPreconditionError("the preface's checksum is wrong");
+  }
+  if (preface.kind != static_cast<uint16_t>(kind)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the peer's link is of kind ", preface.kind,
+                     ", this side's of kind ", static_cast<uint16_t>(kind)));
+  }
+  if (preface.max_message == 0) {
+    return absl::FailedPreconditionError("the peer accepts no message");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace kamino::transport

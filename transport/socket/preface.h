@@ -1,0 +1,45 @@
+// The first bytes on every socket of a link, in both directions;
+// docs/link_format.md, "Preface".
+#ifndef KAMINO_TRANSPORT_SOCKET_PREFACE_H_
+#define KAMINO_TRANSPORT_SOCKET_PREFACE_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/status/status.h"
+
+namespace kamino::transport {
+
+// These numbers are on the wire; never change them.
+inline constexpr uint32_t kPrefaceMagic = 0x6f6e6d6b;  // "kmno"
+inline constexpr uint16_t kLinkVersion = 1;
+enum class LinkKind : uint16_t { kTcp = 1, kShm = 2 };
+
+// Little-endian, no padding.
+struct Preface {
+  uint32_t magic;
+  uint16_t version;
+  uint16_t kind;         // LinkKind
+  uint32_t max_message;  // bytes the sender of the preface accepts
+  uint32_t reserved;     // zero
+  uint64_t ring_bytes;   // kShm, connector's: capacity of each ring; else zero
+  uint64_t checksum;     // XXH3-64 of the bytes before
+};
+inline constexpr size_t kPrefaceBytes = 32;
+static_assert(sizeof(Preface) == kPrefaceBytes);
+static_assert(offsetof(Preface, kind) == 6);
+static_assert(offsetof(Preface, max_message) == 8);
+static_assert(offsetof(Preface, ring_bytes) == 16);
+static_assert(offsetof(Preface, checksum) == 24);
+
+Preface MakePreface(LinkKind kind, uint32_t max_message, uint64_t ring_bytes);
+
+// kFailedPrecondition with a text for the log: a stranger, another version, or
+// another kind of link. `received` may be less than a whole preface: a stranger
+// is told apart by its first bytes, without waiting for more.
+absl::Status CheckPreface(const Preface& preface, size_t received,
+                          LinkKind kind);
+
+}  // namespace kamino::transport
+
+#endif  // KAMINO_TRANSPORT_SOCKET_PREFACE_H_

@@ -1,0 +1,98 @@
+#include "transport/socket/socket_transport.h"
+
+#include <utility>
+
+#include "glog/logging.h"
+#include "transport/socket/listen_port.h"
+
+namespace kamino::transport {
+namespace {
+
+class SocketListener final : public Listener {
+ public:
+  SocketListener(std::shared_ptr<EventLoop> loop,
+                 std::shared_ptr<ListenPort> port)
+      : loop_(std::move(loop)), port_(std::move(port)) {}
+  ~SocketListener() override {
+    // A stopped loop's transport has closed its ports.
+    loop_->RunSync([this] { port_->Close(); });
+  }
+  const std::string& address() const override { return port_->address(); }
+
+ private:
+  const std::shared_ptr<EventLoop> loop_;
+  const std::shared_ptr<ListenPort> port_;
+};
+
+class SocketTransport final : public Transport {
+ public:
+  SocketTransport(std::shared_ptr<SocketContext> context,
+                  std::shared_ptr<const SocketProtocol> protocol)
+      : context_(std::move(context)), protocol_(std::move(protocol)) {}
+
+  ~SocketTransport() override {
+    context_->stopping = true;
+    context_->loop->Post([context = context_] {
+      // Copies: closing removes from the originals.
+      const auto ports = context->ports;
+      for (const std::shared_ptr<ListenPort>& port : ports) port->Close();
+      const auto links = context->links;
+      for (const std::shared_ptr<SocketLink>& link : links) {
+        link->Fail(absl::CancelledError("the transport is being destroyed"));
+      }
+    });
+    context_->loop->Stop();
+  }
+
+  absl::StatusOr<std::unique_ptr<Listener>> Listen(const std::string& address,
+                                                   Acceptor acceptor) override {
+    absl::StatusOr<SocketProtocol::Bound> bound = protocol_->Bind(address);
+    if (!bound.ok()) return bound.status();
+    auto port = std::make_shared<ListenPort>(
+        context_, protocol_, *std::move(bound), std::move(acceptor));
+    absl::Status status = absl::UnavailableError("the transport has stopped");
+    context_->loop->RunSync([&] { status = port->Open(); });
+    if (!status.ok()) return status;
+    return std::make_unique<SocketListener>(context_->loop, std::move(port));
+  }
+
+  absl::StatusOr<std::shared_ptr<Link>> Connect(
+      const std::string& address,
+      std::shared_ptr<LinkHandler> handler) override {
+    CHECK(handler != nullptr);
+    if (context_->stopping) {
+      return absl::UnavailableError("the transport is being destroyed");
+    }
+    auto candidates = protocol_->Resolve(address);
+    if (!candidates.ok()) return candidates.status();
+    auto link = protocol_->NewConnector(context_, address);
+    if (!link.ok()) return link.status();
+    const bool posted =
+        context_->loop->Post([link = *link, candidates = *std::move(candidates),
+                              handler = std::move(handler)]() mutable {
+          link->StartConnecting(std::move(candidates), std::move(handler));
+        });
+    if (!posted) {
+      return absl::UnavailableError("the transport is being destroyed");
+    }
+    return *std::move(link);
+  }
+
+ private:
+  const std::shared_ptr<SocketContext> context_;
+  const std::shared_ptr<const SocketProtocol> protocol_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Transport>> MakeSocketTransport(
+    const TransportOptions& options, absl::Duration spin,
+    std::shared_ptr<const SocketProtocol> protocol) {
+  absl::StatusOr<std::shared_ptr<EventLoop>> loop = EventLoop::Start(spin);
+  if (!loop.ok()) return loop.status();
+  return std::make_unique<SocketTransport>(
+      std::make_shared<SocketContext>(options, *std::move(loop)),
+      std::move(protocol));
+}
+
+}  // namespace kamino::transport

@@ -1,0 +1,99 @@
+#include "transport/tcp/send_queue.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+
+namespace kamino::transport {
+namespace {
+
+constexpr size_t kChunkBytes = size_t{64} << 10;
+constexpr size_t kChunksPerWrite = 64;
+// Bounds how long one link holds the thread and its own lock.
+constexpr int kWritesPerFlush = 8;
+
+// Bytes taken; 0 when the socket is full.
+absl::StatusOr<size_t> WriteVector(int socket, iovec* pieces, size_t count) {
+  msghdr message = {};
+  message.msg_iov = pieces;
+  message.msg_iovlen = count;
+  while (true) {
+    const ssize_t sent =
+        ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent >= 0) return static_cast<size_t>(sent);
+    if (errno == EINTR) continue;
+    if (errno == EAGAIN) return size_t{0};
+    return absl::UnavailableError(absl::ErrnoToStatus(errno, "send").message());
+  }
+}
+
+}  // namespace
+
+absl::Status SendQueue::Write(int socket, const Pieces& pieces) {
+  size_t sent = 0;
+  if (bytes_ == 0) {
+    iovec vector[std::tuple_size<Pieces>::value];
+    size_t count = 0;
+    for (const absl::Span<const std::byte>& piece : pieces) {
+      if (piece.empty()) continue;
+      vector[count++] = {const_cast<std::byte*>(piece.data()), piece.size()};
+    }
+    absl::StatusOr<size_t> taken = WriteVector(socket, vector, count);
+    if (!taken.ok()) return taken.status();
+    sent = *taken;
+  }
+  for (const absl::Span<const std::byte>& piece : pieces) {
+    const size_t skip = std::min(sent, piece.size());
+    sent -= skip;
+    Append(piece.subspan(skip));
+  }
+  return absl::OkStatus();
+}
+
+void SendQueue::Append(absl::Span<const std::byte> piece) {
+  if (piece.empty()) return;
+  bytes_ += piece.size();
+  if (chunks_.empty() ||
+      chunks_.back().capacity() - chunks_.back().size() < piece.size()) {
+    chunks_.emplace_back();
+    chunks_.back().reserve(std::max(kChunkBytes, piece.size()));
+  }
+  chunks_.back().append(reinterpret_cast<const char*>(piece.data()),
+                        piece.size());
+}
+
+absl::StatusOr<bool> SendQueue::Flush(int socket) {
+  for (int i = 0; i < kWritesPerFlush; ++i) {
+    if (bytes_ == 0) return true;
+    iovec vector[kChunksPerWrite];
+    const size_t count = std::min(chunks_.size(), kChunksPerWrite);
+    for (size_t j = 0; j < count; ++j) {
+      const size_t skip = j == 0 ? taken_ : 0;
+      vector[j] = {chunks_[j].data() + skip, chunks_[j].size() - skip};
+    }
+    absl::StatusOr<size_t> taken = WriteVector(socket, vector, count);
+    if (!taken.ok()) return taken.status();
+    if (*taken == 0) return true;
+    Pop(*taken);
+  }
+  return false;
+}
+
+void SendQueue::Pop(size_t count) {
+  bytes_ -= count;
+  taken_ += count;
+  while (!chunks_.empty() && taken_ >= chunks_.front().size()) {
+    taken_ -= chunks_.front().size();
+    chunks_.pop_front();
+  }
+}
+
+void SendQueue::Clear() {
+  chunks_.clear();
+  taken_ = 0;
+  bytes_ = 0;
+}
+
+}  // namespace kamino::transport

@@ -1,0 +1,48 @@
+// Bytes on their way into a socket's send buffer.
+#ifndef KAMINO_TRANSPORT_TCP_SEND_QUEUE_H_
+#define KAMINO_TRANSPORT_TCP_SEND_QUEUE_H_
+
+#include <array>
+#include <cstddef>
+#include <deque>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+namespace kamino::transport {
+
+// Not thread-safe.
+class SendQueue {
+ public:
+  // The pieces of one frame: head, header, payload.
+  using Pieces = std::array<absl::Span<const std::byte>, 3>;
+
+  // Writes the pieces to `socket` as far as it takes them, after what is queued
+  // already, and queues the rest. An error is the socket's; it is broken then.
+  absl::Status Write(int socket, const Pieces& pieces);
+
+  // Writes from the queue until it is empty or the socket is full; false when
+  // it gave up the thread before either, to be called again.
+  absl::StatusOr<bool> Flush(int socket);
+
+  void Clear();
+
+  // Queued and not yet taken by the kernel.
+  size_t bytes() const { return bytes_; }
+
+ private:
+  void Append(absl::Span<const std::byte> piece);
+  void Pop(size_t count);
+
+  // Chunks gather small frames, so that one writev carries many. Never empty
+  // ones.
+  std::deque<std::string> chunks_;
+  size_t taken_ = 0;  // of the first chunk
+  size_t bytes_ = 0;
+};
+
+}  // namespace kamino::transport
+
+#endif  // KAMINO_TRANSPORT_TCP_SEND_QUEUE_H_

@@ -1,0 +1,197 @@
+#include "transport/tcp/tcp_link.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "glog/logging.h"
+#include "transport/tcp/frame.h"
+
+namespace kamino::transport {
+namespace {
+
+constexpr size_t kLeastBuffer = size_t{256} << 10;
+// Below this much free room a read is not worth its system call.
+constexpr size_t kLeastRead = size_t{32} << 10;
+// Bounds how long one link holds the thread.
+constexpr int kReadsPerEvent = 16;
+
+absl::Status SetOption(int socket, int level, int name, int value) {
+  if (::setsockopt(socket, level, name, &value, sizeof(value)) == 0) {
+    return absl::OkStatus();
+  }
+  return absl::ErrnoToStatus(errno, absl::StrCat("setsockopt ", name));
+}
+
+// A peer that vanished without a word is noticed within `timeout`: by
+// unacknowledged data if there is any, by keep-alives if there is none.
+absl::Status ConfigureSocket(int socket, absl::Duration timeout) {
+  const int seconds = static_cast<int>(absl::ToInt64Seconds(timeout));
+  const int interval = std::max(1, seconds / 4);
+  const int user_timeout = static_cast<int>(absl::ToInt64Milliseconds(timeout));
+  const struct {
+    int level, name, value;
+  } settings[] = {
+      {IPPROTO_TCP, TCP_NODELAY, 1},
+      {IPPROTO_TCP, TCP_USER_TIMEOUT, user_timeout},
+      {SOL_SOCKET, SO_KEEPALIVE, 1},
+      {IPPROTO_TCP, TCP_KEEPIDLE, interval},
+      {IPPROTO_TCP, TCP_KEEPINTVL, interval},
+      {IPPROTO_TCP, TCP_KEEPCNT, 3},
+  };
+  for (const auto& setting : settings) {
+    absl::Status set =
+        SetOption(socket, setting.level, setting.name, setting.value);
+    if (!set.ok()) return set;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+TcpLink::TcpLink(std::shared_ptr<SocketContext> context, std::string peer)
+    : SocketLink(std::move(context), LinkKind::kTcp, std::move(peer)) {}
+
+absl::StatusOr<size_t> TcpLink::OnPreface(const Preface& preface, UniqueFd) {
+  absl::Status set = ConfigureSocket(socket(), options().peer_timeout);
+  if (!set.ok()) return set;
+  return std::min<size_t>(preface.max_message, options().max_message);
+}
+
+void TcpLink::ReleaseLocked() { queue_.Clear(); }
+
+absl::Status TcpLink::Send(absl::Span<const std::byte> header,
+                           absl::Span<const std::byte> payload) {
+  const size_t length = header.size() + payload.size();
+  if (length > options().max_message) {
+    return absl::InvalidArgumentError(absl::StrCat("message of ", length,
+                                                   " bytes; this side sends ",
+                                                   options().max_message));
+  }
+  // Outside the lock: it takes as long as the message is large.
+  const FrameHead head = MakeFrameHead(header, payload);
+  absl::MutexLock lock(&mu_);
+  if (absl::Status may = CheckSendLocked(length); !may.ok()) return may;
+  if (queue_.bytes() + kFrameHeadBytes + length > options().send_buffer) {
+    blocked_ = true;
+    return absl::ResourceExhaustedError("out of credits");
+  }
+  absl::Status wrote = queue_.Write(
+      socket(), {absl::MakeConstSpan(reinterpret_cast<const std::byte*>(&head),
+                                     sizeof(head)),
+                 header, payload});
+  if (!wrote.ok()) BeginCloseLocked(wrote);
+  return wrote;
+}
+
+void TcpLink::OnSocketEvents(uint32_t events) {
+  if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) hung_up_ = true;
+  if ((events & EPOLLOUT) != 0) Flush();
+  if (!closing()) Read();
+}
+
+void TcpLink::Flush() {
+  bool writable = false;
+  {
+    absl::MutexLock lock(&mu_);
+    if (closing()) return;
+    absl::StatusOr<bool> settled = queue_.Flush(socket());
+    if (!settled.ok()) {
+      BeginCloseLocked(settled.status());
+      return;
+    }
+    // Edge-triggered: a socket that is not full announces nothing.
+    if (!*settled) {
+      loop().Post([this, keep = shared_from_this()] {
+        if (!closing()) Flush();
+      });
+    }
+    // Half the credits at once, or a blocked sender would wake for each frame.
+    if (blocked_ && queue_.bytes() <= options().send_buffer / 2) {
+      blocked_ = false;
+      writable = true;
+    }
+  }
+  if (writable) handler().OnWritable();
+}
+
+void TcpLink::Read() {
+  for (int i = 0; i < kReadsPerEvent; ++i) {
+    MakeRoom();
+    const size_t room = buffer_capacity_ - end_;
+    const ssize_t count = ::recv(socket(), buffer_.get() + end_, room, 0);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EAGAIN) return;
+    if (count <= 0) {
+      Fail(absl::UnavailableError(
+          count == 0 ? "closed by the peer"
+                     : absl::StrCat("lost the peer: ", ::strerror(errno))));
+      return;
+    }
+    end_ += static_cast<size_t>(count);
+    if (!DeliverFrames()) return;
+    // The kernel had no more; what comes later has its own edge, but for the
+    // end of the stream when its edge came with these bytes.
+    if (static_cast<size_t>(count) < room && !hung_up_) return;
+  }
+  loop().Post([this, keep = shared_from_this()] {
+    if (!closing()) Read();
+  });
+}
+
+void TcpLink::MakeRoom() {
+  size_t frame = kFrameHeadBytes;
+  if (buffered() >= kFrameHeadBytes) {
+    FrameHead head;
+    std::memcpy(&head, buffer_.get() + begin_, sizeof(head));
+    frame += head.length;  // checked by DeliverFrames
+  }
+  const size_t room = buffer_capacity_ - end_;
+  if (begin_ + frame <= buffer_capacity_ && room >= kLeastRead) return;
+  const size_t needed = std::max(kLeastBuffer, frame + kLeastRead);
+  std::unique_ptr<std::byte[]> larger;
+  if (needed > buffer_capacity_) larger.reset(new std::byte[needed]);
+  std::byte* to = larger != nullptr ? larger.get() : buffer_.get();
+  if (buffered() != 0) std::memmove(to, buffer_.get() + begin_, buffered());
+  end_ = buffered();
+  begin_ = 0;
+  if (larger != nullptr) {
+    buffer_ = std::move(larger);
+    buffer_capacity_ = needed;
+  }
+}
+
+bool TcpLink::DeliverFrames() {
+  while (buffered() >= kFrameHeadBytes) {
+    FrameHead head;
+    std::memcpy(&head, buffer_.get() + begin_, sizeof(head));
+    absl::Status sound = CheckFrameHead(head, options().max_message);
+    if (sound.ok()) {
+      if (buffered() < kFrameHeadBytes + head.length) break;
+      const auto message = absl::MakeConstSpan(
+          buffer_.get() + begin_ + kFrameHeadBytes, head.length);
+      sound = CheckFrame(head, message);
+      if (sound.ok()) {
+        begin_ += kFrameHeadBytes + head.length;
+        handler().OnMessage(message);
+        if (closing()) return false;
+        continue;
+      }
+    }
+    LOG(ERROR) << "closing the link to " << peer() << ": " << sound.message();
+    Fail(sound);
+    return false;
+  }
+  if (buffered() == 0) begin_ = end_ = 0;
+  return true;
+}
+
+}  // namespace kamino::transport

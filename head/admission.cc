@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/heap/heap_reader.h"
+#include "engine/resource_error.h"
 #include "glog/logging.h"
 #include "replica/errors.h"
 #include "replica/heap_executor.h"
@@ -24,7 +25,7 @@ Admission::Admission(AdmissionOptions options, engine::KaminoStore* store,
       store_(store),
       state_(state),
       core_(core),
-      clients_(options.max_clients, options.client_min_idle) {
+      clients_(options_.max_clients, options_.client_min_idle) {
   store_->SetUnlockListener([this](absl::Span<const ObjectId> objects) {
     for (ObjectId object : objects) {
       auto found = parked_.find(object);
@@ -47,9 +48,11 @@ Admission::~Admission() {
                    "", 0});
     }
   }
-  const absl::Status not_head = MakeError(
-      kamino::v1::REASON_NOT_HEAD, "this node is the head no more");
-  for (Request& request : ready_) Answer(request, {not_head, "", 0});
+  const absl::Status not_head =
+      MakeError(kamino::v1::REASON_NOT_HEAD, "this node is the head no more");
+  for (auto* queue : {&alone_, &ready_}) {
+    for (Request& request : *queue) Answer(request, {not_head, "", 0});
+  }
   for (auto& [object, requests] : parked_) {
     for (Request& request : requests) Answer(request, {not_head, "", 0});
   }
@@ -76,8 +79,8 @@ absl::Status Admission::Promote(absl::Time now, Actions* actions) {
     return fatal_;
   }
   std::vector<std::pair<uint64_t, uint64_t>> by_sequence;
-  absl::Status visited =
-      state_->VisitClients(reader, [&](uint64_t client_id, const auto& outcome) {
+  absl::Status visited = state_->VisitClients(
+      reader, [&](uint64_t client_id, const auto& outcome) {
         by_sequence.emplace_back(outcome.sequence(), client_id);
         return true;
       });
@@ -89,15 +92,12 @@ absl::Status Admission::Promote(absl::Time now, Actions* actions) {
 }
 
 void Admission::Submit(Request request, absl::Time now) {
-  if (ready_.size() + parked_count_ >= options_.max_waiting ||
-      in_flight_.size() >= options_.max_in_flight) {
+  if (ready_.size() + alone_.size() + parked_count_ >= options_.max_waiting) {
     ++counters_.rejected;
     Answer(request, {MakeError(kamino::v1::REASON_OVERLOADED,
                                absl::StrCat("the head is overloaded: ",
                                             ready_.size() + parked_count_,
-                                            " requests wait, ",
-                                            in_flight_.size(),
-                                            " operations are in flight")),
+                                            " requests wait for it")),
                      "", 0});
     return;
   }
@@ -108,46 +108,46 @@ void Admission::Submit(Request request, absl::Time now) {
 }
 
 void Admission::ExecuteReady(absl::Time now, Actions* actions) {
-  while (!ready_.empty() && fatal_.ok()) {
-    std::vector<Request> batch;
-    size_t bytes = 0;
-    while (!ready_.empty() && batch.size() < options_.max_batch &&
-           (batch.empty() ||
-            bytes + ready_.front().request.arguments().size() <=
-                options_.max_batch_bytes)) {
-      bytes += ready_.front().request.arguments().size();
-      batch.push_back(std::move(ready_.front()));
-      ready_.pop_front();
-    }
-    ExecuteBatch(std::move(batch), now, actions);
+  while (has_ready() && fatal_.ok()) ExecuteBatch(TakeBatch(), now, actions);
+}
+
+std::vector<Request> Admission::TakeBatch() {
+  std::vector<Request> batch;
+  if (!alone_.empty()) {
+    batch.push_back(std::move(alone_.front()));
+    alone_.pop_front();
+    return batch;
   }
+  size_t bytes = 0;
+  while (!ready_.empty() && batch.size() < options_.max_batch &&
+         (batch.empty() || bytes + ready_.front().request.arguments().size() <=
+                               options_.max_batch_bytes)) {
+    bytes += ready_.front().request.arguments().size();
+    batch.push_back(std::move(ready_.front()));
+    ready_.pop_front();
+  }
+  return batch;
 }
 
 void Admission::ExecuteBatch(std::vector<Request> batch, absl::Time now,
                              Actions* actions) {
-  // One that spoils the batch is executed by itself after the others, unless
-  // it met a lock: then it waits for that.
-  std::vector<Request> alone;
+  const bool single = batch.size() == 1;
   while (!batch.empty() && fatal_.ok()) {
     auto spoilt = TryBatch(&batch, now, actions);
-    if (!spoilt.has_value()) break;
+    if (!spoilt.has_value()) return;
     Request request = std::move(batch[spoilt->first]);
     batch.erase(batch.begin() + spoilt->first);
     const Attempt& attempt = spoilt->second;
     if (attempt.conflict.has_value()) {
       Park(*attempt.conflict, std::move(request));
-    } else if (batch.empty() && alone.empty()) {
+    } else if (single) {
       ++counters_.aborted;
       Answer(request, attempt.outcome);
     } else {
-      alone.push_back(std::move(request));
+      alone_.push_back(std::move(request));
     }
   }
-  for (Request& request : alone) {
-    std::vector<Request> single;
-    single.push_back(std::move(request));
-    ExecuteBatch(std::move(single), now, actions);
-  }
+  for (Request& request : batch) alone_.push_back(std::move(request));
 }
 
 absl::optional<std::pair<size_t, Admission::Attempt>> Admission::TryBatch(
@@ -236,8 +236,8 @@ void Admission::CommitBatch(Transaction& transaction, uint64_t sequence,
     if (absl::IsDataLoss(committed)) fatal_ = committed;
     // The commonest cause is a ring without room; the heap is as before.
     ++counters_.rejected;
-    const absl::Status answer = MakeError(kamino::v1::REASON_OVERLOADED,
-                                          committed.message());
+    const absl::Status answer =
+        MakeError(kamino::v1::REASON_OVERLOADED, committed.message());
     for (Request& request : *batch) Answer(request, {answer, "", 0});
     return;
   }
@@ -321,8 +321,30 @@ void Admission::Park(ObjectId object, Request request) {
 }
 
 void Admission::Answer(Request& request, RequestOutcome outcome) {
+  if (!options_.lease_valid()) {
+    outcome = {MakeError(kamino::v1::REASON_RECONFIGURING,
+                         "the head holds no lease of the manager now"),
+               "", 0};
+  }
   request.done(std::move(outcome));
 }
+
+namespace {
+
+absl::Status ExplainResource(const absl::Status& status) {
+  const auto resource = engine::ResourceOf(status);
+  if (!resource.has_value() || *resource == engine::Resource::kHeap) {
+    return MakeError(kamino::v1::REASON_HEAP_FULL, status.message());
+  }
+  // The backup's room is pinned by transactions that have not completed, and
+  // so are the log's slots.
+  return MakeError(*resource == engine::Resource::kTransaction
+                       ? kamino::v1::REASON_TOO_LARGE
+                       : kamino::v1::REASON_OVERLOADED,
+                   status.message());
+}
+
+}  // namespace
 
 absl::Status Admission::Explain(const absl::Status& status) {
   if (replica::ReasonOf(status) != kamino::v1::REASON_UNSPECIFIED) {
@@ -330,7 +352,7 @@ absl::Status Admission::Explain(const absl::Status& status) {
   }
   switch (status.code()) {
     case absl::StatusCode::kResourceExhausted:
-      return MakeError(kamino::v1::REASON_HEAP_FULL, status.message());
+      return ExplainResource(status);
     case absl::StatusCode::kAborted:
       return status;  // a lock; see conflict()
     default:

@@ -38,12 +38,17 @@
 namespace kamino::head {
 
 struct AdmissionOptions {
-  size_t max_waiting = 8192;    // requests ready or parked; more are refused
-  size_t max_in_flight = 1024;  // operations without completion
-  size_t max_batch = 64;        // requests in one operation
+  size_t max_waiting = 8192;  // requests ready or parked; more are refused
+  // Operations without completion; ready requests wait for the next one. Well
+  // below the intent log's slots, which the backup's lag takes as well.
+  size_t max_in_flight = 32;
+  size_t max_batch = 64;              // requests in one operation
   size_t max_batch_bytes = 1u << 20;  // of arguments in one operation
   size_t max_clients = 65536;
   absl::Duration client_min_idle = absl::Minutes(10);
+  // Whether this node may answer by itself. Answers that did not go through
+  // the chain are withheld without it: the state they come from may be old.
+  std::function<bool()> lease_valid = [] { return true; };
 };
 
 struct AdmissionStats {
@@ -87,6 +92,12 @@ class Admission {
   // Answers parked requests whose deadline has passed.
   void OnTick(absl::Time now);
 
+  // Whether ExecuteReady has something to execute.
+  bool has_ready() const {
+    return (!ready_.empty() || !alone_.empty()) &&
+           in_flight_.size() < options_.max_in_flight;
+  }
+
   AdmissionStats stats() const;
   // Not OK once the heap cannot be trusted any more; the node must stop.
   const absl::Status& fatal() const { return fatal_; }
@@ -100,6 +111,9 @@ class Admission {
     RequestOutcome outcome;
   };
 
+  std::vector<Request> TakeBatch();
+  // Executes `batch` but for requests that spoil it: those are parked, put into
+  // alone_ or, when they were alone, answered.
   void ExecuteBatch(std::vector<Request> batch, absl::Time now,
                     replica::Actions* actions);
   // Executes `batch` in one transaction. When batch[i] spoils it, everything
@@ -129,6 +143,7 @@ class Admission {
   absl::flat_hash_map<engine::ObjectId, std::deque<Request>> parked_;
   size_t parked_count_ = 0;
   std::deque<Request> ready_;
+  std::deque<Request> alone_;  // spoilt a batch; each is executed by itself
   struct Waiter {
     std::function<void(RequestOutcome)> done;
     RequestOutcome outcome;

@@ -7,8 +7,8 @@
 #include <list>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/types/optional.h"
 #include "absl/time/time.h"
+#include "absl/types/optional.h"
 
 namespace kamino::head {
 
@@ -22,9 +22,7 @@ class ClientClock {
 
   void Touch(uint64_t client_id, absl::Time now);
   void Forget(uint64_t client_id);
-  bool Knows(uint64_t client_id) const {
-    return by_id_.contains(client_id);
-  }
+  bool Knows(uint64_t client_id) const { return by_id_.contains(client_id); }
   size_t size() const { return by_id_.size(); }
   bool full() const { return by_id_.size() >= max_clients_; }
 

@@ -59,8 +59,8 @@ LinkHub::LinkHub(Options options, Events events)
 
 absl::StatusOr<std::unique_ptr<LinkHub>> LinkHub::Create(Options options,
                                                          Events events) {
-  auto hub = absl::WrapUnique(new LinkHub(std::move(options),
-                                          std::move(events)));
+  auto hub =
+      absl::WrapUnique(new LinkHub(std::move(options), std::move(events)));
   for (const auto& [name, address] : hub->options_.listen) {
     absl::Status listening = hub->Listen(name, address);
     if (!listening.ok()) return listening;
@@ -79,8 +79,8 @@ absl::Status LinkHub::Listen(const std::string& name,
   if (!transport.ok()) return transport.status();
   Port& port = ports_[name];
   port.transport = std::move(*transport);
-  auto listener = port.transport->Listen(
-      address, [this](std::shared_ptr<Link> link) {
+  auto listener =
+      port.transport->Listen(address, [this](std::shared_ptr<Link> link) {
         LinkId id;
         {
           absl::MutexLock lock(&mutex_);
@@ -92,10 +92,10 @@ absl::Status LinkHub::Listen(const std::string& name,
         return std::make_shared<Handler>(this, id);
       });
   if (!listener.ok()) {
-    return absl::Status(listener.status().code(),
-                        absl::StrCat("cannot listen for chain links on ", name,
-                                     " ", address, ": ",
-                                     listener.status().message()));
+    return absl::Status(
+        listener.status().code(),
+        absl::StrCat("cannot listen for chain links on ", name, " ", address,
+                     ": ", listener.status().message()));
   }
   port.listener = std::move(*listener);
   return absl::OkStatus();

@@ -151,8 +151,8 @@ absl::StatusOr<std::string> Commit(ProcedureContext& context,
                          : condition.key());
   }
   response.set_succeeded(failed.empty());
-  const auto& operations = failed.empty() ? request->then_operations()
-                                          : request->else_operations();
+  const auto& operations =
+      failed.empty() ? request->then_operations() : request->else_operations();
   if (!failed.empty() && operations.empty() && request->fail_on_conflict()) {
     return MakeError(
         kamino::v1::REASON_CONFLICT,

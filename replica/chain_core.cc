@@ -154,15 +154,18 @@ std::vector<ChainCore::LinkState> ChainCore::links() const {
   std::vector<LinkState> states;
   if (index_ < 0) return states;
   if (const Member* member = view_.Predecessor(index_)) {
-    states.push_back({member->node_id, "predecessor", predecessor_ != kNoLink});
+    states.push_back({member->node_id, "predecessor", predecessor_,
+                      predecessor_ != kNoLink});
   }
   if (const Member* member = view_.Successor(index_)) {
-    states.push_back({member->node_id, "successor", successor_.ready});
+    states.push_back(
+        {member->node_id, "successor", successor_.link, successor_.ready});
   }
   if (const Member* member = CompletionTarget()) {
-    states.push_back({member->node_id, "completion", completion_.ready});
+    states.push_back(
+        {member->node_id, "completion", completion_.link, completion_.ready});
   } else if (role() == Role::kHead) {
-    states.push_back({view_.tail().node_id, "completion",
+    states.push_back({view_.tail().node_id, "completion", completion_from_,
                       completion_from_ != kNoLink});
   }
   return states;
@@ -288,12 +291,11 @@ void ChainCore::OnSync(LinkId link, const Sync& sync, Actions* actions) {
   if (link != successor_.link) return;
   if (sync.received() > ring_->received() ||
       sync.received() < ring_->cleaned()) {
-    return Fatal(
-        absl::DataLossError(absl::StrCat(
-            "the successor has received up to ", sync.received(),
-            ", which this node's ring cannot continue: it holds (",
-            ring_->cleaned(), ", ", ring_->received(), "]")),
-        actions);
+    return Fatal(absl::DataLossError(absl::StrCat(
+                     "the successor has received up to ", sync.received(),
+                     ", which this node's ring cannot continue: it holds (",
+                     ring_->cleaned(), ", ", ring_->received(), "]")),
+                 actions);
   }
   successor_.ready = true;
   sent_ = acked_ = sync.received();
@@ -330,10 +332,10 @@ void ChainCore::ExecuteReceived(Actions* actions) {
     absl::Status executed =
         executor_->Execute(sequence, ring_->Entry(sequence));
     if (!executed.ok()) {
-      return Fatal(absl::Status(executed.code(),
-                                absl::StrCat("operation ", sequence, ": ",
-                                             executed.message())),
-                   actions);
+      return Fatal(
+          absl::Status(executed.code(), absl::StrCat("operation ", sequence,
+                                                     ": ", executed.message())),
+          actions);
     }
     ring_->MarkApplied(sequence);
   }
@@ -384,8 +386,7 @@ void ChainCore::PumpSuccessor(Actions* actions) {
     sent_bytes_ += operation.size();
     Message message = NewMessage();
     message.mutable_append()->set_sequence(sent_);
-    message.mutable_append()->set_operation(operation.data(),
-                                            operation.size());
+    message.mutable_append()->set_operation(operation.data(), operation.size());
     Send(successor_.link, std::move(message), actions);
   }
 }

@@ -124,6 +124,7 @@ class ChainCore {
   struct LinkState {
     std::string peer;
     std::string purpose;  // "predecessor", "successor", "completion"
+    LinkId link;
     bool connected;
   };
   std::vector<LinkState> links() const;
@@ -183,8 +184,8 @@ class ChainCore {
   LinkId next_link_ = 1;  // odd ones
 
   Outgoing successor_;
-  Outgoing completion_;              // tail only: to the head
-  LinkId predecessor_ = kNoLink;     // accepted, after its Hello
+  Outgoing completion_;               // tail only: to the head
+  LinkId predecessor_ = kNoLink;      // accepted, after its Hello
   LinkId completion_from_ = kNoLink;  // head only: from the tail
 
   // Towards the successor.

@@ -76,6 +76,24 @@ Reason ReasonOf(const absl::Status& status) {
   return DetailOf(status).reason();
 }
 
+absl::Status ExplainKeyError(const absl::Status& status,
+                             absl::string_view key) {
+  switch (status.code()) {
+    case absl::StatusCode::kNotFound:
+      return MakeError(kamino::v1::REASON_KEY_NOT_FOUND,
+                       absl::StrCat("no object has the key ", Printable(key)),
+                       {std::string(key)});
+    case absl::StatusCode::kOutOfRange:
+      return WithReason(status, kamino::v1::REASON_OUT_OF_RANGE,
+                        {std::string(key)});
+    case absl::StatusCode::kInvalidArgument:
+      return WithReason(status, kamino::v1::REASON_INVALID_ARGUMENT,
+                        {std::string(key)});
+    default:
+      return status;
+  }
+}
+
 std::string Printable(absl::string_view bytes) {
   if (bytes.size() <= kMaxPrintable) {
     return absl::StrCat("\"", absl::CHexEscape(bytes), "\"");

@@ -25,6 +25,10 @@ absl::Status WithReason(absl::Status status, kamino::v1::Reason reason,
 kamino::v1::Reason ReasonOf(const absl::Status& status);
 kamino::v1::ErrorDetail DetailOf(const absl::Status& status);
 
+// Gives an error of the index about `key` the reason that clients act upon.
+// Those of the transaction below it (a lock, a full heap) pass as they are.
+absl::Status ExplainKeyError(const absl::Status& status, absl::string_view key);
+
 // A key or value as people can read it in a message: printable, quoted, cut.
 std::string Printable(absl::string_view bytes);
 

@@ -38,15 +38,13 @@ absl::StatusOr<WriteSet> DecodeWriteSet(const ChainOperation& operation) {
 
 absl::StatusOr<ChainOperation> ParseOperation(absl::string_view bytes) {
   ChainOperation operation;
-  if (!operation.ParseFromArray(bytes.data(),
-                                static_cast<int>(bytes.size()))) {
+  if (!operation.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return absl::DataLossError("an operation of the ring cannot be parsed");
   }
   return operation;
 }
 
-absl::Status HeapExecutor::Execute(uint64_t sequence,
-                                   absl::string_view bytes) {
+absl::Status HeapExecutor::Execute(uint64_t sequence, absl::string_view bytes) {
   auto operation = ParseOperation(bytes);
   if (!operation.ok()) return operation.status();
   auto write_set = DecodeWriteSet(*operation);

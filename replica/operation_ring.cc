@@ -220,9 +220,8 @@ absl::Status OperationRing::Append(uint64_t sequence,
     region_->Flush(base + write_offset_, sizeof(wrap));
   }
   const uint32_t length = static_cast<uint32_t>(operation.size());
-  const EntryHeader entry{
-      kEntryMagic, length, sequence,
-      EntryChecksum(sequence, operation.data(), length), 0};
+  const EntryHeader entry{kEntryMagic, length, sequence,
+                          EntryChecksum(sequence, operation.data(), length), 0};
   std::memcpy(base + offset, &entry, sizeof(entry));
   std::memcpy(base + offset + sizeof(entry), operation.data(), length);
   region_->Flush(base + offset, sizeof(entry) + length);
@@ -280,8 +279,7 @@ void OperationRing::TruncateAfter(uint64_t sequence) {
   if (sequence >= received()) return;
   while (received() > sequence) {
     const Slot& slot = entries_.back();
-    auto* entry =
-        reinterpret_cast<EntryHeader*>(region_->base() + slot.offset);
+    auto* entry = reinterpret_cast<EntryHeader*>(region_->base() + slot.offset);
     entry->magic = 0;
     region_->Flush(&entry->magic, sizeof(entry->magic));
     write_offset_ = slot.offset;

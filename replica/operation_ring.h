@@ -101,10 +101,10 @@ class OperationRing {
   std::deque<Slot> entries_;  // (cleaned, received]
   uint64_t applied_ = 0;
   uint64_t cleaned_ = 0;
-  int current_line_ = 0;           // the CleanedLine that counts
-  uint64_t write_offset_ = 0;      // where the next entry goes
-  uint64_t used_ = 0;              // space of entries_
-  uint64_t reclaimable_ = 0;       // cleaned, not yet durably so
+  int current_line_ = 0;       // the CleanedLine that counts
+  uint64_t write_offset_ = 0;  // where the next entry goes
+  uint64_t used_ = 0;          // space of entries_
+  uint64_t reclaimable_ = 0;   // cleaned, not yet durably so
 };
 
 }  // namespace kamino::replica

@@ -11,58 +11,35 @@
 #include "replica/errors.h"
 
 namespace kamino::replica {
-namespace {
-
-// Gives the errors of the index the reasons that clients act upon; those of
-// the transaction below it (a lock, a full heap) pass as they are.
-absl::Status Explain(const absl::Status& status, absl::string_view key) {
-  switch (status.code()) {
-    case absl::StatusCode::kNotFound:
-      return MakeError(kamino::v1::REASON_KEY_NOT_FOUND,
-                       absl::StrCat("no object has the key ", Printable(key)),
-                       {std::string(key)});
-    case absl::StatusCode::kOutOfRange:
-      return WithReason(status, kamino::v1::REASON_OUT_OF_RANGE,
-                        {std::string(key)});
-    case absl::StatusCode::kInvalidArgument:
-      return WithReason(status, kamino::v1::REASON_INVALID_ARGUMENT,
-                        {std::string(key)});
-    default:
-      return status;
-  }
-}
-
-}  // namespace
-
 absl::StatusOr<ObjectView> ProcedureContext::Get(absl::string_view key) {
   auto entry = objects_->Get(key);
-  if (!entry.ok()) return Explain(entry.status(), key);
+  if (!entry.ok()) return ExplainKeyError(entry.status(), key);
   return ObjectView{entry->version, entry->value};
 }
 
 absl::Status ProcedureContext::Put(absl::string_view key,
                                    absl::string_view value) {
-  return Explain(objects_->Put(key, value, sequence_), key);
+  return ExplainKeyError(objects_->Put(key, value, sequence_), key);
 }
 
 absl::Status ProcedureContext::Patch(absl::string_view key, uint64_t offset,
                                      absl::string_view data) {
-  return Explain(objects_->Patch(key, offset, data, sequence_), key);
+  return ExplainKeyError(objects_->Patch(key, offset, data, sequence_), key);
 }
 
 absl::Status ProcedureContext::Delete(absl::string_view key) {
-  return Explain(objects_->Delete(key, sequence_), key);
+  return ExplainKeyError(objects_->Delete(key, sequence_), key);
 }
 
 absl::Status ProcedureContext::Scan(
     absl::string_view start, absl::string_view end,
     absl::FunctionRef<bool(absl::string_view, const ObjectView&)> visit) {
-  return Explain(
-      objects_->Scan(start, end, /*limit=*/0,
-                     [&](absl::string_view key, const auto& entry) {
-                       return visit(key,
-                                    ObjectView{entry.version, entry.value});
-                     }),
+  return ExplainKeyError(
+      objects_->Scan(
+          start, end, /*limit=*/0,
+          [&](absl::string_view key, const auto& entry) {
+            return visit(key, ObjectView{entry.version, entry.value});
+          }),
       start);
 }
 
@@ -71,9 +48,7 @@ absl::StatusOr<bool> ProcedureContext::RangeUnchangedSince(
   return objects_->RangeUnchangedSince(start, end, sequence);
 }
 
-ProcedureRegistry::ProcedureRegistry() {
-  procedures_ = BuiltinProcedures();
-}
+ProcedureRegistry::ProcedureRegistry() { procedures_ = BuiltinProcedures(); }
 
 void ProcedureRegistry::Register(std::string name, Procedure procedure) {
   CHECK(!name.empty() && name.size() <= 128) << "procedure name: " << name;

@@ -7,8 +7,8 @@
 //     auto object = context.Get(arguments);
 //     if (!object.ok()) return object.status();
 //     ...
-//     if (absl::Status put = context.Put(arguments, next); !put.ok()) return put;
-//     return next;
+//     if (absl::Status put = context.Put(arguments, next); !put.ok()) return
+//     put; return next;
 //   }
 //
 // A procedure must be deterministic: no clock, no randomness, no address, no

@@ -90,10 +90,10 @@ StateMachine::CheckRepeated(KeyValueReader& clients,
     // The first committed number makes the record, so a later number without
     // one means that the record was dropped.
     if (request.number() == 1) return absl::optional<Execution>();
-    return MakeError(kamino::v1::REASON_CLIENT_EXPIRED,
-                     absl::StrCat("no outcome is stored for client ",
-                                  request.client_id(),
-                                  "; begin at number 1 with a new client id"));
+    return MakeError(
+        kamino::v1::REASON_CLIENT_EXPIRED,
+        absl::StrCat("no outcome is stored for client ", request.client_id(),
+                     "; begin at number 1 with a new client id"));
   }
   if (!entry.ok()) return entry.status();
   auto outcome = ParseOutcome(request.client_id(), entry->value);
@@ -142,9 +142,9 @@ absl::StatusOr<StateMachine::Execution> StateMachine::Execute(
 
   const Procedure* procedure = procedures_->Find(request.function());
   if (procedure == nullptr) {
-    return MakeError(kamino::v1::REASON_UNKNOWN_PROCEDURE,
-                     absl::StrCat("no procedure is named ",
-                                  Printable(request.function())));
+    return MakeError(
+        kamino::v1::REASON_UNKNOWN_PROCEDURE,
+        absl::StrCat("no procedure is named ", Printable(request.function())));
   }
   KeyValue objects(&transaction, trees->objects);
   ProcedureContext context(&objects, sequence);

@@ -80,10 +80,9 @@ class StateMachine {
   absl::StatusOr<absl::optional<Execution>> CheckRepeated(
       engine::KeyValueReader& clients,
       const kamino::internal::v1::ChainRequest& request);
-  absl::Status StoreOutcome(
-      engine::KeyValue& clients,
-      const kamino::internal::v1::ChainRequest& request, uint64_t sequence,
-      const std::string& result);
+  absl::Status StoreOutcome(engine::KeyValue& clients,
+                            const kamino::internal::v1::ChainRequest& request,
+                            uint64_t sequence, const std::string& result);
 
   const ProcedureRegistry* const procedures_;
   const engine::ObjectId root_;

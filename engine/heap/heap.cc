@@ -1,0 +1,233 @@
+#include "engine/heap/heap.h"
+
+#include <xxhash.h>
+
+#include <cstring>
+#include <random>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "engine/heap/allocator.h"
+#include "glog/logging.h"
+
+namespace kamino::engine {
+namespace {
+
+using heap_format::BlockHeader;
+using heap_format::BlockState;
+using heap_format::IsBlock;
+using heap_format::kHeapMagic;
+using heap_format::kHeapVersion;
+using heap_format::kLabelBytes;
+using heap_format::kSuperblockBytes;
+using heap_format::kUnitBytes;
+using heap_format::MakeWord;
+using heap_format::PayloadBytes;
+using heap_format::StateOf;
+using heap_format::Superblock;
+using heap_format::UnitsFor;
+using heap_format::UnitsOf;
+
+constexpr uint64_t kMaxLogBytes = 4u << 20;
+
+uint64_t ChecksumOf(const Superblock& superblock) {
+  return XXH3_64bits(&superblock, offsetof(Superblock, checksum));
+}
+
+const Superblock& SuperblockOf(const Region& region) {
+  return *reinterpret_cast<const Superblock*>(region.base());
+}
+
+BlockHeader* HeaderAt(const Region& region, ObjectId id) {
+  return reinterpret_cast<BlockHeader*>(region.base() + id);
+}
+
+void FillUuid(uint8_t (&uuid)[16]) {
+  std::random_device random;
+  for (uint8_t& byte : uuid) byte = static_cast<uint8_t>(random());
+}
+
+Superblock Layout(uint64_t size, absl::string_view label) {
+  Superblock superblock{};
+  superblock.magic = kHeapMagic;
+  superblock.version = kHeapVersion;
+  superblock.size = size;
+  FillUuid(superblock.uuid);
+  std::memcpy(superblock.label, label.data(), label.size());
+  superblock.log_offset = kSuperblockBytes;
+  superblock.log_bytes =
+      std::min(kMaxLogBytes, size / 16 / kSuperblockBytes * kSuperblockBytes);
+  superblock.objects_offset = superblock.log_offset + superblock.log_bytes;
+  superblock.objects_bytes =
+      (size - superblock.objects_offset) / kUnitBytes * kUnitBytes;
+  superblock.root = superblock.objects_offset;
+  superblock.checksum = ChecksumOf(superblock);
+  return superblock;
+}
+
+absl::Status CheckSuperblock(const Region& region) {
+  if (region.size() < sizeof(Superblock)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "not a Kamino heap: only ", region.size(), " bytes long"));
+  }
+  const Superblock& superblock = SuperblockOf(region);
+  if (superblock.magic != kHeapMagic) {
+    return absl::FailedPreconditionError("not a Kamino heap: magic is missing");
+  }
+  if (superblock.version != kHeapVersion) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "heap format is version ", superblock.version,
+        "; this program reads version ", kHeapVersion));
+  }
+  if (superblock.checksum != ChecksumOf(superblock)) {
+    return absl::DataLossError("the heap's superblock is damaged: checksum");
+  }
+  if (superblock.size != region.size()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the heap was made with ", superblock.size, " bytes and has ",
+        region.size(), " now: truncated or grown"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Heap::Heap(Region* region) : region_(region) {
+  const Superblock& superblock = SuperblockOf(*region);
+  std::memcpy(uuid_.data(), superblock.uuid, uuid_.size());
+  label_ =
+      std::string(superblock.label, strnlen(superblock.label, kLabelBytes));
+  root_ = superblock.root;
+  objects_begin_ = superblock.objects_offset;
+  objects_end_ = superblock.objects_offset + superblock.objects_bytes;
+  allocator_ =
+      std::make_unique<Allocator>(region, objects_begin_, objects_end_);
+}
+
+Heap::~Heap() = default;
+
+absl::StatusOr<std::unique_ptr<Heap>> Heap::Create(Region* region,
+                                                   absl::string_view label) {
+  if (region->size() < kMinBytes || region->size() % kUnitBytes != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a heap of ", region->size(), " bytes: it must be at least ",
+                     kMinBytes, " and a multiple of ", kUnitBytes));
+  }
+  if (label.size() >= kLabelBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the heap's label has ", label.size(), " bytes; at most ",
+        kLabelBytes - 1));
+  }
+  const Superblock superblock = Layout(region->size(), label);
+  // The superblock last: a heap that opens is whole.
+  std::memset(region->base() + superblock.log_offset, 0, superblock.log_bytes);
+  region->Flush(region->base() + superblock.log_offset, superblock.log_bytes);
+  const uint64_t root_units = UnitsFor(kRootBytes);
+  BlockHeader* root = HeaderAt(*region, superblock.root);
+  root->word = MakeWord(BlockState::kAllocated, root_units);
+  root->unused = 0;
+  std::memset(root + 1, 0, PayloadBytes(root_units));
+  region->Flush(root, root_units * kUnitBytes);
+  BlockHeader* rest =
+      HeaderAt(*region, superblock.root + root_units * kUnitBytes);
+  rest->word = MakeWord(BlockState::kFree,
+                        superblock.objects_bytes / kUnitBytes - root_units);
+  rest->unused = 0;
+  region->Persist(rest, sizeof(*rest));
+  region->CopyFlush(region->base(), &superblock, sizeof(superblock));
+  region->Drain();
+
+  auto heap = absl::WrapUnique(new Heap(region));
+  if (absl::Status loaded = heap->Load(); !loaded.ok()) return loaded;
+  return heap;
+}
+
+absl::StatusOr<std::unique_ptr<Heap>> Heap::Open(Region* region) {
+  if (absl::Status ok = CheckSuperblock(*region); !ok.ok()) return ok;
+  return absl::WrapUnique(new Heap(region));
+}
+
+absl::Status Heap::Load() { return allocator_->Walk(); }
+
+absl::Span<std::byte> Heap::log_area() const {
+  const Superblock& superblock = SuperblockOf(*region_);
+  return {region_->base() + superblock.log_offset, superblock.log_bytes};
+}
+
+absl::StatusOr<absl::Span<std::byte>> Heap::Payload(ObjectId id) const {
+  if (id % kUnitBytes == 0 && id >= objects_begin_ && id < objects_end_) {
+    const uint64_t word =
+        __atomic_load_n(&HeaderAt(*region_, id)->word, __ATOMIC_ACQUIRE);
+    if (IsBlock(word) && StateOf(word) == BlockState::kAllocated &&
+        UnitsOf(word) <= (objects_end_ - id) / kUnitBytes) {
+      return absl::MakeSpan(region_->base() + id + sizeof(BlockHeader),
+                            PayloadBytes(UnitsOf(word)));
+    }
+  }
+  return absl::NotFoundError(absl::StrCat("no object has the id ", id));
+}
+
+absl::Span<std::byte> Heap::BlockPayload(ObjectId id) const {
+  const uint64_t word = HeaderAt(*region_, id)->word;
+  CHECK(IsBlock(word)) << "no block at " << id;
+  return absl::MakeSpan(region_->base() + id + sizeof(BlockHeader),
+                        PayloadBytes(UnitsOf(word)));
+}
+
+absl::StatusOr<ObjectId> Heap::Reserve(uint32_t size) {
+  return allocator_->Take(UnitsFor(size));
+}
+
+absl::Status Heap::ReserveAt(ObjectId id, uint32_t capacity) {
+  const uint64_t units = UnitsFor(capacity);
+  if (PayloadBytes(units) != capacity) {
+    return absl::DataLossError(
+        absl::StrCat("diverged: no block has a capacity of ", capacity));
+  }
+  return allocator_->TakeAt(id, units);
+}
+
+void Heap::Release(ObjectId id) {
+  const uint64_t word = HeaderAt(*region_, id)->word;
+  CHECK(IsBlock(word) && StateOf(word) == BlockState::kFree)
+      << "block at " << id << " is not free on media";
+  allocator_->Give(id, UnitsOf(word));
+}
+
+void Heap::SetState(ObjectId id, BlockState state) {
+  BlockHeader* header = HeaderAt(*region_, id);
+  CHECK(IsBlock(header->word)) << "no block at " << id;
+  __atomic_store_n(&header->word, MakeWord(state, UnitsOf(header->word)),
+                   __ATOMIC_RELEASE);
+  region_->Flush(header, sizeof(*header));
+}
+
+void Heap::MarkAllocated(ObjectId id) { SetState(id, BlockState::kAllocated); }
+
+void Heap::MarkFree(ObjectId id) { SetState(id, BlockState::kFree); }
+
+absl::Status Heap::RecoverState(ObjectId id, uint32_t capacity,
+                                bool allocated) {
+  const uint64_t units = UnitsFor(capacity);
+  const bool within = id % kUnitBytes == 0 && id >= objects_begin_ &&
+                      id < objects_end_ &&
+                      units <= (objects_end_ - id) / kUnitBytes;
+  const uint64_t word = within ? HeaderAt(*region_, id)->word : 0;
+  if (!IsBlock(word) || UnitsOf(word) != units) {
+    return absl::DataLossError(absl::StrCat(
+        "the heap is damaged: an intent names a block at offset ", id, " of ",
+        capacity, " bytes that is not there"));
+  }
+  SetState(id, allocated ? BlockState::kAllocated : BlockState::kFree);
+  return absl::OkStatus();
+}
+
+HeapStats Heap::stats() const {
+  HeapStats stats;
+  stats.bytes_total = objects_end_ - objects_begin_;
+  stats.bytes_used = stats.bytes_total - allocator_->free_bytes();
+  stats.objects = allocator_->blocks_taken();
+  return stats;
+}
+
+}  // namespace kamino::engine

@@ -1,0 +1,126 @@
+// A heap of objects on a region; docs/heap_format.md describes its layout.
+//
+// An object is a 16-byte header followed by its payload; its id is the offset
+// of the header. The header alone says whether the object is allocated, so two
+// transactions that allocate share no line and no lock on media. Which space is
+// free is volatile knowledge, rebuilt by Load from a walk over all headers.
+//
+// Invariants:
+//   1. Headers on media tile the object area at every instant: a walk from its
+//      start by capacities meets its end, whatever was lost in a crash.
+//   2. A block is in one of three hands: free (the allocator's), reserved
+//      (taken, free on media), allocated (on media too).
+//   3. Freed on media and given back to the allocator are two steps, so that
+//      the space of a freed object is not reused while its lock is held.
+//
+// Thread-safe, as far as callers do not touch the same object.
+#ifndef KAMINO_ENGINE_HEAP_HEAP_H_
+#define KAMINO_ENGINE_HEAP_HEAP_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "engine/heap/heap_format.h"
+#include "engine/pmem/region.h"
+#include "engine/transaction.h"
+
+namespace kamino::engine {
+
+class Allocator;
+
+using HeapUuid = std::array<uint8_t, 16>;
+
+struct HeapStats {
+  uint64_t bytes_total = 0;  // object area
+  uint64_t bytes_used = 0;   // allocated or reserved, headers included
+  uint64_t objects = 0;      // allocated or reserved
+};
+
+class Heap {
+ public:
+  static constexpr size_t kMinBytes = 8u << 20;
+  static constexpr uint32_t kRootBytes = 256;
+
+  // Makes the region an empty heap with a zeroed root object and a fresh uuid;
+  // it is loaded. `label` (at most 127 bytes) says whose heap it is, and is
+  // compared by the owner at open. The region must outlive the heap.
+  // kInvalidArgument: region or label of a wrong size.
+  static absl::StatusOr<std::unique_ptr<Heap>> Create(Region* region,
+                                                      absl::string_view label);
+
+  // Checks the superblock only: recovery comes first, then Load.
+  // kFailedPrecondition: not a heap, of another version, truncated or grown;
+  // kDataLoss: the superblock is damaged. The message says which.
+  static absl::StatusOr<std::unique_ptr<Heap>> Open(Region* region);
+
+  ~Heap();
+  Heap(const Heap&) = delete;
+  Heap& operator=(const Heap&) = delete;
+
+  // Walks the headers to find what is free, forgetting reservations. No
+  // transaction may be running. kDataLoss: the headers do not tile.
+  absl::Status Load();
+
+  Region* region() const { return region_; }
+  const HeapUuid& uuid() const { return uuid_; }
+  const std::string& label() const { return label_; }
+  ObjectId root() const { return root_; }
+
+  // Where the intent log lies; its own class gives it meaning.
+  absl::Span<std::byte> log_area() const;
+
+  // The payload of an allocated object, whole capacity. kNotFound: no object
+  // has this id. Any number may be asked for, but bytes within an object can
+  // look like a header: only ids that structures on the heap hold are certain.
+  absl::StatusOr<absl::Span<std::byte>> Payload(ObjectId id) const;
+
+  // The same for a block that may be reserved or freed; `id` must be the start
+  // of a block (asserted).
+  absl::Span<std::byte> BlockPayload(ObjectId id) const;
+
+  // Takes free space for a payload of at least `size` bytes, which must be in
+  // [1, kMaxObjectBytes]. On media it stays free. kResourceExhausted: full.
+  absl::StatusOr<ObjectId> Reserve(uint32_t size);
+
+  // Takes exactly the block that another node's heap has at `id` with a payload
+  // capacity of `capacity` bytes. kDataLoss: it is not free here.
+  absl::Status ReserveAt(ObjectId id, uint32_t capacity);
+
+  // Gives a reserved block, or one that was marked free, to the allocator.
+  void Release(ObjectId id);
+
+  // Stores the header's state, atomically, and flushes it; durable with the
+  // caller's next Drain. Idempotent.
+  void MarkAllocated(ObjectId id);
+  void MarkFree(ObjectId id);
+
+  // Recovery, before Load: makes a block at `id` with that capacity (of an
+  // intent) allocated or free. kDataLoss: no block starts there.
+  absl::Status RecoverState(ObjectId id, uint32_t capacity, bool allocated);
+
+  HeapStats stats() const;
+
+ private:
+  explicit Heap(Region* region);  // of a checked superblock
+
+  void SetState(ObjectId id, heap_format::BlockState state);
+
+  Region* const region_;
+  HeapUuid uuid_{};
+  std::string label_;
+  ObjectId root_ = kNullObject;
+  uint64_t objects_begin_ = 0;
+  uint64_t objects_end_ = 0;
+  std::unique_ptr<Allocator> allocator_;
+};
+
+}  // namespace kamino::engine
+
+#endif  // KAMINO_ENGINE_HEAP_HEAP_H_

@@ -1,0 +1,78 @@
+// Layout of a heap; docs/heap_format.md explains it. Numbers here are on media:
+// never change them without a new kHeapVersion.
+#ifndef KAMINO_ENGINE_HEAP_HEAP_FORMAT_H_
+#define KAMINO_ENGINE_HEAP_HEAP_FORMAT_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace kamino::engine::heap_format {
+
+inline constexpr uint64_t kHeapMagic = 0x50414548696d614bull;  // "KamiHEAP"
+inline constexpr uint32_t kHeapVersion = 1;
+inline constexpr size_t kLabelBytes = 128;  // the terminating 0 included
+inline constexpr size_t kSuperblockBytes = 4096;
+
+// Objects begin at multiples of this, and it is what their sizes count in.
+inline constexpr size_t kUnitBytes = 64;
+
+struct Superblock {
+  uint64_t magic;
+  uint32_t version;
+  uint32_t unused;
+  uint64_t size;  // of the region, in bytes
+  uint8_t uuid[16];
+  char label[kLabelBytes];
+  uint64_t log_offset;      // bytes from the start of the region, as all here
+  uint64_t log_bytes;       // the intent log's area
+  uint64_t objects_offset;  // the first block's header
+  uint64_t objects_bytes;   // blocks tile it
+  uint64_t root;            // id of the root object
+  uint64_t checksum;        // XXH3 of the fields above
+};
+
+// Before every block, free or allocated. The word changes by one aligned store.
+//   bits 63..48  kBlockMagic
+//   bits 47..40  BlockState
+//   bits 39..0   units of the block, this header included
+struct BlockHeader {
+  uint64_t word;
+  uint64_t unused;
+};
+
+enum class BlockState : uint8_t { kFree = 1, kAllocated = 2 };
+
+inline constexpr uint64_t kBlockMagic = 0x4b6f;  // "oK"
+inline constexpr uint64_t kUnitsMask = (uint64_t{1} << 40) - 1;
+
+constexpr uint64_t MakeWord(BlockState state, uint64_t units) {
+  return kBlockMagic << 48 | static_cast<uint64_t>(state) << 40 | units;
+}
+constexpr bool IsBlock(uint64_t word) {
+  const uint64_t state = word >> 40 & 0xff;
+  return word >> 48 == kBlockMagic && (state == 1 || state == 2) &&
+         (word & kUnitsMask) != 0;
+}
+constexpr BlockState StateOf(uint64_t word) {
+  return static_cast<BlockState>(word >> 40 & 0xff);
+}
+constexpr uint64_t UnitsOf(uint64_t word) { return word & kUnitsMask; }
+
+// Units of a block whose payload has at least `bytes` bytes.
+constexpr uint64_t UnitsFor(uint64_t bytes) {
+  return (bytes + sizeof(BlockHeader) + kUnitBytes - 1) / kUnitBytes;
+}
+constexpr uint64_t PayloadBytes(uint64_t units) {
+  return units * kUnitBytes - sizeof(BlockHeader);
+}
+
+static_assert(sizeof(BlockHeader) == 16);
+static_assert(offsetof(Superblock, uuid) == 24);
+static_assert(offsetof(Superblock, label) == 40);
+static_assert(offsetof(Superblock, log_offset) == 168);
+static_assert(offsetof(Superblock, checksum) == 208);
+static_assert(sizeof(Superblock) == 216);
+
+}  // namespace kamino::engine::heap_format
+
+#endif  // KAMINO_ENGINE_HEAP_HEAP_FORMAT_H_

@@ -1,0 +1,84 @@
+// Keys to objects: a B+tree whose entries are records {version, key, value},
+// written over the transaction interface. Keys are 1 to 1,024 bytes, values at
+// most 1 MiB, keys in the order of unsigned bytes. docs/index_format.md.
+//
+// Deterministic: the same calls on the same state make the same declarations,
+// whatever the scheme below.
+//
+// Errors of the transaction (kAborted, kResourceExhausted, ...) pass unchanged.
+#ifndef KAMINO_ENGINE_INDEX_KEY_VALUE_H_
+#define KAMINO_ENGINE_INDEX_KEY_VALUE_H_
+
+#include <cstdint>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "engine/index/btree.h"
+#include "engine/transaction.h"
+
+namespace kamino::engine {
+
+inline constexpr size_t kMaxKeyBytes = 1024;
+inline constexpr size_t kMaxValueBytes = 1u << 20;
+
+class KeyValueReader {
+ public:
+  // `value` points into the heap; valid until the reader's transaction ends
+  // or writes that key.
+  struct Entry {
+    uint64_t version = 0;
+    absl::string_view value;
+  };
+
+  // `root` is a BTree::Create's. The reader must outlive this.
+  KeyValueReader(Reader* reader, ObjectId root)
+      : reader_(reader), root_(root) {}
+
+  // kNotFound; kInvalidArgument: key empty or over kMaxKeyBytes.
+  absl::StatusOr<Entry> Get(absl::string_view key);
+
+  // Ascending keys of [start, end), an empty end meaning to the last, at most
+  // `limit` (0: all), until `visit` returns false. `visit` must not write.
+  absl::Status Scan(
+      absl::string_view start, absl::string_view end, uint64_t limit,
+      absl::FunctionRef<bool(absl::string_view key, const Entry& entry)> visit);
+
+  // Whether nothing in [start, end) was put, patched or deleted by a version
+  // over `version`. May say false when a neighbour of the range was deleted.
+  absl::StatusOr<bool> RangeUnchangedSince(absl::string_view start,
+                                           absl::string_view end,
+                                           uint64_t version);
+
+ protected:
+  Reader* const reader_;
+  const ObjectId root_;
+};
+
+class KeyValue : public KeyValueReader {
+ public:
+  KeyValue(Transaction* transaction, ObjectId root)
+      : KeyValueReader(transaction, root), transaction_(transaction) {}
+
+  // Writes the whole value, in place when it fits. A record made new has room
+  // for a value of `min_capacity` bytes. `value` may point into the heap.
+  // kInvalidArgument: key or value of a wrong size.
+  absl::Status Put(absl::string_view key, absl::string_view value,
+                   uint64_t version, uint32_t min_capacity = 0);
+
+  // Overwrites [offset, offset + data.size()) in place. kNotFound;
+  // kOutOfRange: not within the value.
+  absl::Status Patch(absl::string_view key, uint64_t offset,
+                     absl::string_view data, uint64_t version);
+
+  // kNotFound.
+  absl::Status Delete(absl::string_view key, uint64_t version);
+
+ private:
+  Transaction* const transaction_;
+};
+
+}  // namespace kamino::engine
+
+#endif  // KAMINO_ENGINE_INDEX_KEY_VALUE_H_

@@ -1,0 +1,78 @@
+// Where a transaction's objects are copied to, so that it can be taken back
+// (section 4). docs/backup_format.md describes the layouts.
+#ifndef KAMINO_ENGINE_KAMINO_BACKUP_H_
+#define KAMINO_ENGINE_KAMINO_BACKUP_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "engine/heap/heap.h"
+#include "engine/pmem/region.h"
+#include "engine/transaction.h"
+
+namespace kamino::engine {
+
+struct BackupStats {
+  uint64_t hits = 0;    // intents whose object had a copy
+  uint64_t misses = 0;  // copies made in the critical path
+  uint64_t evictions = 0;
+  uint64_t bytes_used = 0;
+  uint64_t bytes_total = 0;
+};
+
+// Thread-safe, as far as the callers hold the objects' exclusive locks.
+class Backup {
+ public:
+  virtual ~Backup() = default;
+
+  // Makes sure that a durable copy of the object's payload exists and stays
+  // (it is pinned) until Unpin. The heap's bytes are still those before the
+  // transaction. kResourceExhausted: all copies are pinned.
+  virtual absl::Status EnsureCopy(ObjectId id) = 0;
+
+  // Brings a range of the copy up to the heap's bytes, if there is a copy (or,
+  // for the whole of a new object, makes one when there is room); durable with
+  // the next Drain.
+  virtual void Update(ObjectId id, uint32_t offset, uint32_t length) = 0;
+
+  // Brings a range of the heap back to the copy's bytes and flushes it; the
+  // caller drains. kDataLoss: no copy.
+  virtual absl::Status Restore(ObjectId id, uint32_t offset,
+                               uint32_t length) = 0;
+
+  virtual void Unpin(ObjectId id) = 0;
+
+  // The object is gone: its copy means nothing any more. Durable before its id
+  // can be used again.
+  virtual void Drop(ObjectId id) = 0;
+
+  virtual void Drain() = 0;
+
+  virtual BackupStats stats() const = 0;
+};
+
+// Bytes a backup region needs: as large as the heap and a little more.
+size_t SimpleBackupBytes(size_t heap_bytes);
+// alpha in (0, 1]: of the heap's size.
+size_t DynamicBackupBytes(size_t heap_bytes, double alpha);
+
+// kamino-simple (section 4.1): a mirror of the heap at the same offsets, which
+// starts empty and fills on demand. `heap` and `region` must outlive it.
+absl::StatusOr<std::unique_ptr<Backup>> CreateSimpleBackup(const Heap* heap,
+                                                           Region* region);
+// kFailedPrecondition: not this heap's, not a simple backup, another version.
+absl::StatusOr<std::unique_ptr<Backup>> OpenSimpleBackup(const Heap* heap,
+                                                         Region* region);
+
+// kamino-dynamic (section 4.2): copies of the objects written last, in a bounded
+// region.
+absl::StatusOr<std::unique_ptr<Backup>> CreateDynamicBackup(const Heap* heap,
+                                                            Region* region);
+absl::StatusOr<std::unique_ptr<Backup>> OpenDynamicBackup(const Heap* heap,
+                                                          Region* region);
+
+}  // namespace kamino::engine
+
+#endif  // KAMINO_ENGINE_KAMINO_BACKUP_H_

@@ -1,0 +1,52 @@
+// How a replica executes an operation in place (section 5.1): the write set came
+// with it and is durable in the ring, which is the intent log; so this keeps no
+// log, takes no locks, and cannot be aborted.
+#ifndef KAMINO_ENGINE_KAMINO_REPLICA_TRANSACTION_H_
+#define KAMINO_ENGINE_KAMINO_REPLICA_TRANSACTION_H_
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "engine/heap/heap.h"
+#include "engine/transaction.h"
+
+namespace kamino::engine {
+
+// Every declaration must equal the next one of `write_set`: kDataLoss
+// ("diverged: ...") otherwise, from the call that differs or, for a declaration
+// that never came, from Commit; the node must then stop. Alloc returns the ids
+// of the write set. Objects freed are given back to the allocator at Commit: no
+// later operation of the chain reuses their space before all nodes freed them.
+// Abort and destruction without Commit leave the heap as it is, torn; only the
+// ring can mend it.
+class ReplicaTransaction final : public Transaction {
+ public:
+  // Both must outlive this; the heap is loaded.
+  ReplicaTransaction(Heap* heap, const WriteSet& write_set);
+  ~ReplicaTransaction() override;
+
+  absl::StatusOr<absl::Span<const std::byte>> Read(ObjectId id) override;
+  absl::StatusOr<std::byte*> Write(ObjectId id, uint32_t offset,
+                                   uint32_t length) override;
+  absl::StatusOr<ObjectId> Alloc(uint32_t size) override;
+  absl::Status Free(ObjectId id) override;
+  using Transaction::Commit;
+  // options.before_mark is called; the rest is not used.
+  absl::Status Commit(const CommitOptions& options) override;
+  absl::Status Abort() override;
+  const WriteSet& write_set() const override;
+  absl::optional<ObjectId> conflict() const override { return absl::nullopt; }
+
+ private:
+  absl::Status Expect(const Intent& intent);
+
+  Heap* const heap_;
+  const WriteSet& expected_;
+  size_t next_ = 0;    // of expected_
+  WriteSet declared_;  // a prefix of expected_
+};
+
+}  // namespace kamino::engine
+
+#endif  // KAMINO_ENGINE_KAMINO_REPLICA_TRANSACTION_H_

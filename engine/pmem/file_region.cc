@@ -1,0 +1,158 @@
+#include "engine/pmem/file_region.h"
+
+#include <fcntl.h>
+#include <libpmem2.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "engine/pmem/cache_flush.h"
+
+namespace kamino::engine {
+namespace {
+
+absl::Status Errno(int error, absl::string_view what,
+                   const std::string& path) {
+  const std::string message =
+      absl::StrCat("cannot ", what, " ", path, ": ", std::strerror(error));
+  switch (error) {
+    case EEXIST:
+      return absl::AlreadyExistsError(message);
+    case ENOENT:
+      return absl::NotFoundError(message);
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+    case ENOMEM:
+      return absl::ResourceExhaustedError(message);
+    default:
+      return absl::FailedPreconditionError(message);
+  }
+}
+
+absl::Status Pmem2Error(absl::string_view what, const std::string& path) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("cannot ", what, " ", path, ": ", pmem2_errormsg()));
+}
+
+absl::Status Lock(int fd, const std::string& path) {
+  if (flock(fd, LOCK_EX | LOCK_NB) == 0) return absl::OkStatus();
+  if (errno == EWOULDBLOCK) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, " is in use by another process"));
+  }
+  return Errno(errno, "lock", path);
+}
+
+// So that the new name survives a crash of the machine.
+absl::Status SyncFolderOf(const std::string& path) {
+  std::string folder = std::filesystem::path(path).parent_path();
+  if (folder.empty()) folder = ".";
+  const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return Errno(errno, "open", folder);
+  const int failed = fsync(fd);
+  const int error = errno;
+  close(fd);
+  return failed ? Errno(error, "sync", folder) : absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<FileRegion>> FileRegion::Create(
+    const std::string& path, size_t size, PmemMode mode) {
+  const int fd =
+      open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0) return Errno(errno, "make", path);
+  auto region = absl::WrapUnique(new FileRegion(fd));
+  absl::Status status = Lock(fd, path);
+  if (status.ok()) {
+    // A hole would kill the process with SIGBUS when space runs out later.
+    const int error = posix_fallocate(fd, 0, static_cast<off_t>(size));
+    if (error != 0) status = Errno(error, "allocate space for", path);
+  }
+  if (status.ok()) status = SyncFolderOf(path);
+  if (status.ok()) status = region->Map(path, mode);
+  if (status.ok()) return region;
+  unlink(path.c_str());
+  return status;
+}
+
+absl::StatusOr<std::unique_ptr<FileRegion>> FileRegion::Open(
+    const std::string& path, PmemMode mode) {
+  const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) return Errno(errno, "open", path);
+  auto region = absl::WrapUnique(new FileRegion(fd));
+  if (absl::Status locked = Lock(fd, path); !locked.ok()) return locked;
+  struct stat info;
+  if (fstat(fd, &info) != 0) return Errno(errno, "look at", path);
+  if (info.st_size == 0) {
+    return absl::FailedPreconditionError(absl::StrCat(path, " is empty"));
+  }
+  if (absl::Status mapped = region->Map(path, mode); !mapped.ok()) {
+    return mapped;
+  }
+  return region;
+}
+
+absl::Status FileRegion::Map(const std::string& path, PmemMode mode) {
+  pmem2_config* config = nullptr;
+  pmem2_source* source = nullptr;
+  absl::Status status;
+  if (pmem2_config_new(&config) != 0 ||
+      pmem2_source_from_fd(&source, fd_) != 0 ||
+      pmem2_config_set_required_store_granularity(
+          config, PMEM2_GRANULARITY_PAGE) != 0 ||
+      pmem2_map_new(&map_, config, source) != 0) {
+    status = Pmem2Error("map", path);
+  }
+  pmem2_source_delete(&source);
+  pmem2_config_delete(&config);
+  if (!status.ok()) return status;
+
+  base_ = static_cast<std::byte*>(pmem2_map_get_address(map_));
+  size_ = pmem2_map_get_size(map_);
+  flush_ = pmem2_get_flush_fn(map_);
+  drain_ = pmem2_get_drain_fn(map_);
+  switch (pmem2_map_get_store_granularity(map_)) {
+    case PMEM2_GRANULARITY_BYTE:
+      kind_ = FlushKind::kNone;
+      break;
+    case PMEM2_GRANULARITY_CACHE_LINE:
+      kind_ = FlushKind::kCacheLine;
+      break;
+    case PMEM2_GRANULARITY_PAGE:
+      kind_ = FlushKind::kPage;
+      break;
+  }
+  if (mode == PmemMode::kForce && kind_ == FlushKind::kPage) {
+    kind_ = FlushKind::kCacheLine;
+    flush_ = BestCacheFlush();
+    drain_ = StoreFence;
+  }
+  return absl::OkStatus();
+}
+
+FileRegion::~FileRegion() {
+  if (map_ != nullptr) pmem2_map_delete(&map_);
+  close(fd_);  // and its lock
+}
+
+void FileRegion::Flush(const void* data, size_t length) {
+  if (length > 0) flush_(data, length);
+}
+
+void FileRegion::Drain() { drain_(); }
+
+void FileRegion::CopyFlush(void* destination, const void* source,
+                           size_t length) {
+  std::memcpy(destination, source, length);
+  Flush(destination, length);
+}
+
+}  // namespace kamino::engine

@@ -1,0 +1,69 @@
+// A region on a file: fsdax, tmpfs, or any file system, mapped with libpmem2.
+#ifndef KAMINO_ENGINE_PMEM_FILE_REGION_H_
+#define KAMINO_ENGINE_PMEM_FILE_REGION_H_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "engine/pmem/region.h"
+
+struct pmem2_map;
+
+namespace kamino::engine {
+
+enum class PmemMode {
+  kAuto,   // as the medium demands: nothing, cache line flushes, or msync
+  kForce,  // cache line flushes, even where only msync makes stores durable
+};
+
+// How stores become durable.
+enum class FlushKind { kNone, kCacheLine, kPage };
+
+class FileRegion final : public Region {
+ public:
+  // A new, zeroed file with all its space allocated. kAlreadyExists: the path
+  // exists; kResourceExhausted: no space; kFailedPrecondition: cannot be made
+  // or mapped. Messages name the path.
+  static absl::StatusOr<std::unique_ptr<FileRegion>> Create(
+      const std::string& path, size_t size, PmemMode mode);
+
+  // The whole of an existing file. kNotFound; kFailedPrecondition: in use by
+  // another process, empty, or cannot be mapped.
+  static absl::StatusOr<std::unique_ptr<FileRegion>> Open(
+      const std::string& path, PmemMode mode);
+
+  ~FileRegion() override;
+  FileRegion(const FileRegion&) = delete;
+  FileRegion& operator=(const FileRegion&) = delete;
+
+  std::byte* base() const override { return base_; }
+  size_t size() const override { return size_; }
+  void Flush(const void* data, size_t length) override;
+  void Drain() override;
+  void CopyFlush(void* destination, const void* source,
+                 size_t length) override;
+
+  FlushKind flush_kind() const { return kind_; }
+
+ private:
+  using PersistFn = void (*)(const void*, size_t);
+  using DrainFn = void (*)();
+
+  // Owns `fd`, which holds the file's lock.
+  explicit FileRegion(int fd) : fd_(fd) {}
+  absl::Status Map(const std::string& path, PmemMode mode);
+
+  const int fd_;
+  pmem2_map* map_ = nullptr;
+  std::byte* base_ = nullptr;
+  size_t size_ = 0;
+  FlushKind kind_ = FlushKind::kPage;
+  PersistFn flush_ = nullptr;
+  DrainFn drain_ = nullptr;
+};
+
+}  // namespace kamino::engine
+
+#endif  // KAMINO_ENGINE_PMEM_FILE_REGION_H_

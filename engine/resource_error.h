@@ -1,0 +1,26 @@
+// Which bound a kResourceExhausted of the engine ran into: what a caller can do
+// about it differs.
+#ifndef KAMINO_ENGINE_RESOURCE_ERROR_H_
+#define KAMINO_ENGINE_RESOURCE_ERROR_H_
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+
+namespace kamino::engine {
+
+enum class Resource {
+  kHeap,         // no space for an object: delete something
+  kTransaction,  // more intents than one transaction may have: split it
+  kLog,          // as many transactions as may be unfinished: wait
+  kBackup,       // all copies are of locked objects: wait
+};
+
+absl::Status ResourceError(Resource resource, absl::string_view message);
+
+// Nothing when `status` is not a ResourceError.
+absl::optional<Resource> ResourceOf(const absl::Status& status);
+
+}  // namespace kamino::engine
+
+#endif  // KAMINO_ENGINE_RESOURCE_ERROR_H_

@@ -1,0 +1,186 @@
+#include "head/chain_node.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/heap/heap_reader.h"
+#include "glog/logging.h"
+#include "replica/errors.h"
+
+namespace kamino::head {
+
+using kamino::internal::v1::ChainMessage;
+using kamino::internal::v1::StoredOutcome;
+using membership::Role;
+using membership::View;
+using replica::Actions;
+using replica::LinkId;
+using replica::MakeError;
+
+ChainNode::ChainNode(Options options, Storage* storage,
+                     const replica::ProcedureRegistry* procedures)
+    : options_(std::move(options)),
+      storage_(storage),
+      state_(procedures, storage->heap()->root()),
+      executor_(storage->heap(), &state_),
+      core_(options_.chain, storage->ring(), &executor_),
+      began_empty_(storage->empty()) {}
+
+void ChainNode::Fail(absl::Status status) {
+  if (pending_.fatal.ok()) pending_.fatal = std::move(status);
+}
+
+// --- Inputs.
+
+void ChainNode::OnView(const View& view, absl::Time now) {
+  const bool was_head = admission_ != nullptr;
+  const bool joins =
+      view.IndexOf(options_.chain.node_id, options_.chain.incarnation) >= 0;
+  if (view.id <= core_.view().id) return;
+  if (joins && !core_.view().formed() && !began_empty_) {
+    // The chain begins or goes on without what this heap holds.
+    Fail(absl::FailedPreconditionError(
+        absl::StrCat("view ", view.id, " takes this node in as a new one, but ",
+                     storage_->options().data_dir,
+                     " holds data of an earlier chain; move it away")));
+    return;
+  }
+  core_.OnView(view, now, &pending_);
+  LOG(INFO) << view.ToString() << "; this node is "
+            << membership::RoleName(core_.role());
+  if (was_head && !core_.is_head()) StopBeingHead();
+  if (!was_head && core_.is_head() && pending_.fatal.ok()) {
+    if (absl::Status done = BecomeHead(now); !done.ok()) {
+      Fail(absl::Status(done.code(),
+                        absl::StrCat("cannot become head: ", done.message())));
+    }
+  }
+}
+
+absl::Status ChainNode::BecomeHead(absl::Time now) {
+  auto backup = storage_->NewBackup();
+  if (!backup.ok()) return backup.status();
+  auto store = engine::KaminoStore::Open(storage_->heap(), std::move(*backup));
+  if (!store.ok()) return store.status();
+  store_ = std::move(*store);
+  AdmissionOptions options = options_.admission;
+  options.lease_valid = options_.lease_valid;
+  admission_ = std::make_unique<Admission>(std::move(options), store_.get(),
+                                           &state_, &core_);
+  return admission_->Promote(now, &pending_);
+}
+
+void ChainNode::StopBeingHead() {
+  admission_.reset();
+  store_.reset();
+}
+
+void ChainNode::OnLinkAccepted(LinkId link, absl::Time now) {
+  core_.OnLinkAccepted(link, now);
+}
+
+void ChainNode::OnLinkOpened(LinkId link, absl::Time now) {
+  core_.OnLinkOpened(link, now, &pending_);
+}
+
+void ChainNode::OnLinkClosed(LinkId link, absl::Time now) {
+  core_.OnLinkClosed(link, now, &pending_);
+}
+
+void ChainNode::OnMessage(LinkId link, const ChainMessage& message,
+                          absl::Time now) {
+  core_.OnMessage(link, message, now, &pending_);
+}
+
+void ChainNode::OnTick(absl::Time now) {
+  core_.OnTick(now, &pending_);
+  if (admission_ != nullptr) admission_->OnTick(now);
+}
+
+void ChainNode::Submit(Request request, absl::Time now) {
+  if (admission_ != nullptr) {
+    admission_->Submit(std::move(request), now);
+    return;
+  }
+  const absl::Status status =
+      core_.view().formed()
+          ? MakeError(
+                kamino::v1::REASON_NOT_HEAD,
+                absl::StrCat(options_.chain.node_id,
+                             " is not the head of view ", core_.view().id))
+          : MakeError(kamino::v1::REASON_RECONFIGURING,
+                      "this node knows of no view yet");
+  request.done({status, "", 0});
+}
+
+Actions ChainNode::EndOfBatch(absl::Time now) {
+  while (admission_ != nullptr && pending_.fatal.ok()) {
+    admission_->ExecuteReady(now, &pending_);
+    if (!admission_->fatal().ok()) Fail(admission_->fatal());
+    if (pending_.completed == 0) break;
+    // Completion may free locks, and so make parked requests ready.
+    admission_->OnCompleted(std::exchange(pending_.completed, 0));
+  }
+  core_.EndOfBatch(&pending_);
+  return std::exchange(pending_, Actions());
+}
+
+bool ChainNode::ApplyBackup(size_t max) {
+  if (admission_ == nullptr) return false;
+  const size_t left = admission_->ApplyBackup(max);
+  return left > 0 || admission_->has_ready();
+}
+
+// --- Reads.
+
+absl::Status ChainNode::CheckMayRead() const {
+  if (!core_.view().formed()) {
+    return MakeError(kamino::v1::REASON_RECONFIGURING,
+                     "this node knows of no view yet");
+  }
+  if (!core_.is_tail()) {
+    return MakeError(
+        kamino::v1::REASON_NOT_TAIL,
+        absl::StrCat(options_.chain.node_id, " is not the tail of view ",
+                     core_.view().id));
+  }
+  if (!options_.lease_valid()) {
+    return MakeError(kamino::v1::REASON_RECONFIGURING,
+                     absl::StrCat(options_.chain.node_id,
+                                  " holds no lease of the manager now"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ChainNode::Read(
+    absl::FunctionRef<absl::Status(engine::KeyValueReader&)> read) {
+  if (absl::Status may = CheckMayRead(); !may.ok()) return may;
+  engine::HeapReader reader(storage_->heap());
+  auto objects = state_.Objects(reader);
+  if (!objects.ok()) return objects.status();
+  absl::Status status = read(*objects);
+  // The answer counts as of now: nobody else can have served in between.
+  if (absl::Status may = CheckMayRead(); !may.ok()) return may;
+  return status;
+}
+
+absl::StatusOr<absl::optional<StoredOutcome>> ChainNode::ReadOutcome(
+    uint64_t client_id) {
+  if (absl::Status may = CheckMayRead(); !may.ok()) return may;
+  engine::HeapReader reader(storage_->heap());
+  auto outcome = state_.FindOutcome(reader, client_id);
+  if (absl::Status may = CheckMayRead(); !may.ok()) return may;
+  return outcome;
+}
+
+absl::optional<AdmissionStats> ChainNode::admission_stats() const {
+  if (admission_ == nullptr) return absl::nullopt;
+  return admission_->stats();
+}
+
+absl::optional<engine::KaminoStats> ChainNode::store_stats() const {
+  if (store_ == nullptr) return absl::nullopt;
+  return store_->stats();
+}
+
+}  // namespace kamino::head

@@ -1,0 +1,67 @@
+#include "head/core_thread.h"
+
+#include <utility>
+
+#include "absl/time/clock.h"
+
+namespace kamino::head {
+
+CoreThread::CoreThread(Options options, Hooks hooks)
+    : options_(options), hooks_(std::move(hooks)) {}
+
+CoreThread::~CoreThread() { Stop(); }
+
+void CoreThread::Start() {
+  thread_ = std::thread([this] { Run(); });
+}
+
+bool CoreThread::Post(std::function<void()> task) {
+  absl::MutexLock lock(&mutex_);
+  if (stopping_) return false;
+  tasks_.push_back({std::move(task), 0});
+  return true;
+}
+
+bool CoreThread::PostAndWait(std::function<void()> task, size_t weight) {
+  absl::MutexLock lock(&mutex_);
+  mutex_.Await(absl::Condition(this, &CoreThread::HasRoom));
+  if (stopping_) return false;
+  tasks_.push_back({std::move(task), weight});
+  queued_weight_ += weight;
+  return true;
+}
+
+void CoreThread::Stop() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+bool CoreThread::Take(absl::Time until, std::vector<Task>* tasks) {
+  absl::MutexLock lock(&mutex_);
+  mutex_.AwaitWithDeadline(absl::Condition(this, &CoreThread::HasNews), until);
+  tasks->clear();
+  tasks->swap(tasks_);
+  queued_weight_ = 0;
+  return !stopping_ || !tasks->empty();
+}
+
+void CoreThread::Run() {
+  std::vector<Task> tasks;
+  absl::Time next_tick = absl::Now();
+  bool more = false;
+  while (Take(more ? absl::InfinitePast() : next_tick, &tasks)) {
+    for (Task& task : tasks) task.run();
+    // The wall clock only paces ticks here; a jump makes one early or late.
+    const absl::Time now = absl::Now();
+    if (now >= next_tick || next_tick > now + options_.tick_interval) {
+      hooks_.tick();
+      next_tick = now + options_.tick_interval;
+    }
+    more = hooks_.end_of_batch();
+  }
+}
+
+}  // namespace kamino::head

@@ -1,0 +1,94 @@
+// kamino.v1.KaminoService of a node, on gRPC's callback API: checks what came,
+// hands it to the core thread, answers from there.
+#ifndef KAMINO_HEAD_KAMINO_SERVICE_H_
+#define KAMINO_HEAD_KAMINO_SERVICE_H_
+
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "head/node.h"
+#include "kamino/v1/kamino.grpc.pb.h"
+
+namespace kamino::head {
+
+// Thread-safe. `node` must outlive the server that this is registered with.
+class KaminoService final : public kamino::v1::KaminoService::CallbackService {
+ public:
+  // Largest message taken in; a request over its own limits but below this
+  // gets an answer that says so.
+  static constexpr int kMaxMessageBytes = 8 << 20;
+
+  explicit KaminoService(Node* node) : node_(node) {}
+
+  grpc::ServerUnaryReactor* Get(grpc::CallbackServerContext* context,
+                                const kamino::v1::GetRequest* request,
+                                kamino::v1::GetResponse* response) override;
+  grpc::ServerUnaryReactor* BatchGet(
+      grpc::CallbackServerContext* context,
+      const kamino::v1::BatchGetRequest* request,
+      kamino::v1::BatchGetResponse* response) override;
+  grpc::ServerUnaryReactor* Put(grpc::CallbackServerContext* context,
+                                const kamino::v1::PutRequest* request,
+                                kamino::v1::PutResponse* response) override;
+  grpc::ServerUnaryReactor* Patch(grpc::CallbackServerContext* context,
+                                  const kamino::v1::PatchRequest* request,
+                                  kamino::v1::PatchResponse* response) override;
+  grpc::ServerUnaryReactor* Delete(
+      grpc::CallbackServerContext* context,
+      const kamino::v1::DeleteRequest* request,
+      kamino::v1::DeleteResponse* response) override;
+  grpc::ServerWriteReactor<kamino::v1::ScanResponse>* Scan(
+      grpc::CallbackServerContext* context,
+      const kamino::v1::ScanRequest* request) override;
+  grpc::ServerUnaryReactor* Commit(
+      grpc::CallbackServerContext* context,
+      const kamino::v1::CommitRequest* request,
+      kamino::v1::CommitResponse* response) override;
+  grpc::ServerUnaryReactor* Call(grpc::CallbackServerContext* context,
+                                 const kamino::v1::CallRequest* request,
+                                 kamino::v1::CallResponse* response) override;
+  grpc::ServerUnaryReactor* GetOutcome(
+      grpc::CallbackServerContext* context,
+      const kamino::v1::GetOutcomeRequest* request,
+      kamino::v1::GetOutcomeResponse* response) override;
+  grpc::ServerUnaryReactor* GetChain(
+      grpc::CallbackServerContext* context,
+      const kamino::v1::GetChainRequest* request,
+      kamino::v1::GetChainResponse* response) override;
+  grpc::ServerWriteReactor<kamino::v1::WatchChainResponse>* WatchChain(
+      grpc::CallbackServerContext* context,
+      const kamino::v1::WatchChainRequest* request) override;
+  grpc::ServerUnaryReactor* GetNodeStatus(
+      grpc::CallbackServerContext* context,
+      const kamino::v1::GetNodeStatusRequest* request,
+      kamino::v1::GetNodeStatusResponse* response) override;
+
+ private:
+  using Objects = engine::KeyValueReader;
+
+  // Runs `read` at the tail, then fills the response's header and answers.
+  template <typename Response, typename ReadFunction>
+  grpc::ServerUnaryReactor* Read(grpc::CallbackServerContext* context,
+                                 Response* response, ReadFunction read);
+
+  // Sends `function(arguments)` through the chain; `fill` completes the
+  // response from the function's result.
+  template <typename Response, typename FillFunction>
+  grpc::ServerUnaryReactor* Mutate(grpc::CallbackServerContext* context,
+                                   const kamino::v1::RequestId& id,
+                                   std::string function, std::string arguments,
+                                   Response* response, FillFunction fill);
+
+  grpc::ServerUnaryReactor* Refuse(grpc::CallbackServerContext* context,
+                                   const absl::Status& status);
+  grpc::Status Explain(const absl::Status& status) const;
+  void FillHeader(const ChainNode& node,
+                  kamino::v1::ResponseHeader* header) const;
+
+  Node* const node_;
+};
+
+}  // namespace kamino::head
+
+#endif  // KAMINO_HEAD_KAMINO_SERVICE_H_

@@ -1,0 +1,255 @@
+#include "head/node.h"
+
+#include <chrono>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "glog/logging.h"
+#include "head/version.h"
+#include "replica/errors.h"
+
+namespace kamino::head {
+namespace {
+
+using kamino::internal::v1::ChainMessage;
+using membership::Member;
+using membership::View;
+using replica::Actions;
+using replica::LinkId;
+
+// Committed transactions that move into the backup between two batches.
+constexpr size_t kBackupStep = 64;
+
+kamino::v1::BackupStatus ToProto(const engine::KaminoStats& stats,
+                                 const StorageOptions& options) {
+  kamino::v1::BackupStatus backup;
+  const bool simple = options.backup == BackupKind::kSimple;
+  backup.set_kind(simple ? "simple" : "dynamic");
+  backup.set_alpha(simple ? 1.0 : options.alpha);
+  backup.set_hits(stats.backup.hits);
+  backup.set_misses(stats.backup.misses);
+  backup.set_evictions(stats.backup.evictions);
+  backup.set_bytes_used(stats.backup.bytes_used);
+  backup.set_bytes_total(stats.backup.bytes_total);
+  backup.set_pending_transactions(stats.backup_pending);
+  return backup;
+}
+
+kamino::v1::AdmissionStatus ToProto(const AdmissionStats& stats) {
+  kamino::v1::AdmissionStatus admission;
+  admission.set_in_flight(stats.in_flight);
+  admission.set_parked(stats.parked);
+  admission.set_committed(stats.committed);
+  admission.set_aborted(stats.aborted);
+  admission.set_repeated(stats.repeated);
+  admission.set_rejected(stats.rejected);
+  admission.set_clients(stats.clients);
+  return admission;
+}
+
+}  // namespace
+
+absl::Time MonotonicNow() {
+  return absl::UnixEpoch() +
+         absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
+}
+
+Node::Node(NodeOptions options, std::unique_ptr<Storage> storage,
+           const replica::ProcedureRegistry* procedures,
+           membership::ViewSource* views, Events events)
+    : options_(std::move(options)),
+      events_(std::move(events)),
+      views_(views),
+      started_(MonotonicNow()),
+      storage_(std::move(storage)) {
+  ChainNode::Options chain;
+  chain.chain = options_.chain;
+  chain.chain.heap_bytes = storage_->heap()->region()->size();
+  chain.admission = options_.admission;
+  chain.lease_valid = [views] { return views->LeaseValid(); };
+  node_ =
+      std::make_unique<ChainNode>(std::move(chain), storage_.get(), procedures);
+  CoreThread::Hooks hooks;
+  hooks.tick = [this] {
+    node_->OnTick(MonotonicNow());
+    ReportRole();
+  };
+  hooks.end_of_batch = [this] { return EndOfBatch(); };
+  core_ = std::make_unique<CoreThread>(CoreThread::Options(), std::move(hooks));
+}
+
+absl::StatusOr<std::unique_ptr<Node>> Node::Create(
+    NodeOptions options, std::unique_ptr<Storage> storage,
+    const replica::ProcedureRegistry* procedures, membership::ViewSource* views,
+    Events events) {
+  auto node = absl::WrapUnique(new Node(std::move(options), std::move(storage),
+                                        procedures, views, std::move(events)));
+  if (absl::Status listening = node->Listen(); !listening.ok()) {
+    return listening;
+  }
+  return node;
+}
+
+LinkHub::Events Node::HubEvents() {
+  LinkHub::Events events;
+  events.accepted = [this](LinkId link) {
+    core_->Post([this, link] { node_->OnLinkAccepted(link, MonotonicNow()); });
+  };
+  events.opened = [this](LinkId link) {
+    core_->Post([this, link] { node_->OnLinkOpened(link, MonotonicNow()); });
+  };
+  events.closed = [this](LinkId link) {
+    core_->Post([this, link] { node_->OnLinkClosed(link, MonotonicNow()); });
+  };
+  events.message = [this](LinkId link, ChainMessage message, size_t bytes) {
+    auto shared = std::make_shared<ChainMessage>(std::move(message));
+    core_->PostAndWait(
+        [this, link, shared] {
+          node_->OnMessage(link, *shared, MonotonicNow());
+        },
+        bytes);
+  };
+  return events;
+}
+
+absl::Status Node::Listen() {
+  auto links = LinkHub::Create(options_.links, HubEvents());
+  if (!links.ok()) return links.status();
+  links_ = std::move(*links);
+  core_->Start();
+  return absl::OkStatus();
+}
+
+absl::Status Node::Join(const std::string& service_address) {
+  Member self;
+  self.node_id = options_.chain.node_id;
+  self.incarnation = options_.chain.incarnation;
+  self.service_address = service_address;
+  self.link_addresses = links_->addresses();
+  self.heap_bytes = storage_->heap()->region()->size();
+  membership::ViewSourceCallbacks callbacks;
+  callbacks.on_view = [this](const View& view) {
+    core_->Post([this, view] {
+      node_->OnView(view, MonotonicNow());
+      view_board_.Publish(view);
+      views_->SetCurrentView(view.id);
+    });
+  };
+  callbacks.on_refused = [this](absl::Status status) {
+    events_.fatal(std::move(status));
+  };
+  return views_->Start(self, std::move(callbacks));
+}
+
+Node::~Node() { Stop(); }
+
+void Node::Stop() {
+  if (std::exchange(stopped_, true)) return;
+  views_->Stop();
+  core_->Stop();   // runs what was posted before; later posts are refused
+  links_.reset();  // its threads may still try to post
+  node_.reset();   // answers requests that wait
+}
+
+void Node::Mutate(Request request) {
+  const int64_t bytes =
+      static_cast<int64_t>(request.request.arguments().size());
+  const bool full =
+      pending_requests_.fetch_add(1) >= options_.max_pending_requests;
+  const bool heavy =
+      pending_bytes_.fetch_add(bytes) + bytes > options_.max_pending_bytes;
+  request.done = [this, bytes,
+                  done = std::move(request.done)](RequestOutcome outcome) {
+    pending_requests_.fetch_sub(1);
+    pending_bytes_.fetch_sub(bytes);
+    done(std::move(outcome));
+  };
+  if (full || heavy) {
+    request.done({replica::MakeError(kamino::v1::REASON_OVERLOADED,
+                                     "too many requests wait at this node"),
+                  "", 0});
+    return;
+  }
+  auto shared = std::make_shared<Request>(std::move(request));
+  const bool posted = core_->Post(
+      [this, shared] { node_->Submit(std::move(*shared), MonotonicNow()); });
+  if (posted) return;
+  shared->done({replica::MakeError(kamino::v1::REASON_RECONFIGURING,
+                                   "this node is stopping"),
+                "", 0});
+}
+
+bool Node::Run(std::function<void(ChainNode&)> task) {
+  return core_->Post([this, task = std::move(task)] { task(*node_); });
+}
+
+// --- Core thread.
+
+bool Node::EndOfBatch() {
+  CarryOut(node_->EndOfBatch(MonotonicNow()));
+  return node_->ApplyBackup(kBackupStep);
+}
+
+void Node::CarryOut(Actions actions) {
+  if (!actions.fatal.ok()) return Fatal(std::move(actions.fatal));
+  for (LinkId link : actions.close) links_->Close(link);
+  for (const Actions::Open& open : actions.open) {
+    links_->Open(open.link, open.member);
+  }
+  for (const Actions::Send& send : actions.send) {
+    links_->Send(send.link, send.message);
+  }
+  if (actions.fetch_view) views_->RequestView();
+}
+
+void Node::Fatal(absl::Status status) {
+  if (std::exchange(failed_, true)) return;
+  LOG(ERROR) << "this node stops: " << status;
+  events_.fatal(std::move(status));
+}
+
+void Node::ReportRole() {
+  const membership::Role role = node_->core().role();
+  const bool lease = views_->LeaseValid();
+  if (role == reported_role_ && lease == reported_lease_) return;
+  reported_role_ = role;
+  reported_lease_ = lease;
+  events_.role(role, lease);
+}
+
+void Node::Describe(ChainNode& node,
+                    kamino::v1::GetNodeStatusResponse* response) {
+  const replica::ChainCore& core = node.core();
+  const replica::OperationRing& ring = core.ring();
+  response->set_cluster_id(options_.chain.cluster_id);
+  response->set_node_id(options_.chain.node_id);
+  response->set_role(head::ToProto(core.role()));
+  response->set_version(kVersion);
+  response->set_uptime_ms(absl::ToInt64Milliseconds(MonotonicNow() - started_));
+  response->set_lease_valid(views_->LeaseValid());
+  response->set_received(ring.received());
+  response->set_applied(ring.applied());
+  response->set_cleaned(ring.cleaned());
+  response->set_completed(core.completed());
+  response->set_ring_bytes_used(ring.bytes_used());
+  response->set_ring_bytes_total(ring.bytes_total());
+  const engine::HeapStats heap = node.heap().stats();
+  response->set_heap_bytes_used(heap.bytes_used);
+  response->set_heap_bytes_total(heap.bytes_total);
+  response->set_objects(heap.objects);
+  if (const auto stats = node.store_stats()) {
+    *response->mutable_backup() = ToProto(*stats, storage_->options());
+  }
+  if (const auto stats = node.admission_stats()) {
+    *response->mutable_admission() = ToProto(*stats);
+  }
+  for (const auto& state : core.links()) {
+    kamino::v1::LinkStatus* link = response->add_links();
+    link->set_peer(state.peer);
+    link->set_purpose(state.purpose);
+    link->set_transport(links_->TransportOf(state.link));
+    link->set_connected(state.connected);
+  }
+}
+
+}  // namespace kamino::head

@@ -1,0 +1,113 @@
+// A running node: one core thread around a ChainNode, links to its neighbours,
+// and the manager's views.
+#ifndef KAMINO_HEAD_NODE_H_
+#define KAMINO_HEAD_NODE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "head/chain_node.h"
+#include "head/core_thread.h"
+#include "head/link_hub.h"
+#include "head/request.h"
+#include "head/storage.h"
+#include "head/view_board.h"
+#include "kamino/v1/kamino.pb.h"
+#include "membership/view_source.h"
+
+namespace kamino::head {
+
+// The time that everything of a node goes by; never goes back.
+absl::Time MonotonicNow();
+
+struct NodeOptions {
+  replica::ChainOptions chain;  // heap_bytes is taken from the storage
+  AdmissionOptions admission;
+  LinkHub::Options links;
+  // Mutations and their arguments that may wait for the core thread or be on
+  // their way; more are refused with REASON_OVERLOADED.
+  int64_t max_pending_requests = 16384;
+  int64_t max_pending_bytes = 256 << 20;
+};
+
+// Thread-safe unless said otherwise.
+class Node {
+ public:
+  struct Events {
+    // The node cannot go on; the process should stop. On any thread.
+    std::function<void(absl::Status)> fatal;
+    // Whether this node may serve as what; whenever it changes. On the core
+    // thread.
+    std::function<void(membership::Role role, bool lease_valid)> role;
+  };
+
+  // Starts the core thread and listens for links. `procedures` and `views`
+  // must outlive the node.
+  static absl::StatusOr<std::unique_ptr<Node>> Create(
+      NodeOptions options, std::unique_ptr<Storage> storage,
+      const replica::ProcedureRegistry* procedures,
+      membership::ViewSource* views, Events events);
+  ~Node();
+
+  // Registers with the manager, once, as a node that clients reach at
+  // `service_address` (host:port).
+  absl::Status Join(const std::string& service_address);
+
+  // Answers what is outstanding and stops. Idempotent.
+  void Stop();
+
+  // A mutation; request.done is called on the core thread, or at once on this
+  // one when it is refused.
+  void Mutate(Request request);
+
+  // Runs `task` on the core thread; false when the node has stopped.
+  bool Run(std::function<void(ChainNode& node)> task);
+
+  // Fills everything but the header. Core thread only.
+  void Describe(ChainNode& node, kamino::v1::GetNodeStatusResponse* response);
+
+  ViewBoard& view_board() { return view_board_; }
+  const std::string& node_id() const { return options_.chain.node_id; }
+
+ private:
+  Node(NodeOptions options, std::unique_ptr<Storage> storage,
+       const replica::ProcedureRegistry* procedures,
+       membership::ViewSource* views, Events events);
+  absl::Status Listen();
+  LinkHub::Events HubEvents();
+
+  // Core thread only.
+  bool EndOfBatch();
+  void CarryOut(replica::Actions actions);
+  void ReportRole();
+  void Fatal(absl::Status status);
+
+  const NodeOptions options_;
+  const Events events_;
+  membership::ViewSource* const views_;
+  const absl::Time started_;
+  ViewBoard view_board_;
+  std::atomic<int64_t> pending_requests_{0};
+  std::atomic<int64_t> pending_bytes_{0};
+
+  // Core thread only.
+  std::unique_ptr<Storage> storage_;
+  std::unique_ptr<ChainNode> node_;
+  bool failed_ = false;
+  membership::Role reported_role_ = membership::Role::kOutside;
+  bool reported_lease_ = false;
+
+  bool stopped_ = false;  // Stop() only
+  std::unique_ptr<CoreThread> core_;
+  std::unique_ptr<LinkHub> links_;  // posts to core_
+};
+
+}  // namespace kamino::head
+
+#endif  // KAMINO_HEAD_NODE_H_

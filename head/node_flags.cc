@@ -1,0 +1,151 @@
+#include "head/node_flags.h"
+
+#include <algorithm>
+
+#include "absl/flags/flag.h"
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "engine/heap/heap.h"
+#include "replica/operation_ring.h"
+
+ABSL_FLAG(std::string, cluster_id, "", "Name of the cluster (required).");
+ABSL_FLAG(std::string, node_id, "",
+          "Name of this node, unique in the cluster (required).");
+ABSL_FLAG(std::string, data_dir, "",
+          "Folder of the node's files; made when absent (required).");
+ABSL_FLAG(std::string, listen, "",
+          "host:port for clients, gRPC (required). Port 0 picks one.");
+ABSL_FLAG(std::string, advertise, "",
+          "host:port under which clients reach --listen; by default the same.");
+ABSL_FLAG(std::string, link_listen, "127.0.0.1:0",
+          "host:port for chain links over tcp. Port 0 picks one. Its host is "
+          "what the other nodes connect to.");
+ABSL_FLAG(std::string, transport, "tcp",
+          "Preferred transport of chain links: tcp, or shm for nodes on one "
+          "machine.");
+ABSL_FLAG(std::string, managers, "",
+          "host:port,... of the membership managers (required).");
+ABSL_FLAG(uint64_t, heap_mb, 256,
+          "Size of the heap in MiB; the same on all nodes, for good.");
+ABSL_FLAG(uint64_t, ring_mb, 64, "Size of the operation ring in MiB.");
+ABSL_FLAG(std::string, backup, "dynamic",
+          "What this node keeps copies in while it is head: simple (of the "
+          "whole heap) or dynamic (of what was written last).");
+ABSL_FLAG(double, alpha, 0.25,
+          "With --backup=dynamic: the backup's size, as a part of the heap's.");
+ABSL_FLAG(std::string, pmem, "auto",
+          "auto: as the medium demands; force: treat the files' memory as "
+          "persistent even if it is not (tmpfs).");
+
+namespace kamino::head {
+namespace {
+
+constexpr uint64_t kMaxMegabytes = 1u << 20;  // 1 TiB
+constexpr size_t kMaxIdBytes = 48;  // two of them are the heap's label
+
+absl::Status Bad(absl::string_view flag, absl::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat("--", flag, " ", why));
+}
+
+absl::Status CheckId(absl::string_view flag, absl::string_view id) {
+  const bool good =
+      !id.empty() && id.size() <= kMaxIdBytes &&
+      std::all_of(id.begin(), id.end(), [](char c) {
+        return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
+      });
+  if (good) return absl::OkStatus();
+  return Bad(flag, absl::StrCat("must be 1 to ", kMaxIdBytes,
+                                " letters, digits or -_."));
+}
+
+absl::Status CheckAddress(absl::string_view flag, absl::string_view address) {
+  const size_t colon = address.rfind(':');
+  uint32_t port;
+  const bool good = colon != absl::string_view::npos && colon > 0 &&
+                    absl::SimpleAtoi(address.substr(colon + 1), &port) &&
+                    port <= 65535;
+  if (good) return absl::OkStatus();
+  return Bad(flag, absl::StrCat("must be host:port, not \"", address, "\""));
+}
+
+absl::Status CheckMegabytes(absl::string_view flag, uint64_t megabytes,
+                            uint64_t min_bytes) {
+  if (megabytes >= min_bytes >> 20 && megabytes <= kMaxMegabytes) {
+    return absl::OkStatus();
+  }
+  return Bad(flag, absl::StrCat("must be from ", min_bytes >> 20, " to ",
+                                kMaxMegabytes, ", not ", megabytes));
+}
+
+absl::Status ReadStorage(StorageOptions* storage) {
+  storage->cluster_id = absl::GetFlag(FLAGS_cluster_id);
+  storage->node_id = absl::GetFlag(FLAGS_node_id);
+  storage->data_dir = absl::GetFlag(FLAGS_data_dir);
+  const uint64_t heap_mb = absl::GetFlag(FLAGS_heap_mb);
+  const uint64_t ring_mb = absl::GetFlag(FLAGS_ring_mb);
+  storage->alpha = absl::GetFlag(FLAGS_alpha);
+  for (const absl::Status& status :
+       {CheckId("cluster_id", storage->cluster_id),
+        CheckId("node_id", storage->node_id),
+        CheckMegabytes("heap_mb", heap_mb, engine::Heap::kMinBytes),
+        CheckMegabytes("ring_mb", ring_mb,
+                       replica::OperationRing::kMinBytes)}) {
+    if (!status.ok()) return status;
+  }
+  storage->heap_bytes = heap_mb << 20;
+  storage->ring_bytes = ring_mb << 20;
+  if (storage->data_dir.empty()) return Bad("data_dir", "is required");
+  if (!(storage->alpha > 0 && storage->alpha <= 1)) {
+    return Bad("alpha", "must be over 0 and at most 1");
+  }
+  const std::string backup = absl::GetFlag(FLAGS_backup);
+  if (backup != "simple" && backup != "dynamic") {
+    return Bad("backup",
+               absl::StrCat("must be simple or dynamic, not \"", backup, "\""));
+  }
+  storage->backup =
+      backup == "simple" ? BackupKind::kSimple : BackupKind::kDynamic;
+  const std::string pmem = absl::GetFlag(FLAGS_pmem);
+  if (pmem != "auto" && pmem != "force") {
+    return Bad("pmem",
+               absl::StrCat("must be auto or force, not \"", pmem, "\""));
+  }
+  storage->pmem =
+      pmem == "force" ? engine::PmemMode::kForce : engine::PmemMode::kAuto;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<NodeFlags> ReadNodeFlags() {
+  NodeFlags flags;
+  absl::Status status = ReadStorage(&flags.storage);
+  if (!status.ok()) return status;
+  flags.listen = absl::GetFlag(FLAGS_listen);
+  flags.advertise = absl::GetFlag(FLAGS_advertise);
+  flags.link_listen = absl::GetFlag(FLAGS_link_listen);
+  status = CheckAddress("listen", flags.listen);
+  if (status.ok() && !flags.advertise.empty()) {
+    status = CheckAddress("advertise", flags.advertise);
+  }
+  if (status.ok()) status = CheckAddress("link_listen", flags.link_listen);
+  if (!status.ok()) return status;
+  flags.transport = absl::GetFlag(FLAGS_transport);
+  if (flags.transport != "tcp" && flags.transport != "shm") {
+    return Bad("transport", absl::StrCat("must be tcp or shm, not \"",
+                                         flags.transport, "\""));
+  }
+  flags.managers =
+      absl::StrSplit(absl::GetFlag(FLAGS_managers), ',', absl::SkipEmpty());
+  if (flags.managers.empty()) return Bad("managers", "is required");
+  for (const std::string& manager : flags.managers) {
+    status = CheckAddress("managers", manager);
+    if (!status.ok()) return status;
+  }
+  return flags;
+}
+
+}  // namespace kamino::head

@@ -1,0 +1,27 @@
+// The flags of kamino_node, checked.
+#ifndef KAMINO_HEAD_NODE_FLAGS_H_
+#define KAMINO_HEAD_NODE_FLAGS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "head/storage.h"
+
+namespace kamino::head {
+
+struct NodeFlags {
+  StorageOptions storage;  // cluster and node id among them
+  std::string listen;
+  std::string advertise;
+  std::string link_listen;
+  std::string transport;
+  std::vector<std::string> managers;
+};
+
+// kInvalidArgument: one line that names the flag and what it takes.
+absl::StatusOr<NodeFlags> ReadNodeFlags();
+
+}  // namespace kamino::head
+
+#endif  // KAMINO_HEAD_NODE_FLAGS_H_

@@ -1,0 +1,44 @@
+// The gRPC server of a node: its service, health per role, reflection.
+#ifndef KAMINO_HEAD_NODE_SERVER_H_
+#define KAMINO_HEAD_NODE_SERVER_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "grpcpp/server.h"
+#include "head/kamino_service.h"
+#include "head/node.h"
+#include "membership/view.h"
+
+namespace kamino::head {
+
+// Names that the health service (grpc.health.v1) answers for, besides "" (the
+// process is up) and the service's own name (it has a place in the chain).
+inline constexpr char kHeadHealth[] = "kamino.head";  // takes mutations now
+inline constexpr char kTailHealth[] = "kamino.tail";  // serves reads now
+
+class NodeServer {
+ public:
+  // `node` must outlive the server, and be stopped before it (its requests are
+  // answered then). kUnavailable: the address cannot be bound.
+  static absl::StatusOr<std::unique_ptr<NodeServer>> Start(
+      const std::string& listen, Node* node);
+  ~NodeServer();
+
+  int port() const { return port_; }
+
+  // Any thread.
+  void SetRole(membership::Role role, bool lease_valid);
+
+ private:
+  explicit NodeServer(Node* node) : service_(node) {}
+
+  KaminoService service_;
+  std::unique_ptr<grpc::Server> server_;
+  int port_ = 0;
+};
+
+}  // namespace kamino::head
+
+#endif  // KAMINO_HEAD_NODE_SERVER_H_

@@ -1,0 +1,61 @@
+#include "head/procedures/bank_transfer.h"
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace kamino::head {
+namespace {
+
+using replica::ProcedureContext;
+
+absl::StatusOr<int64_t> ReadBalance(ProcedureContext& context,
+                                    absl::string_view account) {
+  auto object = context.Get(account);
+  if (!object.ok()) return object.status();
+  int64_t balance;
+  if (!absl::SimpleAtoi(object->value, &balance)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("account ", account, " holds no balance"));
+  }
+  return balance;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> BankTransfer(ProcedureContext& context,
+                                         absl::string_view arguments) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(arguments, ' ');
+  int64_t amount;
+  if (parts.size() != 3 || parts[0] == parts[1] ||
+      !absl::SimpleAtoi(parts[2], &amount) || amount <= 0) {
+    return absl::InvalidArgumentError(
+        "bank.transfer takes \"FROM TO AMOUNT\": two different accounts and a "
+        "positive number");
+  }
+  auto from = ReadBalance(context, parts[0]);
+  if (!from.ok()) return from.status();
+  auto to = ReadBalance(context, parts[1]);
+  if (!to.ok()) return to.status();
+  if (*from < amount) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "account ", parts[0], " holds ", *from, ", less than ", amount));
+  }
+  if (*to > std::numeric_limits<int64_t>::max() - amount) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("account ", parts[1], " would overflow"));
+  }
+  const std::string new_from = absl::StrCat(*from - amount);
+  const std::string new_to = absl::StrCat(*to + amount);
+  absl::Status put = context.Put(parts[0], new_from);
+  if (put.ok()) put = context.Put(parts[1], new_to);
+  if (!put.ok()) return put;
+  return absl::StrCat(new_from, " ", new_to);
+}
+
+}  // namespace kamino::head

@@ -1,0 +1,29 @@
+// An example of a procedure, and the one to copy: docs/procedures.md walks
+// through it.
+//
+// bank.transfer moves money between two accounts. An account is an object whose
+// value is its balance as decimal text.
+//   arguments  "FROM TO AMOUNT": two different keys and a positive number
+//   result     "FROM_BALANCE TO_BALANCE", after the transfer
+#ifndef KAMINO_HEAD_PROCEDURES_BANK_TRANSFER_H_
+#define KAMINO_HEAD_PROCEDURES_BANK_TRANSFER_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "replica/procedure.h"
+
+namespace kamino::head {
+
+inline constexpr char kBankTransfer[] = "bank.transfer";
+
+// kInvalidArgument: the arguments are not as above. kNotFound: no such account.
+// kFailedPrecondition: FROM holds less than AMOUNT, a balance is no number, or
+// TO would overflow.
+absl::StatusOr<std::string> BankTransfer(replica::ProcedureContext& context,
+                                         absl::string_view arguments);
+
+}  // namespace kamino::head
+
+#endif  // KAMINO_HEAD_PROCEDURES_BANK_TRANSFER_H_

@@ -1,0 +1,59 @@
+#include "head/status_details.h"
+
+#include <chrono>
+
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+#include "replica/errors.h"
+
+namespace kamino::head {
+namespace {
+
+using kamino::v1::Reason;
+
+// How long to wait before a retry can succeed; zero: waiting does not help.
+std::chrono::milliseconds RetryDelay(Reason reason) {
+  switch (reason) {
+    case kamino::v1::REASON_RECONFIGURING:
+    case kamino::v1::REASON_OUTCOME_UNKNOWN:
+      return std::chrono::milliseconds(50);  // a repair takes a second or so
+    case kamino::v1::REASON_OVERLOADED:
+      return std::chrono::milliseconds(20);  // some chain round trips
+    default:
+      return std::chrono::milliseconds(0);
+  }
+}
+
+}  // namespace
+
+grpc::Status ToGrpcStatus(const absl::Status& status,
+                          const kamino::v1::Chain& chain,
+                          const std::string& node_id) {
+  if (status.ok()) return grpc::Status::OK;
+  kamino::v1::ErrorDetail detail = replica::DetailOf(status);
+  *detail.mutable_chain() = chain;
+  detail.set_served_by(node_id);
+  detail.set_view_id(chain.view_id());
+
+  google::rpc::Status details;
+  details.set_code(static_cast<int>(status.code()));
+  details.set_message(std::string(status.message()));
+  details.add_details()->PackFrom(detail);
+  const auto delay = RetryDelay(detail.reason());
+  if (delay.count() > 0) {
+    google::rpc::RetryInfo retry;
+    retry.mutable_retry_delay()->set_nanos(
+        static_cast<int32_t>(std::chrono::nanoseconds(delay).count()));
+    details.add_details()->PackFrom(retry);
+  }
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()),
+                      std::string(status.message()),
+                      details.SerializeAsString());
+}
+
+absl::Status NodeStopping() {
+  return replica::MakeError(kamino::v1::REASON_RECONFIGURING,
+                            "this node is stopping");
+}
+
+}  // namespace kamino::head

@@ -29,8 +29,8 @@ absl::Status Allocator::Walk() {
     const uint64_t word = HeaderAt(at)->word;
     const uint64_t units = UnitsOf(word);
     if (!IsBlock(word) || units > (end_ - at) / kUnitBytes) {
-      return absl::DataLossError(absl::StrCat(
-          "the heap is damaged: no block begins at offset ", at));
+      return absl::DataLossError(
+          absl::StrCat("the heap is damaged: no block begins at offset ", at));
     }
     if (StateOf(word) == BlockState::kFree) {
       Insert(at, units);
@@ -106,10 +106,10 @@ absl::StatusOr<ObjectId> Allocator::Take(uint64_t units) {
   absl::MutexLock lock(&mutex_);
   const auto found = by_size_.lower_bound({units, 0});
   if (found == by_size_.end()) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "the heap is full: no room for an object of ", units * kUnitBytes,
-        " bytes, ", free_units_ * kUnitBytes, " bytes are free in ",
-        by_address_.size(), " pieces"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the heap is full: no room for an object of ",
+                     units * kUnitBytes, " bytes, ", free_units_ * kUnitBytes,
+                     " bytes are free in ", by_address_.size(), " pieces"));
   }
   const ObjectId id = found->second;
   Carve(by_address_.find(id), id, units);
@@ -128,9 +128,9 @@ absl::Status Allocator::TakeAt(ObjectId id, uint64_t units) {
       return absl::OkStatus();
     }
   }
-  return absl::DataLossError(
-      absl::StrCat("diverged: the block at ", id, " of ", units * kUnitBytes,
-                   " bytes is not free here"));
+  return absl::DataLossError(absl::StrCat("diverged: the block at ", id, " of ",
+                                          units * kUnitBytes,
+                                          " bytes is not free here"));
 }
 
 void Allocator::Give(ObjectId id, uint64_t units) {

@@ -1,8 +1,8 @@
 // Which space of a heap is free: volatile, by address and by size.
 //
 // Free neighbours are one extent here even when media still shows them as
-// several blocks; headers on media are rewritten only when space is taken, in an
-// order that keeps blocks tiling the object area at every instant.
+// several blocks; headers on media are rewritten only when space is taken, in
+// an order that keeps blocks tiling the object area at every instant.
 #ifndef KAMINO_ENGINE_HEAP_ALLOCATOR_H_
 #define KAMINO_ENGINE_HEAP_ALLOCATOR_H_
 

@@ -28,7 +28,7 @@ using heap_format::Superblock;
 using heap_format::UnitsFor;
 using heap_format::UnitsOf;
 
-constexpr uint64_t kMaxLogBytes = 4u << 20;
+constexpr uint64_t kMaxLogBytes = 16u << 20;
 
 uint64_t ChecksumOf(const Superblock& superblock) {
   return XXH3_64bits(&superblock, offsetof(Superblock, checksum));
@@ -67,17 +67,17 @@ Superblock Layout(uint64_t size, absl::string_view label) {
 
 absl::Status CheckSuperblock(const Region& region) {
   if (region.size() < sizeof(Superblock)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "not a Kamino heap: only ", region.size(), " bytes long"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("not a Kamino heap: only ", region.size(), " bytes long"));
   }
   const Superblock& superblock = SuperblockOf(region);
   if (superblock.magic != kHeapMagic) {
     return absl::FailedPreconditionError("not a Kamino heap: magic is missing");
   }
   if (superblock.version != kHeapVersion) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "heap format is version ", superblock.version,
-        "; this program reads version ", kHeapVersion));
+    return absl::FailedPreconditionError(
+        absl::StrCat("heap format is version ", superblock.version,
+                     "; this program reads version ", kHeapVersion));
   }
   if (superblock.checksum != ChecksumOf(superblock)) {
     return absl::DataLossError("the heap's superblock is damaged: checksum");
@@ -109,14 +109,14 @@ Heap::~Heap() = default;
 absl::StatusOr<std::unique_ptr<Heap>> Heap::Create(Region* region,
                                                    absl::string_view label) {
   if (region->size() < kMinBytes || region->size() % kUnitBytes != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a heap of ", region->size(), " bytes: it must be at least ",
-                     kMinBytes, " and a multiple of ", kUnitBytes));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a heap of ", region->size(), " bytes: it must be at least ", kMinBytes,
+        " and a multiple of ", kUnitBytes));
   }
   if (label.size() >= kLabelBytes) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the heap's label has ", label.size(), " bytes; at most ",
-        kLabelBytes - 1));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the heap's label has ", label.size(), " bytes; at most ",
+                     kLabelBytes - 1));
   }
   const Superblock superblock = Layout(region->size(), label);
   // The superblock last: a heap that opens is whole.
@@ -214,9 +214,9 @@ absl::Status Heap::RecoverState(ObjectId id, uint32_t capacity,
                       units <= (objects_end_ - id) / kUnitBytes;
   const uint64_t word = within ? HeaderAt(*region_, id)->word : 0;
   if (!IsBlock(word) || UnitsOf(word) != units) {
-    return absl::DataLossError(absl::StrCat(
-        "the heap is damaged: an intent names a block at offset ", id, " of ",
-        capacity, " bytes that is not there"));
+    return absl::DataLossError(
+        absl::StrCat("the heap is damaged: an intent names a block at offset ",
+                     id, " of ", capacity, " bytes that is not there"));
   }
   SetState(id, allocated ? BlockState::kAllocated : BlockState::kFree);
   return absl::OkStatus();

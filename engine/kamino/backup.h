@@ -66,8 +66,8 @@ absl::StatusOr<std::unique_ptr<Backup>> CreateSimpleBackup(const Heap* heap,
 absl::StatusOr<std::unique_ptr<Backup>> OpenSimpleBackup(const Heap* heap,
                                                          Region* region);
 
-// kamino-dynamic (section 4.2): copies of the objects written last, in a bounded
-// region.
+// kamino-dynamic (section 4.2): copies of the objects written last, in a
+// bounded region.
 absl::StatusOr<std::unique_ptr<Backup>> CreateDynamicBackup(const Heap* heap,
                                                             Region* region);
 absl::StatusOr<std::unique_ptr<Backup>> OpenDynamicBackup(const Heap* heap,

@@ -1,6 +1,6 @@
-// How a replica executes an operation in place (section 5.1): the write set came
-// with it and is durable in the ring, which is the intent log; so this keeps no
-// log, takes no locks, and cannot be aborted.
+// How a replica executes an operation in place (section 5.1): the write set
+// came with it and is durable in the ring, which is the intent log; so this
+// keeps no log, takes no locks, and cannot be aborted.
 #ifndef KAMINO_ENGINE_KAMINO_REPLICA_TRANSACTION_H_
 #define KAMINO_ENGINE_KAMINO_REPLICA_TRANSACTION_H_
 
@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "engine/heap/heap.h"
 #include "engine/transaction.h"
 
@@ -45,6 +46,8 @@ class ReplicaTransaction final : public Transaction {
   const WriteSet& expected_;
   size_t next_ = 0;    // of expected_
   WriteSet declared_;  // a prefix of expected_
+  absl::flat_hash_set<ObjectId> allocated_;
+  absl::flat_hash_set<ObjectId> freed_;
 };
 
 }  // namespace kamino::engine

@@ -17,8 +17,7 @@
 namespace kamino::engine {
 namespace {
 
-absl::Status Errno(int error, absl::string_view what,
-                   const std::string& path) {
+absl::Status Errno(int error, absl::string_view what, const std::string& path) {
   const std::string message =
       absl::StrCat("cannot ", what, " ", path, ": ", std::strerror(error));
   switch (error) {

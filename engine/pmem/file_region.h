@@ -42,8 +42,7 @@ class FileRegion final : public Region {
   size_t size() const override { return size_; }
   void Flush(const void* data, size_t length) override;
   void Drain() override;
-  void CopyFlush(void* destination, const void* source,
-                 size_t length) override;
+  void CopyFlush(void* destination, const void* source, size_t length) override;
 
   FlushKind flush_kind() const { return kind_; }
 

@@ -34,8 +34,7 @@ class SimRegion final : public Region {
   size_t size() const override { return size_; }
   void Flush(const void* data, size_t length) override;
   void Drain() override;
-  void CopyFlush(void* destination, const void* source,
-                 size_t length) override;
+  void CopyFlush(void* destination, const void* source, size_t length) override;
 
   // What a crash now would leave.
   Image CrashImage(uint64_t seed) const;

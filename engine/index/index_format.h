@@ -1,0 +1,55 @@
+// Layout of the index's pages and records; docs/index_format.md explains it.
+// Numbers here are on media: never change them without a new kPageMagic.
+#ifndef KAMINO_ENGINE_INDEX_INDEX_FORMAT_H_
+#define KAMINO_ENGINE_INDEX_INDEX_FORMAT_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace kamino::engine::index_format {
+
+// With the heap's block header a page takes 4 KiB.
+inline constexpr uint32_t kPageBytes = 4096 - 16;
+inline constexpr uint16_t kPageMagic = 0x5442;  // "BT"
+
+enum class PageKind : uint8_t { kLeaf = 1, kInner = 2 };
+
+// Followed by `count` slots in key order; keys lie from `keys_begin` to the
+// page's end, in any order, with holes of `garbage` bytes in all.
+struct PageHeader {
+  uint16_t magic;
+  uint8_t kind;  // PageKind
+  uint8_t unused0;
+  uint16_t count;
+  uint16_t keys_begin;  // offset in the page; as are all offsets here
+  uint16_t garbage;
+  uint16_t unused1;
+  uint32_t unused2;
+  // Leaf: largest version of a Delete in the key range that it stands for.
+  uint64_t erase_version;
+};
+
+// Leaf: a key and its record. Inner: a child and the lower bound of its keys,
+// empty for the first child.
+struct Slot {
+  uint32_t prefix;  // the key's first 4 bytes, big-endian, padded with 0
+  uint16_t key_offset;
+  uint16_t key_length;
+  uint64_t object;
+};
+
+// Followed by `length` bytes of value; the object may have room for more.
+struct RecordHeader {
+  uint64_t version;
+  uint32_t length;
+  uint32_t unused;
+};
+
+static_assert(sizeof(PageHeader) == 24);
+static_assert(offsetof(PageHeader, erase_version) == 16);
+static_assert(sizeof(Slot) == 16);
+static_assert(sizeof(RecordHeader) == 16);
+
+}  // namespace kamino::engine::index_format
+
+#endif  // KAMINO_ENGINE_INDEX_INDEX_FORMAT_H_

@@ -1,0 +1,165 @@
+#include "engine/index/key_value.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "engine/index/index_format.h"
+
+namespace kamino::engine {
+
+using index_format::RecordHeader;
+
+namespace {
+
+absl::Status CheckKey(absl::string_view key) {
+  if (!key.empty() && key.size() <= kMaxKeyBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      key.empty() ? "the key is empty; a key has 1 to 1,024 bytes"
+                  : absl::StrCat("the key has ", key.size(),
+                                 " bytes; a key has 1 to 1,024 bytes"));
+}
+
+absl::StatusOr<RecordHeader> ReadHeader(
+    ObjectId id, const absl::StatusOr<absl::Span<const std::byte>>& bytes) {
+  if (absl::IsNotFound(bytes.status())) {
+    return absl::DataLossError(
+        absl::StrCat("the index is damaged: no record has the id ", id));
+  }
+  if (!bytes.ok()) return bytes.status();
+  RecordHeader header{};
+  if (bytes->size() >= sizeof(header)) {
+    std::memcpy(&header, bytes->data(), sizeof(header));
+  }
+  if (bytes->size() < sizeof(header) ||
+      header.length > bytes->size() - sizeof(header)) {
+    return absl::DataLossError(
+        absl::StrCat("the index is damaged: object ", id, " is no record"));
+  }
+  return header;
+}
+
+absl::StatusOr<KeyValueReader::Entry> ReadRecord(Reader& reader, ObjectId id) {
+  const auto bytes = reader.Read(id);
+  auto header = ReadHeader(id, bytes);
+  if (!header.ok()) return header.status();
+  return KeyValueReader::Entry{
+      header->version,
+      {reinterpret_cast<const char*>(bytes->data()) + sizeof(RecordHeader),
+       header->length}};
+}
+
+}  // namespace
+
+absl::StatusOr<KeyValueReader::Entry> KeyValueReader::Get(
+    absl::string_view key) {
+  if (absl::Status ok = CheckKey(key); !ok.ok()) return ok;
+  auto record = BTreeReader(reader_, root_).Find(key);
+  if (!record.ok()) return record.status();
+  return ReadRecord(*reader_, *record);
+}
+
+absl::Status KeyValueReader::Scan(
+    absl::string_view start, absl::string_view end, uint64_t limit,
+    absl::FunctionRef<bool(absl::string_view, const Entry&)> visit) {
+  uint64_t seen = 0;
+  return BTreeReader(reader_, root_)
+      .Scan(
+          start, end,
+          [&](absl::string_view key, ObjectId record) -> absl::StatusOr<bool> {
+            auto entry = ReadRecord(*reader_, record);
+            if (!entry.ok()) return entry.status();
+            return visit(key, *entry) && (limit == 0 || ++seen < limit);
+          });
+}
+
+absl::StatusOr<bool> KeyValueReader::RangeUnchangedSince(
+    absl::string_view start, absl::string_view end, uint64_t version) {
+  BTreeReader tree(reader_, root_);
+  auto erased = tree.EraseVersion(start, end);
+  if (!erased.ok()) return erased.status();
+  if (*erased > version) return false;
+  bool unchanged = true;
+  absl::Status scanned =
+      Scan(start, end, /*limit=*/0, [&](absl::string_view, const Entry& entry) {
+        unchanged = entry.version <= version;
+        return unchanged;
+      });
+  if (!scanned.ok()) return scanned;
+  return unchanged;
+}
+
+absl::Status KeyValue::Put(absl::string_view key, absl::string_view value,
+                           uint64_t version, uint32_t min_capacity) {
+  if (absl::Status ok = CheckKey(key); !ok.ok()) return ok;
+  if (value.size() > kMaxValueBytes || min_capacity > kMaxValueBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the value has ", value.size(), " bytes; at most ", kMaxValueBytes));
+  }
+  const uint32_t length = static_cast<uint32_t>(value.size());
+  const uint32_t needed = sizeof(RecordHeader) + length;
+  BTree tree(transaction_, root_);
+  auto old = tree.Find(key);
+  if (!old.ok() && !absl::IsNotFound(old.status())) return old.status();
+  ObjectId target = kNullObject;
+  if (old.ok()) {
+    const auto bytes = transaction_->Read(*old);
+    auto header = ReadHeader(*old, bytes);
+    if (!header.ok()) return header.status();
+    if (bytes->size() >= needed) target = *old;
+  }
+  if (target == kNullObject) {
+    auto made = transaction_->Alloc(sizeof(RecordHeader) +
+                                    std::max(length, min_capacity));
+    if (!made.ok()) return made.status();
+    target = *made;
+  }
+  auto bytes = transaction_->Write(target, 0, needed);
+  if (!bytes.ok()) return bytes.status();
+  // The value may be (part of) the old one.
+  std::memmove(*bytes + sizeof(RecordHeader), value.data(), value.size());
+  const RecordHeader header{version, length, 0};
+  std::memcpy(*bytes, &header, sizeof(header));
+  if (old.ok() && target == *old) return absl::OkStatus();
+  absl::Status set = tree.Set(key, target);
+  if (set.ok() && old.ok()) set = transaction_->Free(*old);
+  return set;
+}
+
+absl::Status KeyValue::Patch(absl::string_view key, uint64_t offset,
+                             absl::string_view data, uint64_t version) {
+  if (absl::Status ok = CheckKey(key); !ok.ok()) return ok;
+  auto record = BTreeReader(transaction_, root_).Find(key);
+  if (!record.ok()) return record.status();
+  auto entry = ReadRecord(*transaction_, *record);
+  if (!entry.ok()) return entry.status();
+  const uint64_t size = entry->value.size();
+  if (offset > size || data.size() > size - offset) {
+    return absl::OutOfRangeError(
+        absl::StrCat("bytes [", offset, ", ", offset, " + ", data.size(),
+                     ") are not within the ", size, " bytes of the value"));
+  }
+  if (!data.empty()) {
+    auto bytes = transaction_->Write(
+        *record, static_cast<uint32_t>(sizeof(RecordHeader) + offset),
+        static_cast<uint32_t>(data.size()));
+    if (!bytes.ok()) return bytes.status();
+    std::memmove(*bytes, data.data(), data.size());
+  }
+  auto bytes = transaction_->Write(*record, offsetof(RecordHeader, version),
+                                   sizeof(version));
+  if (!bytes.ok()) return bytes.status();
+  std::memcpy(*bytes, &version, sizeof(version));
+  return absl::OkStatus();
+}
+
+absl::Status KeyValue::Delete(absl::string_view key, uint64_t version) {
+  if (absl::Status ok = CheckKey(key); !ok.ok()) return ok;
+  BTree tree(transaction_, root_);
+  auto record = tree.Find(key);
+  if (!record.ok()) return record.status();
+  absl::Status erased = tree.Erase(key, version);
+  return erased.ok() ? transaction_->Free(*record) : erased;
+}
+
+}  // namespace kamino::engine

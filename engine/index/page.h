@@ -1,0 +1,98 @@
+// One page of the index, read and changed through a transaction. Private to the
+// index.
+//
+// A change declares the ranges it touches and no more: they are what the backup
+// copies and the chain sends. On a page that the transaction has allocated they
+// cost nothing.
+#ifndef KAMINO_ENGINE_INDEX_PAGE_H_
+#define KAMINO_ENGINE_INDEX_PAGE_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "engine/index/index_format.h"
+#include "engine/transaction.h"
+
+namespace kamino::engine {
+
+// A view of a page's bytes; follows changes made to them.
+class Page {
+ public:
+  using Slot = index_format::Slot;
+
+  // kDataLoss: `id` is no page, or its numbers make no sense.
+  static absl::StatusOr<Page> Read(Reader& reader, ObjectId id);
+
+  ObjectId id() const { return id_; }
+  bool leaf() const;
+  int count() const { return header().count; }
+  uint64_t erase_version() const { return header().erase_version; }
+  const Slot& slot(int i) const { return slots()[i]; }
+  absl::string_view key(int i) const;
+  ObjectId object(int i) const { return slots()[i].object; }
+
+  // First position whose key is not less than `key`; `*equal` tells whether it
+  // is the same.
+  int LowerBound(absl::string_view key, bool* equal) const;
+  // Inner pages: the position of the child that `key` belongs to.
+  int ChildFor(absl::string_view key) const;
+
+  // Whether Insert has room for a key of that length.
+  bool HasRoom(size_t key_length) const;
+  // The position to cut at so that both parts are about equal in bytes.
+  int Middle() const;
+
+ private:
+  friend class PageEditor;
+
+  Page(ObjectId id, const std::byte* bytes) : id_(id), bytes_(bytes) {}
+
+  const index_format::PageHeader& header() const {
+    return *reinterpret_cast<const index_format::PageHeader*>(bytes_);
+  }
+  const Slot* slots() const {
+    return reinterpret_cast<const Slot*>(bytes_ +
+                                         sizeof(index_format::PageHeader));
+  }
+  size_t FreeBytes() const;  // between slots and keys
+
+  ObjectId id_;
+  const std::byte* bytes_;
+};
+
+// Changes pages. Errors are the transaction's.
+class PageEditor {
+ public:
+  explicit PageEditor(Transaction* transaction) : transaction_(transaction) {}
+
+  absl::StatusOr<ObjectId> New(index_format::PageKind kind,
+                               uint64_t erase_version);
+
+  // There must be room. `key` must not point into the page.
+  absl::Status Insert(const Page& page, int at, absl::string_view key,
+                      ObjectId object);
+  // Also raises the page's erase_version to at least `erase_version`.
+  absl::Status Remove(const Page& page, int at, uint64_t erase_version);
+  absl::Status SetObject(const Page& page, int at, ObjectId object);
+  absl::Status RaiseEraseVersion(const Page& page, uint64_t version);
+
+  // Moves the slots from `at` on to a new page; returns its id.
+  absl::StatusOr<ObjectId> Split(const Page& page, int at);
+
+  // Makes `page` an inner page whose only child is `child`.
+  absl::Status MakeParentOf(const Page& page, ObjectId child);
+  // Makes `to` the same as `from`.
+  absl::Status Copy(const Page& from, ObjectId to);
+
+ private:
+  // Rewrites the page with its first `count` slots and without garbage.
+  absl::Status Rewrite(const Page& page, int count);
+
+  Transaction* const transaction_;
+};
+
+}  // namespace kamino::engine
+
+#endif  // KAMINO_ENGINE_INDEX_PAGE_H_

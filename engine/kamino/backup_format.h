@@ -1,0 +1,40 @@
+// Layouts of the backups; docs/backup_format.md explains them. Numbers here are
+// on media: never change them without a new kBackupVersion.
+#ifndef KAMINO_ENGINE_KAMINO_BACKUP_FORMAT_H_
+#define KAMINO_ENGINE_KAMINO_BACKUP_FORMAT_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace kamino::engine::backup_format {
+
+inline constexpr uint64_t kBackupMagic = 0x4b43414269614bull;  // "KaiBACK"
+inline constexpr uint32_t kBackupVersion = 1;
+inline constexpr size_t kHeaderBytes = 4096;
+
+enum class Kind : uint32_t { kSimple = 1, kDynamic = 2 };
+
+struct BackupHeader {
+  uint64_t magic;
+  uint32_t version;
+  uint32_t kind;          // Kind
+  uint64_t size;          // of the region, in bytes
+  uint64_t heap_bytes;    // of the heap's region
+  uint8_t heap_uuid[16];  // whose copies these are
+  uint64_t checksum;      // XXH3 of the fields above
+};
+
+// kSimple: after the header a bitmap with a bit for each 64 bytes of the heap,
+// set where an object starts that has a copy; then the heap's mirror, at the
+// same offsets. kDynamic: after the header blocks as in a heap's object area
+// (heap_format::BlockHeader), in whose `unused` word stands the object's id.
+constexpr size_t BitmapBytes(size_t heap_bytes) {
+  return (heap_bytes / 64 / 8 + 4095) / 4096 * 4096;
+}
+
+static_assert(sizeof(BackupHeader) == 56);
+static_assert(offsetof(BackupHeader, checksum) == 48);
+
+}  // namespace kamino::engine::backup_format
+
+#endif  // KAMINO_ENGINE_KAMINO_BACKUP_FORMAT_H_

@@ -1,0 +1,62 @@
+#include "engine/kamino/backup_header.h"
+
+#include <xxhash.h>
+
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+
+namespace kamino::engine {
+
+using backup_format::BackupHeader;
+using backup_format::kBackupMagic;
+using backup_format::kBackupVersion;
+using backup_format::Kind;
+
+void WriteBackupHeader(const Heap& heap, Kind kind, Region* region) {
+  BackupHeader header{};
+  header.magic = kBackupMagic;
+  header.version = kBackupVersion;
+  header.kind = static_cast<uint32_t>(kind);
+  header.size = region->size();
+  header.heap_bytes = heap.region()->size();
+  std::memcpy(header.heap_uuid, heap.uuid().data(), heap.uuid().size());
+  header.checksum = XXH3_64bits(&header, offsetof(BackupHeader, checksum));
+  region->CopyFlush(region->base(), &header, sizeof(header));
+  region->Drain();
+}
+
+absl::Status CheckBackupHeader(const Heap& heap, Kind kind,
+                               const Region& region) {
+  const auto& header = *reinterpret_cast<const BackupHeader*>(region.base());
+  if (region.size() < backup_format::kHeaderBytes ||
+      header.magic != kBackupMagic) {
+    return absl::FailedPreconditionError("not a Kamino backup");
+  }
+  if (header.version != kBackupVersion) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("backup format is version ", header.version,
+                     "; this program reads version ", kBackupVersion));
+  }
+  if (header.checksum !=
+      XXH3_64bits(&header, offsetof(BackupHeader, checksum))) {
+    return absl::DataLossError("the backup's header is damaged: checksum");
+  }
+  if (header.kind != static_cast<uint32_t>(kind)) {
+    return absl::FailedPreconditionError("a backup of another kind");
+  }
+  if (header.size != region.size() ||
+      header.heap_bytes != heap.region()->size()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the backup was made with ", header.size, " bytes for a heap of ",
+        header.heap_bytes, " bytes; it has ", region.size(), " and the heap ",
+        heap.region()->size()));
+  }
+  if (std::memcmp(header.heap_uuid, heap.uuid().data(), heap.uuid().size()) !=
+      0) {
+    return absl::FailedPreconditionError("the backup is another heap's");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace kamino::engine

@@ -1,0 +1,23 @@
+// The header that both kinds of backup begin with.
+#ifndef KAMINO_ENGINE_KAMINO_BACKUP_HEADER_H_
+#define KAMINO_ENGINE_KAMINO_BACKUP_HEADER_H_
+
+#include "absl/status/status.h"
+#include "engine/heap/heap.h"
+#include "engine/kamino/backup_format.h"
+#include "engine/pmem/region.h"
+
+namespace kamino::engine {
+
+// Durable on return.
+void WriteBackupHeader(const Heap& heap, backup_format::Kind kind,
+                       Region* region);
+
+// kFailedPrecondition: another kind, version, heap or size, or no backup at
+// all; kDataLoss: damaged.
+absl::Status CheckBackupHeader(const Heap& heap, backup_format::Kind kind,
+                               const Region& region);
+
+}  // namespace kamino::engine
+
+#endif  // KAMINO_ENGINE_KAMINO_BACKUP_HEADER_H_

@@ -1,0 +1,291 @@
+// kamino-dynamic (section 4.2): copies of the objects written last, in a
+// bounded region.
+//
+// The paper keeps a persistent hash table from object to copy. Here every copy
+// carries its object's id and the table is rebuilt from the copies at open: the
+// same lookup, without a second structure to keep durable in the critical path.
+//
+// A copy's content and id are durable before its block says allocated; a block
+// says free durably before its space holds another copy.
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <list>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "engine/heap/allocator.h"
+#include "engine/kamino/backup.h"
+#include "engine/kamino/backup_header.h"
+#include "engine/resource_error.h"
+#include "glog/logging.h"
+
+namespace kamino::engine {
+namespace {
+
+using backup_format::kHeaderBytes;
+using backup_format::Kind;
+using heap_format::BlockHeader;
+using heap_format::BlockState;
+using heap_format::IsBlock;
+using heap_format::kUnitBytes;
+using heap_format::MakeWord;
+using heap_format::StateOf;
+using heap_format::UnitsFor;
+using heap_format::UnitsOf;
+
+uint64_t EndOf(const Region& region) {
+  return region.size() / kUnitBytes * kUnitBytes;
+}
+
+class DynamicBackup final : public Backup {
+ public:
+  DynamicBackup(const Heap* heap, Region* region)
+      : heap_(heap),
+        region_(region),
+        allocator_(region, kHeaderBytes, EndOf(*region)) {}
+
+  absl::Status Load();
+
+  absl::Status EnsureCopy(ObjectId id) override;
+  void Update(ObjectId id, uint32_t offset, uint32_t length) override;
+  absl::Status Restore(ObjectId id, uint32_t offset, uint32_t length) override;
+  void Unpin(ObjectId id) override;
+  void Drop(ObjectId id) override;
+  void Drain() override;
+  BackupStats stats() const override;
+
+ private:
+  struct Copy {
+    uint64_t block = 0;  // offset of its header in the backup
+    uint64_t units = 0;
+    uint32_t pins = 0;
+    std::list<ObjectId>::iterator recency;
+  };
+
+  BlockHeader* HeaderAt(uint64_t block) const {
+    return reinterpret_cast<BlockHeader*>(region_->base() + block);
+  }
+  std::byte* BytesOf(const Copy& copy) const {
+    return reinterpret_cast<std::byte*>(HeaderAt(copy.block) + 1);
+  }
+  void SetState(const Copy& copy, BlockState state) {
+    BlockHeader* header = HeaderAt(copy.block);
+    __atomic_store_n(&header->word, MakeWord(state, copy.units),
+                     __ATOMIC_RELEASE);
+    region_->Flush(header, sizeof(*header));
+  }
+
+  void Touch(Copy* copy) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    recency_.splice(recency_.begin(), recency_, copy->recency);
+  }
+  // A block with the object's bytes, whose content is not durable yet and which
+  // says free. Evicts as needed.
+  absl::StatusOr<Copy*> Make(ObjectId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool EvictOne() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Heap* const heap_;
+  Region* const region_;
+  Allocator allocator_;
+
+  mutable absl::Mutex mutex_;
+  absl::flat_hash_map<ObjectId, Copy> copies_ ABSL_GUARDED_BY(mutex_);
+  std::list<ObjectId> recency_ ABSL_GUARDED_BY(mutex_);  // latest first
+  // Since the last Drain: copies whose state follows their content, and blocks
+  // whose space follows their state.
+  std::vector<ObjectId> made_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::pair<uint64_t, uint64_t>> dropped_ ABSL_GUARDED_BY(mutex_);
+  BackupStats counters_ ABSL_GUARDED_BY(mutex_);
+};
+
+absl::Status DynamicBackup::Load() {
+  if (absl::Status walked = allocator_.Walk(); !walked.ok()) {
+    return absl::DataLossError("the backup is damaged: no tiling of blocks");
+  }
+  absl::MutexLock lock(&mutex_);
+  for (uint64_t block = kHeaderBytes; block < EndOf(*region_);) {
+    const BlockHeader& header = *HeaderAt(block);
+    const uint64_t units = UnitsOf(header.word);
+    if (StateOf(header.word) == BlockState::kAllocated) {
+      recency_.push_back(header.unused);
+      const bool added =
+          copies_
+              .emplace(header.unused,
+                       Copy{block, units, 0, std::prev(recency_.end())})
+              .second;
+      if (!added) {
+        return absl::DataLossError(absl::StrCat(
+            "the backup is damaged: two copies of object ", header.unused));
+      }
+    }
+    block += units * kUnitBytes;
+  }
+  return absl::OkStatus();
+}
+
+bool DynamicBackup::EvictOne() {
+  for (auto victim = recency_.rbegin(); victim != recency_.rend(); ++victim) {
+    const auto found = copies_.find(*victim);
+    if (found->second.pins > 0) continue;
+    SetState(found->second, BlockState::kFree);
+    region_->Drain();
+    allocator_.Give(found->second.block, found->second.units);
+    recency_.erase(found->second.recency);
+    copies_.erase(found);
+    ++counters_.evictions;
+    return true;
+  }
+  return false;
+}
+
+absl::StatusOr<DynamicBackup::Copy*> DynamicBackup::Make(ObjectId id) {
+  const absl::Span<std::byte> payload = heap_->BlockPayload(id);
+  const uint64_t units = UnitsFor(payload.size());
+  auto block = allocator_.Take(units);
+  while (!block.ok() && EvictOne()) block = allocator_.Take(units);
+  if (!block.ok()) {
+    return ResourceError(
+        Resource::kBackup,
+        absl::StrCat("the backup has no room for object ", id, " of ",
+                     payload.size(),
+                     " bytes: all its copies are of locked objects"));
+  }
+  Copy copy;
+  copy.block = *block;
+  copy.units = units;
+  HeaderAt(copy.block)->unused = id;
+  region_->Flush(HeaderAt(copy.block), sizeof(BlockHeader));
+  region_->CopyFlush(BytesOf(copy), payload.data(), payload.size());
+  recency_.push_front(id);
+  copy.recency = recency_.begin();
+  return &copies_.emplace(id, copy).first->second;
+}
+
+absl::Status DynamicBackup::EnsureCopy(ObjectId id) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = copies_.find(id);
+  if (found != copies_.end()) {
+    ++counters_.hits;
+    ++found->second.pins;
+    Touch(&found->second);
+    return absl::OkStatus();
+  }
+  ++counters_.misses;
+  auto copy = Make(id);
+  if (!copy.ok()) return copy.status();
+  region_->Drain();
+  SetState(**copy, BlockState::kAllocated);
+  region_->Drain();
+  ++(*copy)->pins;
+  return absl::OkStatus();
+}
+
+void DynamicBackup::Update(ObjectId id, uint32_t offset, uint32_t length) {
+  absl::MutexLock lock(&mutex_);
+  const absl::Span<std::byte> payload = heap_->BlockPayload(id);
+  const auto found = copies_.find(id);
+  if (found != copies_.end()) {
+    region_->CopyFlush(BytesOf(found->second) + offset, payload.data() + offset,
+                       length);
+    Touch(&found->second);
+    return;
+  }
+  // A new object is likely to be written again; but no copy is owed to it.
+  if (offset != 0 || length != payload.size()) return;
+  if (Make(id).ok()) made_.push_back(id);
+}
+
+absl::Status DynamicBackup::Restore(ObjectId id, uint32_t offset,
+                                    uint32_t length) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = copies_.find(id);
+  if (found == copies_.end()) {
+    return absl::DataLossError(
+        absl::StrCat("the backup has no copy of object ", id));
+  }
+  heap_->region()->CopyFlush(heap_->BlockPayload(id).data() + offset,
+                             BytesOf(found->second) + offset, length);
+  return absl::OkStatus();
+}
+
+void DynamicBackup::Unpin(ObjectId id) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = copies_.find(id);
+  if (found == copies_.end()) return;  // dropped with its object
+  CHECK_GT(found->second.pins, 0u);
+  --found->second.pins;
+}
+
+void DynamicBackup::Drop(ObjectId id) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = copies_.find(id);
+  if (found == copies_.end()) return;
+  SetState(found->second, BlockState::kFree);
+  dropped_.emplace_back(found->second.block, found->second.units);
+  recency_.erase(found->second.recency);
+  copies_.erase(found);
+}
+
+void DynamicBackup::Drain() {
+  absl::MutexLock lock(&mutex_);
+  region_->Drain();
+  for (const auto& [block, units] : dropped_) allocator_.Give(block, units);
+  dropped_.clear();
+  if (made_.empty()) return;
+  for (ObjectId id : made_) {
+    const auto found = copies_.find(id);
+    if (found != copies_.end()) SetState(found->second, BlockState::kAllocated);
+  }
+  made_.clear();
+  region_->Drain();
+}
+
+BackupStats DynamicBackup::stats() const {
+  absl::MutexLock lock(&mutex_);
+  BackupStats stats = counters_;
+  stats.bytes_total = EndOf(*region_) - kHeaderBytes;
+  stats.bytes_used = stats.bytes_total - allocator_.free_bytes();
+  return stats;
+}
+
+}  // namespace
+
+size_t DynamicBackupBytes(size_t heap_bytes, double alpha) {
+  // Never too small for two copies of the largest object.
+  const size_t least = 2 * kUnitBytes * UnitsFor(kMaxObjectBytes);
+  const size_t wanted = static_cast<size_t>(heap_bytes * alpha);
+  return kHeaderBytes + std::max(least, wanted) / 4096 * 4096;
+}
+
+absl::StatusOr<std::unique_ptr<Backup>> CreateDynamicBackup(const Heap* heap,
+                                                            Region* region) {
+  if (region->size() < DynamicBackupBytes(heap->region()->size(), 0)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a dynamic backup of ", region->size(), " bytes; it must be at least ",
+        DynamicBackupBytes(heap->region()->size(), 0)));
+  }
+  auto* all = reinterpret_cast<BlockHeader*>(region->base() + kHeaderBytes);
+  all->word =
+      MakeWord(BlockState::kFree, (EndOf(*region) - kHeaderBytes) / kUnitBytes);
+  all->unused = 0;
+  region->Persist(all, sizeof(*all));
+  WriteBackupHeader(*heap, Kind::kDynamic, region);
+  auto backup = absl::make_unique<DynamicBackup>(heap, region);
+  if (absl::Status loaded = backup->Load(); !loaded.ok()) return loaded;
+  return std::unique_ptr<Backup>(std::move(backup));
+}
+
+absl::StatusOr<std::unique_ptr<Backup>> OpenDynamicBackup(const Heap* heap,
+                                                          Region* region) {
+  absl::Status ok = CheckBackupHeader(*heap, Kind::kDynamic, *region);
+  if (!ok.ok()) return ok;
+  auto backup = absl::make_unique<DynamicBackup>(heap, region);
+  if (absl::Status loaded = backup->Load(); !loaded.ok()) return loaded;
+  return std::unique_ptr<Backup>(std::move(backup));
+}
+
+}  // namespace kamino::engine

@@ -1,0 +1,108 @@
+#include "engine/kamino/replica_transaction.h"
+
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+
+namespace kamino::engine {
+
+ReplicaTransaction::ReplicaTransaction(Heap* heap, const WriteSet& write_set)
+    : heap_(heap), expected_(write_set) {
+  declared_.reserve(write_set.size());
+}
+
+ReplicaTransaction::~ReplicaTransaction() = default;
+
+absl::Status ReplicaTransaction::Expect(const Intent& intent) {
+  if (next_ < expected_.size() && expected_[next_] == intent) {
+    ++next_;
+    declared_.push_back(intent);
+    return absl::OkStatus();
+  }
+  return absl::DataLossError(
+      absl::StrCat("diverged: declaration ", next_, " of ", expected_.size(),
+                   " is of object ", intent.object, " [", intent.offset, " + ",
+                   intent.length, "), kind ", static_cast<int>(intent.kind),
+                   ", which the head's execution did not touch then"));
+}
+
+absl::StatusOr<absl::Span<const std::byte>> ReplicaTransaction::Read(
+    ObjectId id) {
+  if (freed_.contains(id)) {
+    return absl::NotFoundError(absl::StrCat("no object has the id ", id));
+  }
+  return heap_->Payload(id);
+}
+
+absl::StatusOr<std::byte*> ReplicaTransaction::Write(ObjectId id,
+                                                     uint32_t offset,
+                                                     uint32_t length) {
+  auto payload = Read(id);
+  if (!payload.ok()) return payload.status();
+  if (offset > payload->size() || length > payload->size() - offset) {
+    return absl::OutOfRangeError(absl::StrCat("bytes [", offset, ", ", offset,
+                                              " + ", length,
+                                              ") are not within object ", id));
+  }
+  if (!allocated_.contains(id)) {
+    absl::Status expected = Expect({id, offset, length, IntentKind::kWrite});
+    if (!expected.ok()) return expected;
+  }
+  return heap_->BlockPayload(id).data() + offset;
+}
+
+absl::StatusOr<ObjectId> ReplicaTransaction::Alloc(uint32_t size) {
+  if (next_ >= expected_.size() ||
+      expected_[next_].kind != IntentKind::kAlloc ||
+      expected_[next_].length < size) {
+    return Expect({kNullObject, 0, size, IntentKind::kAlloc});
+  }
+  const Intent intent = expected_[next_];
+  absl::Status reserved = heap_->ReserveAt(intent.object, intent.length);
+  if (!reserved.ok()) return reserved;
+  if (absl::Status ok = Expect(intent); !ok.ok()) return ok;
+  const absl::Span<std::byte> payload = heap_->BlockPayload(intent.object);
+  std::memset(payload.data(), 0, payload.size());
+  heap_->MarkAllocated(intent.object);
+  allocated_.insert(intent.object);
+  return intent.object;
+}
+
+absl::Status ReplicaTransaction::Free(ObjectId id) {
+  auto payload = Read(id);
+  if (!payload.ok()) return payload.status();
+  absl::Status expected = Expect(
+      {id, 0, static_cast<uint32_t>(payload->size()), IntentKind::kFree});
+  if (expected.ok()) freed_.insert(id);
+  return expected;
+}
+
+absl::Status ReplicaTransaction::Commit(const CommitOptions& options) {
+  if (next_ != expected_.size()) {
+    return absl::DataLossError(absl::StrCat(
+        "diverged: ", next_, " declarations, where the head's execution made ",
+        expected_.size()));
+  }
+  if (options.before_mark.has_value()) {
+    absl::Status before = (*options.before_mark)(declared_);
+    if (!before.ok()) return before;
+  }
+  for (const Intent& intent : declared_) {
+    if (intent.kind == IntentKind::kFree) {
+      heap_->MarkFree(intent.object);
+    } else if (!freed_.contains(intent.object)) {
+      heap_->region()->Flush(
+          heap_->BlockPayload(intent.object).data() + intent.offset,
+          intent.length);
+    }
+  }
+  heap_->region()->Drain();
+  for (ObjectId id : freed_) heap_->Release(id);
+  return absl::OkStatus();
+}
+
+absl::Status ReplicaTransaction::Abort() { return absl::OkStatus(); }
+
+const WriteSet& ReplicaTransaction::write_set() const { return declared_; }
+
+}  // namespace kamino::engine

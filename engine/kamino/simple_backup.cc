@@ -1,0 +1,158 @@
+// kamino-simple (section 4.1): a mirror of the heap at the same offsets.
+//
+// A copy exists where the bitmap says so. Content is durable before its bit is,
+// and a bit is cleared durably before the id can name another object.
+#include <atomic>
+#include <cstring>
+#include <vector>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "engine/kamino/backup.h"
+#include "engine/kamino/backup_header.h"
+#include "glog/logging.h"
+
+namespace kamino::engine {
+namespace {
+
+using backup_format::BitmapBytes;
+using backup_format::kHeaderBytes;
+using backup_format::Kind;
+
+constexpr size_t kUnit = heap_format::kUnitBytes;
+
+class SimpleBackup final : public Backup {
+ public:
+  SimpleBackup(const Heap* heap, Region* region)
+      : heap_(heap),
+        region_(region),
+        bitmap_(reinterpret_cast<uint64_t*>(region->base() + kHeaderBytes)),
+        mirror_(region->base() + kHeaderBytes +
+                BitmapBytes(heap->region()->size())) {}
+
+  absl::Status EnsureCopy(ObjectId id) override {
+    if (Has(id)) {
+      hits_.fetch_add(1, std::memory_order_relaxed);
+      return absl::OkStatus();
+    }
+    misses_.fetch_add(1, std::memory_order_relaxed);
+    const absl::Span<std::byte> payload = heap_->BlockPayload(id);
+    region_->CopyFlush(CopyOf(payload.data()), payload.data(), payload.size());
+    region_->Drain();
+    SetBit(id, true);
+    region_->Drain();
+    return absl::OkStatus();
+  }
+
+  void Update(ObjectId id, uint32_t offset, uint32_t length) override {
+    const absl::Span<std::byte> payload = heap_->BlockPayload(id);
+    const bool whole = offset == 0 && length == payload.size();
+    const bool has = Has(id);
+    if (!has && !whole) return;
+    region_->CopyFlush(CopyOf(payload.data()) + offset, payload.data() + offset,
+                       length);
+    if (has) return;
+    absl::MutexLock lock(&mutex_);
+    made_.push_back(id);
+  }
+
+  absl::Status Restore(ObjectId id, uint32_t offset, uint32_t length) override {
+    if (!Has(id)) {
+      return absl::DataLossError(
+          absl::StrCat("the backup has no copy of object ", id));
+    }
+    std::byte* bytes = heap_->BlockPayload(id).data() + offset;
+    heap_->region()->CopyFlush(bytes, CopyOf(bytes), length);
+    return absl::OkStatus();
+  }
+
+  void Unpin(ObjectId) override {}  // copies stay
+
+  void Drop(ObjectId id) override {
+    if (Has(id)) SetBit(id, false);
+  }
+
+  void Drain() override {
+    region_->Drain();
+    std::vector<ObjectId> made;
+    {
+      absl::MutexLock lock(&mutex_);
+      made.swap(made_);
+    }
+    if (made.empty()) return;
+    for (ObjectId id : made) SetBit(id, true);
+    region_->Drain();
+  }
+
+  BackupStats stats() const override {
+    BackupStats stats;
+    stats.hits = hits_.load(std::memory_order_relaxed);
+    stats.misses = misses_.load(std::memory_order_relaxed);
+    stats.bytes_total = heap_->region()->size();
+    stats.bytes_used = stats.bytes_total;  // the mirror is always whole
+    return stats;
+  }
+
+ private:
+  std::byte* CopyOf(const std::byte* heap_bytes) const {
+    return mirror_ + (heap_bytes - heap_->region()->base());
+  }
+  uint64_t* WordOf(ObjectId id) const { return &bitmap_[id / kUnit / 64]; }
+  uint64_t MaskOf(ObjectId id) const {
+    return uint64_t{1} << (id / kUnit % 64);
+  }
+  bool Has(ObjectId id) const {
+    return (__atomic_load_n(WordOf(id), __ATOMIC_ACQUIRE) & MaskOf(id)) != 0;
+  }
+  // Others' bits of the word may change at the same time.
+  void SetBit(ObjectId id, bool value) {
+    if (value) {
+      __atomic_fetch_or(WordOf(id), MaskOf(id), __ATOMIC_ACQ_REL);
+    } else {
+      __atomic_fetch_and(WordOf(id), ~MaskOf(id), __ATOMIC_ACQ_REL);
+    }
+    region_->Flush(WordOf(id), sizeof(uint64_t));
+  }
+
+  const Heap* const heap_;
+  Region* const region_;
+  uint64_t* const bitmap_;
+  std::byte* const mirror_;
+
+  std::atomic<uint64_t> hits_{0};
+  std::atomic<uint64_t> misses_{0};
+
+  absl::Mutex mutex_;
+  // Copied whole since the last Drain; their bits follow it.
+  std::vector<ObjectId> made_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+size_t SimpleBackupBytes(size_t heap_bytes) {
+  return kHeaderBytes + BitmapBytes(heap_bytes) + heap_bytes;
+}
+
+absl::StatusOr<std::unique_ptr<Backup>> CreateSimpleBackup(const Heap* heap,
+                                                           Region* region) {
+  const size_t heap_bytes = heap->region()->size();
+  if (region->size() < SimpleBackupBytes(heap_bytes)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a simple backup of ", region->size(), " bytes; it must be at least ",
+        SimpleBackupBytes(heap_bytes)));
+  }
+  std::memset(region->base() + kHeaderBytes, 0, BitmapBytes(heap_bytes));
+  region->Persist(region->base() + kHeaderBytes, BitmapBytes(heap_bytes));
+  WriteBackupHeader(*heap, Kind::kSimple, region);
+  return std::unique_ptr<Backup>(new SimpleBackup(heap, region));
+}
+
+absl::StatusOr<std::unique_ptr<Backup>> OpenSimpleBackup(const Heap* heap,
+                                                         Region* region) {
+  absl::Status ok = CheckBackupHeader(*heap, Kind::kSimple, *region);
+  if (!ok.ok()) return ok;
+  return std::unique_ptr<Backup>(new SimpleBackup(heap, region));
+}
+
+}  // namespace kamino::engine

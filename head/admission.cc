@@ -230,7 +230,7 @@ void Admission::CommitBatch(Transaction& transaction, uint64_t sequence,
   engine::CommitOptions options;
   options.sequence = sequence;
   options.hold_locks = true;
-  options.before_mark = append;
+  options.before_mark.emplace(append);
   absl::Status committed = transaction.Commit(options);
   if (!committed.ok()) {
     if (absl::IsDataLoss(committed)) fatal_ = committed;

@@ -64,7 +64,9 @@ absl::Status ChainNode::BecomeHead(absl::Time now) {
   if (!store.ok()) return store.status();
   store_ = std::move(*store);
   AdmissionOptions options = options_.admission;
-  options.lease_valid = options_.lease_valid;
+  options.lease_valid = [this] {
+    return options_.lease_valid(core_.view().id);
+  };
   admission_ = std::make_unique<Admission>(std::move(options), store_.get(),
                                            &state_, &core_);
   return admission_->Promote(now, &pending_);
@@ -144,7 +146,7 @@ absl::Status ChainNode::CheckMayRead() const {
         absl::StrCat(options_.chain.node_id, " is not the tail of view ",
                      core_.view().id));
   }
-  if (!options_.lease_valid()) {
+  if (!options_.lease_valid(core_.view().id)) {
     return MakeError(kamino::v1::REASON_RECONFIGURING,
                      absl::StrCat(options_.chain.node_id,
                                   " holds no lease of the manager now"));

@@ -35,9 +35,10 @@ class ChainNode {
   struct Options {
     replica::ChainOptions chain;
     AdmissionOptions admission;
-    // Whether this node may answer by itself now: it holds the manager's
-    // lease. Asked after an answer was made up, before it leaves.
-    std::function<bool()> lease_valid;
+    // Whether this node, being in view `view_id`, may answer by itself now: it
+    // holds the manager's lease. Asked after an answer was made up, before it
+    // leaves.
+    std::function<bool(uint64_t view_id)> lease_valid;
   };
 
   // Both must outlive this.

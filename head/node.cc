@@ -66,7 +66,9 @@ Node::Node(NodeOptions options, std::unique_ptr<Storage> storage,
   chain.chain = options_.chain;
   chain.chain.heap_bytes = storage_->heap()->region()->size();
   chain.admission = options_.admission;
-  chain.lease_valid = [views] { return views->LeaseValid(); };
+  chain.lease_valid = [views](uint64_t view_id) {
+    return views->LeaseValid(view_id);
+  };
   node_ =
       std::make_unique<ChainNode>(std::move(chain), storage_.get(), procedures);
   CoreThread::Hooks hooks;
@@ -210,7 +212,7 @@ void Node::Fatal(absl::Status status) {
 
 void Node::ReportRole() {
   const membership::Role role = node_->core().role();
-  const bool lease = views_->LeaseValid();
+  const bool lease = views_->LeaseValid(node_->core().view().id);
   if (role == reported_role_ && lease == reported_lease_) return;
   reported_role_ = role;
   reported_lease_ = lease;
@@ -226,7 +228,7 @@ void Node::Describe(ChainNode& node,
   response->set_role(head::ToProto(core.role()));
   response->set_version(kVersion);
   response->set_uptime_ms(absl::ToInt64Milliseconds(MonotonicNow() - started_));
-  response->set_lease_valid(views_->LeaseValid());
+  response->set_lease_valid(views_->LeaseValid(core.view().id));
   response->set_received(ring.received());
   response->set_applied(ring.applied());
   response->set_cleaned(ring.cleaned());

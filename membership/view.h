@@ -34,7 +34,7 @@ struct Member {
 
 struct View {
   std::string cluster_id;
-  uint64_t id = 0;  // from 1, dense; 0: the chain is not formed yet
+  uint64_t id = 0;              // from 1, dense; 0: the chain is not formed yet
   std::vector<Member> members;  // head first
 
   friend bool operator==(const View& a, const View& b);

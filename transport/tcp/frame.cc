@@ -1,6 +1,8 @@
 #include "transport/tcp/frame.h"
 
 #include "absl/strings/str_cat.h"
+// For the streaming state on the stack.
+#define XXH_STATIC_LINKING_ONLY
 #include "xxhash.h"
 
 namespace kamino::transport {

@@ -1,0 +1,197 @@
+#include "membership/etcd/etcd_client.h"
+
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "etcd/etcdserver/etcdserverpb/rpc.grpc.pb.h"
+#include "glog/logging.h"
+#include "grpcpp/grpcpp.h"
+
+namespace kamino::membership {
+
+using etcdserverpb::Compare;
+using etcdserverpb::ResponseOp;
+using etcdserverpb::TxnRequest;
+using etcdserverpb::TxnResponse;
+
+struct EtcdClient::Stubs {
+  std::unique_ptr<etcdserverpb::KV::Stub> kv;
+  std::unique_ptr<etcdserverpb::Lease::Stub> lease;
+};
+
+namespace {
+
+constexpr int kMinReconnectMs = 100;
+constexpr int kMaxReconnectMs = 1000;
+
+std::shared_ptr<grpc::Channel> Connect(const std::string& endpoint) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kMinReconnectMs);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kMinReconnectMs);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxReconnectMs);
+  return grpc::CreateCustomChannel(endpoint, grpc::InsecureChannelCredentials(),
+                                   arguments);
+}
+
+EtcdClient::Value ValueOf(const ResponseOp& response) {
+  EtcdClient::Value value;
+  if (response.response_range().kvs_size() == 0) return value;
+  const mvccpb::KeyValue& kv = response.response_range().kvs(0);
+  value.value = kv.value();
+  value.create_revision = kv.create_revision();
+  value.mod_revision = kv.mod_revision();
+  return value;
+}
+
+void CompareCreated(const std::string& key, int64_t revision,
+                    TxnRequest* request) {
+  Compare* compare = request->add_compare();
+  compare->set_key(key);
+  compare->set_target(Compare::CREATE);
+  compare->set_result(Compare::EQUAL);
+  compare->set_create_revision(revision);
+}
+
+absl::Status Incomplete() {
+  return absl::InternalError("etcd: an answer lacks what was asked for");
+}
+
+}  // namespace
+
+EtcdClient::EtcdClient(std::vector<std::string> endpoints,
+                       absl::Duration deadline)
+    : endpoints_(std::move(endpoints)), deadline_(deadline) {
+  CHECK(!endpoints_.empty());
+  for (const std::string& endpoint : endpoints_) {
+    const auto channel = Connect(endpoint);
+    auto stubs = std::make_unique<Stubs>();
+    stubs->kv = etcdserverpb::KV::NewStub(channel);
+    stubs->lease = etcdserverpb::Lease::NewStub(channel);
+    stubs_.push_back(std::move(stubs));
+  }
+}
+
+EtcdClient::~EtcdClient() = default;
+
+template <typename Call>
+absl::Status EtcdClient::Run(const char* what, Call call) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() +
+                       absl::ToChronoMilliseconds(deadline_));
+  const grpc::Status status = call(*stubs_[current_], &context);
+  if (status.ok()) return absl::OkStatus();
+  const absl::Status error(static_cast<absl::StatusCode>(status.error_code()),
+                           absl::StrCat("etcd at ", endpoint(), ": ", what,
+                                        ": ", status.error_message()));
+  if (absl::IsUnavailable(error) || absl::IsDeadlineExceeded(error)) {
+    current_ = (current_ + 1) % endpoints_.size();
+  }
+  return error;
+}
+
+absl::StatusOr<int64_t> EtcdClient::GrantLease(int64_t ttl_seconds) {
+  etcdserverpb::LeaseGrantRequest request;
+  etcdserverpb::LeaseGrantResponse response;
+  request.set_ttl(ttl_seconds);
+  absl::Status done =
+      Run("lease grant", [&](Stubs& stubs, grpc::ClientContext* context) {
+        return stubs.lease->LeaseGrant(context, request, &response);
+      });
+  if (!done.ok()) return done;
+  return response.id();
+}
+
+absl::Status EtcdClient::KeepAlive(int64_t lease) {
+  etcdserverpb::LeaseKeepAliveResponse response;
+  absl::Status done =
+      Run("lease keep-alive", [&](Stubs& stubs, grpc::ClientContext* context) {
+        auto stream = stubs.lease->LeaseKeepAlive(context);
+        etcdserverpb::LeaseKeepAliveRequest request;
+        request.set_id(lease);
+        const bool answered = stream->Write(request) && stream->Read(&response);
+        stream->WritesDone();
+        if (!answered) return stream->Finish();
+        context->TryCancel();
+        stream->Finish();
+        return grpc::Status::OK;
+      });
+  if (!done.ok()) return done;
+  if (response.ttl() > 0) return absl::OkStatus();
+  return absl::NotFoundError("the lease at etcd has run out");
+}
+
+absl::Status EtcdClient::RevokeLease(int64_t lease) {
+  etcdserverpb::LeaseRevokeRequest request;
+  etcdserverpb::LeaseRevokeResponse response;
+  request.set_id(lease);
+  return Run("lease revoke", [&](Stubs& stubs, grpc::ClientContext* context) {
+    return stubs.lease->LeaseRevoke(context, request, &response);
+  });
+}
+
+absl::StatusOr<EtcdClient::Election> EtcdClient::Campaign(
+    const std::string& leader_key, const std::string& name, int64_t lease,
+    const std::string& view_key) {
+  TxnRequest request;
+  TxnResponse response;
+  CompareCreated(leader_key, 0, &request);
+  auto* put = request.add_success()->mutable_request_put();
+  put->set_key(leader_key);
+  put->set_value(name);
+  put->set_lease(lease);
+  request.add_success()->mutable_request_range()->set_key(view_key);
+  request.add_failure()->mutable_request_range()->set_key(leader_key);
+  request.add_failure()->mutable_request_range()->set_key(view_key);
+  absl::Status done =
+      Run("election", [&](Stubs& stubs, grpc::ClientContext* context) {
+        return stubs.kv->Txn(context, request, &response);
+      });
+  if (!done.ok()) return done;
+  if (response.responses_size() != 2) return Incomplete();
+  Election election;
+  election.won = response.succeeded();
+  election.view = ValueOf(response.responses(1));
+  if (election.won) {
+    const int64_t revision = response.header().revision();
+    election.leader = Value{name, revision, revision};
+  } else {
+    election.leader = ValueOf(response.responses(0));
+  }
+  return election;
+}
+
+absl::StatusOr<EtcdClient::Value> EtcdClient::Replace(
+    const std::string& view_key, const std::string& value,
+    int64_t expected_revision, const std::string& leader_key,
+    int64_t leader_revision) {
+  TxnRequest request;
+  TxnResponse response;
+  CompareCreated(leader_key, leader_revision, &request);
+  Compare* compare = request.add_compare();
+  compare->set_key(view_key);
+  compare->set_target(Compare::MOD);
+  compare->set_result(Compare::EQUAL);
+  compare->set_mod_revision(expected_revision);
+  auto* put = request.add_success()->mutable_request_put();
+  put->set_key(view_key);
+  put->set_value(value);
+  request.add_failure()->mutable_request_range()->set_key(leader_key);
+  request.add_failure()->mutable_request_range()->set_key(view_key);
+  absl::Status done =
+      Run("view change", [&](Stubs& stubs, grpc::ClientContext* context) {
+        return stubs.kv->Txn(context, request, &response);
+      });
+  if (!done.ok()) return done;
+  if (response.succeeded()) {
+    const int64_t revision = response.header().revision();
+    return Value{value, expected_revision == 0 ? revision : 0, revision};
+  }
+  if (response.responses_size() != 2) return Incomplete();
+  if (ValueOf(response.responses(0)).create_revision != leader_revision) {
+    return absl::AbortedError("another manager is the leader now");
+  }
+  return ValueOf(response.responses(1));
+}
+
+}  // namespace kamino::membership

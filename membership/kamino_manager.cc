@@ -1,0 +1,193 @@
+// The membership manager of a Kamino cluster. Several may run; one leads.
+//
+// Exit codes: 0 after SIGTERM or SIGINT, 1 when it cannot go on, 2 for bad
+// flags. Logs go to stderr; the last line says why it exits.
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
+#include "absl/flags/usage.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "glog/logging.h"
+#include "grpcpp/ext/proto_server_reflection_plugin.h"
+#include "grpcpp/grpcpp.h"
+#include "grpcpp/health_check_service_interface.h"
+#include "membership/manager.h"
+#include "membership/manager_service.h"
+
+ABSL_FLAG(std::string, cluster_id, "", "Name of the cluster (required).");
+ABSL_FLAG(std::string, listen, "", "host:port for nodes, gRPC (required).");
+ABSL_FLAG(std::string, advertise, "",
+          "host:port under which nodes reach --listen; by default the same.");
+ABSL_FLAG(std::string, etcd, "", "host:port,... of etcd (required).");
+ABSL_FLAG(std::string, etcd_prefix, "/kamino", "Prefix of the keys at etcd.");
+ABSL_FLAG(int, chain_length, 4,
+          "Nodes of the first view: f + 2 to survive f failures.");
+ABSL_FLAG(int, failure_timeout_ms, 1000,
+          "A node that is silent for so long is dropped from the chain.");
+ABSL_FLAG(int, heartbeat_interval_ms, 100, "Between two heartbeats of a node.");
+ABSL_FLAG(int, leader_ttl_s, 3,
+          "A manager that is cut off from etcd for so long leads no more.");
+
+namespace kamino::membership {
+namespace {
+
+constexpr int kExitFailure = 1;
+constexpr int kExitUsage = 2;
+constexpr int kMaxChainLength = 16;
+
+absl::Status Bad(absl::string_view flag, absl::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat("--", flag, " ", why));
+}
+
+absl::Status CheckAddress(absl::string_view flag, absl::string_view address) {
+  const size_t colon = address.rfind(':');
+  uint32_t port;
+  if (colon != absl::string_view::npos && colon > 0 &&
+      absl::SimpleAtoi(address.substr(colon + 1), &port) && port > 0 &&
+      port <= 65535) {
+    return absl::OkStatus();
+  }
+  return Bad(flag, absl::StrCat("must be host:port, not \"", address, "\""));
+}
+
+absl::Status CheckRange(absl::string_view flag, int value, int low, int high) {
+  if (value >= low && value <= high) return absl::OkStatus();
+  return Bad(flag,
+             absl::StrCat("must be from ", low, " to ", high, ", not ", value));
+}
+
+absl::StatusOr<Manager::Options> ReadFlags() {
+  Manager::Options options;
+  options.core.cluster_id = absl::GetFlag(FLAGS_cluster_id);
+  if (options.core.cluster_id.empty() ||
+      absl::StrContains(options.core.cluster_id, '/')) {
+    return Bad("cluster_id", "is required and has no /");
+  }
+  options.etcd_endpoints =
+      absl::StrSplit(absl::GetFlag(FLAGS_etcd), ',', absl::SkipEmpty());
+  if (options.etcd_endpoints.empty()) return Bad("etcd", "is required");
+  const int timeout_ms = absl::GetFlag(FLAGS_failure_timeout_ms);
+  const int interval_ms = absl::GetFlag(FLAGS_heartbeat_interval_ms);
+  const int length = absl::GetFlag(FLAGS_chain_length);
+  const int ttl = absl::GetFlag(FLAGS_leader_ttl_s);
+  options.name = absl::GetFlag(FLAGS_advertise).empty()
+                     ? absl::GetFlag(FLAGS_listen)
+                     : absl::GetFlag(FLAGS_advertise);
+  std::vector<absl::Status> checks = {
+      CheckAddress("listen", absl::GetFlag(FLAGS_listen)),
+      CheckAddress("advertise", options.name),
+      CheckRange("chain_length", length, 1, kMaxChainLength),
+      CheckRange("failure_timeout_ms", timeout_ms, 100, 600000),
+      // Some heartbeats may be lost before a lease is.
+      CheckRange("heartbeat_interval_ms", interval_ms, 1, timeout_ms / 4),
+      CheckRange("leader_ttl_s", ttl, 1, 600)};
+  for (const std::string& endpoint : options.etcd_endpoints) {
+    checks.push_back(CheckAddress("etcd", endpoint));
+  }
+  for (const absl::Status& check : checks) {
+    if (!check.ok()) return check;
+  }
+  options.core.chain_length = static_cast<size_t>(length);
+  options.core.failure_timeout = absl::Milliseconds(timeout_ms);
+  options.core.heartbeat_interval = absl::Milliseconds(interval_ms);
+  options.leader_ttl_seconds = ttl;
+  options.etcd_prefix = absl::GetFlag(FLAGS_etcd_prefix);
+  return options;
+}
+
+absl::Time MonotonicNow() {
+  return absl::UnixEpoch() +
+         absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
+}
+
+absl::Status Serve(const Manager::Options& options, const sigset_t& signals) {
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  Manager manager(options, MonotonicNow);
+  ManagerService service(&manager);
+  grpc::ServerBuilder builder;
+  int port = 0;
+  // Without this two processes could share a port, each getting some calls.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddListeningPort(absl::GetFlag(FLAGS_listen),
+                           grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(&service);
+  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server == nullptr || port == 0) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot listen on ", absl::GetFlag(FLAGS_listen),
+                     ": the port is in use or the address is not ours"));
+  }
+  LOG(INFO) << "manager of cluster " << options.core.cluster_id
+            << " listens on " << absl::GetFlag(FLAGS_listen);
+  int signal = 0;
+  sigwait(&signals, &signal);
+  server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
+  return absl::OkStatus();
+}
+
+// Abseil ends the process with 1 for bad flags and for --help.
+bool parsing_flags = false;
+int parse_exit_code = kExitUsage;
+
+void ParseFlags(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    if (absl::StartsWith(argv[i], "--help")) parse_exit_code = 0;
+  }
+  std::atexit([] {
+    if (!parsing_flags) return;
+    std::cout.flush();
+    std::fflush(nullptr);
+    _exit(parse_exit_code);
+  });
+  absl::SetProgramUsageMessage(
+      "The membership manager of a Kamino cluster. Example:\n"
+      "  kamino_manager --cluster_id=c --listen=127.0.0.1:7000 "
+      "--etcd=127.0.0.1:2379");
+  parsing_flags = true;
+  const auto rest = absl::ParseCommandLine(argc, argv);
+  parsing_flags = false;
+  if (rest.size() > 1) {
+    std::cerr << "kamino_manager: unexpected argument " << rest[1] << "\n";
+    std::exit(kExitUsage);
+  }
+}
+
+int Main(int argc, char** argv) {
+  ParseFlags(argc, argv);
+  FLAGS_logtostderr = true;
+  google::InitGoogleLogging(argv[0]);
+  auto options = ReadFlags();
+  if (!options.ok()) {
+    std::cerr << "kamino_manager: " << options.status().message() << "\n";
+    return kExitUsage;
+  }
+  // Blocked in every thread, so that the main thread can wait for them.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  absl::Status served = Serve(*options, signals);
+  if (served.ok()) return 0;
+  std::cerr << "kamino_manager: " << served.message() << "\n";
+  return kExitFailure;
+}
+
+}  // namespace
+}  // namespace kamino::membership
+
+int main(int argc, char** argv) { return kamino::membership::Main(argc, argv); }

@@ -1,0 +1,151 @@
+#include "membership/manager_core.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace kamino::membership {
+
+ManagerCore::ManagerCore(ManagerOptions options)
+    : options_(std::move(options)) {
+  view_.cluster_id = options_.cluster_id;
+}
+
+void ManagerCore::BecomeLeader(const View& view, absl::Time now) {
+  leading_ = true;
+  view_ = view;
+  view_.cluster_id = options_.cluster_id;
+  proposed_.reset();
+  nodes_.clear();
+  for (const Member& member : view.members) {
+    nodes_[member.node_id] = Node{member, now, view.id};
+  }
+}
+
+void ManagerCore::LoseLeadership() {
+  leading_ = false;
+  leader_until_ = absl::InfinitePast();
+  proposed_.reset();
+  nodes_.clear();
+}
+
+absl::Status ManagerCore::CheckMember(const std::string& cluster_id,
+                                      const Member& member) const {
+  if (cluster_id != options_.cluster_id) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("this is the manager of cluster ", options_.cluster_id,
+                     ", not of ", cluster_id));
+  }
+  if (member.node_id.empty() || member.incarnation == 0 ||
+      member.service_address.empty() || member.link_addresses.empty() ||
+      member.heap_bytes == 0) {
+    return absl::InvalidArgumentError(
+        "a registration needs node id, incarnation, service address, link "
+        "addresses and heap size");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ManagerCore::CheckHeap(const Member& member,
+                                    absl::Time now) const {
+  const Member* other = nullptr;
+  if (view_.formed()) {
+    other = &view_.head();
+  } else {
+    for (const auto& [id, node] : nodes_) {
+      if (id != member.node_id && Alive(node, now)) other = &node.member;
+    }
+  }
+  if (other == nullptr || other->heap_bytes == member.heap_bytes) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "node ", member.node_id, " has a heap of ", member.heap_bytes >> 20,
+      " MiB, node ", other->node_id, " one of ", other->heap_bytes >> 20,
+      " MiB; heaps of one chain are equal"));
+}
+
+absl::Status ManagerCore::MakeRoom(absl::Time now) {
+  if (nodes_.size() < options_.max_nodes) return absl::OkStatus();
+  for (auto it = nodes_.begin(); it != nodes_.end(); ++it) {
+    const Member& member = it->second.member;
+    if (Alive(it->second, now) ||
+        view_.IndexOf(member.node_id, member.incarnation) >= 0) {
+      continue;
+    }
+    nodes_.erase(it);
+    return absl::OkStatus();
+  }
+  return absl::ResourceExhaustedError(absl::StrCat(
+      options_.max_nodes, " nodes are registered, as many as may be"));
+}
+
+absl::Status ManagerCore::Register(const std::string& cluster_id,
+                                   const Member& member, absl::Time now) {
+  absl::Status ok = CheckMember(cluster_id, member);
+  if (ok.ok()) ok = CheckHeap(member, now);
+  if (!ok.ok()) return ok;
+  const auto found = nodes_.find(member.node_id);
+  if (found == nodes_.end()) {
+    if (absl::Status room = MakeRoom(now); !room.ok()) return room;
+  } else if (found->second.member.incarnation != member.incarnation &&
+             Alive(found->second, now)) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("a node ", member.node_id, " is alive at ",
+                     found->second.member.service_address));
+  }
+  if (proposed_.has_value() &&
+      view_.IndexOf(member.node_id, member.incarnation) >= 0 &&
+      proposed_->IndexOf(member.node_id, member.incarnation) < 0) {
+    return absl::UnavailableError(absl::StrCat(
+        "node ", member.node_id, " is being dropped from the view"));
+  }
+  nodes_[member.node_id] = Node{member, now, 0};
+  return absl::OkStatus();
+}
+
+absl::Status ManagerCore::Heartbeat(const std::string& cluster_id,
+                                    const std::string& node_id,
+                                    uint64_t incarnation, uint64_t view_id,
+                                    absl::Time now) {
+  const auto found = nodes_.find(node_id);
+  // One that was silent for too long may be dropped at any moment: it has to
+  // be taken in again, which the next view may not do.
+  if (cluster_id != options_.cluster_id || found == nodes_.end() ||
+      found->second.member.incarnation != incarnation ||
+      !Alive(found->second, now)) {
+    return absl::NotFoundError(
+        absl::StrCat("node ", node_id, " is not registered"));
+  }
+  found->second.last_heard = now;
+  found->second.view_id = view_id;
+  return absl::OkStatus();
+}
+
+absl::optional<View> ManagerCore::ProposeView(absl::Time now) {
+  if (!IsLeader(now)) return absl::nullopt;
+  if (proposed_.has_value()) return proposed_;
+  std::map<std::string, NodeState> states;
+  for (const auto& [id, node] : nodes_) {
+    states[id] = NodeState{node.member, Alive(node, now)};
+  }
+  proposed_ = NextView(view_, states, options_.chain_length);
+  return proposed_;
+}
+
+void ManagerCore::OnViewStored(const View& view) {
+  view_ = view;
+  view_.cluster_id = options_.cluster_id;
+  proposed_.reset();
+}
+
+std::vector<ManagerCore::Known> ManagerCore::nodes(absl::Time now) const {
+  std::vector<Known> known;
+  for (const auto& [id, node] : nodes_) {
+    known.push_back(
+        {node.member, Alive(node, now), node.view_id, now - node.last_heard});
+  }
+  return known;
+}
+
+}  // namespace kamino::membership

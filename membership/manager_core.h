@@ -1,0 +1,115 @@
+// What a membership manager knows and decides, without I/O or clocks: who is
+// alive, who holds a lease, when a view may change. docs/membership.md argues
+// why this is safe.
+//
+// Invariants:
+//   1. A lease is granted only while this manager is sure to be the leader.
+//   2. A lease runs for less than failure_timeout, from when the node sent its
+//      heartbeat; a node is dead only when nothing was heard of it for
+//      failure_timeout. So a view that drops a node comes after its lease.
+//   3. While a view that drops a node is being written, and after that, the
+//   node
+//      gets no lease under the old view.
+//   4. A new leader counts every member of the view as heard of when it took
+//      over, as it does not know what its predecessor granted.
+#ifndef KAMINO_MEMBERSHIP_MANAGER_CORE_H_
+#define KAMINO_MEMBERSHIP_MANAGER_CORE_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/optional.h"
+#include "membership/next_view.h"
+#include "membership/view.h"
+
+namespace kamino::membership {
+
+struct ManagerOptions {
+  std::string cluster_id;
+  size_t chain_length = 4;
+  absl::Duration failure_timeout = absl::Seconds(1);
+  absl::Duration heartbeat_interval = absl::Milliseconds(100);
+  size_t max_nodes = 64;  // registered, alive or not
+
+  // Leaves room for clocks that run at different rates.
+  absl::Duration lease() const { return failure_timeout * 0.7; }
+};
+
+// Not thread-safe. `now` is monotonic.
+class ManagerCore {
+ public:
+  explicit ManagerCore(ManagerOptions options);
+
+  // --- Leadership.
+
+  // This process was elected and `view` is what is stored (id 0: nothing).
+  void BecomeLeader(const View& view, absl::Time now);
+  // It is sure to be the leader until then.
+  void ExtendLeadership(absl::Time until) { leader_until_ = until; }
+  void LoseLeadership();
+  bool IsLeader(absl::Time now) const {
+    return leading_ && now < leader_until_;
+  }
+
+  // --- Nodes; only while IsLeader. Success grants a lease.
+
+  // kInvalidArgument: something is missing; kFailedPrecondition: another
+  // cluster or heap size; kAlreadyExists: a node of that id is alive under
+  // another incarnation; kResourceExhausted: max_nodes; kUnavailable: the node
+  // is being dropped from the view, try again.
+  absl::Status Register(const std::string& cluster_id, const Member& member,
+                        absl::Time now);
+  // kNotFound: register first.
+  absl::Status Heartbeat(const std::string& cluster_id,
+                         const std::string& node_id, uint64_t incarnation,
+                         uint64_t view_id, absl::Time now);
+
+  // --- Views.
+
+  // The view to write now, if any. Until OnViewStored it stays the same one.
+  absl::optional<View> ProposeView(absl::Time now);
+  // What is stored, after an attempt to write the proposed view.
+  void OnViewStored(const View& view);
+  const View& view() const { return view_; }
+
+  struct Known {
+    Member member;
+    bool alive;
+    uint64_t view_id;  // the node's own
+    absl::Duration silent;
+  };
+  std::vector<Known> nodes(absl::Time now) const;
+
+  const ManagerOptions& options() const { return options_; }
+
+ private:
+  struct Node {
+    Member member;
+    absl::Time last_heard;
+    uint64_t view_id = 0;
+  };
+
+  bool Alive(const Node& node, absl::Time now) const {
+    return now - node.last_heard < options_.failure_timeout;
+  }
+  absl::Status CheckMember(const std::string& cluster_id,
+                           const Member& member) const;
+  absl::Status CheckHeap(const Member& member, absl::Time now) const;
+  absl::Status MakeRoom(absl::Time now);
+
+  const ManagerOptions options_;
+  bool leading_ = false;
+  absl::Time leader_until_ = absl::InfinitePast();
+  View view_;
+  absl::optional<View> proposed_;  // may be stored already
+  std::map<std::string, Node> nodes_;
+};
+
+}  // namespace kamino::membership
+
+#endif  // KAMINO_MEMBERSHIP_MANAGER_CORE_H_

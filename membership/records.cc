@@ -1,0 +1,49 @@
+#include "membership/records.h"
+
+namespace kamino::membership {
+
+using kamino::internal::v1::NodeInfo;
+using kamino::internal::v1::ViewRecord;
+
+NodeInfo ToProto(const Member& member) {
+  NodeInfo node;
+  node.set_node_id(member.node_id);
+  node.set_incarnation(member.incarnation);
+  node.set_service_address(member.service_address);
+  node.mutable_link_addresses()->insert(member.link_addresses.begin(),
+                                        member.link_addresses.end());
+  node.set_heap_bytes(member.heap_bytes);
+  return node;
+}
+
+Member FromProto(const NodeInfo& node) {
+  Member member;
+  member.node_id = node.node_id();
+  member.incarnation = node.incarnation();
+  member.service_address = node.service_address();
+  member.link_addresses.insert(node.link_addresses().begin(),
+                               node.link_addresses().end());
+  member.heap_bytes = node.heap_bytes();
+  return member;
+}
+
+ViewRecord ToProto(const View& view) {
+  ViewRecord record;
+  record.set_cluster_id(view.cluster_id);
+  record.set_view_id(view.id);
+  for (const Member& member : view.members)
+    *record.add_nodes() = ToProto(member);
+  return record;
+}
+
+View FromProto(const ViewRecord& record) {
+  View view;
+  view.cluster_id = record.cluster_id();
+  view.id = record.view_id();
+  for (const NodeInfo& node : record.nodes()) {
+    view.members.push_back(FromProto(node));
+  }
+  return view;
+}
+
+}  // namespace kamino::membership

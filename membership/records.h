@@ -1,0 +1,17 @@
+// Views and members as messages.
+#ifndef KAMINO_MEMBERSHIP_RECORDS_H_
+#define KAMINO_MEMBERSHIP_RECORDS_H_
+
+#include "kamino/internal/v1/membership.pb.h"
+#include "membership/view.h"
+
+namespace kamino::membership {
+
+kamino::internal::v1::NodeInfo ToProto(const Member& member);
+Member FromProto(const kamino::internal::v1::NodeInfo& node);
+kamino::internal::v1::ViewRecord ToProto(const View& view);
+View FromProto(const kamino::internal::v1::ViewRecord& record);
+
+}  // namespace kamino::membership
+
+#endif  // KAMINO_MEMBERSHIP_RECORDS_H_

@@ -1,0 +1,80 @@
+#include "membership/view.h"
+
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
+
+namespace kamino::membership {
+
+absl::string_view RoleName(Role role) {
+  switch (role) {
+    case Role::kHead:
+      return "head";
+    case Role::kMiddle:
+      return "middle";
+    case Role::kTail:
+      return "tail";
+    case Role::kSingle:
+      return "single";
+    case Role::kOutside:
+      break;
+  }
+  return "outside";
+}
+
+bool operator==(const Member& a, const Member& b) {
+  const auto fields = [](const Member& member) {
+    return std::tie(member.node_id, member.incarnation, member.service_address,
+                    member.link_addresses, member.heap_bytes);
+  };
+  return fields(a) == fields(b);
+}
+
+bool operator==(const View& a, const View& b) {
+  return a.cluster_id == b.cluster_id && a.id == b.id && a.members == b.members;
+}
+
+int View::IndexOf(absl::string_view node_id, uint64_t incarnation) const {
+  for (size_t i = 0; i < members.size(); ++i) {
+    if (members[i].node_id == node_id &&
+        members[i].incarnation == incarnation) {
+      return static_cast<int>(i);
+    }
+  }
+  return -1;
+}
+
+Role View::RoleOf(absl::string_view node_id, uint64_t incarnation) const {
+  return RoleAt(IndexOf(node_id, incarnation));
+}
+
+Role View::RoleAt(int index) const {
+  if (index < 0) return Role::kOutside;
+  if (members.size() == 1) return Role::kSingle;
+  if (index == 0) return Role::kHead;
+  return index + 1 == static_cast<int>(members.size()) ? Role::kTail
+                                                       : Role::kMiddle;
+}
+
+const Member* View::Predecessor(int index) const {
+  return index > 0 ? &members[index - 1] : nullptr;
+}
+
+const Member* View::Successor(int index) const {
+  return index >= 0 && index + 1 < static_cast<int>(members.size())
+             ? &members[index + 1]
+             : nullptr;
+}
+
+std::string View::ToString() const {
+  std::string text = absl::StrCat("view ", id, ":");
+  for (size_t i = 0; i < members.size(); ++i) {
+    const Role role = RoleAt(static_cast<int>(i));
+    absl::StrAppend(&text, i == 0 ? " " : " -> ", members[i].node_id);
+    if (role != Role::kMiddle)
+      absl::StrAppend(&text, " (", RoleName(role), ")");
+  }
+  return text;
+}
+
+}  // namespace kamino::membership

@@ -1,0 +1,44 @@
+// Where a node gets its views and its lease from.
+#ifndef KAMINO_MEMBERSHIP_VIEW_SOURCE_H_
+#define KAMINO_MEMBERSHIP_VIEW_SOURCE_H_
+
+#include <cstdint>
+#include <functional>
+
+#include "absl/status/status.h"
+#include "membership/view.h"
+
+namespace kamino::membership {
+
+struct ViewSourceCallbacks {
+  // A view that is newer than any before. On the source's thread.
+  std::function<void(const View&)> on_view;
+  // The cluster does not take this node; the source has stopped. Likewise.
+  std::function<void(absl::Status)> on_refused;
+};
+
+// Thread-safe but for Start and Stop.
+class ViewSource {
+ public:
+  virtual ~ViewSource() = default;
+
+  // Announces `self` and goes on until Stop. Once.
+  virtual absl::Status Start(const Member& self,
+                             ViewSourceCallbacks callbacks) = 0;
+  // No callback runs after it. Idempotent.
+  virtual void Stop() = 0;
+
+  // Whether a node that is in view `view_id` may answer by itself now: it holds
+  // a lease of the manager's, given under that view or an older one.
+  virtual bool LeaseValid(uint64_t view_id) const = 0;
+
+  // Someone has a newer view: asks the manager at once.
+  virtual void RequestView() = 0;
+
+  // The view the node is in by now.
+  virtual void SetCurrentView(uint64_t view_id) = 0;
+};
+
+}  // namespace kamino::membership
+
+#endif  // KAMINO_MEMBERSHIP_VIEW_SOURCE_H_

@@ -1,0 +1,227 @@
+// One call of the API with its retries. Private to the library.
+//
+// A mutation keeps its name (client id and number) through all attempts, so
+// that the servers carry it out once. How it ends:
+//   - answered: the lane goes on with the next number;
+//   - refused, and no earlier attempt can have been carried out: the number
+//     names nothing yet and is used again;
+//   - refused, but an earlier attempt's answer was lost: a mutation that
+//   changes
+//     nothing is sent under the same number. Either it takes the number, then
+//     the refusal stands for good; or the first attempt had taken it, then its
+//     outcome is fetched;
+//   - out of time while an attempt's answer is missing: the outcome is unknown,
+//     the error says under which name to ask for it, and the lane is given up.
+#ifndef KAMINO_CLIENT_CALL_H_
+#define KAMINO_CLIENT_CALL_H_
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "client/error.h"
+#include "client/retry.h"
+#include "client/runner.h"
+#include "grpcpp/client_context.h"
+
+namespace kamino::client {
+
+// An attempt that takes longer is given up and retried: a node that hangs.
+inline constexpr absl::Duration kAttemptDeadline = absl::Seconds(2);
+
+inline grpc::Status StoppingStatus() {
+  return grpc::Status(grpc::StatusCode::CANCELLED, "the client is closed");
+}
+
+inline absl::Status OutcomeUnknown(const Lane& lane,
+                                   const absl::Status& cause) {
+  return MakeError(
+      absl::StatusCode::kDeadlineExceeded, kamino::v1::REASON_OUTCOME_UNKNOWN,
+      absl::StrCat("the outcome is unknown; ask for that of client ",
+                   lane.client_id, " number ", lane.number,
+                   " (last error: ", cause.message(), ")"));
+}
+
+// The name a mutation was sent under.
+inline void SetRequestId(const Lane& lane, kamino::v1::RequestId* id) {
+  id->set_client_id(lane.client_id);
+  id->set_number(lane.number);
+}
+
+template <typename Request, typename Response>
+class Call : public std::enable_shared_from_this<Call<Request, Response>> {
+ public:
+  using Stub = Directory::Stub;
+  using Attempt =
+      std::function<void(Stub*, grpc::ClientContext*, const Request*, Response*,
+                         std::function<void(grpc::Status)>)>;
+  using Done = std::function<void(absl::StatusOr<Response>)>;
+
+  Call(Runner* runner, Target target, Attempt attempt, Request request,
+       absl::Time deadline, Done done)
+      : runner_(runner),
+        target_(target),
+        attempt_(std::move(attempt)),
+        request_(std::move(request)),
+        deadline_(deadline),
+        done_(std::move(done)) {}
+  virtual ~Call() = default;
+
+  // The call must have entered the runner; it leaves it at its end.
+  void Start() {
+    const absl::Duration left = deadline_ - absl::Now();
+    if (runner_->stopping()) return Expire(FromGrpc(StoppingStatus()));
+    if (left <= absl::ZeroDuration()) return Expire(last_error_);
+    stub_ = runner_->directory().Find(target_);
+    if (stub_ == nullptr) return RefreshAndRetry(absl::Milliseconds(50));
+    ++attempts_;
+    context_ = std::make_unique<grpc::ClientContext>();
+    context_->set_deadline(
+        std::chrono::system_clock::now() +
+        absl::ToChronoMilliseconds(std::min(left, kAttemptDeadline)));
+    response_.Clear();
+    attempt_(stub_.get(), context_.get(), &request_, &response_,
+             [self = this->shared_from_this()](grpc::Status status) {
+               self->OnAnswer(FromGrpc(status));
+             });
+  }
+
+ protected:
+  // The call is over, or not: what a mutation does about its lane.
+  virtual void Conclude(const absl::Status& status) { Finish(status); }
+  virtual void Expire(const absl::Status& cause) {
+    Finish(absl::DeadlineExceededError(
+        absl::StrCat("no answer in time (last error: ", cause.message(), ")")));
+  }
+
+  void Finish(const absl::Status& status) {
+    if (status.ok()) {
+      done_(std::move(response_));
+    } else {
+      done_(status);
+    }
+    done_ = nullptr;
+    runner_->Leave();
+  }
+
+  Runner* const runner_;
+  const Target target_;
+  const Attempt attempt_;
+  Request request_;
+  const absl::Time deadline_;
+  bool outcome_unknown_ = false;  // of some attempt
+
+ private:
+  void OnAnswer(const absl::Status& status) {
+    if (!status.ok()) runner_->directory().Learn(DetailOf(status).chain());
+    const Decision decision = DecideAfter(status, attempts_, runner_->Random());
+    outcome_unknown_ |= decision.outcome_unknown;
+    if (!decision.retry) return Conclude(status);
+    last_error_ = status;
+    if (decision.refresh) return RefreshAndRetry(decision.delay);
+    Retry(decision.delay);
+  }
+
+  void RefreshAndRetry(absl::Duration delay) {
+    auto self = this->shared_from_this();
+    runner_->directory().Refresh([self, delay] {
+      if (self->attempts_ == 0) {
+        self->last_error_ = self->runner_->directory().last_error();
+      }
+      self->Retry(delay);
+    });
+  }
+
+  void Retry(absl::Duration delay) {
+    auto self = this->shared_from_this();
+    runner_->timer().After(std::min(delay, std::max(deadline_ - absl::Now(),
+                                                    absl::ZeroDuration())),
+                           [self] { self->Start(); });
+  }
+
+  Done done_;
+  int attempts_ = 0;
+  absl::Status last_error_ = absl::UnavailableError("no chain is known");
+  std::shared_ptr<Stub> stub_;
+  std::unique_ptr<grpc::ClientContext> context_;
+  Response response_;
+};
+
+// Sends a mutation that changes nothing under a name that may be taken.
+// `done(true)`: it took the name, no earlier one had; `done(false)`: an earlier
+// one had; else nobody knows.
+void Settle(Runner* runner, const Lane& lane, absl::Time deadline,
+            std::function<void(absl::StatusOr<bool>)> done);
+
+template <typename Request, typename Response>
+class Mutation : public Call<Request, Response> {
+ public:
+  using Base = Call<Request, Response>;
+
+  Mutation(Runner* runner, typename Base::Attempt attempt, Request request,
+           absl::Time deadline, typename Base::Done done)
+      : Base(runner, Target::kHead, std::move(attempt), std::move(request),
+             deadline, std::move(done)) {
+    TakeLane();
+  }
+
+ protected:
+  void Conclude(const absl::Status& status) override {
+    if (status.ok()) {
+      ++lane_.number;
+      this->runner_->lanes().Release(lane_);
+      return this->Finish(status);
+    }
+    if (this->outcome_unknown_) return SettleThenFinish(status);
+    if (ReasonOf(status) == kamino::v1::REASON_CLIENT_EXPIRED &&
+        lane_.number > 1) {
+      // The servers have forgotten the lane, and this attempt changed nothing.
+      TakeLane();
+      return this->Start();
+    }
+    this->runner_->lanes().Release(lane_);
+    this->Finish(status);
+  }
+
+  void Expire(const absl::Status& cause) override {
+    if (this->outcome_unknown_) {
+      return this->Finish(OutcomeUnknown(lane_, cause));
+    }
+    this->runner_->lanes().Release(lane_);
+    Base::Expire(cause);
+  }
+
+ private:
+  void TakeLane() {
+    lane_ = this->runner_->lanes().Acquire();
+    SetRequestId(lane_, this->request_.mutable_request_id());
+  }
+
+  void SettleThenFinish(const absl::Status& refusal) {
+    auto self = std::static_pointer_cast<Mutation>(this->shared_from_this());
+    Settle(this->runner_, lane_, this->deadline_,
+           [self, refusal](absl::StatusOr<bool> took) {
+             if (!took.ok()) {
+               return self->Finish(OutcomeUnknown(self->lane_, took.status()));
+             }
+             self->outcome_unknown_ = false;
+             if (!*took) return self->Start();  // fetches the first outcome
+             ++self->lane_.number;
+             self->runner_->lanes().Release(self->lane_);
+             self->Finish(refusal);
+           });
+  }
+
+  Lane lane_;
+};
+
+}  // namespace kamino::client
+
+#endif  // KAMINO_CLIENT_CALL_H_

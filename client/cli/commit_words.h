@@ -1,0 +1,31 @@
+// The little language of `kamino commit`.
+//
+//   commit  = { "if" condition } [ "then" ] { operation } [ "else" { operation
+//   } ] condition = "exists" KEY | "absent" KEY | "version" KEY N | "value" KEY
+//   TEXT
+//             | "unchanged" START END SEQUENCE
+//   operation = "put" KEY VALUE | "patch" KEY OFFSET DATA | "del" KEY | "get"
+//   KEY
+#ifndef KAMINO_CLIENT_CLI_COMMIT_WORDS_H_
+#define KAMINO_CLIENT_CLI_COMMIT_WORDS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kamino/v1/kamino.pb.h"
+
+namespace kamino::client {
+
+inline constexpr char kCommitUsage[] =
+    "commit [if exists K | if absent K | if version K N | if value K TEXT | "
+    "if unchanged START END SEQUENCE]... then [put K V | patch K OFFSET DATA | "
+    "del K | get K]... [else ...]";
+
+// kInvalidArgument: says which word is wrong.
+absl::StatusOr<kamino::v1::CommitRequest> ParseCommit(
+    const std::vector<std::string>& words);
+
+}  // namespace kamino::client
+
+#endif  // KAMINO_CLIENT_CLI_COMMIT_WORDS_H_

@@ -1,0 +1,103 @@
+// status: the chain as a table.
+#include <unistd.h>
+
+#include <iostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/synchronization/notification.h"
+#include "client/cli/cli.h"
+#include "client/cli/table.h"
+
+ABSL_FLAG(bool, watch, false, "status: show it anew every second.");
+
+namespace kamino::client {
+namespace {
+
+using kamino::v1::ChainNode;
+using kamino::v1::GetNodeStatusResponse;
+
+std::string RoleOf(kamino::v1::Role role) {
+  switch (role) {
+    case kamino::v1::ROLE_HEAD:
+      return "head";
+    case kamino::v1::ROLE_MIDDLE:
+      return "middle";
+    case kamino::v1::ROLE_TAIL:
+      return "tail";
+    case kamino::v1::ROLE_SINGLE:
+      return "single";
+    default:
+      return "outside";
+  }
+}
+
+std::string HitRate(const GetNodeStatusResponse& status) {
+  if (!status.has_backup()) return "-";
+  const uint64_t all = status.backup().hits() + status.backup().misses();
+  if (all == 0) return absl::StrCat(status.backup().kind(), " -");
+  return absl::StrFormat("%s %.1f%%", status.backup().kind(),
+                         100.0 * status.backup().hits() / all);
+}
+
+std::vector<std::string> RowOf(
+    const ChainNode& node,
+    const absl::StatusOr<GetNodeStatusResponse>& status) {
+  if (!status.ok()) {
+    return {node.node_id(), RoleOf(node.role()), node.address(), "unreachable"};
+  }
+  return {status->node_id(),
+          RoleOf(status->role()),
+          node.address(),
+          absl::StrCat(status->header().view_id()),
+          status->lease_valid() ? "yes" : "no",
+          absl::StrCat(status->received()),
+          absl::StrCat(status->applied()),
+          absl::StrCat(status->cleaned()),
+          absl::StrCat(FormatBytes(status->heap_bytes_used()), " of ",
+                       FormatBytes(status->heap_bytes_total())),
+          HitRate(*status)};
+}
+
+// False when the terminal is gone.
+bool Show(const Cli& cli) {
+  const kamino::v1::Chain chain = cli.client->chain();
+  std::vector<std::vector<std::string>> rows = {
+      {"NODE", "ROLE", "ADDRESS", "VIEW", "LEASE", "RECEIVED", "APPLIED",
+       "CLEANED", "HEAP", "BACKUP HITS"}};
+  std::string json;
+  for (const ChainNode& node : chain.nodes()) {
+    auto status = cli.client->NodeStatus(node.address());
+    if (cli.json && status.ok()) PrintJson(*status);
+    rows.push_back(RowOf(node, status));
+  }
+  if (!cli.json) {
+    std::cout << absl::StrCat("cluster ", chain.cluster_id(), ", view ",
+                              chain.view_id(), "\n", FormatTable(rows));
+  }
+  std::cout.flush();
+  return std::cout.good();
+}
+
+}  // namespace
+
+int RunStatus(const Cli& cli, const Words& words) {
+  if (!words.empty()) return FailUsage("status [--watch] [--json]");
+  if (cli.json) PrintJson(cli.client->chain());
+  bool go_on = Show(cli);
+  while (go_on && absl::GetFlag(FLAGS_watch)) {
+    sleep(1);
+    if (absl::Status refreshed = cli.client->Refresh(); !refreshed.ok()) {
+      std::cerr << "kamino: " << refreshed.message() << "\n";
+    }
+    if (isatty(1) == 1) std::cout << "\033[H\033[2J";
+    go_on = Show(cli);
+  }
+  return kExitOk;
+}
+
+}  // namespace kamino::client

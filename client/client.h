@@ -1,0 +1,131 @@
+// The client of a Kamino chain.
+//
+//   auto client = Client::Connect({{"127.0.0.1:7001", "127.0.0.1:7002"}});
+//   auto put = (*client)->Put("key", "value");
+//   auto got = (*client)->Get("key");      // got->value() == "value"
+//
+// It finds head and tail from any node, follows view changes, and retries until
+// the deadline. A mutation is carried out exactly once, however often it had to
+// be sent. Errors carry a reason (client/error.h). docs/client.md is a tour.
+#ifndef KAMINO_CLIENT_CLIENT_H_
+#define KAMINO_CLIENT_CLIENT_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "kamino/v1/kamino.pb.h"
+
+namespace kamino::client {
+
+class Runner;
+class Transaction;
+
+struct ClientOptions {
+  std::vector<std::string> seeds;  // host:port of any nodes, at least one
+  // Of each call, retries included.
+  absl::Duration timeout = absl::Seconds(10);
+  // Calls under way at once. More wait (blocking ones) or fail with
+  // kResourceExhausted (asynchronous ones).
+  int max_outstanding = 1024;
+};
+
+template <typename Response>
+using Callback = std::function<void(absl::StatusOr<Response>)>;
+
+// Thread-safe. Callbacks run on a thread of gRPC's or the library's; they must
+// not block, and may start asynchronous calls.
+class Client {
+ public:
+  // Waits until the chain is found, for options.timeout at most.
+  static absl::StatusOr<std::unique_ptr<Client>> Connect(ClientOptions options);
+  // Waits for the calls under way, which end early.
+  ~Client();
+
+  // --- Reads: linearizable, from the tail.
+
+  // kNotFound; kOutOfRange: [offset, offset + length) is not within the value;
+  // length 0 means to its end.
+  absl::StatusOr<kamino::v1::GetResponse> Get(absl::string_view key,
+                                              uint64_t offset = 0,
+                                              uint64_t length = 0);
+  // As of one moment, in the order of the keys; absent ones have found = false.
+  absl::StatusOr<kamino::v1::BatchGetResponse> BatchGet(
+      const std::vector<std::string>& keys);
+  // Objects in key order until `visit` returns false. When the chain changes
+  // on the way the scan goes on behind the last key. `header` is that of the
+  // part an object came in.
+  absl::Status Scan(
+      const kamino::v1::ScanRequest& request,
+      absl::FunctionRef<bool(const kamino::v1::ReadResult& object,
+                             const kamino::v1::ResponseHeader& header)>
+          visit);
+  absl::StatusOr<kamino::v1::GetOutcomeResponse> GetOutcome(uint64_t client_id,
+                                                            uint64_t number);
+
+  // --- Mutations: atomic, durable on all nodes when answered.
+
+  absl::StatusOr<kamino::v1::PutResponse> Put(absl::string_view key,
+                                              absl::string_view value);
+  absl::StatusOr<kamino::v1::PatchResponse> Patch(absl::string_view key,
+                                                  uint64_t offset,
+                                                  absl::string_view data);
+  absl::StatusOr<kamino::v1::DeleteResponse> Delete(absl::string_view key);
+  // request.request_id is set by the library, here and below.
+  absl::StatusOr<kamino::v1::CommitResponse> Commit(
+      kamino::v1::CommitRequest request);
+  absl::StatusOr<kamino::v1::CallResponse> Call(absl::string_view procedure,
+                                                absl::string_view arguments);
+
+  // Runs `body` and commits what it has done; again from the start when
+  // something it had read has changed. `body` must have no other effects. An
+  // error of `body` ends it without effect and is returned. See
+  // client/transaction.h.
+  absl::Status RunTransaction(
+      absl::FunctionRef<absl::Status(Transaction&)> body);
+
+  // --- The same without waiting.
+
+  void GetAsync(kamino::v1::GetRequest request,
+                Callback<kamino::v1::GetResponse> done);
+  void PutAsync(kamino::v1::PutRequest request,
+                Callback<kamino::v1::PutResponse> done);
+  void PatchAsync(kamino::v1::PatchRequest request,
+                  Callback<kamino::v1::PatchResponse> done);
+  void DeleteAsync(kamino::v1::DeleteRequest request,
+                   Callback<kamino::v1::DeleteResponse> done);
+  void CommitAsync(kamino::v1::CommitRequest request,
+                   Callback<kamino::v1::CommitResponse> done);
+  void CallAsync(kamino::v1::CallRequest request,
+                 Callback<kamino::v1::CallResponse> done);
+
+  // --- The chain.
+
+  // As known here; Refresh asks for it anew.
+  kamino::v1::Chain chain() const;
+  absl::Status Refresh();
+  // Of one node, wherever it is; not retried.
+  absl::StatusOr<kamino::v1::GetNodeStatusResponse> NodeStatus(
+      const std::string& address);
+
+ private:
+  explicit Client(ClientOptions options);
+
+  absl::Time Deadline() const;
+  // Starts a call and waits for it.
+  template <typename Response, typename Start>
+  absl::StatusOr<Response> Wait(Start start);
+
+  const ClientOptions options_;
+  std::unique_ptr<Runner> runner_;
+};
+
+}  // namespace kamino::client
+
+#endif  // KAMINO_CLIENT_CLIENT_H_

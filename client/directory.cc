@@ -1,0 +1,163 @@
+#include "client/directory.h"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/error.h"
+#include "grpcpp/grpcpp.h"
+
+namespace kamino::client {
+namespace {
+
+using kamino::v1::Chain;
+using kamino::v1::KaminoService;
+
+constexpr std::chrono::milliseconds kQuestionDeadline(500);
+constexpr size_t kMaxStubs = 64;
+constexpr int kKeepaliveMs = 10000;
+constexpr int kKeepaliveTimeoutMs = 5000;
+constexpr int kReconnectMs = 50;
+constexpr int kMaxReconnectMs = 500;
+constexpr int kMaxMessageBytes = 8 << 20;
+
+std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectMs);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kReconnectMs);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxReconnectMs);
+  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(),
+                                   arguments);
+}
+
+}  // namespace
+
+struct Directory::Round {
+  int open = 0;           // questions without an answer
+  bool answered = false;  // the waiters were told
+  std::vector<std::function<void()>> waiters;
+};
+
+Directory::Directory(std::vector<std::string> seeds)
+    : seeds_(std::move(seeds)) {}
+
+Directory::~Directory() {
+  absl::MutexLock lock(&mutex_);
+  mutex_.Await(absl::Condition(this, &Directory::Idle));
+}
+
+std::shared_ptr<Directory::Stub> Directory::AtLocked(
+    const std::string& address) {
+  auto found = stubs_.find(address);
+  if (found != stubs_.end()) return found->second;
+  // Addresses come and go with nodes; those in use come back at once.
+  if (stubs_.size() >= kMaxStubs) stubs_.clear();
+  std::shared_ptr<Stub> stub = KaminoService::NewStub(Connect(address));
+  stubs_[address] = stub;
+  return stub;
+}
+
+std::shared_ptr<Directory::Stub> Directory::At(const std::string& address) {
+  absl::MutexLock lock(&mutex_);
+  return AtLocked(address);
+}
+
+std::shared_ptr<Directory::Stub> Directory::Find(Target target) {
+  absl::MutexLock lock(&mutex_);
+  if (chain_.nodes().empty()) return nullptr;
+  const auto& node = target == Target::kHead ? *chain_.nodes().begin()
+                                             : *chain_.nodes().rbegin();
+  return AtLocked(node.address());
+}
+
+void Directory::Learn(const Chain& chain) {
+  if (chain.nodes().empty()) return;
+  absl::MutexLock lock(&mutex_);
+  const bool same_cluster =
+      chain_.nodes().empty() || chain_.cluster_id() == chain.cluster_id();
+  if (same_cluster && chain.view_id() > chain_.view_id()) chain_ = chain;
+}
+
+Chain Directory::chain() const {
+  absl::MutexLock lock(&mutex_);
+  return chain_;
+}
+
+absl::Status Directory::last_error() const {
+  absl::MutexLock lock(&mutex_);
+  return last_error_;
+}
+
+std::vector<std::string> Directory::AddressesLocked() const {
+  std::set<std::string> addresses(seeds_.begin(), seeds_.end());
+  for (const auto& node : chain_.nodes()) addresses.insert(node.address());
+  return {addresses.begin(), addresses.end()};
+}
+
+void Directory::Refresh(std::function<void()> done) {
+  std::shared_ptr<Round> round;
+  std::vector<std::string> addresses;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (round_ != nullptr) {
+      round_->waiters.push_back(std::move(done));
+      return;
+    }
+    round = round_ = std::make_shared<Round>();
+    round->waiters.push_back(std::move(done));
+    addresses = AddressesLocked();
+    round->open = static_cast<int>(addresses.size());
+    questions_ += round->open;
+  }
+  for (const std::string& address : addresses) Ask(round, address);
+}
+
+void Directory::Ask(const std::shared_ptr<Round>& round,
+                    const std::string& address) {
+  struct Question {
+    grpc::ClientContext context;
+    kamino::v1::GetChainRequest request;
+    kamino::v1::GetChainResponse response;
+    std::shared_ptr<Stub> stub;
+  };
+  auto question = std::make_shared<Question>();
+  question->context.set_deadline(std::chrono::system_clock::now() +
+                                 kQuestionDeadline);
+  question->stub = At(address);
+  question->stub->async()->GetChain(
+      &question->context, &question->request, &question->response,
+      [this, round, question, address](const grpc::Status& status) {
+        absl::Status error = FromGrpc(status);
+        if (!error.ok()) {
+          error = absl::Status(error.code(),
+                               absl::StrCat(address, ": ", error.message()));
+        }
+        OnAnswer(round, error, question->response.chain());
+      });
+}
+
+void Directory::OnAnswer(const std::shared_ptr<Round>& round,
+                         const absl::Status& status, const Chain& chain) {
+  if (status.ok()) Learn(chain);
+  std::vector<std::function<void()>> waiters;
+  {
+    absl::MutexLock lock(&mutex_);
+    --round->open;
+    if (!status.ok()) last_error_ = status;
+    if (!round->answered && (status.ok() || round->open == 0)) {
+      round->answered = true;
+      waiters.swap(round->waiters);
+      if (round_ == round) round_ = nullptr;
+    }
+  }
+  for (auto& waiter : waiters) waiter();
+  absl::MutexLock lock(&mutex_);
+  --questions_;
+}
+
+}  // namespace kamino::client

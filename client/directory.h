@@ -1,0 +1,73 @@
+// Who is head and who is tail, as far as known, and the connections to them.
+#ifndef KAMINO_CLIENT_DIRECTORY_H_
+#define KAMINO_CLIENT_DIRECTORY_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "kamino/v1/kamino.grpc.pb.h"
+
+namespace kamino::client {
+
+enum class Target { kHead, kTail };
+
+// Thread-safe.
+class Directory {
+ public:
+  using Stub = kamino::v1::KaminoService::Stub;
+
+  explicit Directory(std::vector<std::string> seeds);
+  // Waits for questions that are still under way.
+  ~Directory();
+
+  // Null while no chain is known.
+  std::shared_ptr<Stub> Find(Target target);
+  std::shared_ptr<Stub> At(const std::string& address);
+
+  // Takes a chain over when it is newer than the one known. Chains of another
+  // cluster than the first one's are ignored.
+  void Learn(const kamino::v1::Chain& chain);
+  kamino::v1::Chain chain() const;
+
+  // Asks every node that is known, and the seeds, for the chain; calls `done`
+  // when one has answered with a chain, or all have failed. Questions asked at
+  // the same time share one round.
+  void Refresh(std::function<void()> done);
+
+  // What the last round without an answer failed with.
+  absl::Status last_error() const;
+
+ private:
+  struct Round;
+
+  std::vector<std::string> AddressesLocked() const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::shared_ptr<Stub> AtLocked(const std::string& address)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Ask(const std::shared_ptr<Round>& round, const std::string& address);
+  void OnAnswer(const std::shared_ptr<Round>& round, const absl::Status& status,
+                const kamino::v1::Chain& chain);
+  bool Idle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return questions_ == 0;
+  }
+
+  const std::vector<std::string> seeds_;
+
+  mutable absl::Mutex mutex_;
+  kamino::v1::Chain chain_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::shared_ptr<Stub>> stubs_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<Round> round_ ABSL_GUARDED_BY(mutex_);  // under way
+  int questions_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Status last_error_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace kamino::client
+
+#endif  // KAMINO_CLIENT_DIRECTORY_H_

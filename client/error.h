@@ -1,0 +1,30 @@
+// What an error of the service says, for programs: the reason, the keys, where
+// head and tail are. Status codes are gRPC's.
+#ifndef KAMINO_CLIENT_ERROR_H_
+#define KAMINO_CLIENT_ERROR_H_
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "grpcpp/support/status.h"
+#include "kamino/v1/kamino.pb.h"
+
+namespace kamino::client {
+
+// The ErrorDetail that came with `status`; empty when none did.
+kamino::v1::ErrorDetail DetailOf(const absl::Status& status);
+// REASON_UNSPECIFIED when there is none: the error is the connection's or this
+// library's.
+kamino::v1::Reason ReasonOf(const absl::Status& status);
+// How long the server asks to wait before a retry; zero when it does not say.
+absl::Duration RetryDelayOf(const absl::Status& status);
+
+// An error of a call, with its details.
+absl::Status FromGrpc(const grpc::Status& status);
+
+// An error of this library's own.
+absl::Status MakeError(absl::StatusCode code, kamino::v1::Reason reason,
+                       absl::string_view message);
+
+}  // namespace kamino::client
+
+#endif  // KAMINO_CLIENT_ERROR_H_

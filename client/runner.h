@@ -1,0 +1,88 @@
+// What all calls of a client share. Private to the library.
+#ifndef KAMINO_CLIENT_RUNNER_H_
+#define KAMINO_CLIENT_RUNNER_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/random/random.h"
+#include "absl/synchronization/mutex.h"
+#include "client/directory.h"
+#include "client/lane_pool.h"
+#include "client/timer.h"
+
+namespace kamino::client {
+
+// Thread-safe.
+class Runner {
+ public:
+  Runner(std::vector<std::string> seeds, int max_outstanding)
+      : max_outstanding_(max_outstanding), directory_(std::move(seeds)) {}
+  // Waits for all calls; they end early once stopping() says so.
+  ~Runner() {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+    mutex_.Await(absl::Condition(this, &Runner::Idle));
+  }
+
+  Directory& directory() { return directory_; }
+  LanePool& lanes() { return lanes_; }
+  Timer& timer() { return timer_; }
+
+  // False when as many calls as may be are under way.
+  bool TryEnter() {
+    absl::MutexLock lock(&mutex_);
+    if (outstanding_ >= max_outstanding_) return false;
+    ++outstanding_;
+    return true;
+  }
+  // Waits for room.
+  void Enter() {
+    absl::MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(this, &Runner::HasRoom));
+    ++outstanding_;
+  }
+  // For a call that another one waits for: it must not wait itself.
+  void EnterNested() {
+    absl::MutexLock lock(&mutex_);
+    ++outstanding_;
+  }
+  void Leave() {
+    absl::MutexLock lock(&mutex_);
+    --outstanding_;
+  }
+
+  bool stopping() const {
+    absl::MutexLock lock(&mutex_);
+    return stopping_;
+  }
+  double Random() {
+    absl::MutexLock lock(&mutex_);
+    return absl::Uniform<double>(random_, 0, 1);
+  }
+
+ private:
+  bool Idle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return outstanding_ == 0;
+  }
+  bool HasRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return outstanding_ < max_outstanding_;
+  }
+
+  const int max_outstanding_;
+  LanePool lanes_;
+
+  mutable absl::Mutex mutex_;
+  int outstanding_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::BitGen random_ ABSL_GUARDED_BY(mutex_);
+
+  Directory directory_;
+  Timer timer_;  // last: its tasks use the above
+};
+
+}  // namespace kamino::client
+
+#endif  // KAMINO_CLIENT_RUNNER_H_

@@ -1,0 +1,42 @@
+#include <utility>
+
+#include "absl/random/random.h"
+#include "client/call.h"
+
+namespace kamino::client {
+
+using kamino::v1::CommitRequest;
+using kamino::v1::CommitResponse;
+
+void Settle(Runner* runner, const Lane& lane, absl::Time deadline,
+            std::function<void(absl::StatusOr<bool>)> done) {
+  CommitRequest request;
+  SetRequestId(lane, request.mutable_request_id());
+  // A precondition that never holds, on a key that shows whose answer it is.
+  absl::BitGen random;
+  const std::string mark =
+      absl::StrCat("kamino.settle/", absl::Hex(absl::Uniform<uint64_t>(random)),
+                   absl::Hex(absl::Uniform<uint64_t>(random)));
+  auto* condition = request.add_preconditions();
+  condition->set_key(mark);
+  condition->set_exists(true);
+  runner->EnterNested();
+  auto call = std::make_shared<Call<CommitRequest, CommitResponse>>(
+      runner, Target::kHead,
+      [](Directory::Stub* stub, grpc::ClientContext* context,
+         const CommitRequest* commit, CommitResponse* response,
+         std::function<void(grpc::Status)> answered) {
+        stub->async()->Commit(context, commit, response, std::move(answered));
+      },
+      std::move(request), deadline,
+      [mark, done = std::move(done)](absl::StatusOr<CommitResponse> response) {
+        // The outcome of another function need not parse as a commit's.
+        if (absl::IsDataLoss(response.status())) return done(false);
+        if (!response.ok()) return done(response.status());
+        done(response->failed_keys_size() == 1 &&
+             response->failed_keys(0) == mark);
+      });
+  call->Start();
+}
+
+}  // namespace kamino::client

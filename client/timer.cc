@@ -1,0 +1,48 @@
+#include "client/timer.h"
+
+#include <utility>
+
+#include "absl/time/clock.h"
+
+namespace kamino::client {
+
+Timer::Timer() : thread_([this] { Run(); }) {}
+
+Timer::~Timer() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+    changed_.Signal();
+  }
+  thread_.join();
+}
+
+void Timer::After(absl::Duration delay, std::function<void()> task) {
+  absl::MutexLock lock(&mutex_);
+  tasks_.emplace(absl::Now() + delay, std::move(task));
+  changed_.Signal();
+}
+
+bool Timer::Due() const {
+  return !tasks_.empty() && (stopping_ || tasks_.begin()->first <= absl::Now());
+}
+
+void Timer::Run() {
+  for (;;) {
+    std::function<void()> task;
+    {
+      absl::MutexLock lock(&mutex_);
+      while (!Due()) {
+        if (stopping_) return;  // nothing is left
+        changed_.WaitWithDeadline(&mutex_, tasks_.empty()
+                                               ? absl::InfiniteFuture()
+                                               : tasks_.begin()->first);
+      }
+      task = std::move(tasks_.begin()->second);
+      tasks_.erase(tasks_.begin());
+    }
+    task();
+  }
+}
+
+}  // namespace kamino::client

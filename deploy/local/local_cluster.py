@@ -1,0 +1,291 @@
+"""A Kamino cluster on this machine: etcd, a manager, nodes.
+
+Everything of it lies in one folder: data, logs, and state.json, which names the
+processes. Only processes recorded there (pid and start time) are ever ended.
+"""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+START_TIMEOUT_S = 30.0
+STOP_TIMEOUT_S = 5.0
+POLL_S = 0.02
+ATTEMPTS = 3  # a port may be taken between choosing and using it
+LOG_TAIL_LINES = 5
+
+
+class ClusterError(Exception):
+  """Something the user has to know; one line."""
+
+
+def free_port():
+  with socket.socket() as s:
+    s.bind(("127.0.0.1", 0))
+    return s.getsockname()[1]
+
+
+def start_time(pid):
+  """What tells this process from a later one of the same id; None: gone."""
+  try:
+    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+      fields = f.read().rsplit(")", 1)[1].split()
+  except (OSError, IndexError):
+    return None
+  return None if fields[0] == "Z" else fields[19]
+
+
+def wait_until(condition, timeout, what):
+  """Polls until condition() is true; returns its value."""
+  deadline = time.monotonic() + timeout
+  while True:
+    value = condition()
+    if value:
+      return value
+    if time.monotonic() > deadline:
+      raise ClusterError(f"waited {timeout:g} s for {what}")
+    time.sleep(POLL_S)
+
+
+def default_parent():
+  """Memory that plays persistent memory, where there is some."""
+  if os.access("/dev/shm", os.W_OK):
+    return "/dev/shm"
+  return tempfile.gettempdir()
+
+
+class LocalCluster:
+  """One cluster in one folder.
+
+  Args:
+    folder: where it lives; made by start().
+    binaries: folder of kamino_node, kamino_manager and kamino.
+  """
+
+  def __init__(self, folder, binaries):
+    self.folder = os.path.abspath(folder)
+    self.binaries = binaries
+    self.state = {}
+    if os.path.exists(self._path("state.json")):
+      with open(self._path("state.json"), encoding="utf-8") as f:
+        self.state = json.load(f)
+
+  # --- Life.
+
+  def start(self, nodes=4, transport="tcp", backup="dynamic", heap_mb=128,
+            ring_mb=32, failure_timeout_ms=1000, node_flags=()):
+    if self.state:
+      raise ClusterError(
+          f"{self.folder} holds a cluster already; destroy it first")
+    os.makedirs(self.folder, exist_ok=True)
+    if os.listdir(self.folder):
+      raise ClusterError(f"{self.folder} is not empty")
+    self.state = {
+        "cluster_id": "local", "processes": {}, "addresses": {},
+        "node_args": [
+            f"--transport={transport}", f"--backup={backup}",
+            f"--heap_mb={heap_mb}", f"--ring_mb={ring_mb}", "--pmem=force",
+            *node_flags],
+    }
+    self._save()
+    self.start_etcd()
+    self.start_manager(nodes, failure_timeout_ms)
+    for i in range(1, nodes + 1):
+      self.start_node(f"n{i}", wait=False)
+    wait_until(lambda: self._ready(nodes), START_TIMEOUT_S,
+               "the chain to form" + self._why())
+
+  def start_etcd(self):
+    def arguments(address):
+      peer = f"http://127.0.0.1:{free_port()}"
+      client = f"http://{address}"
+      return ["etcd", "--name=e", f"--data-dir={self._path('etcd')}",
+              f"--listen-client-urls={client}",
+              f"--advertise-client-urls={client}",
+              f"--listen-peer-urls={peer}",
+              f"--initial-advertise-peer-urls={peer}",
+              f"--initial-cluster=e={peer}", "--logger=zap"]
+    self._start_listening("etcd", arguments)
+
+  def start_manager(self, nodes, failure_timeout_ms):
+    self._start_listening("manager", lambda address: [
+        self._binary("kamino_manager"),
+        f"--cluster_id={self.state['cluster_id']}", f"--listen={address}",
+        f"--etcd={self.state['addresses']['etcd']}",
+        f"--chain_length={nodes}",
+        f"--failure_timeout_ms={failure_timeout_ms}", "--leader_ttl_s=2"])
+
+  def start_node(self, name, wait=True, extra=()):
+    """Starts a node; one that was killed stays outside the chain."""
+    self._start_listening(
+        name, lambda address: self.node_command(name, address) + list(extra),
+        wait)
+
+  def node_command(self, name, address):
+    return [self._binary("kamino_node"),
+            f"--cluster_id={self.state['cluster_id']}", f"--node_id={name}",
+            f"--data_dir={self.data_dir(name)}", f"--listen={address}",
+            f"--managers={self.state['addresses']['manager']}",
+            *self.state["node_args"]]
+
+  def kill(self, name, sig=signal.SIGKILL):
+    """Sends a signal; after a deadly one waits for the end."""
+    record = self.state.get("processes", {}).get(name)
+    if record is None:
+      raise ClusterError(f"no process is named {name}")
+    if not self.alive(name):
+      raise ClusterError(f"{name} does not run")
+    os.kill(record["pid"], sig)
+    if sig in (signal.SIGKILL, signal.SIGTERM):
+      wait_until(lambda: not self.alive(name), STOP_TIMEOUT_S,
+                 f"{name} to end")
+
+  def stop(self):
+    """Ends all processes of this cluster, nodes first."""
+    names = list(self.state.get("processes", {}))
+    for name in reversed(names):
+      if not self.alive(name):
+        continue
+      pid = self.state["processes"][name]["pid"]
+      os.kill(pid, signal.SIGCONT)
+      os.kill(pid, signal.SIGTERM)
+      try:
+        wait_until(lambda n=name: not self.alive(n), STOP_TIMEOUT_S, "")
+      except ClusterError:
+        os.kill(pid, signal.SIGKILL)
+
+  def destroy(self):
+    self.stop()
+    shutil.rmtree(self.folder, ignore_errors=True)
+    self.state = {}
+
+  # --- What is.
+
+  @property
+  def nodes(self):
+    return [n for n in self.state.get("processes", {})
+            if n not in ("etcd", "manager")]
+
+  @property
+  def seeds(self):
+    return ",".join(self.state["addresses"][n] for n in self.nodes)
+
+  def data_dir(self, name):
+    return self._path(name)
+
+  def log_path(self, name):
+    return self._path(f"{name}.log")
+
+  def log_tail(self, name, lines=LOG_TAIL_LINES):
+    try:
+      with open(self.log_path(name), encoding="utf-8", errors="replace") as f:
+        return "".join(f.readlines()[-lines:])
+    except OSError:
+      return ""
+
+  def alive(self, name):
+    self._reap()
+    record = self.state["processes"].get(name)
+    return record is not None and (
+        start_time(record["pid"]) == record["start_time"])
+
+  def kamino(self, *words, check=True, timeout=60, env=None):
+    """Runs the command line; returns the finished process."""
+    done = subprocess.run(
+        [self._binary("kamino"), f"--seeds={self.seeds}", *words],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        timeout=timeout, check=False, env=env)
+    if check and done.returncode != 0:
+      raise ClusterError(
+          f"kamino {' '.join(words)}: exit {done.returncode}: "
+          f"{done.stderr.strip()}")
+    return done
+
+  def chain(self):
+    """Names of the chain's nodes, head first, and the view id."""
+    done = self.kamino("status", "--json", "--timeout=2s")
+    view = json.loads(done.stdout.splitlines()[0])
+    return [n["node_id"] for n in view["nodes"]], int(view["view_id"])
+
+  def await_chain(self, names, timeout=15.0):
+    """Waits until the chain consists of these nodes, in any order."""
+    def formed():
+      try:
+        return sorted(self.chain()[0]) == sorted(names)
+      except ClusterError:
+        return False
+    wait_until(formed, timeout, f"the chain to be {', '.join(names)}")
+
+  # --- Inside.
+
+  def _path(self, name):
+    return os.path.join(self.folder, name)
+
+  def _binary(self, name):
+    path = os.path.join(self.binaries, name)
+    if not os.access(path, os.X_OK):
+      raise ClusterError(f"{path} is missing; run make build")
+    return path
+
+  def _save(self):
+    temporary = self._path("state.json.new")
+    with open(temporary, "w", encoding="utf-8") as f:
+      json.dump(self.state, f, indent=2)
+    os.rename(temporary, self._path("state.json"))
+
+  def _reap(self):
+    """Collects children of this process that have ended."""
+    for record in self.state.get("processes", {}).values():
+      try:
+        os.waitpid(record["pid"], os.WNOHANG)
+      except ChildProcessError:
+        pass
+
+  def _start_listening(self, name, arguments, wait=True):
+    """Starts a server on a free port, on another one if that was taken."""
+    for attempt in range(ATTEMPTS):
+      port = free_port()
+      address = f"127.0.0.1:{port}"
+      with open(self.log_path(name), "a", encoding="utf-8") as log:
+        # A session of its own: Ctrl-C is for the caller, who stops us.
+        process = subprocess.Popen(arguments(address), stdout=log, stderr=log,
+                                   stdin=subprocess.DEVNULL,
+                                   start_new_session=True)
+      self.state["processes"][name] = {
+          "pid": process.pid, "start_time": start_time(process.pid)}
+      self.state["addresses"][name] = address
+      self._save()
+      if not wait or self._listens(name, port):
+        return
+      if "in use" not in self.log_tail(name) or attempt == ATTEMPTS - 1:
+        raise ClusterError(
+            f"{name} did not start: {self.log_tail(name).strip()}")
+
+  def _listens(self, name, port):
+    """True once the port answers; False when the process has ended."""
+    def settled():
+      if not self.alive(name):
+        return "ended"
+      with socket.socket() as s:
+        s.settimeout(1)
+        return "up" if s.connect_ex(("127.0.0.1", port)) == 0 else None
+    return wait_until(settled, START_TIMEOUT_S, f"{name} to listen") == "up"
+
+  def _ready(self, nodes):
+    for name in self.nodes:
+      if not self.alive(name):
+        raise ClusterError(
+            f"{name} did not start: {self.log_tail(name).strip()}")
+    try:
+      return len(self.chain()[0]) == nodes and self.kamino(
+          "scan", "--limit=1", "--timeout=2s", check=False).returncode == 0
+    except (ClusterError, subprocess.TimeoutExpired):
+      return False
+
+  def _why(self):
+    return f" (logs are in {self.folder})"

@@ -189,7 +189,9 @@ void EventLoop::Run() {
       if (Wait(0)) last_work = Now();
       continue;
     }
-    const bool asleep = ArmAll();
+    // RunPosted may have left a reason to come back that nobody wakes us for.
+    const bool asleep =
+        ArmAll() && !attention_.load(std::memory_order_acquire);
     if (Wait(asleep ? MillisUntilTimer() : 0)) last_work = Now();
     DisarmAll();
   }

@@ -82,6 +82,8 @@ class LocalCluster:
     if self.state:
       raise ClusterError(
           f"{self.folder} holds a cluster already; destroy it first")
+    for program in ("kamino", "kamino_manager", "kamino_node"):
+      self._binary(program)
     os.makedirs(self.folder, exist_ok=True)
     if os.listdir(self.folder):
       raise ClusterError(f"{self.folder} is not empty")

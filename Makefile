@@ -1,0 +1,35 @@
+# The front door. `make` lists what there is.
+.PHONY: help packages build demo test lint format clean
+.DEFAULT_GOAL := help
+
+PROGRAMS := //client/cli:kamino //head:kamino_node //membership:kamino_manager
+
+help:
+	@echo "make demo    install what is missing, build, run the demo (1 minute)"
+	@echo "make test    the same for the whole test suite"
+	@echo "make build   build the programs"
+	@echo "make lint    check style and structure"
+	@echo "make format  format the C++ sources"
+	@echo "make clean   remove build products"
+
+packages:
+	@deploy/install-packages
+
+build: packages
+	@echo "building"
+	@bazel build $(PROGRAMS)
+
+demo: build
+	@deploy/local/demo
+
+test: packages
+	@tests/run
+
+lint: packages
+	@bazel test //tests/tidy:all
+
+format:
+	@git ls-files '*.cc' '*.h' | xargs clang-format -i
+
+clean:
+	@bazel clean

@@ -1,0 +1,110 @@
+// A heap and a backup on simulated regions, for tests of the store.
+#ifndef KAMINO_TESTS_ENGINE_KAMINO_FIXTURE_H_
+#define KAMINO_TESTS_ENGINE_KAMINO_FIXTURE_H_
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "engine/heap/heap.h"
+#include "engine/kamino/backup.h"
+#include "engine/kamino/kamino_store.h"
+#include "engine/pmem/sim_region.h"
+#include "gtest/gtest.h"
+
+namespace kamino::engine {
+
+enum class Scheme { kSimple, kDynamic };
+
+inline std::string SchemeName(
+    const ::testing::TestParamInfo<Scheme>& info) {
+  return info.param == Scheme::kSimple ? "Simple" : "Dynamic";
+}
+
+inline constexpr size_t kTestHeapBytes = Heap::kMinBytes;
+
+class StoreUnderTest {
+ public:
+  // A new heap and an empty backup.
+  explicit StoreUnderTest(Scheme scheme)
+      : scheme_(scheme),
+        heap_region_(kTestHeapBytes),
+        backup_region_(BackupBytes(scheme)) {
+    heap_ = *Heap::Create(&heap_region_, "test");
+    Open(*(scheme == Scheme::kSimple
+               ? CreateSimpleBackup(heap_.get(), &backup_region_)
+               : CreateDynamicBackup(heap_.get(), &backup_region_)));
+  }
+
+  // What a crash left.
+  StoreUnderTest(Scheme scheme, const SimRegion::Image& heap,
+                 const SimRegion::Image& backup)
+      : scheme_(scheme), heap_region_(heap), backup_region_(backup) {}
+
+  // Recovers; only after the second constructor.
+  absl::Status Recover() {
+    auto heap = Heap::Open(&heap_region_);
+    if (!heap.ok()) return heap.status();
+    heap_ = std::move(*heap);
+    auto backup = scheme_ == Scheme::kSimple
+                      ? OpenSimpleBackup(heap_.get(), &backup_region_)
+                      : OpenDynamicBackup(heap_.get(), &backup_region_);
+    if (!backup.ok()) return backup.status();
+    auto store = KaminoStore::Open(heap_.get(), std::move(*backup));
+    if (!store.ok()) return store.status();
+    store_ = std::move(*store);
+    return absl::OkStatus();
+  }
+
+  KaminoStore& store() { return *store_; }
+  Heap& heap() { return *heap_; }
+  SimRegion& heap_region() { return heap_region_; }
+  SimRegion& backup_region() { return backup_region_; }
+
+  std::unique_ptr<Transaction> Begin() {
+    return store_->Begin(absl::ZeroDuration());
+  }
+
+  // A committed, settled object that holds `text`.
+  ObjectId Make(const std::string& text) {
+    auto transaction = Begin();
+    const ObjectId id = *transaction->Alloc(static_cast<uint32_t>(text.size()));
+    std::memcpy(*transaction->Write(id, 0, text.size()), text.data(),
+                text.size());
+    EXPECT_TRUE(transaction->Commit().ok());
+    Settle();
+    return id;
+  }
+
+  // Everything committed is in the backup, no locks are left.
+  void Settle() {
+    while (store_->ApplyBackup(100) > 0) {
+    }
+  }
+
+  std::string Text(ObjectId id, size_t length) {
+    auto payload = heap_->Payload(id);
+    if (!payload.ok()) return std::string(payload.status().message());
+    return {reinterpret_cast<const char*>(payload->data()), length};
+  }
+
+ private:
+  static size_t BackupBytes(Scheme scheme) {
+    return scheme == Scheme::kSimple ? SimpleBackupBytes(kTestHeapBytes)
+                                     : DynamicBackupBytes(kTestHeapBytes, 0.3);
+  }
+  void Open(std::unique_ptr<Backup> backup) {
+    store_ = *KaminoStore::Open(heap_.get(), std::move(backup));
+  }
+
+  const Scheme scheme_;
+  SimRegion heap_region_;
+  SimRegion backup_region_;
+  std::unique_ptr<Heap> heap_;
+  std::unique_ptr<KaminoStore> store_;
+};
+
+}  // namespace kamino::engine
+
+#endif  // KAMINO_TESTS_ENGINE_KAMINO_FIXTURE_H_

@@ -1,0 +1,278 @@
+#include "engine/kamino/kamino_store.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "engine/kamino/intent_log_format.h"
+#include "engine/resource_error.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/engine/kamino/fixture.h"
+
+namespace kamino::engine {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+
+class KaminoStoreTest : public ::testing::TestWithParam<Scheme> {
+ protected:
+  KaminoStoreTest() : under_(GetParam()) {
+    under_.store().SetUnlockListener([this](absl::Span<const ObjectId> ids) {
+      unlocked_.insert(unlocked_.end(), ids.begin(), ids.end());
+    });
+  }
+
+  void Overwrite(Transaction& transaction, ObjectId id,
+                 const std::string& text) {
+    auto bytes = transaction.Write(id, 0, text.size());
+    ASSERT_TRUE(bytes.ok()) << bytes.status();
+    std::memcpy(*bytes, text.data(), text.size());
+  }
+
+  StoreUnderTest under_;
+  std::vector<ObjectId> unlocked_;
+};
+
+TEST_P(KaminoStoreTest, CommitKeepsAndAbortTakesBack) {
+  const ObjectId id = under_.Make("first");
+  auto transaction = under_.Begin();
+  Overwrite(*transaction, id, "other");
+  EXPECT_EQ(under_.Text(id, 5), "other");  // in place
+  ASSERT_TRUE(transaction->Abort().ok());
+  EXPECT_EQ(under_.Text(id, 5), "first");
+
+  transaction = under_.Begin();
+  Overwrite(*transaction, id, "third");
+  ASSERT_TRUE(transaction->Commit().ok());
+  EXPECT_EQ(under_.Text(id, 5), "third");
+}
+
+TEST_P(KaminoStoreTest, DestroyingALiveTransactionAborts) {
+  const ObjectId id = under_.Make("first");
+  {
+    auto transaction = under_.Begin();
+    Overwrite(*transaction, id, "other");
+  }
+  EXPECT_EQ(under_.Text(id, 5), "first");
+  EXPECT_EQ(under_.store().stats().locked_objects, 0u);
+}
+
+TEST_P(KaminoStoreTest, AbortedAllocationsAndFreesLeaveNoTrace) {
+  const ObjectId id = under_.Make("stays");
+  const HeapStats before = under_.heap().stats();
+  auto transaction = under_.Begin();
+  const ObjectId made = *transaction->Alloc(1000);
+  ASSERT_TRUE(transaction->Free(id).ok());
+  EXPECT_TRUE(absl::IsNotFound(transaction->Read(id).status()));
+  EXPECT_TRUE(absl::IsNotFound(transaction->Free(id)));
+  EXPECT_TRUE(absl::IsNotFound(transaction->Write(id, 0, 1).status()));
+  ASSERT_TRUE(transaction->Abort().ok());
+  EXPECT_EQ(under_.Text(id, 5), "stays");
+  EXPECT_TRUE(absl::IsNotFound(under_.heap().Payload(made).status()));
+  EXPECT_EQ(under_.heap().stats().bytes_used, before.bytes_used);
+}
+
+TEST_P(KaminoStoreTest, MadeAndFreedInOneTransaction) {
+  const HeapStats before = under_.heap().stats();
+  auto transaction = under_.Begin();
+  const ObjectId made = *transaction->Alloc(1000);
+  ASSERT_TRUE(transaction->Free(made).ok());
+  ASSERT_TRUE(transaction->Commit().ok());
+  under_.Settle();
+  EXPECT_TRUE(absl::IsNotFound(under_.heap().Payload(made).status()));
+  EXPECT_EQ(under_.heap().stats().bytes_used, before.bytes_used);
+}
+
+TEST_P(KaminoStoreTest, LockedUntilTheBackupHoldsIt) {
+  const ObjectId id = under_.Make("first");
+  auto writer = under_.Begin();
+  Overwrite(*writer, id, "other");
+  ASSERT_TRUE(writer->Commit().ok());
+
+  auto reader = under_.Begin();
+  EXPECT_TRUE(absl::IsAborted(reader->Read(id).status()));
+  EXPECT_EQ(reader->conflict(), id);
+  ASSERT_TRUE(reader->Abort().ok());
+  EXPECT_EQ(under_.store().stats().backup_pending, 1u);
+
+  unlocked_.clear();
+  EXPECT_EQ(under_.store().ApplyBackup(10), 0u);
+  EXPECT_THAT(unlocked_, ElementsAre(id));
+  auto second = under_.Begin();
+  EXPECT_TRUE(second->Read(id).ok());
+}
+
+TEST_P(KaminoStoreTest, HeldUntilReleasedInEitherOrder) {
+  const ObjectId id = under_.Make("first");
+  CommitOptions options;
+  options.hold_locks = true;
+  for (const bool release_first : {false, true}) {
+    options.sequence += 1;
+    auto writer = under_.Begin();
+    Overwrite(*writer, id, "again");
+    ASSERT_TRUE(writer->Commit(options).ok());
+    unlocked_.clear();
+    if (release_first) under_.store().ReleaseHold(options.sequence);
+    under_.Settle();
+    if (!release_first) {
+      EXPECT_TRUE(unlocked_.empty());
+      EXPECT_EQ(under_.store().stats().held, 1u);
+      under_.store().ReleaseHold(options.sequence);
+    }
+    EXPECT_THAT(unlocked_, ElementsAre(id)) << release_first;
+  }
+}
+
+TEST_P(KaminoStoreTest, SharedLocksFallWithTheirTransaction) {
+  const ObjectId id = under_.Make("first");
+  auto one = under_.Begin();
+  auto two = under_.Begin();
+  EXPECT_TRUE(one->Read(id).ok());
+  EXPECT_TRUE(two->Read(id).ok());
+  EXPECT_TRUE(absl::IsAborted(two->Write(id, 0, 1).status()));
+  ASSERT_TRUE(two->Abort().ok());
+  EXPECT_TRUE(one->Write(id, 0, 1).ok());  // upgrades its own
+  ASSERT_TRUE(one->Commit().ok());
+}
+
+TEST_P(KaminoStoreTest, FreedSpaceIsNotReusedWhileLocked) {
+  const ObjectId id = under_.Make(std::string(1000, 'x'));
+  auto transaction = under_.Begin();
+  ASSERT_TRUE(transaction->Free(id).ok());
+  ASSERT_TRUE(transaction->Commit().ok());
+  for (int i = 0; i < 3; ++i) {
+    auto other = under_.Begin();
+    EXPECT_NE(*other->Alloc(1000), id);
+    ASSERT_TRUE(other->Abort().ok());
+  }
+  under_.Settle();
+  auto other = under_.Begin();
+  EXPECT_EQ(*other->Alloc(1000), id);
+}
+
+TEST_P(KaminoStoreTest, BeforeMarkSeesTheWriteSetAndCanRefuse) {
+  const ObjectId id = under_.Make("first");
+  auto transaction = under_.Begin();
+  Overwrite(*transaction, id, "other");
+  ASSERT_TRUE(transaction->Free(id).ok());
+  WriteSet seen;
+  const auto refuse = [&](const WriteSet& write_set) {
+    seen = write_set;
+    return absl::ResourceExhaustedError("no room");
+  };
+  CommitOptions options;
+  options.before_mark.emplace(refuse);
+  EXPECT_TRUE(absl::IsResourceExhausted(transaction->Commit(options)));
+  EXPECT_THAT(seen, ElementsAre(Intent{id, 0, 5, IntentKind::kWrite},
+                                Intent{id, 0, 48, IntentKind::kFree}));
+  EXPECT_EQ(under_.Text(id, 5), "first");
+}
+
+TEST_P(KaminoStoreTest, WrongRangesAndSizesAreErrors) {
+  const ObjectId id = under_.Make("first");
+  auto transaction = under_.Begin();
+  EXPECT_TRUE(absl::IsOutOfRange(transaction->Write(id, 40, 9).status()));
+  EXPECT_TRUE(
+      absl::IsOutOfRange(transaction->Write(id, 0xffffffff, 2).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(transaction->Alloc(0).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      transaction->Alloc(kMaxObjectBytes + 1).status()));
+  EXPECT_TRUE(absl::IsNotFound(transaction->Write(64, 0, 1).status()));
+}
+
+TEST_P(KaminoStoreTest, EveryBoundHasItsOwnError) {
+  const ObjectId id = under_.Make("first");
+  auto large = under_.Begin();
+  absl::Status status;
+  int intents = 0;
+  while (status.ok()) {
+    status = large->Write(id, 0, 1).status();
+    ASSERT_LT(++intents, 100000);
+  }
+  EXPECT_EQ(ResourceOf(status), Resource::kTransaction);
+  ASSERT_TRUE(large->Abort().ok());
+
+  auto full = under_.Begin();
+  status = absl::OkStatus();
+  while (status.ok()) status = full->Alloc(kMaxObjectBytes).status();
+  EXPECT_EQ(ResourceOf(status), Resource::kHeap);
+  ASSERT_TRUE(full->Abort().ok());
+
+  std::vector<std::unique_ptr<Transaction>> many;
+  status = absl::OkStatus();
+  while (status.ok()) {
+    many.push_back(under_.Begin());
+    status = many.back()->Alloc(10).status();
+    ASSERT_LE(many.size(), intent_log_format::kSlots + 1);
+  }
+  EXPECT_EQ(ResourceOf(status), Resource::kLog);
+}
+
+TEST_P(KaminoStoreTest, HoldLocksOfWhatAReplicaExecuted) {
+  const ObjectId id = under_.Make("first");
+  const ObjectId freed = under_.Make("freed");
+  under_.heap().MarkFree(freed);
+  under_.heap().Release(freed);
+  under_.store().HoldLocks(7, {{id, 0, 5, IntentKind::kWrite},
+                               {freed, 0, 48, IntentKind::kFree}});
+  under_.store().HoldLocks(8, {{id, 0, 5, IntentKind::kWrite}});
+  auto transaction = under_.Begin();
+  EXPECT_TRUE(absl::IsAborted(transaction->Read(id).status()));
+  EXPECT_NE(*transaction->Alloc(40), freed);
+  unlocked_.clear();
+  under_.store().ReleaseHold(7);
+  EXPECT_THAT(unlocked_, ElementsAre(freed));  // 8 holds the other
+  under_.store().ReleaseHold(8);
+  EXPECT_THAT(unlocked_, Contains(id));
+  under_.store().ReleaseHold(9);  // nobody's
+}
+
+INSTANTIATE_TEST_SUITE_P(Schemes, KaminoStoreTest,
+                         ::testing::Values(Scheme::kSimple, Scheme::kDynamic),
+                         SchemeName);
+
+// 0.3 of the heap is too small for all objects: cold ones lose their copies.
+TEST(DynamicBackupTest, EvictsWhatIsNotLockedAndNeverWhatIs) {
+  StoreUnderTest under(Scheme::kDynamic);
+  std::vector<ObjectId> ids;
+  for (int i = 0; i < 8; ++i) {
+    ids.push_back(under.Make(std::string(700 << 10, 'a' + i)));
+  }
+  for (size_t round = 0; round < 3; ++round) {
+    for (size_t i = 0; i < ids.size(); ++i) {
+      auto transaction = under.Begin();
+      auto bytes = transaction->Write(ids[i], 0, 5);
+      ASSERT_TRUE(bytes.ok()) << bytes.status();
+      std::memcpy(*bytes, "dirty", 5);
+      ASSERT_TRUE(transaction->Abort().ok());
+      ASSERT_EQ(under.Text(ids[i], 5), std::string(5, 'a' + i));
+    }
+  }
+  EXPECT_GT(under.store().stats().backup.evictions, 0u);
+
+  auto greedy = under.Begin();
+  absl::Status status;
+  size_t written = 0;
+  while (status.ok() && written < ids.size()) {
+    status = greedy->Write(ids[written++], 0, 1).status();
+  }
+  EXPECT_EQ(ResourceOf(status), Resource::kBackup);
+  ASSERT_TRUE(greedy->Abort().ok());
+  EXPECT_TRUE(under.Begin()->Write(ids.back(), 0, 1).ok());
+}
+
+TEST(BackupTest, RefusesAnotherHeapsBackup) {
+  StoreUnderTest one(Scheme::kSimple);
+  StoreUnderTest two(Scheme::kSimple);
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      OpenSimpleBackup(&one.heap(), &two.backup_region()).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      OpenDynamicBackup(&one.heap(), &one.backup_region()).status()));
+  one.backup_region().base()[20] ^= std::byte{1};
+  EXPECT_TRUE(absl::IsDataLoss(
+      OpenSimpleBackup(&one.heap(), &one.backup_region()).status()));
+}
+
+}  // namespace
+}  // namespace kamino::engine

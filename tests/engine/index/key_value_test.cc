@@ -1,0 +1,298 @@
+#include "engine/index/key_value.h"
+
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "engine/heap/heap_reader.h"
+#include "engine/kamino/replica_transaction.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/engine/kamino/fixture.h"
+
+namespace kamino::engine {
+namespace {
+
+using ::testing::ElementsAre;
+
+struct Value {
+  std::string text;
+  uint64_t version = 0;
+
+  friend bool operator==(const Value& a, const Value& b) {
+    return a.text == b.text && a.version == b.version;
+  }
+};
+using Model = std::map<std::string, Value>;
+
+// A tree on a head's heap, and the same on a replica's: every committed
+// transaction is executed there again from its write set, so that any call that
+// is not deterministic shows as a divergence.
+class KeyValueTest : public ::testing::Test {
+ protected:
+  KeyValueTest()
+      : head_(Scheme::kSimple), replica_region_(kTestHeapBytes) {
+    replica_ = *Heap::Create(&replica_region_, "test");
+    absl::Status made = Commit([this](Transaction& transaction) {
+      auto root = BTree::Create(transaction);
+      if (root.ok()) root_ = *root;
+      return root.status();
+    });
+    EXPECT_TRUE(made.ok()) << made;
+  }
+
+  // Runs `body` at the head and, as it committed, at the replica.
+  template <typename Body>
+  absl::Status Commit(Body body) {
+    auto transaction = head_.Begin();
+    absl::Status done = body(*transaction);
+    if (!done.ok()) {
+      EXPECT_TRUE(transaction->Abort().ok());
+      return done;
+    }
+    const WriteSet write_set = transaction->write_set();
+    EXPECT_TRUE(transaction->Commit().ok());
+    head_.Settle();
+    ReplicaTransaction replay(replica_.get(), write_set);
+    absl::Status replayed = body(replay);
+    EXPECT_TRUE(replayed.ok()) << replayed;
+    replayed = replay.Commit();
+    EXPECT_TRUE(replayed.ok()) << replayed;
+    return absl::OkStatus();
+  }
+
+  absl::Status Put(const std::string& key, const std::string& value) {
+    ++version_;
+    absl::Status done = Commit([&](Transaction& transaction) {
+      return KeyValue(&transaction, root_).Put(key, value, version_);
+    });
+    if (done.ok()) model_[key] = {value, version_};
+    return done;
+  }
+
+  absl::Status Delete(const std::string& key) {
+    ++version_;
+    absl::Status done = Commit([&](Transaction& transaction) {
+      return KeyValue(&transaction, root_).Delete(key, version_);
+    });
+    if (done.ok()) model_.erase(key);
+    return done;
+  }
+
+  static Model Read(Heap* heap, ObjectId root, const std::string& start = "",
+                    const std::string& end = "", uint64_t limit = 0) {
+    HeapReader reader(heap);
+    Model found;
+    std::string last;
+    absl::Status scanned = KeyValueReader(&reader, root).Scan(
+        start, end, limit, [&](absl::string_view key, const auto& entry) {
+          EXPECT_LT(last, key);
+          last = std::string(key);
+          found[last] = {std::string(entry.value), entry.version};
+          return true;
+        });
+    EXPECT_TRUE(scanned.ok()) << scanned;
+    return found;
+  }
+
+  void CheckAll() {
+    ASSERT_EQ(Read(&head_.heap(), root_), model_);
+    ASSERT_EQ(Read(replica_.get(), root_), model_);
+  }
+
+  bool UnchangedSince(const std::string& start, const std::string& end,
+                      uint64_t version) {
+    HeapReader reader(&head_.heap());
+    return *KeyValueReader(&reader, root_)
+                .RangeUnchangedSince(start, end, version);
+  }
+
+  StoreUnderTest head_;
+  SimRegion replica_region_;
+  std::unique_ptr<Heap> replica_;
+  ObjectId root_ = kNullObject;
+  uint64_t version_ = 0;
+  Model model_;
+};
+
+TEST_F(KeyValueTest, GetPutPatchDelete) {
+  ASSERT_TRUE(Put("key", "value").ok());
+  HeapReader reader(&head_.heap());
+  KeyValueReader objects(&reader, root_);
+  EXPECT_EQ(objects.Get("key")->value, "value");
+  EXPECT_EQ(objects.Get("key")->version, 1u);
+  EXPECT_TRUE(absl::IsNotFound(objects.Get("ke").status()));
+  ASSERT_TRUE(Commit([&](Transaction& transaction) {
+                return KeyValue(&transaction, root_).Patch("key", 1, "AL", 2);
+              }).ok());
+  EXPECT_EQ(objects.Get("key")->value, "vALue");
+  EXPECT_EQ(objects.Get("key")->version, 2u);
+  ASSERT_TRUE(Delete("key").ok());
+  EXPECT_TRUE(absl::IsNotFound(objects.Get("key").status()));
+}
+
+TEST_F(KeyValueTest, BadInputChangesAndDeclaresNothing) {
+  ASSERT_TRUE(Put("key", "value").ok());
+  auto transaction = head_.Begin();
+  KeyValue objects(transaction.get(), root_);
+  EXPECT_TRUE(absl::IsInvalidArgument(objects.Put("", "x", 9)));
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(objects.Put(std::string(1025, 'k'), "x", 9)));
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      objects.Put("key", std::string(kMaxValueBytes + 1, 'v'), 9)));
+  EXPECT_TRUE(absl::IsOutOfRange(objects.Patch("key", 4, "xy", 9)));
+  EXPECT_TRUE(absl::IsOutOfRange(objects.Patch("key", ~uint64_t{0}, "x", 9)));
+  EXPECT_TRUE(absl::IsNotFound(objects.Patch("other", 0, "x", 9)));
+  EXPECT_TRUE(absl::IsNotFound(objects.Delete("other", 9)));
+  EXPECT_TRUE(transaction->write_set().empty());
+}
+
+TEST_F(KeyValueTest, AnUpdateInPlaceTouchesOnlyItsRecord) {
+  ASSERT_TRUE(Put("a", "12345").ok());
+  ASSERT_TRUE(Put("b", "12345").ok());
+  auto one = head_.Begin();
+  auto two = head_.Begin();
+  EXPECT_TRUE(KeyValue(one.get(), root_).Put("a", "54321", 9).ok());
+  EXPECT_TRUE(KeyValue(two.get(), root_).Put("b", "54321", 9).ok());
+  EXPECT_EQ(one->write_set().size(), 1u);
+}
+
+TEST_F(KeyValueTest, LargestKeysAndValues) {
+  const std::string key(kMaxKeyBytes, 'k');
+  const std::string value(kMaxValueBytes, 'v');
+  ASSERT_TRUE(Put(key, value).ok());
+  ASSERT_TRUE(Put(key, "small").ok());
+  ASSERT_TRUE(Put(key, value).ok());
+  CheckAll();
+}
+
+TEST_F(KeyValueTest, ScansRangesWithLimits) {
+  for (const char* key : {"b", "a", "d", "c"}) ASSERT_TRUE(Put(key, key).ok());
+  const auto keys = [](const Model& model) {
+    std::vector<std::string> keys;
+    for (const auto& [key, value] : model) keys.push_back(key);
+    return keys;
+  };
+  Heap* heap = &head_.heap();
+  EXPECT_THAT(keys(Read(heap, root_, "b", "d")), ElementsAre("b", "c"));
+  EXPECT_THAT(keys(Read(heap, root_, "aa", "")), ElementsAre("b", "c", "d"));
+  EXPECT_THAT(keys(Read(heap, root_, "", "", 2)), ElementsAre("a", "b"));
+  EXPECT_THAT(keys(Read(heap, root_, "d", "b")), ElementsAre());
+}
+
+TEST_F(KeyValueTest, RangeUnchangedSeesEveryKindOfChange) {
+  ASSERT_TRUE(Put("b", "1").ok());
+  ASSERT_TRUE(Put("c", "1").ok());
+  uint64_t before = version_;
+  EXPECT_TRUE(UnchangedSince("a", "d", before));
+  ASSERT_TRUE(Put("bb", "1").ok());  // new
+  EXPECT_FALSE(UnchangedSince("a", "d", before));
+  EXPECT_TRUE(UnchangedSince("a", "d", version_));
+  before = version_;
+  ASSERT_TRUE(Put("b", "2").ok());  // in place
+  EXPECT_FALSE(UnchangedSince("a", "d", before));
+  EXPECT_TRUE(UnchangedSince("c", "d", before));
+  before = version_;
+  ASSERT_TRUE(Delete("bb").ok());
+  EXPECT_FALSE(UnchangedSince("a", "d", before));
+}
+
+// Keys of many shapes: common prefixes, zeros, 0xff, short and long.
+std::string RandomKey(std::mt19937& random) {
+  const int kind = random() % 4;
+  if (kind == 0) return std::string(1 + random() % 3, "\0a\xff"[random() % 3]);
+  std::string key = kind == 1 ? "bank/" : std::string(random() % 700, 'p');
+  for (int i = 1 + random() % 4; i > 0; --i) {
+    key.push_back(static_cast<char>("0123\0\xff"[random() % 6]));
+  }
+  return key;
+}
+
+class RandomTest : public KeyValueTest,
+                   public ::testing::WithParamInterface<int> {};
+
+TEST_P(RandomTest, AgreesWithAModel) {
+  std::mt19937 random(GetParam());
+  // Since which version each key of the model's past last changed.
+  std::map<std::string, uint64_t> changed;
+  for (int i = 0; i < 1500; ++i) {
+    // Grows first, then shrinks to nothing.
+    const bool growing = i < 900;
+    std::string key = RandomKey(random);
+    if (!model_.empty() && random() % 10 < (growing ? 3 : 9)) {
+      key = std::next(model_.begin(), random() % model_.size())->first;
+    }
+    if (random() % 10 < (growing ? 8 : 1)) {
+      const size_t size = random() % (random() % 20 == 0 ? 5000 : 60);
+      ASSERT_TRUE(Put(key, std::string(size, 'a' + random() % 26)).ok());
+      changed[key] = version_;
+    } else {
+      const bool there = model_.count(key) > 0;
+      absl::Status done = Delete(key);
+      ASSERT_EQ(done.ok(), there) << done;
+      if (there) changed[key] = version_;
+    }
+    std::string start = RandomKey(random);
+    std::string end = RandomKey(random);
+    if (end < start) std::swap(start, end);
+    const uint64_t since = version_ - random() % 50;
+    if (UnchangedSince(start, end, since)) {
+      for (auto it = changed.lower_bound(start);
+           it != changed.end() && it->first < end; ++it) {
+        ASSERT_LE(it->second, since) << "a change was missed";
+      }
+    }
+    if (i % 100 == 0) CheckAll();
+  }
+  CheckAll();
+  while (!model_.empty()) ASSERT_TRUE(Delete(model_.begin()->first).ok());
+  CheckAll();
+  // Only a few empty leaves may stay (btree.h, invariant 4).
+  EXPECT_LE(head_.heap().stats().objects, 40u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomTest, ::testing::Range(1, 5));
+
+TEST_F(KeyValueTest, DamageIsAnErrorNotACrash) {
+  for (int i = 0; i < 500; ++i) ASSERT_TRUE(Put("k" + std::to_string(i), "v").ok());
+  std::mt19937 random(1);
+  const SimRegion::Image image = head_.heap_region().CrashImage(0);
+  for (int i = 0; i < 300; ++i) {
+    SimRegion damaged(image);
+    auto heap = *Heap::Open(&damaged);
+    auto root = *heap->Payload(root_);
+    for (int n = 0; n < 8; ++n) {
+      root[random() % 200] = static_cast<std::byte>(random());
+    }
+    HeapReader reader(heap.get());
+    KeyValueReader objects(&reader, root_);
+    objects.Get("k17").status().IgnoreError();
+    objects.Scan("", "", 0, [](absl::string_view, const auto&) { return true; })
+        .IgnoreError();
+  }
+  // A page that points to itself must not loop.
+  auto root = *head_.heap().Payload(root_);
+  std::memcpy(root.data() + 24 + 8, &root_, sizeof(root_));
+  HeapReader reader(&head_.heap());
+  EXPECT_TRUE(absl::IsDataLoss(
+      KeyValueReader(&reader, root_).Get("a").status()));
+}
+
+TEST_F(KeyValueTest, AReplicaThatDiffersStops) {
+  ASSERT_TRUE(Put("a", "1").ok());
+  auto transaction = head_.Begin();
+  ASSERT_TRUE(KeyValue(transaction.get(), root_).Put("b", "1", 2).ok());
+  const WriteSet write_set = transaction->write_set();
+  ASSERT_TRUE(transaction->Commit().ok());
+  {
+    ReplicaTransaction replay(replica_.get(), write_set);
+    EXPECT_TRUE(
+        absl::IsDataLoss(KeyValue(&replay, root_).Put("a", "2", 2)));
+  }
+  ReplicaTransaction replay(replica_.get(), write_set);
+  EXPECT_TRUE(absl::IsDataLoss(replay.Commit()));  // did too little
+}
+
+}  // namespace
+}  // namespace kamino::engine

@@ -282,7 +282,10 @@ void OperationRing::TruncateAfter(uint64_t sequence) {
     auto* entry = reinterpret_cast<EntryHeader*>(region_->base() + slot.offset);
     entry->magic = 0;
     region_->Flush(&entry->magic, sizeof(entry->magic));
-    write_offset_ = slot.offset;
+    // Space that a wrap before it left unused comes back as well.
+    const uint64_t unused = slot.space - PaddedBytes(slot.length);
+    write_offset_ =
+        unused > 0 ? kHeaderBytes + capacity_ - unused : slot.offset;
     used_ -= slot.space;
     entries_.pop_back();
   }

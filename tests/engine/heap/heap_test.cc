@@ -1,7 +1,7 @@
 #include "engine/heap/heap.h"
 
-#include <cstring>
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <random>
 #include <set>
@@ -73,12 +73,10 @@ TEST(HeapTest, RefusesForeignAndChangedRegions) {
     EXPECT_TRUE(absl::IsDataLoss(Heap::Open(&other).status()));
   }
   {
-    SimRegion other(
-        SimRegion::Image(image.begin(), image.end() - 4096));
+    SimRegion other(SimRegion::Image(image.begin(), image.end() - 4096));
     auto opened = Heap::Open(&other);
     EXPECT_TRUE(absl::IsFailedPrecondition(opened.status()));
-    EXPECT_THAT(std::string(opened.status().message()),
-                HasSubstr("truncated"));
+    EXPECT_THAT(std::string(opened.status().message()), HasSubstr("truncated"));
   }
 }
 

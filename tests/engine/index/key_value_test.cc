@@ -31,8 +31,7 @@ using Model = std::map<std::string, Value>;
 // is not deterministic shows as a divergence.
 class KeyValueTest : public ::testing::Test {
  protected:
-  KeyValueTest()
-      : head_(Scheme::kSimple), replica_region_(kTestHeapBytes) {
+  KeyValueTest() : head_(Scheme::kSimple), replica_region_(kTestHeapBytes) {
     replica_ = *Heap::Create(&replica_region_, "test");
     absl::Status made = Commit([this](Transaction& transaction) {
       auto root = BTree::Create(transaction);
@@ -85,13 +84,15 @@ class KeyValueTest : public ::testing::Test {
     HeapReader reader(heap);
     Model found;
     std::string last;
-    absl::Status scanned = KeyValueReader(&reader, root).Scan(
-        start, end, limit, [&](absl::string_view key, const auto& entry) {
-          EXPECT_LT(last, key);
-          last = std::string(key);
-          found[last] = {std::string(entry.value), entry.version};
-          return true;
-        });
+    absl::Status scanned =
+        KeyValueReader(&reader, root)
+            .Scan(start, end, limit,
+                  [&](absl::string_view key, const auto& entry) {
+                    EXPECT_LT(last, key);
+                    last = std::string(key);
+                    found[last] = {std::string(entry.value), entry.version};
+                    return true;
+                  });
     EXPECT_TRUE(scanned.ok()) << scanned;
     return found;
   }
@@ -255,7 +256,8 @@ TEST_P(RandomTest, AgreesWithAModel) {
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomTest, ::testing::Range(1, 5));
 
 TEST_F(KeyValueTest, DamageIsAnErrorNotACrash) {
-  for (int i = 0; i < 500; ++i) ASSERT_TRUE(Put("k" + std::to_string(i), "v").ok());
+  for (int i = 0; i < 500; ++i)
+    ASSERT_TRUE(Put("k" + std::to_string(i), "v").ok());
   std::mt19937 random(1);
   const SimRegion::Image image = head_.heap_region().CrashImage(0);
   for (int i = 0; i < 300; ++i) {
@@ -275,8 +277,8 @@ TEST_F(KeyValueTest, DamageIsAnErrorNotACrash) {
   auto root = *head_.heap().Payload(root_);
   std::memcpy(root.data() + 24 + 8, &root_, sizeof(root_));
   HeapReader reader(&head_.heap());
-  EXPECT_TRUE(absl::IsDataLoss(
-      KeyValueReader(&reader, root_).Get("a").status()));
+  EXPECT_TRUE(
+      absl::IsDataLoss(KeyValueReader(&reader, root_).Get("a").status()));
 }
 
 TEST_F(KeyValueTest, AReplicaThatDiffersStops) {
@@ -287,8 +289,7 @@ TEST_F(KeyValueTest, AReplicaThatDiffersStops) {
   ASSERT_TRUE(transaction->Commit().ok());
   {
     ReplicaTransaction replay(replica_.get(), write_set);
-    EXPECT_TRUE(
-        absl::IsDataLoss(KeyValue(&replay, root_).Put("a", "2", 2)));
+    EXPECT_TRUE(absl::IsDataLoss(KeyValue(&replay, root_).Put("a", "2", 2)));
   }
   ReplicaTransaction replay(replica_.get(), write_set);
   EXPECT_TRUE(absl::IsDataLoss(replay.Commit()));  // did too little

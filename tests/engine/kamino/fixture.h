@@ -17,8 +17,7 @@ namespace kamino::engine {
 
 enum class Scheme { kSimple, kDynamic };
 
-inline std::string SchemeName(
-    const ::testing::TestParamInfo<Scheme>& info) {
+inline std::string SchemeName(const ::testing::TestParamInfo<Scheme>& info) {
   return info.param == Scheme::kSimple ? "Simple" : "Dynamic";
 }
 

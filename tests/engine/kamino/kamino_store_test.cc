@@ -214,8 +214,8 @@ TEST_P(KaminoStoreTest, HoldLocksOfWhatAReplicaExecuted) {
   const ObjectId freed = under_.Make("freed");
   under_.heap().MarkFree(freed);
   under_.heap().Release(freed);
-  under_.store().HoldLocks(7, {{id, 0, 5, IntentKind::kWrite},
-                               {freed, 0, 48, IntentKind::kFree}});
+  under_.store().HoldLocks(
+      7, {{id, 0, 5, IntentKind::kWrite}, {freed, 0, 48, IntentKind::kFree}});
   under_.store().HoldLocks(8, {{id, 0, 5, IntentKind::kWrite}});
   auto transaction = under_.Begin();
   EXPECT_TRUE(absl::IsAborted(transaction->Read(id).status()));

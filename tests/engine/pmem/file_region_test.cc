@@ -1,7 +1,7 @@
 #include "engine/pmem/file_region.h"
 
-#include <sys/resource.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -49,8 +49,7 @@ INSTANTIATE_TEST_SUITE_P(Modes, FileRegionTest,
                          ::testing::Values(PmemMode::kAuto, PmemMode::kForce));
 
 TEST(FileRegionTest, ForceNeverCallsMsync) {
-  auto region =
-      FileRegion::Create(NewPath("force"), kBytes, PmemMode::kForce);
+  auto region = FileRegion::Create(NewPath("force"), kBytes, PmemMode::kForce);
   ASSERT_TRUE(region.ok());
   EXPECT_NE((*region)->flush_kind(), FlushKind::kPage);
 }

@@ -1,0 +1,399 @@
+// The head's part of the protocol, with a ring and a store but no chain: the
+// test plays the tail's completions.
+#include "head/admission.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/heap/heap_reader.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "kamino/v1/kamino.pb.h"
+#include "replica/builtins.h"
+#include "replica/errors.h"
+#include "replica/heap_executor.h"
+#include "tests/engine/kamino/fixture.h"
+
+namespace kamino::head {
+namespace {
+
+using engine::Scheme;
+using engine::StoreUnderTest;
+using kamino::internal::v1::ChainOperation;
+using replica::Actions;
+using replica::ReasonOf;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class AdmissionTest : public ::testing::Test {
+ protected:
+  explicit AdmissionTest(AdmissionOptions options = {})
+      : under_(Scheme::kSimple),
+        state_(&procedures_, under_.heap().root()),
+        executor_(&under_.heap(), &state_),
+        ring_region_(replica::OperationRing::kMinBytes),
+        ring_(*replica::OperationRing::Create(&ring_region_, {})),
+        core_(CoreOptions(), ring_.get(), &executor_) {
+    membership::View view{"c", 1, {}};
+    for (const char* id : {"n1", "n2"}) {
+      membership::Member member;
+      member.node_id = id;
+      member.incarnation = 1;
+      view.members.push_back(member);
+    }
+    core_.OnView(view, now_, &actions_);
+    options.lease_valid = [this] { return lease_; };
+    admission_ =
+        std::make_unique<Admission>(options, &under_.store(), &state_, &core_);
+    EXPECT_TRUE(admission_->Promote(now_, &actions_).ok());
+    Complete();
+  }
+
+  static replica::ChainOptions CoreOptions() {
+    replica::ChainOptions options;
+    options.cluster_id = "c";
+    options.node_id = "n1";
+    options.incarnation = 1;
+    return options;
+  }
+
+  // Submits without executing; the outcome lands at the returned index.
+  size_t Submit(const std::string& function, const std::string& arguments,
+                uint64_t client, uint64_t number = 1,
+                absl::Time deadline = absl::InfiniteFuture()) {
+    const size_t index = outcomes_.size();
+    outcomes_.push_back(nullptr);
+    Request request;
+    request.request.set_function(function);
+    request.request.set_arguments(arguments);
+    request.request.set_client_id(client);
+    request.request.set_number(number);
+    request.deadline = deadline;
+    request.done = [this, index](RequestOutcome outcome) {
+      ASSERT_EQ(outcomes_[index], nullptr) << "answered twice";
+      outcomes_[index] = std::make_unique<RequestOutcome>(std::move(outcome));
+    };
+    admission_->Submit(std::move(request), now_);
+    return index;
+  }
+
+  size_t Put(const std::string& key, const std::string& value, uint64_t client,
+             uint64_t number = 1) {
+    kamino::v1::PutOperation put;
+    put.set_key(key);
+    put.set_value(value);
+    return Submit(replica::kPutFunction, put.SerializeAsString(), client,
+                  number);
+  }
+
+  size_t Delete(const std::string& key, uint64_t client) {
+    kamino::v1::DeleteOperation del;
+    del.set_key(key);
+    return Submit(replica::kDeleteFunction, del.SerializeAsString(), client);
+  }
+
+  void Execute() { admission_->ExecuteReady(now_, &actions_); }
+
+  // The tail has applied everything, and the backup is in sync.
+  void Complete() {
+    admission_->OnCompleted(ring_->applied());
+    while (admission_->ApplyBackup(10) > 0) {
+    }
+  }
+
+  bool Answered(size_t index) const { return outcomes_[index] != nullptr; }
+  absl::Status StatusOf(size_t index) const {
+    return Answered(index) ? outcomes_[index]->status
+                           : absl::UnknownError("no answer");
+  }
+
+  std::string Get(const std::string& key) {
+    engine::HeapReader reader(&under_.heap());
+    auto entry = state_.Objects(reader)->Get(key);
+    return entry.ok() ? std::string(entry->value) : "absent";
+  }
+
+  // Requests of the operations after the first, which formats.
+  std::vector<int> BatchSizes() const {
+    std::vector<int> sizes;
+    for (uint64_t s = 2; s <= ring_->received(); ++s) {
+      sizes.push_back(
+          replica::ParseOperation(ring_->Entry(s))->requests_size());
+    }
+    return sizes;
+  }
+
+  absl::Time now_ = absl::UnixEpoch();
+  bool lease_ = true;
+  replica::ProcedureRegistry procedures_;
+  StoreUnderTest under_;
+  replica::StateMachine state_;
+  replica::HeapExecutor executor_;
+  engine::SimRegion ring_region_;
+  std::unique_ptr<replica::OperationRing> ring_;
+  replica::ChainCore core_;
+  Actions actions_;
+  std::vector<std::unique_ptr<RequestOutcome>> outcomes_;
+  std::unique_ptr<Admission> admission_;
+};
+
+TEST_F(AdmissionTest, AnsweredOnlyWhenTheTailHasCompleted) {
+  const size_t put = Put("a", "1", 10);
+  Execute();
+  EXPECT_EQ(Get("a"), "1");  // in place
+  EXPECT_EQ(ring_->received(), 2u);
+  EXPECT_FALSE(Answered(put));
+  Complete();
+  ASSERT_TRUE(StatusOf(put).ok());
+  EXPECT_EQ(outcomes_[put]->sequence, 2u);
+}
+
+TEST_F(AdmissionTest, WhatIsReadyTogetherIsOneOperation) {
+  std::vector<size_t> puts;
+  for (uint64_t i = 0; i < 10; ++i) {
+    puts.push_back(Put(absl::StrCat("k", i), "v", 10 + i));
+  }
+  Execute();
+  EXPECT_THAT(BatchSizes(), ElementsAre(10));
+  Complete();
+  for (size_t put : puts) EXPECT_TRUE(StatusOf(put).ok());
+}
+
+TEST_F(AdmissionTest, ADependentRequestWaitsForTheLock) {
+  const size_t first = Put("a", "1", 10);
+  Execute();
+  const size_t second = Put("a", "2", 11);
+  Execute();
+  EXPECT_EQ(admission_->stats().parked, 1u);
+  EXPECT_EQ(Get("a"), "1");
+  // Completion alone is not enough: the backup lacks the change.
+  admission_->OnCompleted(ring_->applied());
+  Execute();
+  EXPECT_TRUE(Answered(first));
+  EXPECT_EQ(Get("a"), "1");
+  while (admission_->ApplyBackup(10) > 0) {
+  }
+  EXPECT_TRUE(admission_->has_ready());
+  Execute();
+  EXPECT_EQ(Get("a"), "2");
+  Complete();
+  EXPECT_TRUE(StatusOf(second).ok());
+}
+
+TEST_F(AdmissionTest, AFailedRequestStaysLocalAndDoesNotHurtItsBatch) {
+  const size_t before = Put("a", "1", 10);
+  const size_t bad = Delete("absent", 11);
+  const size_t after = Put("b", "2", 12);
+  Execute();
+  Complete();
+  EXPECT_TRUE(StatusOf(before).ok());
+  EXPECT_TRUE(StatusOf(after).ok());
+  EXPECT_EQ(ReasonOf(StatusOf(bad)), kamino::v1::REASON_KEY_NOT_FOUND);
+  EXPECT_THAT(BatchSizes(), ElementsAre(2));
+}
+
+TEST_F(AdmissionTest, OneThatFailsInTheMiddleIsTakenBackAlone) {
+  kamino::v1::CommitRequest commit;
+  auto* put = commit.add_then_operations()->mutable_put();
+  put->set_key("half");
+  put->set_value("x");
+  commit.add_then_operations()->mutable_delete_()->set_key("absent");
+  const size_t before = Put("a", "1", 10);
+  const size_t bad =
+      Submit(replica::kCommitFunction, commit.SerializeAsString(), 11);
+  const size_t after = Put("b", "2", 12);
+  Execute();
+  Complete();
+  Execute();  // what spoilt a batch may have met a lock of its own batch
+  Complete();
+  EXPECT_TRUE(StatusOf(before).ok());
+  EXPECT_TRUE(StatusOf(after).ok());
+  EXPECT_EQ(ReasonOf(StatusOf(bad)), kamino::v1::REASON_KEY_NOT_FOUND);
+  EXPECT_EQ(Get("half"), "absent");
+  EXPECT_EQ(Get("a"), "1");
+}
+
+TEST_F(AdmissionTest, ARetryIsAnsweredFromTheStoredOutcome) {
+  const size_t first = Put("a", "1", 10);
+  Execute();
+  const size_t too_early = Put("a", "1", 10);  // while the first is in flight
+  Execute();
+  EXPECT_FALSE(Answered(too_early));
+  Complete();
+  Execute();
+  Complete();
+  const size_t late = Put("a", "1", 10);
+  Execute();
+  for (size_t index : {first, too_early, late}) {
+    ASSERT_TRUE(StatusOf(index).ok()) << index;
+    EXPECT_EQ(outcomes_[index]->sequence, 2u) << index;
+  }
+  EXPECT_THAT(BatchSizes(), ElementsAre(1));
+}
+
+TEST_F(AdmissionTest, WithoutALeaseNothingIsAnsweredFromLocalState) {
+  Put("a", "1", 10);
+  Execute();
+  Complete();
+  lease_ = false;
+  const size_t repeated = Put("a", "1", 10);
+  const size_t failed = Delete("absent", 11);
+  Execute();
+  for (size_t index : {repeated, failed}) {
+    EXPECT_EQ(ReasonOf(StatusOf(index)), kamino::v1::REASON_RECONFIGURING);
+  }
+}
+
+TEST_F(AdmissionTest, RequestsPastTheirDeadlineAreNotExecuted) {
+  kamino::v1::PutOperation put;
+  put.set_key("a");
+  put.set_value("late");
+  Put("a", "1", 10);
+  Execute();
+  const size_t parked = Submit(replica::kPutFunction, put.SerializeAsString(),
+                               11, 1, now_ + absl::Seconds(1));
+  Execute();
+  now_ += absl::Seconds(2);
+  admission_->OnTick(now_);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(StatusOf(parked)));
+  const size_t ready =
+      Submit(replica::kPutFunction, put.SerializeAsString(), 12, 1, now_);
+  Execute();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(StatusOf(ready)));
+  Complete();
+  EXPECT_EQ(Get("a"), "1");
+}
+
+TEST_F(AdmissionTest, AHeapThatIsFullSaysSoAndGoesOnServing) {
+  const std::string large(1 << 20, 'x');
+  absl::Status status;
+  uint64_t client = 100;
+  while (status.ok()) {
+    const size_t put = Put(absl::StrCat("k", client), large, client);
+    ++client;
+    Execute();
+    Complete();
+    status = StatusOf(put);
+    ASSERT_LT(client, 120u);
+  }
+  EXPECT_EQ(ReasonOf(status), kamino::v1::REASON_HEAP_FULL) << status;
+  const size_t small = Put("small", "1", 50);
+  Execute();
+  Complete();
+  EXPECT_TRUE(StatusOf(small).ok());
+  const size_t gone = Delete("k100", 51);
+  Execute();
+  Complete();
+  EXPECT_TRUE(StatusOf(gone).ok());
+  const size_t again = Put("k999", large, 52);
+  Execute();
+  Complete();
+  EXPECT_TRUE(StatusOf(again).ok());
+}
+
+TEST_F(AdmissionTest, TheEndAnswersEverybody) {
+  const size_t executed = Put("a", "1", 10);
+  Execute();
+  const size_t parked = Put("a", "2", 11);
+  Execute();
+  const size_t ready = Put("b", "2", 12);
+  admission_.reset();
+  EXPECT_EQ(ReasonOf(StatusOf(executed)), kamino::v1::REASON_OUTCOME_UNKNOWN);
+  EXPECT_EQ(ReasonOf(StatusOf(parked)), kamino::v1::REASON_NOT_HEAD);
+  EXPECT_EQ(ReasonOf(StatusOf(ready)), kamino::v1::REASON_NOT_HEAD);
+}
+
+TEST_F(AdmissionTest, APromotedHeadHoldsTheLocksOfWhatIsNotCompleted) {
+  Put("a", "1", 10);
+  Execute();  // in the ring, executed, never completed
+  admission_.reset();
+  under_.store().ReleaseHold(2);
+  under_.Settle();
+  Admission promoted({}, &under_.store(), &state_, &core_);
+  ASSERT_TRUE(promoted.Promote(now_, &actions_).ok());
+  EXPECT_EQ(promoted.stats().clients, 1u);
+  auto transaction = under_.Begin();
+  engine::KeyValue objects(transaction.get(), [&] {
+    engine::HeapReader reader(&under_.heap());
+    uint64_t root[3];
+    std::memcpy(root, reader.Read(under_.heap().root())->data(), sizeof(root));
+    return root[1];
+  }());
+  EXPECT_TRUE(absl::IsAborted(objects.Put("a", "2", 9)));
+  ASSERT_TRUE(transaction->Abort().ok());
+  promoted.OnCompleted(2);
+  EXPECT_EQ(under_.store().stats().locked_objects, 0u);
+}
+
+class SmallAdmissionTest : public AdmissionTest {
+ protected:
+  static AdmissionOptions Small() {
+    AdmissionOptions options;
+    options.max_waiting = 3;
+    options.max_clients = 2;
+    return options;
+  }
+  SmallAdmissionTest() : AdmissionTest(Small()) {}
+};
+
+TEST_F(SmallAdmissionTest, RefusesMoreThanMayWait) {
+  for (uint64_t i = 0; i < 3; ++i) Put("a", "1", 10 + i);
+  const size_t refused = Put("a", "1", 20);
+  EXPECT_EQ(ReasonOf(StatusOf(refused)), kamino::v1::REASON_OVERLOADED);
+}
+
+TEST_F(SmallAdmissionTest, ANewClientTakesThePlaceOfTheOldestIdleOne) {
+  Put("a", "1", 10);
+  Execute();
+  Complete();
+  now_ += absl::Seconds(1);
+  Put("a", "1", 11);
+  Execute();
+  Complete();
+  const size_t too_soon = Put("a", "1", 12);
+  Execute();
+  EXPECT_EQ(ReasonOf(StatusOf(too_soon)), kamino::v1::REASON_OVERLOADED);
+  now_ += absl::Hours(1);
+  const size_t later = Put("a", "1", 12);
+  Execute();
+  Complete();
+  EXPECT_TRUE(StatusOf(later).ok());
+  const size_t forgotten = Put("a", "1", 10, 2);
+  Execute();
+  EXPECT_EQ(ReasonOf(StatusOf(forgotten)), kamino::v1::REASON_CLIENT_EXPIRED);
+}
+
+class NarrowAdmissionTest : public AdmissionTest {
+ protected:
+  static AdmissionOptions Narrow() {
+    AdmissionOptions options;
+    options.max_in_flight = 2;
+    options.max_batch = 1;
+    return options;
+  }
+  NarrowAdmissionTest() : AdmissionTest(Narrow()) {}
+};
+
+TEST_F(NarrowAdmissionTest, ExecutesNoMoreThanMayBeInFlight) {
+  // Keys and clients are there, so that the three depend on nothing common.
+  for (uint64_t i = 0; i < 3; ++i) {
+    Put(absl::StrCat("k", i), "0", 10 + i);
+    Execute();
+    Complete();
+  }
+  for (uint64_t i = 0; i < 3; ++i) Put(absl::StrCat("k", i), "1", 10 + i, 2);
+  Execute();
+  EXPECT_EQ(admission_->stats().in_flight, 2u);
+  EXPECT_EQ(admission_->stats().parked, 0u);
+  EXPECT_FALSE(admission_->has_ready());
+  EXPECT_EQ(Get("k2"), "0");
+  Complete();
+  EXPECT_TRUE(admission_->has_ready());
+  Execute();
+  EXPECT_EQ(Get("k2"), "1");
+}
+
+}  // namespace
+}  // namespace kamino::head

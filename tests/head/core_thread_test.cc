@@ -1,0 +1,74 @@
+#include "head/core_thread.h"
+
+#include <atomic>
+#include <thread>
+
+#include "absl/synchronization/notification.h"
+#include "gtest/gtest.h"
+
+namespace kamino::head {
+namespace {
+
+TEST(CoreThreadTest, RunsTasksInOrderAndEndsBatches) {
+  std::vector<int> ran;
+  int batches = 0;
+  CoreThread thread({}, {[] {},
+                         [&] {
+                           ++batches;
+                           return false;
+                         }});
+  for (int i = 0; i < 100; ++i) thread.Post([&ran, i] { ran.push_back(i); });
+  thread.Start();
+  thread.Stop();
+  ASSERT_EQ(ran.size(), 100u);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(ran[i], i);
+  EXPECT_GE(batches, 1);
+  EXPECT_FALSE(thread.Post([] {}));
+}
+
+TEST(CoreThreadTest, TicksWithoutTasks) {
+  absl::Notification third;
+  int ticks = 0;
+  CoreThread::Options options;
+  options.tick_interval = absl::Milliseconds(1);
+  CoreThread thread(options, {[&] {
+                                if (++ticks == 3) third.Notify();
+                              },
+                              [] { return false; }});
+  thread.Start();
+  third.WaitForNotification();
+}
+
+TEST(CoreThreadTest, MoreWorkNeedsNoTask) {
+  absl::Notification done;
+  int left = 1000;
+  CoreThread::Options options;
+  options.tick_interval = absl::Hours(1);
+  CoreThread thread(options, {[] {},
+                              [&] {
+                                if (--left == 0) done.Notify();
+                                return left > 0;
+                              }});
+  thread.Start();
+  thread.Post([] {});
+  done.WaitForNotification();
+}
+
+TEST(CoreThreadTest, WeightHoldsPostersBack) {
+  CoreThread::Options options;
+  options.max_queued_weight = 10;
+  CoreThread thread(options, {[] {}, [] { return false; }});
+  ASSERT_TRUE(thread.PostAndWait([] {}, 10));
+  std::atomic<bool> posted{false};
+  std::thread other([&] {
+    EXPECT_TRUE(thread.PostAndWait([] {}, 1));
+    posted = true;
+  });
+  EXPECT_FALSE(posted);  // nothing runs yet
+  thread.Start();
+  other.join();
+  EXPECT_TRUE(posted);
+}
+
+}  // namespace
+}  // namespace kamino::head

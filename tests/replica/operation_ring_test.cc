@@ -1,0 +1,164 @@
+#include "replica/operation_ring.h"
+
+#include <random>
+#include <string>
+
+#include "engine/pmem/sim_region.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace kamino::replica {
+namespace {
+
+using engine::SimRegion;
+using ::testing::HasSubstr;
+
+constexpr size_t kBytes = OperationRing::kMinBytes;
+const OperationRing::HeapUuid kHeap = {1, 2, 3};
+
+// What operation `sequence` is in these tests.
+std::string Operation(uint64_t sequence, size_t size = 0) {
+  std::mt19937 random(sequence);
+  if (size == 0) size = 1 + random() % (random() % 50 == 0 ? 400000 : 2000);
+  return std::string(size, static_cast<char>('a' + sequence % 26));
+}
+
+std::unique_ptr<OperationRing> MakeRing(SimRegion* region) {
+  auto ring = OperationRing::Create(region, kHeap);
+  EXPECT_TRUE(ring.ok()) << ring.status();
+  return std::move(*ring);
+}
+
+TEST(OperationRingTest, CursorsAndEntries) {
+  SimRegion region(kBytes);
+  auto ring = MakeRing(&region);
+  for (uint64_t i = 1; i <= 3; ++i) {
+    ASSERT_TRUE(ring->Append(i, Operation(i)).ok());
+  }
+  ring->MarkApplied(2);
+  ring->Clean(1);
+  EXPECT_EQ(ring->received(), 3u);
+  EXPECT_EQ(ring->applied(), 2u);
+  EXPECT_EQ(ring->cleaned(), 1u);
+  EXPECT_EQ(ring->Entry(2), Operation(2));
+  EXPECT_EQ(ring->Entry(3), Operation(3));
+}
+
+TEST(OperationRingTest, FullUntilCleaned) {
+  SimRegion region(kBytes);
+  auto ring = MakeRing(&region);
+  const std::string large(ring->max_entry_bytes(), 'x');
+  uint64_t next = 1;
+  absl::Status status;
+  while (status.ok()) {
+    status = ring->Append(next, large);
+    if (status.ok()) ++next;
+    ASSERT_LT(next, 10u);
+  }
+  EXPECT_TRUE(absl::IsResourceExhausted(status));
+  EXPECT_TRUE(absl::IsInvalidArgument(ring->Append(next, large + "x")));
+  ring->MarkApplied(next - 1);
+  ring->Clean(1);
+  EXPECT_TRUE(ring->Append(next, large).ok());
+}
+
+TEST(OperationRingTest, GoesRoundManyTimesAndOpensAnywhere) {
+  SimRegion region(kBytes);
+  auto ring = MakeRing(&region);
+  std::mt19937 random(5);
+  uint64_t total = 0;
+  for (uint64_t i = 1; total < 10 * kBytes; ++i) {
+    const std::string operation = Operation(i);
+    total += operation.size();
+    while (!ring->Append(i, operation).ok()) {
+      ring->MarkApplied(ring->received());
+      ring->Clean(ring->cleaned() + 1);
+    }
+    if (random() % 3 == 0) ring->MarkApplied(ring->received());
+    if (random() % 400 != 0) continue;
+    ring = *OperationRing::Open(&region, kHeap);
+    ASSERT_EQ(ring->received(), i);
+    for (uint64_t s = ring->cleaned() + 1; s <= i; ++s) {
+      ASSERT_EQ(ring->Entry(s), Operation(s)) << s;
+    }
+  }
+}
+
+TEST(OperationRingTest, ACrashLosesNothingThatWasAcknowledged) {
+  SimRegion region(kBytes);
+  auto ring = MakeRing(&region);
+  std::mt19937 random(9);
+  uint64_t acknowledged = 0;
+  uint64_t applied = 0;
+  uint64_t cleaned = 0;
+  int crashes = 0;
+  region.SetDrainHook([&] {
+    if (random() % 40 != 0) return;
+    ++crashes;
+    SimRegion after(region.CrashImage(random()));
+    auto opened = OperationRing::Open(&after, kHeap);
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    // One append may be under way, and durable already.
+    ASSERT_GE((*opened)->received(), acknowledged);
+    ASSERT_LE((*opened)->received(), acknowledged + 1);
+    ASSERT_LE((*opened)->applied(), applied);
+    ASSERT_LE((*opened)->cleaned(), cleaned);
+    for (uint64_t s = (*opened)->cleaned() + 1; s <= (*opened)->received();
+         ++s) {
+      ASSERT_EQ((*opened)->Entry(s), Operation(s));
+    }
+  });
+  for (uint64_t i = 1; i <= 1500; ++i) {
+    while (!ring->Append(i, Operation(i)).ok()) {
+      applied = ring->received();
+      ring->MarkApplied(applied);
+      cleaned += 1 + random() % 20;
+      ring->Clean(cleaned);
+    }
+    acknowledged = i;
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(crashes, 20);
+}
+
+TEST(OperationRingTest, TruncateDropsForGood) {
+  SimRegion region(kBytes);
+  auto ring = MakeRing(&region);
+  // Around the end of the region, so that a wrap is among what is dropped.
+  for (uint64_t i = 1; i <= 60; ++i) {
+    ASSERT_TRUE(ring->Append(i, Operation(i, 300000)).ok() || i > 50);
+    if (ring->received() != i) break;
+    if (i % 20 == 0) {
+      ring->MarkApplied(i);
+      ring->Clean(i);
+    }
+  }
+  const uint64_t last = ring->received();
+  const uint64_t used = ring->bytes_used();
+  ASSERT_TRUE(ring->Append(last + 1, Operation(last + 1, 100)).ok());
+  ring->TruncateAfter(last);
+  EXPECT_EQ(ring->received(), last);
+  EXPECT_EQ(ring->bytes_used(), used);
+  EXPECT_EQ((*OperationRing::Open(&region, kHeap))->received(), last);
+  ASSERT_TRUE(ring->Append(last + 1, Operation(last + 1, 200)).ok());
+  EXPECT_EQ((*OperationRing::Open(&region, kHeap))->Entry(last + 1),
+            Operation(last + 1, 200));
+}
+
+TEST(OperationRingTest, RefusesWhatIsNotItsOwn) {
+  SimRegion small(kBytes / 2);
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(OperationRing::Create(&small, kHeap).status()));
+  SimRegion empty(kBytes);
+  EXPECT_TRUE(
+      absl::IsFailedPrecondition(OperationRing::Open(&empty, kHeap).status()));
+  SimRegion region(kBytes);
+  MakeRing(&region);
+  auto other = OperationRing::Open(&region, {9});
+  EXPECT_TRUE(absl::IsFailedPrecondition(other.status()));
+  region.base()[24] ^= std::byte{1};
+  EXPECT_TRUE(absl::IsDataLoss(OperationRing::Open(&region, kHeap).status()));
+}
+
+}  // namespace
+}  // namespace kamino::replica

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "transport/socket/socket_transport.h"
 #include "transport/tcp/tcp_link.h"
@@ -22,7 +23,11 @@ constexpr int kBacklog = 128;
 absl::StatusOr<std::vector<SocketAddress>> Lookup(const std::string& address,
                                                   int flags) {
   const size_t colon = address.rfind(':');
-  if (colon == std::string::npos || colon + 1 == address.size()) {
+  uint32_t number;
+  // getaddrinfo would take a port over 65535 and cut it.
+  if (colon == std::string::npos ||
+      !absl::SimpleAtoi(address.substr(colon + 1), &number) ||
+      number > 65535) {
     return absl::InvalidArgumentError(
         absl::StrCat("\"", address, "\" is not host:port"));
   }

@@ -6,6 +6,7 @@ processes. Only processes recorded there (pid and start time) are ever ended.
 
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -25,9 +26,15 @@ class ClusterError(Exception):
 
 
 def free_port():
-  with socket.socket() as s:
-    s.bind(("127.0.0.1", 0))
-    return s.getsockname()[1]
+  """A port that nobody uses, below those that the system gives to clients."""
+  while True:
+    port = random.randrange(10240, 32768)
+    with socket.socket() as s:
+      try:
+        s.bind(("127.0.0.1", port))
+        return port
+      except OSError:
+        continue
 
 
 def start_time(pid):
@@ -71,6 +78,7 @@ class LocalCluster:
     self.folder = os.path.abspath(folder)
     self.binaries = binaries
     self.state = {}
+    self._children = {}  # of this process: pid to Popen
     if os.path.exists(self._path("state.json")):
       with open(self._path("state.json"), encoding="utf-8") as f:
         self.state = json.load(f)
@@ -78,7 +86,7 @@ class LocalCluster:
   # --- Life.
 
   def start(self, nodes=4, transport="tcp", backup="dynamic", heap_mb=128,
-            ring_mb=32, failure_timeout_ms=1000, node_flags=()):
+            ring_mb=32, failure_timeout_ms=1000):
     if self.state:
       raise ClusterError(
           f"{self.folder} holds a cluster already; destroy it first")
@@ -91,14 +99,13 @@ class LocalCluster:
         "cluster_id": "local", "processes": {}, "addresses": {},
         "node_args": [
             f"--transport={transport}", f"--backup={backup}",
-            f"--heap_mb={heap_mb}", f"--ring_mb={ring_mb}", "--pmem=force",
-            *node_flags],
+            f"--heap_mb={heap_mb}", f"--ring_mb={ring_mb}", "--pmem=force"],
     }
     self._save()
     self.start_etcd()
     self.start_manager(nodes, failure_timeout_ms)
     for i in range(1, nodes + 1):
-      self.start_node(f"n{i}", wait=False)
+      self.start_node(f"n{i}")
     wait_until(lambda: self._ready(nodes), START_TIMEOUT_S,
                "the chain to form" + self._why())
 
@@ -115,18 +122,26 @@ class LocalCluster:
     self._start_listening("etcd", arguments)
 
   def start_manager(self, nodes, failure_timeout_ms):
-    self._start_listening("manager", lambda address: [
-        self._binary("kamino_manager"),
-        f"--cluster_id={self.state['cluster_id']}", f"--listen={address}",
-        f"--etcd={self.state['addresses']['etcd']}",
+    self.state["manager_args"] = [
         f"--chain_length={nodes}",
-        f"--failure_timeout_ms={failure_timeout_ms}", "--leader_ttl_s=2"])
+        f"--failure_timeout_ms={failure_timeout_ms}", "--leader_ttl_s=2"]
+    self._start_listening("manager", self._manager_command)
 
-  def start_node(self, name, wait=True, extra=()):
+  def restart_manager(self):
+    """Where it was: the nodes know no other place."""
+    address = self.state["addresses"]["manager"]
+    self._start_listening("manager", self._manager_command, address)
+
+  def _manager_command(self, address):
+    return [self._binary("kamino_manager"),
+            f"--cluster_id={self.state['cluster_id']}", f"--listen={address}",
+            f"--etcd={self.state['addresses']['etcd']}",
+            *self.state["manager_args"]]
+
+  def start_node(self, name):
     """Starts a node; one that was killed stays outside the chain."""
     self._start_listening(
-        name, lambda address: self.node_command(name, address) + list(extra),
-        wait)
+        name, lambda address: self.node_command(name, address))
 
   def node_command(self, name, address):
     return [self._binary("kamino_node"),
@@ -160,6 +175,8 @@ class LocalCluster:
         wait_until(lambda n=name: not self.alive(n), STOP_TIMEOUT_S, "")
       except ClusterError:
         os.kill(pid, signal.SIGKILL)
+        wait_until(lambda n=name: not self.alive(n), STOP_TIMEOUT_S,
+                   f"{name} to end")
 
   def destroy(self):
     self.stop()
@@ -196,12 +213,12 @@ class LocalCluster:
     return record is not None and (
         start_time(record["pid"]) == record["start_time"])
 
-  def kamino(self, *words, check=True, timeout=60, env=None):
+  def kamino(self, *words, check=True, timeout=60, seeds=None):
     """Runs the command line; returns the finished process."""
     done = subprocess.run(
-        [self._binary("kamino"), f"--seeds={self.seeds}", *words],
+        [self._binary("kamino"), f"--seeds={seeds or self.seeds}", *words],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        timeout=timeout, check=False, env=env)
+        timeout=timeout, check=False)
     if check and done.returncode != 0:
       raise ClusterError(
           f"kamino {' '.join(words)}: exit {done.returncode}: "
@@ -242,34 +259,35 @@ class LocalCluster:
 
   def _reap(self):
     """Collects children of this process that have ended."""
-    for record in self.state.get("processes", {}).values():
-      try:
-        os.waitpid(record["pid"], os.WNOHANG)
-      except ChildProcessError:
-        pass
+    self._children = {pid: child for pid, child in self._children.items()
+                      if child.poll() is None}
 
-  def _start_listening(self, name, arguments, wait=True):
+  def _start_listening(self, name, arguments, address=None):
     """Starts a server on a free port, on another one if that was taken."""
-    for attempt in range(ATTEMPTS):
-      port = free_port()
-      address = f"127.0.0.1:{port}"
-      with open(self.log_path(name), "a", encoding="utf-8") as log:
-        # A session of its own: Ctrl-C is for the caller, who stops us.
-        process = subprocess.Popen(arguments(address), stdout=log, stderr=log,
-                                   stdin=subprocess.DEVNULL,
-                                   start_new_session=True)
-      self.state["processes"][name] = {
-          "pid": process.pid, "start_time": start_time(process.pid)}
-      self.state["addresses"][name] = address
-      self._save()
-      if not wait or self._listens(name, port):
+    for attempt in range(1, ATTEMPTS + 1):
+      self._launch(name, arguments, address)
+      if self._listens(name):
         return
-      if "in use" not in self.log_tail(name) or attempt == ATTEMPTS - 1:
+      if "in use" not in self.log_tail(name) or attempt == ATTEMPTS:
         raise ClusterError(
             f"{name} did not start: {self.log_tail(name).strip()}")
 
-  def _listens(self, name, port):
-    """True once the port answers; False when the process has ended."""
+  def _launch(self, name, arguments, address=None):
+    address = address or f"127.0.0.1:{free_port()}"
+    with open(self.log_path(name), "a", encoding="utf-8") as log:
+      # A session of its own: Ctrl-C is for the caller, who stops us.
+      process = subprocess.Popen(arguments(address), stdout=log, stderr=log,
+                                 stdin=subprocess.DEVNULL,
+                                 start_new_session=True)
+    self._children[process.pid] = process
+    self.state["processes"][name] = {
+        "pid": process.pid, "start_time": start_time(process.pid)}
+    self.state["addresses"][name] = address
+    self._save()
+
+  def _listens(self, name):
+    """True once its port answers; False when the process has ended."""
+    port = int(self.state["addresses"][name].rsplit(":", 1)[1])
     def settled():
       if not self.alive(name):
         return "ended"

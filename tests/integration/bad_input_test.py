@@ -1,0 +1,216 @@
+"""Bad input: each gets the right status or exit code and one clear line, and
+the chain goes on serving."""
+
+import os
+import shutil
+import signal
+
+from harness import ClusterTest, free_port, main, wait_until
+
+
+class BadRequestTest(ClusterTest):
+  start = {"nodes": 2, "heap_mb": 16, "ring_mb": 16}
+
+  def tearDown(self):
+    self.kamino("put", "still", "serving")
+    self.assertEqual(self.kamino("get", "still"), "serving\n")
+
+  def large(self, size):
+    path = os.path.join(self.folder, "value")
+    with open(path, "wb") as f:
+      f.write(b"x" * size)
+    return f"--file={path}"
+
+  def test_keys_values_and_ranges(self):
+    self.kamino("put", "a", "0123456789")
+    self.kamino("get", "b", expect=1, stderr="REASON_KEY_NOT_FOUND")
+    self.kamino("del", "b", expect=1, stderr="REASON_KEY_NOT_FOUND")
+    self.kamino("get", "a", "--offset=8", "--length=3", expect=1,
+                stderr="REASON_OUT_OF_RANGE")
+    self.kamino("patch", "a", "8", "xyz", expect=1,
+                stderr="REASON_OUT_OF_RANGE")
+    self.kamino("patch", "b", "0", "x", expect=1,
+                stderr="REASON_KEY_NOT_FOUND")
+    for key in ("", "k" * 1025):
+      self.kamino("put", key, "x", expect=1, stderr="1 to 1,024 bytes")
+      self.kamino("get", key, expect=1, stderr="1 to 1,024 bytes")
+    self.kamino("put", "a", self.large((1 << 20) + 1), expect=1,
+                stderr="REASON_INVALID_ARGUMENT")
+    self.kamino("put", "a", self.large(7 << 20), expect=1,
+                stderr="REASON_INVALID_ARGUMENT")
+    self.assertEqual(self.kamino("get", "a"), "0123456789\n")
+    self.kamino("put", "k" * 1024, self.large(1 << 20))
+
+  def test_procedures(self):
+    self.kamino("call", "no.such", "x", expect=1,
+                stderr="REASON_UNKNOWN_PROCEDURE")
+    self.kamino("call", "kamino.format", "", expect=1,
+                stderr="REASON_UNKNOWN_PROCEDURE")
+    self.kamino("call", "bank.transfer", "rubbish", expect=1,
+                stderr="REASON_PROCEDURE_FAILED")
+
+  def test_command_lines(self):
+    for words in (("get",), ("put", "a"), ("nothing",), ("patch", "a", "x",
+                  "y"), ("commit", "if", "then"), ("get", "a", "--nonsense"),
+                  ("load", "tsv", "/no/such/file")):
+      done = self.cluster.kamino(*words, check=False)
+      self.assertEqual(done.returncode, 2, (words, done.stderr))
+    self.assertEqual(self.cluster.kamino("--help").returncode, 0)
+
+  def test_nobody_there(self):
+    done = self.cluster.kamino("get", "a", "--timeout=1s", check=False,
+                               seeds=f"127.0.0.1:{free_port()}")
+    self.assertEqual(done.returncode, 3, done.stderr)
+
+  def test_heap_full(self):
+    acked = []
+    value = self.large(1 << 20)
+    for i in range(30):
+      done = self.cluster.kamino("put", f"k{i}", value, check=False)
+      if done.returncode != 0:
+        break
+      acked.append(f"k{i}")
+    self.assertEqual(done.returncode, 1)
+    self.assertIn("REASON_HEAP_FULL", done.stderr)
+    self.assertGreater(len(acked), 8)
+    keys = self.kamino("scan", "--prefix=k", "--keys_only").split()
+    self.assertEqual(sorted(keys), sorted(acked))
+    self.assertEqual(len(self.kamino("get", acked[-1])), (1 << 20) + 1)
+    self.kamino("del", acked[0])
+    self.kamino("put", "fits", value)
+    self.kamino("del", "fits")
+
+
+class BadNodeTest(ClusterTest):
+  start = {"nodes": 2, "heap_mb": 16, "ring_mb": 16}
+
+  def node(self, *extra, name="x1", folder=None):
+    """Runs a node that must not start; later flags win over earlier ones."""
+    address = f"127.0.0.1:{free_port()}"
+    command = self.cluster.node_command(name, address)
+    if folder:
+      command.append(f"--data_dir={folder}")
+    done = self.run_program(*command, *extra)
+    self.assertTrue(done.stderr.strip(), "no reason given")
+    return done.returncode, done.stderr.strip().splitlines()[-1]
+
+  def check(self, result, code, text):
+    self.assertEqual(result[0], code, result[1])
+    self.assertIn(text, result[1])
+
+  def test_flags(self):
+    for flag, text in (("--transport=udp", "--transport"),
+                       ("--heap_mb=1", "--heap_mb"),
+                       ("--alpha=0", "--alpha"),
+                       ("--alpha=2", "--alpha"),
+                       ("--backup=none", "--backup"),
+                       ("--pmem=maybe", "--pmem"),
+                       ("--node_id=a/b", "--node_id"),
+                       ("--cluster_id=", "--cluster_id"),
+                       ("--listen=nowhere", "--listen"),
+                       ("--managers=", "--managers")):
+      self.check(self.node(flag), 2, text)
+    self.assertEqual(self.node("--no_such_flag=1")[0], 2)
+    manager = os.path.join(self.cluster.binaries, "kamino_manager")
+    done = self.run_program(manager, "--cluster_id=c", "--listen=127.0.0.1:1",
+                            "--etcd=x")
+    self.assertEqual(done.returncode, 2)
+    self.assertIn("--etcd", done.stderr)
+    self.assertEqual(self.run_program(manager, "--help").returncode, 0)
+
+  def test_two_nodes_of_one_id(self):
+    self.check(self.node(name="n1",
+                         folder=os.path.join(self.folder, "twin")),
+               1, "is alive")
+    self.check(self.node(name="n1"), 1, "in use")  # and of one folder
+
+  def test_ports_in_use(self):
+    taken = self.cluster.state["addresses"]["n1"]
+    self.check(self.node(f"--listen={taken}"), 1, taken)
+    self.check(self.node(f"--link_listen={taken}", name="x2"), 1, taken)
+    manager = os.path.join(self.cluster.binaries, "kamino_manager")
+    done = self.run_program(manager, "--cluster_id=c", f"--listen={taken}",
+                            "--etcd=127.0.0.1:1")
+    self.assertEqual(done.returncode, 1)
+    self.assertIn(taken, done.stderr.splitlines()[-1])
+
+  def test_another_cluster_or_heap_size(self):
+    self.check(self.node("--cluster_id=other"), 1, "cluster")
+    self.check(self.node("--heap_mb=32", name="x2"), 1, "heap")
+
+  def test_files(self):
+    folder = os.path.join(self.folder, "copy")
+    self.cluster.kill("n2", signal.SIGTERM)
+    original = self.cluster.data_dir("n2")
+    heap = os.path.join(folder, "heap.pmem")
+
+    def restore():
+      shutil.rmtree(folder, ignore_errors=True)
+      shutil.copytree(original, folder)
+
+    restore()
+    self.check(self.node(name="n9", folder=folder), 1, "belongs to")
+    restore()
+    os.truncate(heap, 9 << 20)
+    self.check(self.node(name="n2", folder=folder), 1, "truncated")
+    for offset, data, text in ((0, b"foreign!", "not a Kamino heap"),
+                               (8, b"\x07", "version 7"),
+                               (60, b"\xff\xff", "damaged")):
+      restore()
+      with open(heap, "r+b") as f:
+        f.seek(offset)
+        f.write(data)
+      self.check(self.node(name="n2", folder=folder), 1, text)
+    restore()
+    os.remove(os.path.join(folder, "ring.pmem"))
+    self.check(self.node(name="n2", folder=folder), 1, "ring.pmem is missing")
+    restore()
+    self.check(self.node("--heap_mb=32", name="n2", folder=folder), 1,
+               "cannot change its size")
+    self.kamino("put", "a", "b")  # n1 goes on alone
+
+
+class RestartTest(ClusterTest):
+  start = {"nodes": 3, "heap_mb": 16, "ring_mb": 16}
+
+  def test_a_restarted_node_stays_outside_and_says_where_the_chain_is(self):
+    self.kamino("put", "a", "1")
+    self.cluster.kill("n3")
+    self.cluster.await_chain(["n1", "n2"])
+    self.cluster.start_node("n3")
+    address = self.cluster.state["addresses"]["n3"]
+    wait_until(lambda: self.cluster.kamino(
+        "get", "a", "--timeout=2s", check=False, seeds=address).stdout ==
+               "1\n", 15, "n3 to know the chain")
+    self.kamino("put", "a", "2")
+    self.assertEqual(self.cluster.chain()[0], ["n1", "n2"])
+
+  def test_the_store_unreachable(self):
+    self.kamino("put", "a", "1")
+    self.cluster.kill("etcd", signal.SIGSTOP)
+    # Retried and logged; the data path goes on while leases are renewed.
+    self.kamino("put", "a", "2")
+    wait_until(lambda: "trying again" in self.cluster.log_tail("manager", 50),
+               20, "the manager to complain")
+    self.assertTrue(self.cluster.alive("manager"))
+    self.cluster.kill("etcd", signal.SIGCONT)
+    wait_until(lambda: self.cluster.kamino(
+        "get", "a", "--timeout=2s", check=False).stdout == "2\n", 20,
+               "the chain to serve again")
+    self.cluster.kill("n3")
+    self.cluster.await_chain(["n1", "n2"])
+
+  def test_a_manager_that_restarts(self):
+    self.kamino("put", "a", "1")
+    self.cluster.kill("manager")
+    for name in self.cluster.nodes:
+      self.assertTrue(self.cluster.alive(name))
+    self.cluster.restart_manager()
+    wait_until(lambda: self.cluster.kamino(
+        "get", "a", "--timeout=2s", check=False).stdout == "1\n", 20,
+               "the chain to serve again")
+    self.assertEqual(self.cluster.chain(), (["n1", "n2", "n3"], 1))
+
+
+if __name__ == "__main__":
+  main()

@@ -1,0 +1,118 @@
+"""What the integration tests share: a real cluster for each test."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "deploy", "local"))
+# The test's own copies of the programs.
+os.environ.setdefault("KAMINO_BIN_ROOT", ROOT)
+# pylint: disable=wrong-import-position
+from binaries import find_binaries
+from local_cluster import (LocalCluster, default_parent, free_port,
+                           wait_until)
+
+__all__ = ["ClusterTest", "Load", "free_port", "wait_until", "main"]
+
+ACCOUNTS = 50
+BALANCE = 1000
+
+
+class Load(threading.Thread):
+  """A load of bank transfers in the background."""
+
+  def __init__(self, cluster, count=20000, log="acked.log"):
+    super().__init__(daemon=True)
+    self.cluster = cluster
+    self.log = os.path.join(cluster.folder, log)
+    self.count = count
+    self.done = None
+    self.start()
+
+  def run(self):
+    self.done = self.cluster.kamino(
+        "bench", "transfer", f"--count={self.count}", "--outstanding=32",
+        f"--accounts={ACCOUNTS}", f"--acked_log={self.log}", "--timeout=30s",
+        "--json", check=False, timeout=120)
+
+  def acked(self):
+    try:
+      with open(self.log, "rb") as f:
+        return f.read().count(b"\n")
+    except OSError:
+      return 0
+
+  def await_acked(self, count):
+    wait_until(lambda: self.acked() >= count or not self.is_alive(), 60,
+               f"{count} transfers")
+
+  def transfers(self):
+    with open(self.log, encoding="ascii") as f:
+      return [(a, b, int(n)) for a, b, n, _ in map(str.split, f)]
+
+
+class ClusterTest(unittest.TestCase):
+  """Starts a cluster for each test and removes it afterwards."""
+
+  start = {}  # arguments of LocalCluster.start
+
+  def setUp(self):
+    self.folder = tempfile.mkdtemp(prefix="kamino-test-",
+                                   dir=default_parent())
+    self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+    self.cluster = LocalCluster(os.path.join(self.folder, "c"),
+                                find_binaries())
+    self.addCleanup(self.cluster.destroy)
+    self.cluster.start(**self.start)
+
+  def kamino(self, *words, expect=0, stderr=None):
+    """Runs a command; checks exit code and a part of its one error line."""
+    done = self.cluster.kamino(*words, check=False)
+    self.assertEqual(done.returncode, expect, done.stderr)
+    if expect != 0:
+      self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
+    if stderr is not None:
+      self.assertIn(stderr, done.stderr)
+    return done.stdout
+
+  def open_bank(self):
+    self.kamino("bench", "transfer", "--setup", f"--accounts={ACCOUNTS}",
+                f"--balance={BALANCE}", "--count=1", "--outstanding=1",
+                "--acked_log=" + os.path.join(self.cluster.folder, "first.log"))
+
+  def check_bank(self, *loads):
+    """Every acknowledged transfer has happened once, and nothing else."""
+    balances = {f"bank/{i:06d}": BALANCE for i in range(ACCOUNTS)}
+    transfers = Load.transfers(_Log(self.cluster.folder, "first.log"))
+    for load in loads:
+      load.join()
+      self.assertEqual(load.done.returncode, 0, load.done.stderr)
+      transfers += load.transfers()
+    for source, target, amount in transfers:
+      balances[source] -= amount
+      balances[target] += amount
+    found = dict(line.split("\t") for line in
+                 self.kamino("scan", "--prefix=bank/").splitlines())
+    self.assertEqual(found, {k: str(v) for k, v in balances.items()})
+
+  def run_program(self, *words, timeout=30):
+    return subprocess.run(words, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, timeout=timeout,
+                          check=False)
+
+
+class _Log:
+  """Just the name of a log, for Load.transfers."""
+
+  def __init__(self, folder, name):
+    self.log = os.path.join(folder, name)
+
+
+def main():
+  unittest.main(verbosity=2)

@@ -1,5 +1,6 @@
 #include "engine/heap/allocator.h"
 
+#include <algorithm>
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
@@ -13,7 +14,34 @@ using heap_format::IsBlock;
 using heap_format::kUnitBytes;
 using heap_format::MakeWord;
 using heap_format::StateOf;
+using heap_format::UnitsFor;
 using heap_format::UnitsOf;
+
+namespace {
+
+// A slab is what is cut at once into blocks of one size.
+constexpr uint64_t kSlabUnits = (64u << 10) / kUnitBytes;
+constexpr uint64_t kSlabBlocks = 32;
+
+// One: too large for slabs.
+constexpr uint64_t BlocksPerSlab(uint64_t units) {
+  return std::max<uint64_t>(1, std::min(kSlabBlocks, kSlabUnits / units));
+}
+
+}  // namespace
+
+uint64_t SizeClass(uint64_t units) {
+  constexpr uint64_t kLargest = UnitsFor(kMaxObjectBytes);
+  CHECK(units > 0 && units <= kLargest) << units;
+  // Sizes up to `limit` are multiples of `step`: 16 of them in a doubling.
+  uint64_t limit = 32;
+  uint64_t step = 1;
+  while (units > limit) {
+    limit *= 2;
+    step *= 2;
+  }
+  return std::min((units + step - 1) / step * step, kLargest);
+}
 
 BlockHeader* Allocator::HeaderAt(ObjectId id) const {
   return reinterpret_cast<BlockHeader*>(region_->base() + id);
@@ -23,6 +51,7 @@ absl::Status Allocator::Walk() {
   absl::MutexLock lock(&mutex_);
   by_address_.clear();
   by_size_.clear();
+  ready_.clear();
   free_units_ = taken_ = 0;
   uint64_t at = begin_;
   while (at < end_) {
@@ -34,6 +63,7 @@ absl::Status Allocator::Walk() {
     }
     if (StateOf(word) == BlockState::kFree) {
       Insert(at, units);
+      free_units_ += units;
     } else {
       ++taken_;
     }
@@ -43,7 +73,6 @@ absl::Status Allocator::Walk() {
 }
 
 void Allocator::Insert(ObjectId id, uint64_t units) {
-  free_units_ += units;
   auto next = by_address_.lower_bound(id);
   if (next != by_address_.begin()) {
     auto previous = std::prev(next);
@@ -63,48 +92,99 @@ void Allocator::Insert(ObjectId id, uint64_t units) {
   by_size_.emplace(units, id);
 }
 
-void Allocator::Erase(std::map<ObjectId, uint64_t>::iterator extent) {
-  free_units_ -= extent->second;
+void Allocator::Erase(Extents::iterator extent) {
   by_size_.erase({extent->second, extent->first});
   by_address_.erase(extent);
 }
 
-void Allocator::WriteFree(ObjectId id, uint64_t units) {
+Allocator::Extents::iterator Allocator::FindExtent(ObjectId id,
+                                                   uint64_t units) {
+  auto extent = by_address_.upper_bound(id);
+  if (extent == by_address_.begin()) return by_address_.end();
+  --extent;
+  const uint64_t end = extent->first + extent->second * kUnitBytes;
+  const bool contains = id < end && units <= (end - id) / kUnitBytes;
+  return contains ? extent : by_address_.end();
+}
+
+void Allocator::StoreFree(ObjectId id, uint64_t units) {
   BlockHeader* header = HeaderAt(id);
   header->unused = 0;
   __atomic_store_n(&header->word, MakeWord(BlockState::kFree, units),
                    __ATOMIC_RELEASE);
-  region_->Persist(header, sizeof(*header));
+  region_->Flush(header, sizeof(*header));
 }
 
-void Allocator::Carve(std::map<ObjectId, uint64_t>::iterator extent,
-                      ObjectId id, uint64_t units) {
+void Allocator::Carve(Extents::iterator extent, ObjectId id, uint64_t units) {
   const ObjectId start = extent->first;
   const uint64_t total = extent->second;
   const uint64_t before = (id - start) / kUnitBytes;
-  const uint64_t after = total - before - units;
-  // Only where an extent starts is what looks like a header sure to be one.
-  const uint64_t first_units = before > 0 ? before : units;
-  const bool first_is_right =
-      HeaderAt(start)->word == MakeWord(BlockState::kFree, first_units);
+  const uint64_t blocks =
+      ready_.count(units) > 0
+          ? 1
+          : std::min(BlocksPerSlab(units), (total - before) / units);
+  const uint64_t after = total - before - blocks * units;
+  const ObjectId rest = id + blocks * units * kUnitBytes;
   Erase(extent);
-  // From the back: until a header is durable nothing points to it, and the one
-  // that does then ends where it begins.
-  if (after > 0) {
-    WriteFree(id + units * kUnitBytes, after);
-    Insert(id + units * kUnitBytes, after);
+
+  // An extent's start is the start of a block, so this is a header.
+  if (HeaderAt(start)->word != MakeWord(BlockState::kFree, total)) {
+    StoreFree(start, total);
+    region_->Drain();
   }
-  if (before > 0) {
-    WriteFree(id, units);
-    Insert(start, before);
+  const uint64_t first = before > 0 ? before : units;
+  if (first < total) {
+    // No walk comes by here yet, so their order does not matter.
+    for (uint64_t i = 0; i < blocks; ++i) {
+      const ObjectId block = id + i * units * kUnitBytes;
+      if (block != start) StoreFree(block, units);
+    }
+    if (after > 0) StoreFree(rest, after);
+    region_->Drain();
+    StoreFree(start, first);
+    region_->Drain();
   }
-  if (!first_is_right) WriteFree(start, first_units);
+
+  if (before > 0) Insert(start, before);
+  if (after > 0) Insert(rest, after);
+  for (uint64_t i = 1; i < blocks; ++i) {
+    ready_[units].insert(id + i * units * kUnitBytes);
+  }
+  CountTaken(units);
+}
+
+void Allocator::CountTaken(uint64_t units) {
+  free_units_ -= units;
   ++taken_;
+}
+
+bool Allocator::TakeReady(ObjectId id, uint64_t units) {
+  const auto ready = ready_.find(units);
+  if (ready == ready_.end() || ready->second.erase(id) == 0) return false;
+  if (ready->second.empty()) ready_.erase(ready);
+  CountTaken(units);
+  return true;
+}
+
+void Allocator::MergeReady() {
+  for (const auto& [units, blocks] : ready_) {
+    for (ObjectId id : blocks) Insert(id, units);
+  }
+  ready_.clear();
 }
 
 absl::StatusOr<ObjectId> Allocator::Take(uint64_t units) {
   absl::MutexLock lock(&mutex_);
-  const auto found = by_size_.lower_bound({units, 0});
+  if (const auto ready = ready_.find(units); ready != ready_.end()) {
+    const ObjectId id = *ready->second.begin();
+    TakeReady(id, units);
+    return id;
+  }
+  auto found = by_size_.lower_bound({units, 0});
+  if (found == by_size_.end()) {
+    MergeReady();
+    found = by_size_.lower_bound({units, 0});
+  }
   if (found == by_size_.end()) {
     return absl::ResourceExhaustedError(
         absl::StrCat("the heap is full: no room for an object of ",
@@ -118,12 +198,14 @@ absl::StatusOr<ObjectId> Allocator::Take(uint64_t units) {
 
 absl::Status Allocator::TakeAt(ObjectId id, uint64_t units) {
   absl::MutexLock lock(&mutex_);
-  auto extent = by_address_.upper_bound(id);
-  if (extent != by_address_.begin()) {
-    --extent;
-    const uint64_t end = extent->first + extent->second * kUnitBytes;
-    if (id % kUnitBytes == 0 && units > 0 && id < end &&
-        units <= (end - id) / kUnitBytes) {
+  if (id % kUnitBytes == 0 && units > 0) {
+    if (TakeReady(id, units)) return absl::OkStatus();
+    auto extent = FindExtent(id, units);
+    if (extent == by_address_.end()) {
+      MergeReady();
+      extent = FindExtent(id, units);
+    }
+    if (extent != by_address_.end()) {
       Carve(extent, id, units);
       return absl::OkStatus();
     }
@@ -137,6 +219,15 @@ void Allocator::Give(ObjectId id, uint64_t units) {
   absl::MutexLock lock(&mutex_);
   CHECK_GT(taken_, 0u);
   --taken_;
+  free_units_ += units;
+  const uint64_t slab = BlocksPerSlab(units);
+  if (slab > 1) {
+    std::set<ObjectId>& ready = ready_[units];
+    if (ready.size() < 2 * slab) {
+      ready.insert(id);
+      return;
+    }
+  }
   Insert(id, units);
 }
 

@@ -1,8 +1,16 @@
 // Which space of a heap is free: volatile, by address and by size.
 //
-// Free neighbours are one extent here even when media still shows them as
-// several blocks; headers on media are rewritten only when space is taken, in
-// an order that keeps blocks tiling the object area at every instant.
+// Free space is kept in two ways:
+//   - extents: maximal runs of free space, one here even where media still
+//     shows several blocks;
+//   - ready blocks: their header on media is right as it is, so that taking one
+//     stores nothing. A small block that is cut from an extent brings a slab of
+//     its like along, for two drains in all; a small block that is given back
+//     stays ready. They are few, and become extents when space runs short.
+//
+// Invariant: blocks on media tile [begin, end) at every instant. So headers
+// change only while their extent is one block on media: it grows to that first,
+// the headers inside become durable, and only then does it shrink.
 #ifndef KAMINO_ENGINE_HEAP_ALLOCATOR_H_
 #define KAMINO_ENGINE_HEAP_ALLOCATOR_H_
 
@@ -21,6 +29,11 @@
 
 namespace kamino::engine {
 
+// The units of the block for an object that needs `units`, at most those of
+// the largest object. Sixteen classes per doubling: blocks that are freed fit
+// again, and at most 1/16 is wasted.
+uint64_t SizeClass(uint64_t units);
+
 // Thread-safe.
 class Allocator {
  public:
@@ -28,43 +41,59 @@ class Allocator {
   Allocator(Region* region, uint64_t begin, uint64_t end)
       : region_(region), begin_(begin), end_(end) {}
 
-  // Finds the free blocks by walking all headers. kDataLoss: no tiling.
+  // Finds the free blocks by walking all headers; forgets what was taken.
+  // kDataLoss: no tiling.
   absl::Status Walk();
 
-  // The smallest extent that suffices, the lowest of those; its rest stays
-  // free. The block's header says free, durably. kResourceExhausted.
+  // A block of exactly that size: a ready one, else from the smallest extent
+  // that suffices, the lowest of those. Its header says free, durably, until
+  // the caller changes it. kResourceExhausted.
   absl::StatusOr<ObjectId> Take(uint64_t units);
 
-  // Exactly that space. kDataLoss: not all of it is free.
+  // Exactly that space, in the same way. kDataLoss: not all of it is free.
   absl::Status TakeAt(ObjectId id, uint64_t units);
 
-  // Gives a taken block back.
+  // Gives a taken block back, whose header says free, durably.
   void Give(ObjectId id, uint64_t units);
 
   uint64_t free_bytes() const;
   uint64_t blocks_taken() const;
 
  private:
+  using Extents = std::map<ObjectId, uint64_t>;  // units
+
   heap_format::BlockHeader* HeaderAt(ObjectId id) const;
-  // Makes a free block's header durable.
-  void WriteFree(ObjectId id, uint64_t units);
+  // Stores a free block's header and flushes it.
+  void StoreFree(ObjectId id, uint64_t units);
+
+  // Adds to the extents, as part of its neighbours where there are any.
   void Insert(ObjectId id, uint64_t units)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Erase(std::map<ObjectId, uint64_t>::iterator extent)
+  void Erase(Extents::iterator extent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The extent that contains all of [id, id + units), or the end.
+  Extents::iterator FindExtent(ObjectId id, uint64_t units)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Takes [id, id + units) out of `extent`, which contains it.
-  void Carve(std::map<ObjectId, uint64_t>::iterator extent, ObjectId id,
-             uint64_t units) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes [id, id + units) out of `extent`, which contains it, and makes the
+  // rest of its slab ready.
+  void Carve(Extents::iterator extent, ObjectId id, uint64_t units)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // False: that block is not ready.
+  bool TakeReady(ObjectId id, uint64_t units)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void MergeReady() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CountTaken(uint64_t units) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Region* const region_;
   const uint64_t begin_;
   const uint64_t end_;
 
   mutable absl::Mutex mutex_;
-  std::map<ObjectId, uint64_t> by_address_ ABSL_GUARDED_BY(mutex_);  // units
+  Extents by_address_ ABSL_GUARDED_BY(mutex_);
   std::set<std::pair<uint64_t, ObjectId>> by_size_ ABSL_GUARDED_BY(mutex_);
-  uint64_t free_units_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t taken_ ABSL_GUARDED_BY(mutex_) = 0;
+  // By units; no set is empty.
+  std::map<uint64_t, std::set<ObjectId>> ready_ ABSL_GUARDED_BY(mutex_);
+  uint64_t free_units_ ABSL_GUARDED_BY(mutex_) = 0;  // of both
+  uint64_t taken_ ABSL_GUARDED_BY(mutex_) = 0;       // blocks
 };
 
 }  // namespace kamino::engine

@@ -2,6 +2,7 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 
@@ -119,7 +120,9 @@ absl::StatusOr<std::unique_ptr<Heap>> Heap::Create(Region* region,
                      kLabelBytes - 1));
   }
   const Superblock superblock = Layout(region->size(), label);
-  // The superblock last: a heap that opens is whole.
+  // The superblock last, and an older one first: a heap that opens is whole.
+  std::memset(region->base(), 0, kSuperblockBytes);
+  region->Persist(region->base(), kSuperblockBytes);
   std::memset(region->base() + superblock.log_offset, 0, superblock.log_bytes);
   region->Flush(region->base() + superblock.log_offset, superblock.log_bytes);
   const uint64_t root_units = UnitsFor(kRootBytes);
@@ -175,7 +178,8 @@ absl::Span<std::byte> Heap::BlockPayload(ObjectId id) const {
 }
 
 absl::StatusOr<ObjectId> Heap::Reserve(uint32_t size) {
-  return allocator_->Take(UnitsFor(size));
+  CHECK(size > 0 && size <= kMaxObjectBytes) << size;
+  return allocator_->Take(SizeClass(UnitsFor(size)));
 }
 
 absl::Status Heap::ReserveAt(ObjectId id, uint32_t capacity) {

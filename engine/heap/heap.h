@@ -86,14 +86,16 @@ class Heap {
   absl::Span<std::byte> BlockPayload(ObjectId id) const;
 
   // Takes free space for a payload of at least `size` bytes, which must be in
-  // [1, kMaxObjectBytes]. On media it stays free. kResourceExhausted: full.
+  // [1, kMaxObjectBytes] (asserted), rounded up to a SizeClass. On media it
+  // stays free, durably a block of its own. kResourceExhausted: full.
   absl::StatusOr<ObjectId> Reserve(uint32_t size);
 
   // Takes exactly the block that another node's heap has at `id` with a payload
   // capacity of `capacity` bytes. kDataLoss: it is not free here.
   absl::Status ReserveAt(ObjectId id, uint32_t capacity);
 
-  // Gives a reserved block, or one that was marked free, to the allocator.
+  // Gives a reserved block, or one that was marked free and drained, to the
+  // allocator.
   void Release(ObjectId id);
 
   // Stores the header's state, atomically, and flushes it; durable with the

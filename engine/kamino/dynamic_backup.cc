@@ -258,7 +258,7 @@ size_t DynamicBackupBytes(size_t heap_bytes, double alpha) {
   // Never too small for two copies of the largest object.
   const size_t least = 2 * kUnitBytes * UnitsFor(kMaxObjectBytes);
   const size_t wanted = static_cast<size_t>(heap_bytes * alpha);
-  return kHeaderBytes + std::max(least, wanted) / 4096 * 4096;
+  return kHeaderBytes + (std::max(least, wanted) + 4095) / 4096 * 4096;
 }
 
 absl::StatusOr<std::unique_ptr<Backup>> CreateDynamicBackup(const Heap* heap,

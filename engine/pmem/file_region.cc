@@ -3,16 +3,19 @@
 #include <fcntl.h>
 #include <libpmem2.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "engine/pmem/cache_flush.h"
+#include "glog/logging.h"
 
 namespace kamino::engine {
 namespace {
@@ -49,6 +52,27 @@ absl::Status Lock(int fd, const std::string& path) {
   return Errno(errno, "lock", path);
 }
 
+// A hole in the file would kill the process with SIGBUS when space runs out
+// later.
+absl::Status AllocateSpace(int fd, size_t size, const std::string& path) {
+  int error = 0;
+  do {
+    error = posix_fallocate(fd, 0, static_cast<off_t>(size));
+  } while (error == EINTR);
+  if (error != 0) return Errno(error, "allocate space for", path);
+  return fsync(fd) == 0 ? absl::OkStatus() : Errno(errno, "sync", path);
+}
+
+// libpmem2's own has no way to tell that msync failed.
+void FlushPages(const void* data, size_t length) {
+  static const uintptr_t kPage = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const uintptr_t address = reinterpret_cast<uintptr_t>(data);
+  const uintptr_t begin = address & ~(kPage - 1);
+  PCHECK(msync(reinterpret_cast<void*>(begin), address + length - begin,
+               MS_SYNC) == 0)
+      << "the medium of a heap fails";
+}
+
 // So that the new name survives a crash of the machine.
 absl::Status SyncFolderOf(const std::string& path) {
   std::string folder = std::filesystem::path(path).parent_path();
@@ -70,11 +94,7 @@ absl::StatusOr<std::unique_ptr<FileRegion>> FileRegion::Create(
   if (fd < 0) return Errno(errno, "make", path);
   auto region = absl::WrapUnique(new FileRegion(fd));
   absl::Status status = Lock(fd, path);
-  if (status.ok()) {
-    // A hole would kill the process with SIGBUS when space runs out later.
-    const int error = posix_fallocate(fd, 0, static_cast<off_t>(size));
-    if (error != 0) status = Errno(error, "allocate space for", path);
-  }
+  if (status.ok()) status = AllocateSpace(fd, size, path);
   if (status.ok()) status = SyncFolderOf(path);
   if (status.ok()) status = region->Map(path, mode);
   if (status.ok()) return region;
@@ -126,13 +146,11 @@ absl::Status FileRegion::Map(const std::string& path, PmemMode mode) {
       kind_ = FlushKind::kCacheLine;
       break;
     case PMEM2_GRANULARITY_PAGE:
-      kind_ = FlushKind::kPage;
+      kind_ =
+          mode == PmemMode::kForce ? FlushKind::kCacheLine : FlushKind::kPage;
+      flush_ = mode == PmemMode::kForce ? BestCacheFlush() : FlushPages;
+      drain_ = StoreFence;
       break;
-  }
-  if (mode == PmemMode::kForce && kind_ == FlushKind::kPage) {
-    kind_ = FlushKind::kCacheLine;
-    flush_ = BestCacheFlush();
-    drain_ = StoreFence;
   }
   return absl::OkStatus();
 }

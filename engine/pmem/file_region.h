@@ -18,14 +18,16 @@ enum class PmemMode {
   kForce,  // cache line flushes, even where only msync makes stores durable
 };
 
-// How stores become durable.
+// How stores become durable. The process ends when an msync fails: what is
+// durable is unknown then, and nothing more may be acknowledged.
 enum class FlushKind { kNone, kCacheLine, kPage };
 
 class FileRegion final : public Region {
  public:
   // A new, zeroed file with all its space allocated. kAlreadyExists: the path
   // exists; kResourceExhausted: no space; kFailedPrecondition: cannot be made
-  // or mapped. Messages name the path.
+  // or mapped, or a size of 0. After an error there is no file. Messages name
+  // the path.
   static absl::StatusOr<std::unique_ptr<FileRegion>> Create(
       const std::string& path, size_t size, PmemMode mode);
 

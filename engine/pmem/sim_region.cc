@@ -64,13 +64,23 @@ SimRegion::Image SimRegion::CrashImage(uint64_t seed) const {
   std::mt19937_64 random(seed);
   // Some crashes lose nearly all of what is not durable, some nearly nothing.
   const uint64_t survive_percent = random() % 101;
+  auto next = flushed_.begin();
   for (size_t line = 0; line < size_; line += kLine) {
-    if (std::memcmp(live_ + line, durable_.data() + line, kLine) == 0) continue;
+    const std::byte* flushed = nullptr;
+    if (next != flushed_.end() && next->first == line) {
+      flushed = next->second.data();
+      ++next;
+    }
+    const bool stored =
+        std::memcmp(live_ + line, durable_.data() + line, kLine) != 0;
+    if (!stored && flushed == nullptr) continue;
     if (random() % 100 >= survive_percent) continue;
+    const bool as_flushed = flushed != nullptr && random() % 2 == 0;
+    const std::byte* source = as_flushed ? flushed : live_ + line;
     const bool torn = random() % 4 == 0;
-    for (size_t word = line; word < line + kLine; word += kWord) {
+    for (size_t word = 0; word < kLine; word += kWord) {
       if (torn && random() % 2 == 0) continue;
-      std::memcpy(image.data() + word, live_ + word, kWord);
+      std::memcpy(image.data() + line + word, source + word, kWord);
     }
   }
   return image;

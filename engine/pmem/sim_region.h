@@ -2,8 +2,9 @@
 //
 // Beside the live bytes it keeps the durable ones. Flush picks lines up as they
 // are at that moment, Drain makes them durable. At a crash every line that was
-// stored to and is not durable survives or not, and within a line every aligned
-// word of 8 bytes by itself, as a seed decides (Region's invariants 1 and 2).
+// stored to and is not durable survives or not, as it is now or as it was at
+// its last Flush, and within a line every aligned word of 8 bytes by itself, as
+// a seed decides (Region's invariants 1 and 2).
 #ifndef KAMINO_ENGINE_PMEM_SIM_REGION_H_
 #define KAMINO_ENGINE_PMEM_SIM_REGION_H_
 

@@ -106,9 +106,7 @@ class LinkTest : public ::testing::TestWithParam<std::string> {
     Listen();
   }
 
-  ~LinkTest() override {
-    std::filesystem::remove_all(options_.shm_directory);
-  }
+  ~LinkTest() override { std::filesystem::remove_all(options_.shm_directory); }
 
   std::string AnyAddress() {
     static std::atomic<int> next{0};

@@ -190,8 +190,7 @@ void EventLoop::Run() {
       continue;
     }
     // RunPosted may have left a reason to come back that nobody wakes us for.
-    const bool asleep =
-        ArmAll() && !attention_.load(std::memory_order_acquire);
+    const bool asleep = ArmAll() && !attention_.load(std::memory_order_acquire);
     if (Wait(asleep ? MillisUntilTimer() : 0)) last_work = Now();
     DisarmAll();
   }

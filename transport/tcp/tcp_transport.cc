@@ -26,8 +26,7 @@ absl::StatusOr<std::vector<SocketAddress>> Lookup(const std::string& address,
   uint32_t number;
   // getaddrinfo would take a port over 65535 and cut it.
   if (colon == std::string::npos ||
-      !absl::SimpleAtoi(address.substr(colon + 1), &number) ||
-      number > 65535) {
+      !absl::SimpleAtoi(address.substr(colon + 1), &number) || number > 65535) {
     return absl::InvalidArgumentError(
         absl::StrCat("\"", address, "\" is not host:port"));
   }

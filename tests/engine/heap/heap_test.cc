@@ -5,9 +5,12 @@
 #include <map>
 #include <random>
 #include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "engine/heap/allocator.h"
+#include "engine/pmem/file_region.h"
 #include "engine/pmem/sim_region.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -192,28 +195,181 @@ TEST(HeapTest, TilesAfterACrashAtAnyDrain) {
   EXPECT_GT(crashes, 20);
 }
 
-TEST(HeapTest, ThreadsAllocateWithoutOverlap) {
+// The same for the way a replica takes blocks: from the middle of free space,
+// whatever blocks that is made of on media.
+TEST(HeapTest, TilesAfterACrashWhileReservingAnywhere) {
   SimRegion region(kBytes);
   auto heap = MakeHeap(&region);
-  // The simulator is single-threaded; only reservations that need no header
-  // written may run at once, so make equal blocks first.
-  std::vector<ObjectId> blocks;
-  for (int i = 0; i < 400; ++i) {
-    blocks.push_back(*heap->Reserve(48));
-    ASSERT_TRUE(heap->Reserve(48).ok());  // keeps neighbours apart
+  std::mt19937 random(5);
+  int crashes = 0;
+  region.SetDrainHook([&] {
+    if (random() % 16 != 0) return;
+    ++crashes;
+    SimRegion after(region.CrashImage(random()));
+    auto opened = Heap::Open(&after);
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    ASSERT_TRUE((*opened)->Load().ok());
+  });
+  const ObjectId begin = heap->root() + 320;
+  std::map<ObjectId, uint64_t> model;  // what is taken: id to end
+  int taken = 0;
+  for (int i = 0; i < 4000; ++i) {
+    if (model.size() > 30) {
+      const auto victim = std::next(model.begin(), random() % model.size());
+      Free(heap.get(), victim->first);
+      model.erase(victim);
+      continue;
+    }
+    // In a small part of the heap, so that ranges meet.
+    const ObjectId id = begin + random() % 500 * 64;
+    const uint64_t bytes = 64 * (1 + random() % 20);
+    const auto next = model.lower_bound(id);
+    const bool free = (next == model.end() || id + bytes <= next->first) &&
+                      (next == model.begin() || std::prev(next)->second <= id);
+    const absl::Status status = heap->ReserveAt(id, bytes - 16);
+    ASSERT_EQ(status.ok(), free) << i << ": " << status;
+    if (!free) continue;
+    heap->MarkAllocated(id);
+    region.Drain();
+    // As users' data does that looks like headers.
+    auto payload = heap->Payload(id);
+    ASSERT_TRUE(payload.ok()) << payload.status();
+    ASSERT_EQ(payload->size(), bytes - 16);
+    std::memset(payload->data(), 0xff, payload->size());
+    model[id] = id + bytes;
+    ++taken;
   }
-  for (ObjectId id : blocks) heap->Release(id);
-  std::vector<std::vector<ObjectId>> taken(4);
+  EXPECT_GT(taken, 500);
+  EXPECT_GT(crashes, 50);
+  EXPECT_EQ(heap->stats().objects, model.size() + 1);
+}
+
+// A cut that falls on the old start of a block inside the free space: nothing
+// may lead a walk there until what follows it is durable.
+TEST(HeapTest, TilesWhenACutMeetsAnOldHeader) {
+  SimRegion region(kBytes);
+  auto heap = MakeHeap(&region);
+  std::vector<ObjectId> ids;
+  for (int i = 0; i < 3; ++i) {
+    const auto id = heap->Reserve(64 * 600 - 16);
+    ASSERT_TRUE(id.ok()) << id.status();
+    ids.push_back(*id);
+    auto payload = heap->BlockPayload(ids.back());
+    ASSERT_EQ(payload.size(), 64u * 608 - 16);
+    std::memset(payload.data(), 0xff, payload.size());
+    region.Flush(payload.data(), payload.size());
+  }
+  region.Drain();
+  for (ObjectId id : ids) heap->Release(id);
+  int drains = 0;
+  region.SetDrainHook([&] {
+    ++drains;
+    for (uint64_t seed = 0; seed < 60; ++seed) {
+      SimRegion after(region.CrashImage(seed));
+      auto opened = Heap::Open(&after);
+      ASSERT_TRUE(opened.ok()) << opened.status();
+      ASSERT_TRUE((*opened)->Load().ok()) << "seed " << seed;
+    }
+  });
+  // Half the size of the old blocks: every other cut meets one.
+  ASSERT_TRUE(heap->ReserveAt(ids[0], 64 * 304 - 16).ok());
+  EXPECT_EQ(drains, 3);
+}
+
+// A block and its slab cost two drains; the rest of the slab costs none, and
+// neither does a small block that was given back.
+TEST(HeapTest, SmallBlocksCostFewDrains) {
+  SimRegion region(kBytes);
+  auto heap = MakeHeap(&region);
+  const uint64_t before = region.drains();
+  std::vector<ObjectId> ids;
+  for (int i = 0; i < 320; ++i) ids.push_back(*heap->Reserve(1000));
+  EXPECT_LE(region.drains() - before, 2u * 320 / 32);
+  const uint64_t full = region.drains();
+  for (int i = 0; i < 1000; ++i) {
+    heap->Release(ids.back());
+    ids.back() = *heap->Reserve(1000);
+  }
+  EXPECT_EQ(region.drains(), full);
+}
+
+TEST(HeapTest, CreateOverAnOlderHeapIsAllOrNothing) {
+  SimRegion region(kBytes);
+  MakeHeap(&region);
+  int refused = 0;
+  int opened = 0;
+  std::mt19937 random(11);
+  region.SetDrainHook([&] {
+    for (int i = 0; i < 10; ++i) {
+      SimRegion after(region.CrashImage(random()));
+      auto heap = Heap::Open(&after);
+      if (!heap.ok()) {
+        ++refused;
+        continue;
+      }
+      ++opened;
+      EXPECT_TRUE((*heap)->Load().ok());
+    }
+  });
+  ASSERT_TRUE(Heap::Create(&region, "another").ok());
+  EXPECT_GT(refused, 0);
+  EXPECT_GT(opened, 0);
+}
+
+TEST(SizeClassTest, WasteIsBoundedAndClassesAreFew) {
+  const uint64_t largest = heap_format::UnitsFor(kMaxObjectBytes);
+  std::set<uint64_t> classes;
+  for (uint64_t units = 1; units <= largest; ++units) {
+    const uint64_t size = SizeClass(units);
+    ASSERT_GE(size, units);
+    ASSERT_LE(size - units, units / 16);
+    ASSERT_EQ(SizeClass(size), size);
+    classes.insert(size);
+  }
+  EXPECT_EQ(*classes.rbegin(), largest);
+  EXPECT_LT(classes.size(), 200u);
+}
+
+TEST(HeapTest, ThreadsAllocateWithoutOverlap) {
+  const std::string path = std::string(std::getenv("TEST_TMPDIR")) + "/threads";
+  auto region = FileRegion::Create(path, kBytes, PmemMode::kForce);
+  ASSERT_TRUE(region.ok()) << region.status();
+  auto heap = Heap::Create(region->get(), "x");
+  ASSERT_TRUE(heap.ok()) << heap.status();
+  std::vector<std::vector<ObjectId>> kept(2);
   std::vector<std::thread> threads;
-  for (auto& mine : taken) {
-    threads.emplace_back([&heap, &mine] {
-      for (int i = 0; i < 100; ++i) mine.push_back(*heap->Reserve(48));
+  for (size_t t = 0; t < kept.size(); ++t) {
+    threads.emplace_back([&heap = *heap, &mine = kept[t], t] {
+      std::mt19937 random(t);
+      for (int i = 0; i < 3000; ++i) {
+        if (mine.size() > 100) {
+          std::swap(mine[random() % mine.size()], mine.back());
+          Free(heap.get(), mine.back());
+          mine.pop_back();
+        }
+        mine.push_back(Allocate(heap.get(), 1 + random() % 5000));
+        auto payload = heap->Payload(mine.back());
+        ASSERT_TRUE(payload.ok());
+        std::memset(payload->data(), static_cast<int>(t), payload->size());
+      }
     });
   }
   for (std::thread& thread : threads) thread.join();
-  std::set<ObjectId> all;
-  for (const auto& mine : taken) all.insert(mine.begin(), mine.end());
-  EXPECT_EQ(all, std::set<ObjectId>(blocks.begin(), blocks.end()));
+
+  const HeapStats stats = (*heap)->stats();
+  auto opened = Heap::Open(region->get());
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  ASSERT_TRUE((*opened)->Load().ok());
+  EXPECT_EQ((*opened)->stats().bytes_used, stats.bytes_used);
+  EXPECT_EQ((*opened)->stats().objects, 1 + kept[0].size() + kept[1].size());
+  for (size_t t = 0; t < kept.size(); ++t) {
+    for (ObjectId id : kept[t]) {
+      auto payload = (*opened)->Payload(id);
+      ASSERT_TRUE(payload.ok()) << payload.status();
+      EXPECT_EQ(std::count(payload->begin(), payload->end(), std::byte(t)),
+                static_cast<ptrdiff_t>(payload->size()));
+    }
+  }
 }
 
 }  // namespace

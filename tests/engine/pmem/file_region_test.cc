@@ -1,12 +1,15 @@
 #include "engine/pmem/file_region.h"
 
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <utility>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -78,6 +81,61 @@ TEST(FileRegionTest, ErrorsNameThePath) {
   std::ofstream(empty).flush();
   EXPECT_TRUE(absl::IsFailedPrecondition(
       FileRegion::Open(empty, PmemMode::kAuto).status()));
+}
+
+TEST(FileRegionTest, RefusesASizeOfZero) {
+  const std::string path = NewPath("nothing");
+  auto region = FileRegion::Create(path, 0, PmemMode::kAuto);
+  EXPECT_TRUE(absl::IsFailedPrecondition(region.status())) << region.status();
+  EXPECT_THAT(std::string(region.status().message()), HasSubstr(path));
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(FileRegionTest, RefusesASizeNoFileSystemHas) {
+  const std::string path = NewPath("endless");
+  auto region = FileRegion::Create(path, size_t{1} << 62, PmemMode::kAuto);
+  EXPECT_TRUE(absl::IsResourceExhausted(region.status())) << region.status();
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(FileRegionTest, RefusesAFolder) {
+  const std::string path = NewPath("folder");
+  ASSERT_TRUE(std::filesystem::create_directory(path));
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      FileRegion::Open(path, PmemMode::kAuto).status()));
+}
+
+// Where the folder for tests is not on persistent memory, by msync.
+TEST(FileRegionTest, WritesAnyRangeBack) {
+  const std::string path = NewPath("paged");
+  auto region = FileRegion::Create(path, kBytes, PmemMode::kAuto);
+  ASSERT_TRUE(region.ok()) << region.status();
+  std::byte* base = (*region)->base();
+  const std::pair<size_t, size_t> ranges[] = {
+      {0, 1}, {4095, 2}, {100, 3 * 4096}, {kBytes - 1, 1}, {64, 0}};
+  for (const auto& [offset, length] : ranges) {
+    std::memset(base + offset, 0x5a, length);
+    (*region)->Persist(base + offset, length);
+  }
+  std::ifstream file(path, std::ios::binary);
+  std::string bytes(kBytes, '\0');
+  ASSERT_TRUE(file.read(bytes.data(), kBytes));
+  EXPECT_EQ(std::memcmp(bytes.data(), base, kBytes), 0);
+}
+
+TEST(FileRegionDeathTest, EndsWhenPagesCannotBeWrittenBack) {
+  auto region =
+      FileRegion::Create(NewPath("unmapped"), kBytes, PmemMode::kAuto);
+  ASSERT_TRUE(region.ok()) << region.status();
+  if ((*region)->flush_kind() != FlushKind::kPage) {
+    GTEST_SKIP() << "the folder for tests is on persistent memory";
+  }
+  EXPECT_DEATH(
+      {
+        munmap((*region)->base(), kBytes);
+        (*region)->Persist((*region)->base(), 1);
+      },
+      "the medium of a heap fails");
 }
 
 TEST(FileRegionTest, NoSpaceIsAnErrorAndLeavesNothing) {

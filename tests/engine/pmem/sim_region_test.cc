@@ -1,6 +1,8 @@
 #include "engine/pmem/sim_region.h"
 
+#include <cstring>
 #include <set>
+#include <utility>
 
 #include "gtest/gtest.h"
 
@@ -35,6 +37,45 @@ TEST(SimRegionTest, AStoreAfterItsFlushIsNotDurable) {
   region.base()[100] = std::byte{2};
   region.Drain();
   EXPECT_EQ(Possible(region, 100), (std::set<int>{1, 2}));
+}
+
+TEST(SimRegionTest, ALineCanStayAsItWasFlushed) {
+  SimRegion region(kBytes);
+  region.base()[100] = std::byte{1};
+  region.Flush(region.base() + 100, 1);
+  region.base()[100] = std::byte{2};
+  EXPECT_EQ(Possible(region, 100), (std::set<int>{0, 1, 2}));
+}
+
+TEST(SimRegionTest, LinesSurviveIndependently) {
+  SimRegion region(kBytes);
+  region.base()[0] = std::byte{1};
+  region.base()[64] = std::byte{1};
+  std::set<std::pair<int, int>> seen;
+  for (uint64_t seed = 0; seed < 400; ++seed) {
+    const auto image = region.CrashImage(seed);
+    seen.emplace(static_cast<int>(image[0]), static_cast<int>(image[64]));
+  }
+  EXPECT_EQ(seen.size(), 4u);
+}
+
+TEST(SimRegionTest, ASeedDecidesAll) {
+  SimRegion region(kBytes);
+  for (size_t i = 0; i < kBytes; ++i) region.base()[i] = std::byte{7};
+  EXPECT_EQ(region.CrashImage(3), region.CrashImage(3));
+  EXPECT_NE(region.CrashImage(3), region.CrashImage(4));
+}
+
+// All that a region made of a crash image holds is durable.
+TEST(SimRegionTest, AnImageIsARegionAgain) {
+  SimRegion region(kBytes);
+  const char text[] = "kept";
+  region.CopyFlush(region.base() + 200, text, sizeof(text));
+  region.Drain();
+  SimRegion after(region.CrashImage(1));
+  EXPECT_EQ(std::memcmp(after.base() + 200, text, sizeof(text)), 0);
+  EXPECT_EQ(after.CrashImage(2), region.CrashImage(3));
+  EXPECT_EQ(region.drains(), 1u);
 }
 
 TEST(SimRegionTest, WordsOfALineTear) {

@@ -1,0 +1,170 @@
+"""Style and structure as a test: what no reader should have to point out."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+ROOT = os.environ.get("KAMINO_TREE") or os.getcwd()
+MAX_LINE = 80
+MAX_FILE = 500
+
+# DESIGN's table: folder to the folders it may include from.
+MAY_USE = {
+    "engine": {"engine"},
+    "transport": {"transport"},
+    "membership": {"membership", "kamino", "google", "etcd"},
+    "replica": {"replica", "engine", "transport", "membership", "kamino"},
+    "head": {"head", "replica", "engine", "transport", "membership", "kamino",
+             "google"},
+    "client": {"client", "kamino", "google"},
+}
+# Of the above only what decides by views may be seen outside membership/.
+MEMBERSHIP_FOR_REPLICA = {"membership/view.h"}
+
+BANNED = [
+    (re.compile(r"\b(TODO|FIXME|XXX|HACK)\b"), "left open"),
+    (re.compile(r"/(root|home|work)/"), "a path of one machine"),
+    (re.compile(r"\b(?:sleep_for|SleepFor|usleep)\b"), "sleeps"),
+]
+PROJECT_FOLDERS = set(MAY_USE)
+
+
+def files(*suffixes):
+  for folder, folders, names in os.walk(ROOT):
+    folders[:] = [f for f in folders if not f.startswith((".", "bazel-"))]
+    for name in names:
+      if name.endswith(suffixes):
+        path = os.path.join(folder, name)
+        yield os.path.relpath(path, ROOT), path
+
+
+def lines(path):
+  with open(path, encoding="utf-8") as f:
+    return f.read().split("\n")
+
+
+class TidyTest(unittest.TestCase):
+
+  def check(self, problems):
+    self.assertFalse(problems, "\n" + "\n".join(problems))
+
+  def test_sees_the_tree(self):
+    names = {name for name, _ in files(".cc", ".h", ".md", ".py")}
+    for expected in ("README.md", "engine/heap/heap.cc",
+                     "tests/tidy/tidy_test.py", "docs/heap_format.md"):
+      self.assertIn(expected, names)
+
+  def test_lines_and_files_are_short(self):
+    problems = []
+    for name, path in files(".cc", ".h", ".py", ".proto"):
+      text = lines(path)
+      limit = MAX_FILE if not name.startswith("tests/") else MAX_FILE + 100
+      if len(text) > limit:
+        problems.append(f"{name}: {len(text)} lines")
+      for i, line in enumerate(text, 1):
+        if len(line) > MAX_LINE and "http" not in line and "/gocode/" not in line:
+          problems.append(f"{name}:{i}: {len(line)} characters")
+        if line != line.rstrip():
+          problems.append(f"{name}:{i}: space at the end")
+    self.check(problems)
+
+  def test_nothing_banned(self):
+    problems = []
+    for name, path in files(".cc", ".h", ".py", ".proto", ".md", "BUILD",
+                            ".bzl"):
+      if name == "tests/tidy/tidy_test.py":
+        continue
+      for i, line in enumerate(lines(path), 1):
+        for pattern, why in BANNED:
+          if pattern.search(line):
+            problems.append(f"{name}:{i}: {why}: {line.strip()}")
+    self.check(problems)
+
+  def test_include_guards(self):
+    problems = []
+    for name, path in files(".h"):
+      guard = "KAMINO_" + re.sub(r"[/.]", "_", name).upper() + "_"
+      text = "\n".join(lines(path))
+      if (f"#ifndef {guard}\n#define {guard}\n" not in text or
+          f"#endif  // {guard}" not in text):
+        problems.append(f"{name}: the guard is not {guard}")
+    self.check(problems)
+
+  def test_headers_say_what_they_are(self):
+    problems = []
+    for name, path in files(".h"):
+      if name.startswith("tests/") or name == "head/version.h":
+        continue
+      if not lines(path)[0].startswith("//"):
+        problems.append(f"{name}: begins without a comment")
+    self.check(problems)
+
+  def test_dependencies_go_one_way(self):
+    problems = []
+    include = re.compile(r'#include "([^"]+)"')
+    for name, path in files(".cc", ".h"):
+      folder = name.split("/")[0]
+      if folder not in MAY_USE:
+        continue
+      for i, line in enumerate(lines(path), 1):
+        found = include.match(line)
+        if not found:
+          continue
+        used = found.group(1)
+        top = used.split("/")[0]
+        ours = top in PROJECT_FOLDERS or top in ("kamino", "google", "etcd")
+        if ours and top not in MAY_USE[folder]:
+          problems.append(f"{name}:{i}: {folder} may not use {used}")
+        if (folder == "replica" and top == "membership" and
+            used not in MEMBERSHIP_FOR_REPLICA):
+          problems.append(f"{name}:{i}: replica may not use {used}")
+        if top == "etcd" and not name.startswith("membership/etcd/"):
+          problems.append(f"{name}:{i}: only membership/etcd speaks to etcd")
+    self.check(problems)
+
+  def test_every_source_is_built(self):
+    problems = []
+    for name, path in files(".cc", ".h"):
+      build = os.path.join(os.path.dirname(path), "BUILD")
+      base = os.path.basename(path)
+      if not os.path.exists(build) or f'"{base}"' not in "\n".join(
+          lines(build)):
+        problems.append(f"{name}: in no BUILD file of its folder")
+    self.check(problems)
+
+  def test_links_in_documents_lead_somewhere(self):
+    problems = []
+    link = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+    path_in_code = re.compile(r"`((?:[a-z_]+/)+[a-z_.]+\.(?:h|cc|md|py|txt))`")
+    for name, path in files(".md"):
+      for i, line in enumerate(lines(path), 1):
+        for target in link.findall(line):
+          if not os.path.exists(os.path.join(os.path.dirname(path), target)):
+            problems.append(f"{name}:{i}: {target} is not there")
+        for target in path_in_code.findall(line):
+          if not os.path.exists(os.path.join(ROOT, target)):
+            problems.append(f"{name}:{i}: {target} is not there")
+    for name, path in files(".h", ".cc", ".proto"):
+      for i, line in enumerate(lines(path), 1):
+        for target in re.findall(r"\bdocs/[a-z_]+\.md", line):
+          if not os.path.exists(os.path.join(ROOT, target)):
+            problems.append(f"{name}:{i}: {target} is not there")
+    self.check(problems)
+
+  def test_formatted(self):
+    self.assertTrue(shutil.which("clang-format"),
+                    "clang-format is missing; run deploy/install-packages")
+    sources = [path for _, path in files(".cc", ".h")]
+    done = subprocess.run(
+        ["clang-format", "--dry-run", "--ferror-limit=1", *sources],
+        cwd=ROOT, stderr=subprocess.PIPE, text=True, check=False)
+    self.check([line for line in done.stderr.split("\n")
+                if "warning:" in line])
+
+
+if __name__ == "__main__":
+  print(f"checking {ROOT}", file=sys.stderr)
+  unittest.main()

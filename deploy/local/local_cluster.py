@@ -71,7 +71,7 @@ class LocalCluster:
 
   Args:
     folder: where it lives; made by start().
-    binaries: folder of kamino_node, kamino_manager and kamino.
+    binaries: a Binaries.
   """
 
   def __init__(self, folder, binaries):
@@ -91,7 +91,7 @@ class LocalCluster:
       raise ClusterError(
           f"{self.folder} holds a cluster already; destroy it first")
     for program in ("kamino", "kamino_manager", "kamino_node"):
-      self._binary(program)
+      self.binary(program)
     os.makedirs(self.folder, exist_ok=True)
     if os.listdir(self.folder):
       raise ClusterError(f"{self.folder} is not empty")
@@ -133,7 +133,7 @@ class LocalCluster:
     self._start_listening("manager", self._manager_command, address)
 
   def _manager_command(self, address):
-    return [self._binary("kamino_manager"),
+    return [self.binary("kamino_manager"),
             f"--cluster_id={self.state['cluster_id']}", f"--listen={address}",
             f"--etcd={self.state['addresses']['etcd']}",
             *self.state["manager_args"]]
@@ -144,7 +144,7 @@ class LocalCluster:
         name, lambda address: self.node_command(name, address))
 
   def node_command(self, name, address):
-    return [self._binary("kamino_node"),
+    return [self.binary("kamino_node"),
             f"--cluster_id={self.state['cluster_id']}", f"--node_id={name}",
             f"--data_dir={self.data_dir(name)}", f"--listen={address}",
             f"--managers={self.state['addresses']['manager']}",
@@ -194,6 +194,13 @@ class LocalCluster:
   def seeds(self):
     return ",".join(self.state["addresses"][n] for n in self.nodes)
 
+  def binary(self, name):
+    path = self.binaries.path(name)
+    if path is None:
+      raise ClusterError(
+          f"{name} is not in {self.binaries.root}; run make build")
+    return path
+
   def data_dir(self, name):
     return self._path(name)
 
@@ -216,7 +223,7 @@ class LocalCluster:
   def kamino(self, *words, check=True, timeout=60, seeds=None):
     """Runs the command line; returns the finished process."""
     done = subprocess.run(
-        [self._binary("kamino"), f"--seeds={seeds or self.seeds}", *words],
+        [self.binary("kamino"), f"--seeds={seeds or self.seeds}", *words],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         timeout=timeout, check=False)
     if check and done.returncode != 0:
@@ -244,12 +251,6 @@ class LocalCluster:
 
   def _path(self, name):
     return os.path.join(self.folder, name)
-
-  def _binary(self, name):
-    path = os.path.join(self.binaries, name)
-    if not os.access(path, os.X_OK):
-      raise ClusterError(f"{path} is missing; run make build")
-    return path
 
   def _save(self):
     temporary = self._path("state.json.new")

@@ -111,7 +111,7 @@ class BadNodeTest(ClusterTest):
                        ("--managers=", "--managers")):
       self.check(self.node(flag), 2, text)
     self.assertEqual(self.node("--no_such_flag=1")[0], 2)
-    manager = os.path.join(self.cluster.binaries, "kamino_manager")
+    manager = self.cluster.binary("kamino_manager")
     done = self.run_program(manager, "--cluster_id=c", "--listen=127.0.0.1:1",
                             "--etcd=x")
     self.assertEqual(done.returncode, 2)
@@ -128,7 +128,7 @@ class BadNodeTest(ClusterTest):
     taken = self.cluster.state["addresses"]["n1"]
     self.check(self.node(f"--listen={taken}"), 1, taken)
     self.check(self.node(f"--link_listen={taken}", name="x2"), 1, taken)
-    manager = os.path.join(self.cluster.binaries, "kamino_manager")
+    manager = self.cluster.binary("kamino_manager")
     done = self.run_program(manager, "--cluster_id=c", f"--listen={taken}",
                             "--etcd=127.0.0.1:1")
     self.assertEqual(done.returncode, 1)

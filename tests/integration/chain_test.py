@@ -1,7 +1,6 @@
 """A chain of real processes: normal operation, and the kill of each role."""
 
 import json
-import os
 import signal
 import subprocess
 
@@ -35,6 +34,16 @@ class NormalOperationTest(ClusterTest):
     answer = json.loads(self.kamino("get", "x", "--json"))
     self.assertEqual(answer["header"]["served_by"], "n4")
     self.assertEqual(answer["header"]["view_id"], "1")
+
+  def test_the_example_of_the_library(self):
+    done = self.run_program(
+        self.cluster.binary("bank_client"), self.cluster.seeds)
+    self.assertEqual(done.returncode, 0, done.stderr)
+    self.assertEqual(done.stdout.splitlines(), [
+        "after the procedure: 7 13",
+        "refused: account alice holds 7, less than 100 "
+        "[REASON_PROCEDURE_FAILED]",
+        "after the transaction: 5 15"])
 
   def test_all_nodes_hold_the_same(self):
     self.open_bank()
@@ -108,7 +117,7 @@ class ExactlyOnceTest(ClusterTest):
     self.cluster.kill(chain[-1], signal.SIGSTOP)
     callers = [
         subprocess.Popen(
-            [os.path.join(self.cluster.binaries, "kamino"),
+            [self.cluster.binary("kamino"),
              f"--seeds={self.cluster.seeds}", "--timeout=30s", "call",
              "bank.transfer", "x y 1"],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -11,10 +11,8 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "deploy", "local"))
-# The test's own copies of the programs.
-os.environ.setdefault("KAMINO_BIN_ROOT", ROOT)
 # pylint: disable=wrong-import-position
-from binaries import find_binaries
+from binaries import Binaries
 from local_cluster import (LocalCluster, default_parent, free_port,
                            wait_until)
 
@@ -67,7 +65,7 @@ class ClusterTest(unittest.TestCase):
                                    dir=default_parent())
     self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
     self.cluster = LocalCluster(os.path.join(self.folder, "c"),
-                                find_binaries())
+                                Binaries())
     self.addCleanup(self.cluster.destroy)
     self.cluster.start(**self.start)
 

@@ -137,7 +137,7 @@ class TidyTest(unittest.TestCase):
 
   def test_links_in_documents_lead_somewhere(self):
     problems = []
-    link = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+    link = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
     path_in_code = re.compile(r"`((?:[a-z_]+/)+[a-z_.]+\.(?:h|cc|md|py|txt))`")
     for name, path in files(".md"):
       for i, line in enumerate(lines(path), 1):

@@ -1,0 +1,83 @@
+// A tour of the client library: opens two accounts, moves money by a procedure
+// and by a transaction of the client's own, and reads the result.
+//
+//   bank_client 127.0.0.1:7001,127.0.0.1:7002
+#include <iostream>
+#include <string>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "client/client.h"
+#include "client/error.h"
+#include "client/transaction.h"
+
+namespace kamino::client {
+namespace {
+
+absl::StatusOr<int> Balance(Transaction& transaction, const char* account) {
+  auto value = transaction.Get(account);
+  if (!value.ok()) return value.status();
+  int balance = 0;
+  if (!value->has_value() || !absl::SimpleAtoi(**value, &balance)) {
+    return absl::NotFoundError(absl::StrCat("no account ", account));
+  }
+  return balance;
+}
+
+// What the procedure does, without a procedure: optimistic, retried when
+// somebody else changed an account in between.
+absl::Status Transfer(Client& client, const char* from, const char* to,
+                      int amount) {
+  return client.RunTransaction([&](Transaction& transaction) -> absl::Status {
+    auto source = Balance(transaction, from);
+    if (!source.ok()) return source.status();
+    auto target = Balance(transaction, to);
+    if (!target.ok()) return target.status();
+    if (*source < amount) return absl::FailedPreconditionError("too poor");
+    transaction.Put(from, absl::StrCat(*source - amount));
+    transaction.Put(to, absl::StrCat(*target + amount));
+    return absl::OkStatus();
+  });
+}
+
+absl::Status Run(Client& client) {
+  for (const char* account : {"alice", "bob"}) {
+    auto opened = client.Put(account, "10");
+    if (!opened.ok()) return opened.status();
+  }
+  auto moved = client.Call("bank.transfer", "alice bob 3");
+  if (!moved.ok()) return moved.status();
+  std::cout << "after the procedure: " << moved->result() << "\n";
+
+  auto refused = client.Call("bank.transfer", "alice bob 100");
+  std::cout << "refused: " << refused.status().message() << " ["
+            << kamino::v1::Reason_Name(ReasonOf(refused.status())) << "]\n";
+
+  absl::Status done = Transfer(client, "alice", "bob", 2);
+  if (!done.ok()) return done;
+  auto both = client.BatchGet({"alice", "bob"});
+  if (!both.ok()) return both.status();
+  std::cout << "after the transaction: " << both->results(0).value() << " "
+            << both->results(1).value() << "\n";
+  return absl::OkStatus();
+}
+
+int Main(int argc, char** argv) {
+  if (argc != 2) {
+    std::cerr << "bank_client: usage: bank_client HOST:PORT,...\n";
+    return 2;
+  }
+  ClientOptions options;
+  options.seeds = absl::StrSplit(argv[1], ',', absl::SkipEmpty());
+  auto client = Client::Connect(options);
+  absl::Status done = client.ok() ? Run(**client) : client.status();
+  if (done.ok()) return 0;
+  std::cerr << "bank_client: " << done.message() << "\n";
+  return 1;
+}
+
+}  // namespace
+}  // namespace kamino::client
+
+int main(int argc, char** argv) { return kamino::client::Main(argc, argv); }

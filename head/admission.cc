@@ -234,10 +234,12 @@ void Admission::CommitBatch(Transaction& transaction, uint64_t sequence,
   absl::Status committed = transaction.Commit(options);
   if (!committed.ok()) {
     if (absl::IsDataLoss(committed)) fatal_ = committed;
-    // The commonest cause is a ring without room; the heap is as before.
     ++counters_.rejected;
-    const absl::Status answer =
-        MakeError(kamino::v1::REASON_OVERLOADED, committed.message());
+    // The heap is as before. The ring has no room now, or never has for this.
+    const absl::Status answer = MakeError(absl::IsInvalidArgument(committed)
+                                              ? kamino::v1::REASON_TOO_LARGE
+                                              : kamino::v1::REASON_OVERLOADED,
+                                          committed.message());
     for (Request& request : *batch) Answer(request, {answer, "", 0});
     return;
   }

@@ -211,8 +211,9 @@ void Node::Fatal(absl::Status status) {
 }
 
 void Node::ReportRole() {
+  const membership::View& view = node_->core().view();
   const membership::Role role = node_->core().role();
-  const bool lease = views_->LeaseValid(node_->core().view().id);
+  const bool lease = view.formed() && views_->LeaseValid(view.id);
   if (role == reported_role_ && lease == reported_lease_) return;
   reported_role_ = role;
   reported_lease_ = lease;

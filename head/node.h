@@ -43,7 +43,7 @@ class Node {
     // The node cannot go on; the process should stop. On any thread.
     std::function<void(absl::Status)> fatal;
     // Whether this node may serve as what; whenever it changes. On the core
-    // thread.
+    // thread, from the first view on, so never before Join.
     std::function<void(membership::Role role, bool lease_valid)> role;
   };
 

@@ -206,12 +206,16 @@ void Print(const Cli& cli, const std::string& kind, Tally tally) {
         absl::StrFormat("%.3f", most)}});
 }
 
-// All accounts in one transaction per thousand, the most a Commit may have.
+// Accounts to a commit: small enough for the intent log of a small heap.
+constexpr int kAccountsPerCommit = 100;
+
 absl::Status SetUp(Client* client) {
   const uint64_t accounts = absl::GetFlag(FLAGS_accounts);
   for (uint64_t next = 0; next < accounts;) {
     kamino::v1::CommitRequest request;
-    for (; next < accounts && request.then_operations_size() < 1000; ++next) {
+    for (;
+         next < accounts && request.then_operations_size() < kAccountsPerCommit;
+         ++next) {
       auto* put = request.add_then_operations()->mutable_put();
       put->set_key(Account(next));
       put->set_value(absl::StrCat(absl::GetFlag(FLAGS_balance)));

@@ -21,6 +21,8 @@ constexpr int kKeepaliveMs = 10000;
 constexpr int kKeepaliveTimeoutMs = 5000;
 constexpr int kReconnectMs = 50;
 constexpr int kMaxReconnectMs = 500;
+// gRPC takes the least back-off for the time that one attempt may last, too.
+constexpr int kConnectMs = 1000;
 constexpr int kMaxMessageBytes = 8 << 20;
 
 std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
@@ -28,7 +30,7 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectMs);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kReconnectMs);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectMs);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxReconnectMs);
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(),

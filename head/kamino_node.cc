@@ -99,7 +99,6 @@ absl::Status Serve(const NodeFlags& flags, const sigset_t& signals) {
   membership::AgentOptions agent_options;
   agent_options.cluster_id = flags.storage.cluster_id;
   agent_options.managers = flags.managers;
-  agent_options.clock = MonotonicNow;
   membership::MembershipAgent agent(std::move(agent_options));
 
   Failure failure;

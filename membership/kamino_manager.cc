@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -24,6 +25,8 @@
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/health_check_service_interface.h"
+#include "membership/etcd/etcd_client.h"
+#include "membership/lease_clock.h"
 #include "membership/manager.h"
 #include "membership/manager_service.h"
 
@@ -47,6 +50,8 @@ namespace {
 constexpr int kExitFailure = 1;
 constexpr int kExitUsage = 2;
 constexpr int kMaxChainLength = 16;
+constexpr absl::Duration kEtcdDeadline = absl::Seconds(1);
+constexpr int kMaxMessageBytes = 64 << 10;
 
 absl::Status Bad(absl::string_view flag, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("--", flag, " ", why));
@@ -69,24 +74,48 @@ absl::Status CheckRange(absl::string_view flag, int value, int low, int high) {
              absl::StrCat("must be from ", low, " to ", high, ", not ", value));
 }
 
-absl::StatusOr<Manager::Options> ReadFlags() {
-  Manager::Options options;
-  options.core.cluster_id = absl::GetFlag(FLAGS_cluster_id);
-  if (options.core.cluster_id.empty() ||
-      absl::StrContains(options.core.cluster_id, '/')) {
-    return Bad("cluster_id", "is required and has no /");
+struct Deployment {
+  Manager::Options manager;
+  std::vector<std::string> etcd_endpoints;
+};
+
+absl::Status CheckNames(const Deployment& deployment) {
+  const std::string& id = deployment.manager.core.cluster_id;
+  if (id.empty() || id.size() > ManagerCore::kMaxNameBytes ||
+      absl::StrContains(id, '/')) {
+    return Bad("cluster_id",
+               absl::StrCat("is required, has at most ",
+                            ManagerCore::kMaxNameBytes, " bytes and no /"));
   }
-  options.etcd_endpoints =
+  const std::string& prefix = deployment.manager.etcd_prefix;
+  if (!absl::StartsWith(prefix, "/") || absl::EndsWith(prefix, "/")) {
+    return Bad("etcd_prefix", "must start with / and not end with one");
+  }
+  if (absl::GetFlag(FLAGS_advertise).empty() &&
+      (absl::StartsWith(deployment.manager.name, "0.0.0.0:") ||
+       absl::StartsWith(deployment.manager.name, "[::]:"))) {
+    return Bad("advertise", "is required when --listen is every address");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Deployment> ReadFlags() {
+  Deployment deployment;
+  Manager::Options& options = deployment.manager;
+  options.core.cluster_id = absl::GetFlag(FLAGS_cluster_id);
+  options.etcd_prefix = absl::GetFlag(FLAGS_etcd_prefix);
+  options.name = absl::GetFlag(FLAGS_advertise).empty()
+                     ? absl::GetFlag(FLAGS_listen)
+                     : absl::GetFlag(FLAGS_advertise);
+  deployment.etcd_endpoints =
       absl::StrSplit(absl::GetFlag(FLAGS_etcd), ',', absl::SkipEmpty());
-  if (options.etcd_endpoints.empty()) return Bad("etcd", "is required");
+  if (deployment.etcd_endpoints.empty()) return Bad("etcd", "is required");
   const int timeout_ms = absl::GetFlag(FLAGS_failure_timeout_ms);
   const int interval_ms = absl::GetFlag(FLAGS_heartbeat_interval_ms);
   const int length = absl::GetFlag(FLAGS_chain_length);
   const int ttl = absl::GetFlag(FLAGS_leader_ttl_s);
-  options.name = absl::GetFlag(FLAGS_advertise).empty()
-                     ? absl::GetFlag(FLAGS_listen)
-                     : absl::GetFlag(FLAGS_advertise);
   std::vector<absl::Status> checks = {
+      CheckNames(deployment),
       CheckAddress("listen", absl::GetFlag(FLAGS_listen)),
       CheckAddress("advertise", options.name),
       CheckRange("chain_length", length, 1, kMaxChainLength),
@@ -94,7 +123,7 @@ absl::StatusOr<Manager::Options> ReadFlags() {
       // Some heartbeats may be lost before a lease is.
       CheckRange("heartbeat_interval_ms", interval_ms, 1, timeout_ms / 4),
       CheckRange("leader_ttl_s", ttl, 1, 600)};
-  for (const std::string& endpoint : options.etcd_endpoints) {
+  for (const std::string& endpoint : deployment.etcd_endpoints) {
     checks.push_back(CheckAddress("etcd", endpoint));
   }
   for (const absl::Status& check : checks) {
@@ -104,19 +133,20 @@ absl::StatusOr<Manager::Options> ReadFlags() {
   options.core.failure_timeout = absl::Milliseconds(timeout_ms);
   options.core.heartbeat_interval = absl::Milliseconds(interval_ms);
   options.leader_ttl_seconds = ttl;
-  options.etcd_prefix = absl::GetFlag(FLAGS_etcd_prefix);
-  return options;
+  return deployment;
 }
 
-absl::Time MonotonicNow() {
-  return absl::UnixEpoch() +
-         absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
-}
-
-absl::Status Serve(const Manager::Options& options, const sigset_t& signals) {
+absl::Status Serve(const Deployment& deployment, const sigset_t& signals) {
+  const Manager::Options& options = deployment.manager;
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-  Manager manager(options, MonotonicNow);
+  // A leader has to get through to a second endpoint before its time is over.
+  const absl::Duration etcd_deadline =
+      std::min(kEtcdDeadline, absl::Seconds(options.leader_ttl_seconds) / 4);
+  Manager manager(
+      options,
+      std::make_unique<EtcdClient>(deployment.etcd_endpoints, etcd_deadline),
+      LeaseClockNow);
   ManagerService service(&manager);
   grpc::ServerBuilder builder;
   int port = 0;
@@ -124,6 +154,7 @@ absl::Status Serve(const Manager::Options& options, const sigset_t& signals) {
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddListeningPort(absl::GetFlag(FLAGS_listen),
                            grpc::InsecureServerCredentials(), &port);
+  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   builder.RegisterService(&service);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr || port == 0) {
@@ -170,9 +201,9 @@ int Main(int argc, char** argv) {
   ParseFlags(argc, argv);
   FLAGS_logtostderr = true;
   google::InitGoogleLogging(argv[0]);
-  auto options = ReadFlags();
-  if (!options.ok()) {
-    std::cerr << "kamino_manager: " << options.status().message() << "\n";
+  auto deployment = ReadFlags();
+  if (!deployment.ok()) {
+    std::cerr << "kamino_manager: " << deployment.status().message() << "\n";
     return kExitUsage;
   }
   // Blocked in every thread, so that the main thread can wait for them.
@@ -181,7 +212,7 @@ int Main(int argc, char** argv) {
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  absl::Status served = Serve(*options, signals);
+  absl::Status served = Serve(*deployment, signals);
   if (served.ok()) return 0;
   std::cerr << "kamino_manager: " << served.message() << "\n";
   return kExitFailure;

@@ -20,22 +20,32 @@ using kamino::internal::v1::ViewRecord;
 constexpr absl::Duration kRetry = absl::Milliseconds(200);
 constexpr absl::Duration kComplainEvery = absl::Seconds(5);
 
-absl::StatusOr<View> Parse(const EtcdClient::Value& value) {
+// How long a lease of etcd's is relied on, from when it was asked for: less
+// than etcd gives, as clocks run at different rates.
+absl::Duration LeadershipOf(int64_t ttl_seconds) {
+  return absl::Seconds(ttl_seconds) * 0.9;
+}
+
+absl::StatusOr<View> Parse(const Etcd::Value& value,
+                           const std::string& cluster_id) {
   if (value.mod_revision == 0) return View();
   ViewRecord record;
-  if (!record.ParseFromString(value.value)) {
-    return absl::DataLossError("the view stored at etcd cannot be parsed");
+  if (!record.ParseFromString(value.value) || record.view_id() == 0 ||
+      record.nodes().empty() || record.cluster_id() != cluster_id) {
+    return absl::DataLossError(absl::StrCat(
+        "the view stored at etcd is not one of cluster ", cluster_id));
   }
   return FromProto(record);
 }
 
 }  // namespace
 
-Manager::Manager(Options options, std::function<absl::Time()> clock)
+Manager::Manager(Options options, std::unique_ptr<Etcd> etcd,
+                 std::function<absl::Time()> clock)
     : options_(std::move(options)),
       clock_(std::move(clock)),
       core_(options_.core),
-      etcd_(options_.etcd_endpoints, options_.etcd_deadline),
+      etcd_(std::move(etcd)),
       thread_([this] { Run(); }) {}
 
 Manager::~Manager() {
@@ -63,66 +73,77 @@ void Manager::Run() {
     }
     wait = leading_ ? Lead() : Campaign();
   }
-  if (lease_ != 0) {
-    // So that a standby need not wait for the lease to run out.
-    absl::Status revoked = etcd_.RevokeLease(lease_);
-    VLOG(1) << "lease revoked: " << revoked;
+  Resign();
+}
+
+absl::Status Manager::TakeLease() {
+  const absl::Time sent = clock_();
+  auto lease = etcd_->GrantLease(options_.leader_ttl_seconds);
+  if (!lease.ok()) return lease.status();
+  lease_ = *lease;
+  lease_until_ = sent + LeadershipOf(options_.leader_ttl_seconds);
+  return absl::OkStatus();
+}
+
+absl::Status Manager::RenewLease() {
+  // Counted from here: etcd counts from when it gets the request.
+  const absl::Time sent = clock_();
+  absl::Status kept = etcd_->KeepAlive(lease_);
+  if (kept.ok()) {
+    lease_until_ = sent + LeadershipOf(options_.leader_ttl_seconds);
+  } else if (absl::IsNotFound(kept)) {
+    lease_ = 0;
   }
+  return kept;
 }
 
 absl::Duration Manager::Campaign() {
-  const absl::Duration ttl = absl::Seconds(options_.leader_ttl_seconds);
-  if (lease_ == 0) {
-    lease_until_ = clock_() + ttl;
-    auto lease = etcd_.GrantLease(options_.leader_ttl_seconds);
-    if (!lease.ok()) {
-      Complain(lease.status());
-      return kRetry;
-    }
-    lease_ = *lease;
-  } else {
-    const absl::Time sent = clock_();
-    absl::Status kept = etcd_.KeepAlive(lease_);
-    if (!kept.ok()) {
-      if (absl::IsNotFound(kept)) lease_ = 0;
-      Complain(kept);
-      return kRetry;
-    }
-    lease_until_ = sent + ttl;
+  absl::Status leased = lease_ == 0 ? TakeLease() : RenewLease();
+  if (!leased.ok()) {
+    Complain(leased);
+    return kRetry;
   }
   auto election =
-      etcd_.Campaign(Key("leader"), options_.name, lease_, Key("view"));
+      etcd_->Campaign(Key("leader"), options_.name, lease_, Key("view"));
   if (!election.ok()) {
     // Our key may be there now; it goes with its lease, if we let that go.
     lease_ = 0;
     Complain(election.status());
     return kRetry;
   }
-  absl::MutexLock lock(&mutex_);
-  leader_ = election->leader.value;
-  if (!election->won) return kRetry;
-  auto view = Parse(election->view);
-  if (!view.ok()) {
-    LOG(ERROR) << view.status();
+  if (election->won) {
+    absl::Status led = StartLeading(*election);
+    if (led.ok()) return absl::ZeroDuration();
+    // Another manager, of a newer version perhaps, may do better.
+    Complain(led);
+    Resign();
     return kRetry;
   }
+  absl::MutexLock lock(&mutex_);
+  leader_ = election->leader.value;
+  return kRetry;
+}
+
+absl::Status Manager::StartLeading(const Etcd::Election& election) {
+  auto view = Parse(election.view, options_.core.cluster_id);
+  if (!view.ok()) return view.status();
   leading_ = true;
-  leader_revision_ = election->leader.create_revision;
-  view_revision_ = election->view.mod_revision;
+  leader_revision_ = election.leader.create_revision;
+  view_revision_ = election.view.mod_revision;
+  absl::MutexLock lock(&mutex_);
+  leader_ = options_.name;
   core_.BecomeLeader(*view, clock_());
   core_.ExtendLeadership(lease_until_);
   LOG(INFO) << options_.name << " is the leader of cluster "
             << options_.core.cluster_id << "; " << view->ToString();
-  return absl::ZeroDuration();
+  return absl::OkStatus();
 }
 
 absl::Duration Manager::Lead() {
-  const absl::Duration ttl = absl::Seconds(options_.leader_ttl_seconds);
-  const absl::Time now = clock_();
-  if (lease_until_ - now < ttl * 2 / 3) {
-    absl::Status kept = etcd_.KeepAlive(lease_);
+  const absl::Duration whole = LeadershipOf(options_.leader_ttl_seconds);
+  if (lease_until_ - clock_() < whole * 2 / 3) {
+    absl::Status kept = RenewLease();
     if (kept.ok()) {
-      lease_until_ = now + ttl;
       absl::MutexLock lock(&mutex_);
       core_.ExtendLeadership(lease_until_);
     } else if (absl::IsNotFound(kept)) {
@@ -146,11 +167,11 @@ absl::Duration Manager::Lead() {
 }
 
 void Manager::WriteView(const View& view) {
-  auto stored = etcd_.Replace(Key("view"), ToProto(view).SerializeAsString(),
-                              view_revision_, Key("leader"), leader_revision_);
+  auto stored = etcd_->Replace(Key("view"), ToProto(view).SerializeAsString(),
+                               view_revision_, Key("leader"), leader_revision_);
   if (absl::IsAborted(stored.status())) return StepDown(stored.status());
   if (!stored.ok()) return Complain(stored.status());  // tried again
-  auto stored_view = Parse(*stored);
+  auto stored_view = Parse(*stored, options_.core.cluster_id);
   if (!stored_view.ok()) return StepDown(stored_view.status());
   view_revision_ = stored->mod_revision;
   absl::MutexLock lock(&mutex_);
@@ -165,6 +186,20 @@ void Manager::StepDown(const absl::Status& why) {
   absl::MutexLock lock(&mutex_);
   leader_.clear();
   core_.LoseLeadership();
+}
+
+void Manager::Resign() {
+  {
+    // First: the moment etcd knows, another manager may lead.
+    absl::MutexLock lock(&mutex_);
+    core_.LoseLeadership();
+  }
+  leading_ = false;
+  if (lease_ == 0) return;
+  // So that a standby need not wait for the lease to run out.
+  absl::Status revoked = etcd_->RevokeLease(lease_);
+  VLOG(1) << "lease revoked: " << revoked;
+  lease_ = 0;
 }
 
 void Manager::Complain(const absl::Status& error) {

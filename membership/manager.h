@@ -4,16 +4,16 @@
 #define KAMINO_MEMBERSHIP_MANAGER_H_
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/optional.h"
 #include "kamino/internal/v1/membership.pb.h"
-#include "membership/etcd/etcd_client.h"
+#include "membership/etcd/etcd.h"
 #include "membership/manager_core.h"
 
 namespace kamino::membership {
@@ -24,15 +24,15 @@ class Manager {
   struct Options {
     ManagerOptions core;
     std::string name;  // where nodes reach this manager: host:port
-    std::vector<std::string> etcd_endpoints;
     std::string etcd_prefix = "/kamino";
     int64_t leader_ttl_seconds = 3;  // etcd's lease on the leader key
-    absl::Duration etcd_deadline = absl::Seconds(1);  // of one call
     absl::Duration poll_interval = absl::Milliseconds(20);
   };
 
   // Starts taking part. An etcd that cannot be reached is tried again for ever.
-  Manager(Options options, std::function<absl::Time()> clock);
+  // `clock`: LeaseClockNow, or one that a test moves; any thread may call it.
+  Manager(Options options, std::unique_ptr<Etcd> etcd,
+          std::function<absl::Time()> clock);
   // Gives the leadership up.
   ~Manager();
 
@@ -55,8 +55,14 @@ class Manager {
   // One round each; return how long to wait before the next.
   absl::Duration Campaign();
   absl::Duration Lead();
+  // Have, or go on having, a lease of etcd's.
+  absl::Status TakeLease();
+  absl::Status RenewLease();
+  // Starts the leadership that was won, unless the stored view is unreadable.
+  absl::Status StartLeading(const Etcd::Election& election);
   void WriteView(const View& view);
   void StepDown(const absl::Status& why);
+  void Resign();
   // Logs an etcd error once a while.
   void Complain(const absl::Status& error);
   std::string Key(const char* name) const;
@@ -72,9 +78,9 @@ class Manager {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
   // The thread's own.
-  EtcdClient etcd_;
+  const std::unique_ptr<Etcd> etcd_;
   bool leading_ = false;
-  int64_t lease_ = 0;
+  int64_t lease_ = 0;  // of etcd's, on the leader key; 0: none
   absl::Time lease_until_ = absl::InfinitePast();
   int64_t leader_revision_ = 0;
   int64_t view_revision_ = 0;

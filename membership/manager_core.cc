@@ -1,5 +1,6 @@
 #include "membership/manager_core.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -20,6 +21,8 @@ void ManagerCore::BecomeLeader(const View& view, absl::Time now) {
   for (const Member& member : view.members) {
     nodes_[member.node_id] = Node{member, now, view.id};
   }
+  last_call_ = now;
+  hold_until_ = now;
 }
 
 void ManagerCore::LoseLeadership() {
@@ -27,6 +30,13 @@ void ManagerCore::LoseLeadership() {
   leader_until_ = absl::InfinitePast();
   proposed_.reset();
   nodes_.clear();
+}
+
+void ManagerCore::Observe(absl::Time now) {
+  if (now - last_call_ > options_.failure_timeout / 2) {
+    hold_until_ = now + options_.failure_timeout;
+  }
+  last_call_ = std::max(last_call_, now);
 }
 
 absl::Status ManagerCore::CheckMember(const std::string& cluster_id,
@@ -42,6 +52,19 @@ absl::Status ManagerCore::CheckMember(const std::string& cluster_id,
     return absl::InvalidArgumentError(
         "a registration needs node id, incarnation, service address, link "
         "addresses and heap size");
+  }
+  bool short_enough = member.node_id.size() <= kMaxNameBytes &&
+                      member.service_address.size() <= kMaxAddressBytes &&
+                      member.link_addresses.size() <= kMaxLinkAddresses;
+  for (const auto& [transport, address] : member.link_addresses) {
+    short_enough = short_enough && transport.size() <= kMaxNameBytes &&
+                   address.size() <= kMaxAddressBytes;
+  }
+  if (!short_enough) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a node id has at most ", kMaxNameBytes, " bytes, an address ",
+        kMaxAddressBytes, "; a node has at most ", kMaxLinkAddresses,
+        " link addresses"));
   }
   return absl::OkStatus();
 }
@@ -82,6 +105,7 @@ absl::Status ManagerCore::MakeRoom(absl::Time now) {
 
 absl::Status ManagerCore::Register(const std::string& cluster_id,
                                    const Member& member, absl::Time now) {
+  Observe(now);
   absl::Status ok = CheckMember(cluster_id, member);
   if (ok.ok()) ok = CheckHeap(member, now);
   if (!ok.ok()) return ok;
@@ -108,6 +132,7 @@ absl::Status ManagerCore::Heartbeat(const std::string& cluster_id,
                                     const std::string& node_id,
                                     uint64_t incarnation, uint64_t view_id,
                                     absl::Time now) {
+  Observe(now);
   const auto found = nodes_.find(node_id);
   // One that was silent for too long may be dropped at any moment: it has to
   // be taken in again, which the next view may not do.
@@ -123,12 +148,22 @@ absl::Status ManagerCore::Heartbeat(const std::string& cluster_id,
 }
 
 absl::optional<View> ManagerCore::ProposeView(absl::Time now) {
+  Observe(now);
   if (!IsLeader(now)) return absl::nullopt;
   if (proposed_.has_value()) return proposed_;
   std::map<std::string, NodeState> states;
   for (const auto& [id, node] : nodes_) {
     states[id] = NodeState{node.member, Alive(node, now)};
   }
+  const auto silent = [&](const Member& member) {
+    const auto found = states.find(member.node_id);
+    return found == states.end() || !found->second.alive;
+  };
+  if (view_.formed() &&
+      std::all_of(view_.members.begin(), view_.members.end(), silent)) {
+    hold_until_ = now + options_.failure_timeout;
+  }
+  if (view_.formed() && now < hold_until_) return absl::nullopt;
   proposed_ = NextView(view_, states, options_.chain_length);
   return proposed_;
 }

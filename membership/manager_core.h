@@ -8,10 +8,13 @@
 //      heartbeat; a node is dead only when nothing was heard of it for
 //      failure_timeout. So a view that drops a node comes after its lease.
 //   3. While a view that drops a node is being written, and after that, the
-//   node
-//      gets no lease under the old view.
+//      node gets no lease under the old view.
 //   4. A new leader counts every member of the view as heard of when it took
 //      over, as it does not know what its predecessor granted.
+//
+// Silence that has a likelier cause than the death of nodes drops nobody: when
+// this process itself was held up, or when every member is silent at once,
+// the nodes have another failure_timeout to be heard of.
 #ifndef KAMINO_MEMBERSHIP_MANAGER_CORE_H_
 #define KAMINO_MEMBERSHIP_MANAGER_CORE_H_
 
@@ -43,6 +46,11 @@ struct ManagerOptions {
 // Not thread-safe. `now` is monotonic.
 class ManagerCore {
  public:
+  // What a registration may bring.
+  static constexpr size_t kMaxNameBytes = 128;
+  static constexpr size_t kMaxAddressBytes = 256;
+  static constexpr size_t kMaxLinkAddresses = 8;
+
   explicit ManagerCore(ManagerOptions options);
 
   // --- Leadership.
@@ -71,7 +79,8 @@ class ManagerCore {
 
   // --- Views.
 
-  // The view to write now, if any. Until OnViewStored it stays the same one.
+  // The view to write now, if any; to be asked many times per failure_timeout.
+  // Until OnViewStored it stays the same one.
   absl::optional<View> ProposeView(absl::Time now);
   // What is stored, after an attempt to write the proposed view.
   void OnViewStored(const View& view);
@@ -101,6 +110,8 @@ class ManagerCore {
                            const Member& member) const;
   absl::Status CheckHeap(const Member& member, absl::Time now) const;
   absl::Status MakeRoom(absl::Time now);
+  // Every call with a time comes through here: a long gap means a hold-up.
+  void Observe(absl::Time now);
 
   const ManagerOptions options_;
   bool leading_ = false;
@@ -108,6 +119,8 @@ class ManagerCore {
   View view_;
   absl::optional<View> proposed_;  // may be stored already
   std::map<std::string, Node> nodes_;
+  absl::Time last_call_ = absl::InfinitePast();
+  absl::Time hold_until_ = absl::InfinitePast();  // nobody is dropped before
 };
 
 }  // namespace kamino::membership

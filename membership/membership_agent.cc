@@ -22,8 +22,18 @@ using kamino::internal::v1::RegisterResponse;
 using kamino::internal::v1::ViewRecord;
 
 constexpr absl::Duration kComplainEvery = absl::Seconds(5);
-constexpr size_t kMaxManagers = 16;
+constexpr size_t kMaxAddressBytes = 256;
+// However often a newer view is asked for.
+constexpr absl::Duration kMinSpacing = absl::Milliseconds(5);
 constexpr int kReconnectMs = 50;
+constexpr int kConnectTimeoutMs = 1000;
+
+// gRPC makes connections only while a call waits, so the calls do.
+void Prepare(absl::Duration deadline, grpc::ClientContext* context) {
+  context->set_deadline(std::chrono::system_clock::now() +
+                        absl::ToChronoMilliseconds(deadline));
+  context->set_wait_for_ready(true);
+}
 
 absl::Status ToStatus(const grpc::Status& status) {
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
@@ -45,6 +55,7 @@ absl::optional<NotLeaderDetail> DetailOf(const std::string& details) {
 MembershipAgent::MembershipAgent(AgentOptions options)
     : options_(std::move(options)), managers_(options_.managers) {
   CHECK(!managers_.empty());
+  CHECK(options_.clock != nullptr);
 }
 
 MembershipAgent::~MembershipAgent() { Stop(); }
@@ -89,8 +100,10 @@ void MembershipAgent::Run() {
   while (!refused_) {
     {
       absl::MutexLock lock(&mutex_);
+      mutex_.AwaitWithTimeout(absl::Condition(&stopping_),
+                              std::min(wait, kMinSpacing));
       mutex_.AwaitWithTimeout(absl::Condition(this, &MembershipAgent::Awake),
-                              wait);
+                              wait - kMinSpacing);
       if (stopping_) return;
       requested_ = false;
     }
@@ -103,7 +116,7 @@ MembershipAgent::Stub* MembershipAgent::Current() {
   if (stub_ == nullptr || connected_to_ != address) {
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectMs);
-    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kReconnectMs);
+    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectTimeoutMs);
     arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 4 * kReconnectMs);
     stub_ = MembershipService::NewStub(grpc::CreateCustomChannel(
         address, grpc::InsecureChannelCredentials(), arguments));
@@ -118,8 +131,7 @@ absl::Duration MembershipAgent::Register() {
   request.set_cluster_id(options_.cluster_id);
   *request.mutable_node() = ToProto(self_);
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() +
-                       absl::ToChronoMilliseconds(options_.deadline));
+  Prepare(options_.deadline, &context);
   const absl::Time sent = options_.clock();
   const grpc::Status answer = Current()->Register(&context, request, &response);
   if (answer.ok()) {
@@ -175,8 +187,7 @@ absl::Duration MembershipAgent::Heartbeat() {
     request.set_view_id(current_view_);
   }
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() +
-                       absl::ToChronoMilliseconds(options_.deadline));
+  Prepare(options_.deadline, &context);
   const absl::Time sent = options_.clock();
   const grpc::Status answer =
       Current()->Heartbeat(&context, request, &response);
@@ -204,20 +215,24 @@ void MembershipAgent::OnFailure(const absl::Status& status,
                  << status.message() << "; trying again";
   }
   const auto detail = DetailOf(details);
-  if (detail.has_value() && !detail->leader_address().empty()) {
-    auto found =
-        std::find(managers_.begin(), managers_.end(), detail->leader_address());
-    if (found == managers_.end() && managers_.size() < kMaxManagers) {
-      managers_.push_back(detail->leader_address());
-      found = std::prev(managers_.end());
-    }
-    if (found != managers_.end() &&
-        found - managers_.begin() != static_cast<ptrdiff_t>(current_)) {
-      current_ = found - managers_.begin();
-      return;
-    }
-  }
+  if (detail.has_value() && Follow(detail->leader_address())) return;
   current_ = (current_ + 1) % managers_.size();
+}
+
+bool MembershipAgent::Follow(const std::string& leader) {
+  if (leader.empty() || leader.size() > kMaxAddressBytes ||
+      leader == managers_[current_]) {
+    return false;
+  }
+  auto found = std::find(managers_.begin(), managers_.end(), leader);
+  if (found == managers_.end()) {
+    // One place for whoever was not given; a later one takes it over.
+    managers_.resize(options_.managers.size());
+    managers_.push_back(leader);
+    found = std::prev(managers_.end());
+  }
+  current_ = static_cast<size_t>(found - managers_.begin());
+  return true;
 }
 
 void MembershipAgent::TakeLease(absl::Time sent, uint32_t lease_ms,

@@ -12,6 +12,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "kamino/internal/v1/membership.grpc.pb.h"
+#include "membership/lease_clock.h"
 #include "membership/view_source.h"
 
 namespace kamino::membership {
@@ -19,7 +20,7 @@ namespace kamino::membership {
 struct AgentOptions {
   std::string cluster_id;
   std::vector<std::string> managers;  // host:port each, at least one
-  std::function<absl::Time()> clock;  // monotonic
+  std::function<absl::Time()> clock = LeaseClockNow;  // any thread calls it
   // Of one call: a manager that hangs must not cost the lease.
   absl::Duration deadline = absl::Milliseconds(250);
   // How long another incarnation of this node may still be alive.
@@ -48,6 +49,8 @@ class MembershipAgent final : public ViewSource {
   absl::Duration Heartbeat();
   // Chooses whom to ask next after a call has failed.
   void OnFailure(const absl::Status& status, const std::string& details);
+  // Goes to the leader that another manager named, if that helps.
+  bool Follow(const std::string& leader);
   // Why no registration will succeed, if so.
   absl::Status Refusal(const absl::Status& status, bool not_leader);
   Stub* Current();
@@ -71,7 +74,7 @@ class MembershipAgent final : public ViewSource {
   uint64_t current_view_ ABSL_GUARDED_BY(mutex_) = 0;
 
   // The thread's own.
-  std::vector<std::string> managers_;  // those given, and leaders named
+  std::vector<std::string> managers_;  // those given, and a leader named
   size_t current_ = 0;
   std::string connected_to_;
   std::unique_ptr<Stub> stub_;

@@ -16,19 +16,21 @@ using etcdserverpb::TxnRequest;
 using etcdserverpb::TxnResponse;
 
 struct EtcdClient::Stubs {
+  std::shared_ptr<grpc::Channel> channel;
   std::unique_ptr<etcdserverpb::KV::Stub> kv;
   std::unique_ptr<etcdserverpb::Lease::Stub> lease;
 };
 
 namespace {
 
-constexpr int kMinReconnectMs = 100;
+constexpr int kFirstReconnectMs = 100;
 constexpr int kMaxReconnectMs = 1000;
+constexpr int kConnectTimeoutMs = 1000;
 
 std::shared_ptr<grpc::Channel> Connect(const std::string& endpoint) {
   grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kMinReconnectMs);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kMinReconnectMs);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectTimeoutMs);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxReconnectMs);
   return grpc::CreateCustomChannel(endpoint, grpc::InsecureChannelCredentials(),
                                    arguments);
@@ -66,6 +68,7 @@ EtcdClient::EtcdClient(std::vector<std::string> endpoints,
   for (const std::string& endpoint : endpoints_) {
     const auto channel = Connect(endpoint);
     auto stubs = std::make_unique<Stubs>();
+    stubs->channel = channel;
     stubs->kv = etcdserverpb::KV::NewStub(channel);
     stubs->lease = etcdserverpb::Lease::NewStub(channel);
     stubs_.push_back(std::move(stubs));
@@ -76,14 +79,20 @@ EtcdClient::~EtcdClient() = default;
 
 template <typename Call>
 absl::Status EtcdClient::Run(const char* what, Call call) {
+  Stubs& stubs = *stubs_[current_];
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() +
                        absl::ToChronoMilliseconds(deadline_));
-  const grpc::Status status = call(*stubs_[current_], &context);
+  // gRPC makes connections only while a call waits. One that failed at once
+  // would leave it hardly any time for that.
+  context.set_wait_for_ready(true);
+  const grpc::Status status = call(stubs, &context);
   if (status.ok()) return absl::OkStatus();
-  const absl::Status error(static_cast<absl::StatusCode>(status.error_code()),
-                           absl::StrCat("etcd at ", endpoint(), ": ", what,
-                                        ": ", status.error_message()));
+  const bool connected = stubs.channel->GetState(false) == GRPC_CHANNEL_READY;
+  const absl::Status error(
+      static_cast<absl::StatusCode>(status.error_code()),
+      absl::StrCat("etcd at ", endpoints_[current_], ": ", what, ": ",
+                   connected ? status.error_message() : "no connection"));
   if (absl::IsUnavailable(error) || absl::IsDeadlineExceeded(error)) {
     current_ = (current_ + 1) % endpoints_.size();
   }
@@ -184,8 +193,7 @@ absl::StatusOr<EtcdClient::Value> EtcdClient::Replace(
       });
   if (!done.ok()) return done;
   if (response.succeeded()) {
-    const int64_t revision = response.header().revision();
-    return Value{value, expected_revision == 0 ? revision : 0, revision};
+    return Value{value, 0, response.header().revision()};
   }
   if (response.responses_size() != 2) return Incomplete();
   if (ValueOf(response.responses(0)).create_revision != leader_revision) {

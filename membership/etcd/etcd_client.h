@@ -1,9 +1,4 @@
-// What a manager needs of etcd: a lease, a leader key bound to it, and a value
-// replaced by compare-and-swap under that leadership.
-//
-// Nothing is decided by a plain read: etcd 3.4.23 may answer one from an old
-// state after its process was paused. Comparisons within a transaction are
-// always of the latest state.
+// etcd by its own gRPC API.
 #ifndef KAMINO_MEMBERSHIP_ETCD_ETCD_CLIENT_H_
 #define KAMINO_MEMBERSHIP_ETCD_ETCD_CLIENT_H_
 
@@ -12,54 +7,30 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "membership/etcd/etcd.h"
 
 namespace kamino::membership {
 
-// Blocking calls, each with a deadline. One thread at a time. kUnavailable or
-// kDeadlineExceeded: etcd was not reached, or its answer was lost: a change may
-// have been made. The next call then goes to the next endpoint.
-class EtcdClient {
+// After kUnavailable or kDeadlineExceeded the next call goes to the next
+// endpoint.
+class EtcdClient final : public Etcd {
  public:
-  struct Value {
-    std::string value;
-    int64_t create_revision = 0;  // 0: the key is absent
-    int64_t mod_revision = 0;     // likewise
-  };
-  struct Election {
-    bool won = false;
-    Value leader;  // ours when won, else the present one's
-    Value view;    // as of the same moment
-  };
-
-  // `endpoints`: host:port each, at least one.
+  // `endpoints`: host:port each, at least one. `deadline`: of one call.
   EtcdClient(std::vector<std::string> endpoints, absl::Duration deadline);
-  ~EtcdClient();
+  ~EtcdClient() override;
 
-  absl::StatusOr<int64_t> GrantLease(int64_t ttl_seconds);
-  // kNotFound: the lease has run out.
-  absl::Status KeepAlive(int64_t lease);
-  absl::Status RevokeLease(int64_t lease);
-
-  // Makes `leader_key` with `name`, bound to `lease`, unless it is there; reads
-  // `view_key` in the same transaction.
+  absl::StatusOr<int64_t> GrantLease(int64_t ttl_seconds) override;
+  absl::Status KeepAlive(int64_t lease) override;
+  absl::Status RevokeLease(int64_t lease) override;
   absl::StatusOr<Election> Campaign(const std::string& leader_key,
                                     const std::string& name, int64_t lease,
-                                    const std::string& view_key);
-
-  // Replaces `view_key` if its mod_revision is `expected_revision` and
-  // `leader_key` still has `leader_revision` as its create_revision. Returns
-  // what is stored afterwards. kAborted: the leader key is another's.
+                                    const std::string& view_key) override;
   absl::StatusOr<Value> Replace(const std::string& view_key,
                                 const std::string& value,
                                 int64_t expected_revision,
                                 const std::string& leader_key,
-                                int64_t leader_revision);
-
-  // The endpoint in use, for messages.
-  const std::string& endpoint() const { return endpoints_[current_]; }
+                                int64_t leader_revision) override;
 
  private:
   struct Stubs;

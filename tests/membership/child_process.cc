@@ -1,0 +1,134 @@
+#include "tests/membership/child_process.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "glog/logging.h"
+
+namespace kamino::membership {
+namespace {
+
+constexpr absl::Duration kLook = absl::Milliseconds(5);
+
+}  // namespace
+
+int FreePort() {
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  PCHECK(socket >= 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  PCHECK(bind(socket, reinterpret_cast<sockaddr*>(&address), size) == 0);
+  PCHECK(getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) ==
+         0);
+  close(socket);
+  return ntohs(address.sin_port);
+}
+
+ChildProcess::ChildProcess(const std::vector<std::string>& command,
+                           const std::string& log)
+    : log_(log) {
+  std::vector<char*> arguments;
+  for (const std::string& word : command) {
+    arguments.push_back(const_cast<char*>(word.c_str()));
+  }
+  arguments.push_back(nullptr);
+  const int output =
+      open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  PCHECK(output >= 0) << log;
+  const pid_t parent = getpid();
+  pid_ = fork();
+  PCHECK(pid_ >= 0);
+  if (pid_ == 0) {
+    // Only what is safe after a fork of a process with threads.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(127);
+    dup2(output, STDOUT_FILENO);
+    dup2(output, STDERR_FILENO);
+    execv(arguments[0], arguments.data());
+    _exit(127);
+  }
+  close(output);
+}
+
+ChildProcess::~ChildProcess() {
+  if (ended_) return;
+  kill(pid_, SIGKILL);
+  waitpid(pid_, nullptr, 0);
+}
+
+void ChildProcess::Signal(int signal) {
+  CHECK(!ended_);
+  PCHECK(kill(pid_, signal) == 0);
+}
+
+int ChildProcess::Wait(absl::Duration timeout) {
+  CHECK(!ended_);
+  const absl::Time deadline = absl::Now() + timeout;
+  int status = 0;
+  while (waitpid(pid_, &status, WNOHANG) == 0) {
+    if (absl::Now() > deadline) return -1000;
+    absl::SleepFor(kLook);
+  }
+  ended_ = true;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+std::string ChildProcess::Output() const {
+  std::ifstream file(log_);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+bool ChildProcess::AwaitOutput(absl::string_view text,
+                               absl::Duration timeout) const {
+  const absl::Time deadline = absl::Now() + timeout;
+  while (!absl::StrContains(Output(), text)) {
+    if (absl::Now() > deadline) return false;
+    absl::SleepFor(kLook);
+  }
+  return true;
+}
+
+EtcdProcess::EtcdProcess(const std::string& folder) : folder_(folder) {
+  Start();
+}
+
+std::string EtcdProcess::endpoint() const {
+  return absl::StrCat("127.0.0.1:", port_);
+}
+
+void EtcdProcess::Restart() {
+  process_.reset();
+  Start();
+}
+
+void EtcdProcess::Start() {
+  const std::string client = absl::StrCat("http://127.0.0.1:", port_);
+  const std::string peer = absl::StrCat("http://127.0.0.1:", peer_port_);
+  process_ = std::make_unique<ChildProcess>(
+      std::vector<std::string>{
+          "/usr/bin/etcd", absl::StrCat("--data-dir=", folder_, "/etcd"),
+          absl::StrCat("--listen-client-urls=", client),
+          absl::StrCat("--advertise-client-urls=", client),
+          absl::StrCat("--listen-peer-urls=", peer),
+          absl::StrCat("--initial-advertise-peer-urls=", peer),
+          absl::StrCat("--initial-cluster=default=", peer)},
+      absl::StrCat(folder_, "/etcd.log"));
+}
+
+}  // namespace kamino::membership

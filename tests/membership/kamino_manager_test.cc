@@ -1,0 +1,276 @@
+// Manager processes and agents on a real etcd.
+#include <signal.h>
+#include <stdlib.h>
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "grpc/health/v1/health.grpc.pb.h"
+#include "grpcpp/grpcpp.h"
+#include "gtest/gtest.h"
+#include "membership/membership_agent.h"
+#include "tests/membership/child_process.h"
+
+namespace kamino::membership {
+namespace {
+
+constexpr absl::Duration kPatience = absl::Seconds(20);
+constexpr char kProgram[] = "membership/kamino_manager";
+
+std::string NewFolder() {
+  std::string folder = absl::StrCat(testing::TempDir(), "/XXXXXX");
+  EXPECT_NE(mkdtemp(folder.data()), nullptr);
+  return folder;
+}
+
+// A node as far as membership sees one.
+class Node {
+ public:
+  Node(const std::string& id, uint64_t incarnation,
+       const std::vector<std::string>& managers)
+      : agent_(Options(managers)) {
+    ViewSourceCallbacks callbacks;
+    callbacks.on_view = [this](const View& view) {
+      agent_.SetCurrentView(view.id);
+      absl::MutexLock lock(&mutex_);
+      view_ = view;
+    };
+    callbacks.on_refused = [this](absl::Status why) {
+      absl::MutexLock lock(&mutex_);
+      refused_ = why;
+    };
+    const Member self{id, incarnation, id + ":1", {{"tcp", id + ":2"}}, 64};
+    EXPECT_EQ(agent_.Start(self, std::move(callbacks)), absl::OkStatus());
+  }
+
+  View view() const {
+    absl::MutexLock lock(&mutex_);
+    return view_;
+  }
+  bool AwaitView(uint64_t id) {
+    absl::MutexLock lock(&mutex_);
+    const auto there = [&] { return view_.id >= id; };
+    mutex_.AwaitWithTimeout(absl::Condition(&there), kPatience);
+    return view_.id == id;
+  }
+  absl::Status AwaitRefusal() {
+    absl::MutexLock lock(&mutex_);
+    const auto refused = [&] { return !refused_.ok(); };
+    mutex_.AwaitWithTimeout(absl::Condition(&refused), kPatience);
+    return refused_;
+  }
+  bool AwaitLease(bool valid) {
+    const absl::Time deadline = absl::Now() + kPatience;
+    while (agent_.LeaseValid(view().id) != valid) {
+      if (absl::Now() > deadline) return false;
+      absl::SleepFor(absl::Milliseconds(5));
+    }
+    return true;
+  }
+  void Stop() { agent_.Stop(); }
+
+ private:
+  static AgentOptions Options(const std::vector<std::string>& managers) {
+    AgentOptions options;
+    options.cluster_id = "c";
+    options.managers = managers;
+    return options;
+  }
+
+  mutable absl::Mutex mutex_;
+  View view_ ABSL_GUARDED_BY(mutex_);
+  absl::Status refused_ ABSL_GUARDED_BY(mutex_);
+  MembershipAgent agent_;  // last: it stops before what it calls back goes
+};
+
+class KaminoManagerTest : public testing::Test {
+ protected:
+  using Process = std::unique_ptr<ChildProcess>;
+
+  // Flags that are given twice count as the last one says.
+  Process Run(const std::string& address,
+              const std::vector<std::string>& flags = {}) {
+    std::vector<std::string> command = {kProgram,
+                                        "--cluster_id=c",
+                                        "--chain_length=2",
+                                        "--leader_ttl_s=2",
+                                        "--failure_timeout_ms=1500",
+                                        "--listen=" + address,
+                                        "--etcd=" + etcd_endpoint_};
+    command.insert(command.end(), flags.begin(), flags.end());
+    return std::make_unique<ChildProcess>(
+        command, absl::StrCat(folder_, "/manager", ++processes_, ".log"));
+  }
+  void StartEtcd() {
+    etcd_ = std::make_unique<EtcdProcess>(folder_);
+    etcd_endpoint_ = etcd_->endpoint();
+  }
+  static bool Leads(const Process& manager) {
+    return manager->AwaitOutput("is the leader of cluster", kPatience);
+  }
+  static std::string Address() {
+    return absl::StrCat("127.0.0.1:", FreePort());
+  }
+
+  const std::string folder_ = NewFolder();
+  std::string etcd_endpoint_ = Address();
+  std::unique_ptr<EtcdProcess> etcd_;
+  int processes_ = 0;
+};
+
+TEST_F(KaminoManagerTest, BadFlagsAreOneLineAndExitCodeTwo) {
+  const std::vector<std::pair<std::string, std::string>> bad = {
+      {"--cluster_id=", "--cluster_id"},
+      {"--cluster_id=a/b", "--cluster_id"},
+      {"--listen=nowhere", "--listen"},
+      {"--listen=127.0.0.1:70000", "--listen"},
+      {"--listen=0.0.0.0:7000", "--advertise"},
+      {"--advertise=x", "--advertise"},
+      {"--etcd=", "--etcd"},
+      {"--etcd=127.0.0.1", "--etcd"},
+      {"--etcd_prefix=kamino", "--etcd_prefix"},
+      {"--chain_length=0", "--chain_length"},
+      {"--chain_length=17", "--chain_length"},
+      {"--failure_timeout_ms=99", "--failure_timeout_ms"},
+      {"--heartbeat_interval_ms=400", "--heartbeat_interval_ms"},
+      {"--leader_ttl_s=0", "--leader_ttl_s"},
+      {"surplus", "surplus"}};
+  for (const auto& [flag, named] : bad) {
+    SCOPED_TRACE(flag);
+    Process manager = Run(Address(), {flag});
+    EXPECT_EQ(manager->Wait(kPatience), 2);
+    const std::string output = manager->Output();
+    EXPECT_TRUE(absl::StrContains(output, named)) << output;
+    EXPECT_EQ(std::count(output.begin(), output.end(), '\n'), 1) << output;
+  }
+  for (const std::string flag : {"--chain_length=many", "--no_such_flag"}) {
+    EXPECT_EQ(Run(Address(), {flag})->Wait(kPatience), 2) << flag;
+  }
+}
+
+TEST_F(KaminoManagerTest, APortInUseIsExitCodeOne) {
+  const std::string address = Address();
+  Process first = Run(address);
+  ASSERT_TRUE(first->AwaitOutput("listens on", kPatience));
+  Process second = Run(address);
+  EXPECT_EQ(second->Wait(kPatience), 1);
+  EXPECT_TRUE(absl::StrContains(second->Output(),
+                                absl::StrCat("cannot listen on ", address)));
+  first->Signal(SIGTERM);
+  EXPECT_EQ(first->Wait(kPatience), 0);
+}
+
+TEST_F(KaminoManagerTest, WaitsForAnEtcdThatIsNotThereYet) {
+  StartEtcd();
+  etcd_->Signal(SIGSTOP);
+  const std::string address = Address();
+  Process manager = Run(address);
+  ASSERT_TRUE(manager->AwaitOutput("trying again", kPatience));
+  EXPECT_TRUE(absl::StrContains(manager->Output(), etcd_endpoint_));
+  // It answers all the same.
+  auto health = grpc::health::v1::Health::NewStub(
+      grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  context.set_wait_for_ready(true);
+  context.set_deadline(std::chrono::system_clock::now() +
+                       absl::ToChronoSeconds(kPatience));
+  grpc::health::v1::HealthCheckRequest request;
+  grpc::health::v1::HealthCheckResponse response;
+  EXPECT_TRUE(health->Check(&context, request, &response).ok());
+  EXPECT_EQ(response.status(), grpc::health::v1::HealthCheckResponse::SERVING);
+  etcd_->Signal(SIGCONT);
+  EXPECT_TRUE(Leads(manager));
+  manager->Signal(SIGINT);
+  EXPECT_EQ(manager->Wait(kPatience), 0);
+}
+
+TEST_F(KaminoManagerTest, StandbysTakeOverAndTheViewStays) {
+  StartEtcd();
+  const std::vector<std::string> addresses = {Address(), Address()};
+  Process first = Run(addresses[0]);
+  ASSERT_TRUE(Leads(first));
+  Process second = Run(addresses[1]);
+  Node n1("n1", 1, addresses);
+  Node n2("n2", 1, addresses);
+  ASSERT_TRUE(n1.AwaitView(1));
+  ASSERT_TRUE(n2.AwaitView(1));
+  EXPECT_EQ(n1.view().ToString(), "view 1: n1 (head) -> n2 (tail)");
+
+  // One that is told to end hands over.
+  first->Signal(SIGTERM);
+  EXPECT_EQ(first->Wait(kPatience), 0);
+  ASSERT_TRUE(Leads(second));
+  ASSERT_TRUE(n1.AwaitLease(true));
+  ASSERT_TRUE(n2.AwaitLease(true));
+
+  // One that is killed is replaced once its lease at etcd has run out.
+  first = Run(addresses[0]);
+  second->Signal(SIGKILL);
+  EXPECT_EQ(second->Wait(kPatience), -SIGKILL);
+  ASSERT_TRUE(n1.AwaitLease(false));
+  ASSERT_TRUE(Leads(first));
+  ASSERT_TRUE(n1.AwaitLease(true));
+  ASSERT_TRUE(n2.AwaitLease(true));
+  EXPECT_EQ(n1.view().id, 1u);
+
+  // Nobody was dropped by all this; a node that is gone still is.
+  n2.Stop();
+  ASSERT_TRUE(n1.AwaitView(2));
+  EXPECT_EQ(n1.view().ToString(), "view 2: n1 (single)");
+
+  // The only one left, and started again.
+  first->Signal(SIGKILL);
+  first->Wait(kPatience);
+  first = Run(addresses[0]);
+  ASSERT_TRUE(Leads(first));
+  EXPECT_TRUE(absl::StrContains(first->Output(), "view 2: n1 (single)"));
+}
+
+TEST_F(KaminoManagerTest, AnEtcdThatHangsStopsLeasesAndNothingElse) {
+  StartEtcd();
+  const std::vector<std::string> addresses = {Address(), Address()};
+  Process first = Run(addresses[0]);
+  Process second = Run(addresses[1]);
+  Node n1("n1", 1, addresses);
+  Node n2("n2", 1, addresses);
+  ASSERT_TRUE(n1.AwaitView(1));
+  ASSERT_TRUE(n2.AwaitLease(true));
+  etcd_->Signal(SIGSTOP);
+  ASSERT_TRUE(n1.AwaitLease(false));
+  ASSERT_TRUE(n2.AwaitLease(false));
+  etcd_->Signal(SIGCONT);
+  ASSERT_TRUE(n1.AwaitLease(true));
+  ASSERT_TRUE(n2.AwaitLease(true));
+  EXPECT_EQ(n1.view().id, 1u);
+  EXPECT_EQ(n2.view().id, 1u);
+  // Also when it comes back from its disk.
+  etcd_->Restart();
+  ASSERT_TRUE(n1.AwaitLease(true));
+  n2.Stop();
+  ASSERT_TRUE(n1.AwaitView(2));
+}
+
+TEST_F(KaminoManagerTest, ATwinOfALiveNodeIsRefused) {
+  StartEtcd();
+  const std::string address = Address();
+  Process manager = Run(address);
+  Node n1("n1", 1, {address});
+  ASSERT_TRUE(n1.AwaitLease(true));
+  Node twin("n1", 2, {address});
+  EXPECT_TRUE(absl::IsAlreadyExists(twin.AwaitRefusal()));
+  EXPECT_TRUE(n1.AwaitLease(true));
+}
+
+TEST_F(KaminoManagerTest, AnotherClusterIsRefused) {
+  StartEtcd();
+  const std::string address = Address();
+  Process manager = Run(address, {"--cluster_id=d"});
+  ASSERT_TRUE(Leads(manager));
+  Node n1("n1", 1, {address});
+  EXPECT_TRUE(absl::IsFailedPrecondition(n1.AwaitRefusal()));
+}
+
+}  // namespace
+}  // namespace kamino::membership

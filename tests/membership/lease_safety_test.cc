@@ -1,0 +1,338 @@
+// The argument of docs/membership.md, tried: managers that come and go, nodes
+// that pause and restart, messages that take their time, clocks that run at
+// different rates. Never does a view drop a process while it may still answer
+// reads under an older one.
+#include <algorithm>
+#include <deque>
+#include <random>
+#include <set>
+
+#include "gtest/gtest.h"
+#include "membership/manager_core.h"
+
+namespace kamino::membership {
+namespace {
+
+constexpr absl::Duration kStep = absl::Milliseconds(10);
+constexpr absl::Duration kBeat = absl::Milliseconds(100);
+constexpr absl::Duration kTtl = absl::Seconds(3);
+constexpr int kManagers = 3;
+constexpr int kNodes = 4;
+constexpr int kSteps = 6000;  // one minute
+
+// True time, and a clock that is off it by an offset and a rate.
+struct Clock {
+  double rate = 1;
+  absl::Duration offset;
+  absl::Time At(absl::Time real) const {
+    return absl::UnixEpoch() + offset + (real - absl::UnixEpoch()) * rate;
+  }
+};
+
+struct Node {
+  Clock clock;
+  Member member;
+  bool registered = false;
+  int manager = 0;                              // whom it asks
+  absl::Time next_beat = absl::InfinitePast();  // real time
+  absl::Time resume = absl::InfinitePast();     // paused until then, real time
+  absl::Time lease_until = absl::InfinitePast();  // on its clock
+  uint64_t lease_view_id = 0;
+  View view;
+
+  // As a node decides whether it may answer a read.
+  bool MayServe(absl::Time real) const {
+    return view.IndexOf(member.node_id, member.incarnation) >= 0 &&
+           view.id >= lease_view_id && clock.At(real) < lease_until;
+  }
+};
+
+struct Manager {
+  explicit Manager(const ManagerOptions& options) : core(options) {}
+  Clock clock;
+  ManagerCore core;
+  bool leading = false;
+  int64_t term = 0;
+  uint64_t expected = 0;  // id of the stored view it knows
+  absl::Time renewed;     // when it last asked etcd, real time
+  absl::Time paused_until = absl::InfinitePast();
+  absl::Time cut_until = absl::InfinitePast();  // from etcd
+};
+
+// A request on its way, or an answer.
+struct Message {
+  absl::Time arrives;
+  int node;
+  uint64_t incarnation;
+  bool answer;
+  bool is_register;
+  absl::Time sent;  // on the node's clock
+  int manager;
+  absl::Status status;
+  uint64_t lease_view_id;
+  View view;
+};
+
+class World {
+ public:
+  explicit World(uint32_t seed) : random_(seed) {
+    options_.cluster_id = "c";
+    options_.chain_length = kNodes;
+    for (int i = 0; i < kManagers; ++i) {
+      managers_.emplace_back(options_);
+      managers_.back().clock = AnyClock();
+    }
+    for (int i = 0; i < kNodes; ++i) {
+      Node node;
+      node.clock = AnyClock();
+      const std::string id = "n" + std::to_string(i);
+      node.member = Member{id, 1, id + ":1", {{"tcp", id + ":2"}}, 64};
+      nodes_.push_back(node);
+    }
+  }
+
+  void Run() {
+    for (int i = 0; i < kSteps && !testing::Test::HasFailure(); ++i) {
+      real_ += kStep;
+      Break();
+      Deliver();
+      for (int n = 0; n < kNodes; ++n) Beat(n);
+      for (Manager& manager : managers_) Act(&manager);
+      for (const Node& node : nodes_) served_ += node.MayServe(real_);
+    }
+  }
+
+  int views() const { return views_; }
+  int served() const { return served_; }
+  int terms() const { return static_cast<int>(term_); }
+
+ private:
+  int Pick(int n) { return std::uniform_int_distribution<>(0, n - 1)(random_); }
+  bool OneIn(int n) { return Pick(n) == 0; }
+
+  // Up to a part in a thousand fast or slow, which no real clock is.
+  Clock AnyClock() {
+    return Clock{1 + (Pick(2001) - 1000) * 1e-6, absl::Seconds(Pick(1000))};
+  }
+
+  absl::Duration Delay() {
+    return absl::Milliseconds(OneIn(50) ? Pick(2000) : Pick(30));
+  }
+
+  void Break() {
+    if (OneIn(600)) {
+      managers_[Pick(kManagers)].paused_until =
+          real_ + absl::Milliseconds(Pick(6000));
+    }
+    if (OneIn(900)) {
+      managers_[Pick(kManagers)].cut_until =
+          real_ + absl::Milliseconds(Pick(9000));
+    }
+    Node& node = nodes_[Pick(kNodes)];
+    if (OneIn(700)) node.resume = real_ + absl::Milliseconds(Pick(2500));
+    if (OneIn(1500)) {  // kill -9 and start again
+      node.member.incarnation++;
+      node.registered = false;
+      node.lease_until = absl::InfinitePast();
+      node.lease_view_id = 0;
+      node.view = View();
+    }
+    // An operator who starts over with an empty etcd once the chain is short.
+    if (stored_.members.size() == 1 && OneIn(100)) StartOver();
+  }
+
+  // All processes end; everything starts from nothing.
+  void StartOver() {
+    messages_.clear();
+    stored_ = View();
+    for (Manager& manager : managers_) {
+      manager.core.LoseLeadership();
+      manager.leading = false;
+    }
+    leader_ = -1;
+    for (Node& node : nodes_) {
+      node.member.incarnation++;
+      node.registered = false;
+      node.lease_until = absl::InfinitePast();
+      node.lease_view_id = 0;
+      node.view = View();
+    }
+  }
+
+  void Beat(int n) {
+    Node& node = nodes_[n];
+    if (real_ < node.resume || real_ < node.next_beat) return;
+    node.next_beat = real_ + kBeat;
+    Message message{};
+    message.arrives = real_ + Delay();
+    message.node = n;
+    message.incarnation = node.member.incarnation;
+    message.is_register = !node.registered;
+    message.sent = node.clock.At(real_);
+    message.view = node.view;
+    if (OneIn(100)) node.manager = Pick(kManagers);
+    message.manager = node.manager;
+    messages_.push_back(message);
+  }
+
+  void Deliver() {
+    std::deque<Message> due;
+    for (auto it = messages_.begin(); it != messages_.end();) {
+      const bool held = it->answer
+                            ? real_ < nodes_[it->node].resume
+                            : real_ < managers_[it->manager].paused_until;
+      if (it->arrives <= real_ && !held) {
+        due.push_back(*it);
+        it = messages_.erase(it);
+      } else {
+        ++it;
+      }
+    }
+    for (Message& message : due) {
+      if (message.answer) {
+        OnAnswer(message);
+      } else {
+        OnRequest(&message);
+      }
+    }
+  }
+
+  void OnRequest(Message* message) {
+    Manager& manager = managers_[message->manager];
+    const absl::Time now = manager.clock.At(real_);
+    if (!manager.core.IsLeader(now)) {
+      // The agent would be told as much.
+      if (nodes_[message->node].manager == message->manager) {
+        nodes_[message->node].manager = Pick(kManagers);
+      }
+      return;
+    }
+    Member member = nodes_[message->node].member;
+    member.incarnation = message->incarnation;
+    message->status =
+        message->is_register
+            ? manager.core.Register("c", member, now)
+            : manager.core.Heartbeat("c", member.node_id, member.incarnation,
+                                     message->view.id, now);
+    message->view = manager.core.view();
+    message->lease_view_id = manager.core.view().id;
+    message->answer = true;
+    message->arrives = real_ + Delay();
+    messages_.push_back(*message);
+  }
+
+  void OnAnswer(const Message& message) {
+    Node& node = nodes_[message.node];
+    if (node.member.incarnation != message.incarnation) return;
+    if (absl::IsNotFound(message.status)) node.registered = false;
+    if (!message.status.ok()) return;
+    if (message.is_register) node.registered = true;
+    if (message.view.id > node.view.id) node.view = message.view;
+    node.lease_until =
+        std::max(node.lease_until, message.sent + options_.lease());
+    node.lease_view_id = std::max(node.lease_view_id, message.lease_view_id);
+  }
+
+  // One round of a manager's thread, against an etcd that is exact.
+  void Act(Manager* manager) {
+    if (real_ < manager->paused_until) return;
+    const int index = static_cast<int>(manager - managers_.data());
+    if (leader_ >= 0 && real_ >= etcd_lease_until_) leader_ = -1;
+    const absl::Time now = manager->clock.At(real_);
+    const bool cut = real_ < manager->cut_until;
+    const bool mine = !cut && leader_ == index && term_ == manager->term;
+    if (!manager->leading) {
+      if (cut || leader_ >= 0) return;
+      leader_ = index;
+      manager->term = ++term_;
+      manager->leading = true;
+      manager->expected = stored_.id;
+      manager->core.BecomeLeader(stored_, now);
+      Renew(manager);
+      return;
+    }
+    if (mine && real_ - manager->renewed > kTtl / 3) Renew(manager);
+    if (!manager->core.IsLeader(now)) {
+      manager->leading = false;
+      manager->core.LoseLeadership();
+      return;
+    }
+    const auto view = manager->core.ProposeView(now);
+    if (!view.has_value() || !OneIn(20)) return;  // the write is slow
+    if (!mine || manager->expected != stored_.id) return;
+    CheckDropped(*view);
+    ++views_;
+    stored_ = *view;
+    manager->expected = stored_.id;
+    manager->core.OnViewStored(stored_);
+  }
+
+  void Renew(Manager* manager) {
+    manager->renewed = real_;
+    manager->core.ExtendLeadership(manager->clock.At(real_) + kTtl * 0.9);
+    etcd_lease_until_ = real_ + kTtl;
+  }
+
+  // The claim itself.
+  void CheckDropped(const View& next) {
+    ASSERT_EQ(next.id, stored_.id + 1);
+    ASSERT_FALSE(next.members.empty());
+    for (const Node& node : nodes_) {
+      const Member& member = node.member;
+      if (next.IndexOf(member.node_id, member.incarnation) >= 0) continue;
+      ASSERT_FALSE(node.MayServe(real_))
+          << member.node_id << "." << member.incarnation << " still serves in "
+          << node.view.ToString() << " at " << next.ToString();
+    }
+    // Nor may an answer that is under way let it serve again.
+    for (const Message& message : messages_) {
+      const Node& node = nodes_[message.node];
+      const Member& member = node.member;
+      if (!message.answer || !message.status.ok() ||
+          member.incarnation != message.incarnation ||
+          message.view.IndexOf(member.node_id, member.incarnation) < 0 ||
+          next.IndexOf(member.node_id, member.incarnation) >= 0) {
+        continue;
+      }
+      ASSERT_LE(message.sent + options_.lease(), node.clock.At(real_));
+    }
+  }
+
+  std::mt19937 random_;
+  ManagerOptions options_;
+  absl::Time real_ = absl::UnixEpoch();
+  std::vector<Manager> managers_;
+  std::vector<Node> nodes_;
+  std::deque<Message> messages_;
+
+  // etcd.
+  View stored_;
+  int leader_ = -1;
+  int64_t term_ = 0;
+  absl::Time etcd_lease_until_;
+
+  int views_ = 0;
+  int served_ = 0;
+};
+
+TEST(LeaseSafetyTest, NoViewDropsAProcessThatMayServe) {
+  int views = 0;
+  int served = 0;
+  int terms = 0;
+  for (uint32_t seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    World world(seed);
+    world.Run();
+    ASSERT_FALSE(HasFailure());
+    views += world.views();
+    served += world.served();
+    terms += world.terms();
+  }
+  // The runs had what the claim is about.
+  EXPECT_GT(views, 100);
+  EXPECT_GT(terms, 100);
+  EXPECT_GT(served, 100000);
+}
+
+}  // namespace
+}  // namespace kamino::membership

@@ -1,0 +1,358 @@
+#include "membership/manager_core.h"
+
+#include "gtest/gtest.h"
+
+namespace kamino::membership {
+namespace {
+
+constexpr absl::Duration kTimeout = absl::Seconds(1);
+constexpr absl::Duration kBeat = absl::Milliseconds(100);
+constexpr absl::Duration kMs = absl::Milliseconds(1);
+
+Member Node(const std::string& id, uint64_t incarnation = 1) {
+  return Member{id, incarnation, id + ":1", {{"tcp", id + ":2"}}, 64 << 20};
+}
+
+std::string Names(const View& view) {
+  std::string names;
+  for (const Member& member : view.members) {
+    names += member.node_id + "." + std::to_string(member.incarnation) + " ";
+  }
+  return names;
+}
+
+// A core that leads for ever, unless a test says otherwise, with time moved by
+// hand.
+class ManagerCoreTest : public testing::Test {
+ protected:
+  static ManagerOptions Options() {
+    ManagerOptions options;
+    options.cluster_id = "c";
+    options.chain_length = 3;
+    options.failure_timeout = kTimeout;
+    options.heartbeat_interval = kBeat;
+    options.max_nodes = 5;
+    return options;
+  }
+
+  ManagerCoreTest() { Lead(View()); }
+
+  void Lead(const View& view) {
+    core_.BecomeLeader(view, now_);
+    core_.ExtendLeadership(absl::InfiniteFuture());
+  }
+
+  absl::Status Register(const Member& member) {
+    return core_.Register("c", member, now_);
+  }
+  absl::Status Beat(const std::string& id, uint64_t incarnation = 1) {
+    return core_.Heartbeat("c", id, incarnation, core_.view().id, now_);
+  }
+
+  // Lets time pass while those nodes send heartbeats, and stores what the core
+  // proposes.
+  void Pass(absl::Duration time, const std::vector<Member>& beating) {
+    const absl::Time end = now_ + time;
+    while (now_ < end) {
+      now_ += std::min(kBeat, end - now_);
+      for (const Member& member : beating) {
+        EXPECT_EQ(Beat(member.node_id, member.incarnation), absl::OkStatus());
+      }
+      if (auto view = core_.ProposeView(now_)) core_.OnViewStored(*view);
+    }
+  }
+
+  void FormChain() {
+    for (const Member& member : all_) {
+      ASSERT_EQ(Register(member), absl::OkStatus());
+    }
+    auto view = core_.ProposeView(now_);
+    ASSERT_TRUE(view.has_value());
+    core_.OnViewStored(*view);
+  }
+
+  const std::vector<Member> all_ = {Node("n1"), Node("n2"), Node("n3")};
+  absl::Time now_ = absl::FromUnixSeconds(1000);
+  ManagerCore core_{Options()};
+};
+
+TEST_F(ManagerCoreTest, FormsTheChainOnceEnoughNodesAreThere) {
+  EXPECT_EQ(Register(Node("n2")), absl::OkStatus());
+  EXPECT_EQ(Register(Node("n3")), absl::OkStatus());
+  EXPECT_FALSE(core_.ProposeView(now_).has_value());
+  EXPECT_EQ(Register(Node("n1")), absl::OkStatus());
+  const auto view = core_.ProposeView(now_);
+  ASSERT_TRUE(view.has_value());
+  EXPECT_EQ(view->id, 1u);
+  EXPECT_EQ(view->cluster_id, "c");
+  EXPECT_EQ(Names(*view), "n1.1 n2.1 n3.1 ");
+  // Not in force before it is stored.
+  EXPECT_FALSE(core_.view().formed());
+  core_.OnViewStored(*view);
+  EXPECT_EQ(core_.view(), *view);
+  EXPECT_FALSE(core_.ProposeView(now_).has_value());
+}
+
+TEST_F(ManagerCoreTest, OneWhoDiedBeforeDoesNotCountForTheFirstView) {
+  EXPECT_EQ(Register(Node("n1")), absl::OkStatus());
+  Pass(kTimeout, {});
+  EXPECT_EQ(Register(Node("n2")), absl::OkStatus());
+  EXPECT_EQ(Register(Node("n3")), absl::OkStatus());
+  EXPECT_FALSE(core_.ProposeView(now_).has_value());
+}
+
+TEST_F(ManagerCoreTest, TheProposalStaysUntilStored) {
+  FormChain();
+  Pass(kTimeout - kMs, {all_[0], all_[1]});
+  now_ += kMs;
+  const auto first = core_.ProposeView(now_);
+  ASSERT_TRUE(first.has_value());
+  EXPECT_EQ(Names(*first), "n1.1 n2.1 ");
+  // n1 dies as well, but a write of `first` may be under way.
+  for (int i = 0; i < 15; ++i) {
+    now_ += kBeat;
+    EXPECT_EQ(Beat("n2"), absl::OkStatus());
+    EXPECT_EQ(core_.ProposeView(now_), first);
+  }
+  core_.OnViewStored(*first);
+  const auto second = core_.ProposeView(now_);
+  ASSERT_TRUE(second.has_value());
+  EXPECT_EQ(second->id, 3u);
+  EXPECT_EQ(Names(*second), "n2.1 ");
+}
+
+TEST_F(ManagerCoreTest, DropsANodeOnlyAfterTheWholeTimeout) {
+  FormChain();
+  Pass(kTimeout - kMs, {all_[0], all_[2]});
+  EXPECT_EQ(core_.view().id, 1u);
+  now_ += kMs;
+  const auto view = core_.ProposeView(now_);
+  ASSERT_TRUE(view.has_value());
+  EXPECT_EQ(view->id, 2u);
+  EXPECT_EQ(Names(*view), "n1.1 n3.1 ");
+}
+
+TEST_F(ManagerCoreTest, TheLeaseIsShorterThanTheTimeout) {
+  EXPECT_LT(core_.options().lease(), kTimeout * 0.9);
+  // Some lost heartbeats must not cost it.
+  EXPECT_GT(core_.options().lease(), kBeat * 3);
+}
+
+TEST_F(ManagerCoreTest, ASilentNodeGetsNoLeaseByAHeartbeat) {
+  FormChain();
+  Pass(kTimeout - kMs, {all_[0], all_[1]});
+  EXPECT_EQ(core_.view().id, 1u);
+  now_ += kMs;
+  EXPECT_TRUE(absl::IsNotFound(Beat("n3")));
+}
+
+TEST_F(ManagerCoreTest, NoLeaseUnderTheOldViewWhileOneIsBeingDropped) {
+  FormChain();
+  Pass(kTimeout - kMs, {all_[0], all_[1]});
+  now_ += kMs;
+  const auto view = core_.ProposeView(now_);
+  ASSERT_TRUE(view.has_value());
+  EXPECT_TRUE(absl::IsUnavailable(Register(Node("n3"))));
+  // Another incarnation was never in the view: it may wait outside.
+  EXPECT_EQ(Register(Node("n3", 2)), absl::OkStatus());
+  core_.OnViewStored(*view);
+  EXPECT_EQ(Register(Node("n1")), absl::OkStatus());
+  // It comes under the view that lacks it.
+  EXPECT_EQ(Beat("n3", 2), absl::OkStatus());
+  EXPECT_EQ(core_.view().IndexOf("n3", 2), -1);
+}
+
+TEST_F(ManagerCoreTest, ADroppedNodeStaysOutside) {
+  FormChain();
+  Pass(kTimeout, {all_[0], all_[1]});
+  EXPECT_EQ(core_.view().id, 2u);
+  EXPECT_EQ(Register(Node("n3")), absl::OkStatus());
+  Pass(kTimeout * 2, all_);
+  EXPECT_EQ(core_.view().id, 2u);
+  EXPECT_EQ(Names(core_.view()), "n1.1 n2.1 ");
+}
+
+TEST_F(ManagerCoreTest, ARestartedNodeReplacesItsOldSelfOutsideTheChain) {
+  FormChain();
+  const Member again = Node("n2", 2);
+  // The old process's lease may still run.
+  EXPECT_TRUE(absl::IsAlreadyExists(Register(again)));
+  Pass(kTimeout - kMs, {all_[0], all_[2]});
+  EXPECT_TRUE(absl::IsAlreadyExists(Register(again)));
+  EXPECT_EQ(core_.view().id, 1u);
+  now_ += kMs;
+  EXPECT_EQ(Register(again), absl::OkStatus());
+  Pass(kBeat, {all_[0], all_[2], again});
+  EXPECT_EQ(core_.view().id, 2u);
+  EXPECT_EQ(Names(core_.view()), "n1.1 n3.1 ");
+  // The old process, should it only have been paused, is sent away.
+  EXPECT_TRUE(absl::IsNotFound(Beat("n2", 1)));
+  EXPECT_TRUE(absl::IsAlreadyExists(Register(Node("n2", 1))));
+}
+
+TEST_F(ManagerCoreTest, RegisteringTwiceIsOneRegistration) {
+  EXPECT_EQ(Register(Node("n1")), absl::OkStatus());
+  EXPECT_EQ(Register(Node("n1")), absl::OkStatus());
+  EXPECT_EQ(core_.nodes(now_).size(), 1u);
+}
+
+TEST_F(ManagerCoreTest, SilenceOfEveryMemberDropsNobody) {
+  FormChain();
+  Pass(kTimeout * 3, {});
+  EXPECT_EQ(core_.view().id, 1u);
+  // Whoever is back first must not become the whole chain.
+  EXPECT_EQ(Register(all_[1]), absl::OkStatus());
+  Pass(kTimeout * 0.5, {all_[1]});
+  EXPECT_EQ(core_.view().id, 1u);
+  EXPECT_EQ(Register(all_[0]), absl::OkStatus());
+  // The third had its time.
+  Pass(kTimeout, {all_[0], all_[1]});
+  EXPECT_EQ(Names(core_.view()), "n1.1 n2.1 ");
+}
+
+TEST_F(ManagerCoreTest, AHeldUpManagerDropsNobodyForIt) {
+  FormChain();
+  Pass(kBeat, all_);
+  now_ += kTimeout * 2;  // nothing was called: this process stood still
+  EXPECT_TRUE(absl::IsNotFound(Beat("n1")));
+  EXPECT_EQ(Register(all_[0]), absl::OkStatus());
+  EXPECT_FALSE(core_.ProposeView(now_).has_value());
+  Pass(kBeat, {all_[0]});
+  EXPECT_EQ(Register(all_[1]), absl::OkStatus());
+  EXPECT_EQ(Register(all_[2]), absl::OkStatus());
+  Pass(kTimeout * 2, all_);
+  EXPECT_EQ(core_.view().id, 1u);
+}
+
+TEST_F(ManagerCoreTest, ANewLeaderGivesEveryMemberTime) {
+  FormChain();
+  const View stored = core_.view();
+  core_.LoseLeadership();
+  now_ += absl::Seconds(60);
+  Lead(stored);
+  EXPECT_EQ(core_.view(), stored);
+  // A member need not register again, its lease goes on; n3 is dead.
+  Pass(kTimeout - kMs, {all_[0], all_[1]});
+  EXPECT_EQ(core_.view().id, 1u);
+  // Another incarnation has to wait for what the last leader granted.
+  EXPECT_TRUE(absl::IsAlreadyExists(Register(Node("n3", 2))));
+  Pass(kMs, {all_[0], all_[1]});
+  EXPECT_EQ(Names(core_.view()), "n1.1 n2.1 ");
+}
+
+TEST_F(ManagerCoreTest, WithoutLeadershipNothingIsDecided) {
+  FormChain();
+  core_.ExtendLeadership(now_ + kBeat);
+  EXPECT_TRUE(core_.IsLeader(now_ + kBeat - kMs));
+  EXPECT_FALSE(core_.IsLeader(now_ + kBeat));
+  Pass(kTimeout * 2, {});
+  EXPECT_EQ(Register(all_[0]), absl::OkStatus());
+  now_ += kTimeout * 0.4;
+  EXPECT_EQ(Beat("n1"), absl::OkStatus());
+  now_ += kTimeout * 0.4;
+  EXPECT_EQ(Beat("n1"), absl::OkStatus());
+  now_ += kTimeout * 0.4;
+  EXPECT_FALSE(core_.ProposeView(now_).has_value());
+  core_.ExtendLeadership(absl::InfiniteFuture());
+  EXPECT_TRUE(core_.ProposeView(now_).has_value());
+}
+
+TEST_F(ManagerCoreTest, AFormerLeaderForgetsWhatItProposed) {
+  FormChain();
+  Pass(kTimeout - kMs, {all_[0], all_[1]});
+  now_ += kMs;
+  ASSERT_TRUE(core_.ProposeView(now_).has_value());
+  const View stored = core_.view();
+  core_.LoseLeadership();
+  EXPECT_FALSE(core_.IsLeader(now_));
+  // Its write was refused or not, what is stored counts.
+  Lead(stored);
+  EXPECT_FALSE(core_.ProposeView(now_).has_value());
+  EXPECT_EQ(Beat("n3"), absl::OkStatus());
+}
+
+TEST_F(ManagerCoreTest, RefusesWhatIsMissing) {
+  for (int field = 0; field < 5; ++field) {
+    Member member = Node("n1");
+    if (field == 0) member.node_id.clear();
+    if (field == 1) member.incarnation = 0;
+    if (field == 2) member.service_address.clear();
+    if (field == 3) member.link_addresses.clear();
+    if (field == 4) member.heap_bytes = 0;
+    EXPECT_TRUE(absl::IsInvalidArgument(Register(member))) << field;
+  }
+  EXPECT_TRUE(core_.nodes(now_).empty());
+}
+
+TEST_F(ManagerCoreTest, RefusesWhatIsTooLong) {
+  for (int field = 0; field < 4; ++field) {
+    Member member = Node("n1");
+    const std::string name(ManagerCore::kMaxNameBytes + 1, 'x');
+    const std::string address(ManagerCore::kMaxAddressBytes + 1, 'x');
+    if (field == 0) member.node_id = name;
+    if (field == 1) member.service_address = address;
+    if (field == 2) member.link_addresses["tcp"] = address;
+    if (field == 3) {
+      for (size_t i = 0; i < ManagerCore::kMaxLinkAddresses; ++i) {
+        member.link_addresses[std::to_string(i)] = "a:1";
+      }
+    }
+    EXPECT_TRUE(absl::IsInvalidArgument(Register(member))) << field;
+  }
+  EXPECT_TRUE(core_.nodes(now_).empty());
+}
+
+TEST_F(ManagerCoreTest, RefusesAnotherCluster) {
+  EXPECT_TRUE(
+      absl::IsFailedPrecondition(core_.Register("d", Node("n1"), now_)));
+  FormChain();
+  EXPECT_TRUE(absl::IsNotFound(core_.Heartbeat("d", "n1", 1, 1, now_)));
+}
+
+TEST_F(ManagerCoreTest, RefusesAnotherHeapSize) {
+  EXPECT_EQ(Register(Node("n1")), absl::OkStatus());
+  Member bigger = Node("n4");
+  bigger.heap_bytes *= 2;
+  EXPECT_TRUE(absl::IsFailedPrecondition(Register(bigger)));
+  FormChain();
+  Pass(kTimeout * 2, {all_[1]});
+  // Also when the one it was compared with is gone.
+  EXPECT_TRUE(absl::IsFailedPrecondition(Register(bigger)));
+}
+
+TEST_F(ManagerCoreTest, TheSizeOfADeadCandidateBindsNobody) {
+  EXPECT_EQ(Register(Node("n1")), absl::OkStatus());
+  now_ += kTimeout;
+  Member bigger = Node("n4");
+  bigger.heap_bytes *= 2;
+  EXPECT_EQ(Register(bigger), absl::OkStatus());
+}
+
+TEST_F(ManagerCoreTest, RegistrationsAreBounded) {
+  FormChain();
+  EXPECT_EQ(Register(Node("n4")), absl::OkStatus());
+  EXPECT_EQ(Register(Node("n5")), absl::OkStatus());
+  EXPECT_TRUE(absl::IsResourceExhausted(Register(Node("n6"))));
+  Pass(kTimeout, {all_[0], all_[1], all_[2], Node("n4")});
+  // n5 is dead and outside the view; members of the view are never forgotten.
+  EXPECT_EQ(Register(Node("n6")), absl::OkStatus());
+  EXPECT_TRUE(absl::IsResourceExhausted(Register(Node("n7"))));
+  EXPECT_TRUE(absl::IsNotFound(Beat("n5")));
+  EXPECT_EQ(core_.nodes(now_).size(), 5u);
+}
+
+TEST_F(ManagerCoreTest, DescribesWhatItKnows) {
+  FormChain();
+  Pass(kTimeout, {all_[0], all_[1]});
+  const auto known = core_.nodes(now_);
+  ASSERT_EQ(known.size(), 3u);
+  EXPECT_TRUE(known[0].alive);
+  EXPECT_EQ(known[0].member, all_[0]);
+  EXPECT_EQ(known[0].silent, absl::ZeroDuration());
+  EXPECT_EQ(known[0].view_id, 1u);
+  EXPECT_FALSE(known[2].alive);
+  EXPECT_EQ(known[2].silent, kTimeout);
+}
+
+}  // namespace
+}  // namespace kamino::membership

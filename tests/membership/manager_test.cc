@@ -1,0 +1,277 @@
+#include "membership/manager.h"
+
+#include "gtest/gtest.h"
+#include "membership/records.h"
+#include "tests/membership/fake_etcd.h"
+
+namespace kamino::membership {
+namespace {
+
+using Fault = FakeEtcdServer::Fault;
+using kamino::internal::v1::GetMembershipRequest;
+using kamino::internal::v1::GetMembershipResponse;
+using kamino::internal::v1::HeartbeatRequest;
+using kamino::internal::v1::HeartbeatResponse;
+using kamino::internal::v1::RegisterRequest;
+using kamino::internal::v1::RegisterResponse;
+
+constexpr char kLeaderKey[] = "/kamino/c/leader";
+constexpr char kViewKey[] = "/kamino/c/view";
+
+class ManagerTest : public testing::Test {
+ protected:
+  std::unique_ptr<Manager> Start(const std::string& name) {
+    Manager::Options options;
+    options.core.cluster_id = "c";
+    options.core.chain_length = 2;
+    options.name = name;
+    options.poll_interval = absl::Milliseconds(1);
+    return std::make_unique<Manager>(
+        options, std::make_unique<FakeEtcd>(&etcd_), clock_.AsFunction());
+  }
+
+  static GetMembershipResponse Describe(Manager* manager) {
+    GetMembershipRequest request;
+    GetMembershipResponse response;
+    absl::optional<std::string> leader;
+    request.set_cluster_id("c");
+    manager->Describe(request, &response, &leader).IgnoreError();
+    return response;
+  }
+  bool Leads(Manager* manager) {
+    return clock_.Eventually(
+        [&] { return !Describe(manager).leader().empty(); });
+  }
+  bool ReachesView(Manager* manager, uint64_t id) {
+    return clock_.Eventually(
+        [&] { return Describe(manager).view().view_id() == id; });
+  }
+
+  static RegisterRequest Registration(const std::string& id) {
+    RegisterRequest request;
+    request.set_cluster_id("c");
+    *request.mutable_node() =
+        ToProto(Member{id, 1, id + ":1", {{"tcp", id + ":2"}}, 64});
+    return request;
+  }
+  absl::Status Register(Manager* manager, const std::string& id) {
+    RegisterResponse response;
+    return manager->Register(Registration(id), &response, &leader_);
+  }
+  absl::Status Beat(Manager* manager, const std::string& id) {
+    HeartbeatRequest request;
+    HeartbeatResponse response;
+    request.set_cluster_id("c");
+    request.set_node_id(id);
+    request.set_incarnation(1);
+    return manager->Heartbeat(request, &response, &leader_);
+  }
+  void FormChain(Manager* manager) {
+    ASSERT_TRUE(Leads(manager));
+    ASSERT_EQ(Register(manager, "n1"), absl::OkStatus());
+    ASSERT_EQ(Register(manager, "n2"), absl::OkStatus());
+    ASSERT_TRUE(ReachesView(manager, 1));
+  }
+  // Time for n2 to be taken for dead; n1 is heard of all the while.
+  void LoseN2(Manager* manager) {
+    for (int i = 0; i < 10; ++i) {
+      clock_.Advance(absl::Milliseconds(101));
+      ASSERT_EQ(Beat(manager, "n1"), absl::OkStatus());
+    }
+  }
+
+  TestClock clock_;
+  FakeEtcdServer etcd_{&clock_};
+  absl::optional<std::string> leader_;
+};
+
+TEST_F(ManagerTest, LeadsFormsAndStoresTheChain) {
+  auto manager = Start("a:1");
+  FormChain(manager.get());
+  const GetMembershipResponse described = Describe(manager.get());
+  EXPECT_EQ(described.leader(), "a:1");
+  ASSERT_EQ(described.view().nodes_size(), 2);
+  EXPECT_EQ(described.members_size(), 2);
+  kamino::internal::v1::ViewRecord stored;
+  ASSERT_TRUE(stored.ParseFromString(etcd_.Get(kViewKey).value));
+  EXPECT_EQ(stored.view_id(), 1u);
+  EXPECT_EQ(stored.cluster_id(), "c");
+  EXPECT_EQ(stored.nodes(0).node_id(), "n1");
+}
+
+TEST_F(ManagerTest, AnswersHoldTheLeaseAndNewerViewsOnly) {
+  auto manager = Start("a:1");
+  FormChain(manager.get());
+  RegisterResponse registered;
+  ASSERT_EQ(manager->Register(Registration("n3"), &registered, &leader_),
+            absl::OkStatus());
+  EXPECT_EQ(registered.lease_ms(), 700u);
+  EXPECT_EQ(registered.heartbeat_interval_ms(), 100u);
+  EXPECT_EQ(registered.view().view_id(), 1u);
+  EXPECT_EQ(registered.lease_view_id(), 1u);
+  HeartbeatRequest request;
+  request.set_cluster_id("c");
+  request.set_node_id("n3");
+  request.set_incarnation(1);
+  for (const uint64_t own : {0, 1}) {
+    HeartbeatResponse response;
+    request.set_view_id(own);
+    ASSERT_EQ(manager->Heartbeat(request, &response, &leader_),
+              absl::OkStatus());
+    EXPECT_EQ(response.lease_ms(), 700u);
+    EXPECT_EQ(response.lease_view_id(), 1u);
+    EXPECT_EQ(response.has_view(), own == 0);
+  }
+}
+
+TEST_F(ManagerTest, AStandbyNamesTheLeader) {
+  auto first = Start("a:1");
+  ASSERT_TRUE(Leads(first.get()));
+  auto second = Start("b:1");
+  EXPECT_TRUE(clock_.Eventually([&] {
+    leader_.reset();
+    EXPECT_TRUE(absl::IsFailedPrecondition(Register(second.get(), "n1")));
+    EXPECT_TRUE(leader_.has_value());
+    return leader_ == "a:1";
+  }));
+  EXPECT_TRUE(absl::IsFailedPrecondition(Beat(second.get(), "n1")));
+  EXPECT_EQ(Describe(second.get()).leader(), "");
+}
+
+TEST_F(ManagerTest, AStandbyTakesOverAtOnceFromOneThatStops) {
+  auto first = Start("a:1");
+  FormChain(first.get());
+  auto second = Start("b:1");
+  first.reset();
+  // No time has passed: the key was given up.
+  ASSERT_TRUE(Leads(second.get()));
+  EXPECT_EQ(Describe(second.get()).view().view_id(), 1u);
+  // Nodes are known by the view.
+  EXPECT_EQ(Beat(second.get(), "n1"), absl::OkStatus());
+}
+
+TEST_F(ManagerTest, AnUnreachableEtcdIsTriedAgain) {
+  etcd_.SetFault(Fault::kUnreachable);
+  auto manager = Start("a:1");
+  EXPECT_TRUE(clock_.Eventually([&] {
+    EXPECT_TRUE(absl::IsFailedPrecondition(Register(manager.get(), "n1")));
+    return leader_.has_value();
+  }));
+  EXPECT_EQ(*leader_, "");
+  etcd_.SetFault(Fault::kNone);
+  EXPECT_TRUE(Leads(manager.get()));
+}
+
+TEST_F(ManagerTest, LeasesEndWithTheLeadershipWhenEtcdIsLost) {
+  auto manager = Start("a:1");
+  FormChain(manager.get());
+  etcd_.SetFault(Fault::kUnreachable);
+  // Renewals fail, but the time that etcd gave is not over.
+  clock_.Advance(absl::Milliseconds(900));
+  EXPECT_EQ(Beat(manager.get(), "n1"), absl::OkStatus());
+  EXPECT_EQ(Beat(manager.get(), "n2"), absl::OkStatus());
+  clock_.Advance(absl::Milliseconds(900));
+  EXPECT_EQ(Beat(manager.get(), "n1"), absl::OkStatus());
+  clock_.Advance(absl::Milliseconds(900));
+  // 2.7 s of the 3 s: before etcd could elect another.
+  EXPECT_TRUE(absl::IsFailedPrecondition(Beat(manager.get(), "n1")));
+  etcd_.SetFault(Fault::kNone);
+  clock_.Advance(absl::Seconds(1));
+  ASSERT_TRUE(Leads(manager.get()));
+  EXPECT_EQ(Describe(manager.get()).view().view_id(), 1u);
+  EXPECT_EQ(Describe(manager.get()).view().nodes_size(), 2);
+}
+
+TEST_F(ManagerTest, AnElectionWhoseAnswerIsLostIsNotWon) {
+  etcd_.SetFault(Fault::kAnswerLost, "Campaign");
+  auto manager = Start("a:1");
+  ASSERT_TRUE(clock_.Eventually([&] { return etcd_.calls("Campaign") > 2; }));
+  EXPECT_EQ(etcd_.Get(kLeaderKey).value, "a:1");
+  EXPECT_EQ(Describe(manager.get()).leader(), "");
+  etcd_.SetFault(Fault::kNone);
+  // The key is nobody's now and goes with its lease, then this one is elected.
+  const int before = etcd_.calls("Campaign");
+  ASSERT_TRUE(
+      clock_.Eventually([&] { return etcd_.calls("Campaign") > before + 1; }));
+  EXPECT_EQ(Describe(manager.get()).leader(), "");
+  clock_.Advance(absl::Seconds(3));
+  EXPECT_TRUE(Leads(manager.get()));
+}
+
+TEST_F(ManagerTest, AViewWriteWhoseAnswerIsLostHappenedOnce) {
+  auto manager = Start("a:1");
+  FormChain(manager.get());
+  etcd_.SetFault(Fault::kAnswerLost, "Replace");
+  LoseN2(manager.get());
+  const int before = etcd_.calls("Replace");
+  ASSERT_TRUE(
+      clock_.Eventually([&] { return etcd_.calls("Replace") > before + 2; }));
+  // Not known to be stored, so not told.
+  EXPECT_EQ(Describe(manager.get()).view().view_id(), 1u);
+  EXPECT_TRUE(absl::IsUnavailable(Register(manager.get(), "n2")));
+  etcd_.SetFault(Fault::kNone);
+  ASSERT_TRUE(ReachesView(manager.get(), 2));
+  kamino::internal::v1::ViewRecord stored;
+  ASSERT_TRUE(stored.ParseFromString(etcd_.Get(kViewKey).value));
+  EXPECT_EQ(stored.view_id(), 2u);
+  EXPECT_EQ(stored.nodes_size(), 1);
+}
+
+TEST_F(ManagerTest, AViewIsNotWrittenOverOneItDoesNotKnow) {
+  auto manager = Start("a:1");
+  FormChain(manager.get());
+  View other{"c", 9, {Member{"n2", 1, "x:1", {{"tcp", "x:2"}}, 64}}};
+  etcd_.Put(kViewKey, ToProto(other).SerializeAsString());
+  LoseN2(manager.get());
+  // Its write is refused, and it goes on from what is there.
+  ASSERT_TRUE(ReachesView(manager.get(), 9));
+  EXPECT_EQ(Describe(manager.get()).view().nodes(0).node_id(), "n2");
+}
+
+TEST_F(ManagerTest, AFormerLeaderCannotWrite) {
+  auto manager = Start("a:1");
+  FormChain(manager.get());
+  // Somebody else was elected meanwhile.
+  etcd_.Delete(kLeaderKey);
+  etcd_.Put(kLeaderKey, "b:1");
+  const std::string stored = etcd_.Get(kViewKey).value;
+  LoseN2(manager.get());
+  EXPECT_TRUE(clock_.Eventually([&] {
+    leader_.reset();
+    return absl::IsFailedPrecondition(Beat(manager.get(), "n1")) &&
+           leader_ == "b:1";
+  }));
+  EXPECT_EQ(etcd_.Get(kViewKey).value, stored);
+}
+
+TEST_F(ManagerTest, AnUnreadableViewIsNotOverwritten) {
+  View foreign{"d", 3, {Member{"n2", 1, "x:1", {{"tcp", "x:2"}}, 64}}};
+  for (const std::string& bad :
+       {std::string("\xff\xff"), ToProto(foreign).SerializeAsString()}) {
+    etcd_.Put(kViewKey, bad);
+    auto manager = Start("a:1");
+    EXPECT_TRUE(clock_.Eventually([&] {
+      EXPECT_TRUE(absl::IsFailedPrecondition(Register(manager.get(), "n1")));
+      return leader_.has_value();
+    }));
+    manager.reset();
+    EXPECT_EQ(etcd_.Get(kViewKey).value, bad);
+    // Nor is the leadership kept from others.
+    EXPECT_EQ(etcd_.Get(kLeaderKey).value, "");
+  }
+}
+
+TEST_F(ManagerTest, KnowsItsClusterOnly) {
+  auto manager = Start("a:1");
+  ASSERT_TRUE(Leads(manager.get()));
+  GetMembershipRequest request;
+  GetMembershipResponse response;
+  request.set_cluster_id("d");
+  leader_.reset();
+  EXPECT_TRUE(
+      absl::IsNotFound(manager->Describe(request, &response, &leader_)));
+  EXPECT_FALSE(leader_.has_value());
+}
+
+}  // namespace
+}  // namespace kamino::membership

@@ -1,0 +1,370 @@
+#include "membership/membership_agent.h"
+
+#include <atomic>
+#include <functional>
+
+#include "absl/strings/str_cat.h"
+#include "google/rpc/status.pb.h"
+#include "grpcpp/grpcpp.h"
+#include "gtest/gtest.h"
+#include "membership/records.h"
+#include "tests/membership/fake_etcd.h"
+
+namespace kamino::membership {
+namespace {
+
+using kamino::internal::v1::HeartbeatRequest;
+using kamino::internal::v1::HeartbeatResponse;
+using kamino::internal::v1::MembershipService;
+using kamino::internal::v1::NotLeaderDetail;
+using kamino::internal::v1::RegisterRequest;
+using kamino::internal::v1::RegisterResponse;
+using kamino::internal::v1::ViewRecord;
+
+// A manager that says what the test wants it to, at a port of its own.
+class ScriptedManager final : public MembershipService::Service {
+ public:
+  ScriptedManager() {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
+                             &port_);
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+  }
+
+  std::string address() const { return absl::StrCat("127.0.0.1:", port_); }
+
+  // What to answer; called on gRPC's threads.
+  void OnRegister(
+      std::function<grpc::Status(const RegisterRequest&, RegisterResponse*)>
+          answer) {
+    absl::MutexLock lock(&mutex_);
+    on_register_ = std::move(answer);
+  }
+  void OnHeartbeat(
+      std::function<grpc::Status(const HeartbeatRequest&, HeartbeatResponse*)>
+          answer) {
+    absl::MutexLock lock(&mutex_);
+    on_heartbeat_ = std::move(answer);
+  }
+
+  int registers() const { return registers_; }
+  int heartbeats() const { return heartbeats_; }
+  std::vector<uint64_t> incarnations() const {
+    absl::MutexLock lock(&mutex_);
+    return incarnations_;
+  }
+  HeartbeatRequest last_heartbeat() const {
+    absl::MutexLock lock(&mutex_);
+    return last_heartbeat_;
+  }
+
+ private:
+  grpc::Status Register(grpc::ServerContext*, const RegisterRequest* request,
+                        RegisterResponse* response) override {
+    absl::MutexLock lock(&mutex_);
+    incarnations_.push_back(request->node().incarnation());
+    response->set_lease_ms(700);
+    response->set_heartbeat_interval_ms(1);
+    const grpc::Status status =
+        on_register_ ? on_register_(*request, response) : grpc::Status::OK;
+    ++registers_;
+    return status;
+  }
+  grpc::Status Heartbeat(grpc::ServerContext*, const HeartbeatRequest* request,
+                         HeartbeatResponse* response) override {
+    absl::MutexLock lock(&mutex_);
+    last_heartbeat_ = *request;
+    response->set_lease_ms(700);
+    const grpc::Status status =
+        on_heartbeat_ ? on_heartbeat_(*request, response) : grpc::Status::OK;
+    ++heartbeats_;
+    return status;
+  }
+
+  mutable absl::Mutex mutex_;
+  std::function<grpc::Status(const RegisterRequest&, RegisterResponse*)>
+      on_register_ ABSL_GUARDED_BY(mutex_);
+  std::function<grpc::Status(const HeartbeatRequest&, HeartbeatResponse*)>
+      on_heartbeat_ ABSL_GUARDED_BY(mutex_);
+  std::vector<uint64_t> incarnations_ ABSL_GUARDED_BY(mutex_);
+  HeartbeatRequest last_heartbeat_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<int> registers_{0};
+  std::atomic<int> heartbeats_{0};
+  int port_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+grpc::Status NotLeader(const std::string& leader) {
+  NotLeaderDetail detail;
+  detail.set_leader_address(leader);
+  google::rpc::Status details;
+  details.add_details()->PackFrom(detail);
+  return grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "not the leader",
+                      details.SerializeAsString());
+}
+
+View ChainOf(uint64_t id) {
+  return View{"c", id, {Member{"n1", 7, "n1:1", {{"tcp", "n1:2"}}, 64}}};
+}
+
+class MembershipAgentTest : public testing::Test {
+ protected:
+  void Start(const std::vector<std::string>& managers,
+             absl::Duration deadline = absl::Seconds(5)) {
+    AgentOptions options;
+    options.cluster_id = "c";
+    options.managers = managers;
+    options.clock = clock_.AsFunction();
+    options.deadline = deadline;
+    options.retry = absl::Milliseconds(1);
+    agent_ = std::make_unique<MembershipAgent>(options);
+    ViewSourceCallbacks callbacks;
+    callbacks.on_view = [this](const View& view) {
+      absl::MutexLock lock(&mutex_);
+      views_.push_back(view);
+    };
+    callbacks.on_refused = [this](absl::Status why) {
+      absl::MutexLock lock(&mutex_);
+      refused_ = why;
+    };
+    const Member self{"n1", 7, "n1:1", {{"tcp", "n1:2"}}, 64};
+    ASSERT_EQ(agent_->Start(self, std::move(callbacks)), absl::OkStatus());
+  }
+
+  bool Eventually(const std::function<bool()>& condition) {
+    return clock_.Eventually(condition);
+  }
+  std::vector<View> views() {
+    absl::MutexLock lock(&mutex_);
+    return views_;
+  }
+  absl::Status refused() {
+    absl::MutexLock lock(&mutex_);
+    return refused_;
+  }
+  // Waits for the callback, which is the last thing the agent does.
+  absl::Status AwaitRefusal() {
+    absl::MutexLock lock(&mutex_);
+    const auto is_refused = [this] { return !refused_.ok(); };
+    mutex_.AwaitWithTimeout(absl::Condition(&is_refused), absl::Seconds(10));
+    return refused_;
+  }
+
+  TestClock clock_;
+  // For scripts, which may run until the managers are gone.
+  std::atomic<int> left_{0};
+  std::atomic<uint64_t> current_{1};
+  absl::Mutex mutex_;
+  std::vector<View> views_ ABSL_GUARDED_BY(mutex_);
+  absl::Status refused_ ABSL_GUARDED_BY(mutex_);
+  RegisterRequest seen_ ABSL_GUARDED_BY(mutex_);
+  ScriptedManager manager_;
+  ScriptedManager second_;
+  std::unique_ptr<MembershipAgent> agent_;
+};
+
+TEST_F(MembershipAgentTest, RegistersWithAllThatANodeIs) {
+  manager_.OnRegister([&](const RegisterRequest& request, RegisterResponse*) {
+    absl::MutexLock lock(&mutex_);
+    seen_ = request;
+    return grpc::Status::OK;
+  });
+  Start({manager_.address()});
+  ASSERT_TRUE(Eventually([&] { return manager_.heartbeats() > 0; }));
+  EXPECT_EQ(manager_.last_heartbeat().incarnation(), 7u);
+  EXPECT_EQ(manager_.last_heartbeat().node_id(), "n1");
+  absl::MutexLock lock(&mutex_);
+  EXPECT_EQ(seen_.cluster_id(), "c");
+  EXPECT_EQ(FromProto(seen_.node()), ChainOf(1).members[0]);
+}
+
+TEST_F(MembershipAgentTest, TheLeaseCountsFromWhenTheRequestWasSent) {
+  manager_.OnRegister([&](const RegisterRequest&, RegisterResponse* response) {
+    clock_.Advance(absl::Milliseconds(600));  // on its way
+    response->set_heartbeat_interval_ms(60000);
+    return grpc::Status::OK;
+  });
+  Start({manager_.address()});
+  ASSERT_TRUE(Eventually([&] { return agent_->LeaseValid(0); }));
+  clock_.Advance(absl::Milliseconds(99));
+  EXPECT_TRUE(agent_->LeaseValid(0));
+  clock_.Advance(absl::Milliseconds(1));
+  EXPECT_FALSE(agent_->LeaseValid(0));
+}
+
+TEST_F(MembershipAgentTest, HeartbeatsRenewTheLeaseUntilStopped) {
+  Start({manager_.address()});
+  ASSERT_TRUE(Eventually([&] { return agent_->LeaseValid(0); }));
+  clock_.Advance(absl::Seconds(1));
+  ASSERT_TRUE(Eventually([&] { return agent_->LeaseValid(0); }));
+  agent_->Stop();
+  EXPECT_FALSE(agent_->LeaseValid(0));
+  agent_->Stop();
+}
+
+TEST_F(MembershipAgentTest, ALeaseOfANewerViewIsWorthNothingInAnOlderOne) {
+  manager_.OnRegister([](const RegisterRequest&, RegisterResponse* response) {
+    response->set_lease_view_id(3);
+    return grpc::Status::OK;
+  });
+  Start({manager_.address()});
+  ASSERT_TRUE(Eventually([&] { return agent_->LeaseValid(3); }));
+  EXPECT_FALSE(agent_->LeaseValid(2));
+  EXPECT_TRUE(agent_->LeaseValid(4));
+}
+
+TEST_F(MembershipAgentTest, BringsNewerViewsOnly) {
+  manager_.OnRegister([&](const RegisterRequest&, RegisterResponse* response) {
+    *response->mutable_view() = ToProto(View());
+    return grpc::Status::OK;
+  });
+  manager_.OnHeartbeat(
+      [&](const HeartbeatRequest&, HeartbeatResponse* response) {
+        *response->mutable_view() = ToProto(ChainOf(current_));
+        return grpc::Status::OK;
+      });
+  Start({manager_.address()});
+  ASSERT_TRUE(Eventually([&] { return views().size() == 1; }));
+  current_ = 5;
+  ASSERT_TRUE(Eventually([&] { return views().size() == 2; }));
+  current_ = 4;  // a manager that is behind
+  const int before = manager_.heartbeats();
+  ASSERT_TRUE(Eventually([&] { return manager_.heartbeats() > before + 3; }));
+  current_ = 6;
+  ASSERT_TRUE(Eventually([&] { return views().size() == 3; }));
+  EXPECT_EQ(views()[0], ChainOf(1));
+  EXPECT_EQ(views()[1], ChainOf(5));
+  EXPECT_EQ(views()[2], ChainOf(6));
+}
+
+TEST_F(MembershipAgentTest, SaysWhichViewTheNodeIsIn) {
+  Start({manager_.address()});
+  agent_->SetCurrentView(4);
+  ASSERT_TRUE(
+      Eventually([&] { return manager_.last_heartbeat().view_id() == 4; }));
+  agent_->SetCurrentView(3);  // never backwards
+  const int before = manager_.heartbeats();
+  ASSERT_TRUE(Eventually([&] { return manager_.heartbeats() > before + 2; }));
+  EXPECT_EQ(manager_.last_heartbeat().view_id(), 4u);
+}
+
+TEST_F(MembershipAgentTest, ARequestedViewIsFetchedAtOnce) {
+  manager_.OnRegister([](const RegisterRequest&, RegisterResponse* response) {
+    response->set_heartbeat_interval_ms(3600 * 1000);
+    return grpc::Status::OK;
+  });
+  Start({manager_.address()});
+  ASSERT_TRUE(Eventually([&] { return agent_->LeaseValid(0); }));
+  EXPECT_EQ(manager_.heartbeats(), 0);
+  agent_->RequestView();
+  EXPECT_TRUE(Eventually([&] { return manager_.heartbeats() == 1; }));
+}
+
+TEST_F(MembershipAgentTest, OneThatIsForgottenRegistersAgainAsTheSame) {
+  left_ = 1;
+  manager_.OnHeartbeat([&](const HeartbeatRequest&, HeartbeatResponse*) {
+    return left_-- > 0 ? grpc::Status(grpc::StatusCode::NOT_FOUND, "who?")
+                       : grpc::Status::OK;
+  });
+  Start({manager_.address()});
+  ASSERT_TRUE(Eventually([&] { return manager_.heartbeats() > 2; }));
+  EXPECT_EQ(manager_.incarnations(), (std::vector<uint64_t>{7, 7}));
+}
+
+TEST_F(MembershipAgentTest, FollowsToTheLeader) {
+  manager_.OnRegister([&](const RegisterRequest&, RegisterResponse*) {
+    return NotLeader(second_.address());
+  });
+  Start({manager_.address()});
+  ASSERT_TRUE(Eventually([&] { return second_.heartbeats() > 0; }));
+  EXPECT_EQ(manager_.registers(), 1);
+  EXPECT_EQ(refused(), absl::OkStatus());
+}
+
+TEST_F(MembershipAgentTest, GoesRoundWhileNobodyLeads) {
+  left_ = 5;
+  const auto nobody = [&](const RegisterRequest&, RegisterResponse*) {
+    return left_-- > 0 ? NotLeader("") : grpc::Status::OK;
+  };
+  manager_.OnRegister(nobody);
+  second_.OnRegister(nobody);
+  // The first in the list is not there at all.
+  Start({"127.0.0.1:1", manager_.address(), second_.address()},
+        absl::Milliseconds(500));
+  ASSERT_TRUE(Eventually(
+      [&] { return manager_.heartbeats() + second_.heartbeats() > 0; }));
+  EXPECT_EQ(manager_.registers() + second_.registers(), 6);
+  EXPECT_GE(manager_.registers(), 2);
+  EXPECT_GE(second_.registers(), 2);
+}
+
+TEST_F(MembershipAgentTest, ALeaderThatStepsDownIsLeft) {
+  left_ = 1;  // whether the first leads
+  manager_.OnHeartbeat([&](const HeartbeatRequest&, HeartbeatResponse*) {
+    return left_ == 1 ? grpc::Status::OK : NotLeader(second_.address());
+  });
+  Start({manager_.address(), second_.address()});
+  ASSERT_TRUE(Eventually([&] { return manager_.heartbeats() > 0; }));
+  left_ = 0;
+  ASSERT_TRUE(Eventually([&] { return second_.heartbeats() > 0; }));
+  // The lease and the registration went along.
+  EXPECT_EQ(second_.registers(), 0);
+}
+
+TEST_F(MembershipAgentTest, WhatCannotChangeIsRefusedAtOnce) {
+  for (const auto code : {grpc::StatusCode::FAILED_PRECONDITION,
+                          grpc::StatusCode::INVALID_ARGUMENT}) {
+    manager_.OnRegister([code](const RegisterRequest&, RegisterResponse*) {
+      return grpc::Status(code, "another heap size");
+    });
+    const int before = manager_.registers();
+    Start({manager_.address()});
+    const absl::Status refused = AwaitRefusal();
+    EXPECT_EQ(static_cast<int>(refused.code()), static_cast<int>(code));
+    EXPECT_EQ(refused.message(), "another heap size");
+    agent_->Stop();
+    EXPECT_EQ(manager_.registers(), before + 1);
+    absl::MutexLock lock(&mutex_);
+    refused_ = absl::OkStatus();
+  }
+}
+
+TEST_F(MembershipAgentTest, WaitsForItsFormerSelfToEnd) {
+  left_ = 3;
+  manager_.OnRegister([&](const RegisterRequest&, RegisterResponse*) {
+    clock_.Advance(absl::Seconds(1));
+    return left_-- > 0 ? grpc::Status(grpc::StatusCode::ALREADY_EXISTS, "alive")
+                       : grpc::Status::OK;
+  });
+  Start({manager_.address()});
+  ASSERT_TRUE(Eventually([&] { return manager_.heartbeats() > 0; }));
+  EXPECT_EQ(refused(), absl::OkStatus());
+}
+
+TEST_F(MembershipAgentTest, ATwinThatStaysIsRefused) {
+  manager_.OnRegister([&](const RegisterRequest&, RegisterResponse*) {
+    clock_.Advance(absl::Seconds(1));
+    return grpc::Status(grpc::StatusCode::ALREADY_EXISTS, "n1 is alive");
+  });
+  Start({manager_.address()});
+  EXPECT_TRUE(absl::IsAlreadyExists(AwaitRefusal()));
+  EXPECT_FALSE(agent_->LeaseValid(0));
+  // Five seconds from the first answer on.
+  EXPECT_EQ(manager_.registers(), 6);
+}
+
+TEST_F(MembershipAgentTest, AnUnreachableManagerIsTriedForEver) {
+  Start({"127.0.0.1:1"}, absl::Milliseconds(20));
+  // Each attempt reads the clock; a day of them changes nothing.
+  for (int i = 0; i < 24; ++i) {
+    const int64_t before = clock_.reads();
+    clock_.Advance(absl::Hours(1));
+    ASSERT_TRUE(Eventually([&] { return clock_.reads() > before + 1; }));
+  }
+  EXPECT_FALSE(agent_->LeaseValid(0));
+  EXPECT_EQ(refused(), absl::OkStatus());
+}
+
+}  // namespace
+}  // namespace kamino::membership

@@ -13,6 +13,8 @@ constexpr size_t kFramingSlack = 64;
 // Lengths travel as 32 bits; a limit this far below leaves sums of a few of
 // them representable.
 constexpr size_t kLargestMaxMessage = size_t{1} << 30;
+// What the kernel's keep-alive settings can express, with room to spare.
+constexpr absl::Duration kLongestTimeout = absl::Hours(24);
 
 absl::Status Validate(const TransportOptions& options) {
   if (options.max_message == 0 || options.max_message > kLargestMaxMessage) {
@@ -33,11 +35,14 @@ absl::Status Validate(const TransportOptions& options) {
                      2 * kLargestMaxMessage));
   }
   if (options.peer_timeout < absl::Seconds(1) ||
+      options.peer_timeout > kLongestTimeout ||
       options.connect_timeout <= absl::ZeroDuration() ||
+      options.connect_timeout > kLongestTimeout ||
       options.spin < absl::ZeroDuration()) {
-    return absl::InvalidArgumentError(
-        "peer_timeout must be at least 1 s, connect_timeout positive, spin "
-        "not negative");
+    return absl::InvalidArgumentError(absl::StrCat(
+        "peer_timeout must be at least 1 s, connect_timeout positive, both at "
+        "most ",
+        absl::FormatDuration(kLongestTimeout), ", and spin not negative"));
   }
   if (options.max_accepted < 1) {
     return absl::InvalidArgumentError("max_accepted must be at least 1");

@@ -2,9 +2,12 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/inotify.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,7 +23,12 @@
 namespace kamino::membership {
 namespace {
 
-constexpr absl::Duration kLook = absl::Milliseconds(5);
+// Waits until `fd` has something to read; false at the deadline.
+bool AwaitReadable(int fd, absl::Time deadline) {
+  const auto left = absl::ToInt64Milliseconds(deadline - absl::Now());
+  pollfd entry{fd, POLLIN, 0};
+  return left > 0 && poll(&entry, 1, static_cast<int>(left)) > 0;
+}
 
 }  // namespace
 
@@ -77,12 +85,14 @@ void ChildProcess::Signal(int signal) {
 
 int ChildProcess::Wait(absl::Duration timeout) {
   CHECK(!ended_);
-  const absl::Time deadline = absl::Now() + timeout;
+  // Becomes readable when the process has ended.
+  const int handle = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
+  PCHECK(handle >= 0);
+  const bool in_time = AwaitReadable(handle, absl::Now() + timeout);
+  close(handle);
+  if (!in_time) return -1000;
   int status = 0;
-  while (waitpid(pid_, &status, WNOHANG) == 0) {
-    if (absl::Now() > deadline) return -1000;
-    absl::SleepFor(kLook);
-  }
+  PCHECK(waitpid(pid_, &status, 0) == pid_);
   ended_ = true;
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
@@ -97,11 +107,17 @@ std::string ChildProcess::Output() const {
 bool ChildProcess::AwaitOutput(absl::string_view text,
                                absl::Duration timeout) const {
   const absl::Time deadline = absl::Now() + timeout;
-  while (!absl::StrContains(Output(), text)) {
-    if (absl::Now() > deadline) return false;
-    absl::SleepFor(kLook);
+  const int changes = inotify_init1(IN_CLOEXEC);
+  PCHECK(changes >= 0);
+  PCHECK(inotify_add_watch(changes, log_.c_str(), IN_MODIFY) >= 0);
+  bool found = absl::StrContains(Output(), text);
+  while (!found && AwaitReadable(changes, deadline)) {
+    char events[4096];
+    PCHECK(read(changes, events, sizeof(events)) > 0);
+    found = absl::StrContains(Output(), text);
   }
-  return true;
+  close(changes);
+  return found;
 }
 
 EtcdProcess::EtcdProcess(const std::string& folder) : folder_(folder) {

@@ -65,7 +65,7 @@ class Node {
     const absl::Time deadline = absl::Now() + kPatience;
     while (agent_.LeaseValid(view().id) != valid) {
       if (absl::Now() > deadline) return false;
-      absl::SleepFor(absl::Milliseconds(5));
+      std::this_thread::yield();
     }
     return true;
   }

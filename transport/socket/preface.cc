@@ -20,17 +20,21 @@ uint64_t PrefaceChecksum(const Preface& preface) {
 
 }  // namespace
 
-Preface MakePreface(LinkKind kind, uint32_t max_message, uint64_t ring_bytes) {
-  Preface preface = {kPrefaceMagic,  kLinkVersion, static_cast<uint16_t>(kind),
-                     max_message,
-                     /*reserved=*/0, ring_bytes,
-                     /*checksum=*/0};
+Preface MakePreface(LinkKind kind, LinkRole role, uint32_t max_message,
+                    uint64_t ring_bytes) {
+  Preface preface = {};
+  preface.magic = kPrefaceMagic;
+  preface.version = kLinkVersion;
+  preface.kind = static_cast<uint16_t>(kind);
+  preface.max_message = max_message;
+  preface.role = static_cast<uint32_t>(role);
+  preface.ring_bytes = ring_bytes;
   preface.checksum = PrefaceChecksum(preface);
   return preface;
 }
 
 absl::Status CheckPreface(const Preface& preface, size_t received,
-                          LinkKind kind) {
+                          LinkKind kind, LinkRole sender) {
   const char* bytes = reinterpret_cast<const char*>(&preface);
   if (std::memcmp(bytes, &kPrefaceMagic,
                   std::min(received, sizeof(kPrefaceMagic))) != 0) {
@@ -52,6 +56,11 @@ absl::Status CheckPreface(const Preface& preface, size_t received,
     return absl::FailedPreconditionError(
         absl::StrCat("the peer's link is of kind ", preface.kind,
                      ", this side's of kind ", static_cast<uint16_t>(kind)));
+  }
+  if (preface.role != static_cast<uint32_t>(sender)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the preface came from a link's end of role ",
+                     preface.role, ": an echo, or both ends connected"));
   }
   if (preface.max_message == 0) {
     return absl::FailedPreconditionError("the peer accepts no message");

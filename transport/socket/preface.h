@@ -14,6 +14,9 @@ namespace kamino::transport {
 inline constexpr uint32_t kPrefaceMagic = 0x6f6e6d6b;  // "kmno"
 inline constexpr uint16_t kLinkVersion = 1;
 enum class LinkKind : uint16_t { kTcp = 1, kShm = 2 };
+// Who sent the preface. Without it an echo, or a socket that the kernel
+// connected to itself, would pass for a peer.
+enum class LinkRole : uint32_t { kConnector = 1, kAcceptor = 2 };
 
 // Little-endian, no padding.
 struct Preface {
@@ -21,7 +24,7 @@ struct Preface {
   uint16_t version;
   uint16_t kind;         // LinkKind
   uint32_t max_message;  // bytes the sender of the preface accepts
-  uint32_t reserved;     // zero
+  uint32_t role;         // LinkRole
   uint64_t ring_bytes;   // kShm, connector's: capacity of each ring; else zero
   uint64_t checksum;     // XXH3-64 of the bytes before
 };
@@ -29,16 +32,19 @@ inline constexpr size_t kPrefaceBytes = 32;
 static_assert(sizeof(Preface) == kPrefaceBytes);
 static_assert(offsetof(Preface, kind) == 6);
 static_assert(offsetof(Preface, max_message) == 8);
+static_assert(offsetof(Preface, role) == 12);
 static_assert(offsetof(Preface, ring_bytes) == 16);
 static_assert(offsetof(Preface, checksum) == 24);
 
-Preface MakePreface(LinkKind kind, uint32_t max_message, uint64_t ring_bytes);
+Preface MakePreface(LinkKind kind, LinkRole role, uint32_t max_message,
+                    uint64_t ring_bytes);
 
-// kFailedPrecondition with a text for the log: a stranger, another version, or
-// another kind of link. `received` may be less than a whole preface: a stranger
-// is told apart by its first bytes, without waiting for more.
+// kFailedPrecondition with a text for the log: a stranger, another version,
+// another kind of link, or a preface that `sender` does not send. `received`
+// may be less than a whole preface: a stranger is told apart by its first
+// bytes, without waiting for more.
 absl::Status CheckPreface(const Preface& preface, size_t received,
-                          LinkKind kind);
+                          LinkKind kind, LinkRole sender);
 
 }  // namespace kamino::transport
 

@@ -151,7 +151,7 @@ bool SocketLink::TryCandidate(const SocketAddress& address) {
     return false;
   }
   SetSocket(std::move(socket));
-  state_ = State::kConnecting;
+  SetState(State::kConnecting);
   if (absl::Status watched = WatchSocket(); !watched.ok()) {
     connect_error_ = std::string(watched.message());
     DropSocket();
@@ -166,17 +166,22 @@ void SocketLink::StartAccepting(UniqueFd socket,
   ++gate_->live;
   SetSocket(std::move(socket));
   if (!Begin()) return;
-  state_ = State::kPreface;
+  SetState(State::kPreface);
   if (absl::Status watched = WatchSocket(); !watched.ok()) Fail(watched);
 }
 
 bool SocketLink::Awaits(const AcceptGate* gate) const {
-  return gate_.get() == gate && handler_ == nullptr;
+  return gate_.get() == gate && handler_ == nullptr && !deciding_;
 }
 
 void SocketLink::SetSocket(UniqueFd socket) {
   absl::MutexLock lock(&mu_);
   socket_ = std::move(socket);
+}
+
+void SocketLink::SetState(State state) {
+  absl::MutexLock lock(&mu_);
+  state_ = state;
 }
 
 absl::Status SocketLink::WatchSocket() {
@@ -218,13 +223,14 @@ void SocketLink::OnConnectDone() {
     TryNextCandidate();
     return;
   }
-  state_ = State::kPreface;
+  SetState(State::kPreface);
   if (SendPreface(MakeOffer())) ReadPreface();
 }
 
 bool SocketLink::SendPreface(const Offer& offer) {
   Preface preface = MakePreface(
-      kind_, static_cast<uint32_t>(options().max_message), offer.ring_bytes);
+      kind_, gate_ == nullptr ? LinkRole::kConnector : LinkRole::kAcceptor,
+      static_cast<uint32_t>(options().max_message), offer.ring_bytes);
   iovec piece = {&preface, sizeof(preface)};
   msghdr message = {};
   message.msg_iov = &piece;
@@ -261,13 +267,17 @@ ssize_t SocketLink::ReceivePrefaceBytes() {
   if (count < 0) return count;
   for (cmsghdr* passed = CMSG_FIRSTHDR(&message); passed != nullptr;
        passed = CMSG_NXTHDR(&message, passed)) {
-    if (passed->cmsg_level != SOL_SOCKET || passed->cmsg_type != SCM_RIGHTS ||
-        passed->cmsg_len != CMSG_LEN(sizeof(int))) {
+    if (passed->cmsg_level != SOL_SOCKET || passed->cmsg_type != SCM_RIGHTS) {
       continue;
     }
-    int fd;
-    std::memcpy(&fd, CMSG_DATA(passed), sizeof(fd));
-    received_fd_ = UniqueFd(fd);
+    // Padding leaves room for a second descriptor; what is not kept is closed.
+    const size_t bytes = passed->cmsg_len - CMSG_LEN(0);
+    for (size_t at = 0; at + sizeof(int) <= bytes; at += sizeof(int)) {
+      int fd;
+      std::memcpy(&fd, CMSG_DATA(passed) + at, sizeof(fd));
+      UniqueFd came(fd);
+      if (!received_fd_.valid()) received_fd_ = std::move(came);
+    }
   }
   return count;
 }
@@ -284,7 +294,9 @@ void SocketLink::ReadPreface() {
       return;
     }
     received_bytes_ += static_cast<size_t>(count);
-    const absl::Status sound = CheckPreface(received_, received_bytes_, kind_);
+    const absl::Status sound = CheckPreface(
+        received_, received_bytes_, kind_,
+        gate_ == nullptr ? LinkRole::kAcceptor : LinkRole::kConnector);
     if (!sound.ok()) {
       Fail(sound);
       return;
@@ -320,7 +332,11 @@ bool SocketLink::HandOver() {
     handler_->OnConnected(shared_from_this());
     return !closing();
   }
-  if (gate_->open) handler_ = gate_->acceptor(shared_from_this());
+  // The acceptor may destroy its listener; both outlive the call.
+  const std::shared_ptr<AcceptGate> gate = gate_;
+  deciding_ = true;
+  if (gate->open) handler_ = gate->acceptor(shared_from_this());
+  deciding_ = false;
   if (handler_ == nullptr) {
     Fail(absl::CancelledError("refused by the acceptor"));
     return false;

@@ -131,6 +131,7 @@ class SocketLink : public Link,
   void TryNextCandidate();
   bool TryCandidate(const SocketAddress& address);
   void SetSocket(UniqueFd socket);
+  void SetState(State state);
   absl::Status WatchSocket();
   void DropSocket();
   void OnEvents(uint32_t events);
@@ -148,7 +149,8 @@ class SocketLink : public Link,
   const LinkKind kind_;
   const std::string peer_;
 
-  // Guarded by mu_; socket_ and state_ are changed by the loop's thread only.
+  // Guarded by mu_; socket_ and state_ are changed by the loop's thread only,
+  // which therefore reads them without.
   UniqueFd socket_;
   State state_ = State::kNew;
   size_t max_message_ ABSL_GUARDED_BY(mu_);
@@ -158,6 +160,7 @@ class SocketLink : public Link,
   // The loop's thread only.
   std::shared_ptr<LinkHandler> handler_;
   std::shared_ptr<AcceptGate> gate_;  // null: this side connects
+  bool deciding_ = false;             // gate_->acceptor is being asked
   std::vector<SocketAddress> candidates_;
   size_t next_candidate_ = 0;
   std::string connect_error_;

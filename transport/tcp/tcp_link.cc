@@ -62,11 +62,15 @@ TcpLink::TcpLink(std::shared_ptr<SocketContext> context, std::string peer)
 
 absl::StatusOr<size_t> TcpLink::OnPreface(const Preface& preface, UniqueFd) {
   absl::Status set = ConfigureSocket(socket(), options().peer_timeout);
-  if (!set.ok()) return set;
+  if (!set.ok()) return absl::UnavailableError(set.message());
   return std::min<size_t>(preface.max_message, options().max_message);
 }
 
-void TcpLink::ReleaseLocked() { queue_.Clear(); }
+void TcpLink::ReleaseLocked() {
+  queue_.Clear();
+  buffer_.reset();
+  buffer_capacity_ = begin_ = end_ = 0;
+}
 
 absl::Status TcpLink::Send(absl::Span<const std::byte> header,
                            absl::Span<const std::byte> payload) {
@@ -109,11 +113,7 @@ void TcpLink::Flush() {
       return;
     }
     // Edge-triggered: a socket that is not full announces nothing.
-    if (!*settled) {
-      loop().Post([this, keep = shared_from_this()] {
-        if (!closing()) Flush();
-      });
-    }
+    if (!*settled) FlushLater();
     // Half the credits at once, or a blocked sender would wake for each frame.
     if (blocked_ && queue_.bytes() <= options().send_buffer / 2) {
       blocked_ = false;
@@ -142,7 +142,21 @@ void TcpLink::Read() {
     // end of the stream when its edge came with these bytes.
     if (static_cast<size_t>(count) < room && !hung_up_) return;
   }
+  ReadLater();
+}
+
+void TcpLink::FlushLater() {
+  if (std::exchange(flush_posted_, true)) return;
   loop().Post([this, keep = shared_from_this()] {
+    flush_posted_ = false;
+    if (!closing()) Flush();
+  });
+}
+
+void TcpLink::ReadLater() {
+  if (std::exchange(read_posted_, true)) return;
+  loop().Post([this, keep = shared_from_this()] {
+    read_posted_ = false;
     if (!closing()) Read();
   });
 }

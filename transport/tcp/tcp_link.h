@@ -28,6 +28,9 @@ class TcpLink final : public SocketLink {
 
   void Flush();
   void Read();
+  // Goes on behind what else the thread has to do; one at a time of each.
+  void FlushLater();
+  void ReadLater();
   // Room for at least one more byte, and for the frame that has begun.
   void MakeRoom();
   // Hands out the complete frames; false when the link is closed or closing.
@@ -39,6 +42,8 @@ class TcpLink final : public SocketLink {
 
   // The loop's thread only.
   bool hung_up_ = false;  // the peer sends nothing after what the kernel has
+  bool flush_posted_ = false;
+  bool read_posted_ = false;
   std::unique_ptr<std::byte[]> buffer_;
   size_t buffer_capacity_ = 0;
   size_t begin_ = 0;  // buffer_[begin_, end_) is received and not handed out

@@ -25,7 +25,6 @@ absl::Status CheckValue(absl::string_view value);
 absl::Status Check(const kamino::v1::GetRequest& request);
 absl::Status Check(const kamino::v1::BatchGetRequest& request);
 absl::Status Check(const kamino::v1::GetOutcomeRequest& request);
-absl::Status Check(const kamino::v1::ScanRequest& request);
 absl::Status Check(const kamino::v1::PutRequest& request);
 absl::Status Check(const kamino::v1::PatchRequest& request);
 absl::Status Check(const kamino::v1::DeleteRequest& request);

@@ -6,63 +6,39 @@ processes. Only processes recorded there (pid and start time) are ever ended.
 
 import json
 import os
-import random
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
-import time
+import threading
+
+from processes import (ClusterError, free_port, listens, start_time,
+                       wait_until)
 
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 5.0
-POLL_S = 0.02
 ATTEMPTS = 3  # a port may be taken between choosing and using it
 LOG_TAIL_LINES = 5
+SHARED_MEMORY = "/dev/shm"
+OTHER_FILES_MB = 256  # etcd's log, processes' logs
 
 
-class ClusterError(Exception):
-  """Something the user has to know; one line."""
+def needed_mb(nodes=4, backup="dynamic", heap_mb=128, ring_mb=32):
+  """What a cluster's files take: nodes allocate theirs whole."""
+  backup_mb = heap_mb if backup == "simple" else heap_mb // 4
+  return nodes * (heap_mb + ring_mb + backup_mb) + OTHER_FILES_MB
 
 
-def free_port():
-  """A port that nobody uses, below those that the system gives to clients."""
-  while True:
-    port = random.randrange(10240, 32768)
-    with socket.socket() as s:
-      try:
-        s.bind(("127.0.0.1", port))
-        return port
-      except OSError:
-        continue
+def default_parent(room_mb=None):
+  """Memory that plays persistent memory, where there is room enough of it.
 
-
-def start_time(pid):
-  """What tells this process from a later one of the same id; None: gone."""
-  try:
-    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
-      fields = f.read().rsplit(")", 1)[1].split()
-  except (OSError, IndexError):
-    return None
-  return None if fields[0] == "Z" else fields[19]
-
-
-def wait_until(condition, timeout, what):
-  """Polls until condition() is true; returns its value."""
-  deadline = time.monotonic() + timeout
-  while True:
-    value = condition()
-    if value:
-      return value
-    if time.monotonic() > deadline:
-      raise ClusterError(f"waited {timeout:g} s for {what}")
-    time.sleep(POLL_S)
-
-
-def default_parent():
-  """Memory that plays persistent memory, where there is some."""
-  if os.access("/dev/shm", os.W_OK):
-    return "/dev/shm"
+  Containers often have a /dev/shm of 64 MiB.
+  """
+  if room_mb is None:
+    room_mb = needed_mb()
+  if (os.access(SHARED_MEMORY, os.W_OK) and
+      shutil.disk_usage(SHARED_MEMORY).free >= room_mb << 20):
+    return SHARED_MEMORY
   return tempfile.gettempdir()
 
 
@@ -78,8 +54,13 @@ class LocalCluster:
     self.folder = os.path.abspath(folder)
     self.binaries = binaries
     self.state = {}
-    self._children = {}  # of this process: pid to Popen
+    self._children = {}  # servers started by this process: pid to Popen
+    self._commands = set()  # of kamino() that run now
+    self._commands_lock = threading.Lock()
     if os.path.exists(self._path("state.json")):
+      # It says which processes to end: nobody else may have written it.
+      if os.stat(self.folder).st_uid != os.getuid():
+        raise ClusterError(f"{self.folder} belongs to another user")
       with open(self._path("state.json"), encoding="utf-8") as f:
         self.state = json.load(f)
 
@@ -87,14 +68,8 @@ class LocalCluster:
 
   def start(self, nodes=4, transport="tcp", backup="dynamic", heap_mb=128,
             ring_mb=32, failure_timeout_ms=1000):
-    if self.state:
-      raise ClusterError(
-          f"{self.folder} holds a cluster already; destroy it first")
-    for program in ("kamino", "kamino_manager", "kamino_node"):
-      self.binary(program)
-    os.makedirs(self.folder, exist_ok=True)
-    if os.listdir(self.folder):
-      raise ClusterError(f"{self.folder} is not empty")
+    """Starts all of it, or ends what it started and raises."""
+    self._check_startable(needed_mb(nodes, backup, heap_mb, ring_mb))
     self.state = {
         "cluster_id": "local", "processes": {}, "addresses": {},
         "node_args": [
@@ -102,12 +77,35 @@ class LocalCluster:
             f"--heap_mb={heap_mb}", f"--ring_mb={ring_mb}", "--pmem=force"],
     }
     self._save()
-    self.start_etcd()
-    self.start_manager(nodes, failure_timeout_ms)
-    for i in range(1, nodes + 1):
-      self.start_node(f"n{i}")
-    wait_until(lambda: self._ready(nodes), START_TIMEOUT_S,
-               "the chain to form" + self._why())
+    try:
+      self.start_etcd()
+      self.start_manager(nodes, failure_timeout_ms)
+      for i in range(1, nodes + 1):
+        self.start_node(f"n{i}")
+      wait_until(lambda: self._ready(nodes), START_TIMEOUT_S,
+                 f"the chain to form (logs are in {self.folder})")
+    except BaseException:
+      self.stop()
+      raise
+
+  def _check_startable(self, room_mb):
+    if self.state:
+      raise ClusterError(
+          f"{self.folder} holds a cluster already; destroy it first")
+    for program in ("kamino", "kamino_manager", "kamino_node"):
+      self.binary(program)
+    if shutil.which("etcd") is None:
+      raise ClusterError("etcd is missing; run deploy/install-packages")
+    try:
+      os.makedirs(self.folder, mode=0o700, exist_ok=True)
+      if os.listdir(self.folder):
+        raise ClusterError(f"{self.folder} is not empty")
+      free_mb = shutil.disk_usage(self.folder).free >> 20
+    except OSError as error:
+      raise ClusterError(f"{self.folder}: {error.strerror}") from error
+    if free_mb < room_mb:
+      raise ClusterError(f"{self.folder} has room for {free_mb} MiB, but "
+                         f"{room_mb} are needed; choose another --dir")
 
   def start_etcd(self):
     def arguments(address):
@@ -163,7 +161,10 @@ class LocalCluster:
                  f"{name} to end")
 
   def stop(self):
-    """Ends all processes of this cluster, nodes first."""
+    """Ends all processes of this cluster, commands and nodes first."""
+    with self._commands_lock:
+      for command in self._commands:
+        command.kill()
     names = list(self.state.get("processes", {}))
     for name in reversed(names):
       if not self.alive(name):
@@ -222,10 +223,25 @@ class LocalCluster:
 
   def kamino(self, *words, check=True, timeout=60, seeds=None):
     """Runs the command line; returns the finished process."""
-    done = subprocess.run(
-        [self.binary("kamino"), f"--seeds={seeds or self.seeds}", *words],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        timeout=timeout, check=False)
+    arguments = [self.binary("kamino"), f"--seeds={seeds or self.seeds}",
+                 *words]
+    process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True)
+    with self._commands_lock:
+      self._commands.add(process)
+    try:
+      output, errors = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired as error:
+      raise ClusterError(
+          f"kamino {words[0]} did not end within {timeout:g} s") from error
+    finally:
+      process.kill()  # nothing once it has ended
+      process.wait()
+      with self._commands_lock:
+        self._commands.discard(process)
+    done = subprocess.CompletedProcess(arguments, process.returncode, output,
+                                       errors)
     if check and done.returncode != 0:
       raise ClusterError(
           f"kamino {' '.join(words)}: exit {done.returncode}: "
@@ -287,26 +303,22 @@ class LocalCluster:
     self._save()
 
   def _listens(self, name):
-    """True once its port answers; False when the process has ended."""
+    """True once it has its port; False when the process has ended."""
+    pid = self.state["processes"][name]["pid"]
     port = int(self.state["addresses"][name].rsplit(":", 1)[1])
     def settled():
       if not self.alive(name):
         return "ended"
-      with socket.socket() as s:
-        s.settimeout(1)
-        return "up" if s.connect_ex(("127.0.0.1", port)) == 0 else None
+      return "up" if listens(pid, port) else None
     return wait_until(settled, START_TIMEOUT_S, f"{name} to listen") == "up"
 
   def _ready(self, nodes):
-    for name in self.nodes:
+    for name in self.state["processes"]:
       if not self.alive(name):
         raise ClusterError(
             f"{name} did not start: {self.log_tail(name).strip()}")
     try:
       return len(self.chain()[0]) == nodes and self.kamino(
           "scan", "--limit=1", "--timeout=2s", check=False).returncode == 0
-    except (ClusterError, subprocess.TimeoutExpired):
+    except ClusterError:
       return False
-
-  def _why(self):
-    return f" (logs are in {self.folder})"

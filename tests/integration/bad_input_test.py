@@ -5,7 +5,7 @@ import os
 import shutil
 import signal
 
-from harness import ClusterTest, free_port, main, wait_until
+from harness import ClusterTest, Load, free_port, main, wait_until
 
 
 class BadRequestTest(ClusterTest):
@@ -184,6 +184,23 @@ class RestartTest(ClusterTest):
                "1\n", 15, "n3 to know the chain")
     self.kamino("put", "a", "2")
     self.assertEqual(self.cluster.chain()[0], ["n1", "n2"])
+
+  def test_a_head_killed_in_the_middle_recovers_its_heap(self):
+    """It opens, rolls back what it had not committed, and stays outside."""
+    self.open_bank()
+    load = Load(self.cluster, count=5000)
+    load.await_acked(1000)
+    self.cluster.kill("n1")
+    self.cluster.await_chain(["n2", "n3"])
+    self.check_bank(load)
+    self.assertTrue(os.path.exists(
+        os.path.join(self.cluster.data_dir("n1"), "backup.pmem")))
+    self.cluster.start_node("n1")
+    address = self.cluster.state["addresses"]["n1"]
+    wait_until(lambda: self.cluster.kamino(
+        "get", "bank/000000", "--timeout=2s", check=False,
+        seeds=address).returncode == 0, 15, "n1 to know the chain")
+    self.assertEqual(self.cluster.chain()[0], ["n2", "n3"])
 
   def test_the_store_unreachable(self):
     self.kamino("put", "a", "1")

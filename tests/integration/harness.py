@@ -13,8 +13,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
 sys.path.insert(0, os.path.join(ROOT, "deploy", "local"))
 # pylint: disable=wrong-import-position
 from binaries import Binaries
-from local_cluster import (LocalCluster, default_parent, free_port,
-                           wait_until)
+from local_cluster import LocalCluster, default_parent
+from processes import free_port, wait_until
 
 __all__ = ["ClusterTest", "Load", "free_port", "wait_until", "main"]
 

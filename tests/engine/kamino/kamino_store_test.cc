@@ -151,6 +151,30 @@ TEST_P(KaminoStoreTest, FreedSpaceIsNotReusedWhileLocked) {
   EXPECT_EQ(*other->Alloc(1000), id);
 }
 
+// Nothing keeps a transaction from asking for an id of the past.
+TEST_P(KaminoStoreTest, AllocMeetsTheLockOfAnObjectThatIsGone) {
+  const ObjectId gone = under_.Make(std::string(1000, 'x'));
+  {
+    auto transaction = under_.Begin();
+    ASSERT_TRUE(transaction->Free(gone).ok());
+    ASSERT_TRUE(transaction->Commit().ok());
+  }
+  under_.Settle();
+  const HeapStats before = under_.heap().stats();
+  auto stale = under_.Begin();
+  EXPECT_TRUE(absl::IsNotFound(stale->Read(gone).status()));
+
+  auto transaction = under_.Begin();
+  EXPECT_TRUE(absl::IsAborted(transaction->Alloc(1000).status()));
+  EXPECT_EQ(transaction->conflict(), gone);
+  ASSERT_TRUE(transaction->Abort().ok());
+  EXPECT_EQ(under_.heap().stats().bytes_used, before.bytes_used);
+
+  ASSERT_TRUE(stale->Abort().ok());
+  transaction = under_.Begin();
+  EXPECT_EQ(*transaction->Alloc(1000), gone);
+}
+
 TEST_P(KaminoStoreTest, BeforeMarkSeesTheWriteSetAndCanRefuse) {
   const ObjectId id = under_.Make("first");
   auto transaction = under_.Begin();

@@ -1,0 +1,55 @@
+// Follows the chain's views as they change: keeps one WatchChain stream open to
+// some node and tells the directory of every chain that comes. A stream that
+// breaks is opened anew at another node. Calls do not depend on it: they also
+// learn from refusals; the watch spares them the refusal.
+#ifndef KAMINO_CLIENT_CHAIN_WATCH_H_
+#define KAMINO_CLIENT_CHAIN_WATCH_H_
+
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "client/directory.h"
+#include "client/timer.h"
+
+namespace kamino::client {
+
+// Thread-safe. Uses a directory and a timer that outlive it.
+class ChainWatch {
+ public:
+  ChainWatch(Directory* directory, Timer* timer)
+      : directory_(directory), timer_(timer) {}
+  // Stop() must have been called if Start() was.
+  ~ChainWatch() = default;
+
+  // Once.
+  void Start();
+  // Ends the stream; nothing is reported after it returns.
+  void Stop();
+
+ private:
+  class Stream;
+
+  void Open();
+  void OnChain(const kamino::v1::Chain& chain);
+  void OnEnd(const absl::Status& status);
+  bool Idle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return stream_ == nullptr && !waiting_;
+  }
+
+  Directory* const directory_;
+  Timer* const timer_;
+
+  absl::Mutex mutex_;
+  Stream* stream_ ABSL_GUARDED_BY(mutex_) = nullptr;  // owns itself
+  bool waiting_ ABSL_GUARDED_BY(mutex_) = false;      // to open the next one
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  size_t next_node_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Duration delay_ ABSL_GUARDED_BY(mutex_);  // before the next stream
+};
+
+}  // namespace kamino::client
+
+#endif  // KAMINO_CLIENT_CHAIN_WATCH_H_

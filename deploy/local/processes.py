@@ -1,0 +1,80 @@
+"""Facts about processes and ports of this machine, from /proc."""
+
+import os
+import random
+import socket
+import time
+
+POLL_S = 0.02
+_LISTENING = "0A"  # a state in /proc/net/tcp
+
+
+class ClusterError(Exception):
+  """Something the user has to know; one line."""
+
+
+def free_port():
+  """A port that nobody uses, below those that the system gives to clients."""
+  while True:
+    port = random.randrange(10240, 32768)
+    with socket.socket() as s:
+      try:
+        s.bind(("127.0.0.1", port))
+        return port
+      except OSError:
+        continue
+
+
+def start_time(pid):
+  """What tells this process from a later one of the same id; None: gone."""
+  try:
+    with open(f"/proc/{pid}/stat", encoding="ascii",
+              errors="replace") as f:
+      fields = f.read().rsplit(")", 1)[1].split()
+  except (OSError, IndexError):
+    return None
+  return None if fields[0] == "Z" else fields[19]
+
+
+def _listening_sockets(port):
+  """Inodes of the sockets that listen on a port."""
+  found = set()
+  for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+    try:
+      with open(table, encoding="ascii") as f:
+        rows = [line.split() for line in f.readlines()[1:]]
+    except OSError:
+      continue  # a kernel without IPv6
+    for row in rows:
+      if row[3] == _LISTENING and int(row[1].rsplit(":", 1)[1], 16) == port:
+        found.add(f"socket:[{row[9]}]")
+  return found
+
+
+def listens(pid, port):
+  """Whether this very process, not another one, listens on the port."""
+  sockets = _listening_sockets(port)
+  folder = f"/proc/{pid}/fd"
+  try:
+    names = os.listdir(folder)
+  except OSError:
+    return False
+  for name in names:
+    try:
+      if os.readlink(os.path.join(folder, name)) in sockets:
+        return True
+    except OSError:
+      continue  # closed meanwhile
+  return False
+
+
+def wait_until(condition, timeout, what):
+  """Polls until condition() is true; returns its value."""
+  deadline = time.monotonic() + timeout
+  while True:
+    value = condition()
+    if value:
+      return value
+    if time.monotonic() > deadline:
+      raise ClusterError(f"waited {timeout:g} s for {what}")
+    time.sleep(POLL_S)

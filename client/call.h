@@ -186,7 +186,10 @@ class Mutation : public Call<Request, Response> {
       TakeLane();
       return this->Start();
     }
-    this->runner_->lanes().Release(lane_);
+    // A number that is over is of no use any more.
+    if (ReasonOf(status) != kamino::v1::REASON_SUPERSEDED) {
+      this->runner_->lanes().Release(lane_);
+    }
     this->Finish(status);
   }
 

@@ -176,6 +176,26 @@ absl::optional<std::pair<size_t, Admission::Attempt>> Admission::TryBatch(
   return absl::nullopt;
 }
 
+namespace {
+
+// Whether a function failed for a reason of its own, not of the engine's.
+bool IsOwnDecision(const absl::Status& status) {
+  if (replica::ReasonOf(status) != kamino::v1::REASON_UNSPECIFIED) return true;
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kAlreadyExists:
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kOutOfRange:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
 Admission::Attempt Admission::ExecuteOne(Transaction& transaction,
                                          Request& request, uint64_t sequence,
                                          absl::Time now) {
@@ -205,12 +225,11 @@ Admission::Attempt Admission::ExecuteOne(Transaction& transaction,
   }
   attempt.conflict = transaction.conflict();
   attempt.outcome.status = Explain(execution.status());
-  // A failure of the function itself that has declared nothing leaves the
-  // transaction as it was; any other takes everything back.
-  attempt.spoilt =
-      attempt.conflict.has_value() ||
-      transaction.write_set().size() != declared ||
-      replica::ReasonOf(execution.status()) == kamino::v1::REASON_UNSPECIFIED;
+  // A decision of the function itself that has declared nothing leaves the
+  // transaction as it was; any other failure takes everything back.
+  attempt.spoilt = attempt.conflict.has_value() ||
+                   transaction.write_set().size() != declared ||
+                   !IsOwnDecision(execution.status());
   if (!attempt.spoilt) ++counters_.aborted;
   return attempt;
 }
@@ -352,14 +371,8 @@ absl::Status Admission::Explain(const absl::Status& status) {
   if (replica::ReasonOf(status) != kamino::v1::REASON_UNSPECIFIED) {
     return status;
   }
-  switch (status.code()) {
-    case absl::StatusCode::kResourceExhausted:
-      return ExplainResource(status);
-    case absl::StatusCode::kAborted:
-      return status;  // a lock; see conflict()
-    default:
-      return replica::WithReason(status, kamino::v1::REASON_PROCEDURE_FAILED);
-  }
+  if (absl::IsResourceExhausted(status)) return ExplainResource(status);
+  return replica::WithReason(status, kamino::v1::REASON_PROCEDURE_FAILED);
 }
 
 AdmissionStats Admission::stats() const {

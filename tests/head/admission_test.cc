@@ -36,6 +36,11 @@ class AdmissionTest : public ::testing::Test {
         ring_region_(replica::OperationRing::kMinBytes),
         ring_(*replica::OperationRing::Create(&ring_region_, {})),
         core_(CoreOptions(), ring_.get(), &executor_) {
+    procedures_.Register("test.decline", [this](replica::ProcedureContext&,
+                                                absl::string_view) {
+      ++declined_;
+      return absl::StatusOr<std::string>(absl::FailedPreconditionError("no"));
+    });
     membership::View view{"c", 1, {}};
     for (const char* id : {"n1", "n2"}) {
       membership::Member member;
@@ -127,6 +132,7 @@ class AdmissionTest : public ::testing::Test {
 
   absl::Time now_ = absl::UnixEpoch();
   bool lease_ = true;
+  int declined_ = 0;
   replica::ProcedureRegistry procedures_;
   StoreUnderTest under_;
   replica::StateMachine state_;
@@ -191,6 +197,20 @@ TEST_F(AdmissionTest, AFailedRequestStaysLocalAndDoesNotHurtItsBatch) {
   EXPECT_TRUE(StatusOf(before).ok());
   EXPECT_TRUE(StatusOf(after).ok());
   EXPECT_EQ(ReasonOf(StatusOf(bad)), kamino::v1::REASON_KEY_NOT_FOUND);
+  EXPECT_THAT(BatchSizes(), ElementsAre(2));
+}
+
+TEST_F(AdmissionTest, AFunctionThatDeclinesDoesNotCostItsBatchAnything) {
+  const size_t before = Put("a", "1", 10);
+  const size_t declined = Submit("test.decline", "", 11);
+  const size_t after = Put("b", "2", 12);
+  Execute();
+  Complete();
+  EXPECT_TRUE(StatusOf(before).ok());
+  EXPECT_TRUE(StatusOf(after).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(StatusOf(declined)));
+  EXPECT_EQ(ReasonOf(StatusOf(declined)), kamino::v1::REASON_PROCEDURE_FAILED);
+  EXPECT_EQ(declined_, 1);  // executed once
   EXPECT_THAT(BatchSizes(), ElementsAre(2));
 }
 

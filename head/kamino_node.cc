@@ -5,18 +5,13 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
-#include <iostream>
+#include <functional>
 #include <memory>
 #include <random>
 #include <string>
 #include <utility>
 
-#include "absl/flags/parse.h"
-#include "absl/flags/usage.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "glog/logging.h"
@@ -25,13 +20,11 @@
 #include "head/node_server.h"
 #include "head/procedures/bank_transfer.h"
 #include "membership/membership_agent.h"
+#include "membership/server_program.h"
 #include "replica/procedure.h"
 
 namespace kamino::head {
 namespace {
-
-constexpr int kExitFailure = 1;
-constexpr int kExitUsage = 2;
 
 // Why the process must end; set once.
 class Failure {
@@ -73,23 +66,14 @@ NodeOptions OptionsFrom(const NodeFlags& flags) {
   return options;
 }
 
-// Blocked in every thread, so that the main thread can wait for them.
-sigset_t BlockSignals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  return signals;
-}
-
 std::string Advertised(const NodeFlags& flags, int port) {
   if (!flags.advertise.empty()) return flags.advertise;
   return absl::StrCat(flags.listen.substr(0, flags.listen.rfind(':')), ":",
                       port);
 }
 
-absl::Status Serve(const NodeFlags& flags, const sigset_t& signals) {
+absl::Status Serve(const NodeFlags& flags,
+                   const std::function<void()>& await_end) {
   auto storage = Storage::Open(flags.storage);
   if (!storage.ok()) return storage.status();
 
@@ -125,54 +109,29 @@ absl::Status Serve(const NodeFlags& flags, const sigset_t& signals) {
   LOG(INFO) << "node " << flags.storage.node_id << " of cluster "
             << flags.storage.cluster_id << " serves on " << address;
 
-  int signal = 0;
-  sigwait(&signals, &signal);
+  await_end();
   (*node)->Stop();
   server.reset();
   return failure.Get();
 }
 
-// Abseil ends the process with 1 for bad flags and for --help.
-bool parsing_flags = false;
-int parse_exit_code = kExitUsage;
-
-void ParseFlags(int argc, char** argv) {
-  for (int i = 1; i < argc; ++i) {
-    if (absl::StartsWith(argv[i], "--help")) parse_exit_code = 0;
-  }
-  std::atexit([] {
-    if (!parsing_flags) return;
-    std::cout.flush();
-    std::fflush(nullptr);
-    _exit(parse_exit_code);
-  });
-  absl::SetProgramUsageMessage(
+int Main(int argc, char** argv) {
+  NodeFlags flags;
+  membership::ServerProgram program;
+  program.name = "kamino_node";
+  program.usage =
       "A node of a Kamino chain. Example:\n"
       "  kamino_node --cluster_id=c --node_id=n1 --data_dir=/var/lib/kamino/n1 "
-      "--listen=127.0.0.1:7001 --managers=127.0.0.1:7000");
-  parsing_flags = true;
-  const auto rest = absl::ParseCommandLine(argc, argv);
-  parsing_flags = false;
-  if (rest.size() > 1) {
-    std::cerr << "kamino_node: unexpected argument " << rest[1] << "\n";
-    std::exit(kExitUsage);
-  }
-}
-
-int Main(int argc, char** argv) {
-  ParseFlags(argc, argv);
-  FLAGS_logtostderr = true;
-  google::InitGoogleLogging(argv[0]);
-  auto flags = ReadNodeFlags();
-  if (!flags.ok()) {
-    std::cerr << "kamino_node: " << flags.status().message() << "\n";
-    return kExitUsage;
-  }
-  const sigset_t signals = BlockSignals();
-  absl::Status served = Serve(*flags, signals);
-  if (served.ok()) return 0;
-  std::cerr << "kamino_node: " << served.message() << "\n";
-  return kExitFailure;
+      "--listen=127.0.0.1:7001 --managers=127.0.0.1:7000";
+  program.configure = [&flags] {
+    auto read = ReadNodeFlags();
+    if (read.ok()) flags = std::move(*read);
+    return read.status();
+  };
+  program.serve = [&flags](const std::function<void()>& await_end) {
+    return Serve(flags, await_end);
+  };
+  return membership::RunServer(program, argc, argv);
 }
 
 }  // namespace

@@ -5,10 +5,10 @@
 #include "absl/flags/flag.h"
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "engine/heap/heap.h"
+#include "membership/server_program.h"
 #include "replica/operation_ring.h"
 
 ABSL_FLAG(std::string, cluster_id, "", "Name of the cluster (required).");
@@ -41,14 +41,15 @@ ABSL_FLAG(std::string, pmem, "auto",
           "persistent even if it is not (tmpfs).");
 
 namespace kamino::head {
+
+using membership::BadFlag;
+using membership::CheckAddressFlag;
+using membership::IsReachable;
+
 namespace {
 
 constexpr uint64_t kMaxMegabytes = 1u << 20;  // 1 TiB
 constexpr size_t kMaxIdBytes = 48;  // two of them are the heap's label
-
-absl::Status Bad(absl::string_view flag, absl::string_view why) {
-  return absl::InvalidArgumentError(absl::StrCat("--", flag, " ", why));
-}
 
 absl::Status CheckId(absl::string_view flag, absl::string_view id) {
   const bool good =
@@ -57,18 +58,8 @@ absl::Status CheckId(absl::string_view flag, absl::string_view id) {
         return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
       });
   if (good) return absl::OkStatus();
-  return Bad(flag, absl::StrCat("must be 1 to ", kMaxIdBytes,
-                                " letters, digits or -_."));
-}
-
-absl::Status CheckAddress(absl::string_view flag, absl::string_view address) {
-  const size_t colon = address.rfind(':');
-  uint32_t port;
-  const bool good = colon != absl::string_view::npos && colon > 0 &&
-                    absl::SimpleAtoi(address.substr(colon + 1), &port) &&
-                    port <= 65535;
-  if (good) return absl::OkStatus();
-  return Bad(flag, absl::StrCat("must be host:port, not \"", address, "\""));
+  return BadFlag(flag, absl::StrCat("must be 1 to ", kMaxIdBytes,
+                                    " letters, digits or -_."));
 }
 
 absl::Status CheckMegabytes(absl::string_view flag, uint64_t megabytes,
@@ -76,8 +67,8 @@ absl::Status CheckMegabytes(absl::string_view flag, uint64_t megabytes,
   if (megabytes >= min_bytes >> 20 && megabytes <= kMaxMegabytes) {
     return absl::OkStatus();
   }
-  return Bad(flag, absl::StrCat("must be from ", min_bytes >> 20, " to ",
-                                kMaxMegabytes, ", not ", megabytes));
+  return BadFlag(flag, absl::StrCat("must be from ", min_bytes >> 20, " to ",
+                                    kMaxMegabytes, ", not ", megabytes));
 }
 
 absl::Status ReadStorage(StorageOptions* storage) {
@@ -97,21 +88,21 @@ absl::Status ReadStorage(StorageOptions* storage) {
   }
   storage->heap_bytes = heap_mb << 20;
   storage->ring_bytes = ring_mb << 20;
-  if (storage->data_dir.empty()) return Bad("data_dir", "is required");
+  if (storage->data_dir.empty()) return BadFlag("data_dir", "is required");
   if (!(storage->alpha > 0 && storage->alpha <= 1)) {
-    return Bad("alpha", "must be over 0 and at most 1");
+    return BadFlag("alpha", "must be over 0 and at most 1");
   }
   const std::string backup = absl::GetFlag(FLAGS_backup);
   if (backup != "simple" && backup != "dynamic") {
-    return Bad("backup",
-               absl::StrCat("must be simple or dynamic, not \"", backup, "\""));
+    return BadFlag("backup", absl::StrCat("must be simple or dynamic, not \"",
+                                          backup, "\""));
   }
   storage->backup =
       backup == "simple" ? BackupKind::kSimple : BackupKind::kDynamic;
   const std::string pmem = absl::GetFlag(FLAGS_pmem);
   if (pmem != "auto" && pmem != "force") {
-    return Bad("pmem",
-               absl::StrCat("must be auto or force, not \"", pmem, "\""));
+    return BadFlag("pmem",
+                   absl::StrCat("must be auto or force, not \"", pmem, "\""));
   }
   storage->pmem =
       pmem == "force" ? engine::PmemMode::kForce : engine::PmemMode::kAuto;
@@ -127,22 +118,30 @@ absl::StatusOr<NodeFlags> ReadNodeFlags() {
   flags.listen = absl::GetFlag(FLAGS_listen);
   flags.advertise = absl::GetFlag(FLAGS_advertise);
   flags.link_listen = absl::GetFlag(FLAGS_link_listen);
-  status = CheckAddress("listen", flags.listen);
+  status = CheckAddressFlag("listen", flags.listen, true);
   if (status.ok() && !flags.advertise.empty()) {
-    status = CheckAddress("advertise", flags.advertise);
+    status = CheckAddressFlag("advertise", flags.advertise, false);
   }
-  if (status.ok()) status = CheckAddress("link_listen", flags.link_listen);
+  if (status.ok()) {
+    status = CheckAddressFlag("link_listen", flags.link_listen, true);
+  }
   if (!status.ok()) return status;
+  if (flags.advertise.empty() && !IsReachable(flags.listen)) {
+    return BadFlag("advertise", "is required when --listen is every address");
+  }
+  if (!IsReachable(flags.link_listen)) {
+    return BadFlag("link_listen", "must name the host that nodes connect to");
+  }
   flags.transport = absl::GetFlag(FLAGS_transport);
   if (flags.transport != "tcp" && flags.transport != "shm") {
-    return Bad("transport", absl::StrCat("must be tcp or shm, not \"",
-                                         flags.transport, "\""));
+    return BadFlag("transport", absl::StrCat("must be tcp or shm, not \"",
+                                             flags.transport, "\""));
   }
   flags.managers =
       absl::StrSplit(absl::GetFlag(FLAGS_managers), ',', absl::SkipEmpty());
-  if (flags.managers.empty()) return Bad("managers", "is required");
+  if (flags.managers.empty()) return BadFlag("managers", "is required");
   for (const std::string& manager : flags.managers) {
-    status = CheckAddress("managers", manager);
+    status = CheckAddressFlag("managers", manager, false);
     if (!status.ok()) return status;
   }
   return flags;

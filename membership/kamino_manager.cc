@@ -2,23 +2,16 @@
 //
 // Exit codes: 0 after SIGTERM or SIGINT, 1 when it cannot go on, 2 for bad
 // flags. Logs go to stderr; the last line says why it exits.
-#include <signal.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
-#include <iostream>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
-#include "absl/flags/usage.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "glog/logging.h"
@@ -29,6 +22,7 @@
 #include "membership/lease_clock.h"
 #include "membership/manager.h"
 #include "membership/manager_service.h"
+#include "membership/server_program.h"
 
 ABSL_FLAG(std::string, cluster_id, "", "Name of the cluster (required).");
 ABSL_FLAG(std::string, listen, "", "host:port for nodes, gRPC (required).");
@@ -47,31 +41,14 @@ ABSL_FLAG(int, leader_ttl_s, 3,
 namespace kamino::membership {
 namespace {
 
-constexpr int kExitFailure = 1;
-constexpr int kExitUsage = 2;
 constexpr int kMaxChainLength = 16;
 constexpr absl::Duration kEtcdDeadline = absl::Seconds(1);
 constexpr int kMaxMessageBytes = 64 << 10;
 
-absl::Status Bad(absl::string_view flag, absl::string_view why) {
-  return absl::InvalidArgumentError(absl::StrCat("--", flag, " ", why));
-}
-
-absl::Status CheckAddress(absl::string_view flag, absl::string_view address) {
-  const size_t colon = address.rfind(':');
-  uint32_t port;
-  if (colon != absl::string_view::npos && colon > 0 &&
-      absl::SimpleAtoi(address.substr(colon + 1), &port) && port > 0 &&
-      port <= 65535) {
-    return absl::OkStatus();
-  }
-  return Bad(flag, absl::StrCat("must be host:port, not \"", address, "\""));
-}
-
 absl::Status CheckRange(absl::string_view flag, int value, int low, int high) {
   if (value >= low && value <= high) return absl::OkStatus();
-  return Bad(flag,
-             absl::StrCat("must be from ", low, " to ", high, ", not ", value));
+  return BadFlag(
+      flag, absl::StrCat("must be from ", low, " to ", high, ", not ", value));
 }
 
 struct Deployment {
@@ -83,18 +60,17 @@ absl::Status CheckNames(const Deployment& deployment) {
   const std::string& id = deployment.manager.core.cluster_id;
   if (id.empty() || id.size() > ManagerCore::kMaxNameBytes ||
       absl::StrContains(id, '/')) {
-    return Bad("cluster_id",
-               absl::StrCat("is required, has at most ",
-                            ManagerCore::kMaxNameBytes, " bytes and no /"));
+    return BadFlag("cluster_id",
+                   absl::StrCat("is required, has at most ",
+                                ManagerCore::kMaxNameBytes, " bytes and no /"));
   }
   const std::string& prefix = deployment.manager.etcd_prefix;
   if (!absl::StartsWith(prefix, "/") || absl::EndsWith(prefix, "/")) {
-    return Bad("etcd_prefix", "must start with / and not end with one");
+    return BadFlag("etcd_prefix", "must start with / and not end with one");
   }
   if (absl::GetFlag(FLAGS_advertise).empty() &&
-      (absl::StartsWith(deployment.manager.name, "0.0.0.0:") ||
-       absl::StartsWith(deployment.manager.name, "[::]:"))) {
-    return Bad("advertise", "is required when --listen is every address");
+      !IsReachable(deployment.manager.name)) {
+    return BadFlag("advertise", "is required when --listen is every address");
   }
   return absl::OkStatus();
 }
@@ -109,22 +85,22 @@ absl::StatusOr<Deployment> ReadFlags() {
                      : absl::GetFlag(FLAGS_advertise);
   deployment.etcd_endpoints =
       absl::StrSplit(absl::GetFlag(FLAGS_etcd), ',', absl::SkipEmpty());
-  if (deployment.etcd_endpoints.empty()) return Bad("etcd", "is required");
+  if (deployment.etcd_endpoints.empty()) return BadFlag("etcd", "is required");
   const int timeout_ms = absl::GetFlag(FLAGS_failure_timeout_ms);
   const int interval_ms = absl::GetFlag(FLAGS_heartbeat_interval_ms);
   const int length = absl::GetFlag(FLAGS_chain_length);
   const int ttl = absl::GetFlag(FLAGS_leader_ttl_s);
   std::vector<absl::Status> checks = {
       CheckNames(deployment),
-      CheckAddress("listen", absl::GetFlag(FLAGS_listen)),
-      CheckAddress("advertise", options.name),
+      CheckAddressFlag("listen", absl::GetFlag(FLAGS_listen), false),
+      CheckAddressFlag("advertise", options.name, false),
       CheckRange("chain_length", length, 1, kMaxChainLength),
       CheckRange("failure_timeout_ms", timeout_ms, 100, 600000),
       // Some heartbeats may be lost before a lease is.
       CheckRange("heartbeat_interval_ms", interval_ms, 1, timeout_ms / 4),
       CheckRange("leader_ttl_s", ttl, 1, 600)};
   for (const std::string& endpoint : deployment.etcd_endpoints) {
-    checks.push_back(CheckAddress("etcd", endpoint));
+    checks.push_back(CheckAddressFlag("etcd", endpoint, false));
   }
   for (const absl::Status& check : checks) {
     if (!check.ok()) return check;
@@ -136,7 +112,8 @@ absl::StatusOr<Deployment> ReadFlags() {
   return deployment;
 }
 
-absl::Status Serve(const Deployment& deployment, const sigset_t& signals) {
+absl::Status Serve(const Deployment& deployment,
+                   const std::function<void()>& await_end) {
   const Manager::Options& options = deployment.manager;
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
@@ -164,58 +141,28 @@ absl::Status Serve(const Deployment& deployment, const sigset_t& signals) {
   }
   LOG(INFO) << "manager of cluster " << options.core.cluster_id
             << " listens on " << absl::GetFlag(FLAGS_listen);
-  int signal = 0;
-  sigwait(&signals, &signal);
+  await_end();
   server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
   return absl::OkStatus();
 }
 
-// Abseil ends the process with 1 for bad flags and for --help.
-bool parsing_flags = false;
-int parse_exit_code = kExitUsage;
-
-void ParseFlags(int argc, char** argv) {
-  for (int i = 1; i < argc; ++i) {
-    if (absl::StartsWith(argv[i], "--help")) parse_exit_code = 0;
-  }
-  std::atexit([] {
-    if (!parsing_flags) return;
-    std::cout.flush();
-    std::fflush(nullptr);
-    _exit(parse_exit_code);
-  });
-  absl::SetProgramUsageMessage(
+int Main(int argc, char** argv) {
+  Deployment deployment;
+  ServerProgram program;
+  program.name = "kamino_manager";
+  program.usage =
       "The membership manager of a Kamino cluster. Example:\n"
       "  kamino_manager --cluster_id=c --listen=127.0.0.1:7000 "
-      "--etcd=127.0.0.1:2379");
-  parsing_flags = true;
-  const auto rest = absl::ParseCommandLine(argc, argv);
-  parsing_flags = false;
-  if (rest.size() > 1) {
-    std::cerr << "kamino_manager: unexpected argument " << rest[1] << "\n";
-    std::exit(kExitUsage);
-  }
-}
-
-int Main(int argc, char** argv) {
-  ParseFlags(argc, argv);
-  FLAGS_logtostderr = true;
-  google::InitGoogleLogging(argv[0]);
-  auto deployment = ReadFlags();
-  if (!deployment.ok()) {
-    std::cerr << "kamino_manager: " << deployment.status().message() << "\n";
-    return kExitUsage;
-  }
-  // Blocked in every thread, so that the main thread can wait for them.
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  absl::Status served = Serve(*deployment, signals);
-  if (served.ok()) return 0;
-  std::cerr << "kamino_manager: " << served.message() << "\n";
-  return kExitFailure;
+      "--etcd=127.0.0.1:2379";
+  program.configure = [&deployment] {
+    auto read = ReadFlags();
+    if (read.ok()) deployment = std::move(*read);
+    return read.status();
+  };
+  program.serve = [&deployment](const std::function<void()>& await_end) {
+    return Serve(deployment, await_end);
+  };
+  return RunServer(program, argc, argv);
 }
 
 }  // namespace

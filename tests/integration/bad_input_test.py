@@ -108,6 +108,8 @@ class BadNodeTest(ClusterTest):
                        ("--node_id=a/b", "--node_id"),
                        ("--cluster_id=", "--cluster_id"),
                        ("--listen=nowhere", "--listen"),
+                       ("--listen=0.0.0.0:0", "--advertise"),
+                       ("--link_listen=0.0.0.0:0", "--link_listen"),
                        ("--managers=", "--managers")):
       self.check(self.node(flag), 2, text)
     self.assertEqual(self.node("--no_such_flag=1")[0], 2)

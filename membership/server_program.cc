@@ -1,0 +1,95 @@
+#include "membership/server_program.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+
+#include "absl/flags/parse.h"
+#include "absl/flags/usage.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "glog/logging.h"
+
+namespace kamino::membership {
+namespace {
+
+constexpr int kExitFailure = 1;
+constexpr int kExitUsage = 2;
+
+// Abseil ends the process with 1 for bad flags and for --help.
+bool parsing_flags = false;
+int parse_exit_code = kExitUsage;
+
+void ParseFlags(const ServerProgram& program, int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    if (absl::StartsWith(argv[i], "--help")) parse_exit_code = 0;
+  }
+  std::atexit([] {
+    if (!parsing_flags) return;
+    std::cout.flush();
+    std::fflush(nullptr);
+    _exit(parse_exit_code);
+  });
+  absl::SetProgramUsageMessage(program.usage);
+  parsing_flags = true;
+  const auto rest = absl::ParseCommandLine(argc, argv);
+  parsing_flags = false;
+  if (rest.size() > 1) {
+    std::cerr << program.name << ": unexpected argument " << rest[1] << "\n";
+    std::exit(kExitUsage);
+  }
+}
+
+}  // namespace
+
+absl::Status BadFlag(absl::string_view flag, absl::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat("--", flag, " ", why));
+}
+
+absl::Status CheckAddressFlag(absl::string_view flag, absl::string_view address,
+                              bool any_port) {
+  const size_t colon = address.rfind(':');
+  uint32_t port;
+  if (colon != absl::string_view::npos && colon > 0 &&
+      absl::SimpleAtoi(address.substr(colon + 1), &port) && port <= 65535 &&
+      (port > 0 || any_port)) {
+    return absl::OkStatus();
+  }
+  return BadFlag(flag,
+                 absl::StrCat("must be host:port, not \"", address, "\""));
+}
+
+bool IsReachable(absl::string_view address) {
+  return !absl::StartsWith(address, "0.0.0.0:") &&
+         !absl::StartsWith(address, "[::]:");
+}
+
+int RunServer(const ServerProgram& program, int argc, char** argv) {
+  ParseFlags(program, argc, argv);
+  FLAGS_logtostderr = true;
+  google::InitGoogleLogging(argv[0]);
+  absl::Status configured = program.configure();
+  if (!configured.ok()) {
+    std::cerr << program.name << ": " << configured.message() << "\n";
+    return kExitUsage;
+  }
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  absl::Status served = program.serve([&signals] {
+    int signal = 0;
+    sigwait(&signals, &signal);
+  });
+  if (served.ok()) return 0;
+  std::cerr << program.name << ": " << served.message() << "\n";
+  return kExitFailure;
+}
+
+}  // namespace kamino::membership

@@ -1,0 +1,42 @@
+// What the manager and the nodes have in common as programs: flags, signals,
+// exit codes, the last line on stderr.
+#ifndef KAMINO_MEMBERSHIP_SERVER_PROGRAM_H_
+#define KAMINO_MEMBERSHIP_SERVER_PROGRAM_H_
+
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace kamino::membership {
+
+// kInvalidArgument: "--flag why".
+absl::Status BadFlag(absl::string_view flag, absl::string_view why);
+
+// Whether `address` is host:port; port 0 only with `any_port`.
+absl::Status CheckAddressFlag(absl::string_view flag, absl::string_view address,
+                              bool any_port);
+
+// Whether `address` names a host that others can connect to, not every address
+// of this one.
+bool IsReachable(absl::string_view address);
+
+struct ServerProgram {
+  std::string name;
+  std::string usage;
+  // Reads the flags. An error is the user's.
+  std::function<absl::Status()> configure;
+  // Runs until `await_end` returns, which it does on SIGTERM or SIGINT. Called
+  // with both blocked, so that threads made by it leave them alone.
+  std::function<absl::Status(const std::function<void()>& await_end)> serve;
+};
+
+// The whole of main: 0 when `serve` succeeds, 1 when it fails, 2 for bad flags.
+// Logs go to stderr; the last line there says why it exits with another code
+// than 0.
+int RunServer(const ServerProgram& program, int argc, char** argv);
+
+}  // namespace kamino::membership
+
+#endif  // KAMINO_MEMBERSHIP_SERVER_PROGRAM_H_

@@ -5,11 +5,12 @@
 //   - answered: the lane goes on with the next number;
 //   - refused, and no earlier attempt can have been carried out: the number
 //     names nothing yet and is used again;
-//   - refused, but an earlier attempt's answer was lost: a mutation that
-//   changes
-//     nothing is sent under the same number. Either it takes the number, then
+//   - refused, but an earlier attempt's answer was lost: a mutation without
+//     effect is sent under the same number. Either it takes the number, then
 //     the refusal stands for good; or the first attempt had taken it, then its
 //     outcome is fetched;
+//   - refused because the servers know better about the lane (superseded, or
+//     forgotten): the lane is given up;
 //   - out of time while an attempt's answer is missing: the outcome is unknown,
 //     the error says under which name to ask for it, and the lane is given up.
 #ifndef KAMINO_CLIENT_CALL_H_
@@ -36,8 +37,8 @@ namespace kamino::client {
 // An attempt that takes longer is given up and retried: a node that hangs.
 inline constexpr absl::Duration kAttemptDeadline = absl::Seconds(2);
 
-inline grpc::Status StoppingStatus() {
-  return grpc::Status(grpc::StatusCode::CANCELLED, "the client is closed");
+inline absl::Status Closed() {
+  return absl::CancelledError("the client is closed");
 }
 
 inline absl::Status OutcomeUnknown(const Lane& lane,
@@ -77,11 +78,11 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
   // The call must have entered the runner; it leaves it at its end.
   void Start() {
     const absl::Duration left = deadline_ - absl::Now();
-    if (runner_->stopping()) return Expire(FromGrpc(StoppingStatus()));
+    if (runner_->stopping()) return Expire(Closed());
     if (left <= absl::ZeroDuration()) return Expire(last_error_);
     stub_ = runner_->directory().Find(target_);
     if (stub_ == nullptr) return RefreshAndRetry(absl::Milliseconds(50));
-    ++attempts_;
+    if (++attempts_ > 1) runner_->CountRetry();
     context_ = std::make_unique<grpc::ClientContext>();
     context_->set_deadline(
         std::chrono::system_clock::now() +
@@ -102,6 +103,7 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
   }
 
   void Finish(const absl::Status& status) {
+    runner_->MakeRoom();
     if (status.ok()) {
       done_(std::move(response_));
     } else {
@@ -179,6 +181,7 @@ class Mutation : public Call<Request, Response> {
       this->runner_->lanes().Release(lane_);
       return this->Finish(status);
     }
+    if (committed_) return this->Finish(OutcomeUnknown(lane_, status));
     if (this->outcome_unknown_) return SettleThenFinish(status);
     if (ReasonOf(status) == kamino::v1::REASON_CLIENT_EXPIRED &&
         lane_.number > 1) {
@@ -214,8 +217,10 @@ class Mutation : public Call<Request, Response> {
              if (!took.ok()) {
                return self->Finish(OutcomeUnknown(self->lane_, took.status()));
              }
-             self->outcome_unknown_ = false;
-             if (!*took) return self->Start();  // fetches the first outcome
+             if (!*took) {
+               self->committed_ = true;
+               return self->Start();  // fetches the outcome
+             }
              ++self->lane_.number;
              self->runner_->lanes().Release(self->lane_);
              self->Finish(refusal);
@@ -223,6 +228,9 @@ class Mutation : public Call<Request, Response> {
   }
 
   Lane lane_;
+  // Known from settling. From then on the lane is only as good as an answer:
+  // without one its number stays taken.
+  bool committed_ = false;
 };
 
 }  // namespace kamino::client

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/random/random.h"
 #include "client/error.h"
 #include "grpcpp/grpcpp.h"
 
@@ -54,7 +56,9 @@ void ChainWatch::Start() {
   {
     absl::MutexLock lock(&mutex_);
     delay_ = kFirstDelay;
-    waiting_ = true;
+    // Clients spread over the nodes, which bound their watchers.
+    absl::BitGen random;
+    next_node_ = absl::Uniform<uint32_t>(random);
   }
   Open();
 }
@@ -68,20 +72,20 @@ void ChainWatch::Stop() {
 
 void ChainWatch::Open() {
   const std::vector<std::string> addresses = directory_->Addresses();
-  absl::MutexLock lock(&mutex_);
-  waiting_ = false;
-  if (stopping_) return;
-  // The head first: it hears of a view before those it makes wait.
-  const std::string& address = addresses[next_node_++ % addresses.size()];
-  stream_ = new Stream(this, directory_->At(address));
-  stream_->Begin();
+  Stream* stream;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (stopping_) return;
+    const std::string& address = addresses[next_node_++ % addresses.size()];
+    stream = stream_ = new Stream(this, directory_->At(address));
+  }
+  stream->Begin();
 }
 
 void ChainWatch::OnChain(const kamino::v1::Chain& chain) {
   directory_->Learn(chain);
   absl::MutexLock lock(&mutex_);
   delay_ = kFirstDelay;
-  next_node_ = 0;  // of the chain as it is now
 }
 
 void ChainWatch::OnEnd(const absl::Status& status) {
@@ -89,7 +93,6 @@ void ChainWatch::OnEnd(const absl::Status& status) {
   absl::MutexLock lock(&mutex_);
   stream_ = nullptr;
   if (stopping_) return;
-  waiting_ = true;
   timer_->After(delay_, [this] { Open(); });
   delay_ = std::min(delay_ * 2, kMaxDelay);
 }

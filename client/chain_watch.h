@@ -5,7 +5,7 @@
 #ifndef KAMINO_CLIENT_CHAIN_WATCH_H_
 #define KAMINO_CLIENT_CHAIN_WATCH_H_
 
-#include <string>
+#include <cstddef>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -21,12 +21,11 @@ class ChainWatch {
  public:
   ChainWatch(Directory* directory, Timer* timer)
       : directory_(directory), timer_(timer) {}
-  // Stop() must have been called if Start() was.
-  ~ChainWatch() = default;
 
   // Once.
   void Start();
-  // Ends the stream; nothing is reported after it returns.
+  // Ends the stream and waits for its end; opens no other. To be called before
+  // the end of the timer, which may hold a task of this watch.
   void Stop();
 
  private:
@@ -36,7 +35,7 @@ class ChainWatch {
   void OnChain(const kamino::v1::Chain& chain);
   void OnEnd(const absl::Status& status);
   bool Idle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return stream_ == nullptr && !waiting_;
+    return stream_ == nullptr;
   }
 
   Directory* const directory_;
@@ -44,7 +43,6 @@ class ChainWatch {
 
   absl::Mutex mutex_;
   Stream* stream_ ABSL_GUARDED_BY(mutex_) = nullptr;  // owns itself
-  bool waiting_ ABSL_GUARDED_BY(mutex_) = false;      // to open the next one
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   size_t next_node_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Duration delay_ ABSL_GUARDED_BY(mutex_);  // before the next stream

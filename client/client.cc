@@ -1,14 +1,18 @@
 #include "client/client.h"
 
 #include <chrono>
+#include <functional>
+#include <string>
 #include <utility>
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "client/call.h"
+#include "client/check.h"
 #include "client/error.h"
 #include "client/runner.h"
+#include "client/scan_call.h"
 #include "client/transaction.h"
 
 namespace kamino::client {
@@ -39,29 +43,90 @@ absl::Status TooMany() {
                    "this client has max_outstanding calls under way");
 }
 
-// What call.h needs to know of a method of the service.
-#define KAMINO_CLIENT_ATTEMPT(Method)                                       \
-  [](Directory::Stub* stub, grpc::ClientContext* context,                   \
-     const Method##Request* request, Method##Response* response,            \
-     std::function<void(grpc::Status)> answered) {                          \
-    stub->async()->Method(context, request, response, std::move(answered)); \
-  }
+// The method of the service that takes a request.
+template <typename Request>
+struct Method;
 
-template <typename Request, typename Response, typename Attempt>
-void StartRead(Runner* runner, Attempt attempt, Request request,
-               absl::Time deadline, Callback<Response> done) {
-  std::make_shared<client::Call<Request, Response>>(runner, Target::kTail,
-                                                    attempt, std::move(request),
-                                                    deadline, std::move(done))
-      ->Start();
+#define KAMINO_CLIENT_METHOD(Name, is_mutation)                              \
+  template <>                                                                \
+  struct Method<Name##Request> {                                             \
+    using Response = Name##Response;                                         \
+    static constexpr bool kMutation = is_mutation;                           \
+    static void Attempt(Directory::Stub* stub, grpc::ClientContext* context, \
+                        const Name##Request* request, Response* response,    \
+                        std::function<void(grpc::Status)> answered) {        \
+      stub->async()->Name(context, request, response, std::move(answered));  \
+    }                                                                        \
+  };
+
+KAMINO_CLIENT_METHOD(Get, false)
+KAMINO_CLIENT_METHOD(BatchGet, false)
+KAMINO_CLIENT_METHOD(GetOutcome, false)
+KAMINO_CLIENT_METHOD(Put, true)
+KAMINO_CLIENT_METHOD(Patch, true)
+KAMINO_CLIENT_METHOD(Delete, true)
+KAMINO_CLIENT_METHOD(Commit, true)
+KAMINO_CLIENT_METHOD(Call, true)
+
+#undef KAMINO_CLIENT_METHOD
+
+template <typename Request>
+using ResponseOf = typename Method<Request>::Response;
+
+// The call has entered the runner.
+template <typename Request>
+void Begin(Runner* runner, Request request, absl::Time deadline,
+           Callback<ResponseOf<Request>> done) {
+  using Response = ResponseOf<Request>;
+  if constexpr (Method<Request>::kMutation) {
+    std::make_shared<Mutation<Request, Response>>(
+        runner, &Method<Request>::Attempt, std::move(request), deadline,
+        std::move(done))
+        ->Start();
+  } else {
+    std::make_shared<client::Call<Request, Response>>(
+        runner, Target::kTail, &Method<Request>::Attempt, std::move(request),
+        deadline, std::move(done))
+        ->Start();
+  }
 }
 
-template <typename Request, typename Response, typename Attempt>
-void StartMutation(Runner* runner, Attempt attempt, Request request,
-                   absl::Time deadline, Callback<Response> done) {
-  std::make_shared<Mutation<Request, Response>>(
-      runner, attempt, std::move(request), deadline, std::move(done))
-      ->Start();
+template <typename Request>
+void BeginAsync(Runner* runner, Request request, absl::Time deadline,
+                Callback<ResponseOf<Request>> done) {
+  if (absl::Status ok = Check(request); !ok.ok()) return done(ok);
+  if (!runner->TryEnter()) return done(TooMany());
+  Begin(runner, std::move(request), deadline, std::move(done));
+}
+
+template <typename Request>
+absl::StatusOr<ResponseOf<Request>> Wait(Runner* runner, Request request,
+                                         absl::Time deadline) {
+  if (absl::Status ok = Check(request); !ok.ok()) return ok;
+  if (!runner->EnterBefore(deadline)) return TooMany();
+  absl::Notification answered;
+  absl::StatusOr<ResponseOf<Request>> result;
+  Begin<Request>(runner, std::move(request), deadline,
+                 [&](absl::StatusOr<ResponseOf<Request>> response) {
+                   result = std::move(response);
+                   answered.Notify();
+                 });
+  answered.WaitForNotification();
+  return result;
+}
+
+// Asks for all that `visit` wants, part by part.
+void PullParts(const std::shared_ptr<ScanCall>& call,
+               std::function<bool(const kamino::v1::ScanResponse&)> visit,
+               std::function<void(const absl::Status&)> done) {
+  call->Next([call, visit = std::move(visit),
+              done = std::move(done)](const absl::StatusOr<bool>& more) {
+    if (!more.ok()) return done(more.status());
+    if (!*more) return done(absl::OkStatus());
+    if (visit(call->part())) return PullParts(call, visit, done);
+    call->Stop();
+    done(absl::OkStatus());
+  });
 }
 
 }  // namespace
@@ -77,6 +142,10 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(ClientOptions options) {
   if (options.seeds.empty()) {
     return absl::InvalidArgumentError("no seeds: name a node, host:port");
   }
+  if (options.max_outstanding < 1 || options.timeout <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(
+        "max_outstanding and timeout must be over 0");
+  }
   auto client = absl::WrapUnique(new Client(std::move(options)));
   const absl::Time deadline = client->Deadline();
   absl::Status status = client->Refresh();
@@ -88,23 +157,11 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(ClientOptions options) {
     status = client->Refresh();
   }
   if (!status.ok()) return status;
+  client->runner_->watch().Start();
   return client;
 }
 
 absl::Time Client::Deadline() const { return absl::Now() + options_.timeout; }
-
-template <typename Response, typename Start>
-absl::StatusOr<Response> Client::Wait(Start start) {
-  absl::Notification answered;
-  absl::StatusOr<Response> result;
-  runner_->Enter();
-  start([&](absl::StatusOr<Response> response) {
-    result = std::move(response);
-    answered.Notify();
-  });
-  answered.WaitForNotification();
-  return result;
-}
 
 // --- Reads.
 
@@ -114,30 +171,21 @@ absl::StatusOr<GetResponse> Client::Get(absl::string_view key, uint64_t offset,
   request.set_key(std::string(key));
   request.set_offset(offset);
   request.set_length(length);
-  return Wait<GetResponse>([&](Callback<GetResponse> done) {
-    StartRead(runner_.get(), KAMINO_CLIENT_ATTEMPT(Get), std::move(request),
-              Deadline(), std::move(done));
-  });
+  return Wait(runner_.get(), std::move(request), Deadline());
 }
 
 absl::StatusOr<BatchGetResponse> Client::BatchGet(
     const std::vector<std::string>& keys) {
   BatchGetRequest request;
   for (const std::string& key : keys) request.add_keys(key);
-  return Wait<BatchGetResponse>([&](Callback<BatchGetResponse> done) {
-    StartRead(runner_.get(), KAMINO_CLIENT_ATTEMPT(BatchGet),
-              std::move(request), Deadline(), std::move(done));
-  });
+  return Wait(runner_.get(), std::move(request), Deadline());
 }
 
 absl::StatusOr<GetOutcomeResponse> Client::GetOutcome(uint64_t client_id,
                                                       uint64_t number) {
   GetOutcomeRequest request;
   SetRequestId(Lane{client_id, number}, request.mutable_request_id());
-  return Wait<GetOutcomeResponse>([&](Callback<GetOutcomeResponse> done) {
-    StartRead(runner_.get(), KAMINO_CLIENT_ATTEMPT(GetOutcome),
-              std::move(request), Deadline(), std::move(done));
-  });
+  return Wait(runner_.get(), std::move(request), Deadline());
 }
 
 absl::Status Client::Scan(
@@ -145,46 +193,35 @@ absl::Status Client::Scan(
     absl::FunctionRef<bool(const kamino::v1::ReadResult&,
                            const kamino::v1::ResponseHeader&)>
         visit) {
-  const absl::Time deadline = Deadline();
-  kamino::v1::ScanRequest rest = request;
-  absl::Status last = absl::UnavailableError("no chain is known");
-  for (int attempt = 1; absl::Now() < deadline; ++attempt) {
-    const auto stub = runner_->directory().Find(Target::kTail);
-    if (stub != nullptr) {
-      grpc::ClientContext context;
-      context.set_deadline(absl::ToChronoTime(deadline));
-      auto stream = stub->Scan(&context, rest);
-      kamino::v1::ScanResponse part;
-      bool stopped = false;
-      while (!stopped && stream->Read(&part)) {
-        for (const auto& object : part.results()) {
-          stopped = !visit(object, part.header());
-          if (stopped) break;
-          // The least key behind this one.
-          rest.set_start_key(object.key() + std::string(1, '\0'));
-          if (rest.limit() == 0) continue;
-          if (rest.limit() == 1) {
-            stopped = true;
-            break;
-          }
-          rest.set_limit(rest.limit() - 1);
-        }
-      }
-      if (stopped) context.TryCancel();
-      const absl::Status status = FromGrpc(stream->Finish());
-      if (stopped || status.ok()) return absl::OkStatus();
-      runner_->directory().Learn(DetailOf(status).chain());
-      last = status;
+  return ScanParts(request, [visit](const kamino::v1::ScanResponse& part) {
+    for (const auto& object : part.results()) {
+      if (!visit(object, part.header())) return false;
     }
-    const Decision decision = DecideAfter(last, attempt, runner_->Random());
-    if (!decision.retry) return last;
-    if (decision.refresh) Refresh().IgnoreError();
-    absl::Notification rested;
-    runner_->timer().After(decision.delay, [&rested] { rested.Notify(); });
-    rested.WaitForNotification();
+    return true;
+  });
+}
+
+// `visit` runs on the caller's thread, so that it may block.
+absl::Status Client::ScanParts(
+    const kamino::v1::ScanRequest& request,
+    absl::FunctionRef<bool(const kamino::v1::ScanResponse&)> visit) {
+  if (!runner_->EnterBefore(Deadline())) return TooMany();
+  auto call =
+      std::make_shared<ScanCall>(runner_.get(), request, options_.timeout);
+  for (;;) {
+    absl::Notification answered;
+    absl::StatusOr<bool> more;
+    call->Next([&](absl::StatusOr<bool> answer) {
+      more = std::move(answer);
+      answered.Notify();
+    });
+    answered.WaitForNotification();
+    if (!more.ok()) return more.status();
+    if (!*more) return absl::OkStatus();
+    if (!visit(call->part())) break;
   }
-  return absl::DeadlineExceededError(
-      absl::StrCat("no answer in time (last error: ", last.message(), ")"));
+  call->Stop();
+  return absl::OkStatus();
 }
 
 // --- Mutations.
@@ -194,10 +231,7 @@ absl::StatusOr<PutResponse> Client::Put(absl::string_view key,
   PutRequest request;
   request.set_key(std::string(key));
   request.set_value(std::string(value));
-  return Wait<PutResponse>([&](Callback<PutResponse> done) {
-    StartMutation(runner_.get(), KAMINO_CLIENT_ATTEMPT(Put), std::move(request),
-                  Deadline(), std::move(done));
-  });
+  return Wait(runner_.get(), std::move(request), Deadline());
 }
 
 absl::StatusOr<PatchResponse> Client::Patch(absl::string_view key,
@@ -207,26 +241,17 @@ absl::StatusOr<PatchResponse> Client::Patch(absl::string_view key,
   request.set_key(std::string(key));
   request.set_offset(offset);
   request.set_data(std::string(data));
-  return Wait<PatchResponse>([&](Callback<PatchResponse> done) {
-    StartMutation(runner_.get(), KAMINO_CLIENT_ATTEMPT(Patch),
-                  std::move(request), Deadline(), std::move(done));
-  });
+  return Wait(runner_.get(), std::move(request), Deadline());
 }
 
 absl::StatusOr<DeleteResponse> Client::Delete(absl::string_view key) {
   DeleteRequest request;
   request.set_key(std::string(key));
-  return Wait<DeleteResponse>([&](Callback<DeleteResponse> done) {
-    StartMutation(runner_.get(), KAMINO_CLIENT_ATTEMPT(Delete),
-                  std::move(request), Deadline(), std::move(done));
-  });
+  return Wait(runner_.get(), std::move(request), Deadline());
 }
 
 absl::StatusOr<CommitResponse> Client::Commit(CommitRequest request) {
-  return Wait<CommitResponse>([&](Callback<CommitResponse> done) {
-    StartMutation(runner_.get(), KAMINO_CLIENT_ATTEMPT(Commit),
-                  std::move(request), Deadline(), std::move(done));
-  });
+  return Wait(runner_.get(), std::move(request), Deadline());
 }
 
 absl::StatusOr<CallResponse> Client::Call(absl::string_view procedure,
@@ -234,40 +259,44 @@ absl::StatusOr<CallResponse> Client::Call(absl::string_view procedure,
   CallRequest request;
   request.set_procedure(std::string(procedure));
   request.set_arguments(std::string(arguments));
-  return Wait<CallResponse>([&](Callback<CallResponse> done) {
-    StartMutation(runner_.get(), KAMINO_CLIENT_ATTEMPT(Call),
-                  std::move(request), Deadline(), std::move(done));
-  });
+  return Wait(runner_.get(), std::move(request), Deadline());
 }
 
 // --- Without waiting.
 
-void Client::GetAsync(GetRequest request, Callback<GetResponse> done) {
-  if (!runner_->TryEnter()) return done(TooMany());
-  StartRead(runner_.get(), KAMINO_CLIENT_ATTEMPT(Get), std::move(request),
-            Deadline(), std::move(done));
-}
-
-#define KAMINO_CLIENT_MUTATION_ASYNC(Method)                        \
-  void Client::Method##Async(Method##Request request,               \
-                             Callback<Method##Response> done) {     \
-    if (!runner_->TryEnter()) return done(TooMany());               \
-    StartMutation(runner_.get(), KAMINO_CLIENT_ATTEMPT(Method),     \
-                  std::move(request), Deadline(), std::move(done)); \
+#define KAMINO_CLIENT_ASYNC(Name)                             \
+  void Client::Name##Async(Name##Request request,             \
+                           Callback<Name##Response> done) {   \
+    BeginAsync(runner_.get(), std::move(request), Deadline(), \
+               std::move(done));                              \
   }
 
-KAMINO_CLIENT_MUTATION_ASYNC(Put)
-KAMINO_CLIENT_MUTATION_ASYNC(Patch)
-KAMINO_CLIENT_MUTATION_ASYNC(Delete)
-KAMINO_CLIENT_MUTATION_ASYNC(Commit)
-KAMINO_CLIENT_MUTATION_ASYNC(Call)
+KAMINO_CLIENT_ASYNC(Get)
+KAMINO_CLIENT_ASYNC(BatchGet)
+KAMINO_CLIENT_ASYNC(GetOutcome)
+KAMINO_CLIENT_ASYNC(Put)
+KAMINO_CLIENT_ASYNC(Patch)
+KAMINO_CLIENT_ASYNC(Delete)
+KAMINO_CLIENT_ASYNC(Commit)
+KAMINO_CLIENT_ASYNC(Call)
 
-#undef KAMINO_CLIENT_MUTATION_ASYNC
-#undef KAMINO_CLIENT_ATTEMPT
+#undef KAMINO_CLIENT_ASYNC
+
+void Client::ScanAsync(
+    kamino::v1::ScanRequest request,
+    std::function<bool(const kamino::v1::ScanResponse&)> visit,
+    std::function<void(const absl::Status&)> done) {
+  if (!runner_->TryEnter()) return done(TooMany());
+  PullParts(std::make_shared<ScanCall>(runner_.get(), std::move(request),
+                                       options_.timeout),
+            std::move(visit), std::move(done));
+}
 
 // --- The chain.
 
 kamino::v1::Chain Client::chain() const { return runner_->directory().chain(); }
+
+uint64_t Client::retries() const { return runner_->retries(); }
 
 absl::Status Client::Refresh() {
   absl::Notification refreshed;

@@ -7,9 +7,18 @@
 // It finds head and tail from any node, follows view changes, and retries until
 // the deadline. A mutation is carried out exactly once, however often it had to
 // be sent. Errors carry a reason (client/error.h). docs/client.md is a tour.
+//
+// Errors of all calls, besides those named at each:
+//   kInvalidArgument (REASON_INVALID_ARGUMENT): found here, before sending;
+//   kDeadlineExceeded: no answer in time; a mutation with
+//     REASON_OUTCOME_UNKNOWN may have been carried out (GetOutcome tells),
+//     without it has not been and never will be;
+//   kResourceExhausted (REASON_OVERLOADED): max_outstanding, or the service
+//     still overloaded.
 #ifndef KAMINO_CLIENT_CLIENT_H_
 #define KAMINO_CLIENT_CLIENT_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -31,16 +40,18 @@ struct ClientOptions {
   std::vector<std::string> seeds;  // host:port of any nodes, at least one
   // Of each call, retries included.
   absl::Duration timeout = absl::Seconds(10);
-  // Calls under way at once. More wait (blocking ones) or fail with
-  // kResourceExhausted (asynchronous ones).
+  // Calls under way at once, at least 1. More wait for their timeout (blocking
+  // ones) or fail at once with kResourceExhausted (asynchronous ones).
   int max_outstanding = 1024;
 };
 
 template <typename Response>
 using Callback = std::function<void(absl::StatusOr<Response>)>;
 
-// Thread-safe. Callbacks run on a thread of gRPC's or the library's; they must
-// not block, and may start asynchronous calls.
+// Thread-safe. Callbacks run once, on a thread of gRPC's or the library's; for
+// a call that is refused here (bad argument, max_outstanding) on the caller's,
+// before the call returns. They must not block, and may start asynchronous
+// calls: the room of the call that ended is free by then.
 class Client {
  public:
   // Waits until the chain is found, for options.timeout at most.
@@ -60,12 +71,18 @@ class Client {
       const std::vector<std::string>& keys);
   // Objects in key order until `visit` returns false. When the chain changes
   // on the way the scan goes on behind the last key. `header` is that of the
-  // part an object came in.
+  // part an object came in. The timeout is that of each part.
   absl::Status Scan(
       const kamino::v1::ScanRequest& request,
       absl::FunctionRef<bool(const kamino::v1::ReadResult& object,
                              const kamino::v1::ResponseHeader& header)>
           visit);
+  // The same, by parts, each as of one moment. A range without objects has one
+  // part without results.
+  absl::Status ScanParts(
+      const kamino::v1::ScanRequest& request,
+      absl::FunctionRef<bool(const kamino::v1::ScanResponse& part)> visit);
+  // Not committed is as of the answer's header.sequence; see kamino.proto.
   absl::StatusOr<kamino::v1::GetOutcomeResponse> GetOutcome(uint64_t client_id,
                                                             uint64_t number);
 
@@ -84,9 +101,10 @@ class Client {
                                                 absl::string_view arguments);
 
   // Runs `body` and commits what it has done; again from the start when
-  // something it had read has changed. `body` must have no other effects. An
-  // error of `body` ends it without effect and is returned. See
-  // client/transaction.h.
+  // something it had read has changed, until the timeout (then kAborted,
+  // REASON_CONFLICT). `body` must have no other effects. An error of `body`
+  // ends it without effect and is returned, once it is known that what the body
+  // had read belongs together. See client/transaction.h.
   absl::Status RunTransaction(
       absl::FunctionRef<absl::Status(Transaction&)> body);
 
@@ -94,6 +112,15 @@ class Client {
 
   void GetAsync(kamino::v1::GetRequest request,
                 Callback<kamino::v1::GetResponse> done);
+  void BatchGetAsync(kamino::v1::BatchGetRequest request,
+                     Callback<kamino::v1::BatchGetResponse> done);
+  void GetOutcomeAsync(kamino::v1::GetOutcomeRequest request,
+                       Callback<kamino::v1::GetOutcomeResponse> done);
+  // `visit` is called for one part after the other, until it returns false;
+  // then, or at the end, `done` is.
+  void ScanAsync(kamino::v1::ScanRequest request,
+                 std::function<bool(const kamino::v1::ScanResponse&)> visit,
+                 std::function<void(const absl::Status&)> done);
   void PutAsync(kamino::v1::PutRequest request,
                 Callback<kamino::v1::PutResponse> done);
   void PatchAsync(kamino::v1::PatchRequest request,
@@ -107,20 +134,20 @@ class Client {
 
   // --- The chain.
 
-  // As known here; Refresh asks for it anew.
+  // As known here: followed as it changes, and learnt from answers. Refresh
+  // asks for it at once.
   kamino::v1::Chain chain() const;
   absl::Status Refresh();
   // Of one node, wherever it is; not retried.
   absl::StatusOr<kamino::v1::GetNodeStatusResponse> NodeStatus(
       const std::string& address);
+  // Attempts beyond the first, of all calls so far.
+  uint64_t retries() const;
 
  private:
   explicit Client(ClientOptions options);
 
   absl::Time Deadline() const;
-  // Starts a call and waits for it.
-  template <typename Response, typename Start>
-  absl::StatusOr<Response> Wait(Start start);
 
   const ClientOptions options_;
   std::unique_ptr<Runner> runner_;

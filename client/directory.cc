@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -96,9 +95,21 @@ absl::Status Directory::last_error() const {
 }
 
 std::vector<std::string> Directory::AddressesLocked() const {
-  std::set<std::string> addresses(seeds_.begin(), seeds_.end());
-  for (const auto& node : chain_.nodes()) addresses.insert(node.address());
-  return {addresses.begin(), addresses.end()};
+  std::vector<std::string> addresses;
+  const auto add = [&addresses](const std::string& address) {
+    if (std::find(addresses.begin(), addresses.end(), address) ==
+        addresses.end()) {
+      addresses.push_back(address);
+    }
+  };
+  for (const auto& node : chain_.nodes()) add(node.address());
+  for (const std::string& seed : seeds_) add(seed);
+  return addresses;
+}
+
+std::vector<std::string> Directory::Addresses() const {
+  absl::MutexLock lock(&mutex_);
+  return AddressesLocked();
 }
 
 void Directory::Refresh(std::function<void()> done) {

@@ -41,6 +41,9 @@ class Directory {
   // the same time share one round.
   void Refresh(std::function<void()> done);
 
+  // Of all nodes that are known, head first, then the other seeds. Not empty.
+  std::vector<std::string> Addresses() const;
+
   // What the last round without an answer failed with.
   absl::Status last_error() const;
 

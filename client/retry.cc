@@ -49,6 +49,13 @@ Decision DecideAfter(const absl::Status& status, int attempt, double random) {
     case absl::StatusCode::kInternal:
       decision.retry = decision.refresh = decision.outcome_unknown = true;
       return decision;
+    // Not a node's word, which has a reason: gRPC here could not take the
+    // answer. To ask again gives the same answer.
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kDataLoss:
+    case absl::StatusCode::kAborted:
+      decision.outcome_unknown = true;
+      return decision;
     default:
       return decision;
   }

@@ -2,6 +2,7 @@
 #ifndef KAMINO_CLIENT_RUNNER_H_
 #define KAMINO_CLIENT_RUNNER_H_
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +10,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/random/random.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "client/chain_watch.h"
 #include "client/directory.h"
 #include "client/lane_pool.h"
 #include "client/timer.h"
@@ -19,39 +22,69 @@ namespace kamino::client {
 class Runner {
  public:
   Runner(std::vector<std::string> seeds, int max_outstanding)
-      : max_outstanding_(max_outstanding), directory_(std::move(seeds)) {}
+      : max_outstanding_(max_outstanding),
+        directory_(std::move(seeds)),
+        watch_(&directory_, &timer_) {}
   // Waits for all calls; they end early once stopping() says so.
   ~Runner() {
-    absl::MutexLock lock(&mutex_);
-    stopping_ = true;
-    mutex_.Await(absl::Condition(this, &Runner::Idle));
+    {
+      absl::MutexLock lock(&mutex_);
+      stopping_ = true;
+      mutex_.Await(absl::Condition(this, &Runner::Idle));
+    }
+    watch_.Stop();
   }
 
   Directory& directory() { return directory_; }
+  ChainWatch& watch() { return watch_; }
   LanePool& lanes() { return lanes_; }
   Timer& timer() { return timer_; }
+
+  // --- A call's life: TryEnter or EnterBefore; MakeRoom; its callback; Leave.
 
   // False when as many calls as may be are under way.
   bool TryEnter() {
     absl::MutexLock lock(&mutex_);
     if (outstanding_ >= max_outstanding_) return false;
     ++outstanding_;
+    ++live_;
     return true;
   }
-  // Waits for room.
-  void Enter() {
+  // Waits for room. False when there is none until `deadline`.
+  bool EnterBefore(absl::Time deadline) {
     absl::MutexLock lock(&mutex_);
-    mutex_.Await(absl::Condition(this, &Runner::HasRoom));
+    if (!mutex_.AwaitWithDeadline(absl::Condition(this, &Runner::HasRoom),
+                                  deadline)) {
+      return false;
+    }
     ++outstanding_;
+    ++live_;
+    return true;
   }
   // For a call that another one waits for: it must not wait itself.
   void EnterNested() {
     absl::MutexLock lock(&mutex_);
     ++outstanding_;
+    ++live_;
   }
-  void Leave() {
+  // The call has its answer: its callback may start the next one.
+  void MakeRoom() {
     absl::MutexLock lock(&mutex_);
     --outstanding_;
+  }
+  // Nothing of the call uses this object any more.
+  void Leave() {
+    absl::MutexLock lock(&mutex_);
+    --live_;
+  }
+
+  void CountRetry() {
+    absl::MutexLock lock(&mutex_);
+    ++retries_;
+  }
+  uint64_t retries() const {
+    absl::MutexLock lock(&mutex_);
+    return retries_;
   }
 
   bool stopping() const {
@@ -64,9 +97,7 @@ class Runner {
   }
 
  private:
-  bool Idle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return outstanding_ == 0;
-  }
+  bool Idle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return live_ == 0; }
   bool HasRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return outstanding_ < max_outstanding_;
   }
@@ -75,11 +106,14 @@ class Runner {
   LanePool lanes_;
 
   mutable absl::Mutex mutex_;
-  int outstanding_ ABSL_GUARDED_BY(mutex_) = 0;
+  int outstanding_ ABSL_GUARDED_BY(mutex_) = 0;  // without an answer
+  int live_ ABSL_GUARDED_BY(mutex_) = 0;         // callback included
+  uint64_t retries_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   absl::BitGen random_ ABSL_GUARDED_BY(mutex_);
 
   Directory directory_;
+  ChainWatch watch_;
   Timer timer_;  // last: its tasks use the above
 };
 

@@ -1,6 +1,8 @@
 #include "client/transaction.h"
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
@@ -11,25 +13,78 @@
 
 namespace kamino::client {
 
-absl::StatusOr<absl::optional<std::string>> Transaction::Get(
+namespace {
+
+// Within the value, and so applied; else kOutOfRange as the service says it.
+absl::Status Overwrite(std::string* value, uint64_t offset,
+                       absl::string_view data) {
+  if (offset > value->size() || data.size() > value->size() - offset) {
+    return MakeError(absl::StatusCode::kOutOfRange,
+                     kamino::v1::REASON_OUT_OF_RANGE,
+                     absl::StrCat("bytes [", offset, ", ", offset, " + ",
+                                  data.size(), ") are not within the ",
+                                  value->size(), " bytes of the value"));
+  }
+  value->replace(offset, data.size(), data.data(), data.size());
+  return absl::OkStatus();
+}
+
+absl::Status NoObject() {
+  return MakeError(absl::StatusCode::kNotFound,
+                   kamino::v1::REASON_KEY_NOT_FOUND,
+                   "this transaction patches what is not there");
+}
+
+// A body's error is the service's or this library's, not a decision that the
+// body took on what it had read.
+bool IsOfTheService(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
+         ReasonOf(status) != kamino::v1::REASON_UNSPECIFIED;
+}
+
+}  // namespace
+
+absl::StatusOr<const Transaction::Version*> Transaction::Read(
     absl::string_view key) {
   const std::string name(key);
-  const auto own = written_.find(name);
-  if (own != written_.end()) return own->second;
   const auto known = read_.find(name);
-  if (known != read_.end()) {
-    if (known->second == 0) return absl::optional<std::string>();
-    return absl::optional<std::string>(values_[name]);
-  }
+  if (known != read_.end()) return &known->second;
   auto got = client_->Get(key);
-  if (absl::IsNotFound(got.status())) {
-    read_[name] = 0;
-    return absl::optional<std::string>();
+  if (got.ok()) {
+    return &(read_[name] = Version{got->version(), got->value()});
   }
-  if (!got.ok()) return got.status();
-  read_[name] = got->version();
-  values_[name] = got->value();
-  return absl::optional<std::string>(got->value());
+  if (ReasonOf(got.status()) != kamino::v1::REASON_KEY_NOT_FOUND) {
+    return got.status();
+  }
+  return &(read_[name] = Version{0, ""});
+}
+
+absl::StatusOr<absl::optional<std::string>> Transaction::Apply(
+    const Write& write, absl::optional<std::string> base) {
+  if (write.kind == Write::Kind::kPut) {
+    return absl::optional<std::string>(write.value);
+  }
+  if (write.kind == Write::Kind::kDelete) return absl::optional<std::string>();
+  if (!base.has_value()) return NoObject();
+  for (const PatchOf& patch : write.patches) {
+    absl::Status done = Overwrite(&*base, patch.offset, patch.data);
+    if (!done.ok()) return done;
+  }
+  return base;
+}
+
+absl::StatusOr<absl::optional<std::string>> Transaction::Get(
+    absl::string_view key) {
+  const auto own = written_.find(std::string(key));
+  if (own != written_.end() && own->second.kind != Write::Kind::kPatch) {
+    return Apply(own->second, absl::nullopt);
+  }
+  auto read = Read(key);
+  if (!read.ok()) return read.status();
+  absl::optional<std::string> value;
+  if ((*read)->version != 0) value = (*read)->value;
+  if (own == written_.end()) return value;
+  return Apply(own->second, std::move(value));
 }
 
 absl::Status Transaction::Scan(
@@ -38,38 +93,31 @@ absl::Status Transaction::Scan(
   kamino::v1::ScanRequest request;
   request.set_start_key(std::string(start));
   request.set_end_key(std::string(end));
-  // Collected first: own writes have to be merged in, and the range's sequence
-  // is the first part's.
+  // Collected first: own writes have to be merged in. What a later part shows
+  // is fenced from the earliest part's moment on.
   std::map<std::string, std::string> objects;
-  uint64_t sequence = 0;
-  bool any = false;
-  absl::Status scanned =
-      client_->Scan(request, [&](const auto& object, const auto& header) {
-        sequence = any ? std::min<uint64_t>(sequence, header.sequence())
-                       : header.sequence();
-        any = true;
-        objects[object.key()] = object.value();
-        return true;
-      });
+  uint64_t sequence = std::numeric_limits<uint64_t>::max();
+  absl::Status scanned = client_->ScanParts(request, [&](const auto& part) {
+    sequence = std::min<uint64_t>(sequence, part.header().sequence());
+    for (const auto& object : part.results()) {
+      objects[object.key()] = object.value();
+    }
+    return true;
+  });
   if (!scanned.ok()) return scanned;
-  if (!any) {
-    // An empty answer tells no sequence; that of a read before it is safe only
-    // if it is older, so ask once more, now knowing the range to be checked.
-    auto probe = client_->BatchGet({});
-    if (!probe.ok()) return probe.status();
-    sequence = probe->header().sequence();
-    scanned = client_->Scan(request, [&](const auto&, const auto&) {
-      any = true;
-      return false;
-    });
-    if (!scanned.ok()) return scanned;
-    if (any) return Scan(start, end, visit);  // came in between
+  if (sequence == std::numeric_limits<uint64_t>::max()) {
+    return absl::InternalError("a scan ended without a part");
   }
   ranges_.push_back({std::string(start), std::string(end), sequence});
-  for (const auto& [key, value] : written_) {
+  for (const auto& [key, write] : written_) {
     if (key < start || (!end.empty() && key >= end)) continue;
-    if (value.has_value()) {
-      objects[key] = *value;
+    const auto found = objects.find(key);
+    absl::optional<std::string> base;
+    if (found != objects.end()) base = found->second;
+    auto value = Apply(write, std::move(base));
+    if (!value.ok()) return value.status();
+    if (value->has_value()) {
+      objects[key] = **value;
     } else {
       objects.erase(key);
     }
@@ -81,23 +129,43 @@ absl::Status Transaction::Scan(
 }
 
 void Transaction::Put(absl::string_view key, absl::string_view value) {
-  written_[std::string(key)] = std::string(value);
+  written_[std::string(key)] = {Write::Kind::kPut, std::string(value), {}};
+}
+
+absl::Status Transaction::Patch(absl::string_view key, uint64_t offset,
+                                absl::string_view data) {
+  const std::string name(key);
+  const auto own = written_.find(name);
+  if (own == written_.end()) {
+    written_[name] = {
+        Write::Kind::kPatch, "", {PatchOf{offset, std::string(data)}}};
+    return absl::OkStatus();
+  }
+  switch (own->second.kind) {
+    case Write::Kind::kPut:
+      return Overwrite(&own->second.value, offset, data);
+    case Write::Kind::kDelete:
+      return NoObject();
+    case Write::Kind::kPatch:
+      own->second.patches.push_back({offset, std::string(data)});
+  }
+  return absl::OkStatus();
 }
 
 void Transaction::Delete(absl::string_view key) {
-  written_[std::string(key)] = absl::nullopt;
+  written_[std::string(key)] = {Write::Kind::kDelete, "", {}};
 }
 
 kamino::v1::CommitRequest Transaction::ToCommit() const {
   kamino::v1::CommitRequest request;
   request.set_fail_on_conflict(true);
-  for (const auto& [key, version] : read_) {
+  for (const auto& [key, read] : read_) {
     auto* condition = request.add_preconditions();
     condition->set_key(key);
-    if (version == 0) {
+    if (read.version == 0) {
       condition->set_exists(false);
     } else {
-      condition->set_version_equals(version);
+      condition->set_version_equals(read.version);
     }
   }
   for (const Range& range : ranges_) {
@@ -106,14 +174,21 @@ kamino::v1::CommitRequest Transaction::ToCommit() const {
     unchanged->set_end_key(range.end);
     unchanged->set_sequence(range.sequence);
   }
-  for (const auto& [key, value] : written_) {
-    auto* operation = request.add_then_operations();
-    if (value.has_value()) {
-      operation->mutable_put()->set_key(key);
-      operation->mutable_put()->set_value(*value);
-    } else {
-      operation->mutable_delete_()->set_key(key);
-      operation->mutable_delete_()->set_allow_absent(true);
+  for (const auto& [key, write] : written_) {
+    if (write.kind == Write::Kind::kPut) {
+      auto* put = request.add_then_operations()->mutable_put();
+      put->set_key(key);
+      put->set_value(write.value);
+    } else if (write.kind == Write::Kind::kDelete) {
+      auto* del = request.add_then_operations()->mutable_delete_();
+      del->set_key(key);
+      del->set_allow_absent(true);
+    }
+    for (const PatchOf& own : write.patches) {
+      auto* patch = request.add_then_operations()->mutable_patch();
+      patch->set_key(key);
+      patch->set_offset(own.offset);
+      patch->set_data(own.data);
     }
   }
   return request;
@@ -125,13 +200,21 @@ absl::Status Client::RunTransaction(
   absl::Status last;
   for (int attempt = 1; attempt == 1 || absl::Now() < deadline; ++attempt) {
     Transaction transaction(this);
-    if (absl::Status done = body(transaction); !done.ok()) return done;
+    const absl::Status wanted = body(transaction);
+    if (!wanted.ok()) {
+      // What one read shows was so at some moment. What several show need not
+      // have been: the body may have refused something that never was.
+      if (transaction.reads() < 2 || IsOfTheService(wanted)) return wanted;
+    }
     kamino::v1::CommitRequest request = transaction.ToCommit();
+    if (!wanted.ok()) request.clear_then_operations();
     if (request.preconditions().empty() && request.then_operations().empty()) {
       return absl::OkStatus();
     }
     last = Commit(std::move(request)).status();
-    if (ReasonOf(last) != kamino::v1::REASON_CONFLICT) return last;
+    if (ReasonOf(last) != kamino::v1::REASON_CONFLICT) {
+      return last.ok() || !wanted.ok() ? wanted : last;
+    }
     absl::Notification rested;
     runner_->timer().After(
         DecideAfter(absl::UnavailableError(""), attempt, runner_->Random())

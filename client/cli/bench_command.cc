@@ -6,18 +6,17 @@
 #include <utility>
 #include <vector>
 
-#include "absl/flags/declare.h"
 #include "absl/flags/flag.h"
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "client/check.h"
 #include "client/cli/cli.h"
 #include "client/cli/table.h"
 #include "client/error.h"
 
-ABSL_DECLARE_FLAG(int, outstanding);
 ABSL_FLAG(uint64_t, count, 10000, "bench: calls to make.");
 ABSL_FLAG(uint64_t, accounts, 100, "bench transfer: number of accounts.");
 ABSL_FLAG(uint64_t, balance, 1000,
@@ -232,15 +231,21 @@ int RunBench(const Cli& cli, const Words& words) {
   const bool known =
       words.size() == 1 &&
       (words[0] == "transfer" || words[0] == "put" || words[0] == "get");
-  if (!known || absl::GetFlag(FLAGS_outstanding) < 1 ||
-      absl::GetFlag(FLAGS_accounts) < 2 || absl::GetFlag(FLAGS_keys) < 2) {
+  if (!known || absl::GetFlag(FLAGS_accounts) < 2 ||
+      absl::GetFlag(FLAGS_keys) < 2) {
     return FailUsage(kUsage);
   }
+  if (absl::GetFlag(FLAGS_value_size) > kMaxValueBytes) {
+    return FailUsage(
+        absl::StrCat("--value_size: at most ", kMaxValueBytes, " bytes"));
+  }
+  const absl::StatusOr<int> outstanding = Outstanding();
+  if (!outstanding.ok()) return FailUsage(outstanding.status().message());
   if (words[0] == "transfer" && absl::GetFlag(FLAGS_setup)) {
     if (absl::Status made = SetUp(cli.client); !made.ok()) return Fail(made);
   }
   Load load(cli.client, words[0], absl::GetFlag(FLAGS_count));
-  const Tally tally = load.Run(absl::GetFlag(FLAGS_outstanding));
+  const Tally tally = load.Run(*outstanding);
   Print(cli, words[0], tally);
   return tally.first_failure.ok() ? kExitOk : Fail(tally.first_failure);
 }

@@ -5,10 +5,13 @@
 #include <iostream>
 #include <utility>
 
+#include "absl/flags/flag.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "client/error.h"
 #include "google/protobuf/util/json_util.h"
+
+ABSL_FLAG(int, outstanding, 64, "load, bench: calls under way at once.");
 
 namespace kamino::client {
 namespace {
@@ -55,6 +58,14 @@ void PrintJson(const google::protobuf::Message& message) {
 
 bool ParseNumber(absl::string_view text, uint64_t* number) {
   return absl::SimpleAtoi(text, number);
+}
+
+absl::StatusOr<int> Outstanding() {
+  const int outstanding = absl::GetFlag(FLAGS_outstanding);
+  const int most = ClientOptions().max_outstanding;
+  if (outstanding >= 1 && outstanding <= most) return outstanding;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--outstanding: from 1 to ", most));
 }
 
 Progress::Progress(std::string what, uint64_t total)

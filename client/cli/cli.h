@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "client/client.h"
 #include "google/protobuf/message.h"
@@ -38,6 +39,9 @@ void PrintJson(const google::protobuf::Message& message);
 
 // Whole number, else false.
 bool ParseNumber(absl::string_view text, uint64_t* number);
+
+// --outstanding: from 1 to what a client has under way at most.
+absl::StatusOr<int> Outstanding();
 
 // A tally on stderr: redrawn on a terminal, a line per tenth elsewhere.
 class Progress {

@@ -5,14 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "absl/flags/flag.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "client/cli/cli.h"
-
-ABSL_FLAG(int, outstanding, 64, "load, bench: calls under way at once.");
 
 namespace kamino::client {
 namespace {
@@ -127,17 +124,18 @@ class Loader {
 int RunLoad(const Cli& cli, const Words& words) {
   if (words.empty() || words.size() > 2 ||
       (words[0] != "dpkg" && words[0] != "tsv") ||
-      (words[0] == "tsv" && words.size() != 2) ||
-      absl::GetFlag(FLAGS_outstanding) < 1) {
+      (words[0] == "tsv" && words.size() != 2)) {
     return FailUsage(kUsage);
   }
+  const absl::StatusOr<int> outstanding = Outstanding();
+  if (!outstanding.ok()) return FailUsage(outstanding.status().message());
   auto objects =
       words[0] == "tsv"
           ? ReadTsv(words[1])
           : ReadDpkg(words.size() > 1 ? words[1] : "/var/lib/dpkg/status");
   if (!objects.ok()) return FailUsage(objects.status().message());
   Progress progress("loading", objects->size());
-  Loader loader(cli.client, absl::GetFlag(FLAGS_outstanding));
+  Loader loader(cli.client, *outstanding);
   const absl::Time begin = absl::Now();
   absl::Status loaded = loader.Load(*objects, &progress);
   const double seconds = absl::ToDoubleSeconds(absl::Now() - begin);

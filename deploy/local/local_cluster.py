@@ -218,28 +218,28 @@ class LocalCluster:
   def alive(self, name):
     self._reap()
     record = self.state["processes"].get(name)
-    return record is not None and (
-        start_time(record["pid"]) == record["start_time"])
+    if record is None or record["start_time"] is None:  # ended at once
+      return False
+    return start_time(record["pid"]) == record["start_time"]
 
   def kamino(self, *words, check=True, timeout=60, seeds=None):
     """Runs the command line; returns the finished process."""
     arguments = [self.binary("kamino"), f"--seeds={seeds or self.seeds}",
                  *words]
-    process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               text=True)
-    with self._commands_lock:
-      self._commands.add(process)
-    try:
-      output, errors = process.communicate(timeout=timeout)
-    except subprocess.TimeoutExpired as error:
-      raise ClusterError(
-          f"kamino {words[0]} did not end within {timeout:g} s") from error
-    finally:
-      process.kill()  # nothing once it has ended
-      process.wait()
+    with subprocess.Popen(arguments, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True) as process:
       with self._commands_lock:
-        self._commands.discard(process)
+        self._commands.add(process)
+      try:
+        output, errors = process.communicate(timeout=timeout)
+      except subprocess.TimeoutExpired as error:
+        raise ClusterError(
+            f"kamino {words[0]} did not end within {timeout:g} s") from error
+      finally:
+        process.kill()  # nothing once it has ended
+        with self._commands_lock:
+          self._commands.discard(process)
     done = subprocess.CompletedProcess(arguments, process.returncode, output,
                                        errors)
     if check and done.returncode != 0:

@@ -10,6 +10,17 @@
 #include "glog/logging.h"
 
 namespace kamino::engine {
+namespace {
+
+absl::flat_hash_set<ObjectId> FreedBy(const WriteSet& intents) {
+  absl::flat_hash_set<ObjectId> freed;
+  for (const Intent& intent : intents) {
+    if (intent.kind == IntentKind::kFree) freed.insert(intent.object);
+  }
+  return freed;
+}
+
+}  // namespace
 
 KaminoStore::KaminoStore(Heap* heap, std::unique_ptr<Backup> backup)
     : heap_(heap),
@@ -34,31 +45,57 @@ std::unique_ptr<Transaction> KaminoStore::Begin(absl::Duration lock_wait) {
 // --- Recovery.
 
 absl::Status KaminoStore::Recover() {
-  const std::vector<IntentLog::Unfinished> unfinished = log_.Scan();
-  if (unfinished.empty()) return absl::OkStatus();
   // Unfinished transactions have no object in common: their locks were held.
+  // But rolling one forward may evict a copy that another is rolled back with;
+  // so those that are rolled back are done with, durably, before.
+  const std::vector<IntentLog::Unfinished> unfinished = log_.Scan();
+  absl::Status done = RecoverSlots(unfinished, /*committed=*/false);
+  return done.ok() ? RecoverSlots(unfinished, /*committed=*/true) : done;
+}
+
+absl::Status KaminoStore::RecoverSlots(
+    const std::vector<IntentLog::Unfinished>& unfinished, bool committed) {
+  std::vector<IntentLog::Slot> slots;
   for (const IntentLog::Unfinished& found : unfinished) {
+    if (found.committed != committed) continue;
     absl::Status done =
-        found.committed ? RollForward(found.intents) : RollBack(found.intents);
+        committed ? RollForward(found.intents) : RollBack(found.intents);
     if (!done.ok()) return done;
-    if (found.committed) {
-      last_sequence_ = std::max(last_sequence_, found.sequence);
-    }
+    if (committed) last_sequence_ = std::max(last_sequence_, found.sequence);
+    slots.push_back(found.slot);
   }
+  if (slots.empty()) return absl::OkStatus();
   heap_->region()->Drain();
   backup_->Drain();
-  for (const IntentLog::Unfinished& found : unfinished) log_.Free(found.slot);
+  for (IntentLog::Slot slot : slots) log_.Free(slot);
   heap_->region()->Drain();
   return absl::OkStatus();
 }
 
+absl::Status KaminoStore::CheckRange(const Intent& intent) const {
+  const auto payload = heap_->Payload(intent.object);
+  if (payload.ok() && intent.offset <= payload->size() &&
+      intent.length <= payload->size() - intent.offset) {
+    return absl::OkStatus();
+  }
+  return absl::DataLossError(
+      absl::StrCat("the heap is damaged: an intent names bytes [",
+                   intent.offset, ", ", intent.offset, " + ", intent.length,
+                   ") of an object ", intent.object, " that is not there"));
+}
+
 absl::Status KaminoStore::RollBack(const WriteSet& intents) {
   for (auto intent = intents.rbegin(); intent != intents.rend(); ++intent) {
-    absl::Status done =
-        intent->kind == IntentKind::kWrite
-            ? backup_->Restore(intent->object, intent->offset, intent->length)
-            : heap_->RecoverState(intent->object, intent->length,
-                                  intent->kind == IntentKind::kFree);
+    absl::Status done;
+    if (intent->kind == IntentKind::kWrite) {
+      done = CheckRange(*intent);
+      if (done.ok()) {
+        done = backup_->Restore(intent->object, intent->offset, intent->length);
+      }
+    } else {
+      done = heap_->RecoverState(intent->object, intent->length,
+                                 intent->kind == IntentKind::kFree);
+    }
     if (!done.ok()) return done;
   }
   return absl::OkStatus();
@@ -71,6 +108,13 @@ absl::Status KaminoStore::RollForward(const WriteSet& intents) {
                                             intent.kind == IntentKind::kAlloc);
     if (!done.ok()) return done;
   }
+  const absl::flat_hash_set<ObjectId> freed = FreedBy(intents);
+  for (const Intent& intent : intents) {
+    if (intent.kind != IntentKind::kWrite || freed.contains(intent.object)) {
+      continue;
+    }
+    if (absl::Status found = CheckRange(intent); !found.ok()) return found;
+  }
   CopyToBackup(intents);
   return absl::OkStatus();
 }
@@ -78,12 +122,8 @@ absl::Status KaminoStore::RollForward(const WriteSet& intents) {
 // --- The backup.
 
 void KaminoStore::CopyToBackup(const WriteSet& intents) {
-  absl::flat_hash_set<ObjectId> freed;
-  for (const Intent& intent : intents) {
-    if (intent.kind != IntentKind::kFree) continue;
-    freed.insert(intent.object);
-    backup_->Drop(intent.object);
-  }
+  const absl::flat_hash_set<ObjectId> freed = FreedBy(intents);
+  for (ObjectId id : freed) backup_->Drop(id);
   for (const Intent& intent : intents) {
     if (intent.kind == IntentKind::kFree || freed.contains(intent.object)) {
       continue;
@@ -95,7 +135,8 @@ void KaminoStore::CopyToBackup(const WriteSet& intents) {
 void KaminoStore::Enqueue(std::unique_ptr<Finished> finished) {
   absl::MutexLock lock(&mutex_);
   ++committed_;
-  pending_.push_back(std::move(finished));
+  // One that has only read has nothing to bring into the backup or to unlock.
+  if (!finished->locked.empty()) pending_.push_back(std::move(finished));
 }
 
 bool KaminoStore::AwaitCommitted(absl::Time deadline) {
@@ -170,17 +211,19 @@ void KaminoStore::Finish(FinishedList list) {
   for (const auto& finished : list) {
     if (finished->slot.has_value()) log_.Recycle(*finished->slot);
     for (ObjectId id : finished->pinned) backup_->Unpin(id);
-    for (ObjectId id : finished->freed) heap_->Release(id);
-    Unlock(finished->owner, finished->locked);
+    Unlock(finished->owner, finished->locked, finished->freed);
   }
 }
 
 void KaminoStore::Unlock(LockTable::Owner owner,
-                         absl::Span<const ObjectId> objects) {
+                         absl::Span<const ObjectId> objects,
+                         absl::Span<const ObjectId> space) {
   std::vector<ObjectId> unlocked;
   for (ObjectId id : objects) {
     if (locks_.UnlockExclusive(id, owner)) unlocked.push_back(id);
   }
+  // Whoever allocates it next finds it unlocked.
+  for (ObjectId id : space) heap_->Release(id);
   if (listener_ && !unlocked.empty()) listener_(unlocked);
 }
 

@@ -120,6 +120,11 @@ class KaminoStore {
   KaminoStore(Heap* heap, std::unique_ptr<Backup> backup);
 
   absl::Status Recover();
+  // Those with a commit mark, or those without.
+  absl::Status RecoverSlots(
+      const std::vector<IntentLog::Unfinished>& unfinished, bool committed);
+  // kDataLoss: the heap has no such bytes.
+  absl::Status CheckRange(const Intent& intent) const;
   absl::Status RollBack(const WriteSet& intents);
   absl::Status RollForward(const WriteSet& intents);
   void CopyToBackup(const WriteSet& intents);
@@ -128,7 +133,10 @@ class KaminoStore {
   void Enqueue(std::unique_ptr<Finished> finished);
   // Synced and not held any more: drops the locks.
   void Finish(FinishedList list);
-  void Unlock(LockTable::Owner owner, absl::Span<const ObjectId> objects);
+  // Gives `space`, blocks that are free on media, to the allocator as well, and
+  // tells the listener.
+  void Unlock(LockTable::Owner owner, absl::Span<const ObjectId> objects,
+              absl::Span<const ObjectId> space);
   bool HasPending() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return !pending_.empty();
   }

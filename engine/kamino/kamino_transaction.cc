@@ -119,14 +119,17 @@ absl::StatusOr<ObjectId> KaminoTransaction::Alloc(uint32_t size) {
   }
   if (!id.ok()) return id.status();
   const absl::Span<std::byte> payload = store_->heap_->BlockPayload(*id);
+  // Somebody may ask for an object that was there once, and hold its lock.
   auto owned = LockExclusive(*id);
-  CHECK(owned.ok()) << "free space is locked";
+  if (!owned.ok()) {
+    store_->heap_->Release(*id);
+    return owned.status();
+  }
   absl::Status declared = Declare(
       {*id, 0, static_cast<uint32_t>(payload.size()), IntentKind::kAlloc});
   if (!declared.ok()) {
     owned_.erase(*id);
-    store_->Unlock(owner_, {*id});
-    store_->heap_->Release(*id);
+    store_->Unlock(owner_, {*id}, {*id});
     return declared;
   }
   (*owned)->allocated = true;
@@ -234,12 +237,13 @@ absl::Status KaminoTransaction::Abort() {
     store_->log_.Recycle(*slot_);
   }
   std::vector<ObjectId> locked;
+  std::vector<ObjectId> space;
   for (const auto& [id, owned] : owned_) {
     locked.push_back(id);
     if (owned.pinned) store_->backup_->Unpin(id);
-    if (owned.allocated) store_->heap_->Release(id);
+    if (owned.allocated) space.push_back(id);
   }
-  store_->Unlock(owner_, locked);
+  store_->Unlock(owner_, locked, space);
   if (write_set_.empty()) return absl::OkStatus();
   absl::MutexLock lock(&store_->mutex_);
   ++store_->aborted_;

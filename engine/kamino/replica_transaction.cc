@@ -3,8 +3,13 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "engine/heap/allocator.h"
+#include "engine/heap/heap_format.h"
 
 namespace kamino::engine {
+
+using heap_format::PayloadBytes;
+using heap_format::UnitsFor;
 
 ReplicaTransaction::ReplicaTransaction(Heap* heap, const WriteSet& write_set)
     : heap_(heap), expected_(write_set) {
@@ -19,6 +24,10 @@ absl::Status ReplicaTransaction::Expect(const Intent& intent) {
     declared_.push_back(intent);
     return absl::OkStatus();
   }
+  return Diverged(intent);
+}
+
+absl::Status ReplicaTransaction::Diverged(const Intent& intent) const {
   return absl::DataLossError(
       absl::StrCat("diverged: declaration ", next_, " of ", expected_.size(),
                    " is of object ", intent.object, " [", intent.offset, " + ",
@@ -40,9 +49,7 @@ absl::StatusOr<std::byte*> ReplicaTransaction::Write(ObjectId id,
   auto payload = Read(id);
   if (!payload.ok()) return payload.status();
   if (offset > payload->size() || length > payload->size() - offset) {
-    return absl::OutOfRangeError(absl::StrCat("bytes [", offset, ", ", offset,
-                                              " + ", length,
-                                              ") are not within object ", id));
+    return Diverged({id, offset, length, IntentKind::kWrite});
   }
   if (!allocated_.contains(id)) {
     absl::Status expected = Expect({id, offset, length, IntentKind::kWrite});
@@ -52,10 +59,12 @@ absl::StatusOr<std::byte*> ReplicaTransaction::Write(ObjectId id,
 }
 
 absl::StatusOr<ObjectId> ReplicaTransaction::Alloc(uint32_t size) {
+  // The head took the least capacity that serves this size.
   if (next_ >= expected_.size() ||
-      expected_[next_].kind != IntentKind::kAlloc ||
-      expected_[next_].length < size) {
-    return Expect({kNullObject, 0, size, IntentKind::kAlloc});
+      expected_[next_].kind != IntentKind::kAlloc || size == 0 ||
+      size > kMaxObjectBytes ||
+      expected_[next_].length != PayloadBytes(SizeClass(UnitsFor(size)))) {
+    return Diverged({kNullObject, 0, size, IntentKind::kAlloc});
   }
   const Intent intent = expected_[next_];
   absl::Status reserved = heap_->ReserveAt(intent.object, intent.length);
@@ -83,10 +92,6 @@ absl::Status ReplicaTransaction::Commit(const CommitOptions& options) {
         "diverged: ", next_, " declarations, where the head's execution made ",
         expected_.size()));
   }
-  if (options.before_mark.has_value()) {
-    absl::Status before = (*options.before_mark)(declared_);
-    if (!before.ok()) return before;
-  }
   for (const Intent& intent : declared_) {
     if (intent.kind == IntentKind::kFree) {
       heap_->MarkFree(intent.object);
@@ -97,6 +102,10 @@ absl::Status ReplicaTransaction::Commit(const CommitOptions& options) {
     }
   }
   heap_->region()->Drain();
+  if (options.before_mark.has_value()) {
+    absl::Status before = (*options.before_mark)(declared_);
+    if (!before.ok()) return before;
+  }
   for (ObjectId id : freed_) heap_->Release(id);
   return absl::OkStatus();
 }

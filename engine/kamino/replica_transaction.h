@@ -41,6 +41,7 @@ class ReplicaTransaction final : public Transaction {
 
  private:
   absl::Status Expect(const Intent& intent);
+  absl::Status Diverged(const Intent& intent) const;
 
   Heap* const heap_;
   const WriteSet& expected_;

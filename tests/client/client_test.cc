@@ -367,7 +367,9 @@ TEST_F(ClientTest, AsynchronousCallsAreBounded) {
     });
   }
   bool refused = false;
-  client_->GetAsync({}, [&refused](const auto& got) {
+  kamino::v1::GetRequest get;
+  get.set_key("key");
+  client_->GetAsync(get, [&refused](const auto& got) {
     refused = ReasonOf(got.status()) == kamino::v1::REASON_OVERLOADED;
   });
   EXPECT_TRUE(refused);

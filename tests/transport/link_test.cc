@@ -1,339 +1,438 @@
-// The contract of transport/link.h, on every transport that crosses processes.
+// The contract of transport/link.h, on every transport.
 #include "transport/link.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
-
-#include <atomic>
-#include <cstdlib>
-#include <cstring>
-#include <deque>
-#include <filesystem>
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "transport/make_transport.h"
+#include "tests/transport/link_rig.h"
 
 namespace kamino::transport {
 namespace {
 
-absl::Span<const std::byte> Bytes(const std::string& text) {
-  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
-}
+using ::testing::ElementsAre;
 
-// Records what happens on a link.
-class Recorder : public LinkHandler {
- public:
-  void OnConnected(const std::shared_ptr<Link>& link) override {
-    absl::MutexLock lock(&mutex_);
-    link_ = link;
-    connected_ = true;
-  }
-  void OnMessage(absl::Span<const std::byte> message) override {
-    absl::MutexLock lock(&mutex_);
-    EXPECT_TRUE(why_.ok()) << "a message after OnClosed";
-    messages_.emplace_back(reinterpret_cast<const char*>(message.data()),
-                           message.size());
-  }
-  void OnWritable() override {
-    absl::MutexLock lock(&mutex_);
-    ++writable_;
-  }
-  void OnClosed(const absl::Status& why) override {
-    absl::MutexLock lock(&mutex_);
-    EXPECT_TRUE(why_.ok()) << "closed twice";
-    EXPECT_FALSE(why.ok());
-    why_ = why;
-  }
-
-  void AwaitConnected() {
-    absl::MutexLock lock(&mutex_);
-    mutex_.Await(absl::Condition(&connected_));
-  }
-  absl::Status AwaitClosed() {
-    absl::MutexLock lock(&mutex_);
-    mutex_.Await(absl::Condition(
-        +[](Recorder* self) { return !self->why_.ok(); }, this));
-    return why_;
-  }
-  std::string AwaitMessage() {
-    absl::MutexLock lock(&mutex_);
-    mutex_.Await(absl::Condition(
-        +[](Recorder* self) { return !self->messages_.empty(); }, this));
-    std::string message = std::move(messages_.front());
-    messages_.pop_front();
-    return message;
-  }
-  void AwaitWritable(int count) {
-    absl::MutexLock lock(&mutex_);
-    const auto enough = [this, count] {
-      mutex_.AssertReaderHeld();
-      return writable_ >= count;
-    };
-    mutex_.Await(absl::Condition(&enough));
-  }
-  int writable() {
-    absl::MutexLock lock(&mutex_);
-    return writable_;
-  }
-
- private:
-  absl::Mutex mutex_;
-  std::shared_ptr<Link> link_;
-  bool connected_ = false;
-  std::deque<std::string> messages_;
-  int writable_ = 0;
-  absl::Status why_;
-};
-
-class LinkTest : public ::testing::TestWithParam<std::string> {
+class LinkTest : public ::testing::TestWithParam<const char*> {
  protected:
-  LinkTest() {
-    // A socket's path is short; the test's own folder need not be.
-    char folder[] = "/tmp/kamino-link-XXXXXX";
-    options_.shm_directory = mkdtemp(folder);
-    options_.max_message = 1 << 20;
-    options_.send_buffer = 2 << 20;
-    options_.ring_bytes = 2 << 20;
-    Listen();
-  }
-
-  ~LinkTest() override { std::filesystem::remove_all(options_.shm_directory); }
-
-  std::string AnyAddress() {
-    static std::atomic<int> next{0};
-    return GetParam() == "tcp" ? "127.0.0.1:0"
-                               : absl::StrCat("link-", getpid(), "-", ++next);
-  }
-
-  void Listen() {
-    server_ = *MakeTransport(GetParam(), options_);
-    client_ = *MakeTransport(GetParam(), options_);
-    auto listener =
-        server_->Listen(AnyAddress(), [this](std::shared_ptr<Link> link) {
-          absl::MutexLock lock(&mutex_);
-          if (refuse_) return std::shared_ptr<Recorder>();
-          accepted_link_ = std::move(link);
-          accepted_ = std::make_shared<Recorder>();
-          return accepted_;
-        });
-    ASSERT_TRUE(listener.ok()) << listener.status();
-    listener_ = std::move(*listener);
-  }
-
+  // One link, established: connector_ at `client_`, acceptor_ at `server_`.
   void Connect() {
+    if (listener_ == nullptr) Listen();
+    connector_ = rig_.NewRecorder();
+    const size_t before = accepted_count();
     auto link = client_->Connect(listener_->address(), connector_);
     ASSERT_TRUE(link.ok()) << link.status();
     link_ = *link;
-    connector_->AwaitConnected();
-    absl::MutexLock lock(&mutex_);
-    mutex_.Await(absl::Condition(
-        +[](LinkTest* self) { return self->accepted_ != nullptr; }, this));
+    ASSERT_TRUE(rig_.Until([&] {
+      return connector_->connected == 1 && listener_->accepted.size() > before;
+    }));
+    acceptor_ = listener_->accepted.back();
+    EXPECT_EQ(connector_->link, link_);
   }
 
-  TransportOptions options_;
-  absl::Mutex mutex_;
-  bool refuse_ = false;
-  std::shared_ptr<Link> accepted_link_;
-  std::shared_ptr<Recorder> accepted_;
-  std::shared_ptr<Recorder> connector_ = std::make_shared<Recorder>();
+  void Listen() {
+    server_ = rig_.NewTransport();
+    client_ = rig_.NewTransport();
+    listener_ = std::make_unique<RecordingListener>(&rig_, server_.get());
+  }
+
+  size_t accepted_count() {
+    absl::MutexLock lock(rig_.mutex());
+    return listener_->accepted.size();
+  }
+
+  bool UntilMessages(const Recorder& recorder, size_t count) {
+    return rig_.Until([&] { return recorder.messages.size() >= count; });
+  }
+  absl::Status UntilClosed(const Recorder& recorder) {
+    EXPECT_TRUE(rig_.Until([&] { return recorder.closed == 1; }));
+    absl::MutexLock lock(rig_.mutex());
+    return recorder.why;
+  }
+  int Writable() {
+    absl::MutexLock lock(rig_.mutex());
+    return connector_->writable;
+  }
+  // Sends until credits run out, which they do only when the receiver stands
+  // still; returns how many were accepted.
+  int Fill(Link& link, const std::string& message) {
+    int sent = 0;
+    absl::Status status;
+    while ((status = link.Send(Bytes(message), {})).ok()) {
+      if (++sent > 100000) break;
+    }
+    EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+    return sent;
+  }
+
+  LinkRig rig_{GetParam()};
+  std::shared_ptr<Recorder> acceptor_;
+  std::shared_ptr<Recorder> connector_;
   std::shared_ptr<Link> link_;
+  // The listener is the server's; each transport's end calls into the above.
+  std::unique_ptr<RecordingListener> listener_;
   std::unique_ptr<Transport> server_;
   std::unique_ptr<Transport> client_;
-  std::unique_ptr<Listener> listener_;
 };
 
-TEST_P(LinkTest, CarriesMessagesWholeAndInOrderBothWays) {
+TEST_P(LinkTest, SaysWhatItIs) {
   Connect();
-  EXPECT_EQ(link_->capabilities().name, GetParam());
+  EXPECT_EQ(link_->capabilities().name, rig_.kind());
+  EXPECT_EQ(link_->capabilities().max_message, rig_.options.max_message);
+  EXPECT_EQ(link_->capabilities().one_sided, rig_.kind() == "shm");
+  EXPECT_FALSE(link_->peer().empty());
+  EXPECT_FALSE(acceptor_->link->peer().empty());
+}
+
+TEST_P(LinkTest, CarriesMessagesInOrderBothWays) {
+  Connect();
+  std::vector<std::string> there, back;
   for (int i = 0; i < 2000; ++i) {
     const std::string head = absl::StrCat(i, ":");
     const std::string tail(i % 300, 'x');
     ASSERT_TRUE(link_->Send(Bytes(head), Bytes(tail)).ok()) << i;
-    ASSERT_TRUE(accepted_link_->Send(Bytes(tail), Bytes(head)).ok()) << i;
-    if (i % 100 != 99) continue;
-    for (int k = i - 99; k <= i; ++k) {
-      const std::string text(k % 300, 'x');
-      ASSERT_EQ(accepted_->AwaitMessage(), absl::StrCat(k, ":", text));
-      ASSERT_EQ(connector_->AwaitMessage(), absl::StrCat(text, k, ":"));
-    }
+    ASSERT_TRUE(acceptor_->link->Send(Bytes(tail), Bytes(head)).ok()) << i;
+    there.push_back(head + tail);
+    back.push_back(tail + head);
   }
+  ASSERT_TRUE(UntilMessages(*acceptor_, there.size()));
+  ASSERT_TRUE(UntilMessages(*connector_, back.size()));
+  EXPECT_EQ(acceptor_->messages, there);
+  EXPECT_EQ(connector_->messages, back);
 }
 
-TEST_P(LinkTest, EmptyAndLargestMessages) {
+TEST_P(LinkTest, JoinsHeaderAndPayload) {
   Connect();
+  ASSERT_TRUE(link_->Send(Bytes("header,"), Bytes("payload")).ok());
+  ASSERT_TRUE(link_->Send(Bytes("header"), {}).ok());
+  ASSERT_TRUE(link_->Send({}, Bytes("payload")).ok());
   ASSERT_TRUE(link_->Send({}, {}).ok());
-  EXPECT_EQ(accepted_->AwaitMessage(), "");
-  std::string large(options_.max_message, 'a');
-  for (size_t i = 0; i < large.size(); ++i) large[i] = static_cast<char>(i * 7);
-  ASSERT_TRUE(link_->Send(Bytes(large), {}).ok());
-  EXPECT_EQ(accepted_->AwaitMessage(), large);
-  EXPECT_TRUE(absl::IsInvalidArgument(link_->Send(Bytes(large), Bytes("x"))));
-  ASSERT_TRUE(link_->Send(Bytes("still works"), {}).ok());
-  EXPECT_EQ(accepted_->AwaitMessage(), "still works");
+  ASSERT_TRUE(link_->Send(Bytes("end"), {}).ok());
+  ASSERT_TRUE(UntilMessages(*acceptor_, 5));
+  EXPECT_THAT(acceptor_->messages,
+              ElementsAre("header,payload", "header", "payload", "", "end"));
 }
 
-// A receiver that is slow: its handler blocks.
-class Slow : public LinkHandler {
+TEST_P(LinkTest, CarriesTheLargestMessageAndRefusesALarger) {
+  Connect();
+  std::string largest(link_->capabilities().max_message, '\0');
+  for (size_t i = 0; i < largest.size(); ++i) {
+    largest[i] = static_cast<char>(i * 7 + i / 256);
+  }
+  const std::string start = largest.substr(0, 100);
+  const std::string rest = largest.substr(100);
+  ASSERT_TRUE(link_->Send(Bytes(start), Bytes(rest)).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(link_->Send(Bytes(largest), Bytes("x"))));
+  ASSERT_TRUE(link_->Send(Bytes("goes on"), {}).ok());
+  ASSERT_TRUE(UntilMessages(*acceptor_, 2));
+  EXPECT_TRUE(acceptor_->messages[0] == largest);
+  EXPECT_EQ(acceptor_->messages[1], "goes on");
+}
+
+// The bytes are the caller's again when Send returns, even if none of them has
+// left yet.
+TEST_P(LinkTest, BothPiecesMayBeReusedAfterSend) {
+  Connect();
+  std::string buffer(1000, ' ');
+  for (int i = 0; i < 1000; ++i) {
+    buffer.assign(1000, static_cast<char>('a' + i % 26));
+    ASSERT_TRUE(link_->Send(Bytes(buffer), {}).ok()) << i;
+  }
+  buffer.assign(1000, '!');
+  ASSERT_TRUE(UntilMessages(*acceptor_, 1000));
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_EQ(acceptor_->messages[i],
+              std::string(1000, static_cast<char>('a' + i % 26)));
+  }
+}
+
+TEST_P(LinkTest, SendBeforeTheLinkIsEstablishedIsUnavailable) {
+  Listen();
+  bool open = false;
+  connector_ = rig_.NewRecorder();
+  // Whoever is first: before OnConnected Send must refuse, in it it must work.
+  connector_->on_connected = [&](const std::shared_ptr<Link>& link) {
+    EXPECT_TRUE(link->Send(Bytes("first"), {}).ok());
+    absl::MutexLock lock(rig_.mutex());
+    open = true;
+  };
+  auto link = client_->Connect(listener_->address(), connector_);
+  ASSERT_TRUE(link.ok());
+  if (rig_.simulated()) {
+    EXPECT_TRUE(absl::IsUnavailable((*link)->Send(Bytes("early"), {})));
+  }
+  ASSERT_TRUE(
+      rig_.Until([&] { return open && listener_->accepted.size() == 1; }));
+  acceptor_ = listener_->accepted.back();
+  ASSERT_TRUE(UntilMessages(*acceptor_, 1));
+  EXPECT_THAT(acceptor_->messages, ElementsAre("first"));
+}
+
+// A receiver that stops reading: in the simulation nothing moves by itself.
+class Gate {
  public:
-  void OnMessage(absl::Span<const std::byte>) override {
-    absl::MutexLock lock(&mutex_);
-    mutex_.Await(absl::Condition(&go_));
-    ++received_;
+  explicit Gate(LinkRig* rig) : rig_(rig) {}
+  ~Gate() { Open(); }
+  void Pass() {
+    absl::MutexLock lock(rig_->mutex());
+    rig_->mutex()->Await(absl::Condition(&open_));
   }
-  void OnClosed(const absl::Status&) override {}
-  void Go() {
-    absl::MutexLock lock(&mutex_);
-    go_ = true;
-  }
-  void Await(int count) {
-    absl::MutexLock lock(&mutex_);
-    const auto enough = [this, count] {
-      mutex_.AssertReaderHeld();
-      return received_ == count;
-    };
-    mutex_.Await(absl::Condition(&enough));
-  }
+  void Open() { Set(true); }
+  void Shut() { Set(rig_->simulated()); }
 
  private:
-  absl::Mutex mutex_;
-  bool go_ = false;
-  int received_ = 0;
+  void Set(bool open) {
+    absl::MutexLock lock(rig_->mutex());
+    open_ = open;
+  }
+
+  LinkRig* const rig_;
+  bool open_ = true;
 };
 
 TEST_P(LinkTest, CreditsRunOutAndComeBack) {
-  auto slow = std::make_shared<Slow>();
-  auto listener = server_->Listen(
-      AnyAddress(), [slow](std::shared_ptr<Link>) { return slow; });
-  ASSERT_TRUE(listener.ok());
-  auto link = client_->Connect((*listener)->address(), connector_);
-  ASSERT_TRUE(link.ok());
-  connector_->AwaitConnected();
-  const std::string message(100000, 'm');
+  Connect();
+  Gate gate(&rig_);
+  acceptor_->WithEachMessage([&gate] { gate.Pass(); });
+  const std::string message(100'000, 'm');
   int sent = 0;
-  absl::Status status;
-  while ((status = (*link)->Send(Bytes(message), {})).ok()) {
-    ASSERT_LT(++sent, 100000);
+  // Again and again: each refusal is followed by its OnWritable.
+  for (int round = 1; round <= 5; ++round) {
+    gate.Shut();
+    const int more = Fill(*link_, message);
+    EXPECT_GE(more, 5);
+    sent += more;
+    EXPECT_EQ(Writable(), round - 1);
+    gate.Open();
+    ASSERT_TRUE(rig_.Until([&] { return connector_->writable == round; }));
   }
-  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
-  EXPECT_EQ(connector_->writable(), 0);
-  slow->Go();
-  connector_->AwaitWritable(1);
-  ASSERT_TRUE((*link)->Send(Bytes(message), {}).ok());
-  slow->Await(sent + 1);
+  ASSERT_TRUE(UntilMessages(*acceptor_, sent));
+  client_.reset();
+  server_.reset();
+  EXPECT_EQ(acceptor_->messages.size(), static_cast<size_t>(sent));
+  EXPECT_EQ(connector_->writable, 5);
 }
 
-TEST_P(LinkTest, ClosingEitherSideTellsBoth) {
+// What was refused was not sent in part: the stream goes on whole.
+TEST_P(LinkTest, MixedSizesUnderBackPressureStayWhole) {
+  Connect();
+  std::vector<std::string> sent;
+  for (int i = 0; i < 400; ++i) {
+    const size_t size = i % 7 == 0 ? 700'000 : i * 37 % 5000;
+    std::string message(size, static_cast<char>(i));
+    while (true) {
+      const int seen = Writable();
+      const absl::Status status = link_->Send({}, Bytes(message));
+      if (status.ok()) break;
+      ASSERT_TRUE(absl::IsResourceExhausted(status)) << status;
+      ASSERT_TRUE(rig_.Until([&] { return connector_->writable > seen; }));
+    }
+    sent.push_back(std::move(message));
+  }
+  ASSERT_TRUE(UntilMessages(*acceptor_, sent.size()));
+  EXPECT_TRUE(acceptor_->messages == sent);
+}
+
+TEST_P(LinkTest, AnswersFromWithinCallbacks) {
+  Listen();
+  connector_ = rig_.NewRecorder();
+  constexpr int kRounds = 500;
+  int rounds = 0;
+  connector_->on_connected = [&](const std::shared_ptr<Link>& link) {
+    connector_->WithEachMessage([&, raw = link.get()] {
+      if (++rounds == kRounds) return;
+      EXPECT_TRUE(raw->Send(Bytes("ping"), {}).ok());
+    });
+    EXPECT_TRUE(link->Send(Bytes("ping"), {}).ok());
+  };
+  auto echo = server_->Listen(
+      rig_.NewAddress(), [&](const std::shared_ptr<Link>& link) {
+        auto recorder = rig_.NewRecorder();
+        recorder->WithEachMessage([raw = link.get()] {
+          EXPECT_TRUE(raw->Send(Bytes("pong"), {}).ok());
+        });
+        recorder->link = link;
+        return recorder;
+      });
+  ASSERT_TRUE(echo.ok()) << echo.status();
+  ASSERT_TRUE(client_->Connect((*echo)->address(), connector_).ok());
+  EXPECT_TRUE(UntilMessages(*connector_, kRounds));
+  client_.reset();  // before what its callbacks use
+}
+
+TEST_P(LinkTest, CloseByTheConnector) {
   Connect();
   link_->Close();
-  EXPECT_TRUE(absl::IsCancelled(connector_->AwaitClosed()));
-  EXPECT_TRUE(absl::IsUnavailable(accepted_->AwaitClosed()));
   EXPECT_TRUE(absl::IsUnavailable(link_->Send(Bytes("x"), {})));
-  EXPECT_TRUE(absl::IsUnavailable(accepted_link_->Send(Bytes("x"), {})));
+  EXPECT_TRUE(absl::IsCancelled(UntilClosed(*connector_)));
+  EXPECT_TRUE(absl::IsUnavailable(UntilClosed(*acceptor_)));
+  EXPECT_TRUE(absl::IsUnavailable(acceptor_->link->Send(Bytes("x"), {})));
   link_->Close();  // nothing more happens
+  acceptor_->link->Close();
+}
 
-  connector_ = std::make_shared<Recorder>();
-  {
-    absl::MutexLock lock(&mutex_);
-    accepted_ = nullptr;
-  }
+TEST_P(LinkTest, CloseByTheAcceptor) {
   Connect();
-  accepted_link_->Close();
-  EXPECT_TRUE(absl::IsCancelled(accepted_->AwaitClosed()));
-  EXPECT_TRUE(absl::IsUnavailable(connector_->AwaitClosed()));
+  acceptor_->link->Close();
+  EXPECT_TRUE(absl::IsCancelled(UntilClosed(*acceptor_)));
+  EXPECT_TRUE(absl::IsUnavailable(UntilClosed(*connector_)));
+}
+
+// The Recorder fails on anything that comes after OnClosed.
+TEST_P(LinkTest, CloseInTheMiddleOfATrafficJam) {
+  Connect();
+  Gate gate(&rig_);
+  gate.Shut();
+  acceptor_->WithEachMessage([&gate] { gate.Pass(); });
+  Fill(*link_, std::string(50'000, 'm'));
+  link_->Close();
+  gate.Open();
+  EXPECT_TRUE(absl::IsCancelled(UntilClosed(*connector_)));
+  EXPECT_TRUE(absl::IsUnavailable(UntilClosed(*acceptor_)));
+  client_.reset();
+  server_.reset();
+  EXPECT_EQ(connector_->writable, 0);
+}
+
+TEST_P(LinkTest, CloseFromWithinACallback) {
+  Connect();
+  acceptor_->WithEachMessage([this] {
+    acceptor_->link->Close();
+    EXPECT_EQ(acceptor_->closed, 0) << "OnClosed from inside Close";
+  });
+  for (int i = 0; i < 100; ++i) {
+    // The later ones may find the link closed.
+    if (!link_->Send(Bytes("x"), {}).ok()) break;
+  }
+  EXPECT_TRUE(absl::IsCancelled(UntilClosed(*acceptor_)));
+  EXPECT_TRUE(absl::IsUnavailable(UntilClosed(*connector_)));
+  EXPECT_EQ(acceptor_->messages.size(), 1u);
+}
+
+TEST_P(LinkTest, CloseBeforeItIsEstablished) {
+  Listen();
+  connector_ = rig_.NewRecorder();
+  auto link = client_->Connect(listener_->address(), connector_);
+  ASSERT_TRUE(link.ok());
+  (*link)->Close();
+  EXPECT_TRUE(absl::IsCancelled(UntilClosed(*connector_)));
+}
+
+TEST_P(LinkTest, HandlerAndLinkAreLetGoAfterOnClosed) {
+  Connect();
+  std::weak_ptr<Recorder> handler = connector_;
+  std::weak_ptr<Link> link = link_;
+  link_->Close();
+  EXPECT_TRUE(absl::IsCancelled(UntilClosed(*connector_)));
+  connector_->link = nullptr;  // a handler may own its link
+  connector_ = nullptr;
+  link_ = nullptr;
+  client_.reset();
+  EXPECT_TRUE(handler.expired());
+  EXPECT_TRUE(link.expired());
 }
 
 TEST_P(LinkTest, ATransportThatEndsClosesItsLinks) {
   Connect();
   client_.reset();
-  EXPECT_TRUE(absl::IsCancelled(connector_->AwaitClosed()));
-  EXPECT_TRUE(absl::IsUnavailable(accepted_->AwaitClosed()));
-  EXPECT_FALSE(link_->Send(Bytes("x"), {}).ok());
+  EXPECT_TRUE(absl::IsCancelled(UntilClosed(*connector_)));
+  EXPECT_TRUE(absl::IsUnavailable(UntilClosed(*acceptor_)));
+  EXPECT_TRUE(absl::IsUnavailable(link_->Send(Bytes("x"), {})));
+  link_->Close();
 }
 
-TEST_P(LinkTest, NobodyThereOrRefused) {
-  const std::string address = listener_->address();
-  {
-    absl::MutexLock lock(&mutex_);
-    refuse_ = true;
-  }
-  ASSERT_TRUE(client_->Connect(address, connector_).ok());
-  EXPECT_FALSE(connector_->AwaitClosed().ok());
-  listener_.reset();
-  auto gone = std::make_shared<Recorder>();
-  ASSERT_TRUE(client_->Connect(address, gone).ok());
-  EXPECT_TRUE(absl::IsUnavailable(gone->AwaitClosed()));
-}
-
-TEST_P(LinkTest, AnAddressIsOnePortsOnly) {
-  const auto accept = [](std::shared_ptr<Link>) {
-    return std::make_shared<Recorder>();
-  };
-  EXPECT_TRUE(absl::IsAlreadyExists(
-      client_->Listen(listener_->address(), accept).status()));
-  if (GetParam() == "tcp") {
-    for (const char* bad :
-         {"", "127.0.0.1", "127.0.0.1:x", "127.0.0.1:99999"}) {
-      EXPECT_TRUE(
-          absl::IsInvalidArgument(client_->Listen(bad, accept).status()))
-          << bad;
-    }
-  }
-}
-
-// Strangers that connect and send rubbish do not disturb anyone.
-TEST_P(LinkTest, RubbishIsTurnedAway) {
-  std::vector<int> strangers;
-  for (int i = 0; i < 20; ++i) {
-    int fd;
-    if (GetParam() == "tcp") {
-      const std::string& address = listener_->address();
-      fd = socket(AF_INET, SOCK_STREAM, 0);
-      sockaddr_in to{};
-      to.sin_family = AF_INET;
-      to.sin_port =
-          htons(std::atoi(address.substr(address.rfind(':') + 1).c_str()));
-      to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-      ASSERT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof(to)), 0);
-    } else {
-      fd = socket(AF_UNIX, SOCK_STREAM, 0);
-      sockaddr_un to{};
-      to.sun_family = AF_UNIX;
-      std::string path = listener_->address();
-      if (path[0] != '/') path = options_.shm_directory + "/" + path;
-      std::strncpy(to.sun_path, path.c_str(), sizeof(to.sun_path) - 1);
-      if (connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof(to)) != 0) {
-        close(fd);  // not a stream socket: nothing to send rubbish over
-        continue;
-      }
-    }
-    const std::string rubbish(1 + i * 97, static_cast<char>(i * 13));
-    (void)!send(fd, rubbish.data(), rubbish.size(), MSG_NOSIGNAL);
-    strangers.push_back(fd);
-  }
+TEST_P(LinkTest, ConnectWhereNobodyListens) {
   Connect();
-  ASSERT_TRUE(link_->Send(Bytes("hello"), {}).ok());
-  EXPECT_EQ(accepted_->AwaitMessage(), "hello");
-  for (int fd : strangers) close(fd);
+  const std::string address = listener_->address();
+  listener_->Close();
+  auto gone = rig_.NewRecorder();
+  ASSERT_TRUE(client_->Connect(address, gone).ok());
+  EXPECT_TRUE(absl::IsUnavailable(UntilClosed(*gone)));
+  EXPECT_EQ(gone->connected, 0);
+  // Links accepted before live on.
+  ASSERT_TRUE(link_->Send(Bytes("still here"), {}).ok());
+  EXPECT_TRUE(UntilMessages(*acceptor_, 1));
 }
 
-INSTANTIATE_TEST_SUITE_P(Transports, LinkTest, ::testing::Values("tcp", "shm"),
+TEST_P(LinkTest, TheAcceptorMayRefuse) {
+  Listen();
+  listener_->refuse = true;
+  connector_ = rig_.NewRecorder();
+  ASSERT_TRUE(client_->Connect(listener_->address(), connector_).ok());
+  EXPECT_TRUE(absl::IsUnavailable(UntilClosed(*connector_)));
+  EXPECT_EQ(accepted_count(), 0u);
+}
+
+TEST_P(LinkTest, AnAddressIsOneListenersOnly) {
+  Listen();
+  const auto refuse = [](const std::shared_ptr<Link>&) { return nullptr; };
+  auto second = client_->Listen(listener_->address(), refuse);
+  EXPECT_TRUE(absl::IsAlreadyExists(second.status())) << second.status();
+  const std::string address = listener_->address();
+  listener_->Close();
+  EXPECT_TRUE(client_->Listen(address, refuse).ok());
+}
+
+TEST_P(LinkTest, TheAcceptorMayDestroyItsListener) {
+  server_ = rig_.NewTransport();
+  client_ = rig_.NewTransport();
+  std::unique_ptr<Listener> listener;
+  auto accepted = rig_.NewRecorder();
+  auto made = server_->Listen(rig_.NewAddress(),
+                              [&](const std::shared_ptr<Link>& link) {
+                                listener.reset();
+                                accepted->link = link;
+                                return accepted;
+                              });
+  ASSERT_TRUE(made.ok()) << made.status();
+  listener = *std::move(made);
+  connector_ = rig_.NewRecorder();
+  auto link = client_->Connect(listener->address(), connector_);
+  ASSERT_TRUE(link.ok());
+  ASSERT_TRUE(rig_.Until([&] { return connector_->connected == 1; }));
+  ASSERT_TRUE((*link)->Send(Bytes("hello"), {}).ok());
+  EXPECT_TRUE(UntilMessages(*accepted, 1));
+  (*link)->Close();
+  EXPECT_TRUE(absl::IsUnavailable(UntilClosed(*accepted)));
+}
+
+TEST_P(LinkTest, ListenerMayOutliveItsTransport) {
+  Listen();
+  server_.reset();
+  connector_ = rig_.NewRecorder();
+  ASSERT_TRUE(client_->Connect(listener_->address(), connector_).ok());
+  EXPECT_TRUE(absl::IsUnavailable(UntilClosed(*connector_)));
+}
+
+TEST_P(LinkTest, ManyLinksAtOnce) {
+  Listen();
+  constexpr int kLinks = 20;
+  std::vector<std::shared_ptr<Recorder>> recorders;
+  std::vector<std::shared_ptr<Link>> links;
+  for (int i = 0; i < kLinks; ++i) {
+    Connect();
+    recorders.push_back(acceptor_);
+    links.push_back(link_);
+  }
+  for (int round = 0; round < 50; ++round) {
+    for (int i = 0; i < kLinks; ++i) {
+      ASSERT_TRUE(links[i]->Send(Bytes(absl::StrCat(i)), {}).ok());
+    }
+  }
+  for (int i = 0; i < kLinks; ++i) {
+    ASSERT_TRUE(UntilMessages(*recorders[i], 50));
+    EXPECT_EQ(recorders[i]->messages,
+              std::vector<std::string>(50, absl::StrCat(i)));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Transports, LinkTest,
+                         ::testing::Values("tcp", "shm", "sim"),
                          [](const auto& info) { return info.param; });
-
-TEST(MakeTransportTest, RefusesWhatItDoesNotKnow) {
-  EXPECT_TRUE(absl::IsInvalidArgument(MakeTransport("udp", {}).status()));
-  TransportOptions options;
-  options.send_buffer = 100;
-  EXPECT_TRUE(absl::IsInvalidArgument(MakeTransport("tcp", options).status()));
-}
 
 }  // namespace
 }  // namespace kamino::transport

@@ -15,6 +15,7 @@ namespace {
 
 // Bounds how long one link holds the thread.
 constexpr int kMessagesPerPoll = 64;
+constexpr int kReadsPerEvent = 16;
 
 // A ring's largest message, in bytes.
 size_t LargestMessage(size_t ring_bytes) {
@@ -194,16 +195,27 @@ void ShmLink::Disarm() {
   in_->reader_asleep.store(0, std::memory_order_relaxed);
 }
 
+// A doorbell has done its work by waking the thread: the loop polls next.
 void ShmLink::OnSocketEvents(uint32_t) {
   char bells[256];
-  while (true) {
+  for (int i = 0; i < kReadsPerEvent; ++i) {
     const ssize_t count = ::recv(socket(), bells, sizeof(bells), MSG_DONTWAIT);
     if (count > 0 || (count < 0 && errno == EINTR)) continue;
     if (count < 0 && errno == EAGAIN) return;
-    break;
+    OnPeerGone();
+    return;
   }
-  // The peer is gone. What it published before is whole and still counts; a
-  // ring holds a bounded number of records.
+  // No correct peer rings that often. Edge-triggered: the rest has no event.
+  if (std::exchange(drain_posted_, true)) return;
+  loop().Post([this, keep = shared_from_this()] {
+    drain_posted_ = false;
+    if (!closing()) OnSocketEvents(EPOLLIN);
+  });
+}
+
+void ShmLink::OnPeerGone() {
+  // What it published before is whole and still counts; a ring holds a bounded
+  // number of records.
   const size_t most = rings_.ring_bytes() / sizeof(RecordHead);
   for (size_t i = 0; i < most && !closing(); i += kMessagesPerPoll) {
     if (!Poll()) break;

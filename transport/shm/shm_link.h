@@ -46,6 +46,7 @@ class ShmLink final : public SocketLink, private Poller {
   // Calls OnWritable once enough credits came back to a blocked Send.
   bool CheckCredits();
   bool AckLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void OnPeerGone();
   // Rings when the peer's `flag` is up.
   void WakePeer(std::atomic<uint32_t>& flag);
   void FailBadly(const absl::Status& why);
@@ -66,6 +67,7 @@ class ShmLink final : public SocketLink, private Poller {
   // The loop's thread only.
   absl::optional<RingReader> reader_;
   uint64_t acknowledged_ = 0;
+  bool drain_posted_ = false;
 };
 
 }  // namespace kamino::transport

@@ -35,7 +35,10 @@ LinkCapabilities SimLink::capabilities() const {
 }
 
 SimCore::SimCore(const SimNetwork::Options& options)
-    : options_(options), random_(options.seed.value_or(0)) {}
+    : options_(options), random_(options.seed.value_or(0)) {
+  CHECK_GE(options.credits, options.max_message)
+      << "a largest message could never be sent";
+}
 
 void SimCore::Push(SimLink& to, SimLink::Event::Kind kind,
                    std::vector<std::byte> bytes) {

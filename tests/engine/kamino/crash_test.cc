@@ -3,9 +3,14 @@
 // abort with.
 #include <cstring>
 #include <map>
+#include <memory>
 #include <random>
+#include <set>
+#include <string>
 #include <vector>
 
+#include "absl/types/optional.h"
+#include "engine/resource_error.h"
 #include "gtest/gtest.h"
 #include "tests/engine/kamino/fixture.h"
 
@@ -15,85 +20,124 @@ namespace {
 // Object to content; what a heap must hold.
 using Model = std::map<ObjectId, std::string>;
 
-Model Contents(Heap& heap, const Model& known) {
-  Model found;
-  for (const auto& [id, text] : known) {
-    auto payload = heap.Payload(id);
-    if (!payload.ok()) continue;
-    found[id] = std::string(reinterpret_cast<const char*>(payload->data()),
-                            text.size());
+// Few, and some of them large: a dynamic backup cannot hold them all.
+constexpr size_t kObjects = 14;
+constexpr uint32_t kSmall = 300;
+constexpr uint32_t kLarge = 500 << 10;
+constexpr size_t kLiveTransactions = 3;
+
+// A transaction under way and what it is to change; nothing: freed.
+struct Live {
+  std::unique_ptr<Transaction> transaction;
+  std::map<ObjectId, absl::optional<std::string>> changes;
+
+  void ApplyTo(Model* model) const {
+    for (const auto& [id, text] : changes) {
+      if (text.has_value()) {
+        (*model)[id] = *text;
+      } else {
+        model->erase(id);
+      }
+    }
   }
-  return found;
-}
+};
 
 class Workload {
  public:
   Workload(Scheme scheme, uint64_t seed)
       : scheme_(scheme), random_(seed), under_(scheme) {}
 
-  void Run(int transactions, int crash_percent) {
-    under_.heap_region().SetDrainHook([this, crash_percent] {
-      if (static_cast<int>(random_() % 100) < crash_percent) Crash();
-    });
-    under_.backup_region().SetDrainHook([this, crash_percent] {
-      if (static_cast<int>(random_() % 100) < crash_percent) Crash();
-    });
-    for (int i = 0; i < transactions; ++i) {
+  void Run(int steps, int crash_percent) {
+    const auto hook = [this, crash_percent] {
+      if (Random(100) < static_cast<uint64_t>(crash_percent)) Crash();
+    };
+    under_.heap_region().SetDrainHook(hook);
+    under_.backup_region().SetDrainHook(hook);
+    for (int i = 0; i < steps; ++i) {
       Step();
-      if (::testing::Test::HasFatalFailure()) return;
-      if (random_() % 3 == 0) under_.store().ApplyBackup(random_() % 4);
+      if (::testing::Test::HasFatalFailure()) break;
     }
+    under_.heap_region().SetDrainHook(nullptr);
+    under_.backup_region().SetDrainHook(nullptr);
+    live_.clear();
   }
 
   int crashes() const { return crashes_; }
+  int commits() const { return static_cast<int>(sequence_); }
+  uint64_t evictions() const { return under_.store().stats().backup.evictions; }
 
  private:
-  // One transaction of one to six changes.
+  uint64_t Random(uint64_t bound) { return random_() % bound; }
+
   void Step() {
-    after_ = committed_;
-    in_doubt_ = true;
-    auto transaction = under_.Begin();
-    bool ok = true;
-    for (int n = 1 + random_() % 6; n > 0 && ok; --n) {
-      ok = Change(*transaction).ok();
+    if (Random(3) == 0) under_.store().ApplyBackup(Random(4));
+    if (!held_.empty() && Random(3) == 0) {
+      under_.store().ReleaseHold(*held_.begin());
+      held_.erase(held_.begin());
     }
-    // Whatever failed has been refused for a lock; so it is taken back.
-    if (!ok || random_() % 4 == 0) {
-      ASSERT_TRUE(transaction->Abort().ok());
+    if (live_.size() < kLiveTransactions) {
+      live_.push_back({under_.Begin(), {}});
+    }
+    const size_t index = Random(live_.size());
+    Live& live = live_[index];
+    if (Random(4) != 0) {
+      const absl::Status changed = Change(&live);
+      if (changed.ok()) return;
+      ASSERT_TRUE(live.transaction->conflict().has_value() ||
+                  ResourceOf(changed).has_value())
+          << changed;
+      ASSERT_TRUE(live.transaction->Abort().ok());
+    } else if (Random(4) == 0) {
+      ASSERT_TRUE(live.transaction->Abort().ok());
     } else {
-      CommitOptions options;
-      options.sequence = ++sequence_;
-      ASSERT_TRUE(transaction->Commit(options).ok());
-      committed_ = after_;
+      Commit(&live);
     }
-    in_doubt_ = false;
+    live_.erase(live_.begin() + index);
   }
 
-  absl::Status Change(Transaction& transaction) {
-    const int kind = random_() % 10;
-    if (after_.size() < 5 || kind < 2) {
-      const uint32_t size = 1 + random_() % (kind == 0 ? 30000 : 300);
-      auto id = transaction.Alloc(size);
-      if (!id.ok()) return id.status();
-      const std::string text(size, static_cast<char>('a' + random_() % 26));
-      std::memcpy(*transaction.Write(*id, 0, size), text.data(), size);
-      after_[*id] = text;
-      return absl::OkStatus();
+  void Commit(Live* live) {
+    CommitOptions options;
+    options.sequence = ++sequence_;
+    options.hold_locks = Random(3) == 0;
+    if (options.hold_locks) held_.insert(options.sequence);
+    in_doubt_ = live;
+    ASSERT_TRUE(live->transaction->Commit(options).ok());
+    in_doubt_ = nullptr;
+    live->ApplyTo(&committed_);
+  }
+
+  absl::Status Change(Live* live) {
+    Model seen = committed_;
+    live->ApplyTo(&seen);
+    const uint64_t kind = Random(10);
+    if (seen.size() < 5 || (seen.size() < kObjects && kind < 3)) {
+      return Alloc(live, Random(2) == 0 ? 1 + Random(kSmall)
+                                        : kLarge / 2 + Random(kLarge / 2));
     }
-    const auto victim = std::next(after_.begin(), random_() % after_.size());
+    const auto [id, text] = *std::next(seen.begin(), Random(seen.size()));
     if (kind < 4) {
-      absl::Status freed = transaction.Free(victim->first);
-      if (freed.ok()) after_.erase(victim);
+      absl::Status freed = live->transaction->Free(id);
+      if (freed.ok()) live->changes[id] = absl::nullopt;
       return freed;
     }
-    std::string& text = victim->second;
-    const uint32_t offset = random_() % text.size();
-    const uint32_t length = 1 + random_() % (text.size() - offset);
-    auto bytes = transaction.Write(victim->first, offset, length);
+    const uint32_t offset = Random(text.size());
+    const uint32_t length = 1 + Random(text.size() - offset);
+    auto bytes = live->transaction->Write(id, offset, length);
     if (!bytes.ok()) return bytes.status();
-    const char c = static_cast<char>('A' + random_() % 26);
+    const char c = static_cast<char>('A' + Random(26));
     std::memset(*bytes, c, length);
-    text.replace(offset, length, length, c);
+    std::string changed = text;
+    changed.replace(offset, length, length, c);
+    live->changes[id] = std::move(changed);
+    return absl::OkStatus();
+  }
+
+  absl::Status Alloc(Live* live, uint32_t size) {
+    auto id = live->transaction->Alloc(size);
+    if (!id.ok()) return id.status();
+    const std::string text(size, static_cast<char>('a' + Random(26)));
+    std::memcpy(*live->transaction->Write(*id, 0, size), text.data(), size);
+    live->changes[*id] = text;
     return absl::OkStatus();
   }
 
@@ -101,10 +145,10 @@ class Workload {
     ++crashes_;
     StoreUnderTest after(scheme_, under_.heap_region().CrashImage(random_()),
                          under_.backup_region().CrashImage(random_()));
-    // Recovery itself may be cut off, any number of times.
+    // Recovery itself may be cut off.
     SimRegion::Image heap;
     SimRegion::Image backup;
-    const uint64_t cut = random_() % 8;
+    const uint64_t cut = Random(8);
     const auto snapshot = [&] {
       if (after.heap_region().drains() + after.backup_region().drains() < cut ||
           !heap.empty()) {
@@ -115,41 +159,60 @@ class Workload {
     };
     after.heap_region().SetDrainHook(snapshot);
     after.backup_region().SetDrainHook(snapshot);
+    const absl::Status recovered = after.Recover();
+    ASSERT_TRUE(recovered.ok()) << recovered;
+    after.heap_region().SetDrainHook(nullptr);
+    after.backup_region().SetDrainHook(nullptr);
     Check(after);
     if (heap.empty()) return;
     StoreUnderTest again(scheme_, heap, backup);
+    const absl::Status repeated = again.Recover();
+    ASSERT_TRUE(repeated.ok()) << repeated;
     Check(again);
   }
 
   void Check(StoreUnderTest& after) {
-    absl::Status recovered = after.Recover();
-    ASSERT_TRUE(recovered.ok()) << recovered;
-    Model known = committed_;
-    known.insert(after_.begin(), after_.end());
-    const Model found = Contents(after.heap(), known);
-    // Of the transaction under way all or nothing.
-    const bool all = found == after_;
-    const bool nothing = found == committed_;
-    ASSERT_TRUE(nothing || (in_doubt_ && all)) << "crash " << crashes_;
-    const Model& now = nothing ? committed_ : after_;
+    Model now = committed_;
+    if (in_doubt_ != nullptr && !Holds(after, now)) in_doubt_->ApplyTo(&now);
+    ASSERT_TRUE(Holds(after, now)) << "crash " << crashes_;
     ASSERT_EQ(after.heap().stats().objects, now.size() + 1);
     // The backup is right: aborting takes everything back.
-    auto transaction = after.Begin();
     for (const auto& [id, text] : now) {
+      auto transaction = after.Begin();
       auto bytes = transaction->Write(id, 0, text.size());
       ASSERT_TRUE(bytes.ok()) << bytes.status();
       std::memset(*bytes, '#', text.size());
+      ASSERT_TRUE(transaction->Abort().ok());
     }
-    ASSERT_TRUE(transaction->Abort().ok());
-    ASSERT_EQ(Contents(after.heap(), now), now);
+    ASSERT_TRUE(Holds(after, now)) << "crash " << crashes_;
+  }
+
+  // Exactly `model`, of all objects that this workload may have touched.
+  bool Holds(StoreUnderTest& after, const Model& model) const {
+    Model known = committed_;
+    for (const Live& live : live_) live.ApplyTo(&known);
+    known.insert(committed_.begin(), committed_.end());
+    for (const auto& [id, unused] : known) {
+      const auto payload = after.heap().Payload(id);
+      const auto expected = model.find(id);
+      if (payload.ok() != (expected != model.end())) return false;
+      if (!payload.ok()) continue;
+      const std::string& text = expected->second;
+      if (payload->size() < text.size() ||
+          std::memcmp(payload->data(), text.data(), text.size()) != 0) {
+        return false;
+      }
+    }
+    return true;
   }
 
   const Scheme scheme_;
   std::mt19937_64 random_;
-  StoreUnderTest under_;
+  mutable StoreUnderTest under_;
+  std::vector<Live> live_;
+  const Live* in_doubt_ = nullptr;  // its Commit has not returned
   Model committed_;
-  Model after_;  // if the transaction under way commits
-  bool in_doubt_ = false;
+  std::set<uint64_t> held_;
   uint64_t sequence_ = 0;
   int crashes_ = 0;
 };
@@ -158,13 +221,22 @@ class CrashTest : public ::testing::TestWithParam<Scheme> {};
 
 TEST_P(CrashTest, RandomTransactionsSurviveRandomCrashes) {
   int crashes = 0;
-  for (uint64_t seed = 1; seed <= 6; ++seed) {
+  int commits = 0;
+  uint64_t evictions = 0;
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
     Workload workload(GetParam(), seed);
-    workload.Run(/*transactions=*/60, /*crash_percent=*/5);
+    workload.Run(/*steps=*/300, /*crash_percent=*/4);
     ASSERT_FALSE(HasFatalFailure()) << "seed " << seed;
     crashes += workload.crashes();
+    commits += workload.commits();
+    evictions += workload.evictions();
   }
+  // The workload is one that matters.
   EXPECT_GT(crashes, 50);
+  EXPECT_GT(commits, 100);
+  if (GetParam() == Scheme::kDynamic) {
+    EXPECT_GT(evictions, 20u);
+  }
 }
 
 TEST_P(CrashTest, LastSequenceIsThatOfTheLastMark) {

@@ -1,0 +1,150 @@
+#include "client/scan_call.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/call.h"
+#include "client/error.h"
+#include "client/retry.h"
+#include "grpcpp/grpcpp.h"
+
+namespace kamino::client {
+
+// One attempt. Lives until its OnDone.
+class ScanCall::Stream final
+    : public grpc::ClientReadReactor<kamino::v1::ScanResponse> {
+ public:
+  Stream(std::shared_ptr<ScanCall> call, std::shared_ptr<Directory::Stub> stub,
+         absl::Duration timeout)
+      : call_(std::move(call)), stub_(std::move(stub)) {
+    context_.set_deadline(std::chrono::system_clock::now() +
+                          absl::ToChronoMilliseconds(timeout));
+  }
+
+  void Begin() {
+    stub_->async()->Scan(&context_, &call_->rest_, this);
+    AddHold();  // reads are started from outside
+    StartRead(&call_->part_);
+    StartCall();
+  }
+  void ReadOn() { StartRead(&call_->part_); }
+  void Cancel() {
+    stopped_ = true;
+    context_.TryCancel();
+    RemoveHold();
+  }
+
+ private:
+  void OnReadDone(bool ok) override {
+    if (ok) return call_->OnPart();
+    RemoveHold();
+  }
+  void OnDone(const grpc::Status& status) override {
+    const std::shared_ptr<ScanCall> call = std::move(call_);
+    const bool stopped = stopped_;
+    delete this;
+    if (!stopped) call->OnEnd(FromGrpc(status));
+  }
+
+  std::shared_ptr<ScanCall> call_;
+  const std::shared_ptr<Directory::Stub> stub_;
+  grpc::ClientContext context_;
+  bool stopped_ = false;  // set while nothing is being read
+};
+
+ScanCall::ScanCall(Runner* runner, kamino::v1::ScanRequest request,
+                   absl::Duration timeout)
+    : runner_(runner), timeout_(timeout), rest_(std::move(request)) {}
+
+ScanCall::~ScanCall() {
+  MakeRoom();
+  runner_->Leave();
+}
+
+void ScanCall::MakeRoom() {
+  if (!room_made_) runner_->MakeRoom();
+  room_made_ = true;
+}
+
+void ScanCall::Next(PartDone done) {
+  done_ = std::move(done);
+  if (complete_) {
+    Stop();
+    return Answer(false);
+  }
+  deadline_ = absl::Now() + timeout_;
+  attempts_ = 0;
+  if (stream_ == nullptr) return Open();
+  stream_->ReadOn();
+}
+
+void ScanCall::Stop() {
+  if (stream_ == nullptr) return;
+  Stream* stream = stream_;
+  stream_ = nullptr;
+  stream->Cancel();
+}
+
+void ScanCall::Open() {
+  const absl::Duration left = deadline_ - absl::Now();
+  if (runner_->stopping()) return Answer(Closed());
+  if (left <= absl::ZeroDuration()) {
+    return Answer(absl::DeadlineExceededError(absl::StrCat(
+        "no answer in time (last error: ", last_error_.message(), ")")));
+  }
+  const auto stub = runner_->directory().Find(Target::kTail);
+  if (stub == nullptr) return Retry(last_error_);
+  if (++attempts_ > 1) runner_->CountRetry();
+  // A stream that gets on may need longer than this: it is then opened anew.
+  stream_ =
+      new Stream(shared_from_this(), stub, std::min(left, kAttemptDeadline));
+  stream_->Begin();
+}
+
+void ScanCall::OnPart() {
+  const uint64_t count = static_cast<uint64_t>(part_.results_size());
+  if (count > 0) {
+    // The least key behind the last one.
+    rest_.set_start_key(part_.results().rbegin()->key() + std::string(1, '\0'));
+    if (rest_.limit() > 0) {
+      complete_ = rest_.limit() <= count;
+      rest_.set_limit(rest_.limit() - std::min(rest_.limit(), count));
+    }
+  }
+  Answer(true);
+}
+
+void ScanCall::OnEnd(const absl::Status& status) {
+  stream_ = nullptr;
+  if (status.ok()) return Answer(false);
+  runner_->directory().Learn(DetailOf(status).chain());
+  Retry(status);
+}
+
+void ScanCall::Retry(const absl::Status& status) {
+  const Decision decision =
+      DecideAfter(status, std::max(attempts_, 1), runner_->Random());
+  if (!decision.retry) return Answer(status);
+  last_error_ = status;
+  const absl::Duration delay = std::min(
+      decision.delay, std::max(deadline_ - absl::Now(), absl::ZeroDuration()));
+  const auto reopen = [self = shared_from_this(), delay] {
+    self->runner_->timer().After(delay, [self] { self->Open(); });
+  };
+  if (decision.refresh) return runner_->directory().Refresh(reopen);
+  reopen();
+}
+
+void ScanCall::Answer(absl::StatusOr<bool> answer) {
+  // The callback may ask for the next part, or drop the call.
+  const PartDone done = std::move(done_);
+  done_ = nullptr;
+  if (!answer.ok() || !*answer) MakeRoom();
+  done(std::move(answer));
+}
+
+}  // namespace kamino::client

@@ -1,0 +1,62 @@
+// One scan with its retries: a stream from the tail that is opened anew behind
+// the last key whenever it breaks. Private to the library.
+#ifndef KAMINO_CLIENT_SCAN_CALL_H_
+#define KAMINO_CLIENT_SCAN_CALL_H_
+
+#include <functional>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "client/runner.h"
+#include "kamino/v1/kamino.pb.h"
+
+namespace kamino::client {
+
+// Pulled part by part, so that a slow consumer slows the server. One consumer
+// at a time; callbacks run on a thread of gRPC's or the timer's.
+class ScanCall : public std::enable_shared_from_this<ScanCall> {
+ public:
+  // True: part() holds the next part; false: the scan is complete.
+  using PartDone = std::function<void(absl::StatusOr<bool>)>;
+
+  // The call must have entered the runner; it leaves it when the object and
+  // the stream are gone. `timeout` is for each part, retries included.
+  ScanCall(Runner* runner, kamino::v1::ScanRequest request,
+           absl::Duration timeout);
+  ~ScanCall();
+
+  // Not while another one is under way, and not after false, an error or Stop.
+  void Next(PartDone done);
+  const kamino::v1::ScanResponse& part() const { return part_; }
+
+  // No more is wanted.
+  void Stop();
+
+ private:
+  class Stream;
+
+  void MakeRoom();
+  void Open();
+  void OnPart();
+  void OnEnd(const absl::Status& status);
+  void Retry(const absl::Status& status);
+  void Answer(absl::StatusOr<bool> answer);
+
+  Runner* const runner_;
+  const absl::Duration timeout_;
+  kamino::v1::ScanRequest rest_;  // what is still to come
+  kamino::v1::ScanResponse part_;
+  Stream* stream_ = nullptr;  // owns itself; shares this object
+  PartDone done_;
+  absl::Time deadline_;
+  absl::Status last_error_ = absl::UnavailableError("no chain is known");
+  int attempts_ = 0;       // since the last part
+  bool complete_ = false;  // the limit is reached
+  bool room_made_ = false;
+};
+
+}  // namespace kamino::client
+
+#endif  // KAMINO_CLIENT_SCAN_CALL_H_

@@ -1,0 +1,210 @@
+"""LocalCluster with programs that only listen: ports, processes, failures."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from unittest import mock
+import unittest
+
+from programs import ROOT, ProgramTest
+
+sys.path.insert(0, os.path.join(ROOT, "deploy", "local"))
+# pylint: disable=wrong-import-position
+from binaries import Binaries
+import local_cluster
+from local_cluster import LocalCluster, default_parent, needed_mb
+from processes import ClusterError, listens, start_time
+
+# Listens where its flags say until a signal comes.
+SERVER = f"""#!{sys.executable}
+import re, signal, socket, sys
+words = " ".join(sys.argv)
+host, port = re.search(
+    r"--listen(?:-client-urls)?=(?:http://)?([0-9.]+):(\\d+)", words).groups()
+%s
+s = socket.socket()
+s.bind((host, int(port)))
+s.listen()
+signal.pause()
+"""
+# A chain of as many nodes as it has seeds.
+KAMINO = f"""#!{sys.executable}
+import json, sys
+seeds = sys.argv[1].split("=")[1].split(",")
+if sys.argv[2] == "wait":
+  import signal
+  print("waiting", file=open(sys.argv[3], "w"))
+  signal.pause()
+print(json.dumps({{"view_id": "1", "nodes": [
+    {{"node_id": "n" + str(i)}} for i in range(1, len(seeds) + 1)]}}))
+"""
+
+
+class LocalClusterTest(ProgramTest):
+
+  def setUp(self):
+    super().setUp()
+    self.program("client/cli/kamino", KAMINO)
+    self.program("membership/kamino_manager", SERVER % "")
+    self.program("head/kamino_node", SERVER % "")
+    self.program("etcd", SERVER % "")
+    environment = mock.patch.dict(
+        os.environ, KAMINO_BIN_ROOT=self.bin, PATH=self.environment["PATH"])
+    environment.start()
+    self.addCleanup(environment.stop)
+    self.cluster = self.open()
+    self.addCleanup(self.cluster.destroy)
+
+  def open(self):
+    return LocalCluster(os.path.join(self.folder, "c"), Binaries())
+
+  def start(self, cluster=None):
+    (cluster or self.cluster).start(nodes=2, heap_mb=16)
+
+  def test_starts_stops_and_removes(self):
+    self.start()
+    self.assertEqual(list(self.cluster.state["processes"]),
+                     ["etcd", "manager", "n1", "n2"])
+    pids = [p["pid"] for p in self.cluster.state["processes"].values()]
+    for name, record in self.cluster.state["processes"].items():
+      port = int(self.cluster.state["addresses"][name].split(":")[1])
+      self.assertTrue(listens(record["pid"], port), name)
+    self.cluster.stop()
+    self.assertEqual([start_time(pid) for pid in pids], [None] * 4)
+    self.assertTrue(os.path.exists(self.cluster.log_path("n1")))
+    self.cluster.destroy()
+    self.assertFalse(os.path.exists(self.cluster.folder))
+
+  def test_another_caller_finds_it(self):
+    self.start()
+    other = self.open()
+    self.assertTrue(other.alive("n2"))
+    self.assertEqual(other.seeds, self.cluster.seeds)
+    other.kill("n2")
+    self.assertFalse(self.cluster.alive("n2"))
+
+  def test_a_second_start_leaves_the_first_alone(self):
+    self.start()
+    with self.assertRaisesRegex(ClusterError, "holds a cluster already"):
+      self.start(self.open())
+    for name in self.cluster.state["processes"]:
+      self.assertTrue(self.cluster.alive(name), name)
+
+  def test_a_folder_with_something_else_in_it(self):
+    os.mkdir(self.cluster.folder)
+    path = os.path.join(self.cluster.folder, "precious")
+    with open(path, "w", encoding="ascii"):
+      pass
+    with self.assertRaisesRegex(ClusterError, "is not empty"):
+      self.start()
+    self.assertTrue(os.path.exists(path))
+
+  def test_a_process_that_is_not_ours_is_left_alone(self):
+    """Its id is in state.json, but it began at another time."""
+    self.start()
+    with subprocess.Popen(["sleep", "1000"]) as stranger:
+      self.cluster.kill("n2")
+      self.cluster.state["processes"]["n2"]["pid"] = stranger.pid
+      self.assertFalse(self.cluster.alive("n2"))
+      with self.assertRaisesRegex(ClusterError, "n2 does not run"):
+        self.cluster.kill("n2")
+      self.cluster.stop()
+      self.assertIsNone(stranger.poll())
+      stranger.kill()
+
+  def test_a_port_that_was_taken_is_chosen_anew(self):
+    """A stranger listens there: that it answers does not count."""
+    self.start()
+    with socket.create_server(("127.0.0.1", 0)) as stranger:
+      taken = stranger.getsockname()[1]
+      ports = [taken, taken, local_cluster.free_port()]
+      with mock.patch.object(local_cluster, "free_port", lambda: ports.pop(0)):
+        self.cluster.start_node("n3")
+    self.assertTrue(self.cluster.alive("n3"))
+    self.assertNotIn(str(taken), self.cluster.state["addresses"]["n3"])
+
+  def test_a_port_that_is_always_taken(self):
+    self.start()
+    with socket.create_server(("127.0.0.1", 0)) as stranger:
+      taken = stranger.getsockname()[1]
+      with mock.patch.object(local_cluster, "free_port", lambda: taken):
+        with self.assertRaisesRegex(
+            ClusterError, "n3 did not start: (?s:.*)already in use"):
+          self.cluster.start_node("n3")
+
+  def test_a_failed_start_says_why_and_leaves_nothing_running(self):
+    self.program("head/kamino_node",
+                 "#!/bin/sh\necho first; echo no such pmem >&2; exit 1\n")
+    with self.assertRaisesRegex(ClusterError,
+                                "n1 did not start: (?s:.*)no such pmem"):
+      self.start()
+    for name in ("etcd", "manager"):
+      self.assertFalse(self.cluster.alive(name), name)
+
+  def test_programs_that_are_missing(self):
+    os.remove(os.path.join(self.bin, "head/kamino_node"))
+    with self.assertRaisesRegex(ClusterError, "kamino_node is not in .*make"):
+      self.start()
+
+  def test_no_room(self):
+    with self.assertRaisesRegex(ClusterError, "has room for"):
+      self.cluster.start(nodes=4, heap_mb=1 << 30)
+
+  def test_a_paused_process_ends_too(self):
+    self.start()
+    pid = self.cluster.state["processes"]["n1"]["pid"]
+    self.cluster.kill("n1", signal.SIGSTOP)
+    self.cluster.stop()
+    self.assertIsNone(start_time(pid))
+
+  def test_commands_end_with_the_cluster(self):
+    self.start()
+    began = os.path.join(self.folder, "began")
+    done = []
+    thread = local_cluster.threading.Thread(target=lambda: done.append(
+        self.cluster.kamino("wait", began, check=False)))
+    thread.start()
+    local_cluster.wait_until(lambda: os.path.exists(began), 10, "the command")
+    self.cluster.stop()
+    thread.join(10)
+    self.assertEqual(done[0].returncode, -signal.SIGKILL)
+
+  def test_a_command_that_takes_too_long(self):
+    self.start()
+    with self.assertRaisesRegex(ClusterError, "wait did not end within"):
+      self.cluster.kamino("wait", os.path.join(self.folder, "began"),
+                          timeout=0.2)
+
+  def test_state_of_another_user_is_not_believed(self):
+    self.start()
+    with mock.patch.object(os, "getuid", lambda: os.stat(
+        self.folder).st_uid + 1):
+      with self.assertRaisesRegex(ClusterError, "belongs to another user"):
+        self.open()
+
+  def test_the_state_is_valid_json_at_all_times(self):
+    self.start()
+    with open(os.path.join(self.cluster.folder, "state.json"),
+              encoding="utf-8") as f:
+      self.assertEqual(json.load(f), self.cluster.state)
+
+
+class RoomTest(unittest.TestCase):
+
+  def test_small_shared_memory_is_not_used(self):
+    small = mock.Mock(free=64 << 20)
+    with mock.patch.object(local_cluster.shutil, "disk_usage",
+                           return_value=small):
+      self.assertNotEqual(default_parent(), local_cluster.SHARED_MEMORY)
+
+  def test_what_is_needed(self):
+    self.assertEqual(
+        needed_mb(2, "simple", 100, 10) - needed_mb(0, "simple", 100, 10), 420)
+    self.assertLess(needed_mb(backup="dynamic"), needed_mb(backup="simple"))
+
+
+if __name__ == "__main__":
+  unittest.main(verbosity=2)

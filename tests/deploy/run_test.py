@@ -1,0 +1,111 @@
+"""tests/run and .ci/run: the counts are right, and failures fail."""
+
+import json
+import unittest
+
+from programs import ProgramTest
+
+
+def summary(label, status, log=None):
+  event = {"id": {"testSummary": {"label": label}},
+           "testSummary": {"overallStatus": status}}
+  if log:
+    event["testSummary"]["failed"] = [{"uri": f"file://{log}"}]
+  return json.dumps(event)
+
+
+def completed(label, success):
+  return json.dumps({"id": {"targetCompleted": {"label": label}},
+                     "completed": {"success": True} if success else {}})
+
+
+class RunTest(ProgramTest):
+
+  def run_with(self, *events, exit_code=0):
+    """Runs tests/run over a Bazel that reports these events."""
+    text = "\n".join(events)
+    self.program("bazel", f"""#!/bin/sh
+for word; do
+  case $word in
+    --build_event_json_file=*) file=${{word#*=}} ;;
+  esac
+done
+cat >"$file" <<'END'
+{text}
+END
+exit {exit_code}
+""")
+    done = self.run_script("tests/run")
+    return done.returncode, done.stdout.splitlines()
+
+  def test_all_pass(self):
+    self.assertEqual(
+        self.run_with(json.dumps({"id": {"started": {}}}),
+                      completed("//a:x", True), summary("//a:x", "PASSED"),
+                      summary("//a:y", "FLAKY")),
+        (0, ["2 passed, 0 failed"]))
+
+  def test_a_failure_is_named_with_its_log(self):
+    self.assertEqual(
+        self.run_with(summary("//a:x", "PASSED"),
+                      summary("//a:y", "FAILED", "/logs/y.log"),
+                      summary("//a:z", "TIMEOUT"), exit_code=3),
+        (1, ["FAILED: //a:y /logs/y.log", "TIMEOUT: //a:z",
+             "1 passed, 2 failed"]))
+
+  def test_what_cannot_be_built_has_failed(self):
+    self.assertEqual(
+        self.run_with(summary("//a:x", "PASSED"), completed("//a:y", False),
+                      exit_code=1),
+        (1, ["NOT BUILT: //a:y", "1 passed, 1 failed"]))
+
+  def test_a_test_that_did_not_run_has_failed(self):
+    self.assertEqual(
+        self.run_with(summary("//a:x", "NO_STATUS"), exit_code=8),
+        (1, ["NO_STATUS: //a:x", "0 passed, 1 failed"]))
+
+  def test_bazel_fails_for_another_reason(self):
+    self.assertEqual(
+        self.run_with(summary("//a:x", "PASSED"), exit_code=37),
+        (1, ["bazel ended with 37", "1 passed, 1 failed"]))
+
+  def test_bazel_is_killed_while_it_writes(self):
+    self.assertEqual(
+        self.run_with(summary("//a:x", "PASSED"), '{"id": {"testSu',
+                      exit_code=1),
+        (1, ["bazel ended with 1", "1 passed, 1 failed"]))
+
+  def test_no_tests_is_a_failure(self):
+    self.assertEqual(self.run_with(exit_code=0),
+                     (1, ["no tests were found", "0 passed, 1 failed"]))
+
+
+class CiTest(ProgramTest):
+
+  def run_with(self, text):
+    """Runs .ci/run over a make that prints and does this."""
+    self.recorder("make", text)
+    done = self.run_script(".ci/run")
+    self.assertEqual(self.calls()[-1], "make test")
+    return done.returncode, done.stdout.splitlines()
+
+  def test_success(self):
+    self.assertEqual(self.run_with("echo building; echo 7 passed, 0 failed"),
+                     (0, ["building", "7 passed, 0 failed"]))
+
+  def test_failure_ends_with_the_counts(self):
+    self.assertEqual(
+        self.run_with("echo 7 passed, 1 failed; echo 'make: Error' >&2; "
+                      "exit 2"),
+        (1, ["7 passed, 1 failed", "make: Error", "7 passed, 1 failed"]))
+
+  def test_ten_failures_are_not_zero(self):
+    self.assertEqual(self.run_with("echo 7 passed, 10 failed; exit 2")[0], 1)
+
+  def test_it_does_not_come_as_far_as_the_tests(self):
+    self.assertEqual(self.run_with("echo no network >&2; exit 2"),
+                     (1, ["no network", "0 passed, 1 failed"]))
+
+
+if __name__ == "__main__":
+  unittest.main(verbosity=2)

@@ -1,0 +1,130 @@
+#include "tests/transport/link_rig.h"
+
+#include <stdlib.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+#include "transport/make_transport.h"
+
+namespace kamino::transport {
+namespace {
+
+// Only a failing test waits that long.
+constexpr absl::Duration kPatience = absl::Seconds(30);
+
+}  // namespace
+
+absl::Span<const std::byte> Bytes(absl::string_view text) {
+  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
+}
+
+void Recorder::OnConnected(const std::shared_ptr<Link>& made) {
+  {
+    absl::MutexLock lock(mutex_);
+    EXPECT_EQ(closed, 0);
+    EXPECT_TRUE(messages.empty()) << "a message before OnConnected";
+    link = made;
+    ++connected;
+  }
+  if (on_connected) on_connected(made);
+}
+
+void Recorder::OnMessage(absl::Span<const std::byte> message) {
+  std::function<void()> callback;
+  {
+    absl::MutexLock lock(mutex_);
+    callback = with_each_message_;
+    EXPECT_EQ(closed, 0) << "a message after OnClosed";
+    messages.emplace_back(reinterpret_cast<const char*>(message.data()),
+                          message.size());
+  }
+  if (callback) callback();
+}
+
+void Recorder::WithEachMessage(std::function<void()> callback) {
+  absl::MutexLock lock(mutex_);
+  with_each_message_ = std::move(callback);
+}
+
+void Recorder::OnWritable() {
+  absl::MutexLock lock(mutex_);
+  EXPECT_EQ(closed, 0) << "writable after OnClosed";
+  ++writable;
+}
+
+void Recorder::OnClosed(const absl::Status& status) {
+  absl::MutexLock lock(mutex_);
+  EXPECT_EQ(closed, 0) << "closed twice";
+  EXPECT_FALSE(status.ok());
+  why = status;
+  ++closed;
+}
+
+LinkRig::LinkRig(std::string kind) : kind_(std::move(kind)) {
+  options.max_message = size_t{1} << 20;
+  options.send_buffer = size_t{2} << 20;
+  options.ring_bytes = size_t{2} << 20;
+  // A socket's path is short; the test's own folder need not be.
+  char folder[] = "/tmp/kamino-link-XXXXXX";
+  options.shm_directory = ::mkdtemp(folder);
+}
+
+LinkRig::~LinkRig() { std::filesystem::remove_all(options.shm_directory); }
+
+std::unique_ptr<Transport> LinkRig::NewTransport() {
+  if (simulated()) {
+    if (network_ == nullptr) {
+      SimNetwork::Options sim;
+      sim.max_message = options.max_message;
+      sim.credits = options.send_buffer;
+      network_ = std::make_unique<SimNetwork>(sim);
+    }
+    return network_->NewTransport(absl::StrCat("endpoint", ++transports_));
+  }
+  auto transport = MakeTransport(kind_, options);
+  EXPECT_TRUE(transport.ok()) << transport.status();
+  return transport.ok() ? *std::move(transport) : nullptr;
+}
+
+std::string LinkRig::NewAddress() {
+  return kind_ == "tcp" ? "127.0.0.1:0" : absl::StrCat("link", ++addresses_);
+}
+
+std::shared_ptr<Recorder> LinkRig::NewRecorder() {
+  return std::make_shared<Recorder>(&mutex_);
+}
+
+bool LinkRig::Until(absl::FunctionRef<bool()> happened) {
+  const auto locked = [&] {
+    absl::MutexLock lock(&mutex_);
+    return happened();
+  };
+  if (simulated()) {
+    while (!locked()) {
+      if (!network_->Step()) return false;
+    }
+    return true;
+  }
+  absl::MutexLock lock(&mutex_);
+  return mutex_.AwaitWithTimeout(absl::Condition(&happened), kPatience);
+}
+
+RecordingListener::RecordingListener(LinkRig* rig, Transport* transport) {
+  auto listener = transport->Listen(rig->NewAddress(),
+                                    [this, rig](std::shared_ptr<Link> link) {
+                                      absl::MutexLock lock(rig->mutex());
+                                      if (refuse)
+                                        return std::shared_ptr<Recorder>();
+                                      accepted.push_back(rig->NewRecorder());
+                                      accepted.back()->link = std::move(link);
+                                      return accepted.back();
+                                    });
+  EXPECT_TRUE(listener.ok()) << listener.status();
+  if (listener.ok()) listener_ = *std::move(listener);
+}
+
+}  // namespace kamino::transport

@@ -1,0 +1,103 @@
+// What tests of links share: a recorder of what happens on one end, and a rig
+// that makes transports of any kind and waits until something has happened.
+#ifndef KAMINO_TESTS_TRANSPORT_LINK_RIG_H_
+#define KAMINO_TESTS_TRANSPORT_LINK_RIG_H_
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
+#include "transport/link.h"
+#include "transport/sim/sim_network.h"
+
+namespace kamino::transport {
+
+absl::Span<const std::byte> Bytes(absl::string_view text);
+
+// One end's handler. Checks the contract's order of callbacks as it records.
+// Thread-safe; the fields are read in LinkRig::Until, or with mutex().
+class Recorder : public LinkHandler {
+ public:
+  explicit Recorder(absl::Mutex* mutex) : mutex_(mutex) {}
+
+  void OnConnected(const std::shared_ptr<Link>& link) override;
+  void OnMessage(absl::Span<const std::byte> message) override;
+  void OnWritable() override;
+  void OnClosed(const absl::Status& why) override;
+
+  // `callback` runs at the end of each OnMessage from now on, no lock held.
+  void WithEachMessage(std::function<void()> callback);
+
+  // Called at the end of OnConnected, no lock held. Set before Connect.
+  std::function<void(const std::shared_ptr<Link>&)> on_connected;
+
+  std::shared_ptr<Link> link;  // the acceptor's end sets it, else OnConnected
+  int connected = 0;
+  int writable = 0;
+  std::vector<std::string> messages;
+  int closed = 0;
+  absl::Status why;
+
+ private:
+  absl::Mutex* const mutex_;
+  std::function<void()> with_each_message_;
+};
+
+class LinkRig {
+ public:
+  // `kind` as MakeTransport takes it, or "sim". Options are the test's to
+  // change before the first NewTransport.
+  explicit LinkRig(std::string kind);
+  ~LinkRig();
+
+  const std::string& kind() const { return kind_; }
+  bool simulated() const { return kind_ == "sim"; }
+
+  std::unique_ptr<Transport> NewTransport();
+  // An address that nobody listens at.
+  std::string NewAddress();
+  std::shared_ptr<Recorder> NewRecorder();
+
+  // Waits until `happened` (called with mutex() held); false when it does not
+  // within any reasonable time, or cannot in the simulation.
+  bool Until(absl::FunctionRef<bool()> happened) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  absl::Mutex* mutex() { return &mutex_; }
+
+  TransportOptions options;
+
+ private:
+  const std::string kind_;
+  absl::Mutex mutex_;
+  std::unique_ptr<SimNetwork> network_;
+  int transports_ = 0;
+  int addresses_ = 0;
+};
+
+// A listener that records what it accepted, the newest last.
+class RecordingListener {
+ public:
+  RecordingListener(LinkRig* rig, Transport* transport);
+
+  const std::string& address() const { return listener_->address(); }
+  // Stops listening.
+  void Close() { listener_.reset(); }
+
+  // Guarded by the rig's mutex.
+  bool refuse = false;
+  std::vector<std::shared_ptr<Recorder>> accepted;
+
+ private:
+  std::unique_ptr<Listener> listener_;
+};
+
+}  // namespace kamino::transport
+
+#endif  // KAMINO_TESTS_TRANSPORT_LINK_RIG_H_

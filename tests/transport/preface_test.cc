@@ -1,0 +1,76 @@
+#include "transport/socket/preface.h"
+
+#include <cstring>
+
+#include "gtest/gtest.h"
+
+namespace kamino::transport {
+namespace {
+
+Preface Good() {
+  return MakePreface(LinkKind::kShm, LinkRole::kConnector, 4096, 65536);
+}
+
+absl::Status Check(const Preface& preface, size_t received = kPrefaceBytes) {
+  return CheckPreface(preface, received, LinkKind::kShm, LinkRole::kConnector);
+}
+
+// The bytes of the worked example in docs/link_format.md.
+TEST(PrefaceTest, LayoutIsTheDocumentedOne) {
+  const Preface preface = Good();
+  const unsigned char expected[kPrefaceBytes] = {
+      'k', 'm', 'n',  'o',  1,    0,    2,    0,    0,    0x10, 0,
+      0,   1,   0,    0,    0,    0,    0,    1,    0,    0,    0,
+      0,   0,   0xc4, 0x51, 0x4e, 0xbe, 0x80, 0xf3, 0x2f, 0x1a};
+  EXPECT_EQ(std::memcmp(&preface, expected, kPrefaceBytes), 0);
+}
+
+TEST(PrefaceTest, AGoodOneIsGoodFromItsFirstByteOn) {
+  for (size_t received = 1; received <= kPrefaceBytes; ++received) {
+    EXPECT_TRUE(Check(Good(), received).ok()) << received;
+  }
+}
+
+TEST(PrefaceTest, AStrangerIsKnownByItsFirstBytes) {
+  Preface preface = {};
+  std::memcpy(&preface, "GET / HTTP/1.1\r\n", 16);
+  for (size_t received : {1, 2, 16, 32}) {
+    const absl::Status status = Check(preface, received);
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << received;
+  }
+  EXPECT_NE(Check(preface, 5).message().find("GET /"), std::string::npos);
+}
+
+TEST(PrefaceTest, EveryChangedBitIsNoticed) {
+  for (size_t bit = 0; bit < 8 * kPrefaceBytes; ++bit) {
+    Preface preface = Good();
+    reinterpret_cast<unsigned char*>(&preface)[bit / 8] ^= 1 << bit % 8;
+    EXPECT_TRUE(absl::IsFailedPrecondition(Check(preface))) << bit;
+  }
+}
+
+TEST(PrefaceTest, SoundButNotWhatThisSideNeeds) {
+  struct {
+    Preface preface;
+    const char* says;
+  } cases[] = {
+      {MakePreface(LinkKind::kTcp, LinkRole::kConnector, 4096, 0), "kind 1"},
+      {MakePreface(LinkKind::kShm, LinkRole::kAcceptor, 4096, 65536), "echo"},
+      {MakePreface(LinkKind::kShm, LinkRole::kConnector, 0, 65536), "accepts"},
+  };
+  for (const auto& one : cases) {
+    const absl::Status status = Check(one.preface);
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << one.says;
+    EXPECT_NE(status.message().find(one.says), std::string::npos) << status;
+  }
+}
+
+// Another version may compute its checksum otherwise; it is named all the same.
+TEST(PrefaceTest, AnotherVersionIsNamed) {
+  Preface preface = Good();
+  preface.version = 7;
+  EXPECT_NE(Check(preface).message().find("version 7"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace kamino::transport

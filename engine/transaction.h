@@ -98,6 +98,13 @@ class Transaction : public Reader {
   virtual absl::StatusOr<std::byte*> Write(ObjectId id, uint32_t offset,
                                            uint32_t length) = 0;
 
+  // Declares an intent for [offset, offset + bytes.size()) and puts `bytes`
+  // there; Read shows them at once. Schemes that are told the bytes can store
+  // them past the cache, so this is faster than Write for those who have them.
+  // `bytes` must not lie within the heap. Errors: as Write's.
+  virtual absl::Status Overwrite(ObjectId id, uint32_t offset,
+                                 absl::Span<const std::byte> bytes);
+
   // A new object of at least `size` payload bytes, zeroed and writable.
   //
   // kInvalidArgument: size is 0 or over kMaxObjectBytes.

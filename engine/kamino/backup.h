@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "engine/heap/heap.h"
 #include "engine/pmem/region.h"
 #include "engine/transaction.h"
@@ -26,6 +27,9 @@ struct BackupStats {
 class Backup {
  public:
   virtual ~Backup() = default;
+
+  // "kamino-simple" or "kamino-dynamic".
+  virtual absl::string_view scheme() const = 0;
 
   // Makes sure that a durable copy of the object's payload exists and stays
   // (it is pinned) until Unpin. The heap's bytes are still those before the

@@ -51,6 +51,7 @@ class DynamicBackup final : public Backup {
 
   absl::Status Load();
 
+  absl::string_view scheme() const override { return "kamino-dynamic"; }
   absl::Status EnsureCopy(ObjectId id) override;
   void Update(ObjectId id, uint32_t offset, uint32_t length) override;
   absl::Status Restore(ObjectId id, uint32_t offset, uint32_t length) override;

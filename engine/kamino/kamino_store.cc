@@ -178,6 +178,16 @@ size_t KaminoStore::ApplyBackup(size_t max) {
   return left;
 }
 
+void KaminoStore::Quiesce() {
+  while (ApplyBackup(SIZE_MAX) > 0) {
+  }
+}
+
+uint64_t KaminoStore::bytes_used() const {
+  return heap_->stats().bytes_used + heap_->log_area().size() +
+         backup_->stats().bytes_used;
+}
+
 // --- Locks.
 
 void KaminoStore::ReleaseHold(uint64_t sequence) {

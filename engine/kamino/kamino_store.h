@@ -36,6 +36,7 @@
 #include "engine/kamino/intent_log.h"
 #include "engine/kamino/lock_table.h"
 #include "engine/transaction.h"
+#include "engine/transactional_store.h"
 
 namespace kamino::engine {
 
@@ -50,7 +51,7 @@ struct KaminoStats {
   BackupStats backup;
 };
 
-class KaminoStore {
+class KaminoStore final : public TransactionalStore {
  public:
   // Recovers what a crash left: rolls back transactions without a commit mark,
   // rolls the backup forward for those with one, then loads the heap. Doing so
@@ -62,11 +63,14 @@ class KaminoStore {
 
   // No transaction may be live. What is committed and not in the backup yet is
   // left to recovery.
-  ~KaminoStore();
+  ~KaminoStore() override;
 
-  // Waits up to `lock_wait` for each lock; zero never waits (section 3:
-  // dependent transactions), the transaction then reports conflict().
-  std::unique_ptr<Transaction> Begin(absl::Duration lock_wait);
+  absl::string_view scheme() const override { return backup_->scheme(); }
+  std::unique_ptr<Transaction> Begin(absl::Duration lock_wait) override;
+  ObjectId root() const override { return heap_->root(); }
+  // Copies in the calling thread. Not for transactions with hold_locks.
+  void Quiesce() override;
+  uint64_t bytes_used() const override;
 
   // Moves up to `max` committed transactions into the backup, oldest first,
   // and releases what that unlocks. Returns how many are left. One caller at

@@ -31,6 +31,7 @@ class SimpleBackup final : public Backup {
         mirror_(region->base() + kHeaderBytes +
                 BitmapBytes(heap->region()->size())) {}
 
+  absl::string_view scheme() const override { return "kamino-simple"; }
   absl::Status EnsureCopy(ObjectId id) override {
     if (Has(id)) {
       hits_.fetch_add(1, std::memory_order_relaxed);

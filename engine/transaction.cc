@@ -1,0 +1,15 @@
+#include "engine/transaction.h"
+
+#include <cstring>
+
+namespace kamino::engine {
+
+absl::Status Transaction::Overwrite(ObjectId id, uint32_t offset,
+                                    absl::Span<const std::byte> bytes) {
+  auto target = Write(id, offset, static_cast<uint32_t>(bytes.size()));
+  if (!target.ok()) return target.status();
+  if (!bytes.empty()) std::memcpy(*target, bytes.data(), bytes.size());
+  return absl::OkStatus();
+}
+
+}  // namespace kamino::engine

@@ -13,9 +13,24 @@ namespace {
 constexpr int kMaxDepth = 40;
 constexpr size_t kMaxKey = 1024;
 
+// The shortest bound that is over `left` and not over `right`.
+std::string Separator(absl::string_view left, absl::string_view right) {
+  size_t same = 0;
+  while (same < left.size() && same < right.size() &&
+         left[same] == right[same]) {
+    ++same;
+  }
+  return std::string(right.substr(0, same + 1));
+}
+
 absl::Status TooDeep(ObjectId root) {
   return absl::DataLossError(
       absl::StrCat("the index at ", root, " is damaged: it has a cycle"));
+}
+
+absl::Status OutOfOrder(ObjectId leaf) {
+  return absl::DataLossError(absl::StrCat("the index is damaged: leaf ", leaf,
+                                          " is empty or out of order"));
 }
 
 }  // namespace
@@ -56,17 +71,30 @@ absl::StatusOr<ObjectId> BTreeReader::Find(absl::string_view key) {
   return TooDeep(root_);
 }
 
+absl::Status BTreeReader::VisitLeaves(absl::string_view start,
+                                      absl::string_view end,
+                                      LeafVisitor visit) {
+  LeafWalk walk{start, end, visit, {}};
+  return VisitLeaves(root_, 0, &walk).status();
+}
+
 absl::StatusOr<bool> BTreeReader::VisitLeaves(ObjectId id, int depth,
-                                              absl::string_view start,
-                                              absl::string_view end,
-                                              LeafVisitor visit) {
+                                              LeafWalk* walk) {
   if (depth == kMaxDepth) return TooDeep(root_);
   auto page = Page::Read(*reader_, id);
   if (!page.ok()) return page.status();
-  if (page->leaf()) return visit(*page);
-  for (int i = page->ChildFor(start); i < page->count(); ++i) {
-    if (i > 0 && !end.empty() && page->key(i) >= end) return false;
-    auto more = VisitLeaves(page->object(i), depth + 1, start, end, visit);
+  if (page->leaf()) {
+    // Pages that lead to a leaf twice, if damaged, could do so without end.
+    if (depth > 0) {
+      const absl::string_view first = page->count() > 0 ? page->key(0) : "";
+      if (first <= walk->last) return OutOfOrder(id);
+      walk->last = first;
+    }
+    return walk->visit(*page);
+  }
+  for (int i = page->ChildFor(walk->start); i < page->count(); ++i) {
+    if (i > 0 && !walk->end.empty() && page->key(i) >= walk->end) return false;
+    auto more = VisitLeaves(page->object(i), depth + 1, walk);
     if (!more.ok() || !*more) return more;
   }
   return true;
@@ -85,18 +113,18 @@ absl::Status BTreeReader::Scan(
     }
     return true;
   };
-  return VisitLeaves(root_, 0, start, end, visit_leaf).status();
+  return VisitLeaves(start, end, visit_leaf);
 }
 
 absl::StatusOr<uint64_t> BTreeReader::EraseVersion(absl::string_view start,
                                                    absl::string_view end) {
   uint64_t version = 0;
-  auto visited = VisitLeaves(
-      root_, 0, start, end, [&](const Page& leaf) -> absl::StatusOr<bool> {
-        version = std::max(version, leaf.erase_version());
-        return true;
-      });
-  if (!visited.ok()) return visited.status();
+  const auto visit_leaf = [&](const Page& leaf) -> absl::StatusOr<bool> {
+    version = std::max(version, leaf.erase_version());
+    return true;
+  };
+  absl::Status visited = VisitLeaves(start, end, visit_leaf);
+  if (!visited.ok()) return visited;
   return version;
 }
 
@@ -170,10 +198,13 @@ absl::Status BTree::SplitChild(ObjectId parent, int at) {
   if (!parent_page.ok()) return parent_page.status();
   auto child = Page::Read(*transaction_, parent_page->object(at));
   if (!child.ok()) return child.status();
-  const int middle = child->Middle();
-  const std::string bound(child->key(middle));
+  auto middle = child->Middle();
+  if (!middle.ok()) return middle.status();
+  const std::string bound =
+      child->leaf() ? Separator(child->key(*middle - 1), child->key(*middle))
+                    : std::string(child->key(*middle));
   PageEditor editor(transaction_);
-  auto right = editor.Split(*child, middle);
+  auto right = editor.Split(*child, *middle);
   if (!right.ok()) return right.status();
   return editor.Insert(*parent_page, at + 1, bound, *right);
 }
@@ -186,25 +217,44 @@ absl::Status BTree::Erase(absl::string_view key, uint64_t version) {
   const int at = leaf.LowerBound(key, &equal);
   if (!equal) return absl::NotFoundError("no such key");
   absl::Status removed = PageEditor(transaction_).Remove(leaf, at, version);
-  if (!removed.ok() || leaf.count() > 0 || path->size() == 1) return removed;
-  const Step& parent = (*path)[path->size() - 2];
-  if (parent.page.count() == 1) return absl::OkStatus();
-  absl::Status unlinked = UnlinkEmptyLeaf(parent, leaf);
+  if (!removed.ok() || leaf.count() > 0) return removed;
+  absl::Status unlinked = UnlinkEmptyLeaf(*path);
   return unlinked.ok() ? PullUpIntoRoot() : unlinked;
 }
 
-// A neighbour takes over the leaf's keys, and so its erase_version.
-absl::Status BTree::UnlinkEmptyLeaf(const Step& parent, const Page& leaf) {
-  PageEditor editor(transaction_);
-  const int at = parent.child;
-  const ObjectId heir_id = parent.page.object(at == 0 ? 1 : at - 1);
-  auto heir = Page::Read(*transaction_, heir_id);
+absl::StatusOr<ObjectId> BTree::OuterLeaf(ObjectId id, bool first) {
+  for (int depth = 0; depth < kMaxDepth; ++depth) {
+    auto page = Page::Read(*transaction_, id);
+    if (!page.ok()) return page.status();
+    if (page->leaf()) return id;
+    id = page->object(first ? 0 : page->count() - 1);
+  }
+  return TooDeep(root_);
+}
+
+// The pages over the leaf that have no other child go with it. A neighbour
+// takes over the leaf's keys, and so its erase_version.
+absl::Status BTree::UnlinkEmptyLeaf(const std::vector<Step>& path) {
+  int fork = static_cast<int>(path.size()) - 2;
+  while (fork >= 0 && path[fork].page.count() == 1) --fork;
+  if (fork < 0) return absl::OkStatus();  // the tree's only leaf
+  const Page& parent = path[fork].page;
+  const int at = path[fork].child;
+  const bool first = at == 0;
+  auto heir_id = OuterLeaf(parent.object(first ? 1 : at - 1), first);
+  if (!heir_id.ok()) return heir_id.status();
+  auto heir = Page::Read(*transaction_, *heir_id);
   if (!heir.ok()) return heir.status();
-  absl::Status done = editor.RaiseEraseVersion(*heir, leaf.erase_version());
+  PageEditor editor(transaction_);
+  absl::Status done =
+      editor.RaiseEraseVersion(*heir, path.back().page.erase_version());
   // The first child's bound stays; its place goes to the second.
-  if (done.ok() && at == 0) done = editor.SetObject(parent.page, 0, heir_id);
-  if (done.ok()) done = editor.Remove(parent.page, at == 0 ? 1 : at, 0);
-  return done.ok() ? transaction_->Free(leaf.id()) : done;
+  if (done.ok() && first) done = editor.SetObject(parent, 0, parent.object(1));
+  if (done.ok()) done = editor.Remove(parent, first ? 1 : at, 0);
+  for (size_t i = fork + 1; done.ok() && i < path.size(); ++i) {
+    done = transaction_->Free(path[i].page.id());
+  }
+  return done;
 }
 
 absl::Status BTree::PullUpIntoRoot() {

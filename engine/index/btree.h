@@ -6,8 +6,7 @@
 //   2. Child i of an inner page holds the keys from bound i to bound i + 1.
 //   3. A leaf's erase_version is at least that of every Erase in the range of
 //      keys it stands for, also by leaves that are gone.
-//   4. A leaf other than the root is empty only where it is its parent's only
-//      child.
+//   4. A leaf other than the root is never empty.
 // Erasing does not merge pages that are merely underfull.
 #ifndef KAMINO_ENGINE_INDEX_BTREE_H_
 #define KAMINO_ENGINE_INDEX_BTREE_H_
@@ -59,9 +58,16 @@ class BTreeReader {
   // Calls `visit` for every leaf that stands for keys of [start, end), in
   // order, until it returns false.
   using LeafVisitor = absl::FunctionRef<absl::StatusOr<bool>(const Page&)>;
-  absl::StatusOr<bool> VisitLeaves(ObjectId id, int depth,
-                                   absl::string_view start,
-                                   absl::string_view end, LeafVisitor visit);
+  absl::Status VisitLeaves(absl::string_view start, absl::string_view end,
+                           LeafVisitor visit);
+  struct LeafWalk {
+    absl::string_view start;
+    absl::string_view end;
+    LeafVisitor visit;
+    absl::string_view last;  // first key of the leaf before
+  };
+  // False: to be ended.
+  absl::StatusOr<bool> VisitLeaves(ObjectId id, int depth, LeafWalk* walk);
 
  protected:
   Reader* const reader_;
@@ -87,7 +93,10 @@ class BTree : public BTreeReader {
   // Splits child `at` of `parent`, which has room for any bound.
   absl::Status SplitChild(ObjectId parent, int at);
   absl::Status PushRootDown();
-  absl::Status UnlinkEmptyLeaf(const Step& parent, const Page& leaf);
+  // `path` leads to the leaf.
+  absl::Status UnlinkEmptyLeaf(const std::vector<Step>& path);
+  // The first or the last leaf under a page.
+  absl::StatusOr<ObjectId> OuterLeaf(ObjectId id, bool first);
   absl::Status PullUpIntoRoot();
 
   Transaction* const transaction_;

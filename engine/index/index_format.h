@@ -3,6 +3,7 @@
 #ifndef KAMINO_ENGINE_INDEX_INDEX_FORMAT_H_
 #define KAMINO_ENGINE_INDEX_INDEX_FORMAT_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -10,6 +11,7 @@ namespace kamino::engine::index_format {
 
 // With the heap's block header a page takes 4 KiB.
 inline constexpr uint32_t kPageBytes = 4096 - 16;
+using PageBytes = std::array<std::byte, kPageBytes>;
 inline constexpr uint16_t kPageMagic = 0x5442;  // "BT"
 
 enum class PageKind : uint8_t { kLeaf = 1, kInner = 2 };

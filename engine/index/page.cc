@@ -1,7 +1,6 @@
 #include "engine/index/page.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <string>
 
@@ -11,13 +10,12 @@ namespace kamino::engine {
 
 using index_format::kPageBytes;
 using index_format::kPageMagic;
+using index_format::PageBytes;
 using index_format::PageHeader;
 using index_format::PageKind;
 using index_format::Slot;
 
 namespace {
-
-using PageBytes = std::array<std::byte, kPageBytes>;
 
 uint32_t PrefixOf(absl::string_view key) {
   uint32_t prefix = 0;
@@ -48,6 +46,12 @@ void Append(PageBytes* bytes, absl::string_view key, ObjectId object) {
 
 size_t SlotOffset(int i) { return sizeof(PageHeader) + i * sizeof(Slot); }
 
+absl::Status Damaged(const Page& page) {
+  return absl::DataLossError(absl::StrCat("the index is damaged: page ",
+                                          page.id(),
+                                          " has keys that are not there"));
+}
+
 }  // namespace
 
 absl::StatusOr<Page> Page::Read(Reader& reader, ObjectId id) {
@@ -64,7 +68,8 @@ absl::StatusOr<Page> Page::Read(Reader& reader, ObjectId id) {
        (page.header().kind == static_cast<uint8_t>(PageKind::kInner) &&
         page.header().count > 0)) &&
       page.header().keys_begin <= kPageBytes &&
-      SlotOffset(page.header().count) <= page.header().keys_begin;
+      SlotOffset(page.header().count) <= page.header().keys_begin &&
+      page.header().garbage <= kPageBytes - page.header().keys_begin;
   if (sound) return page;
   return absl::DataLossError(
       absl::StrCat("the index is damaged: object ", id, " is no page"));
@@ -121,19 +126,42 @@ bool Page::HasRoom(size_t key_length) const {
   return FreeBytes() + header().garbage >= sizeof(Slot) + key_length;
 }
 
-int Page::Middle() const {
-  size_t total = 0;
-  for (int i = 0; i < count(); ++i) {
-    total += sizeof(Slot) + slots()[i].key_length;
-  }
+size_t Page::BytesOf(int begin, int end) const {
+  size_t bytes = 0;
+  for (int i = begin; i < end; ++i) bytes += sizeof(Slot) + key(i).size();
+  return bytes;
+}
+
+absl::StatusOr<int> Page::Middle() const {
+  // Of a full inner page each part gets two children, so that the tree's depth
+  // is logarithmic whatever the lengths of keys.
+  const int least = leaf() ? 1 : 2;
+  if (count() < 2 * least) return Damaged(*this);
+  const size_t total = BytesOf(0, count());
   size_t left = 0;
   for (int i = 0; i < count(); ++i) {
-    const size_t bytes = sizeof(Slot) + slots()[i].key_length;
+    const size_t bytes = BytesOf(i, i + 1);
     // Whichever side of this slot leaves the smaller difference.
-    if (2 * left + bytes >= total) return std::clamp(i, 1, count() - 1);
+    if (2 * left + bytes >= total) {
+      return std::clamp(i, least, count() - least);
+    }
     left += bytes;
   }
   return count() / 2;
+}
+
+bool PageEditor::CopySlots(const Page& page, int begin, int end,
+                           PageBytes* image) {
+  if (page.BytesOf(begin, end) > kPageBytes - sizeof(PageHeader)) return false;
+  const PageHeader header = EmptyHeader(
+      static_cast<PageKind>(page.header().kind), page.erase_version());
+  std::memcpy(image->data(), &header, sizeof(header));
+  for (int i = begin; i < end; ++i) {
+    // What bounds an inner page's first child stands in the page above.
+    const bool bound = page.leaf() || i > begin;
+    Append(image, bound ? page.key(i) : "", page.object(i));
+  }
+  return true;
 }
 
 absl::StatusOr<ObjectId> PageEditor::New(PageKind kind,
@@ -152,6 +180,8 @@ absl::Status PageEditor::Insert(const Page& page, int at, absl::string_view key,
   if (page.FreeBytes() < sizeof(Slot) + key.size()) {
     absl::Status rewritten = Rewrite(page, page.count());
     if (!rewritten.ok()) return rewritten;
+    // The hole bytes that the header promised.
+    if (page.FreeBytes() < sizeof(Slot) + key.size()) return Damaged(page);
   }
   PageHeader header = page.header();
   header.keys_begin -= static_cast<uint16_t>(key.size());
@@ -180,7 +210,9 @@ absl::Status PageEditor::Insert(const Page& page, int at, absl::string_view key,
 absl::Status PageEditor::Remove(const Page& page, int at,
                                 uint64_t erase_version) {
   PageHeader header = page.header();
-  header.garbage += page.slot(at).key_length;
+  const size_t garbage = header.garbage + page.key(at).size();
+  if (garbage > kPageBytes - header.keys_begin) return Damaged(page);
+  header.garbage = static_cast<uint16_t>(garbage);
   header.erase_version = std::max(header.erase_version, erase_version);
   const size_t moved = (header.count - at - 1) * sizeof(Slot);
   if (moved > 0) {
@@ -217,10 +249,7 @@ absl::Status PageEditor::RaiseEraseVersion(const Page& page, uint64_t version) {
 
 absl::Status PageEditor::Rewrite(const Page& page, int count) {
   PageBytes image{};
-  const PageHeader header = EmptyHeader(
-      static_cast<PageKind>(page.header().kind), page.erase_version());
-  std::memcpy(image.data(), &header, sizeof(header));
-  for (int i = 0; i < count; ++i) Append(&image, page.key(i), page.object(i));
+  if (!CopySlots(page, 0, count, &image)) return Damaged(page);
   auto bytes = transaction_->Write(page.id(), 0, kPageBytes);
   if (!bytes.ok()) return bytes.status();
   std::memcpy(*bytes, image.data(), image.size());
@@ -229,12 +258,7 @@ absl::Status PageEditor::Rewrite(const Page& page, int count) {
 
 absl::StatusOr<ObjectId> PageEditor::Split(const Page& page, int at) {
   PageBytes image{};
-  const PageHeader header = EmptyHeader(
-      static_cast<PageKind>(page.header().kind), page.erase_version());
-  std::memcpy(image.data(), &header, sizeof(header));
-  for (int i = at; i < page.count(); ++i) {
-    Append(&image, page.key(i), page.object(i));
-  }
+  if (!CopySlots(page, at, page.count(), &image)) return Damaged(page);
   auto right = transaction_->Alloc(kPageBytes);
   if (!right.ok()) return right;
   auto bytes = transaction_->Write(*right, 0, kPageBytes);

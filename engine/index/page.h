@@ -41,8 +41,9 @@ class Page {
 
   // Whether Insert has room for a key of that length.
   bool HasRoom(size_t key_length) const;
-  // The position to cut at so that both parts are about equal in bytes.
-  int Middle() const;
+  // The position to cut a full page at so that both parts are about equal in
+  // bytes. kDataLoss: a sound page with so few slots is not full.
+  absl::StatusOr<int> Middle() const;
 
  private:
   friend class PageEditor;
@@ -57,12 +58,15 @@ class Page {
                                          sizeof(index_format::PageHeader));
   }
   size_t FreeBytes() const;  // between slots and keys
+  // That the slots of [begin, end) and their keys take.
+  size_t BytesOf(int begin, int end) const;
 
   ObjectId id_;
   const std::byte* bytes_;
 };
 
-// Changes pages. Errors are the transaction's.
+// Changes pages. Errors are the transaction's, or kDataLoss: the page's slots
+// contradict each other.
 class PageEditor {
  public:
   explicit PageEditor(Transaction* transaction) : transaction_(transaction) {}
@@ -87,6 +91,10 @@ class PageEditor {
   absl::Status Copy(const Page& from, ObjectId to);
 
  private:
+  // Makes `image` a page like `page` with its slots of [begin, end); false:
+  // they are more than fit.
+  static bool CopySlots(const Page& page, int begin, int end,
+                        index_format::PageBytes* image);
   // Rewrites the page with its first `count` slots and without garbage.
   absl::Status Rewrite(const Page& page, int count);
 

@@ -12,7 +12,7 @@ namespace kamino::engine {
 enum class Resource {
   kHeap,         // no space for an object: delete something
   kTransaction,  // more intents than one transaction may have: split it
-  kLog,          // as many transactions as may be unfinished: wait
+  kLog,          // as many objects as may be are locked: wait
   kBackup,       // all copies are of locked objects: wait
 };
 

@@ -23,7 +23,7 @@
 
 namespace kamino::engine {
 
-// Byte offset of an object's header from the start of the heap's region; the
+// Byte offset of an object's payload from the start of the heap's region; the
 // same on every node of a chain. A multiple of 64. Zero names no object.
 using ObjectId = uint64_t;
 inline constexpr ObjectId kNullObject = 0;

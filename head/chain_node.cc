@@ -60,7 +60,11 @@ void ChainNode::OnView(const View& view, absl::Time now) {
 absl::Status ChainNode::BecomeHead(absl::Time now) {
   auto backup = storage_->NewBackup();
   if (!backup.ok()) return backup.status();
-  auto store = engine::KaminoStore::Open(storage_->heap(), std::move(*backup));
+  // The chain hears of a transaction before the backup does.
+  engine::KaminoOptions engine_options;
+  engine_options.copy_at_commit = false;
+  auto store = engine::KaminoStore::Open(storage_->heap(), std::move(*backup),
+                                         engine_options);
   if (!store.ok()) return store.status();
   store_ = std::move(*store);
   AdmissionOptions options = options_.admission;

@@ -44,10 +44,11 @@ uint64_t SizeClass(uint64_t units) {
 }
 
 BlockHeader* Allocator::HeaderAt(ObjectId id) const {
-  return reinterpret_cast<BlockHeader*>(region_->base() + id);
+  return heap_format::HeaderOf(region_->base(), id);
 }
 
-absl::Status Allocator::Walk() {
+absl::Status Allocator::Walk(
+    absl::FunctionRef<void(ObjectId, uint64_t)> visit) {
   absl::MutexLock lock(&mutex_);
   by_address_.clear();
   by_size_.clear();
@@ -61,6 +62,7 @@ absl::Status Allocator::Walk() {
       return absl::DataLossError(
           absl::StrCat("the heap is damaged: no block begins at offset ", at));
     }
+    visit(at, word);
     if (StateOf(word) == BlockState::kFree) {
       Insert(at, units);
       free_units_ += units;

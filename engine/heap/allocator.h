@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
@@ -42,8 +43,8 @@ class Allocator {
       : region_(region), begin_(begin), end_(end) {}
 
   // Finds the free blocks by walking all headers; forgets what was taken.
-  // kDataLoss: no tiling.
-  absl::Status Walk();
+  // Calls `visit` with every block's id and header. kDataLoss: no tiling.
+  absl::Status Walk(absl::FunctionRef<void(ObjectId id, uint64_t word)> visit);
 
   // A block of exactly that size: a ready one, else from the smallest extent
   // that suffices, the lowest of those. Its header says free, durably, until

@@ -40,7 +40,7 @@ const Superblock& SuperblockOf(const Region& region) {
 }
 
 BlockHeader* HeaderAt(const Region& region, ObjectId id) {
-  return reinterpret_cast<BlockHeader*>(region.base() + id);
+  return heap_format::HeaderOf(region.base(), id);
 }
 
 void FillUuid(uint8_t (&uuid)[16]) {
@@ -58,7 +58,8 @@ Superblock Layout(uint64_t size, absl::string_view label) {
   superblock.log_offset = kSuperblockBytes;
   superblock.log_bytes =
       std::min(kMaxLogBytes, size / 16 / kSuperblockBytes * kSuperblockBytes);
-  superblock.objects_offset = superblock.log_offset + superblock.log_bytes;
+  superblock.objects_offset =
+      superblock.log_offset + superblock.log_bytes + kUnitBytes;
   superblock.objects_bytes =
       (size - superblock.objects_offset) / kUnitBytes * kUnitBytes;
   superblock.root = superblock.objects_offset;
@@ -150,7 +151,20 @@ absl::StatusOr<std::unique_ptr<Heap>> Heap::Open(Region* region) {
   return absl::WrapUnique(new Heap(region));
 }
 
-absl::Status Heap::Load() { return allocator_->Walk(); }
+absl::Status Heap::Load() { return Load({}).status(); }
+
+absl::StatusOr<Heap::Blocks> Heap::Load(absl::Span<const ObjectId> wanted) {
+  Blocks found;
+  auto next = wanted.begin();
+  absl::Status walked = allocator_->Walk([&](ObjectId id, uint64_t word) {
+    while (next != wanted.end() && *next < id) ++next;
+    if (next == wanted.end() || *next != id) return;
+    found[id] = {static_cast<uint32_t>(PayloadBytes(UnitsOf(word))),
+                 StateOf(word) == BlockState::kAllocated};
+  });
+  if (!walked.ok()) return walked;
+  return found;
+}
 
 absl::Span<std::byte> Heap::log_area() const {
   const Superblock& superblock = SuperblockOf(*region_);
@@ -163,8 +177,7 @@ absl::StatusOr<absl::Span<std::byte>> Heap::Payload(ObjectId id) const {
         __atomic_load_n(&HeaderAt(*region_, id)->word, __ATOMIC_ACQUIRE);
     if (IsBlock(word) && StateOf(word) == BlockState::kAllocated &&
         UnitsOf(word) <= (objects_end_ - id) / kUnitBytes) {
-      return absl::MakeSpan(region_->base() + id + sizeof(BlockHeader),
-                            PayloadBytes(UnitsOf(word)));
+      return absl::MakeSpan(region_->base() + id, PayloadBytes(UnitsOf(word)));
     }
   }
   return absl::NotFoundError(absl::StrCat("no object has the id ", id));
@@ -173,8 +186,7 @@ absl::StatusOr<absl::Span<std::byte>> Heap::Payload(ObjectId id) const {
 absl::Span<std::byte> Heap::BlockPayload(ObjectId id) const {
   const uint64_t word = HeaderAt(*region_, id)->word;
   CHECK(IsBlock(word)) << "no block at " << id;
-  return absl::MakeSpan(region_->base() + id + sizeof(BlockHeader),
-                        PayloadBytes(UnitsOf(word)));
+  return absl::MakeSpan(region_->base() + id, PayloadBytes(UnitsOf(word)));
 }
 
 absl::StatusOr<ObjectId> Heap::Reserve(uint32_t size) {
@@ -209,22 +221,6 @@ void Heap::SetState(ObjectId id, BlockState state) {
 void Heap::MarkAllocated(ObjectId id) { SetState(id, BlockState::kAllocated); }
 
 void Heap::MarkFree(ObjectId id) { SetState(id, BlockState::kFree); }
-
-absl::Status Heap::RecoverState(ObjectId id, uint32_t capacity,
-                                bool allocated) {
-  const uint64_t units = UnitsFor(capacity);
-  const bool within = id % kUnitBytes == 0 && id >= objects_begin_ &&
-                      id < objects_end_ &&
-                      units <= (objects_end_ - id) / kUnitBytes;
-  const uint64_t word = within ? HeaderAt(*region_, id)->word : 0;
-  if (!IsBlock(word) || UnitsOf(word) != units) {
-    return absl::DataLossError(
-        absl::StrCat("the heap is damaged: an intent names a block at offset ",
-                     id, " of ", capacity, " bytes that is not there"));
-  }
-  SetState(id, allocated ? BlockState::kAllocated : BlockState::kFree);
-  return absl::OkStatus();
-}
 
 HeapStats Heap::stats() const {
   HeapStats stats;

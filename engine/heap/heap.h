@@ -1,7 +1,7 @@
 // A heap of objects on a region; docs/heap_format.md describes its layout.
 //
 // An object is a 16-byte header followed by its payload; its id is the offset
-// of the header. The header alone says whether the object is allocated, so two
+// of the payload. The header alone says whether the object is allocated, so two
 // transactions that allocate share no line and no lock on media. Which space is
 // free is volatile knowledge, rebuilt by Load from a walk over all headers.
 //
@@ -23,6 +23,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -67,6 +68,14 @@ class Heap {
   // Walks the headers to find what is free, forgetting reservations. No
   // transaction may be running. kDataLoss: the headers do not tile.
   absl::Status Load();
+  // Also tells which of `wanted` (ascending) are blocks: bytes within an object
+  // can look like a header.
+  struct Block {
+    uint32_t capacity = 0;  // of the payload, in bytes
+    bool allocated = false;
+  };
+  using Blocks = absl::flat_hash_map<ObjectId, Block>;
+  absl::StatusOr<Blocks> Load(absl::Span<const ObjectId> wanted);
 
   Region* region() const { return region_; }
   const HeapUuid& uuid() const { return uuid_; }
@@ -102,10 +111,6 @@ class Heap {
   // caller's next Drain. Idempotent.
   void MarkAllocated(ObjectId id);
   void MarkFree(ObjectId id);
-
-  // Recovery, before Load: makes a block at `id` with that capacity (of an
-  // intent) allocated or free. kDataLoss: no block starts there.
-  absl::Status RecoverState(ObjectId id, uint32_t capacity, bool allocated);
 
   HeapStats stats() const;
 

@@ -9,11 +9,11 @@
 namespace kamino::engine::heap_format {
 
 inline constexpr uint64_t kHeapMagic = 0x50414548696d614bull;  // "KamiHEAP"
-inline constexpr uint32_t kHeapVersion = 1;
+inline constexpr uint32_t kHeapVersion = 2;
 inline constexpr size_t kLabelBytes = 128;  // the terminating 0 included
 inline constexpr size_t kSuperblockBytes = 4096;
 
-// Objects begin at multiples of this, and it is what their sizes count in.
+// Payloads begin at multiples of this, and it is what blocks' sizes count in.
 inline constexpr size_t kUnitBytes = 64;
 
 struct Superblock {
@@ -25,13 +25,14 @@ struct Superblock {
   char label[kLabelBytes];
   uint64_t log_offset;      // bytes from the start of the region, as all here
   uint64_t log_bytes;       // the intent log's area
-  uint64_t objects_offset;  // the first block's header
-  uint64_t objects_bytes;   // blocks tile it
+  uint64_t objects_offset;  // the first object's id
+  uint64_t objects_bytes;   // of all blocks
   uint64_t root;            // id of the root object
   uint64_t checksum;        // XXH3 of the fields above
 };
 
-// Before every block, free or allocated. The word changes by one aligned store.
+// The last bytes before a block's payload, free or allocated, so that payloads
+// begin with a cache line. The word changes by one aligned store.
 //   bits 63..48  kBlockMagic
 //   bits 47..40  BlockState
 //   bits 39..0   units of the block, this header included
@@ -64,6 +65,11 @@ constexpr uint64_t UnitsFor(uint64_t bytes) {
 }
 constexpr uint64_t PayloadBytes(uint64_t units) {
   return units * kUnitBytes - sizeof(BlockHeader);
+}
+
+// `id` is the offset of the block's payload.
+inline BlockHeader* HeaderOf(std::byte* base, uint64_t id) {
+  return reinterpret_cast<BlockHeader*>(base + id) - 1;
 }
 
 static_assert(sizeof(BlockHeader) == 16);

@@ -4,11 +4,13 @@
 #define KAMINO_ENGINE_KAMINO_BACKUP_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "engine/heap/heap.h"
 #include "engine/pmem/region.h"
 #include "engine/transaction.h"
@@ -36,23 +38,31 @@ class Backup {
   // transaction. kResourceExhausted: all copies are pinned.
   virtual absl::Status EnsureCopy(ObjectId id) = 0;
 
-  // Brings a range of the copy up to the heap's bytes, if there is a copy (or,
-  // for the whole of a new object, makes one when there is room); durable with
-  // the next Drain.
-  virtual void Update(ObjectId id, uint32_t offset, uint32_t length) = 0;
+  // Brings the copy's bytes from `offset` on up to `bytes`, the heap's; nothing
+  // where there is no copy. Durable with this thread's next Drain.
+  virtual void Update(ObjectId id, uint32_t offset,
+                      absl::Span<const std::byte> bytes) = 0;
 
-  // Brings a range of the heap back to the copy's bytes and flushes it; the
-  // caller drains. kDataLoss: no copy.
-  virtual absl::Status Restore(ObjectId id, uint32_t offset,
-                               uint32_t length) = 0;
+  // The object is new, and this its whole payload: makes a copy of it where
+  // that is cheap. Durable with this thread's next Drain.
+  virtual void UpdateNew(ObjectId id, absl::Span<const std::byte> payload) = 0;
 
-  virtual void Unpin(ObjectId id) = 0;
+  // The copy's bytes. kDataLoss: no copy.
+  virtual absl::StatusOr<absl::Span<const std::byte>> Copy(ObjectId id) = 0;
 
-  // The object is gone: its copy means nothing any more. Durable before its id
-  // can be used again.
+  // The object is gone: its copy means nothing any more. Durable with this
+  // thread's next Drain; only after that may its id be used again.
   virtual void Drop(ObjectId id) = 0;
 
+  // After that Drain: ends what EnsureCopy or Drop began.
+  virtual void Unpin(ObjectId id) = 0;
+
+  // Everything this thread has stored here is durable.
   virtual void Drain() = 0;
+
+  // Called before a copy is given up for another; what it changes must be
+  // durable when it returns.
+  virtual void SetEvictionListener(std::function<void(ObjectId)> listener) = 0;
 
   virtual BackupStats stats() const = 0;
 };

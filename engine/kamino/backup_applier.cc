@@ -1,14 +1,13 @@
 #include "engine/kamino/backup_applier.h"
 
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 
 namespace kamino::engine {
 namespace {
 
-constexpr size_t kStep = 64;
-// How long stopping may take when nothing is committed.
-constexpr absl::Duration kWait = absl::Milliseconds(10);
+// How long an idle thread's locks may stay. Threads that commit again, or that
+// want those locks, do not wait for it.
+constexpr absl::Duration kPeriod = absl::Milliseconds(5);
 
 }  // namespace
 
@@ -16,17 +15,15 @@ BackupApplier::BackupApplier(KaminoStore* store)
     : store_(store), thread_([this] { Run(); }) {}
 
 BackupApplier::~BackupApplier() {
-  stopping_ = true;
+  stopping_.Notify();
   thread_.join();
 }
 
 void BackupApplier::Run() {
-  while (!stopping_) {
-    if (!store_->AwaitCommitted(absl::Now() + kWait)) continue;
-    store_->ApplyBackup(kStep);
+  while (!stopping_.WaitForNotificationWithTimeout(kPeriod)) {
+    store_->Quiesce();
   }
-  while (store_->ApplyBackup(kStep) > 0) {
-  }
+  store_->Quiesce();
 }
 
 }  // namespace kamino::engine

@@ -1,20 +1,22 @@
-// Brings the backup up to date in a thread of its own, for programs that use a
-// store without a chain. (A node does it on its core thread.)
+// Finishes what threads leave behind that have committed and then do nothing,
+// for programs that use a store without a chain: their copies are not durable,
+// and their locks held, until somebody drains. (A node does it on its core
+// thread.)
 #ifndef KAMINO_ENGINE_KAMINO_BACKUP_APPLIER_H_
 #define KAMINO_ENGINE_KAMINO_BACKUP_APPLIER_H_
 
-#include <atomic>
 #include <thread>
 
+#include "absl/synchronization/notification.h"
 #include "engine/kamino/kamino_store.h"
 
 namespace kamino::engine {
 
 class BackupApplier {
  public:
-  // The store must outlive this; nobody else may call its ApplyBackup.
+  // The store must outlive this.
   explicit BackupApplier(KaminoStore* store);
-  // Finishes what is committed, then stops.
+  // Leaves nothing behind itself.
   ~BackupApplier();
   BackupApplier(const BackupApplier&) = delete;
   BackupApplier& operator=(const BackupApplier&) = delete;
@@ -23,7 +25,7 @@ class BackupApplier {
   void Run();
 
   KaminoStore* const store_;
-  std::atomic<bool> stopping_{false};
+  absl::Notification stopping_;
   std::thread thread_;
 };
 

@@ -9,7 +9,7 @@
 namespace kamino::engine::backup_format {
 
 inline constexpr uint64_t kBackupMagic = 0x4b43414269614bull;  // "KaiBACK"
-inline constexpr uint32_t kBackupVersion = 1;
+inline constexpr uint32_t kBackupVersion = 2;
 inline constexpr size_t kHeaderBytes = 4096;
 
 enum class Kind : uint32_t { kSimple = 1, kDynamic = 2 };

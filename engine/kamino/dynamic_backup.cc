@@ -9,6 +9,7 @@
 // says free durably before its space holds another copy.
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <iterator>
 #include <list>
 #include <utility>
@@ -38,6 +39,8 @@ using heap_format::StateOf;
 using heap_format::UnitsFor;
 using heap_format::UnitsOf;
 
+constexpr uint64_t kFirstBlock = kHeaderBytes + kUnitBytes;
+
 uint64_t EndOf(const Region& region) {
   return region.size() / kUnitBytes * kUnitBytes;
 }
@@ -47,46 +50,55 @@ class DynamicBackup final : public Backup {
   DynamicBackup(const Heap* heap, Region* region)
       : heap_(heap),
         region_(region),
-        allocator_(region, kHeaderBytes, EndOf(*region)) {}
+        allocator_(region, kFirstBlock, EndOf(*region)) {}
 
   absl::Status Load();
 
   absl::string_view scheme() const override { return "kamino-dynamic"; }
   absl::Status EnsureCopy(ObjectId id) override;
-  void Update(ObjectId id, uint32_t offset, uint32_t length) override;
-  absl::Status Restore(ObjectId id, uint32_t offset, uint32_t length) override;
-  void Unpin(ObjectId id) override;
+  void Update(ObjectId id, uint32_t offset,
+              absl::Span<const std::byte> bytes) override;
+  // A new object may never be written again: its copy is made when it is.
+  void UpdateNew(ObjectId, absl::Span<const std::byte>) override {}
+  absl::StatusOr<absl::Span<const std::byte>> Copy(ObjectId id) override;
   void Drop(ObjectId id) override;
-  void Drain() override;
+  void Unpin(ObjectId id) override;
+  void Drain() override { region_->Drain(); }
+  void SetEvictionListener(std::function<void(ObjectId)> listener) override {
+    absl::MutexLock lock(&mutex_);
+    eviction_listener_ = std::move(listener);
+  }
   BackupStats stats() const override;
 
  private:
-  struct Copy {
-    uint64_t block = 0;  // offset of its header in the backup
+  struct CopyOf {
+    uint64_t block = 0;  // offset of its bytes in the backup
     uint64_t units = 0;
     uint32_t pins = 0;
+    bool dropped = false;
     std::list<ObjectId>::iterator recency;
   };
 
   BlockHeader* HeaderAt(uint64_t block) const {
-    return reinterpret_cast<BlockHeader*>(region_->base() + block);
+    return heap_format::HeaderOf(region_->base(), block);
   }
-  std::byte* BytesOf(const Copy& copy) const {
-    return reinterpret_cast<std::byte*>(HeaderAt(copy.block) + 1);
+  std::byte* BytesOf(const CopyOf& copy) const {
+    return region_->base() + copy.block;
   }
-  void SetState(const Copy& copy, BlockState state) {
+  void SetState(const CopyOf& copy, BlockState state) {
     BlockHeader* header = HeaderAt(copy.block);
     __atomic_store_n(&header->word, MakeWord(state, copy.units),
                      __ATOMIC_RELEASE);
     region_->Flush(header, sizeof(*header));
   }
 
-  void Touch(Copy* copy) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  void Touch(CopyOf* copy) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     recency_.splice(recency_.begin(), recency_, copy->recency);
   }
   // A block with the object's bytes, whose content is not durable yet and which
   // says free. Evicts as needed.
-  absl::StatusOr<Copy*> Make(ObjectId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<CopyOf*> Make(ObjectId id)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool EvictOne() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Heap* const heap_;
@@ -94,44 +106,37 @@ class DynamicBackup final : public Backup {
   Allocator allocator_;
 
   mutable absl::Mutex mutex_;
-  absl::flat_hash_map<ObjectId, Copy> copies_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<ObjectId, CopyOf> copies_ ABSL_GUARDED_BY(mutex_);
   std::list<ObjectId> recency_ ABSL_GUARDED_BY(mutex_);  // latest first
-  // Since the last Drain: copies whose state follows their content, and blocks
-  // whose space follows their state.
-  std::vector<ObjectId> made_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::pair<uint64_t, uint64_t>> dropped_ ABSL_GUARDED_BY(mutex_);
+  std::function<void(ObjectId)> eviction_listener_ ABSL_GUARDED_BY(mutex_);
   BackupStats counters_ ABSL_GUARDED_BY(mutex_);
 };
 
 absl::Status DynamicBackup::Load() {
-  if (absl::Status walked = allocator_.Walk(); !walked.ok()) {
+  absl::MutexLock lock(&mutex_);
+  ObjectId twice = kNullObject;
+  absl::Status walked = allocator_.Walk([&](uint64_t block, uint64_t word) {
+    mutex_.AssertHeld();
+    if (StateOf(word) != BlockState::kAllocated) return;
+    const ObjectId id = HeaderAt(block)->unused;
+    recency_.push_back(id);
+    const CopyOf copy{block, UnitsOf(word), 0, false,
+                      std::prev(recency_.end())};
+    if (!copies_.emplace(id, copy).second) twice = id;
+  });
+  if (!walked.ok()) {
     return absl::DataLossError("the backup is damaged: no tiling of blocks");
   }
-  absl::MutexLock lock(&mutex_);
-  for (uint64_t block = kHeaderBytes; block < EndOf(*region_);) {
-    const BlockHeader& header = *HeaderAt(block);
-    const uint64_t units = UnitsOf(header.word);
-    if (StateOf(header.word) == BlockState::kAllocated) {
-      recency_.push_back(header.unused);
-      const bool added =
-          copies_
-              .emplace(header.unused,
-                       Copy{block, units, 0, std::prev(recency_.end())})
-              .second;
-      if (!added) {
-        return absl::DataLossError(absl::StrCat(
-            "the backup is damaged: two copies of object ", header.unused));
-      }
-    }
-    block += units * kUnitBytes;
-  }
-  return absl::OkStatus();
+  if (twice == kNullObject) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat("the backup is damaged: two copies of object ", twice));
 }
 
 bool DynamicBackup::EvictOne() {
   for (auto victim = recency_.rbegin(); victim != recency_.rend(); ++victim) {
     const auto found = copies_.find(*victim);
-    if (found->second.pins > 0) continue;
+    if (found->second.pins > 0 || found->second.dropped) continue;
+    if (eviction_listener_) eviction_listener_(*victim);
     SetState(found->second, BlockState::kFree);
     region_->Drain();
     allocator_.Give(found->second.block, found->second.units);
@@ -143,7 +148,7 @@ bool DynamicBackup::EvictOne() {
   return false;
 }
 
-absl::StatusOr<DynamicBackup::Copy*> DynamicBackup::Make(ObjectId id) {
+absl::StatusOr<DynamicBackup::CopyOf*> DynamicBackup::Make(ObjectId id) {
   const absl::Span<std::byte> payload = heap_->BlockPayload(id);
   const uint64_t units = UnitsFor(payload.size());
   auto block = allocator_.Take(units);
@@ -155,7 +160,7 @@ absl::StatusOr<DynamicBackup::Copy*> DynamicBackup::Make(ObjectId id) {
                      payload.size(),
                      " bytes: all its copies are of locked objects"));
   }
-  Copy copy;
+  CopyOf copy;
   copy.block = *block;
   copy.units = units;
   HeaderAt(copy.block)->unused = id;
@@ -185,70 +190,55 @@ absl::Status DynamicBackup::EnsureCopy(ObjectId id) {
   return absl::OkStatus();
 }
 
-void DynamicBackup::Update(ObjectId id, uint32_t offset, uint32_t length) {
+void DynamicBackup::Update(ObjectId id, uint32_t offset,
+                           absl::Span<const std::byte> bytes) {
   absl::MutexLock lock(&mutex_);
-  const absl::Span<std::byte> payload = heap_->BlockPayload(id);
   const auto found = copies_.find(id);
-  if (found != copies_.end()) {
-    region_->CopyFlush(BytesOf(found->second) + offset, payload.data() + offset,
-                       length);
-    Touch(&found->second);
-    return;
-  }
-  // A new object is likely to be written again; but no copy is owed to it.
-  if (offset != 0 || length != payload.size()) return;
-  if (Make(id).ok()) made_.push_back(id);
+  if (found == copies_.end()) return;
+  region_->CopyFlush(BytesOf(found->second) + offset, bytes.data(),
+                     bytes.size());
+  Touch(&found->second);
 }
 
-absl::Status DynamicBackup::Restore(ObjectId id, uint32_t offset,
-                                    uint32_t length) {
+absl::StatusOr<absl::Span<const std::byte>> DynamicBackup::Copy(ObjectId id) {
   absl::MutexLock lock(&mutex_);
   const auto found = copies_.find(id);
   if (found == copies_.end()) {
     return absl::DataLossError(
         absl::StrCat("the backup has no copy of object ", id));
   }
-  heap_->region()->CopyFlush(heap_->BlockPayload(id).data() + offset,
-                             BytesOf(found->second) + offset, length);
-  return absl::OkStatus();
+  return absl::MakeConstSpan(BytesOf(found->second),
+                             heap_format::PayloadBytes(found->second.units));
 }
 
-void DynamicBackup::Unpin(ObjectId id) {
-  absl::MutexLock lock(&mutex_);
-  const auto found = copies_.find(id);
-  if (found == copies_.end()) return;  // dropped with its object
-  CHECK_GT(found->second.pins, 0u);
-  --found->second.pins;
-}
-
+// It is not evicted until then: its space is given back once, by Unpin.
 void DynamicBackup::Drop(ObjectId id) {
   absl::MutexLock lock(&mutex_);
   const auto found = copies_.find(id);
   if (found == copies_.end()) return;
   SetState(found->second, BlockState::kFree);
-  dropped_.emplace_back(found->second.block, found->second.units);
-  recency_.erase(found->second.recency);
-  copies_.erase(found);
+  found->second.dropped = true;
 }
 
-void DynamicBackup::Drain() {
+void DynamicBackup::Unpin(ObjectId id) {
   absl::MutexLock lock(&mutex_);
-  region_->Drain();
-  for (const auto& [block, units] : dropped_) allocator_.Give(block, units);
-  dropped_.clear();
-  if (made_.empty()) return;
-  for (ObjectId id : made_) {
-    const auto found = copies_.find(id);
-    if (found != copies_.end()) SetState(found->second, BlockState::kAllocated);
+  const auto found = copies_.find(id);
+  if (found == copies_.end()) return;
+  CopyOf& copy = found->second;
+  if (!copy.dropped) {
+    CHECK_GT(copy.pins, 0u);
+    --copy.pins;
+    return;
   }
-  made_.clear();
-  region_->Drain();
+  allocator_.Give(copy.block, copy.units);
+  recency_.erase(copy.recency);
+  copies_.erase(found);
 }
 
 BackupStats DynamicBackup::stats() const {
   absl::MutexLock lock(&mutex_);
   BackupStats stats = counters_;
-  stats.bytes_total = EndOf(*region_) - kHeaderBytes;
+  stats.bytes_total = EndOf(*region_) - kFirstBlock;
   stats.bytes_used = stats.bytes_total - allocator_.free_bytes();
   return stats;
 }
@@ -259,7 +249,8 @@ size_t DynamicBackupBytes(size_t heap_bytes, double alpha) {
   // Never too small for two copies of the largest object.
   const size_t least = 2 * kUnitBytes * UnitsFor(kMaxObjectBytes);
   const size_t wanted = static_cast<size_t>(heap_bytes * alpha);
-  return kHeaderBytes + (std::max(least, wanted) + 4095) / 4096 * 4096;
+  return kHeaderBytes + kUnitBytes +
+         (std::max(least, wanted) + 4095) / 4096 * 4096;
 }
 
 absl::StatusOr<std::unique_ptr<Backup>> CreateDynamicBackup(const Heap* heap,
@@ -269,9 +260,9 @@ absl::StatusOr<std::unique_ptr<Backup>> CreateDynamicBackup(const Heap* heap,
         "a dynamic backup of ", region->size(), " bytes; it must be at least ",
         DynamicBackupBytes(heap->region()->size(), 0)));
   }
-  auto* all = reinterpret_cast<BlockHeader*>(region->base() + kHeaderBytes);
+  BlockHeader* all = heap_format::HeaderOf(region->base(), kFirstBlock);
   all->word =
-      MakeWord(BlockState::kFree, (EndOf(*region) - kHeaderBytes) / kUnitBytes);
+      MakeWord(BlockState::kFree, (EndOf(*region) - kFirstBlock) / kUnitBytes);
   all->unused = 0;
   region->Persist(all, sizeof(*all));
   WriteBackupHeader(*heap, Kind::kDynamic, region);

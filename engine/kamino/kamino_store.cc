@@ -1,186 +1,284 @@
 #include "engine/kamino/kamino_store.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/memory/memory.h"
-#include "absl/strings/str_cat.h"
 #include "engine/kamino/kamino_transaction.h"
+#include "engine/kamino/recovery.h"
 #include "glog/logging.h"
 
 namespace kamino::engine {
 namespace {
 
-absl::flat_hash_set<ObjectId> FreedBy(const WriteSet& intents) {
-  absl::flat_hash_set<ObjectId> freed;
-  for (const Intent& intent : intents) {
-    if (intent.kind == IntentKind::kFree) freed.insert(intent.object);
-  }
-  return freed;
-}
+// How long a wait for a lock sleeps before it looks whether the lock only waits
+// for somebody to drain.
+constexpr absl::Duration kLockSlice = absl::Microseconds(100);
 
 }  // namespace
 
-KaminoStore::KaminoStore(Heap* heap, std::unique_ptr<Backup> backup)
+KaminoStore::KaminoStore(Heap* heap, std::unique_ptr<Backup> backup,
+                         const KaminoOptions& options)
     : heap_(heap),
       backup_(std::move(backup)),
-      log_(heap->region(), heap->log_area()) {}
+      copy_at_commit_(options.copy_at_commit),
+      log_(heap->region(), heap->log_area()),
+      sticky_(heap->region(), &locks_, heap->log_area()),
+      lanes_(new Lane[kLanes]) {
+  backup_->SetEvictionListener([this](ObjectId id) {
+    if (sticky_.Remove(id)) heap_->region()->Drain();
+  });
+}
 
-KaminoStore::~KaminoStore() = default;
+KaminoStore::~KaminoStore() {
+  listener_ = nullptr;  // whose it is may be gone
+  SettleAll();
+  sticky_.Reset();
+  log_.Reset();
+}
 
 absl::StatusOr<std::unique_ptr<KaminoStore>> KaminoStore::Open(
-    Heap* heap, std::unique_ptr<Backup> backup) {
-  auto store = absl::WrapUnique(new KaminoStore(heap, std::move(backup)));
-  if (absl::Status done = store->Recover(); !done.ok()) return done;
-  if (absl::Status loaded = heap->Load(); !loaded.ok()) return loaded;
+    Heap* heap, std::unique_ptr<Backup> backup, const KaminoOptions& options) {
+  // First, since a store that is destroyed cleans the log up.
+  CommitLog log(heap->region(), heap->log_area());
+  LockTable locks;
+  StickyIntents sticky(heap->region(), &locks, heap->log_area());
+  auto last_sequence = RecoverHeap(heap, backup.get(), &log, &sticky);
+  if (!last_sequence.ok()) return last_sequence.status();
+  auto store =
+      absl::WrapUnique(new KaminoStore(heap, std::move(backup), options));
+  store->last_sequence_ = *last_sequence;
   return store;
 }
 
+LockTable::Owner KaminoStore::NewOwner() {
+  constexpr int kThreadShift = 40;
+  thread_local uint64_t next = 0;
+  return ThisThread() << kThreadShift | ++next;
+}
+
 std::unique_ptr<Transaction> KaminoStore::Begin(absl::Duration lock_wait) {
-  absl::MutexLock lock(&mutex_);
-  return absl::make_unique<KaminoTransaction>(this, next_owner_++, lock_wait);
+  return absl::make_unique<KaminoTransaction>(this, NewOwner(), lock_wait);
 }
 
-// --- Recovery.
+// --- For transactions.
 
-absl::Status KaminoStore::Recover() {
-  // Unfinished transactions have no object in common: their locks were held.
-  // But rolling one forward may evict a copy that another is rolled back with;
-  // so those that are rolled back are done with, durably, before.
-  const std::vector<IntentLog::Unfinished> unfinished = log_.Scan();
-  absl::Status done = RecoverSlots(unfinished, /*committed=*/false);
-  return done.ok() ? RecoverSlots(unfinished, /*committed=*/true) : done;
-}
-
-absl::Status KaminoStore::RecoverSlots(
-    const std::vector<IntentLog::Unfinished>& unfinished, bool committed) {
-  std::vector<IntentLog::Slot> slots;
-  for (const IntentLog::Unfinished& found : unfinished) {
-    if (found.committed != committed) continue;
-    absl::Status done =
-        committed ? RollForward(found.intents) : RollBack(found.intents);
-    if (!done.ok()) return done;
-    if (committed) last_sequence_ = std::max(last_sequence_, found.sequence);
-    slots.push_back(found.slot);
+bool KaminoStore::LockOrSettle(absl::Duration wait,
+                               absl::FunctionRef<bool(absl::Duration)> take) {
+  if (take(absl::ZeroDuration())) return true;
+  if (!copy_at_commit_) return wait > absl::ZeroDuration() && take(wait);
+  SettleAll();
+  if (take(absl::ZeroDuration())) return true;
+  for (; wait > absl::ZeroDuration(); wait -= kLockSlice) {
+    if (take(std::min(wait, kLockSlice))) return true;
+    SettleAll();
   }
-  if (slots.empty()) return absl::OkStatus();
-  heap_->region()->Drain();
-  backup_->Drain();
-  for (IntentLog::Slot slot : slots) log_.Free(slot);
-  heap_->region()->Drain();
-  return absl::OkStatus();
+  return false;
 }
 
-absl::Status KaminoStore::CheckRange(const Intent& intent) const {
-  const auto payload = heap_->Payload(intent.object);
-  if (payload.ok() && intent.offset <= payload->size() &&
-      intent.length <= payload->size() - intent.offset) {
-    return absl::OkStatus();
+CommitLog::Claim KaminoStore::ClaimRecord(size_t entries) {
+  for (;;) {
+    if (auto claim = log_.TryClaim(entries); claim.has_value()) return *claim;
+    // What is left then is other threads' in the midst of a commit.
+    if (!SettleAll()) sched_yield();
   }
-  return absl::DataLossError(
-      absl::StrCat("the heap is damaged: an intent names bytes [",
-                   intent.offset, ", ", intent.offset, " + ", intent.length,
-                   ") of an object ", intent.object, " that is not there"));
 }
 
-absl::Status KaminoStore::RollBack(const WriteSet& intents) {
-  for (auto intent = intents.rbegin(); intent != intents.rend(); ++intent) {
-    absl::Status done;
-    if (intent->kind == IntentKind::kWrite) {
-      done = CheckRange(*intent);
-      if (done.ok()) {
-        done = backup_->Restore(intent->object, intent->offset, intent->length);
+void KaminoStore::Committed(State state) {
+  MarkBlocks(*state);
+  if (copy_at_commit_) {
+    CopyToBackup(*state);
+    state->copied = true;
+  }
+  const uint64_t thread = state->thread = ThisThread();
+  if (state->held) {
+    absl::MutexLock lock(&mutex_);
+    held_[state->sequence];
+  }
+  State ready;  // nearly always one at most
+  std::vector<State> more;
+  {
+    Lane& lane = MyLane();
+    SpinLockHolder lock(&lane.mutex);
+    ++lane.committed;
+    size_t kept = 0;
+    for (State& other : lane.pending) {
+      if (!other->copied || other->thread != thread) {
+        lane.pending[kept++] = std::move(other);
+      } else if (ready == nullptr) {
+        ready = std::move(other);
+      } else {
+        more.push_back(std::move(other));
       }
-    } else {
-      done = heap_->RecoverState(intent->object, intent->length,
-                                 intent->kind == IntentKind::kFree);
     }
-    if (!done.ok()) return done;
+    lane.pending.resize(kept);
+    lane.pending.push_back(std::move(state));
   }
-  return absl::OkStatus();
+  if (ready != nullptr) Synced(std::move(ready));
+  for (State& other : more) Synced(std::move(other));
 }
 
-absl::Status KaminoStore::RollForward(const WriteSet& intents) {
-  for (const Intent& intent : intents) {
-    if (intent.kind == IntentKind::kWrite) continue;
-    absl::Status done = heap_->RecoverState(intent.object, intent.length,
-                                            intent.kind == IntentKind::kAlloc);
-    if (!done.ok()) return done;
+void KaminoStore::CommittedNothing(State state) {
+  {
+    Lane& lane = MyLane();
+    SpinLockHolder lock(&lane.mutex);
+    ++lane.committed;
   }
-  const absl::flat_hash_set<ObjectId> freed = FreedBy(intents);
-  for (const Intent& intent : intents) {
-    if (intent.kind != IntentKind::kWrite || freed.contains(intent.object)) {
-      continue;
-    }
-    if (absl::Status found = CheckRange(intent); !found.ok()) return found;
+  Unlock(std::move(state));
+}
+
+void KaminoStore::Aborted(State state) {
+  if (state->claimed) log_.Done(state->claim);
+  if (!state->write_set.empty()) {
+    Lane& lane = MyLane();
+    SpinLockHolder lock(&lane.mutex);
+    ++lane.aborted;
   }
-  CopyToBackup(intents);
-  return absl::OkStatus();
+  for (TransactionState::Object& object : state->objects) {
+    if (object.pinned) backup_->Unpin(object.id);
+    object.freed = object.allocated;  // what is to be given back
+  }
+  Unlock(std::move(state));
 }
 
 // --- The backup.
 
-void KaminoStore::CopyToBackup(const WriteSet& intents) {
-  const absl::flat_hash_set<ObjectId> freed = FreedBy(intents);
-  for (ObjectId id : freed) backup_->Drop(id);
-  for (const Intent& intent : intents) {
-    if (intent.kind == IntentKind::kFree || freed.contains(intent.object)) {
-      continue;
+void KaminoStore::MarkBlocks(const TransactionState& state) {
+  for (const TransactionState::Object& object : state.objects) {
+    if (object.allocated == object.freed) continue;
+    if (object.allocated) {
+      heap_->MarkAllocated(object.id);
+    } else {
+      heap_->MarkFree(object.id);
     }
-    backup_->Update(intent.object, intent.offset, intent.length);
   }
 }
 
-void KaminoStore::Enqueue(std::unique_ptr<Finished> finished) {
-  absl::MutexLock lock(&mutex_);
-  ++committed_;
-  // One that has only read has nothing to bring into the backup or to unlock.
-  if (!finished->locked.empty()) pending_.push_back(std::move(finished));
+void KaminoStore::CopyToBackup(const TransactionState& state) {
+  for (size_t i = 0; i < state.write_set.size(); ++i) {
+    const Intent& intent = state.write_set[i];
+    const TransactionState::Range& range = state.ranges[i];
+    if (intent.kind == IntentKind::kFree) {
+      sticky_.Remove(intent.object);
+      backup_->Drop(intent.object);
+      continue;
+    }
+    const TransactionState::Object& object = state.objects[range.object];
+    if (object.freed) continue;
+    const auto bytes = absl::MakeConstSpan(
+        range.kept >= 0 ? state.bytes.data() + range.kept
+                        : object.payload.data() + intent.offset,
+        intent.length);
+    if (intent.kind == IntentKind::kAlloc) {
+      backup_->UpdateNew(intent.object, bytes);
+    } else {
+      backup_->Update(intent.object, intent.offset, bytes);
+    }
+  }
 }
 
-bool KaminoStore::AwaitCommitted(absl::Time deadline) {
-  absl::MutexLock lock(&mutex_);
-  return mutex_.AwaitWithDeadline(
-      absl::Condition(this, &KaminoStore::HasPending), deadline);
+size_t KaminoStore::Settle(size_t max) {
+  std::vector<State> batch;
+  for (size_t i = 0; i < kLanes && batch.size() < max; ++i) {
+    SpinLockHolder lock(&lanes_[i].mutex);
+    std::vector<State>& pending = lanes_[i].pending;
+    const size_t taken = std::min(max - batch.size(), pending.size());
+    std::move(pending.begin(), pending.begin() + taken,
+              std::back_inserter(batch));
+    pending.erase(pending.begin(), pending.begin() + taken);
+  }
+  if (batch.empty()) return 0;
+  const uint64_t thread = ThisThread();
+  for (const State& state : batch) {
+    if (state->copied && state->thread == thread) continue;
+    // Another thread's stores are not this one's to drain: once more.
+    MarkBlocks(*state);
+    CopyToBackup(*state);
+  }
+  backup_->Drain();
+  heap_->region()->Drain();
+  for (State& state : batch) Synced(std::move(state));
+  return batch.size();
+}
+
+size_t KaminoStore::CountPending() const {
+  size_t count = 0;
+  for (size_t i = 0; i < kLanes; ++i) {
+    SpinLockHolder lock(&lanes_[i].mutex);
+    count += lanes_[i].pending.size();
+  }
+  return count;
 }
 
 size_t KaminoStore::ApplyBackup(size_t max) {
-  FinishedList batch;
-  size_t left;
-  {
-    absl::MutexLock lock(&mutex_);
-    while (batch.size() < max && !pending_.empty()) {
-      batch.push_back(std::move(pending_.front()));
-      pending_.pop_front();
-      syncing_.push_back(batch.back().get());
-    }
-    left = pending_.size();
-  }
-  if (batch.empty()) return left;
-  for (const auto& finished : batch) CopyToBackup(finished->intents);
-  backup_->Drain();
-  FinishedList done;
-  {
-    absl::MutexLock lock(&mutex_);
-    syncing_.clear();
-    for (auto& finished : batch) {
-      finished->synced = true;
-      if (finished->held) {
-        const uint64_t sequence = finished->sequence;
-        held_[sequence] = std::move(finished);
-      } else {
-        done.push_back(std::move(finished));
-      }
-    }
-  }
-  Finish(std::move(done));
-  return left;
+  Settle(max);
+  return CountPending();
 }
 
-void KaminoStore::Quiesce() {
-  while (ApplyBackup(SIZE_MAX) > 0) {
+void KaminoStore::Synced(State state) {
+  log_.Done(state->claim);
+  for (const TransactionState::Object& object : state->objects) {
+    if (object.pinned || object.freed) backup_->Unpin(object.id);
   }
+  if (state->held) {
+    absl::MutexLock lock(&mutex_);
+    const auto held = held_.find(state->sequence);
+    if (!held->second.released) {
+      held->second.state = std::move(state);
+      return;
+    }
+    held_.erase(held);
+  }
+  Unlock(std::move(state));
+}
+
+void KaminoStore::Unlock(State state) {
+  std::vector<ObjectId> unlocked;
+  for (const TransactionState::Object& object : state->objects) {
+    if (!object.exclusive) continue;
+    if (locks_.UnlockExclusive(object.id, state->owner) && listener_) {
+      unlocked.push_back(object.id);
+    }
+    // Whoever allocates it next finds it unlocked.
+    if (object.freed) heap_->Release(object.id);
+  }
+  TransactionState::Recycle(std::move(state));
+  if (!unlocked.empty()) listener_(unlocked);
+}
+
+void KaminoStore::ReleaseHold(uint64_t sequence) {
+  State state;
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto held = held_.find(sequence);
+    if (held == held_.end()) return;
+    held->second.released = true;
+    if (held->second.state == nullptr) return;  // Synced sees to it
+    state = std::move(held->second.state);
+    held_.erase(held);
+  }
+  Unlock(std::move(state));
+}
+
+void KaminoStore::HoldLocks(uint64_t sequence, const WriteSet& write_set) {
+  State state = TransactionState::Take();
+  state->owner = NewOwner();
+  state->sequence = sequence;
+  for (const Intent& intent : write_set) {
+    // A later transaction of the chain that has the same object takes the lock
+    // over, which shows that this one was completed before.
+    locks_.Seize(intent.object, state->owner);
+    TransactionState::Object* object = state->Find(intent.object);
+    if (object == nullptr) object = &state->Add(intent.object);
+    object->exclusive = true;
+    // Not free any more: a later one has reused the space, likewise.
+    object->freed |= intent.kind == IntentKind::kFree &&
+                     heap_->ReserveAt(intent.object, intent.length).ok();
+  }
+  absl::MutexLock lock(&mutex_);
+  held_[sequence].state = std::move(state);
 }
 
 uint64_t KaminoStore::bytes_used() const {
@@ -188,84 +286,19 @@ uint64_t KaminoStore::bytes_used() const {
          backup_->stats().bytes_used;
 }
 
-// --- Locks.
-
-void KaminoStore::ReleaseHold(uint64_t sequence) {
-  FinishedList done;
-  {
-    absl::MutexLock lock(&mutex_);
-    for (auto& finished : pending_) {
-      if (finished->sequence == sequence) finished->held = false;
-    }
-    for (Finished* finished : syncing_) {
-      if (finished->sequence == sequence) finished->held = false;
-    }
-    const auto found = held_.find(sequence);
-    if (found == held_.end()) return;
-    done.push_back(std::move(found->second));
-    held_.erase(found);
-  }
-  Finish(std::move(done));
-}
-
-void KaminoStore::Finish(FinishedList list) {
-  if (list.empty()) return;
-  bool any_slot = false;
-  for (const auto& finished : list) {
-    if (!finished->slot.has_value()) continue;
-    log_.Free(*finished->slot);
-    any_slot = true;
-  }
-  // Before anybody can change these objects again.
-  if (any_slot) heap_->region()->Drain();
-  for (const auto& finished : list) {
-    if (finished->slot.has_value()) log_.Recycle(*finished->slot);
-    for (ObjectId id : finished->pinned) backup_->Unpin(id);
-    Unlock(finished->owner, finished->locked, finished->freed);
-  }
-}
-
-void KaminoStore::Unlock(LockTable::Owner owner,
-                         absl::Span<const ObjectId> objects,
-                         absl::Span<const ObjectId> space) {
-  std::vector<ObjectId> unlocked;
-  for (ObjectId id : objects) {
-    if (locks_.UnlockExclusive(id, owner)) unlocked.push_back(id);
-  }
-  // Whoever allocates it next finds it unlocked.
-  for (ObjectId id : space) heap_->Release(id);
-  if (listener_ && !unlocked.empty()) listener_(unlocked);
-}
-
-void KaminoStore::HoldLocks(uint64_t sequence, const WriteSet& write_set) {
-  auto finished = absl::make_unique<Finished>();
-  finished->sequence = sequence;
-  finished->synced = finished->held = true;
-  absl::MutexLock lock(&mutex_);
-  finished->owner = next_owner_++;
-  for (const Intent& intent : write_set) {
-    // A later transaction of the chain that has the same object takes the lock
-    // over, which shows that this one was completed before.
-    locks_.Seize(intent.object, finished->owner);
-    finished->locked.push_back(intent.object);
-    if (intent.kind != IntentKind::kFree) continue;
-    // Not free any more: a later one has reused the space, likewise.
-    if (heap_->ReserveAt(intent.object, intent.length).ok()) {
-      finished->freed.push_back(intent.object);
-    }
-  }
-  held_[sequence] = std::move(finished);
-}
-
 KaminoStats KaminoStore::stats() const {
   KaminoStats stats;
   stats.backup = backup_->stats();
   stats.locked_objects = locks_.exclusive();
+  for (size_t i = 0; i < kLanes; ++i) {
+    SpinLockHolder lock(&lanes_[i].mutex);
+    stats.committed += lanes_[i].committed;
+    stats.aborted += lanes_[i].aborted;
+    stats.backup_pending += lanes_[i].pending.size();
+  }
   absl::MutexLock lock(&mutex_);
-  stats.committed = committed_;
-  stats.aborted = aborted_;
-  stats.backup_pending = pending_.size();
-  stats.held = held_.size();
+  for (const auto& [sequence, held] : held_)
+    stats.held += held.state != nullptr;
   return stats;
 }
 

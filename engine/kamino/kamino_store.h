@@ -1,17 +1,24 @@
 // Kamino-Tx on one heap (sections 3 and 4): transactions that write in place,
 // made abortable by a backup that is brought up to date off the critical path.
 //
+// A commit takes one drain where the paper's takes three. The intents of
+// objects that were written lately are durable already (StickyIntents), and the
+// commit record carries a checksum of what it commits, so that it need not be
+// durable after the data but only with it (CommitLog).
+//
 // Invariants:
-//   1. An intent, and before it a copy of the object, is durable before its
-//      range is stored to; every store is durable before the commit mark, and
-//      the mark before Commit returns.
-//   2. An object is locked exclusively from its first intent until the backup
-//      holds the transaction's changes and, with hold_locks, ReleaseHold came.
-//      So the backup's copy of a locked object is its state before the
-//      transaction, and an abort can take it from there.
-//   3. A log slot is reused, and freed space given back, only when the locks
-//      fall; by then the slot says free durably. So a recovery never mixes the
-//      ranges of two transactions.
+//   1. Before an object is first stored to, a copy of it as it is, and then an
+//      intent for it, are durable.
+//   2. A transaction is committed once its record and everything it has changed
+//      are durable. Its record says so by a checksum.
+//   3. An object is locked exclusively from its first intent until the backup
+//      durably holds the transaction's changes and, with hold_locks,
+//      ReleaseHold came. So the backup's copy of a locked object is its state
+//      before the transaction, and of any other its state.
+//   4. A transaction's locks fall, its record is given up and its freed space
+//      given back only when all of its changes are in the backup, durably.
+//   5. The states of blocks are stored after the commit; recovery does so where
+//      a crash came before.
 //
 // Thread-safe, but a Transaction is one thread's. The store must outlive its
 // transactions.
@@ -19,13 +26,13 @@
 #define KAMINO_ENGINE_KAMINO_KAMINO_STORE_H_
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
@@ -33,52 +40,58 @@
 #include "absl/types/span.h"
 #include "engine/heap/heap.h"
 #include "engine/kamino/backup.h"
-#include "engine/kamino/intent_log.h"
+#include "engine/kamino/commit_log.h"
 #include "engine/kamino/lock_table.h"
+#include "engine/kamino/spin_lock.h"
+#include "engine/kamino/sticky_intents.h"
+#include "engine/kamino/transaction_state.h"
 #include "engine/transaction.h"
 #include "engine/transactional_store.h"
 
 namespace kamino::engine {
 
-class KaminoTransaction;
-
 struct KaminoStats {
   uint64_t committed = 0;
   uint64_t aborted = 0;
   uint64_t backup_pending = 0;  // committed, not yet in the backup
-  uint64_t held = 0;            // waiting for ReleaseHold
+  uint64_t held = 0;            // in the backup, waiting for ReleaseHold
   uint64_t locked_objects = 0;  // exclusively
   BackupStats backup;
 };
 
+struct KaminoOptions {
+  // When changes are copied to the backup: by Commit, once the transaction is
+  // durable and without a drain of its own (the thread's next one serves), or
+  // by ApplyBackup alone. The former is cheaper; the latter lets the caller
+  // first pass on that it is committed.
+  bool copy_at_commit = true;
+};
+
 class KaminoStore final : public TransactionalStore {
  public:
-  // Recovers what a crash left: rolls back transactions without a commit mark,
-  // rolls the backup forward for those with one, then loads the heap. Doing so
-  // again after a crash on the way leads to the same. No transaction may be
-  // running on the heap, which must outlive the store. kDataLoss: log, backup
-  // or heap are damaged.
+  // Recovers what a crash left: takes back transactions that did not commit,
+  // carries those that did to their end, then loads the heap. Doing so again
+  // after a crash on the way leads to the same. No transaction may be running
+  // on the heap, which must outlive the store. kDataLoss: log, backup or heap
+  // are damaged.
   static absl::StatusOr<std::unique_ptr<KaminoStore>> Open(
-      Heap* heap, std::unique_ptr<Backup> backup);
+      Heap* heap, std::unique_ptr<Backup> backup,
+      const KaminoOptions& options = {});
 
-  // No transaction may be live. What is committed and not in the backup yet is
-  // left to recovery.
+  // No transaction may be live. Brings the backup up to date; leaves nothing to
+  // recover.
   ~KaminoStore() override;
 
   absl::string_view scheme() const override { return backup_->scheme(); }
   std::unique_ptr<Transaction> Begin(absl::Duration lock_wait) override;
   ObjectId root() const override { return heap_->root(); }
-  // Copies in the calling thread. Not for transactions with hold_locks.
-  void Quiesce() override;
+  // But for transactions with hold_locks.
+  void Quiesce() override { SettleAll(); }
   uint64_t bytes_used() const override;
 
-  // Moves up to `max` committed transactions into the backup, oldest first,
-  // and releases what that unlocks. Returns how many are left. One caller at
-  // a time.
+  // Brings up to `max` committed transactions into the backup, durably, and
+  // releases what that unlocks. Returns how many are left.
   size_t ApplyBackup(size_t max);
-
-  // Waits until a transaction is there for ApplyBackup, or until `deadline`.
-  bool AwaitCommitted(absl::Time deadline);
 
   // See CommitOptions::hold_locks. A sequence that is not held is ignored.
   void ReleaseHold(uint64_t sequence);
@@ -97,8 +110,8 @@ class KaminoStore final : public TransactionalStore {
     listener_ = std::move(listener);
   }
 
-  // Largest CommitOptions::sequence with a commit mark found at Open; 0 when
-  // there was none.
+  // Largest CommitOptions::sequence of a transaction that Open found committed;
+  // 0 when there was none.
   uint64_t last_sequence() const { return last_sequence_; }
 
   Heap* heap() const { return heap_; }
@@ -106,62 +119,72 @@ class KaminoStore final : public TransactionalStore {
 
  private:
   friend class KaminoTransaction;
+  using State = std::unique_ptr<TransactionState>;
 
-  // A committed transaction until its locks fall.
-  struct Finished {
-    LockTable::Owner owner = 0;
-    uint64_t sequence = 0;
-    absl::optional<IntentLog::Slot> slot;  // none: executed as a replica
-    WriteSet intents;
-    std::vector<ObjectId> locked;  // exclusively
-    std::vector<ObjectId> pinned;  // in the backup
-    std::vector<ObjectId> freed;   // space to give back
-    bool synced = false;           // the backup holds it
-    bool held = false;             // by hold_locks
+  // Threads are spread over lanes, so that they seldom meet.
+  struct alignas(64) Lane {
+    mutable SpinLock mutex;
+    // Committed, their changes not durably in the backup.
+    std::vector<State> pending ABSL_GUARDED_BY(mutex);
+    uint64_t committed ABSL_GUARDED_BY(mutex) = 0;
+    uint64_t aborted ABSL_GUARDED_BY(mutex) = 0;
   };
-  using FinishedList = std::vector<std::unique_ptr<Finished>>;
+  static constexpr size_t kLanes = 64;
 
-  KaminoStore(Heap* heap, std::unique_ptr<Backup> backup);
+  KaminoStore(Heap* heap, std::unique_ptr<Backup> backup,
+              const KaminoOptions& options);
 
-  absl::Status Recover();
-  // Those with a commit mark, or those without.
-  absl::Status RecoverSlots(
-      const std::vector<IntentLog::Unfinished>& unfinished, bool committed);
-  // kDataLoss: the heap has no such bytes.
-  absl::Status CheckRange(const Intent& intent) const;
-  absl::Status RollBack(const WriteSet& intents);
-  absl::Status RollForward(const WriteSet& intents);
-  void CopyToBackup(const WriteSet& intents);
+  Lane& MyLane() { return lanes_[ThisThread() % kLanes]; }
+  static LockTable::Owner NewOwner();
 
-  // The transaction's commit mark is durable.
-  void Enqueue(std::unique_ptr<Finished> finished);
-  // Synced and not held any more: drops the locks.
-  void Finish(FinishedList list);
-  // Gives `space`, blocks that are free on media, to the allocator as well, and
-  // tells the listener.
-  void Unlock(LockTable::Owner owner, absl::Span<const ObjectId> objects,
-              absl::Span<const ObjectId> space);
-  bool HasPending() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return !pending_.empty();
-  }
+  // --- For transactions.
+
+  // Calls `take` with how long it may wait. Meanwhile locks fall that only wait
+  // for somebody to drain.
+  bool LockOrSettle(absl::Duration wait,
+                    absl::FunctionRef<bool(absl::Duration)> take);
+  // Room in the log; waits for other threads' commits if it must.
+  CommitLog::Claim ClaimRecord(size_t entries);
+  // Its record is durable, and what this thread copied before.
+  void Committed(State state);
+  void CommittedNothing(State state);
+  // Everything is taken back, durably.
+  void Aborted(State state);
+
+  // --- The backup.
+
+  // Stores the states of blocks.
+  void MarkBlocks(const TransactionState& state);
+  void CopyToBackup(const TransactionState& state);
+  // Takes up to `max` of the committed; copies what is not, drains, and lets
+  // the locks fall. Returns how many it took.
+  size_t Settle(size_t max);
+  // False: there was nothing.
+  bool SettleAll() { return Settle(SIZE_MAX) > 0; }
+  size_t CountPending() const;
+  // The backup holds it durably.
+  void Synced(State state);
+  // Drops the locks and gives freed space back.
+  void Unlock(State state);
 
   Heap* const heap_;
   const std::unique_ptr<Backup> backup_;
-  IntentLog log_;
+  const bool copy_at_commit_;
+  CommitLog log_;
   LockTable locks_;
+  StickyIntents sticky_;
   uint64_t last_sequence_ = 0;
   std::function<void(absl::Span<const ObjectId>)> listener_;
+  const std::unique_ptr<Lane[]> lanes_;
 
   mutable absl::Mutex mutex_;
-  LockTable::Owner next_owner_ ABSL_GUARDED_BY(mutex_) = 1;
-  // Not in the backup yet, in commit order.
-  std::deque<std::unique_ptr<Finished>> pending_ ABSL_GUARDED_BY(mutex_);
-  // On their way into the backup; owned by ApplyBackup.
-  std::vector<Finished*> syncing_ ABSL_GUARDED_BY(mutex_);
-  // In the backup, held by sequence.
-  std::map<uint64_t, std::unique_ptr<Finished>> held_ ABSL_GUARDED_BY(mutex_);
-  uint64_t committed_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t aborted_ ABSL_GUARDED_BY(mutex_) = 0;
+  // By sequence: committed with hold_locks and not released. The state once the
+  // backup holds it.
+  struct Held {
+    State state;
+    bool released = false;
+  };
+  std::map<uint64_t, Held> held_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace kamino::engine

@@ -1,14 +1,16 @@
-// A transaction of a KaminoStore; private to it. See engine/transaction.h.
+// A transaction of a KaminoStore. Private to it.
 #ifndef KAMINO_ENGINE_KAMINO_KAMINO_TRANSACTION_H_
 #define KAMINO_ENGINE_KAMINO_KAMINO_TRANSACTION_H_
 
 #include <memory>
-#include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
 #include "engine/kamino/kamino_store.h"
+#include "engine/kamino/transaction_state.h"
 #include "engine/transaction.h"
 
 namespace kamino::engine {
@@ -16,49 +18,55 @@ namespace kamino::engine {
 class KaminoTransaction final : public Transaction {
  public:
   KaminoTransaction(KaminoStore* store, LockTable::Owner owner,
-                    absl::Duration lock_wait)
-      : store_(store), owner_(owner), lock_wait_(lock_wait) {}
+                    absl::Duration lock_wait);
   ~KaminoTransaction() override;
 
   absl::StatusOr<absl::Span<const std::byte>> Read(ObjectId id) override;
   absl::StatusOr<std::byte*> Write(ObjectId id, uint32_t offset,
                                    uint32_t length) override;
+  absl::Status Overwrite(ObjectId id, uint32_t offset,
+                         absl::Span<const std::byte> bytes) override;
   absl::StatusOr<ObjectId> Alloc(uint32_t size) override;
   absl::Status Free(ObjectId id) override;
   using Transaction::Commit;
   absl::Status Commit(const CommitOptions& options) override;
   absl::Status Abort() override;
-  const WriteSet& write_set() const override { return write_set_; }
+  const WriteSet& write_set() const override;
   absl::optional<ObjectId> conflict() const override { return conflict_; }
 
  private:
-  // What this transaction has done with an object it holds exclusively.
-  struct Owned {
-    bool allocated = false;
-    bool freed = false;
-    bool pinned = false;  // its copy in the backup
-  };
+  using Object = TransactionState::Object;
+  using Range = TransactionState::Range;
 
-  absl::Status LockShared(ObjectId id);
-  // The object's entry in owned_, locked.
-  absl::StatusOr<Owned*> LockExclusive(ObjectId id);
   absl::Status Conflict(ObjectId id);
-  // Makes an intent durable and part of the write set.
-  absl::Status Declare(const Intent& intent);
-  void FlushChanges();
-  absl::Status TakeBack();
+  absl::Status LockShared(ObjectId id);
+  // The object, locked and not freed. Valid until the next one is locked.
+  absl::StatusOr<Object*> LockExclusive(ObjectId id);
+  // The same, with a durable intent and copy, and the range within it.
+  absl::StatusOr<Object*> OpenForWrite(ObjectId id, uint32_t offset,
+                                       uint64_t length);
+  absl::Status MakeSticky(Object* object);
+  // kResourceExhausted: more than a commit record can hold.
+  absl::Status CheckRoom() const;
+  Range& Declare(Object* object, const Intent& intent);
+
+  void ZeroRest(Object* object);
+  void OverwriteNew(Object* object, uint32_t offset,
+                    absl::Span<const std::byte> bytes);
+  // Where they are kept in state_->bytes, or -1.
+  int64_t Keep(absl::Span<const std::byte> bytes);
+
+  // Flushes what is not flushed, and fills in the record.
+  void PrepareRecord(uint64_t sequence);
+  uint64_t PrepareNew(Object* object);
+  uint64_t PrepareRange(const Intent& intent, Range* range);
+  absl::Status RestoreAll();
   void UnlockShared();
-  void EndCommitted(const CommitOptions& options);
 
   KaminoStore* const store_;
-  const LockTable::Owner owner_;
   const absl::Duration lock_wait_;
-
+  std::unique_ptr<TransactionState> state_;  // the store's after the end
   bool ended_ = false;
-  absl::optional<IntentLog::Slot> slot_;
-  WriteSet write_set_;
-  absl::flat_hash_map<ObjectId, Owned> owned_;
-  absl::flat_hash_set<ObjectId> shared_;
   absl::optional<ObjectId> conflict_;
 };
 

@@ -5,92 +5,157 @@
 
 namespace kamino::engine {
 
-template <typename Free, typename Take>
-bool LockTable::Acquire(ObjectId id, absl::Duration wait, Free free,
-                        Take take) {
-  absl::MutexLock guard(&mutex_);
-  if (!free(locks_[id])) {
-    const absl::Time deadline =
-        wait > absl::ZeroDuration() ? absl::Now() + wait : absl::InfinitePast();
-    ++waiters_;
-    bool is_free = false;
-    while (!is_free && absl::Now() < deadline) {
-      released_.WaitWithDeadline(&mutex_, deadline);
-      is_free = free(locks_[id]);
-    }
-    --waiters_;
-    if (!is_free) return false;
+LockTable::LockTable() : shards_(new Shard[kShards]) {}
+
+LockTable::~LockTable() = default;
+
+LockTable::Shard& LockTable::ShardOf(ObjectId id) const {
+  // Multiplicative hashing; ids are multiples of 64.
+  const uint64_t hash = (id >> 6) * 0x9e3779b97f4a7c15ull;
+  static_assert(kShards == uint64_t{1} << (64 - 52));
+  return shards_[hash >> 52];
+}
+
+LockTable::Lock* LockTable::Shard::Find(ObjectId id) {
+  if (used && first.id == id) return &first;
+  for (Lock& lock : others) {
+    if (lock.id == id) return &lock;
   }
-  take(locks_[id]);
+  return nullptr;
+}
+
+LockTable::Lock* LockTable::Shard::FindOrAdd(ObjectId id) {
+  if (Lock* lock = Find(id); lock != nullptr) return lock;
+  if (!used) {
+    used = true;
+    first = {id, 0, 0};
+    return &first;
+  }
+  others.push_back({id, 0, 0});
+  return &others.back();
+}
+
+void LockTable::Shard::Tidy(Lock* lock) {
+  if (lock->exclusive != 0 || lock->shared != 0) return;
+  if (lock == &first) {
+    used = false;
+    return;
+  }
+  *lock = others.back();
+  others.pop_back();
+}
+
+bool LockTable::TakeShared(ObjectId id, Owner owner) {
+  Shard& shard = ShardOf(id);
+  SpinLockHolder guard(&shard.mutex);
+  Lock* lock = shard.FindOrAdd(id);
+  if (lock->exclusive != 0 && lock->exclusive != owner) return false;
+  ++lock->shared;
   return true;
 }
 
+bool LockTable::TakeExclusive(ObjectId id, Owner owner, bool upgrade) {
+  Shard& shard = ShardOf(id);
+  SpinLockHolder guard(&shard.mutex);
+  Lock* lock = shard.FindOrAdd(id);
+  if (lock->exclusive == owner) return true;
+  const uint32_t own = upgrade ? 1 : 0;
+  if (lock->exclusive != 0 || lock->shared != own) return false;
+  lock->shared = 0;
+  lock->exclusive = owner;
+  return true;
+}
+
+template <typename Take>
+bool LockTable::Acquire(absl::Duration wait, Take take) {
+  if (take()) return true;
+  if (wait <= absl::ZeroDuration()) return false;
+  const absl::Time deadline = absl::Now() + wait;
+  absl::MutexLock guard(&mutex_);
+  // Whoever unlocks after this sees that somebody waits; whoever has unlocked
+  // before is seen by take().
+  waiters_.fetch_add(1);
+  bool taken = take();
+  while (!taken && !released_.WaitWithDeadline(&mutex_, deadline)) {
+    taken = take();
+  }
+  if (!taken) taken = take();
+  waiters_.fetch_sub(1);
+  return taken;
+}
+
+void LockTable::WakeWaiters() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (waiters_.load(std::memory_order_relaxed) == 0) return;
+  absl::MutexLock guard(&mutex_);
+  released_.SignalAll();
+}
+
 bool LockTable::LockShared(ObjectId id, Owner owner, absl::Duration wait) {
-  return Acquire(
-      id, wait,
-      [owner](const Lock& lock) {
-        return lock.exclusive == 0 || lock.exclusive == owner;
-      },
-      [](Lock& lock) { ++lock.shared; });
+  return Acquire(wait, [&] { return TakeShared(id, owner); });
 }
 
 bool LockTable::LockExclusive(ObjectId id, Owner owner, bool upgrade,
                               absl::Duration wait) {
-  const uint32_t own = upgrade ? 1 : 0;
-  return Acquire(
-      id, wait,
-      [owner, own](const Lock& lock) {
-        return lock.exclusive == owner ||
-               (lock.exclusive == 0 && lock.shared == own);
-      },
-      [this, owner, own](Lock& lock) {
-        mutex_.AssertHeld();
-        if (lock.exclusive == owner) return;
-        lock.shared -= own;
-        lock.exclusive = owner;
-        ++exclusive_;
-      });
+  return Acquire(wait, [&] { return TakeExclusive(id, owner, upgrade); });
 }
 
 void LockTable::UnlockShared(ObjectId id) {
-  absl::MutexLock guard(&mutex_);
-  const auto found = locks_.find(id);
-  CHECK(found != locks_.end() && found->second.shared > 0);
-  --found->second.shared;
-  if (found->second.shared == 0 && found->second.exclusive == 0) {
-    locks_.erase(found);
+  {
+    Shard& shard = ShardOf(id);
+    SpinLockHolder guard(&shard.mutex);
+    Lock* lock = shard.Find(id);
+    CHECK(lock != nullptr && lock->shared > 0);
+    --lock->shared;
+    shard.Tidy(lock);
   }
-  if (waiters_ > 0) released_.SignalAll();
+  WakeWaiters();
 }
 
 bool LockTable::UnlockExclusive(ObjectId id, Owner owner) {
-  absl::MutexLock guard(&mutex_);
-  const auto found = locks_.find(id);
-  if (found == locks_.end() || found->second.exclusive != owner) return false;
-  found->second.exclusive = 0;
-  --exclusive_;
-  if (found->second.shared == 0) locks_.erase(found);
-  if (waiters_ > 0) released_.SignalAll();
+  {
+    Shard& shard = ShardOf(id);
+    SpinLockHolder guard(&shard.mutex);
+    Lock* lock = shard.Find(id);
+    if (lock == nullptr || lock->exclusive != owner) return false;
+    lock->exclusive = 0;
+    shard.Tidy(lock);
+  }
+  WakeWaiters();
   return true;
 }
 
 void LockTable::Seize(ObjectId id, Owner owner) {
-  absl::MutexLock guard(&mutex_);
-  Lock& lock = locks_[id];
-  CHECK_EQ(lock.shared, 0u);
-  if (lock.exclusive == 0) ++exclusive_;
-  lock.exclusive = owner;
+  Shard& shard = ShardOf(id);
+  SpinLockHolder guard(&shard.mutex);
+  Lock* lock = shard.FindOrAdd(id);
+  CHECK_EQ(lock->shared, 0u);
+  lock->exclusive = owner;
 }
 
 bool LockTable::HeldExclusive(ObjectId id, Owner owner) const {
-  absl::MutexLock guard(&mutex_);
-  const auto found = locks_.find(id);
-  return found != locks_.end() && found->second.exclusive == owner;
+  Shard& shard = ShardOf(id);
+  SpinLockHolder guard(&shard.mutex);
+  const Lock* lock = shard.Find(id);
+  return lock != nullptr && lock->exclusive == owner;
+}
+
+bool LockTable::AnyExclusive(ObjectId id) const {
+  Shard& shard = ShardOf(id);
+  SpinLockHolder guard(&shard.mutex);
+  const Lock* lock = shard.Find(id);
+  return lock != nullptr && lock->exclusive != 0;
 }
 
 size_t LockTable::exclusive() const {
-  absl::MutexLock guard(&mutex_);
-  return exclusive_;
+  size_t count = 0;
+  for (size_t i = 0; i < kShards; ++i) {
+    Shard& shard = shards_[i];
+    SpinLockHolder guard(&shard.mutex);
+    count += shard.used && shard.first.exclusive != 0;
+    for (const Lock& lock : shard.others) count += lock.exclusive != 0;
+  }
+  return count;
 }
 
 }  // namespace kamino::engine

@@ -4,24 +4,31 @@
 #ifndef KAMINO_ENGINE_KAMINO_LOCK_TABLE_H_
 #define KAMINO_ENGINE_KAMINO_LOCK_TABLE_H_
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "engine/kamino/spin_lock.h"
 #include "engine/transaction.h"
 
 namespace kamino::engine {
 
-// Thread-safe. Owners are tokens that the caller chooses, not 0.
+// Thread-safe. Owners are tokens that the caller chooses, not 0. Sharded by
+// object, so that threads seldom meet; only those that wait share anything.
 class LockTable {
  public:
   using Owner = uint64_t;
 
-  // All return false when `wait` ran out. A shared lock may be taken several
-  // times, each to be unlocked; an exclusive one is its owner's once and for
-  // all, so taking it again changes nothing.
+  LockTable();
+  ~LockTable();
+
+  // All return false when `wait` ran out; zero never waits. A shared lock may
+  // be taken several times, each to be unlocked; an exclusive one is its
+  // owner's once and for all, so taking it again changes nothing.
   bool LockShared(ObjectId id, Owner owner, absl::Duration wait);
   // With `upgrade` the owner holds one shared lock, which becomes this one.
   bool LockExclusive(ObjectId id, Owner owner, bool upgrade,
@@ -35,24 +42,45 @@ class LockTable {
   void Seize(ObjectId id, Owner owner);
 
   bool HeldExclusive(ObjectId id, Owner owner) const;
+  bool AnyExclusive(ObjectId id) const;
 
   size_t exclusive() const;  // objects locked so
 
  private:
   struct Lock {
+    ObjectId id = kNullObject;
     Owner exclusive = 0;
     uint32_t shared = 0;
   };
+  // The locks of the objects that hash to it. One cache line holds what most
+  // shards ever have: one lock.
+  struct alignas(64) Shard {
+    mutable SpinLock mutex;
+    bool used ABSL_GUARDED_BY(mutex) = false;
+    Lock first ABSL_GUARDED_BY(mutex);
+    std::vector<Lock> others ABSL_GUARDED_BY(mutex);
 
-  // Waits until `free` holds for the object's lock, then lets `take` change it.
-  template <typename Free, typename Take>
-  bool Acquire(ObjectId id, absl::Duration wait, Free free, Take take);
+    Lock* Find(ObjectId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+    Lock* FindOrAdd(ObjectId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+    // Forgets a lock that nobody holds.
+    void Tidy(Lock* lock) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  };
 
-  mutable absl::Mutex mutex_;
+  static constexpr size_t kShards = 4096;
+
+  Shard& ShardOf(ObjectId id) const;
+  // Calls `take`, which says whether it could, until it can.
+  template <typename Take>
+  bool Acquire(absl::Duration wait, Take take);
+  bool TakeShared(ObjectId id, Owner owner);
+  bool TakeExclusive(ObjectId id, Owner owner, bool upgrade);
+  void WakeWaiters();
+
+  const std::unique_ptr<Shard[]> shards_;
+
+  std::atomic<int> waiters_{0};
+  absl::Mutex mutex_;
   absl::CondVar released_;
-  int waiters_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::flat_hash_map<ObjectId, Lock> locks_ ABSL_GUARDED_BY(mutex_);
-  size_t exclusive_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace kamino::engine

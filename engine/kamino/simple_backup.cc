@@ -4,14 +4,12 @@
 // and a bit is cleared durably before the id can name another object.
 #include <atomic>
 #include <cstring>
-#include <vector>
+#include <utility>
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "engine/kamino/backup.h"
 #include "engine/kamino/backup_header.h"
-#include "glog/logging.h"
 
 namespace kamino::engine {
 namespace {
@@ -39,52 +37,43 @@ class SimpleBackup final : public Backup {
     }
     misses_.fetch_add(1, std::memory_order_relaxed);
     const absl::Span<std::byte> payload = heap_->BlockPayload(id);
-    region_->CopyFlush(CopyOf(payload.data()), payload.data(), payload.size());
+    region_->CopyFlush(mirror_ + id, payload.data(), payload.size());
     region_->Drain();
     SetBit(id, true);
     region_->Drain();
     return absl::OkStatus();
   }
 
-  void Update(ObjectId id, uint32_t offset, uint32_t length) override {
-    const absl::Span<std::byte> payload = heap_->BlockPayload(id);
-    const bool whole = offset == 0 && length == payload.size();
-    const bool has = Has(id);
-    if (!has && !whole) return;
-    region_->CopyFlush(CopyOf(payload.data()) + offset, payload.data() + offset,
-                       length);
-    if (has) return;
-    absl::MutexLock lock(&mutex_);
-    made_.push_back(id);
+  void Update(ObjectId id, uint32_t offset,
+              absl::Span<const std::byte> bytes) override {
+    if (!Has(id)) return;
+    region_->CopyFlush(mirror_ + id + offset, bytes.data(), bytes.size());
   }
 
-  absl::Status Restore(ObjectId id, uint32_t offset, uint32_t length) override {
+  // Should the bit become durable and not the content, a recovery copies it
+  // again: the transaction that made the object has kept its locks.
+  void UpdateNew(ObjectId id, absl::Span<const std::byte> payload) override {
+    region_->CopyFlush(mirror_ + id, payload.data(), payload.size());
+    if (!Has(id)) SetBit(id, true);
+  }
+
+  absl::StatusOr<absl::Span<const std::byte>> Copy(ObjectId id) override {
     if (!Has(id)) {
       return absl::DataLossError(
           absl::StrCat("the backup has no copy of object ", id));
     }
-    std::byte* bytes = heap_->BlockPayload(id).data() + offset;
-    heap_->region()->CopyFlush(bytes, CopyOf(bytes), length);
-    return absl::OkStatus();
+    return absl::MakeConstSpan(mirror_ + id, heap_->BlockPayload(id).size());
   }
-
-  void Unpin(ObjectId) override {}  // copies stay
 
   void Drop(ObjectId id) override {
     if (Has(id)) SetBit(id, false);
   }
 
-  void Drain() override {
-    region_->Drain();
-    std::vector<ObjectId> made;
-    {
-      absl::MutexLock lock(&mutex_);
-      made.swap(made_);
-    }
-    if (made.empty()) return;
-    for (ObjectId id : made) SetBit(id, true);
-    region_->Drain();
-  }
+  void Unpin(ObjectId) override {}  // copies stay
+
+  void Drain() override { region_->Drain(); }
+
+  void SetEvictionListener(std::function<void(ObjectId)>) override {}
 
   BackupStats stats() const override {
     BackupStats stats;
@@ -96,9 +85,6 @@ class SimpleBackup final : public Backup {
   }
 
  private:
-  std::byte* CopyOf(const std::byte* heap_bytes) const {
-    return mirror_ + (heap_bytes - heap_->region()->base());
-  }
   uint64_t* WordOf(ObjectId id) const { return &bitmap_[id / kUnit / 64]; }
   uint64_t MaskOf(ObjectId id) const {
     return uint64_t{1} << (id / kUnit % 64);
@@ -123,10 +109,6 @@ class SimpleBackup final : public Backup {
 
   std::atomic<uint64_t> hits_{0};
   std::atomic<uint64_t> misses_{0};
-
-  absl::Mutex mutex_;
-  // Copied whole since the last Drain; their bits follow it.
-  std::vector<ObjectId> made_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "engine/pmem/cache_flush.h"
+#include "engine/pmem/stream_copy.h"
 #include "glog/logging.h"
 
 namespace kamino::engine {
@@ -168,8 +169,25 @@ void FileRegion::Drain() { drain_(); }
 
 void FileRegion::CopyFlush(void* destination, const void* source,
                            size_t length) {
-  std::memcpy(destination, source, length);
-  Flush(destination, length);
+  if (length == 0) return;
+  auto* to = static_cast<std::byte*>(destination);
+  const auto* from = static_cast<const std::byte*>(source);
+  StreamCopied streamed;
+  if (kind_ == FlushKind::kCacheLine) streamed = StreamCopy(to, from, length);
+  if (!streamed.copied) {
+    std::memcpy(to, from, length);
+    flush_(to, length);
+    return;
+  }
+  if (streamed.front > 0) {
+    std::memcpy(to, from, streamed.front);
+    flush_(to, streamed.front);
+  }
+  if (streamed.behind > 0) {
+    const size_t at = length - streamed.behind;
+    std::memcpy(to + at, from + at, streamed.behind);
+    flush_(to + at, streamed.behind);
+  }
 }
 
 }  // namespace kamino::engine

@@ -30,7 +30,7 @@ using ::testing::IsEmpty;
 class AdmissionTest : public ::testing::Test {
  protected:
   explicit AdmissionTest(AdmissionOptions options = {})
-      : under_(Scheme::kSimple),
+      : under_(Scheme::kSimpleLater),
         state_(&procedures_, under_.heap().root()),
         executor_(&under_.heap(), &state_),
         ring_region_(replica::OperationRing::kMinBytes),

@@ -10,7 +10,7 @@ namespace {
 class BankTransferTest : public ::testing::Test {
  protected:
   BankTransferTest()
-      : under_(engine::Scheme::kSimple),
+      : under_(engine::Scheme::kSimpleLater),
         transaction_(under_.Begin()),
         objects_(transaction_.get(), *engine::BTree::Create(*transaction_)),
         context_(&objects_, 1) {

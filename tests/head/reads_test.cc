@@ -16,7 +16,7 @@ using replica::ReasonOf;
 
 class ReadsTest : public ::testing::Test {
  protected:
-  ReadsTest() : under_(engine::Scheme::kSimple), reader_(&under_.heap()) {
+  ReadsTest() : under_(engine::Scheme::kSimpleLater), reader_(&under_.heap()) {
     auto transaction = under_.Begin();
     root_ = *engine::BTree::Create(*transaction);
     EXPECT_TRUE(transaction->Commit().ok());

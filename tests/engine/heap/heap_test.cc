@@ -65,10 +65,10 @@ TEST(HeapTest, RefusesForeignAndChangedRegions) {
   {
     SimRegion other = SimRegion(image);
     auto* version = reinterpret_cast<uint32_t*>(other.base() + 8);
-    *version = 2;
+    *version = 3;
     auto opened = Heap::Open(&other);
     EXPECT_TRUE(absl::IsFailedPrecondition(opened.status()));
-    EXPECT_THAT(std::string(opened.status().message()), HasSubstr("version 2"));
+    EXPECT_THAT(std::string(opened.status().message()), HasSubstr("version 3"));
   }
   {
     SimRegion other = SimRegion(image);

@@ -41,7 +41,7 @@ class MemoryRegion final : public Region {
 class ConcurrencyTest : public ::testing::TestWithParam<Scheme> {
  protected:
   ConcurrencyTest() {
-    const bool simple = GetParam() == Scheme::kSimple;
+    const bool simple = IsSimple(GetParam());
     backup_region_ = std::make_unique<MemoryRegion>(
         simple ? SimpleBackupBytes(kTestHeapBytes)
                : DynamicBackupBytes(kTestHeapBytes, 0.3));
@@ -89,8 +89,7 @@ TEST_P(ConcurrencyTest, SpaceGivenBackIsAllocatedAtOnce) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Schemes, ConcurrencyTest,
-                         ::testing::Values(Scheme::kSimple, Scheme::kDynamic),
-                         SchemeName);
+                         ::testing::ValuesIn(kAllSchemes), SchemeName);
 
 }  // namespace
 }  // namespace kamino::engine

@@ -15,10 +15,23 @@
 
 namespace kamino::engine {
 
-enum class Scheme { kSimple, kDynamic };
+// Later: the backup is brought up to date by ApplyBackup alone.
+enum class Scheme { kSimple, kDynamic, kSimpleLater, kDynamicLater };
+
+inline constexpr Scheme kAllSchemes[] = {Scheme::kSimple, Scheme::kDynamic,
+                                         Scheme::kSimpleLater,
+                                         Scheme::kDynamicLater};
+
+inline bool IsSimple(Scheme scheme) {
+  return scheme == Scheme::kSimple || scheme == Scheme::kSimpleLater;
+}
+inline bool IsLater(Scheme scheme) {
+  return scheme == Scheme::kSimpleLater || scheme == Scheme::kDynamicLater;
+}
 
 inline std::string SchemeName(const ::testing::TestParamInfo<Scheme>& info) {
-  return info.param == Scheme::kSimple ? "Simple" : "Dynamic";
+  return std::string(IsSimple(info.param) ? "Simple" : "Dynamic") +
+         (IsLater(info.param) ? "Later" : "");
 }
 
 inline constexpr size_t kTestHeapBytes = Heap::kMinBytes;
@@ -31,7 +44,7 @@ class StoreUnderTest {
         heap_region_(kTestHeapBytes),
         backup_region_(BackupBytes(scheme)) {
     heap_ = *Heap::Create(&heap_region_, "test");
-    Open(*(scheme == Scheme::kSimple
+    Open(*(IsSimple(scheme)
                ? CreateSimpleBackup(heap_.get(), &backup_region_)
                : CreateDynamicBackup(heap_.get(), &backup_region_)));
   }
@@ -46,11 +59,11 @@ class StoreUnderTest {
     auto heap = Heap::Open(&heap_region_);
     if (!heap.ok()) return heap.status();
     heap_ = std::move(*heap);
-    auto backup = scheme_ == Scheme::kSimple
+    auto backup = IsSimple(scheme_)
                       ? OpenSimpleBackup(heap_.get(), &backup_region_)
                       : OpenDynamicBackup(heap_.get(), &backup_region_);
     if (!backup.ok()) return backup.status();
-    auto store = KaminoStore::Open(heap_.get(), std::move(*backup));
+    auto store = KaminoStore::Open(heap_.get(), std::move(*backup), Options());
     if (!store.ok()) return store.status();
     store_ = std::move(*store);
     return absl::OkStatus();
@@ -89,12 +102,17 @@ class StoreUnderTest {
   }
 
  private:
+  KaminoOptions Options() const {
+    KaminoOptions options;
+    options.copy_at_commit = !IsLater(scheme_);
+    return options;
+  }
   static size_t BackupBytes(Scheme scheme) {
-    return scheme == Scheme::kSimple ? SimpleBackupBytes(kTestHeapBytes)
-                                     : DynamicBackupBytes(kTestHeapBytes, 0.3);
+    return IsSimple(scheme) ? SimpleBackupBytes(kTestHeapBytes)
+                            : DynamicBackupBytes(kTestHeapBytes, 0.3);
   }
   void Open(std::unique_ptr<Backup> backup) {
-    store_ = *KaminoStore::Open(heap_.get(), std::move(backup));
+    store_ = *KaminoStore::Open(heap_.get(), std::move(backup), Options());
   }
 
   const Scheme scheme_;

@@ -47,8 +47,7 @@ TEST_P(RecoveryTest, RollingForwardDoesNotEvictWhatRollingBackNeeds) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Schemes, RecoveryTest,
-                         ::testing::Values(Scheme::kSimple, Scheme::kDynamic),
-                         SchemeName);
+                         ::testing::ValuesIn(kAllSchemes), SchemeName);
 
 }  // namespace
 }  // namespace kamino::engine

@@ -1,0 +1,146 @@
+#include "engine/kamino/commit_log.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "glog/logging.h"
+
+namespace kamino::engine {
+
+using commit_log_format::Entry;
+using commit_log_format::kLineBytes;
+using commit_log_format::LogHeader;
+using commit_log_format::RecordHeader;
+using commit_log_format::RecordLines;
+using commit_log_format::RingLines;
+using commit_log_format::RingOffset;
+
+namespace {
+
+// No record takes more than this part of the ring, so that several can be under
+// way, whatever is lost where one does not fit in front of the ring's end.
+constexpr uint64_t kLargestShare = 4;
+
+uint64_t CheckOf(const RecordHeader& header, const Entry* entries) {
+  const uint64_t seed = XXH3_64bits(&header, offsetof(RecordHeader, check));
+  return XXH3_64bits_withSeed(entries, header.count * sizeof(Entry), seed);
+}
+
+}  // namespace
+
+CommitLog::CommitLog(Region* region, absl::Span<std::byte> area)
+    : region_(region),
+      area_(area),
+      ring_(area.data() + RingOffset(area.size())),
+      lines_(RingLines(area.size())),
+      max_entries_(
+          (lines_ / kLargestShare * kLineBytes - sizeof(RecordHeader)) /
+          sizeof(Entry)) {
+  head_ = tail_ = header()->tail;
+}
+
+void CommitLog::AdvanceTail() {
+  while (!claimed_.empty() && claimed_.front().done) {
+    claimed_.pop_front();
+    ++first_ordinal_;
+  }
+  const uint64_t tail = claimed_.empty() ? head_ : claimed_.front().position;
+  if (tail == tail_) return;
+  tail_ = tail;
+  __atomic_store_n(&header()->tail, tail, __ATOMIC_RELEASE);
+  region_->Persist(header(), sizeof(LogHeader));
+}
+
+absl::optional<CommitLog::Claim> CommitLog::TryClaim(size_t entries) {
+  const uint64_t lines = RecordLines(entries);
+  SpinLockHolder lock(&mutex_);
+  uint64_t position = head_;
+  if (position % lines_ + lines > lines_) {
+    position += lines_ - position % lines_;  // not across the ring's end
+  }
+  if (position + lines > tail_ + lines_) {
+    AdvanceTail();
+    if (position + lines > tail_ + lines_) return absl::nullopt;
+  }
+  head_ = position + lines;
+  claimed_.push_back({position, false});
+  return Claim{position, first_ordinal_ + claimed_.size() - 1};
+}
+
+void CommitLog::Done(const Claim& claim) {
+  SpinLockHolder lock(&mutex_);
+  claimed_[claim.ordinal - first_ordinal_].done = true;
+  while (!claimed_.empty() && claimed_.front().done) {
+    claimed_.pop_front();
+    ++first_ordinal_;
+  }
+}
+
+void CommitLog::Write(const CommitRecord& record) {
+  constexpr size_t kSmall = 8;  // lines
+  const size_t lines = RecordLines(record.entries.size());
+  alignas(kLineBytes) std::byte small[kSmall * kLineBytes];
+  std::vector<std::byte> large(lines > kSmall ? lines * kLineBytes : 0);
+  std::byte* image = lines > kSmall ? large.data() : small;
+  RecordHeader header{};
+  header.position = record.position;
+  header.sequence = record.sequence;
+  header.data = record.data;
+  header.count = static_cast<uint32_t>(record.entries.size());
+  header.flags = record.flags;
+  header.check = CheckOf(header, record.entries.data());
+  const size_t entry_bytes = record.entries.size() * sizeof(Entry);
+  std::memcpy(image, &header, sizeof(header));
+  std::memcpy(image + sizeof(header), record.entries.data(), entry_bytes);
+  // Whole lines go past the cache.
+  std::memset(image + sizeof(header) + entry_bytes, 0,
+              lines * kLineBytes - sizeof(header) - entry_bytes);
+  region_->CopyFlush(Line(record.position), image, lines * kLineBytes);
+}
+
+absl::optional<CommitRecord> CommitLog::ReadAt(uint64_t line) const {
+  RecordHeader header;
+  std::memcpy(&header, ring_ + line * kLineBytes, sizeof(header));
+  if (header.position % lines_ != line || header.count > max_entries_ ||
+      line + RecordLines(header.count) > lines_ || header.count == 0) {
+    return absl::nullopt;
+  }
+  const auto* entries = reinterpret_cast<const Entry*>(
+      ring_ + line * kLineBytes + sizeof(header));
+  if (header.check != CheckOf(header, entries)) return absl::nullopt;
+  return CommitRecord{header.position, header.sequence, header.data,
+                      header.flags,
+                      std::vector<Entry>(entries, entries + header.count)};
+}
+
+std::vector<CommitRecord> CommitLog::Scan() const {
+  const uint64_t tail = header()->tail;
+  std::vector<CommitRecord> records;
+  for (uint64_t line = 0; line < lines_; ++line) {
+    auto record = ReadAt(line);
+    if (!record.has_value() || record->position < tail ||
+        record->position - tail >= lines_) {
+      continue;
+    }
+    records.push_back(*std::move(record));
+  }
+  std::sort(records.begin(), records.end(),
+            [](const CommitRecord& a, const CommitRecord& b) {
+              return a.position < b.position;
+            });
+  return records;
+}
+
+// A whole round on: no line of the ring can hold a record of that far, and what
+// a crash made of the tail's store leaves everything or nothing.
+void CommitLog::Reset() {
+  SpinLockHolder lock(&mutex_);
+  CHECK(claimed_.empty());
+  head_ = tail_ = std::max(head_, header()->tail) + lines_;
+  __atomic_store_n(&header()->tail, tail_, __ATOMIC_RELEASE);
+  region_->Persist(header(), sizeof(LogHeader));
+}
+
+}  // namespace kamino::engine

@@ -1,0 +1,103 @@
+// Commit records in a ring: which transactions have committed lately, what they
+// changed, and a checksum of it, so that a record and the data it commits can
+// share one drain. docs/commit_log_format.md.
+//
+// Invariants:
+//   1. Positions ascend in the order of commits: a transaction that finds an
+//      object changed by another one has the higher position.
+//   2. A record's lines are reused only after Done was called for it and the
+//      tail, durably, has passed it.
+#ifndef KAMINO_ENGINE_KAMINO_COMMIT_LOG_H_
+#define KAMINO_ENGINE_KAMINO_COMMIT_LOG_H_
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "engine/kamino/commit_log_format.h"
+#include "engine/kamino/spin_lock.h"
+#include "engine/pmem/region.h"
+#include "engine/transaction.h"
+
+namespace kamino::engine {
+
+// Folds the hash of one more range into a record's checksum.
+constexpr uint64_t FoldHash(uint64_t checksum, uint64_t hash) {
+  checksum = (checksum ^ hash) * 0x9fb21c651e98df25ull;
+  return checksum ^ checksum >> 35;
+}
+
+struct CommitRecord {
+  uint64_t position = 0;
+  uint64_t sequence = 0;
+  uint64_t data = 0;
+  uint32_t flags = 0;
+  std::vector<commit_log_format::Entry> entries;
+};
+
+// Thread-safe.
+class CommitLog {
+ public:
+  // `area` is the heap's log area, in `region`. Both must outlive this.
+  CommitLog(Region* region, absl::Span<std::byte> area);
+
+  // Most entries that one record can have.
+  size_t max_entries() const { return max_entries_; }
+
+  // Room for a record; in the order of the calls. To be ended by Done.
+  struct Claim {
+    uint64_t position = 0;
+    uint64_t ordinal = 0;
+  };
+  // Nothing: the ring is full of records that are not done with.
+  absl::optional<Claim> TryClaim(size_t entries);
+
+  // Stores and flushes the record; durable with this thread's next Drain.
+  // `record.position` is the claim's.
+  void Write(const CommitRecord& record);
+
+  // What the record says is carried out, durably: recovery need not know it.
+  void Done(const Claim& claim);
+
+  // All sound records that may still matter, in order of position. Before the
+  // first claim.
+  std::vector<CommitRecord> Scan() const;
+
+  // Makes all records meaningless; durable on return. Nothing may be claimed.
+  void Reset();
+
+ private:
+  commit_log_format::LogHeader* header() const {
+    return reinterpret_cast<commit_log_format::LogHeader*>(area_.data());
+  }
+  std::byte* Line(uint64_t position) const {
+    return ring_ + position % lines_ * commit_log_format::kLineBytes;
+  }
+  absl::optional<CommitRecord> ReadAt(uint64_t line) const;
+  // The tail, durably, up to where everything is done.
+  void AdvanceTail() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  Region* const region_;
+  const absl::Span<std::byte> area_;
+  std::byte* const ring_;
+  const uint64_t lines_;
+  const size_t max_entries_;
+
+  mutable SpinLock mutex_;
+  uint64_t head_ ABSL_GUARDED_BY(mutex_) = 0;  // position of the next record
+  uint64_t tail_ ABSL_GUARDED_BY(mutex_) = 0;  // as on media
+  // Claims that are not done, and those behind one, by ordinal.
+  struct Claimed {
+    uint64_t position;
+    bool done;
+  };
+  std::deque<Claimed> claimed_ ABSL_GUARDED_BY(mutex_);
+  uint64_t first_ordinal_ ABSL_GUARDED_BY(mutex_) = 0;  // of claimed_.front()
+};
+
+}  // namespace kamino::engine
+
+#endif  // KAMINO_ENGINE_KAMINO_COMMIT_LOG_H_

@@ -1,0 +1,262 @@
+// Which state an object is to have.
+//
+// Let T be the last transaction in the log that names an object O. Whoever
+// names O after T could lock it only when T was in the backup altogether; so
+// T's effects may be incomplete only if it is the last one for all that it
+// names, and the others are of no interest.
+//   - T's checksum is right: T has committed and its bytes are in the heap.
+//   They
+//     stay, and go to the backup. All else of O is what the backup says: a
+//     transaction that was under way may have stored there.
+//   - It is wrong: T did not commit, or it did, is in the backup, and a
+//     transaction that was under way has stored over it. Either way O is what
+//     the backup says.
+// A transaction that was under way has an intent for every object it stored
+// to, so only objects with one need to be looked at.
+#include "engine/kamino/recovery.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "glog/logging.h"
+
+namespace kamino::engine {
+namespace {
+
+using commit_log_format::Entry;
+using commit_log_format::kDataFirst;
+using commit_log_format::kKindMask;
+
+ObjectId ObjectOf(const Entry& entry) { return entry.object_kind & ~kKindMask; }
+IntentKind KindOf(const Entry& entry) {
+  return static_cast<IntentKind>(entry.object_kind & kKindMask);
+}
+
+class Recovery {
+ public:
+  Recovery(Heap* heap, Backup* backup, CommitLog* log, StickyIntents* sticky)
+      : heap_(heap), backup_(backup), log_(log), sticky_(sticky) {}
+
+  absl::StatusOr<uint64_t> Run();
+
+ private:
+  struct Bytes {
+    uint32_t begin;
+    uint32_t end;
+  };
+
+  // The blocks that log and intents name, as they are on media.
+  absl::Status LoadHeap();
+  bool LastForAll(const CommitRecord& record) const;
+  // Whether everything the record names is as it says.
+  bool Matches(const CommitRecord& record) const;
+  absl::optional<uint64_t> ChecksumOf(
+      const Entry& entry, const absl::flat_hash_set<ObjectId>& freed) const;
+  void Complete(const CommitRecord& record);
+  absl::Status Restore(ObjectId id);
+
+  const std::byte* At(ObjectId id) const {
+    return heap_->region()->base() + id;
+  }
+  void Mark(ObjectId id, bool allocated);
+
+  Heap* const heap_;
+  Backup* const backup_;
+  CommitLog* const log_;
+  StickyIntents* const sticky_;
+
+  std::vector<CommitRecord> records_;
+  std::vector<ObjectId> suspects_;  // with an intent
+  Heap::Blocks blocks_;
+  absl::flat_hash_map<ObjectId, uint64_t> last_;  // position, by object
+  // Of committed transactions, by object: not to be restored.
+  absl::flat_hash_map<ObjectId, std::vector<Bytes>> good_;
+  bool marked_ = false;  // states of blocks have changed
+};
+
+absl::Status Recovery::LoadHeap() {
+  std::vector<ObjectId> wanted = suspects_;
+  for (const CommitRecord& record : records_) {
+    for (const Entry& entry : record.entries) {
+      wanted.push_back(ObjectOf(entry));
+      last_[ObjectOf(entry)] = record.position;
+    }
+  }
+  std::sort(wanted.begin(), wanted.end());
+  auto blocks = heap_->Load(wanted);
+  if (!blocks.ok()) return blocks.status();
+  blocks_ = *std::move(blocks);
+  return absl::OkStatus();
+}
+
+bool Recovery::LastForAll(const CommitRecord& record) const {
+  for (const Entry& entry : record.entries) {
+    if (last_.at(ObjectOf(entry)) != record.position) return false;
+  }
+  return true;
+}
+
+absl::optional<uint64_t> Recovery::ChecksumOf(
+    const Entry& entry, const absl::flat_hash_set<ObjectId>& freed) const {
+  const ObjectId id = ObjectOf(entry);
+  const auto block = blocks_.find(id);
+  if (block == blocks_.end()) return absl::nullopt;
+  const Heap::Block& there = block->second;
+  const bool whole = entry.length == there.capacity;
+  switch (KindOf(entry)) {
+    case IntentKind::kFree:
+      if (!whole) return absl::nullopt;
+      return 0;
+    case IntentKind::kAlloc: {
+      if (!whole || entry.offset > there.capacity) return absl::nullopt;
+      if (freed.contains(id)) return 0;
+      const std::byte* rest = At(id) + entry.offset;
+      const std::byte* end = At(id) + there.capacity;
+      if (std::any_of(rest, end,
+                      [](std::byte b) { return b != std::byte{}; })) {
+        return absl::nullopt;
+      }
+      return XXH3_64bits(At(id), entry.offset);
+    }
+    case IntentKind::kWrite:
+      if (freed.contains(id)) return 0;
+      if (!there.allocated || entry.offset > there.capacity ||
+          entry.length > there.capacity - entry.offset) {
+        return absl::nullopt;
+      }
+      return XXH3_64bits(At(id) + entry.offset, entry.length);
+  }
+  return absl::nullopt;
+}
+
+bool Recovery::Matches(const CommitRecord& record) const {
+  absl::flat_hash_set<ObjectId> freed;
+  for (const Entry& entry : record.entries) {
+    if (KindOf(entry) == IntentKind::kFree) freed.insert(ObjectOf(entry));
+  }
+  uint64_t data = 0;
+  for (const Entry& entry : record.entries) {
+    const auto hash = ChecksumOf(entry, freed);
+    if (!hash.has_value()) return false;
+    if (!freed.contains(ObjectOf(entry))) data = FoldHash(data, *hash);
+  }
+  return data == record.data;
+}
+
+void Recovery::Mark(ObjectId id, bool allocated) {
+  Heap::Block& block = blocks_[id];
+  if (block.allocated == allocated) return;
+  block.allocated = allocated;
+  marked_ = true;
+  if (allocated) {
+    heap_->MarkAllocated(id);
+  } else {
+    heap_->MarkFree(id);
+  }
+}
+
+void Recovery::Complete(const CommitRecord& record) {
+  absl::flat_hash_set<ObjectId> freed;
+  for (const Entry& entry : record.entries) {
+    if (KindOf(entry) == IntentKind::kFree) freed.insert(ObjectOf(entry));
+  }
+  for (ObjectId id : freed) {
+    Mark(id, false);
+    backup_->Drop(id);
+  }
+  for (const Entry& entry : record.entries) {
+    const ObjectId id = ObjectOf(entry);
+    if (freed.contains(id)) continue;
+    const bool is_new = KindOf(entry) == IntentKind::kAlloc;
+    const uint32_t begin = is_new ? 0 : entry.offset;
+    const auto bytes = absl::MakeConstSpan(At(id) + begin, entry.length);
+    if (is_new) {
+      Mark(id, true);
+      backup_->UpdateNew(id, bytes);
+    } else {
+      backup_->Update(id, begin, bytes);
+    }
+    good_[id].push_back({begin, begin + entry.length});
+  }
+}
+
+absl::Status Recovery::Restore(ObjectId id) {
+  const auto block = blocks_.find(id);
+  // Freed, its intent not gone yet.
+  if (block == blocks_.end() || !block->second.allocated) {
+    return absl::OkStatus();
+  }
+  auto copy = backup_->Copy(id);
+  if (!copy.ok()) return copy.status();
+  const uint32_t capacity = block->second.capacity;
+  if (copy->size() != capacity) {
+    return absl::DataLossError(
+        absl::StrCat("the backup is damaged: its copy of object ", id, " has ",
+                     copy->size(), " bytes, the object ", capacity));
+  }
+  std::vector<Bytes>& good = good_[id];
+  std::sort(good.begin(), good.end(),
+            [](const Bytes& a, const Bytes& b) { return a.begin < b.begin; });
+  good.push_back({capacity, capacity});
+  uint32_t at = 0;
+  for (const Bytes& bytes : good) {
+    if (bytes.begin > at &&
+        std::memcmp(At(id) + at, copy->data() + at, bytes.begin - at) != 0) {
+      heap_->region()->CopyFlush(heap_->region()->base() + id + at,
+                                 copy->data() + at, bytes.begin - at);
+    }
+    at = std::max(at, bytes.end);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint64_t> Recovery::Run() {
+  records_ = log_->Scan();
+  suspects_ = sticky_->Scan();
+  if (absl::Status loaded = LoadHeap(); !loaded.ok()) return loaded;
+  uint64_t last_sequence = 0;
+  std::vector<const CommitRecord*> completed;
+  for (const CommitRecord& record : records_) {
+    const bool last = LastForAll(record);
+    const bool matches = last && Matches(record);
+    if (matches) {
+      Complete(record);
+      completed.push_back(&record);
+    }
+    if (!last || matches || (record.flags & kDataFirst) != 0) {
+      last_sequence = std::max(last_sequence, record.sequence);
+    }
+  }
+  for (ObjectId id : suspects_) {
+    if (absl::Status restored = Restore(id); !restored.ok()) return restored;
+  }
+  backup_->Drain();
+  heap_->region()->Drain();
+  for (const CommitRecord* record : completed) {
+    for (const Entry& entry : record->entries) {
+      if (KindOf(entry) == IntentKind::kFree) backup_->Unpin(ObjectOf(entry));
+    }
+  }
+  sticky_->Reset();
+  log_->Reset();
+  if (marked_) {
+    if (absl::Status loaded = heap_->Load(); !loaded.ok()) return loaded;
+  }
+  return last_sequence;
+}
+
+}  // namespace
+
+absl::StatusOr<uint64_t> RecoverHeap(Heap* heap, Backup* backup, CommitLog* log,
+                                     StickyIntents* sticky) {
+  return Recovery(heap, backup, log, sticky).Run();
+}
+
+}  // namespace kamino::engine

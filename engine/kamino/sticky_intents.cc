@@ -1,0 +1,103 @@
+#include "engine/kamino/sticky_intents.h"
+
+#include <cstring>
+
+#include "engine/kamino/commit_log_format.h"
+
+namespace kamino::engine {
+namespace {
+
+absl::Span<uint64_t> TableIn(absl::Span<std::byte> area) {
+  return absl::MakeSpan(
+      reinterpret_cast<uint64_t*>(area.data() +
+                                  commit_log_format::TableOffset()),
+      commit_log_format::TableBytes(area.size()) / sizeof(uint64_t));
+}
+
+}  // namespace
+
+StickyIntents::StickyIntents(Region* region, const LockTable* locks,
+                             absl::Span<std::byte> area)
+    : region_(region),
+      locks_(locks),
+      table_(TableIn(area)),
+      per_shard_(table_.size() / kShards),
+      shards_(new Shard[kShards]) {
+  for (size_t i = 0; i < kShards; ++i) {
+    SpinLockHolder lock(&shards_[i].mutex);
+    shards_[i].slots.resize(per_shard_);
+    shards_[i].index.reserve(per_shard_);
+  }
+}
+
+size_t StickyIntents::ShardOf(ObjectId id) const {
+  return (id >> 6) * 0x9e3779b97f4a7c15ull >> 60;
+}
+
+void StickyIntents::Store(size_t shard, uint32_t slot, ObjectId id) {
+  uint64_t* entry = &table_[shard * per_shard_ + slot];
+  __atomic_store_n(entry, id, __ATOMIC_RELEASE);
+  region_->Flush(entry, sizeof(*entry));
+}
+
+StickyIntents::Added StickyIntents::Add(ObjectId id) {
+  const size_t number = ShardOf(id);
+  Shard& shard = shards_[number];
+  SpinLockHolder lock(&shard.mutex);
+  if (const auto found = shard.index.find(id); found != shard.index.end()) {
+    shard.slots[found->second].recent = true;
+    return Added::kWasThere;
+  }
+  // Twice around: once to take the second chances away.
+  for (size_t step = 0; step < 2 * per_shard_; ++step) {
+    const uint32_t at = shard.hand;
+    shard.hand = (at + 1) % static_cast<uint32_t>(per_shard_);
+    Slot& slot = shard.slots[at];
+    if (slot.id != kNullObject) {
+      if (slot.recent) {
+        slot.recent = false;
+        continue;
+      }
+      if (locks_->AnyExclusive(slot.id)) continue;
+      shard.index.erase(slot.id);
+    }
+    slot = {id, false};
+    shard.index.emplace(id, at);
+    Store(number, at, id);
+    return Added::kNew;
+  }
+  return Added::kNoRoom;
+}
+
+bool StickyIntents::Remove(ObjectId id) {
+  const size_t number = ShardOf(id);
+  Shard& shard = shards_[number];
+  SpinLockHolder lock(&shard.mutex);
+  const auto found = shard.index.find(id);
+  if (found == shard.index.end()) return false;
+  const uint32_t at = found->second;
+  shard.slots[at] = {};
+  shard.index.erase(found);
+  Store(number, at, kNullObject);
+  return true;
+}
+
+std::vector<ObjectId> StickyIntents::Scan() const {
+  std::vector<ObjectId> ids;
+  for (uint64_t id : table_) {
+    if (id != kNullObject) ids.push_back(id);
+  }
+  return ids;
+}
+
+void StickyIntents::Reset() {
+  for (size_t i = 0; i < kShards; ++i) {
+    SpinLockHolder lock(&shards_[i].mutex);
+    shards_[i].index.clear();
+    shards_[i].slots.assign(per_shard_, {});
+  }
+  std::memset(table_.data(), 0, table_.size() * sizeof(uint64_t));
+  region_->Persist(table_.data(), table_.size() * sizeof(uint64_t));
+}
+
+}  // namespace kamino::engine

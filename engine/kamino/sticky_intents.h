@@ -1,0 +1,78 @@
+// Intents that outlive their transaction (Kamino-Tx, section 3, and then some):
+// the objects that may differ from their backup copies. An object that is
+// written again finds its intent durable already, and its transaction saves a
+// drain. docs/commit_log_format.md.
+//
+// Invariants:
+//   1. An object has an entry, durably, before anything is stored to it.
+//   2. An entry gives way only while its object is not locked; then the backup
+//      holds the object as it is.
+#ifndef KAMINO_ENGINE_KAMINO_STICKY_INTENTS_H_
+#define KAMINO_ENGINE_KAMINO_STICKY_INTENTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/types/span.h"
+#include "engine/kamino/lock_table.h"
+#include "engine/kamino/spin_lock.h"
+#include "engine/pmem/region.h"
+#include "engine/transaction.h"
+
+namespace kamino::engine {
+
+// Thread-safe.
+class StickyIntents {
+ public:
+  // `area` is the heap's log area, in `region`; all must outlive this.
+  StickyIntents(Region* region, const LockTable* locks,
+                absl::Span<std::byte> area);
+
+  enum class Added {
+    kWasThere,
+    kNew,     // stored and flushed: to be drained
+    kNoRoom,  // all entries it could replace are of locked objects
+  };
+  // The caller holds the object's exclusive lock.
+  Added Add(ObjectId id);
+
+  // Stores and flushes that there is none, if there is one; returns whether.
+  // The object is locked by the caller, or its copy by the backup.
+  bool Remove(ObjectId id);
+
+  // The entries on media, in no order. Before the first Add.
+  std::vector<ObjectId> Scan() const;
+
+  // Removes all; durable on return.
+  void Reset();
+
+ private:
+  struct Slot {
+    ObjectId id = kNullObject;
+    bool recent = false;  // for the second chance
+  };
+  struct alignas(64) Shard {
+    SpinLock mutex;
+    absl::flat_hash_map<ObjectId, uint32_t> index ABSL_GUARDED_BY(mutex);
+    std::vector<Slot> slots ABSL_GUARDED_BY(mutex);
+    uint32_t hand ABSL_GUARDED_BY(mutex) = 0;
+  };
+  static constexpr size_t kShards = 16;
+
+  size_t ShardOf(ObjectId id) const;
+  void Store(size_t shard, uint32_t slot, ObjectId id);
+
+  Region* const region_;
+  const LockTable* const locks_;
+  const absl::Span<uint64_t> table_;
+  const size_t per_shard_;
+  const std::unique_ptr<Shard[]> shards_;
+};
+
+}  // namespace kamino::engine
+
+#endif  // KAMINO_ENGINE_KAMINO_STICKY_INTENTS_H_

@@ -1,0 +1,85 @@
+#include "engine/kamino/transaction_state.h"
+
+#include <atomic>
+#include <utility>
+
+namespace kamino::engine {
+namespace {
+
+// From here on objects are looked up by hash.
+constexpr size_t kManyObjects = 12;
+
+// What a cleared state may keep.
+constexpr size_t kMostObjects = 256;
+constexpr size_t kMostBytes = 64u << 10;
+constexpr size_t kMostStates = 8;  // for each thread
+
+using Pool = std::vector<std::unique_ptr<TransactionState>>;
+
+Pool& ThisThreadsPool() {
+  thread_local Pool pool;
+  return pool;
+}
+
+}  // namespace
+
+uint64_t ThisThread() {
+  static std::atomic<uint64_t> next{1};
+  thread_local const uint64_t mine = next.fetch_add(1);
+  return mine;
+}
+
+TransactionState::Object* TransactionState::Find(ObjectId id) {
+  if (index.empty()) {
+    for (Object& object : objects) {
+      if (object.id == id) return &object;
+    }
+    return nullptr;
+  }
+  const auto found = index.find(id);
+  return found == index.end() ? nullptr : &objects[found->second];
+}
+
+TransactionState::Object& TransactionState::Add(ObjectId id) {
+  objects.emplace_back();
+  objects.back().id = id;
+  if (objects.size() == kManyObjects) {
+    for (size_t i = 0; i < objects.size(); ++i) index[objects[i].id] = i;
+  } else if (objects.size() > kManyObjects) {
+    index[id] = objects.size() - 1;
+  }
+  return objects.back();
+}
+
+void TransactionState::Clear() {
+  if (objects.capacity() > kMostObjects || bytes.capacity() > kMostBytes ||
+      write_set.capacity() > kMostObjects) {
+    *this = TransactionState();
+    return;
+  }
+  owner = sequence = thread = 0;
+  write_set.clear();
+  ranges.clear();
+  objects.clear();
+  index.clear();
+  bytes.clear();
+  record.entries.clear();
+  claimed = copied = held = false;
+}
+
+std::unique_ptr<TransactionState> TransactionState::Take() {
+  Pool& pool = ThisThreadsPool();
+  if (pool.empty()) return std::make_unique<TransactionState>();
+  std::unique_ptr<TransactionState> state = std::move(pool.back());
+  pool.pop_back();
+  return state;
+}
+
+void TransactionState::Recycle(std::unique_ptr<TransactionState> state) {
+  Pool& pool = ThisThreadsPool();
+  if (pool.size() == kMostStates) return;
+  state->Clear();
+  pool.push_back(std::move(state));
+}
+
+}  // namespace kamino::engine

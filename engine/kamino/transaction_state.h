@@ -1,0 +1,77 @@
+// What a transaction has declared and locked. It outlives the transaction until
+// the locks fall, and is used again by the next one of its thread, so that a
+// transaction allocates no memory. Private to the store.
+#ifndef KAMINO_ENGINE_KAMINO_TRANSACTION_STATE_H_
+#define KAMINO_ENGINE_KAMINO_TRANSACTION_STATE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/types/span.h"
+#include "engine/kamino/commit_log.h"
+#include "engine/kamino/lock_table.h"
+#include "engine/transaction.h"
+
+namespace kamino::engine {
+
+struct TransactionState {
+  // An object the transaction has locked.
+  struct Object {
+    ObjectId id = kNullObject;
+    absl::Span<std::byte> payload;  // empty until it is written or allocated
+    bool exclusive = false;
+    bool allocated = false;
+    bool freed = false;
+    bool pinned = false;   // its copy in the backup
+    bool zeroed = true;    // allocated: the payload is what it is to be
+    bool flushed = false;  // allocated: durable with the next drain
+    // Allocated, flushed: bytes in front, and their hash; the rest are zeros.
+    uint32_t filled = 0;
+    uint64_t hash = 0;
+    int last_range = -1;  // in ranges
+  };
+
+  // What is known of an entry of the write set, at the same place.
+  struct Range {
+    size_t object = 0;     // in objects
+    int previous = -1;     // range of the same object
+    bool flushed = false;  // and hashed: its bytes do not change any more
+    uint64_t hash = 0;
+    int64_t kept = -1;  // where `bytes` has them, if at all
+  };
+
+  LockTable::Owner owner = 0;
+  uint64_t sequence = 0;
+  WriteSet write_set;
+  std::vector<Range> ranges;
+  std::vector<Object> objects;
+  absl::flat_hash_map<ObjectId, size_t> index;  // of objects, once many
+  std::vector<std::byte> bytes;  // kept to be copied to the backup
+  CommitRecord record;
+
+  // After the commit.
+  CommitLog::Claim claim;
+  bool claimed = false;
+  bool copied = false;  // to the backup, by `thread`; not drained
+  bool held = false;    // by hold_locks
+  uint64_t thread = 0;  // whose drain makes the copies durable
+
+  Object* Find(ObjectId id);
+  Object& Add(ObjectId id);
+  // As new, but for the memory.
+  void Clear();
+
+  // This thread's, cleared.
+  static std::unique_ptr<TransactionState> Take();
+  static void Recycle(std::unique_ptr<TransactionState> state);
+};
+
+// A number that no other thread of the process has.
+uint64_t ThisThread();
+
+}  // namespace kamino::engine
+
+#endif  // KAMINO_ENGINE_KAMINO_TRANSACTION_STATE_H_

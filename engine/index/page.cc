@@ -59,7 +59,7 @@ absl::StatusOr<Page> Page::Read(Reader& reader, ObjectId id) {
   if (!bytes.ok()) return bytes.status();
   Page page(id, bytes->data());
   const bool sound =
-      bytes->size() == kPageBytes && page.header().magic == kPageMagic &&
+      bytes->size() >= kPageBytes && page.header().magic == kPageMagic &&
       (page.header().kind == static_cast<uint8_t>(PageKind::kLeaf) ||
        (page.header().kind == static_cast<uint8_t>(PageKind::kInner) &&
         page.header().count > 0)) &&

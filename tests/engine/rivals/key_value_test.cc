@@ -17,7 +17,8 @@ using Model = std::map<std::string, std::string>;
 
 class KeyValueTest : public StoreTest {
  protected:
-  KeyValueTest() {
+  // libpmemobj keeps several chunks of 256 KiB for every class of sizes.
+  KeyValueTest() : StoreTest(128u << 20) {
     absl::Status made = Run([this](Transaction& transaction) {
       auto tree = BTree::Create(transaction);
       if (!tree.ok()) return tree.status();

@@ -191,10 +191,10 @@ class Workload {
     StoreUnderTest after(scheme_, under_.region().CrashImage(random_()));
     // Recovery itself may be cut off.
     SimRegion::Image image;
-    const uint64_t cut = 1 + Random(3);
+    const uint64_t cut = 1 + Random(2);
     after.region().SetDrainHook([&] {
-      if (after.region().drains() == cut)
-        image = after.region().CrashImage(cut);
+      if (after.region().drains() != cut) return;
+      image = after.region().CrashImage(random_());
     });
     const absl::Status recovered = after.Recover();
     ASSERT_TRUE(recovered.ok()) << recovered;

@@ -217,7 +217,11 @@ absl::Status BTree::Erase(absl::string_view key, uint64_t version) {
   const int at = leaf.LowerBound(key, &equal);
   if (!equal) return absl::NotFoundError("no such key");
   absl::Status removed = PageEditor(transaction_).Remove(leaf, at, version);
-  if (!removed.ok() || leaf.count() > 0) return removed;
+  if (!removed.ok()) return removed;
+  auto left = Page::Read(*transaction_, leaf.id());
+  if (!left.ok()) return left.status();
+  if (left->count() > 0) return absl::OkStatus();
+  path->back().page = *left;
   absl::Status unlinked = UnlinkEmptyLeaf(*path);
   return unlinked.ok() ? PullUpIntoRoot() : unlinked;
 }

@@ -24,6 +24,8 @@
 #include "bench/engine/pool_folder.h"
 #include "bench/engine/race.h"
 #include "bench/engine/results.h"
+#include "bench/engine/tpcc.h"
+#include "bench/engine/ycsb.h"
 #include "glog/logging.h"
 
 ABSL_FLAG(bool, quick, false, "Less data and shorter slices: under a minute.");
@@ -63,8 +65,23 @@ struct Entry {
 
 std::vector<Entry> AllEntries(Scale scale) {
   std::vector<Entry> entries;
+  std::vector<StoreSpec> atomic = AllStores();
+  atomic.erase(
+      std::remove_if(atomic.begin(), atomic.end(),
+                     [](const StoreSpec& spec) { return !spec.atomic(); }),
+      atomic.end());
+  std::vector<StoreSpec> alphas = {{"kamino-simple", {}}};
+  for (double alpha : {0.1, 0.3, 0.5, 0.7, 0.9}) {
+    alphas.push_back({"kamino-dynamic", alpha});
+  }
   entries.push_back(
       {MakeMicroSuite(scale), MakeMicroSuite(Scale::kCount), AllStores()});
+  entries.push_back(
+      {MakeYcsbSuite(scale), MakeYcsbSuite(Scale::kCount), AllStores()});
+  entries.push_back(
+      {MakeTpccSuite(scale), MakeTpccSuite(Scale::kCount), atomic});
+  entries.push_back(
+      {MakeAlphaSuite(scale), MakeAlphaSuite(Scale::kCount), alphas});
   return entries;
 }
 

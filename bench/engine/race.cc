@@ -152,10 +152,15 @@ Row MakeRow(const Runner& runner, const Suite& suite, const Cell& cell) {
   return row;
 }
 
-absl::Status RunCell(std::vector<Runner>& runners, const Suite& suite,
+absl::Status RunCell(std::vector<Runner>& all, const Suite& suite,
                      const Cell& cell, const RaceOptions& options,
                      std::vector<Row>* rows) {
-  for (Runner& runner : runners) {
+  std::vector<Runner*> runners;
+  for (Runner& runner : all) {
+    if (runner.spec.atomic() || !cell.rolls_back) runners.push_back(&runner);
+  }
+  for (Runner* next : runners) {
+    Runner& runner = *next;
     Reset(runner, suite.kinds().size());
     auto warm = RunSlice(*runner.open.store, *runner.dataset, cell,
                          suite.kinds().size(), 0,
@@ -168,13 +173,13 @@ absl::Status RunCell(std::vector<Runner>& runners, const Suite& suite,
   for (int round = 0; round < options.rounds; ++round) {
     // Each goes first in some round.
     for (size_t i = 0; i < runners.size(); ++i) {
-      Runner& runner = runners[(i + round) % runners.size()];
+      Runner& runner = *runners[(i + round) % runners.size()];
       absl::Status done = RunRound(runner, suite, cell, round, options);
       if (!done.ok()) return done;
     }
   }
-  for (const Runner& runner : runners) {
-    rows->push_back(MakeRow(runner, suite, cell));
+  for (const Runner* runner : runners) {
+    rows->push_back(MakeRow(*runner, suite, cell));
   }
   return absl::OkStatus();
 }
@@ -216,6 +221,7 @@ absl::Status RunCounted(const Suite& suite, const std::vector<StoreSpec>& specs,
     auto runner = OpenRunner(suite, spec, folder, /*counted=*/true);
     if (!runner.ok()) return runner.status();
     for (const Cell& cell : cells) {
+      if (cell.rolls_back && !spec.atomic()) continue;
       const engine::PmemCounts before = runner->open.counts();
       auto slice = RunSlice(
           *runner->open.store, *runner->dataset, cell, suite.kinds().size(), 1,

@@ -26,6 +26,7 @@ using engine::Transaction;
 
 // What an empty heap takes for itself, with room.
 constexpr uint64_t kHeapOverhead = 32u << 20;
+constexpr uint64_t kPage = 4096;
 
 // A file that is a region, counted if asked for.
 class PoolFile {
@@ -88,6 +89,10 @@ class KaminoBundle final : public engine::TransactionalStore {
   std::unique_ptr<BackupApplier> applier_;
 };
 
+uint64_t HeapBytes(uint64_t bytes) {
+  return (bytes + kHeapOverhead + kPage - 1) / kPage * kPage;
+}
+
 uint64_t BackupBytes(const StoreSpec& spec, uint64_t heap_bytes) {
   return spec.alpha.has_value()
              ? engine::DynamicBackupBytes(heap_bytes, *spec.alpha)
@@ -98,7 +103,7 @@ absl::StatusOr<std::unique_ptr<KaminoBundle>> KaminoBundle::Create(
     const StoreSpec& spec, const std::string& path, uint64_t bytes,
     bool counted) {
   auto bundle = absl::WrapUnique(new KaminoBundle);
-  const uint64_t heap_bytes = bytes + kHeapOverhead;
+  const uint64_t heap_bytes = HeapBytes(bytes);
   auto file =
       PoolFile::Create(absl::StrCat(path, ".heap"), heap_bytes, counted);
   if (!file.ok()) return file.status();
@@ -148,7 +153,7 @@ absl::StatusOr<OpenStore> OpenForBench(const StoreSpec& spec,
 }
 
 uint64_t FileBytes(const StoreSpec& spec, uint64_t bytes) {
-  const uint64_t heap_bytes = bytes + kHeapOverhead;
+  const uint64_t heap_bytes = HeapBytes(bytes);
   return heap_bytes + BackupBytes(spec, heap_bytes);
 }
 

@@ -23,6 +23,8 @@ struct StoreSpec {
 
   // The scheme, with its alpha if it has one.
   std::string Name() const;
+  // Whether Abort takes stores back.
+  bool atomic() const { return scheme != "unsafe"; }
 };
 
 struct OpenStore {

@@ -40,7 +40,7 @@ Cell TpccCell(bool mix, int threads);
 // Consistency conditions 1 to 4 (clause 3.3.2) of a dataset that is at rest;
 // kDataLoss says which one is violated, and where. `dataset` is of
 // MakeTpccDataset.
-absl::Status CheckTpcc(engine::TransactionalStore* store, Dataset& dataset);
+absl::Status CheckTpcc(Dataset& dataset);
 
 }  // namespace kamino::bench
 

@@ -3,6 +3,7 @@
 #ifndef KAMINO_BENCH_ENGINE_TPCC_SCHEMA_H_
 #define KAMINO_BENCH_ENGINE_TPCC_SCHEMA_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -55,10 +56,13 @@ struct Customer {
   Text<2> credit;  // "GC" or "BC"
   int64_t credit_limit;
   uint32_t discount;
-  int64_t balance;
-  int64_t ytd_payment;
-  uint32_t payments;
-  uint32_t deliveries;
+  // What changes together is stored together.
+  struct Account {
+    int64_t balance;
+    int64_t ytd_payment;
+    uint32_t payments;
+    uint32_t deliveries;
+  } account;
   Text<500> data;
 };
 
@@ -95,10 +99,12 @@ struct Item {
 };
 
 struct Stock {
-  int32_t quantity;
-  uint32_t orders;
-  uint32_t remote_orders;
-  int64_t ytd;
+  struct Level {
+    int64_t ytd;
+    int32_t quantity;
+    uint32_t orders;
+    uint32_t remote_orders;
+  } level;
   std::array<Text<24>, kDistricts> district_info;
   Text<50> data;
 };
@@ -155,6 +161,12 @@ inline std::string NameKey(uint32_t warehouse, uint32_t district,
 inline std::string OrderOfCustomerKey(uint32_t warehouse, uint32_t district,
                                       uint32_t customer, uint32_t order) {
   return Key({warehouse, district, customer, ~order});
+}
+
+// HISTORY has no primary key; rows are numbered by who adds them, the load
+// being 0.
+inline std::string HistoryKey(uint32_t writer, uint32_t number) {
+  return Key({writer, number});
 }
 
 // Typed access to the tables within a transaction.
@@ -225,9 +237,12 @@ class Inputs {
 
   // Of a customer that exists.
   std::string LastName() {
-    const uint32_t names = std::min<uint32_t>(scale_.customers, 1000);
     return LastName(
-        NonUniform(Mask(names, 1000, 255), kNameConstant, 0, names - 1));
+        NonUniform(Mask(Names(), 1000, 255), kNameConstant, 0, Names() - 1));
+  }
+  // Three customers share a name on average, as the standard's do.
+  uint32_t Names() const {
+    return std::max<uint32_t>(std::min(scale_.customers / 3, 1000u), 1);
   }
   // Number 0 to 999 in syllables (clause 4.3.2.3).
   static std::string LastName(uint32_t number);

@@ -28,6 +28,8 @@ struct Cell {
   uint32_t value_size = 0;  // bytes of the object or record worked on
   int what = 0;             // the suite's own meaning
   int how = 0;              // the same, of the distribution
+  // Aborts have to take back what was done: no cell for "unsafe".
+  bool rolls_back = false;
 
   // "workload/distribution/threads/value_size"
   std::string Name() const;

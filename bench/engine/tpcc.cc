@@ -33,7 +33,9 @@ class TpccDataset final : public Dataset {
   TpccDataset(TransactionalStore* store, const TpccScale& scale)
       : store_(*store), scale_(scale) {}
 
-  absl::Status Load() override { return LoadTables(store_, scale_, &roots_); }
+  absl::Status Load() override {
+    return tpcc::LoadTables(store_, scale_, &roots_);
+  }
 
   std::unique_ptr<Worker> MakeWorker(const Cell& cell, int thread,
                                      uint64_t seed) override {

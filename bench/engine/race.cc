@@ -20,7 +20,7 @@ using Progress = std::function<void(const std::string&)>;
 // A store in the race, and what it did in the current cell.
 struct Runner {
   StoreSpec spec;
-  OpenStore open;
+  OpenedStore open;
   std::unique_ptr<Dataset> dataset;  // goes before the store
 
   std::vector<double> rounds;

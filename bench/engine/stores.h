@@ -27,7 +27,7 @@ struct StoreSpec {
   bool atomic() const { return scheme != "unsafe"; }
 };
 
-struct OpenStore {
+struct OpenedStore {
   std::unique_ptr<engine::TransactionalStore> store;
   // Empty where there is no backup.
   std::function<engine::BackupStats()> backup;
@@ -45,9 +45,9 @@ bool Counts(const StoreSpec& spec);
 // files are called `path` and something, and are unlinked already: the space
 // comes back when the store is closed, however that happens. With `counted`
 // stores to the medium are counted, where the scheme can.
-absl::StatusOr<OpenStore> OpenForBench(const StoreSpec& spec,
-                                       const std::string& path, uint64_t bytes,
-                                       bool counted);
+absl::StatusOr<OpenedStore> OpenForBench(const StoreSpec& spec,
+                                         const std::string& path,
+                                         uint64_t bytes, bool counted);
 
 // Bytes of files that such a store takes.
 uint64_t FileBytes(const StoreSpec& spec, uint64_t bytes);

@@ -1,0 +1,342 @@
+#include "bench/engine/micro.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "absl/memory/memory.h"
+
+namespace kamino::bench {
+namespace {
+
+using engine::kNullObject;
+using engine::ObjectId;
+using engine::Transaction;
+using engine::TransactionalStore;
+
+constexpr std::array<uint32_t, 4> kSizes = {64, 256, 1024, 4096};
+constexpr uint32_t kPatchBytes = 16;
+constexpr uint64_t kHotObjects = 10'000;
+constexpr uint64_t kBurst = 8;  // transactions
+// Objects made by one transaction of the load.
+constexpr uint64_t kLoadBatch = 16;
+// The array of ids that alloc-link-free works on: its objects' places.
+constexpr uint64_t kLinks = 4096;
+constexpr uint32_t kLinkedBytes = 1024;
+constexpr uint32_t kLinksPerPage = 512;
+
+enum What {
+  kOverwriteBytes,
+  kOverwritePointer,
+  kPatchWithBytes,
+  kPatchPointer,
+  kAllocLinkFree,
+  kEmpty,
+  kAbort,
+};
+
+enum How { kHot, kLarge, kOneObject, kBursts };
+
+uint64_t LargeObjects(Scale scale, uint32_t size) {
+  switch (scale) {
+    case Scale::kFull:
+      return std::max<uint64_t>((uint64_t{128} << 20) / (size + 256), 40'000);
+    case Scale::kQuick:
+      return std::max<uint64_t>((uint64_t{32} << 20) / (size + 256), 20'000);
+    case Scale::kCount:
+      return kHotObjects;
+  }
+  return 0;
+}
+
+// Objects of one size; the hot ones are the first.
+struct Objects {
+  uint32_t size = 0;
+  std::vector<ObjectId> ids;
+};
+
+absl::Status Store(Transaction& transaction, ObjectId id, uint32_t length,
+                   const std::byte* bytes, bool pointer) {
+  if (!pointer) return transaction.Overwrite(id, 0, {bytes, length});
+  const auto place = transaction.Write(id, 0, length);
+  if (!place.ok()) return place.status();
+  std::memcpy(*place, bytes, length);
+  return absl::OkStatus();
+}
+
+// Pages of ids that live in the store, so that linking is a write to it.
+struct Links {
+  std::vector<ObjectId> pages;
+  std::vector<ObjectId> objects;  // what the pages hold
+};
+
+class MicroWorker final : public Worker {
+ public:
+  MicroWorker(TransactionalStore* store, const Objects* objects, Links* links,
+              const Cell& cell, int thread, uint64_t seed)
+      : store_(*store),
+        objects_(objects),
+        links_(links),
+        what_(static_cast<What>(cell.what)),
+        how_(static_cast<How>(cell.how)),
+        random_(seed) {
+    // Threads have places of their own, as they have in a program that knows
+    // what it does.
+    const uint64_t share = kLinks / cell.threads;
+    first_link_ = share * thread;
+    link_count_ = share;
+    for (std::byte& byte : content_) byte = std::byte(random_.Next());
+  }
+
+  int Draw() override {
+    switch (how_) {
+      case kHot:
+        at_ = random_.Below(kHotObjects);
+        break;
+      case kLarge:
+        at_ = random_.Below(objects_->ids.size());
+        break;
+      case kOneObject:
+        at_ = 0;
+        break;
+      case kBursts:
+        if (drawn_ % kBurst == 0) at_ = random_.Below(kHotObjects);
+        break;
+    }
+    ++drawn_;
+    if (what_ == kAllocLinkFree) {
+      at_ = first_link_ + random_.Below(link_count_);
+    }
+    // No two transactions write the same bytes.
+    std::memcpy(content_.data(), &drawn_, sizeof(drawn_));
+    return 0;
+  }
+
+  absl::Status Run() override {
+    switch (what_) {
+      case kEmpty:
+        return store_.Begin(kLockWait)->Commit();
+      case kAbort:
+        return RunAbort();
+      case kAllocLinkFree:
+        return RunAllocLinkFree();
+      default:
+        return RunStore();
+    }
+  }
+
+ private:
+  absl::Status RunStore() {
+    const ObjectId id = objects_->ids[at_];
+    const bool pointer = what_ == kOverwritePointer || what_ == kPatchPointer;
+    if (what_ == kOverwriteBytes || what_ == kOverwritePointer) {
+      const uint32_t size = objects_->size;
+      return Transact(store_, &retries_, [&](Transaction& transaction) {
+        return Store(transaction, id, size, content_.data(), pointer);
+      });
+    }
+    return Transact(store_, &retries_, [&](Transaction& transaction) {
+      return Patch(transaction, id, pointer);
+    });
+  }
+
+  absl::Status Patch(Transaction& transaction, ObjectId id, bool pointer) {
+    const uint32_t places = objects_->size / kPatchBytes;
+    const uint32_t offset =
+        static_cast<uint32_t>(drawn_ * 37 % places) * kPatchBytes;
+    if (!pointer) {
+      return transaction.Overwrite(id, offset, {content_.data(), kPatchBytes});
+    }
+    const auto place = transaction.Write(id, offset, kPatchBytes);
+    if (!place.ok()) return place.status();
+    std::memcpy(*place, content_.data(), kPatchBytes);
+    return absl::OkStatus();
+  }
+
+  absl::Status RunAbort() {
+    for (uint64_t attempt = 1;; ++attempt) {
+      const auto transaction = store_.Begin(kLockWait);
+      absl::Status stored = Store(*transaction, objects_->ids[at_],
+                                  objects_->size, content_.data(), false);
+      absl::Status undone = transaction->Abort();
+      if (!undone.ok() || stored.ok()) return undone;
+      if (!WorthRetrying(stored, attempt)) return stored;
+      ++retries_;
+    }
+  }
+
+  absl::Status RunAllocLinkFree() {
+    const ObjectId page = links_->pages[at_ / kLinksPerPage];
+    const uint32_t offset =
+        static_cast<uint32_t>(at_ % kLinksPerPage * sizeof(ObjectId));
+    ObjectId made = kNullObject;
+    absl::Status done =
+        Transact(store_, &retries_, [&](Transaction& transaction) {
+          const auto id = transaction.Alloc(kLinkedBytes);
+          if (!id.ok()) return id.status();
+          made = *id;
+          absl::Status stored = Store(transaction, made, kLinkedBytes,
+                                      content_.data(), /*pointer=*/false);
+          if (!stored.ok()) return stored;
+          const auto place = transaction.Write(page, offset, sizeof(made));
+          if (!place.ok()) return place.status();
+          std::memcpy(*place, &made, sizeof(made));
+          return transaction.Free(links_->objects[at_]);
+        });
+    if (done.ok()) links_->objects[at_] = made;
+    return done;
+  }
+
+  TransactionalStore& store_;
+  const Objects* const objects_;
+  Links* const links_;
+  const What what_;
+  const How how_;
+  Random random_;
+  uint64_t first_link_;
+  uint64_t link_count_;
+  uint64_t at_ = 0;
+  uint64_t drawn_ = 0;
+  alignas(64) std::array<std::byte, 4096> content_;
+};
+
+class MicroDataset final : public Dataset {
+ public:
+  MicroDataset(TransactionalStore* store, Scale scale)
+      : store_(store), scale_(scale) {}
+
+  absl::Status Load() override {
+    for (size_t i = 0; i < kSizes.size(); ++i) {
+      sets_[i].size = kSizes[i];
+      absl::Status made = MakeObjects(
+          kSizes[i], LargeObjects(scale_, kSizes[i]), &sets_[i].ids);
+      if (!made.ok()) return made;
+      // In the order of allocation, popular objects would be neighbours.
+      Random random(kSizes[i]);
+      for (size_t k = sets_[i].ids.size(); k > 1; --k) {
+        std::swap(sets_[i].ids[k - 1], sets_[i].ids[random.Below(k)]);
+      }
+    }
+    absl::Status made = MakeObjects(kLinksPerPage * sizeof(ObjectId),
+                                    kLinks / kLinksPerPage, &links_.pages);
+    if (made.ok()) made = MakeObjects(kLinkedBytes, kLinks, &links_.objects);
+    if (!made.ok()) return made;
+    return LinkAll();
+  }
+
+  std::unique_ptr<Worker> MakeWorker(const Cell& cell, int thread,
+                                     uint64_t seed) override {
+    const auto set = std::find_if(
+        sets_.begin(), sets_.end(),
+        [&cell](const Objects& set) { return set.size == cell.value_size; });
+    return absl::make_unique<MicroWorker>(store_,
+                                          set == sets_.end() ? nullptr : &*set,
+                                          &links_, cell, thread, seed);
+  }
+
+ private:
+  absl::Status MakeObjects(uint32_t size, uint64_t count,
+                           std::vector<ObjectId>* ids) {
+    uint64_t retries = 0;
+    while (ids->size() < count) {
+      const size_t before = ids->size();
+      absl::Status made =
+          Transact(*store_, &retries, [&](Transaction& transaction) {
+            ids->resize(before);
+            for (uint64_t i = 0; i < kLoadBatch && ids->size() < count; ++i) {
+              const auto id = transaction.Alloc(size);
+              if (!id.ok()) return id.status();
+              ids->push_back(*id);
+            }
+            return absl::OkStatus();
+          });
+      if (!made.ok()) return made;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status LinkAll() {
+    uint64_t retries = 0;
+    for (size_t i = 0; i < links_.pages.size(); ++i) {
+      const absl::Span<const std::byte> bytes(
+          reinterpret_cast<const std::byte*>(links_.objects.data() +
+                                             i * kLinksPerPage),
+          kLinksPerPage * sizeof(ObjectId));
+      absl::Status linked =
+          Transact(*store_, &retries, [&](Transaction& transaction) {
+            return transaction.Overwrite(links_.pages[i], 0, bytes);
+          });
+      if (!linked.ok()) return linked;
+    }
+    return absl::OkStatus();
+  }
+
+  TransactionalStore* const store_;
+  const Scale scale_;
+  std::array<Objects, kSizes.size()> sets_;
+  Links links_;
+};
+
+class MicroSuite final : public Suite {
+ public:
+  explicit MicroSuite(Scale scale) : scale_(scale) {}
+
+  std::string name() const override { return "micro"; }
+
+  std::vector<Cell> Cells() const override {
+    std::vector<Cell> cells;
+    for (const auto& [set, how] : {std::pair{"hot", kHot}, {"large", kLarge}}) {
+      for (uint32_t size : kSizes) {
+        cells.push_back(
+            {"overwrite-bytes", set, 1, size, kOverwriteBytes, how});
+        cells.push_back(
+            {"overwrite-pointer", set, 1, size, kOverwritePointer, how});
+      }
+      cells.push_back({"patch16-bytes", set, 1, 4096, kPatchWithBytes, how});
+      cells.push_back({"patch16-pointer", set, 1, 4096, kPatchPointer, how});
+    }
+    cells.push_back(
+        {"alloc-link-free", "uniform", 1, kLinkedBytes, kAllocLinkFree, kHot});
+    cells.push_back({"empty", "none", 1, 0, kEmpty, kOneObject});
+    cells.push_back({"abort", "hot", 1, 1024, kAbort, kHot});
+    for (uint32_t size : {64u, 1024u}) {
+      cells.push_back({"overwrite-bytes", "same-object", 1, size,
+                       kOverwriteBytes, kOneObject});
+      cells.push_back({"overwrite-pointer", "same-object", 1, size,
+                       kOverwritePointer, kOneObject});
+    }
+    cells.push_back(
+        {"overwrite-bytes", "bursts-of-8", 1, 1024, kOverwriteBytes, kBursts});
+    for (const auto& [name, how] : {std::pair{"hot", kHot},
+                                    {"bursts-of-8", kBursts},
+                                    {"same-object", kOneObject}}) {
+      cells.push_back({"overwrite-bytes", name, 2, 1024, kOverwriteBytes, how});
+    }
+    return cells;
+  }
+
+  uint64_t Bytes() const override {
+    uint64_t bytes = uint64_t{16} << 20;
+    for (uint32_t size : kSizes) {
+      bytes += LargeObjects(scale_, size) * (size + 128);
+    }
+    return bytes * 5 / 4;
+  }
+
+  std::unique_ptr<Dataset> MakeDataset(
+      TransactionalStore* store) const override {
+    return absl::make_unique<MicroDataset>(store, scale_);
+  }
+
+ private:
+  const Scale scale_;
+};
+
+}  // namespace
+
+std::unique_ptr<Suite> MakeMicroSuite(Scale scale) {
+  return absl::make_unique<MicroSuite>(scale);
+}
+
+}  // namespace kamino::bench

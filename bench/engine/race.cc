@@ -1,0 +1,246 @@
+#include "bench/engine/race.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "bench/engine/clock.h"
+#include "bench/engine/measure.h"
+#include "bench/engine/statistics.h"
+
+namespace kamino::bench {
+namespace {
+
+using Progress = std::function<void(const std::string&)>;
+
+// A store in the race, and what it did in the current cell.
+struct Runner {
+  StoreSpec spec;
+  OpenedStore open;
+  std::unique_ptr<Dataset> dataset;  // goes before the store
+
+  std::vector<double> rounds;
+  // One number for each round, by kind; the last is of all together.
+  std::vector<std::vector<double>> p50, p99;
+  uint64_t transactions = 0;
+  uint64_t retries = 0;
+  uint64_t hits = 0;
+  uint64_t misses = 0;
+};
+
+absl::Status Annotate(const absl::Status& status, const std::string& what) {
+  return absl::Status(status.code(),
+                      absl::StrCat(what, ": ", status.message()));
+}
+
+std::vector<Cell> Wanted(const Suite& suite, const RaceOptions& options) {
+  std::vector<Cell> cells = suite.Cells();
+  cells.erase(std::remove_if(cells.begin(), cells.end(),
+                             [&](const Cell& cell) {
+                               return !options.wanted(absl::StrCat(
+                                   suite.name(), "/", cell.Name()));
+                             }),
+              cells.end());
+  return cells;
+}
+
+// What can be put into the folder and stay in memory.
+uint64_t Room(const PoolFolder& folder) {
+  const uint64_t memory = static_cast<uint64_t>(sysconf(_SC_AVPHYS_PAGES)) *
+                          static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  return std::min(folder.FreeBytes(), memory);
+}
+
+absl::Status CheckRoom(const Suite& suite, const std::vector<StoreSpec>& specs,
+                       const PoolFolder& folder) {
+  uint64_t needed = 0;
+  for (const StoreSpec& spec : specs) needed += FileBytes(spec, suite.Bytes());
+  const uint64_t room = Room(folder);
+  if (needed <= room) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrFormat(
+      "suite %s with %d stores takes %.1f GiB in %s, and there are %.1f; "
+      "--quick takes less, --only and --schemes leave things out",
+      suite.name(), specs.size(), static_cast<double>(needed) / (1u << 30),
+      folder.path(), static_cast<double>(room) / (1u << 30)));
+}
+
+absl::StatusOr<Runner> OpenRunner(const Suite& suite, const StoreSpec& spec,
+                                  PoolFolder& folder, bool counted) {
+  Runner runner;
+  runner.spec = spec;
+  auto open = OpenForBench(spec, absl::StrCat(folder.path(), "/pool"),
+                           suite.Bytes(), counted);
+  folder.Unlink();
+  if (!open.ok()) return Annotate(open.status(), spec.Name());
+  runner.open = *std::move(open);
+  runner.dataset = suite.MakeDataset(runner.open.store.get());
+  if (absl::Status loaded = runner.dataset->Load(); !loaded.ok()) {
+    return Annotate(loaded, absl::StrCat(spec.Name(), ": loading"));
+  }
+  runner.open.store->Quiesce();
+  return runner;
+}
+
+void Reset(Runner& runner, size_t kinds) {
+  runner.rounds.clear();
+  runner.p50.assign(kinds + 1, {});
+  runner.p99.assign(kinds + 1, {});
+  runner.transactions = runner.retries = 0;
+  runner.hits = runner.misses = 0;
+}
+
+void AddQuantiles(Runner& runner, size_t at, const Histogram& ticks) {
+  if (ticks.count() == 0) return;
+  runner.p50[at].push_back(ticks.Quantile(0.5) * NanosPerTick());
+  runner.p99[at].push_back(ticks.Quantile(0.99) * NanosPerTick());
+}
+
+absl::Status RunRound(Runner& runner, const Suite& suite, const Cell& cell,
+                      int round, const RaceOptions& options) {
+  const size_t kinds = suite.kinds().size();
+  const engine::BackupStats before =
+      runner.open.backup ? runner.open.backup() : engine::BackupStats();
+  auto slice = RunSlice(*runner.open.store, *runner.dataset, cell, kinds,
+                        round + 1, {options.slice, suite.MaxTransactions()});
+  if (!slice.ok()) {
+    return Annotate(slice.status(),
+                    absl::StrCat(runner.spec.Name(), ": ", cell.Name()));
+  }
+  if (runner.open.backup) {
+    const engine::BackupStats after = runner.open.backup();
+    runner.hits += after.hits - before.hits;
+    runner.misses += after.misses - before.misses;
+  }
+  runner.rounds.push_back(slice->PerSecond());
+  runner.transactions += slice->transactions;
+  runner.retries += slice->retries;
+  Histogram all;
+  for (size_t i = 0; i < kinds; ++i) {
+    AddQuantiles(runner, i, slice->ticks[i]);
+    all.Merge(slice->ticks[i]);
+  }
+  AddQuantiles(runner, kinds, all);
+  return absl::OkStatus();
+}
+
+Row MakeRow(const Runner& runner, const Suite& suite, const Cell& cell) {
+  Row row;
+  row.suite = suite.name();
+  row.store = runner.spec;
+  row.cell = cell;
+  row.rounds = runner.rounds;
+  const std::vector<std::string> kinds = suite.kinds();
+  row.p50_ns = Median(runner.p50[kinds.size()]);
+  row.p99_ns = Median(runner.p99[kinds.size()]);
+  for (size_t i = 0; i < kinds.size() && kinds.size() > 1; ++i) {
+    if (runner.p50[i].empty()) continue;
+    row.kinds.push_back(
+        {kinds[i], Median(runner.p50[i]), Median(runner.p99[i])});
+  }
+  row.retries_per_tx =
+      static_cast<double>(runner.retries) /
+      static_cast<double>(std::max<uint64_t>(runner.transactions, 1));
+  row.bytes_storage = runner.open.store->bytes_used();
+  if (runner.hits + runner.misses > 0) {
+    row.hit_rate = static_cast<double>(runner.hits) /
+                   static_cast<double>(runner.hits + runner.misses);
+  }
+  return row;
+}
+
+absl::Status RunCell(std::vector<Runner>& all, const Suite& suite,
+                     const Cell& cell, const RaceOptions& options,
+                     std::vector<Row>* rows) {
+  std::vector<Runner*> runners;
+  for (Runner& runner : all) {
+    if (runner.spec.atomic() || !cell.rolls_back) runners.push_back(&runner);
+  }
+  for (Runner* next : runners) {
+    Runner& runner = *next;
+    Reset(runner, suite.kinds().size());
+    auto warm = RunSlice(*runner.open.store, *runner.dataset, cell,
+                         suite.kinds().size(), 0,
+                         {options.warm_up, suite.MaxTransactions()});
+    if (!warm.ok()) {
+      return Annotate(warm.status(),
+                      absl::StrCat(runner.spec.Name(), ": ", cell.Name()));
+    }
+  }
+  for (int round = 0; round < options.rounds; ++round) {
+    // Each goes first in some round.
+    for (size_t i = 0; i < runners.size(); ++i) {
+      Runner& runner = *runners[(i + round) % runners.size()];
+      absl::Status done = RunRound(runner, suite, cell, round, options);
+      if (!done.ok()) return done;
+    }
+  }
+  for (const Runner* runner : runners) {
+    rows->push_back(MakeRow(*runner, suite, cell));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status RunTimed(const Suite& suite, const std::vector<StoreSpec>& specs,
+                      PoolFolder& folder, const RaceOptions& options,
+                      const Progress& progress, std::vector<Row>* rows) {
+  const std::vector<Cell> cells = Wanted(suite, options);
+  if (cells.empty()) return absl::OkStatus();
+  absl::Status room = CheckRoom(suite, specs, folder);
+  if (!room.ok()) return room;
+  std::vector<Runner> runners;
+  for (const StoreSpec& spec : specs) {
+    progress(absl::StrCat(suite.name(), ": filling ", spec.Name()));
+    auto runner = OpenRunner(suite, spec, folder, /*counted=*/false);
+    if (!runner.ok()) return runner.status();
+    runners.push_back(*std::move(runner));
+  }
+  for (size_t i = 0; i < cells.size(); ++i) {
+    progress(absl::StrCat(suite.name(), ": ", i + 1, " of ", cells.size(), ", ",
+                          cells[i].Name()));
+    absl::Status done = RunCell(runners, suite, cells[i], options, rows);
+    if (!done.ok()) return done;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunCounted(const Suite& suite, const std::vector<StoreSpec>& specs,
+                        PoolFolder& folder, const RaceOptions& options,
+                        const Progress& progress, std::vector<Row>* rows) {
+  const std::vector<Cell> cells = Wanted(suite, options);
+  if (cells.empty()) return absl::OkStatus();
+  for (const StoreSpec& spec : specs) {
+    if (!Counts(spec)) continue;
+    progress(
+        absl::StrCat(suite.name(), ": counting the flushes of ", spec.Name()));
+    auto runner = OpenRunner(suite, spec, folder, /*counted=*/true);
+    if (!runner.ok()) return runner.status();
+    for (const Cell& cell : cells) {
+      if (cell.rolls_back && !spec.atomic()) continue;
+      const engine::PmemCounts before = runner->open.counts();
+      auto slice = RunSlice(
+          *runner->open.store, *runner->dataset, cell, suite.kinds().size(), 1,
+          {absl::Minutes(1),
+           std::min(options.counted_transactions, suite.MaxTransactions())});
+      if (!slice.ok()) return Annotate(slice.status(), spec.Name());
+      const engine::PmemCounts counts = runner->open.counts() - before;
+      const double transactions = static_cast<double>(slice->transactions);
+      for (Row& row : *rows) {
+        if (row.suite != suite.name() || row.store.Name() != spec.Name() ||
+            row.cell.Name() != cell.Name()) {
+          continue;
+        }
+        row.fences_per_tx = static_cast<double>(counts.drains) / transactions;
+        row.lines_per_tx = static_cast<double>(counts.lines) / transactions;
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace kamino::bench

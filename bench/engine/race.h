@@ -1,0 +1,69 @@
+// Runs a suite on several stores in turn, so that what the machine does
+// meanwhile hits all of them alike.
+#ifndef KAMINO_BENCH_ENGINE_RACE_H_
+#define KAMINO_BENCH_ENGINE_RACE_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "absl/types/optional.h"
+#include "bench/engine/pool_folder.h"
+#include "bench/engine/stores.h"
+#include "bench/engine/workload.h"
+
+namespace kamino::bench {
+
+struct RaceOptions {
+  // Whether a cell is wanted, by "suite/" and Cell::Name().
+  std::function<bool(const std::string&)> wanted;
+  int rounds = 5;
+  absl::Duration slice;
+  absl::Duration warm_up;
+  uint64_t counted_transactions = 2000;  // per thread
+};
+
+struct KindLatency {
+  std::string kind;
+  double p50_ns = 0;
+  double p99_ns = 0;
+};
+
+// A measurement: one cell on one store.
+struct Row {
+  std::string suite;
+  StoreSpec store;
+  Cell cell;
+  std::vector<double> rounds;  // transactions per second
+  double p50_ns = 0;
+  double p99_ns = 0;
+  std::vector<KindLatency> kinds;  // those that occurred, where there are any
+  double retries_per_tx = 0;
+  absl::optional<double> fences_per_tx;
+  absl::optional<double> lines_per_tx;
+  uint64_t bytes_storage = 0;
+  absl::optional<double> hit_rate;  // of the backup, in the timed slices
+};
+
+// Opens a store of each spec, fills them, runs each cell on each in
+// `options.rounds` rounds, and adds a row for each. All stores are open at
+// once, unless memory does not suffice: then kResourceExhausted, which says how
+// much it takes. `progress` is told what is going on.
+absl::Status RunTimed(const Suite& suite, const std::vector<StoreSpec>& specs,
+                      PoolFolder& folder, const RaceOptions& options,
+                      const std::function<void(const std::string&)>& progress,
+                      std::vector<Row>* rows);
+
+// Runs the cells once more on stores that count what they flush, without the
+// clock, and completes the rows. `suite` has the same cells over less data.
+absl::Status RunCounted(const Suite& suite, const std::vector<StoreSpec>& specs,
+                        PoolFolder& folder, const RaceOptions& options,
+                        const std::function<void(const std::string&)>& progress,
+                        std::vector<Row>* rows);
+
+}  // namespace kamino::bench
+
+#endif  // KAMINO_BENCH_ENGINE_RACE_H_

@@ -1,0 +1,34 @@
+// The measurements as JSON and as tables. docs/bench_engine.md describes both.
+#ifndef KAMINO_BENCH_ENGINE_RESULTS_H_
+#define KAMINO_BENCH_ENGINE_RESULTS_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/types/optional.h"
+#include "bench/engine/race.h"
+
+namespace kamino::bench {
+
+// Median over the rounds.
+double Throughput(const Row& row);
+
+// Throughput of the row over that of `scheme` in the same cell; nothing when
+// that was not there.
+absl::optional<double> RatioTo(const Row& row, const std::string& scheme,
+                               const std::vector<Row>& rows);
+
+// What a run was: printed in front, kept in the file.
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+// One object: "facts", and "measurements", a list with an object for each row,
+// a row to a line.
+std::string ToJson(const Facts& facts, const std::vector<Row>& rows);
+
+// For each suite: throughput with spread and ratios, latencies, flushes.
+std::string ToTables(const std::vector<Row>& rows);
+
+}  // namespace kamino::bench
+
+#endif  // KAMINO_BENCH_ENGINE_RESULTS_H_

@@ -1,0 +1,231 @@
+#include "bench/engine/stores.h"
+
+#include <thread>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "engine/heap/heap.h"
+#include "engine/kamino/backup_applier.h"
+#include "engine/kamino/kamino_store.h"
+#include "engine/pmem/file_region.h"
+#include "engine/rivals/heap_store.h"
+#include "engine/rivals/open_store.h"
+
+namespace kamino::bench {
+namespace {
+
+using engine::Backup;
+using engine::BackupApplier;
+using engine::CountingRegion;
+using engine::FileRegion;
+using engine::Heap;
+using engine::HeapScheme;
+using engine::HeapStore;
+using engine::KaminoStore;
+using engine::ObjectId;
+using engine::PmemCounts;
+using engine::Region;
+using engine::Transaction;
+using engine::TransactionalStore;
+
+// What an empty heap takes for itself, with room.
+constexpr uint64_t kHeapOverhead = 32u << 20;
+constexpr uint64_t kPage = 4096;
+
+constexpr char kSimple[] = "kamino-simple";
+constexpr char kDynamic[] = "kamino-dynamic";
+constexpr double kAlpha = 0.5;  // where it is not what is looked at
+
+// A file that is a region, counted if asked for.
+class PoolFile {
+ public:
+  static absl::StatusOr<std::unique_ptr<PoolFile>> Create(
+      const std::string& path, uint64_t bytes, bool counted) {
+    auto file = FileRegion::Create(path, bytes, engine::PmemMode::kForce);
+    if (!file.ok()) return file.status();
+    return absl::WrapUnique(new PoolFile(*std::move(file), counted));
+  }
+
+  Region* region() const {
+    return counting_ != nullptr ? static_cast<Region*>(counting_.get())
+                                : file_.get();
+  }
+  PmemCounts counts() const {
+    return counting_ != nullptr ? counting_->counts() : PmemCounts{};
+  }
+
+ private:
+  PoolFile(std::unique_ptr<FileRegion> file, bool counted)
+      : file_(std::move(file)) {
+    if (counted) counting_ = absl::make_unique<CountingRegion>(file_.get());
+  }
+
+  const std::unique_ptr<FileRegion> file_;
+  std::unique_ptr<CountingRegion> counting_;
+};
+
+// A scheme of ours with all that it stands on. engine::OpenStore makes the
+// same; here regions may be counted, and the backup can be asked.
+class Bundle final : public TransactionalStore {
+ public:
+  static absl::StatusOr<std::unique_ptr<Bundle>> Create(const StoreSpec& spec,
+                                                        const std::string& path,
+                                                        uint64_t bytes,
+                                                        bool counted);
+
+  absl::string_view scheme() const override { return store().scheme(); }
+  std::unique_ptr<Transaction> Begin(absl::Duration lock_wait) override {
+    return store().Begin(lock_wait);
+  }
+  ObjectId root() const override { return store().root(); }
+  void Quiesce() override {
+    if (kamino_ == nullptr) return heap_store_->Quiesce();
+    // Its applier is at work.
+    while (kamino_->stats().backup_pending > 0) std::this_thread::yield();
+  }
+  uint64_t bytes_used() const override { return store().bytes_used(); }
+
+  bool has_backup() const { return kamino_ != nullptr; }
+  engine::BackupStats backup_stats() const { return kamino_->stats().backup; }
+  PmemCounts counts() const {
+    PmemCounts sum = heap_file_->counts();
+    if (backup_file_ != nullptr) sum += backup_file_->counts();
+    return sum;
+  }
+
+ private:
+  Bundle() = default;
+
+  absl::Status OpenKamino(const StoreSpec& spec, const std::string& path,
+                          bool counted);
+
+  TransactionalStore& store() const {
+    if (kamino_ != nullptr) return *kamino_;
+    return *heap_store_;
+  }
+
+  std::unique_ptr<PoolFile> heap_file_;
+  std::unique_ptr<PoolFile> backup_file_;
+  std::unique_ptr<Heap> heap_;
+  // One of the two.
+  std::unique_ptr<HeapStore> heap_store_;
+  std::unique_ptr<KaminoStore> kamino_;
+  std::unique_ptr<BackupApplier> applier_;
+};
+
+uint64_t HeapBytes(uint64_t bytes) {
+  return (bytes + kHeapOverhead + kPage - 1) / kPage * kPage;
+}
+
+uint64_t BackupBytes(const StoreSpec& spec, uint64_t heap_bytes) {
+  return spec.scheme == kDynamic ? engine::DynamicBackupBytes(
+                                       heap_bytes, spec.alpha.value_or(kAlpha))
+                                 : engine::SimpleBackupBytes(heap_bytes);
+}
+
+absl::optional<HeapScheme> HeapSchemeOf(const std::string& name) {
+  for (HeapScheme scheme :
+       {HeapScheme::kUndo, HeapScheme::kCopyOnWrite, HeapScheme::kUnsafe}) {
+    if (name == engine::HeapSchemeName(scheme)) return scheme;
+  }
+  return absl::nullopt;
+}
+
+bool IsPmemobj(const StoreSpec& spec) {
+  return spec.scheme == "undo-object" || spec.scheme == "undo-range";
+}
+
+bool IsKamino(const StoreSpec& spec) {
+  return spec.scheme == kSimple || spec.scheme == kDynamic;
+}
+
+absl::StatusOr<std::unique_ptr<Bundle>> Bundle::Create(const StoreSpec& spec,
+                                                       const std::string& path,
+                                                       uint64_t bytes,
+                                                       bool counted) {
+  auto bundle = absl::WrapUnique(new Bundle);
+  auto file = PoolFile::Create(path, HeapBytes(bytes), counted);
+  if (!file.ok()) return file.status();
+  bundle->heap_file_ = *std::move(file);
+  auto heap = Heap::Create(bundle->heap_file_->region(), spec.scheme);
+  if (!heap.ok()) return heap.status();
+  bundle->heap_ = *std::move(heap);
+  const auto heap_scheme = HeapSchemeOf(spec.scheme);
+  if (heap_scheme.has_value()) {
+    auto store = HeapStore::Open(*heap_scheme, bundle->heap_.get());
+    if (!store.ok()) return store.status();
+    bundle->heap_store_ = *std::move(store);
+    return bundle;
+  }
+  absl::Status opened = bundle->OpenKamino(spec, path, counted);
+  if (!opened.ok()) return opened;
+  return bundle;
+}
+
+absl::Status Bundle::OpenKamino(const StoreSpec& spec, const std::string& path,
+                                bool counted) {
+  auto file =
+      PoolFile::Create(absl::StrCat(path, ".backup"),
+                       BackupBytes(spec, heap_->region()->size()), counted);
+  if (!file.ok()) return file.status();
+  backup_file_ = *std::move(file);
+  Region* const region = backup_file_->region();
+  auto backup = spec.scheme == kDynamic
+                    ? CreateDynamicBackup(heap_.get(), region)
+                    : CreateSimpleBackup(heap_.get(), region);
+  if (!backup.ok()) return backup.status();
+  auto store = KaminoStore::Open(heap_.get(), *std::move(backup));
+  if (!store.ok()) return store.status();
+  kamino_ = *std::move(store);
+  applier_ = absl::make_unique<BackupApplier>(kamino_.get());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string StoreSpec::Name() const {
+  return alpha.has_value() ? absl::StrCat(scheme, "@", *alpha) : scheme;
+}
+
+std::vector<StoreSpec> AllStores() {
+  std::vector<StoreSpec> stores;
+  for (absl::string_view name : engine::SchemeNames()) {
+    stores.push_back({std::string(name), {}});
+    if (name == kDynamic) stores.back().alpha = kAlpha;
+  }
+  return stores;
+}
+
+bool Counts(const StoreSpec& spec) { return !IsPmemobj(spec); }
+
+absl::StatusOr<OpenedStore> OpenForBench(const StoreSpec& spec,
+                                         const std::string& path,
+                                         uint64_t bytes, bool counted) {
+  OpenedStore opened;
+  if (IsPmemobj(spec)) {
+    engine::StoreOptions options;
+    options.mode = engine::PmemMode::kForce;
+    auto store =
+        engine::OpenStore(spec.scheme, path, HeapBytes(bytes), options);
+    if (!store.ok()) return store.status();
+    opened.store = *std::move(store);
+    return opened;
+  }
+  auto bundle = Bundle::Create(spec, path, bytes, counted);
+  if (!bundle.ok()) return bundle.status();
+  const Bundle* const ours = bundle->get();
+  if (ours->has_backup()) {
+    opened.backup = [ours] { return ours->backup_stats(); };
+  }
+  if (counted) opened.counts = [ours] { return ours->counts(); };
+  opened.store = *std::move(bundle);
+  return opened;
+}
+
+uint64_t FileBytes(const StoreSpec& spec, uint64_t bytes) {
+  const uint64_t heap_bytes = HeapBytes(bytes);
+  return heap_bytes + (IsKamino(spec) ? BackupBytes(spec, heap_bytes) : 0);
+}
+
+}  // namespace kamino::bench

@@ -1,0 +1,346 @@
+#include "bench/engine/tpcc_worker.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace kamino::bench::tpcc {
+namespace {
+
+using engine::KeyValueReader;
+using engine::Transaction;
+
+constexpr uint32_t kLastOrders = 20;  // that stock-level looks at
+
+// The end of a transaction that is to be rolled back (clause 2.4.1.4).
+absl::Status UnusedItem() { return absl::CancelledError("unused item"); }
+
+}  // namespace
+
+// --- Inputs.
+
+int TpccWorker::Draw() {
+  ++now_;
+  request_.district = static_cast<uint32_t>(random().Between(1, kDistricts));
+  request_.customer_warehouse = home_;
+  request_.customer_district = request_.district;
+  const uint64_t card = mix_ ? random().Below(100) : 0;
+  if (card < 45) {
+    kind_ = kNewOrder;
+    DrawNewOrder();
+  } else if (card < 88) {
+    kind_ = kPayment;
+    DrawPayment();
+  } else if (card < 92) {
+    kind_ = kOrderStatus;
+    DrawCustomerOrName();
+  } else if (card < 96) {
+    kind_ = kDelivery;
+    request_.carrier = static_cast<uint32_t>(random().Between(1, 10));
+  } else {
+    kind_ = kStockLevel;
+    request_.threshold = static_cast<int32_t>(random().Between(10, 20));
+  }
+  return kind_;
+}
+
+void TpccWorker::DrawNewOrder() {
+  request_.customer = inputs_.Customer();
+  request_.line_count = static_cast<uint32_t>(random().Between(5, kMaxLines));
+  request_.unused_item = random().Below(100) == 0;
+  for (uint32_t i = 0; i < request_.line_count; ++i) {
+    const bool remote = random().Below(100) == 0;
+    request_.lines[i] = {inputs_.Item(), remote ? OtherWarehouse() : home_,
+                         static_cast<uint32_t>(random().Between(1, 10))};
+  }
+  if (request_.unused_item) {
+    request_.lines[request_.line_count - 1].item = scale_.items + 1;
+  }
+}
+
+void TpccWorker::DrawPayment() {
+  if (random().Below(100) < 15) {
+    request_.customer_warehouse = OtherWarehouse();
+    request_.customer_district =
+        static_cast<uint32_t>(random().Between(1, kDistricts));
+  }
+  DrawCustomerOrName();
+  request_.amount = static_cast<int64_t>(random().Between(1'00, 5000'00));
+}
+
+void TpccWorker::DrawCustomerOrName() {
+  if (random().Below(100) < 60) {
+    request_.customer = 0;
+    request_.last = inputs_.LastName();
+  } else {
+    request_.customer = inputs_.Customer();
+  }
+}
+
+uint32_t TpccWorker::OtherWarehouse() {
+  if (scale_.warehouses == 1) return home_;
+  const auto other =
+      static_cast<uint32_t>(random().Between(1, scale_.warehouses - 1));
+  return other < home_ ? other : other + 1;
+}
+
+// --- Transactions.
+
+absl::Status TpccWorker::Run() {
+  if (kind_ == kDelivery) {
+    // Clause 2.7.4: an order of each district, each in a transaction.
+    for (uint32_t district = 1; district <= kDistricts; ++district) {
+      absl::Status done =
+          Transact(store_, &retries_, [&](Transaction& transaction) {
+            Rows rows(&transaction, roots_);
+            return Deliver(rows, district);
+          });
+      if (!done.ok()) return done;
+    }
+    return absl::OkStatus();
+  }
+  absl::Status done =
+      Transact(store_, &retries_, [this](Transaction& transaction) {
+        Rows rows(&transaction, roots_);
+        switch (kind_) {
+          case kNewOrder:
+            return NewOrder(rows);
+          case kPayment:
+            return Payment(rows);
+          case kOrderStatus:
+            return OrderStatus(rows);
+          default:
+            return StockLevel(rows);
+        }
+      });
+  if (absl::IsCancelled(done)) return absl::OkStatus();
+  if (done.ok() && kind_ == kPayment) ++history_;
+  return done;
+}
+
+absl::Status TpccWorker::NewOrder(Rows& rows) {
+  const uint32_t d = request_.district;
+  const auto warehouse = rows.Get<Warehouse>(kWarehouses, Key({home_}));
+  if (!warehouse.ok()) return warehouse.status();
+  const std::string district_key = Key({home_, d});
+  auto district = rows.Get<District>(kDistrictTable, district_key);
+  if (!district.ok()) return district.status();
+  const uint32_t o = district->next_order++;
+  absl::Status done = rows.Update(kDistrictTable, district_key, *district,
+                                  district->next_order);
+  if (!done.ok()) return done;
+  const auto customer =
+      rows.Get<Customer>(kCustomers, Key({home_, d, request_.customer}));
+  if (!customer.ok()) return customer.status();
+
+  Order order{};
+  order.customer = request_.customer;
+  order.entered = now_;
+  order.lines = request_.line_count;
+  order.all_local = 1;
+  for (uint32_t i = 0; i < request_.line_count; ++i) {
+    if (request_.lines[i].supplier != home_) order.all_local = 0;
+  }
+  done = rows.Put(kOrders, Key({home_, d, o}), order);
+  if (done.ok()) done = rows.PutKey(kNewOrders, Key({home_, d, o}));
+  if (done.ok()) {
+    done = rows.PutKey(kOrdersByCustomer,
+                       OrderOfCustomerKey(home_, d, order.customer, o));
+  }
+  for (uint32_t i = 0; i < request_.line_count && done.ok(); ++i) {
+    done = PutLine(rows, o, i + 1, request_.lines[i]);
+  }
+  return done;
+}
+
+absl::Status TpccWorker::PutLine(Rows& rows, uint32_t order, uint32_t number,
+                                 const Line& line) {
+  const auto item = rows.Get<Item>(kItems, Key({line.item}));
+  if (absl::IsNotFound(item.status())) return UnusedItem();
+  if (!item.ok()) return item.status();
+  const std::string stock_key = Key({line.supplier, line.item});
+  auto stock = rows.Get<Stock>(kStocks, stock_key);
+  if (!stock.ok()) return stock.status();
+  Stock::Level& level = stock->level;
+  const auto quantity = static_cast<int32_t>(line.quantity);
+  level.quantity -= quantity;
+  if (level.quantity < 10) level.quantity += 91;
+  level.ytd += quantity;
+  ++level.orders;
+  if (line.supplier != home_) ++level.remote_orders;
+  absl::Status done = rows.Update(kStocks, stock_key, *stock, level);
+  if (!done.ok()) return done;
+
+  OrderLine row{};
+  row.item = line.item;
+  row.supplier = line.supplier;
+  row.quantity = line.quantity;
+  row.amount = quantity * item->price;
+  row.district_info = stock->district_info[request_.district - 1];
+  return rows.Put(kOrderLines, Key({home_, request_.district, order, number}),
+                  row);
+}
+
+absl::StatusOr<uint32_t> TpccWorker::FindCustomer(Rows& rows) {
+  if (request_.customer != 0) return request_.customer;
+  const uint32_t w = request_.customer_warehouse;
+  const uint32_t d = request_.customer_district;
+  // All of that name in the order of their first names: the one in the middle
+  // (clause 2.5.2.2).
+  std::string begin = absl::StrCat(Key({w, d}), request_.last);
+  std::string end = begin;
+  begin.push_back('\0');
+  end.push_back('\1');
+  std::vector<uint32_t> found;
+  absl::Status scanned =
+      rows.Tree(kCustomersByName)
+          .Scan(begin, end, 0, [&](absl::string_view key, const auto&) {
+            key.remove_prefix(key.size() - 4);
+            found.push_back(PartOf(key, 0));
+            return true;
+          });
+  if (!scanned.ok()) return scanned;
+  if (found.empty()) return absl::DataLossError("a customer is missing");
+  return found[(found.size() - 1) / 2];
+}
+
+absl::Status TpccWorker::Payment(Rows& rows) {
+  const std::string warehouse_key = Key({home_});
+  auto warehouse = rows.Get<Warehouse>(kWarehouses, warehouse_key);
+  if (!warehouse.ok()) return warehouse.status();
+  warehouse->ytd += request_.amount;
+  absl::Status done =
+      rows.Update(kWarehouses, warehouse_key, *warehouse, warehouse->ytd);
+  if (!done.ok()) return done;
+  const std::string district_key = Key({home_, request_.district});
+  auto district = rows.Get<District>(kDistrictTable, district_key);
+  if (!district.ok()) return district.status();
+  district->ytd += request_.amount;
+  done = rows.Update(kDistrictTable, district_key, *district, district->ytd);
+  if (!done.ok()) return done;
+
+  const auto number = FindCustomer(rows);
+  if (!number.ok()) return number.status();
+  const std::string customer_key =
+      Key({request_.customer_warehouse, request_.customer_district, *number});
+  auto customer = rows.Get<Customer>(kCustomers, customer_key);
+  if (!customer.ok()) return customer.status();
+  Customer::Account& account = customer->account;
+  account.balance -= request_.amount;
+  account.ytd_payment += request_.amount;
+  ++account.payments;
+  done = rows.Update(kCustomers, customer_key, *customer, account);
+  if (done.ok() && View(customer->credit) == "BC") {
+    const std::string data =
+        absl::StrCat(*number, " ", request_.customer_district, " ",
+                     request_.customer_warehouse, " ", request_.district, " ",
+                     home_, " ", request_.amount, " ", View(customer->data));
+    inputs_.Fill(&customer->data, data);
+    done = rows.Update(kCustomers, customer_key, *customer, customer->data);
+  }
+  if (!done.ok()) return done;
+  History history{*number,
+                  request_.customer_district,
+                  request_.customer_warehouse,
+                  request_.district,
+                  home_,
+                  now_,
+                  request_.amount,
+                  {}};
+  inputs_.Fill(&history.data, absl::StrCat(View(warehouse->name), "    ",
+                                           View(district->name)));
+  return rows.Put(kHistory, HistoryKey(writer_, history_), history);
+}
+
+absl::Status TpccWorker::OrderStatus(Rows& rows) {
+  const uint32_t d = request_.district;
+  const auto number = FindCustomer(rows);
+  if (!number.ok()) return number.status();
+  const auto customer =
+      rows.Get<Customer>(kCustomers, Key({home_, d, *number}));
+  if (!customer.ok()) return customer.status();
+  uint32_t o = 0;
+  absl::Status done =
+      rows.Tree(kOrdersByCustomer)
+          .Scan(Key({home_, d, *number}), Key({home_, d, *number + 1}), 1,
+                [&o](absl::string_view key, const auto&) {
+                  o = ~PartOf(key, 3);
+                  return false;
+                });
+  // Its orders may be among those that the bench has removed since.
+  if (!done.ok() || o == 0) return done;
+  const auto order = rows.Get<Order>(kOrders, Key({home_, d, o}));
+  if (!order.ok()) return order.status();
+  int64_t amount = 0;
+  return rows.Tree(kOrderLines)
+      .Scan(Key({home_, d, o}), Key({home_, d, o + 1}), 0,
+            [&](absl::string_view, const KeyValueReader::Entry& entry) {
+              OrderLine line;
+              std::memcpy(&line, entry.value.data(), sizeof(line));
+              amount += line.amount;
+              return true;
+            });
+}
+
+absl::Status TpccWorker::Deliver(Rows& rows, uint32_t d) {
+  uint32_t o = 0;
+  absl::Status done = rows.Tree(kNewOrders)
+                          .Scan(Key({home_, d}), Key({home_, d + 1}), 1,
+                                [&o](absl::string_view key, const auto&) {
+                                  o = PartOf(key, 2);
+                                  return false;
+                                });
+  if (!done.ok() || o == 0) return done;
+  const std::string order_key = Key({home_, d, o});
+  done = rows.Tree(kNewOrders).Delete(order_key, 0);
+  if (!done.ok()) return done;
+  auto order = rows.Get<Order>(kOrders, order_key);
+  if (!order.ok()) return order.status();
+  order->carrier = request_.carrier;
+  done = rows.Update(kOrders, order_key, *order, order->carrier);
+  int64_t amount = 0;
+  for (uint32_t i = 1; i <= order->lines && done.ok(); ++i) {
+    const std::string line_key = Key({home_, d, o, i});
+    auto line = rows.Get<OrderLine>(kOrderLines, line_key);
+    if (!line.ok()) return line.status();
+    amount += line->amount;
+    line->delivered = now_;
+    done = rows.Update(kOrderLines, line_key, *line, line->delivered);
+  }
+  if (!done.ok()) return done;
+  const std::string customer_key = Key({home_, d, order->customer});
+  auto customer = rows.Get<Customer>(kCustomers, customer_key);
+  if (!customer.ok()) return customer.status();
+  customer->account.balance += amount;
+  ++customer->account.deliveries;
+  return rows.Update(kCustomers, customer_key, *customer, customer->account);
+}
+
+absl::Status TpccWorker::StockLevel(Rows& rows) {
+  const uint32_t d = request_.district;
+  const auto district = rows.Get<District>(kDistrictTable, Key({home_, d}));
+  if (!district.ok()) return district.status();
+  const uint32_t next = district->next_order;
+  const uint32_t first = next > kLastOrders ? next - kLastOrders : 1;
+  std::vector<uint32_t> items;
+  absl::Status done =
+      rows.Tree(kOrderLines)
+          .Scan(Key({home_, d, first}), Key({home_, d, next}), 0,
+                [&](absl::string_view, const KeyValueReader::Entry& entry) {
+                  OrderLine line;
+                  std::memcpy(&line, entry.value.data(), sizeof(line));
+                  items.push_back(line.item);
+                  return true;
+                });
+  if (!done.ok()) return done;
+  std::sort(items.begin(), items.end());
+  items.erase(std::unique(items.begin(), items.end()), items.end());
+  uint32_t low = 0;
+  for (uint32_t item : items) {
+    const auto stock = rows.Get<Stock>(kStocks, Key({home_, item}));
+    if (!stock.ok()) return stock.status();
+    if (stock->level.quantity < request_.threshold) ++low;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace kamino::bench::tpcc

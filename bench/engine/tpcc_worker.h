@@ -1,0 +1,88 @@
+// One terminal of TPC-C, without its keying and thinking times.
+#ifndef KAMINO_BENCH_ENGINE_TPCC_WORKER_H_
+#define KAMINO_BENCH_ENGINE_TPCC_WORKER_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "bench/engine/tpcc_schema.h"
+#include "bench/engine/workload.h"
+
+namespace kamino::bench::tpcc {
+
+class TpccWorker final : public Worker {
+ public:
+  // `home` is the terminal's warehouse. `*history` numbers the rows that it
+  // adds to HISTORY, as its writer `writer`.
+  TpccWorker(engine::TransactionalStore* store, const TpccScale& scale,
+             const Roots& roots, bool mix, uint32_t home, uint32_t writer,
+             uint32_t* history, uint64_t seed)
+      : store_(*store),
+        scale_(scale),
+        roots_(roots),
+        mix_(mix),
+        home_(home),
+        writer_(writer),
+        history_(*history),
+        inputs_(scale, seed) {}
+
+  int Draw() override;
+  absl::Status Run() override;
+
+ private:
+  struct Line {
+    uint32_t item;
+    uint32_t supplier;
+    uint32_t quantity;
+  };
+  // Inputs of the transaction to come (clauses 2.4.1 to 2.8.1); which of them
+  // count depends on its kind.
+  struct Request {
+    uint32_t district = 0;
+    uint32_t customer_warehouse = 0;
+    uint32_t customer_district = 0;
+    uint32_t customer = 0;  // 0: by name
+    std::string last;
+    uint32_t line_count = 0;
+    std::array<Line, kMaxLines> lines;
+    bool unused_item = false;  // to be rolled back
+    int64_t amount = 0;
+    uint32_t carrier = 0;
+    int32_t threshold = 0;
+  };
+
+  Random& random() { return inputs_.random(); }
+  void DrawNewOrder();
+  void DrawPayment();
+  void DrawCustomerOrName();
+  uint32_t OtherWarehouse();
+
+  absl::Status NewOrder(Rows& rows);
+  absl::Status PutLine(Rows& rows, uint32_t order, uint32_t number,
+                       const Line& line);
+  absl::Status Payment(Rows& rows);
+  absl::Status OrderStatus(Rows& rows);
+  absl::Status Deliver(Rows& rows, uint32_t district);
+  absl::Status StockLevel(Rows& rows);
+
+  // The number of the request's customer.
+  absl::StatusOr<uint32_t> FindCustomer(Rows& rows);
+
+  engine::TransactionalStore& store_;
+  const TpccScale scale_;
+  const Roots& roots_;
+  const bool mix_;
+  const uint32_t home_;
+  const uint32_t writer_;
+  uint32_t& history_;
+  Inputs inputs_;
+
+  int kind_ = kNewOrder;
+  Request request_;
+  int64_t now_ = 0;  // a date that only has to move on
+};
+
+}  // namespace kamino::bench::tpcc
+
+#endif  // KAMINO_BENCH_ENGINE_TPCC_WORKER_H_

@@ -48,7 +48,7 @@ void FillUuid(uint8_t (&uuid)[16]) {
   for (uint8_t& byte : uuid) byte = static_cast<uint8_t>(random());
 }
 
-Superblock Layout(uint64_t size, absl::string_view label) {
+Superblock Layout(uint64_t size, absl::string_view label, uint64_t log_bytes) {
   Superblock superblock{};
   superblock.magic = kHeapMagic;
   superblock.version = kHeapVersion;
@@ -56,8 +56,7 @@ Superblock Layout(uint64_t size, absl::string_view label) {
   FillUuid(superblock.uuid);
   std::memcpy(superblock.label, label.data(), label.size());
   superblock.log_offset = kSuperblockBytes;
-  superblock.log_bytes =
-      std::min(kMaxLogBytes, size / 16 / kSuperblockBytes * kSuperblockBytes);
+  superblock.log_bytes = log_bytes;
   superblock.objects_offset = superblock.log_offset + superblock.log_bytes;
   superblock.objects_bytes =
       (size - superblock.objects_offset) / kUnitBytes * kUnitBytes;
@@ -109,9 +108,26 @@ Heap::~Heap() = default;
 
 absl::StatusOr<std::unique_ptr<Heap>> Heap::Create(Region* region,
                                                    absl::string_view label) {
-  if (region->size() < kMinBytes || region->size() % kUnitBytes != 0) {
+  const uint64_t size = region->size();
+  return CreateIn(
+      region, label, kMinBytes,
+      std::min(kMaxLogBytes, size / 16 / kSuperblockBytes * kSuperblockBytes));
+}
+
+absl::StatusOr<std::unique_ptr<Heap>> Heap::CreateTiny(Region* region,
+                                                       absl::string_view label,
+                                                       size_t log_bytes) {
+  CHECK(log_bytes % kSuperblockBytes == 0 && log_bytes <= region->size() / 2);
+  return CreateIn(region, label, kMinTinyBytes, log_bytes);
+}
+
+absl::StatusOr<std::unique_ptr<Heap>> Heap::CreateIn(Region* region,
+                                                     absl::string_view label,
+                                                     size_t min_bytes,
+                                                     size_t log_bytes) {
+  if (region->size() < min_bytes || region->size() % kUnitBytes != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "a heap of ", region->size(), " bytes: it must be at least ", kMinBytes,
+        "a heap of ", region->size(), " bytes: it must be at least ", min_bytes,
         " and a multiple of ", kUnitBytes));
   }
   if (label.size() >= kLabelBytes) {
@@ -119,7 +135,7 @@ absl::StatusOr<std::unique_ptr<Heap>> Heap::Create(Region* region,
         absl::StrCat("the heap's label has ", label.size(), " bytes; at most ",
                      kLabelBytes - 1));
   }
-  const Superblock superblock = Layout(region->size(), label);
+  const Superblock superblock = Layout(region->size(), label, log_bytes);
   // The superblock last, and an older one first: a heap that opens is whole.
   std::memset(region->base(), 0, kSuperblockBytes);
   region->Persist(region->base(), kSuperblockBytes);

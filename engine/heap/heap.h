@@ -119,9 +119,10 @@ class Heap {
  private:
   explicit Heap(Region* region);  // of a checked superblock
 
-  static absl::StatusOr<std::unique_ptr<Heap>> CreateIn(
-      Region* region, absl::string_view label, size_t min_bytes,
-      size_t log_bytes);
+  static absl::StatusOr<std::unique_ptr<Heap>> CreateIn(Region* region,
+                                                        absl::string_view label,
+                                                        size_t min_bytes,
+                                                        size_t log_bytes);
 
   void SetState(ObjectId id, heap_format::BlockState state);
 

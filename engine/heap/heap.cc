@@ -8,6 +8,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "engine/fault.h"
 #include "engine/heap/allocator.h"
 #include "glog/logging.h"
 
@@ -219,6 +220,7 @@ void Heap::SetState(ObjectId id, BlockState state) {
   CHECK(IsBlock(header->word)) << "no block at " << id;
   __atomic_store_n(&header->word, MakeWord(state, UnitsOf(header->word)),
                    __ATOMIC_RELEASE);
+  if (FaultPlanted("heap-state-not-flushed")) return;
   region_->Flush(header, sizeof(*header));
 }
 
@@ -238,7 +240,16 @@ absl::Status Heap::RecoverState(ObjectId id, uint32_t capacity,
         absl::StrCat("the heap is damaged: an intent names a block at offset ",
                      id, " of ", capacity, " bytes that is not there"));
   }
-  SetState(id, allocated ? BlockState::kAllocated : BlockState::kFree);
+  const BlockState state =
+      allocated ? BlockState::kAllocated : BlockState::kFree;
+  if (FaultPlanted("heap-recovered-state-not-flushed")) {
+    HeaderAt(*region_, id)->word = MakeWord(state, units);
+    return absl::OkStatus();
+  }
+  if (FaultPlanted("heap-recovers-allocs-only") && !allocated) {
+    return absl::OkStatus();
+  }
+  SetState(id, state);
   return absl::OkStatus();
 }
 

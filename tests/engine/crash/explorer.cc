@@ -40,9 +40,12 @@ Explorer::Explorer(const Scheme* scheme, uint64_t seed,
     scratch_.push_back(absl::make_unique<PlainRegion>(bytes));
     if (options_.decorate) {
       decorated_.push_back(options_.decorate(live_.back().get(), i));
+    } else {
+      decorated_.push_back(nullptr);
     }
+    regions_.push_back(decorated_.back() ? decorated_.back().get()
+                                         : live_.back().get());
   }
-  regions_ = options_.decorate ? Pointers(decorated_) : Pointers(live_);
   scratch_regions_ = Pointers(scratch_);
   deep_regions_ = Pointers(deep_);
   for (auto& region : live_) {

@@ -40,7 +40,7 @@ struct ExplorerOptions {
   uint64_t flush_percent = 8;  // of flushes are crash points
   uint64_t deep_one_in = 60;   // images are recovered with crash points
 
-  // Puts something between the store under test and its memory.
+  // Puts something between the store under test and its memory; null: nothing.
   std::function<std::unique_ptr<Region>(Region* memory, size_t area)> decorate;
 };
 
@@ -101,7 +101,6 @@ class Explorer {
     std::vector<const std::byte*> outcomes;
   };
 
-  void SetHooks(Memory* memory);
   void CrashPoint(const char* where);
   void DeepCrashPoint();
   std::vector<Piece> LinesOf(const Memory& memory) const;

@@ -42,7 +42,7 @@ CampaignResult RunCampaign(const Campaign& campaign) {
     if (!campaign.scheme.empty() && campaign.scheme != scheme.name) continue;
     any = true;
     ExplorerCounts counts;
-    uint64_t committed = 0;
+    RunResult sum;
     const auto start = std::chrono::steady_clock::now();
     for (uint64_t i = 0; i < campaign.seeds; ++i) {
       const uint64_t seed = campaign.first + i;
@@ -54,7 +54,10 @@ CampaignResult RunCampaign(const Campaign& campaign) {
       counts.images += run.counts.images;
       counts.torn_images += run.counts.torn_images;
       counts.deep_images += run.counts.deep_images;
-      committed += run.committed;
+      sum.committed += run.committed;
+      sum.aborted += run.aborted;
+      sum.full += run.full;
+      sum.conflicts += run.conflicts;
       if (run.failure.empty()) continue;
       result.failed = true;
       absl::StrAppend(&result.report, "seed ", seed, " of ", run.failure,
@@ -64,13 +67,16 @@ CampaignResult RunCampaign(const Campaign& campaign) {
     const std::chrono::duration<double> took =
         std::chrono::steady_clock::now() - start;
     result.images += counts.images;
+    result.committed += sum.committed;
+    result.full += sum.full;
     absl::StrAppendFormat(
         &result.report,
-        "%s: %d seeds, %d commits, %d crash points, %d images "
-        "(%d torn, %d within recovery), %.1f s, %.0f us an image\n",
-        scheme.name, campaign.seeds, committed, counts.points, counts.images,
-        counts.torn_images, counts.deep_images, took.count(),
-        took.count() / counts.images * 1e6);
+        "%s: %d seeds, %d commits, %d aborts (%d for conflicts, %d for want "
+        "of space), %d crash points, %d images (%d torn, %d within recovery), "
+        "%.1f s, %.0f us an image\n",
+        scheme.name, campaign.seeds, sum.committed, sum.aborted, sum.conflicts,
+        sum.full, counts.points, counts.images, counts.torn_images,
+        counts.deep_images, took.count(), took.count() / counts.images * 1e6);
   }
   if (!any) {
     result.failed = true;

@@ -20,7 +20,9 @@ struct Campaign {
 struct CampaignResult {
   bool failed = false;
   uint64_t images = 0;
-  std::string report;  // a line for each scheme; the account of the failure
+  uint64_t committed = 0;  // transactions
+  uint64_t full = 0;       // refused for want of space
+  std::string report;      // a line for each scheme; the account of the failure
 };
 
 // Stops at the first failure. If the process dies in a run, it says on stderr

@@ -68,6 +68,12 @@ void Explorer::Restart(const Survivor& survivor) {
   Note("a crash; what it left is the beginning now");
 }
 
+void Explorer::Explore(bool on) {
+  if (on && !started_ && options_.at_start) options_.at_start();
+  started_ |= on;
+  exploring_ = on;
+}
+
 void Explorer::ActAs(int thread) {
   for (auto& region : live_) region->ActAs(thread);
 }

@@ -30,18 +30,20 @@ struct ExplorerOptions {
   // Images in lines and in words at a crash point: every combination up to the
   // first, else as many as the second.
   size_t exhaustive = 64;
-  size_t most = 40;
+  size_t most = 32;
   size_t exhaustive_words = 32;
-  size_t most_words = 16;
+  size_t most_words = 12;
   // The same within recovery, in lines.
   size_t exhaustive_deep = 16;
   size_t most_deep = 8;
 
-  uint64_t flush_percent = 8;  // of flushes are crash points
-  uint64_t deep_one_in = 60;   // images are recovered with crash points
+  uint64_t flush_percent = 3;  // of flushes are crash points
+  uint64_t deep_one_in = 150;  // images are recovered with crash points
 
   // Puts something between the store under test and its memory; null: nothing.
   std::function<std::unique_ptr<Region>(Region* memory, size_t area)> decorate;
+  // Called before the first crash point, when all is well.
+  std::function<void()> at_start;
 };
 
 struct ExplorerCounts {
@@ -67,7 +69,7 @@ class Explorer {
   void Restart(const Survivor& survivor);
 
   // Off at first.
-  void Explore(bool on) { exploring_ = on; }
+  void Explore(bool on);
   void Expect(Expectation expectation) {
     expectation_ = std::move(expectation);
     ++expectations_;
@@ -133,6 +135,7 @@ class Explorer {
   Memory deep_;
   std::vector<Region*> deep_regions_;
 
+  bool started_ = false;
   bool exploring_ = false;
   bool recovering_deep_ = false;
   Expectation expectation_;

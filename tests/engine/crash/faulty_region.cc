@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/memory/memory.h"
+#include "engine/fault.h"
 #include "engine/heap/heap_format.h"
 
 namespace kamino::engine::crash {
@@ -17,13 +18,17 @@ constexpr size_t kLine = 64;
 
 class FaultyRegion final : public Region {
  public:
-  FaultyRegion(absl::string_view fault, Region* memory)
-      : fault_(fault), memory_(memory) {}
+  FaultyRegion(absl::string_view name, absl::string_view fault, Region* memory)
+      : name_(name), fault_(fault), memory_(memory) {}
 
   std::byte* base() const override { return memory_->base(); }
   size_t size() const override { return memory_->size(); }
 
   void Flush(const void* data, size_t length) override {
+    if (!FaultPlanted(name_)) {
+      memory_->Flush(data, length);
+      return;
+    }
     const size_t begin = static_cast<const std::byte*>(data) - base();
     const size_t in_line = begin % kLine;
     if (fault_ == "region-no-flush") return;
@@ -34,9 +39,9 @@ class FaultyRegion final : public Region {
       return;
     }
     // As if the first line began where the range does.
-    if (fault_ == "region-flush-misses-last-line" && in_line > 0 &&
-        length > kLine - in_line) {
-      length = std::max(kLine - in_line, length - in_line);
+    if (fault_ == "region-flush-misses-last-line") {
+      const size_t lines = (length + kLine - 1) / kLine;
+      length = std::min(length, lines * kLine - in_line);
     }
     if (fault_ == "region-flush-misses-first-line" && in_line > 0 &&
         length > kLine - in_line) {
@@ -51,8 +56,12 @@ class FaultyRegion final : public Region {
   }
 
   void Drain() override {
-    if (fault_ == "region-no-drain") return;
-    if (fault_ == "region-every-other-drain-lost" && ++drains_ % 2 == 0) return;
+    const bool planted = FaultPlanted(name_);
+    if (planted && fault_ == "region-no-drain") return;
+    if (planted && fault_ == "region-every-other-drain-lost" &&
+        ++drains_ % 2 == 0) {
+      return;
+    }
     memory_->Drain();
     for (const auto& [data, length] : std::exchange(late_, {})) {
       memory_->Flush(data, length);
@@ -61,12 +70,11 @@ class FaultyRegion final : public Region {
 
   void CopyFlush(void* destination, const void* source,
                  size_t length) override {
-    if (fault_ == "region-copy-flushes-first") Flush(destination, length);
+    const bool planted = FaultPlanted(name_);
+    const bool first = planted && fault_ == "region-copy-flushes-first";
+    if (first) Flush(destination, length);
     std::memcpy(destination, source, length);
-    if (fault_ == "region-copy-not-flushed" ||
-        fault_ == "region-copy-flushes-first") {
-      return;
-    }
+    if (first || (planted && fault_ == "region-copy-not-flushed")) return;
     Flush(destination, length);
   }
 
@@ -78,7 +86,8 @@ class FaultyRegion final : public Region {
            offset < superblock->objects_offset;
   }
 
-  const std::string fault_;
+  const std::string name_;   // as planted
+  const std::string fault_;  // whichever the area
   Region* const memory_;
   uint64_t flushes_ = 0;
   uint64_t drains_ = 0;
@@ -91,10 +100,11 @@ std::unique_ptr<Region> MakeFaultyRegion(absl::string_view fault, size_t area,
                                          Region* memory) {
   // "backup:region-..." is of the second area.
   constexpr absl::string_view kBackup = "backup:";
+  const absl::string_view name = fault;
   const bool backup = fault.substr(0, kBackup.size()) == kBackup;
   if (backup) fault.remove_prefix(kBackup.size());
   if (fault.substr(0, 7) != "region-" || backup != (area == 1)) return nullptr;
-  return absl::make_unique<FaultyRegion>(fault, memory);
+  return absl::make_unique<FaultyRegion>(name, fault, memory);
 }
 
 }  // namespace kamino::engine::crash

@@ -56,7 +56,7 @@ absl::Status CheckGoesOn(Rig& rig, const World& world,
   std::mt19937_64 random(seed);
   World now = world;
   for (int i = 0; i < 2; ++i) {
-    Session session(&rig, &random, [] {});
+    Session session(&rig, random() % kDirectories, &random, [] {});
     absl::Status done;
     for (int k = 0; k < 2 && done.ok(); ++k) done = session.DoSomething();
     if (done.ok()) {

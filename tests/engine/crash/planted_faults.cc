@@ -58,13 +58,14 @@ std::string RunWithFault(const PlantedFault& fault, uint64_t seeds) {
     if (one.name == fault.scheme) scheme = &one;
   }
   CHECK(scheme != nullptr) << fault.scheme;
-  PlantFault(fault.name);
   RunOptions options;
+  options.explorer.at_start = [&fault] { PlantFault(fault.name); };
   options.explorer.decorate = [&fault](Region* memory, size_t area) {
     return MakeFaultyRegion(fault.name, area, memory);
   };
   const Scheme faulty = WithFaultyStore(fault.name, *scheme);
   for (uint64_t seed = 1; seed <= seeds; ++seed) {
+    PlantFault("");
     const RunResult result = Run(faulty, seed, options);
     if (!result.failure.empty()) {
       return absl::StrCat("seed ", seed, ", ", result.counts.images,

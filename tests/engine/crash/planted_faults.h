@@ -22,8 +22,9 @@ struct PlantedFault {
 const std::vector<PlantedFault>& PlantedFaults();
 
 // Runs seeds with the fault, or with none for an empty name, until one fails
-// or `seeds` have passed; returns the account, empty if none has failed. Plants
-// it for good: call it in a process of its own.
+// or `seeds` have passed; returns the account, empty if none has failed. It is
+// planted when a new store is ready and durable, so that it has to be noticed
+// at work. Call this in a process of its own.
 std::string RunWithFault(const PlantedFault& fault, uint64_t seeds);
 
 }  // namespace kamino::engine::crash

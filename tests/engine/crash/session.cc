@@ -17,15 +17,16 @@ constexpr uint32_t kHugeBytes = 40u << 10;
 
 }  // namespace
 
-Session::Session(Rig* rig, std::mt19937_64* random,
+Session::Session(Rig* rig, uint32_t home, std::mt19937_64* random,
                  std::function<void()> stored)
     : rig_(rig),
+      home_(home),
       random_(random),
       stored_(std::move(stored)),
       transaction_(rig->store().Begin(absl::ZeroDuration())) {}
 
 uint32_t Session::RandomSize() {
-  switch (Random(16)) {
+  switch (Random(10)) {
     case 0:
       return 1 + Random(kHugeBytes);
     case 1:
@@ -53,9 +54,9 @@ bool Session::Expected(const absl::Status& status) const {
 }
 
 absl::Status Session::DoSomething() {
-  if (Random(5) < 2) return TreeOperation();
-  auto directory =
-      ReadId(*transaction_, rig_->store().root(), 1 + Random(kDirectories));
+  if (Random(10) < 3) return TreeOperation();
+  const uint32_t number = Random(6) > 0 ? home_ : Random(kDirectories);
+  auto directory = ReadId(*transaction_, rig_->store().root(), 1 + number);
   if (!directory.ok()) return directory.status();
   const uint32_t slot = Random(kSlots);
   auto object = ReadId(*transaction_, *directory, slot);

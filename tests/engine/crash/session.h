@@ -19,9 +19,10 @@ namespace kamino::engine::crash {
 
 class Session {
  public:
-  // `stored` is called between stores that nobody has flushed yet. All must
-  // outlive the session.
-  Session(Rig* rig, std::mt19937_64* random, std::function<void()> stored);
+  // Works in directory `home` mostly. `stored` is called between stores that
+  // nobody has flushed yet. All must outlive the session.
+  Session(Rig* rig, uint32_t home, std::mt19937_64* random,
+          std::function<void()> stored);
 
   // One thing: overwrite, patch, allocate, free, put, delete, ... Not OK: the
   // transaction can only be aborted; Expected tells whether that may happen.
@@ -47,6 +48,7 @@ class Session {
   absl::Status TreeOperation();
 
   Rig* const rig_;
+  const uint32_t home_;
   std::mt19937_64* const random_;
   const std::function<void()> stored_;
   std::unique_ptr<Transaction> transaction_;

@@ -104,7 +104,7 @@ void Life::Live(const Scheme& scheme, WorldPointer world, int steps) {
 }
 
 void Life::Step() {
-  if (Random(4) == 0) {
+  if (Random(5) < 2) {
     Sync();
     return;
   }
@@ -112,7 +112,7 @@ void Life::Step() {
   auto& session = sessions_[thread];
   if (session == nullptr) {
     explorer_.ActAs(static_cast<int>(thread));
-    session = absl::make_unique<Session>(rig_.get(), &random_,
+    session = absl::make_unique<Session>(rig_.get(), thread - 1, &random_,
                                          [this] { explorer_.CrashPoint(); });
   } else if (Random(5) < 2) {
     if (Random(6) == 0) {
@@ -135,6 +135,7 @@ void Life::Step() {
     Check(done, session->what());
     return;
   }
+  ++(absl::IsAborted(done) ? result_.conflicts : result_.full);
   Abort(thread);
 }
 
@@ -164,7 +165,7 @@ void Life::Commit(size_t thread) {
   };
   CommitOptions options;
   options.sequence = ++sequence_;
-  options.hold_locks = rig_->can_hold() && Random(4) == 0;
+  options.hold_locks = rig_->can_hold() && Random(6) == 0;
   if (refuse || Random(4) == 0) options.before_mark.emplace(before_mark);
   As(thread,
      absl::StrCat("commit ", sequence_, options.hold_locks ? " and hold" : "",

@@ -13,7 +13,7 @@ namespace kamino::engine::crash {
 struct RunOptions {
   // Of a store's life. Two lives: a new store's, and that of what one of the
   // crashes left of it.
-  int steps = 60;
+  int steps = 120;
   ExplorerOptions explorer;
 };
 
@@ -22,6 +22,8 @@ struct RunResult {
   ExplorerCounts counts;
   uint64_t committed = 0;
   uint64_t aborted = 0;
+  uint64_t full = 0;       // refusals for want of space
+  uint64_t conflicts = 0;  // refusals for another's lock
 };
 
 // The same seed does the same.

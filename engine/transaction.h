@@ -61,7 +61,8 @@ class Reader {
 
   // The object's whole payload (its capacity, which may exceed the size asked
   // for at Alloc). The bytes belong to the heap; they stay valid and stable
-  // until the transaction ends, but for the transaction's own writes.
+  // until the transaction ends, but for the transaction's own writes, which
+  // only a Read after them is certain to show.
   //
   // kNotFound: no live object has this id. kAborted: see
   // Transaction::conflict().

@@ -186,10 +186,13 @@ absl::Status BTree::Erase(absl::string_view key, uint64_t version) {
   const int at = leaf.LowerBound(key, &equal);
   if (!equal) return absl::NotFoundError("no such key");
   absl::Status removed = PageEditor(transaction_).Remove(leaf, at, version);
-  if (!removed.ok() || leaf.count() > 0 || path->size() == 1) return removed;
+  if (!removed.ok() || path->size() == 1) return removed;
+  auto left = Page::Read(*transaction_, leaf.id());
+  if (!left.ok()) return left.status();
+  if (left->count() > 0) return absl::OkStatus();
   const Step& parent = (*path)[path->size() - 2];
   if (parent.page.count() == 1) return absl::OkStatus();
-  absl::Status unlinked = UnlinkEmptyLeaf(parent, leaf);
+  absl::Status unlinked = UnlinkEmptyLeaf(parent, *left);
   return unlinked.ok() ? PullUpIntoRoot() : unlinked;
 }
 

@@ -59,7 +59,7 @@ absl::StatusOr<Page> Page::Read(Reader& reader, ObjectId id) {
   if (!bytes.ok()) return bytes.status();
   Page page(id, bytes->data());
   const bool sound =
-      bytes->size() == kPageBytes && page.header().magic == kPageMagic &&
+      bytes->size() >= kPageBytes && page.header().magic == kPageMagic &&
       (page.header().kind == static_cast<uint8_t>(PageKind::kLeaf) ||
        (page.header().kind == static_cast<uint8_t>(PageKind::kInner) &&
         page.header().count > 0)) &&
@@ -149,11 +149,14 @@ absl::StatusOr<ObjectId> PageEditor::New(PageKind kind,
 
 absl::Status PageEditor::Insert(const Page& page, int at, absl::string_view key,
                                 ObjectId object) {
+  PageHeader header = page.header();
   if (page.FreeBytes() < sizeof(Slot) + key.size()) {
     absl::Status rewritten = Rewrite(page, page.count());
     if (!rewritten.ok()) return rewritten;
+    auto now = Page::Read(*transaction_, page.id());
+    if (!now.ok()) return now.status();
+    header = now->header();
   }
-  PageHeader header = page.header();
   header.keys_begin -= static_cast<uint16_t>(key.size());
   if (!key.empty()) {
     auto bytes = transaction_->Write(page.id(), header.keys_begin,

@@ -17,7 +17,8 @@
 
 namespace kamino::engine {
 
-// A view of a page's bytes; follows changes made to them.
+// A view of a page's bytes. Whether it follows later changes of the transaction
+// is up to the scheme: who wants to see them reads the page again.
 class Page {
  public:
   using Slot = index_format::Slot;

@@ -1,0 +1,95 @@
+#include <cstring>
+
+#include "absl/memory/memory.h"
+#include "engine/rivals/heap_store.h"
+
+namespace kamino::engine {
+namespace {
+
+class CowTransaction final : public HeapTransaction {
+ public:
+  CowTransaction(HeapStore* store, absl::Duration lock_wait)
+      : HeapTransaction(store, lock_wait) {}
+  ~CowTransaction() override { AbortIfLive(); }
+
+ private:
+  absl::StatusOr<std::byte*> DeclareWrite(HeldObject& held, uint32_t offset,
+                                          uint32_t length) override {
+    if (held.shadow == nullptr) {
+      // Not make_unique, which would zero it.
+      held.shadow.reset(new std::byte[held.bytes.size()]);
+      std::memcpy(held.shadow.get(), held.bytes.data(), held.bytes.size());
+      held.bytes = absl::MakeSpan(held.shadow.get(), held.bytes.size());
+    }
+    if (Covering(held, offset, length) == nullptr) {
+      AddRange(held, offset, length, /*flushed=*/false);
+    }
+    return held.bytes.data() + offset;
+  }
+
+  // Logged at commit with the writes: an aborted transaction logs nothing.
+  absl::Status LogState(const Intent&) override { return absl::OkStatus(); }
+
+  absl::Status MakeDurable(const CommitOptions& options) override {
+    FlushAllocated();
+    absl::Status logged = LogChanges();
+    if (!logged.ok()) return logged;
+    if (options.before_mark.has_value()) {
+      region().Drain();
+      absl::Status before = (*options.before_mark)(write_set());
+      if (!before.ok()) return before;
+    }
+    if (!slot().has_value()) return absl::OkStatus();
+    log().AppendMark(*slot());
+    region().Drain();
+    PutInPlace();
+    MarkStates();
+    region().Drain();
+    Retire();
+    return absl::OkStatus();
+  }
+
+  absl::Status LogChanges() {
+    for (const Range& range : ranges()) {
+      const HeldObject& object = held()[range.object];
+      if (object.freed || range.length == 0) continue;
+      absl::Status appended = Append({object.id, range.offset, range.length},
+                                     object.bytes.data() + range.offset);
+      if (!appended.ok()) return appended;
+    }
+    if (!states_change()) return absl::OkStatus();
+    for (const HeldObject& object : held()) {
+      if (object.allocated == object.freed) continue;
+      absl::Status appended =
+          Append({object.id, 0, static_cast<uint32_t>(object.bytes.size()),
+                  object.allocated ? IntentKind::kAlloc : IntentKind::kFree},
+                 nullptr);
+      if (!appended.ok()) return appended;
+    }
+    return absl::OkStatus();
+  }
+
+  void PutInPlace() {
+    for (const Range& range : ranges()) {
+      const HeldObject& object = held()[range.object];
+      if (object.freed) continue;
+      region().CopyFlush(heap().BlockPayload(object.id).data() + range.offset,
+                         object.bytes.data() + range.offset, range.length);
+    }
+  }
+
+  absl::Status TakeBack() override {
+    // Entries without a mark, of a commit that failed.
+    Retire();
+    return absl::OkStatus();
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Transaction> MakeCowTransaction(HeapStore* store,
+                                                absl::Duration lock_wait) {
+  return absl::make_unique<CowTransaction>(store, lock_wait);
+}
+
+}  // namespace kamino::engine

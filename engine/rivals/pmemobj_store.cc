@@ -1,0 +1,150 @@
+#include "engine/rivals/pmemobj_store.h"
+
+#include <libpmemobj.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "engine/rivals/pmemobj_transaction.h"
+#include "glog/logging.h"
+
+namespace kamino::engine {
+namespace {
+
+constexpr char kLayout[] = "kamino-rival";
+constexpr size_t kRootBytes = 256;
+// Offsets of objects are multiples of it.
+constexpr uint64_t kGranule = 16;
+constexpr uint64_t kGranulesPerWord = 64;
+// libpmemobj's logs: 1,024 lanes of 3 KiB at the beginning of a pool.
+constexpr uint64_t kLaneBytes = 1024 * 3072;
+constexpr uint64_t kObjectHeaderBytes = 16;
+
+absl::Status Error(int error, absl::string_view what, const std::string& path) {
+  const std::string message =
+      absl::StrCat("cannot ", what, " ", path, ": ", pmemobj_errormsg());
+  switch (error) {
+    case EEXIST:
+      return absl::AlreadyExistsError(message);
+    case ENOENT:
+      return absl::NotFoundError(message);
+    case ENOSPC:
+    case EFBIG:
+    case ENOMEM:
+    case EDQUOT:
+      return absl::ResourceExhaustedError(message);
+    default:
+      return absl::FailedPreconditionError(message);
+  }
+}
+
+size_t WordsFor(uint64_t pool_bytes) {
+  return pool_bytes / kGranule / kGranulesPerWord + 1;
+}
+
+uint64_t BitOf(ObjectId id) {
+  return uint64_t{1} << (id / kGranule % kGranulesPerWord);
+}
+
+}  // namespace
+
+PmemobjStore::PmemobjStore(pmemobjpool* pool, Snapshot snapshot,
+                           uint64_t pool_bytes)
+    : pool_(pool),
+      snapshot_(snapshot),
+      pool_bytes_(pool_bytes),
+      live_(absl::make_unique<std::atomic<uint64_t>[]>(WordsFor(pool_bytes))) {}
+
+PmemobjStore::~PmemobjStore() { pmemobj_close(pool_); }
+
+absl::StatusOr<std::unique_ptr<PmemobjStore>> PmemobjStore::Create(
+    const std::string& path, size_t bytes, Snapshot snapshot) {
+  if (bytes < PMEMOBJ_MIN_POOL) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a pool of ", bytes, " bytes: at least ", PMEMOBJ_MIN_POOL));
+  }
+  PMEMobjpool* pool = pmemobj_create(path.c_str(), kLayout, bytes, 0600);
+  if (pool == nullptr) return Error(errno, "make", path);
+  return Load(pool, snapshot, path);
+}
+
+absl::StatusOr<std::unique_ptr<PmemobjStore>> PmemobjStore::Open(
+    const std::string& path, Snapshot snapshot) {
+  PMEMobjpool* pool = pmemobj_open(path.c_str(), kLayout);
+  if (pool == nullptr) return Error(errno, "open", path);
+  return Load(pool, snapshot, path);
+}
+
+absl::StatusOr<std::unique_ptr<PmemobjStore>> PmemobjStore::Load(
+    pmemobjpool* pool, Snapshot snapshot, const std::string& path) {
+  std::error_code error;
+  const uint64_t bytes = std::filesystem::file_size(path, error);
+  if (error) {
+    pmemobj_close(pool);
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot look at ", path, ": ", error.message()));
+  }
+  auto store = absl::WrapUnique(new PmemobjStore(pool, snapshot, bytes));
+  if (absl::Status found = store->FindObjects(); !found.ok()) return found;
+  return store;
+}
+
+absl::Status PmemobjStore::FindObjects() {
+  const PMEMoid root = pmemobj_root(pool_, kRootBytes);
+  if (OID_IS_NULL(root)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no root object: ", pmemobj_errormsg()));
+  }
+  pool_uuid_ = root.pool_uuid_lo;
+  base_ = static_cast<std::byte*>(pmemobj_direct(root)) - root.off;
+  root_ = root.off;
+  SetLive(root_, true);
+  for (PMEMoid oid = pmemobj_first(pool_); !OID_IS_NULL(oid);
+       oid = pmemobj_next(oid)) {
+    SetLive(oid.off, true);
+  }
+  return absl::OkStatus();
+}
+
+absl::string_view PmemobjStore::scheme() const {
+  return snapshot_ == Snapshot::kObject ? "undo-object" : "undo-range";
+}
+
+std::unique_ptr<Transaction> PmemobjStore::Begin(absl::Duration lock_wait) {
+  return absl::make_unique<PmemobjTransaction>(this, lock_wait);
+}
+
+uint64_t PmemobjStore::bytes_used() const {
+  return bytes_live_.load(std::memory_order_relaxed) + kLaneBytes;
+}
+
+absl::Span<std::byte> PmemobjStore::PayloadOf(ObjectId id) const {
+  return absl::MakeSpan(base_ + id,
+                        pmemobj_alloc_usable_size({pool_uuid_, id}));
+}
+
+bool PmemobjStore::IsLive(ObjectId id) const {
+  if (id % kGranule != 0 || id >= pool_bytes_) return false;
+  return (live_[id / kGranule / kGranulesPerWord].load(
+              std::memory_order_acquire) &
+          BitOf(id)) != 0;
+}
+
+void PmemobjStore::SetLive(ObjectId id, bool live) {
+  CHECK(id % kGranule == 0 && id < pool_bytes_) << id;
+  std::atomic<uint64_t>& word = live_[id / kGranule / kGranulesPerWord];
+  const uint64_t bytes = PayloadOf(id).size() + kObjectHeaderBytes;
+  if (live) {
+    word.fetch_or(BitOf(id), std::memory_order_release);
+    bytes_live_.fetch_add(bytes, std::memory_order_relaxed);
+  } else {
+    word.fetch_and(~BitOf(id), std::memory_order_release);
+    bytes_live_.fetch_sub(bytes, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace kamino::engine

@@ -1,0 +1,60 @@
+// Layout of the log with data that undo-own and cow keep in a heap's log area.
+// Numbers here are on media: never change them without a new heap version.
+//
+// The area is cut into kSlots slots of equal size, each a SlotHeader followed
+// by entries; one unfinished transaction has one slot. An entry is an
+// EntryHeader, the bytes of its range if it has any, and padding. The list goes
+// on in a block of the heap, which is free on media, where an entry of
+// kContinue says so.
+#ifndef KAMINO_ENGINE_RIVALS_TRANSACTION_LOG_FORMAT_H_
+#define KAMINO_ENGINE_RIVALS_TRANSACTION_LOG_FORMAT_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace kamino::engine::transaction_log_format {
+
+inline constexpr size_t kSlots = 64;
+inline constexpr size_t kEntryAlignment = 64;  // no line is two entries'
+
+// Beside the kinds of an Intent, which keep their numbers.
+enum class EntryKind : uint8_t {
+  kWrite = 1,     // length bytes follow, of [offset, offset + length)
+  kAlloc = 2,     // length = payload capacity
+  kFree = 3,      // length = payload capacity
+  kContinue = 4,  // object = block, length = payload capacity
+  kMark = 5,      // redo: the transaction is committed
+};
+
+struct alignas(64) SlotHeader {
+  uint64_t retired;  // tag of the last transaction that is done with
+  uint8_t unused[56];
+};
+
+// Valid when `tag` is one over the slot's `retired` and `check` is right; the
+// first entry that is not ends the list.
+struct EntryHeader {
+  uint64_t object_kind;  // ObjectId | EntryKind: ids are multiples of 64
+  uint32_t offset;
+  uint32_t length;
+  uint64_t tag;
+  // XXH3 of the fields above; its seed is XXH3 of the bytes that follow, xor
+  // the heap's uuid, folded, xor the entry's place in the region: so an
+  // object's bytes cannot pass for an entry.
+  uint64_t check;
+};
+
+inline constexpr uint64_t kKindMask = 63;
+
+constexpr size_t EntryBytes(size_t data_bytes) {
+  return (sizeof(EntryHeader) + data_bytes + kEntryAlignment - 1) /
+         kEntryAlignment * kEntryAlignment;
+}
+
+static_assert(sizeof(SlotHeader) == 64);
+static_assert(sizeof(EntryHeader) == 32);
+static_assert(offsetof(EntryHeader, check) == 24);
+
+}  // namespace kamino::engine::transaction_log_format
+
+#endif  // KAMINO_ENGINE_RIVALS_TRANSACTION_LOG_FORMAT_H_

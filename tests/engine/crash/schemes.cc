@@ -4,6 +4,7 @@
 #include "engine/heap/heap.h"
 #include "engine/kamino/backup.h"
 #include "engine/kamino/kamino_store.h"
+#include "engine/rivals/heap_store.h"
 #include "tests/engine/crash/rig.h"
 
 namespace kamino::engine::crash {
@@ -32,6 +33,19 @@ class KaminoRig final : public Rig {
   std::unique_ptr<KaminoStore> store_;
 };
 
+class RivalRig final : public Rig {
+ public:
+  RivalRig(std::unique_ptr<Heap> heap, std::unique_ptr<HeapStore> store)
+      : heap_(std::move(heap)), store_(std::move(store)) {}
+
+  TransactionalStore& store() override { return *store_; }
+  uint64_t live_objects() const override { return heap_->stats().objects; }
+
+ private:
+  std::unique_ptr<Heap> heap_;
+  std::unique_ptr<HeapStore> store_;
+};
+
 using BackupMaker = absl::StatusOr<std::unique_ptr<Backup>> (*)(const Heap*,
                                                                 Region*);
 
@@ -54,6 +68,23 @@ Scheme Kamino(std::string name, size_t backup_bytes, BackupMaker make_backup,
   return scheme;
 }
 
+Scheme Rival(HeapScheme which) {
+  Scheme scheme;
+  scheme.name = std::string(HeapSchemeName(which));
+  scheme.areas = {{"heap", kHeapBytes}};
+  scheme.open = [=](const std::vector<Region*>& regions,
+                    bool make) -> absl::StatusOr<std::unique_ptr<Rig>> {
+    auto heap =
+        make ? Heap::CreateTiny(regions[0], HeapSchemeName(which), kLogBytes)
+             : Heap::Open(regions[0]);
+    if (!heap.ok()) return heap.status();
+    auto store = HeapStore::Open(which, heap->get());
+    if (!store.ok()) return store.status();
+    return absl::make_unique<RivalRig>(std::move(*heap), std::move(*store));
+  };
+  return scheme;
+}
+
 }  // namespace
 
 const std::vector<Scheme>& Schemes() {
@@ -62,6 +93,8 @@ const std::vector<Scheme>& Schemes() {
              OpenSimpleBackup),
       Kamino("kamino-dynamic", DynamicBackupBytes(kHeapBytes, kAlpha),
              CreateDynamicBackup, OpenDynamicBackup),
+      Rival(HeapScheme::kUndo),
+      Rival(HeapScheme::kCopyOnWrite),
   };
   return *schemes;
 }

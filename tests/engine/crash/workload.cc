@@ -181,6 +181,12 @@ void Life::Commit(size_t thread) {
     ++result_.aborted;
     return;
   }
+  if (absl::IsResourceExhausted(committed)) {  // it was aborted
+    ++result_.aborted;
+    ++result_.full;
+    Expect(nullptr);
+    return;
+  }
   if (!Check(committed, "commit")) return;
   if (options.hold_locks) held_.insert(sequence_);
   world_ = std::move(result);

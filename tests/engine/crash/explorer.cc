@@ -78,9 +78,17 @@ void Explorer::ActAs(int thread) {
   for (auto& region : live_) region->ActAs(thread);
 }
 
-void Explorer::Fail(std::string failure) {
+void Explorer::Fail(const std::string& failure) {
   if (failed()) return;
-  failure_ = std::move(failure);
+  constexpr size_t kMostNotes = 40;
+  failure_ = absl::StrCat("scheme ", scheme_.name, "\n");
+  const size_t first =
+      notes_.size() > kMostNotes ? notes_.size() - kMostNotes : 0;
+  if (first > 0) absl::StrAppend(&failure_, "  ... ", first, " steps\n");
+  for (size_t i = first; i < notes_.size(); ++i) {
+    absl::StrAppend(&failure_, "  ", notes_[i], "\n");
+  }
+  absl::StrAppend(&failure_, failure);
   exploring_ = recovering_deep_ = false;
 }
 
@@ -221,15 +229,8 @@ std::string Explorer::Account(const char* where,
                               const std::vector<Piece>& pieces,
                               const std::vector<uint8_t>& picks,
                               const absl::Status& wrong) const {
-  constexpr size_t kMostNotes = 40;
   constexpr size_t kMostPieces = 60;
-  std::string account = absl::StrCat("scheme ", scheme_.name, "\n");
-  const size_t first =
-      notes_.size() > kMostNotes ? notes_.size() - kMostNotes : 0;
-  if (first > 0) absl::StrAppend(&account, "  ... ", first, " steps\n");
-  for (size_t i = first; i < notes_.size(); ++i) {
-    absl::StrAppend(&account, "  ", notes_[i], "\n");
-  }
+  std::string account;
   absl::StrAppend(&account, "crash point ", counts_.points, ", ", where,
                   ", image ", counts_.images, "; at risk:\n");
   for (size_t i = 0; i < pieces.size() && i < kMostPieces; ++i) {

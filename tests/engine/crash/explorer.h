@@ -86,7 +86,7 @@ class Explorer {
   // The first image that was not right; nothing is explored any more.
   bool failed() const { return !failure_.empty(); }
   const std::string& failure() const { return failure_; }
-  void Fail(std::string failure);
+  void Fail(const std::string& failure);
 
   const ExplorerCounts& counts() const { return counts_; }
   // One of the images that were right, any of them.

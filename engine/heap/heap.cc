@@ -21,6 +21,7 @@ using heap_format::IsBlock;
 using heap_format::kHeapMagic;
 using heap_format::kHeapVersion;
 using heap_format::kLabelBytes;
+using heap_format::kMinLogBytes;
 using heap_format::kSuperblockBytes;
 using heap_format::kUnitBytes;
 using heap_format::MakeWord;
@@ -67,7 +68,7 @@ Superblock Layout(uint64_t size, absl::string_view label, uint64_t log_bytes) {
 }
 
 absl::Status CheckSuperblock(const Region& region) {
-  if (region.size() < sizeof(Superblock)) {
+  if (region.size() < kSuperblockBytes) {
     return absl::FailedPreconditionError(
         absl::StrCat("not a Kamino heap: only ", region.size(), " bytes long"));
   }
@@ -87,6 +88,18 @@ absl::Status CheckSuperblock(const Region& region) {
     return absl::FailedPreconditionError(absl::StrCat(
         "the heap was made with ", superblock.size, " bytes and has ",
         region.size(), " now: truncated or grown"));
+  }
+  // Beyond what a checksum is for, but everything else relies on it.
+  const uint64_t size = superblock.size;
+  if (superblock.log_offset != kSuperblockBytes ||
+      superblock.log_bytes < kMinLogBytes ||
+      superblock.log_bytes % kSuperblockBytes != 0 ||
+      superblock.log_bytes > size - kSuperblockBytes ||
+      superblock.objects_offset != kSuperblockBytes + superblock.log_bytes ||
+      superblock.objects_bytes !=
+          (size - superblock.objects_offset) / kUnitBytes * kUnitBytes ||
+      superblock.root != superblock.objects_offset) {
+    return absl::DataLossError("the heap's superblock is damaged: layout");
   }
   return absl::OkStatus();
 }
@@ -118,7 +131,8 @@ absl::StatusOr<std::unique_ptr<Heap>> Heap::Create(Region* region,
 absl::StatusOr<std::unique_ptr<Heap>> Heap::CreateTiny(Region* region,
                                                        absl::string_view label,
                                                        size_t log_bytes) {
-  CHECK(log_bytes % kSuperblockBytes == 0 && log_bytes <= region->size() / 2);
+  CHECK(log_bytes % kSuperblockBytes == 0 && log_bytes >= kMinLogBytes &&
+        log_bytes <= region->size() / 2);
   return CreateIn(region, label, kMinTinyBytes, log_bytes);
 }
 

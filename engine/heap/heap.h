@@ -58,7 +58,7 @@ class Heap {
                                                       absl::string_view label);
 
   // The same in a region of kMinTinyBytes or more. `log_bytes` is a multiple of
-  // 4,096 and at most half of the region.
+  // 4,096, at least kMinLogBytes and at most half of the region.
   static absl::StatusOr<std::unique_ptr<Heap>> CreateTiny(
       Region* region, absl::string_view label, size_t log_bytes);
 

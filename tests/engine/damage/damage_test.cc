@@ -1,5 +1,6 @@
 // Damaged memory is noticed or harmless: opening it and working on it ends,
-// with an error or without, and touches nothing outside.
+// with an error or without, and touches nothing outside. MUTANT=n in the
+// environment repeats that one within the process.
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -28,7 +29,7 @@ using crash::Scheme;
 using crash::Session;
 using crash::World;
 
-constexpr uint64_t kMutants = 20000;  // of each scheme
+constexpr uint64_t kMutants = 30000;  // of each scheme
 constexpr size_t kMostGrown = 64 * 100 + 4096;
 constexpr unsigned kSecondsEach = 5;
 
@@ -116,7 +117,8 @@ struct Tally {
   uint64_t refused;
 };
 
-void TryMutants(const Scheme& scheme, const Images& images, Tally* tally) {
+void TryMutants(const Scheme& scheme, const Images& images, uint64_t end,
+                Tally* tally) {
   std::vector<std::unique_ptr<GuardedRegion>> memory;
   std::vector<Region*> regions;
   for (const SimRegion::Image& image : images) {
@@ -124,7 +126,7 @@ void TryMutants(const Scheme& scheme, const Images& images, Tally* tally) {
         absl::make_unique<GuardedRegion>(image.size() + kMostGrown));
     regions.push_back(memory.back().get());
   }
-  for (; tally->mutant < kMutants; ++tally->mutant) {
+  for (; tally->mutant < end; ++tally->mutant) {
     alarm(kSecondsEach);
     Images damaged = images;
     Mutate(tally->mutant, &damaged);
@@ -151,13 +153,18 @@ TEST_P(DamageTest, EndsAndStaysInside) {
       static_cast<Tally*>(mmap(nullptr, sizeof(Tally), PROT_READ | PROT_WRITE,
                                MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   *tally = Tally{};
+  if (const char* only = std::getenv("MUTANT"); only != nullptr) {
+    tally->mutant = std::strtoull(only, nullptr, 10);
+    TryMutants(*scheme, images, tally->mutant + 1, tally);
+    return;
+  }
   int deaths = 0;
   // In processes of their own: after one has died the next goes on.
   while (tally->mutant < kMutants && deaths < 20) {
     std::fflush(nullptr);
     const pid_t child = fork();
     if (child == 0) {
-      TryMutants(*scheme, images, tally);
+      TryMutants(*scheme, images, kMutants, tally);
       std::_Exit(0);
     }
     int status = 0;

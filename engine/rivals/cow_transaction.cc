@@ -52,8 +52,10 @@ class CowTransaction final : public HeapTransaction {
     FlushAllocated();
     absl::Status logged = LogChanges();
     if (!logged.ok()) return logged;
+    // What a new object holds is not in the log: the mark must not be durable
+    // before it is.
+    if (options.before_mark.has_value() || Allocates()) region().Drain();
     if (options.before_mark.has_value()) {
-      region().Drain();
       absl::Status before = (*options.before_mark)(write_set());
       if (!before.ok()) return before;
     }
@@ -85,6 +87,14 @@ class CowTransaction final : public HeapTransaction {
       if (!appended.ok()) return appended;
     }
     return absl::OkStatus();
+  }
+
+  bool Allocates() {
+    if (!states_change()) return false;
+    for (const HeldObject& object : held()) {
+      if (object.allocated && !object.freed) return true;
+    }
+    return false;
   }
 
   void PutInPlace() {

@@ -1,0 +1,102 @@
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "engine/heap/heap.h"
+#include "engine/kamino/backup.h"
+#include "engine/kamino/kamino_store.h"
+#include "engine/rivals/heap_store.h"
+#include "tests/engine/crash/rig.h"
+
+namespace kamino::engine::crash {
+namespace {
+
+constexpr size_t kHeapBytes = 192u << 10;
+constexpr size_t kLogBytes = 64u << 10;
+// Room for about ten pages of the index: copies are evicted all the time.
+constexpr double kAlpha = 0.22;
+
+class KaminoRig final : public Rig {
+ public:
+  KaminoRig(std::unique_ptr<Heap> heap, std::unique_ptr<KaminoStore> store)
+      : heap_(std::move(heap)), store_(std::move(store)) {}
+
+  TransactionalStore& store() override { return *store_; }
+  void Sync(size_t transactions) override { store_->ApplyBackup(transactions); }
+  bool can_hold() const override { return true; }
+  void ReleaseHold(uint64_t sequence) override {
+    store_->ReleaseHold(sequence);
+  }
+  uint64_t live_objects() const override { return heap_->stats().objects; }
+
+ private:
+  std::unique_ptr<Heap> heap_;
+  std::unique_ptr<KaminoStore> store_;
+};
+
+class RivalRig final : public Rig {
+ public:
+  RivalRig(std::unique_ptr<Heap> heap, std::unique_ptr<HeapStore> store)
+      : heap_(std::move(heap)), store_(std::move(store)) {}
+
+  TransactionalStore& store() override { return *store_; }
+  uint64_t live_objects() const override { return heap_->stats().objects; }
+
+ private:
+  std::unique_ptr<Heap> heap_;
+  std::unique_ptr<HeapStore> store_;
+};
+
+using BackupMaker = absl::StatusOr<std::unique_ptr<Backup>> (*)(const Heap*,
+                                                                Region*);
+
+Scheme Kamino(std::string name, size_t backup_bytes, BackupMaker make_backup,
+              BackupMaker open_backup) {
+  Scheme scheme;
+  scheme.name = std::move(name);
+  scheme.areas = {{"heap", kHeapBytes}, {"backup", backup_bytes}};
+  scheme.open = [=](const std::vector<Region*>& regions,
+                    bool make) -> absl::StatusOr<std::unique_ptr<Rig>> {
+    auto heap = make ? Heap::CreateTiny(regions[0], "crash", kLogBytes)
+                     : Heap::Open(regions[0]);
+    if (!heap.ok()) return heap.status();
+    auto backup = (make ? make_backup : open_backup)(heap->get(), regions[1]);
+    if (!backup.ok()) return backup.status();
+    auto store = KaminoStore::Open(heap->get(), std::move(*backup));
+    if (!store.ok()) return store.status();
+    return absl::make_unique<KaminoRig>(std::move(*heap), std::move(*store));
+  };
+  return scheme;
+}
+
+Scheme Rival(HeapScheme which) {
+  Scheme scheme;
+  scheme.name = std::string(HeapSchemeName(which));
+  scheme.areas = {{"heap", kHeapBytes}};
+  scheme.open = [=](const std::vector<Region*>& regions,
+                    bool make) -> absl::StatusOr<std::unique_ptr<Rig>> {
+    auto heap =
+        make ? Heap::CreateTiny(regions[0], HeapSchemeName(which), kLogBytes)
+             : Heap::Open(regions[0]);
+    if (!heap.ok()) return heap.status();
+    auto store = HeapStore::Open(which, heap->get());
+    if (!store.ok()) return store.status();
+    return absl::make_unique<RivalRig>(std::move(*heap), std::move(*store));
+  };
+  return scheme;
+}
+
+}  // namespace
+
+const std::vector<Scheme>& Schemes() {
+  static const auto* const schemes = new std::vector<Scheme>{
+      Kamino("kamino-simple", SimpleBackupBytes(kHeapBytes), CreateSimpleBackup,
+             OpenSimpleBackup),
+      Kamino("kamino-dynamic", DynamicBackupBytes(kHeapBytes, kAlpha),
+             CreateDynamicBackup, OpenDynamicBackup),
+      Rival(HeapScheme::kUndo),
+      Rival(HeapScheme::kCopyOnWrite),
+  };
+  return *schemes;
+}
+
+}  // namespace kamino::engine::crash

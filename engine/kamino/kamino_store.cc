@@ -28,7 +28,9 @@ KaminoStore::KaminoStore(Heap* heap, std::unique_ptr<Backup> backup,
       sticky_(heap->region(), &locks_, heap->log_area()),
       lanes_(new Lane[kLanes]) {
   backup_->SetEvictionListener([this](ObjectId id) {
-    if (sticky_.Remove(id)) heap_->region()->Drain();
+    if (!sticky_.Clear(id)) return;
+    heap_->region()->Drain();
+    sticky_.Forget(id);
   });
 }
 
@@ -54,9 +56,9 @@ absl::StatusOr<std::unique_ptr<KaminoStore>> KaminoStore::Open(
 }
 
 LockTable::Owner KaminoStore::NewOwner() {
-  constexpr int kThreadShift = 40;
-  thread_local uint64_t next = 0;
-  return ThisThread() << kThreadShift | ++next;
+  Lane& lane = MyLane();
+  SpinLockHolder lock(&lane.mutex);
+  return ++lane.begun * kLanes + (&lane - lanes_.get());
 }
 
 std::unique_ptr<Transaction> KaminoStore::Begin(absl::Duration lock_wait) {
@@ -161,7 +163,7 @@ void KaminoStore::CopyToBackup(const TransactionState& state) {
     const Intent& intent = state.write_set[i];
     const TransactionState::Range& range = state.ranges[i];
     if (intent.kind == IntentKind::kFree) {
-      sticky_.Remove(intent.object);
+      sticky_.Clear(intent.object);
       backup_->Drop(intent.object);
       continue;
     }
@@ -221,6 +223,7 @@ void KaminoStore::Synced(State state) {
   log_.Done(state->claim);
   for (const TransactionState::Object& object : state->objects) {
     if (object.pinned || object.freed) backup_->Unpin(object.id);
+    if (object.freed) sticky_.Forget(object.id);
   }
   if (state->held) {
     absl::MutexLock lock(&mutex_);

@@ -126,6 +126,7 @@ class KaminoStore final : public TransactionalStore {
     mutable SpinLock mutex;
     // Committed, their changes not durably in the backup.
     std::vector<State> pending ABSL_GUARDED_BY(mutex);
+    uint64_t begun ABSL_GUARDED_BY(mutex) = 0;
     uint64_t committed ABSL_GUARDED_BY(mutex) = 0;
     uint64_t aborted ABSL_GUARDED_BY(mutex) = 0;
   };
@@ -134,8 +135,10 @@ class KaminoStore final : public TransactionalStore {
   KaminoStore(Heap* heap, std::unique_ptr<Backup> backup,
               const KaminoOptions& options);
 
+  // As the heap's region counts threads.
+  uint64_t ThisThread() const { return heap_->region()->Thread(); }
   Lane& MyLane() { return lanes_[ThisThread() % kLanes]; }
-  static LockTable::Owner NewOwner();
+  LockTable::Owner NewOwner();
 
   // --- For transactions.
 

@@ -69,17 +69,23 @@ StickyIntents::Added StickyIntents::Add(ObjectId id) {
   return Added::kNoRoom;
 }
 
-bool StickyIntents::Remove(ObjectId id) {
+bool StickyIntents::Clear(ObjectId id) {
   const size_t number = ShardOf(id);
   Shard& shard = shards_[number];
   SpinLockHolder lock(&shard.mutex);
   const auto found = shard.index.find(id);
   if (found == shard.index.end()) return false;
-  const uint32_t at = found->second;
-  shard.slots[at] = {};
-  shard.index.erase(found);
-  Store(number, at, kNullObject);
+  Store(number, found->second, kNullObject);
   return true;
+}
+
+void StickyIntents::Forget(ObjectId id) {
+  Shard& shard = shards_[ShardOf(id)];
+  SpinLockHolder lock(&shard.mutex);
+  const auto found = shard.index.find(id);
+  if (found == shard.index.end()) return;
+  shard.slots[found->second] = {};
+  shard.index.erase(found);
 }
 
 std::vector<ObjectId> StickyIntents::Scan() const {

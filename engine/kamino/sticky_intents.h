@@ -41,8 +41,10 @@ class StickyIntents {
   Added Add(ObjectId id);
 
   // Stores and flushes that there is none, if there is one; returns whether.
-  // The object is locked by the caller, or its copy by the backup.
-  bool Remove(ObjectId id);
+  // Once that is drained, Forget lets others have its place. The object is
+  // locked by the caller, or its copy by the backup.
+  bool Clear(ObjectId id);
+  void Forget(ObjectId id);
 
   // The entries on media, in no order. Before the first Add.
   std::vector<ObjectId> Scan() const;

@@ -1,6 +1,5 @@
 #include "engine/kamino/transaction_state.h"
 
-#include <atomic>
 #include <utility>
 
 namespace kamino::engine {
@@ -22,12 +21,6 @@ Pool& ThisThreadsPool() {
 }
 
 }  // namespace
-
-uint64_t ThisThread() {
-  static std::atomic<uint64_t> next{1};
-  thread_local const uint64_t mine = next.fetch_add(1);
-  return mine;
-}
 
 TransactionState::Object* TransactionState::Find(ObjectId id) {
   if (index.empty()) {

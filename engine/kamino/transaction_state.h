@@ -69,9 +69,6 @@ struct TransactionState {
   static void Recycle(std::unique_ptr<TransactionState> state);
 };
 
-// A number that no other thread of the process has.
-uint64_t ThisThread();
-
 }  // namespace kamino::engine
 
 #endif  // KAMINO_ENGINE_KAMINO_TRANSACTION_STATE_H_

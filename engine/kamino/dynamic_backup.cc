@@ -19,6 +19,7 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "engine/fault.h"
 #include "engine/heap/allocator.h"
 #include "engine/kamino/backup.h"
 #include "engine/kamino/backup_header.h"
@@ -135,7 +136,10 @@ absl::Status DynamicBackup::Load() {
 bool DynamicBackup::EvictOne() {
   for (auto victim = recency_.rbegin(); victim != recency_.rend(); ++victim) {
     const auto found = copies_.find(*victim);
-    if (found->second.pins > 0 || found->second.dropped) continue;
+    if (found->second.dropped) continue;
+    if (found->second.pins > 0 && !FaultPlanted("backup-evicts-pinned")) {
+      continue;
+    }
     if (eviction_listener_) eviction_listener_(*victim);
     SetState(found->second, BlockState::kFree);
     region_->Drain();
@@ -183,7 +187,7 @@ absl::Status DynamicBackup::EnsureCopy(ObjectId id) {
   ++counters_.misses;
   auto copy = Make(id);
   if (!copy.ok()) return copy.status();
-  region_->Drain();
+  if (!FaultPlanted("backup-state-with-content")) region_->Drain();
   SetState(**copy, BlockState::kAllocated);
   region_->Drain();
   ++(*copy)->pins;

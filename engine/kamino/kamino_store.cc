@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/memory/memory.h"
+#include "engine/fault.h"
 #include "engine/kamino/kamino_transaction.h"
 #include "engine/kamino/recovery.h"
 #include "glog/logging.h"
@@ -28,6 +29,7 @@ KaminoStore::KaminoStore(Heap* heap, std::unique_ptr<Backup> backup,
       sticky_(heap->region(), &locks_, heap->log_area()),
       lanes_(new Lane[kLanes]) {
   backup_->SetEvictionListener([this](ObjectId id) {
+    if (FaultPlanted("kamino-eviction-keeps-intent")) return;
     if (!sticky_.Clear(id)) return;
     heap_->region()->Drain();
     sticky_.Forget(id);
@@ -99,6 +101,9 @@ void KaminoStore::Committed(State state) {
     absl::MutexLock lock(&mutex_);
     held_[state->sequence];
   }
+  if (FaultPlanted("kamino-unlocks-before-sync")) {
+    return Synced(std::move(state));
+  }
   State ready;  // nearly always one at most
   std::vector<State> more;
   {
@@ -150,6 +155,7 @@ void KaminoStore::Aborted(State state) {
 void KaminoStore::MarkBlocks(const TransactionState& state) {
   for (const TransactionState::Object& object : state.objects) {
     if (object.allocated == object.freed) continue;
+    if (FaultPlanted("kamino-frees-not-marked") && object.freed) continue;
     if (object.allocated) {
       heap_->MarkAllocated(object.id);
     } else {
@@ -195,6 +201,7 @@ size_t KaminoStore::Settle(size_t max) {
   const uint64_t thread = ThisThread();
   for (const State& state : batch) {
     if (state->copied && state->thread == thread) continue;
+    if (state->copied && FaultPlanted("kamino-drains-for-others")) continue;
     // Another thread's stores are not this one's to drain: once more.
     MarkBlocks(*state);
     CopyToBackup(*state);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/fault.h"
 #include "engine/resource_error.h"
 #include "glog/logging.h"
 
@@ -109,14 +110,17 @@ absl::Status KaminoTransaction::CheckRoom() const {
 
 absl::Status KaminoTransaction::MakeSticky(Object* object) {
   for (bool again = true;; again = false) {
+    if (FaultPlanted("kamino-no-copy")) return absl::OkStatus();
     if (!object->pinned) {
       absl::Status copied = store_->backup_->EnsureCopy(object->id);
       if (!copied.ok() && again && store_->SettleAll()) continue;
       if (!copied.ok()) return copied;
       object->pinned = true;
     }
+    if (FaultPlanted("kamino-no-intent")) return absl::OkStatus();
     switch (store_->sticky_.Add(object->id)) {
       case StickyIntents::Added::kNew:
+        if (FaultPlanted("kamino-intent-not-drained")) return absl::OkStatus();
         store_->heap_->region()->Drain();
         return absl::OkStatus();
       case StickyIntents::Added::kWasThere:
@@ -315,8 +319,10 @@ uint64_t KaminoTransaction::PrepareNew(Object* object) {
     object->filled = static_cast<uint32_t>(object->payload.size());
     object->hash = Checksum(object->payload);
     state_->ranges[object->last_range].kept = Keep(object->payload);
-    store_->heap_->region()->Flush(object->payload.data(),
-                                   object->payload.size());
+    if (!FaultPlanted("kamino-new-object-not-flushed")) {
+      store_->heap_->region()->Flush(object->payload.data(),
+                                     object->payload.size());
+    }
     object->flushed = true;
   }
   return object->hash;
@@ -329,7 +335,9 @@ uint64_t KaminoTransaction::PrepareRange(const Intent& intent, Range* range) {
         intent.length);
     range->hash = Checksum(bytes);
     range->kept = Keep(bytes);
-    store_->heap_->region()->Flush(bytes.data(), bytes.size());
+    if (!FaultPlanted("kamino-write-not-flushed")) {
+      store_->heap_->region()->Flush(bytes.data(), bytes.size());
+    }
     range->flushed = true;
   }
   return range->hash;
@@ -385,7 +393,11 @@ absl::Status KaminoTransaction::Commit(const CommitOptions& options) {
     store_->CommittedNothing(std::move(state_));
     return absl::OkStatus();
   }
+  if (FaultPlanted("kamino-marks-blocks-first")) store_->MarkBlocks(*state_);
   store_->log_.Write(state_->record);
+  if (FaultPlanted("kamino-commit-not-drained")) {
+    return store_->Committed(std::move(state_)), absl::OkStatus();
+  }
   // With it, what this thread has copied before becomes durable.
   store_->backup_->Drain();
   region->Drain();

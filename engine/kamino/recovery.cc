@@ -25,6 +25,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "engine/fault.h"
 #include "glog/logging.h"
 
 namespace kamino::engine {
@@ -47,11 +48,6 @@ class Recovery {
   absl::StatusOr<uint64_t> Run();
 
  private:
-  struct Bytes {
-    uint32_t begin;
-    uint32_t end;
-  };
-
   // The blocks that log and intents name, as they are on media.
   absl::Status LoadHeap();
   bool LastForAll(const CommitRecord& record) const;
@@ -76,8 +72,6 @@ class Recovery {
   std::vector<ObjectId> suspects_;  // with an intent
   Heap::Blocks blocks_;
   absl::flat_hash_map<ObjectId, uint64_t> last_;  // position, by object
-  // Of committed transactions, by object: not to be restored.
-  absl::flat_hash_map<ObjectId, std::vector<Bytes>> good_;
   bool marked_ = false;  // states of blocks have changed
 };
 
@@ -97,6 +91,7 @@ absl::Status Recovery::LoadHeap() {
 }
 
 bool Recovery::LastForAll(const CommitRecord& record) const {
+  if (FaultPlanted("recovery-old-records-count")) return true;
   for (const Entry& entry : record.entries) {
     if (last_.at(ObjectOf(entry)) != record.position) return false;
   }
@@ -137,6 +132,8 @@ absl::optional<uint64_t> Recovery::ChecksumOf(
 }
 
 bool Recovery::Matches(const CommitRecord& record) const {
+  if (FaultPlanted("recovery-trusts-records")) return true;
+  if (FaultPlanted("recovery-trusts-none")) return false;
   absl::flat_hash_set<ObjectId> freed;
   for (const Entry& entry : record.entries) {
     if (KindOf(entry) == IntentKind::kFree) freed.insert(ObjectOf(entry));
@@ -180,14 +177,14 @@ void Recovery::Complete(const CommitRecord& record) {
     if (is_new) {
       Mark(id, true);
       backup_->UpdateNew(id, bytes);
-    } else {
+    } else if (!FaultPlanted("recovery-backup-stays")) {
       backup_->Update(id, begin, bytes);
     }
-    good_[id].push_back({begin, begin + entry.length});
   }
 }
 
 absl::Status Recovery::Restore(ObjectId id) {
+  if (FaultPlanted("recovery-restores-nothing")) return absl::OkStatus();
   const auto block = blocks_.find(id);
   // Freed, its intent not gone yet.
   if (block == blocks_.end() || !block->second.allocated) {
@@ -201,18 +198,9 @@ absl::Status Recovery::Restore(ObjectId id) {
         absl::StrCat("the backup is damaged: its copy of object ", id, " has ",
                      copy->size(), " bytes, the object ", capacity));
   }
-  std::vector<Bytes>& good = good_[id];
-  std::sort(good.begin(), good.end(),
-            [](const Bytes& a, const Bytes& b) { return a.begin < b.begin; });
-  good.push_back({capacity, capacity});
-  uint32_t at = 0;
-  for (const Bytes& bytes : good) {
-    if (bytes.begin > at &&
-        std::memcmp(At(id) + at, copy->data() + at, bytes.begin - at) != 0) {
-      heap_->region()->CopyFlush(heap_->region()->base() + id + at,
-                                 copy->data() + at, bytes.begin - at);
-    }
-    at = std::max(at, bytes.end);
+  if (std::memcmp(At(id), copy->data(), capacity) != 0) {
+    heap_->region()->CopyFlush(heap_->region()->base() + id, copy->data(),
+                               capacity);
   }
   return absl::OkStatus();
 }
@@ -233,6 +221,10 @@ absl::StatusOr<uint64_t> Recovery::Run() {
     if (!last || matches || (record.flags & kDataFirst) != 0) {
       last_sequence = std::max(last_sequence, record.sequence);
     }
+  }
+  if (FaultPlanted("recovery-forgets-first")) {
+    sticky_->Reset();
+    log_->Reset();
   }
   for (ObjectId id : suspects_) {
     if (absl::Status restored = Restore(id); !restored.ok()) return restored;

@@ -1,7 +1,7 @@
 // kamino-simple (section 4.1): a mirror of the heap at the same offsets.
 //
-// A copy exists where the bitmap says so. Content is durable before its bit is,
-// and a bit is cleared durably before the id can name another object.
+// A copy exists where the bitmap says so; that of an id whose object is gone
+// means nothing.
 #include <atomic>
 #include <cstring>
 #include <utility>
@@ -39,7 +39,7 @@ class SimpleBackup final : public Backup {
     const absl::Span<std::byte> payload = heap_->BlockPayload(id);
     region_->CopyFlush(mirror_ + id, payload.data(), payload.size());
     region_->Drain();
-    SetBit(id, true);
+    SetBit(id);
     region_->Drain();
     return absl::OkStatus();
   }
@@ -54,7 +54,7 @@ class SimpleBackup final : public Backup {
   // again: the transaction that made the object has kept its locks.
   void UpdateNew(ObjectId id, absl::Span<const std::byte> payload) override {
     region_->CopyFlush(mirror_ + id, payload.data(), payload.size());
-    SetBit(id, true);
+    SetBit(id);
   }
 
   absl::StatusOr<absl::Span<const std::byte>> Copy(ObjectId id) override {
@@ -65,9 +65,8 @@ class SimpleBackup final : public Backup {
     return absl::MakeConstSpan(mirror_ + id, heap_->BlockPayload(id).size());
   }
 
-  void Drop(ObjectId id) override {
-    SetBit(id, false);  // once more where another thread has: for this one
-  }
+  // Whoever makes its id an object again copies that whole.
+  void Drop(ObjectId) override {}
 
   void Unpin(ObjectId) override {}  // copies stay
 
@@ -93,12 +92,8 @@ class SimpleBackup final : public Backup {
     return (__atomic_load_n(WordOf(id), __ATOMIC_ACQUIRE) & MaskOf(id)) != 0;
   }
   // Others' bits of the word may change at the same time.
-  void SetBit(ObjectId id, bool value) {
-    if (value) {
-      __atomic_fetch_or(WordOf(id), MaskOf(id), __ATOMIC_ACQ_REL);
-    } else {
-      __atomic_fetch_and(WordOf(id), ~MaskOf(id), __ATOMIC_ACQ_REL);
-    }
+  void SetBit(ObjectId id) {
+    __atomic_fetch_or(WordOf(id), MaskOf(id), __ATOMIC_ACQ_REL);
     region_->Flush(WordOf(id), sizeof(uint64_t));
   }
 

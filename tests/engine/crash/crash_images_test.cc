@@ -14,7 +14,7 @@ constexpr uint64_t kMinImages = 500000;
 TEST(CrashImagesTest, EveryImageRecovers) {
   Campaign campaign;
   campaign.first = 1;
-  campaign.seeds = 12;
+  campaign.seeds = 9;
   const CampaignResult result = RunCampaign(campaign);
   ASSERT_FALSE(result.failed) << result.report;
   std::printf("%s%llu images in all\n", result.report.c_str(),

@@ -12,6 +12,8 @@ namespace {
 
 constexpr size_t kHeapBytes = 192u << 10;
 constexpr size_t kLogBytes = 64u << 10;
+// The least there is, so that the ring of commit records goes round.
+constexpr size_t kKaminoLogBytes = heap_format::kMinLogBytes;
 // Room for about ten pages of the index: copies are evicted all the time.
 constexpr double kAlpha = 0.22;
 
@@ -50,18 +52,20 @@ using BackupMaker = absl::StatusOr<std::unique_ptr<Backup>> (*)(const Heap*,
                                                                 Region*);
 
 Scheme Kamino(std::string name, size_t backup_bytes, BackupMaker make_backup,
-              BackupMaker open_backup) {
+              BackupMaker open_backup, bool copy_at_commit) {
   Scheme scheme;
   scheme.name = std::move(name);
   scheme.areas = {{"heap", kHeapBytes}, {"backup", backup_bytes}};
   scheme.open = [=](const std::vector<Region*>& regions,
                     bool make) -> absl::StatusOr<std::unique_ptr<Rig>> {
-    auto heap = make ? Heap::CreateTiny(regions[0], "crash", kLogBytes)
+    auto heap = make ? Heap::CreateTiny(regions[0], "crash", kKaminoLogBytes)
                      : Heap::Open(regions[0]);
     if (!heap.ok()) return heap.status();
     auto backup = (make ? make_backup : open_backup)(heap->get(), regions[1]);
     if (!backup.ok()) return backup.status();
-    auto store = KaminoStore::Open(heap->get(), std::move(*backup));
+    KaminoOptions options;
+    options.copy_at_commit = copy_at_commit;
+    auto store = KaminoStore::Open(heap->get(), std::move(*backup), options);
     if (!store.ok()) return store.status();
     return absl::make_unique<KaminoRig>(std::move(*heap), std::move(*store));
   };
@@ -90,9 +94,12 @@ Scheme Rival(HeapScheme which) {
 const std::vector<Scheme>& Schemes() {
   static const auto* const schemes = new std::vector<Scheme>{
       Kamino("kamino-simple", SimpleBackupBytes(kHeapBytes), CreateSimpleBackup,
-             OpenSimpleBackup),
+             OpenSimpleBackup, /*copy_at_commit=*/true),
       Kamino("kamino-dynamic", DynamicBackupBytes(kHeapBytes, kAlpha),
-             CreateDynamicBackup, OpenDynamicBackup),
+             CreateDynamicBackup, OpenDynamicBackup, /*copy_at_commit=*/true),
+      // As at the head of a chain.
+      Kamino("kamino-later", DynamicBackupBytes(kHeapBytes, kAlpha),
+             CreateDynamicBackup, OpenDynamicBackup, /*copy_at_commit=*/false),
       Rival(HeapScheme::kUndo),
       Rival(HeapScheme::kCopyOnWrite),
   };

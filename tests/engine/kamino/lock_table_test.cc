@@ -1,0 +1,95 @@
+#include "engine/kamino/lock_table.h"
+
+#include <thread>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+#include "gtest/gtest.h"
+
+namespace kamino::engine {
+namespace {
+
+constexpr absl::Duration kNoWait = absl::ZeroDuration();
+constexpr absl::Duration kLong = absl::Seconds(30);
+
+TEST(LockTableTest, SharedByManyExclusiveToOne) {
+  LockTable locks;
+  EXPECT_TRUE(locks.LockShared(64, 1, kNoWait));
+  EXPECT_TRUE(locks.LockShared(64, 2, kNoWait));
+  EXPECT_FALSE(locks.LockExclusive(64, 3, false, kNoWait));
+  EXPECT_FALSE(locks.LockExclusive(64, 1, true, kNoWait));  // 2 reads as well
+  locks.UnlockShared(64);
+  EXPECT_TRUE(locks.LockExclusive(64, 1, true, kNoWait));
+  EXPECT_TRUE(locks.LockExclusive(64, 1, false, kNoWait));  // again
+  EXPECT_FALSE(locks.LockShared(64, 2, kNoWait));
+  EXPECT_FALSE(locks.LockExclusive(64, 2, false, kNoWait));
+  EXPECT_TRUE(locks.AnyExclusive(64));
+  EXPECT_TRUE(locks.HeldExclusive(64, 1));
+  EXPECT_EQ(locks.exclusive(), 1u);
+  EXPECT_FALSE(locks.UnlockExclusive(64, 2));
+  EXPECT_TRUE(locks.UnlockExclusive(64, 1));
+  EXPECT_FALSE(locks.UnlockExclusive(64, 1));
+  EXPECT_EQ(locks.exclusive(), 0u);
+}
+
+TEST(LockTableTest, SeizeTakesOver) {
+  LockTable locks;
+  locks.Seize(64, 1);
+  locks.Seize(64, 2);
+  EXPECT_EQ(locks.exclusive(), 1u);
+  EXPECT_FALSE(locks.UnlockExclusive(64, 1));
+  EXPECT_TRUE(locks.UnlockExclusive(64, 2));
+}
+
+// More objects than shards: each has its own lock all the same.
+TEST(LockTableTest, ObjectsThatShareAShardDoNotShareALock) {
+  LockTable locks;
+  constexpr ObjectId kEnd = 64 * 20000;
+  for (ObjectId id = 64; id < kEnd; id += 64) {
+    ASSERT_TRUE(locks.LockExclusive(id, id, false, kNoWait));
+  }
+  EXPECT_EQ(locks.exclusive(), kEnd / 64 - 1);
+  for (ObjectId id = 64; id < kEnd; id += 128) {
+    ASSERT_TRUE(locks.UnlockExclusive(id, id));
+  }
+  for (ObjectId id = 64; id < kEnd; id += 64) {
+    ASSERT_EQ(locks.HeldExclusive(id, id), id % 128 == 0) << id;
+  }
+}
+
+TEST(LockTableTest, AWaitEndsWhenTheLockFallsOrInTime) {
+  LockTable locks;
+  ASSERT_TRUE(locks.LockExclusive(64, 1, false, kNoWait));
+  EXPECT_FALSE(locks.LockShared(64, 2, absl::Milliseconds(1)));
+  absl::Notification begun;
+  std::thread waiter([&] {
+    begun.Notify();
+    EXPECT_TRUE(locks.LockExclusive(64, 2, false, kLong));
+  });
+  begun.WaitForNotification();
+  EXPECT_TRUE(locks.UnlockExclusive(64, 1));
+  waiter.join();
+  EXPECT_TRUE(locks.HeldExclusive(64, 2));
+}
+
+TEST(LockTableTest, ThreadsExcludeEachOther) {
+  LockTable locks;
+  constexpr int kThreads = 4;
+  constexpr int kRounds = 2000;
+  int count = 0;  // guarded by the lock of object 64
+  std::vector<std::thread> threads;
+  for (int t = 1; t <= kThreads; ++t) {
+    threads.emplace_back([&locks, &count, t] {
+      for (int i = 0; i < kRounds; ++i) {
+        ASSERT_TRUE(locks.LockExclusive(64, t, false, kLong));
+        ++count;
+        ASSERT_TRUE(locks.UnlockExclusive(64, t));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(count, kThreads * kRounds);
+}
+
+}  // namespace
+}  // namespace kamino::engine

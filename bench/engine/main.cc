@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
 #include "bench/engine/clock.h"
 #include "bench/engine/micro.h"
 #include "bench/engine/pool_folder.h"
@@ -133,8 +134,10 @@ Facts MakeFacts(const RaceOptions& options, bool quick) {
 absl::Status Measure(const std::vector<Entry>& entries,
                      const RaceOptions& options, PoolFolder& folder,
                      std::vector<Row>* rows) {
-  const auto progress = [](const std::string& what) {
-    std::cerr << what << "\n";
+  const absl::Time begin = absl::Now();
+  const auto progress = [begin](const std::string& what) {
+    std::cerr << absl::StreamFormat(
+        "%6.1f s  %s\n", absl::ToDoubleSeconds(absl::Now() - begin), what);
   };
   for (const Entry& entry : entries) {
     absl::Status done =

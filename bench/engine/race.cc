@@ -225,8 +225,7 @@ absl::Status RunCounted(const Suite& suite, const std::vector<StoreSpec>& specs,
       const engine::PmemCounts before = runner->open.counts();
       auto slice = RunSlice(
           *runner->open.store, *runner->dataset, cell, suite.kinds().size(), 1,
-          {absl::Minutes(1),
-           std::min(options.counted_transactions, suite.MaxTransactions())});
+          {absl::Minutes(1), suite.CountedTransactions() / cell.threads + 1});
       if (!slice.ok()) return Annotate(slice.status(), spec.Name());
       const engine::PmemCounts counts = runner->open.counts() - before;
       const double transactions = static_cast<double>(slice->transactions);

@@ -236,6 +236,7 @@ class TpccSuite final : public Suite {
   }
 
   uint64_t MaxTransactions() const override { return kMaxTransactions; }
+  uint64_t CountedTransactions() const override { return 400; }
 
   std::unique_ptr<Dataset> MakeDataset(
       TransactionalStore* store) const override {

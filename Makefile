@@ -1,5 +1,5 @@
 # The front door. `make` lists what there is.
-.PHONY: help packages build demo test lint format clean
+.PHONY: help packages build demo test bench-engine lint format clean
 .DEFAULT_GOAL := help
 
 PROGRAMS := //client/cli:kamino //head:kamino_node //membership:kamino_manager
@@ -8,6 +8,9 @@ help:
 	@echo "make demo    install what is missing, build, run the demo (1 minute)"
 	@echo "make test    the same for the whole test suite"
 	@echo "make build   build the programs"
+	@echo "make bench-engine"
+	@echo "             measure the engine against its rivals (some minutes;"
+	@echo "             QUICK=1: under one); results in bench/out"
 	@echo "make lint    check style and structure"
 	@echo "make format  format the C++ sources"
 	@echo "make clean   remove build products"
@@ -24,6 +27,15 @@ demo: build
 
 test: packages
 	@tests/run
+
+bench-engine: packages
+	@echo "building"
+	@bazel build -c opt //bench/engine:bench_engine
+	@mkdir -p bench/out
+	@bazel-bin/bench/engine/bench_engine --out=bench/out/engine.json \
+	  $(if $(filter-out 0,$(QUICK)),--quick) $(BENCH_FLAGS)
+	@bench/engine/report.py bench/out/engine.json bench/out/engine.html
+	@echo "bench/out/engine.json, bench/out/engine.html"
 
 lint: packages
 	@bazel test //tests/tidy:all

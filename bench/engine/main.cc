@@ -200,7 +200,7 @@ int Run() {
     return std::regex_search(name, only);
   };
   options.rounds = rounds == 0 ? kMinRounds : rounds;
-  options.slice = absl::Milliseconds(quick ? 8 : 80);
+  options.slice = absl::Milliseconds(quick ? 6 : 80);
   options.warm_up = options.slice / 2;
 
   std::vector<Entry> entries = AllEntries(quick ? Scale::kQuick : Scale::kFull);

@@ -28,9 +28,9 @@ constexpr uint64_t kOrderFootprint = 3072;     // and its lines
 constexpr uint64_t kStockFootprint = 640;
 constexpr uint64_t kItemFootprint = 256;
 
-class TpccDataset final : public Dataset {
+class TablesDataset final : public TpccDataset {
  public:
-  TpccDataset(TransactionalStore* store, const TpccScale& scale)
+  TablesDataset(TransactionalStore* store, const TpccScale& scale)
       : store_(*store), scale_(scale) {}
 
   absl::Status Load() override {
@@ -67,8 +67,9 @@ class TpccDataset final : public Dataset {
     return absl::OkStatus();
   }
 
-  // Clause 3.3.2.
-  absl::Status Check() {
+  const tpcc::Roots& roots() const override { return roots_; }
+
+  absl::Status Check() override {
     for (uint32_t w = 1; w <= scale_.warehouses; ++w) {
       int64_t districts_ytd = 0;
       for (uint32_t d = 1; d <= tpcc::kDistricts; ++d) {
@@ -253,9 +254,9 @@ std::unique_ptr<Suite> MakeTpccSuite(Scale scale) {
   return absl::make_unique<TpccSuite>(scale);
 }
 
-std::unique_ptr<Dataset> MakeTpccDataset(TransactionalStore* store,
-                                         const TpccScale& scale) {
-  return absl::make_unique<TpccDataset>(store, scale);
+std::unique_ptr<TpccDataset> MakeTpccDataset(TransactionalStore* store,
+                                             const TpccScale& scale) {
+  return absl::make_unique<TablesDataset>(store, scale);
 }
 
 Cell TpccCell(bool mix, int threads) {
@@ -266,10 +267,6 @@ Cell TpccCell(bool mix, int threads) {
   cell.what = mix ? 1 : 0;
   cell.rolls_back = true;
   return cell;
-}
-
-absl::Status CheckTpcc(Dataset& dataset) {
-  return static_cast<TpccDataset&>(dataset).Check();
 }
 
 }  // namespace kamino::bench

@@ -2,7 +2,11 @@
 //
 // Exit codes: 0, 1 when it cannot go on, 2 for bad flags, 128 and the signal
 // after SIGINT or SIGTERM. Pool files are gone in every case.
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -200,7 +204,7 @@ int Run() {
     return std::regex_search(name, only);
   };
   options.rounds = rounds == 0 ? kMinRounds : rounds;
-  options.slice = absl::Milliseconds(quick ? 6 : 80);
+  options.slice = absl::Milliseconds(quick ? 6 : 60);
   options.warm_up = options.slice / 2;
 
   std::vector<Entry> entries = AllEntries(quick ? Scale::kQuick : Scale::kFull);
@@ -223,6 +227,18 @@ int Run() {
 }  // namespace kamino::bench
 
 int main(int argc, char** argv) {
+  // Abseil ends the process with 1 for bad flags and for --help.
+  static bool parsing = true;
+  static int code = kamino::bench::kExitUsage;
+  for (int i = 1; i < argc; ++i) {
+    if (absl::StartsWith(argv[i], "--help")) code = kamino::bench::kExitOk;
+  }
+  std::atexit([] {
+    if (!parsing) return;
+    std::cout.flush();
+    std::fflush(nullptr);
+    _exit(code);
+  });
   absl::SetProgramUsageMessage(
       "Measures the atomicity schemes of the engine side by side.\n"
       "bench-engine [--quick] [--only=REGEX] [--schemes=A,B] [--out=FILE]");
@@ -232,6 +248,7 @@ int main(int argc, char** argv) {
   };
   absl::SetFlagsUsageConfig(usage);
   const std::vector<char*> words = absl::ParseCommandLine(argc, argv);
+  parsing = false;
   google::InitGoogleLogging(argv[0]);
   FLAGS_logtostderr = true;
   if (words.size() > 1) {

@@ -61,7 +61,9 @@ class ProgramTest(unittest.TestCase):
       self.assertEqual(done.returncode, 2, flags)
       self.assertIn(word, done.stderr)
       self.assertEqual(done.stdout, "")
-    self.assertNotEqual(run("--no_such_flag").returncode, 0)
+    done = run("--no_such_flag")
+    self.assertEqual(done.returncode, 2)
+    self.assertIn("no_such_flag", done.stderr)
 
   def test_a_folder_that_is_not_there(self):
     done = run(*SMALL, "--folder=/nowhere/at/all")
@@ -69,7 +71,9 @@ class ProgramTest(unittest.TestCase):
     self.assertIn("/nowhere/at/all", done.stderr)
 
   def test_help_and_list(self):
-    self.assertIn("--only", run("--help").stdout)
+    done = run("--help")
+    self.assertEqual(done.returncode, 0)
+    self.assertIn("--only", done.stdout)
     names = run("--list").stdout.split("\n")
     for name in ("micro/overwrite-bytes/hot/1/64", "ycsb/ycsb-f/zipfian/2/1000",
                  "tpcc/tpcc-mix/nurand/1/0", "alpha/ycsb-a/zipfian/2/1000"):

@@ -88,6 +88,10 @@ TEST(ResultsTest, RatiosAreOfMedians) {
   EXPECT_EQ(RatioTo(rows[0], "undo-object", rows), 3.0);
   EXPECT_EQ(RatioTo(rows[0], "kamino-simple", rows), 1.0);
   EXPECT_EQ(RatioTo(rows[0], "cow", rows), absl::nullopt);
+  const auto range = RatioRange(rows[0], "undo-object", rows);
+  ASSERT_TRUE(range.has_value());
+  EXPECT_EQ(range->first, 300.0 / 500);
+  EXPECT_EQ(range->second, 10);
   rows[1].cell.threads = 2;
   EXPECT_EQ(RatioTo(rows[0], "undo-object", rows), absl::nullopt);
 }

@@ -204,7 +204,7 @@ int Run() {
     return std::regex_search(name, only);
   };
   options.rounds = rounds == 0 ? kMinRounds : rounds;
-  options.slice = absl::Milliseconds(quick ? 6 : 60);
+  options.slice = absl::Milliseconds(quick ? 5 : 60);
   options.warm_up = options.slice / 2;
 
   std::vector<Entry> entries = AllEntries(quick ? Scale::kQuick : Scale::kFull);

@@ -1,5 +1,6 @@
 #include "bench/engine/stores.h"
 
+#include <algorithm>
 #include <thread>
 #include <utility>
 
@@ -29,8 +30,11 @@ using engine::Region;
 using engine::Transaction;
 using engine::TransactionalStore;
 
-// What an empty heap takes for itself, with room.
-constexpr uint64_t kHeapOverhead = 32u << 20;
+// What an empty heap takes for itself, with room: a log of 1/16 of it, but no
+// more than 16 MiB. libpmemobj takes more.
+constexpr uint64_t kHeapOverhead = 6u << 20;
+constexpr uint64_t kMaxLog = 16u << 20;
+constexpr uint64_t kPmemobjOverhead = 32u << 20;
 constexpr uint64_t kPage = 4096;
 
 constexpr char kSimple[] = "kamino-simple";
@@ -115,7 +119,8 @@ class Bundle final : public TransactionalStore {
 };
 
 uint64_t HeapBytes(uint64_t bytes) {
-  return (bytes + kHeapOverhead + kPage - 1) / kPage * kPage;
+  const uint64_t sum = bytes + std::min(bytes / 15, kMaxLog) + kHeapOverhead;
+  return (sum + kPage - 1) / kPage * kPage;
 }
 
 uint64_t BackupBytes(const StoreSpec& spec, uint64_t heap_bytes) {
@@ -134,6 +139,10 @@ absl::optional<HeapScheme> HeapSchemeOf(const std::string& name) {
 
 bool IsPmemobj(const StoreSpec& spec) {
   return spec.scheme == "undo-object" || spec.scheme == "undo-range";
+}
+
+uint64_t PmemobjBytes(uint64_t bytes) {
+  return HeapBytes(bytes) + kPmemobjOverhead;
 }
 
 bool IsKamino(const StoreSpec& spec) {
@@ -207,7 +216,7 @@ absl::StatusOr<OpenedStore> OpenForBench(const StoreSpec& spec,
     engine::StoreOptions options;
     options.mode = engine::PmemMode::kForce;
     auto store =
-        engine::OpenStore(spec.scheme, path, HeapBytes(bytes), options);
+        engine::OpenStore(spec.scheme, path, PmemobjBytes(bytes), options);
     if (!store.ok()) return store.status();
     opened.store = *std::move(store);
     return opened;
@@ -224,6 +233,7 @@ absl::StatusOr<OpenedStore> OpenForBench(const StoreSpec& spec,
 }
 
 uint64_t FileBytes(const StoreSpec& spec, uint64_t bytes) {
+  if (IsPmemobj(spec)) return PmemobjBytes(bytes);
   const uint64_t heap_bytes = HeapBytes(bytes);
   return heap_bytes + (IsKamino(spec) ? BackupBytes(spec, heap_bytes) : 0);
 }

@@ -43,7 +43,7 @@ ABSL_FLAG(std::string, folder, "/dev/shm",
           "Where pool files are put, in a fresh folder that is removed.");
 ABSL_FLAG(std::string, out, "", "Write the measurements to this file as JSON.");
 ABSL_FLAG(bool, json, false, "Print JSON on stdout instead of tables.");
-ABSL_FLAG(int, rounds, 0, "Rounds over all schemes; 0: as many as needed.");
+ABSL_FLAG(int, rounds, 5, "Rounds over all schemes for each measurement.");
 ABSL_FLAG(bool, list, false, "Print what would be measured, and exit.");
 
 namespace kamino::bench {
@@ -53,7 +53,6 @@ constexpr int kExitOk = 0;
 constexpr int kExitFailed = 1;
 constexpr int kExitUsage = 2;
 
-constexpr int kMinRounds = 5;
 constexpr int kMaxRounds = 1000;
 
 int Fail(int code, absl::string_view message) {
@@ -70,11 +69,6 @@ struct Entry {
 
 std::vector<Entry> AllEntries(Scale scale) {
   std::vector<Entry> entries;
-  std::vector<StoreSpec> atomic = AllStores();
-  atomic.erase(
-      std::remove_if(atomic.begin(), atomic.end(),
-                     [](const StoreSpec& spec) { return !spec.atomic(); }),
-      atomic.end());
   std::vector<StoreSpec> alphas = {{"kamino-simple", {}}};
   for (double alpha : {0.1, 0.3, 0.5, 0.7, 0.9}) {
     alphas.push_back({"kamino-dynamic", alpha});
@@ -84,7 +78,7 @@ std::vector<Entry> AllEntries(Scale scale) {
   entries.push_back(
       {MakeYcsbSuite(scale), MakeYcsbSuite(Scale::kCount), AllStores()});
   entries.push_back(
-      {MakeTpccSuite(scale), MakeTpccSuite(Scale::kCount), atomic});
+      {MakeTpccSuite(scale), MakeTpccSuite(Scale::kCount), AtomicStores()});
   entries.push_back(
       {MakeAlphaSuite(scale), MakeAlphaSuite(Scale::kCount), alphas});
   return entries;
@@ -189,8 +183,8 @@ int List(const std::vector<Entry>& entries, const RaceOptions& options) {
 int Run() {
   const bool quick = absl::GetFlag(FLAGS_quick);
   const int rounds = absl::GetFlag(FLAGS_rounds);
-  if (rounds < 0 || rounds > kMaxRounds) {
-    return Fail(kExitUsage, absl::StrCat("--rounds: 0 to ", kMaxRounds));
+  if (rounds < 1 || rounds > kMaxRounds) {
+    return Fail(kExitUsage, absl::StrCat("--rounds: 1 to ", kMaxRounds));
   }
   std::regex only;
   try {
@@ -203,7 +197,7 @@ int Run() {
   options.wanted = [&only](const std::string& name) {
     return std::regex_search(name, only);
   };
-  options.rounds = rounds == 0 ? kMinRounds : rounds;
+  options.rounds = rounds;
   options.slice = absl::Milliseconds(quick ? 5 : 60);
   options.warm_up = options.slice / 2;
 

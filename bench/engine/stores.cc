@@ -206,6 +206,15 @@ std::vector<StoreSpec> AllStores() {
   return stores;
 }
 
+std::vector<StoreSpec> AtomicStores() {
+  std::vector<StoreSpec> stores = AllStores();
+  stores.erase(
+      std::remove_if(stores.begin(), stores.end(),
+                     [](const StoreSpec& spec) { return !spec.atomic(); }),
+      stores.end());
+  return stores;
+}
+
 bool Counts(const StoreSpec& spec) { return !IsPmemobj(spec); }
 
 absl::StatusOr<OpenedStore> OpenForBench(const StoreSpec& spec,

@@ -2,19 +2,30 @@
 #ifndef KAMINO_TESTS_BENCH_ENGINE_FIXTURE_H_
 #define KAMINO_TESTS_BENCH_ENGINE_FIXTURE_H_
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 
+#include "absl/strings/str_replace.h"
 #include "bench/engine/stores.h"
 #include "gtest/gtest.h"
 
 namespace kamino::bench {
 
+// For tests of every scheme.
+inline std::string SchemeName(const ::testing::TestParamInfo<StoreSpec>& info) {
+  std::string name = info.param.scheme;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
 // Its files have no names left.
 inline OpenedStore OpenForTest(const StoreSpec& spec, uint64_t bytes) {
   const std::string folder =
       ::testing::TempDir() + "/" +
-      ::testing::UnitTest::GetInstance()->current_test_info()->name();
+      absl::StrReplaceAll(
+          ::testing::UnitTest::GetInstance()->current_test_info()->name(),
+          {{"/", "_"}});
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
   auto opened = OpenForBench(spec, folder + "/pool", bytes, /*counted=*/true);

@@ -20,8 +20,8 @@ constexpr uint64_t kBytes = 32u << 20;
 
 class TpccTest : public ::testing::Test {
  protected:
-  TpccTest()
-      : opened_(OpenForTest({"kamino-simple", {}}, kBytes)),
+  explicit TpccTest(const StoreSpec& spec = {"kamino-simple", {}})
+      : opened_(OpenForTest(spec, kBytes)),
         dataset_(MakeTpccDataset(opened_.store.get(), kScale)) {
     const absl::Status loaded = dataset_->Load();
     EXPECT_TRUE(loaded.ok()) << loaded;
@@ -99,7 +99,13 @@ TEST_F(TpccTest, IsConsistentAfterNewOrders) {
   EXPECT_TRUE(checked.ok()) << checked;
 }
 
-TEST_F(TpccTest, IsConsistentAfterSlicesOfSeveralThreads) {
+class TpccSchemesTest : public TpccTest,
+                        public ::testing::WithParamInterface<StoreSpec> {
+ protected:
+  TpccSchemesTest() : TpccTest(GetParam()) {}
+};
+
+TEST_P(TpccSchemesTest, IsConsistentAfterSlicesOfSeveralThreads) {
   for (bool mix : {true, false, true}) {
     auto slice = RunSlice(*opened_.store, *dataset_, TpccCell(mix, 2),
                           kTpccKinds, 1, {absl::Minutes(1), 200});
@@ -109,6 +115,9 @@ TEST_F(TpccTest, IsConsistentAfterSlicesOfSeveralThreads) {
     EXPECT_TRUE(checked.ok()) << checked;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Schemes, TpccSchemesTest,
+                         ::testing::ValuesIn(AtomicStores()), SchemeName);
 
 TEST_F(TpccTest, RestoreTakesGrowthAway) {
   const uint64_t before = opened_.store->bytes_used();

@@ -261,7 +261,7 @@ TEST_P(CrashTest, RandomTransactionsSurviveRandomCrashes) {
   int in_commit = 0;
   for (uint64_t seed = 1; seed <= 4; ++seed) {
     Workload workload(GetParam(), seed);
-    workload.Run(/*steps=*/400, /*crash_percent=*/8);
+    workload.Run(/*steps=*/400, /*crash_percent=*/15);
     ASSERT_FALSE(HasFatalFailure()) << "seed " << seed;
     crashes += workload.crashes();
     commits += workload.commits();

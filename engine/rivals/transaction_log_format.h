@@ -37,12 +37,14 @@ struct EntryHeader {
   uint32_t length;
   uint64_t tag;
   // XXH3 of the fields above; its seed is XXH3 of the bytes that follow, xor
-  // the heap's uuid, folded, xor the entry's place in the region: so an
-  // object's bytes cannot pass for an entry.
+  // the heap's uuid, folded, xor the entry's offset in the region, xor the
+  // slot's number << kSlotShift. So neither an object's bytes can pass for an
+  // entry, nor what another slot left in a block while it had the same tag.
   uint64_t check;
 };
 
 inline constexpr uint64_t kKindMask = 63;
+inline constexpr int kSlotShift = 56;
 
 constexpr size_t EntryBytes(size_t data_bytes) {
   return (sizeof(EntryHeader) + data_bytes + kEntryAlignment - 1) /

@@ -88,6 +88,28 @@ TEST_F(TransactionLogTest, CopiedEntriesDoNotCount) {
   EXPECT_EQ(log_.Read(slot)->records.size(), 1u);
 }
 
+// A slot grows into a block that another grew into before, with the same tag,
+// and a crash leaves of what it added there nothing.
+TEST_F(TransactionLogTest, AnotherSlotsEntriesDoNotCount) {
+  const TransactionLog::Slot first = *log_.Acquire();
+  const TransactionLog::Slot second = *log_.Acquire();
+  const std::string large(50000, 'a');
+  ASSERT_TRUE(AppendWrite(first, large).ok());
+  const size_t pieces = log_.Read(first)->records.size();
+  ASSERT_GT(pieces, 1u);
+  const auto* objects = reinterpret_cast<const std::byte*>(
+      heap_->log_area().data() + heap_->log_area().size());
+  const std::vector<std::byte> before(objects, region_.base() + region_.size());
+  log_.Retire(first);
+  log_.Recycle(first);
+  ASSERT_TRUE(AppendWrite(second, large).ok());
+  EXPECT_EQ(log_.Read(second)->records.size(), pieces);
+  std::memcpy(heap_->log_area().data() + heap_->log_area().size(),
+              before.data(), before.size());
+  // Those in the slot itself.
+  EXPECT_EQ(log_.Read(second)->records.size(), 1u);
+}
+
 // Whatever the log area holds, opening says yes or no and goes no further.
 TEST_F(TransactionLogTest, DamageIsAnErrorOrVoid) {
   std::mt19937_64 random(1);

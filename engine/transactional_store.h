@@ -1,5 +1,5 @@
-// A heap of objects under one atomicity scheme: what data structures and benches
-// that do not care which scheme it is are given.
+// A heap of objects under one atomicity scheme: what data structures and
+// benches that do not care which scheme it is are given.
 #ifndef KAMINO_ENGINE_TRANSACTIONAL_STORE_H_
 #define KAMINO_ENGINE_TRANSACTIONAL_STORE_H_
 

@@ -15,16 +15,34 @@ class CowTransaction final : public HeapTransaction {
  private:
   absl::StatusOr<std::byte*> DeclareWrite(HeldObject& held, uint32_t offset,
                                           uint32_t length) override {
-    if (held.shadow == nullptr) {
-      // Not make_unique, which would zero it.
-      held.shadow.reset(new std::byte[held.bytes.size()]);
-      std::memcpy(held.shadow.get(), held.bytes.data(), held.bytes.size());
-      held.bytes = absl::MakeSpan(held.shadow.get(), held.bytes.size());
-    }
+    MakeShadow(held, 0, 0);
     if (Covering(held, offset, length) == nullptr) {
       AddRange(held, offset, length, /*flushed=*/false);
     }
     return held.bytes.data() + offset;
+  }
+
+  absl::Status Put(HeldObject& held, uint32_t offset,
+                   absl::Span<const std::byte> bytes) override {
+    MakeShadow(held, offset, bytes.size());
+    auto target =
+        DeclareWrite(held, offset, static_cast<uint32_t>(bytes.size()));
+    if (!target.ok()) return target.status();
+    std::memcpy(*target, bytes.data(), bytes.size());
+    return absl::OkStatus();
+  }
+
+  // The range [offset, offset + length) of a new one is left for the caller.
+  void MakeShadow(HeldObject& held, size_t offset, size_t length) {
+    if (held.shadow != nullptr) return;
+    const size_t size = held.bytes.size();
+    // Not make_unique, which would zero it.
+    held.shadow.reset(new std::byte[size]);
+    std::byte* const shadow = held.shadow.get();
+    const size_t end = offset + length;
+    std::memcpy(shadow, held.bytes.data(), offset);
+    std::memcpy(shadow + end, held.bytes.data() + end, size - end);
+    held.bytes = absl::MakeSpan(shadow, size);
   }
 
   // Logged at commit with the writes: an aborted transaction logs nothing.

@@ -42,7 +42,13 @@ absl::StatusOr<std::unique_ptr<FileRegion>> OpenRegion(
 absl::StatusOr<std::unique_ptr<Heap>> OpenHeap(Region* region,
                                                absl::string_view scheme,
                                                bool fresh) {
-  return fresh ? Heap::Create(region, scheme) : Heap::Open(region);
+  if (fresh) return Heap::Create(region, scheme);
+  auto heap = Heap::Open(region);
+  if (heap.ok() && (*heap)->label() != scheme) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the heap is one of \"", (*heap)->label(), "\""));
+  }
+  return heap;
 }
 
 // A store and the region and heap that it stands on, dying in that order.

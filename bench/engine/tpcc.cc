@@ -20,7 +20,9 @@ using tpcc::PartOf;
 using tpcc::Rows;
 
 constexpr uint32_t kMaxThreads = 4;
-constexpr uint64_t kMaxTransactions = 5'000;  // per thread and slice
+// Per thread and slice, so that there is room for orders.
+constexpr uint64_t kMaxTransactions = 5'000;
+constexpr uint64_t kMaxQuickTransactions = 500;
 
 // Objects and their parts of pages, in bytes.
 constexpr uint64_t kCustomerFootprint = 1536;  // and its row in HISTORY
@@ -211,7 +213,10 @@ TpccScale ScaleOf(Scale scale) {
 
 class TpccSuite final : public Suite {
  public:
-  explicit TpccSuite(Scale scale) : scale_(ScaleOf(scale)) {}
+  explicit TpccSuite(Scale scale)
+      : scale_(ScaleOf(scale)),
+        max_transactions_(scale == Scale::kFull ? kMaxTransactions
+                                                : kMaxQuickTransactions) {}
 
   std::string name() const override { return "tpcc"; }
 
@@ -231,12 +236,12 @@ class TpccSuite final : public Suite {
     const uint64_t customers =
         uint64_t{tpcc::kDistricts} * scale_.customers * scale_.warehouses;
     return customers * (kCustomerFootprint + kOrderFootprint) +
-           kMaxThreads * kMaxTransactions * kOrderFootprint +
+           kMaxThreads * max_transactions_ * kOrderFootprint +
            uint64_t{scale_.warehouses} * scale_.items * kStockFootprint +
            scale_.items * kItemFootprint;
   }
 
-  uint64_t MaxTransactions() const override { return kMaxTransactions; }
+  uint64_t MaxTransactions() const override { return max_transactions_; }
   uint64_t CountedTransactions() const override { return 400; }
 
   std::unique_ptr<Dataset> MakeDataset(
@@ -246,6 +251,7 @@ class TpccSuite final : public Suite {
 
  private:
   const TpccScale scale_;
+  const uint64_t max_transactions_;
 };
 
 }  // namespace

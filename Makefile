@@ -1,5 +1,5 @@
 # The front door. `make` lists what there is.
-.PHONY: help packages build demo test crash sanitize lint format clean
+.PHONY: help packages build demo test bench-engine crash sanitize lint format clean
 .DEFAULT_GOAL := help
 
 PROGRAMS := //client/cli:kamino //head:kamino_node //membership:kamino_manager
@@ -10,6 +10,9 @@ help:
 	@echo "make crash   explore crashes of the engine, SEEDS=n FIRST=seed"
 	@echo "make sanitize  the engine's tests under sanitizers"
 	@echo "make build   build the programs"
+	@echo "make bench-engine"
+	@echo "             measure the engine against its rivals (some minutes;"
+	@echo "             QUICK=1: under one); results in bench/out"
 	@echo "make lint    check style and structure"
 	@echo "make format  format the C++ sources"
 	@echo "make clean   remove build products"
@@ -33,6 +36,15 @@ FIRST ?= 1
 crash: packages
 	@bazel run //tests/engine/crash:crash_main -- --seeds=$(SEEDS) \
 	  --first=$(FIRST) --scheme=$(SCHEME)
+
+bench-engine: packages
+	@echo "building"
+	@bazel build -c opt //bench/engine:bench_engine
+	@mkdir -p bench/out
+	@bazel-bin/bench/engine/bench_engine --out=bench/out/engine.json \
+	  $(if $(filter-out 0,$(QUICK)),--quick) $(BENCH_FLAGS)
+	@bench/engine/report.py bench/out/engine.json bench/out/engine.html
+	@echo "bench/out/engine.json, bench/out/engine.html"
 
 lint: packages
 	@bazel test //tests/tidy:all

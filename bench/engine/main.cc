@@ -2,7 +2,11 @@
 //
 // Exit codes: 0, 1 when it cannot go on, 2 for bad flags, 128 and the signal
 // after SIGINT or SIGTERM. Pool files are gone in every case.
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -19,6 +23,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
 #include "bench/engine/clock.h"
 #include "bench/engine/micro.h"
 #include "bench/engine/pool_folder.h"
@@ -38,7 +43,7 @@ ABSL_FLAG(std::string, folder, "/dev/shm",
           "Where pool files are put, in a fresh folder that is removed.");
 ABSL_FLAG(std::string, out, "", "Write the measurements to this file as JSON.");
 ABSL_FLAG(bool, json, false, "Print JSON on stdout instead of tables.");
-ABSL_FLAG(int, rounds, 0, "Rounds over all schemes; 0: as many as needed.");
+ABSL_FLAG(int, rounds, 5, "Rounds over all schemes for each measurement.");
 ABSL_FLAG(bool, list, false, "Print what would be measured, and exit.");
 
 namespace kamino::bench {
@@ -48,7 +53,6 @@ constexpr int kExitOk = 0;
 constexpr int kExitFailed = 1;
 constexpr int kExitUsage = 2;
 
-constexpr int kMinRounds = 5;
 constexpr int kMaxRounds = 1000;
 
 int Fail(int code, absl::string_view message) {
@@ -65,11 +69,6 @@ struct Entry {
 
 std::vector<Entry> AllEntries(Scale scale) {
   std::vector<Entry> entries;
-  std::vector<StoreSpec> atomic = AllStores();
-  atomic.erase(
-      std::remove_if(atomic.begin(), atomic.end(),
-                     [](const StoreSpec& spec) { return !spec.atomic(); }),
-      atomic.end());
   std::vector<StoreSpec> alphas = {{"kamino-simple", {}}};
   for (double alpha : {0.1, 0.3, 0.5, 0.7, 0.9}) {
     alphas.push_back({"kamino-dynamic", alpha});
@@ -79,7 +78,7 @@ std::vector<Entry> AllEntries(Scale scale) {
   entries.push_back(
       {MakeYcsbSuite(scale), MakeYcsbSuite(Scale::kCount), AllStores()});
   entries.push_back(
-      {MakeTpccSuite(scale), MakeTpccSuite(Scale::kCount), atomic});
+      {MakeTpccSuite(scale), MakeTpccSuite(Scale::kCount), AtomicStores()});
   entries.push_back(
       {MakeAlphaSuite(scale), MakeAlphaSuite(Scale::kCount), alphas});
   return entries;
@@ -133,8 +132,10 @@ Facts MakeFacts(const RaceOptions& options, bool quick) {
 absl::Status Measure(const std::vector<Entry>& entries,
                      const RaceOptions& options, PoolFolder& folder,
                      std::vector<Row>* rows) {
-  const auto progress = [](const std::string& what) {
-    std::cerr << what << "\n";
+  const absl::Time begin = absl::Now();
+  const auto progress = [begin](const std::string& what) {
+    std::cerr << absl::StreamFormat(
+        "%6.1f s  %s\n", absl::ToDoubleSeconds(absl::Now() - begin), what);
   };
   for (const Entry& entry : entries) {
     absl::Status done =
@@ -182,8 +183,8 @@ int List(const std::vector<Entry>& entries, const RaceOptions& options) {
 int Run() {
   const bool quick = absl::GetFlag(FLAGS_quick);
   const int rounds = absl::GetFlag(FLAGS_rounds);
-  if (rounds < 0 || rounds > kMaxRounds) {
-    return Fail(kExitUsage, absl::StrCat("--rounds: 0 to ", kMaxRounds));
+  if (rounds < 1 || rounds > kMaxRounds) {
+    return Fail(kExitUsage, absl::StrCat("--rounds: 1 to ", kMaxRounds));
   }
   std::regex only;
   try {
@@ -196,8 +197,8 @@ int Run() {
   options.wanted = [&only](const std::string& name) {
     return std::regex_search(name, only);
   };
-  options.rounds = rounds == 0 ? kMinRounds : rounds;
-  options.slice = absl::Milliseconds(quick ? 8 : 80);
+  options.rounds = rounds;
+  options.slice = absl::Milliseconds(quick ? 5 : 60);
   options.warm_up = options.slice / 2;
 
   std::vector<Entry> entries = AllEntries(quick ? Scale::kQuick : Scale::kFull);
@@ -220,6 +221,18 @@ int Run() {
 }  // namespace kamino::bench
 
 int main(int argc, char** argv) {
+  // Abseil ends the process with 1 for bad flags and for --help.
+  static bool parsing = true;
+  static int code = kamino::bench::kExitUsage;
+  for (int i = 1; i < argc; ++i) {
+    if (absl::StartsWith(argv[i], "--help")) code = kamino::bench::kExitOk;
+  }
+  std::atexit([] {
+    if (!parsing) return;
+    std::cout.flush();
+    std::fflush(nullptr);
+    _exit(code);
+  });
   absl::SetProgramUsageMessage(
       "Measures the atomicity schemes of the engine side by side.\n"
       "bench-engine [--quick] [--only=REGEX] [--schemes=A,B] [--out=FILE]");
@@ -229,6 +242,7 @@ int main(int argc, char** argv) {
   };
   absl::SetFlagsUsageConfig(usage);
   const std::vector<char*> words = absl::ParseCommandLine(argc, argv);
+  parsing = false;
   google::InitGoogleLogging(argv[0]);
   FLAGS_logtostderr = true;
   if (words.size() > 1) {

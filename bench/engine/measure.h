@@ -30,7 +30,7 @@ struct Slice {
 
 // Threads are pinned to the processors in turn. They start together; the clock
 // stops when all are done and Quiesce has returned, so that work put off counts
-// like work done. One transaction in eight is timed by itself, so that reading
+// like work done. One transaction in seven is timed by itself, so that reading
 // the clock does not slow the short ones down. Returns the first error of a
 // worker.
 absl::StatusOr<Slice> RunSlice(engine::TransactionalStore& store,

@@ -299,7 +299,7 @@ class MicroSuite final : public Suite {
     cells.push_back(
         {"alloc-link-free", "uniform", 1, kLinkedBytes, kAllocLinkFree, kHot});
     cells.push_back({"empty", "none", 1, 0, kEmpty, kOneObject});
-    cells.push_back({"abort", "hot", 1, 1024, kAbort, kHot});
+    cells.push_back({"abort", "hot", 1, 1024, kAbort, kHot, true});
     for (uint32_t size : {64u, 1024u}) {
       cells.push_back({"overwrite-bytes", "same-object", 1, size,
                        kOverwriteBytes, kOneObject});

@@ -1,13 +1,14 @@
 #include "bench/engine/race.h"
 
-#include <unistd.h>
-
 #include <algorithm>
+#include <fstream>
 #include <memory>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "bench/engine/clock.h"
 #include "bench/engine/measure.h"
 #include "bench/engine/statistics.h"
@@ -50,9 +51,16 @@ std::vector<Cell> Wanted(const Suite& suite, const RaceOptions& options) {
 
 // What can be put into the folder and stay in memory.
 uint64_t Room(const PoolFolder& folder) {
-  const uint64_t memory = static_cast<uint64_t>(sysconf(_SC_AVPHYS_PAGES)) *
-                          static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  return std::min(folder.FreeBytes(), memory);
+  std::ifstream info("/proc/meminfo");
+  for (std::string line; std::getline(info, line);) {
+    uint64_t kib = 0;
+    absl::string_view rest = line;
+    if (absl::ConsumePrefix(&rest, "MemAvailable:") &&
+        absl::ConsumeSuffix(&rest, " kB") && absl::SimpleAtoi(rest, &kib)) {
+      return std::min(folder.FreeBytes(), kib << 10);
+    }
+  }
+  return folder.FreeBytes();
 }
 
 absl::Status CheckRoom(const Suite& suite, const std::vector<StoreSpec>& specs,
@@ -225,8 +233,7 @@ absl::Status RunCounted(const Suite& suite, const std::vector<StoreSpec>& specs,
       const engine::PmemCounts before = runner->open.counts();
       auto slice = RunSlice(
           *runner->open.store, *runner->dataset, cell, suite.kinds().size(), 1,
-          {absl::Minutes(1),
-           std::min(options.counted_transactions, suite.MaxTransactions())});
+          {absl::Minutes(1), suite.CountedTransactions() / cell.threads + 1});
       if (!slice.ok()) return Annotate(slice.status(), spec.Name());
       const engine::PmemCounts counts = runner->open.counts() - before;
       const double transactions = static_cast<double>(slice->transactions);

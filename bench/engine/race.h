@@ -23,7 +23,6 @@ struct RaceOptions {
   int rounds = 5;
   absl::Duration slice;
   absl::Duration warm_up;
-  uint64_t counted_transactions = 2000;  // per thread
 };
 
 struct KindLatency {

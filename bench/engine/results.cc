@@ -13,6 +13,17 @@ namespace {
 // What ratios are given against, where it took part.
 constexpr const char* kReferences[] = {"kamino-simple", "undo-object"};
 
+const Row* FindRow(const std::vector<Row>& rows, const std::string& suite,
+                   const std::string& cell, const std::string& store) {
+  for (const Row& row : rows) {
+    if (row.suite == suite && row.store.Name() == store &&
+        row.cell.Name() == cell) {
+      return &row;
+    }
+  }
+  return nullptr;
+}
+
 // Ours, without what JSON would not take as it is.
 std::string Quote(absl::string_view text) {
   std::string quoted = "\"";
@@ -35,10 +46,16 @@ std::string RowJson(const Row& row, const std::vector<Row>& rows) {
                                     Quote(kind.kind), kind.p50_ns,
                                     kind.p99_ns));
   }
-  std::vector<std::string> ratios;
+  std::vector<std::string> ratios, ranges;
   for (const char* reference : kReferences) {
     ratios.push_back(absl::StrCat(Quote(reference), ": ",
                                   Number(RatioTo(row, reference, rows))));
+    const auto range = RatioRange(row, reference, rows);
+    ranges.push_back(absl::StrCat(
+        Quote(reference), ": ",
+        range.has_value()
+            ? absl::StrFormat("[%.4g, %.4g]", range->first, range->second)
+            : "null"));
   }
   const std::vector<std::string> fields = {
       absl::StrCat("\"suite\": ", Quote(row.suite)),
@@ -64,6 +81,7 @@ std::string RowJson(const Row& row, const std::vector<Row>& rows) {
                                  }),
                    "]"),
       absl::StrCat("\"ratio_to\": {", absl::StrJoin(ratios, ", "), "}"),
+      absl::StrCat("\"ratio_range\": {", absl::StrJoin(ranges, ", "), "}"),
       absl::StrCat("\"kinds\": {", absl::StrJoin(kinds, ", "), "}"),
   };
   return absl::StrCat("{", absl::StrJoin(fields, ", "), "}");
@@ -99,21 +117,40 @@ std::string CellTitle(const Cell& cell) {
   return absl::StrCat(title, " x", cell.threads);
 }
 
-std::string Thousands(const Row& row) {
+using Rows = std::vector<Row>;
+
+std::string Thousands(const Row& row, const Rows&) {
   return absl::StrFormat("%.1f ~%.0f%%", Throughput(row) / 1000,
                          100 * Spread(row.rounds));
 }
 
-std::string Latency(const Row& row) {
+std::string Ratio(const Row& row, const std::string& reference,
+                  const Rows& rows) {
+  const auto ratio = RatioTo(row, reference, rows);
+  const auto range = RatioRange(row, reference, rows);
+  if (!ratio.has_value() || !range.has_value()) return "-";
+  return absl::StrFormat("%.2f [%.2f %.2f]", *ratio, range->first,
+                         range->second);
+}
+
+std::string RatioToSimple(const Row& row, const Rows& rows) {
+  return Ratio(row, kReferences[0], rows);
+}
+
+std::string RatioToUndo(const Row& row, const Rows& rows) {
+  return Ratio(row, kReferences[1], rows);
+}
+
+std::string Latency(const Row& row, const Rows&) {
   return absl::StrFormat("%.0f/%.0f", row.p50_ns, row.p99_ns);
 }
 
-std::string Flushes(const Row& row) {
+std::string Flushes(const Row& row, const Rows&) {
   if (!row.fences_per_tx.has_value()) return "-";
   return absl::StrFormat("%.2f/%.1f", *row.fences_per_tx, *row.lines_per_tx);
 }
 
-std::string Storage(const Row& row) {
+std::string Storage(const Row& row, const Rows&) {
   std::string text =
       absl::StrFormat("%.1f", static_cast<double>(row.bytes_storage) / 1048576);
   if (row.hit_rate.has_value()) {
@@ -124,56 +161,56 @@ std::string Storage(const Row& row) {
 
 struct View {
   const char* title;
-  std::string (*show)(const Row&);
-  bool ratios;
+  std::string (*show)(const Row&, const Rows&);
+  const char* reference;  // that has to be there; null: none
 };
 
 constexpr View kViews[] = {
-    {"thousand transactions per second, ~spread of the rounds", Thousands,
-     true},
-    {"latency in ns, p50/p99", Latency, false},
-    {"fences/lines flushed per transaction", Flushes, false},
-    {"storage in MiB, and the hit rate of the backup", Storage, false},
+    {"thousand transactions per second ~spread", Thousands, nullptr},
+    {"throughput / kamino-simple's [least, largest of a round]", RatioToSimple,
+     kReferences[0]},
+    {"throughput / undo-object's [least, largest of a round]", RatioToUndo,
+     kReferences[1]},
+    {"latency in ns, p50/p99", Latency, nullptr},
+    {"fences/lines flushed per transaction", Flushes, nullptr},
+    {"storage in MiB, and the hit rate of the backup", Storage, nullptr},
 };
 
-const Row* FindRow(const std::vector<const Row*>& rows, const std::string& cell,
-                   const std::string& store) {
-  for (const Row* row : rows) {
-    if (row->cell.Name() == cell && row->store.Name() == store) return row;
+// The names of a suite's cells and stores, in the order they came.
+struct Outline {
+  std::vector<const Row*> cells;  // the first row of each
+  std::vector<std::string> stores;
+
+  bool Has(const std::string& store) const {
+    return std::find(stores.begin(), stores.end(), store) != stores.end();
   }
-  return nullptr;
+};
+
+Outline OutlineOf(const std::string& suite, const Rows& rows) {
+  Outline outline;
+  for (const Row& row : rows) {
+    if (row.suite != suite) continue;
+    if (!outline.Has(row.store.Name())) {
+      outline.stores.push_back(row.store.Name());
+    }
+    if (outline.cells.empty() ||
+        outline.cells.back()->cell.Name() != row.cell.Name()) {
+      outline.cells.push_back(&row);
+    }
+  }
+  return outline;
 }
 
-Grid MakeGrid(const View& view, const std::vector<const Row*>& suite,
-              const std::vector<Row>& rows) {
-  std::vector<std::string> stores, cells;
-  std::vector<const Cell*> firsts;
-  for (const Row* row : suite) {
-    const std::string store = row->store.Name(), cell = row->cell.Name();
-    if (std::find(stores.begin(), stores.end(), store) == stores.end()) {
-      stores.push_back(store);
-    }
-    if (std::find(cells.begin(), cells.end(), cell) == cells.end()) {
-      cells.push_back(cell);
-      firsts.push_back(&row->cell);
-    }
-  }
+Grid MakeGrid(const View& view, const Outline& outline, const Rows& rows) {
   Grid grid(1, {""});
-  grid[0].insert(grid[0].end(), stores.begin(), stores.end());
-  const bool compare = view.ratios && stores.size() > 1;
-  if (compare) grid[0].push_back("kamino-simple / undo-object");
-  for (size_t i = 0; i < cells.size(); ++i) {
-    grid.push_back({CellTitle(*firsts[i])});
-    for (const std::string& store : stores) {
-      const Row* row = FindRow(suite, cells[i], store);
-      grid.back().push_back(row == nullptr ? "-" : view.show(*row));
+  grid[0].insert(grid[0].end(), outline.stores.begin(), outline.stores.end());
+  for (const Row* first : outline.cells) {
+    grid.push_back({CellTitle(first->cell)});
+    for (const std::string& store : outline.stores) {
+      const Row* const row =
+          FindRow(rows, first->suite, first->cell.Name(), store);
+      grid.back().push_back(row == nullptr ? "-" : view.show(*row, rows));
     }
-    if (!compare) continue;
-    const Row* ours = FindRow(suite, cells[i], "kamino-simple");
-    const auto ratio =
-        ours == nullptr ? absl::nullopt : RatioTo(*ours, "undo-object", rows);
-    grid.back().push_back(ratio.has_value() ? absl::StrFormat("%.2f", *ratio)
-                                            : "-");
   }
   return grid;
 }
@@ -184,14 +221,25 @@ double Throughput(const Row& row) { return Median(row.rounds); }
 
 absl::optional<double> RatioTo(const Row& row, const std::string& scheme,
                                const std::vector<Row>& rows) {
-  for (const Row& other : rows) {
-    if (other.suite != row.suite || other.store.Name() != scheme ||
-        other.cell.Name() != row.cell.Name() || Throughput(other) == 0) {
-      continue;
-    }
-    return Throughput(row) / Throughput(other);
+  const Row* const other = FindRow(rows, row.suite, row.cell.Name(), scheme);
+  if (other == nullptr || Throughput(*other) == 0) return absl::nullopt;
+  return Throughput(row) / Throughput(*other);
+}
+
+absl::optional<std::pair<double, double>> RatioRange(
+    const Row& row, const std::string& scheme, const std::vector<Row>& rows) {
+  const Row* const other = FindRow(rows, row.suite, row.cell.Name(), scheme);
+  if (other == nullptr) return absl::nullopt;
+  absl::optional<std::pair<double, double>> range;
+  const size_t rounds = std::min(row.rounds.size(), other->rounds.size());
+  for (size_t i = 0; i < rounds; ++i) {
+    if (other->rounds[i] == 0) return absl::nullopt;
+    const double ratio = row.rounds[i] / other->rounds[i];
+    if (!range.has_value()) range = {ratio, ratio};
+    range->first = std::min(range->first, ratio);
+    range->second = std::max(range->second, ratio);
   }
-  return absl::nullopt;
+  return range;
 }
 
 std::string ToJson(const Facts& facts, const std::vector<Row>& rows) {
@@ -215,14 +263,12 @@ std::string ToTables(const std::vector<Row>& rows) {
     }
   }
   std::string text;
-  for (const std::string& name : suites) {
-    std::vector<const Row*> suite;
-    for (const Row& row : rows) {
-      if (row.suite == name) suite.push_back(&row);
-    }
+  for (const std::string& suite : suites) {
+    const Outline outline = OutlineOf(suite, rows);
     for (const View& view : kViews) {
-      absl::StrAppend(&text, "\n", name, ": ", view.title, "\n",
-                      Render(MakeGrid(view, suite, rows)));
+      if (view.reference != nullptr && !outline.Has(view.reference)) continue;
+      absl::StrAppend(&text, "\n", suite, ": ", view.title, "\n",
+                      Render(MakeGrid(view, outline, rows)));
     }
   }
   return text;

@@ -19,6 +19,11 @@ double Throughput(const Row& row);
 absl::optional<double> RatioTo(const Row& row, const std::string& scheme,
                                const std::vector<Row>& rows);
 
+// Least and largest of the same ratio within a round; both schemes ran each
+// round within one turn.
+absl::optional<std::pair<double, double>> RatioRange(
+    const Row& row, const std::string& scheme, const std::vector<Row>& rows);
+
 // What a run was: printed in front, kept in the file.
 using Facts = std::vector<std::pair<std::string, std::string>>;
 

@@ -1,6 +1,6 @@
 #include "bench/engine/stores.h"
 
-#include <thread>
+#include <algorithm>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -29,8 +29,11 @@ using engine::Region;
 using engine::Transaction;
 using engine::TransactionalStore;
 
-// What an empty heap takes for itself, with room.
-constexpr uint64_t kHeapOverhead = 32u << 20;
+// What an empty heap takes for itself, with room: a log of 1/16 of it, but no
+// more than 16 MiB. libpmemobj takes more.
+constexpr uint64_t kHeapOverhead = 6u << 20;
+constexpr uint64_t kMaxLog = 16u << 20;
+constexpr uint64_t kPmemobjOverhead = 32u << 20;
 constexpr uint64_t kPage = 4096;
 
 constexpr char kSimple[] = "kamino-simple";
@@ -79,11 +82,7 @@ class Bundle final : public TransactionalStore {
     return store().Begin(lock_wait);
   }
   ObjectId root() const override { return store().root(); }
-  void Quiesce() override {
-    if (kamino_ == nullptr) return heap_store_->Quiesce();
-    // Its applier is at work.
-    while (kamino_->stats().backup_pending > 0) std::this_thread::yield();
-  }
+  void Quiesce() override { store().Quiesce(); }
   uint64_t bytes_used() const override { return store().bytes_used(); }
 
   bool has_backup() const { return kamino_ != nullptr; }
@@ -115,7 +114,8 @@ class Bundle final : public TransactionalStore {
 };
 
 uint64_t HeapBytes(uint64_t bytes) {
-  return (bytes + kHeapOverhead + kPage - 1) / kPage * kPage;
+  const uint64_t sum = bytes + std::min(bytes / 15, kMaxLog) + kHeapOverhead;
+  return (sum + kPage - 1) / kPage * kPage;
 }
 
 uint64_t BackupBytes(const StoreSpec& spec, uint64_t heap_bytes) {
@@ -134,6 +134,10 @@ absl::optional<HeapScheme> HeapSchemeOf(const std::string& name) {
 
 bool IsPmemobj(const StoreSpec& spec) {
   return spec.scheme == "undo-object" || spec.scheme == "undo-range";
+}
+
+uint64_t PmemobjBytes(uint64_t bytes) {
+  return HeapBytes(bytes) + kPmemobjOverhead;
 }
 
 bool IsKamino(const StoreSpec& spec) {
@@ -197,6 +201,15 @@ std::vector<StoreSpec> AllStores() {
   return stores;
 }
 
+std::vector<StoreSpec> AtomicStores() {
+  std::vector<StoreSpec> stores = AllStores();
+  stores.erase(
+      std::remove_if(stores.begin(), stores.end(),
+                     [](const StoreSpec& spec) { return !spec.atomic(); }),
+      stores.end());
+  return stores;
+}
+
 bool Counts(const StoreSpec& spec) { return !IsPmemobj(spec); }
 
 absl::StatusOr<OpenedStore> OpenForBench(const StoreSpec& spec,
@@ -207,7 +220,7 @@ absl::StatusOr<OpenedStore> OpenForBench(const StoreSpec& spec,
     engine::StoreOptions options;
     options.mode = engine::PmemMode::kForce;
     auto store =
-        engine::OpenStore(spec.scheme, path, HeapBytes(bytes), options);
+        engine::OpenStore(spec.scheme, path, PmemobjBytes(bytes), options);
     if (!store.ok()) return store.status();
     opened.store = *std::move(store);
     return opened;
@@ -224,6 +237,7 @@ absl::StatusOr<OpenedStore> OpenForBench(const StoreSpec& spec,
 }
 
 uint64_t FileBytes(const StoreSpec& spec, uint64_t bytes) {
+  if (IsPmemobj(spec)) return PmemobjBytes(bytes);
   const uint64_t heap_bytes = HeapBytes(bytes);
   return heap_bytes + (IsKamino(spec) ? BackupBytes(spec, heap_bytes) : 0);
 }

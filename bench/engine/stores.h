@@ -37,6 +37,8 @@ struct OpenedStore {
 
 // Every scheme this build has, kamino-simple first.
 std::vector<StoreSpec> AllStores();
+// Those whose transactions are.
+std::vector<StoreSpec> AtomicStores();
 
 // Whether its stores to the medium can be counted: libpmemobj's cannot.
 bool Counts(const StoreSpec& spec);

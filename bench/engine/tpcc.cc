@@ -20,7 +20,9 @@ using tpcc::PartOf;
 using tpcc::Rows;
 
 constexpr uint32_t kMaxThreads = 4;
-constexpr uint64_t kMaxTransactions = 5'000;  // per thread and slice
+// Per thread and slice, so that there is room for orders.
+constexpr uint64_t kMaxTransactions = 5'000;
+constexpr uint64_t kMaxQuickTransactions = 500;
 
 // Objects and their parts of pages, in bytes.
 constexpr uint64_t kCustomerFootprint = 1536;  // and its row in HISTORY
@@ -28,9 +30,9 @@ constexpr uint64_t kOrderFootprint = 3072;     // and its lines
 constexpr uint64_t kStockFootprint = 640;
 constexpr uint64_t kItemFootprint = 256;
 
-class TpccDataset final : public Dataset {
+class TablesDataset final : public TpccDataset {
  public:
-  TpccDataset(TransactionalStore* store, const TpccScale& scale)
+  TablesDataset(TransactionalStore* store, const TpccScale& scale)
       : store_(*store), scale_(scale) {}
 
   absl::Status Load() override {
@@ -67,8 +69,9 @@ class TpccDataset final : public Dataset {
     return absl::OkStatus();
   }
 
-  // Clause 3.3.2.
-  absl::Status Check() {
+  const tpcc::Roots& roots() const override { return roots_; }
+
+  absl::Status Check() override {
     for (uint32_t w = 1; w <= scale_.warehouses; ++w) {
       int64_t districts_ytd = 0;
       for (uint32_t d = 1; d <= tpcc::kDistricts; ++d) {
@@ -210,7 +213,10 @@ TpccScale ScaleOf(Scale scale) {
 
 class TpccSuite final : public Suite {
  public:
-  explicit TpccSuite(Scale scale) : scale_(ScaleOf(scale)) {}
+  explicit TpccSuite(Scale scale)
+      : scale_(ScaleOf(scale)),
+        max_transactions_(scale == Scale::kFull ? kMaxTransactions
+                                                : kMaxQuickTransactions) {}
 
   std::string name() const override { return "tpcc"; }
 
@@ -230,12 +236,13 @@ class TpccSuite final : public Suite {
     const uint64_t customers =
         uint64_t{tpcc::kDistricts} * scale_.customers * scale_.warehouses;
     return customers * (kCustomerFootprint + kOrderFootprint) +
-           kMaxThreads * kMaxTransactions * kOrderFootprint +
+           kMaxThreads * max_transactions_ * kOrderFootprint +
            uint64_t{scale_.warehouses} * scale_.items * kStockFootprint +
            scale_.items * kItemFootprint;
   }
 
-  uint64_t MaxTransactions() const override { return kMaxTransactions; }
+  uint64_t MaxTransactions() const override { return max_transactions_; }
+  uint64_t CountedTransactions() const override { return 400; }
 
   std::unique_ptr<Dataset> MakeDataset(
       TransactionalStore* store) const override {
@@ -244,6 +251,7 @@ class TpccSuite final : public Suite {
 
  private:
   const TpccScale scale_;
+  const uint64_t max_transactions_;
 };
 
 }  // namespace
@@ -252,9 +260,9 @@ std::unique_ptr<Suite> MakeTpccSuite(Scale scale) {
   return absl::make_unique<TpccSuite>(scale);
 }
 
-std::unique_ptr<Dataset> MakeTpccDataset(TransactionalStore* store,
-                                         const TpccScale& scale) {
-  return absl::make_unique<TpccDataset>(store, scale);
+std::unique_ptr<TpccDataset> MakeTpccDataset(TransactionalStore* store,
+                                             const TpccScale& scale) {
+  return absl::make_unique<TablesDataset>(store, scale);
 }
 
 Cell TpccCell(bool mix, int threads) {
@@ -265,10 +273,6 @@ Cell TpccCell(bool mix, int threads) {
   cell.what = mix ? 1 : 0;
   cell.rolls_back = true;
   return cell;
-}
-
-absl::Status CheckTpcc(Dataset& dataset) {
-  return static_cast<TpccDataset&>(dataset).Check();
 }
 
 }  // namespace kamino::bench

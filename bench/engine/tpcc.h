@@ -3,6 +3,8 @@
 #ifndef KAMINO_BENCH_ENGINE_TPCC_H_
 #define KAMINO_BENCH_ENGINE_TPCC_H_
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
@@ -27,20 +29,28 @@ enum TpccKind {
   kTpccKinds,
 };
 
+// Nine tables and two secondary indexes.
+inline constexpr size_t kTpccTables = 11;
+
 // New-order alone, and the full mix; on 1, 2 and 4 threads, each with its
 // own home warehouse.
 std::unique_ptr<Suite> MakeTpccSuite(Scale scale);
 
-std::unique_ptr<Dataset> MakeTpccDataset(engine::TransactionalStore* store,
-                                         const TpccScale& scale);
+class TpccDataset : public Dataset {
+ public:
+  // Consistency conditions 1 to 4 (clause 3.3.2), with no worker at work.
+  // kDataLoss says which one is violated, and where.
+  virtual absl::Status Check() = 0;
+
+  // Of the tables' trees, by tpcc::Table.
+  virtual const std::array<engine::ObjectId, kTpccTables>& roots() const = 0;
+};
+
+std::unique_ptr<TpccDataset> MakeTpccDataset(engine::TransactionalStore* store,
+                                             const TpccScale& scale);
 
 // The cell for the mix, or for new-order alone.
 Cell TpccCell(bool mix, int threads);
-
-// Consistency conditions 1 to 4 (clause 3.3.2) of a dataset that is at rest;
-// kDataLoss says which one is violated, and where. `dataset` is of
-// MakeTpccDataset.
-absl::Status CheckTpcc(Dataset& dataset);
 
 }  // namespace kamino::bench
 

@@ -126,6 +126,7 @@ enum Table {
   kTables,
 };
 using Roots = std::array<engine::ObjectId, kTables>;
+static_assert(kTables == kTpccTables);
 
 // Big-endian, so that keys are in the order of their numbers.
 inline std::string Key(std::initializer_list<uint32_t> parts) {

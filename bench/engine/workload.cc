@@ -1,15 +1,33 @@
 #include "bench/engine/workload.h"
 
+#include <algorithm>
+#include <functional>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "bench/engine/clock.h"
 #include "engine/resource_error.h"
 
 namespace kamino::bench {
 namespace {
 
 // Seconds of failure: something is wrong that waiting does not heal.
-constexpr uint64_t kMaxAttempts = 100'000;
+constexpr uint64_t kMaxAttempts = 20'000;
+// Of the wait after the first attempt, at most; and what it grows to.
+constexpr double kWaitNanos = 5'000;
+constexpr uint64_t kMaxWaits = 40;
+
+void Wait(uint64_t attempt) {
+  thread_local Random random(
+      std::hash<std::thread::id>()(std::this_thread::get_id()));
+  const double most =
+      kWaitNanos * static_cast<double>(std::min(attempt, kMaxWaits));
+  const double ticks = random.Fraction() * most / NanosPerTick();
+  const uint64_t begin = Ticks();
+  while (static_cast<double>(Ticks() - begin) < ticks) {
+    std::this_thread::yield();
+  }
+}
 
 }  // namespace
 
@@ -20,13 +38,15 @@ std::string Cell::Name() const {
 
 bool WorthRetrying(const absl::Status& status, uint64_t attempt) {
   if (attempt >= kMaxAttempts) return false;
-  if (absl::IsAborted(status)) return true;
-  const auto resource = engine::ResourceOf(status);
-  const bool passes =
-      resource.has_value() && (*resource == engine::Resource::kLog ||
-                               *resource == engine::Resource::kBackup);
-  if (passes) std::this_thread::yield();
-  return passes;
+  if (!absl::IsAborted(status)) {
+    const auto resource = engine::ResourceOf(status);
+    const bool passes =
+        resource.has_value() && (*resource == engine::Resource::kLog ||
+                                 *resource == engine::Resource::kBackup);
+    if (!passes) return false;
+  }
+  Wait(attempt);
+  return true;
 }
 
 }  // namespace kamino::bench

@@ -84,6 +84,8 @@ class Suite {
   virtual uint64_t Bytes() const = 0;
   // At most so many transactions per thread in a slice; for data that grows.
   virtual uint64_t MaxTransactions() const { return ~uint64_t{0}; }
+  // How many make a cell's averages of flushes.
+  virtual uint64_t CountedTransactions() const { return 2000; }
   virtual std::unique_ptr<Dataset> MakeDataset(
       engine::TransactionalStore* store) const = 0;
 };
@@ -96,7 +98,9 @@ template <typename Body>
 absl::Status Transact(engine::TransactionalStore& store, uint64_t* retries,
                       Body body);
 
-// Whether such an error goes away by itself, after so many attempts.
+// Whether such an error goes away by itself, after so many attempts; then
+// waits a little, a random time that grows with the attempts. Two that waited
+// for each other would else give up and begin again at the same time, for ever.
 bool WorthRetrying(const absl::Status& status, uint64_t attempt);
 
 // Long against a commit and the copying that follows it, short against a slice:

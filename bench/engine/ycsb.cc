@@ -19,7 +19,7 @@ using engine::Transaction;
 using engine::TransactionalStore;
 
 // Records put by one transaction of the load.
-constexpr uint64_t kLoadBatch = 4;
+constexpr uint64_t kLoadBatch = 16;
 // A record's object with its header and its part of a page that is half full,
 // in bytes.
 constexpr uint64_t kRecordFootprint = 1280;
@@ -341,7 +341,7 @@ std::unique_ptr<Suite> MakeYcsbSuite(Scale scale) {
     case Scale::kCount:
       break;
   }
-  return absl::make_unique<YcsbSuite>(20'000, std::vector{1, 2, 4});
+  return absl::make_unique<YcsbSuite>(5'000, std::vector{1, 2, 4});
 }
 
 std::unique_ptr<Suite> MakeAlphaSuite(Scale scale) {
@@ -349,11 +349,11 @@ std::unique_ptr<Suite> MakeAlphaSuite(Scale scale) {
     case Scale::kFull:
       return absl::make_unique<AlphaSuite>(300'000);
     case Scale::kQuick:
-      return absl::make_unique<AlphaSuite>(60'000);
+      return absl::make_unique<AlphaSuite>(50'000);
     case Scale::kCount:
       break;
   }
-  return absl::make_unique<AlphaSuite>(20'000);
+  return absl::make_unique<AlphaSuite>(10'000);
 }
 
 }  // namespace kamino::bench

@@ -110,11 +110,7 @@ class OwningKaminoStore final : public TransactionalStore {
     return store_->Begin(lock_wait);
   }
   ObjectId root() const override { return store_->root(); }
-  void Quiesce() override {
-    absl::MutexLock lock(&applier_mutex_);
-    applier_.reset();  // finishes, and nobody else may apply meanwhile
-    applier_.emplace(store_.get());
-  }
+  void Quiesce() override { store_->Quiesce(); }
   uint64_t bytes_used() const override { return store_->bytes_used(); }
 
  private:
@@ -145,7 +141,6 @@ class OwningKaminoStore final : public TransactionalStore {
   std::unique_ptr<Heap> heap_;
   std::unique_ptr<KaminoStore> store_;
 
-  absl::Mutex applier_mutex_;
   absl::optional<BackupApplier> applier_;
 };
 

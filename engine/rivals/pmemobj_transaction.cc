@@ -113,6 +113,7 @@ absl::Status PmemobjTransaction::MakeDurable(const CommitOptions& options) {
     if (!before.ok()) return before;
   }
   if (!begun_) return absl::OkStatus();
+  CHECK_EQ(pmemobj_tx_stage(), TX_STAGE_WORK) << "not its thread";
   if (absl::Status freed = FreeObjects(); !freed.ok()) return freed;
   for (HeldObject& object : held()) {
     if (!object.freed || object.allocated) continue;
@@ -131,6 +132,7 @@ absl::Status PmemobjTransaction::MakeDurable(const CommitOptions& options) {
 
 absl::Status PmemobjTransaction::TakeBack() {
   if (!begun_) return absl::OkStatus();
+  CHECK_EQ(pmemobj_tx_stage(), TX_STAGE_WORK) << "not its thread";
   for (HeldObject& object : held()) {
     if (object.allocated) Unlock(object);
   }

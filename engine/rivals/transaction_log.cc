@@ -15,6 +15,7 @@ using transaction_log_format::EntryBytes;
 using transaction_log_format::kEntryAlignment;
 using transaction_log_format::kKindMask;
 using transaction_log_format::kSlots;
+using transaction_log_format::kSlotShift;
 using transaction_log_format::SlotHeader;
 
 namespace {
@@ -64,10 +65,11 @@ absl::Span<std::byte> TransactionLog::EntriesOf(Slot slot) const {
       .subspan(sizeof(SlotHeader));
 }
 
-uint64_t TransactionLog::CheckOf(const EntryHeader& header,
+uint64_t TransactionLog::CheckOf(Slot slot, const EntryHeader& header,
                                  const std::byte* place, const std::byte* data,
                                  size_t data_bytes) const {
-  uint64_t seed = seed_ ^ static_cast<uint64_t>(place - region_->base());
+  const uint64_t offset = static_cast<uint64_t>(place - region_->base());
+  uint64_t seed = seed_ ^ offset ^ static_cast<uint64_t>(slot) << kSlotShift;
   if (data_bytes > 0) seed ^= XXH3_64bits(data, data_bytes);
   return XXH3_64bits_withSeed(&header, offsetof(EntryHeader, check), seed);
 }
@@ -97,7 +99,7 @@ void TransactionLog::Add(Slot slot, EntryKind kind, const Intent& intent,
   header.offset = intent.offset;
   header.length = intent.length;
   header.tag = state.tag;
-  header.check = CheckOf(header, place, data, data_bytes);
+  header.check = CheckOf(slot, header, place, data, data_bytes);
   // The first line at once, so that it is flushed once.
   constexpr size_t kFirst = kEntryAlignment - sizeof(header);
   const size_t first = std::min(data_bytes, kFirst);
@@ -184,7 +186,7 @@ absl::StatusOr<TransactionLog::Contents> TransactionLog::Read(Slot slot) const {
     const size_t data_bytes = DataBytesOf(kind, header.length);
     const std::byte* data = place + sizeof(header);
     if (header.tag != tag || EntryBytes(data_bytes) > chunk.size() - at ||
-        header.check != CheckOf(header, place, data, data_bytes)) {
+        header.check != CheckOf(slot, header, place, data, data_bytes)) {
       break;
     }
     const Intent intent{header.object_kind & ~kKindMask, header.offset,

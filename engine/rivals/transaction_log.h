@@ -78,7 +78,7 @@ class TransactionLog {
 
   transaction_log_format::SlotHeader* HeaderOf(Slot slot) const;
   absl::Span<std::byte> EntriesOf(Slot slot) const;
-  uint64_t CheckOf(const EntryHeader& header, const std::byte* place,
+  uint64_t CheckOf(Slot slot, const EntryHeader& header, const std::byte* place,
                    const std::byte* data, size_t data_bytes) const;
   void Add(Slot slot, EntryKind kind, const Intent& intent,
            const std::byte* data, size_t data_bytes);

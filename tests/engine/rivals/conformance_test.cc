@@ -1,4 +1,7 @@
 // What engine/transaction.h promises, asked of every scheme.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cstring>
 #include <memory>
 #include <string>
@@ -431,6 +434,47 @@ TEST_P(ConformanceTest, ReopenedHoldsTheSame) {
   EXPECT_NE(made, kept);
   EXPECT_EQ(Text(kept, 4), "kept");
   EXPECT_EQ(Text(made, 5), "after");
+}
+
+// What the process leaves in the file when it dies within a transaction is
+// taken back: nothing is lost here, which is the harder half.
+TEST_P(ConformanceTest, DyingWithinATransactionTakesItBack) {
+  if (!atomic()) GTEST_SKIP();
+  const ObjectId id = Make("first text");
+  const ObjectId doomed = Make("doomed");
+  const ObjectId large = Make(std::string(100000, 'a'));
+  store_->Quiesce();
+  const uint64_t used = store_->bytes_used();
+  store_.reset();
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    Open(/*fresh=*/false);
+    bool ok = Run([&](Transaction& t) { return Put(t, id, "FIRST"); }).ok();
+    auto transaction = Begin();
+    ok = ok && Put(*transaction, id, "OTHER WORD").ok() &&
+         transaction->Overwrite(large, 5, BytesOf(std::string(90000, 'b')))
+             .ok() &&
+         transaction->Alloc(500).ok() && transaction->Free(doomed).ok();
+    // Dies when all is in place but the mark.
+    const auto before_mark = [ok](const WriteSet&) -> absl::Status {
+      _exit(ok ? 0 : 1);
+    };
+    CommitOptions options;
+    options.before_mark.emplace(before_mark);
+    (void)transaction->Commit(options);
+    _exit(1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+  Open(/*fresh=*/false);
+  EXPECT_EQ(Text(id, 10), "FIRST text");
+  EXPECT_EQ(Text(doomed, 6), "doomed");
+  EXPECT_EQ(Text(large, 100000), std::string(100000, 'a'));
+  if (GetParam() != "kamino-dynamic") {
+    EXPECT_EQ(store_->bytes_used(), used);
+  }
 }
 
 }  // namespace

@@ -1,0 +1,84 @@
+"""bench-engine as a program: flags, exit codes, what it leaves behind."""
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import unittest
+
+PROGRAM = os.path.join("bench", "engine", "bench_engine")
+SMALL = ["--quick", "--only=^micro/empty", "--schemes=kamino-simple,unsafe"]
+
+
+def run(*flags):
+  return subprocess.run([PROGRAM, *flags], stdout=subprocess.PIPE,
+                        stderr=subprocess.PIPE, text=True, check=False)
+
+
+class ProgramTest(unittest.TestCase):
+
+  def setUp(self):
+    temporary = tempfile.TemporaryDirectory()
+    self.addCleanup(temporary.cleanup)
+    self.folder = temporary.name
+
+  def test_writes_rows_and_leaves_no_pool(self):
+    out = os.path.join(self.folder, "engine.json")
+    pools = os.path.join(self.folder, "pools")
+    os.mkdir(pools)
+    done = run(*SMALL, f"--folder={pools}", f"--out={out}", "--json")
+    self.assertEqual(done.returncode, 0, done.stderr)
+    self.assertEqual(os.listdir(pools), [])
+    with open(out, encoding="utf-8") as file:
+      text = file.read()
+    self.assertEqual(done.stdout, text)
+    rows = json.loads(text)["measurements"]
+    self.assertEqual([row["scheme"] for row in rows],
+                     ["kamino-simple", "unsafe"])
+    for field in ("workload", "distribution", "threads", "value_size",
+                  "ops_per_s", "p50_ns", "p99_ns", "fences_per_tx",
+                  "lines_flushed_per_tx", "bytes_storage"):
+      self.assertIn(field, rows[0])
+
+  def test_a_signal_leaves_no_pool(self):
+    with subprocess.Popen(
+        [PROGRAM, "--quick", "--only=^micro", f"--folder={self.folder}"],
+        stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as bench:
+      self.assertIn("filling", bench.stderr.readline())
+      bench.send_signal(signal.SIGINT)
+      bench.stderr.read()
+      self.assertEqual(bench.wait(), 128 + signal.SIGINT)
+    self.assertEqual(os.listdir(self.folder), [])
+
+  def test_bad_flags_are_rejected(self):
+    for flags, word in ((["--only=("], "--only"),
+                        (["--schemes=nobody"], "nobody"),
+                        (["--rounds=-1"], "--rounds"),
+                        (["word"], "word"),
+                        (["--quick", "--only=nothing"], "nothing to measure")):
+      done = run(*flags)
+      self.assertEqual(done.returncode, 2, flags)
+      self.assertIn(word, done.stderr)
+      self.assertEqual(done.stdout, "")
+    done = run("--no_such_flag")
+    self.assertEqual(done.returncode, 2)
+    self.assertIn("no_such_flag", done.stderr)
+
+  def test_a_folder_that_is_not_there(self):
+    done = run(*SMALL, "--folder=/nowhere/at/all")
+    self.assertEqual(done.returncode, 1)
+    self.assertIn("/nowhere/at/all", done.stderr)
+
+  def test_help_and_list(self):
+    done = run("--help")
+    self.assertEqual(done.returncode, 0)
+    self.assertIn("--only", done.stdout)
+    names = run("--list").stdout.split("\n")
+    for name in ("micro/overwrite-bytes/hot/1/64", "ycsb/ycsb-f/zipfian/2/1000",
+                 "tpcc/tpcc-mix/nurand/1/0", "alpha/ycsb-a/zipfian/2/1000"):
+      self.assertIn(name, names)
+
+
+if __name__ == "__main__":
+  unittest.main()

@@ -1,0 +1,78 @@
+#include "bench/engine/statistics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "bench/engine/distribution.h"
+#include "gtest/gtest.h"
+
+namespace kamino::bench {
+namespace {
+
+TEST(HistogramTest, SmallNumbersAreExact) {
+  Histogram histogram;
+  for (uint64_t i = 1; i <= 10; ++i) histogram.Add(i);
+  EXPECT_EQ(histogram.count(), 10u);
+  EXPECT_EQ(histogram.Quantile(0.5), 5);
+  EXPECT_EQ(histogram.Quantile(0.99), 10);
+  EXPECT_EQ(histogram.Quantile(0), 1);
+  EXPECT_EQ(histogram.Quantile(1), 10);
+}
+
+TEST(HistogramTest, NothingHasTheQuantileZero) {
+  EXPECT_EQ(Histogram().Quantile(0.5), 0);
+}
+
+TEST(HistogramTest, QuantilesAreWithinOneIn64OfTheSorted) {
+  Random random(1);
+  Histogram histogram;
+  std::vector<uint64_t> values;
+  for (int i = 0; i < 100'000; ++i) {
+    // Of all magnitudes.
+    const auto value =
+        static_cast<uint64_t>(std::exp(random.Fraction() * 40)) + 1;
+    values.push_back(value);
+    histogram.Add(value);
+  }
+  std::sort(values.begin(), values.end());
+  for (double quantile : {0.001, 0.01, 0.25, 0.5, 0.9, 0.99, 0.9999}) {
+    const auto exact = static_cast<double>(
+        values[static_cast<size_t>(std::ceil(quantile * 100'000)) - 1]);
+    EXPECT_NEAR(histogram.Quantile(quantile), exact, exact / 64) << quantile;
+  }
+}
+
+TEST(HistogramTest, TakesTheLargestNumber) {
+  Histogram histogram;
+  histogram.Add(~uint64_t{0});
+  EXPECT_NEAR(histogram.Quantile(0.5), 18446744073709551615.0, 3e17);
+}
+
+TEST(HistogramTest, MergedIsAsAddedTogether) {
+  Histogram a, b, both;
+  for (uint64_t i = 0; i < 1000; ++i) {
+    (i % 3 == 0 ? a : b).Add(i * i);
+    both.Add(i * i);
+  }
+  a.Merge(b);
+  EXPECT_EQ(a.count(), both.count());
+  for (double quantile : {0.1, 0.5, 0.9}) {
+    EXPECT_EQ(a.Quantile(quantile), both.Quantile(quantile));
+  }
+}
+
+TEST(MedianTest, OddEvenAndNone) {
+  EXPECT_EQ(Median({3, 1, 2}), 2);
+  EXPECT_EQ(Median({4, 1, 2, 3}), 2.5);
+  EXPECT_EQ(Median({}), 0);
+}
+
+TEST(SpreadTest, IsTheRangeOverTheMedian) {
+  EXPECT_EQ(Spread({90, 100, 120}), 0.3);
+  EXPECT_EQ(Spread({100}), 0);
+  EXPECT_EQ(Spread({}), 0);
+}
+
+}  // namespace
+}  // namespace kamino::bench

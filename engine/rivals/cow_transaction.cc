@@ -52,8 +52,12 @@ class CowTransaction final : public HeapTransaction {
     FlushAllocated();
     absl::Status logged = LogChanges();
     if (!logged.ok()) return logged;
+    if (!slot().has_value() && !options.before_mark.has_value()) {
+      return absl::OkStatus();
+    }
+    // The mark vouches for the log, but not for what lies in new objects.
+    if (states_change() || options.before_mark.has_value()) region().Drain();
     if (options.before_mark.has_value()) {
-      region().Drain();
       absl::Status before = (*options.before_mark)(write_set());
       if (!before.ok()) return before;
     }

@@ -52,9 +52,11 @@ class CowTransaction final : public HeapTransaction {
     FlushAllocated();
     absl::Status logged = LogChanges();
     if (!logged.ok()) return logged;
-    // What a new object holds is not in the log: the mark must not be durable
-    // before it is.
-    if (options.before_mark.has_value() || Allocates()) region().Drain();
+    if (!slot().has_value() && !options.before_mark.has_value()) {
+      return absl::OkStatus();
+    }
+    // The mark vouches for the log, but not for what lies in new objects.
+    if (states_change() || options.before_mark.has_value()) region().Drain();
     if (options.before_mark.has_value()) {
       absl::Status before = (*options.before_mark)(write_set());
       if (!before.ok()) return before;

@@ -26,8 +26,8 @@ enum class HeapScheme {
   kUndo,
   // "cow": the first Write copies the object into DRAM, where it is changed; a
   // Read before it keeps showing the old bytes. At commit the changed ranges
-  // and the mark go to the log, for one drain, then to their places, for one,
-  // then the log is retired, for one.
+  // and the mark go to the log, for one drain (two when something is allocated
+  // or freed), then to their places, for one, then the log is retired, for one.
   kCopyOnWrite,
   // "unsafe": stores in place, flushed and drained at commit once. Neither
   // Abort nor a recovery takes them back, but what an aborted transaction

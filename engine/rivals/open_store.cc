@@ -8,7 +8,6 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/types/optional.h"
 #include "engine/heap/heap.h"
 #include "engine/kamino/backup.h"

@@ -273,6 +273,40 @@ TEST_P(CrashTest, RandomTransactionsSurviveRandomCrashes) {
   EXPECT_GT(in_commit, 50);
 }
 
+// All of it or none, wherever it is cut off: a new object, and a write that
+// names it.
+TEST_P(CrashTest, EveryDrainOfOneTransaction) {
+  StoreUnderTest under(GetParam());
+  const ObjectId root = under.heap().root();
+  const std::string text(1000, 't');
+  int whole = 0;
+  int none = 0;
+  const auto check = [&](uint64_t seed) {
+    StoreUnderTest after(GetParam(), under.region().CrashImage(seed));
+    ASSERT_TRUE(after.Recover().ok());
+    ObjectId named;
+    std::memcpy(&named, after.heap().Payload(root)->data(), sizeof(named));
+    ASSERT_EQ(after.heap().stats().objects, named == kNullObject ? 1u : 2u);
+    ++(named == kNullObject ? none : whole);
+    if (named == kNullObject) return;
+    const auto payload = after.heap().Payload(named);
+    ASSERT_TRUE(payload.ok());
+    ASSERT_EQ(std::memcmp(payload->data(), text.data(), text.size()), 0);
+  };
+  auto transaction = under.Begin();
+  under.region().SetDrainHook([&] {
+    for (uint64_t seed = 1; seed <= 20; ++seed) check(seed);
+  });
+  const ObjectId made = *transaction->Alloc(text.size());
+  std::memcpy(*transaction->Write(made, 0, text.size()), text.data(),
+              text.size());
+  std::memcpy(*transaction->Write(root, 0, sizeof(made)), &made, sizeof(made));
+  ASSERT_TRUE(transaction->Commit().ok());
+  under.region().SetDrainHook(nullptr);
+  EXPECT_GT(none, 5);
+  EXPECT_GT(whole, 5);
+}
+
 TEST_P(CrashTest, TheOtherSchemesHeapIsRefused) {
   StoreUnderTest under(GetParam());
   const HeapScheme other = GetParam() == HeapScheme::kUndo

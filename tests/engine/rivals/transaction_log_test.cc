@@ -97,15 +97,14 @@ TEST_F(TransactionLogTest, AnotherSlotsEntriesDoNotCount) {
   ASSERT_TRUE(AppendWrite(first, large).ok());
   const size_t pieces = log_.Read(first)->records.size();
   ASSERT_GT(pieces, 1u);
-  const auto* objects = reinterpret_cast<const std::byte*>(
-      heap_->log_area().data() + heap_->log_area().size());
+  std::byte* const objects =
+      heap_->log_area().data() + heap_->log_area().size();
   const std::vector<std::byte> before(objects, region_.base() + region_.size());
   log_.Retire(first);
   log_.Recycle(first);
   ASSERT_TRUE(AppendWrite(second, large).ok());
   EXPECT_EQ(log_.Read(second)->records.size(), pieces);
-  std::memcpy(heap_->log_area().data() + heap_->log_area().size(),
-              before.data(), before.size());
+  std::memcpy(objects, before.data(), before.size());
   // Those in the slot itself.
   EXPECT_EQ(log_.Read(second)->records.size(), 1u);
 }

@@ -1,5 +1,5 @@
 # The front door. `make` lists what there is.
-.PHONY: help packages build demo test lint format clean
+.PHONY: help packages build demo test crash sanitize lint format clean
 .DEFAULT_GOAL := help
 
 PROGRAMS := //client/cli:kamino //head:kamino_node //membership:kamino_manager
@@ -7,6 +7,8 @@ PROGRAMS := //client/cli:kamino //head:kamino_node //membership:kamino_manager
 help:
 	@echo "make demo    install what is missing, build, run the demo (1 minute)"
 	@echo "make test    the same for the whole test suite"
+	@echo "make crash   explore crashes of the engine, SEEDS=n FIRST=seed"
+	@echo "make sanitize  the engine's tests under sanitizers"
 	@echo "make build   build the programs"
 	@echo "make lint    check style and structure"
 	@echo "make format  format the C++ sources"
@@ -24,6 +26,19 @@ demo: build
 
 test: packages
 	@tests/run
+
+# A million images and more; SCHEME=name for one scheme only.
+SEEDS ?= 40
+FIRST ?= 1
+crash: packages
+	@bazel run //tests/engine/crash:crash_main -- --seeds=$(SEEDS) \
+	  --first=$(FIRST) --scheme=$(SCHEME)
+
+# Not under AddressSanitizer: the planted faults, whose processes are to die.
+# Under ThreadSanitizer: the tests with the tag "threads".
+sanitize: packages
+	@bazel test --config=asan //tests/engine/...
+	@bazel test --config=tsan //tests/engine/...
 
 lint: packages
 	@bazel test //tests/tidy:all

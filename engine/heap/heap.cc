@@ -8,6 +8,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "engine/fault.h"
 #include "engine/heap/allocator.h"
 #include "glog/logging.h"
 
@@ -20,6 +21,7 @@ using heap_format::IsBlock;
 using heap_format::kHeapMagic;
 using heap_format::kHeapVersion;
 using heap_format::kLabelBytes;
+using heap_format::kMinLogBytes;
 using heap_format::kSuperblockBytes;
 using heap_format::kUnitBytes;
 using heap_format::MakeWord;
@@ -48,7 +50,7 @@ void FillUuid(uint8_t (&uuid)[16]) {
   for (uint8_t& byte : uuid) byte = static_cast<uint8_t>(random());
 }
 
-Superblock Layout(uint64_t size, absl::string_view label) {
+Superblock Layout(uint64_t size, absl::string_view label, uint64_t log_bytes) {
   Superblock superblock{};
   superblock.magic = kHeapMagic;
   superblock.version = kHeapVersion;
@@ -56,8 +58,7 @@ Superblock Layout(uint64_t size, absl::string_view label) {
   FillUuid(superblock.uuid);
   std::memcpy(superblock.label, label.data(), label.size());
   superblock.log_offset = kSuperblockBytes;
-  superblock.log_bytes =
-      std::min(kMaxLogBytes, size / 16 / kSuperblockBytes * kSuperblockBytes);
+  superblock.log_bytes = log_bytes;
   superblock.objects_offset =
       superblock.log_offset + superblock.log_bytes + kUnitBytes;
   superblock.objects_bytes =
@@ -68,7 +69,7 @@ Superblock Layout(uint64_t size, absl::string_view label) {
 }
 
 absl::Status CheckSuperblock(const Region& region) {
-  if (region.size() < sizeof(Superblock)) {
+  if (region.size() < 4 * kSuperblockBytes) {
     return absl::FailedPreconditionError(
         absl::StrCat("not a Kamino heap: only ", region.size(), " bytes long"));
   }
@@ -88,6 +89,19 @@ absl::Status CheckSuperblock(const Region& region) {
     return absl::FailedPreconditionError(absl::StrCat(
         "the heap was made with ", superblock.size, " bytes and has ",
         region.size(), " now: truncated or grown"));
+  }
+  // Beyond what a checksum is for, but everything else relies on it.
+  const uint64_t size = superblock.size;
+  if (superblock.log_offset != kSuperblockBytes ||
+      superblock.log_bytes < kMinLogBytes ||
+      superblock.log_bytes % kSuperblockBytes != 0 ||
+      superblock.log_bytes >= size - 2 * kSuperblockBytes ||
+      superblock.objects_offset !=
+          kSuperblockBytes + superblock.log_bytes + kUnitBytes ||
+      superblock.objects_bytes !=
+          (size - superblock.objects_offset) / kUnitBytes * kUnitBytes ||
+      superblock.root != superblock.objects_offset) {
+    return absl::DataLossError("the heap's superblock is damaged: layout");
   }
   return absl::OkStatus();
 }
@@ -110,9 +124,27 @@ Heap::~Heap() = default;
 
 absl::StatusOr<std::unique_ptr<Heap>> Heap::Create(Region* region,
                                                    absl::string_view label) {
-  if (region->size() < kMinBytes || region->size() % kUnitBytes != 0) {
+  const uint64_t size = region->size();
+  return CreateIn(
+      region, label, kMinBytes,
+      std::min(kMaxLogBytes, size / 16 / kSuperblockBytes * kSuperblockBytes));
+}
+
+absl::StatusOr<std::unique_ptr<Heap>> Heap::CreateTiny(Region* region,
+                                                       absl::string_view label,
+                                                       size_t log_bytes) {
+  CHECK(log_bytes % kSuperblockBytes == 0 && log_bytes >= kMinLogBytes &&
+        log_bytes <= region->size() / 2);
+  return CreateIn(region, label, kMinTinyBytes, log_bytes);
+}
+
+absl::StatusOr<std::unique_ptr<Heap>> Heap::CreateIn(Region* region,
+                                                     absl::string_view label,
+                                                     size_t min_bytes,
+                                                     size_t log_bytes) {
+  if (region->size() < min_bytes || region->size() % kUnitBytes != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "a heap of ", region->size(), " bytes: it must be at least ", kMinBytes,
+        "a heap of ", region->size(), " bytes: it must be at least ", min_bytes,
         " and a multiple of ", kUnitBytes));
   }
   if (label.size() >= kLabelBytes) {
@@ -120,7 +152,7 @@ absl::StatusOr<std::unique_ptr<Heap>> Heap::Create(Region* region,
         absl::StrCat("the heap's label has ", label.size(), " bytes; at most ",
                      kLabelBytes - 1));
   }
-  const Superblock superblock = Layout(region->size(), label);
+  const Superblock superblock = Layout(region->size(), label, log_bytes);
   // The superblock last, and an older one first: a heap that opens is whole.
   std::memset(region->base(), 0, kSuperblockBytes);
   region->Persist(region->base(), kSuperblockBytes);
@@ -215,6 +247,7 @@ void Heap::SetState(ObjectId id, BlockState state) {
   CHECK(IsBlock(header->word)) << "no block at " << id;
   __atomic_store_n(&header->word, MakeWord(state, UnitsOf(header->word)),
                    __ATOMIC_RELEASE);
+  if (FaultPlanted("heap-state-not-flushed")) return;
   region_->Flush(header, sizeof(*header));
 }
 

@@ -47,6 +47,8 @@ struct HeapStats {
 class Heap {
  public:
   static constexpr size_t kMinBytes = 8u << 20;
+  // With a log area of a given size: enough for tests, not for large objects.
+  static constexpr size_t kMinTinyBytes = 64u << 10;
   static constexpr uint32_t kRootBytes = 256;
 
   // Makes the region an empty heap with a zeroed root object and a fresh uuid;
@@ -55,6 +57,11 @@ class Heap {
   // kInvalidArgument: region or label of a wrong size.
   static absl::StatusOr<std::unique_ptr<Heap>> Create(Region* region,
                                                       absl::string_view label);
+
+  // The same in a region of kMinTinyBytes or more. `log_bytes` is a multiple of
+  // 4,096, at least kMinLogBytes and at most half of the region.
+  static absl::StatusOr<std::unique_ptr<Heap>> CreateTiny(
+      Region* region, absl::string_view label, size_t log_bytes);
 
   // Checks the superblock only: recovery comes first, then Load.
   // kFailedPrecondition: not a heap, of another version, truncated or grown;
@@ -116,6 +123,11 @@ class Heap {
 
  private:
   explicit Heap(Region* region);  // of a checked superblock
+
+  static absl::StatusOr<std::unique_ptr<Heap>> CreateIn(Region* region,
+                                                        absl::string_view label,
+                                                        size_t min_bytes,
+                                                        size_t log_bytes);
 
   void SetState(ObjectId id, heap_format::BlockState state);
 

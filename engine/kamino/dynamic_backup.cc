@@ -246,8 +246,11 @@ BackupStats DynamicBackup::stats() const {
 }  // namespace
 
 size_t DynamicBackupBytes(size_t heap_bytes, double alpha) {
-  // Never too small for two copies of the largest object.
-  const size_t least = 2 * kUnitBytes * UnitsFor(kMaxObjectBytes);
+  // Never too small for two copies of the largest object, but for a tiny heap,
+  // which has no such objects.
+  const size_t least = heap_bytes < Heap::kMinBytes
+                           ? kUnitBytes
+                           : 2 * kUnitBytes * UnitsFor(kMaxObjectBytes);
   const size_t wanted = static_cast<size_t>(heap_bytes * alpha);
   return kHeaderBytes + kUnitBytes +
          (std::max(least, wanted) + 4095) / 4096 * 4096;

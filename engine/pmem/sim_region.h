@@ -1,10 +1,13 @@
 // The crash simulator: a region that knows what of its content is durable.
 //
 // Beside the live bytes it keeps the durable ones. Flush picks lines up as they
-// are at that moment, Drain makes them durable. At a crash every line that was
-// stored to and is not durable survives or not, as it is now or as it was at
-// its last Flush, and within a line every aligned word of 8 bytes by itself, as
-// a seed decides (Region's invariants 1 and 2).
+// are at that moment, Drain makes those durable that the same thread picked up.
+// At a crash every line that was stored to and is not durable survives or not,
+// as it is now or as it was at one of its flushes, and within a line every
+// aligned word of 8 bytes by itself (Region's invariants 1 and 2).
+//
+// Stores are noticed by comparing live with durable bytes, so a store that
+// nobody flushes stays at risk for ever.
 #ifndef KAMINO_ENGINE_PMEM_SIM_REGION_H_
 #define KAMINO_ENGINE_PMEM_SIM_REGION_H_
 
@@ -13,16 +16,20 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
+#include <utility>
 #include <vector>
 
 #include "engine/pmem/region.h"
 
 namespace kamino::engine {
 
-// Not thread-safe: all threads' flushes count as one thread's.
+// Not thread-safe. A test that stands for several threads says which of them
+// acts.
 class SimRegion final : public Region {
  public:
+  static constexpr size_t kLineBytes = 64;
+  static constexpr size_t kWordBytes = 8;
+
   using Image = std::vector<std::byte>;
 
   explicit SimRegion(size_t size);  // zeroed, a multiple of 64
@@ -37,21 +44,56 @@ class SimRegion final : public Region {
   void Drain() override;
   void CopyFlush(void* destination, const void* source, size_t length) override;
 
-  // What a crash now would leave.
+  // Starts again from `content`, size() bytes, all of it durable.
+  void Reset(const std::byte* content);
+
+  // The thread on whose behalf flushes and drains are from now on; 0 at first.
+  void ActAs(int thread) { thread_ = thread; }
+
+  // A line that a crash now would leave in more than one way.
+  struct AtRisk {
+    size_t offset = 0;
+    // What it can become, beside staying as durable() has it: first the live
+    // bytes, then those of its flushes that differ. kLineBytes each, valid
+    // until the next call of a method that is not const.
+    std::vector<const std::byte*> outcomes;
+  };
+  std::vector<AtRisk> LinesAtRisk() const;
+
+  const std::byte* durable() const { return durable_.data(); }
+
+  // What a crash now would leave; the seed decides each line.
   Image CrashImage(uint64_t seed) const;
 
   // Called at the beginning of every Drain, before anything becomes durable:
   // the moment at which most is at stake.
-  void SetDrainHook(std::function<void()> hook) { hook_ = std::move(hook); }
+  void SetDrainHook(std::function<void()> hook) {
+    drain_hook_ = std::move(hook);
+  }
+  // Called at the beginning of every Flush: stores were made since the last
+  // one.
+  void SetFlushHook(std::function<void()> hook) {
+    flush_hook_ = std::move(hook);
+  }
 
   uint64_t drains() const { return drains_; }
 
  private:
+  struct Flushed {
+    int thread;
+    std::array<std::byte, kLineBytes> bytes;
+  };
+
+  bool Stored(size_t line) const;
+
   const size_t size_;
   std::byte* const live_;
   Image durable_;
-  std::map<size_t, std::array<std::byte, 64>> flushed_;  // by line offset
-  std::function<void()> hook_;
+  // By line offset; oldest first, one of each thread at most.
+  std::map<size_t, std::vector<Flushed>> flushed_;
+  int thread_ = 0;
+  std::function<void()> drain_hook_;
+  std::function<void()> flush_hook_;
   uint64_t drains_ = 0;
 };
 

@@ -1,0 +1,34 @@
+// Many runs, scheme by scheme and seed by seed, and how to repeat one that
+// fails.
+#ifndef KAMINO_TESTS_ENGINE_CRASH_CAMPAIGN_H_
+#define KAMINO_TESTS_ENGINE_CRASH_CAMPAIGN_H_
+
+#include <cstdint>
+#include <string>
+
+#include "tests/engine/crash/workload.h"
+
+namespace kamino::engine::crash {
+
+struct Campaign {
+  uint64_t first = 1;
+  uint64_t seeds = 1;  // of each scheme
+  std::string scheme;  // empty: all of them
+  RunOptions run;
+};
+
+struct CampaignResult {
+  bool failed = false;
+  uint64_t images = 0;
+  uint64_t committed = 0;  // transactions
+  uint64_t full = 0;       // refused for want of space
+  std::string report;      // a line for each scheme; the account of the failure
+};
+
+// Stops at the first failure. If the process dies in a run, it says on stderr
+// how to repeat that run.
+CampaignResult RunCampaign(const Campaign& campaign);
+
+}  // namespace kamino::engine::crash
+
+#endif  // KAMINO_TESTS_ENGINE_CRASH_CAMPAIGN_H_

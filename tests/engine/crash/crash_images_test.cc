@@ -1,0 +1,48 @@
+// Whatever a crash leaves, recovery finds the state before or after the
+// transaction in flight, with every acknowledged one. For more than fits in a
+// test: make crash.
+#include <cstdio>
+
+#include "gtest/gtest.h"
+#include "tests/engine/crash/campaign.h"
+
+namespace kamino::engine::crash {
+namespace {
+
+// AddressSanitizer makes it much slower, and looks for something else.
+#ifdef __SANITIZE_ADDRESS__
+constexpr uint64_t kSeeds = 1;
+#else
+constexpr uint64_t kSeeds = 12;
+#endif
+constexpr uint64_t kMinImages = kSeeds * 500000 / 12;
+constexpr uint64_t kMinCommits = kSeeds * 50;
+
+TEST(CrashImagesTest, EveryImageRecovers) {
+  Campaign campaign;
+  campaign.first = 1;
+  campaign.seeds = kSeeds;
+  const CampaignResult result = RunCampaign(campaign);
+  ASSERT_FALSE(result.failed) << result.report;
+  std::printf("%s%llu images in all\n", result.report.c_str(),
+              static_cast<unsigned long long>(result.images));
+  EXPECT_GE(result.images, kMinImages);
+  // The workload is one that matters.
+  EXPECT_GT(result.committed, kMinCommits);
+  EXPECT_GT(result.full, 0u);
+}
+
+TEST(CrashImagesTest, ASeedDoesTheSameAgain) {
+  Campaign campaign;
+  campaign.first = 77;
+  campaign.scheme = "kamino-dynamic";
+  campaign.run.steps = 40;
+  const CampaignResult once = RunCampaign(campaign);
+  const CampaignResult again = RunCampaign(campaign);
+  EXPECT_FALSE(once.failed) << once.report;
+  EXPECT_EQ(once.images, again.images);
+  EXPECT_EQ(once.committed, again.committed);
+}
+
+}  // namespace
+}  // namespace kamino::engine::crash

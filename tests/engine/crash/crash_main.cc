@@ -1,0 +1,25 @@
+// Explores more seeds than a test has time for, or one again.
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
+#include "absl/flags/usage.h"
+#include "tests/engine/crash/campaign.h"
+
+ABSL_FLAG(uint64_t, first, 1, "the first seed");
+ABSL_FLAG(uint64_t, seeds, 100, "how many seeds, for each scheme");
+ABSL_FLAG(std::string, scheme, "", "only this scheme");
+
+int main(int argc, char** argv) {
+  absl::SetProgramUsageMessage("Explores crashes of the engine, by seed.");
+  absl::ParseCommandLine(argc, argv);
+  kamino::engine::crash::Campaign campaign;
+  campaign.first = absl::GetFlag(FLAGS_first);
+  campaign.seeds = absl::GetFlag(FLAGS_seeds);
+  campaign.scheme = absl::GetFlag(FLAGS_scheme);
+  const auto result = kamino::engine::crash::RunCampaign(campaign);
+  std::fputs(result.report.c_str(), stdout);
+  return result.failed ? 1 : 0;
+}

@@ -1,0 +1,153 @@
+// Memory under a store, which at any moment can be looked at as a crash would
+// leave it.
+//
+// A crash point is every Drain, some of the Flushes, and wherever the workload
+// says so between stores. At each, images are made of what is at risk, first in
+// whole lines, then in single words; each is recovered and checked. Words stand
+// for the crash points between single stores too: what a prefix of the stores
+// leaves is one of the subsets of words. Some images are recovered on memory
+// that has crash points itself.
+#ifndef KAMINO_TESTS_ENGINE_CRASH_EXPLORER_H_
+#define KAMINO_TESTS_ENGINE_CRASH_EXPLORER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/optional.h"
+#include "engine/pmem/sim_region.h"
+#include "tests/engine/crash/oracle.h"
+#include "tests/engine/crash/plain_region.h"
+#include "tests/engine/crash/rig.h"
+
+namespace kamino::engine::crash {
+
+struct ExplorerOptions {
+  // Images in lines and in words at a crash point: every combination up to the
+  // first, else as many as the second.
+  size_t exhaustive = 64;
+  size_t most = 32;
+  size_t exhaustive_words = 32;
+  size_t most_words = 12;
+  // The same within recovery, in lines.
+  size_t exhaustive_deep = 16;
+  size_t most_deep = 8;
+
+  uint64_t flush_percent = 3;  // of flushes are crash points
+  uint64_t deep_one_in = 150;  // images are recovered with crash points
+
+  // Puts something between the store under test and its memory; null: nothing.
+  std::function<std::unique_ptr<Region>(Region* memory, size_t area)> decorate;
+  // Called before the first crash point, when all is well.
+  std::function<void()> at_start;
+};
+
+struct ExplorerCounts {
+  uint64_t points = 0;
+  uint64_t images = 0;       // in all
+  uint64_t torn_images = 0;  // in words
+  uint64_t deep_images = 0;  // within recovery
+};
+
+// What a crash has left, and what it is.
+struct Survivor {
+  std::vector<SimRegion::Image> memory;
+  WorldPointer world;
+};
+
+class Explorer {
+ public:
+  Explorer(const Scheme* scheme, uint64_t seed, const ExplorerOptions& options);
+
+  // Where the store under test lies.
+  const std::vector<Region*>& regions() const { return regions_; }
+  // Starts from a survivor's memory. No store may be open.
+  void Restart(const Survivor& survivor);
+
+  // Off at first.
+  void Explore(bool on);
+  void Expect(Expectation expectation) {
+    expectation_ = std::move(expectation);
+    ++expectations_;
+  }
+  // See SimRegion::ActAs.
+  void ActAs(int thread);
+
+  // A crash could be now.
+  void CrashPoint() { CrashPoint("between stores"); }
+
+  // Something that happened, for an account of a failure.
+  void Note(std::string what) { notes_.push_back(std::move(what)); }
+
+  // The first image that was not right; nothing is explored any more.
+  bool failed() const { return !failure_.empty(); }
+  const std::string& failure() const { return failure_; }
+  void Fail(const std::string& failure);
+
+  const ExplorerCounts& counts() const { return counts_; }
+  // One of the images that were right, any of them.
+  absl::optional<Survivor> TakeSurvivor();
+
+ private:
+  using Memory = std::vector<std::unique_ptr<SimRegion>>;
+
+  // Bytes that a crash may change, 64 or 8.
+  struct Piece {
+    size_t area;
+    size_t offset;
+    size_t length;
+    std::vector<const std::byte*> outcomes;
+  };
+
+  void CrashPoint(const char* where);
+  void DeepCrashPoint();
+  std::vector<Piece> LinesOf(const Memory& memory) const;
+  static std::vector<Piece> WordsOf(const std::vector<Piece>& lines,
+                                    const Memory& memory);
+  bool SeenBefore(const std::vector<Piece>& lines);
+
+  // Makes the images of `pieces` and checks each.
+  void TryImages(const Memory& memory, const std::vector<Piece>& pieces,
+                 size_t exhaustive, size_t most, bool deep, const char* where);
+  // What lies on `regions` recovers and is right.
+  absl::StatusOr<WorldPointer> Check(const std::vector<Region*>& regions,
+                                     uint64_t seed);
+  absl::StatusOr<WorldPointer> CheckDeep(uint64_t seed);
+  std::string Account(const char* where, const std::vector<Piece>& pieces,
+                      const std::vector<uint8_t>& picks,
+                      const absl::Status& wrong) const;
+
+  const Scheme& scheme_;
+  const ExplorerOptions options_;
+  std::mt19937_64 random_;
+
+  Memory live_;  // under the store under test
+  std::vector<std::unique_ptr<Region>> decorated_;
+  std::vector<Region*> regions_;
+  // Images are made and recovered here, or copied to where a recovery has
+  // crash points.
+  std::vector<std::unique_ptr<PlainRegion>> scratch_;
+  std::vector<Region*> scratch_regions_;
+  Memory deep_;
+  std::vector<Region*> deep_regions_;
+
+  bool started_ = false;
+  bool exploring_ = false;
+  bool recovering_deep_ = false;
+  Expectation expectation_;
+  uint64_t expectations_ = 0;
+  uint64_t last_seen_ = 0;
+  ExplorerCounts counts_;
+  absl::optional<Survivor> survivor_;
+  uint64_t survivors_ = 0;
+  std::vector<std::string> notes_;
+  std::string failure_;
+};
+
+}  // namespace kamino::engine::crash
+
+#endif  // KAMINO_TESTS_ENGINE_CRASH_EXPLORER_H_

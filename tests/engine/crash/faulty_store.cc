@@ -1,0 +1,135 @@
+#include "tests/engine/crash/faulty_store.h"
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/memory/memory.h"
+
+namespace kamino::engine::crash {
+namespace {
+
+class FaultyTransaction final : public Transaction {
+ public:
+  FaultyTransaction(const std::string& fault,
+                    std::unique_ptr<Transaction> inner)
+      : fault_(fault), inner_(std::move(inner)) {}
+
+  absl::StatusOr<absl::Span<const std::byte>> Read(ObjectId id) override {
+    return inner_->Read(id);
+  }
+
+  absl::StatusOr<std::byte*> Write(ObjectId id, uint32_t offset,
+                                   uint32_t length) override {
+    if (fault_ == "transaction-write-not-declared") return Bytes(id, offset);
+    if (fault_ == "transaction-intent-too-short" && length > 1) {
+      return inner_->Write(id, offset, length / 2);
+    }
+    if (fault_ == "transaction-intent-misplaced" && offset > 0) {
+      auto bytes = inner_->Write(id, offset - 1, length);
+      if (!bytes.ok()) return bytes;
+      return *bytes + 1;
+    }
+    return inner_->Write(id, offset, length);
+  }
+
+  absl::Status Overwrite(ObjectId id, uint32_t offset,
+                         absl::Span<const std::byte> bytes) override {
+    if (fault_ == "transaction-stores-before-intent") {
+      auto place = Bytes(id, offset);
+      if (!place.ok()) return place.status();
+      std::memcpy(*place, bytes.data(), bytes.size());
+    }
+    return inner_->Overwrite(id, offset, bytes);
+  }
+
+  absl::StatusOr<ObjectId> Alloc(uint32_t size) override {
+    return inner_->Alloc(size);
+  }
+
+  absl::Status Free(ObjectId id) override {
+    // A leak.
+    if (fault_ == "transaction-free-forgotten") return absl::OkStatus();
+    return inner_->Free(id);
+  }
+
+  using Transaction::Commit;
+  absl::Status Commit(const CommitOptions& options) override {
+    if (fault_ == "transaction-commit-ignored") return inner_->Abort();
+    return inner_->Commit(options);
+  }
+
+  absl::Status Abort() override {
+    if (fault_ == "transaction-abort-commits") return inner_->Commit();
+    return inner_->Abort();
+  }
+
+  const WriteSet& write_set() const override { return inner_->write_set(); }
+  absl::optional<ObjectId> conflict() const override {
+    return inner_->conflict();
+  }
+
+ private:
+  absl::StatusOr<std::byte*> Bytes(ObjectId id, uint32_t offset) {
+    auto bytes = inner_->Read(id);
+    if (!bytes.ok()) return bytes.status();
+    return const_cast<std::byte*>(bytes->data()) + offset;
+  }
+
+  const std::string& fault_;
+  const std::unique_ptr<Transaction> inner_;
+};
+
+class FaultyStore final : public TransactionalStore {
+ public:
+  FaultyStore(absl::string_view fault, TransactionalStore* inner)
+      : fault_(fault), inner_(inner) {}
+
+  absl::string_view scheme() const override { return inner_->scheme(); }
+  std::unique_ptr<Transaction> Begin(absl::Duration lock_wait) override {
+    return absl::make_unique<FaultyTransaction>(fault_,
+                                                inner_->Begin(lock_wait));
+  }
+  ObjectId root() const override { return inner_->root(); }
+  void Quiesce() override { inner_->Quiesce(); }
+  uint64_t bytes_used() const override { return inner_->bytes_used(); }
+
+ private:
+  const std::string fault_;
+  TransactionalStore* const inner_;
+};
+
+class FaultyRig final : public Rig {
+ public:
+  FaultyRig(absl::string_view fault, std::unique_ptr<Rig> inner)
+      : inner_(std::move(inner)), store_(fault, &inner_->store()) {}
+
+  TransactionalStore& store() override { return store_; }
+  void Sync(size_t transactions) override { inner_->Sync(transactions); }
+  bool can_hold() const override { return inner_->can_hold(); }
+  void ReleaseHold(uint64_t sequence) override {
+    inner_->ReleaseHold(sequence);
+  }
+  uint64_t live_objects() const override { return inner_->live_objects(); }
+
+ private:
+  const std::unique_ptr<Rig> inner_;
+  FaultyStore store_;
+};
+
+}  // namespace
+
+Scheme WithFaultyStore(absl::string_view fault, const Scheme& scheme) {
+  Scheme faulty = scheme;
+  faulty.open = [name = std::string(fault), open = scheme.open](
+                    const std::vector<Region*>& regions,
+                    bool make) -> absl::StatusOr<std::unique_ptr<Rig>> {
+    auto rig = open(regions, make);
+    if (!rig.ok()) return rig;
+    return absl::make_unique<FaultyRig>(name, std::move(*rig));
+  };
+  return faulty;
+}
+
+}  // namespace kamino::engine::crash

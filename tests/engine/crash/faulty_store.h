@@ -1,0 +1,16 @@
+// A store whose transactions do not declare or take back what they should: the
+// mistakes of a scheme, seen from outside.
+#ifndef KAMINO_TESTS_ENGINE_CRASH_FAULTY_STORE_H_
+#define KAMINO_TESTS_ENGINE_CRASH_FAULTY_STORE_H_
+
+#include "absl/strings/string_view.h"
+#include "tests/engine/crash/rig.h"
+
+namespace kamino::engine::crash {
+
+// `scheme` with stores that make the mistake.
+Scheme WithFaultyStore(absl::string_view fault, const Scheme& scheme);
+
+}  // namespace kamino::engine::crash
+
+#endif  // KAMINO_TESTS_ENGINE_CRASH_FAULTY_STORE_H_

@@ -1,0 +1,78 @@
+#include "tests/engine/crash/planted_faults.h"
+
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "engine/fault.h"
+#include "glog/logging.h"
+#include "tests/engine/crash/faulty_region.h"
+#include "tests/engine/crash/faulty_store.h"
+
+namespace kamino::engine::crash {
+
+const std::vector<PlantedFault>& PlantedFaults() {
+  static const auto* const faults = new std::vector<PlantedFault>{
+      {"region-no-flush", "kamino-simple"},
+      {"region-no-drain", "kamino-simple"},
+      {"region-small-flush-lost", "kamino-simple"},
+      {"region-large-flush-lost", "kamino-simple"},
+      {"region-log-not-flushed", "kamino-simple"},
+      {"region-one-flush-in-five-lost", "kamino-simple"},
+      {"region-flush-misses-last-line", "kamino-simple"},
+      {"region-flush-misses-first-line", "kamino-simple"},
+      {"region-flush-follows-drain", "kamino-simple"},
+      {"region-every-other-drain-lost", "kamino-simple"},
+      {"backup:region-no-flush", "kamino-simple"},
+      {"backup:region-no-drain", "kamino-simple"},
+      {"backup:region-copy-not-flushed", "kamino-simple"},
+      {"backup:region-copy-flushes-first", "kamino-dynamic"},
+      {"backup:region-every-other-drain-lost", "kamino-dynamic"},
+      {"backup:region-flush-misses-last-line", "kamino-dynamic"},
+      {"backup:region-small-flush-lost", "kamino-dynamic"},
+      {"transaction-write-not-declared", "kamino-simple"},
+      {"transaction-intent-too-short", "kamino-simple"},
+      {"transaction-intent-misplaced", "kamino-simple"},
+      {"transaction-stores-before-intent", "kamino-simple"},
+      {"transaction-free-forgotten", "kamino-simple"},
+      {"transaction-commit-ignored", "kamino-simple"},
+      {"transaction-abort-commits", "kamino-simple"},
+      {"heap-state-not-flushed", "kamino-simple"},
+      {"heap-recovered-state-not-flushed", "kamino-simple"},
+      {"heap-recovers-allocs-only", "kamino-simple"},
+      {"allocator-extent-not-grown", "kamino-simple"},
+      {"allocator-no-drain-after-growth", "kamino-dynamic"},
+      {"allocator-shrinks-first", "kamino-simple"},
+      {"allocator-no-header-for-the-rest", "kamino-simple"},
+      {"allocator-no-drain-before-shrinking", "kamino-simple"},
+      {"allocator-no-last-drain", "kamino-simple"},
+      {"allocator-header-not-flushed", "kamino-simple"},
+      {"allocator-gives-too-much", "kamino-simple"},
+      {"allocator-walk-forgets-small", "kamino-simple"},
+  };
+  return *faults;
+}
+
+std::string RunWithFault(const PlantedFault& fault, uint64_t seeds) {
+  const Scheme* scheme = nullptr;
+  for (const Scheme& one : Schemes()) {
+    if (one.name == fault.scheme) scheme = &one;
+  }
+  CHECK(scheme != nullptr) << fault.scheme;
+  RunOptions options;
+  options.explorer.at_start = [&fault] { PlantFault(fault.name); };
+  options.explorer.decorate = [&fault](Region* memory, size_t area) {
+    return MakeFaultyRegion(fault.name, area, memory);
+  };
+  const Scheme faulty = WithFaultyStore(fault.name, *scheme);
+  for (uint64_t seed = 1; seed <= seeds; ++seed) {
+    PlantFault("");
+    const RunResult result = Run(faulty, seed, options);
+    if (!result.failure.empty()) {
+      return absl::StrCat("seed ", seed, ", ", result.counts.images,
+                          " images\n", result.failure);
+    }
+  }
+  return "";
+}
+
+}  // namespace kamino::engine::crash

@@ -1,0 +1,32 @@
+// Mistakes that the crash harness has to notice, one at a time.
+//
+// Some are made by the engine itself (engine/fault.h), some by what is put
+// between it and its memory, some between it and its user. The latter are there
+// whatever the scheme and its code.
+#ifndef KAMINO_TESTS_ENGINE_CRASH_PLANTED_FAULTS_H_
+#define KAMINO_TESTS_ENGINE_CRASH_PLANTED_FAULTS_H_
+
+#include <string>
+#include <vector>
+
+#include "tests/engine/crash/rig.h"
+#include "tests/engine/crash/workload.h"
+
+namespace kamino::engine::crash {
+
+struct PlantedFault {
+  std::string name;
+  std::string scheme;  // under which it matters
+};
+
+const std::vector<PlantedFault>& PlantedFaults();
+
+// Runs seeds with the fault, or with none for an empty name, until one fails
+// or `seeds` have passed; returns the account, empty if none has failed. It is
+// planted when a new store is ready and durable, so that it has to be noticed
+// at work. Call this in a process of its own.
+std::string RunWithFault(const PlantedFault& fault, uint64_t seeds);
+
+}  // namespace kamino::engine::crash
+
+#endif  // KAMINO_TESTS_ENGINE_CRASH_PLANTED_FAULTS_H_

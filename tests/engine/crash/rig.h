@@ -1,0 +1,58 @@
+// What the crash harness needs to know about an atomicity scheme.
+#ifndef KAMINO_TESTS_ENGINE_CRASH_RIG_H_
+#define KAMINO_TESTS_ENGINE_CRASH_RIG_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/pmem/region.h"
+#include "engine/transactional_store.h"
+
+namespace kamino::engine::crash {
+
+// A store that is open, and what its owner does for it beside transactions.
+class Rig {
+ public:
+  virtual ~Rig() = default;
+
+  virtual TransactionalStore& store() = 0;
+
+  // Does some of what is left to do for transactions that have ended; others
+  // may be live.
+  virtual void Sync(size_t /*transactions*/) {}
+
+  // Whether it heeds CommitOptions::hold_locks; then ReleaseHold works, too.
+  virtual bool can_hold() const { return false; }
+  virtual void ReleaseHold(uint64_t /*sequence*/) {}
+
+  // Allocated objects, those apart that the scheme has made for itself. With
+  // no transaction live and nothing left to sync.
+  virtual uint64_t live_objects() const = 0;
+};
+
+struct Area {
+  std::string name;
+  size_t bytes = 0;
+};
+
+struct Scheme {
+  std::string name;
+  std::vector<Area> areas;
+
+  // The store on one region for each area; made new, else recovered. The
+  // regions outlive the rig.
+  std::function<absl::StatusOr<std::unique_ptr<Rig>>(
+      const std::vector<Region*>& regions, bool make)>
+      open;
+};
+
+// Every scheme that is crash-safe; small heaps, small backups.
+const std::vector<Scheme>& Schemes();
+
+}  // namespace kamino::engine::crash
+
+#endif  // KAMINO_TESTS_ENGINE_CRASH_RIG_H_

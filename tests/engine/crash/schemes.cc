@@ -1,0 +1,78 @@
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "engine/heap/heap.h"
+#include "engine/kamino/backup.h"
+#include "engine/kamino/kamino_store.h"
+#include "tests/engine/crash/rig.h"
+
+namespace kamino::engine::crash {
+namespace {
+
+constexpr size_t kHeapBytes = 192u << 10;
+constexpr size_t kLogBytes = 64u << 10;
+// Room for about ten pages of the index: copies are evicted all the time.
+constexpr double kAlpha = 0.22;
+
+class KaminoRig final : public Rig {
+ public:
+  KaminoRig(std::unique_ptr<Heap> heap, std::unique_ptr<KaminoStore> store)
+      : heap_(std::move(heap)), store_(std::move(store)) {}
+
+  TransactionalStore& store() override { return *store_; }
+  void Sync(size_t transactions) override { store_->ApplyBackup(transactions); }
+  bool can_hold() const override { return true; }
+  void ReleaseHold(uint64_t sequence) override {
+    store_->ReleaseHold(sequence);
+  }
+  uint64_t live_objects() const override { return heap_->stats().objects; }
+
+ private:
+  std::unique_ptr<Heap> heap_;
+  std::unique_ptr<KaminoStore> store_;
+};
+
+using BackupMaker = absl::StatusOr<std::unique_ptr<Backup>> (*)(const Heap*,
+                                                                Region*);
+
+Scheme Kamino(std::string name, size_t backup_bytes, BackupMaker make_backup,
+              BackupMaker open_backup, bool copy_at_commit) {
+  Scheme scheme;
+  scheme.name = std::move(name);
+  scheme.areas = {{"heap", kHeapBytes}, {"backup", backup_bytes}};
+  scheme.open = [=](const std::vector<Region*>& regions,
+                    bool make) -> absl::StatusOr<std::unique_ptr<Rig>> {
+    auto heap = make ? Heap::CreateTiny(regions[0], "crash", kLogBytes)
+                     : Heap::Open(regions[0]);
+    if (!heap.ok()) return heap.status();
+    auto backup = (make ? make_backup : open_backup)(heap->get(), regions[1]);
+    if (!backup.ok()) return backup.status();
+    KaminoOptions options;
+    options.copy_at_commit = copy_at_commit;
+    auto store = KaminoStore::Open(heap->get(), std::move(*backup), options);
+    if (!store.ok()) return store.status();
+    return absl::make_unique<KaminoRig>(std::move(*heap), std::move(*store));
+  };
+  return scheme;
+}
+
+}  // namespace
+
+const std::vector<Scheme>& Schemes() {
+  const size_t simple = SimpleBackupBytes(kHeapBytes);
+  const size_t dynamic = DynamicBackupBytes(kHeapBytes, kAlpha);
+  // "later": the changes go to the backup in a step of their own.
+  static const auto* const schemes = new std::vector<Scheme>{
+      Kamino("kamino-simple", simple, CreateSimpleBackup, OpenSimpleBackup,
+             /*copy_at_commit=*/true),
+      Kamino("kamino-dynamic", dynamic, CreateDynamicBackup, OpenDynamicBackup,
+             /*copy_at_commit=*/true),
+      Kamino("kamino-simple-later", simple, CreateSimpleBackup,
+             OpenSimpleBackup, /*copy_at_commit=*/false),
+      Kamino("kamino-dynamic-later", dynamic, CreateDynamicBackup,
+             OpenDynamicBackup, /*copy_at_commit=*/false),
+  };
+  return *schemes;
+}
+
+}  // namespace kamino::engine::crash

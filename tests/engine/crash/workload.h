@@ -1,0 +1,34 @@
+// Transactions by chance on one scheme, with every crash on the way explored.
+#ifndef KAMINO_TESTS_ENGINE_CRASH_WORKLOAD_H_
+#define KAMINO_TESTS_ENGINE_CRASH_WORKLOAD_H_
+
+#include <cstdint>
+#include <string>
+
+#include "tests/engine/crash/explorer.h"
+#include "tests/engine/crash/rig.h"
+
+namespace kamino::engine::crash {
+
+struct RunOptions {
+  // Of a store's life. Two lives: a new store's, and that of what one of the
+  // crashes left of it.
+  int steps = 120;
+  ExplorerOptions explorer;
+};
+
+struct RunResult {
+  std::string failure;  // empty: everything was right
+  ExplorerCounts counts;
+  uint64_t committed = 0;
+  uint64_t aborted = 0;
+  uint64_t full = 0;       // refusals for want of space
+  uint64_t conflicts = 0;  // refusals for another's lock
+};
+
+// The same seed does the same.
+RunResult Run(const Scheme& scheme, uint64_t seed, const RunOptions& options);
+
+}  // namespace kamino::engine::crash
+
+#endif  // KAMINO_TESTS_ENGINE_CRASH_WORKLOAD_H_

@@ -1,0 +1,48 @@
+// What the workload keeps in a heap, and what of it must be there after a
+// crash.
+//
+// The root object holds ids: of the B+tree, then of directories, which hold the
+// ids of plain objects. Nothing else is allocated.
+#ifndef KAMINO_TESTS_ENGINE_CRASH_WORLD_H_
+#define KAMINO_TESTS_ENGINE_CRASH_WORLD_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "engine/transaction.h"
+#include "tests/engine/crash/rig.h"
+
+namespace kamino::engine::crash {
+
+inline constexpr uint32_t kDirectories = 3;
+inline constexpr uint32_t kSlots = 8;  // of a directory
+inline constexpr uint32_t kDirectoryBytes = kSlots * sizeof(ObjectId);
+
+// A state that committed transactions have led to.
+struct World {
+  // Every live object's whole payload.
+  std::map<ObjectId, std::shared_ptr<const std::string>> objects;
+  std::map<std::string, std::string> tree;
+};
+
+// The id at `index` of an object that holds ids.
+absl::StatusOr<ObjectId> ReadId(Reader& reader, ObjectId id, uint32_t index);
+
+// Makes the tree and the directories in a new store.
+absl::StatusOr<World> MakeWorld(Rig& rig);
+
+// Not OK: what differs first. Objects byte by byte; that there are as many as
+// in the heap shows that none leaked.
+absl::Status CheckObjects(Rig& rig, const World& world);
+
+// What CheckObjects takes for granted: the tree finds and lists what `world`
+// has and nothing else, and what the root leads to is all there is.
+absl::Status CheckStructure(Rig& rig, const World& world);
+
+}  // namespace kamino::engine::crash
+
+#endif  // KAMINO_TESTS_ENGINE_CRASH_WORLD_H_

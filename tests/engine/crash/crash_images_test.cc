@@ -13,15 +13,16 @@ namespace {
 #ifdef __SANITIZE_ADDRESS__
 constexpr uint64_t kSeeds = 1;
 #else
-constexpr uint64_t kSeeds = 12;
+constexpr uint64_t kSeeds = 10;
 #endif
-constexpr uint64_t kMinImages = kSeeds * 500000 / 12;
+constexpr uint64_t kMinImages = kSeeds * 500000 / 10;
 constexpr uint64_t kMinCommits = kSeeds * 50;
 
 TEST(CrashImagesTest, EveryImageRecovers) {
   Campaign campaign;
   campaign.first = 1;
   campaign.seeds = kSeeds;
+  campaign.run.explorer.drains_by_thread = false;
   const CampaignResult result = RunCampaign(campaign);
   ASSERT_FALSE(result.failed) << result.report;
   std::printf("%s%llu images in all\n", result.report.c_str(),

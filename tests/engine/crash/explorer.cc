@@ -75,6 +75,7 @@ void Explorer::Explore(bool on) {
 }
 
 void Explorer::ActAs(int thread) {
+  if (!options_.drains_by_thread) return;
   for (auto& region : live_) region->ActAs(thread);
 }
 

@@ -40,6 +40,9 @@ struct ExplorerOptions {
   uint64_t flush_percent = 3;  // of flushes are crash points
   uint64_t deep_one_in = 150;  // images are recovered with crash points
 
+  // A drain is of what the thread that calls it has flushed; else of all.
+  bool drains_by_thread = true;
+
   // Puts something between the store under test and its memory; null: nothing.
   std::function<std::unique_ptr<Region>(Region* memory, size_t area)> decorate;
   // Called before the first crash point, when all is well.

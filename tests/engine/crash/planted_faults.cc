@@ -37,8 +37,6 @@ const std::vector<PlantedFault>& PlantedFaults() {
       {"transaction-commit-ignored", "kamino-simple"},
       {"transaction-abort-commits", "kamino-simple"},
       {"heap-state-not-flushed", "kamino-simple"},
-      {"heap-recovered-state-not-flushed", "kamino-simple"},
-      {"heap-recovers-allocs-only", "kamino-simple"},
       {"allocator-extent-not-grown", "kamino-simple"},
       {"allocator-no-drain-after-growth", "kamino-dynamic"},
       {"allocator-shrinks-first", "kamino-simple"},
@@ -59,6 +57,7 @@ std::string RunWithFault(const PlantedFault& fault, uint64_t seeds) {
   }
   CHECK(scheme != nullptr) << fault.scheme;
   RunOptions options;
+  options.explorer.drains_by_thread = false;
   options.explorer.at_start = [&fault] { PlantFault(fault.name); };
   options.explorer.decorate = [&fault](Region* memory, size_t area) {
     return MakeFaultyRegion(fault.name, area, memory);

@@ -193,8 +193,7 @@ TEST_P(DamageTest, EndsAndStaysInside) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Schemes, DamageTest,
-                         ::testing::Values("kamino-simple", "kamino-dynamic",
-                                           "undo-own", "cow"),
+                         ::testing::Values("kamino-simple", "kamino-dynamic"),
                          [](const auto& info) {
                            std::string name = info.param;
                            for (char& c : name) {

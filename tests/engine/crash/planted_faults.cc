@@ -42,7 +42,6 @@ const std::vector<PlantedFault>& PlantedFaults() {
       {"allocator-shrinks-first", "kamino-simple"},
       {"allocator-no-header-for-the-rest", "kamino-simple"},
       {"allocator-no-drain-before-shrinking", "kamino-simple"},
-      {"allocator-no-last-drain", "kamino-simple"},
       {"allocator-header-not-flushed", "kamino-simple"},
       {"allocator-gives-too-much", "kamino-simple"},
       {"allocator-walk-forgets-small", "kamino-simple"},

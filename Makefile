@@ -37,6 +37,12 @@ crash: packages
 	@bazel run //tests/engine/crash:crash_main -- --seeds=$(SEEDS) \
 	  --first=$(FIRST) --scheme=$(SCHEME)
 
+# Not under AddressSanitizer: the planted faults, whose processes are to die.
+# Under ThreadSanitizer: the tests with the tag "threads".
+sanitize: packages
+	@bazel test --config=asan //tests/engine/...
+	@bazel test --config=tsan //tests/engine/...
+
 bench-engine: packages
 	@echo "building"
 	@bazel build -c opt //bench/engine:bench_engine

@@ -69,7 +69,7 @@ Superblock Layout(uint64_t size, absl::string_view label, uint64_t log_bytes) {
 }
 
 absl::Status CheckSuperblock(const Region& region) {
-  if (region.size() < kSuperblockBytes) {
+  if (region.size() < 4 * kSuperblockBytes) {
     return absl::FailedPreconditionError(
         absl::StrCat("not a Kamino heap: only ", region.size(), " bytes long"));
   }
@@ -95,7 +95,7 @@ absl::Status CheckSuperblock(const Region& region) {
   if (superblock.log_offset != kSuperblockBytes ||
       superblock.log_bytes < kMinLogBytes ||
       superblock.log_bytes % kSuperblockBytes != 0 ||
-      superblock.log_bytes > size - 2 * kSuperblockBytes ||
+      superblock.log_bytes >= size - 2 * kSuperblockBytes ||
       superblock.objects_offset !=
           kSuperblockBytes + superblock.log_bytes + kUnitBytes ||
       superblock.objects_bytes !=

@@ -70,16 +70,18 @@ class Mutator {
   // The header of any block, found by a walk.
   size_t Block() {
     const SimRegion::Image& heap = images_[0];
-    size_t at = superblock().objects_offset;
-    size_t chosen = Within(at);
-    for (uint64_t seen = 1; at % kUnitBytes == 0 && at < heap.size(); ++seen) {
-      if (Random(seen) == 0) chosen = at;
+    uint64_t id = superblock().objects_offset;
+    size_t chosen = Within(id - sizeof(BlockHeader));
+    for (uint64_t seen = 1; id % kUnitBytes == 0 && id >= kUnitBytes; ++seen) {
+      const size_t header = id - sizeof(BlockHeader);
+      if (id >= heap.size()) break;
+      if (Random(seen) == 0) chosen = header;
       uint64_t word;
-      std::memcpy(&word, heap.data() + at, sizeof(word));
+      std::memcpy(&word, heap.data() + header, sizeof(word));
       if (!heap_format::IsBlock(word)) break;
-      at += heap_format::UnitsOf(word) * kUnitBytes;
+      id += heap_format::UnitsOf(word) * kUnitBytes;
     }
-    return Within(chosen);
+    return chosen;
   }
 
   // Numbers that may get past a check.
@@ -95,7 +97,7 @@ class Mutator {
       case 3:
         return Random(heap) / kUnitBytes * kUnitBytes;
       case 4:
-        return Block();
+        return Block() + sizeof(BlockHeader);  // an id
       case 5:
         return heap_format::MakeWord(
             Random(2) == 0 ? BlockState::kFree : BlockState::kAllocated,

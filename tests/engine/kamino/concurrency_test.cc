@@ -19,7 +19,8 @@ class MemoryRegion final : public Region {
  public:
   explicit MemoryRegion(size_t size)
       : size_(size),
-        bytes_(static_cast<std::byte*>(std::aligned_alloc(4096, size))) {
+        bytes_(static_cast<std::byte*>(
+            std::aligned_alloc(4096, (size + 4095) / 4096 * 4096))) {
     std::memset(bytes_, 0, size);
   }
   ~MemoryRegion() override { std::free(bytes_); }

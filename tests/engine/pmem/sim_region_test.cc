@@ -90,6 +90,28 @@ TEST(SimRegionTest, WordsOfALineTear) {
   EXPECT_TRUE(torn);
 }
 
+TEST(SimRegionTest, ADrainIsOfItsOwnThreadsFlushes) {
+  SimRegion region(kBytes);
+  region.ActAs(1);
+  region.base()[0] = std::byte{1};
+  region.Flush(region.base(), 1);
+  region.ActAs(2);
+  region.Drain();
+  EXPECT_EQ(Possible(region, 0), (std::set<int>{0, 1}));
+  region.ActAs(1);
+  region.Drain();
+  EXPECT_EQ(Possible(region, 0), (std::set<int>{1}));
+}
+
+TEST(SimRegionTest, AStoreNobodyFlushesStaysAtRisk) {
+  SimRegion region(kBytes);
+  region.base()[100] = std::byte{1};
+  region.Persist(region.base() + 200, 1);
+  region.Drain();
+  ASSERT_EQ(region.LinesAtRisk().size(), 1u);
+  EXPECT_EQ(region.LinesAtRisk()[0].offset, 64u);
+}
+
 TEST(SimRegionTest, TheHookSeesWhatIsNotDurableYet) {
   SimRegion region(kBytes);
   std::set<int> seen;

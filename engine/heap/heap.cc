@@ -251,6 +251,11 @@ void Heap::SetState(ObjectId id, BlockState state) {
   region_->Flush(header, sizeof(*header));
 }
 
+void Heap::FlushState(ObjectId id) {
+  if (FaultPlanted("heap-state-not-flushed")) return;
+  region_->Flush(HeaderAt(*region_, id), sizeof(BlockHeader));
+}
+
 void Heap::MarkAllocated(ObjectId id) { SetState(id, BlockState::kAllocated); }
 
 void Heap::MarkFree(ObjectId id) { SetState(id, BlockState::kFree); }

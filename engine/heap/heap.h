@@ -118,6 +118,8 @@ class Heap {
   // caller's next Drain. Idempotent.
   void MarkAllocated(ObjectId id);
   void MarkFree(ObjectId id);
+  // Flushes it once more, for the drain of another thread or a later one.
+  void FlushState(ObjectId id);
 
   // Recovery, before Load: makes a block at `id` with that capacity (of an
   // intent) allocated or free. kDataLoss: no block starts there.

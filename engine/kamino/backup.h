@@ -57,8 +57,8 @@ class Backup {
   // After that Drain: ends what EnsureCopy or Drop began.
   virtual void Unpin(ObjectId id) = 0;
 
-  // Everything this thread has stored here is durable.
-  virtual void Drain() = 0;
+  // For this thread's drains.
+  virtual Region* region() const = 0;
 
   // Called before a copy is given up for another; what it changes must be
   // durable when it returns.

@@ -37,16 +37,20 @@ CommitLog::CommitLog(Region* region, absl::Span<std::byte> area)
       lines_(RingLines(area.size())),
       max_entries_(
           (lines_ / kLargestShare * kLineBytes - sizeof(RecordHeader)) /
-          sizeof(Entry)) {
+          sizeof(Entry)),
+      claims_(new std::atomic<uint64_t>[lines_]) {
   head_ = tail_ = header()->tail;
 }
 
 void CommitLog::AdvanceTail() {
-  while (!claimed_.empty() && claimed_.front().done) {
-    claimed_.pop_front();
-    ++first_ordinal_;
+  uint64_t tail = head_;
+  for (; first_ordinal_ < next_ordinal_; ++first_ordinal_) {
+    const uint64_t claim =
+        claims_[first_ordinal_ % lines_].load(std::memory_order_acquire);
+    if ((claim & 1) != 0) continue;
+    tail = claim / 2;
+    break;
   }
-  const uint64_t tail = claimed_.empty() ? head_ : claimed_.front().position;
   if (tail == tail_) return;
   tail_ = tail;
   __atomic_store_n(&header()->tail, tail, __ATOMIC_RELEASE);
@@ -65,17 +69,16 @@ absl::optional<CommitLog::Claim> CommitLog::TryClaim(size_t entries) {
     if (position + lines > tail_ + lines_) return absl::nullopt;
   }
   head_ = position + lines;
-  claimed_.push_back({position, false});
-  return Claim{position, first_ordinal_ + claimed_.size() - 1};
+  claims_[next_ordinal_ % lines_].store(2 * position,
+                                        std::memory_order_relaxed);
+  return Claim{position, next_ordinal_++};
 }
 
+// Takes no lock: it is called where stores to media are on their way, and a
+// locked instruction would wait for them.
 void CommitLog::Done(const Claim& claim) {
-  SpinLockHolder lock(&mutex_);
-  claimed_[claim.ordinal - first_ordinal_].done = true;
-  while (!claimed_.empty() && claimed_.front().done) {
-    claimed_.pop_front();
-    ++first_ordinal_;
-  }
+  claims_[claim.ordinal % lines_].store(2 * claim.position + 1,
+                                        std::memory_order_release);
 }
 
 void CommitLog::Write(const CommitRecord& record) {
@@ -137,7 +140,9 @@ std::vector<CommitRecord> CommitLog::Scan() const {
 // a crash made of the tail's store leaves everything or nothing.
 void CommitLog::Reset() {
   SpinLockHolder lock(&mutex_);
-  CHECK(claimed_.empty());
+  while (first_ordinal_ < next_ordinal_) {
+    CHECK(claims_[first_ordinal_++ % lines_].load() & 1) << "claimed";
+  }
   head_ = tail_ = std::max(head_, header()->tail) + lines_;
   __atomic_store_n(&header()->tail, tail_, __ATOMIC_RELEASE);
   region_->Persist(header(), sizeof(LogHeader));

@@ -10,8 +10,9 @@
 #ifndef KAMINO_ENGINE_KAMINO_COMMIT_LOG_H_
 #define KAMINO_ENGINE_KAMINO_COMMIT_LOG_H_
 
+#include <atomic>
 #include <cstdint>
-#include <deque>
+#include <memory>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -89,13 +90,12 @@ class CommitLog {
   mutable SpinLock mutex_;
   uint64_t head_ ABSL_GUARDED_BY(mutex_) = 0;  // position of the next record
   uint64_t tail_ ABSL_GUARDED_BY(mutex_) = 0;  // as on media
-  // Claims that are not done, and those behind one, by ordinal.
-  struct Claimed {
-    uint64_t position;
-    bool done;
-  };
-  std::deque<Claimed> claimed_ ABSL_GUARDED_BY(mutex_);
-  uint64_t first_ordinal_ ABSL_GUARDED_BY(mutex_) = 0;  // of claimed_.front()
+  // Claims from first_ordinal_ to next_ordinal_, at their ordinal modulo the
+  // ring's lines, of which each has one at least: twice the position, and 1
+  // more when it is done.
+  const std::unique_ptr<std::atomic<uint64_t>[]> claims_;
+  uint64_t first_ordinal_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t next_ordinal_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace kamino::engine

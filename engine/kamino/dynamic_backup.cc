@@ -64,7 +64,7 @@ class DynamicBackup final : public Backup {
   absl::StatusOr<absl::Span<const std::byte>> Copy(ObjectId id) override;
   void Drop(ObjectId id) override;
   void Unpin(ObjectId id) override;
-  void Drain() override { region_->Drain(); }
+  Region* region() const override { return region_; }
   void SetEvictionListener(std::function<void(ObjectId)> listener) override {
     absl::MutexLock lock(&mutex_);
     eviction_listener_ = std::move(listener);

@@ -3,6 +3,8 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
+#include <iterator>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -18,6 +20,13 @@ namespace {
 // for somebody to drain.
 constexpr absl::Duration kLockSlice = absl::Microseconds(100);
 
+// A number that no other thread of the process has; not 0.
+uint64_t ThisThread() {
+  static std::atomic<uint64_t> next{1};
+  thread_local const uint64_t mine = next.fetch_add(1);
+  return mine;
+}
+
 }  // namespace
 
 KaminoStore::KaminoStore(Heap* heap, std::unique_ptr<Backup> backup,
@@ -25,6 +34,7 @@ KaminoStore::KaminoStore(Heap* heap, std::unique_ptr<Backup> backup,
     : heap_(heap),
       backup_(std::move(backup)),
       copy_at_commit_(options.copy_at_commit),
+      one_drain_(heap->region()->DrainsAll() && backup_->region()->DrainsAll()),
       log_(heap->region(), heap->log_area()),
       sticky_(heap->region(), &locks_, heap->log_area()),
       lanes_(new Lane[kLanes]) {
@@ -57,10 +67,14 @@ absl::StatusOr<std::unique_ptr<KaminoStore>> KaminoStore::Open(
   return store;
 }
 
+KaminoStore::Lane& KaminoStore::MyLane() const {
+  return lanes_[ThisThread() % kLanes];
+}
+
 LockTable::Owner KaminoStore::NewOwner() {
-  Lane& lane = MyLane();
-  SpinLockHolder lock(&lane.mutex);
-  return ++lane.begun * kLanes + (&lane - lanes_.get());
+  constexpr int kThreadShift = 40;
+  thread_local uint64_t next = ThisThread() << kThreadShift;
+  return ++next;
 }
 
 std::unique_ptr<Transaction> KaminoStore::Begin(absl::Duration lock_wait) {
@@ -90,41 +104,33 @@ CommitLog::Claim KaminoStore::ClaimRecord(size_t entries) {
   }
 }
 
-void KaminoStore::Committed(State state) {
+std::vector<KaminoStore::State> KaminoStore::TakePending() {
+  std::vector<State> taken;
+  if (!copy_at_commit_) return taken;
+  Lane& lane = MyLane();
+  SpinLockHolder lock(&lane.mutex);
+  taken.swap(lane.pending);
+  return taken;
+}
+
+void KaminoStore::Committed(State state, std::vector<State>* synced) {
   MarkBlocks(*state);
-  if (copy_at_commit_) {
-    CopyToBackup(*state);
-    state->copied = true;
-  }
-  const uint64_t thread = state->thread = ThisThread();
   if (state->held) {
     absl::MutexLock lock(&mutex_);
     held_[state->sequence];
   }
+  for (State& other : *synced) Synced(std::move(other));
+  synced->clear();
   if (FaultPlanted("kamino-unlocks-before-sync")) {
     return Synced(std::move(state));
   }
-  State ready;  // nearly always one at most
-  std::vector<State> more;
-  {
-    Lane& lane = MyLane();
-    SpinLockHolder lock(&lane.mutex);
-    ++lane.committed;
-    size_t kept = 0;
-    for (State& other : lane.pending) {
-      if (!other->copied || other->thread != thread) {
-        lane.pending[kept++] = std::move(other);
-      } else if (ready == nullptr) {
-        ready = std::move(other);
-      } else {
-        more.push_back(std::move(other));
-      }
-    }
-    lane.pending.resize(kept);
-    lane.pending.push_back(std::move(state));
-  }
-  if (ready != nullptr) Synced(std::move(ready));
-  for (State& other : more) Synced(std::move(other));
+  synced->push_back(std::move(state));
+  Lane& lane = MyLane();
+  SpinLockHolder lock(&lane.mutex);
+  ++lane.committed;
+  // So that the memory goes back and forth.
+  if (lane.pending.empty()) return lane.pending.swap(*synced);
+  lane.pending.push_back(std::move(synced->back()));
 }
 
 void KaminoStore::CommittedNothing(State state) {
@@ -168,6 +174,7 @@ void KaminoStore::CopyToBackup(const TransactionState& state) {
   for (size_t i = 0; i < state.write_set.size(); ++i) {
     const Intent& intent = state.write_set[i];
     const TransactionState::Range& range = state.ranges[i];
+    if (intent.kind != IntentKind::kWrite) heap_->FlushState(intent.object);
     if (intent.kind == IntentKind::kFree) {
       sticky_.Clear(intent.object);
       backup_->Drop(intent.object);
@@ -198,18 +205,15 @@ size_t KaminoStore::Settle(size_t max) {
     pending.erase(pending.begin(), pending.begin() + taken);
   }
   if (batch.empty()) return 0;
-  const uint64_t thread = ThisThread();
-  for (const State& state : batch) {
-    if (state->copied && state->thread == thread) continue;
-    if (state->copied && FaultPlanted("kamino-drains-for-others")) continue;
-    // Another thread's stores are not this one's to drain: once more.
-    MarkBlocks(*state);
-    CopyToBackup(*state);
-  }
-  backup_->Drain();
-  heap_->region()->Drain();
+  for (const State& state : batch) CopyToBackup(*state);
+  Drain(/*backup=*/true, /*heap=*/true);
   for (State& state : batch) Synced(std::move(state));
   return batch.size();
+}
+
+void KaminoStore::Drain(bool backup, bool heap) {
+  if (backup && !(heap && one_drain_)) backup_->region()->Drain();
+  if (heap) heap_->region()->Drain();
 }
 
 size_t KaminoStore::CountPending() const {

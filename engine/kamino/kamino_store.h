@@ -60,10 +60,9 @@ struct KaminoStats {
 };
 
 struct KaminoOptions {
-  // When changes are copied to the backup: by Commit, once the transaction is
-  // durable and without a drain of its own (the thread's next one serves), or
-  // by ApplyBackup alone. The former is cheaper; the latter lets the caller
-  // first pass on that it is committed.
+  // When changes are copied to the backup: by the thread's next Commit, whose
+  // drain serves for both, or by ApplyBackup alone. The former is cheaper; the
+  // latter keeps it off the critical path altogether.
   bool copy_at_commit = true;
 };
 
@@ -126,7 +125,6 @@ class KaminoStore final : public TransactionalStore {
     mutable SpinLock mutex;
     // Committed, their changes not durably in the backup.
     std::vector<State> pending ABSL_GUARDED_BY(mutex);
-    uint64_t begun ABSL_GUARDED_BY(mutex) = 0;
     uint64_t committed ABSL_GUARDED_BY(mutex) = 0;
     uint64_t aborted ABSL_GUARDED_BY(mutex) = 0;
   };
@@ -135,10 +133,8 @@ class KaminoStore final : public TransactionalStore {
   KaminoStore(Heap* heap, std::unique_ptr<Backup> backup,
               const KaminoOptions& options);
 
-  // As the heap's region counts threads.
-  uint64_t ThisThread() const { return heap_->region()->Thread(); }
-  Lane& MyLane() { return lanes_[ThisThread() % kLanes]; }
-  LockTable::Owner NewOwner();
+  Lane& MyLane() const;
+  static LockTable::Owner NewOwner();
 
   // --- For transactions.
 
@@ -148,20 +144,25 @@ class KaminoStore final : public TransactionalStore {
                     absl::FunctionRef<bool(absl::Duration)> take);
   // Room in the log; waits for other threads' commits if it must.
   CommitLog::Claim ClaimRecord(size_t entries);
-  // Its record is durable, and what this thread copied before.
-  void Committed(State state);
+  // What this thread's next drain can make durable in the backup as well.
+  std::vector<State> TakePending();
+  // Its record is durable; so are the copies of `synced`.
+  void Committed(State state, std::vector<State>* synced);
   void CommittedNothing(State state);
   // Everything is taken back, durably.
   void Aborted(State state);
 
   // --- The backup.
 
-  // Stores the states of blocks.
+  // Stores the states of blocks, for all to see.
   void MarkBlocks(const TransactionState& state);
+  // Stores and flushes everything that is to be durable before the locks fall.
   void CopyToBackup(const TransactionState& state);
-  // Takes up to `max` of the committed; copies what is not, drains, and lets
-  // the locks fall. Returns how many it took.
+  // Takes up to `max` of the committed; copies, drains, and lets the locks
+  // fall. Returns how many it took.
   size_t Settle(size_t max);
+  // What this thread has flushed in either or both.
+  void Drain(bool backup, bool heap);
   // False: there was nothing.
   bool SettleAll() { return Settle(SIZE_MAX) > 0; }
   size_t CountPending() const;
@@ -173,6 +174,7 @@ class KaminoStore final : public TransactionalStore {
   Heap* const heap_;
   const std::unique_ptr<Backup> backup_;
   const bool copy_at_commit_;
+  const bool one_drain_;  // serves for heap and backup
   CommitLog log_;
   LockTable locks_;
   StickyIntents sticky_;

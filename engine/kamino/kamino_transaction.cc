@@ -93,8 +93,9 @@ absl::StatusOr<absl::Span<const std::byte>> KaminoTransaction::Read(
   if (absl::Status locked = LockShared(id); !locked.ok()) return locked;
   Object* object = state_->Find(id);
   if (object->freed) return NotFound(id);
+  if (object->deferred) Apply(object);
   if (!object->allocated) return store_->heap_->Payload(id);
-  ZeroRest(object);
+  ZeroNew(object);
   return object->payload;
 }
 
@@ -159,37 +160,63 @@ absl::StatusOr<KaminoTransaction::Object*> KaminoTransaction::OpenForWrite(
   return object;
 }
 
-KaminoTransaction::Range& KaminoTransaction::Declare(Object* object,
-                                                     const Intent& intent) {
-  Range range;
-  range.object = object - state_->objects.data();
-  range.previous = object->last_range;
+KaminoTransaction::Range* KaminoTransaction::Declare(Object* object,
+                                                     const Intent& intent,
+                                                     bool* overlaps) {
   const auto end = [](const Intent& of) {
     return uint64_t{of.offset} + of.length;
   };
-  // What overlaps is hashed at the end, when its bytes are what they will be.
+  *overlaps = false;
   for (int i = object->last_range; i >= 0; i = state_->ranges[i].previous) {
     const Intent& other = state_->write_set[i];
-    if (other.kind == IntentKind::kWrite && other.offset < end(intent) &&
-        intent.offset < end(other)) {
-      state_->ranges[i].flushed = false;
-      range.kept = -2;
+    if (other.kind != IntentKind::kWrite || other.offset >= end(intent) ||
+        intent.offset >= end(other)) {
+      continue;
     }
+    // Hashed at the end, when its bytes are what they will be.
+    Range& range = state_->ranges[i];
+    if (range.deferred) ApplyRange(other, &range);
+    range.hashed = range.flushed = false;
+    range.kept = -1;
+    *overlaps = true;
   }
+  Range range;
+  range.object = object - state_->objects.data();
+  range.previous = object->last_range;
   object->last_range = static_cast<int>(state_->ranges.size());
   state_->write_set.push_back(intent);
   state_->ranges.push_back(range);
-  return state_->ranges.back();
+  return &state_->ranges.back();
 }
+
+// --- Bytes that are known are kept, and stored to the heap in one go at the
+// commit: the stores go past the cache, and every locked instruction between
+// them and the drain would wait for them.
 
 int64_t KaminoTransaction::Keep(absl::Span<const std::byte> bytes) {
   std::vector<std::byte>& kept = state_->bytes;
-  if (!store_->copy_at_commit_ || kept.size() + bytes.size() > kMostKept) {
-    return -1;
-  }
+  if (kept.size() + bytes.size() > kMostKept) return -1;
   const size_t at = kept.size();
   kept.insert(kept.end(), bytes.begin(), bytes.end());
   return static_cast<int64_t>(at);
+}
+
+void KaminoTransaction::ApplyRange(const Intent& intent, Range* range) {
+  Object& object = state_->objects[range->object];
+  store_->heap_->region()->CopyFlush(object.payload.data() + intent.offset,
+                                     state_->bytes.data() + range->kept,
+                                     intent.length);
+  range->deferred = false;
+  range->flushed = true;
+}
+
+void KaminoTransaction::Apply(Object* object) {
+  for (int i = object->last_range; i >= 0; i = state_->ranges[i].previous) {
+    Range& range = state_->ranges[i];
+    // They do not overlap: any order will do.
+    if (range.deferred) ApplyRange(state_->write_set[i], &range);
+  }
+  object->deferred = false;
 }
 
 absl::StatusOr<std::byte*> KaminoTransaction::Write(ObjectId id,
@@ -198,13 +225,14 @@ absl::StatusOr<std::byte*> KaminoTransaction::Write(ObjectId id,
   auto opened = OpenForWrite(id, offset, length);
   if (!opened.ok()) return opened.status();
   Object* object = *opened;
+  if (object->deferred) Apply(object);
   if (object->allocated) {
-    ZeroRest(object);
-    object->flushed = false;
+    ZeroNew(object);
     return object->payload.data() + offset;
   }
   if (absl::Status room = CheckRoom(); !room.ok()) return room;
-  Declare(object, {id, offset, length, IntentKind::kWrite});
+  bool overlaps;
+  Declare(object, {id, offset, length, IntentKind::kWrite}, &overlaps);
   return object->payload.data() + offset;
 }
 
@@ -218,22 +246,35 @@ absl::Status KaminoTransaction::Overwrite(ObjectId id, uint32_t offset,
     return absl::OkStatus();
   }
   if (absl::Status room = CheckRoom(); !room.ok()) return room;
-  Range& range = Declare(
+  bool overlaps;
+  Range* range = Declare(
       object,
-      {id, offset, static_cast<uint32_t>(bytes.size()), IntentKind::kWrite});
-  const bool overlaps = range.kept == -2;
-  store_->heap_->region()->CopyFlush(object->payload.data() + offset,
-                                     bytes.data(), bytes.size());
-  if (overlaps) return absl::OkStatus();
-  range.hash = Checksum(bytes);
-  range.kept = Keep(bytes);
-  range.flushed = true;
+      {id, offset, static_cast<uint32_t>(bytes.size()), IntentKind::kWrite},
+      &overlaps);
+  std::byte* target = object->payload.data() + offset;
+  if (overlaps) {
+    if (!bytes.empty()) std::memcpy(target, bytes.data(), bytes.size());
+    return absl::OkStatus();
+  }
+  range->hash = Checksum(bytes);
+  range->hashed = true;
+  range->kept = Keep(bytes);
+  if (range->kept >= 0) {
+    range->deferred = object->deferred = true;
+  } else {
+    store_->heap_->region()->CopyFlush(target, bytes.data(), bytes.size());
+    range->flushed = true;
+  }
   return absl::OkStatus();
 }
 
 // --- New objects: no intent is needed to write to free space.
 
-void KaminoTransaction::ZeroRest(Object* object) {
+// The object's payload is written to by other means from now on.
+void KaminoTransaction::ZeroNew(Object* object) {
+  Range& range = state_->ranges[object->last_range];
+  range.hashed = range.flushed = false;
+  range.kept = -1;
   if (object->zeroed) return;
   std::memset(object->payload.data(), 0, object->payload.size());
   object->zeroed = true;
@@ -242,23 +283,20 @@ void KaminoTransaction::ZeroRest(Object* object) {
 void KaminoTransaction::OverwriteNew(Object* object, uint32_t offset,
                                      absl::Span<const std::byte> bytes) {
   const size_t rest = object->payload.size() - bytes.size();
-  if (object->zeroed || offset != 0 || rest > sizeof(kZeros)) {
-    ZeroRest(object);
-    object->flushed = false;
-    if (!bytes.empty()) {
-      std::memcpy(object->payload.data() + offset, bytes.data(), bytes.size());
-    }
+  Range& range = state_->ranges[object->last_range];
+  if (!object->zeroed && offset == 0 && rest <= sizeof(kZeros) &&
+      state_->bytes.size() + object->payload.size() <= kMostKept) {
+    range.kept = Keep(bytes);
+    Keep({kZeros, rest});
+    range.hash = Checksum(bytes);
+    range.hashed = range.deferred = object->deferred = object->zeroed = true;
+    object->filled = static_cast<uint32_t>(bytes.size());
     return;
   }
-  Region* region = store_->heap_->region();
-  region->CopyFlush(object->payload.data(), bytes.data(), bytes.size());
-  region->CopyFlush(object->payload.data() + bytes.size(), kZeros, rest);
-  object->zeroed = object->flushed = true;
-  object->filled = static_cast<uint32_t>(bytes.size());
-  object->hash = Checksum(bytes);
-  Range& range = state_->ranges[object->last_range];
-  range.kept = Keep(bytes);
-  if (range.kept >= 0 && Keep({kZeros, rest}) < 0) range.kept = -1;
+  if (object->deferred) Apply(object);
+  ZeroNew(object);
+  if (bytes.empty()) return;
+  std::memcpy(object->payload.data() + offset, bytes.data(), bytes.size());
 }
 
 absl::StatusOr<ObjectId> KaminoTransaction::Alloc(uint32_t size) {
@@ -284,8 +322,11 @@ absl::StatusOr<ObjectId> KaminoTransaction::Alloc(uint32_t size) {
   object->payload = store_->heap_->BlockPayload(*id);
   object->allocated = true;
   object->zeroed = false;
-  Declare(object, {*id, 0, static_cast<uint32_t>(object->payload.size()),
-                   IntentKind::kAlloc});
+  bool overlaps;
+  Declare(object,
+          {*id, 0, static_cast<uint32_t>(object->payload.size()),
+           IntentKind::kAlloc},
+          &overlaps);
   return *id;
 }
 
@@ -300,8 +341,11 @@ absl::Status KaminoTransaction::Free(ObjectId id) {
     object->payload = *payload;
   }
   if (absl::Status room = CheckRoom(); !room.ok()) return room;
-  Declare(object, {id, 0, static_cast<uint32_t>(object->payload.size()),
-                   IntentKind::kFree});
+  bool overlaps;
+  Declare(
+      object,
+      {id, 0, static_cast<uint32_t>(object->payload.size()), IntentKind::kFree},
+      &overlaps);
   object->freed = true;
   return absl::OkStatus();
 }
@@ -313,34 +357,17 @@ const WriteSet& KaminoTransaction::write_set() const {
   return state_ == nullptr ? *kNone : state_->write_set;
 }
 
-uint64_t KaminoTransaction::PrepareNew(Object* object) {
-  if (!object->flushed) {
-    ZeroRest(object);
-    object->filled = static_cast<uint32_t>(object->payload.size());
-    object->hash = Checksum(object->payload);
-    state_->ranges[object->last_range].kept = Keep(object->payload);
-    if (!FaultPlanted("kamino-new-object-not-flushed")) {
-      store_->heap_->region()->Flush(object->payload.data(),
-                                     object->payload.size());
-    }
-    object->flushed = true;
-  }
-  return object->hash;
-}
-
-uint64_t KaminoTransaction::PrepareRange(const Intent& intent, Range* range) {
-  if (!range->flushed) {
-    const auto bytes = absl::MakeConstSpan(
-        state_->objects[range->object].payload.data() + intent.offset,
-        intent.length);
-    range->hash = Checksum(bytes);
-    range->kept = Keep(bytes);
-    if (!FaultPlanted("kamino-write-not-flushed")) {
-      store_->heap_->region()->Flush(bytes.data(), bytes.size());
-    }
-    range->flushed = true;
-  }
-  return range->hash;
+void KaminoTransaction::HashRange(const Intent& intent, Range* range) {
+  if (range->hashed) return;
+  Object& object = state_->objects[range->object];
+  if (!object.zeroed) ZeroNew(&object);
+  object.filled = static_cast<uint32_t>(object.payload.size());
+  const auto bytes =
+      absl::MakeConstSpan(object.payload.data() + intent.offset, intent.length);
+  range->hash = Checksum(bytes);
+  range->hashed = true;
+  // What is to be flushed now would have to be read again for the backup.
+  if (store_->copy_at_commit_) range->kept = Keep(bytes);
 }
 
 void KaminoTransaction::PrepareRecord(uint64_t sequence) {
@@ -351,18 +378,36 @@ void KaminoTransaction::PrepareRecord(uint64_t sequence) {
   record.entries.resize(state_->write_set.size());
   for (size_t i = 0; i < state_->write_set.size(); ++i) {
     const Intent& intent = state_->write_set[i];
-    Object& object = state_->objects[state_->ranges[i].object];
+    Range& range = state_->ranges[i];
+    const Object& object = state_->objects[range.object];
     Entry& entry = record.entries[i];
     entry = {intent.object | static_cast<uint64_t>(intent.kind), intent.offset,
              intent.length};
     if (object.freed) continue;  // its bytes do not matter any more
-    if (intent.kind == IntentKind::kAlloc) {
-      record.data = FoldHash(record.data, PrepareNew(&object));
-      entry.offset = object.filled;
-    } else {
-      record.data =
-          FoldHash(record.data, PrepareRange(intent, &state_->ranges[i]));
+    HashRange(intent, &range);
+    record.data = FoldHash(record.data, range.hash);
+    if (intent.kind == IntentKind::kAlloc) entry.offset = object.filled;
+  }
+}
+
+void KaminoTransaction::StoreAll() {
+  Region* region = store_->heap_->region();
+  for (size_t i = 0; i < state_->write_set.size(); ++i) {
+    const Intent& intent = state_->write_set[i];
+    Range& range = state_->ranges[i];
+    const Object& object = state_->objects[range.object];
+    if (object.freed || range.flushed) continue;
+    if (range.deferred) {
+      ApplyRange(intent, &range);
+      continue;
     }
+    range.flushed = true;
+    if (FaultPlanted(intent.kind == IntentKind::kAlloc
+                         ? "kamino-new-object-not-flushed"
+                         : "kamino-write-not-flushed")) {
+      continue;
+    }
+    region->Flush(object.payload.data() + intent.offset, intent.length);
   }
 }
 
@@ -377,6 +422,7 @@ absl::Status KaminoTransaction::Commit(const CommitOptions& options) {
     state_->record.position = state_->claim.position;
   }
   if (options.before_mark.has_value()) {
+    StoreAll();
     if (changes) region->Drain();
     absl::Status before = (*options.before_mark)(state_->write_set);
     if (!before.ok()) {
@@ -393,15 +439,22 @@ absl::Status KaminoTransaction::Commit(const CommitOptions& options) {
     store_->CommittedNothing(std::move(state_));
     return absl::OkStatus();
   }
-  if (FaultPlanted("kamino-marks-blocks-first")) store_->MarkBlocks(*state_);
-  store_->log_.Write(state_->record);
-  if (FaultPlanted("kamino-commit-not-drained")) {
-    return store_->Committed(std::move(state_)), absl::OkStatus();
+  if (FaultPlanted("kamino-marks-blocks-first")) {
+    store_->MarkBlocks(*state_);
+    store_->CopyToBackup(*state_);
   }
-  // With it, what this thread has copied before becomes durable.
-  store_->backup_->Drain();
-  region->Drain();
-  store_->Committed(std::move(state_));
+  // From here to the drain nothing but stores.
+  std::vector<std::unique_ptr<TransactionState>> pending =
+      store_->TakePending();
+  StoreAll();
+  store_->log_.Write(state_->record);
+  for (const auto& other : pending) store_->CopyToBackup(*other);
+  if (FaultPlanted("kamino-commit-not-drained")) {
+    store_->Committed(std::move(state_), &pending);
+    return absl::OkStatus();
+  }
+  store_->Drain(/*backup=*/!pending.empty(), /*heap=*/true);
+  store_->Committed(std::move(state_), &pending);
   return absl::OkStatus();
 }
 

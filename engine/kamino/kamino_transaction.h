@@ -48,18 +48,23 @@ class KaminoTransaction final : public Transaction {
   absl::Status MakeSticky(Object* object);
   // kResourceExhausted: more than a commit record can hold.
   absl::Status CheckRoom() const;
-  Range& Declare(Object* object, const Intent& intent);
+  // The range's place. `*overlaps`: with an earlier one of the object.
+  Range* Declare(Object* object, const Intent& intent, bool* overlaps);
 
-  void ZeroRest(Object* object);
+  void ZeroNew(Object* object);
   void OverwriteNew(Object* object, uint32_t offset,
                     absl::Span<const std::byte> bytes);
   // Where they are kept in state_->bytes, or -1.
   int64_t Keep(absl::Span<const std::byte> bytes);
+  // Carries out what is deferred.
+  void Apply(Object* object);
+  void ApplyRange(const Intent& intent, Range* range);
 
-  // Flushes what is not flushed, and fills in the record.
+  // Fills in the record; afterwards no byte changes any more.
   void PrepareRecord(uint64_t sequence);
-  uint64_t PrepareNew(Object* object);
-  uint64_t PrepareRange(const Intent& intent, Range* range);
+  void HashRange(const Intent& intent, Range* range);
+  // Stores and flushes what the record commits, and is not.
+  void StoreAll();
   absl::Status RestoreAll();
   void UnlockShared();
 

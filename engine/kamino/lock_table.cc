@@ -67,40 +67,44 @@ bool LockTable::TakeExclusive(ObjectId id, Owner owner, bool upgrade) {
 }
 
 template <typename Take>
-bool LockTable::Acquire(absl::Duration wait, Take take) {
+bool LockTable::Acquire(ObjectId id, absl::Duration wait, Take take) {
   if (take()) return true;
   if (wait <= absl::ZeroDuration()) return false;
   const absl::Time deadline = absl::Now() + wait;
+  Shard& shard = ShardOf(id);
+  const auto count_me = [&shard](int change) {
+    SpinLockHolder guard(&shard.mutex);
+    shard.waiters += change;
+  };
   absl::MutexLock guard(&mutex_);
-  // Whoever unlocks after this sees that somebody waits; whoever has unlocked
-  // before is seen by take().
-  waiters_.fetch_add(1);
+  // Whoever unlocks after this sees that somebody waits, and comes to signal
+  // once this thread lets go of mutex_; whoever has before is seen by take().
+  count_me(1);
   bool taken = take();
   while (!taken && !released_.WaitWithDeadline(&mutex_, deadline)) {
     taken = take();
   }
   if (!taken) taken = take();
-  waiters_.fetch_sub(1);
+  count_me(-1);
   return taken;
 }
 
 void LockTable::WakeWaiters() {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (waiters_.load(std::memory_order_relaxed) == 0) return;
   absl::MutexLock guard(&mutex_);
   released_.SignalAll();
 }
 
 bool LockTable::LockShared(ObjectId id, Owner owner, absl::Duration wait) {
-  return Acquire(wait, [&] { return TakeShared(id, owner); });
+  return Acquire(id, wait, [&] { return TakeShared(id, owner); });
 }
 
 bool LockTable::LockExclusive(ObjectId id, Owner owner, bool upgrade,
                               absl::Duration wait) {
-  return Acquire(wait, [&] { return TakeExclusive(id, owner, upgrade); });
+  return Acquire(id, wait, [&] { return TakeExclusive(id, owner, upgrade); });
 }
 
 void LockTable::UnlockShared(ObjectId id) {
+  bool awaited;
   {
     Shard& shard = ShardOf(id);
     SpinLockHolder guard(&shard.mutex);
@@ -108,11 +112,13 @@ void LockTable::UnlockShared(ObjectId id) {
     CHECK(lock != nullptr && lock->shared > 0);
     --lock->shared;
     shard.Tidy(lock);
+    awaited = shard.waiters > 0;
   }
-  WakeWaiters();
+  if (awaited) WakeWaiters();
 }
 
 bool LockTable::UnlockExclusive(ObjectId id, Owner owner) {
+  bool awaited;
   {
     Shard& shard = ShardOf(id);
     SpinLockHolder guard(&shard.mutex);
@@ -120,8 +126,9 @@ bool LockTable::UnlockExclusive(ObjectId id, Owner owner) {
     if (lock == nullptr || lock->exclusive != owner) return false;
     lock->exclusive = 0;
     shard.Tidy(lock);
+    awaited = shard.waiters > 0;
   }
-  WakeWaiters();
+  if (awaited) WakeWaiters();
   return true;
 }
 

@@ -4,7 +4,6 @@
 #ifndef KAMINO_ENGINE_KAMINO_LOCK_TABLE_H_
 #define KAMINO_ENGINE_KAMINO_LOCK_TABLE_H_
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -57,6 +56,7 @@ class LockTable {
   struct alignas(64) Shard {
     mutable SpinLock mutex;
     bool used ABSL_GUARDED_BY(mutex) = false;
+    int waiters ABSL_GUARDED_BY(mutex) = 0;
     Lock first ABSL_GUARDED_BY(mutex);
     std::vector<Lock> others ABSL_GUARDED_BY(mutex);
 
@@ -71,14 +71,13 @@ class LockTable {
   Shard& ShardOf(ObjectId id) const;
   // Calls `take`, which says whether it could, until it can.
   template <typename Take>
-  bool Acquire(absl::Duration wait, Take take);
+  bool Acquire(ObjectId id, absl::Duration wait, Take take);
   bool TakeShared(ObjectId id, Owner owner);
   bool TakeExclusive(ObjectId id, Owner owner, bool upgrade);
   void WakeWaiters();
 
   const std::unique_ptr<Shard[]> shards_;
 
-  std::atomic<int> waiters_{0};
   absl::Mutex mutex_;
   absl::CondVar released_;
 };

@@ -229,7 +229,7 @@ absl::StatusOr<uint64_t> Recovery::Run() {
   for (ObjectId id : suspects_) {
     if (absl::Status restored = Restore(id); !restored.ok()) return restored;
   }
-  backup_->Drain();
+  backup_->region()->Drain();
   heap_->region()->Drain();
   for (const CommitRecord* record : completed) {
     for (const Entry& entry : record->entries) {

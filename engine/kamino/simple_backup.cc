@@ -70,7 +70,7 @@ class SimpleBackup final : public Backup {
 
   void Unpin(ObjectId) override {}  // copies stay
 
-  void Drain() override { region_->Drain(); }
+  Region* region() const override { return region_; }
 
   void SetEvictionListener(std::function<void(ObjectId)>) override {}
 

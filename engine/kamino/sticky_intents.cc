@@ -22,7 +22,8 @@ StickyIntents::StickyIntents(Region* region, const LockTable* locks,
       locks_(locks),
       table_(TableIn(area)),
       per_shard_(table_.size() / kShards),
-      shards_(new Shard[kShards]) {
+      shards_(new Shard[kShards]),
+      front_(new std::atomic<ObjectId>[kFrontEntries]()) {
   for (size_t i = 0; i < kShards; ++i) {
     SpinLockHolder lock(&shards_[i].mutex);
     shards_[i].slots.resize(per_shard_);
@@ -40,12 +41,25 @@ void StickyIntents::Store(size_t shard, uint32_t slot, ObjectId id) {
   region_->Flush(entry, sizeof(*entry));
 }
 
+std::atomic<ObjectId>& StickyIntents::FrontOf(ObjectId id) const {
+  static_assert(kFrontEntries == uint64_t{1} << (64 - 50));
+  return front_[(id >> 6) * 0x9e3779b97f4a7c15ull >> 50];
+}
+
+void StickyIntents::LeaveFront(ObjectId id) {
+  ObjectId expected = id;
+  FrontOf(id).compare_exchange_strong(expected, kNullObject);
+}
+
 StickyIntents::Added StickyIntents::Add(ObjectId id) {
+  std::atomic<ObjectId>& front = FrontOf(id);
+  if (front.load() == id) return Added::kWasThere;
   const size_t number = ShardOf(id);
   Shard& shard = shards_[number];
   SpinLockHolder lock(&shard.mutex);
   if (const auto found = shard.index.find(id); found != shard.index.end()) {
     shard.slots[found->second].recent = true;
+    front.store(id);
     return Added::kWasThere;
   }
   // Twice around: once to take the second chances away.
@@ -58,6 +72,7 @@ StickyIntents::Added StickyIntents::Add(ObjectId id) {
         slot.recent = false;
         continue;
       }
+      LeaveFront(slot.id);
       if (locks_->AnyExclusive(slot.id)) continue;
       shard.index.erase(slot.id);
     }
@@ -75,6 +90,7 @@ bool StickyIntents::Clear(ObjectId id) {
   SpinLockHolder lock(&shard.mutex);
   const auto found = shard.index.find(id);
   if (found == shard.index.end()) return false;
+  LeaveFront(id);
   Store(number, found->second, kNullObject);
   return true;
 }
@@ -97,6 +113,7 @@ std::vector<ObjectId> StickyIntents::Scan() const {
 }
 
 void StickyIntents::Reset() {
+  for (size_t i = 0; i < kFrontEntries; ++i) front_[i].store(kNullObject);
   for (size_t i = 0; i < kShards; ++i) {
     SpinLockHolder lock(&shards_[i].mutex);
     shards_[i].index.clear();

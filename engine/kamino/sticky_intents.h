@@ -10,6 +10,7 @@
 #ifndef KAMINO_ENGINE_KAMINO_STICKY_INTENTS_H_
 #define KAMINO_ENGINE_KAMINO_STICKY_INTENTS_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -65,6 +66,14 @@ class StickyIntents {
   };
   static constexpr size_t kShards = 16;
 
+  // Where an object is looked for first, and without a lock. What stands there
+  // has an entry; the caller's exclusive lock of the object keeps it so:
+  // whoever replaces an entry first takes it out here, and then looks for a
+  // lock.
+  static constexpr size_t kFrontEntries = 1 << 14;
+  std::atomic<ObjectId>& FrontOf(ObjectId id) const;
+  void LeaveFront(ObjectId id);
+
   size_t ShardOf(ObjectId id) const;
   void Store(size_t shard, uint32_t slot, ObjectId id);
 
@@ -73,6 +82,7 @@ class StickyIntents {
   const absl::Span<uint64_t> table_;
   const size_t per_shard_;
   const std::unique_ptr<Shard[]> shards_;
+  const std::unique_ptr<std::atomic<ObjectId>[]> front_;
 };
 
 }  // namespace kamino::engine

@@ -50,14 +50,14 @@ void TransactionState::Clear() {
     *this = TransactionState();
     return;
   }
-  owner = sequence = thread = 0;
+  owner = sequence = 0;
   write_set.clear();
   ranges.clear();
   objects.clear();
   index.clear();
   bytes.clear();
   record.entries.clear();
-  claimed = copied = held = false;
+  claimed = held = false;
 }
 
 std::unique_ptr<TransactionState> TransactionState::Take() {

@@ -25,20 +25,21 @@ struct TransactionState {
     bool exclusive = false;
     bool allocated = false;
     bool freed = false;
-    bool pinned = false;   // its copy in the backup
-    bool zeroed = true;    // allocated: the payload is what it is to be
-    bool flushed = false;  // allocated: durable with the next drain
-    // Allocated, flushed: bytes in front, and their hash; the rest are zeros.
+    bool pinned = false;    // its copy in the backup
+    bool zeroed = true;     // allocated: the payload is what it is to be
+    bool deferred = false;  // some of its ranges are
+    // Allocated, its range hashed: bytes in front that are, the rest are zeros.
     uint32_t filled = 0;
-    uint64_t hash = 0;
     int last_range = -1;  // in ranges
   };
 
   // What is known of an entry of the write set, at the same place.
   struct Range {
-    size_t object = 0;     // in objects
-    int previous = -1;     // range of the same object
-    bool flushed = false;  // and hashed: its bytes do not change any more
+    size_t object = 0;      // in objects
+    int previous = -1;      // range of the same object
+    bool deferred = false;  // to be copied from `bytes` to the heap
+    bool flushed = false;   // durable with the next drain
+    bool hashed = false;    // its bytes do not change any more
     uint64_t hash = 0;
     int64_t kept = -1;  // where `bytes` has them, if at all
   };
@@ -49,15 +50,13 @@ struct TransactionState {
   std::vector<Range> ranges;
   std::vector<Object> objects;
   absl::flat_hash_map<ObjectId, size_t> index;  // of objects, once many
-  std::vector<std::byte> bytes;  // kept to be copied to the backup
+  std::vector<std::byte> bytes;  // that ranges are to have, or have
   CommitRecord record;
 
   // After the commit.
   CommitLog::Claim claim;
   bool claimed = false;
-  bool copied = false;  // to the backup, by `thread`; not drained
-  bool held = false;    // by hold_locks
-  uint64_t thread = 0;  // whose drain makes the copies durable
+  bool held = false;  // by hold_locks
 
   Object* Find(ObjectId id);
   Object& Add(ObjectId id);

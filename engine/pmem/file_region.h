@@ -44,6 +44,8 @@ class FileRegion final : public Region {
   size_t size() const override { return size_; }
   void Flush(const void* data, size_t length) override;
   void Drain() override;
+  // A fence is the processor's.
+  bool DrainsAll() const override { return kind_ != FlushKind::kPage; }
   void CopyFlush(void* destination, const void* source, size_t length) override;
 
   FlushKind flush_kind() const { return kind_; }

@@ -11,7 +11,6 @@
 #define KAMINO_ENGINE_PMEM_REGION_H_
 
 #include <cstddef>
-#include <cstdint>
 
 namespace kamino::engine {
 
@@ -30,9 +29,9 @@ class Region {
   // Waits until everything this thread has flushed is durable.
   virtual void Drain() = 0;
 
-  // Who is meant by "this thread": not 0, another one for every thread there
-  // has been. The simulator's are not those of the process.
-  virtual uint64_t Thread() const;
+  // Whether Drain makes durable what this thread has flushed in every region
+  // that says so, not in this one only.
+  virtual bool DrainsAll() const { return false; }
 
   // memcpy into the region and Flush; `source` may lie anywhere and must not
   // overlap.

@@ -47,8 +47,6 @@ class SimRegion final : public Region {
   // Starts again from `content`, size() bytes, all of it durable.
   void Reset(const std::byte* content);
 
-  uint64_t Thread() const override { return kFirstThread + thread_; }
-
   // The thread on whose behalf flushes and drains are from now on; 0 at first.
   void ActAs(int thread) { thread_ = thread; }
 
@@ -81,8 +79,6 @@ class SimRegion final : public Region {
   uint64_t drains() const { return drains_; }
 
  private:
-  static constexpr uint64_t kFirstThread = 1;
-
   struct Flushed {
     int thread;
     std::array<std::byte, kLineBytes> bytes;

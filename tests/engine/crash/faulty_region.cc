@@ -23,7 +23,6 @@ class FaultyRegion final : public Region {
 
   std::byte* base() const override { return memory_->base(); }
   size_t size() const override { return memory_->size(); }
-  uint64_t Thread() const override { return memory_->Thread(); }
 
   void Flush(const void* data, size_t length) override {
     if (!FaultPlanted(name_)) {

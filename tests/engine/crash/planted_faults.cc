@@ -48,7 +48,6 @@ const std::vector<PlantedFault>& PlantedFaults() {
       {"kamino-commit-not-drained", "kamino-simple"},
       {"kamino-unlocks-before-sync", "kamino-simple"},
       {"kamino-eviction-keeps-intent", "kamino-dynamic"},
-      {"kamino-drains-for-others", "kamino-simple"},
       {"kamino-frees-not-marked", "kamino-simple"},
       {"recovery-old-records-count", "kamino-simple"},
       {"recovery-trusts-records", "kamino-simple"},

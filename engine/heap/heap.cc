@@ -242,13 +242,13 @@ void Heap::Release(ObjectId id) {
   allocator_->Give(id, UnitsOf(word));
 }
 
-void Heap::SetState(ObjectId id, BlockState state) {
+void Heap::StoreState(ObjectId id, bool allocated) {
   BlockHeader* header = HeaderAt(*region_, id);
   CHECK(IsBlock(header->word)) << "no block at " << id;
+  const BlockState state =
+      allocated ? BlockState::kAllocated : BlockState::kFree;
   __atomic_store_n(&header->word, MakeWord(state, UnitsOf(header->word)),
                    __ATOMIC_RELEASE);
-  if (FaultPlanted("heap-state-not-flushed")) return;
-  region_->Flush(header, sizeof(*header));
 }
 
 void Heap::FlushState(ObjectId id) {
@@ -256,9 +256,15 @@ void Heap::FlushState(ObjectId id) {
   region_->Flush(HeaderAt(*region_, id), sizeof(BlockHeader));
 }
 
-void Heap::MarkAllocated(ObjectId id) { SetState(id, BlockState::kAllocated); }
+void Heap::MarkAllocated(ObjectId id) {
+  StoreState(id, true);
+  FlushState(id);
+}
 
-void Heap::MarkFree(ObjectId id) { SetState(id, BlockState::kFree); }
+void Heap::MarkFree(ObjectId id) {
+  StoreState(id, false);
+  FlushState(id);
+}
 
 absl::Status Heap::RecoverState(ObjectId id, uint32_t capacity,
                                 bool allocated) {
@@ -272,16 +278,11 @@ absl::Status Heap::RecoverState(ObjectId id, uint32_t capacity,
         absl::StrCat("the heap is damaged: an intent names a block at offset ",
                      id, " of ", capacity, " bytes that is not there"));
   }
-  const BlockState state =
-      allocated ? BlockState::kAllocated : BlockState::kFree;
-  if (FaultPlanted("heap-recovered-state-not-flushed")) {
-    HeaderAt(*region_, id)->word = MakeWord(state, units);
-    return absl::OkStatus();
-  }
   if (FaultPlanted("heap-recovers-allocs-only") && !allocated) {
     return absl::OkStatus();
   }
-  SetState(id, state);
+  StoreState(id, allocated);
+  if (!FaultPlanted("heap-recovered-state-not-flushed")) FlushState(id);
   return absl::OkStatus();
 }
 

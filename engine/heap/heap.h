@@ -118,7 +118,8 @@ class Heap {
   // caller's next Drain. Idempotent.
   void MarkAllocated(ObjectId id);
   void MarkFree(ObjectId id);
-  // Flushes it once more, for the drain of another thread or a later one.
+  // The two halves of that.
+  void StoreState(ObjectId id, bool allocated);
   void FlushState(ObjectId id);
 
   // Recovery, before Load: makes a block at `id` with that capacity (of an
@@ -134,8 +135,6 @@ class Heap {
                                                         absl::string_view label,
                                                         size_t min_bytes,
                                                         size_t log_bytes);
-
-  void SetState(ObjectId id, heap_format::BlockState state);
 
   Region* const region_;
   HeapUuid uuid_{};

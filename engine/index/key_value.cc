@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "engine/index/index_format.h"
 
@@ -11,6 +12,9 @@ namespace kamino::engine {
 using index_format::RecordHeader;
 
 namespace {
+
+// Bytes on their way to the heap; most records are smaller than this.
+using Buffer = absl::InlinedVector<std::byte, 1280>;
 
 absl::Status CheckKey(absl::string_view key) {
   if (!key.empty() && key.size() <= kMaxKeyBytes) return absl::OkStatus();
@@ -114,12 +118,14 @@ absl::Status KeyValue::Put(absl::string_view key, absl::string_view value,
     if (!made.ok()) return made.status();
     target = *made;
   }
-  auto bytes = transaction_->Write(target, 0, needed);
-  if (!bytes.ok()) return bytes.status();
-  // The value may be (part of) the old one.
-  std::memmove(*bytes + sizeof(RecordHeader), value.data(), value.size());
   const RecordHeader header{version, length, 0};
-  std::memcpy(*bytes, &header, sizeof(header));
+  // The value may be (part of) the old one.
+  Buffer record(needed);
+  std::memcpy(record.data(), &header, sizeof(header));
+  std::copy_n(reinterpret_cast<const std::byte*>(value.data()), value.size(),
+              record.begin() + sizeof(header));
+  absl::Status stored = transaction_->Overwrite(target, 0, record);
+  if (!stored.ok()) return stored;
   if (old.ok() && target == *old) return absl::OkStatus();
   absl::Status set = tree.Set(key, target);
   if (set.ok() && old.ok()) set = transaction_->Free(*old);
@@ -140,17 +146,16 @@ absl::Status KeyValue::Patch(absl::string_view key, uint64_t offset,
                      ") are not within the ", size, " bytes of the value"));
   }
   if (!data.empty()) {
-    auto bytes = transaction_->Write(
-        *record, static_cast<uint32_t>(sizeof(RecordHeader) + offset),
-        static_cast<uint32_t>(data.size()));
-    if (!bytes.ok()) return bytes.status();
-    std::memmove(*bytes, data.data(), data.size());
+    const auto* begin = reinterpret_cast<const std::byte*>(data.data());
+    const Buffer bytes(begin, begin + data.size());
+    absl::Status stored = transaction_->Overwrite(
+        *record, static_cast<uint32_t>(sizeof(RecordHeader) + offset), bytes);
+    if (!stored.ok()) return stored;
   }
-  auto bytes = transaction_->Write(*record, offsetof(RecordHeader, version),
-                                   sizeof(version));
-  if (!bytes.ok()) return bytes.status();
-  std::memcpy(*bytes, &version, sizeof(version));
-  return absl::OkStatus();
+  return transaction_->Overwrite(
+      *record, offsetof(RecordHeader, version),
+      absl::MakeConstSpan(reinterpret_cast<const std::byte*>(&version),
+                          sizeof(version)));
 }
 
 absl::Status KeyValue::Delete(absl::string_view key, uint64_t version) {

@@ -33,22 +33,19 @@ class Backup {
   // "kamino-simple" or "kamino-dynamic".
   virtual absl::string_view scheme() const = 0;
 
-  // Makes sure that a durable copy of the object's payload exists and stays
-  // (it is pinned) until Unpin. The heap's bytes are still those before the
-  // transaction. kResourceExhausted: all copies are pinned.
-  virtual absl::Status EnsureCopy(ObjectId id) = 0;
+  // Makes sure that a durable copy of the object's payload exists and stays,
+  // where it is, until Unpin; returns its bytes, in the backup's region. Who
+  // holds the object's lock keeps them up to date. The heap's bytes are still
+  // those before the transaction. kResourceExhausted: all copies are pinned.
+  virtual absl::StatusOr<std::byte*> EnsureCopy(ObjectId id) = 0;
 
-  // Brings the copy's bytes from `offset` on up to `bytes`, the heap's; nothing
-  // where there is no copy. Durable with this thread's next Drain.
-  virtual void Update(ObjectId id, uint32_t offset,
-                      absl::Span<const std::byte> bytes) = 0;
-
-  // The object is new, and this its whole payload: makes a copy of it where
-  // that is cheap. Durable with this thread's next Drain.
-  virtual void UpdateNew(ObjectId id, absl::Span<const std::byte> payload) = 0;
+  // The object is new: a place for a copy of its whole payload, which the
+  // caller then stores; null where none is to be made. Durable, place and
+  // bytes, with this thread's next Drain.
+  virtual std::byte* CopyOfNew(ObjectId id) = 0;
 
   // The copy's bytes. kDataLoss: no copy.
-  virtual absl::StatusOr<absl::Span<const std::byte>> Copy(ObjectId id) = 0;
+  virtual absl::StatusOr<absl::Span<std::byte>> Copy(ObjectId id) = 0;
 
   // The object is gone: its copy means nothing any more. Durable with this
   // thread's next Drain; only after that may its id be used again.

@@ -56,12 +56,10 @@ class DynamicBackup final : public Backup {
   absl::Status Load();
 
   absl::string_view scheme() const override { return "kamino-dynamic"; }
-  absl::Status EnsureCopy(ObjectId id) override;
-  void Update(ObjectId id, uint32_t offset,
-              absl::Span<const std::byte> bytes) override;
+  absl::StatusOr<std::byte*> EnsureCopy(ObjectId id) override;
   // A new object may never be written again: its copy is made when it is.
-  void UpdateNew(ObjectId, absl::Span<const std::byte>) override {}
-  absl::StatusOr<absl::Span<const std::byte>> Copy(ObjectId id) override;
+  std::byte* CopyOfNew(ObjectId) override { return nullptr; }
+  absl::StatusOr<absl::Span<std::byte>> Copy(ObjectId id) override;
   void Drop(ObjectId id) override;
   void Unpin(ObjectId id) override;
   Region* region() const override { return region_; }
@@ -175,14 +173,14 @@ absl::StatusOr<DynamicBackup::CopyOf*> DynamicBackup::Make(ObjectId id) {
   return &copies_.emplace(id, copy).first->second;
 }
 
-absl::Status DynamicBackup::EnsureCopy(ObjectId id) {
+absl::StatusOr<std::byte*> DynamicBackup::EnsureCopy(ObjectId id) {
   absl::MutexLock lock(&mutex_);
   const auto found = copies_.find(id);
   if (found != copies_.end()) {
     ++counters_.hits;
     ++found->second.pins;
     Touch(&found->second);
-    return absl::OkStatus();
+    return BytesOf(found->second);
   }
   ++counters_.misses;
   auto copy = Make(id);
@@ -191,28 +189,18 @@ absl::Status DynamicBackup::EnsureCopy(ObjectId id) {
   SetState(**copy, BlockState::kAllocated);
   region_->Drain();
   ++(*copy)->pins;
-  return absl::OkStatus();
+  return BytesOf(**copy);
 }
 
-void DynamicBackup::Update(ObjectId id, uint32_t offset,
-                           absl::Span<const std::byte> bytes) {
-  absl::MutexLock lock(&mutex_);
-  const auto found = copies_.find(id);
-  if (found == copies_.end()) return;
-  region_->CopyFlush(BytesOf(found->second) + offset, bytes.data(),
-                     bytes.size());
-  Touch(&found->second);
-}
-
-absl::StatusOr<absl::Span<const std::byte>> DynamicBackup::Copy(ObjectId id) {
+absl::StatusOr<absl::Span<std::byte>> DynamicBackup::Copy(ObjectId id) {
   absl::MutexLock lock(&mutex_);
   const auto found = copies_.find(id);
   if (found == copies_.end()) {
     return absl::DataLossError(
         absl::StrCat("the backup has no copy of object ", id));
   }
-  return absl::MakeConstSpan(BytesOf(found->second),
-                             heap_format::PayloadBytes(found->second.units));
+  return absl::MakeSpan(BytesOf(found->second),
+                        heap_format::PayloadBytes(found->second.units));
 }
 
 // It is not evicted until then: its space is given back once, by Unpin.

@@ -27,6 +27,11 @@ uint64_t ThisThread() {
   return mine;
 }
 
+// The copies of new objects are not.
+bool Pinned(const TransactionState::Object& object) {
+  return object.copy != nullptr && !object.allocated;
+}
+
 }  // namespace
 
 KaminoStore::KaminoStore(Heap* heap, std::unique_ptr<Backup> backup,
@@ -40,8 +45,9 @@ KaminoStore::KaminoStore(Heap* heap, std::unique_ptr<Backup> backup,
       lanes_(new Lane[kLanes]) {
   backup_->SetEvictionListener([this](ObjectId id) {
     if (FaultPlanted("kamino-eviction-keeps-intent")) return;
-    if (!sticky_.Clear(id)) return;
-    heap_->region()->Drain();
+    const auto cleared = sticky_.Clear(id);
+    if (cleared.empty()) return;
+    heap_->region()->Persist(cleared.data(), cleared.size());
     sticky_.Forget(id);
   });
 }
@@ -150,7 +156,7 @@ void KaminoStore::Aborted(State state) {
     ++lane.aborted;
   }
   for (TransactionState::Object& object : state->objects) {
-    if (object.pinned) backup_->Unpin(object.id);
+    if (Pinned(object)) backup_->Unpin(object.id);
     object.freed = object.allocated;  // what is to be given back
   }
   Unlock(std::move(state));
@@ -162,11 +168,26 @@ void KaminoStore::MarkBlocks(const TransactionState& state) {
   for (const TransactionState::Object& object : state.objects) {
     if (object.allocated == object.freed) continue;
     if (FaultPlanted("kamino-frees-not-marked") && object.freed) continue;
-    if (object.allocated) {
-      heap_->MarkAllocated(object.id);
-    } else {
-      heap_->MarkFree(object.id);
+    heap_->StoreState(object.id, object.allocated);
+  }
+}
+
+void KaminoStore::PrepareBackup(TransactionState* state) {
+  bool any = false;
+  for (TransactionState::Object& object : state->objects) {
+    if (object.freed) {
+      object.cleared = sticky_.Clear(object.id);
+      backup_->Drop(object.id);
+    } else if (object.allocated) {
+      object.copy = backup_->CopyOfNew(object.id);
     }
+    any |= object.freed || object.allocated;
+  }
+  if (!any) return;
+  for (const TransactionState::Object& object : state->objects) {
+    if (!object.allocated && !object.freed) continue;
+    heap_->FlushState(object.id);
+    heap_->region()->Flush(object.cleared.data(), object.cleared.size());
   }
 }
 
@@ -174,23 +195,13 @@ void KaminoStore::CopyToBackup(const TransactionState& state) {
   for (size_t i = 0; i < state.write_set.size(); ++i) {
     const Intent& intent = state.write_set[i];
     const TransactionState::Range& range = state.ranges[i];
-    if (intent.kind != IntentKind::kWrite) heap_->FlushState(intent.object);
-    if (intent.kind == IntentKind::kFree) {
-      sticky_.Clear(intent.object);
-      backup_->Drop(intent.object);
-      continue;
-    }
     const TransactionState::Object& object = state.objects[range.object];
-    if (object.freed) continue;
-    const auto bytes = absl::MakeConstSpan(
-        range.kept >= 0 ? state.bytes.data() + range.kept
-                        : object.payload.data() + intent.offset,
-        intent.length);
-    if (intent.kind == IntentKind::kAlloc) {
-      backup_->UpdateNew(intent.object, bytes);
-    } else {
-      backup_->Update(intent.object, intent.offset, bytes);
-    }
+    if (object.freed || object.copy == nullptr) continue;
+    const std::byte* bytes = range.kept >= 0
+                                 ? state.bytes.data() + range.kept
+                                 : object.payload.data() + intent.offset;
+    backup_->region()->CopyFlush(object.copy + intent.offset, bytes,
+                                 intent.length);
   }
 }
 
@@ -205,6 +216,7 @@ size_t KaminoStore::Settle(size_t max) {
     pending.erase(pending.begin(), pending.begin() + taken);
   }
   if (batch.empty()) return 0;
+  for (const State& state : batch) PrepareBackup(state.get());
   for (const State& state : batch) CopyToBackup(*state);
   Drain(/*backup=*/true, /*heap=*/true);
   for (State& state : batch) Synced(std::move(state));
@@ -233,7 +245,7 @@ size_t KaminoStore::ApplyBackup(size_t max) {
 void KaminoStore::Synced(State state) {
   log_.Done(state->claim);
   for (const TransactionState::Object& object : state->objects) {
-    if (object.pinned || object.freed) backup_->Unpin(object.id);
+    if (Pinned(object) || object.freed) backup_->Unpin(object.id);
     if (object.freed) sticky_.Forget(object.id);
   }
   if (state->held) {

@@ -156,7 +156,9 @@ class KaminoStore final : public TransactionalStore {
 
   // Stores the states of blocks, for all to see.
   void MarkBlocks(const TransactionState& state);
-  // Stores and flushes everything that is to be durable before the locks fall.
+  // Stores and flushes everything that is to be durable before the locks fall,
+  // in two steps: first what takes locks, then what is only stores.
+  void PrepareBackup(TransactionState* state);
   void CopyToBackup(const TransactionState& state);
   // Takes up to `max` of the committed; copies, drains, and lets the locks
   // fall. Returns how many it took.

@@ -111,12 +111,11 @@ absl::Status KaminoTransaction::CheckRoom() const {
 
 absl::Status KaminoTransaction::MakeSticky(Object* object) {
   for (bool again = true;; again = false) {
-    if (FaultPlanted("kamino-no-copy")) return absl::OkStatus();
-    if (!object->pinned) {
-      absl::Status copied = store_->backup_->EnsureCopy(object->id);
-      if (!copied.ok() && again && store_->SettleAll()) continue;
-      if (!copied.ok()) return copied;
-      object->pinned = true;
+    if (object->copy == nullptr) {
+      auto copy = store_->backup_->EnsureCopy(object->id);
+      if (!copy.ok() && again && store_->SettleAll()) continue;
+      if (!copy.ok()) return copy.status();
+      object->copy = *copy;
     }
     if (FaultPlanted("kamino-no-intent")) return absl::OkStatus();
     switch (store_->sticky_.Add(object->id)) {
@@ -154,7 +153,7 @@ absl::StatusOr<KaminoTransaction::Object*> KaminoTransaction::OpenForWrite(
         "bytes [", offset, ", ", offset, " + ", length, ") are not within the ",
         object->payload.size(), " bytes of object ", id));
   }
-  if (object->allocated || object->pinned) return object;
+  if (object->allocated || object->copy != nullptr) return object;
   absl::Status sticky = MakeSticky(object);
   if (!sticky.ok()) return sticky;
   return object;
@@ -441,11 +440,12 @@ absl::Status KaminoTransaction::Commit(const CommitOptions& options) {
   }
   if (FaultPlanted("kamino-marks-blocks-first")) {
     store_->MarkBlocks(*state_);
-    store_->CopyToBackup(*state_);
+    store_->PrepareBackup(state_.get());
   }
-  // From here to the drain nothing but stores.
   std::vector<std::unique_ptr<TransactionState>> pending =
       store_->TakePending();
+  for (const auto& other : pending) store_->PrepareBackup(other.get());
+  // From here to the drain nothing but stores.
   StoreAll();
   store_->log_.Write(state_->record);
   for (const auto& other : pending) store_->CopyToBackup(*other);
@@ -458,28 +458,25 @@ absl::Status KaminoTransaction::Commit(const CommitOptions& options) {
   return absl::OkStatus();
 }
 
-absl::Status KaminoTransaction::RestoreAll() {
+void KaminoTransaction::RestoreAll() {
   Region* region = store_->heap_->region();
   bool any = false;
-  for (const Intent& intent : state_->write_set) {
+  for (size_t i = 0; i < state_->write_set.size(); ++i) {
+    const Intent& intent = state_->write_set[i];
     if (intent.kind != IntentKind::kWrite) continue;
-    auto copy = store_->backup_->Copy(intent.object);
-    if (!copy.ok()) return copy.status();
-    region->CopyFlush(region->base() + intent.object + intent.offset,
-                      copy->data() + intent.offset, intent.length);
+    const Object& object = state_->objects[state_->ranges[i].object];
+    region->CopyFlush(object.payload.data() + intent.offset,
+                      object.copy + intent.offset, intent.length);
     any = true;
   }
   if (any) region->Drain();
-  return absl::OkStatus();
 }
 
 absl::Status KaminoTransaction::Abort() {
   CHECK(!ended_);
   ended_ = true;
   UnlockShared();
-  // On an error the objects stay locked and their intents durable: only a
-  // recovery with the backup can help.
-  if (absl::Status done = RestoreAll(); !done.ok()) return done;
+  RestoreAll();
   store_->Aborted(std::move(state_));
   return absl::OkStatus();
 }

@@ -65,7 +65,7 @@ class KaminoTransaction final : public Transaction {
   void HashRange(const Intent& intent, Range* range);
   // Stores and flushes what the record commits, and is not.
   void StoreAll();
-  absl::Status RestoreAll();
+  void RestoreAll();
   void UnlockShared();
 
   KaminoStore* const store_;

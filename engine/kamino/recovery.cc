@@ -56,6 +56,7 @@ class Recovery {
   absl::optional<uint64_t> ChecksumOf(
       const Entry& entry, const absl::flat_hash_set<ObjectId>& freed) const;
   void Complete(const CommitRecord& record);
+  void CopyToBackup(ObjectId id, bool is_new, uint32_t offset, uint32_t length);
   absl::Status Restore(ObjectId id);
 
   const std::byte* At(ObjectId id) const {
@@ -172,15 +173,22 @@ void Recovery::Complete(const CommitRecord& record) {
     const ObjectId id = ObjectOf(entry);
     if (freed.contains(id)) continue;
     const bool is_new = KindOf(entry) == IntentKind::kAlloc;
-    const uint32_t begin = is_new ? 0 : entry.offset;
-    const auto bytes = absl::MakeConstSpan(At(id) + begin, entry.length);
-    if (is_new) {
-      Mark(id, true);
-      backup_->UpdateNew(id, bytes);
-    } else if (!FaultPlanted("recovery-backup-stays")) {
-      backup_->Update(id, begin, bytes);
-    }
+    if (is_new) Mark(id, true);
+    CopyToBackup(id, is_new, is_new ? 0 : entry.offset, entry.length);
   }
+}
+
+void Recovery::CopyToBackup(ObjectId id, bool is_new, uint32_t offset,
+                            uint32_t length) {
+  if (!is_new && FaultPlanted("recovery-backup-stays")) return;
+  std::byte* copy = nullptr;
+  if (is_new) {
+    copy = backup_->CopyOfNew(id);
+  } else if (auto there = backup_->Copy(id); there.ok()) {
+    copy = there->data();
+  }
+  if (copy == nullptr) return;
+  backup_->region()->CopyFlush(copy + offset, At(id) + offset, length);
 }
 
 absl::Status Recovery::Restore(ObjectId id) {

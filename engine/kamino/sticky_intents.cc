@@ -35,10 +35,12 @@ size_t StickyIntents::ShardOf(ObjectId id) const {
   return (id >> 6) * 0x9e3779b97f4a7c15ull >> 60;
 }
 
-void StickyIntents::Store(size_t shard, uint32_t slot, ObjectId id) {
+absl::Span<const std::byte> StickyIntents::Store(size_t shard, uint32_t slot,
+                                                 ObjectId id) {
   uint64_t* entry = &table_[shard * per_shard_ + slot];
   __atomic_store_n(entry, id, __ATOMIC_RELEASE);
-  region_->Flush(entry, sizeof(*entry));
+  return absl::MakeConstSpan(reinterpret_cast<std::byte*>(entry),
+                             sizeof(*entry));
 }
 
 std::atomic<ObjectId>& StickyIntents::FrontOf(ObjectId id) const {
@@ -78,21 +80,21 @@ StickyIntents::Added StickyIntents::Add(ObjectId id) {
     }
     slot = {id, false};
     shard.index.emplace(id, at);
-    Store(number, at, id);
+    const auto stored = Store(number, at, id);
+    region_->Flush(stored.data(), stored.size());
     return Added::kNew;
   }
   return Added::kNoRoom;
 }
 
-bool StickyIntents::Clear(ObjectId id) {
+absl::Span<const std::byte> StickyIntents::Clear(ObjectId id) {
   const size_t number = ShardOf(id);
   Shard& shard = shards_[number];
   SpinLockHolder lock(&shard.mutex);
   const auto found = shard.index.find(id);
-  if (found == shard.index.end()) return false;
+  if (found == shard.index.end()) return {};
   LeaveFront(id);
-  Store(number, found->second, kNullObject);
-  return true;
+  return Store(number, found->second, kNullObject);
 }
 
 void StickyIntents::Forget(ObjectId id) {

@@ -41,10 +41,11 @@ class StickyIntents {
   // The caller holds the object's exclusive lock.
   Added Add(ObjectId id);
 
-  // Stores and flushes that there is none, if there is one; returns whether.
-  // Once that is drained, Forget lets others have its place. The object is
-  // locked by the caller, or its copy by the backup.
-  bool Clear(ObjectId id);
+  // Stores that there is none, and returns the bytes that are to be flushed for
+  // it; nothing when there is none. Once that is drained, Forget lets others
+  // have its place. The object is locked by the caller, or its copy by the
+  // backup.
+  absl::Span<const std::byte> Clear(ObjectId id);
   void Forget(ObjectId id);
 
   // The entries on media, in no order. Before the first Add.
@@ -75,7 +76,7 @@ class StickyIntents {
   void LeaveFront(ObjectId id);
 
   size_t ShardOf(ObjectId id) const;
-  void Store(size_t shard, uint32_t slot, ObjectId id);
+  absl::Span<const std::byte> Store(size_t shard, uint32_t slot, ObjectId id);
 
   Region* const region_;
   const LockTable* const locks_;

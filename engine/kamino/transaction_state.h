@@ -25,7 +25,8 @@ struct TransactionState {
     bool exclusive = false;
     bool allocated = false;
     bool freed = false;
-    bool pinned = false;    // its copy in the backup
+    std::byte* copy = nullptr;            // pinned in the backup
+    absl::Span<const std::byte> cleared;  // freed: its intent, to be flushed
     bool zeroed = true;     // allocated: the payload is what it is to be
     bool deferred = false;  // some of its ranges are
     // Allocated, its range hashed: bytes in front that are, the rest are zeros.

@@ -39,7 +39,6 @@ const std::vector<PlantedFault>& PlantedFaults() {
       {"heap-state-not-flushed", "kamino-simple"},
       {"heap-recovered-state-not-flushed", "undo-own"},
       {"heap-recovers-allocs-only", "undo-own"},
-      {"kamino-no-copy", "kamino-simple"},
       {"kamino-no-intent", "kamino-simple"},
       {"kamino-intent-not-drained", "kamino-simple"},
       {"kamino-new-object-not-flushed", "kamino-simple"},

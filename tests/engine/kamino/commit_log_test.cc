@@ -131,11 +131,12 @@ TEST_F(StickyIntentsTest, StayUntilClearedAndForgotten) {
   EXPECT_EQ(intents_.Add(64), StickyIntents::Added::kNew);
   EXPECT_EQ(intents_.Add(64), StickyIntents::Added::kWasThere);
   EXPECT_EQ(intents_.Scan(), (std::vector<ObjectId>{64}));
-  EXPECT_TRUE(intents_.Clear(64));
-  EXPECT_TRUE(intents_.Clear(64));  // another thread, for its own drain
+  EXPECT_EQ(intents_.Clear(64).size(), 8u);
+  EXPECT_EQ(intents_.Clear(64).size(),
+            8u);  // another thread, for its own drain
   EXPECT_TRUE(intents_.Scan().empty());
   intents_.Forget(64);
-  EXPECT_FALSE(intents_.Clear(64));
+  EXPECT_TRUE(intents_.Clear(64).empty());
   EXPECT_EQ(intents_.Add(64), StickyIntents::Added::kNew);
 }
 

@@ -169,25 +169,12 @@ void FileRegion::Drain() { drain_(); }
 
 void FileRegion::CopyFlush(void* destination, const void* source,
                            size_t length) {
+  if (kind_ == FlushKind::kCacheLine) {
+    return StreamCopy(destination, source, length);
+  }
   if (length == 0) return;
-  auto* to = static_cast<std::byte*>(destination);
-  const auto* from = static_cast<const std::byte*>(source);
-  StreamCopied streamed;
-  if (kind_ == FlushKind::kCacheLine) streamed = StreamCopy(to, from, length);
-  if (!streamed.copied) {
-    std::memcpy(to, from, length);
-    flush_(to, length);
-    return;
-  }
-  if (streamed.front > 0) {
-    std::memcpy(to, from, streamed.front);
-    flush_(to, streamed.front);
-  }
-  if (streamed.behind > 0) {
-    const size_t at = length - streamed.behind;
-    std::memcpy(to + at, from + at, streamed.behind);
-    flush_(to + at, streamed.behind);
-  }
+  std::memcpy(destination, source, length);
+  flush_(destination, length);
 }
 
 }  // namespace kamino::engine

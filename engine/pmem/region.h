@@ -34,7 +34,8 @@ class Region {
   virtual bool DrainsAll() const { return false; }
 
   // memcpy into the region and Flush; `source` may lie anywhere and must not
-  // overlap.
+  // overlap. May store aligned words of 8 bytes whole that are covered in part:
+  // nobody else may store to them at the same time.
   virtual void CopyFlush(void* destination, const void* source,
                          size_t length) = 0;
 

@@ -2,6 +2,7 @@
 
 #include <emmintrin.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -22,42 +23,51 @@ void StreamVector(char* to, const char* from) {
                    _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
 }
 
+// Bytes [begin, begin + length) of the word at `to`.
+void StreamPart(char* to, size_t begin, const char* from, size_t length) {
+  char word[kWord];
+  std::memcpy(word, to, kWord);
+  std::memcpy(word + begin, from, length);
+  StreamWord(to, word);
+}
+
 }  // namespace
 
-StreamCopied StreamCopy(void* destination, const void* source, size_t length) {
+void StreamCopy(void* destination, const void* source, size_t length) {
   char* to = static_cast<char*>(destination);
   const char* from = static_cast<const char*>(source);
-  StreamCopied result;
-  const size_t front = -reinterpret_cast<uintptr_t>(to) % kWord;
-  if (length < front + kWord) return result;
-  result.copied = true;
-  result.front = front;
-  to += front;
-  from += front;
-  size_t left = length - front;
-  if (reinterpret_cast<uintptr_t>(to) % kVector != 0) {
+  if (const size_t begin = reinterpret_cast<uintptr_t>(to) % kWord; begin > 0) {
+    const size_t part = std::min(length, kWord - begin);
+    StreamPart(to - begin, begin, from, part);
+    to += part;
+    from += part;
+    length -= part;
+  }
+  if (length >= kWord && reinterpret_cast<uintptr_t>(to) % kVector != 0) {
     StreamWord(to, from);
     to += kWord;
     from += kWord;
-    left -= kWord;
+    length -= kWord;
   }
-  for (; left >= 4 * kVector; left -= 4 * kVector) {
-    for (size_t i = 0; i < 4; ++i)
+  for (; length >= 4 * kVector; length -= 4 * kVector) {
+    for (size_t i = 0; i < 4; ++i) {
       StreamVector(to + i * kVector, from + i * kVector);
+    }
     to += 4 * kVector;
     from += 4 * kVector;
   }
-  for (; left >= kVector; left -= kVector) {
+  for (; length >= kVector; length -= kVector) {
     StreamVector(to, from);
     to += kVector;
     from += kVector;
   }
-  if (left >= kWord) {
+  if (length >= kWord) {
     StreamWord(to, from);
-    left -= kWord;
+    to += kWord;
+    from += kWord;
+    length -= kWord;
   }
-  result.behind = left;
-  return result;
+  if (length > 0) StreamPart(to, 0, from, length);
 }
 
 }  // namespace kamino::engine

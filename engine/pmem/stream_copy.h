@@ -6,19 +6,13 @@
 
 namespace kamino::engine {
 
-// Copies [source, source + length) but for the bytes in front of the first and
-// behind the last aligned word of 8 bytes of the destination. Returns how many
-// bytes in front and behind were left out, each under 8; both are 0 and all is
-// left to the caller where `copied` is false: no whole word.
+// Copies [source, source + length), which must not overlap the destination.
+// Aligned words of 8 bytes that it covers in part are stored whole, with what
+// stands beside: nobody else may store to them at the same time.
 //
 // SSE2 stores of 16 bytes, which every x86-64 has, fill the processor's
 // write-combining buffers as fast as AVX-512's of 64.
-struct StreamCopied {
-  bool copied = false;
-  size_t front = 0;
-  size_t behind = 0;
-};
-StreamCopied StreamCopy(void* destination, const void* source, size_t length);
+void StreamCopy(void* destination, const void* source, size_t length);
 
 }  // namespace kamino::engine
 

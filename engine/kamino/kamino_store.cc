@@ -11,6 +11,7 @@
 #include "engine/fault.h"
 #include "engine/kamino/kamino_transaction.h"
 #include "engine/kamino/recovery.h"
+#include "engine/kamino/words.h"
 #include "glog/logging.h"
 
 namespace kamino::engine {
@@ -197,11 +198,11 @@ void KaminoStore::CopyToBackup(const TransactionState& state) {
     const TransactionState::Range& range = state.ranges[i];
     const TransactionState::Object& object = state.objects[range.object];
     if (object.freed || object.copy == nullptr) continue;
-    const std::byte* bytes = range.kept >= 0
-                                 ? state.bytes.data() + range.kept
-                                 : object.payload.data() + intent.offset;
-    backup_->region()->CopyFlush(object.copy + intent.offset, bytes,
-                                 intent.length);
+    const size_t begin = WordsBegin(intent.offset);
+    const size_t end = WordsEnd(intent.offset + size_t{intent.length});
+    const std::byte* bytes = range.kept >= 0 ? state.bytes.data() + range.kept
+                                             : object.payload.data() + begin;
+    backup_->region()->CopyFlush(object.copy + begin, bytes, end - begin);
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/fault.h"
+#include "engine/kamino/words.h"
 #include "engine/resource_error.h"
 #include "glog/logging.h"
 
@@ -21,7 +22,8 @@ using commit_log_format::kDataFirst;
 // back from the heap.
 constexpr size_t kMostKept = 64u << 10;
 
-constexpr std::byte kZeros[4096] = {};
+// Most bytes of zeros behind what a new object is given.
+constexpr size_t kMostZeros = 4096;
 
 absl::Status NotFound(ObjectId id) {
   return absl::NotFoundError(absl::StrCat("no object has the id ", id));
@@ -192,28 +194,47 @@ KaminoTransaction::Range* KaminoTransaction::Declare(Object* object,
 // commit: the stores go past the cache, and every locked instruction between
 // them and the drain would wait for them.
 
-int64_t KaminoTransaction::Keep(absl::Span<const std::byte> bytes) {
+int64_t KaminoTransaction::Keep(uint32_t offset,
+                                absl::Span<const std::byte> bytes) {
   std::vector<std::byte>& kept = state_->bytes;
-  if (kept.size() + bytes.size() > kMostKept) return -1;
+  const size_t begin = WordsBegin(offset);
+  const size_t end = WordsEnd(offset + bytes.size());
+  if (kept.size() + (end - begin) > kMostKept) return -1;
   const size_t at = kept.size();
-  kept.insert(kept.end(), bytes.begin(), bytes.end());
+  kept.resize(at + (end - begin));
+  std::copy(bytes.begin(), bytes.end(), kept.begin() + at + (offset - begin));
   return static_cast<int64_t>(at);
 }
 
+void KaminoTransaction::FillWords(const Intent& intent, const Range& range) {
+  const std::byte* payload = state_->objects[range.object].payload.data();
+  std::byte* kept = state_->bytes.data() + range.kept;
+  const size_t begin = WordsBegin(intent.offset);
+  const size_t behind = intent.offset + size_t{intent.length};
+  std::copy(payload + begin, payload + intent.offset, kept);
+  std::copy(payload + behind, payload + WordsEnd(behind),
+            kept + (behind - begin));
+}
+
 void KaminoTransaction::ApplyRange(const Intent& intent, Range* range) {
-  Object& object = state_->objects[range->object];
-  store_->heap_->region()->CopyFlush(object.payload.data() + intent.offset,
-                                     state_->bytes.data() + range->kept,
-                                     intent.length);
+  FillWords(intent, *range);
+  const size_t begin = WordsBegin(intent.offset);
+  store_->heap_->region()->CopyFlush(
+      state_->objects[range->object].payload.data() + begin,
+      state_->bytes.data() + range->kept,
+      WordsEnd(intent.offset + size_t{intent.length}) - begin);
   range->deferred = false;
   range->flushed = true;
 }
 
+// In order: a range's first and last word may be those of an earlier one.
 void KaminoTransaction::Apply(Object* object) {
-  for (int i = object->last_range; i >= 0; i = state_->ranges[i].previous) {
+  const size_t place = object - state_->objects.data();
+  for (size_t i = 0; i < state_->ranges.size(); ++i) {
     Range& range = state_->ranges[i];
-    // They do not overlap: any order will do.
-    if (range.deferred) ApplyRange(state_->write_set[i], &range);
+    if (range.object == place && range.deferred) {
+      ApplyRange(state_->write_set[i], &range);
+    }
   }
   object->deferred = false;
 }
@@ -257,7 +278,7 @@ absl::Status KaminoTransaction::Overwrite(ObjectId id, uint32_t offset,
   }
   range->hash = Checksum(bytes);
   range->hashed = true;
-  range->kept = Keep(bytes);
+  range->kept = Keep(offset, bytes);
   if (range->kept >= 0) {
     range->deferred = object->deferred = true;
   } else {
@@ -283,10 +304,10 @@ void KaminoTransaction::OverwriteNew(Object* object, uint32_t offset,
                                      absl::Span<const std::byte> bytes) {
   const size_t rest = object->payload.size() - bytes.size();
   Range& range = state_->ranges[object->last_range];
-  if (!object->zeroed && offset == 0 && rest <= sizeof(kZeros) &&
+  if (!object->zeroed && offset == 0 && rest <= kMostZeros &&
       state_->bytes.size() + object->payload.size() <= kMostKept) {
-    range.kept = Keep(bytes);
-    Keep({kZeros, rest});
+    range.kept = Keep(0, bytes);
+    state_->bytes.resize(range.kept + object->payload.size());
     range.hash = Checksum(bytes);
     range.hashed = range.deferred = object->deferred = object->zeroed = true;
     object->filled = static_cast<uint32_t>(bytes.size());
@@ -361,12 +382,16 @@ void KaminoTransaction::HashRange(const Intent& intent, Range* range) {
   Object& object = state_->objects[range->object];
   if (!object.zeroed) ZeroNew(&object);
   object.filled = static_cast<uint32_t>(object.payload.size());
+  // So that the words kept here have what is deferred beside.
+  if (object.deferred) Apply(&object);
   const auto bytes =
       absl::MakeConstSpan(object.payload.data() + intent.offset, intent.length);
   range->hash = Checksum(bytes);
   range->hashed = true;
   // What is to be flushed now would have to be read again for the backup.
-  if (store_->copy_at_commit_) range->kept = Keep(bytes);
+  if (!store_->copy_at_commit_) return;
+  range->kept = Keep(intent.offset, bytes);
+  if (range->kept >= 0) FillWords(intent, *range);
 }
 
 void KaminoTransaction::PrepareRecord(uint64_t sequence) {

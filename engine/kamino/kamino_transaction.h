@@ -54,8 +54,10 @@ class KaminoTransaction final : public Transaction {
   void ZeroNew(Object* object);
   void OverwriteNew(Object* object, uint32_t offset,
                     absl::Span<const std::byte> bytes);
-  // Where they are kept in state_->bytes, or -1.
-  int64_t Keep(absl::Span<const std::byte> bytes);
+  // Where they are kept in state_->bytes, or -1: in whole words, of which what
+  // is beside the range is still to be filled in.
+  int64_t Keep(uint32_t offset, absl::Span<const std::byte> bytes);
+  void FillWords(const Intent& intent, const Range& range);
   // Carries out what is deferred.
   void Apply(Object* object);
   void ApplyRange(const Intent& intent, Range* range);

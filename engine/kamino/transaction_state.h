@@ -42,7 +42,7 @@ struct TransactionState {
     bool flushed = false;   // durable with the next drain
     bool hashed = false;    // its bytes do not change any more
     uint64_t hash = 0;
-    int64_t kept = -1;  // where `bytes` has them, if at all
+    int64_t kept = -1;  // where `bytes` has their words, if at all
   };
 
   LockTable::Owner owner = 0;

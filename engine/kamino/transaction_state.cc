@@ -1,5 +1,7 @@
 #include "engine/kamino/transaction_state.h"
 
+#include <xxhash.h>
+
 #include <utility>
 
 namespace kamino::engine {
@@ -21,6 +23,10 @@ Pool& ThisThreadsPool() {
 }
 
 }  // namespace
+
+uint64_t Checksum(absl::Span<const std::byte> bytes) {
+  return XXH3_64bits(bytes.data(), bytes.size());
+}
 
 TransactionState::Object* TransactionState::Find(ObjectId id) {
   if (index.empty()) {

@@ -17,6 +17,9 @@
 
 namespace kamino::engine {
 
+// Of a range's bytes, for the commit record.
+uint64_t Checksum(absl::Span<const std::byte> bytes);
+
 struct TransactionState {
   // An object the transaction has locked.
   struct Object {

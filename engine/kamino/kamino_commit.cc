@@ -1,0 +1,149 @@
+// How a transaction ends.
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "engine/fault.h"
+#include "engine/kamino/kamino_transaction.h"
+#include "glog/logging.h"
+
+namespace kamino::engine {
+
+using commit_log_format::Entry;
+using commit_log_format::kDataFirst;
+
+const WriteSet& KaminoTransaction::write_set() const {
+  static const WriteSet* const kNone = new WriteSet();
+  return state_ == nullptr ? *kNone : state_->write_set;
+}
+
+void KaminoTransaction::HashRange(const Intent& intent, Range* range) {
+  if (range->hashed) return;
+  Object& object = state_->objects[range->object];
+  if (!object.zeroed) ZeroNew(&object);
+  object.filled = static_cast<uint32_t>(object.payload.size());
+  // So that the words kept here have what is deferred beside.
+  if (object.deferred) Apply(&object);
+  const auto bytes =
+      absl::MakeConstSpan(object.payload.data() + intent.offset, intent.length);
+  range->hash = Checksum(bytes);
+  range->hashed = true;
+  // What is to be flushed now would have to be read again for the backup.
+  if (!store_->copy_at_commit_) return;
+  range->kept = Keep(intent.offset, bytes);
+  if (range->kept >= 0) FillWords(intent, *range);
+}
+
+void KaminoTransaction::PrepareRecord(uint64_t sequence) {
+  CommitRecord& record = state_->record;
+  record.sequence = sequence;
+  record.flags = 0;
+  record.data = 0;
+  record.entries.resize(state_->write_set.size());
+  for (size_t i = 0; i < state_->write_set.size(); ++i) {
+    const Intent& intent = state_->write_set[i];
+    Range& range = state_->ranges[i];
+    const Object& object = state_->objects[range.object];
+    Entry& entry = record.entries[i];
+    entry = {intent.object | static_cast<uint64_t>(intent.kind), intent.offset,
+             intent.length};
+    if (object.freed) continue;  // its bytes do not matter any more
+    HashRange(intent, &range);
+    record.data = FoldHash(record.data, range.hash);
+    if (intent.kind == IntentKind::kAlloc) entry.offset = object.filled;
+  }
+}
+
+void KaminoTransaction::StoreAll() {
+  Region* region = store_->heap_->region();
+  for (size_t i = 0; i < state_->write_set.size(); ++i) {
+    const Intent& intent = state_->write_set[i];
+    Range& range = state_->ranges[i];
+    const Object& object = state_->objects[range.object];
+    if (object.freed || range.flushed) continue;
+    if (range.deferred) {
+      ApplyRange(intent, &range);
+      continue;
+    }
+    range.flushed = true;
+    if (FaultPlanted(intent.kind == IntentKind::kAlloc
+                         ? "kamino-new-object-not-flushed"
+                         : "kamino-write-not-flushed")) {
+      continue;
+    }
+    region->Flush(object.payload.data() + intent.offset, intent.length);
+  }
+}
+
+absl::Status KaminoTransaction::Commit(const CommitOptions& options) {
+  CHECK(!ended_);
+  Region* region = store_->heap_->region();
+  const bool changes = !state_->write_set.empty();
+  if (changes) {
+    PrepareRecord(options.sequence);
+    state_->claim = store_->ClaimRecord(state_->record.entries.size());
+    state_->claimed = true;
+    state_->record.position = state_->claim.position;
+  }
+  if (options.before_mark.has_value()) {
+    StoreAll();
+    if (changes) region->Drain();
+    absl::Status before = (*options.before_mark)(state_->write_set);
+    if (!before.ok()) {
+      absl::Status aborted = Abort();
+      return aborted.ok() ? before : aborted;
+    }
+    state_->record.flags |= kDataFirst;
+  }
+  ended_ = true;
+  UnlockShared();
+  state_->sequence = options.sequence;
+  state_->held = options.hold_locks;
+  if (!changes) {
+    store_->CommittedNothing(std::move(state_));
+    return absl::OkStatus();
+  }
+  if (FaultPlanted("kamino-marks-blocks-first")) {
+    store_->MarkBlocks(*state_);
+    store_->PrepareBackup(state_.get());
+  }
+  std::vector<std::unique_ptr<TransactionState>> pending =
+      store_->TakePending();
+  for (const auto& other : pending) store_->PrepareBackup(other.get());
+  // From here to the drain nothing but stores.
+  StoreAll();
+  store_->log_.Write(state_->record);
+  for (const auto& other : pending) store_->CopyToBackup(*other);
+  if (FaultPlanted("kamino-commit-not-drained")) {
+    store_->Committed(std::move(state_), &pending);
+    return absl::OkStatus();
+  }
+  store_->Drain(/*backup=*/!pending.empty(), /*heap=*/true);
+  store_->Committed(std::move(state_), &pending);
+  return absl::OkStatus();
+}
+
+void KaminoTransaction::RestoreAll() {
+  Region* region = store_->heap_->region();
+  bool any = false;
+  for (size_t i = 0; i < state_->write_set.size(); ++i) {
+    const Intent& intent = state_->write_set[i];
+    if (intent.kind != IntentKind::kWrite) continue;
+    const Object& object = state_->objects[state_->ranges[i].object];
+    region->CopyFlush(object.payload.data() + intent.offset,
+                      object.copy + intent.offset, intent.length);
+    any = true;
+  }
+  if (any) region->Drain();
+}
+
+absl::Status KaminoTransaction::Abort() {
+  CHECK(!ended_);
+  ended_ = true;
+  UnlockShared();
+  RestoreAll();
+  store_->Aborted(std::move(state_));
+  return absl::OkStatus();
+}
+
+}  // namespace kamino::engine

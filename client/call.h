@@ -110,6 +110,9 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
       done_(status);
     }
     done_ = nullptr;
+    // The channel must not end on this thread: see Directory::Ask.
+    context_ = nullptr;
+    stub_ = nullptr;
     runner_->Leave();
   }
 

@@ -41,8 +41,10 @@ class ChainWatch::Stream final
     StartRead(&response_);
   }
   void OnDone(const grpc::Status& status) override {
-    watch_->OnEnd(FromGrpc(status));
+    ChainWatch* const watch = watch_;
+    watch->OnEnding();
     delete this;
+    watch->OnEnd(FromGrpc(status));
   }
 
   ChainWatch* const watch_;
@@ -88,10 +90,16 @@ void ChainWatch::OnChain(const kamino::v1::Chain& chain) {
   delay_ = kFirstDelay;
 }
 
+void ChainWatch::OnEnding() {
+  absl::MutexLock lock(&mutex_);
+  stream_ = nullptr;
+  ending_ = true;
+}
+
 void ChainWatch::OnEnd(const absl::Status& status) {
   directory_->Learn(DetailOf(status).chain());
   absl::MutexLock lock(&mutex_);
-  stream_ = nullptr;
+  ending_ = false;
   if (stopping_) return;
   timer_->After(delay_, [this] { Open(); });
   delay_ = std::min(delay_ * 2, kMaxDelay);

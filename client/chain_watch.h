@@ -33,9 +33,11 @@ class ChainWatch {
 
   void Open();
   void OnChain(const kamino::v1::Chain& chain);
+  // The stream is to be deleted; then it is.
+  void OnEnding();
   void OnEnd(const absl::Status& status);
   bool Idle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return stream_ == nullptr;
+    return stream_ == nullptr && !ending_;
   }
 
   Directory* const directory_;
@@ -43,6 +45,7 @@ class ChainWatch {
 
   absl::Mutex mutex_;
   Stream* stream_ ABSL_GUARDED_BY(mutex_) = nullptr;  // owns itself
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   size_t next_node_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Duration delay_ ABSL_GUARDED_BY(mutex_);  // before the next stream

@@ -132,25 +132,32 @@ void Directory::Refresh(std::function<void()> done) {
 
 void Directory::Ask(const std::shared_ptr<Round>& round,
                     const std::string& address) {
+  // Context and stub hold the channel. They are let go of before the answer is
+  // counted: a channel must not end on a thread of gRPC's, which would then
+  // wait for itself.
   struct Question {
-    grpc::ClientContext context;
+    std::unique_ptr<grpc::ClientContext> context;
     kamino::v1::GetChainRequest request;
     kamino::v1::GetChainResponse response;
     std::shared_ptr<Stub> stub;
   };
   auto question = std::make_shared<Question>();
-  question->context.set_deadline(std::chrono::system_clock::now() +
-                                 kQuestionDeadline);
+  question->context = std::make_unique<grpc::ClientContext>();
+  question->context->set_deadline(std::chrono::system_clock::now() +
+                                  kQuestionDeadline);
   question->stub = At(address);
   question->stub->async()->GetChain(
-      &question->context, &question->request, &question->response,
+      question->context.get(), &question->request, &question->response,
       [this, round, question, address](const grpc::Status& status) {
         absl::Status error = FromGrpc(status);
         if (!error.ok()) {
           error = absl::Status(error.code(),
                                absl::StrCat(address, ": ", error.message()));
         }
-        OnAnswer(round, error, question->response.chain());
+        const Chain chain = question->response.chain();
+        question->context = nullptr;
+        question->stub = nullptr;
+        OnAnswer(round, error, chain);
       });
 }
 

@@ -123,4 +123,11 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace kamino::client
 
-int main(int argc, char** argv) { return kamino::client::Main(argc, argv); }
+int main(int argc, char** argv) {
+  const int code = kamino::client::Main(argc, argv);
+  std::cout.flush();
+  std::cerr.flush();
+  // Threads of gRPC's may still be letting go of the last call: the static
+  // objects that they use stay.
+  std::_Exit(code);
+}

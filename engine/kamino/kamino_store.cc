@@ -117,6 +117,7 @@ std::vector<KaminoStore::State> KaminoStore::TakePending() {
   Lane& lane = MyLane();
   SpinLockHolder lock(&lane.mutex);
   taken.swap(lane.pending);
+  lane.any.store(false, std::memory_order_relaxed);
   return taken;
 }
 
@@ -135,6 +136,7 @@ void KaminoStore::Committed(State state, std::vector<State>* synced) {
   Lane& lane = MyLane();
   SpinLockHolder lock(&lane.mutex);
   ++lane.committed;
+  lane.any.store(true, std::memory_order_release);
   // So that the memory goes back and forth.
   if (lane.pending.empty()) return lane.pending.swap(*synced);
   lane.pending.push_back(std::move(synced->back()));
@@ -209,12 +211,14 @@ void KaminoStore::CopyToBackup(const TransactionState& state) {
 size_t KaminoStore::Settle(size_t max) {
   std::vector<State> batch;
   for (size_t i = 0; i < kLanes && batch.size() < max; ++i) {
+    if (!lanes_[i].any.load(std::memory_order_acquire)) continue;
     SpinLockHolder lock(&lanes_[i].mutex);
     std::vector<State>& pending = lanes_[i].pending;
     const size_t taken = std::min(max - batch.size(), pending.size());
     std::move(pending.begin(), pending.begin() + taken,
               std::back_inserter(batch));
     pending.erase(pending.begin(), pending.begin() + taken);
+    lanes_[i].any.store(!pending.empty(), std::memory_order_relaxed);
   }
   if (batch.empty()) return 0;
   for (const State& state : batch) PrepareBackup(state.get());

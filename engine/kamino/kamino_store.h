@@ -25,6 +25,7 @@
 #ifndef KAMINO_ENGINE_KAMINO_KAMINO_STORE_H_
 #define KAMINO_ENGINE_KAMINO_KAMINO_STORE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -125,6 +126,8 @@ class KaminoStore final : public TransactionalStore {
     mutable SpinLock mutex;
     // Committed, their changes not durably in the backup.
     std::vector<State> pending ABSL_GUARDED_BY(mutex);
+    // Whether there are, for those who look in passing.
+    std::atomic<bool> any{false};
     uint64_t committed ABSL_GUARDED_BY(mutex) = 0;
     uint64_t aborted ABSL_GUARDED_BY(mutex) = 0;
   };

@@ -28,10 +28,10 @@ LockTable::Lock* LockTable::Shard::FindOrAdd(ObjectId id) {
   if (Lock* lock = Find(id); lock != nullptr) return lock;
   if (!used) {
     used = true;
-    first = {id, 0, 0};
+    first = {id, 0, 0, 0};
     return &first;
   }
-  others.push_back({id, 0, 0});
+  others.push_back({id, 0, 0, 0});
   return &others.back();
 }
 
@@ -98,9 +98,32 @@ bool LockTable::LockShared(ObjectId id, Owner owner, absl::Duration wait) {
   return Acquire(id, wait, [&] { return TakeShared(id, owner); });
 }
 
+bool LockTable::BeginUpgrade(ObjectId id, Owner owner) {
+  Shard& shard = ShardOf(id);
+  SpinLockHolder guard(&shard.mutex);
+  Lock* lock = shard.Find(id);
+  if (lock->upgrading != 0) return false;
+  lock->upgrading = owner;
+  return true;
+}
+
+void LockTable::EndUpgrade(ObjectId id, Owner owner) {
+  Shard& shard = ShardOf(id);
+  SpinLockHolder guard(&shard.mutex);
+  Lock* lock = shard.Find(id);
+  if (lock->upgrading == owner) lock->upgrading = 0;
+}
+
 bool LockTable::LockExclusive(ObjectId id, Owner owner, bool upgrade,
                               absl::Duration wait) {
-  return Acquire(id, wait, [&] { return TakeExclusive(id, owner, upgrade); });
+  const auto take = [&] { return TakeExclusive(id, owner, upgrade); };
+  if (take()) return true;
+  if (wait <= absl::ZeroDuration()) return false;
+  if (!upgrade) return Acquire(id, wait, take);
+  if (!BeginUpgrade(id, owner)) return false;
+  const bool taken = Acquire(id, wait, take);
+  EndUpgrade(id, owner);  // whoever holds it, the lock is there
+  return taken;
 }
 
 void LockTable::UnlockShared(ObjectId id) {

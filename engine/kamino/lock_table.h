@@ -29,7 +29,9 @@ class LockTable {
   // be taken several times, each to be unlocked; an exclusive one is its
   // owner's once and for all, so taking it again changes nothing.
   bool LockShared(ObjectId id, Owner owner, absl::Duration wait);
-  // With `upgrade` the owner holds one shared lock, which becomes this one.
+  // With `upgrade` the owner holds one shared lock, which becomes this one. Of
+  // two owners that want to upgrade their locks of one object, the second fails
+  // at once: each would wait for the other.
   bool LockExclusive(ObjectId id, Owner owner, bool upgrade,
                      absl::Duration wait);
 
@@ -50,6 +52,7 @@ class LockTable {
     ObjectId id = kNullObject;
     Owner exclusive = 0;
     uint32_t shared = 0;
+    Owner upgrading = 0;  // waits for the others' shared locks to go
   };
   // The locks of the objects that hash to it. One cache line holds what most
   // shards ever have: one lock.
@@ -74,6 +77,9 @@ class LockTable {
   bool Acquire(ObjectId id, absl::Duration wait, Take take);
   bool TakeShared(ObjectId id, Owner owner);
   bool TakeExclusive(ObjectId id, Owner owner, bool upgrade);
+  // False: another owner is about to.
+  bool BeginUpgrade(ObjectId id, Owner owner);
+  void EndUpgrade(ObjectId id, Owner owner);
   void WakeWaiters();
 
   const std::unique_ptr<Shard[]> shards_;

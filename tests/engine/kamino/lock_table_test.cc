@@ -72,6 +72,23 @@ TEST(LockTableTest, AWaitEndsWhenTheLockFallsOrInTime) {
   EXPECT_TRUE(locks.HeldExclusive(64, 2));
 }
 
+// Each would wait for the other to give its shared lock up.
+TEST(LockTableTest, OfTwoThatUpgradeOneFailsAtOnce) {
+  LockTable locks;
+  ASSERT_TRUE(locks.LockShared(64, 1, kNoWait));
+  ASSERT_TRUE(locks.LockShared(64, 2, kNoWait));
+  bool upgraded[2];
+  std::vector<std::thread> threads;
+  for (LockTable::Owner owner : {1, 2}) {
+    threads.emplace_back([&locks, &upgraded, owner] {
+      upgraded[owner - 1] = locks.LockExclusive(64, owner, true, kLong);
+      if (!upgraded[owner - 1]) locks.UnlockShared(64);  // as an abort does
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_NE(upgraded[0], upgraded[1]);
+}
+
 TEST(LockTableTest, ThreadsExcludeEachOther) {
   LockTable locks;
   constexpr int kThreads = 4;

@@ -4,10 +4,12 @@
 //
 // Invariants of every implementation:
 //   1. An intent is durable before any store to its range can reach the medium.
-//   2. Every store is durable before the commit mark is, and the commit mark is
-//      durable before Commit returns.
-//   3. After Abort, or a crash before the commit mark, the heap equals the one
-//      before Begin.
+//   2. When Commit returns, every store and what marks the transaction as
+//      committed are durable. A crash before leaves either both or a mark that
+//      recovery knows not to count.
+//   3. After Abort, or a crash before the commit, the heap equals the one
+//   before
+//      Begin.
 #ifndef KAMINO_ENGINE_TRANSACTION_H_
 #define KAMINO_ENGINE_TRANSACTION_H_
 
@@ -32,7 +34,7 @@ inline constexpr ObjectId kNullObject = 0;
 // 1 KiB, and the record header, with room to spare.
 inline constexpr uint32_t kMaxObjectBytes = (1u << 20) + (8u << 10);
 
-// Numbers are persisted (intent log, operation ring); never change them.
+// Numbers are persisted (commit log, operation ring); never change them.
 enum class IntentKind : uint8_t {
   kWrite = 1,  // bytes [offset, offset + length) of the payload
   kAlloc = 2,  // length = payload capacity in bytes; offset = 0
@@ -94,7 +96,7 @@ class Transaction : public Reader {
   // this transaction no intent is added.
   //
   // kNotFound: no live object. kOutOfRange: range outside the payload.
-  // kResourceExhausted: intent log or backup full. kAborted: conflict().
+  // kResourceExhausted: log or backup full. kAborted: conflict().
   // After an error the transaction can only be aborted.
   virtual absl::StatusOr<std::byte*> Write(ObjectId id, uint32_t offset,
                                            uint32_t length) = 0;

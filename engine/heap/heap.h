@@ -89,7 +89,7 @@ class Heap {
   const std::string& label() const { return label_; }
   ObjectId root() const { return root_; }
 
-  // Where the intent log lies; its own class gives it meaning.
+  // Where the scheme's log lies; its own classes give it meaning.
   absl::Span<std::byte> log_area() const;
 
   // The payload of an allocated object, whole capacity. kNotFound: no object

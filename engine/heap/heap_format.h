@@ -25,7 +25,7 @@ struct Superblock {
   uint8_t uuid[16];
   char label[kLabelBytes];
   uint64_t log_offset;      // bytes from the start of the region, as all here
-  uint64_t log_bytes;       // the intent log's area
+  uint64_t log_bytes;       // the log's area
   uint64_t objects_offset;  // the first object's id
   uint64_t objects_bytes;   // of all blocks
   uint64_t root;            // id of the root object

@@ -24,7 +24,7 @@ ChainNode::ChainNode(Options options, Storage* storage,
       state_(procedures, storage->heap()->root()),
       executor_(storage->heap(), &state_),
       core_(options_.chain, storage->ring(), &executor_),
-      began_empty_(storage->empty()) {}
+      began_empty_(storage->ring()->received() == 0) {}
 
 void ChainNode::Fail(absl::Status status) {
   if (pending_.fatal.ok()) pending_.fatal = std::move(status);
@@ -39,10 +39,9 @@ void ChainNode::OnView(const View& view, absl::Time now) {
   if (view.id <= core_.view().id) return;
   if (joins && !core_.view().formed() && !began_empty_) {
     // The chain begins or goes on without what this heap holds.
-    Fail(absl::FailedPreconditionError(
-        absl::StrCat("view ", view.id, " takes this node in as a new one, but ",
-                     storage_->options().data_dir,
-                     " holds data of an earlier chain; move it away")));
+    Fail(absl::FailedPreconditionError(absl::StrCat(
+        "view ", view.id, " takes this node in as a new one, but ",
+        " its heap holds data of an earlier chain; move it away")));
     return;
   }
   core_.OnView(view, now, &pending_);

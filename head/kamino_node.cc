@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "glog/logging.h"
+#include "head/file_media.h"
 #include "head/node.h"
 #include "head/node_flags.h"
 #include "head/node_server.h"
@@ -43,11 +44,12 @@ class Failure {
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
 };
 
-uint64_t NewIncarnation() {
+// Leaves room to count up.
+uint64_t RandomIncarnation() {
   std::random_device random;
   uint64_t incarnation = 0;
   while (incarnation == 0) {
-    incarnation = static_cast<uint64_t>(random()) << 32 | random();
+    incarnation = static_cast<uint64_t>(random()) << 31 | random();
   }
   return incarnation;
 }
@@ -56,12 +58,11 @@ NodeOptions OptionsFrom(const NodeFlags& flags) {
   NodeOptions options;
   options.chain.cluster_id = flags.storage.cluster_id;
   options.chain.node_id = flags.storage.node_id;
-  options.chain.incarnation = NewIncarnation();
   options.links.preferred = flags.transport;
   options.links.listen["tcp"] = flags.link_listen;
   if (flags.transport == "shm") {
     options.links.listen["shm"] =
-        std::filesystem::absolute(flags.storage.data_dir) / "link.sock";
+        std::filesystem::absolute(flags.data_dir) / "link.sock";
   }
   return options;
 }
@@ -74,7 +75,11 @@ std::string Advertised(const NodeFlags& flags, int port) {
 
 absl::Status Serve(const NodeFlags& flags,
                    const std::function<void()>& await_end) {
-  auto storage = Storage::Open(flags.storage);
+  auto media = FileMedia::Open(flags.data_dir, flags.pmem);
+  if (!media.ok()) return media.status();
+  StorageOptions storage_options = flags.storage;
+  storage_options.first_incarnation = RandomIncarnation();
+  auto storage = Storage::Open(storage_options, std::move(*media));
   if (!storage.ok()) return storage.status();
 
   replica::ProcedureRegistry procedures;

@@ -65,6 +65,7 @@ Node::Node(NodeOptions options, std::unique_ptr<Storage> storage,
   ChainNode::Options chain;
   chain.chain = options_.chain;
   chain.chain.heap_bytes = storage_->heap()->region()->size();
+  chain.chain.incarnation = storage_->record()->state().incarnation;
   chain.admission = options_.admission;
   chain.lease_valid = [views](uint64_t view_id) {
     return views->LeaseValid(view_id);
@@ -125,7 +126,7 @@ absl::Status Node::Listen() {
 absl::Status Node::Join(const std::string& service_address) {
   Member self;
   self.node_id = options_.chain.node_id;
-  self.incarnation = options_.chain.incarnation;
+  self.incarnation = storage_->record()->state().incarnation;
   self.service_address = service_address;
   self.link_addresses = links_->addresses();
   self.heap_bytes = storage_->heap()->region()->size();

@@ -27,7 +27,8 @@ namespace kamino::head {
 absl::Time MonotonicNow();
 
 struct NodeOptions {
-  replica::ChainOptions chain;  // heap_bytes is taken from the storage
+  // heap_bytes and incarnation are taken from the storage.
+  replica::ChainOptions chain;
   AdmissionOptions admission;
   LinkHub::Options links;
   // Mutations and their arguments that may wait for the core thread or be on

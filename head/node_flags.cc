@@ -36,6 +36,9 @@ ABSL_FLAG(std::string, backup, "dynamic",
           "whole heap) or dynamic (of what was written last).");
 ABSL_FLAG(double, alpha, 0.25,
           "With --backup=dynamic: the backup's size, as a part of the heap's.");
+ABSL_FLAG(bool, reserve_backup, true,
+          "Takes the space of the backup at the start, so that becoming head "
+          "neither waits for space nor fails for want of it.");
 ABSL_FLAG(std::string, pmem, "auto",
           "auto: as the medium demands; force: treat the files' memory as "
           "persistent even if it is not (tmpfs).");
@@ -71,10 +74,11 @@ absl::Status CheckMegabytes(absl::string_view flag, uint64_t megabytes,
                                     kMaxMegabytes, ", not ", megabytes));
 }
 
-absl::Status ReadStorage(StorageOptions* storage) {
+absl::Status ReadStorage(NodeFlags* flags) {
+  StorageOptions* const storage = &flags->storage;
   storage->cluster_id = absl::GetFlag(FLAGS_cluster_id);
   storage->node_id = absl::GetFlag(FLAGS_node_id);
-  storage->data_dir = absl::GetFlag(FLAGS_data_dir);
+  flags->data_dir = absl::GetFlag(FLAGS_data_dir);
   const uint64_t heap_mb = absl::GetFlag(FLAGS_heap_mb);
   const uint64_t ring_mb = absl::GetFlag(FLAGS_ring_mb);
   storage->alpha = absl::GetFlag(FLAGS_alpha);
@@ -88,7 +92,7 @@ absl::Status ReadStorage(StorageOptions* storage) {
   }
   storage->heap_bytes = heap_mb << 20;
   storage->ring_bytes = ring_mb << 20;
-  if (storage->data_dir.empty()) return BadFlag("data_dir", "is required");
+  if (flags->data_dir.empty()) return BadFlag("data_dir", "is required");
   if (!(storage->alpha > 0 && storage->alpha <= 1)) {
     return BadFlag("alpha", "must be over 0 and at most 1");
   }
@@ -97,6 +101,7 @@ absl::Status ReadStorage(StorageOptions* storage) {
     return BadFlag("backup", absl::StrCat("must be simple or dynamic, not \"",
                                           backup, "\""));
   }
+  storage->reserve_backup = absl::GetFlag(FLAGS_reserve_backup);
   storage->backup =
       backup == "simple" ? BackupKind::kSimple : BackupKind::kDynamic;
   const std::string pmem = absl::GetFlag(FLAGS_pmem);
@@ -104,7 +109,7 @@ absl::Status ReadStorage(StorageOptions* storage) {
     return BadFlag("pmem",
                    absl::StrCat("must be auto or force, not \"", pmem, "\""));
   }
-  storage->pmem =
+  flags->pmem =
       pmem == "force" ? engine::PmemMode::kForce : engine::PmemMode::kAuto;
   return absl::OkStatus();
 }
@@ -113,7 +118,7 @@ absl::Status ReadStorage(StorageOptions* storage) {
 
 absl::StatusOr<NodeFlags> ReadNodeFlags() {
   NodeFlags flags;
-  absl::Status status = ReadStorage(&flags.storage);
+  absl::Status status = ReadStorage(&flags);
   if (!status.ok()) return status;
   flags.listen = absl::GetFlag(FLAGS_listen);
   flags.advertise = absl::GetFlag(FLAGS_advertise);

@@ -6,12 +6,15 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "engine/pmem/file_region.h"
 #include "head/storage.h"
 
 namespace kamino::head {
 
 struct NodeFlags {
   StorageOptions storage;  // cluster and node id among them
+  std::string data_dir;
+  engine::PmemMode pmem = engine::PmemMode::kAuto;
   std::string listen;
   std::string advertise;
   std::string link_listen;

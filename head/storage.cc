@@ -1,7 +1,7 @@
 #include "head/storage.h"
 
-#include <filesystem>
-#include <system_error>
+#include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -13,117 +13,130 @@ namespace kamino::head {
 namespace {
 
 using engine::Backup;
-using engine::FileRegion;
 using engine::Heap;
 using engine::KaminoStore;
+using engine::Region;
+using engine::TrackedRegion;
+using replica::HeapState;
+using replica::NodeState;
 using replica::OperationRing;
-
-constexpr char kHeapFile[] = "heap.pmem";
-constexpr char kRingFile[] = "ring.pmem";
-constexpr char kBackupFile[] = "backup.pmem";
-constexpr char kUnfinished[] = ".new";
+using Part = Media::Part;
 
 absl::Status Annotate(const absl::Status& status, absl::string_view what) {
   return absl::Status(status.code(),
                       absl::StrCat(what, ": ", status.message()));
 }
 
-absl::Status FileError(const std::error_code& error, absl::string_view what,
-                       const std::string& path) {
-  return absl::FailedPreconditionError(
-      absl::StrCat("cannot ", what, " ", path, ": ", error.message()));
-}
-
-absl::Status Rename(const std::string& from, const std::string& to) {
-  std::error_code error;
-  std::filesystem::rename(from, to, error);
-  return error ? FileError(error, "rename", from) : absl::OkStatus();
-}
-
-absl::Status Remove(const std::string& path) {
-  std::error_code error;
-  std::filesystem::remove(path, error);
-  return error ? FileError(error, "remove", path) : absl::OkStatus();
-}
-
-bool Exists(const std::string& path) {
-  std::error_code error;
-  return std::filesystem::exists(path, error);
-}
-
 }  // namespace
-
-std::string Storage::Path(const char* name) const {
-  return absl::StrCat(options_.data_dir, "/", name);
-}
 
 std::string Storage::Label() const {
   return absl::StrCat(options_.cluster_id, "/", options_.node_id);
 }
 
-absl::StatusOr<std::unique_ptr<Storage>> Storage::Open(StorageOptions options) {
-  auto storage = absl::WrapUnique(new Storage(std::move(options)));
-  std::error_code error;
-  std::filesystem::create_directories(storage->options_.data_dir, error);
-  if (error) return FileError(error, "make", storage->options_.data_dir);
-  // The heap's name appears last, so a heap that is there is whole.
-  absl::Status status = Exists(storage->Path(kHeapFile))
-                            ? storage->OpenFiles()
-                            : storage->CreateFiles();
+size_t Storage::MinRingBytes() const {
+  return options_.tiny_log_bytes > 0 ? OperationRing::kMinTinyBytes
+                                     : OperationRing::kMinBytes;
+}
+
+size_t Storage::BackupBytes() const {
+  return options_.backup == BackupKind::kSimple
+             ? engine::SimpleBackupBytes(options_.heap_bytes)
+             : engine::DynamicBackupBytes(options_.heap_bytes, options_.alpha);
+}
+
+absl::StatusOr<std::unique_ptr<Storage>> Storage::Open(
+    StorageOptions options, std::unique_ptr<Media> media) {
+  auto storage =
+      absl::WrapUnique(new Storage(std::move(options), std::move(media)));
+  // The heap is published last, so where one is, all is.
+  absl::Status status = storage->media_->Exists(Part::kHeap)
+                            ? storage->OpenExisting()
+                            : storage->Create();
+  if (status.ok() && storage->options_.reserve_backup &&
+      storage->backup_region_ == nullptr) {
+    auto region = storage->MakeBackupRegion();
+    if (!region.ok()) return region.status();
+    storage->backup_region_ = std::move(*region);
+  }
   if (!status.ok()) return status;
   return storage;
 }
 
-absl::Status Storage::CreateFiles() {
-  const std::string heap_path = Path(kHeapFile);
-  const std::string ring_path = Path(kRingFile);
-  for (const std::string& path :
-       {heap_path + kUnfinished, ring_path + kUnfinished, ring_path,
-        Path(kBackupFile)}) {
-    if (absl::Status removed = Remove(path); !removed.ok()) return removed;
+absl::Status Storage::Create() {
+  for (Part part : {Part::kRing, Part::kBackup}) {
+    if (absl::Status gone = media_->Remove(part); !gone.ok()) return gone;
   }
-  auto heap_region = FileRegion::Create(heap_path + kUnfinished,
-                                        options_.heap_bytes, options_.pmem);
+  auto heap_region = media_->Create(Part::kHeap, options_.heap_bytes);
   if (!heap_region.ok()) return heap_region.status();
-  heap_region_ = std::move(*heap_region);
-  auto heap = Heap::Create(heap_region_.get(), Label());
-  if (!heap.ok()) return Annotate(heap.status(), heap_path);
+  heap_region_ = std::make_unique<TrackedRegion>(std::move(*heap_region));
+  auto heap = options_.tiny_log_bytes > 0
+                  ? Heap::CreateTiny(heap_region_.get(), Label(),
+                                     options_.tiny_log_bytes)
+                  : Heap::Create(heap_region_.get(), Label());
+  if (!heap.ok()) return Annotate(heap.status(), media_->Name(Part::kHeap));
   heap_ = std::move(*heap);
-  auto ring_region = FileRegion::Create(ring_path + kUnfinished,
-                                        options_.ring_bytes, options_.pmem);
+  auto ring_region = media_->Create(Part::kRing, options_.ring_bytes);
   if (!ring_region.ok()) return ring_region.status();
   ring_region_ = std::move(*ring_region);
-  auto ring = OperationRing::Create(ring_region_.get(), heap_->uuid());
-  if (!ring.ok()) return Annotate(ring.status(), ring_path);
+  auto ring =
+      OperationRing::Create(ring_region_.get(), heap_->uuid(), MinRingBytes());
+  if (!ring.ok()) return Annotate(ring.status(), media_->Name(Part::kRing));
   ring_ = std::move(*ring);
-  absl::Status renamed = Rename(ring_path + kUnfinished, ring_path);
-  if (!renamed.ok()) return renamed;
-  return Rename(heap_path + kUnfinished, heap_path);
+  NodeState state;
+  state.incarnation = options_.first_incarnation;
+  record_.emplace(ring_region_.get());
+  record_->Create(state);
+  if (absl::Status done = media_->Publish(Part::kRing); !done.ok()) return done;
+  return media_->Publish(Part::kHeap);
 }
 
-absl::Status Storage::OpenFiles() {
-  const std::string heap_path = Path(kHeapFile);
-  const std::string ring_path = Path(kRingFile);
-  auto heap_region = FileRegion::Open(heap_path, options_.pmem);
-  if (!heap_region.ok()) return heap_region.status();
-  heap_region_ = std::move(*heap_region);
-  auto heap = Heap::Open(heap_region_.get());
-  if (!heap.ok()) return Annotate(heap.status(), heap_path);
-  heap_ = std::move(*heap);
-  if (absl::Status owner = CheckOwner(); !owner.ok()) return owner;
+absl::Status Storage::OpenExisting() {
+  absl::Status status = OpenHeap();
+  if (status.ok()) status = OpenRing();
+  if (!status.ok()) return status;
   if (absl::Status done = Recover(); !done.ok()) {
-    return Annotate(done, heap_path);
+    return Annotate(done, media_->Name(Part::kHeap));
   }
-  if (!Exists(ring_path)) {
+  NodeState state = record_->state();
+  ++state.incarnation;
+  record_->Update(state);
+  return absl::OkStatus();
+}
+
+absl::Status Storage::OpenHeap() {
+  auto region = media_->Open(Part::kHeap);
+  if (!region.ok()) return region.status();
+  heap_region_ = std::make_unique<TrackedRegion>(std::move(*region));
+  auto heap = Heap::Open(heap_region_.get());
+  if (!heap.ok()) return Annotate(heap.status(), media_->Name(Part::kHeap));
+  heap_ = std::move(*heap);
+  return CheckOwner();
+}
+
+absl::Status Storage::OpenRing() {
+  const std::string name = media_->Name(Part::kRing);
+  if (!media_->Exists(Part::kRing)) {
     return absl::FailedPreconditionError(
-        absl::StrCat(ring_path, " is missing though ", heap_path,
+        absl::StrCat(name, " is missing though ", media_->Name(Part::kHeap),
                      " is there; restore it, or begin with an empty folder"));
   }
-  auto ring_region = FileRegion::Open(ring_path, options_.pmem);
-  if (!ring_region.ok()) return ring_region.status();
-  ring_region_ = std::move(*ring_region);
-  auto ring = OperationRing::Open(ring_region_.get(), heap_->uuid());
-  if (!ring.ok()) return Annotate(ring.status(), ring_path);
+  auto region = media_->Open(Part::kRing);
+  if (!region.ok()) return region.status();
+  ring_region_ = std::move(*region);
+  if (ring_region_->size() < MinRingBytes()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(name, " is truncated to ", ring_region_->size(),
+                     " bytes; restore it, or begin with an empty folder"));
+  }
+  record_.emplace(ring_region_.get());
+  absl::Status read = record_->Open();
+  // A transfer that did not end may have left the ring half made.
+  const bool anew = read.ok() && record_->state().heap == HeapState::kReceiving;
+  auto ring = anew ? OperationRing::Create(ring_region_.get(), heap_->uuid(),
+                                           MinRingBytes())
+                   : OperationRing::Open(ring_region_.get(), heap_->uuid());
+  if (!ring.ok()) return Annotate(ring.status(), name);
+  if (!read.ok()) return Annotate(read, name);
   ring_ = std::move(*ring);
   return absl::OkStatus();
 }
@@ -131,47 +144,120 @@ absl::Status Storage::OpenFiles() {
 absl::Status Storage::CheckOwner() const {
   if (heap_->label() != Label()) {
     return absl::FailedPreconditionError(absl::StrCat(
-        Path(kHeapFile), " belongs to ", heap_->label(), ", not to ", Label(),
-        "; check --cluster_id, --node_id and --data_dir"));
+        media_->Name(Part::kHeap), " belongs to ", heap_->label(), ", not to ",
+        Label(), "; check --cluster_id, --node_id and --data_dir"));
   }
   if (heap_region_->size() != options_.heap_bytes) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(Path(kHeapFile), " has ", heap_region_->size() >> 20,
-                     " MiB but --heap_mb says ", options_.heap_bytes >> 20,
-                     "; a heap cannot change its size"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        media_->Name(Part::kHeap), " has ", heap_region_->size() >> 20,
+        " MiB but --heap_mb says ", options_.heap_bytes >> 20,
+        "; a heap cannot change its size"));
   }
   return absl::OkStatus();
 }
 
+// --- Recovery.
+
+void Storage::EmptyLog() {
+  const absl::Span<std::byte> log = heap_->log_area();
+  std::memset(log.data(), 0, log.size());
+  heap_region_->Persist(log.data(), log.size());
+}
+
 absl::Status Storage::Recover() {
-  const std::string path = Path(kBackupFile);
-  if (!Exists(path)) return heap_->Load();  // was never head
-  auto region = FileRegion::Open(path, options_.pmem);
+  if (record_->state().heap == HeapState::kReceiving) {
+    EmptyLog();
+    return absl::OkStatus();  // not a heap that can be loaded
+  }
+  return record_->state().was_head ? RecoverHead() : heap_->Load();
+}
+
+absl::Status Storage::RecoverHead() {
+  auto region = media_->Open(Part::kBackup);
   if (!region.ok()) return region.status();
   auto backup = engine::OpenSimpleBackup(heap_.get(), region->get());
   if (!backup.ok()) {
     backup = engine::OpenDynamicBackup(heap_.get(), region->get());
   }
-  if (!backup.ok()) return Annotate(backup.status(), path);
-  return KaminoStore::Open(heap_.get(), std::move(*backup)).status();
+  if (!backup.ok())
+    return Annotate(backup.status(), media_->Name(Part::kBackup));
+  auto store = KaminoStore::Open(heap_.get(), std::move(*backup));
+  if (!store.ok()) return store.status();
+  // What has a commit mark is applied; what has none was never sent.
+  const uint64_t committed =
+      std::max(ring_->applied(), (*store)->last_sequence());
+  if (committed > ring_->received()) {
+    return absl::DataLossError(
+        absl::StrCat("the heap holds operation ", committed,
+                     ", but the ring ends with ", ring_->received()));
+  }
+  ring_->MarkApplied(committed);
+  ring_->PersistApplied();
+  ring_->TruncateAfter(committed);
+  store->reset();
+  // Nothing is left to roll back; the region serves again.
+  if ((*region)->size() == BackupBytes()) backup_region_ = std::move(*region);
+  NodeState state = record_->state();
+  state.was_head = false;
+  record_->Update(state);
+  return absl::OkStatus();
+}
+
+// --- The backup.
+
+absl::StatusOr<std::unique_ptr<Region>> Storage::MakeBackupRegion() {
+  if (media_->Exists(Part::kBackup)) {
+    auto region = media_->Open(Part::kBackup);
+    if (!region.ok()) return region;
+    if ((*region)->size() == BackupBytes()) return region;
+    region->reset();
+    absl::Status gone = media_->Remove(Part::kBackup);
+    if (!gone.ok()) return gone;
+  }
+  auto region = media_->Create(Part::kBackup, BackupBytes());
+  if (!region.ok()) return region;
+  absl::Status published = media_->Publish(Part::kBackup);
+  if (!published.ok()) return published;
+  return region;
 }
 
 absl::StatusOr<std::unique_ptr<Backup>> Storage::NewBackup() {
-  const std::string path = Path(kBackupFile);
-  backup_region_.reset();
-  if (absl::Status removed = Remove(path); !removed.ok()) return removed;
-  const bool simple = options_.backup == BackupKind::kSimple;
-  const size_t bytes =
-      simple ? engine::SimpleBackupBytes(options_.heap_bytes)
-             : engine::DynamicBackupBytes(options_.heap_bytes, options_.alpha);
-  auto region = FileRegion::Create(path, bytes, options_.pmem);
-  if (!region.ok()) return region.status();
-  backup_region_ = std::move(*region);
+  NodeState state = record_->state();
+  if (state.was_head) {
+    state.was_head = false;
+    record_->Update(state);
+  }
+  if (backup_region_ == nullptr) {
+    auto region = MakeBackupRegion();
+    if (!region.ok()) return region.status();
+    backup_region_ = std::move(*region);
+  }
   auto backup =
-      simple ? engine::CreateSimpleBackup(heap_.get(), backup_region_.get())
-             : engine::CreateDynamicBackup(heap_.get(), backup_region_.get());
-  if (!backup.ok()) return Annotate(backup.status(), path);
+      options_.backup == BackupKind::kSimple
+          ? engine::CreateSimpleBackup(heap_.get(), backup_region_.get())
+          : engine::CreateDynamicBackup(heap_.get(), backup_region_.get());
+  if (!backup.ok())
+    return Annotate(backup.status(), media_->Name(Part::kBackup));
   return backup;
+}
+
+// --- State transfer.
+
+void Storage::BeginReceiving() {
+  NodeState state = record_->state();
+  state.heap = HeapState::kReceiving;
+  state.was_head = false;
+  record_->Update(state);
+  EmptyLog();
+}
+
+absl::Status Storage::FinishReceiving(uint64_t sequence) {
+  if (absl::Status loaded = heap_->Load(); !loaded.ok()) return loaded;
+  ring_->Restart(sequence, static_cast<uint32_t>(record_->serial()));
+  NodeState state = record_->state();
+  state.heap = HeapState::kBehind;
+  record_->Update(state);
+  return absl::OkStatus();
 }
 
 }  // namespace kamino::head

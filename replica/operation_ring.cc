@@ -30,12 +30,6 @@ uint64_t CleanedChecksum(const CleanedLine& line) {
   return XXH3_64bits(&line, offsetof(CleanedLine, checksum));
 }
 
-uint64_t EntryChecksum(uint64_t sequence, const void* payload,
-                       uint32_t length) {
-  return XXH3_64bits_withSeed(payload, length,
-                              sequence * 0x9e3779b97f4a7c15ull + length);
-}
-
 uint64_t PaddedBytes(uint64_t length) {
   const uint64_t bytes = sizeof(EntryHeader) + length;
   return (bytes + kEntryAlignment - 1) / kEntryAlignment * kEntryAlignment;
@@ -51,37 +45,62 @@ RingHeader* OperationRing::header() const {
   return reinterpret_cast<RingHeader*>(region_->base());
 }
 
+uint64_t OperationRing::ChecksumOf(uint64_t sequence, const void* payload,
+                                   uint32_t length) const {
+  const uint64_t seed = sequence * 0x9e3779b97f4a7c15ull +
+                        header()->generation * 0xd6e8feb86659fd93ull + length;
+  return XXH3_64bits_withSeed(payload, length, seed);
+}
+
 absl::StatusOr<std::unique_ptr<OperationRing>> OperationRing::Create(
-    engine::Region* region, const HeapUuid& heap) {
-  if (region->size() < kMinBytes) {
+    engine::Region* region, const HeapUuid& heap, size_t min_bytes) {
+  if (region->size() < min_bytes) {
     return absl::InvalidArgumentError(
         absl::StrCat("operation ring of ", region->size(),
-                     " bytes is too small; at least ", kMinBytes));
+                     " bytes is too small; at least ", min_bytes));
   }
   auto ring = absl::WrapUnique(new OperationRing(region, CapacityOf(*region)));
-  RingHeader* header = ring->header();
+  ring->Format(heap, 0, 0);
+  return ring;
+}
+
+void OperationRing::Format(const HeapUuid& heap, uint64_t sequence,
+                           uint32_t generation) {
+  RingHeader* header = this->header();
   // The first entry slot must not look like an entry of an earlier ring.
-  std::memset(region->base() + kHeaderBytes, 0, sizeof(EntryHeader));
-  region->Persist(region->base() + kHeaderBytes, sizeof(EntryHeader));
+  std::memset(region_->base() + kHeaderBytes, 0, sizeof(EntryHeader));
+  region_->Persist(region_->base() + kHeaderBytes, sizeof(EntryHeader));
   std::memset(static_cast<void*>(header), 0, sizeof(RingHeader));
   header->version = kRingVersion;
-  header->size = region->size();
+  header->generation = generation;
+  header->size = region_->size();
   std::memcpy(header->heap_uuid, heap.data(), heap.size());
-  ring->write_offset_ = kHeaderBytes;
+  write_offset_ = kHeaderBytes;
+  current_line_ = 0;
   CleanedLine& line = header->cleaned[0];
-  line.sequence = 0;
+  line.sequence = sequence;
   line.offset = kHeaderBytes;
   line.checksum = CleanedChecksum(line);
-  region->Persist(header, sizeof(RingHeader));
+  header->applied.sequence = sequence;
+  region_->Persist(header, sizeof(RingHeader));
   header->magic = kRingMagic;
   header->checksum = HeaderChecksum(*header);
-  region->Persist(header, sizeof(RingHeader));
-  return ring;
+  region_->Persist(header, sizeof(RingHeader));
+  entries_.clear();
+  applied_ = cleaned_ = sequence;
+  applied_durable_ = true;
+  used_ = reclaimable_ = 0;
+}
+
+void OperationRing::Restart(uint64_t sequence, uint32_t generation) {
+  HeapUuid heap;
+  std::memcpy(heap.data(), header()->heap_uuid, heap.size());
+  Format(heap, sequence, generation);
 }
 
 absl::StatusOr<std::unique_ptr<OperationRing>> OperationRing::Open(
     engine::Region* region, const HeapUuid& heap) {
-  if (region->size() < kMinBytes) {
+  if (region->size() < kMinTinyBytes) {
     return absl::FailedPreconditionError(
         absl::StrCat("operation ring is truncated: ", region->size(),
                      " bytes, at least ", kMinBytes, " expected"));
@@ -170,7 +189,7 @@ bool OperationRing::ScanOne(uint64_t sequence) {
       return false;
     }
     const std::byte* payload = region_->base() + offset + sizeof(entry);
-    if (entry.checksum != EntryChecksum(sequence, payload, entry.length)) {
+    if (entry.checksum != ChecksumOf(sequence, payload, entry.length)) {
       return false;
     }
     entries_.push_back({offset, entry.length, space + bytes});
@@ -221,11 +240,12 @@ absl::Status OperationRing::Append(uint64_t sequence,
   }
   const uint32_t length = static_cast<uint32_t>(operation.size());
   const EntryHeader entry{kEntryMagic, length, sequence,
-                          EntryChecksum(sequence, operation.data(), length), 0};
+                          ChecksumOf(sequence, operation.data(), length), 0};
   std::memcpy(base + offset, &entry, sizeof(entry));
   std::memcpy(base + offset + sizeof(entry), operation.data(), length);
   region_->Flush(base + offset, sizeof(entry) + length);
   region_->Drain();
+  applied_durable_ = true;
   entries_.push_back({offset, length, space});
   used_ += space;
   write_offset_ = offset + bytes;
@@ -247,6 +267,13 @@ void OperationRing::MarkApplied(uint64_t sequence) {
   applied_ = sequence;
   header()->applied.sequence = sequence;
   region_->Flush(&header()->applied.sequence, sizeof(uint64_t));
+  applied_durable_ = false;
+}
+
+void OperationRing::PersistApplied() {
+  if (applied_durable_) return;
+  region_->Drain();
+  applied_durable_ = true;
 }
 
 void OperationRing::Clean(uint64_t sequence) {

@@ -11,8 +11,8 @@
 //   1. An entry is durable before Append returns.
 //   2. Space of a cleaned entry is reused only once `cleaned` is durable past
 //      it, so that a restart never begins its scan in overwritten bytes.
-//   3. `applied` on media may lag behind (its flush is not drained); it never
-//      runs ahead of what was executed.
+//   3. `applied` on media may lag behind until PersistApplied; it never runs
+//      ahead of what was executed.
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_OPERATION_RING_H_
@@ -37,11 +37,14 @@ class OperationRing {
 
   // Smallest region, in bytes: the header and four of the largest entries.
   static constexpr size_t kMinBytes = 16u << 20;
+  // Enough for tests, with operations of a quarter of that.
+  static constexpr size_t kMinTinyBytes = 64u << 10;
 
   // Makes the region an empty ring. The region must outlive the ring.
-  // kInvalidArgument: the region is smaller than kMinBytes.
+  // kInvalidArgument: the region is smaller than `min_bytes`.
   static absl::StatusOr<std::unique_ptr<OperationRing>> Create(
-      engine::Region* region, const HeapUuid& heap);
+      engine::Region* region, const HeapUuid& heap,
+      size_t min_bytes = kMinBytes);
 
   // Finds the entries again; a torn last one was never acknowledged and is
   // dropped. kFailedPrecondition: not a ring, of another version, or of
@@ -61,12 +64,21 @@ class OperationRing {
   // Advances applied to `sequence` <= received().
   void MarkApplied(uint64_t sequence);
 
+  // What was marked is durable when this returns.
+  void PersistApplied();
+
   // Advances cleaned to `sequence` <= applied().
   void Clean(uint64_t sequence);
 
   // Drops every entry after `sequence`, durably: an operation of the head that
   // has no commit mark was never sent.
   void TruncateAfter(uint64_t sequence);
+
+  // Begins anew, empty, as if everything up to `sequence` were cleaned.
+  // `generation` must be one that this ring never had, so that no old entry is
+  // taken for a new one. A crash on the way leaves a ring that may not open:
+  // the caller's to know, and to begin anew again.
+  void Restart(uint64_t sequence, uint32_t generation);
 
   uint64_t received() const { return cleaned_ + entries_.size(); }
   uint64_t applied() const { return applied_; }
@@ -87,6 +99,9 @@ class OperationRing {
       : region_(region), capacity_(capacity) {}
 
   ring_format::RingHeader* header() const;
+  void Format(const HeapUuid& heap, uint64_t sequence, uint32_t generation);
+  uint64_t ChecksumOf(uint64_t sequence, const void* payload,
+                      uint32_t length) const;
   absl::Status Recover();
   absl::Status ReadCleaned();
   void PersistCleaned();
@@ -100,6 +115,7 @@ class OperationRing {
 
   std::deque<Slot> entries_;  // (cleaned, received]
   uint64_t applied_ = 0;
+  bool applied_durable_ = true;
   uint64_t cleaned_ = 0;
   int current_line_ = 0;       // the CleanedLine that counts
   uint64_t write_offset_ = 0;  // where the next entry goes

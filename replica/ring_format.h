@@ -9,7 +9,7 @@
 namespace kamino::replica::ring_format {
 
 inline constexpr uint64_t kRingMagic = 0x474e49526f6d614bull;  // "KamoRING"
-inline constexpr uint32_t kRingVersion = 1;
+inline constexpr uint32_t kRingVersion = 2;
 inline constexpr uint32_t kEntryMagic = 0x5245706fu;  // "opER"
 inline constexpr uint32_t kWrapMagic = 0x50415257u;   // "WRAP"
 
@@ -34,7 +34,7 @@ struct alignas(64) CleanedLine {
 struct RingHeader {
   uint64_t magic;
   uint32_t version;
-  uint32_t unused0;
+  uint32_t generation;    // a new one whenever the ring begins anew
   uint64_t size;          // of the region, in bytes
   uint8_t heap_uuid[16];  // the heap these operations belong to
   uint64_t checksum;      // XXH3 of the fields above
@@ -48,10 +48,26 @@ struct EntryHeader {
   uint32_t magic;     // kEntryMagic or kWrapMagic
   uint32_t length;    // payload bytes; 0 for a wrap mark
   uint64_t sequence;  // of the operation; for a wrap mark that of the next
-  uint64_t checksum;  // XXH3 of the payload, seeded by sequence and length
+  // XXH3 of the payload, seeded by generation, sequence and length.
+  uint64_t checksum;
   uint64_t unused;
 };
 
+// What the node remembers of itself (replica/node_record.h). Two of them, at
+// NodeRecord::kOffset, are written in turn; the valid one with the larger
+// serial counts.
+struct alignas(64) RecordLine {
+  uint64_t serial;  // from 1
+  uint64_t incarnation;
+  uint64_t view_id;
+  uint32_t heap_state;  // HeapState
+  uint32_t was_head;    // 0 or 1
+  uint64_t checksum;    // XXH3 of the fields above
+  uint8_t unused[24];
+};
+
+static_assert(sizeof(RecordLine) == 64);
+static_assert(offsetof(RecordLine, checksum) == 32);
 static_assert(sizeof(CursorLine) == 64);
 static_assert(sizeof(CleanedLine) == 64);
 static_assert(offsetof(RingHeader, checksum) == 40);

@@ -13,6 +13,7 @@
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
+#include "head/file_media.h"
 #include "head/procedures/bank_transfer.h"
 #include "kamino/v1/kamino.grpc.pb.h"
 
@@ -58,17 +59,16 @@ class NodeServerTest : public ::testing::Test {
   NodeServerTest() {
     procedures_.Register(kBankTransfer, BankTransfer);
     StorageOptions storage;
-    storage.data_dir = absl::StrCat(std::getenv("TEST_TMPDIR"), "/node");
-    std::filesystem::remove_all(storage.data_dir);
+    const std::string folder =
+        absl::StrCat(std::getenv("TEST_TMPDIR"), "/node");
+    std::filesystem::remove_all(folder);
     storage.cluster_id = "c";
     storage.node_id = "n1";
     storage.heap_bytes = 16 << 20;
     storage.ring_bytes = 16 << 20;
-    storage.pmem = engine::PmemMode::kForce;
     NodeOptions options;
     options.chain.cluster_id = "c";
     options.chain.node_id = "n1";
-    options.chain.incarnation = 1;
     options.links.preferred = "tcp";
     options.links.listen["tcp"] = "127.0.0.1:0";
     Node::Events events;
@@ -76,8 +76,9 @@ class NodeServerTest : public ::testing::Test {
     events.role = [this](membership::Role role, bool lease) {
       server_->SetRole(role, lease);
     };
-    node_ = *Node::Create(options, *Storage::Open(storage), &procedures_,
-                          &views_, events);
+    auto media = FileMedia::Open(folder, engine::PmemMode::kForce);
+    node_ = *Node::Create(options, *Storage::Open(storage, std::move(*media)),
+                          &procedures_, &views_, events);
     server_ = *NodeServer::Start("127.0.0.1:0", node_.get());
     const std::string address = absl::StrCat("127.0.0.1:", server_->port());
     EXPECT_TRUE(node_->Join(address).ok());

@@ -160,5 +160,44 @@ TEST(OperationRingTest, RefusesWhatIsNotItsOwn) {
   EXPECT_TRUE(absl::IsDataLoss(OperationRing::Open(&region, kHeap).status()));
 }
 
+TEST(OperationRingTest, BeginsAnewWithoutItsOldEntries) {
+  SimRegion region(kBytes);
+  auto ring = MakeRing(&region);
+  for (uint64_t i = 1; i <= 5; ++i) {
+    ASSERT_TRUE(ring->Append(i, Operation(i, 100)).ok());
+  }
+  // The new entry 3 ends where an old entry 4 begins that looks right.
+  ring->Restart(0, 7);
+  EXPECT_EQ(ring->received(), 0u);
+  for (uint64_t i = 1; i <= 3; ++i) {
+    ASSERT_TRUE(ring->Append(i, std::string(100, 'n')).ok());
+  }
+  auto again = OperationRing::Open(&region, kHeap);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ((*again)->received(), 3u);
+  EXPECT_EQ((*again)->Entry(3), std::string(100, 'n'));
+  (*again)->Restart(90, 8);
+  ASSERT_TRUE((*again)->Append(91, "x").ok());
+  again = OperationRing::Open(&region, kHeap);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ((*again)->cleaned(), 90u);
+  EXPECT_EQ((*again)->applied(), 90u);
+  EXPECT_EQ((*again)->received(), 91u);
+}
+
+TEST(OperationRingTest, WhatWasPersistedAsAppliedStaysSo) {
+  SimRegion region(kBytes);
+  auto ring = MakeRing(&region);
+  ASSERT_TRUE(ring->Append(1, Operation(1)).ok());
+  ring->MarkApplied(1);
+  ring->PersistApplied();
+  for (uint64_t seed = 0; seed < 8; ++seed) {
+    SimRegion after(region.CrashImage(seed));
+    auto read = OperationRing::Open(&after, kHeap);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ((*read)->applied(), 1u);
+  }
+}
+
 }  // namespace
 }  // namespace kamino::replica

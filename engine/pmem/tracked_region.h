@@ -1,0 +1,62 @@
+// A region that remembers, while it is asked to, which pages of another one
+// were made durable: what a copy of it that runs beside has yet to take again.
+#ifndef KAMINO_ENGINE_PMEM_TRACKED_REGION_H_
+#define KAMINO_ENGINE_PMEM_TRACKED_REGION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/pmem/region.h"
+
+namespace kamino::engine {
+
+// As the region below, but while it tracks, one thread only may use it.
+class TrackedRegion final : public Region {
+ public:
+  static constexpr size_t kPageBytes = 4096;
+
+  explicit TrackedRegion(std::unique_ptr<Region> below)
+      : below_(std::move(below)) {}
+
+  std::byte* base() const override { return below_->base(); }
+  size_t size() const override { return below_->size(); }
+  bool DrainsAll() const override { return below_->DrainsAll(); }
+  void Drain() override { below_->Drain(); }
+
+  void Flush(const void* data, size_t length) override {
+    if (tracking_) Mark(data, length);
+    below_->Flush(data, length);
+  }
+
+  void CopyFlush(void* destination, const void* source,
+                 size_t length) override {
+    if (tracking_) Mark(destination, length);
+    below_->CopyFlush(destination, source, length);
+  }
+
+  // --- Not while another thread uses the region.
+
+  // From here on; no page is dirty yet.
+  void StartTracking();
+  void StopTracking();
+  // Of pages flushed since StartTracking and not taken.
+  size_t dirty_pages() const { return dirty_count_; }
+  // The first dirty page at or after `page`, which is clean from here on; the
+  // number of pages when there is none.
+  size_t TakeDirty(size_t page);
+  size_t pages() const { return (size() + kPageBytes - 1) / kPageBytes; }
+
+ private:
+  void Mark(const void* data, size_t length);
+
+  const std::unique_ptr<Region> below_;
+  bool tracking_ = false;
+  std::vector<uint64_t> dirty_;  // a bit a page
+  size_t dirty_count_ = 0;
+};
+
+}  // namespace kamino::engine
+
+#endif  // KAMINO_ENGINE_PMEM_TRACKED_REGION_H_

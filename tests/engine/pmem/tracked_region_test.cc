@@ -1,0 +1,40 @@
+#include "engine/pmem/tracked_region.h"
+
+#include <cstring>
+#include <memory>
+
+#include "engine/pmem/sim_region.h"
+#include "gtest/gtest.h"
+
+namespace kamino::engine {
+namespace {
+
+constexpr size_t kPage = TrackedRegion::kPageBytes;
+
+TEST(TrackedRegionTest, RemembersWhatWasFlushedWhileItTracks) {
+  TrackedRegion region(std::make_unique<SimRegion>(200 * kPage));
+  region.Flush(region.base(), 1);
+  region.StartTracking();
+  EXPECT_EQ(region.dirty_pages(), 0u);
+  // Two pages by one flush, the last one by a copy, one twice.
+  region.Flush(region.base() + 2 * kPage - 1, 2);
+  const char bytes[] = "bytes";
+  region.CopyFlush(region.base() + 199 * kPage, bytes, sizeof(bytes));
+  region.Flush(region.base() + 2 * kPage + 100, 8);
+  region.Flush(region.base() + 5 * kPage, 0);
+  EXPECT_EQ(region.dirty_pages(), 3u);
+  EXPECT_EQ(region.TakeDirty(0), 1u);
+  EXPECT_EQ(region.TakeDirty(2), 2u);
+  EXPECT_EQ(region.TakeDirty(3), 199u);
+  EXPECT_EQ(region.TakeDirty(0), region.pages());
+  EXPECT_EQ(region.dirty_pages(), 0u);
+  region.Flush(region.base() + 64 * kPage, 64);
+  EXPECT_EQ(region.TakeDirty(0), 64u);
+  EXPECT_EQ(std::memcmp(region.base() + 199 * kPage, bytes, sizeof(bytes)), 0);
+  region.StopTracking();
+  region.Flush(region.base(), 1);
+  EXPECT_EQ(region.TakeDirty(0), region.pages());
+}
+
+}  // namespace
+}  // namespace kamino::engine

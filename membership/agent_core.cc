@@ -1,0 +1,158 @@
+#include "membership/agent_core.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "glog/logging.h"
+#include "membership/records.h"
+
+namespace kamino::membership {
+namespace {
+
+using kamino::internal::v1::ViewRecord;
+
+constexpr absl::Duration kComplainEvery = absl::Seconds(5);
+constexpr size_t kMaxAddressBytes = 256;
+
+}  // namespace
+
+AgentCore::AgentCore(Options options)
+    : options_(std::move(options)), managers_(options_.managers) {
+  CHECK(!managers_.empty());
+}
+
+AgentCore::Call AgentCore::Next(absl::Time now) {
+  Call call;
+  call.manager = managers_[current_];
+  call.sent = now;
+  call.registers = !registered_;
+  if (call.registers) {
+    call.registration.set_cluster_id(options_.cluster_id);
+    *call.registration.mutable_node() = ToProto(self_);
+  } else {
+    call.heartbeat.set_cluster_id(options_.cluster_id);
+    call.heartbeat.set_node_id(self_.node_id);
+    call.heartbeat.set_incarnation(self_.incarnation);
+    call.heartbeat.set_view_id(current_view_);
+  }
+  return call;
+}
+
+AgentCore::Effects AgentCore::OnAnswer(const Call& call, const Answer& answer,
+                                       absl::Time now) {
+  return call.registers ? OnRegistered(call, answer, now)
+                        : OnHeartbeat(call, answer, now);
+}
+
+AgentCore::Effects AgentCore::OnRegistered(const Call& call,
+                                           const Answer& answer,
+                                           absl::Time now) {
+  Effects effects;
+  if (answer.status.ok()) {
+    const auto& response = answer.registration;
+    registered_ = true;
+    interval_ = absl::Milliseconds(
+        std::max<uint32_t>(response.heartbeat_interval_ms(), 1));
+    effects.view = TakeView(response.view());
+    TakeLease(call.sent, response.lease_ms(), response.lease_view_id());
+    effects.wait = interval_;
+    return effects;
+  }
+  effects.refused = Refusal(answer, now);
+  if (effects.refused.ok()) OnFailure(answer, now);
+  effects.wait = options_.retry;
+  return effects;
+}
+
+absl::Status AgentCore::Refusal(const Answer& answer, absl::Time now) {
+  if (absl::IsAlreadyExists(answer.status)) {
+    // A process that has just died still counts as alive for a moment.
+    if (takeover_until_ == absl::InfiniteFuture()) {
+      takeover_until_ = now + options_.takeover_timeout;
+    }
+    return now < takeover_until_ ? absl::OkStatus() : answer.status;
+  }
+  takeover_until_ = absl::InfiniteFuture();
+  if (answer.leader.has_value()) return absl::OkStatus();
+  switch (answer.status.code()) {
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kUnimplemented:
+      return answer.status;
+    default:
+      return absl::OkStatus();
+  }
+}
+
+AgentCore::Effects AgentCore::OnHeartbeat(const Call& call,
+                                          const Answer& answer,
+                                          absl::Time now) {
+  Effects effects;
+  if (answer.status.ok()) {
+    const auto& response = answer.heartbeat;
+    if (response.has_view()) effects.view = TakeView(response.view());
+    TakeLease(call.sent, response.lease_ms(), response.lease_view_id());
+    effects.wait = interval_;
+    return effects;
+  }
+  if (absl::IsNotFound(answer.status)) {
+    LOG(WARNING) << "the manager at " << managers_[current_]
+                 << " does not know this node any more; registering again";
+    registered_ = false;
+    return effects;
+  }
+  OnFailure(answer, now);
+  effects.wait = options_.retry;
+  return effects;
+}
+
+void AgentCore::OnFailure(const Answer& answer, absl::Time now) {
+  if (now >= next_complaint_) {
+    next_complaint_ = now + kComplainEvery;
+    LOG(WARNING) << "manager at " << managers_[current_] << ": "
+                 << answer.status.message() << "; trying again";
+  }
+  if (answer.leader.has_value() && Follow(*answer.leader)) return;
+  current_ = (current_ + 1) % managers_.size();
+}
+
+bool AgentCore::Follow(const std::string& leader) {
+  if (leader.empty() || leader.size() > kMaxAddressBytes ||
+      leader == managers_[current_]) {
+    return false;
+  }
+  auto found = std::find(managers_.begin(), managers_.end(), leader);
+  if (found == managers_.end()) {
+    // One place for whoever was not given; a later one takes it over.
+    managers_.resize(options_.managers.size());
+    managers_.push_back(leader);
+    found = std::prev(managers_.end());
+  }
+  current_ = static_cast<size_t>(found - managers_.begin());
+  return true;
+}
+
+void AgentCore::EndLease() {
+  ended_ = true;
+  lease_until_ = absl::InfinitePast();
+}
+
+void AgentCore::SetCurrentView(uint64_t view_id) {
+  current_view_ = std::max(current_view_, view_id);
+}
+
+void AgentCore::TakeLease(absl::Time sent, uint32_t lease_ms,
+                          uint64_t lease_view_id) {
+  if (ended_) return;
+  lease_until_ = std::max(lease_until_, sent + absl::Milliseconds(lease_ms));
+  lease_view_id_ = std::max(lease_view_id_, lease_view_id);
+}
+
+absl::optional<View> AgentCore::TakeView(const ViewRecord& record) {
+  if (record.view_id() <= last_view_) return absl::nullopt;
+  last_view_ = record.view_id();
+  return FromProto(record);
+}
+
+}  // namespace kamino::membership

@@ -1,0 +1,103 @@
+// A node's side of membership without its thread, its clock and its
+// connections: whom to ask what next, what an answer means, and the lease.
+//
+// Use: again and again Next, carry the call out, OnAnswer, wait as long as it
+// says or until someone requests a view.
+#ifndef KAMINO_MEMBERSHIP_AGENT_CORE_H_
+#define KAMINO_MEMBERSHIP_AGENT_CORE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "absl/types/optional.h"
+#include "kamino/internal/v1/membership.pb.h"
+#include "membership/view.h"
+
+namespace kamino::membership {
+
+// Not thread-safe. `now` is monotonic, and of the moment of the call.
+class AgentCore {
+ public:
+  struct Options {
+    std::string cluster_id;
+    std::vector<std::string> managers;  // host:port each, at least one
+    // How long another incarnation of this node may still be alive.
+    absl::Duration takeover_timeout = absl::Seconds(5);
+    absl::Duration retry = absl::Milliseconds(100);
+  };
+
+  explicit AgentCore(Options options);
+
+  // Before everything else, once.
+  void SetSelf(const Member& self) { self_ = self; }
+
+  struct Call {
+    std::string manager;
+    absl::Time sent;
+    bool registers = false;  // which of the two requests it is
+    kamino::internal::v1::RegisterRequest registration;
+    kamino::internal::v1::HeartbeatRequest heartbeat;
+  };
+  Call Next(absl::Time now);
+
+  struct Answer {
+    absl::Status status;
+    // The manager does not lead: where the leader is, as it knows.
+    absl::optional<std::string> leader;
+    // On success that of the call's request.
+    kamino::internal::v1::RegisterResponse registration;
+    kamino::internal::v1::HeartbeatResponse heartbeat;
+  };
+  struct Effects {
+    absl::Duration wait;        // before the next call
+    absl::optional<View> view;  // newer than any before
+    // Not OK: the cluster does not take this node; there is no next call.
+    absl::Status refused;
+  };
+  Effects OnAnswer(const Call& call, const Answer& answer, absl::Time now);
+
+  // Whether a node that is in view `view_id` may answer by itself now.
+  bool LeaseValid(uint64_t view_id, absl::Time now) const {
+    return view_id >= lease_view_id_ && now < lease_until_;
+  }
+  // From now on this node holds none.
+  void EndLease();
+
+  // The view the node is in by now.
+  void SetCurrentView(uint64_t view_id);
+
+ private:
+  Effects OnRegistered(const Call& call, const Answer& answer, absl::Time now);
+  Effects OnHeartbeat(const Call& call, const Answer& answer, absl::Time now);
+  // Chooses whom to ask next after a call has failed.
+  void OnFailure(const Answer& answer, absl::Time now);
+  // Goes to the leader that another manager named, if that helps.
+  bool Follow(const std::string& leader);
+  // Why no registration will succeed, if so.
+  absl::Status Refusal(const Answer& answer, absl::Time now);
+  void TakeLease(absl::Time sent, uint32_t lease_ms, uint64_t lease_view_id);
+  absl::optional<View> TakeView(const kamino::internal::v1::ViewRecord& record);
+
+  const Options options_;
+  Member self_;
+
+  bool ended_ = false;
+  absl::Time lease_until_ = absl::InfinitePast();
+  uint64_t lease_view_id_ = 0;
+  uint64_t current_view_ = 0;
+
+  std::vector<std::string> managers_;  // those given, and a leader named
+  size_t current_ = 0;
+  bool registered_ = false;
+  uint64_t last_view_ = 0;  // came out of OnAnswer
+  absl::Duration interval_ = absl::Milliseconds(100);
+  absl::Time takeover_until_ = absl::InfiniteFuture();
+  absl::Time next_complaint_ = absl::InfinitePast();
+};
+
+}  // namespace kamino::membership
+
+#endif  // KAMINO_MEMBERSHIP_AGENT_CORE_H_

@@ -1,0 +1,312 @@
+#include "membership/manager_loop.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "glog/logging.h"
+#include "membership/records.h"
+
+namespace kamino::membership {
+namespace {
+
+using kamino::internal::v1::GetMembershipRequest;
+using kamino::internal::v1::GetMembershipResponse;
+using kamino::internal::v1::HeartbeatRequest;
+using kamino::internal::v1::HeartbeatResponse;
+using kamino::internal::v1::RegisterRequest;
+using kamino::internal::v1::RegisterResponse;
+using kamino::internal::v1::ViewRecord;
+using Kind = EtcdCall::Kind;
+
+constexpr absl::Duration kRetry = absl::Milliseconds(200);
+constexpr absl::Duration kComplainEvery = absl::Seconds(5);
+
+// How long a lease of etcd's is relied on, from when it was asked for: less
+// than etcd gives, as clocks run at different rates.
+absl::Duration LeadershipOf(int64_t ttl_seconds) {
+  return absl::Seconds(ttl_seconds) * 0.9;
+}
+
+absl::StatusOr<View> Parse(const Etcd::Value& value,
+                           const std::string& cluster_id) {
+  if (value.mod_revision == 0) return View();
+  ViewRecord record;
+  if (!record.ParseFromString(value.value) || record.view_id() == 0 ||
+      record.nodes().empty() || record.cluster_id() != cluster_id) {
+    return absl::DataLossError(absl::StrCat(
+        "the view stored at etcd is not one of cluster ", cluster_id));
+  }
+  return FromProto(record);
+}
+
+}  // namespace
+
+ManagerLoop::ManagerLoop(Options options)
+    : options_(std::move(options)), core_(options_.core) {}
+
+std::string ManagerLoop::Key(const char* name) const {
+  return absl::StrCat(options_.etcd_prefix, "/", options_.core.cluster_id, "/",
+                      name);
+}
+
+// --- The election.
+
+ManagerLoop::Step ManagerLoop::Next(absl::Time now) {
+  CHECK(!outstanding_.has_value()) << "a call has no answer yet";
+  Step step;
+  step.wait = std::exchange(wait_, absl::ZeroDuration());
+  if (step.wait > absl::ZeroDuration()) return step;
+  step.call = NextCall(now);
+  if (step.call.has_value()) {
+    outstanding_ = step.call->kind;
+    sent_ = now;
+  } else {
+    step.wait = options_.poll_interval;
+  }
+  return step;
+}
+
+absl::optional<EtcdCall> ManagerLoop::NextCall(absl::Time now) {
+  if (give_back_ != 0) {
+    EtcdCall call = MakeCall(Kind::kRevokeLease);
+    call.lease = std::exchange(give_back_, 0);
+    return call;
+  }
+  if (!leading_) {
+    if (leased_) return CampaignCall();
+    return MakeCall(lease_ == 0 ? Kind::kGrantLease : Kind::kKeepAlive);
+  }
+  const absl::Duration whole = LeadershipOf(options_.leader_ttl_seconds);
+  if (lease_until_ - now < whole * 2 / 3) return MakeCall(Kind::kKeepAlive);
+  const absl::optional<View> view = core_.ProposeView(now);
+  if (!view.has_value()) return absl::nullopt;
+  return ReplaceCall(*view);
+}
+
+EtcdCall ManagerLoop::MakeCall(Kind kind) const {
+  EtcdCall call;
+  call.kind = kind;
+  call.ttl_seconds = options_.leader_ttl_seconds;
+  call.lease = lease_;
+  return call;
+}
+
+EtcdCall ManagerLoop::CampaignCall() const {
+  EtcdCall call = MakeCall(Kind::kCampaign);
+  call.leader_key = Key("leader");
+  call.view_key = Key("view");
+  call.value = options_.name;
+  return call;
+}
+
+EtcdCall ManagerLoop::ReplaceCall(const View& view) const {
+  EtcdCall call = MakeCall(Kind::kReplace);
+  call.leader_key = Key("leader");
+  call.view_key = Key("view");
+  call.value = ToProto(view).SerializeAsString();
+  call.expected_revision = view_revision_;
+  call.leader_revision = leader_revision_;
+  return call;
+}
+
+void ManagerLoop::OnAnswer(const EtcdAnswer& answer, absl::Time now) {
+  CHECK(outstanding_.has_value()) << "an answer to no call";
+  switch (*std::exchange(outstanding_, absl::nullopt)) {
+    case Kind::kGrantLease:
+      return OnLease(answer, now);
+    case Kind::kKeepAlive:
+      return OnKept(answer, now);
+    case Kind::kRevokeLease:
+      VLOG(1) << "lease revoked: " << answer.status;
+      wait_ = kRetry;
+      return;
+    case Kind::kCampaign:
+      return OnElection(answer, now);
+    case Kind::kReplace:
+      return OnStored(answer, now);
+  }
+}
+
+void ManagerLoop::OnLease(const EtcdAnswer& answer, absl::Time now) {
+  if (!answer.status.ok()) {
+    Complain(answer.status, now);
+    wait_ = kRetry;
+    return;
+  }
+  lease_ = answer.lease;
+  leased_ = true;
+  // Counted from when it was asked for: etcd counts from when it is asked.
+  lease_until_ = sent_ + LeadershipOf(options_.leader_ttl_seconds);
+}
+
+void ManagerLoop::OnKept(const EtcdAnswer& answer, absl::Time now) {
+  if (answer.status.ok()) {
+    lease_until_ = sent_ + LeadershipOf(options_.leader_ttl_seconds);
+  } else if (absl::IsNotFound(answer.status)) {
+    lease_ = 0;
+  }
+  if (leading_) return OnKeptAsLeader(answer.status, now);
+  leased_ = answer.status.ok();
+  if (leased_) return;
+  Complain(answer.status, now);
+  wait_ = kRetry;
+}
+
+void ManagerLoop::OnKeptAsLeader(const absl::Status& kept, absl::Time now) {
+  if (kept.ok()) return core_.ExtendLeadership(lease_until_);
+  if (absl::IsNotFound(kept)) return StepDown(kept);
+  // Leases of nodes go on until ours ends.
+  Complain(kept, now);
+  wait_ = options_.poll_interval;
+  if (now < lease_until_) return;
+  StepDown(kept);
+  wait_ = kRetry;
+}
+
+void ManagerLoop::OnElection(const EtcdAnswer& answer, absl::Time now) {
+  leased_ = false;
+  if (!answer.status.ok()) {
+    // Our key may be there now; it goes with its lease, if we let that go.
+    lease_ = 0;
+    Complain(answer.status, now);
+    wait_ = kRetry;
+    return;
+  }
+  if (!answer.election.won) {
+    leader_ = answer.election.leader.value;
+    wait_ = kRetry;
+    return;
+  }
+  absl::Status led = StartLeading(answer.election, now);
+  if (led.ok()) return;
+  // Another manager, of a newer version perhaps, may do better.
+  Complain(led, now);
+  give_back_ = std::exchange(lease_, 0);
+}
+
+absl::Status ManagerLoop::StartLeading(const Etcd::Election& election,
+                                       absl::Time now) {
+  auto view = Parse(election.view, options_.core.cluster_id);
+  if (!view.ok()) return view.status();
+  leading_ = true;
+  leader_revision_ = election.leader.create_revision;
+  view_revision_ = election.view.mod_revision;
+  leader_ = options_.name;
+  core_.BecomeLeader(*view, now);
+  core_.ExtendLeadership(lease_until_);
+  LOG(INFO) << options_.name << " is the leader of cluster "
+            << options_.core.cluster_id << "; " << view->ToString();
+  return absl::OkStatus();
+}
+
+void ManagerLoop::OnStored(const EtcdAnswer& answer, absl::Time now) {
+  if (absl::IsAborted(answer.status)) return StepDown(answer.status);
+  wait_ = options_.poll_interval;
+  if (!answer.status.ok()) return Complain(answer.status, now);  // tried again
+  auto stored = Parse(answer.stored, options_.core.cluster_id);
+  if (!stored.ok()) return StepDown(stored.status());
+  view_revision_ = answer.stored.mod_revision;
+  core_.OnViewStored(*stored);
+  LOG(INFO) << "stored " << stored->ToString();
+}
+
+void ManagerLoop::StepDown(const absl::Status& why) {
+  LOG(WARNING) << options_.name << " leads no more: " << why.message();
+  leading_ = false;
+  lease_ = 0;
+  leader_.clear();
+  core_.LoseLeadership();
+}
+
+absl::optional<EtcdCall> ManagerLoop::Resign() {
+  // First: the moment etcd knows, another manager may lead.
+  core_.LoseLeadership();
+  leading_ = false;
+  if (lease_ == 0) return absl::nullopt;
+  // So that a standby need not wait for the lease to run out.
+  EtcdCall call = MakeCall(Kind::kRevokeLease);
+  lease_ = 0;
+  return call;
+}
+
+void ManagerLoop::Complain(const absl::Status& error, absl::Time now) {
+  if (now < next_complaint_) return;
+  next_complaint_ = now + kComplainEvery;
+  LOG(ERROR) << error.message() << "; trying again";
+}
+
+// --- Nodes.
+
+bool ManagerLoop::CheckLeading(absl::Time now,
+                               absl::optional<std::string>* leader) const {
+  if (core_.IsLeader(now)) return true;
+  *leader = leader_ == options_.name ? "" : leader_;
+  return false;
+}
+
+namespace {
+
+absl::Status NotLeader() {
+  return absl::FailedPreconditionError("this manager is not the leader");
+}
+
+}  // namespace
+
+absl::Status ManagerLoop::Register(const RegisterRequest& request,
+                                   RegisterResponse* response,
+                                   absl::optional<std::string>* leader,
+                                   absl::Time now) {
+  if (!CheckLeading(now, leader)) return NotLeader();
+  absl::Status taken =
+      core_.Register(request.cluster_id(), FromProto(request.node()), now);
+  if (!taken.ok()) return taken;
+  response->set_lease_ms(static_cast<uint32_t>(
+      absl::ToInt64Milliseconds(core_.options().lease())));
+  response->set_heartbeat_interval_ms(static_cast<uint32_t>(
+      absl::ToInt64Milliseconds(core_.options().heartbeat_interval)));
+  *response->mutable_view() = ToProto(core_.view());
+  response->set_lease_view_id(core_.view().id);
+  return absl::OkStatus();
+}
+
+absl::Status ManagerLoop::Heartbeat(const HeartbeatRequest& request,
+                                    HeartbeatResponse* response,
+                                    absl::optional<std::string>* leader,
+                                    absl::Time now) {
+  if (!CheckLeading(now, leader)) return NotLeader();
+  absl::Status known =
+      core_.Heartbeat(request.cluster_id(), request.node_id(),
+                      request.incarnation(), request.view_id(), now);
+  if (!known.ok()) return known;
+  response->set_lease_ms(static_cast<uint32_t>(
+      absl::ToInt64Milliseconds(core_.options().lease())));
+  if (core_.view().id > request.view_id()) {
+    *response->mutable_view() = ToProto(core_.view());
+  }
+  response->set_lease_view_id(core_.view().id);
+  return absl::OkStatus();
+}
+
+absl::Status ManagerLoop::Describe(const GetMembershipRequest& request,
+                                   GetMembershipResponse* response,
+                                   absl::optional<std::string>* leader,
+                                   absl::Time now) {
+  if (!CheckLeading(now, leader)) return NotLeader();
+  if (request.cluster_id() != options_.core.cluster_id) {
+    return absl::NotFoundError(absl::StrCat("this is the manager of cluster ",
+                                            options_.core.cluster_id));
+  }
+  response->set_leader(options_.name);
+  *response->mutable_view() = ToProto(core_.view());
+  for (const ManagerCore::Known& known : core_.nodes(now)) {
+    auto* status = response->add_members();
+    *status->mutable_node() = ToProto(known.member);
+    status->set_alive(known.alive);
+    status->set_view_id(known.view_id);
+    status->set_last_heartbeat_age_ms(
+        static_cast<uint64_t>(absl::ToInt64Milliseconds(known.silent)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace kamino::membership

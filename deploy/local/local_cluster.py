@@ -107,8 +107,9 @@ class LocalCluster:
       raise ClusterError(f"{self.folder} has room for {free_mb} MiB, but "
                          f"{room_mb} are needed; choose another --dir")
 
-  def start_etcd(self):
+  def start_etcd(self, address=None):
     def arguments(address):
+      # One member alone: it is nobody's peer, but has to have an address.
       peer = f"http://127.0.0.1:{free_port()}"
       client = f"http://{address}"
       return ["etcd", "--name=e", f"--data-dir={self._path('etcd')}",
@@ -117,7 +118,7 @@ class LocalCluster:
               f"--listen-peer-urls={peer}",
               f"--initial-advertise-peer-urls={peer}",
               f"--initial-cluster=e={peer}", "--logger=zap"]
-    self._start_listening("etcd", arguments)
+    self._start_listening("etcd", arguments, address)
 
   def start_manager(self, nodes, failure_timeout_ms):
     self.state["manager_args"] = [
@@ -136,10 +137,24 @@ class LocalCluster:
             f"--etcd={self.state['addresses']['etcd']}",
             *self.state["manager_args"]]
 
-  def start_node(self, name):
-    """Starts a node; one that was killed stays outside the chain."""
+  def start_node(self, name, address=None):
     self._start_listening(
-        name, lambda address: self.node_command(name, address))
+        name, lambda address: self.node_command(name, address), address)
+
+  def restart(self, name=None):
+    """Starts what has ended, or that process only, where it was."""
+    if name is not None and name not in self.state["processes"]:
+      raise ClusterError(f"no process is named {name}")
+    for each in [name] if name else list(self.state["processes"]):
+      if self.alive(each):
+        if name:
+          raise ClusterError(f"{name} runs already")
+      elif each == "etcd":
+        self.start_etcd(self.state["addresses"][each])
+      elif each == "manager":
+        self.restart_manager()
+      else:
+        self.start_node(each, self.state["addresses"][each])
 
   def node_command(self, name, address):
     return [self.binary("kamino_node"),

@@ -39,14 +39,14 @@ bool LowerFlag(std::atomic<uint32_t>& flag) {
 
 }  // namespace
 
-ShmLink::ShmLink(std::shared_ptr<SocketContext> context, std::string peer,
+ShmLink::ShmLink(std::shared_ptr<LinkContext> context, std::string peer,
                  SharedRings::Created created)
     : SocketLink(std::move(context), LinkKind::kShm, std::move(peer)),
       connector_(true),
       rings_(std::move(created.rings)),
       offered_(std::move(created.fd)) {}
 
-ShmLink::ShmLink(std::shared_ptr<SocketContext> context, std::string peer)
+ShmLink::ShmLink(std::shared_ptr<LinkContext> context, std::string peer)
     : SocketLink(std::move(context), LinkKind::kShm, std::move(peer)),
       connector_(false) {}
 
@@ -78,7 +78,7 @@ void ShmLink::OnOpen() { loop().AddPoller(this); }
 
 void ShmLink::OnStopping() { loop().RemovePoller(this); }
 
-void ShmLink::ReleaseLocked() {
+void ShmLink::ReleaseDataLocked() {
   reader_.reset();
   writer_.reset();
   offered_.Reset();

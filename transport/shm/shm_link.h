@@ -20,10 +20,10 @@ namespace kamino::transport {
 class ShmLink final : public SocketLink, private Poller {
  public:
   // Connector's side.
-  ShmLink(std::shared_ptr<SocketContext> context, std::string peer,
+  ShmLink(std::shared_ptr<LinkContext> context, std::string peer,
           SharedRings::Created created);
   // Acceptor's side: the peer brings the memory.
-  ShmLink(std::shared_ptr<SocketContext> context, std::string peer);
+  ShmLink(std::shared_ptr<LinkContext> context, std::string peer);
 
   absl::Status Send(absl::Span<const std::byte> header,
                     absl::Span<const std::byte> payload) override;
@@ -35,7 +35,7 @@ class ShmLink final : public SocketLink, private Poller {
   void OnOpen() override;
   void OnSocketEvents(uint32_t events) override;
   void OnStopping() override;
-  void ReleaseLocked() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void ReleaseDataLocked() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   bool Poll() override;
   bool Arm() override;

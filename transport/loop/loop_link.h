@@ -121,6 +121,7 @@ class LoopLink : public Link, public std::enable_shared_from_this<LoopLink> {
   // closed or closing.
   bool Open(size_t max_message);
   bool connector() const { return gate_ == nullptr; }
+  bool open() const { return state_ == State::kOpen; }
   // Open link.
   LinkHandler& handler() { return *handler_; }
 

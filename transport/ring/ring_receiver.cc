@@ -13,7 +13,7 @@ void RingReceiver::Acknowledge() {
   acknowledged_ = reader_.head();
   // A peer is woken for half a ring at least; what is less is told again, at
   // the latest when the ring is empty.
-  feed_->Acknowledge(acknowledged_, reader_.unread() <= half_);
+  feed_->Acknowledge(acknowledged_, half_empty());
 }
 
 absl::StatusOr<bool> RingReceiver::Poll(

@@ -45,6 +45,7 @@ class RingReceiver {
   bool Drained() { return feed_->Published() == reader_.head(); }
 
   uint64_t head() const { return reader_.head(); }
+  bool half_empty() const { return reader_.unread() <= half_; }
 
  private:
   void Acknowledge();

@@ -9,24 +9,19 @@ absl::Status RingSender::TakeAcknowledgement() {
   return writer_.Ack(mover_->Acknowledged());
 }
 
-bool RingSender::HasRoom(size_t length) {
-  const uint64_t bytes = RecordBytes(length);
-  return writer_.Fits(length) && mover_->CanMove(writer_.tail(), bytes);
-}
-
 absl::Status RingSender::Send(absl::Span<const std::byte> first,
                               absl::Span<const std::byte> second) {
   const size_t length = first.size() + second.size();
-  if (!HasRoom(length)) {
+  if (!writer_.Fits(length)) {
     absl::Status taken = TakeAcknowledgement();
     if (!taken.ok()) return taken;
-    if (!HasRoom(length)) {
+    if (!writer_.Fits(length)) {
       // Requested before the last look, so that what comes after it is told.
       const bool owed = blocked_.exchange(true, std::memory_order_relaxed);
       taken = mover_->RequestCredits();
       if (taken.ok()) taken = TakeAcknowledgement();
       if (!taken.ok()) return taken;
-      if (!HasRoom(length)) {
+      if (!writer_.Fits(length)) {
         return absl::ResourceExhaustedError("out of credits");
       }
       blocked_.store(owed, std::memory_order_relaxed);
@@ -37,8 +32,7 @@ absl::Status RingSender::Send(absl::Span<const std::byte> first,
 
 // Half the credits at once, or a blocked sender would wake for each message.
 bool RingSender::HalfFree() const {
-  return writer_.unacked() <= writer_.capacity() / 2 &&
-         mover_->CanMove(writer_.tail(), 0);
+  return writer_.unacked() <= writer_.capacity() / 2;
 }
 
 absl::StatusOr<bool> RingSender::CheckCredits() {

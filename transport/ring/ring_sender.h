@@ -20,12 +20,9 @@ class RingMover {
  public:
   virtual ~RingMover() = default;
 
-  // Whether a record of `bytes` at `position` can be moved now.
-  virtual bool CanMove(uint64_t position, size_t bytes) = 0;
-
   // Moves the record of both pieces to `position` of the peer's ring, then
-  // publishes everything up to its end. Follows a CanMove that said yes. An
-  // error is the link's end.
+  // publishes everything up to its end; soon, if not at once. An error is the
+  // link's end.
   virtual absl::Status Move(uint64_t position,
                             absl::Span<const std::byte> first,
                             absl::Span<const std::byte> second) = 0;
@@ -60,7 +57,6 @@ class RingSender {
   bool blocked() const { return blocked_.load(std::memory_order_relaxed); }
 
  private:
-  bool HasRoom(size_t length);
   bool HalfFree() const;
   absl::Status TakeAcknowledgement();
 

@@ -45,7 +45,6 @@ class ShmLink final : public SocketLink,
   bool Arm() override;
   void Disarm() override;
 
-  bool CanMove(uint64_t, size_t) override { return true; }
   absl::Status Move(uint64_t position, absl::Span<const std::byte> first,
                     absl::Span<const std::byte> second) override;
   uint64_t Acknowledged() override;

@@ -134,8 +134,8 @@ struct TransportOptions {
   std::string shm_directory = "/tmp";
   // Limit for a link to be established, at both ends.
   absl::Duration connect_timeout = absl::Seconds(5);
-  // tcp, verbs: how long a peer may be silent to keep-alives, or leave sent bytes
-  // unacknowledged, before the link closes. At least 1 s.
+  // tcp, verbs: how long a peer may be silent to keep-alives, or leave sent
+  // bytes unacknowledged, before the link closes. At least 1 s.
   absl::Duration peer_timeout = absl::Seconds(10);
   // Live links one listener accepts; more are refused.
   int max_accepted = 64;

@@ -44,7 +44,7 @@ class FakeDevice final : public VerbsDevice,
   const std::string& name() const override { return name_; }
   absl::StatusOr<std::vector<PortInfo>> Ports() override;
   absl::StatusOr<std::unique_ptr<VerbsPair>> CreatePair(
-      const PairSize& size) override;
+      int port, const PairSize& size) override;
   int event_fd() const override { return event_fd_.get(); }
   absl::optional<DeviceEvent> NextEvent() override {
     absl::MutexLock lock(&fabric_->mu_);
@@ -111,7 +111,7 @@ class FakePair final : public VerbsPair {
     ranges_.erase(found);
   }
 
-  absl::Status Connect(int, const GidEntry& own_gid, const PairAddress& own,
+  absl::Status Connect(const GidEntry& own_gid, const PairAddress& own,
                        const PairAddress& peer,
                        const PairPatience& patience) override {
     EXPECT_EQ(own.number, number_);
@@ -268,7 +268,8 @@ absl::StatusOr<std::vector<PortInfo>> FakeDevice::Ports() {
 }
 
 absl::StatusOr<std::unique_ptr<VerbsPair>> FakeDevice::CreatePair(
-    const PairSize& size) {
+    int port, const PairSize& size) {
+  EXPECT_EQ(port, 1);
   absl::MutexLock lock(&fabric_->mu_);
   if (!fabric_->units_.at(name_).present) {
     return absl::UnavailableError("the device is gone");

@@ -104,7 +104,7 @@ class VerbsPair {
   virtual ~VerbsPair() = default;
 
   virtual uint32_t number() const = 0;
-  // Bytes of a write that can be inlined; at least what was asked for.
+  // Bytes of a write that can be inlined; at most what was asked for.
   virtual size_t max_inline() const = 0;
 
   // `memory` must outlive the pair, or the registration. Only with
@@ -115,10 +115,9 @@ class VerbsPair {
   // The peer can reach the range no more.
   virtual void Deregister(const MemoryKeys& keys) = 0;
 
-  // Makes the pair ready to send and receive. `own` names the port and GID it
-  // leaves by.
-  virtual absl::Status Connect(int port, const GidEntry& own_gid,
-                               const PairAddress& own, const PairAddress& peer,
+  // Makes the pair ready to send and receive, leaving by `own_gid`.
+  virtual absl::Status Connect(const GidEntry& own_gid, const PairAddress& own,
+                               const PairAddress& peer,
                                const PairPatience& patience) = 0;
 
   // Each takes the immediate data of one write of the peer. May come before
@@ -153,7 +152,7 @@ class VerbsDevice {
   virtual absl::StatusOr<std::vector<PortInfo>> Ports() = 0;
   // kResourceExhausted: `size` is over the device's limits.
   virtual absl::StatusOr<std::unique_ptr<VerbsPair>> CreatePair(
-      const PairSize& size) = 0;
+      int port, const PairSize& size) = 0;
 
   // Readable when NextEvent has one.
   virtual int event_fd() const = 0;

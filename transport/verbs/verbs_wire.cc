@@ -41,7 +41,7 @@ absl::StatusOr<std::unique_ptr<VerbsWire>> VerbsWire::Create(
   size.max_writes = kWriteSlots + kNoticeSlots;
   size.max_receives = kReceives;
   size.max_inline = kInlineBytes;
-  auto pair = port.device->CreatePair(size);
+  auto pair = port.device->CreatePair(port.choice.port.number, size);
   if (!pair.ok()) return pair.status();
   auto wire = absl::WrapUnique(new VerbsWire(port, *std::move(pair)));
   wire->ring_bytes_ = RoundUp(ring_bytes);
@@ -104,8 +104,8 @@ absl::Status VerbsWire::Connect(const VerbsEndpoint& peer,
   ring_bytes_ = std::min<size_t>(ring_bytes_, peer.ring_bytes);
   peer_ring_ = peer.ring_address;
   peer_key_ = peer.ring_key;
-  return pair_->Connect(choice_.port.number, choice_.gid, Endpoint().address,
-                        peer.address, patience);
+  return pair_->Connect(choice_.gid, Endpoint().address, peer.address,
+                        patience);
 }
 
 void VerbsWire::AddRecord(uint64_t position, absl::Span<const std::byte> first,

@@ -7,9 +7,9 @@
 namespace kamino::transport {
 
 absl::StatusOr<std::string> LocalRendezvous::Listen(const std::string& address,
-                                                    Service service) {
+                                                    Answerer answerer) {
   absl::MutexLock lock(&mu_);
-  if (!services_.emplace(address, std::move(service)).second) {
+  if (!answerers_.emplace(address, std::move(answerer)).second) {
     return absl::AlreadyExistsError(
         absl::StrCat("verbs address ", address, " is already in use"));
   }
@@ -18,7 +18,7 @@ absl::StatusOr<std::string> LocalRendezvous::Listen(const std::string& address,
 
 void LocalRendezvous::StopListening(const std::string& address) {
   absl::MutexLock lock(&mu_);
-  services_.erase(address);
+  answerers_.erase(address);
 }
 
 void LocalRendezvous::Exchange(const std::string& address,
@@ -27,8 +27,8 @@ void LocalRendezvous::Exchange(const std::string& address,
   {
     // Held for the call, which StopListening has to wait for.
     absl::MutexLock lock(&mu_);
-    auto found = services_.find(address);
-    if (found != services_.end()) {
+    auto found = answerers_.find(address);
+    if (found != answerers_.end()) {
       found->second(offer, std::move(reply));
       return;
     }

@@ -15,14 +15,14 @@ namespace kamino::transport {
 class LocalRendezvous final : public VerbsRendezvous {
  public:
   absl::StatusOr<std::string> Listen(const std::string& address,
-                                     Service service) override;
+                                     Answerer answerer) override;
   void StopListening(const std::string& address) override;
   void Exchange(const std::string& address, const VerbsEndpoint& offer,
                 absl::Duration timeout, Reply reply) override;
 
  private:
   absl::Mutex mu_;
-  absl::flat_hash_map<std::string, Service> services_ ABSL_GUARDED_BY(mu_);
+  absl::flat_hash_map<std::string, Answerer> answerers_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace kamino::transport

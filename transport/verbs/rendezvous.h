@@ -39,13 +39,13 @@ class VerbsRendezvous {
   // Called once, on any thread; must not block.
   using Reply = std::function<void(absl::StatusOr<VerbsEndpoint>)>;
   // Called on any thread, does not block, and replies once.
-  using Service = std::function<void(const VerbsEndpoint& offer, Reply reply)>;
+  using Answerer = std::function<void(const VerbsEndpoint& offer, Reply reply)>;
 
-  // Hands offers made to `address` to `service`; returns the address in the
+  // Hands offers made to `address` to `answerer`; returns the address in the
   // form Exchange takes. kAlreadyExists: someone listens there.
   virtual absl::StatusOr<std::string> Listen(const std::string& address,
-                                             Service service) = 0;
-  // `service` is not called any more once this has returned. `address` as
+                                             Answerer answerer) = 0;
+  // `answerer` is not called any more once this has returned. `address` as
   // Listen returned it.
   virtual void StopListening(const std::string& address) = 0;
 

@@ -151,6 +151,12 @@ class LocalCluster:
     self._start_listening(
         name, lambda address: self.node_command(name, address))
 
+  def restart_node(self, name):
+    """Where it was, on its data."""
+    self._start_listening(
+        name, lambda address: self.node_command(name, address),
+        self.state["addresses"][name])
+
   def node_command(self, name, address):
     return [self.binary("kamino_node"),
             f"--cluster_id={self.state['cluster_id']}", f"--node_id={name}",

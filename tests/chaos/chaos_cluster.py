@@ -184,9 +184,7 @@ class ChaosCluster(LocalCluster):
     elif name.startswith("manager"):
       self.restart_manager(name)
     else:
-      self._start_listening(
-          name, lambda address: self.node_command(name, address),
-          self.state["addresses"][name])
+      self.restart_node(name)
     self._killed.discard(name)
 
   def pause(self, name):

@@ -126,7 +126,9 @@ class Round:
     injected.victims = " ".join(stage.victims)
     injected.healed = time.monotonic()
     try:
-      self._await_acks(injected.healed)
+      self._wait(step.fault.settle_s)
+      wait_until(self.cluster.leader, RECOVERY_S, "a manager to lead")
+      self._await_acks(time.monotonic())
       injected.survived = True
     except ClusterError as error:
       self.verdict.problems.append(f"after {step.fault.name}: {error}")

@@ -32,6 +32,8 @@ class Fault:
     costs: nodes that leave the chain for good if nodes cannot join again.
     needs: what the product must be able to do.
     times: it is injected and healed that often, on the same victims.
+    settle_s: after which its consequences have begun: a leadership ends a
+      while after etcd was lost. What comes later is the next fault's.
   """
   name: str
   inject: object
@@ -40,6 +42,7 @@ class Fault:
   costs: int = 0
   needs: tuple = ()
   times: int = 1
+  settle_s: float = 0.0
 
 
 class Stage:
@@ -273,6 +276,13 @@ def _free_and_revive_etcd(stage):
 # lasts well beyond it costs a node.
 SHORT = (0.2, 0.5)
 LONG = (1.8, 2.8)
+LEADERSHIP_S = 2.0  # the managers' --leader_ttl_s here
+
+
+def _control(name, inject, heal, lasts):
+  """A fault of those who decide on views: leaderships may end by it."""
+  return Fault(name, inject, heal, lasts, settle_s=LEADERSHIP_S)
+
 
 FAULTS = [
     Fault("kill head", _kill_role("head"), _revive_if_it_may_join, LONG, 1),
@@ -284,7 +294,7 @@ FAULTS = [
     Fault("power cut", _power_cut, _revive_in_any_order, SHORT, 0,
           ("power_cut",)),
     Fault("long power cut", _power_cut_of_all, _revive_in_any_order, LONG, 0,
-          ("power_cut",)),
+          ("power_cut",), settle_s=LEADERSHIP_S),
     Fault("pause node, short", _pause_node, _resume, SHORT),
     Fault("pause node, long", _pause_node, _resume, LONG, 1),
     Fault("isolate node", _isolate_node, _heal_network, LONG, 1),
@@ -297,18 +307,18 @@ FAULTS = [
     Fault("flapping link", _cut_link, _heal_network, SHORT, times=6),
     Fault("cut clients from node", _cut_clients, _heal_network, LONG),
     Fault("cut managers off", _isolate_managers, _heal_network, LONG),
-    Fault("kill leader", _kill_leader, _revive, LONG),
-    Fault("kill all managers", _kill_managers, _revive, SHORT),
-    Fault("pause leader", _pause_leader, _resume, (3, 4)),
-    Fault("cut leader from etcd", _cut_leader_from_etcd, _heal_network,
-          (3, 4)),
-    Fault("kill etcd, short", _kill_etcd, _revive, SHORT),
-    Fault("kill etcd, long", _kill_etcd, _revive, (3, 4)),
-    Fault("pause etcd", _pause_etcd, _resume, (2, 4)),
+    _control("kill leader", _kill_leader, _revive, LONG),
+    _control("kill all managers", _kill_managers, _revive, SHORT),
+    _control("pause leader", _pause_leader, _resume, (3, 4)),
+    _control("cut leader from etcd", _cut_leader_from_etcd, _heal_network,
+             (3, 4)),
+    _control("kill etcd, short", _kill_etcd, _revive, SHORT),
+    _control("kill etcd, long", _kill_etcd, _revive, (3, 4)),
+    _control("pause etcd", _pause_etcd, _resume, (2, 4)),
+    _control("disk full, etcd", _fill_etcd, _free_and_revive_etcd, LONG),
     Fault("disk full, node", _fill_node, _free, LONG),
     Fault("disk full, next head", _fill_second_and_kill_head,
           _free_and_revive, LONG, 2),
-    Fault("disk full, etcd", _fill_etcd, _free_and_revive_etcd, LONG),
 ]
 
 

@@ -1,6 +1,6 @@
 # The front door. `make` lists what there is.
-.PHONY: help packages checkers build demo test chaos bench-engine crash sanitize \
-  lint format clean
+.PHONY: help packages checkers build demo test chaos bench-engine \
+  bench-failover crash sanitize lint format clean
 .DEFAULT_GOAL := help
 
 PROGRAMS := //client/cli:kamino //head:kamino_node //membership:kamino_manager
@@ -16,6 +16,9 @@ help:
 	@echo "make bench-engine"
 	@echo "             measure the engine against its rivals (some minutes;"
 	@echo "             QUICK=1: under one); results in bench/out"
+	@echo "make bench-failover"
+	@echo "             time from a kill to the next write, and more (some"
+	@echo "             minutes; QUICK=1: two); results in bench/out"
 	@echo "make lint    check style and structure"
 	@echo "make format  format the C++ sources"
 	@echo "make clean   remove build products"
@@ -68,6 +71,13 @@ bench-engine: packages
 	  $(if $(filter-out 0,$(QUICK)),--quick) $(BENCH_FLAGS)
 	@bench/engine/report.py bench/out/engine.json bench/out/engine.html
 	@echo "bench/out/engine.json, bench/out/engine.html"
+
+bench-failover: packages
+	@echo "building"
+	@bazel build $(PROGRAMS) //tests/chaos/client:chaos_client
+	@mkdir -p bench/out
+	@bench/failover/failover.py --out=bench/out/failover.json \
+	  $(if $(filter-out 0,$(QUICK)),--quick) $(BENCH_FLAGS)
 
 lint: packages
 	@bazel test //tests/tidy:all

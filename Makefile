@@ -1,5 +1,6 @@
 # The front door. `make` lists what there is.
-.PHONY: help packages build demo test bench-engine crash sanitize lint format clean
+.PHONY: help packages checkers build demo test chaos bench-engine \
+  bench-failover crash sanitize lint format clean
 .DEFAULT_GOAL := help
 
 PROGRAMS := //client/cli:kamino //head:kamino_node //membership:kamino_manager
@@ -8,11 +9,16 @@ help:
 	@echo "make demo    install what is missing, build, run the demo (1 minute)"
 	@echo "make test    the same for the whole test suite"
 	@echo "make crash   explore crashes of the engine, SEEDS=n FIRST=seed"
+	@echo "make chaos   faults on real processes (root), MINUTES=n SEED=s;"
+	@echo "             CHECK=folder checks kept histories again"
 	@echo "make sanitize  the engine's tests under sanitizers"
 	@echo "make build   build the programs"
 	@echo "make bench-engine"
 	@echo "             measure the engine against its rivals (some minutes;"
 	@echo "             QUICK=1: under one); results in bench/out"
+	@echo "make bench-failover"
+	@echo "             time from a kill to the next write, and more (some"
+	@echo "             minutes; QUICK=1: two); results in bench/out"
 	@echo "make lint    check style and structure"
 	@echo "make format  format the C++ sources"
 	@echo "make clean   remove build products"
@@ -27,8 +33,22 @@ build: packages
 demo: build
 	@deploy/local/demo
 
-test: packages
+# What checks the histories of tests/chaos, by Go and Cargo, outside of Bazel:
+# they need the network once.
+checkers: packages
+	@tests/chaos/checkers.py
+
+test: checkers
 	@tests/run
+
+MINUTES ?= 2
+chaos: checkers
+ifdef CHECK
+	@tests/chaos/chaos.py check $(CHECK)
+else
+	@bazel build $(PROGRAMS) //tests/chaos/client:chaos_client
+	@tests/chaos/chaos.py run --minutes=$(MINUTES) $(if $(SEED),--seed=$(SEED))
+endif
 
 # A million images and more; SCHEME=name for one scheme only.
 SEEDS ?= 40
@@ -51,6 +71,13 @@ bench-engine: packages
 	  $(if $(filter-out 0,$(QUICK)),--quick) $(BENCH_FLAGS)
 	@bench/engine/report.py bench/out/engine.json bench/out/engine.html
 	@echo "bench/out/engine.json, bench/out/engine.html"
+
+bench-failover: packages
+	@echo "building"
+	@bazel build $(PROGRAMS) //tests/chaos/client:chaos_client
+	@mkdir -p bench/out
+	@bench/failover/failover.py --out=bench/out/failover.json \
+	  $(if $(filter-out 0,$(QUICK)),--quick) $(BENCH_FLAGS)
 
 lint: packages
 	@bazel test //tests/tidy:all

@@ -34,7 +34,10 @@ ABSL_FLAG(int, chain_length, 4,
           "Nodes of the first view: f + 2 to survive f failures.");
 ABSL_FLAG(int, failure_timeout_ms, 1000,
           "A node that is silent for so long is dropped from the chain.");
-ABSL_FLAG(int, heartbeat_interval_ms, 100, "Between two heartbeats of a node.");
+ABSL_FLAG(
+    int, heartbeat_interval_ms, 0,
+    "Between two heartbeats of a node; 0: a tenth of the failure timeout, "
+    "100 at most.");
 ABSL_FLAG(int, leader_ttl_s, 3,
           "A manager that is cut off from etcd for so long leads no more.");
 
@@ -42,6 +45,7 @@ namespace kamino::membership {
 namespace {
 
 constexpr int kMaxChainLength = 16;
+constexpr int kUsualHeartbeatMs = 100;
 constexpr absl::Duration kEtcdDeadline = absl::Seconds(1);
 constexpr int kMaxMessageBytes = 64 << 10;
 
@@ -87,7 +91,10 @@ absl::StatusOr<Deployment> ReadFlags() {
       absl::StrSplit(absl::GetFlag(FLAGS_etcd), ',', absl::SkipEmpty());
   if (deployment.etcd_endpoints.empty()) return BadFlag("etcd", "is required");
   const int timeout_ms = absl::GetFlag(FLAGS_failure_timeout_ms);
-  const int interval_ms = absl::GetFlag(FLAGS_heartbeat_interval_ms);
+  int interval_ms = absl::GetFlag(FLAGS_heartbeat_interval_ms);
+  if (interval_ms == 0) {
+    interval_ms = std::min(kUsualHeartbeatMs, std::max(1, timeout_ms / 10));
+  }
   const int length = absl::GetFlag(FLAGS_chain_length);
   const int ttl = absl::GetFlag(FLAGS_leader_ttl_s);
   std::vector<absl::Status> checks = {

@@ -45,6 +45,8 @@ def default_parent(room_mb=None):
 class LocalCluster:
   """One cluster in one folder.
 
+  Where its processes live is for a subclass to say: new_address, command_for.
+
   Args:
     folder: where it lives; made by start().
     binaries: a Binaries.
@@ -67,7 +69,7 @@ class LocalCluster:
   # --- Life.
 
   def start(self, nodes=4, transport="tcp", backup="dynamic", heap_mb=128,
-            ring_mb=32, failure_timeout_ms=1000):
+            ring_mb=32, failure_timeout_ms=1000, managers=1, leader_ttl_s=2):
     """Starts all of it, or ends what it started and raises."""
     self._check_startable(needed_mb(nodes, backup, heap_mb, ring_mb))
     self.state = {
@@ -79,7 +81,7 @@ class LocalCluster:
     self._save()
     try:
       self.start_etcd()
-      self.start_manager(nodes, failure_timeout_ms)
+      self.start_managers(managers, nodes, failure_timeout_ms, leader_ttl_s)
       for i in range(1, nodes + 1):
         self.start_node(f"n{i}")
       wait_until(lambda: self._ready(nodes), START_TIMEOUT_S,
@@ -107,29 +109,37 @@ class LocalCluster:
       raise ClusterError(f"{self.folder} has room for {free_mb} MiB, but "
                          f"{room_mb} are needed; choose another --dir")
 
-  def start_etcd(self, address=None):
-    def arguments(address):
-      # One member alone: it is nobody's peer, but has to have an address.
-      peer = f"http://127.0.0.1:{free_port()}"
-      client = f"http://{address}"
-      return ["etcd", "--name=e", f"--data-dir={self._path('etcd')}",
-              f"--listen-client-urls={client}",
-              f"--advertise-client-urls={client}",
-              f"--listen-peer-urls={peer}",
-              f"--initial-advertise-peer-urls={peer}",
-              f"--initial-cluster=e={peer}", "--logger=zap"]
-    self._start_listening("etcd", arguments, address)
+  def start_etcd(self):
+    self._start_listening("etcd", self._etcd_command)
 
-  def start_manager(self, nodes, failure_timeout_ms):
+  def restart_etcd(self):
+    """Where it was, on its data."""
+    self._start_listening("etcd", self._etcd_command,
+                          self.state["addresses"]["etcd"])
+
+  def _etcd_command(self, address):
+    peer = f"http://{self.new_address('etcd')}"
+    client = f"http://{address}"
+    return ["etcd", "--name=e", f"--data-dir={self._path('etcd')}",
+            f"--listen-client-urls={client}",
+            f"--advertise-client-urls={client}",
+            f"--listen-peer-urls={peer}",
+            f"--initial-advertise-peer-urls={peer}",
+            f"--initial-cluster=e={peer}", "--logger=zap"]
+
+  def start_managers(self, count, nodes, failure_timeout_ms, leader_ttl_s):
     self.state["manager_args"] = [
         f"--chain_length={nodes}",
-        f"--failure_timeout_ms={failure_timeout_ms}", "--leader_ttl_s=2"]
-    self._start_listening("manager", self._manager_command)
+        f"--failure_timeout_ms={failure_timeout_ms}",
+        f"--leader_ttl_s={leader_ttl_s}"]
+    for i in range(1, count + 1):
+      self._start_listening("manager" if i == 1 else f"manager{i}",
+                            self._manager_command)
 
-  def restart_manager(self):
+  def restart_manager(self, name="manager"):
     """Where it was: the nodes know no other place."""
-    address = self.state["addresses"]["manager"]
-    self._start_listening("manager", self._manager_command, address)
+    address = self.state["addresses"][name]
+    self._start_listening(name, self._manager_command, address)
 
   def _manager_command(self, address):
     return [self.binary("kamino_manager"),
@@ -137,9 +147,9 @@ class LocalCluster:
             f"--etcd={self.state['addresses']['etcd']}",
             *self.state["manager_args"]]
 
-  def start_node(self, name, address=None):
+  def start_node(self, name):
     self._start_listening(
-        name, lambda address: self.node_command(name, address), address)
+        name, lambda address: self.node_command(name, address))
 
   def restart(self, name=None):
     """Starts what has ended, or that process only, where it was."""
@@ -150,17 +160,23 @@ class LocalCluster:
         if name:
           raise ClusterError(f"{name} runs already")
       elif each == "etcd":
-        self.start_etcd(self.state["addresses"][each])
-      elif each == "manager":
-        self.restart_manager()
+        self.restart_etcd()
+      elif each.startswith("manager"):
+        self.restart_manager(each)
       else:
-        self.start_node(each, self.state["addresses"][each])
+        self.restart_node(each)
+
+  def restart_node(self, name):
+    """Where it was, on its data."""
+    self._start_listening(
+        name, lambda address: self.node_command(name, address),
+        self.state["addresses"][name])
 
   def node_command(self, name, address):
     return [self.binary("kamino_node"),
             f"--cluster_id={self.state['cluster_id']}", f"--node_id={name}",
             f"--data_dir={self.data_dir(name)}", f"--listen={address}",
-            f"--managers={self.state['addresses']['manager']}",
+            f"--managers={','.join(self.addresses_of(self.managers))}",
             *self.state["node_args"]]
 
   def kill(self, name, sig=signal.SIGKILL):
@@ -204,11 +220,19 @@ class LocalCluster:
   @property
   def nodes(self):
     return [n for n in self.state.get("processes", {})
-            if n not in ("etcd", "manager")]
+            if n != "etcd" and not n.startswith("manager")]
+
+  @property
+  def managers(self):
+    return [n for n in self.state.get("processes", {})
+            if n.startswith("manager")]
+
+  def addresses_of(self, names):
+    return [self.state["addresses"][n] for n in names]
 
   @property
   def seeds(self):
-    return ",".join(self.state["addresses"][n] for n in self.nodes)
+    return ",".join(self.addresses_of(self.nodes))
 
   def binary(self, name):
     path = self.binaries.path(name)
@@ -239,8 +263,8 @@ class LocalCluster:
 
   def kamino(self, *words, check=True, timeout=60, seeds=None):
     """Runs the command line; returns the finished process."""
-    arguments = [self.binary("kamino"), f"--seeds={seeds or self.seeds}",
-                 *words]
+    arguments = self.command_for("kamino", [
+        self.binary("kamino"), f"--seeds={seeds or self.seeds}", *words])
     with subprocess.Popen(arguments, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True) as process:
@@ -278,6 +302,16 @@ class LocalCluster:
         return False
     wait_until(formed, timeout, f"the chain to be {', '.join(names)}")
 
+  # --- Where its processes live.
+
+  def new_address(self, name):  # pylint: disable=unused-argument
+    """host:port for a process to listen on."""
+    return f"127.0.0.1:{free_port()}"
+
+  def command_for(self, name, arguments):  # pylint: disable=unused-argument
+    """The command that runs `arguments`, without a process between."""
+    return arguments
+
   # --- Inside.
 
   def _path(self, name):
@@ -305,12 +339,12 @@ class LocalCluster:
             f"{name} did not start: {self.log_tail(name).strip()}")
 
   def _launch(self, name, arguments, address=None):
-    address = address or f"127.0.0.1:{free_port()}"
+    address = address or self.new_address(name)
     with open(self.log_path(name), "a", encoding="utf-8") as log:
       # A session of its own: Ctrl-C is for the caller, who stops us.
-      process = subprocess.Popen(arguments(address), stdout=log, stderr=log,
-                                 stdin=subprocess.DEVNULL,
-                                 start_new_session=True)
+      process = subprocess.Popen(
+          self.command_for(name, arguments(address)), stdout=log, stderr=log,
+          stdin=subprocess.DEVNULL, start_new_session=True)
     self._children[process.pid] = process
     self.state["processes"][name] = {
         "pid": process.pid, "start_time": start_time(process.pid)}

@@ -36,15 +36,15 @@ def start_time(pid):
   return None if fields[0] == "Z" else fields[19]
 
 
-def _listening_sockets(port):
-  """Inodes of the sockets that listen on a port."""
+def _listening_sockets(pid, port):
+  """Inodes of the sockets that listen on a port where the process lives."""
   found = set()
-  for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+  for table in (f"/proc/{pid}/net/tcp", f"/proc/{pid}/net/tcp6"):
     try:
       with open(table, encoding="ascii") as f:
         rows = [line.split() for line in f.readlines()[1:]]
     except OSError:
-      continue  # a kernel without IPv6
+      continue  # a kernel without IPv6, or the process is gone
     for row in rows:
       if row[3] == _LISTENING and int(row[1].rsplit(":", 1)[1], 16) == port:
         found.add(f"socket:[{row[9]}]")
@@ -53,7 +53,7 @@ def _listening_sockets(port):
 
 def listens(pid, port):
   """Whether this very process, not another one, listens on the port."""
-  sockets = _listening_sockets(port)
+  sockets = _listening_sockets(pid, port)
   folder = f"/proc/{pid}/fd"
   try:
     names = os.listdir(folder)

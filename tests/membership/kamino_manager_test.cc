@@ -156,6 +156,11 @@ TEST_F(KaminoManagerTest, BadFlagsAreOneLineAndExitCodeTwo) {
   }
 }
 
+TEST_F(KaminoManagerTest, AShortFailureTimeoutShortensTheHeartbeats) {
+  Process manager = Run(Address(), {"--failure_timeout_ms=200"});
+  EXPECT_TRUE(manager->AwaitOutput("listens on", kPatience));
+}
+
 TEST_F(KaminoManagerTest, APortInUseIsExitCodeOne) {
   const std::string address = Address();
   Process first = Run(address);

@@ -1,0 +1,259 @@
+#!/usr/bin/env python3
+"""How long a chain of real processes is interrupted when something dies.
+
+Time from a kill -9 to the next acknowledged write (head, middle, tail, leading
+manager), a promotion by the size of the heap, a quick reboot, and the state
+transfer to a node that joins. Medians of several rounds, each on a fresh
+cluster on this machine. Figures are printed and written as JSON.
+"""
+
+import argparse
+import json
+import os
+import signal
+import statistics
+import sys
+import time
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path.insert(0, HERE)
+# pylint: disable=wrong-import-position
+from rig import ClusterError, Disturbed, Rig, wait_until
+from binaries import Binaries
+import faults
+
+ROLES = {"head": 0, "middle": 1, "tail": -1}
+LEADER_TTL_S = 2
+TARGET_BEYOND_MS = 50
+PATIENT_MS = 1000  # a failure timeout where detection is not what counts
+ATTEMPTS = 3  # a busy machine may lose a node before it is killed
+FILLED = 0.5  # of a heap
+SETTLE_S = 2.0
+JOIN_S = 120.0
+
+
+class Bench:
+  """Runs the measurements and keeps their figures: rows of a table."""
+
+  def __init__(self, settings):
+    self.settings = settings
+    self.binaries = Binaries()
+    self.rows = []
+
+  def rig(self, **changes):
+    return Rig(self.binaries, **{
+        "failure_timeout_ms": self.settings.failure_timeout_ms,
+        "leader_ttl_s": LEADER_TTL_S, **changes})
+
+  def row(self, name, values, unit, target=None, note=""):
+    """`values`: of the rounds; none when the product cannot do it yet."""
+    row = {"name": name, "unit": unit, "rounds": values, "target": target,
+           "median": statistics.median(values) if values else None,
+           "note": note}
+    self.rows.append(row)
+    print(line(row), flush=True)
+
+  def rounds(self, measure):
+    return [self.round(measure) for _ in range(self.settings.rounds)]
+
+  @staticmethod
+  def round(measure):
+    for _ in range(ATTEMPTS - 1):
+      try:
+        return measure()
+      except Disturbed as error:
+        print(f"  (once more: {error})", file=sys.stderr, flush=True)
+    return measure()
+
+  # --- Kills.
+
+  def kills(self):
+    detection = self.settings.failure_timeout_ms
+    for role in ROLES:
+      self.row(f"kill {role} to next write",
+               self.rounds(lambda r=role: self.kill(r)), "ms",
+               detection + TARGET_BEYOND_MS,
+               f"detection {detection} ms")
+    self.row("kill leader to next write", self.rounds(self.kill_leader), "ms",
+             LEADER_TTL_S * 1000 + TARGET_BEYOND_MS,
+             f"etcd's lease {LEADER_TTL_S} s")
+
+  def kill(self, role, **changes):
+    with self.rig(**changes) as rig:
+      return self.kill_in(rig, role)
+
+  @staticmethod
+  def kill_in(rig, role):
+    rig.begin_writes()
+    victim = rig.whole_chain()[ROLES[role]]
+    killed = time.monotonic()
+    rig.cluster.kill(victim)
+    return 1000 * rig.stall_after(
+        killed, 2 * rig.settings["failure_timeout_ms"] / 1000)
+
+  def kill_leader(self):
+    with self.rig(managers=2) as rig:
+      rig.begin_writes()
+      leader = rig.leader()
+      if leader is None:
+        raise ClusterError("no manager leads")
+      killed = time.monotonic()
+      rig.cluster.kill(leader)
+      return 1000 * rig.stall_after(killed, 2 * LEADER_TTL_S)
+
+  # --- Heaps.
+
+  def promotions(self):
+    """With half of the heap full of objects of 1 MB."""
+    for heap_mb in self.settings.heaps_mb:
+      self.row(f"promotion, heap {heap_mb} MiB",
+               self.rounds(lambda size=heap_mb: self.promotion(size)), "ms",
+               TARGET_BEYOND_MS, "kill head to next write, less detection")
+
+  def promotion(self, heap_mb):
+    # Filling keeps the machine busy: nobody is to be dropped by mistake.
+    with self.rig(nodes=2, heap_mb=heap_mb,
+                  failure_timeout_ms=PATIENT_MS) as rig:
+      rig.fill(FILLED)
+      return max(0.0, self.kill_in(rig, "head") - PATIENT_MS)
+
+  def quick_reboots(self):
+    heap_mb = self.settings.heaps_mb[-1]
+    name = f"quick reboot, heap {heap_mb} MiB"
+    if not faults.SUPPORTED["quick_reboot"]:
+      return self.row(name, [], "ms", None, "not supported yet")
+    # A timeout that leaves it time to come back.
+    values = self.rounds(lambda: self.quick_reboot(heap_mb))
+    return self.row(name, values, "ms", 200,
+                    "process start to serving, without starting a process")
+
+  def quick_reboot(self, heap_mb):
+    """From exec to a member with a lease, less what `--help` takes."""
+    with self.rig(nodes=2, heap_mb=heap_mb, failure_timeout_ms=5000) as rig:
+      rig.fill(FILLED)
+      victim = rig.whole_chain()[-1]
+      rig.cluster.kill(victim)
+      began = time.monotonic()
+      rig.cluster.restart_node(victim)
+      wait_until(lambda: self.serves(rig, victim), JOIN_S,
+                 f"{victim} to serve")
+      return 1000 * (time.monotonic() - began - process_start_s(rig))
+
+  @staticmethod
+  def serves(rig, name):
+    done = rig.cluster.kamino(
+        "status", "--json", "--timeout=2s", check=False,
+        seeds=rig.cluster.state["addresses"][name])
+    nodes = [json.loads(text) for text in done.stdout.splitlines()[1:]]
+    return any(n["node_id"] == name and n.get("lease_valid") and
+               n.get("role") != "ROLE_OUTSIDE" for n in nodes)
+
+  # --- Joining.
+
+  def transfers(self):
+    heap_mb = self.settings.heaps_mb[-1]
+    names = [f"state transfer, heap {heap_mb} MiB", "writes during it"]
+    if not faults.SUPPORTED["rejoin"]:
+      self.row(names[0], [], "MB/s", 500, "not supported yet")
+      self.row(names[1], [], "% of before", 50, "not supported yet")
+      return
+    results = self.rounds(lambda: self.transfer(heap_mb))
+    self.row(names[0], [rate for rate, _ in results], "MB/s", 500,
+             "objects of 1 MB in half of the heap")
+    self.row(names[1], [part for _, part in results], "% of before", 50)
+
+  def transfer(self, heap_mb):
+    """(MB/s, percent of the writes before) while a node joins as the tail."""
+    with self.rig(nodes=2, heap_mb=heap_mb,
+                  failure_timeout_ms=PATIENT_MS) as rig:
+      rig.fill(FILLED)
+      rig.begin_writes()
+      names = rig.whole_chain()
+      rig.cluster.kill(names[-1])
+      rig.cluster.await_chain(names[:-1])
+      alone = time.monotonic()
+      rig.await_writes(alone + SETTLE_S)
+      began = time.monotonic()
+      rig.cluster.restart_node(names[-1])
+      rig.cluster.await_chain(names, timeout=JOIN_S)
+      ended = time.monotonic()
+      rig.await_writes(ended)
+      moved_mb = heap_mb * FILLED * 1.0
+      return (moved_mb / (ended - began),
+              100 * rig.write_rate(began, ended) /
+              rig.write_rate(alone, began))
+
+
+def process_start_s(rig):
+  began = time.monotonic()
+  rig.cluster.kamino("--help", check=False)
+  return time.monotonic() - began
+
+
+def line(row):
+  median = "-" if row["median"] is None else f"{row['median']:.0f}"
+  target = "" if row["target"] is None else f"{row['target']}"
+  spread = ""
+  if row["rounds"]:
+    spread = f"{min(row['rounds']):.0f}..{max(row['rounds']):.0f}"
+  return (f"{row['name']:32} {median:>8} {spread:>14} {target:>8} "
+          f"{row['unit']:12} {row['note']}").rstrip()
+
+
+def parse():
+  parser = argparse.ArgumentParser(description=__doc__)
+  parser.add_argument("--out", help="file for the figures as JSON")
+  parser.add_argument("--json", action="store_true",
+                      help="print the figures as JSON, the table to stderr")
+  parser.add_argument("--quick", action="store_true",
+                      help="two rounds, small heaps")
+  parser.add_argument("--rounds", type=int, help="of each figure")
+  parser.add_argument("--failure_timeout_ms", type=int, default=200,
+                      help="the managers' detection time")
+  parser.add_argument("--heaps_mb", help="sizes of heaps, comma-separated")
+  parser.add_argument("--only", choices=("kills", "promotions",
+                                         "quick_reboots", "transfers"))
+  arguments = parser.parse_args()
+  if arguments.rounds is None:
+    arguments.rounds = 2 if arguments.quick else 5
+  heaps = arguments.heaps_mb or ("64,512" if arguments.quick else
+                                 "64,1024,4096")
+  try:
+    arguments.heaps_mb = [int(size) for size in heaps.split(",")]
+  except ValueError:
+    parser.error("--heaps_mb takes whole numbers, such as 64,1024")
+  if arguments.rounds < 1 or min(arguments.heaps_mb) < 16:
+    parser.error("--rounds is 1 at least, a heap 16 MiB")
+  return arguments
+
+
+def main():
+  for deadly in (signal.SIGTERM, signal.SIGHUP):
+    signal.signal(deadly, signal.default_int_handler)
+  arguments = parse()
+  figures = sys.stdout
+  if arguments.json:
+    sys.stdout = sys.stderr
+  print(f"{'':32} {'median':>8} {'spread':>14} {'target':>8}", flush=True)
+  bench = Bench(arguments)
+  try:
+    for step in ("kills", "promotions", "quick_reboots", "transfers"):
+      if arguments.only in (None, step):
+        getattr(bench, step)()
+  except ClusterError as error:
+    print(f"failover: {error}", file=sys.stderr)
+    return 1
+  except KeyboardInterrupt:
+    return 130
+  answer = json.dumps({"settings": vars(arguments), "figures": bench.rows},
+                      indent=1)
+  if arguments.out:
+    with open(arguments.out, "w", encoding="utf-8") as f:
+      f.write(answer + "\n")
+  if arguments.json:
+    print(answer, file=figures)
+  return 0
+
+
+if __name__ == "__main__":
+  sys.exit(main())

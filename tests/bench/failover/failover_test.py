@@ -1,0 +1,100 @@
+"""The failover bench: its figures, its words, and what it does when it is told
+something wrong."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.realpath(__file__)))))
+PROGRAM = os.path.join(ROOT, "bench", "failover", "failover.py")
+sys.path.insert(0, os.path.dirname(PROGRAM))
+# pylint: disable=wrong-import-position
+import failover
+from acknowledged import AckWatch
+from rig import Rig
+
+
+def run(*words):
+  return subprocess.run([sys.executable, "-B", PROGRAM, *words],
+                        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                        text=True, timeout=240, check=False)
+
+
+class WordsTest(unittest.TestCase):
+
+  def test_help(self):
+    done = run("--help")
+    self.assertEqual(done.returncode, 0)
+    for flag in ("--quick", "--json", "--out", "--failure_timeout_ms"):
+      self.assertIn(flag, done.stdout)
+
+  def test_wrong_words_are_refused(self):
+    for words in (["--heaps_mb=big"], ["--heaps_mb=8"], ["--rounds=0"],
+                  ["--only=nothing"], ["surplus"]):
+      done = run(*words)
+      self.assertEqual(done.returncode, 2, words)
+      self.assertIn("error:", done.stderr)
+
+
+class FiguresTest(unittest.TestCase):
+
+  def test_a_stall_ends_with_the_next_write(self):
+    rig = Rig.__new__(Rig)
+    class Watch(AckWatch):
+      def poll(self):
+        pass
+    rig._watch = Watch("")  # pylint: disable=protected-access
+    rig._watch.acks = [10.0, 10.1, 10.35, 10.4, 20.0]
+    self.assertAlmostEqual(rig.stall_after(10.15, 0.4), 9.85)
+    rig._watch.acks = [10.0, 10.1, 10.35, 10.4, 10.5, 20.0]
+    self.assertAlmostEqual(rig.stall_after(10.15, 0.2), 0.2)
+    self.assertAlmostEqual(rig.write_rate(10.0, 10.45), 4 / 0.45)
+
+  def test_a_row(self):
+    row = {"name": "kill head", "unit": "ms", "rounds": [3, 1, 2],
+           "median": 2, "target": 250, "note": "why"}
+    self.assertEqual(failover.line(row).split(),
+                     ["kill", "head", "2", "1..3", "250", "ms", "why"])
+    row.update(rounds=[], median=None, target=None)
+    self.assertEqual(failover.line(row).split(),
+                     ["kill", "head", "-", "ms", "why"])
+
+  def test_a_disturbed_round_is_repeated(self):
+    left = [failover.Disturbed("busy"), failover.Disturbed("busy")]
+    def measure():
+      if left:
+        raise left.pop()
+      return 5
+    self.assertEqual(failover.Bench.round(measure), 5)
+    left += [failover.Disturbed("busy")] * failover.ATTEMPTS
+    with self.assertRaises(failover.Disturbed):
+      failover.Bench.round(measure)
+
+
+class KillsTest(unittest.TestCase):
+
+  def test_kills_of_every_role(self):
+    with tempfile.TemporaryDirectory() as folder:
+      path = os.path.join(folder, "figures.json")
+      done = run("--only=kills", "--rounds=1", "--json", f"--out={path}",
+                 "--failure_timeout_ms=400")
+      self.assertEqual(done.returncode, 0, done.stderr)
+      with open(path, encoding="utf-8") as f:
+        self.assertEqual(json.load(f), json.loads(done.stdout))
+    figures = {f["name"]: f for f in json.loads(done.stdout)["figures"]}
+    for role in ("head", "middle", "tail"):
+      row = figures[f"kill {role} to next write"]
+      self.assertEqual(len(row["rounds"]), 1)
+      # Not before it can be known, and long before a client gives up.
+      self.assertGreater(row["median"], 200)
+      self.assertLess(row["median"], 5000)
+    self.assertIn("kill leader to next write", figures)
+    self.assertIn("kill head to next write", done.stderr)
+
+
+if __name__ == "__main__":
+  unittest.main(verbosity=2)

@@ -1,0 +1,215 @@
+"""The parts of the chaos harness that need no cluster."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+# pylint: disable=wrong-import-position
+import chaos
+import faults
+from acknowledged import AckWatch, longest_gap
+from chaos_round import Injected, Verdict, check_histories
+from network import HUB, Network, NetworkError, check_possible, cut_ruleset
+from schedule import LOSABLE, PER_ROUND, Schedule
+
+
+class GapTest(unittest.TestCase):
+
+  def test_longest_gap(self):
+    acks = [1.0, 1.5, 4.0, 4.5, 4.0]
+    self.assertEqual(longest_gap(acks, 0, 10), (2.5, 1.5))
+    self.assertEqual(longest_gap(acks, 2, 3), (2.5, 1.5))
+    self.assertEqual(longest_gap(acks, 4.1, 10), (0.5, 4.0))
+    self.assertEqual(longest_gap([], 3, 10), (0.0, 3))
+
+  def test_only_acknowledged_writes_count(self):
+    with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as f:
+      watch = AckWatch(f.name)
+      def write(**event):
+        f.write(json.dumps(event) + "\n")
+      write(t=1, p=0, e="invoke", op="get")
+      write(t=2, p=0, e="ok")
+      write(t=3 * 10**9, p=0, e="invoke", op="put")
+      write(t=4, p=1, e="invoke", op="put")
+      write(t=5, p=1, e="unknown")
+      f.write('{"t": 6000000000, "p": 0, ')
+      f.flush()
+      watch.poll()
+      self.assertEqual(watch.acks, [])
+      f.write('"e": "ok"}\n')
+      write(time=7 * 10**9, process=2, type="invoke", value=[["r", "x", None]])
+      write(time=8 * 10**9, process=2, type="ok", value=[["r", "x", []]])
+      write(time=9 * 10**9, process=2, type="invoke",
+            value=[["r", "x", None], ["append", "x", 1]])
+      write(time=10 * 10**9, process=2, type="ok",
+            value=[["r", "x", []], ["append", "x", 1]])
+      write(time=11 * 10**9, process=2, type="invoke", value=[])
+      write(time=12 * 10**9, process=2, type="info", value=[])
+      f.flush()
+      watch.poll()
+      self.assertEqual(watch.acks, [6.0, 10.0])
+      self.assertEqual(watch.counts, {"ok": 4, "fail": 0, "unknown": 2})
+
+
+class ScheduleTest(unittest.TestCase):
+
+  def test_a_seed_decides(self):
+    def names(seed):
+      schedule = Schedule(seed)
+      return [str(s) for _ in range(3) for s in schedule.next_round()]
+    self.assertEqual(names(7), names(7))
+    self.assertNotEqual(names(7), names(8))
+
+  def test_every_kind_comes(self):
+    schedule = Schedule(1)
+    seen = set()
+    for _ in range(8):
+      steps = schedule.next_round()
+      self.assertTrue(0 < len(steps) <= PER_ROUND)
+      seen |= {s.fault.name for s in steps}
+      for step in steps:
+        low, high = step.fault.lasts
+        self.assertTrue(low <= step.lasts <= high)
+    self.assertEqual(seen, {f.name for f in faults.usable()})
+
+  def test_a_chain_that_only_shrinks_is_not_used_up(self):
+    with mock.patch.dict(faults.SUPPORTED, rejoin=False):
+      schedule = Schedule(1)
+      for _ in range(20):
+        cost = sum(s.fault.costs for s in schedule.next_round())
+        self.assertLessEqual(cost, LOSABLE)
+
+  def test_unsupported_faults_are_left_out(self):
+    with mock.patch.dict(faults.SUPPORTED, power_cut=False):
+      self.assertNotIn("power cut", {f.name for f in faults.usable()})
+    with mock.patch.dict(faults.SUPPORTED, power_cut=True):
+      self.assertIn("power cut", {f.name for f in faults.usable()})
+
+
+class ReportTest(unittest.TestCase):
+
+  def test_table_and_summary(self):
+    verdict = Verdict(
+        injected=[Injected("a", survived=True, gap_s=1.0),
+                  Injected("a", survived=False, gap_s=2.0),
+                  Injected("b", skipped="nobody there")],
+        problems=["lost"], longest_gap_s=2.0,
+        reports={"bank": {"operations": 5, "unknown": 1}})
+    rows = [line.split() for line in chaos.table([verdict])[1:]]
+    self.assertEqual(rows, [["a", "2", "1", "0", "2.00", "s"],
+                            ["b", "0", "0", "1", "0.00", "s"]])
+    self.assertEqual(
+        chaos.summary([verdict], 9),
+        "chaos: seed 9, 1 rounds, 2 faults, 1 survived; 5 operations checked "
+        "(1 of unknown outcome), longest unavailability 2.00 s; 1 violations")
+
+  def test_kept_histories_are_judged(self):
+    put = [{"t": 1, "p": 0, "e": "invoke", "op": "put", "key": "r",
+            "value": "a"}, {"t": 2, "p": 0, "e": "ok"}]
+    read = [{"t": 3, "p": 0, "e": "invoke", "op": "get", "key": "r"},
+            {"t": 4, "p": 0, "e": "ok", "value": "a"}]
+    bank = [{"t": 1, "p": 0, "e": "invoke", "op": "read", "bank": "b"},
+            {"t": 2, "p": 0, "e": "ok", "balances": []}]
+    lists = [
+        {"process": 0, "type": "invoke", "value": [["append", "x", 1]]},
+        {"process": 0, "type": "ok", "value": [["append", "x", 1]]},
+        {"process": 0, "type": "invoke", "value": [["r", "x", None]]},
+        {"process": 0, "type": "ok", "value": [["r", "x", [1]]]}]
+    with tempfile.TemporaryDirectory() as folder:
+      def write(name, events):
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+          f.writelines(json.dumps(e) + "\n" for e in events)
+      write("registers.jsonl", put + read)
+      write("bank.jsonl", bank)
+      write("lists.jsonl", lists)
+      self.assertEqual(check_histories(folder)[1], [])
+      read[1]["value"] = None  # the acknowledged write is not there
+      write("registers.jsonl", put + read)
+      self.assertEqual(len(check_histories(folder)[1]), 1)
+      write("registers.jsonl", [])
+      self.assertEqual(check_histories(folder)[1],
+                       ["registers: nothing was done"])
+      os.remove(os.path.join(folder, "bank.jsonl"))
+      self.assertIn("bank.jsonl", check_histories(folder)[1][-1])
+
+
+class NetworkTest(unittest.TestCase):
+
+  def setUp(self):
+    self.network = Network(["a", "b", "c"])  # fails without root, and says so
+    self.addCleanup(self.network.destroy)
+    self.network.create()
+
+  def hears(self, receiver, source):
+    """Whether a datagram gets through: one way is all it takes."""
+    listen = ("import socket, sys; s = socket.socket(socket.AF_INET, "
+              "socket.SOCK_DGRAM); s.bind(('0.0.0.0', 9)); "
+              "s.settimeout(float(sys.argv[1])); print('ready', flush=True); "
+              "print(s.recv(9))")
+    send = ("import socket, sys; s = socket.socket(socket.AF_INET, "
+            "socket.SOCK_DGRAM); s.sendto(b'x', (sys.argv[1], 9))")
+    with subprocess.Popen(
+        self.network.command(receiver, [sys.executable, "-c", listen, "0.5"]),
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as listener:
+      listener.stdout.readline()
+      subprocess.run(self.network.command(
+          source, [sys.executable, "-c", send, self.network.host(receiver)]),
+                     check=True)
+      return listener.wait() == 0
+
+  def test_cuts(self):
+    self.assertTrue(self.hears("a", "b"))
+    self.assertTrue(self.hears("b", "a"))
+    self.network.cut(["b"], ["a"])
+    self.assertFalse(self.hears("a", "b"))
+    self.assertTrue(self.hears("b", "a"))
+    self.assertTrue(self.hears("a", "c"))
+    self.network.cut_both_ways(["a"], ["c"])
+    self.assertFalse(self.hears("a", "c"))
+    self.assertFalse(self.hears("c", "a"))
+    self.assertFalse(self.hears("a", "b"))
+    self.network.heal()
+    for receiver, source in (("a", "b"), ("a", "c"), ("c", "a")):
+      self.assertTrue(self.hears(receiver, source))
+
+  def test_the_machine_itself_is_not_touched(self):
+    """Its name for a party is none, and nothing of it is left."""
+    space = self.network.namespace(HUB)
+    def listed():
+      return subprocess.run(["ip", "netns"], stdout=subprocess.PIPE,
+                            text=True, check=True).stdout
+    self.assertIn(space, listed())
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+      with self.assertRaises(OSError):
+        s.bind((self.network.host("a"), 0))  # no address of this machine
+    self.network.destroy()
+    self.assertNotIn(space, listed())
+
+
+class ImpossibleTest(unittest.TestCase):
+
+  def test_who_is_not_root_is_told(self):
+    with mock.patch("os.geteuid", return_value=1000):
+      with self.assertRaisesRegex(NetworkError, "need root"):
+        check_possible()
+
+  def test_what_is_missing_is_named(self):
+    with mock.patch("os.geteuid", return_value=0), mock.patch(
+        "shutil.which", return_value=None):
+      with self.assertRaisesRegex(NetworkError, "ip is missing"):
+        check_possible()
+
+  def test_rules_name_whom_not_to_hear(self):
+    self.assertIn("{ 10.77.0.1, 10.77.0.2 } drop",
+                  cut_ruleset({"10.77.0.2", "10.77.0.1"}))
+    self.assertNotIn("drop", cut_ruleset(set()))
+
+
+if __name__ == "__main__":
+  unittest.main(verbosity=2)

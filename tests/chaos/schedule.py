@@ -1,0 +1,54 @@
+"""Which faults when: decided by a seed alone."""
+
+import collections
+import dataclasses
+import random
+
+import faults
+
+PER_ROUND = 10
+LOSABLE = 2  # nodes of a chain of four that only shrinks: f
+CALM_S = (0.5, 1.5)  # after a fault was survived
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+  """A fault of a round."""
+  fault: faults.Fault
+  lasts: float  # in failure timeouts
+  calm_s: float
+  dice_seed: int  # chooses whom it hits
+
+  def __str__(self):
+    return f"{self.fault.name} for {self.lasts:.2f} T"
+
+
+class Schedule:
+  """Rounds without end. Every kind comes before any comes again, as far as a
+  round can bear the loss of nodes."""
+
+  def __init__(self, seed, kinds=None):
+    self._dice = random.Random(seed)
+    self._kinds = kinds if kinds is not None else faults.usable()
+    self._waiting = collections.deque()
+
+  def next_round(self):
+    """A list of Steps for a fresh cluster."""
+    budget = (PER_ROUND if faults.SUPPORTED["rejoin"] else LOSABLE)
+    if len(self._waiting) < PER_ROUND:
+      more = [k for k in self._kinds if k not in self._waiting]
+      self._dice.shuffle(more)
+      self._waiting.extend(more)
+    steps, put_off = [], []
+    while self._waiting and len(steps) < PER_ROUND:
+      fault = self._waiting.popleft()
+      cost = 0 if faults.SUPPORTED["rejoin"] else fault.costs
+      if cost > budget:
+        put_off.append(fault)
+        continue
+      budget -= cost
+      steps.append(Step(fault, self._dice.uniform(*fault.lasts),
+                        self._dice.uniform(*CALM_S),
+                        self._dice.getrandbits(32)))
+    self._waiting.extendleft(reversed(put_off))
+    return steps

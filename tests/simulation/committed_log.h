@@ -20,9 +20,7 @@ class CommittedLog {
   explicit CommittedLog(World* world) : world_(world) {}
 
   // A node has `operation` in its ring.
-  void OnAppended(uint64_t sequence) {
-    newest_ = std::max(newest_, sequence);
-  }
+  void OnAppended(uint64_t sequence) { newest_ = std::max(newest_, sequence); }
   uint64_t newest() const { return newest_; }
 
   // A tail has applied it. From now on it stays.

@@ -33,13 +33,13 @@ struct Record {
   absl::Time returned = absl::InfiniteFuture();
 
   bool is_read = false;
-  std::vector<std::string> keys;                 // of a read
-  kamino::internal::v1::ChainRequest request;    // a mutation
+  std::vector<std::string> keys;               // of a read
+  kamino::internal::v1::ChainRequest request;  // a mutation
 
   End end = End::kUnknown;
-  absl::Status status;       // kRefused
-  std::string result;        // of a mutation
-  uint64_t sequence = 0;     // kDone
+  absl::Status status;            // kRefused
+  std::string result;             // of a mutation
+  uint64_t sequence = 0;          // kDone
   std::vector<ReadValue> values;  // of a read
 
   // Of all heads, the highest number of an operation when it returned.

@@ -150,8 +150,7 @@ Model::Outcome Transfer(const std::string& arguments, Changes* changes) {
   if (balance[0] < amount) return Refuse(kamino::v1::REASON_PROCEDURE_FAILED);
   changes->Put(parts[0], absl::StrCat(balance[0] - amount));
   changes->Put(parts[1], absl::StrCat(balance[1] + amount));
-  return Result(
-      absl::StrCat(balance[0] - amount, " ", balance[1] + amount));
+  return Result(absl::StrCat(balance[0] - amount, " ", balance[1] + amount));
 }
 
 // "r KEY" and "a KEY ELEMENT", separated by commas; the result are the lists

@@ -32,6 +32,9 @@ class SimEtcd final : public Process, public membership::Etcd {
                                 const std::string& leader_key,
                                 int64_t leader_revision) override;
 
+  // The latest state, for checks.
+  Value Read(const std::string& key) const;
+
  private:
   struct Lease {
     absl::Duration ttl;
@@ -45,7 +48,6 @@ class SimEtcd final : public Process, public membership::Etcd {
   void Expire();
   void Drop(int64_t lease);
   void Store(const std::string& key, const std::string& value, int64_t lease);
-  Value Read(const std::string& key) const;
 
   int64_t revision_ = 0;
   int64_t next_lease_ = 1;

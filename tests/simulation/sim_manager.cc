@@ -18,10 +18,7 @@ constexpr absl::Duration kEtcdDeadline = absl::Milliseconds(300);
 SimManager::SimManager(World* world, TimedNetwork* network, SimEtcd* etcd,
                        const std::string& name,
                        const membership::ManagerOptions& options)
-    : Process(world, name),
-      network_(network),
-      etcd_(etcd),
-      options_(options) {}
+    : Process(world, name), network_(network), etcd_(etcd), options_(options) {}
 
 void SimManager::Start() {
   Trace("starts");
@@ -69,12 +66,11 @@ void SimManager::Call(const EtcdCall& call) {
 
 SimManager::Answer SimManager::Serve(const AgentCore::Call& call) {
   Answer answer;
-  answer.status =
-      call.registers
-          ? loop_->Register(call.registration, &answer.registration,
-                            &answer.leader, Clock())
-          : loop_->Heartbeat(call.heartbeat, &answer.heartbeat,
-                             &answer.leader, Clock());
+  answer.status = call.registers
+                      ? loop_->Register(call.registration, &answer.registration,
+                                        &answer.leader, Clock())
+                      : loop_->Heartbeat(call.heartbeat, &answer.heartbeat,
+                                         &answer.leader, Clock());
   return answer;
 }
 

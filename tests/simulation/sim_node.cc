@@ -222,9 +222,9 @@ void SimNode::Observe() {
   for (uint64_t s = log_->size() + 1; s <= core.ring().applied(); ++s) {
     const auto found = appended_.find(s);
     if (found == appended_.end()) {
-      world()->Fail(absl::DataLossError(absl::StrCat(
-          name(), " as tail has applied ", core.ring().applied(),
-          ", but never got operation ", s)));
+      world()->Fail(absl::DataLossError(
+          absl::StrCat(name(), " as tail has applied ", core.ring().applied(),
+                       ", but never got operation ", s)));
       return;
     }
     log_->OnTailApplied(name(), s, found->second);
@@ -274,8 +274,8 @@ void SimNode::Read(std::vector<std::string> keys, Reply reply) {
         }));
     answer.sequence = node_->core().ring().applied();
     for (const auto& result : response.results()) {
-      answer.values.push_back({result.key(), result.found(), result.value(),
-                               result.version()});
+      answer.values.push_back(
+          {result.key(), result.found(), result.value(), result.version()});
     }
     if (!crashed_) reply(std::move(answer));
   });
@@ -330,8 +330,7 @@ void SimNode::AskManager() {
 
 void SimNode::CallManager(const AgentCore::Call& call) {
   const uint64_t number = ++call_;
-  const auto answered = [this, number,
-                         call](const SimManager::Answer& answer) {
+  const auto answered = [this, number, call](const SimManager::Answer& answer) {
     if (number != call_) return;  // it was given up
     ++call_;
     OnManagerAnswer(call, answer);

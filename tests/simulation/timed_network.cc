@@ -132,9 +132,8 @@ void TimedNetwork::SendOn(LinkOwner* from, LinkId link,
     to.incoming.push_back(message);
   }
   to.last_arrival = std::max(to.last_arrival, world_->now() + Delay());
-  world_->After(to.last_arrival - world_->now(), [this, connection, side] {
-    Arrive(connection, 1 - side);
-  });
+  world_->After(to.last_arrival - world_->now(),
+                [this, connection, side] { Arrive(connection, 1 - side); });
 }
 
 void TimedNetwork::Arrive(const Ref& connection, int side) {

@@ -83,7 +83,7 @@ class TimedNetwork {
   struct Connection {
     uint64_t number = 0;
     bool broken = false;  // nothing arrives any more
-    End ends[2];  // who opened it first
+    End ends[2];          // who opened it first
   };
   using Ref = std::shared_ptr<Connection>;
 

@@ -22,16 +22,15 @@ absl::StatusOr<std::string> ListsProcedure(replica::ProcedureContext& context,
   for (absl::string_view step : absl::StrSplit(arguments, ',')) {
     const std::vector<absl::string_view> words = absl::StrSplit(step, ' ');
     auto list = context.Get(words[1]);
-    const bool absent = replica::ReasonOf(list.status()) ==
-                        kamino::v1::REASON_KEY_NOT_FOUND;
+    const bool absent =
+        replica::ReasonOf(list.status()) == kamino::v1::REASON_KEY_NOT_FOUND;
     if (!list.ok() && !absent) return list.status();
     const std::string old = absent ? "" : std::string(list->value);
     if (words[0] == "r") {
       absl::StrAppend(&result, old, ";");
       continue;
     }
-    absl::Status put =
-        context.Put(words[1], absl::StrCat(old, words[2], " "));
+    absl::Status put = context.Put(words[1], absl::StrCat(old, words[2], " "));
     if (!put.ok()) return put;
   }
   return result;
@@ -191,8 +190,8 @@ Record Workload::Transfer() {
   const uint64_t from = random_.Pick(options_.accounts);
   const uint64_t to =
       (from + 1 + random_.Pick(options_.accounts - 1)) % options_.accounts;
-  return Mutation("bank.transfer", absl::StrCat("a", from, " a", to, " ",
-                                                1 + random_.Pick(60)));
+  return Mutation("bank.transfer",
+                  absl::StrCat("a", from, " a", to, " ", 1 + random_.Pick(60)));
 }
 
 Record Workload::Lists() {
@@ -221,9 +220,8 @@ Record Workload::Ballast() {
   }
   kamino::v1::PutOperation put;
   put.set_key(key);
-  put.set_value(std::string(options_.ballast_bytes / 2 +
-                                random_.Pick(options_.ballast_bytes),
-                            'b'));
+  put.set_value(std::string(
+      options_.ballast_bytes / 2 + random_.Pick(options_.ballast_bytes), 'b'));
   return Mutation(replica::kPutFunction, put.SerializeAsString());
 }
 

@@ -47,7 +47,8 @@ Process::Process(World* world, std::string name)
       offset_(absl::Seconds(1 + world->random().Pick(100000))) {}
 
 absl::Time Process::Clock() const {
-  return absl::UnixEpoch() + offset_ + (world_->now() - absl::UnixEpoch()) * rate_;
+  return absl::UnixEpoch() + offset_ +
+         (world_->now() - absl::UnixEpoch()) * rate_;
 }
 
 void Process::Pause(absl::Duration time) {

@@ -139,10 +139,20 @@ class Replay {
           "operation ", sequence, " has a ", request.function(), " of ",
           name.first, "/", name.second, " that nobody sent"));
     }
-    for (const Record* record : by_name_[name]) {
-      const bool same = record->request.function() == request.function() &&
-                        record->request.arguments() == request.arguments();
+    // A number that a refused mutation did not take names the next one too.
+    const auto same_as = [&request](const Record* record) {
+      return record->request.function() == request.function() &&
+             record->request.arguments() == request.arguments();
+    };
+    const std::vector<const Record*>& records = by_name_[name];
+    const bool wanted =
+        std::any_of(records.begin(), records.end(), [&](const Record* record) {
+          return record->end != Record::End::kRefused && same_as(record);
+        });
+    for (const Record* record : records) {
+      const bool same = same_as(record);
       if (record->end == Record::End::kRefused && same) {
+        if (wanted) continue;
         return Violation(*record,
                          absl::StrCat("refused (", record->status.message(),
                                       "), but it is operation ", sequence));

@@ -80,7 +80,7 @@ void Faults::Stop() {
     if (!manager->up()) manager->Start();
   }
   for (const auto& node : cluster_->nodes()) {
-    node->DieAtDrain(0, Crash::kProcess);
+    node->DieAtDrain(0, Crash::kProcess, nullptr);
     if (plan_.restarts && !node->up()) node->Start();
   }
 }
@@ -119,7 +119,8 @@ void Faults::Kill() {
   if (random_.OneIn(3)) {
     node->Die(crash);
   } else {
-    node->DieAtDrain(1 + random_.Pick(random_.OneIn(2) ? 12 : 120), crash);
+    node->DieAtDrain(1 + random_.Pick(random_.OneIn(2) ? 12 : 120), crash,
+                     [this, node] { return MayLose(*node); });
   }
   if (!plan_.restarts) return;
   Restart(node, random_.OneIn(2) ? Between(5, 150) : Between(400, 1500));
@@ -134,7 +135,8 @@ void Faults::Restart(SimNode* node, absl::Duration time) {
     }
     if (random_.OneIn(4)) {
       // Again while it recovers, or soon after.
-      node->DieAtDrain(1 + random_.Pick(30), Crash::kPower);
+      node->DieAtDrain(1 + random_.Pick(30), Crash::kPower,
+                       [this, node] { return MayLose(*node); });
     }
     node->Start();
     if (!node->up() || node->doomed()) Restart(node, Between(5, 300));

@@ -134,13 +134,16 @@ void SimNode::Die(Crash crash) {
   Discard();
 }
 
-void SimNode::DieAtDrain(uint64_t drains, Crash crash) {
+void SimNode::DieAtDrain(uint64_t drains, Crash crash,
+                         std::function<bool()> may_die) {
   drains_left_ = drains;
+  may_die_ = std::move(may_die);
   next_crash_ = crash;
 }
 
 void SimNode::OnDrain() {
   if (crashed_ || drains_left_ == 0 || --drains_left_ > 0) return;
+  if (!may_die_()) return;
   Trace("goes down at a drain");
   crashed_ = true;
   if (next_crash_ == Crash::kPower) {

@@ -63,8 +63,9 @@ class SimNode final : public LinkOwner {
 
   void Start();
   void Die(Crash crash);
-  // At the `drains`-th drain from now on, in whatever it then does.
-  void DieAtDrain(uint64_t drains, Crash crash);
+  // At the `drains`-th drain from now on, in whatever it then does, if it may
+  // then. 0: not at all.
+  void DieAtDrain(uint64_t drains, Crash crash, std::function<bool()> may_die);
   bool doomed() const { return drains_left_ > 0; }
   // Its disk is lost as well: it comes back empty.
   void LoseDisk();
@@ -126,6 +127,7 @@ class SimNode final : public LinkOwner {
   std::unique_ptr<head::SimDisk> disk_;
   uint64_t drains_left_ = 0;  // until it dies; 0: it need not
   Crash next_crash_ = Crash::kPower;
+  std::function<bool()> may_die_;
   bool crashed_ = false;  // in the middle of what it does
 
   // Of this life.

@@ -77,6 +77,11 @@ SimNode::Options Cluster::NodeOptions(const std::string& name) const {
   options.storage.alpha = 0.5;
   options.chain.hello_timeout = absl::Milliseconds(200);
   options.chain.window_operations = 64;
+  options.chain.fetch_timeout = absl::Milliseconds(50);
+  options.chain.window_chunks = 8;
+  options.chain.chunks_at_once = 2;
+  options.chain.cut_bytes = 16u << 10;
+  options.chain.retain = absl::Seconds(1);
   options.admission.max_in_flight = 16;
   if (options_.few_client_records) {
     options.admission.max_clients = options_.clients;

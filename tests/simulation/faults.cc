@@ -98,12 +98,14 @@ void Faults::Disturb(const std::string& name, absl::Duration time) {
 }
 
 bool Faults::MayLose(const SimNode& node) const {
+  if (plan_.restarts) return true;  // it comes back, with what it holds
   const membership::View view = cluster_->StoredView();
   for (const membership::Member& member : view.members) {
     if (member.node_id == node.name()) continue;
     SimNode* const other = cluster_->node(member.node_id);
     const auto disturbed = disturbed_.find(other->name());
     if (other->up() && other->incarnation() == member.incarnation &&
+        other->node()->core().condition() == membership::Condition::kSound &&
         (disturbed == disturbed_.end() || disturbed->second < world_->now())) {
       return true;
     }

@@ -97,7 +97,8 @@ void SimNode::Boot() {
                                             procedures_);
   const replica::OperationRing& ring = *storage_->ring();
   Trace("has received ", ring.received(), ", applied ", ring.applied(),
-        ", cleaned ", ring.cleaned(), "; incarnation ", incarnation_);
+        ", cleaned ", ring.cleaned(), "; incarnation ", incarnation_, ", ",
+        membership::ConditionName(node_->core().condition()));
   for (uint64_t s = ring.cleaned() + 1; s <= ring.received(); ++s) {
     appended_[s] = std::string(ring.Entry(s));
   }
@@ -105,6 +106,8 @@ void SimNode::Boot() {
   next_accepted_ = 2;
   agent_ = std::make_unique<AgentCore>(options_.agent);
   agent_->SetSelf(Self());
+  reported_ = node_->report();
+  agent_->SetReport(reported_);
   calling_ = false;
   WaitThenAsk(random_.Between(absl::ZeroDuration(), kCallDeadline));
   Tick();
@@ -117,6 +120,8 @@ membership::Member SimNode::Self() const {
   self.service_address = name();
   self.link_addresses = {{"sim", name()}};
   self.heap_bytes = storage_->heap()->region()->size();
+  const engine::HeapUuid& uuid = storage_->heap()->uuid();
+  self.heap_id.assign(uuid.begin(), uuid.end());
   return self;
 }
 
@@ -200,6 +205,8 @@ void SimNode::RunBatch() {
   if (EndIfCrashed()) return;
   Observe();
   CarryOut(actions);
+  if (!world()->violation().ok()) return;
+  Report();
   const bool more = node_->ApplyBackup(kBackupStep);
   if (EndIfCrashed()) return;
   if (more) ScheduleBatch(kBatchDelay);
@@ -217,6 +224,19 @@ void SimNode::CarryOut(const Actions& actions) {
     network_->SendOn(this, send.link, send.message);
   }
   if (actions.fetch_view) RequestView();
+}
+
+void SimNode::Report() {
+  const membership::NodeReport report = node_->report();
+  if (report == reported_) return;
+  if (report.condition != reported_.condition) {
+    Trace("is ", membership::ConditionName(report.condition));
+  }
+  const bool caught_up =
+      report.caught_up_view != 0 && reported_.caught_up_view == 0;
+  reported_ = report;
+  agent_->SetReport(report);
+  if (caught_up) RequestView();
 }
 
 void SimNode::Observe() {
@@ -363,9 +383,11 @@ void SimNode::OnManagerAnswer(const AgentCore::Call& call,
   if (effects.view.has_value()) {
     const View view = *effects.view;
     Trace("learns ", view.ToString());
-    Post([this, view](absl::Time now) {
-      node_->OnView(view, now);
-      if (!crashed_) agent_->SetCurrentView(view.id);
+    Post([this, view](absl::Time now) { node_->OnView(view, now); });
+  }
+  if (effects.invited.has_value()) {
+    Post([this, invited = *effects.invited](absl::Time now) {
+      node_->OnInvited(invited, now);
     });
   }
   WaitThenAsk(effects.wait);

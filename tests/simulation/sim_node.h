@@ -98,6 +98,8 @@ class SimNode final : public LinkOwner {
   void Post(Input input);
   void ScheduleBatch(absl::Duration most);
   void RunBatch();
+  // Tells the manager's side what this node says of itself.
+  void Report();
   void CarryOut(const replica::Actions& actions);
   void Tick();
   // Takes what the node has done into the log.
@@ -135,6 +137,7 @@ class SimNode final : public LinkOwner {
   std::unique_ptr<head::ChainNode> node_;
   std::unique_ptr<membership::AgentCore> agent_;
   uint64_t incarnation_ = 0;
+  membership::NodeReport reported_;
   std::vector<Input> inbox_;
   bool batch_scheduled_ = false;
   LinkId next_accepted_ = 2;

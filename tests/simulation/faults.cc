@@ -22,7 +22,9 @@ FaultPlan FaultPlan::Draw(Random* random) {
                       &plan.slowness, &plan.managers, &plan.etcd}) {
     if (random->Percent(45)) *weight = 1 + static_cast<int>(random->Pick(4));
   }
-  plan.restarts = random->Percent(70);
+  plan.restarts = random->Percent(85);
+  if (plan.restarts && random->Percent(25)) plan.power_cuts = 1;
+  if (plan.restarts && random->Percent(30)) plan.lost_disks = 1;
   return plan;
 }
 
@@ -49,6 +51,7 @@ void Faults::Strike() {
   const std::vector<std::pair<int, std::function<void()>>> kinds = {
       {plan_.kills, [this] { Kill(); }},
       {plan_.power_cuts, [this] { PowerCut(); }},
+      {plan_.lost_disks, [this] { LoseDisk(); }},
       {plan_.pauses, [this] { Pause(); }},
       {plan_.cuts, [this] { CutSome(); }},
       {plan_.broken_links,
@@ -97,8 +100,12 @@ void Faults::Disturb(const std::string& name, absl::Duration time) {
   until = std::max(until, world_->now() + time + kRecovery);
 }
 
+bool Faults::MayDie(const SimNode& node) const {
+  // One that comes back with what it holds is never missed for good.
+  return plan_.restarts || MayLose(node);
+}
+
 bool Faults::MayLose(const SimNode& node) const {
-  if (plan_.restarts) return true;  // it comes back, with what it holds
   const membership::View view = cluster_->StoredView();
   for (const membership::Member& member : view.members) {
     if (member.node_id == node.name()) continue;
@@ -115,14 +122,14 @@ bool Faults::MayLose(const SimNode& node) const {
 
 void Faults::Kill() {
   SimNode* const node = AnyNode();
-  if (!node->up() || node->doomed() || !MayLose(*node)) return;
+  if (!node->up() || node->doomed() || !MayDie(*node)) return;
   const Crash crash = random_.OneIn(2) ? Crash::kPower : Crash::kProcess;
   Disturb(node->name(), absl::Seconds(1000));
   if (random_.OneIn(3)) {
     node->Die(crash);
   } else {
     node->DieAtDrain(1 + random_.Pick(random_.OneIn(2) ? 12 : 120), crash,
-                     [this, node] { return MayLose(*node); });
+                     [this, node] { return MayDie(*node); });
   }
   if (!plan_.restarts) return;
   Restart(node, random_.OneIn(2) ? Between(5, 150) : Between(400, 1500));
@@ -138,7 +145,7 @@ void Faults::Restart(SimNode* node, absl::Duration time) {
     if (random_.OneIn(4)) {
       // Again while it recovers, or soon after.
       node->DieAtDrain(1 + random_.Pick(30), Crash::kPower,
-                       [this, node] { return MayLose(*node); });
+                       [this, node] { return MayDie(*node); });
     }
     node->Start();
     if (!node->up() || node->doomed()) Restart(node, Between(5, 300));
@@ -153,6 +160,16 @@ void Faults::PowerCut() {
     Disturb(node->name(), absl::Seconds(3));
     Restart(node.get(), Between(5, 1000));
   }
+}
+
+void Faults::LoseDisk() {
+  SimNode* const node = AnyNode();
+  if (!node->up() || !MayLose(*node)) return;
+  node->Die(Crash::kPower);
+  node->LoseDisk();
+  world_->trace().Line(world_->now(), node->name(), "has lost its disk");
+  Disturb(node->name(), absl::Seconds(3));
+  Restart(node, Between(5, 1000));
 }
 
 void Faults::Pause() {

@@ -24,6 +24,7 @@ struct FaultPlan {
   int managers = 0;
   int etcd = 0;
   int power_cuts = 0;  // of all nodes at once
+  int lost_disks = 0;
 
   bool restarts = false;  // killed nodes come back
 
@@ -46,6 +47,7 @@ class Faults {
   void Strike();
   void Kill();
   void PowerCut();
+  void LoseDisk();
   void Pause();
   void CutSome();
   void Cut(const std::vector<std::string>& from,
@@ -54,6 +56,7 @@ class Faults {
   void StrikeManager();
   void StrikeEtcd();
 
+  bool MayDie(const SimNode& node) const;
   // Whether the chain outlives the loss of this node for good.
   bool MayLose(const SimNode& node) const;
   void Disturb(const std::string& name, absl::Duration time);

@@ -125,7 +125,8 @@ void SimClient::Attempt() {
   const auto& member = record_->is_read ? chain_.tail() : chain_.head();
   const auto node = peers_->nodes.find(member.node_id);
   if (node == peers_->nodes.end()) return Refresh();
-  SendTo(node->second);
+  const bool astray = random_.Percent(options_.astray_percent);
+  SendTo(astray ? AnyNode() : node->second);
   After(kAttemptDeadline, [this, attempt = attempt_] {
     if (attempt != attempt_) return;
     NodeAnswer answer;
@@ -225,12 +226,16 @@ void SimClient::Retry(bool refresh) {
   });
 }
 
+SimNode* SimClient::AnyNode() {
+  auto peer = peers_->nodes.begin();
+  std::advance(peer, random_.Pick(peers_->nodes.size()));
+  return peer->second;
+}
+
 // Asks any node for the chain, then tries again.
 void SimClient::Refresh() {
   ++attempt_;
-  auto peer = peers_->nodes.begin();
-  std::advance(peer, random_.Pick(peers_->nodes.size()));
-  SimNode* const node = peer->second;
+  SimNode* const node = AnyNode();
   network_->Send(this, node, [this, node, attempt = attempt_] {
     node->AskChain([this, node, attempt](NodeAnswer answer) {
       network_->Send(node, this, [this, attempt, answer = std::move(answer)] {

@@ -29,6 +29,7 @@ class SimClient final : public Process {
   struct Options {
     absl::Duration think = absl::Milliseconds(40);  // at most, between two
     uint64_t abandon_percent = 0;  // of mutations whose answer is missing
+    uint64_t astray_percent = 0;   // of attempts, which go to any node
   };
 
   SimClient(World* world, TimedNetwork* network, const SimNode::Peers* peers,
@@ -61,6 +62,7 @@ class SimClient final : public Process {
   void OnSettled(const NodeAnswer& answer);
   void Retry(bool refresh);
   void Refresh();
+  SimNode* AnyNode();
   void Finish(Record::End end);
   kamino::internal::v1::ChainRequest Request() const;
   std::string Mark() const;

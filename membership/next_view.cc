@@ -70,15 +70,17 @@ const Member* Joins(const View& view, const NodeStates& nodes,
 
 bool CanGoOn(const View& view, const NodeStates& nodes) {
   int whole = 0;
+  size_t kept = 0;
   for (const Member& member : view.members) {
     const NodeState* node = Kept(member, nodes);
     if (node == nullptr) continue;
+    ++kept;
     const bool sound = IsSound(node->condition);
     const bool went_on = node->member.incarnation == member.incarnation;
-    if ((sound && went_on) || view.members.size() == 1) return true;
+    if (sound && went_on) return true;
     whole += sound || node->condition == Condition::kTorn;
   }
-  return whole >= 2;
+  return whole >= 2 || kept == view.members.size();
 }
 
 absl::optional<View> NextView(const View& view, const NodeStates& nodes,

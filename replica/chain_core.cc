@@ -26,7 +26,15 @@ ChainCore::ChainCore(ChainOptions options, OperationRing* ring,
       executor_(executor),
       copy_(copy),
       completed_(ring->cleaned()),
-      torn_(ring->applied() < ring->received()) {}
+      torn_(ring->applied() < ring->received()) {
+  if (!torn_ || record_->state().heap != HeapState::kBehind) return;
+  // While it joined, the chain went on without waiting for it: later operations
+  // on what is torn may have been executed everywhere. Nothing mends that.
+  LOG(WARNING) << "operations were interrupted while this node joined; it has "
+                  "to begin again";
+  copy_->BeginReceiving();
+  torn_ = false;
+}
 
 bool ChainCore::is_head() const {
   return role() == Role::kHead || role() == Role::kSingle;

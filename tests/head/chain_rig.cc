@@ -109,6 +109,10 @@ void ChainRig::Start(const std::string& name) {
   node.node = std::make_unique<ChainNode>(std::move(options),
                                           node.storage.get(), &procedures_);
   SetHooks(&node);
+  if (!view_.formed()) return;
+  node.inbox.push_back([view = view_](ChainNode& chain, absl::Time now) {
+    chain.OnView(view, now);
+  });
 }
 
 void ChainRig::StartAll() {
@@ -133,7 +137,10 @@ void ChainRig::CutPowerAt(const std::string& name, Moment moment, int count) {
 void ChainRig::OnHeap(RigNode* node, Moment moment) {
   if (node->crashed || node->countdown == 0 || moment != node->moment) return;
   const replica::OperationRing& ring = *node->storage->ring();
-  if (ring.received() == ring.applied() || --node->countdown > 0) return;
+  // A head executes before the operation gets into its ring.
+  const bool executes = ring.received() > ring.applied() ||
+                        (node->node != nullptr && node->node->core().is_head());
+  if (!executes || --node->countdown > 0) return;
   Tearing(node);
 }
 
@@ -143,20 +150,22 @@ void ChainRig::Tearing(RigNode* node) {
   const size_t begin = node->storage->heap()->objects_begin();
   Tear tear;
   tear.happened = true;
-  const auto operation =
-      replica::ParseOperation(ring.Entry(ring.applied() + 1));
-  for (const auto& intent : (*operation).write_set()) {
-    ++tear.intents;
-    const size_t at = intent.object() + intent.offset();
-    tear.touched += std::memcmp(heap.base() + at, heap.durable() + at,
-                                intent.length()) != 0;
+  tear.received = ring.received();
+  tear.applied = ring.applied();
+  for (uint64_t s = ring.applied() + 1; s <= ring.received(); ++s) {
+    const auto operation = replica::ParseOperation(ring.Entry(s));
+    for (const auto& intent : operation->write_set()) {
+      ++tear.intents;
+      const size_t at = intent.object() + intent.offset();
+      tear.touched += std::memcmp(heap.base() + at, heap.durable() + at,
+                                  intent.length()) != 0;
+    }
   }
   // The disk takes its parts in order, the heap first, each with the next seed.
   uint64_t chosen = 1;
   for (uint64_t seed = 1; seed <= kSeedsTried && !tear.torn(); ++seed) {
     const SimRegion::Image image = heap.CrashImage(seed + 1);
-    tear.lost_words =
-        CountWords(image.data(), heap.base(), begin, heap.size());
+    tear.lost_words = CountWords(image.data(), heap.base(), begin, heap.size());
     tear.kept_words =
         CountWords(image.data(), heap.durable(), begin, heap.size());
     if (tear.torn()) chosen = seed;
@@ -250,10 +259,11 @@ void ChainRig::Break(const End& end) {
   peers_.erase(other);
   for (const End& side : {end, other}) {
     if (!up(side.first)) continue;
-    At(side.first).inbox.push_back(
-        [link = side.second](ChainNode& chain, absl::Time now) {
-          chain.OnLinkClosed(link, now);
-        });
+    At(side.first)
+        .inbox.push_back(
+            [link = side.second](ChainNode& chain, absl::Time now) {
+              chain.OnLinkClosed(link, now);
+            });
   }
 }
 

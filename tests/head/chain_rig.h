@@ -29,8 +29,11 @@ struct Tear {
   // are as after the operation and some as before.
   size_t kept_words = 0;
   size_t lost_words = 0;
-  // Of the operation that was being executed: what it was going to store to,
-  // and what of it differed from before when the power went.
+  // Of the node's ring then.
+  uint64_t received = 0;
+  uint64_t applied = 0;
+  // Of what it had not applied: what was going to be stored to, and what of it
+  // differed from before when the power went.
   size_t intents = 0;
   size_t touched = 0;
 
@@ -75,14 +78,15 @@ class ChainRig {
 
   // --- Life and death. All nodes are down at first.
 
+  // It learns of the last view; one that was away is not in it.
   void Start(const std::string& name);
   void StartAll();
   bool up(const std::string& name) const { return At(name).node != nullptr; }
   // The power goes, now. Its links break.
   void CutPower(const std::string& name, uint64_t seed);
   // The power goes at the `count`-th flush or drain of its heap from now on
-  // that belongs to an operation it has in its ring and has not marked applied.
-  // What that leaves of the heap is torn if it can be.
+  // that belongs to an operation which it executes or mends. What that leaves
+  // of the heap is torn if it can be.
   enum class Moment { kFlush, kDrain };
   void CutPowerAt(const std::string& name, Moment moment, int count);
   void Disarm(const std::string& name) { At(name).countdown = 0; }

@@ -1,6 +1,6 @@
 # The front door. `make` lists what there is.
 .PHONY: help packages checkers build demo test test-rdma chaos bench-engine \
-  bench-failover crash sanitize lint format clean
+  bench-failover crash fuzz sanitize lint format clean
 .DEFAULT_GOAL := help
 
 PROGRAMS := //client/cli:kamino //head:kamino_node //membership:kamino_manager
@@ -12,6 +12,7 @@ help:
 	@echo "             test in virtual machines: RDMA and NVDIMM drivers,"
 	@echo "             loss of power (minutes)"
 	@echo "make crash   explore crashes of the engine, SEEDS=n FIRST=seed"
+	@echo "make fuzz    what peers may send, by libFuzzer (clang), MINUTES=n"
 	@echo "make chaos   faults on real processes (root), MINUTES=n SEED=s;"
 	@echo "             CHECK=folder checks kept histories again"
 	@echo "make sanitize  the engine's tests under sanitizers"
@@ -62,6 +63,10 @@ FIRST ?= 1
 crash: packages
 	@bazel run //tests/engine/crash:crash_main -- --seeds=$(SEEDS) \
 	  --first=$(FIRST) --scheme=$(SCHEME)
+
+# For that long in all; docs/testing_fuzz.md.
+fuzz: packages
+	@tests/fuzz/run $(MINUTES)
 
 # Not under AddressSanitizer: the planted faults, whose processes are to die.
 # Under ThreadSanitizer: the tests with the tag "threads".

@@ -270,6 +270,10 @@ void Node::Describe(ChainNode& node,
   if (const auto stats = node.admission_stats()) {
     *response->mutable_admission() = ToProto(*stats);
   }
+  const replica::ChainCore::TurnedDown& turned_down = core.turned_down();
+  response->mutable_turned_down()->set_rejected(turned_down.rejected);
+  response->mutable_turned_down()->set_stray(turned_down.stray);
+  response->mutable_turned_down()->set_malformed(turned_down.malformed);
   for (const auto& state : core.links()) {
     kamino::v1::LinkStatus* link = response->add_links();
     link->set_peer(state.peer);

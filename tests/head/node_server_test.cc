@@ -220,6 +220,8 @@ TEST_F(NodeServerTest, EveryMethod) {
   EXPECT_EQ(status.role(), kamino::v1::ROLE_SINGLE);
   EXPECT_EQ(status.applied(), 4u);
   EXPECT_EQ(status.admission().repeated(), 1u);
+  EXPECT_TRUE(status.has_turned_down());
+  EXPECT_EQ(status.turned_down().malformed(), 0u);
 }
 
 TEST_F(NodeServerTest, RefusesBadRequests) {

@@ -1,6 +1,12 @@
 #include "head/storage_copy.h"
 
 namespace kamino::head {
+namespace {
+
+// Free space of less is sent as whatever it holds.
+constexpr size_t kUnusedBytes = 64u << 10;
+
+}  // namespace
 
 using kamino::internal::v1::StateChunk;
 
@@ -8,8 +14,9 @@ StorageCopy::StorageCopy(Storage* storage)
     : storage_(storage), begin_(storage->heap()->objects_begin()) {}
 
 void StorageCopy::BeginSending() {
-  sender_ =
-      std::make_unique<replica::StateSender>(storage_->heap_region(), begin_);
+  sender_ = std::make_unique<replica::StateSender>(
+      storage_->heap_region(), begin_,
+      storage_->heap()->UnusedRanges(kUnusedBytes));
 }
 
 size_t StorageCopy::BytesLeft() const { return sender_->BytesLeft(); }

@@ -53,6 +53,7 @@ std::vector<std::string> RowOf(
   return {status->node_id(),
           RoleOf(status->role()),
           node.address(),
+          status->condition(),
           absl::StrCat(status->header().view_id()),
           status->lease_valid() ? "yes" : "no",
           absl::StrCat(status->received()),
@@ -67,8 +68,8 @@ std::vector<std::string> RowOf(
 bool Show(const Cli& cli) {
   const kamino::v1::Chain chain = cli.client->chain();
   std::vector<std::vector<std::string>> rows = {
-      {"NODE", "ROLE", "ADDRESS", "VIEW", "LEASE", "RECEIVED", "APPLIED",
-       "CLEANED", "HEAP", "BACKUP HITS"}};
+      {"NODE", "ROLE", "ADDRESS", "STATE", "VIEW", "LEASE", "RECEIVED",
+       "APPLIED", "CLEANED", "HEAP", "BACKUP HITS"}};
   std::string json;
   for (const ChainNode& node : chain.nodes()) {
     auto status = cli.client->NodeStatus(node.address());

@@ -249,6 +249,20 @@ void Allocator::Give(ObjectId id, uint64_t units) {
   Insert(id, units);
 }
 
+std::vector<std::pair<ObjectId, uint64_t>> Allocator::WholeExtents(
+    uint64_t units) const {
+  std::vector<std::pair<ObjectId, uint64_t>> whole;
+  absl::MutexLock lock(&mutex_);
+  for (const auto& [id, size] : by_address_) {
+    const uint64_t word = HeaderAt(id)->word;
+    if (size >= units && StateOf(word) == BlockState::kFree &&
+        UnitsOf(word) == size) {
+      whole.emplace_back(id, size);
+    }
+  }
+  return whole;
+}
+
 uint64_t Allocator::free_bytes() const {
   absl::MutexLock lock(&mutex_);
   return free_units_ * kUnitBytes;

@@ -18,6 +18,7 @@
 #include <map>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
@@ -56,6 +57,10 @@ class Allocator {
 
   // Gives a taken block back, whose header says free, durably.
   void Give(ObjectId id, uint64_t units);
+
+  // Free space of at least `units` in one piece that is one block on media as
+  // well, in ascending order.
+  std::vector<std::pair<ObjectId, uint64_t>> WholeExtents(uint64_t units) const;
 
   uint64_t free_bytes() const;
   uint64_t blocks_taken() const;

@@ -6,6 +6,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "engine/fault.h"
 #include "engine/kamino/kamino_store.h"
 #include "glog/logging.h"
 
@@ -193,7 +194,9 @@ absl::Status Storage::RecoverHead() {
   }
   ring_->MarkApplied(committed);
   ring_->PersistApplied();
-  ring_->TruncateAfter(committed);
+  if (!engine::FaultPlanted("storage-keeps-what-was-not-committed")) {
+    ring_->TruncateAfter(committed);
+  }
   store->reset();
   // Nothing is left to roll back; the region serves again.
   if ((*region)->size() == BackupBytes()) backup_region_ = std::move(*region);

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "engine/fault.h"
 
 namespace kamino::replica {
 namespace {
@@ -97,6 +98,7 @@ bool StateSender::NextChunk(StateChunk* chunk) {
     return true;
   }
   if (region_->dirty_pages() == 0) return false;
+  if (engine::FaultPlanted("joining-copies-pages-once")) return false;
   size_t page = region_->TakeDirty(next_dirty_);
   if (page == region_->pages()) page = region_->TakeDirty(0);  // from the start
   next_dirty_ = page + 1;

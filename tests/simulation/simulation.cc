@@ -19,7 +19,7 @@ constexpr absl::Duration kStep = absl::Milliseconds(50);
 // How long the chain may take to serve, and clients to be done, when nothing
 // goes wrong any more.
 constexpr absl::Duration kPatience = absl::Seconds(30);
-// Afterwards, for what is on its way.
+// Between the last fault and the last operation.
 constexpr absl::Duration kRest = absl::Milliseconds(700);
 
 ClusterOptions DrawCluster(Random* random) {
@@ -64,7 +64,7 @@ class Simulation {
         }
         return true;
       });
-      world_.RunUntil(world_.now() + kRest);
+      if (status.ok()) status = WaitForRest();
     }
     if (status.ok()) status = Check();
     return Result(std::move(status));
@@ -85,12 +85,21 @@ class Simulation {
     return world_.violation();
   }
 
+  // What is on its way comes to an end: nothing is left over anywhere.
+  absl::Status WaitForRest() {
+    absl::Status left;
+    absl::Status reached = WaitFor("the chain is at rest", [this, &left] {
+      left = CheckAtRest(&cluster_);
+      return left.ok();
+    });
+    return world_.violation().ok() && !reached.ok() ? left : reached;
+  }
+
   absl::Status Check() {
     if (!world_.violation().ok()) return world_.violation();
     Model model;
     absl::Status status = CheckAgainstLog(cluster_.history(), cluster_.log(),
                                           cluster_.sent(), &model);
-    if (status.ok()) status = CheckAtRest(&cluster_);
     if (status.ok()) status = CheckHeaps(&cluster_, model);
     const Workload& workload = cluster_.workload();
     if (status.ok()) {

@@ -1,0 +1,115 @@
+// The simulator notices every planted fault of the protocol, and nothing when
+// there is none.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "engine/fault.h"
+#include "glog/logging.h"
+#include "gtest/gtest.h"
+#include "tests/simulation/simulation.h"
+
+namespace kamino::simulation {
+namespace {
+
+constexpr unsigned kSeconds = 240;  // of one fault, at most
+constexpr uint64_t kMany = 20000;   // seeds
+
+const char* const kFaults[] = {
+    "chain-applied-is-not-durable",
+    "chain-cleans-up-what-is-received",
+    "chain-completes-what-is-received",
+    "chain-new-tail-completes-nothing",
+    "chain-resends-nothing",
+    "chain-takes-messages-of-old-views",
+    "chain-torn-counts-as-applied",
+    "head-answers-at-commit",
+    "head-answers-without-lease",
+    "head-promoted-without-locks",
+    "head-unlocks-at-commit",
+    "joining-copies-pages-once",
+    "joining-keeps-what-is-torn",
+    "membership-leases-from-the-answer",
+    "membership-leases-too-long",
+    "mending-nothing-back",
+    "mending-part-of-the-write-set",
+    "outcome-does-not-stop-a-retry",
+    "outcome-result-is-not-stored",
+    "reads-anywhere",
+    "reads-at-a-tail-that-is-behind",
+    "reads-without-lease",
+    "ring-entry-is-not-drained",
+    "storage-keeps-what-was-not-committed",
+};
+
+struct Verdict {
+  bool caught = false;
+  std::string how;
+};
+
+// What the first seeds say that notice it, as one line.
+std::string RunWithFault(const std::string& fault, uint64_t seeds) {
+  engine::PlantFault(fault);
+  for (uint64_t seed = 1; seed <= seeds; ++seed) {
+    const RunResult result = Run(seed, nullptr);
+    if (result.violation.ok()) continue;
+    return "seed " + std::to_string(seed) + ": " +
+           std::string(result.violation.message());
+  }
+  return "";
+}
+
+// In a process of its own, since a fault may end it.
+Verdict Try(const std::string& fault, uint64_t seeds) {
+  int report[2];
+  if (pipe(report) != 0) return {};
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (std::freopen("/dev/null", "w", stderr) == nullptr) _exit(1);
+    alarm(kSeconds);
+    const std::string line = RunWithFault(fault, seeds);
+    if (write(report[1], line.data(), line.size()) < 0) _exit(1);
+    _exit(0);
+  }
+  close(report[1]);
+  Verdict verdict;
+  char buffer[4096];
+  for (ssize_t got; (got = read(report[0], buffer, sizeof(buffer))) > 0;) {
+    verdict.how.append(buffer, static_cast<size_t>(got));
+  }
+  close(report[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  verdict.caught = !verdict.how.empty();
+  if (WIFSIGNALED(status)) {
+    const int number = WTERMSIG(status);
+    // A process that dies fails a run as well; one that never ends does not
+    // say why.
+    verdict.caught = number == SIGABRT || number == SIGSEGV;
+    verdict.how = "died: " + std::string(strsignal(number));
+  }
+  return verdict;
+}
+
+TEST(PlantedFaultsTest, EveryOneIsCaught) {
+  for (const char* fault : kFaults) {
+    const Verdict verdict = Try(fault, kMany);
+    std::printf("%-38s %s\n", fault, verdict.how.substr(0, 160).c_str());
+    std::fflush(stdout);
+    EXPECT_TRUE(verdict.caught) << fault << ": " << verdict.how;
+  }
+}
+
+TEST(PlantedFaultsTest, NothingIsCaughtWhereNothingIsWrong) {
+  const Verdict verdict = Try("", /*seeds=*/50);
+  EXPECT_EQ(verdict.how, "");
+}
+
+}  // namespace
+}  // namespace kamino::simulation

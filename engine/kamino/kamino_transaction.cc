@@ -53,7 +53,7 @@ absl::Status KaminoTransaction::LockShared(ObjectId id) {
   const auto take = [&](absl::Duration wait) {
     return store_->locks_.LockShared(id, state_->owner, wait);
   };
-  if (!store_->LockOrSettle(lock_wait_, take)) return Conflict(id);
+  if (!store_->LockOrSettle(id, lock_wait_, take)) return Conflict(id);
   state_->Add(id);
   return absl::OkStatus();
 }
@@ -66,7 +66,7 @@ absl::StatusOr<KaminoTransaction::Object*> KaminoTransaction::LockExclusive(
       return store_->locks_.LockExclusive(id, state_->owner,
                                           /*upgrade=*/object != nullptr, wait);
     };
-    if (!store_->LockOrSettle(lock_wait_, take)) return Conflict(id);
+    if (!store_->LockOrSettle(id, lock_wait_, take)) return Conflict(id);
     if (object == nullptr) object = &state_->Add(id);
     object->exclusive = true;
   }

@@ -8,12 +8,12 @@
 namespace kamino::engine {
 namespace {
 
-// A shard's word: bit 63 exclusive, bits 62..48 how many share it, bits 47..6
-// those of the id. Ids that do not fit, which are no object's, are listed.
+// A shard's word: bit 63 exclusive, bits 62..48 how many share it, bits 47..0
+// the id. Ids that do not fit, which are no object's, are listed.
 constexpr uint64_t kExclusive = uint64_t{1} << 63;
 constexpr uint64_t kOneShare = uint64_t{1} << 48;
 constexpr uint64_t kSharesMask = kExclusive - kOneShare;
-constexpr uint64_t kIdMask = (kOneShare - 1) & ~uint64_t{63};
+constexpr uint64_t kIdMask = kOneShare - 1;
 
 constexpr bool Fits(ObjectId id) { return (id & kIdMask) == id && id != 0; }
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine/fault.h"
+#include "engine/kamino/intent_check.h"
 #include "engine/kamino/kamino_transaction.h"
 #include "glog/logging.h"
 
@@ -76,6 +77,7 @@ void KaminoTransaction::StoreAll() {
 
 absl::Status KaminoTransaction::Commit(const CommitOptions& options) {
   CHECK(!ended_);
+  if (kChecksIntents) CheckIntents(*state_);
   Region* region = store_->heap_->region();
   const bool changes = !state_->write_set.empty();
   if (changes) {
@@ -137,6 +139,7 @@ void KaminoTransaction::RestoreAll() {
 
 absl::Status KaminoTransaction::Abort() {
   CHECK(!ended_);
+  if (kChecksIntents) CheckIntents(*state_);
   ended_ = true;
   UnlockShared();
   RestoreAll();

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/fault.h"
+#include "engine/kamino/intent_check.h"
 #include "engine/kamino/words.h"
 #include "engine/resource_error.h"
 #include "glog/logging.h"
@@ -90,7 +91,13 @@ absl::StatusOr<absl::Span<const std::byte>> KaminoTransaction::Read(
   Object* object = state_->Find(id);
   if (object->freed) return NotFound(id);
   if (object->deferred) Apply(object);
-  if (!object->allocated) return store_->heap_->Payload(id);
+  if (!object->allocated) {
+    auto payload = store_->heap_->Payload(id);
+    if (kChecksIntents && payload.ok() && !object->exclusive) {
+      RememberAsRead(*payload, object);
+    }
+    return payload;
+  }
   ZeroNew(object);
   return object->payload;
 }

@@ -90,8 +90,10 @@ class SimpleBackup final : public Backup {
   bool Has(ObjectId id) const {
     return (__atomic_load_n(WordOf(id), __ATOMIC_ACQUIRE) & MaskOf(id)) != 0;
   }
-  // Others' bits of the word may change at the same time.
+  // Others' bits of the word may change at the same time. One that is set is
+  // durable: who set it kept the object's lock until it was.
   void SetBit(ObjectId id) {
+    if (Has(id)) return;
     __atomic_fetch_or(WordOf(id), MaskOf(id), __ATOMIC_ACQ_REL);
     region_->Flush(WordOf(id), sizeof(uint64_t));
   }

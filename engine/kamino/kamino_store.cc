@@ -362,8 +362,9 @@ void KaminoStore::HoldLocks(uint64_t sequence, const WriteSet& write_set) {
 }
 
 uint64_t KaminoStore::bytes_used() const {
+  // A backup's space is set aside for it, used or not.
   return heap_->stats().bytes_used + heap_->log_area().size() +
-         backup_->stats().bytes_used;
+         backup_->stats().bytes_total;
 }
 
 KaminoStats KaminoStore::stats() const {

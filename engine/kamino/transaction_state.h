@@ -61,6 +61,9 @@ struct TransactionState {
     // Allocated, its range hashed: bytes in front that are, the rest are zeros.
     uint32_t filled = 0;
     int last_range = -1;  // in ranges
+    // IntentCheck's: the payload when it was read first, and its hash.
+    absl::Span<const std::byte> read;
+    uint64_t read_hash = 0;
   };
 
   // What is known of an entry of the write set, at the same place.

@@ -96,7 +96,10 @@ LinkHub::~LinkHub() {
 
 absl::Status LinkHub::Listen(const std::string& name,
                              const std::string& address) {
-  auto transport = transport::MakeTransport(name, options_.transport);
+  transport::TransportOptions options = options_.transport;
+  // Over the others a Hello of an old view gets an answer, which says more.
+  if (name != "verbs") options.epoch = nullptr;
+  auto transport = transport::MakeTransport(name, options);
   if (!transport.ok()) return transport.status();
   Port& port = ports_[name];
   port.transport = std::move(*transport);

@@ -57,7 +57,7 @@ struct Work {
 class End : public LinkHandler {
  public:
   End(Work* work, int processor)
-      : work_(work), processor_(processor), filler_(size_t{1} << 20) {}
+      : work_(work), processor_(processor), filler_(kMostMessage) {}
 
   void SetLink(std::shared_ptr<Link> link) { link_ = std::move(link); }
 

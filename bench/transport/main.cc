@@ -15,6 +15,7 @@
 #include "absl/flags/usage.h"
 #include "absl/flags/usage_config.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
@@ -29,7 +30,13 @@ ABSL_FLAG(std::vector<std::string>, links, {},
           "Measure these kinds only, separated by commas: shm, tcp, verbs. By "
           "default all that work here.");
 ABSL_FLAG(std::string, verbs_device, "", "RDMA device; by default any.");
-ABSL_FLAG(int, rounds, 5, "Rounds over all kinds for each size.");
+ABSL_FLAG(std::vector<std::string>, sizes,
+          std::vector<std::string>({"64", "256", "1024", "4096", "65536"}),
+          "Sizes of messages, bytes, separated by commas.");
+ABSL_FLAG(
+    int, rounds, 0,
+    "Rounds over all kinds for each size; by default 15, or 5 of the quick "
+    "ones.");
 ABSL_FLAG(std::string, out, "", "Write the measurements to this file as JSON.");
 ABSL_FLAG(bool, json, false, "Print JSON on stdout instead of tables.");
 
@@ -130,11 +137,21 @@ int Run() {
   const bool quick = absl::GetFlag(FLAGS_quick);
   RaceOptions race;
   race.rounds = absl::GetFlag(FLAGS_rounds);
-  if (race.rounds < 1 || race.rounds > kMaxRounds) {
+  if (race.rounds < 0 || race.rounds > kMaxRounds) {
     return Fail(kExitUsage, absl::StrCat("--rounds: 1 to ", kMaxRounds));
   }
-  race.sizes = {64, 256, 1024, 4096, 65536};
-  race.slice = absl::Milliseconds(quick ? 20 : 200);
+  if (race.rounds == 0) race.rounds = quick ? 5 : 15;
+  for (const std::string& text : absl::GetFlag(FLAGS_sizes)) {
+    size_t size = 0;
+    if (!absl::SimpleAtoi(text, &size) || size < kLeastMessage ||
+        size > kMostMessage) {
+      return Fail(kExitUsage,
+                  absl::StrCat("--sizes: each from ", kLeastMessage, " to ",
+                               kMostMessage, ", not '", text, "'"));
+    }
+    race.sizes.push_back(size);
+  }
+  race.slice = absl::Milliseconds(quick ? 20 : 60);
   race.idle = quick ? absl::Milliseconds(500) : absl::Seconds(2);
 
   transport::TransportOptions options;

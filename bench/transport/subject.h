@@ -16,6 +16,7 @@ namespace kamino::bench {
 
 // Messages carry the time they were sent in their first bytes.
 inline constexpr size_t kLeastMessage = 8;
+inline constexpr size_t kMostMessage = size_t{1} << 20;
 
 struct Latencies {
   // In ticks of the processor's counter.

@@ -25,6 +25,7 @@ constexpr absl::Duration kPatience = absl::Seconds(20);
 // What the first bytes of a message say instead of a time.
 constexpr uint64_t kStartStream = 1;
 constexpr uint64_t kEndOfStream = 2;
+constexpr uint64_t kLeastStream = 100;
 
 uint64_t TicksOf(absl::Duration duration) {
   return static_cast<uint64_t>(absl::ToDoubleNanoseconds(duration) /
@@ -36,7 +37,7 @@ uint64_t TicksOf(absl::Duration duration) {
 struct Work {
   size_t bytes = 0;
   bool streams = false;
-  uint64_t until = 0;  // ticks; when the client stops
+  uint64_t ticks = 0;  // how long
   Latencies* latencies = nullptr;
   // The server's, of a stream.
   uint64_t first = 0;
@@ -98,10 +99,10 @@ class Client final : public End {
  public:
   explicit Client(Work* work) : End(work, 0) {}
 
-  // Begins a round trip; on any thread while none is under way.
-  void Ping() {
-    sent_ = Ticks();
-    SendStamp(sent_, work_->bytes);
+  // Begins round trips; on any thread while none is under way.
+  void Start() {
+    until_ = Ticks() + work_->ticks;
+    Ping();
   }
 
   void OnMessage(absl::Span<const std::byte> message) override {
@@ -109,27 +110,38 @@ class Client final : public End {
       if (StampOf(message) == kEndOfStream) {
         work_->Finish(absl::OkStatus());
       } else {
+        until_ = Ticks() + work_->ticks;
+        streamed_ = 0;
         Pump();
       }
       return;
     }
     const uint64_t now = Ticks();
     work_->latencies->round_trip.Add(now - sent_);
-    if (now < work_->until) return Ping();
+    if (now < until_) return Ping();
     work_->Finish(absl::OkStatus());
   }
 
   void OnWritable() override { Pump(); }
 
  private:
+  void Ping() {
+    sent_ = Ticks();
+    SendStamp(sent_, work_->bytes);
+  }
+
+  // On the link's own thread. A few in any case: a rate has two ends.
   void Pump() {
-    while (Ticks() < work_->until) {
+    while (Ticks() < until_ || streamed_ < kLeastStream) {
       if (!SendStamp(Ticks(), work_->bytes)) return;  // OnWritable follows
+      ++streamed_;
     }
     SendStamp(kEndOfStream, kLeastMessage);
   }
 
+  uint64_t until_ = 0;  // ticks
   uint64_t sent_ = 0;
+  uint64_t streamed_ = 0;
 };
 
 class Server final : public End {
@@ -186,20 +198,19 @@ class LinkSubject final : public Subject {
                         Latencies* latencies) override {
     Prepare(bytes, false);
     work_.latencies = latencies;
-    work_.until = Ticks() + TicksOf(duration);
-    client_->Ping();
+    work_.ticks = TicksOf(duration);
+    client_->Start();
     return Await();
   }
 
   absl::StatusOr<double> Stream(size_t bytes,
                                 absl::Duration duration) override {
     Prepare(bytes, true);
-    work_.until = Ticks() + TicksOf(duration);
+    work_.ticks = TicksOf(duration);
     // The answer starts the stream on the client's own thread.
     client_->SendStamp(kStartStream, kLeastMessage);
     absl::Status done = Await();
     if (!done.ok()) return done;
-    if (work_.count < 2) return absl::UnavailableError("nothing got through");
     const double nanos =
         static_cast<double>(work_.last - work_.first) * NanosPerTick();
     return static_cast<double>(work_.count - 1) / nanos * 1e9;

@@ -2,7 +2,11 @@
 // bare epoll ping-pong.
 //
 // Exit codes: 0, 1 when it cannot go on, 2 for bad flags.
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -175,6 +179,18 @@ int Run() {
 }  // namespace kamino::bench
 
 int main(int argc, char** argv) {
+  // Abseil ends the process with 1 for bad flags and for --help.
+  static bool parsing = true;
+  static int code = kamino::bench::kExitUsage;
+  for (int i = 1; i < argc; ++i) {
+    if (absl::StartsWith(argv[i], "--help")) code = kamino::bench::kExitOk;
+  }
+  std::atexit([] {
+    if (!parsing) return;
+    std::cout.flush();
+    std::fflush(nullptr);
+    _exit(code);
+  });
   absl::SetProgramUsageMessage(
       "Measures the kinds of chain links side by side.\n"
       "bench-transport [--quick] [--links=A,B] [--json] [--out=FILE]");
@@ -184,6 +200,7 @@ int main(int argc, char** argv) {
   };
   absl::SetFlagsUsageConfig(usage);
   const std::vector<char*> words = absl::ParseCommandLine(argc, argv);
+  parsing = false;
   google::InitGoogleLogging(argv[0]);
   FLAGS_logtostderr = true;
   FLAGS_minloglevel = google::GLOG_WARNING;

@@ -40,7 +40,7 @@ class SendQueue {
   // ones.
   std::deque<std::string> chunks_;
   std::string spare_;  // empty; capacity to use again
-  size_t taken_ = 0;  // of the first chunk
+  size_t taken_ = 0;   // of the first chunk
   size_t bytes_ = 0;
 };
 

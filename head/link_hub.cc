@@ -180,9 +180,12 @@ void LinkHub::Open(LinkId id, const membership::Member& member) {
     absl::MutexLock lock(&mutex_);
     failures = failures_[member.node_id];
   }
-  // One that does not get through gives way to the next, in turn.
-  const std::string& name =
-      usable[failures / kAttemptsPerTransport % usable.size()];
+  // When the choice is ours, one that does not get through gives way to the
+  // next, in turn.
+  const size_t turn = options_.preferred == "auto"
+                          ? failures / kAttemptsPerTransport % usable.size()
+                          : 0;
+  const std::string& name = usable[turn];
   std::string address = member.link_addresses.at(name);
   if (name == "shm") address = PathOf(address);
   LOG(INFO) << "opens a link to " << member.node_id << " over " << name

@@ -1,5 +1,5 @@
 # The front door. `make` lists what there is.
-.PHONY: help packages build demo test bench-engine crash sanitize lint format clean
+.PHONY: help packages build demo test test-rdma bench-engine crash sanitize lint format clean
 .DEFAULT_GOAL := help
 
 PROGRAMS := //client/cli:kamino //head:kamino_node //membership:kamino_manager
@@ -7,6 +7,9 @@ PROGRAMS := //client/cli:kamino //head:kamino_node //membership:kamino_manager
 help:
 	@echo "make demo    install what is missing, build, run the demo (1 minute)"
 	@echo "make test    the same for the whole test suite"
+	@echo "make test-rdma"
+	@echo "             test in virtual machines: RDMA and NVDIMM drivers,"
+	@echo "             loss of power (minutes)"
 	@echo "make crash   explore crashes of the engine, SEEDS=n FIRST=seed"
 	@echo "make sanitize  the engine's tests under sanitizers"
 	@echo "make build   build the programs"
@@ -29,6 +32,9 @@ demo: build
 
 test: packages
 	@tests/run
+
+test-rdma: build
+	@python3 -B tests/vm/rig.py
 
 # A million images and more; SCHEME=name for one scheme only.
 SEEDS ?= 40

@@ -70,8 +70,8 @@ class LocalCluster:
   # --- Life.
 
   def start(self, nodes=4, transport="tcp", backup="dynamic", heap_mb=128,
-            ring_mb=32, failure_timeout_ms=1000, heartbeat_ms=100,
-            pmem="force"):
+            ring_mb=32, failure_timeout_ms=1000, pmem="force",
+            manager_flags=()):
     """Starts all of it, or ends what it started and raises."""
     self._check_startable(needed_mb(nodes, backup, heap_mb, ring_mb))
     self.state = {
@@ -84,7 +84,7 @@ class LocalCluster:
     self._save()
     try:
       self.start_etcd()
-      self.start_manager(nodes, failure_timeout_ms, heartbeat_ms)
+      self.start_manager(nodes, failure_timeout_ms, manager_flags)
       for i in range(1, nodes + 1):
         self.start_node(f"n{i}")
       wait_until(lambda: self._ready(nodes), START_TIMEOUT_S * self.patience,
@@ -125,11 +125,11 @@ class LocalCluster:
               f"--initial-cluster=e={peer}", "--logger=zap"]
     self._start_listening("etcd", arguments, address)
 
-  def start_manager(self, nodes, failure_timeout_ms, heartbeat_ms):
+  def start_manager(self, nodes, failure_timeout_ms, flags):
     self.state["manager_args"] = [
         f"--chain_length={nodes}",
         f"--failure_timeout_ms={failure_timeout_ms}",
-        f"--heartbeat_interval_ms={heartbeat_ms}", "--leader_ttl_s=2"]
+        "--leader_ttl_s=2", *flags]
     self._start_listening("manager", self._manager_command)
 
   def restart_manager(self):

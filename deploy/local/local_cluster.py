@@ -72,8 +72,8 @@ class LocalCluster:
   # --- Life.
 
   def start(self, nodes=4, transport="tcp", backup="dynamic", heap_mb=128,
-            ring_mb=32, failure_timeout_ms=1000, heartbeat_ms=0,
-            managers=1, leader_ttl_s=2, pmem="force"):
+            ring_mb=32, failure_timeout_ms=1000, managers=1, leader_ttl_s=2,
+            pmem="force", manager_flags=()):
     """Starts all of it, or ends what it started and raises."""
     self._check_startable(needed_mb(nodes, backup, heap_mb, ring_mb))
     self.state = {
@@ -86,8 +86,8 @@ class LocalCluster:
     self._save()
     try:
       self.start_etcd()
-      self.start_managers(managers, nodes, failure_timeout_ms, heartbeat_ms,
-                          leader_ttl_s)
+      self.start_managers(managers, nodes, failure_timeout_ms, leader_ttl_s,
+                          manager_flags)
       for i in range(1, nodes + 1):
         self.start_node(f"n{i}")
       wait_until(lambda: self._ready(nodes), START_TIMEOUT_S * self.patience,
@@ -133,13 +133,12 @@ class LocalCluster:
             f"--initial-advertise-peer-urls={peer}",
             f"--initial-cluster=e={peer}", "--logger=zap"]
 
-  def start_managers(self, count, nodes, failure_timeout_ms, heartbeat_ms,
-                     leader_ttl_s):
+  def start_managers(self, count, nodes, failure_timeout_ms, leader_ttl_s,
+                     flags):
     self.state["manager_args"] = [
         f"--chain_length={nodes}",
         f"--failure_timeout_ms={failure_timeout_ms}",
-        f"--heartbeat_interval_ms={heartbeat_ms}",
-        f"--leader_ttl_s={leader_ttl_s}"]
+        f"--leader_ttl_s={leader_ttl_s}", *flags]
     for i in range(1, count + 1):
       self._start_listening("manager" if i == 1 else f"manager{i}",
                             self._manager_command)

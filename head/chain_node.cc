@@ -23,8 +23,9 @@ ChainNode::ChainNode(Options options, Storage* storage,
       storage_(storage),
       state_(procedures, storage->heap()->root()),
       executor_(storage->heap(), &state_),
-      core_(options_.chain, storage->ring(), &executor_),
-      began_empty_(storage->ring()->received() == 0) {}
+      copy_(storage),
+      core_(options_.chain, storage->ring(), storage->record(), &executor_,
+            &copy_) {}
 
 void ChainNode::Fail(absl::Status status) {
   if (pending_.fatal.ok()) pending_.fatal = std::move(status);
@@ -33,26 +34,27 @@ void ChainNode::Fail(absl::Status status) {
 // --- Inputs.
 
 void ChainNode::OnView(const View& view, absl::Time now) {
-  const bool was_head = admission_ != nullptr;
-  const bool joins =
-      view.IndexOf(options_.chain.node_id, options_.chain.incarnation) >= 0;
   if (view.id <= core_.view().id) return;
-  if (joins && !core_.view().formed() && !began_empty_) {
-    // The chain begins or goes on without what this heap holds.
-    Fail(absl::FailedPreconditionError(absl::StrCat(
-        "view ", view.id, " takes this node in as a new one, but ",
-        " its heap holds data of an earlier chain; move it away")));
-    return;
-  }
   core_.OnView(view, now, &pending_);
   LOG(INFO) << view.ToString() << "; this node is "
-            << membership::RoleName(core_.role());
-  if (was_head && !core_.is_head()) StopBeingHead();
-  if (!was_head && core_.is_head() && pending_.fatal.ok()) {
-    if (absl::Status done = BecomeHead(now); !done.ok()) {
-      Fail(absl::Status(done.code(),
-                        absl::StrCat("cannot become head: ", done.message())));
-    }
+            << membership::RoleName(core_.role()) << ", "
+            << membership::ConditionName(core_.condition());
+  if (admission_ != nullptr && !core_.is_head()) StopBeingHead();
+  BecomeHeadIfDue(now);
+}
+
+void ChainNode::OnInvited(bool invited, absl::Time now) {
+  core_.OnInvited(invited, now, &pending_);
+}
+
+void ChainNode::BecomeHeadIfDue(absl::Time now) {
+  if (admission_ != nullptr || !core_.is_head() || !core_.ready() ||
+      !pending_.fatal.ok()) {
+    return;
+  }
+  if (absl::Status done = BecomeHead(now); !done.ok()) {
+    Fail(absl::Status(done.code(),
+                      absl::StrCat("cannot become head: ", done.message())));
   }
 }
 
@@ -66,6 +68,10 @@ absl::Status ChainNode::BecomeHead(absl::Time now) {
                                          engine_options);
   if (!store.ok()) return store.status();
   store_ = std::move(*store);
+  // From here on a restart rolls back by the backup.
+  replica::NodeState state = storage_->record()->state();
+  state.was_head = true;
+  storage_->record()->Update(state);
   AdmissionOptions options = options_.admission;
   options.lease_valid = [this] {
     return options_.lease_valid(core_.view().id);
@@ -102,23 +108,32 @@ void ChainNode::OnTick(absl::Time now) {
   if (admission_ != nullptr) admission_->OnTick(now);
 }
 
+absl::Status ChainNode::NotHead() const {
+  if (core_.is_head()) {
+    return MakeError(
+        kamino::v1::REASON_RECONFIGURING,
+        absl::StrCat(options_.chain.node_id,
+                     " is the head, but its heap is not whole yet"));
+  }
+  return MakeError(kamino::v1::REASON_NOT_HEAD,
+                   absl::StrCat(options_.chain.node_id,
+                                " is not the head of view ", core_.view().id));
+}
+
 void ChainNode::Submit(Request request, absl::Time now) {
   if (admission_ != nullptr) {
     admission_->Submit(std::move(request), now);
     return;
   }
-  const absl::Status status =
-      core_.view().formed()
-          ? MakeError(
-                kamino::v1::REASON_NOT_HEAD,
-                absl::StrCat(options_.chain.node_id,
-                             " is not the head of view ", core_.view().id))
-          : MakeError(kamino::v1::REASON_RECONFIGURING,
-                      "this node knows of no view yet");
+  const absl::Status status = core_.view().formed()
+                                  ? NotHead()
+                                  : MakeError(kamino::v1::REASON_RECONFIGURING,
+                                              "this node knows of no view yet");
   request.done({status, "", 0});
 }
 
 Actions ChainNode::EndOfBatch(absl::Time now) {
+  BecomeHeadIfDue(now);
   while (admission_ != nullptr && pending_.fatal.ok()) {
     admission_->ExecuteReady(now, &pending_);
     if (!admission_->fatal().ok()) Fail(admission_->fatal());
@@ -149,6 +164,11 @@ absl::Status ChainNode::CheckMayRead() const {
         absl::StrCat(options_.chain.node_id, " is not the tail of view ",
                      core_.view().id));
   }
+  if (!core_.ready()) {
+    return MakeError(kamino::v1::REASON_RECONFIGURING,
+                     absl::StrCat(options_.chain.node_id,
+                                  " may lack what the chain has acknowledged"));
+  }
   if (!options_.lease_valid(core_.view().id)) {
     return MakeError(kamino::v1::REASON_RECONFIGURING,
                      absl::StrCat(options_.chain.node_id,
@@ -176,6 +196,14 @@ absl::StatusOr<absl::optional<StoredOutcome>> ChainNode::ReadOutcome(
   auto outcome = state_.FindOutcome(reader, client_id);
   if (absl::Status may = CheckMayRead(); !may.ok()) return may;
   return outcome;
+}
+
+membership::NodeReport ChainNode::report() const {
+  membership::NodeReport report;
+  report.view_id = core_.view().id;
+  report.condition = core_.condition();
+  report.caught_up_view = core_.caught_up_view();
+  return report;
 }
 
 absl::optional<AdmissionStats> ChainNode::admission_stats() const {

@@ -22,7 +22,9 @@
 #include "head/admission.h"
 #include "head/request.h"
 #include "head/storage.h"
+#include "head/storage_copy.h"
 #include "membership/view.h"
+#include "membership/view_source.h"
 #include "replica/chain_core.h"
 #include "replica/heap_executor.h"
 #include "replica/procedure.h"
@@ -55,6 +57,8 @@ class ChainNode {
                  const kamino::internal::v1::ChainMessage& message,
                  absl::Time now);
   void OnTick(absl::Time now);
+  // Whether the manager wants this node to join the chain.
+  void OnInvited(bool invited, absl::Time now);
 
   // A mutation. Answered at once when this node is not the head.
   void Submit(Request request, absl::Time now);
@@ -68,8 +72,8 @@ class ChainNode {
 
   // --- Reads, as of the last operation this node has applied.
 
-  // Runs `read` when this node may serve reads: it is the tail, of a chain that
-  // has begun to serve, and holds its lease also afterwards.
+  // Runs `read` when this node may serve reads: it is the tail, lacks nothing
+  // that was acknowledged, and holds its lease also afterwards.
   absl::Status Read(
       absl::FunctionRef<absl::Status(engine::KeyValueReader&)> read);
 
@@ -80,13 +84,18 @@ class ChainNode {
   // --- What is.
 
   const replica::ChainCore& core() const { return core_; }
+  // For the manager.
+  membership::NodeReport report() const;
   const engine::Heap& heap() const { return *storage_->heap(); }
   absl::optional<AdmissionStats> admission_stats() const;
   absl::optional<engine::KaminoStats> store_stats() const;
 
  private:
+  // Once this node is the head and its heap is mended.
+  void BecomeHeadIfDue(absl::Time now);
   absl::Status BecomeHead(absl::Time now);
   void StopBeingHead();
+  absl::Status NotHead() const;
   absl::Status CheckMayRead() const;
   void Fail(absl::Status status);
 
@@ -94,13 +103,13 @@ class ChainNode {
   Storage* const storage_;
   replica::StateMachine state_;
   replica::HeapExecutor executor_;
+  StorageCopy copy_;
   replica::ChainCore core_;
 
   // While head.
   std::unique_ptr<engine::KaminoStore> store_;
   std::unique_ptr<Admission> admission_;
 
-  const bool began_empty_;
   replica::Actions pending_;  // of inputs since the last EndOfBatch
 };
 

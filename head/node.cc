@@ -130,17 +130,24 @@ absl::Status Node::Join(const std::string& service_address) {
   self.service_address = service_address;
   self.link_addresses = links_->addresses();
   self.heap_bytes = storage_->heap()->region()->size();
+  const engine::HeapUuid& uuid = storage_->heap()->uuid();
+  self.heap_id.assign(uuid.begin(), uuid.end());
   membership::ViewSourceCallbacks callbacks;
   callbacks.on_view = [this](const View& view) {
     core_->Post([this, view] {
       node_->OnView(view, MonotonicNow());
       view_board_.Publish(view);
-      views_->SetCurrentView(view.id);
+      Report();
     });
+  };
+  callbacks.on_invited = [this](bool invited) {
+    core_->Post([this, invited] { node_->OnInvited(invited, MonotonicNow()); });
   };
   callbacks.on_refused = [this](absl::Status status) {
     events_.fatal(std::move(status));
   };
+  // What it registers with; the core thread has done nothing yet.
+  views_->SetReport(node_->report());
   return views_->Start(self, std::move(callbacks));
 }
 
@@ -188,8 +195,19 @@ bool Node::Run(std::function<void(ChainNode&)> task) {
 
 // --- Core thread.
 
+void Node::Report() {
+  const membership::NodeReport report = node_->report();
+  if (report == reported_) return;
+  const bool caught_up =
+      report.caught_up_view != 0 && reported_.caught_up_view == 0;
+  reported_ = report;
+  views_->SetReport(report);
+  if (caught_up) views_->RequestView();  // the manager need not wait
+}
+
 bool Node::EndOfBatch() {
   CarryOut(node_->EndOfBatch(MonotonicNow()));
+  Report();
   return node_->ApplyBackup(kBackupStep);
 }
 

@@ -87,6 +87,7 @@ class Node {
   bool EndOfBatch();
   void CarryOut(replica::Actions actions);
   void ReportRole();
+  void Report();  // to the manager
   void Fatal(absl::Status status);
 
   const NodeOptions options_;
@@ -103,6 +104,7 @@ class Node {
   bool failed_ = false;
   membership::Role reported_role_ = membership::Role::kOutside;
   bool reported_lease_ = false;
+  membership::NodeReport reported_;
 
   bool stopped_ = false;  // Stop() only
   std::unique_ptr<CoreThread> core_;

@@ -252,6 +252,7 @@ void Storage::BeginReceiving() {
 }
 
 absl::Status Storage::FinishReceiving(uint64_t sequence) {
+  heap_region_->Drain();
   if (absl::Status loaded = heap_->Load(); !loaded.ok()) return loaded;
   ring_->Restart(sequence, static_cast<uint32_t>(record_->serial()));
   NodeState state = record_->state();

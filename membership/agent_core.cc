@@ -30,11 +30,14 @@ AgentCore::Call AgentCore::Next(absl::Time now) {
   if (call.registers) {
     call.registration.set_cluster_id(options_.cluster_id);
     *call.registration.mutable_node() = ToProto(self_);
+    call.registration.set_condition(ToProto(report_.condition));
   } else {
     call.heartbeat.set_cluster_id(options_.cluster_id);
     call.heartbeat.set_node_id(self_.node_id);
     call.heartbeat.set_incarnation(self_.incarnation);
-    call.heartbeat.set_view_id(current_view_);
+    call.heartbeat.set_view_id(report_.view_id);
+    call.heartbeat.set_condition(ToProto(report_.condition));
+    call.heartbeat.set_caught_up_view_id(report_.caught_up_view);
   }
   return call;
 }
@@ -92,6 +95,7 @@ AgentCore::Effects AgentCore::OnHeartbeat(const Call& call,
   if (answer.status.ok()) {
     const auto& response = answer.heartbeat;
     if (response.has_view()) effects.view = TakeView(response.view());
+    effects.invited = response.join();
     TakeLease(call.sent, response.lease_ms(), response.lease_view_id());
     effects.wait = interval_;
     return effects;
@@ -138,8 +142,10 @@ void AgentCore::EndLease() {
   lease_until_ = absl::InfinitePast();
 }
 
-void AgentCore::SetCurrentView(uint64_t view_id) {
-  current_view_ = std::max(current_view_, view_id);
+void AgentCore::SetReport(const NodeReport& report) {
+  const uint64_t view_id = std::max(report_.view_id, report.view_id);
+  report_ = report;
+  report_.view_id = view_id;
 }
 
 void AgentCore::TakeLease(absl::Time sent, uint32_t lease_ms,

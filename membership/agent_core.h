@@ -15,6 +15,7 @@
 #include "absl/types/optional.h"
 #include "kamino/internal/v1/membership.pb.h"
 #include "membership/view.h"
+#include "membership/view_source.h"
 
 namespace kamino::membership {
 
@@ -54,6 +55,9 @@ class AgentCore {
   struct Effects {
     absl::Duration wait;        // before the next call
     absl::optional<View> view;  // newer than any before
+    // Whether the manager wants this node to join the chain; after each answer
+    // to a heartbeat.
+    absl::optional<bool> invited;
     // Not OK: the cluster does not take this node; there is no next call.
     absl::Status refused;
   };
@@ -66,8 +70,8 @@ class AgentCore {
   // From now on this node holds none.
   void EndLease();
 
-  // The view the node is in by now.
-  void SetCurrentView(uint64_t view_id);
+  // What the manager is told of this node; the view's id never goes back.
+  void SetReport(const NodeReport& report);
 
  private:
   Effects OnRegistered(const Call& call, const Answer& answer, absl::Time now);
@@ -87,7 +91,7 @@ class AgentCore {
   bool ended_ = false;
   absl::Time lease_until_ = absl::InfinitePast();
   uint64_t lease_view_id_ = 0;
-  uint64_t current_view_ = 0;
+  NodeReport report_;
 
   std::vector<std::string> managers_;  // those given, and a leader named
   size_t current_ = 0;

@@ -19,7 +19,10 @@ void ManagerCore::BecomeLeader(const View& view, absl::Time now) {
   proposed_.reset();
   nodes_.clear();
   for (const Member& member : view.members) {
-    nodes_[member.node_id] = Node{member, now, view.id};
+    Node& node = nodes_[member.node_id];
+    node.member = member;
+    node.last_heard = now;
+    node.view_id = view.id;
   }
   last_call_ = now;
   hold_until_ = now;
@@ -30,6 +33,7 @@ void ManagerCore::LoseLeadership() {
   leader_until_ = absl::InfinitePast();
   proposed_.reset();
   nodes_.clear();
+  joining_.clear();
 }
 
 void ManagerCore::Observe(absl::Time now) {
@@ -48,10 +52,10 @@ absl::Status ManagerCore::CheckMember(const std::string& cluster_id,
   }
   if (member.node_id.empty() || member.incarnation == 0 ||
       member.service_address.empty() || member.link_addresses.empty() ||
-      member.heap_bytes == 0) {
+      member.heap_bytes == 0 || member.heap_id.size() != kHeapIdBytes) {
     return absl::InvalidArgumentError(
         "a registration needs node id, incarnation, service address, link "
-        "addresses and heap size");
+        "addresses, heap size and heap id");
   }
   bool short_enough = member.node_id.size() <= kMaxNameBytes &&
                       member.service_address.size() <= kMaxAddressBytes &&
@@ -104,7 +108,8 @@ absl::Status ManagerCore::MakeRoom(absl::Time now) {
 }
 
 absl::Status ManagerCore::Register(const std::string& cluster_id,
-                                   const Member& member, absl::Time now) {
+                                   const Member& member, Condition condition,
+                                   absl::Time now) {
   Observe(now);
   absl::Status ok = CheckMember(cluster_id, member);
   if (ok.ok()) ok = CheckHeap(member, now);
@@ -112,11 +117,9 @@ absl::Status ManagerCore::Register(const std::string& cluster_id,
   const auto found = nodes_.find(member.node_id);
   if (found == nodes_.end()) {
     if (absl::Status room = MakeRoom(now); !room.ok()) return room;
-  } else if (found->second.member.incarnation != member.incarnation &&
-             Alive(found->second, now)) {
-    return absl::AlreadyExistsError(
-        absl::StrCat("a node ", member.node_id, " is alive at ",
-                     found->second.member.service_address));
+  } else if (absl::Status ok = CheckTakeover(found->second, member, now);
+             !ok.ok()) {
+    return ok;
   }
   if (proposed_.has_value() &&
       view_.IndexOf(member.node_id, member.incarnation) >= 0 &&
@@ -124,43 +127,70 @@ absl::Status ManagerCore::Register(const std::string& cluster_id,
     return absl::UnavailableError(absl::StrCat(
         "node ", member.node_id, " is being dropped from the view"));
   }
-  nodes_[member.node_id] = Node{member, now, 0};
+  Node& node = nodes_[member.node_id];
+  node = Node();
+  node.member = member;
+  node.last_heard = now;
+  node.condition = condition;
   return absl::OkStatus();
 }
 
+absl::Status ManagerCore::CheckTakeover(const Node& known, const Member& member,
+                                        absl::Time now) const {
+  if (known.member.incarnation == member.incarnation ||
+      known.member.IsRestartedAs(member)) {
+    return absl::OkStatus();
+  }
+  if (member.IsRestartedAs(known.member)) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("node ", member.node_id, " was started again since, at ",
+                     known.member.service_address));
+  }
+  if (!Alive(known, now)) return absl::OkStatus();
+  return absl::AlreadyExistsError(absl::StrCat("a node ", member.node_id,
+                                               " is alive at ",
+                                               known.member.service_address));
+}
+
 absl::Status ManagerCore::Heartbeat(const std::string& cluster_id,
-                                    const std::string& node_id,
-                                    uint64_t incarnation, uint64_t view_id,
-                                    absl::Time now) {
+                                    const Beat& beat, absl::Time now) {
   Observe(now);
-  const auto found = nodes_.find(node_id);
+  const auto found = nodes_.find(beat.node_id);
   // One that was silent for too long may be dropped at any moment: it has to
   // be taken in again, which the next view may not do.
   if (cluster_id != options_.cluster_id || found == nodes_.end() ||
-      found->second.member.incarnation != incarnation ||
+      found->second.member.incarnation != beat.incarnation ||
       !Alive(found->second, now)) {
     return absl::NotFoundError(
-        absl::StrCat("node ", node_id, " is not registered"));
+        absl::StrCat("node ", beat.node_id, " is not registered"));
   }
   found->second.last_heard = now;
-  found->second.view_id = view_id;
+  found->second.view_id = beat.view_id;
+  found->second.condition = beat.condition;
+  found->second.caught_up_view = beat.caught_up_view;
   return absl::OkStatus();
+}
+
+bool ManagerCore::ShouldJoin(const std::string& node_id, absl::Time now) {
+  joining_ = NextToJoin(view_, States(now), options_.chain_length, joining_);
+  return joining_ == node_id;
+}
+
+NodeStates ManagerCore::States(absl::Time now) const {
+  NodeStates states;
+  for (const auto& [id, node] : nodes_) {
+    states[id] = NodeState{node.member, Alive(node, now), node.condition,
+                           node.caught_up_view};
+  }
+  return states;
 }
 
 absl::optional<View> ManagerCore::ProposeView(absl::Time now) {
   Observe(now);
   if (!IsLeader(now)) return absl::nullopt;
   if (proposed_.has_value()) return proposed_;
-  std::map<std::string, NodeState> states;
-  for (const auto& [id, node] : nodes_) {
-    states[id] = NodeState{node.member, Alive(node, now)};
-  }
-  const auto silent = [&](const Member& member) {
-    const auto found = states.find(member.node_id);
-    return found == states.end() || !found->second.alive;
-  };
-  if (view_.formed() &&
-      std::all_of(view_.members.begin(), view_.members.end(), silent)) {
+  const NodeStates states = States(now);
+  if (view_.formed() && !CanGoOn(view_, states)) {
     hold_until_ = now + options_.failure_timeout;
   }
   if (view_.formed() && now < hold_until_) return absl::nullopt;
@@ -177,10 +207,23 @@ void ManagerCore::OnViewStored(const View& view) {
 std::vector<ManagerCore::Known> ManagerCore::nodes(absl::Time now) const {
   std::vector<Known> known;
   for (const auto& [id, node] : nodes_) {
-    known.push_back(
-        {node.member, Alive(node, now), node.view_id, now - node.last_heard});
+    known.push_back({node.member, Alive(node, now), node.view_id,
+                     now - node.last_heard, node.condition, id == joining_});
   }
   return known;
+}
+
+std::vector<std::string> ManagerCore::WaitingFor(absl::Time now) const {
+  std::vector<std::string> missing;
+  const NodeStates states = States(now);
+  if (!view_.formed() || CanGoOn(view_, states)) return missing;
+  for (const Member& member : view_.members) {
+    const auto found = states.find(member.node_id);
+    if (found == states.end() || !found->second.alive) {
+      missing.push_back(member.node_id);
+    }
+  }
+  return missing;
 }
 
 }  // namespace kamino::membership

@@ -13,7 +13,7 @@
 //      over, as it does not know what its predecessor granted.
 //
 // Silence that has a likelier cause than the death of nodes drops nobody: when
-// this process itself was held up, or when every member is silent at once,
+// this process itself was held up, or when those who are left could not go on,
 // the nodes have another failure_timeout to be heard of.
 #ifndef KAMINO_MEMBERSHIP_MANAGER_CORE_H_
 #define KAMINO_MEMBERSHIP_MANAGER_CORE_H_
@@ -50,6 +50,7 @@ class ManagerCore {
   static constexpr size_t kMaxNameBytes = 128;
   static constexpr size_t kMaxAddressBytes = 256;
   static constexpr size_t kMaxLinkAddresses = 8;
+  static constexpr size_t kHeapIdBytes = 16;
 
   explicit ManagerCore(ManagerOptions options);
 
@@ -67,15 +68,25 @@ class ManagerCore {
   // --- Nodes; only while IsLeader. Success grants a lease.
 
   // kInvalidArgument: something is missing; kFailedPrecondition: another
-  // cluster or heap size; kAlreadyExists: a node of that id is alive under
-  // another incarnation; kResourceExhausted: max_nodes; kUnavailable: the node
-  // is being dropped from the view, try again.
+  // cluster or heap size; kAlreadyExists: a node of that id is alive with
+  // another heap, or a later incarnation is known (an earlier one on the same
+  // heap is dead, as only one process can have the heap open);
+  // kResourceExhausted: max_nodes; kUnavailable: the node is being dropped from
+  // the view, try again.
   absl::Status Register(const std::string& cluster_id, const Member& member,
-                        absl::Time now);
+                        Condition condition, absl::Time now);
+  struct Beat {
+    std::string node_id;
+    uint64_t incarnation = 0;
+    uint64_t view_id = 0;  // the view the node is in
+    Condition condition = Condition::kUnknown;
+    uint64_t caught_up_view = 0;
+  };
   // kNotFound: register first.
-  absl::Status Heartbeat(const std::string& cluster_id,
-                         const std::string& node_id, uint64_t incarnation,
-                         uint64_t view_id, absl::Time now);
+  absl::Status Heartbeat(const std::string& cluster_id, const Beat& beat,
+                         absl::Time now);
+  // Whether that node should ask the tail for the chain's state.
+  bool ShouldJoin(const std::string& node_id, absl::Time now);
 
   // --- Views.
 
@@ -91,8 +102,12 @@ class ManagerCore {
     bool alive;
     uint64_t view_id;  // the node's own
     absl::Duration silent;
+    Condition condition;
+    bool joining;
   };
   std::vector<Known> nodes(absl::Time now) const;
+  // Members that are not there while those who are cannot go on alone.
+  std::vector<std::string> WaitingFor(absl::Time now) const;
 
   const ManagerOptions& options() const { return options_; }
 
@@ -101,14 +116,19 @@ class ManagerCore {
     Member member;
     absl::Time last_heard;
     uint64_t view_id = 0;
+    Condition condition = Condition::kUnknown;
+    uint64_t caught_up_view = 0;
   };
 
+  NodeStates States(absl::Time now) const;
   bool Alive(const Node& node, absl::Time now) const {
     return now - node.last_heard < options_.failure_timeout;
   }
   absl::Status CheckMember(const std::string& cluster_id,
                            const Member& member) const;
   absl::Status CheckHeap(const Member& member, absl::Time now) const;
+  absl::Status CheckTakeover(const Node& known, const Member& member,
+                             absl::Time now) const;
   absl::Status MakeRoom(absl::Time now);
   // Every call with a time comes through here: a long gap means a hold-up.
   void Observe(absl::Time now);
@@ -119,6 +139,7 @@ class ManagerCore {
   View view_;
   absl::optional<View> proposed_;  // may be stored already
   std::map<std::string, Node> nodes_;
+  std::string joining_;  // the node that is told to join; "": nobody
   absl::Time last_call_ = absl::InfinitePast();
   absl::Time hold_until_ = absl::InfinitePast();  // nobody is dropped before
 };

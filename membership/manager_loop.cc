@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "glog/logging.h"
 #include "membership/records.h"
 
@@ -78,6 +79,7 @@ absl::optional<EtcdCall> ManagerLoop::NextCall(absl::Time now) {
   }
   const absl::Duration whole = LeadershipOf(options_.leader_ttl_seconds);
   if (lease_until_ - now < whole * 2 / 3) return MakeCall(Kind::kKeepAlive);
+  TellWhoIsMissing(now);
   const absl::optional<View> view = core_.ProposeView(now);
   if (!view.has_value()) return absl::nullopt;
   return ReplaceCall(*view);
@@ -229,6 +231,16 @@ absl::optional<EtcdCall> ManagerLoop::Resign() {
   return call;
 }
 
+void ManagerLoop::TellWhoIsMissing(absl::Time now) {
+  std::vector<std::string> missing = core_.WaitingFor(now);
+  if (missing == missing_) return;
+  missing_ = std::move(missing);
+  if (missing_.empty()) return;
+  LOG(WARNING) << "the chain of " << core_.view().ToString()
+               << " cannot go on with those that are alive: it waits for "
+               << absl::StrJoin(missing_, " or ");
+}
+
 void ManagerLoop::Complain(const absl::Status& error, absl::Time now) {
   if (now < next_complaint_) return;
   next_complaint_ = now + kComplainEvery;
@@ -258,7 +270,8 @@ absl::Status ManagerLoop::Register(const RegisterRequest& request,
                                    absl::Time now) {
   if (!CheckLeading(now, leader)) return NotLeader();
   absl::Status taken =
-      core_.Register(request.cluster_id(), FromProto(request.node()), now);
+      core_.Register(request.cluster_id(), FromProto(request.node()),
+                     FromProto(request.condition()), now);
   if (!taken.ok()) return taken;
   response->set_lease_ms(static_cast<uint32_t>(
       absl::ToInt64Milliseconds(core_.options().lease())));
@@ -274,9 +287,13 @@ absl::Status ManagerLoop::Heartbeat(const HeartbeatRequest& request,
                                     absl::optional<std::string>* leader,
                                     absl::Time now) {
   if (!CheckLeading(now, leader)) return NotLeader();
-  absl::Status known =
-      core_.Heartbeat(request.cluster_id(), request.node_id(),
-                      request.incarnation(), request.view_id(), now);
+  ManagerCore::Beat beat;
+  beat.node_id = request.node_id();
+  beat.incarnation = request.incarnation();
+  beat.view_id = request.view_id();
+  beat.condition = FromProto(request.condition());
+  beat.caught_up_view = request.caught_up_view_id();
+  absl::Status known = core_.Heartbeat(request.cluster_id(), beat, now);
   if (!known.ok()) return known;
   response->set_lease_ms(static_cast<uint32_t>(
       absl::ToInt64Milliseconds(core_.options().lease())));
@@ -284,6 +301,7 @@ absl::Status ManagerLoop::Heartbeat(const HeartbeatRequest& request,
     *response->mutable_view() = ToProto(core_.view());
   }
   response->set_lease_view_id(core_.view().id);
+  response->set_join(core_.ShouldJoin(request.node_id(), now));
   return absl::OkStatus();
 }
 
@@ -298,6 +316,9 @@ absl::Status ManagerLoop::Describe(const GetMembershipRequest& request,
   }
   response->set_leader(options_.name);
   *response->mutable_view() = ToProto(core_.view());
+  for (std::string& node : core_.WaitingFor(now)) {
+    response->add_waiting_for(std::move(node));
+  }
   for (const ManagerCore::Known& known : core_.nodes(now)) {
     auto* status = response->add_members();
     *status->mutable_node() = ToProto(known.member);
@@ -305,6 +326,8 @@ absl::Status ManagerLoop::Describe(const GetMembershipRequest& request,
     status->set_view_id(known.view_id);
     status->set_last_heartbeat_age_ms(
         static_cast<uint64_t>(absl::ToInt64Milliseconds(known.silent)));
+    status->set_condition(ToProto(known.condition));
+    status->set_joining(known.joining);
   }
   return absl::OkStatus();
 }

@@ -8,6 +8,7 @@
 #define KAMINO_MEMBERSHIP_MANAGER_LOOP_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -77,6 +78,8 @@ class ManagerLoop {
   // Starts the leadership that was won, unless the stored view is unreadable.
   absl::Status StartLeading(const Etcd::Election& election, absl::Time now);
   void StepDown(const absl::Status& why);
+  // Says which members are missing, when the chain cannot go on without.
+  void TellWhoIsMissing(absl::Time now);
   // Logs an etcd error once a while.
   void Complain(const absl::Status& error, absl::Time now);
   std::string Key(const char* name) const;
@@ -98,6 +101,7 @@ class ManagerLoop {
   absl::Time sent_;
   absl::Duration wait_;  // before the next round
   absl::Time next_complaint_ = absl::InfinitePast();
+  std::vector<std::string> missing_;  // as told
 };
 
 }  // namespace kamino::membership

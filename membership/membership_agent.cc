@@ -90,9 +90,9 @@ void MembershipAgent::RequestView() {
   requested_ = true;
 }
 
-void MembershipAgent::SetCurrentView(uint64_t view_id) {
+void MembershipAgent::SetReport(const NodeReport& report) {
   absl::MutexLock lock(&mutex_);
-  core_.SetCurrentView(view_id);
+  core_.SetReport(report);
 }
 
 // --- The thread.
@@ -121,6 +121,9 @@ void MembershipAgent::Run() {
       effects = core_.OnAnswer(call, answer, options_.clock());
     }
     if (effects.view.has_value()) callbacks_.on_view(*effects.view);
+    if (effects.invited.has_value() && callbacks_.on_invited != nullptr) {
+      callbacks_.on_invited(*effects.invited);
+    }
   }
   if (!effects.refused.ok()) callbacks_.on_refused(effects.refused);
 }

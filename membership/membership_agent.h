@@ -39,7 +39,7 @@ class MembershipAgent final : public ViewSource {
   void Stop() override;
   bool LeaseValid(uint64_t view_id) const override;
   void RequestView() override;
-  void SetCurrentView(uint64_t view_id) override;
+  void SetReport(const NodeReport& report) override;
 
  private:
   using Stub = kamino::internal::v1::MembershipService::Stub;

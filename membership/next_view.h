@@ -1,4 +1,4 @@
-// The decision of what the chain is to be next, as a pure function.
+// The decisions of what the chain is to be next, as pure functions.
 #ifndef KAMINO_MEMBERSHIP_NEXT_VIEW_H_
 #define KAMINO_MEMBERSHIP_NEXT_VIEW_H_
 
@@ -13,21 +13,38 @@ namespace kamino::membership {
 struct NodeState {
   Member member;
   bool alive = false;  // heard of recently enough to hold a lease
+  Condition condition = Condition::kUnknown;
+  // Outside the chain: the view whose tail sends it every operation.
+  uint64_t caught_up_view = 0;
 };
+
+using NodeStates = std::map<std::string, NodeState>;  // by node id
 
 // The view that should follow `view`, or nothing when it should stay.
 //
-//   - Without a view: the first one, as soon as `chain_length` nodes with heaps
-//     of one size are alive; the lowest node ids, in their order.
-//   - With one: the members that are alive, in the same order. A member whose
-//     node runs under another incarnation is not: its state went with the old
-//     process. Nobody is added; a chain never becomes empty, so when no member
-//     is alive it stays as it is.
+//   - Without a view: the first one, as soon as `chain_length` fresh nodes with
+//     heaps of one size are alive; the lowest node ids, in their order.
+//   - With one: the members that are alive, in the same order. One that was
+//     restarted on the same heap keeps its place, under its new incarnation
+//     (Kamino-Tx, section 5.3); one that holds nothing of use does not.
+//   - Members are left out only when CanGoOn.
+//   - When all members stay as they are, are sound and fewer than
+//     `chain_length`, one that has caught up in this view becomes the tail.
 //
-// `nodes` by node id. The new view's id is one higher.
-absl::optional<View> NextView(const View& view,
-                              const std::map<std::string, NodeState>& nodes,
+// The new view's id is one higher.
+absl::optional<View> NextView(const View& view, const NodeStates& nodes,
                               size_t chain_length);
+
+// Whether the members of `view` that are alive hold all that the chain has
+// acknowledged, and can mend what is torn: one of them is sound and was never
+// away, or two hold everything, be it torn (section 5.3, last paragraph), or it
+// is the only member.
+bool CanGoOn(const View& view, const NodeStates& nodes);
+
+// Who should get the chain's state next, to join a chain that is short of
+// nodes: `current` as long as it can, else the lowest id; "" for nobody.
+std::string NextToJoin(const View& view, const NodeStates& nodes,
+                       size_t chain_length, const std::string& current);
 
 }  // namespace kamino::membership
 

@@ -2,6 +2,7 @@
 
 namespace kamino::membership {
 
+using kamino::internal::v1::NodeCondition;
 using kamino::internal::v1::NodeInfo;
 using kamino::internal::v1::ViewRecord;
 
@@ -13,6 +14,7 @@ NodeInfo ToProto(const Member& member) {
   node.mutable_link_addresses()->insert(member.link_addresses.begin(),
                                         member.link_addresses.end());
   node.set_heap_bytes(member.heap_bytes);
+  node.set_heap_id(member.heap_id);
   return node;
 }
 
@@ -24,7 +26,18 @@ Member FromProto(const NodeInfo& node) {
   member.link_addresses.insert(node.link_addresses().begin(),
                                node.link_addresses().end());
   member.heap_bytes = node.heap_bytes();
+  member.heap_id = node.heap_id();
   return member;
+}
+
+NodeCondition ToProto(Condition condition) {
+  return static_cast<NodeCondition>(condition);
+}
+
+Condition FromProto(NodeCondition condition) {
+  return kamino::internal::v1::NodeCondition_IsValid(condition)
+             ? static_cast<Condition>(condition)
+             : Condition::kUnknown;
 }
 
 ViewRecord ToProto(const View& view) {

@@ -22,12 +22,31 @@ enum class Role {
 
 absl::string_view RoleName(Role role);  // "head", "middle", ...
 
+// What a node's heap is good for, as the node says itself. On the wire.
+enum class Condition {
+  kUnknown = 0,    // it has not said so yet
+  kFresh = 1,      // empty: it was never in a chain
+  kSound = 2,      // holds everything that was acknowledged
+  kTorn = 3,       // the same, but for operations that a restart interrupted
+  kBehind = 4,     // may lack what was acknowledged: it joined just now
+  kReceiving = 5,  // of no use: a state transfer has not ended
+};
+
+absl::string_view ConditionName(Condition condition);  // "sound", ...
+
 struct Member {
   std::string node_id;
   uint64_t incarnation = 0;  // of the process that was admitted
   std::string service_address;
   std::map<std::string, std::string> link_addresses;  // by transport name
   uint64_t heap_bytes = 0;
+  std::string heap_id;  // the heap's uuid, 16 bytes: survives a restart
+
+  // Whether `later` is this node, started again on the same heap.
+  bool IsRestartedAs(const Member& later) const {
+    return node_id == later.node_id && heap_id == later.heap_id &&
+           incarnation < later.incarnation;
+  }
 
   friend bool operator==(const Member& a, const Member& b);
 };

@@ -10,9 +10,28 @@
 
 namespace kamino::membership {
 
+// What a node says of itself.
+struct NodeReport {
+  uint64_t view_id = 0;  // the view it is in
+  Condition condition = Condition::kUnknown;
+  // Outside: the view whose tail sends it every operation; 0: none does.
+  uint64_t caught_up_view = 0;
+
+  friend bool operator==(const NodeReport& a, const NodeReport& b) {
+    return a.view_id == b.view_id && a.condition == b.condition &&
+           a.caught_up_view == b.caught_up_view;
+  }
+  friend bool operator!=(const NodeReport& a, const NodeReport& b) {
+    return !(a == b);
+  }
+};
+
 struct ViewSourceCallbacks {
   // A view that is newer than any before. On the source's thread.
   std::function<void(const View&)> on_view;
+  // Whether the chain is short of this node, which is outside; the same may
+  // come again. Likewise; may be null.
+  std::function<void(bool)> on_invited;
   // The cluster does not take this node; the source has stopped. Likewise.
   std::function<void(absl::Status)> on_refused;
 };
@@ -35,8 +54,9 @@ class ViewSource {
   // Someone has a newer view: asks the manager at once.
   virtual void RequestView() = 0;
 
-  // The view the node is in by now.
-  virtual void SetCurrentView(uint64_t view_id) = 0;
+  // What the manager is told of this node. Once before Start; the view's id
+  // never goes back.
+  virtual void SetReport(const NodeReport& report) = 0;
 };
 
 }  // namespace kamino::membership

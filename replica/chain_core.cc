@@ -8,22 +8,25 @@
 
 namespace kamino::replica {
 
-using kamino::internal::v1::Append;
 using kamino::internal::v1::Hello;
 using kamino::internal::v1::LINK_PURPOSE_APPEND;
 using kamino::internal::v1::LINK_PURPOSE_COMPLETION;
+using kamino::internal::v1::LINK_PURPOSE_TRANSFER;
 using kamino::internal::v1::LinkPurpose;
-using kamino::internal::v1::Sync;
+using membership::Condition;
 using membership::Member;
 using membership::Role;
 using membership::View;
 
 ChainCore::ChainCore(ChainOptions options, OperationRing* ring,
-                     Executor* executor)
+                     NodeRecord* record, Executor* executor, StateCopy* copy)
     : options_(std::move(options)),
       ring_(ring),
+      record_(record),
       executor_(executor),
-      completed_(ring->cleaned()) {}
+      copy_(copy),
+      completed_(ring->cleaned()),
+      torn_(ring->applied() < ring->received()) {}
 
 bool ChainCore::is_head() const {
   return role() == Role::kHead || role() == Role::kSingle;
@@ -31,6 +34,28 @@ bool ChainCore::is_head() const {
 
 bool ChainCore::is_tail() const {
   return role() == Role::kTail || role() == Role::kSingle;
+}
+
+bool ChainCore::ready() const {
+  return !failed_ && index_ >= 0 && condition() == Condition::kSound;
+}
+
+Condition ChainCore::condition() const {
+  switch (record_->state().heap) {
+    case HeapState::kFresh:
+      return Condition::kFresh;
+    case HeapState::kReceiving:
+      return Condition::kReceiving;
+    case HeapState::kBehind:
+      return Condition::kBehind;
+    case HeapState::kComplete:
+      break;
+  }
+  return torn_ ? Condition::kTorn : Condition::kSound;
+}
+
+bool ChainCore::has_state() const {
+  return record_->state().heap != HeapState::kReceiving;
 }
 
 ChainCore::Message ChainCore::NewMessage() const {
@@ -43,28 +68,96 @@ void ChainCore::Send(LinkId link, Message message, Actions* actions) const {
   actions->send.push_back({link, std::move(message)});
 }
 
+void ChainCore::SendReject(LinkId link, std::string reason, bool behind,
+                           Actions* actions) const {
+  Message message = NewMessage();
+  message.mutable_reject()->set_reason(std::move(reason));
+  message.mutable_reject()->set_behind(behind);
+  Send(link, std::move(message), actions);
+}
+
 void ChainCore::Fatal(absl::Status status, Actions* actions) {
   failed_ = true;
   if (actions->fatal.ok()) actions->fatal = std::move(status);
 }
 
-// --- Views and links.
+void ChainCore::UpdateHeapState(HeapState heap) {
+  NodeState state = record_->state();
+  if (state.heap == heap) return;
+  state.heap = heap;
+  record_->Update(state);
+}
+
+// --- Views.
 
 void ChainCore::OnView(const View& view, absl::Time now, Actions* actions) {
   if (failed_ || view.id <= view_.id) return;
-  for (LinkId* link : {&successor_.link, &completion_.link, &predecessor_,
-                       &completion_from_}) {
+  const int index = view.IndexOf(options_.node_id, options_.incarnation);
+  if (index >= 0 && view.id <= record_->state().view_id) {
+    return Fatal(absl::FailedPreconditionError(absl::StrCat(
+                     "view ", view.id,
+                     " takes this node in, but its heap "
+                     "holds data of view ",
+                     record_->state().view_id,
+                     ": the store of views was emptied; restore it, or move "
+                     "the data away")),
+                 actions);
+  }
+  LeaveView(now, actions);
+  view_ = view;
+  index_ = index;
+  if (index_ < 0) {
+    donor_.retry_at = now;
+    return;
+  }
+  EnterView(now, actions);
+}
+
+void ChainCore::LeaveView(absl::Time now, Actions* actions) {
+  if (attached_) predecessor_ = kNoLink;  // the same link as donor_'s
+  for (LinkId* link : {&successor_.link, &completion_.link, &donor_.link,
+                       &predecessor_, &completion_from_}) {
     if (*link != kNoLink) actions->close.push_back(*link);
     *link = kNoLink;
   }
+  if (!joining_node_.empty() && successor_.ready) {
+    retain_until_ = now + options_.retain;
+  }
+  StopSending();
+  joining_node_.clear();
   successor_ = Outgoing();
   completion_ = Outgoing();
-  view_ = view;
-  index_ = view.IndexOf(options_.node_id, options_.incarnation);
+  donor_ = Outgoing();
+  mending_ = Mending();
+  catch_up_to_.reset();
+  attached_ = false;
+  transfer_.receiving = false;
   owe_ack_ = owe_completion_ = owe_clean_up_ = owe_sync_ = false;
+  owe_chunk_ack_ = false;
   awaiting_resend_ = ring_was_full_ = false;
-  if (index_ < 0) return;
+}
+
+void ChainCore::EnterView(absl::Time now, Actions* actions) {
+  NodeState state = record_->state();
+  state.view_id = view_.id;
+  if (state.heap == HeapState::kFresh) state.heap = HeapState::kComplete;
+  record_->Update(state);
+  if (!has_state()) return;  // the manager learns of it, and leaves us out
+  if (is_head() && state.heap == HeapState::kBehind) {
+    return Fatal(absl::FailedPreconditionError(absl::StrCat(
+                     "this node is to be head of view ", view_.id,
+                     " but may lack what the chain has acknowledged")),
+                 actions);
+  }
+  if (torn_ && role() == Role::kSingle) {
+    return Fatal(absl::UnavailableError(absl::StrCat(
+                     "operations after ", ring_->applied(),
+                     " were interrupted, and no other node is left to mend "
+                     "them by; start another node of the last view")),
+                 actions);
+  }
   completed_ = std::max(completed_, ring_->cleaned());
+  if (!is_tail()) retain_until_.reset();
 
   // What is in the ring was acknowledged upstream: it is executed whatever the
   // new role.
@@ -76,12 +169,18 @@ void ChainCore::OnView(const View& view, absl::Time now, Actions* actions) {
     Open(&completion_, *head, LINK_PURPOSE_COMPLETION, now, actions);
   }
   // Section 5.2: a new tail completes what the old one forwarded or not.
-  if (is_tail()) CleanTo(ring_->applied(), actions);
+  if (is_tail()) CompleteAsTail(actions);
 }
 
 const Member* ChainCore::CompletionTarget() const {
-  return role() == Role::kTail ? &view_.head() : nullptr;
+  return role() == Role::kTail && has_state() ? &view_.head() : nullptr;
 }
+
+const Member* ChainCore::SuccessorTarget() const {
+  return has_state() ? view_.Successor(index_) : nullptr;
+}
+
+// --- Links.
 
 void ChainCore::Open(Outgoing* outgoing, const Member& member,
                      LinkPurpose purpose, absl::Time now, Actions* actions) {
@@ -96,8 +195,14 @@ void ChainCore::Open(Outgoing* outgoing, const Member& member,
 void ChainCore::CloseOutgoing(Outgoing* outgoing, absl::Time now,
                               Actions* actions) {
   if (outgoing->link != kNoLink) actions->close.push_back(outgoing->link);
+  if (outgoing == &donor_) {
+    if (attached_) predecessor_ = kNoLink;
+    attached_ = transfer_.receiving = false;
+  }
   *outgoing = Outgoing();
-  outgoing->retry_at = now + options_.reconnect_delay;
+  // A tail that cannot have us join now will not at once.
+  const int patience = outgoing == &donor_ ? 10 : 1;
+  outgoing->retry_at = now + patience * options_.reconnect_delay;
 }
 
 void ChainCore::OnLinkAccepted(LinkId, absl::Time) {
@@ -105,16 +210,26 @@ void ChainCore::OnLinkAccepted(LinkId, absl::Time) {
 }
 
 void ChainCore::OnLinkOpened(LinkId link, absl::Time, Actions* actions) {
-  const bool to_successor = link == successor_.link;
-  if (!to_successor && link != completion_.link) return;  // of an older view
-  (to_successor ? successor_ : completion_).opened = true;
   Message message = NewMessage();
   Hello* hello = message.mutable_hello();
+  if (link == successor_.link) {
+    successor_.opened = true;
+    hello->set_purpose(LINK_PURPOSE_APPEND);
+    hello->set_applied(ring_->applied());
+  } else if (link == completion_.link) {
+    completion_.opened = true;
+    hello->set_purpose(LINK_PURPOSE_COMPLETION);
+  } else if (link == donor_.link) {
+    donor_.opened = true;
+    hello->set_purpose(LINK_PURPOSE_TRANSFER);
+    hello->set_applied(ring_->applied());
+    hello->set_resume(condition() == Condition::kBehind && !torn_);
+  } else {
+    return;  // of an older view
+  }
   hello->set_cluster_id(options_.cluster_id);
   hello->set_node_id(options_.node_id);
   hello->set_heap_bytes(options_.heap_bytes);
-  hello->set_purpose(to_successor ? LINK_PURPOSE_APPEND
-                                  : LINK_PURPOSE_COMPLETION);
   Send(link, std::move(message), actions);
 }
 
@@ -122,7 +237,11 @@ void ChainCore::OnLinkClosed(LinkId link, absl::Time now, Actions* actions) {
   if (link == kNoLink) return;
   if (link == predecessor_) predecessor_ = kNoLink;
   if (link == completion_from_) completion_from_ = kNoLink;
-  for (Outgoing* outgoing : {&successor_, &completion_}) {
+  if (link == mending_.link) mending_ = Mending();
+  if (link == successor_.link && !joining_node_.empty()) {
+    return LoseJoining(now);
+  }
+  for (Outgoing* outgoing : {&successor_, &completion_, &donor_}) {
     if (link != outgoing->link) continue;
     outgoing->link = kNoLink;
     CloseOutgoing(outgoing, now, actions);
@@ -143,16 +262,31 @@ void ChainCore::TickOutgoing(Outgoing* outgoing, const Member* member,
 }
 
 void ChainCore::OnTick(absl::Time now, Actions* actions) {
-  if (failed_ || index_ < 0) return;
-  TickOutgoing(&successor_, view_.Successor(index_), LINK_PURPOSE_APPEND, now,
+  if (failed_) return;
+  TickOutgoing(&donor_, JoiningTarget(), LINK_PURPOSE_TRANSFER, now, actions);
+  if (index_ < 0) return;
+  TickOutgoing(&successor_, SuccessorTarget(), LINK_PURPOSE_APPEND, now,
                actions);
   TickOutgoing(&completion_, CompletionTarget(), LINK_PURPOSE_COMPLETION, now,
                actions);
+  if (now >= mending_.ask_again_at) SendFetch(now, actions);
+  if (retain_until_.has_value() && now >= *retain_until_) {
+    retain_until_.reset();
+    if (is_tail()) CompleteAsTail(actions);
+  }
 }
 
 std::vector<ChainCore::LinkState> ChainCore::links() const {
   std::vector<LinkState> states;
+  if (donor_.link != kNoLink) {
+    states.push_back(
+        {view_.tail().node_id, "joining", donor_.link, donor_.ready});
+  }
   if (index_ < 0) return states;
+  if (!joining_node_.empty()) {
+    states.push_back(
+        {joining_node_, "joining", successor_.link, successor_.ready});
+  }
   if (const Member* member = view_.Predecessor(index_)) {
     states.push_back({member->node_id, "predecessor", predecessor_,
                       predecessor_ != kNoLink});
@@ -175,18 +309,20 @@ std::vector<ChainCore::LinkState> ChainCore::links() const {
 
 bool ChainCore::CheckView(LinkId link, const Message& message,
                           Actions* actions) {
-  if (message.view_id() == view_.id && index_ >= 0) return true;
+  if (message.view_id() == view_.id &&
+      (index_ >= 0 || (link == donor_.link && link != kNoLink))) {
+    return true;
+  }
   if (message.view_id() > view_.id) {
     actions->fetch_view = true;
     // Only a Hello is worth an answer: its sender tries again soon, and by
     // then we have caught up.
     if (!message.has_hello()) return false;
   }
-  Message answer = NewMessage();
-  answer.mutable_reject()->set_reason(
-      absl::StrCat("a message of view ", message.view_id(), " reached ",
-                   options_.node_id, " in view ", view_.id));
-  Send(link, std::move(answer), actions);
+  SendReject(link,
+             absl::StrCat("a message of view ", message.view_id(), " reached ",
+                          options_.node_id, " in view ", view_.id),
+             /*behind=*/false, actions);
   return false;
 }
 
@@ -197,9 +333,9 @@ void ChainCore::OnMessage(LinkId link, const Message& message, absl::Time now,
   if (!CheckView(link, message, actions)) return;
   switch (message.message_case()) {
     case Message::kHello:
-      return OnHello(link, message.hello(), actions);
+      return OnHello(link, message.hello(), now, actions);
     case Message::kSync:
-      return OnSync(link, message.sync(), actions);
+      return OnSync(link, message.sync(), now, actions);
     case Message::kAppend:
       return OnAppend(link, message.append(), actions);
     case Message::kAppendAck:
@@ -208,6 +344,21 @@ void ChainCore::OnMessage(LinkId link, const Message& message, absl::Time now,
       return OnCompletion(link, message.completion().applied(), actions);
     case Message::kCleanUp:
       return OnCleanUp(link, message.clean_up().cleaned(), actions);
+    case Message::kFetch:
+      return OnFetch(link, message.fetch(), actions);
+    case Message::kFetched:
+      return OnFetched(link, message.fetched(), now, actions);
+    case Message::kStateChunkAck:
+      if (link != successor_.link) return;
+      chunks_acked_ =
+          std::min(chunks_sent_,
+                   std::max(chunks_acked_, message.state_chunk_ack().chunks()));
+      return;
+    case Message::kStateBegin:
+    case Message::kStateChunk:
+    case Message::kStateCut:
+      if (link != donor_.link) return;
+      return OnTransferMessage(message, now, actions);
     case Message::kReject:
     case Message::MESSAGE_NOT_SET:
       LOG(WARNING) << "ignored an empty chain message";
@@ -218,228 +369,18 @@ void ChainCore::OnMessage(LinkId link, const Message& message, absl::Time now,
 void ChainCore::OnReject(LinkId link, const Message& message, absl::Time now,
                          Actions* actions) {
   if (message.view_id() > view_.id) actions->fetch_view = true;
-  for (Outgoing* outgoing : {&successor_, &completion_}) {
+  if (link == kNoLink) return;
+  if (link == predecessor_ && message.view_id() == view_.id &&
+      message.reject().behind() && condition() == Condition::kBehind) {
+    LOG(WARNING) << "this node's state is of no use any more: "
+                 << message.reject().reason();
+    return DiscardState(actions);
+  }
+  for (Outgoing* outgoing : {&successor_, &completion_, &donor_}) {
     if (link != outgoing->link) continue;
     VLOG(1) << "turned away: " << message.reject().reason();
+    if (outgoing == &successor_ && !joining_node_.empty()) continue;
     CloseOutgoing(outgoing, now, actions);
-  }
-}
-
-void ChainCore::OnAppendAck(LinkId link, uint64_t received, Actions* actions) {
-  if (link != successor_.link) return;
-  // Acknowledgements come before clean-ups, so the entries are still here.
-  while (acked_ < std::min(received, sent_)) {
-    ++acked_;
-    if (acked_ <= ring_->cleaned()) continue;
-    sent_bytes_ -= std::min<uint64_t>(sent_bytes_, ring_->Entry(acked_).size());
-  }
-  if (acked_ == sent_) sent_bytes_ = 0;
-  PumpSuccessor(actions);
-}
-
-std::string ChainCore::RefuseHello(const Hello& hello) const {
-  if (hello.cluster_id() != options_.cluster_id) {
-    return absl::StrCat("this is cluster ", options_.cluster_id, ", not ",
-                        hello.cluster_id());
-  }
-  if (hello.heap_bytes() != options_.heap_bytes) {
-    return absl::StrCat("heaps differ in size: ", options_.heap_bytes,
-                        " bytes here, ", hello.heap_bytes(), " there");
-  }
-  const Member* expected = nullptr;
-  if (hello.purpose() == LINK_PURPOSE_APPEND) {
-    expected = view_.Predecessor(index_);
-  } else if (hello.purpose() == LINK_PURPOSE_COMPLETION &&
-             role() == Role::kHead) {
-    expected = &view_.tail();
-  }
-  if (expected == nullptr || expected->node_id != hello.node_id()) {
-    return absl::StrCat(hello.node_id(), " is not the neighbour of ",
-                        options_.node_id, " in view ", view_.id);
-  }
-  return "";
-}
-
-void ChainCore::OnHello(LinkId link, const Hello& hello, Actions* actions) {
-  const std::string refusal = RefuseHello(hello);
-  if (!refusal.empty()) {
-    LOG(WARNING) << "turned a link away: " << refusal;
-    Message answer = NewMessage();
-    answer.mutable_reject()->set_reason(refusal);
-    Send(link, std::move(answer), actions);
-    return;
-  }
-  const bool appends = hello.purpose() == LINK_PURPOSE_APPEND;
-  LinkId* place = appends ? &predecessor_ : &completion_from_;
-  if (*place != kNoLink && *place != link) actions->close.push_back(*place);
-  *place = link;
-  if (appends) awaiting_resend_ = false;
-  Message answer = NewMessage();
-  Sync* sync = answer.mutable_sync();
-  sync->set_received(ring_->received());
-  sync->set_applied(ring_->applied());
-  sync->set_cleaned(ring_->cleaned());
-  Send(link, std::move(answer), actions);
-}
-
-void ChainCore::OnSync(LinkId link, const Sync& sync, Actions* actions) {
-  if (link == completion_.link) {
-    completion_.ready = true;
-    owe_completion_ = true;
-    return;
-  }
-  if (link != successor_.link) return;
-  if (sync.received() > ring_->received() ||
-      sync.received() < ring_->cleaned()) {
-    return Fatal(absl::DataLossError(absl::StrCat(
-                     "the successor has received up to ", sync.received(),
-                     ", which this node's ring cannot continue: it holds (",
-                     ring_->cleaned(), ", ", ring_->received(), "]")),
-                 actions);
-  }
-  successor_.ready = true;
-  sent_ = acked_ = sync.received();
-  sent_bytes_ = 0;
-  OnCleanUp(link, sync.cleaned(), actions);
-  PumpSuccessor(actions);
-}
-
-void ChainCore::OnAppend(LinkId link, const Append& append, Actions* actions) {
-  if (link != predecessor_) return;
-  if (append.sequence() <= ring_->received()) {
-    owe_ack_ = true;  // sent twice; the first one counts
-    return;
-  }
-  if (append.sequence() != ring_->received() + 1) {
-    // What is on its way behind a gap is lost on us; one Sync is enough.
-    if (!awaiting_resend_) owe_sync_ = awaiting_resend_ = true;
-    return;
-  }
-  absl::Status appended = ring_->Append(append.sequence(), append.operation());
-  if (absl::IsResourceExhausted(appended)) {
-    ring_was_full_ = awaiting_resend_ = true;
-    return;
-  }
-  if (!appended.ok()) return Fatal(appended, actions);
-  awaiting_resend_ = false;
-  owe_ack_ = true;
-  ExecuteReceived(actions);
-}
-
-void ChainCore::ExecuteReceived(Actions* actions) {
-  while (!failed_ && ring_->applied() < ring_->received()) {
-    const uint64_t sequence = ring_->applied() + 1;
-    absl::Status executed =
-        executor_->Execute(sequence, ring_->Entry(sequence));
-    if (!executed.ok()) {
-      return Fatal(
-          absl::Status(executed.code(), absl::StrCat("operation ", sequence,
-                                                     ": ", executed.message())),
-          actions);
-    }
-    ring_->MarkApplied(sequence);
-  }
-  if (failed_) return;
-  if (is_tail()) {
-    CleanTo(ring_->applied(), actions);
-  } else {
-    PumpSuccessor(actions);
-  }
-}
-
-void ChainCore::OnCompletion(LinkId link, uint64_t applied, Actions* actions) {
-  if (link != completion_from_ || !is_head()) return;
-  CompleteTo(std::min(applied, ring_->applied()), actions);
-}
-
-void ChainCore::OnCleanUp(LinkId link, uint64_t cleaned, Actions* actions) {
-  if (link != successor_.link) return;
-  CleanTo(std::min(cleaned, ring_->applied()), actions);
-}
-
-void ChainCore::CompleteTo(uint64_t sequence, Actions* actions) {
-  if (sequence <= completed_) return;
-  completed_ = sequence;
-  actions->completed = sequence;
-}
-
-void ChainCore::CleanTo(uint64_t sequence, Actions* actions) {
-  // Cleaned means applied by all, so it completes as well.
-  if (is_head()) CompleteTo(sequence, actions);
-  if (is_tail()) owe_completion_ = true;
-  if (sequence <= ring_->cleaned()) return;
-  ring_->Clean(sequence);
-  owe_clean_up_ = true;
-  if (ring_was_full_) {
-    ring_was_full_ = false;
-    owe_sync_ = true;  // the predecessor goes on from where we stopped
-  }
-}
-
-void ChainCore::PumpSuccessor(Actions* actions) {
-  if (!successor_.ready) return;
-  while (sent_ < ring_->applied() &&
-         sent_ - acked_ < options_.window_operations &&
-         sent_bytes_ < options_.window_bytes) {
-    ++sent_;
-    const absl::string_view operation = ring_->Entry(sent_);
-    sent_bytes_ += operation.size();
-    Message message = NewMessage();
-    message.mutable_append()->set_sequence(sent_);
-    message.mutable_append()->set_operation(operation.data(), operation.size());
-    Send(successor_.link, std::move(message), actions);
-  }
-}
-
-void ChainCore::SendSync(Actions* actions) {
-  Message message = NewMessage();
-  message.mutable_sync()->set_received(ring_->received());
-  message.mutable_sync()->set_applied(ring_->applied());
-  message.mutable_sync()->set_cleaned(ring_->cleaned());
-  Send(predecessor_, std::move(message), actions);
-}
-
-void ChainCore::EndOfBatch(Actions* actions) {
-  if (failed_ || index_ < 0) return;
-  if (owe_completion_ && completion_.ready) {
-    Message message = NewMessage();
-    message.mutable_completion()->set_applied(ring_->applied());
-    Send(completion_.link, std::move(message), actions);
-    owe_completion_ = false;
-  }
-  if (predecessor_ == kNoLink) return;
-  if (owe_sync_) {
-    SendSync(actions);
-  } else {
-    if (owe_ack_) {
-      Message message = NewMessage();
-      message.mutable_append_ack()->set_received(ring_->received());
-      Send(predecessor_, std::move(message), actions);
-    }
-    if (owe_clean_up_) {
-      Message message = NewMessage();
-      message.mutable_clean_up()->set_cleaned(ring_->cleaned());
-      Send(predecessor_, std::move(message), actions);
-    }
-  }
-  owe_sync_ = owe_ack_ = owe_clean_up_ = false;
-}
-
-// --- The head's part.
-
-absl::Status ChainCore::AppendLocal(uint64_t sequence,
-                                    absl::string_view operation) {
-  CHECK(is_head()) << "only the head appends by itself";
-  return ring_->Append(sequence, operation);
-}
-
-void ChainCore::CommitLocal(uint64_t sequence, Actions* actions) {
-  CHECK_EQ(sequence, ring_->received());
-  ring_->MarkApplied(sequence);
-  if (is_tail()) {
-    CleanTo(sequence, actions);
-  } else {
-    PumpSuccessor(actions);
   }
 }
 

@@ -1,4 +1,4 @@
-// The chain protocol of one node, without I/O (Kamino-Tx, sections 5.1, 5.2).
+// The chain protocol of one node, without I/O (Kamino-Tx, section 5).
 //
 // Inputs are views, links and their messages, and ticks; what they cause comes
 // out as Actions, to be carried out in order by the caller. No sockets,
@@ -10,13 +10,21 @@
 //     it acknowledges; executes in place, in order; sends on;
 //   - the tail completes to the head, then lets clean-ups travel upstream;
 //   - the head's own part (admission, locks, outcomes) lies in head/, which
-//     calls AppendLocal and CommitLocal and is told by Actions::completed.
+//     calls AppendLocal and CommitLocal and is told by Actions::completed;
+//   - a node that was restarted mends what it was in the middle of, by what a
+//     neighbour holds (chain_mending.cc; section 5.3);
+//   - a node that joins gets the tail's heap, then its operations, and only
+//     then a place in the chain (chain_joining.cc; section 5.2).
 //
 // Invariants:
 //   1. received here >= received at the successor; what the successor lacks is
 //      in this node's ring.
 //   2. A message of another view changes nothing.
 //   3. cleaned <= what the whole chain has applied.
+//   4. That an operation is applied is durable before a later node hears of it
+//      and before it is completed. So after a restart those not marked applied
+//      are in flight: they share no object, and no later operation that touches
+//      theirs was executed anywhere.
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_CHAIN_CORE_H_
@@ -29,10 +37,14 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "absl/types/optional.h"
+#include "engine/transaction.h"
 #include "kamino/internal/v1/chain.pb.h"
 #include "membership/view.h"
 #include "replica/executor.h"
+#include "replica/node_record.h"
 #include "replica/operation_ring.h"
+#include "replica/state_copy.h"
 
 namespace kamino::replica {
 
@@ -74,12 +86,25 @@ struct ChainOptions {
   absl::Duration reconnect_delay = absl::Milliseconds(20);
   // A neighbour that does not answer Hello by then is tried anew.
   absl::Duration hello_timeout = absl::Seconds(1);
+  // A neighbour that does not answer a Fetch by then is asked again.
+  absl::Duration fetch_timeout = absl::Milliseconds(200);
+  // Chunks of a state transfer that may be on their way, unacknowledged; how
+  // many are sent at a time; and how much may be left for the cut, which is
+  // sent at once.
+  uint64_t window_chunks = 32;
+  int chunks_at_once = 8;
+  size_t cut_bytes = 1u << 20;
+  // How long the tail keeps operations for a node that was joining and is not
+  // heard of: if it comes back by then, it goes on.
+  absl::Duration retain = absl::Seconds(5);
 };
 
 class ChainCore {
  public:
-  // All pointers must outlive the core.
-  ChainCore(ChainOptions options, OperationRing* ring, Executor* executor);
+  // All pointers must outlive the core. `ring` and `record` are as a restart
+  // found them: operations that are not marked applied are taken for torn.
+  ChainCore(ChainOptions options, OperationRing* ring, NodeRecord* record,
+            Executor* executor, StateCopy* copy);
 
   // --- Inputs. `now` is monotonic and never goes back.
 
@@ -94,6 +119,8 @@ class ChainCore {
                  absl::Time now, Actions* actions);
   // At least every reconnect_delay.
   void OnTick(absl::Time now, Actions* actions);
+  // Whether the manager wants this node, which is outside, to join.
+  void OnInvited(bool invited, absl::Time now, Actions* actions);
 
   // Sends the acknowledgements that the inputs so far are owed. Called once
   // after each batch of inputs, so that one message stands for many.
@@ -118,12 +145,26 @@ class ChainCore {
   membership::Role role() const { return view_.RoleAt(index_); }
   bool is_head() const;
   bool is_tail() const;
+  // It has a place in the chain and a heap that it may execute on.
+  bool ready() const;
+  // For the manager.
+  membership::Condition condition() const;
+  // The view whose tail sends this node, which is outside, every operation.
+  uint64_t caught_up_view() const;
   uint64_t completed() const { return completed_; }
+  struct TransferStats {
+    bool sending = false;    // the heap to a node that joins
+    bool receiving = false;  // the heap, as one that joins
+    uint64_t bytes = 0;      // of this transfer so far, zeros included
+    uint64_t begun = 0;      // transfers, as either side
+    uint64_t damaged = 0;    // chunks that were turned down
+  };
+  const TransferStats& transfer() const { return transfer_; }
   const OperationRing& ring() const { return *ring_; }
 
   struct LinkState {
     std::string peer;
-    std::string purpose;  // "predecessor", "successor", "completion"
+    std::string purpose;  // "predecessor", "successor", "completion", "joining"
     LinkId link;
     bool connected;
   };
@@ -132,7 +173,8 @@ class ChainCore {
  private:
   using Message = kamino::internal::v1::ChainMessage;
 
-  // A link this node keeps open: to its successor, or from tail to head.
+  // A link this node keeps open: to its successor, from tail to head, or from
+  // one that joins to the tail.
   struct Outgoing {
     LinkId link = kNoLink;
     bool opened = false;  // the transport is connected
@@ -149,16 +191,29 @@ class ChainCore {
                     kamino::internal::v1::LinkPurpose purpose, absl::Time now,
                     Actions* actions);
   const membership::Member* CompletionTarget() const;
+  const membership::Member* SuccessorTarget() const;
 
+  void LeaveView(absl::Time now, Actions* actions);
+  void EnterView(absl::Time now, Actions* actions);
+  // Whether the heap holds a state of the chain, be it an old one.
+  bool has_state() const;
   Message NewMessage() const;
   void Send(LinkId link, Message message, Actions* actions) const;
+  void SendReject(LinkId link, std::string reason, bool behind,
+                  Actions* actions) const;
   // False, with the answer in `actions`, when the message is of another view.
   bool CheckView(LinkId link, const Message& message, Actions* actions);
 
+  void UpdateHeapState(HeapState heap);
   void OnHello(LinkId link, const kamino::internal::v1::Hello& hello,
-               Actions* actions);
+               absl::Time now, Actions* actions);
+  void OnHelloAppend(LinkId link, const kamino::internal::v1::Hello& hello,
+                     absl::Time now, Actions* actions);
+  void CheckCaughtUp();
   void OnSync(LinkId link, const kamino::internal::v1::Sync& sync,
-              Actions* actions);
+              absl::Time now, Actions* actions);
+  void ContinueSuccessor(const kamino::internal::v1::Sync& sync,
+                         Actions* actions);
   void OnReject(LinkId link, const Message& message, absl::Time now,
                 Actions* actions);
   void OnAppend(LinkId link, const kamino::internal::v1::Append& append,
@@ -169,15 +224,58 @@ class ChainCore {
   std::string RefuseHello(const kamino::internal::v1::Hello& hello) const;
 
   void ExecuteReceived(Actions* actions);
+  // Something is applied that was not before.
+  void AfterApplied(Actions* actions);
+  // The last of the chain: what is applied is complete.
+  void CompleteAsTail(Actions* actions);
   void CleanTo(uint64_t sequence, Actions* actions);
   void CompleteTo(uint64_t sequence, Actions* actions);
   void PumpSuccessor(Actions* actions);
-  void SendSync(Actions* actions);
+  void SendSync(LinkId link, Actions* actions) const;
+  void Acknowledge(Actions* actions);
   void Fatal(absl::Status status, Actions* actions);
+
+  // --- Mending.
+
+  // Asks the neighbour behind `link` for what has to be mended, from the start.
+  void BeginMending(LinkId link, Mend mend, absl::Time now, Actions* actions);
+  void SendFetch(absl::Time now, Actions* actions);
+  void OnFetch(LinkId link, const kamino::internal::v1::Fetch& fetch,
+               Actions* actions);
+  void OnFetched(LinkId link, const kamino::internal::v1::Fetched& fetched,
+                 absl::Time now, Actions* actions);
+  void EndMending(Actions* actions);
+
+  // --- Joining, at the tail.
+
+  std::string RefuseJoining(const kamino::internal::v1::Hello& hello) const;
+  void OnHelloTransfer(LinkId link, const kamino::internal::v1::Hello& hello,
+                       Actions* actions);
+  void SendOperationsAfter(uint64_t sequence, Actions* actions);
+  void SendChunks(Actions* actions);
+  bool SendChunk(Actions* actions);  // false: none is left
+  void SendCut(Actions* actions);
+  void StopSending();
+  // Its link is gone.
+  void LoseJoining(absl::Time now);
+  // Nobody who joins needs what is in the ring any more.
+  void ForgetJoining(Actions* actions);
+
+  // --- Joining, at the node that does.
+
+  const membership::Member* JoiningTarget() const;
+  void OnTransferMessage(const Message& message, absl::Time now,
+                         Actions* actions);
+  void OnStateBegin(const kamino::internal::v1::StateBegin& begin);
+  absl::Status OnStateCut(const kamino::internal::v1::StateCut& cut);
+  // What this node holds is of no use: it has to get the chain's state anew.
+  void DiscardState(Actions* actions);
 
   const ChainOptions options_;
   OperationRing* const ring_;
+  NodeRecord* const record_;
   Executor* const executor_;
+  StateCopy* const copy_;
 
   membership::View view_;
   int index_ = -1;
@@ -185,10 +283,11 @@ class ChainCore {
 
   Outgoing successor_;
   Outgoing completion_;               // tail only: to the head
+  Outgoing donor_;                    // outside only: to the tail, to join
   LinkId predecessor_ = kNoLink;      // accepted, after its Hello
   LinkId completion_from_ = kNoLink;  // head only: from the tail
 
-  // Towards the successor.
+  // Towards the successor, which at a tail is the node that joins, if any.
   uint64_t sent_ = 0;
   uint64_t acked_ = 0;
   uint64_t sent_bytes_ = 0;  // of (acked_, sent_]
@@ -201,6 +300,37 @@ class ChainCore {
   bool owe_completion_ = false;
   bool owe_clean_up_ = false;
   bool owe_sync_ = false;
+
+  // After a restart: operations (applied, received] may be half executed.
+  bool torn_;
+  struct Mending {
+    LinkId link = kNoLink;  // to the neighbour that is asked
+    Mend mend = Mend::kForward;
+    engine::WriteSet intents;  // in the order they are mended in
+    size_t done = 0;
+    size_t asked = 0;     // [done, asked) are on their way
+    uint64_t number = 0;  // of the last Fetch
+    absl::Time ask_again_at = absl::InfiniteFuture();
+  };
+  Mending mending_;
+
+  // A heap that is behind is complete when this is applied.
+  absl::optional<uint64_t> catch_up_to_;
+
+  // Joining, at the tail: who it is. Its link is successor_'s; it is sent the
+  // heap until successor_.ready, then operations.
+  std::string joining_node_;
+  uint64_t chunks_sent_ = 0;
+  uint64_t chunks_acked_ = 0;
+  // The ring is kept for it though it is not there, until then.
+  absl::optional<absl::Time> retain_until_;
+  // At the node that joins.
+  bool invited_ = false;
+  bool attached_ = false;     // it gets operations over donor_
+  uint64_t attached_at_ = 0;  // what the tail had applied then
+  uint64_t chunks_taken_ = 0;
+  bool owe_chunk_ack_ = false;
+  TransferStats transfer_;
 
   // From the predecessor.
   bool ring_was_full_ = false;    // an append was turned away for lack of room

@@ -55,4 +55,37 @@ absl::Status HeapExecutor::Execute(uint64_t sequence, absl::string_view bytes) {
   return static_cast<engine::Transaction&>(transaction).Commit();
 }
 
+absl::StatusOr<WriteSet> HeapExecutor::WriteSetOf(absl::string_view bytes) {
+  auto operation = ParseOperation(bytes);
+  if (!operation.ok()) return operation.status();
+  return DecodeWriteSet(*operation);
+}
+
+absl::Status HeapExecutor::ReadIntent(const Intent& intent,
+                                      std::string* bytes) {
+  const engine::Region& region = *heap_->region();
+  const uint64_t size = region.size();
+  const uint64_t begin = intent.object + intent.offset;
+  if (intent.object < heap_->root() || intent.object > size || begin > size ||
+      intent.length > size - begin) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("bytes [", begin, " + ", intent.length,
+                     ") are not among the heap's objects"));
+  }
+  bytes->append(reinterpret_cast<const char*>(region.base() + begin),
+                intent.length);
+  return absl::OkStatus();
+}
+
+absl::Status HeapExecutor::BeginMending(const WriteSet& intents) {
+  return mender_.Begin(intents);
+}
+
+absl::Status HeapExecutor::MendIntent(const Intent& intent,
+                                      absl::string_view bytes, Mend mend) {
+  return mender_.Apply(intent, bytes, mend);
+}
+
+void HeapExecutor::EndMending() { heap_->region()->Drain(); }
+
 }  // namespace kamino::replica

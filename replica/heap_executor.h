@@ -6,6 +6,7 @@
 #include "engine/heap/heap.h"
 #include "kamino/internal/v1/operation.pb.h"
 #include "replica/executor.h"
+#include "replica/mender.h"
 #include "replica/state_machine.h"
 
 namespace kamino::replica {
@@ -25,13 +26,22 @@ class HeapExecutor : public Executor {
  public:
   // Both must outlive this.
   HeapExecutor(engine::Heap* heap, StateMachine* state)
-      : heap_(heap), state_(state) {}
+      : heap_(heap), state_(state), mender_(heap) {}
 
   absl::Status Execute(uint64_t sequence, absl::string_view operation) override;
+  absl::StatusOr<engine::WriteSet> WriteSetOf(
+      absl::string_view operation) override;
+  absl::Status ReadIntent(const engine::Intent& intent,
+                          std::string* bytes) override;
+  absl::Status BeginMending(const engine::WriteSet& intents) override;
+  absl::Status MendIntent(const engine::Intent& intent, absl::string_view bytes,
+                          Mend mend) override;
+  void EndMending() override;
 
  private:
   engine::Heap* const heap_;
   StateMachine* const state_;
+  Mender mender_;
 };
 
 }  // namespace kamino::replica

@@ -134,7 +134,7 @@ class Bench:
       victim = rig.whole_chain()[-1]
       rig.cluster.kill(victim)
       began = time.monotonic()
-      rig.cluster.restart_node(victim)
+      rig.cluster.restart(victim)
       wait_until(lambda: self.serves(rig, victim), JOIN_S,
                  f"{victim} to serve")
       return 1000 * (time.monotonic() - began - process_start_s(rig))
@@ -174,7 +174,7 @@ class Bench:
       alone = time.monotonic()
       rig.await_writes(alone + SETTLE_S)
       began = time.monotonic()
-      rig.cluster.restart_node(names[-1])
+      rig.cluster.restart(names[-1])
       rig.cluster.await_chain(names, timeout=JOIN_S)
       ended = time.monotonic()
       rig.await_writes(ended)

@@ -109,15 +109,11 @@ class LocalCluster:
       raise ClusterError(f"{self.folder} has room for {free_mb} MiB, but "
                          f"{room_mb} are needed; choose another --dir")
 
-  def start_etcd(self):
-    self._start_listening("etcd", self._etcd_command)
-
-  def restart_etcd(self):
-    """Where it was, on its data."""
-    self._start_listening("etcd", self._etcd_command,
-                          self.state["addresses"]["etcd"])
+  def start_etcd(self, address=None):
+    self._start_listening("etcd", self._etcd_command, address)
 
   def _etcd_command(self, address):
+    # One member alone: it is nobody's peer, but has to have an address.
     peer = f"http://{self.new_address('etcd')}"
     client = f"http://{address}"
     return ["etcd", "--name=e", f"--data-dir={self._path('etcd')}",
@@ -147,16 +143,24 @@ class LocalCluster:
             f"--etcd={self.state['addresses']['etcd']}",
             *self.state["manager_args"]]
 
-  def start_node(self, name):
-    """Starts a node; one that was killed stays outside the chain."""
+  def start_node(self, name, address=None):
     self._start_listening(
-        name, lambda address: self.node_command(name, address))
+        name, lambda address: self.node_command(name, address), address)
 
-  def restart_node(self, name):
-    """Where it was, on its data."""
-    self._start_listening(
-        name, lambda address: self.node_command(name, address),
-        self.state["addresses"][name])
+  def restart(self, name=None):
+    """Starts what has ended, or that process only, where it was."""
+    if name is not None and name not in self.state["processes"]:
+      raise ClusterError(f"no process is named {name}")
+    for each in [name] if name else list(self.state["processes"]):
+      if self.alive(each):
+        if name:
+          raise ClusterError(f"{name} runs already")
+      elif each == "etcd":
+        self.start_etcd(self.state["addresses"][each])
+      elif each in self.managers:
+        self.restart_manager(each)
+      else:
+        self.start_node(each, self.state["addresses"][each])
 
   def node_command(self, name, address):
     return [self.binary("kamino_node"),

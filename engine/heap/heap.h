@@ -88,6 +88,11 @@ class Heap {
   const HeapUuid& uuid() const { return uuid_; }
   const std::string& label() const { return label_; }
   ObjectId root() const { return root_; }
+  // Offset of what nodes of a chain have in common: the objects, headers
+  // included. What lies before is each heap's own.
+  size_t objects_begin() const {
+    return objects_begin_ - heap_format::kUnitBytes;
+  }
 
   // Where the scheme's log lies; its own classes give it meaning.
   absl::Span<std::byte> log_area() const;

@@ -1,8 +1,11 @@
 #include "engine/pmem/tracked_region.h"
 
+#include <algorithm>
+
 namespace kamino::engine {
 
-void TrackedRegion::StartTracking() {
+void TrackedRegion::StartTracking(size_t begin) {
+  first_page_ = begin / kPageBytes;
   dirty_.assign((pages() + 63) / 64, 0);
   dirty_count_ = 0;
   tracking_ = true;
@@ -20,7 +23,8 @@ void TrackedRegion::Mark(const void* data, size_t length) {
   const size_t begin =
       static_cast<size_t>(static_cast<const std::byte*>(data) - base());
   const size_t last = (begin + length - 1) / kPageBytes;
-  for (size_t page = begin / kPageBytes; page <= last; ++page) {
+  for (size_t page = std::max(begin / kPageBytes, first_page_); page <= last;
+       ++page) {
     const uint64_t bit = uint64_t{1} << page % 64;
     dirty_count_ += (dirty_[page / 64] & bit) == 0;
     dirty_[page / 64] |= bit;

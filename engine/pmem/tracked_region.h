@@ -38,8 +38,8 @@ class TrackedRegion final : public Region {
 
   // --- Not while another thread uses the region.
 
-  // From here on; no page is dirty yet.
-  void StartTracking();
+  // From here on, of pages that reach past `begin`; none is dirty yet.
+  void StartTracking(size_t begin = 0);
   void StopTracking();
   // Of pages flushed since StartTracking and not taken.
   size_t dirty_pages() const { return dirty_count_; }
@@ -53,6 +53,7 @@ class TrackedRegion final : public Region {
 
   const std::unique_ptr<Region> below_;
   bool tracking_ = false;
+  size_t first_page_ = 0;        // earlier ones are not tracked
   std::vector<uint64_t> dirty_;  // a bit a page
   size_t dirty_count_ = 0;
 };

@@ -74,17 +74,19 @@ class ChaosCluster(LocalCluster):
     return [*super().node_command(name, address),
             f"--link_listen={self.network.host(name)}:0"]
 
-  def start_etcd(self):
+  def start_etcd(self, address=None):
     self._mount("etcd", ETCD_DISK_MB)
-    super().start_etcd()
+    super().start_etcd(address)
 
-  def start_node(self, name):
+  def start_node(self, name, address=None):
     self._mount(name, NODE_DISK_MB)
-    super().start_node(name)
+    super().start_node(name, address)
 
   def _mount(self, name, megabytes):
     """A disk of a size: memory that ends somewhere."""
     folder = self.data_dir(name)
+    if folder in self._mounted:
+      return
     os.makedirs(folder)
     done = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=700", "tmpfs",
@@ -177,14 +179,8 @@ class ChaosCluster(LocalCluster):
 
   def revive(self, name):
     """Starts what was killed, on its data and at its address."""
-    if self.alive(name):
-      pass
-    elif name == "etcd":
-      self.restart_etcd()
-    elif name.startswith("manager"):
-      self.restart_manager(name)
-    else:
-      self.restart_node(name)
+    if not self.alive(name):
+      self.restart(name)
     self._killed.discard(name)
 
   def pause(self, name):

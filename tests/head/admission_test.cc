@@ -15,6 +15,7 @@
 #include "replica/errors.h"
 #include "replica/heap_executor.h"
 #include "tests/engine/kamino/fixture.h"
+#include "tests/replica/no_copy.h"
 
 namespace kamino::head {
 namespace {
@@ -35,7 +36,9 @@ class AdmissionTest : public ::testing::Test {
         executor_(&under_.heap(), &state_),
         ring_region_(replica::OperationRing::kMinBytes),
         ring_(*replica::OperationRing::Create(&ring_region_, {})),
-        core_(CoreOptions(), ring_.get(), &executor_) {
+        record_(&ring_region_),
+        core_(CoreOptions(), ring_.get(), &record_, &executor_, &copy_) {
+    record_.Create(replica::NodeState());
     procedures_.Register("test.decline", [this](replica::ProcedureContext&,
                                                 absl::string_view) {
       ++declined_;
@@ -139,6 +142,8 @@ class AdmissionTest : public ::testing::Test {
   replica::HeapExecutor executor_;
   engine::SimRegion ring_region_;
   std::unique_ptr<replica::OperationRing> ring_;
+  replica::NodeRecord record_;
+  replica::NoCopy copy_;
   replica::ChainCore core_;
   Actions actions_;
   std::vector<std::unique_ptr<RequestOutcome>> outcomes_;

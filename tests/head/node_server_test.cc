@@ -35,7 +35,7 @@ class FakeViews : public membership::ViewSource {
   void Stop() override {}
   bool LeaseValid(uint64_t) const override { return lease_; }
   void RequestView() override {}
-  void SetCurrentView(uint64_t view_id) override { current_ = view_id; }
+  void SetReport(const membership::NodeReport&) override {}
 
   void Install(uint64_t id, bool with_us = true) {
     Member member = self_;
@@ -47,7 +47,6 @@ class FakeViews : public membership::ViewSource {
   }
 
   std::atomic<bool> lease_{true};
-  std::atomic<uint64_t> current_{0};
 
  private:
   Member self_;

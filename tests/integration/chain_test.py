@@ -159,7 +159,9 @@ class StaleViewTest(ClusterTest):
         done = self.cluster.kamino("get", "a", seeds=address)
         self.assertEqual(done.stdout, f"{value}\n")
         self.cluster.kamino("put", "a", "newer", seeds=address)
-      self.assertEqual(self.cluster.chain()[0], rest)
+      # It comes back as a new tail.
+      wait_until(lambda r=rest, v=victim: self.cluster.chain()[0] == r + [v],
+                 20, f"{victim} to join")
       self.assertEqual(self.kamino("get", "a"), "newer\n")
 
 

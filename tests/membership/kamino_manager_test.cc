@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "grpcpp/grpcpp.h"
@@ -33,7 +34,7 @@ class Node {
       : agent_(Options(managers)) {
     ViewSourceCallbacks callbacks;
     callbacks.on_view = [this](const View& view) {
-      agent_.SetCurrentView(view.id);
+      agent_.SetReport({view.id, Condition::kSound, 0});
       absl::MutexLock lock(&mutex_);
       view_ = view;
     };
@@ -41,7 +42,12 @@ class Node {
       absl::MutexLock lock(&mutex_);
       refused_ = why;
     };
-    const Member self{id, incarnation, id + ":1", {{"tcp", id + ":2"}}, 64};
+    agent_.SetReport({0, Condition::kFresh, 0});
+    // Another heap for each incarnation.
+    const std::string heap =
+        absl::StrFormat("%-8s%08d", id, static_cast<int>(incarnation));
+    const Member self{id, incarnation, id + ":1", {{"tcp", id + ":2"}},
+                      64, heap};
     EXPECT_EQ(agent_.Start(self, std::move(callbacks)), absl::OkStatus());
   }
 

@@ -29,9 +29,16 @@ struct Clock {
   }
 };
 
+std::string HeapOf(int node, int number) {
+  std::string heap(ManagerCore::kHeapIdBytes, static_cast<char>('a' + node));
+  return heap.replace(0, 4, std::to_string(1000 + number % 9000));
+}
+
 struct Node {
   Clock clock;
   Member member;
+  int heaps = 0;  // it has had before this one
+  Condition condition = Condition::kFresh;
   bool registered = false;
   int manager = 0;                              // whom it asks
   absl::Time next_beat = absl::InfinitePast();  // real time
@@ -63,7 +70,8 @@ struct Manager {
 struct Message {
   absl::Time arrives;
   int node;
-  uint64_t incarnation;
+  Member member;
+  Condition condition;
   bool answer;
   bool is_register;
   absl::Time sent;  // on the node's clock
@@ -86,7 +94,8 @@ class World {
       Node node;
       node.clock = AnyClock();
       const std::string id = "n" + std::to_string(i);
-      node.member = Member{id, 1, id + ":1", {{"tcp", id + ":2"}}, 64};
+      node.member =
+          Member{id, 1, id + ":1", {{"tcp", id + ":2"}}, 64, HeapOf(i, 0)};
       nodes_.push_back(node);
     }
   }
@@ -130,12 +139,15 @@ class World {
     }
     Node& node = nodes_[Pick(kNodes)];
     if (OneIn(700)) node.resume = real_ + absl::Milliseconds(Pick(2500));
-    if (OneIn(1500)) {  // kill -9 and start again
-      node.member.incarnation++;
-      node.registered = false;
-      node.lease_until = absl::InfinitePast();
-      node.lease_view_id = 0;
-      node.view = View();
+    if (OneIn(1500)) {  // kill -9 and start again, once without the heap
+      if (OneIn(4)) {
+        LoseHeap(&node);
+      } else {
+        Restart(&node);
+        if (node.condition != Condition::kFresh) {
+          node.condition = OneIn(2) ? Condition::kTorn : Condition::kSound;
+        }
+      }
     }
     // An operator who starts over with an empty etcd once the chain is short.
     if (stored_.members.size() == 1 && OneIn(100)) StartOver();
@@ -150,13 +162,22 @@ class World {
       manager.leading = false;
     }
     leader_ = -1;
-    for (Node& node : nodes_) {
-      node.member.incarnation++;
-      node.registered = false;
-      node.lease_until = absl::InfinitePast();
-      node.lease_view_id = 0;
-      node.view = View();
-    }
+    for (Node& node : nodes_) LoseHeap(&node);
+  }
+
+  void Restart(Node* node) {
+    node->member.incarnation++;
+    node->registered = false;
+    node->lease_until = absl::InfinitePast();
+    node->lease_view_id = 0;
+    node->view = View();
+  }
+
+  void LoseHeap(Node* node) {
+    Restart(node);
+    const int index = static_cast<int>(node - nodes_.data());
+    node->member.heap_id = HeapOf(index, ++node->heaps);
+    node->condition = Condition::kFresh;
   }
 
   void Beat(int n) {
@@ -166,7 +187,8 @@ class World {
     Message message{};
     message.arrives = real_ + Delay();
     message.node = n;
-    message.incarnation = node.member.incarnation;
+    message.member = node.member;
+    message.condition = node.condition;
     message.is_register = !node.registered;
     message.sent = node.clock.At(real_);
     message.view = node.view;
@@ -207,13 +229,14 @@ class World {
       }
       return;
     }
-    Member member = nodes_[message->node].member;
-    member.incarnation = message->incarnation;
+    const Member& member = message->member;
     message->status =
         message->is_register
-            ? manager.core.Register("c", member, now)
-            : manager.core.Heartbeat("c", member.node_id, member.incarnation,
-                                     message->view.id, now);
+            ? manager.core.Register("c", member, message->condition, now)
+            : manager.core.Heartbeat("c",
+                                     {member.node_id, member.incarnation,
+                                      message->view.id, message->condition},
+                                     now);
     message->view = manager.core.view();
     message->lease_view_id = manager.core.view().id;
     message->answer = true;
@@ -223,11 +246,14 @@ class World {
 
   void OnAnswer(const Message& message) {
     Node& node = nodes_[message.node];
-    if (node.member.incarnation != message.incarnation) return;
+    if (node.member.incarnation != message.member.incarnation) return;
     if (absl::IsNotFound(message.status)) node.registered = false;
     if (!message.status.ok()) return;
     if (message.is_register) node.registered = true;
     if (message.view.id > node.view.id) node.view = message.view;
+    if (node.view.IndexOf(node.member.node_id, node.member.incarnation) >= 0) {
+      node.condition = Condition::kSound;  // mended, if it had to be
+    }
     node.lease_until =
         std::max(node.lease_until, message.sent + options_.lease());
     node.lease_view_id = std::max(node.lease_view_id, message.lease_view_id);
@@ -289,7 +315,7 @@ class World {
       const Node& node = nodes_[message.node];
       const Member& member = node.member;
       if (!message.answer || !message.status.ok() ||
-          member.incarnation != message.incarnation ||
+          member.incarnation != message.member.incarnation ||
           message.view.IndexOf(member.node_id, member.incarnation) < 0 ||
           next.IndexOf(member.node_id, member.incarnation) >= 0) {
         continue;

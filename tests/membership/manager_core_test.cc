@@ -9,8 +9,18 @@ constexpr absl::Duration kTimeout = absl::Seconds(1);
 constexpr absl::Duration kBeat = absl::Milliseconds(100);
 constexpr absl::Duration kMs = absl::Milliseconds(1);
 
+// One that is started again has the same heap.
 Member Node(const std::string& id, uint64_t incarnation = 1) {
-  return Member{id, incarnation, id + ":1", {{"tcp", id + ":2"}}, 64 << 20};
+  const std::string heap(ManagerCore::kHeapIdBytes, id.back());
+  return Member{id,       incarnation, id + ":1", {{"tcp", id + ":2"}},
+                64 << 20, heap};
+}
+
+// One whose heap was lost.
+Member Replacement(const std::string& id, uint64_t incarnation) {
+  Member member = Node(id, incarnation);
+  member.heap_id = std::string(ManagerCore::kHeapIdBytes, '+');
+  return member;
 }
 
 std::string Names(const View& view) {
@@ -42,21 +52,28 @@ class ManagerCoreTest : public testing::Test {
     core_.ExtendLeadership(absl::InfiniteFuture());
   }
 
-  absl::Status Register(const Member& member) {
-    return core_.Register("c", member, now_);
+  absl::Status Register(const Member& member,
+                        Condition condition = Condition::kFresh) {
+    return core_.Register("c", member, condition, now_);
   }
-  absl::Status Beat(const std::string& id, uint64_t incarnation = 1) {
-    return core_.Heartbeat("c", id, incarnation, core_.view().id, now_);
+  absl::Status Beat(const std::string& id, uint64_t incarnation = 1,
+                    Condition condition = Condition::kSound,
+                    uint64_t caught_up_view = 0) {
+    return core_.Heartbeat(
+        "c", {id, incarnation, core_.view().id, condition, caught_up_view},
+        now_);
   }
 
   // Lets time pass while those nodes send heartbeats, and stores what the core
   // proposes.
-  void Pass(absl::Duration time, const std::vector<Member>& beating) {
+  void Pass(absl::Duration time, const std::vector<Member>& beating,
+            Condition condition = Condition::kSound) {
     const absl::Time end = now_ + time;
     while (now_ < end) {
       now_ += std::min(kBeat, end - now_);
       for (const Member& member : beating) {
-        EXPECT_EQ(Beat(member.node_id, member.incarnation), absl::OkStatus());
+        EXPECT_EQ(Beat(member.node_id, member.incarnation, condition),
+                  absl::OkStatus());
       }
       if (auto view = core_.ProposeView(now_)) core_.OnViewStored(*view);
     }
@@ -153,8 +170,8 @@ TEST_F(ManagerCoreTest, NoLeaseUnderTheOldViewWhileOneIsBeingDropped) {
   const auto view = core_.ProposeView(now_);
   ASSERT_TRUE(view.has_value());
   EXPECT_TRUE(absl::IsUnavailable(Register(Node("n3"))));
-  // Another incarnation was never in the view: it may wait outside.
-  EXPECT_EQ(Register(Node("n3", 2)), absl::OkStatus());
+  // Another heap was never in the view: it may wait outside.
+  EXPECT_EQ(Register(Replacement("n3", 2)), absl::OkStatus());
   core_.OnViewStored(*view);
   EXPECT_EQ(Register(Node("n1")), absl::OkStatus());
   // It comes under the view that lacks it.
@@ -172,9 +189,9 @@ TEST_F(ManagerCoreTest, ADroppedNodeStaysOutside) {
   EXPECT_EQ(Names(core_.view()), "n1.1 n2.1 ");
 }
 
-TEST_F(ManagerCoreTest, ARestartedNodeReplacesItsOldSelfOutsideTheChain) {
+TEST_F(ManagerCoreTest, ANodeThatLostItsHeapReplacesItsOldSelfOutside) {
   FormChain();
-  const Member again = Node("n2", 2);
+  const Member again = Replacement("n2", 2);
   // The old process's lease may still run.
   EXPECT_TRUE(absl::IsAlreadyExists(Register(again)));
   Pass(kTimeout - kMs, {all_[0], all_[2]});
@@ -188,6 +205,51 @@ TEST_F(ManagerCoreTest, ARestartedNodeReplacesItsOldSelfOutsideTheChain) {
   // The old process, should it only have been paused, is sent away.
   EXPECT_TRUE(absl::IsNotFound(Beat("n2", 1)));
   EXPECT_TRUE(absl::IsAlreadyExists(Register(Node("n2", 1))));
+}
+
+TEST_F(ManagerCoreTest, AQuickRebootKeepsItsPlace) {
+  FormChain();
+  // Though the old process's lease may seem to run: it is dead, or the new one
+  // could not have opened the heap.
+  EXPECT_EQ(Register(Node("n2", 2), Condition::kTorn), absl::OkStatus());
+  Pass(kBeat, {all_[0], Node("n2", 2), all_[2]});
+  EXPECT_EQ(core_.view().id, 2u);
+  EXPECT_EQ(Names(core_.view()), "n1.1 n2.2 n3.1 ");
+  // What the old one sent late changes nothing.
+  EXPECT_TRUE(absl::IsNotFound(Beat("n2", 1)));
+  EXPECT_TRUE(absl::IsAlreadyExists(Register(Node("n2", 1))));
+  EXPECT_EQ(core_.view().id, 2u);
+}
+
+TEST_F(ManagerCoreTest, ASlowRebootHasLostItsPlace) {
+  FormChain();
+  Pass(kTimeout, {all_[0], all_[2]});
+  EXPECT_EQ(Names(core_.view()), "n1.1 n3.1 ");
+  EXPECT_EQ(Register(Node("n2", 2), Condition::kSound), absl::OkStatus());
+  Pass(kBeat, {all_[0], all_[2], Node("n2", 2)});
+  EXPECT_EQ(core_.view().id, 2u);
+  // It is to join as a new one.
+  EXPECT_TRUE(core_.ShouldJoin("n2", now_));
+  EXPECT_FALSE(core_.ShouldJoin("n1", now_));
+  EXPECT_EQ(Beat("n2", 2, Condition::kBehind, 1), absl::OkStatus());
+  EXPECT_FALSE(core_.ProposeView(now_).has_value());  // of an older view
+  EXPECT_EQ(Beat("n2", 2, Condition::kBehind, 2), absl::OkStatus());
+  const auto view = core_.ProposeView(now_);
+  ASSERT_TRUE(view.has_value());
+  EXPECT_EQ(Names(*view), "n1.1 n3.1 n2.2 ");
+}
+
+TEST_F(ManagerCoreTest, AfterAPowerCutTwoTornMembersGoOn) {
+  FormChain();
+  Pass(kTimeout * 2, {});
+  EXPECT_EQ(Register(Node("n2", 2), Condition::kTorn), absl::OkStatus());
+  Pass(kTimeout * 3, {Node("n2", 2)}, Condition::kTorn);
+  EXPECT_EQ(core_.view().id, 1u);
+  EXPECT_EQ(core_.WaitingFor(now_), std::vector<std::string>({"n1", "n3"}));
+  EXPECT_EQ(Register(Node("n3", 2), Condition::kTorn), absl::OkStatus());
+  EXPECT_TRUE(core_.WaitingFor(now_).empty());
+  Pass(kTimeout + kBeat, {Node("n2", 2), Node("n3", 2)}, Condition::kTorn);
+  EXPECT_EQ(Names(core_.view()), "n2.2 n3.2 ");
 }
 
 TEST_F(ManagerCoreTest, RegisteringTwiceIsOneRegistration) {
@@ -234,8 +296,8 @@ TEST_F(ManagerCoreTest, ANewLeaderGivesEveryMemberTime) {
   // A member need not register again, its lease goes on; n3 is dead.
   Pass(kTimeout - kMs, {all_[0], all_[1]});
   EXPECT_EQ(core_.view().id, 1u);
-  // Another incarnation has to wait for what the last leader granted.
-  EXPECT_TRUE(absl::IsAlreadyExists(Register(Node("n3", 2))));
+  // Another heap's node has to wait for what the last leader granted.
+  EXPECT_TRUE(absl::IsAlreadyExists(Register(Replacement("n3", 2))));
   Pass(kMs, {all_[0], all_[1]});
   EXPECT_EQ(Names(core_.view()), "n1.1 n2.1 ");
 }
@@ -272,13 +334,14 @@ TEST_F(ManagerCoreTest, AFormerLeaderForgetsWhatItProposed) {
 }
 
 TEST_F(ManagerCoreTest, RefusesWhatIsMissing) {
-  for (int field = 0; field < 5; ++field) {
+  for (int field = 0; field < 6; ++field) {
     Member member = Node("n1");
     if (field == 0) member.node_id.clear();
     if (field == 1) member.incarnation = 0;
     if (field == 2) member.service_address.clear();
     if (field == 3) member.link_addresses.clear();
     if (field == 4) member.heap_bytes = 0;
+    if (field == 5) member.heap_id.clear();
     EXPECT_TRUE(absl::IsInvalidArgument(Register(member))) << field;
   }
   EXPECT_TRUE(core_.nodes(now_).empty());
@@ -303,10 +366,10 @@ TEST_F(ManagerCoreTest, RefusesWhatIsTooLong) {
 }
 
 TEST_F(ManagerCoreTest, RefusesAnotherCluster) {
-  EXPECT_TRUE(
-      absl::IsFailedPrecondition(core_.Register("d", Node("n1"), now_)));
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      core_.Register("d", Node("n1"), Condition::kFresh, now_)));
   FormChain();
-  EXPECT_TRUE(absl::IsNotFound(core_.Heartbeat("d", "n1", 1, 1, now_)));
+  EXPECT_TRUE(absl::IsNotFound(core_.Heartbeat("d", {"n1", 1, 1}, now_)));
 }
 
 TEST_F(ManagerCoreTest, RefusesAnotherHeapSize) {

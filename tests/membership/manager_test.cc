@@ -15,6 +15,7 @@ using kamino::internal::v1::HeartbeatResponse;
 using kamino::internal::v1::RegisterRequest;
 using kamino::internal::v1::RegisterResponse;
 
+const std::string kHeap(16, 'h');
 constexpr char kLeaderKey[] = "/kamino/c/leader";
 constexpr char kViewKey[] = "/kamino/c/view";
 
@@ -51,7 +52,8 @@ class ManagerTest : public testing::Test {
     RegisterRequest request;
     request.set_cluster_id("c");
     *request.mutable_node() =
-        ToProto(Member{id, 1, id + ":1", {{"tcp", id + ":2"}}, 64});
+        ToProto(Member{id, 1, id + ":1", {{"tcp", id + ":2"}}, 64, kHeap});
+    request.set_condition(kamino::internal::v1::NODE_CONDITION_FRESH);
     return request;
   }
   absl::Status Register(Manager* manager, const std::string& id) {
@@ -64,6 +66,7 @@ class ManagerTest : public testing::Test {
     request.set_cluster_id("c");
     request.set_node_id(id);
     request.set_incarnation(1);
+    request.set_condition(kamino::internal::v1::NODE_CONDITION_SOUND);
     return manager->Heartbeat(request, &response, &leader_);
   }
   void FormChain(Manager* manager) {
@@ -220,7 +223,7 @@ TEST_F(ManagerTest, AViewWriteWhoseAnswerIsLostHappenedOnce) {
 TEST_F(ManagerTest, AViewIsNotWrittenOverOneItDoesNotKnow) {
   auto manager = Start("a:1");
   FormChain(manager.get());
-  View other{"c", 9, {Member{"n2", 1, "x:1", {{"tcp", "x:2"}}, 64}}};
+  View other{"c", 9, {Member{"n2", 1, "x:1", {{"tcp", "x:2"}}, 64, kHeap}}};
   etcd_.Put(kViewKey, ToProto(other).SerializeAsString());
   LoseN2(manager.get());
   // Its write is refused, and it goes on from what is there.
@@ -245,7 +248,7 @@ TEST_F(ManagerTest, AFormerLeaderCannotWrite) {
 }
 
 TEST_F(ManagerTest, AnUnreadableViewIsNotOverwritten) {
-  View foreign{"d", 3, {Member{"n2", 1, "x:1", {{"tcp", "x:2"}}, 64}}};
+  View foreign{"d", 3, {Member{"n2", 1, "x:1", {{"tcp", "x:2"}}, 64, kHeap}}};
   for (const std::string& bad :
        {std::string("\xff\xff"), ToProto(foreign).SerializeAsString()}) {
     etcd_.Put(kViewKey, bad);

@@ -105,7 +105,7 @@ grpc::Status NotLeader(const std::string& leader) {
 }
 
 View ChainOf(uint64_t id) {
-  return View{"c", id, {Member{"n1", 7, "n1:1", {{"tcp", "n1:2"}}, 64}}};
+  return View{"c", id, {Member{"n1", 7, "n1:1", {{"tcp", "n1:2"}}, 64, "h"}}};
 }
 
 class MembershipAgentTest : public testing::Test {
@@ -128,7 +128,7 @@ class MembershipAgentTest : public testing::Test {
       absl::MutexLock lock(&mutex_);
       refused_ = why;
     };
-    const Member self{"n1", 7, "n1:1", {{"tcp", "n1:2"}}, 64};
+    const Member self{"n1", 7, "n1:1", {{"tcp", "n1:2"}}, 64, "h"};
     ASSERT_EQ(agent_->Start(self, std::move(callbacks)), absl::OkStatus());
   }
 
@@ -240,10 +240,10 @@ TEST_F(MembershipAgentTest, BringsNewerViewsOnly) {
 
 TEST_F(MembershipAgentTest, SaysWhichViewTheNodeIsIn) {
   Start({manager_.address()});
-  agent_->SetCurrentView(4);
+  agent_->SetReport({4, Condition::kSound, 0});
   ASSERT_TRUE(
       Eventually([&] { return manager_.last_heartbeat().view_id() == 4; }));
-  agent_->SetCurrentView(3);  // never backwards
+  agent_->SetReport({3, Condition::kSound, 0});  // never backwards
   const int before = manager_.heartbeats();
   ASSERT_TRUE(Eventually([&] { return manager_.heartbeats() > before + 2; }));
   EXPECT_EQ(manager_.last_heartbeat().view_id(), 4u);

@@ -7,7 +7,7 @@ namespace kamino::membership {
 namespace {
 
 Member Node(const std::string& id, uint64_t incarnation) {
-  return Member{id, incarnation, id + ":1", {{"tcp", id + ":2"}}, 1 << 20};
+  return Member{id, incarnation, id + ":1", {{"tcp", id + ":2"}}, 1 << 20, "h"};
 }
 
 View Chain(int length) {

@@ -13,6 +13,7 @@
 #include "engine/pmem/sim_region.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/replica/no_copy.h"
 
 namespace kamino::replica {
 namespace {
@@ -32,6 +33,20 @@ class ListExecutor : public Executor {
     executed.push_back(std::string(operation));
     return absl::OkStatus();
   }
+  absl::StatusOr<engine::WriteSet> WriteSetOf(absl::string_view) override {
+    return engine::WriteSet();
+  }
+  absl::Status ReadIntent(const engine::Intent&, std::string*) override {
+    return absl::OkStatus();
+  }
+  absl::Status BeginMending(const engine::WriteSet&) override {
+    return absl::OkStatus();
+  }
+  absl::Status MendIntent(const engine::Intent&, absl::string_view,
+                          Mend) override {
+    return absl::OkStatus();
+  }
+  void EndMending() override {}
   std::vector<std::string> executed;
   uint64_t fail_at = 0;
 };
@@ -39,17 +54,22 @@ class ListExecutor : public Executor {
 struct Node {
   explicit Node(const std::string& id)
       : region(OperationRing::kMinBytes),
-        ring(*OperationRing::Create(&region, {})) {
+        ring(*OperationRing::Create(&region, {})),
+        record(&region) {
+    record.Create(NodeState());
     ChainOptions options;
     options.cluster_id = "c";
     options.node_id = id;
     options.incarnation = 1;
     options.window_operations = 8;
-    core = std::make_unique<ChainCore>(options, ring.get(), &executor);
+    core = std::make_unique<ChainCore>(options, ring.get(), &record, &executor,
+                                       &copy);
   }
   engine::SimRegion region;
   std::unique_ptr<OperationRing> ring;
+  NodeRecord record;
   ListExecutor executor;
+  NoCopy copy;
   std::unique_ptr<ChainCore> core;
   uint64_t completed = 0;
   bool fetch_view = false;

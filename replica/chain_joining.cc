@@ -1,0 +1,226 @@
+// A node joins (Kamino-Tx, section 5.2): the tail sends it the heap while the
+// chain serves, then a cut, then every operation, as to a successor. Once it
+// keeps up, the manager appends it to the chain.
+//
+// Until then the tail keeps the operations that the node lacks in its ring, and
+// so does every node before it; but not beyond half of the ring, and not for
+// ever: then the node has to begin again.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "glog/logging.h"
+#include "replica/chain_core.h"
+
+namespace kamino::replica {
+
+using kamino::internal::v1::Hello;
+using kamino::internal::v1::StateBegin;
+using kamino::internal::v1::StateChunk;
+using kamino::internal::v1::StateCut;
+using membership::Condition;
+using membership::Member;
+
+// --- At the tail.
+
+std::string ChainCore::RefuseJoining(const Hello& hello) const {
+  if (!is_tail() || condition() != Condition::kSound) {
+    return absl::StrCat(options_.node_id, " cannot give its state to ",
+                        hello.node_id(), " now");
+  }
+  for (const Member& member : view_.members) {
+    if (member.node_id == hello.node_id()) {
+      return absl::StrCat(hello.node_id(), " is in view ", view_.id);
+    }
+  }
+  if (!joining_node_.empty() && joining_node_ != hello.node_id()) {
+    return absl::StrCat(joining_node_, " is joining just now");
+  }
+  return "";
+}
+
+void ChainCore::OnHelloTransfer(LinkId link, const Hello& hello,
+                                Actions* actions) {
+  if (successor_.link != kNoLink && successor_.link != link) {
+    actions->close.push_back(successor_.link);
+  }
+  StopSending();
+  successor_ = Outgoing();
+  successor_.link = link;
+  joining_node_ = hello.node_id();
+  const bool resume = hello.resume() && hello.applied() >= ring_->cleaned() &&
+                      hello.applied() <= ring_->applied();
+  Message message = NewMessage();
+  message.mutable_state_begin()->set_resume(resume);
+  message.mutable_state_begin()->set_applied(ring_->applied());
+  Send(link, std::move(message), actions);
+  ++transfer_.begun;
+  if (resume) {
+    LOG(INFO) << joining_node_ << " goes on after operation "
+              << hello.applied();
+    return SendOperationsAfter(hello.applied(), actions);
+  }
+  LOG(INFO) << "sending the heap to " << joining_node_;
+  copy_->BeginSending();
+  transfer_.sending = true;
+  transfer_.bytes = 0;
+  chunks_sent_ = chunks_acked_ = 0;
+}
+
+void ChainCore::SendOperationsAfter(uint64_t sequence, Actions* actions) {
+  successor_.ready = true;
+  retain_until_.reset();
+  sent_ = acked_ = sequence;
+  sent_bytes_ = 0;
+  PumpSuccessor(actions);
+}
+
+void ChainCore::SendChunks(Actions* actions) {
+  if (!transfer_.sending) return;
+  // A heap that changes faster than it is sent is cut with more left to send.
+  const size_t limit = transfer_.bytes > 3 * options_.heap_bytes
+                           ? 16 * options_.cut_bytes
+                           : options_.cut_bytes;
+  for (int i = 0; i < options_.chunks_at_once &&
+                  chunks_sent_ - chunks_acked_ < options_.window_chunks;
+       ++i) {
+    if (copy_->BytesLeft() <= limit) return SendCut(actions);
+    SendChunk(actions);
+  }
+}
+
+bool ChainCore::SendChunk(Actions* actions) {
+  Message message = NewMessage();
+  StateChunk* chunk = message.mutable_state_chunk();
+  if (!copy_->NextChunk(chunk)) return false;
+  ++chunks_sent_;
+  transfer_.bytes += chunk->data().size() + chunk->zeros();
+  Send(successor_.link, std::move(message), actions);
+  return true;
+}
+
+void ChainCore::SendCut(Actions* actions) {
+  while (SendChunk(actions)) {
+  }
+  StopSending();
+  Message message = NewMessage();
+  message.mutable_state_cut()->set_sequence(ring_->applied());
+  message.mutable_state_cut()->set_chunks(chunks_sent_);
+  Send(successor_.link, std::move(message), actions);
+  LOG(INFO) << joining_node_ << " has the heap as of operation "
+            << ring_->applied() << ", " << (transfer_.bytes >> 20) << " MiB";
+  SendOperationsAfter(ring_->applied(), actions);
+}
+
+void ChainCore::StopSending() {
+  if (transfer_.sending) copy_->EndSending();
+  transfer_.sending = false;
+}
+
+void ChainCore::LoseJoining(absl::Time now) {
+  if (successor_.ready) retain_until_ = now + options_.retain;
+  StopSending();
+  joining_node_.clear();
+  successor_ = Outgoing();
+}
+
+void ChainCore::ForgetJoining(Actions* actions) {
+  LOG(WARNING) << "operations are kept no longer for the node that joins";
+  retain_until_.reset();
+  if (joining_node_.empty()) return;
+  actions->close.push_back(successor_.link);
+  StopSending();
+  joining_node_.clear();
+  successor_ = Outgoing();
+}
+
+// --- At the node that joins.
+
+void ChainCore::OnInvited(bool invited, absl::Time now, Actions* actions) {
+  if (invited && !invited_) donor_.retry_at = std::min(donor_.retry_at, now);
+  invited_ = invited;
+  OnTick(now, actions);
+}
+
+const Member* ChainCore::JoiningTarget() const {
+  if (!invited_ || index_ >= 0 || !view_.formed()) return nullptr;
+  for (const Member& member : view_.members) {
+    if (member.node_id == options_.node_id) return nullptr;
+  }
+  return &view_.tail();
+}
+
+uint64_t ChainCore::caught_up_view() const {
+  return attached_ && ring_->applied() >= attached_at_ ? view_.id : 0;
+}
+
+void ChainCore::DiscardState(Actions* actions) {
+  copy_->BeginReceiving();
+  torn_ = false;
+  mending_ = Mending();
+  catch_up_to_.reset();
+  for (LinkId* link : {&predecessor_, &successor_.link, &completion_.link}) {
+    if (*link != kNoLink) actions->close.push_back(*link);
+    *link = kNoLink;
+  }
+  successor_ = Outgoing();
+  completion_ = Outgoing();
+}
+
+void ChainCore::OnTransferMessage(const Message& message, absl::Time now,
+                                  Actions* actions) {
+  absl::Status taken;
+  if (message.has_state_begin()) {
+    OnStateBegin(message.state_begin());
+  } else if (!transfer_.receiving) {
+    taken = absl::DataLossError("a state transfer goes on that was not begun");
+  } else if (message.has_state_chunk()) {
+    taken = copy_->Take(message.state_chunk());
+    ++chunks_taken_;
+    transfer_.bytes +=
+        message.state_chunk().data().size() + message.state_chunk().zeros();
+    owe_chunk_ack_ = true;
+  } else {
+    taken = OnStateCut(message.state_cut());
+  }
+  if (taken.ok()) return;
+  ++transfer_.damaged;
+  LOG(WARNING) << "the state transfer begins again: " << taken.message();
+  CloseOutgoing(&donor_, now, actions);
+}
+
+void ChainCore::OnStateBegin(const StateBegin& begin) {
+  donor_.ready = true;
+  ++transfer_.begun;
+  if (begin.resume()) {
+    attached_ = true;
+    attached_at_ = begin.applied();
+    predecessor_ = donor_.link;
+    return;
+  }
+  copy_->BeginReceiving();
+  torn_ = false;
+  transfer_.receiving = true;
+  transfer_.bytes = 0;
+  chunks_taken_ = 0;
+}
+
+absl::Status ChainCore::OnStateCut(const StateCut& cut) {
+  if (cut.chunks() != chunks_taken_) {
+    return absl::DataLossError(absl::StrCat(cut.chunks(), " chunks were sent, ",
+                                            chunks_taken_, " came"));
+  }
+  absl::Status finished = copy_->FinishReceiving(cut.sequence());
+  if (!finished.ok()) return finished;
+  transfer_.receiving = false;
+  completed_ = ring_->cleaned();
+  attached_ = true;
+  attached_at_ = cut.sequence();
+  predecessor_ = donor_.link;
+  owe_clean_up_ = true;
+  LOG(INFO) << "this node has the chain's heap as of operation "
+            << cut.sequence();
+  return absl::OkStatus();
+}
+
+}  // namespace kamino::replica

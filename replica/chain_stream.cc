@@ -1,0 +1,307 @@
+// Operations on their way down the chain, and what is acknowledged of them.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "glog/logging.h"
+#include "replica/chain_core.h"
+
+namespace kamino::replica {
+
+using kamino::internal::v1::Append;
+using kamino::internal::v1::Hello;
+using kamino::internal::v1::LINK_PURPOSE_APPEND;
+using kamino::internal::v1::LINK_PURPOSE_COMPLETION;
+using kamino::internal::v1::LINK_PURPOSE_TRANSFER;
+using kamino::internal::v1::Sync;
+using membership::Condition;
+using membership::Member;
+using membership::Role;
+
+// --- Handshakes.
+
+std::string ChainCore::RefuseHello(const Hello& hello) const {
+  if (hello.cluster_id() != options_.cluster_id) {
+    return absl::StrCat("this is cluster ", options_.cluster_id, ", not ",
+                        hello.cluster_id());
+  }
+  if (hello.heap_bytes() != options_.heap_bytes) {
+    return absl::StrCat("heaps differ in size: ", options_.heap_bytes,
+                        " bytes here, ", hello.heap_bytes(), " there");
+  }
+  if (hello.purpose() == LINK_PURPOSE_TRANSFER) return RefuseJoining(hello);
+  if (!has_state()) {
+    return absl::StrCat(options_.node_id, " holds no state of the chain");
+  }
+  const Member* expected = nullptr;
+  if (hello.purpose() == LINK_PURPOSE_APPEND) {
+    expected = view_.Predecessor(index_);
+  } else if (hello.purpose() == LINK_PURPOSE_COMPLETION &&
+             role() == Role::kHead) {
+    expected = &view_.tail();
+  }
+  if (expected == nullptr || expected->node_id != hello.node_id()) {
+    return absl::StrCat(hello.node_id(), " is not the neighbour of ",
+                        options_.node_id, " in view ", view_.id);
+  }
+  return "";
+}
+
+void ChainCore::OnHello(LinkId link, const Hello& hello, absl::Time now,
+                        Actions* actions) {
+  std::string refusal = RefuseHello(hello);
+  if (!refusal.empty()) {
+    LOG(WARNING) << "turned a link away: " << refusal;
+    return SendReject(link, std::move(refusal), /*behind=*/false, actions);
+  }
+  switch (hello.purpose()) {
+    case LINK_PURPOSE_TRANSFER:
+      return OnHelloTransfer(link, hello, actions);
+    case LINK_PURPOSE_APPEND:
+      return OnHelloAppend(link, hello, now, actions);
+    default:
+      break;
+  }
+  if (completion_from_ != kNoLink && completion_from_ != link) {
+    actions->close.push_back(completion_from_);
+  }
+  completion_from_ = link;
+  SendSync(link, actions);
+}
+
+void ChainCore::OnHelloAppend(LinkId link, const Hello& hello, absl::Time now,
+                              Actions* actions) {
+  if (predecessor_ != kNoLink && predecessor_ != link) {
+    actions->close.push_back(predecessor_);
+  }
+  predecessor_ = link;
+  awaiting_resend_ = false;
+  if (condition() == Condition::kBehind) {
+    catch_up_to_ = hello.applied();
+    CheckCaughtUp();
+  }
+  if (torn_) return BeginMending(link, Mend::kForward, now, actions);
+  SendSync(link, actions);
+}
+
+void ChainCore::CheckCaughtUp() {
+  if (!catch_up_to_.has_value() || ring_->applied() < *catch_up_to_) return;
+  LOG(INFO) << "this node holds everything the chain has acknowledged";
+  UpdateHeapState(HeapState::kComplete);
+  catch_up_to_.reset();
+}
+
+void ChainCore::OnSync(LinkId link, const Sync& sync, absl::Time now,
+                       Actions* actions) {
+  if (link == completion_.link) {
+    completion_.ready = true;
+    owe_completion_ = true;
+    return;
+  }
+  if (link != successor_.link) return;
+  if (!joining_node_.empty() && !successor_.ready) return;
+  ContinueSuccessor(sync, actions);
+  // Newly head, and interrupted before it was (section 5.3).
+  if (torn_ && is_head() && successor_.ready && !failed_) {
+    BeginMending(link, Mend::kBack, now, actions);
+  }
+}
+
+void ChainCore::ContinueSuccessor(const Sync& sync, Actions* actions) {
+  if (sync.received() > ring_->received() ||
+      sync.received() < ring_->cleaned() ||
+      (torn_ && sync.received() > ring_->applied())) {
+    std::string reason =
+        absl::StrCat("the successor has received up to ", sync.received(),
+                     ", which this node's ring cannot continue: it holds (",
+                     ring_->cleaned(), ", ", ring_->received(),
+                     "], applied up to ", ring_->applied());
+    if (sync.behind()) {
+      return SendReject(successor_.link, std::move(reason), true, actions);
+    }
+    return Fatal(absl::DataLossError(reason), actions);
+  }
+  successor_.ready = true;
+  sent_ = acked_ = sync.received();
+  sent_bytes_ = 0;
+  OnCleanUp(successor_.link, sync.cleaned(), actions);
+  PumpSuccessor(actions);
+}
+
+// --- Operations.
+
+void ChainCore::OnAppend(LinkId link, const Append& append, Actions* actions) {
+  if (link != predecessor_ || torn_) return;
+  if (append.sequence() <= ring_->received()) {
+    owe_ack_ = true;  // sent twice; the first one counts
+    return;
+  }
+  if (append.sequence() != ring_->received() + 1) {
+    // What is on its way behind a gap is lost on us; one Sync is enough.
+    if (!awaiting_resend_) owe_sync_ = awaiting_resend_ = true;
+    return;
+  }
+  absl::Status appended = ring_->Append(append.sequence(), append.operation());
+  if (absl::IsResourceExhausted(appended)) {
+    ring_was_full_ = awaiting_resend_ = true;
+    return;
+  }
+  if (!appended.ok()) return Fatal(appended, actions);
+  awaiting_resend_ = false;
+  owe_ack_ = true;
+  ExecuteReceived(actions);
+}
+
+void ChainCore::ExecuteReceived(Actions* actions) {
+  if (torn_ || ring_->applied() == ring_->received()) return;
+  while (!failed_ && ring_->applied() < ring_->received()) {
+    const uint64_t sequence = ring_->applied() + 1;
+    absl::Status executed =
+        executor_->Execute(sequence, ring_->Entry(sequence));
+    if (!executed.ok()) {
+      return Fatal(
+          absl::Status(executed.code(), absl::StrCat("operation ", sequence,
+                                                     ": ", executed.message())),
+          actions);
+    }
+    ring_->MarkApplied(sequence);
+  }
+  AfterApplied(actions);
+}
+
+void ChainCore::AfterApplied(Actions* actions) {
+  ring_->PersistApplied();  // invariant 4
+  CheckCaughtUp();
+  if (is_tail()) CompleteAsTail(actions);
+  if (attached_) CleanTo(ring_->applied(), actions);
+  PumpSuccessor(actions);
+}
+
+void ChainCore::CompleteAsTail(Actions* actions) {
+  if (is_head()) CompleteTo(ring_->applied(), actions);
+  owe_completion_ = true;
+  const bool joining = !joining_node_.empty() && successor_.ready;
+  if ((joining || retain_until_.has_value()) &&
+      ring_->bytes_used() > ring_->bytes_total() / 2) {
+    ForgetJoining(actions);
+  } else if (joining || retain_until_.has_value()) {
+    return;  // it cleans up as far as it has come
+  }
+  CleanTo(ring_->applied(), actions);
+}
+
+void ChainCore::OnCompletion(LinkId link, uint64_t applied, Actions* actions) {
+  if (link != completion_from_ || !is_head()) return;
+  CompleteTo(std::min(applied, ring_->applied()), actions);
+}
+
+void ChainCore::OnAppendAck(LinkId link, uint64_t received, Actions* actions) {
+  if (link != successor_.link) return;
+  // Acknowledgements come before clean-ups, so the entries are still here.
+  while (acked_ < std::min(received, sent_)) {
+    ++acked_;
+    if (acked_ <= ring_->cleaned()) continue;
+    sent_bytes_ -= std::min<uint64_t>(sent_bytes_, ring_->Entry(acked_).size());
+  }
+  if (acked_ == sent_) sent_bytes_ = 0;
+  PumpSuccessor(actions);
+}
+
+void ChainCore::OnCleanUp(LinkId link, uint64_t cleaned, Actions* actions) {
+  if (link != successor_.link) return;
+  CleanTo(std::min(cleaned, ring_->applied()), actions);
+}
+
+void ChainCore::CompleteTo(uint64_t sequence, Actions* actions) {
+  if (sequence <= completed_) return;
+  completed_ = sequence;
+  actions->completed = sequence;
+}
+
+void ChainCore::CleanTo(uint64_t sequence, Actions* actions) {
+  // Cleaned means applied by all, so it completes as well.
+  if (is_head()) CompleteTo(sequence, actions);
+  if (sequence <= ring_->cleaned()) return;
+  ring_->Clean(sequence);
+  owe_clean_up_ = true;
+  if (ring_was_full_) {
+    ring_was_full_ = false;
+    owe_sync_ = true;  // the predecessor goes on from where we stopped
+  }
+}
+
+void ChainCore::PumpSuccessor(Actions* actions) {
+  if (!successor_.ready) return;
+  while (sent_ < ring_->applied() &&
+         sent_ - acked_ < options_.window_operations &&
+         sent_bytes_ < options_.window_bytes) {
+    ++sent_;
+    const absl::string_view operation = ring_->Entry(sent_);
+    sent_bytes_ += operation.size();
+    Message message = NewMessage();
+    message.mutable_append()->set_sequence(sent_);
+    message.mutable_append()->set_operation(operation.data(), operation.size());
+    Send(successor_.link, std::move(message), actions);
+  }
+}
+
+void ChainCore::SendSync(LinkId link, Actions* actions) const {
+  Message message = NewMessage();
+  message.mutable_sync()->set_received(ring_->received());
+  message.mutable_sync()->set_applied(ring_->applied());
+  message.mutable_sync()->set_cleaned(ring_->cleaned());
+  message.mutable_sync()->set_behind(condition() == Condition::kBehind);
+  Send(link, std::move(message), actions);
+}
+
+void ChainCore::EndOfBatch(Actions* actions) {
+  if (failed_ || (index_ < 0 && donor_.link == kNoLink)) return;
+  if (owe_chunk_ack_ && donor_.link != kNoLink) {
+    Message message = NewMessage();
+    message.mutable_state_chunk_ack()->set_chunks(chunks_taken_);
+    Send(donor_.link, std::move(message), actions);
+  }
+  owe_chunk_ack_ = false;
+  if (owe_completion_ && completion_.ready) {
+    Message message = NewMessage();
+    message.mutable_completion()->set_applied(ring_->applied());
+    Send(completion_.link, std::move(message), actions);
+    owe_completion_ = false;
+  }
+  SendChunks(actions);
+  if (predecessor_ != kNoLink) Acknowledge(actions);
+}
+
+void ChainCore::Acknowledge(Actions* actions) {
+  if (owe_sync_) {
+    SendSync(predecessor_, actions);
+  } else {
+    if (owe_ack_) {
+      Message message = NewMessage();
+      message.mutable_append_ack()->set_received(ring_->received());
+      Send(predecessor_, std::move(message), actions);
+    }
+    if (owe_clean_up_) {
+      Message message = NewMessage();
+      message.mutable_clean_up()->set_cleaned(ring_->cleaned());
+      Send(predecessor_, std::move(message), actions);
+    }
+  }
+  owe_sync_ = owe_ack_ = owe_clean_up_ = false;
+}
+
+// --- The head's part.
+
+absl::Status ChainCore::AppendLocal(uint64_t sequence,
+                                    absl::string_view operation) {
+  CHECK(is_head()) << "only the head appends by itself";
+  return ring_->Append(sequence, operation);
+}
+
+void ChainCore::CommitLocal(uint64_t sequence, Actions* actions) {
+  CHECK_EQ(sequence, ring_->received());
+  ring_->MarkApplied(sequence);
+  AfterApplied(actions);
+}
+
+}  // namespace kamino::replica

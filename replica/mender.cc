@@ -1,0 +1,102 @@
+#include "replica/mender.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace kamino::replica {
+
+using engine::Intent;
+using engine::IntentKind;
+using engine::ObjectId;
+using engine::WriteSet;
+
+void Mender::Order(Mend mend, WriteSet* intents) {
+  const auto rank = [mend](const Intent& intent) {
+    switch (intent.kind) {
+      case IntentKind::kAlloc:
+        return mend == Mend::kForward ? 0 : 2;
+      case IntentKind::kFree:
+        return mend == Mend::kForward ? 2 : 0;
+      default:
+        return 1;
+    }
+  };
+  std::stable_sort(
+      intents->begin(), intents->end(),
+      [rank](const Intent& a, const Intent& b) { return rank(a) < rank(b); });
+}
+
+absl::Status Mender::Begin(const WriteSet& intents) {
+  std::vector<ObjectId> wanted;
+  for (const Intent& intent : intents) wanted.push_back(intent.object);
+  std::sort(wanted.begin(), wanted.end());
+  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
+  auto blocks = heap_->Load(wanted);
+  if (!blocks.ok()) return blocks.status();
+  blocks_ = std::move(*blocks);
+  return absl::OkStatus();
+}
+
+bool Mender::IsAllocated(ObjectId id) const {
+  const auto found = blocks_.find(id);
+  return found != blocks_.end() && found->second.allocated;
+}
+
+absl::Status Mender::Store(const Intent& intent, absl::string_view bytes) {
+  const uint64_t capacity = blocks_[intent.object].capacity;
+  if (bytes.size() != intent.length || intent.offset > capacity ||
+      intent.length > capacity - intent.offset) {
+    return absl::DataLossError(
+        absl::StrCat("diverged: object ", intent.object, " has ", capacity,
+                     " bytes here; a neighbour sent ", bytes.size(),
+                     " for its [", intent.offset, " + ", intent.length, ")"));
+  }
+  engine::Region* region = heap_->region();
+  region->CopyFlush(region->base() + intent.object + intent.offset,
+                    bytes.data(), bytes.size());
+  return absl::OkStatus();
+}
+
+absl::Status Mender::MakeAllocated(const Intent& intent,
+                                   absl::string_view bytes) {
+  engine::Heap::Block& block = blocks_[intent.object];
+  const bool allocated = block.allocated;
+  if (!allocated) {
+    absl::Status taken = heap_->ReserveAt(intent.object, intent.length);
+    if (!taken.ok()) return taken;
+    block = {intent.length, true};
+  }
+  if (absl::Status stored = Store(intent, bytes); !stored.ok()) return stored;
+  if (!allocated) heap_->MarkAllocated(intent.object);
+  return absl::OkStatus();
+}
+
+void Mender::MakeFree(const Intent& intent) {
+  if (!IsAllocated(intent.object)) return;
+  heap_->MarkFree(intent.object);
+  heap_->Release(intent.object);
+  blocks_[intent.object].allocated = false;
+}
+
+absl::Status Mender::Apply(const Intent& intent, absl::string_view bytes,
+                           Mend mend) {
+  switch (intent.kind) {
+    case IntentKind::kWrite:
+      // Freed by the same operation: there is nothing to store to any more.
+      return IsAllocated(intent.object) ? Store(intent, bytes)
+                                        : absl::OkStatus();
+    case IntentKind::kAlloc:
+      if (mend == Mend::kForward) return MakeAllocated(intent, bytes);
+      MakeFree(intent);
+      return absl::OkStatus();
+    case IntentKind::kFree:
+      if (mend == Mend::kBack) return MakeAllocated(intent, bytes);
+      MakeFree(intent);
+      return absl::OkStatus();
+  }
+  return absl::DataLossError("an intent of no known kind");
+}
+
+}  // namespace kamino::replica

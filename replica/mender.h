@@ -1,0 +1,49 @@
+// Brings the objects of interrupted operations into the state that a neighbour
+// holds them in (Kamino-Tx, section 5.3).
+//
+// Neighbours have the same objects at the same offsets. Operations in flight
+// touch no object in common, so what the neighbour holds of an interrupted one
+// is its state before or after that operation and no other.
+//
+// Not thread-safe.
+#ifndef KAMINO_REPLICA_MENDER_H_
+#define KAMINO_REPLICA_MENDER_H_
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "engine/heap/heap.h"
+#include "engine/transaction.h"
+#include "replica/executor.h"
+
+namespace kamino::replica {
+
+class Mender {
+ public:
+  explicit Mender(engine::Heap* heap) : heap_(heap) {}  // must outlive this
+
+  // Sorts intents into the order they are mended in: blocks are there before
+  // they are stored to, and given up after.
+  static void Order(Mend mend, engine::WriteSet* intents);
+
+  // Finds out which of the intents' objects the crash left allocated; loads the
+  // heap for that. kDataLoss: it is damaged.
+  absl::Status Begin(const engine::WriteSet& intents);
+
+  // kDataLoss: bytes or block do not fit.
+  absl::Status Apply(const engine::Intent& intent, absl::string_view bytes,
+                     Mend mend);
+
+ private:
+  absl::Status MakeAllocated(const engine::Intent& intent,
+                             absl::string_view bytes);
+  void MakeFree(const engine::Intent& intent);
+  absl::Status Store(const engine::Intent& intent, absl::string_view bytes);
+  bool IsAllocated(engine::ObjectId id) const;
+
+  engine::Heap* const heap_;
+  engine::Heap::Blocks blocks_;
+};
+
+}  // namespace kamino::replica
+
+#endif  // KAMINO_REPLICA_MENDER_H_

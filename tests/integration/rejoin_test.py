@@ -1,0 +1,135 @@
+"""Nodes that come back: at once, late, all together, and new ones."""
+
+import json
+import os
+import signal
+
+from harness import ClusterTest, Load, main, wait_until
+
+
+class RejoinTest(ClusterTest):
+
+  def statuses(self):
+    lines = self.kamino("status", "--json").splitlines()
+    return [json.loads(line) for line in lines[1:]]
+
+  def check_equal_heaps(self):
+    """The same operations and objects everywhere, once all is quiet."""
+    def equal():
+      nodes = self.statuses()
+      return len({(n["applied"], n["objects"]) for n in nodes}) == 1
+    wait_until(equal, 20, "all nodes to hold the same")
+
+  def check_serves(self):
+    self.kamino("put", "after", "all")
+    self.assertEqual(self.kamino("get", "after"), "all\n")
+
+  def reboot_under_load(self, position):
+    self.open_bank()
+    load = Load(self.cluster)
+    load.await_acked(2000)
+    chain, view = self.cluster.chain()
+    self.cluster.kill(chain[position])
+    self.cluster.restart(chain[position])
+    # Its place, and no other view than that.
+    wait_until(lambda: self.cluster.chain() == (chain, view + 1), 10,
+               "the node to have its place again")
+    self.assertTrue(load.is_alive(), "the load was too short")
+    self.check_bank(load)
+    self.assertEqual(self.cluster.chain(), (chain, view + 1))
+    self.check_equal_heaps()
+    self.check_serves()
+
+
+class QuickRebootTest(RejoinTest):
+  # Long enough for a process to be started on a machine that is busy.
+  start = {"failure_timeout_ms": 4000}
+
+  def test_head(self):
+    self.reboot_under_load(0)
+
+  def test_middle(self):
+    self.reboot_under_load(1)
+
+  def test_tail(self):
+    self.reboot_under_load(-1)
+
+
+class SlowRebootTest(RejoinTest):
+
+  def test_each_one_joins_as_the_tail(self):
+    self.open_bank()
+    load = Load(self.cluster, count=60000)
+    load.await_acked(1000)
+    for position in (0, 1, -1):
+      chain, _ = self.cluster.chain()
+      victim = chain[position]
+      rest = [n for n in chain if n != victim]
+      self.cluster.kill(victim)
+      self.cluster.await_chain(rest)
+      self.cluster.restart(victim)
+      wait_until(lambda r=rest, v=victim: self.cluster.chain()[0] == r + [v],
+                 20, f"{victim} to join as the tail")
+    self.assertTrue(load.is_alive(), "the load was too short")
+    self.check_bank(load)
+    self.check_equal_heaps()
+    self.check_serves()
+
+  def test_one_whose_data_was_lost_joins_as_well(self):
+    self.kamino("put", "a", "1")
+    chain, _ = self.cluster.chain()
+    self.cluster.kill(chain[0])
+    self.cluster.await_chain(chain[1:])
+    folder = self.cluster.data_dir(chain[0])
+    for name in os.listdir(folder):
+      if name.endswith(".pmem"):
+        os.remove(os.path.join(folder, name))
+    self.cluster.restart(chain[0])
+    self.cluster.await_chain(chain)
+    self.check_equal_heaps()
+    self.check_serves()
+    self.assertEqual(self.kamino("get", "a"), "1\n")
+
+
+class PowerCutTest(RejoinTest):
+
+  def cut_power(self):
+    self.open_bank()
+    load = Load(self.cluster)
+    load.await_acked(3000)
+    chain, _ = self.cluster.chain()
+    for name in chain + ["manager", "etcd"]:
+      os.kill(self.cluster.state["processes"][name]["pid"], signal.SIGKILL)
+    for name in chain + ["manager", "etcd"]:
+      wait_until(lambda n=name: not self.cluster.alive(n), 10, f"{name}'s end")
+    return chain, load
+
+  def test_all_come_back(self):
+    chain, load = self.cut_power()
+    self.cluster.restart()
+    self.cluster.await_chain(chain)
+    self.check_bank(load)
+    self.check_equal_heaps()
+    self.check_serves()
+
+  def test_one_is_not_enough_but_two_are(self):
+    chain, load = self.cut_power()
+    for name in ("etcd", "manager", chain[2]):
+      self.cluster.restart(name)
+    address = self.cluster.state["addresses"][chain[2]]
+    # A clear refusal: who is missing is said.
+    def refused():
+      return "waits for" in self.cluster.log_tail("manager")
+    wait_until(refused, 20, "the manager to say whom it waits for")
+    done = self.cluster.kamino("get", "after", "--timeout=1s", check=False,
+                               seeds=address)
+    self.assertNotEqual(done.returncode, 0)
+    self.cluster.restart(chain[1])
+    self.cluster.await_chain(chain[1:3], timeout=30)
+    self.check_bank(load)
+    self.check_equal_heaps()
+    self.check_serves()
+
+
+if __name__ == "__main__":
+  main()

@@ -1,0 +1,26 @@
+// For cores that take part in no state transfer.
+#ifndef KAMINO_TESTS_REPLICA_NO_COPY_H_
+#define KAMINO_TESTS_REPLICA_NO_COPY_H_
+
+#include "replica/state_copy.h"
+
+namespace kamino::replica {
+
+class NoCopy final : public StateCopy {
+ public:
+  void BeginSending() override {}
+  size_t BytesLeft() const override { return 0; }
+  bool NextChunk(kamino::internal::v1::StateChunk*) override { return false; }
+  void EndSending() override {}
+  void BeginReceiving() override {}
+  absl::Status Take(const kamino::internal::v1::StateChunk&) override {
+    return absl::UnimplementedError("no transfer here");
+  }
+  absl::Status FinishReceiving(uint64_t) override {
+    return absl::UnimplementedError("no transfer here");
+  }
+};
+
+}  // namespace kamino::replica
+
+#endif  // KAMINO_TESTS_REPLICA_NO_COPY_H_

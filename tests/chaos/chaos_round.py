@@ -9,12 +9,13 @@ import time
 
 import checkers
 from acknowledged import AckWatch, longest_gap
-from chaos_cluster import CLIENTS, ChaosCluster, parties
-from faults import NoVictim, Stage
+from chaos_cluster import CLIENTS, NODES, ChaosCluster, parties
+from faults import SUPPORTED, NoVictim, Stage
 from network import Network
 from processes import ClusterError, wait_until
 
 RECOVERY_S = 20.0  # from a fault's end to the next acknowledged write
+REJOIN_S = 30.0  # from then on until the chain is whole
 LAST_READS_S = 60.0
 # Of calls; a short one gives unknown outcomes.
 TIMEOUTS = {"registers": "1500ms", "bank": "5s", "lists": "5s"}
@@ -112,6 +113,9 @@ class Round:
     stage = Stage(self.cluster, CLIENTS, random.Random(step.dice_seed))
     injected = Injected(step.fault.name, began=time.monotonic())
     self.verdict.injected.append(injected)
+    if len(self.cluster.serving()) <= step.fault.costs:
+      injected.skipped = "the chain is too short"
+      return
     pause = step.lasts * self.cluster.failure_timeout_s
     try:
       for again in range(step.fault.times):
@@ -132,9 +136,22 @@ class Round:
       injected.survived = True
     except ClusterError as error:
       self.verdict.problems.append(f"after {step.fault.name}: {error}")
+    if step.patient:
+      self._await_whole(f"after {step.fault.name}")
     self._check_processes(f"after {step.fault.name}")
     self._wait(step.calm_s)
     self._tell(injected)
+
+  def _await_whole(self, when):
+    """Every node is back in the chain, where the product can do that."""
+    if not SUPPORTED["rejoin"]:
+      return
+    try:
+      wait_until(lambda: len(self.cluster.serving()) == NODES, REJOIN_S,
+                 "all nodes to be in the chain")
+    except ClusterError as error:
+      self.verdict.problems.append(
+          f"{when}: {error}; it is {' '.join(self.cluster.serving())}")
 
   def _tell(self, injected):
     injected.gap_s, _ = longest_gap(self._acks(), injected.began,
@@ -174,6 +191,7 @@ class Round:
 
   def _end(self):
     """Last reads of everything, then all nodes of the chain are the same."""
+    self._await_whole("at the end")
     acks = self._acks()
     self.verdict.acknowledged = len(acks)
     self.verdict.longest_gap_s, _ = longest_gap(acks, 0, time.monotonic())

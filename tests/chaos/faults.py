@@ -11,11 +11,11 @@ import dataclasses
 # What the product can do: the one place to say so.
 SUPPORTED = {
     # A node that is back before it was declared failed keeps its place.
-    "quick_reboot": False,
+    "quick_reboot": True,
     # A node that comes back later joins again, as a fresh tail.
-    "rejoin": False,
+    "rejoin": True,
     # All nodes at once, restarted on their data.
-    "power_cut": False,
+    "power_cut": True,
 }
 
 

@@ -16,7 +16,7 @@ import faults
 from acknowledged import AckWatch, longest_gap
 from chaos_round import Injected, Verdict, check_histories
 from network import HUB, Network, NetworkError, check_possible, cut_ruleset
-from schedule import LOSABLE, PER_ROUND, Schedule
+from schedule import LOSABLE, PER_LONG_ROUND, Schedule
 
 
 class GapTest(unittest.TestCase):
@@ -71,7 +71,7 @@ class ScheduleTest(unittest.TestCase):
     seen = set()
     for _ in range(8):
       steps = schedule.next_round()
-      self.assertTrue(0 < len(steps) <= PER_ROUND)
+      self.assertTrue(0 < len(steps) <= PER_LONG_ROUND)
       seen |= {s.fault.name for s in steps}
       for step in steps:
         low, high = step.fault.lasts

@@ -1,5 +1,5 @@
 # The front door. `make` lists what there is.
-.PHONY: help packages checkers build demo test chaos bench-engine \
+.PHONY: help packages checkers build demo test test-rdma chaos bench-engine \
   bench-failover crash sanitize lint format clean
 .DEFAULT_GOAL := help
 
@@ -8,6 +8,9 @@ PROGRAMS := //client/cli:kamino //head:kamino_node //membership:kamino_manager
 help:
 	@echo "make demo    install what is missing, build, run the demo (1 minute)"
 	@echo "make test    the same for the whole test suite"
+	@echo "make test-rdma"
+	@echo "             test in virtual machines: RDMA and NVDIMM drivers,"
+	@echo "             loss of power (minutes)"
 	@echo "make crash   explore crashes of the engine, SEEDS=n FIRST=seed"
 	@echo "make chaos   faults on real processes (root), MINUTES=n SEED=s;"
 	@echo "             CHECK=folder checks kept histories again"
@@ -49,6 +52,9 @@ else
 	@bazel build $(PROGRAMS) //tests/chaos/client:chaos_client
 	@tests/chaos/chaos.py run --minutes=$(MINUTES) $(if $(SEED),--seed=$(SEED))
 endif
+
+test-rdma: build
+	@python3 -B tests/vm/rig.py
 
 # A million images and more; SCHEME=name for one scheme only.
 SEEDS ?= 40

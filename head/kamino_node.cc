@@ -16,6 +16,7 @@
 #include "absl/synchronization/mutex.h"
 #include "glog/logging.h"
 #include "head/file_media.h"
+#include "head/grpc_rendezvous.h"
 #include "head/node.h"
 #include "head/node_flags.h"
 #include "head/node_server.h"
@@ -23,6 +24,7 @@
 #include "membership/membership_agent.h"
 #include "membership/server_program.h"
 #include "replica/procedure.h"
+#include "transport/make_transport.h"
 
 namespace kamino::head {
 namespace {
@@ -54,16 +56,44 @@ uint64_t RandomIncarnation() {
   return incarnation;
 }
 
-NodeOptions OptionsFrom(const NodeFlags& flags) {
+// Decides on the transports, and says why. `rendezvous` sets verbs links up.
+absl::Status ChooseTransports(const NodeFlags& flags,
+                              std::shared_ptr<GrpcRendezvous> rendezvous,
+                              LinkHub::Options* links) {
+  links->preferred = flags.transport;
+  links->transport.spin = flags.link_spin;
+  links->transport.verbs = flags.verbs;
+  links->listen["tcp"] = flags.link_listen;
+  if (flags.transport == "shm" || flags.transport == "auto") {
+    links->listen["shm"] =
+        std::filesystem::absolute(flags.data_dir) / "link.sock";
+  }
+  if (flags.transport != "verbs" && flags.transport != "auto") {
+    LOG(INFO) << "chain links: " << flags.transport << ", by --transport";
+    return absl::OkStatus();
+  }
+  auto port = transport::FindVerbsPort(flags.verbs);
+  if (port.ok()) {
+    links->transport.verbs.rendezvous = std::move(rendezvous);
+    links->listen["verbs"] = "";
+    LOG(INFO) << "chain links: --transport=" << flags.transport << ", verbs on "
+              << *port;
+    return absl::OkStatus();
+  }
+  if (flags.transport == "verbs") return port.status();
+  LOG(INFO) << "chain links: --transport=auto, tcp because there is "
+            << port.status().message();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<NodeOptions> OptionsFrom(
+    const NodeFlags& flags, std::shared_ptr<GrpcRendezvous> rendezvous) {
   NodeOptions options;
   options.chain.cluster_id = flags.storage.cluster_id;
   options.chain.node_id = flags.storage.node_id;
-  options.links.preferred = flags.transport;
-  options.links.listen["tcp"] = flags.link_listen;
-  if (flags.transport == "shm") {
-    options.links.listen["shm"] =
-        std::filesystem::absolute(flags.data_dir) / "link.sock";
-  }
+  absl::Status chosen =
+      ChooseTransports(flags, std::move(rendezvous), &options.links);
+  if (!chosen.ok()) return chosen;
   return options;
 }
 
@@ -101,10 +131,13 @@ absl::Status Serve(const NodeFlags& flags,
   events.role = [&server](membership::Role role, bool lease_valid) {
     server->SetRole(role, lease_valid);
   };
-  auto node = Node::Create(OptionsFrom(flags), std::move(*storage), &procedures,
-                           &agent, std::move(events));
+  auto rendezvous = std::make_shared<GrpcRendezvous>(flags.storage.cluster_id);
+  auto options = OptionsFrom(flags, rendezvous);
+  if (!options.ok()) return options.status();
+  auto node = Node::Create(*std::move(options), std::move(*storage),
+                           &procedures, &agent, std::move(events));
   if (!node.ok()) return node.status();
-  auto started = NodeServer::Start(flags.listen, node->get());
+  auto started = NodeServer::Start(flags.listen, node->get(), rendezvous.get());
   if (!started.ok()) return started.status();
   server = std::move(*started);
   const std::string address = Advertised(flags, server->port());
@@ -117,6 +150,7 @@ absl::Status Serve(const NodeFlags& flags,
   await_end();
   (*node)->Stop();
   server.reset();
+  rendezvous->Stop();
   return failure.Get();
 }
 

@@ -1,10 +1,12 @@
 #include "head/link_hub.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "glog/logging.h"
+#include "head/host_id.h"
 #include "transport/make_transport.h"
 
 namespace kamino::head {
@@ -18,6 +20,21 @@ absl::Span<const std::byte> AsBytes(const std::string& text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
 
+// Attempts with one transport before the next one has its turn.
+constexpr int kAttemptsPerTransport = 2;
+
+// Between the path and the host of an address of shm.
+constexpr char kHostMark[] = "#";
+
+std::string HostOf(const std::string& address) {
+  const size_t mark = address.rfind(kHostMark);
+  return mark == std::string::npos ? "" : address.substr(mark + 1);
+}
+
+std::string PathOf(const std::string& address) {
+  return address.substr(0, address.rfind(kHostMark));
+}
+
 }  // namespace
 
 // The transport's view of one link. Parses on the transport's thread, so that
@@ -27,6 +44,7 @@ class LinkHub::Handler : public transport::LinkHandler {
   Handler(LinkHub* hub, LinkId id) : hub_(hub), id_(id) {}
 
   void OnConnected(const std::shared_ptr<Link>&) override {
+    hub_->OnOutcome(id_, true);
     hub_->events_.opened(id_);
   }
 
@@ -45,6 +63,7 @@ class LinkHub::Handler : public transport::LinkHandler {
 
   void OnClosed(const absl::Status& why) override {
     VLOG(1) << "link " << id_ << " closed: " << why;
+    hub_->OnOutcome(id_, false);
     hub_->Forget(id_);
     hub_->events_.closed(id_);
   }
@@ -55,7 +74,9 @@ class LinkHub::Handler : public transport::LinkHandler {
 };
 
 LinkHub::LinkHub(Options options, Events events)
-    : options_(std::move(options)), events_(std::move(events)) {}
+    : options_(std::move(options)),
+      events_(std::move(events)),
+      host_id_(HostId()) {}
 
 absl::StatusOr<std::unique_ptr<LinkHub>> LinkHub::Create(Options options,
                                                          Events events) {
@@ -105,40 +126,75 @@ std::map<std::string, std::string> LinkHub::addresses() const {
   std::map<std::string, std::string> addresses;
   for (const auto& [name, port] : ports_) {
     addresses[name] = port.listener->address();
+    if (name == "shm") {
+      absl::StrAppend(&addresses[name], kHostMark, host_id_);
+    }
   }
   return addresses;
 }
 
-const std::string* LinkHub::ChooseTransport(
+std::vector<std::string> LinkHub::Usable(
     const membership::Member& member) const {
-  const auto usable = [&](const std::string& name) {
-    return ports_.count(name) > 0 && member.link_addresses.count(name) > 0;
-  };
-  if (usable(options_.preferred)) return &options_.preferred;
-  for (const auto& [name, port] : ports_) {
-    if (usable(name)) return &name;
+  std::vector<std::string> order = {options_.preferred};
+  if (options_.preferred == "auto") {
+    auto shm = member.link_addresses.find("shm");
+    const bool same_host = shm != member.link_addresses.end() &&
+                           !host_id_.empty() && HostOf(shm->second) == host_id_;
+    order = {same_host ? "shm" : "verbs", "verbs", "tcp"};
   }
-  return nullptr;
+  for (const auto& [name, port] : ports_) {
+    // Whether shared memory is really shared is for the preference to know.
+    if (name != "shm") order.push_back(name);
+  }
+  std::vector<std::string> usable;
+  for (const std::string& name : order) {
+    if (ports_.count(name) > 0 && member.link_addresses.count(name) > 0 &&
+        std::find(usable.begin(), usable.end(), name) == usable.end()) {
+      usable.push_back(name);
+    }
+  }
+  return usable;
+}
+
+void LinkHub::OnOutcome(LinkId id, bool opened) {
+  absl::MutexLock lock(&mutex_);
+  auto found = connections_.find(id);
+  if (found == connections_.end() || found->second.opening_to.empty()) return;
+  int& failures = failures_[found->second.opening_to];
+  failures = opened ? 0 : failures + 1;
+  found->second.opening_to.clear();
 }
 
 void LinkHub::Open(LinkId id, const membership::Member& member) {
-  const std::string* name = ChooseTransport(member);
-  if (name == nullptr) {
+  const std::vector<std::string> usable = Usable(member);
+  if (usable.empty()) {
     LOG(ERROR) << "no transport in common with " << member.node_id;
     events_.closed(id);
     return;
   }
-  const std::string& address = member.link_addresses.at(*name);
+  int failures;
+  {
+    absl::MutexLock lock(&mutex_);
+    failures = failures_[member.node_id];
+  }
+  // One that does not get through gives way to the next, in turn.
+  const std::string& name =
+      usable[failures / kAttemptsPerTransport % usable.size()];
+  std::string address = member.link_addresses.at(name);
+  if (name == "shm") address = PathOf(address);
+  LOG(INFO) << "opens a link to " << member.node_id << " over " << name
+            << " at " << address;
   {
     // Before connecting: the handler may be called before Connect returns.
     absl::MutexLock lock(&mutex_);
-    connections_[id];
+    connections_[id].opening_to = member.node_id;
   }
-  auto link = ports_.at(*name).transport->Connect(
+  auto link = ports_.at(name).transport->Connect(
       address, std::make_shared<Handler>(this, id));
   if (!link.ok()) {
     LOG(ERROR) << "cannot connect to " << member.node_id << " at " << address
                << ": " << link.status();
+    OnOutcome(id, false);
     Forget(id);
     events_.closed(id);
     return;

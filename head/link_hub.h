@@ -38,8 +38,11 @@ class LinkHub {
   };
 
   struct Options {
-    std::string preferred;  // transport for links this node opens
-    // Where to listen, by transport name.
+    // Transport for links this node opens, if the neighbour has it too; "auto":
+    // shm on the same host, else verbs, else tcp.
+    std::string preferred;
+    // Where to listen, by transport name. An empty address stands for the
+    // node's service address.
     std::map<std::string, std::string> listen;
     transport::TransportOptions transport;
     size_t max_queued_bytes = 64u << 20;  // waiting for one link's credits
@@ -50,7 +53,8 @@ class LinkHub {
                                                          Events events);
   ~LinkHub();
 
-  // Where other nodes reach this one, by transport name.
+  // Where other nodes reach this one, by transport name. That of shm says of
+  // which host it is.
   std::map<std::string, std::string> addresses() const;
 
   // --- Core thread only.
@@ -72,11 +76,15 @@ class LinkHub {
     std::shared_ptr<transport::Link> link;
     std::deque<std::string> queue;
     size_t queued_bytes = 0;
+    std::string opening_to;  // the neighbour's node id until it is established
   };
 
   LinkHub(Options options, Events events);
   absl::Status Listen(const std::string& name, const std::string& address);
-  const std::string* ChooseTransport(const membership::Member& member) const;
+  // What both sides have, the best first.
+  std::vector<std::string> Usable(const membership::Member& member) const;
+  // The link was established, or ended before it was.
+  void OnOutcome(replica::LinkId id, bool opened);
   void Flush(replica::LinkId id);
   void FlushLocked(Connection* connection)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -84,11 +92,14 @@ class LinkHub {
 
   const Options options_;
   const Events events_;
+  const std::string host_id_;
 
   absl::Mutex mutex_;
   absl::flat_hash_map<replica::LinkId, Connection> connections_
       ABSL_GUARDED_BY(mutex_);
   replica::LinkId next_accepted_ ABSL_GUARDED_BY(mutex_) = 2;  // even ones
+  // Attempts in a row that failed, by node id; of all the nodes of a cluster.
+  absl::flat_hash_map<std::string, int> failures_ ABSL_GUARDED_BY(mutex_);
 
   std::map<std::string, Port> ports_;  // last: its threads use the above
 };

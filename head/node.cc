@@ -116,7 +116,9 @@ LinkHub::Events Node::HubEvents() {
 }
 
 absl::Status Node::Listen() {
-  auto links = LinkHub::Create(options_.links, HubEvents());
+  LinkHub::Options options = options_.links;
+  options.transport.epoch = [this] { return view_board_.current()->view_id(); };
+  auto links = LinkHub::Create(std::move(options), HubEvents());
   if (!links.ok()) return links.status();
   links_ = std::move(*links);
   core_->Start();
@@ -129,6 +131,9 @@ absl::Status Node::Join(const std::string& service_address) {
   self.incarnation = storage_->record()->state().incarnation;
   self.service_address = service_address;
   self.link_addresses = links_->addresses();
+  for (auto& [name, address] : self.link_addresses) {
+    if (address.empty()) address = service_address;
+  }
   self.heap_bytes = storage_->heap()->region()->size();
   const engine::HeapUuid& uuid = storage_->heap()->uuid();
   self.heap_id.assign(uuid.begin(), uuid.end());

@@ -1,6 +1,7 @@
 #include "head/node_flags.h"
 
 #include <algorithm>
+#include <set>
 
 #include "absl/flags/flag.h"
 #include "absl/status/status.h"
@@ -24,8 +25,19 @@ ABSL_FLAG(std::string, link_listen, "127.0.0.1:0",
           "host:port for chain links over tcp. Port 0 picks one. Its host is "
           "what the other nodes connect to.");
 ABSL_FLAG(std::string, transport, "tcp",
-          "Preferred transport of chain links: tcp, or shm for nodes on one "
-          "machine.");
+          "Preferred transport of chain links: tcp, shm for nodes on one "
+          "machine, verbs (RDMA), or auto: the best of these that both "
+          "neighbours have.");
+ABSL_FLAG(std::string, verbs_device, "",
+          "RDMA device for chain links, such as mlx5_0; by default the first "
+          "with an active port.");
+ABSL_FLAG(int, verbs_port, 0, "Port of the RDMA device; 0: the first active.");
+ABSL_FLAG(int, verbs_gid_index, -1,
+          "Index of the GID that links leave by; -1: the best, which is one of "
+          "RoCE v2 with an IP address.");
+ABSL_FLAG(int, link_spin_us, 20,
+          "How long, in microseconds, links over shm and verbs poll for the "
+          "next message before they go to sleep.");
 ABSL_FLAG(std::string, managers, "",
           "host:port,... of the membership managers (required).");
 ABSL_FLAG(uint64_t, heap_mb, 256,
@@ -52,6 +64,9 @@ using membership::IsReachable;
 namespace {
 
 constexpr uint64_t kMaxMegabytes = 1u << 20;  // 1 TiB
+constexpr int kMaxVerbsPort = 255;
+constexpr int kMaxGidIndex = 255;
+constexpr int kMaxSpinMicros = 1'000'000;
 constexpr size_t kMaxIdBytes = 48;  // two of them are the heap's label
 
 absl::Status CheckId(absl::string_view flag, absl::string_view id) {
@@ -114,6 +129,34 @@ absl::Status ReadStorage(NodeFlags* flags) {
   return absl::OkStatus();
 }
 
+absl::Status ReadTransport(NodeFlags* flags) {
+  flags->transport = absl::GetFlag(FLAGS_transport);
+  const std::set<std::string> known = {"tcp", "shm", "verbs", "auto"};
+  if (known.count(flags->transport) == 0) {
+    return BadFlag("transport",
+                   absl::StrCat("must be tcp, shm, verbs or auto, not \"",
+                                flags->transport, "\""));
+  }
+  flags->verbs.device = absl::GetFlag(FLAGS_verbs_device);
+  flags->verbs.port = absl::GetFlag(FLAGS_verbs_port);
+  flags->verbs.gid_index = absl::GetFlag(FLAGS_verbs_gid_index);
+  if (flags->verbs.port < 0 || flags->verbs.port > kMaxVerbsPort) {
+    return BadFlag("verbs_port",
+                   absl::StrCat("must be from 0 to ", kMaxVerbsPort));
+  }
+  if (flags->verbs.gid_index < -1 || flags->verbs.gid_index > kMaxGidIndex) {
+    return BadFlag("verbs_gid_index",
+                   absl::StrCat("must be from -1 to ", kMaxGidIndex));
+  }
+  const int spin = absl::GetFlag(FLAGS_link_spin_us);
+  if (spin < 0 || spin > kMaxSpinMicros) {
+    return BadFlag("link_spin_us",
+                   absl::StrCat("must be from 0 to ", kMaxSpinMicros));
+  }
+  flags->link_spin = absl::Microseconds(spin);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<NodeFlags> ReadNodeFlags() {
@@ -137,11 +180,8 @@ absl::StatusOr<NodeFlags> ReadNodeFlags() {
   if (!IsReachable(flags.link_listen)) {
     return BadFlag("link_listen", "must name the host that nodes connect to");
   }
-  flags.transport = absl::GetFlag(FLAGS_transport);
-  if (flags.transport != "tcp" && flags.transport != "shm") {
-    return BadFlag("transport", absl::StrCat("must be tcp or shm, not \"",
-                                             flags.transport, "\""));
-  }
+  status = ReadTransport(&flags);
+  if (!status.ok()) return status;
   flags.managers =
       absl::StrSplit(absl::GetFlag(FLAGS_managers), ',', absl::SkipEmpty());
   if (flags.managers.empty()) return BadFlag("managers", "is required");

@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "engine/pmem/file_region.h"
 #include "head/storage.h"
+#include "transport/link.h"
 
 namespace kamino::head {
 
@@ -18,7 +20,9 @@ struct NodeFlags {
   std::string listen;
   std::string advertise;
   std::string link_listen;
-  std::string transport;
+  std::string transport;          // tcp, shm, verbs or auto
+  absl::Duration link_spin;       // how long links poll before they sleep
+  transport::VerbsOptions verbs;  // without a rendezvous
   std::vector<std::string> managers;
 };
 

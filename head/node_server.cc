@@ -39,7 +39,7 @@ void Configure(grpc::ServerBuilder* builder) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<NodeServer>> NodeServer::Start(
-    const std::string& listen, Node* node) {
+    const std::string& listen, Node* node, grpc::Service* other) {
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   auto server = absl::WrapUnique(new NodeServer(node));
@@ -48,6 +48,7 @@ absl::StatusOr<std::unique_ptr<NodeServer>> NodeServer::Start(
   builder.AddListeningPort(listen, grpc::InsecureServerCredentials(),
                            &server->port_);
   builder.RegisterService(&server->service_);
+  if (other != nullptr) builder.RegisterService(other);
   server->server_ = builder.BuildAndStart();
   if (server->server_ == nullptr || server->port_ == 0) {
     return absl::UnavailableError(

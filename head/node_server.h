@@ -21,9 +21,10 @@ inline constexpr char kTailHealth[] = "kamino.tail";  // serves reads now
 class NodeServer {
  public:
   // `node` must outlive the server, and be stopped before it (its requests are
-  // answered then). kUnavailable: the address cannot be bound.
+  // answered then). `other`, which may be null, is a service that is served
+  // beside it, and outlives it too. kUnavailable: the address cannot be bound.
   static absl::StatusOr<std::unique_ptr<NodeServer>> Start(
-      const std::string& listen, Node* node);
+      const std::string& listen, Node* node, grpc::Service* other = nullptr);
   ~NodeServer();
 
   int port() const { return port_; }

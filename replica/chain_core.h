@@ -31,6 +31,7 @@
 #define KAMINO_REPLICA_CHAIN_CORE_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -97,6 +98,10 @@ struct ChainOptions {
   // How long the tail keeps operations for a node that was joining and is not
   // heard of: if it comes back by then, it goes on.
   absl::Duration retain = absl::Seconds(5);
+  // Told of each operation once it is durable in this node's ring; for tests
+  // that keep a history. May be null.
+  std::function<void(uint64_t sequence, absl::string_view operation)>
+      on_appended;
 };
 
 class ChainCore {

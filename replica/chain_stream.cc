@@ -147,6 +147,9 @@ void ChainCore::OnAppend(LinkId link, const Append& append, Actions* actions) {
     return;
   }
   if (!appended.ok()) return Fatal(appended, actions);
+  if (options_.on_appended) {
+    options_.on_appended(append.sequence(), append.operation());
+  }
   awaiting_resend_ = false;
   owe_ack_ = true;
   ExecuteReceived(actions);
@@ -295,7 +298,11 @@ void ChainCore::Acknowledge(Actions* actions) {
 absl::Status ChainCore::AppendLocal(uint64_t sequence,
                                     absl::string_view operation) {
   CHECK(is_head()) << "only the head appends by itself";
-  return ring_->Append(sequence, operation);
+  absl::Status appended = ring_->Append(sequence, operation);
+  if (appended.ok() && options_.on_appended) {
+    options_.on_appended(sequence, operation);
+  }
+  return appended;
 }
 
 void ChainCore::CommitLocal(uint64_t sequence, Actions* actions) {

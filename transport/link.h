@@ -19,6 +19,7 @@
 #define KAMINO_TRANSPORT_LINK_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -107,26 +108,42 @@ class Listener {
 using Acceptor =
     std::function<std::shared_ptr<LinkHandler>(std::shared_ptr<Link>)>;
 
+class VerbsRendezvous;  // transport/verbs/rendezvous.h
+
+// verbs only. By default the first active port and its best GID are taken.
+struct VerbsOptions {
+  std::string device;  // a name, as rxe0; empty: any
+  int port = 0;        // zero: any
+  int gid_index = -1;  // negative: any
+  // How ends find each other; must be set.
+  std::shared_ptr<VerbsRendezvous> rendezvous;
+};
+
 struct TransportOptions {
   // Bytes of the largest message this side sends or accepts.
   size_t max_message = size_t{5} << 20;
   // tcp: credits of a link, bytes accepted by Send and not yet by the kernel.
   // At least max_message and 64 bytes.
   size_t send_buffer = size_t{16} << 20;
-  // shm: credits of a link, bytes of each direction's ring. Rounded up to a
-  // power of two; at least max_message and 64 bytes.
+  // shm, verbs: credits of a link, bytes of each direction's ring. Rounded up
+  // to a power of two; at least max_message and 64 bytes.
   size_t ring_bytes = size_t{8} << 20;
-  // shm: how long to poll for the next message before going to sleep.
+  // shm, verbs: how long to poll for the next message before going to sleep.
   absl::Duration spin = absl::Microseconds(20);
   // shm: folder of the sockets of addresses that hold no '/'.
   std::string shm_directory = "/tmp";
   // Limit for a link to be established, at both ends.
   absl::Duration connect_timeout = absl::Seconds(5);
-  // tcp: how long a peer may be silent to keep-alives, or leave sent bytes
-  // unacknowledged, before the link closes. At least 1 s.
+  // tcp, verbs: how long a peer may be silent to keep-alives, or leave sent
+  // bytes unacknowledged, before the link closes. At least 1 s.
   absl::Duration peer_timeout = absl::Seconds(10);
   // Live links one listener accepts; more are refused.
   int max_accepted = 64;
+  // This side's place in a sequence that all sides go through, as the number of
+  // a view; any thread, never goes back. A listener refuses a connector whose
+  // epoch is before its own. Empty: zero for ever.
+  std::function<uint64_t()> epoch;
+  VerbsOptions verbs;
 };
 
 // Makes links of one kind; owns one thread. Thread-safe. The destructor closes

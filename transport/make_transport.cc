@@ -4,6 +4,9 @@
 #include "absl/strings/str_cat.h"
 #include "transport/shm/shm_transport.h"
 #include "transport/tcp/tcp_transport.h"
+#include "transport/verbs/choose_port.h"
+#include "transport/verbs/ibverbs_device.h"
+#include "transport/verbs/verbs_transport.h"
 
 namespace kamino::transport {
 namespace {
@@ -57,8 +60,15 @@ absl::StatusOr<std::unique_ptr<Transport>> MakeTransport(
   if (absl::Status valid = Validate(options); !valid.ok()) return valid;
   if (name == "tcp") return MakeTcpTransport(options);
   if (name == "shm") return MakeShmTransport(options);
-  return absl::InvalidArgumentError(
-      absl::StrCat("no transport is called \"", name, "\"; try tcp or shm"));
+  if (name == "verbs") return MakeVerbsTransport(options, SystemVerbs());
+  return absl::InvalidArgumentError(absl::StrCat(
+      "no transport is called \"", name, "\"; try tcp, shm or verbs"));
+}
+
+absl::StatusOr<std::string> FindVerbsPort(const VerbsOptions& wish) {
+  auto port = OpenPort(SystemVerbs().get(), wish);
+  if (!port.ok()) return port.status();
+  return Describe(port->choice);
 }
 
 }  // namespace kamino::transport

@@ -24,6 +24,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "bench/engine/breakdown.h"
 #include "bench/engine/clock.h"
 #include "bench/engine/micro.h"
 #include "bench/engine/pool_folder.h"
@@ -65,6 +66,7 @@ struct Entry {
   std::unique_ptr<Suite> timed;
   std::unique_ptr<Suite> counted;
   std::vector<StoreSpec> specs;
+  bool breaks_down = false;
 };
 
 std::vector<Entry> AllEntries(Scale scale) {
@@ -73,10 +75,10 @@ std::vector<Entry> AllEntries(Scale scale) {
   for (double alpha : {0.1, 0.3, 0.5, 0.7, 0.9}) {
     alphas.push_back({"kamino-dynamic", alpha});
   }
+  entries.push_back({MakeMicroSuite(scale), MakeMicroSuite(Scale::kCount),
+                     AllStores(), true});
   entries.push_back(
-      {MakeMicroSuite(scale), MakeMicroSuite(Scale::kCount), AllStores()});
-  entries.push_back(
-      {MakeYcsbSuite(scale), MakeYcsbSuite(Scale::kCount), AllStores()});
+      {MakeYcsbSuite(scale), MakeYcsbSuite(Scale::kCount), AllStores(), true});
   entries.push_back(
       {MakeTpccSuite(scale), MakeTpccSuite(Scale::kCount), AtomicStores()});
   entries.push_back(
@@ -129,28 +131,37 @@ Facts MakeFacts(const RaceOptions& options, bool quick) {
   };
 }
 
+struct Results {
+  std::vector<Row> rows;
+  std::vector<BreakdownRow> breakdown;
+};
+
 absl::Status Measure(const std::vector<Entry>& entries,
                      const RaceOptions& options, PoolFolder& folder,
-                     std::vector<Row>* rows) {
+                     Results* results) {
   const absl::Time begin = absl::Now();
   const auto progress = [begin](const std::string& what) {
     std::cerr << absl::StreamFormat(
         "%6.1f s  %s\n", absl::ToDoubleSeconds(absl::Now() - begin), what);
   };
   for (const Entry& entry : entries) {
-    absl::Status done =
-        RunTimed(*entry.timed, entry.specs, folder, options, progress, rows);
+    absl::Status done = RunTimed(*entry.timed, entry.specs, folder, options,
+                                 progress, &results->rows);
     if (done.ok()) {
       done = RunCounted(*entry.counted, entry.specs, folder, options, progress,
-                        rows);
+                        &results->rows);
+    }
+    if (done.ok() && entry.breaks_down) {
+      done = RunBreakdown(*entry.timed, entry.specs, folder, options, progress,
+                          &results->breakdown);
     }
     if (!done.ok()) return done;
   }
   return absl::OkStatus();
 }
 
-int Write(const Facts& facts, const std::vector<Row>& rows) {
-  const std::string json = ToJson(facts, rows);
+int Write(const Facts& facts, const Results& results) {
+  const std::string json = ToJson(facts, results.rows, results.breakdown);
   const std::string out = absl::GetFlag(FLAGS_out);
   if (!out.empty()) {
     std::ofstream file(out);
@@ -165,7 +176,7 @@ int Write(const Facts& facts, const std::vector<Row>& rows) {
   for (const auto& [name, value] : facts) {
     std::cout << name << ": " << value << "\n";
   }
-  std::cout << ToTables(rows);
+  std::cout << ToTables(results.rows) << ToTable(results.breakdown);
   return kExitOk;
 }
 
@@ -175,6 +186,9 @@ int List(const std::vector<Entry>& entries, const RaceOptions& options) {
       const std::string name =
           absl::StrCat(entry.timed->name(), "/", cell.Name());
       if (options.wanted(name)) std::cout << name << "\n";
+      const std::string parts = absl::StrCat("breakdown/", cell.Name());
+      if (!entry.breaks_down || !CanBreakDown(cell)) continue;
+      if (options.wanted(parts)) std::cout << parts << "\n";
     }
   }
   return kExitOk;
@@ -208,13 +222,13 @@ int Run() {
 
   auto folder = PoolFolder::Create(absl::GetFlag(FLAGS_folder));
   if (!folder.ok()) return Fail(kExitFailed, folder.status().message());
-  std::vector<Row> rows;
-  absl::Status measured = Measure(entries, options, **folder, &rows);
+  Results results;
+  absl::Status measured = Measure(entries, options, **folder, &results);
   if (!measured.ok()) return Fail(kExitFailed, measured.message());
-  if (rows.empty()) {
+  if (results.rows.empty() && results.breakdown.empty()) {
     return Fail(kExitUsage, "--only and --schemes leave nothing to measure");
   }
-  return Write(MakeFacts(options, quick), rows);
+  return Write(MakeFacts(options, quick), results);
 }
 
 }  // namespace

@@ -77,11 +77,11 @@ absl::Status CheckRoom(const Suite& suite, const std::vector<StoreSpec>& specs,
 }
 
 absl::StatusOr<Runner> OpenRunner(const Suite& suite, const StoreSpec& spec,
-                                  PoolFolder& folder, bool counted) {
+                                  PoolFolder& folder, Watch watch) {
   Runner runner;
   runner.spec = spec;
   auto open = OpenForBench(spec, absl::StrCat(folder.path(), "/pool"),
-                           suite.Bytes(), counted);
+                           suite.Bytes(), watch);
   folder.Unlink();
   if (!open.ok()) return Annotate(open.status(), spec.Name());
   runner.open = *std::move(open);
@@ -204,7 +204,7 @@ absl::Status RunTimed(const Suite& suite, const std::vector<StoreSpec>& specs,
   std::vector<Runner> runners;
   for (const StoreSpec& spec : specs) {
     progress(absl::StrCat(suite.name(), ": filling ", spec.Name()));
-    auto runner = OpenRunner(suite, spec, folder, /*counted=*/false);
+    auto runner = OpenRunner(suite, spec, folder, Watch::kNothing);
     if (!runner.ok()) return runner.status();
     runners.push_back(*std::move(runner));
   }
@@ -223,10 +223,10 @@ absl::Status RunCounted(const Suite& suite, const std::vector<StoreSpec>& specs,
   const std::vector<Cell> cells = Wanted(suite, options);
   if (cells.empty()) return absl::OkStatus();
   for (const StoreSpec& spec : specs) {
-    if (!Counts(spec)) continue;
+    if (!CanWatch(spec)) continue;
     progress(
         absl::StrCat(suite.name(), ": counting the flushes of ", spec.Name()));
-    auto runner = OpenRunner(suite, spec, folder, /*counted=*/true);
+    auto runner = OpenRunner(suite, spec, folder, Watch::kCounts);
     if (!runner.ok()) return runner.status();
     for (const Cell& cell : cells) {
       if (cell.rolls_back && !spec.atomic()) continue;

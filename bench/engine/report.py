@@ -24,6 +24,9 @@ COLOURS = {
 OTHER_COLOUR = "#444444"
 SHADES = ["#1b6ca8", "#bcdff1", "#93c9e6", "#6ab2da", "#4398c9", "#2a7fb5"]
 
+PART_COLOURS = ["#b8b8b8", "#8e6c2f", "#7d5ba6", "#c0392b", "#1b6ca8",
+                "#5aa9d6"]
+
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #222; margin: 2em auto;
        max-width: 76em; padding: 0 1em; }
@@ -36,6 +39,8 @@ tr:nth-child(even) td { background: #f5f6f7; }
 figure { display: inline-block; margin: 0 1em 1em 0; vertical-align: top; }
 figcaption { font-size: 13px; }
 svg text { font: 11px system-ui, sans-serif; fill: #333; }
+td.parts { text-align: left; }
+.part { display: inline-block; height: 0.8em; }
 .scroll { overflow-x: auto; }
 .note { color: #555; font-size: 13px; }
 """
@@ -247,6 +252,34 @@ def kinds_table(rows):
           f'<div class="scroll"><table>{"".join(parts)}</table></div>')
 
 
+def breakdown_table(rows):
+  """What the parts of a transaction take, each with a bar of its length."""
+  parts = in_order(part for row in rows for part in row["parts_ns"])
+  longest = max(row["total_ns"] for row in rows)
+  lines = ["<tr><th></th><th>scheme</th>",
+           *(f"<th>{html.escape(part)}</th>" for part in parts),
+           "<th>together</th><th></th></tr>"]
+  before = None
+  for row in sorted(rows, key=cell_name):
+    cell = cell_name(row)
+    values = [cell if cell != before else "", store_name(row),
+              *(number(row["parts_ns"][part]) for part in parts),
+              number(row["total_ns"])]
+    before = cell
+    bars = "".join(
+        f'<span class="part" style="background:{PART_COLOURS[i % 6]};'
+        f'width:{max(row["parts_ns"][part] or 0, 0) / longest * 20:.2f}em">'
+        "</span>" for i, part in enumerate(parts))
+    lines.append("<tr>" + "".join(f"<td>{html.escape(v)}</td>" for v in values)
+                 + f'<td class="parts">{bars}</td></tr>')
+  legend = " &nbsp; ".join(
+      f'<span style="color:{PART_COLOURS[i % 6]}">&#9632;</span> '
+      f"{html.escape(part)}" for i, part in enumerate(parts))
+  return ("<h2>Where the nanoseconds of a transaction go</h2>"
+          f'<p>{legend}</p><div class="scroll"><table>{"".join(lines)}</table>'
+          "</div>")
+
+
 def page(results):
   """The whole page for what engine.json holds."""
   rows = results["measurements"]
@@ -266,6 +299,8 @@ def page(results):
     palette = Palette(in_order(store_name(row) for row in chosen))
     parts += [f"<h2>{html.escape(suite)}</h2>", palette.legend(),
               plots(chosen, palette), table(chosen), kinds_table(chosen)]
+  if results.get("breakdown"):
+    parts.append(breakdown_table(results["breakdown"]))
   parts.append("</body></html>\n")
   return "".join(parts)
 

@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "bench/engine/statistics.h"
+#include "bench/engine/text.h"
 
 namespace kamino::bench {
 namespace {
@@ -22,21 +23,6 @@ const Row* FindRow(const std::vector<Row>& rows, const std::string& suite,
     }
   }
   return nullptr;
-}
-
-// Ours, without what JSON would not take as it is.
-std::string Quote(absl::string_view text) {
-  std::string quoted = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') quoted.push_back('\\');
-    quoted.push_back(static_cast<unsigned char>(c) < ' ' ? ' ' : c);
-  }
-  quoted.push_back('"');
-  return quoted;
-}
-
-std::string Number(const absl::optional<double>& value) {
-  return value.has_value() ? absl::StrFormat("%.6g", *value) : "null";
 }
 
 std::string RowJson(const Row& row, const std::vector<Row>& rows) {
@@ -87,34 +73,24 @@ std::string RowJson(const Row& row, const std::vector<Row>& rows) {
   return absl::StrCat("{", absl::StrJoin(fields, ", "), "}");
 }
 
-// A table as lines of text; the first row is the head.
-using Grid = std::vector<std::vector<std::string>>;
-
-std::string Render(const Grid& grid) {
-  std::vector<size_t> widths;
-  for (const auto& line : grid) {
-    widths.resize(std::max(widths.size(), line.size()));
-    for (size_t i = 0; i < line.size(); ++i) {
-      widths[i] = std::max(widths[i], line[i].size());
-    }
+std::string PartsJson(const BreakdownRow& row) {
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < kStages.size(); ++i) {
+    parts.push_back(
+        absl::StrCat(Quote(StageName(kStages[i])), ": ", Number(row.nanos[i])));
   }
-  std::string text;
-  for (const auto& line : grid) {
-    for (size_t i = 0; i < line.size(); ++i) {
-      const std::string space(widths[i] - line[i].size(), ' ');
-      // Names to the left, numbers to the right.
-      absl::StrAppend(&text, i == 0 ? "" : "  ", i == 0 ? line[i] : space,
-                      i == 0 ? space : line[i]);
-    }
-    text.push_back('\n');
-  }
-  return text;
-}
-
-std::string CellTitle(const Cell& cell) {
-  std::string title = absl::StrCat(cell.workload, " ", cell.distribution);
-  if (cell.value_size > 0) absl::StrAppend(&title, " ", cell.value_size, " B");
-  return absl::StrCat(title, " x", cell.threads);
+  const std::vector<std::string> fields = {
+      absl::StrCat("\"suite\": ", Quote(row.suite)),
+      absl::StrCat("\"scheme\": ", Quote(row.store.scheme)),
+      absl::StrCat("\"alpha\": ", Number(row.store.alpha)),
+      absl::StrCat("\"workload\": ", Quote(row.cell.workload)),
+      absl::StrCat("\"distribution\": ", Quote(row.cell.distribution)),
+      absl::StrCat("\"threads\": ", row.cell.threads),
+      absl::StrCat("\"value_size\": ", row.cell.value_size),
+      absl::StrCat("\"total_ns\": ", Number(row.total())),
+      absl::StrCat("\"parts_ns\": {", absl::StrJoin(parts, ", "), "}"),
+  };
+  return absl::StrCat("{", absl::StrJoin(fields, ", "), "}");
 }
 
 using Rows = std::vector<Row>;
@@ -215,6 +191,16 @@ Grid MakeGrid(const View& view, const Outline& outline, const Rows& rows) {
   return grid;
 }
 
+std::vector<std::string> PartsLine(const BreakdownRow& row) {
+  std::vector<std::string> line = {
+      absl::StrCat(CellTitle(row.cell), ", ", row.store.Name())};
+  for (const auto& part : row.nanos) {
+    line.push_back(part.has_value() ? absl::StrFormat("%.0f", *part) : "-");
+  }
+  line.push_back(absl::StrFormat("%.0f", row.total()));
+  return line;
+}
+
 }  // namespace
 
 double Throughput(const Row& row) { return Median(row.rounds); }
@@ -242,17 +228,22 @@ absl::optional<std::pair<double, double>> RatioRange(
   return range;
 }
 
-std::string ToJson(const Facts& facts, const std::vector<Row>& rows) {
-  std::vector<std::string> fact_lines, row_lines;
+std::string ToJson(const Facts& facts, const std::vector<Row>& rows,
+                   const std::vector<BreakdownRow>& breakdown) {
+  std::vector<std::string> fact_lines, row_lines, parts;
   for (const auto& [name, value] : facts) {
     fact_lines.push_back(absl::StrCat("  ", Quote(name), ": ", Quote(value)));
   }
   for (const Row& row : rows) {
     row_lines.push_back(absl::StrCat("  ", RowJson(row, rows)));
   }
-  return absl::StrCat("{\"facts\": {\n", absl::StrJoin(fact_lines, ",\n"),
-                      "\n}, \"measurements\": [\n",
-                      absl::StrJoin(row_lines, ",\n"), "\n]}\n");
+  for (const BreakdownRow& row : breakdown) {
+    parts.push_back(absl::StrCat("  ", PartsJson(row)));
+  }
+  return absl::StrCat(
+      "{\"facts\": {\n", absl::StrJoin(fact_lines, ",\n"),
+      "\n}, \"measurements\": [\n", absl::StrJoin(row_lines, ",\n"),
+      "\n], \"breakdown\": [\n", absl::StrJoin(parts, ",\n"), "\n]}\n");
 }
 
 std::string ToTables(const std::vector<Row>& rows) {
@@ -272,6 +263,16 @@ std::string ToTables(const std::vector<Row>& rows) {
     }
   }
   return text;
+}
+
+std::string ToTable(const std::vector<BreakdownRow>& rows) {
+  if (rows.empty()) return "";
+  Grid grid(1, {""});
+  for (Stage stage : kStages) grid[0].push_back(StageName(stage));
+  grid[0].push_back("together");
+  for (const BreakdownRow& row : rows) grid.push_back(PartsLine(row));
+  return absl::StrCat("\nwhere the nanoseconds of a transaction go\n",
+                      Render(grid));
 }
 
 }  // namespace kamino::bench

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/types/optional.h"
+#include "bench/engine/breakdown.h"
 #include "bench/engine/race.h"
 
 namespace kamino::bench {
@@ -27,12 +28,16 @@ absl::optional<std::pair<double, double>> RatioRange(
 // What a run was: printed in front, kept in the file.
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
-// One object: "facts", and "measurements", a list with an object for each row,
-// a row to a line.
-std::string ToJson(const Facts& facts, const std::vector<Row>& rows);
+// One object: "facts", "measurements" and "breakdown", lists with an object for
+// each row, a row to a line.
+std::string ToJson(const Facts& facts, const std::vector<Row>& rows,
+                   const std::vector<BreakdownRow>& breakdown);
 
 // For each suite: throughput with spread and ratios, latencies, flushes.
 std::string ToTables(const std::vector<Row>& rows);
+
+// A line for each row, a column for each part.
+std::string ToTable(const std::vector<BreakdownRow>& rows);
 
 }  // namespace kamino::bench
 

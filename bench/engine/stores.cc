@@ -40,42 +40,51 @@ constexpr char kSimple[] = "kamino-simple";
 constexpr char kDynamic[] = "kamino-dynamic";
 constexpr double kAlpha = 0.5;  // where it is not what is looked at
 
-// A file that is a region, counted if asked for.
+// A file that is a region, watched if asked for.
 class PoolFile {
  public:
   static absl::StatusOr<std::unique_ptr<PoolFile>> Create(
-      const std::string& path, uint64_t bytes, bool counted) {
+      const std::string& path, uint64_t bytes, Watch watch) {
     auto file = FileRegion::Create(path, bytes, engine::PmemMode::kForce);
     if (!file.ok()) return file.status();
-    return absl::WrapUnique(new PoolFile(*std::move(file), counted));
+    return absl::WrapUnique(new PoolFile(*std::move(file), watch));
   }
 
   Region* region() const {
-    return counting_ != nullptr ? static_cast<Region*>(counting_.get())
-                                : file_.get();
+    if (counting_ != nullptr) return counting_.get();
+    if (staged_ != nullptr) return staged_.get();
+    return file_.get();
   }
+  StagedRegion* staged() const { return staged_.get(); }
   PmemCounts counts() const {
     return counting_ != nullptr ? counting_->counts() : PmemCounts{};
   }
 
  private:
-  PoolFile(std::unique_ptr<FileRegion> file, bool counted)
+  PoolFile(std::unique_ptr<FileRegion> file, Watch watch)
       : file_(std::move(file)) {
-    if (counted) counting_ = absl::make_unique<CountingRegion>(file_.get());
+    if (watch == Watch::kCounts) {
+      counting_ = absl::make_unique<CountingRegion>(file_.get());
+    }
+    if (watch == Watch::kStages) {
+      staged_ = absl::make_unique<StagedRegion>(file_.get());
+    }
   }
 
   const std::unique_ptr<FileRegion> file_;
+  // At most one of the two.
   std::unique_ptr<CountingRegion> counting_;
+  std::unique_ptr<StagedRegion> staged_;
 };
 
 // A scheme of ours with all that it stands on. engine::OpenStore makes the
-// same; here regions may be counted, and the backup can be asked.
+// same; here regions may be watched, and the backup can be asked.
 class Bundle final : public TransactionalStore {
  public:
   static absl::StatusOr<std::unique_ptr<Bundle>> Create(const StoreSpec& spec,
                                                         const std::string& path,
                                                         uint64_t bytes,
-                                                        bool counted);
+                                                        Watch watch);
 
   absl::string_view scheme() const override { return store().scheme(); }
   std::unique_ptr<Transaction> Begin(absl::Duration lock_wait) override {
@@ -87,6 +96,11 @@ class Bundle final : public TransactionalStore {
 
   bool has_backup() const { return kamino_ != nullptr; }
   engine::BackupStats backup_stats() const { return kamino_->stats().backup; }
+  const Heap* heap() const { return heap_.get(); }
+  void DoStages(const DoneStages& done) {
+    heap_file_->staged()->Do(done.heap);
+    if (backup_file_ != nullptr) backup_file_->staged()->Do(done.backup);
+  }
   PmemCounts counts() const {
     PmemCounts sum = heap_file_->counts();
     if (backup_file_ != nullptr) sum += backup_file_->counts();
@@ -97,7 +111,7 @@ class Bundle final : public TransactionalStore {
   Bundle() = default;
 
   absl::Status OpenKamino(const StoreSpec& spec, const std::string& path,
-                          bool counted);
+                          Watch watch);
 
   TransactionalStore& store() const {
     if (kamino_ != nullptr) return *kamino_;
@@ -147,9 +161,9 @@ bool IsKamino(const StoreSpec& spec) {
 absl::StatusOr<std::unique_ptr<Bundle>> Bundle::Create(const StoreSpec& spec,
                                                        const std::string& path,
                                                        uint64_t bytes,
-                                                       bool counted) {
+                                                       Watch watch) {
   auto bundle = absl::WrapUnique(new Bundle);
-  auto file = PoolFile::Create(path, HeapBytes(bytes), counted);
+  auto file = PoolFile::Create(path, HeapBytes(bytes), watch);
   if (!file.ok()) return file.status();
   bundle->heap_file_ = *std::move(file);
   auto heap = Heap::Create(bundle->heap_file_->region(), spec.scheme);
@@ -162,16 +176,16 @@ absl::StatusOr<std::unique_ptr<Bundle>> Bundle::Create(const StoreSpec& spec,
     bundle->heap_store_ = *std::move(store);
     return bundle;
   }
-  absl::Status opened = bundle->OpenKamino(spec, path, counted);
+  absl::Status opened = bundle->OpenKamino(spec, path, watch);
   if (!opened.ok()) return opened;
   return bundle;
 }
 
 absl::Status Bundle::OpenKamino(const StoreSpec& spec, const std::string& path,
-                                bool counted) {
+                                Watch watch) {
   auto file =
       PoolFile::Create(absl::StrCat(path, ".backup"),
-                       BackupBytes(spec, heap_->region()->size()), counted);
+                       BackupBytes(spec, heap_->region()->size()), watch);
   if (!file.ok()) return file.status();
   backup_file_ = *std::move(file);
   Region* const region = backup_file_->region();
@@ -210,11 +224,11 @@ std::vector<StoreSpec> AtomicStores() {
   return stores;
 }
 
-bool Counts(const StoreSpec& spec) { return !IsPmemobj(spec); }
+bool CanWatch(const StoreSpec& spec) { return !IsPmemobj(spec); }
 
 absl::StatusOr<OpenedStore> OpenForBench(const StoreSpec& spec,
                                          const std::string& path,
-                                         uint64_t bytes, bool counted) {
+                                         uint64_t bytes, Watch watch) {
   OpenedStore opened;
   if (IsPmemobj(spec)) {
     engine::StoreOptions options;
@@ -225,13 +239,19 @@ absl::StatusOr<OpenedStore> OpenForBench(const StoreSpec& spec,
     opened.store = *std::move(store);
     return opened;
   }
-  auto bundle = Bundle::Create(spec, path, bytes, counted);
+  auto bundle = Bundle::Create(spec, path, bytes, watch);
   if (!bundle.ok()) return bundle.status();
-  const Bundle* const ours = bundle->get();
+  Bundle* const ours = bundle->get();
   if (ours->has_backup()) {
     opened.backup = [ours] { return ours->backup_stats(); };
   }
-  if (counted) opened.counts = [ours] { return ours->counts(); };
+  opened.heap = ours->heap();
+  if (watch == Watch::kCounts) {
+    opened.counts = [ours] { return ours->counts(); };
+  }
+  if (watch == Watch::kStages) {
+    opened.do_stages = [ours](const DoneStages& done) { ours->DoStages(done); };
+  }
   opened.store = *std::move(bundle);
   return opened;
 }

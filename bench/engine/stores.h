@@ -11,6 +11,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
+#include "bench/engine/staged_region.h"
+#include "engine/heap/heap.h"
 #include "engine/kamino/backup.h"
 #include "engine/pmem/counting_region.h"
 #include "engine/transactional_store.h"
@@ -27,12 +29,28 @@ struct StoreSpec {
   bool atomic() const { return scheme != "unsafe"; }
 };
 
+// What stands between a store and its files.
+enum class Watch {
+  kNothing,
+  kCounts,  // a CountingRegion
+  kStages,  // a StagedRegion
+};
+
+// What StagedRegions do: the heap's, and the backup's.
+struct DoneStages {
+  StagedRegion::Does heap = StagedRegion::Does::kAll;
+  StagedRegion::Does backup = StagedRegion::Does::kAll;
+};
+
 struct OpenedStore {
   std::unique_ptr<engine::TransactionalStore> store;
+  const engine::Heap* heap = nullptr;  // null where there is none of ours
   // Empty where there is no backup.
   std::function<engine::BackupStats()> backup;
   // Empty where nothing is counted.
   std::function<engine::PmemCounts()> counts;
+  // With Watch::kStages; while no transaction is live.
+  std::function<void(const DoneStages&)> do_stages;
 };
 
 // Every scheme this build has, kamino-simple first.
@@ -40,16 +58,16 @@ std::vector<StoreSpec> AllStores();
 // Those whose transactions are.
 std::vector<StoreSpec> AtomicStores();
 
-// Whether its stores to the medium can be counted: libpmemobj's cannot.
-bool Counts(const StoreSpec& spec);
+// Whether its stores to the medium can be watched: libpmemobj's cannot.
+bool CanWatch(const StoreSpec& spec);
 
 // A new, empty store that can hold `bytes` of objects, headers included. Its
 // files are called `path` and something, and are unlinked already: the space
-// comes back when the store is closed, however that happens. With `counted`
-// stores to the medium are counted, where the scheme can.
+// comes back when the store is closed, however that happens. `watch` is
+// ignored where the scheme cannot be.
 absl::StatusOr<OpenedStore> OpenForBench(const StoreSpec& spec,
                                          const std::string& path,
-                                         uint64_t bytes, bool counted);
+                                         uint64_t bytes, Watch watch);
 
 // Bytes of files that such a store takes.
 uint64_t FileBytes(const StoreSpec& spec, uint64_t bytes);

@@ -16,6 +16,7 @@ from processes import (ClusterError, free_port, listens, start_time,
                        wait_until)
 
 START_TIMEOUT_S = 30.0
+STATUS_TIMEOUT_S = 2
 STOP_TIMEOUT_S = 5.0
 ATTEMPTS = 3  # a port may be taken between choosing and using it
 LOG_TAIL_LINES = 5
@@ -50,12 +51,14 @@ class LocalCluster:
   Args:
     folder: where it lives; made by start().
     binaries: a Binaries.
+    patience: how many times longer than usual things may take.
   """
 
-  def __init__(self, folder, binaries):
+  def __init__(self, folder, binaries, patience=1):
     self.folder = os.path.abspath(folder)
     self.binaries = binaries
     self.state = {}
+    self.patience = patience
     self._children = {}  # servers started by this process: pid to Popen
     self._commands = set()  # of kamino() that run now
     self._commands_lock = threading.Lock()
@@ -69,22 +72,25 @@ class LocalCluster:
   # --- Life.
 
   def start(self, nodes=4, transport="tcp", backup="dynamic", heap_mb=128,
-            ring_mb=32, failure_timeout_ms=1000, managers=1, leader_ttl_s=2):
+            ring_mb=32, failure_timeout_ms=1000, heartbeat_ms=0,
+            managers=1, leader_ttl_s=2, pmem="force"):
     """Starts all of it, or ends what it started and raises."""
     self._check_startable(needed_mb(nodes, backup, heap_mb, ring_mb))
     self.state = {
         "cluster_id": "local", "processes": {}, "addresses": {},
         "node_args": [
             f"--transport={transport}", f"--backup={backup}",
-            f"--heap_mb={heap_mb}", f"--ring_mb={ring_mb}", "--pmem=force"],
+            f"--heap_mb={heap_mb}", f"--ring_mb={ring_mb}",
+            f"--pmem={pmem}"],
     }
     self._save()
     try:
       self.start_etcd()
-      self.start_managers(managers, nodes, failure_timeout_ms, leader_ttl_s)
+      self.start_managers(managers, nodes, failure_timeout_ms, heartbeat_ms,
+                          leader_ttl_s)
       for i in range(1, nodes + 1):
         self.start_node(f"n{i}")
-      wait_until(lambda: self._ready(nodes), START_TIMEOUT_S,
+      wait_until(lambda: self._ready(nodes), START_TIMEOUT_S * self.patience,
                  f"the chain to form (logs are in {self.folder})")
     except BaseException:
       self.stop()
@@ -123,10 +129,12 @@ class LocalCluster:
             f"--initial-advertise-peer-urls={peer}",
             f"--initial-cluster=e={peer}", "--logger=zap"]
 
-  def start_managers(self, count, nodes, failure_timeout_ms, leader_ttl_s):
+  def start_managers(self, count, nodes, failure_timeout_ms, heartbeat_ms,
+                     leader_ttl_s):
     self.state["manager_args"] = [
         f"--chain_length={nodes}",
         f"--failure_timeout_ms={failure_timeout_ms}",
+        f"--heartbeat_interval_ms={heartbeat_ms}",
         f"--leader_ttl_s={leader_ttl_s}"]
     for i in range(1, count + 1):
       self._start_listening("manager" if i == 1 else f"manager{i}",
@@ -143,9 +151,9 @@ class LocalCluster:
             f"--etcd={self.state['addresses']['etcd']}",
             *self.state["manager_args"]]
 
-  def start_node(self, name, address=None):
+  def start_node(self, name):
     self._start_listening(
-        name, lambda address: self.node_command(name, address), address)
+        name, lambda address: self.node_command(name, address))
 
   def restart(self, name=None):
     """Starts what has ended, or that process only, where it was."""
@@ -178,7 +186,7 @@ class LocalCluster:
       raise ClusterError(f"{name} does not run")
     os.kill(record["pid"], sig)
     if sig in (signal.SIGKILL, signal.SIGTERM):
-      wait_until(lambda: not self.alive(name), STOP_TIMEOUT_S,
+      wait_until(lambda: not self.alive(name), STOP_TIMEOUT_S * self.patience,
                  f"{name} to end")
 
   def stop(self):
@@ -194,11 +202,12 @@ class LocalCluster:
       os.kill(pid, signal.SIGCONT)
       os.kill(pid, signal.SIGTERM)
       try:
-        wait_until(lambda n=name: not self.alive(n), STOP_TIMEOUT_S, "")
+        wait_until(lambda n=name: not self.alive(n),
+                   STOP_TIMEOUT_S * self.patience, "")
       except ClusterError:
         os.kill(pid, signal.SIGKILL)
-        wait_until(lambda n=name: not self.alive(n), STOP_TIMEOUT_S,
-                   f"{name} to end")
+        wait_until(lambda n=name: not self.alive(n),
+                   STOP_TIMEOUT_S * self.patience, f"{name} to end")
 
   def destroy(self):
     self.stop()
@@ -279,7 +288,8 @@ class LocalCluster:
 
   def chain(self):
     """Names of the chain's nodes, head first, and the view id."""
-    done = self.kamino("status", "--json", "--timeout=2s")
+    done = self.kamino("status", "--json",
+                       f"--timeout={STATUS_TIMEOUT_S * self.patience}s")
     view = json.loads(done.stdout.splitlines()[0])
     return [n["node_id"] for n in view["nodes"]], int(view["view_id"])
 
@@ -349,7 +359,8 @@ class LocalCluster:
       if not self.alive(name):
         return "ended"
       return "up" if listens(pid, port) else None
-    return wait_until(settled, START_TIMEOUT_S, f"{name} to listen") == "up"
+    return wait_until(settled, START_TIMEOUT_S * self.patience,
+                      f"{name} to listen") == "up"
 
   def _ready(self, nodes):
     for name in self.state["processes"]:
@@ -358,6 +369,7 @@ class LocalCluster:
             f"{name} did not start: {self.log_tail(name).strip()}")
     try:
       return len(self.chain()[0]) == nodes and self.kamino(
-          "scan", "--limit=1", "--timeout=2s", check=False).returncode == 0
+          "scan", "--limit=1", f"--timeout={STATUS_TIMEOUT_S * self.patience}s",
+          check=False).returncode == 0
     except ClusterError:
       return False

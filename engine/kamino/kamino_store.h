@@ -141,6 +141,17 @@ class KaminoStore final : public TransactionalStore {
 
   // --- For transactions.
 
+  // An object is about to be locked, and read, or `length` bytes of it to be
+  // written. Any id may be given.
+  void PrefetchToRead(ObjectId id) const {
+    locks_.Prefetch(id);
+    heap_->Prefetch(id, 0);
+  }
+  void PrefetchToWrite(ObjectId id, size_t length) const {
+    locks_.Prefetch(id);
+    heap_->Prefetch(id, length);
+    sticky_.Prefetch(id);
+  }
   // Calls `take` with how long it may wait. Meanwhile locks fall that only wait
   // for somebody to drain.
   bool LockOrSettle(absl::Duration wait,

@@ -17,6 +17,8 @@ namespace {
 // back from the heap.
 constexpr size_t kMostKept = 64u << 10;
 
+constexpr size_t kLineBytes = commit_log_format::kLineBytes;
+
 // Most bytes of zeros behind what a new object is given.
 constexpr size_t kMostZeros = 4096;
 
@@ -83,6 +85,7 @@ void KaminoTransaction::UnlockShared() {
 absl::StatusOr<absl::Span<const std::byte>> KaminoTransaction::Read(
     ObjectId id) {
   CHECK(!ended_);
+  store_->PrefetchToRead(id);
   if (absl::Status locked = LockShared(id); !locked.ok()) return locked;
   Object* object = state_->Find(id);
   if (object->freed) return NotFound(id);
@@ -187,13 +190,18 @@ KaminoTransaction::Range* KaminoTransaction::Declare(Object* object,
 
 int64_t KaminoTransaction::Keep(uint32_t offset,
                                 absl::Span<const std::byte> bytes) {
-  std::vector<std::byte>& kept = state_->bytes;
+  ByteBuffer& kept = state_->bytes;
   const size_t begin = WordsBegin(offset);
   const size_t end = WordsEnd(offset + bytes.size());
-  if (kept.size() + (end - begin) > kMostKept) return -1;
-  const size_t at = kept.size();
+  // As far from a line's begin as in the payload.
+  const size_t at = (kept.size() + kLineBytes - 1) / kLineBytes * kLineBytes +
+                    begin % kLineBytes;
+  if (at + (end - begin) > kMostKept) return -1;
   kept.resize(at + (end - begin));
-  std::copy(bytes.begin(), bytes.end(), kept.begin() + at + (offset - begin));
+  if (!bytes.empty()) {
+    std::memcpy(kept.data() + at + (offset - begin), bytes.data(),
+                bytes.size());
+  }
   return static_cast<int64_t>(at);
 }
 
@@ -233,6 +241,7 @@ void KaminoTransaction::Apply(Object* object) {
 absl::StatusOr<std::byte*> KaminoTransaction::Write(ObjectId id,
                                                     uint32_t offset,
                                                     uint32_t length) {
+  store_->PrefetchToRead(id);
   auto opened = OpenForWrite(id, offset, length);
   if (!opened.ok()) return opened.status();
   Object* object = *opened;
@@ -249,11 +258,16 @@ absl::StatusOr<std::byte*> KaminoTransaction::Write(ObjectId id,
 
 absl::Status KaminoTransaction::Overwrite(ObjectId id, uint32_t offset,
                                           absl::Span<const std::byte> bytes) {
+  // What can be done before the lock is taken: a locked instruction waits for
+  // the drain of the transaction before, this does not.
+  store_->PrefetchToWrite(id, offset + bytes.size());
+  const uint64_t hash = Checksum(bytes);
+  const int64_t kept = Keep(offset, bytes);
   auto opened = OpenForWrite(id, offset, bytes.size());
   if (!opened.ok()) return opened.status();
   Object* object = *opened;
   if (object->allocated) {
-    OverwriteNew(object, offset, bytes);
+    OverwriteNew(object, offset, bytes, hash, kept);
     return absl::OkStatus();
   }
   if (absl::Status room = CheckRoom(); !room.ok()) return room;
@@ -267,10 +281,10 @@ absl::Status KaminoTransaction::Overwrite(ObjectId id, uint32_t offset,
     if (!bytes.empty()) std::memcpy(target, bytes.data(), bytes.size());
     return absl::OkStatus();
   }
-  range->hash = Checksum(bytes);
+  range->hash = hash;
   range->hashed = true;
-  range->kept = Keep(offset, bytes);
-  if (range->kept >= 0) {
+  range->kept = kept;
+  if (kept >= 0) {
     range->deferred = object->deferred = true;
   } else {
     store_->heap_->region()->CopyFlush(target, bytes.data(), bytes.size());
@@ -292,14 +306,16 @@ void KaminoTransaction::ZeroNew(Object* object) {
 }
 
 void KaminoTransaction::OverwriteNew(Object* object, uint32_t offset,
-                                     absl::Span<const std::byte> bytes) {
+                                     absl::Span<const std::byte> bytes,
+                                     uint64_t hash, int64_t kept) {
   const size_t rest = object->payload.size() - bytes.size();
   Range& range = state_->ranges[object->last_range];
-  if (!object->zeroed && offset == 0 && rest <= kMostZeros &&
-      state_->bytes.size() + object->payload.size() <= kMostKept) {
-    range.kept = Keep(0, bytes);
-    state_->bytes.resize(range.kept + object->payload.size());
-    range.hash = Checksum(bytes);
+  if (!object->zeroed && offset == 0 && rest <= kMostZeros && kept >= 0 &&
+      kept + object->payload.size() <= kMostKept) {
+    range.kept = kept;
+    state_->bytes.resize(kept + object->payload.size());
+    std::memset(state_->bytes.data() + kept + bytes.size(), 0, rest);
+    range.hash = hash;
     range.hashed = range.deferred = object->deferred = object->zeroed = true;
     object->filled = static_cast<uint32_t>(bytes.size());
     return;

@@ -52,8 +52,10 @@ class KaminoTransaction final : public Transaction {
   Range* Declare(Object* object, const Intent& intent, bool* overlaps);
 
   void ZeroNew(Object* object);
+  // `hash` is of the bytes, `kept` what Keep said.
   void OverwriteNew(Object* object, uint32_t offset,
-                    absl::Span<const std::byte> bytes);
+                    absl::Span<const std::byte> bytes, uint64_t hash,
+                    int64_t kept);
   // Where they are kept in state_->bytes, or -1: in whole words, of which what
   // is beside the range is still to be filled in.
   int64_t Keep(uint32_t offset, absl::Span<const std::byte> bytes);

@@ -41,6 +41,9 @@ class StickyIntents {
   // The caller holds the object's exclusive lock.
   Added Add(ObjectId id);
 
+  // Brings what Add looks at first into the cache.
+  void Prefetch(ObjectId id) const { __builtin_prefetch(&FrontOf(id)); }
+
   // Stores that there is none, and returns the bytes that are to be flushed for
   // it; nothing when there is none. Once that is drained, Forget lets others
   // have its place. The object is locked by the caller, or its copy by the

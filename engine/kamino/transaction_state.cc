@@ -1,7 +1,9 @@
 #include "engine/kamino/transaction_state.h"
 
-#include <xxhash.h>
+#include <xxh_x86dispatch.h>
 
+#include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace kamino::engine {
@@ -25,7 +27,18 @@ Pool& ThisThreadsPool() {
 }  // namespace
 
 uint64_t Checksum(absl::Span<const std::byte> bytes) {
-  return XXH3_64bits(bytes.data(), bytes.size());
+  // With the widest vectors that the processor has.
+  return XXH3_64bits_dispatch(bytes.data(), bytes.size());
+}
+
+void ByteBuffer::Grow(size_t size) {
+  constexpr size_t kLeast = 4096;
+  const size_t capacity = std::max({size, 2 * capacity_, kLeast});
+  const size_t lines = (capacity + sizeof(Line) - 1) / sizeof(Line);
+  std::unique_ptr<Line[]> larger(new Line[lines]);
+  if (size_ > 0) std::memcpy(larger.get(), data_.get(), size_);
+  data_ = std::move(larger);
+  capacity_ = lines * sizeof(Line);
 }
 
 TransactionState::Object* TransactionState::Find(ObjectId id) {

@@ -20,6 +20,32 @@ namespace kamino::engine {
 // Of a range's bytes, for the commit record.
 uint64_t Checksum(absl::Span<const std::byte> bytes);
 
+// Bytes that are not initialised before they are written.
+class ByteBuffer {
+ public:
+  size_t size() const { return size_; }
+  size_t capacity() const { return capacity_; }
+  std::byte* data() { return data_.get()->bytes; }
+  const std::byte* data() const { return data_.get()->bytes; }
+  void clear() { size_ = 0; }
+  // Keeps what was there.
+  void resize(size_t size) {
+    if (size > capacity_) Grow(size);
+    size_ = size;
+  }
+
+ private:
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+
+  void Grow(size_t size);
+
+  std::unique_ptr<Line[]> data_;
+  size_t size_ = 0;
+  size_t capacity_ = 0;
+};
+
 struct TransactionState {
   // An object the transaction has locked.
   struct Object {
@@ -54,7 +80,7 @@ struct TransactionState {
   std::vector<Range> ranges;
   std::vector<Object> objects;
   absl::flat_hash_map<ObjectId, size_t> index;  // of objects, once many
-  std::vector<std::byte> bytes;  // that ranges are to have, or have
+  ByteBuffer bytes;  // that ranges are to have, or have
   CommitRecord record;
 
   // After the commit.

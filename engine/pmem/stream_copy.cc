@@ -1,6 +1,6 @@
 #include "engine/pmem/stream_copy.h"
 
-#include <emmintrin.h>
+#include <immintrin.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -11,6 +11,7 @@ namespace {
 
 constexpr size_t kWord = 8;
 constexpr size_t kVector = 16;
+constexpr size_t kLine = 64;
 
 void StreamWord(char* to, const char* from) {
   long long word;
@@ -31,41 +32,84 @@ void StreamPart(char* to, size_t begin, const char* from, size_t length) {
   StreamWord(to, word);
 }
 
+// --- Whole lines.
+
+void StreamLinesSse2(char* to, const char* from, size_t bytes) {
+  for (; bytes > 0; bytes -= kLine, to += kLine, from += kLine) {
+    for (size_t i = 0; i < kLine; i += kVector) StreamVector(to + i, from + i);
+  }
+}
+
+__attribute__((target("avx2"))) void StreamLinesAvx2(char* to, const char* from,
+                                                     size_t bytes) {
+  for (; bytes > 0; bytes -= kLine, to += kLine, from += kLine) {
+    const __m256i low =
+        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+    const __m256i high =
+        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + kLine / 2));
+    _mm256_stream_si256(reinterpret_cast<__m256i*>(to), low);
+    _mm256_stream_si256(reinterpret_cast<__m256i*>(to + kLine / 2), high);
+  }
+}
+
+__attribute__((target("avx512f"))) void StreamLinesAvx512(char* to,
+                                                          const char* from,
+                                                          size_t bytes) {
+  for (; bytes > 0; bytes -= kLine, to += kLine, from += kLine) {
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(to),
+                        _mm512_loadu_si512(from));
+  }
+}
+
+const StreamLinesFn kStreamLines = StreamLinesFns().back();
+
 }  // namespace
+
+std::vector<StreamLinesFn> StreamLinesFns() {
+  __builtin_cpu_init();
+  std::vector<StreamLinesFn> functions = {StreamLinesSse2};
+  if (__builtin_cpu_supports("avx2")) functions.push_back(StreamLinesAvx2);
+  if (__builtin_cpu_supports("avx512f")) {
+    functions.push_back(StreamLinesAvx512);
+  }
+  return functions;
+}
 
 void StreamCopy(void* destination, const void* source, size_t length) {
   char* to = static_cast<char*>(destination);
   const char* from = static_cast<const char*>(source);
+  const auto advance = [&](size_t by) {
+    to += by;
+    from += by;
+    length -= by;
+  };
   if (const size_t begin = reinterpret_cast<uintptr_t>(to) % kWord; begin > 0) {
     const size_t part = std::min(length, kWord - begin);
     StreamPart(to - begin, begin, from, part);
-    to += part;
-    from += part;
-    length -= part;
+    advance(part);
   }
-  if (length >= kWord && reinterpret_cast<uintptr_t>(to) % kVector != 0) {
+  const auto misaligned = [&](size_t to_what) {
+    return reinterpret_cast<uintptr_t>(to) % to_what != 0;
+  };
+  if (length >= kWord && misaligned(kVector)) {
     StreamWord(to, from);
-    to += kWord;
-    from += kWord;
-    length -= kWord;
+    advance(kWord);
   }
-  for (; length >= 4 * kVector; length -= 4 * kVector) {
-    for (size_t i = 0; i < 4; ++i) {
-      StreamVector(to + i * kVector, from + i * kVector);
-    }
-    to += 4 * kVector;
-    from += 4 * kVector;
-  }
-  for (; length >= kVector; length -= kVector) {
+  while (length >= kVector && misaligned(kLine)) {
     StreamVector(to, from);
-    to += kVector;
-    from += kVector;
+    advance(kVector);
+  }
+  if (const size_t lines = length / kLine * kLine; lines > 0) {
+    kStreamLines(to, from, lines);
+    advance(lines);
+  }
+  while (length >= kVector) {
+    StreamVector(to, from);
+    advance(kVector);
   }
   if (length >= kWord) {
     StreamWord(to, from);
-    to += kWord;
-    from += kWord;
-    length -= kWord;
+    advance(kWord);
   }
   if (length > 0) StreamPart(to, 0, from, length);
 }

@@ -1,16 +1,19 @@
 """tests/run and .ci/run: the counts are right, and failures fail."""
 
 import json
+import os
 import unittest
 
 from programs import ProgramTest
 
 
-def summary(label, status, log=None):
+def summary(label, status, log=None, passed=None):
   event = {"id": {"testSummary": {"label": label}},
            "testSummary": {"overallStatus": status}}
   if log:
     event["testSummary"]["failed"] = [{"uri": f"file://{log}"}]
+  if passed:
+    event["testSummary"]["passed"] = [{"uri": f"file://{passed}"}]
   return json.dumps(event)
 
 
@@ -52,6 +55,16 @@ exit {exit_code}
                       summary("//a:z", "TIMEOUT"), exit_code=3),
         (1, ["FAILED: //a:y /logs/y.log", "TIMEOUT: //a:z",
              "1 passed, 2 failed"]))
+
+  def test_what_a_test_left_out_is_named(self):
+    log = os.path.join(self.folder, "log")
+    with open(log, "w", encoding="utf-8") as f:
+      f.write("part one: ok\nNOT RUN: no machine for part two\n")
+    self.assertEqual(
+        self.run_with(summary("//a:x", "PASSED", passed=log),
+                      summary("//a:y", "PASSED", passed="/is/not/there")),
+        (0, ["not run in //a:x: no machine for part two",
+             "2 passed, 0 failed"]))
 
   def test_what_cannot_be_built_has_failed(self):
     self.assertEqual(

@@ -25,17 +25,19 @@ BALANCE = 1000
 class Load(threading.Thread):
   """A load of bank transfers in the background."""
 
-  def __init__(self, cluster, count=20000, log="acked.log"):
+  def __init__(self, cluster, count=20000, log="acked.log", outstanding=32):
     super().__init__(daemon=True)
     self.cluster = cluster
     self.log = os.path.join(cluster.folder, log)
     self.count = count
+    self.outstanding = outstanding
     self.done = None
     self.start()
 
   def run(self):
     self.done = self.cluster.kamino(
-        "bench", "transfer", f"--count={self.count}", "--outstanding=32",
+        "bench", "transfer", f"--count={self.count}",
+        f"--outstanding={self.outstanding}",
         f"--accounts={ACCOUNTS}", f"--acked_log={self.log}", "--timeout=30s",
         "--json", check=False, timeout=120)
 
@@ -59,13 +61,15 @@ class ClusterTest(unittest.TestCase):
   """Starts a cluster for each test and removes it afterwards."""
 
   start = {}  # arguments of LocalCluster.start
+  patience = 1  # argument of LocalCluster
+  parent = None  # folder to put the cluster's in; None: by default_parent
 
   def setUp(self):
     self.folder = tempfile.mkdtemp(prefix="kamino-test-",
-                                   dir=default_parent())
+                                   dir=self.parent or default_parent())
     self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
     self.cluster = LocalCluster(os.path.join(self.folder, "c"),
-                                Binaries())
+                                Binaries(), self.patience)
     self.addCleanup(self.cluster.destroy)
     self.cluster.start(**self.start)
 

@@ -9,6 +9,8 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "transport/make_transport.h"
+#include "transport/verbs/local_rendezvous.h"
+#include "transport/verbs/verbs_transport.h"
 
 namespace kamino::transport {
 namespace {
@@ -71,6 +73,14 @@ LinkRig::LinkRig(std::string kind) : kind_(std::move(kind)) {
   // A socket's path is short; the test's own folder need not be.
   char folder[] = "/tmp/kamino-link-XXXXXX";
   options.shm_directory = ::mkdtemp(folder);
+  if (kind_ != "verbs") return;
+  options.verbs.rendezvous = std::make_shared<LocalRendezvous>();
+  const char* device = ::getenv("KAMINO_VERBS_DEVICE");
+  if (device != nullptr) {
+    options.verbs.device = device;
+  } else {
+    fabric_ = std::make_shared<FakeFabric>();
+  }
 }
 
 LinkRig::~LinkRig() { std::filesystem::remove_all(options.shm_directory); }
@@ -85,7 +95,8 @@ std::unique_ptr<Transport> LinkRig::NewTransport() {
     }
     return network_->NewTransport(absl::StrCat("endpoint", ++transports_));
   }
-  auto transport = MakeTransport(kind_, options);
+  auto transport = fabric_ != nullptr ? MakeVerbsTransport(options, fabric_)
+                                      : MakeTransport(kind_, options);
   EXPECT_TRUE(transport.ok()) << transport.status();
   return transport.ok() ? *std::move(transport) : nullptr;
 }

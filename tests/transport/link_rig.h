@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
+#include "tests/transport/fake_verbs.h"
 #include "transport/link.h"
 #include "transport/sim/sim_network.h"
 
@@ -53,7 +54,8 @@ class Recorder : public LinkHandler {
 class LinkRig {
  public:
   // `kind` as MakeTransport takes it, or "sim". Options are the test's to
-  // change before the first NewTransport.
+  // change before the first NewTransport. "verbs" is on devices in memory,
+  // unless the environment names a real one in KAMINO_VERBS_DEVICE.
   explicit LinkRig(std::string kind);
   ~LinkRig();
 
@@ -71,12 +73,16 @@ class LinkRig {
 
   absl::Mutex* mutex() { return &mutex_; }
 
+  // Null unless the kind is "verbs" without a real device.
+  FakeFabric* fabric() const { return fabric_.get(); }
+
   TransportOptions options;
 
  private:
   const std::string kind_;
   absl::Mutex mutex_;
   std::unique_ptr<SimNetwork> network_;
+  std::shared_ptr<FakeFabric> fabric_;
   int transports_ = 0;
   int addresses_ = 0;
 };

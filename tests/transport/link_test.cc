@@ -83,7 +83,8 @@ TEST_P(LinkTest, SaysWhatItIs) {
   Connect();
   EXPECT_EQ(link_->capabilities().name, rig_.kind());
   EXPECT_EQ(link_->capabilities().max_message, rig_.options.max_message);
-  EXPECT_EQ(link_->capabilities().one_sided, rig_.kind() == "shm");
+  EXPECT_EQ(link_->capabilities().one_sided,
+            rig_.kind() == "shm" || rig_.kind() == "verbs");
   EXPECT_FALSE(link_->peer().empty());
   EXPECT_FALSE(acceptor_->link->peer().empty());
 }
@@ -431,7 +432,7 @@ TEST_P(LinkTest, ManyLinksAtOnce) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, LinkTest,
-                         ::testing::Values("tcp", "shm", "sim"),
+                         ::testing::Values("tcp", "shm", "sim", "verbs"),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

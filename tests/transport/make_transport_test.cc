@@ -21,7 +21,8 @@ std::shared_ptr<LinkHandler> Refuse(const std::shared_ptr<Link>&) {
 TEST(MakeTransportTest, NamesWhatItKnowsWhenAskedForSomethingElse) {
   const absl::Status status = MakeTransport("udp", {}).status();
   EXPECT_TRUE(absl::IsInvalidArgument(status));
-  EXPECT_NE(status.message().find("tcp or shm"), std::string::npos) << status;
+  EXPECT_NE(status.message().find("tcp, shm or verbs"), std::string::npos)
+      << status;
 }
 
 TEST(MakeTransportTest, RefusesOptionsThatContradictEachOther) {

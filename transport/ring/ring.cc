@@ -51,10 +51,9 @@ absl::Status RingWriter::Ack(uint64_t head) {
 }
 
 absl::optional<uint64_t> RingWriter::Reserve(size_t length) {
-  const uint64_t bytes = RecordBytes(length);
-  if (bytes > capacity_ - unacked()) return absl::nullopt;
+  if (!Fits(length)) return absl::nullopt;
   const uint64_t position = tail_;
-  tail_ += bytes;
+  tail_ += RecordBytes(length);
   return position;
 }
 

@@ -50,6 +50,11 @@ class RingWriter {
   // have.
   absl::Status Ack(uint64_t head);
 
+  // Whether credits suffice for a message of `length` bytes.
+  bool Fits(size_t length) const {
+    return RecordBytes(length) <= capacity_ - unacked();
+  }
+
   // Takes room for a record of a message of `length` bytes and returns its
   // position; nothing when credits do not suffice.
   absl::optional<uint64_t> Reserve(size_t length);

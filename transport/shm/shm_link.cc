@@ -39,14 +39,14 @@ bool LowerFlag(std::atomic<uint32_t>& flag) {
 
 }  // namespace
 
-ShmLink::ShmLink(std::shared_ptr<SocketContext> context, std::string peer,
+ShmLink::ShmLink(std::shared_ptr<LinkContext> context, std::string peer,
                  SharedRings::Created created)
     : SocketLink(std::move(context), LinkKind::kShm, std::move(peer)),
       connector_(true),
       rings_(std::move(created.rings)),
       offered_(std::move(created.fd)) {}
 
-ShmLink::ShmLink(std::shared_ptr<SocketContext> context, std::string peer)
+ShmLink::ShmLink(std::shared_ptr<LinkContext> context, std::string peer)
     : SocketLink(std::move(context), LinkKind::kShm, std::move(peer)),
       connector_(false) {}
 
@@ -66,10 +66,10 @@ absl::StatusOr<size_t> ShmLink::OnPreface(const Preface& preface, UniqueFd fd) {
   out_ = connector_ ? &control.to_acceptor : &control.to_connector;
   in_ = connector_ ? &control.to_connector : &control.to_acceptor;
   out_data_ = connector_ ? rings_.to_acceptor() : rings_.to_connector();
-  reader_.emplace(connector_ ? rings_.to_connector() : rings_.to_acceptor(),
-                  options().max_message);
+  receiver_.emplace(connector_ ? rings_.to_connector() : rings_.to_acceptor(),
+                    options().max_message, static_cast<RingFeed*>(this));
   absl::MutexLock lock(&mu_);
-  writer_.emplace(rings_.ring_bytes());
+  sender_.emplace(rings_.ring_bytes(), static_cast<RingMover*>(this));
   return std::min({size_t{preface.max_message}, options().max_message,
                    LargestMessage(rings_.ring_bytes())});
 }
@@ -78,9 +78,9 @@ void ShmLink::OnOpen() { loop().AddPoller(this); }
 
 void ShmLink::OnStopping() { loop().RemovePoller(this); }
 
-void ShmLink::ReleaseLocked() {
-  reader_.reset();
-  writer_.reset();
+void ShmLink::ReleaseDataLocked() {
+  receiver_.reset();
+  sender_.reset();
   offered_.Reset();
   rings_ = SharedRings();
 }
@@ -95,99 +95,84 @@ void ShmLink::WakePeer(std::atomic<uint32_t>& flag) {
 
 absl::Status ShmLink::Send(absl::Span<const std::byte> header,
                            absl::Span<const std::byte> payload) {
-  const size_t length = header.size() + payload.size();
   absl::MutexLock lock(&mu_);
-  if (absl::Status may = CheckSendLocked(length); !may.ok()) return may;
-  absl::optional<uint64_t> position = writer_->Reserve(length);
-  if (!position.has_value()) {
-    if (!AckLocked()) return absl::UnavailableError("the link is closing");
-    position = writer_->Reserve(length);
-  }
-  if (!position.has_value()) {
-    // Raised before the last look: a doorbell that comes after it finds the
-    // loop's thread waiting for mu_, not going back to sleep.
-    const bool owed = blocked_.exchange(true, std::memory_order_relaxed);
-    RaiseFlag(out_->writer_waiting);
-    if (!AckLocked()) return absl::UnavailableError("the link is closing");
-    position = writer_->Reserve(length);
-    if (!position.has_value()) {
-      return absl::ResourceExhaustedError("out of credits");
-    }
-    blocked_.store(owed, std::memory_order_relaxed);
-  }
-  FillRecord(out_data_, *position, header, payload);
-  out_->tail.store(writer_->tail(), std::memory_order_release);
+  const absl::Status may = CheckSendLocked(header.size() + payload.size());
+  if (!may.ok()) return may;
+  absl::Status sent = sender_->Send(header, payload);
+  if (sent.ok() || absl::IsResourceExhausted(sent)) return sent;
+  LOG(ERROR) << "closing the link to " << peer() << ": " << sent.message();
+  BeginCloseLocked(sent);
+  return absl::UnavailableError("the link is closing");
+}
+
+// --- The ring's mover; called by sender_, with mu_ held.
+
+absl::Status ShmLink::Move(uint64_t position, absl::Span<const std::byte> first,
+                           absl::Span<const std::byte> second) {
+  FillRecord(out_data_, position, first, second);
+  out_->tail.store(position + RecordBytes(first.size() + second.size()),
+                   std::memory_order_release);
   WakePeer(out_->reader_asleep);
   return absl::OkStatus();
 }
 
-// Takes in the peer's acknowledgement; false when it is nonsense, and then the
-// link closes.
-bool ShmLink::AckLocked() {
-  absl::Status acked = writer_->Ack(out_->head.load(std::memory_order_acquire));
-  if (acked.ok()) return true;
-  LOG(ERROR) << "closing the link to " << peer() << ": " << acked.message();
-  BeginCloseLocked(acked);
-  return false;
+uint64_t ShmLink::Acknowledged() {
+  return out_->head.load(std::memory_order_acquire);
 }
 
-bool ShmLink::CheckCredits() {
+// A doorbell that comes after the flag was raised finds the loop's thread
+// waiting for mu_, not going back to sleep.
+absl::Status ShmLink::RequestCredits() {
+  RaiseFlag(out_->writer_waiting);
+  return absl::OkStatus();
+}
+
+// --- The ring's feed; called by receiver_.
+
+uint64_t ShmLink::Published() {
+  return in_->tail.load(std::memory_order_acquire);
+}
+
+void ShmLink::Acknowledge(uint64_t head, bool may_wake) {
+  in_->head.store(head, std::memory_order_release);
+  if (may_wake) WakePeer(in_->writer_waiting);
+}
+
+// --- The loop's thread.
+
+// False when the link is closing or closed.
+bool ShmLink::TellOfCredits() {
+  absl::StatusOr<bool> writable = false;
   {
     absl::MutexLock lock(&mu_);
-    if (!blocked_ || closing() || !AckLocked()) return false;
-    // Half the credits at once, or a blocked sender would wake for each
-    // message.
-    if (writer_->unacked() > writer_->capacity() / 2) {
-      // The doorbell that brought us here may have taken the flag down.
-      RaiseFlag(out_->writer_waiting);
-      if (!AckLocked()) return false;
-      if (writer_->unacked() > writer_->capacity() / 2) return false;
-    }
-    blocked_.store(false, std::memory_order_relaxed);
+    if (closing()) return false;
+    writable = sender_->CheckCredits();
   }
-  handler().OnWritable();
-  return true;
+  if (!writable.ok()) {
+    FailBadly(writable.status());
+    return false;
+  }
+  if (*writable) handler().OnWritable();
+  return !closing();
 }
 
 bool ShmLink::Poll() {
   if (closing()) return false;
-  bool busy = blocked_.load(std::memory_order_relaxed) && CheckCredits();
-  if (closing()) return busy;
-  absl::Status sound =
-      reader_->Advance(in_->tail.load(std::memory_order_acquire));
-  for (int i = 0; sound.ok() && i < kMessagesPerPoll; ++i) {
-    auto message = reader_->Pop();
-    sound = message.status();
-    if (!sound.ok() || !message->has_value()) break;
-    busy = true;
-    if (reader_->head() - acknowledged_ > rings_.ring_bytes() / 8) {
-      Acknowledge();
-    }
-    handler().OnMessage(**message);
-    if (closing()) return true;
-  }
-  if (!sound.ok()) {
-    FailBadly(sound);
-    return true;
-  }
-  if (reader_->head() != acknowledged_) Acknowledge();
-  return busy;
-}
-
-void ShmLink::Acknowledge() {
-  acknowledged_ = reader_->head();
-  in_->head.store(acknowledged_, std::memory_order_release);
-  // A writer is woken for half a ring at least; what is less is published
-  // again, at the latest when the ring is empty.
-  if (reader_->unread() <= rings_.ring_bytes() / 2) {
-    WakePeer(in_->writer_waiting);
-  }
+  if (sender_->blocked() && !TellOfCredits()) return true;
+  const absl::StatusOr<bool> busy = receiver_->Poll(
+      kMessagesPerPoll, [this](absl::Span<const std::byte> message) {
+        handler().OnMessage(message);
+        return !closing();
+      });
+  if (busy.ok()) return *busy;
+  FailBadly(busy.status());
+  return true;
 }
 
 bool ShmLink::Arm() {
   if (closing()) return true;
   RaiseFlag(in_->reader_asleep);
-  return in_->tail.load(std::memory_order_acquire) == reader_->head();
+  return receiver_->Drained();
 }
 
 void ShmLink::Disarm() {

@@ -11,19 +11,23 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/types/optional.h"
-#include "transport/ring/ring.h"
+#include "transport/ring/ring_receiver.h"
+#include "transport/ring/ring_sender.h"
 #include "transport/shm/shared_rings.h"
 #include "transport/socket/socket_link.h"
 
 namespace kamino::transport {
 
-class ShmLink final : public SocketLink, private Poller {
+class ShmLink final : public SocketLink,
+                      private Poller,
+                      private RingMover,
+                      private RingFeed {
  public:
   // Connector's side.
-  ShmLink(std::shared_ptr<SocketContext> context, std::string peer,
+  ShmLink(std::shared_ptr<LinkContext> context, std::string peer,
           SharedRings::Created created);
   // Acceptor's side: the peer brings the memory.
-  ShmLink(std::shared_ptr<SocketContext> context, std::string peer);
+  ShmLink(std::shared_ptr<LinkContext> context, std::string peer);
 
   absl::Status Send(absl::Span<const std::byte> header,
                     absl::Span<const std::byte> payload) override;
@@ -35,17 +39,21 @@ class ShmLink final : public SocketLink, private Poller {
   void OnOpen() override;
   void OnSocketEvents(uint32_t events) override;
   void OnStopping() override;
-  void ReleaseLocked() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void ReleaseDataLocked() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   bool Poll() override;
   bool Arm() override;
   void Disarm() override;
 
-  // Publishes what was consumed, and wakes a writer that waits for it.
-  void Acknowledge();
+  absl::Status Move(uint64_t position, absl::Span<const std::byte> first,
+                    absl::Span<const std::byte> second) override;
+  uint64_t Acknowledged() override;
+  absl::Status RequestCredits() override;
+  uint64_t Published() override;
+  void Acknowledge(uint64_t head, bool may_wake) override;
+
   // Calls OnWritable once enough credits came back to a blocked Send.
-  bool CheckCredits();
-  bool AckLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool TellOfCredits();
   void OnPeerGone();
   // Rings when the peer's `flag` is up.
   void WakePeer(std::atomic<uint32_t>& flag);
@@ -60,13 +68,12 @@ class ShmLink final : public SocketLink, private Poller {
   RingControl* in_ = nullptr;
   absl::Span<std::byte> out_data_;
 
-  absl::optional<RingWriter> writer_ ABSL_GUARDED_BY(mu_);
-  // Send was refused and OnWritable is owed. Changed under mu_.
-  std::atomic<bool> blocked_{false};
+  // Changed under mu_ by the loop's thread, which may ask for blocked()
+  // without.
+  absl::optional<RingSender> sender_;
 
   // The loop's thread only.
-  absl::optional<RingReader> reader_;
-  uint64_t acknowledged_ = 0;
+  absl::optional<RingReceiver> receiver_;
   bool drain_posted_ = false;
 };
 

@@ -94,15 +94,15 @@ class ShmProtocol final : public SocketProtocol {
   }
 
   absl::StatusOr<std::shared_ptr<SocketLink>> NewConnector(
-      std::shared_ptr<SocketContext> context, std::string peer) const override {
+      std::shared_ptr<LinkContext> context, std::string peer) const override {
     auto created = SharedRings::Create(options_.ring_bytes);
     if (!created.ok()) return created.status();
     return std::make_shared<ShmLink>(std::move(context), std::move(peer),
                                      *std::move(created));
   }
 
-  std::shared_ptr<SocketLink> NewAcceptor(
-      std::shared_ptr<SocketContext> context, int socket) const override {
+  std::shared_ptr<SocketLink> NewAcceptor(std::shared_ptr<LinkContext> context,
+                                          int socket) const override {
     ucred peer = {};
     socklen_t length = sizeof(peer);
     ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length);

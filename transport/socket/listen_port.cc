@@ -17,7 +17,7 @@ constexpr absl::Duration kAcceptRetry = absl::Milliseconds(100);
 
 }  // namespace
 
-ListenPort::ListenPort(std::shared_ptr<SocketContext> context,
+ListenPort::ListenPort(std::shared_ptr<LinkContext> context,
                        std::shared_ptr<const SocketProtocol> protocol,
                        SocketProtocol::Bound bound, Acceptor acceptor)
     : context_(std::move(context)),
@@ -48,15 +48,9 @@ void ListenPort::Close() {
   context_->loop->Unwatch(watch_);
   watch_ = 0;
   if (retry_ != 0) context_->loop->CancelTimer(retry_);
-  gate_->open = false;
   Release();
   context_->ports.erase(keep);
-  const auto links = context_->links;
-  for (const std::shared_ptr<SocketLink>& link : links) {
-    if (link->Awaits(gate_.get())) {
-      link->Fail(absl::CancelledError("the listener was destroyed"));
-    }
-  }
+  ShutGate(*context_, gate_.get());
 }
 
 void ListenPort::Release() {

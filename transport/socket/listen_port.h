@@ -13,27 +13,26 @@
 namespace kamino::transport {
 
 // The loop's thread only, but for the constructor and address().
-class ListenPort : public std::enable_shared_from_this<ListenPort> {
+class ListenPort final : public LoopPort,
+                         public std::enable_shared_from_this<ListenPort> {
  public:
-  ListenPort(std::shared_ptr<SocketContext> context,
+  ListenPort(std::shared_ptr<LinkContext> context,
              std::shared_ptr<const SocketProtocol> protocol,
              SocketProtocol::Bound bound, Acceptor acceptor);
-  ~ListenPort();
+  ~ListenPort() override;
 
   // Starts accepting. kUnavailable: the transport is being destroyed.
   absl::Status Open();
 
-  // Stops accepting and drops links whose preface is not complete. Idempotent.
-  void Close();
-
-  const std::string& address() const { return gate_->address; }
+  void Close() override;
+  const std::string& address() const override { return gate_->address; }
 
  private:
   void AcceptAll();
   void Admit(UniqueFd socket);
   void Release();
 
-  const std::shared_ptr<SocketContext> context_;
+  const std::shared_ptr<LinkContext> context_;
   const std::shared_ptr<const SocketProtocol> protocol_;
   const std::shared_ptr<AcceptGate> gate_;
   SocketProtocol::Bound bound_;

@@ -14,121 +14,32 @@
 namespace kamino::transport {
 namespace {
 
-absl::string_view KindName(LinkKind kind) {
-  return kind == LinkKind::kTcp ? "tcp" : "shm";
+LoopLink::Kind Describe(LinkKind kind) {
+  return kind == LinkKind::kTcp ? LoopLink::Kind{"tcp", false}
+                                : LoopLink::Kind{"shm", true};
 }
 
 }  // namespace
 
-SocketLink::SocketLink(std::shared_ptr<SocketContext> context, LinkKind kind,
+SocketLink::SocketLink(std::shared_ptr<LinkContext> context, LinkKind kind,
                        std::string peer)
-    : context_(std::move(context)),
-      kind_(kind),
-      peer_(std::move(peer)),
-      max_message_(context_->options.max_message) {}
+    : LoopLink(std::move(context), Describe(kind), std::move(peer)),
+      kind_(kind) {}
 
-LinkCapabilities SocketLink::capabilities() const {
-  LinkCapabilities capabilities;
-  capabilities.name = KindName(kind_);
-  capabilities.one_sided = kind_ == LinkKind::kShm;
-  absl::MutexLock lock(&mu_);
-  capabilities.max_message = max_message_;
-  return capabilities;
-}
-
-absl::Status SocketLink::CheckSendLocked(size_t length) const {
-  if (closing()) {
-    return absl::UnavailableError(
-        absl::StrCat("link to ", peer_, " is closed: ", why_.message()));
-  }
-  if (state_ != State::kOpen) {
-    return absl::UnavailableError(
-        absl::StrCat("link to ", peer_, " is not established yet"));
-  }
-  if (length > max_message_) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("message of ", length, " bytes; the link to ", peer_,
-                     " takes ", max_message_));
-  }
-  return absl::OkStatus();
-}
-
-void SocketLink::Close() {
-  absl::MutexLock lock(&mu_);
-  BeginCloseLocked(absl::CancelledError("closed by this side"));
-}
-
-void SocketLink::BeginCloseLocked(const absl::Status& why) {
-  if (closing()) return;
-  why_ = why;
-  closing_.store(true, std::memory_order_release);
-  // Refused only when the loop has stopped, and then the link is closed.
-  loop().Post([self = shared_from_this()] { self->Finish(); });
-}
-
-void SocketLink::Fail(const absl::Status& why) {
-  {
-    absl::MutexLock lock(&mu_);
-    if (!closing()) {
-      why_ = why;
-      closing_.store(true, std::memory_order_release);
-    }
-  }
-  Finish();
-}
-
-void SocketLink::Finish() {
-  if (state_ == State::kClosed) return;
-  const std::shared_ptr<SocketLink> keep = shared_from_this();
-  if (timer_ != 0) loop().CancelTimer(timer_);
-  const bool was_open = state_ == State::kOpen;
-  if (was_open) OnStopping();
+void SocketLink::Detach() {
   if (watch_ != 0) loop().Unwatch(watch_);
   watch_ = 0;
-  absl::Status why;
-  {
-    absl::MutexLock lock(&mu_);
-    state_ = State::kClosed;
-    ReleaseLocked();
-    socket_.Reset();
-    why = why_;
-  }
-  context_->links.erase(keep);
-  if (gate_ != nullptr) --gate_->live;
-  if (handler_ != nullptr) {
-    handler_->OnClosed(why);
-    handler_ = nullptr;
-  } else if (gate_ != nullptr && !absl::IsCancelled(why)) {
-    LOG(WARNING) << "refused " << peer_ << " at " << gate_->address << ": "
-                 << why.message();
-  }
-  gate_ = nullptr;
 }
 
-// What both kinds of start have in common; false when the link is closed.
-bool SocketLink::Begin() {
-  CHECK(state_ == State::kNew);
-  context_->links.insert(shared_from_this());
-  if (context_->stopping) {
-    Fail(absl::CancelledError("the transport is being destroyed"));
-    return false;
-  }
-  // A Close that came first has its Finish posted behind this.
-  if (closing()) return false;
-  timer_ = loop().StartTimer(options().connect_timeout, [this] {
-    timer_ = 0;
-    Fail(absl::DeadlineExceededError(
-        absl::StrCat("not established within ",
-                     absl::FormatDuration(options().connect_timeout))));
-  });
-  return true;
+void SocketLink::ReleaseLocked() {
+  ReleaseDataLocked();
+  socket_.Reset();
 }
 
 void SocketLink::StartConnecting(std::vector<SocketAddress> candidates,
                                  std::shared_ptr<LinkHandler> handler) {
   candidates_ = std::move(candidates);
-  handler_ = std::move(handler);
-  if (Begin()) TryNextCandidate();
+  if (BeginConnecting(std::move(handler))) TryNextCandidate();
 }
 
 void SocketLink::TryNextCandidate() {
@@ -136,7 +47,7 @@ void SocketLink::TryNextCandidate() {
     if (TryCandidate(candidates_[next_candidate_++])) return;
   }
   Fail(absl::UnavailableError(
-      absl::StrCat("connect to ", peer_, ": ", connect_error_)));
+      absl::StrCat("connect to ", peer(), ": ", connect_error_)));
 }
 
 bool SocketLink::TryCandidate(const SocketAddress& address) {
@@ -151,7 +62,7 @@ bool SocketLink::TryCandidate(const SocketAddress& address) {
     return false;
   }
   SetSocket(std::move(socket));
-  SetState(State::kConnecting);
+  phase_ = Phase::kConnecting;
   if (absl::Status watched = WatchSocket(); !watched.ok()) {
     connect_error_ = std::string(watched.message());
     DropSocket();
@@ -162,26 +73,15 @@ bool SocketLink::TryCandidate(const SocketAddress& address) {
 
 void SocketLink::StartAccepting(UniqueFd socket,
                                 std::shared_ptr<AcceptGate> gate) {
-  gate_ = std::move(gate);
-  ++gate_->live;
   SetSocket(std::move(socket));
-  if (!Begin()) return;
-  SetState(State::kPreface);
+  if (!BeginAccepting(std::move(gate))) return;
+  phase_ = Phase::kPreface;
   if (absl::Status watched = WatchSocket(); !watched.ok()) Fail(watched);
-}
-
-bool SocketLink::Awaits(const AcceptGate* gate) const {
-  return gate_.get() == gate && handler_ == nullptr && !deciding_;
 }
 
 void SocketLink::SetSocket(UniqueFd socket) {
   absl::MutexLock lock(&mu_);
   socket_ = std::move(socket);
-}
-
-void SocketLink::SetState(State state) {
-  absl::MutexLock lock(&mu_);
-  state_ = state;
 }
 
 absl::Status SocketLink::WatchSocket() {
@@ -194,19 +94,18 @@ absl::Status SocketLink::WatchSocket() {
 }
 
 void SocketLink::DropSocket() {
-  if (watch_ != 0) loop().Unwatch(watch_);
-  watch_ = 0;
+  Detach();
   absl::MutexLock lock(&mu_);
   socket_.Reset();
 }
 
 void SocketLink::OnEvents(uint32_t events) {
   // Some path below may drop the last reference.
-  const std::shared_ptr<SocketLink> keep = shared_from_this();
+  const std::shared_ptr<LoopLink> keep = shared_from_this();
   if (closing()) return;
-  if (state_ == State::kConnecting) {
+  if (phase_ == Phase::kConnecting) {
     OnConnectDone();
-  } else if (state_ == State::kPreface) {
+  } else if (phase_ == Phase::kPreface) {
     ReadPreface();
   } else {
     OnSocketEvents(events);
@@ -223,13 +122,13 @@ void SocketLink::OnConnectDone() {
     TryNextCandidate();
     return;
   }
-  SetState(State::kPreface);
+  phase_ = Phase::kPreface;
   if (SendPreface(MakeOffer())) ReadPreface();
 }
 
 bool SocketLink::SendPreface(const Offer& offer) {
   Preface preface = MakePreface(
-      kind_, gate_ == nullptr ? LinkRole::kConnector : LinkRole::kAcceptor,
+      kind_, connector() ? LinkRole::kConnector : LinkRole::kAcceptor,
       static_cast<uint32_t>(options().max_message), offer.ring_bytes);
   iovec piece = {&preface, sizeof(preface)};
   msghdr message = {};
@@ -294,9 +193,9 @@ void SocketLink::ReadPreface() {
       return;
     }
     received_bytes_ += static_cast<size_t>(count);
-    const absl::Status sound = CheckPreface(
-        received_, received_bytes_, kind_,
-        gate_ == nullptr ? LinkRole::kAcceptor : LinkRole::kConnector);
+    const absl::Status sound =
+        CheckPreface(received_, received_bytes_, kind_,
+                     connector() ? LinkRole::kAcceptor : LinkRole::kConnector);
     if (!sound.ok()) {
       Fail(sound);
       return;
@@ -312,36 +211,10 @@ void SocketLink::OnPrefaceComplete() {
     Fail(max_message.status());
     return;
   }
-  if (gate_ != nullptr && !SendPreface(Offer{})) return;
-  loop().CancelTimer(timer_);
-  timer_ = 0;
-  {
-    absl::MutexLock lock(&mu_);
-    max_message_ = *max_message;
-    state_ = State::kOpen;
-  }
-  if (!HandOver()) return;
-  OnOpen();
+  if (!connector() && !SendPreface(Offer{})) return;
+  phase_ = Phase::kOpen;
   // Bytes behind the preface have had their edge already.
-  if (!closing()) OnSocketEvents(EPOLLIN | EPOLLOUT);
-}
-
-// Makes the link known to its user; false when it is closed or closing.
-bool SocketLink::HandOver() {
-  if (gate_ == nullptr) {
-    handler_->OnConnected(shared_from_this());
-    return !closing();
-  }
-  // The acceptor may destroy its listener; both outlive the call.
-  const std::shared_ptr<AcceptGate> gate = gate_;
-  deciding_ = true;
-  if (gate->open) handler_ = gate->acceptor(shared_from_this());
-  deciding_ = false;
-  if (handler_ == nullptr) {
-    Fail(absl::CancelledError("refused by the acceptor"));
-    return false;
-  }
-  return !closing();
+  if (Open(*max_message)) OnSocketEvents(EPOLLIN | EPOLLOUT);
 }
 
 }  // namespace kamino::transport

@@ -8,39 +8,14 @@
 namespace kamino::transport {
 namespace {
 
-class SocketListener final : public Listener {
- public:
-  SocketListener(std::shared_ptr<EventLoop> loop,
-                 std::shared_ptr<ListenPort> port)
-      : loop_(std::move(loop)), port_(std::move(port)) {}
-  ~SocketListener() override {
-    // A stopped loop's transport has closed its ports.
-    loop_->RunSync([this] { port_->Close(); });
-  }
-  const std::string& address() const override { return port_->address(); }
-
- private:
-  const std::shared_ptr<EventLoop> loop_;
-  const std::shared_ptr<ListenPort> port_;
-};
-
 class SocketTransport final : public Transport {
  public:
-  SocketTransport(std::shared_ptr<SocketContext> context,
+  SocketTransport(std::shared_ptr<LinkContext> context,
                   std::shared_ptr<const SocketProtocol> protocol)
       : context_(std::move(context)), protocol_(std::move(protocol)) {}
 
   ~SocketTransport() override {
-    context_->stopping = true;
-    context_->loop->Post([context = context_] {
-      // Copies: closing removes from the originals.
-      const auto ports = context->ports;
-      for (const std::shared_ptr<ListenPort>& port : ports) port->Close();
-      const auto links = context->links;
-      for (const std::shared_ptr<SocketLink>& link : links) {
-        link->Fail(absl::CancelledError("the transport is being destroyed"));
-      }
-    });
+    LinkContext::CloseAll(context_);
     context_->loop->Stop();
   }
 
@@ -53,7 +28,7 @@ class SocketTransport final : public Transport {
     absl::Status status = absl::UnavailableError("the transport has stopped");
     context_->loop->RunSync([&] { status = port->Open(); });
     if (!status.ok()) return status;
-    return std::make_unique<SocketListener>(context_->loop, std::move(port));
+    return std::make_unique<LoopListener>(context_->loop, std::move(port));
   }
 
   absl::StatusOr<std::shared_ptr<Link>> Connect(
@@ -79,7 +54,7 @@ class SocketTransport final : public Transport {
   }
 
  private:
-  const std::shared_ptr<SocketContext> context_;
+  const std::shared_ptr<LinkContext> context_;
   const std::shared_ptr<const SocketProtocol> protocol_;
 };
 
@@ -91,7 +66,7 @@ absl::StatusOr<std::unique_ptr<Transport>> MakeSocketTransport(
   absl::StatusOr<std::shared_ptr<EventLoop>> loop = EventLoop::Start(spin);
   if (!loop.ok()) return loop.status();
   return std::make_unique<SocketTransport>(
-      std::make_shared<SocketContext>(options, *std::move(loop)),
+      std::make_shared<LinkContext>(options, *std::move(loop)),
       std::move(protocol));
 }
 

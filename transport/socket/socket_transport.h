@@ -30,11 +30,11 @@ class SocketProtocol {
       const std::string& address) const = 0;
 
   virtual absl::StatusOr<std::shared_ptr<SocketLink>> NewConnector(
-      std::shared_ptr<SocketContext> context, std::string peer) const = 0;
+      std::shared_ptr<LinkContext> context, std::string peer) const = 0;
 
   // The link for an accepted socket that is still the caller's.
   virtual std::shared_ptr<SocketLink> NewAcceptor(
-      std::shared_ptr<SocketContext> context, int socket) const = 0;
+      std::shared_ptr<LinkContext> context, int socket) const = 0;
 };
 
 absl::StatusOr<std::unique_ptr<Transport>> MakeSocketTransport(

@@ -57,7 +57,7 @@ absl::Status ConfigureSocket(int socket, absl::Duration timeout) {
 
 }  // namespace
 
-TcpLink::TcpLink(std::shared_ptr<SocketContext> context, std::string peer)
+TcpLink::TcpLink(std::shared_ptr<LinkContext> context, std::string peer)
     : SocketLink(std::move(context), LinkKind::kTcp, std::move(peer)) {}
 
 absl::StatusOr<size_t> TcpLink::OnPreface(const Preface& preface, UniqueFd) {
@@ -66,7 +66,7 @@ absl::StatusOr<size_t> TcpLink::OnPreface(const Preface& preface, UniqueFd) {
   return std::min<size_t>(preface.max_message, options().max_message);
 }
 
-void TcpLink::ReleaseLocked() {
+void TcpLink::ReleaseDataLocked() {
   queue_.Clear();
   buffer_.reset();
   buffer_capacity_ = begin_ = end_ = 0;

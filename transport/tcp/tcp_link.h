@@ -15,7 +15,7 @@ namespace kamino::transport {
 
 class TcpLink final : public SocketLink {
  public:
-  TcpLink(std::shared_ptr<SocketContext> context, std::string peer);
+  TcpLink(std::shared_ptr<LinkContext> context, std::string peer);
 
   absl::Status Send(absl::Span<const std::byte> header,
                     absl::Span<const std::byte> payload) override;
@@ -24,7 +24,7 @@ class TcpLink final : public SocketLink {
   absl::StatusOr<size_t> OnPreface(const Preface& preface,
                                    UniqueFd fd) override;
   void OnSocketEvents(uint32_t events) override;
-  void ReleaseLocked() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void ReleaseDataLocked() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   void Flush();
   void Read();

@@ -121,12 +121,12 @@ class TcpProtocol final : public SocketProtocol {
   }
 
   absl::StatusOr<std::shared_ptr<SocketLink>> NewConnector(
-      std::shared_ptr<SocketContext> context, std::string peer) const override {
+      std::shared_ptr<LinkContext> context, std::string peer) const override {
     return std::make_shared<TcpLink>(std::move(context), std::move(peer));
   }
 
-  std::shared_ptr<SocketLink> NewAcceptor(
-      std::shared_ptr<SocketContext> context, int socket) const override {
+  std::shared_ptr<SocketLink> NewAcceptor(std::shared_ptr<LinkContext> context,
+                                          int socket) const override {
     SocketAddress from = {};
     from.length = sizeof(from.storage);
     ::getpeername(socket, reinterpret_cast<sockaddr*>(&from.storage),

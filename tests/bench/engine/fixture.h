@@ -20,7 +20,8 @@ inline std::string SchemeName(const ::testing::TestParamInfo<StoreSpec>& info) {
 }
 
 // Its files have no names left.
-inline OpenedStore OpenForTest(const StoreSpec& spec, uint64_t bytes) {
+inline OpenedStore OpenForTest(const StoreSpec& spec, uint64_t bytes,
+                               Watch watch = Watch::kCounts) {
   const std::string folder =
       ::testing::TempDir() + "/" +
       absl::StrReplaceAll(
@@ -28,7 +29,7 @@ inline OpenedStore OpenForTest(const StoreSpec& spec, uint64_t bytes) {
           {{"/", "_"}});
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
-  auto opened = OpenForBench(spec, folder + "/pool", bytes, /*counted=*/true);
+  auto opened = OpenForBench(spec, folder + "/pool", bytes, watch);
   std::filesystem::remove_all(folder);
   EXPECT_TRUE(opened.ok()) << opened.status();
   return opened.ok() ? *std::move(opened) : OpenedStore();

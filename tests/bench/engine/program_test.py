@@ -41,6 +41,19 @@ class ProgramTest(unittest.TestCase):
                   "lines_flushed_per_tx", "bytes_storage"):
       self.assertIn(field, rows[0])
 
+  def test_says_where_the_nanoseconds_go(self):
+    done = run("--quick", "--only=^breakdown/patch16-bytes",
+               "--schemes=kamino-simple", "--json",
+               f"--folder={self.folder}")
+    self.assertEqual(done.returncode, 0, done.stderr)
+    results = json.loads(done.stdout)
+    self.assertEqual(results["measurements"], [])
+    [row] = results["breakdown"]
+    self.assertEqual(row["workload"], "patch16-bytes")
+    self.assertAlmostEqual(sum(row["parts_ns"].values()), row["total_ns"],
+                           delta=1)
+    self.assertGreater(row["parts_ns"]["index, look-up"], 0)
+
   def test_a_signal_leaves_no_pool(self):
     with subprocess.Popen(
         [PROGRAM, "--quick", "--only=^micro", f"--folder={self.folder}"],
@@ -76,7 +89,8 @@ class ProgramTest(unittest.TestCase):
     self.assertIn("--only", done.stdout)
     names = run("--list").stdout.split("\n")
     for name in ("micro/overwrite-bytes/hot/1/64", "ycsb/ycsb-f/zipfian/2/1000",
-                 "tpcc/tpcc-mix/nurand/1/0", "alpha/ycsb-a/zipfian/2/1000"):
+                 "tpcc/tpcc-mix/nurand/1/0", "alpha/ycsb-a/zipfian/2/1000",
+                 "breakdown/overwrite-bytes/hot/1/64"):
       self.assertIn(name, names)
 
 

@@ -48,6 +48,12 @@ SAMPLE = {
         row("kamino-dynamic", alpha=0.5, suite="alpha", ops_per_s=0.0,
             rounds=[], kinds={}),
     ],
+    "breakdown": [
+        {"suite": "micro", "scheme": "unsafe", "alpha": None,
+         "workload": "overwrite", "distribution": "hot", "threads": 1,
+         "value_size": 64, "total_ns": 345.0,
+         "parts_ns": {"look-up": None, "fences": 350.0, "copies": -5.0}},
+    ],
 }
 
 
@@ -59,6 +65,15 @@ class ReportTest(unittest.TestCase):
                      "ycsb-a zipfian 1000 B, 2 threads", "123,457", "87.50 %",
                      "kamino-dynamic@0.3", "17.5", "700 / 1,400"):
       self.assertIn(expected, page)
+
+  def test_says_where_the_nanoseconds_go(self):
+    page = report.page(SAMPLE)
+    for expected in ("<th>fences</th>", "<td>350</td>", "<td>-5.00</td>",
+                     "<td>345</td>", "overwrite hot 64 B, 1 thread"):
+      self.assertIn(expected, page)
+    without = {name: value for name, value in SAMPLE.items()
+               if name != "breakdown"}
+    self.assertNotIn("nanoseconds", report.page(without))
 
   def test_needs_nothing_else(self):
     page = report.page(SAMPLE).replace("http://www.w3.org/2000/svg", "")

@@ -27,5 +27,20 @@ TEST(StreamCopyTest, CopiesExactlyWhateverTheAlignment) {
   }
 }
 
+TEST(StreamCopyTest, EveryWidthCopiesTheSame) {
+  std::vector<char> source(64 * 9 + 3);
+  std::iota(source.begin(), source.end(), 1);
+  ASSERT_FALSE(StreamLinesFns().empty());
+  for (const StreamLinesFn stream : StreamLinesFns()) {
+    for (size_t lines = 0; lines < 9; ++lines) {
+      alignas(64) char target[64 * 9] = {};
+      stream(target, source.data() + 3, 64 * lines);
+      for (size_t i = 0; i < sizeof(target); ++i) {
+        ASSERT_EQ(target[i], i < 64 * lines ? source[3 + i] : 0) << lines;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace kamino::engine

@@ -1,0 +1,50 @@
+#include "bench/engine/text.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace kamino::bench {
+
+std::string Render(const Grid& grid) {
+  std::vector<size_t> widths;
+  for (const auto& line : grid) {
+    widths.resize(std::max(widths.size(), line.size()));
+    for (size_t i = 0; i < line.size(); ++i) {
+      widths[i] = std::max(widths[i], line[i].size());
+    }
+  }
+  std::string text;
+  for (const auto& line : grid) {
+    for (size_t i = 0; i < line.size(); ++i) {
+      const std::string space(widths[i] - line[i].size(), ' ');
+      absl::StrAppend(&text, i == 0 ? "" : "  ", i == 0 ? line[i] : space,
+                      i == 0 ? space : line[i]);
+    }
+    text.push_back('\n');
+  }
+  return text;
+}
+
+std::string CellTitle(const Cell& cell) {
+  std::string title = absl::StrCat(cell.workload, " ", cell.distribution);
+  if (cell.value_size > 0) absl::StrAppend(&title, " ", cell.value_size, " B");
+  return absl::StrCat(title, " x", cell.threads);
+}
+
+std::string Quote(absl::string_view text) {
+  std::string quoted = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') quoted.push_back('\\');
+    quoted.push_back(static_cast<unsigned char>(c) < ' ' ? ' ' : c);
+  }
+  quoted.push_back('"');
+  return quoted;
+}
+
+std::string Number(const absl::optional<double>& value) {
+  return value.has_value() ? absl::StrFormat("%.6g", *value) : "null";
+}
+
+}  // namespace kamino::bench

@@ -1,0 +1,268 @@
+#include "tests/simulation/checker.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "replica/errors.h"
+
+namespace kamino::simulation {
+namespace {
+
+using kamino::internal::v1::ChainOperation;
+using kamino::internal::v1::ChainRequest;
+using Name = std::pair<uint64_t, uint64_t>;  // client id, number
+
+std::string Describe(const Record& record) {
+  return absl::StrCat(
+      record.is_read ? "read " : record.request.function(), " ", record.id,
+      " of ", record.client,
+      record.is_read ? ""
+                     : absl::StrCat(" (", record.request.client_id(), "/",
+                                    record.request.number(), ")"),
+      ", ", absl::FormatDuration(record.invoked - absl::UnixEpoch()), " to ",
+      absl::FormatDuration(record.returned - absl::UnixEpoch()));
+}
+
+absl::Status Violation(const Record& record, const std::string& what) {
+  return absl::DataLossError(absl::StrCat(Describe(record), ": ", what));
+}
+
+// Whether a refusal is a statement about the chain's state.
+bool SaysSomething(kamino::v1::Reason reason) {
+  switch (reason) {
+    case kamino::v1::REASON_CONFLICT:
+    case kamino::v1::REASON_KEY_NOT_FOUND:
+    case kamino::v1::REASON_OUT_OF_RANGE:
+    case kamino::v1::REASON_PROCEDURE_FAILED:
+    case kamino::v1::REASON_SUPERSEDED:
+    case kamino::v1::REASON_CLIENT_EXPIRED:
+      return true;
+    default:
+      return false;
+  }
+}
+
+class Replay {
+ public:
+  Replay(const History& history, const CommittedLog& log,
+         const SentRequests& sent, Model* model)
+      : history_(history), log_(log), sent_(sent), model_(model) {}
+
+  absl::Status Run() {
+    Prepare();
+    absl::Status status = CheckReads(0);
+    if (status.ok()) status = CheckRefusals(0);
+    for (uint64_t s = 1; s <= log_.size() && status.ok(); ++s) {
+      status = Apply(s);
+      if (status.ok()) status = CheckReads(s);
+    }
+    if (status.ok()) status = CheckAllMet();
+    return status;
+  }
+
+ private:
+  // Gives every record the oldest state it may have seen: the newest that was
+  // told to anyone before it was invoked.
+  void Prepare() {
+    std::vector<std::pair<absl::Time, const Record*>> returns;
+    std::vector<const Record*> by_invocation;
+    for (const Record& record : history_) {
+      by_invocation.push_back(&record);
+      if (record.end == Record::End::kDone) {
+        returns.push_back({record.returned, &record});
+      }
+      if (!record.is_read) {
+        by_name_[{record.request.client_id(), record.request.number()}]
+            .push_back(&record);
+      }
+    }
+    const auto earlier = [](const auto& a, const auto& b) {
+      return a.first < b.first;
+    };
+    std::stable_sort(returns.begin(), returns.end(), earlier);
+    auto next = returns.begin();
+    uint64_t floor = 0;
+    for (const Record* record : by_invocation) {  // in order of time already
+      for (; next != returns.end() && next->first < record->invoked; ++next) {
+        floor = std::max(floor, next->second->sequence);
+      }
+      floor_[record] = floor;
+      if (record->is_read && record->end == Record::End::kDone) {
+        reads_[record->sequence].push_back(record);
+      }
+      if (record->end == Record::End::kRefused && !record->is_read &&
+          SaysSomething(replica::ReasonOf(record->status))) {
+        refused_.push_back(record);
+      }
+    }
+  }
+
+  absl::Status Apply(uint64_t sequence) {
+    ChainOperation operation;
+    if (!operation.ParseFromString(log_.operation(sequence))) {
+      return absl::DataLossError(
+          absl::StrCat("operation ", sequence, " cannot be parsed"));
+    }
+    for (const ChainRequest& request : operation.requests()) {
+      const Model::Outcome outcome = model_->Execute(request, sequence);
+      if (!outcome.ok() || outcome.repeated) {
+        return absl::DataLossError(absl::StrCat(
+            "operation ", sequence, " executes ", request.function(), " of ",
+            request.client_id(), "/", request.number(),
+            outcome.repeated
+                ? " a second time"
+                : absl::StrCat(", which must fail: ",
+                               kamino::v1::Reason_Name(outcome.refused))));
+      }
+      if (request.client_id() == 0) continue;
+      absl::Status status = OnExecuted(request, sequence, outcome);
+      // Also those that failed within this operation, after some of it.
+      if (status.ok()) status = CheckRefusals(sequence);
+      if (!status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status OnExecuted(const ChainRequest& request, uint64_t sequence,
+                          const Model::Outcome& outcome) {
+    const Name name{request.client_id(), request.number()};
+    const std::string bytes =
+        absl::StrCat(request.function(), " ", request.arguments());
+    const auto sent = sent_.find(name);
+    if (sent == sent_.end() ||
+        std::find(sent->second.begin(), sent->second.end(), bytes) ==
+            sent->second.end()) {
+      return absl::DataLossError(absl::StrCat(
+          "operation ", sequence, " has a ", request.function(), " of ",
+          name.first, "/", name.second, " that nobody sent"));
+    }
+    // A number that a refused mutation did not take names the next one too.
+    const auto same_as = [&request](const Record* record) {
+      return record->request.function() == request.function() &&
+             record->request.arguments() == request.arguments();
+    };
+    const std::vector<const Record*>& records = by_name_[name];
+    const bool wanted =
+        std::any_of(records.begin(), records.end(), [&](const Record* record) {
+          return record->end != Record::End::kRefused && same_as(record);
+        });
+    for (const Record* record : records) {
+      const bool same = same_as(record);
+      if (record->end == Record::End::kRefused && same) {
+        if (wanted) continue;
+        return Violation(*record,
+                         absl::StrCat("refused (", record->status.message(),
+                                      "), but it is operation ", sequence));
+      }
+      if (same && sequence <= floor_[record]) {
+        return Violation(
+            *record, absl::StrCat("is operation ", sequence, ", but ",
+                                  floor_[record], " was told before it began"));
+      }
+      if (record->end != Record::End::kDone) continue;
+      if (!same || record->sequence != sequence) {
+        return Violation(*record,
+                         absl::StrCat("was answered as operation ",
+                                      record->sequence, ", but is ", sequence));
+      }
+      if (record->result != outcome.result) {
+        return Violation(
+            *record, absl::StrCat("answered \"", record->result, "\", not \"",
+                                  outcome.result, "\""));
+      }
+      met_[record] = true;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckReads(uint64_t sequence) {
+    for (const Record* read : reads_[sequence]) {
+      if (absl::Status status = CheckRead(*read); !status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+  // Lets go of those that hold in the state as it is.
+  absl::Status CheckRefusals(uint64_t sequence) {
+    for (auto it = refused_.begin(); it != refused_.end();) {
+      const Record& record = **it;
+      if (sequence < floor_[&record]) {
+        ++it;
+        continue;
+      }
+      if (sequence > record.newest_at_return) {
+        return Violation(
+            record,
+            absl::StrCat("refused (", record.status.message(),
+                         "), which held in no state from ", floor_[&record],
+                         " to ", record.newest_at_return));
+      }
+      const bool held = model_->Try(record.request).refused ==
+                        replica::ReasonOf(record.status);
+      it = held ? refused_.erase(it) : std::next(it);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckRead(const Record& read) {
+    if (read.sequence < floor_[&read]) {
+      return Violation(
+          read, absl::StrCat("saw the state of ", read.sequence, ", but ",
+                             floor_[&read], " was told before it began"));
+    }
+    met_[&read] = true;
+    for (const ReadValue& value : read.values) {
+      const auto object = model_->objects().find(value.key);
+      const bool found = object != model_->objects().end();
+      const bool same = found == value.found &&
+                        (!found || (object->second.value == value.value &&
+                                    object->second.version == value.version));
+      if (same) continue;
+      return Violation(
+          read, absl::StrCat("as of ", read.sequence, " saw ", value.key,
+                             value.found ? " = " : " absent", value.value,
+                             " version ", value.version, ", not ",
+                             found ? object->second.value : "absent",
+                             " version ", found ? object->second.version : 0));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckAllMet() {
+    for (const Record& record : history_) {
+      if (record.end != Record::End::kDone || met_[&record]) continue;
+      return Violation(
+          record, absl::StrCat("was acknowledged as operation ",
+                               record.sequence, " and is lost; the chain has ",
+                               log_.size(), " operations"));
+    }
+    for (const Record* record : refused_) {
+      return Violation(*record,
+                       absl::StrCat("refused (", record->status.message(),
+                                    "), which never held"));
+    }
+    return absl::OkStatus();
+  }
+
+  const History& history_;
+  const CommittedLog& log_;
+  const SentRequests& sent_;
+  Model* const model_;
+  std::map<const Record*, uint64_t> floor_;
+  std::map<const Record*, bool> met_;
+  std::map<Name, std::vector<const Record*>> by_name_;
+  std::map<uint64_t, std::vector<const Record*>> reads_;  // by sequence
+  std::vector<const Record*> refused_;  // that hold in no state so far
+};
+
+}  // namespace
+
+absl::Status CheckAgainstLog(const History& history, const CommittedLog& log,
+                             const SentRequests& sent, Model* model) {
+  return Replay(history, log, sent, model).Run();
+}
+
+}  // namespace kamino::simulation

@@ -1,0 +1,123 @@
+#include "tests/simulation/cluster.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kamino/internal/v1/membership.pb.h"
+#include "membership/records.h"
+
+namespace kamino::simulation {
+namespace {
+
+constexpr char kClusterId[] = "sim";
+constexpr absl::Duration kStartPoll = absl::Milliseconds(5);
+
+constexpr size_t kHeapBytes = 512u << 10;
+constexpr size_t kLogBytes = 64u << 10;
+constexpr size_t kRingBytes = 128u << 10;
+
+membership::ManagerOptions ManagerOptionsOf(const ClusterOptions& options) {
+  membership::ManagerOptions manager;
+  manager.cluster_id = kClusterId;
+  manager.chain_length = options.chain_length;
+  manager.failure_timeout = absl::Milliseconds(300);
+  manager.heartbeat_interval = absl::Milliseconds(40);
+  return manager;
+}
+
+Workload::Options WorkloadOptionsOf(const ClusterOptions& options) {
+  Workload::Options workload;
+  workload.ballast_bytes = options.ballast_bytes;
+  return workload;
+}
+
+}  // namespace
+
+Cluster::Cluster(World* world, const ClusterOptions& options)
+    : world_(world),
+      options_(options),
+      procedures_(WorkloadProcedures()),
+      network_(world),
+      etcd_(world),
+      log_(world),
+      workload_(WorkloadOptionsOf(options), world->random().Fork()) {
+  for (int i = 1; i <= options.managers; ++i) {
+    const std::string name = absl::StrCat("m", i);
+    managers_.push_back(std::make_unique<SimManager>(
+        world, &network_, &etcd_, name, ManagerOptionsOf(options)));
+    peers_.managers[name] = managers_.back().get();
+  }
+  for (int i = 1; i <= options.nodes; ++i) {
+    const std::string name = absl::StrCat("n", i);
+    nodes_.push_back(std::make_unique<SimNode>(world, &network_, &peers_, &log_,
+                                               &procedures_, name,
+                                               NodeOptions(name)));
+    peers_.nodes[name] = nodes_.back().get();
+  }
+  SimClient::Options client;
+  client.think = options.think;
+  client.abandon_percent = options.abandon_percent;
+  client.astray_percent = 3;
+  for (int i = 1; i <= options.clients; ++i) {
+    clients_.push_back(std::make_unique<SimClient>(
+        world, &network_, &peers_, &workload_, &log_, &history_, &sent_,
+        absl::StrCat("c", i), client));
+  }
+}
+
+SimNode::Options Cluster::NodeOptions(const std::string& name) const {
+  SimNode::Options options;
+  options.cluster_id = kClusterId;
+  options.storage.cluster_id = kClusterId;
+  options.storage.node_id = name;
+  options.storage.heap_bytes = kHeapBytes;
+  options.storage.ring_bytes = kRingBytes;
+  options.storage.tiny_log_bytes = kLogBytes;
+  options.storage.backup = options_.simple_backup ? head::BackupKind::kSimple
+                                                  : head::BackupKind::kDynamic;
+  options.storage.alpha = 0.5;
+  options.chain.hello_timeout = absl::Milliseconds(200);
+  options.chain.window_operations = 64;
+  options.chain.fetch_timeout = absl::Milliseconds(50);
+  options.chain.window_chunks = 8;
+  options.chain.chunks_at_once = 2;
+  options.chain.cut_bytes = 16u << 10;
+  options.chain.retain = absl::Seconds(1);
+  options.admission.max_in_flight = 16;
+  if (options_.few_client_records) {
+    options.admission.max_clients = options_.clients;
+    options.admission.client_min_idle = absl::Milliseconds(300);
+  }
+  options.agent.cluster_id = kClusterId;
+  for (const auto& manager : managers_) {
+    options.agent.managers.push_back(manager->name());
+  }
+  options.agent.retry = absl::Milliseconds(30);
+  options.drains_all = options_.drains_all;
+  return options;
+}
+
+void Cluster::Start() {
+  for (const auto& manager : managers_) manager->Start();
+  for (const auto& node : nodes_) node->Start();
+  clients_.front()->Start(workload_.Setup());
+  StartOthers();
+}
+
+void Cluster::StartOthers() {
+  world_->After(kStartPoll, [this] {
+    if (!clients_.front()->done_first()) return StartOthers();
+    for (size_t i = 1; i < clients_.size(); ++i) {
+      clients_[i]->Start(absl::nullopt);
+    }
+  });
+}
+
+membership::View Cluster::StoredView() const {
+  const auto stored = etcd_.Read(absl::StrCat("/kamino/", kClusterId, "/view"));
+  kamino::internal::v1::ViewRecord record;
+  record.ParseFromString(stored.value);
+  return membership::FromProto(record);
+}
+
+}  // namespace kamino::simulation

@@ -1,0 +1,81 @@
+// Everything that lives in a run: etcd, managers, nodes and clients.
+#ifndef KAMINO_TESTS_SIMULATION_CLUSTER_H_
+#define KAMINO_TESTS_SIMULATION_CLUSTER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "membership/view.h"
+#include "tests/simulation/committed_log.h"
+#include "tests/simulation/history.h"
+#include "tests/simulation/sim_client.h"
+#include "tests/simulation/sim_etcd.h"
+#include "tests/simulation/sim_manager.h"
+#include "tests/simulation/sim_node.h"
+#include "tests/simulation/timed_network.h"
+#include "tests/simulation/workload.h"
+#include "tests/simulation/world.h"
+
+namespace kamino::simulation {
+
+struct ClusterOptions {
+  int nodes = 4;         // of which
+  int chain_length = 4;  // are in the chain at first
+  int managers = 2;
+  int clients = 4;
+  absl::Duration think = absl::Milliseconds(120);
+  uint64_t abandon_percent = 0;
+  bool simple_backup = false;
+  bool drains_all = true;
+  bool few_client_records = false;  // so that some expire
+  uint32_t ballast_bytes = 0;       // see Workload
+};
+
+class Cluster {
+ public:
+  Cluster(World* world, const ClusterOptions& options);
+
+  // Everyone starts; clients once the chain serves.
+  void Start();
+
+  World* world() { return world_; }
+  TimedNetwork& network() { return network_; }
+  SimEtcd& etcd() { return etcd_; }
+  std::vector<std::unique_ptr<SimManager>>& managers() { return managers_; }
+  std::vector<std::unique_ptr<SimNode>>& nodes() { return nodes_; }
+  std::vector<std::unique_ptr<SimClient>>& clients() { return clients_; }
+  SimNode* node(const std::string& name) { return peers_.nodes.at(name); }
+
+  // The view that is in force: stored at etcd.
+  membership::View StoredView() const;
+
+  const Workload& workload() const { return workload_; }
+  const CommittedLog& log() const { return log_; }
+  const History& history() const { return history_; }
+  const SentRequests& sent() const { return sent_; }
+  const ClusterOptions& options() const { return options_; }
+
+ private:
+  SimNode::Options NodeOptions(const std::string& name) const;
+  void StartOthers();
+
+  World* const world_;
+  const ClusterOptions options_;
+  const replica::ProcedureRegistry procedures_;
+  TimedNetwork network_;
+  SimEtcd etcd_;
+  CommittedLog log_;
+  Workload workload_;
+  History history_;
+  SentRequests sent_;
+  SimNode::Peers peers_;
+  std::vector<std::unique_ptr<SimManager>> managers_;
+  std::vector<std::unique_ptr<SimNode>> nodes_;
+  std::vector<std::unique_ptr<SimClient>> clients_;
+};
+
+}  // namespace kamino::simulation
+
+#endif  // KAMINO_TESTS_SIMULATION_CLUSTER_H_

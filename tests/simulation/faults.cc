@@ -1,0 +1,280 @@
+#include "tests/simulation/faults.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_join.h"
+
+namespace kamino::simulation {
+namespace {
+
+// After a disturbance the manager needs a while to have heard of a node again.
+constexpr absl::Duration kRecovery = absl::Milliseconds(700);
+
+}  // namespace
+
+FaultPlan FaultPlan::Draw(Random* random) {
+  FaultPlan plan;
+  plan.interval =
+      random->Between(absl::Milliseconds(100), absl::Milliseconds(900));
+  // Each kind is there in some runs only, so that they do not hide each other.
+  for (int* weight : {&plan.kills, &plan.pauses, &plan.cuts, &plan.broken_links,
+                      &plan.slowness, &plan.managers, &plan.etcd}) {
+    if (random->Percent(45)) *weight = 1 + static_cast<int>(random->Pick(4));
+  }
+  plan.restarts = random->Percent(85);
+  if (plan.restarts && random->Percent(25)) plan.power_cuts = 1;
+  if (plan.restarts && random->Percent(30)) plan.lost_disks = 1;
+  return plan;
+}
+
+Faults::Faults(Cluster* cluster, const FaultPlan& plan)
+    : cluster_(cluster),
+      world_(cluster->world()),
+      plan_(plan),
+      random_(world_->random().Fork()) {}
+
+void Faults::After(absl::Duration time, std::function<void()> event) {
+  world_->After(time, [this, event = std::move(event)] {
+    if (!stopped_) event();
+  });
+}
+
+void Faults::Next() {
+  After(random_.Between(absl::ZeroDuration(), plan_.interval * 2), [this] {
+    Strike();
+    Next();
+  });
+}
+
+void Faults::Strike() {
+  const std::vector<std::pair<int, std::function<void()>>> kinds = {
+      {plan_.kills, [this] { Kill(); }},
+      {plan_.power_cuts, [this] { PowerCut(); }},
+      {plan_.lost_disks, [this] { LoseDisk(); }},
+      {plan_.pauses, [this] { Pause(); }},
+      {plan_.cuts, [this] { CutSome(); }},
+      {plan_.broken_links,
+       [this] {
+         world_->trace().Line(world_->now(), "-----", "links break");
+         cluster_->network().BreakLinks(20 + random_.Pick(81));
+       }},
+      {plan_.slowness, [this] { Slow(); }},
+      {plan_.managers, [this] { StrikeManager(); }},
+      {plan_.etcd, [this] { StrikeEtcd(); }}};
+  int all = 0;
+  for (const auto& [weight, kind] : kinds) all += weight;
+  if (all == 0) return;
+  int chosen = static_cast<int>(random_.Pick(all));
+  for (const auto& [weight, kind] : kinds) {
+    chosen -= weight;
+    if (chosen >= 0) continue;
+    ++struck_;
+    return kind();
+  }
+}
+
+void Faults::Stop() {
+  stopped_ = true;
+  world_->trace().Line(world_->now(), "-----", "faults stop");
+  cluster_->network().HealAll();
+  if (!cluster_->etcd().up()) cluster_->etcd().Start();
+  for (const auto& manager : cluster_->managers()) {
+    if (!manager->up()) manager->Start();
+  }
+  for (const auto& node : cluster_->nodes()) {
+    node->DieAtDrain(0, Crash::kProcess, nullptr);
+    if (plan_.restarts && !node->up()) node->Start();
+  }
+}
+
+// --- Nodes.
+
+SimNode* Faults::AnyNode() {
+  return cluster_->nodes()[random_.Pick(cluster_->nodes().size())].get();
+}
+
+void Faults::Disturb(const std::string& name, absl::Duration time) {
+  absl::Time& until =
+      disturbed_.emplace(name, absl::InfinitePast()).first->second;
+  until = std::max(until, world_->now() + time + kRecovery);
+}
+
+bool Faults::MayDie(const SimNode& node) const {
+  // One that comes back with what it holds is never missed for good.
+  return plan_.restarts || MayLose(node);
+}
+
+bool Faults::MayLose(const SimNode& node) const {
+  const membership::View view = cluster_->StoredView();
+  for (const membership::Member& member : view.members) {
+    if (member.node_id == node.name()) continue;
+    SimNode* const other = cluster_->node(member.node_id);
+    const auto disturbed = disturbed_.find(other->name());
+    if (other->up() && other->incarnation() == member.incarnation &&
+        other->node()->core().condition() == membership::Condition::kSound &&
+        (disturbed == disturbed_.end() || disturbed->second < world_->now())) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void Faults::Kill() {
+  SimNode* const node = AnyNode();
+  if (!node->up() || node->doomed() || !MayDie(*node)) return;
+  const Crash crash = random_.OneIn(2) ? Crash::kPower : Crash::kProcess;
+  Disturb(node->name(), absl::Seconds(1000));
+  if (random_.OneIn(3)) {
+    node->Die(crash);
+  } else {
+    node->DieAtDrain(1 + random_.Pick(random_.OneIn(2) ? 12 : 120), crash,
+                     [this, node] { return MayDie(*node); });
+  }
+  if (!plan_.restarts) return;
+  Restart(node, random_.OneIn(2) ? Between(5, 150) : Between(400, 1500));
+}
+
+void Faults::Restart(SimNode* node, absl::Duration time) {
+  After(time, [this, node] {
+    if (node->up()) {
+      // It has not come to that drain yet.
+      if (node->doomed()) Restart(node, absl::Milliseconds(50));
+      return;
+    }
+    if (random_.OneIn(4)) {
+      // Again while it recovers, or soon after.
+      node->DieAtDrain(1 + random_.Pick(30), Crash::kPower,
+                       [this, node] { return MayDie(*node); });
+    }
+    node->Start();
+    if (!node->up() || node->doomed()) Restart(node, Between(5, 300));
+  });
+}
+
+void Faults::PowerCut() {
+  world_->trace().Line(world_->now(), "-----", "the power is cut");
+  for (const auto& node : cluster_->nodes()) {
+    if (!node->up()) continue;
+    node->Die(Crash::kPower);
+    Disturb(node->name(), absl::Seconds(3));
+    Restart(node.get(), Between(5, 1000));
+  }
+}
+
+void Faults::LoseDisk() {
+  SimNode* const node = AnyNode();
+  if (!node->up() || !MayLose(*node)) return;
+  node->Die(Crash::kPower);
+  node->LoseDisk();
+  world_->trace().Line(world_->now(), node->name(), "has lost its disk");
+  Disturb(node->name(), absl::Seconds(3));
+  Restart(node, Between(5, 1000));
+}
+
+void Faults::Pause() {
+  SimNode* const node = AnyNode();
+  if (!node->up() || node->paused()) return;
+  const absl::Duration time =
+      random_.OneIn(3) ? Between(200, 1200) : Between(2, 150);
+  Disturb(node->name(), time);
+  node->Pause(time);
+}
+
+// --- The network.
+
+void Faults::Cut(const std::vector<std::string>& from,
+                 const std::vector<std::string>& to, absl::Duration time) {
+  for (const std::string& a : from) {
+    for (const std::string& b : to) {
+      Disturb(a, time);
+      Disturb(b, time);
+      cluster_->network().Cut(a, b);
+    }
+  }
+  After(time, [this, from, to] {
+    for (const std::string& a : from) {
+      for (const std::string& b : to) cluster_->network().Heal(a, b);
+    }
+  });
+}
+
+void Faults::CutSome() {
+  std::vector<std::string> nodes;
+  std::vector<std::string> managers;
+  std::vector<std::string> all = {"etcd"};
+  for (const auto& node : cluster_->nodes()) nodes.push_back(node->name());
+  for (const auto& manager : cluster_->managers()) {
+    managers.push_back(manager->name());
+  }
+  for (const auto& client : cluster_->clients()) all.push_back(client->name());
+  all.insert(all.end(), nodes.begin(), nodes.end());
+  all.insert(all.end(), managers.begin(), managers.end());
+
+  std::vector<std::string> from = {nodes[random_.Pick(nodes.size())]};
+  std::vector<std::string> to;
+  switch (random_.Pick(4)) {
+    case 0:
+      to = all;
+      break;
+    case 1:
+      to = managers;
+      break;
+    case 2:
+      to = nodes;
+      break;
+    default:
+      from = {all[random_.Pick(all.size())]};
+      to = {all[random_.Pick(all.size())]};
+  }
+  const absl::Duration time =
+      random_.OneIn(3) ? Between(300, 1500) : Between(5, 300);
+  const uint64_t ways = random_.Pick(4);
+  world_->trace().Line(world_->now(), "-----", absl::StrJoin(from, ","),
+                       ways == 0   ? " not to "
+                       : ways == 1 ? " not from "
+                                   : " cut from ",
+                       absl::StrJoin(to, ","), " for ",
+                       absl::FormatDuration(time));
+  if (ways != 1) Cut(from, to, time);
+  if (ways != 0) Cut(to, from, time);
+}
+
+void Faults::Slow() {
+  const absl::Duration most =
+      random_.OneIn(3) ? Between(10, 60) : Between(1, 10);
+  world_->trace().Line(world_->now(), "-----", "the network is slow by ",
+                       absl::FormatDuration(most));
+  cluster_->network().SetSlow(most);
+  // Heartbeats get through in time, mostly.
+  for (const auto& node : cluster_->nodes()) {
+    Disturb(node->name(), absl::Seconds(1));
+  }
+  After(Between(100, 1000),
+        [this] { cluster_->network().SetSlow(absl::ZeroDuration()); });
+}
+
+// --- Managers and etcd.
+
+void Faults::StrikeManager() {
+  auto& managers = cluster_->managers();
+  SimManager* const manager = managers[random_.Pick(managers.size())].get();
+  if (!manager->up()) return;
+  if (random_.OneIn(2)) return manager->Pause(Between(10, 2500));
+  manager->Kill();
+  After(Between(10, 1500), [manager] {
+    if (!manager->up()) manager->Start();
+  });
+}
+
+void Faults::StrikeEtcd() {
+  SimEtcd& etcd = cluster_->etcd();
+  if (!etcd.up()) return;
+  if (random_.OneIn(2)) return etcd.Pause(Between(10, 1500));
+  etcd.Stop();
+  After(Between(10, 2500), [&etcd] {
+    if (!etcd.up()) etcd.Start();
+  });
+}
+
+}  // namespace kamino::simulation

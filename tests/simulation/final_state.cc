@@ -1,0 +1,169 @@
+#include "tests/simulation/final_state.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/heap/heap_reader.h"
+#include "engine/index/key_value.h"
+#include "kamino/internal/v1/operation.pb.h"
+#include "replica/state_machine.h"
+
+namespace kamino::simulation {
+namespace {
+
+using membership::View;
+
+std::vector<SimNode*> Members(Cluster* cluster) {
+  std::vector<SimNode*> members;
+  for (const auto& member : cluster->StoredView().members) {
+    members.push_back(cluster->node(member.node_id));
+  }
+  return members;
+}
+
+absl::Status Left(const SimNode& node, const std::string& what) {
+  return absl::InternalError(absl::StrCat("at rest, ", node.name(), " ", what));
+}
+
+absl::Status CheckRing(const SimNode& node, const replica::OperationRing& ring,
+                       uint64_t size) {
+  if (ring.received() == size && ring.applied() == size &&
+      ring.cleaned() == size && ring.bytes_used() == 0) {
+    return absl::OkStatus();
+  }
+  return Left(
+      node, absl::StrCat("has received ", ring.received(), ", applied ",
+                         ring.applied(), ", cleaned ", ring.cleaned(), " of ",
+                         size, "; ", ring.bytes_used(), " bytes in its ring"));
+}
+
+absl::Status CheckHead(SimNode& node) {
+  const auto admission = node.node()->admission_stats();
+  const auto store = node.node()->store_stats();
+  if (!admission.has_value() || !store.has_value()) {
+    return Left(node, "is the head and does not act as one");
+  }
+  if (admission->in_flight != 0 || admission->parked != 0) {
+    return Left(node, absl::StrCat("has ", admission->in_flight,
+                                   " operations in flight, ", admission->parked,
+                                   " parked"));
+  }
+  if (store->backup_pending != 0 || store->held != 0 ||
+      store->locked_objects != 0) {
+    return Left(
+        node, absl::StrCat("has ", store->backup_pending,
+                           " transactions for the backup, holds ", store->held,
+                           ", ", store->locked_objects, " objects locked"));
+  }
+  return absl::OkStatus();
+}
+
+using Contents = std::pair<std::map<std::string, Model::Object>,
+                           std::map<uint64_t, Model::Client>>;
+
+absl::StatusOr<Contents> ReadAll(SimNode* node) {
+  engine::Heap* const heap = node->storage()->heap();
+  static const replica::ProcedureRegistry* const none =
+      new replica::ProcedureRegistry();
+  replica::StateMachine state(none, heap->root());
+  engine::HeapReader reader(heap);
+  auto objects = state.Objects(reader);
+  if (!objects.ok()) return objects.status();
+  Contents contents;
+  absl::Status status =
+      objects->Scan("", "", 0, [&](absl::string_view key, const auto& entry) {
+        contents.first[std::string(key)] = {std::string(entry.value),
+                                            entry.version};
+        return true;
+      });
+  if (!status.ok()) return status;
+  status = state.VisitClients(reader, [&](uint64_t id, const auto& outcome) {
+    contents.second[id] = {outcome.number(), outcome.sequence(),
+                           outcome.result()};
+    return true;
+  });
+  if (!status.ok()) return status;
+  return contents;
+}
+
+template <typename Key, typename Value>
+std::string FirstDifference(const std::map<Key, Value>& is,
+                            const std::map<Key, Value>& should) {
+  for (const auto& [key, value] : should) {
+    const auto found = is.find(key);
+    if (found == is.end()) return absl::StrCat(key, " is missing");
+    if (!(found->second == value)) return absl::StrCat(key, " differs");
+  }
+  for (const auto& [key, value] : is) {
+    if (should.count(key) == 0) return absl::StrCat(key, " is too many");
+  }
+  return "";
+}
+
+}  // namespace
+
+absl::Status CheckAtRest(Cluster* cluster) {
+  const View view = cluster->StoredView();
+  if (!view.formed()) return absl::InternalError("no view was ever stored");
+  for (const membership::Member& member : view.members) {
+    SimNode* const node = cluster->node(member.node_id);
+    if (!node->up() || node->incarnation() != member.incarnation) {
+      return Left(*node, absl::StrCat("is not up, but in ", view.ToString()));
+    }
+    if (node->node()->core().view().id != view.id) {
+      return Left(*node,
+                  absl::StrCat("is in view ", node->node()->core().view().id,
+                               ", not in ", view.ToString()));
+    }
+    absl::Status status =
+        CheckRing(*node, node->node()->core().ring(), cluster->log().size());
+    if (status.ok() && node->node()->core().is_head()) {
+      status = CheckHead(*node);
+    }
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckHeaps(Cluster* cluster, const Model& model) {
+  absl::optional<engine::HeapStats> first;
+  for (SimNode* node : Members(cluster)) {
+    auto contents = ReadAll(node);
+    if (!contents.ok()) {
+      return Left(*node, absl::StrCat("cannot be read: ",
+                                      contents.status().ToString()));
+    }
+    std::string wrong = FirstDifference(contents->first, model.objects());
+    if (wrong.empty()) {
+      wrong = FirstDifference(contents->second, model.clients());
+    }
+    if (!wrong.empty()) {
+      return Left(*node, absl::StrCat("holds something else: ", wrong));
+    }
+    const engine::HeapStats stats = node->storage()->heap()->stats();
+    if (!first.has_value()) first = stats;
+    if (stats.bytes_used != first->bytes_used ||
+        stats.objects != first->objects) {
+      return Left(*node,
+                  absl::StrCat("has ", stats.objects, " objects of ",
+                               stats.bytes_used, " bytes, the head ",
+                               first->objects, " of ", first->bytes_used));
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::map<std::string, std::string> ReadFinal(
+    Cluster* cluster, const std::vector<std::string>& keys) {
+  std::map<std::string, std::string> values;
+  auto contents = ReadAll(Members(cluster).back());
+  if (!contents.ok()) return values;
+  for (const std::string& key : keys) {
+    const auto found = contents->first.find(key);
+    if (found != contents->first.end()) values[key] = found->second.value;
+  }
+  return values;
+}
+
+}  // namespace kamino::simulation

@@ -1,0 +1,28 @@
+// What must hold once faults have stopped and clients are done: the chain is at
+// rest, nothing is left over, and every heap is what the model says.
+#ifndef KAMINO_TESTS_SIMULATION_FINAL_STATE_H_
+#define KAMINO_TESTS_SIMULATION_FINAL_STATE_H_
+
+#include <map>
+#include <string>
+
+#include "absl/status/status.h"
+#include "tests/simulation/cluster.h"
+#include "tests/simulation/model.h"
+
+namespace kamino::simulation {
+
+// The chain's nodes are up, in one view, with nothing on its way.
+absl::Status CheckAtRest(Cluster* cluster);
+
+// The heaps of the chain's nodes hold what the model does, no more, in the same
+// number of bytes.
+absl::Status CheckHeaps(Cluster* cluster, const Model& model);
+
+// What the tail's heap holds under these keys.
+std::map<std::string, std::string> ReadFinal(
+    Cluster* cluster, const std::vector<std::string>& keys);
+
+}  // namespace kamino::simulation
+
+#endif  // KAMINO_TESTS_SIMULATION_FINAL_STATE_H_

@@ -1,0 +1,54 @@
+// What clients asked for and what they were told, each with its time.
+#ifndef KAMINO_TESTS_SIMULATION_HISTORY_H_
+#define KAMINO_TESTS_SIMULATION_HISTORY_H_
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "kamino/internal/v1/operation.pb.h"
+
+namespace kamino::simulation {
+
+struct ReadValue {
+  std::string key;
+  bool found = false;
+  std::string value;
+  uint64_t version = 0;
+};
+
+struct Record {
+  enum class End {
+    kUnknown,  // no answer, or not one that says what became of it
+    kDone,
+    kRefused,  // changed nothing, and why
+  };
+
+  uint64_t id = 0;
+  std::string client;
+  absl::Time invoked;
+  absl::Time returned = absl::InfiniteFuture();
+
+  bool is_read = false;
+  std::vector<std::string> keys;               // of a read
+  kamino::internal::v1::ChainRequest request;  // a mutation
+
+  End end = End::kUnknown;
+  absl::Status status;            // kRefused
+  std::string result;             // of a mutation
+  uint64_t sequence = 0;          // kDone
+  std::vector<ReadValue> values;  // of a read
+
+  // Of all heads, the highest number of an operation when it returned.
+  uint64_t newest_at_return = 0;
+};
+
+// Records stay where they are.
+using History = std::deque<Record>;
+
+}  // namespace kamino::simulation
+
+#endif  // KAMINO_TESTS_SIMULATION_HISTORY_H_

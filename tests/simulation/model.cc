@@ -1,0 +1,237 @@
+#include "tests/simulation/model.h"
+
+#include <functional>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/types/optional.h"
+
+namespace kamino::simulation {
+namespace {
+
+using kamino::internal::v1::ChainRequest;
+using kamino::v1::CommitRequest;
+using kamino::v1::CommitResponse;
+using kamino::v1::Operation;
+using kamino::v1::Precondition;
+using kamino::v1::Reason;
+
+using Objects = std::map<std::string, Model::Object>;
+
+// What one execution would change: absent values are deletions.
+class Changes {
+ public:
+  Changes(const Objects& objects, uint64_t sequence)
+      : objects_(objects), sequence_(sequence) {}
+
+  const Model::Object* Get(const std::string& key) const {
+    const auto changed = changed_.find(key);
+    if (changed != changed_.end()) {
+      return changed->second.has_value() ? &*changed->second : nullptr;
+    }
+    const auto found = objects_.find(key);
+    return found == objects_.end() ? nullptr : &found->second;
+  }
+  void Put(const std::string& key, std::string value) {
+    changed_[key] = Model::Object{std::move(value), sequence_};
+  }
+  void Delete(const std::string& key) { changed_[key] = absl::nullopt; }
+
+  void MakeIn(Objects* objects) {
+    for (auto& [key, object] : changed_) {
+      if (object.has_value()) {
+        (*objects)[key] = std::move(*object);
+      } else {
+        objects->erase(key);
+      }
+    }
+  }
+
+ private:
+  const Objects& objects_;
+  const uint64_t sequence_;
+  std::map<std::string, absl::optional<Model::Object>> changed_;
+};
+
+Model::Outcome Refuse(Reason reason) {
+  Model::Outcome outcome;
+  outcome.refused = reason;
+  return outcome;
+}
+
+Model::Outcome Result(std::string result) {
+  Model::Outcome outcome;
+  outcome.result = std::move(result);
+  return outcome;
+}
+
+Reason Apply(const Operation& operation, Changes* changes,
+             kamino::v1::ReadResult* result) {
+  if (operation.has_put()) {
+    changes->Put(operation.put().key(), operation.put().value());
+  } else if (operation.has_patch()) {
+    const auto& patch = operation.patch();
+    const Model::Object* object = changes->Get(patch.key());
+    if (object == nullptr) return kamino::v1::REASON_KEY_NOT_FOUND;
+    std::string value = object->value;
+    if (patch.offset() + patch.data().size() > value.size()) {
+      return kamino::v1::REASON_OUT_OF_RANGE;
+    }
+    value.replace(patch.offset(), patch.data().size(), patch.data());
+    changes->Put(patch.key(), std::move(value));
+  } else if (operation.has_delete_()) {
+    const auto& del = operation.delete_();
+    if (changes->Get(del.key()) != nullptr) {
+      changes->Delete(del.key());
+    } else if (!del.allow_absent()) {
+      return kamino::v1::REASON_KEY_NOT_FOUND;
+    }
+  } else {
+    result->set_key(operation.get().key());
+    const Model::Object* object = changes->Get(operation.get().key());
+    if (object != nullptr) {
+      result->set_found(true);
+      result->set_value(object->value);
+      result->set_version(object->version);
+    }
+  }
+  return kamino::v1::REASON_UNSPECIFIED;
+}
+
+bool Holds(const Precondition& condition, const Changes& changes) {
+  const Model::Object* object = changes.Get(condition.key());
+  switch (condition.condition_case()) {
+    case Precondition::kExists:
+      return condition.exists() == (object != nullptr);
+    case Precondition::kVersionEquals:
+      return object != nullptr && object->version == condition.version_equals();
+    case Precondition::kValueEquals:
+      return object != nullptr && object->value == condition.value_equals();
+    default:
+      return false;  // not used by the workload
+  }
+}
+
+Model::Outcome Commit(const std::string& arguments, Changes* changes) {
+  CommitRequest request;
+  request.ParseFromString(arguments);
+  CommitResponse response;
+  for (const Precondition& condition : request.preconditions()) {
+    if (!Holds(condition, *changes)) {
+      response.add_failed_keys(condition.key());
+    }
+  }
+  response.set_succeeded(response.failed_keys().empty());
+  const auto& operations = response.succeeded() ? request.then_operations()
+                                                : request.else_operations();
+  if (!response.succeeded() && operations.empty() &&
+      request.fail_on_conflict()) {
+    return Refuse(kamino::v1::REASON_CONFLICT);
+  }
+  for (const Operation& operation : operations) {
+    const Reason refused = Apply(operation, changes, response.add_results());
+    if (refused != kamino::v1::REASON_UNSPECIFIED) return Refuse(refused);
+  }
+  return Result(response.SerializeAsString());
+}
+
+Model::Outcome Transfer(const std::string& arguments, Changes* changes) {
+  const std::vector<std::string> parts = absl::StrSplit(arguments, ' ');
+  int64_t balance[2];
+  for (int i : {0, 1}) {
+    const Model::Object* account = changes->Get(parts[i]);
+    if (account == nullptr) return Refuse(kamino::v1::REASON_KEY_NOT_FOUND);
+    (void)absl::SimpleAtoi(account->value, &balance[i]);
+  }
+  int64_t amount = 0;
+  (void)absl::SimpleAtoi(parts[2], &amount);
+  if (balance[0] < amount) return Refuse(kamino::v1::REASON_PROCEDURE_FAILED);
+  changes->Put(parts[0], absl::StrCat(balance[0] - amount));
+  changes->Put(parts[1], absl::StrCat(balance[1] + amount));
+  return Result(absl::StrCat(balance[0] - amount, " ", balance[1] + amount));
+}
+
+// "r KEY" and "a KEY ELEMENT", separated by commas; the result are the lists
+// that were read, each ended by a semicolon.
+Model::Outcome Lists(const std::string& arguments, Changes* changes) {
+  std::string result;
+  for (absl::string_view step : absl::StrSplit(arguments, ',')) {
+    const std::vector<std::string> words = absl::StrSplit(step, ' ');
+    const Model::Object* list = changes->Get(words[1]);
+    const std::string old = list == nullptr ? "" : list->value;
+    if (words[0] == "r") {
+      absl::StrAppend(&result, old, ";");
+    } else {
+      changes->Put(words[1], absl::StrCat(old, words[2], " "));
+    }
+  }
+  return Result(std::move(result));
+}
+
+Model::Outcome Single(const ChainRequest& request, Changes* changes) {
+  Operation operation;
+  if (request.function() == "kv.put") {
+    operation.mutable_put()->ParseFromString(request.arguments());
+  } else if (request.function() == "kv.patch") {
+    operation.mutable_patch()->ParseFromString(request.arguments());
+  } else {
+    operation.mutable_delete_()->ParseFromString(request.arguments());
+  }
+  kamino::v1::ReadResult unused;
+  const Reason refused = Apply(operation, changes, &unused);
+  return refused == kamino::v1::REASON_UNSPECIFIED ? Result("")
+                                                   : Refuse(refused);
+}
+
+Model::Outcome Run(const ChainRequest& request, Changes* changes) {
+  const std::string& function = request.function();
+  if (function == "kv.commit") return Commit(request.arguments(), changes);
+  if (function == "bank.transfer") {
+    return Transfer(request.arguments(), changes);
+  }
+  if (function == "test.lists") return Lists(request.arguments(), changes);
+  return Single(request, changes);
+}
+
+Model::Outcome CheckNumber(const std::map<uint64_t, Model::Client>& clients,
+                           const ChainRequest& request) {
+  const auto client = clients.find(request.client_id());
+  if (client == clients.end()) {
+    return request.number() == 1 ? Result("")
+                                 : Refuse(kamino::v1::REASON_CLIENT_EXPIRED);
+  }
+  if (request.number() < client->second.number) {
+    return Refuse(kamino::v1::REASON_SUPERSEDED);
+  }
+  Model::Outcome outcome;
+  outcome.repeated = request.number() == client->second.number;
+  if (outcome.repeated) outcome.result = client->second.result;
+  return outcome;
+}
+
+}  // namespace
+
+Model::Outcome Model::Execute(const ChainRequest& request, uint64_t sequence) {
+  if (request.function() == "kamino.format") return Outcome();
+  Outcome outcome = CheckNumber(clients_, request);
+  if (!outcome.ok() || outcome.repeated) return outcome;
+  Changes changes(objects_, sequence);
+  outcome = Run(request, &changes);
+  if (!outcome.ok()) return outcome;
+  changes.MakeIn(&objects_);
+  for (uint64_t expired : request.expired_clients()) clients_.erase(expired);
+  clients_[request.client_id()] =
+      Client{request.number(), sequence, outcome.result};
+  return outcome;
+}
+
+Model::Outcome Model::Try(const ChainRequest& request) const {
+  Outcome outcome = CheckNumber(clients_, request);
+  if (!outcome.ok() || outcome.repeated) return outcome;
+  Changes changes(objects_, 0);
+  return Run(request, &changes);
+}
+
+}  // namespace kamino::simulation

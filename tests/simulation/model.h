@@ -1,0 +1,57 @@
+// What a chain is to do, as simply as it can be said: a map, and for each
+// client its latest outcome. Shares nothing with what it is compared to.
+#ifndef KAMINO_TESTS_SIMULATION_MODEL_H_
+#define KAMINO_TESTS_SIMULATION_MODEL_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "kamino/internal/v1/operation.pb.h"
+#include "kamino/v1/kamino.pb.h"
+
+namespace kamino::simulation {
+
+class Model {
+ public:
+  struct Object {
+    std::string value;
+    uint64_t version = 0;
+    friend bool operator==(const Object& a, const Object& b) {
+      return a.value == b.value && a.version == b.version;
+    }
+  };
+  struct Client {
+    uint64_t number = 0;
+    uint64_t sequence = 0;
+    std::string result;
+    friend bool operator==(const Client& a, const Client& b) {
+      return a.number == b.number && a.sequence == b.sequence &&
+             a.result == b.result;
+    }
+  };
+  struct Outcome {
+    kamino::v1::Reason refused = kamino::v1::REASON_UNSPECIFIED;
+    bool repeated = false;  // it has committed before
+    std::string result;
+
+    bool ok() const { return refused == kamino::v1::REASON_UNSPECIFIED; }
+  };
+
+  // Changes nothing when it is refused or repeated.
+  Outcome Execute(const kamino::internal::v1::ChainRequest& request,
+                  uint64_t sequence);
+  // What Execute would answer now.
+  Outcome Try(const kamino::internal::v1::ChainRequest& request) const;
+
+  const std::map<std::string, Object>& objects() const { return objects_; }
+  const std::map<uint64_t, Client>& clients() const { return clients_; }
+
+ private:
+  std::map<std::string, Object> objects_;
+  std::map<uint64_t, Client> clients_;
+};
+
+}  // namespace kamino::simulation
+
+#endif  // KAMINO_TESTS_SIMULATION_MODEL_H_

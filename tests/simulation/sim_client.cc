@@ -1,0 +1,283 @@
+#include "tests/simulation/sim_client.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "kamino/v1/kamino.pb.h"
+#include "replica/builtins.h"
+#include "replica/errors.h"
+
+namespace kamino::simulation {
+
+using kamino::internal::v1::ChainRequest;
+
+namespace {
+
+constexpr absl::Duration kAttemptDeadline = absl::Milliseconds(250);
+constexpr absl::Duration kFirstDelay = absl::Milliseconds(2);
+constexpr absl::Duration kMostDelay = absl::Milliseconds(60);
+
+struct Decision {
+  bool retry = false;
+  bool refresh = false;
+  bool outcome_unknown = false;
+};
+
+// As client/retry.h.
+Decision Decide(const absl::Status& status) {
+  switch (replica::ReasonOf(status)) {
+    case kamino::v1::REASON_NOT_HEAD:
+    case kamino::v1::REASON_NOT_TAIL:
+    case kamino::v1::REASON_RECONFIGURING:
+      return {true, true, false};
+    case kamino::v1::REASON_OUTCOME_UNKNOWN:
+    case kamino::v1::REASON_UNSPECIFIED:
+      return {true, true, true};
+    case kamino::v1::REASON_OVERLOADED:
+      return {true, false, false};
+    default:
+      return {};
+  }
+}
+
+std::string Sent(const ChainRequest& request) {
+  return absl::StrCat(request.function(), " ", request.arguments());
+}
+
+}  // namespace
+
+SimClient::SimClient(World* world, TimedNetwork* network,
+                     const SimNode::Peers* peers, Workload* workload,
+                     const CommittedLog* log, History* history,
+                     SentRequests* sent, const std::string& name,
+                     const Options& options)
+    : Process(world, name),
+      network_(network),
+      peers_(peers),
+      workload_(workload),
+      log_(log),
+      history_(history),
+      sent_(sent),
+      options_(options),
+      random_(world->random().Fork()) {
+  NewId();
+}
+
+void SimClient::Start(absl::optional<Record> first) {
+  Process::Begin();
+  if (first.has_value()) return Begin(*std::move(first));
+  Think();
+}
+
+void SimClient::NewId() {
+  client_id_ = random_.Next() | 1;
+  number_ = 1;
+}
+
+void SimClient::Think() {
+  idle_ = stopping_;
+  if (stopping_) return;
+  After(random_.Between(absl::ZeroDuration(), options_.think), [this] {
+    idle_ = stopping_;
+    if (!stopping_) Begin(workload_->Next());
+  });
+}
+
+void SimClient::Begin(Record record) {
+  idle_ = false;
+  record.id = history_->size() + 1;
+  record.client = name();
+  record.invoked = world()->now();
+  if (!record.is_read) {
+    record.request.set_client_id(client_id_);
+    record.request.set_number(number_);
+  }
+  history_->push_back(std::move(record));
+  record_ = &history_->back();
+  phase_ = Phase::kAsk;
+  tries_ = 0;
+  outcome_unknown_ = false;
+  Attempt();
+}
+
+std::string SimClient::Mark() const {
+  return absl::StrCat("settle/", client_id_, "/", number_);
+}
+
+ChainRequest SimClient::Request() const {
+  if (phase_ != Phase::kSettle) return record_->request;
+  kamino::v1::CommitRequest commit;
+  auto* condition = commit.add_preconditions();
+  condition->set_key(Mark());
+  condition->set_exists(true);
+  ChainRequest request = record_->request;
+  request.set_function(replica::kCommitFunction);
+  request.set_arguments(commit.SerializeAsString());
+  return request;
+}
+
+// --- One attempt.
+
+void SimClient::Attempt() {
+  ++attempt_;
+  ++tries_;
+  if (!chain_.formed()) return Refresh();
+  const auto& member = record_->is_read ? chain_.tail() : chain_.head();
+  const auto node = peers_->nodes.find(member.node_id);
+  if (node == peers_->nodes.end()) return Refresh();
+  const bool astray = random_.Percent(options_.astray_percent);
+  SendTo(astray ? AnyNode() : node->second);
+  After(kAttemptDeadline, [this, attempt = attempt_] {
+    if (attempt != attempt_) return;
+    NodeAnswer answer;
+    answer.status = absl::DeadlineExceededError("no answer");
+    OnAnswer(answer);
+  });
+}
+
+void SimClient::SendTo(SimNode* node) {
+  const auto reply = [this, node, attempt = attempt_](NodeAnswer answer) {
+    network_->Send(node, this, [this, attempt, answer = std::move(answer)] {
+      if (attempt == attempt_) OnAnswer(answer);
+    });
+  };
+  if (record_->is_read) {
+    network_->Send(this, node, [node, keys = record_->keys, reply] {
+      node->Read(keys, reply);
+    });
+    return;
+  }
+  const ChainRequest request = Request();
+  std::vector<std::string>& sent = (*sent_)[{client_id_, number_}];
+  if (sent.empty() || sent.back() != Sent(request)) {
+    sent.push_back(Sent(request));
+  }
+  network_->Send(this, node, [node, request, reply] {
+    node->Mutate(request, kAttemptDeadline, reply);
+  });
+}
+
+void SimClient::OnAnswer(const NodeAnswer& answer) {
+  ++attempt_;
+  if (answer.chain.id > chain_.id) chain_ = answer.chain;
+  if (answer.status.ok()) {
+    if (phase_ == Phase::kSettle) return OnSettled(answer);
+    record_->result = answer.result;
+    record_->sequence = answer.sequence;
+    record_->values = answer.values;
+    return Finish(Record::End::kDone);
+  }
+  const Decision decision = Decide(answer.status);
+  outcome_unknown_ |= decision.outcome_unknown;
+  if (!decision.retry) return OnRefused(answer.status);
+  if (outcome_unknown_ && !record_->is_read &&
+      random_.Percent(options_.abandon_percent)) {
+    Trace("gives up on ", record_->id);
+    return Finish(Record::End::kUnknown);
+  }
+  Retry(decision.refresh);
+}
+
+void SimClient::OnRefused(const absl::Status& status) {
+  if (record_->is_read) {
+    record_->status = status;
+    return Finish(Record::End::kRefused);
+  }
+  if (phase_ != Phase::kAsk) return Finish(Record::End::kUnknown);
+  if (outcome_unknown_) {
+    refusal_ = status;
+    phase_ = Phase::kSettle;
+    return Retry(/*refresh=*/false);
+  }
+  if (replica::ReasonOf(status) == kamino::v1::REASON_CLIENT_EXPIRED &&
+      number_ > 1) {
+    // Forgotten, and nothing was changed: anew under another name.
+    NewId();
+    record_->request.set_client_id(client_id_);
+    record_->request.set_number(number_);
+    tries_ = 0;
+    return Retry(/*refresh=*/false);
+  }
+  record_->status = status;
+  Finish(Record::End::kRefused);
+}
+
+void SimClient::OnSettled(const NodeAnswer& answer) {
+  kamino::v1::CommitResponse response;
+  const bool took = response.ParseFromString(answer.result) &&
+                    response.failed_keys_size() == 1 &&
+                    response.failed_keys(0) == Mark();
+  if (!took) {
+    phase_ = Phase::kFetch;  // it had committed
+    return Retry(/*refresh=*/false);
+  }
+  ++number_;
+  record_->status = refusal_;
+  Finish(Record::End::kRefused);
+}
+
+void SimClient::Retry(bool refresh) {
+  const int doublings = std::min(tries_, 5);
+  const absl::Duration most =
+      std::min(kMostDelay, kFirstDelay * (1 << doublings));
+  After(random_.Between(most / 2, most), [this, refresh] {
+    if (refresh) return Refresh();
+    Attempt();
+  });
+}
+
+SimNode* SimClient::AnyNode() {
+  auto peer = peers_->nodes.begin();
+  std::advance(peer, random_.Pick(peers_->nodes.size()));
+  return peer->second;
+}
+
+// Asks any node for the chain, then tries again.
+void SimClient::Refresh() {
+  ++attempt_;
+  SimNode* const node = AnyNode();
+  network_->Send(this, node, [this, node, attempt = attempt_] {
+    node->AskChain([this, node, attempt](NodeAnswer answer) {
+      network_->Send(node, this, [this, attempt, answer = std::move(answer)] {
+        if (attempt != attempt_) return;
+        ++attempt_;
+        if (answer.chain.id > chain_.id) chain_ = answer.chain;
+        if (chain_.formed()) return Attempt();
+        Retry(/*refresh=*/true);
+      });
+    });
+  });
+  After(kMostDelay, [this, attempt = attempt_] {
+    if (attempt != attempt_) return;
+    ++attempt_;
+    Retry(/*refresh=*/true);
+  });
+}
+
+void SimClient::Finish(Record::End end) {
+  const bool settled = phase_ == Phase::kSettle;
+  record_->end = end;
+  record_->newest_at_return = log_->newest();
+  if (end != Record::End::kUnknown) record_->returned = world()->now();
+  if (!record_->is_read) {
+    const auto reason = replica::ReasonOf(record_->status);
+    if (end == Record::End::kDone) {
+      ++number_;
+    } else if (end == Record::End::kUnknown ||
+               (!settled && reason == kamino::v1::REASON_SUPERSEDED)) {
+      NewId();
+    }
+  }
+  world()->trace().Mix(record_->id * 4 + static_cast<uint64_t>(end));
+  Trace(record_->is_read ? "read " : record_->request.function(), " ",
+        record_->id, ": ",
+        end == Record::End::kDone      ? "done"
+        : end == Record::End::kRefused ? "refused, "
+                                       : "unknown",
+        record_->status.message(), " sequence ", record_->sequence);
+  record_ = nullptr;
+  ++operations_;
+  Think();
+}
+
+}  // namespace kamino::simulation

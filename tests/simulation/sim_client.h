@@ -1,0 +1,97 @@
+// A client by the rules of client/call.h: one mutation at a time, named by
+// client id and number, retried under that name until an answer says what
+// became of it.
+#ifndef KAMINO_TESTS_SIMULATION_SIM_CLIENT_H_
+#define KAMINO_TESTS_SIMULATION_SIM_CLIENT_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "membership/view.h"
+#include "tests/simulation/committed_log.h"
+#include "tests/simulation/history.h"
+#include "tests/simulation/sim_node.h"
+#include "tests/simulation/timed_network.h"
+#include "tests/simulation/workload.h"
+#include "tests/simulation/world.h"
+
+namespace kamino::simulation {
+
+// Function and arguments that were sent under a name, mutation by mutation.
+using SentRequests =
+    std::map<std::pair<uint64_t, uint64_t>, std::vector<std::string>>;
+
+class SimClient final : public Process {
+ public:
+  struct Options {
+    absl::Duration think = absl::Milliseconds(40);  // at most, between two
+    uint64_t abandon_percent = 0;  // of mutations whose answer is missing
+    uint64_t astray_percent = 0;   // of attempts, which go to any node
+  };
+
+  SimClient(World* world, TimedNetwork* network, const SimNode::Peers* peers,
+            Workload* workload, const CommittedLog* log, History* history,
+            SentRequests* sent, const std::string& name,
+            const Options& options);
+
+  // Begins with `first`, then goes on with the workload until Stop.
+  void Start(absl::optional<Record> first);
+  // Finishes what it has begun.
+  void Stop() { stopping_ = true; }
+  bool idle() const { return idle_; }
+  bool done_first() const { return operations_ > 0; }
+  uint64_t operations() const { return operations_; }
+
+ private:
+  enum class Phase {
+    kAsk,     // the operation itself
+    kSettle,  // an empty commit under its name, as an answer was lost
+    kFetch,   // the operation again, known to have committed
+  };
+
+  void Think();
+  void Begin(Record record);
+  void NewId();
+  void Attempt();
+  void SendTo(SimNode* node);
+  void OnAnswer(const NodeAnswer& answer);
+  void OnRefused(const absl::Status& status);
+  void OnSettled(const NodeAnswer& answer);
+  void Retry(bool refresh);
+  void Refresh();
+  SimNode* AnyNode();
+  void Finish(Record::End end);
+  kamino::internal::v1::ChainRequest Request() const;
+  std::string Mark() const;
+
+  TimedNetwork* const network_;
+  const SimNode::Peers* const peers_;
+  Workload* const workload_;
+  const CommittedLog* const log_;
+  History* const history_;
+  SentRequests* const sent_;
+  const Options options_;
+  Random random_;
+
+  membership::View chain_;
+  uint64_t client_id_ = 0;
+  uint64_t number_ = 1;  // the next one
+  bool stopping_ = false;
+  bool idle_ = true;
+  uint64_t operations_ = 0;
+
+  // The operation under way.
+  Record* record_ = nullptr;
+  Phase phase_ = Phase::kAsk;
+  uint64_t attempt_ = 0;  // answers to older ones do not count
+  int tries_ = 0;
+  bool outcome_unknown_ = false;
+  absl::Status refusal_;  // to be settled
+};
+
+}  // namespace kamino::simulation
+
+#endif  // KAMINO_TESTS_SIMULATION_SIM_CLIENT_H_

@@ -1,0 +1,77 @@
+#include "tests/simulation/sim_manager.h"
+
+#include <utility>
+
+namespace kamino::simulation {
+
+using membership::AgentCore;
+using membership::EtcdAnswer;
+using membership::EtcdCall;
+using membership::ManagerLoop;
+
+namespace {
+
+constexpr absl::Duration kEtcdDeadline = absl::Milliseconds(300);
+
+}  // namespace
+
+SimManager::SimManager(World* world, TimedNetwork* network, SimEtcd* etcd,
+                       const std::string& name,
+                       const membership::ManagerOptions& options)
+    : Process(world, name), network_(network), etcd_(etcd), options_(options) {}
+
+void SimManager::Start() {
+  Trace("starts");
+  ManagerLoop::Options options;
+  options.core = options_;
+  options.name = name();
+  options.leader_ttl_seconds = 1;
+  loop_ = std::make_unique<ManagerLoop>(options);
+  Begin();
+  Step();
+}
+
+void SimManager::Kill() {
+  Trace("dies");
+  End();
+  loop_.reset();
+}
+
+void SimManager::Step() {
+  const ManagerLoop::Step step = loop_->Next(Clock());
+  if (step.call.has_value()) return Call(*step.call);
+  After(step.wait, [this] { Step(); });
+}
+
+void SimManager::Call(const EtcdCall& call) {
+  const uint64_t number = ++call_;
+  const auto answered = [this, number](const EtcdAnswer& answer) {
+    if (number != call_) return;  // it was given up
+    ++call_;
+    loop_->OnAnswer(answer, Clock());
+    Step();
+  };
+  network_->Send(this, etcd_, [this, call, answered, life = life()] {
+    const EtcdAnswer answer = CarryOut(call, etcd_);
+    network_->Send(etcd_, this, [this, answer, answered, life] {
+      if (life == this->life()) answered(answer);
+    });
+  });
+  After(kEtcdDeadline, [answered] {
+    EtcdAnswer answer;
+    answer.status = absl::DeadlineExceededError("etcd does not answer");
+    answered(answer);
+  });
+}
+
+SimManager::Answer SimManager::Serve(const AgentCore::Call& call) {
+  Answer answer;
+  answer.status = call.registers
+                      ? loop_->Register(call.registration, &answer.registration,
+                                        &answer.leader, Clock())
+                      : loop_->Heartbeat(call.heartbeat, &answer.heartbeat,
+                                         &answer.leader, Clock());
+  return answer;
+}
+
+}  // namespace kamino::simulation

@@ -1,0 +1,44 @@
+// A manager process: membership::ManagerLoop with simulated time and calls.
+#ifndef KAMINO_TESTS_SIMULATION_SIM_MANAGER_H_
+#define KAMINO_TESTS_SIMULATION_SIM_MANAGER_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "membership/agent_core.h"
+#include "membership/manager_loop.h"
+#include "tests/simulation/sim_etcd.h"
+#include "tests/simulation/timed_network.h"
+#include "tests/simulation/world.h"
+
+namespace kamino::simulation {
+
+class SimManager final : public Process {
+ public:
+  using Answer = membership::AgentCore::Answer;
+
+  SimManager(World* world, TimedNetwork* network, SimEtcd* etcd,
+             const std::string& name,
+             const membership::ManagerOptions& options);
+
+  void Start();
+  void Kill();  // kill -9: all it knew is gone
+
+  // A node's call, as it arrives here.
+  Answer Serve(const membership::AgentCore::Call& call);
+
+ private:
+  void Step();
+  void Call(const membership::EtcdCall& call);
+
+  TimedNetwork* const network_;
+  SimEtcd* const etcd_;
+  const membership::ManagerOptions options_;
+  std::unique_ptr<membership::ManagerLoop> loop_;
+  uint64_t call_ = 0;  // the one that is outstanding
+};
+
+}  // namespace kamino::simulation
+
+#endif  // KAMINO_TESTS_SIMULATION_SIM_MANAGER_H_

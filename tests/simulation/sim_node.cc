@@ -1,0 +1,396 @@
+#include "tests/simulation/sim_node.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "glog/logging.h"
+#include "head/reads.h"
+#include "replica/errors.h"
+
+namespace kamino::simulation {
+
+using head::Request;
+using head::RequestOutcome;
+using head::SimDisk;
+using head::SimMedia;
+using kamino::internal::v1::ChainRequest;
+using membership::AgentCore;
+using membership::View;
+using replica::Actions;
+
+namespace {
+
+constexpr absl::Duration kTick = absl::Milliseconds(15);
+constexpr absl::Duration kBatchDelay = absl::Microseconds(60);
+constexpr absl::Duration kCallDeadline = absl::Milliseconds(80);
+constexpr absl::Duration kMinSpacing = absl::Milliseconds(5);
+constexpr size_t kBackupStep = 4;
+
+}  // namespace
+
+SimNode::SimNode(World* world, TimedNetwork* network, const Peers* peers,
+                 CommittedLog* log,
+                 const replica::ProcedureRegistry* procedures,
+                 const std::string& name, Options options)
+    : LinkOwner(world, name),
+      network_(network),
+      peers_(peers),
+      log_(log),
+      procedures_(procedures),
+      options_(std::move(options)),
+      random_(world->random().Fork()) {
+  LoseDisk();
+}
+
+SimNode::~SimNode() {
+  crashed_ = true;  // nobody hears of what the parts do at their end
+  Discard();
+}
+
+// --- Life and death.
+
+void SimNode::LoseDisk() {
+  CHECK(node_ == nullptr);
+  disk_ = std::make_unique<SimDisk>(options_.drains_all);
+  disk_->SetDrainHook([this] { OnDrain(); });
+}
+
+void SimNode::Start() {
+  CHECK(!up());
+  Trace("starts");
+  crashed_ = false;
+  Begin();
+  Boot();
+}
+
+void SimNode::Boot() {
+  head::StorageOptions storage_options = options_.storage;
+  storage_options.first_incarnation = 1 + random_.Pick(1u << 30);
+  auto storage = head::Storage::Open(storage_options,
+                                     std::make_unique<SimMedia>(disk_.get()));
+  if (crashed_) {
+    storage = absl::UnavailableError("crashed");  // its memory goes first
+    EndIfCrashed();
+    return;
+  }
+  if (!storage.ok()) return Fatal(storage.status());
+  storage_ = std::move(*storage);
+  incarnation_ = storage_->record()->state().incarnation;
+  head::ChainNode::Options options;
+  options.chain = options_.chain;
+  options.chain.cluster_id = options_.cluster_id;
+  options.chain.node_id = name();
+  options.chain.incarnation = incarnation_;
+  options.chain.heap_bytes = storage_->heap()->region()->size();
+  options.chain.on_appended = [this](uint64_t sequence,
+                                     absl::string_view operation) {
+    if (crashed_) return;
+    log_->OnAppended(sequence);
+    appended_[sequence] = std::string(operation);
+  };
+  options.admission = options_.admission;
+  options.lease_valid = [this](uint64_t view_id) {
+    return agent_->LeaseValid(view_id, Clock());
+  };
+  node_ = std::make_unique<head::ChainNode>(std::move(options), storage_.get(),
+                                            procedures_);
+  const replica::OperationRing& ring = *storage_->ring();
+  Trace("has received ", ring.received(), ", applied ", ring.applied(),
+        ", cleaned ", ring.cleaned(), "; incarnation ", incarnation_, ", ",
+        membership::ConditionName(node_->core().condition()));
+  for (uint64_t s = ring.cleaned() + 1; s <= ring.received(); ++s) {
+    appended_[s] = std::string(ring.Entry(s));
+  }
+  if (EndIfCrashed()) return;
+  next_accepted_ = 2;
+  agent_ = std::make_unique<AgentCore>(options_.agent);
+  agent_->SetSelf(Self());
+  reported_ = node_->report();
+  agent_->SetReport(reported_);
+  calling_ = false;
+  WaitThenAsk(random_.Between(absl::ZeroDuration(), kCallDeadline));
+  Tick();
+}
+
+membership::Member SimNode::Self() const {
+  membership::Member self;
+  self.node_id = name();
+  self.incarnation = incarnation_;
+  self.service_address = name();
+  self.link_addresses = {{"sim", name()}};
+  self.heap_bytes = storage_->heap()->region()->size();
+  const engine::HeapUuid& uuid = storage_->heap()->uuid();
+  self.heap_id.assign(uuid.begin(), uuid.end());
+  return self;
+}
+
+void SimNode::Die(Crash crash) {
+  if (!up()) return;
+  Trace(crash == Crash::kPower ? "loses power" : "is killed");
+  if (!crashed_) {
+    if (crash == Crash::kPower) {
+      disk_->Crash(random_.Next());
+    } else {
+      disk_->Kill();
+    }
+  }
+  crashed_ = true;
+  Discard();
+}
+
+void SimNode::DieAtDrain(uint64_t drains, Crash crash,
+                         std::function<bool()> may_die) {
+  drains_left_ = drains;
+  may_die_ = std::move(may_die);
+  next_crash_ = crash;
+}
+
+void SimNode::OnDrain() {
+  if (crashed_ || drains_left_ == 0 || --drains_left_ > 0) return;
+  if (!may_die_()) return;
+  Trace("goes down at a drain");
+  crashed_ = true;
+  if (next_crash_ == Crash::kPower) {
+    disk_->Crash(random_.Next());
+  } else {
+    disk_->Kill();
+  }
+}
+
+bool SimNode::EndIfCrashed() {
+  if (!crashed_) return false;
+  Discard();
+  return true;
+}
+
+void SimNode::Discard() {
+  drains_left_ = 0;
+  inbox_.clear();
+  batch_scheduled_ = false;
+  node_.reset();
+  storage_.reset();
+  agent_.reset();
+  disk_->Bury();
+  if (up()) {
+    network_->Died(this);
+    End();
+  }
+}
+
+void SimNode::Fatal(const absl::Status& status) {
+  Trace("cannot go on: ", status.ToString());
+  world()->Fail(absl::InternalError(
+      absl::StrCat(name(), " cannot go on: ", status.ToString())));
+}
+
+// --- Batches, as head/core_thread.h makes them.
+
+void SimNode::Post(Input input) {
+  inbox_.push_back(std::move(input));
+  ScheduleBatch(kBatchDelay);
+}
+
+void SimNode::ScheduleBatch(absl::Duration most) {
+  if (std::exchange(batch_scheduled_, true)) return;
+  After(random_.Between(absl::ZeroDuration(), most), [this] { RunBatch(); });
+}
+
+void SimNode::RunBatch() {
+  batch_scheduled_ = false;
+  const std::vector<Input> inputs = std::exchange(inbox_, {});
+  const absl::Time now = Clock();
+  for (const Input& input : inputs) input(now);
+  const Actions actions = node_->EndOfBatch(now);
+  if (EndIfCrashed()) return;
+  Observe();
+  CarryOut(actions);
+  if (!world()->violation().ok()) return;
+  Report();
+  const bool more = node_->ApplyBackup(kBackupStep);
+  if (EndIfCrashed()) return;
+  if (more) ScheduleBatch(kBatchDelay);
+}
+
+void SimNode::CarryOut(const Actions& actions) {
+  if (!actions.fatal.ok()) return Fatal(actions.fatal);
+  for (LinkId link : actions.close) network_->Close(this, link);
+  for (const Actions::Open& open : actions.open) {
+    const auto peer = peers_->nodes.find(open.member.node_id);
+    network_->Open(this, open.link,
+                   peer == peers_->nodes.end() ? nullptr : peer->second);
+  }
+  for (const Actions::Send& send : actions.send) {
+    network_->SendOn(this, send.link, send.message);
+  }
+  if (actions.fetch_view) RequestView();
+}
+
+void SimNode::Report() {
+  const membership::NodeReport report = node_->report();
+  if (report == reported_) return;
+  if (report.condition != reported_.condition) {
+    Trace("is ", membership::ConditionName(report.condition));
+  }
+  const bool caught_up =
+      report.caught_up_view != 0 && reported_.caught_up_view == 0;
+  reported_ = report;
+  agent_->SetReport(report);
+  if (caught_up) RequestView();
+}
+
+void SimNode::Observe() {
+  const replica::ChainCore& core = node_->core();
+  if (!core.is_tail()) return;
+  for (uint64_t s = log_->size() + 1; s <= core.ring().applied(); ++s) {
+    const auto found = appended_.find(s);
+    if (found == appended_.end()) {
+      world()->Fail(absl::DataLossError(
+          absl::StrCat(name(), " as tail has applied ", core.ring().applied(),
+                       ", but never got operation ", s)));
+      return;
+    }
+    log_->OnTailApplied(name(), s, found->second);
+  }
+  appended_.erase(appended_.begin(), appended_.upper_bound(log_->size()));
+}
+
+void SimNode::Tick() {
+  Post([this](absl::Time now) { node_->OnTick(now); });
+  After(kTick, [this] { Tick(); });
+}
+
+// --- Clients.
+
+NodeAnswer SimNode::Answer(absl::Status status) const {
+  NodeAnswer answer;
+  answer.status = std::move(status);
+  answer.chain = node_->core().view();
+  return answer;
+}
+
+void SimNode::Mutate(ChainRequest request, absl::Duration timeout,
+                     Reply reply) {
+  auto shared = std::make_shared<Request>();
+  shared->request = std::move(request);
+  shared->deadline = Clock() + timeout;
+  shared->done = [this, reply](RequestOutcome outcome) {
+    if (crashed_) return;
+    NodeAnswer answer = Answer(std::move(outcome.status));
+    answer.result = std::move(outcome.result);
+    answer.sequence = outcome.sequence;
+    reply(std::move(answer));
+  };
+  Post([this, shared](absl::Time now) {
+    node_->Submit(std::move(*shared), now);
+  });
+}
+
+void SimNode::Read(std::vector<std::string> keys, Reply reply) {
+  Post([this, keys = std::move(keys), reply](absl::Time) {
+    kamino::v1::BatchGetRequest request;
+    for (const std::string& key : keys) request.add_keys(key);
+    kamino::v1::BatchGetResponse response;
+    NodeAnswer answer =
+        Answer(node_->Read([&](engine::KeyValueReader& objects) {
+          return head::ReadBatch(objects, request, &response);
+        }));
+    answer.sequence = node_->core().ring().applied();
+    for (const auto& result : response.results()) {
+      answer.values.push_back(
+          {result.key(), result.found(), result.value(), result.version()});
+    }
+    if (!crashed_) reply(std::move(answer));
+  });
+}
+
+void SimNode::AskChain(Reply reply) {
+  Post([this, reply](absl::Time) {
+    if (!crashed_) reply(Answer(absl::OkStatus()));
+  });
+}
+
+// --- Links.
+
+SimNode::LinkId SimNode::OnAccepted() {
+  const LinkId link = next_accepted_;
+  next_accepted_ += 2;
+  Post([this, link](absl::Time now) { node_->OnLinkAccepted(link, now); });
+  return link;
+}
+
+void SimNode::OnOpened(LinkId link) {
+  Post([this, link](absl::Time now) { node_->OnLinkOpened(link, now); });
+}
+
+void SimNode::OnMessage(LinkId link, const ChainMessage& message) {
+  Post([this, link, message](absl::Time now) {
+    node_->OnMessage(link, message, now);
+  });
+}
+
+void SimNode::OnClosed(LinkId link) {
+  Post([this, link](absl::Time now) { node_->OnLinkClosed(link, now); });
+}
+
+// --- The manager, as membership/membership_agent.h asks it.
+
+void SimNode::WaitThenAsk(absl::Duration wait) {
+  After(std::max(wait, kMinSpacing), [this, number = ++wait_] {
+    if (number == wait_) AskManager();
+  });
+}
+
+void SimNode::RequestView() {
+  if (!calling_) WaitThenAsk(kMinSpacing);
+}
+
+void SimNode::AskManager() {
+  ++wait_;
+  calling_ = true;
+  CallManager(agent_->Next(Clock()));
+}
+
+void SimNode::CallManager(const AgentCore::Call& call) {
+  const uint64_t number = ++call_;
+  const auto answered = [this, number, call](const SimManager::Answer& answer) {
+    if (number != call_) return;  // it was given up
+    ++call_;
+    OnManagerAnswer(call, answer);
+  };
+  const auto manager = peers_->managers.find(call.manager);
+  if (manager != peers_->managers.end()) {
+    SimManager* to = manager->second;
+    network_->Send(this, to, [this, to, call, answered, life = life()] {
+      const SimManager::Answer answer = to->Serve(call);
+      network_->Send(to, this, [this, answer, answered, life] {
+        if (life == this->life()) answered(answer);
+      });
+    });
+  }
+  After(kCallDeadline, [answered] {
+    SimManager::Answer answer;
+    answer.status = absl::DeadlineExceededError("no answer");
+    answered(answer);
+  });
+}
+
+void SimNode::OnManagerAnswer(const AgentCore::Call& call,
+                              const SimManager::Answer& answer) {
+  calling_ = false;
+  const AgentCore::Effects effects = agent_->OnAnswer(call, answer, Clock());
+  if (!effects.refused.ok()) return Fatal(effects.refused);
+  if (effects.view.has_value()) {
+    const View view = *effects.view;
+    Trace("learns ", view.ToString());
+    Post([this, view](absl::Time now) { node_->OnView(view, now); });
+  }
+  if (effects.invited.has_value()) {
+    Post([this, invited = *effects.invited](absl::Time now) {
+      node_->OnInvited(invited, now);
+    });
+  }
+  WaitThenAsk(effects.wait);
+}
+
+}  // namespace kamino::simulation

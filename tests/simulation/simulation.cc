@@ -1,0 +1,139 @@
+#include "tests/simulation/simulation.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tests/simulation/checker.h"
+#include "tests/simulation/client_view_checker.h"
+#include "tests/simulation/cluster.h"
+#include "tests/simulation/faults.h"
+#include "tests/simulation/final_state.h"
+#include "tests/simulation/model.h"
+
+namespace kamino::simulation {
+namespace {
+
+constexpr absl::Duration kStep = absl::Milliseconds(50);
+// How long the chain may take to serve, and clients to be done, when nothing
+// goes wrong any more.
+constexpr absl::Duration kPatience = absl::Seconds(30);
+// Afterwards, for what is on its way.
+constexpr absl::Duration kRest = absl::Milliseconds(700);
+
+ClusterOptions DrawCluster(Random* random) {
+  ClusterOptions options;
+  options.chain_length = 3 + static_cast<int>(random->Pick(3));
+  options.nodes = options.chain_length + static_cast<int>(random->Pick(2));
+  options.managers = 1 + static_cast<int>(random->Pick(3));
+  options.clients = 2 + static_cast<int>(random->Pick(5));
+  options.think =
+      random->Between(absl::Milliseconds(20), absl::Milliseconds(200));
+  options.abandon_percent = random->OneIn(3) ? 20 : 0;
+  options.simple_backup = random->OneIn(3);
+  options.drains_all = !random->OneIn(4);
+  options.few_client_records = random->OneIn(4);
+  options.ballast_bytes = random->OneIn(4) ? 60000 : 0;
+  return options;
+}
+
+class Simulation {
+ public:
+  Simulation(uint64_t seed, std::FILE* trace)
+      : world_(seed, trace),
+        plan_(FaultPlan::Draw(&world_.random())),
+        cluster_(&world_, DrawCluster(&world_.random())),
+        faults_(&cluster_, plan_) {}
+
+  RunResult Run() {
+    cluster_.Start();
+    absl::Status status = WaitFor("the chain serves", [this] {
+      return cluster_.clients().front()->done_first();
+    });
+    if (status.ok()) {
+      faults_.Start();
+      world_.RunUntil(world_.now() + world_.random().Between(absl::Seconds(2),
+                                                             absl::Seconds(7)));
+      faults_.Stop();
+      world_.RunUntil(world_.now() + kRest);
+      for (const auto& client : cluster_.clients()) client->Stop();
+      status = WaitFor("all clients are done", [this] {
+        for (const auto& client : cluster_.clients()) {
+          if (!client->idle()) return false;
+        }
+        return true;
+      });
+      world_.RunUntil(world_.now() + kRest);
+    }
+    if (status.ok()) status = Check();
+    return Result(std::move(status));
+  }
+
+ private:
+  template <typename Condition>
+  absl::Status WaitFor(const char* what, const Condition& condition) {
+    const absl::Time deadline = world_.now() + kPatience;
+    while (!condition() && world_.violation().ok()) {
+      if (world_.now() >= deadline) {
+        return absl::DeadlineExceededError(absl::StrCat(
+            "not within ", absl::FormatDuration(kPatience),
+            " without faults: ", what, "; ", cluster_.StoredView().ToString()));
+      }
+      world_.RunUntil(world_.now() + kStep);
+    }
+    return world_.violation();
+  }
+
+  absl::Status Check() {
+    if (!world_.violation().ok()) return world_.violation();
+    Model model;
+    absl::Status status = CheckAgainstLog(cluster_.history(), cluster_.log(),
+                                          cluster_.sent(), &model);
+    if (status.ok()) status = CheckAtRest(&cluster_);
+    if (status.ok()) status = CheckHeaps(&cluster_, model);
+    const Workload& workload = cluster_.workload();
+    if (status.ok()) {
+      status = CheckLists(cluster_.history(),
+                          ReadFinal(&cluster_, workload.ListKeys()));
+    }
+    if (status.ok()) {
+      const auto accounts = workload.AccountKeys();
+      status = CheckAccounts(
+          cluster_.history(), accounts,
+          Workload::kBalance * static_cast<int64_t>(accounts.size()));
+    }
+    return status;
+  }
+
+  RunResult Result(absl::Status status) {
+    RunResult result;
+    result.violation = std::move(status);
+    result.simulated = world_.now() - absl::UnixEpoch();
+    result.digest = world_.trace().digest();
+    result.events = world_.events();
+    result.faults = faults_.struck();
+    result.views = cluster_.StoredView().id;
+    for (const Record& record : cluster_.history()) {
+      if (record.end == Record::End::kUnknown) continue;
+      ++result.operations;
+      if (!record.is_read && record.end == Record::End::kDone) {
+        ++result.acknowledged;
+      }
+    }
+    return result;
+  }
+
+  World world_;
+  const FaultPlan plan_;
+  Cluster cluster_;
+  Faults faults_;
+};
+
+}  // namespace
+
+RunResult Run(uint64_t seed, std::FILE* trace) {
+  return Simulation(seed, trace).Run();
+}
+
+}  // namespace kamino::simulation

@@ -1,0 +1,29 @@
+// One run: a seed decides the cluster, the faults, and every chance in it.
+#ifndef KAMINO_TESTS_SIMULATION_SIMULATION_H_
+#define KAMINO_TESTS_SIMULATION_SIMULATION_H_
+
+#include <cstdint>
+#include <cstdio>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+namespace kamino::simulation {
+
+struct RunResult {
+  absl::Status violation;  // OK: all that must hold held
+  absl::Duration simulated;
+  uint64_t digest = 0;  // equal for equal runs
+  uint64_t events = 0;
+  uint64_t operations = 0;    // of clients, with an answer
+  uint64_t acknowledged = 0;  // of these, mutations
+  uint64_t faults = 0;
+  uint64_t views = 0;
+};
+
+// `trace`: where to tell what happens; null: nowhere.
+RunResult Run(uint64_t seed, std::FILE* trace);
+
+}  // namespace kamino::simulation
+
+#endif  // KAMINO_TESTS_SIMULATION_SIMULATION_H_

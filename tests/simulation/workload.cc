@@ -1,0 +1,228 @@
+#include "tests/simulation/workload.h"
+
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "head/procedures/bank_transfer.h"
+#include "kamino/v1/kamino.pb.h"
+#include "replica/builtins.h"
+#include "replica/errors.h"
+
+namespace kamino::simulation {
+namespace {
+
+using kamino::v1::CommitRequest;
+
+// See Model for what it is to do.
+absl::StatusOr<std::string> ListsProcedure(replica::ProcedureContext& context,
+                                           absl::string_view arguments) {
+  std::string result;
+  for (absl::string_view step : absl::StrSplit(arguments, ',')) {
+    const std::vector<absl::string_view> words = absl::StrSplit(step, ' ');
+    auto list = context.Get(words[1]);
+    const bool absent =
+        replica::ReasonOf(list.status()) == kamino::v1::REASON_KEY_NOT_FOUND;
+    if (!list.ok() && !absent) return list.status();
+    const std::string old = absent ? "" : std::string(list->value);
+    if (words[0] == "r") {
+      absl::StrAppend(&result, old, ";");
+      continue;
+    }
+    absl::Status put = context.Put(words[1], absl::StrCat(old, words[2], " "));
+    if (!put.ok()) return put;
+  }
+  return result;
+}
+
+Record Mutation(const char* function, std::string arguments) {
+  Record record;
+  record.request.set_function(function);
+  record.request.set_arguments(std::move(arguments));
+  return record;
+}
+
+}  // namespace
+
+replica::ProcedureRegistry WorkloadProcedures() {
+  replica::ProcedureRegistry registry;
+  registry.Register("bank.transfer", head::BankTransfer);
+  registry.Register("test.lists", ListsProcedure);
+  return registry;
+}
+
+std::string Workload::Name(const char* prefix, int count) {
+  return absl::StrCat(prefix, random_.Pick(count));
+}
+
+// Unique, and of a length that makes values grow and shrink.
+std::string Workload::Value() {
+  std::string value = absl::StrCat("v", next_value_++, "-");
+  value.append(random_.OneIn(8) ? random_.Pick(400) : random_.Pick(40), '.');
+  return value;
+}
+
+std::vector<std::string> Workload::AccountKeys() const {
+  std::vector<std::string> keys;
+  for (int i = 0; i < options_.accounts; ++i) {
+    keys.push_back(absl::StrCat("a", i));
+  }
+  return keys;
+}
+
+std::vector<std::string> Workload::ListKeys() const {
+  std::vector<std::string> keys;
+  for (int i = 0; i < options_.lists; ++i) {
+    keys.push_back(absl::StrCat("l", i));
+  }
+  return keys;
+}
+
+Record Workload::Setup() const {
+  CommitRequest commit;
+  for (const std::string& key : AccountKeys()) {
+    auto* put = commit.add_then_operations()->mutable_put();
+    put->set_key(key);
+    put->set_value(absl::StrCat(kBalance));
+  }
+  return Mutation(replica::kCommitFunction, commit.SerializeAsString());
+}
+
+Record Workload::Next() {
+  if (options_.ballast_bytes > 0 && random_.OneIn(6)) return Ballast();
+  switch (random_.Pick(20)) {
+    case 0:
+    case 1:
+    case 2:
+    case 3:
+    case 4:
+    case 5:
+      return Read();
+    case 6:
+    case 7:
+      return Put();
+    case 8:
+      return Patch();
+    case 9:
+      return Delete();
+    case 10:
+    case 11:
+    case 12:
+      return Commit();
+    case 13:
+    case 14:
+    case 15:
+      return Transfer();
+    default:
+      return Lists();
+  }
+}
+
+Record Workload::Read() {
+  Record record;
+  record.is_read = true;
+  switch (random_.Pick(3)) {
+    case 0:
+      record.keys = AccountKeys();
+      break;
+    case 1:
+      record.keys = ListKeys();
+      break;
+    default:
+      record.keys = {Register(), Register(), Name("l", options_.lists)};
+  }
+  return record;
+}
+
+Record Workload::Put() {
+  kamino::v1::PutOperation put;
+  put.set_key(Register());
+  put.set_value(Value());
+  return Mutation(replica::kPutFunction, put.SerializeAsString());
+}
+
+Record Workload::Patch() {
+  kamino::v1::PatchOperation patch;
+  patch.set_key(Register());
+  patch.set_offset(random_.Pick(6));
+  patch.set_data(absl::StrCat(next_value_++));
+  return Mutation(replica::kPatchFunction, patch.SerializeAsString());
+}
+
+Record Workload::Delete() {
+  kamino::v1::DeleteOperation del;
+  del.set_key(Register());
+  return Mutation(replica::kDeleteFunction, del.SerializeAsString());
+}
+
+Record Workload::Commit() {
+  CommitRequest commit;
+  if (random_.OneIn(2)) {
+    auto* condition = commit.add_preconditions();
+    condition->set_key(Register());
+    condition->set_exists(random_.OneIn(2));
+  }
+  commit.set_fail_on_conflict(random_.OneIn(2));
+  const uint64_t count = 1 + random_.Pick(4);
+  for (uint64_t i = 0; i < count; ++i) {
+    auto* operation = commit.add_then_operations();
+    switch (random_.Pick(3)) {
+      case 0:
+        operation->mutable_get()->set_key(Register());
+        break;
+      case 1:
+        operation->mutable_delete_()->set_key(Register());
+        operation->mutable_delete_()->set_allow_absent(!random_.OneIn(4));
+        break;
+      default:
+        operation->mutable_put()->set_key(Register());
+        operation->mutable_put()->set_value(Value());
+    }
+  }
+  if (random_.OneIn(3)) {
+    commit.add_else_operations()->mutable_get()->set_key(Register());
+  }
+  return Mutation(replica::kCommitFunction, commit.SerializeAsString());
+}
+
+Record Workload::Transfer() {
+  const uint64_t from = random_.Pick(options_.accounts);
+  const uint64_t to =
+      (from + 1 + random_.Pick(options_.accounts - 1)) % options_.accounts;
+  return Mutation("bank.transfer",
+                  absl::StrCat("a", from, " a", to, " ", 1 + random_.Pick(60)));
+}
+
+Record Workload::Lists() {
+  std::string arguments;
+  std::set<uint64_t> appended;
+  const uint64_t count = 1 + random_.Pick(4);
+  for (uint64_t i = 0; i < count; ++i) {
+    const uint64_t list = random_.Pick(options_.lists);
+    if (i > 0) arguments += ",";
+    // Once to each list, so that elements tell transactions apart.
+    if (random_.OneIn(3) || !appended.insert(list).second) {
+      absl::StrAppend(&arguments, "r l", list);
+    } else {
+      absl::StrAppend(&arguments, "a l", list, " ", next_value_++);
+    }
+  }
+  return Mutation("test.lists", arguments);
+}
+
+Record Workload::Ballast() {
+  const std::string key = Name("b", 12);
+  if (random_.OneIn(3)) {
+    kamino::v1::DeleteOperation del;
+    del.set_key(key);
+    return Mutation(replica::kDeleteFunction, del.SerializeAsString());
+  }
+  kamino::v1::PutOperation put;
+  put.set_key(key);
+  put.set_value(std::string(
+      options_.ballast_bytes / 2 + random_.Pick(options_.ballast_bytes), 'b'));
+  return Mutation(replica::kPutFunction, put.SerializeAsString());
+}
+
+}  // namespace kamino::simulation

@@ -1,0 +1,61 @@
+// What clients do: registers, commits with preconditions, transfers, lists.
+#ifndef KAMINO_TESTS_SIMULATION_WORKLOAD_H_
+#define KAMINO_TESTS_SIMULATION_WORKLOAD_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "replica/procedure.h"
+#include "tests/simulation/history.h"
+#include "tests/simulation/random.h"
+
+namespace kamino::simulation {
+
+// The procedures that nodes of the simulation have.
+replica::ProcedureRegistry WorkloadProcedures();
+
+class Workload {
+ public:
+  struct Options {
+    int registers = 6;
+    int lists = 5;
+    int accounts = 5;
+    // Values that fill the heap; 0: none.
+    uint32_t ballast_bytes = 0;
+  };
+  static constexpr int64_t kBalance = 100;  // of each account, at first
+
+  Workload(const Options& options, Random random)
+      : options_(options), random_(random) {}
+
+  // The first mutation, before any other: makes the accounts.
+  Record Setup() const;
+  // A read or a mutation; client id and number are not filled in.
+  Record Next();
+
+  std::vector<std::string> AccountKeys() const;
+  std::vector<std::string> ListKeys() const;
+
+ private:
+  std::string Register() { return Name("r", options_.registers); }
+  std::string Name(const char* prefix, int count);
+  std::string Value();
+
+  Record Read();
+  Record Put();
+  Record Patch();
+  Record Delete();
+  Record Commit();
+  Record Transfer();
+  Record Lists();
+  Record Ballast();
+
+  const Options options_;
+  Random random_;
+  uint64_t next_value_ = 1;
+};
+
+}  // namespace kamino::simulation
+
+#endif  // KAMINO_TESTS_SIMULATION_WORKLOAD_H_

@@ -1,0 +1,76 @@
+"""Inside a machine: a chain of four nodes with its heaps on the NVDIMM.
+
+  chain.py FOLDER TRANSPORT     FOLDER: on a file system with DAX
+"""
+
+import os
+import sys
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "integration"))
+# pylint: disable=wrong-import-position
+from harness import ClusterTest, Load, wait_until
+
+# A machine of this kind may be a hundred times slower than its host.
+TRANSFERS = 400  # of a load
+OUTSTANDING = 8
+PATIENCE_S = 60
+
+
+def mapping_flags(pid, name):
+  """The kernel's flags of a process's mapping of a file of that name."""
+  current = False
+  with open(f"/proc/{pid}/smaps", encoding="ascii") as f:
+    for line in f:
+      fields = line.split()
+      if not fields[0].endswith(":"):
+        current = line.rstrip().endswith(f"/{name}")
+      elif current and fields[0] == "VmFlags:":
+        return fields[1:]
+  return []
+
+
+class NvdimmChainTest(ClusterTest):
+  """One test over one cluster: starting it takes seconds."""
+
+  start = {"pmem": "auto", "heap_mb": 64, "ring_mb": 16,
+           "failure_timeout_ms": 4000, "heartbeat_ms": 1000}
+  patience = 10
+
+  def test_tail_and_head_are_killed_under_load(self):
+    self.heaps_are_mapped_with_dax()
+    self.open_bank()
+    chain, view = self.cluster.chain()
+    loads = []
+    for victim in (chain[-1], chain[0]):
+      loads.append(Load(self.cluster, TRANSFERS, f"{victim}.acked.log",
+                        OUTSTANDING))
+      loads[-1].await_acked(TRANSFERS // 10)
+      self.assertTrue(loads[-1].is_alive(), "the load was too short")
+      self.cluster.kill(victim)
+      chain.remove(victim)
+      view += 1
+      self.await_view(view)
+      loads[-1].join()
+    self.check_bank(*loads)
+    self.assertEqual(self.cluster.chain(), (chain, view))
+
+  def heaps_are_mapped_with_dax(self):
+    """"sf": a store is durable once its cache line is written back."""
+    for name in self.cluster.nodes:
+      pid = self.cluster.state["processes"][name]["pid"]
+      for file in ("heap.pmem", "ring.pmem"):
+        self.assertIn("sf", mapping_flags(pid, file), f"{name}: {file}")
+
+  def await_view(self, view):
+    """From the manager's log: asking the nodes takes them from their work."""
+    wait_until(lambda: f"stored view {view}:" in
+               self.cluster.log_tail("manager", lines=10), PATIENCE_S,
+               f"view {view}")
+
+
+if __name__ == "__main__":
+  NvdimmChainTest.parent = sys.argv.pop(1)
+  NvdimmChainTest.start["transport"] = sys.argv.pop(1)
+  unittest.main(verbosity=2)

@@ -1,0 +1,83 @@
+"""Tests Kamino in virtual machines: soft-RoCE, NVDIMMs, loss of power.
+
+Exits with 0 if all parts succeed, with 1 otherwise. The consoles of the
+machines are kept after a failure. Where machines cannot run, it says so on a
+line that begins with NOT RUN; with --may_not_run that is no failure.
+"""
+
+import argparse
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "deploy", "local"))
+# pylint: disable=wrong-import-position
+from binaries import Binaries
+from image import CannotRun, Image
+from machine import GUEST, check_host
+from report import Report
+from single import MEMORY_MB, NVDIMM_MB, SingleVm
+
+CONSOLE_TAIL = 60  # lines shown of each after a failure
+
+
+def parse():
+  parser = argparse.ArgumentParser(description=__doc__)
+  parser.add_argument("--only", choices=("single", "all"), default="all",
+                      help="single: the parts that need one machine")
+  parser.add_argument("--out", default=os.environ.get(
+      "TEST_UNDECLARED_OUTPUTS_DIR") or os.path.join(HERE, "out"),
+                      help="folder for the consoles of a run that failed")
+  parser.add_argument("--may_not_run", action="store_true")
+  return parser.parse_args()
+
+
+def keep_consoles(folder, out):
+  os.makedirs(out, exist_ok=True)
+  for name in sorted(os.listdir(folder)):
+    if name.endswith(".console"):
+      path = shutil.copy(os.path.join(folder, name), out)
+      print(f"--- the end of {path}")
+      with open(path, encoding="utf-8", errors="replace") as f:
+        print("".join(f.readlines()[-CONSOLE_TAIL:]))
+
+
+def run(arguments, folder):
+  """Returns the exit code."""
+  began = time.monotonic()
+  report = Report()
+  check_host(MEMORY_MB + NVDIMM_MB)
+  image = Image(folder, os.path.join(GUEST, "init"))
+  programs = Binaries().root
+  complete = False
+  try:
+    SingleVm(folder, image, programs, report).run()
+    complete = True
+  finally:
+    if report.failed or not complete:
+      keep_consoles(folder, arguments.out)
+    print(f"\n{report.table()}\n{time.monotonic() - began:.0f} s", flush=True)
+  return 1 if report.failed else 0
+
+
+def main():
+  for deadly in (signal.SIGTERM, signal.SIGHUP):
+    signal.signal(deadly, signal.default_int_handler)
+  arguments = parse()
+  with tempfile.TemporaryDirectory(prefix="kamino-vm-") as folder:
+    try:
+      return run(arguments, folder)
+    except CannotRun as error:
+      print(f"NOT RUN: {error}", flush=True)
+      return 0 if arguments.may_not_run else 1
+    except KeyboardInterrupt:
+      print("rig: interrupted", file=sys.stderr)
+      return 130
+
+
+if __name__ == "__main__":
+  sys.exit(main())

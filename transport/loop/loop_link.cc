@@ -1,0 +1,187 @@
+#include "transport/loop/loop_link.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "glog/logging.h"
+
+namespace kamino::transport {
+
+void LinkContext::CloseAll(const std::shared_ptr<LinkContext>& context) {
+  context->stopping = true;
+  context->loop->Post([context] {
+    // Copies: closing removes from the originals.
+    const auto ports = context->ports;
+    for (const std::shared_ptr<LoopPort>& port : ports) port->Close();
+    const auto links = context->links;
+    for (const std::shared_ptr<LoopLink>& link : links) {
+      link->Fail(absl::CancelledError("the transport is being destroyed"));
+    }
+  });
+}
+
+void ShutGate(LinkContext& context, AcceptGate* gate) {
+  gate->open = false;
+  const auto links = context.links;
+  for (const std::shared_ptr<LoopLink>& link : links) {
+    if (link->Awaits(gate)) {
+      link->Fail(absl::CancelledError("the listener was destroyed"));
+    }
+  }
+}
+
+LoopListener::~LoopListener() {
+  // A stopped loop's transport has closed its ports.
+  loop_->RunSync([this] { port_->Close(); });
+}
+
+LoopLink::LoopLink(std::shared_ptr<LinkContext> context, Kind kind,
+                   std::string peer)
+    : context_(std::move(context)),
+      kind_(kind),
+      peer_(std::move(peer)),
+      max_message_(context_->options.max_message) {}
+
+LinkCapabilities LoopLink::capabilities() const {
+  LinkCapabilities capabilities;
+  capabilities.name = kind_.name;
+  capabilities.one_sided = kind_.one_sided;
+  absl::MutexLock lock(&mu_);
+  capabilities.max_message = max_message_;
+  return capabilities;
+}
+
+absl::Status LoopLink::CheckSendLocked(size_t length) const {
+  if (closing()) {
+    return absl::UnavailableError(
+        absl::StrCat("link to ", peer_, " is closed: ", why_.message()));
+  }
+  if (state_ != State::kOpen) {
+    return absl::UnavailableError(
+        absl::StrCat("link to ", peer_, " is not established yet"));
+  }
+  if (length > max_message_) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("message of ", length, " bytes; the link to ", peer_,
+                     " takes ", max_message_));
+  }
+  return absl::OkStatus();
+}
+
+void LoopLink::Close() {
+  absl::MutexLock lock(&mu_);
+  BeginCloseLocked(absl::CancelledError("closed by this side"));
+}
+
+void LoopLink::BeginCloseLocked(const absl::Status& why) {
+  if (closing()) return;
+  why_ = why;
+  closing_.store(true, std::memory_order_release);
+  // Refused only when the loop has stopped, and then the link is closed.
+  loop().Post([self = shared_from_this()] { self->Finish(); });
+}
+
+void LoopLink::Fail(const absl::Status& why) {
+  {
+    absl::MutexLock lock(&mu_);
+    if (!closing()) {
+      why_ = why;
+      closing_.store(true, std::memory_order_release);
+    }
+  }
+  Finish();
+}
+
+void LoopLink::Finish() {
+  if (state_ == State::kClosed) return;
+  const std::shared_ptr<LoopLink> keep = shared_from_this();
+  if (timer_ != 0) loop().CancelTimer(timer_);
+  if (state_ == State::kOpen) OnStopping();
+  Detach();
+  absl::Status why;
+  {
+    absl::MutexLock lock(&mu_);
+    state_ = State::kClosed;
+    ReleaseLocked();
+    why = why_;
+  }
+  context_->links.erase(keep);
+  if (gate_ != nullptr) --gate_->live;
+  if (handler_ != nullptr) {
+    handler_->OnClosed(why);
+    handler_ = nullptr;
+  } else if (gate_ != nullptr && !absl::IsCancelled(why)) {
+    LOG(WARNING) << "refused " << peer_ << " at " << gate_->address << ": "
+                 << why.message();
+  }
+  gate_ = nullptr;
+}
+
+// What both kinds of start have in common; false when the link is closed.
+bool LoopLink::Begin() {
+  CHECK(state_ == State::kNew);
+  context_->links.insert(shared_from_this());
+  if (context_->stopping) {
+    Fail(absl::CancelledError("the transport is being destroyed"));
+    return false;
+  }
+  // A Close that came first has its Finish posted behind this.
+  if (closing()) return false;
+  timer_ = loop().StartTimer(options().connect_timeout, [this] {
+    timer_ = 0;
+    Fail(absl::DeadlineExceededError(
+        absl::StrCat("not established within ",
+                     absl::FormatDuration(options().connect_timeout))));
+  });
+  absl::MutexLock lock(&mu_);
+  state_ = State::kStarting;
+  return true;
+}
+
+bool LoopLink::BeginConnecting(std::shared_ptr<LinkHandler> handler) {
+  handler_ = std::move(handler);
+  return Begin();
+}
+
+bool LoopLink::BeginAccepting(std::shared_ptr<AcceptGate> gate) {
+  gate_ = std::move(gate);
+  ++gate_->live;
+  return Begin();
+}
+
+bool LoopLink::Awaits(const AcceptGate* gate) const {
+  return gate_.get() == gate && handler_ == nullptr && !deciding_;
+}
+
+bool LoopLink::Open(size_t max_message) {
+  loop().CancelTimer(timer_);
+  timer_ = 0;
+  {
+    absl::MutexLock lock(&mu_);
+    max_message_ = max_message;
+    state_ = State::kOpen;
+  }
+  if (!HandOver()) return false;
+  OnOpen();
+  return !closing();
+}
+
+// Makes the link known to its user; false when it is closed or closing.
+bool LoopLink::HandOver() {
+  if (gate_ == nullptr) {
+    handler_->OnConnected(shared_from_this());
+    return !closing();
+  }
+  // The acceptor may destroy its listener; both outlive the call.
+  const std::shared_ptr<AcceptGate> gate = gate_;
+  deciding_ = true;
+  if (gate->open) handler_ = gate->acceptor(shared_from_this());
+  deciding_ = false;
+  if (handler_ == nullptr) {
+    Fail(absl::CancelledError("refused by the acceptor"));
+    return false;
+  }
+  return !closing();
+}
+
+}  // namespace kamino::transport

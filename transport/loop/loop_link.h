@@ -1,0 +1,171 @@
+// What links that live on an event loop have in common: the time limit to be
+// established, the hand-over to the user, and closing exactly once. How a link
+// is set up and how bytes move is the subclass's.
+//
+// Life of a link: new -> starting -> open -> closed. Only the loop's thread
+// moves it on, except that any thread may mark it as closing; the loop's thread
+// then finishes the close.
+#ifndef KAMINO_TRANSPORT_LOOP_LOOP_LINK_H_
+#define KAMINO_TRANSPORT_LOOP_LOOP_LINK_H_
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/synchronization/mutex.h"
+#include "transport/link.h"
+#include "transport/loop/event_loop.h"
+
+namespace kamino::transport {
+
+class LoopLink;
+
+// What accepts links; kept alive by its transport until it is closed.
+class LoopPort {
+ public:
+  virtual ~LoopPort() = default;
+  // The loop's thread only. Stops accepting and drops links that are not
+  // established. Idempotent.
+  virtual void Close() = 0;
+  // Any thread.
+  virtual const std::string& address() const = 0;
+};
+
+// What a transport's links and ports share; lives as long as any of them.
+struct LinkContext {
+  LinkContext(const TransportOptions& options, std::shared_ptr<EventLoop> loop)
+      : options(options), loop(std::move(loop)) {}
+
+  // Closes all ports and links. Any thread but the loop's; the first step of a
+  // transport's destructor, whose last is loop->Stop().
+  static void CloseAll(const std::shared_ptr<LinkContext>& context);
+
+  const TransportOptions options;
+  const std::shared_ptr<EventLoop> loop;
+
+  // Set once, when the transport's destructor begins.
+  std::atomic<bool> stopping{false};
+
+  // The loop's thread only. What keeps live links and ports alive.
+  absl::flat_hash_set<std::shared_ptr<LoopLink>> links;
+  absl::flat_hash_set<std::shared_ptr<LoopPort>> ports;
+};
+
+// One listener's admission, shared with the links it accepted. The loop's
+// thread only.
+struct AcceptGate {
+  Acceptor acceptor;
+  std::string address;
+  bool open = true;
+  int live = 0;  // links accepted and not closed, unfinished ones included
+};
+
+// Shuts `gate` and drops the links of `context` it has still to decide on. The
+// loop's thread only.
+void ShutGate(LinkContext& context, AcceptGate* gate);
+
+// The Listener over a LoopPort.
+class LoopListener final : public Listener {
+ public:
+  LoopListener(std::shared_ptr<EventLoop> loop, std::shared_ptr<LoopPort> port)
+      : loop_(std::move(loop)), port_(std::move(port)) {}
+  ~LoopListener() override;
+  const std::string& address() const override { return port_->address(); }
+
+ private:
+  const std::shared_ptr<EventLoop> loop_;
+  const std::shared_ptr<LoopPort> port_;
+};
+
+class LoopLink : public Link, public std::enable_shared_from_this<LoopLink> {
+ public:
+  struct Kind {
+    absl::string_view name;  // outlives every link
+    bool one_sided;
+  };
+
+  LoopLink(std::shared_ptr<LinkContext> context, Kind kind, std::string peer);
+
+  void Close() final;
+  std::string peer() const final { return peer_; }
+  LinkCapabilities capabilities() const final;
+
+  // The loop's thread only, never below a handler's callback. Closes with
+  // `why` unless the link is closing already; OnClosed has run on return.
+  void Fail(const absl::Status& why);
+
+  // The loop's thread only. Whether `gate` has still to decide on this link.
+  bool Awaits(const AcceptGate* gate) const;
+
+ protected:
+  // Hooks; the loop's thread, mu_ not held.
+
+  // The handler is there; the data path may start.
+  virtual void OnOpen() {}
+  // The open link is about to close; stops what OnOpen started, if it ran.
+  virtual void OnStopping() {}
+  // The link closes, open or not: no event of it may come any more.
+  virtual void Detach() {}
+  // The loop's thread, mu_ held. Frees what Send uses; Send will not come.
+  virtual void ReleaseLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) = 0;
+
+  // For subclasses, the loop's thread only.
+
+  // Starts the time limit; exactly one of them, once. False when the link is
+  // closed or closing.
+  bool BeginConnecting(std::shared_ptr<LinkHandler> handler);
+  bool BeginAccepting(std::shared_ptr<AcceptGate> gate);
+  // The link is established: makes it known to its user. False when it is
+  // closed or closing.
+  bool Open(size_t max_message);
+  bool connector() const { return gate_ == nullptr; }
+  bool open() const { return state_ == State::kOpen; }
+  // Open link.
+  LinkHandler& handler() { return *handler_; }
+
+  // Any thread.
+  const TransportOptions& options() const { return context_->options; }
+  LinkContext& context() const { return *context_; }
+  EventLoop& loop() const { return *context_->loop; }
+  // May turn true at any time; callbacks other than OnClosed end then.
+  bool closing() const { return closing_.load(std::memory_order_acquire); }
+  // Whether Send may send `length` bytes, credits aside.
+  absl::Status CheckSendLocked(size_t length) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Marks as closing; the loop's thread does the rest.
+  void BeginCloseLocked(const absl::Status& why)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  mutable absl::Mutex mu_;
+
+ private:
+  enum class State { kNew, kStarting, kOpen, kClosed };
+
+  bool Begin();
+  bool HandOver();
+  void Finish();
+
+  // Constant after construction.
+  const std::shared_ptr<LinkContext> context_;
+  const Kind kind_;
+  const std::string peer_;
+
+  // Guarded by mu_; changed by the loop's thread only, which therefore reads
+  // it without.
+  State state_ = State::kNew;
+  size_t max_message_ ABSL_GUARDED_BY(mu_);
+  absl::Status why_ ABSL_GUARDED_BY(mu_);
+  std::atomic<bool> closing_{false};
+
+  // The loop's thread only.
+  std::shared_ptr<LinkHandler> handler_;
+  std::shared_ptr<AcceptGate> gate_;  // null: this side connects
+  bool deciding_ = false;             // gate_->acceptor is being asked
+  EventLoop::Id timer_ = 0;
+};
+
+}  // namespace kamino::transport
+
+#endif  // KAMINO_TRANSPORT_LOOP_LOOP_LINK_H_

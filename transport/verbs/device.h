@@ -1,0 +1,174 @@
+// A narrow seam over libibverbs: just the calls that a link needs, so that
+// tests can stand in for a device. Names are those of the verbs: a pair is a
+// queue pair of the reliable connected service, with the completion queue,
+// completion channel and protection domain that are its own.
+//
+// Two kinds of addresses reach a port: its LID in an InfiniBand subnet, else a
+// GID, which on Ethernet (RoCE) belongs to an IP address and to version 1 or 2
+// of the protocol.
+#ifndef KAMINO_TRANSPORT_VERBS_DEVICE_H_
+#define KAMINO_TRANSPORT_VERBS_DEVICE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+
+namespace kamino::transport {
+
+// These numbers travel in connection set-up; never change them.
+enum class GidKind : uint32_t { kInfiniBand = 0, kRoceV1 = 1, kRoceV2 = 2 };
+
+using Gid = std::array<uint8_t, 16>;
+
+struct GidEntry {
+  int index = 0;
+  Gid gid = {};
+  GidKind kind = GidKind::kInfiniBand;
+};
+
+struct PortInfo {
+  int number = 1;
+  bool active = false;
+  bool ethernet = false;
+  uint16_t lid = 0;            // zero on Ethernet
+  size_t mtu = 1024;           // bytes, the active one
+  size_t max_message = 0;      // bytes of one operation
+  std::vector<GidEntry> gids;  // without unused ones
+};
+
+// How one pair is reached by another.
+struct PairAddress {
+  uint32_t number = 0;  // of the pair, 24 bits
+  uint32_t psn = 0;     // of its first packet, 24 bits
+  uint16_t lid = 0;
+  Gid gid = {};
+  GidKind kind = GidKind::kInfiniBand;
+  size_t mtu = 0;
+};
+
+struct PairSize {
+  int max_writes = 0;    // posted and not complete
+  int max_receives = 0;  // likewise
+  size_t max_inline = 0;
+};
+
+// What the transport does when packets get lost. None of it is without limit.
+struct PairPatience {
+  // Time without an acknowledgement until a packet is sent again is
+  // 4.096 us * 2^ack_timeout; 1 to 31.
+  uint8_t ack_timeout = 14;
+  uint8_t retries = 7;
+  // Attempts while the peer has no receive posted; 7 would be for ever.
+  uint8_t receiver_not_ready_retries = 6;
+};
+
+// A registered range of memory.
+struct MemoryKeys {
+  uint32_t local = 0;
+  uint32_t remote = 0;
+};
+
+// One RDMA WRITE, with immediate data or without.
+struct RdmaWrite {
+  uint64_t id = 0;  // comes back in the completion
+  absl::Span<const std::byte> from;
+  uint32_t local_key = 0;
+  uint64_t to = 0;  // address at the peer
+  uint32_t remote_key = 0;
+  absl::optional<uint32_t> immediate;
+  bool signaled = false;  // otherwise it completes silently unless it fails
+  bool inlined = false;   // `from` may change when posted
+};
+
+struct Completion {
+  bool received = false;  // else one of our writes
+  uint64_t id = 0;        // a write's
+  uint32_t immediate = 0;
+  // Null, or what went wrong; the pair is in error then and everything posted
+  // comes back as flushed.
+  const char* error = nullptr;
+};
+
+// Thread-safe but for: Poll, Arm and TakeEvents are one thread's. Destroying it
+// ends everything: no byte of its memory is read or written afterwards.
+class VerbsPair {
+ public:
+  virtual ~VerbsPair() = default;
+
+  virtual uint32_t number() const = 0;
+  // Bytes of a write that can be inlined; at most what was asked for.
+  virtual size_t max_inline() const = 0;
+
+  // `memory` must outlive the pair, or the registration. Only with
+  // `peer_writes` may the peer name it. kResourceExhausted: too much of it, or
+  // over the process's limit of locked memory.
+  virtual absl::StatusOr<MemoryKeys> Register(absl::Span<std::byte> memory,
+                                              bool peer_writes) = 0;
+  // The peer can reach the range no more.
+  virtual void Deregister(const MemoryKeys& keys) = 0;
+
+  // Makes the pair ready to send and receive, leaving by `own_gid`.
+  virtual absl::Status Connect(const GidEntry& own_gid, const PairAddress& own,
+                               const PairAddress& peer,
+                               const PairPatience& patience) = 0;
+
+  // Each takes the immediate data of one write of the peer. May come before
+  // Connect.
+  virtual absl::Status PostReceives(int count) = 0;
+  // All or, at an error, any number of the first.
+  virtual absl::Status PostWrites(absl::Span<const RdmaWrite> writes) = 0;
+
+  // Fills from the front; returns how many. An error is the pair's end.
+  virtual absl::StatusOr<size_t> Poll(absl::Span<Completion> completions) = 0;
+  // The next completion after this call makes event_fd readable. What came
+  // before does not.
+  virtual absl::Status Arm() = 0;
+  virtual int event_fd() const = 0;
+  virtual void TakeEvents() = 0;
+};
+
+struct DeviceEvent {
+  enum class Kind { kPairFailed, kPortDown, kDeviceGone, kOther };
+  Kind kind = Kind::kOther;
+  uint32_t pair = 0;  // kPairFailed
+  int port = 0;       // kPortDown
+  std::string text;
+};
+
+// An opened device. Thread-safe. Outlives its pairs (they hold it).
+class VerbsDevice {
+ public:
+  virtual ~VerbsDevice() = default;
+
+  virtual const std::string& name() const = 0;
+  virtual absl::StatusOr<std::vector<PortInfo>> Ports() = 0;
+  // kResourceExhausted: `size` is over the device's limits.
+  virtual absl::StatusOr<std::unique_ptr<VerbsPair>> CreatePair(
+      int port, const PairSize& size) = 0;
+
+  // Readable when NextEvent has one.
+  virtual int event_fd() const = 0;
+  virtual absl::optional<DeviceEvent> NextEvent() = 0;
+};
+
+// The devices of a host. Thread-safe.
+class VerbsApi {
+ public:
+  virtual ~VerbsApi() = default;
+  virtual absl::StatusOr<std::vector<std::string>> DeviceNames() = 0;
+  // kNotFound: there is none of that name. kUnavailable: it cannot be opened.
+  virtual absl::StatusOr<std::shared_ptr<VerbsDevice>> Open(
+      const std::string& name) = 0;
+};
+
+}  // namespace kamino::transport
+
+#endif  // KAMINO_TRANSPORT_VERBS_DEVICE_H_

@@ -1,0 +1,60 @@
+// How the two ends of a verbs link find each other before there is a queue pair
+// between them. Who owns a control channel implements it.
+#ifndef KAMINO_TRANSPORT_VERBS_RENDEZVOUS_H_
+#define KAMINO_TRANSPORT_VERBS_RENDEZVOUS_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "transport/verbs/device.h"
+
+namespace kamino::transport {
+
+// One end of a link to be: its pair, its ring and what it accepts.
+struct VerbsEndpoint {
+  uint32_t version = 0;
+  // For log lines.
+  std::string device;
+  uint32_t port = 0;
+  uint32_t gid_index = 0;
+
+  PairAddress address;
+  uint64_t ring_address = 0;
+  uint32_t ring_key = 0;
+  uint64_t ring_bytes = 0;
+  uint64_t max_message = 0;
+  // TransportOptions::epoch of the sender; a stale connector is refused.
+  uint64_t epoch = 0;
+};
+
+// Thread-safe.
+class VerbsRendezvous {
+ public:
+  virtual ~VerbsRendezvous() = default;
+
+  // Called once, on any thread; must not block.
+  using Reply = std::function<void(absl::StatusOr<VerbsEndpoint>)>;
+  // Called on any thread, does not block, and replies once.
+  using Answerer = std::function<void(const VerbsEndpoint& offer, Reply reply)>;
+
+  // Hands offers made to `address` to `answerer`; returns the address in the
+  // form Exchange takes. kAlreadyExists: someone listens there.
+  virtual absl::StatusOr<std::string> Listen(const std::string& address,
+                                             Answerer answerer) = 0;
+  // `answerer` is not called any more once this has returned. `address` as
+  // Listen returned it.
+  virtual void StopListening(const std::string& address) = 0;
+
+  // Makes an offer to who listens at `address` and passes on the answer, or
+  // why there is none within `timeout`.
+  virtual void Exchange(const std::string& address, const VerbsEndpoint& offer,
+                        absl::Duration timeout, Reply reply) = 0;
+};
+
+}  // namespace kamino::transport
+
+#endif  // KAMINO_TRANSPORT_VERBS_RENDEZVOUS_H_

@@ -1,0 +1,142 @@
+#include "transport/verbs/verbs_context.h"
+
+#include <sys/epoll.h>
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "glog/logging.h"
+#include "transport/verbs/farewell.h"
+#include "transport/verbs/verbs_link.h"
+
+namespace kamino::transport {
+
+VerbsContext::VerbsContext(const TransportOptions& options,
+                           std::shared_ptr<EventLoop> loop,
+                           std::shared_ptr<VerbsApi> api)
+    : LinkContext(options, std::move(loop)), api_(std::move(api)) {}
+
+VerbsContext::~VerbsContext() = default;
+
+absl::StatusOr<OpenedPort> VerbsContext::Port() {
+  absl::MutexLock lock(&mu_);
+  if (device_ != nullptr) {
+    auto ports = device_->Ports();
+    if (ports.ok()) {
+      const DevicePorts own{device_->name(), *std::move(ports)};
+      auto choice = ChoosePort(absl::MakeConstSpan(&own, 1), options.verbs);
+      if (choice.ok()) return OpenedPort{device_, *std::move(choice)};
+    }
+  }
+  auto opened = OpenPort(api_.get(), options.verbs);
+  if (!opened.ok()) {
+    return absl::UnavailableError(opened.status().message());
+  }
+  LOG(INFO) << "verbs links use " << Describe(opened->choice);
+  device_ = opened->device;
+  loop->Post([this, device = device_] { Watch(device); });
+  return opened;
+}
+
+void VerbsContext::Watch(const std::shared_ptr<VerbsDevice>& device) {
+  auto watch =
+      loop->Watch(device->event_fd(), EPOLLIN,
+                  [this, raw = std::weak_ptr<VerbsDevice>(device)](uint32_t) {
+                    if (auto held = raw.lock()) OnDeviceEvents(held);
+                  });
+  if (!watch.ok()) {
+    // Its links notice by themselves, only later.
+    LOG(WARNING) << "no events of " << device->name() << ": " << watch.status();
+    return;
+  }
+  watched_[device] = *watch;
+  OnDeviceEvents(device);
+}
+
+void VerbsContext::Retire(const std::shared_ptr<VerbsDevice>& device) {
+  auto found = watched_.find(device);
+  if (found != watched_.end()) {
+    loop->Unwatch(found->second);
+    watched_.erase(found);
+  }
+  absl::MutexLock lock(&mu_);
+  if (device_ == device) device_ = nullptr;
+}
+
+void VerbsContext::OnDeviceEvents(const std::shared_ptr<VerbsDevice>& device) {
+  while (absl::optional<DeviceEvent> event = device->NextEvent()) {
+    OnDeviceEvent(device, *event);
+  }
+}
+
+void VerbsContext::OnDeviceEvent(const std::shared_ptr<VerbsDevice>& device,
+                                 const DeviceEvent& event) {
+  LOG(WARNING) << device->name() << ": " << event.text;
+  const absl::Status why =
+      absl::UnavailableError(absl::StrCat(device->name(), ": ", event.text));
+  switch (event.kind) {
+    case DeviceEvent::Kind::kPairFailed:
+      FailPairs([&](const PairId& id,
+                    int) { return id == PairId(device.get(), event.pair); },
+                why);
+      return;
+    case DeviceEvent::Kind::kPortDown:
+      FailPairs(
+          [&](const PairId& id, int port) {
+            return id.first == device.get() && port == event.port;
+          },
+          why);
+      return;
+    case DeviceEvent::Kind::kDeviceGone:
+      FailPairs([&](const PairId& id, int) { return id.first == device.get(); },
+                why);
+      Retire(device);
+      return;
+    case DeviceEvent::Kind::kOther:
+      return;
+  }
+}
+
+void VerbsContext::FailPairs(
+    const std::function<bool(const PairId&, int port)>& lost,
+    const absl::Status& why) {
+  std::vector<std::shared_ptr<LoopLink>> failing;
+  for (const auto& [id, link] : pairs_) {
+    if (lost(id, link->port())) failing.push_back(link->shared_from_this());
+  }
+  for (const std::shared_ptr<LoopLink>& link : failing) link->Fail(why);
+}
+
+void VerbsContext::AddPair(const PairId& id, VerbsLink* link) {
+  pairs_[id] = link;
+}
+
+void VerbsContext::RemovePair(const PairId& id) { pairs_.erase(id); }
+
+void VerbsContext::SayGoodBye(std::unique_ptr<VerbsWire> wire) {
+  wire->RevokeRing();
+  auto farewell = std::make_shared<Farewell>(this, std::move(wire));
+  farewells_.insert(farewell);
+  {
+    absl::MutexLock lock(&mu_);
+    ++farewell_count_;
+  }
+  farewell->Start();
+}
+
+void VerbsContext::Done(const std::shared_ptr<Farewell>& farewell) {
+  if (farewells_.erase(farewell) == 0) return;
+  absl::MutexLock lock(&mu_);
+  --farewell_count_;
+}
+
+void VerbsContext::AwaitGoodByes() {
+  // Behind the closing of the links, which starts them. Their own timers bound
+  // the wait.
+  loop->RunSync([] {});
+  absl::MutexLock lock(&mu_);
+  mu_.Await(absl::Condition(this, &VerbsContext::NoFarewells));
+}
+
+}  // namespace kamino::transport

@@ -1,0 +1,82 @@
+// What the links of one verbs transport share: the device they are on, its
+// asynchronous events, and the pairs that are saying good-bye.
+#ifndef KAMINO_TRANSPORT_VERBS_VERBS_CONTEXT_H_
+#define KAMINO_TRANSPORT_VERBS_VERBS_CONTEXT_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "transport/loop/loop_link.h"
+#include "transport/verbs/choose_port.h"
+#include "transport/verbs/device.h"
+#include "transport/verbs/verbs_wire.h"
+
+namespace kamino::transport {
+
+class Farewell;
+class VerbsLink;
+
+// Pairs are told apart by their device and number.
+using PairId = std::pair<const VerbsDevice*, uint32_t>;
+
+class VerbsContext : public LinkContext {
+ public:
+  VerbsContext(const TransportOptions& options, std::shared_ptr<EventLoop> loop,
+               std::shared_ptr<VerbsApi> api);
+  ~VerbsContext();
+
+  // Any thread. The port to make the next pair on. The device that is open
+  // already is kept while it has a port that will do.
+  absl::StatusOr<OpenedPort> Port();
+
+  // The loop's thread only: whom to tell when a pair or its device fails.
+  void AddPair(const PairId& id, VerbsLink* link);
+  void RemovePair(const PairId& id);
+
+  // The loop's thread only. Says good-bye to the peer and destroys the wire,
+  // soon; the peer's key to the ring is gone on return.
+  void SayGoodBye(std::unique_ptr<VerbsWire> wire);
+
+  // Any thread but the loop's: returns when all good-byes are said, or given
+  // up. The last that a transport's destructor does before it stops the loop.
+  void AwaitGoodByes();
+
+ private:
+  friend class Farewell;
+
+  void Watch(const std::shared_ptr<VerbsDevice>& device);
+  void Retire(const std::shared_ptr<VerbsDevice>& device);
+  void OnDeviceEvents(const std::shared_ptr<VerbsDevice>& device);
+  void OnDeviceEvent(const std::shared_ptr<VerbsDevice>& device,
+                     const DeviceEvent& event);
+  // Closes the links whose pair `lost` says yes to.
+  void FailPairs(const std::function<bool(const PairId&, int port)>& lost,
+                 const absl::Status& why);
+  void Done(const std::shared_ptr<Farewell>& farewell);
+  bool NoFarewells() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return farewell_count_ == 0;
+  }
+
+  const std::shared_ptr<VerbsApi> api_;
+
+  absl::Mutex mu_;
+  std::shared_ptr<VerbsDevice> device_ ABSL_GUARDED_BY(mu_);
+  int farewell_count_ ABSL_GUARDED_BY(mu_) = 0;
+
+  // The loop's thread only.
+  absl::flat_hash_map<std::shared_ptr<VerbsDevice>, EventLoop::Id> watched_;
+  absl::flat_hash_map<PairId, VerbsLink*> pairs_;
+  absl::flat_hash_set<std::shared_ptr<Farewell>> farewells_;
+};
+
+}  // namespace kamino::transport
+
+#endif  // KAMINO_TRANSPORT_VERBS_VERBS_CONTEXT_H_

@@ -1,0 +1,379 @@
+#include "transport/verbs/verbs_link.h"
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "glog/logging.h"
+
+namespace kamino::transport {
+namespace {
+
+// Bounds how long one link holds the thread.
+constexpr int kMessagesPerPoll = 64;
+// Probes in one peer_timeout.
+constexpr int kProbesPerTimeout = 4;
+
+// All retries together take about a quarter of `timeout` at most.
+PairPatience PatienceFor(absl::Duration timeout) {
+  PairPatience patience;
+  const auto total = [&] {
+    return absl::Nanoseconds(4096) * (int64_t{1} << patience.ack_timeout) *
+           (patience.retries + 1);
+  };
+  while (patience.ack_timeout > 8 && total() > timeout / 4) {
+    --patience.ack_timeout;
+  }
+  return patience;
+}
+
+}  // namespace
+
+VerbsLink::VerbsLink(std::shared_ptr<VerbsContext> context, std::string peer,
+                     std::unique_ptr<VerbsWire> wire)
+    : LoopLink(context, Kind{"verbs", true}, std::move(peer)),
+      verbs_(std::move(context)),
+      wire_(std::move(wire)) {}
+
+// --- Set-up; the loop's thread.
+
+VerbsEndpoint VerbsLink::Endpoint() const {
+  VerbsEndpoint own = wire_->Endpoint();
+  own.max_message = options().max_message;
+  own.epoch = options().epoch ? options().epoch() : 0;
+  return own;
+}
+
+void VerbsLink::StartConnecting(const std::string& address,
+                                std::shared_ptr<LinkHandler> handler) {
+  if (!BeginConnecting(std::move(handler))) return;
+  auto self = std::static_pointer_cast<VerbsLink>(shared_from_this());
+  options().verbs.rendezvous->Exchange(
+      address, Endpoint(), options().connect_timeout,
+      [self = std::move(self)](absl::StatusOr<VerbsEndpoint> answer) {
+        self->loop().Post([self, answer = std::move(answer)] {
+          if (!self->closing()) self->OnAnswer(answer);
+        });
+      });
+}
+
+void VerbsLink::OnAnswer(const absl::StatusOr<VerbsEndpoint>& answer) {
+  absl::Status status = answer.status();
+  if (status.ok()) status = ConnectTo(*answer);
+  if (!status.ok()) {
+    const bool telling =
+        absl::IsFailedPrecondition(status) || absl::IsDeadlineExceeded(status);
+    Fail(telling ? status : absl::UnavailableError(status.message()));
+    return;
+  }
+  {
+    absl::MutexLock lock(&mu_);
+    owe_hello_ = true;
+    status = SendOwedLocked();
+  }
+  if (!status.ok()) return FailLoudly(status);
+  if (Open(MaxMessage(*answer))) StartProbing();
+}
+
+void VerbsLink::StartAccepting(const VerbsEndpoint& offer,
+                               std::shared_ptr<AcceptGate> gate,
+                               const VerbsRendezvous::Reply& reply) {
+  if (!BeginAccepting(std::move(gate))) {
+    reply(absl::UnavailableError("the transport is being destroyed"));
+    return;
+  }
+  const VerbsEndpoint own = Endpoint();
+  absl::Status status;
+  if (offer.epoch < own.epoch) {
+    status = absl::UnavailableError(absl::StrCat(
+        "epoch ", offer.epoch, " is over; this side is at ", own.epoch));
+  } else {
+    status = ConnectTo(offer);
+  }
+  if (!status.ok()) {
+    reply(status);
+    Fail(status);
+    return;
+  }
+  VerbsEndpoint answer = Endpoint();
+  peer_max_message_ = MaxMessage(offer);
+  reply(std::move(answer));
+}
+
+size_t VerbsLink::MaxMessage(const VerbsEndpoint& peer) const {
+  return std::min({static_cast<size_t>(peer.max_message), options().max_message,
+                   wire_->largest_message()});
+}
+
+absl::Status VerbsLink::ConnectTo(const VerbsEndpoint& peer) {
+  if (peer.max_message == 0) {
+    return absl::FailedPreconditionError("the peer accepts no message");
+  }
+  absl::Status connected =
+      wire_->Connect(peer, PatienceFor(options().peer_timeout));
+  if (!connected.ok()) return connected;
+  auto watch = loop().Watch(wire_->pair().event_fd(), EPOLLIN,
+                            [this](uint32_t) { wire_->pair().TakeEvents(); });
+  if (!watch.ok()) return watch.status();
+  watch_ = *watch;
+  connected_ = true;
+  verbs_->AddPair({wire_->device(), wire_->pair().number()}, this);
+  receiver_.emplace(wire_->ring(), options().max_message,
+                    static_cast<RingFeed*>(this));
+  {
+    absl::MutexLock lock(&mu_);
+    sender_.emplace(wire_->ring_bytes(), static_cast<RingMover*>(this));
+  }
+  loop().AddPoller(this);
+  return absl::OkStatus();
+}
+
+// A peer that only listens would not be missed otherwise.
+void VerbsLink::StartProbing() {
+  probe_ =
+      loop().StartTimer(options().peer_timeout / kProbesPerTimeout, [this] {
+        probe_ = 0;
+        absl::Status sent;
+        {
+          absl::MutexLock lock(&mu_);
+          // A full queue is as good: its completions come or fail.
+          if (wire_->CanNotify()) sent = wire_->SendProbe();
+        }
+        if (!sent.ok()) return FailLoudly(sent);
+        StartProbing();
+      });
+}
+
+// --- The end; the loop's thread.
+
+void VerbsLink::Detach() {
+  if (probe_ != 0) loop().CancelTimer(probe_);
+  if (!connected_) return;
+  loop().RemovePoller(this);
+  if (watch_ != 0) loop().Unwatch(watch_);
+  watch_ = 0;
+  verbs_->RemovePair({wire_->device(), wire_->pair().number()});
+}
+
+void VerbsLink::ReleaseLocked() {
+  receiver_.reset();
+  sender_.reset();
+  std::unique_ptr<VerbsWire> wire = std::move(wire_);
+  if (connected_ && !failed_ && !left_) verbs_->SayGoodBye(std::move(wire));
+}
+
+void VerbsLink::FailLoudly(const absl::Status& why) {
+  LOG(WARNING) << "closing the verbs link to " << peer() << ": "
+               << why.message();
+  Fail(why);
+}
+
+// --- Sending; any thread.
+
+absl::Status VerbsLink::Send(absl::Span<const std::byte> header,
+                             absl::Span<const std::byte> payload) {
+  absl::MutexLock lock(&mu_);
+  const absl::Status may = CheckSendLocked(header.size() + payload.size());
+  if (!may.ok()) return may;
+  absl::Status sent = sender_->Send(header, payload);
+  if (sent.ok() || absl::IsResourceExhausted(sent)) return sent;
+  LOG(WARNING) << "closing the verbs link to " << peer() << ": "
+               << sent.message();
+  BeginCloseLocked(sent);
+  return absl::UnavailableError("the link is closing");
+}
+
+// --- The ring's mover; called by sender_, with mu_ held.
+
+absl::Status VerbsLink::Move(uint64_t position,
+                             absl::Span<const std::byte> first,
+                             absl::Span<const std::byte> second) {
+  wire_->AddRecord(position, first, second);
+  return wire_->PushRecords();
+}
+
+uint64_t VerbsLink::Acknowledged() {
+  return std::min(acknowledged_, wire_->sent_position());
+}
+
+absl::Status VerbsLink::RequestCredits() {
+  if (want_under_way_) return absl::OkStatus();
+  want_under_way_ = true;
+  owe_want_ = true;
+  return SendOwedLocked();
+}
+
+absl::Status VerbsLink::SendOwedLocked() {
+  const struct {
+    bool* owed;
+    Notice notice;
+    uint64_t position;
+    // The one who wants waits for the completion of all before, too.
+    bool signaled;
+  } notices[] = {{&owe_hello_, Notice::kHello, 0, false},
+                 {&owe_answer_, Notice::kAnswer, consumed_, false},
+                 {&owe_head_, Notice::kHead, consumed_, false},
+                 {&owe_want_, Notice::kWant, 0, true}};
+  absl::Status pushed = wire_->PushRecords();
+  if (!pushed.ok()) return pushed;
+  for (const auto& each : notices) {
+    if (!*each.owed) continue;
+    if (!wire_->CanNotify()) break;
+    *each.owed = false;
+    absl::Status sent =
+        wire_->SendNotice(each.notice, each.position, each.signaled);
+    if (!sent.ok()) return sent;
+  }
+  return absl::OkStatus();
+}
+
+// --- The ring's feed; the loop's thread.
+
+void VerbsLink::Acknowledge(uint64_t head, bool may_wake) {
+  while (!tails_.empty() && tails_.front() <= head) {
+    tails_.pop_front();
+    ++tails_untold_;
+  }
+  const bool answer = wanted_ && may_wake;
+  if (!answer && head - told_ < wire_->ring_bytes() / 8 &&
+      tails_untold_ < kTailsPerHead) {
+    return;
+  }
+  told_ = head;
+  tails_untold_ = 0;
+  wanted_ = wanted_ && !answer;
+  absl::Status sent;
+  {
+    absl::MutexLock lock(&mu_);
+    consumed_ = head;
+    (answer ? owe_answer_ : owe_head_) = true;
+    sent = SendOwedLocked();
+    if (!sent.ok()) BeginCloseLocked(sent);
+  }
+}
+
+// --- What completes; the loop's thread.
+
+absl::StatusOr<size_t> VerbsLink::TakeCompletions() {
+  if (completion_count_ != 0) return std::exchange(completion_count_, 0);
+  return wire_->pair().Poll(absl::MakeSpan(completions_));
+}
+
+void VerbsLink::OnNoticeLocked(uint32_t immediate) {
+  switch (NoticeOf(immediate)) {
+    case Notice::kTail:
+      published_ = PositionAfter(published_, immediate);
+      tails_.push_back(published_);
+      return;
+    case Notice::kAnswer:
+      want_under_way_ = false;
+      [[fallthrough]];
+    case Notice::kHead:
+      acknowledged_ = PositionAfter(acknowledged_, immediate);
+      wire_->OnHead(acknowledged_);
+      return;
+    case Notice::kWant:
+      wanted_ = true;
+      return;
+    case Notice::kHello:
+      greeted_ = true;
+      return;
+    case Notice::kBye:
+      left_ = true;
+      return;
+  }
+}
+
+bool VerbsLink::Progress() {
+  absl::StatusOr<size_t> count = TakeCompletions();
+  absl::Status status = count.status();
+  if (status.ok() && *count != 0) {
+    const auto taken = absl::MakeConstSpan(completions_.data(), *count);
+    const auto received =
+        std::count_if(taken.begin(), taken.end(), [](const Completion& one) {
+          return one.received && one.error == nullptr;
+        });
+    // Before anything is said that lets the peer send more.
+    if (received != 0) {
+      status = wire_->pair().PostReceives(static_cast<int>(received));
+    }
+    absl::MutexLock lock(&mu_);
+    for (const Completion& one : taken) {
+      if (!status.ok()) break;
+      if (one.error != nullptr) {
+        status = absl::UnavailableError(absl::StrCat(
+            one.received ? "receive: " : "rdma write: ", one.error));
+      } else if (one.received) {
+        OnNoticeLocked(one.immediate);
+      } else {
+        wire_->OnComplete(one.id);
+      }
+    }
+    if (status.ok()) status = SendOwedLocked();
+  }
+  if (status.ok()) return !closing();
+  failed_ = true;
+  // An orderly end makes errors too, and they may overtake it.
+  if (left_) status = absl::UnavailableError("closed by the peer");
+  FailLoudly(status);
+  return false;
+}
+
+// False when the link is closing or closed.
+bool VerbsLink::TellOfCredits() {
+  absl::StatusOr<bool> writable = false;
+  {
+    absl::MutexLock lock(&mu_);
+    if (closing()) return false;
+    writable = sender_->CheckCredits();
+  }
+  if (!writable.ok()) {
+    FailLoudly(writable.status());
+    return false;
+  }
+  if (*writable) handler().OnWritable();
+  return !closing();
+}
+
+bool VerbsLink::Poll() {
+  if (closing()) return false;
+  if (!Progress()) return true;
+  if (!open()) {
+    if (!greeted_) return false;
+    if (Open(peer_max_message_)) StartProbing();
+    return true;
+  }
+  if (sender_->blocked() && !TellOfCredits()) return true;
+  const absl::StatusOr<bool> busy = receiver_->Poll(
+      kMessagesPerPoll, [this](absl::Span<const std::byte> message) {
+        handler().OnMessage(message);
+        return !closing();
+      });
+  if (!busy.ok()) {
+    LOG(ERROR) << "verbs link to " << peer() << ": " << busy.status();
+    Fail(busy.status());
+    return true;
+  }
+  if (closing()) return true;
+  if (wanted_) Acknowledge(receiver_->head(), receiver_->half_empty());
+  // What it published before it left is whole and still counts.
+  if (left_ && receiver_->Drained()) {
+    Fail(absl::UnavailableError("closed by the peer"));
+    return true;
+  }
+  return *busy;
+}
+
+bool VerbsLink::Arm() {
+  if (closing()) return true;
+  if (completion_count_ != 0 || !wire_->pair().Arm().ok()) return false;
+  // What completed before the call makes no event.
+  auto count = wire_->pair().Poll(absl::MakeSpan(completions_));
+  if (!count.ok()) return false;  // Poll will find the same
+  completion_count_ = *count;
+  return completion_count_ == 0 && (!open() || left_ || receiver_->Drained());
+}
+
+}  // namespace kamino::transport

@@ -1,0 +1,113 @@
+// A link over one RDMA queue pair: records go straight into the peer's ring by
+// WRITE_WITH_IMM, and everything that has to be known at the other end travels
+// as immediate data. docs/link_format.md, "Verbs".
+#ifndef KAMINO_TRANSPORT_VERBS_VERBS_LINK_H_
+#define KAMINO_TRANSPORT_VERBS_VERBS_LINK_H_
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/types/optional.h"
+#include "transport/loop/loop_link.h"
+#include "transport/ring/ring_receiver.h"
+#include "transport/ring/ring_sender.h"
+#include "transport/verbs/rendezvous.h"
+#include "transport/verbs/verbs_context.h"
+#include "transport/verbs/verbs_wire.h"
+
+namespace kamino::transport {
+
+class VerbsLink final : public LoopLink,
+                        private Poller,
+                        private RingMover,
+                        private RingFeed {
+ public:
+  // `wire` is not connected yet.
+  VerbsLink(std::shared_ptr<VerbsContext> context, std::string peer,
+            std::unique_ptr<VerbsWire> wire);
+
+  // The loop's thread only; exactly one of them, once.
+  void StartConnecting(const std::string& address,
+                       std::shared_ptr<LinkHandler> handler);
+  void StartAccepting(const VerbsEndpoint& offer,
+                      std::shared_ptr<AcceptGate> gate,
+                      const VerbsRendezvous::Reply& reply);
+
+  absl::Status Send(absl::Span<const std::byte> header,
+                    absl::Span<const std::byte> payload) override;
+
+  // The loop's thread only, before the link is closed: the device's port.
+  int port() const { return wire_->choice().port.number; }
+
+ private:
+  void Detach() override;
+  void ReleaseLocked() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  bool Poll() override;
+  bool Arm() override;
+  void Disarm() override {}
+
+  absl::Status Move(uint64_t position, absl::Span<const std::byte> first,
+                    absl::Span<const std::byte> second) override;
+  uint64_t Acknowledged() override;
+  absl::Status RequestCredits() override;
+  uint64_t Published() override { return published_; }
+  void Acknowledge(uint64_t head, bool may_wake) override;
+
+  void OnAnswer(const absl::StatusOr<VerbsEndpoint>& answer);
+  VerbsEndpoint Endpoint() const;
+  // Connects the wire to `peer` and starts listening to it.
+  absl::Status ConnectTo(const VerbsEndpoint& peer);
+  size_t MaxMessage(const VerbsEndpoint& peer) const;
+  void StartProbing();
+
+  // Handles what completed. False when the link is closing or closed.
+  bool Progress();
+  absl::StatusOr<size_t> TakeCompletions();
+  void OnNoticeLocked(uint32_t immediate) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Sends the records and notices that wait, as far as there is room.
+  absl::Status SendOwedLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool TellOfCredits();
+  void FailLoudly(const absl::Status& why);
+
+  const std::shared_ptr<VerbsContext> verbs_;
+  // Written under mu_ by the loop's thread, which may read it without. Its own
+  // send queue is guarded by mu_.
+  std::unique_ptr<VerbsWire> wire_;
+  // Set up by ConnectTo, then likewise.
+  absl::optional<RingSender> sender_;
+
+  // Guarded by mu_.
+  uint64_t acknowledged_ ABSL_GUARDED_BY(mu_) = 0;  // by the peer
+  bool want_under_way_ ABSL_GUARDED_BY(mu_) = false;
+  bool owe_want_ ABSL_GUARDED_BY(mu_) = false;
+  bool owe_head_ ABSL_GUARDED_BY(mu_) = false;
+  bool owe_answer_ ABSL_GUARDED_BY(mu_) = false;
+  bool owe_hello_ ABSL_GUARDED_BY(mu_) = false;
+  uint64_t consumed_ ABSL_GUARDED_BY(mu_) = 0;  // what to tell the peer
+
+  // The loop's thread only.
+  absl::optional<RingReceiver> receiver_;
+  std::array<Completion, 64> completions_;
+  size_t completion_count_ = 0;  // picked up by Arm, not handled yet
+  bool failed_ = false;          // the pair is in error
+  bool connected_ = false;       // the pair is, or was
+  bool greeted_ = false;         // the connector's hello came
+  bool left_ = false;            // the peer's good-bye came
+  bool wanted_ = false;          // the peer asked for an answer
+  uint64_t published_ = 0;
+  uint64_t told_ = 0;           // consumed_ as the peer knows it, or will
+  std::deque<uint64_t> tails_;  // of the peer's notices, not consumed
+  size_t tails_untold_ = 0;     // consumed since the peer was told
+  size_t peer_max_message_ = 0;
+  EventLoop::Id watch_ = 0;
+  EventLoop::Id probe_ = 0;
+};
+
+}  // namespace kamino::transport
+
+#endif  // KAMINO_TRANSPORT_VERBS_VERBS_LINK_H_

@@ -151,9 +151,9 @@ class LocalCluster:
             f"--etcd={self.state['addresses']['etcd']}",
             *self.state["manager_args"]]
 
-  def start_node(self, name):
+  def start_node(self, name, address=None):
     self._start_listening(
-        name, lambda address: self.node_command(name, address))
+        name, lambda address: self.node_command(name, address), address)
 
   def restart(self, name=None):
     """Starts what has ended, or that process only, where it was."""

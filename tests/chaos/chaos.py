@@ -166,8 +166,8 @@ def parse():
   go.add_argument("--out", help="folder for histories (default: a new one)")
   go.add_argument("--keep", action="store_true",
                   help="keep the histories of a good run, too")
-  go.add_argument("--rate", type=float, default=60,
-                  help="calls a second of each of 15 logical clients")
+  go.add_argument("--rate", type=float, default=45,
+                  help="calls a second of each of 18 logical clients")
   go.add_argument("--failure_timeout_ms", type=int, default=1000)
   go.set_defaults(run=run)
   again = commands.add_parser("check", help="check kept histories again")

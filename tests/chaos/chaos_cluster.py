@@ -17,7 +17,10 @@ from processes import ClusterError, wait_until
 
 NODES = 4
 MANAGERS = 3
-CLIENTS = ("registers", "bank", "lists")  # workloads, one client each
+WORKLOADS = ("registers", "bank", "lists")
+# Places with clients: one of each workload, on the same objects. So there may
+# be somebody on either side of a partition.
+SIDES = ("east", "west")
 HEAP_MB = 32
 RING_MB = 16
 NODE_DISK_MB = 96  # heap, ring, a backup, and some
@@ -30,7 +33,7 @@ LEADS = re.compile(r"(is the leader of cluster|leads no more)")
 def parties():
   """Who has a namespace of its own."""
   return (["etcd"] + [_manager(i) for i in range(1, MANAGERS + 1)] +
-          [f"n{i}" for i in range(1, NODES + 1)] + list(CLIENTS))
+          [f"n{i}" for i in range(1, NODES + 1)] + list(SIDES))
 
 
 def _manager(number):
@@ -110,13 +113,14 @@ class ChaosCluster(LocalCluster):
 
   # --- Clients.
 
-  def start_client(self, name, program, history, *flags):
-    """A load of the workload `name`, from its own namespace."""
+  def start_client(self, name, program, workload, side, *flags):
+    """A load of a workload from one side."""
     with open(self.log_path(name), "w", encoding="utf-8") as log:
       self._clients[name] = subprocess.Popen(
-          self.network.command(name, [
-              program, f"--seeds={self.seeds}", f"--workload={name}",
-              f"--history={history}", *flags]),
+          self.network.command(side, [
+              program, f"--seeds={self.seeds}", f"--workload={workload}",
+              f"--client={SIDES.index(side)}", f"--clients={len(SIDES)}",
+              *flags]),
           stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
   def client_runs(self, name):

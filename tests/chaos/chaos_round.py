@@ -8,8 +8,8 @@ import shutil
 import time
 
 import checkers
-from acknowledged import AckWatch, longest_gap
-from chaos_cluster import CLIENTS, NODES, ChaosCluster, parties
+from acknowledged import AckWatch, longest_gap, merge
+from chaos_cluster import NODES, SIDES, WORKLOADS, ChaosCluster, parties
 from faults import SUPPORTED, NoVictim, Stage
 from network import Network
 from processes import ClusterError, wait_until
@@ -22,6 +22,10 @@ TIMEOUTS = {"registers": "1500ms", "bank": "5s", "lists": "5s"}
 SETTLE_S = 15.0
 POLL_S = 0.05
 AGREED = ("received", "applied", "cleaned", "heap_bytes_used", "objects")
+
+
+CLIENTS = {f"{workload}-{side}": (workload, side)
+           for workload in WORKLOADS for side in SIDES}
 
 
 @dataclasses.dataclass
@@ -49,11 +53,13 @@ class Verdict:
 def check_histories(folder):
   """Judges the histories of a folder: (reports by workload, problems)."""
   reports, problems = {}, []
-  for workload in CLIENTS:
+  for workload in WORKLOADS:
     path = os.path.join(folder, f"{workload}.jsonl")
     try:
+      merge([os.path.join(folder, f"{workload}-{side}.jsonl")
+             for side in SIDES], path)
       report = checkers.check(workload, path)
-    except checkers.CheckError as error:
+    except (OSError, ValueError, checkers.CheckError) as error:
       problems.append(str(error))
       continue
     reports[workload] = report
@@ -101,16 +107,17 @@ class Round:
     return self.verdict
 
   def _start_clients(self):
-    for name in CLIENTS:
+    for name, (workload, side) in CLIENTS.items():
       self.cluster.start_client(
-          name, self.client, os.path.join(self.out, f"{name}.jsonl"),
-          f"--rate={self.settings.rate}", f"--timeout={TIMEOUTS[name]}")
+          name, self.client, workload, side,
+          f"--history={self.watches[name].path}",
+          f"--rate={self.settings.rate}", f"--timeout={TIMEOUTS[workload]}")
     self._await_acks(time.monotonic())
 
   # --- Faults.
 
   def _step(self, step):
-    stage = Stage(self.cluster, CLIENTS, random.Random(step.dice_seed))
+    stage = Stage(self.cluster, SIDES, random.Random(step.dice_seed))
     injected = Injected(step.fault.name, began=time.monotonic())
     self.verdict.injected.append(injected)
     if len(self.cluster.serving()) <= step.fault.costs:

@@ -13,7 +13,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
 sys.path.insert(0, os.path.join(ROOT, "deploy", "local"))
 # pylint: disable=wrong-import-position
 from local_cluster import LocalCluster
-from processes import ClusterError, wait_until
+from processes import ClusterError
 
 NODES = 4
 MANAGERS = 3
@@ -187,6 +187,12 @@ class ChaosCluster(LocalCluster):
       self.restart(name)
     self._killed.discard(name)
 
+  def lose_data(self, name):
+    """Of a node that does not run."""
+    for file in os.listdir(self.data_dir(name)):
+      if file.endswith(".pmem"):
+        os.remove(os.path.join(self.data_dir(name), file))
+
   def pause(self, name):
     self.kill(name, signal.SIGSTOP)
 
@@ -207,8 +213,11 @@ class ChaosCluster(LocalCluster):
     except FileNotFoundError:
       pass
 
-  def await_serving(self, timeout):
-    """Until the chain answers reads."""
-    wait_until(lambda: self.serving() and self.kamino(
-        "scan", "--limit=1", "--timeout=2s", check=False).returncode == 0,
-               timeout, "the chain to serve")
+  def fill_heap(self, megabytes):
+    """With objects that nobody changes, so that there is state to transfer."""
+    self.kamino("bench", "put", f"--count={megabytes}", f"--keys={megabytes}",
+                "--value_size=1000000", "--outstanding=4", "--timeout=30s")
+
+  def contents(self):
+    """All objects, as the tail has them."""
+    return self.kamino("scan", "--timeout=10s").stdout

@@ -20,7 +20,7 @@ LAST_READS_S = 60.0
 # Of calls; a short one gives unknown outcomes.
 TIMEOUTS = {"registers": "1500ms", "bank": "5s", "lists": "5s"}
 SETTLE_S = 15.0
-POLL_S = 0.05
+FILLED_MB = 10
 AGREED = ("received", "applied", "cleaned", "heap_bytes_used", "objects")
 
 
@@ -71,6 +71,13 @@ def check_histories(folder):
   return reports, problems
 
 
+def differences(some, others):
+  """A few keys by which two listings of objects differ."""
+  lines = set(some.splitlines()) ^ set(others.splitlines())
+  keys = sorted({line.split("\t")[0] for line in lines})
+  return f"{len(keys)}, such as {' '.join(keys[:3])}"
+
+
 class Round:
   """Runs one. Histories, schedule and logs go to `out`, the rest away."""
 
@@ -91,6 +98,7 @@ class Round:
     try:
       self.network.create()
       self.cluster.start_all()
+      self.cluster.fill_heap(FILLED_MB)
       self._start_clients()
       for step in steps:
         if time.monotonic() > deadline or self.verdict.problems:
@@ -206,6 +214,22 @@ class Round:
     if not self.verdict.problems:
       wait_until(self._agree, SETTLE_S, "the nodes of the chain to agree")
     self._check_processes_at_end()
+    if not self.verdict.problems:
+      self._check_replicas()
+
+  def _check_replicas(self):
+    """Each node is made the tail, for a look at what it holds."""
+    chain = self.cluster.serving()
+    expected = self.cluster.contents()
+    while len(chain) > 1:
+      tail, chain = chain[-1], chain[:-1]
+      self.cluster.crash(tail)
+      self.cluster.await_chain(chain)
+      found = self.cluster.contents()
+      if found != expected:
+        self.verdict.problems.append(
+            f"{chain[-1]} holds other objects than {tail}: "
+            f"{differences(expected, found)}")
 
   def _check_processes_at_end(self):
     for name in self.cluster.unexpected_ends():

@@ -120,6 +120,14 @@ def _quick_restart(stage):
   stage.cluster.revive(victim)
 
 
+def _lose_data_and_revive(stage):
+  """A new disk: all of the state has to come from the chain."""
+  if SUPPORTED["rejoin"]:
+    for name in stage.victims:
+      stage.cluster.lose_data(name)
+    _revive(stage)
+
+
 def _power_cut(stage):
   for name in stage.cluster.nodes:
     stage.hit(name)
@@ -311,6 +319,8 @@ FAULTS = [
     Fault("kill middle", _kill_role("middle"), _revive_if_it_may_join, LONG,
           1),
     Fault("kill tail", _kill_role("tail"), _revive_if_it_may_join, LONG, 1),
+    Fault("lose node and data", _kill_role("any"), _lose_data_and_revive, LONG,
+          1),
     Fault("quick restart", _quick_restart, _nothing, LONG,
           0 if SUPPORTED["quick_reboot"] else 1),
     Fault("power cut", _power_cut, _revive_in_any_order, SHORT, 0,

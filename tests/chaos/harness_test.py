@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import chaos
 import faults
 from acknowledged import AckWatch, longest_gap
-from chaos_round import Injected, Verdict, check_histories
+from chaos_round import Injected, Verdict, check_histories, differences
 from network import HUB, Network, NetworkError, check_possible, cut_ruleset
 from schedule import LOSABLE, PER_LONG_ROUND, Schedule
 
@@ -108,6 +108,10 @@ class ReportTest(unittest.TestCase):
         chaos.summary([verdict], 9),
         "chaos: seed 9, 1 rounds, 2 faults, 1 survived; 5 operations checked "
         "(1 of unknown outcome), longest unavailability 2.00 s; 1 violations")
+
+  def test_differences(self):
+    self.assertEqual(differences("a\t1\nb\t2\n", "a\t1\nb\t3\nc\t4\n"),
+                     "2, such as b c")
 
   def test_kept_histories_are_judged(self):
     put = [{"t": 1, "p": 0, "e": "invoke", "op": "put", "key": "r",

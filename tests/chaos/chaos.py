@@ -30,6 +30,7 @@ from network import NetworkError, check_possible
 from processes import ClusterError
 from schedule import Schedule
 
+ROUND_S = 15.0  # a round shorter than that shows nothing
 CLIENT = "tests/chaos/client/chaos_client"
 
 
@@ -91,7 +92,7 @@ def run(arguments):
   schedule = Schedule(seed, chosen_faults(arguments.only))
   deadline = time.monotonic() + 60 * arguments.minutes
   verdicts = []
-  while not verdicts or time.monotonic() < deadline:
+  while not verdicts or time.monotonic() < deadline - ROUND_S:
     number = len(verdicts) + 1
     say(f"round {number}")
     folder = tempfile.mkdtemp(prefix="kamino-chaos-", dir=default_parent())

@@ -69,16 +69,18 @@ const Member* Joins(const View& view, const NodeStates& nodes,
 }  // namespace
 
 bool CanGoOn(const View& view, const NodeStates& nodes) {
-  int whole = 0;
+  int there = 0;
+  bool whole = false;
   for (const Member& member : view.members) {
     const NodeState* node = Kept(member, nodes);
     if (node == nullptr) continue;
     const bool sound = IsSound(node->condition);
     const bool went_on = node->member.incarnation == member.incarnation;
     if ((sound && went_on) || view.members.size() == 1) return true;
-    whole += sound || node->condition == Condition::kTorn;
+    ++there;
+    whole = whole || sound || node->condition == Condition::kTorn;
   }
-  return whole >= 2;
+  return whole && there >= 2;
 }
 
 absl::optional<View> NextView(const View& view, const NodeStates& nodes,

@@ -37,8 +37,8 @@ absl::optional<View> NextView(const View& view, const NodeStates& nodes,
 
 // Whether the members of `view` that are alive hold all that the chain has
 // acknowledged, and can mend what is torn: one of them is sound and was never
-// away, or two hold everything, be it torn (section 5.3, last paragraph), or it
-// is the only member.
+// away; or there are two, and one of them holds everything, be it torn (section
+// 5.3, last paragraph); or it is the only member.
 bool CanGoOn(const View& view, const NodeStates& nodes);
 
 // Who should get the chain's state next, to join a chain that is short of

@@ -26,7 +26,14 @@ ChainCore::ChainCore(ChainOptions options, OperationRing* ring,
       executor_(executor),
       copy_(copy),
       completed_(ring->cleaned()),
-      torn_(ring->applied() < ring->received()) {}
+      torn_(ring->applied() < ring->received()) {
+  if (!torn_ || record_->state().heap != HeapState::kBehind) return;
+  // The chain completes without a node that joins: its neighbours may hold
+  // more of the interrupted operations' objects than those operations made.
+  LOG(WARNING) << "this node was interrupted while it joined; it begins again";
+  copy_->BeginReceiving();
+  torn_ = false;
+}
 
 bool ChainCore::is_head() const {
   return role() == Role::kHead || role() == Role::kSingle;

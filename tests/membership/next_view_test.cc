@@ -205,7 +205,8 @@ TEST(NextViewTest, MembersAreLeftOutOnlyWhenTheRestCanGoOn) {
   EXPECT_EQ(After("-t-t"), "n1n3");
   EXPECT_EQ(After("-ts-"), "n1n2");
   EXPECT_EQ(After("---b"), absl::nullopt);  // it lacks what was acknowledged
-  EXPECT_EQ(After("-t-b"), absl::nullopt);  // and cannot mend others
+  EXPECT_EQ(After("-b-b"), absl::nullopt);
+  EXPECT_EQ(After("-t-b"), "n1n3");  // the other brings it up, then is mended
   EXPECT_EQ(After("tt-b"), "n0n1n3");
   EXPECT_EQ(After("?---"), absl::nullopt);
   EXPECT_EQ(After("ss-r"), "n0n1");

@@ -238,12 +238,26 @@ NodeStates ManagerCore::States(absl::Time now) const {
   return states;
 }
 
+// Heartbeats come at different moments: when all of them stop together, one
+// member is over its time before the others are. But nobody who is alive is
+// silent for half of it.
+bool ManagerCore::HearsAMember(absl::Time now) const {
+  for (const Member& member : view_.members) {
+    const auto found = nodes_.find(member.node_id);
+    if (found != nodes_.end() &&
+        now - found->second.last_heard < options_.failure_timeout / 2) {
+      return true;
+    }
+  }
+  return false;
+}
+
 absl::optional<View> ManagerCore::ProposeView(absl::Time now) {
   Observe(now);
   if (!IsLeader(now)) return absl::nullopt;
   if (proposed_.has_value()) return proposed_;
   const NodeStates states = States(now);
-  if (view_.formed() && !CanGoOn(view_, states)) {
+  if (view_.formed() && (!CanGoOn(view_, states) || !HearsAMember(now))) {
     hold_until_ = now + options_.failure_timeout;
   }
   if (view_.formed() && now < hold_until_) return absl::nullopt;

@@ -136,6 +136,7 @@ class ManagerCore {
   bool Alive(const Node& node, absl::Time now) const {
     return now - node.last_heard < options_.failure_timeout;
   }
+  bool HearsAMember(absl::Time now) const;
   absl::Status CheckMember(const std::string& cluster_id,
                            const Member& member) const;
   absl::Status CheckHeap(const Member& member, absl::Time now) const;

@@ -115,15 +115,11 @@ class LocalCluster:
       raise ClusterError(f"{self.folder} has room for {free_mb} MiB, but "
                          f"{room_mb} are needed; choose another --dir")
 
-  def start_etcd(self):
-    self._start_listening("etcd", self._etcd_command)
-
-  def restart_etcd(self):
-    """Where it was, on its data."""
-    self._start_listening("etcd", self._etcd_command,
-                          self.state["addresses"]["etcd"])
+  def start_etcd(self, address=None):
+    self._start_listening("etcd", self._etcd_command, address)
 
   def _etcd_command(self, address):
+    # One member alone: it is nobody's peer, but has to have an address.
     peer = f"http://{self.new_address('etcd')}"
     client = f"http://{address}"
     return ["etcd", "--name=e", f"--data-dir={self._path('etcd')}",
@@ -154,9 +150,9 @@ class LocalCluster:
             f"--etcd={self.state['addresses']['etcd']}",
             *self.state["manager_args"]]
 
-  def start_node(self, name):
+  def start_node(self, name, address=None):
     self._start_listening(
-        name, lambda address: self.node_command(name, address))
+        name, lambda address: self.node_command(name, address), address)
 
   def restart(self, name=None):
     """Starts what has ended, or that process only, where it was."""
@@ -167,17 +163,11 @@ class LocalCluster:
         if name:
           raise ClusterError(f"{name} runs already")
       elif each == "etcd":
-        self.restart_etcd()
-      elif each.startswith("manager"):
+        self.start_etcd(self.state["addresses"][each])
+      elif each in self.managers:
         self.restart_manager(each)
       else:
-        self.restart_node(each)
-
-  def restart_node(self, name):
-    """Where it was, on its data."""
-    self._start_listening(
-        name, lambda address: self.node_command(name, address),
-        self.state["addresses"][name])
+        self.start_node(each, self.state["addresses"][each])
 
   def node_command(self, name, address):
     return [self.binary("kamino_node"),

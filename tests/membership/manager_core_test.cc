@@ -329,6 +329,25 @@ TEST_F(ManagerCoreTest, SilenceOfEveryMemberDropsNobody) {
   EXPECT_EQ(Names(core_.view()), "n1.1 n2.1 ");
 }
 
+TEST_F(ManagerCoreTest, SilenceThatBeginsBetweenHeartbeatsDropsNobody) {
+  FormChain();
+  for (const Member& member : all_) {
+    now_ += kBeat / 3;
+    EXPECT_EQ(Beat(member.node_id), absl::OkStatus());
+  }
+  for (const absl::Time end = now_ + kTimeout * 3; now_ < end; now_ += kMs) {
+    EXPECT_FALSE(core_.ProposeView(now_).has_value());
+  }
+  // All are back within the time that the first one's return gives them.
+  for (const Member& member : all_) {
+    EXPECT_EQ(Register(member), absl::OkStatus());
+    EXPECT_FALSE(core_.ProposeView(now_).has_value());
+    now_ += kTimeout * 0.3;
+  }
+  EXPECT_FALSE(core_.ProposeView(now_).has_value());
+  EXPECT_EQ(core_.view().id, 1u);
+}
+
 TEST_F(ManagerCoreTest, AHeldUpManagerDropsNobodyForIt) {
   FormChain();
   Pass(kBeat, all_);

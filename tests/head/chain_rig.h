@@ -1,0 +1,191 @@
+// A few nodes of one chain on simulated disks, with links that deliver in
+// order, views made by hand, and power cuts at chosen moments: for tests that
+// force one case of a recovery. tests/simulation/ leaves such cases to chance.
+#ifndef KAMINO_TESTS_HEAD_CHAIN_RIG_H_
+#define KAMINO_TESTS_HEAD_CHAIN_RIG_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "head/chain_node.h"
+#include "head/storage.h"
+#include "kamino/v1/kamino.pb.h"
+#include "tests/head/sim_media.h"
+
+namespace kamino::head {
+
+// What a power cut in the middle of an operation left of it.
+struct Tear {
+  bool happened = false;
+  // Words of the heap's object area that were at risk; a heap is torn when some
+  // are as after the operation and some as before.
+  size_t kept_words = 0;
+  size_t lost_words = 0;
+  // Of the node's ring then.
+  uint64_t received = 0;
+  uint64_t applied = 0;
+  // Of what it had not applied: what was going to be stored to, and what of it
+  // differed from before when the power went.
+  size_t intents = 0;
+  size_t touched = 0;
+
+  bool torn() const { return kept_words > 0 && lost_words > 0; }
+};
+
+// A request and what came of it.
+struct Issued {
+  kamino::internal::v1::ChainRequest request;
+  std::vector<kamino::v1::Operation> operations;
+  int answers = 0;
+  RequestOutcome outcome;  // the last one
+
+  bool acknowledged() const { return answers > 0 && outcome.status.ok(); }
+};
+
+kamino::v1::Operation Put(const std::string& key, const std::string& value);
+kamino::v1::Operation Patch(const std::string& key, uint64_t offset,
+                            const std::string& data);
+kamino::v1::Operation Delete(const std::string& key);
+
+// Not thread-safe.
+class ChainRig {
+ public:
+  using ChainMessage = kamino::internal::v1::ChainMessage;
+  using LinkId = replica::LinkId;
+  // May change a message on its way; false loses it.
+  using Filter = std::function<bool(const std::string& from,
+                                    const std::string& to, ChainMessage*)>;
+  struct Options {
+    std::vector<std::string> names = {"n1", "n2", "n3", "n4"};
+    uint64_t heap_bytes = 512 << 10;
+    uint64_t ring_bytes = 128 << 10;
+    BackupKind backup = BackupKind::kSimple;
+  };
+
+  explicit ChainRig(Options options);
+  ChainRig() : ChainRig(Options()) {}
+  ~ChainRig();
+  ChainRig(const ChainRig&) = delete;
+  ChainRig& operator=(const ChainRig&) = delete;
+
+  // --- Life and death. All nodes are down at first.
+
+  // It learns of the last view; one that was away is not in it.
+  void Start(const std::string& name);
+  void StartAll();
+  bool up(const std::string& name) const { return At(name).node != nullptr; }
+  // The power goes, now. Its links break.
+  void CutPower(const std::string& name, uint64_t seed);
+  // The power goes at the `count`-th flush or drain of its heap from now on
+  // that belongs to an operation which it executes or mends. What that leaves
+  // of the heap is torn if it can be.
+  enum class Moment { kFlush, kDrain };
+  void CutPowerAt(const std::string& name, Moment moment, int count);
+  void Disarm(const std::string& name) { At(name).countdown = 0; }
+  const Tear& tear(const std::string& name) const { return At(name).tear; }
+  // Why a node stopped by itself; it is down then.
+  const absl::Status& fatal(const std::string& name) const {
+    return At(name).fatal;
+  }
+
+  // --- Views and links.
+
+  // Every node that is up learns of the next view, with these members as they
+  // run now; those that are down keep the place they had.
+  void InstallView(const std::vector<std::string>& members);
+  void Invite(const std::string& name, bool invited = true);
+  void BreakLinks(const std::string& a, const std::string& b);
+  void SetFilter(Filter filter) { filter_ = std::move(filter); }
+  // What is for this node waits.
+  void Hold(const std::string& name, bool held = true) { At(name).held = held; }
+
+  // --- Time.
+
+  // One input of the next node that has one; false when there is none.
+  bool Step();
+  // Steps until nothing happens any more, for `rounds` ticks.
+  void Settle(int rounds = 20);
+  void Tick();
+
+  // --- Clients. Each has one request under way at most.
+
+  std::shared_ptr<Issued> Submit(
+      uint64_t client, const std::vector<kamino::v1::Operation>& operations);
+  // The same request again, at whoever is head now.
+  void Retry(const std::shared_ptr<Issued>& issued);
+
+  // --- What is.
+
+  ChainNode& node(const std::string& name) { return *At(name).node; }
+  Storage& storage(const std::string& name) { return *At(name).storage; }
+  const replica::OperationRing& ring(const std::string& name) {
+    return *At(name).storage->ring();
+  }
+  const std::string& head() const;
+
+  using Contents = std::map<std::string, std::string>;
+  // Reads all objects and clients past all roles.
+  absl::StatusOr<Contents> ReadAll(const std::string& name);
+  // By what was acknowledged.
+  Contents Expected() const;
+  // "" when the members of the view hold what was acknowledged, all the same,
+  // and nothing is left under way; else what is wrong.
+  std::string Difference();
+
+ private:
+  using Input = std::function<void(ChainNode&, absl::Time)>;
+  struct RigNode {
+    std::string name;
+    SimDisk disk;
+    std::unique_ptr<Storage> storage;
+    std::unique_ptr<ChainNode> node;
+    std::deque<Input> inbox;
+    bool held = false;
+    bool invited = false;
+    bool crashed = false;  // in the middle of what it does
+    int countdown = 0;     // flushes or drains until it crashes; 0: none
+    Moment moment = Moment::kDrain;
+    Tear tear;
+    LinkId next_accepted = 2;
+    uint64_t incarnation = 0;
+    absl::Status fatal;
+  };
+  using End = std::pair<std::string, LinkId>;
+
+  RigNode& At(const std::string& name) { return *nodes_.at(name); }
+  const RigNode& At(const std::string& name) const { return *nodes_.at(name); }
+  void SetHooks(RigNode* node);
+  void OnHeap(RigNode* node, Moment moment);
+  void Tearing(RigNode* node);
+  void Discard(RigNode* node);
+  void Run(RigNode* node, const Input& input);
+  void CarryOut(RigNode* node, const replica::Actions& actions);
+  void Connect(RigNode* node, const replica::Actions::Open& open);
+  void Break(const End& end);
+  void SubmitTo(const std::string& name, const std::shared_ptr<Issued>& issued);
+  std::string CheckAtRest(const RigNode& node, uint64_t received) const;
+
+  const Options options_;
+  replica::ProcedureRegistry procedures_;
+  std::map<std::string, std::unique_ptr<RigNode>> nodes_;
+  std::vector<std::string> order_;
+  size_t next_ = 0;  // in order_, whose turn it is
+  std::map<End, End> peers_;
+  membership::View view_;
+  absl::Time now_ = absl::UnixEpoch();
+  Filter filter_;
+  std::map<uint64_t, uint64_t> numbers_;  // of clients' last requests
+  std::vector<std::shared_ptr<Issued>> issued_;
+};
+
+}  // namespace kamino::head
+
+#endif  // KAMINO_TESTS_HEAD_CHAIN_RIG_H_

@@ -44,7 +44,9 @@ demo: build
 checkers: packages
 	@tests/chaos/checkers.py
 
-test: checkers
+# Without them the tests that need them fail, and say so.
+test: packages
+	-@tests/chaos/checkers.py
 	@tests/run
 
 MINUTES ?= 2

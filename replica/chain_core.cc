@@ -203,7 +203,7 @@ void ChainCore::Open(Outgoing* outgoing, const Member& member,
   next_link_ += 2;
   outgoing->opened = outgoing->ready = false;
   outgoing->retry_at = absl::InfiniteFuture();
-  outgoing->give_up_at = now + options_.hello_timeout;
+  outgoing->give_up_at = now + options_.connect_timeout;
   actions->open.push_back({outgoing->link, member, purpose});
 }
 
@@ -224,7 +224,11 @@ void ChainCore::OnLinkAccepted(LinkId, absl::Time) {
   // Nothing is known of it before its Hello.
 }
 
-void ChainCore::OnLinkOpened(LinkId link, absl::Time, Actions* actions) {
+void ChainCore::OnLinkOpened(LinkId link, absl::Time now, Actions* actions) {
+  for (Outgoing* outgoing : {&successor_, &completion_, &donor_}) {
+    if (link != outgoing->link) continue;
+    outgoing->give_up_at = now + options_.hello_timeout;
+  }
   Message message = NewMessage();
   Hello* hello = message.mutable_hello();
   if (link == successor_.link) {

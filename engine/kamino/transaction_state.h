@@ -25,8 +25,11 @@ class ByteBuffer {
  public:
   size_t size() const { return size_; }
   size_t capacity() const { return capacity_; }
-  std::byte* data() { return data_.get()->bytes; }
-  const std::byte* data() const { return data_.get()->bytes; }
+  // Null at first.
+  std::byte* data() { return reinterpret_cast<std::byte*>(data_.get()); }
+  const std::byte* data() const {
+    return reinterpret_cast<const std::byte*>(data_.get());
+  }
   void clear() { size_ = 0; }
   // Keeps what was there.
   void resize(size_t size) {

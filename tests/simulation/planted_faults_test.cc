@@ -33,6 +33,7 @@ const char* const kFaults[] = {
     "head-promoted-without-locks",
     "head-unlocks-at-commit",
     "joining-copies-pages-once",
+    "joining-cut-without-settling",
     "joining-keeps-what-is-torn",
     "membership-leases-from-the-answer",
     "membership-leases-too-long",
@@ -44,7 +45,7 @@ const char* const kFaults[] = {
     "reads-at-a-tail-that-is-behind",
     "reads-without-lease",
     "ring-entry-is-not-drained",
-    "storage-keeps-what-was-not-committed",
+    "storage-counts-what-was-rolled-back",
 };
 
 struct Verdict {
@@ -56,7 +57,7 @@ struct Verdict {
 std::string RunWithFault(const std::string& fault, uint64_t seeds) {
   engine::PlantFault(fault);
   for (uint64_t seed = 1; seed <= seeds; ++seed) {
-    const RunResult result = Run(seed, nullptr);
+    const RunResult result = RunSeed(seed, nullptr);
     if (result.violation.ok()) continue;
     return "seed " + std::to_string(seed) + ": " +
            std::string(result.violation.message());

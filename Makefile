@@ -1,6 +1,6 @@
 # The front door. `make` lists what there is.
 .PHONY: help packages checkers build demo test test-rdma chaos bench-engine \
-  bench-failover bench-transport crash sanitize lint format clean
+  bench-failover bench-transport crash simulate sanitize lint format clean
 .DEFAULT_GOAL := help
 
 PROGRAMS := //client/cli:kamino //head:kamino_node //membership:kamino_manager
@@ -14,6 +14,9 @@ help:
 	@echo "make crash   explore crashes of the engine, SEEDS=n FIRST=seed"
 	@echo "make chaos   faults on real processes (root), MINUTES=n SEED=s;"
 	@echo "             CHECK=folder checks kept histories again"
+	@echo "make simulate"
+	@echo "             run the cluster in the simulator, SEEDS=n FIRST=seed"
+	@echo "             TRACE=1"
 	@echo "make sanitize  the engine's tests under sanitizers"
 	@echo "make build   build the programs"
 	@echo "make bench-engine"
@@ -67,6 +70,12 @@ FIRST ?= 1
 crash: packages
 	@bazel run //tests/engine/crash:crash_main -- --seeds=$(SEEDS) \
 	  --first=$(FIRST) --scheme=$(SCHEME)
+
+# docs/testing_simulation.md; TRACE=1 tells what happens.
+simulate: packages
+	@bazel build //tests/simulation:simulate_main
+	@bazel-bin/tests/simulation/simulate_main --seeds=$(SEEDS) \
+	  --first=$(FIRST) $(if $(filter-out 0,$(TRACE)),--trace)
 
 # Not under AddressSanitizer: the planted faults, whose processes are to die.
 # Under ThreadSanitizer: the tests with the tag "threads".

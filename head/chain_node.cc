@@ -24,7 +24,14 @@ ChainNode::ChainNode(Options options, Storage* storage,
       storage_(storage),
       state_(procedures, storage->heap()->root()),
       executor_(storage->heap(), &state_),
-      copy_(storage),
+      copy_(storage,
+            [this] {
+              // States of blocks are flushed when the backup takes them.
+              if (store_ != nullptr &&
+                  !engine::FaultPlanted("joining-cut-without-settling")) {
+                store_->Quiesce();
+              }
+            }),
       core_(options_.chain, storage->ring(), storage->record(), &executor_,
             &copy_) {}
 

@@ -186,7 +186,9 @@ absl::Status Storage::RecoverHead() {
   if (!store.ok()) return store.status();
   // What has a commit mark is applied; what has none was never sent.
   const uint64_t committed =
-      std::max(ring_->applied(), (*store)->last_sequence());
+      engine::FaultPlanted("storage-counts-what-was-rolled-back")
+          ? ring_->received()
+          : std::max(ring_->applied(), (*store)->last_sequence());
   if (committed > ring_->received()) {
     return absl::DataLossError(
         absl::StrCat("the heap holds operation ", committed,
@@ -194,9 +196,7 @@ absl::Status Storage::RecoverHead() {
   }
   ring_->MarkApplied(committed);
   ring_->PersistApplied();
-  if (!engine::FaultPlanted("storage-keeps-what-was-not-committed")) {
-    ring_->TruncateAfter(committed);
-  }
+  ring_->TruncateAfter(committed);
   store->reset();
   // Nothing is left to roll back; the region serves again.
   if ((*region)->size() == BackupBytes()) backup_region_ = std::move(*region);

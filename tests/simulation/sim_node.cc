@@ -27,6 +27,7 @@ constexpr absl::Duration kBatchDelay = absl::Microseconds(60);
 constexpr absl::Duration kCallDeadline = absl::Milliseconds(80);
 constexpr absl::Duration kMinSpacing = absl::Milliseconds(5);
 constexpr size_t kBackupStep = 4;
+constexpr absl::Duration kSupervisorDelay = absl::Milliseconds(200);
 
 }  // namespace
 
@@ -401,7 +402,7 @@ void SimNode::OnManagerAnswer(const AgentCore::Call& call,
     asked.sent = Clock();
   }
   const AgentCore::Effects effects = agent_->OnAnswer(asked, answer, Clock());
-  if (!effects.refused.ok()) return Fatal(effects.refused);
+  if (!effects.refused.ok()) return OnRefused(effects.refused);
   if (effects.view.has_value()) {
     const View view = *effects.view;
     Trace("learns ", view.ToString());
@@ -413,6 +414,17 @@ void SimNode::OnManagerAnswer(const AgentCore::Call& call,
     });
   }
   WaitThenAsk(effects.wait);
+}
+
+// One that lost its disk may have to wait for its former self to be forgotten:
+// its supervisor starts the process again.
+void SimNode::OnRefused(const absl::Status& status) {
+  if (!absl::IsAlreadyExists(status)) return Fatal(status);
+  Trace("is refused: ", status.message());
+  Die(Crash::kProcess);
+  world()->After(kSupervisorDelay, [this] {
+    if (!up()) Start();
+  });
 }
 
 }  // namespace kamino::simulation

@@ -117,6 +117,7 @@ class SimNode final : public LinkOwner {
   void CallManager(const membership::AgentCore::Call& call);
   void OnManagerAnswer(const membership::AgentCore::Call& call,
                        const SimManager::Answer& answer);
+  void OnRefused(const absl::Status& status);
   void WaitThenAsk(absl::Duration wait);
   void RequestView();
 

@@ -31,6 +31,7 @@ ClusterOptions DrawCluster(Random* random) {
   options.think =
       random->Between(absl::Milliseconds(20), absl::Milliseconds(200));
   options.abandon_percent = random->OneIn(3) ? 20 : 0;
+  options.astray_percent = random->OneIn(3) ? 25 : 2;
   options.simple_backup = random->OneIn(3);
   options.drains_all = !random->OneIn(4);
   options.few_client_records = random->OneIn(4);
@@ -141,7 +142,7 @@ class Simulation {
 
 }  // namespace
 
-RunResult Run(uint64_t seed, std::FILE* trace) {
+RunResult RunSeed(uint64_t seed, std::FILE* trace) {
   return Simulation(seed, trace).Run();
 }
 

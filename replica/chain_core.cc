@@ -195,7 +195,7 @@ void ChainCore::Open(Outgoing* outgoing, const Member& member,
   next_link_ += 2;
   outgoing->opened = outgoing->ready = false;
   outgoing->retry_at = absl::InfiniteFuture();
-  outgoing->give_up_at = now + options_.hello_timeout;
+  outgoing->give_up_at = now + options_.open_timeout;
   actions->open.push_back({outgoing->link, member, purpose});
 }
 
@@ -216,7 +216,7 @@ void ChainCore::OnLinkAccepted(LinkId, absl::Time) {
   // Nothing is known of it before its Hello.
 }
 
-void ChainCore::OnLinkOpened(LinkId link, absl::Time, Actions* actions) {
+void ChainCore::OnLinkOpened(LinkId link, absl::Time now, Actions* actions) {
   Message message = NewMessage();
   Hello* hello = message.mutable_hello();
   if (link == successor_.link) {
@@ -233,6 +233,11 @@ void ChainCore::OnLinkOpened(LinkId link, absl::Time, Actions* actions) {
     hello->set_resume(condition() == Condition::kBehind && !torn_);
   } else {
     return;  // of an older view
+  }
+  for (Outgoing* outgoing : {&successor_, &completion_, &donor_}) {
+    if (link == outgoing->link) {
+      outgoing->give_up_at = now + options_.hello_timeout;
+    }
   }
   hello->set_cluster_id(options_.cluster_id);
   hello->set_node_id(options_.node_id);

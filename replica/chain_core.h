@@ -85,6 +85,10 @@ struct ChainOptions {
   uint64_t window_bytes = 16u << 20;
   // Between two attempts to reach a neighbour.
   absl::Duration reconnect_delay = absl::Milliseconds(20);
+  // A link that is not open by then is tried anew. Setting one up may take
+  // long, where memory is registered with an adapter, and is lost when it is
+  // given up.
+  absl::Duration open_timeout = absl::Seconds(5);
   // A neighbour that does not answer Hello by then is tried anew.
   absl::Duration hello_timeout = absl::Seconds(1);
   // A neighbour that does not answer a Fetch by then is asked again.

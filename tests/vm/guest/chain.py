@@ -3,6 +3,7 @@
   chain.py FOLDER TRANSPORT     FOLDER: on a file system with DAX
 """
 
+import json
 import os
 import sys
 import unittest
@@ -40,6 +41,7 @@ class NvdimmChainTest(ClusterTest):
 
   def test_tail_and_head_are_killed_under_load(self):
     self.heaps_are_mapped_with_dax()
+    self.links_are(self.start["transport"])
     self.open_bank()
     chain, view = self.cluster.chain()
     loads = []
@@ -55,6 +57,15 @@ class NvdimmChainTest(ClusterTest):
       loads[-1].join()
     self.check_bank(*loads)
     self.assertEqual(self.cluster.chain(), (chain, view))
+    self.links_are(self.start["transport"])
+
+  def links_are(self, transport):
+    lines = self.kamino("status", "--json").splitlines()[1:]
+    links = [(node["node_id"], link["transport"], link["connected"])
+             for node in map(json.loads, lines) for link in node["links"]]
+    self.assertTrue(links)
+    for node, used, connected in links:
+      self.assertEqual((used, connected), (transport, True), node)
 
   def heaps_are_mapped_with_dax(self):
     """"sf": a store is durable once its cache line is written back."""

@@ -1,6 +1,6 @@
 # The front door. `make` lists what there is.
 .PHONY: help packages checkers build demo test test-rdma chaos bench-engine \
-  bench-failover crash sanitize lint format clean
+  bench-failover bench-transport crash sanitize lint format clean
 .DEFAULT_GOAL := help
 
 PROGRAMS := //client/cli:kamino //head:kamino_node //membership:kamino_manager
@@ -22,6 +22,9 @@ help:
 	@echo "make bench-failover"
 	@echo "             time from a kill to the next write, and more (some"
 	@echo "             minutes; QUICK=1: two); results in bench/out"
+	@echo "make bench-transport"
+	@echo "             measure chain links over every transport (30 seconds;"
+	@echo "             QUICK=1: five); results in bench/out"
 	@echo "make lint    check style and structure"
 	@echo "make format  format the C++ sources"
 	@echo "make clean   remove build products"
@@ -85,6 +88,14 @@ bench-failover: packages
 	@mkdir -p bench/out
 	@bench/failover/failover.py --out=bench/out/failover.json \
 	  $(if $(filter-out 0,$(QUICK)),--quick) $(BENCH_FLAGS)
+
+bench-transport: packages
+	@echo "building"
+	@bazel build -c opt //bench/transport:bench_transport
+	@mkdir -p bench/out
+	@bazel-bin/bench/transport/bench_transport --out=bench/out/transport.json \
+	  $(if $(filter-out 0,$(QUICK)),--quick) $(BENCH_FLAGS)
+	@echo "bench/out/transport.json"
 
 lint: packages
 	@bazel test //tests/tidy:all

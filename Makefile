@@ -62,6 +62,7 @@ else
 endif
 
 test-rdma: build
+	@bazel build //tests/transport:link_test //tests/transport:verbs_device_test
 	@python3 -B tests/vm/rig.py
 
 # A million images and more; SCHEME=name for one scheme only.

@@ -49,6 +49,14 @@ const NodeState* Kept(const Member& member, const NodeStates& nodes) {
   return node.condition == Condition::kReceiving ? nullptr : &node;
 }
 
+// Whether the member's node is back without what it held: there is nothing to
+// wait for.
+bool IsLost(const Member& member, const NodeStates& nodes) {
+  const auto found = nodes.find(member.node_id);
+  return found != nodes.end() && found->second.alive &&
+         Kept(member, nodes) == nullptr;
+}
+
 bool IsSound(Condition condition) {
   // Fresh: nothing can have been acknowledged without a member of the view.
   return condition == Condition::kSound || condition == Condition::kFresh;
@@ -89,17 +97,22 @@ const Member* Joins(const View& view, const NodeStates& nodes,
 
 bool CanGoOn(const View& view, const NodeStates& nodes,
              const Exclusions& excluded) {
-  int there = 0;
+  size_t there = 0;
+  size_t hopeless = 0;
   bool whole = false;
+  bool any_sound = false;
   for (const Member& member : view.members) {
     const NodeState* node = Kept(member, nodes);
+    if (node == nullptr) hopeless += IsLost(member, nodes);
     if (node == nullptr || IsRemoved(member.node_id, excluded)) continue;
     const bool sound = IsSound(node->condition);
     const bool went_on = node->member.incarnation == member.incarnation;
     if ((sound && went_on) || view.members.size() == 1) return true;
     ++there;
+    any_sound = any_sound || sound;
     whole = whole || sound || node->condition == Condition::kTorn;
   }
+  if (any_sound && there + hopeless == view.members.size()) return true;
   return whole && there >= 2;
 }
 

@@ -41,8 +41,8 @@ absl::optional<View> NextView(const View& view, const NodeStates& nodes,
 // Whether the members of `view` that are alive hold all that the chain has
 // acknowledged, and can mend what is torn: one of them is sound and was never
 // away; or there are two, and one of them holds everything, be it torn (section
-// 5.3, last paragraph); or it is the only member. Those to
-// be removed do not count.
+// 5.3, last paragraph); or all others are back without what they held; or it
+// is the only member. Those to be removed do not count.
 bool CanGoOn(const View& view, const NodeStates& nodes,
              const Exclusions& excluded = {});
 

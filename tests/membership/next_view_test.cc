@@ -225,6 +225,14 @@ TEST(NextViewTest, AfterAllWereAwayTwoAreNeeded) {
   const auto next = NextView(view, known, 3);
   ASSERT_TRUE(next.has_value());
   EXPECT_EQ(next->ToString(), "view 6: n1 (head) -> n2 (tail)");
+  // But for those who are back and have lost what they held.
+  known = Sound({kAliveReplaced, kAliveRestarted, kDead, kUnknown});
+  EXPECT_FALSE(NextView(view, known, 3).has_value());
+  known["n2"] = NodeState{MemberOf(2, kAliveRestarted), true,
+                          Condition::kReceiving};
+  EXPECT_EQ(NextView(view, known, 3)->ToString(), "view 6: n1 (single)");
+  known["n1"].condition = Condition::kTorn;
+  EXPECT_FALSE(NextView(view, known, 3).has_value());
 }
 
 TEST(NextViewTest, OneThatHasCaughtUpBecomesTheTailOfASoundChain) {

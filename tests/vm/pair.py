@@ -5,7 +5,7 @@ import time
 
 from machine import Machine, VmError, make_nvdimm
 from processes import free_port
-from spread import SpreadCluster, await_that
+from spread import PATIENCE_S, SpreadCluster, await_that
 
 MEMORY_MB = 1024
 NVDIMM_MB = 320
@@ -114,8 +114,7 @@ class PairOfVms:
   def _cut_under_load(self, name):
     """The load, which goes on, and what it had done before the cut."""
     load = self._cluster.load(name, LOAD)
-    await_that(lambda: len(self._cluster.acked(name)) >= LOAD // 10,
-               "the load to be under way")
+    self._left.await_lines(self._cluster.log(name), LOAD // 10, PATIENCE_S)
     if load.done():
       raise VmError("the load ended before the power was cut")
     acked = len(self._cluster.acked(name))

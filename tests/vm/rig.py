@@ -24,7 +24,6 @@ from report import Report
 from single import SingleVm
 
 MEMORY_MB = {"single": 2048, "pair": 3072}  # NVDIMMs included
-PARTS = {"single": SingleVm, "pair": PairOfVms}
 CONSOLE_TAIL = 60  # lines shown of each after a failure
 
 
@@ -35,6 +34,8 @@ def parse():
   parser.add_argument("--out", default=os.environ.get(
       "TEST_UNDECLARED_OUTPUTS_DIR") or os.path.join(HERE, "out"),
                       help="folder for the consoles of a run that failed")
+  parser.add_argument("--brief", action="store_true",
+                      help="leave out what other tests have as well")
   parser.add_argument("--may_not_run", action="store_true")
   return parser.parse_args()
 
@@ -59,8 +60,10 @@ def run(arguments, folder):
   programs = Binaries().root
   complete = False
   try:
-    for name in chosen:
-      PARTS[name](folder, image, programs, report).run()
+    if "single" in chosen:
+      SingleVm(folder, image, programs, report, arguments.brief).run()
+    if "pair" in chosen:
+      PairOfVms(folder, image, programs, report).run()
     complete = True
   finally:
     if report.failed or not complete:

@@ -11,7 +11,6 @@ NODE_PORT, LINK_PORT = 7100, 7200  # and the node's number
 PATIENCE_S = 120.0
 HEAP_MB, RING_MB = 64, 16
 ACCOUNTS, BALANCE = 50, 1000
-ACKED = "/tmp/vm/acked.log"
 
 
 def await_that(condition, what, seconds=PATIENCE_S):
@@ -119,13 +118,17 @@ class SpreadCluster:
     """A job that makes `count` transfers, written down as acknowledged."""
     words = ["bench", "transfer", f"--count={count}", "--outstanding=8",
              f"--accounts={ACCOUNTS}", f"--balance={BALANCE}",
-             f"--acked_log={ACKED}.{name}", f"--timeout={PATIENCE_S:g}s"]
+             f"--acked_log={self.log(name)}", f"--timeout={PATIENCE_S:g}s"]
     return self.kamino_job(*words, *(["--setup"] if setup else []),
                            timeout=2 * PATIENCE_S)
 
+  def log(self, name):
+    """Where a load writes down what is acknowledged, at home."""
+    return f"/tmp/vm/acked.{name}.log"
+
   def acked(self, name):
     """The transfers of a load so far."""
-    output = self._home.run("cat", f"{ACKED}.{name}", check=False)[1]
+    output = self._home.run("cat", self.log(name), check=False)[1]
     return [(a, b, int(n)) for a, b, n, _ in
             (line.split() for line in output.splitlines()
              if line.startswith("bank/") and len(line.split()) == 4)]

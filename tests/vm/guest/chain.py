@@ -3,6 +3,7 @@
   chain.py FOLDER TRANSPORT     FOLDER: on a file system with DAX
 """
 
+import json
 import os
 import sys
 import unittest
@@ -35,13 +36,13 @@ class NvdimmChainTest(ClusterTest):
   """One test over one cluster: starting it takes seconds."""
 
   start = {"pmem": "auto", "heap_mb": 64, "ring_mb": 16,
-           "failure_timeout_ms": 4000,
-           "manager_flags": ["--heartbeat_interval_ms=1000",
-                             "--leader_ttl_s=10"]}
+           "failure_timeout_ms": 4000, "heartbeat_ms": 1000,
+           "leader_ttl_s": 10}
   patience = 10
 
   def test_tail_and_head_are_killed_under_load(self):
     self.heaps_are_mapped_with_dax()
+    self.links_are(self.start["transport"])
     self.open_bank()
     chain, view = self.cluster.chain()
     loads = []
@@ -57,6 +58,16 @@ class NvdimmChainTest(ClusterTest):
       loads[-1].join()
     self.check_bank(*loads)
     self.assertEqual(self.cluster.chain(), (chain, view))
+    self.links_are(self.start["transport"])
+
+  def links_are(self, transport):
+    """Not another one, which a node takes when its first choice fails."""
+    def links():
+      lines = self.kamino("status", "--json").splitlines()[1:]
+      return {(link["transport"], link["connected"])
+              for node in map(json.loads, lines) for link in node["links"]}
+    wait_until(lambda: links() == {(transport, True)}, PATIENCE_S,
+               f"all links to be {transport}")
 
   def heaps_are_mapped_with_dax(self):
     """"sf": a store is durable once its cache line is written back."""

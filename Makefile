@@ -1,6 +1,6 @@
 # The front door. `make` lists what there is.
 .PHONY: help packages checkers build demo test test-rdma chaos bench-engine \
-  bench-failover bench-transport crash simulate sanitize lint format clean
+  bench-failover bench-transport crash simulate fuzz sanitize lint format clean
 .DEFAULT_GOAL := help
 
 PROGRAMS := //client/cli:kamino //head:kamino_node //membership:kamino_manager
@@ -12,6 +12,7 @@ help:
 	@echo "             test in virtual machines: RDMA and NVDIMM drivers,"
 	@echo "             loss of power (minutes)"
 	@echo "make crash   explore crashes of the engine, SEEDS=n FIRST=seed"
+	@echo "make fuzz    what peers may send, by libFuzzer (clang), MINUTES=n"
 	@echo "make chaos   faults on real processes (root), MINUTES=n SEED=s;"
 	@echo "             CHECK=folder checks kept histories again"
 	@echo "make simulate"
@@ -77,6 +78,10 @@ simulate: packages
 	@bazel build //tests/simulation:simulate_main
 	@bazel-bin/tests/simulation/simulate_main --seeds=$(SEEDS) \
 	  --first=$(FIRST) $(if $(filter-out 0,$(TRACE)),--trace)
+
+# For that long in all; docs/testing_fuzz.md.
+fuzz: packages
+	@tests/fuzz/run $(MINUTES)
 
 # Not under AddressSanitizer: the planted faults, whose processes are to die.
 # Under ThreadSanitizer: the tests with the tag "threads".

@@ -82,11 +82,17 @@ void ChainCore::Send(LinkId link, Message message, Actions* actions) const {
 }
 
 void ChainCore::SendReject(LinkId link, std::string reason, bool behind,
-                           Actions* actions) const {
+                           Actions* actions) {
+  ++turned_down_.rejected;
   Message message = NewMessage();
   message.mutable_reject()->set_reason(std::move(reason));
   message.mutable_reject()->set_behind(behind);
   Send(link, std::move(message), actions);
+}
+
+bool ChainCore::Belongs(bool on_its_link) {
+  if (!on_its_link) ++turned_down_.stray;
+  return on_its_link;
 }
 
 void ChainCore::Fatal(absl::Status status, Actions* actions) {
@@ -372,7 +378,7 @@ void ChainCore::OnMessage(LinkId link, const Message& message, absl::Time now,
     case Message::kFetched:
       return OnFetched(link, message.fetched(), now, actions);
     case Message::kStateChunkAck:
-      if (link != successor_.link) return;
+      if (!Belongs(link == successor_.link)) return;
       chunks_acked_ =
           std::min(chunks_sent_,
                    std::max(chunks_acked_, message.state_chunk_ack().chunks()));
@@ -380,10 +386,11 @@ void ChainCore::OnMessage(LinkId link, const Message& message, absl::Time now,
     case Message::kStateBegin:
     case Message::kStateChunk:
     case Message::kStateCut:
-      if (link != donor_.link) return;
+      if (!Belongs(link == donor_.link)) return;
       return OnTransferMessage(message, now, actions);
     case Message::kReject:
     case Message::MESSAGE_NOT_SET:
+      ++turned_down_.malformed;
       LOG(WARNING) << "ignored an empty chain message";
       return;
   }

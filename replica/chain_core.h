@@ -168,6 +168,13 @@ class ChainCore {
     uint64_t damaged = 0;    // chunks that were turned down
   };
   const TransferStats& transfer() const { return transfer_; }
+  // Messages that were not taken in. Some are normal while a view changes.
+  struct TurnedDown {
+    uint64_t rejected = 0;   // answered with Reject
+    uint64_t stray = 0;      // on a link they do not belong on; ignored
+    uint64_t malformed = 0;  // at odds with what the sender can know; ignored
+  };
+  const TurnedDown& turned_down() const { return turned_down_; }
   const OperationRing& ring() const { return *ring_; }
 
   struct LinkState {
@@ -208,7 +215,9 @@ class ChainCore {
   Message NewMessage() const;
   void Send(LinkId link, Message message, Actions* actions) const;
   void SendReject(LinkId link, std::string reason, bool behind,
-                  Actions* actions) const;
+                  Actions* actions);
+  // Whether the message came on the link it belongs on; counts it if not.
+  bool Belongs(bool on_its_link);
   // False, with the answer in `actions`, when the message is of another view.
   bool CheckView(LinkId link, const Message& message, Actions* actions);
 
@@ -229,7 +238,8 @@ class ChainCore {
   void OnAppendAck(LinkId link, uint64_t received, Actions* actions);
   void OnCompletion(LinkId link, uint64_t applied, Actions* actions);
   void OnCleanUp(LinkId link, uint64_t cleaned, Actions* actions);
-  std::string RefuseHello(const kamino::internal::v1::Hello& hello) const;
+  std::string RefuseHello(LinkId link,
+                          const kamino::internal::v1::Hello& hello) const;
 
   void ExecuteReceived(Actions* actions);
   // Something is applied that was not before.
@@ -274,7 +284,7 @@ class ChainCore {
   const membership::Member* JoiningTarget() const;
   void OnTransferMessage(const Message& message, absl::Time now,
                          Actions* actions);
-  void OnStateBegin(const kamino::internal::v1::StateBegin& begin);
+  absl::Status OnStateBegin(const kamino::internal::v1::StateBegin& begin);
   absl::Status OnStateCut(const kamino::internal::v1::StateCut& cut);
   // What this node holds is of no use: it has to get the chain's state anew.
   void DiscardState(Actions* actions);
@@ -302,6 +312,7 @@ class ChainCore {
 
   uint64_t completed_ = 0;
   bool failed_ = false;
+  TurnedDown turned_down_;
 
   // Owed at EndOfBatch.
   bool owe_ack_ = false;
@@ -334,8 +345,9 @@ class ChainCore {
   absl::optional<absl::Time> retain_until_;
   // At the node that joins.
   bool invited_ = false;
-  bool attached_ = false;     // it gets operations over donor_
-  uint64_t attached_at_ = 0;  // what the tail had applied then
+  bool attached_ = false;  // it gets operations over donor_
+  // What the tail had applied then; before that, when it began.
+  uint64_t attached_at_ = 0;
   uint64_t chunks_taken_ = 0;
   bool owe_chunk_ack_ = false;
   TransferStats transfer_;

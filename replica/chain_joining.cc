@@ -28,6 +28,7 @@ std::string ChainCore::RefuseJoining(const Hello& hello) const {
     return absl::StrCat(options_.node_id, " cannot give its state to ",
                         hello.node_id(), " now");
   }
+  if (hello.node_id().empty()) return "a node without a name cannot join";
   for (const Member& member : view_.members) {
     if (member.node_id == hello.node_id()) {
       return absl::StrCat(hello.node_id(), " is in view ", view_.id);
@@ -172,7 +173,7 @@ void ChainCore::OnTransferMessage(const Message& message, absl::Time now,
                                   Actions* actions) {
   absl::Status taken;
   if (message.has_state_begin()) {
-    OnStateBegin(message.state_begin());
+    taken = OnStateBegin(message.state_begin());
   } else if (!transfer_.receiving) {
     taken = absl::DataLossError("a state transfer goes on that was not begun");
   } else if (message.has_state_chunk()) {
@@ -190,26 +191,39 @@ void ChainCore::OnTransferMessage(const Message& message, absl::Time now,
   CloseOutgoing(&donor_, now, actions);
 }
 
-void ChainCore::OnStateBegin(const StateBegin& begin) {
+absl::Status ChainCore::OnStateBegin(const StateBegin& begin) {
+  if (donor_.ready) {
+    return absl::DataLossError("a state transfer begins within another");
+  }
+  if (begin.resume() && (condition() != Condition::kBehind || torn_)) {
+    return absl::DataLossError(
+        "the tail would go on where this node never was");
+  }
   donor_.ready = true;
   ++transfer_.begun;
+  attached_at_ = begin.applied();
   if (begin.resume()) {
     attached_ = true;
-    attached_at_ = begin.applied();
     predecessor_ = donor_.link;
-    return;
+    return absl::OkStatus();
   }
   copy_->BeginReceiving();
   torn_ = false;
   transfer_.receiving = true;
   transfer_.bytes = 0;
   chunks_taken_ = 0;
+  return absl::OkStatus();
 }
 
 absl::Status ChainCore::OnStateCut(const StateCut& cut) {
   if (cut.chunks() != chunks_taken_) {
     return absl::DataLossError(absl::StrCat(cut.chunks(), " chunks were sent, ",
                                             chunks_taken_, " came"));
+  }
+  if (cut.sequence() < attached_at_) {
+    return absl::DataLossError(absl::StrCat("the tail cuts at operation ",
+                                            cut.sequence(), ", though it had ",
+                                            attached_at_, " when it began"));
   }
   absl::Status finished = copy_->FinishReceiving(cut.sequence());
   if (!finished.ok()) return finished;

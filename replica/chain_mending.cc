@@ -93,7 +93,7 @@ void ChainCore::SendFetch(absl::Time now, Actions* actions) {
 }
 
 void ChainCore::OnFetch(LinkId link, const Fetch& fetch, Actions* actions) {
-  if (link != predecessor_ && link != successor_.link) return;
+  if (!Belongs(link == predecessor_ || link == successor_.link)) return;
   // One that may be behind answers once it is not: it is asked again.
   if (condition() != Condition::kSound && condition() != Condition::kTorn) {
     return;

@@ -21,7 +21,11 @@ using membership::Role;
 
 // --- Handshakes.
 
-std::string ChainCore::RefuseHello(const Hello& hello) const {
+std::string ChainCore::RefuseHello(LinkId link, const Hello& hello) const {
+  for (LinkId used : {predecessor_, completion_from_, successor_.link,
+                      completion_.link, donor_.link}) {
+    if (link == used) return "this link has its purpose already";
+  }
   if (hello.cluster_id() != options_.cluster_id) {
     return absl::StrCat("this is cluster ", options_.cluster_id, ", not ",
                         hello.cluster_id());
@@ -51,7 +55,7 @@ std::string ChainCore::RefuseHello(const Hello& hello) const {
 
 void ChainCore::OnHello(LinkId link, const Hello& hello, absl::Time now,
                         Actions* actions) {
-  std::string refusal = RefuseHello(hello);
+  std::string refusal = RefuseHello(link, hello);
   if (!refusal.empty()) {
     LOG(WARNING) << "turned a link away: " << refusal;
     return SendReject(link, std::move(refusal), /*behind=*/false, actions);
@@ -100,8 +104,8 @@ void ChainCore::OnSync(LinkId link, const Sync& sync, absl::Time now,
     owe_completion_ = true;
     return;
   }
-  if (link != successor_.link) return;
-  if (!joining_node_.empty() && !successor_.ready) return;
+  if (!Belongs(link == successor_.link)) return;
+  if (!joining_node_.empty() && !Belongs(successor_.ready)) return;
   ContinueSuccessor(sync, actions);
   // Newly head, and interrupted before it was (section 5.3).
   if (torn_ && is_head() && successor_.ready && !failed_) {
@@ -121,6 +125,10 @@ void ChainCore::ContinueSuccessor(const Sync& sync, Actions* actions) {
     if (sync.behind()) {
       return SendReject(successor_.link, std::move(reason), true, actions);
     }
+    if (!joining_node_.empty()) {
+      LOG(WARNING) << joining_node_ << " cannot join: " << reason;
+      return ForgetJoining(actions);
+    }
     return Fatal(absl::DataLossError(reason), actions);
   }
   successor_.ready = true;
@@ -135,7 +143,7 @@ void ChainCore::ContinueSuccessor(const Sync& sync, Actions* actions) {
 // --- Operations.
 
 void ChainCore::OnAppend(LinkId link, const Append& append, Actions* actions) {
-  if (link != predecessor_ || torn_) return;
+  if (!Belongs(link == predecessor_) || torn_) return;
   if (append.sequence() <= ring_->received()) {
     owe_ack_ = true;  // sent twice; the first one counts
     return;
@@ -150,7 +158,12 @@ void ChainCore::OnAppend(LinkId link, const Append& append, Actions* actions) {
     ring_was_full_ = awaiting_resend_ = true;
     return;
   }
-  if (!appended.ok()) return Fatal(appended, actions);
+  if (!appended.ok()) {
+    return Fatal(
+        absl::DataLossError(absl::StrCat("operation ", append.sequence(), ": ",
+                                         appended.message())),
+        actions);
+  }
   if (options_.on_appended) {
     options_.on_appended(append.sequence(), append.operation());
   }
@@ -166,10 +179,9 @@ void ChainCore::ExecuteReceived(Actions* actions) {
     absl::Status executed =
         executor_->Execute(sequence, ring_->Entry(sequence));
     if (!executed.ok()) {
-      return Fatal(
-          absl::Status(executed.code(), absl::StrCat("operation ", sequence,
-                                                     ": ", executed.message())),
-          actions);
+      return Fatal(absl::DataLossError(absl::StrCat("operation ", sequence,
+                                                    ": ", executed.message())),
+                   actions);
     }
     ring_->MarkApplied(sequence);
   }
@@ -200,12 +212,13 @@ void ChainCore::CompleteAsTail(Actions* actions) {
 }
 
 void ChainCore::OnCompletion(LinkId link, uint64_t applied, Actions* actions) {
-  if (link != completion_from_ || !is_head()) return;
+  if (!Belongs(link == completion_from_ && is_head())) return;
   CompleteTo(std::min(applied, ring_->applied()), actions);
 }
 
 void ChainCore::OnAppendAck(LinkId link, uint64_t received, Actions* actions) {
-  if (link != successor_.link) return;
+  if (!Belongs(link == successor_.link && successor_.ready)) return;
+  if (received > sent_) ++turned_down_.malformed;
   // Acknowledgements come before clean-ups, so the entries are still here.
   while (acked_ < std::min(received, sent_)) {
     ++acked_;
@@ -220,8 +233,12 @@ void ChainCore::OnAppendAck(LinkId link, uint64_t received, Actions* actions) {
 }
 
 void ChainCore::OnCleanUp(LinkId link, uint64_t cleaned, Actions* actions) {
-  if (link != successor_.link) return;
-  CleanTo(std::min(cleaned, ring_->applied()), actions);
+  if (!Belongs(link == successor_.link && successor_.ready)) return;
+  if (cleaned > sent_) {  // it cannot have applied them
+    ++turned_down_.malformed;
+    return;
+  }
+  CleanTo(cleaned, actions);
 }
 
 void ChainCore::CompleteTo(uint64_t sequence, Actions* actions) {

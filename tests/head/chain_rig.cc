@@ -75,38 +75,61 @@ ChainRig::~ChainRig() {
 
 // --- Life and death.
 
+StorageOptions ChainRig::StorageOptionsOf(const std::string& name) const {
+  StorageOptions options;
+  options.cluster_id = kClusterId;
+  options.node_id = name;
+  options.heap_bytes = options_.heap_bytes;
+  options.ring_bytes = options_.ring_bytes;
+  options.tiny_log_bytes = kLogBytes;
+  options.backup = options_.backup;
+  options.alpha = 0.5;
+  options.first_incarnation = 100;
+  return options;
+}
+
+ChainNode::Options ChainRig::NodeOptionsOf(const std::string& name) const {
+  ChainNode::Options options;
+  options.chain.cluster_id = kClusterId;
+  options.chain.node_id = name;
+  options.chain.incarnation = At(name).incarnation;
+  options.chain.heap_bytes = options_.heap_bytes;
+  options.chain.window_chunks = 2;
+  options.chain.chunks_at_once = 1;
+  options.chain.cut_bytes = 32u << 10;
+  options.lease_valid = [](uint64_t) { return true; };
+  return options;
+}
+
+ChainRig::Snapshot ChainRig::TakeSnapshot(const std::string& name) {
+  Snapshot snapshot;
+  snapshot.storage = StorageOptionsOf(name);
+  snapshot.node = NodeOptionsOf(name);
+  ++snapshot.node.chain.incarnation;
+  using Part = Media::Part;
+  for (const Part part : {Part::kHeap, Part::kRing, Part::kBackup}) {
+    const SimRegion* region = At(name).disk.region(part);
+    if (region == nullptr) continue;
+    snapshot.parts[part] =
+        SimRegion::Image(region->base(), region->base() + region->size());
+  }
+  return snapshot;
+}
+
 void ChainRig::Start(const std::string& name) {
   RigNode& node = At(name);
   CHECK(node.node == nullptr) << name << " is up";
   node.crashed = false;
   node.fatal = absl::OkStatus();
-  StorageOptions storage_options;
-  storage_options.cluster_id = kClusterId;
-  storage_options.node_id = name;
-  storage_options.heap_bytes = options_.heap_bytes;
-  storage_options.ring_bytes = options_.ring_bytes;
-  storage_options.tiny_log_bytes = kLogBytes;
-  storage_options.backup = options_.backup;
-  storage_options.alpha = 0.5;
-  storage_options.first_incarnation = 100;
-  auto storage =
-      Storage::Open(storage_options, std::make_unique<SimMedia>(&node.disk));
+  auto storage = Storage::Open(StorageOptionsOf(name),
+                               std::make_unique<SimMedia>(&node.disk));
   if (!storage.ok()) {
     node.fatal = storage.status();
     return;
   }
   node.storage = std::move(*storage);
   node.incarnation = node.storage->record()->state().incarnation;
-  ChainNode::Options options;
-  options.chain.cluster_id = kClusterId;
-  options.chain.node_id = name;
-  options.chain.incarnation = node.incarnation;
-  options.chain.heap_bytes = node.storage->heap()->region()->size();
-  options.chain.window_chunks = 2;
-  options.chain.chunks_at_once = 1;
-  options.chain.cut_bytes = 32u << 10;
-  options.lease_valid = [](uint64_t) { return true; };
-  node.node = std::make_unique<ChainNode>(std::move(options),
+  node.node = std::make_unique<ChainNode>(NodeOptionsOf(name),
                                           node.storage.get(), &procedures_);
   SetHooks(&node);
   if (!view_.formed()) return;
@@ -326,6 +349,7 @@ void ChainRig::CarryOut(RigNode* node, const Actions& actions) {
     const auto [to, link] = peer->second;
     ChainMessage message = send.message;
     if (filter_ && !filter_(node->name, to, &message)) continue;
+    if (tap_) tap_(to, link, message);
     // A link that is gone by then delivers nothing.
     At(to).inbox.push_back(
         [this, end = peer->second, message](ChainNode& chain, absl::Time now) {

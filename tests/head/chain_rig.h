@@ -63,6 +63,14 @@ class ChainRig {
   // May change a message on its way; false loses it.
   using Filter = std::function<bool(const std::string& from,
                                     const std::string& to, ChainMessage*)>;
+  using Tap = std::function<void(const std::string& to, LinkId link,
+                                 const ChainMessage&)>;
+  // What opens a node again, elsewhere, as it was.
+  struct Snapshot {
+    StorageOptions storage;
+    ChainNode::Options node;  // its incarnation is the next one
+    std::map<Media::Part, engine::SimRegion::Image> parts;
+  };
   struct Options {
     std::vector<std::string> names = {"n1", "n2", "n3", "n4"};
     uint64_t heap_bytes = 512 << 10;
@@ -104,6 +112,8 @@ class ChainRig {
   void Invite(const std::string& name, bool invited = true);
   void BreakLinks(const std::string& a, const std::string& b);
   void SetFilter(Filter filter) { filter_ = std::move(filter); }
+  // Told of every message that is on its way.
+  void SetTap(Tap tap) { tap_ = std::move(tap); }
   // What is for this node waits.
   void Hold(const std::string& name, bool held = true) { At(name).held = held; }
 
@@ -130,6 +140,9 @@ class ChainRig {
     return *At(name).storage->ring();
   }
   const std::string& head() const;
+  const membership::View& view() const { return view_; }
+  // Of a node that is down.
+  Snapshot TakeSnapshot(const std::string& name);
 
   using Contents = std::map<std::string, std::string>;
   // Reads all objects and clients past all roles.
@@ -162,6 +175,8 @@ class ChainRig {
 
   RigNode& At(const std::string& name) { return *nodes_.at(name); }
   const RigNode& At(const std::string& name) const { return *nodes_.at(name); }
+  StorageOptions StorageOptionsOf(const std::string& name) const;
+  ChainNode::Options NodeOptionsOf(const std::string& name) const;
   void SetHooks(RigNode* node);
   void OnHeap(RigNode* node, Moment moment);
   void Tearing(RigNode* node);
@@ -182,6 +197,7 @@ class ChainRig {
   membership::View view_;
   absl::Time now_ = absl::UnixEpoch();
   Filter filter_;
+  Tap tap_;
   std::map<uint64_t, uint64_t> numbers_;  // of clients' last requests
   std::vector<std::shared_ptr<Issued>> issued_;
 };

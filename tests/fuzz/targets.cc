@@ -1,0 +1,9 @@
+#include "tests/fuzz/targets.h"
+
+namespace kamino::fuzz {
+
+std::vector<Target> AllTargets() {
+  return {ChainTarget(), LinkTarget(), ManagerTarget()};
+}
+
+}  // namespace kamino::fuzz

@@ -1,0 +1,37 @@
+// What a peer may send, each kind as a function of bytes that must return; a
+// check that fails ends the process. docs/testing_fuzz.md.
+#ifndef KAMINO_TESTS_FUZZ_TARGETS_H_
+#define KAMINO_TESTS_FUZZ_TARGETS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace kamino::fuzz {
+
+struct Target {
+  std::string name;
+  void (*run)(absl::string_view bytes);
+  // Inputs that are valid, to be mutated.
+  std::vector<std::string> (*seeds)();
+  // Another input made of one; deterministic. At most `max` bytes.
+  std::string (*mutate)(const std::string& input, uint64_t seed, size_t max);
+};
+
+// Messages, links, views and requests to a chain node in each of its roles.
+Target ChainTarget();
+// Frames, prefaces, rings and positions of the links.
+Target LinkTarget();
+// What nodes tell the membership manager, and what it finds stored.
+Target ManagerTarget();
+
+std::vector<Target> AllTargets();
+
+// Flips, cuts, repeats and moves bytes, and puts numbers at limits.
+std::string MutateBytes(const std::string& input, uint64_t seed, size_t max);
+
+}  // namespace kamino::fuzz
+
+#endif  // KAMINO_TESTS_FUZZ_TARGETS_H_

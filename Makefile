@@ -1,6 +1,6 @@
 # The front door. `make` lists what there is.
 .PHONY: help packages checkers build demo test test-rdma chaos bench-engine \
-  bench-failover crash fuzz sanitize lint format clean
+  bench-failover bench-transport crash simulate fuzz sanitize lint format clean
 .DEFAULT_GOAL := help
 
 PROGRAMS := //client/cli:kamino //head:kamino_node //membership:kamino_manager
@@ -15,6 +15,9 @@ help:
 	@echo "make fuzz    what peers may send, by libFuzzer (clang), MINUTES=n"
 	@echo "make chaos   faults on real processes (root), MINUTES=n SEED=s;"
 	@echo "             CHECK=folder checks kept histories again"
+	@echo "make simulate"
+	@echo "             run the cluster in the simulator, SEEDS=n FIRST=seed"
+	@echo "             TRACE=1"
 	@echo "make sanitize  the engine's tests under sanitizers"
 	@echo "make build   build the programs"
 	@echo "make bench-engine"
@@ -23,6 +26,9 @@ help:
 	@echo "make bench-failover"
 	@echo "             time from a kill to the next write, and more (some"
 	@echo "             minutes; QUICK=1: two); results in bench/out"
+	@echo "make bench-transport"
+	@echo "             measure chain links over every transport (30 seconds;"
+	@echo "             QUICK=1: five); results in bench/out"
 	@echo "make lint    check style and structure"
 	@echo "make format  format the C++ sources"
 	@echo "make clean   remove build products"
@@ -42,7 +48,9 @@ demo: build
 checkers: packages
 	@tests/chaos/checkers.py
 
-test: checkers
+# Without them the tests that need them fail, and say so.
+test: packages
+	-@tests/chaos/checkers.py
 	@tests/run
 
 MINUTES ?= 2
@@ -55,6 +63,7 @@ else
 endif
 
 test-rdma: build
+	@bazel build //tests/transport:link_test //tests/transport:verbs_device_test
 	@python3 -B tests/vm/rig.py
 
 # A million images and more; SCHEME=name for one scheme only.
@@ -63,6 +72,12 @@ FIRST ?= 1
 crash: packages
 	@bazel run //tests/engine/crash:crash_main -- --seeds=$(SEEDS) \
 	  --first=$(FIRST) --scheme=$(SCHEME)
+
+# docs/testing_simulation.md; TRACE=1 tells what happens.
+simulate: packages
+	@bazel build //tests/simulation:simulate_main
+	@bazel-bin/tests/simulation/simulate_main --seeds=$(SEEDS) \
+	  --first=$(FIRST) $(if $(filter-out 0,$(TRACE)),--trace)
 
 # For that long in all; docs/testing_fuzz.md.
 fuzz: packages
@@ -89,6 +104,14 @@ bench-failover: packages
 	@mkdir -p bench/out
 	@bench/failover/failover.py --out=bench/out/failover.json \
 	  $(if $(filter-out 0,$(QUICK)),--quick) $(BENCH_FLAGS)
+
+bench-transport: packages
+	@echo "building"
+	@bazel build -c opt //bench/transport:bench_transport
+	@mkdir -p bench/out
+	@bazel-bin/bench/transport/bench_transport --out=bench/out/transport.json \
+	  $(if $(filter-out 0,$(QUICK)),--quick) $(BENCH_FLAGS)
+	@echo "bench/out/transport.json"
 
 lint: packages
 	@bazel test //tests/tidy:all

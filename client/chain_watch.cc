@@ -85,7 +85,8 @@ void ChainWatch::Open() {
 }
 
 void ChainWatch::OnChain(const kamino::v1::Chain& chain) {
-  directory_->Learn(chain);
+  // Calls that a node has turned away or did not answer wait for this.
+  if (directory_->Learn(chain)) timer_->Hurry();
   absl::MutexLock lock(&mutex_);
   delay_ = kFirstDelay;
 }

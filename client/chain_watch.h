@@ -1,7 +1,8 @@
 // Follows the chain's views as they change: keeps one WatchChain stream open to
 // some node and tells the directory of every chain that comes. A stream that
 // breaks is opened anew at another node. Calls do not depend on it: they also
-// learn from refusals; the watch spares them the refusal.
+// learn from refusals; the watch spares them the refusal, and the rest of the
+// time they would wait before they try again.
 #ifndef KAMINO_CLIENT_CHAIN_WATCH_H_
 #define KAMINO_CLIENT_CHAIN_WATCH_H_
 

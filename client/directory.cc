@@ -76,12 +76,14 @@ std::shared_ptr<Directory::Stub> Directory::Find(Target target) {
   return AtLocked(node.address());
 }
 
-void Directory::Learn(const Chain& chain) {
-  if (chain.nodes().empty()) return;
+bool Directory::Learn(const Chain& chain) {
+  if (chain.nodes().empty()) return false;
   absl::MutexLock lock(&mutex_);
   const bool same_cluster =
       chain_.nodes().empty() || chain_.cluster_id() == chain.cluster_id();
-  if (same_cluster && chain.view_id() > chain_.view_id()) chain_ = chain;
+  if (!same_cluster || chain.view_id() <= chain_.view_id()) return false;
+  chain_ = chain;
+  return true;
 }
 
 Chain Directory::chain() const {

@@ -31,9 +31,9 @@ class Directory {
   std::shared_ptr<Stub> Find(Target target);
   std::shared_ptr<Stub> At(const std::string& address);
 
-  // Takes a chain over when it is newer than the one known. Chains of another
-  // cluster than the first one's are ignored.
-  void Learn(const kamino::v1::Chain& chain);
+  // Takes a chain over when it is newer than the one known, and says whether it
+  // was. Chains of another cluster than the first one's are ignored.
+  bool Learn(const kamino::v1::Chain& chain);
   kamino::v1::Chain chain() const;
 
   // Asks every node that is known, and the seeds, for the chain; calls `done`

@@ -23,6 +23,16 @@ void Timer::After(absl::Duration delay, std::function<void()> task) {
   changed_.Signal();
 }
 
+void Timer::Hurry() {
+  absl::MutexLock lock(&mutex_);
+  std::multimap<absl::Time, std::function<void()>> due;
+  for (auto& [time, task] : tasks_) {
+    due.emplace(absl::InfinitePast(), std::move(task));
+  }
+  tasks_ = std::move(due);
+  changed_.Signal();
+}
+
 bool Timer::Due() const {
   return !tasks_.empty() && (stopping_ || tasks_.begin()->first <= absl::Now());
 }

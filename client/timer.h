@@ -21,6 +21,8 @@ class Timer {
 
   // `task` must not block for long.
   void After(absl::Duration delay, std::function<void()> task);
+  // What waits now waits no longer: what it waited for has happened.
+  void Hurry();
 
  private:
   void Run();

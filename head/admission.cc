@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
+#include "engine/fault.h"
 #include "engine/heap/heap_reader.h"
 #include "engine/resource_error.h"
 #include "glog/logging.h"
@@ -66,7 +67,9 @@ absl::Status Admission::Promote(absl::Time now, Actions* actions) {
     if (!operation.ok()) return operation.status();
     auto write_set = replica::DecodeWriteSet(*operation);
     if (!write_set.ok()) return write_set.status();
-    store_->HoldLocks(sequence, *write_set);
+    if (!engine::FaultPlanted("head-promoted-without-locks")) {
+      store_->HoldLocks(sequence, *write_set);
+    }
     in_flight_[sequence];
   }
   engine::HeapReader reader(store_->heap());
@@ -212,7 +215,9 @@ Admission::Attempt Admission::ExecuteOne(Transaction& transaction,
     return attempt;
   }
   const size_t declared = transaction.write_set().size();
-  auto execution = state_->Execute(transaction, request.request, sequence);
+  bool changed = false;
+  auto execution =
+      state_->Execute(transaction, request.request, sequence, &changed);
   if (execution.ok()) {
     attempt.outcome.sequence = execution->sequence;
     attempt.outcome.result = std::move(execution->result);
@@ -225,9 +230,9 @@ Admission::Attempt Admission::ExecuteOne(Transaction& transaction,
   }
   attempt.conflict = transaction.conflict();
   attempt.outcome.status = Explain(execution.status());
-  // A decision of the function itself that has declared nothing leaves the
+  // A decision of the function itself that has changed nothing leaves the
   // transaction as it was; any other failure takes everything back.
-  attempt.spoilt = attempt.conflict.has_value() ||
+  attempt.spoilt = attempt.conflict.has_value() || changed ||
                    transaction.write_set().size() != declared ||
                    !IsOwnDecision(execution.status());
   if (!attempt.spoilt) ++counters_.aborted;
@@ -248,7 +253,7 @@ void Admission::CommitBatch(Transaction& transaction, uint64_t sequence,
   };
   engine::CommitOptions options;
   options.sequence = sequence;
-  options.hold_locks = true;
+  options.hold_locks = !engine::FaultPlanted("head-unlocks-at-commit");
   options.before_mark.emplace(append);
   absl::Status committed = transaction.Commit(options);
   if (!committed.ok()) {
@@ -271,6 +276,10 @@ void Admission::CommitBatch(Transaction& transaction, uint64_t sequence,
       }
       clients_.Touch(request.client_id(), now);
       ++counters_.committed;
+    }
+    if (engine::FaultPlanted("head-answers-at-commit")) {
+      (*batch)[i].done(std::move(attempts[i].outcome));
+      continue;
     }
     waiters.push_back(
         {std::move((*batch)[i].done), std::move(attempts[i].outcome)});
@@ -342,7 +351,8 @@ void Admission::Park(ObjectId object, Request request) {
 }
 
 void Admission::Answer(Request& request, RequestOutcome outcome) {
-  if (!options_.lease_valid()) {
+  if (!options_.lease_valid() &&
+      !engine::FaultPlanted("head-answers-without-lease")) {
     outcome = {MakeError(kamino::v1::REASON_RECONFIGURING,
                          "the head holds no lease of the manager now"),
                "", 0};

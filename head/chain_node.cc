@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/fault.h"
 #include "engine/heap/heap_reader.h"
 #include "glog/logging.h"
 #include "replica/errors.h"
@@ -23,7 +24,14 @@ ChainNode::ChainNode(Options options, Storage* storage,
       storage_(storage),
       state_(procedures, storage->heap()->root()),
       executor_(storage->heap(), &state_),
-      copy_(storage),
+      copy_(storage,
+            [this] {
+              // States of blocks are flushed when the backup takes them.
+              if (store_ != nullptr &&
+                  !engine::FaultPlanted("joining-cut-without-settling")) {
+                store_->Quiesce();
+              }
+            }),
       core_(options_.chain, storage->ring(), storage->record(), &executor_,
             &copy_) {}
 
@@ -158,18 +166,21 @@ absl::Status ChainNode::CheckMayRead() const {
     return MakeError(kamino::v1::REASON_RECONFIGURING,
                      "this node knows of no view yet");
   }
+  if (engine::FaultPlanted("reads-anywhere")) return absl::OkStatus();
   if (!core_.is_tail()) {
     return MakeError(
         kamino::v1::REASON_NOT_TAIL,
         absl::StrCat(options_.chain.node_id, " is not the tail of view ",
                      core_.view().id));
   }
-  if (!core_.ready()) {
+  if (!core_.ready() &&
+      !engine::FaultPlanted("reads-at-a-tail-that-is-behind")) {
     return MakeError(kamino::v1::REASON_RECONFIGURING,
                      absl::StrCat(options_.chain.node_id,
                                   " may lack what the chain has acknowledged"));
   }
-  if (!options_.lease_valid(core_.view().id)) {
+  if (!options_.lease_valid(core_.view().id) &&
+      !engine::FaultPlanted("reads-without-lease")) {
     return MakeError(kamino::v1::REASON_RECONFIGURING,
                      absl::StrCat(options_.chain.node_id,
                                   " holds no lease of the manager now"));

@@ -96,7 +96,10 @@ LinkHub::~LinkHub() {
 
 absl::Status LinkHub::Listen(const std::string& name,
                              const std::string& address) {
-  auto transport = transport::MakeTransport(name, options_.transport);
+  transport::TransportOptions options = options_.transport;
+  // Over the others a Hello of an old view gets an answer, which says more.
+  if (name != "verbs") options.epoch = nullptr;
+  auto transport = transport::MakeTransport(name, options);
   if (!transport.ok()) return transport.status();
   Port& port = ports_[name];
   port.transport = std::move(*transport);
@@ -177,9 +180,12 @@ void LinkHub::Open(LinkId id, const membership::Member& member) {
     absl::MutexLock lock(&mutex_);
     failures = failures_[member.node_id];
   }
-  // One that does not get through gives way to the next, in turn.
-  const std::string& name =
-      usable[failures / kAttemptsPerTransport % usable.size()];
+  // When the choice is ours, one that does not get through gives way to the
+  // next, in turn.
+  const size_t turn = options_.preferred == "auto"
+                          ? failures / kAttemptsPerTransport % usable.size()
+                          : 0;
+  const std::string& name = usable[turn];
   std::string address = member.link_addresses.at(name);
   if (name == "shm") address = PathOf(address);
   LOG(INFO) << "opens a link to " << member.node_id << " over " << name

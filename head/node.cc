@@ -258,6 +258,14 @@ void Node::Describe(ChainNode& node,
   response->set_applied(ring.applied());
   response->set_cleaned(ring.cleaned());
   response->set_completed(core.completed());
+  response->set_condition(
+      std::string(membership::ConditionName(core.condition())));
+  const replica::ChainCore::TransferStats& transfer = core.transfer();
+  response->mutable_transfer()->set_sending(transfer.sending);
+  response->mutable_transfer()->set_receiving(transfer.receiving);
+  response->mutable_transfer()->set_bytes(transfer.bytes);
+  response->mutable_transfer()->set_begun(transfer.begun);
+  response->mutable_transfer()->set_damaged(transfer.damaged);
   response->set_ring_bytes_used(ring.bytes_used());
   response->set_ring_bytes_total(ring.bytes_total());
   const engine::HeapStats heap = node.heap().stats();

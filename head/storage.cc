@@ -6,6 +6,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "engine/fault.h"
 #include "engine/kamino/kamino_store.h"
 #include "glog/logging.h"
 
@@ -185,7 +186,9 @@ absl::Status Storage::RecoverHead() {
   if (!store.ok()) return store.status();
   // What has a commit mark is applied; what has none was never sent.
   const uint64_t committed =
-      std::max(ring_->applied(), (*store)->last_sequence());
+      engine::FaultPlanted("storage-counts-what-was-rolled-back")
+          ? ring_->received()
+          : std::max(ring_->applied(), (*store)->last_sequence());
   if (committed > ring_->received()) {
     return absl::DataLossError(
         absl::StrCat("the heap holds operation ", committed,

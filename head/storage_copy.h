@@ -2,6 +2,7 @@
 #ifndef KAMINO_HEAD_STORAGE_COPY_H_
 #define KAMINO_HEAD_STORAGE_COPY_H_
 
+#include <functional>
 #include <memory>
 
 #include "head/storage.h"
@@ -12,9 +13,12 @@ namespace kamino::head {
 
 class StorageCopy final : public replica::StateCopy {
  public:
-  explicit StorageCopy(Storage* storage);  // must outlive this
+  // `settle` flushes what a head has stored and not flushed. `storage` must
+  // outlive this.
+  StorageCopy(Storage* storage, std::function<void()> settle);
 
   void BeginSending() override;
+  void PrepareCut() override;
   size_t BytesLeft() const override;
   bool NextChunk(kamino::internal::v1::StateChunk* chunk) override;
   void EndSending() override;
@@ -24,6 +28,7 @@ class StorageCopy final : public replica::StateCopy {
 
  private:
   Storage* const storage_;
+  const std::function<void()> settle_;
   const size_t begin_;  // of the objects; what lies before is each node's own
   std::unique_ptr<replica::StateSender> sender_;
 };

@@ -18,6 +18,7 @@
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/health_check_service_interface.h"
+#include "membership/admin_service.h"
 #include "membership/etcd/etcd_client.h"
 #include "membership/lease_clock.h"
 #include "membership/manager.h"
@@ -132,6 +133,7 @@ absl::Status Serve(const Deployment& deployment,
       std::make_unique<EtcdClient>(deployment.etcd_endpoints, etcd_deadline),
       LeaseClockNow);
   ManagerService service(&manager);
+  AdminService admin(&manager);
   grpc::ServerBuilder builder;
   int port = 0;
   // Without this two processes could share a port, each getting some calls.
@@ -140,6 +142,7 @@ absl::Status Serve(const Deployment& deployment,
                            grpc::InsecureServerCredentials(), &port);
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   builder.RegisterService(&service);
+  builder.RegisterService(&admin);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr || port == 0) {
     return absl::UnavailableError(

@@ -15,7 +15,8 @@ using kamino::internal::v1::RegisterResponse;
 
 Manager::Manager(Options options, std::unique_ptr<Etcd> etcd,
                  std::function<absl::Time()> clock)
-    : clock_(std::move(clock)),
+    : name_(options.name),
+      clock_(std::move(clock)),
       loop_(std::move(options)),
       etcd_(std::move(etcd)),
       thread_([this] { Run(); }) {}
@@ -74,6 +75,13 @@ absl::Status Manager::Describe(const GetMembershipRequest& request,
                                absl::optional<std::string>* leader) {
   absl::MutexLock lock(&mutex_);
   return loop_.Describe(request, response, leader, clock_());
+}
+
+absl::Status Manager::Administer(
+    absl::FunctionRef<absl::Status(ManagerCore*, absl::Time)> request,
+    std::string* ask) {
+  absl::MutexLock lock(&mutex_);
+  return loop_.Administer(request, ask, clock_());
 }
 
 }  // namespace kamino::membership

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/optional.h"
@@ -42,11 +43,19 @@ class Manager {
       kamino::internal::v1::GetMembershipResponse* response,
       absl::optional<std::string>* leader);
 
+  // Has an operator's request carried out by the core, if this manager leads;
+  // else sets *ask to where the leader is, or to "?" when nobody knows.
+  absl::Status Administer(
+      absl::FunctionRef<absl::Status(ManagerCore*, absl::Time)> request,
+      std::string* ask);
+  const std::string& name() const { return name_; }
+
  private:
   void Run();
   // Calls etcd, with no lock held.
   void CarryOutAndTell(const EtcdCall& call);
 
+  const std::string name_;
   const std::function<absl::Time()> clock_;
 
   absl::Mutex mutex_;

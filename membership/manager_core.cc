@@ -18,6 +18,7 @@ void ManagerCore::BecomeLeader(const View& view, absl::Time now) {
   view_.cluster_id = options_.cluster_id;
   proposed_.reset();
   nodes_.clear();
+  excluded_ = view.excluded;
   for (const Member& member : view.members) {
     Node& node = nodes_[member.node_id];
     node.member = member;
@@ -121,6 +122,10 @@ absl::Status ManagerCore::Register(const std::string& cluster_id,
              !ok.ok()) {
     return ok;
   }
+  if (found != nodes_.end() && Leaves(found->second, now)) {
+    return absl::UnavailableError(
+        absl::StrCat("node ", member.node_id, " is being removed"));
+  }
   if (proposed_.has_value() &&
       view_.IndexOf(member.node_id, member.incarnation) >= 0 &&
       proposed_->IndexOf(member.node_id, member.incarnation) < 0) {
@@ -164,6 +169,10 @@ absl::Status ManagerCore::Heartbeat(const std::string& cluster_id,
     return absl::NotFoundError(
         absl::StrCat("node ", beat.node_id, " is not registered"));
   }
+  if (Leaves(found->second, now)) {
+    return absl::NotFoundError(
+        absl::StrCat("node ", beat.node_id, " is being removed"));
+  }
   found->second.last_heard = now;
   found->second.view_id = beat.view_id;
   found->second.condition = beat.condition;
@@ -171,9 +180,53 @@ absl::Status ManagerCore::Heartbeat(const std::string& cluster_id,
   return absl::OkStatus();
 }
 
+bool ManagerCore::Leaves(const Node& node, absl::Time now) const {
+  return view_.IndexOf(node.member.node_id, node.member.incarnation) >= 0 &&
+         ShouldLeave(view_, States(now), options_.chain_length, excluded_,
+                     node.member.node_id);
+}
+
 bool ManagerCore::ShouldJoin(const std::string& node_id, absl::Time now) {
-  joining_ = NextToJoin(view_, States(now), options_.chain_length, joining_);
+  joining_ = NextToJoin(view_, States(now), options_.chain_length, joining_,
+                        excluded_);
   return joining_ == node_id;
+}
+
+absl::Status ManagerCore::Exclude(const std::string& node_id, bool drain,
+                                  absl::Time now) {
+  const bool member =
+      std::any_of(view_.members.begin(), view_.members.end(),
+                  [&](const Member& each) { return each.node_id == node_id; });
+  if (!member && nodes_.count(node_id) == 0) {
+    return absl::NotFoundError(
+        absl::StrCat("no node ", node_id, " is known to the manager"));
+  }
+  if (excluded_.size() >= options_.max_nodes && excluded_.count(node_id) == 0) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        excluded_.size(), " nodes are removed already; add some again"));
+  }
+  Exclusions wanted = excluded_;
+  wanted[node_id] = drain && member;
+  const NodeStates states = States(now);
+  if (member && !CanGoOn(view_, states, wanted)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the chain could not go on without ", node_id,
+                     ": no other member holds everything and was never away"));
+  }
+  if (member && drain) {
+    size_t others = 0;
+    for (const auto& [id, node] : states) {
+      others += node.alive && wanted.count(id) == 0;
+    }
+    if (others < options_.chain_length) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "no node could take the place of ", node_id, ": a chain of ",
+          options_.chain_length, " needs ", options_.chain_length - others,
+          " more; start another, or remove instead of draining"));
+    }
+  }
+  excluded_ = std::move(wanted);
+  return absl::OkStatus();
 }
 
 NodeStates ManagerCore::States(absl::Time now) const {
@@ -185,16 +238,30 @@ NodeStates ManagerCore::States(absl::Time now) const {
   return states;
 }
 
+// Heartbeats come at different moments: when all of them stop together, one
+// member is over its time before the others are. But nobody who is alive is
+// silent for half of it.
+bool ManagerCore::HearsAMember(absl::Time now) const {
+  for (const Member& member : view_.members) {
+    const auto found = nodes_.find(member.node_id);
+    if (found != nodes_.end() &&
+        now - found->second.last_heard < options_.failure_timeout / 2) {
+      return true;
+    }
+  }
+  return false;
+}
+
 absl::optional<View> ManagerCore::ProposeView(absl::Time now) {
   Observe(now);
   if (!IsLeader(now)) return absl::nullopt;
   if (proposed_.has_value()) return proposed_;
   const NodeStates states = States(now);
-  if (view_.formed() && !CanGoOn(view_, states)) {
+  if (view_.formed() && (!CanGoOn(view_, states) || !HearsAMember(now))) {
     hold_until_ = now + options_.failure_timeout;
   }
   if (view_.formed() && now < hold_until_) return absl::nullopt;
-  proposed_ = NextView(view_, states, options_.chain_length);
+  proposed_ = NextView(view_, states, options_.chain_length, excluded_);
   return proposed_;
 }
 

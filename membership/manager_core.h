@@ -85,6 +85,16 @@ class ManagerCore {
   // kNotFound: register first.
   absl::Status Heartbeat(const std::string& cluster_id, const Beat& beat,
                          absl::Time now);
+  // --- Operators; only while IsLeader. In force with the next view.
+
+  // Takes a node out of the chain and keeps it out; with `drain`, once the
+  // chain is complete without it. kNotFound: nobody knows it;
+  // kFailedPrecondition: the chain could not go on without it, or nobody could
+  // take its place; kResourceExhausted: too many are excluded.
+  absl::Status Exclude(const std::string& node_id, bool drain, absl::Time now);
+  // It may join again.
+  void Include(const std::string& node_id) { excluded_.erase(node_id); }
+
   // Whether that node should ask the tail for the chain's state.
   bool ShouldJoin(const std::string& node_id, absl::Time now);
 
@@ -121,9 +131,12 @@ class ManagerCore {
   };
 
   NodeStates States(absl::Time now) const;
+  // It is to be removed, and hears nothing from us until it is.
+  bool Leaves(const Node& node, absl::Time now) const;
   bool Alive(const Node& node, absl::Time now) const {
     return now - node.last_heard < options_.failure_timeout;
   }
+  bool HearsAMember(absl::Time now) const;
   absl::Status CheckMember(const std::string& cluster_id,
                            const Member& member) const;
   absl::Status CheckHeap(const Member& member, absl::Time now) const;
@@ -139,6 +152,7 @@ class ManagerCore {
   View view_;
   absl::optional<View> proposed_;  // may be stored already
   std::map<std::string, Node> nodes_;
+  Exclusions excluded_;  // as operators want it; stored with the next view
   std::string joining_;  // the node that is told to join; "": nobody
   absl::Time last_call_ = absl::InfinitePast();
   absl::Time hold_until_ = absl::InfinitePast();  // nobody is dropped before

@@ -332,4 +332,13 @@ absl::Status ManagerLoop::Describe(const GetMembershipRequest& request,
   return absl::OkStatus();
 }
 
+absl::Status ManagerLoop::Administer(
+    absl::FunctionRef<absl::Status(ManagerCore*, absl::Time)> request,
+    std::string* ask, absl::Time now) {
+  absl::optional<std::string> leader;
+  if (CheckLeading(now, &leader)) return request(&core_, now);
+  *ask = leader->empty() ? "?" : *leader;
+  return absl::OkStatus();
+}
+
 }  // namespace kamino::membership

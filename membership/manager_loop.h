@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
@@ -60,6 +61,11 @@ class ManagerLoop {
       const kamino::internal::v1::GetMembershipRequest& request,
       kamino::internal::v1::GetMembershipResponse* response,
       absl::optional<std::string>* leader, absl::Time now);
+
+  // As Manager.
+  absl::Status Administer(
+      absl::FunctionRef<absl::Status(ManagerCore*, absl::Time)> request,
+      std::string* ask, absl::Time now);
 
   const ManagerCore& core() const { return core_; }
 

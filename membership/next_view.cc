@@ -7,17 +7,34 @@
 namespace kamino::membership {
 namespace {
 
+bool IsRemoved(const std::string& node_id, const Exclusions& excluded) {
+  const auto found = excluded.find(node_id);
+  return found != excluded.end() && !found->second;
+}
+
+// Members that stay for good.
+size_t Lasting(const View& view, const Exclusions& excluded) {
+  return static_cast<size_t>(std::count_if(
+      view.members.begin(), view.members.end(), [&](const Member& member) {
+        return excluded.count(member.node_id) == 0;
+      }));
+}
+
 absl::optional<View> FirstView(const View& view, const NodeStates& nodes,
-                               size_t chain_length) {
+                               size_t chain_length,
+                               const Exclusions& excluded) {
   std::map<uint64_t, std::vector<Member>> by_heap;
   for (const auto& [id, node] : nodes) {
-    if (!node.alive || node.condition != Condition::kFresh) continue;
+    if (!node.alive || node.condition != Condition::kFresh ||
+        excluded.count(id) > 0) {
+      continue;
+    }
     by_heap[node.member.heap_bytes].push_back(node.member);
   }
   for (auto& [heap_bytes, members] : by_heap) {
     if (members.size() < chain_length) continue;
     members.resize(chain_length);
-    return View{view.cluster_id, 1, std::move(members)};
+    return View{view.cluster_id, 1, std::move(members), excluded};
   }
   return absl::nullopt;
 }
@@ -32,6 +49,14 @@ const NodeState* Kept(const Member& member, const NodeStates& nodes) {
   return node.condition == Condition::kReceiving ? nullptr : &node;
 }
 
+// Whether the member's node is back without what it held: there is nothing to
+// wait for.
+bool IsLost(const Member& member, const NodeStates& nodes) {
+  const auto found = nodes.find(member.node_id);
+  return found != nodes.end() && found->second.alive &&
+         Kept(member, nodes) == nullptr;
+}
+
 bool IsSound(Condition condition) {
   // Fresh: nothing can have been acknowledged without a member of the view.
   return condition == Condition::kSound || condition == Condition::kFresh;
@@ -43,22 +68,24 @@ bool IsInView(const View& view, const std::string& node_id) {
       [&](const Member& member) { return member.node_id == node_id; });
 }
 
-bool MayJoin(const View& view, const NodeState& node) {
-  return node.alive && !IsInView(view, node.member.node_id) &&
+bool MayJoin(const View& view, const NodeState& node,
+             const Exclusions& excluded) {
+  return node.alive && excluded.count(node.member.node_id) == 0 &&
+         !IsInView(view, node.member.node_id) &&
          node.member.heap_bytes == view.head().heap_bytes;
 }
 
 // Whom to append to a chain whose members stay as they are; null for nobody.
 const Member* Joins(const View& view, const NodeStates& nodes,
-                    size_t chain_length) {
-  if (view.members.size() >= chain_length) return nullptr;
+                    size_t chain_length, const Exclusions& excluded) {
+  if (Lasting(view, excluded) >= chain_length) return nullptr;
   for (const Member& member : view.members) {
     // One that joined before must have caught up: it holds nothing that the
     // others could do without.
     if (!IsSound(nodes.at(member.node_id).condition)) return nullptr;
   }
   for (const auto& [id, node] : nodes) {
-    if (MayJoin(view, node) && node.condition == Condition::kBehind &&
+    if (MayJoin(view, node, excluded) && node.condition == Condition::kBehind &&
         node.caught_up_view == view.id) {
       return &node.member;
     }
@@ -68,25 +95,31 @@ const Member* Joins(const View& view, const NodeStates& nodes,
 
 }  // namespace
 
-bool CanGoOn(const View& view, const NodeStates& nodes) {
-  int there = 0;
+bool CanGoOn(const View& view, const NodeStates& nodes,
+             const Exclusions& excluded) {
+  size_t there = 0;
+  size_t hopeless = 0;
   bool whole = false;
+  bool any_sound = false;
   for (const Member& member : view.members) {
     const NodeState* node = Kept(member, nodes);
-    if (node == nullptr) continue;
+    if (node == nullptr) hopeless += IsLost(member, nodes);
+    if (node == nullptr || IsRemoved(member.node_id, excluded)) continue;
     const bool sound = IsSound(node->condition);
     const bool went_on = node->member.incarnation == member.incarnation;
     if ((sound && went_on) || view.members.size() == 1) return true;
     ++there;
+    any_sound = any_sound || sound;
     whole = whole || sound || node->condition == Condition::kTorn;
   }
+  if (any_sound && there + hopeless == view.members.size()) return true;
   return whole && there >= 2;
 }
 
 absl::optional<View> NextView(const View& view, const NodeStates& nodes,
-                              size_t chain_length) {
-  if (!view.formed()) return FirstView(view, nodes, chain_length);
-  View next{view.cluster_id, view.id + 1, {}};
+                              size_t chain_length, const Exclusions& excluded) {
+  if (!view.formed()) return FirstView(view, nodes, chain_length, excluded);
+  View next{view.cluster_id, view.id + 1, {}, excluded};
   for (const Member& member : view.members) {
     const NodeState* node = Kept(member, nodes);
     if (node == nullptr) continue;
@@ -97,20 +130,40 @@ absl::optional<View> NextView(const View& view, const NodeStates& nodes,
     if (next.members.empty() || !CanGoOn(view, nodes)) return absl::nullopt;
     return next;
   }
-  if (next.members != view.members) return next;
-  const Member* joins = Joins(view, nodes, chain_length);
+  if (next.members != view.members || next.excluded != view.excluded) {
+    return next;
+  }
+  const Member* joins = Joins(view, nodes, chain_length, excluded);
   if (joins == nullptr) return absl::nullopt;
   next.members.push_back(*joins);
   return next;
 }
 
+bool ShouldLeave(const View& view, const NodeStates& nodes, size_t chain_length,
+                 const Exclusions& excluded, const std::string& node_id) {
+  const auto found = excluded.find(node_id);
+  if (found == excluded.end() || !IsInView(view, node_id)) return false;
+  const bool drain = found->second;
+  if (!drain) return CanGoOn(view, nodes, excluded);
+  // The chain has to be complete without it, the last one that joined included.
+  return Lasting(view, excluded) >= chain_length &&
+         std::all_of(view.members.begin(), view.members.end(),
+                     [&](const Member& member) {
+                       const NodeState* node = Kept(member, nodes);
+                       return node != nullptr && IsSound(node->condition);
+                     });
+}
+
 std::string NextToJoin(const View& view, const NodeStates& nodes,
-                       size_t chain_length, const std::string& current) {
-  if (!view.formed() || view.members.size() >= chain_length) return "";
+                       size_t chain_length, const std::string& current,
+                       const Exclusions& excluded) {
+  if (!view.formed() || Lasting(view, excluded) >= chain_length) return "";
   const auto found = nodes.find(current);
-  if (found != nodes.end() && MayJoin(view, found->second)) return current;
+  if (found != nodes.end() && MayJoin(view, found->second, excluded)) {
+    return current;
+  }
   for (const auto& [id, node] : nodes) {
-    if (MayJoin(view, node)) return id;
+    if (MayJoin(view, node, excluded)) return id;
   }
   return "";
 }

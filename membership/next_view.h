@@ -19,6 +19,7 @@ struct NodeState {
 };
 
 using NodeStates = std::map<std::string, NodeState>;  // by node id
+using Exclusions = std::map<std::string, bool>;       // as View::excluded
 
 // The view that should follow `view`, or nothing when it should stay.
 //
@@ -30,21 +31,32 @@ using NodeStates = std::map<std::string, NodeState>;  // by node id
 //   - Members are left out only when CanGoOn.
 //   - When all members stay as they are, are sound and fewer than
 //     `chain_length`, one that has caught up in this view becomes the tail.
+//   - Who is in `excluded` does not join, and another one may in its place.
 //
 // The new view's id is one higher.
 absl::optional<View> NextView(const View& view, const NodeStates& nodes,
-                              size_t chain_length);
+                              size_t chain_length,
+                              const Exclusions& excluded = {});
 
 // Whether the members of `view` that are alive hold all that the chain has
 // acknowledged, and can mend what is torn: one of them is sound and was never
 // away; or there are two, and one of them holds everything, be it torn (section
-// 5.3, last paragraph); or it is the only member.
-bool CanGoOn(const View& view, const NodeStates& nodes);
+// 5.3, last paragraph); or all others are back without what they held; or it
+// is the only member. Those to be removed do not count.
+bool CanGoOn(const View& view, const NodeStates& nodes,
+             const Exclusions& excluded = {});
+
+// Whether an operator's wish that this member leaves can be heeded now. It is
+// left out once it is silent, as it may hold a lease: so from here on its
+// manager does not hear it.
+bool ShouldLeave(const View& view, const NodeStates& nodes, size_t chain_length,
+                 const Exclusions& excluded, const std::string& node_id);
 
 // Who should get the chain's state next, to join a chain that is short of
 // nodes: `current` as long as it can, else the lowest id; "" for nobody.
 std::string NextToJoin(const View& view, const NodeStates& nodes,
-                       size_t chain_length, const std::string& current);
+                       size_t chain_length, const std::string& current,
+                       const Exclusions& excluded = {});
 
 }  // namespace kamino::membership
 

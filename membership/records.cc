@@ -46,6 +46,11 @@ ViewRecord ToProto(const View& view) {
   record.set_view_id(view.id);
   for (const Member& member : view.members)
     *record.add_nodes() = ToProto(member);
+  for (const auto& [node_id, drain] : view.excluded) {
+    auto* exclusion = record.add_excluded();
+    exclusion->set_node_id(node_id);
+    exclusion->set_drain(drain);
+  }
   return record;
 }
 
@@ -55,6 +60,9 @@ View FromProto(const ViewRecord& record) {
   view.id = record.view_id();
   for (const NodeInfo& node : record.nodes()) {
     view.members.push_back(FromProto(node));
+  }
+  for (const auto& exclusion : record.excluded()) {
+    view.excluded[exclusion.node_id()] = exclusion.drain();
   }
   return view;
 }

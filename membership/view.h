@@ -55,6 +55,9 @@ struct View {
   std::string cluster_id;
   uint64_t id = 0;              // from 1, dense; 0: the chain is not formed yet
   std::vector<Member> members;  // head first
+  // Nodes that an operator wants out of the chain; true: only once it is
+  // complete without them.
+  std::map<std::string, bool> excluded = {};
 
   friend bool operator==(const View& a, const View& b);
 

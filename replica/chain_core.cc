@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/fault.h"
 #include "glog/logging.h"
 
 namespace kamino::replica {
@@ -27,7 +28,12 @@ ChainCore::ChainCore(ChainOptions options, OperationRing* ring,
       copy_(copy),
       completed_(ring->cleaned()),
       torn_(ring->applied() < ring->received()) {
+  if (engine::FaultPlanted("chain-torn-counts-as-applied")) {
+    ring_->MarkApplied(ring_->received());
+    torn_ = false;
+  }
   if (!torn_ || record_->state().heap != HeapState::kBehind) return;
+  if (engine::FaultPlanted("joining-keeps-what-is-torn")) return;
   // The chain completes without a node that joins: its neighbours may hold
   // more of the interrupted operations' objects than those operations made.
   LOG(WARNING) << "this node was interrupted while it joined; it begins again";
@@ -182,7 +188,9 @@ void ChainCore::EnterView(absl::Time now, Actions* actions) {
     Open(&completion_, *head, LINK_PURPOSE_COMPLETION, now, actions);
   }
   // Section 5.2: a new tail completes what the old one forwarded or not.
-  if (is_tail()) CompleteAsTail(actions);
+  if (is_tail() && !engine::FaultPlanted("chain-new-tail-completes-nothing")) {
+    CompleteAsTail(actions);
+  }
 }
 
 const Member* ChainCore::CompletionTarget() const {
@@ -201,7 +209,7 @@ void ChainCore::Open(Outgoing* outgoing, const Member& member,
   next_link_ += 2;
   outgoing->opened = outgoing->ready = false;
   outgoing->retry_at = absl::InfiniteFuture();
-  outgoing->give_up_at = now + options_.hello_timeout;
+  outgoing->give_up_at = now + options_.connect_timeout;
   actions->open.push_back({outgoing->link, member, purpose});
 }
 
@@ -222,7 +230,11 @@ void ChainCore::OnLinkAccepted(LinkId, absl::Time) {
   // Nothing is known of it before its Hello.
 }
 
-void ChainCore::OnLinkOpened(LinkId link, absl::Time, Actions* actions) {
+void ChainCore::OnLinkOpened(LinkId link, absl::Time now, Actions* actions) {
+  for (Outgoing* outgoing : {&successor_, &completion_, &donor_}) {
+    if (link != outgoing->link) continue;
+    outgoing->give_up_at = now + options_.hello_timeout;
+  }
   Message message = NewMessage();
   Hello* hello = message.mutable_hello();
   if (link == successor_.link) {
@@ -324,6 +336,10 @@ bool ChainCore::CheckView(LinkId link, const Message& message,
                           Actions* actions) {
   if (message.view_id() == view_.id &&
       (index_ >= 0 || (link == donor_.link && link != kNoLink))) {
+    return true;
+  }
+  if (message.view_id() < view_.id && index_ >= 0 &&
+      engine::FaultPlanted("chain-takes-messages-of-old-views")) {
     return true;
   }
   if (message.view_id() > view_.id) {

@@ -85,6 +85,9 @@ struct ChainOptions {
   uint64_t window_bytes = 16u << 20;
   // Between two attempts to reach a neighbour.
   absl::Duration reconnect_delay = absl::Milliseconds(20);
+  // A link that is not established by then is tried anew; that takes a while
+  // where queue pairs are set up, and the transport has a limit of its own.
+  absl::Duration connect_timeout = absl::Seconds(5);
   // A neighbour that does not answer Hello by then is tried anew.
   absl::Duration hello_timeout = absl::Seconds(1);
   // A neighbour that does not answer a Fetch by then is asked again.

@@ -101,6 +101,7 @@ bool ChainCore::SendChunk(Actions* actions) {
 }
 
 void ChainCore::SendCut(Actions* actions) {
+  copy_->PrepareCut();
   while (SendChunk(actions)) {
   }
   StopSending();

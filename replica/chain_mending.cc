@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/fault.h"
 #include "glog/logging.h"
 #include "replica/chain_core.h"
 #include "replica/mender.h"
@@ -50,6 +51,12 @@ void ChainCore::BeginMending(LinkId link, Mend mend, absl::Time now,
     if (!write_set.ok()) return Fatal(write_set.status(), actions);
     mending_.intents.insert(mending_.intents.end(), write_set->begin(),
                             write_set->end());
+  }
+  if (engine::FaultPlanted("mending-part-of-the-write-set")) {
+    mending_.intents.resize((mending_.intents.size() + 1) / 2);
+  }
+  if (mend == Mend::kBack && engine::FaultPlanted("mending-nothing-back")) {
+    mending_.intents.clear();
   }
   Mender::Order(mend, &mending_.intents);
   absl::Status begun = executor_->BeginMending(mending_.intents);

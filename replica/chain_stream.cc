@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/fault.h"
 #include "glog/logging.h"
 #include "replica/chain_core.h"
 
@@ -44,6 +45,7 @@ std::string ChainCore::RefuseHello(LinkId link, const Hello& hello) const {
              role() == Role::kHead) {
     expected = &view_.tail();
   }
+  if (engine::FaultPlanted("chain-takes-messages-of-old-views")) return "";
   if (expected == nullptr || expected->node_id != hello.node_id()) {
     return absl::StrCat(hello.node_id(), " is not the neighbour of ",
                         options_.node_id, " in view ", view_.id);
@@ -130,7 +132,9 @@ void ChainCore::ContinueSuccessor(const Sync& sync, Actions* actions) {
     return Fatal(absl::DataLossError(reason), actions);
   }
   successor_.ready = true;
-  sent_ = acked_ = sync.received();
+  sent_ = acked_ = engine::FaultPlanted("chain-resends-nothing")
+                       ? ring_->applied()
+                       : sync.received();
   sent_bytes_ = 0;
   OnCleanUp(successor_.link, sync.cleaned(), actions);
   PumpSuccessor(actions);
@@ -185,7 +189,9 @@ void ChainCore::ExecuteReceived(Actions* actions) {
 }
 
 void ChainCore::AfterApplied(Actions* actions) {
-  ring_->PersistApplied();  // invariant 4
+  if (!engine::FaultPlanted("chain-applied-is-not-durable")) {
+    ring_->PersistApplied();  // invariant 4
+  }
   CheckCaughtUp();
   if (is_tail()) CompleteAsTail(actions);
   if (attached_) CleanTo(ring_->applied(), actions);
@@ -220,6 +226,9 @@ void ChainCore::OnAppendAck(LinkId link, uint64_t received, Actions* actions) {
     sent_bytes_ -= std::min<uint64_t>(sent_bytes_, ring_->Entry(acked_).size());
   }
   if (acked_ == sent_) sent_bytes_ = 0;
+  if (is_head() && engine::FaultPlanted("chain-completes-what-is-received")) {
+    CompleteTo(std::min(acked_, ring_->applied()), actions);
+  }
   PumpSuccessor(actions);
 }
 
@@ -304,6 +313,11 @@ void ChainCore::Acknowledge(Actions* actions) {
     if (owe_clean_up_) {
       Message message = NewMessage();
       message.mutable_clean_up()->set_cleaned(ring_->cleaned());
+      Send(predecessor_, std::move(message), actions);
+    }
+    if (owe_ack_ && engine::FaultPlanted("chain-cleans-up-what-is-received")) {
+      Message message = NewMessage();
+      message.mutable_clean_up()->set_cleaned(ring_->received());
       Send(predecessor_, std::move(message), actions);
     }
   }

@@ -7,6 +7,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "engine/fault.h"
 #include "glog/logging.h"
 
 namespace kamino::replica {
@@ -244,7 +245,7 @@ absl::Status OperationRing::Append(uint64_t sequence,
   std::memcpy(base + offset, &entry, sizeof(entry));
   std::memcpy(base + offset + sizeof(entry), operation.data(), length);
   region_->Flush(base + offset, sizeof(entry) + length);
-  region_->Drain();
+  if (!engine::FaultPlanted("ring-entry-is-not-drained")) region_->Drain();
   applied_durable_ = true;
   entries_.push_back({offset, length, space});
   used_ += space;

@@ -19,16 +19,22 @@ absl::StatusOr<ObjectView> ProcedureContext::Get(absl::string_view key) {
 
 absl::Status ProcedureContext::Put(absl::string_view key,
                                    absl::string_view value) {
-  return ExplainKeyError(objects_->Put(key, value, sequence_), key);
+  return Changed(objects_->Put(key, value, sequence_), key);
 }
 
 absl::Status ProcedureContext::Patch(absl::string_view key, uint64_t offset,
                                      absl::string_view data) {
-  return ExplainKeyError(objects_->Patch(key, offset, data, sequence_), key);
+  return Changed(objects_->Patch(key, offset, data, sequence_), key);
 }
 
 absl::Status ProcedureContext::Delete(absl::string_view key) {
-  return ExplainKeyError(objects_->Delete(key, sequence_), key);
+  return Changed(objects_->Delete(key, sequence_), key);
+}
+
+absl::Status ProcedureContext::Changed(const absl::Status& status,
+                                       absl::string_view key) {
+  changed_ |= status.ok();
+  return ExplainKeyError(status, key);
 }
 
 absl::Status ProcedureContext::Scan(

@@ -69,9 +69,15 @@ class ProcedureContext {
   // The operation's number in the chain's order; the version of its writes.
   uint64_t sequence() const { return sequence_; }
 
+  // Whether anything was written or deleted so far.
+  bool changed() const { return changed_; }
+
  private:
+  absl::Status Changed(const absl::Status& status, absl::string_view key);
+
   engine::KeyValue* const objects_;
   const uint64_t sequence_;
+  bool changed_ = false;
 };
 
 // Returns the result for the client, at most kMaxResultBytes.

@@ -20,6 +20,9 @@ class StateCopy {
 
   // From here on what changes is remembered.
   virtual void BeginSending() = 0;
+  // Before the last chunks: what was stored so far and not flushed yet, as a
+  // head may have, shows from here on.
+  virtual void PrepareCut() = 0;
   // Bytes that have to be sent so that the copy is equal to the heap now.
   virtual size_t BytesLeft() const = 0;
   // The next of them; false when there are none.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/fault.h"
 #include "engine/index/btree.h"
 #include "glog/logging.h"
 #include "replica/errors.h"
@@ -98,7 +99,10 @@ StateMachine::CheckRepeated(KeyValueReader& clients,
   if (!entry.ok()) return entry.status();
   auto outcome = ParseOutcome(request.client_id(), entry->value);
   if (!outcome.ok()) return outcome.status();
-  if (request.number() > outcome->number()) return absl::optional<Execution>();
+  if (request.number() > outcome->number() ||
+      engine::FaultPlanted("outcome-does-not-stop-a-retry")) {
+    return absl::optional<Execution>();
+  }
   if (request.number() < outcome->number()) {
     return MakeError(
         kamino::v1::REASON_SUPERSEDED,
@@ -121,7 +125,9 @@ absl::Status StateMachine::StoreOutcome(KeyValue& clients,
   StoredOutcome outcome;
   outcome.set_number(request.number());
   outcome.set_sequence(sequence);
-  outcome.set_result(result);
+  if (!engine::FaultPlanted("outcome-result-is-not-stored")) {
+    outcome.set_result(result);
+  }
   return clients.Put(ClientKey(request.client_id()),
                      outcome.SerializeAsString(), sequence,
                      state_format::kOutcomeCapacity);
@@ -129,7 +135,7 @@ absl::Status StateMachine::StoreOutcome(KeyValue& clients,
 
 absl::StatusOr<StateMachine::Execution> StateMachine::Execute(
     engine::Transaction& transaction, const ChainRequest& request,
-    uint64_t sequence) {
+    uint64_t sequence, bool* changed) {
   if (request.function() == kFormatFunction) {
     return Format(transaction, sequence);
   }
@@ -149,12 +155,14 @@ absl::StatusOr<StateMachine::Execution> StateMachine::Execute(
   KeyValue objects(&transaction, trees->objects);
   ProcedureContext context(&objects, sequence);
   auto result = (*procedure)(context, request.arguments());
+  if (changed != nullptr) *changed = context.changed();
   if (!result.ok()) return result.status();
   if (result->size() > kMaxResultBytes) {
     return MakeError(kamino::v1::REASON_TOO_LARGE,
                      absl::StrCat("result of ", result->size(),
                                   " bytes; at most ", kMaxResultBytes));
   }
+  if (changed != nullptr) *changed = true;
   absl::Status stored = StoreOutcome(clients, request, sequence, *result);
   if (!stored.ok()) return stored;
   return Execution{std::move(*result), sequence, false};

@@ -39,10 +39,13 @@ class StateMachine {
   };
 
   // Runs one request within `transaction`. On an error the transaction must be
-  // aborted if it has declared anything for this request.
+  // aborted if it has declared anything for this request, or if *changed: that
+  // it has written to objects that the transaction itself has allocated shows
+  // in no declaration. `changed` may be null.
   absl::StatusOr<Execution> Execute(
       engine::Transaction& transaction,
-      const kamino::internal::v1::ChainRequest& request, uint64_t sequence);
+      const kamino::internal::v1::ChainRequest& request, uint64_t sequence,
+      bool* changed = nullptr);
 
   // Runs all requests of an operation that the head has executed; an error
   // means that this node differs from the head.

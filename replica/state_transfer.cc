@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "engine/fault.h"
 
 namespace kamino::replica {
 namespace {
@@ -34,15 +35,33 @@ size_t NextPage(size_t offset, size_t end) {
 
 }  // namespace
 
-StateSender::StateSender(TrackedRegion* region, size_t begin)
+StateSender::StateSender(TrackedRegion* region, size_t begin,
+                         const Ranges& unused)
     : region_(region), begin_(begin), swept_(begin) {
+  for (auto range = unused.rbegin(); range != unused.rend(); ++range) {
+    const size_t first = (range->first + kPage - 1) / kPage * kPage;
+    const size_t second = range->second / kPage * kPage;
+    if (first >= second) continue;
+    unused_.emplace_back(first, second);
+    unused_left_ += second - first;
+  }
   region_->StartTracking(begin);
+  SkipUnused();
+}
+
+void StateSender::SkipUnused() {
+  while (!unused_.empty() && swept_ >= unused_.back().first) {
+    swept_ = unused_.back().second;
+    unused_left_ -= unused_.back().second - unused_.back().first;
+    unused_.pop_back();
+  }
 }
 
 StateSender::~StateSender() { region_->StopTracking(); }
 
 size_t StateSender::BytesLeft() const {
-  return region_->size() - swept_ + region_->dirty_pages() * kPage;
+  return region_->size() - swept_ - unused_left_ +
+         region_->dirty_pages() * kPage;
 }
 
 void StateSender::Fill(size_t from, size_t to, StateChunk* chunk) {
@@ -72,11 +91,14 @@ void StateSender::Fill(size_t from, size_t to, StateChunk* chunk) {
 
 bool StateSender::NextChunk(StateChunk* chunk) {
   if (swept_ < region_->size()) {
-    Fill(swept_, region_->size(), chunk);
+    const size_t end = unused_.empty() ? region_->size() : unused_.back().first;
+    Fill(swept_, end, chunk);
     swept_ += chunk->data().size() + chunk->zeros();
+    SkipUnused();
     return true;
   }
   if (region_->dirty_pages() == 0) return false;
+  if (engine::FaultPlanted("joining-copies-pages-once")) return false;
   size_t page = region_->TakeDirty(next_dirty_);
   if (page == region_->pages()) page = region_->TakeDirty(0);  // from the start
   next_dirty_ = page + 1;

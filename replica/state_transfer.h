@@ -9,6 +9,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "engine/pmem/region.h"
@@ -24,9 +26,14 @@ class StateSender {
   // Of zeros, which take no room in a message.
   static constexpr size_t kMaxZeroBytes = 16u << 20;
 
-  // Sends what lies at `begin`, a multiple of 64, and after it. The region must
-  // outlive the sender, which has it track what changes.
-  StateSender(engine::TrackedRegion* region, size_t begin);
+  using Ranges = std::vector<std::pair<size_t, size_t>>;
+
+  // Sends what lies at `begin`, a multiple of 64, and after it, but for pages
+  // within `unused`, ascending ranges [first, second), as long as nothing is
+  // stored there. The region must outlive the sender, which has it track what
+  // changes.
+  StateSender(engine::TrackedRegion* region, size_t begin,
+              const Ranges& unused = {});
   ~StateSender();
 
   // As in StateCopy.
@@ -34,13 +41,16 @@ class StateSender {
   bool NextChunk(kamino::internal::v1::StateChunk* chunk);
 
  private:
+  void SkipUnused();
   // Of the next bytes [from, to) which of it is one chunk.
   void Fill(size_t from, size_t to, kamino::internal::v1::StateChunk* chunk);
 
   engine::TrackedRegion* const region_;
   const size_t begin_;
-  size_t swept_;           // everything before was sent once
-  size_t next_dirty_ = 0;  // page from which to look for dirty ones
+  Ranges unused_;           // whole pages, the last first
+  size_t unused_left_ = 0;  // bytes of them, not yet swept
+  size_t swept_;            // everything before was sent once
+  size_t next_dirty_ = 0;   // page from which to look for dirty ones
 };
 
 // Stores a chunk; durable with the region's next Drain. kDataLoss: damaged, or

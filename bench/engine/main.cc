@@ -23,6 +23,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "bench/engine/breakdown.h"
 #include "bench/engine/clock.h"
@@ -258,6 +259,8 @@ int main(int argc, char** argv) {
   const std::vector<char*> words = absl::ParseCommandLine(argc, argv);
   parsing = false;
   google::InitGoogleLogging(argv[0]);
+  // As programs should that are no tests; it costs as much as the lock.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   FLAGS_logtostderr = true;
   if (words.size() > 1) {
     std::cerr << "bench-engine: '" << words[1] << "' is not a flag\n";

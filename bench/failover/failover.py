@@ -12,6 +12,7 @@ import json
 import os
 import signal
 import statistics
+import subprocess
 import sys
 import time
 
@@ -25,6 +26,7 @@ import faults
 ROLES = {"head": 0, "middle": 1, "tail": -1}
 LEADER_TTL_S = 2
 TARGET_BEYOND_MS = 50
+REBOOT_MS = 8000  # a failure timeout in which a node can come back
 PATIENT_MS = 1000  # a failure timeout where detection is not what counts
 ATTEMPTS = 3  # a busy machine may lose a node before it is killed
 FILLED = 0.5  # of a heap
@@ -118,35 +120,29 @@ class Bench:
       return max(0.0, self.kill_in(rig, "head") - PATIENT_MS)
 
   def quick_reboots(self):
+    """The tail is killed and started again at once."""
     heap_mb = self.settings.heaps_mb[-1]
     name = f"quick reboot, heap {heap_mb} MiB"
     if not faults.SUPPORTED["quick_reboot"]:
       return self.row(name, [], "ms", None, "not supported yet")
-    # A timeout that leaves it time to come back.
-    values = self.rounds(lambda: self.quick_reboot(heap_mb))
-    return self.row(name, values, "ms", 200,
-                    "process start to serving, without starting a process")
+    return self.row(name, self.rounds(lambda: self.quick_reboot(heap_mb)),
+                    "ms", 200, "kill tail to next write, less starting a "
+                    "program")
 
   def quick_reboot(self, heap_mb):
-    """From exec to a member with a lease, less what `--help` takes."""
-    with self.rig(nodes=2, heap_mb=heap_mb, failure_timeout_ms=5000) as rig:
+    with self.rig(nodes=2, heap_mb=heap_mb,
+                  failure_timeout_ms=REBOOT_MS) as rig:
       rig.fill(FILLED)
-      victim = rig.whole_chain()[-1]
-      rig.cluster.kill(victim)
-      began = time.monotonic()
-      rig.cluster.restart_node(victim)
-      wait_until(lambda: self.serves(rig, victim), JOIN_S,
-                 f"{victim} to serve")
-      return 1000 * (time.monotonic() - began - process_start_s(rig))
-
-  @staticmethod
-  def serves(rig, name):
-    done = rig.cluster.kamino(
-        "status", "--json", "--timeout=2s", check=False,
-        seeds=rig.cluster.state["addresses"][name])
-    nodes = [json.loads(text) for text in done.stdout.splitlines()[1:]]
-    return any(n["node_id"] == name and n.get("lease_valid") and
-               n.get("role") != "ROLE_OUTSIDE" for n in nodes)
+      rig.begin_writes()
+      start_s = program_start_s(rig.cluster.binary("kamino_node"))
+      chain = rig.whole_chain()
+      killed = time.monotonic()
+      rig.cluster.kill(chain[-1])
+      rig.cluster.restart(chain[-1])
+      stall_ms = 1000 * rig.stall_after(killed, REBOOT_MS / 1000)
+      if rig.cluster.chain()[0] != chain:
+        raise ClusterError("the node lost its place")
+      return max(0.0, stall_ms - 1000 * start_s)
 
   # --- Joining.
 
@@ -163,31 +159,35 @@ class Bench:
     self.row(names[1], [part for _, part in results], "% of before", 50)
 
   def transfer(self, heap_mb):
-    """(MB/s, percent of the writes before) while a node joins as the tail."""
+    """(MB/s, percent of the writes before) while a node joins, without data."""
     with self.rig(nodes=2, heap_mb=heap_mb,
                   failure_timeout_ms=PATIENT_MS) as rig:
       rig.fill(FILLED)
       rig.begin_writes()
-      names = rig.whole_chain()
-      rig.cluster.kill(names[-1])
-      rig.cluster.await_chain(names[:-1])
+      sender, joins = rig.whole_chain()
+      rig.cluster.kill(joins)
+      rig.cluster.await_chain([sender])
       alone = time.monotonic()
       rig.await_writes(alone + SETTLE_S)
-      began = time.monotonic()
-      rig.cluster.restart_node(names[-1])
-      rig.cluster.await_chain(names, timeout=JOIN_S)
-      ended = time.monotonic()
-      rig.await_writes(ended)
-      moved_mb = heap_mb * FILLED * 1.0
-      return (moved_mb / (ended - began),
-              100 * rig.write_rate(began, ended) /
-              rig.write_rate(alone, began))
+      rig.lose_data(joins)
+      rig.cluster.restart(joins)
+      rig.cluster.await_chain([sender, joins], timeout=JOIN_S)
+      rig.await_writes(time.monotonic())
+      begin, end = rig.transfer_times(sender)
+      return (rig.filled_mb / (end - begin),
+              100 * rig.write_rate(begin, end) /
+              rig.write_rate(alone, alone + SETTLE_S))
 
 
-def process_start_s(rig):
-  began = time.monotonic()
-  rig.cluster.kamino("--help", check=False)
-  return time.monotonic() - began
+def program_start_s(program):
+  """What it takes to load it and to end it."""
+  times = []
+  for _ in range(5):
+    began = time.monotonic()
+    subprocess.run([program, "--help"], stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL, check=False)
+    times.append(time.monotonic() - began)
+  return statistics.median(times)
 
 
 def line(row):

@@ -68,6 +68,8 @@ int RunOutcome(const Cli& cli, const Words& words);
 int RunStatus(const Cli& cli, const Words& words);
 int RunLoad(const Cli& cli, const Words& words);
 int RunBench(const Cli& cli, const Words& words);
+// It speaks to the managers, not to the chain.
+int RunAdmin(bool json, const Words& words);
 
 }  // namespace kamino::client
 

@@ -41,11 +41,16 @@ constexpr char kUsage[] =
   kamino call PROCEDURE ARGUMENTS            run a procedure, atomically
   kamino outcome CLIENT_ID NUMBER            what became of a mutation
   kamino status [--watch]                    the chain as a table
+  kamino admin status                        as its manager sees the cluster
+  kamino admin remove NODE | drain NODE      take a node out of the chain, now
+                                             or once another has its place
+  kamino admin add NODE                      let it join again
   kamino load dpkg [FILE] | load tsv FILE    one object for each record
   kamino bench transfer|put|get [--count=N] [--outstanding=N]
 
 Flags of all commands: --seeds=host:port,... (or KAMINO_SEEDS), --json,
---timeout=10s. Words after -- are taken as they are.
+--timeout=10s; admin: --managers=host:port,... (or KAMINO_MANAGERS).
+Words after -- are taken as they are.
 
 Exit codes: 0 done, 1 the service said no, 2 the command line is wrong,
 3 nobody answered in time.)";
@@ -99,6 +104,10 @@ std::vector<std::string> Seeds() {
 
 int Main(int argc, char** argv) {
   Words words = ParseFlags(argc, argv);
+  if (!words.empty() && words[0] == "admin") {
+    words.erase(words.begin());
+    return RunAdmin(absl::GetFlag(FLAGS_json), words);
+  }
   const Command command = words.empty() ? nullptr : FindCommand(words[0]);
   if (command == nullptr) {
     std::cerr << "kamino: "

@@ -1,6 +1,7 @@
 // status: the chain as a table.
 #include <unistd.h>
 
+#include <algorithm>
 #include <iostream>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "absl/flags/flag.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/synchronization/notification.h"
 #include "client/cli/cli.h"
 #include "client/cli/table.h"
@@ -44,6 +46,20 @@ std::string HitRate(const GetNodeStatusResponse& status) {
                          100.0 * status.backup().hits() / all);
 }
 
+// "n1 tcp, n3 verbs": which neighbour over what.
+std::string Links(const GetNodeStatusResponse& status) {
+  std::vector<std::string> links;
+  for (const auto& link : status.links()) {
+    const std::string one = absl::StrCat(
+        link.peer(), " ", link.connected() ? link.transport() : "down");
+    // Two links to one neighbour, of a chain of two, are mostly alike.
+    if (std::find(links.begin(), links.end(), one) == links.end()) {
+      links.push_back(one);
+    }
+  }
+  return links.empty() ? "-" : absl::StrJoin(links, ", ");
+}
+
 std::vector<std::string> RowOf(
     const ChainNode& node,
     const absl::StatusOr<GetNodeStatusResponse>& status) {
@@ -53,6 +69,7 @@ std::vector<std::string> RowOf(
   return {status->node_id(),
           RoleOf(status->role()),
           node.address(),
+          status->condition(),
           absl::StrCat(status->header().view_id()),
           status->lease_valid() ? "yes" : "no",
           absl::StrCat(status->received()),
@@ -60,15 +77,16 @@ std::vector<std::string> RowOf(
           absl::StrCat(status->cleaned()),
           absl::StrCat(FormatBytes(status->heap_bytes_used()), " of ",
                        FormatBytes(status->heap_bytes_total())),
-          HitRate(*status)};
+          HitRate(*status),
+          Links(*status)};
 }
 
 // False when the terminal is gone.
 bool Show(const Cli& cli) {
   const kamino::v1::Chain chain = cli.client->chain();
   std::vector<std::vector<std::string>> rows = {
-      {"NODE", "ROLE", "ADDRESS", "VIEW", "LEASE", "RECEIVED", "APPLIED",
-       "CLEANED", "HEAP", "BACKUP HITS"}};
+      {"NODE", "ROLE", "ADDRESS", "STATE", "VIEW", "LEASE", "RECEIVED",
+       "APPLIED", "CLEANED", "HEAP", "BACKUP HITS", "LINKS"}};
   std::string json;
   for (const ChainNode& node : chain.nodes()) {
     auto status = cli.client->NodeStatus(node.address());

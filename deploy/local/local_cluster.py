@@ -72,8 +72,8 @@ class LocalCluster:
   # --- Life.
 
   def start(self, nodes=4, transport="tcp", backup="dynamic", heap_mb=128,
-            ring_mb=32, failure_timeout_ms=1000, heartbeat_ms=0,
-            managers=1, leader_ttl_s=2, pmem="force"):
+            ring_mb=32, failure_timeout_ms=1000, managers=1, leader_ttl_s=2,
+            pmem="force", manager_flags=()):
     """Starts all of it, or ends what it started and raises."""
     self._check_startable(needed_mb(nodes, backup, heap_mb, ring_mb))
     self.state = {
@@ -86,8 +86,8 @@ class LocalCluster:
     self._save()
     try:
       self.start_etcd()
-      self.start_managers(managers, nodes, failure_timeout_ms, heartbeat_ms,
-                          leader_ttl_s)
+      self.start_managers(managers, nodes, failure_timeout_ms, leader_ttl_s,
+                          manager_flags)
       for i in range(1, nodes + 1):
         self.start_node(f"n{i}")
       wait_until(lambda: self._ready(nodes), START_TIMEOUT_S * self.patience,
@@ -115,15 +115,11 @@ class LocalCluster:
       raise ClusterError(f"{self.folder} has room for {free_mb} MiB, but "
                          f"{room_mb} are needed; choose another --dir")
 
-  def start_etcd(self):
-    self._start_listening("etcd", self._etcd_command)
-
-  def restart_etcd(self):
-    """Where it was, on its data."""
-    self._start_listening("etcd", self._etcd_command,
-                          self.state["addresses"]["etcd"])
+  def start_etcd(self, address=None):
+    self._start_listening("etcd", self._etcd_command, address)
 
   def _etcd_command(self, address):
+    # One member alone: it is nobody's peer, but has to have an address.
     peer = f"http://{self.new_address('etcd')}"
     client = f"http://{address}"
     return ["etcd", "--name=e", f"--data-dir={self._path('etcd')}",
@@ -133,13 +129,12 @@ class LocalCluster:
             f"--initial-advertise-peer-urls={peer}",
             f"--initial-cluster=e={peer}", "--logger=zap"]
 
-  def start_managers(self, count, nodes, failure_timeout_ms, heartbeat_ms,
-                     leader_ttl_s):
+  def start_managers(self, count, nodes, failure_timeout_ms, leader_ttl_s,
+                     flags):
     self.state["manager_args"] = [
         f"--chain_length={nodes}",
         f"--failure_timeout_ms={failure_timeout_ms}",
-        f"--heartbeat_interval_ms={heartbeat_ms}",
-        f"--leader_ttl_s={leader_ttl_s}"]
+        f"--leader_ttl_s={leader_ttl_s}", *flags]
     for i in range(1, count + 1):
       self._start_listening("manager" if i == 1 else f"manager{i}",
                             self._manager_command)
@@ -155,9 +150,9 @@ class LocalCluster:
             f"--etcd={self.state['addresses']['etcd']}",
             *self.state["manager_args"]]
 
-  def start_node(self, name):
+  def start_node(self, name, address=None):
     self._start_listening(
-        name, lambda address: self.node_command(name, address))
+        name, lambda address: self.node_command(name, address), address)
 
   def restart(self, name=None):
     """Starts what has ended, or that process only, where it was."""
@@ -168,17 +163,11 @@ class LocalCluster:
         if name:
           raise ClusterError(f"{name} runs already")
       elif each == "etcd":
-        self.restart_etcd()
-      elif each.startswith("manager"):
+        self.start_etcd(self.state["addresses"][each])
+      elif each in self.managers:
         self.restart_manager(each)
       else:
-        self.restart_node(each)
-
-  def restart_node(self, name):
-    """Where it was, on its data."""
-    self._start_listening(
-        name, lambda address: self.node_command(name, address),
-        self.state["addresses"][name])
+        self.start_node(each, self.state["addresses"][each])
 
   def node_command(self, name, address):
     return [self.binary("kamino_node"),

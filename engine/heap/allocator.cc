@@ -18,19 +18,6 @@ using heap_format::StateOf;
 using heap_format::UnitsFor;
 using heap_format::UnitsOf;
 
-namespace {
-
-// A slab is what is cut at once into blocks of one size.
-constexpr uint64_t kSlabUnits = (64u << 10) / kUnitBytes;
-constexpr uint64_t kSlabBlocks = 32;
-
-// One: too large for slabs.
-constexpr uint64_t BlocksPerSlab(uint64_t units) {
-  return std::max<uint64_t>(1, std::min(kSlabBlocks, kSlabUnits / units));
-}
-
-}  // namespace
-
 uint64_t SizeClass(uint64_t units) {
   constexpr uint64_t kLargest = UnitsFor(kMaxObjectBytes);
   CHECK(units > 0 && units <= kLargest) << units;
@@ -53,7 +40,7 @@ absl::Status Allocator::Walk(
   absl::MutexLock lock(&mutex_);
   by_address_.clear();
   by_size_.clear();
-  ready_.clear();
+  for (std::vector<ObjectId>& blocks : ready_) blocks.clear();
   free_units_ = taken_ = 0;
   uint64_t at = begin_;
   while (at < end_) {
@@ -129,7 +116,7 @@ void Allocator::Carve(Extents::iterator extent, ObjectId id, uint64_t units) {
   const uint64_t total = extent->second;
   const uint64_t before = (id - start) / kUnitBytes;
   const uint64_t blocks =
-      ready_.count(units) > 0
+      units <= kMostSlabUnits && !ready_[units].empty()
           ? 1
           : std::min(BlocksPerSlab(units), (total - before) / units);
   const uint64_t after = total - before - blocks * units;
@@ -164,7 +151,8 @@ void Allocator::Carve(Extents::iterator extent, ObjectId id, uint64_t units) {
   if (before > 0) Insert(start, before);
   if (after > 0) Insert(rest, after);
   for (uint64_t i = 1; i < blocks; ++i) {
-    ready_[units].insert(id + i * units * kUnitBytes);
+    // The lowest is taken next.
+    ready_[units].push_back(id + (blocks - i) * units * kUnitBytes);
   }
   CountTaken(units);
 }
@@ -175,25 +163,28 @@ void Allocator::CountTaken(uint64_t units) {
 }
 
 bool Allocator::TakeReady(ObjectId id, uint64_t units) {
-  const auto ready = ready_.find(units);
-  if (ready == ready_.end() || ready->second.erase(id) == 0) return false;
-  if (ready->second.empty()) ready_.erase(ready);
+  if (units > kMostSlabUnits) return false;
+  std::vector<ObjectId>& blocks = ready_[units];
+  const auto found = std::find(blocks.begin(), blocks.end(), id);
+  if (found == blocks.end()) return false;
+  blocks.erase(found);
   CountTaken(units);
   return true;
 }
 
 void Allocator::MergeReady() {
-  for (const auto& [units, blocks] : ready_) {
-    for (ObjectId id : blocks) Insert(id, units);
+  for (uint64_t units = 1; units <= kMostSlabUnits; ++units) {
+    for (ObjectId id : ready_[units]) Insert(id, units);
+    ready_[units].clear();
   }
-  ready_.clear();
 }
 
 absl::StatusOr<ObjectId> Allocator::Take(uint64_t units) {
   absl::MutexLock lock(&mutex_);
-  if (const auto ready = ready_.find(units); ready != ready_.end()) {
-    const ObjectId id = *ready->second.begin();
-    TakeReady(id, units);
+  if (units <= kMostSlabUnits && !ready_[units].empty()) {
+    const ObjectId id = ready_[units].back();
+    ready_[units].pop_back();
+    CountTaken(units);
     return id;
   }
   auto found = by_size_.lower_bound({units, 0});
@@ -239,14 +230,25 @@ void Allocator::Give(ObjectId id, uint64_t units) {
   // A neighbour may be in use.
   if (FaultPlanted("allocator-gives-too-much")) ++units;
   const uint64_t slab = BlocksPerSlab(units);
-  if (slab > 1) {
-    std::set<ObjectId>& ready = ready_[units];
-    if (ready.size() < 2 * slab) {
-      ready.insert(id);
-      return;
-    }
+  if (slab > 1 && ready_[units].size() < 2 * slab) {
+    ready_[units].push_back(id);
+    return;
   }
   Insert(id, units);
+}
+
+std::vector<std::pair<ObjectId, uint64_t>> Allocator::WholeExtents(
+    uint64_t units) const {
+  std::vector<std::pair<ObjectId, uint64_t>> whole;
+  absl::MutexLock lock(&mutex_);
+  for (const auto& [id, size] : by_address_) {
+    const uint64_t word = HeaderAt(id)->word;
+    if (size >= units && StateOf(word) == BlockState::kFree &&
+        UnitsOf(word) == size) {
+      whole.emplace_back(id, size);
+    }
+  }
+  return whole;
 }
 
 uint64_t Allocator::free_bytes() const {

@@ -14,10 +14,13 @@
 #ifndef KAMINO_ENGINE_HEAP_ALLOCATOR_H_
 #define KAMINO_ENGINE_HEAP_ALLOCATOR_H_
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
@@ -57,11 +60,26 @@ class Allocator {
   // Gives a taken block back, whose header says free, durably.
   void Give(ObjectId id, uint64_t units);
 
+  // Free space of at least `units` in one piece that is one block on media as
+  // well, in ascending order.
+  std::vector<std::pair<ObjectId, uint64_t>> WholeExtents(uint64_t units) const;
+
   uint64_t free_bytes() const;
   uint64_t blocks_taken() const;
 
  private:
   using Extents = std::map<ObjectId, uint64_t>;  // units
+
+  // A slab is what is cut at once into blocks of one size: two at least, so
+  // larger blocks have none.
+  static constexpr uint64_t kSlabUnits = (64u << 10) / heap_format::kUnitBytes;
+  static constexpr uint64_t kMostSlabUnits = kSlabUnits / 2;
+
+  // One: too large for slabs.
+  static constexpr uint64_t BlocksPerSlab(uint64_t units) {
+    constexpr uint64_t kMost = 32;
+    return units > kMostSlabUnits ? 1 : std::min(kMost, kSlabUnits / units);
+  }
 
   heap_format::BlockHeader* HeaderAt(ObjectId id) const;
   // Stores a free block's header and flushes it.
@@ -91,8 +109,10 @@ class Allocator {
   mutable absl::Mutex mutex_;
   Extents by_address_ ABSL_GUARDED_BY(mutex_);
   std::set<std::pair<uint64_t, ObjectId>> by_size_ ABSL_GUARDED_BY(mutex_);
-  // By units; no set is empty.
-  std::map<uint64_t, std::set<ObjectId>> ready_ ABSL_GUARDED_BY(mutex_);
+  // By units, the one given back last, whose header is in the cache, at the
+  // end. Nothing here allocates memory for long.
+  std::array<std::vector<ObjectId>, kMostSlabUnits + 1> ready_
+      ABSL_GUARDED_BY(mutex_);
   uint64_t free_units_ ABSL_GUARDED_BY(mutex_) = 0;  // of both
   uint64_t taken_ ABSL_GUARDED_BY(mutex_) = 0;       // blocks
 };

@@ -286,6 +286,15 @@ absl::Status Heap::RecoverState(ObjectId id, uint32_t capacity,
   return absl::OkStatus();
 }
 
+std::vector<std::pair<size_t, size_t>> Heap::UnusedRanges(size_t bytes) const {
+  std::vector<std::pair<size_t, size_t>> ranges;
+  for (const auto& [id, units] :
+       allocator_->WholeExtents(bytes / kUnitBytes + 1)) {
+    ranges.emplace_back(id, id + PayloadBytes(units));
+  }
+  return ranges;
+}
+
 HeapStats Heap::stats() const {
   HeapStats stats;
   stats.bytes_total = objects_end_ - objects_begin_;

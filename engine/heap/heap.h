@@ -22,6 +22,8 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
@@ -139,6 +141,10 @@ class Heap {
   // Recovery, before Load: makes a block at `id` with that capacity (of an
   // intent) allocated or free. kDataLoss: no block starts there.
   absl::Status RecoverState(ObjectId id, uint32_t capacity, bool allocated);
+
+  // Where at least `bytes` in one piece are free, on media too, and mean
+  // nothing: [first, second) of each, headers left out, ascending.
+  std::vector<std::pair<size_t, size_t>> UnusedRanges(size_t bytes) const;
 
   HeapStats stats() const;
 

@@ -38,7 +38,8 @@ CommitLog::CommitLog(Region* region, absl::Span<std::byte> area)
       max_entries_(
           (lines_ / kLargestShare * kLineBytes - sizeof(RecordHeader)) /
           sizeof(Entry)),
-      claims_(new std::atomic<uint64_t>[lines_]) {
+      claim_count_((lines_ + kClaimBlock - 1) / kClaimBlock * kClaimBlock),
+      claims_(new std::atomic<uint64_t>[claim_count_]) {
   head_ = tail_ = header()->tail;
 }
 
@@ -46,7 +47,7 @@ void CommitLog::AdvanceTail() {
   uint64_t tail = head_;
   for (; first_ordinal_ < next_ordinal_; ++first_ordinal_) {
     const uint64_t claim =
-        claims_[first_ordinal_ % lines_].load(std::memory_order_acquire);
+        ClaimAt(first_ordinal_).load(std::memory_order_acquire);
     if ((claim & 1) != 0) continue;
     tail = claim / 2;
     break;
@@ -69,16 +70,15 @@ absl::optional<CommitLog::Claim> CommitLog::TryClaim(size_t entries) {
     if (position + lines > tail_ + lines_) return absl::nullopt;
   }
   head_ = position + lines;
-  claims_[next_ordinal_ % lines_].store(2 * position,
-                                        std::memory_order_relaxed);
+  ClaimAt(next_ordinal_).store(2 * position, std::memory_order_relaxed);
   return Claim{position, next_ordinal_++};
 }
 
 // Takes no lock: it is called where stores to media are on their way, and a
 // locked instruction would wait for them.
 void CommitLog::Done(const Claim& claim) {
-  claims_[claim.ordinal % lines_].store(2 * claim.position + 1,
-                                        std::memory_order_release);
+  ClaimAt(claim.ordinal)
+      .store(2 * claim.position + 1, std::memory_order_release);
 }
 
 void CommitLog::Write(const CommitRecord& record) {
@@ -141,7 +141,7 @@ std::vector<CommitRecord> CommitLog::Scan() const {
 void CommitLog::Reset() {
   SpinLockHolder lock(&mutex_);
   while (first_ordinal_ < next_ordinal_) {
-    CHECK(claims_[first_ordinal_++ % lines_].load() & 1) << "claimed";
+    CHECK(ClaimAt(first_ordinal_++).load() & 1) << "claimed";
   }
   head_ = tail_ = std::max(head_, header()->tail) + lines_;
   __atomic_store_n(&header()->tail, tail_, __ATOMIC_RELEASE);

@@ -81,21 +81,35 @@ class CommitLog {
   // The tail, durably, up to where everything is done.
   void AdvanceTail() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  static constexpr size_t kLine = commit_log_format::kLineBytes;
+
   Region* const region_;
   const absl::Span<std::byte> area_;
   std::byte* const ring_;
   const uint64_t lines_;
   const size_t max_entries_;
 
-  mutable SpinLock mutex_;
+  // Away from what is only read.
+  alignas(kLine) mutable SpinLock mutex_;
   uint64_t head_ ABSL_GUARDED_BY(mutex_) = 0;  // position of the next record
   uint64_t tail_ ABSL_GUARDED_BY(mutex_) = 0;  // as on media
-  // Claims from first_ordinal_ to next_ordinal_, at their ordinal modulo the
-  // ring's lines, of which each has one at least: twice the position, and 1
-  // more when it is done.
-  const std::unique_ptr<std::atomic<uint64_t>[]> claims_;
   uint64_t first_ordinal_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t next_ordinal_ ABSL_GUARDED_BY(mutex_) = 0;
+
+  // Claims from first_ordinal_ to next_ordinal_, of which there are never more
+  // than the ring has lines: twice the position, and 1 more when it is done.
+  // Those that follow each other, which are different threads', are in
+  // different cache lines, which come by again soon.
+  std::atomic<uint64_t>& ClaimAt(uint64_t ordinal) const {
+    constexpr uint64_t kPerLine = kLine / sizeof(uint64_t);
+    const uint64_t at = ordinal % claim_count_;
+    const uint64_t in_block = at % kClaimBlock;
+    return claims_[at - in_block + in_block % kPerLine * kPerLine +
+                   in_block / kPerLine];
+  }
+  static constexpr uint64_t kClaimBlock = 64;
+  alignas(kLine) const uint64_t claim_count_;  // a multiple of kClaimBlock
+  const std::unique_ptr<std::atomic<uint64_t>[]> claims_;
 };
 
 }  // namespace kamino::engine

@@ -1,9 +1,9 @@
 // How a transaction ends.
 #include <cstring>
 #include <utility>
-#include <vector>
 
 #include "engine/fault.h"
+#include "engine/kamino/intent_check.h"
 #include "engine/kamino/kamino_transaction.h"
 #include "glog/logging.h"
 
@@ -77,6 +77,7 @@ void KaminoTransaction::StoreAll() {
 
 absl::Status KaminoTransaction::Commit(const CommitOptions& options) {
   CHECK(!ended_);
+  if (kChecksIntents) CheckIntents(*state_);
   Region* region = store_->heap_->region();
   const bool changes = !state_->write_set.empty();
   if (changes) {
@@ -107,19 +108,18 @@ absl::Status KaminoTransaction::Commit(const CommitOptions& options) {
     store_->MarkBlocks(*state_);
     store_->PrepareBackup(state_.get());
   }
-  std::vector<std::unique_ptr<TransactionState>> pending =
-      store_->TakePending();
-  for (const auto& other : pending) store_->PrepareBackup(other.get());
+  KaminoStore::Turn turn = store_->TakeTurn();
+  if (turn.before != nullptr) store_->PrepareBackup(turn.before.get());
   // From here to the drain nothing but stores.
   StoreAll();
   store_->log_.Write(state_->record);
-  for (const auto& other : pending) store_->CopyToBackup(*other);
+  if (turn.before != nullptr) store_->CopyToBackup(*turn.before);
   if (FaultPlanted("kamino-commit-not-drained")) {
-    store_->Committed(std::move(state_), &pending);
+    store_->Committed(std::move(state_), std::move(turn));
     return absl::OkStatus();
   }
-  store_->Drain(/*backup=*/!pending.empty(), /*heap=*/true);
-  store_->Committed(std::move(state_), &pending);
+  store_->Drain(/*backup=*/turn.before != nullptr, /*heap=*/true);
+  store_->Committed(std::move(state_), std::move(turn));
   return absl::OkStatus();
 }
 
@@ -139,6 +139,7 @@ void KaminoTransaction::RestoreAll() {
 
 absl::Status KaminoTransaction::Abort() {
   CHECK(!ended_);
+  if (kChecksIntents) CheckIntents(*state_);
   ended_ = true;
   UnlockShared();
   RestoreAll();

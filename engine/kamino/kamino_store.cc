@@ -18,8 +18,12 @@ namespace kamino::engine {
 namespace {
 
 // How long a wait for a lock sleeps before it looks whether the lock only waits
-// for somebody to drain.
+// for somebody to drain; and how often it looks before it sleeps.
 constexpr absl::Duration kLockSlice = absl::Microseconds(100);
+constexpr int kLooks = 200;
+
+// Owners are numbered by thread.
+constexpr int kThreadShift = 40;
 
 // A number that no other thread of the process has; not 0.
 uint64_t ThisThread() {
@@ -78,8 +82,17 @@ KaminoStore::Lane& KaminoStore::MyLane() const {
   return lanes_[ThisThread() % kLanes];
 }
 
+KaminoStore::Lane& KaminoStore::LaneOf(LockTable::Owner owner) const {
+  return lanes_[(owner >> kThreadShift) % kLanes];
+}
+
+// No state's address.
+TransactionState* KaminoStore::Taken() {
+  static char taken;
+  return reinterpret_cast<TransactionState*>(&taken);
+}
+
 LockTable::Owner KaminoStore::NewOwner() {
-  constexpr int kThreadShift = 40;
   thread_local uint64_t next = ThisThread() << kThreadShift;
   return ++next;
 }
@@ -90,12 +103,25 @@ std::unique_ptr<Transaction> KaminoStore::Begin(absl::Duration lock_wait) {
 
 // --- For transactions.
 
-bool KaminoStore::LockOrSettle(absl::Duration wait,
+bool KaminoStore::LockOrSettle(ObjectId id, absl::Duration wait,
                                absl::FunctionRef<bool(absl::Duration)> take) {
   if (take(absl::ZeroDuration())) return true;
   if (!copy_at_commit_) return wait > absl::ZeroDuration() && take(wait);
-  SettleAll();
+  const auto settle_holder = [this, id] {
+    const LockTable::Owner holder = locks_.Holder(id);
+    if (holder == 0) return;
+    std::vector<State> batch;
+    TakePending(LaneOf(holder), SIZE_MAX, &batch);
+    Settle(std::move(batch));
+  };
+  settle_holder();
   if (take(absl::ZeroDuration())) return true;
+  if (wait <= absl::ZeroDuration()) return false;
+  for (int i = 0; i < kLooks; ++i) {
+    _mm_pause();
+    settle_holder();
+    if (take(absl::ZeroDuration())) return true;
+  }
   for (; wait > absl::ZeroDuration(); wait -= kLockSlice) {
     if (take(std::min(wait, kLockSlice))) return true;
     SettleAll();
@@ -111,35 +137,39 @@ CommitLog::Claim KaminoStore::ClaimRecord(size_t entries) {
   }
 }
 
-std::vector<KaminoStore::State> KaminoStore::TakePending() {
-  std::vector<State> taken;
-  if (!copy_at_commit_) return taken;
-  Lane& lane = MyLane();
-  SpinLockHolder lock(&lane.mutex);
-  taken.swap(lane.pending);
-  lane.any.store(false, std::memory_order_relaxed);
-  return taken;
+KaminoStore::Turn KaminoStore::TakeTurn() {
+  Turn turn;
+  if (!copy_at_commit_) return turn;
+  TransactionState* const last = MyLane().last.exchange(Taken());
+  if (last == Taken()) return turn;  // by a thread of the same lane
+  turn.before.reset(last);
+  turn.taken = true;
+  return turn;
 }
 
-void KaminoStore::Committed(State state, std::vector<State>* synced) {
+void KaminoStore::Committed(State state, Turn turn) {
   MarkBlocks(*state);
   if (state->held) {
     absl::MutexLock lock(&mutex_);
     held_[state->sequence];
   }
-  for (State& other : *synced) Synced(std::move(other));
-  synced->clear();
+  if (turn.before != nullptr) Synced(std::move(turn.before));
   if (FaultPlanted("kamino-unlocks-before-sync")) {
+    if (turn.taken) MyLane().last.store(nullptr);
     return Synced(std::move(state));
   }
-  synced->push_back(std::move(state));
   Lane& lane = MyLane();
+  if (turn.taken) {
+    lane.committed_last.store(
+        lane.committed_last.load(std::memory_order_relaxed) + 1,
+        std::memory_order_relaxed);
+    lane.last.store(state.release(), std::memory_order_release);
+    return;
+  }
   SpinLockHolder lock(&lane.mutex);
   ++lane.committed;
+  lane.pending.push_back(std::move(state));
   lane.any.store(true, std::memory_order_release);
-  // So that the memory goes back and forth.
-  if (lane.pending.empty()) return lane.pending.swap(*synced);
-  lane.pending.push_back(std::move(synced->back()));
 }
 
 void KaminoStore::CommittedNothing(State state) {
@@ -208,18 +238,24 @@ void KaminoStore::CopyToBackup(const TransactionState& state) {
   }
 }
 
-size_t KaminoStore::Settle(size_t max) {
-  std::vector<State> batch;
-  for (size_t i = 0; i < kLanes && batch.size() < max; ++i) {
-    if (!lanes_[i].any.load(std::memory_order_acquire)) continue;
-    SpinLockHolder lock(&lanes_[i].mutex);
-    std::vector<State>& pending = lanes_[i].pending;
-    const size_t taken = std::min(max - batch.size(), pending.size());
-    std::move(pending.begin(), pending.begin() + taken,
-              std::back_inserter(batch));
-    pending.erase(pending.begin(), pending.begin() + taken);
-    lanes_[i].any.store(!pending.empty(), std::memory_order_relaxed);
+void KaminoStore::TakePending(Lane& lane, size_t max,
+                              std::vector<State>* batch) {
+  TransactionState* last = lane.last.load(std::memory_order_relaxed);
+  if (max > 0 && last != nullptr && last != Taken() &&
+      lane.last.compare_exchange_strong(last, nullptr)) {
+    batch->emplace_back(last);
+    --max;
   }
+  if (!lane.any.load(std::memory_order_acquire)) return;
+  SpinLockHolder lock(&lane.mutex);
+  const auto begin = lane.pending.begin();
+  const auto end = begin + std::min(max, lane.pending.size());
+  std::move(begin, end, std::back_inserter(*batch));
+  lane.pending.erase(begin, end);
+  lane.any.store(!lane.pending.empty(), std::memory_order_relaxed);
+}
+
+size_t KaminoStore::Settle(std::vector<State> batch) {
   if (batch.empty()) return 0;
   for (const State& state : batch) PrepareBackup(state.get());
   for (const State& state : batch) CopyToBackup(*state);
@@ -228,22 +264,35 @@ size_t KaminoStore::Settle(size_t max) {
   return batch.size();
 }
 
+size_t KaminoStore::ApplySome(size_t max) {
+  std::vector<State> batch;
+  for (size_t i = 0; i < kLanes && batch.size() < max; ++i) {
+    TakePending(lanes_[i], max - batch.size(), &batch);
+  }
+  return Settle(std::move(batch));
+}
+
 void KaminoStore::Drain(bool backup, bool heap) {
   if (backup && !(heap && one_drain_)) backup_->region()->Drain();
   if (heap) heap_->region()->Drain();
+}
+
+size_t KaminoStore::PendingIn(const Lane& lane) {
+  const TransactionState* const last = lane.last.load();
+  return lane.pending.size() + (last != nullptr && last != Taken() ? 1 : 0);
 }
 
 size_t KaminoStore::CountPending() const {
   size_t count = 0;
   for (size_t i = 0; i < kLanes; ++i) {
     SpinLockHolder lock(&lanes_[i].mutex);
-    count += lanes_[i].pending.size();
+    count += PendingIn(lanes_[i]);
   }
   return count;
 }
 
 size_t KaminoStore::ApplyBackup(size_t max) {
-  Settle(max);
+  ApplySome(max);
   return CountPending();
 }
 
@@ -313,8 +362,9 @@ void KaminoStore::HoldLocks(uint64_t sequence, const WriteSet& write_set) {
 }
 
 uint64_t KaminoStore::bytes_used() const {
+  // A backup's space is set aside for it, used or not.
   return heap_->stats().bytes_used + heap_->log_area().size() +
-         backup_->stats().bytes_used;
+         backup_->stats().bytes_total;
 }
 
 KaminoStats KaminoStore::stats() const {
@@ -323,9 +373,10 @@ KaminoStats KaminoStore::stats() const {
   stats.locked_objects = locks_.exclusive();
   for (size_t i = 0; i < kLanes; ++i) {
     SpinLockHolder lock(&lanes_[i].mutex);
-    stats.committed += lanes_[i].committed;
+    stats.committed += lanes_[i].committed +
+                       lanes_[i].committed_last.load(std::memory_order_relaxed);
     stats.aborted += lanes_[i].aborted;
-    stats.backup_pending += lanes_[i].pending.size();
+    stats.backup_pending += PendingIn(lanes_[i]);
   }
   absl::MutexLock lock(&mutex_);
   for (const auto& [sequence, held] : held_)

@@ -123,8 +123,15 @@ class KaminoStore final : public TransactionalStore {
 
   // Threads are spread over lanes, so that they seldom meet.
   struct alignas(64) Lane {
+    // Committed last, its changes not durably in the backup; null when there is
+    // none. Taken() from when a thread takes it to commit the next one until
+    // that one takes its place: by then only that thread stores to it, and
+    // needs no locked instruction for it, which would wait for the drain.
+    std::atomic<TransactionState*> last{nullptr};
+    std::atomic<uint64_t> committed_last{0};  // that came to be there
+
+    // Those that found it taken, or wait for ApplyBackup.
     mutable SpinLock mutex;
-    // Committed, their changes not durably in the backup.
     std::vector<State> pending ABSL_GUARDED_BY(mutex);
     // Whether there are, for those who look in passing.
     std::atomic<bool> any{false};
@@ -132,11 +139,20 @@ class KaminoStore final : public TransactionalStore {
     uint64_t aborted ABSL_GUARDED_BY(mutex) = 0;
   };
   static constexpr size_t kLanes = 64;
+  static TransactionState* Taken();
+
+  // A thread's way from its last commit to the next.
+  struct Turn {
+    State before;        // what the next drain can put into the backup as well
+    bool taken = false;  // the lane's place for the last is this thread's
+  };
 
   KaminoStore(Heap* heap, std::unique_ptr<Backup> backup,
               const KaminoOptions& options);
 
   Lane& MyLane() const;
+  // Of the thread that made the owner.
+  Lane& LaneOf(LockTable::Owner owner) const;
   static LockTable::Owner NewOwner();
 
   // --- For transactions.
@@ -152,16 +168,15 @@ class KaminoStore final : public TransactionalStore {
     heap_->Prefetch(id, length);
     sticky_.Prefetch(id);
   }
-  // Calls `take` with how long it may wait. Meanwhile locks fall that only wait
-  // for somebody to drain.
-  bool LockOrSettle(absl::Duration wait,
+  // Calls `take`, which is to lock the object, with how long it may wait.
+  // Meanwhile locks fall that only wait for somebody to drain.
+  bool LockOrSettle(ObjectId id, absl::Duration wait,
                     absl::FunctionRef<bool(absl::Duration)> take);
   // Room in the log; waits for other threads' commits if it must.
   CommitLog::Claim ClaimRecord(size_t entries);
-  // What this thread's next drain can make durable in the backup as well.
-  std::vector<State> TakePending();
-  // Its record is durable; so are the copies of `synced`.
-  void Committed(State state, std::vector<State>* synced);
+  Turn TakeTurn();
+  // Its record is durable; so are the copies of turn.before.
+  void Committed(State state, Turn turn);
   void CommittedNothing(State state);
   // Everything is taken back, durably.
   void Aborted(State state);
@@ -174,13 +189,17 @@ class KaminoStore final : public TransactionalStore {
   // in two steps: first what takes locks, then what is only stores.
   void PrepareBackup(TransactionState* state);
   void CopyToBackup(const TransactionState& state);
-  // Takes up to `max` of the committed; copies, drains, and lets the locks
-  // fall. Returns how many it took.
-  size_t Settle(size_t max);
+  // Adds up to `max` of the committed, whose locks are held.
+  void TakePending(Lane& lane, size_t max, std::vector<State>* batch);
+  // Copies, drains, and lets the locks fall. Returns how many there were.
+  size_t Settle(std::vector<State> batch);
   // What this thread has flushed in either or both.
   void Drain(bool backup, bool heap);
   // False: there was nothing.
-  bool SettleAll() { return Settle(SIZE_MAX) > 0; }
+  bool SettleAll() { return ApplySome(SIZE_MAX) > 0; }
+  size_t ApplySome(size_t max);
+  static size_t PendingIn(const Lane& lane)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(lane.mutex);
   size_t CountPending() const;
   // The backup holds it durably.
   void Synced(State state);

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/fault.h"
+#include "engine/kamino/intent_check.h"
 #include "engine/kamino/words.h"
 #include "engine/resource_error.h"
 #include "glog/logging.h"
@@ -53,7 +54,7 @@ absl::Status KaminoTransaction::LockShared(ObjectId id) {
   const auto take = [&](absl::Duration wait) {
     return store_->locks_.LockShared(id, state_->owner, wait);
   };
-  if (!store_->LockOrSettle(lock_wait_, take)) return Conflict(id);
+  if (!store_->LockOrSettle(id, lock_wait_, take)) return Conflict(id);
   state_->Add(id);
   return absl::OkStatus();
 }
@@ -66,7 +67,7 @@ absl::StatusOr<KaminoTransaction::Object*> KaminoTransaction::LockExclusive(
       return store_->locks_.LockExclusive(id, state_->owner,
                                           /*upgrade=*/object != nullptr, wait);
     };
-    if (!store_->LockOrSettle(lock_wait_, take)) return Conflict(id);
+    if (!store_->LockOrSettle(id, lock_wait_, take)) return Conflict(id);
     if (object == nullptr) object = &state_->Add(id);
     object->exclusive = true;
   }
@@ -90,7 +91,13 @@ absl::StatusOr<absl::Span<const std::byte>> KaminoTransaction::Read(
   Object* object = state_->Find(id);
   if (object->freed) return NotFound(id);
   if (object->deferred) Apply(object);
-  if (!object->allocated) return store_->heap_->Payload(id);
+  if (!object->allocated) {
+    auto payload = store_->heap_->Payload(id);
+    if (kChecksIntents && payload.ok() && !object->exclusive) {
+      RememberAsRead(*payload, object);
+    }
+    return payload;
+  }
   ZeroNew(object);
   return object->payload;
 }

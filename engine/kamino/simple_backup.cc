@@ -2,6 +2,7 @@
 //
 // A copy exists where the bitmap says so; that of an id whose object is gone
 // means nothing.
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <utility>
@@ -32,10 +33,10 @@ class SimpleBackup final : public Backup {
   absl::string_view scheme() const override { return "kamino-simple"; }
   absl::StatusOr<std::byte*> EnsureCopy(ObjectId id) override {
     if (Has(id)) {
-      Count(&hits_);
+      counts_[Mine()].hits.Add();
       return mirror_ + id;
     }
-    Count(&misses_);
+    counts_[Mine()].misses.Add();
     const absl::Span<std::byte> payload = heap_->BlockPayload(id);
     region_->CopyFlush(mirror_ + id, payload.data(), payload.size());
     region_->Drain();
@@ -70,19 +71,38 @@ class SimpleBackup final : public Backup {
 
   BackupStats stats() const override {
     BackupStats stats;
-    stats.hits = hits_.load(std::memory_order_relaxed);
-    stats.misses = misses_.load(std::memory_order_relaxed);
+    for (const Counts& counts : counts_) {
+      stats.hits += counts.hits.value();
+      stats.misses += counts.misses.value();
+    }
     stats.bytes_total = heap_->region()->size();
     stats.bytes_used = stats.bytes_total;  // the mirror is always whole
     return stats;
   }
 
  private:
-  // Exact enough, and no locked instruction.
-  static void Count(std::atomic<uint64_t>* counter) {
-    counter->store(counter->load(std::memory_order_relaxed) + 1,
-                   std::memory_order_relaxed);
+  // Exact as long as one thread adds to it, and close else; no locked
+  // instruction.
+  class Counter {
+   public:
+    void Add() { value_.store(value() + 1, std::memory_order_relaxed); }
+    uint64_t value() const { return value_.load(std::memory_order_relaxed); }
+
+   private:
+    std::atomic<uint64_t> value_{0};
+  };
+  struct alignas(64) Counts {
+    Counter hits;
+    Counter misses;
+  };
+  static constexpr size_t kCounts = 16;
+
+  static size_t Mine() {
+    static std::atomic<size_t> next{0};
+    thread_local const size_t mine = next.fetch_add(1) % kCounts;
+    return mine;
   }
+
   uint64_t* WordOf(ObjectId id) const { return &bitmap_[id / kUnit / 64]; }
   uint64_t MaskOf(ObjectId id) const {
     return uint64_t{1} << (id / kUnit % 64);
@@ -90,8 +110,10 @@ class SimpleBackup final : public Backup {
   bool Has(ObjectId id) const {
     return (__atomic_load_n(WordOf(id), __ATOMIC_ACQUIRE) & MaskOf(id)) != 0;
   }
-  // Others' bits of the word may change at the same time.
+  // Others' bits of the word may change at the same time. One that is set is
+  // durable: who set it kept the object's lock until it was.
   void SetBit(ObjectId id) {
+    if (Has(id)) return;
     __atomic_fetch_or(WordOf(id), MaskOf(id), __ATOMIC_ACQ_REL);
     region_->Flush(WordOf(id), sizeof(uint64_t));
   }
@@ -101,8 +123,7 @@ class SimpleBackup final : public Backup {
   uint64_t* const bitmap_;
   std::byte* const mirror_;
 
-  std::atomic<uint64_t> hits_{0};
-  std::atomic<uint64_t> misses_{0};
+  std::array<Counts, kCounts> counts_;  // by thread
 };
 
 }  // namespace

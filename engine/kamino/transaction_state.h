@@ -25,8 +25,11 @@ class ByteBuffer {
  public:
   size_t size() const { return size_; }
   size_t capacity() const { return capacity_; }
-  std::byte* data() { return data_.get()->bytes; }
-  const std::byte* data() const { return data_.get()->bytes; }
+  // Null at first.
+  std::byte* data() { return reinterpret_cast<std::byte*>(data_.get()); }
+  const std::byte* data() const {
+    return reinterpret_cast<const std::byte*>(data_.get());
+  }
   void clear() { size_ = 0; }
   // Keeps what was there.
   void resize(size_t size) {
@@ -61,6 +64,9 @@ struct TransactionState {
     // Allocated, its range hashed: bytes in front that are, the rest are zeros.
     uint32_t filled = 0;
     int last_range = -1;  // in ranges
+    // IntentCheck's: the payload when it was read first, and its hash.
+    absl::Span<const std::byte> read;
+    uint64_t read_hash = 0;
   };
 
   // What is known of an entry of the write set, at the same place.

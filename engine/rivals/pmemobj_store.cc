@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <random>
 #include <system_error>
 
 #include "absl/memory/memory.h"
@@ -19,7 +20,6 @@ constexpr char kLayout[] = "kamino-rival";
 constexpr size_t kRootBytes = 256;
 // Offsets of objects are multiples of it.
 constexpr uint64_t kGranule = 16;
-constexpr uint64_t kGranulesPerWord = 64;
 // libpmemobj's logs: 1,024 lanes of 3 KiB at the beginning of a pool.
 constexpr uint64_t kLaneBytes = 1024 * 3072;
 constexpr uint64_t kObjectHeaderBytes = 16;
@@ -42,22 +42,11 @@ absl::Status Error(int error, absl::string_view what, const std::string& path) {
   }
 }
 
-size_t WordsFor(uint64_t pool_bytes) {
-  return pool_bytes / kGranule / kGranulesPerWord + 1;
-}
-
-uint64_t BitOf(ObjectId id) {
-  return uint64_t{1} << (id / kGranule % kGranulesPerWord);
-}
-
 }  // namespace
 
 PmemobjStore::PmemobjStore(pmemobjpool* pool, Snapshot snapshot,
                            uint64_t pool_bytes)
-    : pool_(pool),
-      snapshot_(snapshot),
-      pool_bytes_(pool_bytes),
-      live_(absl::make_unique<std::atomic<uint64_t>[]>(WordsFor(pool_bytes))) {}
+    : pool_(pool), snapshot_(snapshot), pool_bytes_(pool_bytes) {}
 
 PmemobjStore::~PmemobjStore() { pmemobj_close(pool_); }
 
@@ -94,18 +83,21 @@ absl::StatusOr<std::unique_ptr<PmemobjStore>> PmemobjStore::Load(
 }
 
 absl::Status PmemobjStore::FindObjects() {
-  const PMEMoid root = pmemobj_root(pool_, kRootBytes);
+  const PMEMoid root = pmemobj_root(pool_, sizeof(Prefix) + kRootBytes);
   if (OID_IS_NULL(root)) {
     return absl::ResourceExhaustedError(
         absl::StrCat("no root object: ", pmemobj_errormsg()));
   }
   pool_uuid_ = root.pool_uuid_lo;
   base_ = static_cast<std::byte*>(pmemobj_direct(root)) - root.off;
-  root_ = root.off;
+  std::random_device random;
+  tag_ = uint64_t{random()} << 32 | random();
+  // Those that are gone keep a tag of before.
+  root_ = MakePrefix(root.off);
   SetLive(root_, true);
   for (PMEMoid oid = pmemobj_first(pool_); !OID_IS_NULL(oid);
        oid = pmemobj_next(oid)) {
-    SetLive(oid.off, true);
+    SetLive(MakePrefix(oid.off), true);
   }
   return absl::OkStatus();
 }
@@ -122,27 +114,27 @@ uint64_t PmemobjStore::bytes_used() const {
   return bytes_live_.load(std::memory_order_relaxed) + kLaneBytes;
 }
 
-absl::Span<std::byte> PmemobjStore::PayloadOf(ObjectId id) const {
-  return absl::MakeSpan(base_ + id,
-                        pmemobj_alloc_usable_size({pool_uuid_, id}));
+ObjectId PmemobjStore::MakePrefix(uint64_t offset) {
+  const ObjectId id = offset + sizeof(Prefix);
+  *PrefixOf(id) = {
+      pmemobj_alloc_usable_size({pool_uuid_, offset}) - sizeof(Prefix), 0};
+  return id;
 }
 
 bool PmemobjStore::IsLive(ObjectId id) const {
-  if (id % kGranule != 0 || id >= pool_bytes_) return false;
-  return (live_[id / kGranule / kGranulesPerWord].load(
-              std::memory_order_acquire) &
-          BitOf(id)) != 0;
+  if (id % kGranule != 0 || id < sizeof(Prefix) || id >= pool_bytes_) {
+    return false;
+  }
+  return __atomic_load_n(&PrefixOf(id)->tag, __ATOMIC_ACQUIRE) == (tag_ ^ id);
 }
 
 void PmemobjStore::SetLive(ObjectId id, bool live) {
-  CHECK(id % kGranule == 0 && id < pool_bytes_) << id;
-  std::atomic<uint64_t>& word = live_[id / kGranule / kGranulesPerWord];
-  const uint64_t bytes = PayloadOf(id).size() + kObjectHeaderBytes;
+  Prefix* const prefix = PrefixOf(id);
+  const uint64_t bytes = prefix->size + sizeof(Prefix) + kObjectHeaderBytes;
+  __atomic_store_n(&prefix->tag, live ? tag_ ^ id : 0, __ATOMIC_RELEASE);
   if (live) {
-    word.fetch_or(BitOf(id), std::memory_order_release);
     bytes_live_.fetch_add(bytes, std::memory_order_relaxed);
   } else {
-    word.fetch_and(~BitOf(id), std::memory_order_release);
     bytes_live_.fetch_sub(bytes, std::memory_order_relaxed);
   }
 }

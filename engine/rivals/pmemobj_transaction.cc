@@ -14,8 +14,6 @@ namespace {
 
 constexpr uint64_t kObjectType = 1;
 
-PMEMoid OidOf(uint64_t pool_uuid, ObjectId id) { return {pool_uuid, id}; }
-
 absl::Status Error(int error, absl::string_view what, Resource resource) {
   const std::string message =
       absl::StrCat("libpmemobj cannot ", what, ": ", std::strerror(error));
@@ -24,6 +22,10 @@ absl::Status Error(int error, absl::string_view what, Resource resource) {
 }
 
 }  // namespace
+
+pmemoid PmemobjTransaction::OidOf(ObjectId id) const {
+  return {store_->pool_uuid_, PmemobjStore::OffsetOf(id)};
+}
 
 absl::Status PmemobjTransaction::EnsureBegun() {
   if (begun_) return absl::OkStatus();
@@ -51,7 +53,7 @@ absl::StatusOr<std::byte*> PmemobjTransaction::DeclareWrite(HeldObject& held,
   if (absl::Status begun = EnsureBegun(); !begun.ok()) return begun;
   const bool whole = store_->snapshot_ == Snapshot::kObject;
   const int error = pmemobj_tx_xadd_range(
-      OidOf(store_->pool_uuid_, held.id), whole ? 0 : offset,
+      OidOf(held.id), sizeof(PmemobjStore::Prefix) + (whole ? 0 : offset),
       whole ? held.bytes.size() : length, POBJ_XADD_NO_ABORT);
   if (error != 0) return Error(error, "log a range", Resource::kTransaction);
   held.saved = whole;
@@ -61,16 +63,18 @@ absl::StatusOr<std::byte*> PmemobjTransaction::DeclareWrite(HeldObject& held,
 absl::StatusOr<RivalTransaction::NewObject> PmemobjTransaction::Take(
     uint32_t size) {
   if (absl::Status begun = EnsureBegun(); !begun.ok()) return begun;
-  const PMEMoid oid = pmemobj_tx_xalloc(
-      size, kObjectType, POBJ_XALLOC_ZERO | POBJ_XALLOC_NO_ABORT);
+  const PMEMoid oid =
+      pmemobj_tx_xalloc(sizeof(PmemobjStore::Prefix) + size, kObjectType,
+                        POBJ_XALLOC_ZERO | POBJ_XALLOC_NO_ABORT);
   if (OID_IS_NULL(oid)) {
     return Error(errno, "allocate an object", Resource::kHeap);
   }
-  return NewObject{oid.off, store_->PayloadOf(oid.off)};
+  const ObjectId id = store_->MakePrefix(oid.off);
+  return NewObject{id, store_->PayloadOf(id)};
 }
 
 void PmemobjTransaction::PutBack(ObjectId id) {
-  pmemobj_tx_xfree(OidOf(store_->pool_uuid_, id), POBJ_XFREE_NO_ABORT);
+  pmemobj_tx_xfree(OidOf(id), POBJ_XFREE_NO_ABORT);
 }
 
 absl::Status PmemobjTransaction::DeclareAlloc(HeldObject&) {
@@ -89,8 +93,7 @@ absl::Status PmemobjTransaction::FreeObjects() {
     if (!object.freed) continue;
     // Its space is free with this call, another's only with the commit.
     if (object.allocated) Unlock(object);
-    const int error = pmemobj_tx_xfree(OidOf(store_->pool_uuid_, object.id),
-                                       POBJ_XFREE_NO_ABORT);
+    const int error = pmemobj_tx_xfree(OidOf(object.id), POBJ_XFREE_NO_ABORT);
     if (error != 0) return Error(error, "free an object", Resource::kLog);
   }
   return absl::OkStatus();

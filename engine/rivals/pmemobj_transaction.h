@@ -12,6 +12,8 @@
 #include "engine/rivals/pmemobj_store.h"
 #include "engine/rivals/rival_transaction.h"
 
+struct pmemoid;
+
 namespace kamino::engine {
 
 // libpmemobj's own transaction begins with the first change, and never ends by
@@ -40,6 +42,7 @@ class PmemobjTransaction final : public RivalTransaction {
   absl::Status TakeBack() override;
   void ReleaseSpace(bool) override {}  // libpmemobj did
 
+  pmemoid OidOf(ObjectId id) const;
   absl::Status EnsureBegun();
   absl::Status FreeObjects();
   void FlushAll();

@@ -1,4 +1,4 @@
-"""When writes were acknowledged, from histories while they grow."""
+"""Histories: when writes were acknowledged, and several as one."""
 
 import json
 
@@ -16,7 +16,7 @@ class AckWatch:
   """Follows one history file. Times are seconds of time.monotonic()."""
 
   def __init__(self, path):
-    self._path = path
+    self.path = path
     self._offset = 0
     self._calls = {}  # process to whether its call is a write
     self.acks = []  # times, in the order of the file
@@ -25,7 +25,7 @@ class AckWatch:
   def poll(self):
     """Reads what was added."""
     try:
-      with open(self._path, "rb") as f:
+      with open(self.path, "rb") as f:
         f.seek(self._offset)
         added = f.read()
     except OSError:
@@ -44,6 +44,25 @@ class AckWatch:
     self.counts["unknown" if kind == "info" else kind] += 1
     if self._calls.pop(process, False) and kind == "ok":
       self.acks.append(event.get("t", event.get("time")) / 1e9)
+
+
+def merge(paths, target):
+  """One history of several clients' ones, in the order of time.
+
+  A call's time was taken before it was made and an end's after it was known:
+  what ended before something was called also does so in the order of times, and
+  of equal times calls come first.
+  """
+  events = []
+  for path in paths:
+    with open(path, encoding="utf-8") as f:
+      for line in f:
+        event = json.loads(line)
+        called = "invoke" in (event.get("e"), event.get("type"))
+        events.append((event.get("t", event.get("time")), not called, line))
+  events.sort(key=lambda e: e[:2])
+  with open(target, "w", encoding="utf-8") as f:
+    f.writelines(line for _, _, line in events)
 
 
 def longest_gap(acks, begin, end):

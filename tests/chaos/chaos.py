@@ -30,6 +30,7 @@ from network import NetworkError, check_possible
 from processes import ClusterError
 from schedule import Schedule
 
+ROUND_S = 15.0  # a round shorter than that shows nothing
 CLIENT = "tests/chaos/client/chaos_client"
 
 
@@ -91,7 +92,7 @@ def run(arguments):
   schedule = Schedule(seed, chosen_faults(arguments.only))
   deadline = time.monotonic() + 60 * arguments.minutes
   verdicts = []
-  while not verdicts or time.monotonic() < deadline:
+  while not verdicts or time.monotonic() < deadline - ROUND_S:
     number = len(verdicts) + 1
     say(f"round {number}")
     folder = tempfile.mkdtemp(prefix="kamino-chaos-", dir=default_parent())
@@ -166,8 +167,8 @@ def parse():
   go.add_argument("--out", help="folder for histories (default: a new one)")
   go.add_argument("--keep", action="store_true",
                   help="keep the histories of a good run, too")
-  go.add_argument("--rate", type=float, default=60,
-                  help="calls a second of each of 15 logical clients")
+  go.add_argument("--rate", type=float, default=45,
+                  help="calls a second of each of 18 logical clients")
   go.add_argument("--failure_timeout_ms", type=int, default=1000)
   go.set_defaults(run=run)
   again = commands.add_parser("check", help="check kept histories again")

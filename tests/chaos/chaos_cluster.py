@@ -13,11 +13,14 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
 sys.path.insert(0, os.path.join(ROOT, "deploy", "local"))
 # pylint: disable=wrong-import-position
 from local_cluster import LocalCluster
-from processes import ClusterError, wait_until
+from processes import ClusterError
 
 NODES = 4
 MANAGERS = 3
-CLIENTS = ("registers", "bank", "lists")  # workloads, one client each
+WORKLOADS = ("registers", "bank", "lists")
+# Places with clients: one of each workload, on the same objects. So there may
+# be somebody on either side of a partition.
+SIDES = ("east", "west")
 HEAP_MB = 32
 RING_MB = 16
 NODE_DISK_MB = 96  # heap, ring, a backup, and some
@@ -30,7 +33,7 @@ LEADS = re.compile(r"(is the leader of cluster|leads no more)")
 def parties():
   """Who has a namespace of its own."""
   return (["etcd"] + [_manager(i) for i in range(1, MANAGERS + 1)] +
-          [f"n{i}" for i in range(1, NODES + 1)] + list(CLIENTS))
+          [f"n{i}" for i in range(1, NODES + 1)] + list(SIDES))
 
 
 def _manager(number):
@@ -74,17 +77,19 @@ class ChaosCluster(LocalCluster):
     return [*super().node_command(name, address),
             f"--link_listen={self.network.host(name)}:0"]
 
-  def start_etcd(self):
+  def start_etcd(self, address=None):
     self._mount("etcd", ETCD_DISK_MB)
-    super().start_etcd()
+    super().start_etcd(address)
 
-  def start_node(self, name):
+  def start_node(self, name, address=None):
     self._mount(name, NODE_DISK_MB)
-    super().start_node(name)
+    super().start_node(name, address)
 
   def _mount(self, name, megabytes):
     """A disk of a size: memory that ends somewhere."""
     folder = self.data_dir(name)
+    if folder in self._mounted:
+      return
     os.makedirs(folder)
     done = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=700", "tmpfs",
@@ -108,13 +113,14 @@ class ChaosCluster(LocalCluster):
 
   # --- Clients.
 
-  def start_client(self, name, program, history, *flags):
-    """A load of the workload `name`, from its own namespace."""
+  def start_client(self, name, program, workload, side, *flags):
+    """A load of a workload from one side."""
     with open(self.log_path(name), "w", encoding="utf-8") as log:
       self._clients[name] = subprocess.Popen(
-          self.network.command(name, [
-              program, f"--seeds={self.seeds}", f"--workload={name}",
-              f"--history={history}", *flags]),
+          self.network.command(side, [
+              program, f"--seeds={self.seeds}", f"--workload={workload}",
+              f"--client={SIDES.index(side)}", f"--clients={len(SIDES)}",
+              *flags]),
           stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
   def client_runs(self, name):
@@ -177,15 +183,15 @@ class ChaosCluster(LocalCluster):
 
   def revive(self, name):
     """Starts what was killed, on its data and at its address."""
-    if self.alive(name):
-      pass
-    elif name == "etcd":
-      self.restart_etcd()
-    elif name.startswith("manager"):
-      self.restart_manager(name)
-    else:
-      self.restart_node(name)
+    if not self.alive(name):
+      self.restart(name)
     self._killed.discard(name)
+
+  def lose_data(self, name):
+    """Of a node that does not run."""
+    for file in os.listdir(self.data_dir(name)):
+      if file.endswith(".pmem"):
+        os.remove(os.path.join(self.data_dir(name), file))
 
   def pause(self, name):
     self.kill(name, signal.SIGSTOP)
@@ -207,8 +213,11 @@ class ChaosCluster(LocalCluster):
     except FileNotFoundError:
       pass
 
-  def await_serving(self, timeout):
-    """Until the chain answers reads."""
-    wait_until(lambda: self.serving() and self.kamino(
-        "scan", "--limit=1", "--timeout=2s", check=False).returncode == 0,
-               timeout, "the chain to serve")
+  def fill_heap(self, megabytes):
+    """With objects that nobody changes, so that there is state to transfer."""
+    self.kamino("bench", "put", f"--count={megabytes}", f"--keys={megabytes}",
+                "--value_size=1000000", "--outstanding=4", "--timeout=30s")
+
+  def contents(self):
+    """All objects, as the tail has them."""
+    return self.kamino("scan", "--timeout=10s").stdout

@@ -8,19 +8,24 @@ import shutil
 import time
 
 import checkers
-from acknowledged import AckWatch, longest_gap
-from chaos_cluster import CLIENTS, ChaosCluster, parties
-from faults import NoVictim, Stage
+from acknowledged import AckWatch, longest_gap, merge
+from chaos_cluster import NODES, SIDES, WORKLOADS, ChaosCluster, parties
+from faults import SUPPORTED, NoVictim, Stage
 from network import Network
 from processes import ClusterError, wait_until
 
 RECOVERY_S = 20.0  # from a fault's end to the next acknowledged write
+REJOIN_S = 30.0  # from then on until the chain is whole
 LAST_READS_S = 60.0
 # Of calls; a short one gives unknown outcomes.
 TIMEOUTS = {"registers": "1500ms", "bank": "5s", "lists": "5s"}
 SETTLE_S = 15.0
-POLL_S = 0.05
+FILLED_MB = 10
 AGREED = ("received", "applied", "cleaned", "heap_bytes_used", "objects")
+
+
+CLIENTS = {f"{workload}-{side}": (workload, side)
+           for workload in WORKLOADS for side in SIDES}
 
 
 @dataclasses.dataclass
@@ -48,11 +53,13 @@ class Verdict:
 def check_histories(folder):
   """Judges the histories of a folder: (reports by workload, problems)."""
   reports, problems = {}, []
-  for workload in CLIENTS:
+  for workload in WORKLOADS:
     path = os.path.join(folder, f"{workload}.jsonl")
     try:
+      merge([os.path.join(folder, f"{workload}-{side}.jsonl")
+             for side in SIDES], path)
       report = checkers.check(workload, path)
-    except checkers.CheckError as error:
+    except (OSError, ValueError, checkers.CheckError) as error:
       problems.append(str(error))
       continue
     reports[workload] = report
@@ -62,6 +69,13 @@ def check_histories(folder):
     if report["operations"] == 0:
       problems.append(f"{workload}: nothing was done")
   return reports, problems
+
+
+def differences(some, others):
+  """A few keys by which two listings of objects differ."""
+  lines = set(some.splitlines()) ^ set(others.splitlines())
+  keys = sorted({line.split("\t")[0] for line in lines})
+  return f"{len(keys)}, such as {' '.join(keys[:3])}"
 
 
 class Round:
@@ -84,6 +98,7 @@ class Round:
     try:
       self.network.create()
       self.cluster.start_all()
+      self.cluster.fill_heap(FILLED_MB)
       self._start_clients()
       for step in steps:
         if time.monotonic() > deadline or self.verdict.problems:
@@ -100,18 +115,22 @@ class Round:
     return self.verdict
 
   def _start_clients(self):
-    for name in CLIENTS:
+    for name, (workload, side) in CLIENTS.items():
       self.cluster.start_client(
-          name, self.client, os.path.join(self.out, f"{name}.jsonl"),
-          f"--rate={self.settings.rate}", f"--timeout={TIMEOUTS[name]}")
+          name, self.client, workload, side,
+          f"--history={self.watches[name].path}",
+          f"--rate={self.settings.rate}", f"--timeout={TIMEOUTS[workload]}")
     self._await_acks(time.monotonic())
 
   # --- Faults.
 
   def _step(self, step):
-    stage = Stage(self.cluster, CLIENTS, random.Random(step.dice_seed))
+    stage = Stage(self.cluster, SIDES, random.Random(step.dice_seed))
     injected = Injected(step.fault.name, began=time.monotonic())
     self.verdict.injected.append(injected)
+    if len(self.cluster.serving()) <= step.fault.costs:
+      injected.skipped = "the chain is too short"
+      return
     pause = step.lasts * self.cluster.failure_timeout_s
     try:
       for again in range(step.fault.times):
@@ -132,9 +151,22 @@ class Round:
       injected.survived = True
     except ClusterError as error:
       self.verdict.problems.append(f"after {step.fault.name}: {error}")
+    if step.patient:
+      self._await_whole(f"after {step.fault.name}")
     self._check_processes(f"after {step.fault.name}")
     self._wait(step.calm_s)
     self._tell(injected)
+
+  def _await_whole(self, when):
+    """Every node is back in the chain, where the product can do that."""
+    if not SUPPORTED["rejoin"]:
+      return
+    try:
+      wait_until(lambda: len(self.cluster.serving()) == NODES, REJOIN_S,
+                 "all nodes to be in the chain")
+    except ClusterError as error:
+      self.verdict.problems.append(
+          f"{when}: {error}; it is {' '.join(self.cluster.serving())}")
 
   def _tell(self, injected):
     injected.gap_s, _ = longest_gap(self._acks(), injected.began,
@@ -174,6 +206,7 @@ class Round:
 
   def _end(self):
     """Last reads of everything, then all nodes of the chain are the same."""
+    self._await_whole("at the end")
     acks = self._acks()
     self.verdict.acknowledged = len(acks)
     self.verdict.longest_gap_s, _ = longest_gap(acks, 0, time.monotonic())
@@ -181,6 +214,22 @@ class Round:
     if not self.verdict.problems:
       wait_until(self._agree, SETTLE_S, "the nodes of the chain to agree")
     self._check_processes_at_end()
+    if not self.verdict.problems:
+      self._check_replicas()
+
+  def _check_replicas(self):
+    """Each node is made the tail, for a look at what it holds."""
+    chain = self.cluster.serving()
+    expected = self.cluster.contents()
+    while len(chain) > 1:
+      tail, chain = chain[-1], chain[:-1]
+      self.cluster.crash(tail)
+      self.cluster.await_chain(chain)
+      found = self.cluster.contents()
+      if found != expected:
+        self.verdict.problems.append(
+            f"{chain[-1]} holds other objects than {tail}: "
+            f"{differences(expected, found)}")
 
   def _check_processes_at_end(self):
     for name in self.cluster.unexpected_ends():

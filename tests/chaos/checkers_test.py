@@ -196,7 +196,7 @@ class BankTest(CheckerTest):
 
   def opened(self):
     history = History()
-    history.did(0, "open", bank="b", balances=[100, 100])
+    history.did(0, "open", {"done": True}, bank="b", balances=[100, 100])
     return history
 
   def transfer(self, history, amount, result, process=1):
@@ -210,12 +210,19 @@ class BankTest(CheckerTest):
 
   def test_what_is_right(self):
     history = self.read(History())
-    history.did(0, "open", bank="b", balances=[100, 100])
+    history.did(0, "open", {"done": True}, bank="b", balances=[100, 100])
     self.transfer(history, 30, {"done": True, "balances": [70, 130]})
     self.transfer(history, 80, {"done": False})
     history.did(1, "move", {"done": True, "balances": [100, 100]}, bank="b",
                 amount=30, **{"from": 1, "to": 0})
     self.accept("bank", self.read(history, 100, 100))
+
+  def test_a_bank_is_opened_once(self):
+    history = self.opened()
+    history.did(1, "open", {"done": False}, bank="b", balances=[100, 100])
+    self.accept("bank", history)
+    history.did(1, "open", {"done": True}, bank="b", balances=[100, 100])
+    self.reject("bank", history)
 
   def test_unknown_transfer(self):
     for balances in ((100, 100), (70, 130)):

@@ -11,11 +11,11 @@ import dataclasses
 # What the product can do: the one place to say so.
 SUPPORTED = {
     # A node that is back before it was declared failed keeps its place.
-    "quick_reboot": False,
+    "quick_reboot": True,
     # A node that comes back later joins again, as a fresh tail.
-    "rejoin": False,
+    "rejoin": True,
     # All nodes at once, restarted on their data.
-    "power_cut": False,
+    "power_cut": True,
 }
 
 
@@ -56,6 +56,7 @@ class Stage:
     self.victims = []
 
   def hit(self, *names):
+    """Notes whom it hits; returns the first of them."""
     self.victims.extend(n for n in names if n not in self.victims)
     return names[0]
 
@@ -119,6 +120,14 @@ def _quick_restart(stage):
   stage.cluster.revive(victim)
 
 
+def _lose_data_and_revive(stage):
+  """A new disk: all of the state has to come from the chain."""
+  if SUPPORTED["rejoin"]:
+    for name in stage.victims:
+      stage.cluster.lose_data(name)
+    _revive(stage)
+
+
 def _power_cut(stage):
   for name in stage.cluster.nodes:
     stage.hit(name)
@@ -170,6 +179,27 @@ def _mute_node(stage):
   """It hears, and nobody hears it."""
   victim = stage.hit(stage.node("any"))
   stage.network.cut([victim], stage.others(victim))
+
+
+def _isolate_node_and_clients(stage):
+  """Who is with it must not be told what was true before it was dropped."""
+  victim = stage.hit(stage.node(stage.dice.choice(("head", "tail"))))
+  company = stage.hit(stage.dice.choice(stage.clients))
+  others = [n for n in stage.others(victim) + stage.clients if n != company]
+  stage.network.cut_both_ways([victim, company], others)
+
+
+def _split_in_halves(stage):
+  """Two nodes, some managers and clients on either side."""
+  chain = stage.cluster.serving()
+  if len(chain) < 4:
+    raise NoVictim("the chain is too short")
+  half = stage.dice.sample(chain, 2) + [
+      stage.dice.choice(stage.cluster.managers),
+      stage.dice.choice(stage.clients)]
+  stage.hit(*half)
+  everybody = stage.others(None) + stage.clients
+  stage.network.cut_both_ways(half, [n for n in everybody if n not in half])
 
 
 def _cut_link(stage):
@@ -279,9 +309,9 @@ LONG = (1.8, 2.8)
 LEADERSHIP_S = 2.0  # the managers' --leader_ttl_s here
 
 
-def _control(name, inject, heal, lasts):
+def _control(name, inject, heal, lasts, costs=0):
   """A fault of those who decide on views: leaderships may end by it."""
-  return Fault(name, inject, heal, lasts, settle_s=LEADERSHIP_S)
+  return Fault(name, inject, heal, lasts, costs, settle_s=LEADERSHIP_S)
 
 
 FAULTS = [
@@ -289,6 +319,8 @@ FAULTS = [
     Fault("kill middle", _kill_role("middle"), _revive_if_it_may_join, LONG,
           1),
     Fault("kill tail", _kill_role("tail"), _revive_if_it_may_join, LONG, 1),
+    Fault("lose node and data", _kill_role("any"), _lose_data_and_revive, LONG,
+          1),
     Fault("quick restart", _quick_restart, _nothing, LONG,
           0 if SUPPORTED["quick_reboot"] else 1),
     Fault("power cut", _power_cut, _revive_in_any_order, SHORT, 0,
@@ -298,6 +330,9 @@ FAULTS = [
     Fault("pause node, short", _pause_node, _resume, SHORT),
     Fault("pause node, long", _pause_node, _resume, LONG, 1),
     Fault("isolate node", _isolate_node, _heal_network, LONG, 1),
+    Fault("isolate node with clients", _isolate_node_and_clients,
+          _heal_network, (3, 4), 1),
+    _control("split in halves", _split_in_halves, _heal_network, (3, 5), 2),
     Fault("node hears nobody", _deafen_node, _heal_network, LONG, 1),
     Fault("nobody hears node", _mute_node, _heal_network, LONG, 1),
     Fault("cut node from leader", _cut_node_from_leader, _heal_network, LONG,

@@ -14,9 +14,9 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import chaos
 import faults
 from acknowledged import AckWatch, longest_gap
-from chaos_round import Injected, Verdict, check_histories
+from chaos_round import Injected, Verdict, check_histories, differences
 from network import HUB, Network, NetworkError, check_possible, cut_ruleset
-from schedule import LOSABLE, PER_ROUND, Schedule
+from schedule import LOSABLE, PER_LONG_ROUND, Schedule
 
 
 class GapTest(unittest.TestCase):
@@ -71,7 +71,7 @@ class ScheduleTest(unittest.TestCase):
     seen = set()
     for _ in range(8):
       steps = schedule.next_round()
-      self.assertTrue(0 < len(steps) <= PER_ROUND)
+      self.assertTrue(0 < len(steps) <= PER_LONG_ROUND)
       seen |= {s.fault.name for s in steps}
       for step in steps:
         low, high = step.fault.lasts
@@ -109,34 +109,45 @@ class ReportTest(unittest.TestCase):
         "chaos: seed 9, 1 rounds, 2 faults, 1 survived; 5 operations checked "
         "(1 of unknown outcome), longest unavailability 2.00 s; 1 violations")
 
+  def test_differences(self):
+    self.assertEqual(differences("a\t1\nb\t2\n", "a\t1\nb\t3\nc\t4\n"),
+                     "2, such as b c")
+
   def test_kept_histories_are_judged(self):
     put = [{"t": 1, "p": 0, "e": "invoke", "op": "put", "key": "r",
             "value": "a"}, {"t": 2, "p": 0, "e": "ok"}]
-    read = [{"t": 3, "p": 0, "e": "invoke", "op": "get", "key": "r"},
-            {"t": 4, "p": 0, "e": "ok", "value": "a"}]
+    read = [{"t": 3, "p": 1, "e": "invoke", "op": "get", "key": "r"},
+            {"t": 4, "p": 1, "e": "ok", "value": "a"}]
     bank = [{"t": 1, "p": 0, "e": "invoke", "op": "read", "bank": "b"},
             {"t": 2, "p": 0, "e": "ok", "balances": []}]
     lists = [
-        {"process": 0, "type": "invoke", "value": [["append", "x", 1]]},
-        {"process": 0, "type": "ok", "value": [["append", "x", 1]]},
-        {"process": 0, "type": "invoke", "value": [["r", "x", None]]},
-        {"process": 0, "type": "ok", "value": [["r", "x", [1]]]}]
+        {"time": 1, "process": 0, "type": "invoke",
+         "value": [["append", "x", 1]]},
+        {"time": 2, "process": 0, "type": "ok",
+         "value": [["append", "x", 1]]},
+        {"time": 2, "process": 1, "type": "invoke",
+         "value": [["r", "x", None]]},
+        {"time": 3, "process": 1, "type": "ok", "value": [["r", "x", [1]]]}]
     with tempfile.TemporaryDirectory() as folder:
       def write(name, events):
-        with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
-          f.writelines(json.dumps(e) + "\n" for e in events)
-      write("registers.jsonl", put + read)
-      write("bank.jsonl", bank)
-      write("lists.jsonl", lists)
+        """Each client has every other process's events."""
+        for i, side in enumerate(("east", "west")):
+          path = os.path.join(folder, f"{name}-{side}.jsonl")
+          with open(path, "w", encoding="utf-8") as f:
+            f.writelines(json.dumps(e) + "\n" for e in events
+                         if e.get("p", e.get("process")) % 2 == i)
+      write("registers", put + read)
+      write("bank", bank)
+      write("lists", lists)
       self.assertEqual(check_histories(folder)[1], [])
       read[1]["value"] = None  # the acknowledged write is not there
-      write("registers.jsonl", put + read)
+      write("registers", put + read)
       self.assertEqual(len(check_histories(folder)[1]), 1)
-      write("registers.jsonl", [])
+      write("registers", [])
       self.assertEqual(check_histories(folder)[1],
                        ["registers: nothing was done"])
-      os.remove(os.path.join(folder, "bank.jsonl"))
-      self.assertIn("bank.jsonl", check_histories(folder)[1][-1])
+      os.remove(os.path.join(folder, "bank-east.jsonl"))
+      self.assertIn("bank-east.jsonl", check_histories(folder)[1][-1])
 
 
 class NetworkTest(unittest.TestCase):

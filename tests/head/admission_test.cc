@@ -240,6 +240,24 @@ TEST_F(AdmissionTest, OneThatFailsInTheMiddleIsTakenBackAlone) {
   EXPECT_EQ(Get("a"), "1");
 }
 
+TEST_F(AdmissionTest, OneThatFailsLeavesNothingInObjectsMadeByItsBatch) {
+  kamino::v1::CommitRequest commit;
+  auto* put = commit.add_then_operations()->mutable_put();
+  put->set_key("new");
+  put->set_value("2");  // in place: the object is new, so it is not declared
+  commit.add_then_operations()->mutable_delete_()->set_key("absent");
+  const size_t makes = Put("new", "1", 10);
+  const size_t bad =
+      Submit(replica::kCommitFunction, commit.SerializeAsString(), 11);
+  Execute();
+  Complete();
+  Execute();
+  Complete();
+  EXPECT_TRUE(StatusOf(makes).ok());
+  EXPECT_EQ(ReasonOf(StatusOf(bad)), kamino::v1::REASON_KEY_NOT_FOUND);
+  EXPECT_EQ(Get("new"), "1");
+}
+
 TEST_F(AdmissionTest, ARetryIsAnsweredFromTheStoredOutcome) {
   const size_t first = Put("a", "1", 10);
   Execute();

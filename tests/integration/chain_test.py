@@ -1,6 +1,7 @@
 """A chain of real processes: normal operation, and the kill of each role."""
 
 import json
+import os
 import signal
 import subprocess
 
@@ -67,6 +68,22 @@ class SharedMemoryTest(ClusterTest):
     for node in map(json.loads, lines[1:]):
       for link in node["links"]:
         self.assertEqual((link["transport"], link["connected"]), ("shm", True))
+
+
+class AutoTransportTest(ClusterTest):
+  start = {"nodes": 2, "transport": "auto"}
+
+  def test_neighbours_on_one_host_share_memory_and_say_so(self):
+    self.kamino("put", "a", "1")
+    self.assertEqual(self.kamino("get", "a"), "1\n")
+    table = self.kamino("status")
+    self.assertIn("n2 shm", table)
+    self.assertIn("n1 shm", table)
+    with open(os.path.join(self.cluster.folder, "n1.log"),
+              encoding="utf-8") as log:
+      lines = log.read()
+    self.assertIn("chain links: --transport=auto", lines)
+    self.assertIn("opens a link to n2 over shm", lines)
 
 
 class KillTest(ClusterTest):

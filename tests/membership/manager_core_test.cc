@@ -239,6 +239,63 @@ TEST_F(ManagerCoreTest, ASlowRebootHasLostItsPlace) {
   EXPECT_EQ(Names(*view), "n1.1 n3.1 n2.2 ");
 }
 
+TEST_F(ManagerCoreTest, ARemovedNodeLeavesOnceItsLeaseIsOver) {
+  FormChain();
+  EXPECT_TRUE(absl::IsNotFound(core_.Exclude("n9", false, now_)));
+  ASSERT_EQ(core_.Exclude("n3", false, now_), absl::OkStatus());
+  // It may hold a lease: it gets no other, and is dropped once that is over.
+  EXPECT_TRUE(absl::IsNotFound(Beat("n3")));
+  EXPECT_TRUE(absl::IsUnavailable(Register(all_[2])));
+  Pass(kTimeout - kMs, {all_[0], all_[1]});
+  EXPECT_EQ(Names(core_.view()), "n1.1 n2.1 n3.1 ");
+  Pass(kBeat, {all_[0], all_[1]});
+  EXPECT_EQ(Names(core_.view()), "n1.1 n2.1 ");
+  EXPECT_EQ(core_.view().excluded.count("n3"), 1u);
+  // It stays outside, also under a new leader, until it may come back.
+  EXPECT_EQ(Register(all_[2]), absl::OkStatus());
+  EXPECT_FALSE(core_.ShouldJoin("n3", now_));
+  Lead(core_.view());
+  EXPECT_EQ(Register(all_[2]), absl::OkStatus());
+  EXPECT_FALSE(core_.ShouldJoin("n3", now_));
+  core_.Include("n3");
+  EXPECT_TRUE(core_.ShouldJoin("n3", now_));
+  Pass(kBeat, all_);
+  EXPECT_TRUE(core_.view().excluded.empty());
+}
+
+TEST_F(ManagerCoreTest, NobodyIsRemovedWhomTheChainNeeds) {
+  FormChain();
+  Pass(kBeat, all_);
+  ASSERT_EQ(core_.Exclude("n1", false, now_), absl::OkStatus());
+  ASSERT_EQ(core_.Exclude("n2", false, now_), absl::OkStatus());
+  EXPECT_TRUE(absl::IsFailedPrecondition(core_.Exclude("n3", false, now_)));
+}
+
+TEST_F(ManagerCoreTest, ADrainedNodeGoesWhenAnotherHasItsPlace) {
+  FormChain();
+  EXPECT_TRUE(absl::IsFailedPrecondition(core_.Exclude("n1", true, now_)));
+  ASSERT_EQ(Register(Node("n4")), absl::OkStatus());
+  EXPECT_FALSE(core_.ShouldJoin("n4", now_));  // the chain is complete
+  ASSERT_EQ(core_.Exclude("n1", true, now_), absl::OkStatus());
+  EXPECT_TRUE(core_.ShouldJoin("n4", now_));
+  Pass(kTimeout * 2, all_);  // nobody has come yet
+  EXPECT_EQ(Names(core_.view()), "n1.1 n2.1 n3.1 ");
+  ASSERT_EQ(Register(Node("n4")), absl::OkStatus());
+  ASSERT_EQ(Beat("n4", 1, Condition::kBehind, core_.view().id),
+            absl::OkStatus());
+  auto view = core_.ProposeView(now_);
+  ASSERT_TRUE(view.has_value());
+  core_.OnViewStored(*view);
+  EXPECT_EQ(Names(core_.view()), "n1.1 n2.1 n3.1 n4.1 ");
+  // Not before that one holds everything.
+  ASSERT_EQ(Beat("n4", 1, Condition::kBehind), absl::OkStatus());
+  EXPECT_EQ(Beat("n1"), absl::OkStatus());
+  ASSERT_EQ(Beat("n4", 1, Condition::kSound), absl::OkStatus());
+  EXPECT_TRUE(absl::IsNotFound(Beat("n1")));
+  Pass(kTimeout, {all_[1], all_[2], Node("n4")});
+  EXPECT_EQ(Names(core_.view()), "n2.1 n3.1 n4.1 ");
+}
+
 TEST_F(ManagerCoreTest, AfterAPowerCutTwoTornMembersGoOn) {
   FormChain();
   Pass(kTimeout * 2, {});
@@ -270,6 +327,25 @@ TEST_F(ManagerCoreTest, SilenceOfEveryMemberDropsNobody) {
   // The third had its time.
   Pass(kTimeout, {all_[0], all_[1]});
   EXPECT_EQ(Names(core_.view()), "n1.1 n2.1 ");
+}
+
+TEST_F(ManagerCoreTest, SilenceThatBeginsBetweenHeartbeatsDropsNobody) {
+  FormChain();
+  for (const Member& member : all_) {
+    now_ += kBeat / 3;
+    EXPECT_EQ(Beat(member.node_id), absl::OkStatus());
+  }
+  for (const absl::Time end = now_ + kTimeout * 3; now_ < end; now_ += kMs) {
+    EXPECT_FALSE(core_.ProposeView(now_).has_value());
+  }
+  // All are back within the time that the first one's return gives them.
+  for (const Member& member : all_) {
+    EXPECT_EQ(Register(member), absl::OkStatus());
+    EXPECT_FALSE(core_.ProposeView(now_).has_value());
+    now_ += kTimeout * 0.3;
+  }
+  EXPECT_FALSE(core_.ProposeView(now_).has_value());
+  EXPECT_EQ(core_.view().id, 1u);
 }
 
 TEST_F(ManagerCoreTest, AHeldUpManagerDropsNobodyForIt) {

@@ -9,6 +9,7 @@ namespace kamino::replica {
 class NoCopy final : public StateCopy {
  public:
   void BeginSending() override {}
+  void PrepareCut() override {}
   size_t BytesLeft() const override { return 0; }
   bool NextChunk(kamino::internal::v1::StateChunk*) override { return false; }
   void EndSending() override {}

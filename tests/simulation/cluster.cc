@@ -57,7 +57,7 @@ Cluster::Cluster(World* world, const ClusterOptions& options)
   SimClient::Options client;
   client.think = options.think;
   client.abandon_percent = options.abandon_percent;
-  client.astray_percent = 3;
+  client.astray_percent = options.astray_percent;
   for (int i = 1; i <= options.clients; ++i) {
     clients_.push_back(std::make_unique<SimClient>(
         world, &network_, &peers_, &workload_, &log_, &history_, &sent_,

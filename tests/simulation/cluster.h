@@ -27,6 +27,7 @@ struct ClusterOptions {
   int clients = 4;
   absl::Duration think = absl::Milliseconds(120);
   uint64_t abandon_percent = 0;
+  uint64_t astray_percent = 0;
   bool simple_backup = false;
   bool drains_all = true;
   bool few_client_records = false;  // so that some expire

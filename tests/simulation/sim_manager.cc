@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "engine/fault.h"
+
 namespace kamino::simulation {
 
 using membership::AgentCore;
@@ -71,6 +73,10 @@ SimManager::Answer SimManager::Serve(const AgentCore::Call& call) {
                                         &answer.leader, Clock())
                       : loop_->Heartbeat(call.heartbeat, &answer.heartbeat,
                                          &answer.leader, Clock());
+  if (engine::FaultPlanted("membership-leases-too-long")) {
+    answer.registration.set_lease_ms(4 * answer.registration.lease_ms());
+    answer.heartbeat.set_lease_ms(4 * answer.heartbeat.lease_ms());
+  }
   return answer;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/fault.h"
 #include "glog/logging.h"
 #include "head/reads.h"
 #include "replica/errors.h"
@@ -26,6 +27,7 @@ constexpr absl::Duration kBatchDelay = absl::Microseconds(60);
 constexpr absl::Duration kCallDeadline = absl::Milliseconds(80);
 constexpr absl::Duration kMinSpacing = absl::Milliseconds(5);
 constexpr size_t kBackupStep = 4;
+constexpr absl::Duration kSupervisorDelay = absl::Milliseconds(200);
 
 }  // namespace
 
@@ -87,6 +89,7 @@ void SimNode::Boot() {
                                      absl::string_view operation) {
     if (crashed_) return;
     log_->OnAppended(sequence);
+    TraceOperation(sequence, operation);
     appended_[sequence] = std::string(operation);
   };
   options.admission = options_.admission;
@@ -224,6 +227,22 @@ void SimNode::CarryOut(const Actions& actions) {
     network_->SendOn(this, send.link, send.message);
   }
   if (actions.fetch_view) RequestView();
+}
+
+void SimNode::TraceOperation(uint64_t sequence, absl::string_view bytes) {
+  if (!world()->trace().on()) return;
+  kamino::internal::v1::ChainOperation operation;
+  operation.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+  std::string text;
+  for (const ChainRequest& request : operation.requests()) {
+    absl::StrAppend(&text, " ", request.function(), " of ",
+                    request.client_id() % 1000, "/", request.number());
+  }
+  for (const auto& intent : operation.write_set()) {
+    absl::StrAppend(&text, "; kind ", intent.kind(), " ", intent.object(), "[",
+                    intent.offset(), "+", intent.length(), ")");
+  }
+  Trace("has operation ", sequence, ":", text);
 }
 
 void SimNode::Report() {
@@ -378,8 +397,12 @@ void SimNode::CallManager(const AgentCore::Call& call) {
 void SimNode::OnManagerAnswer(const AgentCore::Call& call,
                               const SimManager::Answer& answer) {
   calling_ = false;
-  const AgentCore::Effects effects = agent_->OnAnswer(call, answer, Clock());
-  if (!effects.refused.ok()) return Fatal(effects.refused);
+  AgentCore::Call asked = call;
+  if (engine::FaultPlanted("membership-leases-from-the-answer")) {
+    asked.sent = Clock();
+  }
+  const AgentCore::Effects effects = agent_->OnAnswer(asked, answer, Clock());
+  if (!effects.refused.ok()) return OnRefused(effects.refused);
   if (effects.view.has_value()) {
     const View view = *effects.view;
     Trace("learns ", view.ToString());
@@ -391,6 +414,17 @@ void SimNode::OnManagerAnswer(const AgentCore::Call& call,
     });
   }
   WaitThenAsk(effects.wait);
+}
+
+// One that lost its disk may have to wait for its former self to be forgotten:
+// its supervisor starts the process again.
+void SimNode::OnRefused(const absl::Status& status) {
+  if (!absl::IsAlreadyExists(status)) return Fatal(status);
+  Trace("is refused: ", status.message());
+  Die(Crash::kProcess);
+  world()->After(kSupervisorDelay, [this] {
+    if (!up()) Start();
+  });
 }
 
 }  // namespace kamino::simulation

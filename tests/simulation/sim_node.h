@@ -98,6 +98,7 @@ class SimNode final : public LinkOwner {
   void Post(Input input);
   void ScheduleBatch(absl::Duration most);
   void RunBatch();
+  void TraceOperation(uint64_t sequence, absl::string_view bytes);
   // Tells the manager's side what this node says of itself.
   void Report();
   void CarryOut(const replica::Actions& actions);
@@ -116,6 +117,7 @@ class SimNode final : public LinkOwner {
   void CallManager(const membership::AgentCore::Call& call);
   void OnManagerAnswer(const membership::AgentCore::Call& call,
                        const SimManager::Answer& answer);
+  void OnRefused(const absl::Status& status);
   void WaitThenAsk(absl::Duration wait);
   void RequestView();
 

@@ -1,49 +1,149 @@
-// Runs seeds, on as many processes as asked for; tells how to replay one that
-// fails.
+// Runs seeds over all processors, and tells how to replay one that fails.
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "glog/logging.h"
 #include "tests/simulation/simulation.h"
 
 ABSL_FLAG(uint64_t, first, 1, "the first seed");
-ABSL_FLAG(uint64_t, seeds, 100, "how many seeds");
-ABSL_FLAG(bool, trace, false, "tell what happens, to standard output");
+ABSL_FLAG(uint64_t, seeds, 1, "how many seeds");
+ABSL_FLAG(int, jobs, 0, "processes at a time; 0: as many as processors");
+ABSL_FLAG(bool, trace, false, "tell everything that happens, in one process");
+
+namespace kamino::simulation {
+namespace {
+
+// What a process sends back, in one write.
+struct Counts {
+  uint64_t seeds = 0;
+  uint64_t failed = 0;
+  double simulated = 0;  // seconds
+  double busy = 0;       // seconds of a processor
+  uint64_t operations = 0;
+  uint64_t acknowledged = 0;
+  uint64_t faults = 0;
+  uint64_t views = 0;
+};
+
+void Add(const Counts& from, Counts* to) {
+  to->seeds += from.seeds;
+  to->failed += from.failed;
+  to->simulated += from.simulated;
+  to->busy += from.busy;
+  to->operations += from.operations;
+  to->acknowledged += from.acknowledged;
+  to->faults += from.faults;
+  to->views += from.views;
+}
+
+Counts RunOne(uint64_t seed, std::FILE* trace) {
+  const RunResult result = RunSeed(seed, trace);
+  Counts counts;
+  counts.seeds = 1;
+  counts.simulated = absl::ToDoubleSeconds(result.simulated);
+  counts.operations = result.operations;
+  counts.acknowledged = result.acknowledged;
+  counts.faults = result.faults;
+  counts.views = result.views;
+  if (result.violation.ok()) return counts;
+  counts.failed = 1;
+  const std::string text = absl::StrCat(
+      "seed ", seed, ": ", result.violation.ToString(),
+      "\n  replay: make simulate SEEDS=1 FIRST=", seed, " TRACE=1\n");
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+  return counts;
+}
+
+// Every `step`-th seed from `first` on.
+Counts RunSeeds(uint64_t first, uint64_t end, uint64_t step, std::FILE* trace) {
+  Counts counts;
+  for (uint64_t seed = first; seed < end; seed += step) {
+    Add(RunOne(seed, trace), &counts);
+  }
+  timespec busy;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &busy);
+  counts.busy = busy.tv_sec + busy.tv_nsec * 1e-9;
+  return counts;
+}
+
+// In one process each. False: one of them died.
+bool RunParallel(uint64_t first, uint64_t end, int jobs, Counts* counts) {
+  std::vector<std::pair<pid_t, int>> children;
+  for (int job = 0; job < jobs; ++job) {
+    int report[2];
+    PCHECK(pipe(report) == 0);
+    std::fflush(nullptr);
+    const pid_t child = fork();
+    PCHECK(child >= 0);
+    if (child == 0) {
+      const Counts mine = RunSeeds(first + job, end, jobs, nullptr);
+      _exit(write(report[1], &mine, sizeof(mine)) == sizeof(mine) ? 0 : 1);
+    }
+    close(report[1]);
+    children.push_back({child, report[0]});
+  }
+  bool all = true;
+  for (const auto& [child, report] : children) {
+    Counts mine;
+    if (read(report, &mine, sizeof(mine)) == sizeof(mine)) {
+      Add(mine, counts);
+    } else {
+      all = false;
+      absl::PrintF("process %d of the simulator died\n", child);
+    }
+    close(report);
+    waitpid(child, nullptr, 0);
+  }
+  return all;
+}
+
+int Main() {
+  const uint64_t first = absl::GetFlag(FLAGS_first);
+  const uint64_t end = first + absl::GetFlag(FLAGS_seeds);
+  const auto start = std::chrono::steady_clock::now();
+  Counts counts;
+  bool all = true;
+  if (absl::GetFlag(FLAGS_trace)) {
+    counts = RunSeeds(first, end, 1, stdout);
+  } else {
+    int jobs = absl::GetFlag(FLAGS_jobs);
+    if (jobs <= 0) jobs = static_cast<int>(std::thread::hardware_concurrency());
+    all = RunParallel(first, end, std::max(jobs, 1), &counts);
+  }
+  const double took =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+          .count();
+  absl::PrintF(
+      "%d seeds, %d failed; %.0f s simulated in %.1f s, %.0f times real time "
+      "for each processor; %d operations (%d mutations acknowledged), %d "
+      "faults, %d views\n",
+      counts.seeds, counts.failed, counts.simulated, took,
+      counts.busy > 0 ? counts.simulated / counts.busy : 0.0, counts.operations,
+      counts.acknowledged, counts.faults, counts.views);
+  return all && counts.failed == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace kamino::simulation
 
 int main(int argc, char** argv) {
   absl::ParseCommandLine(argc, argv);
   google::InitGoogleLogging(argv[0]);
   FLAGS_minloglevel = google::GLOG_FATAL;
-  const uint64_t first = absl::GetFlag(FLAGS_first);
-  const uint64_t seeds = absl::GetFlag(FLAGS_seeds);
-  std::FILE* const trace = absl::GetFlag(FLAGS_trace) ? stdout : nullptr;
-  const auto start = std::chrono::steady_clock::now();
-  absl::Duration simulated;
-  uint64_t failed = 0, operations = 0, events = 0, faults = 0, views = 0;
-  for (uint64_t seed = first; seed < first + seeds; ++seed) {
-    const auto result = kamino::simulation::Run(seed, trace);
-    simulated += result.simulated;
-    operations += result.operations;
-    events += result.events;
-    faults += result.faults;
-    views += result.views;
-    if (result.violation.ok()) continue;
-    ++failed;
-    std::printf("seed %lu: %s\n", static_cast<unsigned long>(seed),
-                result.violation.ToString().c_str());
-  }
-  const double took =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
-          .count();
-  std::printf(
-      "%lu seeds, %lu failed; %.1f s for %.0f s simulated (%.0fx), %lu "
-      "operations, %lu events, %lu faults, %lu views\n",
-      (unsigned long)seeds, (unsigned long)failed, took,
-      absl::ToDoubleSeconds(simulated), absl::ToDoubleSeconds(simulated) / took,
-      (unsigned long)operations, (unsigned long)events, (unsigned long)faults,
-      (unsigned long)views);
-  return failed == 0 ? 0 : 1;
+  return kamino::simulation::Main();
 }

@@ -19,7 +19,7 @@ constexpr absl::Duration kStep = absl::Milliseconds(50);
 // How long the chain may take to serve, and clients to be done, when nothing
 // goes wrong any more.
 constexpr absl::Duration kPatience = absl::Seconds(30);
-// Afterwards, for what is on its way.
+// Between the last fault and the last operation.
 constexpr absl::Duration kRest = absl::Milliseconds(700);
 
 ClusterOptions DrawCluster(Random* random) {
@@ -31,6 +31,7 @@ ClusterOptions DrawCluster(Random* random) {
   options.think =
       random->Between(absl::Milliseconds(20), absl::Milliseconds(200));
   options.abandon_percent = random->OneIn(3) ? 20 : 0;
+  options.astray_percent = random->OneIn(3) ? 25 : 2;
   options.simple_backup = random->OneIn(3);
   options.drains_all = !random->OneIn(4);
   options.few_client_records = random->OneIn(4);
@@ -64,7 +65,7 @@ class Simulation {
         }
         return true;
       });
-      world_.RunUntil(world_.now() + kRest);
+      if (status.ok()) status = WaitForRest();
     }
     if (status.ok()) status = Check();
     return Result(std::move(status));
@@ -85,12 +86,21 @@ class Simulation {
     return world_.violation();
   }
 
+  // What is on its way comes to an end: nothing is left over anywhere.
+  absl::Status WaitForRest() {
+    absl::Status left;
+    absl::Status reached = WaitFor("the chain is at rest", [this, &left] {
+      left = CheckAtRest(&cluster_);
+      return left.ok();
+    });
+    return world_.violation().ok() && !reached.ok() ? left : reached;
+  }
+
   absl::Status Check() {
     if (!world_.violation().ok()) return world_.violation();
     Model model;
     absl::Status status = CheckAgainstLog(cluster_.history(), cluster_.log(),
                                           cluster_.sent(), &model);
-    if (status.ok()) status = CheckAtRest(&cluster_);
     if (status.ok()) status = CheckHeaps(&cluster_, model);
     const Workload& workload = cluster_.workload();
     if (status.ok()) {
@@ -132,7 +142,7 @@ class Simulation {
 
 }  // namespace
 
-RunResult Run(uint64_t seed, std::FILE* trace) {
+RunResult RunSeed(uint64_t seed, std::FILE* trace) {
   return Simulation(seed, trace).Run();
 }
 

@@ -22,7 +22,7 @@ struct RunResult {
 };
 
 // `trace`: where to tell what happens; null: nowhere.
-RunResult Run(uint64_t seed, std::FILE* trace);
+RunResult RunSeed(uint64_t seed, std::FILE* trace);
 
 }  // namespace kamino::simulation
 

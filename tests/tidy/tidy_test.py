@@ -14,7 +14,7 @@ MAX_FILE = 500
 # DESIGN's table: folder to the folders it may include from.
 MAY_USE = {
     "engine": {"engine"},
-    "bench": {"bench", "engine"},
+    "bench": {"bench", "engine", "transport"},
     "transport": {"transport"},
     "membership": {"membership", "kamino", "google", "etcd"},
     "replica": {"replica", "engine", "transport", "membership", "kamino"},

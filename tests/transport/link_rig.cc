@@ -93,7 +93,8 @@ std::unique_ptr<Transport> LinkRig::NewTransport() {
       sim.credits = options.send_buffer;
       network_ = std::make_unique<SimNetwork>(sim);
     }
-    return network_->NewTransport(absl::StrCat("endpoint", ++transports_));
+    return network_->NewTransport(absl::StrCat("endpoint", ++transports_),
+                                  options.epoch);
   }
   auto transport = fabric_ != nullptr ? MakeVerbsTransport(options, fabric_)
                                       : MakeTransport(kind_, options);

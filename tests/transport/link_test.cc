@@ -2,6 +2,7 @@
 #include "transport/link.h"
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <string>
 #include <utility>
@@ -56,6 +57,10 @@ class LinkTest : public ::testing::TestWithParam<const char*> {
   int Writable() {
     absl::MutexLock lock(rig_.mutex());
     return connector_->writable;
+  }
+  // Of the message number `i`, bytes; up to a large part of a ring.
+  static size_t SizeOf(size_t i) {
+    return i % 50 == 0 ? 900'000 : i * 7919 % 30'000;
   }
   // Sends until credits run out, which they do only when the receiver stands
   // still; returns how many were accepted.
@@ -429,6 +434,98 @@ TEST_P(LinkTest, ManyLinksAtOnce) {
     EXPECT_EQ(recorders[i]->messages,
               std::vector<std::string>(50, absl::StrCat(i)));
   }
+}
+
+// Many rounds of the ring, with records that wrap at every offset.
+TEST_P(LinkTest, WrapsAroundManyTimes) {
+  Connect();
+  std::atomic<size_t> received{0};
+  std::atomic<bool> whole{true};
+  acceptor_->WithEachMessage([&] {
+    absl::MutexLock lock(rig_.mutex());
+    const std::string& message = acceptor_->messages.back();
+    const size_t expected = received++;
+    whole = whole && message.size() == SizeOf(expected) &&
+            message.find_first_not_of(static_cast<char>(expected)) ==
+                std::string::npos;
+    acceptor_->messages.clear();  // some ten megabytes
+  });
+  constexpr size_t kMessages = 600;
+  for (size_t i = 0; i < kMessages; ++i) {
+    const std::string message(SizeOf(i), static_cast<char>(i));
+    while (true) {
+      const int seen = Writable();
+      const absl::Status status = link_->Send(Bytes(message), {});
+      if (status.ok()) break;
+      ASSERT_TRUE(absl::IsResourceExhausted(status)) << status;
+      ASSERT_TRUE(rig_.Until([&] { return connector_->writable > seen; }));
+    }
+  }
+  ASSERT_TRUE(rig_.Until([&] { return received == kMessages; }));
+  EXPECT_TRUE(whole);
+  client_.reset();
+  server_.reset();  // before what its callbacks use
+}
+
+// A link is for once; the next one to the same address knows nothing of it.
+TEST_P(LinkTest, ReconnectsAfterEveryKindOfEnd) {
+  for (int round = 0; round < 6; ++round) {
+    Connect();
+    const std::string message = absl::StrCat("round ", round);
+    ASSERT_TRUE(link_->Send(Bytes(message), {}).ok());
+    ASSERT_TRUE(acceptor_->link->Send(Bytes(message), {}).ok());
+    ASSERT_TRUE(UntilMessages(*acceptor_, 1));
+    ASSERT_TRUE(UntilMessages(*connector_, 1));
+    EXPECT_THAT(acceptor_->messages, ElementsAre(message));
+    EXPECT_THAT(connector_->messages, ElementsAre(message));
+    if (round % 3 == 0) link_->Close();
+    if (round % 3 == 1) acceptor_->link->Close();
+    if (round % 3 == 2) {
+      client_.reset();
+      client_ = rig_.NewTransport();
+    }
+    EXPECT_FALSE(UntilClosed(*connector_).ok());
+    EXPECT_FALSE(UntilClosed(*acceptor_).ok());
+  }
+}
+
+// Everything of the peer's goes at once, in the middle of traffic both ways.
+TEST_P(LinkTest, ThePeerDies) {
+  Connect();
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(link_->Send(Bytes(std::string(5000, 'x')), {}).ok());
+    ASSERT_TRUE(acceptor_->link->Send(Bytes("y"), {}).ok());
+  }
+  server_.reset();
+  EXPECT_TRUE(absl::IsUnavailable(UntilClosed(*connector_)));
+  EXPECT_TRUE(absl::IsUnavailable(link_->Send(Bytes("x"), {})));
+  const size_t count = acceptor_->messages.size();
+  EXPECT_EQ(acceptor_->messages,
+            std::vector<std::string>(count, std::string(5000, 'x')));
+}
+
+// Who was left behind does not get in; who is ahead does.
+TEST_P(LinkTest, AStaleEpochIsRefused) {
+  std::atomic<uint64_t> server_epoch{3};
+  std::atomic<uint64_t> client_epoch{2};
+  rig_.options.epoch = [&] { return server_epoch.load(); };
+  server_ = rig_.NewTransport();
+  rig_.options.epoch = [&] { return client_epoch.load(); };
+  client_ = rig_.NewTransport();
+  listener_ = std::make_unique<RecordingListener>(&rig_, server_.get());
+  auto stale = rig_.NewRecorder();
+  ASSERT_TRUE(client_->Connect(listener_->address(), stale).ok());
+  EXPECT_TRUE(absl::IsUnavailable(UntilClosed(*stale)));
+  EXPECT_EQ(stale->connected, 0);
+  EXPECT_EQ(accepted_count(), 0u);
+  for (uint64_t epoch : {3, 4}) {
+    client_epoch = epoch;
+    Connect();
+    ASSERT_TRUE(link_->Send(Bytes("hello"), {}).ok());
+    EXPECT_TRUE(UntilMessages(*acceptor_, 1)) << epoch;
+  }
+  client_.reset();
+  server_.reset();  // before the epochs
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, LinkTest,

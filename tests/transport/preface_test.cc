@@ -8,7 +8,7 @@ namespace kamino::transport {
 namespace {
 
 Preface Good() {
-  return MakePreface(LinkKind::kShm, LinkRole::kConnector, 4096, 65536);
+  return MakePreface(LinkKind::kShm, LinkRole::kConnector, 4096, 65536, 5);
 }
 
 absl::Status Check(const Preface& preface, size_t received = kPrefaceBytes) {
@@ -19,9 +19,9 @@ absl::Status Check(const Preface& preface, size_t received = kPrefaceBytes) {
 TEST(PrefaceTest, LayoutIsTheDocumentedOne) {
   const Preface preface = Good();
   const unsigned char expected[kPrefaceBytes] = {
-      'k', 'm', 'n',  'o',  1,    0,    2,    0,    0,    0x10, 0,
-      0,   1,   0,    0,    0,    0,    0,    1,    0,    0,    0,
-      0,   0,   0xc4, 0x51, 0x4e, 0xbe, 0x80, 0xf3, 0x2f, 0x1a};
+      'k', 'm', 'n', 'o', 2,    0,    2,    0,    0,    0x10, 0,    0,   1, 0,
+      0,   0,   0,   0,   1,    0,    0,    0,    0,    0,    5,    0,   0, 0,
+      0,   0,   0,   0,   0x4f, 0x3d, 0xc0, 0xdb, 0x98, 0x2e, 0xe3, 0x89};
   EXPECT_EQ(std::memcmp(&preface, expected, kPrefaceBytes), 0);
 }
 

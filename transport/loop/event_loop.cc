@@ -21,8 +21,9 @@ namespace {
 // The id that stands for the loop's own eventfd in epoll's data.
 constexpr uint64_t kWakeId = 0;
 
-// While spinning, sockets and posted tasks are looked at once in this many
-// rounds: a system call costs as much as many looks at shared memory.
+// While spinning, the clock, timers and sockets are looked at once in this many
+// rounds: a system call costs as much as many looks at shared memory, and where
+// the clock is not to be trusted reading it is one.
 constexpr int kRoundsPerWait = 32;
 
 constexpr int kEventsPerWait = 64;
@@ -174,18 +175,22 @@ void EventLoop::RemovePoller(Poller* poller) {
 void EventLoop::Run() {
   int64_t last_work = 0;
   int rounds = 0;
+  bool worked = false;
+  bool awake = false;  // polling again and again
   while (true) {
     if (attention_.load(std::memory_order_acquire) && !RunPosted()) return;
+    worked |= PollAll();
+    if (awake && ++rounds < kRoundsPerWait) {
+      Relax();
+      continue;
+    }
+    rounds = 0;
     RunTimers();
-    const bool busy = PollAll();
     const int64_t now = Now();
-    if (busy) last_work = now;
-    if (busy || (!pollers_.empty() && now - last_work < spin_nanos_)) {
-      if (++rounds < kRoundsPerWait) {
-        Relax();
-        continue;
-      }
-      rounds = 0;
+    if (worked) last_work = now;
+    awake = worked || (!pollers_.empty() && now - last_work < spin_nanos_);
+    worked = false;
+    if (awake) {
       if (Wait(0)) last_work = Now();
       continue;
     }
@@ -242,7 +247,10 @@ bool EventLoop::PollAll() {
 
 bool EventLoop::ArmAll() {
   bool idle = true;
-  for (Poller* poller : pollers_) idle &= poller->Arm();
+  // By index, and some may be gone: a timer or a poller may remove pollers.
+  for (size_t i = 0; i < pollers_.size(); ++i) {
+    if (pollers_[i] != nullptr) idle &= pollers_[i]->Arm();
+  }
   return idle;
 }
 

@@ -68,6 +68,13 @@ absl::Status LoopLink::CheckSendLocked(size_t length) const {
   return absl::OkStatus();
 }
 
+absl::Status LoopLink::CheckEpoch(uint64_t epoch) const {
+  const uint64_t own = this->epoch();
+  if (epoch >= own) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("its epoch ", epoch, " is over; this side is at ", own));
+}
+
 void LoopLink::Close() {
   absl::MutexLock lock(&mu_);
   BeginCloseLocked(absl::CancelledError("closed by this side"));

@@ -76,6 +76,16 @@ uint64_t SimCore::AddPort(const std::string& address,
   return added ? id : 0;
 }
 
+void SimCore::SetEpoch(const std::string& endpoint,
+                       std::function<uint64_t()> epoch) {
+  epochs_[endpoint] = std::move(epoch);
+}
+
+uint64_t SimCore::EpochOf(const std::string& endpoint) const {
+  auto found = epochs_.find(endpoint);
+  return found == epochs_.end() || !found->second ? 0 : found->second();
+}
+
 void SimCore::RemovePort(const std::string& address, uint64_t id) {
   auto it = ports_.find(address);
   if (it != ports_.end() && it->second.id == id) ports_.erase(it);
@@ -86,6 +96,7 @@ std::shared_ptr<Link> SimCore::Connect(const std::string& endpoint,
                                        std::shared_ptr<LinkHandler> handler) {
   if (down_) return nullptr;
   auto link = std::make_shared<SimLink>(shared_from_this(), endpoint, address);
+  link->epoch_ = EpochOf(endpoint);
   link->handler_ = std::move(handler);
   links_.push_back(link);
   Push(*link, SimLink::Event::Kind::kConnect);
@@ -206,6 +217,11 @@ void SimCore::Accept(const std::shared_ptr<SimLink>& connector) {
     BeginClose(*connector, absl::UnavailableError(absl::StrCat(
                                "connect to ", connector->peer_address_,
                                ": nobody listens there")));
+    return;
+  }
+  if (connector->epoch_ < EpochOf(port->second.endpoint)) {
+    BeginClose(*connector,
+               absl::UnavailableError("refused: this side's epoch is over"));
     return;
   }
   auto accepted = std::make_shared<SimLink>(

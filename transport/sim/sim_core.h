@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <random>
@@ -49,6 +50,7 @@ class SimLink final : public Link,
   const std::shared_ptr<SimCore> core_;
   const std::string endpoint_;
   const std::string peer_address_;
+  uint64_t epoch_ = 0;  // a connector's
 
   State state_ = State::kConnecting;
   std::shared_ptr<LinkHandler> handler_;
@@ -79,6 +81,8 @@ class SimCore : public std::enable_shared_from_this<SimCore> {
   void SetCut(const std::string& a, const std::string& b, bool cut);
   void Break(const std::string& a, const std::string& b);
 
+  // As TransportOptions::epoch.
+  void SetEpoch(const std::string& endpoint, std::function<uint64_t()> epoch);
   // Zero: the address is taken, or the network is gone.
   uint64_t AddPort(const std::string& address, const std::string& endpoint,
                    Acceptor acceptor);
@@ -110,6 +114,7 @@ class SimCore : public std::enable_shared_from_this<SimCore> {
   void Happen(const std::shared_ptr<SimLink>& link);
   void HappenFromPeer(const std::shared_ptr<SimLink>& link);
   void Accept(const std::shared_ptr<SimLink>& connector);
+  uint64_t EpochOf(const std::string& endpoint) const;
   void Credit(SimLink& sender, const SimLink& receiver);
   void CloseNow(const std::shared_ptr<SimLink>& link);
   void FinishClose(const std::shared_ptr<SimLink>& link);
@@ -119,6 +124,7 @@ class SimCore : public std::enable_shared_from_this<SimCore> {
   uint64_t order_ = 0;
   bool down_ = false;
   std::map<std::string, Port> ports_;
+  std::map<std::string, std::function<uint64_t()>> epochs_;  // by endpoint
   std::set<std::pair<std::string, std::string>> cuts_;
   Links links_;  // in the order they were made
 };

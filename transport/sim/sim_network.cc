@@ -66,7 +66,8 @@ SimNetwork::SimNetwork(const Options& options)
 SimNetwork::~SimNetwork() { core_->Shutdown(); }
 
 std::unique_ptr<Transport> SimNetwork::NewTransport(
-    const std::string& endpoint) {
+    const std::string& endpoint, std::function<uint64_t()> epoch) {
+  core_->SetEpoch(endpoint, std::move(epoch));
   return std::make_unique<SimTransport>(core_, endpoint);
 }
 

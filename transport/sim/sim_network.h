@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -41,7 +42,9 @@ class SimNetwork {
   SimNetwork(const SimNetwork&) = delete;
   SimNetwork& operator=(const SimNetwork&) = delete;
 
-  std::unique_ptr<Transport> NewTransport(const std::string& endpoint);
+  // `epoch` as TransportOptions::epoch; of the endpoint from now on.
+  std::unique_ptr<Transport> NewTransport(
+      const std::string& endpoint, std::function<uint64_t()> epoch = nullptr);
 
   // Lets one thing happen, which is at most one callback per side. False when
   // nothing can.

@@ -12,7 +12,7 @@ namespace kamino::transport {
 
 // These numbers are on the wire; never change them.
 inline constexpr uint32_t kPrefaceMagic = 0x6f6e6d6b;  // "kmno"
-inline constexpr uint16_t kLinkVersion = 1;
+inline constexpr uint16_t kLinkVersion = 2;
 enum class LinkKind : uint16_t { kTcp = 1, kShm = 2 };
 // Who sent the preface. Without it an echo, or a socket that the kernel
 // connected to itself, would pass for a peer.
@@ -26,18 +26,20 @@ struct Preface {
   uint32_t max_message;  // bytes the sender of the preface accepts
   uint32_t role;         // LinkRole
   uint64_t ring_bytes;   // kShm, connector's: capacity of each ring; else zero
+  uint64_t epoch;        // TransportOptions::epoch of the sender
   uint64_t checksum;     // XXH3-64 of the bytes before
 };
-inline constexpr size_t kPrefaceBytes = 32;
+inline constexpr size_t kPrefaceBytes = 40;
 static_assert(sizeof(Preface) == kPrefaceBytes);
 static_assert(offsetof(Preface, kind) == 6);
 static_assert(offsetof(Preface, max_message) == 8);
 static_assert(offsetof(Preface, role) == 12);
 static_assert(offsetof(Preface, ring_bytes) == 16);
-static_assert(offsetof(Preface, checksum) == 24);
+static_assert(offsetof(Preface, epoch) == 24);
+static_assert(offsetof(Preface, checksum) == 32);
 
 Preface MakePreface(LinkKind kind, LinkRole role, uint32_t max_message,
-                    uint64_t ring_bytes);
+                    uint64_t ring_bytes, uint64_t epoch = 0);
 
 // kFailedPrecondition with a text for the log: a stranger, another version,
 // another kind of link, or a preface that `sender` does not send. `received`

@@ -129,7 +129,7 @@ void SocketLink::OnConnectDone() {
 bool SocketLink::SendPreface(const Offer& offer) {
   Preface preface = MakePreface(
       kind_, connector() ? LinkRole::kConnector : LinkRole::kAcceptor,
-      static_cast<uint32_t>(options().max_message), offer.ring_bytes);
+      static_cast<uint32_t>(options().max_message), offer.ring_bytes, epoch());
   iovec piece = {&preface, sizeof(preface)};
   msghdr message = {};
   message.msg_iov = &piece;
@@ -205,6 +205,12 @@ void SocketLink::ReadPreface() {
 }
 
 void SocketLink::OnPrefaceComplete() {
+  if (!connector()) {
+    if (absl::Status now = CheckEpoch(received_.epoch); !now.ok()) {
+      Fail(now);
+      return;
+    }
+  }
   absl::StatusOr<size_t> max_message =
       OnPreface(received_, std::move(received_fd_));
   if (!max_message.ok()) {

@@ -5,12 +5,15 @@
 #include <sys/uio.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace kamino::transport {
 namespace {
 
 constexpr size_t kChunkBytes = size_t{64} << 10;
 constexpr size_t kChunksPerWrite = 64;
+// A chunk up to this size is kept: a fresh one costs the faults of its pages.
+constexpr size_t kSpareBytes = 2 * kChunkBytes;
 // Bounds how long one link holds the thread and its own lock.
 constexpr int kWritesPerFlush = 8;
 
@@ -57,7 +60,7 @@ void SendQueue::Append(absl::Span<const std::byte> piece) {
   bytes_ += piece.size();
   if (chunks_.empty() ||
       chunks_.back().capacity() - chunks_.back().size() < piece.size()) {
-    chunks_.emplace_back();
+    chunks_.push_back(std::exchange(spare_, std::string()));
     chunks_.back().reserve(std::max(kChunkBytes, piece.size()));
   }
   chunks_.back().append(reinterpret_cast<const char*>(piece.data()),
@@ -86,12 +89,17 @@ void SendQueue::Pop(size_t count) {
   taken_ += count;
   while (!chunks_.empty() && taken_ >= chunks_.front().size()) {
     taken_ -= chunks_.front().size();
+    if (chunks_.front().capacity() <= kSpareBytes) {
+      spare_ = std::move(chunks_.front());
+      spare_.clear();
+    }
     chunks_.pop_front();
   }
 }
 
 void SendQueue::Clear() {
   chunks_.clear();
+  spare_ = std::string();
   taken_ = 0;
   bytes_ = 0;
 }

@@ -39,7 +39,8 @@ class SendQueue {
   // Chunks gather small frames, so that one writev carries many. Never empty
   // ones.
   std::deque<std::string> chunks_;
-  size_t taken_ = 0;  // of the first chunk
+  std::string spare_;  // empty; capacity to use again
+  size_t taken_ = 0;   // of the first chunk
   size_t bytes_ = 0;
 };
 

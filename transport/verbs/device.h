@@ -64,8 +64,9 @@ struct PairSize {
 struct PairPatience {
   // Time without an acknowledgement until a packet is sent again is
   // 4.096 us * 2^ack_timeout; 1 to 31.
-  uint8_t ack_timeout = 14;
-  uint8_t retries = 7;
+  uint8_t ack_timeout = 16;
+  // Not 7: to soft-RoCE that means for ever.
+  uint8_t retries = 6;
   // Attempts while the peer has no receive posted; 7 would be for ever.
   uint8_t receiver_not_ready_retries = 6;
 };

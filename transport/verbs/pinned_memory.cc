@@ -3,38 +3,52 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include <cstdint>
 #include <utility>
 
 #include "absl/status/status.h"
 
 namespace kamino::transport {
+namespace {
+
+constexpr size_t kHugePage = size_t{2} << 20;
+
+}  // namespace
 
 absl::StatusOr<PinnedMemory> PinnedMemory::Allocate(size_t bytes) {
-  void* base = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (base == MAP_FAILED) {
+  // Aligned to a huge page: fewer faults to fill it, fewer pages to pin, fewer
+  // translations for the device.
+  const size_t reserved = bytes + kHugePage;
+  void* mapped = ::mmap(nullptr, reserved, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) {
     return absl::ResourceExhaustedError(
         absl::ErrnoToStatus(errno, "memory for a verbs ring").message());
   }
-  // A child's copy-on-write would move the pages under the device.
-  ::madvise(base, bytes, MADV_DONTFORK);
-  // Fewer translations for the device; no matter if the kernel has none.
-  ::madvise(base, bytes, MADV_HUGEPAGE);
   PinnedMemory memory;
-  memory.bytes_ = {static_cast<std::byte*>(base), bytes};
+  memory.mapped_ = {static_cast<std::byte*>(mapped), reserved};
+  const auto address = reinterpret_cast<uintptr_t>(mapped);
+  const size_t skip = (kHugePage - address % kHugePage) % kHugePage;
+  memory.bytes_ = memory.mapped_.subspan(skip, bytes);
+  // A child's copy-on-write would move the pages under the device.
+  ::madvise(mapped, reserved, MADV_DONTFORK);
+  // No matter if the kernel has none; the rest is never touched.
+  ::madvise(memory.bytes_.data(), bytes, MADV_HUGEPAGE);
   return memory;
 }
 
 PinnedMemory::PinnedMemory(PinnedMemory&& other) noexcept
-    : bytes_(std::exchange(other.bytes_, {})) {}
+    : mapped_(std::exchange(other.mapped_, {})),
+      bytes_(std::exchange(other.bytes_, {})) {}
 
 PinnedMemory& PinnedMemory::operator=(PinnedMemory&& other) noexcept {
+  std::swap(mapped_, other.mapped_);
   std::swap(bytes_, other.bytes_);
   return *this;
 }
 
 PinnedMemory::~PinnedMemory() {
-  if (!bytes_.empty()) ::munmap(bytes_.data(), bytes_.size());
+  if (!mapped_.empty()) ::munmap(mapped_.data(), mapped_.size());
 }
 
 }  // namespace kamino::transport

@@ -23,6 +23,7 @@ class PinnedMemory {
   absl::Span<std::byte> bytes() const { return bytes_; }
 
  private:
+  absl::Span<std::byte> mapped_;  // all of it, for the end
   absl::Span<std::byte> bytes_;
 };
 

@@ -42,7 +42,7 @@ VerbsLink::VerbsLink(std::shared_ptr<VerbsContext> context, std::string peer,
 VerbsEndpoint VerbsLink::Endpoint() const {
   VerbsEndpoint own = wire_->Endpoint();
   own.max_message = options().max_message;
-  own.epoch = options().epoch ? options().epoch() : 0;
+  own.epoch = epoch();
   return own;
 }
 
@@ -84,14 +84,8 @@ void VerbsLink::StartAccepting(const VerbsEndpoint& offer,
     reply(absl::UnavailableError("the transport is being destroyed"));
     return;
   }
-  const VerbsEndpoint own = Endpoint();
-  absl::Status status;
-  if (offer.epoch < own.epoch) {
-    status = absl::UnavailableError(absl::StrCat(
-        "epoch ", offer.epoch, " is over; this side is at ", own.epoch));
-  } else {
-    status = ConnectTo(offer);
-  }
+  absl::Status status = CheckEpoch(offer.epoch);
+  if (status.ok()) status = ConnectTo(offer);
   if (!status.ok()) {
     reply(status);
     Fail(status);

@@ -115,7 +115,7 @@ TEST(BreakdownTest, HasAPartForEachStage) {
   // Allocates, so that there is no stage which only reads.
   EXPECT_EQ(rows[1].nanos[0], absl::nullopt);
   EXPECT_EQ(rows[1].nanos[1], absl::nullopt);
-  EXPECT_GT(rows[1].total(), rows[0].total());
+  for (const BreakdownRow& row : rows) EXPECT_GT(row.total(), 0);
   EXPECT_THAT(ToTable(rows), HasSubstr("alloc-link-free uniform 1024 B x1"));
   EXPECT_THAT(ToJson({}, {}, rows), HasSubstr("\"index, look-up\": null"));
 }

@@ -97,6 +97,13 @@ func stepBank(a accounts, call, end event) (bool, accounts) {
 	known := end.Kind == "ok"
 	switch call.Op {
 	case "open":
+		first := a.open == 0
+		if known && (end.Done == nil || *end.Done != first) {
+			return false, a
+		}
+		if !first {
+			return true, a
+		}
 		a = accounts{open: len(call.Balances)}
 		copy(a.balances[:], call.Balances)
 		return true, a

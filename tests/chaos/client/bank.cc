@@ -14,6 +14,7 @@
 #include "client/error.h"
 #include "client/transaction.h"
 #include "tests/chaos/client/generations.h"
+#include "tests/chaos/client/workload.h"
 
 namespace kamino::chaos {
 namespace {
@@ -22,7 +23,7 @@ constexpr int kBanks = 2;
 constexpr int kAccounts = 4;
 constexpr int kOpening = 100;
 constexpr int kMaxAmount = 60;  // large enough that some are declined
-constexpr PartitionLimits kLimits = {/*operations=*/1000, /*unknown=*/2};
+constexpr absl::Duration kLasts = absl::Seconds(6);
 
 struct Transfer {
   std::string bank;
@@ -41,23 +42,24 @@ std::string Balances(const std::vector<int64_t>& balances) {
 
 class Bank : public Workload {
  public:
-  Bank(client::Client* client, HistoryLog* log)
-      : client_(client), log_(log), names_("bank", kBanks, kLimits) {}
+  Bank(client::Client* client, HistoryLog* log) : client_(client), log_(log) {}
 
   void Step(Process* process, absl::BitGen& random) override {
-    const int slot = absl::Uniform(random, 0, names_.slots());
     Transfer transfer;
-    transfer.bank = names_.Use(slot);
+    transfer.bank = names_.Use(absl::Uniform(random, 0, names_.slots()));
     if (!Opened(process, transfer.bank)) return;
     transfer.from = absl::Uniform(random, 0, kAccounts);
     transfer.to = absl::Uniform(random, 0, kAccounts - 1);
     if (transfer.to >= transfer.from) ++transfer.to;
     transfer.amount = absl::Uniform(random, 1, kMaxAmount + 1);
     const int dice = absl::Uniform(random, 0, 100);
-    const End end = dice < 40   ? ByProcedure(process, transfer)
-                    : dice < 70 ? ByTransaction(process, transfer)
-                                : Read(process, transfer.bank);
-    if (end == End::kUnknown) names_.CountUnknown(slot, transfer.bank);
+    if (dice < 40) {
+      ByProcedure(process, transfer);
+    } else if (dice < 70) {
+      ByTransaction(process, transfer);
+    } else {
+      Read(process, transfer.bank);
+    }
   }
 
   absl::Status ReadAll(Process* process) override {
@@ -81,14 +83,17 @@ class Bank : public Workload {
                         ",\"amount\":", transfer.amount);
   }
 
-  // Whether the bank is open: the first that comes opens it, once; until that
-  // is acknowledged the others keep away.
+  // Whether the bank is open: the first process of each client opens it unless
+  // it is; until that is acknowledged the others keep away.
   bool Opened(Process* process, const std::string& bank) {
     {
       absl::MutexLock lock(&mutex_);
       if (!begun_.insert(bank).second) return open_.count(bank) > 0;
     }
     kamino::v1::CommitRequest request;
+    auto* absent = request.add_preconditions();
+    absent->set_key(Account(bank, 0));
+    absent->set_exists(false);
     for (int i = 0; i < kAccounts; ++i) {
       auto* put = request.add_then_operations()->mutable_put();
       put->set_key(Account(bank, i));
@@ -98,14 +103,16 @@ class Bank : public Workload {
         *process,
         absl::StrCat(Fields("open", bank), ",",
                      Balances(std::vector<int64_t>(kAccounts, kOpening))));
-    const End end = EndOf(client_->Commit(std::move(request)).status());
-    log_->Return(process, end, "");
+    auto done = client_->Commit(std::move(request));
+    const End end = EndOf(done.status());
+    const bool first = done.ok() && done->succeeded();
+    log_->Return(process, end, first ? "\"done\":true" : "\"done\":false");
     if (end != End::kOk) return false;
     absl::MutexLock lock(&mutex_);
     return open_.insert(bank).second;
   }
 
-  End ByProcedure(Process* process, const Transfer& transfer) {
+  void ByProcedure(Process* process, const Transfer& transfer) {
     log_->Call(*process, Fields("transfer", transfer));
     auto done = client_->Call(
         "bank.transfer", absl::StrCat(Account(transfer.bank, transfer.from),
@@ -121,10 +128,10 @@ class Bank : public Workload {
     }
     const bool poor =
         client::ReasonOf(done.status()) == kamino::v1::REASON_PROCEDURE_FAILED;
-    return Return(process, done.status(), poor, balances);
+    Return(process, done.status(), poor, balances);
   }
 
-  End ByTransaction(Process* process, const Transfer& transfer) {
+  void ByTransaction(Process* process, const Transfer& transfer) {
     log_->Call(*process, Fields("move", transfer));
     std::vector<int64_t> balances;
     bool poor = false;
@@ -156,18 +163,17 @@ class Bank : public Workload {
     // The commit that makes sure of a refusal may itself have failed.
     poor = poor && absl::IsFailedPrecondition(done) &&
            client::ReasonOf(done) == kamino::v1::REASON_UNSPECIFIED;
-    return Return(process, done, poor, balances);
+    Return(process, done, poor, balances);
   }
 
-  End Return(Process* process, const absl::Status& status, bool poor,
-             const std::vector<int64_t>& balances) {
+  void Return(Process* process, const absl::Status& status, bool poor,
+              const std::vector<int64_t>& balances) {
     const End end = poor ? End::kOk : EndOf(status);
     std::string fields;
     if (poor) fields = "\"done\":false";
     if (status.ok())
       fields = absl::StrCat("\"done\":true,", Balances(balances));
     log_->Return(process, end, fields);
-    return end;
   }
 
   End Read(Process* process, const std::string& bank) {
@@ -192,7 +198,7 @@ class Bank : public Workload {
 
   client::Client* const client_;
   HistoryLog* const log_;
-  Generations names_;
+  Generations names_{"bank", kBanks, kLasts};
   absl::Mutex mutex_;
   std::set<std::string> begun_ ABSL_GUARDED_BY(mutex_);  // someone opens it
   std::set<std::string> open_ ABSL_GUARDED_BY(mutex_);   // and has
@@ -200,7 +206,8 @@ class Bank : public Workload {
 
 }  // namespace
 
-std::unique_ptr<Workload> MakeBank(client::Client* client, HistoryLog* log) {
+std::unique_ptr<Workload> MakeBank(client::Client* client, HistoryLog* log,
+                                   Place) {
   return std::make_unique<Bank>(client, log);
 }
 

@@ -1,7 +1,9 @@
-// Names that are given up for new ones after so many operations.
+// Names that are given up for new ones as time passes.
 #ifndef KAMINO_TESTS_CHAOS_CLIENT_GENERATIONS_H_
 #define KAMINO_TESTS_CHAOS_CLIENT_GENERATIONS_H_
 
+#include <cstdint>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,61 +11,46 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "tests/chaos/client/workload.h"
+#include "absl/time/time.h"
+#include "tests/chaos/client/history_log.h"
 
 namespace kamino::chaos {
 
+// A partition of a history is checked by itself; the checker's work grows with
+// its length and fast with what is concurrent, which an operation of unknown
+// outcome is for ever. So a register, a bank or a list is given up for a new
+// one after a while, and read once more at the end. All clients of a machine
+// change at the same moment, by its clock, without a word to each other.
 // Thread-safe.
 class Generations {
  public:
-  Generations(std::string prefix, int slots, PartitionLimits limits)
-      : prefix_(std::move(prefix)), limits_(limits), slots_(slots) {
-    for (int i = 0; i < slots; ++i) Renew(i);
-  }
+  Generations(std::string prefix, int slots, absl::Duration lasts)
+      : prefix_(std::move(prefix)), slots_(slots), lasts_(lasts) {}
 
-  int slots() const { return static_cast<int>(slots_.size()); }
+  int slots() const { return slots_; }
 
-  // The name that a slot has now, counted as used once more.
+  // The name that a slot has now.
   std::string Use(int slot) {
+    const int64_t generation =
+        MonotonicNanos() / absl::ToInt64Nanoseconds(lasts_);
+    std::string name = absl::StrCat(prefix_, "/", slot, "/", generation);
     absl::MutexLock lock(&mutex_);
-    if (++slots_[slot].operations > limits_.operations) Renew(slot);
-    return Name(slot);
+    used_.insert(name);
+    return name;
   }
 
-  // An operation on `name` has no outcome.
-  void CountUnknown(int slot, const std::string& name) {
-    absl::MutexLock lock(&mutex_);
-    if (name == Name(slot) && ++slots_[slot].unknown >= limits_.unknown) {
-      Renew(slot);
-    }
-  }
-
-  // Every name there ever was.
+  // Every name that was ever used here.
   std::vector<std::string> All() const {
     absl::MutexLock lock(&mutex_);
-    return all_;
+    return {used_.begin(), used_.end()};
   }
 
  private:
-  struct Slot {
-    int generation = -1;
-    int operations = 0;
-    int unknown = 0;
-  };
-
-  std::string Name(int slot) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return absl::StrCat(prefix_, "/", slot, "/", slots_[slot].generation);
-  }
-  void Renew(int slot) ABSL_NO_THREAD_SAFETY_ANALYSIS {
-    slots_[slot] = Slot{slots_[slot].generation + 1};
-    all_.push_back(Name(slot));
-  }
-
   const std::string prefix_;
-  const PartitionLimits limits_;
+  const int slots_;
+  const absl::Duration lasts_;
   mutable absl::Mutex mutex_;
-  std::vector<Slot> slots_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::string> all_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> used_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace kamino::chaos

@@ -11,6 +11,7 @@
 #include "client/client.h"
 #include "client/transaction.h"
 #include "tests/chaos/client/generations.h"
+#include "tests/chaos/client/workload.h"
 
 namespace kamino::chaos {
 namespace {
@@ -18,10 +19,9 @@ namespace {
 constexpr int kLists = 6;
 constexpr int kMaxParts = 4;  // of a transaction
 constexpr int kReadsAtOnce = 8;
-constexpr PartitionLimits kLimits = {/*operations=*/60, /*unknown=*/4};
+constexpr absl::Duration kLasts = absl::Seconds(3);
 
 struct Part {
-  int slot;
   std::string key;
   int64_t append;      // 0: a read
   std::string result;  // of a read: the elements as JSON
@@ -41,19 +41,16 @@ std::string PartsAsJson(const std::vector<Part>& parts, bool done) {
 
 class Lists : public Workload {
  public:
-  Lists(client::Client* client, HistoryLog* log)
-      : client_(client), log_(log), names_("l", kLists, kLimits) {}
+  Lists(client::Client* client, HistoryLog* log, Place place)
+      : client_(client), log_(log), place_(place) {}
 
   void Step(Process* process, absl::BitGen& random) override {
     std::vector<Part> parts(absl::Uniform(random, 1, kMaxParts + 1));
     for (Part& part : parts) {
-      part.slot = absl::Uniform(random, 0, names_.slots());
-      part.key = names_.Use(part.slot);
-      part.append = absl::Bernoulli(random, 0.5) ? ++elements_ : 0;
+      part.key = names_.Use(absl::Uniform(random, 0, names_.slots()));
+      part.append = absl::Bernoulli(random, 0.5) ? NextElement() : 0;
     }
-    if (Run(process, &parts) == End::kUnknown) {
-      for (const Part& part : parts) names_.CountUnknown(part.slot, part.key);
-    }
+    Run(process, &parts);
   }
 
   absl::Status ReadAll(Process* process) override {
@@ -61,7 +58,7 @@ class Lists : public Workload {
     for (size_t i = 0; i < all.size(); i += kReadsAtOnce) {
       std::vector<Part> parts;
       for (size_t j = i; j < all.size() && j < i + kReadsAtOnce; ++j) {
-        parts.push_back({0, all[j], 0, ""});
+        parts.push_back({all[j], 0, ""});
       }
       if (Run(process, &parts) != End::kOk) {
         return absl::UnavailableError(absl::StrCat("cannot read ", all[i]));
@@ -71,6 +68,9 @@ class Lists : public Workload {
   }
 
  private:
+  // Nobody else's, nor another one of ours.
+  int64_t NextElement() { return ++elements_ * place_.clients + place_.client; }
+
   End Run(Process* process, std::vector<Part>* parts) {
     log_->Call(*process, PartsAsJson(*parts, false));
     const absl::Status done = client_->RunTransaction(
@@ -97,14 +97,16 @@ class Lists : public Workload {
 
   client::Client* const client_;
   HistoryLog* const log_;
-  Generations names_;
+  const Place place_;
+  Generations names_{"l", kLists, kLasts};
   std::atomic<int64_t> elements_{0};
 };
 
 }  // namespace
 
-std::unique_ptr<Workload> MakeLists(client::Client* client, HistoryLog* log) {
-  return std::make_unique<Lists>(client, log);
+std::unique_ptr<Workload> MakeLists(client::Client* client, HistoryLog* log,
+                                    Place place) {
+  return std::make_unique<Lists>(client, log, place);
 }
 
 }  // namespace kamino::chaos

@@ -22,7 +22,9 @@
 ABSL_FLAG(std::string, seeds, "", "host:port,... of nodes.");
 ABSL_FLAG(std::string, workload, "", "registers, bank or lists.");
 ABSL_FLAG(std::string, history, "", "File for the history.");
-ABSL_FLAG(int, processes, 5, "Logical processes, each with one call at most.");
+ABSL_FLAG(int, client, 0, "Which of --clients this one is, from 0.");
+ABSL_FLAG(int, clients, 1, "Clients that do the same to the same objects.");
+ABSL_FLAG(int, processes, 3, "Logical processes, each with one call at most.");
 ABSL_FLAG(double, rate, 60, "Calls a second of each; 0: as many as can be.");
 ABSL_FLAG(absl::Duration, timeout, absl::Seconds(5), "Of a call.");
 ABSL_FLAG(absl::Duration, patience, absl::Seconds(30),
@@ -49,11 +51,10 @@ void RunProcess(Workload* workload, Process process,
   }
 }
 
-std::unique_ptr<Workload> MakeWorkload(Client* client, HistoryLog* log) {
-  const std::string name = absl::GetFlag(FLAGS_workload);
-  if (name == "registers") return MakeRegisters(client, log);
-  if (name == "bank") return MakeBank(client, log);
-  if (name == "lists") return MakeLists(client, log);
+MakeWorkload* FindWorkload(const std::string& name) {
+  if (name == "registers") return &MakeRegisters;
+  if (name == "bank") return &MakeBank;
+  if (name == "lists") return &MakeLists;
   return nullptr;
 }
 
@@ -79,17 +80,25 @@ int Main(int argc, char** argv) {
     std::cerr << "chaos_client: " << client.status().message() << "\n";
     return 1;
   }
+  const Place place = {absl::GetFlag(FLAGS_client),
+                       absl::GetFlag(FLAGS_clients)};
   const int processes = absl::GetFlag(FLAGS_processes);
-  auto workload = MakeWorkload(client->get(), &log);
-  if (workload == nullptr || !log.ok() || processes < 1) {
-    std::cerr << "chaos_client: bad --workload, --history or --processes\n";
+  MakeWorkload* const make = FindWorkload(absl::GetFlag(FLAGS_workload));
+  if (make == nullptr || !log.ok() || processes < 1 || place.client < 0 ||
+      place.client >= place.clients) {
+    std::cerr << "chaos_client: bad --workload, --history, --processes, "
+                 "--client or --clients\n";
     return 2;
   }
+  const std::unique_ptr<Workload> workload = make(client->get(), &log, place);
   absl::Notification stop;
   std::vector<std::thread> threads;
   // One id more than there are processes is for the last reads.
+  const int ids = processes + 1;
+  const int first = place.client * ids;
+  const int step = place.clients * ids;
   for (int i = 0; i < processes; ++i) {
-    threads.emplace_back(RunProcess, workload.get(), Process{i, processes + 1},
+    threads.emplace_back(RunProcess, workload.get(), Process{first + i, step},
                          &stop);
   }
   int signal = 0;
@@ -97,7 +106,7 @@ int Main(int argc, char** argv) {
   stop.Notify();
   for (std::thread& thread : threads) thread.join();
 
-  Process last{processes, processes + 1};
+  Process last{first + processes, step};
   const absl::Time deadline = absl::Now() + absl::GetFlag(FLAGS_patience);
   absl::Status read;
   do {

@@ -8,11 +8,13 @@
 #include "absl/strings/str_format.h"
 #include "absl/types/optional.h"
 #include "tests/chaos/client/generations.h"
+#include "tests/chaos/client/workload.h"
 
 namespace kamino::chaos {
 namespace {
 
 constexpr int kRegisters = 5;
+constexpr absl::Duration kLasts = absl::Seconds(4);
 constexpr int kPatchBytes = 4;
 constexpr int kValueBytes = 16;
 
@@ -22,27 +24,25 @@ std::string JsonOf(const absl::optional<std::string>& value) {
 
 class Registers : public Workload {
  public:
-  Registers(client::Client* client, HistoryLog* log)
-      : client_(client), log_(log), names_("r", kRegisters, {}) {}
+  Registers(client::Client* client, HistoryLog* log, Place place)
+      : client_(client), log_(log), place_(place) {}
 
   void Step(Process* process, absl::BitGen& random) override {
-    const int slot = absl::Uniform(random, 0, names_.slots());
-    const std::string key = names_.Use(slot);
+    const std::string key =
+        names_.Use(absl::Uniform(random, 0, names_.slots()));
     const int dice = absl::Uniform(random, 0, 100);
-    End end;
     if (dice < 35) {
-      end = Get(process, key);
+      Get(process, key);
     } else if (dice < 60) {
-      end = Put(process, key);
+      Put(process, key);
     } else if (dice < 80) {
-      end = CompareAndSet(process, key);
+      CompareAndSet(process, key);
     } else if (dice < 95) {
-      end = Patch(process, key,
-                  absl::Uniform(random, 0, kValueBytes - kPatchBytes + 1));
+      Patch(process, key,
+            absl::Uniform(random, 0, kValueBytes - kPatchBytes + 1));
     } else {
-      end = Delete(process, key);
+      Delete(process, key);
     }
-    if (end == End::kUnknown) names_.CountUnknown(slot, key);
   }
 
   absl::Status ReadAll(Process* process) override {
@@ -64,7 +64,9 @@ class Registers : public Workload {
   }
 
   std::string NextValue() {
-    return absl::StrFormat("%0*d", kValueBytes, ++values_);
+    // Nobody else's, nor another one of ours.
+    return absl::StrFormat("%0*d", kValueBytes,
+                           ++values_ * place_.clients + place_.client);
   }
 
   static std::string Fields(absl::string_view operation,
@@ -87,18 +89,19 @@ class Registers : public Workload {
     return End::kOk;
   }
 
-  End Put(Process* process, const std::string& key) {
+  void Put(Process* process, const std::string& key) {
     const std::string value = NextValue();
     log_->Call(*process,
                absl::StrCat(Fields("put", key), ",\"value\":", Quoted(value)));
-    const End end = EndOf(client_->Put(key, value).status());
-    log_->Return(process, end, "");
-    return end;
+    log_->Return(process, EndOf(client_->Put(key, value).status()), "");
   }
 
-  End CompareAndSet(Process* process, const std::string& key) {
+  void CompareAndSet(Process* process, const std::string& key) {
     const auto seen = LastSeen().find(key);
-    if (seen == LastSeen().end()) return Get(process, key);
+    if (seen == LastSeen().end()) {
+      Get(process, key);
+      return;
+    }
     const absl::optional<std::string> expect = seen->second;
     const std::string value = NextValue();
     kamino::v1::CommitRequest request;
@@ -116,45 +119,42 @@ class Registers : public Workload {
                absl::StrCat(Fields("cas", key), ",\"expect\":", JsonOf(expect),
                             ",\"value\":", Quoted(value)));
     auto done = client_->Commit(std::move(request));
-    const End end = EndOf(done.status());
-    log_->Return(process, end,
-                 done.ok() ? absl::StrCat("\"done\":",
-                                          done->succeeded() ? "true" : "false")
-                           : "");
-    return end;
+    const bool held = done.ok() && done->succeeded();
+    log_->Return(process, EndOf(done.status()),
+                 held ? "\"done\":true" : "\"done\":false");
   }
 
-  End Patch(Process* process, const std::string& key, int offset) {
+  void Patch(Process* process, const std::string& key, int offset) {
     const std::string data = NextValue().substr(kValueBytes - kPatchBytes);
     log_->Call(*process, absl::StrCat(Fields("patch", key), ",\"offset\":",
                                       offset, ",\"value\":", Quoted(data)));
-    return ReturnFound(process, client_->Patch(key, offset, data).status());
+    ReturnFound(process, client_->Patch(key, offset, data).status());
   }
 
-  End Delete(Process* process, const std::string& key) {
+  void Delete(Process* process, const std::string& key) {
     log_->Call(*process, Fields("delete", key));
-    return ReturnFound(process, client_->Delete(key).status());
+    ReturnFound(process, client_->Delete(key).status());
   }
 
   // That the key is absent is an answer like any other.
-  End ReturnFound(Process* process, const absl::Status& status) {
+  void ReturnFound(Process* process, const absl::Status& status) {
     const bool absent = absl::IsNotFound(status);
-    const End end = absent ? End::kOk : EndOf(status);
-    log_->Return(process, end, absent ? "\"found\":false" : "\"found\":true");
-    return end;
+    log_->Return(process, absent ? End::kOk : EndOf(status),
+                 absent ? "\"found\":false" : "\"found\":true");
   }
 
   client::Client* const client_;
   HistoryLog* const log_;
-  Generations names_;
+  const Place place_;
+  Generations names_{"r", kRegisters, kLasts};
   std::atomic<int64_t> values_{0};
 };
 
 }  // namespace
 
-std::unique_ptr<Workload> MakeRegisters(client::Client* client,
-                                        HistoryLog* log) {
-  return std::make_unique<Registers>(client, log);
+std::unique_ptr<Workload> MakeRegisters(client::Client* client, HistoryLog* log,
+                                        Place place) {
+  return std::make_unique<Registers>(client, log, place);
 }
 
 }  // namespace kamino::chaos

@@ -12,13 +12,10 @@
 
 namespace kamino::chaos {
 
-// A partition of a history is checked by itself; the checker's work grows with
-// its length and fast with what is concurrent, which an operation of unknown
-// outcome is for ever. So a register, a bank or a list is given up for a new
-// one after a while, and read once more at the end.
-struct PartitionLimits {
-  int operations = 400;
-  int unknown = 2;
+// Several clients do the same to the same objects.
+struct Place {
+  int client = 0;  // which of them this is, from 0
+  int clients = 1;
 };
 
 // Thread-safe; each logical process is of one thread.
@@ -33,10 +30,11 @@ class Workload {
   virtual absl::Status ReadAll(Process* process) = 0;
 };
 
-std::unique_ptr<Workload> MakeRegisters(client::Client* client,
-                                        HistoryLog* log);
-std::unique_ptr<Workload> MakeBank(client::Client* client, HistoryLog* log);
-std::unique_ptr<Workload> MakeLists(client::Client* client, HistoryLog* log);
+using MakeWorkload = std::unique_ptr<Workload>(client::Client* client,
+                                               HistoryLog* log, Place place);
+MakeWorkload MakeRegisters;
+MakeWorkload MakeBank;
+MakeWorkload MakeLists;
 
 }  // namespace kamino::chaos
 

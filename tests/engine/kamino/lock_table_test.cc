@@ -108,5 +108,57 @@ TEST(LockTableTest, ThreadsExcludeEachOther) {
   EXPECT_EQ(count, kThreads * kRounds);
 }
 
+// Locks that come and go beside others of their shard, in its word and in its
+// list.
+TEST(LockTableTest, ThreadsExcludeEachOtherInFullShardsToo) {
+  LockTable locks;
+  constexpr int kThreads = 3;
+  constexpr int kRounds = 20'000;
+  constexpr ObjectId kObjects = 6000;  // more than there are shards
+  std::vector<int> counts(kObjects);   // each guarded by its object's lock
+  std::vector<int> taken(kThreads);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      constexpr size_t kHeld = 2000;
+      std::vector<ObjectId> held;  // in the order they were locked
+      uint64_t random = t + 1;
+      for (int i = 0; i < kRounds; ++i) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        const ObjectId at = (random >> 33) % kObjects;
+        const ObjectId id = 64 * (at + 1);
+        if (locks.HeldExclusive(id, t + 1)) continue;
+        if (i % 4 == 0) {
+          if (!locks.LockShared(id, t + 1, kNoWait)) continue;
+          EXPECT_EQ(counts[at] % 2, 0);
+          locks.UnlockShared(id);
+          continue;
+        }
+        if (!locks.LockExclusive(id, t + 1, false, kNoWait)) continue;
+        ++counts[at];  // odd while it is held
+        ++taken[t];
+        held.push_back(id);
+        if (held.size() < kHeld) continue;
+        for (size_t k = 0; k < kHeld / 2; ++k) {
+          ++counts[held[k] / 64 - 1];
+          ASSERT_TRUE(locks.UnlockExclusive(held[k], t + 1));
+        }
+        held.erase(held.begin(), held.begin() + kHeld / 2);
+      }
+      for (ObjectId id : held) {
+        ++counts[id / 64 - 1];
+        ASSERT_TRUE(locks.UnlockExclusive(id, t + 1));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  int sum = 0, expected = 0;
+  for (int count : counts) sum += count;
+  for (int count : taken) expected += 2 * count;
+  EXPECT_EQ(sum, expected);
+  EXPECT_GT(expected, 0);
+  EXPECT_EQ(locks.exclusive(), 0u);
+}
+
 }  // namespace
 }  // namespace kamino::engine

@@ -3,6 +3,7 @@
   chain.py FOLDER TRANSPORT     FOLDER: on a file system with DAX
 """
 
+import json
 import os
 import sys
 import unittest
@@ -35,13 +36,15 @@ class NvdimmChainTest(ClusterTest):
   """One test over one cluster: starting it takes seconds."""
 
   start = {"pmem": "auto", "heap_mb": 64, "ring_mb": 16,
-           "failure_timeout_ms": 4000, "heartbeat_ms": 1000}
+           "failure_timeout_ms": 8000, "heartbeat_ms": 1000,
+           "leader_ttl_s": 10}
   patience = 10
 
   def test_tail_and_head_are_killed_under_load(self):
     self.heaps_are_mapped_with_dax()
+    self.links_are(self.start["transport"])
     self.open_bank()
-    chain, view = self.cluster.chain()
+    chain, _ = self.cluster.chain()
     loads = []
     for victim in (chain[-1], chain[0]):
       loads.append(Load(self.cluster, TRANSFERS, f"{victim}.acked.log",
@@ -50,11 +53,21 @@ class NvdimmChainTest(ClusterTest):
       self.assertTrue(loads[-1].is_alive(), "the load was too short")
       self.cluster.kill(victim)
       chain.remove(victim)
-      view += 1
-      self.await_view(view)
+      self.await_view_without(victim)
       loads[-1].join()
     self.check_bank(*loads)
-    self.assertEqual(self.cluster.chain(), (chain, view))
+    # A busy host may have had one dropped that was merely slow: it is back.
+    self.cluster.await_chain(chain, timeout=PATIENCE_S)
+    self.links_are(self.start["transport"])
+
+  def links_are(self, transport):
+    """Not another one, which a node takes when its first choice fails."""
+    def links():
+      lines = self.kamino("status", "--json").splitlines()[1:]
+      return {(link["transport"], link["connected"])
+              for node in map(json.loads, lines) for link in node["links"]}
+    wait_until(lambda: links() == {(transport, True)}, PATIENCE_S,
+               f"all links to be {transport}")
 
   def heaps_are_mapped_with_dax(self):
     """"sf": a store is durable once its cache line is written back."""
@@ -63,11 +76,13 @@ class NvdimmChainTest(ClusterTest):
       for file in ("heap.pmem", "ring.pmem"):
         self.assertIn("sf", mapping_flags(pid, file), f"{name}: {file}")
 
-  def await_view(self, view):
+  def await_view_without(self, victim):
     """From the manager's log: asking the nodes takes them from their work."""
-    wait_until(lambda: f"stored view {view}:" in
-               self.cluster.log_tail("manager", lines=10), PATIENCE_S,
-               f"view {view}")
+    def dropped():
+      log = self.cluster.log_tail("manager", lines=50).splitlines()
+      stored = [line for line in log if "stored view" in line]
+      return f"{victim} " not in stored[-1]
+    wait_until(dropped, PATIENCE_S, f"a view without {victim}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,42 @@
+// What operators ask of a cluster's managers.
+#ifndef KAMINO_CLIENT_ADMIN_H_
+#define KAMINO_CLIENT_ADMIN_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "grpcpp/support/status.h"
+#include "kamino/v1/admin.grpc.pb.h"
+
+namespace kamino::client {
+
+// Asks the managers in turn until the one that leads answers. Not thread-safe.
+class Admin {
+ public:
+  // `managers`: host:port each, at least one. `timeout`: of each method.
+  Admin(std::vector<std::string> managers, absl::Duration timeout);
+
+  // Errors as AdminService; kDeadlineExceeded: no manager leads, or none can be
+  // reached.
+  absl::StatusOr<kamino::v1::GetClusterResponse> GetCluster();
+  absl::Status RemoveNode(const std::string& node_id, bool drain);
+  absl::Status AddNode(const std::string& node_id);
+
+ private:
+  using Stub = kamino::v1::AdminService::Stub;
+  // One attempt: who else to ask, if so, lands in *ask.
+  using Call = absl::FunctionRef<grpc::Status(Stub*, grpc::ClientContext*,
+                                              std::string* ask)>;
+  absl::Status AskLeader(Call call);
+
+  const std::vector<std::string> managers_;
+  const absl::Duration timeout_;
+};
+
+}  // namespace kamino::client
+
+#endif  // KAMINO_CLIENT_ADMIN_H_

@@ -1,0 +1,119 @@
+#include "membership/admin_service.h"
+
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace kamino::membership {
+namespace {
+
+using grpc::CallbackServerContext;
+using grpc::ServerUnaryReactor;
+using kamino::v1::ClusterNode;
+
+ServerUnaryReactor* Finish(CallbackServerContext* context,
+                           const absl::Status& status) {
+  ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(grpc::Status(static_cast<grpc::StatusCode>(status.code()),
+                               std::string(status.message())));
+  return reactor;
+}
+
+void Describe(const Member& member, const View& view, ClusterNode* node) {
+  node->set_node_id(member.node_id);
+  node->set_address(member.service_address);
+  node->set_role(
+      std::string(RoleName(view.RoleOf(member.node_id, member.incarnation))));
+  const auto excluded = view.excluded.find(member.node_id);
+  if (excluded == view.excluded.end()) return;
+  node->set_removed(!excluded->second);
+  node->set_draining(excluded->second);
+}
+
+void Describe(const ManagerCore::Known& known, ClusterNode* node) {
+  node->set_alive(known.alive);
+  node->set_silent_ms(
+      static_cast<uint64_t>(absl::ToInt64Milliseconds(known.silent)));
+  node->set_condition(std::string(ConditionName(known.condition)));
+  node->set_joining(known.joining);
+  node->set_view_id(known.view_id);
+}
+
+void Describe(const ManagerCore& core, absl::Time now,
+              kamino::v1::GetClusterResponse* response) {
+  const View& view = core.view();
+  response->set_cluster_id(core.options().cluster_id);
+  response->set_view_id(view.id);
+  response->set_chain_length(
+      static_cast<uint32_t>(core.options().chain_length));
+  const auto known = core.nodes(now);
+  std::set<std::string> described;
+  for (const Member& member : view.members) {
+    ClusterNode* node = response->add_nodes();
+    Describe(member, view, node);
+    for (const auto& each : known) {
+      if (each.member.incarnation != member.incarnation ||
+          each.member.node_id != member.node_id) {
+        continue;
+      }
+      Describe(each, node);
+      described.insert(member.node_id);
+    }
+  }
+  for (const auto& each : known) {
+    if (described.count(each.member.node_id) > 0) continue;
+    ClusterNode* node = response->add_nodes();
+    Describe(each.member, view, node);
+    Describe(each, node);
+  }
+  for (const std::string& node : core.WaitingFor(now)) {
+    response->add_waiting_for(node);
+  }
+}
+
+}  // namespace
+
+ServerUnaryReactor* AdminService::GetCluster(
+    CallbackServerContext* context,
+    const kamino::v1::GetClusterRequest* request,
+    kamino::v1::GetClusterResponse* response) {
+  absl::Status status = manager_->Administer(
+      [&](ManagerCore* core, absl::Time now) {
+        if (!request->cluster_id().empty() &&
+            request->cluster_id() != core->options().cluster_id) {
+          return absl::NotFoundError(absl::StrCat(
+              "this is the manager of cluster ", core->options().cluster_id));
+        }
+        Describe(*core, now, response);
+        return absl::OkStatus();
+      },
+      response->mutable_ask());
+  response->set_leader(response->ask().empty() ? manager_->name() : "");
+  return Finish(context, status);
+}
+
+ServerUnaryReactor* AdminService::RemoveNode(
+    CallbackServerContext* context,
+    const kamino::v1::RemoveNodeRequest* request,
+    kamino::v1::AdminResponse* response) {
+  return Finish(context, manager_->Administer(
+                             [&](ManagerCore* core, absl::Time now) {
+                               return core->Exclude(request->node_id(),
+                                                    request->drain(), now);
+                             },
+                             response->mutable_ask()));
+}
+
+ServerUnaryReactor* AdminService::AddNode(
+    CallbackServerContext* context, const kamino::v1::AddNodeRequest* request,
+    kamino::v1::AdminResponse* response) {
+  return Finish(context, manager_->Administer(
+                             [&](ManagerCore* core, absl::Time) {
+                               core->Include(request->node_id());
+                               return absl::OkStatus();
+                             },
+                             response->mutable_ask()));
+}
+
+}  // namespace kamino::membership

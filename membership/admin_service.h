@@ -1,0 +1,33 @@
+// What operators ask of a manager, over gRPC (proto/kamino/v1/admin.proto).
+#ifndef KAMINO_MEMBERSHIP_ADMIN_SERVICE_H_
+#define KAMINO_MEMBERSHIP_ADMIN_SERVICE_H_
+
+#include "kamino/v1/admin.grpc.pb.h"
+#include "membership/manager.h"
+
+namespace kamino::membership {
+
+class AdminService final : public kamino::v1::AdminService::CallbackService {
+ public:
+  explicit AdminService(Manager* manager) : manager_(manager) {}
+
+  grpc::ServerUnaryReactor* GetCluster(
+      grpc::CallbackServerContext* context,
+      const kamino::v1::GetClusterRequest* request,
+      kamino::v1::GetClusterResponse* response) override;
+  grpc::ServerUnaryReactor* RemoveNode(
+      grpc::CallbackServerContext* context,
+      const kamino::v1::RemoveNodeRequest* request,
+      kamino::v1::AdminResponse* response) override;
+  grpc::ServerUnaryReactor* AddNode(
+      grpc::CallbackServerContext* context,
+      const kamino::v1::AddNodeRequest* request,
+      kamino::v1::AdminResponse* response) override;
+
+ private:
+  Manager* const manager_;
+};
+
+}  // namespace kamino::membership
+
+#endif  // KAMINO_MEMBERSHIP_ADMIN_SERVICE_H_

@@ -1,0 +1,123 @@
+// The simulator notices every planted fault of the protocol, and nothing when
+// there is none.
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "engine/fault.h"
+#include "glog/logging.h"
+#include "gtest/gtest.h"
+#include "tests/simulation/simulation.h"
+
+namespace kamino::simulation {
+namespace {
+
+constexpr rlim_t kSeconds = 120;   // of a processor, for one fault, at most
+constexpr uint64_t kMany = 20000;  // seeds
+
+const char* const kFaults[] = {
+    "chain-applied-is-not-durable",
+    "chain-cleans-up-what-is-received",
+    "chain-completes-what-is-received",
+    "chain-new-tail-completes-nothing",
+    "chain-resends-nothing",
+    "chain-torn-counts-as-applied",
+    "head-answers-at-commit",
+    "head-promoted-without-locks",
+    "head-unlocks-at-commit",
+    "joining-copies-pages-once",
+    "joining-keeps-what-is-torn",
+    "membership-leases-too-long",
+    "mending-nothing-back",
+    "mending-part-of-the-write-set",
+    "outcome-does-not-stop-a-retry",
+    "outcome-result-is-not-stored",
+    "reads-anywhere",
+    "reads-at-a-tail-that-is-behind",
+    "reads-without-lease",
+    "ring-entry-is-not-drained",
+    "storage-counts-what-was-rolled-back",
+};
+
+struct Verdict {
+  bool caught = false;
+  std::string how;
+};
+
+// What the first seeds say that notice it, as one line.
+std::string RunWithFault(const std::string& fault, uint64_t seeds) {
+  engine::PlantFault(fault);
+  for (uint64_t seed = 1; seed <= seeds; ++seed) {
+    const RunResult result = RunSeed(seed, nullptr);
+    if (result.violation.ok()) continue;
+    return "seed " + std::to_string(seed) + ": " +
+           std::string(result.violation.message());
+  }
+  return "";
+}
+
+// In a process of its own, since a fault may end it.
+Verdict Try(const std::string& fault, uint64_t seeds) {
+  int report[2];
+  if (pipe(report) != 0) return {};
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (std::freopen("/dev/null", "w", stderr) == nullptr) _exit(1);
+    const rlimit limit{kSeconds, kSeconds};
+    if (setrlimit(RLIMIT_CPU, &limit) != 0) _exit(1);
+    const std::string line = RunWithFault(fault, seeds);
+    if (write(report[1], line.data(), line.size()) < 0) _exit(1);
+    _exit(0);
+  }
+  close(report[1]);
+  Verdict verdict;
+  char buffer[4096];
+  for (ssize_t got; (got = read(report[0], buffer, sizeof(buffer))) > 0;) {
+    verdict.how.append(buffer, static_cast<size_t>(got));
+  }
+  close(report[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  verdict.caught = !verdict.how.empty();
+  if (WIFSIGNALED(status)) {
+    const int number = WTERMSIG(status);
+    // A process that dies fails a run as well; one that never ends does not
+    // say why.
+    verdict.caught = number == SIGABRT || number == SIGSEGV;
+    verdict.how = "died: " + std::string(strsignal(number));
+  }
+  return verdict;
+}
+
+class PlantedFaultsTest : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(PlantedFaultsTest, IsCaught) {
+  const Verdict verdict = Try(GetParam(), kMany);
+  std::printf("%-38s %s\n", GetParam(), verdict.how.substr(0, 160).c_str());
+  EXPECT_TRUE(verdict.caught) << verdict.how;
+}
+
+std::string TestName(const ::testing::TestParamInfo<const char*>& info) {
+  std::string name = info.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PlantedFaultsTest, ::testing::ValuesIn(kFaults),
+                         TestName);
+
+TEST(NoFaultTest, NothingIsCaughtWhereNothingIsWrong) {
+  const Verdict verdict = Try("", /*seeds=*/50);
+  EXPECT_EQ(verdict.how, "");
+}
+
+}  // namespace
+}  // namespace kamino::simulation

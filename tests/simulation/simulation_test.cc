@@ -1,0 +1,71 @@
+// Two thousand seeds, of which each must hold everything; and that a seed is a
+// run: the same, whenever and wherever.
+#include "tests/simulation/simulation.h"
+
+#include <time.h>
+
+#include <cstdint>
+#include <cstdio>
+
+#include "glog/logging.h"
+#include "gtest/gtest.h"
+
+namespace kamino::simulation {
+namespace {
+
+constexpr uint64_t kSeeds = 2000;  // over all shards
+
+double BusySeconds() {
+  timespec busy;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &busy);
+  return busy.tv_sec + busy.tv_nsec * 1e-9;
+}
+
+constexpr int kParts = 20;
+
+class SimulationTest : public ::testing::TestWithParam<int> {
+ protected:
+  void SetUp() override { FLAGS_minloglevel = google::GLOG_FATAL; }
+};
+
+TEST_P(SimulationTest, HoldsWhateverGoesWrong) {
+  absl::Duration simulated;
+  RunResult sum;
+  const double start = BusySeconds();
+  for (uint64_t seed = 1 + GetParam(); seed <= kSeeds; seed += kParts) {
+    const RunResult result = RunSeed(seed, nullptr);
+    EXPECT_TRUE(result.violation.ok())
+        << "seed " << seed << ": " << result.violation
+        << "\nreplay: make simulate SEEDS=1 FIRST=" << seed << " TRACE=1";
+    simulated += result.simulated;
+    sum.acknowledged += result.acknowledged;
+    sum.faults += result.faults;
+    sum.views += result.views;
+  }
+  // These runs had what they are for.
+  EXPECT_GT(sum.acknowledged, 5000u);
+  EXPECT_GT(sum.faults, 500u);
+  EXPECT_GT(sum.views, 200u);
+  const double speed =
+      absl::ToDoubleSeconds(simulated) / (BusySeconds() - start);
+  std::printf("%.0f times real time\n", speed);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  EXPECT_GT(speed, 100);
+#endif
+}
+
+INSTANTIATE_TEST_SUITE_P(Parts, SimulationTest, ::testing::Range(0, kParts));
+
+TEST(DeterminismTest, ASeedIsARun) {
+  FLAGS_minloglevel = google::GLOG_FATAL;
+  for (uint64_t seed : {7, 8, 9}) {
+    const RunResult first = RunSeed(seed, nullptr);
+    const RunResult second = RunSeed(seed, nullptr);
+    EXPECT_EQ(first.digest, second.digest) << "seed " << seed;
+    EXPECT_EQ(first.events, second.events) << "seed " << seed;
+    EXPECT_EQ(first.simulated, second.simulated) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace kamino::simulation

@@ -1,0 +1,286 @@
+// What can go wrong under a verbs link, on devices in memory; what every link
+// does is in link_test.cc.
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/transport/fake_verbs.h"
+#include "tests/transport/link_rig.h"
+#include "transport/make_transport.h"
+#include "transport/verbs/verbs_format.h"
+#include "transport/verbs/verbs_wire.h"
+
+namespace kamino::transport {
+namespace {
+
+using ::testing::HasSubstr;
+
+class VerbsLinkTest : public ::testing::Test {
+ protected:
+  VerbsLinkTest() { rig_.options.peer_timeout = absl::Seconds(1); }
+
+  ~VerbsLinkTest() override {
+    client_.reset();
+    server_.reset();
+    if (HasFatalFailure()) return;
+    EXPECT_EQ(fabric().counts().pairs, 0) << "pairs are left";
+    EXPECT_EQ(fabric().counts().registered, 0u) << "memory is left";
+  }
+
+  FakeFabric& fabric() { return *rig_.fabric(); }
+
+  void Connect() {
+    if (listener_ == nullptr) {
+      server_ = rig_.NewTransport();
+      client_ = rig_.NewTransport();
+      listener_ = std::make_unique<RecordingListener>(&rig_, server_.get());
+    }
+    const size_t before = listener_->accepted.size();
+    connector_ = rig_.NewRecorder();
+    auto link = client_->Connect(listener_->address(), connector_);
+    ASSERT_TRUE(link.ok()) << link.status();
+    link_ = *link;
+    ASSERT_TRUE(rig_.Until([&] {
+      return connector_->connected == 1 && listener_->accepted.size() > before;
+    }));
+    acceptor_ = listener_->accepted.back();
+    const std::vector<uint32_t> pairs = fabric().live_pairs();
+    // Numbers count up, and the connector makes its pair first.
+    connectors_pair_ = pairs[pairs.size() - 2];
+    acceptors_pair_ = pairs.back();
+  }
+
+  absl::Status UntilClosed(const Recorder& recorder) {
+    EXPECT_TRUE(rig_.Until([&] { return recorder.closed == 1; }));
+    absl::MutexLock lock(rig_.mutex());
+    return recorder.why;
+  }
+
+  void ExpectBothClosed(const std::string& connectors_reason) {
+    const absl::Status why = UntilClosed(*connector_);
+    EXPECT_TRUE(absl::IsUnavailable(why)) << why;
+    EXPECT_THAT(std::string(why.message()), HasSubstr(connectors_reason));
+    EXPECT_TRUE(absl::IsUnavailable(UntilClosed(*acceptor_)));
+    EXPECT_TRUE(absl::IsUnavailable(link_->Send(Bytes("x"), {})));
+  }
+
+  void ExpectService() {
+    ASSERT_NO_FATAL_FAILURE(Connect());
+    ASSERT_TRUE(link_->Send(Bytes("again"), {}).ok());
+    ASSERT_TRUE(rig_.Until([&] { return acceptor_->messages.size() == 1; }));
+  }
+
+  LinkRig rig_{"verbs"};
+  std::shared_ptr<Recorder> acceptor_;
+  std::shared_ptr<Recorder> connector_;
+  std::shared_ptr<Link> link_;
+  uint32_t connectors_pair_ = 0;
+  uint32_t acceptors_pair_ = 0;
+  std::unique_ptr<RecordingListener> listener_;
+  std::unique_ptr<Transport> server_;
+  std::unique_ptr<Transport> client_;
+};
+
+// Each as a device would report it: retries spent, a key that is not valid any
+// more, no receive in time.
+TEST_F(VerbsLinkTest, AWriteThatFailsClosesTheLinkAndTheNextOneWorks) {
+  for (const char* error :
+       {"transport retry counter exceeded", "remote access error",
+        "RNR retry counter exceeded", "work request flushed"}) {
+    ASSERT_NO_FATAL_FAILURE(Connect());
+    fabric().FailNextWrite(error);
+    (void)link_->Send(Bytes("lost"), {});
+    ExpectBothClosed(error);
+    EXPECT_TRUE(acceptor_->messages.empty());
+  }
+  ExpectService();
+}
+
+TEST_F(VerbsLinkTest, APeerThatDiesSilentlyIsMissedByItsProbes) {
+  Connect();
+  fabric().Kill(acceptors_pair_);
+  EXPECT_THAT(std::string(UntilClosed(*connector_).message()),
+              HasSubstr("retry counter exceeded"));
+  ExpectService();
+}
+
+TEST_F(VerbsLinkTest, AFailedPairIsHeardOfWithoutACompletion) {
+  Connect();
+  fabric().FailPair(connectors_pair_);
+  ExpectBothClosed("the pair has failed");
+  ExpectService();
+}
+
+TEST_F(VerbsLinkTest, APortThatGoesDownClosesItsLinks) {
+  Connect();
+  fabric().PortDown("fake0");
+  ExpectBothClosed("port 1 is down");
+  auto refused = client_->Connect(listener_->address(), rig_.NewRecorder());
+  EXPECT_TRUE(absl::IsUnavailable(refused.status()));
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("fake0 port 1 (not active)"));
+  fabric().PortUp("fake0");
+  ExpectService();
+}
+
+TEST_F(VerbsLinkTest, ADeviceThatIsRemovedGivesWayToAnother) {
+  Connect();
+  fabric().AddDevice("fake1");
+  fabric().Unplug("fake0");
+  ExpectBothClosed("");
+  ExpectService();
+}
+
+TEST_F(VerbsLinkTest, NoDeviceAtAll) {
+  fabric().Unplug("fake0");
+  client_ = rig_.NewTransport();
+  auto refused = client_->Connect("somewhere", rig_.NewRecorder());
+  EXPECT_TRUE(absl::IsUnavailable(refused.status()));
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("none"));
+}
+
+TEST_F(VerbsLinkTest, MemoryThatCannotBeRegisteredIsAnErrorAndNoMore) {
+  fabric().LimitMemory(size_t{5} << 20);  // one side's two rings, not two
+  server_ = rig_.NewTransport();
+  client_ = rig_.NewTransport();
+  listener_ = std::make_unique<RecordingListener>(&rig_, server_.get());
+  auto recorder = rig_.NewRecorder();
+  ASSERT_TRUE(client_->Connect(listener_->address(), recorder).ok());
+  EXPECT_THAT(std::string(UntilClosed(*recorder).message()),
+              HasSubstr("locked memory"));
+  fabric().LimitMemory(size_t{1} << 20);
+  EXPECT_TRUE(absl::IsResourceExhausted(
+      client_->Connect(listener_->address(), rig_.NewRecorder()).status()));
+  fabric().LimitMemory(~size_t{0});
+  ExpectService();
+}
+
+// Bounded memory: two rings for each end, and nothing is left afterwards.
+TEST_F(VerbsLinkTest, ALinkTakesItsRingsAndNoMore) {
+  Connect();
+  EXPECT_EQ(fabric().counts().registered, 4 * rig_.options.ring_bytes);
+  link_->Close();
+  EXPECT_FALSE(UntilClosed(*connector_).ok());
+  EXPECT_FALSE(UntilClosed(*acceptor_).ok());
+}
+
+TEST_F(VerbsLinkTest, SmallMessagesAreInlinedAndFewAreSignaled) {
+  Connect();
+  const FakeFabric::Counts before = fabric().counts();
+  for (int i = 0; i < 1000; ++i) {
+    while (!link_->Send(Bytes("small"), {}).ok()) {
+    }
+    ASSERT_TRUE(rig_.Until(
+        [&] { return acceptor_->messages.size() == size_t(i) + 1; }));
+  }
+  const FakeFabric::Counts after = fabric().counts();
+  // One write each, an acknowledgement for every kTailsPerHead, some probes.
+  EXPECT_GE(after.inlined - before.inlined, 1000u);
+  EXPECT_LE(after.writes - before.writes, 1000 + 1000 / kTailsPerHead + 50);
+  EXPECT_LE(after.signaled - before.signaled,
+            1000 / VerbsWire::kSignalEvery + 50);
+}
+
+// While writes do not get through, what follows is gathered.
+TEST_F(VerbsLinkTest, ADelayGathersRecordsAndLosesNone) {
+  Connect();
+  fabric().Hold();
+  constexpr int kMessages = 5000;
+  const uint64_t before = fabric().counts().writes;
+  for (int i = 0; i < kMessages; ++i) {
+    ASSERT_TRUE(link_->Send(Bytes(absl::StrCat("message ", i)), {}).ok()) << i;
+  }
+  EXPECT_LE(fabric().counts().writes - before, kTailSlots + 10);
+  fabric().Release();
+  ASSERT_TRUE(rig_.Until(
+      [&] { return acceptor_->messages.size() == size_t{kMessages}; }));
+  for (int i = 0; i < kMessages; ++i) {
+    ASSERT_EQ(acceptor_->messages[i], absl::StrCat("message ", i));
+  }
+}
+
+TEST_F(VerbsLinkTest, ADeviceOfSmallOperationsGetsMessagesInPieces) {
+  fabric().LimitMessage(size_t{300} << 10);
+  Connect();
+  const std::string most(link_->capabilities().max_message, 'M');
+  ASSERT_TRUE(link_->Send(Bytes(most), {}).ok());
+  ASSERT_TRUE(rig_.Until([&] {
+    return !acceptor_->messages.empty() && acceptor_->messages.back() == most;
+  }));
+  EXPECT_GE(fabric().counts().in_pieces, 3u);
+}
+
+// The peer that closed has taken its key back: what it is still sent does not
+// land anywhere.
+TEST_F(VerbsLinkTest, WritesAfterTheCloseAreRejected) {
+  Connect();
+  fabric().Hold();
+  ASSERT_TRUE(link_->Send(Bytes("late"), {}).ok());
+  acceptor_->link->Close();
+  EXPECT_TRUE(absl::IsCancelled(UntilClosed(*acceptor_)));
+  fabric().Release();
+  EXPECT_TRUE(absl::IsUnavailable(UntilClosed(*connector_)));
+  EXPECT_TRUE(acceptor_->messages.empty());
+}
+
+TEST_F(VerbsLinkTest, AnotherVersionIsRefusedByName) {
+  Connect();
+  VerbsEndpoint offer;
+  offer.version = 77;
+  offer.max_message = 1000;
+  absl::Notification answered;
+  absl::Status status;
+  rig_.options.verbs.rendezvous->Exchange(
+      listener_->address(), offer, absl::Seconds(5),
+      [&](const absl::StatusOr<VerbsEndpoint>& answer) {
+        status = answer.status();
+        answered.Notify();
+      });
+  answered.WaitForNotification();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("version 77"));
+}
+
+// A connector that gets an answer and never speaks is not waited for for ever.
+TEST_F(VerbsLinkTest, AConnectorThatFallsSilentIsGivenUp) {
+  rig_.options.connect_timeout = absl::Milliseconds(100);
+  rig_.options.max_accepted = 1;
+  server_ = rig_.NewTransport();
+  client_ = rig_.NewTransport();
+  listener_ = std::make_unique<RecordingListener>(&rig_, server_.get());
+  VerbsEndpoint offer;
+  offer.version = kVerbsVersion;
+  offer.max_message = 1000;
+  offer.ring_bytes = 4096;
+  offer.address.kind = GidKind::kRoceV2;
+  offer.address.mtu = 1024;
+  const auto knock = [&] {
+    auto answered = std::make_shared<absl::Notification>();
+    auto status = std::make_shared<absl::Status>();
+    rig_.options.verbs.rendezvous->Exchange(
+        listener_->address(), offer, absl::Seconds(5),
+        [=](const absl::StatusOr<VerbsEndpoint>& answer) {
+          *status = answer.status();
+          answered->Notify();
+        });
+    answered->WaitForNotification();
+    return *status;
+  };
+  ASSERT_TRUE(knock().ok());
+  EXPECT_THAT(std::string(knock().message()), HasSubstr("too many links"));
+  // Until its time is over and its place is free.
+  while (!knock().ok()) {
+  }
+}
+
+TEST(VerbsTransportTest, NeedsARendezvous) {
+  EXPECT_TRUE(absl::IsInvalidArgument(MakeTransport("verbs", {}).status()));
+}
+
+}  // namespace
+}  // namespace kamino::transport

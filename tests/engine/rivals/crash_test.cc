@@ -259,7 +259,7 @@ TEST_P(CrashTest, RandomTransactionsSurviveRandomCrashes) {
   int crashes = 0;
   int commits = 0;
   int in_commit = 0;
-  for (uint64_t seed = 1; seed <= 4; ++seed) {
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
     Workload workload(GetParam(), seed);
     workload.Run(/*steps=*/400, /*crash_percent=*/15);
     ASSERT_FALSE(HasFatalFailure()) << "seed " << seed;

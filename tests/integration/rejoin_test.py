@@ -98,25 +98,29 @@ class AdminTest(RejoinTest):
     return self.kamino("admin", *words, f"--managers={managers}",
                        "--timeout=30s", expect=expect, stderr=stderr)
 
+  def await_order(self, expected):
+    """It is stored; nodes hear of it by their next heartbeats."""
+    wait_until(lambda: self.cluster.chain()[0] == expected, 5,
+               f"the chain to be {' '.join(expected)}")
+
   def test_remove_add_and_drain(self):
     self.kamino("put", "a", "1")
     chain, _ = self.cluster.chain()
     self.assertIn("sound", self.admin("status"))
     # The head leaves, and nobody else comes for it.
     self.admin("remove", chain[0])
-    self.assertEqual(self.cluster.chain()[0], chain[1:])
+    self.await_order(chain[1:])
     self.kamino("put", "a", "2")
     self.admin("drain", chain[1], expect=1, stderr="could take the place")
     self.admin("add", chain[0])
-    self.assertEqual(self.cluster.chain()[0], chain[1:] + chain[:1])
+    self.await_order(chain[1:] + chain[:1])
     # One more node: there is somebody for the place of a drained one.
     self.cluster.start_node("n5")
     def known():
       return '"n5"' in self.admin("status", "--json")
     wait_until(known, 10, "n5 to register")
     self.admin("drain", chain[1])
-    self.assertEqual(self.cluster.chain()[0],
-                     chain[2:] + chain[:1] + ["n5"])
+    self.await_order(chain[2:] + chain[:1] + ["n5"])
     self.admin("remove", "n9", expect=1, stderr="no node n9")
     self.check_equal_heaps()
     self.check_serves()

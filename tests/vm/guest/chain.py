@@ -36,7 +36,7 @@ class NvdimmChainTest(ClusterTest):
   """One test over one cluster: starting it takes seconds."""
 
   start = {"pmem": "auto", "heap_mb": 64, "ring_mb": 16,
-           "failure_timeout_ms": 8000, "heartbeat_ms": 1000,
+           "failure_timeout_ms": 8000, "manager_flags": ["--heartbeat_interval_ms=1000"],
            "leader_ttl_s": 10}
   patience = 10
 

@@ -36,8 +36,8 @@ class NvdimmChainTest(ClusterTest):
   """One test over one cluster: starting it takes seconds."""
 
   start = {"pmem": "auto", "heap_mb": 64, "ring_mb": 16,
-           "failure_timeout_ms": 8000, "manager_flags": ["--heartbeat_interval_ms=1000"],
-           "leader_ttl_s": 10}
+           "failure_timeout_ms": 8000, "leader_ttl_s": 10,
+           "manager_flags": ["--heartbeat_interval_ms=1000"]}
   patience = 10
 
   def test_tail_and_head_are_killed_under_load(self):

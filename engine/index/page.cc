@@ -97,10 +97,17 @@ absl::string_view Page::key(int i) const {
   return {reinterpret_cast<const char*>(bytes_) + offset, length};
 }
 
+// The slots that the first three steps of a search can look at, asked for at
+// once: each step would wait for its own from memory.
+void Page::PrefetchSlots(int count) const {
+  for (int i = 1; i < 8; ++i) __builtin_prefetch(slots() + i * count / 8);
+}
+
 int Page::Search(absl::string_view wanted, bool* equal) const {
   const uint32_t prefix = PrefixOf(wanted, header().shared);
   int low = 0;
   int high = count();
+  if (high > 16) PrefetchSlots(high);
   *equal = false;
   while (low < high) {
     const int middle = (low + high) / 2;

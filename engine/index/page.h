@@ -62,6 +62,7 @@ class Page {
                                          sizeof(index_format::PageHeader));
   }
   size_t FreeBytes() const;  // between slots and keys
+  void PrefetchSlots(int count) const;
   // The position among [begin, end) whose prefix, then whose key is the first
   // not less than the wanted one's; the page's keys share what it begins with.
   int Search(absl::string_view wanted, bool* equal) const;

@@ -91,6 +91,7 @@ absl::StatusOr<NodeOptions> OptionsFrom(
   NodeOptions options;
   options.chain.cluster_id = flags.storage.cluster_id;
   options.chain.node_id = flags.storage.node_id;
+  options.chain.transfer_bytes_per_s = flags.transfer_mb_per_s * 1000 * 1000;
   absl::Status chosen =
       ChooseTransports(flags, std::move(rendezvous), &options.links);
   if (!chosen.ok()) return chosen;

@@ -51,6 +51,9 @@ ABSL_FLAG(double, alpha, 0.25,
 ABSL_FLAG(bool, reserve_backup, true,
           "Takes the space of the backup at the start, so that becoming head "
           "neither waits for space nor fails for want of it.");
+ABSL_FLAG(uint64_t, transfer_mb_per_s, 600,
+          "How fast this node sends its heap to one that joins, in MB/s; 0: as "
+          "fast as can be. Slower leaves more to the chain's clients.");
 ABSL_FLAG(std::string, pmem, "auto",
           "auto: as the medium demands; force: treat the files' memory as "
           "persistent even if it is not (tmpfs).");
@@ -182,6 +185,11 @@ absl::StatusOr<NodeFlags> ReadNodeFlags() {
   }
   status = ReadTransport(&flags);
   if (!status.ok()) return status;
+  flags.transfer_mb_per_s = absl::GetFlag(FLAGS_transfer_mb_per_s);
+  if (flags.transfer_mb_per_s > kMaxMegabytes) {
+    return BadFlag("transfer_mb_per_s",
+                   absl::StrCat("must be from 0 to ", kMaxMegabytes));
+  }
   flags.managers =
       absl::StrSplit(absl::GetFlag(FLAGS_managers), ',', absl::SkipEmpty());
   if (flags.managers.empty()) return BadFlag("managers", "is required");

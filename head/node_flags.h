@@ -2,6 +2,7 @@
 #ifndef KAMINO_HEAD_NODE_FLAGS_H_
 #define KAMINO_HEAD_NODE_FLAGS_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -20,9 +21,10 @@ struct NodeFlags {
   std::string listen;
   std::string advertise;
   std::string link_listen;
-  std::string transport;          // tcp, shm, verbs or auto
-  absl::Duration link_spin;       // how long links poll before they sleep
-  transport::VerbsOptions verbs;  // without a rendezvous
+  std::string transport;           // tcp, shm, verbs or auto
+  absl::Duration link_spin;        // how long links poll before they sleep
+  transport::VerbsOptions verbs;   // without a rendezvous
+  uint64_t transfer_mb_per_s = 0;  // 0: without a limit
   std::vector<std::string> managers;
 };
 

@@ -19,6 +19,13 @@ using membership::Member;
 using membership::Role;
 using membership::View;
 
+namespace {
+
+// Longer than the time between two ticks.
+constexpr absl::Duration kPacedBurst = absl::Milliseconds(50);
+
+}  // namespace
+
 ChainCore::ChainCore(ChainOptions options, OperationRing* ring,
                      NodeRecord* record, Executor* executor, StateCopy* copy)
     : options_(std::move(options)),
@@ -27,7 +34,8 @@ ChainCore::ChainCore(ChainOptions options, OperationRing* ring,
       executor_(executor),
       copy_(copy),
       completed_(ring->cleaned()),
-      torn_(ring->applied() < ring->received()) {
+      torn_(ring->applied() < ring->received()),
+      chunk_pacer_(options_.transfer_bytes_per_s, kPacedBurst) {
   if (engine::FaultPlanted("chain-torn-counts-as-applied")) {
     ring_->MarkApplied(ring_->received());
     torn_ = false;

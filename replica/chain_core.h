@@ -45,6 +45,7 @@
 #include "replica/executor.h"
 #include "replica/node_record.h"
 #include "replica/operation_ring.h"
+#include "replica/pacer.h"
 #include "replica/state_copy.h"
 
 namespace kamino::replica {
@@ -95,9 +96,12 @@ struct ChainOptions {
   // Chunks of a state transfer that may be on their way, unacknowledged; how
   // many are sent at a time; and how much may be left for the cut, which is
   // sent at once.
-  uint64_t window_chunks = 32;
-  int chunks_at_once = 8;
+  uint64_t window_chunks = 16;
+  int chunks_at_once = 4;
   size_t cut_bytes = 1u << 20;
+  // How fast the heap is sent, so that the chain can go on beside; 0: as fast
+  // as can be. The cut does not wait.
+  uint64_t transfer_bytes_per_s = 0;
   // How long the tail keeps operations for a node that was joining and is not
   // heard of: if it comes back by then, it goes on.
   absl::Duration retain = absl::Seconds(5);
@@ -132,7 +136,7 @@ class ChainCore {
 
   // Sends the acknowledgements that the inputs so far are owed. Called once
   // after each batch of inputs, so that one message stands for many.
-  void EndOfBatch(Actions* actions);
+  void EndOfBatch(absl::Time now, Actions* actions);
 
   // --- The head's part.
 
@@ -270,7 +274,7 @@ class ChainCore {
   void OnHelloTransfer(LinkId link, const kamino::internal::v1::Hello& hello,
                        Actions* actions);
   void SendOperationsAfter(uint64_t sequence, Actions* actions);
-  void SendChunks(Actions* actions);
+  void SendChunks(absl::Time now, Actions* actions);
   bool SendChunk(Actions* actions);  // false: none is left
   void SendCut(Actions* actions);
   void StopSending();
@@ -341,6 +345,7 @@ class ChainCore {
   std::string joining_node_;
   uint64_t chunks_sent_ = 0;
   uint64_t chunks_acked_ = 0;
+  Pacer chunk_pacer_;
   // The ring is kept for it though it is not there, until then.
   absl::optional<absl::Time> retain_until_;
   // At the node that joins.

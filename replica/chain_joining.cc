@@ -76,7 +76,7 @@ void ChainCore::SendOperationsAfter(uint64_t sequence, Actions* actions) {
   PumpSuccessor(actions);
 }
 
-void ChainCore::SendChunks(Actions* actions) {
+void ChainCore::SendChunks(absl::Time now, Actions* actions) {
   if (!transfer_.sending) return;
   // A heap that changes faster than it is sent is cut with more left to send.
   const size_t limit = transfer_.bytes > 3 * options_.heap_bytes
@@ -86,6 +86,7 @@ void ChainCore::SendChunks(Actions* actions) {
                   chunks_sent_ - chunks_acked_ < options_.window_chunks;
        ++i) {
     if (copy_->BytesLeft() <= limit) return SendCut(actions);
+    if (!chunk_pacer_.MayGo(now)) return;
     SendChunk(actions);
   }
 }
@@ -96,6 +97,7 @@ bool ChainCore::SendChunk(Actions* actions) {
   if (!copy_->NextChunk(chunk)) return false;
   ++chunks_sent_;
   transfer_.bytes += chunk->data().size() + chunk->zeros();
+  chunk_pacer_.Went(chunk->data().size());
   Send(successor_.link, std::move(message), actions);
   return true;
 }

@@ -345,6 +345,7 @@ class ChainCore {
   std::string joining_node_;
   uint64_t chunks_sent_ = 0;
   uint64_t chunks_acked_ = 0;
+  uint64_t data_bytes_sent_ = 0;  // in chunks, zeros left out
   Pacer chunk_pacer_;
   // The ring is kept for it though it is not there, until then.
   absl::optional<absl::Time> retain_until_;

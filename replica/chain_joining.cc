@@ -65,6 +65,7 @@ void ChainCore::OnHelloTransfer(LinkId link, const Hello& hello,
   copy_->BeginSending();
   transfer_.sending = true;
   transfer_.bytes = 0;
+  data_bytes_sent_ = 0;
   chunks_sent_ = chunks_acked_ = 0;
 }
 
@@ -97,6 +98,7 @@ bool ChainCore::SendChunk(Actions* actions) {
   if (!copy_->NextChunk(chunk)) return false;
   ++chunks_sent_;
   transfer_.bytes += chunk->data().size() + chunk->zeros();
+  data_bytes_sent_ += chunk->data().size();
   chunk_pacer_.Went(chunk->data().size());
   Send(successor_.link, std::move(message), actions);
   return true;
@@ -112,7 +114,8 @@ void ChainCore::SendCut(Actions* actions) {
   message.mutable_state_cut()->set_chunks(chunks_sent_);
   Send(successor_.link, std::move(message), actions);
   LOG(INFO) << joining_node_ << " has the heap as of operation "
-            << ring_->applied() << ", " << (transfer_.bytes >> 20) << " MiB";
+            << ring_->applied() << ", " << (transfer_.bytes >> 20)
+            << " MiB, of which " << (data_bytes_sent_ >> 20) << " were sent";
   SendOperationsAfter(ring_->applied(), actions);
 }
 

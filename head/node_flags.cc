@@ -17,6 +17,12 @@ ABSL_FLAG(std::string, node_id, "",
           "Name of this node, unique in the cluster (required).");
 ABSL_FLAG(std::string, data_dir, "",
           "Folder of the node's files; made when absent (required).");
+ABSL_FLAG(std::string, device, "",
+          "Device of persistent memory (devdax) that holds the node's data, "
+          "such as /dev/dax0.0, in place of files in --data_dir.");
+ABSL_FLAG(bool, format_device, false,
+          "Takes --device even if it is not empty, but not if it is one of "
+          "Kamino's, damaged or not.");
 ABSL_FLAG(std::string, listen, "",
           "host:port for clients, gRPC (required). Port 0 picks one.");
 ABSL_FLAG(std::string, advertise, "",
@@ -111,6 +117,11 @@ absl::Status ReadStorage(NodeFlags* flags) {
   storage->heap_bytes = heap_mb << 20;
   storage->ring_bytes = ring_mb << 20;
   if (flags->data_dir.empty()) return BadFlag("data_dir", "is required");
+  flags->device = absl::GetFlag(FLAGS_device);
+  flags->format_device = absl::GetFlag(FLAGS_format_device);
+  if (flags->format_device && flags->device.empty()) {
+    return BadFlag("format_device", "is for --device");
+  }
   if (!(storage->alpha > 0 && storage->alpha <= 1)) {
     return BadFlag("alpha", "must be over 0 and at most 1");
   }

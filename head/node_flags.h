@@ -17,6 +17,8 @@ namespace kamino::head {
 struct NodeFlags {
   StorageOptions storage;  // cluster and node id among them
   std::string data_dir;
+  std::string device;  // empty: files in data_dir
+  bool format_device = false;
   engine::PmemMode pmem = engine::PmemMode::kAuto;
   std::string listen;
   std::string advertise;

@@ -188,8 +188,9 @@ class Machine:
     return self.job(*words, timeout=timeout).wait(check)
 
   def guest(self, script, *words, timeout=60.0):
-    """Runs one of the guest's shell scripts; its output."""
-    return self.run("sh", self.script(script), *words, timeout=timeout)[1]
+    """Runs one of the guest's scripts that need no more; its output."""
+    program = ["python3", "-B"] if script.endswith(".py") else ["sh"]
+    return self.run(*program, self.script(script), *words, timeout=timeout)[1]
 
   def await_lines(self, path, count, timeout):
     """The first lines of a file in there, once it has so many."""

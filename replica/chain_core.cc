@@ -24,6 +24,10 @@ namespace {
 // Longer than the time between two ticks.
 constexpr absl::Duration kPacedBurst = absl::Milliseconds(50);
 
+// Attempts to reach a neighbour before they are reconnect_delay apart; each
+// waits twice as long as the one before.
+constexpr int kFailuresToSlow = 4;
+
 }  // namespace
 
 ChainCore::ChainCore(ChainOptions options, OperationRing* ring,
@@ -228,10 +232,14 @@ void ChainCore::CloseOutgoing(Outgoing* outgoing, absl::Time now,
     if (attached_) predecessor_ = kNoLink;
     attached_ = transfer_.receiving = false;
   }
+  const int failures = outgoing->ready ? 1 : outgoing->failures + 1;
   *outgoing = Outgoing();
+  outgoing->failures = std::min(failures, kFailuresToSlow);
+  absl::Duration delay =
+      options_.reconnect_delay / (1 << (kFailuresToSlow - outgoing->failures));
   // A tail that cannot have us join now will not at once.
-  const int patience = outgoing == &donor_ ? 10 : 1;
-  outgoing->retry_at = now + patience * options_.reconnect_delay;
+  if (outgoing == &donor_) delay = 10 * options_.reconnect_delay;
+  outgoing->retry_at = now + delay;
 }
 
 void ChainCore::OnLinkAccepted(LinkId, absl::Time) {

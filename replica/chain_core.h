@@ -84,7 +84,8 @@ struct ChainOptions {
   // Appends that may be on their way to the successor, unacknowledged.
   uint64_t window_operations = 1024;
   uint64_t window_bytes = 16u << 20;
-  // Between two attempts to reach a neighbour.
+  // Between two attempts to reach a neighbour, of which the first few are
+  // closer: one that is only late with a view has it in a moment.
   absl::Duration reconnect_delay = absl::Milliseconds(20);
   // A link that is not established by then is tried anew; that takes a while
   // where queue pairs are set up, and the transport has a limit of its own.
@@ -198,6 +199,7 @@ class ChainCore {
     LinkId link = kNoLink;
     bool opened = false;  // the transport is connected
     bool ready = false;   // the peer has taken us: Sync came
+    int failures = 0;     // in a row
     absl::Time retry_at = absl::InfiniteFuture();
     absl::Time give_up_at = absl::InfiniteFuture();
   };

@@ -182,13 +182,27 @@ absl::Status Storage::RecoverHead() {
   }
   if (!backup.ok())
     return Annotate(backup.status(), media_->Name(Part::kBackup));
-  auto store = KaminoStore::Open(heap_.get(), std::move(*backup));
+  engine::KaminoOptions options;
+  // Before the log forgets it: a crash in here must not make it uncommitted.
+  options.on_recovered = [this](uint64_t last) { return KeepCommitted(last); };
+  auto store = KaminoStore::Open(heap_.get(), std::move(*backup), options);
   if (!store.ok()) return store.status();
-  // What has a commit mark is applied; what has none was never sent.
+  // What has no commit mark was never sent.
+  ring_->TruncateAfter(ring_->applied());
+  store->reset();
+  // Nothing is left to roll back; the region serves again.
+  if ((*region)->size() == BackupBytes()) backup_region_ = std::move(*region);
+  NodeState state = record_->state();
+  state.was_head = false;
+  record_->Update(state);
+  return absl::OkStatus();
+}
+
+absl::Status Storage::KeepCommitted(uint64_t last_sequence) {
   const uint64_t committed =
       engine::FaultPlanted("storage-counts-what-was-rolled-back")
           ? ring_->received()
-          : std::max(ring_->applied(), (*store)->last_sequence());
+          : std::max(ring_->applied(), last_sequence);
   if (committed > ring_->received()) {
     return absl::DataLossError(
         absl::StrCat("the heap holds operation ", committed,
@@ -196,13 +210,6 @@ absl::Status Storage::RecoverHead() {
   }
   ring_->MarkApplied(committed);
   ring_->PersistApplied();
-  ring_->TruncateAfter(committed);
-  store->reset();
-  // Nothing is left to roll back; the region serves again.
-  if ((*region)->size() == BackupBytes()) backup_region_ = std::move(*region);
-  NodeState state = record_->state();
-  state.was_head = false;
-  record_->Update(state);
   return absl::OkStatus();
 }
 

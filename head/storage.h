@@ -75,6 +75,8 @@ class Storage {
   // Rolls back what this node, as a head, had not committed.
   absl::Status Recover();
   absl::Status RecoverHead();
+  // What has a commit mark is applied.
+  absl::Status KeepCommitted(uint64_t last_sequence);
   absl::Status CheckOwner() const;
   absl::StatusOr<std::unique_ptr<engine::Region>> MakeBackupRegion();
   void EmptyLog();

@@ -70,7 +70,8 @@ absl::StatusOr<std::unique_ptr<KaminoStore>> KaminoStore::Open(
   CommitLog log(heap->region(), heap->log_area());
   LockTable locks;
   StickyIntents sticky(heap->region(), &locks, heap->log_area());
-  auto last_sequence = RecoverHeap(heap, backup.get(), &log, &sticky);
+  auto last_sequence =
+      RecoverHeap(heap, backup.get(), &log, &sticky, options.on_recovered);
   if (!last_sequence.ok()) return last_sequence.status();
   auto store =
       absl::WrapUnique(new KaminoStore(heap, std::move(backup), options));

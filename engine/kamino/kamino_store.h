@@ -65,6 +65,11 @@ struct KaminoOptions {
   // drain serves for both, or by ApplyBackup alone. The former is cheaper; the
   // latter keeps it off the critical path altogether.
   bool copy_at_commit = true;
+  // Called by Open with what last_sequence() is going to be, for whoever keeps
+  // that elsewhere: what was committed is durable by then, and only afterwards
+  // is the log emptied, which knows of it. So after a crash in between Open
+  // calls it again. An error makes Open fail. May be null.
+  std::function<absl::Status(uint64_t last_sequence)> on_recovered;
 };
 
 class KaminoStore final : public TransactionalStore {

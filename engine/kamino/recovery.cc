@@ -45,7 +45,8 @@ class Recovery {
   Recovery(Heap* heap, Backup* backup, CommitLog* log, StickyIntents* sticky)
       : heap_(heap), backup_(backup), log_(log), sticky_(sticky) {}
 
-  absl::StatusOr<uint64_t> Run();
+  absl::StatusOr<uint64_t> Run(
+      const std::function<absl::Status(uint64_t)>& tell);
 
  private:
   // The blocks that log and intents name, as they are on media.
@@ -213,7 +214,8 @@ absl::Status Recovery::Restore(ObjectId id) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<uint64_t> Recovery::Run() {
+absl::StatusOr<uint64_t> Recovery::Run(
+    const std::function<absl::Status(uint64_t)>& tell) {
   records_ = log_->Scan();
   suspects_ = sticky_->Scan();
   if (absl::Status loaded = LoadHeap(); !loaded.ok()) return loaded;
@@ -239,6 +241,9 @@ absl::StatusOr<uint64_t> Recovery::Run() {
   }
   backup_->region()->Drain();
   heap_->region()->Drain();
+  if (tell) {
+    if (absl::Status told = tell(last_sequence); !told.ok()) return told;
+  }
   for (const CommitRecord* record : completed) {
     for (const Entry& entry : record->entries) {
       if (KindOf(entry) == IntentKind::kFree) backup_->Unpin(ObjectOf(entry));
@@ -254,9 +259,10 @@ absl::StatusOr<uint64_t> Recovery::Run() {
 
 }  // namespace
 
-absl::StatusOr<uint64_t> RecoverHeap(Heap* heap, Backup* backup, CommitLog* log,
-                                     StickyIntents* sticky) {
-  return Recovery(heap, backup, log, sticky).Run();
+absl::StatusOr<uint64_t> RecoverHeap(
+    Heap* heap, Backup* backup, CommitLog* log, StickyIntents* sticky,
+    const std::function<absl::Status(uint64_t)>& tell) {
+  return Recovery(heap, backup, log, sticky).Run(tell);
 }
 
 }  // namespace kamino::engine

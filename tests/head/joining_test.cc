@@ -346,5 +346,64 @@ TEST_F(PacedJoiningTest, TheHeapIsSentAsFastAsIsAllowed) {
   Append();
 }
 
+// A node that is the whole chain lets another join. An object is deleted once
+// so many messages and requests have been dealt with. Whether the cut came in
+// the batch that did it, when the head has not yet flushed that the object's
+// space is free.
+bool DeleteWhileOneJoins(int inputs) {
+  ChainRig::Options options;
+  options.names = {"n1", "n2"};
+  ChainRig rig(options);
+  bool cut = false;
+  rig.SetTap([&](const std::string&, uint64_t, const ChainMessage& message) {
+    cut = cut || message.has_state_cut();
+  });
+  // Each acknowledgement that comes makes room for two chunks: the second can
+  // be sent, or the cut, by a batch that has to do with something else.
+  rig.SetFilter([](const std::string&, const std::string&, ChainMessage* sent) {
+    return !sent->has_state_chunk_ack() ||
+           sent->state_chunk_ack().chunks() % 2 == 1;
+  });
+  rig.StartAll();
+  rig.InstallView({"n1"});
+  rig.Settle(3);
+  // The last chunk is so large that there is room for the operation's pages
+  // after it.
+  for (const size_t bytes : {6000, 60000}) {
+    rig.Submit(1, {Put(absl::StrCat("zeros", bytes), std::string(8192, '\0'))});
+    rig.Settle(1);
+    rig.Submit(1, {Put(absl::StrCat("bytes", bytes), std::string(bytes, 'b'))});
+    rig.Settle(1);
+  }
+  rig.Invite("n2");
+  for (int i = 0; i < inputs; ++i) {
+    if (!rig.Step()) rig.Tick();
+  }
+  const uint64_t before = rig.ring("n1").received();
+  const auto gone = rig.Submit(1, {Delete("bytes6000")});
+  bool at_once = false;
+  for (int i = 0; i < 1000 && rig.ring("n1").received() == before; ++i) {
+    const bool cut_before = cut;
+    if (!rig.Step()) rig.Tick();
+    at_once = cut && !cut_before;
+  }
+  rig.Settle();
+  EXPECT_NE(rig.node("n2").core().caught_up_view(), 0u);
+  rig.InstallView({"n1", "n2"});
+  rig.Settle();
+  EXPECT_TRUE(gone->acknowledged());
+  EXPECT_EQ(rig.Difference(), "");
+  return at_once;
+}
+
+TEST(JoiningASingleNodeTest, TheCutHasWhatTheHeadHasNotFlushed) {
+  int at_once = 0;
+  for (int inputs = 0; inputs < 120; ++inputs) {
+    SCOPED_TRACE(inputs);
+    at_once += DeleteWhileOneJoins(inputs);
+  }
+  EXPECT_GT(at_once, 0);
+}
+
 }  // namespace
 }  // namespace kamino::head

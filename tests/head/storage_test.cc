@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "engine/kamino/kamino_store.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -45,6 +46,31 @@ class StorageTest : public ::testing::Test {
     return std::move(*storage);
   }
 
+  // A head commits operation 1, and the power goes then. `at_append`: when it
+  // has an entry in the ring and no commit mark yet.
+  void CommitOneAndCrash(uint64_t seed, bool at_append = false) {
+    disk_ = SimDisk();
+    auto storage = Open();
+    auto store = *KaminoStore::Open(storage->heap(), *storage->NewBackup());
+    NodeState state = storage->record()->state();
+    state.was_head = true;
+    state.heap = HeapState::kComplete;
+    storage->record()->Update(state);
+    auto transaction = store->Begin(absl::ZeroDuration());
+    const ObjectId root = storage->heap()->root();
+    std::memcpy(*transaction->Write(root, 0, 8), "12345678", 8);
+    CommitOptions options;
+    options.sequence = 1;
+    const auto append = [&](const WriteSet&) {
+      absl::Status appended = storage->ring()->Append(1, "operation");
+      if (at_append) disk_.Crash(seed);
+      return appended;
+    };
+    options.before_mark.emplace(append);
+    ASSERT_TRUE(transaction->Commit(options).ok());
+    if (!at_append) disk_.Crash(seed);
+  }
+
   SimDisk disk_;
 };
 
@@ -77,35 +103,40 @@ TEST_F(StorageTest, AHeadsRingEndsWithWhatItHasCommitted) {
   for (const bool marked : {false, true}) {
     SCOPED_TRACE(marked);
     for (uint64_t seed = 0; seed < 20; ++seed) {
-      disk_ = SimDisk();
-      auto storage = Open();
-      auto store = *KaminoStore::Open(storage->heap(), *storage->NewBackup());
-      NodeState state = storage->record()->state();
-      state.was_head = true;
-      state.heap = HeapState::kComplete;
-      storage->record()->Update(state);
-      auto transaction = store->Begin(absl::ZeroDuration());
-      const ObjectId root = storage->heap()->root();
-      std::memcpy(*transaction->Write(root, 0, 8), "12345678", 8);
-      CommitOptions options;
-      options.sequence = 1;
-      const auto append = [&](const WriteSet&) {
-        absl::Status appended = storage->ring()->Append(1, "operation");
-        if (!marked) disk_.Crash(seed);
-        return appended;
-      };
-      options.before_mark.emplace(append);
-      ASSERT_TRUE(transaction->Commit(options).ok());
-      if (marked) disk_.Crash(seed);
-
+      CommitOneAndCrash(seed, /*at_append=*/!marked);
       auto after = Open();
       EXPECT_EQ(after->ring()->received(), marked ? 1u : 0u);
       EXPECT_EQ(after->ring()->applied(), marked ? 1u : 0u);
-      const auto bytes = *after->heap()->Payload(root);
+      const auto bytes = *after->heap()->Payload(after->heap()->root());
       EXPECT_EQ(std::memcmp(bytes.data(), "12345678", 8) == 0, marked);
       EXPECT_FALSE(after->record()->state().was_head);
     }
   }
+}
+
+// The second time the log may be empty already, which knew of the commit.
+TEST_F(StorageTest, AHeadMayDieAgainAtAnyMomentOfItsRecovery) {
+  int crashes = 0;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    for (int moment = 1; moment < 100; ++moment) {
+      SCOPED_TRACE(absl::StrCat("seed ", seed, ", drain ", moment));
+      CommitOneAndCrash(seed);
+      int drains = 0;
+      disk_.SetDrainHook([&] {
+        if (++drains == moment) disk_.Crash(seed);
+      });
+      TryOpen().IgnoreError();
+      disk_.SetDrainHook(nullptr);
+      if (drains < moment) break;  // that one came to its end
+      ++crashes;
+      auto after = Open();
+      EXPECT_EQ(after->ring()->applied(), 1u);
+      EXPECT_EQ(after->ring()->received(), 1u);
+      const auto bytes = *after->heap()->Payload(after->heap()->root());
+      EXPECT_EQ(std::memcmp(bytes.data(), "12345678", 8), 0);
+    }
+  }
+  EXPECT_GT(crashes, 100);
 }
 
 TEST_F(StorageTest, AnUnfinishedTransferIsNotTakenForAHeap) {

@@ -69,6 +69,10 @@ class Reader {
   // kNotFound: no live object has this id. kAborted: see
   // Transaction::conflict().
   virtual absl::StatusOr<absl::Span<const std::byte>> Read(ObjectId id) = 0;
+
+  // The object is likely to be read soon: brings what that looks at first into
+  // the cache. Any number may be given.
+  virtual void Prefetch(ObjectId) const {}
 };
 
 struct CommitOptions {

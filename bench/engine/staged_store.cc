@@ -25,6 +25,9 @@ class ReadingTransaction final : public Transaction {
   absl::StatusOr<absl::Span<const std::byte>> Read(ObjectId id) override {
     return below_ == nullptr ? heap_.Read(id) : below_->Read(id);
   }
+  void Prefetch(ObjectId id) const override {
+    below_ == nullptr ? heap_.Prefetch(id) : below_->Prefetch(id);
+  }
   absl::StatusOr<std::byte*> Write(ObjectId id, uint32_t, uint32_t) override {
     const auto bytes = Read(id);
     if (!bytes.ok()) return bytes.status();

@@ -17,6 +17,7 @@ class HeapReader final : public Reader {
   absl::StatusOr<absl::Span<const std::byte>> Read(ObjectId id) override {
     return heap_->Payload(id);
   }
+  void Prefetch(ObjectId id) const override { heap_->Prefetch(id, 0); }
 
  private:
   const Heap* const heap_;

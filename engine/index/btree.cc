@@ -56,6 +56,8 @@ absl::StatusOr<ObjectId> BTreeReader::Find(absl::string_view key) {
     auto page = Page::Read(*reader_, id);
     if (!page.ok()) return page.status();
     if (page->leaf()) {
+      // Its record is fetched while the key is.
+      reader_->Prefetch(page->Likely(key));
       bool equal;
       const int at = page->LowerBound(key, &equal);
       if (!equal) return absl::NotFoundError("no such key");

@@ -56,6 +56,9 @@ absl::Status Damaged(const Page& page) {
 // keys share more than it says.
 constexpr int kLeastToPack = 8;
 
+// Slots that a search does not meet in a few lines anyway.
+constexpr int kLeastToPrefetch = 16;
+
 }  // namespace
 
 size_t SharedLength(absl::string_view a, absl::string_view b) {
@@ -107,7 +110,7 @@ int Page::Search(absl::string_view wanted, bool* equal) const {
   const uint32_t prefix = PrefixOf(wanted, header().shared);
   int low = 0;
   int high = count();
-  if (high > 16) PrefetchSlots(high);
+  if (high > kLeastToPrefetch) PrefetchSlots(high);
   *equal = false;
   while (low < high) {
     const int middle = (low + high) / 2;
@@ -126,6 +129,16 @@ int Page::Search(absl::string_view wanted, bool* equal) const {
     }
   }
   return low;
+}
+
+ObjectId Page::Likely(absl::string_view wanted) const {
+  const uint32_t prefix = PrefixOf(wanted, header().shared);
+  if (count() > kLeastToPrefetch) PrefetchSlots(count());
+  const Slot* const end = slots() + count();
+  const Slot* const found = std::lower_bound(
+      slots(), end, prefix,
+      [](const Slot& slot, uint32_t value) { return slot.prefix < value; });
+  return found != end && found->prefix == prefix ? found->object : kNullObject;
 }
 
 int Page::LowerBound(absl::string_view wanted, bool* equal) const {

@@ -40,6 +40,9 @@ class Page {
   // First position whose key is not less than `key`; `*equal` tells whether it
   // is the same.
   int LowerBound(absl::string_view key, bool* equal) const;
+  // The object that is `key`'s if the leaf has it, as far as can be told
+  // without looking at keys; 0: none is.
+  ObjectId Likely(absl::string_view key) const;
   // Inner pages: the position of the child that `key` belongs to.
   int ChildFor(absl::string_view key) const;
 

@@ -22,6 +22,7 @@ class KaminoTransaction final : public Transaction {
   ~KaminoTransaction() override;
 
   absl::StatusOr<absl::Span<const std::byte>> Read(ObjectId id) override;
+  void Prefetch(ObjectId id) const override { store_->PrefetchToRead(id); }
   absl::StatusOr<std::byte*> Write(ObjectId id, uint32_t offset,
                                    uint32_t length) override;
   absl::Status Overwrite(ObjectId id, uint32_t offset,

@@ -92,6 +92,10 @@ class HeapTransaction : public RivalTransaction {
   void AddRange(const HeldObject& held, uint32_t offset, uint32_t length,
                 bool flushed);
 
+  void PrefetchPayload(ObjectId id) const final {
+    store_->heap_->Prefetch(id, 0);
+  }
+
   // Adds to the transaction's slot, which it takes when it has none yet.
   absl::Status Append(const Intent& intent, const std::byte* bytes);
 

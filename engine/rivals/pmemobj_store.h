@@ -83,8 +83,13 @@ class PmemobjStore final : public TransactionalStore {
   absl::Span<std::byte> PayloadOf(ObjectId id) const {
     return absl::MakeSpan(base_ + id, PrefixOf(id)->size);
   }
-  // Any number may be given.
+  // Any number may be given to these.
   bool IsLive(ObjectId id) const;
+  void Prefetch(ObjectId id) const {
+    const uintptr_t prefix = reinterpret_cast<uintptr_t>(base_) + OffsetOf(id);
+    __builtin_prefetch(reinterpret_cast<const void*>(prefix));
+    __builtin_prefetch(reinterpret_cast<const void*>(prefix + sizeof(Prefix)));
+  }
   // Of a new object at that offset: its id. It is not live yet.
   ObjectId MakePrefix(uint64_t offset);
   // By a store that need not be durable: tags differ each time a pool is open.

@@ -30,6 +30,7 @@ class PmemobjTransaction final : public RivalTransaction {
   ~PmemobjTransaction() override { AbortIfLive(); }
 
  private:
+  void PrefetchPayload(ObjectId id) const override { store_->Prefetch(id); }
   absl::StatusOr<absl::Span<std::byte>> Find(ObjectId id) override;
   absl::StatusOr<std::byte*> DeclareWrite(HeldObject& held, uint32_t offset,
                                           uint32_t length) override;

@@ -81,6 +81,7 @@ absl::StatusOr<HeldObject*> RivalTransaction::HoldRange(ObjectId id,
 
 absl::StatusOr<absl::Span<const std::byte>> RivalTransaction::Read(
     ObjectId id) {
+  Prefetch(id);
   auto held = HoldLive(id, /*exclusive=*/false);
   if (!held.ok()) return held.status();
   return (*held)->bytes;
@@ -88,6 +89,7 @@ absl::StatusOr<absl::Span<const std::byte>> RivalTransaction::Read(
 
 absl::StatusOr<std::byte*> RivalTransaction::Write(ObjectId id, uint32_t offset,
                                                    uint32_t length) {
+  Prefetch(id);
   auto held = HoldRange(id, offset, length);
   if (!held.ok()) return held.status();
   if ((*held)->allocated || length == 0) {
@@ -100,6 +102,7 @@ absl::StatusOr<std::byte*> RivalTransaction::Write(ObjectId id, uint32_t offset,
 
 absl::Status RivalTransaction::Overwrite(ObjectId id, uint32_t offset,
                                          absl::Span<const std::byte> bytes) {
+  Prefetch(id);
   auto held = HoldRange(id, offset, bytes.size());
   if (!held.ok()) return held.status();
   if (bytes.empty()) return absl::OkStatus();

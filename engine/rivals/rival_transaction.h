@@ -32,6 +32,10 @@ struct ObjectLocks {
 class RivalTransaction : public Transaction {
  public:
   absl::StatusOr<absl::Span<const std::byte>> Read(ObjectId id) final;
+  void Prefetch(ObjectId id) const final {
+    locks_->table.Prefetch(id);
+    PrefetchPayload(id);
+  }
   absl::StatusOr<std::byte*> Write(ObjectId id, uint32_t offset,
                                    uint32_t length) final;
   absl::Status Overwrite(ObjectId id, uint32_t offset,
@@ -63,6 +67,7 @@ class RivalTransaction : public Transaction {
   void Unlock(HeldObject& held);
 
  private:
+  virtual void PrefetchPayload(ObjectId id) const = 0;
   // The payload of a live object. kNotFound.
   virtual absl::StatusOr<absl::Span<std::byte>> Find(ObjectId id) = 0;
 

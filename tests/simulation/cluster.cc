@@ -28,6 +28,7 @@ membership::ManagerOptions ManagerOptionsOf(const ClusterOptions& options) {
 Workload::Options WorkloadOptionsOf(const ClusterOptions& options) {
   Workload::Options workload;
   workload.ballast_bytes = options.ballast_bytes;
+  workload.doubt_percent = options.doubt_percent;
   return workload;
 }
 
@@ -46,6 +47,7 @@ Cluster::Cluster(World* world, const ClusterOptions& options)
     managers_.push_back(std::make_unique<SimManager>(
         world, &network_, &etcd_, name, ManagerOptionsOf(options)));
     peers_.managers[name] = managers_.back().get();
+    network_.SetFar({name}, options.manager_distance);
   }
   for (int i = 1; i <= options.nodes; ++i) {
     const std::string name = absl::StrCat("n", i);
@@ -94,6 +96,7 @@ SimNode::Options Cluster::NodeOptions(const std::string& name) const {
   }
   options.agent.retry = absl::Milliseconds(30);
   options.drains_all = options_.drains_all;
+  options.pace = options_.pace;
   return options;
 }
 

@@ -63,7 +63,8 @@ else
 endif
 
 test-rdma: build
-	@bazel build //tests/transport:link_test //tests/transport:verbs_device_test
+	@bazel build //tests/transport:link_test //tests/transport:verbs_device_test \
+	  //bench/transport:bench_transport
 	@python3 -B tests/vm/rig.py
 
 # A million images and more; SCHEME=name for one scheme only.

@@ -126,7 +126,9 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
  private:
   void OnAnswer(const absl::Status& status) {
     if (!status.ok()) runner_->directory().Learn(DetailOf(status).chain());
-    const Decision decision = DecideAfter(status, attempts_, runner_->Random());
+    const int failures =
+        status.ok() ? 0 : failures_.Add(runner_->directory().chain().view_id());
+    const Decision decision = DecideAfter(status, failures, runner_->Random());
     outcome_unknown_ |= decision.outcome_unknown;
     if (!decision.retry) return Conclude(status);
     last_error_ = status;
@@ -153,6 +155,7 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
 
   Done done_;
   int attempts_ = 0;
+  FailureCount failures_;
   absl::Status last_error_ = absl::UnavailableError("no chain is known");
   std::shared_ptr<Stub> stub_;
   std::unique_ptr<grpc::ClientContext> context_;

@@ -149,7 +149,7 @@ Actions ChainNode::EndOfBatch(absl::Time now) {
     // Completion may free locks, and so make parked requests ready.
     admission_->OnCompleted(std::exchange(pending_.completed, 0));
   }
-  core_.EndOfBatch(&pending_);
+  core_.EndOfBatch(now, &pending_);
   return std::exchange(pending_, Actions());
 }
 

@@ -26,7 +26,7 @@ class CoreThread {
   };
 
   struct Options {
-    absl::Duration tick_interval = absl::Milliseconds(10);
+    absl::Duration tick_interval = absl::Milliseconds(5);
     // PostAndWait waits while tasks of this weight together are queued.
     size_t max_queued_weight = 64u << 20;
   };

@@ -64,10 +64,7 @@ absl::StatusOr<std::unique_ptr<Region>> FileMedia::Create(Part part,
 }
 
 absl::Status FileMedia::Publish(Part part) {
-  std::error_code error;
-  std::filesystem::rename(Unfinished(part), Name(part), error);
-  return error ? FileError(error, "rename", Unfinished(part))
-               : absl::OkStatus();
+  return FileRegion::Rename(Unfinished(part), Name(part));
 }
 
 absl::StatusOr<std::unique_ptr<Region>> FileMedia::Open(Part part) {

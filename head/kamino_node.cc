@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "glog/logging.h"
+#include "head/device_media.h"
 #include "head/file_media.h"
 #include "head/grpc_rendezvous.h"
 #include "head/node.h"
@@ -91,6 +92,7 @@ absl::StatusOr<NodeOptions> OptionsFrom(
   NodeOptions options;
   options.chain.cluster_id = flags.storage.cluster_id;
   options.chain.node_id = flags.storage.node_id;
+  options.chain.transfer_bytes_per_s = flags.transfer_mb_per_s * 1000 * 1000;
   absl::Status chosen =
       ChooseTransports(flags, std::move(rendezvous), &options.links);
   if (!chosen.ok()) return chosen;
@@ -103,9 +105,21 @@ std::string Advertised(const NodeFlags& flags, int port) {
                       port);
 }
 
+absl::StatusOr<std::unique_ptr<Media>> OpenMedia(const NodeFlags& flags) {
+  auto files = FileMedia::Open(flags.data_dir, flags.pmem);
+  if (flags.device.empty() || !files.ok()) return files;
+  // Nobody would miss it before the node has begun anew on the device.
+  if ((*files)->Exists(Media::Part::kHeap)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        (*files)->Name(Media::Part::kHeap), " is there, but --device is ",
+        flags.device, "; move the file away to begin anew on the device"));
+  }
+  return DeviceMedia::Open(flags.device, flags.pmem, flags.format_device);
+}
+
 absl::Status Serve(const NodeFlags& flags,
                    const std::function<void()>& await_end) {
-  auto media = FileMedia::Open(flags.data_dir, flags.pmem);
+  auto media = OpenMedia(flags);
   if (!media.ok()) return media.status();
   StorageOptions storage_options = flags.storage;
   storage_options.first_incarnation = RandomIncarnation();

@@ -35,6 +35,10 @@ std::string PathOf(const std::string& address) {
   return address.substr(0, address.rfind(kHostMark));
 }
 
+// Of attempts in a row that fail, some dozens a second, the log has the first
+// ones and then ever fewer.
+bool IsTold(int failures) { return (failures & (failures - 1)) == 0; }
+
 }  // namespace
 
 // The transport's view of one link. Parses on the transport's thread, so that
@@ -188,8 +192,9 @@ void LinkHub::Open(LinkId id, const membership::Member& member) {
   const std::string& name = usable[turn];
   std::string address = member.link_addresses.at(name);
   if (name == "shm") address = PathOf(address);
-  LOG(INFO) << "opens a link to " << member.node_id << " over " << name
-            << " at " << address;
+  LOG_IF(INFO, IsTold(failures))
+      << "opens a link to " << member.node_id << " over " << name << " at "
+      << address << ", attempt " << failures + 1;
   {
     // Before connecting: the handler may be called before Connect returns.
     absl::MutexLock lock(&mutex_);
@@ -198,8 +203,9 @@ void LinkHub::Open(LinkId id, const membership::Member& member) {
   auto link = ports_.at(name).transport->Connect(
       address, std::make_shared<Handler>(this, id));
   if (!link.ok()) {
-    LOG(ERROR) << "cannot connect to " << member.node_id << " at " << address
-               << ": " << link.status();
+    LOG_IF(ERROR, IsTold(failures))
+        << "cannot connect to " << member.node_id << " at " << address << ": "
+        << link.status();
     OnOutcome(id, false);
     Forget(id);
     events_.closed(id);

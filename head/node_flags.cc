@@ -17,6 +17,12 @@ ABSL_FLAG(std::string, node_id, "",
           "Name of this node, unique in the cluster (required).");
 ABSL_FLAG(std::string, data_dir, "",
           "Folder of the node's files; made when absent (required).");
+ABSL_FLAG(std::string, device, "",
+          "Device of persistent memory (devdax) that holds the node's data, "
+          "such as /dev/dax0.0, in place of files in --data_dir.");
+ABSL_FLAG(bool, format_device, false,
+          "Takes --device even if it is not empty, but not if it is one of "
+          "Kamino's, damaged or not.");
 ABSL_FLAG(std::string, listen, "",
           "host:port for clients, gRPC (required). Port 0 picks one.");
 ABSL_FLAG(std::string, advertise, "",
@@ -51,6 +57,9 @@ ABSL_FLAG(double, alpha, 0.25,
 ABSL_FLAG(bool, reserve_backup, true,
           "Takes the space of the backup at the start, so that becoming head "
           "neither waits for space nor fails for want of it.");
+ABSL_FLAG(uint64_t, transfer_mb_per_s, 600,
+          "How fast this node sends its heap to one that joins, in MB/s; 0: as "
+          "fast as can be. Slower leaves more to the chain's clients.");
 ABSL_FLAG(std::string, pmem, "auto",
           "auto: as the medium demands; force: treat the files' memory as "
           "persistent even if it is not (tmpfs).");
@@ -108,6 +117,11 @@ absl::Status ReadStorage(NodeFlags* flags) {
   storage->heap_bytes = heap_mb << 20;
   storage->ring_bytes = ring_mb << 20;
   if (flags->data_dir.empty()) return BadFlag("data_dir", "is required");
+  flags->device = absl::GetFlag(FLAGS_device);
+  flags->format_device = absl::GetFlag(FLAGS_format_device);
+  if (flags->format_device && flags->device.empty()) {
+    return BadFlag("format_device", "is for --device");
+  }
   if (!(storage->alpha > 0 && storage->alpha <= 1)) {
     return BadFlag("alpha", "must be over 0 and at most 1");
   }
@@ -182,6 +196,11 @@ absl::StatusOr<NodeFlags> ReadNodeFlags() {
   }
   status = ReadTransport(&flags);
   if (!status.ok()) return status;
+  flags.transfer_mb_per_s = absl::GetFlag(FLAGS_transfer_mb_per_s);
+  if (flags.transfer_mb_per_s > kMaxMegabytes) {
+    return BadFlag("transfer_mb_per_s",
+                   absl::StrCat("must be from 0 to ", kMaxMegabytes));
+  }
   flags.managers =
       absl::StrSplit(absl::GetFlag(FLAGS_managers), ',', absl::SkipEmpty());
   if (flags.managers.empty()) return BadFlag("managers", "is required");

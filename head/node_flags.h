@@ -2,6 +2,7 @@
 #ifndef KAMINO_HEAD_NODE_FLAGS_H_
 #define KAMINO_HEAD_NODE_FLAGS_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -16,13 +17,16 @@ namespace kamino::head {
 struct NodeFlags {
   StorageOptions storage;  // cluster and node id among them
   std::string data_dir;
+  std::string device;  // empty: files in data_dir
+  bool format_device = false;
   engine::PmemMode pmem = engine::PmemMode::kAuto;
   std::string listen;
   std::string advertise;
   std::string link_listen;
-  std::string transport;          // tcp, shm, verbs or auto
-  absl::Duration link_spin;       // how long links poll before they sleep
-  transport::VerbsOptions verbs;  // without a rendezvous
+  std::string transport;           // tcp, shm, verbs or auto
+  absl::Duration link_spin;        // how long links poll before they sleep
+  transport::VerbsOptions verbs;   // without a rendezvous
+  uint64_t transfer_mb_per_s = 0;  // 0: without a limit
   std::vector<std::string> managers;
 };
 

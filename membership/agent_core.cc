@@ -64,7 +64,7 @@ AgentCore::Effects AgentCore::OnRegistered(const Call& call,
   }
   effects.refused = Refusal(answer, now);
   if (effects.refused.ok()) OnFailure(answer, now);
-  effects.wait = options_.retry;
+  effects.wait = RetryAfter();
   return effects;
 }
 
@@ -107,7 +107,7 @@ AgentCore::Effects AgentCore::OnHeartbeat(const Call& call,
     return effects;
   }
   OnFailure(answer, now);
-  effects.wait = options_.retry;
+  effects.wait = RetryAfter();
   return effects;
 }
 

@@ -6,6 +6,7 @@
 #ifndef KAMINO_MEMBERSHIP_AGENT_CORE_H_
 #define KAMINO_MEMBERSHIP_AGENT_CORE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -78,6 +79,10 @@ class AgentCore {
   Effects OnHeartbeat(const Call& call, const Answer& answer, absl::Time now);
   // Chooses whom to ask next after a call has failed.
   void OnFailure(const Answer& answer, absl::Time now);
+  // Not longer than between heartbeats: a new leader waits for this node.
+  absl::Duration RetryAfter() const {
+    return std::min(options_.retry, interval_);
+  }
   // Goes to the leader that another manager named, if that helps.
   bool Follow(const std::string& leader);
   // Why no registration will succeed, if so.

@@ -26,7 +26,7 @@ void ManagerCore::BecomeLeader(const View& view, absl::Time now) {
     node.view_id = view.id;
   }
   last_call_ = now;
-  hold_until_ = now;
+  hold_until_ = view.formed() ? now + options_.takeover_grace : now;
 }
 
 void ManagerCore::LoseLeadership() {

@@ -38,6 +38,9 @@ struct ManagerOptions {
   absl::Duration failure_timeout = absl::Seconds(1);
   absl::Duration heartbeat_interval = absl::Milliseconds(100);
   size_t max_nodes = 64;  // registered, alive or not
+  // A new leader drops nobody for so long: nodes have to find it first, and an
+  // attempt at a manager that hangs takes them a while (AgentOptions).
+  absl::Duration takeover_grace = absl::Milliseconds(500);
 
   // Leaves room for clocks that run at different rates.
   absl::Duration lease() const { return failure_timeout * 0.7; }

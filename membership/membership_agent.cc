@@ -19,11 +19,14 @@ constexpr absl::Duration kMinSpacing = absl::Milliseconds(5);
 constexpr int kReconnectMs = 50;
 constexpr int kConnectTimeoutMs = 1000;
 
-// gRPC makes connections only while a call waits, so the calls do.
-void Prepare(absl::Duration deadline, grpc::ClientContext* context) {
+// gRPC makes connections only while a call waits, so the calls do. But the
+// first one over a channel fails when its connection does: there may be another
+// manager to ask.
+void Prepare(absl::Duration deadline, bool first,
+             grpc::ClientContext* context) {
   context->set_deadline(std::chrono::system_clock::now() +
                         absl::ToChronoMilliseconds(deadline));
-  context->set_wait_for_ready(true);
+  context->set_wait_for_ready(!first);
 }
 
 absl::Status ToStatus(const grpc::Status& status) {
@@ -129,9 +132,10 @@ void MembershipAgent::Run() {
 }
 
 AgentCore::Answer MembershipAgent::CarryOut(const AgentCore::Call& call) {
-  grpc::ClientContext context;
-  Prepare(options_.deadline, &context);
+  const bool first = call.manager != connected_to_;
   Stub* stub = StubFor(call.manager);
+  grpc::ClientContext context;
+  Prepare(options_.deadline, first, &context);
   AgentCore::Answer answer;
   const grpc::Status status =
       call.registers

@@ -19,6 +19,17 @@ using membership::Member;
 using membership::Role;
 using membership::View;
 
+namespace {
+
+// Longer than the time between two ticks.
+constexpr absl::Duration kPacedBurst = absl::Milliseconds(50);
+
+// Attempts to reach a neighbour before they are reconnect_delay apart; each
+// waits twice as long as the one before.
+constexpr int kFailuresToSlow = 4;
+
+}  // namespace
+
 ChainCore::ChainCore(ChainOptions options, OperationRing* ring,
                      NodeRecord* record, Executor* executor, StateCopy* copy)
     : options_(std::move(options)),
@@ -27,7 +38,8 @@ ChainCore::ChainCore(ChainOptions options, OperationRing* ring,
       executor_(executor),
       copy_(copy),
       completed_(ring->cleaned()),
-      torn_(ring->applied() < ring->received()) {
+      torn_(ring->applied() < ring->received()),
+      chunk_pacer_(options_.transfer_bytes_per_s, kPacedBurst) {
   if (engine::FaultPlanted("chain-torn-counts-as-applied")) {
     ring_->MarkApplied(ring_->received());
     torn_ = false;
@@ -224,10 +236,14 @@ void ChainCore::CloseOutgoing(Outgoing* outgoing, absl::Time now,
     if (attached_) predecessor_ = kNoLink;
     attached_ = transfer_.receiving = false;
   }
+  const int failures = outgoing->ready ? 1 : outgoing->failures + 1;
   *outgoing = Outgoing();
+  outgoing->failures = std::min(failures, kFailuresToSlow);
+  absl::Duration delay =
+      options_.reconnect_delay / (1 << (kFailuresToSlow - outgoing->failures));
   // A tail that cannot have us join now will not at once.
-  const int patience = outgoing == &donor_ ? 10 : 1;
-  outgoing->retry_at = now + patience * options_.reconnect_delay;
+  if (outgoing == &donor_) delay = 10 * options_.reconnect_delay;
+  outgoing->retry_at = now + delay;
 }
 
 void ChainCore::OnLinkAccepted(LinkId, absl::Time) {

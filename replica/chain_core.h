@@ -45,6 +45,7 @@
 #include "replica/executor.h"
 #include "replica/node_record.h"
 #include "replica/operation_ring.h"
+#include "replica/pacer.h"
 #include "replica/state_copy.h"
 
 namespace kamino::replica {
@@ -83,7 +84,8 @@ struct ChainOptions {
   // Appends that may be on their way to the successor, unacknowledged.
   uint64_t window_operations = 1024;
   uint64_t window_bytes = 16u << 20;
-  // Between two attempts to reach a neighbour.
+  // Between two attempts to reach a neighbour, of which the first few are
+  // closer: one that is only late with a view has it in a moment.
   absl::Duration reconnect_delay = absl::Milliseconds(20);
   // A link that is not established by then is tried anew; that takes a while
   // where queue pairs are set up, and the transport has a limit of its own.
@@ -95,9 +97,12 @@ struct ChainOptions {
   // Chunks of a state transfer that may be on their way, unacknowledged; how
   // many are sent at a time; and how much may be left for the cut, which is
   // sent at once.
-  uint64_t window_chunks = 32;
-  int chunks_at_once = 8;
+  uint64_t window_chunks = 64;
+  int chunks_at_once = 16;
   size_t cut_bytes = 1u << 20;
+  // How fast the heap is sent, so that the chain can go on beside; 0: as fast
+  // as can be. The cut does not wait.
+  uint64_t transfer_bytes_per_s = 0;
   // How long the tail keeps operations for a node that was joining and is not
   // heard of: if it comes back by then, it goes on.
   absl::Duration retain = absl::Seconds(5);
@@ -132,7 +137,7 @@ class ChainCore {
 
   // Sends the acknowledgements that the inputs so far are owed. Called once
   // after each batch of inputs, so that one message stands for many.
-  void EndOfBatch(Actions* actions);
+  void EndOfBatch(absl::Time now, Actions* actions);
 
   // --- The head's part.
 
@@ -194,6 +199,7 @@ class ChainCore {
     LinkId link = kNoLink;
     bool opened = false;  // the transport is connected
     bool ready = false;   // the peer has taken us: Sync came
+    int failures = 0;     // in a row
     absl::Time retry_at = absl::InfiniteFuture();
     absl::Time give_up_at = absl::InfiniteFuture();
   };
@@ -270,7 +276,7 @@ class ChainCore {
   void OnHelloTransfer(LinkId link, const kamino::internal::v1::Hello& hello,
                        Actions* actions);
   void SendOperationsAfter(uint64_t sequence, Actions* actions);
-  void SendChunks(Actions* actions);
+  void SendChunks(absl::Time now, Actions* actions);
   bool SendChunk(Actions* actions);  // false: none is left
   void SendCut(Actions* actions);
   void StopSending();
@@ -341,6 +347,8 @@ class ChainCore {
   std::string joining_node_;
   uint64_t chunks_sent_ = 0;
   uint64_t chunks_acked_ = 0;
+  uint64_t data_bytes_sent_ = 0;  // in chunks, zeros left out
+  Pacer chunk_pacer_;
   // The ring is kept for it though it is not there, until then.
   absl::optional<absl::Time> retain_until_;
   // At the node that joins.

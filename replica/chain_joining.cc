@@ -65,6 +65,7 @@ void ChainCore::OnHelloTransfer(LinkId link, const Hello& hello,
   copy_->BeginSending();
   transfer_.sending = true;
   transfer_.bytes = 0;
+  data_bytes_sent_ = 0;
   chunks_sent_ = chunks_acked_ = 0;
 }
 
@@ -76,7 +77,7 @@ void ChainCore::SendOperationsAfter(uint64_t sequence, Actions* actions) {
   PumpSuccessor(actions);
 }
 
-void ChainCore::SendChunks(Actions* actions) {
+void ChainCore::SendChunks(absl::Time now, Actions* actions) {
   if (!transfer_.sending) return;
   // A heap that changes faster than it is sent is cut with more left to send.
   const size_t limit = transfer_.bytes > 3 * options_.heap_bytes
@@ -86,6 +87,7 @@ void ChainCore::SendChunks(Actions* actions) {
                   chunks_sent_ - chunks_acked_ < options_.window_chunks;
        ++i) {
     if (copy_->BytesLeft() <= limit) return SendCut(actions);
+    if (!chunk_pacer_.MayGo(now)) return;
     SendChunk(actions);
   }
 }
@@ -96,6 +98,8 @@ bool ChainCore::SendChunk(Actions* actions) {
   if (!copy_->NextChunk(chunk)) return false;
   ++chunks_sent_;
   transfer_.bytes += chunk->data().size() + chunk->zeros();
+  data_bytes_sent_ += chunk->data().size();
+  chunk_pacer_.Went(chunk->data().size());
   Send(successor_.link, std::move(message), actions);
   return true;
 }
@@ -110,7 +114,8 @@ void ChainCore::SendCut(Actions* actions) {
   message.mutable_state_cut()->set_chunks(chunks_sent_);
   Send(successor_.link, std::move(message), actions);
   LOG(INFO) << joining_node_ << " has the heap as of operation "
-            << ring_->applied() << ", " << (transfer_.bytes >> 20) << " MiB";
+            << ring_->applied() << ", " << (transfer_.bytes >> 20)
+            << " MiB, of which " << (data_bytes_sent_ >> 20) << " were sent";
   SendOperationsAfter(ring_->applied(), actions);
 }
 

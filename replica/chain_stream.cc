@@ -283,7 +283,7 @@ void ChainCore::SendSync(LinkId link, Actions* actions) const {
   Send(link, std::move(message), actions);
 }
 
-void ChainCore::EndOfBatch(Actions* actions) {
+void ChainCore::EndOfBatch(absl::Time now, Actions* actions) {
   if (failed_ || (index_ < 0 && donor_.link == kNoLink)) return;
   if (owe_chunk_ack_ && donor_.link != kNoLink) {
     Message message = NewMessage();
@@ -297,7 +297,7 @@ void ChainCore::EndOfBatch(Actions* actions) {
     Send(completion_.link, std::move(message), actions);
     owe_completion_ = false;
   }
-  SendChunks(actions);
+  SendChunks(now, actions);
   if (predecessor_ != kNoLink) Acknowledge(actions);
 }
 

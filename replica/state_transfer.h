@@ -22,7 +22,9 @@ namespace kamino::replica {
 // Not thread-safe.
 class StateSender {
  public:
-  static constexpr size_t kChunkBytes = 256u << 10;
+  // Small enough for memory that is used again and again: larger ones would be
+  // mapped and unmapped each time.
+  static constexpr size_t kChunkBytes = 64u << 10;
   // Of zeros, which take no room in a message.
   static constexpr size_t kMaxZeroBytes = 16u << 20;
 

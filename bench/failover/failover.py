@@ -173,8 +173,8 @@ class Bench:
       rig.cluster.restart(joins)
       rig.cluster.await_chain([sender, joins], timeout=JOIN_S)
       rig.await_writes(time.monotonic())
-      begin, end = rig.transfer_times(sender)
-      return (rig.filled_mb / (end - begin),
+      begin, end, sent_mb = rig.last_transfer(sender)
+      return (sent_mb / (end - begin),
               100 * rig.write_rate(begin, end) /
               rig.write_rate(alone, alone + SETTLE_S))
 

@@ -42,7 +42,6 @@ class Rig:
         prefix="kamino-bench-",
         dir=default_parent(needed_mb(nodes, backup, heap_mb)))
     self.cluster = LocalCluster(os.path.join(self.folder, "c"), binaries)
-    self.filled_mb = 0
     self._client = None
     self._watch = None
 
@@ -118,9 +117,10 @@ class Rig:
 
   def fill(self, part):
     """Puts objects of 1 MB until so much of the heap is used."""
-    self.filled_mb = count = max(1, int(self.settings["heap_mb"] * part))
+    count = max(1, int(self.settings["heap_mb"] * part))
     self.cluster.kamino("bench", "put", f"--count={count}",
-                        f"--keys={count}", "--value_size=1000000",
+                        f"--keys={count}", "--in_order",
+                        "--value_size=1000000",
                         "--outstanding=8", "--timeout=60s", timeout=600)
 
   def lose_data(self, name):
@@ -130,19 +130,21 @@ class Rig:
       if file.endswith(".pmem"):
         os.remove(os.path.join(folder, file))
 
-  def transfer_times(self, sender):
-    """When the last state transfer of a tail began and ended, by its log."""
+  def last_transfer(self, sender):
+    """Of a tail's last state transfer: begin, end, MB sent, by its log."""
     with open(self.cluster.log_path(sender), encoding="utf-8",
               errors="replace") as log:
       text = log.read()
     begun = re.findall(r"^I(\S+ \S+) .*\] sending the heap to", text, re.M)
-    ended = re.findall(r"^I(\S+ \S+) .*\] \S+ has the heap as of", text, re.M)
+    ended = re.findall(r"^I(\S+ \S+) .*\] \S+ has the heap as of .* MiB, "
+                       r"of which (\d+) were sent", text, re.M)
     if not begun or not ended:
       raise ClusterError(f"{sender} tells of no state transfer")
     # Its clock is the calendar's, ours the one of histories.
     shift = time.time() - time.monotonic()
-    return tuple(datetime.datetime.strptime(last, "%Y%m%d %H:%M:%S.%f")
-                 .timestamp() - shift for last in (begun[-1], ended[-1]))
+    begin, end = (datetime.datetime.strptime(when, "%Y%m%d %H:%M:%S.%f")
+                  .timestamp() - shift for when in (begun[-1], ended[-1][0]))
+    return begin, end, int(ended[-1][1]) * 2**20 / 1e6
 
   def leader(self):
     """The manager that leads, by its log."""

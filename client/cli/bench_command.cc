@@ -23,6 +23,8 @@ ABSL_FLAG(uint64_t, balance, 1000,
           "bench transfer --setup: what each account begins with.");
 ABSL_FLAG(bool, setup, false, "bench transfer: make the accounts first.");
 ABSL_FLAG(uint64_t, keys, 1000, "bench put, get: number of keys.");
+ABSL_FLAG(bool, in_order, false,
+          "bench put, get: one key after the other, rather than at random.");
 ABSL_FLAG(uint64_t, value_size, 100, "bench put: bytes of a value.");
 ABSL_FLAG(std::string, acked_log, "",
           "bench transfer: write each acknowledged transfer to this file, a "
@@ -33,7 +35,8 @@ namespace {
 
 constexpr char kUsage[] =
     "bench transfer|put|get [--count=N] [--outstanding=N] [--accounts=N "
-    "[--setup --balance=N] [--acked_log=FILE]] [--keys=N] [--value_size=N]";
+    "[--setup --balance=N] [--acked_log=FILE]] [--keys=N] [--in_order] "
+    "[--value_size=N]";
 constexpr uint64_t kMaxTransfer = 10;
 
 std::string Account(uint64_t i) { return absl::StrFormat("bank/%06d", i); }
@@ -58,6 +61,7 @@ class Load {
         count_(count),
         accounts_(absl::GetFlag(FLAGS_accounts)),
         keys_(absl::GetFlag(FLAGS_keys)),
+        in_order_(absl::GetFlag(FLAGS_in_order)),
         value_(absl::GetFlag(FLAGS_value_size), 'x'),
         progress_("running", count) {
     const std::string path = absl::GetFlag(FLAGS_acked_log);
@@ -83,11 +87,12 @@ class Load {
     {
       absl::MutexLock lock(&mutex_);
       if (started_ == count_) return;
-      ++started_;
+      const uint64_t number = started_++;
       const uint64_t range = kind_ == "transfer" ? accounts_ : keys_;
       a = absl::Uniform<uint64_t>(random_, 0, range);
       b = absl::Uniform<uint64_t>(random_, 0, range - 1);
       if (b >= a) ++b;
+      if (in_order_) a = number % range;
       amount = absl::Uniform<uint64_t>(random_, 1, kMaxTransfer + 1);
     }
     if (kind_ == "transfer") return Transfer(a, b, amount);
@@ -161,6 +166,7 @@ class Load {
   const uint64_t count_;
   const uint64_t accounts_;
   const uint64_t keys_;
+  const bool in_order_;
   const std::string value_;
 
   absl::Mutex mutex_;

@@ -73,11 +73,17 @@ class LocalCluster:
 
   def start(self, nodes=4, transport="tcp", backup="dynamic", heap_mb=128,
             ring_mb=32, failure_timeout_ms=1000, managers=1, leader_ttl_s=2,
-            pmem="force", manager_flags=()):
-    """Starts all of it, or ends what it started and raises."""
-    self._check_startable(needed_mb(nodes, backup, heap_mb, ring_mb))
+            pmem="force", manager_flags=(), devices=None):
+    """Starts all of it, or ends what it started and raises.
+
+    Nodes that are named in `devices` keep their data on the device there.
+    """
+    devices = devices or {}
+    self._check_startable(
+        needed_mb(nodes - len(devices), backup, heap_mb, ring_mb))
     self.state = {
         "cluster_id": "local", "processes": {}, "addresses": {},
+        "devices": devices,
         "node_args": [
             f"--transport={transport}", f"--backup={backup}",
             f"--heap_mb={heap_mb}", f"--ring_mb={ring_mb}",
@@ -174,7 +180,11 @@ class LocalCluster:
             f"--cluster_id={self.state['cluster_id']}", f"--node_id={name}",
             f"--data_dir={self.data_dir(name)}", f"--listen={address}",
             f"--managers={','.join(self.addresses_of(self.managers))}",
-            *self.state["node_args"]]
+            *self.state["node_args"], *self._device_args(name)]
+
+  def _device_args(self, name):
+    device = self.state.get("devices", {}).get(name)
+    return [] if device is None else [f"--device={device}"]
 
   def kill(self, name, sig=signal.SIGKILL):
     """Sends a signal; after a deadly one waits for the end."""

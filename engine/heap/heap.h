@@ -108,9 +108,11 @@ class Heap {
   // payload. (Who will store past the cache asks for what is behind: its page,
   // but not the lines themselves.) Any numbers may be given.
   void Prefetch(ObjectId id, size_t offset) const {
-    const std::byte* const payload = region_->base() + id;
-    __builtin_prefetch(payload - sizeof(heap_format::BlockHeader));
-    __builtin_prefetch(payload + offset);
+    // As a number: what a damaged page names is no address within the region.
+    const uintptr_t payload = reinterpret_cast<uintptr_t>(region_->base()) + id;
+    __builtin_prefetch(reinterpret_cast<const void*>(
+        payload - sizeof(heap_format::BlockHeader)));
+    __builtin_prefetch(reinterpret_cast<const void*>(payload + offset));
   }
 
   // As Payload for a block that may be reserved or freed; `id` must be the

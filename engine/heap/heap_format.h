@@ -9,7 +9,7 @@
 namespace kamino::engine::heap_format {
 
 inline constexpr uint64_t kHeapMagic = 0x50414548696d614bull;  // "KamiHEAP"
-inline constexpr uint32_t kHeapVersion = 2;
+inline constexpr uint32_t kHeapVersion = 3;
 inline constexpr size_t kLabelBytes = 128;  // the terminating 0 included
 inline constexpr size_t kSuperblockBytes = 4096;
 inline constexpr size_t kMinLogBytes = 16u << 10;

@@ -15,12 +15,7 @@ constexpr size_t kMaxKey = 1024;
 
 // The shortest bound that is over `left` and not over `right`.
 std::string Separator(absl::string_view left, absl::string_view right) {
-  size_t same = 0;
-  while (same < left.size() && same < right.size() &&
-         left[same] == right[same]) {
-    ++same;
-  }
-  return std::string(right.substr(0, same + 1));
+  return std::string(right.substr(0, SharedLength(left, right) + 1));
 }
 
 absl::Status TooDeep(ObjectId root) {

@@ -12,7 +12,7 @@ namespace kamino::engine::index_format {
 // With the heap's block header a page takes 4 KiB.
 inline constexpr uint32_t kPageBytes = 4096 - 16;
 using PageBytes = std::array<std::byte, kPageBytes>;
-inline constexpr uint16_t kPageMagic = 0x5442;  // "BT"
+inline constexpr uint16_t kPageMagic = 0x4254;  // "TB"
 
 enum class PageKind : uint8_t { kLeaf = 1, kInner = 2 };
 
@@ -25,16 +25,17 @@ struct PageHeader {
   uint16_t count;
   uint16_t keys_begin;  // offset in the page; as are all offsets here
   uint16_t garbage;
-  uint16_t unused1;
-  uint32_t unused2;
+  uint16_t shared;  // bytes that all its keys begin with
+  uint32_t unused1;
   // Leaf: largest version of a Delete in the key range that it stands for.
   uint64_t erase_version;
 };
 
 // Leaf: a key and its record. Inner: a child and the lower bound of its keys,
-// empty for the first child.
+// empty for the first child (which `shared` does not speak of).
 struct Slot {
-  uint32_t prefix;  // the key's first 4 bytes, big-endian, padded with 0
+  // The key's first 4 bytes after the shared ones, big-endian, padded with 0.
+  uint32_t prefix;
   uint16_t key_offset;
   uint16_t key_length;
   uint64_t object;

@@ -17,9 +17,9 @@ using index_format::Slot;
 
 namespace {
 
-uint32_t PrefixOf(absl::string_view key) {
+uint32_t PrefixOf(absl::string_view key, size_t shared) {
   uint32_t prefix = 0;
-  for (size_t i = 0; i < sizeof(prefix); ++i) {
+  for (size_t i = shared; i < shared + sizeof(prefix); ++i) {
     prefix = prefix << 8 | (i < key.size() ? static_cast<uint8_t>(key[i]) : 0);
   }
   return prefix;
@@ -40,7 +40,7 @@ void Append(PageBytes* bytes, absl::string_view key, ObjectId object) {
   auto* slots = reinterpret_cast<Slot*>(bytes->data() + sizeof(PageHeader));
   header->keys_begin -= static_cast<uint16_t>(key.size());
   std::memcpy(bytes->data() + header->keys_begin, key.data(), key.size());
-  slots[header->count++] = {PrefixOf(key), header->keys_begin,
+  slots[header->count++] = {PrefixOf(key, header->shared), header->keys_begin,
                             static_cast<uint16_t>(key.size()), object};
 }
 
@@ -52,7 +52,17 @@ absl::Status Damaged(const Page& page) {
                                           " has keys that are not there"));
 }
 
+// A page that has as many slots or twice as many, and so on, looks whether its
+// keys share more than it says.
+constexpr int kLeastToPack = 8;
+
 }  // namespace
+
+size_t SharedLength(absl::string_view a, absl::string_view b) {
+  const size_t most = std::min(a.size(), b.size());
+  return std::mismatch(a.begin(), a.begin() + most, b.begin()).first -
+         a.begin();
+}
 
 absl::StatusOr<Page> Page::Read(Reader& reader, ObjectId id) {
   auto bytes = reader.Read(id);
@@ -87,10 +97,17 @@ absl::string_view Page::key(int i) const {
   return {reinterpret_cast<const char*>(bytes_) + offset, length};
 }
 
-int Page::LowerBound(absl::string_view wanted, bool* equal) const {
-  const uint32_t prefix = PrefixOf(wanted);
+// The slots that the first three steps of a search can look at, asked for at
+// once: each step would wait for its own from memory.
+void Page::PrefetchSlots(int count) const {
+  for (int i = 1; i < 8; ++i) __builtin_prefetch(slots() + i * count / 8);
+}
+
+int Page::Search(absl::string_view wanted, bool* equal) const {
+  const uint32_t prefix = PrefixOf(wanted, header().shared);
   int low = 0;
   int high = count();
+  if (high > 16) PrefetchSlots(high);
   *equal = false;
   while (low < high) {
     const int middle = (low + high) / 2;
@@ -109,6 +126,30 @@ int Page::LowerBound(absl::string_view wanted, bool* equal) const {
     }
   }
   return low;
+}
+
+int Page::LowerBound(absl::string_view wanted, bool* equal) const {
+  const int found = Search(wanted, equal);
+  // A key that is found shares what the others do: most look-ups in a leaf need
+  // not look at a second key for that.
+  const size_t shared = header().shared;
+  if (*equal || shared == 0 || count() == FirstKey()) return found;
+  const int order =
+      wanted.substr(0, shared).compare(key(count() - 1).substr(0, shared));
+  if (order == 0) return found;
+  return order < 0 ? FirstKey() : count();
+}
+
+size_t Page::SharedBy(int begin, int end) const {
+  begin = std::max(begin, FirstKey());
+  if (end - begin < 2) return 0;
+  return SharedLength(key(begin), key(end - 1));
+}
+
+bool Page::Shares(absl::string_view wanted) const {
+  const size_t shared = header().shared;
+  return shared == 0 || (count() > FirstKey() &&
+                         SharedLength(wanted, key(count() - 1)) >= shared);
 }
 
 int Page::ChildFor(absl::string_view wanted) const {
@@ -150,11 +191,12 @@ absl::StatusOr<int> Page::Middle() const {
   return count() / 2;
 }
 
-bool PageEditor::CopySlots(const Page& page, int begin, int end,
+bool PageEditor::CopySlots(const Page& page, int begin, int end, size_t shared,
                            PageBytes* image) {
   if (page.BytesOf(begin, end) > kPageBytes - sizeof(PageHeader)) return false;
-  const PageHeader header = EmptyHeader(
-      static_cast<PageKind>(page.header().kind), page.erase_version());
+  PageHeader header = EmptyHeader(static_cast<PageKind>(page.header().kind),
+                                  page.erase_version());
+  header.shared = static_cast<uint16_t>(shared);
   std::memcpy(image->data(), &header, sizeof(header));
   for (int i = begin; i < end; ++i) {
     // What bounds an inner page's first child stands in the page above.
@@ -175,18 +217,34 @@ absl::StatusOr<ObjectId> PageEditor::New(PageKind kind,
   return id;
 }
 
-absl::Status PageEditor::Insert(const Page& page, int at, absl::string_view key,
-                                ObjectId object) {
-  PageHeader header = page.header();
-  if (page.FreeBytes() < sizeof(Slot) + key.size()) {
-    absl::Status rewritten = Rewrite(page, page.count());
-    if (!rewritten.ok()) return rewritten;
-    auto now = Page::Read(*transaction_, page.id());
-    if (!now.ok()) return now.status();
-    // The hole bytes that the header promised.
-    if (now->FreeBytes() < sizeof(Slot) + key.size()) return Damaged(page);
-    header = now->header();
+absl::Status PageEditor::MakeReady(Page* page, absl::string_view key) {
+  const size_t needed = sizeof(Slot) + key.size();
+  const int count = page->count();
+  const size_t now = page->header().shared;
+  size_t shared = now;
+  if (!page->Shares(key)) {
+    shared =
+        count > page->FirstKey() ? SharedLength(key, page->key(count - 1)) : 0;
+    shared = std::min(shared, now);
+  } else if (count >= kLeastToPack && (count & (count - 1)) == 0) {
+    shared = std::min(page->SharedBy(0, count),
+                      SharedLength(key, page->key(count - 1)));
   }
+  if (shared == now && page->FreeBytes() >= needed) return absl::OkStatus();
+  absl::Status rewritten = Rewrite(*page, count, shared);
+  if (!rewritten.ok()) return rewritten;
+  auto again = Page::Read(*transaction_, page->id());
+  if (!again.ok()) return again.status();
+  *page = *again;
+  // The hole bytes that the header promised.
+  return page->FreeBytes() < needed ? Damaged(*page) : absl::OkStatus();
+}
+
+absl::Status PageEditor::Insert(const Page& before, int at,
+                                absl::string_view key, ObjectId object) {
+  Page page = before;
+  if (absl::Status ready = MakeReady(&page, key); !ready.ok()) return ready;
+  PageHeader header = page.header();
   header.keys_begin -= static_cast<uint16_t>(key.size());
   if (!key.empty()) {
     auto bytes = transaction_->Write(page.id(), header.keys_begin,
@@ -200,7 +258,7 @@ absl::Status PageEditor::Insert(const Page& page, int at, absl::string_view key,
                           static_cast<uint32_t>(moved + sizeof(Slot)));
   if (!slots.ok()) return slots.status();
   std::memmove(*slots + sizeof(Slot), *slots, moved);
-  const Slot slot{PrefixOf(key), header.keys_begin,
+  const Slot slot{PrefixOf(key, header.shared), header.keys_begin,
                   static_cast<uint16_t>(key.size()), object};
   std::memcpy(*slots, &slot, sizeof(slot));
   auto bytes = transaction_->Write(page.id(), 0, sizeof(PageHeader));
@@ -250,9 +308,9 @@ absl::Status PageEditor::RaiseEraseVersion(const Page& page, uint64_t version) {
   return absl::OkStatus();
 }
 
-absl::Status PageEditor::Rewrite(const Page& page, int count) {
+absl::Status PageEditor::Rewrite(const Page& page, int count, size_t shared) {
   PageBytes image{};
-  if (!CopySlots(page, 0, count, &image)) return Damaged(page);
+  if (!CopySlots(page, 0, count, shared, &image)) return Damaged(page);
   auto bytes = transaction_->Write(page.id(), 0, kPageBytes);
   if (!bytes.ok()) return bytes.status();
   std::memcpy(*bytes, image.data(), image.size());
@@ -261,13 +319,15 @@ absl::Status PageEditor::Rewrite(const Page& page, int count) {
 
 absl::StatusOr<ObjectId> PageEditor::Split(const Page& page, int at) {
   PageBytes image{};
-  if (!CopySlots(page, at, page.count(), &image)) return Damaged(page);
+  const size_t shared = page.SharedBy(at, page.count());
+  if (!CopySlots(page, at, page.count(), shared, &image)) return Damaged(page);
   auto right = transaction_->Alloc(kPageBytes);
   if (!right.ok()) return right;
   auto bytes = transaction_->Write(*right, 0, kPageBytes);
   if (!bytes.ok()) return bytes.status();
   std::memcpy(*bytes, image.data(), image.size());
-  if (absl::Status cut = Rewrite(page, at); !cut.ok()) return cut;
+  absl::Status cut = Rewrite(page, at, page.SharedBy(0, at));
+  if (!cut.ok()) return cut;
   return right;
 }
 

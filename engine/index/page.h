@@ -17,6 +17,9 @@
 
 namespace kamino::engine {
 
+// How many bytes both begin with.
+size_t SharedLength(absl::string_view a, absl::string_view b);
+
 // A view of a page's bytes. Whether it follows later changes of the transaction
 // is up to the scheme: who wants to see them reads the page again.
 class Page {
@@ -59,6 +62,17 @@ class Page {
                                          sizeof(index_format::PageHeader));
   }
   size_t FreeBytes() const;  // between slots and keys
+  void PrefetchSlots(int count) const;
+  // The position among [begin, end) whose prefix, then whose key is the first
+  // not less than the wanted one's; the page's keys share what it begins with.
+  int Search(absl::string_view wanted, bool* equal) const;
+  // The first slot that has a key of its own.
+  int FirstKey() const { return leaf() ? 0 : 1; }
+  // What the keys of the slots of [begin, end) share, or 0 for a single one: it
+  // says nothing of those to come.
+  size_t SharedBy(int begin, int end) const;
+  // Whether `key` begins with what the page's keys share.
+  bool Shares(absl::string_view key) const;
   // That the slots of [begin, end) and their keys take.
   size_t BytesOf(int begin, int end) const;
 
@@ -92,12 +106,15 @@ class PageEditor {
   absl::Status Copy(const Page& from, ObjectId to);
 
  private:
-  // Makes `image` a page like `page` with its slots of [begin, end); false:
-  // they are more than fit.
-  static bool CopySlots(const Page& page, int begin, int end,
+  // Makes `image` a page like `page` with its slots of [begin, end), whose keys
+  // share `shared` bytes; false: they are more than fit.
+  static bool CopySlots(const Page& page, int begin, int end, size_t shared,
                         index_format::PageBytes* image);
   // Rewrites the page with its first `count` slots and without garbage.
-  absl::Status Rewrite(const Page& page, int count);
+  absl::Status Rewrite(const Page& page, int count, size_t shared);
+  // Rewrites the page if that is needed to insert `key`, or worth it, and reads
+  // it again.
+  absl::Status MakeReady(Page* page, absl::string_view key);
 
   Transaction* const transaction_;
 };

@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 
@@ -111,13 +112,21 @@ absl::StatusOr<std::unique_ptr<FileRegion>> FileRegion::Open(
   if (absl::Status locked = Lock(fd, path); !locked.ok()) return locked;
   struct stat info;
   if (fstat(fd, &info) != 0) return Errno(errno, "look at", path);
-  if (info.st_size == 0) {
+  if (S_ISREG(info.st_mode) && info.st_size == 0) {
     return absl::FailedPreconditionError(absl::StrCat(path, " is empty"));
   }
   if (absl::Status mapped = region->Map(path, mode); !mapped.ok()) {
     return mapped;
   }
   return region;
+}
+
+absl::Status FileRegion::Rename(const std::string& from,
+                                const std::string& to) {
+  if (rename(from.c_str(), to.c_str()) != 0) {
+    return Errno(errno, "rename", from);
+  }
+  return SyncFolderOf(to);
 }
 
 absl::Status FileRegion::Map(const std::string& path, PmemMode mode) {

@@ -1,4 +1,5 @@
-// A region on a file: fsdax, tmpfs, or any file system, mapped with libpmem2.
+// A region on a file (fsdax, tmpfs, or any file system) or on a whole device of
+// persistent memory (devdax), mapped with libpmem2.
 #ifndef KAMINO_ENGINE_PMEM_FILE_REGION_H_
 #define KAMINO_ENGINE_PMEM_FILE_REGION_H_
 
@@ -31,10 +32,13 @@ class FileRegion final : public Region {
   static absl::StatusOr<std::unique_ptr<FileRegion>> Create(
       const std::string& path, size_t size, PmemMode mode);
 
-  // The whole of an existing file. kNotFound; kFailedPrecondition: in use by
-  // another process, empty, or cannot be mapped.
+  // The whole of an existing file or of a device. kNotFound;
+  // kFailedPrecondition: in use by another process, empty, or cannot be mapped.
   static absl::StatusOr<std::unique_ptr<FileRegion>> Open(
       const std::string& path, PmemMode mode);
+
+  // As rename(2), and so that the new name survives a crash of the machine.
+  static absl::Status Rename(const std::string& from, const std::string& to);
 
   ~FileRegion() override;
   FileRegion(const FileRegion&) = delete;

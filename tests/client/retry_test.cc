@@ -65,5 +65,13 @@ TEST(RetryTest, DelaysGrowToABound) {
             absl::Milliseconds(5));
 }
 
+TEST(FailureCountTest, BeginsAgainWithEachView) {
+  FailureCount failures;
+  EXPECT_EQ(failures.Add(3), 1);
+  EXPECT_EQ(failures.Add(3), 2);
+  EXPECT_EQ(failures.Add(4), 1);
+  EXPECT_EQ(failures.Add(4), 2);
+}
+
 }  // namespace
 }  // namespace kamino::client

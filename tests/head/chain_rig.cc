@@ -97,6 +97,7 @@ ChainNode::Options ChainRig::NodeOptionsOf(const std::string& name) const {
   options.chain.window_chunks = 2;
   options.chain.chunks_at_once = 1;
   options.chain.cut_bytes = 32u << 10;
+  options.chain.transfer_bytes_per_s = options_.transfer_bytes_per_s;
   options.lease_valid = [](uint64_t) { return true; };
   return options;
 }

@@ -76,6 +76,7 @@ class ChainRig {
     uint64_t heap_bytes = 512 << 10;
     uint64_t ring_bytes = 128 << 10;
     BackupKind backup = BackupKind::kSimple;
+    uint64_t transfer_bytes_per_s = 0;  // without a limit
   };
 
   explicit ChainRig(Options options);
@@ -124,6 +125,7 @@ class ChainRig {
   // Steps until nothing happens any more, for `rounds` ticks.
   void Settle(int rounds = 20);
   void Tick();
+  absl::Time now() const { return now_; }
 
   // --- Clients. Each has one request under way at most.
 

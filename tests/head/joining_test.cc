@@ -18,6 +18,8 @@ using Moment = ChainRig::Moment;
 
 class JoiningTest : public ::testing::Test {
  protected:
+  explicit JoiningTest(ChainRig::Options options = {}) : rig_(options) {}
+
   // Three nodes that hold objects of zeros and of others in turn, so that the
   // heap goes over in many chunks; and n4, outside.
   void SetUp() override {
@@ -38,7 +40,10 @@ class JoiningTest : public ::testing::Test {
 
   bool Pass(const std::string& from, const std::string& to,
             ChainMessage* message) {
-    if (message->has_state_chunk()) ++chunks_;
+    if (message->has_state_chunk()) {
+      ++chunks_;
+      bytes_ += message->state_chunk().data().size();
+    }
     return !filter_ || filter_(from, to, message);
   }
 
@@ -104,6 +109,7 @@ class JoiningTest : public ::testing::Test {
   ChainRig rig_;
   ChainRig::Filter filter_;
   int chunks_ = 0;
+  size_t bytes_ = 0;  // in them
   uint64_t client_ = 0;
   uint64_t steps_ = 0;
 };
@@ -306,6 +312,38 @@ TEST_F(JoiningTest, ServesNoReadBeforeItHasWhatItsPredecessorHad) {
   EXPECT_GT(refused, 1);
   rig_.Settle();
   EXPECT_EQ(rig_.Difference(), "");
+}
+
+constexpr uint64_t kPace = 100000;  // bytes a second
+
+class PacedJoiningTest : public JoiningTest {
+ protected:
+  PacedJoiningTest() : JoiningTest(Paced()) {}
+  static ChainRig::Options Paced() {
+    ChainRig::Options options;
+    options.transfer_bytes_per_s = kPace;
+    return options;
+  }
+};
+
+TEST_F(PacedJoiningTest, TheHeapIsSentAsFastAsIsAllowed) {
+  rig_.Invite("n4");
+  const absl::Time begin = rig_.now();
+  size_t last_bytes = 0;
+  absl::Time last = begin;
+  for (int i = 0; i < 2000 && !attached(); ++i) {
+    if (rig_.Step()) continue;
+    rig_.Tick();
+    if (bytes_ > last_bytes) last = rig_.now();
+    last_bytes = bytes_;
+  }
+  ASSERT_TRUE(attached());
+  // All but the cut, which is sent at once, and 50 ms' worth that was saved.
+  const double least_s = (bytes_ - 32e3 - 0.05 * kPace) / kPace;
+  EXPECT_GT(bytes_, 200000u);
+  EXPECT_GE(absl::ToDoubleSeconds(last - begin), least_s);
+  EXPECT_LE(absl::ToDoubleSeconds(last - begin), least_s + 0.5);
+  Append();
 }
 
 // A node that is the whole chain lets another join. An object is deleted once

@@ -259,7 +259,7 @@ TEST_F(ManagerCoreTest, ARemovedNodeLeavesOnceItsLeaseIsOver) {
   EXPECT_FALSE(core_.ShouldJoin("n3", now_));
   core_.Include("n3");
   EXPECT_TRUE(core_.ShouldJoin("n3", now_));
-  Pass(kBeat, all_);
+  Pass(Options().takeover_grace, all_);
   EXPECT_TRUE(core_.view().excluded.empty());
 }
 
@@ -376,6 +376,36 @@ TEST_F(ManagerCoreTest, ANewLeaderGivesEveryMemberTime) {
   EXPECT_TRUE(absl::IsAlreadyExists(Register(Replacement("n3", 2))));
   Pass(kMs, {all_[0], all_[1]});
   EXPECT_EQ(Names(core_.view()), "n1.1 n2.1 ");
+}
+
+// However short the timeout is, nodes need a while to find the new leader.
+TEST_F(ManagerCoreTest, ANewLeaderIsGivenTimeToBeFound) {
+  ManagerOptions options = Options();
+  options.failure_timeout = 20 * kMs;
+  options.heartbeat_interval = 2 * kMs;
+  options.takeover_grace = 300 * kMs;
+  FormChain();
+  ManagerCore next(options);
+  next.BecomeLeader(core_.view(), now_);
+  next.ExtendLeadership(absl::InfiniteFuture());
+  const absl::Time found = now_ + options.takeover_grace - 2 * kMs;
+  const auto beat = [&](const std::string& id) {
+    EXPECT_EQ(next.Heartbeat("c", {id, 1, next.view().id, Condition::kSound, 0},
+                             now_),
+              absl::OkStatus());
+  };
+  for (; now_ < found; now_ += 2 * kMs) {
+    beat("n1");
+    EXPECT_FALSE(next.ProposeView(now_).has_value());
+  }
+  // Just in time; n3 never finds it. One that was silent registers again.
+  EXPECT_EQ(next.Register("c", Node("n2"), Condition::kSound, now_),
+            absl::OkStatus());
+  now_ = found + 2 * kMs;
+  beat("n1");
+  const auto view = next.ProposeView(now_);
+  ASSERT_TRUE(view.has_value());
+  EXPECT_EQ(Names(*view), "n1.1 n2.1 ");
 }
 
 TEST_F(ManagerCoreTest, WithoutLeadershipNothingIsDecided) {

@@ -101,7 +101,7 @@ class ChainCoreTest : public ::testing::Test {
   void Install(const std::string& id, const View& view) {
     Actions actions;
     At(id).core->OnView(view, now_, &actions);
-    At(id).core->EndOfBatch(&actions);
+    At(id).core->EndOfBatch(now_, &actions);
     CarryOut(id, std::move(actions));
   }
 
@@ -117,7 +117,7 @@ class ChainCoreTest : public ::testing::Test {
     node.executor.executed.push_back(operation);
     Actions actions;
     node.core->CommitLocal(sequence, &actions);
-    node.core->EndOfBatch(&actions);
+    node.core->EndOfBatch(now_, &actions);
     CarryOut(head, std::move(actions));
   }
 
@@ -144,7 +144,7 @@ class ChainCoreTest : public ::testing::Test {
     if (nodes_.count(end.first) == 0) return true;
     Actions actions;
     At(end.first).core->OnMessage(end.second, message, now_, &actions);
-    At(end.first).core->EndOfBatch(&actions);
+    At(end.first).core->EndOfBatch(now_, &actions);
     CarryOut(end.first, std::move(actions));
     return true;
   }
@@ -171,7 +171,7 @@ class ChainCoreTest : public ::testing::Test {
     for (const std::string& name : names) {
       Actions actions;
       At(name).core->OnTick(now_, &actions);
-      At(name).core->EndOfBatch(&actions);
+      At(name).core->EndOfBatch(now_, &actions);
       CarryOut(name, std::move(actions));
     }
   }

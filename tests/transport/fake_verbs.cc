@@ -45,6 +45,11 @@ class FakeDevice final : public VerbsDevice,
   absl::StatusOr<std::vector<PortInfo>> Ports() override;
   absl::StatusOr<std::unique_ptr<VerbsPair>> CreatePair(
       int port, const PairSize& size) override;
+  bool Present() const override {
+    absl::MutexLock lock(&fabric_->mu_);
+    const FakeFabric::Unit& unit = fabric_->units_.at(name_);
+    return unit.present && !unit.being_removed;
+  }
   int event_fd() const override { return event_fd_.get(); }
   absl::optional<DeviceEvent> NextEvent() override {
     absl::MutexLock lock(&fabric_->mu_);
@@ -344,6 +349,19 @@ void FakeFabric::Unplug(const std::string& device) {
   Tell(device, {DeviceEvent::Kind::kDeviceGone, 0, 0, "the device is gone"});
 }
 
+void FakeFabric::Remove(const std::string& device) {
+  absl::MutexLock lock(&mu_);
+  units_.at(device).being_removed = true;
+}
+
+int FakeFabric::times_open(const std::string& device) {
+  absl::MutexLock lock(&mu_);
+  const auto& opened = units_.at(device).opened;
+  return static_cast<int>(
+      std::count_if(opened.begin(), opened.end(),
+                    [](const auto& one) { return !one.expired(); }));
+}
+
 void FakeFabric::FailPair(uint32_t number) {
   absl::MutexLock lock(&mu_);
   Tell(pairs_.at(number)->device_->name_,
@@ -373,7 +391,7 @@ absl::StatusOr<std::vector<std::string>> FakeFabric::DeviceNames() {
   absl::MutexLock lock(&mu_);
   std::vector<std::string> names;
   for (const auto& [name, unit] : units_) {
-    if (unit.present) names.push_back(name);
+    if (unit.present && !unit.being_removed) names.push_back(name);
   }
   return names;
 }
@@ -382,7 +400,8 @@ absl::StatusOr<std::shared_ptr<VerbsDevice>> FakeFabric::Open(
     const std::string& name) {
   absl::MutexLock lock(&mu_);
   auto found = units_.find(name);
-  if (found == units_.end() || !found->second.present) {
+  if (found == units_.end() || !found->second.present ||
+      found->second.being_removed) {
     return absl::NotFoundError(absl::StrCat("no device ", name));
   }
   auto device = std::make_shared<FakeDevice>(shared_from_this(), name);

@@ -45,6 +45,9 @@ class FakeFabric : public VerbsApi,
   void PortUp(const std::string& device);
   // The device is removed: everything on it fails, and it is not listed.
   void Unplug(const std::string& device);
+  // The device is being removed: it is not listed, and all on it goes on until
+  // it has been closed.
+  void Remove(const std::string& device);
   // The pair fails with an asynchronous event and without a completion.
   void FailPair(uint32_t number);
   // The process that made the pair died: nobody answers there any more.
@@ -60,6 +63,7 @@ class FakeFabric : public VerbsApi,
   };
   Counts counts();
   std::vector<uint32_t> live_pairs();
+  int times_open(const std::string& device);
 
   absl::StatusOr<std::vector<std::string>> DeviceNames() override;
   absl::StatusOr<std::shared_ptr<VerbsDevice>> Open(
@@ -71,6 +75,7 @@ class FakeFabric : public VerbsApi,
 
   struct Unit {
     bool present = true;
+    bool being_removed = false;
     bool port_active = true;
     std::vector<std::weak_ptr<FakeDevice>> opened;
   };

@@ -2,11 +2,13 @@
 // does is in link_test.cc.
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/transport/fake_verbs.h"
@@ -133,6 +135,23 @@ TEST_F(VerbsLinkTest, ADeviceThatIsRemovedGivesWayToAnother) {
   fabric().AddDevice("fake1");
   fabric().Unplug("fake0");
   ExpectBothClosed("");
+  ExpectService();
+}
+
+// As soft-RoCE does it: the removal waits, and tells nobody.
+TEST_F(VerbsLinkTest, ADeviceThatIsBeingRemovedIsLetGo) {
+  Connect();
+  ASSERT_GT(fabric().times_open("fake0"), 0);
+  fabric().AddDevice("fake1");
+  fabric().Remove("fake0");
+  ExpectBothClosed("being removed");
+  link_ = nullptr;
+  // Nobody tells of this.
+  const absl::Time deadline = absl::Now() + absl::Seconds(30);
+  while (fabric().times_open("fake0") != 0 && absl::Now() < deadline) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(fabric().times_open("fake0"), 0);
   ExpectService();
 }
 

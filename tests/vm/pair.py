@@ -69,9 +69,10 @@ class PairOfVms:
       machine.start()
     for machine in (self._left, self._right):
       self._prepare(machine)
-    self._right.run("busybox", "ping", "-c", "1", "-W", "20",
-                    self._addresses[self._left])
-    return "joined by QEMU's socket network, an NVDIMM each"
+    self._right.run("sh", "-c", "until busybox ping -c 1 -W 2 "
+                    f"{self._addresses[self._left]}; do :; done",
+                    timeout=PATIENCE_S)
+    return "joined by QEMU's socket network; an rxe0 on it and an NVDIMM each"
 
   def _start_chain(self):
     cluster = self._cluster
@@ -80,14 +81,16 @@ class PairOfVms:
     for name in cluster.nodes:
       cluster.start_node(name)
     cluster.await_chain(cluster.nodes)
+    cluster.await_links()
     cluster.load("first", 1, setup=True).wait()
-    return "n1 and n4 in one machine, n2 and n3 in the other"
+    return "n1 and n4 in one machine, n2 and n3 in the other; all links verbs"
 
   def _quick_reboot(self):
     """Back before it counts as failed: each node keeps its place."""
     load, acked = self._cut_under_load("quick")
     seconds = self._return()
     self._cluster.await_chain(self._cluster.nodes)
+    self._cluster.await_links()
     return f"{self._settle(load, 'first', 'quick')}, {acked} of them before " \
            f"the cut; back after {seconds:.0f} s, in the old places"
 
@@ -101,6 +104,7 @@ class PairOfVms:
     self._return()
     await_that(lambda: sorted(s["node_id"] for s in self._cluster.statuses())
                == self._cluster.nodes, "the nodes to join again")
+    self._cluster.await_links()
     facts = self._settle(load, "first", "quick", "late")
     return f"{facts}, {acked} of the load's before the cut; joined as tails"
 
@@ -109,7 +113,8 @@ class PairOfVms:
   def _prepare(self, machine):
     machine.await_agent()
     machine.guest("network.sh", f"{self._addresses[machine]}/24")
-    machine.guest("pmem.sh", "fsdax", POOL)
+    machine.guest("rdma.sh", "eth0")
+    machine.guest("pmem.py", "fsdax", POOL)
 
   def _cut_under_load(self, name):
     """The load, which goes on, and what it had done before the cut."""

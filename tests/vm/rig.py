@@ -23,7 +23,7 @@ from pair import PairOfVms
 from report import Report
 from single import SingleVm
 
-MEMORY_MB = {"single": 2048, "pair": 3072}  # NVDIMMs included
+MEMORY_MB = {"single": 2560, "pair": 3072}  # NVDIMMs included
 CONSOLE_TAIL = 60  # lines shown of each after a failure
 
 
@@ -35,7 +35,7 @@ def parse():
       "TEST_UNDECLARED_OUTPUTS_DIR") or os.path.join(HERE, "out"),
                       help="folder for the consoles of a run that failed")
   parser.add_argument("--brief", action="store_true",
-                      help="leave out what other tests have as well")
+                      help="measure once only")
   parser.add_argument("--may_not_run", action="store_true")
   return parser.parse_args()
 

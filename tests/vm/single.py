@@ -5,10 +5,15 @@ import os
 from machine import Machine, VmError, make_nvdimm
 
 MEMORY_MB = 1024
-NVDIMM_MB = 1024
+FILES_MB, DEVICE_MB = 768, 112  # parts of the NVDIMM
+NODES = ("n1", "n2", "n3", "n4")
+NVDIMM_MB = FILES_MB + len(NODES) * DEVICE_MB
 POOL = "/tmp/vm/pmem"  # where the NVDIMM's file system is mounted
+DEVICES = "/tmp/vm/dax"  # links to its devices
 SUITE_TIMEOUT_S = 180.0
 CHAIN_TIMEOUT_S = 300.0
+LATENCY_TIMEOUT_S = 300.0
+LATENCY_ROUNDS = 7
 ENOUGH_ACKED = 100  # transfers before the power is cut
 
 
@@ -20,7 +25,7 @@ class SingleVm:
     image: an Image.
     programs: the folder that holds the built programs.
     report: a Report.
-    brief: leaves out the chain over tcp, which other tests have as well.
+    brief: measures once, which shows that it works.
   """
 
   def __init__(self, folder, image, programs, report, brief=False):
@@ -38,15 +43,19 @@ class SingleVm:
         return
       rdma = part("soft-RoCE device", self._rdma)
       if rdma:
-        part("perftest", self._perftest)
+        part("latency", self._latency)
         part("verbs: keys, errors", self._verbs_device)
         part("verbs: link suite", self._link_suite)
       if part("NVDIMM, fsdax", self._fsdax):
         if rdma:
           part("chain, verbs", lambda: self._chain("verbs"))
-        if not self._brief:
-          part("chain, tcp", lambda: self._chain("tcp"))
+          part("device, port go away", self._unplug)
         part("loss of power", self._power)
+      if part("NVDIMM, devdax", self._devdax):
+        # The machine has been booted again, without its soft-RoCE device.
+        if rdma and part("soft-RoCE device, again", self._rdma):
+          part("chain, verbs, devdax", lambda: self._chain("verbs", DEVICES))
+        part("loss of power, devdax", lambda: self._power(DEVICES))
     finally:
       self._machine.cut_power()
       os.unlink(self._nvdimm)
@@ -63,12 +72,20 @@ class SingleVm:
       raise VmError(f"rxe0 is not active: {' '.join(state)}")
     return "rxe0 is active"
 
-  def _perftest(self):
-    lines = self._machine.guest("perftest.sh", timeout=200.0).splitlines()
-    return ", ".join(f"{line} us" for line in lines)
+  def _latency(self):
+    output = self._machine.guest(
+        "latency.py", str(1 if self._brief else LATENCY_ROUNDS),
+        self._programs, timeout=LATENCY_TIMEOUT_S)
+    return output.splitlines()[-1]
 
   def _fsdax(self):
-    return self._machine.guest("pmem.sh", "fsdax", POOL).strip()
+    return self._machine.guest("pmem.py", "fsdax", POOL,
+                               str(FILES_MB)).strip()
+
+  def _devdax(self):
+    made = [self._machine.guest("pmem.py", "devdax", name, str(DEVICE_MB))
+            for name in NODES]
+    return "; ".join(line.strip() for line in made)
 
   # --- The link.
 
@@ -95,13 +112,21 @@ class SingleVm:
     return ["env", f"KAMINO_BIN_ROOT={self._programs}", "python3", "-B",
             self._machine.script(script), POOL, *words]
 
-  def _chain(self, transport):
-    self._machine.run(*self._python("chain.py", transport),
+  def _chain(self, transport, *devices):
+    self._machine.run(*self._python("chain.py", transport, *devices),
                       timeout=CHAIN_TIMEOUT_S)
     return "4 nodes on the NVDIMM; tail and head killed under load"
 
-  def _power(self):
-    load = self._machine.job(*self._python("power.py", "run"),
+  def _unplug(self):
+    _, output = self._machine.run(*self._python("unplug.py"),
+                                  timeout=CHAIN_TIMEOUT_S)
+    lines = [line for line in output.splitlines() if "transfers before" in line]
+    return "; ".join(lines)
+
+  def _power(self, *devices):
+    for name in NODES if devices else ():
+      self._machine.guest("pmem.py", "clear", name)
+    load = self._machine.job(*self._python("power.py", "run", *devices),
                              timeout=CHAIN_TIMEOUT_S)
     acked = self._machine.await_lines(f"{POOL}/power/acked.log", ENOUGH_ACKED,
                                       CHAIN_TIMEOUT_S)
@@ -112,6 +137,8 @@ class SingleVm:
     self._machine.cut_power()
     self._machine.boot()
     self._fsdax()
+    if devices:
+      self._devdax()
     _, output = self._machine.run(
         *self._python("power.py", "check", str(version)),
         timeout=CHAIN_TIMEOUT_S)

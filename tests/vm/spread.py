@@ -10,6 +10,7 @@ ETCD_PORT, ETCD_PEER_PORT, MANAGER_PORT = 2379, 2380, 7000
 NODE_PORT, LINK_PORT = 7100, 7200  # and the node's number
 PATIENCE_S = 120.0
 HEAP_MB, RING_MB = 64, 16
+TRANSPORT = "verbs"
 ACCOUNTS, BALANCE = 50, 1000
 
 
@@ -77,7 +78,8 @@ class SpreadCluster:
         f"--listen={here}:{NODE_PORT + number}",
         f"--link_listen={here}:{LINK_PORT + number}",
         f"--managers={self._addresses[self._home]}:{MANAGER_PORT}",
-        f"--heap_mb={HEAP_MB}", f"--ring_mb={RING_MB}", "--pmem=auto"])
+        f"--heap_mb={HEAP_MB}", f"--ring_mb={RING_MB}", "--pmem=auto",
+        f"--transport={TRANSPORT}"])
 
   def _start(self, machine, name, words):
     return machine.guest("start.sh", name, *words).strip()
@@ -104,6 +106,13 @@ class SpreadCluster:
   def await_chain(self, names):
     await_that(lambda: [s["node_id"] for s in self.statuses()] == names,
                f"the chain to be {', '.join(names)}")
+
+  def await_links(self):
+    def links():
+      return {(link["transport"], link["connected"])
+              for status in self.statuses() for link in status["links"]}
+    await_that(lambda: links() == {(TRANSPORT, True)},
+               f"all links to be {TRANSPORT}")
 
   def await_equal(self):
     """The same operations and objects everywhere; their number."""

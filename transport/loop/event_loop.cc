@@ -185,8 +185,8 @@ void EventLoop::Run() {
       continue;
     }
     rounds = 0;
-    RunTimers();
     const int64_t now = Now();
+    RunTimers(now);
     if (worked) last_work = now;
     awake = worked || (!pollers_.empty() && now - last_work < spin_nanos_);
     worked = false;
@@ -224,9 +224,7 @@ bool EventLoop::RunPosted() {
   return true;
 }
 
-void EventLoop::RunTimers() {
-  if (timers_.empty()) return;
-  const int64_t now = Now();
+void EventLoop::RunTimers(int64_t now) {
   while (!timers_.empty() && timers_.begin()->first.first <= now) {
     auto node = timers_.extract(timers_.begin());
     timer_due_.erase(node.key().second);

@@ -92,7 +92,7 @@ class EventLoop {
 
   void Run();
   bool RunPosted();
-  void RunTimers();
+  void RunTimers(int64_t now);
   bool PollAll();
   bool ArmAll();
   void DisarmAll();

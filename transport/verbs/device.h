@@ -155,6 +155,10 @@ class VerbsDevice {
   virtual absl::StatusOr<std::unique_ptr<VerbsPair>> CreatePair(
       int port, const PairSize& size) = 0;
 
+  // False once the host is removing it. A driver may not say so by an event,
+  // and may let pairs go on while the removal waits until all has been closed.
+  virtual bool Present() const = 0;
+
   // Readable when NextEvent has one.
   virtual int event_fd() const = 0;
   virtual absl::optional<DeviceEvent> NextEvent() = 0;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <infiniband/verbs.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstring>
@@ -38,6 +39,13 @@ class DeviceList {
   ibv_device** const list_;
 };
 
+// The number of a file, 0 when there is none. Of a device's folder in sysfs, it
+// is another one when the device is made again.
+ino_t FileNumber(const std::string& path) {
+  struct stat info;
+  return ::stat(path.c_str(), &info) == 0 ? info.st_ino : 0;
+}
+
 bool KindOf(uint32_t type, GidKind* kind) {
   switch (type) {
     case IBV_GID_TYPE_IB:
@@ -57,8 +65,11 @@ bool KindOf(uint32_t type, GidKind* kind) {
 class IbverbsDevice final : public VerbsDevice,
                             public std::enable_shared_from_this<IbverbsDevice> {
  public:
-  IbverbsDevice(std::string name, IbvContext context)
-      : name_(std::move(name)), context_(std::move(context)) {}
+  IbverbsDevice(std::string name, std::string folder, IbvContext context)
+      : name_(std::move(name)),
+        folder_(std::move(folder)),
+        folder_number_(FileNumber(folder_)),
+        context_(std::move(context)) {}
 
   const std::string& name() const override { return name_; }
   absl::StatusOr<std::vector<PortInfo>> Ports() override;
@@ -66,11 +77,16 @@ class IbverbsDevice final : public VerbsDevice,
       int port, const PairSize& size) override {
     return IbverbsPair::Create(shared_from_this(), context_.get(), port, size);
   }
+  bool Present() const override {
+    return FileNumber(folder_) == folder_number_;
+  }
   int event_fd() const override { return context_->async_fd; }
   absl::optional<DeviceEvent> NextEvent() override;
 
  private:
   const std::string name_;
+  const std::string folder_;  // of its verbs, in sysfs
+  const ino_t folder_number_;
   const IbvContext context_;
 };
 
@@ -179,7 +195,8 @@ class SystemApi final : public VerbsApi {
       if (::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK) != 0) {
         return IbvError(absl::StatusCode::kUnavailable, "async events", errno);
       }
-      return std::make_shared<IbverbsDevice>(name, std::move(context));
+      return std::make_shared<IbverbsDevice>(name, device->dev_path,
+                                             std::move(context));
     }
     return absl::NotFoundError(absl::StrCat("no RDMA device ", name));
   }

@@ -11,6 +11,12 @@
 #include "transport/verbs/verbs_link.h"
 
 namespace kamino::transport {
+namespace {
+
+// Times in one peer_timeout that a device is looked for.
+constexpr int kLooksPerTimeout = 4;
+
+}  // namespace
 
 VerbsContext::VerbsContext(const TransportOptions& options,
                            std::shared_ptr<EventLoop> loop,
@@ -21,7 +27,7 @@ VerbsContext::~VerbsContext() = default;
 
 absl::StatusOr<OpenedPort> VerbsContext::Port() {
   absl::MutexLock lock(&mu_);
-  if (device_ != nullptr) {
+  if (device_ != nullptr && device_->Present()) {
     auto ports = device_->Ports();
     if (ports.ok()) {
       const DevicePorts own{device_->name(), *std::move(ports)};
@@ -50,14 +56,29 @@ void VerbsContext::Watch(const std::shared_ptr<VerbsDevice>& device) {
     LOG(WARNING) << "no events of " << device->name() << ": " << watch.status();
     return;
   }
-  watched_[device] = *watch;
+  watched_[device].events = *watch;
+  StartLooking(device);
   OnDeviceEvents(device);
+}
+
+void VerbsContext::StartLooking(const std::shared_ptr<VerbsDevice>& device) {
+  watched_[device].look = loop->StartTimer(
+      options.peer_timeout / kLooksPerTimeout,
+      [this, raw = std::weak_ptr<VerbsDevice>(device)] {
+        const auto held = raw.lock();
+        if (held == nullptr) return;
+        watched_[held].look = 0;
+        if (held->Present()) return StartLooking(held);
+        OnDeviceEvent(held, {DeviceEvent::Kind::kDeviceGone, 0, 0,
+                             "the device is being removed"});
+      });
 }
 
 void VerbsContext::Retire(const std::shared_ptr<VerbsDevice>& device) {
   auto found = watched_.find(device);
   if (found != watched_.end()) {
-    loop->Unwatch(found->second);
+    loop->Unwatch(found->second.events);
+    if (found->second.look != 0) loop->CancelTimer(found->second.look);
     watched_.erase(found);
   }
   absl::MutexLock lock(&mu_);

@@ -52,7 +52,14 @@ class VerbsContext : public LinkContext {
  private:
   friend class Farewell;
 
+  struct Watched {
+    EventLoop::Id events = 0;
+    EventLoop::Id look = 0;  // the timer; 0 while its callback runs
+  };
+
   void Watch(const std::shared_ptr<VerbsDevice>& device);
+  // Looks again and again whether the host still has the device.
+  void StartLooking(const std::shared_ptr<VerbsDevice>& device);
   void Retire(const std::shared_ptr<VerbsDevice>& device);
   void OnDeviceEvents(const std::shared_ptr<VerbsDevice>& device);
   void OnDeviceEvent(const std::shared_ptr<VerbsDevice>& device,
@@ -72,7 +79,7 @@ class VerbsContext : public LinkContext {
   int farewell_count_ ABSL_GUARDED_BY(mu_) = 0;
 
   // The loop's thread only.
-  absl::flat_hash_map<std::shared_ptr<VerbsDevice>, EventLoop::Id> watched_;
+  absl::flat_hash_map<std::shared_ptr<VerbsDevice>, Watched> watched_;
   absl::flat_hash_map<PairId, VerbsLink*> pairs_;
   absl::flat_hash_set<std::shared_ptr<Farewell>> farewells_;
 };

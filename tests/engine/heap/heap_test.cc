@@ -6,11 +6,9 @@
 #include <random>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "engine/heap/allocator.h"
-#include "engine/pmem/file_region.h"
 #include "engine/pmem/sim_region.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -65,10 +63,11 @@ TEST(HeapTest, RefusesForeignAndChangedRegions) {
   {
     SimRegion other = SimRegion(image);
     auto* version = reinterpret_cast<uint32_t*>(other.base() + 8);
-    *version = 3;
+    *version = 99;
     auto opened = Heap::Open(&other);
     EXPECT_TRUE(absl::IsFailedPrecondition(opened.status()));
-    EXPECT_THAT(std::string(opened.status().message()), HasSubstr("version 3"));
+    EXPECT_THAT(std::string(opened.status().message()),
+                HasSubstr("version 99"));
   }
   {
     SimRegion other = SimRegion(image);
@@ -328,48 +327,6 @@ TEST(SizeClassTest, WasteIsBoundedAndClassesAreFew) {
   }
   EXPECT_EQ(*classes.rbegin(), largest);
   EXPECT_LT(classes.size(), 200u);
-}
-
-TEST(HeapTest, ThreadsAllocateWithoutOverlap) {
-  const std::string path = std::string(std::getenv("TEST_TMPDIR")) + "/threads";
-  auto region = FileRegion::Create(path, kBytes, PmemMode::kForce);
-  ASSERT_TRUE(region.ok()) << region.status();
-  auto heap = Heap::Create(region->get(), "x");
-  ASSERT_TRUE(heap.ok()) << heap.status();
-  std::vector<std::vector<ObjectId>> kept(2);
-  std::vector<std::thread> threads;
-  for (size_t t = 0; t < kept.size(); ++t) {
-    threads.emplace_back([&heap = *heap, &mine = kept[t], t] {
-      std::mt19937 random(t);
-      for (int i = 0; i < 3000; ++i) {
-        if (mine.size() > 100) {
-          std::swap(mine[random() % mine.size()], mine.back());
-          Free(heap.get(), mine.back());
-          mine.pop_back();
-        }
-        mine.push_back(Allocate(heap.get(), 1 + random() % 5000));
-        auto payload = heap->Payload(mine.back());
-        ASSERT_TRUE(payload.ok());
-        std::memset(payload->data(), static_cast<int>(t), payload->size());
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-
-  const HeapStats stats = (*heap)->stats();
-  auto opened = Heap::Open(region->get());
-  ASSERT_TRUE(opened.ok()) << opened.status();
-  ASSERT_TRUE((*opened)->Load().ok());
-  EXPECT_EQ((*opened)->stats().bytes_used, stats.bytes_used);
-  EXPECT_EQ((*opened)->stats().objects, 1 + kept[0].size() + kept[1].size());
-  for (size_t t = 0; t < kept.size(); ++t) {
-    for (ObjectId id : kept[t]) {
-      auto payload = (*opened)->Payload(id);
-      ASSERT_TRUE(payload.ok()) << payload.status();
-      EXPECT_EQ(std::count(payload->begin(), payload->end(), std::byte(t)),
-                static_cast<ptrdiff_t>(payload->size()));
-    }
-  }
 }
 
 }  // namespace

@@ -204,6 +204,60 @@ TEST_F(KeyValueTest, RangeUnchangedSeesEveryKindOfChange) {
 }
 
 // Keys of many shapes: common prefixes, zeros, 0xff, short and long.
+// Pages whose keys begin alike leave out what they share when they compare.
+TEST_F(KeyValueTest, KeysThatBeginAlikeAndThoseThatDoNot) {
+  const std::string alike = "account/of/user/";
+  std::vector<int> numbers(900);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  std::shuffle(numbers.begin(), numbers.end(), std::mt19937(7));
+  for (int number : numbers) {
+    ASSERT_TRUE(Put(absl::StrCat(alike, number), "v").ok());
+  }
+  CheckAll();
+  const auto shared = [this](ObjectId page) {
+    index_format::PageHeader header;
+    std::memcpy(&header, head_.heap().Payload(page)->data(), sizeof(header));
+    return header.shared;
+  };
+  HeapReader reader(&head_.heap());
+  const Page root = *Page::Read(reader, root_);
+  ASSERT_FALSE(root.leaf());
+  ASSERT_GT(root.count(), 8);
+  EXPECT_GE(shared(root_), alike.size());
+  for (int i = 0; i < root.count(); ++i) {
+    EXPECT_GE(shared(root.object(i)), alike.size());
+  }
+  const auto check_from = [this](const std::string& start) {
+    EXPECT_EQ(Read(&head_.heap(), root_, start),
+              Model(model_.lower_bound(start), model_.end()))
+        << start;
+  };
+  const std::vector<std::string> others = {
+      "a",
+      "account/of/user",
+      alike,
+      "account/p",
+      "account/of/usez/",
+      absl::StrCat(alike, "20", std::string(1, 0)),
+      "z",
+      "account/of/user/:"};
+  for (const std::string& key : others) {
+    EXPECT_TRUE(
+        absl::IsNotFound(KeyValueReader(&reader, root_).Get(key).status()));
+    check_from(key);
+  }
+  for (const std::string& key : others) {
+    ASSERT_TRUE(Put(key, "other").ok());
+    CheckAll();
+    for (const std::string& start : others) check_from(start);
+  }
+  for (const std::string& key : others) {
+    ASSERT_TRUE(Delete(key).ok());
+    CheckAll();
+    check_from(key);
+  }
+}
+
 std::string RandomKey(std::mt19937& random) {
   const int kind = random() % 4;
   if (kind == 0) return std::string(1 + random() % 3, "\0a\xff"[random() % 3]);

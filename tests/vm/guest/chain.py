@@ -1,6 +1,9 @@
 """Inside a machine: a chain of four nodes with its heaps on the NVDIMM.
 
-  chain.py FOLDER TRANSPORT     FOLDER: on a file system with DAX
+  chain.py FOLDER TRANSPORT [DEVICES]
+
+FOLDER is on a file system with DAX, for the heaps unless there is DEVICES, a
+folder of links to devices by their nodes' names.
 """
 
 import json
@@ -20,7 +23,7 @@ PATIENCE_S = 60
 
 
 def mapping_flags(pid, name):
-  """The kernel's flags of a process's mapping of a file of that name."""
+  """The kernel's flags of a process's mapping of a file of that path's end."""
   current = False
   with open(f"/proc/{pid}/smaps", encoding="ascii") as f:
     for line in f:
@@ -73,7 +76,10 @@ class NvdimmChainTest(ClusterTest):
     """"sf": a store is durable once its cache line is written back."""
     for name in self.cluster.nodes:
       pid = self.cluster.state["processes"][name]["pid"]
-      for file in ("heap.pmem", "ring.pmem"):
+      device = self.start["devices"].get(name)
+      files = ([os.path.realpath(device)[1:]] if device else
+               [f"{name}/heap.pmem", f"{name}/ring.pmem"])
+      for file in files:
         self.assertIn("sf", mapping_flags(pid, file), f"{name}: {file}")
 
   def await_view_without(self, victim):
@@ -88,4 +94,8 @@ class NvdimmChainTest(ClusterTest):
 if __name__ == "__main__":
   NvdimmChainTest.parent = sys.argv.pop(1)
   NvdimmChainTest.start["transport"] = sys.argv.pop(1)
+  NvdimmChainTest.start["devices"] = {
+      name: os.path.join(folder, name)
+      for folder in sys.argv[1:] for name in os.listdir(folder)}
+  del sys.argv[1:]
   unittest.main(verbosity=2)

@@ -1,10 +1,12 @@
 """Inside a machine that loses its power with a whole cluster in it.
 
-  power.py FOLDER run      starts the cluster and puts a load on it, for good
-  power.py FOLDER check N  after the next boot: all of it comes back, with
-                           everything up to version N
+  power.py FOLDER run [DEVICES]
+      starts the cluster and puts a load on it, for good
+  power.py FOLDER check N
+      after the next boot: all of it comes back, with everything up to version N
 
-FOLDER is on the NVDIMM: the nodes' heaps, etcd's data and the load's log.
+FOLDER is on the NVDIMM: the nodes' heaps, etcd's data and the load's log. With
+DEVICES, a folder of links to devices by their nodes' names, heaps are there.
 """
 
 import json
@@ -25,9 +27,9 @@ WAIT_S = 120
 ENDLESS = 1000000
 
 
-def run(cluster):
+def run(cluster, devices):
   cluster.start(pmem="auto", heap_mb=64, ring_mb=16, failure_timeout_ms=10000,
-                leader_ttl_s=10,
+                leader_ttl_s=10, devices=devices,
                 manager_flags=["--heartbeat_interval_ms=1000"])
   os.sync()  # what this machine itself must find again
   log = os.path.join(cluster.folder, "acked.log")
@@ -65,7 +67,8 @@ def main():
                          PATIENCE)
   try:
     if sys.argv[2] == "run":
-      run(cluster)
+      run(cluster, {name: os.path.join(folder, name)
+                    for folder in sys.argv[3:] for name in os.listdir(folder)})
     else:
       check(cluster, int(sys.argv[3]))
       cluster.destroy()

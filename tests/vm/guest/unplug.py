@@ -1,0 +1,73 @@
+"""Inside a machine: a chain over rxe0, which goes away under load and returns.
+
+  unplug.py FOLDER     FOLDER: on a file system with DAX
+"""
+
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "integration"))
+# pylint: disable=wrong-import-position
+from harness import ClusterTest, Load, wait_until
+
+DEVICE, INTERFACE = "rxe0", "v0"  # as rdma.sh makes them
+TRANSFERS = 600  # of a load
+OUTSTANDING = 8
+PATIENCE_S = 60
+
+
+def call(*words):
+  subprocess.run(words, check=True, timeout=PATIENCE_S)
+
+
+class UnplugTest(ClusterTest):
+  start = {"pmem": "auto", "heap_mb": 64, "ring_mb": 16, "transport": "verbs",
+           "failure_timeout_ms": 8000, "leader_ttl_s": 10,
+           "manager_flags": ["--heartbeat_interval_ms=1000"]}
+  patience = 10
+
+  def test_all_goes_on_when_it_returns(self):
+    self.open_bank()
+    loads = [
+        self.without_it("being removed",
+                        ["rdma", "link", "delete", DEVICE],
+                        ["rdma", "link", "add", DEVICE, "type", "rxe",
+                         "netdev", INTERFACE]),
+        self.without_it("port error",
+                        ["ip", "link", "set", INTERFACE, "down"],
+                        ["ip", "link", "set", INTERFACE, "up"])]
+    self.check_bank(*loads)
+    self.cluster.await_chain(self.cluster.nodes, timeout=PATIENCE_S)
+
+  def without_it(self, event, take, give_back):
+    """A load that began before `take`, and ended after `give_back`."""
+    load = Load(self.cluster, TRANSFERS, f"{take[0]}.acked.log", OUTSTANDING)
+    load.await_acked(TRANSFERS // 10)
+    call(*take)
+    self.await_links({("", False)})
+    for name in self.cluster.nodes:
+      self.assertIn(event, self.cluster.log_tail(name, lines=100), name)
+    self.assertTrue(load.is_alive(), "the load was too short")
+    acked = load.acked()
+    call(*give_back)
+    self.await_links({("verbs", True)})
+    load.join()
+    print(f"{event}: {acked} transfers before, {load.acked() - acked} after")
+    return load
+
+  def await_links(self, expected):
+    def links():
+      lines = self.kamino("status", "--json").splitlines()[1:]
+      return {(link["transport"], link["connected"])
+              for node in map(json.loads, lines) for link in node["links"]}
+    wait_until(lambda: links() == expected, PATIENCE_S,
+               f"all links to be {expected}")
+
+
+if __name__ == "__main__":
+  UnplugTest.parent = sys.argv.pop(1)
+  unittest.main(verbosity=2)

@@ -22,6 +22,7 @@ membership::ManagerOptions ManagerOptionsOf(const ClusterOptions& options) {
   manager.chain_length = options.chain_length;
   manager.failure_timeout = absl::Milliseconds(300);
   manager.heartbeat_interval = absl::Milliseconds(40);
+  manager.takeover_grace = absl::Milliseconds(150);
   return manager;
 }
 
@@ -84,6 +85,7 @@ SimNode::Options Cluster::NodeOptions(const std::string& name) const {
   options.chain.window_chunks = 8;
   options.chain.chunks_at_once = 2;
   options.chain.cut_bytes = 16u << 10;
+  options.chain.transfer_bytes_per_s = options_.transfer_bytes_per_s;
   options.chain.retain = absl::Seconds(1);
   options.admission.max_in_flight = 16;
   if (options_.few_client_records) {

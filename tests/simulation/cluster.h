@@ -35,6 +35,7 @@ struct ClusterOptions {
   uint64_t doubt_percent = 0;       // see Workload
   absl::Duration manager_distance;  // more for each call
   SimNode::Pace pace;
+  uint64_t transfer_bytes_per_s = 0;  // 0: as fast as can be
 };
 
 class Cluster {

@@ -71,6 +71,9 @@ ClusterOptions DrawCluster(Scenario scenario, Random* random) {
     options.pace.backup_step = 1 + random->Pick(4);
     options.pace.backup_rests_percent = 50 + random->Pick(46);
   }
+  if (random->OneIn(5)) {
+    options.transfer_bytes_per_s = 100000 + random->Pick(1000000);
+  }
   return options;
 }
 

@@ -17,7 +17,7 @@ help:
 	@echo "             CHECK=folder checks kept histories again"
 	@echo "make simulate"
 	@echo "             run the cluster in the simulator, SEEDS=n FIRST=seed"
-	@echo "             TRACE=1"
+	@echo "             TRACE=1 FAULT=name"
 	@echo "make sanitize  the engine's tests under sanitizers"
 	@echo "make build   build the programs"
 	@echo "make bench-engine"
@@ -74,11 +74,13 @@ crash: packages
 	@bazel run //tests/engine/crash:crash_main -- --seeds=$(SEEDS) \
 	  --first=$(FIRST) --scheme=$(SCHEME)
 
-# docs/testing_simulation.md; TRACE=1 tells what happens.
+# docs/testing_simulation.md; TRACE=1 tells what happens, FAULT=name plants one.
+SIMULATE = simulate_$(if $(FAULT),faulty,main)
 simulate: packages
-	@bazel build //tests/simulation:simulate_main
-	@bazel-bin/tests/simulation/simulate_main --seeds=$(SEEDS) \
-	  --first=$(FIRST) $(if $(filter-out 0,$(TRACE)),--trace)
+	@bazel build //tests/simulation:$(SIMULATE)
+	@bazel-bin/tests/simulation/$(SIMULATE) --seeds=$(SEEDS) \
+	  --first=$(FIRST) $(if $(FAULT),--fault=$(FAULT)) \
+	  $(if $(filter-out 0,$(TRACE)),--trace)
 
 # For that long in all; docs/testing_fuzz.md.
 fuzz: packages

@@ -22,12 +22,14 @@ membership::ManagerOptions ManagerOptionsOf(const ClusterOptions& options) {
   manager.chain_length = options.chain_length;
   manager.failure_timeout = absl::Milliseconds(300);
   manager.heartbeat_interval = absl::Milliseconds(40);
+  manager.takeover_grace = absl::Milliseconds(150);
   return manager;
 }
 
 Workload::Options WorkloadOptionsOf(const ClusterOptions& options) {
   Workload::Options workload;
   workload.ballast_bytes = options.ballast_bytes;
+  workload.doubt_percent = options.doubt_percent;
   return workload;
 }
 
@@ -46,6 +48,7 @@ Cluster::Cluster(World* world, const ClusterOptions& options)
     managers_.push_back(std::make_unique<SimManager>(
         world, &network_, &etcd_, name, ManagerOptionsOf(options)));
     peers_.managers[name] = managers_.back().get();
+    network_.SetFar({name}, options.manager_distance);
   }
   for (int i = 1; i <= options.nodes; ++i) {
     const std::string name = absl::StrCat("n", i);
@@ -82,6 +85,7 @@ SimNode::Options Cluster::NodeOptions(const std::string& name) const {
   options.chain.window_chunks = 8;
   options.chain.chunks_at_once = 2;
   options.chain.cut_bytes = 16u << 10;
+  options.chain.transfer_bytes_per_s = options_.transfer_bytes_per_s;
   options.chain.retain = absl::Seconds(1);
   options.admission.max_in_flight = 16;
   if (options_.few_client_records) {
@@ -94,6 +98,7 @@ SimNode::Options Cluster::NodeOptions(const std::string& name) const {
   }
   options.agent.retry = absl::Milliseconds(30);
   options.drains_all = options_.drains_all;
+  options.pace = options_.pace;
   return options;
 }
 

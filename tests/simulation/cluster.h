@@ -32,6 +32,10 @@ struct ClusterOptions {
   bool drains_all = true;
   bool few_client_records = false;  // so that some expire
   uint32_t ballast_bytes = 0;       // see Workload
+  uint64_t doubt_percent = 0;       // see Workload
+  absl::Duration manager_distance;  // more for each call
+  SimNode::Pace pace;
+  uint64_t transfer_bytes_per_s = 0;  // 0: as fast as can be
 };
 
 class Cluster {

@@ -13,7 +13,7 @@ constexpr absl::Duration kRecovery = absl::Milliseconds(700);
 
 }  // namespace
 
-FaultPlan FaultPlan::Draw(Random* random) {
+FaultPlan FaultPlan::Draw(Scenario scenario, Random* random) {
   FaultPlan plan;
   plan.interval =
       random->Between(absl::Milliseconds(100), absl::Milliseconds(900));
@@ -25,6 +25,21 @@ FaultPlan FaultPlan::Draw(Random* random) {
   plan.restarts = random->Percent(85);
   if (plan.restarts && random->Percent(25)) plan.power_cuts = 1;
   if (plan.restarts && random->Percent(30)) plan.lost_disks = 1;
+  if (random->Percent(40)) plan.damaged_one_in = 2 + random->Pick(10);
+  switch (scenario) {
+    case Scenario::kAny:
+      if (random->Percent(10)) plan.stale_ends = 2;
+      if (plan.restarts && random->Percent(30)) plan.heads = 3;
+      break;
+    case Scenario::kStaleEnds:
+      plan.stale_ends = 8;
+      plan.managers = plan.etcd = 0;
+      break;
+    case Scenario::kShortChain:
+      plan.restarts = true;
+      plan.kills += 2;
+      plan.lost_disks += 4;
+  }
   return plan;
 }
 
@@ -33,6 +48,11 @@ Faults::Faults(Cluster* cluster, const FaultPlan& plan)
       world_(cluster->world()),
       plan_(plan),
       random_(world_->random().Fork()) {}
+
+void Faults::Start() {
+  cluster_->network().SetDamage(plan_.damaged_one_in);
+  Next();
+}
 
 void Faults::After(absl::Duration time, std::function<void()> event) {
   world_->After(time, [this, event = std::move(event)] {
@@ -50,6 +70,7 @@ void Faults::Next() {
 void Faults::Strike() {
   const std::vector<std::pair<int, std::function<void()>>> kinds = {
       {plan_.kills, [this] { Kill(); }},
+      {plan_.heads, [this] { KillHeads(); }},
       {plan_.power_cuts, [this] { PowerCut(); }},
       {plan_.lost_disks, [this] { LoseDisk(); }},
       {plan_.pauses, [this] { Pause(); }},
@@ -60,6 +81,7 @@ void Faults::Strike() {
          cluster_->network().BreakLinks(20 + random_.Pick(81));
        }},
       {plan_.slowness, [this] { Slow(); }},
+      {plan_.stale_ends, [this] { LeaveBehind(); }},
       {plan_.managers, [this] { StrikeManager(); }},
       {plan_.etcd, [this] { StrikeEtcd(); }}};
   int all = 0;
@@ -100,9 +122,37 @@ void Faults::Disturb(const std::string& name, absl::Duration time) {
   until = std::max(until, world_->now() + time + kRecovery);
 }
 
+void Faults::Unsettle(const std::string& name, absl::Duration time) {
+  absl::Time& until =
+      unsettled_.emplace(name, absl::InfinitePast()).first->second;
+  until = std::max(until, world_->now() + time + kRecovery);
+  Disturb(name, time);
+}
+
 bool Faults::MayDie(const SimNode& node) const {
   // One that comes back with what it holds is never missed for good.
-  return plan_.restarts || MayLose(node);
+  return (plan_.restarts || MayLose(node)) && MayTear(node);
+}
+
+bool Faults::MayTear(const SimNode& node) const {
+  const membership::View view = cluster_->StoredView();
+  if (view.members.size() > 2) return true;
+  bool member = false;
+  for (const membership::Member& each : view.members) {
+    const SimNode& other = *cluster_->node(each.node_id);
+    if (&other == &node) {
+      member = true;
+      continue;
+    }
+    const auto unsettled = unsettled_.find(other.name());
+    if (other.up() && other.incarnation() == each.incarnation &&
+        (unsettled == unsettled_.end() || unsettled->second < world_->now())) {
+      return true;
+    }
+  }
+  // As head it rolls back by itself.
+  const SimNode* alone = cluster_->node(node.name());
+  return !member || (view.members.size() == 1 && alone->serves_alone());
 }
 
 bool Faults::MayLose(const SimNode& node) const {
@@ -128,11 +178,33 @@ void Faults::Kill() {
   if (random_.OneIn(3)) {
     node->Die(crash);
   } else {
-    node->DieAtDrain(1 + random_.Pick(random_.OneIn(2) ? 12 : 120), crash,
-                     [this, node] { return MayDie(*node); });
+    Doom(node, crash, random_.OneIn(2) ? 12 : 120);
   }
   if (!plan_.restarts) return;
   Restart(node, random_.OneIn(2) ? Between(5, 150) : Between(400, 1500));
+}
+
+void Faults::Doom(SimNode* node, Crash crash, uint64_t most_drains) {
+  node->DieAtDrain(1 + random_.Pick(most_drains), crash,
+                   [this, node] { return MayDie(*node); });
+}
+
+// The second is head when it comes back, and may have to mend what it was in
+// the middle of.
+void Faults::KillHeads() {
+  const membership::View view = cluster_->StoredView();
+  if (view.members.size() < 3) return;
+  SimNode* const head = cluster_->node(view.members[0].node_id);
+  SimNode* const next = cluster_->node(view.members[1].node_id);
+  for (SimNode* node : {head, next}) {
+    if (!node->up() || node->doomed() || !MayDie(*node)) return;
+  }
+  for (SimNode* node : {head, next}) {
+    Disturb(node->name(), absl::Seconds(1000));
+    Doom(node, Crash::kPower, 12);
+  }
+  Restart(next, Between(5, 150));
+  Restart(head, Between(400, 1500));
 }
 
 void Faults::Restart(SimNode* node, absl::Duration time) {
@@ -144,21 +216,25 @@ void Faults::Restart(SimNode* node, absl::Duration time) {
     }
     if (random_.OneIn(4)) {
       // Again while it recovers, or soon after.
-      node->DieAtDrain(1 + random_.Pick(30), Crash::kPower,
-                       [this, node] { return MayDie(*node); });
+      Doom(node, Crash::kPower, 30);
     }
     node->Start();
+    Unsettle(node->name(), absl::ZeroDuration());
     if (!node->up() || node->doomed()) Restart(node, Between(5, 300));
   });
 }
 
 void Faults::PowerCut() {
   world_->trace().Line(world_->now(), "-----", "the power is cut");
+  std::vector<SimNode*> dying;  // at once
   for (const auto& node : cluster_->nodes()) {
-    if (!node->up()) continue;
+    if (!node->up() || !MayDie(*node)) continue;
+    dying.push_back(node.get());
+  }
+  for (SimNode* node : dying) {
     node->Die(Crash::kPower);
     Disturb(node->name(), absl::Seconds(3));
-    Restart(node.get(), Between(5, 1000));
+    Restart(node, Between(5, 1000));
   }
 }
 
@@ -177,7 +253,7 @@ void Faults::Pause() {
   if (!node->up() || node->paused()) return;
   const absl::Duration time =
       random_.OneIn(3) ? Between(200, 1200) : Between(2, 150);
-  Disturb(node->name(), time);
+  Unsettle(node->name(), time);
   node->Pause(time);
 }
 
@@ -187,8 +263,8 @@ void Faults::Cut(const std::vector<std::string>& from,
                  const std::vector<std::string>& to, absl::Duration time) {
   for (const std::string& a : from) {
     for (const std::string& b : to) {
-      Disturb(a, time);
-      Disturb(b, time);
+      Unsettle(a, time);
+      Unsettle(b, time);
       cluster_->network().Cut(a, b);
     }
   }
@@ -248,10 +324,64 @@ void Faults::Slow() {
   cluster_->network().SetSlow(most);
   // Heartbeats get through in time, mostly.
   for (const auto& node : cluster_->nodes()) {
-    Disturb(node->name(), absl::Seconds(1));
+    Unsettle(node->name(), absl::Seconds(1));
   }
   After(Between(100, 1000),
         [this] { cluster_->network().SetSlow(absl::ZeroDuration()); });
+}
+
+SimNode* Faults::AnEnd() {
+  const membership::View view = cluster_->StoredView();
+  const size_t second = view.members.size() > 1 ? 1 : 0;
+  const membership::Member& member = random_.OneIn(3)   ? view.tail()
+                                     : random_.OneIn(4) ? view.members[second]
+                                                        : view.head();
+  return cluster_->node(member.node_id);
+}
+
+// A node goes on as if nothing had happened, or wakes up later, while the
+// others get a view without it.
+void Faults::LeaveBehind() {
+  SimNode* const node = AnEnd();
+  if (!node->up() || node->paused()) return;
+  if (random_.OneIn(4)) return LeaveBehindWithLeader(*node);
+  const absl::Duration time = Between(350, 1200);
+  if (random_.OneIn(3)) {
+    Unsettle(node->name(), time);
+    return node->Pause(time);
+  }
+  std::vector<std::string> managers;
+  for (const auto& manager : cluster_->managers()) {
+    managers.push_back(manager->name());
+  }
+  world_->trace().Line(world_->now(), "-----", node->name(),
+                       " left behind for ", absl::FormatDuration(time));
+  Cut({node->name()}, managers, time);
+  if (random_.OneIn(2)) Cut(managers, {node->name()}, time);
+}
+
+// The two hear each other, and the leader nobody else who could say that
+// another one leads.
+void Faults::LeaveBehindWithLeader(const SimNode& node) {
+  std::vector<std::string> rest = {"etcd"};
+  std::string leader;
+  for (const auto& manager : cluster_->managers()) {
+    if (manager->leads()) {
+      leader = manager->name();
+    } else {
+      rest.push_back(manager->name());
+    }
+  }
+  if (leader.empty()) return;
+  for (const auto& other : cluster_->nodes()) {
+    if (other.get() != &node) rest.push_back(other->name());
+  }
+  const absl::Duration time = Between(1000, 2500);
+  world_->trace().Line(world_->now(), "-----", node.name(), ",", leader,
+                       " left behind for ", absl::FormatDuration(time));
+  Cut({leader}, rest, time);
+  Cut(rest, {leader}, time);
+  Unsettle(node.name(), time);
 }
 
 // --- Managers and etcd.

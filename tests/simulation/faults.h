@@ -13,6 +13,16 @@
 
 namespace kamino::simulation {
 
+// What a run is after, beside chance.
+enum class Scenario {
+  kAny,
+  // The head or the tail goes on in a view that is over: it is cut from the
+  // managers, or wakes up, while clients and its neighbours reach it.
+  kStaleEnds,
+  // A chain of two, so that one node is head and tail while the other joins.
+  kShortChain,
+};
+
 // Which kinds there are, and how often one strikes.
 struct FaultPlan {
   absl::Duration interval = absl::Milliseconds(300);  // mean, between two
@@ -25,10 +35,13 @@ struct FaultPlan {
   int etcd = 0;
   int power_cuts = 0;  // of all nodes at once
   int lost_disks = 0;
+  int stale_ends = 0;
+  int heads = 0;  // the head falls for long, the next one for a moment
 
-  bool restarts = false;  // killed nodes come back
+  uint64_t damaged_one_in = 0;  // chunks of a state transfer; 0: none
+  bool restarts = false;        // killed nodes come back
 
-  static FaultPlan Draw(Random* random);
+  static FaultPlan Draw(Scenario scenario, Random* random);
 };
 
 class Faults {
@@ -36,7 +49,7 @@ class Faults {
   Faults(Cluster* cluster, const FaultPlan& plan);
 
   // From now on, until Stop.
-  void Start() { Next(); }
+  void Start();
   // Everything is healed, everyone is up, or will be soon.
   void Stop();
 
@@ -46,6 +59,8 @@ class Faults {
   void Next();
   void Strike();
   void Kill();
+  void KillHeads();
+  void Doom(SimNode* node, Crash crash, uint64_t most_drains);
   void PowerCut();
   void LoseDisk();
   void Pause();
@@ -53,13 +68,22 @@ class Faults {
   void Cut(const std::vector<std::string>& from,
            const std::vector<std::string>& to, absl::Duration time);
   void Slow();
+  SimNode* AnEnd();
+  void LeaveBehind();
+  void LeaveBehindWithLeader(const SimNode& node);
   void StrikeManager();
   void StrikeEtcd();
 
   bool MayDie(const SimNode& node) const;
+  // Whether someone would mend it: a node that is the only one left, and was
+  // interrupted before it was head, cannot go on. That is more than f failures,
+  // so none is to be made of it.
+  bool MayTear(const SimNode& node) const;
   // Whether the chain outlives the loss of this node for good.
   bool MayLose(const SimNode& node) const;
   void Disturb(const std::string& name, absl::Duration time);
+  // So that it may be dropped from the view though it is up.
+  void Unsettle(const std::string& name, absl::Duration time);
   void Restart(SimNode* node, absl::Duration time);
   SimNode* AnyNode();
   absl::Duration Between(int least_ms, int most_ms) {
@@ -76,6 +100,7 @@ class Faults {
   uint64_t struck_ = 0;
   // Until when something is wrong with it.
   std::map<std::string, absl::Time> disturbed_;
+  std::map<std::string, absl::Time> unsettled_;
 };
 
 }  // namespace kamino::simulation

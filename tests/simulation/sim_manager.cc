@@ -13,6 +13,7 @@ using membership::ManagerLoop;
 
 namespace {
 
+constexpr int64_t kLeaderTtlSeconds = 1;
 constexpr absl::Duration kEtcdDeadline = absl::Milliseconds(300);
 
 }  // namespace
@@ -27,7 +28,10 @@ void SimManager::Start() {
   ManagerLoop::Options options;
   options.core = options_;
   options.name = name();
-  options.leader_ttl_seconds = 1;
+  options.leader_ttl_seconds = kLeaderTtlSeconds;
+  if (engine::FaultPlanted("membership-leads-too-long")) {
+    options.leader_ttl_seconds *= 2;  // so it thinks
+  }
   loop_ = std::make_unique<ManagerLoop>(options);
   Begin();
   Step();
@@ -39,13 +43,18 @@ void SimManager::Kill() {
   loop_.reset();
 }
 
+bool SimManager::leads() const {
+  return up() && loop_->core().IsLeader(Clock());
+}
+
 void SimManager::Step() {
   const ManagerLoop::Step step = loop_->Next(Clock());
   if (step.call.has_value()) return Call(*step.call);
   After(step.wait, [this] { Step(); });
 }
 
-void SimManager::Call(const EtcdCall& call) {
+void SimManager::Call(EtcdCall call) {
+  call.ttl_seconds = kLeaderTtlSeconds;  // whatever it thinks
   const uint64_t number = ++call_;
   const auto answered = [this, number](const EtcdAnswer& answer) {
     if (number != call_) return;  // it was given up

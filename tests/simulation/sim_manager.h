@@ -25,12 +25,15 @@ class SimManager final : public Process {
   void Start();
   void Kill();  // kill -9: all it knew is gone
 
+  // As it believes.
+  bool leads() const;
+
   // A node's call, as it arrives here.
   Answer Serve(const membership::AgentCore::Call& call);
 
  private:
   void Step();
-  void Call(const membership::EtcdCall& call);
+  void Call(membership::EtcdCall call);
 
   TimedNetwork* const network_;
   SimEtcd* const etcd_;

@@ -23,10 +23,8 @@ using replica::Actions;
 namespace {
 
 constexpr absl::Duration kTick = absl::Milliseconds(15);
-constexpr absl::Duration kBatchDelay = absl::Microseconds(60);
 constexpr absl::Duration kCallDeadline = absl::Milliseconds(80);
 constexpr absl::Duration kMinSpacing = absl::Milliseconds(5);
-constexpr size_t kBackupStep = 4;
 constexpr absl::Duration kSupervisorDelay = absl::Milliseconds(200);
 
 }  // namespace
@@ -128,6 +126,11 @@ membership::Member SimNode::Self() const {
   return self;
 }
 
+bool SimNode::serves_alone() const {
+  return node_ != nullptr && node_->admission_stats().has_value() &&
+         node_->core().is_tail();
+}
+
 void SimNode::Die(Crash crash) {
   if (!up()) return;
   Trace(crash == Crash::kPower ? "loses power" : "is killed");
@@ -191,12 +194,13 @@ void SimNode::Fatal(const absl::Status& status) {
 
 void SimNode::Post(Input input) {
   inbox_.push_back(std::move(input));
-  ScheduleBatch(kBatchDelay);
+  ScheduleBatch();
 }
 
-void SimNode::ScheduleBatch(absl::Duration most) {
+void SimNode::ScheduleBatch() {
   if (std::exchange(batch_scheduled_, true)) return;
-  After(random_.Between(absl::ZeroDuration(), most), [this] { RunBatch(); });
+  After(random_.Between(absl::ZeroDuration(), options_.pace.batch),
+        [this] { RunBatch(); });
 }
 
 void SimNode::RunBatch() {
@@ -210,9 +214,11 @@ void SimNode::RunBatch() {
   CarryOut(actions);
   if (!world()->violation().ok()) return;
   Report();
-  const bool more = node_->ApplyBackup(kBackupStep);
+  const Pace& pace = options_.pace;
+  const bool more = node_->ApplyBackup(
+      random_.Percent(pace.backup_rests_percent) ? 0 : pace.backup_step);
   if (EndIfCrashed()) return;
-  if (more) ScheduleBatch(kBatchDelay);
+  if (more) ScheduleBatch();
 }
 
 void SimNode::CarryOut(const Actions& actions) {

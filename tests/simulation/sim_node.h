@@ -39,6 +39,12 @@ enum class Crash {
 
 class SimNode final : public LinkOwner {
  public:
+  // How a machine that has other things to do as well goes about its work.
+  struct Pace {
+    absl::Duration batch = absl::Microseconds(60);  // at most, to the next one
+    size_t backup_step = 4;  // transactions between two batches, but for
+    uint64_t backup_rests_percent = 0;  // of them
+  };
   struct Options {
     std::string cluster_id;
     head::StorageOptions storage;
@@ -46,6 +52,7 @@ class SimNode final : public LinkOwner {
     head::AdmissionOptions admission;
     membership::AgentCore::Options agent;
     bool drains_all = false;
+    Pace pace;
   };
   // Everyone there is, by name; filled before anyone starts.
   struct Peers {
@@ -89,6 +96,8 @@ class SimNode final : public LinkOwner {
   head::ChainNode* node() { return node_.get(); }
   head::Storage* storage() { return storage_.get(); }
   uint64_t incarnation() const { return incarnation_; }
+  // It is the whole chain, and head.
+  bool serves_alone() const;
 
  private:
   using Input = std::function<void(absl::Time now)>;
@@ -96,7 +105,7 @@ class SimNode final : public LinkOwner {
   membership::Member Self() const;
   void Boot();
   void Post(Input input);
-  void ScheduleBatch(absl::Duration most);
+  void ScheduleBatch();
   void RunBatch();
   void TraceOperation(uint64_t sequence, absl::string_view bytes);
   // Tells the manager's side what this node says of itself.

@@ -16,6 +16,7 @@
 #include "absl/flags/parse.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "engine/fault.h"
 #include "glog/logging.h"
 #include "tests/simulation/simulation.h"
 
@@ -23,6 +24,9 @@ ABSL_FLAG(uint64_t, first, 1, "the first seed");
 ABSL_FLAG(uint64_t, seeds, 1, "how many seeds");
 ABSL_FLAG(int, jobs, 0, "processes at a time; 0: as many as processors");
 ABSL_FLAG(bool, trace, false, "tell everything that happens, in one process");
+#ifdef KAMINO_PLANTED_FAULTS
+ABSL_FLAG(std::string, fault, "", "planted in every run; see engine/fault.h");
+#endif
 
 namespace kamino::simulation {
 namespace {
@@ -145,5 +149,8 @@ int main(int argc, char** argv) {
   absl::ParseCommandLine(argc, argv);
   google::InitGoogleLogging(argv[0]);
   FLAGS_minloglevel = google::GLOG_FATAL;
+#ifdef KAMINO_PLANTED_FAULTS
+  kamino::engine::PlantFault(absl::GetFlag(FLAGS_fault));
+#endif
   return kamino::simulation::Main();
 }

@@ -22,7 +22,14 @@ constexpr absl::Duration kPatience = absl::Seconds(30);
 // Between the last fault and the last operation.
 constexpr absl::Duration kRest = absl::Milliseconds(700);
 
-ClusterOptions DrawCluster(Random* random) {
+Scenario DrawScenario(Random* random) {
+  const uint64_t drawn = random->Pick(100);
+  return drawn < 20   ? Scenario::kStaleEnds
+         : drawn < 35 ? Scenario::kShortChain
+                      : Scenario::kAny;
+}
+
+ClusterOptions DrawCluster(Scenario scenario, Random* random) {
   ClusterOptions options;
   options.chain_length = 3 + static_cast<int>(random->Pick(3));
   options.nodes = options.chain_length + static_cast<int>(random->Pick(2));
@@ -36,6 +43,37 @@ ClusterOptions DrawCluster(Random* random) {
   options.drains_all = !random->OneIn(4);
   options.few_client_records = random->OneIn(4);
   options.ballast_bytes = random->OneIn(4) ? 60000 : 0;
+  options.doubt_percent = random->OneIn(4) ? 30 : 0;
+  if (random->OneIn(4)) {
+    options.manager_distance =
+        random->Between(absl::ZeroDuration(), absl::Milliseconds(35));
+  }
+  bool busy = random->OneIn(4);
+  switch (scenario) {
+    case Scenario::kAny:
+      break;
+    case Scenario::kStaleEnds:
+      options.astray_percent = 40;
+      options.doubt_percent = 70;
+      options.think = options.think / 4;
+      if (random->OneIn(2)) options.manager_distance = absl::Milliseconds(35);
+      break;
+    case Scenario::kShortChain:
+      options.chain_length = 2;
+      options.nodes = 2 + static_cast<int>(random->Pick(2));
+      options.think = options.think / 4;
+      if (options.ballast_bytes == 0) options.ballast_bytes = 6000;
+      busy = true;
+  }
+  if (busy) {
+    options.pace.batch =
+        random->Between(absl::Microseconds(60), absl::Milliseconds(5));
+    options.pace.backup_step = 1 + random->Pick(4);
+    options.pace.backup_rests_percent = 50 + random->Pick(46);
+  }
+  if (random->OneIn(5)) {
+    options.transfer_bytes_per_s = 100000 + random->Pick(1000000);
+  }
   return options;
 }
 
@@ -43,8 +81,9 @@ class Simulation {
  public:
   Simulation(uint64_t seed, std::FILE* trace)
       : world_(seed, trace),
-        plan_(FaultPlan::Draw(&world_.random())),
-        cluster_(&world_, DrawCluster(&world_.random())),
+        scenario_(DrawScenario(&world_.random())),
+        plan_(FaultPlan::Draw(scenario_, &world_.random())),
+        cluster_(&world_, DrawCluster(scenario_, &world_.random())),
         faults_(&cluster_, plan_) {}
 
   RunResult Run() {
@@ -135,6 +174,7 @@ class Simulation {
   }
 
   World world_;
+  const Scenario scenario_;
   const FaultPlan plan_;
   Cluster cluster_;
   Faults faults_;

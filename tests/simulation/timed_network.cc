@@ -1,7 +1,6 @@
 #include "tests/simulation/timed_network.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "glog/logging.h"
 
@@ -37,6 +36,13 @@ void TimedNetwork::Heal(const std::string& from, const std::string& to) {
 void TimedNetwork::HealAll() {
   cut_.clear();
   slow_ = absl::ZeroDuration();
+  damage_one_in_ = 0;
+}
+
+void TimedNetwork::SetFar(const std::vector<std::string>& names,
+                          absl::Duration most) {
+  far_.insert(names.begin(), names.end());
+  distance_ = most;
 }
 
 void TimedNetwork::BreakLinks(uint64_t percent) {
@@ -58,11 +64,20 @@ absl::Duration TimedNetwork::Delay() {
   return delay;
 }
 
+absl::Duration TimedNetwork::CallDelay(const Process& from, const Process& to) {
+  absl::Duration delay = Delay();
+  if (far_.count(from.name()) + far_.count(to.name()) > 0) {
+    delay += random_.Between(distance_ / 2, distance_);
+  }
+  return delay;
+}
+
 // --- Calls.
 
 void TimedNetwork::Send(Process* from, Process* to, World::Event arrival) {
   if (IsCut(from->name(), to->name())) return;
-  world_->After(Delay(), [this, from, to, arrival = std::move(arrival)] {
+  const absl::Duration delay = CallDelay(*from, *to);
+  world_->After(delay, [this, from, to, arrival = std::move(arrival)] {
     if (IsCut(from->name(), to->name())) return;
     to->Deliver(arrival);
   });
@@ -131,9 +146,33 @@ void TimedNetwork::SendOn(LinkOwner* from, LinkId link,
   } else {
     to.incoming.push_back(message);
   }
+  if (damage_one_in_ > 0 && message.has_state_chunk() &&
+      random_.OneIn(damage_one_in_)) {
+    world_->trace().Line(world_->now(), from->name(),
+                         "sends a chunk that is damaged on its way");
+    Damage(to.incoming.back().mutable_state_chunk());
+  }
   to.last_arrival = std::max(to.last_arrival, world_->now() + Delay());
   world_->After(to.last_arrival - world_->now(),
                 [this, connection, side] { Arrive(connection, 1 - side); });
+}
+
+void TimedNetwork::Damage(kamino::internal::v1::StateChunk* chunk) {
+  const uint64_t bit = random_.Next();
+  const uint64_t field = random_.Pick(8);
+  if (field == 0) {
+    chunk->set_offset(chunk->offset() ^ 1ull << bit % 20);
+  } else if (field == 1) {
+    chunk->set_checksum(chunk->checksum() ^ 1ull << bit % 64);
+  } else if (chunk->data().empty()) {
+    chunk->set_zeros(chunk->zeros() ^ 1ull << bit % 20);
+  } else {
+    std::string* const data = chunk->mutable_data();
+    for (uint64_t bits = 1 + random_.Pick(64); bits > 0; --bits) {
+      const uint64_t flipped = random_.Pick(data->size() * 8);
+      (*data)[flipped / 8] ^= static_cast<char>(1 << flipped % 8);
+    }
+  }
 }
 
 void TimedNetwork::Arrive(const Ref& connection, int side) {

@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "kamino/internal/v1/chain.pb.h"
 #include "replica/chain_core.h"
@@ -51,8 +52,14 @@ class TimedNetwork {
   }
   // Every way takes up to that much longer.
   void SetSlow(absl::Duration most) { slow_ = most; }
+  // Calls to and from these take up to that much longer, always.
+  void SetFar(const std::vector<std::string>& names, absl::Duration most);
   // Breaks `percent` of the links; both ends hear of it.
   void BreakLinks(uint64_t percent);
+
+  // One of so many chunks of a heap is damaged on its way, where no checksum of
+  // a link would notice it; 0: none.
+  void SetDamage(uint64_t one_in) { damage_one_in_ = one_in; }
 
   // --- Calls: each message for itself, lost when the way is cut or `to` is
   // down when it arrives. Then nobody hears of it.
@@ -88,6 +95,8 @@ class TimedNetwork {
   using Ref = std::shared_ptr<Connection>;
 
   absl::Duration Delay();
+  absl::Duration CallDelay(const Process& from, const Process& to);
+  void Damage(kamino::internal::v1::StateChunk* chunk);
   Ref Find(LinkOwner* owner, LinkId link, int* side);
   void Accept(const Ref& connection);
   void Arrive(const Ref& connection, int side);
@@ -102,6 +111,9 @@ class TimedNetwork {
   Random random_;
   std::set<std::pair<std::string, std::string>> cut_;
   absl::Duration slow_;
+  std::set<std::string> far_;
+  absl::Duration distance_;
+  uint64_t damage_one_in_ = 0;
   uint64_t next_number_ = 1;
   std::map<std::pair<const LinkOwner*, LinkId>, std::pair<Ref, int>> links_;
   // A copy by number, so that what goes over all links does so in an order

@@ -91,6 +91,7 @@ Record Workload::Setup() const {
 
 Record Workload::Next() {
   if (options_.ballast_bytes > 0 && random_.OneIn(6)) return Ballast();
+  if (random_.Percent(options_.doubt_percent)) return Doubt();
   switch (random_.Pick(20)) {
     case 0:
     case 1:
@@ -209,6 +210,29 @@ Record Workload::Lists() {
     }
   }
   return Mutation("test.lists", arguments);
+}
+
+Record Workload::Doubt() {
+  // Of few, which so come and go all the time.
+  const std::string key = Name("r", 2);
+  CommitRequest commit;
+  if (random_.OneIn(3)) {
+    auto* operation = commit.add_then_operations();
+    if (random_.OneIn(2)) {
+      operation->mutable_put()->set_key(key);
+      operation->mutable_put()->set_value(Value());
+    } else {
+      operation->mutable_delete_()->set_key(key);
+      operation->mutable_delete_()->set_allow_absent(true);
+    }
+  } else {
+    auto* condition = commit.add_preconditions();
+    condition->set_key(key);
+    condition->set_exists(random_.OneIn(2));
+    commit.set_fail_on_conflict(true);
+    commit.add_then_operations()->mutable_get()->set_key(Register());
+  }
+  return Mutation(replica::kCommitFunction, commit.SerializeAsString());
 }
 
 Record Workload::Ballast() {

@@ -23,6 +23,9 @@ class Workload {
     int accounts = 5;
     // Values that fill the heap; 0: none.
     uint32_t ballast_bytes = 0;
+    // Of mutations: conditions that fail as often as not, which a head answers
+    // by itself, and what changes whether they do.
+    uint64_t doubt_percent = 0;
   };
   static constexpr int64_t kBalance = 100;  // of each account, at first
 
@@ -50,6 +53,7 @@ class Workload {
   Record Transfer();
   Record Lists();
   Record Ballast();
+  Record Doubt();
 
   const Options options_;
   Random random_;

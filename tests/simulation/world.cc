@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/fault.h"
+
 namespace kamino::simulation {
 namespace {
 
@@ -47,12 +49,18 @@ Process::Process(World* world, std::string name)
       offset_(absl::Seconds(1 + world->random().Pick(100000))) {}
 
 absl::Time Process::Clock() const {
+  if (engine::FaultPlanted("membership-clocks-stop-in-sleep")) {
+    return absl::UnixEpoch() + offset_ +
+           (world_->now() - absl::UnixEpoch() - slept_) * rate_;
+  }
   return absl::UnixEpoch() + offset_ +
          (world_->now() - absl::UnixEpoch()) * rate_;
 }
 
 void Process::Pause(absl::Duration time) {
-  paused_until_ = std::max(paused_until_, world_->now() + time);
+  const absl::Time until = std::max(paused_until_, world_->now() + time);
+  slept_ += until - std::max(paused_until_, world_->now());
+  paused_until_ = until;
   Trace("is stopped for ", absl::FormatDuration(time));
 }
 
@@ -78,6 +86,7 @@ void Process::RunIn(uint64_t life, const World::Event& event) {
 void Process::End() {
   up_ = false;
   ++life_;
+  slept_ -= std::max(absl::ZeroDuration(), paused_until_ - world_->now());
   paused_until_ = absl::InfinitePast();
 }
 

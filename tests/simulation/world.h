@@ -103,6 +103,7 @@ class Process {
   bool up_ = false;
   uint64_t life_ = 0;
   absl::Time paused_until_ = absl::InfinitePast();
+  absl::Duration slept_;  // in all pauses, the one it is in included
 };
 
 }  // namespace kamino::simulation

@@ -83,9 +83,8 @@ class SingleVm:
                                str(FILES_MB)).strip()
 
   def _devdax(self):
-    made = [self._machine.guest("pmem.py", "devdax", name, str(DEVICE_MB))
-            for name in NODES]
-    return "; ".join(line.strip() for line in made)
+    made = self._machine.guest("pmem.py", "devdax", str(DEVICE_MB), *NODES)
+    return "; ".join(made.strip().splitlines())
 
   # --- The link.
 
@@ -124,8 +123,8 @@ class SingleVm:
     return "; ".join(lines)
 
   def _power(self, *devices):
-    for name in NODES if devices else ():
-      self._machine.guest("pmem.py", "clear", name)
+    if devices:  # which an earlier part's nodes had
+      self._machine.guest("pmem.py", "clear", *NODES)
     load = self._machine.job(*self._python("power.py", "run", *devices),
                              timeout=CHAIN_TIMEOUT_S)
     acked = self._machine.await_lines(f"{POOL}/power/acked.log", ENOUGH_ACKED,

@@ -171,11 +171,46 @@ class BadNodeTest(ClusterTest):
                "cannot change its size")
     self.kamino("put", "a", "b")  # n1 goes on alone
 
+  def test_devices(self):
+    """A file stands for the device: it has a size and no name to change."""
+    self.cluster.kill("n2", signal.SIGTERM)
+    device = os.path.join(self.folder, "device")
+    folder = os.path.join(self.folder, "empty")
+
+    def start(*flags, name="n2", folder=folder):
+      return self.node(f"--device={device}", *flags, name=name, folder=folder)
+
+    def make(megabytes, data=b""):
+      with open(device, "wb") as f:
+        f.write(data)
+        f.truncate(megabytes << 20)
+
+    self.check(self.node("--format_device"), 2, "--format_device")
+    self.check(start(), 1, "No such file")
+    make(1)
+    self.check(start(), 1, "too few")
+    make(16)
+    self.check(start(), 1, f"{device}:heap: no room for 16 MiB")
+    make(64, b"another's")
+    self.check(start(), 1, "not a device of Kamino's")
+    # Formats it, and finds that the port is taken.
+    taken = f"--listen={self.cluster.state['addresses']['n1']}"
+    self.check(start("--format_device", taken), 1, taken[9:])
+    self.check(start(name="n3"), 1, "belongs to local/n2, not to local/n3")
+    self.check(start(folder=self.cluster.data_dir("n2")), 1,
+               "heap.pmem is there, but --device is")
+    with open(device, "r+b") as f:
+      for copy in (0, 4096):
+        f.seek(copy + 40)
+        f.write(b"\xff")
+    self.check(start("--format_device"), 1, "directory is damaged")
+    self.kamino("put", "a", "b")  # n1 goes on alone
+
 
 class RestartTest(ClusterTest):
   start = {"nodes": 3, "heap_mb": 16, "ring_mb": 16}
 
-  def test_a_restarted_node_stays_outside_and_says_where_the_chain_is(self):
+  def test_a_restarted_node_says_where_the_chain_is_and_joins_it(self):
     self.kamino("put", "a", "1")
     self.cluster.kill("n3")
     self.cluster.await_chain(["n1", "n2"])
@@ -185,10 +220,11 @@ class RestartTest(ClusterTest):
         "get", "a", "--timeout=2s", check=False, seeds=address).stdout ==
                "1\n", 15, "n3 to know the chain")
     self.kamino("put", "a", "2")
-    self.assertEqual(self.cluster.chain()[0], ["n1", "n2"])
+    self.cluster.await_chain(["n1", "n2", "n3"])
+    self.assertEqual(self.kamino("get", "a"), "2\n")
 
   def test_a_head_killed_in_the_middle_recovers_its_heap(self):
-    """It opens, rolls back what it had not committed, and stays outside."""
+    """It opens, rolls back what it had not committed, and joins."""
     self.open_bank()
     load = Load(self.cluster, count=5000)
     load.await_acked(1000)
@@ -202,7 +238,8 @@ class RestartTest(ClusterTest):
     wait_until(lambda: self.cluster.kamino(
         "get", "bank/000000", "--timeout=2s", check=False,
         seeds=address).returncode == 0, 15, "n1 to know the chain")
-    self.assertEqual(self.cluster.chain()[0], ["n2", "n3"])
+    self.cluster.await_chain(["n1", "n2", "n3"])
+    self.check_bank(load)
 
   def test_the_store_unreachable(self):
     self.kamino("put", "a", "1")

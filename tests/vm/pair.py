@@ -69,9 +69,7 @@ class PairOfVms:
       machine.start()
     for machine in (self._left, self._right):
       self._prepare(machine)
-    self._right.run("sh", "-c", "until busybox ping -c 1 -W 2 "
-                    f"{self._addresses[self._left]}; do :; done",
-                    timeout=PATIENCE_S)
+    self._await_network()
     return "joined by QEMU's socket network; an rxe0 on it and an NVDIMM each"
 
   def _start_chain(self):
@@ -116,6 +114,16 @@ class PairOfVms:
     machine.guest("rdma.sh", "eth0")
     machine.guest("pmem.py", "fsdax", POOL)
 
+  def _await_network(self):
+    """On a busy host an interface may come up and hear nothing."""
+    stuck = [self._right, self._left]
+    ping = ["busybox", "ping", "-c", "3", "-W", "5"]
+    while self._right.run(*ping, self._addresses[self._left],
+                          check=False)[0] != 0:
+      if not stuck:
+        raise VmError("no network between the machines")
+      stuck.pop(0).guest("network.sh", "again")
+
   def _cut_under_load(self, name):
     """The load, which goes on, and what it had done before the cut."""
     load = self._cluster.load(name, LOAD)
@@ -131,6 +139,7 @@ class PairOfVms:
     began = time.monotonic()
     self._right.start()
     self._prepare(self._right)
+    self._await_network()
     for name in ("n1", "n4"):
       self._cluster.start_node(name)
     return time.monotonic() - began

@@ -35,7 +35,7 @@ def parse():
       "TEST_UNDECLARED_OUTPUTS_DIR") or os.path.join(HERE, "out"),
                       help="folder for the consoles of a run that failed")
   parser.add_argument("--brief", action="store_true",
-                      help="measure once only")
+                      help="fewer rounds and parts")
   parser.add_argument("--may_not_run", action="store_true")
   return parser.parse_args()
 

@@ -190,21 +190,21 @@ void IbverbsPair::Deregister(const MemoryKeys& keys) {
 }
 
 absl::Status IbverbsPair::PostReceives(int count) {
-  std::array<ibv_recv_wr, kReceivesPerCall> requests = {};
-  for (size_t i = 0; i < requests.size(); ++i) {
-    requests[i].wr_id = kReceiveId;
-    requests[i].next = &requests[i] + 1;
-  }
+  std::array<ibv_recv_wr, kReceivesPerCall> requests;
   while (count > 0) {
     const int now = std::min(count, kReceivesPerCall);
     count -= now;
-    requests[now - 1].next = nullptr;
+    // Mostly it is one: the others are left as they are.
+    for (int i = 0; i < now; ++i) {
+      requests[i] = {};
+      requests[i].wr_id = kReceiveId;
+      requests[i].next = i + 1 < now ? &requests[i + 1] : nullptr;
+    }
     ibv_recv_wr* bad = nullptr;
     const int error = ::ibv_post_recv(pair_.get(), requests.data(), &bad);
     if (error != 0) {
       return IbvError(absl::StatusCode::kUnavailable, "ibv_post_recv", error);
     }
-    if (now < kReceivesPerCall) requests[now - 1].next = &requests[now];
   }
   return absl::OkStatus();
 }

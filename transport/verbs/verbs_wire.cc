@@ -1,7 +1,6 @@
 #include "transport/verbs/verbs_wire.h"
 
 #include <algorithm>
-#include <array>
 #include <random>
 #include <utility>
 
@@ -114,15 +113,15 @@ void VerbsWire::AddRecord(uint64_t position, absl::Span<const std::byte> first,
   added_position_ = position + RecordBytes(first.size() + second.size());
 }
 
-size_t VerbsWire::CutRecords(absl::Span<RdmaWrite> writes) const {
+VerbsWire::Pieces VerbsWire::CutRecords() const {
   const RingExtent at =
       LocateInRing(ring_bytes_, posted_position_,
                    static_cast<size_t>(added_position_ - posted_position_));
-  size_t count = 0;
+  Pieces pieces;
   size_t offset = at.first_offset;
   for (size_t left : {at.first_length, at.second_length}) {
     while (left != 0) {
-      RdmaWrite& write = writes[count++];
+      RdmaWrite& write = pieces.emplace_back();
       const size_t length = std::min(left, choice_.port.max_message);
       write.from = copy_.bytes().subspan(offset, length);
       write.local_key = copy_keys_.local;
@@ -134,21 +133,20 @@ size_t VerbsWire::CutRecords(absl::Span<RdmaWrite> writes) const {
     }
     offset = 0;
   }
-  return count;
+  return pieces;
 }
 
 absl::Status VerbsWire::PushRecords() {
   if (posted_position_ == added_position_ || tails_.size() == kTailSlots) {
     return absl::OkStatus();
   }
-  std::array<RdmaWrite, kMostPieces> pieces;
-  const size_t count = CutRecords(absl::MakeSpan(pieces));
-  if (outstanding() + count > kWriteSlots) return absl::OkStatus();
+  Pieces pieces = CutRecords();
+  if (outstanding() + pieces.size() > kWriteSlots) return absl::OkStatus();
   posted_position_ = added_position_;
   tails_.push_back(posted_position_);
-  pieces[count - 1].immediate = EncodeNotice(Notice::kTail, posted_position_);
+  pieces.back().immediate = EncodeNotice(Notice::kTail, posted_position_);
   const bool enough = posted_position_ - marked_position_ >= ring_bytes_ / 8;
-  return Post(absl::MakeSpan(pieces.data(), count), enough);
+  return Post(absl::MakeSpan(pieces), enough);
 }
 
 void VerbsWire::OnHead(uint64_t position) {

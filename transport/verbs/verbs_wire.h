@@ -18,6 +18,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -88,13 +89,16 @@ class VerbsWire {
   void RevokeRing();
 
  private:
+  // Mostly it is one.
+  using Pieces = absl::InlinedVector<RdmaWrite, kMostPieces>;
+
   VerbsWire(const OpenedPort& port, std::unique_ptr<VerbsPair> pair);
 
   size_t outstanding() const {
     return static_cast<size_t>(posted_ - completed_);
   }
-  // Cuts [posted_position_, added_position_) into writes; returns how many.
-  size_t CutRecords(absl::Span<RdmaWrite> writes) const;
+  // [posted_position_, added_position_) as writes.
+  Pieces CutRecords() const;
   // Fills in ids and signals, and posts.
   absl::Status Post(absl::Span<RdmaWrite> writes, bool signaled);
 

@@ -105,6 +105,25 @@ TEST(FileRegionTest, RefusesAFolder) {
       FileRegion::Open(path, PmemMode::kAuto).status()));
 }
 
+TEST(FileRegionTest, RefusesADeviceThatIsNoMemory) {
+  auto region = FileRegion::Open("/dev/null", PmemMode::kForce);
+  EXPECT_TRUE(absl::IsFailedPrecondition(region.status())) << region.status();
+  EXPECT_THAT(std::string(region.status().message()), HasSubstr("/dev/null"));
+}
+
+TEST(FileRegionTest, ARenamedFileReplacesTheOneOfThatName) {
+  const std::string from = NewPath("from");
+  const std::string to = NewPath("to");
+  ASSERT_TRUE(FileRegion::Create(from, kBytes, PmemMode::kForce).ok());
+  ASSERT_TRUE(FileRegion::Create(to, 2 * kBytes, PmemMode::kForce).ok());
+  ASSERT_TRUE(FileRegion::Rename(from, to).ok());
+  EXPECT_FALSE(std::filesystem::exists(from));
+  EXPECT_EQ((*FileRegion::Open(to, PmemMode::kForce))->size(), kBytes);
+  const absl::Status absent = FileRegion::Rename(from, to);
+  EXPECT_TRUE(absl::IsNotFound(absent)) << absent;
+  EXPECT_THAT(std::string(absent.message()), HasSubstr(from));
+}
+
 // Where the folder for tests is not on persistent memory, by msync.
 TEST(FileRegionTest, WritesAnyRangeBack) {
   const std::string path = NewPath("paged");

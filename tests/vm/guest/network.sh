@@ -1,5 +1,12 @@
 #!/bin/sh
-# Gives the network between machines an address: network.sh ADDRESS/BITS
+# The network between machines:
+#   network.sh ADDRESS/BITS   gives it an address
+#   network.sh again          takes it down and up again
 set -eu
-ip address add "$1" dev eth0
+ip -s link show eth0
+if [ "$1" = again ]; then
+  ip link set eth0 down
+else
+  ip address add "$1" dev eth0
+fi
 ip link set eth0 up

@@ -2,8 +2,8 @@
 
   pmem.py fsdax FOLDER [MB]   a file system, mounted with DAX on FOLDER;
                               without a size on all of the NVDIMM
-  pmem.py devdax NAME MB      a character device, which DEVICES/NAME leads to
-  pmem.py clear NAME          gives up what a node had on that device
+  pmem.py devdax MB NAME...   character devices, which DEVICES/NAME lead to
+  pmem.py clear NAME...       gives up what nodes had on those devices
 
 The first two print what is there then. What was there before, from before a
 loss of power, is found by its name and used as it is.
@@ -55,8 +55,13 @@ def part(name, mode, size=()):
   return find()
 
 
-def fsdax(folder, *size):
-  device = f"/dev/{part(FILES, 'fsdax', size)['blockdev']}"
+def size_of(megabytes):
+  return [f"--size={megabytes}M"]
+
+
+def fsdax(folder, *megabytes):
+  found = part(FILES, "fsdax", size_of(*megabytes) if megabytes else [])
+  device = f"/dev/{found['blockdev']}"
   if subprocess.run(["blkid", device], stdout=subprocess.DEVNULL,
                     check=False).returncode != 0:
     call("mkfs.ext4", "-q", "-b", "4096", device)
@@ -66,25 +71,27 @@ def fsdax(folder, *size):
     print("".join(line for line in f if line.startswith(f"{device} ")))
 
 
-def devdax(name, size):
-  found = part(name, "devdax", [size])
+def devdax(megabytes, *names):
   os.makedirs(DEVICES, exist_ok=True)
-  os.symlink(f"/dev/{found['chardev']}", os.path.join(DEVICES, name))
-  print(f"{name}: /dev/{found['chardev']}, {found['size'] >> 20} MiB, pages of "
-        f"{found['align'] >> 10} KiB")
+  for name in names:
+    found = part(name, "devdax", size_of(megabytes))
+    device = f"/dev/{found['chardev']}"
+    os.symlink(device, os.path.join(DEVICES, name))
+    print(f"{name} is {device}, {found['size'] >> 20} MiB in pages of "
+          f"{found['align'] >> 10} KiB")
 
 
-def clear(name):
-  with open(os.path.join(DEVICES, name), "r+b") as device:
-    with mmap.mmap(device.fileno(), DIRECTORY) as directory:
-      directory[:] = bytes(DIRECTORY)
+def clear(*names):
+  for name in names:
+    with open(os.path.join(DEVICES, name), "r+b") as device:
+      with mmap.mmap(device.fileno(), DIRECTORY) as directory:
+        directory[:] = bytes(DIRECTORY)
 
 
 def main():
-  mode, name, *megabytes = sys.argv[1:]
   label()
-  {"fsdax": fsdax, "devdax": devdax, "clear": clear}[mode](
-      name, *(f"--size={each}M" for each in megabytes))
+  {"fsdax": fsdax, "devdax": devdax, "clear": clear}[sys.argv[1]](
+      *sys.argv[2:])
 
 
 if __name__ == "__main__":

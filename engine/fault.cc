@@ -1,5 +1,6 @@
 #include "engine/fault.h"
 
+#include <atomic>
 #include <string>
 
 namespace kamino::engine {
@@ -10,10 +11,21 @@ std::string& Planted() {
   return *planted;
 }
 
+std::atomic<bool> met{false};
+
 }  // namespace
 
-bool FaultPlanted(absl::string_view name) { return Planted() == name; }
+bool FaultPlanted(absl::string_view name) {
+  if (Planted() != name) return false;
+  met.store(true, std::memory_order_relaxed);
+  return true;
+}
 
-void PlantFault(absl::string_view name) { Planted() = std::string(name); }
+void PlantFault(absl::string_view name) {
+  Planted() = std::string(name);
+  met.store(false);
+}
+
+bool PlantedFaultWasMet() { return met.load(); }
 
 }  // namespace kamino::engine

@@ -17,9 +17,14 @@ bool FaultPlanted(absl::string_view name);
 // From now on in this process; an empty name: none. Not thread-safe.
 void PlantFault(absl::string_view name);
 
+// Whether the program has come by the place where it is planted: a name that is
+// misspelt is planted nowhere. Any thread.
+bool PlantedFaultWasMet();
+
 #else
 
 constexpr bool FaultPlanted(absl::string_view) { return false; }
+constexpr bool PlantedFaultWasMet() { return false; }
 
 #endif  // KAMINO_PLANTED_FAULTS
 

@@ -40,6 +40,7 @@ struct Counts {
   uint64_t operations = 0;
   uint64_t acknowledged = 0;
   uint64_t faults = 0;
+  bool met = false;  // what is planted
   uint64_t views = 0;
 };
 
@@ -51,6 +52,7 @@ void Add(const Counts& from, Counts* to) {
   to->operations += from.operations;
   to->acknowledged += from.acknowledged;
   to->faults += from.faults;
+  to->met |= from.met;
   to->views += from.views;
 }
 
@@ -79,6 +81,7 @@ Counts RunSeeds(uint64_t first, uint64_t end, uint64_t step, std::FILE* trace) {
   for (uint64_t seed = first; seed < end; seed += step) {
     Add(RunOne(seed, trace), &counts);
   }
+  counts.met = engine::PlantedFaultWasMet();
   timespec busy;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &busy);
   counts.busy = busy.tv_sec + busy.tv_nsec * 1e-9;
@@ -139,6 +142,13 @@ int Main() {
       counts.seeds, counts.failed, counts.simulated, took,
       counts.busy > 0 ? counts.simulated / counts.busy : 0.0, counts.operations,
       counts.acknowledged, counts.faults, counts.views);
+#ifdef KAMINO_PLANTED_FAULTS
+  const std::string fault = absl::GetFlag(FLAGS_fault);
+  if (!fault.empty() && !counts.met) {
+    absl::FPrintF(stderr, "no run came by a fault named \"%s\"\n", fault);
+    return 2;
+  }
+#endif
   return all && counts.failed == 0 ? 0 : 1;
 }
 

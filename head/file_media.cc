@@ -27,11 +27,11 @@ absl::Status RemoveFile(const std::string& path) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Media>> FileMedia::Open(
-    const std::string& data_dir, engine::PmemMode pmem) {
+    const std::string& data_dir, engine::PmemMode pmem, bool prefault) {
   std::error_code error;
   std::filesystem::create_directories(data_dir, error);
   if (error) return FileError(error, "make", data_dir);
-  return std::unique_ptr<Media>(new FileMedia(data_dir, pmem));
+  return std::unique_ptr<Media>(new FileMedia(data_dir, pmem, prefault));
 }
 
 std::string FileMedia::Name(Part part) const {
@@ -60,6 +60,7 @@ absl::StatusOr<std::unique_ptr<Region>> FileMedia::Create(Part part,
   if (absl::Status gone = RemoveFile(Unfinished(part)); !gone.ok()) return gone;
   auto region = FileRegion::Create(Unfinished(part), bytes, pmem_);
   if (!region.ok()) return region.status();
+  if (prefault_) (*region)->Populate();
   return std::unique_ptr<Region>(std::move(*region));
 }
 

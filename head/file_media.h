@@ -16,9 +16,10 @@ namespace kamino::head {
 
 class FileMedia final : public Media {
  public:
-  // Makes the folder when it is absent.
+  // Makes the folder when it is absent. `prefault`: what is made is touched at
+  // once, see FileRegion::Populate.
   static absl::StatusOr<std::unique_ptr<Media>> Open(
-      const std::string& data_dir, engine::PmemMode pmem);
+      const std::string& data_dir, engine::PmemMode pmem, bool prefault);
 
   bool Exists(Part part) const override;
   absl::StatusOr<std::unique_ptr<engine::Region>> Create(Part part,
@@ -29,12 +30,13 @@ class FileMedia final : public Media {
   std::string Name(Part part) const override;
 
  private:
-  FileMedia(std::string data_dir, engine::PmemMode pmem)
-      : data_dir_(std::move(data_dir)), pmem_(pmem) {}
+  FileMedia(std::string data_dir, engine::PmemMode pmem, bool prefault)
+      : data_dir_(std::move(data_dir)), pmem_(pmem), prefault_(prefault) {}
   std::string Unfinished(Part part) const;
 
   const std::string data_dir_;
   const engine::PmemMode pmem_;
+  const bool prefault_;
 };
 
 }  // namespace kamino::head

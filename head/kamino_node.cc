@@ -106,7 +106,7 @@ std::string Advertised(const NodeFlags& flags, int port) {
 }
 
 absl::StatusOr<std::unique_ptr<Media>> OpenMedia(const NodeFlags& flags) {
-  auto files = FileMedia::Open(flags.data_dir, flags.pmem);
+  auto files = FileMedia::Open(flags.data_dir, flags.pmem, flags.prefault);
   if (flags.device.empty() || !files.ok()) return files;
   // Nobody would miss it before the node has begun anew on the device.
   if ((*files)->Exists(Media::Part::kHeap)) {

@@ -60,6 +60,9 @@ ABSL_FLAG(bool, reserve_backup, true,
 ABSL_FLAG(uint64_t, transfer_mb_per_s, 600,
           "How fast this node sends its heap to one that joins, in MB/s; 0: as "
           "fast as can be. Slower leaves more to the chain's clients.");
+ABSL_FLAG(bool, prefault, true,
+          "Touches all of a new file in memory when it is made, so that the "
+          "first stores do not wait for its pages.");
 ABSL_FLAG(std::string, pmem, "auto",
           "auto: as the medium demands; force: treat the files' memory as "
           "persistent even if it is not (tmpfs).");
@@ -103,6 +106,7 @@ absl::Status ReadStorage(NodeFlags* flags) {
   storage->cluster_id = absl::GetFlag(FLAGS_cluster_id);
   storage->node_id = absl::GetFlag(FLAGS_node_id);
   flags->data_dir = absl::GetFlag(FLAGS_data_dir);
+  flags->prefault = absl::GetFlag(FLAGS_prefault);
   const uint64_t heap_mb = absl::GetFlag(FLAGS_heap_mb);
   const uint64_t ring_mb = absl::GetFlag(FLAGS_ring_mb);
   storage->alpha = absl::GetFlag(FLAGS_alpha);

@@ -20,6 +20,7 @@ struct NodeFlags {
   std::string device;  // empty: files in data_dir
   bool format_device = false;
   engine::PmemMode pmem = engine::PmemMode::kAuto;
+  bool prefault = true;
   std::string listen;
   std::string advertise;
   std::string link_listen;

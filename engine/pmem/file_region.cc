@@ -129,6 +129,15 @@ absl::Status FileRegion::Rename(const std::string& from,
   return SyncFolderOf(to);
 }
 
+void FileRegion::Populate() {
+#ifdef MADV_POPULATE_WRITE
+  if (kind_ == FlushKind::kPage) return;
+  if (madvise(base_, size_, MADV_POPULATE_WRITE) != 0) {
+    VLOG(1) << "pages are not populated: " << strerror(errno);
+  }
+#endif
+}
+
 absl::Status FileRegion::Map(const std::string& path, PmemMode mode) {
   pmem2_config* config = nullptr;
   pmem2_source* source = nullptr;

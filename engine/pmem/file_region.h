@@ -52,6 +52,11 @@ class FileRegion final : public Region {
   bool DrainsAll() const override { return kind_ != FlushKind::kPage; }
   void CopyFlush(void* destination, const void* source, size_t length) override;
 
+  // Touches all of a new region, so that no store waits for the kernel to find
+  // a page later. Where pages are written back (kPage) it does nothing: each
+  // would go to the disk. Only costs time when it fails.
+  void Populate();
+
   FlushKind flush_kind() const { return kind_; }
 
  private:

@@ -98,7 +98,7 @@ struct ChainOptions {
   // many are sent at a time; and how much may be left for the cut, which is
   // sent at once.
   uint64_t window_chunks = 64;
-  int chunks_at_once = 16;
+  int chunks_at_once = 8;
   size_t cut_bytes = 1u << 20;
   // How fast the heap is sent, so that the chain can go on beside; 0: as fast
   // as can be. The cut does not wait.

@@ -75,7 +75,8 @@ class NodeServerTest : public ::testing::Test {
     events.role = [this](membership::Role role, bool lease) {
       server_->SetRole(role, lease);
     };
-    auto media = FileMedia::Open(folder, engine::PmemMode::kForce);
+    auto media = FileMedia::Open(folder, engine::PmemMode::kForce,
+                                 /*prefault=*/true);
     node_ = *Node::Create(options, *Storage::Open(storage, std::move(*media)),
                           &procedures_, &views_, events);
     server_ = *NodeServer::Start("127.0.0.1:0", node_.get());

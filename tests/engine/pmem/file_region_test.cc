@@ -3,13 +3,16 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -55,6 +58,18 @@ TEST(FileRegionTest, ForceNeverCallsMsync) {
   auto region = FileRegion::Create(NewPath("force"), kBytes, PmemMode::kForce);
   ASSERT_TRUE(region.ok());
   EXPECT_NE((*region)->flush_kind(), FlushKind::kPage);
+}
+
+TEST(FileRegionTest, PopulatedPagesAreThere) {
+  auto region = FileRegion::Create(NewPath("full"), kBytes, PmemMode::kForce);
+  ASSERT_TRUE(region.ok());
+  (*region)->Populate();
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  std::vector<unsigned char> there((*region)->size() / page);
+  ASSERT_EQ(mincore((*region)->base(), there.size() * page, there.data()), 0);
+  EXPECT_EQ(std::count_if(there.begin(), there.end(),
+                          [](unsigned char state) { return state & 1; }),
+            static_cast<ptrdiff_t>(there.size()));
 }
 
 TEST(FileRegionTest, OneProcessAtATime) {

@@ -299,6 +299,27 @@ TEST_F(MembershipAgentTest, GoesRoundWhileNobodyLeads) {
   EXPECT_GE(second_.registers(), 2);
 }
 
+// A new leader waits for its nodes, but not for long.
+TEST(AgentCoreTest, AsksTheNextManagerWithinAHeartbeat) {
+  AgentCore::Options options;
+  options.cluster_id = "c";
+  options.managers = {"a:1", "b:1"};
+  AgentCore core(options);
+  absl::Time now = absl::FromUnixSeconds(1000);
+  AgentCore::Call call = core.Next(now);
+  ASSERT_EQ(call.manager, "a:1");
+  AgentCore::Answer registered;
+  registered.registration.set_heartbeat_interval_ms(20);
+  EXPECT_EQ(core.OnAnswer(call, registered, now).wait, absl::Milliseconds(20));
+  AgentCore::Answer gone;
+  gone.status = absl::UnavailableError("gone");
+  for (const char* next : {"b:1", "a:1", "b:1"}) {
+    call = core.Next(now);
+    EXPECT_EQ(core.OnAnswer(call, gone, now).wait, absl::Milliseconds(20));
+    EXPECT_EQ(core.Next(now).manager, next);
+  }
+}
+
 TEST_F(MembershipAgentTest, ALeaderThatStepsDownIsLeft) {
   left_ = 1;  // whether the first leads
   manager_.OnHeartbeat([&](const HeartbeatRequest&, HeartbeatResponse*) {

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/kamino/checksum.h"
 #include "glog/logging.h"
 
 namespace kamino::engine {

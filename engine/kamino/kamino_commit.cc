@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine/fault.h"
+#include "engine/kamino/checksum.h"
 #include "engine/kamino/intent_check.h"
 #include "engine/kamino/kamino_transaction.h"
 #include "glog/logging.h"

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/fault.h"
+#include "engine/kamino/checksum.h"
 #include "engine/kamino/intent_check.h"
 #include "engine/kamino/words.h"
 #include "engine/resource_error.h"

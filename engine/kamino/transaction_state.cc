@@ -1,7 +1,5 @@
 #include "engine/kamino/transaction_state.h"
 
-#include <xxh_x86dispatch.h>
-
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -25,11 +23,6 @@ Pool& ThisThreadsPool() {
 }
 
 }  // namespace
-
-uint64_t Checksum(absl::Span<const std::byte> bytes) {
-  // With the widest vectors that the processor has.
-  return XXH3_64bits_dispatch(bytes.data(), bytes.size());
-}
 
 void ByteBuffer::Grow(size_t size) {
   constexpr size_t kLeast = 4096;

@@ -17,9 +17,6 @@
 
 namespace kamino::engine {
 
-// Of a range's bytes, for the commit record.
-uint64_t Checksum(absl::Span<const std::byte> bytes);
-
 // Bytes that are not initialised before they are written.
 class ByteBuffer {
  public:

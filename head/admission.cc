@@ -61,16 +61,17 @@ Admission::~Admission() {
 
 absl::Status Admission::Promote(absl::Time now, Actions* actions) {
   const replica::OperationRing& ring = core_->ring();
-  for (uint64_t sequence = core_->completed() + 1; sequence <= ring.applied();
-       ++sequence) {
-    auto operation = replica::ParseOperation(ring.Entry(sequence));
+  for (uint64_t last = core_->completed(); last < ring.applied();) {
+    const replica::OperationRing::Entry entry = ring.EntryOf(last + 1);
+    last = entry.last;
+    auto operation = replica::ParseOperation(entry.operation);
     if (!operation.ok()) return operation.status();
     auto write_set = replica::DecodeWriteSet(*operation);
     if (!write_set.ok()) return write_set.status();
     if (!engine::FaultPlanted("head-promoted-without-locks")) {
-      store_->HoldLocks(sequence, *write_set);
+      store_->HoldLocks(last, *write_set);
     }
-    in_flight_[sequence];
+    in_flight_[last];
   }
   engine::HeapReader reader(store_->heap());
   if (!state_->Formatted(reader)) {
@@ -155,20 +156,22 @@ void Admission::ExecuteBatch(std::vector<Request> batch, absl::Time now,
 
 absl::optional<std::pair<size_t, Admission::Attempt>> Admission::TryBatch(
     std::vector<Request>* batch, absl::Time now, Actions* actions) {
-  const uint64_t sequence = core_->next_sequence();
   std::unique_ptr<Transaction> transaction =
       store_->Begin(absl::ZeroDuration());
   std::vector<Attempt> attempts;
-  bool any_executed = false;
+  uint32_t executed = 0;
   for (size_t i = 0; i < batch->size(); ++i) {
+    const uint64_t sequence =
+        core_->next_sequence() +
+        (engine::FaultPlanted("versions-shared-in-a-batch") ? 0 : executed);
     attempts.push_back(ExecuteOne(*transaction, (*batch)[i], sequence, now));
-    any_executed |= attempts.back().executed;
+    if (attempts.back().executed) ++executed;
     if (!attempts.back().spoilt) continue;
     Abort(*transaction);
     return std::make_pair(i, std::move(attempts.back()));
   }
-  if (any_executed) {
-    CommitBatch(*transaction, sequence, batch, std::move(attempts), now,
+  if (executed > 0) {
+    CommitBatch(*transaction, executed, batch, std::move(attempts), now,
                 actions);
     return absl::nullopt;
   }
@@ -239,20 +242,22 @@ Admission::Attempt Admission::ExecuteOne(Transaction& transaction,
   return attempt;
 }
 
-void Admission::CommitBatch(Transaction& transaction, uint64_t sequence,
+void Admission::CommitBatch(Transaction& transaction, uint32_t executed,
                             std::vector<Request>* batch,
                             std::vector<Attempt> attempts, absl::Time now,
                             Actions* actions) {
+  const uint64_t first = core_->next_sequence();
+  const uint64_t last = first + executed - 1;
   const auto append = [&](const engine::WriteSet& write_set) {
     ChainOperation operation;
     for (size_t i = 0; i < batch->size(); ++i) {
       if (attempts[i].executed) *operation.add_requests() = (*batch)[i].request;
     }
     replica::EncodeWriteSet(write_set, &operation);
-    return core_->AppendLocal(sequence, operation.SerializeAsString());
+    return core_->AppendLocal(first, executed, operation.SerializeAsString());
   };
   engine::CommitOptions options;
-  options.sequence = sequence;
+  options.sequence = last;  // so that a recovery finds the end of an entry
   options.hold_locks = !engine::FaultPlanted("head-unlocks-at-commit");
   options.before_mark.emplace(append);
   absl::Status committed = transaction.Commit(options);
@@ -267,7 +272,7 @@ void Admission::CommitBatch(Transaction& transaction, uint64_t sequence,
     for (Request& request : *batch) Answer(request, {answer, "", 0});
     return;
   }
-  std::vector<Waiter>& waiters = in_flight_[sequence];
+  std::vector<Waiter>& waiters = in_flight_[last];
   for (size_t i = 0; i < batch->size(); ++i) {
     const ChainRequest& request = (*batch)[i].request;
     if (attempts[i].executed && request.client_id() != 0) {
@@ -284,7 +289,7 @@ void Admission::CommitBatch(Transaction& transaction, uint64_t sequence,
     waiters.push_back(
         {std::move((*batch)[i].done), std::move(attempts[i].outcome)});
   }
-  core_->CommitLocal(sequence, actions);
+  core_->CommitLocal(last, actions);
 }
 
 void Admission::Abort(Transaction& transaction) {

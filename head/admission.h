@@ -16,6 +16,9 @@
 //      backup holds it. Its requests are answered when it is completed, also
 //      those that failed within it: they may have seen what it wrote.
 //
+// Every request that is executed is a mutation with a number of its own; the
+// operation is all of them together. Those that fail or repeat get none.
+//
 // No I/O, threads or clocks inside. Not thread-safe: the core thread owns it.
 #ifndef KAMINO_HEAD_ADMISSION_H_
 #define KAMINO_HEAD_ADMISSION_H_
@@ -122,7 +125,8 @@ class Admission {
       std::vector<Request>* batch, absl::Time now, replica::Actions* actions);
   Attempt ExecuteOne(engine::Transaction& transaction, Request& request,
                      uint64_t sequence, absl::Time now);
-  void CommitBatch(engine::Transaction& transaction, uint64_t sequence,
+  // `executed` of the batch's requests were, each as the next mutation.
+  void CommitBatch(engine::Transaction& transaction, uint32_t executed,
                    std::vector<Request>* batch, std::vector<Attempt> attempts,
                    absl::Time now, replica::Actions* actions);
   void Abort(engine::Transaction& transaction);
@@ -148,7 +152,7 @@ class Admission {
     std::function<void(RequestOutcome)> done;
     RequestOutcome outcome;
   };
-  std::map<uint64_t, std::vector<Waiter>> in_flight_;  // by sequence
+  std::map<uint64_t, std::vector<Waiter>> in_flight_;  // by last mutation
   AdmissionStats counters_;
   absl::Status fatal_;
 };

@@ -15,7 +15,7 @@ namespace kamino::head {
 struct RequestOutcome {
   absl::Status status;    // with an ErrorDetail payload when not OK
   std::string result;     // of the function
-  uint64_t sequence = 0;  // of the operation the result is of
+  uint64_t sequence = 0;  // of the mutation the result is of
 };
 
 struct Request {

@@ -34,11 +34,12 @@ class StateMachine {
 
   struct Execution {
     std::string result;
-    uint64_t sequence = 0;  // the operation that the result is of
+    uint64_t sequence = 0;  // of the mutation that the result is of
     bool repeated = false;  // a stored outcome; nothing was changed
   };
 
-  // Runs one request within `transaction`. On an error the transaction must be
+  // Runs one request within `transaction`, as mutation number `sequence`. On an
+  // error the transaction must be
   // aborted if it has declared anything for this request, or if *changed: that
   // it has written to objects that the transaction itself has allocated shows
   // in no declaration. `changed` may be null.
@@ -47,11 +48,12 @@ class StateMachine {
       const kamino::internal::v1::ChainRequest& request, uint64_t sequence,
       bool* changed = nullptr);
 
-  // Runs all requests of an operation that the head has executed; an error
-  // means that this node differs from the head.
+  // Runs all requests of an operation that the head has executed, of which
+  // each has the next number from `first` on; an error means that this node
+  // differs from the head.
   absl::Status Replay(engine::Transaction& transaction,
                       const kamino::internal::v1::ChainOperation& operation,
-                      uint64_t sequence);
+                      uint64_t first);
 
   // For reads. kUnavailable (REASON_RECONFIGURING): the chain's first
   // operation has not come yet.

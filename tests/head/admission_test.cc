@@ -2,6 +2,7 @@
 // test plays the tail's completions.
 #include "head/admission.h"
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -123,12 +124,20 @@ class AdmissionTest : public ::testing::Test {
     return entry.ok() ? std::string(entry->value) : "absent";
   }
 
+  uint64_t VersionOf(const std::string& key) {
+    engine::HeapReader reader(&under_.heap());
+    auto entry = state_.Objects(reader)->Get(key);
+    return entry.ok() ? entry->version : 0;
+  }
+
   // Requests of the operations after the first, which formats.
   std::vector<int> BatchSizes() const {
     std::vector<int> sizes;
-    for (uint64_t s = 2; s <= ring_->received(); ++s) {
+    for (uint64_t last = 1; last < ring_->received();) {
+      const replica::OperationRing::Entry entry = ring_->EntryOf(last + 1);
+      last = entry.last;
       sizes.push_back(
-          replica::ParseOperation(ring_->Entry(s))->requests_size());
+          replica::ParseOperation(entry.operation)->requests_size());
     }
     return sizes;
   }
@@ -170,6 +179,38 @@ TEST_F(AdmissionTest, WhatIsReadyTogetherIsOneOperation) {
   EXPECT_THAT(BatchSizes(), ElementsAre(10));
   Complete();
   for (size_t put : puts) EXPECT_TRUE(StatusOf(put).ok());
+}
+
+TEST_F(AdmissionTest, EachMutationOfABatchHasAVersionOfItsOwn) {
+  constexpr uint64_t kClients = 64;
+  std::map<uint64_t, std::string> by_version;  // "key=value" that was put
+  for (uint64_t round = 1; round <= 20; ++round) {
+    std::vector<size_t> puts;
+    for (uint64_t i = 0; i < kClients; ++i) {
+      puts.push_back(Put(absl::StrCat("k", i % 3),
+                         absl::StrCat("v", round, "/", i), 10 + i, round));
+    }
+    while (admission_->has_ready() || admission_->stats().parked > 0) {
+      Execute();
+      Complete();
+    }
+    for (uint64_t i = 0; i < kClients; ++i) {
+      ASSERT_TRUE(StatusOf(puts[i]).ok()) << StatusOf(puts[i]);
+      const std::string put =
+          absl::StrCat("k", i % 3, "=v", round, "/", i);
+      const auto [found, added] =
+          by_version.insert({outcomes_[puts[i]]->sequence, put});
+      EXPECT_TRUE(added) << put << " and " << found->second << " share "
+                         << found->first;
+    }
+    for (int key = 0; key < 3; ++key) {
+      const std::string name = absl::StrCat("k", key);
+      EXPECT_EQ(by_version[VersionOf(name)], absl::StrCat(name, "=", Get(name)));
+    }
+  }
+  // Dense: number 1 made the state.
+  EXPECT_EQ(by_version.begin()->first, 2u);
+  EXPECT_EQ(by_version.rbegin()->first, 1 + 20 * kClients);
 }
 
 TEST_F(AdmissionTest, ADependentRequestWaitsForTheLock) {

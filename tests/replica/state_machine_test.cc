@@ -244,7 +244,7 @@ TEST_F(StateMachineTest, AReplicaFollows) {
     ASSERT_TRUE(transaction->Commit().ok());
     head.Settle();
     absl::Status executed =
-        executor.Execute(sequence, operation.SerializeAsString());
+        executor.Execute(sequence, 1, operation.SerializeAsString());
     ASSERT_TRUE(executed.ok()) << executed;
   };
   ChainRequest request;
@@ -277,7 +277,7 @@ TEST_F(StateMachineTest, AReplicaFollows) {
                     .ok());
   }
   EXPECT_EQ(all[0], all[1]);
-  EXPECT_TRUE(absl::IsDataLoss(executor.Execute(300, "\xff")));
+  EXPECT_TRUE(absl::IsDataLoss(executor.Execute(300, 1, "\xff")));
 }
 
 }  // namespace

@@ -55,9 +55,10 @@ class Replay {
     Prepare();
     absl::Status status = CheckReads(0);
     if (status.ok()) status = CheckRefusals(0);
-    for (uint64_t s = 1; s <= log_.size() && status.ok(); ++s) {
-      status = Apply(s);
-      if (status.ok()) status = CheckReads(s);
+    for (const CommittedLog::Entry& entry : log_.entries()) {
+      if (status.ok()) status = Apply(entry);
+      // Nobody sees a part of an operation.
+      if (status.ok()) status = CheckReads(entry.last);
     }
     if (status.ok()) status = CheckAllMet();
     return status;
@@ -100,17 +101,18 @@ class Replay {
     }
   }
 
-  absl::Status Apply(uint64_t sequence) {
+  absl::Status Apply(const CommittedLog::Entry& entry) {
     ChainOperation operation;
-    if (!operation.ParseFromString(log_.operation(sequence))) {
+    if (!operation.ParseFromString(entry.operation)) {
       return absl::DataLossError(
-          absl::StrCat("operation ", sequence, " cannot be parsed"));
+          absl::StrCat("operation ", entry.first, " cannot be parsed"));
     }
+    uint64_t sequence = entry.first - 1;
     for (const ChainRequest& request : operation.requests()) {
-      const Model::Outcome outcome = model_->Execute(request, sequence);
+      const Model::Outcome outcome = model_->Execute(request, ++sequence);
       if (!outcome.ok() || outcome.repeated) {
         return absl::DataLossError(absl::StrCat(
-            "operation ", sequence, " executes ", request.function(), " of ",
+            "mutation ", sequence, " executes ", request.function(), " of ",
             request.client_id(), "/", request.number(),
             outcome.repeated
                 ? " a second time"
@@ -123,7 +125,10 @@ class Replay {
       if (status.ok()) status = CheckRefusals(sequence);
       if (!status.ok()) return status;
     }
-    return absl::OkStatus();
+    if (sequence == entry.last) return absl::OkStatus();
+    return absl::DataLossError(absl::StrCat(
+        "an operation of ", operation.requests_size(),
+        " requests has the numbers ", entry.first, " to ", entry.last));
   }
 
   absl::Status OnExecuted(const ChainRequest& request, uint64_t sequence,
@@ -136,7 +141,7 @@ class Replay {
         std::find(sent->second.begin(), sent->second.end(), bytes) ==
             sent->second.end()) {
       return absl::DataLossError(absl::StrCat(
-          "operation ", sequence, " has a ", request.function(), " of ",
+          "mutation ", sequence, " has a ", request.function(), " of ",
           name.first, "/", name.second, " that nobody sent"));
     }
     // A number that a refused mutation did not take names the next one too.
@@ -155,17 +160,17 @@ class Replay {
         if (wanted) continue;
         return Violation(*record,
                          absl::StrCat("refused (", record->status.message(),
-                                      "), but it is operation ", sequence));
+                                      "), but it is mutation ", sequence));
       }
       if (same && sequence <= floor_[record]) {
         return Violation(
-            *record, absl::StrCat("is operation ", sequence, ", but ",
+            *record, absl::StrCat("is mutation ", sequence, ", but ",
                                   floor_[record], " was told before it began"));
       }
       if (record->end != Record::End::kDone) continue;
       if (!same || record->sequence != sequence) {
         return Violation(*record,
-                         absl::StrCat("was answered as operation ",
+                         absl::StrCat("was answered as mutation ",
                                       record->sequence, ", but is ", sequence));
       }
       if (record->result != outcome.result) {
@@ -235,9 +240,9 @@ class Replay {
     for (const Record& record : history_) {
       if (record.end != Record::End::kDone || met_[&record]) continue;
       return Violation(
-          record, absl::StrCat("was acknowledged as operation ",
+          record, absl::StrCat("was acknowledged as mutation ",
                                record.sequence, " and is lost; the chain has ",
-                               log_.size(), " operations"));
+                               log_.size(), " mutations"));
     }
     for (const Record* record : refused_) {
       return Violation(*record,

@@ -42,7 +42,7 @@ struct Record {
   uint64_t sequence = 0;          // kDone
   std::vector<ReadValue> values;  // of a read
 
-  // Of all heads, the highest number of an operation when it returned.
+  // Of all heads, the highest number of a mutation when it returned.
   uint64_t newest_at_return = 0;
 };
 

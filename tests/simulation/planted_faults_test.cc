@@ -55,6 +55,7 @@ const char* const kFaults[] = {
     "reads-without-lease",
     "ring-entry-is-not-drained",
     "storage-counts-what-was-rolled-back",
+    "versions-shared-in-a-batch",
 };
 
 struct Verdict {

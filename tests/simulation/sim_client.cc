@@ -6,6 +6,7 @@
 #include "kamino/v1/kamino.pb.h"
 #include "replica/builtins.h"
 #include "replica/errors.h"
+#include "tests/simulation/version_checker.h"
 
 namespace kamino::simulation {
 
@@ -79,7 +80,7 @@ void SimClient::Think() {
   if (stopping_) return;
   After(random_.Between(absl::ZeroDuration(), options_.think), [this] {
     idle_ = stopping_;
-    if (!stopping_) Begin(workload_->Next());
+    if (!stopping_) Begin(workload_->Next(versions_));
   });
 }
 
@@ -254,11 +255,18 @@ void SimClient::Refresh() {
   });
 }
 
+void SimClient::LearnVersions() {
+  for (const VersionedValue& seen : VersionsIn(*record_)) {
+    if (seen.key[0] == 'r') versions_[seen.key] = seen.version;
+  }
+}
+
 void SimClient::Finish(Record::End end) {
   const bool settled = phase_ == Phase::kSettle;
   record_->end = end;
   record_->newest_at_return = log_->newest();
   if (end != Record::End::kUnknown) record_->returned = world()->now();
+  if (end == Record::End::kDone) LearnVersions();
   if (!record_->is_read) {
     const auto reason = replica::ReasonOf(record_->status);
     if (end == Record::End::kDone) {

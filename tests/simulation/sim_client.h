@@ -66,6 +66,8 @@ class SimClient final : public Process {
   void Finish(Record::End end);
   kamino::internal::v1::ChainRequest Request() const;
   std::string Mark() const;
+  // Remembers the versions of registers that the answer tells.
+  void LearnVersions();
 
   TimedNetwork* const network_;
   const SimNode::Peers* const peers_;
@@ -79,6 +81,7 @@ class SimClient final : public Process {
   membership::View chain_;
   uint64_t client_id_ = 0;
   uint64_t number_ = 1;  // the next one
+  Workload::Versions versions_;  // of registers
   bool stopping_ = false;
   bool idle_ = true;
   uint64_t operations_ = 0;

@@ -107,7 +107,7 @@ class SimNode final : public LinkOwner {
   void Post(Input input);
   void ScheduleBatch();
   void RunBatch();
-  void TraceOperation(uint64_t sequence, absl::string_view bytes);
+  void TraceOperation(const replica::OperationRing::Entry& entry);
   // Tells the manager's side what this node says of itself.
   void Report();
   void CarryOut(const replica::Actions& actions);
@@ -157,7 +157,8 @@ class SimNode final : public LinkOwner {
   bool calling_ = false;
 
   // Operations by number that the log does not have yet.
-  std::map<uint64_t, std::string> appended_;
+  // By first mutation: the last one, and the operation.
+  std::map<uint64_t, std::pair<uint64_t, std::string>> appended_;
 };
 
 }  // namespace kamino::simulation

@@ -11,6 +11,7 @@
 #include "tests/simulation/faults.h"
 #include "tests/simulation/final_state.h"
 #include "tests/simulation/model.h"
+#include "tests/simulation/version_checker.h"
 
 namespace kamino::simulation {
 namespace {
@@ -138,7 +139,9 @@ class Simulation {
   absl::Status Check() {
     if (!world_.violation().ok()) return world_.violation();
     Model model;
-    absl::Status status = CheckAgainstLog(cluster_.history(), cluster_.log(),
+    absl::Status status = CheckVersions(cluster_.history());
+    if (!status.ok()) return status;
+    status = CheckAgainstLog(cluster_.history(), cluster_.log(),
                                           cluster_.sent(), &model);
     if (status.ok()) status = CheckHeaps(&cluster_, model);
     const Workload& workload = cluster_.workload();

@@ -23,6 +23,9 @@ struct Request {
   // On the node's monotonic clock. A request that has not been executed by
   // then is answered kDeadlineExceeded and leaves no trace.
   absl::Time deadline = absl::InfiniteFuture();
+  // Of the head's: it drops no more outcomes than it must, since with more its
+  // transaction was too large.
+  bool evicts_least = false;
   // Called exactly once, on the core thread; must not call back into the node.
   std::function<void(RequestOutcome)> done;
 };

@@ -167,6 +167,9 @@ class ChainCore {
   // The view whose tail sends this node, which is outside, every operation.
   uint64_t caught_up_view() const;
   uint64_t completed() const { return completed_; }
+  // A mutation up to which the whole chain has applied everything, as far as
+  // this node knows: whatever happens, the next one gets a number over it.
+  uint64_t settled() const;
   struct TransferStats {
     bool sending = false;    // the heap to a node that joins
     bool receiving = false;  // the heap, as one that joins

@@ -162,10 +162,9 @@ void ChainCore::OnAppend(LinkId link, const Append& append, Actions* actions) {
     return;
   }
   if (!appended.ok()) {
-    return Fatal(
-        absl::DataLossError(absl::StrCat("operation ", append.first(), ": ",
-                                         appended.message())),
-        actions);
+    return Fatal(absl::DataLossError(absl::StrCat("operation ", append.first(),
+                                                  ": ", appended.message())),
+                 actions);
   }
   if (options_.on_appended) {
     options_.on_appended(ring_->EntryOf(append.first()));

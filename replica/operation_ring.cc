@@ -201,8 +201,8 @@ bool OperationRing::ScanOne(uint64_t first) {
         ChecksumOf(first, entry.count, payload, entry.length)) {
       return false;
     }
-    entries_.push_back({offset, entry.length, space + bytes, first,
-                        first + entry.count - 1});
+    entries_.push_back(
+        {offset, entry.length, space + bytes, first, first + entry.count - 1});
     used_ += space + bytes;
     write_offset_ = offset + bytes;
     return true;

@@ -39,6 +39,8 @@ bool SaysSomething(kamino::v1::Reason reason) {
     case kamino::v1::REASON_PROCEDURE_FAILED:
     case kamino::v1::REASON_SUPERSEDED:
     case kamino::v1::REASON_CLIENT_EXPIRED:
+    // Never right: nobody asks for what is not possible.
+    case kamino::v1::REASON_INVALID_ARGUMENT:
       return true;
     default:
       return false;
@@ -48,8 +50,12 @@ bool SaysSomething(kamino::v1::Reason reason) {
 class Replay {
  public:
   Replay(const History& history, const CommittedLog& log,
-         const SentRequests& sent, Model* model)
-      : history_(history), log_(log), sent_(sent), model_(model) {}
+         const SentRequests& sent, size_t max_clients, Model* model)
+      : history_(history),
+        log_(log),
+        sent_(sent),
+        max_clients_(max_clients),
+        model_(model) {}
 
   absl::Status Run() {
     Prepare();
@@ -109,7 +115,9 @@ class Replay {
     }
     uint64_t sequence = entry.first - 1;
     for (const ChainRequest& request : operation.requests()) {
-      const Model::Outcome outcome = model_->Execute(request, ++sequence);
+      absl::Status once = CheckOnce(request, ++sequence);
+      if (!once.ok()) return once;
+      const Model::Outcome outcome = model_->Execute(request, sequence);
       if (!outcome.ok() || outcome.repeated) {
         return absl::DataLossError(absl::StrCat(
             "mutation ", sequence, " executes ", request.function(), " of ",
@@ -125,10 +133,27 @@ class Replay {
       if (status.ok()) status = CheckRefusals(sequence);
       if (!status.ok()) return status;
     }
-    if (sequence == entry.last) return absl::OkStatus();
+    if (sequence != entry.last) {
+      return absl::DataLossError(absl::StrCat(
+          "an operation of ", operation.requests_size(),
+          " requests has the numbers ", entry.first, " to ", entry.last));
+    }
+    if (model_->clients().size() <= max_clients_) return absl::OkStatus();
     return absl::DataLossError(absl::StrCat(
-        "an operation of ", operation.requests_size(),
-        " requests has the numbers ", entry.first, " to ", entry.last));
+        "with mutation ", sequence, " outcomes of ", model_->clients().size(),
+        " clients are stored; at most ", max_clients_));
+  }
+
+  // Whether its outcome was dropped in between or not.
+  absl::Status CheckOnce(const ChainRequest& request, uint64_t sequence) {
+    if (request.client_id() == 0) return absl::OkStatus();
+    const auto [before, first_time] =
+        executed_.insert({{request.client_id(), request.number()}, sequence});
+    if (first_time) return absl::OkStatus();
+    return absl::DataLossError(absl::StrCat(
+        "mutation ", sequence, " executes ", request.function(), " of ",
+        request.client_id(), "/", request.number(),
+        " a second time; it is mutation ", before->second, " already"));
   }
 
   absl::Status OnExecuted(const ChainRequest& request, uint64_t sequence,
@@ -169,9 +194,9 @@ class Replay {
       }
       if (record->end != Record::End::kDone) continue;
       if (!same || record->sequence != sequence) {
-        return Violation(*record,
-                         absl::StrCat("was answered as mutation ",
-                                      record->sequence, ", but is ", sequence));
+        return Violation(
+            *record, absl::StrCat("was answered as mutation ", record->sequence,
+                                  ", but is ", sequence));
       }
       if (record->result != outcome.result) {
         return Violation(
@@ -219,6 +244,7 @@ class Replay {
                              floor_[&read], " was told before it began"));
     }
     met_[&read] = true;
+    if (read.asks_for.has_value()) return CheckOutcome(read);
     for (const ReadValue& value : read.values) {
       const auto object = model_->objects().find(value.key);
       const bool found = object != model_->objects().end();
@@ -236,13 +262,55 @@ class Replay {
     return absl::OkStatus();
   }
 
+  // By what was executed up to here, whether its outcome is stored or not.
+  absl::Status CheckOutcome(const Record& read) {
+    const Name name{read.asks_for->client_id(), read.asks_for->number()};
+    const auto at = executed_.find(name);
+    const auto later = executed_.upper_bound(name);
+    const bool superseded =
+        later != executed_.end() && later->first.first == name.first;
+    const bool stored = model_->clients().count(name.first) > 0;
+    bool right = false;
+    switch (read.outcome.outcome()) {
+      case kamino::v1::OUTCOME_COMMITTED:
+        right = at != executed_.end() && !superseded &&
+                at->second == read.outcome.sequence();
+        break;
+      case kamino::v1::OUTCOME_NOT_COMMITTED:
+        right = at == executed_.end() && !superseded;
+        break;
+      case kamino::v1::OUTCOME_SUPERSEDED:
+        right = superseded;
+        break;
+      case kamino::v1::OUTCOME_UNKNOWN:
+        right = !stored && read.asks_for->since() < model_->horizon();
+        break;
+      default:
+        break;
+    }
+    if (right) return absl::OkStatus();
+    return Violation(
+        read,
+        absl::StrCat("as of ", read.sequence, " was told ",
+                     kamino::v1::Outcome_Name(read.outcome.outcome()), " of ",
+                     name.first, "/", name.second, " since ",
+                     read.asks_for->since(), ", which ",
+                     at == executed_.end()
+                         ? "was not executed"
+                         : absl::StrCat("is mutation ", at->second),
+                     superseded ? ", and over" : "",
+                     stored ? "; an outcome is stored"
+                            : "; none is stored, and dropped are those up to ",
+                     stored ? "" : absl::StrCat(model_->horizon())));
+  }
+
   absl::Status CheckAllMet() {
     for (const Record& record : history_) {
       if (record.end != Record::End::kDone || met_[&record]) continue;
       return Violation(
-          record, absl::StrCat("was acknowledged as mutation ",
-                               record.sequence, " and is lost; the chain has ",
-                               log_.size(), " mutations"));
+          record, absl::StrCat("was acknowledged as mutation ", record.sequence,
+                               " and is lost; the chain has ", log_.size(),
+                               " mutations"));
     }
     for (const Record* record : refused_) {
       return Violation(*record,
@@ -255,7 +323,9 @@ class Replay {
   const History& history_;
   const CommittedLog& log_;
   const SentRequests& sent_;
+  const size_t max_clients_;
   Model* const model_;
+  std::map<Name, uint64_t> executed_;  // the mutation's number
   std::map<const Record*, uint64_t> floor_;
   std::map<const Record*, bool> met_;
   std::map<Name, std::vector<const Record*>> by_name_;
@@ -266,8 +336,9 @@ class Replay {
 }  // namespace
 
 absl::Status CheckAgainstLog(const History& history, const CommittedLog& log,
-                             const SentRequests& sent, Model* model) {
-  return Replay(history, log, sent, model).Run();
+                             const SentRequests& sent, size_t max_clients,
+                             Model* model) {
+  return Replay(history, log, sent, max_clients, model).Run();
 }
 
 }  // namespace kamino::simulation

@@ -1,6 +1,6 @@
-// Every operation of the chain, in order, as its tails have applied it, with the
-// numbers of its mutations: what happened, from where nobody can be mistaken
-// about it.
+// Every operation of the chain, in order, as its tails have applied it, with
+// the numbers of its mutations: what happened, from where nobody can be
+// mistaken about it.
 #ifndef KAMINO_TESTS_SIMULATION_COMMITTED_LOG_H_
 #define KAMINO_TESTS_SIMULATION_COMMITTED_LOG_H_
 

@@ -274,10 +274,9 @@ void SimNode::Observe() {
     const uint64_t first = log_->size() + 1;
     const auto found = appended_.find(first);
     if (found == appended_.end()) {
-      world()->Fail(absl::DataLossError(
-          absl::StrCat(name(), " as tail has applied ", core.ring().applied(),
-                       ", but never got an operation that begins with ",
-                       first)));
+      world()->Fail(absl::DataLossError(absl::StrCat(
+          name(), " as tail has applied ", core.ring().applied(),
+          ", but never got an operation that begins with ", first)));
       return;
     }
     const auto& [last, operation] = found->second;
@@ -335,9 +334,21 @@ void SimNode::Read(std::vector<std::string> keys, Reply reply) {
   });
 }
 
+void SimNode::ReadOutcome(kamino::v1::RequestId id, Reply reply) {
+  Post([this, id = std::move(id), reply](absl::Time) {
+    kamino::v1::GetOutcomeResponse response;
+    NodeAnswer answer = Answer(node_->ReadOutcome(id, &response));
+    answer.sequence = node_->core().settled();
+    answer.outcome = std::move(response);
+    if (!crashed_) reply(std::move(answer));
+  });
+}
+
 void SimNode::AskChain(Reply reply) {
   Post([this, reply](absl::Time) {
-    if (!crashed_) reply(Answer(absl::OkStatus()));
+    NodeAnswer answer = Answer(absl::OkStatus());
+    answer.sequence = node_->core().settled();
+    if (!crashed_) reply(std::move(answer));
   });
 }
 

@@ -28,6 +28,7 @@ struct NodeAnswer {
   std::string result;
   uint64_t sequence = 0;
   std::vector<ReadValue> values;
+  kamino::v1::GetOutcomeResponse outcome;
   membership::View chain;  // as the node knows it; may be none
 };
 
@@ -82,6 +83,7 @@ class SimNode final : public LinkOwner {
   void Mutate(kamino::internal::v1::ChainRequest request,
               absl::Duration timeout, Reply reply);
   void Read(std::vector<std::string> keys, Reply reply);
+  void ReadOutcome(kamino::v1::RequestId id, Reply reply);
   void AskChain(Reply reply);
 
   // --- Links.

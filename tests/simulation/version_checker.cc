@@ -70,10 +70,10 @@ absl::Status CheckCondition(const Record& record) {
         (seen.found() && seen.version() == condition.version_equals())) {
       continue;
     }
-    return Violation(record, absl::StrCat(seen.key(), " at version ",
-                                          condition.version_equals(),
-                                          " was asked for, and found at ",
-                                          seen.version()));
+    return Violation(
+        record,
+        absl::StrCat(seen.key(), " at version ", condition.version_equals(),
+                     " was asked for, and found at ", seen.version()));
   }
   return absl::OkStatus();
 }
@@ -108,17 +108,17 @@ absl::Status CheckVersions(const History& history) {
     if (!record.is_read) {
       const auto [other, added] = mutations.insert({record.sequence, &record});
       if (!added) {
-        return Violation(record, absl::StrCat("was told number ",
-                                              record.sequence, ", as was ",
-                                              other->second->id, " of ",
-                                              other->second->client));
+        return Violation(
+            record,
+            absl::StrCat("was told number ", record.sequence, ", as was ",
+                         other->second->id, " of ", other->second->client));
       }
       absl::Status held = CheckCondition(record);
       if (!held.ok()) return held;
     }
     for (VersionedValue& told : VersionsIn(record)) {
-      const auto [other, added] = values.insert(
-          {{told.key, told.version}, {told.value, &record}});
+      const auto [other, added] =
+          values.insert({{told.key, told.version}, {told.value, &record}});
       if (added || other->second.first == told.value) continue;
       return Violation(
           record, absl::StrCat(told.key, " at version ", told.version, " is \"",

@@ -9,8 +9,11 @@
 //     effect is sent under the same number. Either it takes the number, then
 //     the refusal stands for good; or the first attempt had taken it, then its
 //     outcome is fetched;
-//   - refused because the servers know better about the lane (superseded, or
-//     forgotten): the lane is given up;
+//   - refused because the servers know better about the lane (superseded): the
+//     lane is given up;
+//   - refused because they may have forgotten it, and no earlier attempt can
+//     have been carried out: it is sent anew, by another lane and with a newer
+//     `since`;
 //   - out of time while an attempt's answer is missing: the outcome is unknown,
 //     the error says under which name to ask for it, and the lane is given up.
 #ifndef KAMINO_CLIENT_CALL_H_
@@ -37,6 +40,10 @@ namespace kamino::client {
 // An attempt that takes longer is given up and retried: a node that hangs.
 inline constexpr absl::Duration kAttemptDeadline = absl::Seconds(2);
 
+// Before a mutation is sent under another name, the servers having forgotten
+// the first one.
+inline constexpr absl::Duration kRenewDelay = absl::Milliseconds(1);
+
 inline absl::Status Closed() {
   return absl::CancelledError("the client is closed");
 }
@@ -46,14 +53,15 @@ inline absl::Status OutcomeUnknown(const Lane& lane,
   return MakeError(
       absl::StatusCode::kDeadlineExceeded, kamino::v1::REASON_OUTCOME_UNKNOWN,
       absl::StrCat("the outcome is unknown; ask for that of client ",
-                   lane.client_id, " number ", lane.number,
-                   " (last error: ", cause.message(), ")"));
+                   lane.client_id, " number ", lane.number, " since ",
+                   lane.since, " (last error: ", cause.message(), ")"));
 }
 
 // The name a mutation was sent under.
 inline void SetRequestId(const Lane& lane, kamino::v1::RequestId* id) {
   id->set_client_id(lane.client_id);
   id->set_number(lane.number);
+  id->set_since(lane.since);
 }
 
 template <typename Request, typename Response>
@@ -116,6 +124,20 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
     runner_->Leave();
   }
 
+  void RefreshAndRetry(absl::Duration delay) {
+    auto self = this->shared_from_this();
+    runner_->directory().Refresh([self, delay] {
+      if (self->attempts_ == 0) {
+        self->last_error_ = self->runner_->directory().last_error();
+      }
+      self->BeforeRetry();
+      self->Retry(delay);
+    });
+  }
+
+  // The chain was just asked for.
+  virtual void BeforeRetry() {}
+
   Runner* const runner_;
   const Target target_;
   const Attempt attempt_;
@@ -125,7 +147,11 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
 
  private:
   void OnAnswer(const absl::Status& status) {
-    if (!status.ok()) runner_->directory().Learn(DetailOf(status).chain());
+    if (status.ok()) {
+      runner_->directory().Saw(response_.header());
+    } else {
+      runner_->directory().Learn(DetailOf(status).chain());
+    }
     const int failures =
         status.ok() ? 0 : failures_.Add(runner_->directory().chain().view_id());
     const Decision decision = DecideAfter(status, failures, runner_->Random());
@@ -134,16 +160,6 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
     last_error_ = status;
     if (decision.refresh) return RefreshAndRetry(decision.delay);
     Retry(decision.delay);
-  }
-
-  void RefreshAndRetry(absl::Duration delay) {
-    auto self = this->shared_from_this();
-    runner_->directory().Refresh([self, delay] {
-      if (self->attempts_ == 0) {
-        self->last_error_ = self->runner_->directory().last_error();
-      }
-      self->Retry(delay);
-    });
   }
 
   void Retry(absl::Duration delay) {
@@ -189,11 +205,12 @@ class Mutation : public Call<Request, Response> {
     }
     if (committed_) return this->Finish(OutcomeUnknown(lane_, status));
     if (this->outcome_unknown_) return SettleThenFinish(status);
-    if (ReasonOf(status) == kamino::v1::REASON_CLIENT_EXPIRED &&
-        lane_.number > 1) {
-      // The servers have forgotten the lane, and this attempt changed nothing.
-      TakeLane();
-      return this->Start();
+    if (ReasonOf(status) == kamino::v1::REASON_CLIENT_EXPIRED) {
+      // The servers may have forgotten the lane, for all that its `since` says,
+      // and no attempt has changed anything: anew, once the chain's own number
+      // is known.
+      expired_ = true;
+      return this->RefreshAndRetry(kRenewDelay);
     }
     // A number that is over is of no use any more.
     if (ReasonOf(status) != kamino::v1::REASON_SUPERSEDED) {
@@ -211,8 +228,12 @@ class Mutation : public Call<Request, Response> {
   }
 
  private:
+  void BeforeRetry() override {
+    if (std::exchange(expired_, false)) TakeLane();
+  }
+
   void TakeLane() {
-    lane_ = this->runner_->lanes().Acquire();
+    lane_ = this->runner_->lanes().Acquire(this->runner_->directory().seen());
     SetRequestId(lane_, this->request_.mutable_request_id());
   }
 
@@ -234,6 +255,7 @@ class Mutation : public Call<Request, Response> {
   }
 
   Lane lane_;
+  bool expired_ = false;  // another lane is to be taken
   // Known from settling. From then on the lane is only as good as an answer:
   // without one its number stays taken.
   bool committed_ = false;

@@ -182,9 +182,10 @@ absl::StatusOr<BatchGetResponse> Client::BatchGet(
 }
 
 absl::StatusOr<GetOutcomeResponse> Client::GetOutcome(uint64_t client_id,
-                                                      uint64_t number) {
+                                                      uint64_t number,
+                                                      uint64_t since) {
   GetOutcomeRequest request;
-  SetRequestId(Lane{client_id, number}, request.mutable_request_id());
+  SetRequestId(Lane{client_id, number, since}, request.mutable_request_id());
   return Wait(runner_.get(), std::move(request), Deadline());
 }
 

@@ -91,6 +91,16 @@ Chain Directory::chain() const {
   return chain_;
 }
 
+uint64_t Directory::seen() const {
+  absl::MutexLock lock(&mutex_);
+  return seen_;
+}
+
+void Directory::Saw(const kamino::v1::ResponseHeader& header) {
+  absl::MutexLock lock(&mutex_);
+  seen_ = std::max<uint64_t>(seen_, header.sequence());
+}
+
 absl::Status Directory::last_error() const {
   absl::MutexLock lock(&mutex_);
   return last_error_;
@@ -156,16 +166,23 @@ void Directory::Ask(const std::shared_ptr<Round>& round,
           error = absl::Status(error.code(),
                                absl::StrCat(address, ": ", error.message()));
         }
-        const Chain chain = question->response.chain();
+        const kamino::v1::GetChainResponse response = question->response;
         question->context = nullptr;
         question->stub = nullptr;
-        OnAnswer(round, error, chain);
+        OnAnswer(round, error, response);
       });
 }
 
 void Directory::OnAnswer(const std::shared_ptr<Round>& round,
-                         const absl::Status& status, const Chain& chain) {
-  if (status.ok()) Learn(chain);
+                         const absl::Status& status,
+                         const kamino::v1::GetChainResponse& response) {
+  if (status.ok()) {
+    Learn(response.chain());
+    // A node of another cluster counts something else.
+    if (response.chain().cluster_id() == chain().cluster_id()) {
+      Saw(response.header());
+    }
+  }
   std::vector<std::function<void()>> waiters;
   {
     absl::MutexLock lock(&mutex_);

@@ -36,6 +36,11 @@ class Directory {
   bool Learn(const kamino::v1::Chain& chain);
   kamino::v1::Chain chain() const;
 
+  // The highest number of a mutation in any answer so far: RequestId.since of
+  // what is sent from now on.
+  uint64_t seen() const;
+  void Saw(const kamino::v1::ResponseHeader& header);
+
   // Asks every node that is known, and the seeds, for the chain; calls `done`
   // when one has answered with a chain, or all have failed. Questions asked at
   // the same time share one round.
@@ -56,7 +61,7 @@ class Directory {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Ask(const std::shared_ptr<Round>& round, const std::string& address);
   void OnAnswer(const std::shared_ptr<Round>& round, const absl::Status& status,
-                const kamino::v1::Chain& chain);
+                const kamino::v1::GetChainResponse& response);
   bool Idle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return questions_ == 0;
   }
@@ -69,6 +74,7 @@ class Directory {
   std::shared_ptr<Round> round_ ABSL_GUARDED_BY(mutex_);  // under way
   int questions_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Status last_error_ ABSL_GUARDED_BY(mutex_);
+  uint64_t seen_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace kamino::client

@@ -4,15 +4,16 @@
 
 namespace kamino::client {
 
-Lane LanePool::Acquire() {
+Lane LanePool::Acquire(uint64_t since) {
   absl::MutexLock lock(&mutex_);
   if (free_.empty()) {
     return Lane{absl::Uniform<uint64_t>(absl::IntervalClosed, random_, 1,
                                         std::numeric_limits<uint64_t>::max()),
-                1};
+                1, since};
   }
-  const Lane lane = free_.back();
+  Lane lane = free_.back();
   free_.pop_back();
+  lane.since = since;
   return lane;
 }
 

@@ -16,13 +16,17 @@ namespace kamino::client {
 struct Lane {
   uint64_t client_id = 0;
   uint64_t number = 1;  // of the next mutation
+  // What the client had seen of the chain before it sends that; see
+  // kamino.v1.RequestId.
+  uint64_t since = 0;
 };
 
 // Thread-safe.
 class LanePool {
  public:
-  // A lane nobody else uses; made anew when none is free.
-  Lane Acquire();
+  // A lane nobody else uses, made anew when none is free, for a mutation that
+  // is sent by a client that has seen `since`.
+  Lane Acquire(uint64_t since);
   // Gives a lane back whose number names no mutation that may have been carried
   // out. One that is not given back is never used again.
   void Release(const Lane& lane);

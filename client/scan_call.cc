@@ -106,6 +106,7 @@ void ScanCall::Open() {
 }
 
 void ScanCall::OnPart() {
+  runner_->directory().Saw(part_.header());
   const uint64_t count = static_cast<uint64_t>(part_.results_size());
   if (count > 0) {
     // The least key behind the last one.

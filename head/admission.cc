@@ -26,7 +26,7 @@ Admission::Admission(AdmissionOptions options, engine::KaminoStore* store,
       store_(store),
       state_(state),
       core_(core),
-      clients_(options_.max_clients, options_.client_min_idle) {
+      clients_(options_.client_min_idle) {
   store_->SetUnlockListener([this](absl::Span<const ObjectId> objects) {
     for (ObjectId object : objects) {
       auto found = parked_.find(object);
@@ -61,16 +61,17 @@ Admission::~Admission() {
 
 absl::Status Admission::Promote(absl::Time now, Actions* actions) {
   const replica::OperationRing& ring = core_->ring();
-  for (uint64_t sequence = core_->completed() + 1; sequence <= ring.applied();
-       ++sequence) {
-    auto operation = replica::ParseOperation(ring.Entry(sequence));
+  for (uint64_t last = core_->completed(); last < ring.applied();) {
+    const replica::OperationRing::Entry entry = ring.EntryOf(last + 1);
+    last = entry.last;
+    auto operation = replica::ParseOperation(entry.operation);
     if (!operation.ok()) return operation.status();
     auto write_set = replica::DecodeWriteSet(*operation);
     if (!write_set.ok()) return write_set.status();
     if (!engine::FaultPlanted("head-promoted-without-locks")) {
-      store_->HoldLocks(sequence, *write_set);
+      store_->HoldLocks(last, *write_set);
     }
-    in_flight_[sequence];
+    in_flight_[last];
   }
   engine::HeapReader reader(store_->heap());
   if (!state_->Formatted(reader)) {
@@ -132,6 +133,15 @@ std::vector<Request> Admission::TakeBatch() {
   return batch;
 }
 
+namespace {
+
+bool MayEvictLess(const Request& request, const absl::Status& status) {
+  return !request.evicts_least && request.request.expired_clients_size() > 1 &&
+         replica::ReasonOf(status) == kamino::v1::REASON_TOO_LARGE;
+}
+
+}  // namespace
+
 void Admission::ExecuteBatch(std::vector<Request> batch, absl::Time now,
                              Actions* actions) {
   const bool single = batch.size() == 1;
@@ -143,6 +153,9 @@ void Admission::ExecuteBatch(std::vector<Request> batch, absl::Time now,
     const Attempt& attempt = spoilt->second;
     if (attempt.conflict.has_value()) {
       Park(*attempt.conflict, std::move(request));
+    } else if (single && MayEvictLess(request, attempt.outcome.status)) {
+      request.evicts_least = true;
+      alone_.push_front(std::move(request));
     } else if (single) {
       ++counters_.aborted;
       Answer(request, attempt.outcome);
@@ -155,20 +168,27 @@ void Admission::ExecuteBatch(std::vector<Request> batch, absl::Time now,
 
 absl::optional<std::pair<size_t, Admission::Attempt>> Admission::TryBatch(
     std::vector<Request>* batch, absl::Time now, Actions* actions) {
-  const uint64_t sequence = core_->next_sequence();
   std::unique_ptr<Transaction> transaction =
       store_->Begin(absl::ZeroDuration());
+  BatchClients clients;
+  for (const Request& request : *batch) {
+    clients.asking.insert(request.request.client_id());
+  }
   std::vector<Attempt> attempts;
-  bool any_executed = false;
+  uint32_t executed = 0;
   for (size_t i = 0; i < batch->size(); ++i) {
-    attempts.push_back(ExecuteOne(*transaction, (*batch)[i], sequence, now));
-    any_executed |= attempts.back().executed;
+    const uint64_t sequence =
+        core_->next_sequence() +
+        (engine::FaultPlanted("versions-shared-in-a-batch") ? 0 : executed);
+    attempts.push_back(
+        ExecuteOne(*transaction, (*batch)[i], sequence, &clients, now));
+    if (attempts.back().executed) ++executed;
     if (!attempts.back().spoilt) continue;
     Abort(*transaction);
     return std::make_pair(i, std::move(attempts.back()));
   }
-  if (any_executed) {
-    CommitBatch(*transaction, sequence, batch, std::move(attempts), now,
+  if (executed > 0) {
+    CommitBatch(*transaction, executed, batch, std::move(attempts), now,
                 actions);
     return absl::nullopt;
   }
@@ -201,6 +221,7 @@ bool IsOwnDecision(const absl::Status& status) {
 
 Admission::Attempt Admission::ExecuteOne(Transaction& transaction,
                                          Request& request, uint64_t sequence,
+                                         BatchClients* clients,
                                          absl::Time now) {
   Attempt attempt;
   if (now >= request.deadline) {
@@ -208,13 +229,11 @@ Admission::Attempt Admission::ExecuteOne(Transaction& transaction,
         "the request waited too long at the head and was not executed");
     return attempt;
   }
-  absl::Status room = MakeRoomForClient(request, now);
-  if (!room.ok()) {
-    ++counters_.rejected;
-    attempt.outcome.status = room;
-    return attempt;
-  }
   const size_t declared = transaction.write_set().size();
+  absl::Status room = MakeRoomForClient(transaction, *clients, now, &request);
+  if (!room.ok()) {
+    return Failed(transaction, room, declared, /*changed=*/false);
+  }
   bool changed = false;
   auto execution =
       state_->Execute(transaction, request.request, sequence, &changed);
@@ -223,36 +242,55 @@ Admission::Attempt Admission::ExecuteOne(Transaction& transaction,
     attempt.outcome.result = std::move(execution->result);
     if (execution->repeated) {
       ++counters_.repeated;
-    } else {
-      attempt.executed = true;
+      return attempt;
+    }
+    attempt.executed = true;
+    const uint64_t client_id = request.request.client_id();
+    if (!IsKnown(client_id, *clients)) clients->added.insert(client_id);
+    for (uint64_t evicted : request.request.expired_clients()) {
+      clients->evicted.insert(evicted);
     }
     return attempt;
   }
+  return Failed(transaction, execution.status(), declared, changed);
+}
+
+Admission::Attempt Admission::Failed(Transaction& transaction,
+                                     const absl::Status& status,
+                                     size_t declared, bool changed) {
+  Attempt attempt;
   attempt.conflict = transaction.conflict();
-  attempt.outcome.status = Explain(execution.status());
+  attempt.outcome.status = Explain(status);
   // A decision of the function itself that has changed nothing leaves the
   // transaction as it was; any other failure takes everything back.
   attempt.spoilt = attempt.conflict.has_value() || changed ||
                    transaction.write_set().size() != declared ||
-                   !IsOwnDecision(execution.status());
-  if (!attempt.spoilt) ++counters_.aborted;
+                   !IsOwnDecision(status);
+  if (attempt.spoilt) return attempt;
+  if (replica::ReasonOf(status) == kamino::v1::REASON_OVERLOADED) {
+    ++counters_.rejected;
+  } else {
+    ++counters_.aborted;
+  }
   return attempt;
 }
 
-void Admission::CommitBatch(Transaction& transaction, uint64_t sequence,
+void Admission::CommitBatch(Transaction& transaction, uint32_t executed,
                             std::vector<Request>* batch,
                             std::vector<Attempt> attempts, absl::Time now,
                             Actions* actions) {
+  const uint64_t first = core_->next_sequence();
+  const uint64_t last = first + executed - 1;
   const auto append = [&](const engine::WriteSet& write_set) {
     ChainOperation operation;
     for (size_t i = 0; i < batch->size(); ++i) {
       if (attempts[i].executed) *operation.add_requests() = (*batch)[i].request;
     }
     replica::EncodeWriteSet(write_set, &operation);
-    return core_->AppendLocal(sequence, operation.SerializeAsString());
+    return core_->AppendLocal(first, executed, operation.SerializeAsString());
   };
   engine::CommitOptions options;
-  options.sequence = sequence;
+  options.sequence = last;  // so that a recovery finds the end of an entry
   options.hold_locks = !engine::FaultPlanted("head-unlocks-at-commit");
   options.before_mark.emplace(append);
   absl::Status committed = transaction.Commit(options);
@@ -267,12 +305,13 @@ void Admission::CommitBatch(Transaction& transaction, uint64_t sequence,
     for (Request& request : *batch) Answer(request, {answer, "", 0});
     return;
   }
-  std::vector<Waiter>& waiters = in_flight_[sequence];
+  std::vector<Waiter>& waiters = in_flight_[last];
   for (size_t i = 0; i < batch->size(); ++i) {
     const ChainRequest& request = (*batch)[i].request;
     if (attempts[i].executed && request.client_id() != 0) {
       for (uint64_t expired : request.expired_clients()) {
         clients_.Forget(expired);
+        ++counters_.evicted;
       }
       clients_.Touch(request.client_id(), now);
       ++counters_.committed;
@@ -284,7 +323,7 @@ void Admission::CommitBatch(Transaction& transaction, uint64_t sequence,
     waiters.push_back(
         {std::move((*batch)[i].done), std::move(attempts[i].outcome)});
   }
-  core_->CommitLocal(sequence, actions);
+  core_->CommitLocal(last, actions);
 }
 
 void Admission::Abort(Transaction& transaction) {
@@ -326,22 +365,51 @@ void Admission::OnTick(absl::Time now) {
   }
 }
 
-absl::Status Admission::MakeRoomForClient(Request& request, absl::Time now) {
-  ChainRequest& chain_request = request.request;
+bool Admission::IsKnown(uint64_t client_id, const BatchClients& clients) const {
+  return client_id == 0 ||  // nobody's: stores no outcome
+         clients.added.contains(client_id) ||
+         (clients_.Knows(client_id) && !clients.evicted.contains(client_id));
+}
+
+absl::Status Admission::MakeRoomForClient(Transaction& transaction,
+                                          const BatchClients& clients,
+                                          absl::Time now, Request* request) {
+  ChainRequest& chain_request = request->request;
   chain_request.clear_expired_clients();
-  // Only a client's first number makes a record.
-  if (chain_request.client_id() == 0 || chain_request.number() != 1 ||
-      clients_.Knows(chain_request.client_id()) || !clients_.full()) {
-    return absl::OkStatus();
+  const bool is_new = !IsKnown(chain_request.client_id(), clients);
+  const size_t added = engine::FaultPlanted("head-counts-clients-once")
+                           ? 0
+                           : clients.added.size();
+  const size_t stored = clients_.size() + added - clients.evicted.size();
+  // More are stored already if another head was allowed to store more. Then
+  // whoever is known makes them fewer.
+  const size_t wanted = stored + (is_new ? 1 : 0);
+  if (wanted <= options_.max_clients) return absl::OkStatus();
+  if (is_new) {
+    // One whose outcome was dropped is to hear that, and costs nobody's place.
+    auto found = state_->FindOutcome(transaction, chain_request.client_id(),
+                                     chain_request.since());
+    if (!found.ok()) return found.status();
+    if (found->knowledge == replica::StateMachine::Knowledge::kDropped) {
+      return absl::OkStatus();
+    }
   }
-  const absl::optional<uint64_t> oldest = clients_.Oldest(now);
-  if (!oldest.has_value()) {
+  const size_t needed = wanted - options_.max_clients;
+  const size_t most = request->evicts_least
+                          ? std::min(needed, options_.evict_at_once)
+                          : options_.evict_at_once;
+  const std::vector<uint64_t> idle =
+      clients_.Idle(now, most, [&clients](uint64_t client_id) {
+        return clients.asking.contains(client_id) ||
+               clients.evicted.contains(client_id);
+      });
+  if (is_new && idle.size() < needed) {
     return MakeError(kamino::v1::REASON_OVERLOADED,
-                     absl::StrCat("outcomes of ", clients_.size(),
-                                  " clients are stored and none of them has "
-                                  "been silent for long enough"));
+                     absl::StrCat("outcomes of ", stored,
+                                  " clients are stored and too few of them "
+                                  "have been silent for long enough"));
   }
-  chain_request.add_expired_clients(*oldest);
+  for (uint64_t client_id : idle) chain_request.add_expired_clients(client_id);
   return absl::OkStatus();
 }
 

@@ -16,6 +16,9 @@
 //      backup holds it. Its requests are answered when it is completed, also
 //      those that failed within it: they may have seen what it wrote.
 //
+// Every request that is executed is a mutation with a number of its own; the
+// operation is all of them together. Those that fail or repeat get none.
+//
 // No I/O, threads or clocks inside. Not thread-safe: the core thread owns it.
 #ifndef KAMINO_HEAD_ADMISSION_H_
 #define KAMINO_HEAD_ADMISSION_H_
@@ -28,6 +31,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/time/time.h"
 #include "engine/kamino/kamino_store.h"
 #include "head/client_clock.h"
@@ -44,7 +48,10 @@ struct AdmissionOptions {
   size_t max_in_flight = 32;
   size_t max_batch = 64;              // requests in one operation
   size_t max_batch_bytes = 1u << 20;  // of arguments in one operation
-  size_t max_clients = 65536;
+  size_t max_clients = 65536;         // outcomes stored
+  // Outcomes that a request drops when there is no room for its own: many, so
+  // that few requests have to, but what fits a transaction easily.
+  size_t evict_at_once = 32;
   absl::Duration client_min_idle = absl::Minutes(10);
   // Whether this node may answer by itself. Answers that did not go through
   // the chain are withheld without it: the state they come from may be old.
@@ -59,6 +66,7 @@ struct AdmissionStats {
   uint64_t repeated = 0;
   uint64_t rejected = 0;
   uint64_t clients = 0;
+  uint64_t evicted = 0;
 };
 
 class Admission {
@@ -111,6 +119,13 @@ class Admission {
     RequestOutcome outcome;
   };
 
+  // How the clients with a stored outcome change by the batch under way.
+  struct BatchClients {
+    absl::flat_hash_set<uint64_t> asking;  // of every request in it
+    absl::flat_hash_set<uint64_t> added;
+    absl::flat_hash_set<uint64_t> evicted;
+  };
+
   std::vector<Request> TakeBatch();
   // Executes `batch` but for requests that spoil it: those are parked, put into
   // alone_ or, when they were alone, answered.
@@ -121,14 +136,22 @@ class Admission {
   absl::optional<std::pair<size_t, Attempt>> TryBatch(
       std::vector<Request>* batch, absl::Time now, replica::Actions* actions);
   Attempt ExecuteOne(engine::Transaction& transaction, Request& request,
-                     uint64_t sequence, absl::Time now);
-  void CommitBatch(engine::Transaction& transaction, uint64_t sequence,
+                     uint64_t sequence, BatchClients* clients, absl::Time now);
+  // Of a request that failed, given how much was declared before it.
+  Attempt Failed(engine::Transaction& transaction, const absl::Status& status,
+                 size_t declared, bool changed);
+  // `executed` of the batch's requests were, each as the next mutation.
+  void CommitBatch(engine::Transaction& transaction, uint32_t executed,
                    std::vector<Request>* batch, std::vector<Attempt> attempts,
                    absl::Time now, replica::Actions* actions);
   void Abort(engine::Transaction& transaction);
 
-  // Chooses a client to drop when `request` brings a new one.
-  absl::Status MakeRoomForClient(Request& request, absl::Time now);
+  // Chooses clients to drop when `request` brings a new one and there is no
+  // room for it. An error is the request's answer, or that of the transaction.
+  absl::Status MakeRoomForClient(engine::Transaction& transaction,
+                                 const BatchClients& clients, absl::Time now,
+                                 Request* request);
+  bool IsKnown(uint64_t client_id, const BatchClients& clients) const;
   void Park(engine::ObjectId object, Request request);
   void Answer(Request& request, RequestOutcome outcome);
   // An error of the engine, in terms a client can act upon.
@@ -148,7 +171,7 @@ class Admission {
     std::function<void(RequestOutcome)> done;
     RequestOutcome outcome;
   };
-  std::map<uint64_t, std::vector<Waiter>> in_flight_;  // by sequence
+  std::map<uint64_t, std::vector<Waiter>> in_flight_;  // by last mutation
   AdmissionStats counters_;
   absl::Status fatal_;
 };

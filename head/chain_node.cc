@@ -11,12 +11,12 @@
 namespace kamino::head {
 
 using kamino::internal::v1::ChainMessage;
-using kamino::internal::v1::StoredOutcome;
 using membership::Role;
 using membership::View;
 using replica::Actions;
 using replica::LinkId;
 using replica::MakeError;
+using replica::StateMachine;
 
 ChainNode::ChainNode(Options options, Storage* storage,
                      const replica::ProcedureRegistry* procedures)
@@ -200,13 +200,39 @@ absl::Status ChainNode::Read(
   return status;
 }
 
-absl::StatusOr<absl::optional<StoredOutcome>> ChainNode::ReadOutcome(
-    uint64_t client_id) {
+namespace {
+
+void Tell(const StateMachine::Lookup& found, uint64_t number,
+          kamino::v1::GetOutcomeResponse* response) {
+  if (found.knowledge != StateMachine::Knowledge::kStored) {
+    response->set_outcome(found.knowledge == StateMachine::Knowledge::kDropped
+                              ? kamino::v1::OUTCOME_UNKNOWN
+                              : kamino::v1::OUTCOME_NOT_COMMITTED);
+    return;
+  }
+  const uint64_t last = found.outcome.number();
+  response->set_last_number(last);
+  if (number == last) {
+    response->set_outcome(kamino::v1::OUTCOME_COMMITTED);
+    response->set_sequence(found.outcome.sequence());
+  } else {
+    response->set_outcome(number < last ? kamino::v1::OUTCOME_SUPERSEDED
+                                        : kamino::v1::OUTCOME_NOT_COMMITTED);
+  }
+}
+
+}  // namespace
+
+absl::Status ChainNode::ReadOutcome(const kamino::v1::RequestId& id,
+                                    kamino::v1::GetOutcomeResponse* response) {
   if (absl::Status may = CheckMayRead(); !may.ok()) return may;
+  const uint64_t applied = core_.ring().applied();
+  if (id.since() > applied) return replica::SinceIsAhead(id.since(), applied);
   engine::HeapReader reader(storage_->heap());
-  auto outcome = state_.FindOutcome(reader, client_id);
-  if (absl::Status may = CheckMayRead(); !may.ok()) return may;
-  return outcome;
+  auto found = state_.FindOutcome(reader, id.client_id(), id.since());
+  if (!found.ok()) return found.status();
+  Tell(*found, id.number(), response);
+  return CheckMayRead();
 }
 
 membership::NodeReport ChainNode::report() const {

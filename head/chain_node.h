@@ -23,6 +23,7 @@
 #include "head/request.h"
 #include "head/storage.h"
 #include "head/storage_copy.h"
+#include "kamino/v1/kamino.pb.h"
 #include "membership/view.h"
 #include "membership/view_source.h"
 #include "replica/chain_core.h"
@@ -77,9 +78,9 @@ class ChainNode {
   absl::Status Read(
       absl::FunctionRef<absl::Status(engine::KeyValueReader&)> read);
 
-  // The same for a client's stored outcome.
-  absl::StatusOr<absl::optional<kamino::internal::v1::StoredOutcome>>
-  ReadOutcome(uint64_t client_id);
+  // The same for what became of a mutation.
+  absl::Status ReadOutcome(const kamino::v1::RequestId& id,
+                           kamino::v1::GetOutcomeResponse* response);
 
   // --- What is.
 

@@ -20,11 +20,15 @@ void ClientClock::Forget(uint64_t client_id) {
   by_id_.erase(found);
 }
 
-absl::optional<uint64_t> ClientClock::Oldest(absl::Time now) const {
-  if (by_age_.empty()) return absl::nullopt;
-  const Entry& oldest = by_age_.front();
-  if (oldest.last_heard + min_idle_ > now) return absl::nullopt;
-  return oldest.client_id;
+std::vector<uint64_t> ClientClock::Idle(
+    absl::Time now, size_t most,
+    absl::FunctionRef<bool(uint64_t client_id)> but) const {
+  std::vector<uint64_t> idle;
+  for (const Entry& entry : by_age_) {
+    if (idle.size() >= most || entry.last_heard + min_idle_ > now) break;
+    if (!but(entry.client_id)) idle.push_back(entry.client_id);
+  }
+  return idle;
 }
 
 }  // namespace kamino::head

@@ -82,7 +82,7 @@ ServerUnaryReactor* KaminoService::Refuse(CallbackServerContext* context,
 void KaminoService::FillHeader(const ChainNode& node,
                                kamino::v1::ResponseHeader* header) const {
   header->set_view_id(node.core().view().id);
-  header->set_sequence(node.core().ring().applied());
+  header->set_sequence(node.core().settled());
   header->set_served_by(node_->node_id());
 }
 
@@ -120,6 +120,7 @@ ServerUnaryReactor* KaminoService::Mutate(CallbackServerContext* context,
   request.request.set_arguments(std::move(arguments));
   request.request.set_client_id(id.client_id());
   request.request.set_number(id.number());
+  request.request.set_since(id.since());
   request.deadline = DeadlineOf(*context);
   request.done = [=](RequestOutcome outcome) {
     if (outcome.status.ok()) outcome.status = fill(outcome.result, response);
@@ -166,19 +167,7 @@ ServerUnaryReactor* KaminoService::GetOutcome(
   const kamino::v1::RequestId& id = request->request_id();
   if (absl::Status ok = CheckId(id); !ok.ok()) return Refuse(context, ok);
   return Read(context, response, [=](ChainNode& node) -> absl::Status {
-    auto stored = node.ReadOutcome(request->request_id().client_id());
-    if (!stored.ok()) return stored.status();
-    response->set_outcome(kamino::v1::OUTCOME_NOT_COMMITTED);
-    if (!stored->has_value()) return absl::OkStatus();
-    const uint64_t last = (*stored)->number();
-    response->set_last_number(last);
-    if (request->request_id().number() == last) {
-      response->set_outcome(kamino::v1::OUTCOME_COMMITTED);
-      response->set_sequence((*stored)->sequence());
-    } else if (request->request_id().number() < last) {
-      response->set_outcome(kamino::v1::OUTCOME_SUPERSEDED);
-    }
-    return absl::OkStatus();
+    return node.ReadOutcome(request->request_id(), response);
   });
 }
 

@@ -44,6 +44,7 @@ kamino::v1::AdmissionStatus ToProto(const AdmissionStats& stats) {
   admission.set_repeated(stats.repeated);
   admission.set_rejected(stats.rejected);
   admission.set_clients(stats.clients);
+  admission.set_evicted(stats.evicted);
   return admission;
 }
 

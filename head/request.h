@@ -15,7 +15,7 @@ namespace kamino::head {
 struct RequestOutcome {
   absl::Status status;    // with an ErrorDetail payload when not OK
   std::string result;     // of the function
-  uint64_t sequence = 0;  // of the operation the result is of
+  uint64_t sequence = 0;  // of the mutation the result is of
 };
 
 struct Request {
@@ -23,6 +23,9 @@ struct Request {
   // On the node's monotonic clock. A request that has not been executed by
   // then is answered kDeadlineExceeded and leaves no trace.
   absl::Time deadline = absl::InfiniteFuture();
+  // Of the head's: it drops no more outcomes than it must, since with more its
+  // transaction was too large.
+  bool evicts_least = false;
   // Called exactly once, on the core thread; must not call back into the node.
   std::function<void(RequestOutcome)> done;
 };

@@ -205,8 +205,13 @@ absl::Status Storage::KeepCommitted(uint64_t last_sequence) {
           : std::max(ring_->applied(), last_sequence);
   if (committed > ring_->received()) {
     return absl::DataLossError(
-        absl::StrCat("the heap holds operation ", committed,
+        absl::StrCat("the heap holds mutation ", committed,
                      ", but the ring ends with ", ring_->received()));
+  }
+  if (!ring_->EndsEntry(committed)) {
+    return absl::DataLossError(
+        absl::StrCat("the heap ends with mutation ", committed,
+                     ", which is within an operation of the ring"));
   }
   ring_->MarkApplied(committed);
   ring_->PersistApplied();

@@ -79,6 +79,11 @@ Condition ChainCore::condition() const {
   return torn_ ? Condition::kTorn : Condition::kSound;
 }
 
+uint64_t ChainCore::settled() const {
+  if (is_tail() && ready()) return ring_->applied();
+  return is_head() ? std::max(completed_, ring_->cleaned()) : ring_->cleaned();
+}
+
 bool ChainCore::has_state() const {
   return record_->state().heap != HeapState::kReceiving;
 }

@@ -81,7 +81,8 @@ struct ChainOptions {
   std::string node_id;
   uint64_t incarnation = 0;
   uint64_t heap_bytes = 0;
-  // Appends that may be on their way to the successor, unacknowledged.
+  // Appends, each with one operation, that may be on their way to the
+  // successor, unacknowledged.
   uint64_t window_operations = 1024;
   uint64_t window_bytes = 16u << 20;
   // Between two attempts to reach a neighbour, of which the first few are
@@ -108,8 +109,7 @@ struct ChainOptions {
   absl::Duration retain = absl::Seconds(5);
   // Told of each operation once it is durable in this node's ring; for tests
   // that keep a history. May be null.
-  std::function<void(uint64_t sequence, absl::string_view operation)>
-      on_appended;
+  std::function<void(const OperationRing::Entry& entry)> on_appended;
 };
 
 class ChainCore {
@@ -141,16 +141,18 @@ class ChainCore {
 
   // --- The head's part.
 
-  // The number that the next operation gets.
+  // The number that the next mutation gets.
   uint64_t next_sequence() const { return ring_->received() + 1; }
 
-  // Makes the operation durable in the ring; it must be next_sequence(). The
-  // head has executed it and sets its commit mark after this. Errors as
-  // OperationRing::Append.
-  absl::Status AppendLocal(uint64_t sequence, absl::string_view operation);
+  // Makes an operation of `count` mutations durable in the ring; the first of
+  // them must be next_sequence(). The head has executed it and sets its commit
+  // mark after this. Errors as OperationRing::Append.
+  absl::Status AppendLocal(uint64_t first, uint32_t count,
+                           absl::string_view operation);
 
-  // The commit mark is durable: the operation may go down the chain.
-  void CommitLocal(uint64_t sequence, Actions* actions);
+  // The commit mark of the operation that was appended last, whose last
+  // mutation this is, is durable: it may go down the chain.
+  void CommitLocal(uint64_t last, Actions* actions);
 
   // --- What is.
 
@@ -165,6 +167,9 @@ class ChainCore {
   // The view whose tail sends this node, which is outside, every operation.
   uint64_t caught_up_view() const;
   uint64_t completed() const { return completed_; }
+  // A mutation up to which the whole chain has applied everything, as far as
+  // this node knows: whatever happens, the next one gets a number over it.
+  uint64_t settled() const;
   struct TransferStats {
     bool sending = false;    // the heap to a node that joins
     bool receiving = false;  // the heap, as one that joins
@@ -254,6 +259,8 @@ class ChainCore {
   void CompleteAsTail(Actions* actions);
   void CleanTo(uint64_t sequence, Actions* actions);
   void CompleteTo(uint64_t sequence, Actions* actions);
+  // The successor holds everything up to `sequence`, and nothing is on its way.
+  void ContinueAfter(uint64_t sequence);
   void PumpSuccessor(Actions* actions);
   void SendSync(LinkId link, Actions* actions) const;
   void Acknowledge(Actions* actions);
@@ -315,6 +322,7 @@ class ChainCore {
   uint64_t sent_ = 0;
   uint64_t acked_ = 0;
   uint64_t sent_bytes_ = 0;  // of (acked_, sent_]
+  uint64_t sent_operations_ = 0;
 
   uint64_t completed_ = 0;
   bool failed_ = false;

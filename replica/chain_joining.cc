@@ -49,8 +49,8 @@ void ChainCore::OnHelloTransfer(LinkId link, const Hello& hello,
   successor_ = Outgoing();
   successor_.link = link;
   joining_node_ = hello.node_id();
-  const bool resume = hello.resume() && hello.applied() >= ring_->cleaned() &&
-                      hello.applied() <= ring_->applied();
+  const bool resume = hello.resume() && hello.applied() <= ring_->applied() &&
+                      ring_->EndsEntry(hello.applied());
   Message message = NewMessage();
   message.mutable_state_begin()->set_resume(resume);
   message.mutable_state_begin()->set_applied(ring_->applied());
@@ -72,8 +72,7 @@ void ChainCore::OnHelloTransfer(LinkId link, const Hello& hello,
 void ChainCore::SendOperationsAfter(uint64_t sequence, Actions* actions) {
   successor_.ready = true;
   retain_until_.reset();
-  sent_ = acked_ = sequence;
-  sent_bytes_ = 0;
+  ContinueAfter(sequence);
   PumpSuccessor(actions);
 }
 

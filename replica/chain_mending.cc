@@ -45,9 +45,10 @@ void ChainCore::BeginMending(LinkId link, Mend mend, absl::Time now,
   mending_ = Mending();
   mending_.link = link;
   mending_.mend = mend;
-  for (uint64_t sequence = ring_->applied() + 1; sequence <= ring_->received();
-       ++sequence) {
-    auto write_set = executor_->WriteSetOf(ring_->Entry(sequence));
+  for (uint64_t last = ring_->applied(); last < ring_->received();) {
+    const OperationRing::Entry entry = ring_->EntryOf(last + 1);
+    last = entry.last;
+    auto write_set = executor_->WriteSetOf(entry.operation);
     if (!write_set.ok()) return Fatal(write_set.status(), actions);
     mending_.intents.insert(mending_.intents.end(), write_set->begin(),
                             write_set->end());

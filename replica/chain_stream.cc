@@ -114,8 +114,7 @@ void ChainCore::OnSync(LinkId link, const Sync& sync, absl::Time now,
 }
 
 void ChainCore::ContinueSuccessor(const Sync& sync, Actions* actions) {
-  if (sync.received() > ring_->received() ||
-      sync.received() < ring_->cleaned() ||
+  if (!ring_->EndsEntry(sync.received()) ||
       (torn_ && sync.received() > ring_->applied())) {
     std::string reason =
         absl::StrCat("the successor has received up to ", sync.received(),
@@ -132,10 +131,9 @@ void ChainCore::ContinueSuccessor(const Sync& sync, Actions* actions) {
     return Fatal(absl::DataLossError(reason), actions);
   }
   successor_.ready = true;
-  sent_ = acked_ = engine::FaultPlanted("chain-resends-nothing")
-                       ? ring_->applied()
-                       : sync.received();
-  sent_bytes_ = 0;
+  ContinueAfter(engine::FaultPlanted("chain-resends-nothing")
+                    ? ring_->applied()
+                    : sync.received());
   OnCleanUp(successor_.link, sync.cleaned(), actions);
   PumpSuccessor(actions);
 }
@@ -144,28 +142,32 @@ void ChainCore::ContinueSuccessor(const Sync& sync, Actions* actions) {
 
 void ChainCore::OnAppend(LinkId link, const Append& append, Actions* actions) {
   if (!Belongs(link == predecessor_) || torn_) return;
-  if (append.sequence() <= ring_->received()) {
+  if (append.first() == 0 || append.count() == 0) {
+    ++turned_down_.malformed;
+    return;
+  }
+  if (append.first() <= ring_->received()) {
     owe_ack_ = true;  // sent twice; the first one counts
     return;
   }
-  if (append.sequence() != ring_->received() + 1) {
+  if (append.first() != ring_->received() + 1) {
     // What is on its way behind a gap is lost on us; one Sync is enough.
     if (!awaiting_resend_) owe_sync_ = awaiting_resend_ = true;
     return;
   }
-  absl::Status appended = ring_->Append(append.sequence(), append.operation());
+  absl::Status appended =
+      ring_->Append(append.first(), append.count(), append.operation());
   if (absl::IsResourceExhausted(appended)) {
     ring_was_full_ = awaiting_resend_ = true;
     return;
   }
   if (!appended.ok()) {
-    return Fatal(
-        absl::DataLossError(absl::StrCat("operation ", append.sequence(), ": ",
-                                         appended.message())),
-        actions);
+    return Fatal(absl::DataLossError(absl::StrCat("operation ", append.first(),
+                                                  ": ", appended.message())),
+                 actions);
   }
   if (options_.on_appended) {
-    options_.on_appended(append.sequence(), append.operation());
+    options_.on_appended(ring_->EntryOf(append.first()));
   }
   awaiting_resend_ = false;
   owe_ack_ = true;
@@ -175,15 +177,15 @@ void ChainCore::OnAppend(LinkId link, const Append& append, Actions* actions) {
 void ChainCore::ExecuteReceived(Actions* actions) {
   if (torn_ || ring_->applied() == ring_->received()) return;
   while (!failed_ && ring_->applied() < ring_->received()) {
-    const uint64_t sequence = ring_->applied() + 1;
+    const OperationRing::Entry entry = ring_->EntryOf(ring_->applied() + 1);
     absl::Status executed =
-        executor_->Execute(sequence, ring_->Entry(sequence));
+        executor_->Execute(entry.first, entry.count(), entry.operation);
     if (!executed.ok()) {
-      return Fatal(absl::DataLossError(absl::StrCat("operation ", sequence,
+      return Fatal(absl::DataLossError(absl::StrCat("operation ", entry.first,
                                                     ": ", executed.message())),
                    actions);
     }
-    ring_->MarkApplied(sequence);
+    ring_->MarkApplied(entry.last);
   }
   AfterApplied(actions);
 }
@@ -213,19 +215,30 @@ void ChainCore::CompleteAsTail(Actions* actions) {
 
 void ChainCore::OnCompletion(LinkId link, uint64_t applied, Actions* actions) {
   if (!Belongs(link == completion_from_ && is_head())) return;
-  CompleteTo(std::min(applied, ring_->applied()), actions);
+  const uint64_t reached = std::min(applied, ring_->applied());
+  if (reached > ring_->cleaned() && !ring_->EndsEntry(reached)) {
+    ++turned_down_.malformed;
+    return;
+  }
+  CompleteTo(reached, actions);
 }
 
 void ChainCore::OnAppendAck(LinkId link, uint64_t received, Actions* actions) {
   if (!Belongs(link == successor_.link && successor_.ready)) return;
   if (received > sent_) ++turned_down_.malformed;
   // Acknowledgements come before clean-ups, so the entries are still here.
+  acked_ = std::max(acked_, std::min(ring_->cleaned(), sent_));
   while (acked_ < std::min(received, sent_)) {
-    ++acked_;
-    if (acked_ <= ring_->cleaned()) continue;
-    sent_bytes_ -= std::min<uint64_t>(sent_bytes_, ring_->Entry(acked_).size());
+    const OperationRing::Entry entry = ring_->EntryOf(acked_ + 1);
+    if (entry.last > received) {  // within an operation
+      ++turned_down_.malformed;
+      break;
+    }
+    acked_ = entry.last;
+    sent_bytes_ -= std::min<uint64_t>(sent_bytes_, entry.operation.size());
+    sent_operations_ -= std::min<uint64_t>(sent_operations_, 1);
   }
-  if (acked_ == sent_) sent_bytes_ = 0;
+  if (acked_ == sent_) sent_bytes_ = sent_operations_ = 0;
   if (is_head() && engine::FaultPlanted("chain-completes-what-is-received")) {
     CompleteTo(std::min(acked_, ring_->applied()), actions);
   }
@@ -234,7 +247,9 @@ void ChainCore::OnAppendAck(LinkId link, uint64_t received, Actions* actions) {
 
 void ChainCore::OnCleanUp(LinkId link, uint64_t cleaned, Actions* actions) {
   if (!Belongs(link == successor_.link && successor_.ready)) return;
-  if (cleaned > sent_) {  // it cannot have applied them
+  // It cannot have applied them, or part of an operation.
+  if (cleaned > sent_ ||
+      (cleaned > ring_->cleaned() && !ring_->EndsEntry(cleaned))) {
     ++turned_down_.malformed;
     return;
   }
@@ -259,17 +274,25 @@ void ChainCore::CleanTo(uint64_t sequence, Actions* actions) {
   }
 }
 
+void ChainCore::ContinueAfter(uint64_t sequence) {
+  sent_ = acked_ = sequence;
+  sent_bytes_ = sent_operations_ = 0;
+}
+
 void ChainCore::PumpSuccessor(Actions* actions) {
   if (!successor_.ready) return;
   while (sent_ < ring_->applied() &&
-         sent_ - acked_ < options_.window_operations &&
+         sent_operations_ < options_.window_operations &&
          sent_bytes_ < options_.window_bytes) {
-    ++sent_;
-    const absl::string_view operation = ring_->Entry(sent_);
-    sent_bytes_ += operation.size();
+    const OperationRing::Entry entry = ring_->EntryOf(sent_ + 1);
+    sent_ = entry.last;
+    sent_bytes_ += entry.operation.size();
+    ++sent_operations_;
     Message message = NewMessage();
-    message.mutable_append()->set_sequence(sent_);
-    message.mutable_append()->set_operation(operation.data(), operation.size());
+    Append* append = message.mutable_append();
+    append->set_first(entry.first);
+    append->set_count(entry.count());
+    append->set_operation(entry.operation.data(), entry.operation.size());
     Send(successor_.link, std::move(message), actions);
   }
 }
@@ -326,19 +349,19 @@ void ChainCore::Acknowledge(Actions* actions) {
 
 // --- The head's part.
 
-absl::Status ChainCore::AppendLocal(uint64_t sequence,
+absl::Status ChainCore::AppendLocal(uint64_t first, uint32_t count,
                                     absl::string_view operation) {
   CHECK(is_head()) << "only the head appends by itself";
-  absl::Status appended = ring_->Append(sequence, operation);
+  absl::Status appended = ring_->Append(first, count, operation);
   if (appended.ok() && options_.on_appended) {
-    options_.on_appended(sequence, operation);
+    options_.on_appended(ring_->EntryOf(first));
   }
   return appended;
 }
 
-void ChainCore::CommitLocal(uint64_t sequence, Actions* actions) {
-  CHECK_EQ(sequence, ring_->received());
-  ring_->MarkApplied(sequence);
+void ChainCore::CommitLocal(uint64_t last, Actions* actions) {
+  CHECK_EQ(last, ring_->received());
+  ring_->MarkApplied(last);
   AfterApplied(actions);
 }
 

@@ -65,6 +65,13 @@ absl::Status WithReason(absl::Status status, Reason reason,
   return status;
 }
 
+absl::Status SinceIsAhead(uint64_t since, uint64_t last) {
+  return MakeError(kamino::v1::REASON_INVALID_ARGUMENT,
+                   absl::StrCat("request_id.since is ", since,
+                                ", but the chain has come to mutation ", last,
+                                " only; is it a number of another chain?"));
+}
+
 ErrorDetail DetailOf(const absl::Status& status) {
   ErrorDetail detail;
   const auto payload = status.GetPayload(kDetailUrl);

@@ -21,6 +21,10 @@ absl::Status MakeError(kamino::v1::Reason reason, absl::string_view message,
 absl::Status WithReason(absl::Status status, kamino::v1::Reason reason,
                         const std::vector<std::string>& keys = {});
 
+// For a RequestId.since that the chain, which is at mutation `last`, has never
+// reached.
+absl::Status SinceIsAhead(uint64_t since, uint64_t last);
+
 // REASON_UNSPECIFIED when the status carries none.
 kamino::v1::Reason ReasonOf(const absl::Status& status);
 kamino::v1::ErrorDetail DetailOf(const absl::Status& status);

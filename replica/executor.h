@@ -24,9 +24,10 @@ class Executor {
  public:
   virtual ~Executor() = default;
 
-  // Executes operation `sequence` (a serialized ChainOperation) in place and
-  // makes its effects durable. An error means that the node must stop.
-  virtual absl::Status Execute(uint64_t sequence,
+  // Executes an operation (a serialized ChainOperation) of `count` mutations,
+  // numbered from `first`, in place and makes its effects durable. An error
+  // means that the node must stop.
+  virtual absl::Status Execute(uint64_t first, uint32_t count,
                                absl::string_view operation) = 0;
 
   // What the operation was going to touch.

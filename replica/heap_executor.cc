@@ -44,13 +44,20 @@ absl::StatusOr<ChainOperation> ParseOperation(absl::string_view bytes) {
   return operation;
 }
 
-absl::Status HeapExecutor::Execute(uint64_t sequence, absl::string_view bytes) {
+absl::Status HeapExecutor::Execute(uint64_t first, uint32_t count,
+                                   absl::string_view bytes) {
   auto operation = ParseOperation(bytes);
   if (!operation.ok()) return operation.status();
+  if (operation->requests_size() < 0 ||
+      static_cast<uint32_t>(operation->requests_size()) != count) {
+    return absl::DataLossError(
+        absl::StrCat("an operation of ", count, " mutations has ",
+                     operation->requests_size(), " requests"));
+  }
   auto write_set = DecodeWriteSet(*operation);
   if (!write_set.ok()) return write_set.status();
   engine::ReplicaTransaction transaction(heap_, *write_set);
-  absl::Status replayed = state_->Replay(transaction, *operation, sequence);
+  absl::Status replayed = state_->Replay(transaction, *operation, first);
   if (!replayed.ok()) return replayed;
   return static_cast<engine::Transaction&>(transaction).Commit();
 }

@@ -28,7 +28,8 @@ class HeapExecutor : public Executor {
   HeapExecutor(engine::Heap* heap, StateMachine* state)
       : heap_(heap), state_(state), mender_(heap) {}
 
-  absl::Status Execute(uint64_t sequence, absl::string_view operation) override;
+  absl::Status Execute(uint64_t first, uint32_t count,
+                       absl::string_view operation) override;
   absl::StatusOr<engine::WriteSet> WriteSetOf(
       absl::string_view operation) override;
   absl::Status ReadIntent(const engine::Intent& intent,

@@ -46,10 +46,11 @@ RingHeader* OperationRing::header() const {
   return reinterpret_cast<RingHeader*>(region_->base());
 }
 
-uint64_t OperationRing::ChecksumOf(uint64_t sequence, const void* payload,
-                                   uint32_t length) const {
-  const uint64_t seed = sequence * 0x9e3779b97f4a7c15ull +
-                        header()->generation * 0xd6e8feb86659fd93ull + length;
+uint64_t OperationRing::ChecksumOf(uint64_t first, uint32_t count,
+                                   const void* payload, uint32_t length) const {
+  const uint64_t seed = first * 0x9e3779b97f4a7c15ull +
+                        header()->generation * 0xd6e8feb86659fd93ull +
+                        (static_cast<uint64_t>(count) << 32) + length;
   return XXH3_64bits_withSeed(payload, length, seed);
 }
 
@@ -163,10 +164,15 @@ absl::Status OperationRing::Recover() {
         absl::StrCat("operation ring lost entries: applied ", applied_,
                      ", received ", received()));
   }
+  if (!EndsEntry(applied_)) {
+    return absl::DataLossError(
+        absl::StrCat("operation ring's applied cursor is damaged: ", applied_,
+                     " is within an entry"));
+  }
   return absl::OkStatus();
 }
 
-bool OperationRing::ScanOne(uint64_t sequence) {
+bool OperationRing::ScanOne(uint64_t first) {
   const uint64_t end = kHeaderBytes + capacity_;
   uint64_t space = 0;
   uint64_t offset = write_offset_;
@@ -178,22 +184,25 @@ bool OperationRing::ScanOne(uint64_t sequence) {
     }
     EntryHeader entry;
     std::memcpy(&entry, region_->base() + offset, sizeof(entry));
-    if (entry.sequence != sequence) return false;
+    if (entry.first != first) return false;
     if (entry.magic == kWrapMagic) {
       space += end - offset;
       offset = kHeaderBytes;
       continue;
     }
     const uint64_t bytes = PaddedBytes(entry.length);
-    if (entry.magic != kEntryMagic || entry.length > capacity_ ||
-        offset + bytes > end || used_ + space + bytes > capacity_) {
+    if (entry.magic != kEntryMagic || entry.count == 0 ||
+        entry.length > capacity_ || offset + bytes > end ||
+        used_ + space + bytes > capacity_) {
       return false;
     }
     const std::byte* payload = region_->base() + offset + sizeof(entry);
-    if (entry.checksum != ChecksumOf(sequence, payload, entry.length)) {
+    if (entry.checksum !=
+        ChecksumOf(first, entry.count, payload, entry.length)) {
       return false;
     }
-    entries_.push_back({offset, entry.length, space + bytes});
+    entries_.push_back(
+        {offset, entry.length, space + bytes, first, first + entry.count - 1});
     used_ += space + bytes;
     write_offset_ = offset + bytes;
     return true;
@@ -214,9 +223,10 @@ bool OperationRing::Place(uint64_t bytes, uint64_t* offset,
   return used_ + reclaimable_ + *space <= capacity_;
 }
 
-absl::Status OperationRing::Append(uint64_t sequence,
+absl::Status OperationRing::Append(uint64_t first, uint32_t count,
                                    absl::string_view operation) {
-  CHECK_EQ(sequence, received() + 1);
+  CHECK_EQ(first, received() + 1);
+  CHECK_GT(count, 0u);
   if (operation.size() > max_entry_bytes()) {
     return absl::InvalidArgumentError(
         absl::StrCat("operation of ", operation.size(),
@@ -235,36 +245,52 @@ absl::Status OperationRing::Append(uint64_t sequence,
   std::byte* base = region_->base();
   const uint64_t end = kHeaderBytes + capacity_;
   if (offset != write_offset_ && write_offset_ + sizeof(EntryHeader) <= end) {
-    const EntryHeader wrap{kWrapMagic, 0, sequence, 0, 0};
+    const EntryHeader wrap{kWrapMagic, 0, first, 0, 0, 0};
     std::memcpy(base + write_offset_, &wrap, sizeof(wrap));
     region_->Flush(base + write_offset_, sizeof(wrap));
   }
   const uint32_t length = static_cast<uint32_t>(operation.size());
-  const EntryHeader entry{kEntryMagic, length, sequence,
-                          ChecksumOf(sequence, operation.data(), length), 0};
+  const EntryHeader entry{
+      kEntryMagic, length,
+      first,       ChecksumOf(first, count, operation.data(), length),
+      count,       0};
   std::memcpy(base + offset, &entry, sizeof(entry));
   std::memcpy(base + offset + sizeof(entry), operation.data(), length);
   region_->Flush(base + offset, sizeof(entry) + length);
   if (!engine::FaultPlanted("ring-entry-is-not-drained")) region_->Drain();
   applied_durable_ = true;
-  entries_.push_back({offset, length, space});
+  entries_.push_back({offset, length, space, first, first + count - 1});
   used_ += space;
   write_offset_ = offset + bytes;
   return absl::OkStatus();
 }
 
-absl::string_view OperationRing::Entry(uint64_t sequence) const {
+const OperationRing::Slot& OperationRing::SlotOf(uint64_t sequence) const {
   CHECK_GT(sequence, cleaned_);
   CHECK_LE(sequence, received());
-  const Slot& slot = entries_[sequence - cleaned_ - 1];
-  return {reinterpret_cast<const char*>(region_->base() + slot.offset +
-                                        sizeof(EntryHeader)),
-          slot.length};
+  return *std::lower_bound(
+      entries_.begin(), entries_.end(), sequence,
+      [](const Slot& slot, uint64_t wanted) { return slot.last < wanted; });
+}
+
+OperationRing::Entry OperationRing::EntryOf(uint64_t sequence) const {
+  const Slot& slot = SlotOf(sequence);
+  return {slot.first,
+          slot.last,
+          {reinterpret_cast<const char*>(region_->base() + slot.offset +
+                                         sizeof(EntryHeader)),
+           slot.length}};
+}
+
+bool OperationRing::EndsEntry(uint64_t sequence) const {
+  if (sequence == cleaned_) return true;
+  return sequence > cleaned_ && sequence <= received() &&
+         SlotOf(sequence).last == sequence;
 }
 
 void OperationRing::MarkApplied(uint64_t sequence) {
   CHECK_GE(sequence, applied_);
-  CHECK_LE(sequence, received());
+  CHECK(EndsEntry(sequence)) << sequence;
   applied_ = sequence;
   header()->applied.sequence = sequence;
   region_->Flush(&header()->applied.sequence, sizeof(uint64_t));
@@ -279,11 +305,12 @@ void OperationRing::PersistApplied() {
 
 void OperationRing::Clean(uint64_t sequence) {
   CHECK_LE(sequence, applied_);
+  CHECK(sequence < cleaned_ || EndsEntry(sequence)) << sequence;
   while (cleaned_ < sequence) {
     used_ -= entries_.front().space;
     reclaimable_ += entries_.front().space;
+    cleaned_ = entries_.front().last;
     entries_.pop_front();
-    ++cleaned_;
   }
   // A restart scans from the durable cursor: keep that scan short without
   // paying a fence for each operation.
@@ -305,6 +332,7 @@ void OperationRing::PersistCleaned() {
 void OperationRing::TruncateAfter(uint64_t sequence) {
   CHECK_GE(sequence, applied_);
   if (sequence >= received()) return;
+  CHECK(EndsEntry(sequence)) << sequence;
   while (received() > sequence) {
     const Slot& slot = entries_.back();
     auto* entry = reinterpret_cast<EntryHeader*>(region_->base() + slot.offset);

@@ -5,7 +5,12 @@
 //     cleaned <= applied <= received
 //
 // Between applied and received lies the input queue, between cleaned and
-// applied what is in flight. Operations are numbered densely from 1.
+// applied what is in flight.
+//
+// What is numbered, densely from 1, are mutations: what one request changes. An
+// entry holds one operation, the mutations that a head executed as one batch,
+// and covers their numbers [first, last]. Cursors only ever stand at the end of
+// an entry.
 //
 // Invariants:
 //   1. An entry is durable before Append returns.
@@ -52,26 +57,37 @@ class OperationRing {
   static absl::StatusOr<std::unique_ptr<OperationRing>> Open(
       engine::Region* region, const HeapUuid& heap);
 
-  // Appends operation `sequence`, which must be received() + 1, and makes it
-  // durable. kResourceExhausted: no room until older ones are cleaned.
-  // kInvalidArgument: larger than max_entry_bytes().
-  absl::Status Append(uint64_t sequence, absl::string_view operation);
+  // Appends an operation of `count` mutations, at least 1, of which `first`
+  // must be received() + 1, and makes it durable. kResourceExhausted: no room
+  // until older ones are cleaned. kInvalidArgument: larger than
+  // max_entry_bytes().
+  absl::Status Append(uint64_t first, uint32_t count,
+                      absl::string_view operation);
 
-  // The bytes of an operation in (cleaned, received]; valid until it is
-  // cleaned.
-  absl::string_view Entry(uint64_t sequence) const;
+  struct Entry {
+    uint64_t first;
+    uint64_t last;
+    absl::string_view operation;  // valid until it is cleaned
 
-  // Advances applied to `sequence` <= received().
+    uint32_t count() const { return static_cast<uint32_t>(last - first + 1); }
+  };
+  // The entry that covers a mutation in (cleaned, received].
+  Entry EntryOf(uint64_t sequence) const;
+
+  // Whether a cursor may stand here: it is cleaned(), or ends an entry.
+  bool EndsEntry(uint64_t sequence) const;
+
+  // Advances applied to `sequence` <= received(), which ends an entry.
   void MarkApplied(uint64_t sequence);
 
   // What was marked is durable when this returns.
   void PersistApplied();
 
-  // Advances cleaned to `sequence` <= applied().
+  // Advances cleaned to `sequence` <= applied(), which ends an entry.
   void Clean(uint64_t sequence);
 
-  // Drops every entry after `sequence`, durably: an operation of the head that
-  // has no commit mark was never sent.
+  // Drops every entry after `sequence`, which ends one, durably: an operation
+  // of the head that has no commit mark was never sent.
   void TruncateAfter(uint64_t sequence);
 
   // Begins anew, empty, as if everything up to `sequence` were cleaned.
@@ -80,7 +96,9 @@ class OperationRing {
   // the caller's to know, and to begin anew again.
   void Restart(uint64_t sequence, uint32_t generation);
 
-  uint64_t received() const { return cleaned_ + entries_.size(); }
+  uint64_t received() const {
+    return entries_.empty() ? cleaned_ : entries_.back().last;
+  }
   uint64_t applied() const { return applied_; }
   uint64_t cleaned() const { return cleaned_; }
 
@@ -93,6 +111,8 @@ class OperationRing {
     uint64_t offset;  // of the entry's header
     uint32_t length;  // of its payload
     uint64_t space;   // padded bytes it takes, a wrap before it included
+    uint64_t first;
+    uint64_t last;
   };
 
   OperationRing(engine::Region* region, uint64_t capacity)
@@ -100,15 +120,17 @@ class OperationRing {
 
   ring_format::RingHeader* header() const;
   void Format(const HeapUuid& heap, uint64_t sequence, uint32_t generation);
-  uint64_t ChecksumOf(uint64_t sequence, const void* payload,
+  uint64_t ChecksumOf(uint64_t first, uint32_t count, const void* payload,
                       uint32_t length) const;
+  // Of the entry that covers `sequence`.
+  const Slot& SlotOf(uint64_t sequence) const;
   absl::Status Recover();
   absl::Status ReadCleaned();
   void PersistCleaned();
   // Where an entry of `bytes` (header and padding included) would go;
   // `*space` gets what it takes. False when it does not fit now.
   bool Place(uint64_t bytes, uint64_t* offset, uint64_t* space) const;
-  bool ScanOne(uint64_t sequence);
+  bool ScanOne(uint64_t first);
 
   engine::Region* const region_;
   const uint64_t capacity_;  // bytes for entries

@@ -66,7 +66,7 @@ class ProcedureContext {
                                            absl::string_view end,
                                            uint64_t sequence);
 
-  // The operation's number in the chain's order; the version of its writes.
+  // The mutation's number in the chain's order; the version of its writes.
   uint64_t sequence() const { return sequence_; }
 
   // Whether anything was written or deleted so far.

@@ -9,7 +9,7 @@
 namespace kamino::replica::ring_format {
 
 inline constexpr uint64_t kRingMagic = 0x474e49526f6d614bull;  // "KamoRING"
-inline constexpr uint32_t kRingVersion = 2;
+inline constexpr uint32_t kRingVersion = 3;
 inline constexpr uint32_t kEntryMagic = 0x5245706fu;  // "opER"
 inline constexpr uint32_t kWrapMagic = 0x50415257u;   // "WRAP"
 
@@ -25,7 +25,7 @@ struct alignas(64) CursorLine {
 // Where the oldest entry that is kept begins. Two of them are written in turn;
 // the valid one with the larger sequence counts.
 struct alignas(64) CleanedLine {
-  uint64_t sequence;  // the last cleaned operation
+  uint64_t sequence;  // of the last cleaned mutation; ends an entry
   uint64_t offset;    // of the entry after it, from the start of the region
   uint64_t checksum;  // XXH3 of the two fields above
   uint8_t unused[40];
@@ -45,12 +45,13 @@ struct RingHeader {
 
 // Followed by `length` bytes of payload, padded to kEntryAlignment.
 struct EntryHeader {
-  uint32_t magic;     // kEntryMagic or kWrapMagic
-  uint32_t length;    // payload bytes; 0 for a wrap mark
-  uint64_t sequence;  // of the operation; for a wrap mark that of the next
-  // XXH3 of the payload, seeded by generation, sequence and length.
+  uint32_t magic;   // kEntryMagic or kWrapMagic
+  uint32_t length;  // payload bytes; 0 for a wrap mark
+  uint64_t first;   // its first mutation; for a wrap mark that of the next
+  // XXH3 of the payload, seeded by generation, first, count and length.
   uint64_t checksum;
-  uint64_t unused;
+  uint32_t count;  // mutations in it, from 1; 0 for a wrap mark
+  uint32_t unused;
 };
 
 // What the node remembers of itself (replica/node_record.h). Two of them, at
@@ -74,6 +75,7 @@ static_assert(offsetof(RingHeader, checksum) == 40);
 static_assert(offsetof(RingHeader, applied) == 64);
 static_assert(offsetof(RingHeader, cleaned) == 128);
 static_assert(sizeof(RingHeader) == 256);
+static_assert(offsetof(EntryHeader, count) == 24);
 static_assert(sizeof(EntryHeader) == 32);
 
 }  // namespace kamino::replica::ring_format

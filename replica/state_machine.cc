@@ -1,5 +1,6 @@
 #include "replica/state_machine.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -20,6 +21,7 @@ using kamino::internal::v1::ChainRequest;
 using kamino::internal::v1::StoredOutcome;
 using state_format::kClientKeyBytes;
 using state_format::kStateMagic;
+using state_format::kStateMagic1;
 using state_format::StateRoot;
 
 std::string ClientKey(uint64_t client_id) {
@@ -60,10 +62,15 @@ absl::StatusOr<StateMachine::Trees> StateMachine::ReadTrees(
   StateRoot root;
   std::memcpy(&root, bytes->data(), sizeof(root));
   if (root.magic == 0) return NotFormatted();
+  if (root.magic == kStateMagic1) {
+    return absl::FailedPreconditionError(
+        "the heap holds a chain's state of format version 1; this program "
+        "reads version 2");
+  }
   if (root.magic != kStateMagic) {
     return absl::DataLossError("the heap's root object is not a chain's");
   }
-  return Trees{root.objects_root, root.clients_root};
+  return Trees{root.objects_root, root.clients_root, root.horizon};
 }
 
 bool StateMachine::Formatted(engine::Reader& reader) {
@@ -76,52 +83,107 @@ absl::StatusOr<StateMachine::Execution> StateMachine::Format(
   if (!objects.ok()) return objects.status();
   auto clients = engine::BTree::Create(transaction);
   if (!clients.ok()) return clients.status();
+  auto horizon = transaction.Alloc(sizeof(state_format::EvictionHorizon));
+  if (!horizon.ok()) return horizon.status();
   auto bytes = transaction.Write(root_, 0, sizeof(StateRoot));
   if (!bytes.ok()) return bytes.status();
-  const StateRoot root{kStateMagic, *objects, *clients};
+  const StateRoot root{kStateMagic, *objects, *clients, *horizon};
   std::memcpy(*bytes, &root, sizeof(root));
   return Execution{"", sequence, false};
 }
 
-absl::StatusOr<absl::optional<StateMachine::Execution>>
-StateMachine::CheckRepeated(KeyValueReader& clients,
-                            const ChainRequest& request) {
-  auto entry = clients.Get(ClientKey(request.client_id()));
+absl::StatusOr<uint64_t> StateMachine::ReadHorizon(engine::Reader& reader,
+                                                   const Trees& trees) {
+  auto bytes = reader.Read(trees.horizon);
+  if (!bytes.ok()) return bytes.status();
+  state_format::EvictionHorizon horizon;
+  std::memcpy(&horizon, bytes->data(), sizeof(horizon));
+  return horizon.sequence;
+}
+
+absl::StatusOr<StateMachine::Lookup> StateMachine::LookUp(
+    engine::Reader& reader, const Trees& trees, uint64_t client_id,
+    uint64_t since) {
+  KeyValueReader clients(&reader, trees.clients);
+  auto entry = clients.Get(ClientKey(client_id));
   if (absl::IsNotFound(entry.status())) {
-    // The first committed number makes the record, so a later number without
-    // one means that the record was dropped.
-    if (request.number() == 1) return absl::optional<Execution>();
+    auto horizon = ReadHorizon(reader, trees);
+    if (!horizon.ok()) return horizon.status();
+    return Lookup{since < *horizon ? Knowledge::kDropped : Knowledge::kNone,
+                  {}};
+  }
+  if (!entry.ok()) return entry.status();
+  auto outcome = ParseOutcome(client_id, entry->value);
+  if (!outcome.ok()) return outcome.status();
+  return Lookup{Knowledge::kStored, std::move(*outcome)};
+}
+
+absl::StatusOr<absl::optional<StateMachine::Execution>>
+StateMachine::CheckRepeated(engine::Reader& reader, const Trees& trees,
+                            const ChainRequest& request) {
+  auto found = LookUp(reader, trees, request.client_id(), request.since());
+  if (!found.ok()) return found.status();
+  if (found->knowledge == Knowledge::kDropped &&
+      !engine::FaultPlanted("evicted-retry-executes")) {
     return MakeError(
         kamino::v1::REASON_CLIENT_EXPIRED,
         absl::StrCat("no outcome is stored for client ", request.client_id(),
-                     "; begin at number 1 with a new client id"));
+                     ", and one may have been dropped since mutation ",
+                     request.since(),
+                     "; begin with a new client id and a newer `since`"));
   }
-  if (!entry.ok()) return entry.status();
-  auto outcome = ParseOutcome(request.client_id(), entry->value);
-  if (!outcome.ok()) return outcome.status();
-  if (request.number() > outcome->number() ||
+  if (found->knowledge != Knowledge::kStored) {
+    return absl::optional<Execution>();
+  }
+  const StoredOutcome& outcome = found->outcome;
+  if (request.number() > outcome.number() ||
       engine::FaultPlanted("outcome-does-not-stop-a-retry")) {
     return absl::optional<Execution>();
   }
-  if (request.number() < outcome->number()) {
+  if (request.number() < outcome.number()) {
     return MakeError(
         kamino::v1::REASON_SUPERSEDED,
         absl::StrCat("client ", request.client_id(), " has committed number ",
-                     outcome->number(), " already; number ", request.number(),
+                     outcome.number(), " already; number ", request.number(),
                      " is over"));
   }
   return absl::optional<Execution>(
-      Execution{outcome->result(), outcome->sequence(), true});
+      Execution{outcome.result(), outcome.sequence(), true});
+}
+
+absl::Status StateMachine::DropOutcomes(engine::Transaction& transaction,
+                                        const Trees& trees,
+                                        const ChainRequest& request,
+                                        uint64_t sequence) {
+  KeyValue clients(&transaction, trees.clients);
+  uint64_t highest = 0;
+  for (uint64_t expired : request.expired_clients()) {
+    const std::string key = ClientKey(expired);
+    auto entry = clients.Get(key);
+    if (absl::IsNotFound(entry.status())) continue;
+    if (!entry.ok()) return entry.status();
+    auto outcome = ParseOutcome(expired, entry->value);
+    if (!outcome.ok()) return outcome.status();
+    highest = std::max<uint64_t>(highest, outcome->sequence());
+    absl::Status deleted = clients.Delete(key, sequence);
+    if (!deleted.ok()) return deleted;
+  }
+  if (highest == 0) return absl::OkStatus();
+  auto horizon = ReadHorizon(transaction, trees);
+  if (!horizon.ok()) return horizon.status();
+  if (highest <= *horizon) return absl::OkStatus();
+  auto bytes = transaction.Write(trees.horizon, 0,
+                                 sizeof(state_format::EvictionHorizon));
+  if (!bytes.ok()) return bytes.status();
+  const state_format::EvictionHorizon moved{highest};
+  std::memcpy(*bytes, &moved, sizeof(moved));
+  return absl::OkStatus();
 }
 
 absl::Status StateMachine::StoreOutcome(KeyValue& clients,
                                         const ChainRequest& request,
                                         uint64_t sequence,
                                         const std::string& result) {
-  for (uint64_t expired : request.expired_clients()) {
-    absl::Status deleted = clients.Delete(ClientKey(expired), sequence);
-    if (!deleted.ok() && !absl::IsNotFound(deleted)) return deleted;
-  }
   StoredOutcome outcome;
   outcome.set_number(request.number());
   outcome.set_sequence(sequence);
@@ -141,8 +203,10 @@ absl::StatusOr<StateMachine::Execution> StateMachine::Execute(
   }
   auto trees = ReadTrees(transaction);
   if (!trees.ok()) return trees.status();
-  KeyValue clients(&transaction, trees->clients);
-  auto repeated = CheckRepeated(clients, request);
+  if (request.since() >= sequence) {
+    return SinceIsAhead(request.since(), sequence - 1);
+  }
+  auto repeated = CheckRepeated(transaction, *trees, request);
   if (!repeated.ok()) return repeated.status();
   if (repeated->has_value()) return std::move(**repeated);
 
@@ -163,6 +227,9 @@ absl::StatusOr<StateMachine::Execution> StateMachine::Execute(
                                   " bytes; at most ", kMaxResultBytes));
   }
   if (changed != nullptr) *changed = true;
+  absl::Status dropped = DropOutcomes(transaction, *trees, request, sequence);
+  if (!dropped.ok()) return dropped;
+  KeyValue clients(&transaction, trees->clients);
   absl::Status stored = StoreOutcome(clients, request, sequence, *result);
   if (!stored.ok()) return stored;
   return Execution{std::move(*result), sequence, false};
@@ -170,15 +237,17 @@ absl::StatusOr<StateMachine::Execution> StateMachine::Execute(
 
 absl::Status StateMachine::Replay(engine::Transaction& transaction,
                                   const ChainOperation& operation,
-                                  uint64_t sequence) {
+                                  uint64_t first) {
+  uint64_t sequence = first;
   for (const ChainRequest& request : operation.requests()) {
     auto execution = Execute(transaction, request, sequence);
     if (!execution.ok()) return execution.status();
     if (execution->repeated) {
       return absl::DataLossError(
-          absl::StrCat("diverged: operation ", sequence,
+          absl::StrCat("diverged: mutation ", sequence,
                        " has an outcome here that the head did not have"));
     }
+    if (!engine::FaultPlanted("versions-shared-in-a-batch")) ++sequence;
   }
   return absl::OkStatus();
 }
@@ -189,19 +258,22 @@ absl::StatusOr<KeyValueReader> StateMachine::Objects(engine::Reader& reader) {
   return KeyValueReader(&reader, trees->objects);
 }
 
-absl::StatusOr<absl::optional<StoredOutcome>> StateMachine::FindOutcome(
-    engine::Reader& reader, uint64_t client_id) {
+absl::StatusOr<StateMachine::Lookup> StateMachine::FindOutcome(
+    engine::Reader& reader, uint64_t client_id, uint64_t since) {
   auto trees = ReadTrees(reader);
   if (!trees.ok()) return trees.status();
-  KeyValueReader clients(&reader, trees->clients);
-  auto entry = clients.Get(ClientKey(client_id));
-  if (absl::IsNotFound(entry.status())) {
-    return absl::optional<StoredOutcome>();
+  auto found = LookUp(reader, *trees, client_id, since);
+  if (found.ok() && found->knowledge == Knowledge::kDropped &&
+      engine::FaultPlanted("outcome-unknown-is-not-committed")) {
+    found->knowledge = Knowledge::kNone;
   }
-  if (!entry.ok()) return entry.status();
-  auto outcome = ParseOutcome(client_id, entry->value);
-  if (!outcome.ok()) return outcome.status();
-  return absl::optional<StoredOutcome>(std::move(*outcome));
+  return found;
+}
+
+absl::StatusOr<uint64_t> StateMachine::EvictionHorizon(engine::Reader& reader) {
+  auto trees = ReadTrees(reader);
+  if (!trees.ok()) return trees.status();
+  return ReadHorizon(reader, *trees);
 }
 
 absl::Status StateMachine::VisitClients(

@@ -1,6 +1,12 @@
 // What the nodes of a chain agree on: the objects, and each client's latest
 // outcome, as two trees on one heap; and how a request changes them.
 //
+// Outcomes are dropped to bound their number. The state then keeps how far that
+// reaches: the highest number, the horizon, of all mutations whose outcome was
+// dropped. A mutation that was first sent when the chain had reached `since`
+// has a number over that, if any; so if since >= horizon its outcome was not
+// dropped. Where that cannot be told, nothing is executed and nothing claimed.
+//
 // Deterministic: the same requests in the same order make the same
 // declarations to the transaction, on every node.
 //
@@ -34,11 +40,12 @@ class StateMachine {
 
   struct Execution {
     std::string result;
-    uint64_t sequence = 0;  // the operation that the result is of
+    uint64_t sequence = 0;  // of the mutation that the result is of
     bool repeated = false;  // a stored outcome; nothing was changed
   };
 
-  // Runs one request within `transaction`. On an error the transaction must be
+  // Runs one request within `transaction`, as mutation number `sequence`. On an
+  // error the transaction must be
   // aborted if it has declared anything for this request, or if *changed: that
   // it has written to objects that the transaction itself has allocated shows
   // in no declaration. `changed` may be null.
@@ -47,18 +54,33 @@ class StateMachine {
       const kamino::internal::v1::ChainRequest& request, uint64_t sequence,
       bool* changed = nullptr);
 
-  // Runs all requests of an operation that the head has executed; an error
-  // means that this node differs from the head.
+  // Runs all requests of an operation that the head has executed, of which
+  // each has the next number from `first` on; an error means that this node
+  // differs from the head.
   absl::Status Replay(engine::Transaction& transaction,
                       const kamino::internal::v1::ChainOperation& operation,
-                      uint64_t sequence);
+                      uint64_t first);
 
   // For reads. kUnavailable (REASON_RECONFIGURING): the chain's first
   // operation has not come yet.
   absl::StatusOr<engine::KeyValueReader> Objects(engine::Reader& reader);
 
-  absl::StatusOr<absl::optional<kamino::internal::v1::StoredOutcome>>
-  FindOutcome(engine::Reader& reader, uint64_t client_id);
+  enum class Knowledge {
+    kStored,  // the outcome of the client's latest number
+    kNone,    // no mutation of the client that was first sent after `since` has
+              // committed
+    kDropped,  // one may have, and its outcome may have been dropped
+  };
+  struct Lookup {
+    Knowledge knowledge = Knowledge::kNone;
+    kamino::internal::v1::StoredOutcome outcome;  // kStored
+  };
+  // `since` as in kamino.v1.RequestId.
+  absl::StatusOr<Lookup> FindOutcome(engine::Reader& reader, uint64_t client_id,
+                                     uint64_t since);
+
+  // The highest number of a mutation whose outcome was dropped; 0: none was.
+  absl::StatusOr<uint64_t> EvictionHorizon(engine::Reader& reader);
 
   // Every client with a stored outcome, until `visit` returns false.
   absl::Status VisitClients(
@@ -73,19 +95,29 @@ class StateMachine {
   struct Trees {
     engine::ObjectId objects;
     engine::ObjectId clients;
+    engine::ObjectId horizon;
   };
 
   absl::StatusOr<Trees> ReadTrees(engine::Reader& reader);
   absl::StatusOr<Execution> Format(engine::Transaction& transaction,
                                    uint64_t sequence);
+  absl::StatusOr<uint64_t> ReadHorizon(engine::Reader& reader,
+                                       const Trees& trees);
+  absl::StatusOr<Lookup> LookUp(engine::Reader& reader, const Trees& trees,
+                                uint64_t client_id, uint64_t since);
   // The stored outcome when `request` has committed before; nothing when it is
   // the client's next; else why it can be neither.
   absl::StatusOr<absl::optional<Execution>> CheckRepeated(
-      engine::KeyValueReader& clients,
+      engine::Reader& reader, const Trees& trees,
       const kamino::internal::v1::ChainRequest& request);
   absl::Status StoreOutcome(engine::KeyValue& clients,
                             const kamino::internal::v1::ChainRequest& request,
                             uint64_t sequence, const std::string& result);
+  // Drops the outcomes that `request` names.
+  absl::Status DropOutcomes(engine::Transaction& transaction,
+                            const Trees& trees,
+                            const kamino::internal::v1::ChainRequest& request,
+                            uint64_t sequence);
 
   const ProcedureRegistry* const procedures_;
   const engine::ObjectId root_;

@@ -39,7 +39,7 @@ constexpr char kUsage[] =
                   unchanged START END SEQUENCE
       operations: put K V, patch K OFFSET DATA, del K, get K
   kamino call PROCEDURE ARGUMENTS            run a procedure, atomically
-  kamino outcome CLIENT_ID NUMBER            what became of a mutation
+  kamino outcome CLIENT_ID NUMBER [SINCE]    what became of a mutation
   kamino status [--watch]                    the chain as a table
   kamino admin status                        as its manager sees the cluster
   kamino admin remove NODE | drain NODE      take a node out of the chain, now

@@ -137,11 +137,13 @@ int RunCall(const Cli& cli, const Words& words) {
 int RunOutcome(const Cli& cli, const Words& words) {
   uint64_t client_id;
   uint64_t number;
-  if (words.size() != 2 || !ParseNumber(words[0], &client_id) ||
-      !ParseNumber(words[1], &number)) {
-    return FailUsage("outcome CLIENT_ID NUMBER");
+  uint64_t since = 0;
+  if (words.size() < 2 || words.size() > 3 ||
+      !ParseNumber(words[0], &client_id) || !ParseNumber(words[1], &number) ||
+      (words.size() == 3 && !ParseNumber(words[2], &since))) {
+    return FailUsage("outcome CLIENT_ID NUMBER [SINCE]");
   }
-  auto outcome = cli.client->GetOutcome(client_id, number);
+  auto outcome = cli.client->GetOutcome(client_id, number, since);
   if (!outcome.ok()) return Fail(outcome.status());
   if (cli.json) {
     PrintJson(*outcome);
@@ -156,8 +158,11 @@ int RunOutcome(const Cli& cli, const Words& words) {
       std::cout << absl::StrCat("over: number ", outcome->last_number(),
                                 " has committed since\n");
       break;
-    default:
+    case kamino::v1::OUTCOME_NOT_COMMITTED:
       std::cout << "not committed\n";
+      break;
+    default:
+      std::cout << "not known any more: it may have committed or not\n";
   }
   return kExitOk;
 }

@@ -169,6 +169,64 @@ class RegistersTest(CheckerTest):
       history.end(process, done=True)
     self.reject("registers", history)
 
+  def versioned(self, *versions):
+    """Puts of a, b, c, ..., each told a version."""
+    history = History()
+    for value, version in zip("abcdefgh", versions):
+      history.did(0, "put", {"version": version}, key="r", value=value)
+    return history
+
+  def seen(self, history, value, version, process=1):
+    history.did(process, "get", {"value": value, "version": version}, key="r")
+    return history
+
+  def test_versions_that_are_right(self):
+    history = self.seen(self.versioned(2, 5), "b", 5)
+    history.did(2, "cas", {"done": True, "version": 6}, key="r",
+                expect_version=5, value="c")
+    history.did(2, "cas", {"done": False}, key="r", expect_version=5, value="d")
+    history.did(0, "patch", {"found": True, "version": 9}, key="r", offset=0,
+                value="e")
+    self.seen(history, "e", 9)
+    history.did(0, "delete", {"found": True}, key="r")
+    history.did(2, "cas", {"done": False}, key="r", expect_version=9, value="f")
+    history.did(0, "put", {"version": 11}, key="r", value="g")
+    self.accept("registers", self.seen(history, "g", 11))
+
+  def test_a_read_tells_the_version_of_a_lost_answer(self):
+    for version, right in ((3, True), (2, False), (1, False)):
+      history = self.versioned(2)
+      history.call(5, "put", key="r", value="late")
+      history.end(5, "unknown")
+      self.seen(history, "late", version)
+      history.did(2, "cas", {"done": True, "version": 8}, key="r",
+                  expect_version=version, value="c")
+      if right:
+        self.accept("registers", history)
+      else:
+        self.reject("registers", history)
+
+  def test_two_writes_with_one_version(self):
+    self.reject("registers", self.versioned(2, 2))
+    history = History()
+    for process in range(2):
+      history.call(process, "put", key="r", value=f"by{process}")
+    for process in range(2):
+      history.end(process, version=7)
+    self.reject("registers", history)
+
+  def test_a_comparison_with_ones_own_version_over_anothers_value(self):
+    history = self.versioned(2, 3)
+    history.did(0, "cas", {"done": True, "version": 4}, key="r",
+                expect_version=2, value="lost update")
+    self.reject("registers", history, "if version 2")
+
+  def test_a_version_of_another_value(self):
+    self.reject("registers", self.seen(self.versioned(2, 3), "b", 2))
+
+  def test_versions_that_go_back(self):
+    self.reject("registers", self.versioned(5, 4))
+
   def test_two_deletes_of_one_object(self):
     history = self.written("a")
     for _ in range(2):

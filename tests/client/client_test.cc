@@ -35,8 +35,9 @@ grpc::Status Refusal(grpc::StatusCode code, Reason reason) {
 
 // What happens to the next mutation.
 enum class Fault {
-  kLoseRequest,  // fails without being carried out
-  kLoseAnswer,   // is carried out, then fails
+  kLoseRequest,          // fails without being carried out
+  kLoseAnswer,           // is carried out, then fails
+  kLoseAnswerAndForget,  // and its outcome is dropped
 };
 
 // Objects and outcomes as a chain keeps them, shared by all its nodes.
@@ -50,9 +51,17 @@ struct State {
   };
   std::map<uint64_t, Outcome> outcomes;
   uint64_t sequence = 0;
+  uint64_t horizon = 0;
+  uint64_t since = 0;  // of the last mutation
   std::deque<Fault> faults;
   kamino::v1::Chain chain;
   int executed = 0;
+
+  // Drops all outcomes.
+  void Forget() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    outcomes.clear();
+    horizon = sequence;
+  }
 };
 
 class Service final : public kamino::v1::KaminoService::Service {
@@ -64,6 +73,7 @@ class Service final : public kamino::v1::KaminoService::Service {
                         kamino::v1::GetChainResponse* response) override {
     absl::MutexLock lock(&state_->mutex);
     *response->mutable_chain() = state_->chain;
+    response->mutable_header()->set_sequence(state_->sequence);
     return grpc::Status::OK;
   }
 
@@ -139,7 +149,8 @@ class Service final : public kamino::v1::KaminoService::Service {
       if (fault == Fault::kLoseRequest) return Lost();
     }
     const auto stored = state_->outcomes.find(id.client_id());
-    if (stored == state_->outcomes.end() && id.number() != 1) {
+    state_->since = id.since();
+    if (stored == state_->outcomes.end() && id.since() < state_->horizon) {
       return Refusal(grpc::StatusCode::FAILED_PRECONDITION,
                      kamino::v1::REASON_CLIENT_EXPIRED);
     }
@@ -157,6 +168,7 @@ class Service final : public kamino::v1::KaminoService::Service {
     }
     header->set_sequence(state_->outcomes[id.client_id()].sequence);
     header->set_served_by(id_);
+    if (faulty && fault == Fault::kLoseAnswerAndForget) state_->Forget();
     return faulty ? Lost() : grpc::Status::OK;
   }
 
@@ -309,13 +321,38 @@ TEST_F(ClientTest, OutOfTimeWithALostAnswerSaysWhatToAskFor) {
   ASSERT_TRUE(client_->Put("key", "2").ok());  // under another name
 }
 
-TEST_F(ClientTest, AForgottenLaneIsReplaced) {
+TEST_F(ClientTest, AForgottenLaneGoesOnWhenItKnowsEnough) {
   ASSERT_TRUE(client_->Put("key", "1").ok());
   {
     absl::MutexLock lock(&state_.mutex);
-    state_.outcomes.clear();
+    state_.Forget();
   }
   ASSERT_TRUE(client_->Put("key", "2").ok());
+  EXPECT_EQ(executed(), 2);
+  EXPECT_EQ(client_->retries(), 0u);
+}
+
+TEST_F(ClientTest, AForgottenLaneIsReplaced) {
+  ASSERT_TRUE(client_->Put("key", "1").ok());
+  uint64_t horizon = 0;
+  {
+    absl::MutexLock lock(&state_.mutex);
+    state_.sequence += 10;  // others'
+    state_.Forget();
+    horizon = state_.horizon;
+  }
+  ASSERT_TRUE(client_->Put("key", "2").ok());
+  EXPECT_EQ(executed(), 2);
+  absl::MutexLock lock(&state_.mutex);
+  EXPECT_GE(state_.since, horizon);
+}
+
+TEST_F(ClientTest, WhatMayHaveBeenForgottenIsNotCarriedOutAgain) {
+  Faults({Fault::kLoseAnswerAndForget});
+  const absl::Status status = client_->Put("key", "1").status();
+  EXPECT_EQ(ReasonOf(status), kamino::v1::REASON_OUTCOME_UNKNOWN) << status;
+  EXPECT_EQ(executed(), 1);
+  ASSERT_TRUE(client_->Put("key", "2").ok());  // under another name
   EXPECT_EQ(executed(), 2);
 }
 

@@ -1,154 +1,20 @@
-// The head's part of the protocol, with a ring and a store but no chain: the
-// test plays the tail's completions.
 #include "head/admission.h"
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "engine/heap/heap_reader.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kamino/v1/kamino.pb.h"
-#include "replica/builtins.h"
-#include "replica/errors.h"
-#include "replica/heap_executor.h"
-#include "tests/engine/kamino/fixture.h"
-#include "tests/replica/no_copy.h"
+#include "tests/head/admission_fixture.h"
 
 namespace kamino::head {
 namespace {
 
-using engine::Scheme;
-using engine::StoreUnderTest;
-using kamino::internal::v1::ChainOperation;
-using replica::Actions;
 using replica::ReasonOf;
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-
-class AdmissionTest : public ::testing::Test {
- protected:
-  explicit AdmissionTest(AdmissionOptions options = {})
-      : under_(Scheme::kSimpleLater),
-        state_(&procedures_, under_.heap().root()),
-        executor_(&under_.heap(), &state_),
-        ring_region_(replica::OperationRing::kMinBytes),
-        ring_(*replica::OperationRing::Create(&ring_region_, {})),
-        record_(&ring_region_),
-        core_(CoreOptions(), ring_.get(), &record_, &executor_, &copy_) {
-    record_.Create(replica::NodeState());
-    procedures_.Register("test.decline", [this](replica::ProcedureContext&,
-                                                absl::string_view) {
-      ++declined_;
-      return absl::StatusOr<std::string>(absl::FailedPreconditionError("no"));
-    });
-    membership::View view{"c", 1, {}};
-    for (const char* id : {"n1", "n2"}) {
-      membership::Member member;
-      member.node_id = id;
-      member.incarnation = 1;
-      view.members.push_back(member);
-    }
-    core_.OnView(view, now_, &actions_);
-    options.lease_valid = [this] { return lease_; };
-    admission_ =
-        std::make_unique<Admission>(options, &under_.store(), &state_, &core_);
-    EXPECT_TRUE(admission_->Promote(now_, &actions_).ok());
-    Complete();
-  }
-
-  static replica::ChainOptions CoreOptions() {
-    replica::ChainOptions options;
-    options.cluster_id = "c";
-    options.node_id = "n1";
-    options.incarnation = 1;
-    return options;
-  }
-
-  // Submits without executing; the outcome lands at the returned index.
-  size_t Submit(const std::string& function, const std::string& arguments,
-                uint64_t client, uint64_t number = 1,
-                absl::Time deadline = absl::InfiniteFuture()) {
-    const size_t index = outcomes_.size();
-    outcomes_.push_back(nullptr);
-    Request request;
-    request.request.set_function(function);
-    request.request.set_arguments(arguments);
-    request.request.set_client_id(client);
-    request.request.set_number(number);
-    request.deadline = deadline;
-    request.done = [this, index](RequestOutcome outcome) {
-      ASSERT_EQ(outcomes_[index], nullptr) << "answered twice";
-      outcomes_[index] = std::make_unique<RequestOutcome>(std::move(outcome));
-    };
-    admission_->Submit(std::move(request), now_);
-    return index;
-  }
-
-  size_t Put(const std::string& key, const std::string& value, uint64_t client,
-             uint64_t number = 1) {
-    kamino::v1::PutOperation put;
-    put.set_key(key);
-    put.set_value(value);
-    return Submit(replica::kPutFunction, put.SerializeAsString(), client,
-                  number);
-  }
-
-  size_t Delete(const std::string& key, uint64_t client) {
-    kamino::v1::DeleteOperation del;
-    del.set_key(key);
-    return Submit(replica::kDeleteFunction, del.SerializeAsString(), client);
-  }
-
-  void Execute() { admission_->ExecuteReady(now_, &actions_); }
-
-  // The tail has applied everything, and the backup is in sync.
-  void Complete() {
-    admission_->OnCompleted(ring_->applied());
-    while (admission_->ApplyBackup(10) > 0) {
-    }
-  }
-
-  bool Answered(size_t index) const { return outcomes_[index] != nullptr; }
-  absl::Status StatusOf(size_t index) const {
-    return Answered(index) ? outcomes_[index]->status
-                           : absl::UnknownError("no answer");
-  }
-
-  std::string Get(const std::string& key) {
-    engine::HeapReader reader(&under_.heap());
-    auto entry = state_.Objects(reader)->Get(key);
-    return entry.ok() ? std::string(entry->value) : "absent";
-  }
-
-  // Requests of the operations after the first, which formats.
-  std::vector<int> BatchSizes() const {
-    std::vector<int> sizes;
-    for (uint64_t s = 2; s <= ring_->received(); ++s) {
-      sizes.push_back(
-          replica::ParseOperation(ring_->Entry(s))->requests_size());
-    }
-    return sizes;
-  }
-
-  absl::Time now_ = absl::UnixEpoch();
-  bool lease_ = true;
-  int declined_ = 0;
-  replica::ProcedureRegistry procedures_;
-  StoreUnderTest under_;
-  replica::StateMachine state_;
-  replica::HeapExecutor executor_;
-  engine::SimRegion ring_region_;
-  std::unique_ptr<replica::OperationRing> ring_;
-  replica::NodeRecord record_;
-  replica::NoCopy copy_;
-  replica::ChainCore core_;
-  Actions actions_;
-  std::vector<std::unique_ptr<RequestOutcome>> outcomes_;
-  std::unique_ptr<Admission> admission_;
-};
 
 TEST_F(AdmissionTest, AnsweredOnlyWhenTheTailHasCompleted) {
   const size_t put = Put("a", "1", 10);
@@ -170,6 +36,38 @@ TEST_F(AdmissionTest, WhatIsReadyTogetherIsOneOperation) {
   EXPECT_THAT(BatchSizes(), ElementsAre(10));
   Complete();
   for (size_t put : puts) EXPECT_TRUE(StatusOf(put).ok());
+}
+
+TEST_F(AdmissionTest, EachMutationOfABatchHasAVersionOfItsOwn) {
+  constexpr uint64_t kClients = 64;
+  std::map<uint64_t, std::string> by_version;  // "key=value" that was put
+  for (uint64_t round = 1; round <= 20; ++round) {
+    std::vector<size_t> puts;
+    for (uint64_t i = 0; i < kClients; ++i) {
+      puts.push_back(Put(absl::StrCat("k", i % 3),
+                         absl::StrCat("v", round, "/", i), 10 + i, round));
+    }
+    while (admission_->has_ready() || admission_->stats().parked > 0) {
+      Execute();
+      Complete();
+    }
+    for (uint64_t i = 0; i < kClients; ++i) {
+      ASSERT_TRUE(StatusOf(puts[i]).ok()) << StatusOf(puts[i]);
+      const std::string put = absl::StrCat("k", i % 3, "=v", round, "/", i);
+      const auto [found, added] =
+          by_version.insert({outcomes_[puts[i]]->sequence, put});
+      EXPECT_TRUE(added) << put << " and " << found->second << " share "
+                         << found->first;
+    }
+    for (int key = 0; key < 3; ++key) {
+      const std::string name = absl::StrCat("k", key);
+      EXPECT_EQ(by_version[VersionOf(name)],
+                absl::StrCat(name, "=", Get(name)));
+    }
+  }
+  // Dense: number 1 made the state.
+  EXPECT_EQ(by_version.begin()->first, 2u);
+  EXPECT_EQ(by_version.rbegin()->first, 1 + 20 * kClients);
 }
 
 TEST_F(AdmissionTest, ADependentRequestWaitsForTheLock) {
@@ -375,7 +273,6 @@ class SmallAdmissionTest : public AdmissionTest {
   static AdmissionOptions Small() {
     AdmissionOptions options;
     options.max_waiting = 3;
-    options.max_clients = 2;
     return options;
   }
   SmallAdmissionTest() : AdmissionTest(Small()) {}
@@ -385,27 +282,6 @@ TEST_F(SmallAdmissionTest, RefusesMoreThanMayWait) {
   for (uint64_t i = 0; i < 3; ++i) Put("a", "1", 10 + i);
   const size_t refused = Put("a", "1", 20);
   EXPECT_EQ(ReasonOf(StatusOf(refused)), kamino::v1::REASON_OVERLOADED);
-}
-
-TEST_F(SmallAdmissionTest, ANewClientTakesThePlaceOfTheOldestIdleOne) {
-  Put("a", "1", 10);
-  Execute();
-  Complete();
-  now_ += absl::Seconds(1);
-  Put("a", "1", 11);
-  Execute();
-  Complete();
-  const size_t too_soon = Put("a", "1", 12);
-  Execute();
-  EXPECT_EQ(ReasonOf(StatusOf(too_soon)), kamino::v1::REASON_OVERLOADED);
-  now_ += absl::Hours(1);
-  const size_t later = Put("a", "1", 12);
-  Execute();
-  Complete();
-  EXPECT_TRUE(StatusOf(later).ok());
-  const size_t forgotten = Put("a", "1", 10, 2);
-  Execute();
-  EXPECT_EQ(ReasonOf(StatusOf(forgotten)), kamino::v1::REASON_CLIENT_EXPIRED);
 }
 
 class NarrowAdmissionTest : public AdmissionTest {

@@ -176,8 +176,10 @@ void ChainRig::Tearing(RigNode* node) {
   tear.happened = true;
   tear.received = ring.received();
   tear.applied = ring.applied();
-  for (uint64_t s = ring.applied() + 1; s <= ring.received(); ++s) {
-    const auto operation = replica::ParseOperation(ring.Entry(s));
+  for (uint64_t last = ring.applied(); last < ring.received();) {
+    const replica::OperationRing::Entry entry = ring.EntryOf(last + 1);
+    last = entry.last;
+    const auto operation = replica::ParseOperation(entry.operation);
     for (const auto& intent : operation->write_set()) {
       ++tear.intents;
       const size_t at = intent.object() + intent.offset();

@@ -350,7 +350,7 @@ TEST_F(PacedJoiningTest, TheHeapIsSentAsFastAsIsAllowed) {
 // so many messages and requests have been dealt with. Whether the cut came in
 // the batch that did it, when the head has not yet flushed that the object's
 // space is free.
-bool DeleteWhileOneJoins(int inputs) {
+bool DeleteWhileOneJoins(int inputs, uint64_t parity) {
   ChainRig::Options options;
   options.names = {"n1", "n2"};
   ChainRig rig(options);
@@ -359,11 +359,13 @@ bool DeleteWhileOneJoins(int inputs) {
     cut = cut || message.has_state_cut();
   });
   // Each acknowledgement that comes makes room for two chunks: the second can
-  // be sent, or the cut, by a batch that has to do with something else.
-  rig.SetFilter([](const std::string&, const std::string&, ChainMessage* sent) {
-    return !sent->has_state_chunk_ack() ||
-           sent->state_chunk_ack().chunks() % 2 == 1;
-  });
+  // be sent, or the cut, by a batch that has to do with something else. Whether
+  // the cut is a second one depends on how many chunks there are.
+  rig.SetFilter(
+      [parity](const std::string&, const std::string&, ChainMessage* sent) {
+        return !sent->has_state_chunk_ack() ||
+               sent->state_chunk_ack().chunks() % 2 == parity;
+      });
   rig.StartAll();
   rig.InstallView({"n1"});
   rig.Settle(3);
@@ -398,9 +400,11 @@ bool DeleteWhileOneJoins(int inputs) {
 
 TEST(JoiningASingleNodeTest, TheCutHasWhatTheHeadHasNotFlushed) {
   int at_once = 0;
-  for (int inputs = 0; inputs < 120; ++inputs) {
-    SCOPED_TRACE(inputs);
-    at_once += DeleteWhileOneJoins(inputs);
+  for (const uint64_t parity : {0, 1}) {
+    for (int inputs = 0; inputs < 120; ++inputs) {
+      SCOPED_TRACE(absl::StrCat(inputs, " inputs, parity ", parity));
+      at_once += DeleteWhileOneJoins(inputs, parity);
+    }
   }
   EXPECT_GT(at_once, 0);
 }

@@ -46,8 +46,9 @@ class StorageTest : public ::testing::Test {
     return std::move(*storage);
   }
 
-  // A head commits operation 1, and the power goes then. `at_append`: when it
-  // has an entry in the ring and no commit mark yet.
+  // A head commits an operation of that many mutations, and the power goes
+  // then. `at_append`: when it has an entry in the ring and no commit mark yet.
+  static constexpr uint64_t kMutations = 3;
   void CommitOneAndCrash(uint64_t seed, bool at_append = false) {
     disk_ = SimDisk();
     auto storage = Open();
@@ -60,9 +61,10 @@ class StorageTest : public ::testing::Test {
     const ObjectId root = storage->heap()->root();
     std::memcpy(*transaction->Write(root, 0, 8), "12345678", 8);
     CommitOptions options;
-    options.sequence = 1;
+    options.sequence = kMutations;
     const auto append = [&](const WriteSet&) {
-      absl::Status appended = storage->ring()->Append(1, "operation");
+      absl::Status appended =
+          storage->ring()->Append(1, kMutations, "operation");
       if (at_append) disk_.Crash(seed);
       return appended;
     };
@@ -105,8 +107,8 @@ TEST_F(StorageTest, AHeadsRingEndsWithWhatItHasCommitted) {
     for (uint64_t seed = 0; seed < 20; ++seed) {
       CommitOneAndCrash(seed, /*at_append=*/!marked);
       auto after = Open();
-      EXPECT_EQ(after->ring()->received(), marked ? 1u : 0u);
-      EXPECT_EQ(after->ring()->applied(), marked ? 1u : 0u);
+      EXPECT_EQ(after->ring()->received(), marked ? kMutations : 0u);
+      EXPECT_EQ(after->ring()->applied(), marked ? kMutations : 0u);
       const auto bytes = *after->heap()->Payload(after->heap()->root());
       EXPECT_EQ(std::memcmp(bytes.data(), "12345678", 8) == 0, marked);
       EXPECT_FALSE(after->record()->state().was_head);
@@ -130,8 +132,8 @@ TEST_F(StorageTest, AHeadMayDieAgainAtAnyMomentOfItsRecovery) {
       if (drains < moment) break;  // that one came to its end
       ++crashes;
       auto after = Open();
-      EXPECT_EQ(after->ring()->applied(), 1u);
-      EXPECT_EQ(after->ring()->received(), 1u);
+      EXPECT_EQ(after->ring()->applied(), kMutations);
+      EXPECT_EQ(after->ring()->received(), kMutations);
       const auto bytes = *after->heap()->Payload(after->heap()->root());
       EXPECT_EQ(std::memcmp(bytes.data(), "12345678", 8), 0);
     }
@@ -160,7 +162,7 @@ TEST_F(StorageTest, AnUnfinishedTransferIsNotTakenForAHeap) {
                                     storage->heap_region()->size() - begin);
   storage->heap_region()->Drain();
   ASSERT_TRUE(storage->FinishReceiving(41).ok());
-  ASSERT_TRUE(storage->ring()->Append(42, "operation").ok());
+  ASSERT_TRUE(storage->ring()->Append(42, 1, "operation").ok());
   disk_.Crash(4);
   storage = Open();
   EXPECT_EQ(storage->record()->state().heap, HeapState::kBehind);

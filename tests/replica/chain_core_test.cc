@@ -27,9 +27,10 @@ using ::testing::IsEmpty;
 
 class ListExecutor : public Executor {
  public:
-  absl::Status Execute(uint64_t sequence,
+  absl::Status Execute(uint64_t first, uint32_t count,
                        absl::string_view operation) override {
-    if (fail_at == sequence) return absl::DataLossError("diverged");
+    if (fail_at == first) return absl::DataLossError("diverged");
+    numbers.push_back({first, count});
     executed.push_back(std::string(operation));
     return absl::OkStatus();
   }
@@ -48,6 +49,7 @@ class ListExecutor : public Executor {
   }
   void EndMending() override {}
   std::vector<std::string> executed;
+  std::vector<std::pair<uint64_t, uint32_t>> numbers;  // first, count
   uint64_t fail_at = 0;
 };
 
@@ -110,13 +112,14 @@ class ChainCoreTest : public ::testing::Test {
   }
 
   // The head executes and commits an operation.
-  void Submit(const std::string& head, const std::string& operation) {
+  void Submit(const std::string& head, const std::string& operation,
+              uint32_t count = 1) {
     Node& node = At(head);
-    const uint64_t sequence = node.core->next_sequence();
-    ASSERT_TRUE(node.core->AppendLocal(sequence, operation).ok());
+    const uint64_t first = node.core->next_sequence();
+    ASSERT_TRUE(node.core->AppendLocal(first, count, operation).ok());
     node.executor.executed.push_back(operation);
     Actions actions;
-    node.core->CommitLocal(sequence, &actions);
+    node.core->CommitLocal(first + count - 1, &actions);
     node.core->EndOfBatch(now_, &actions);
     CarryOut(head, std::move(actions));
   }
@@ -257,6 +260,69 @@ TEST_F(ChainCoreTest, EveryNodeExecutesInOrderAndTheRingsAreCleaned) {
   EXPECT_EQ(At("n1").completed, 50u);
 }
 
+TEST_F(ChainCoreTest, CursorsCountMutationsAndWindowsOperations) {
+  InstallAll(1, all_);
+  Settle();
+  // As many as the window has operations: all are on their way.
+  for (int i = 0; i < 8; ++i) Submit("n1", absl::StrCat("operation ", i), 64);
+  size_t on_their_way = 0;
+  for (const auto& [end, queue] : inbox_) {
+    for (const ChainMessage& message : queue) {
+      on_their_way += message.has_append();
+    }
+  }
+  EXPECT_EQ(on_their_way, 8u);
+  Submit("n1", "one", 1);
+  Settle();
+  for (const char* name : {"n2", "n3", "n4"}) {
+    const auto& numbers = At(name).executor.numbers;
+    ASSERT_EQ(numbers.size(), 9u) << name;
+    for (uint64_t i = 0; i < 8; ++i) {
+      EXPECT_THAT(numbers[i], ::testing::Pair(1 + 64 * i, 64u)) << name;
+    }
+    EXPECT_THAT(numbers[8], ::testing::Pair(513u, 1u));
+    EXPECT_EQ(At(name).ring->cleaned(), 513u);
+  }
+  EXPECT_EQ(At("n1").completed, 513u);
+  // A new head goes on from there.
+  Kill("n1");
+  InstallAll(2, {"n2", "n3", "n4"});
+  Settle();
+  EXPECT_EQ(At("n2").core->next_sequence(), 514u);
+}
+
+TEST_F(ChainCoreTest, ACursorWithinAnOperationIsNotTaken) {
+  InstallAll(1, all_);
+  Settle();
+  Submit("n1", "x", 4);
+  std::vector<ChainMessage> wrong(3);
+  wrong[0].mutable_append_ack()->set_received(2);
+  wrong[1].mutable_clean_up()->set_cleaned(2);
+  wrong[2].mutable_completion()->set_applied(2);
+  for (auto& [end, queue] : inbox_) queue.clear();
+  for (ChainMessage& message : wrong) {
+    message.set_view_id(1);
+    for (const auto& link : At("n1").core->links()) {
+      Actions actions;
+      At("n1").core->OnMessage(link.link, message, now_, &actions);
+      EXPECT_EQ(actions.completed, 0u);
+      EXPECT_TRUE(actions.fatal.ok());
+    }
+  }
+  EXPECT_EQ(At("n1").core->turned_down().malformed, 3u);
+  EXPECT_EQ(At("n1").ring->cleaned(), 0u);
+  ChainMessage none;
+  none.set_view_id(1);
+  none.mutable_append()->set_first(1);
+  none.mutable_append()->set_operation("x");
+  for (const auto& link : At("n2").core->links()) {
+    Actions actions;
+    At("n2").core->OnMessage(link.link, none, now_, &actions);
+  }
+  EXPECT_EQ(At("n2").core->turned_down().malformed, 1u);
+  EXPECT_EQ(At("n2").ring->received(), 0u);
+}
+
 TEST_F(ChainCoreTest, NothingCompletesBeforeTheTailHasIt) {
   InstallAll(1, all_);
   Settle();
@@ -279,7 +345,8 @@ TEST_F(ChainCoreTest, AMessageOfAnOlderViewIsRejectedAndChangesNothing) {
   Actions actions;
   ChainMessage stale;
   stale.set_view_id(1);
-  stale.mutable_append()->set_sequence(1);
+  stale.mutable_append()->set_first(1);
+  stale.mutable_append()->set_count(1);
   stale.mutable_append()->set_operation("x");
   At("n3").core->OnMessage(2, stale, now_, &actions);
   ASSERT_EQ(actions.send.size(), 1u);
@@ -294,7 +361,8 @@ TEST_F(ChainCoreTest, AMessageOfANewerViewMakesTheNodeFetchIt) {
   Actions actions;
   ChainMessage newer;
   newer.set_view_id(2);
-  newer.mutable_append()->set_sequence(1);
+  newer.mutable_append()->set_first(1);
+  newer.mutable_append()->set_count(1);
   At("n3").core->OnMessage(2, newer, now_, &actions);
   EXPECT_TRUE(actions.fetch_view);
   EXPECT_THAT(At("n3").executor.executed, IsEmpty());

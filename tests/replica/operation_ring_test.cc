@@ -33,15 +33,66 @@ TEST(OperationRingTest, CursorsAndEntries) {
   SimRegion region(kBytes);
   auto ring = MakeRing(&region);
   for (uint64_t i = 1; i <= 3; ++i) {
-    ASSERT_TRUE(ring->Append(i, Operation(i)).ok());
+    ASSERT_TRUE(ring->Append(i, 1, Operation(i)).ok());
   }
   ring->MarkApplied(2);
   ring->Clean(1);
   EXPECT_EQ(ring->received(), 3u);
   EXPECT_EQ(ring->applied(), 2u);
   EXPECT_EQ(ring->cleaned(), 1u);
-  EXPECT_EQ(ring->Entry(2), Operation(2));
-  EXPECT_EQ(ring->Entry(3), Operation(3));
+  EXPECT_EQ(ring->EntryOf(2).operation, Operation(2));
+  EXPECT_EQ(ring->EntryOf(3).operation, Operation(3));
+}
+
+TEST(OperationRingTest, AnEntryCoversTheNumbersOfItsMutations) {
+  SimRegion region(kBytes);
+  auto ring = MakeRing(&region);
+  ASSERT_TRUE(ring->Append(1, 1, "one").ok());
+  ASSERT_TRUE(ring->Append(2, 64, "many").ok());
+  ASSERT_TRUE(ring->Append(66, 3, "few").ok());
+  ring->MarkApplied(65);
+  ring->Clean(1);
+  for (const bool reopened : {false, true}) {
+    if (reopened) {
+      ring->PersistApplied();
+      ring = *OperationRing::Open(&region, kHeap);
+      ring->Clean(1);  // its durable cursor may lag behind
+    }
+    EXPECT_EQ(ring->received(), 68u);
+    EXPECT_EQ(ring->applied(), 65u);
+    EXPECT_EQ(ring->cleaned(), 1u);
+    for (const uint64_t sequence : {2, 30, 65}) {
+      const OperationRing::Entry entry = ring->EntryOf(sequence);
+      EXPECT_EQ(entry.first, 2u);
+      EXPECT_EQ(entry.last, 65u);
+      EXPECT_EQ(entry.count(), 64u);
+      EXPECT_EQ(entry.operation, "many");
+    }
+    EXPECT_EQ(ring->EntryOf(66).operation, "few");
+    for (const uint64_t end : {1, 65, 68}) EXPECT_TRUE(ring->EndsEntry(end));
+    for (const uint64_t other : {0, 2, 64, 66, 67, 69}) {
+      EXPECT_FALSE(ring->EndsEntry(other)) << other;
+    }
+  }
+  ring->TruncateAfter(65);
+  EXPECT_EQ(ring->received(), 65u);
+  ASSERT_TRUE(ring->Append(66, 2, "other").ok());
+  ring = *OperationRing::Open(&region, kHeap);
+  EXPECT_EQ(ring->received(), 67u);
+  EXPECT_EQ(ring->EntryOf(67).operation, "other");
+  ring->MarkApplied(67);
+  ring->Clean(67);
+  EXPECT_EQ(ring->received(), 67u);
+  EXPECT_EQ(ring->bytes_used(), 0u);
+}
+
+TEST(OperationRingTest, RefusesACursorWithinAnEntry) {
+  SimRegion region(kBytes);
+  auto ring = MakeRing(&region);
+  ASSERT_TRUE(ring->Append(1, 5, "five").ok());
+  reinterpret_cast<ring_format::RingHeader*>(region.base())->applied.sequence =
+      3;
+  EXPECT_TRUE(absl::IsDataLoss(OperationRing::Open(&region, kHeap).status()));
 }
 
 TEST(OperationRingTest, FullUntilCleaned) {
@@ -51,15 +102,15 @@ TEST(OperationRingTest, FullUntilCleaned) {
   uint64_t next = 1;
   absl::Status status;
   while (status.ok()) {
-    status = ring->Append(next, large);
+    status = ring->Append(next, 1, large);
     if (status.ok()) ++next;
     ASSERT_LT(next, 10u);
   }
   EXPECT_TRUE(absl::IsResourceExhausted(status));
-  EXPECT_TRUE(absl::IsInvalidArgument(ring->Append(next, large + "x")));
+  EXPECT_TRUE(absl::IsInvalidArgument(ring->Append(next, 1, large + "x")));
   ring->MarkApplied(next - 1);
   ring->Clean(1);
-  EXPECT_TRUE(ring->Append(next, large).ok());
+  EXPECT_TRUE(ring->Append(next, 1, large).ok());
 }
 
 TEST(OperationRingTest, GoesRoundManyTimesAndOpensAnywhere) {
@@ -70,7 +121,7 @@ TEST(OperationRingTest, GoesRoundManyTimesAndOpensAnywhere) {
   for (uint64_t i = 1; total < 10 * kBytes; ++i) {
     const std::string operation = Operation(i);
     total += operation.size();
-    while (!ring->Append(i, operation).ok()) {
+    while (!ring->Append(i, 1, operation).ok()) {
       ring->MarkApplied(ring->received());
       ring->Clean(ring->cleaned() + 1);
     }
@@ -79,7 +130,7 @@ TEST(OperationRingTest, GoesRoundManyTimesAndOpensAnywhere) {
     ring = *OperationRing::Open(&region, kHeap);
     ASSERT_EQ(ring->received(), i);
     for (uint64_t s = ring->cleaned() + 1; s <= i; ++s) {
-      ASSERT_EQ(ring->Entry(s), Operation(s)) << s;
+      ASSERT_EQ(ring->EntryOf(s).operation, Operation(s)) << s;
     }
   }
 }
@@ -105,11 +156,11 @@ TEST(OperationRingTest, ACrashLosesNothingThatWasAcknowledged) {
     ASSERT_LE((*opened)->cleaned(), cleaned);
     for (uint64_t s = (*opened)->cleaned() + 1; s <= (*opened)->received();
          ++s) {
-      ASSERT_EQ((*opened)->Entry(s), Operation(s));
+      ASSERT_EQ((*opened)->EntryOf(s).operation, Operation(s));
     }
   });
   for (uint64_t i = 1; i <= 1500; ++i) {
-    while (!ring->Append(i, Operation(i)).ok()) {
+    while (!ring->Append(i, 1, Operation(i)).ok()) {
       applied = ring->received();
       ring->MarkApplied(applied);
       cleaned += 1 + random() % 20;
@@ -126,7 +177,7 @@ TEST(OperationRingTest, TruncateDropsForGood) {
   auto ring = MakeRing(&region);
   // Around the end of the region, so that a wrap is among what is dropped.
   for (uint64_t i = 1; i <= 60; ++i) {
-    ASSERT_TRUE(ring->Append(i, Operation(i, 300000)).ok() || i > 50);
+    ASSERT_TRUE(ring->Append(i, 1, Operation(i, 300000)).ok() || i > 50);
     if (ring->received() != i) break;
     if (i % 20 == 0) {
       ring->MarkApplied(i);
@@ -135,13 +186,13 @@ TEST(OperationRingTest, TruncateDropsForGood) {
   }
   const uint64_t last = ring->received();
   const uint64_t used = ring->bytes_used();
-  ASSERT_TRUE(ring->Append(last + 1, Operation(last + 1, 100)).ok());
+  ASSERT_TRUE(ring->Append(last + 1, 1, Operation(last + 1, 100)).ok());
   ring->TruncateAfter(last);
   EXPECT_EQ(ring->received(), last);
   EXPECT_EQ(ring->bytes_used(), used);
   EXPECT_EQ((*OperationRing::Open(&region, kHeap))->received(), last);
-  ASSERT_TRUE(ring->Append(last + 1, Operation(last + 1, 200)).ok());
-  EXPECT_EQ((*OperationRing::Open(&region, kHeap))->Entry(last + 1),
+  ASSERT_TRUE(ring->Append(last + 1, 1, Operation(last + 1, 200)).ok());
+  EXPECT_EQ((*OperationRing::Open(&region, kHeap))->EntryOf(last + 1).operation,
             Operation(last + 1, 200));
 }
 
@@ -164,20 +215,20 @@ TEST(OperationRingTest, BeginsAnewWithoutItsOldEntries) {
   SimRegion region(kBytes);
   auto ring = MakeRing(&region);
   for (uint64_t i = 1; i <= 5; ++i) {
-    ASSERT_TRUE(ring->Append(i, Operation(i, 100)).ok());
+    ASSERT_TRUE(ring->Append(i, 1, Operation(i, 100)).ok());
   }
   // The new entry 3 ends where an old entry 4 begins that looks right.
   ring->Restart(0, 7);
   EXPECT_EQ(ring->received(), 0u);
   for (uint64_t i = 1; i <= 3; ++i) {
-    ASSERT_TRUE(ring->Append(i, std::string(100, 'n')).ok());
+    ASSERT_TRUE(ring->Append(i, 1, std::string(100, 'n')).ok());
   }
   auto again = OperationRing::Open(&region, kHeap);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ((*again)->received(), 3u);
-  EXPECT_EQ((*again)->Entry(3), std::string(100, 'n'));
+  EXPECT_EQ((*again)->EntryOf(3).operation, std::string(100, 'n'));
   (*again)->Restart(90, 8);
-  ASSERT_TRUE((*again)->Append(91, "x").ok());
+  ASSERT_TRUE((*again)->Append(91, 1, "x").ok());
   again = OperationRing::Open(&region, kHeap);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ((*again)->cleaned(), 90u);
@@ -188,7 +239,7 @@ TEST(OperationRingTest, BeginsAnewWithoutItsOldEntries) {
 TEST(OperationRingTest, WhatWasPersistedAsAppliedStaysSo) {
   SimRegion region(kBytes);
   auto ring = MakeRing(&region);
-  ASSERT_TRUE(ring->Append(1, Operation(1)).ok());
+  ASSERT_TRUE(ring->Append(1, 1, Operation(1)).ok());
   ring->MarkApplied(1);
   ring->PersistApplied();
   for (uint64_t seed = 0; seed < 8; ++seed) {

@@ -31,6 +31,8 @@ absl::StatusOr<std::string> Double(ProcedureContext& context,
   return twice;
 }
 
+using Knowledge = StateMachine::Knowledge;
+
 class StateMachineTest : public ::testing::Test {
  protected:
   StateMachineTest()
@@ -196,15 +198,35 @@ TEST_F(StateMachineTest, ARetryReturnsTheFirstOutcomeAndChangesNothing) {
   ASSERT_TRUE(Run("test.double", "a", 77, 2).ok());
   EXPECT_EQ(ReasonOf(Run("test.double", "a", 77, 1).status()),
             kamino::v1::REASON_SUPERSEDED);
-  EXPECT_EQ(ReasonOf(Run("test.double", "a", 78, 5).status()),
-            kamino::v1::REASON_CLIENT_EXPIRED);
   EXPECT_EQ(Get("a"), "xxxx");
+}
+
+// The number of what was never committed is free, whatever it is.
+TEST_F(StateMachineTest, AClientMayBeginAtAnyNumber) {
+  ASSERT_TRUE(Put("a", "x").ok());
+  ASSERT_TRUE(Run("test.double", "a", 78, 5).ok());
+  EXPECT_EQ(ReasonOf(Run("test.double", "a", 78, 4).status()),
+            kamino::v1::REASON_SUPERSEDED);
+}
+
+TEST_F(StateMachineTest, ASinceThatTheChainHasNotReachedIsRefused) {
+  ASSERT_TRUE(Put("a", "x").ok());
+  ChainRequest request;
+  request.set_function("test.double");
+  request.set_arguments("a");
+  request.set_client_id(5);
+  request.set_number(1);
+  request.set_since(sequence_ + 1);  // what it is about to become
+  EXPECT_EQ(ReasonOf(Execute(request).status()),
+            kamino::v1::REASON_INVALID_ARGUMENT);
+  request.set_since(sequence_);
+  EXPECT_TRUE(Execute(request).ok());
 }
 
 TEST_F(StateMachineTest, AFailedRequestStoresNoOutcome) {
   EXPECT_FALSE(Run("test.double", "absent", 77, 1).ok());
   engine::HeapReader reader(&under_.heap());
-  EXPECT_FALSE(state_.FindOutcome(reader, 77)->has_value());
+  EXPECT_EQ(state_.FindOutcome(reader, 77, 0)->knowledge, Knowledge::kNone);
   EXPECT_EQ(ReasonOf(Run("test.none", "", 77, 1).status()),
             kamino::v1::REASON_UNKNOWN_PROCEDURE);
   EXPECT_EQ(ReasonOf(Run("test.large", "", 77, 1).status()),
@@ -223,8 +245,57 @@ TEST_F(StateMachineTest, ExpiredClientsAreDropped) {
   request.add_expired_clients(999);  // gone already
   ASSERT_TRUE(Execute(request).ok());
   engine::HeapReader reader(&under_.heap());
-  EXPECT_FALSE(state_.FindOutcome(reader, 5)->has_value());
-  EXPECT_TRUE(state_.FindOutcome(reader, 6)->has_value());
+  EXPECT_EQ(state_.FindOutcome(reader, 5, 0)->knowledge, Knowledge::kDropped);
+  EXPECT_EQ(state_.FindOutcome(reader, 6, 0)->knowledge, Knowledge::kStored);
+}
+
+// A mutation that may have been executed before its outcome was dropped is not
+// executed again, nor said not to have been; all others are as before.
+TEST_F(StateMachineTest, WhatMayHaveBeenDroppedIsNotKnown) {
+  ASSERT_TRUE(Put("a", "x").ok());
+  const uint64_t before = sequence_;
+  ASSERT_TRUE(Run("test.double", "a", 5, 1).ok());
+  const uint64_t dropped = sequence_;
+  ASSERT_TRUE(Run("test.double", "a", 6, 1).ok());
+  engine::HeapReader reader(&under_.heap());
+  EXPECT_EQ(*state_.EvictionHorizon(reader), 0u);
+  EXPECT_EQ(state_.FindOutcome(reader, 9, 0)->knowledge, Knowledge::kNone);
+  ChainRequest request;
+  request.set_function("test.double");
+  request.set_arguments("a");
+  request.set_client_id(7);
+  request.set_number(1);
+  request.add_expired_clients(5);
+  ASSERT_TRUE(Execute(request).ok());
+  EXPECT_EQ(*state_.EvictionHorizon(reader), dropped);
+
+  request.clear_expired_clients();
+  for (const uint64_t client : {5, 9}) {  // the other was never there
+    for (const uint64_t number : {1, 2}) {
+      for (const uint64_t since : {uint64_t{0}, before, dropped - 1}) {
+        EXPECT_EQ(state_.FindOutcome(reader, client, since)->knowledge,
+                  Knowledge::kDropped);
+        request.set_client_id(client);
+        request.set_number(number);
+        request.set_since(since);
+        EXPECT_EQ(ReasonOf(Execute(request).status()),
+                  kamino::v1::REASON_CLIENT_EXPIRED);
+      }
+    }
+    EXPECT_EQ(state_.FindOutcome(reader, client, dropped)->knowledge,
+              Knowledge::kNone);
+  }
+  EXPECT_EQ(Get("a"), "xxxxxxxx");
+  // Of a client with a record `since` says nothing.
+  EXPECT_EQ(state_.FindOutcome(reader, 6, 0)->knowledge, Knowledge::kStored);
+  request.set_client_id(6);
+  request.set_number(2);
+  request.set_since(0);
+  EXPECT_TRUE(Execute(request).ok());
+  request.set_client_id(9);
+  request.set_number(3);
+  request.set_since(dropped);
+  EXPECT_TRUE(Execute(request).ok());
 }
 
 // What a head executes, a replica executes to the same state.
@@ -244,7 +315,7 @@ TEST_F(StateMachineTest, AReplicaFollows) {
     ASSERT_TRUE(transaction->Commit().ok());
     head.Settle();
     absl::Status executed =
-        executor.Execute(sequence, operation.SerializeAsString());
+        executor.Execute(sequence, 1, operation.SerializeAsString());
     ASSERT_TRUE(executed.ok()) << executed;
   };
   ChainRequest request;
@@ -277,7 +348,7 @@ TEST_F(StateMachineTest, AReplicaFollows) {
                     .ok());
   }
   EXPECT_EQ(all[0], all[1]);
-  EXPECT_TRUE(absl::IsDataLoss(executor.Execute(300, "\xff")));
+  EXPECT_TRUE(absl::IsDataLoss(executor.Execute(300, 1, "\xff")));
 }
 
 }  // namespace

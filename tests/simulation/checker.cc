@@ -39,6 +39,8 @@ bool SaysSomething(kamino::v1::Reason reason) {
     case kamino::v1::REASON_PROCEDURE_FAILED:
     case kamino::v1::REASON_SUPERSEDED:
     case kamino::v1::REASON_CLIENT_EXPIRED:
+    // Never right: nobody asks for what is not possible.
+    case kamino::v1::REASON_INVALID_ARGUMENT:
       return true;
     default:
       return false;
@@ -48,16 +50,21 @@ bool SaysSomething(kamino::v1::Reason reason) {
 class Replay {
  public:
   Replay(const History& history, const CommittedLog& log,
-         const SentRequests& sent, Model* model)
-      : history_(history), log_(log), sent_(sent), model_(model) {}
+         const SentRequests& sent, size_t max_clients, Model* model)
+      : history_(history),
+        log_(log),
+        sent_(sent),
+        max_clients_(max_clients),
+        model_(model) {}
 
   absl::Status Run() {
     Prepare();
     absl::Status status = CheckReads(0);
     if (status.ok()) status = CheckRefusals(0);
-    for (uint64_t s = 1; s <= log_.size() && status.ok(); ++s) {
-      status = Apply(s);
-      if (status.ok()) status = CheckReads(s);
+    for (const CommittedLog::Entry& entry : log_.entries()) {
+      if (status.ok()) status = Apply(entry);
+      // Nobody sees a part of an operation.
+      if (status.ok()) status = CheckReads(entry.last);
     }
     if (status.ok()) status = CheckAllMet();
     return status;
@@ -100,17 +107,20 @@ class Replay {
     }
   }
 
-  absl::Status Apply(uint64_t sequence) {
+  absl::Status Apply(const CommittedLog::Entry& entry) {
     ChainOperation operation;
-    if (!operation.ParseFromString(log_.operation(sequence))) {
+    if (!operation.ParseFromString(entry.operation)) {
       return absl::DataLossError(
-          absl::StrCat("operation ", sequence, " cannot be parsed"));
+          absl::StrCat("operation ", entry.first, " cannot be parsed"));
     }
+    uint64_t sequence = entry.first - 1;
     for (const ChainRequest& request : operation.requests()) {
+      absl::Status once = CheckOnce(request, ++sequence);
+      if (!once.ok()) return once;
       const Model::Outcome outcome = model_->Execute(request, sequence);
       if (!outcome.ok() || outcome.repeated) {
         return absl::DataLossError(absl::StrCat(
-            "operation ", sequence, " executes ", request.function(), " of ",
+            "mutation ", sequence, " executes ", request.function(), " of ",
             request.client_id(), "/", request.number(),
             outcome.repeated
                 ? " a second time"
@@ -123,7 +133,27 @@ class Replay {
       if (status.ok()) status = CheckRefusals(sequence);
       if (!status.ok()) return status;
     }
-    return absl::OkStatus();
+    if (sequence != entry.last) {
+      return absl::DataLossError(absl::StrCat(
+          "an operation of ", operation.requests_size(),
+          " requests has the numbers ", entry.first, " to ", entry.last));
+    }
+    if (model_->clients().size() <= max_clients_) return absl::OkStatus();
+    return absl::DataLossError(absl::StrCat(
+        "with mutation ", sequence, " outcomes of ", model_->clients().size(),
+        " clients are stored; at most ", max_clients_));
+  }
+
+  // Whether its outcome was dropped in between or not.
+  absl::Status CheckOnce(const ChainRequest& request, uint64_t sequence) {
+    if (request.client_id() == 0) return absl::OkStatus();
+    const auto [before, first_time] =
+        executed_.insert({{request.client_id(), request.number()}, sequence});
+    if (first_time) return absl::OkStatus();
+    return absl::DataLossError(absl::StrCat(
+        "mutation ", sequence, " executes ", request.function(), " of ",
+        request.client_id(), "/", request.number(),
+        " a second time; it is mutation ", before->second, " already"));
   }
 
   absl::Status OnExecuted(const ChainRequest& request, uint64_t sequence,
@@ -136,7 +166,7 @@ class Replay {
         std::find(sent->second.begin(), sent->second.end(), bytes) ==
             sent->second.end()) {
       return absl::DataLossError(absl::StrCat(
-          "operation ", sequence, " has a ", request.function(), " of ",
+          "mutation ", sequence, " has a ", request.function(), " of ",
           name.first, "/", name.second, " that nobody sent"));
     }
     // A number that a refused mutation did not take names the next one too.
@@ -155,18 +185,18 @@ class Replay {
         if (wanted) continue;
         return Violation(*record,
                          absl::StrCat("refused (", record->status.message(),
-                                      "), but it is operation ", sequence));
+                                      "), but it is mutation ", sequence));
       }
       if (same && sequence <= floor_[record]) {
         return Violation(
-            *record, absl::StrCat("is operation ", sequence, ", but ",
+            *record, absl::StrCat("is mutation ", sequence, ", but ",
                                   floor_[record], " was told before it began"));
       }
       if (record->end != Record::End::kDone) continue;
       if (!same || record->sequence != sequence) {
-        return Violation(*record,
-                         absl::StrCat("was answered as operation ",
-                                      record->sequence, ", but is ", sequence));
+        return Violation(
+            *record, absl::StrCat("was answered as mutation ", record->sequence,
+                                  ", but is ", sequence));
       }
       if (record->result != outcome.result) {
         return Violation(
@@ -214,6 +244,7 @@ class Replay {
                              floor_[&read], " was told before it began"));
     }
     met_[&read] = true;
+    if (read.asks_for.has_value()) return CheckOutcome(read);
     for (const ReadValue& value : read.values) {
       const auto object = model_->objects().find(value.key);
       const bool found = object != model_->objects().end();
@@ -231,13 +262,55 @@ class Replay {
     return absl::OkStatus();
   }
 
+  // By what was executed up to here, whether its outcome is stored or not.
+  absl::Status CheckOutcome(const Record& read) {
+    const Name name{read.asks_for->client_id(), read.asks_for->number()};
+    const auto at = executed_.find(name);
+    const auto later = executed_.upper_bound(name);
+    const bool superseded =
+        later != executed_.end() && later->first.first == name.first;
+    const bool stored = model_->clients().count(name.first) > 0;
+    bool right = false;
+    switch (read.outcome.outcome()) {
+      case kamino::v1::OUTCOME_COMMITTED:
+        right = at != executed_.end() && !superseded &&
+                at->second == read.outcome.sequence();
+        break;
+      case kamino::v1::OUTCOME_NOT_COMMITTED:
+        right = at == executed_.end() && !superseded;
+        break;
+      case kamino::v1::OUTCOME_SUPERSEDED:
+        right = superseded;
+        break;
+      case kamino::v1::OUTCOME_UNKNOWN:
+        right = !stored && read.asks_for->since() < model_->horizon();
+        break;
+      default:
+        break;
+    }
+    if (right) return absl::OkStatus();
+    return Violation(
+        read,
+        absl::StrCat("as of ", read.sequence, " was told ",
+                     kamino::v1::Outcome_Name(read.outcome.outcome()), " of ",
+                     name.first, "/", name.second, " since ",
+                     read.asks_for->since(), ", which ",
+                     at == executed_.end()
+                         ? "was not executed"
+                         : absl::StrCat("is mutation ", at->second),
+                     superseded ? ", and over" : "",
+                     stored ? "; an outcome is stored"
+                            : "; none is stored, and dropped are those up to ",
+                     stored ? "" : absl::StrCat(model_->horizon())));
+  }
+
   absl::Status CheckAllMet() {
     for (const Record& record : history_) {
       if (record.end != Record::End::kDone || met_[&record]) continue;
       return Violation(
-          record, absl::StrCat("was acknowledged as operation ",
-                               record.sequence, " and is lost; the chain has ",
-                               log_.size(), " operations"));
+          record, absl::StrCat("was acknowledged as mutation ", record.sequence,
+                               " and is lost; the chain has ", log_.size(),
+                               " mutations"));
     }
     for (const Record* record : refused_) {
       return Violation(*record,
@@ -250,7 +323,9 @@ class Replay {
   const History& history_;
   const CommittedLog& log_;
   const SentRequests& sent_;
+  const size_t max_clients_;
   Model* const model_;
+  std::map<Name, uint64_t> executed_;  // the mutation's number
   std::map<const Record*, uint64_t> floor_;
   std::map<const Record*, bool> met_;
   std::map<Name, std::vector<const Record*>> by_name_;
@@ -261,8 +336,9 @@ class Replay {
 }  // namespace
 
 absl::Status CheckAgainstLog(const History& history, const CommittedLog& log,
-                             const SentRequests& sent, Model* model) {
-  return Replay(history, log, sent, model).Run();
+                             const SentRequests& sent, size_t max_clients,
+                             Model* model) {
+  return Replay(history, log, sent, max_clients, model).Run();
 }
 
 }  // namespace kamino::simulation

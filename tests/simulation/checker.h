@@ -17,10 +17,14 @@ namespace kamino::simulation {
 //     before it began, nor newer than what there was when it returned;
 //   - what was acknowledged is in the log, once; what was refused is not, and
 //     was refused for a reason that held at some moment in between;
-//   - nothing is in the log that nobody sent.
+//   - nothing is in the log that nobody sent, and nothing twice, however long
+//     ago the first time was;
+//   - outcomes are told as they are, or as not known if they may be dropped;
+//   - outcomes of `max_clients` are stored at most.
 // Leaves the model as the chain has to be. An error says which record.
 absl::Status CheckAgainstLog(const History& history, const CommittedLog& log,
-                             const SentRequests& sent, Model* model);
+                             const SentRequests& sent, size_t max_clients,
+                             Model* model);
 
 }  // namespace kamino::simulation
 

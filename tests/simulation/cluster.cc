@@ -61,6 +61,8 @@ Cluster::Cluster(World* world, const ClusterOptions& options)
   client.think = options.think;
   client.abandon_percent = options.abandon_percent;
   client.astray_percent = options.astray_percent;
+  client.fresh_ids_percent = options.fresh_ids_percent;
+  client.late_percent = options.late_percent;
   for (int i = 1; i <= options.clients; ++i) {
     clients_.push_back(std::make_unique<SimClient>(
         world, &network_, &peers_, &workload_, &log_, &history_, &sent_,
@@ -88,9 +90,10 @@ SimNode::Options Cluster::NodeOptions(const std::string& name) const {
   options.chain.transfer_bytes_per_s = options_.transfer_bytes_per_s;
   options.chain.retain = absl::Seconds(1);
   options.admission.max_in_flight = 16;
-  if (options_.few_client_records) {
-    options.admission.max_clients = options_.clients;
-    options.admission.client_min_idle = absl::Milliseconds(300);
+  if (options_.client_records > 0) {
+    options.admission.max_clients = options_.client_records;
+    options.admission.evict_at_once = options_.evict_at_once;
+    options.admission.client_min_idle = absl::Milliseconds(100);
   }
   options.agent.cluster_id = kClusterId;
   for (const auto& manager : managers_) {

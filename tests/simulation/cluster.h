@@ -30,7 +30,11 @@ struct ClusterOptions {
   uint64_t astray_percent = 0;
   bool simple_backup = false;
   bool drains_all = true;
-  bool few_client_records = false;  // so that some expire
+  // As few as this, so that some are dropped; 0: as many as there may be.
+  size_t client_records = 0;
+  size_t evict_at_once = 1;
+  uint64_t fresh_ids_percent = 0;   // see SimClient
+  uint64_t late_percent = 0;        // see SimClient
   uint32_t ballast_bytes = 0;       // see Workload
   uint64_t doubt_percent = 0;       // see Workload
   absl::Duration manager_distance;  // more for each call
@@ -61,6 +65,8 @@ class Cluster {
   const History& history() const { return history_; }
   const SentRequests& sent() const { return sent_; }
   const ClusterOptions& options() const { return options_; }
+  // Whose outcomes are stored.
+  size_t max_clients() const { return NodeOptions("").admission.max_clients; }
 
  private:
   SimNode::Options NodeOptions(const std::string& name) const;

@@ -1,5 +1,6 @@
-// Every operation of the chain, in order, as its tails have applied it: what
-// happened, from where nobody can be mistaken about it.
+// Every operation of the chain, in order, as its tails have applied it, with
+// the numbers of its mutations: what happened, from where nobody can be
+// mistaken about it.
 #ifndef KAMINO_TESTS_SIMULATION_COMMITTED_LOG_H_
 #define KAMINO_TESTS_SIMULATION_COMMITTED_LOG_H_
 
@@ -19,33 +20,31 @@ class CommittedLog {
  public:
   explicit CommittedLog(World* world) : world_(world) {}
 
-  // A node has `operation` in its ring.
+  struct Entry {
+    uint64_t first;
+    uint64_t last;
+    std::string operation;
+  };
+
+  // A node has the mutation in its ring.
   void OnAppended(uint64_t sequence) { newest_ = std::max(newest_, sequence); }
   uint64_t newest() const { return newest_; }
 
-  // A tail has applied it. From now on it stays.
-  void OnTailApplied(const std::string& node, uint64_t sequence,
-                     absl::string_view operation) {
-    if (sequence <= size()) return;
-    if (sequence != size() + 1) {
-      world_->Fail(absl::DataLossError(
-          absl::StrCat(node, " as tail has applied operation ", sequence,
-                       ", but no tail has applied ", size() + 1)));
-      return;
-    }
-    operations_.emplace_back(operation);
+  // A tail has applied the next operation, which begins with size() + 1. From
+  // now on it stays.
+  void OnTailApplied(uint64_t last, absl::string_view operation) {
+    entries_.push_back({size() + 1, last, std::string(operation)});
     world_->trace().Mix(operation.size());
   }
 
-  uint64_t size() const { return operations_.size(); }
-  const std::string& operation(uint64_t sequence) const {
-    return operations_[sequence - 1];
-  }
+  // The number of the last mutation.
+  uint64_t size() const { return entries_.empty() ? 0 : entries_.back().last; }
+  const std::vector<Entry>& entries() const { return entries_; }
 
  private:
   World* const world_;
   uint64_t newest_ = 0;
-  std::vector<std::string> operations_;  // number 1 first
+  std::vector<Entry> entries_;
 };
 
 }  // namespace kamino::simulation

@@ -1,6 +1,5 @@
 #include "tests/simulation/final_state.h"
 
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -59,8 +58,11 @@ absl::Status CheckHead(SimNode& node) {
   return absl::OkStatus();
 }
 
-using Contents = std::pair<std::map<std::string, Model::Object>,
-                           std::map<uint64_t, Model::Client>>;
+struct Contents {
+  std::map<std::string, Model::Object> objects;
+  std::map<uint64_t, Model::Client> clients;
+  uint64_t horizon = 0;
+};
 
 absl::StatusOr<Contents> ReadAll(SimNode* node) {
   engine::Heap* const heap = node->storage()->heap();
@@ -73,17 +75,20 @@ absl::StatusOr<Contents> ReadAll(SimNode* node) {
   Contents contents;
   absl::Status status =
       objects->Scan("", "", 0, [&](absl::string_view key, const auto& entry) {
-        contents.first[std::string(key)] = {std::string(entry.value),
-                                            entry.version};
+        contents.objects[std::string(key)] = {std::string(entry.value),
+                                              entry.version};
         return true;
       });
   if (!status.ok()) return status;
   status = state.VisitClients(reader, [&](uint64_t id, const auto& outcome) {
-    contents.second[id] = {outcome.number(), outcome.sequence(),
-                           outcome.result()};
+    contents.clients[id] = {outcome.number(), outcome.sequence(),
+                            outcome.result()};
     return true;
   });
   if (!status.ok()) return status;
+  auto horizon = state.EvictionHorizon(reader);
+  if (!horizon.ok()) return horizon.status();
+  contents.horizon = *horizon;
   return contents;
 }
 
@@ -134,9 +139,13 @@ absl::Status CheckHeaps(Cluster* cluster, const Model& model) {
       return Left(*node, absl::StrCat("cannot be read: ",
                                       contents.status().ToString()));
     }
-    std::string wrong = FirstDifference(contents->first, model.objects());
+    std::string wrong = FirstDifference(contents->objects, model.objects());
     if (wrong.empty()) {
-      wrong = FirstDifference(contents->second, model.clients());
+      wrong = FirstDifference(contents->clients, model.clients());
+    }
+    if (wrong.empty() && contents->horizon != model.horizon()) {
+      wrong = absl::StrCat("outcomes dropped up to ", contents->horizon,
+                           ", not ", model.horizon());
     }
     if (!wrong.empty()) {
       return Left(*node, absl::StrCat("holds something else: ", wrong));
@@ -160,8 +169,8 @@ std::map<std::string, std::string> ReadFinal(
   auto contents = ReadAll(Members(cluster).back());
   if (!contents.ok()) return values;
   for (const std::string& key : keys) {
-    const auto found = contents->first.find(key);
-    if (found != contents->first.end()) values[key] = found->second.value;
+    const auto found = contents->objects.find(key);
+    if (found != contents->objects.end()) values[key] = found->second.value;
   }
   return values;
 }

@@ -9,7 +9,9 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "absl/types/optional.h"
 #include "kamino/internal/v1/operation.pb.h"
+#include "kamino/v1/kamino.pb.h"
 
 namespace kamino::simulation {
 
@@ -33,7 +35,10 @@ struct Record {
   absl::Time returned = absl::InfiniteFuture();
 
   bool is_read = false;
-  std::vector<std::string> keys;               // of a read
+  std::vector<std::string> keys;  // of a read
+  // A read, of what became of this mutation.
+  absl::optional<kamino::v1::RequestId> asks_for;
+  kamino::v1::GetOutcomeResponse outcome;
   kamino::internal::v1::ChainRequest request;  // a mutation
 
   End end = End::kUnknown;
@@ -42,7 +47,7 @@ struct Record {
   uint64_t sequence = 0;          // kDone
   std::vector<ReadValue> values;  // of a read
 
-  // Of all heads, the highest number of an operation when it returned.
+  // Of all heads, the highest number of a mutation when it returned.
   uint64_t newest_at_return = 0;
 };
 

@@ -1,5 +1,6 @@
 #include "tests/simulation/model.h"
 
+#include <algorithm>
 #include <functional>
 #include <utility>
 
@@ -195,40 +196,45 @@ Model::Outcome Run(const ChainRequest& request, Changes* changes) {
   return Single(request, changes);
 }
 
-Model::Outcome CheckNumber(const std::map<uint64_t, Model::Client>& clients,
-                           const ChainRequest& request) {
-  const auto client = clients.find(request.client_id());
-  if (client == clients.end()) {
-    return request.number() == 1 ? Result("")
-                                 : Refuse(kamino::v1::REASON_CLIENT_EXPIRED);
+}  // namespace
+
+Model::Outcome Model::CheckName(const ChainRequest& request) const {
+  const auto client = clients_.find(request.client_id());
+  if (client == clients_.end()) {
+    return request.since() >= horizon_
+               ? Result("")
+               : Refuse(kamino::v1::REASON_CLIENT_EXPIRED);
   }
   if (request.number() < client->second.number) {
     return Refuse(kamino::v1::REASON_SUPERSEDED);
   }
-  Model::Outcome outcome;
+  Outcome outcome;
   outcome.repeated = request.number() == client->second.number;
   if (outcome.repeated) outcome.result = client->second.result;
   return outcome;
 }
 
-}  // namespace
-
 Model::Outcome Model::Execute(const ChainRequest& request, uint64_t sequence) {
   if (request.function() == "kamino.format") return Outcome();
-  Outcome outcome = CheckNumber(clients_, request);
+  Outcome outcome = CheckName(request);
   if (!outcome.ok() || outcome.repeated) return outcome;
   Changes changes(objects_, sequence);
   outcome = Run(request, &changes);
   if (!outcome.ok()) return outcome;
   changes.MakeIn(&objects_);
-  for (uint64_t expired : request.expired_clients()) clients_.erase(expired);
+  for (uint64_t expired : request.expired_clients()) {
+    const auto dropped = clients_.find(expired);
+    if (dropped == clients_.end()) continue;
+    horizon_ = std::max(horizon_, dropped->second.sequence);
+    clients_.erase(dropped);
+  }
   clients_[request.client_id()] =
       Client{request.number(), sequence, outcome.result};
   return outcome;
 }
 
 Model::Outcome Model::Try(const ChainRequest& request) const {
-  Outcome outcome = CheckNumber(clients_, request);
+  Outcome outcome = CheckName(request);
   if (!outcome.ok() || outcome.repeated) return outcome;
   Changes changes(objects_, 0);
   return Run(request, &changes);

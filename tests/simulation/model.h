@@ -46,10 +46,15 @@ class Model {
 
   const std::map<std::string, Object>& objects() const { return objects_; }
   const std::map<uint64_t, Client>& clients() const { return clients_; }
+  // The highest number of a mutation whose outcome was dropped.
+  uint64_t horizon() const { return horizon_; }
 
  private:
+  Outcome CheckName(const kamino::internal::v1::ChainRequest& request) const;
+
   std::map<std::string, Object> objects_;
   std::map<uint64_t, Client> clients_;
+  uint64_t horizon_ = 0;
 };
 
 }  // namespace kamino::simulation

@@ -37,8 +37,10 @@ const char* const kFaults[] = {
     "chain-resends-nothing",
     "chain-takes-messages-of-old-views",
     "chain-torn-counts-as-applied",
+    "evicted-retry-executes",
     "head-answers-at-commit",
     "head-answers-without-lease",
+    "head-counts-clients-once",
     "head-unlocks-at-commit",
     "joining-copies-pages-once",
     "joining-ignores-checksums",
@@ -50,11 +52,13 @@ const char* const kFaults[] = {
     "mending-part-of-the-write-set",
     "outcome-does-not-stop-a-retry",
     "outcome-result-is-not-stored",
+    "outcome-unknown-is-not-committed",
     "reads-anywhere",
     "reads-at-a-tail-that-is-behind",
     "reads-without-lease",
     "ring-entry-is-not-drained",
     "storage-counts-what-was-rolled-back",
+    "versions-shared-in-a-batch",
 };
 
 struct Verdict {

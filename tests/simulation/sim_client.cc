@@ -1,11 +1,13 @@
 #include "tests/simulation/sim_client.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "kamino/v1/kamino.pb.h"
 #include "replica/builtins.h"
 #include "replica/errors.h"
+#include "tests/simulation/version_checker.h"
 
 namespace kamino::simulation {
 
@@ -16,6 +18,9 @@ namespace {
 constexpr absl::Duration kAttemptDeadline = absl::Milliseconds(250);
 constexpr absl::Duration kFirstDelay = absl::Milliseconds(2);
 constexpr absl::Duration kMostDelay = absl::Milliseconds(60);
+constexpr absl::Duration kMostLate = absl::Seconds(2);
+constexpr uint64_t kAskPercent = 8;  // of what a client does
+constexpr size_t kRemembered = 16;
 
 struct Decision {
   bool retry = false;
@@ -79,7 +84,47 @@ void SimClient::Think() {
   if (stopping_) return;
   After(random_.Between(absl::ZeroDuration(), options_.think), [this] {
     idle_ = stopping_;
-    if (!stopping_) Begin(workload_->Next());
+    if (stopping_) return;
+    Begin(!sent_before_.empty() && random_.Percent(kAskPercent)
+              ? AskForOutcome()
+              : workload_->Next(versions_));
+  });
+}
+
+void SimClient::SetName() {
+  record_->request.set_client_id(client_id_);
+  record_->request.set_number(number_);
+  record_->request.set_since(seen_);
+}
+
+Record SimClient::AskForOutcome() {
+  Record record;
+  record.is_read = true;
+  record.asks_for = sent_before_[random_.Pick(sent_before_.size())];
+  return record;
+}
+
+void SimClient::Remember(const ChainRequest& request) {
+  kamino::v1::RequestId id;
+  id.set_client_id(request.client_id());
+  id.set_number(request.number());
+  id.set_since(request.since());
+  sent_before_.push_back(std::move(id));
+  if (sent_before_.size() > kRemembered) sent_before_.pop_front();
+}
+
+// As a client or a proxy may that was stopped in between. Nobody waits for the
+// answer.
+void SimClient::SendLate(const ChainRequest& request) {
+  After(random_.Between(absl::ZeroDuration(), kMostLate), [this, request] {
+    if (stopping_ || !chain_.formed()) return;
+    const auto node = peers_->nodes.find(chain_.head().node_id);
+    if (node == peers_->nodes.end()) return;
+    Trace("sends again ", request.client_id() % 1000, "/", request.number());
+    SimNode* const head = node->second;
+    network_->Send(this, head, [head, request] {
+      head->Mutate(request, kAttemptDeadline, [](const NodeAnswer&) {});
+    });
   });
 }
 
@@ -88,12 +133,10 @@ void SimClient::Begin(Record record) {
   record.id = history_->size() + 1;
   record.client = name();
   record.invoked = world()->now();
-  if (!record.is_read) {
-    record.request.set_client_id(client_id_);
-    record.request.set_number(number_);
-  }
   history_->push_back(std::move(record));
   record_ = &history_->back();
+  if (!record_->is_read) SetName();
+  expired_ = false;
   phase_ = Phase::kAsk;
   tries_ = 0;
   outcome_unknown_ = false;
@@ -141,6 +184,12 @@ void SimClient::SendTo(SimNode* node) {
       if (attempt == attempt_) OnAnswer(answer);
     });
   };
+  if (record_->asks_for.has_value()) {
+    network_->Send(this, node, [node, id = *record_->asks_for, reply] {
+      node->ReadOutcome(id, reply);
+    });
+    return;
+  }
   if (record_->is_read) {
     network_->Send(this, node, [node, keys = record_->keys, reply] {
       node->Read(keys, reply);
@@ -161,10 +210,12 @@ void SimClient::OnAnswer(const NodeAnswer& answer) {
   ++attempt_;
   if (answer.chain.id > chain_.id) chain_ = answer.chain;
   if (answer.status.ok()) {
+    seen_ = std::max(seen_, answer.sequence);
     if (phase_ == Phase::kSettle) return OnSettled(answer);
     record_->result = answer.result;
     record_->sequence = answer.sequence;
     record_->values = answer.values;
+    record_->outcome = answer.outcome;
     return Finish(Record::End::kDone);
   }
   const Decision decision = Decide(answer.status);
@@ -189,14 +240,11 @@ void SimClient::OnRefused(const absl::Status& status) {
     phase_ = Phase::kSettle;
     return Retry(/*refresh=*/false);
   }
-  if (replica::ReasonOf(status) == kamino::v1::REASON_CLIENT_EXPIRED &&
-      number_ > 1) {
-    // Forgotten, and nothing was changed: anew under another name.
-    NewId();
-    record_->request.set_client_id(client_id_);
-    record_->request.set_number(number_);
-    tries_ = 0;
-    return Retry(/*refresh=*/false);
+  if (replica::ReasonOf(status) == kamino::v1::REASON_CLIENT_EXPIRED) {
+    // Perhaps forgotten, and nothing was changed: anew under another name, once
+    // it is known how far the chain is.
+    expired_ = true;
+    return Retry(/*refresh=*/true);
   }
   record_->status = status;
   Finish(Record::End::kRefused);
@@ -242,8 +290,13 @@ void SimClient::Refresh() {
         if (attempt != attempt_) return;
         ++attempt_;
         if (answer.chain.id > chain_.id) chain_ = answer.chain;
-        if (chain_.formed()) return Attempt();
-        Retry(/*refresh=*/true);
+        seen_ = std::max(seen_, answer.sequence);
+        if (!chain_.formed()) return Retry(/*refresh=*/true);
+        if (std::exchange(expired_, false)) {
+          NewId();
+          SetName();
+        }
+        Attempt();
       });
     });
   });
@@ -254,11 +307,22 @@ void SimClient::Refresh() {
   });
 }
 
+void SimClient::LearnVersions() {
+  for (const VersionedValue& seen : VersionsIn(*record_)) {
+    if (seen.key[0] == 'r') versions_[seen.key] = seen.version;
+  }
+}
+
 void SimClient::Finish(Record::End end) {
   const bool settled = phase_ == Phase::kSettle;
   record_->end = end;
   record_->newest_at_return = log_->newest();
   if (end != Record::End::kUnknown) record_->returned = world()->now();
+  if (end == Record::End::kDone) LearnVersions();
+  if (!record_->is_read && end != Record::End::kRefused) {
+    Remember(record_->request);
+    if (random_.Percent(options_.late_percent)) SendLate(record_->request);
+  }
   if (!record_->is_read) {
     const auto reason = replica::ReasonOf(record_->status);
     if (end == Record::End::kDone) {
@@ -267,6 +331,7 @@ void SimClient::Finish(Record::End end) {
                (!settled && reason == kamino::v1::REASON_SUPERSEDED)) {
       NewId();
     }
+    if (random_.Percent(options_.fresh_ids_percent)) NewId();
   }
   world()->trace().Mix(record_->id * 4 + static_cast<uint64_t>(end));
   Trace(record_->is_read ? "read " : record_->request.function(), " ",

@@ -5,6 +5,7 @@
 #define KAMINO_TESTS_SIMULATION_SIM_CLIENT_H_
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <string>
 #include <utility>
@@ -30,6 +31,11 @@ class SimClient final : public Process {
     absl::Duration think = absl::Milliseconds(40);  // at most, between two
     uint64_t abandon_percent = 0;  // of mutations whose answer is missing
     uint64_t astray_percent = 0;   // of attempts, which go to any node
+    uint64_t fresh_ids_percent =
+        0;  // of mutations, after which a new id is used
+    // Of mutations that are not known to have failed: what was sent is sent
+    // once more, much later.
+    uint64_t late_percent = 0;
   };
 
   SimClient(World* world, TimedNetwork* network, const SimNode::Peers* peers,
@@ -55,6 +61,12 @@ class SimClient final : public Process {
   void Think();
   void Begin(Record record);
   void NewId();
+  // Names the mutation under way.
+  void SetName();
+  Record AskForOutcome();
+  // Of what was sent before and is not known to have failed.
+  void Remember(const kamino::internal::v1::ChainRequest& request);
+  void SendLate(const kamino::internal::v1::ChainRequest& request);
   void Attempt();
   void SendTo(SimNode* node);
   void OnAnswer(const NodeAnswer& answer);
@@ -66,6 +78,8 @@ class SimClient final : public Process {
   void Finish(Record::End end);
   kamino::internal::v1::ChainRequest Request() const;
   std::string Mark() const;
+  // Remembers the versions of registers that the answer tells.
+  void LearnVersions();
 
   TimedNetwork* const network_;
   const SimNode::Peers* const peers_;
@@ -79,6 +93,9 @@ class SimClient final : public Process {
   membership::View chain_;
   uint64_t client_id_ = 0;
   uint64_t number_ = 1;  // the next one
+  uint64_t seen_ = 0;    // the highest sequence of any answer
+  std::deque<kamino::v1::RequestId> sent_before_;  // the last few
+  Workload::Versions versions_;                    // of registers
   bool stopping_ = false;
   bool idle_ = true;
   uint64_t operations_ = 0;
@@ -89,6 +106,7 @@ class SimClient final : public Process {
   uint64_t attempt_ = 0;  // answers to older ones do not count
   int tries_ = 0;
   bool outcome_unknown_ = false;
+  bool expired_ = false;  // another id is to be taken
   absl::Status refusal_;  // to be settled
 };
 

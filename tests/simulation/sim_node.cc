@@ -19,6 +19,7 @@ using kamino::internal::v1::ChainRequest;
 using membership::AgentCore;
 using membership::View;
 using replica::Actions;
+using replica::OperationRing;
 
 namespace {
 
@@ -83,12 +84,11 @@ void SimNode::Boot() {
   options.chain.node_id = name();
   options.chain.incarnation = incarnation_;
   options.chain.heap_bytes = storage_->heap()->region()->size();
-  options.chain.on_appended = [this](uint64_t sequence,
-                                     absl::string_view operation) {
+  options.chain.on_appended = [this](const OperationRing::Entry& entry) {
     if (crashed_) return;
-    log_->OnAppended(sequence);
-    TraceOperation(sequence, operation);
-    appended_[sequence] = std::string(operation);
+    log_->OnAppended(entry.last);
+    TraceOperation(entry);
+    appended_[entry.first] = {entry.last, std::string(entry.operation)};
   };
   options.admission = options_.admission;
   options.lease_valid = [this](uint64_t view_id) {
@@ -96,12 +96,14 @@ void SimNode::Boot() {
   };
   node_ = std::make_unique<head::ChainNode>(std::move(options), storage_.get(),
                                             procedures_);
-  const replica::OperationRing& ring = *storage_->ring();
+  const OperationRing& ring = *storage_->ring();
   Trace("has received ", ring.received(), ", applied ", ring.applied(),
         ", cleaned ", ring.cleaned(), "; incarnation ", incarnation_, ", ",
         membership::ConditionName(node_->core().condition()));
-  for (uint64_t s = ring.cleaned() + 1; s <= ring.received(); ++s) {
-    appended_[s] = std::string(ring.Entry(s));
+  for (uint64_t last = ring.cleaned(); last < ring.received();) {
+    const OperationRing::Entry entry = ring.EntryOf(last + 1);
+    last = entry.last;
+    appended_[entry.first] = {entry.last, std::string(entry.operation)};
   }
   if (EndIfCrashed()) return;
   next_accepted_ = 2;
@@ -235,10 +237,11 @@ void SimNode::CarryOut(const Actions& actions) {
   if (actions.fetch_view) RequestView();
 }
 
-void SimNode::TraceOperation(uint64_t sequence, absl::string_view bytes) {
+void SimNode::TraceOperation(const OperationRing::Entry& entry) {
   if (!world()->trace().on()) return;
   kamino::internal::v1::ChainOperation operation;
-  operation.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+  operation.ParseFromArray(entry.operation.data(),
+                           static_cast<int>(entry.operation.size()));
   std::string text;
   for (const ChainRequest& request : operation.requests()) {
     absl::StrAppend(&text, " ", request.function(), " of ",
@@ -248,7 +251,7 @@ void SimNode::TraceOperation(uint64_t sequence, absl::string_view bytes) {
     absl::StrAppend(&text, "; kind ", intent.kind(), " ", intent.object(), "[",
                     intent.offset(), "+", intent.length(), ")");
   }
-  Trace("has operation ", sequence, ":", text);
+  Trace("has mutations ", entry.first, " to ", entry.last, ":", text);
 }
 
 void SimNode::Report() {
@@ -267,15 +270,17 @@ void SimNode::Report() {
 void SimNode::Observe() {
   const replica::ChainCore& core = node_->core();
   if (!core.is_tail()) return;
-  for (uint64_t s = log_->size() + 1; s <= core.ring().applied(); ++s) {
-    const auto found = appended_.find(s);
+  while (log_->size() < core.ring().applied()) {
+    const uint64_t first = log_->size() + 1;
+    const auto found = appended_.find(first);
     if (found == appended_.end()) {
-      world()->Fail(absl::DataLossError(
-          absl::StrCat(name(), " as tail has applied ", core.ring().applied(),
-                       ", but never got operation ", s)));
+      world()->Fail(absl::DataLossError(absl::StrCat(
+          name(), " as tail has applied ", core.ring().applied(),
+          ", but never got an operation that begins with ", first)));
       return;
     }
-    log_->OnTailApplied(name(), s, found->second);
+    const auto& [last, operation] = found->second;
+    log_->OnTailApplied(last, operation);
   }
   appended_.erase(appended_.begin(), appended_.upper_bound(log_->size()));
 }
@@ -329,9 +334,21 @@ void SimNode::Read(std::vector<std::string> keys, Reply reply) {
   });
 }
 
+void SimNode::ReadOutcome(kamino::v1::RequestId id, Reply reply) {
+  Post([this, id = std::move(id), reply](absl::Time) {
+    kamino::v1::GetOutcomeResponse response;
+    NodeAnswer answer = Answer(node_->ReadOutcome(id, &response));
+    answer.sequence = node_->core().settled();
+    answer.outcome = std::move(response);
+    if (!crashed_) reply(std::move(answer));
+  });
+}
+
 void SimNode::AskChain(Reply reply) {
   Post([this, reply](absl::Time) {
-    if (!crashed_) reply(Answer(absl::OkStatus()));
+    NodeAnswer answer = Answer(absl::OkStatus());
+    answer.sequence = node_->core().settled();
+    if (!crashed_) reply(std::move(answer));
   });
 }
 

@@ -28,6 +28,7 @@ struct NodeAnswer {
   std::string result;
   uint64_t sequence = 0;
   std::vector<ReadValue> values;
+  kamino::v1::GetOutcomeResponse outcome;
   membership::View chain;  // as the node knows it; may be none
 };
 
@@ -82,6 +83,7 @@ class SimNode final : public LinkOwner {
   void Mutate(kamino::internal::v1::ChainRequest request,
               absl::Duration timeout, Reply reply);
   void Read(std::vector<std::string> keys, Reply reply);
+  void ReadOutcome(kamino::v1::RequestId id, Reply reply);
   void AskChain(Reply reply);
 
   // --- Links.
@@ -107,7 +109,7 @@ class SimNode final : public LinkOwner {
   void Post(Input input);
   void ScheduleBatch();
   void RunBatch();
-  void TraceOperation(uint64_t sequence, absl::string_view bytes);
+  void TraceOperation(const replica::OperationRing::Entry& entry);
   // Tells the manager's side what this node says of itself.
   void Report();
   void CarryOut(const replica::Actions& actions);
@@ -157,7 +159,8 @@ class SimNode final : public LinkOwner {
   bool calling_ = false;
 
   // Operations by number that the log does not have yet.
-  std::map<uint64_t, std::string> appended_;
+  // By first mutation: the last one, and the operation.
+  std::map<uint64_t, std::pair<uint64_t, std::string>> appended_;
 };
 
 }  // namespace kamino::simulation

@@ -11,6 +11,7 @@
 #include "tests/simulation/faults.h"
 #include "tests/simulation/final_state.h"
 #include "tests/simulation/model.h"
+#include "tests/simulation/version_checker.h"
 
 namespace kamino::simulation {
 namespace {
@@ -41,7 +42,12 @@ ClusterOptions DrawCluster(Scenario scenario, Random* random) {
   options.astray_percent = random->OneIn(3) ? 25 : 2;
   options.simple_backup = random->OneIn(3);
   options.drains_all = !random->OneIn(4);
-  options.few_client_records = random->OneIn(4);
+  if (random->OneIn(3)) {
+    options.client_records = options.clients + 1 + random->Pick(3);
+    options.evict_at_once = 1 + random->Pick(3);
+    options.fresh_ids_percent = 30;
+  }
+  options.late_percent = random->OneIn(2) ? 15 : 0;
   options.ballast_bytes = random->OneIn(4) ? 60000 : 0;
   options.doubt_percent = random->OneIn(4) ? 30 : 0;
   if (random->OneIn(4)) {
@@ -138,8 +144,10 @@ class Simulation {
   absl::Status Check() {
     if (!world_.violation().ok()) return world_.violation();
     Model model;
-    absl::Status status = CheckAgainstLog(cluster_.history(), cluster_.log(),
-                                          cluster_.sent(), &model);
+    absl::Status status = CheckVersions(cluster_.history());
+    if (!status.ok()) return status;
+    status = CheckAgainstLog(cluster_.history(), cluster_.log(),
+                             cluster_.sent(), cluster_.max_clients(), &model);
     if (status.ok()) status = CheckHeaps(&cluster_, model);
     const Workload& workload = cluster_.workload();
     if (status.ok()) {

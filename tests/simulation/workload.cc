@@ -1,5 +1,6 @@
 #include "tests/simulation/workload.h"
 
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -89,10 +90,10 @@ Record Workload::Setup() const {
   return Mutation(replica::kCommitFunction, commit.SerializeAsString());
 }
 
-Record Workload::Next() {
+Record Workload::Next(const Versions& versions) {
   if (options_.ballast_bytes > 0 && random_.OneIn(6)) return Ballast();
   if (random_.Percent(options_.doubt_percent)) return Doubt();
-  switch (random_.Pick(20)) {
+  switch (random_.Pick(22)) {
     case 0:
     case 1:
     case 2:
@@ -115,6 +116,9 @@ Record Workload::Next() {
     case 14:
     case 15:
       return Transfer();
+    case 16:
+    case 17:
+      return versions.empty() ? Put() : CompareVersion(versions);
     default:
       return Lists();
   }
@@ -184,6 +188,22 @@ Record Workload::Commit() {
   if (random_.OneIn(3)) {
     commit.add_else_operations()->mutable_get()->set_key(Register());
   }
+  return Mutation(replica::kCommitFunction, commit.SerializeAsString());
+}
+
+// What every optimistic program does: writes if nobody else has since.
+Record Workload::CompareVersion(const Versions& versions) {
+  auto known = versions.begin();
+  std::advance(known, random_.Pick(versions.size()));
+  CommitRequest commit;
+  auto* condition = commit.add_preconditions();
+  condition->set_key(known->first);
+  condition->set_version_equals(known->second);
+  commit.set_fail_on_conflict(random_.OneIn(2));
+  commit.add_then_operations()->mutable_get()->set_key(known->first);
+  auto* put = commit.add_then_operations()->mutable_put();
+  put->set_key(known->first);
+  put->set_value(Value());
   return Mutation(replica::kCommitFunction, commit.SerializeAsString());
 }
 

@@ -3,6 +3,7 @@
 #define KAMINO_TESTS_SIMULATION_WORKLOAD_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -34,8 +35,12 @@ class Workload {
 
   // The first mutation, before any other: makes the accounts.
   Record Setup() const;
-  // A read or a mutation; client id and number are not filled in.
-  Record Next();
+  // The version that a client knows of an object, by key, as some answer told.
+  using Versions = std::map<std::string, uint64_t>;
+
+  // A read or a mutation of a client that knows `versions`; client id and
+  // number are not filled in.
+  Record Next(const Versions& versions);
 
   std::vector<std::string> AccountKeys() const;
   std::vector<std::string> ListKeys() const;
@@ -50,6 +55,7 @@ class Workload {
   Record Patch();
   Record Delete();
   Record Commit();
+  Record CompareVersion(const Versions& versions);
   Record Transfer();
   Record Lists();
   Record Ballast();

@@ -26,6 +26,10 @@ type event struct {
 	Offset int     `json:"offset"`
 	Found  *bool   `json:"found"`
 	Done   *bool   `json:"done"`
+	// Of what was read or written; and what a comparison expects instead of a
+	// value. 0 is none.
+	Version       *int64 `json:"version"`
+	ExpectVersion *int64 `json:"expect_version"`
 
 	// Bank.
 	Bank     string  `json:"bank"`
@@ -42,6 +46,9 @@ func (e event) check() error {
 	writes := e.Op == "put" || e.Op == "cas" || e.Op == "patch"
 	if writes && e.Value == nil {
 		return fmt.Errorf("%s without a value", e.Op)
+	}
+	if e.ExpectVersion != nil && *e.ExpectVersion <= 0 {
+		return fmt.Errorf("%s with version %d", e.Op, *e.ExpectVersion)
 	}
 	if e.Offset < 0 || e.From < 0 || e.To < 0 ||
 		len(e.Balances) > maxAccounts {

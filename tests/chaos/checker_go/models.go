@@ -17,11 +17,15 @@ var workloads = map[string]workload{
 	"bank":      {func(e event) string { return e.Bank }, bankModel},
 }
 
-// --- A register: absent, or a string.
+// --- A register: absent, or a string with a version.
 
 type register struct {
 	present bool
 	value   string
+	// 0: not told yet. The answer of who wrote it was lost and nobody has read
+	// it since, so nobody can have compared with its version either.
+	version int64
+	last    int64 // the highest version that was told so far
 }
 
 func (r register) is(value *string) bool {
@@ -39,25 +43,56 @@ var registerModel = porcupine.Model{
 	DescribeOperation: describe,
 }
 
+// The register with what a write has made of it. False: it was told a version
+// that is not its own.
+func (r register) written(value string, end event) (bool, register) {
+	r.present, r.value, r.version = true, value, 0
+	if end.Kind != "ok" || end.Version == nil {
+		return true, r
+	}
+	if *end.Version <= r.last {
+		return false, r
+	}
+	r.version, r.last = *end.Version, *end.Version
+	return true, r
+}
+
+func (r register) read(end event) (bool, register) {
+	if !r.is(end.Value) {
+		return false, r
+	}
+	if end.Version == nil || !r.present || *end.Version == r.version {
+		return true, r
+	}
+	if r.version != 0 || *end.Version <= r.last {
+		return false, r
+	}
+	r.version, r.last = *end.Version, *end.Version
+	return true, r
+}
+
 func stepRegister(r register, call, end event) (bool, register) {
 	known := end.Kind == "ok"
 	switch call.Op {
 	case "get":
-		return r.is(end.Value), r
+		return r.read(end)
 	case "put":
-		return true, register{true, *call.Value}
+		return r.written(*call.Value, end)
 	case "delete":
 		if known && (end.Found == nil || *end.Found != r.present) {
 			return false, r
 		}
-		return true, register{}
+		return true, register{last: r.last}
 	case "cas":
 		holds := r.is(call.Expect)
+		if call.ExpectVersion != nil {
+			holds = r.present && r.version == *call.ExpectVersion
+		}
 		if known && (end.Done == nil || *end.Done != holds) {
 			return false, r
 		}
 		if holds {
-			r = register{true, *call.Value}
+			return r.written(*call.Value, end)
 		}
 		return true, r
 	case "patch":
@@ -69,7 +104,8 @@ func stepRegister(r register, call, end event) (bool, register) {
 			if stop > len(r.value) {
 				return false, r
 			}
-			r.value = r.value[:call.Offset] + *call.Value + r.value[stop:]
+			return r.written(
+				r.value[:call.Offset]+*call.Value+r.value[stop:], end)
 		}
 		return true, r
 	}
@@ -148,6 +184,9 @@ func describe(input, output interface{}) string {
 			text += " " + *value
 		}
 	}
+	if call.ExpectVersion != nil {
+		text += fmt.Sprint(" if version ", *call.ExpectVersion)
+	}
 	switch call.Op {
 	case "transfer", "move":
 		text += fmt.Sprintf(" %d to %d: %d", call.From, call.To, call.Amount)
@@ -157,6 +196,9 @@ func describe(input, output interface{}) string {
 	text += " -> " + end.Kind
 	if end.Value != nil {
 		text += " " + *end.Value
+	}
+	if end.Version != nil {
+		text += fmt.Sprint(" version ", *end.Version)
 	}
 	if end.Done != nil {
 		text += fmt.Sprint(" ", *end.Done)

@@ -55,8 +55,12 @@ class Registers : public Workload {
   }
 
  private:
-  // What this process has read last: comparisons with it may hold.
-  using Seen = std::map<std::string, absl::optional<std::string>>;
+  // What this process has read or put last: comparisons with it may hold.
+  struct Register {
+    absl::optional<std::string> value;
+    uint64_t version = 0;  // 0: absent
+  };
+  using Seen = std::map<std::string, Register>;
   static Seen& LastSeen() {
     thread_local Seen seen;
     if (seen.size() > 4 * kRegisters) seen.clear();
@@ -82,10 +86,12 @@ class Registers : public Workload {
       log_->Return(process, End::kFail, "");
       return End::kFail;
     }
-    absl::optional<std::string> value;
-    if (!absent) value = got->value();
-    log_->Return(process, End::kOk, absl::StrCat("\"value\":", JsonOf(value)));
-    LastSeen()[key] = std::move(value);
+    Register seen;
+    if (!absent) seen = {got->value(), got->version()};
+    log_->Return(process, End::kOk,
+                 absl::StrCat("\"value\":", JsonOf(seen.value),
+                              absent ? "" : VersionField(got->version())));
+    LastSeen()[key] = std::move(seen);
     return End::kOk;
   }
 
@@ -93,7 +99,11 @@ class Registers : public Workload {
     const std::string value = NextValue();
     log_->Call(*process,
                absl::StrCat(Fields("put", key), ",\"value\":", Quoted(value)));
-    log_->Return(process, EndOf(client_->Put(key, value).status()), "");
+    auto done = client_->Put(key, value);
+    if (!done.ok()) return log_->Return(process, EndOf(done.status()), "");
+    const uint64_t version = done->header().sequence();
+    log_->Return(process, End::kOk, VersionField(version).substr(1));
+    LastSeen()[key] = {value, version};
   }
 
   void CompareAndSet(Process* process, const std::string& key) {
@@ -102,45 +112,69 @@ class Registers : public Workload {
       Get(process, key);
       return;
     }
-    const absl::optional<std::string> expect = seen->second;
+    const Register expect = seen->second;
+    const bool by_version = expect.value.has_value() && ByVersion();
     const std::string value = NextValue();
     kamino::v1::CommitRequest request;
     auto* condition = request.add_preconditions();
     condition->set_key(key);
-    if (expect.has_value()) {
-      condition->set_value_equals(*expect);
+    if (by_version) {
+      condition->set_version_equals(expect.version);
+    } else if (expect.value.has_value()) {
+      condition->set_value_equals(*expect.value);
     } else {
       condition->set_exists(false);
     }
     auto* put = request.add_then_operations()->mutable_put();
     put->set_key(key);
     put->set_value(value);
-    log_->Call(*process,
-               absl::StrCat(Fields("cas", key), ",\"expect\":", JsonOf(expect),
-                            ",\"value\":", Quoted(value)));
+    log_->Call(
+        *process,
+        absl::StrCat(Fields("cas", key),
+                     by_version
+                         ? absl::StrCat(",\"expect_version\":", expect.version)
+                         : absl::StrCat(",\"expect\":", JsonOf(expect.value)),
+                     ",\"value\":", Quoted(value)));
     auto done = client_->Commit(std::move(request));
-    const bool held = done.ok() && done->succeeded();
-    log_->Return(process, EndOf(done.status()),
-                 held ? "\"done\":true" : "\"done\":false");
+    if (!done.ok() || !done->succeeded()) {
+      return log_->Return(process, EndOf(done.status()), "\"done\":false");
+    }
+    const uint64_t version = done->header().sequence();
+    log_->Return(process, End::kOk,
+                 absl::StrCat("\"done\":true", VersionField(version)));
+    LastSeen()[key] = {value, version};
   }
 
   void Patch(Process* process, const std::string& key, int offset) {
     const std::string data = NextValue().substr(kValueBytes - kPatchBytes);
     log_->Call(*process, absl::StrCat(Fields("patch", key), ",\"offset\":",
                                       offset, ",\"value\":", Quoted(data)));
-    ReturnFound(process, client_->Patch(key, offset, data).status());
+    auto done = client_->Patch(key, offset, data);
+    ReturnFound(process, done.status(),
+                done.ok() ? VersionField(done->header().sequence()) : "");
   }
 
   void Delete(Process* process, const std::string& key) {
     log_->Call(*process, Fields("delete", key));
-    ReturnFound(process, client_->Delete(key).status());
+    ReturnFound(process, client_->Delete(key).status(), "");
   }
 
   // That the key is absent is an answer like any other.
-  void ReturnFound(Process* process, const absl::Status& status) {
+  void ReturnFound(Process* process, const absl::Status& status,
+                   absl::string_view version) {
     const bool absent = absl::IsNotFound(status);
     log_->Return(process, absent ? End::kOk : EndOf(status),
-                 absent ? "\"found\":false" : "\"found\":true");
+                 absent ? std::string("\"found\":false")
+                        : absl::StrCat("\"found\":true", version));
+  }
+
+  static std::string VersionField(uint64_t version) {
+    return absl::StrCat(",\"version\":", version);
+  }
+
+  static bool ByVersion() {
+    thread_local absl::BitGen random;
+    return absl::Bernoulli(random, 0.6);
   }
 
   client::Client* const client_;

@@ -1,0 +1,248 @@
+// Whose outcomes the head keeps, and whose it drops to make room.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "head/admission.h"
+#include "tests/head/admission_fixture.h"
+
+namespace kamino::head {
+namespace {
+
+using replica::ReasonOf;
+
+class TwoClientsTest : public AdmissionTest {
+ protected:
+  static AdmissionOptions Two() {
+    AdmissionOptions options;
+    options.max_clients = 2;
+    options.evict_at_once = 1;
+    return options;
+  }
+  TwoClientsTest() : AdmissionTest(Two()) {}
+};
+
+TEST_F(TwoClientsTest, ANewClientTakesThePlaceOfTheOldestIdleOne) {
+  Put("a", "1", 10);
+  Execute();
+  Complete();
+  now_ += absl::Seconds(1);
+  Put("a", "1", 11);
+  Execute();
+  Complete();
+  const size_t too_soon = Put("a", "1", 12);
+  Execute();
+  EXPECT_EQ(ReasonOf(StatusOf(too_soon)), kamino::v1::REASON_OVERLOADED);
+  now_ += absl::Hours(1);
+  const size_t later = Put("a", "1", 12);
+  Execute();
+  Complete();
+  EXPECT_TRUE(StatusOf(later).ok());
+  EXPECT_EQ(admission_->stats().evicted, 1u);
+  // Its first number as well as its next: it may have been executed.
+  for (const uint64_t number : {1, 2}) {
+    const size_t forgotten = Put("a", "again", 10, number);
+    Execute();
+    EXPECT_EQ(ReasonOf(StatusOf(forgotten)), kamino::v1::REASON_CLIENT_EXPIRED);
+  }
+  EXPECT_EQ(Get("a"), "1");
+}
+
+class ManyClientsTest : public AdmissionTest {
+ protected:
+  static constexpr uint64_t kClients = 200;
+  static AdmissionOptions Many() {
+    AdmissionOptions options;
+    options.max_clients = kClients;
+    return options;
+  }
+  ManyClientsTest() : AdmissionTest(Many()) {
+    for (uint64_t client = 1; client <= kClients; ++client) {
+      Put("a", "1", client);
+      if (client % 20 == 0) Run();
+    }
+    EXPECT_EQ(admission_->stats().clients, kClients);
+    now_ += absl::Hours(1);
+    since_ = ring_->applied();
+  }
+
+  // Until nobody waits for a lock any more.
+  void Run() {
+    do {
+      Execute();
+      Complete();
+    } while (admission_->has_ready());
+    ring_->Clean(ring_->applied());
+  }
+
+  // A commit that writes as many objects, which are there.
+  size_t Commit(uint64_t objects, uint64_t client, uint64_t number) {
+    kamino::v1::CommitRequest commit;
+    for (uint64_t i = 0; i < objects; ++i) {
+      auto* put = commit.add_then_operations()->mutable_put();
+      put->set_key(absl::StrCat("object", i));
+      put->set_value("v");
+    }
+    const size_t index = Submit(replica::kCommitFunction,
+                                commit.SerializeAsString(), client, number);
+    Run();
+    return index;
+  }
+};
+
+TEST_F(ManyClientsTest, ManyOutcomesAreDroppedAtOnce) {
+  size_t evicting = 0;
+  for (uint64_t client = 1001; client <= 1064; ++client) {
+    const uint64_t before = admission_->stats().evicted;
+    const size_t put = Put("a", "2", client);
+    Run();
+    ASSERT_TRUE(StatusOf(put).ok()) << StatusOf(put);
+    ASSERT_LE(admission_->stats().clients, kClients);
+    evicting += admission_->stats().evicted != before;
+  }
+  EXPECT_EQ(admission_->stats().evicted, 64u);
+  EXPECT_EQ(evicting, 2u);
+}
+
+// Whose own writes leave no room in a transaction for those of many evictions.
+TEST_F(ManyClientsTest, OneThatEvictsMayBeAsLargeAsAnyOther) {
+  uint64_t number = 1;
+  uint64_t fits = 0;  // the most objects
+  // Those that are new take more room: until all of them are there.
+  for (uint64_t before = 1; before != fits;) {
+    before = fits;
+    fits = 0;
+    for (uint64_t step = 32768; step > 0; step /= 2) {
+      const size_t tried = Commit(fits + step, kClients, ++number);
+      if (StatusOf(tried).ok()) {
+        fits += step;
+      } else {
+        ASSERT_EQ(ReasonOf(StatusOf(tried)), kamino::v1::REASON_TOO_LARGE)
+            << StatusOf(tried);
+      }
+    }
+  }
+  ASSERT_GT(fits, 100u);
+  ASSERT_LT(fits, 65535u) << "nothing is too large";
+  const size_t large = Commit(fits - 14, 2000, 1);
+  EXPECT_TRUE(StatusOf(large).ok()) << StatusOf(large);
+  EXPECT_EQ(admission_->stats().evicted, 1u) << fits << " objects fit";
+}
+
+class FewClientsTest : public AdmissionTest {
+ protected:
+  static AdmissionOptions Few() {
+    AdmissionOptions options;
+    options.max_clients = 4;
+    options.evict_at_once = 2;
+    return options;
+  }
+  FewClientsTest() : AdmissionTest(Few()) {}
+
+  // The outcomes that are stored.
+  size_t Stored() {
+    engine::HeapReader reader(&under_.heap());
+    size_t stored = 0;
+    EXPECT_TRUE(state_
+                    .VisitClients(reader,
+                                  [&](uint64_t, const auto&) {
+                                    ++stored;
+                                    return true;
+                                  })
+                    .ok());
+    return stored;
+  }
+};
+
+TEST_F(FewClientsTest, ABatchOfNewClientsFindsNoMoreRoomThanThereIs) {
+  std::vector<size_t> puts;
+  for (uint64_t i = 0; i < 10; ++i) {
+    puts.push_back(Put(absl::StrCat("k", i), "v", 10 + i, 1 + i % 3));
+  }
+  Execute();
+  Complete();
+  EXPECT_EQ(Stored(), 4u);
+  EXPECT_EQ(admission_->stats().clients, 4u);
+  size_t refused = 0;
+  for (size_t put : puts) {
+    if (StatusOf(put).ok()) continue;
+    ++refused;
+    EXPECT_EQ(ReasonOf(StatusOf(put)), kamino::v1::REASON_OVERLOADED);
+  }
+  EXPECT_EQ(refused, 6u);
+}
+
+TEST_F(FewClientsTest, ManyNewClientsTakeTheRoomOfIdleOnes) {
+  uint64_t client = 10;
+  for (int round = 0; round < 20; ++round) {
+    now_ += absl::Hours(1);
+    since_ = ring_->applied();
+    std::vector<size_t> puts;
+    for (int i = 0; i < 3; ++i) {
+      puts.push_back(Put(absl::StrCat("k", i), "v", ++client));
+    }
+    for (int i = 0; i < 8; ++i) {  // those that meet a lock wait for it
+      Execute();
+      Complete();
+    }
+    for (size_t put : puts) {
+      ASSERT_TRUE(StatusOf(put).ok()) << StatusOf(put);
+    }
+    ASSERT_LE(Stored(), 4u);
+    ASSERT_EQ(Stored(), admission_->stats().clients);
+  }
+}
+
+TEST_F(FewClientsTest, AClientOfTheBatchKeepsItsPlace) {
+  for (uint64_t client = 10; client < 14; ++client) {
+    Put("a", "1", client);
+    Execute();
+    Complete();
+  }
+  now_ += absl::Hours(1);
+  // It was heard of long ago, by the time that it is executed.
+  const size_t oldest = Put("a", "2", 10, 2);
+  now_ += absl::Hours(1);
+  since_ = ring_->applied();
+  Put("b", "1", 20);
+  for (int i = 0; i < 4; ++i) {
+    Execute();
+    Complete();
+  }
+  ASSERT_TRUE(StatusOf(oldest).ok()) << StatusOf(oldest);
+  const size_t repeated = Put("a", "2", 10, 2);
+  Execute();
+  Complete();
+  ASSERT_TRUE(StatusOf(repeated).ok()) << StatusOf(repeated);
+  EXPECT_EQ(outcomes_[repeated]->sequence, outcomes_[oldest]->sequence);
+  EXPECT_LE(Stored(), 4u);
+}
+
+TEST_F(FewClientsTest, APromotedHeadMakesThoseFewerThatAreTooMany) {
+  for (uint64_t client = 10; client < 14; ++client) {
+    Put("a", "1", client);
+    Execute();
+    Complete();
+  }
+  admission_.reset();
+  AdmissionOptions fewer;
+  fewer.max_clients = 2;
+  fewer.evict_at_once = 1;
+  admission_ =
+      std::make_unique<Admission>(fewer, &under_.store(), &state_, &core_);
+  ASSERT_TRUE(admission_->Promote(now_, &actions_).ok());
+  EXPECT_EQ(admission_->stats().clients, 4u);
+  now_ += absl::Hours(1);
+  for (uint64_t number = 2; number < 5; ++number) {
+    Put("a", "2", 13, number);
+    Execute();
+    Complete();
+  }
+  EXPECT_EQ(Stored(), 2u);
+  EXPECT_EQ(admission_->stats().clients, 2u);
+}
+
+}  // namespace
+}  // namespace kamino::head

@@ -33,6 +33,7 @@
 #include "head/client_clock.h"
 #include "head/request.h"
 #include "replica/chain_core.h"
+#include "replica/request_meter.h"
 #include "replica/state_machine.h"
 
 namespace kamino::head {
@@ -44,6 +45,9 @@ struct AdmissionOptions {
   size_t max_in_flight = 32;
   size_t max_batch = 64;              // requests in one operation
   size_t max_batch_bytes = 1u << 20;  // of arguments in one operation
+  // Objects that one request may touch. One call of ExecuteReady ends after
+  // about as many, and so does a batch; what is left waits for the next.
+  uint64_t max_touched = replica::kMaxTouchedObjects;
   size_t max_clients = 65536;
   absl::Duration client_min_idle = absl::Minutes(10);
   // Whether this node may answer by itself. Answers that did not go through
@@ -79,7 +83,8 @@ class Admission {
   // Takes the request in; ExecuteReady executes it.
   void Submit(Request request, absl::Time now);
 
-  // Executes what is ready: answers, parks or sends.
+  // Executes what is ready: answers, parks or sends. May leave something ready,
+  // so that it does not take long.
   void ExecuteReady(absl::Time now, replica::Actions* actions);
 
   // The tail has applied everything up to `sequence`: answers, releases locks.
@@ -89,7 +94,7 @@ class Admission {
   // their locks. Returns how many are left.
   size_t ApplyBackup(size_t max);
 
-  // Answers parked requests whose deadline has passed.
+  // Answers parked requests whose deadline has passed, or that were given up.
   void OnTick(absl::Time now);
 
   // Whether ExecuteReady has something to execute.
@@ -97,6 +102,9 @@ class Admission {
     return (!ready_.empty() || !alone_.empty()) &&
            in_flight_.size() < options_.max_in_flight;
   }
+
+  // Whether the last call of ExecuteReady has done enough for a while.
+  bool turn_is_over() const { return touched_ >= options_.max_touched; }
 
   AdmissionStats stats() const;
   // Not OK once the heap cannot be trusted any more; the node must stop.
@@ -126,6 +134,8 @@ class Admission {
                    std::vector<Request>* batch, std::vector<Attempt> attempts,
                    absl::Time now, replica::Actions* actions);
   void Abort(engine::Transaction& transaction);
+  // Makes the requests of the batch from `begin` on ready again, as the first.
+  void PutBack(std::vector<Request>* batch, size_t begin);
 
   // Chooses a client to drop when `request` brings a new one.
   absl::Status MakeRoomForClient(Request& request, absl::Time now);
@@ -149,6 +159,7 @@ class Admission {
     RequestOutcome outcome;
   };
   std::map<uint64_t, std::vector<Waiter>> in_flight_;  // by sequence
+  uint64_t touched_ = 0;  // objects, in this call of ExecuteReady
   AdmissionStats counters_;
   absl::Status fatal_;
 };

@@ -23,6 +23,10 @@ struct Request {
   // On the node's monotonic clock. A request that has not been executed by
   // then is answered kDeadlineExceeded and leaves no trace.
   absl::Time deadline = absl::InfiniteFuture();
+  // Whether nobody waits for the answer any more: the request is then answered
+  // kCancelled, and leaves no trace, unless it has been executed. May be null.
+  // Called on the core thread, until `done` is.
+  std::function<bool()> abandoned;
   // Called exactly once, on the core thread; must not call back into the node.
   std::function<void(RequestOutcome)> done;
 };

@@ -49,14 +49,23 @@ absl::Status ApplyDelete(ProcedureContext& context,
   return deleted;
 }
 
+// `room`: bytes that results may still take.
 absl::Status ApplyGet(ProcedureContext& context, const std::string& key,
-                      ReadResult* result) {
+                      size_t* room, ReadResult* result) {
   result->set_key(key);
-  auto object = context.Get(key);
+  auto object = context.Find(key);
   if (ReasonOf(object.status()) == kamino::v1::REASON_KEY_NOT_FOUND) {
     return absl::OkStatus();
   }
   if (!object.ok()) return object.status();
+  if (object->value.size() > *room) {
+    return MakeError(kamino::v1::REASON_TOO_LARGE,
+                     absl::StrCat("the values that the commit gets are more "
+                                  "than ",
+                                  kMaxResultBytes, " bytes; get fewer"),
+                     {key});
+  }
+  *room -= object->value.size();
   result->set_found(true);
   result->set_value(std::string(object->value));
   result->set_version(object->version);
@@ -64,7 +73,7 @@ absl::Status ApplyGet(ProcedureContext& context, const std::string& key,
 }
 
 absl::Status Apply(ProcedureContext& context, const Operation& operation,
-                   ReadResult* result) {
+                   size_t* room, ReadResult* result) {
   switch (operation.operation_case()) {
     case Operation::kPut:
       return ApplyPut(context, operation.put());
@@ -73,7 +82,7 @@ absl::Status Apply(ProcedureContext& context, const Operation& operation,
     case Operation::kDelete:
       return ApplyDelete(context, operation.delete_());
     case Operation::kGet:
-      return ApplyGet(context, operation.get().key(), result);
+      return ApplyGet(context, operation.get().key(), room, result);
     case Operation::OPERATION_NOT_SET:
       break;
   }
@@ -83,7 +92,9 @@ absl::Status Apply(ProcedureContext& context, const Operation& operation,
 
 absl::StatusOr<bool> HoldsForObject(ProcedureContext& context,
                                     const Precondition& condition) {
-  auto object = context.Get(condition.key());
+  // Values are compared only when they are of one length, which the request
+  // bounds.
+  auto object = context.Find(condition.key());
   const bool absent =
       ReasonOf(object.status()) == kamino::v1::REASON_KEY_NOT_FOUND;
   if (!object.ok() && !absent) return object.status();
@@ -162,8 +173,10 @@ absl::StatusOr<std::string> Commit(ProcedureContext& context,
         failed);
   }
   for (std::string& key : failed) response.add_failed_keys(std::move(key));
+  size_t room = kMaxResultBytes;
   for (const Operation& operation : operations) {
-    absl::Status applied = Apply(context, operation, response.add_results());
+    absl::Status applied =
+        Apply(context, operation, &room, response.add_results());
     if (!applied.ok()) return applied;
   }
   return response.SerializeAsString();

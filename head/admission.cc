@@ -244,8 +244,8 @@ Admission::Attempt Admission::ExecuteOne(Transaction& transaction,
   const size_t declared = transaction.write_set().size();
   bool changed = false;
   replica::RequestMeter meter(options_.max_touched, request.abandoned);
-  auto execution = state_->Execute(transaction, request.request, sequence,
-                                   &changed, &meter);
+  auto execution =
+      state_->Execute(transaction, request.request, sequence, &changed, &meter);
   touched_ += meter.touched();
   if (execution.ok()) {
     attempt.outcome.sequence = execution->sequence;
@@ -337,8 +337,7 @@ void Admission::OnTick(absl::Time now) {
   for (auto it = parked_.begin(); it != parked_.end();) {
     std::deque<Request>& requests = it->second;
     const auto expired = std::stable_partition(
-        requests.begin(), requests.end(),
-        [now](const Request& request) {
+        requests.begin(), requests.end(), [now](const Request& request) {
           return CheckAwaited(request, now).ok();
         });
     for (auto late = expired; late != requests.end(); ++late) {

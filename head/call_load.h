@@ -13,8 +13,8 @@
 namespace kamino::head {
 
 struct CallLoadOptions {
-  int64_t max_waiting = 16384;             // reads
-  int64_t max_waiting_bytes = 64 << 20;    // their requests
+  int64_t max_waiting = 16384;           // reads
+  int64_t max_waiting_bytes = 64 << 20;  // their requests
   // Answers that clients have not taken yet. An answer takes about twice its
   // size: the message, and what gRPC makes of it.
   int64_t max_unsent_bytes = 64 << 20;
@@ -23,8 +23,8 @@ struct CallLoadOptions {
 struct CallLoadStats {
   int64_t waiting = 0;
   int64_t unsent_bytes = 0;
-  uint64_t shed = 0;       // refused with REASON_OVERLOADED
-  uint64_t given_up = 0;   // not done, since nobody waited any more
+  uint64_t shed = 0;      // refused with REASON_OVERLOADED
+  uint64_t given_up = 0;  // not done, since nobody waited any more
 };
 
 // Thread-safe.

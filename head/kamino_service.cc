@@ -135,8 +135,8 @@ ServerUnaryReactor* KaminoService::Read(CallbackServerContext* context,
   const absl::Time deadline = DeadlineOf(*context);
   const auto bytes = static_cast<int64_t>(request->ByteSizeLong());
   return Run(context, bytes, response, [=](ChainNode& node) {
-    absl::Status status = node_->reads().Begin(context->IsCancelled(), deadline,
-                                               MonotonicNow());
+    absl::Status status =
+        node_->reads().Begin(context->IsCancelled(), deadline, MonotonicNow());
     if (!status.ok()) return status;
     status = read(node);
     CountAnswer<Request, Response>(context);
@@ -154,12 +154,9 @@ void KaminoService::CountAnswer(CallbackServerContext* context) {
 }
 
 template <typename Request, typename Response, typename FillFunction>
-ServerUnaryReactor* KaminoService::Mutate(CallbackServerContext* context,
-                                          const Request* sent,
-                                          std::string function,
-                                          std::string arguments,
-                                          Response* response,
-                                          FillFunction fill) {
+ServerUnaryReactor* KaminoService::Mutate(
+    CallbackServerContext* context, const Request* sent, std::string function,
+    std::string arguments, Response* response, FillFunction fill) {
   const kamino::v1::RequestId& id = sent->request_id();
   if (absl::Status ok = CheckId(id); !ok.ok()) return Refuse(context, ok);
   if (kHasLargeAnswer<Request>) {
@@ -290,8 +287,8 @@ ServerUnaryReactor* KaminoService::Commit(
   kamino::v1::CommitRequest commit = *request;
   commit.clear_request_id();  // travels beside the arguments
   return Mutate(
-      context, request, replica::kCommitFunction,
-      commit.SerializeAsString(), response,
+      context, request, replica::kCommitFunction, commit.SerializeAsString(),
+      response,
       [](const std::string& result,
          kamino::v1::CommitResponse* commit_response) {
         return commit_response->ParseFromString(result)
@@ -307,8 +304,7 @@ ServerUnaryReactor* KaminoService::Call(CallbackServerContext* context,
     return Refuse(context, ok);
   }
   return Mutate(
-      context, request, request->procedure(),
-      request->arguments(), response,
+      context, request, request->procedure(), request->arguments(), response,
       [](const std::string& result, kamino::v1::CallResponse* call_response) {
         call_response->set_result(result);
         return absl::OkStatus();

@@ -26,7 +26,8 @@ absl::Status CheckBatch(const kamino::v1::BatchGetRequest& request);
 // longest one.
 absl::Status CheckScan(const kamino::v1::ScanRequest& request);
 
-// `request` has passed CheckBatch. REASON_TOO_LARGE: the values are more than kMaxAnswerBytes.
+// `request` has passed CheckBatch. REASON_TOO_LARGE: the values are more than
+// kMaxAnswerBytes.
 absl::Status ReadBatch(engine::KeyValueReader& objects,
                        const kamino::v1::BatchGetRequest& request,
                        kamino::v1::BatchGetResponse* response);

@@ -121,6 +121,15 @@ absl::StatusOr<bool> Holds(ProcedureContext& context,
                                      range.sequence());
 }
 
+// Says which part of a commit touches too much.
+absl::Status ExplainTooLarge(const absl::Status& status, absl::string_view part,
+                             int index, int size) {
+  if (ReasonOf(status) != kamino::v1::REASON_TOO_LARGE) return status;
+  return MakeError(kamino::v1::REASON_TOO_LARGE,
+                   absl::StrCat("at ", part, " ", index + 1, " of ", size, ": ",
+                                status.message()));
+}
+
 absl::StatusOr<std::string> Put(ProcedureContext& context,
                                 absl::string_view arguments) {
   auto put = Parse<PutOperation>(arguments);
@@ -153,9 +162,13 @@ absl::StatusOr<std::string> Commit(ProcedureContext& context,
   if (!request.ok()) return request.status();
   CommitResponse response;
   std::vector<std::string> failed;
-  for (const Precondition& condition : request->preconditions()) {
+  for (int i = 0; i < request->preconditions_size(); ++i) {
+    const Precondition& condition = request->preconditions(i);
     auto holds = Holds(context, condition);
-    if (!holds.ok()) return holds.status();
+    if (!holds.ok()) {
+      return ExplainTooLarge(holds.status(), "precondition", i,
+                             request->preconditions_size());
+    }
     if (*holds) continue;
     failed.push_back(condition.has_range_unchanged()
                          ? condition.range_unchanged().start_key()
@@ -174,10 +187,12 @@ absl::StatusOr<std::string> Commit(ProcedureContext& context,
   }
   for (std::string& key : failed) response.add_failed_keys(std::move(key));
   size_t room = kMaxResultBytes;
-  for (const Operation& operation : operations) {
+  for (int i = 0; i < operations.size(); ++i) {
     absl::Status applied =
-        Apply(context, operation, &room, response.add_results());
-    if (!applied.ok()) return applied;
+        Apply(context, operations[i], &room, response.add_results());
+    if (!applied.ok()) {
+      return ExplainTooLarge(applied, "operation", i, operations.size());
+    }
   }
   return response.SerializeAsString();
 }

@@ -159,8 +159,8 @@ absl::StatusOr<StateMachine::Execution> StateMachine::Execute(
   ProcedureContext context(&objects, sequence, meter);
   auto result = (*procedure)(context, request.arguments());
   if (changed != nullptr) *changed = context.changed();
-  // Also when the procedure has swallowed it.
-  if (!meter->status().ok()) return meter->status();
+  // A procedure that swallows the error has not succeeded.
+  if (result.ok() && !meter->status().ok()) return meter->status();
   if (!result.ok()) return result.status();
   if (result->size() > kMaxResultBytes) {
     return MakeError(kamino::v1::REASON_TOO_LARGE,

@@ -106,6 +106,8 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
   // The call is over, or not: what a mutation does about its lane.
   virtual void Conclude(const absl::Status& status) { Finish(status); }
   virtual void Expire(const absl::Status& cause) {
+    // Nothing is wrong but that there was too much to do until the end.
+    if (ReasonOf(cause) == kamino::v1::REASON_OVERLOADED) return Finish(cause);
     Finish(absl::DeadlineExceededError(
         absl::StrCat("no answer in time (last error: ", cause.message(), ")")));
   }

@@ -93,6 +93,9 @@ void ScanCall::Open() {
   const absl::Duration left = deadline_ - absl::Now();
   if (runner_->stopping()) return Answer(Closed());
   if (left <= absl::ZeroDuration()) {
+    if (ReasonOf(last_error_) == kamino::v1::REASON_OVERLOADED) {
+      return Answer(last_error_);
+    }
     return Answer(absl::DeadlineExceededError(absl::StrCat(
         "no answer in time (last error: ", last_error_.message(), ")")));
   }

@@ -112,7 +112,16 @@ void Admission::Submit(Request request, absl::Time now) {
 }
 
 void Admission::ExecuteReady(absl::Time now, Actions* actions) {
-  while (has_ready() && fatal_.ok()) ExecuteBatch(TakeBatch(), now, actions);
+  touched_ = 0;
+  while (has_ready() && fatal_.ok() && !turn_is_over()) {
+    ExecuteBatch(TakeBatch(), now, actions);
+  }
+}
+
+void Admission::PutBack(std::vector<Request>* batch, size_t begin) {
+  ready_.insert(ready_.begin(), std::make_move_iterator(batch->begin() + begin),
+                std::make_move_iterator(batch->end()));
+  batch->resize(begin);
 }
 
 std::vector<Request> Admission::TakeBatch() {
@@ -162,6 +171,7 @@ void Admission::ExecuteBatch(std::vector<Request> batch, absl::Time now,
     } else {
       alone_.push_back(std::move(request));
     }
+    if (turn_is_over()) PutBack(&batch, 0);
   }
   for (Request& request : batch) alone_.push_back(std::move(request));
 }
@@ -177,6 +187,10 @@ absl::optional<std::pair<size_t, Admission::Attempt>> Admission::TryBatch(
   std::vector<Attempt> attempts;
   uint32_t executed = 0;
   for (size_t i = 0; i < batch->size(); ++i) {
+    if (i > 0 && turn_is_over()) {
+      PutBack(batch, i);
+      break;
+    }
     const uint64_t sequence =
         core_->next_sequence() +
         (engine::FaultPlanted("versions-shared-in-a-batch") ? 0 : executed);
@@ -201,6 +215,20 @@ absl::optional<std::pair<size_t, Admission::Attempt>> Admission::TryBatch(
 
 namespace {
 
+// Not OK: nobody waits for the request any more.
+absl::Status CheckAwaited(const Request& request, absl::Time now) {
+  if (now >= request.deadline) {
+    return absl::DeadlineExceededError(
+        "the request waited too long at the head and was not executed");
+  }
+  if (request.abandoned != nullptr && request.abandoned() &&
+      !engine::FaultPlanted("head-executes-what-was-given-up")) {
+    return absl::CancelledError(
+        "the client gave the request up; it was not executed");
+  }
+  return absl::OkStatus();
+}
+
 // Whether a function failed for a reason of its own, not of the engine's.
 bool IsOwnDecision(const absl::Status& status) {
   if (replica::ReasonOf(status) != kamino::v1::REASON_UNSPECIFIED) return true;
@@ -224,9 +252,8 @@ Admission::Attempt Admission::ExecuteOne(Transaction& transaction,
                                          BatchClients* clients,
                                          absl::Time now) {
   Attempt attempt;
-  if (now >= request.deadline) {
-    attempt.outcome.status = absl::DeadlineExceededError(
-        "the request waited too long at the head and was not executed");
+  if (absl::Status awaited = CheckAwaited(request, now); !awaited.ok()) {
+    attempt.outcome.status = awaited;
     return attempt;
   }
   const size_t declared = transaction.write_set().size();
@@ -235,8 +262,10 @@ Admission::Attempt Admission::ExecuteOne(Transaction& transaction,
     return Failed(transaction, room, declared, /*changed=*/false);
   }
   bool changed = false;
+  replica::RequestMeter meter(options_.max_touched, request.abandoned);
   auto execution =
-      state_->Execute(transaction, request.request, sequence, &changed);
+      state_->Execute(transaction, request.request, sequence, &changed, &meter);
+  touched_ += meter.touched();
   if (execution.ok()) {
     attempt.outcome.sequence = execution->sequence;
     attempt.outcome.result = std::move(execution->result);
@@ -347,13 +376,11 @@ void Admission::OnTick(absl::Time now) {
   for (auto it = parked_.begin(); it != parked_.end();) {
     std::deque<Request>& requests = it->second;
     const auto expired = std::stable_partition(
-        requests.begin(), requests.end(),
-        [now](const Request& request) { return now < request.deadline; });
+        requests.begin(), requests.end(), [now](const Request& request) {
+          return CheckAwaited(request, now).ok();
+        });
     for (auto late = expired; late != requests.end(); ++late) {
-      Answer(*late, {absl::DeadlineExceededError(
-                         "the request waited too long for objects that other "
-                         "transactions hold and was not executed"),
-                     "", 0});
+      Answer(*late, {CheckAwaited(*late, now), "", 0});
     }
     parked_count_ -= std::distance(expired, requests.end());
     requests.erase(expired, requests.end());

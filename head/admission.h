@@ -37,6 +37,7 @@
 #include "head/client_clock.h"
 #include "head/request.h"
 #include "replica/chain_core.h"
+#include "replica/request_meter.h"
 #include "replica/state_machine.h"
 
 namespace kamino::head {
@@ -48,7 +49,10 @@ struct AdmissionOptions {
   size_t max_in_flight = 32;
   size_t max_batch = 64;              // requests in one operation
   size_t max_batch_bytes = 1u << 20;  // of arguments in one operation
-  size_t max_clients = 65536;         // outcomes stored
+  // Objects that one request may touch. One call of ExecuteReady ends after
+  // about as many, and so does a batch; what is left waits for the next.
+  uint64_t max_touched = replica::kMaxTouchedObjects;
+  size_t max_clients = 65536;  // outcomes stored
   // Outcomes that a request drops when there is no room for its own: many, so
   // that few requests have to, but what fits a transaction easily.
   size_t evict_at_once = 32;
@@ -87,7 +91,8 @@ class Admission {
   // Takes the request in; ExecuteReady executes it.
   void Submit(Request request, absl::Time now);
 
-  // Executes what is ready: answers, parks or sends.
+  // Executes what is ready: answers, parks or sends. May leave something ready,
+  // so that it does not take long.
   void ExecuteReady(absl::Time now, replica::Actions* actions);
 
   // The tail has applied everything up to `sequence`: answers, releases locks.
@@ -97,7 +102,7 @@ class Admission {
   // their locks. Returns how many are left.
   size_t ApplyBackup(size_t max);
 
-  // Answers parked requests whose deadline has passed.
+  // Answers parked requests whose deadline has passed, or that were given up.
   void OnTick(absl::Time now);
 
   // Whether ExecuteReady has something to execute.
@@ -105,6 +110,9 @@ class Admission {
     return (!ready_.empty() || !alone_.empty()) &&
            in_flight_.size() < options_.max_in_flight;
   }
+
+  // Whether the last call of ExecuteReady has done enough for a while.
+  bool turn_is_over() const { return touched_ >= options_.max_touched; }
 
   AdmissionStats stats() const;
   // Not OK once the heap cannot be trusted any more; the node must stop.
@@ -145,6 +153,8 @@ class Admission {
                    std::vector<Request>* batch, std::vector<Attempt> attempts,
                    absl::Time now, replica::Actions* actions);
   void Abort(engine::Transaction& transaction);
+  // Makes the requests of the batch from `begin` on ready again, as the first.
+  void PutBack(std::vector<Request>* batch, size_t begin);
 
   // Chooses clients to drop when `request` brings a new one and there is no
   // room for it. An error is the request's answer, or that of the transaction.
@@ -172,6 +182,7 @@ class Admission {
     RequestOutcome outcome;
   };
   std::map<uint64_t, std::vector<Waiter>> in_flight_;  // by last mutation
+  uint64_t touched_ = 0;  // objects, in this call of ExecuteReady
   AdmissionStats counters_;
   absl::Status fatal_;
 };

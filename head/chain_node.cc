@@ -148,6 +148,7 @@ Actions ChainNode::EndOfBatch(absl::Time now) {
     if (pending_.completed == 0) break;
     // Completion may free locks, and so make parked requests ready.
     admission_->OnCompleted(std::exchange(pending_.completed, 0));
+    if (admission_->turn_is_over()) break;  // neighbours wait, too
   }
   core_.EndOfBatch(now, &pending_);
   return std::exchange(pending_, Actions());

@@ -20,13 +20,15 @@ class CoreThread {
   struct Hooks {
     // At least every `tick_interval`.
     std::function<void()> tick;
-    // After each batch of tasks and ticks. Returns whether there is more to do
+    // After each batch of tasks and ticks: all that were posted, or as many as
+    // `max_batch_time` sufficed for. Returns whether there is more to do
     // even if no task comes.
     std::function<bool()> end_of_batch;
   };
 
   struct Options {
     absl::Duration tick_interval = absl::Milliseconds(5);
+    absl::Duration max_batch_time = absl::Milliseconds(2);
     // PostAndWait waits while tasks of this weight together are queued.
     size_t max_queued_weight = 64u << 20;
   };
@@ -55,6 +57,8 @@ class CoreThread {
   };
 
   void Run();
+  // Ticks if it is time to; returns what the hook did.
+  bool EndBatch(absl::Time* next_tick);
   // Waits for tasks until `until`; false when stopped and empty.
   bool Take(absl::Time until, std::vector<Task>* tasks);
   bool HasNews() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

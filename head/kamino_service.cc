@@ -1,6 +1,7 @@
 #include "head/kamino_service.h"
 
 #include <chrono>
+#include <type_traits>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -33,6 +34,14 @@ absl::Time DeadlineOf(const CallbackServerContext& context) {
   return MonotonicNow() +
          absl::FromChrono(deadline - std::chrono::system_clock::now());
 }
+
+// Whether answers are counted: those of the others are small.
+template <typename Request>
+constexpr bool kHasLargeAnswer =
+    std::is_same_v<Request, kamino::v1::GetRequest> ||
+    std::is_same_v<Request, kamino::v1::BatchGetRequest> ||
+    std::is_same_v<Request, kamino::v1::CommitRequest> ||
+    std::is_same_v<Request, kamino::v1::CallRequest>;
 
 absl::Status CheckId(const kamino::v1::RequestId& id) {
   if (id.client_id() != 0 && id.number() != 0) return absl::OkStatus();
@@ -86,27 +95,74 @@ void KaminoService::FillHeader(const ChainNode& node,
   header->set_served_by(node_->node_id());
 }
 
-template <typename Response, typename ReadFunction>
-ServerUnaryReactor* KaminoService::Read(CallbackServerContext* context,
-                                        Response* response, ReadFunction read) {
+KaminoService::KaminoService(Node* node)
+    : node_(node),
+      get_messages_(&node->reads()),
+      batch_get_messages_(&node->reads()),
+      commit_messages_(&node->results()),
+      call_messages_(&node->results()) {
+  SetMessageAllocatorFor_Get(&get_messages_);
+  SetMessageAllocatorFor_BatchGet(&batch_get_messages_);
+  SetMessageAllocatorFor_Commit(&commit_messages_);
+  SetMessageAllocatorFor_Call(&call_messages_);
+}
+
+template <typename Response, typename RunFunction>
+ServerUnaryReactor* KaminoService::Run(CallbackServerContext* context,
+                                       int64_t request_bytes,
+                                       Response* response, RunFunction run) {
+  CallLoad* const load = &node_->reads();
+  if (absl::Status entered = load->Enter(request_bytes); !entered.ok()) {
+    return Refuse(context, entered);
+  }
   ServerUnaryReactor* reactor = context->DefaultReactor();
   const bool running = node_->Run([=](ChainNode& node) {
-    absl::Status status = read(node);
+    load->Leave(request_bytes);
+    absl::Status status = run(node);
     FillHeader(node, response->mutable_header());
     reactor->Finish(Explain(status));
   });
-  if (!running) reactor->Finish(Explain(NodeStopping()));
+  if (running) return reactor;
+  load->Leave(request_bytes);
+  reactor->Finish(Explain(NodeStopping()));
   return reactor;
 }
 
-template <typename Response, typename FillFunction>
-ServerUnaryReactor* KaminoService::Mutate(CallbackServerContext* context,
-                                          const kamino::v1::RequestId& id,
-                                          std::string function,
-                                          std::string arguments,
-                                          Response* response,
-                                          FillFunction fill) {
+template <typename Request, typename Response, typename ReadFunction>
+ServerUnaryReactor* KaminoService::Read(CallbackServerContext* context,
+                                        const Request* request,
+                                        Response* response, ReadFunction read) {
+  const absl::Time deadline = DeadlineOf(*context);
+  const auto bytes = static_cast<int64_t>(request->ByteSizeLong());
+  return Run(context, bytes, response, [=](ChainNode& node) {
+    absl::Status status =
+        node_->reads().Begin(context->IsCancelled(), deadline, MonotonicNow());
+    if (!status.ok()) return status;
+    status = read(node);
+    CountAnswer<Request, Response>(context);
+    return status;
+  });
+}
+
+template <typename Request, typename Response>
+void KaminoService::CountAnswer(CallbackServerContext* context) {
+  if constexpr (kHasLargeAnswer<Request>) {
+    static_cast<CountedMessages<Request, Response>*>(
+        context->GetRpcAllocatorState())
+        ->CountAnswer();
+  }
+}
+
+template <typename Request, typename Response, typename FillFunction>
+ServerUnaryReactor* KaminoService::Mutate(
+    CallbackServerContext* context, const Request* sent, std::string function,
+    std::string arguments, Response* response, FillFunction fill) {
+  const kamino::v1::RequestId& id = sent->request_id();
   if (absl::Status ok = CheckId(id); !ok.ok()) return Refuse(context, ok);
+  if (kHasLargeAnswer<Request>) {
+    absl::Status room = node_->results().CheckRoomForAnswer();
+    if (!room.ok()) return Refuse(context, room);
+  }
   if (arguments.size() > kMaxArgumentBytes) {
     return Refuse(
         context,
@@ -115,19 +171,21 @@ ServerUnaryReactor* KaminoService::Mutate(CallbackServerContext* context,
                                " bytes; at most ", kMaxArgumentBytes)));
   }
   ServerUnaryReactor* reactor = context->DefaultReactor();
-  Request request;
+  head::Request request;
   request.request.set_function(std::move(function));
   request.request.set_arguments(std::move(arguments));
   request.request.set_client_id(id.client_id());
   request.request.set_number(id.number());
   request.request.set_since(id.since());
   request.deadline = DeadlineOf(*context);
+  request.abandoned = [context] { return context->IsCancelled(); };
   request.done = [=](RequestOutcome outcome) {
     if (outcome.status.ok()) outcome.status = fill(outcome.result, response);
     kamino::v1::ResponseHeader* header = response->mutable_header();
     header->set_view_id(node_->view_board().current()->view_id());
     header->set_sequence(outcome.sequence);
     header->set_served_by(node_->node_id());
+    CountAnswer<Request, Response>(context);
     reactor->Finish(Explain(outcome.status));
   };
   node_->Mutate(std::move(request));
@@ -139,7 +197,7 @@ ServerUnaryReactor* KaminoService::Mutate(CallbackServerContext* context,
 ServerUnaryReactor* KaminoService::Get(CallbackServerContext* context,
                                        const kamino::v1::GetRequest* request,
                                        kamino::v1::GetResponse* response) {
-  return Read(context, response, [=](ChainNode& node) {
+  return Read(context, request, response, [=](ChainNode& node) {
     return node.Read(
         [&](Objects& objects) { return ReadOne(objects, *request, response); });
   });
@@ -148,7 +206,10 @@ ServerUnaryReactor* KaminoService::Get(CallbackServerContext* context,
 ServerUnaryReactor* KaminoService::BatchGet(
     CallbackServerContext* context, const kamino::v1::BatchGetRequest* request,
     kamino::v1::BatchGetResponse* response) {
-  return Read(context, response, [=](ChainNode& node) {
+  if (absl::Status ok = CheckBatch(*request); !ok.ok()) {
+    return Refuse(context, ok);
+  }
+  return Read(context, request, response, [=](ChainNode& node) {
     return node.Read([&](Objects& objects) {
       return ReadBatch(objects, *request, response);
     });
@@ -156,8 +217,8 @@ ServerUnaryReactor* KaminoService::BatchGet(
 }
 
 grpc::ServerWriteReactor<kamino::v1::ScanResponse>* KaminoService::Scan(
-    CallbackServerContext*, const kamino::v1::ScanRequest* request) {
-  return ScanStream::Start(node_, *request);
+    CallbackServerContext* context, const kamino::v1::ScanRequest* request) {
+  return ScanStream::Start(node_, DeadlineOf(*context), *request);
 }
 
 ServerUnaryReactor* KaminoService::GetOutcome(
@@ -166,7 +227,7 @@ ServerUnaryReactor* KaminoService::GetOutcome(
     kamino::v1::GetOutcomeResponse* response) {
   const kamino::v1::RequestId& id = request->request_id();
   if (absl::Status ok = CheckId(id); !ok.ok()) return Refuse(context, ok);
-  return Read(context, response, [=](ChainNode& node) -> absl::Status {
+  return Read(context, request, response, [=](ChainNode& node) -> absl::Status {
     return node.ReadOutcome(request->request_id(), response);
   });
 }
@@ -179,7 +240,7 @@ ServerUnaryReactor* KaminoService::Put(CallbackServerContext* context,
   kamino::v1::PutOperation put;
   put.set_key(request->key());
   put.set_value(request->value());
-  return Mutate(context, request->request_id(), replica::kPutFunction,
+  return Mutate(context, request, replica::kPutFunction,
                 put.SerializeAsString(), response,
                 [](const std::string&, auto*) { return absl::OkStatus(); });
 }
@@ -191,7 +252,7 @@ ServerUnaryReactor* KaminoService::Patch(
   patch.set_key(request->key());
   patch.set_offset(request->offset());
   patch.set_data(request->data());
-  return Mutate(context, request->request_id(), replica::kPatchFunction,
+  return Mutate(context, request, replica::kPatchFunction,
                 patch.SerializeAsString(), response,
                 [](const std::string&, auto*) { return absl::OkStatus(); });
 }
@@ -201,7 +262,7 @@ ServerUnaryReactor* KaminoService::Delete(
     kamino::v1::DeleteResponse* response) {
   kamino::v1::DeleteOperation del;
   del.set_key(request->key());
-  return Mutate(context, request->request_id(), replica::kDeleteFunction,
+  return Mutate(context, request, replica::kDeleteFunction,
                 del.SerializeAsString(), response,
                 [](const std::string&, auto*) { return absl::OkStatus(); });
 }
@@ -215,8 +276,8 @@ ServerUnaryReactor* KaminoService::Commit(
   kamino::v1::CommitRequest commit = *request;
   commit.clear_request_id();  // travels beside the arguments
   return Mutate(
-      context, request->request_id(), replica::kCommitFunction,
-      commit.SerializeAsString(), response,
+      context, request, replica::kCommitFunction, commit.SerializeAsString(),
+      response,
       [](const std::string& result,
          kamino::v1::CommitResponse* commit_response) {
         return commit_response->ParseFromString(result)
@@ -232,8 +293,7 @@ ServerUnaryReactor* KaminoService::Call(CallbackServerContext* context,
     return Refuse(context, ok);
   }
   return Mutate(
-      context, request->request_id(), request->procedure(),
-      request->arguments(), response,
+      context, request, request->procedure(), request->arguments(), response,
       [](const std::string& result, kamino::v1::CallResponse* call_response) {
         call_response->set_result(result);
         return absl::OkStatus();
@@ -250,7 +310,7 @@ ServerUnaryReactor* KaminoService::GetChain(
     return Refuse(context, MakeError(kamino::v1::REASON_RECONFIGURING,
                                      "this node knows of no view yet"));
   }
-  return Read(context, response, [=](ChainNode&) {
+  return Run(context, 0, response, [=](ChainNode&) {
     *response->mutable_chain() = *chain;
     return absl::OkStatus();
   });
@@ -265,7 +325,7 @@ KaminoService::WatchChain(CallbackServerContext*,
 ServerUnaryReactor* KaminoService::GetNodeStatus(
     CallbackServerContext* context, const kamino::v1::GetNodeStatusRequest*,
     kamino::v1::GetNodeStatusResponse* response) {
-  return Read(context, response, [=](ChainNode& node) {
+  return Run(context, 0, response, [=](ChainNode& node) {
     node_->Describe(node, response);
     return absl::OkStatus();
   });

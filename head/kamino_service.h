@@ -7,6 +7,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "head/counted_messages.h"
 #include "head/node.h"
 #include "kamino/v1/kamino.grpc.pb.h"
 
@@ -19,7 +20,7 @@ class KaminoService final : public kamino::v1::KaminoService::CallbackService {
   // gets an answer that says so.
   static constexpr int kMaxMessageBytes = 8 << 20;
 
-  explicit KaminoService(Node* node) : node_(node) {}
+  explicit KaminoService(Node* node);
 
   grpc::ServerUnaryReactor* Get(grpc::CallbackServerContext* context,
                                 const kamino::v1::GetRequest* request,
@@ -67,18 +68,30 @@ class KaminoService final : public kamino::v1::KaminoService::CallbackService {
  private:
   using Objects = engine::KeyValueReader;
 
-  // Runs `read` at the tail, then fills the response's header and answers.
-  template <typename Response, typename ReadFunction>
-  grpc::ServerUnaryReactor* Read(grpc::CallbackServerContext* context,
-                                 Response* response, ReadFunction read);
+  // Runs `run` on the core thread, then fills the response's header and
+  // answers.
+  template <typename Response, typename RunFunction>
+  grpc::ServerUnaryReactor* Run(grpc::CallbackServerContext* context,
+                                int64_t request_bytes, Response* response,
+                                RunFunction run);
 
-  // Sends `function(arguments)` through the chain; `fill` completes the
-  // response from the function's result.
-  template <typename Response, typename FillFunction>
+  // The same, unless nobody waits for it any more or there is no room for
+  // another answer.
+  template <typename Request, typename Response, typename ReadFunction>
+  grpc::ServerUnaryReactor* Read(grpc::CallbackServerContext* context,
+                                 const Request* request, Response* response,
+                                 ReadFunction read);
+
+  // Sends `function(arguments)` through the chain, under the name of `sent`;
+  // `fill` completes the response from the function's result.
+  template <typename Request, typename Response, typename FillFunction>
   grpc::ServerUnaryReactor* Mutate(grpc::CallbackServerContext* context,
-                                   const kamino::v1::RequestId& id,
-                                   std::string function, std::string arguments,
-                                   Response* response, FillFunction fill);
+                                   const Request* sent, std::string function,
+                                   std::string arguments, Response* response,
+                                   FillFunction fill);
+
+  template <typename Request, typename Response>
+  static void CountAnswer(grpc::CallbackServerContext* context);
 
   grpc::ServerUnaryReactor* Refuse(grpc::CallbackServerContext* context,
                                    const absl::Status& status);
@@ -87,6 +100,14 @@ class KaminoService final : public kamino::v1::KaminoService::CallbackService {
                   kamino::v1::ResponseHeader* header) const;
 
   Node* const node_;
+  CountedAllocator<kamino::v1::GetRequest, kamino::v1::GetResponse>
+      get_messages_;
+  CountedAllocator<kamino::v1::BatchGetRequest, kamino::v1::BatchGetResponse>
+      batch_get_messages_;
+  CountedAllocator<kamino::v1::CommitRequest, kamino::v1::CommitResponse>
+      commit_messages_;
+  CountedAllocator<kamino::v1::CallRequest, kamino::v1::CallResponse>
+      call_messages_;
 };
 
 }  // namespace kamino::head

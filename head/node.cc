@@ -62,6 +62,8 @@ Node::Node(NodeOptions options, std::unique_ptr<Storage> storage,
       events_(std::move(events)),
       views_(views),
       started_(MonotonicNow()),
+      reads_(options_.reads),
+      results_(options_.results),
       storage_(std::move(storage)) {
   ChainNode::Options chain;
   chain.chain = options_.chain;
@@ -279,6 +281,11 @@ void Node::Describe(ChainNode& node,
   if (const auto stats = node.admission_stats()) {
     *response->mutable_admission() = ToProto(*stats);
   }
+  const CallLoadStats reads = reads_.stats();
+  response->mutable_reads()->set_waiting(reads.waiting);
+  response->mutable_reads()->set_unsent_bytes(reads.unsent_bytes);
+  response->mutable_reads()->set_shed(reads.shed);
+  response->mutable_reads()->set_given_up(reads.given_up);
   const replica::ChainCore::TurnedDown& turned_down = core.turned_down();
   response->mutable_turned_down()->set_rejected(turned_down.rejected);
   response->mutable_turned_down()->set_stray(turned_down.stray);

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "head/call_load.h"
 #include "head/chain_node.h"
 #include "head/core_thread.h"
 #include "head/link_hub.h"
@@ -35,6 +36,9 @@ struct NodeOptions {
   // their way; more are refused with REASON_OVERLOADED.
   int64_t max_pending_requests = 16384;
   int64_t max_pending_bytes = 256 << 20;
+  CallLoadOptions reads;
+  // Of these max_unsent_bytes alone counts.
+  CallLoadOptions results;
 };
 
 // Thread-safe unless said otherwise.
@@ -73,6 +77,10 @@ class Node {
   // Fills everything but the header. Core thread only.
   void Describe(ChainNode& node, kamino::v1::GetNodeStatusResponse* response);
 
+  // Of reads, and of mutations that have a result.
+  CallLoad& reads() { return reads_; }
+  CallLoad& results() { return results_; }
+
   ViewBoard& view_board() { return view_board_; }
   const std::string& node_id() const { return options_.chain.node_id; }
 
@@ -95,6 +103,8 @@ class Node {
   membership::ViewSource* const views_;
   const absl::Time started_;
   ViewBoard view_board_;
+  CallLoad reads_;
+  CallLoad results_;
   std::atomic<int64_t> pending_requests_{0};
   std::atomic<int64_t> pending_bytes_{0};
 

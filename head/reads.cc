@@ -15,6 +15,7 @@ using replica::MakeError;
 // A scan's message: small enough that one does not hold up the core thread.
 constexpr size_t kScanBytes = 256u << 10;
 constexpr int kScanObjects = 256;
+constexpr size_t kMaxBoundBytes = engine::kMaxKeyBytes + 1;
 
 }  // namespace
 
@@ -44,14 +45,25 @@ absl::Status ReadOne(KeyValueReader& objects,
   return absl::OkStatus();
 }
 
+absl::Status CheckBatch(const kamino::v1::BatchGetRequest& request) {
+  if (request.keys_size() <= kMaxBatchKeys) return absl::OkStatus();
+  return MakeError(kamino::v1::REASON_INVALID_ARGUMENT,
+                   absl::StrCat(request.keys_size(), " keys; at most ",
+                                kMaxBatchKeys, " in one BatchGet"));
+}
+
+absl::Status CheckScan(const kamino::v1::ScanRequest& request) {
+  const size_t longest =
+      std::max(request.start_key().size(), request.end_key().size());
+  if (longest <= kMaxBoundBytes) return absl::OkStatus();
+  return MakeError(kamino::v1::REASON_INVALID_ARGUMENT,
+                   absl::StrCat("a bound of the scan has ", longest,
+                                " bytes; at most ", kMaxBoundBytes));
+}
+
 absl::Status ReadBatch(KeyValueReader& objects,
                        const kamino::v1::BatchGetRequest& request,
                        kamino::v1::BatchGetResponse* response) {
-  if (request.keys_size() > kMaxBatchKeys) {
-    return MakeError(kamino::v1::REASON_INVALID_ARGUMENT,
-                     absl::StrCat(request.keys_size(), " keys; at most ",
-                                  kMaxBatchKeys, " in one BatchGet"));
-  }
   size_t bytes = 0;
   for (const std::string& key : request.keys()) {
     ReadResult* result = response->add_results();

@@ -19,7 +19,15 @@ absl::Status ReadOne(engine::KeyValueReader& objects,
                      const kamino::v1::GetRequest& request,
                      kamino::v1::GetResponse* response);
 
-// REASON_TOO_LARGE: the values are more than kMaxAnswerBytes.
+// REASON_INVALID_ARGUMENT: more than kMaxBatchKeys.
+absl::Status CheckBatch(const kamino::v1::BatchGetRequest& request);
+
+// REASON_INVALID_ARGUMENT: a bound is longer than the least key behind the
+// longest one.
+absl::Status CheckScan(const kamino::v1::ScanRequest& request);
+
+// `request` has passed CheckBatch. REASON_TOO_LARGE: the values are more than
+// kMaxAnswerBytes.
 absl::Status ReadBatch(engine::KeyValueReader& objects,
                        const kamino::v1::BatchGetRequest& request,
                        kamino::v1::BatchGetResponse* response);

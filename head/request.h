@@ -26,6 +26,10 @@ struct Request {
   // Of the head's: it drops no more outcomes than it must, since with more its
   // transaction was too large.
   bool evicts_least = false;
+  // Whether nobody waits for the answer any more: the request is then answered
+  // kCancelled, and leaves no trace, unless it has been executed. May be null.
+  // Called on the core thread, until `done` is.
+  std::function<bool()> abandoned;
   // Called exactly once, on the core thread; must not call back into the node.
   std::function<void(RequestOutcome)> done;
 };

@@ -4,34 +4,55 @@
 
 namespace kamino::head {
 
-ScanStream* ScanStream::Start(Node* node,
+ScanStream* ScanStream::Start(Node* node, absl::Time deadline,
                               const kamino::v1::ScanRequest& request) {
-  auto* stream = new ScanStream(node, request);
-  stream->Next();
+  auto* stream = new ScanStream(node, deadline, request);
+  if (absl::Status ok = CheckScan(request); !ok.ok()) {
+    stream->FinishWith(ok);
+  } else {
+    stream->Next();
+  }
   return stream;
 }
 
 void ScanStream::Next() {
-  const bool running =
-      node_->Run([this](ChainNode& node) { ReadAndWrite(node); });
-  if (!running) FinishWith(NodeStopping());
+  const auto bytes =
+      static_cast<int64_t>(cursor_.start.size() + cursor_.end.size());
+  absl::Status entered = node_->reads().Enter(bytes);
+  if (!entered.ok()) return FinishWith(entered);
+  const bool running = node_->Run([this, bytes](ChainNode& node) {
+    node_->reads().Leave(bytes);
+    ReadAndWrite(node);
+  });
+  if (running) return;
+  node_->reads().Leave(bytes);
+  FinishWith(NodeStopping());
 }
 
 void ScanStream::ReadAndWrite(ChainNode& node) {
-  if (cancelled_) return FinishWith(absl::CancelledError("cancelled"));
+  absl::Status status =
+      node_->reads().Begin(cancelled_, deadline_, MonotonicNow());
+  if (status.ok()) status = ReadMessage(node);
+  if (!status.ok()) return FinishWith(status);
+  unsent_bytes_ = static_cast<int64_t>(response_.ByteSizeLong());
+  node_->reads().AddAnswer(unsent_bytes_);
+  StartWrite(&response_);
+}
+
+absl::Status ScanStream::ReadMessage(ChainNode& node) {
   response_.Clear();
   absl::Status status = node.Read([this](engine::KeyValueReader& objects) {
     return ReadNext(objects, &cursor_, &response_);
   });
-  if (!status.ok()) return FinishWith(status);
   kamino::v1::ResponseHeader* header = response_.mutable_header();
   header->set_view_id(node.core().view().id);
   header->set_sequence(node.core().ring().applied());
   header->set_served_by(node_->node_id());
-  StartWrite(&response_);
+  return status;
 }
 
 void ScanStream::OnWriteDone(bool ok) {
+  node_->reads().RemoveAnswer(unsent_bytes_);
   if (!ok) return FinishWith(absl::CancelledError("cancelled"));
   if (cursor_.done) return FinishWith(absl::OkStatus());
   Next();

@@ -49,14 +49,23 @@ absl::Status ApplyDelete(ProcedureContext& context,
   return deleted;
 }
 
+// `room`: bytes that results may still take.
 absl::Status ApplyGet(ProcedureContext& context, const std::string& key,
-                      ReadResult* result) {
+                      size_t* room, ReadResult* result) {
   result->set_key(key);
-  auto object = context.Get(key);
+  auto object = context.Find(key);
   if (ReasonOf(object.status()) == kamino::v1::REASON_KEY_NOT_FOUND) {
     return absl::OkStatus();
   }
   if (!object.ok()) return object.status();
+  if (object->value.size() > *room) {
+    return MakeError(kamino::v1::REASON_TOO_LARGE,
+                     absl::StrCat("the values that the commit gets are more "
+                                  "than ",
+                                  kMaxResultBytes, " bytes; get fewer"),
+                     {key});
+  }
+  *room -= object->value.size();
   result->set_found(true);
   result->set_value(std::string(object->value));
   result->set_version(object->version);
@@ -64,7 +73,7 @@ absl::Status ApplyGet(ProcedureContext& context, const std::string& key,
 }
 
 absl::Status Apply(ProcedureContext& context, const Operation& operation,
-                   ReadResult* result) {
+                   size_t* room, ReadResult* result) {
   switch (operation.operation_case()) {
     case Operation::kPut:
       return ApplyPut(context, operation.put());
@@ -73,7 +82,7 @@ absl::Status Apply(ProcedureContext& context, const Operation& operation,
     case Operation::kDelete:
       return ApplyDelete(context, operation.delete_());
     case Operation::kGet:
-      return ApplyGet(context, operation.get().key(), result);
+      return ApplyGet(context, operation.get().key(), room, result);
     case Operation::OPERATION_NOT_SET:
       break;
   }
@@ -83,7 +92,9 @@ absl::Status Apply(ProcedureContext& context, const Operation& operation,
 
 absl::StatusOr<bool> HoldsForObject(ProcedureContext& context,
                                     const Precondition& condition) {
-  auto object = context.Get(condition.key());
+  // Values are compared only when they are of one length, which the request
+  // bounds.
+  auto object = context.Find(condition.key());
   const bool absent =
       ReasonOf(object.status()) == kamino::v1::REASON_KEY_NOT_FOUND;
   if (!object.ok() && !absent) return object.status();
@@ -108,6 +119,15 @@ absl::StatusOr<bool> Holds(ProcedureContext& context,
   const auto& range = condition.range_unchanged();
   return context.RangeUnchangedSince(range.start_key(), range.end_key(),
                                      range.sequence());
+}
+
+// Says which part of a commit touches too much.
+absl::Status ExplainTooLarge(const absl::Status& status, absl::string_view part,
+                             int index, int size) {
+  if (ReasonOf(status) != kamino::v1::REASON_TOO_LARGE) return status;
+  return MakeError(kamino::v1::REASON_TOO_LARGE,
+                   absl::StrCat("at ", part, " ", index + 1, " of ", size, ": ",
+                                status.message()));
 }
 
 absl::StatusOr<std::string> Put(ProcedureContext& context,
@@ -142,9 +162,13 @@ absl::StatusOr<std::string> Commit(ProcedureContext& context,
   if (!request.ok()) return request.status();
   CommitResponse response;
   std::vector<std::string> failed;
-  for (const Precondition& condition : request->preconditions()) {
+  for (int i = 0; i < request->preconditions_size(); ++i) {
+    const Precondition& condition = request->preconditions(i);
     auto holds = Holds(context, condition);
-    if (!holds.ok()) return holds.status();
+    if (!holds.ok()) {
+      return ExplainTooLarge(holds.status(), "precondition", i,
+                             request->preconditions_size());
+    }
     if (*holds) continue;
     failed.push_back(condition.has_range_unchanged()
                          ? condition.range_unchanged().start_key()
@@ -162,9 +186,13 @@ absl::StatusOr<std::string> Commit(ProcedureContext& context,
         failed);
   }
   for (std::string& key : failed) response.add_failed_keys(std::move(key));
-  for (const Operation& operation : operations) {
-    absl::Status applied = Apply(context, operation, response.add_results());
-    if (!applied.ok()) return applied;
+  size_t room = kMaxResultBytes;
+  for (int i = 0; i < operations.size(); ++i) {
+    absl::Status applied =
+        Apply(context, operations[i], &room, response.add_results());
+    if (!applied.ok()) {
+      return ExplainTooLarge(applied, "operation", i, operations.size());
+    }
   }
   return response.SerializeAsString();
 }

@@ -12,6 +12,14 @@
 
 namespace kamino::replica {
 absl::StatusOr<ObjectView> ProcedureContext::Get(absl::string_view key) {
+  auto object = Find(key);
+  if (!object.ok()) return object;
+  absl::Status may = meter_->TouchBytes(object->value.size());
+  if (!may.ok()) return may;
+  return object;
+}
+
+absl::StatusOr<ObjectView> ProcedureContext::Find(absl::string_view key) {
   auto entry = objects_->Get(key);
   if (!entry.ok()) return ExplainKeyError(entry.status(), key);
   return ObjectView{entry->version, entry->value};
@@ -19,11 +27,15 @@ absl::StatusOr<ObjectView> ProcedureContext::Get(absl::string_view key) {
 
 absl::Status ProcedureContext::Put(absl::string_view key,
                                    absl::string_view value) {
+  absl::Status may = meter_->TouchBytes(value.size());
+  if (!may.ok()) return may;
   return Changed(objects_->Put(key, value, sequence_), key);
 }
 
 absl::Status ProcedureContext::Patch(absl::string_view key, uint64_t offset,
                                      absl::string_view data) {
+  absl::Status may = meter_->TouchBytes(data.size());
+  if (!may.ok()) return may;
   return Changed(objects_->Patch(key, offset, data, sequence_), key);
 }
 
@@ -40,13 +52,14 @@ absl::Status ProcedureContext::Changed(const absl::Status& status,
 absl::Status ProcedureContext::Scan(
     absl::string_view start, absl::string_view end,
     absl::FunctionRef<bool(absl::string_view, const ObjectView&)> visit) {
-  return ExplainKeyError(
-      objects_->Scan(
-          start, end, /*limit=*/0,
-          [&](absl::string_view key, const auto& entry) {
-            return visit(key, ObjectView{entry.version, entry.value});
-          }),
-      start);
+  absl::Status too_much;
+  absl::Status scanned = objects_->Scan(
+      start, end, /*limit=*/0, [&](absl::string_view key, const auto& entry) {
+        too_much = meter_->TouchBytes(entry.value.size());
+        return too_much.ok() &&
+               visit(key, ObjectView{entry.version, entry.value});
+      });
+  return ExplainKeyError(scanned.ok() ? too_much : scanned, start);
 }
 
 absl::StatusOr<bool> ProcedureContext::RangeUnchangedSince(

@@ -16,7 +16,8 @@
 // other bytes than the head's did stops rather than diverge. An error undoes
 // everything the procedure did and goes back to the client; the chain never
 // sees it. Errors of the context must be returned, not swallowed: among them
-// is the one by which the head parks a dependent transaction.
+// is the one by which the head parks a dependent transaction, and the one that
+// says that the request touches too much (replica/request_meter.h).
 //
 // docs/procedures.md walks through a whole one.
 #ifndef KAMINO_REPLICA_PROCEDURE_H_
@@ -32,6 +33,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/index/key_value.h"
+#include "replica/request_meter.h"
 
 namespace kamino::replica {
 
@@ -45,12 +47,16 @@ struct ObjectView {
 // What a procedure may do. Lives for one execution, used by one thread.
 class ProcedureContext {
  public:
-  // Writes get `sequence` as their version.
-  ProcedureContext(engine::KeyValue* objects, uint64_t sequence)
-      : objects_(objects), sequence_(sequence) {}
+  // Writes get `sequence` as their version. Bytes of values count on `meter`;
+  // `objects` counts there what it touches by itself.
+  ProcedureContext(engine::KeyValue* objects, uint64_t sequence,
+                   RequestMeter* meter)
+      : objects_(objects), sequence_(sequence), meter_(meter) {}
 
   // kNotFound (REASON_KEY_NOT_FOUND): no such key.
   absl::StatusOr<ObjectView> Get(absl::string_view key);
+  // The same for who looks at no byte of the value, which then counts nothing.
+  absl::StatusOr<ObjectView> Find(absl::string_view key);
   absl::Status Put(absl::string_view key, absl::string_view value);
   // kOutOfRange: [offset, offset + data) is not within the value.
   absl::Status Patch(absl::string_view key, uint64_t offset,
@@ -77,6 +83,7 @@ class ProcedureContext {
 
   engine::KeyValue* const objects_;
   const uint64_t sequence_;
+  RequestMeter* const meter_;
   bool changed_ = false;
 };
 

@@ -197,7 +197,7 @@ absl::Status StateMachine::StoreOutcome(KeyValue& clients,
 
 absl::StatusOr<StateMachine::Execution> StateMachine::Execute(
     engine::Transaction& transaction, const ChainRequest& request,
-    uint64_t sequence, bool* changed) {
+    uint64_t sequence, bool* changed, RequestMeter* meter) {
   if (request.function() == kFormatFunction) {
     return Format(transaction, sequence);
   }
@@ -216,10 +216,15 @@ absl::StatusOr<StateMachine::Execution> StateMachine::Execute(
         kamino::v1::REASON_UNKNOWN_PROCEDURE,
         absl::StrCat("no procedure is named ", Printable(request.function())));
   }
-  KeyValue objects(&transaction, trees->objects);
-  ProcedureContext context(&objects, sequence);
+  RequestMeter without_limit;
+  if (meter == nullptr) meter = &without_limit;
+  MeteredTransaction metered(&transaction, meter);
+  KeyValue objects(&metered, trees->objects);
+  ProcedureContext context(&objects, sequence, meter);
   auto result = (*procedure)(context, request.arguments());
   if (changed != nullptr) *changed = context.changed();
+  // A procedure that swallows the error has not succeeded.
+  if (result.ok() && !meter->status().ok()) return meter->status();
   if (!result.ok()) return result.status();
   if (result->size() > kMaxResultBytes) {
     return MakeError(kamino::v1::REASON_TOO_LARGE,

@@ -25,6 +25,7 @@
 #include "engine/transaction.h"
 #include "kamino/internal/v1/operation.pb.h"
 #include "replica/procedure.h"
+#include "replica/request_meter.h"
 
 namespace kamino::replica {
 
@@ -48,11 +49,12 @@ class StateMachine {
   // error the transaction must be
   // aborted if it has declared anything for this request, or if *changed: that
   // it has written to objects that the transaction itself has allocated shows
-  // in no declaration. `changed` may be null.
+  // in no declaration. `changed` may be null. So may `meter`, on which counts
+  // what the request's function touches: there is no limit then.
   absl::StatusOr<Execution> Execute(
       engine::Transaction& transaction,
       const kamino::internal::v1::ChainRequest& request, uint64_t sequence,
-      bool* changed = nullptr);
+      bool* changed = nullptr, RequestMeter* meter = nullptr);
 
   // Runs all requests of an operation that the head has executed, of which
   // each has the next number from `first` on; an error means that this node

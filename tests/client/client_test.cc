@@ -54,6 +54,8 @@ struct State {
   uint64_t horizon = 0;
   uint64_t since = 0;  // of the last mutation
   std::deque<Fault> faults;
+  std::deque<Reason> refusals;  // of the next reads
+  int refused = 0;
   kamino::v1::Chain chain;
   int executed = 0;
 
@@ -83,6 +85,12 @@ class Service final : public kamino::v1::KaminoService::Service {
     if (state_->chain.nodes().rbegin()->node_id() != id_) {
       return Refusal(grpc::StatusCode::FAILED_PRECONDITION,
                      kamino::v1::REASON_NOT_TAIL);
+    }
+    if (!state_->refusals.empty()) {
+      const Reason reason = state_->refusals.front();
+      state_->refusals.pop_front();
+      ++state_->refused;
+      return Refusal(grpc::StatusCode::RESOURCE_EXHAUSTED, reason);
     }
     const auto found = state_->objects.find(request->key());
     if (found == state_->objects.end()) {
@@ -252,6 +260,17 @@ class ClientTest : public ::testing::Test {
     state_.faults = std::move(faults);
   }
 
+  void Refuse(std::deque<Reason> reasons) {
+    absl::MutexLock lock(&state_.mutex);
+    state_.refusals = std::move(reasons);
+    state_.refused = 0;
+  }
+
+  int refused() {
+    absl::MutexLock lock(&state_.mutex);
+    return state_.refused;
+  }
+
   int executed() {
     absl::MutexLock lock(&state_.mutex);
     return state_.executed;
@@ -319,6 +338,29 @@ TEST_F(ClientTest, OutOfTimeWithALostAnswerSaysWhatToAskFor) {
   EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("number 1"));
   Faults({});
   ASSERT_TRUE(client_->Put("key", "2").ok());  // under another name
+}
+
+TEST_F(ClientTest, AnOverloadedNodeIsAskedAgainAndAgain) {
+  ASSERT_TRUE(client_->Put("key", "1").ok());
+  Refuse(std::deque<Reason>(5, kamino::v1::REASON_OVERLOADED));
+  auto got = client_->Get("key");
+  ASSERT_TRUE(got.ok()) << got.status();
+  EXPECT_EQ(refused(), 5);
+  Connect(absl::Milliseconds(300));
+  Refuse(std::deque<Reason>(100000, kamino::v1::REASON_OVERLOADED));
+  got = client_->Get("key");
+  EXPECT_TRUE(absl::IsResourceExhausted(got.status())) << got.status();
+  EXPECT_EQ(ReasonOf(got.status()), kamino::v1::REASON_OVERLOADED);
+  EXPECT_GT(refused(), 1);
+}
+
+TEST_F(ClientTest, WhatIsTooLargeIsNotAskedAgain) {
+  ASSERT_TRUE(client_->Put("key", "1").ok());
+  Refuse({kamino::v1::REASON_TOO_LARGE});
+  EXPECT_EQ(ReasonOf(client_->Get("key").status()),
+            kamino::v1::REASON_TOO_LARGE);
+  EXPECT_EQ(refused(), 1);
+  EXPECT_EQ(client_->retries(), 0u);
 }
 
 TEST_F(ClientTest, AForgottenLaneGoesOnWhenItKnowsEnough) {

@@ -19,8 +19,9 @@ TEST(RetryTest, SuccessIsTheEnd) {
 TEST(RetryTest, TheServersLastWordIsTheEnd) {
   for (Reason reason :
        {kamino::v1::REASON_KEY_NOT_FOUND, kamino::v1::REASON_CONFLICT,
-        kamino::v1::REASON_HEAP_FULL, kamino::v1::REASON_PROCEDURE_FAILED,
-        kamino::v1::REASON_SUPERSEDED, kamino::v1::REASON_CLIENT_EXPIRED}) {
+        kamino::v1::REASON_HEAP_FULL, kamino::v1::REASON_TOO_LARGE,
+        kamino::v1::REASON_PROCEDURE_FAILED, kamino::v1::REASON_SUPERSEDED,
+        kamino::v1::REASON_CLIENT_EXPIRED}) {
     // Whatever the code: a procedure may fail with any.
     const Decision decision = After(absl::StatusCode::kUnavailable, reason);
     EXPECT_FALSE(decision.retry) << reason;

@@ -13,7 +13,7 @@ class BankTransferTest : public ::testing::Test {
       : under_(engine::Scheme::kSimpleLater),
         transaction_(under_.Begin()),
         objects_(transaction_.get(), *engine::BTree::Create(*transaction_)),
-        context_(&objects_, 1) {
+        context_(&objects_, 1, &meter_) {
     EXPECT_TRUE(context_.Put("alice", "100").ok());
     EXPECT_TRUE(context_.Put("bob", "9223372036854775800").ok());
     EXPECT_TRUE(context_.Put("text", "no number").ok());
@@ -22,6 +22,7 @@ class BankTransferTest : public ::testing::Test {
   engine::StoreUnderTest under_;
   std::unique_ptr<engine::Transaction> transaction_;
   engine::KeyValue objects_;
+  replica::RequestMeter meter_;
   replica::ProcedureContext context_;
 };
 

@@ -54,6 +54,27 @@ TEST(CoreThreadTest, MoreWorkNeedsNoTask) {
   done.WaitForNotification();
 }
 
+TEST(CoreThreadTest, ABatchEndsWhenItHasTakenLong) {
+  int batches = 0;
+  std::vector<int> batches_before;
+  CoreThread::Options options;
+  options.max_batch_time = absl::ZeroDuration();
+  CoreThread thread(options, {[] {},
+                              [&] {
+                                ++batches;
+                                return false;
+                              }});
+  for (int i = 0; i < 10; ++i) {
+    thread.Post([&] { batches_before.push_back(batches); });
+  }
+  thread.Start();
+  thread.Stop();
+  ASSERT_EQ(batches_before.size(), 10u);
+  for (int i = 1; i < 10; ++i) {
+    EXPECT_GT(batches_before[i], batches_before[i - 1]) << i;
+  }
+}
+
 TEST(CoreThreadTest, WeightHoldsPostersBack) {
   CoreThread::Options options;
   options.max_queued_weight = 10;

@@ -9,6 +9,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "grpcpp/grpcpp.h"
@@ -55,7 +57,7 @@ class FakeViews : public membership::ViewSource {
 
 class NodeServerTest : public ::testing::Test {
  protected:
-  NodeServerTest() {
+  explicit NodeServerTest(CallLoadOptions reads = {}) {
     procedures_.Register(kBankTransfer, BankTransfer);
     StorageOptions storage;
     const std::string folder =
@@ -70,6 +72,7 @@ class NodeServerTest : public ::testing::Test {
     options.chain.node_id = "n1";
     options.links.preferred = "tcp";
     options.links.listen["tcp"] = "127.0.0.1:0";
+    options.reads = reads;
     Node::Events events;
     events.fatal = [](const absl::Status& why) { ADD_FAILURE() << why; };
     events.role = [this](membership::Role role, bool lease) {
@@ -133,6 +136,30 @@ class NodeServerTest : public ::testing::Test {
     HealthCheckResponse response;
     EXPECT_TRUE(stub->Check(&context, request, &response).ok());
     return response.status();
+  }
+
+  kamino::v1::GetNodeStatusResponse Status() {
+    kamino::v1::GetNodeStatusResponse status;
+    EXPECT_TRUE(
+        Send(&Stub::GetNodeStatus, kamino::v1::GetNodeStatusRequest(), &status)
+            .ok());
+    return status;
+  }
+
+  // Sends while the core thread is busy, gives up after a moment, and lets the
+  // core thread go on.
+  template <typename Response, typename Request, typename Method>
+  void SendAndGiveUp(Method method, const Request& request) {
+    absl::Notification go_on;
+    ASSERT_TRUE(
+        node_->Run([&go_on](ChainNode&) { go_on.WaitForNotification(); }));
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() +
+                         std::chrono::milliseconds(20));
+    Response response;
+    EXPECT_EQ((stub_.get()->*method)(&context, request, &response).error_code(),
+              grpc::StatusCode::DEADLINE_EXCEEDED);
+    go_on.Notify();
   }
 
   using Stub = kamino::v1::KaminoService::StubInterface;
@@ -248,6 +275,117 @@ TEST_F(NodeServerTest, RefusesBadRequests) {
     EXPECT_EQ(DetailOf(Send(&Stub::Call, call, &called)).reason(),
               kamino::v1::REASON_UNKNOWN_PROCEDURE)
         << name;
+  }
+}
+
+// How often a call is given up until the server is the first to notice.
+constexpr int kTries = 100;
+
+TEST_F(NodeServerTest, AReadThatWasGivenUpIsNotDone) {
+  views_.Install(1);
+  ASSERT_TRUE(Put("a", "1", 1).ok());
+  kamino::v1::GetRequest get;
+  get.set_key("a");
+  for (int i = 0; i < kTries && Status().reads().given_up() == 0; ++i) {
+    SendAndGiveUp<kamino::v1::GetResponse>(&Stub::Get, get);
+  }
+  EXPECT_GT(Status().reads().given_up(), 0u);
+  EXPECT_EQ(Status().reads().shed(), 0u);
+}
+
+TEST_F(NodeServerTest, AMutationThatWasGivenUpIsNotExecuted) {
+  views_.Install(1);
+  ASSERT_TRUE(Put("a", "1", 1).ok());
+  kamino::v1::PutRequest put;
+  put.set_key("a");
+  put.set_value("given up");
+  kamino::v1::GetResponse got;
+  int tries = 0;
+  do {
+    ASSERT_LT(++tries, kTries);
+    ASSERT_TRUE(Put("a", "1", 2 * tries).ok());
+    put.mutable_request_id()->set_client_id(7);
+    put.mutable_request_id()->set_number(2 * tries + 1);
+    SendAndGiveUp<kamino::v1::PutResponse>(&Stub::Put, put);
+    ASSERT_TRUE(Get("a", &got).ok());
+  } while (got.value() != "1");
+  // Its number still names nothing, so the next attempt is the first.
+  ASSERT_TRUE(Put("a", "again", 2 * tries + 1).ok());
+  ASSERT_TRUE(Get("a", &got).ok());
+  EXPECT_EQ(got.value(), "again");
+}
+
+TEST_F(NodeServerTest, AnswersCountUntilTheyHaveLeft) {
+  views_.Install(1);
+  const std::string large(1 << 20, 'x');
+  ASSERT_TRUE(Put("a", large, 1).ok());
+  kamino::v1::BatchGetRequest batch;
+  for (int i = 0; i < 2; ++i) batch.add_keys("a");
+  kamino::v1::CommitRequest commit;
+  commit.mutable_request_id()->set_client_id(8);
+  commit.mutable_request_id()->set_number(1);
+  for (int i = 0; i < 4; ++i) {
+    grpc::ClientContext context;
+    auto scan = stub_->Scan(&context, kamino::v1::ScanRequest());
+    kamino::v1::ScanResponse part;
+    ASSERT_TRUE(scan->Read(&part));
+    context.TryCancel();  // in the middle
+    kamino::v1::BatchGetResponse results;
+    ASSERT_TRUE(Send(&Stub::BatchGet, batch, &results).ok());
+    kamino::v1::CommitResponse committed;
+    ASSERT_TRUE(Send(&Stub::Commit, commit, &committed).ok());
+  }
+  // The server frees them when it has seen that the calls are over.
+  while (Status().reads().unsent_bytes() > 0 ||
+         Status().reads().waiting() > 1 ||
+         node_->results().stats().unsent_bytes > 0) {
+  }
+  EXPECT_EQ(Status().reads().unsent_bytes(), 0u);
+}
+
+class NoRoomTest : public NodeServerTest {
+ protected:
+  NoRoomTest() : NodeServerTest(Options()) {}
+
+  static CallLoadOptions Options() {
+    CallLoadOptions options;
+    options.max_unsent_bytes = 0;
+    return options;
+  }
+};
+
+TEST_F(NoRoomTest, ReadsAreRefusedUntilLaterAndWritesAreNot) {
+  views_.Install(1);
+  ASSERT_TRUE(Put("a", "1", 1).ok());
+  kamino::v1::GetResponse got;
+  const grpc::Status status = Get("a", &got);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(DetailOf(status).reason(), kamino::v1::REASON_OVERLOADED);
+  google::rpc::Status details;
+  ASSERT_TRUE(details.ParseFromString(status.error_details()));
+  google::rpc::RetryInfo retry;
+  ASSERT_EQ(details.details_size(), 2);
+  ASSERT_TRUE(details.details(1).UnpackTo(&retry));
+  EXPECT_GT(retry.retry_delay().nanos(), 0);
+  grpc::ClientContext context;
+  auto scan = stub_->Scan(&context, kamino::v1::ScanRequest());
+  kamino::v1::ScanResponse part;
+  EXPECT_FALSE(scan->Read(&part));
+  EXPECT_EQ(DetailOf(scan->Finish()).reason(), kamino::v1::REASON_OVERLOADED);
+  EXPECT_EQ(Status().reads().shed(), 2u);
+}
+
+TEST_F(NodeServerTest, ScansHaveBoundedBounds) {
+  views_.Install(1);
+  for (const size_t length : {1025, 1026}) {
+    kamino::v1::ScanRequest request;
+    request.set_start_key(std::string(length, 'k'));
+    grpc::ClientContext context;
+    auto scan = stub_->Scan(&context, request);
+    kamino::v1::ScanResponse part;
+    while (scan->Read(&part)) {
+    }
+    EXPECT_EQ(scan->Finish().ok(), length == 1025);
   }
 }
 

@@ -74,12 +74,12 @@ TEST_F(ReadsTest, BatchesAreBounded) {
   kamino::v1::BatchGetResponse response;
   request.add_keys("absent");
   request.add_keys("key");
+  ASSERT_TRUE(CheckBatch(request).ok());
   ASSERT_TRUE(ReadBatch(objects, request, &response).ok());
   EXPECT_FALSE(response.results(0).found());
   EXPECT_EQ(response.results(1).value(), "0123456789");
   for (int i = 0; i < kMaxBatchKeys; ++i) request.add_keys("key");
-  EXPECT_EQ(ReasonOf(ReadBatch(objects, request, &response)),
-            kamino::v1::REASON_INVALID_ARGUMENT);
+  EXPECT_EQ(ReasonOf(CheckBatch(request)), kamino::v1::REASON_INVALID_ARGUMENT);
   Put("large", std::string(1 << 20, 'x'), 8);
   request.clear_keys();
   for (int i = 0; i < 4; ++i) request.add_keys("large");

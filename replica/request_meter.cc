@@ -1,0 +1,83 @@
+#include "replica/request_meter.h"
+
+#include "absl/strings/str_cat.h"
+#include "engine/fault.h"
+#include "glog/logging.h"
+#include "replica/errors.h"
+
+namespace kamino::replica {
+namespace {
+
+// Objects between two questions whether the request was abandoned: some ms.
+constexpr uint64_t kAskEvery = 4096;
+
+}  // namespace
+
+absl::Status RequestMeter::Touch(uint64_t objects) {
+  if (!status_.ok()) return status_;
+  // Both numbers are far from overflow: a value has at most 1 MiB.
+  touched_ += objects;
+  if (touched_ > max_touched_ &&
+      !engine::FaultPlanted("request-budget-ignored")) {
+    status_ = MakeError(
+        kamino::v1::REASON_TOO_LARGE,
+        absl::StrCat("the request touches more than ", max_touched_,
+                     " objects (pages of the index count, and each ",
+                     kBytesPerTouch,
+                     " bytes of values); split it, or narrow its ranges"));
+  } else if (touched_ - asked_at_ >= kAskEvery && abandoned_ != nullptr) {
+    asked_at_ = touched_;
+    if (abandoned_()) {
+      status_ = absl::CancelledError(
+          "the client gave the request up while it was executed; it was taken "
+          "back");
+    }
+  }
+  return status_;
+}
+
+absl::Status RequestMeter::TouchBytes(uint64_t bytes) {
+  odd_bytes_ += bytes;
+  const uint64_t objects = odd_bytes_ / kBytesPerTouch;
+  odd_bytes_ %= kBytesPerTouch;
+  return Touch(objects);
+}
+
+absl::StatusOr<absl::Span<const std::byte>> MeteredTransaction::Read(
+    engine::ObjectId id) {
+  if (absl::Status may = meter_->TouchObject(); !may.ok()) return may;
+  return transaction_->Read(id);
+}
+
+absl::StatusOr<std::byte*> MeteredTransaction::Write(engine::ObjectId id,
+                                                     uint32_t offset,
+                                                     uint32_t length) {
+  if (absl::Status may = meter_->TouchObject(); !may.ok()) return may;
+  return transaction_->Write(id, offset, length);
+}
+
+absl::Status MeteredTransaction::Overwrite(engine::ObjectId id, uint32_t offset,
+                                           absl::Span<const std::byte> bytes) {
+  if (absl::Status may = meter_->TouchObject(); !may.ok()) return may;
+  return transaction_->Overwrite(id, offset, bytes);
+}
+
+absl::StatusOr<engine::ObjectId> MeteredTransaction::Alloc(uint32_t size) {
+  if (absl::Status may = meter_->TouchObject(); !may.ok()) return may;
+  return transaction_->Alloc(size);
+}
+
+absl::Status MeteredTransaction::Free(engine::ObjectId id) {
+  if (absl::Status may = meter_->TouchObject(); !may.ok()) return may;
+  return transaction_->Free(id);
+}
+
+absl::Status MeteredTransaction::Commit(const engine::CommitOptions&) {
+  LOG(FATAL) << "a metered transaction is ended by whoever began it";
+}
+
+absl::Status MeteredTransaction::Abort() {
+  LOG(FATAL) << "a metered transaction is ended by whoever began it";
+}
+
+}  // namespace kamino::replica

@@ -86,6 +86,11 @@ class CliTest(ClusterTest):
     self.assertEqual(done.returncode, 2)
     self.assertIn("no cluster there; it has here", done.stderr)
 
+  def test_a_node_says_why_it_ended(self):
+    self.cluster.stop()
+    self.assertIn("kamino_node has ended, asked to by TERM",
+                  self.cluster.log_tail("n1", 1))
+
   def test_the_last_copy_is_not_removed_without_a_word(self):
     managers = "--managers=" + ",".join(
         self.cluster.addresses_of(self.cluster.managers))
@@ -96,7 +101,7 @@ class CliTest(ClusterTest):
     self.kamino("admin", "remove", "n2", managers, "--force")
     self.assertEqual(self.cluster.chain()[0], ["n3"])
 
-  def test_help_version_and_completion(self):
+  def test_help_and_version(self):
     kamino = self.cluster.binary("kamino")
     for words, text in ((("--help",), "Exit codes"),
                         (("help", "put"), "date | kamino put now"),
@@ -108,6 +113,15 @@ class CliTest(ClusterTest):
       self.assertIn(text, done.stdout)
     self.assertEqual(self.run_program(kamino, "help", "nope").returncode, 2)
     self.assertEqual(self.run_program(kamino).returncode, 2)
+    for name, flag in (("kamino_node", "--data_dir"),
+                       ("kamino_manager", "--chain_length")):
+      server = self.cluster.binary(name)
+      self.assertIn(flag, self.run_program(server, "--help").stdout)
+      done = self.run_program(server, "--version")
+      self.assertEqual((done.returncode, done.stdout.split()[0]), (0, name))
+
+  def test_completion(self):
+    kamino = self.cluster.binary("kamino")
     script = self.run_program(kamino, "completion", "bash").stdout + """
       COMP_WORDS=(kamino admin re); COMP_CWORD=2; _kamino
       echo "${COMPREPLY[@]}"

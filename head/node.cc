@@ -5,7 +5,7 @@
 
 #include "absl/memory/memory.h"
 #include "glog/logging.h"
-#include "head/version.h"
+#include "proto/version.h"
 #include "replica/errors.h"
 
 namespace kamino::head {

@@ -6,14 +6,17 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <iostream>
 
 #include "absl/flags/parse.h"
 #include "absl/flags/usage.h"
+#include "absl/flags/usage_config.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "glog/logging.h"
+#include "proto/version.h"
 
 namespace kamino::membership {
 namespace {
@@ -27,7 +30,10 @@ int parse_exit_code = kExitUsage;
 
 void ParseFlags(const ServerProgram& program, int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
-    if (absl::StartsWith(argv[i], "--help")) parse_exit_code = 0;
+    if (absl::StartsWith(argv[i], "--help") ||
+        absl::StartsWith(argv[i], "--version")) {
+      parse_exit_code = 0;
+    }
   }
   std::atexit([] {
     if (!parsing_flags) return;
@@ -36,6 +42,16 @@ void ParseFlags(const ServerProgram& program, int argc, char** argv) {
     _exit(parse_exit_code);
   });
   absl::SetProgramUsageMessage(program.usage);
+  absl::FlagsUsageConfig config;
+  // All flags but Abseil's own, wherever they are defined.
+  config.contains_help_flags = [](absl::string_view file) {
+    return !absl::StrContains(file, "absl/");
+  };
+  config.contains_helpshort_flags = config.contains_help_flags;
+  config.version_string = [name = program.name] {
+    return absl::StrCat(name, " ", kVersion, "\n");
+  };
+  absl::SetFlagsUsageConfig(config);
   parsing_flags = true;
   const auto rest = absl::ParseCommandLine(argc, argv);
   parsing_flags = false;
@@ -83,11 +99,14 @@ int RunServer(const ServerProgram& program, int argc, char** argv) {
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  absl::Status served = program.serve([&signals] {
-    int signal = 0;
-    sigwait(&signals, &signal);
-  });
-  if (served.ok()) return 0;
+  int signal = 0;
+  absl::Status served =
+      program.serve([&signals, &signal] { sigwait(&signals, &signal); });
+  if (served.ok()) {
+    LOG(INFO) << program.name << " has ended, asked to by "
+              << sigabbrev_np(signal);
+    return 0;
+  }
   std::cerr << program.name << ": " << served.message() << "\n";
   return kExitFailure;
 }

@@ -1,26 +1,16 @@
 // admin: the cluster as its managers see it, and nodes in and out of the chain.
-#include <cstdlib>
 #include <iostream>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/flags/declare.h"
-#include "absl/flags/flag.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "client/admin.h"
 #include "client/cli/cli.h"
 #include "client/cli/table.h"
-
-ABSL_DECLARE_FLAG(absl::Duration, timeout);
-ABSL_FLAG(std::string, managers, "",
-          "admin: host:port,... of the managers; by default the environment "
-          "variable KAMINO_MANAGERS.");
-ABSL_FLAG(bool, wait, true,
-          "admin: wait until what was asked for is in force, up to --timeout.");
 
 namespace kamino::client {
 namespace {
@@ -28,7 +18,6 @@ namespace {
 using kamino::v1::ClusterNode;
 using kamino::v1::GetClusterResponse;
 
-constexpr char kUsage[] = "admin status | remove NODE | drain NODE | add NODE";
 constexpr absl::Duration kPoll = absl::Milliseconds(100);
 
 std::string Wish(const ClusterNode& node) {
@@ -54,10 +43,14 @@ void Print(const GetClusterResponse& cluster) {
             << absl::StrJoin(cluster.waiting_for(), " or ") << "\n";
 }
 
-int Status(Admin* admin, bool json) {
-  auto cluster = admin->GetCluster();
-  if (!cluster.ok()) return Fail(cluster.status());
-  if (json) {
+bool IsIn(const ClusterNode& node) { return node.role() != "outside"; }
+
+int Status(Cli& cli) {
+  auto admin = cli.ConnectToManagers();
+  if (!admin.ok()) return cli.Fail(admin.status());
+  auto cluster = (*admin)->GetCluster();
+  if (!cluster.ok()) return cli.Fail(cluster.status());
+  if (cli.json()) {
     PrintJson(*cluster);
   } else {
     Print(*cluster);
@@ -65,14 +58,12 @@ int Status(Admin* admin, bool json) {
   return kExitOk;
 }
 
-bool IsIn(const ClusterNode& node) { return node.role() != "outside"; }
-
 // Until the node is in the chain, or outside and known to be wanted so.
-int Await(Admin* admin, const std::string& node_id, bool in) {
-  const absl::Time end = absl::Now() + absl::GetFlag(FLAGS_timeout);
+int Await(Cli& cli, Admin* admin, const std::string& node_id, bool in) {
+  const absl::Time end = absl::Now() + cli.settings().timeout;
   while (absl::Now() < end) {
     auto cluster = admin->GetCluster();
-    if (!cluster.ok()) return Fail(cluster.status());
+    if (!cluster.ok()) return cli.Fail(cluster.status());
     bool found = false;
     for (const ClusterNode& node : cluster->nodes()) {
       if (node.node_id() == node_id) found = IsIn(node);
@@ -81,28 +72,77 @@ int Await(Admin* admin, const std::string& node_id, bool in) {
     absl::Notification never;
     never.WaitForNotificationWithTimeout(kPoll);
   }
-  return Fail(absl::DeadlineExceededError(absl::StrCat(
+  return cli.Fail(absl::DeadlineExceededError(absl::StrCat(
       "asked for, but ", node_id, " is ", in ? "not yet in" : "still in",
       " the chain; kamino admin status shows how far it is")));
 }
 
-int Remove(Admin* admin, const std::string& node_id, bool drain) {
-  absl::Status status = admin->RemoveNode(node_id, drain);
-  if (!status.ok()) return Fail(status);
-  return absl::GetFlag(FLAGS_wait) ? Await(admin, node_id, false) : kExitOk;
+struct Change {
+  std::string node_id;
+  bool wait = true;
+  bool force = false;
+};
+
+// Members that stay alive in the chain without this one. Empty when it is none.
+std::vector<std::string> LeftWithout(const GetClusterResponse& cluster,
+                                     const std::string& node_id) {
+  bool member = false;
+  std::vector<std::string> left;
+  for (const ClusterNode& node : cluster.nodes()) {
+    if (!IsIn(node)) continue;
+    member |= node.node_id() == node_id;
+    if (node.node_id() != node_id && node.alive() && !node.removed()) {
+      left.push_back(node.node_id());
+    }
+  }
+  return member ? left : std::vector<std::string>();
 }
 
-int Add(Admin* admin, const std::string& node_id) {
-  auto cluster = admin->GetCluster();
-  if (!cluster.ok()) return Fail(cluster.status());
+int Remove(Cli& cli, const Change& change) {
+  auto admin = cli.ConnectToManagers();
+  if (!admin.ok()) return cli.Fail(admin.status());
+  auto cluster = (*admin)->GetCluster();
+  if (!cluster.ok()) return cli.Fail(cluster.status());
+  const std::vector<std::string> left = LeftWithout(*cluster, change.node_id);
+  if (left.size() == 1 && !change.force) {
+    return cli.Fail(absl::FailedPreconditionError(absl::StrCat(
+        "without ", change.node_id, " all data would be at ", left[0],
+        " alone, and lost with it; kamino admin drain waits until another node "
+        "has caught up, --force removes it now")));
+  }
+  absl::Status status = (*admin)->RemoveNode(change.node_id, /*drain=*/false);
+  if (!status.ok()) return cli.Fail(status);
+  if (!left.empty()) {
+    std::cerr << absl::StrCat("kamino: without ", change.node_id,
+                              " the chain has ", left.size(), " of ",
+                              cluster->chain_length(),
+                              " nodes: ", absl::StrJoin(left, ", "), "\n");
+  }
+  return change.wait ? Await(cli, *admin, change.node_id, false) : kExitOk;
+}
+
+int Drain(Cli& cli, const Change& change) {
+  auto admin = cli.ConnectToManagers();
+  if (!admin.ok()) return cli.Fail(admin.status());
+  absl::Status status = (*admin)->RemoveNode(change.node_id, /*drain=*/true);
+  if (!status.ok()) return cli.Fail(status);
+  return change.wait ? Await(cli, *admin, change.node_id, false) : kExitOk;
+}
+
+int AddNode(Cli& cli, const Change& change) {
+  auto admin = cli.ConnectToManagers();
+  if (!admin.ok()) return cli.Fail(admin.status());
+  auto cluster = (*admin)->GetCluster();
+  if (!cluster.ok()) return cli.Fail(cluster.status());
+  const std::string& node_id = change.node_id;
   bool known = false;
   uint32_t members = 0;
   for (const ClusterNode& node : cluster->nodes()) {
     known = known || node.node_id() == node_id;
     members += IsIn(node) && node.node_id() != node_id;
   }
-  absl::Status status = admin->AddNode(node_id);
-  if (!status.ok()) return Fail(status);
+  absl::Status status = (*admin)->AddNode(node_id);
+  if (!status.ok()) return cli.Fail(status);
   if (!known) {
     std::cerr << "kamino: no node " << node_id
               << " is known yet; it may join when it starts\n";
@@ -113,29 +153,46 @@ int Add(Admin* admin, const std::string& node_id) {
               << node_id << " stands by\n";
     return kExitOk;
   }
-  return absl::GetFlag(FLAGS_wait) ? Await(admin, node_id, true) : kExitOk;
+  return change.wait ? Await(cli, *admin, node_id, true) : kExitOk;
+}
+
+CLI::App* AddChange(CLI::App* admin, Cli* cli, const std::string& name,
+                    const std::string& description,
+                    int (*run)(Cli&, const Change&),
+                    const std::shared_ptr<Change>& change) {
+  CLI::App* command = AddCommand(admin, cli, name, description,
+                                 absl::StrCat("  kamino admin ", name, " n2"));
+  command->add_option("NODE", change->node_id)->required()->type_name("");
+  command->add_flag("--wait,!--no_wait", change->wait,
+                    "Wait until it is so, up to --timeout (the default).");
+  command->callback([=] { cli->run = [=] { return run(*cli, *change); }; });
+  return command;
 }
 
 }  // namespace
 
-int RunAdmin(bool json, const Words& words) {
-  std::string managers = absl::GetFlag(FLAGS_managers);
-  const char* environment = std::getenv("KAMINO_MANAGERS");
-  if (managers.empty() && environment != nullptr) managers = environment;
-  std::vector<std::string> addresses =
-      absl::StrSplit(managers, ',', absl::SkipEmpty());
-  if (addresses.empty()) {
-    std::cerr << "kamino: where are the managers? Set --managers=host:port,... "
-                 "or KAMINO_MANAGERS\n";
-    return kExitUsage;
-  }
-  Admin admin(std::move(addresses), absl::GetFlag(FLAGS_timeout));
-  if (words.size() == 1 && words[0] == "status") return Status(&admin, json);
-  if (words.size() != 2) return FailUsage(kUsage);
-  if (words[0] == "remove") return Remove(&admin, words[1], false);
-  if (words[0] == "drain") return Remove(&admin, words[1], true);
-  if (words[0] == "add") return Add(&admin, words[1]);
-  return FailUsage(kUsage);
+void AddAdminCommand(CLI::App* app, Cli* cli) {
+  CLI::App* admin =
+      app->add_subcommand("admin",
+                          "The cluster as its managers see it; nodes "
+                          "in and out of the chain.");
+  AddSettings(admin, &cli->settings());
+  admin->require_subcommand(1);
+  CLI::App* status = AddCommand(admin, cli, "status",
+                                "Who is alive, sound, joining; whom the chain "
+                                "waits for.",
+                                "  kamino admin status");
+  status->callback([=] { cli->run = [=] { return Status(*cli); }; });
+  auto change = std::make_shared<Change>();
+  CLI::App* remove =
+      AddChange(admin, cli, "remove",
+                "Takes a node out of the chain, now and until it is added.",
+                Remove, change);
+  remove->add_flag("--force", change->force,
+                   "Even if one node alone is left with the data.");
+  AddChange(admin, cli, "drain",
+            "The same, once another node has taken its place.", Drain, change);
+  AddChange(admin, cli, "add", "Lets a node join again.", AddNode, change);
 }
 
 }  // namespace kamino::client

@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <fstream>
 #include <iostream>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/flags/flag.h"
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -17,26 +17,22 @@
 #include "client/cli/table.h"
 #include "client/error.h"
 
-ABSL_FLAG(uint64_t, count, 10000, "bench: calls to make.");
-ABSL_FLAG(uint64_t, accounts, 100, "bench transfer: number of accounts.");
-ABSL_FLAG(uint64_t, balance, 1000,
-          "bench transfer --setup: what each account begins with.");
-ABSL_FLAG(bool, setup, false, "bench transfer: make the accounts first.");
-ABSL_FLAG(uint64_t, keys, 1000, "bench put, get: number of keys.");
-ABSL_FLAG(bool, in_order, false,
-          "bench put, get: one key after the other, rather than at random.");
-ABSL_FLAG(uint64_t, value_size, 100, "bench put: bytes of a value.");
-ABSL_FLAG(std::string, acked_log, "",
-          "bench transfer: write each acknowledged transfer to this file, a "
-          "line \"FROM TO AMOUNT VERSION\".");
-
 namespace kamino::client {
 namespace {
 
-constexpr char kUsage[] =
-    "bench transfer|put|get [--count=N] [--outstanding=N] [--accounts=N "
-    "[--setup --balance=N] [--acked_log=FILE]] [--keys=N] [--in_order] "
-    "[--value_size=N]";
+struct BenchOptions {
+  std::string kind;  // "transfer", "put", "get"
+  uint64_t count = 10000;
+  int outstanding = 64;
+  uint64_t accounts = 100;
+  uint64_t balance = 1000;
+  bool setup = false;
+  std::string acked_log;
+  uint64_t keys = 1000;
+  bool in_order = false;
+  uint64_t value_size = 100;
+};
+
 constexpr uint64_t kMaxTransfer = 10;
 
 std::string Account(uint64_t i) { return absl::StrFormat("bank/%06d", i); }
@@ -55,17 +51,14 @@ struct Tally {
 // Keeps a number of calls under way; each one that ends starts the next.
 class Load {
  public:
-  Load(Client* client, std::string kind, uint64_t count)
+  Load(Client* client, const BenchOptions& options)
       : client_(client),
-        kind_(std::move(kind)),
-        count_(count),
-        accounts_(absl::GetFlag(FLAGS_accounts)),
-        keys_(absl::GetFlag(FLAGS_keys)),
-        in_order_(absl::GetFlag(FLAGS_in_order)),
-        value_(absl::GetFlag(FLAGS_value_size), 'x'),
-        progress_("running", count) {
-    const std::string path = absl::GetFlag(FLAGS_acked_log);
-    if (!path.empty()) acked_log_.open(path, std::ios::app);
+        options_(options),
+        value_(options.value_size, 'x'),
+        progress_("running", options.count) {
+    if (!options.acked_log.empty()) {
+      acked_log_.open(options.acked_log, std::ios::app);
+    }
   }
 
   Tally Run(int outstanding) {
@@ -79,24 +72,25 @@ class Load {
 
  private:
   bool Finished() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return started_ == count_ && ended_ == count_;
+    return started_ == options_.count && ended_ == options_.count;
   }
 
   void Next() {
     uint64_t a, b, amount;
     {
       absl::MutexLock lock(&mutex_);
-      if (started_ == count_) return;
+      if (started_ == options_.count) return;
       const uint64_t number = started_++;
-      const uint64_t range = kind_ == "transfer" ? accounts_ : keys_;
+      const uint64_t range =
+          options_.kind == "transfer" ? options_.accounts : options_.keys;
       a = absl::Uniform<uint64_t>(random_, 0, range);
       b = absl::Uniform<uint64_t>(random_, 0, range - 1);
       if (b >= a) ++b;
-      if (in_order_) a = number % range;
+      if (options_.in_order) a = number % range;
       amount = absl::Uniform<uint64_t>(random_, 1, kMaxTransfer + 1);
     }
-    if (kind_ == "transfer") return Transfer(a, b, amount);
-    if (kind_ == "put") return Put(a);
+    if (options_.kind == "transfer") return Transfer(a, b, amount);
+    if (options_.kind == "put") return Put(a);
     Get(a);
   }
 
@@ -162,11 +156,7 @@ class Load {
   }
 
   Client* const client_;
-  const std::string kind_;
-  const uint64_t count_;
-  const uint64_t accounts_;
-  const uint64_t keys_;
-  const bool in_order_;
+  const BenchOptions options_;
   const std::string value_;
 
   absl::Mutex mutex_;
@@ -192,7 +182,7 @@ void Print(const Cli& cli, const std::string& kind, Tally tally) {
   const double p50 = Millis(tally.latencies, 0.5);
   const double p99 = Millis(tally.latencies, 0.99);
   const double most = Millis(tally.latencies, 1);
-  if (cli.json) {
+  if (cli.json()) {
     std::cout << absl::StrFormat(
         "{\"load\": \"%s\", \"ok\": %d, \"declined\": %d, \"unknown\": %d, "
         "\"failed\": %d, \"seconds\": %.3f, \"per_second\": %.1f, "
@@ -214,8 +204,8 @@ void Print(const Cli& cli, const std::string& kind, Tally tally) {
 // Accounts to a commit: small enough for the intent log of a small heap.
 constexpr int kAccountsPerCommit = 100;
 
-absl::Status SetUp(Client* client) {
-  const uint64_t accounts = absl::GetFlag(FLAGS_accounts);
+absl::Status SetUp(Client* client, const BenchOptions& options) {
+  const uint64_t accounts = options.accounts;
   for (uint64_t next = 0; next < accounts;) {
     kamino::v1::CommitRequest request;
     for (;
@@ -223,7 +213,7 @@ absl::Status SetUp(Client* client) {
          ++next) {
       auto* put = request.add_then_operations()->mutable_put();
       put->set_key(Account(next));
-      put->set_value(absl::StrCat(absl::GetFlag(FLAGS_balance)));
+      put->set_value(absl::StrCat(options.balance));
     }
     auto made = client->Commit(std::move(request));
     if (!made.ok()) return made.status();
@@ -231,29 +221,91 @@ absl::Status SetUp(Client* client) {
   return absl::OkStatus();
 }
 
+// Otherwise every transfer would be declined, as fast as can be.
+absl::Status CheckAccounts(Client* client, uint64_t accounts) {
+  auto last = client->Get(Account(accounts - 1));
+  if (!absl::IsNotFound(last.status())) return last.status();
+  return absl::FailedPreconditionError(
+      absl::StrCat("there are no ", accounts,
+                   " accounts; kamino bench transfer --setup makes them"));
+}
+
+int RunBench(Cli& cli, const BenchOptions& options) {
+  auto client = cli.Connect();
+  if (!client.ok()) return cli.Fail(client.status());
+  if (options.kind == "transfer") {
+    absl::Status ready = options.setup
+                             ? SetUp(*client, options)
+                             : CheckAccounts(*client, options.accounts);
+    if (!ready.ok()) return cli.Fail(ready);
+  }
+  Load load(*client, options);
+  const Tally tally = load.Run(options.outstanding);
+  Print(cli, options.kind, tally);
+  return tally.first_failure.ok() ? kExitOk : cli.Fail(tally.first_failure);
+}
+
+void AddNumber(CLI::App* app, const std::string& name, uint64_t* number,
+               const std::string& description, uint64_t least, uint64_t most) {
+  app->add_option(name, *number, description)
+      ->type_name("N")
+      ->check(CLI::Range(least, most));
+}
+
+CLI::App* AddLoad(CLI::App* bench, Cli* cli, const std::string& kind,
+                  const std::string& description, const std::string& examples,
+                  const std::shared_ptr<BenchOptions>& options) {
+  CLI::App* load = AddCommand(bench, cli, kind, description, examples);
+  AddNumber(load, "--count", &options->count,
+            "Calls to make; 10000 by default.", 0, UINT64_MAX);
+  load->add_option("--outstanding", options->outstanding,
+                   "Calls under way at once; 64 by default.")
+      ->type_name("N")
+      ->check(CLI::Range(1, ClientOptions().max_outstanding));
+  load->callback([=] {
+    options->kind = kind;
+    cli->run = [=] { return RunBench(*cli, *options); };
+  });
+  return load;
+}
+
+void AddKeys(CLI::App* load, BenchOptions* options) {
+  AddNumber(load, "--keys", &options->keys, "Number of keys; 1000 by default.",
+            2, UINT64_MAX);
+  load->add_flag("--in_order", options->in_order,
+                 "One key after the other, rather than at random.");
+}
+
 }  // namespace
 
-int RunBench(const Cli& cli, const Words& words) {
-  const bool known =
-      words.size() == 1 &&
-      (words[0] == "transfer" || words[0] == "put" || words[0] == "get");
-  if (!known || absl::GetFlag(FLAGS_accounts) < 2 ||
-      absl::GetFlag(FLAGS_keys) < 2) {
-    return FailUsage(kUsage);
-  }
-  if (absl::GetFlag(FLAGS_value_size) > kMaxValueBytes) {
-    return FailUsage(
-        absl::StrCat("--value_size: at most ", kMaxValueBytes, " bytes"));
-  }
-  const absl::StatusOr<int> outstanding = Outstanding();
-  if (!outstanding.ok()) return FailUsage(outstanding.status().message());
-  if (words[0] == "transfer" && absl::GetFlag(FLAGS_setup)) {
-    if (absl::Status made = SetUp(cli.client); !made.ok()) return Fail(made);
-  }
-  Load load(cli.client, words[0], absl::GetFlag(FLAGS_count));
-  const Tally tally = load.Run(*outstanding);
-  Print(cli, words[0], tally);
-  return tally.first_failure.ok() ? kExitOk : Fail(tally.first_failure);
+void AddBenchCommand(CLI::App* app, Cli* cli) {
+  CLI::App* bench =
+      app->add_subcommand("bench", "A load of one kind of call, measured.");
+  AddSettings(bench, &cli->settings());
+  bench->require_subcommand(1);
+  auto options = std::make_shared<BenchOptions>();
+  CLI::App* transfer =
+      AddLoad(bench, cli, "transfer", "Money between accounts, by a procedure.",
+              "  kamino bench transfer --setup --accounts=1000 --count=100000",
+              options);
+  AddNumber(transfer, "--accounts", &options->accounts,
+            "Number of accounts; 100 by default.", 2, UINT64_MAX);
+  AddNumber(transfer, "--balance", &options->balance,
+            "--setup: what each begins with; 1000 by default.", 0, UINT64_MAX);
+  transfer->add_flag("--setup", options->setup, "Make the accounts first.");
+  transfer
+      ->add_option("--acked_log", options->acked_log,
+                   "Write each acknowledged transfer to this file, a line "
+                   "\"FROM TO AMOUNT VERSION\".")
+      ->type_name("FILE");
+  CLI::App* put = AddLoad(bench, cli, "put", "Writes of whole objects.",
+                          "  kamino bench put --value_size=1024", options);
+  AddKeys(put, options.get());
+  AddNumber(put, "--value_size", &options->value_size,
+            "Bytes of a value; 100 by default.", 0, kMaxValueBytes);
+  CLI::App* get = AddLoad(bench, cli, "get", "Reads of what put wrote.",
+                          "  kamino bench get --outstanding=1", options);
+  AddKeys(get, options.get());
 }
 
 }  // namespace kamino::client

@@ -5,67 +5,133 @@
 #include <iostream>
 #include <utility>
 
-#include "absl/flags/flag.h"
-#include "absl/strings/numbers.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "client/error.h"
+#include "google/protobuf/struct.pb.h"
 #include "google/protobuf/util/json_util.h"
-
-ABSL_FLAG(int, outstanding, 64, "load, bench: calls under way at once.");
 
 namespace kamino::client {
 namespace {
 
 constexpr int kBarWidth = 30;
 
-}  // namespace
+// Some errors, of gRPC's too, come without a word.
+std::string MessageOf(const absl::Status& status) {
+  if (!status.message().empty()) return std::string(status.message());
+  return absl::StatusCodeToString(status.code());
+}
 
-int Fail(const absl::Status& status) {
+std::string ReasonName(const absl::Status& status) {
   const kamino::v1::Reason reason = ReasonOf(status);
-  std::cerr << "kamino: " << status.message();
-  if (reason != kamino::v1::REASON_UNSPECIFIED) {
-    std::cerr << " [" << kamino::v1::Reason_Name(reason) << "]";
-  }
-  std::cerr << "\n";
-  switch (status.code()) {
-    case absl::StatusCode::kUnavailable:
-    case absl::StatusCode::kDeadlineExceeded:
-    case absl::StatusCode::kCancelled:
-      return kExitNoAnswer;
-    default:
-      return kExitFailed;
-  }
+  if (reason == kamino::v1::REASON_UNSPECIFIED) return "";
+  return kamino::v1::Reason_Name(reason);
 }
 
-int FailUsage(absl::string_view usage) {
-  std::cerr << "kamino: usage: " << usage << "\n";
-  return kExitUsage;
-}
-
-void PrintJson(const google::protobuf::Message& message) {
+std::string ToJson(const google::protobuf::Message& message) {
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;
   options.always_print_primitive_fields = true;
   std::string text;
   const auto printed =
       google::protobuf::util::MessageToJsonString(message, &text, options);
-  if (!printed.ok()) {
-    std::cerr << "kamino: " << printed.ToString() << "\n";
-    return;
+  return printed.ok() ? text : "{}";
+}
+
+void PrintErrorJson(
+    absl::string_view code, const std::string& reason,
+    absl::string_view message,
+    const google::protobuf::RepeatedPtrField<std::string>& keys) {
+  google::protobuf::Struct whole;
+  auto& error = *(*whole.mutable_fields())["error"]
+                     .mutable_struct_value()
+                     ->mutable_fields();
+  error["code"].set_string_value(std::string(code));
+  error["reason"].set_string_value(reason);
+  error["message"].set_string_value(std::string(message));
+  for (const std::string& key : keys) {
+    error["keys"].mutable_list_value()->add_values()->set_string_value(
+        absl::Base64Escape(key));
   }
-  std::cout << text << "\n";
+  std::cerr << ToJson(whole) << "\n";
 }
 
-bool ParseNumber(absl::string_view text, uint64_t* number) {
-  return absl::SimpleAtoi(text, number);
+}  // namespace
+
+Cli::Cli() = default;
+Cli::~Cli() = default;
+
+absl::StatusOr<Client*> Cli::Connect() {
+  if (client_ != nullptr) return client_.get();
+  if (settings_.seeds.empty()) {
+    return absl::InvalidArgumentError(
+        "where is the chain? Set --seeds=host:port,... or KAMINO_SEEDS, or "
+        "name a cluster of the configuration file by --cluster");
+  }
+  ClientOptions options;
+  options.seeds = settings_.seeds;
+  options.timeout = settings_.timeout;
+  auto client = Client::Connect(std::move(options));
+  if (!client.ok()) return client.status();
+  client_ = std::move(*client);
+  return client_.get();
 }
 
-absl::StatusOr<int> Outstanding() {
-  const int outstanding = absl::GetFlag(FLAGS_outstanding);
-  const int most = ClientOptions().max_outstanding;
-  if (outstanding >= 1 && outstanding <= most) return outstanding;
-  return absl::InvalidArgumentError(
-      absl::StrCat("--outstanding: from 1 to ", most));
+absl::StatusOr<Admin*> Cli::ConnectToManagers() {
+  if (admin_ != nullptr) return admin_.get();
+  if (settings_.managers.empty()) {
+    return absl::InvalidArgumentError(
+        "where are the managers? Set --managers=host:port,... or "
+        "KAMINO_MANAGERS, or name a cluster of the configuration file by "
+        "--cluster");
+  }
+  admin_ = std::make_unique<Admin>(settings_.managers, settings_.timeout);
+  return admin_.get();
+}
+
+int Cli::Fail(const absl::Status& status) const {
+  // Found here, before anything was sent: the command line's fault.
+  const bool usage = absl::IsInvalidArgument(status) &&
+                     ReasonOf(status) == kamino::v1::REASON_UNSPECIFIED;
+  const std::string reason = ReasonName(status);
+  if (json()) {
+    PrintErrorJson(absl::StatusCodeToString(status.code()), reason,
+                   MessageOf(status), DetailOf(status).keys());
+  } else {
+    std::cerr << "kamino: " << MessageOf(status)
+              << (reason.empty() ? "" : absl::StrCat(" [", reason, "]"))
+              << "\n";
+  }
+  switch (status.code()) {
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kDeadlineExceeded:
+    case absl::StatusCode::kCancelled:
+      return kExitNoAnswer;
+    default:
+      return usage ? kExitUsage : kExitFailed;
+  }
+}
+
+int Cli::FailUsage(absl::string_view message) const {
+  if (json()) {
+    PrintErrorJson("INVALID_ARGUMENT", "", message, {});
+  } else {
+    std::cerr << "kamino: " << message << "\n";
+  }
+  return kExitUsage;
+}
+
+CLI::App* AddCommand(CLI::App* app, Cli* cli, const std::string& name,
+                     const std::string& description,
+                     const std::string& examples) {
+  CLI::App* command = app->add_subcommand(name, description);
+  AddSettings(command, &cli->settings());
+  if (!examples.empty()) command->footer("Examples:\n" + examples);
+  return command;
+}
+
+void PrintJson(const google::protobuf::Message& message) {
+  std::cout << ToJson(message) << "\n";
 }
 
 Progress::Progress(std::string what, uint64_t total)

@@ -3,12 +3,17 @@
 #ifndef KAMINO_CLIENT_CLI_CLI_H_
 #define KAMINO_CLIENT_CLI_CLI_H_
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "CLI/App.hpp"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "client/admin.h"
+#include "client/cli/settings.h"
 #include "client/client.h"
 #include "google/protobuf/message.h"
 
@@ -20,28 +25,46 @@ inline constexpr int kExitFailed = 1;    // the service said no
 inline constexpr int kExitUsage = 2;     // the command line is wrong
 inline constexpr int kExitNoAnswer = 3;  // nobody answered, or too late
 
-// One command's words, without its name and flags.
 using Words = std::vector<std::string>;
 
-struct Cli {
-  Client* client;
-  bool json;  // print one JSON object (per object of a scan)
+// One run of the program. Not thread-safe.
+class Cli {
+ public:
+  Cli();
+  ~Cli();
+
+  // The command line says what to do by setting this; it returns an exit code.
+  std::function<int()> run;
+
+  Settings& settings() { return settings_; }
+  bool json() const { return settings_.output == Output::kJson; }
+  bool raw() const { return settings_.output == Output::kRaw; }
+
+  // The chain's client, or the managers'; made when it is asked for first.
+  // kInvalidArgument: nobody has said where they are.
+  absl::StatusOr<Client*> Connect();
+  absl::StatusOr<Admin*> ConnectToManagers();
+
+  // Prints an error on stderr, as one line or as JSON, and returns the exit
+  // code for it.
+  int Fail(const absl::Status& status) const;
+  // The same for a command line that is wrong.
+  int FailUsage(absl::string_view message) const;
+
+ private:
+  Settings settings_;
+  std::unique_ptr<Client> client_;
+  std::unique_ptr<Admin> admin_;
 };
 
-// Prints a status as one line on stderr and returns the exit code for it.
-int Fail(const absl::Status& status);
-// The same for a command line that is wrong; `usage` shows how it is right.
-int FailUsage(absl::string_view usage);
+// Adds a command with the options of all commands. `examples`: lines.
+CLI::App* AddCommand(CLI::App* app, Cli* cli, const std::string& name,
+                     const std::string& description,
+                     const std::string& examples);
 
 // proto3 JSON with original field names: bytes are base64, 64-bit numbers are
 // strings.
 void PrintJson(const google::protobuf::Message& message);
-
-// Whole number, else false.
-bool ParseNumber(absl::string_view text, uint64_t* number);
-
-// --outstanding: from 1 to what a client has under way at most.
-absl::StatusOr<int> Outstanding();
 
 // A tally on stderr: redrawn on a terminal, a line per tenth elsewhere.
 class Progress {
@@ -56,20 +79,13 @@ class Progress {
   int shown_ = -1;  // percent
 };
 
-// The commands; each returns an exit code.
-int RunGet(const Cli& cli, const Words& words);
-int RunPut(const Cli& cli, const Words& words);
-int RunPatch(const Cli& cli, const Words& words);
-int RunDelete(const Cli& cli, const Words& words);
-int RunScan(const Cli& cli, const Words& words);
-int RunCommit(const Cli& cli, const Words& words);
-int RunCall(const Cli& cli, const Words& words);
-int RunOutcome(const Cli& cli, const Words& words);
-int RunStatus(const Cli& cli, const Words& words);
-int RunLoad(const Cli& cli, const Words& words);
-int RunBench(const Cli& cli, const Words& words);
-// It speaks to the managers, not to the chain.
-int RunAdmin(bool json, const Words& words);
+// Each adds its commands to the app; both outlive the run.
+void AddObjectCommands(CLI::App* app, Cli* cli);  // get, put, patch, del, scan
+void AddCommitCommands(CLI::App* app, Cli* cli);  // commit, call, outcome
+void AddStatusCommand(CLI::App* app, Cli* cli);
+void AddAdminCommand(CLI::App* app, Cli* cli);
+void AddLoadCommand(CLI::App* app, Cli* cli);
+void AddBenchCommand(CLI::App* app, Cli* cli);
 
 }  // namespace kamino::client
 

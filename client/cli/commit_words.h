@@ -1,11 +1,11 @@
 // The little language of `kamino commit`.
 //
-//   commit  = { "if" condition } [ "then" ] { operation } [ "else" { operation
-//   } ] condition = "exists" KEY | "absent" KEY | "version" KEY N | "value" KEY
-//   TEXT
-//             | "unchanged" START END SEQUENCE
-//   operation = "put" KEY VALUE | "patch" KEY OFFSET DATA | "del" KEY | "get"
-//   KEY
+//   commit    = { "if" condition } [ "then" ] { operation }
+//               [ "else" { operation } ]
+//   condition = "exists" KEY | "absent" KEY | "version" KEY N
+//             | "value" KEY TEXT | "unchanged" START END SEQUENCE
+//   operation = "put" KEY VALUE | "patch" KEY OFFSET DATA | "del" KEY
+//             | "get" KEY
 #ifndef KAMINO_CLIENT_CLI_COMMIT_WORDS_H_
 #define KAMINO_CLIENT_CLI_COMMIT_WORDS_H_
 
@@ -16,11 +16,6 @@
 #include "kamino/v1/kamino.pb.h"
 
 namespace kamino::client {
-
-inline constexpr char kCommitUsage[] =
-    "commit [if exists K | if absent K | if version K N | if value K TEXT | "
-    "if unchanged START END SEQUENCE]... then [put K V | patch K OFFSET DATA | "
-    "del K | get K]... [else ...]";
 
 // kInvalidArgument: says which word is wrong.
 absl::StatusOr<kamino::v1::CommitRequest> ParseCommit(

@@ -1,132 +1,122 @@
 // kamino: the command line of a Kamino chain.
-#include <unistd.h>
-
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
+#include <memory>
 #include <string>
-#include <vector>
 
-#include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
-#include "absl/flags/usage.h"
-#include "absl/strings/match.h"
-#include "absl/strings/str_split.h"
+#include "CLI/App.hpp"
+#include "CLI/Config.hpp"
+#include "CLI/Formatter.hpp"
 #include "client/cli/cli.h"
-#include "client/client.h"
-
-ABSL_FLAG(std::string, seeds, "",
-          "host:port,... of any nodes of the chain; by default the environment "
-          "variable KAMINO_SEEDS.");
-ABSL_FLAG(bool, json, false, "Print JSON.");
-ABSL_FLAG(absl::Duration, timeout, absl::Seconds(10),
-          "Of each call, retries included, such as 500ms or 10s.");
+#include "client/cli/completion.h"
+#include "client/cli/settings.h"
+#include "proto/version.h"
 
 namespace kamino::client {
 namespace {
 
-constexpr char kUsage[] =
-    R"(Talks to a Kamino chain.
-
-  kamino get KEY [--offset=N] [--length=N]   read an object, or bytes of it
-  kamino put KEY VALUE | put KEY --file=PATH write a whole object
-  kamino patch KEY OFFSET DATA               overwrite bytes in place
-  kamino del KEY                             remove an object
-  kamino scan [START [END]] [--prefix=P] [--limit=N] [--keys_only]
-  kamino commit [if CONDITION]... then OPERATION... [else OPERATION...]
-      conditions: exists K, absent K, version K N, value K TEXT,
-                  unchanged START END SEQUENCE
-      operations: put K V, patch K OFFSET DATA, del K, get K
-  kamino call PROCEDURE ARGUMENTS            run a procedure, atomically
-  kamino outcome CLIENT_ID NUMBER [SINCE]    what became of a mutation
-  kamino status [--watch]                    the chain as a table
-  kamino admin status                        as its manager sees the cluster
-  kamino admin remove NODE | drain NODE      take a node out of the chain, now
-                                             or once another has its place
-  kamino admin add NODE                      let it join again
-  kamino load dpkg [FILE] | load tsv FILE    one object for each record
-  kamino bench transfer|put|get [--count=N] [--outstanding=N]
-
-Flags of all commands: --seeds=host:port,... (or KAMINO_SEEDS), --json,
---timeout=10s; admin: --managers=host:port,... (or KAMINO_MANAGERS).
-Words after -- are taken as they are.
-
+constexpr char kExitCodes[] =
+    R"(Words behind -- are taken as they are, and so are numbers such as -5.
 Exit codes: 0 done, 1 the service said no, 2 the command line is wrong,
-3 nobody answered in time.)";
+3 nobody answered in time.
 
-using Command = int (*)(const Cli&, const Words&);
+kamino help COMMAND tells more, with examples.)";
 
-Command FindCommand(const std::string& name) {
-  static const struct {
-    const char* name;
-    Command run;
-  } kCommands[] = {
-      {"get", RunGet},    {"put", RunPut},       {"patch", RunPatch},
-      {"del", RunDelete}, {"scan", RunScan},     {"commit", RunCommit},
-      {"call", RunCall},  {"status", RunStatus}, {"outcome", RunOutcome},
-      {"load", RunLoad},  {"bench", RunBench},
-  };
-  for (const auto& command : kCommands) {
-    if (name == command.name) return command.run;
-  }
-  return nullptr;
+std::string FromEnvironment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
 }
 
-// Abseil ends the process with 1 for bad flags and for --help.
-bool parsing_flags = false;
-
-Words ParseFlags(int argc, char** argv) {
-  for (int i = 1; i < argc && std::string(argv[i]) != "--"; ++i) {
-    if (std::string(argv[i]) == "--help" || std::string(argv[i]) == "-h") {
-      std::cout << kUsage << "\n";
-      std::exit(kExitOk);
-    }
+// The command's part of the app; null when a word names none.
+CLI::App* Find(CLI::App* app, const Words& words) {
+  for (const std::string& word : words) {
+    const auto named = app->get_subcommands(
+        [&](const CLI::App* command) { return command->get_name() == word; });
+    if (named.empty()) return nullptr;
+    app = named[0];
   }
-  std::atexit([] {
-    if (!parsing_flags) return;
-    std::fflush(nullptr);
-    _exit(kExitUsage);
+  return app;
+}
+
+void AddHelp(CLI::App* app, Cli* cli) {
+  auto words = std::make_shared<Words>();
+  CLI::App* help = app->add_subcommand("help", "Tells more of a command.");
+  help->footer("Examples:\n  kamino help put\n  kamino help admin remove");
+  help->add_option("COMMAND", *words, "Its name.")->type_name("");
+  help->callback([=] {
+    cli->run = [=] {
+      CLI::App* command = Find(app, *words);
+      if (command == nullptr) {
+        return cli->FailUsage("there is no command " + words->back() +
+                              "; kamino help lists them");
+      }
+      std::cout << command->help();
+      return kExitOk;
+    };
   });
-  absl::SetProgramUsageMessage(kUsage);
-  parsing_flags = true;
-  const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
-  parsing_flags = false;
-  return Words(rest.begin() + 1, rest.end());
 }
 
-std::vector<std::string> Seeds() {
-  std::string seeds = absl::GetFlag(FLAGS_seeds);
-  const char* environment = std::getenv("KAMINO_SEEDS");
-  if (seeds.empty() && environment != nullptr) seeds = environment;
-  return absl::StrSplit(seeds, ',', absl::SkipEmpty());
+void AddCompletion(CLI::App* app, Cli* cli) {
+  auto shell = std::make_shared<std::string>();
+  CLI::App* completion = app->add_subcommand(
+      "completion", "Prints a script that completes kamino's words.");
+  completion->footer(
+      "Examples:\n"
+      "  source <(kamino completion bash)\n"
+      "  kamino completion zsh > ~/.zfunc/_kamino    # in a folder of $fpath");
+  completion->add_option("SHELL", *shell, "bash or zsh.")
+      ->required()
+      ->type_name("")
+      ->check(CLI::IsMember({"bash", "zsh"}));
+  completion->callback([=] {
+    cli->run = [=] {
+      std::cout << (*shell == "bash" ? BashCompletion(*app)
+                                     : ZshCompletion(*app));
+      return kExitOk;
+    };
+  });
+}
+
+int FailToParse(const CLI::ParseError& error, const CLI::App& app,
+                const Cli& cli) {
+  // Help and version are errors to the library.
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
+    app.exit(error);
+    return kExitOk;
+  }
+  std::string name;
+  for (const CLI::App* command : app.get_subcommands()) {
+    name = " " + command->get_name();
+  }
+  return cli.FailUsage(std::string(error.what()) + "; kamino help" + name +
+                       " shows how it is right");
 }
 
 int Main(int argc, char** argv) {
-  Words words = ParseFlags(argc, argv);
-  if (!words.empty() && words[0] == "admin") {
-    words.erase(words.begin());
-    return RunAdmin(absl::GetFlag(FLAGS_json), words);
+  Cli cli;
+  CLI::App app("Talks to a Kamino chain.", "kamino");
+  app.footer(kExitCodes);
+  app.set_version_flag("--version", std::string("kamino ") + kVersion);
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(34);
+  AddSettings(&app, &cli.settings());
+  AddObjectCommands(&app, &cli);
+  AddCommitCommands(&app, &cli);
+  AddStatusCommand(&app, &cli);
+  AddAdminCommand(&app, &cli);
+  AddLoadCommand(&app, &cli);
+  AddBenchCommand(&app, &cli);
+  AddHelp(&app, &cli);
+  AddCompletion(&app, &cli);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return FailToParse(error, app, cli);
   }
-  const Command command = words.empty() ? nullptr : FindCommand(words[0]);
-  if (command == nullptr) {
-    std::cerr << "kamino: "
-              << (words.empty() ? "no command" : "no command " + words[0])
-              << "; kamino --help lists them\n";
-    return kExitUsage;
-  }
-  words.erase(words.begin());
-  ClientOptions options;
-  options.seeds = Seeds();
-  options.timeout = absl::GetFlag(FLAGS_timeout);
-  if (options.seeds.empty()) {
-    std::cerr << "kamino: where is the chain? Set --seeds=host:port,... or "
-                 "KAMINO_SEEDS\n";
-    return kExitUsage;
-  }
-  auto client = Client::Connect(std::move(options));
-  if (!client.ok()) return Fail(client.status());
-  return command(Cli{client->get(), absl::GetFlag(FLAGS_json)}, words);
+  absl::Status complete = Complete(FromEnvironment, &cli.settings());
+  if (!complete.ok()) return cli.Fail(complete);
+  return cli.run();
 }
 
 }  // namespace

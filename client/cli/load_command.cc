@@ -1,6 +1,7 @@
 // load: one object for each record of a file.
 #include <fstream>
 #include <iostream>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,13 +11,10 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "client/cli/cli.h"
+#include "client/cli/text.h"
 
 namespace kamino::client {
 namespace {
-
-constexpr char kUsage[] =
-    "load dpkg [FILE] (default /var/lib/dpkg/status; key = package name) | "
-    "load tsv FILE (a key, a tab, a value per line)";
 
 using Objects = std::vector<std::pair<std::string, std::string>>;
 
@@ -59,7 +57,15 @@ absl::StatusOr<Objects> ReadTsv(const std::string& path) {
       return absl::InvalidArgumentError(
           absl::StrCat(path, " line ", objects.size() + 1, " has no tab"));
     }
-    objects.emplace_back(line.substr(0, tab), line.substr(tab + 1));
+    auto key = Unescape(absl::string_view(line).substr(0, tab));
+    auto value = Unescape(absl::string_view(line).substr(tab + 1));
+    for (const auto& part : {key, value}) {
+      if (!part.ok()) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            path, " line ", objects.size() + 1, ": ", part.status().message()));
+      }
+    }
+    objects.emplace_back(*std::move(key), *std::move(value));
   }
   return objects;
 }
@@ -119,28 +125,29 @@ class Loader {
   absl::Status error_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace
+struct LoadOptions {
+  std::string kind;
+  std::string file;
+  int outstanding = 64;
+};
 
-int RunLoad(const Cli& cli, const Words& words) {
-  if (words.empty() || words.size() > 2 ||
-      (words[0] != "dpkg" && words[0] != "tsv") ||
-      (words[0] == "tsv" && words.size() != 2)) {
-    return FailUsage(kUsage);
+int RunLoad(Cli& cli, const LoadOptions& options) {
+  if (options.kind == "tsv" && options.file.empty()) {
+    return cli.FailUsage("load tsv takes a file");
   }
-  const absl::StatusOr<int> outstanding = Outstanding();
-  if (!outstanding.ok()) return FailUsage(outstanding.status().message());
-  auto objects =
-      words[0] == "tsv"
-          ? ReadTsv(words[1])
-          : ReadDpkg(words.size() > 1 ? words[1] : "/var/lib/dpkg/status");
-  if (!objects.ok()) return FailUsage(objects.status().message());
+  auto objects = options.kind == "tsv"  ? ReadTsv(options.file)
+                 : options.file.empty() ? ReadDpkg("/var/lib/dpkg/status")
+                                        : ReadDpkg(options.file);
+  if (!objects.ok()) return cli.FailUsage(objects.status().message());
+  auto client = cli.Connect();
+  if (!client.ok()) return cli.Fail(client.status());
   Progress progress("loading", objects->size());
-  Loader loader(cli.client, *outstanding);
+  Loader loader(*client, options.outstanding);
   const absl::Time begin = absl::Now();
   absl::Status loaded = loader.Load(*objects, &progress);
   const double seconds = absl::ToDoubleSeconds(absl::Now() - begin);
-  if (!loaded.ok()) return Fail(loaded);
-  if (cli.json) {
+  if (!loaded.ok()) return cli.Fail(loaded);
+  if (cli.json()) {
     std::cout << absl::StrCat("{\"objects\": ", loader.done(),
                               ", \"seconds\": ", seconds, "}\n");
   } else {
@@ -148,6 +155,29 @@ int RunLoad(const Cli& cli, const Words& words) {
                               " s\n");
   }
   return kExitOk;
+}
+
+}  // namespace
+
+void AddLoadCommand(CLI::App* app, Cli* cli) {
+  auto options = std::make_shared<LoadOptions>();
+  CLI::App* load = AddCommand(
+      app, cli, "load", "Writes one object for each record of a file.",
+      "  kamino load tsv all.tsv      # KEY, a tab, VALUE; as scan prints "
+      "them\n"
+      "  kamino load dpkg             # Debian's packages, by name");
+  load->add_option("KIND", options->kind, "tsv or dpkg.")
+      ->required()
+      ->type_name("")
+      ->check(CLI::IsMember({"tsv", "dpkg"}));
+  load->add_option("FILE", options->file,
+                   "dpkg: /var/lib/dpkg/status by default.")
+      ->type_name("");
+  load->add_option("--outstanding", options->outstanding,
+                   "Calls under way at once; 64 by default.")
+      ->type_name("N")
+      ->check(CLI::Range(1, ClientOptions().max_outstanding));
+  load->callback([=] { cli->run = [=] { return RunLoad(*cli, *options); }; });
 }
 
 }  // namespace kamino::client

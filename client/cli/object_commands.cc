@@ -1,28 +1,51 @@
-// get, put, patch, del, scan, call, outcome.
+// get, put, patch, del, scan.
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <memory>
 #include <string>
 
-#include "absl/flags/flag.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/cli.h"
-
-ABSL_FLAG(uint64_t, offset, 0, "get: first byte of the value to read.");
-ABSL_FLAG(uint64_t, length, 0, "get: bytes to read; 0 means to the end.");
-ABSL_FLAG(std::string, file, "",
-          "put: take the value from this file; - is standard input.");
-ABSL_FLAG(uint64_t, limit, 0, "scan: at most so many objects; 0 means all.");
-ABSL_FLAG(std::string, prefix, "", "scan: only keys that begin with this.");
-ABSL_FLAG(bool, keys_only, false, "scan: leave the values out.");
+#include "client/cli/text.h"
 
 namespace kamino::client {
 namespace {
 
+struct GetOptions {
+  std::string key;
+  uint64_t offset = 0;
+  uint64_t length = 0;
+  std::string file;
+  bool hex = false;
+  bool raw = false;
+};
+
+struct PutOptions {
+  std::string key;
+  std::string value;
+  std::string file;
+  bool hex = false;
+};
+
+struct PatchOptions {
+  std::string key;
+  uint64_t offset = 0;
+  std::string data;
+  bool hex = false;
+};
+
+struct ScanOptions {
+  std::string start;
+  std::string end;
+  std::string prefix;
+  uint64_t limit = 0;
+  bool keys_only = false;
+};
+
 void PrintDone(const Cli& cli, const google::protobuf::Message& response,
                const kamino::v1::ResponseHeader& header) {
-  if (cli.json) return PrintJson(response);
+  if (cli.json()) return PrintJson(response);
   std::cout << absl::StrCat("ok, version ", header.sequence(), "\n");
 }
 
@@ -38,20 +61,37 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
     return std::string(std::istreambuf_iterator<char>(std::cin), {});
   }
   std::ifstream file(path, std::ios::binary);
-  if (!file) {
+  // A folder opens, and cannot be read.
+  if (file) file.peek();
+  if (!file && !file.eof()) {
     return absl::InvalidArgumentError(absl::StrCat("cannot read ", path));
   }
+  file.clear();
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-}  // namespace
+absl::Status WriteFile(const std::string& path, const std::string& bytes) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  if (file) return absl::OkStatus();
+  return absl::UnknownError(absl::StrCat("cannot write ", path));
+}
 
-int RunGet(const Cli& cli, const Words& words) {
-  if (words.size() != 1) return FailUsage("get KEY [--offset=N] [--length=N]");
-  auto got = cli.client->Get(words[0], absl::GetFlag(FLAGS_offset),
-                             absl::GetFlag(FLAGS_length));
-  if (!got.ok()) return Fail(got.status());
-  if (cli.json) {
+int RunGet(Cli& cli, const GetOptions& options) {
+  auto client = cli.Connect();
+  if (!client.ok()) return cli.Fail(client.status());
+  auto got = (*client)->Get(options.key, options.offset, options.length);
+  if (!got.ok()) return cli.Fail(got.status());
+  if (!options.file.empty()) {
+    absl::Status written = WriteFile(options.file, got->value());
+    return written.ok() ? kExitOk : cli.Fail(written);
+  }
+  if (options.hex) {
+    std::cout << ToHex(got->value()) << "\n";
+  } else if (options.raw || cli.raw()) {
+    std::cout << got->value();
+  } else if (cli.json()) {
     PrintJson(*got);
   } else {
     std::cout << got->value() << "\n";
@@ -59,112 +99,167 @@ int RunGet(const Cli& cli, const Words& words) {
   return kExitOk;
 }
 
-int RunPut(const Cli& cli, const Words& words) {
-  const std::string path = absl::GetFlag(FLAGS_file);
-  if (words.size() != (path.empty() ? 2 : 1)) {
-    return FailUsage("put KEY VALUE | put KEY --file=PATH");
+int RunPut(Cli& cli, const PutOptions& options, bool has_value) {
+  if (has_value == !options.file.empty()) {
+    return cli.FailUsage("put takes a value or --file, one of them");
   }
-  absl::StatusOr<std::string> value = path.empty() ? words[1] : ReadFile(path);
-  if (!value.ok()) return FailUsage(value.status().message());
-  auto put = cli.client->Put(words[0], *value);
-  if (!put.ok()) return Fail(put.status());
+  absl::StatusOr<std::string> value =
+      has_value ? options.value : ReadFile(options.file);
+  if (value.ok() && options.hex) value = FromHex(*value);
+  if (!value.ok()) return cli.FailUsage(value.status().message());
+  auto client = cli.Connect();
+  if (!client.ok()) return cli.Fail(client.status());
+  auto put = (*client)->Put(options.key, *value);
+  if (!put.ok()) return cli.Fail(put.status());
   PrintDone(cli, *put, put->header());
   return kExitOk;
 }
 
-int RunPatch(const Cli& cli, const Words& words) {
-  uint64_t offset;
-  if (words.size() != 3 || !ParseNumber(words[1], &offset)) {
-    return FailUsage("patch KEY OFFSET DATA");
-  }
-  auto patched = cli.client->Patch(words[0], offset, words[2]);
-  if (!patched.ok()) return Fail(patched.status());
+int RunPatch(Cli& cli, const PatchOptions& options) {
+  absl::StatusOr<std::string> data = options.data;
+  if (options.hex) data = FromHex(options.data);
+  if (!data.ok()) return cli.FailUsage(data.status().message());
+  auto client = cli.Connect();
+  if (!client.ok()) return cli.Fail(client.status());
+  auto patched = (*client)->Patch(options.key, options.offset, *data);
+  if (!patched.ok()) return cli.Fail(patched.status());
   PrintDone(cli, *patched, patched->header());
   return kExitOk;
 }
 
-int RunDelete(const Cli& cli, const Words& words) {
-  if (words.size() != 1) return FailUsage("del KEY");
-  auto deleted = cli.client->Delete(words[0]);
-  if (!deleted.ok()) return Fail(deleted.status());
+int RunDelete(Cli& cli, const std::string& key) {
+  auto client = cli.Connect();
+  if (!client.ok()) return cli.Fail(client.status());
+  auto deleted = (*client)->Delete(key);
+  if (!deleted.ok()) return cli.Fail(deleted.status());
   PrintDone(cli, *deleted, deleted->header());
   return kExitOk;
 }
 
-int RunScan(const Cli& cli, const Words& words) {
-  const std::string prefix = absl::GetFlag(FLAGS_prefix);
-  if (words.size() > 2 || (!words.empty() && !prefix.empty())) {
-    return FailUsage(
-        "scan [START [END]] | scan --prefix=P, with --limit=N, --keys_only");
-  }
+void PrintObject(const Cli& cli, const kamino::v1::ReadResult& object,
+                 bool keys_only) {
+  if (cli.json()) return PrintJson(object);
+  const auto text = [&](const std::string& bytes) {
+    return cli.raw() ? bytes : Escape(bytes);
+  };
+  std::cout << text(object.key());
+  if (!keys_only) std::cout << "\t" << text(object.value());
+  std::cout << "\n";
+}
+
+int RunScan(Cli& cli, const ScanOptions& options) {
   kamino::v1::ScanRequest request;
-  if (!prefix.empty()) {
-    request.set_start_key(prefix);
-    request.set_end_key(EndOf(prefix));
+  request.set_start_key(options.start);
+  request.set_end_key(options.end);
+  if (!options.prefix.empty()) {
+    request.set_start_key(options.prefix);
+    request.set_end_key(EndOf(options.prefix));
   }
-  if (!words.empty()) request.set_start_key(words[0]);
-  if (words.size() > 1) request.set_end_key(words[1]);
-  request.set_limit(absl::GetFlag(FLAGS_limit));
-  request.set_keys_only(absl::GetFlag(FLAGS_keys_only));
-  absl::Status scanned = cli.client->Scan(
+  request.set_limit(options.limit);
+  request.set_keys_only(options.keys_only);
+  auto client = cli.Connect();
+  if (!client.ok()) return cli.Fail(client.status());
+  absl::Status scanned = (*client)->Scan(
       request, [&](const kamino::v1::ReadResult& object, const auto&) {
-        if (cli.json) {
-          PrintJson(object);
-        } else if (request.keys_only()) {
-          std::cout << object.key() << "\n";
-        } else {
-          // One object a line, whatever its value.
-          std::cout << absl::StrCat(object.key(), "\t",
-                                    absl::CHexEscape(object.value()), "\n");
-        }
+        PrintObject(cli, object, options.keys_only);
         return std::cout.good();
       });
-  return scanned.ok() ? kExitOk : Fail(scanned);
+  return scanned.ok() ? kExitOk : cli.Fail(scanned);
 }
 
-int RunCall(const Cli& cli, const Words& words) {
-  if (words.size() != 2) return FailUsage("call PROCEDURE ARGUMENTS");
-  auto called = cli.client->Call(words[0], words[1]);
-  if (!called.ok()) return Fail(called.status());
-  if (cli.json) {
-    PrintJson(*called);
-  } else {
-    std::cout << called->result() << "\n";
-  }
-  return kExitOk;
+void AddGet(CLI::App* app, Cli* cli) {
+  auto options = std::make_shared<GetOptions>();
+  CLI::App* get = AddCommand(
+      app, cli, "get", "Reads an object, or bytes of it.",
+      "  kamino get greeting\n"
+      "  kamino get picture -o picture.png      # the bytes, into a file\n"
+      "  kamino get picture --offset=16 --length=8 --hex");
+  get->add_option("KEY", options->key)->required()->type_name("");
+  get->add_option("--offset", options->offset, "First byte to read.")
+      ->type_name("N");
+  get->add_option("--length", options->length, "Bytes to read; 0: to the end.")
+      ->type_name("N");
+  auto* file = get->add_option("-o,--out", options->file,
+                               "Write the value's bytes to this file.");
+  file->type_name("FILE");
+  get->add_flag("--hex", options->hex, "Print hexadecimal digits.")
+      ->excludes(file);
+  get->add_flag("--raw", options->raw,
+                "Print the bytes and nothing else, as --output=raw.")
+      ->excludes(file);
+  get->callback([=] { cli->run = [=] { return RunGet(*cli, *options); }; });
 }
 
-int RunOutcome(const Cli& cli, const Words& words) {
-  uint64_t client_id;
-  uint64_t number;
-  uint64_t since = 0;
-  if (words.size() < 2 || words.size() > 3 ||
-      !ParseNumber(words[0], &client_id) || !ParseNumber(words[1], &number) ||
-      (words.size() == 3 && !ParseNumber(words[2], &since))) {
-    return FailUsage("outcome CLIENT_ID NUMBER [SINCE]");
-  }
-  auto outcome = cli.client->GetOutcome(client_id, number, since);
-  if (!outcome.ok()) return Fail(outcome.status());
-  if (cli.json) {
-    PrintJson(*outcome);
-    return kExitOk;
-  }
-  switch (outcome->outcome()) {
-    case kamino::v1::OUTCOME_COMMITTED:
-      std::cout << absl::StrCat("committed, version ", outcome->sequence(),
-                                "\n");
-      break;
-    case kamino::v1::OUTCOME_SUPERSEDED:
-      std::cout << absl::StrCat("over: number ", outcome->last_number(),
-                                " has committed since\n");
-      break;
-    case kamino::v1::OUTCOME_NOT_COMMITTED:
-      std::cout << "not committed\n";
-      break;
-    default:
-      std::cout << "not known any more: it may have committed or not\n";
-  }
-  return kExitOk;
+void AddPut(CLI::App* app, Cli* cli) {
+  auto options = std::make_shared<PutOptions>();
+  CLI::App* put = AddCommand(app, cli, "put", "Writes a whole object.",
+                             "  kamino put greeting hello\n"
+                             "  kamino put balance -5\n"
+                             "  kamino put picture --file=picture.png\n"
+                             "  date | kamino put now --file=-\n"
+                             "  kamino put header --hex '00 ff 17'");
+  put->add_option("KEY", options->key)->required()->type_name("");
+  CLI::Option* value = put->add_option("VALUE", options->value)->type_name("");
+  put->add_option("--file", options->file,
+                  "Take the value from this file; - is standard input.")
+      ->type_name("FILE");
+  put->add_flag("--hex", options->hex, "The value is hexadecimal digits.");
+  put->callback([=] {
+    cli->run = [=] { return RunPut(*cli, *options, value->count() > 0); };
+  });
+}
+
+void AddPatch(CLI::App* app, Cli* cli) {
+  auto options = std::make_shared<PatchOptions>();
+  CLI::App* patch =
+      AddCommand(app, cli, "patch", "Overwrites bytes of an object, in place.",
+                 "  kamino patch greeting 0 J\n"
+                 "  kamino patch header 4 --hex 00ff");
+  patch->add_option("KEY", options->key)->required()->type_name("");
+  patch->add_option("OFFSET", options->offset)->required()->type_name("");
+  patch->add_option("DATA", options->data)->required()->type_name("");
+  patch->add_flag("--hex", options->hex, "The data is hexadecimal digits.");
+  patch->callback([=] { cli->run = [=] { return RunPatch(*cli, *options); }; });
+}
+
+void AddDelete(CLI::App* app, Cli* cli) {
+  auto key = std::make_shared<std::string>();
+  CLI::App* del = AddCommand(app, cli, "del", "Removes an object.",
+                             "  kamino del greeting");
+  del->add_option("KEY", *key)->required()->type_name("");
+  del->callback([=] { cli->run = [=] { return RunDelete(*cli, *key); }; });
+}
+
+void AddScan(CLI::App* app, Cli* cli) {
+  auto options = std::make_shared<ScanOptions>();
+  CLI::App* scan = AddCommand(
+      app, cli, "scan", "Lists objects in key order, one a line.",
+      "  kamino scan\n"
+      "  kamino scan a b                        # keys from a to before b\n"
+      "  kamino scan --prefix=user/ --keys_only --limit=10\n"
+      "  kamino scan > all.tsv; kamino load tsv all.tsv\n"
+      "Bytes that a line cannot hold are printed as \\t, \\n, \\r, \\\\ or "
+      "\\xHH,\nbut for --output=raw; load tsv reads them so.");
+  auto* start = scan->add_option("START", options->start)->type_name("");
+  scan->add_option("END", options->end)->type_name("");
+  scan->add_option("--prefix", options->prefix,
+                   "Only keys that begin with this.")
+      ->type_name("TEXT")
+      ->excludes(start);
+  scan->add_option("--limit", options->limit, "At most so many; 0: all.")
+      ->type_name("N");
+  scan->add_flag("--keys_only", options->keys_only, "Leave the values out.");
+  scan->callback([=] { cli->run = [=] { return RunScan(*cli, *options); }; });
+}
+
+}  // namespace
+
+void AddObjectCommands(CLI::App* app, Cli* cli) {
+  AddGet(app, cli);
+  AddPut(app, cli);
+  AddPatch(app, cli);
+  AddDelete(app, cli);
+  AddScan(app, cli);
 }
 
 }  // namespace kamino::client

@@ -3,19 +3,17 @@
 
 #include <algorithm>
 #include <iostream>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/flags/flag.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/notification.h"
 #include "client/cli/cli.h"
 #include "client/cli/table.h"
-
-ABSL_FLAG(bool, watch, false, "status: show it anew every second.");
 
 namespace kamino::client {
 namespace {
@@ -82,18 +80,17 @@ std::vector<std::string> RowOf(
 }
 
 // False when the terminal is gone.
-bool Show(const Cli& cli) {
-  const kamino::v1::Chain chain = cli.client->chain();
+bool Show(const Cli& cli, Client* client) {
+  const kamino::v1::Chain chain = client->chain();
   std::vector<std::vector<std::string>> rows = {
       {"NODE", "ROLE", "ADDRESS", "STATE", "VIEW", "LEASE", "RECEIVED",
        "APPLIED", "CLEANED", "HEAP", "BACKUP HITS", "LINKS"}};
-  std::string json;
   for (const ChainNode& node : chain.nodes()) {
-    auto status = cli.client->NodeStatus(node.address());
-    if (cli.json && status.ok()) PrintJson(*status);
+    auto status = client->NodeStatus(node.address());
+    if (cli.json() && status.ok()) PrintJson(*status);
     rows.push_back(RowOf(node, status));
   }
-  if (!cli.json) {
+  if (!cli.json()) {
     std::cout << absl::StrCat("cluster ", chain.cluster_id(), ", view ",
                               chain.view_id(), "\n", FormatTable(rows));
   }
@@ -101,21 +98,32 @@ bool Show(const Cli& cli) {
   return std::cout.good();
 }
 
-}  // namespace
-
-int RunStatus(const Cli& cli, const Words& words) {
-  if (!words.empty()) return FailUsage("status [--watch] [--json]");
-  if (cli.json) PrintJson(cli.client->chain());
-  bool go_on = Show(cli);
-  while (go_on && absl::GetFlag(FLAGS_watch)) {
+int RunStatus(Cli& cli, bool watch) {
+  auto client = cli.Connect();
+  if (!client.ok()) return cli.Fail(client.status());
+  if (cli.json()) PrintJson((*client)->chain());
+  bool go_on = Show(cli, *client);
+  while (go_on && watch) {
     sleep(1);
-    if (absl::Status refreshed = cli.client->Refresh(); !refreshed.ok()) {
-      std::cerr << "kamino: " << refreshed.message() << "\n";
+    if (absl::Status refreshed = (*client)->Refresh(); !refreshed.ok()) {
+      cli.Fail(refreshed);
     }
     if (isatty(1) == 1) std::cout << "\033[H\033[2J";
-    go_on = Show(cli);
+    go_on = Show(cli, *client);
   }
   return kExitOk;
+}
+
+}  // namespace
+
+void AddStatusCommand(CLI::App* app, Cli* cli) {
+  auto watch = std::make_shared<bool>(false);
+  CLI::App* status =
+      AddCommand(app, cli, "status", "The chain as a table.",
+                 "  kamino status\n  kamino status --watch\n"
+                 "  kamino status --json        # the chain, then each node");
+  status->add_flag("--watch", *watch, "Show it anew every second.");
+  status->callback([=] { cli->run = [=] { return RunStatus(*cli, *watch); }; });
 }
 
 }  // namespace kamino::client

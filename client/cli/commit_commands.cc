@@ -1,0 +1,175 @@
+// commit, call, outcome.
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "client/cli/cli.h"
+#include "client/cli/commit_words.h"
+#include "client/cli/text.h"
+
+namespace kamino::client {
+namespace {
+
+int RunCommit(Cli& cli, const Words& words) {
+  auto request = ParseCommit(words);
+  if (!request.ok()) {
+    return cli.FailUsage(absl::StrCat(request.status().message(),
+                                      "; kamino help commit shows how it is "
+                                      "right"));
+  }
+  auto client = cli.Connect();
+  if (!client.ok()) return cli.Fail(client.status());
+  auto response = (*client)->Commit(*request);
+  if (!response.ok()) return cli.Fail(response.status());
+  if (cli.json()) {
+    PrintJson(*response);
+    return response->succeeded() ? kExitOk : kExitFailed;
+  }
+  for (const auto& result : response->results()) {
+    if (result.key().empty()) continue;  // not of a get
+    std::cout << Escape(result.key())
+              << (result.found()
+                      ? absl::StrCat("\t", Escape(result.value()), "\n")
+                      : " is absent\n");
+  }
+  std::cout << absl::StrCat(
+      response->succeeded() ? "ok" : "conditions did not hold", ", version ",
+      response->header().sequence(), "\n");
+  for (const std::string& key : response->failed_keys()) {
+    std::cerr << absl::StrCat("condition did not hold: ", Escape(key), "\n");
+  }
+  return response->succeeded() ? kExitOk : kExitFailed;
+}
+
+int RunCall(Cli& cli, const std::string& procedure,
+            const std::string& arguments) {
+  auto client = cli.Connect();
+  if (!client.ok()) return cli.Fail(client.status());
+  auto called = (*client)->Call(procedure, arguments);
+  if (!called.ok()) return cli.Fail(called.status());
+  if (cli.json()) {
+    PrintJson(*called);
+  } else {
+    std::cout << called->result() << (cli.raw() ? "" : "\n");
+  }
+  return kExitOk;
+}
+
+struct OutcomeOptions {
+  uint64_t client_id = 0;
+  uint64_t number = 0;
+  uint64_t since = 0;
+};
+
+int RunOutcome(Cli& cli, const OutcomeOptions& options) {
+  auto client = cli.Connect();
+  if (!client.ok()) return cli.Fail(client.status());
+  auto outcome =
+      (*client)->GetOutcome(options.client_id, options.number, options.since);
+  if (!outcome.ok()) return cli.Fail(outcome.status());
+  if (cli.json()) {
+    PrintJson(*outcome);
+    return kExitOk;
+  }
+  switch (outcome->outcome()) {
+    case kamino::v1::OUTCOME_COMMITTED:
+      std::cout << absl::StrCat("committed, version ", outcome->sequence(),
+                                "\n");
+      break;
+    case kamino::v1::OUTCOME_SUPERSEDED:
+      std::cout << absl::StrCat("over: number ", outcome->last_number(),
+                                " has committed since\n");
+      break;
+    case kamino::v1::OUTCOME_NOT_COMMITTED:
+      std::cout << "not committed\n";
+      break;
+    default:
+      std::cout << "not known any more: it may have committed or not\n";
+  }
+  return kExitOk;
+}
+
+// Words of a commit are not options, whatever they look like behind --; before
+// it those that begin with -- are mistyped ones.
+absl::StatusOr<Words> CommitWords(const Words& rest) {
+  Words words;
+  bool literal = false;
+  for (const std::string& word : rest) {
+    if (!literal && word == "--") {
+      literal = true;
+    } else if (!literal && absl::StartsWith(word, "--")) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "commit has no option ", word, "; words behind -- are none"));
+    } else {
+      words.push_back(word);
+    }
+  }
+  return words;
+}
+
+void AddCommit(CLI::App* app, Cli* cli) {
+  CLI::App* commit =
+      AddCommand(app, cli, "commit",
+                 "Several operations at once, or none: [if CONDITION]... "
+                 "[then] OPERATION... [else OPERATION...].",
+                 "  kamino commit put a 1 put b 2\n"
+                 "  kamino commit if version a 7 then put a 2 else get a\n"
+                 "  kamino commit if absent lock then put lock me\n"
+                 "Conditions: exists K, absent K, version K N, value K TEXT,\n"
+                 "            unchanged START END SEQUENCE\n"
+                 "Operations: put K V, patch K OFFSET DATA, del K, get K");
+  // As extras, not as an option of many values: the library would take "[a,b]"
+  // apart.
+  commit->allow_extras();
+  commit->callback([=] {
+    cli->run = [=] {
+      const auto words = CommitWords(commit->remaining());
+      if (!words.ok()) return cli->FailUsage(words.status().message());
+      return RunCommit(*cli, *words);
+    };
+  });
+}
+
+void AddCall(CLI::App* app, Cli* cli) {
+  auto procedure = std::make_shared<std::string>();
+  auto arguments = std::make_shared<std::string>();
+  CLI::App* call =
+      AddCommand(app, cli, "call", "Runs a procedure at the head, atomically.",
+                 "  kamino call bank.transfer 'bank/000001 bank/000002 5'");
+  call->add_option("PROCEDURE", *procedure)->required()->type_name("");
+  call->add_option("ARGUMENTS", *arguments)->required()->type_name("");
+  call->callback([=] {
+    cli->run = [=] { return RunCall(*cli, *procedure, *arguments); };
+  });
+}
+
+void AddOutcome(CLI::App* app, Cli* cli) {
+  auto options = std::make_shared<OutcomeOptions>();
+  CLI::App* outcome = AddCommand(
+      app, cli, "outcome", "Tells what became of a mutation.",
+      "  kamino outcome 6129484611666145821 3\n"
+      "The numbers are those that an error named whose outcome is unknown.");
+  outcome->add_option("CLIENT_ID", options->client_id)
+      ->required()
+      ->type_name("");
+  outcome->add_option("NUMBER", options->number)->required()->type_name("");
+  outcome
+      ->add_option("SINCE", options->since,
+                   "What the client had seen of the chain before it took that "
+                   "id; without it the answer may be that nobody knows.")
+      ->type_name("");
+  outcome->callback(
+      [=] { cli->run = [=] { return RunOutcome(*cli, *options); }; });
+}
+
+}  // namespace
+
+void AddCommitCommands(CLI::App* app, Cli* cli) {
+  AddCommit(app, cli);
+  AddCall(app, cli);
+  AddOutcome(app, cli);
+}
+
+}  // namespace kamino::client

@@ -1,0 +1,27 @@
+// Bytes as text and back, so that what one command prints another can read.
+#ifndef KAMINO_CLIENT_CLI_TEXT_H_
+#define KAMINO_CLIENT_CLI_TEXT_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace kamino::client {
+
+// On one line and without a tab, whatever the bytes: well-formed UTF-8 stays as
+// it is, but for \\, \t, \n, \r; control characters and what is not UTF-8
+// become \xHH.
+std::string Escape(absl::string_view bytes);
+
+// What Escape made it from. kInvalidArgument: a backslash that begins none of
+// these.
+absl::StatusOr<std::string> Unescape(absl::string_view text);
+
+// "00ff" and back; white space between the bytes is skipped.
+std::string ToHex(absl::string_view bytes);
+absl::StatusOr<std::string> FromHex(absl::string_view text);
+
+}  // namespace kamino::client
+
+#endif  // KAMINO_CLIENT_CLI_TEXT_H_

@@ -1,0 +1,136 @@
+"""The command line: words, forms of output, and what it refuses."""
+
+import json
+import os
+import subprocess
+
+from harness import ClusterTest, main
+
+
+class CliTest(ClusterTest):
+  start = {"nodes": 3, "heap_mb": 16, "ring_mb": 16}
+
+  def bytes_of(self, *words):
+    """Standard output as it is."""
+    command = [self.cluster.binary("kamino"),
+               f"--seeds={self.cluster.seeds}", *words]
+    return subprocess.run(command, stdout=subprocess.PIPE, timeout=30,
+                          check=True).stdout
+
+  def path(self, name, content=b""):
+    path = os.path.join(self.folder, name)
+    with open(path, "wb") as f:
+      f.write(content)
+    return path
+
+  def test_words_that_look_like_something_else(self):
+    self.kamino("put", "neg", "-5")
+    self.assertEqual(self.kamino("get", "neg"), "-5\n")
+    self.kamino("put", "get", "put")  # names of commands
+    self.assertEqual(self.kamino("get", "get"), "put\n")
+    self.kamino("put", "--", "--key", "--json")
+    self.assertEqual(self.kamino("get", "--", "--key"), "--json\n")
+    self.kamino("commit", "put", "list", "[1,2]", "put", "if", "else")
+    self.assertEqual(self.kamino("get", "list"), "[1,2]\n")
+    self.kamino("put", "empty", "")
+    self.assertEqual(self.bytes_of("get", "empty", "--raw"), b"")
+
+  def test_bytes_come_back(self):
+    value = bytes(range(256)) + "Grüße\t世界\n".encode()
+    path = self.path("value", value)
+    self.kamino("put", "bytes", f"--file={path}")
+    self.assertEqual(self.bytes_of("get", "bytes", "--raw"), value)
+    self.assertEqual(self.bytes_of("get", "bytes", "--output=raw"), value)
+    self.assertEqual(self.kamino("get", "bytes", "--hex"), value.hex() + "\n")
+    copy = self.path("copy")
+    self.kamino("get", "bytes", "-o", copy)
+    with open(copy, "rb") as f:
+      self.assertEqual(f.read(), value)
+    self.kamino("put", "text", "Grüße, 世界")
+    scanned = self.bytes_of("scan")
+    self.assertIn("text\tGrüße, 世界\n".encode(), scanned)
+    for key in ("bytes", "text"):
+      self.kamino("del", key)
+    self.kamino("load", "tsv", self.path("all.tsv", scanned))
+    self.assertEqual(self.bytes_of("scan"), scanned)
+    self.assertEqual(self.bytes_of("get", "bytes", "--raw"), value)
+
+  def test_options_of_other_commands_are_refused(self):
+    for words in (("get", "a", "--count=3"), ("put", "a", "b", "--watch"),
+                  ("status", "--keys_only"), ("scan", "--nonsense")):
+      self.kamino(*words, expect=2, stderr=words[-1])
+    self.kamino("commit", "put", "a", "b", "--nonsense", expect=2,
+                stderr="--nonsense")
+    self.kamino("get", "a", "--timeout=soon", expect=2, stderr="duration")
+
+  def test_errors_as_json(self):
+    done = self.cluster.kamino("get", "none", "--json", check=False)
+    error = json.loads(done.stderr)["error"]
+    self.assertEqual((done.returncode, error["code"], error["reason"]),
+                     (1, "NOT_FOUND", "REASON_KEY_NOT_FOUND"))
+    self.assertIn("none", error["message"])
+
+  def test_a_bench_without_accounts_says_so(self):
+    self.kamino("bench", "transfer", "--count=1", expect=1, stderr="--setup")
+
+  def test_named_clusters(self):
+    seeds = ", ".join(f'"{s}"' for s in self.cluster.seeds.split(","))
+    config = self.path("config.toml",
+                       f"[clusters.here]\nseeds = [{seeds}]\n".encode())
+    kamino = self.cluster.binary("kamino")
+    done = self.run_program(kamino, "put", "a", "b", f"--config={config}",
+                            "--cluster=here")
+    self.assertEqual(done.returncode, 0, done.stderr)
+    done = self.run_program(kamino, "get", "a", f"--config={config}",
+                            "--cluster=there")
+    self.assertEqual(done.returncode, 2)
+    self.assertIn("no cluster there; it has here", done.stderr)
+
+  def test_a_node_says_why_it_ended(self):
+    self.cluster.stop()
+    self.assertIn("kamino_node has ended, asked to by TERM",
+                  self.cluster.log_tail("n1", 1))
+
+  def test_the_last_copy_is_not_removed_without_a_word(self):
+    managers = "--managers=" + ",".join(
+        self.cluster.addresses_of(self.cluster.managers))
+    done = self.cluster.kamino("admin", "remove", "n1", managers)
+    self.assertIn("2 of 3 nodes: n2, n3", done.stderr)
+    self.kamino("admin", "remove", "n2", managers, expect=1,
+                stderr="at n3 alone")
+    self.kamino("admin", "remove", "n2", managers, "--force")
+    self.assertEqual(self.cluster.chain()[0], ["n3"])
+
+  def test_help_and_version(self):
+    kamino = self.cluster.binary("kamino")
+    for words, text in ((("--help",), "Exit codes"),
+                        (("help", "put"), "date | kamino put now"),
+                        (("help", "admin", "remove"), "--force"),
+                        (("put", "--help"), "Examples"),
+                        (("--version",), "kamino 0.")):
+      done = self.run_program(kamino, *words)
+      self.assertEqual(done.returncode, 0, done.stderr)
+      self.assertIn(text, done.stdout)
+    self.assertEqual(self.run_program(kamino, "help", "nope").returncode, 2)
+    self.assertEqual(self.run_program(kamino).returncode, 2)
+    for name, flag in (("kamino_node", "--data_dir"),
+                       ("kamino_manager", "--chain_length")):
+      server = self.cluster.binary(name)
+      self.assertIn(flag, self.run_program(server, "--help").stdout)
+      done = self.run_program(server, "--version")
+      self.assertEqual((done.returncode, done.stdout.split()[0]), (0, name))
+
+  def test_completion(self):
+    kamino = self.cluster.binary("kamino")
+    script = self.run_program(kamino, "completion", "bash").stdout + """
+      COMP_WORDS=(kamino admin re); COMP_CWORD=2; _kamino
+      echo "${COMPREPLY[@]}"
+      COMP_WORDS=(kamino get --he); COMP_CWORD=2; _kamino
+      echo "${COMPREPLY[@]}"
+    """
+    done = self.run_program("bash", "-c", script)
+    self.assertEqual(done.stdout, "remove\n--help --hex\n", done.stderr)
+
+
+if __name__ == "__main__":
+  main()

@@ -1,6 +1,7 @@
 #include "tests/simulation/faults.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_join.h"
@@ -25,6 +26,7 @@ FaultPlan FaultPlan::Draw(Scenario scenario, Random* random) {
   plan.restarts = random->Percent(85);
   if (plan.restarts && random->Percent(25)) plan.power_cuts = 1;
   if (plan.restarts && random->Percent(30)) plan.lost_disks = 1;
+  if (plan.restarts && random->Percent(25)) plan.old_copies = 3;
   if (random->Percent(40)) plan.damaged_one_in = 2 + random->Pick(10);
   switch (scenario) {
     case Scenario::kAny:
@@ -73,6 +75,7 @@ void Faults::Strike() {
       {plan_.heads, [this] { KillHeads(); }},
       {plan_.power_cuts, [this] { PowerCut(); }},
       {plan_.lost_disks, [this] { LoseDisk(); }},
+      {plan_.old_copies, [this] { PutBackCopy(); }},
       {plan_.pauses, [this] { Pause(); }},
       {plan_.cuts, [this] { CutSome(); }},
       {plan_.broken_links,
@@ -246,6 +249,42 @@ void Faults::LoseDisk() {
   world_->trace().Line(world_->now(), node->name(), "has lost its disk");
   Disturb(node->name(), absl::Seconds(3));
   Restart(node, Between(5, 1000));
+}
+
+// A copy of a node's files takes their place later in the same view.
+void Faults::PutBackCopy() {
+  SimNode* const node = AnyNode();
+  if (!node->up()) return;
+  auto copy = std::make_shared<const SimNode::Copy>(node->TakeCopy());
+  After(Between(20, 1500), [this, node, copy] {
+    if (!node->up() || node->doomed() || !node->IsOf(*copy)) return;
+    if (MayLose(*node) && MayDie(*node)) PutBack(node, *copy);
+  });
+}
+
+void Faults::PutBack(SimNode* node, const SimNode::Copy& copy) {
+  std::vector<SimNode*> dying = {node};
+  // All of them at times: two of those that hold everything come back.
+  const size_t members = cluster_->StoredView().members.size();
+  if (members > 2 && random_.OneIn(2)) {
+    for (const auto& other : cluster_->nodes()) {
+      if (other.get() == node) continue;
+      const auto disturbed = disturbed_.find(other->name());
+      const bool settled =
+          disturbed == disturbed_.end() || disturbed->second < world_->now();
+      if (!other->up() || other->doomed() || !settled) {
+        dying = {node};
+        break;
+      }
+      dying.push_back(other.get());
+    }
+  }
+  for (SimNode* each : dying) {
+    each->Die(random_.OneIn(2) ? Crash::kPower : Crash::kProcess);
+    Disturb(each->name(), absl::Seconds(3));
+    Restart(each, random_.OneIn(2) ? Between(5, 150) : Between(5, 1000));
+  }
+  node->PutBack(copy);
 }
 
 void Faults::Pause() {

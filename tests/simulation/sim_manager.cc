@@ -75,8 +75,12 @@ void SimManager::Call(EtcdCall call) {
   });
 }
 
-SimManager::Answer SimManager::Serve(const AgentCore::Call& call) {
+SimManager::Answer SimManager::Serve(AgentCore::Call call) {
   Answer answer;
+  if (engine::FaultPlanted("view-led-by-stale-member")) {
+    call.registration.clear_cursors();
+    call.heartbeat.clear_cursors();
+  }
   answer.status = call.registers
                       ? loop_->Register(call.registration, &answer.registration,
                                         &answer.leader, Clock())

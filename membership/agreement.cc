@@ -7,7 +7,8 @@ namespace {
 
 absl::string_view ValueOf(const Agreement& agreement, const std::string& name) {
   const auto found = agreement.find(name);
-  return found == agreement.end() ? "missing" : found->second;
+  if (found == agreement.end()) return "missing";
+  return found->second;
 }
 
 }  // namespace

@@ -208,7 +208,9 @@ absl::Status ManagerCore::CheckTakeover(const Node& known, const Member& member,
   if (member.IsRestartedAs(known.member)) {
     return absl::AlreadyExistsError(
         absl::StrCat("node ", member.node_id, " was started again since, at ",
-                     known.member.service_address));
+                     known.member.service_address,
+                     "; if this is all there is of it, its files are an old "
+                     "copy: move them away, and it joins as a new node"));
   }
   if (!Alive(known, now)) return absl::OkStatus();
   return absl::AlreadyExistsError(absl::StrCat("a node ", member.node_id,

@@ -170,6 +170,7 @@ void ChainCore::LeaveView(absl::Time now, Actions* actions) {
   donor_ = Outgoing();
   mending_ = Mending();
   agreed_ = outrun_by_ = Neighbours();
+  at_odds_ = false;
   return_to_ = 0;
   catch_up_to_.reset();
   attached_ = false;

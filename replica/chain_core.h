@@ -371,6 +371,7 @@ class ChainCore {
   };
   Neighbours agreed_;     // in this view
   Neighbours outrun_by_;  // they hold more than this node's would
+  bool at_odds_ = false;  // with a neighbour in this view; logged once
   // What may have been completed when its predecessor said Hello.
   uint64_t return_to_ = 0;
 

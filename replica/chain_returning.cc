@@ -37,12 +37,13 @@ bool ChainCore::AgreesWithPredecessor(const Hello& hello) {
     return true;
   }
   outrun_by_.before = lacks;
-  LOG(WARNING) << (lacks && returned_ ? "this node" : "the predecessor")
-               << " may be on an old copy of its data: " << hello.node_id()
-               << " has applied operations up to " << hello.applied()
-               << " and cleaned up to " << hello.cleaned()
-               << ", this node has received up to " << ring_->received()
-               << " and applied up to " << ring_->applied();
+  LOG_IF(WARNING, !std::exchange(at_odds_, true))
+      << (lacks && returned_ ? "this node" : "the predecessor")
+      << " may be on an old copy of its data: " << hello.node_id()
+      << " has applied operations up to " << hello.applied()
+      << " and cleaned up to " << hello.cleaned()
+      << ", this node has received up to " << ring_->received()
+      << " and applied up to " << ring_->applied();
   return false;
 }
 
@@ -62,7 +63,7 @@ bool ChainCore::AgreesWithSuccessor(const Sync& sync, Actions* actions) {
     Fatal(absl::DataLossError(reason), actions);
     return false;
   }
-  LOG(WARNING) << reason;
+  LOG_IF(WARNING, !std::exchange(at_odds_, true)) << reason;
   if (!joining_node_.empty()) {
     ForgetJoining(actions);
     return false;

@@ -82,9 +82,15 @@ void ChainCore::OnHello(LinkId link, const Hello& hello, absl::Time now,
 void ChainCore::OnHelloAppend(LinkId link, const Hello& hello, absl::Time now,
                               Actions* actions) {
   if (!AgreesWithPredecessor(hello)) {
-    // It is not taken as predecessor; it learns what this node holds.
-    ++turned_down_.rejected;
-    return SendSync(link, actions);
+    // It learns what this node holds, and tries again.
+    SendSync(link, actions);
+    return SendReject(
+        link,
+        absl::StrCat(options_.node_id, " has received up to ",
+                     ring_->received(), " and applied up to ", ring_->applied(),
+                     ", you have applied up to ", hello.applied(),
+                     " and cleaned up to ", hello.cleaned()),
+        /*behind=*/false, actions);
   }
   if (predecessor_ != kNoLink && predecessor_ != link) {
     actions->close.push_back(predecessor_);

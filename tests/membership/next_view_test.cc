@@ -251,10 +251,12 @@ NodeStates Restarted(const std::array<Copy, kNodes>& copies,
   NodeStates known;
   for (int i = 0; i < kNodes; ++i) {
     NodeState& node = known[Id(i)];
+    node.member = MemberOf(i, kAlive);
+    if (copies[i] == kAway) continue;
     node.member = MemberOf(i, kAliveRestarted);
-    node.alive = copies[i] != kAway;
+    node.alive = true;
     node.condition = i % 2 == 0 ? Condition::kReturned : Condition::kTorn;
-    if (copies[i] != kAway) node.cursors = copies[i] == kOld ? old : latest;
+    node.cursors = copies[i] == kOld ? old : latest;
   }
   return known;
 }

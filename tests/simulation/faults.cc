@@ -26,7 +26,7 @@ FaultPlan FaultPlan::Draw(Scenario scenario, Random* random) {
   plan.restarts = random->Percent(85);
   if (plan.restarts && random->Percent(25)) plan.power_cuts = 1;
   if (plan.restarts && random->Percent(30)) plan.lost_disks = 1;
-  if (plan.restarts && random->Percent(25)) plan.old_copies = 3;
+  if (plan.restarts && random->Percent(20)) plan.old_copies = 3;
   if (random->Percent(40)) plan.damaged_one_in = 2 + random->Pick(10);
   switch (scenario) {
     case Scenario::kAny:
@@ -41,6 +41,13 @@ FaultPlan FaultPlan::Draw(Scenario scenario, Random* random) {
       plan.restarts = true;
       plan.kills += 2;
       plan.lost_disks += 4;
+      break;
+    case Scenario::kOldCopies:
+      plan.restarts = true;
+      plan.old_copies = 12;
+      plan.interval =
+          random->Between(absl::Milliseconds(50), absl::Milliseconds(200));
+      plan.managers = plan.etcd = plan.lost_disks = 0;
   }
   return plan;
 }
@@ -256,7 +263,10 @@ void Faults::PutBackCopy() {
   SimNode* const node = AnyNode();
   if (!node->up()) return;
   auto copy = std::make_shared<const SimNode::Copy>(node->TakeCopy());
-  After(Between(20, 1500), [this, node, copy] {
+  // One that is younger than a heartbeat only its neighbours can know for old.
+  const absl::Duration age =
+      random_.OneIn(3) ? Between(20, 1500) : Between(1, 60);
+  After(age, [this, node, copy] {
     if (!node->up() || node->doomed() || !node->IsOf(*copy)) return;
     if (MayLose(*node) && MayDie(*node)) PutBack(node, *copy);
   });
@@ -281,7 +291,7 @@ void Faults::PutBack(SimNode* node, const SimNode::Copy& copy) {
   }
   for (SimNode* each : dying) {
     each->Die(random_.OneIn(2) ? Crash::kPower : Crash::kProcess);
-    Disturb(each->name(), absl::Seconds(3));
+    Disturb(each->name(), absl::Seconds(dying.size() > 1 ? 3 : 1));
     Restart(each, random_.OneIn(2) ? Between(5, 150) : Between(5, 1000));
   }
   node->PutBack(copy);

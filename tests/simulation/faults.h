@@ -21,6 +21,8 @@ enum class Scenario {
   kStaleEnds,
   // A chain of two, so that one node is head and tail while the other joins.
   kShortChain,
+  // Old copies of nodes' files are put back, one after the other.
+  kOldCopies,
 };
 
 // Which kinds there are, and how often one strikes.

@@ -5,6 +5,7 @@
 
 #include "absl/memory/memory.h"
 #include "glog/logging.h"
+#include "head/node_agreement.h"
 #include "proto/version.h"
 #include "replica/errors.h"
 
@@ -64,11 +65,16 @@ Node::Node(NodeOptions options, std::unique_ptr<Storage> storage,
       started_(MonotonicNow()),
       reads_(options_.reads),
       results_(options_.results),
-      storage_(std::move(storage)) {
+      storage_(std::move(storage)),
+      agreement_(AgreementOf(*storage_, *procedures,
+                             options_.links.transport.max_message)) {
   ChainNode::Options chain;
   chain.chain = options_.chain;
   chain.chain.heap_bytes = storage_->heap()->region()->size();
   chain.chain.incarnation = storage_->record()->state().incarnation;
+  chain.chain.agreement = agreement_;
+  chain.chain.max_operation_bytes =
+      MaxOperationBytes(options_.links.transport.max_message);
   chain.admission = options_.admission;
   chain.lease_valid = [views](uint64_t view_id) {
     return views->LeaseValid(view_id);
@@ -140,6 +146,7 @@ absl::Status Node::Join(const std::string& service_address) {
   self.heap_bytes = storage_->heap()->region()->size();
   const engine::HeapUuid& uuid = storage_->heap()->uuid();
   self.heap_id.assign(uuid.begin(), uuid.end());
+  self.agreement = agreement_;
   membership::ViewSourceCallbacks callbacks;
   callbacks.on_view = [this](const View& view) {
     core_->Post([this, view] {

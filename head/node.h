@@ -110,6 +110,7 @@ class Node {
 
   // Core thread only.
   std::unique_ptr<Storage> storage_;
+  const membership::Agreement agreement_;
   std::unique_ptr<ChainNode> node_;
   bool failed_ = false;
   membership::Role reported_role_ = membership::Role::kOutside;

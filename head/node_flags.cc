@@ -48,7 +48,8 @@ ABSL_FLAG(std::string, managers, "",
           "host:port,... of the membership managers (required).");
 ABSL_FLAG(uint64_t, heap_mb, 256,
           "Size of the heap in MiB; the same on all nodes, for good.");
-ABSL_FLAG(uint64_t, ring_mb, 64, "Size of the operation ring in MiB.");
+ABSL_FLAG(uint64_t, ring_mb, 64,
+          "Size of the operation ring in MiB; the same on all nodes.");
 ABSL_FLAG(std::string, backup, "dynamic",
           "What this node keeps copies in while it is head: simple (of the "
           "whole heap) or dynamic (of what was written last).");

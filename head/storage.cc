@@ -139,7 +139,39 @@ absl::Status Storage::OpenRing() {
   if (!ring.ok()) return Annotate(ring.status(), name);
   if (!read.ok()) return Annotate(read, name);
   ring_ = std::move(*ring);
-  return absl::OkStatus();
+  if (ring_region_->size() == options_.ring_bytes) return absl::OkStatus();
+  return ResizeRing();
+}
+
+absl::Status Storage::ResizeRing() {
+  const std::string name = media_->Name(Part::kRing);
+  auto region = media_->Create(Part::kRing, options_.ring_bytes);
+  if (!region.ok()) return region.status();
+  auto ring =
+      OperationRing::Create(region->get(), heap_->uuid(), MinRingBytes());
+  if (!ring.ok()) return Annotate(ring.status(), name);
+  // As it is new, no entry of before can be taken for one of its own.
+  (*ring)->Restart(ring_->cleaned(), /*generation=*/0);
+  while ((*ring)->received() < ring_->received()) {
+    const OperationRing::Entry entry = ring_->EntryOf((*ring)->received() + 1);
+    absl::Status kept =
+        (*ring)->Append(entry.first, entry.count(), entry.operation);
+    if (kept.ok()) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat(name, " has ", ring_region_->size() >> 20,
+                     " MiB and holds more than ", options_.ring_bytes >> 20,
+                     " MiB, as --ring_mb says, would take: ", kept.message()));
+  }
+  (*ring)->MarkApplied(ring_->applied());
+  (*ring)->PersistApplied();
+  const NodeState state = record_->state();
+  record_.emplace(region->get());
+  record_->Create(state);
+  LOG(INFO) << name << " had " << (ring_region_->size() >> 20)
+            << " MiB and has " << (options_.ring_bytes >> 20) << " MiB now";
+  ring_ = std::move(*ring);
+  ring_region_ = std::move(*region);
+  return media_->Publish(Part::kRing);
 }
 
 absl::Status Storage::CheckOwner() const {

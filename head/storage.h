@@ -53,6 +53,7 @@ class Storage {
   replica::OperationRing* ring() { return ring_.get(); }
   replica::NodeRecord* record() { return &*record_; }
   const StorageOptions& options() const { return options_; }
+  size_t ring_bytes() const { return ring_region_->size(); }
 
   // An empty backup, in place of an earlier one, which must be gone. Nothing
   // may be left to be rolled back from that one.
@@ -72,6 +73,8 @@ class Storage {
   absl::Status OpenExisting();
   absl::Status OpenHeap();
   absl::Status OpenRing();
+  // Makes the ring as large as the options say, with all that is in it.
+  absl::Status ResizeRing();
   // Rolls back what this node, as a head, had not committed.
   absl::Status Recover();
   absl::Status RecoverHead();

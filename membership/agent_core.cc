@@ -31,6 +31,7 @@ AgentCore::Call AgentCore::Next(absl::Time now) {
     call.registration.set_cluster_id(options_.cluster_id);
     *call.registration.mutable_node() = ToProto(self_);
     call.registration.set_condition(ToProto(report_.condition));
+    *call.registration.mutable_cursors() = ToProto(report_.cursors);
   } else {
     call.heartbeat.set_cluster_id(options_.cluster_id);
     call.heartbeat.set_node_id(self_.node_id);
@@ -38,6 +39,7 @@ AgentCore::Call AgentCore::Next(absl::Time now) {
     call.heartbeat.set_view_id(report_.view_id);
     call.heartbeat.set_condition(ToProto(report_.condition));
     call.heartbeat.set_caught_up_view_id(report_.caught_up_view);
+    *call.heartbeat.mutable_cursors() = ToProto(report_.cursors);
   }
   return call;
 }

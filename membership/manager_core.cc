@@ -71,6 +71,12 @@ absl::Status ManagerCore::CheckMember(const std::string& cluster_id,
         kMaxAddressBytes, "; a node has at most ", kMaxLinkAddresses,
         " link addresses"));
   }
+  if (AgreementBytes(member.agreement) > kMaxAgreementBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("what a node must have in common with others takes ",
+                     AgreementBytes(member.agreement), " bytes; at most ",
+                     kMaxAgreementBytes, ": fewer procedures"));
+  }
   return absl::OkStatus();
 }
 
@@ -93,6 +99,19 @@ absl::Status ManagerCore::CheckHeap(const Member& member,
       " MiB; heaps of one chain are equal"));
 }
 
+absl::Status ManagerCore::CheckAgreement(const Member& member,
+                                         absl::Time now) const {
+  for (const auto& [id, node] : nodes_) {
+    if (id == member.node_id || !Alive(node, now)) continue;
+    const std::string misfit =
+        Misfit(member.agreement, member.node_id, node.member.agreement, id);
+    if (misfit.empty()) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat(misfit, "; it must be alike on all nodes of a chain"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ManagerCore::MakeRoom(absl::Time now) {
   if (nodes_.size() < options_.max_nodes) return absl::OkStatus();
   for (auto it = nodes_.begin(); it != nodes_.end(); ++it) {
@@ -110,10 +129,11 @@ absl::Status ManagerCore::MakeRoom(absl::Time now) {
 
 absl::Status ManagerCore::Register(const std::string& cluster_id,
                                    const Member& member, Condition condition,
-                                   absl::Time now) {
+                                   absl::Time now, const Cursors& cursors) {
   Observe(now);
   absl::Status ok = CheckMember(cluster_id, member);
   if (ok.ok()) ok = CheckHeap(member, now);
+  if (ok.ok()) ok = CheckAgreement(member, now);
   if (!ok.ok()) return ok;
   const auto found = nodes_.find(member.node_id);
   if (found == nodes_.end()) {
@@ -132,12 +152,51 @@ absl::Status ManagerCore::Register(const std::string& cluster_id,
     return absl::UnavailableError(absl::StrCat(
         "node ", member.node_id, " is being dropped from the view"));
   }
-  Node& node = nodes_[member.node_id];
-  node = Node();
+  Node node;
   node.member = member;
   node.last_heard = now;
   node.condition = condition;
+  node.cursors = cursors;
+  if (found != nodes_.end()) node.held = HeldBefore(found->second, member);
+  if (absl::Status holds = CheckHoldsAll(node, now); !holds.ok()) {
+    // Its former self may be alive, and is dropped only when it is silent.
+    if (found != nodes_.end()) found->second.turned_away = true;
+    return holds;
+  }
+  nodes_[member.node_id] = std::move(node);
   return absl::OkStatus();
+}
+
+bool ManagerCore::HasPlace(const Member& member) const {
+  return std::any_of(
+      view_.members.begin(), view_.members.end(), [&](const Member& each) {
+        return each.node_id == member.node_id && each.heap_id == member.heap_id;
+      });
+}
+
+// Outside the chain a heap may hold what the chain never acknowledged.
+uint64_t ManagerCore::HeldBefore(const Node& known,
+                                 const Member& member) const {
+  if (!HasPlace(member) || known.member.heap_id != member.heap_id ||
+      known.condition == Condition::kBehind ||
+      known.condition == Condition::kReceiving) {
+    return 0;
+  }
+  return std::max(known.held, known.cursors.applied);
+}
+
+absl::Status ManagerCore::CheckHoldsAll(const Node& node,
+                                        absl::Time now) const {
+  const std::string& id = node.member.node_id;
+  NodeStates states = States(now);
+  states[id] = StateOf(node, now);
+  const auto shortfall = ShortfallOf(view_, states, id);
+  if (!shortfall.has_value()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "node ", id, " is on an old copy of its data: it holds operations up to ",
+      shortfall->holds, ", but by the word of ", shortfall->known_by,
+      " it had applied those up to ", shortfall->needs,
+      "; move its files away and start it again: it joins as a new node"));
 }
 
 absl::Status ManagerCore::CheckTakeover(const Node& known, const Member& member,
@@ -149,7 +208,9 @@ absl::Status ManagerCore::CheckTakeover(const Node& known, const Member& member,
   if (member.IsRestartedAs(known.member)) {
     return absl::AlreadyExistsError(
         absl::StrCat("node ", member.node_id, " was started again since, at ",
-                     known.member.service_address));
+                     known.member.service_address,
+                     "; if this is all there is of it, its files are an old "
+                     "copy: move them away, and it joins as a new node"));
   }
   if (!Alive(known, now)) return absl::OkStatus();
   return absl::AlreadyExistsError(absl::StrCat("a node ", member.node_id,
@@ -173,10 +234,19 @@ absl::Status ManagerCore::Heartbeat(const std::string& cluster_id,
     return absl::NotFoundError(
         absl::StrCat("node ", beat.node_id, " is being removed"));
   }
-  found->second.last_heard = now;
-  found->second.view_id = beat.view_id;
-  found->second.condition = beat.condition;
-  found->second.caught_up_view = beat.caught_up_view;
+  Node node = found->second;
+  node.last_heard = now;
+  node.view_id = beat.view_id;
+  node.condition = beat.condition;
+  node.caught_up_view = beat.caught_up_view;
+  node.cursors = beat.cursors;
+  node.turned_away = false;
+  if (!HasPlace(node.member)) node.held = 0;
+  if (!CheckHoldsAll(node, now).ok()) {
+    return absl::NotFoundError(absl::StrCat(
+        "node ", beat.node_id, " has to register, to be told what is wrong"));
+  }
+  found->second = std::move(node);
   return absl::OkStatus();
 }
 
@@ -229,12 +299,14 @@ absl::Status ManagerCore::Exclude(const std::string& node_id, bool drain,
   return absl::OkStatus();
 }
 
+NodeState ManagerCore::StateOf(const Node& node, absl::Time now) const {
+  return {node.member,  Alive(node, now), node.condition,  node.caught_up_view,
+          node.cursors, node.held,        node.turned_away};
+}
+
 NodeStates ManagerCore::States(absl::Time now) const {
   NodeStates states;
-  for (const auto& [id, node] : nodes_) {
-    states[id] = NodeState{node.member, Alive(node, now), node.condition,
-                           node.caught_up_view};
-  }
+  for (const auto& [id, node] : nodes_) states[id] = StateOf(node, now);
   return states;
 }
 
@@ -282,15 +354,18 @@ std::vector<ManagerCore::Known> ManagerCore::nodes(absl::Time now) const {
 
 std::vector<std::string> ManagerCore::WaitingFor(absl::Time now) const {
   std::vector<std::string> missing;
+  std::vector<std::string> turned_away;
   const NodeStates states = States(now);
   if (!view_.formed() || CanGoOn(view_, states)) return missing;
   for (const Member& member : view_.members) {
     const auto found = states.find(member.node_id);
-    if (found == states.end() || !found->second.alive) {
+    if (found != states.end() && found->second.turned_away) {
+      turned_away.push_back(member.node_id);
+    } else if (found == states.end() || !found->second.alive) {
       missing.push_back(member.node_id);
     }
   }
-  return missing;
+  return missing.empty() ? turned_away : missing;
 }
 
 }  // namespace kamino::membership

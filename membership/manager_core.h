@@ -71,19 +71,22 @@ class ManagerCore {
   // --- Nodes; only while IsLeader. Success grants a lease.
 
   // kInvalidArgument: something is missing; kFailedPrecondition: another
-  // cluster or heap size; kAlreadyExists: a node of that id is alive with
+  // cluster, something that must be alike is not, or an old copy of a member's
+  // data; kAlreadyExists: a node of that id is alive with
   // another heap, or a later incarnation is known (an earlier one on the same
   // heap is dead, as only one process can have the heap open);
   // kResourceExhausted: max_nodes; kUnavailable: the node is being dropped from
   // the view, try again.
   absl::Status Register(const std::string& cluster_id, const Member& member,
-                        Condition condition, absl::Time now);
+                        Condition condition, absl::Time now,
+                        const Cursors& cursors = {});
   struct Beat {
     std::string node_id;
     uint64_t incarnation = 0;
     uint64_t view_id = 0;  // the view the node is in
     Condition condition = Condition::kUnknown;
     uint64_t caught_up_view = 0;
+    Cursors cursors = {};
   };
   // kNotFound: register first.
   absl::Status Heartbeat(const std::string& cluster_id, const Beat& beat,
@@ -119,7 +122,8 @@ class ManagerCore {
     bool joining;
   };
   std::vector<Known> nodes(absl::Time now) const;
-  // Members that are not there while those who are cannot go on alone.
+  // Members that are not there while those who are cannot go on alone; those
+  // that were turned away only when there is nobody else.
   std::vector<std::string> WaitingFor(absl::Time now) const;
 
   const ManagerOptions& options() const { return options_; }
@@ -131,8 +135,12 @@ class ManagerCore {
     uint64_t view_id = 0;
     Condition condition = Condition::kUnknown;
     uint64_t caught_up_view = 0;
+    Cursors cursors = {};
+    uint64_t held = 0;         // as NodeState
+    bool turned_away = false;  // likewise
   };
 
+  NodeState StateOf(const Node& node, absl::Time now) const;
   NodeStates States(absl::Time now) const;
   // It is to be removed, and hears nothing from us until it is.
   bool Leaves(const Node& node, absl::Time now) const;
@@ -143,8 +151,16 @@ class ManagerCore {
   absl::Status CheckMember(const std::string& cluster_id,
                            const Member& member) const;
   absl::Status CheckHeap(const Member& member, absl::Time now) const;
+  // That everyone who is alive is set up like it.
+  absl::Status CheckAgreement(const Member& member, absl::Time now) const;
   absl::Status CheckTakeover(const Node& known, const Member& member,
                              absl::Time now) const;
+  // Whether the view names that heap of that node.
+  bool HasPlace(const Member& member) const;
+  // What the former self of a member's node was known to have applied.
+  uint64_t HeldBefore(const Node& known, const Member& member) const;
+  // Not an old copy of what a member had.
+  absl::Status CheckHoldsAll(const Node& node, absl::Time now) const;
   absl::Status MakeRoom(absl::Time now);
   // Every call with a time comes through here: a long gap means a hold-up.
   void Observe(absl::Time now);

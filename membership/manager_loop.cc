@@ -269,9 +269,9 @@ absl::Status ManagerLoop::Register(const RegisterRequest& request,
                                    absl::optional<std::string>* leader,
                                    absl::Time now) {
   if (!CheckLeading(now, leader)) return NotLeader();
-  absl::Status taken =
-      core_.Register(request.cluster_id(), FromProto(request.node()),
-                     FromProto(request.condition()), now);
+  absl::Status taken = core_.Register(
+      request.cluster_id(), FromProto(request.node()),
+      FromProto(request.condition()), now, FromProto(request.cursors()));
   if (!taken.ok()) return taken;
   response->set_lease_ms(static_cast<uint32_t>(
       absl::ToInt64Milliseconds(core_.options().lease())));
@@ -293,6 +293,7 @@ absl::Status ManagerLoop::Heartbeat(const HeartbeatRequest& request,
   beat.view_id = request.view_id();
   beat.condition = FromProto(request.condition());
   beat.caught_up_view = request.caught_up_view_id();
+  beat.cursors = FromProto(request.cursors());
   absl::Status known = core_.Heartbeat(request.cluster_id(), beat, now);
   if (!known.ok()) return known;
   response->set_lease_ms(static_cast<uint32_t>(

@@ -39,22 +39,40 @@ absl::optional<View> FirstView(const View& view, const NodeStates& nodes,
   return absl::nullopt;
 }
 
+// Whether the node is that member's, on the same heap, and what it says of the
+// chain's operations counts.
+bool SpeaksFor(const NodeState& node, const Member& member) {
+  return node.member.heap_id == member.heap_id &&
+         node.member.incarnation >= member.incarnation &&
+         node.condition != Condition::kReceiving;
+}
+
+// Whether the node says that it holds everything it ever acknowledged.
+bool ClaimsAll(Condition condition) {
+  return condition != Condition::kUnknown && condition != Condition::kBehind &&
+         condition != Condition::kReceiving;
+}
+
 // The state of a member that can stay; null when it cannot.
-const NodeState* Kept(const Member& member, const NodeStates& nodes) {
+const NodeState* Kept(const View& view, const Member& member,
+                      const NodeStates& nodes) {
   const auto found = nodes.find(member.node_id);
   if (found == nodes.end() || !found->second.alive) return nullptr;
   const NodeState& node = found->second;
-  const bool same = node.member.incarnation == member.incarnation;
-  if (!same && !member.IsRestartedAs(node.member)) return nullptr;
-  return node.condition == Condition::kReceiving ? nullptr : &node;
+  if (node.condition == Condition::kReceiving) return nullptr;
+  // It may hold a lease: it is left out once it is silent.
+  if (node.member.incarnation == member.incarnation) return &node;
+  if (!member.IsRestartedAs(node.member)) return nullptr;
+  return ShortfallOf(view, nodes, member.node_id).has_value() ? nullptr : &node;
 }
 
 // Whether the member's node is back without what it held: there is nothing to
 // wait for.
-bool IsLost(const Member& member, const NodeStates& nodes) {
+bool IsLost(const View& view, const Member& member, const NodeStates& nodes) {
   const auto found = nodes.find(member.node_id);
-  return found != nodes.end() && found->second.alive &&
-         Kept(member, nodes) == nullptr;
+  return found != nodes.end() &&
+         (found->second.alive || found->second.turned_away) &&
+         Kept(view, member, nodes) == nullptr;
 }
 
 bool IsSound(Condition condition) {
@@ -95,6 +113,42 @@ const Member* Joins(const View& view, const NodeStates& nodes,
 
 }  // namespace
 
+absl::optional<Shortfall> ShortfallOf(const View& view, const NodeStates& nodes,
+                                      const std::string& node_id) {
+  const auto found = nodes.find(node_id);
+  const auto member =
+      std::find_if(view.members.begin(), view.members.end(),
+                   [&](const Member& each) { return each.node_id == node_id; });
+  if (found == nodes.end() || member == view.members.end()) {
+    return absl::nullopt;
+  }
+  const NodeState& node = found->second;
+  if (!SpeaksFor(node, *member) || !ClaimsAll(node.condition)) {
+    return absl::nullopt;
+  }
+  Shortfall shortfall{node.cursors.applied, node.held, node_id};
+  const auto need = [&shortfall](uint64_t sequence, const std::string& by) {
+    if (sequence <= shortfall.needs) return;
+    shortfall.needs = sequence;
+    shortfall.known_by = by;
+  };
+  const bool went_on = node.member.incarnation == member->incarnation &&
+                       node.condition != Condition::kOutrun;
+  for (auto other = view.members.begin();
+       other != view.members.end() && !went_on; ++other) {
+    const auto known = nodes.find(other->node_id);
+    if (other == member || known == nodes.end() ||
+        !SpeaksFor(known->second, *other)) {
+      continue;
+    }
+    need(known->second.cursors.cleaned, other->node_id);
+    // It had this from the member, which had applied it.
+    if (other > member) need(known->second.cursors.received, other->node_id);
+  }
+  if (shortfall.holds >= shortfall.needs) return absl::nullopt;
+  return shortfall;
+}
+
 bool CanGoOn(const View& view, const NodeStates& nodes,
              const Exclusions& excluded) {
   size_t there = 0;
@@ -102,11 +156,13 @@ bool CanGoOn(const View& view, const NodeStates& nodes,
   bool whole = false;
   bool any_sound = false;
   for (const Member& member : view.members) {
-    const NodeState* node = Kept(member, nodes);
-    if (node == nullptr) hopeless += IsLost(member, nodes);
+    const NodeState* node = Kept(view, member, nodes);
+    if (node == nullptr) hopeless += IsLost(view, member, nodes);
     if (node == nullptr || IsRemoved(member.node_id, excluded)) continue;
-    const bool sound = IsSound(node->condition);
-    const bool went_on = node->member.incarnation == member.incarnation;
+    const bool returned = node->condition == Condition::kReturned;
+    const bool sound = IsSound(node->condition) || returned;
+    const bool went_on =
+        node->member.incarnation == member.incarnation && !returned;
     if ((sound && went_on) || view.members.size() == 1) return true;
     ++there;
     any_sound = any_sound || sound;
@@ -121,7 +177,7 @@ absl::optional<View> NextView(const View& view, const NodeStates& nodes,
   if (!view.formed()) return FirstView(view, nodes, chain_length, excluded);
   View next{view.cluster_id, view.id + 1, {}, excluded};
   for (const Member& member : view.members) {
-    const NodeState* node = Kept(member, nodes);
+    const NodeState* node = Kept(view, member, nodes);
     if (node == nullptr) continue;
     const bool same = node->member.incarnation == member.incarnation;
     next.members.push_back(same ? member : node->member);
@@ -149,7 +205,7 @@ bool ShouldLeave(const View& view, const NodeStates& nodes, size_t chain_length,
   return Lasting(view, excluded) >= chain_length &&
          std::all_of(view.members.begin(), view.members.end(),
                      [&](const Member& member) {
-                       const NodeState* node = Kept(member, nodes);
+                       const NodeState* node = Kept(view, member, nodes);
                        return node != nullptr && IsSound(node->condition);
                      });
 }

@@ -16,10 +16,31 @@ struct NodeState {
   Condition condition = Condition::kUnknown;
   // Outside the chain: the view whose tail sends it every operation.
   uint64_t caught_up_view = 0;
+  Cursors cursors = {};  // as it said last
+  // A member: what its heap was known to have applied, as it said earlier.
+  uint64_t held = 0;
+  // A member that came back on an old copy was turned away.
+  bool turned_away = false;
 };
 
 using NodeStates = std::map<std::string, NodeState>;  // by node id
 using Exclusions = std::map<std::string, bool>;       // as View::excluded
+
+// What a member holds, and what it must, as it once acknowledged it.
+struct Shortfall {
+  uint64_t holds = 0;
+  uint64_t needs = 0;
+  std::string known_by;  // the node, perhaps itself, whose word it is
+};
+
+// Whether the node of a member of `view` is on an old copy of its data: one
+// that was restarted since, or that finds itself outrun, and holds less than
+// what the whole chain has applied by the word of another member, than what a
+// member after it has received, or than what it has said itself. Only the words
+// of this view and of earlier ones may be in `nodes`, so that what they say was
+// true of the member before it was away.
+absl::optional<Shortfall> ShortfallOf(const View& view, const NodeStates& nodes,
+                                      const std::string& node_id);
 
 // The view that should follow `view`, or nothing when it should stay.
 //
@@ -27,7 +48,8 @@ using Exclusions = std::map<std::string, bool>;       // as View::excluded
 //     heaps of one size are alive; the lowest node ids, in their order.
 //   - With one: the members that are alive, in the same order. One that was
 //     restarted on the same heap keeps its place, under its new incarnation
-//     (Kamino-Tx, section 5.3); one that holds nothing of use does not.
+//     (Kamino-Tx, section 5.3); one that holds nothing of use, or an old copy,
+//     does not.
 //   - Members are left out only when CanGoOn.
 //   - When all members stay as they are, are sound and fewer than
 //     `chain_length`, one that has caught up in this view becomes the tail.
@@ -40,9 +62,10 @@ absl::optional<View> NextView(const View& view, const NodeStates& nodes,
 
 // Whether the members of `view` that are alive hold all that the chain has
 // acknowledged, and can mend what is torn: one of them is sound and was never
-// away; or there are two, and one of them holds everything, be it torn (section
-// 5.3, last paragraph); or all others are back without what they held; or it
-// is the only member. Those to be removed do not count.
+// away, or has met its neighbours since; or there are two, and one of them
+// holds everything, be it torn (section 5.3, last paragraph); or all others are
+// back without what they held; or it is the only member. Those to be removed do
+// not count.
 bool CanGoOn(const View& view, const NodeStates& nodes,
              const Exclusions& excluded = {});
 

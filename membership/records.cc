@@ -15,6 +15,8 @@ NodeInfo ToProto(const Member& member) {
                                         member.link_addresses.end());
   node.set_heap_bytes(member.heap_bytes);
   node.set_heap_id(member.heap_id);
+  node.mutable_agreement()->insert(member.agreement.begin(),
+                                   member.agreement.end());
   return node;
 }
 
@@ -27,6 +29,7 @@ Member FromProto(const NodeInfo& node) {
                                node.link_addresses().end());
   member.heap_bytes = node.heap_bytes();
   member.heap_id = node.heap_id();
+  member.agreement.insert(node.agreement().begin(), node.agreement().end());
   return member;
 }
 
@@ -38,6 +41,18 @@ Condition FromProto(NodeCondition condition) {
   return kamino::internal::v1::NodeCondition_IsValid(condition)
              ? static_cast<Condition>(condition)
              : Condition::kUnknown;
+}
+
+kamino::internal::v1::Cursors ToProto(const Cursors& cursors) {
+  kamino::internal::v1::Cursors record;
+  record.set_received(cursors.received);
+  record.set_applied(cursors.applied);
+  record.set_cleaned(cursors.cleaned);
+  return record;
+}
+
+Cursors FromProto(const kamino::internal::v1::Cursors& record) {
+  return {record.received(), record.applied(), record.cleaned()};
 }
 
 ViewRecord ToProto(const View& view) {

@@ -36,6 +36,10 @@ absl::string_view ConditionName(Condition condition) {
       return "behind";
     case Condition::kReceiving:
       return "receiving";
+    case Condition::kReturned:
+      return "returned";
+    case Condition::kOutrun:
+      return "outrun";
   }
   return "unknown";
 }
@@ -43,7 +47,8 @@ absl::string_view ConditionName(Condition condition) {
 bool operator==(const Member& a, const Member& b) {
   const auto fields = [](const Member& member) {
     return std::tie(member.node_id, member.incarnation, member.service_address,
-                    member.link_addresses, member.heap_bytes, member.heap_id);
+                    member.link_addresses, member.heap_bytes, member.heap_id,
+                    member.agreement);
   };
   return fields(a) == fields(b);
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "membership/agreement.h"
 
 namespace kamino::membership {
 
@@ -30,9 +31,26 @@ enum class Condition {
   kTorn = 3,       // the same, but for operations that a restart interrupted
   kBehind = 4,     // may lack what was acknowledged: it joined just now
   kReceiving = 5,  // of no use: a state transfer has not ended
+  kReturned = 6,  // sound by its own word: it was restarted, and its neighbours
+                  // have not borne it out yet
+  kOutrun = 7,    // the same, but a neighbour holds more than it could: one of
+                  // the two is on an old copy
 };
 
 absl::string_view ConditionName(Condition condition);  // "sound", ...
+
+// How far a node's ring has come: operations up to these; see
+// replica/operation_ring.h.
+struct Cursors {
+  uint64_t received = 0;
+  uint64_t applied = 0;
+  uint64_t cleaned = 0;
+
+  friend bool operator==(const Cursors& a, const Cursors& b) {
+    return a.received == b.received && a.applied == b.applied &&
+           a.cleaned == b.cleaned;
+  }
+};
 
 struct Member {
   std::string node_id;
@@ -40,7 +58,8 @@ struct Member {
   std::string service_address;
   std::map<std::string, std::string> link_addresses;  // by transport name
   uint64_t heap_bytes = 0;
-  std::string heap_id;  // the heap's uuid, 16 bytes: survives a restart
+  std::string heap_id;       // the heap's uuid, 16 bytes: survives a restart
+  Agreement agreement = {};  // what the others must have as well
 
   // Whether `later` is this node, started again on the same heap.
   bool IsRestartedAs(const Member& later) const {

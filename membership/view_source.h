@@ -16,10 +16,11 @@ struct NodeReport {
   Condition condition = Condition::kUnknown;
   // Outside: the view whose tail sends it every operation; 0: none does.
   uint64_t caught_up_view = 0;
+  Cursors cursors = {};
 
   friend bool operator==(const NodeReport& a, const NodeReport& b) {
     return a.view_id == b.view_id && a.condition == b.condition &&
-           a.caught_up_view == b.caught_up_view;
+           a.caught_up_view == b.caught_up_view && a.cursors == b.cursors;
   }
   friend bool operator!=(const NodeReport& a, const NodeReport& b) {
     return !(a == b);

@@ -18,6 +18,10 @@ inline constexpr char kDeleteFunction[] = "kv.delete";  // DeleteOperation, ""
 inline constexpr char kCommitFunction[] = "kv.commit";  // CommitRequest,
                                                         // CommitResponse
 
+// Another one whenever any of them acts otherwise on the same arguments: nodes
+// of one chain must have the same.
+inline constexpr int kBuiltinsVersion = 1;
+
 std::map<std::string, Procedure, std::less<>> BuiltinProcedures();
 
 }  // namespace kamino::replica

@@ -39,7 +39,10 @@ ChainCore::ChainCore(ChainOptions options, OperationRing* ring,
       copy_(copy),
       completed_(ring->cleaned()),
       torn_(ring->applied() < ring->received()),
+      returned_(record->state().heap == HeapState::kFresh ||
+                record->state().heap == HeapState::kComplete),
       chunk_pacer_(options_.transfer_bytes_per_s, kPacedBurst) {
+  if (engine::FaultPlanted("chain-believes-who-returns")) returned_ = false;
   if (engine::FaultPlanted("chain-torn-counts-as-applied")) {
     ring_->MarkApplied(ring_->received());
     torn_ = false;
@@ -76,7 +79,9 @@ Condition ChainCore::condition() const {
     case HeapState::kComplete:
       break;
   }
-  return torn_ ? Condition::kTorn : Condition::kSound;
+  if (outrun()) return Condition::kOutrun;
+  if (torn_) return Condition::kTorn;
+  return returned_ ? Condition::kReturned : Condition::kSound;
 }
 
 uint64_t ChainCore::settled() const {
@@ -169,6 +174,9 @@ void ChainCore::LeaveView(absl::Time now, Actions* actions) {
   completion_ = Outgoing();
   donor_ = Outgoing();
   mending_ = Mending();
+  agreed_ = outrun_by_ = Neighbours();
+  at_odds_ = false;
+  return_to_ = 0;
   catch_up_to_.reset();
   attached_ = false;
   transfer_.receiving = false;
@@ -180,7 +188,11 @@ void ChainCore::LeaveView(absl::Time now, Actions* actions) {
 void ChainCore::EnterView(absl::Time now, Actions* actions) {
   NodeState state = record_->state();
   state.view_id = view_.id;
-  if (state.heap == HeapState::kFresh) state.heap = HeapState::kComplete;
+  if (state.heap == HeapState::kFresh) {
+    // Of the first view nobody can hold anything.
+    if (view_.id == 1) returned_ = false;
+    state.heap = HeapState::kComplete;
+  }
   record_->Update(state);
   if (!has_state()) return;  // the manager learns of it, and leaves us out
   if (is_head() && state.heap == HeapState::kBehind) {
@@ -196,6 +208,7 @@ void ChainCore::EnterView(absl::Time now, Actions* actions) {
                      "them by; start another node of the last view")),
                  actions);
   }
+  CheckReturned();
   completed_ = std::max(completed_, ring_->cleaned());
   if (!is_tail()) retain_until_.reset();
 
@@ -266,6 +279,7 @@ void ChainCore::OnLinkOpened(LinkId link, absl::Time now, Actions* actions) {
     successor_.opened = true;
     hello->set_purpose(LINK_PURPOSE_APPEND);
     hello->set_applied(ring_->applied());
+    hello->set_cleaned(ring_->cleaned());
   } else if (link == completion_.link) {
     completion_.opened = true;
     hello->set_purpose(LINK_PURPOSE_COMPLETION);
@@ -280,6 +294,8 @@ void ChainCore::OnLinkOpened(LinkId link, absl::Time now, Actions* actions) {
   hello->set_cluster_id(options_.cluster_id);
   hello->set_node_id(options_.node_id);
   hello->set_heap_bytes(options_.heap_bytes);
+  hello->mutable_agreement()->insert(options_.agreement.begin(),
+                                     options_.agreement.end());
   Send(link, std::move(message), actions);
 }
 

@@ -11,8 +11,9 @@
 //   - the tail completes to the head, then lets clean-ups travel upstream;
 //   - the head's own part (admission, locks, outcomes) lies in head/, which
 //     calls AppendLocal and CommitLocal and is told by Actions::completed;
-//   - a node that was restarted mends what it was in the middle of, by what a
-//     neighbour holds (chain_mending.cc; section 5.3);
+//   - a node that was restarted takes part once its neighbours have borne out
+//     that it holds what it must (chain_returning.cc), and mends what it was in
+//     the middle of, by what a neighbour holds (chain_mending.cc; section 5.3);
 //   - a node that joins gets the tail's heap, then its operations, and only
 //     then a place in the chain (chain_joining.cc; section 5.2).
 //
@@ -25,6 +26,8 @@
 //      and before it is completed. So after a restart those not marked applied
 //      are in flight: they share no object, and no later operation that touches
 //      theirs was executed anywhere.
+//   5. So applied here >= received at the successor and >= cleaned anywhere. A
+//      node for which that does not hold is on an old copy of its data.
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_CHAIN_CORE_H_
@@ -81,6 +84,11 @@ struct ChainOptions {
   std::string node_id;
   uint64_t incarnation = 0;
   uint64_t heap_bytes = 0;
+  // What neighbours must have as well.
+  membership::Agreement agreement;
+  // The largest operation that every neighbour and its link can take; more are
+  // not appended. 0: what the ring takes.
+  uint64_t max_operation_bytes = 0;
   // Appends, each with one operation, that may be on their way to the
   // successor, unacknowledged.
   uint64_t window_operations = 1024;
@@ -146,7 +154,8 @@ class ChainCore {
 
   // Makes an operation of `count` mutations durable in the ring; the first of
   // them must be next_sequence(). The head has executed it and sets its commit
-  // mark after this. Errors as OperationRing::Append.
+  // mark after this. Errors as OperationRing::Append; kInvalidArgument also when
+  // it is larger than max_operation_bytes.
   absl::Status AppendLocal(uint64_t first, uint32_t count,
                            absl::string_view operation);
 
@@ -266,6 +275,21 @@ class ChainCore {
   void Acknowledge(Actions* actions);
   void Fatal(absl::Status status, Actions* actions);
 
+  // --- Returning.
+
+  // Whether this node and its predecessor, or its successor, can both be what
+  // they were (invariant 5); otherwise notes which of them cannot.
+  bool AgreesWithPredecessor(const kamino::internal::v1::Hello& hello);
+  bool AgreesWithSuccessor(const kamino::internal::v1::Sync& sync,
+                           Actions* actions);
+  // Ends returned_ once both neighbours agree and it holds what was completed.
+  void CheckReturned();
+  bool outrun() const {
+    return returned_ && (outrun_by_.before || outrun_by_.after);
+  }
+  // Whether operations may be appended to what it has.
+  bool may_append() const;
+
   // --- Mending.
 
   // Asks the neighbour behind `link` for what has to be mended, from the start.
@@ -346,6 +370,18 @@ class ChainCore {
     absl::Time ask_again_at = absl::InfiniteFuture();
   };
   Mending mending_;
+
+  // It came back with what it held, and nobody has borne that out yet.
+  bool returned_;
+  struct Neighbours {
+    bool before = false;
+    bool after = false;
+  };
+  Neighbours agreed_;     // in this view
+  Neighbours outrun_by_;  // they hold more than this node's would
+  bool at_odds_ = false;  // with a neighbour in this view; logged once
+  // What may have been completed when its predecessor said Hello.
+  uint64_t return_to_ = 0;
 
   // A heap that is behind is complete when this is applied.
   absl::optional<uint64_t> catch_up_to_;

@@ -162,7 +162,7 @@ uint64_t ChainCore::caught_up_view() const {
 
 void ChainCore::DiscardState(Actions* actions) {
   copy_->BeginReceiving();
-  torn_ = false;
+  torn_ = returned_ = false;
   mending_ = Mending();
   catch_up_to_.reset();
   for (LinkId* link : {&predecessor_, &successor_.link, &completion_.link}) {
@@ -212,7 +212,7 @@ absl::Status ChainCore::OnStateBegin(const StateBegin& begin) {
     return absl::OkStatus();
   }
   copy_->BeginReceiving();
-  torn_ = false;
+  torn_ = returned_ = false;
   transfer_.receiving = true;
   transfer_.bytes = 0;
   chunks_taken_ = 0;

@@ -95,10 +95,14 @@ void ChainCore::SendFetch(absl::Time now, Actions* actions) {
 
 void ChainCore::OnFetch(LinkId link, const Fetch& fetch, Actions* actions) {
   if (!Belongs(link == predecessor_ || link == successor_.link)) return;
-  // One that may be behind answers once it is not: it is asked again.
-  if (condition() != Condition::kSound && condition() != Condition::kTorn) {
+  // One that may lack something answers once it does not: it is asked again.
+  // That its successor lacks more it knows from its Hello.
+  const Condition now = condition();
+  if (now != Condition::kSound && now != Condition::kTorn &&
+      now != Condition::kReturned) {
     return;
   }
+  if (returned_ && link == predecessor_) return;
   Message message = NewMessage();
   Fetched* fetched = message.mutable_fetched();
   fetched->set_number(fetch.number());

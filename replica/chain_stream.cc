@@ -34,6 +34,10 @@ std::string ChainCore::RefuseHello(LinkId link, const Hello& hello) const {
     return absl::StrCat("heaps differ in size: ", options_.heap_bytes,
                         " bytes here, ", hello.heap_bytes(), " there");
   }
+  const std::string misfit = membership::Misfit(
+      options_.agreement, options_.node_id,
+      {hello.agreement().begin(), hello.agreement().end()}, hello.node_id());
+  if (!misfit.empty()) return misfit;
   if (hello.purpose() == LINK_PURPOSE_TRANSFER) return RefuseJoining(hello);
   if (!has_state()) {
     return absl::StrCat(options_.node_id, " holds no state of the chain");
@@ -77,11 +81,23 @@ void ChainCore::OnHello(LinkId link, const Hello& hello, absl::Time now,
 
 void ChainCore::OnHelloAppend(LinkId link, const Hello& hello, absl::Time now,
                               Actions* actions) {
+  if (!AgreesWithPredecessor(hello)) {
+    // It learns what this node holds, and tries again.
+    SendSync(link, actions);
+    return SendReject(
+        link,
+        absl::StrCat(options_.node_id, " has received up to ",
+                     ring_->received(), " and applied up to ", ring_->applied(),
+                     ", you have applied up to ", hello.applied(),
+                     " and cleaned up to ", hello.cleaned()),
+        /*behind=*/false, actions);
+  }
   if (predecessor_ != kNoLink && predecessor_ != link) {
     actions->close.push_back(predecessor_);
   }
   predecessor_ = link;
   awaiting_resend_ = false;
+  CheckReturned();
   if (condition() == Condition::kBehind) {
     catch_up_to_ = hello.applied();
     CheckCaughtUp();
@@ -114,27 +130,13 @@ void ChainCore::OnSync(LinkId link, const Sync& sync, absl::Time now,
 }
 
 void ChainCore::ContinueSuccessor(const Sync& sync, Actions* actions) {
-  if (!ring_->EndsEntry(sync.received()) ||
-      (torn_ && sync.received() > ring_->applied())) {
-    std::string reason =
-        absl::StrCat("the successor has received up to ", sync.received(),
-                     ", which this node's ring cannot continue: it holds (",
-                     ring_->cleaned(), ", ", ring_->received(),
-                     "], applied up to ", ring_->applied());
-    if (sync.behind()) {
-      return SendReject(successor_.link, std::move(reason), true, actions);
-    }
-    if (!joining_node_.empty()) {
-      LOG(WARNING) << joining_node_ << " cannot join: " << reason;
-      return ForgetJoining(actions);
-    }
-    return Fatal(absl::DataLossError(reason), actions);
-  }
+  if (!AgreesWithSuccessor(sync, actions)) return;
   successor_.ready = true;
   ContinueAfter(engine::FaultPlanted("chain-resends-nothing")
                     ? ring_->applied()
                     : sync.received());
   OnCleanUp(successor_.link, sync.cleaned(), actions);
+  CheckReturned();
   PumpSuccessor(actions);
 }
 
@@ -148,6 +150,10 @@ void ChainCore::OnAppend(LinkId link, const Append& append, Actions* actions) {
   }
   if (append.first() <= ring_->received()) {
     owe_ack_ = true;  // sent twice; the first one counts
+    return;
+  }
+  if (!may_append()) {
+    awaiting_resend_ = true;  // CheckReturned asks for it
     return;
   }
   if (append.first() != ring_->received() + 1) {
@@ -195,6 +201,7 @@ void ChainCore::AfterApplied(Actions* actions) {
     ring_->PersistApplied();  // invariant 4
   }
   CheckCaughtUp();
+  CheckReturned();
   if (is_tail()) CompleteAsTail(actions);
   if (attached_) CleanTo(ring_->applied(), actions);
   PumpSuccessor(actions);
@@ -352,6 +359,13 @@ void ChainCore::Acknowledge(Actions* actions) {
 absl::Status ChainCore::AppendLocal(uint64_t first, uint32_t count,
                                     absl::string_view operation) {
   CHECK(is_head()) << "only the head appends by itself";
+  if (options_.max_operation_bytes != 0 &&
+      operation.size() > options_.max_operation_bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("operation of ", operation.size(),
+                     " bytes; the chain's links take at most ",
+                     options_.max_operation_bytes));
+  }
   absl::Status appended = ring_->Append(first, count, operation);
   if (appended.ok() && options_.on_appended) {
     options_.on_appended(ring_->EntryOf(first));

@@ -89,4 +89,10 @@ const Procedure* ProcedureRegistry::Find(absl::string_view name) const {
   return found == procedures_.end() ? nullptr : &found->second;
 }
 
+std::vector<std::string> ProcedureRegistry::Names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, procedure] : procedures_) names.push_back(name);
+  return names;
+}
+
 }  // namespace kamino::replica

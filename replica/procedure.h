@@ -27,6 +27,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -106,6 +107,9 @@ class ProcedureRegistry {
 
   // Null when there is none.
   const Procedure* Find(absl::string_view name) const;
+
+  // Of all, the built-ins among them, in order.
+  std::vector<std::string> Names() const;
 
  private:
   std::map<std::string, Procedure, std::less<>> procedures_;

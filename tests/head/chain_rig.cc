@@ -75,12 +75,18 @@ ChainRig::~ChainRig() {
 
 // --- Life and death.
 
+uint64_t ChainRig::RingBytesOf(const std::string& name) const {
+  const auto found = options_.ring_bytes_of.find(name);
+  return found == options_.ring_bytes_of.end() ? options_.ring_bytes
+                                               : found->second;
+}
+
 StorageOptions ChainRig::StorageOptionsOf(const std::string& name) const {
   StorageOptions options;
   options.cluster_id = kClusterId;
   options.node_id = name;
   options.heap_bytes = options_.heap_bytes;
-  options.ring_bytes = options_.ring_bytes;
+  options.ring_bytes = RingBytesOf(name);
   options.tiny_log_bytes = kLogBytes;
   options.backup = options_.backup;
   options.alpha = 0.5;
@@ -94,6 +100,7 @@ ChainNode::Options ChainRig::NodeOptionsOf(const std::string& name) const {
   options.chain.node_id = name;
   options.chain.incarnation = At(name).incarnation;
   options.chain.heap_bytes = options_.heap_bytes;
+  options.chain.agreement = {{"ring bytes", absl::StrCat(RingBytesOf(name))}};
   options.chain.window_chunks = 2;
   options.chain.chunks_at_once = 1;
   options.chain.cut_bytes = 32u << 10;

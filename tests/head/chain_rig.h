@@ -65,6 +65,14 @@ class ChainRig {
                                     const std::string& to, ChainMessage*)>;
   using Tap = std::function<void(const std::string& to, LinkId link,
                                  const ChainMessage&)>;
+  // A copy of a node's disk, as of a process that stands still.
+  SimDisk::Images CopyDisk(const std::string& name) {
+    return At(name).disk.Copy();
+  }
+  // Puts such a copy back; of a node that is down.
+  void PutBack(const std::string& name, const SimDisk::Images& images) {
+    At(name).disk.PutBack(images);
+  }
   // What opens a node again, elsewhere, as it was.
   struct Snapshot {
     StorageOptions storage;
@@ -75,6 +83,7 @@ class ChainRig {
     std::vector<std::string> names = {"n1", "n2", "n3", "n4"};
     uint64_t heap_bytes = 512 << 10;
     uint64_t ring_bytes = 128 << 10;
+    std::map<std::string, uint64_t> ring_bytes_of = {};  // of some others
     BackupKind backup = BackupKind::kSimple;
     uint64_t transfer_bytes_per_s = 0;  // without a limit
   };
@@ -177,6 +186,7 @@ class ChainRig {
 
   RigNode& At(const std::string& name) { return *nodes_.at(name); }
   const RigNode& At(const std::string& name) const { return *nodes_.at(name); }
+  uint64_t RingBytesOf(const std::string& name) const;
   StorageOptions StorageOptionsOf(const std::string& name) const;
   ChainNode::Options NodeOptionsOf(const std::string& name) const;
   void SetHooks(RigNode* node);

@@ -207,7 +207,7 @@ TEST(HeadRestartTest, RollsBackFromItsBackup) {
 
       rig.Start("n1");
       ASSERT_TRUE(rig.up("n1")) << rig.fatal("n1");
-      ASSERT_EQ(rig.node("n1").core().condition(), Condition::kSound);
+      ASSERT_EQ(rig.node("n1").core().condition(), Condition::kReturned);
       EXPECT_EQ(rig.ring("n1").applied(), rig.ring("n1").received());
       if (rig.ring("n1").received() == rig.ring("n2").received()) {
         truncated += rig.tear("n1").received > rig.ring("n1").received();

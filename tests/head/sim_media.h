@@ -46,6 +46,25 @@ class SimDisk {
                                       region.base() + region.size());
     });
   }
+  // What the parts hold now, as a copy of the files has it that is made while
+  // the process stands still.
+  using Images = std::map<Part, engine::SimRegion::Image>;
+  Images Copy() const {
+    Images images;
+    for (const auto& [part, region] : parts_) {
+      images[part] = engine::SimRegion::Image(region->base(),
+                                              region->base() + region->size());
+    }
+    return images;
+  }
+  // Puts such a copy back. Nobody uses the disk.
+  void PutBack(const Images& images) {
+    Kill();
+    parts_.clear();
+    for (const auto& [part, image] : images) {
+      parts_[part] = std::make_unique<engine::SimRegion>(image);
+    }
+  }
   // Gives back the memory of regions from before a crash; nobody uses them.
   void Bury() { graveyard_.clear(); }
 

@@ -141,6 +141,66 @@ TEST_F(StorageTest, AHeadMayDieAgainAtAnyMomentOfItsRecovery) {
   EXPECT_GT(crashes, 100);
 }
 
+// The ring has the size that it is opened with, whatever it had, and all that
+// was in it; also when the power goes meanwhile.
+TEST_F(StorageTest, ARingMayChangeItsSize) {
+  StorageOptions larger = Tiny();
+  larger.ring_bytes *= 2;
+  int crashes = 0;
+  for (int moment = 1; moment < 1000; ++moment) {
+    SCOPED_TRACE(moment);
+    disk_ = SimDisk();
+    {
+      auto storage = Open();
+      for (uint64_t first = 1; first < 11; first += 2) {
+        ASSERT_TRUE(
+            storage->ring()
+                ->Append(first, /*count=*/2, absl::StrCat("from", first))
+                .ok());
+      }
+      storage->ring()->MarkApplied(8);
+      storage->ring()->PersistApplied();
+      storage->ring()->Clean(4);
+    }
+    disk_.Kill();
+    int drains = 0;
+    disk_.SetDrainHook([&] {
+      if (++drains == moment) disk_.Crash(moment);
+    });
+    TryOpen(larger).IgnoreError();
+    disk_.SetDrainHook(nullptr);
+    crashes += drains >= moment;
+    for (const StorageOptions& options : {larger, Tiny()}) {
+      auto storage = Open(options);
+      EXPECT_EQ(storage->ring_bytes(), options.ring_bytes);
+      EXPECT_EQ(storage->ring()->received(), 10u);
+      EXPECT_EQ(storage->ring()->applied(), 8u);
+      EXPECT_EQ(storage->ring()->EntryOf(5).operation, "from5");
+      EXPECT_EQ(storage->ring()->EntryOf(10).operation, "from9");
+      EXPECT_GT(storage->record()->state().incarnation, 1000u);
+    }
+    if (drains < moment) break;
+  }
+  EXPECT_GT(crashes, 10);
+}
+
+TEST_F(StorageTest, ARingDoesNotBecomeTooSmallForWhatIsInIt) {
+  StorageOptions larger = Tiny();
+  larger.ring_bytes *= 4;
+  {
+    auto storage = Open(larger);
+    const std::string operation(30u << 10, 'x');
+    for (uint64_t sequence = 1; sequence <= 7; ++sequence) {
+      ASSERT_TRUE(storage->ring()->Append(sequence, 1, operation).ok());
+    }
+  }
+  disk_.Kill();
+  const absl::Status refused = TryOpen().status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("--ring_mb"));
+  EXPECT_EQ(Open(larger)->ring()->received(), 7u);
+}
+
 TEST_F(StorageTest, AnUnfinishedTransferIsNotTakenForAHeap) {
   auto storage = Open();
   storage->BeginReceiving();

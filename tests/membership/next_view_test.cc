@@ -179,7 +179,8 @@ TEST(NextViewTest, AFixedPointIsReachedInOneStep) {
 }
 
 // A chain of all nodes; what each one alive says of its heap is given by a
-// character: s(ound), f(resh), t(orn), b(ehind), r(eceiving), ?; - is dead.
+// character: s(ound), f(resh), t(orn), b(ehind), r(eceiving), x: returned,
+// o(utrun), ?; - is dead.
 absl::optional<std::string> After(const std::string& conditions) {
   View view{"c", 5, {}};
   NodeStates known;
@@ -192,6 +193,8 @@ absl::optional<std::string> After(const std::string& conditions) {
                                 : c == 't' ? Condition::kTorn
                                 : c == 'b' ? Condition::kBehind
                                 : c == 'r' ? Condition::kReceiving
+                                : c == 'x' ? Condition::kReturned
+                                : c == 'o' ? Condition::kOutrun
                                            : Condition::kUnknown;
     known[member.node_id] = NodeState{member, c != '-', condition};
   }
@@ -237,6 +240,126 @@ TEST(NextViewTest, AfterAllWereAwayTwoAreNeeded) {
   EXPECT_EQ(NextView(view, known, 3)->ToString(), "view 6: n1 (single)");
   known["n1"].condition = Condition::kTorn;
   EXPECT_FALSE(NextView(view, known, 3).has_value());
+}
+
+// --- Old copies. What a member that was restarted is on.
+enum Copy { kAway, kLatest, kOld, kCopies };
+
+// Nodes of a view of four that were all down; what each one is on now.
+NodeStates Restarted(const std::array<Copy, kNodes>& copies,
+                     const Cursors& latest, const Cursors& old) {
+  NodeStates known;
+  for (int i = 0; i < kNodes; ++i) {
+    NodeState& node = known[Id(i)];
+    node.member = MemberOf(i, kAlive);
+    if (copies[i] == kAway) continue;
+    node.member = MemberOf(i, kAliveRestarted);
+    node.alive = true;
+    node.condition = i % 2 == 0 ? Condition::kReturned : Condition::kTorn;
+    node.cursors = copies[i] == kOld ? old : latest;
+  }
+  return known;
+}
+
+template <typename Check>
+void ForAllCopies(Check check) {
+  for (int code = 0; code < kCopies * kCopies * kCopies * kCopies; ++code) {
+    std::array<Copy, kNodes> copies;
+    std::string text;
+    for (int i = 0, rest = code; i < kNodes; ++i, rest /= kCopies) {
+      copies[i] = static_cast<Copy>(rest % kCopies);
+      text += std::to_string(copies[i]) + " ";
+    }
+    SCOPED_TRACE("copies " + text);
+    check(copies);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+View ViewOfFour() {
+  View view{"c", 5, {}};
+  for (int i = 0; i < kNodes; ++i) view.members.push_back(MemberOf(i, kAlive));
+  return view;
+}
+
+TEST(OldCopyTest, WhoLacksWhatOthersHaveCleanedNeitherStaysNorIsWaitedFor) {
+  const View view = ViewOfFour();
+  ForAllCopies([&](const std::array<Copy, kNodes>& copies) {
+    const NodeStates known = Restarted(copies, {110, 110, 100}, {20, 20, 10});
+    std::vector<Member> whole;
+    bool returned = false;
+    size_t there = 0;
+    for (int i = 0; i < kNodes; ++i) {
+      there += copies[i] != kAway;
+      if (copies[i] != kLatest) continue;
+      whole.push_back(MemberOf(i, kAliveRestarted));
+      returned = returned || i % 2 == 0;
+    }
+    if (whole.empty()) return;  // nobody is left who could tell
+    for (int i = 0; i < kNodes; ++i) {
+      const auto shortfall = ShortfallOf(view, known, Id(i));
+      ASSERT_EQ(shortfall.has_value(), copies[i] == kOld);
+      if (!shortfall.has_value()) continue;
+      EXPECT_EQ(shortfall->holds, 20u);
+      EXPECT_GE(shortfall->needs, 100u);
+    }
+    const bool enough = whole.size() >= 2 || (returned && there == kNodes);
+    const auto next = NextView(view, known, kNodes);
+    ASSERT_EQ(next.has_value(), enough);
+    if (enough) {
+      EXPECT_EQ(next->members, whole);
+    }
+  });
+}
+
+// What is cleaned may be known too late, but what went down the chain is there.
+TEST(OldCopyTest, WhoLacksWhatItsSuccessorsHaveReceivedDoesNotStay) {
+  const View view = ViewOfFour();
+  ForAllCopies([&](const std::array<Copy, kNodes>& copies) {
+    const NodeStates known = Restarted(copies, {110, 110, 0}, {20, 20, 0});
+    for (int i = 0; i < kNodes; ++i) {
+      const bool outrun =
+          std::any_of(copies.begin() + i, copies.end(),
+                      [](Copy copy) { return copy == kLatest; });
+      ASSERT_EQ(ShortfallOf(view, known, Id(i)).has_value(),
+                copies[i] == kOld && outrun);
+    }
+    const auto next = NextView(view, known, kNodes);
+    if (!next.has_value()) return;
+    // Whoever leads can bring those after it up.
+    EXPECT_TRUE(copies[std::stoi(next->head().node_id.substr(1))] == kLatest ||
+                std::count(copies.begin(), copies.end(), kLatest) == 0);
+  });
+}
+
+TEST(OldCopyTest, OfThoseWhoWentOnOnlyOneThatSaysSoIsOutrun) {
+  const View view = ViewOfFour();
+  NodeStates known = Sound({kAlive, kAlive, kAlive, kAlive});
+  known["n1"].cursors = {20, 20, 10};
+  known["n2"].cursors = {110, 110, 100};  // heard later
+  EXPECT_FALSE(ShortfallOf(view, known, "n1").has_value());
+  known["n1"].condition = Condition::kOutrun;
+  const auto shortfall = ShortfallOf(view, known, "n1");
+  ASSERT_TRUE(shortfall.has_value());
+  EXPECT_EQ(shortfall->known_by, "n2");
+  EXPECT_EQ(shortfall->needs, 110u);
+  // It may hold a lease: it goes once it is silent, but does not count.
+  EXPECT_FALSE(NextView(view, known, kNodes).has_value());
+  known["n1"].alive = false;
+  EXPECT_EQ(NextView(view, known, kNodes)->members.size(), 3u);
+  // Not for the word of another heap.
+  known["n1"].alive = true;
+  known["n2"].member.heap_id = "other";
+  EXPECT_FALSE(ShortfallOf(view, known, "n1").has_value());
+}
+
+TEST(OldCopyTest, OneThatHasNotMetItsNeighboursDoesNotGoOnAlone) {
+  EXPECT_EQ(After("x---"), absl::nullopt);
+  EXPECT_EQ(After("x--t"), "n0n3");
+  EXPECT_EQ(After("x--x"), "n0n3");
+  EXPECT_EQ(After("xrrr"), "n0");
+  EXPECT_EQ(After("o---"), absl::nullopt);
+  EXPECT_EQ(After("o--s"), "n0n3");
 }
 
 TEST(NextViewTest, OneThatHasCaughtUpBecomesTheTailOfASoundChain) {

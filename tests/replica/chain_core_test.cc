@@ -19,6 +19,7 @@ namespace kamino::replica {
 namespace {
 
 using kamino::internal::v1::ChainMessage;
+using membership::Condition;
 using membership::Member;
 using membership::Role;
 using membership::View;
@@ -158,6 +159,14 @@ class ChainCoreTest : public ::testing::Test {
       while (Deliver()) ASSERT_LT(++steps, 100000);
       Tick();
     } while (AnyDue());
+  }
+
+  // Where neighbours do not come to terms, and try again and again.
+  void PassRounds(int rounds) {
+    for (int i = 0; i < rounds; ++i) {
+      for (int steps = 0; Deliver();) ASSERT_LT(++steps, 100000);
+      Tick();
+    }
   }
 
   bool AnyDue() const {
@@ -401,15 +410,44 @@ TEST_F(ChainCoreTest, AnExecutionThatDivergesStopsTheNode) {
   EXPECT_EQ(At("n1").completed, 1u);
 }
 
-TEST_F(ChainCoreTest, ASuccessorThatLacksWhatIsCleanedIsAnError) {
+TEST_F(ChainCoreTest, ASuccessorThatLacksWhatIsCleanedStopsNobodyElse) {
   InstallAll(1, {"n1", "n2"});
   Settle();
   Submit("n1", "a");
   Settle();
+  Kill("n2");
   Install("n1", MakeView(2, {"n1", "n3"}));  // n3 has nothing
   Install("n3", MakeView(2, {"n1", "n3"}));
+  PassRounds(50);
+  EXPECT_TRUE(At("n1").fatal.ok()) << At("n1").fatal;
+  EXPECT_EQ(At("n1").core->condition(), Condition::kSound);
+  EXPECT_EQ(At("n3").core->condition(), Condition::kOutrun);
+  EXPECT_FALSE(At("n3").core->ready());
+  Kill("n3");
+  Install("n1", MakeView(3, {"n1"}));
+  Submit("n1", "b");
   Settle();
-  EXPECT_TRUE(absl::IsDataLoss(At("n1").fatal));
+  EXPECT_EQ(At("n1").completed, 2u);
+}
+
+// A head that holds less than its successor neither goes on nor makes the
+// successor anything else than it is.
+TEST_F(ChainCoreTest, AHeadThatIsOutrunByItsSuccessorDoesNotLead) {
+  InstallAll(1, {"n1", "n2"});
+  Settle();
+  Submit("n1", "a");
+  Settle();
+  Kill("n1");
+  Install("n3", MakeView(2, {"n3", "n2"}));
+  Install("n2", MakeView(2, {"n3", "n2"}));
+  EXPECT_EQ(At("n3").core->condition(), Condition::kReturned);
+  PassRounds(50);
+  EXPECT_TRUE(At("n2").fatal.ok()) << At("n2").fatal;
+  EXPECT_TRUE(At("n3").fatal.ok()) << At("n3").fatal;
+  EXPECT_EQ(At("n3").core->condition(), Condition::kOutrun);
+  EXPECT_EQ(At("n2").core->condition(), Condition::kSound);
+  EXPECT_FALSE(At("n3").core->ready());
+  EXPECT_EQ(At("n2").ring->received(), 1u);
 }
 
 TEST_F(ChainCoreTest, AFullRingHoldsThePredecessorBack) {

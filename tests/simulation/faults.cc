@@ -1,6 +1,7 @@
 #include "tests/simulation/faults.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_join.h"
@@ -25,6 +26,7 @@ FaultPlan FaultPlan::Draw(Scenario scenario, Random* random) {
   plan.restarts = random->Percent(85);
   if (plan.restarts && random->Percent(25)) plan.power_cuts = 1;
   if (plan.restarts && random->Percent(30)) plan.lost_disks = 1;
+  if (plan.restarts && random->Percent(20)) plan.old_copies = 3;
   if (random->Percent(40)) plan.damaged_one_in = 2 + random->Pick(10);
   switch (scenario) {
     case Scenario::kAny:
@@ -39,6 +41,13 @@ FaultPlan FaultPlan::Draw(Scenario scenario, Random* random) {
       plan.restarts = true;
       plan.kills += 2;
       plan.lost_disks += 4;
+      break;
+    case Scenario::kOldCopies:
+      plan.restarts = true;
+      plan.old_copies = 12;
+      plan.interval =
+          random->Between(absl::Milliseconds(50), absl::Milliseconds(200));
+      plan.managers = plan.etcd = plan.lost_disks = 0;
   }
   return plan;
 }
@@ -73,6 +82,7 @@ void Faults::Strike() {
       {plan_.heads, [this] { KillHeads(); }},
       {plan_.power_cuts, [this] { PowerCut(); }},
       {plan_.lost_disks, [this] { LoseDisk(); }},
+      {plan_.old_copies, [this] { PutBackCopy(); }},
       {plan_.pauses, [this] { Pause(); }},
       {plan_.cuts, [this] { CutSome(); }},
       {plan_.broken_links,
@@ -246,6 +256,45 @@ void Faults::LoseDisk() {
   world_->trace().Line(world_->now(), node->name(), "has lost its disk");
   Disturb(node->name(), absl::Seconds(3));
   Restart(node, Between(5, 1000));
+}
+
+// A copy of a node's files takes their place later in the same view.
+void Faults::PutBackCopy() {
+  SimNode* const node = AnyNode();
+  if (!node->up()) return;
+  auto copy = std::make_shared<const SimNode::Copy>(node->TakeCopy());
+  // One that is younger than a heartbeat only its neighbours can know for old.
+  const absl::Duration age =
+      random_.OneIn(3) ? Between(20, 1500) : Between(1, 60);
+  After(age, [this, node, copy] {
+    if (!node->up() || node->doomed() || !node->IsOf(*copy)) return;
+    if (MayLose(*node) && MayDie(*node)) PutBack(node, *copy);
+  });
+}
+
+void Faults::PutBack(SimNode* node, const SimNode::Copy& copy) {
+  std::vector<SimNode*> dying = {node};
+  // All of them at times: two of those that hold everything come back.
+  const size_t members = cluster_->StoredView().members.size();
+  if (members > 2 && random_.OneIn(2)) {
+    for (const auto& other : cluster_->nodes()) {
+      if (other.get() == node) continue;
+      const auto disturbed = disturbed_.find(other->name());
+      const bool settled =
+          disturbed == disturbed_.end() || disturbed->second < world_->now();
+      if (!other->up() || other->doomed() || !settled) {
+        dying = {node};
+        break;
+      }
+      dying.push_back(other.get());
+    }
+  }
+  for (SimNode* each : dying) {
+    each->Die(random_.OneIn(2) ? Crash::kPower : Crash::kProcess);
+    Disturb(each->name(), absl::Seconds(dying.size() > 1 ? 3 : 1));
+    Restart(each, random_.OneIn(2) ? Between(5, 150) : Between(5, 1000));
+  }
+  node->PutBack(copy);
 }
 
 void Faults::Pause() {

@@ -21,6 +21,8 @@ enum class Scenario {
   kStaleEnds,
   // A chain of two, so that one node is head and tail while the other joins.
   kShortChain,
+  // Old copies of nodes' files are put back, one after the other.
+  kOldCopies,
 };
 
 // Which kinds there are, and how often one strikes.
@@ -35,6 +37,7 @@ struct FaultPlan {
   int etcd = 0;
   int power_cuts = 0;  // of all nodes at once
   int lost_disks = 0;
+  int old_copies = 0;  // of a node's files are put back
   int stale_ends = 0;
   int heads = 0;  // the head falls for long, the next one for a moment
 
@@ -63,6 +66,8 @@ class Faults {
   void Doom(SimNode* node, Crash crash, uint64_t most_drains);
   void PowerCut();
   void LoseDisk();
+  void PutBackCopy();
+  void PutBack(SimNode* node, const SimNode::Copy& copy);
   void Pause();
   void CutSome();
   void Cut(const std::vector<std::string>& from,

@@ -30,11 +30,13 @@ const char* const kFaults[] = {
     "membership-leases-from-the-answer",
     // The others.
     "chain-applied-is-not-durable",
+    "chain-believes-who-returns",
     "chain-cleans-up-what-is-received",
     "chain-completes-what-is-received",
     "chain-links-outlive-their-view",
     "chain-new-tail-completes-nothing",
     "chain-resends-nothing",
+    "chain-stops-at-stale-successor",
     "chain-takes-messages-of-old-views",
     "chain-torn-counts-as-applied",
     "evicted-retry-executes",
@@ -59,6 +61,7 @@ const char* const kFaults[] = {
     "ring-entry-is-not-drained",
     "storage-counts-what-was-rolled-back",
     "versions-shared-in-a-batch",
+    "view-led-by-stale-member",
 };
 
 struct Verdict {

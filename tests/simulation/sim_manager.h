@@ -29,7 +29,7 @@ class SimManager final : public Process {
   bool leads() const;
 
   // A node's call, as it arrives here.
-  Answer Serve(const membership::AgentCore::Call& call);
+  Answer Serve(membership::AgentCore::Call call);
 
  private:
   void Step();

@@ -55,6 +55,23 @@ void SimNode::LoseDisk() {
   CHECK(node_ == nullptr);
   disk_ = std::make_unique<SimDisk>(options_.drains_all);
   disk_->SetDrainHook([this] { OnDrain(); });
+  put_back_ = false;
+}
+
+SimNode::Copy SimNode::TakeCopy() const {
+  return {incarnation_, node_->core().view().id, disk_->Copy()};
+}
+
+bool SimNode::IsOf(const Copy& copy) const {
+  return incarnation_ == copy.incarnation && node_ != nullptr &&
+         node_->core().view().id == copy.view_id;
+}
+
+void SimNode::PutBack(const Copy& copy) {
+  CHECK(node_ == nullptr);
+  Trace("is put back to an older copy of its disk");
+  disk_->PutBack(copy.images);
+  put_back_ = true;
 }
 
 void SimNode::Start() {
@@ -439,10 +456,12 @@ void SimNode::OnManagerAnswer(const AgentCore::Call& call,
   WaitThenAsk(effects.wait);
 }
 
-// One that lost its disk may have to wait for its former self to be forgotten:
-// its supervisor starts the process again.
+// One that lost its disk may have to wait for its former self to be forgotten,
+// one that is on an old copy to be dropped: its supervisor starts the process
+// again.
 void SimNode::OnRefused(const absl::Status& status) {
-  if (!absl::IsAlreadyExists(status)) return Fatal(status);
+  const bool old_copy = put_back_ && absl::IsFailedPrecondition(status);
+  if (!absl::IsAlreadyExists(status) && !old_copy) return Fatal(status);
   Trace("is refused: ", status.message());
   Die(Crash::kProcess);
   world()->After(kSupervisorDelay, [this] {

@@ -77,6 +77,17 @@ class SimNode final : public LinkOwner {
   bool doomed() const { return drains_left_ > 0; }
   // Its disk is lost as well: it comes back empty.
   void LoseDisk();
+  // A copy of its disk as it is now, in this life and view.
+  struct Copy {
+    uint64_t incarnation = 0;
+    uint64_t view_id = 0;
+    head::SimDisk::Images images;
+  };
+  Copy TakeCopy() const;
+  // Whether it still is in that life and view.
+  bool IsOf(const Copy& copy) const;
+  // Its disk is put back to that; only while it is down.
+  void PutBack(const Copy& copy);
 
   // --- Clients; called as their messages arrive. `reply` sends the answer.
 
@@ -144,6 +155,8 @@ class SimNode final : public LinkOwner {
   Crash next_crash_ = Crash::kPower;
   std::function<bool()> may_die_;
   bool crashed_ = false;  // in the middle of what it does
+  // It is on an older copy of its disk: the cluster may refuse it for that.
+  bool put_back_ = false;
 
   // Of this life.
   std::unique_ptr<head::Storage> storage_;

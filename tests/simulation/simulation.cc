@@ -27,6 +27,7 @@ Scenario DrawScenario(Random* random) {
   const uint64_t drawn = random->Pick(100);
   return drawn < 20   ? Scenario::kStaleEnds
          : drawn < 35 ? Scenario::kShortChain
+         : drawn < 43 ? Scenario::kOldCopies
                       : Scenario::kAny;
 }
 
@@ -70,6 +71,9 @@ ClusterOptions DrawCluster(Scenario scenario, Random* random) {
       options.think = options.think / 4;
       if (options.ballast_bytes == 0) options.ballast_bytes = 6000;
       busy = true;
+      break;
+    case Scenario::kOldCopies:
+      options.think = options.think / 8;
   }
   if (busy) {
     options.pace.batch =

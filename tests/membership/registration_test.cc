@@ -1,0 +1,153 @@
+// Whom the manager does not take: members on old copies of their data, and
+// nodes that are set up unlike the others.
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "membership/manager_core.h"
+#include "tests/membership/manager_core_fixture.h"
+
+namespace kamino::membership {
+namespace {
+
+// --- Old copies.
+
+TEST_F(ManagerCoreTest, AnOldCopyIsRefusedAndTheChainGoesOnWithoutIt) {
+  FormChain();
+  for (const char* id : {"n1", "n2", "n3"}) cursors_[id] = {110, 110, 100};
+  Pass(kBeat, all_);
+  const absl::Status refused = Return("n3", {12, 12, 10});
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused));
+  EXPECT_EQ(refused.message(),
+            "node n3 is on an old copy of its data: it holds operations up to "
+            "12, but by the word of n3 it had applied those up to 110; move "
+            "its files away and start it again: it joins as a new node");
+  // Again and again; nothing else comes of it.
+  Pass(kTimeout - kMs, {all_[0], all_[1]});
+  EXPECT_TRUE(absl::IsFailedPrecondition(Return("n3", {12, 12, 10})));
+  EXPECT_EQ(core_.view().id, 1u);
+  Pass(kBeat, {all_[0], all_[1]});
+  EXPECT_EQ(Names(core_.view()), "n1.1 n2.1 ");
+  // Outside it may be what it is: it gets the chain's state.
+  EXPECT_EQ(Return("n3", {12, 12, 10}), absl::OkStatus());
+  EXPECT_TRUE(core_.ShouldJoin("n3", now_));
+}
+
+TEST_F(ManagerCoreTest, AnOldCopyDoesNotDisturbTheOneThatIsAlive) {
+  FormChain();
+  for (const char* id : {"n1", "n2", "n3"}) cursors_[id] = {110, 110, 100};
+  Pass(kBeat, all_);
+  const Cursors alive = cursors_["n3"];
+  EXPECT_TRUE(absl::IsFailedPrecondition(Return("n3", {12, 12, 10})));
+  // Likewise one that was put back by more than one start of the process.
+  EXPECT_TRUE(absl::IsFailedPrecondition(core_.Register(
+      "c", Node("n3"), Condition::kReturned, now_, {12, 12, 10})));
+  cursors_["n3"] = alive;
+  Pass(kTimeout * 2, all_);
+  EXPECT_EQ(core_.view().id, 1u);
+}
+
+TEST_F(ManagerCoreTest, AnOldCopyIsKnownByWhatOthersSay) {
+  FormChain();
+  Lead(core_.view());  // a leader that has never heard of n1
+  cursors_["n2"] = {110, 110, 0};
+  Pass(kBeat, {all_[1], all_[2]});
+  const absl::Status refused = Return("n1", {12, 12, 0});
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused));
+  EXPECT_NE(refused.message().find("by the word of n2"), std::string::npos);
+}
+
+// Two are there, of which one is on an old copy: there is only one.
+TEST_F(ManagerCoreTest, AfterAPowerCutAnOldCopyDoesNotCount) {
+  FormChain();
+  Pass(kTimeout * 2, {});
+  Lead(core_.view());
+  Pass(kTimeout * 2, {});
+  // It comes first, when nobody can know.
+  EXPECT_EQ(Return("n1", {12, 12, 10}), absl::OkStatus());
+  EXPECT_EQ(Return("n2", {110, 110, 100}), absl::OkStatus());
+  // It is told when it is heard of next.
+  EXPECT_TRUE(absl::IsNotFound(Beat("n1", 2, Condition::kReturned)));
+  EXPECT_TRUE(absl::IsFailedPrecondition(Return("n1", {12, 12, 10})));
+  Pass(kTimeout * 3, {Node("n2", 2)}, Condition::kReturned);
+  EXPECT_EQ(core_.view().id, 1u);
+  EXPECT_EQ(core_.WaitingFor(now_), std::vector<std::string>({"n3"}));
+  EXPECT_EQ(Return("n3", {110, 109, 90}), absl::OkStatus());
+  Pass(kTimeout + kBeat, {Node("n2", 2), Node("n3", 2)}, Condition::kReturned);
+  EXPECT_EQ(Names(core_.view()), "n2.2 n3.2 ");
+}
+
+TEST_F(ManagerCoreTest, WhoSaysThatItIsOutrunIsJudgedByTheOthersWord) {
+  FormChain();
+  for (const char* id : {"n1", "n2", "n3"}) cursors_[id] = {10, 10, 10};
+  Pass(kBeat, all_);
+  EXPECT_EQ(Return("n1", {10, 10, 10}), absl::OkStatus());
+  Pass(kBeat, {Node("n1", 2), all_[1], all_[2]});
+  ASSERT_EQ(Names(core_.view()), "n1.2 n2.1 n3.1 ");
+  // Somebody has told it a lie.
+  EXPECT_EQ(Beat("n1", 2, Condition::kOutrun), absl::OkStatus());
+  cursors_["n2"] = {11, 11, 10};
+  EXPECT_EQ(Beat("n2"), absl::OkStatus());
+  EXPECT_TRUE(absl::IsNotFound(Beat("n1", 2, Condition::kOutrun)));
+  EXPECT_TRUE(absl::IsFailedPrecondition(core_.Register(
+      "c", Node("n1", 2), Condition::kOutrun, now_, cursors_["n1"])));
+  Pass(kTimeout, {all_[1], all_[2]});
+  EXPECT_EQ(Names(core_.view()), "n2.1 n3.1 ");
+}
+
+// What a former head has executed alone is no loss.
+TEST_F(ManagerCoreTest, WhatANodeHeldOutsideTheChainBindsNobody) {
+  FormChain();
+  cursors_["n1"] = {120, 120, 100};
+  Pass(kBeat, all_);
+  Pass(kTimeout, {all_[1], all_[2]});
+  ASSERT_EQ(Names(core_.view()), "n2.1 n3.1 ");
+  EXPECT_EQ(Return("n1", {120, 120, 100}), absl::OkStatus());
+  EXPECT_EQ(Beat("n1", 2, Condition::kReturned), absl::OkStatus());
+  cursors_["n1"] = {110, 110, 110};
+  EXPECT_EQ(Beat("n1", 2, Condition::kBehind, 2), absl::OkStatus());
+  Pass(kBeat, {all_[1], all_[2]});
+  ASSERT_EQ(Names(core_.view()), "n2.1 n3.1 n1.2 ");
+  EXPECT_EQ(Beat("n1", 2), absl::OkStatus());
+}
+
+// --- What must be alike.
+
+TEST_F(ManagerCoreTest, WhatMustBeAlikeIsComparedWithThoseAlive) {
+  Member first = Node("n1");
+  first.agreement = {{"formats", "3"}, {"ring_mb", "64"}};
+  Member second = Node("n2");
+  second.agreement = {{"formats", "3"}, {"ring_mb", "16"}};
+  EXPECT_EQ(Register(first), absl::OkStatus());
+  const absl::Status refused = Register(second);
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused));
+  EXPECT_EQ(refused.message(),
+            "ring_mb is 16 at n2, but 64 at n1; it must be alike on all nodes "
+            "of a chain");
+  second.agreement = {{"ring_mb", "64"}};
+  EXPECT_NE(
+      Register(second).message().find("formats is missing at n2, but 3 at n1"),
+      std::string::npos);
+  // All are changed together, after all were down.
+  now_ += kTimeout;
+  second.agreement = {{"formats", "3"}, {"ring_mb", "128"}};
+  EXPECT_EQ(Register(second), absl::OkStatus());
+  EXPECT_TRUE(absl::IsFailedPrecondition(Register(first)));
+  first.agreement = second.agreement;
+  EXPECT_EQ(Register(first), absl::OkStatus());
+}
+
+TEST_F(ManagerCoreTest, AViewsMembersBindUnderANewLeaderUntilTheyAreSilent) {
+  FormChain();
+  Lead(core_.view());
+  Member other = Node("n4");
+  other.agreement = {{"ring_mb", "64"}};
+  EXPECT_TRUE(absl::IsFailedPrecondition(Register(other)));
+  now_ += kTimeout;
+  EXPECT_EQ(Register(other), absl::OkStatus());
+  other.agreement["procedure x"] = std::string(kMaxAgreementBytes, 'x');
+  EXPECT_TRUE(absl::IsInvalidArgument(Register(other)));
+}
+
+}  // namespace
+}  // namespace kamino::membership

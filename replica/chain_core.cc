@@ -454,7 +454,9 @@ void ChainCore::OnReject(LinkId link, const Message& message, absl::Time now,
   if (message.view_id() > view_.id) actions->fetch_view = true;
   if (link == kNoLink) return;
   if (link == predecessor_ && message.view_id() == view_.id &&
-      message.reject().behind() && condition() == Condition::kBehind) {
+      message.reject().behind() &&
+      (condition() == Condition::kBehind ||
+       (link == mending_.link && returned_))) {
     LOG(WARNING) << "this node's state is of no use any more: "
                  << message.reject().reason();
     return DiscardState(actions);

@@ -39,6 +39,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
@@ -297,6 +298,10 @@ class ChainCore {
   void SendFetch(absl::Time now, Actions* actions);
   void OnFetch(LinkId link, const kamino::internal::v1::Fetch& fetch,
                Actions* actions);
+  // The first operation after fetch.received() in this node's ring that touches
+  // what is fetched; 0: none.
+  absl::StatusOr<uint64_t> FirstToTouch(
+      const kamino::internal::v1::Fetch& fetch) const;
   void OnFetched(LinkId link, const kamino::internal::v1::Fetched& fetched,
                  absl::Time now, Actions* actions);
   void EndMending(Actions* actions);

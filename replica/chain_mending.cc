@@ -4,6 +4,9 @@
 //
 // A neighbour that has operations of its own to mend answers all the same: they
 // are others, and those in flight share no object.
+#include <algorithm>
+#include <iterator>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -74,6 +77,7 @@ void ChainCore::SendFetch(absl::Time now, Actions* actions) {
   Message message = NewMessage();
   Fetch* fetch = message.mutable_fetch();
   fetch->set_number(++mending_.number);
+  fetch->set_received(ring_->received());
   size_t bytes = 0;
   mending_.asked = mending_.done;
   while (mending_.asked < mending_.intents.size() &&
@@ -103,6 +107,19 @@ void ChainCore::OnFetch(LinkId link, const Fetch& fetch, Actions* actions) {
     return;
   }
   if (returned_ && link == predecessor_) return;
+  if (link == successor_.link) {
+    auto later = FirstToTouch(fetch);
+    if (!later.ok()) return Fatal(later.status(), actions);
+    if (*later != 0) {
+      return SendReject(
+          link,
+          absl::StrCat("operations up to ", fetch.received(),
+                       " were interrupted, but what they touch was touched "
+                       "again by operation ",
+                       *later, ": this is an old copy of the data"),
+          /*behind=*/true, actions);
+    }
+  }
   Message message = NewMessage();
   Fetched* fetched = message.mutable_fetched();
   fetched->set_number(fetch.number());
@@ -120,6 +137,29 @@ void ChainCore::OnFetch(LinkId link, const Fetch& fetch, Actions* actions) {
     return SendReject(link, std::string(read.message()), false, actions);
   }
   Send(link, std::move(message), actions);
+}
+
+absl::StatusOr<uint64_t> ChainCore::FirstToTouch(const Fetch& fetch) const {
+  if (engine::FaultPlanted("mending-by-what-came-later")) return 0;
+  std::map<uint64_t, uint64_t> fetched;  // begin to end of each object's part
+  for (const WriteIntent& piece : fetch.intents()) {
+    uint64_t& end = fetched[piece.object()];
+    end = std::max<uint64_t>(
+        end, piece.object() + std::max(1u, piece.offset() + piece.length()));
+  }
+  for (uint64_t sequence = std::max(fetch.received(), ring_->cleaned()) + 1;
+       sequence <= ring_->applied(); ++sequence) {
+    auto write_set = executor_->WriteSetOf(ring_->Entry(sequence));
+    if (!write_set.ok()) return write_set.status();
+    for (const Intent& intent : *write_set) {
+      const uint64_t end =
+          intent.object + std::max(1u, intent.offset + intent.length);
+      const auto next = fetched.lower_bound(end);
+      if (next == fetched.begin()) continue;
+      if (std::prev(next)->second > intent.object) return sequence;
+    }
+  }
+  return 0;
 }
 
 void ChainCore::OnFetched(LinkId link, const Fetched& fetched, absl::Time now,

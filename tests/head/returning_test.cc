@@ -164,6 +164,34 @@ TEST_F(ReturningTest, AHeadExecutesOnceItsSuccessorAgrees) {
   EXPECT_EQ(rig_.Difference(), "");
 }
 
+// All were down, so nobody knows what was cleaned: the old copy is brought up
+// by its predecessor. When it is interrupted within that, its predecessor holds
+// what later operations have made of the objects: it cannot be mended by that.
+TEST_F(ReturningTest, AnOldCopyThatIsInterruptedIsNotMendedByWhatCameLater) {
+  const SimDisk::Images copy = rig_.CopyDisk("n4");
+  for (int i = 0; i < 5; ++i) Execute();
+  for (const std::string& name : all_) rig_.CutPower(name, 7);
+  rig_.PutBack("n4", copy);
+  rig_.StartAll();
+  rig_.CutPowerAt("n4", ChainRig::Moment::kDrain, 2);
+  rig_.InstallView(all_);
+  rig_.Settle();
+  ASSERT_TRUE(rig_.tear("n4").happened);
+  rig_.Start("n4");
+  ASSERT_EQ(condition("n4"), Condition::kTorn);
+  ASSERT_LT(rig_.ring("n4").received(), rig_.ring("n3").received());
+  rig_.InstallView(all_);
+  rig_.Settle();
+  ASSERT_TRUE(rig_.up("n4")) << rig_.fatal("n4");
+  EXPECT_EQ(condition("n4"), Condition::kReceiving);
+  rig_.InstallView({"n1", "n2", "n3"});
+  rig_.Invite("n4");
+  rig_.Settle(40);
+  rig_.InstallView(all_);
+  Execute();
+  EXPECT_EQ(rig_.Difference(), "");
+}
+
 // --- One message that is not true.
 
 TEST_F(ReturningTest, ALieOfTheSuccessorStopsNobody) {

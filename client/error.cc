@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/cord.h"
+#include "absl/strings/str_cat.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 
@@ -42,8 +43,13 @@ absl::Duration RetryDelayOf(const absl::Status& status) {
 
 absl::Status FromGrpc(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
-  absl::Status result(static_cast<absl::StatusCode>(status.error_code()),
-                      status.error_message());
+  const auto code = static_cast<absl::StatusCode>(status.error_code());
+  std::string message = status.error_message();
+  // gRPC itself is not always more talkative.
+  if (message.empty()) {
+    message = absl::StrCat("ended as ", absl::StatusCodeToString(code));
+  }
+  absl::Status result(code, message);
   google::rpc::Status details;
   if (!details.ParseFromString(status.error_details())) return result;
   for (const auto& detail : details.details()) {

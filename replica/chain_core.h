@@ -155,8 +155,8 @@ class ChainCore {
 
   // Makes an operation of `count` mutations durable in the ring; the first of
   // them must be next_sequence(). The head has executed it and sets its commit
-  // mark after this. Errors as OperationRing::Append; kInvalidArgument also when
-  // it is larger than max_operation_bytes.
+  // mark after this. Errors as OperationRing::Append; kInvalidArgument also
+  // when it is larger than max_operation_bytes.
   absl::Status AppendLocal(uint64_t first, uint32_t count,
                            absl::string_view operation);
 

@@ -145,18 +145,22 @@ absl::StatusOr<uint64_t> ChainCore::FirstToTouch(const Fetch& fetch) const {
   for (const WriteIntent& piece : fetch.intents()) {
     uint64_t& end = fetched[piece.object()];
     end = std::max<uint64_t>(
-        end, piece.object() + std::max(1u, piece.offset() + piece.length()));
+        end, piece.object() + std::max<uint64_t>(1, uint64_t{piece.offset()} +
+                                                        piece.length()));
   }
-  for (uint64_t sequence = std::max(fetch.received(), ring_->cleaned()) + 1;
-       sequence <= ring_->applied(); ++sequence) {
-    auto write_set = executor_->WriteSetOf(ring_->Entry(sequence));
+  for (uint64_t last = std::max(fetch.received(), ring_->cleaned());
+       last < ring_->applied();) {
+    const OperationRing::Entry entry = ring_->EntryOf(last + 1);
+    last = entry.last;
+    auto write_set = executor_->WriteSetOf(entry.operation);
     if (!write_set.ok()) return write_set.status();
     for (const Intent& intent : *write_set) {
       const uint64_t end =
-          intent.object + std::max(1u, intent.offset + intent.length);
+          intent.object +
+          std::max<uint64_t>(1, uint64_t{intent.offset} + intent.length);
       const auto next = fetched.lower_bound(end);
       if (next == fetched.begin()) continue;
-      if (std::prev(next)->second > intent.object) return sequence;
+      if (std::prev(next)->second > intent.object) return last;
     }
   }
   return 0;

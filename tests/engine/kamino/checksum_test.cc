@@ -47,9 +47,8 @@ constexpr UpperHalves kClear = {};
 TEST(ChecksumTest, DirtyUpperHalvesAreSeen) {
   if (!HasAvx()) GTEST_SKIP() << "the processor has no AVX";
   UpperHalves upper;
-  asm volatile(
-      "vcmpps $15, %%ymm5, %%ymm5, %%ymm5\n" ::  // all ones
-          : "xmm5");
+  asm volatile("vcmpps $15, %%ymm5, %%ymm5, %%ymm5\n" ::  // all ones
+               : "xmm5");
   ReadUpperHalves(&upper);
   asm volatile("vzeroupper");
   EXPECT_NE(upper, kClear);

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
+#include "engine/fault.h"
 #include "glog/logging.h"
 
 namespace kamino::engine {
@@ -30,7 +32,8 @@ uint64_t CheckOf(const RecordHeader& header, const Entry* entries) {
 
 }  // namespace
 
-CommitLog::CommitLog(Region* region, absl::Span<std::byte> area)
+CommitLog::CommitLog(Region* region, absl::Span<std::byte> area,
+                     std::function<uint64_t()> committed)
     : region_(region),
       area_(area),
       ring_(area.data() + RingOffset(area.size())),
@@ -38,6 +41,7 @@ CommitLog::CommitLog(Region* region, absl::Span<std::byte> area)
       max_entries_(
           (lines_ / kLargestShare * kLineBytes - sizeof(RecordHeader)) /
           sizeof(Entry)),
+      committed_(std::move(committed)),
       claim_count_((lines_ + kClaimBlock - 1) / kClaimBlock * kClaimBlock),
       claims_(new std::atomic<uint64_t>[claim_count_]) {
   head_ = tail_ = header()->tail;
@@ -53,8 +57,21 @@ void CommitLog::AdvanceTail() {
     break;
   }
   if (tail == tail_) return;
+  if (committed_ && !FaultPlanted("log-forgets-sequence")) {
+    StoreSequence(std::max(committed_(), header()->sequence));
+  }
+  StoreTail(tail);
+}
+
+void CommitLog::StoreTail(uint64_t tail) {
   tail_ = tail;
   __atomic_store_n(&header()->tail, tail, __ATOMIC_RELEASE);
+  region_->Persist(header(), sizeof(LogHeader));
+}
+
+void CommitLog::StoreSequence(uint64_t sequence) {
+  if (sequence == header()->sequence) return;
+  __atomic_store_n(&header()->sequence, sequence, __ATOMIC_RELEASE);
   region_->Persist(header(), sizeof(LogHeader));
 }
 
@@ -138,14 +155,16 @@ std::vector<CommitRecord> CommitLog::Scan() const {
 
 // A whole round on: no line of the ring can hold a record of that far, and what
 // a crash made of the tail's store leaves everything or nothing.
-void CommitLog::Reset() {
+void CommitLog::Reset(uint64_t last_sequence) {
   SpinLockHolder lock(&mutex_);
   while (first_ordinal_ < next_ordinal_) {
     CHECK(ClaimAt(first_ordinal_++).load() & 1) << "claimed";
   }
-  head_ = tail_ = std::max(head_, header()->tail) + lines_;
-  __atomic_store_n(&header()->tail, tail_, __ATOMIC_RELEASE);
-  region_->Persist(header(), sizeof(LogHeader));
+  head_ = std::max(head_, header()->tail) + lines_;
+  // A smaller one only when no record tells a larger one any more.
+  if (last_sequence > header()->sequence) StoreSequence(last_sequence);
+  StoreTail(head_);
+  StoreSequence(last_sequence);
 }
 
 }  // namespace kamino::engine

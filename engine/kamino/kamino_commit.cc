@@ -18,7 +18,15 @@ const WriteSet& KaminoTransaction::write_set() const {
 }
 
 void KaminoTransaction::HashRange(const Intent& intent, Range* range) {
-  if (range->hashed) return;
+  if (range->hashed) {
+    // Carried out already, by a Read for one: what is beside it in its words
+    // may have been stored to since, through a pointer.
+    if (range->kept >= 0 && !range->deferred &&
+        !FaultPlanted("kamino-kept-words-stay")) {
+      FillWords(intent, *range);
+    }
+    return;
+  }
   Object& object = state_->objects[range->object];
   if (!object.zeroed) ZeroNew(&object);
   object.filled = static_cast<uint32_t>(object.payload.size());

@@ -45,14 +45,14 @@ KaminoStore::KaminoStore(Heap* heap, std::unique_ptr<Backup> backup,
       backup_(std::move(backup)),
       copy_at_commit_(options.copy_at_commit),
       one_drain_(heap->region()->DrainsAll() && backup_->region()->DrainsAll()),
-      log_(heap->region(), heap->log_area()),
+      log_(heap->region(), heap->log_area(), [this] { return Sequence(); }),
       sticky_(heap->region(), &locks_, heap->log_area()),
       lanes_(new Lane[kLanes]) {
   backup_->SetEvictionListener([this](ObjectId id) {
     if (FaultPlanted("kamino-eviction-keeps-intent")) return;
-    const auto cleared = sticky_.Clear(id);
-    if (cleared.empty()) return;
-    heap_->region()->Persist(cleared.data(), cleared.size());
+    const StickyIntents::Cleared cleared = sticky_.Clear(id);
+    if (!cleared.drain) return;
+    heap_->region()->Persist(cleared.bytes.data(), cleared.bytes.size());
     sticky_.Forget(id);
   });
 }
@@ -61,7 +61,7 @@ KaminoStore::~KaminoStore() {
   listener_ = nullptr;  // whose it is may be gone
   SettleAll();
   sticky_.Reset();
-  log_.Reset();
+  log_.Reset(0);
 }
 
 absl::StatusOr<std::unique_ptr<KaminoStore>> KaminoStore::Open(
@@ -155,12 +155,20 @@ void KaminoStore::Committed(State state, Turn turn) {
     held_[state->sequence];
   }
   if (turn.before != nullptr) Synced(std::move(turn.before));
+  // Before anybody can settle it, and the log forget it.
+  Lane& lane = MyLane();
+  std::atomic<uint64_t>& sequence =
+      turn.taken ? lane.sequence_last : lane.sequence;
+  const auto keep_sequence = [&sequence, committed = state->sequence] {
+    if (committed <= sequence.load(std::memory_order_relaxed)) return;
+    sequence.store(committed, std::memory_order_relaxed);
+  };
   if (FaultPlanted("kamino-unlocks-before-sync")) {
     if (turn.taken) MyLane().last.store(nullptr);
     return Synced(std::move(state));
   }
-  Lane& lane = MyLane();
   if (turn.taken) {
+    keep_sequence();
     lane.committed_last.store(
         lane.committed_last.load(std::memory_order_relaxed) + 1,
         std::memory_order_relaxed);
@@ -168,9 +176,19 @@ void KaminoStore::Committed(State state, Turn turn) {
     return;
   }
   SpinLockHolder lock(&lane.mutex);
+  keep_sequence();
   ++lane.committed;
   lane.pending.push_back(std::move(state));
   lane.any.store(true, std::memory_order_release);
+}
+
+uint64_t KaminoStore::Sequence() const {
+  uint64_t largest = last_sequence_;
+  for (size_t i = 0; i < kLanes; ++i) {
+    largest = std::max({largest, lanes_[i].sequence_last.load(),
+                        lanes_[i].sequence.load()});
+  }
+  return largest;
 }
 
 void KaminoStore::CommittedNothing(State state) {
@@ -210,7 +228,7 @@ void KaminoStore::PrepareBackup(TransactionState* state) {
   bool any = false;
   for (TransactionState::Object& object : state->objects) {
     if (object.freed) {
-      object.cleared = sticky_.Clear(object.id);
+      object.cleared = sticky_.Clear(object.id).bytes;
       backup_->Drop(object.id);
     } else if (object.allocated) {
       object.copy = backup_->CopyOfNew(object.id);

@@ -121,10 +121,15 @@ absl::Status KaminoTransaction::MakeSticky(Object* object) {
       object->copy = *copy;
     }
     if (FaultPlanted("kamino-no-intent")) return absl::OkStatus();
-    switch (store_->sticky_.Add(object->id)) {
+    const StickyIntents::Added added = store_->sticky_.Add(object->id);
+    switch (added) {
       case StickyIntents::Added::kNew:
+      case StickyIntents::Added::kReplaced:
         if (FaultPlanted("kamino-intent-not-drained")) return absl::OkStatus();
         store_->heap_->region()->Drain();
+        if (added == StickyIntents::Added::kReplaced) {
+          store_->sticky_.Drained(object->id);
+        }
         return absl::OkStatus();
       case StickyIntents::Added::kWasThere:
         return absl::OkStatus();

@@ -13,6 +13,10 @@
 //     the backup says.
 // A transaction that was under way has an intent for every object it stored
 // to, so only objects with one need to be looked at.
+//
+// Whether T had committed in the second case shows afterwards: if it had, its
+// objects are what it left, or its blocks are not there any more, which its
+// locks would have kept.
 #include "engine/kamino/recovery.h"
 
 #include <xxhash.h>
@@ -54,6 +58,8 @@ class Recovery {
   bool LastForAll(const CommitRecord& record) const;
   // Whether everything the record names is as it says.
   bool Matches(const CommitRecord& record) const;
+  // Whether its locks have fallen: a block it names is another one by now.
+  bool WasDone(const CommitRecord& record) const;
   absl::optional<uint64_t> ChecksumOf(
       const Entry& entry, const absl::flat_hash_set<ObjectId>& freed) const;
   void Complete(const CommitRecord& record);
@@ -149,6 +155,20 @@ bool Recovery::Matches(const CommitRecord& record) const {
   return data == record.data;
 }
 
+bool Recovery::WasDone(const CommitRecord& record) const {
+  for (const Entry& entry : record.entries) {
+    const auto block = blocks_.find(ObjectOf(entry));
+    if (block == blocks_.end()) return true;
+    const uint32_t capacity = block->second.capacity;
+    if (KindOf(entry) == IntentKind::kWrite
+            ? entry.offset > capacity || entry.length > capacity - entry.offset
+            : entry.length != capacity) {
+      return true;
+    }
+  }
+  return false;
+}
+
 void Recovery::Mark(ObjectId id, bool allocated) {
   Heap::Block& block = blocks_[id];
   if (block.allocated == allocated) return;
@@ -219,8 +239,9 @@ absl::StatusOr<uint64_t> Recovery::Run(
   records_ = log_->Scan();
   suspects_ = sticky_->Scan();
   if (absl::Status loaded = LoadHeap(); !loaded.ok()) return loaded;
-  uint64_t last_sequence = 0;
+  uint64_t last_sequence = log_->last_sequence();
   std::vector<const CommitRecord*> completed;
+  std::vector<const CommitRecord*> in_doubt;
   for (const CommitRecord& record : records_) {
     const bool last = LastForAll(record);
     const bool matches = last && Matches(record);
@@ -230,14 +251,20 @@ absl::StatusOr<uint64_t> Recovery::Run(
     }
     if (!last || matches || (record.flags & kDataFirst) != 0) {
       last_sequence = std::max(last_sequence, record.sequence);
+    } else if (!FaultPlanted("recovery-forgets-sequence")) {
+      in_doubt.push_back(&record);
     }
   }
   if (FaultPlanted("recovery-forgets-first")) {
     sticky_->Reset();
-    log_->Reset();
+    log_->Reset(last_sequence);
   }
   for (ObjectId id : suspects_) {
     if (absl::Status restored = Restore(id); !restored.ok()) return restored;
+  }
+  for (const CommitRecord* record : in_doubt) {
+    if (record->sequence <= last_sequence) continue;
+    if (WasDone(*record) || Matches(*record)) last_sequence = record->sequence;
   }
   backup_->region()->Drain();
   heap_->region()->Drain();
@@ -250,7 +277,7 @@ absl::StatusOr<uint64_t> Recovery::Run(
     }
   }
   sticky_->Reset();
-  log_->Reset();
+  log_->Reset(last_sequence);
   if (marked_) {
     if (absl::Status loaded = heap_->Load(); !loaded.ok()) return loaded;
   }

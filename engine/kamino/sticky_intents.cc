@@ -1,7 +1,9 @@
 #include "engine/kamino/sticky_intents.h"
 
+#include <algorithm>
 #include <cstring>
 
+#include "engine/fault.h"
 #include "engine/kamino/commit_log_format.h"
 
 namespace kamino::engine {
@@ -69,32 +71,53 @@ StickyIntents::Added StickyIntents::Add(ObjectId id) {
     const uint32_t at = shard.hand;
     shard.hand = (at + 1) % static_cast<uint32_t>(per_shard_);
     Slot& slot = shard.slots[at];
-    if (slot.id != kNullObject) {
+    const ObjectId before = slot.id;
+    if (before != kNullObject) {
       if (slot.recent) {
         slot.recent = false;
         continue;
       }
       LeaveFront(slot.id);
       if (locks_->AnyExclusive(slot.id)) continue;
-      shard.index.erase(slot.id);
+      shard.index.erase(before);
+      shard.replaced.push_back({before, id, at});
     }
     slot = {id, false};
     shard.index.emplace(id, at);
     const auto stored = Store(number, at, id);
     region_->Flush(stored.data(), stored.size());
-    return Added::kNew;
+    return before == kNullObject ? Added::kNew : Added::kReplaced;
   }
   return Added::kNoRoom;
 }
 
-absl::Span<const std::byte> StickyIntents::Clear(ObjectId id) {
+void StickyIntents::Drained(ObjectId id) {
+  Shard& shard = shards_[ShardOf(id)];
+  SpinLockHolder lock(&shard.mutex);
+  const auto found =
+      std::find_if(shard.replaced.begin(), shard.replaced.end(),
+                   [id](const Replaced& one) { return one.by == id; });
+  if (found != shard.replaced.end()) shard.replaced.erase(found);
+}
+
+// What took the object's place, if it is not durable, is made so from here:
+// waiting for the thread that stored it could take for ever.
+StickyIntents::Cleared StickyIntents::Clear(ObjectId id) {
   const size_t number = ShardOf(id);
   Shard& shard = shards_[number];
   SpinLockHolder lock(&shard.mutex);
+  Cleared cleared;
+  for (const Replaced& one : shard.replaced) {
+    if (one.id != id || FaultPlanted("sticky-replaced-entry-stays")) continue;
+    region_->Flush(&table_[number * per_shard_ + one.slot], sizeof(uint64_t));
+    cleared.drain = true;
+  }
   const auto found = shard.index.find(id);
-  if (found == shard.index.end()) return {};
+  if (found == shard.index.end()) return cleared;
   LeaveFront(id);
-  return Store(number, found->second, kNullObject);
+  cleared.bytes = Store(number, found->second, kNullObject);
+  cleared.drain = true;
+  return cleared;
 }
 
 void StickyIntents::Forget(ObjectId id) {
@@ -119,6 +142,7 @@ void StickyIntents::Reset() {
   for (size_t i = 0; i < kShards; ++i) {
     SpinLockHolder lock(&shards_[i].mutex);
     shards_[i].index.clear();
+    shards_[i].replaced.clear();
     shards_[i].slots.assign(per_shard_, {});
   }
   std::memset(table_.data(), 0, table_.size() * sizeof(uint64_t));

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "engine/explore.h"
 #include "engine/fault.h"
 #include "glog/logging.h"
 
@@ -53,10 +54,12 @@ void CommitLog::AdvanceTail() {
     const uint64_t claim =
         ClaimAt(first_ordinal_).load(std::memory_order_acquire);
     if ((claim & 1) != 0) continue;
+    Reached(Branch::kLogTailStops);
     tail = claim / 2;
     break;
   }
   if (tail == tail_) return;
+  Reached(Branch::kLogTailMoves);
   if (committed_ && !FaultPlanted("log-forgets-sequence")) {
     StoreSequence(std::max(committed_(), header()->sequence));
   }
@@ -71,6 +74,7 @@ void CommitLog::StoreTail(uint64_t tail) {
 
 void CommitLog::StoreSequence(uint64_t sequence) {
   if (sequence == header()->sequence) return;
+  Reached(Branch::kLogSequenceKept);
   __atomic_store_n(&header()->sequence, sequence, __ATOMIC_RELEASE);
   region_->Persist(header(), sizeof(LogHeader));
 }
@@ -80,12 +84,14 @@ absl::optional<CommitLog::Claim> CommitLog::TryClaim(size_t entries) {
   SpinLockHolder lock(&mutex_);
   uint64_t position = head_;
   if (position % lines_ + lines > lines_) {
+    Reached(Branch::kLogSkipsEnd);
     position += lines_ - position % lines_;  // not across the ring's end
   }
   if (position + lines > tail_ + lines_) {
     AdvanceTail();
     if (position + lines > tail_ + lines_) return absl::nullopt;
   }
+  if (position % lines_ == 0) Reached(Branch::kLogWraps);
   head_ = position + lines;
   ClaimAt(next_ordinal_).store(2 * position, std::memory_order_relaxed);
   return Claim{position, next_ordinal_++};
@@ -103,6 +109,7 @@ void CommitLog::Write(const CommitRecord& record) {
   const size_t lines = RecordLines(record.entries.size());
   alignas(kLineBytes) std::byte small[kSmall * kLineBytes];
   std::vector<std::byte> large(lines > kSmall ? lines * kLineBytes : 0);
+  if (lines > kSmall) Reached(Branch::kLogLargeRecord);
   std::byte* image = lines > kSmall ? large.data() : small;
   RecordHeader header{};
   header.position = record.position;
@@ -162,6 +169,7 @@ void CommitLog::Reset(uint64_t last_sequence) {
   }
   head_ = std::max(head_, header()->tail) + lines_;
   // A smaller one only when no record tells a larger one any more.
+  if (FaultPlanted("log-forgets-sequence")) last_sequence = 0;
   if (last_sequence > header()->sequence) StoreSequence(last_sequence);
   StoreTail(head_);
   StoreSequence(last_sequence);

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <utility>
 
+#include "engine/explore.h"
 #include "engine/fault.h"
 #include "engine/kamino/intent_check.h"
 #include "engine/kamino/kamino_transaction.h"
@@ -23,6 +24,7 @@ void KaminoTransaction::HashRange(const Intent& intent, Range* range) {
     // may have been stored to since, through a pointer.
     if (range->kept >= 0 && !range->deferred &&
         !FaultPlanted("kamino-kept-words-stay")) {
+      Reached(Branch::kRangeHashedAndStored);
       FillWords(intent, *range);
     }
     return;
@@ -68,11 +70,15 @@ void KaminoTransaction::StoreAll() {
     const Intent& intent = state_->write_set[i];
     Range& range = state_->ranges[i];
     const Object& object = state_->objects[range.object];
+    if (object.freed) Reached(Branch::kRangeOfFreed);
+    if (range.flushed) Reached(Branch::kRangeStoredEarlier);
     if (object.freed || range.flushed) continue;
     if (range.deferred) {
+      Reached(Branch::kRangeDeferred);
       ApplyRange(intent, &range);
       continue;
     }
+    Reached(Branch::kRangeByPointer);
     range.flushed = true;
     if (FaultPlanted(intent.kind == IntentKind::kAlloc
                          ? "kamino-new-object-not-flushed"
@@ -97,8 +103,10 @@ absl::Status KaminoTransaction::Commit(const CommitOptions& options) {
   if (options.before_mark.has_value()) {
     StoreAll();
     if (changes) region->Drain();
+    Reached(Branch::kCommitDataFirst);
     absl::Status before = (*options.before_mark)(state_->write_set);
     if (!before.ok()) {
+      Reached(Branch::kCommitRefused);
       absl::Status aborted = Abort();
       return aborted.ok() ? before : aborted;
     }
@@ -142,6 +150,7 @@ void KaminoTransaction::RestoreAll() {
                       object.copy + intent.offset, intent.length);
     any = true;
   }
+  Reached(any ? Branch::kAbortRestores : Branch::kAbortOfNothing);
   if (any) region->Drain();
 }
 

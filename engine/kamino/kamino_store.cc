@@ -1,13 +1,12 @@
 #include "engine/kamino/kamino_store.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <atomic>
 #include <iterator>
 #include <utility>
 
 #include "absl/memory/memory.h"
+#include "engine/explore.h"
 #include "engine/fault.h"
 #include "engine/kamino/kamino_transaction.h"
 #include "engine/kamino/recovery.h"
@@ -113,6 +112,7 @@ bool KaminoStore::LockOrSettle(ObjectId id, absl::Duration wait,
     if (holder == 0) return;
     std::vector<State> batch;
     TakePending(LaneOf(holder), SIZE_MAX, &batch);
+    if (!batch.empty()) Reached(Branch::kSettledForLock);
     Settle(std::move(batch));
   };
   settle_holder();
@@ -133,8 +133,9 @@ bool KaminoStore::LockOrSettle(ObjectId id, absl::Duration wait,
 CommitLog::Claim KaminoStore::ClaimRecord(size_t entries) {
   for (;;) {
     if (auto claim = log_.TryClaim(entries); claim.has_value()) return *claim;
+    Reached(Branch::kLogFull);
     // What is left then is other threads' in the midst of a commit.
-    if (!SettleAll()) sched_yield();
+    if (!SettleAll()) YieldProcessor();
   }
 }
 
@@ -142,7 +143,11 @@ KaminoStore::Turn KaminoStore::TakeTurn() {
   Turn turn;
   if (!copy_at_commit_) return turn;
   TransactionState* const last = MyLane().last.exchange(Taken());
-  if (last == Taken()) return turn;  // by a thread of the same lane
+  if (last == Taken()) {  // by a thread of the same lane
+    Reached(Branch::kCommitLaneTaken);
+    return turn;
+  }
+  Reached(last == nullptr ? Branch::kCommitAlone : Branch::kCommitSharesDrain);
   turn.before.reset(last);
   turn.taken = true;
   return turn;
@@ -192,6 +197,7 @@ uint64_t KaminoStore::Sequence() const {
 }
 
 void KaminoStore::CommittedNothing(State state) {
+  Reached(Branch::kCommitOfNothing);
   {
     Lane& lane = MyLane();
     SpinLockHolder lock(&lane.mutex);
@@ -276,6 +282,9 @@ void KaminoStore::TakePending(Lane& lane, size_t max,
 
 size_t KaminoStore::Settle(std::vector<State> batch) {
   if (batch.empty()) return 0;
+  if (kExplores && &LaneOf(batch.front()->owner) != &MyLane()) {
+    Reached(Branch::kSettledByOther);
+  }
   for (const State& state : batch) PrepareBackup(state.get());
   for (const State& state : batch) CopyToBackup(*state);
   Drain(/*backup=*/true, /*heap=*/true);
@@ -325,9 +334,11 @@ void KaminoStore::Synced(State state) {
     absl::MutexLock lock(&mutex_);
     const auto held = held_.find(state->sequence);
     if (!held->second.released) {
+      Reached(Branch::kHeldForRelease);
       held->second.state = std::move(state);
       return;
     }
+    Reached(Branch::kReleasedBeforeSync);
     held_.erase(held);
   }
   Unlock(std::move(state));
@@ -355,6 +366,7 @@ void KaminoStore::ReleaseHold(uint64_t sequence) {
     if (held == held_.end()) return;
     held->second.released = true;
     if (held->second.state == nullptr) return;  // Synced sees to it
+    Reached(Branch::kReleasedAfterSync);
     state = std::move(held->second.state);
     held_.erase(held);
   }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/explore.h"
 #include "engine/fault.h"
 #include "engine/kamino/intent_check.h"
 #include "engine/kamino/words.h"
@@ -16,7 +17,7 @@ namespace {
 
 // Bytes of a transaction kept in memory for the backup; what is more is read
 // back from the heap.
-constexpr size_t kMostKept = 64u << 10;
+constexpr size_t kMostKept = (kExplores ? 8u : 64u) << 10;
 
 constexpr size_t kLineBytes = commit_log_format::kLineBytes;
 
@@ -106,6 +107,7 @@ absl::Status KaminoTransaction::CheckRoom() const {
   if (state_->write_set.size() < store_->log_.max_entries()) {
     return absl::OkStatus();
   }
+  Reached(Branch::kRecordTooLarge);
   return ResourceError(
       Resource::kTransaction,
       absl::StrCat("the transaction has over ", store_->log_.max_entries(),
@@ -180,6 +182,7 @@ KaminoTransaction::Range* KaminoTransaction::Declare(Object* object,
         intent.offset >= end(other)) {
       continue;
     }
+    Reached(Branch::kRangesOverlap);
     // Hashed at the end, when its bytes are what they will be.
     Range& range = state_->ranges[i];
     if (range.deferred) ApplyRange(other, &range);
@@ -208,7 +211,11 @@ int64_t KaminoTransaction::Keep(uint32_t offset,
   // As far from a line's begin as in the payload.
   const size_t at = (kept.size() + kLineBytes - 1) / kLineBytes * kLineBytes +
                     begin % kLineBytes;
-  if (at + (end - begin) > kMostKept) return -1;
+  if (at + (end - begin) > kMostKept) {
+    Reached(Branch::kRangeNotKept);
+    return -1;
+  }
+  Reached(Branch::kRangeKept);
   kept.resize(at + (end - begin));
   if (!bytes.empty()) {
     std::memcpy(kept.data() + at + (offset - begin), bytes.data(),
@@ -313,6 +320,7 @@ void KaminoTransaction::ZeroNew(Object* object) {
   range.hashed = range.flushed = false;
   range.kept = -1;
   if (object->zeroed) return;
+  Reached(Branch::kNewObjectZeroed);
   std::memset(object->payload.data(), 0, object->payload.size());
   object->zeroed = true;
 }
@@ -324,6 +332,7 @@ void KaminoTransaction::OverwriteNew(Object* object, uint32_t offset,
   Range& range = state_->ranges[object->last_range];
   if (!object->zeroed && offset == 0 && rest <= kMostZeros && kept >= 0 &&
       kept + object->payload.size() <= kMostKept) {
+    Reached(Branch::kNewObjectDeferred);
     range.kept = kept;
     state_->bytes.resize(kept + object->payload.size());
     std::memset(state_->bytes.data() + kept + bytes.size(), 0, rest);

@@ -29,6 +29,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "engine/explore.h"
 #include "engine/fault.h"
 #include "glog/logging.h"
 
@@ -217,6 +218,7 @@ absl::Status Recovery::Restore(ObjectId id) {
   const auto block = blocks_.find(id);
   // Freed, its intent not gone yet.
   if (block == blocks_.end() || !block->second.allocated) {
+    Reached(Branch::kRestoredFreed);
     return absl::OkStatus();
   }
   auto copy = backup_->Copy(id);
@@ -227,7 +229,9 @@ absl::Status Recovery::Restore(ObjectId id) {
         absl::StrCat("the backup is damaged: its copy of object ", id, " has ",
                      copy->size(), " bytes, the object ", capacity));
   }
-  if (std::memcmp(At(id), copy->data(), capacity) != 0) {
+  const bool differs = std::memcmp(At(id), copy->data(), capacity) != 0;
+  Reached(differs ? Branch::kRestoredObject : Branch::kRestoredNothing);
+  if (differs) {
     heap_->region()->CopyFlush(heap_->region()->base() + id, copy->data(),
                                capacity);
   }
@@ -245,6 +249,9 @@ absl::StatusOr<uint64_t> Recovery::Run(
   for (const CommitRecord& record : records_) {
     const bool last = LastForAll(record);
     const bool matches = last && Matches(record);
+    Reached(!last     ? Branch::kRecordOld
+            : matches ? Branch::kRecordMatches
+                      : Branch::kRecordInDoubt);
     if (matches) {
       Complete(record);
       completed.push_back(&record);
@@ -264,7 +271,10 @@ absl::StatusOr<uint64_t> Recovery::Run(
   }
   for (const CommitRecord* record : in_doubt) {
     if (record->sequence <= last_sequence) continue;
-    if (WasDone(*record) || Matches(*record)) last_sequence = record->sequence;
+    const bool done = WasDone(*record);
+    if (!done && !Matches(*record)) continue;
+    Reached(done ? Branch::kRecordWasDone : Branch::kRecordMatchesAfterwards);
+    last_sequence = record->sequence;
   }
   backup_->region()->Drain();
   heap_->region()->Drain();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/explore.h"
 #include "engine/fault.h"
 #include "engine/kamino/commit_log_format.h"
 
@@ -57,11 +58,15 @@ void StickyIntents::LeaveFront(ObjectId id) {
 
 StickyIntents::Added StickyIntents::Add(ObjectId id) {
   std::atomic<ObjectId>& front = FrontOf(id);
-  if (front.load() == id) return Added::kWasThere;
+  if (front.load() == id) {
+    Reached(Branch::kIntentThere);
+    return Added::kWasThere;
+  }
   const size_t number = ShardOf(id);
   Shard& shard = shards_[number];
   SpinLockHolder lock(&shard.mutex);
   if (const auto found = shard.index.find(id); found != shard.index.end()) {
+    Reached(Branch::kIntentThereNotInFront);
     shard.slots[found->second].recent = true;
     front.store(id);
     return Added::kWasThere;
@@ -74,11 +79,15 @@ StickyIntents::Added StickyIntents::Add(ObjectId id) {
     const ObjectId before = slot.id;
     if (before != kNullObject) {
       if (slot.recent) {
+        Reached(Branch::kIntentSecondChance);
         slot.recent = false;
         continue;
       }
       LeaveFront(slot.id);
-      if (locks_->AnyExclusive(slot.id)) continue;
+      if (locks_->AnyExclusive(slot.id)) {
+        Reached(Branch::kIntentOfLockedStays);
+        continue;
+      }
       shard.index.erase(before);
       shard.replaced.push_back({before, id, at});
     }
@@ -86,8 +95,14 @@ StickyIntents::Added StickyIntents::Add(ObjectId id) {
     shard.index.emplace(id, at);
     const auto stored = Store(number, at, id);
     region_->Flush(stored.data(), stored.size());
-    return before == kNullObject ? Added::kNew : Added::kReplaced;
+    if (before == kNullObject) {
+      Reached(Branch::kIntentNew);
+      return Added::kNew;
+    }
+    Reached(Branch::kIntentReplaces);
+    return Added::kReplaced;
   }
+  Reached(Branch::kIntentNoRoom);
   return Added::kNoRoom;
 }
 
@@ -109,11 +124,16 @@ StickyIntents::Cleared StickyIntents::Clear(ObjectId id) {
   Cleared cleared;
   for (const Replaced& one : shard.replaced) {
     if (one.id != id || FaultPlanted("sticky-replaced-entry-stays")) continue;
+    Reached(Branch::kIntentClearedReplaced);
     region_->Flush(&table_[number * per_shard_ + one.slot], sizeof(uint64_t));
     cleared.drain = true;
   }
   const auto found = shard.index.find(id);
-  if (found == shard.index.end()) return cleared;
+  if (found == shard.index.end()) {
+    Reached(Branch::kIntentClearedNone);
+    return cleared;
+  }
+  Reached(Branch::kIntentCleared);
   LeaveFront(id);
   cleared.bytes = Store(number, found->second, kNullObject);
   cleared.drain = true;

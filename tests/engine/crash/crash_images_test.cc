@@ -3,6 +3,7 @@
 // test: make crash.
 #include <cstdio>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/engine/crash/campaign.h"
 
@@ -28,6 +29,10 @@ TEST(CrashImagesTest, EveryImageRecovers) {
               static_cast<unsigned long long>(result.images));
   EXPECT_GE(result.images, kMinImages);
   // The workload is one that matters.
+  std::printf("%s", result.reached.c_str());
+#ifndef __SANITIZE_ADDRESS__
+  EXPECT_THAT(result.not_reached, ::testing::IsEmpty());
+#endif
   EXPECT_GT(result.committed, kMinCommits);
   EXPECT_GT(result.full, 0u);
 }

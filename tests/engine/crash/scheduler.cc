@@ -1,0 +1,161 @@
+#include "tests/engine/crash/scheduler.h"
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "absl/memory/memory.h"
+#include "absl/time/time.h"
+#include "engine/explore.h"
+#include "engine/heap/heap.h"
+#include "engine/kamino/backup.h"
+#include "engine/kamino/kamino_store.h"
+#include "glog/logging.h"
+#include "tests/engine/crash/plain_region.h"
+
+namespace kamino::engine::crash {
+namespace {
+
+constexpr size_t kNobody = SIZE_MAX;
+// Of KaminoStore: threads are numbered as they come.
+constexpr size_t kLanes = 64;
+// Turns in which nobody got on.
+constexpr uint64_t kForEver = 1000000;
+
+thread_local size_t this_thread = kNobody;
+thread_local int not_switching = 0;
+
+class Crew {
+ public:
+  static Crew& Get() {
+    static auto* const crew = new Crew;
+    return *crew;
+  }
+
+  void Run(const std::vector<std::function<void()>>& bodies,
+           const Schedule& schedule) {
+    CHECK_LE(bodies.size(), kCrew);
+    schedule_ = &schedule;
+    waits_ = 0;
+    std::unique_lock<std::mutex> lock(mutex_);
+    for (size_t i = 0; i < bodies.size(); ++i) {
+      bodies_[i] = &bodies[i];
+      live_.push_back(i);
+    }
+    turn_ = Choose();
+    turned_.notify_all();
+    turned_.wait(lock, [this] { return live_.empty(); });
+  }
+
+  // Lets any one go on, this one or another.
+  void Switch() {
+    waits_ = 0;
+    GoOn(schedule_->random(live_.size()));
+  }
+  // This one cannot.
+  void Wait() {
+    CHECK_LT(++waits_, kForEver) << "all threads wait for each other";
+    if (live_.size() == 1) return;
+    size_t next = schedule_->random(live_.size() - 1);
+    if (live_[next] == this_thread) next = live_.size() - 1;
+    GoOn(next);
+  }
+
+ private:
+  Crew() {
+    for (size_t i = 0; i < kCrew; ++i) {
+      // The last one has the lane of the one before.
+      if (i == kCrew - 1) {
+        for (size_t k = 1; k < kLanes; ++k) std::thread(TakeNumber).join();
+      }
+      std::thread thread([this, i] { Work(i); });
+      std::unique_lock<std::mutex> lock(mutex_);
+      turned_.wait(lock, [this, i] { return ready_ == i + 1; });
+      thread.detach();
+    }
+  }
+
+  // The next one that the engine gives to a thread.
+  static void TakeNumber() {
+    constexpr size_t kBytes = Heap::kMinTinyBytes;
+    PlainRegion memory(kBytes);
+    PlainRegion copies(SimpleBackupBytes(kBytes));
+    auto heap = Heap::CreateTiny(&memory, "numbers", heap_format::kMinLogBytes);
+    auto store = KaminoStore::Open(heap->get(),
+                                   *CreateSimpleBackup(heap->get(), &copies));
+    CHECK((*store)->Begin(absl::ZeroDuration())->Abort().ok());
+  }
+
+  size_t Choose() { return live_[schedule_->random(live_.size())]; }
+
+  void GoOn(size_t next) {
+    if (live_[next] == this_thread) return;
+    {
+      std::unique_lock<std::mutex> lock(mutex_);
+      turn_ = live_[next];
+      turned_.notify_all();
+      turned_.wait(lock, [this] { return turn_ == this_thread; });
+    }
+    schedule_->resumed(this_thread);
+  }
+
+  void Work(size_t thread) {
+    TakeNumber();
+    this_thread = thread;
+    std::unique_lock<std::mutex> lock(mutex_);
+    ++ready_;
+    turned_.notify_all();
+    for (;;) {
+      turned_.wait(lock, [this] { return turn_ == this_thread; });
+      lock.unlock();
+      schedule_->resumed(this_thread);
+      (*bodies_[thread])();
+      lock.lock();
+      for (size_t i = 0; i < live_.size(); ++i) {
+        if (live_[i] == thread) live_.erase(live_.begin() + i);
+      }
+      turn_ = live_.empty() ? kNobody : Choose();
+      turned_.notify_all();
+    }
+  }
+
+  // Of what follows only the thread whose turn it is makes use.
+  std::mutex mutex_;
+  std::condition_variable turned_;
+  size_t turn_ = kNobody;
+  size_t ready_ = 0;
+  const std::function<void()>* bodies_[kCrew] = {};
+  std::vector<size_t> live_;
+  const Schedule* schedule_ = nullptr;
+  uint64_t waits_ = 0;
+};
+
+bool Scheduled() { return this_thread != kNobody && not_switching == 0; }
+
+void WaitForOthers() {
+  if (Scheduled()) {
+    Crew::Get().Wait();
+  } else {
+    std::this_thread::yield();
+  }
+}
+
+}  // namespace
+
+void RunTogether(const std::vector<std::function<void()>>& bodies,
+                 const Schedule& schedule) {
+  Crew& crew = Crew::Get();
+  yield_hook.store(WaitForOthers);
+  crew.Run(bodies, schedule);
+  yield_hook.store(nullptr);
+}
+
+void MaySwitch() {
+  if (Scheduled()) Crew::Get().Switch();
+}
+
+NoSwitching::NoSwitching() { ++not_switching; }
+NoSwitching::~NoSwitching() { --not_switching; }
+
+}  // namespace kamino::engine::crash

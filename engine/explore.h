@@ -20,68 +20,67 @@
 namespace kamino::engine {
 
 // What a campaign has to come by. KAMINO_BRANCHES(X) calls X(name) for each.
-#define KAMINO_BRANCHES(X)                                                    \
-  /* What becomes of a range. */                                              \
-  X(kRangeDeferred)      /* stored at the commit */                           \
-  X(kRangeStoredEarlier) /* a Read or the like carried it out */              \
-  X(kRangeByPointer)     /* flushed at the commit */                          \
-  X(kRangeOfFreed)                                                            \
-  X(kRangeKept)                                                               \
-  X(kRangeNotKept) /* the transaction has too many bytes */                   \
-  X(kRangeHashedAndStored)                                                    \
-  X(kRangesOverlap)                                                           \
-  X(kNewObjectDeferred)                                                       \
-  X(kNewObjectZeroed)                                                         \
-  /* How a transaction ends. */                                               \
-  X(kCommitOfNothing)                                                         \
-  X(kCommitDataFirst)                                                         \
-  X(kCommitRefused)                                                           \
-  X(kCommitSharesDrain) /* with the copies of the one before */               \
-  X(kCommitAlone)                                                             \
-  X(kCommitLaneTaken) /* by another thread's commit */                        \
-  X(kAbortRestores)                                                           \
-  X(kAbortOfNothing)                                                          \
-  X(kSettledForLock)                                                          \
-  X(kSettledByOther)                                                          \
-  X(kHeldForRelease)                                                          \
-  X(kReleasedBeforeSync)                                                      \
-  X(kReleasedAfterSync)                                                       \
-  /* The log. */                                                              \
-  X(kLogSkipsEnd) /* the record does not fit in front of it */                \
-  X(kLogWraps)                                                                \
-  X(kLogTailMoves)                                                            \
-  X(kLogTailStops) /* at a record that is not done with */                    \
-  X(kLogFull)                                                                 \
-  X(kLogSequenceKept)                                                         \
-  X(kLogLargeRecord)                                                          \
-  X(kRecordTooLarge)                                                          \
-  /* Intents that stay. */                                                    \
-  X(kIntentNew)                                                               \
-  X(kIntentThere)                                                             \
-  X(kIntentThereNotInFront)                                                   \
-  X(kIntentReplaces)                                                          \
-  X(kIntentSecondChance)                                                      \
-  X(kIntentOfLockedStays)                                                     \
-  X(kIntentNoRoom)                                                            \
-  X(kIntentCleared)                                                           \
-  X(kIntentClearedNone)                                                       \
-  X(kIntentClearedReplaced) /* by another thread, who has not drained it */   \
-  /* The backup. */                                                           \
-  X(kCopyThere)                                                               \
-  X(kCopyMade)                                                                \
-  X(kCopyEvicted)                                                             \
-  X(kCopyPinnedStays)                                                         \
-  X(kCopyDropped)                                                             \
-  X(kCopyOfNew)                                                               \
-  X(kBackupFull)                                                              \
-  /* Recovery. */                                                             \
-  X(kRecordOld)                                                               \
-  X(kRecordMatches)                                                           \
-  X(kRecordInDoubt)                                                           \
-  X(kRecordWasDone)                                                           \
-  X(kRecordMatchesAfterwards)                                                 \
-  X(kRestoredObject)                                                          \
-  X(kRestoredNothing)                                                         \
+#define KAMINO_BRANCHES(X)                                                  \
+  /* What becomes of a range. */                                            \
+  X(kRangeDeferred)      /* stored at the commit */                         \
+  X(kRangeStoredEarlier) /* a Read or the like carried it out */            \
+  X(kRangeByPointer)     /* flushed at the commit */                        \
+  X(kRangeOfFreed)                                                          \
+  X(kRangeKept)                                                             \
+  X(kRangeNotKept) /* the transaction has too many bytes */                 \
+  X(kRangeHashedAndStored)                                                  \
+  X(kRangesOverlap)                                                         \
+  X(kNewObjectDeferred)                                                     \
+  X(kNewObjectZeroed)                                                       \
+  /* How a transaction ends. */                                             \
+  X(kCommitOfNothing)                                                       \
+  X(kCommitDataFirst)                                                       \
+  X(kCommitRefused)                                                         \
+  X(kCommitSharesDrain) /* with the copies of the one before */             \
+  X(kCommitAlone)                                                           \
+  X(kCommitLaneTaken) /* by another thread's commit */                      \
+  X(kAbortRestores)                                                         \
+  X(kAbortOfNothing)                                                        \
+  X(kSettledForLock)                                                        \
+  X(kSettledByOther)                                                        \
+  X(kHeldForRelease)                                                        \
+  X(kReleasedBeforeSync)                                                    \
+  X(kReleasedAfterSync)                                                     \
+  /* The log. */                                                            \
+  X(kLogSkipsEnd) /* the record does not fit in front of it */              \
+  X(kLogWraps)                                                              \
+  X(kLogTailMoves)                                                          \
+  X(kLogTailStops) /* at a record that is not done with */                  \
+  X(kLogFull)                                                               \
+  X(kLogSequenceKept)                                                       \
+  X(kLogLargeRecord)                                                        \
+  X(kRecordTooLarge)                                                        \
+  /* Intents that stay. */                                                  \
+  X(kIntentNew)                                                             \
+  X(kIntentThere)                                                           \
+  X(kIntentThereNotInFront)                                                 \
+  X(kIntentReplaces)                                                        \
+  X(kIntentSecondChance)                                                    \
+  X(kIntentOfLockedStays)                                                   \
+  X(kIntentNoRoom)                                                          \
+  X(kIntentCleared)                                                         \
+  X(kIntentClearedNone)                                                     \
+  X(kIntentClearedReplaced) /* by another thread, who has not drained it */ \
+  /* The backup. */                                                         \
+  X(kCopyThere)                                                             \
+  X(kCopyMade)                                                              \
+  X(kCopyEvicted)                                                           \
+  X(kCopyPinnedStays)                                                       \
+  X(kCopyDropped)                                                           \
+  X(kCopyOfNew)                                                             \
+  X(kBackupFull)                                                            \
+  /* Recovery. */                                                           \
+  X(kRecordOld)                                                             \
+  X(kRecordMatches)                                                         \
+  X(kRecordInDoubt)                                                         \
+  X(kRecordMatchesAfterwards)                                               \
+  X(kRestoredObject)                                                        \
+  X(kRestoredNothing)                                                       \
   X(kRestoredFreed)
 
 enum class Branch {

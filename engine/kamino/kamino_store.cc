@@ -190,8 +190,8 @@ void KaminoStore::Committed(State state, Turn turn) {
 uint64_t KaminoStore::Sequence() const {
   uint64_t largest = last_sequence_;
   for (size_t i = 0; i < kLanes; ++i) {
-    largest = std::max({largest, lanes_[i].sequence_last.load(),
-                        lanes_[i].sequence.load()});
+    largest = std::max(
+        {largest, lanes_[i].sequence_last.load(), lanes_[i].sequence.load()});
   }
   return largest;
 }

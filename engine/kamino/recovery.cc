@@ -271,9 +271,10 @@ absl::StatusOr<uint64_t> Recovery::Run(
   }
   for (const CommitRecord* record : in_doubt) {
     if (record->sequence <= last_sequence) continue;
-    const bool done = WasDone(*record);
-    if (!done && !Matches(*record)) continue;
-    Reached(done ? Branch::kRecordWasDone : Branch::kRecordMatchesAfterwards);
+    if (!WasDone(*record)) {
+      if (!Matches(*record)) continue;
+      Reached(Branch::kRecordMatchesAfterwards);
+    }
     last_sequence = record->sequence;
   }
   backup_->region()->Drain();

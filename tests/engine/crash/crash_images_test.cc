@@ -16,7 +16,7 @@ constexpr uint64_t kSeeds = 1;
 #else
 constexpr uint64_t kSeeds = 9;
 #endif
-constexpr uint64_t kMinImages = kSeeds * 500000 / 9;
+constexpr uint64_t kMinImages = kSeeds * 20000;
 constexpr uint64_t kMinCommits = kSeeds * 50;
 
 TEST(CrashImagesTest, EveryImageRecovers) {

@@ -35,7 +35,13 @@ std::vector<Region*> Pointers(const Regions& regions) {
 
 Explorer::Explorer(const Scheme* scheme, uint64_t seed,
                    const ExplorerOptions& options)
-    : scheme_(*scheme), options_(options), random_(seed) {
+    : scheme_(*scheme),
+      options_(options),
+      random_(seed),
+      reached_(ReachedByStore().size()) {
+  for (const auto& count : ReachedByStore()) {
+    reached_before_.push_back(count.load());
+  }
   for (size_t i = 0; i < scheme_.areas.size(); ++i) {
     const size_t bytes = scheme_.areas[i].bytes;
     live_.push_back(absl::make_unique<SimRegion>(bytes));
@@ -137,10 +143,25 @@ bool Explorer::SeenBefore(const std::vector<Piece>& lines) {
   return std::exchange(last_seen_, seen) == seen;
 }
 
+// What is seldom reached is seldom right.
+void Explorer::LookAtBranches() {
+  constexpr int kCloseLooks = 5;
+  const BranchCounts& counts = ReachedByStore();
+  for (size_t i = 0; i < counts.size(); ++i) {
+    if (reached_[i] || counts[i].load() == reached_before_[i]) continue;
+    reached_[i] = true;
+    close_looks_ = kCloseLooks;
+  }
+}
+
 void Explorer::Hooked(const char* where, uint64_t crash_percent,
                       uint64_t switch_percent) {
   if (!exploring_) return;
-  if (random_() % 10000 < crash_percent * percent_) CrashPoint(where);
+  LookAtBranches();
+  if (random_() % 10000 < crash_percent * percent_ || close_looks_ > 0) {
+    if (close_looks_ > 0) --close_looks_;
+    CrashPoint(where);
+  }
   if (scheme_.switches_within_calls && random_() % 100 < switch_percent) {
     MaySwitch();
   }

@@ -112,6 +112,7 @@ class Explorer {
 
   void Hooked(const char* where, uint64_t crash_percent,
               uint64_t switch_percent);
+  void LookAtBranches();
   void CrashPoint(const char* where);
   void DeepCrashPoint();
   std::vector<Piece> LinesOf(const Memory& memory) const;
@@ -145,6 +146,11 @@ class Explorer {
   std::vector<Region*> deep_regions_;
 
   uint64_t percent_ = 100;
+  // Branches of the engine come by before, in the process and in this run; and
+  // the crash points that are looked at whatever chance says, after a new one.
+  std::vector<uint64_t> reached_before_;
+  std::vector<bool> reached_;
+  int close_looks_ = 0;
   bool started_ = false;
   bool exploring_ = false;
   bool recovering_deep_ = false;

@@ -1,6 +1,8 @@
 #include "tests/engine/crash/scheduler.h"
 
+#include <algorithm>
 #include <condition_variable>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -20,6 +22,12 @@ namespace {
 constexpr size_t kNobody = SIZE_MAX;
 // Of KaminoStore: threads are numbered as they come.
 constexpr size_t kLanes = 64;
+// A thread may lose its processor for long, at the worst moment.
+// In turns of others. Of 1,000 one is a long one, which others must have the
+// time to fill the log in.
+constexpr uint64_t kShortPerMille = 80;
+constexpr uint64_t kShortSleep = 60;
+constexpr uint64_t kLongSleep = 6000;
 // Turns in which nobody got on.
 constexpr uint64_t kForEver = 1000000;
 
@@ -37,7 +45,8 @@ class Crew {
            const Schedule& schedule) {
     CHECK_LE(bodies.size(), kCrew);
     schedule_ = &schedule;
-    waits_ = 0;
+    waits_ = turns_ = 0;
+    std::fill(std::begin(awake_from_), std::end(awake_from_), 0);
     std::unique_lock<std::mutex> lock(mutex_);
     for (size_t i = 0; i < bodies.size(); ++i) {
       bodies_[i] = &bodies[i];
@@ -51,9 +60,16 @@ class Crew {
   // Lets any one go on, this one or another.
   void Switch() {
     waits_ = 0;
-    GoOn(schedule_->random(live_.size()));
+    ++turns_;
+    awake_from_[this_thread] = turns_ + SleepLength();
+    std::vector<size_t> awake;
+    for (size_t i = 0; i < live_.size(); ++i) {
+      if (awake_from_[live_[i]] <= turns_) awake.push_back(i);
+    }
+    GoOn(awake.empty() ? schedule_->random(live_.size())
+                       : awake[schedule_->random(awake.size())]);
   }
-  // This one cannot.
+  // This one cannot; whom it waits for may be asleep.
   void Wait() {
     CHECK_LT(++waits_, kForEver) << "all threads wait for each other";
     if (live_.size() == 1) return;
@@ -85,6 +101,12 @@ class Crew {
     auto store = KaminoStore::Open(heap->get(),
                                    *CreateSimpleBackup(heap->get(), &copies));
     CHECK((*store)->Begin(absl::ZeroDuration())->Abort().ok());
+  }
+
+  uint64_t SleepLength() {
+    const uint64_t chance = schedule_->random(1000);
+    if (chance == 0) return schedule_->random(kLongSleep);
+    return chance < kShortPerMille ? schedule_->random(kShortSleep) : 0;
   }
 
   size_t Choose() { return live_[schedule_->random(live_.size())]; }
@@ -129,6 +151,8 @@ class Crew {
   std::vector<size_t> live_;
   const Schedule* schedule_ = nullptr;
   uint64_t waits_ = 0;
+  uint64_t turns_ = 0;
+  uint64_t awake_from_[kCrew] = {};  // by turns_
 };
 
 bool Scheduled() { return this_thread != kNobody && not_switching == 0; }

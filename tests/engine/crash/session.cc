@@ -18,12 +18,14 @@ constexpr uint32_t kHugeBytes = 40u << 10;
 }  // namespace
 
 Session::Session(Rig* rig, uint32_t home, const WorldPointer* world,
-                 std::mt19937_64* random, std::function<void()> stored)
+                 std::mt19937_64* random, std::function<void()> stored,
+                 bool brief)
     : rig_(rig),
       home_(home),
       world_(world),
       random_(random),
       stored_(std::move(stored)),
+      brief_(brief),
       transaction_(rig->store().Begin(absl::ZeroDuration())) {}
 
 uint32_t Session::RandomSize() {
@@ -55,8 +57,9 @@ bool Session::Expected(const absl::Status& status) const {
 }
 
 absl::Status Session::DoSomething() {
-  if (Random(10) < 3) return TreeOperation();
-  const uint32_t number = Random(6) > 0 ? home_ : Random(kDirectories);
+  if (Random(brief_ ? 40 : 10) < 3) return TreeOperation();
+  const uint32_t number =
+      brief_ || Random(6) > 0 ? home_ : Random(kDirectories);
   auto directory = ReadId(*transaction_, rig_->store().root(), 1 + number);
   if (!directory.ok()) return directory.status();
   const uint32_t slot = Random(kSlots);
@@ -67,7 +70,9 @@ absl::Status Session::DoSomething() {
     return Replace(*directory, slot, *object);
   }
   absl::Status done;
-  for (uint64_t calls = 1 + Random(5); done.ok() && calls > 0; --calls) {
+  // Sometimes about as many as a commit record has room for.
+  const uint64_t most = Random(25) == 0 ? 60 : brief_ ? 2 : 5;
+  for (uint64_t calls = 1 + Random(most); done.ok() && calls > 0; --calls) {
     done = Touch(*object);
   }
   return done;

@@ -24,9 +24,10 @@ class Session {
  public:
   // Works in directory `home` mostly. `*world` is at any moment what all that
   // have committed led to. `stored` is called between stores that nobody has
-  // flushed yet. All must outlive the session.
+  // flushed yet. All must outlive the session. A brief one seldom meets others.
   Session(Rig* rig, uint32_t home, const WorldPointer* world,
-          std::mt19937_64* random, std::function<void()> stored);
+          std::mt19937_64* random, std::function<void()> stored,
+          bool brief = false);
 
   // One thing: up to some calls on an object, a new object, one less, a key
   // more or less, ... Not OK: the transaction can only be aborted; Expected
@@ -85,6 +86,7 @@ class Session {
   const WorldPointer* const world_;
   std::mt19937_64* const random_;
   const std::function<void()> stored_;
+  const bool brief_;
   std::unique_ptr<Transaction> transaction_;
   std::map<ObjectId, std::string> mine_;  // written or made, but for the tree's
   std::set<ObjectId> freed_;

@@ -72,6 +72,8 @@ class Life {
   std::set<uint64_t> held_;
   uint64_t last_sequence_ = 0;  // given to a Commit
   int steps_ = 0;               // left
+  // Short transactions that seldom meet: more commits, for the log's sake.
+  bool brief_ = false;
 };
 
 void Life::Live(const Scheme& scheme, const Found& found,
@@ -95,6 +97,7 @@ void Life::Live(const Scheme& scheme, const Found& found,
     explorer_.Explore(true);
   }
   steps_ = options.steps;
+  brief_ = Random(2) == 0;
   explorer_.SetPercent(options.percent);
   RunThreads();
   explorer_.SetPercent(100);
@@ -147,11 +150,11 @@ void Life::Work(size_t thread) {
 void Life::Step(size_t thread) {
   auto& session = sessions_[thread];
   if (session == nullptr) {
-    session =
-        absl::make_unique<Session>(rig_.get(), thread - 1, &world_, &random_,
-                                   [this] { explorer_.CrashPoint(); });
-  } else if (Random(5) < 2) {
-    if (Random(6) == 0) {
+    session = absl::make_unique<Session>(
+        rig_.get(), thread - 1, &world_, &random_,
+        [this] { explorer_.CrashPoint(); }, brief_);
+  } else if (Random(5) < (brief_ ? 4 : 2)) {
+    if (Random(brief_ ? 20 : 6) == 0) {
       Abort(thread);
     } else {
       Commit(thread);

@@ -55,11 +55,12 @@ TEST_P(KaminoStoreTest, StoresThroughAnEarlierPointerReachTheBackup) {
   auto transaction = under_.Begin();
   std::byte* pointer = *transaction->Write(id, 0, 4);
   const std::string middle = "BBBB";
-  ASSERT_TRUE(transaction
-                  ->Overwrite(id, 4,
-                              {reinterpret_cast<const std::byte*>(middle.data()),
-                               middle.size()})
-                  .ok());
+  ASSERT_TRUE(
+      transaction
+          ->Overwrite(id, 4,
+                      {reinterpret_cast<const std::byte*>(middle.data()),
+                       middle.size()})
+          .ok());
   ASSERT_TRUE(transaction->Read(id).ok());
   std::memcpy(pointer, "AAAA", 4);
   ASSERT_TRUE(transaction->Commit().ok());

@@ -26,6 +26,16 @@ namespace {
 // way, whatever is lost where one does not fit in front of the ring's end.
 constexpr uint64_t kLargestShare = 4;
 
+// Explorations are of tiny heaps and short: half of the ring will do, so that
+// it is full at times.
+constexpr size_t kUsedPart = kExplores ? 2 : 1;
+
+// Explorations are of tiny heaps and short: a part of the ring will do, so that
+// it is full at times, and large records still fit.
+constexpr uint64_t UsedLines(size_t log_bytes) {
+  return kExplores ? RingLines(log_bytes) * 2 / 3 : RingLines(log_bytes);
+}
+
 uint64_t CheckOf(const RecordHeader& header, const Entry* entries) {
   const uint64_t seed = XXH3_64bits(&header, offsetof(RecordHeader, check));
   return XXH3_64bits_withSeed(entries, header.count * sizeof(Entry), seed);
@@ -38,7 +48,7 @@ CommitLog::CommitLog(Region* region, absl::Span<std::byte> area,
     : region_(region),
       area_(area),
       ring_(area.data() + RingOffset(area.size())),
-      lines_(RingLines(area.size())),
+      lines_(UsedLines(area.size())),
       max_entries_(
           (lines_ / kLargestShare * kLineBytes - sizeof(RecordHeader)) /
           sizeof(Entry)),

@@ -62,20 +62,17 @@ class Crew {
     waits_ = 0;
     ++turns_;
     awake_from_[this_thread] = turns_ + SleepLength();
-    std::vector<size_t> awake;
-    for (size_t i = 0; i < live_.size(); ++i) {
-      if (awake_from_[live_[i]] <= turns_) awake.push_back(i);
-    }
-    GoOn(awake.empty() ? schedule_->random(live_.size())
-                       : awake[schedule_->random(awake.size())]);
+    GoOn(ChooseAwake(/*but=*/kNobody));
   }
   // This one cannot; whom it waits for may be asleep.
   void Wait() {
+    constexpr uint64_t kPatience = 60;
     CHECK_LT(++waits_, kForEver) << "all threads wait for each other";
     if (live_.size() == 1) return;
-    size_t next = schedule_->random(live_.size() - 1);
-    if (live_[next] == this_thread) next = live_.size() - 1;
-    GoOn(next);
+    if (waits_ % kPatience == 0) {
+      std::fill(std::begin(awake_from_), std::end(awake_from_), 0);
+    }
+    GoOn(ChooseAwake(/*but=*/this_thread));
   }
 
  private:
@@ -107,6 +104,19 @@ class Crew {
     const uint64_t chance = schedule_->random(1000);
     if (chance == 0) return schedule_->random(kLongSleep);
     return chance < kShortPerMille ? schedule_->random(kShortSleep) : 0;
+  }
+
+  // In live_; anyone where all sleep.
+  size_t ChooseAwake(size_t but) {
+    std::vector<size_t> awake;
+    std::vector<size_t> all;
+    for (size_t i = 0; i < live_.size(); ++i) {
+      if (live_[i] == but) continue;
+      all.push_back(i);
+      if (awake_from_[live_[i]] <= turns_) awake.push_back(i);
+    }
+    const std::vector<size_t>& from = awake.empty() ? all : awake;
+    return from[schedule_->random(from.size())];
   }
 
   size_t Choose() { return live_[schedule_->random(live_.size())]; }

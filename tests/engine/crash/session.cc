@@ -169,10 +169,16 @@ void Session::StoreLater() {
   for (uint64_t count = Random(3); count > 0; --count) {
     const Place& place = places_[Random(places_.size())];
     if (place.length == 0) continue;
-    Part part;
-    part.offset = place.offset + static_cast<uint32_t>(Random(place.length));
-    part.length = 1 + static_cast<uint32_t>(Random(std::min<uint32_t>(
-                          place.offset + place.length - part.offset, 60)));
+    // Often at an end of it: there its words are others' as well.
+    Part part{place.offset, std::min(place.length, 4u)};
+    const uint64_t where = Random(3);
+    if (where == 0) {
+      part.offset += place.length - part.length;
+    } else if (where == 1) {
+      part.offset += static_cast<uint32_t>(Random(place.length));
+      part.length = 1 + static_cast<uint32_t>(Random(std::min<uint32_t>(
+                            place.offset + place.length - part.offset, 60)));
+    }
     absl::StrAppend(&what_, " store ", place.id, " [", part.offset, " + ",
                     part.length, ")");
     Store(place, part, RandomBytes(part.length));

@@ -37,7 +37,7 @@ BlockHeader* Allocator::HeaderAt(ObjectId id) const {
 
 absl::Status Allocator::Walk(
     absl::FunctionRef<void(ObjectId, uint64_t)> visit) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   by_address_.clear();
   by_size_.clear();
   for (std::vector<ObjectId>& blocks : ready_) blocks.clear();
@@ -180,7 +180,7 @@ void Allocator::MergeReady() {
 }
 
 absl::StatusOr<ObjectId> Allocator::Take(uint64_t units) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   if (units <= kMostSlabUnits && !ready_[units].empty()) {
     const ObjectId id = ready_[units].back();
     ready_[units].pop_back();
@@ -204,7 +204,7 @@ absl::StatusOr<ObjectId> Allocator::Take(uint64_t units) {
 }
 
 absl::Status Allocator::TakeAt(ObjectId id, uint64_t units) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   if (id % kUnitBytes == 0 && units > 0) {
     if (TakeReady(id, units)) return absl::OkStatus();
     auto extent = FindExtent(id, units);
@@ -223,7 +223,7 @@ absl::Status Allocator::TakeAt(ObjectId id, uint64_t units) {
 }
 
 void Allocator::Give(ObjectId id, uint64_t units) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   CHECK_GT(taken_, 0u);
   --taken_;
   free_units_ += units;
@@ -240,7 +240,7 @@ void Allocator::Give(ObjectId id, uint64_t units) {
 std::vector<std::pair<ObjectId, uint64_t>> Allocator::WholeExtents(
     uint64_t units) const {
   std::vector<std::pair<ObjectId, uint64_t>> whole;
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   for (const auto& [id, size] : by_address_) {
     const uint64_t word = HeaderAt(id)->word;
     if (size >= units && StateOf(word) == BlockState::kFree &&
@@ -252,12 +252,12 @@ std::vector<std::pair<ObjectId, uint64_t>> Allocator::WholeExtents(
 }
 
 uint64_t Allocator::free_bytes() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return free_units_ * kUnitBytes;
 }
 
 uint64_t Allocator::blocks_taken() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return taken_;
 }
 

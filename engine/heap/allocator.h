@@ -26,7 +26,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
+#include "engine/explore.h"
 #include "engine/heap/heap_format.h"
 #include "engine/pmem/region.h"
 #include "engine/transaction.h"
@@ -106,7 +106,7 @@ class Allocator {
   const uint64_t begin_;
   const uint64_t end_;
 
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   Extents by_address_ ABSL_GUARDED_BY(mutex_);
   std::set<std::pair<uint64_t, ObjectId>> by_size_ ABSL_GUARDED_BY(mutex_);
   // By units, the one given back last, whose header is in the cache, at the

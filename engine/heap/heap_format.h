@@ -12,7 +12,7 @@ inline constexpr uint64_t kHeapMagic = 0x50414548696d614bull;  // "KamiHEAP"
 inline constexpr uint32_t kHeapVersion = 3;
 inline constexpr size_t kLabelBytes = 128;  // the terminating 0 included
 inline constexpr size_t kSuperblockBytes = 4096;
-inline constexpr size_t kMinLogBytes = 16u << 10;
+inline constexpr size_t kMinLogBytes = 4u << 10;
 
 // Payloads begin at multiples of this, and it is what blocks' sizes count in.
 inline constexpr size_t kUnitBytes = 64;

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
+#include "engine/explore.h"
+#include "engine/fault.h"
 #include "glog/logging.h"
 
 namespace kamino::engine {
@@ -23,6 +26,16 @@ namespace {
 // way, whatever is lost where one does not fit in front of the ring's end.
 constexpr uint64_t kLargestShare = 4;
 
+// Explorations are of tiny heaps and short: half of the ring will do, so that
+// it is full at times.
+constexpr size_t kUsedPart = kExplores ? 2 : 1;
+
+// Explorations are of tiny heaps and short: a part of the ring will do, so that
+// it is full at times, and large records still fit.
+constexpr uint64_t UsedLines(size_t log_bytes) {
+  return kExplores ? RingLines(log_bytes) * 2 / 3 : RingLines(log_bytes);
+}
+
 uint64_t CheckOf(const RecordHeader& header, const Entry* entries) {
   const uint64_t seed = XXH3_64bits(&header, offsetof(RecordHeader, check));
   return XXH3_64bits_withSeed(entries, header.count * sizeof(Entry), seed);
@@ -30,14 +43,16 @@ uint64_t CheckOf(const RecordHeader& header, const Entry* entries) {
 
 }  // namespace
 
-CommitLog::CommitLog(Region* region, absl::Span<std::byte> area)
+CommitLog::CommitLog(Region* region, absl::Span<std::byte> area,
+                     std::function<uint64_t()> committed)
     : region_(region),
       area_(area),
       ring_(area.data() + RingOffset(area.size())),
-      lines_(RingLines(area.size())),
+      lines_(UsedLines(area.size())),
       max_entries_(
           (lines_ / kLargestShare * kLineBytes - sizeof(RecordHeader)) /
           sizeof(Entry)),
+      committed_(std::move(committed)),
       claim_count_((lines_ + kClaimBlock - 1) / kClaimBlock * kClaimBlock),
       claims_(new std::atomic<uint64_t>[claim_count_]) {
   head_ = tail_ = header()->tail;
@@ -49,12 +64,28 @@ void CommitLog::AdvanceTail() {
     const uint64_t claim =
         ClaimAt(first_ordinal_).load(std::memory_order_acquire);
     if ((claim & 1) != 0) continue;
+    Reached(Branch::kLogTailStops);
     tail = claim / 2;
     break;
   }
   if (tail == tail_) return;
+  Reached(Branch::kLogTailMoves);
+  if (committed_ && !FaultPlanted("log-forgets-sequence")) {
+    StoreSequence(std::max(committed_(), header()->sequence));
+  }
+  StoreTail(tail);
+}
+
+void CommitLog::StoreTail(uint64_t tail) {
   tail_ = tail;
   __atomic_store_n(&header()->tail, tail, __ATOMIC_RELEASE);
+  region_->Persist(header(), sizeof(LogHeader));
+}
+
+void CommitLog::StoreSequence(uint64_t sequence) {
+  if (sequence == header()->sequence) return;
+  Reached(Branch::kLogSequenceKept);
+  __atomic_store_n(&header()->sequence, sequence, __ATOMIC_RELEASE);
   region_->Persist(header(), sizeof(LogHeader));
 }
 
@@ -63,12 +94,14 @@ absl::optional<CommitLog::Claim> CommitLog::TryClaim(size_t entries) {
   SpinLockHolder lock(&mutex_);
   uint64_t position = head_;
   if (position % lines_ + lines > lines_) {
+    Reached(Branch::kLogSkipsEnd);
     position += lines_ - position % lines_;  // not across the ring's end
   }
   if (position + lines > tail_ + lines_) {
     AdvanceTail();
     if (position + lines > tail_ + lines_) return absl::nullopt;
   }
+  if (position % lines_ == 0) Reached(Branch::kLogWraps);
   head_ = position + lines;
   ClaimAt(next_ordinal_).store(2 * position, std::memory_order_relaxed);
   return Claim{position, next_ordinal_++};
@@ -86,6 +119,7 @@ void CommitLog::Write(const CommitRecord& record) {
   const size_t lines = RecordLines(record.entries.size());
   alignas(kLineBytes) std::byte small[kSmall * kLineBytes];
   std::vector<std::byte> large(lines > kSmall ? lines * kLineBytes : 0);
+  if (lines > kSmall) Reached(Branch::kLogLargeRecord);
   std::byte* image = lines > kSmall ? large.data() : small;
   RecordHeader header{};
   header.position = record.position;
@@ -138,14 +172,17 @@ std::vector<CommitRecord> CommitLog::Scan() const {
 
 // A whole round on: no line of the ring can hold a record of that far, and what
 // a crash made of the tail's store leaves everything or nothing.
-void CommitLog::Reset() {
+void CommitLog::Reset(uint64_t last_sequence) {
   SpinLockHolder lock(&mutex_);
   while (first_ordinal_ < next_ordinal_) {
     CHECK(ClaimAt(first_ordinal_++).load() & 1) << "claimed";
   }
-  head_ = tail_ = std::max(head_, header()->tail) + lines_;
-  __atomic_store_n(&header()->tail, tail_, __ATOMIC_RELEASE);
-  region_->Persist(header(), sizeof(LogHeader));
+  head_ = std::max(head_, header()->tail) + lines_;
+  // A smaller one only when no record tells a larger one any more.
+  if (FaultPlanted("log-forgets-sequence")) last_sequence = 0;
+  if (last_sequence > header()->sequence) StoreSequence(last_sequence);
+  StoreTail(head_);
+  StoreSequence(last_sequence);
 }
 
 }  // namespace kamino::engine

@@ -7,11 +7,14 @@
 //      object changed by another one has the higher position.
 //   2. A record's lines are reused only after Done was called for it and the
 //      tail, durably, has passed it.
+//   3. Before the tail passes a record its sequence, or a larger one that has
+//      committed, is durable in the log's header.
 #ifndef KAMINO_ENGINE_KAMINO_COMMIT_LOG_H_
 #define KAMINO_ENGINE_KAMINO_COMMIT_LOG_H_
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -43,7 +46,10 @@ struct CommitRecord {
 class CommitLog {
  public:
   // `area` is the heap's log area, in `region`. Both must outlive this.
-  CommitLog(Region* region, absl::Span<std::byte> area);
+  // `committed` tells the largest sequence of all that have committed by now;
+  // it is called with a lock held, seldom. Null: there are no sequences.
+  CommitLog(Region* region, absl::Span<std::byte> area,
+            std::function<uint64_t()> committed = nullptr);
 
   // Most entries that one record can have.
   size_t max_entries() const { return max_entries_; }
@@ -67,8 +73,12 @@ class CommitLog {
   // first claim.
   std::vector<CommitRecord> Scan() const;
 
-  // Makes all records meaningless; durable on return. Nothing may be claimed.
-  void Reset();
+  // Makes all records meaningless; durable on return, as is what
+  // last_sequence() is to be from then on. Nothing may be claimed.
+  void Reset(uint64_t last_sequence);
+
+  // Of what was committed by records that are gone.
+  uint64_t last_sequence() const { return header()->sequence; }
 
  private:
   commit_log_format::LogHeader* header() const {
@@ -80,6 +90,8 @@ class CommitLog {
   absl::optional<CommitRecord> ReadAt(uint64_t line) const;
   // The tail, durably, up to where everything is done.
   void AdvanceTail() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void StoreTail(uint64_t tail) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void StoreSequence(uint64_t sequence);  // the same
 
   static constexpr size_t kLine = commit_log_format::kLineBytes;
 
@@ -88,6 +100,7 @@ class CommitLog {
   std::byte* const ring_;
   const uint64_t lines_;
   const size_t max_entries_;
+  const std::function<uint64_t()> committed_;
 
   // Away from what is only read.
   alignas(kLine) mutable SpinLock mutex_;

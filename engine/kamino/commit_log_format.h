@@ -16,7 +16,10 @@ inline constexpr size_t kLineBytes = 64;
 struct alignas(kLineBytes) LogHeader {
   // Records at lower positions mean nothing any more. Changes by one store.
   uint64_t tail;
-  uint64_t unused[7];
+  // Largest of what records below the tail had committed, at least; durable
+  // before the tail. 0: none.
+  uint64_t sequence;
+  uint64_t unused[6];
 };
 
 // Bytes of the table, of ids of 8 bytes, 0 where there is none.

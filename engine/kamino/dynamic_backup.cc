@@ -18,7 +18,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
+#include "engine/explore.h"
 #include "engine/fault.h"
 #include "engine/heap/allocator.h"
 #include "engine/kamino/backup.h"
@@ -64,7 +64,7 @@ class DynamicBackup final : public Backup {
   void Unpin(ObjectId id) override;
   Region* region() const override { return region_; }
   void SetEvictionListener(std::function<void(ObjectId)> listener) override {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     eviction_listener_ = std::move(listener);
   }
   BackupStats stats() const override;
@@ -104,7 +104,7 @@ class DynamicBackup final : public Backup {
   Region* const region_;
   Allocator allocator_;
 
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   absl::flat_hash_map<ObjectId, CopyOf> copies_ ABSL_GUARDED_BY(mutex_);
   std::list<ObjectId> recency_ ABSL_GUARDED_BY(mutex_);  // latest first
   std::function<void(ObjectId)> eviction_listener_ ABSL_GUARDED_BY(mutex_);
@@ -112,7 +112,7 @@ class DynamicBackup final : public Backup {
 };
 
 absl::Status DynamicBackup::Load() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   ObjectId twice = kNullObject;
   absl::Status walked = allocator_.Walk([&](uint64_t block, uint64_t word) {
     mutex_.AssertHeld();
@@ -136,6 +136,7 @@ bool DynamicBackup::EvictOne() {
     const auto found = copies_.find(*victim);
     if (found->second.dropped) continue;
     if (found->second.pins > 0 && !FaultPlanted("backup-evicts-pinned")) {
+      Reached(Branch::kCopyPinnedStays);
       continue;
     }
     if (eviction_listener_) eviction_listener_(*victim);
@@ -145,6 +146,7 @@ bool DynamicBackup::EvictOne() {
     recency_.erase(found->second.recency);
     copies_.erase(found);
     ++counters_.evictions;
+    Reached(Branch::kCopyEvicted);
     return true;
   }
   return false;
@@ -156,6 +158,7 @@ absl::StatusOr<DynamicBackup::CopyOf*> DynamicBackup::Make(ObjectId id) {
   auto block = allocator_.Take(units);
   while (!block.ok() && EvictOne()) block = allocator_.Take(units);
   if (!block.ok()) {
+    Reached(Branch::kBackupFull);
     return ResourceError(
         Resource::kBackup,
         absl::StrCat("the backup has no room for object ", id, " of ",
@@ -174,14 +177,16 @@ absl::StatusOr<DynamicBackup::CopyOf*> DynamicBackup::Make(ObjectId id) {
 }
 
 absl::StatusOr<std::byte*> DynamicBackup::EnsureCopy(ObjectId id) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   const auto found = copies_.find(id);
   if (found != copies_.end()) {
+    Reached(Branch::kCopyThere);
     ++counters_.hits;
     ++found->second.pins;
     Touch(&found->second);
     return BytesOf(found->second);
   }
+  Reached(Branch::kCopyMade);
   ++counters_.misses;
   auto copy = Make(id);
   if (!copy.ok()) return copy.status();
@@ -193,7 +198,7 @@ absl::StatusOr<std::byte*> DynamicBackup::EnsureCopy(ObjectId id) {
 }
 
 absl::StatusOr<absl::Span<std::byte>> DynamicBackup::Copy(ObjectId id) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   const auto found = copies_.find(id);
   if (found == copies_.end()) {
     return absl::DataLossError(
@@ -205,15 +210,16 @@ absl::StatusOr<absl::Span<std::byte>> DynamicBackup::Copy(ObjectId id) {
 
 // It is not evicted until then: its space is given back once, by Unpin.
 void DynamicBackup::Drop(ObjectId id) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   const auto found = copies_.find(id);
   if (found == copies_.end()) return;
   SetState(found->second, BlockState::kFree);
+  Reached(Branch::kCopyDropped);
   found->second.dropped = true;
 }
 
 void DynamicBackup::Unpin(ObjectId id) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   const auto found = copies_.find(id);
   if (found == copies_.end()) return;
   CopyOf& copy = found->second;
@@ -228,7 +234,7 @@ void DynamicBackup::Unpin(ObjectId id) {
 }
 
 BackupStats DynamicBackup::stats() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   BackupStats stats = counters_;
   stats.bytes_total = EndOf(*region_) - kFirstBlock;
   stats.bytes_used = stats.bytes_total - allocator_.free_bytes();

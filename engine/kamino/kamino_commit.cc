@@ -2,6 +2,7 @@
 #include <cstring>
 #include <utility>
 
+#include "engine/explore.h"
 #include "engine/fault.h"
 #include "engine/kamino/checksum.h"
 #include "engine/kamino/intent_check.h"
@@ -19,7 +20,16 @@ const WriteSet& KaminoTransaction::write_set() const {
 }
 
 void KaminoTransaction::HashRange(const Intent& intent, Range* range) {
-  if (range->hashed) return;
+  if (range->hashed) {
+    // Carried out already, by a Read for one: what is beside it in its words
+    // may have been stored to since, through a pointer.
+    if (range->kept >= 0 && !range->deferred &&
+        !FaultPlanted("kamino-kept-words-stay")) {
+      Reached(Branch::kRangeHashedAndStored);
+      FillWords(intent, *range);
+    }
+    return;
+  }
   Object& object = state_->objects[range->object];
   if (!object.zeroed) ZeroNew(&object);
   object.filled = static_cast<uint32_t>(object.payload.size());
@@ -61,11 +71,15 @@ void KaminoTransaction::StoreAll() {
     const Intent& intent = state_->write_set[i];
     Range& range = state_->ranges[i];
     const Object& object = state_->objects[range.object];
+    if (object.freed) Reached(Branch::kRangeOfFreed);
+    if (range.flushed) Reached(Branch::kRangeStoredEarlier);
     if (object.freed || range.flushed) continue;
     if (range.deferred) {
+      Reached(Branch::kRangeDeferred);
       ApplyRange(intent, &range);
       continue;
     }
+    Reached(Branch::kRangeByPointer);
     range.flushed = true;
     if (FaultPlanted(intent.kind == IntentKind::kAlloc
                          ? "kamino-new-object-not-flushed"
@@ -90,8 +104,10 @@ absl::Status KaminoTransaction::Commit(const CommitOptions& options) {
   if (options.before_mark.has_value()) {
     StoreAll();
     if (changes) region->Drain();
+    Reached(Branch::kCommitDataFirst);
     absl::Status before = (*options.before_mark)(state_->write_set);
     if (!before.ok()) {
+      Reached(Branch::kCommitRefused);
       absl::Status aborted = Abort();
       return aborted.ok() ? before : aborted;
     }
@@ -135,6 +151,7 @@ void KaminoTransaction::RestoreAll() {
                       object.copy + intent.offset, intent.length);
     any = true;
   }
+  Reached(any ? Branch::kAbortRestores : Branch::kAbortOfNothing);
   if (any) region->Drain();
 }
 

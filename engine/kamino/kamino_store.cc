@@ -1,13 +1,12 @@
 #include "engine/kamino/kamino_store.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <atomic>
 #include <iterator>
 #include <utility>
 
 #include "absl/memory/memory.h"
+#include "engine/explore.h"
 #include "engine/fault.h"
 #include "engine/kamino/kamino_transaction.h"
 #include "engine/kamino/recovery.h"
@@ -45,14 +44,14 @@ KaminoStore::KaminoStore(Heap* heap, std::unique_ptr<Backup> backup,
       backup_(std::move(backup)),
       copy_at_commit_(options.copy_at_commit),
       one_drain_(heap->region()->DrainsAll() && backup_->region()->DrainsAll()),
-      log_(heap->region(), heap->log_area()),
+      log_(heap->region(), heap->log_area(), [this] { return Sequence(); }),
       sticky_(heap->region(), &locks_, heap->log_area()),
       lanes_(new Lane[kLanes]) {
   backup_->SetEvictionListener([this](ObjectId id) {
     if (FaultPlanted("kamino-eviction-keeps-intent")) return;
-    const auto cleared = sticky_.Clear(id);
-    if (cleared.empty()) return;
-    heap_->region()->Persist(cleared.data(), cleared.size());
+    const StickyIntents::Cleared cleared = sticky_.Clear(id);
+    if (!cleared.drain) return;
+    heap_->region()->Persist(cleared.bytes.data(), cleared.bytes.size());
     sticky_.Forget(id);
   });
 }
@@ -61,7 +60,7 @@ KaminoStore::~KaminoStore() {
   listener_ = nullptr;  // whose it is may be gone
   SettleAll();
   sticky_.Reset();
-  log_.Reset();
+  log_.Reset(0);
 }
 
 absl::StatusOr<std::unique_ptr<KaminoStore>> KaminoStore::Open(
@@ -113,6 +112,7 @@ bool KaminoStore::LockOrSettle(ObjectId id, absl::Duration wait,
     if (holder == 0) return;
     std::vector<State> batch;
     TakePending(LaneOf(holder), SIZE_MAX, &batch);
+    if (!batch.empty()) Reached(Branch::kSettledForLock);
     Settle(std::move(batch));
   };
   settle_holder();
@@ -133,8 +133,9 @@ bool KaminoStore::LockOrSettle(ObjectId id, absl::Duration wait,
 CommitLog::Claim KaminoStore::ClaimRecord(size_t entries) {
   for (;;) {
     if (auto claim = log_.TryClaim(entries); claim.has_value()) return *claim;
+    Reached(Branch::kLogFull);
     // What is left then is other threads' in the midst of a commit.
-    if (!SettleAll()) sched_yield();
+    if (!SettleAll()) YieldProcessor();
   }
 }
 
@@ -142,7 +143,11 @@ KaminoStore::Turn KaminoStore::TakeTurn() {
   Turn turn;
   if (!copy_at_commit_) return turn;
   TransactionState* const last = MyLane().last.exchange(Taken());
-  if (last == Taken()) return turn;  // by a thread of the same lane
+  if (last == Taken()) {  // by a thread of the same lane
+    Reached(Branch::kCommitLaneTaken);
+    return turn;
+  }
+  Reached(last == nullptr ? Branch::kCommitAlone : Branch::kCommitSharesDrain);
   turn.before.reset(last);
   turn.taken = true;
   return turn;
@@ -155,12 +160,20 @@ void KaminoStore::Committed(State state, Turn turn) {
     held_[state->sequence];
   }
   if (turn.before != nullptr) Synced(std::move(turn.before));
+  // Before anybody can settle it, and the log forget it.
+  Lane& lane = MyLane();
+  std::atomic<uint64_t>& sequence =
+      turn.taken ? lane.sequence_last : lane.sequence;
+  const auto keep_sequence = [&sequence, committed = state->sequence] {
+    if (committed <= sequence.load(std::memory_order_relaxed)) return;
+    sequence.store(committed, std::memory_order_relaxed);
+  };
   if (FaultPlanted("kamino-unlocks-before-sync")) {
     if (turn.taken) MyLane().last.store(nullptr);
     return Synced(std::move(state));
   }
-  Lane& lane = MyLane();
   if (turn.taken) {
+    keep_sequence();
     lane.committed_last.store(
         lane.committed_last.load(std::memory_order_relaxed) + 1,
         std::memory_order_relaxed);
@@ -168,12 +181,23 @@ void KaminoStore::Committed(State state, Turn turn) {
     return;
   }
   SpinLockHolder lock(&lane.mutex);
+  keep_sequence();
   ++lane.committed;
   lane.pending.push_back(std::move(state));
   lane.any.store(true, std::memory_order_release);
 }
 
+uint64_t KaminoStore::Sequence() const {
+  uint64_t largest = last_sequence_;
+  for (size_t i = 0; i < kLanes; ++i) {
+    largest = std::max(
+        {largest, lanes_[i].sequence_last.load(), lanes_[i].sequence.load()});
+  }
+  return largest;
+}
+
 void KaminoStore::CommittedNothing(State state) {
+  Reached(Branch::kCommitOfNothing);
   {
     Lane& lane = MyLane();
     SpinLockHolder lock(&lane.mutex);
@@ -210,7 +234,7 @@ void KaminoStore::PrepareBackup(TransactionState* state) {
   bool any = false;
   for (TransactionState::Object& object : state->objects) {
     if (object.freed) {
-      object.cleared = sticky_.Clear(object.id);
+      object.cleared = sticky_.Clear(object.id).bytes;
       backup_->Drop(object.id);
     } else if (object.allocated) {
       object.copy = backup_->CopyOfNew(object.id);
@@ -258,6 +282,9 @@ void KaminoStore::TakePending(Lane& lane, size_t max,
 
 size_t KaminoStore::Settle(std::vector<State> batch) {
   if (batch.empty()) return 0;
+  if (kExplores && &LaneOf(batch.front()->owner) != &MyLane()) {
+    Reached(Branch::kSettledByOther);
+  }
   for (const State& state : batch) PrepareBackup(state.get());
   for (const State& state : batch) CopyToBackup(*state);
   Drain(/*backup=*/true, /*heap=*/true);
@@ -307,9 +334,11 @@ void KaminoStore::Synced(State state) {
     absl::MutexLock lock(&mutex_);
     const auto held = held_.find(state->sequence);
     if (!held->second.released) {
+      Reached(Branch::kHeldForRelease);
       held->second.state = std::move(state);
       return;
     }
+    Reached(Branch::kReleasedBeforeSync);
     held_.erase(held);
   }
   Unlock(std::move(state));
@@ -337,6 +366,7 @@ void KaminoStore::ReleaseHold(uint64_t sequence) {
     if (held == held_.end()) return;
     held->second.released = true;
     if (held->second.state == nullptr) return;  // Synced sees to it
+    Reached(Branch::kReleasedAfterSync);
     state = std::move(held->second.state);
     held_.erase(held);
   }

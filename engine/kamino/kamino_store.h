@@ -115,8 +115,9 @@ class KaminoStore final : public TransactionalStore {
     listener_ = std::move(listener);
   }
 
-  // Largest CommitOptions::sequence of a transaction that Open found committed;
-  // 0 when there was none.
+  // Largest CommitOptions::sequence of all transactions that had committed by
+  // the time of Open since a store was last destroyed on the heap, over any
+  // number of crashes; 0 when there was none.
   uint64_t last_sequence() const { return last_sequence_; }
 
   Heap* heap() const { return heap_; }
@@ -134,12 +135,14 @@ class KaminoStore final : public TransactionalStore {
     // needs no locked instruction for it, which would wait for the drain.
     std::atomic<TransactionState*> last{nullptr};
     std::atomic<uint64_t> committed_last{0};  // that came to be there
+    std::atomic<uint64_t> sequence_last{0};   // largest of theirs
 
     // Those that found it taken, or wait for ApplyBackup.
     mutable SpinLock mutex;
     std::vector<State> pending ABSL_GUARDED_BY(mutex);
     // Whether there are, for those who look in passing.
     std::atomic<bool> any{false};
+    std::atomic<uint64_t> sequence{0};  // largest of those; changes with mutex
     uint64_t committed ABSL_GUARDED_BY(mutex) = 0;
     uint64_t aborted ABSL_GUARDED_BY(mutex) = 0;
   };
@@ -182,6 +185,8 @@ class KaminoStore final : public TransactionalStore {
   Turn TakeTurn();
   // Its record is durable; so are the copies of turn.before.
   void Committed(State state, Turn turn);
+  // The largest of all that have committed.
+  uint64_t Sequence() const;
   void CommittedNothing(State state);
   // Everything is taken back, durably.
   void Aborted(State state);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/explore.h"
 #include "engine/fault.h"
 #include "engine/kamino/checksum.h"
 #include "engine/kamino/intent_check.h"
@@ -17,7 +18,7 @@ namespace {
 
 // Bytes of a transaction kept in memory for the backup; what is more is read
 // back from the heap.
-constexpr size_t kMostKept = 64u << 10;
+constexpr size_t kMostKept = (kExplores ? 8u : 64u) << 10;
 
 constexpr size_t kLineBytes = commit_log_format::kLineBytes;
 
@@ -107,6 +108,7 @@ absl::Status KaminoTransaction::CheckRoom() const {
   if (state_->write_set.size() < store_->log_.max_entries()) {
     return absl::OkStatus();
   }
+  Reached(Branch::kRecordTooLarge);
   return ResourceError(
       Resource::kTransaction,
       absl::StrCat("the transaction has over ", store_->log_.max_entries(),
@@ -122,10 +124,15 @@ absl::Status KaminoTransaction::MakeSticky(Object* object) {
       object->copy = *copy;
     }
     if (FaultPlanted("kamino-no-intent")) return absl::OkStatus();
-    switch (store_->sticky_.Add(object->id)) {
+    const StickyIntents::Added added = store_->sticky_.Add(object->id);
+    switch (added) {
       case StickyIntents::Added::kNew:
+      case StickyIntents::Added::kReplaced:
         if (FaultPlanted("kamino-intent-not-drained")) return absl::OkStatus();
         store_->heap_->region()->Drain();
+        if (added == StickyIntents::Added::kReplaced) {
+          store_->sticky_.Drained(object->id);
+        }
         return absl::OkStatus();
       case StickyIntents::Added::kWasThere:
         return absl::OkStatus();
@@ -176,6 +183,7 @@ KaminoTransaction::Range* KaminoTransaction::Declare(Object* object,
         intent.offset >= end(other)) {
       continue;
     }
+    Reached(Branch::kRangesOverlap);
     // Hashed at the end, when its bytes are what they will be.
     Range& range = state_->ranges[i];
     if (range.deferred) ApplyRange(other, &range);
@@ -204,7 +212,11 @@ int64_t KaminoTransaction::Keep(uint32_t offset,
   // As far from a line's begin as in the payload.
   const size_t at = (kept.size() + kLineBytes - 1) / kLineBytes * kLineBytes +
                     begin % kLineBytes;
-  if (at + (end - begin) > kMostKept) return -1;
+  if (at + (end - begin) > kMostKept) {
+    Reached(Branch::kRangeNotKept);
+    return -1;
+  }
+  Reached(Branch::kRangeKept);
   kept.resize(at + (end - begin));
   if (!bytes.empty()) {
     std::memcpy(kept.data() + at + (offset - begin), bytes.data(),
@@ -309,6 +321,7 @@ void KaminoTransaction::ZeroNew(Object* object) {
   range.hashed = range.flushed = false;
   range.kept = -1;
   if (object->zeroed) return;
+  Reached(Branch::kNewObjectZeroed);
   std::memset(object->payload.data(), 0, object->payload.size());
   object->zeroed = true;
 }
@@ -320,6 +333,7 @@ void KaminoTransaction::OverwriteNew(Object* object, uint32_t offset,
   Range& range = state_->ranges[object->last_range];
   if (!object->zeroed && offset == 0 && rest <= kMostZeros && kept >= 0 &&
       kept + object->payload.size() <= kMostKept) {
+    Reached(Branch::kNewObjectDeferred);
     range.kept = kept;
     state_->bytes.resize(kept + object->payload.size());
     std::memset(state_->bytes.data() + kept + bytes.size(), 0, rest);

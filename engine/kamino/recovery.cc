@@ -13,6 +13,10 @@
 //     the backup says.
 // A transaction that was under way has an intent for every object it stored
 // to, so only objects with one need to be looked at.
+//
+// Whether T had committed in the second case shows afterwards: if it had, its
+// objects are what it left, or its blocks are not there any more, which its
+// locks would have kept.
 #include "engine/kamino/recovery.h"
 
 #include <xxhash.h>
@@ -25,6 +29,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "engine/explore.h"
 #include "engine/fault.h"
 #include "glog/logging.h"
 
@@ -54,6 +59,8 @@ class Recovery {
   bool LastForAll(const CommitRecord& record) const;
   // Whether everything the record names is as it says.
   bool Matches(const CommitRecord& record) const;
+  // Whether its locks have fallen: a block it names is another one by now.
+  bool WasDone(const CommitRecord& record) const;
   absl::optional<uint64_t> ChecksumOf(
       const Entry& entry, const absl::flat_hash_set<ObjectId>& freed) const;
   void Complete(const CommitRecord& record);
@@ -149,6 +156,20 @@ bool Recovery::Matches(const CommitRecord& record) const {
   return data == record.data;
 }
 
+bool Recovery::WasDone(const CommitRecord& record) const {
+  for (const Entry& entry : record.entries) {
+    const auto block = blocks_.find(ObjectOf(entry));
+    if (block == blocks_.end()) return true;
+    const uint32_t capacity = block->second.capacity;
+    if (KindOf(entry) == IntentKind::kWrite
+            ? entry.offset > capacity || entry.length > capacity - entry.offset
+            : entry.length != capacity) {
+      return true;
+    }
+  }
+  return false;
+}
+
 void Recovery::Mark(ObjectId id, bool allocated) {
   Heap::Block& block = blocks_[id];
   if (block.allocated == allocated) return;
@@ -197,6 +218,7 @@ absl::Status Recovery::Restore(ObjectId id) {
   const auto block = blocks_.find(id);
   // Freed, its intent not gone yet.
   if (block == blocks_.end() || !block->second.allocated) {
+    Reached(Branch::kRestoredFreed);
     return absl::OkStatus();
   }
   auto copy = backup_->Copy(id);
@@ -207,7 +229,9 @@ absl::Status Recovery::Restore(ObjectId id) {
         absl::StrCat("the backup is damaged: its copy of object ", id, " has ",
                      copy->size(), " bytes, the object ", capacity));
   }
-  if (std::memcmp(At(id), copy->data(), capacity) != 0) {
+  const bool differs = std::memcmp(At(id), copy->data(), capacity) != 0;
+  Reached(differs ? Branch::kRestoredObject : Branch::kRestoredNothing);
+  if (differs) {
     heap_->region()->CopyFlush(heap_->region()->base() + id, copy->data(),
                                capacity);
   }
@@ -219,25 +243,39 @@ absl::StatusOr<uint64_t> Recovery::Run(
   records_ = log_->Scan();
   suspects_ = sticky_->Scan();
   if (absl::Status loaded = LoadHeap(); !loaded.ok()) return loaded;
-  uint64_t last_sequence = 0;
+  uint64_t last_sequence = log_->last_sequence();
   std::vector<const CommitRecord*> completed;
+  std::vector<const CommitRecord*> in_doubt;
   for (const CommitRecord& record : records_) {
     const bool last = LastForAll(record);
     const bool matches = last && Matches(record);
+    Reached(!last     ? Branch::kRecordOld
+            : matches ? Branch::kRecordMatches
+                      : Branch::kRecordInDoubt);
     if (matches) {
       Complete(record);
       completed.push_back(&record);
     }
     if (!last || matches || (record.flags & kDataFirst) != 0) {
       last_sequence = std::max(last_sequence, record.sequence);
+    } else if (!FaultPlanted("recovery-forgets-sequence")) {
+      in_doubt.push_back(&record);
     }
   }
   if (FaultPlanted("recovery-forgets-first")) {
     sticky_->Reset();
-    log_->Reset();
+    log_->Reset(last_sequence);
   }
   for (ObjectId id : suspects_) {
     if (absl::Status restored = Restore(id); !restored.ok()) return restored;
+  }
+  for (const CommitRecord* record : in_doubt) {
+    if (record->sequence <= last_sequence) continue;
+    if (!WasDone(*record)) {
+      if (!Matches(*record)) continue;
+      Reached(Branch::kRecordMatchesAfterwards);
+    }
+    last_sequence = record->sequence;
   }
   backup_->region()->Drain();
   heap_->region()->Drain();
@@ -250,7 +288,7 @@ absl::StatusOr<uint64_t> Recovery::Run(
     }
   }
   sticky_->Reset();
-  log_->Reset();
+  log_->Reset(last_sequence);
   if (marked_) {
     if (absl::Status loaded = heap_->Load(); !loaded.ok()) return loaded;
   }

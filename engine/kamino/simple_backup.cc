@@ -9,6 +9,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "engine/explore.h"
 #include "engine/kamino/backup.h"
 #include "engine/kamino/backup_header.h"
 
@@ -33,9 +34,11 @@ class SimpleBackup final : public Backup {
   absl::string_view scheme() const override { return "kamino-simple"; }
   absl::StatusOr<std::byte*> EnsureCopy(ObjectId id) override {
     if (Has(id)) {
+      Reached(Branch::kCopyThere);
       counts_[Mine()].hits.Add();
       return mirror_ + id;
     }
+    Reached(Branch::kCopyMade);
     counts_[Mine()].misses.Add();
     const absl::Span<std::byte> payload = heap_->BlockPayload(id);
     region_->CopyFlush(mirror_ + id, payload.data(), payload.size());
@@ -48,6 +51,7 @@ class SimpleBackup final : public Backup {
   // Should the bit become durable and not the content, a recovery copies it
   // again: the transaction that made the object has kept its locks.
   std::byte* CopyOfNew(ObjectId id) override {
+    Reached(Branch::kCopyOfNew);
     SetBit(id);
     return mirror_ + id;
   }

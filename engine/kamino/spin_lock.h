@@ -4,11 +4,11 @@
 #define KAMINO_ENGINE_KAMINO_SPIN_LOCK_H_
 
 #include <immintrin.h>
-#include <sched.h>
 
 #include <atomic>
 
 #include "absl/base/thread_annotations.h"
+#include "engine/explore.h"
 
 namespace kamino::engine {
 
@@ -30,7 +30,7 @@ class ABSL_LOCKABLE SpinLock {
         if (i++ < kSpins) {
           _mm_pause();
         } else {
-          sched_yield();
+          YieldProcessor();
         }
       }
       if (!locked_.exchange(true, std::memory_order_acquire)) return;

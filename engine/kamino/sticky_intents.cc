@@ -1,17 +1,24 @@
 #include "engine/kamino/sticky_intents.h"
 
+#include <algorithm>
 #include <cstring>
 
+#include "engine/explore.h"
+#include "engine/fault.h"
 #include "engine/kamino/commit_log_format.h"
 
 namespace kamino::engine {
 namespace {
 
+// Explorations are of tiny heaps, with few objects: half of the table will do,
+// so that they take each other's places there, too.
+constexpr size_t kUsedPart = kExplores ? 2 : 1;
+
 absl::Span<uint64_t> TableIn(absl::Span<std::byte> area) {
-  return absl::MakeSpan(
-      reinterpret_cast<uint64_t*>(area.data() +
-                                  commit_log_format::TableOffset()),
-      commit_log_format::TableBytes(area.size()) / sizeof(uint64_t));
+  return absl::MakeSpan(reinterpret_cast<uint64_t*>(
+                            area.data() + commit_log_format::TableOffset()),
+                        commit_log_format::TableBytes(area.size()) /
+                            sizeof(uint64_t) / kUsedPart);
 }
 
 }  // namespace
@@ -55,11 +62,15 @@ void StickyIntents::LeaveFront(ObjectId id) {
 
 StickyIntents::Added StickyIntents::Add(ObjectId id) {
   std::atomic<ObjectId>& front = FrontOf(id);
-  if (front.load() == id) return Added::kWasThere;
+  if (front.load() == id) {
+    Reached(Branch::kIntentThere);
+    return Added::kWasThere;
+  }
   const size_t number = ShardOf(id);
   Shard& shard = shards_[number];
   SpinLockHolder lock(&shard.mutex);
   if (const auto found = shard.index.find(id); found != shard.index.end()) {
+    Reached(Branch::kIntentThereNotInFront);
     shard.slots[found->second].recent = true;
     front.store(id);
     return Added::kWasThere;
@@ -69,32 +80,69 @@ StickyIntents::Added StickyIntents::Add(ObjectId id) {
     const uint32_t at = shard.hand;
     shard.hand = (at + 1) % static_cast<uint32_t>(per_shard_);
     Slot& slot = shard.slots[at];
-    if (slot.id != kNullObject) {
+    const ObjectId before = slot.id;
+    if (before != kNullObject) {
       if (slot.recent) {
+        Reached(Branch::kIntentSecondChance);
         slot.recent = false;
         continue;
       }
       LeaveFront(slot.id);
-      if (locks_->AnyExclusive(slot.id)) continue;
-      shard.index.erase(slot.id);
+      if (locks_->AnyExclusive(slot.id)) {
+        Reached(Branch::kIntentOfLockedStays);
+        continue;
+      }
+      shard.index.erase(before);
+      shard.replaced.push_back({before, id, at});
     }
     slot = {id, false};
     shard.index.emplace(id, at);
     const auto stored = Store(number, at, id);
     region_->Flush(stored.data(), stored.size());
-    return Added::kNew;
+    if (before == kNullObject) {
+      Reached(Branch::kIntentNew);
+      return Added::kNew;
+    }
+    Reached(Branch::kIntentReplaces);
+    return Added::kReplaced;
   }
+  Reached(Branch::kIntentNoRoom);
   return Added::kNoRoom;
 }
 
-absl::Span<const std::byte> StickyIntents::Clear(ObjectId id) {
+void StickyIntents::Drained(ObjectId id) {
+  Shard& shard = shards_[ShardOf(id)];
+  SpinLockHolder lock(&shard.mutex);
+  const auto found =
+      std::find_if(shard.replaced.begin(), shard.replaced.end(),
+                   [id](const Replaced& one) { return one.by == id; });
+  if (found != shard.replaced.end()) shard.replaced.erase(found);
+}
+
+// What took the object's place, if it is not durable, is made so from here:
+// waiting for the thread that stored it could take for ever.
+StickyIntents::Cleared StickyIntents::Clear(ObjectId id) {
   const size_t number = ShardOf(id);
   Shard& shard = shards_[number];
   SpinLockHolder lock(&shard.mutex);
+  Cleared cleared;
+  for (const Replaced& one : shard.replaced) {
+    if (one.id != id) continue;
+    Reached(Branch::kIntentClearedReplaced);
+    if (FaultPlanted("sticky-replaced-entry-stays")) continue;
+    region_->Flush(&table_[number * per_shard_ + one.slot], sizeof(uint64_t));
+    cleared.drain = true;
+  }
   const auto found = shard.index.find(id);
-  if (found == shard.index.end()) return {};
+  if (found == shard.index.end()) {
+    Reached(Branch::kIntentClearedNone);
+    return cleared;
+  }
+  Reached(Branch::kIntentCleared);
   LeaveFront(id);
-  return Store(number, found->second, kNullObject);
+  cleared.bytes = Store(number, found->second, kNullObject);
+  cleared.drain = true;
+  return cleared;
 }
 
 void StickyIntents::Forget(ObjectId id) {
@@ -119,6 +167,7 @@ void StickyIntents::Reset() {
   for (size_t i = 0; i < kShards; ++i) {
     SpinLockHolder lock(&shards_[i].mutex);
     shards_[i].index.clear();
+    shards_[i].replaced.clear();
     shards_[i].slots.assign(per_shard_, {});
   }
   std::memset(table_.data(), 0, table_.size() * sizeof(uint64_t));

@@ -6,7 +6,8 @@
 // Invariants:
 //   1. An object has an entry, durably, before anything is stored to it.
 //   2. An entry gives way only while its object is not locked; then the backup
-//      holds the object as it is.
+//      holds the object as it is, and keeps its copy until the entry is gone
+//      from media, whoever has replaced it.
 #ifndef KAMINO_ENGINE_KAMINO_STICKY_INTENTS_H_
 #define KAMINO_ENGINE_KAMINO_STICKY_INTENTS_H_
 
@@ -35,20 +36,27 @@ class StickyIntents {
 
   enum class Added {
     kWasThere,
-    kNew,     // stored and flushed: to be drained
-    kNoRoom,  // all entries it could replace are of locked objects
+    kNew,       // stored and flushed: to be drained
+    kReplaced,  // the same, in another's place: then Drained is to be called
+    kNoRoom,    // all entries it could replace are of locked objects
   };
   // The caller holds the object's exclusive lock.
   Added Add(ObjectId id);
 
+  // What Add(id) stored is durable.
+  void Drained(ObjectId id);
+
   // Brings what Add looks at first into the cache.
   void Prefetch(ObjectId id) const { __builtin_prefetch(&FrontOf(id)); }
 
-  // Stores that there is none, and returns the bytes that are to be flushed for
-  // it; nothing when there is none. Once that is drained, Forget lets others
-  // have its place. The object is locked by the caller, or its copy by the
-  // backup.
-  absl::Span<const std::byte> Clear(ObjectId id);
+  // Stores that there is none, and says what is to be flushed and drained so
+  // that none is left on media. Once it is, Forget lets others have its place.
+  // The object is locked by the caller, or its copy by the backup.
+  struct Cleared {
+    absl::Span<const std::byte> bytes;  // to be flushed, if any
+    bool drain = false;  // whether there is anything, flushed here or not
+  };
+  Cleared Clear(ObjectId id);
   void Forget(ObjectId id);
 
   // The entries on media, in no order. Before the first Add.
@@ -62,11 +70,20 @@ class StickyIntents {
     ObjectId id = kNullObject;
     bool recent = false;  // for the second chance
   };
+  // An entry that another has replaced, which may not be durable yet: until
+  // then the former may come back.
+  struct Replaced {
+    ObjectId id;
+    ObjectId by;
+    uint32_t slot;
+  };
   struct alignas(64) Shard {
     SpinLock mutex;
     absl::flat_hash_map<ObjectId, uint32_t> index ABSL_GUARDED_BY(mutex);
     std::vector<Slot> slots ABSL_GUARDED_BY(mutex);
     uint32_t hand ABSL_GUARDED_BY(mutex) = 0;
+    // No more than there are threads; an object can be here several times.
+    std::vector<Replaced> replaced ABSL_GUARDED_BY(mutex);
   };
   static constexpr size_t kShards = 16;
 

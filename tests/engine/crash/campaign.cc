@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "tests/engine/crash/coverage.h"
 
 namespace kamino::engine::crash {
 namespace {
@@ -36,6 +37,7 @@ CampaignResult RunCampaign(const Campaign& campaign) {
   for (int number : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) {
     signal(number, SayHowToReplay);
   }
+  ForgetReached();
   CampaignResult result;
   bool any = false;
   for (const Scheme& scheme : Schemes()) {
@@ -78,6 +80,8 @@ CampaignResult RunCampaign(const Campaign& campaign) {
         sum.full, counts.points, counts.images, counts.torn_images,
         counts.deep_images, took.count(), took.count() / counts.images * 1e6);
   }
+  result.not_reached = NotReached();
+  result.reached = ReachedReport();
   if (!any) {
     result.failed = true;
     absl::StrAppend(&result.report, "no scheme is named ", campaign.scheme,

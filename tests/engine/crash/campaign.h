@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "tests/engine/crash/workload.h"
 
@@ -22,7 +23,11 @@ struct CampaignResult {
   uint64_t images = 0;
   uint64_t committed = 0;  // transactions
   uint64_t full = 0;       // refused for want of space
-  std::string report;      // a line for each scheme; the account of the failure
+  // Branches of the engine that it ought to have come by and has not; and how
+  // often it has come by each.
+  std::vector<std::string> not_reached;
+  std::string reached;
+  std::string report;  // a line for each scheme; the account of the failure
 };
 
 // Stops at the first failure. If the process dies in a run, it says on stderr

@@ -20,6 +20,9 @@ int main(int argc, char** argv) {
   campaign.seeds = absl::GetFlag(FLAGS_seeds);
   campaign.scheme = absl::GetFlag(FLAGS_scheme);
   const auto result = kamino::engine::crash::RunCampaign(campaign);
-  std::fputs(result.report.c_str(), stdout);
+  std::printf("%s%s%s", result.reached.c_str(),
+              "(branches come by: at work, "
+              "in recoveries)\n",
+              result.report.c_str());
   return result.failed ? 1 : 0;
 }

@@ -9,7 +9,10 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/explore.h"
+#include "tests/engine/crash/coverage.h"
 #include "tests/engine/crash/image_plan.h"
+#include "tests/engine/crash/scheduler.h"
 
 namespace kamino::engine::crash {
 namespace {
@@ -32,7 +35,13 @@ std::vector<Region*> Pointers(const Regions& regions) {
 
 Explorer::Explorer(const Scheme* scheme, uint64_t seed,
                    const ExplorerOptions& options)
-    : scheme_(*scheme), options_(options), random_(seed) {
+    : scheme_(*scheme),
+      options_(options),
+      random_(seed),
+      reached_(ReachedByStore().size()) {
+  for (const auto& count : ReachedByStore()) {
+    reached_before_.push_back(count.load());
+  }
   for (size_t i = 0; i < scheme_.areas.size(); ++i) {
     const size_t bytes = scheme_.areas[i].bytes;
     live_.push_back(absl::make_unique<SimRegion>(bytes));
@@ -49,11 +58,9 @@ Explorer::Explorer(const Scheme* scheme, uint64_t seed,
   scratch_regions_ = Pointers(scratch_);
   deep_regions_ = Pointers(deep_);
   for (auto& region : live_) {
-    region->SetDrainHook([this] { CrashPoint("at a drain"); });
+    region->SetDrainHook([this] { Hooked("at a drain", 100, 100); });
     region->SetFlushHook([this] {
-      if (exploring_ && random_() % 100 < options_.flush_percent) {
-        CrashPoint("at a flush");
-      }
+      Hooked("at a flush", options_.flush_percent, options_.switch_percent);
     });
   }
   for (auto& region : deep_) {
@@ -72,6 +79,7 @@ void Explorer::Explore(bool on) {
   if (on && !started_ && options_.at_start) options_.at_start();
   started_ |= on;
   exploring_ = on;
+  branch_counts.store(on ? &ReachedByStore() : nullptr);
 }
 
 void Explorer::ActAs(int thread) {
@@ -135,8 +143,33 @@ bool Explorer::SeenBefore(const std::vector<Piece>& lines) {
   return std::exchange(last_seen_, seen) == seen;
 }
 
+// What is seldom reached is seldom right.
+void Explorer::LookAtBranches() {
+  constexpr int kCloseLooks = 5;
+  const BranchCounts& counts = ReachedByStore();
+  for (size_t i = 0; i < counts.size(); ++i) {
+    if (reached_[i] || counts[i].load() == reached_before_[i]) continue;
+    reached_[i] = true;
+    close_looks_ = kCloseLooks;
+  }
+}
+
+void Explorer::Hooked(const char* where, uint64_t crash_percent,
+                      uint64_t switch_percent) {
+  if (!exploring_) return;
+  LookAtBranches();
+  if (random_() % 10000 < crash_percent * percent_ || close_looks_ > 0) {
+    if (close_looks_ > 0) --close_looks_;
+    CrashPoint(where);
+  }
+  if (scheme_.switches_within_calls && random_() % 100 < switch_percent) {
+    MaySwitch();
+  }
+}
+
 void Explorer::CrashPoint(const char* where) {
   if (!exploring_) return;
+  const NoSwitching as_one;
   const std::vector<Piece> lines = LinesOf(live_);
   if (SeenBefore(lines)) return;
   ++counts_.points;
@@ -185,44 +218,48 @@ void Explorer::TryImages(const Memory& memory, const std::vector<Piece>& pieces,
       }
     }
     const bool dig = !deep && random_() % options_.deep_one_in == 0;
-    auto world = dig ? CheckDeep(seed) : Check(scratch_regions_, seed);
+    branch_counts.store(&ReachedByRecovery());
+    auto found = dig ? CheckDeep(seed) : Check(scratch_regions_, seed);
+    branch_counts.store(&ReachedByStore());
     if (failed()) return;  // further down
-    if (!world.ok()) {
-      Fail(Account(where, pieces, picks, world.status()));
+    if (!found.ok()) {
+      Fail(Account(where, pieces, picks, found.status()));
       return;
     }
     if (keep) {
-      survivor.world = *std::move(world);
+      survivor.found = *std::move(found);
       survivor_ = std::move(survivor);
     }
   }
 }
 
-absl::StatusOr<WorldPointer> Explorer::CheckDeep(uint64_t seed) {
+absl::StatusOr<Found> Explorer::CheckDeep(uint64_t seed) {
   for (size_t i = 0; i < deep_.size(); ++i) {
     deep_[i]->Reset(scratch_[i]->base());
   }
   recovering_deep_ = true;
-  auto world = Check(deep_regions_, seed);
+  auto found = Check(deep_regions_, seed);
   recovering_deep_ = false;
-  return world;
+  return found;
 }
 
-absl::StatusOr<WorldPointer> Explorer::Check(
-    const std::vector<Region*>& regions, uint64_t seed) {
+absl::StatusOr<Found> Explorer::Check(const std::vector<Region*>& regions,
+                                      uint64_t seed) {
   auto rig = scheme_.open(regions, /*make=*/false);
   if (&regions == &deep_regions_) recovering_deep_ = false;
-  if (failed()) return WorldPointer();
+  if (failed()) return Found();
   if (!rig.ok()) return rig.status();
-  auto world = CheckRecovered(**rig, expectation_);
-  if (!world.ok()) return world;
+  auto found = CheckRecovered(**rig, expectation_);
+  branch_counts.store(nullptr);
+  if (!found.ok()) return found;
   absl::Status checked;
-  if (seed % kStructureOneIn == 0) checked = CheckStructure(**rig, **world);
+  const World& world = *found->world;
+  if (seed % kStructureOneIn == 0) checked = CheckStructure(**rig, world);
   if (checked.ok()) {
-    checked = CheckGoesOn(**rig, **world, expectation_.recent, seed);
+    checked = CheckGoesOn(**rig, world, expectation_.recent, seed);
   }
   if (!checked.ok()) return checked;
-  return world;
+  return found;
 }
 
 std::string Explorer::Account(const char* where,

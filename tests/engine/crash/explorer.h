@@ -2,7 +2,8 @@
 // leave it.
 //
 // A crash point is every Drain, some of the Flushes, and wherever the workload
-// says so between stores. At each, images are made of what is at risk, first in
+// says so between stores. At every Drain, and some of the Flushes, another
+// thread may go on. At each, images are made of what is at risk, first in
 // whole lines, then in single words; each is recovered and checked. Words stand
 // for the crash points between single stores too: what a prefix of the stores
 // leaves is one of the subsets of words. Some images are recovered on memory
@@ -37,8 +38,10 @@ struct ExplorerOptions {
   size_t exhaustive_deep = 16;
   size_t most_deep = 8;
 
-  uint64_t flush_percent = 3;  // of flushes are crash points
-  uint64_t deep_one_in = 150;  // images are recovered with crash points
+  // Of flushes, which are many, against drains.
+  uint64_t flush_percent = 3;    // crash points
+  uint64_t switch_percent = 25;  // let another thread go on
+  uint64_t deep_one_in = 150;    // images are recovered with crash points
 
   // Puts something between the store under test and its memory; null: nothing.
   std::function<std::unique_ptr<Region>(Region* memory, size_t area)> decorate;
@@ -56,7 +59,7 @@ struct ExplorerCounts {
 // What a crash has left, and what it is.
 struct Survivor {
   std::vector<SimRegion::Image> memory;
-  WorldPointer world;
+  Found found;
 };
 
 class Explorer {
@@ -70,6 +73,8 @@ class Explorer {
 
   // Off at first.
   void Explore(bool on);
+  // How many of the crash points there could be are looked at; 100 at first.
+  void SetPercent(uint64_t percent) { percent_ = percent; }
   void Expect(Expectation expectation) {
     expectation_ = std::move(expectation);
     ++expectations_;
@@ -78,7 +83,9 @@ class Explorer {
   void ActAs(int thread);
 
   // A crash could be now.
-  void CrashPoint() { CrashPoint("between stores"); }
+  void CrashPoint() {
+    if (random_() % 100 < percent_) CrashPoint("between stores");
+  }
 
   // Something that happened, for an account of a failure.
   void Note(std::string what) { notes_.push_back(std::move(what)); }
@@ -103,6 +110,9 @@ class Explorer {
     std::vector<const std::byte*> outcomes;
   };
 
+  void Hooked(const char* where, uint64_t crash_percent,
+              uint64_t switch_percent);
+  void LookAtBranches();
   void CrashPoint(const char* where);
   void DeepCrashPoint();
   std::vector<Piece> LinesOf(const Memory& memory) const;
@@ -114,9 +124,9 @@ class Explorer {
   void TryImages(const Memory& memory, const std::vector<Piece>& pieces,
                  size_t exhaustive, size_t most, bool deep, const char* where);
   // What lies on `regions` recovers and is right.
-  absl::StatusOr<WorldPointer> Check(const std::vector<Region*>& regions,
-                                     uint64_t seed);
-  absl::StatusOr<WorldPointer> CheckDeep(uint64_t seed);
+  absl::StatusOr<Found> Check(const std::vector<Region*>& regions,
+                              uint64_t seed);
+  absl::StatusOr<Found> CheckDeep(uint64_t seed);
   std::string Account(const char* where, const std::vector<Piece>& pieces,
                       const std::vector<uint8_t>& picks,
                       const absl::Status& wrong) const;
@@ -135,6 +145,12 @@ class Explorer {
   Memory deep_;
   std::vector<Region*> deep_regions_;
 
+  uint64_t percent_ = 100;
+  // Branches of the engine come by before, in the process and in this run; and
+  // the crash points that are looked at whatever chance says, after a new one.
+  std::vector<uint64_t> reached_before_;
+  std::vector<bool> reached_;
+  int close_looks_ = 0;
   bool started_ = false;
   bool exploring_ = false;
   bool recovering_deep_ = false;

@@ -111,6 +111,9 @@ class FaultyRig final : public Rig {
   void ReleaseHold(uint64_t sequence) override {
     inner_->ReleaseHold(sequence);
   }
+  absl::optional<uint64_t> last_sequence() const override {
+    return inner_->last_sequence();
+  }
   uint64_t live_objects() const override { return inner_->live_objects(); }
 
  private:

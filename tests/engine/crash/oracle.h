@@ -13,21 +13,37 @@
 
 namespace kamino::engine::crash {
 
-using WorldPointer = std::shared_ptr<const World>;
+// A transaction whose Commit has not returned.
+struct InFlight {
+  uint64_t number = 0;    // of the Commit, for who keeps them
+  uint64_t sequence = 0;  // 0: recovery does not report it
+  std::shared_ptr<const Change> change;
+};
 
 struct Expectation {
-  // What acknowledged transactions have led to.
+  // What acknowledged transactions have led to, and the largest sequence of
+  // theirs.
   WorldPointer before;
-  // The same with the one whose Commit has not returned; null: there is none.
-  WorldPointer after;
+  uint64_t sequence = 0;
+  // Of each recovery finds all or nothing. In the order of the Commits.
+  std::vector<InFlight> in_flight;
   // Objects that transactions have touched lately: their copies and locks are
   // most at risk. Some may not exist.
   std::vector<ObjectId> recent;
 };
 
-// The one of the two worlds that the recovered store holds.
-absl::StatusOr<WorldPointer> CheckRecovered(Rig& rig,
-                                            const Expectation& expected);
+// What a recovered store holds.
+struct Found {
+  WorldPointer world;
+  uint64_t sequence = 0;
+};
+
+// One of the states that may be.
+absl::StatusOr<Found> CheckRecovered(Rig& rig, const Expectation& expected);
+
+// In a store that holds `world` and is at rest: all aborts take back what they
+// should, however much is written over.
+absl::Status CheckCopies(Rig& rig, const World& world);
 
 // Goes on working in a store that holds `world`: an abort takes everything
 // back, a commit changes what it should and nothing else.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "engine/pmem/region.h"
 #include "engine/transactional_store.h"
 
@@ -29,6 +30,11 @@ class Rig {
   virtual bool can_hold() const { return false; }
   virtual void ReleaseHold(uint64_t /*sequence*/) {}
 
+  // The largest sequence it found committed; nothing: it does not know.
+  virtual absl::optional<uint64_t> last_sequence() const {
+    return absl::nullopt;
+  }
+
   // Allocated objects, those apart that the scheme has made for itself. With
   // no transaction live and nothing left to sync.
   virtual uint64_t live_objects() const = 0;
@@ -42,6 +48,10 @@ struct Area {
 struct Scheme {
   std::string name;
   std::vector<Area> areas;
+  // Other threads may go on within its calls, not only between them. Not where
+  // locks fall while something is left to flush: the harness takes a commit
+  // for done when its call returns.
+  bool switches_within_calls = false;
 
   // The store on one region for each area; made new, else recovered. The
   // regions outlive the rig.

@@ -12,7 +12,8 @@ namespace {
 
 constexpr size_t kHeapBytes = 192u << 10;
 constexpr size_t kLogBytes = 64u << 10;
-// The least there is, so that the ring of commit records goes round.
+// The least there is, so that the ring of commit records goes round and intents
+// take each other's places.
 constexpr size_t kKaminoLogBytes = heap_format::kMinLogBytes;
 // Room for about ten pages of the index: copies are evicted all the time.
 constexpr double kAlpha = 0.22;
@@ -27,6 +28,9 @@ class KaminoRig final : public Rig {
   bool can_hold() const override { return true; }
   void ReleaseHold(uint64_t sequence) override {
     store_->ReleaseHold(sequence);
+  }
+  absl::optional<uint64_t> last_sequence() const override {
+    return store_->last_sequence();
   }
   uint64_t live_objects() const override { return heap_->stats().objects; }
 
@@ -56,6 +60,7 @@ Scheme Kamino(std::string name, size_t backup_bytes, BackupMaker make_backup,
   Scheme scheme;
   scheme.name = std::move(name);
   scheme.areas = {{"heap", kHeapBytes}, {"backup", backup_bytes}};
+  scheme.switches_within_calls = true;
   scheme.open = [=](const std::vector<Region*>& regions,
                     bool make) -> absl::StatusOr<std::unique_ptr<Rig>> {
     auto heap = make ? Heap::CreateTiny(regions[0], "crash", kKaminoLogBytes)

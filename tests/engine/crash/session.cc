@@ -1,7 +1,7 @@
 #include "tests/engine/crash/session.h"
 
+#include <algorithm>
 #include <cstring>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,12 +17,15 @@ constexpr uint32_t kHugeBytes = 40u << 10;
 
 }  // namespace
 
-Session::Session(Rig* rig, uint32_t home, std::mt19937_64* random,
-                 std::function<void()> stored)
+Session::Session(Rig* rig, uint32_t home, const WorldPointer* world,
+                 std::mt19937_64* random, std::function<void()> stored,
+                 bool brief)
     : rig_(rig),
       home_(home),
+      world_(world),
       random_(random),
       stored_(std::move(stored)),
+      brief_(brief),
       transaction_(rig->store().Begin(absl::ZeroDuration())) {}
 
 uint32_t Session::RandomSize() {
@@ -54,70 +57,212 @@ bool Session::Expected(const absl::Status& status) const {
 }
 
 absl::Status Session::DoSomething() {
-  if (Random(10) < 3) return TreeOperation();
-  const uint32_t number = Random(6) > 0 ? home_ : Random(kDirectories);
+  if (Random(brief_ ? 40 : 10) < 3) return TreeOperation();
+  const uint32_t number =
+      brief_ || Random(6) > 0 ? home_ : Random(kDirectories);
   auto directory = ReadId(*transaction_, rig_->store().root(), 1 + number);
   if (!directory.ok()) return directory.status();
   const uint32_t slot = Random(kSlots);
   auto object = ReadId(*transaction_, *directory, slot);
   if (!object.ok()) return object.status();
+  what_.clear();
   if (*object == kNullObject || Random(4) == 0) {
     return Replace(*directory, slot, *object);
   }
-  return Change(*object);
+  absl::Status done;
+  // Sometimes about as many as a commit record has room for.
+  const uint64_t most = Random(25) == 0 ? 60 : brief_ ? 2 : 5;
+  for (uint64_t calls = 1 + Random(most); done.ok() && calls > 0; --calls) {
+    done = Touch(*object);
+  }
+  return done;
 }
 
-absl::Status Session::Change(ObjectId id) {
+// --- One object.
+
+const std::string& Session::Seen(ObjectId id) const {
+  const auto mine = mine_.find(id);
+  return mine != mine_.end() ? mine->second : *(*world_)->objects.at(id);
+}
+
+std::string& Session::Mine(ObjectId id) {
+  const auto mine = mine_.find(id);
+  if (mine != mine_.end()) return mine->second;
+  return mine_[id] = *(*world_)->objects.at(id);
+}
+
+// Often close to the last one, in the same word or line.
+Session::Part Session::RandomPart(ObjectId id) {
+  const auto size = static_cast<uint32_t>(Seen(id).size());
+  const auto last = last_part_.find(id);
+  Part part;
+  if (last != last_part_.end() && Random(2) == 0) {
+    const uint32_t end = last->second.offset + last->second.length;
+    part.length = static_cast<uint32_t>(Random(13));
+    const uint32_t behind = end - Random(std::min<uint64_t>(end, 3) + 1);
+    part.offset = Random(2) == 0 ? behind
+                                 : std::max(last->second.offset, part.length) -
+                                       part.length;
+    part.offset = std::min(part.offset, size);
+    part.length = std::min(part.length, size - part.offset);
+  } else {
+    const bool whole = Random(4) == 0;
+    part.offset = whole ? 0 : static_cast<uint32_t>(Random(size));
+    const uint32_t most = std::min<uint32_t>(size - part.offset, 400);
+    part.length = whole ? size : 1 + static_cast<uint32_t>(Random(most));
+  }
+  last_part_[id] = part;
+  return part;
+}
+
+absl::Status Session::ReadBack(ObjectId id) {
+  absl::StrAppend(&what_, " read ", id);
   auto bytes = transaction_->Read(id);
   if (!bytes.ok()) return bytes.status();
-  const uint32_t size = bytes->size();
-  const bool whole = Random(3) == 0;
-  const uint32_t offset = whole ? 0 : Random(size);
-  const uint32_t length =
-      whole ? size : 1 + Random(std::min<uint32_t>(size - offset, 400));
-  const std::string fresh = RandomBytes(length);
-  const bool by_pointer = Random(2) == 0;
-  what_ = absl::StrCat(by_pointer ? "write " : "overwrite ", id, " [", offset,
-                       " + ", length, ")");
-  if (!by_pointer) {
-    return transaction_->Overwrite(
-        id, offset,
-        {reinterpret_cast<const std::byte*>(fresh.data()), fresh.size()});
+  const std::string& seen = Seen(id);
+  if (bytes->size() != seen.size() ||
+      std::memcmp(bytes->data(), seen.data(), seen.size()) != 0) {
+    return absl::InternalError(
+        absl::StrCat("object ", id, " reads otherwise than it was written"));
   }
-  auto writable = transaction_->Write(id, offset, length);
-  if (!writable.ok()) return writable.status();
-  std::memcpy(*writable, fresh.data(), length / 2);
-  stored_();
-  std::memcpy(*writable + length / 2, fresh.data() + length / 2,
-              length - length / 2);
   return absl::OkStatus();
+}
+
+void Session::Store(const Place& place, const Part& part,
+                    const std::string& bytes) {
+  std::memcpy(place.bytes + (part.offset - place.offset), bytes.data(),
+              part.length);
+  Mine(place.id).replace(part.offset, part.length, bytes, 0, part.length);
+}
+
+absl::Status Session::WriteByPointer(ObjectId id, const Part& part,
+                                     bool at_once) {
+  absl::StrAppend(&what_, " write ", id, " [", part.offset, " + ", part.length,
+                  ")");
+  auto writable = transaction_->Write(id, part.offset, part.length);
+  if (!writable.ok()) return writable.status();
+  Mine(id);
+  const Place place{id, part.offset, part.length, *writable};
+  places_.push_back(place);
+  if (!at_once) return absl::OkStatus();
+  const uint32_t half = part.length / 2;
+  Store(place, {part.offset, half}, RandomBytes(half));
+  stored_();
+  Store(place, {part.offset + half, part.length - half},
+        RandomBytes(part.length - half));
+  return absl::OkStatus();
+}
+
+absl::Status Session::WriteBytes(ObjectId id, uint32_t offset,
+                                 const std::string& bytes) {
+  absl::StrAppend(&what_, " overwrite ", id, " [", offset, " + ", bytes.size(),
+                  ")");
+  absl::Status done = transaction_->Overwrite(
+      id, offset,
+      {reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()});
+  if (done.ok()) Mine(id).replace(offset, bytes.size(), bytes);
+  return done;
+}
+
+void Session::StoreLater() {
+  if (places_.empty()) return;
+  for (uint64_t count = Random(3); count > 0; --count) {
+    const Place& place = places_[Random(places_.size())];
+    if (place.length == 0) continue;
+    // Often at an end of it: there its words are others' as well.
+    Part part{place.offset, std::min(place.length, 4u)};
+    const uint64_t where = Random(3);
+    if (where == 0) {
+      part.offset += place.length - part.length;
+    } else if (where == 1) {
+      part.offset += static_cast<uint32_t>(Random(place.length));
+      part.length = 1 + static_cast<uint32_t>(Random(std::min<uint32_t>(
+                            place.offset + place.length - part.offset, 60)));
+    }
+    absl::StrAppend(&what_, " store ", place.id, " [", part.offset, " + ",
+                    part.length, ")");
+    Store(place, part, RandomBytes(part.length));
+  }
+}
+
+absl::Status Session::Touch(ObjectId id) {
+  switch (Random(10)) {
+    case 0:
+    case 1:
+      return ReadBack(id);
+    case 2:
+      return WriteByPointer(id, RandomPart(id), /*at_once=*/true);
+    case 3:
+    case 4:
+      return WriteByPointer(id, RandomPart(id), /*at_once=*/false);
+    case 5:
+      StoreLater();
+      return absl::OkStatus();
+    default: {
+      const Part part = RandomPart(id);
+      return WriteBytes(id, part.offset, RandomBytes(part.length));
+    }
+  }
+}
+
+absl::StatusOr<ObjectId> Session::Make() {
+  const uint32_t size = RandomSize();
+  absl::StrAppend(&what_, " allocate ", size, " bytes");
+  auto id = transaction_->Alloc(size);
+  if (!id.ok()) return id;
+  absl::StrAppend(&what_, " as ", *id);
+  mine_[*id] = std::string(transaction_->write_set().back().length, '\0');
+  absl::Status done;
+  switch (Random(4)) {
+    case 0:
+      done = WriteByPointer(*id, {0, size}, /*at_once=*/true);
+      break;
+    case 1:
+      done = WriteBytes(*id, 0, RandomBytes(size));
+      break;
+    case 2: {
+      const auto offset = static_cast<uint32_t>(Random(size));
+      done = WriteBytes(*id, offset, RandomBytes(size - offset));
+      break;
+    }
+    default:
+      break;  // zeros
+  }
+  for (uint64_t calls = Random(3); done.ok() && calls > 0; --calls) {
+    done = Touch(*id);
+  }
+  if (!done.ok()) return done;
+  return id;
 }
 
 absl::Status Session::Replace(ObjectId directory, uint32_t slot, ObjectId old) {
   ObjectId made = kNullObject;
-  const bool make = old == kNullObject || Random(3) != 0;
-  if (make) {
-    const uint32_t size = RandomSize();
-    what_ = absl::StrCat("allocate ", size, " bytes");
-    auto id = transaction_->Alloc(size);
+  if (old == kNullObject || Random(3) != 0) {
+    auto id = Make();
     if (!id.ok()) return id.status();
     made = *id;
-    auto bytes = transaction_->Write(made, 0, size);
-    if (!bytes.ok()) return bytes.status();
-    const std::string fresh = RandomBytes(size);
-    std::memcpy(*bytes, fresh.data(), size);
-    absl::StrAppend(&what_, " as ", made);
-  } else {
-    what_.clear();
   }
   if (old != kNullObject) {
+    if (Random(4) == 0) {
+      if (absl::Status done = Touch(old); !done.ok()) return done;
+    }
     absl::StrAppend(&what_, " free ", old);
     absl::Status freed = transaction_->Free(old);
     if (!freed.ok()) return freed;
+    freed_.insert(old);
+    mine_.erase(old);
+    places_.erase(
+        std::remove_if(places_.begin(), places_.end(),
+                       [old](const Place& place) { return place.id == old; }),
+        places_.end());
   }
-  auto link = transaction_->Write(directory, slot * sizeof(made), sizeof(made));
-  if (!link.ok()) return link.status();
-  std::memcpy(*link, &made, sizeof(made));
+  const std::string link(reinterpret_cast<const char*>(&made), sizeof(made));
+  const auto offset = static_cast<uint32_t>(slot * sizeof(made));
+  if (Random(2) == 0) return WriteBytes(directory, offset, link);
+  auto place = transaction_->Write(directory, offset, sizeof(made));
+  if (!place.ok()) return place.status();
+  Store({directory, offset, sizeof(made), *place}, {offset, sizeof(made)},
+        link);
   stored_();
   return absl::OkStatus();
 }
@@ -160,30 +305,25 @@ absl::Status Session::TreeOperation() {
   return absl::IsNotFound(done) ? absl::OkStatus() : done;
 }
 
-absl::StatusOr<World> Session::Outcome(const World& before) {
-  World after = before;
-  std::set<ObjectId> freed;
+absl::StatusOr<Change> Session::Changes() {
+  Change change;
+  change.tree = tree_changes_;
   for (const Intent& intent : transaction_->write_set()) {
-    if (intent.kind == IntentKind::kFree) freed.insert(intent.object);
+    if (intent.kind == IntentKind::kFree) freed_.insert(intent.object);
   }
+  for (ObjectId id : freed_) change.objects[id] = nullptr;
+  for (const auto& [id, bytes] : mine_) {
+    change.objects[id] = std::make_shared<const std::string>(bytes);
+  }
+  // The tree's.
   for (const Intent& intent : transaction_->write_set()) {
-    if (freed.count(intent.object) > 0) {
-      after.objects.erase(intent.object);
-      continue;
-    }
+    if (change.objects.count(intent.object) > 0) continue;
     auto bytes = transaction_->Read(intent.object);
     if (!bytes.ok()) return bytes.status();
-    after.objects[intent.object] = std::make_shared<const std::string>(
+    change.objects[intent.object] = std::make_shared<const std::string>(
         reinterpret_cast<const char*>(bytes->data()), bytes->size());
   }
-  for (const auto& [key, value] : tree_changes_) {
-    if (value.has_value()) {
-      after.tree[key] = *value;
-    } else {
-      after.tree.erase(key);
-    }
-  }
-  return after;
+  return change;
 }
 
 }  // namespace kamino::engine::crash

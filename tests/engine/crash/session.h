@@ -1,5 +1,6 @@
-// A transaction of the workload: does things by chance and knows what the world
-// is after it.
+// A transaction of the workload: makes any calls on any objects by chance,
+// stores through the pointers it was given at any later time, and knows by
+// itself, without asking, what every object is to hold.
 #ifndef KAMINO_TESTS_ENGINE_CRASH_SESSION_H_
 #define KAMINO_TESTS_ENGINE_CRASH_SESSION_H_
 
@@ -7,7 +8,9 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -19,20 +22,26 @@ namespace kamino::engine::crash {
 
 class Session {
  public:
-  // Works in directory `home` mostly. `stored` is called between stores that
-  // nobody has flushed yet. All must outlive the session.
-  Session(Rig* rig, uint32_t home, std::mt19937_64* random,
-          std::function<void()> stored);
+  // Works in directory `home` mostly. `*world` is at any moment what all that
+  // have committed led to. `stored` is called between stores that nobody has
+  // flushed yet. All must outlive the session. A brief one seldom meets others.
+  Session(Rig* rig, uint32_t home, const WorldPointer* world,
+          std::mt19937_64* random, std::function<void()> stored,
+          bool brief = false);
 
-  // One thing: overwrite, patch, allocate, free, put, delete, ... Not OK: the
-  // transaction can only be aborted; Expected tells whether that may happen.
+  // One thing: up to some calls on an object, a new object, one less, a key
+  // more or less, ... Not OK: the transaction can only be aborted; Expected
+  // tells whether that may happen.
   absl::Status DoSomething();
+
+  // Perhaps some stores through pointers that earlier calls returned.
+  void StoreLater();
 
   // Whether a correct store may return this: a conflict or something full.
   bool Expected(const absl::Status& status) const;
 
-  // `before` with all that this transaction did; it is still live.
-  absl::StatusOr<World> Outcome(const World& before);
+  // All that this transaction did; it is still live.
+  absl::StatusOr<Change> Changes();
 
   Transaction& transaction() { return *transaction_; }
   // The last thing, for an account.
@@ -43,15 +52,46 @@ class Session {
   uint32_t RandomSize();
   std::string RandomBytes(size_t size);
 
-  absl::Status Change(ObjectId id);
+  // What Write returned.
+  struct Place {
+    ObjectId id;
+    uint32_t offset;
+    uint32_t length;
+    std::byte* bytes;
+  };
+  struct Part {
+    uint32_t offset;
+    uint32_t length;
+  };
+
+  // What the object holds, as this transaction sees it.
+  const std::string& Seen(ObjectId id) const;
+  std::string& Mine(ObjectId id);
+  Part RandomPart(ObjectId id);
+
+  // One call on the object.
+  absl::Status Touch(ObjectId id);
+  absl::Status ReadBack(ObjectId id);
+  absl::Status WriteByPointer(ObjectId id, const Part& part, bool at_once);
+  absl::Status WriteBytes(ObjectId id, uint32_t offset,
+                          const std::string& bytes);
+  void Store(const Place& place, const Part& part, const std::string& bytes);
+
+  absl::StatusOr<ObjectId> Make();
   absl::Status Replace(ObjectId directory, uint32_t slot, ObjectId old);
   absl::Status TreeOperation();
 
   Rig* const rig_;
   const uint32_t home_;
+  const WorldPointer* const world_;
   std::mt19937_64* const random_;
   const std::function<void()> stored_;
+  const bool brief_;
   std::unique_ptr<Transaction> transaction_;
+  std::map<ObjectId, std::string> mine_;  // written or made, but for the tree's
+  std::set<ObjectId> freed_;
+  std::vector<Place> places_;
+  std::map<ObjectId, Part> last_part_;
   std::map<std::string, absl::optional<std::string>> tree_changes_;
   std::string what_;
 };

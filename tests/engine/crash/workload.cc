@@ -1,14 +1,18 @@
 #include "tests/engine/crash/workload.h"
 
 #include <algorithm>
+#include <cstring>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <random>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "tests/engine/crash/scheduler.h"
 #include "tests/engine/crash/session.h"
 #include "tests/engine/crash/world.h"
 
@@ -17,8 +21,8 @@ namespace {
 
 // One thread does what is left to do after commits, the others have one
 // transaction each.
-constexpr int kSyncThread = 0;
-constexpr size_t kThreads = 3;
+constexpr size_t kSyncThread = 0;
+constexpr size_t kThreads = kCrew - 1;
 constexpr size_t kRecent = 6;
 
 class Life {
@@ -27,7 +31,8 @@ class Life {
       : explorer_(*explorer), random_(*random), result_(*result) {}
 
   // Null: a new store. Returns when the explorer has failed, too.
-  void Live(const Scheme& scheme, WorldPointer world, int steps);
+  void Live(const Scheme& scheme, const Found& found,
+            const RunOptions& options);
 
  private:
   uint64_t Random(uint64_t bound) { return random_() % bound; }
@@ -38,17 +43,18 @@ class Life {
     }
     return !explorer_.failed();
   }
-  // Who acts from now on, and in the account.
-  void As(size_t thread, const std::string& what) {
-    explorer_.ActAs(static_cast<int>(thread));
+  void Note(size_t thread, const std::string& what) {
     explorer_.Note(absl::StrCat("thread ", thread, ": ", what));
   }
-  void Expect(WorldPointer after) {
+  void Expect() {
     explorer_.Expect(
-        {world_, std::move(after), {recent_.begin(), recent_.end()}});
+        {world_, sequence_, in_flight_, {recent_.begin(), recent_.end()}});
   }
 
-  void Step();
+  // All threads, each until there are no steps left.
+  void RunThreads();
+  void Work(size_t thread);
+  void Step(size_t thread);
   void Sync();
   void Commit(size_t thread);
   void Abort(size_t thread);
@@ -60,16 +66,23 @@ class Life {
   std::unique_ptr<Rig> rig_;
   std::unique_ptr<Session> sessions_[kThreads + 1];  // by thread; 0 has none
   WorldPointer world_;
+  uint64_t sequence_ = 0;  // largest acknowledged
+  std::vector<InFlight> in_flight_;
   std::deque<ObjectId> recent_;
   std::set<uint64_t> held_;
-  uint64_t sequence_ = 0;
+  uint64_t last_sequence_ = 0;  // given to a Commit
+  int steps_ = 0;               // left
+  // Short transactions that seldom meet: more commits, for the log's sake.
+  bool brief_ = false;
 };
 
-void Life::Live(const Scheme& scheme, WorldPointer world, int steps) {
-  const bool make = world == nullptr;
+void Life::Live(const Scheme& scheme, const Found& found,
+                const RunOptions& options) {
+  const bool make = found.world == nullptr;
   if (!make) {
-    world_ = std::move(world);
-    Expect(nullptr);
+    world_ = found.world;
+    sequence_ = last_sequence_ = found.sequence;
+    Expect();
     explorer_.Explore(true);  // recovery has crash points
   }
   explorer_.ActAs(kSyncThread);
@@ -80,52 +93,77 @@ void Life::Live(const Scheme& scheme, WorldPointer world, int steps) {
     auto made = MakeWorld(*rig_);
     if (!Check(made.status(), "making the world")) return;
     world_ = std::make_shared<const World>(std::move(*made));
-    Expect(nullptr);
+    Expect();
     explorer_.Explore(true);
   }
-  for (int i = 0; i < steps && !explorer_.failed(); ++i) Step();
-  for (size_t thread = 1; thread <= kThreads; ++thread) {
-    if (sessions_[thread] != nullptr && !explorer_.failed()) Abort(thread);
-    sessions_[thread].reset();
-  }
+  steps_ = options.steps;
+  brief_ = Random(2) == 0;
+  explorer_.SetPercent(options.percent);
+  RunThreads();
+  explorer_.SetPercent(100);
+  explorer_.ActAs(kSyncThread);
   if (!explorer_.failed()) {
-    As(kSyncThread, "everything comes to rest");
+    Note(kSyncThread, "everything comes to rest");
     while (!held_.empty()) {
       rig_->ReleaseHold(*held_.begin());
       held_.erase(held_.begin());
     }
     rig_->store().Quiesce();
     explorer_.Explore(false);
-    if (Check(CheckObjects(*rig_, *world_), "at rest")) {
-      Check(CheckStructure(*rig_, *world_), "at rest");
+    if (Check(CheckObjects(*rig_, *world_), "at rest") &&
+        Check(CheckStructure(*rig_, *world_), "at rest")) {
+      Check(CheckCopies(*rig_, *world_), "at rest");
     }
   }
+  explorer_.Explore(false);
   rig_.reset();
 }
 
-void Life::Step() {
-  if (Random(5) < 2) {
-    Sync();
-    return;
+void Life::RunThreads() {
+  Schedule schedule;
+  schedule.random = [this](uint64_t bound) { return Random(bound); };
+  schedule.resumed = [this](size_t thread) {
+    explorer_.ActAs(static_cast<int>(thread));
+  };
+  std::vector<std::function<void()>> bodies;
+  for (size_t thread = 0; thread <= kThreads; ++thread) {
+    bodies.push_back([this, thread] { Work(thread); });
   }
-  const size_t thread = 1 + Random(kThreads);
+  RunTogether(bodies, schedule);
+}
+
+void Life::Work(size_t thread) {
+  while (steps_ > 0 && !explorer_.failed()) {
+    --steps_;
+    if (thread == kSyncThread) {
+      Sync();
+    } else {
+      Step(thread);
+    }
+    MaySwitch();
+  }
+  auto& session = sessions_[thread];
+  if (session != nullptr && !explorer_.failed()) Abort(thread);
+  session.reset();
+}
+
+void Life::Step(size_t thread) {
   auto& session = sessions_[thread];
   if (session == nullptr) {
-    explorer_.ActAs(static_cast<int>(thread));
-    session = absl::make_unique<Session>(rig_.get(), thread - 1, &random_,
-                                         [this] { explorer_.CrashPoint(); });
-  } else if (Random(5) < 2) {
-    if (Random(6) == 0) {
+    session = absl::make_unique<Session>(
+        rig_.get(), thread - 1, &world_, &random_,
+        [this] { explorer_.CrashPoint(); }, brief_);
+  } else if (Random(5) < (brief_ ? 4 : 2)) {
+    if (Random(brief_ ? 20 : 6) == 0) {
       Abort(thread);
     } else {
       Commit(thread);
     }
     return;
   }
-  explorer_.ActAs(static_cast<int>(thread));
   const absl::Status done = session->DoSomething();
-  explorer_.Note(absl::StrCat("thread ", thread, ": ", session->what(),
-                              done.ok() ? "" : ", which is refused"));
+  Note(thread,
+       absl::StrCat(session->what(), done.ok() ? "" : ", which is refused"));
   Remember(session->transaction().write_set());
   if (done.ok()) {
     if (Random(4) == 0) explorer_.CrashPoint();
@@ -141,38 +179,43 @@ void Life::Step() {
 
 void Life::Sync() {
   if (!held_.empty() && Random(2) == 0) {
-    As(kSyncThread, absl::StrCat("release hold ", *held_.begin()));
-    rig_->ReleaseHold(*held_.begin());
+    const uint64_t sequence = *held_.begin();
     held_.erase(held_.begin());
+    Note(kSyncThread, absl::StrCat("release hold ", sequence));
+    rig_->ReleaseHold(sequence);
     return;
   }
   const size_t count = 1 + Random(3);
-  As(kSyncThread, absl::StrCat("sync up to ", count));
+  Note(kSyncThread, absl::StrCat("sync up to ", count));
   rig_->Sync(count);
 }
 
 void Life::Commit(size_t thread) {
   Session& session = *sessions_[thread];
-  explorer_.ActAs(static_cast<int>(thread));
-  auto after = session.Outcome(*world_);
-  if (!Check(after.status(), "reading its own writes")) return;
+  session.StoreLater();
+  auto change = session.Changes();
+  if (!Check(change.status(), "reading its own writes")) return;
   Remember(session.transaction().write_set());
 
-  const bool refuse =
-      Random(12) == 0 && !session.transaction().write_set().empty();
+  const bool changes = !session.transaction().write_set().empty();
+  const bool refuse = Random(12) == 0 && changes;
   const auto before_mark = [&](const WriteSet&) {
     explorer_.CrashPoint();
     return refuse ? absl::CancelledError("refused") : absl::OkStatus();
   };
   CommitOptions options;
-  options.sequence = ++sequence_;
+  const uint64_t sequence = options.sequence = ++last_sequence_;
   options.hold_locks = rig_->can_hold() && Random(6) == 0;
   if (refuse || Random(4) == 0) options.before_mark.emplace(before_mark);
-  As(thread,
-     absl::StrCat("commit ", sequence_, options.hold_locks ? " and hold" : "",
-                  refuse ? ", refused before the mark" : ""));
-  auto result = std::make_shared<const World>(*std::move(after));
-  Expect(refuse ? nullptr : result);
+  Note(thread,
+       absl::StrCat("commit ", sequence, options.hold_locks ? " and hold" : "",
+                    refuse ? ", refused before the mark" : ""));
+  if (!refuse) {
+    in_flight_.push_back({sequence, changes ? sequence : 0,
+                          std::make_shared<const Change>(*std::move(change))});
+  }
+  if (options.hold_locks && !refuse && Random(2) == 0) held_.insert(sequence);
+  Expect();
   const absl::Status committed = session.transaction().Commit(options);
   sessions_[thread].reset();
   if (refuse) {
@@ -182,25 +225,52 @@ void Life::Commit(size_t thread) {
     ++result_.aborted;
     return;
   }
+  const auto mine =
+      std::find_if(in_flight_.begin(), in_flight_.end(),
+                   [&](const InFlight& one) { return one.number == sequence; });
+  const InFlight done = *mine;
+  in_flight_.erase(mine);
   if (absl::IsResourceExhausted(committed)) {  // it was aborted
     ++result_.aborted;
     ++result_.full;
-    Expect(nullptr);
+    Expect();
     return;
   }
   if (!Check(committed, "commit")) return;
-  if (options.hold_locks) held_.insert(sequence_);
-  world_ = std::move(result);
-  Expect(nullptr);
+  Note(thread, absl::StrCat("has committed ", sequence));
+  if (options.hold_locks) held_.insert(sequence);
+  World world = *world_;
+  Apply(*done.change, &world);
+  world_ = std::make_shared<const World>(std::move(world));
+  sequence_ = std::max(sequence_, done.sequence);
+  Expect();
   ++result_.committed;
   if (Random(2) == 0) explorer_.CrashPoint();
 }
 
 void Life::Abort(size_t thread) {
-  As(thread, "abort");
-  Check(sessions_[thread]->transaction().Abort(), "abort");
+  Note(thread, "abort");
+  Transaction& transaction = sessions_[thread]->transaction();
+  const WriteSet write_set = transaction.write_set();
+  Check(transaction.Abort(), "abort");
   sessions_[thread].reset();
   ++result_.aborted;
+  auto reader = rig_->store().Begin(absl::ZeroDuration());
+  for (const Intent& intent : write_set) {
+    const auto expected = world_->objects.find(intent.object);
+    if (expected == world_->objects.end()) continue;
+    auto bytes = reader->Read(intent.object);
+    if (reader->conflict().has_value()) break;
+    if (!Check(bytes.status(), "reading what was aborted")) break;
+    if (std::memcmp(bytes->data(), expected->second->data(), bytes->size()) !=
+        0) {
+      Check(absl::InternalError(absl::StrCat("object ", intent.object,
+                                             " is not what it was before")),
+            "abort");
+      break;
+    }
+  }
+  Check(reader->Abort(), "abort");
 }
 
 void Life::Remember(const WriteSet& write_set) {
@@ -218,12 +288,11 @@ RunResult Run(const Scheme& scheme, uint64_t seed, const RunOptions& options) {
   RunResult result;
   std::mt19937_64 random(seed);
   Explorer explorer(&scheme, random(), options.explorer);
-  Life(&explorer, &random, &result).Live(scheme, nullptr, options.steps);
+  Life(&explorer, &random, &result).Live(scheme, Found(), options);
   auto survivor = explorer.TakeSurvivor();
   if (!explorer.failed() && survivor.has_value()) {
     explorer.Restart(*survivor);
-    Life(&explorer, &random, &result)
-        .Live(scheme, survivor->world, options.steps);
+    Life(&explorer, &random, &result).Live(scheme, survivor->found, options);
   }
   result.failure = explorer.failure();
   result.counts = explorer.counts();

@@ -13,7 +13,8 @@ namespace kamino::engine::crash {
 struct RunOptions {
   // Of a store's life. Two lives: a new store's, and that of what one of the
   // crashes left of it.
-  int steps = 120;
+  int steps = 1500;
+  uint64_t percent = 3;  // of the crash points while threads run
   ExplorerOptions explorer;
 };
 

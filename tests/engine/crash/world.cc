@@ -67,6 +67,23 @@ absl::Status CheckTree(Reader& reader, ObjectId root, const World& world) {
 
 }  // namespace
 
+void Apply(const Change& change, World* world) {
+  for (const auto& [id, payload] : change.objects) {
+    if (payload == nullptr) {
+      world->objects.erase(id);
+    } else {
+      world->objects[id] = payload;
+    }
+  }
+  for (const auto& [key, value] : change.tree) {
+    if (value.has_value()) {
+      world->tree[key] = *value;
+    } else {
+      world->tree.erase(key);
+    }
+  }
+}
+
 absl::StatusOr<ObjectId> ReadId(Reader& reader, ObjectId id, uint32_t index) {
   auto bytes = reader.Read(id);
   if (!bytes.ok()) return bytes.status();

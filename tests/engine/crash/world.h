@@ -13,13 +13,14 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "engine/transaction.h"
 #include "tests/engine/crash/rig.h"
 
 namespace kamino::engine::crash {
 
 inline constexpr uint32_t kDirectories = 3;
-inline constexpr uint32_t kSlots = 8;  // of a directory
+inline constexpr uint32_t kSlots = 16;  // of a directory
 inline constexpr uint32_t kDirectoryBytes = kSlots * sizeof(ObjectId);
 
 // A state that committed transactions have led to.
@@ -28,6 +29,16 @@ struct World {
   std::map<ObjectId, std::shared_ptr<const std::string>> objects;
   std::map<std::string, std::string> tree;
 };
+
+using WorldPointer = std::shared_ptr<const World>;
+
+// What a transaction makes of a state.
+struct Change {
+  // New payloads; null: freed.
+  std::map<ObjectId, std::shared_ptr<const std::string>> objects;
+  std::map<std::string, absl::optional<std::string>> tree;  // nothing: deleted
+};
+void Apply(const Change& change, World* world);
 
 // The id at `index` of an object that holds ids.
 absl::StatusOr<ObjectId> ReadId(Reader& reader, ObjectId id, uint32_t index);

@@ -112,7 +112,7 @@ TEST_F(CommitLogTest, ATornRecordIsNone) {
 TEST_F(CommitLogTest, AfterResetThereIsNothing) {
   const auto claim = Write(2, 1);
   log_->Done(*claim);
-  log_->Reset();
+  log_->Reset(0);
   EXPECT_TRUE(Sequences().empty());
   Reopen();
   ASSERT_TRUE(Write(2, 2).has_value());
@@ -131,12 +131,12 @@ TEST_F(StickyIntentsTest, StayUntilClearedAndForgotten) {
   EXPECT_EQ(intents_.Add(64), StickyIntents::Added::kNew);
   EXPECT_EQ(intents_.Add(64), StickyIntents::Added::kWasThere);
   EXPECT_EQ(intents_.Scan(), (std::vector<ObjectId>{64}));
-  EXPECT_EQ(intents_.Clear(64).size(), 8u);
-  EXPECT_EQ(intents_.Clear(64).size(),
-            8u);  // another thread, for its own drain
+  EXPECT_EQ(intents_.Clear(64).bytes.size(), 8u);
+  // Another thread, for its own drain.
+  EXPECT_EQ(intents_.Clear(64).bytes.size(), 8u);
   EXPECT_TRUE(intents_.Scan().empty());
   intents_.Forget(64);
-  EXPECT_TRUE(intents_.Clear(64).empty());
+  EXPECT_FALSE(intents_.Clear(64).drain);
   EXPECT_EQ(intents_.Add(64), StickyIntents::Added::kNew);
 }
 
@@ -148,7 +148,8 @@ TEST_F(StickyIntentsTest, OnlyThoseOfUnlockedObjectsGiveWay) {
       ASSERT_TRUE(locks_.LockExclusive(id, 1, false, absl::ZeroDuration()));
       locked.push_back(id);
     }
-    ASSERT_EQ(intents_.Add(id), StickyIntents::Added::kNew) << id;
+    ASSERT_NE(intents_.Add(id), StickyIntents::Added::kNoRoom) << id;
+    intents_.Drained(id);
   }
   for (ObjectId id : locked) {
     EXPECT_EQ(intents_.Add(id), StickyIntents::Added::kWasThere) << id;

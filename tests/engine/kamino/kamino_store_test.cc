@@ -48,6 +48,31 @@ TEST_P(KaminoStoreTest, CommitKeepsAndAbortTakesBack) {
   EXPECT_EQ(under_.Text(id, 5), "third");
 }
 
+// Words of 8 bytes go to the backup: that of a range has bytes of its
+// neighbour, which may change until the commit.
+TEST_P(KaminoStoreTest, StoresThroughAnEarlierPointerReachTheBackup) {
+  const ObjectId id = under_.Make("aaaabbbbcccc");
+  auto transaction = under_.Begin();
+  std::byte* pointer = *transaction->Write(id, 0, 4);
+  const std::string middle = "BBBB";
+  ASSERT_TRUE(
+      transaction
+          ->Overwrite(id, 4,
+                      {reinterpret_cast<const std::byte*>(middle.data()),
+                       middle.size()})
+          .ok());
+  ASSERT_TRUE(transaction->Read(id).ok());
+  std::memcpy(pointer, "AAAA", 4);
+  ASSERT_TRUE(transaction->Commit().ok());
+  under_.Settle();
+  EXPECT_EQ(under_.Text(id, 12), "AAAABBBBcccc");
+
+  transaction = under_.Begin();
+  Overwrite(*transaction, id, "############");
+  ASSERT_TRUE(transaction->Abort().ok());
+  EXPECT_EQ(under_.Text(id, 12), "AAAABBBBcccc");
+}
+
 TEST_P(KaminoStoreTest, DestroyingALiveTransactionAborts) {
   const ObjectId id = under_.Make("first");
   {

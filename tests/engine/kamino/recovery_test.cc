@@ -1,6 +1,9 @@
 // Recovery where several transactions were unfinished at once.
 #include <cstring>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "tests/engine/kamino/fixture.h"
@@ -46,8 +49,138 @@ TEST_P(RecoveryTest, RollingForwardDoesNotEvictWhatRollingBackNeeds) {
   EXPECT_EQ(after.Text(made, 3), "new");
 }
 
+// What has been reported as committed stays so, whatever a transaction that was
+// under way has stored over it.
+TEST_P(RecoveryTest, LastSequenceCountsWhatHasBeenStoredOver) {
+  const ObjectId id = under_.Make("first");
+  CommitOptions options;
+  options.sequence = 42;
+  auto transaction = under_.Begin();
+  Overwrite(*transaction, id, "other");
+  ASSERT_TRUE(transaction->Commit(options).ok());
+  under_.Settle();
+  auto running = under_.Begin();
+  Overwrite(*running, id, "third");
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    StoreUnderTest after(GetParam(), under_.heap_region().CrashImage(seed),
+                         under_.backup_region().CrashImage(seed));
+    ASSERT_TRUE(after.Recover().ok());
+    EXPECT_EQ(after.Text(id, 5), "other");
+    EXPECT_EQ(after.store().last_sequence(), 42u) << "seed " << seed;
+  }
+}
+
+TEST_P(RecoveryTest, LastSequenceCountsFreesWhoseSpaceWasUsedAgain) {
+  const ObjectId id = under_.Make(std::string(kLarge, 'a'));
+  CommitOptions options;
+  options.sequence = 42;
+  auto transaction = under_.Begin();
+  ASSERT_TRUE(transaction->Free(id).ok());
+  ASSERT_TRUE(transaction->Commit(options).ok());
+  under_.Settle();
+  auto running = under_.Begin();
+  ASSERT_TRUE(running->Alloc(kLarge + (100 << 10)).ok());
+  ASSERT_TRUE(running->Alloc(kLarge / 2).ok());
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    StoreUnderTest after(GetParam(), under_.heap_region().CrashImage(seed),
+                         under_.backup_region().CrashImage(seed));
+    ASSERT_TRUE(after.Recover().ok());
+    EXPECT_EQ(after.store().last_sequence(), 42u) << "seed " << seed;
+  }
+}
+
+TEST_P(RecoveryTest, LastSequenceIsKnownAfterASecondCrash) {
+  const ObjectId id = under_.Make("first");
+  CommitOptions options;
+  options.sequence = 42;
+  auto transaction = under_.Begin();
+  Overwrite(*transaction, id, "other");
+  ASSERT_TRUE(transaction->Commit(options).ok());
+  StoreUnderTest once(GetParam(), under_.heap_region().CrashImage(1),
+                      under_.backup_region().CrashImage(1));
+  ASSERT_TRUE(once.Recover().ok());
+  StoreUnderTest twice(GetParam(), once.heap_region().CrashImage(1),
+                       once.backup_region().CrashImage(1));
+  ASSERT_TRUE(twice.Recover().ok());
+  EXPECT_EQ(twice.store().last_sequence(), 42u);
+}
+
 INSTANTIATE_TEST_SUITE_P(Schemes, RecoveryTest,
                          ::testing::ValuesIn(kAllSchemes), SchemeName);
+
+// With a log so small that its records are replaced all the time.
+class TinyLogTest : public ::testing::Test {
+ protected:
+  static constexpr size_t kHeapBytes = 192u << 10;
+  static constexpr uint32_t kObjects = 7;
+
+  TinyLogTest()
+      : heap_region_(kHeapBytes),
+        backup_region_(DynamicBackupBytes(kHeapBytes, 0.2)) {
+    heap_ = *Heap::CreateTiny(&heap_region_, "test", heap_format::kMinLogBytes);
+    store_ = *KaminoStore::Open(
+        heap_.get(), *CreateDynamicBackup(heap_.get(), &backup_region_));
+    for (uint32_t i = 0; i < kObjects; ++i) ids_.push_back(Make(40));
+  }
+
+  ObjectId Make(uint32_t size) {
+    auto transaction = store_->Begin(absl::ZeroDuration());
+    const ObjectId id = *transaction->Alloc(size);
+    EXPECT_TRUE(transaction->Commit().ok());
+    return id;
+  }
+  absl::Status Change(ObjectId id, uint64_t sequence) {
+    auto transaction = store_->Begin(absl::ZeroDuration());
+    auto bytes = transaction->Write(id, 0, 8);
+    if (!bytes.ok()) return bytes.status();
+    std::memset(*bytes, static_cast<int>(sequence % 256), 8);
+    CommitOptions options;
+    options.sequence = sequence;
+    return transaction->Commit(options);
+  }
+  // A crash now that keeps nothing but what is durable: the last sequence.
+  absl::StatusOr<uint64_t> RecoverDurable() {
+    SimRegion heap_region(SimRegion::Image(
+        heap_region_.durable(), heap_region_.durable() + heap_region_.size()));
+    SimRegion backup_region(
+        SimRegion::Image(backup_region_.durable(),
+                         backup_region_.durable() + backup_region_.size()));
+    auto heap = Heap::Open(&heap_region);
+    if (!heap.ok()) return heap.status();
+    auto backup = OpenDynamicBackup(heap->get(), &backup_region);
+    if (!backup.ok()) return backup.status();
+    auto store = KaminoStore::Open(heap->get(), std::move(*backup));
+    if (!store.ok()) return store.status();
+    return (*store)->last_sequence();
+  }
+
+  SimRegion heap_region_;
+  SimRegion backup_region_;
+  std::unique_ptr<Heap> heap_;
+  std::unique_ptr<KaminoStore> store_;
+  std::vector<ObjectId> ids_;
+};
+
+// The log forgets records as it goes round.
+TEST_F(TinyLogTest, LastSequenceNeverGoesBackwards) {
+  uint64_t acknowledged = 0;
+  int crashes = 0;
+  heap_region_.SetDrainHook([&] {
+    const auto recovered = RecoverDurable();
+    ASSERT_TRUE(recovered.ok()) << recovered.status();
+    ASSERT_GE(*recovered, acknowledged);
+    ASSERT_LE(*recovered, acknowledged + 1);
+    ++crashes;
+  });
+  for (uint64_t sequence = 1; sequence <= 600; ++sequence) {
+    ASSERT_TRUE(Change(ids_[sequence % kObjects], sequence).ok());
+    if (HasFatalFailure()) return;
+    acknowledged = sequence;
+    if (sequence % 3 != 0) store_->Quiesce();
+  }
+  heap_region_.SetDrainHook(nullptr);
+  EXPECT_GT(crashes, 600);
+}
 
 }  // namespace
 }  // namespace kamino::engine

@@ -1,0 +1,165 @@
+// What a test that explores the engine wants of it: to know which branches it
+// has come by, and to decide which thread goes on where one waits for another.
+// Only a test build (KAMINO_EXPLORED, target //engine:explored, and
+// //engine:faulty) has it; in every other nothing is left of Reached, and
+// Mutex and YieldProcessor are absl's and the system's.
+#ifndef KAMINO_ENGINE_EXPLORE_H_
+#define KAMINO_ENGINE_EXPLORE_H_
+
+#include <sched.h>
+
+#include "absl/synchronization/mutex.h"
+
+#if defined(KAMINO_EXPLORED) || defined(KAMINO_PLANTED_FAULTS)
+#define KAMINO_EXPLORES 1
+#include <array>
+#include <atomic>
+#include <cstdint>
+#endif
+
+namespace kamino::engine {
+
+// What a campaign has to come by. KAMINO_BRANCHES(X) calls X(name) for each.
+#define KAMINO_BRANCHES(X)                                                  \
+  /* What becomes of a range. */                                            \
+  X(kRangeDeferred)      /* stored at the commit */                         \
+  X(kRangeStoredEarlier) /* a Read or the like carried it out */            \
+  X(kRangeByPointer)     /* flushed at the commit */                        \
+  X(kRangeOfFreed)                                                          \
+  X(kRangeKept)                                                             \
+  X(kRangeNotKept) /* the transaction has too many bytes */                 \
+  X(kRangeHashedAndStored)                                                  \
+  X(kRangesOverlap)                                                         \
+  X(kNewObjectDeferred)                                                     \
+  X(kNewObjectZeroed)                                                       \
+  /* How a transaction ends. */                                             \
+  X(kCommitOfNothing)                                                       \
+  X(kCommitDataFirst)                                                       \
+  X(kCommitRefused)                                                         \
+  X(kCommitSharesDrain) /* with the copies of the one before */             \
+  X(kCommitAlone)                                                           \
+  X(kCommitLaneTaken) /* by another thread's commit */                      \
+  X(kAbortRestores)                                                         \
+  X(kAbortOfNothing)                                                        \
+  X(kSettledForLock)                                                        \
+  X(kSettledByOther)                                                        \
+  X(kHeldForRelease)                                                        \
+  X(kReleasedBeforeSync)                                                    \
+  X(kReleasedAfterSync)                                                     \
+  /* The log. */                                                            \
+  X(kLogSkipsEnd) /* the record does not fit in front of it */              \
+  X(kLogWraps)                                                              \
+  X(kLogTailMoves)                                                          \
+  X(kLogTailStops) /* at a record that is not done with */                  \
+  X(kLogFull)                                                               \
+  X(kLogSequenceKept)                                                       \
+  X(kLogLargeRecord)                                                        \
+  X(kRecordTooLarge)                                                        \
+  /* Intents that stay. */                                                  \
+  X(kIntentNew)                                                             \
+  X(kIntentThere)                                                           \
+  X(kIntentThereNotInFront)                                                 \
+  X(kIntentReplaces)                                                        \
+  X(kIntentSecondChance)                                                    \
+  X(kIntentOfLockedStays)                                                   \
+  X(kIntentNoRoom)                                                          \
+  X(kIntentCleared)                                                         \
+  X(kIntentClearedNone)                                                     \
+  X(kIntentClearedReplaced) /* by another thread, who has not drained it */ \
+  /* The backup. */                                                         \
+  X(kCopyThere)                                                             \
+  X(kCopyMade)                                                              \
+  X(kCopyEvicted)                                                           \
+  X(kCopyPinnedStays)                                                       \
+  X(kCopyDropped)                                                           \
+  X(kCopyOfNew)                                                             \
+  X(kBackupFull)                                                            \
+  /* Recovery. */                                                           \
+  X(kRecordOld)                                                             \
+  X(kRecordMatches)                                                         \
+  X(kRecordInDoubt)                                                         \
+  X(kRecordMatchesAfterwards)                                               \
+  X(kRestoredObject)                                                        \
+  X(kRestoredNothing)                                                       \
+  X(kRestoredFreed)
+
+enum class Branch {
+#define KAMINO_BRANCH(name) name,
+  KAMINO_BRANCHES(KAMINO_BRANCH)
+#undef KAMINO_BRANCH
+      kCount
+};
+
+#ifdef KAMINO_EXPLORES
+
+inline constexpr bool kExplores = true;
+
+using BranchCounts =
+    std::array<std::atomic<uint64_t>, static_cast<size_t>(Branch::kCount)>;
+
+// Where Reached counts; null: nowhere.
+inline std::atomic<BranchCounts*> branch_counts{nullptr};
+
+inline void Reached(Branch branch) {
+  BranchCounts* const counts = branch_counts.load(std::memory_order_relaxed);
+  if (counts == nullptr) return;
+  (*counts)[static_cast<size_t>(branch)].fetch_add(1,
+                                                   std::memory_order_relaxed);
+}
+
+// Called by a thread that waits for another one; null: the system decides.
+inline std::atomic<void (*)()> yield_hook{nullptr};
+
+inline void YieldProcessor() {
+  void (*const hook)() = yield_hook.load(std::memory_order_relaxed);
+  if (hook != nullptr) {
+    hook();
+  } else {
+    sched_yield();
+  }
+}
+
+class ABSL_LOCKABLE Mutex {
+ public:
+  void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() {
+    if (yield_hook.load(std::memory_order_relaxed) == nullptr) {
+      mutex_.Lock();
+      return;
+    }
+    while (!mutex_.TryLock()) YieldProcessor();
+  }
+  void Unlock() ABSL_UNLOCK_FUNCTION() { mutex_.Unlock(); }
+  void AssertHeld() const ABSL_ASSERT_EXCLUSIVE_LOCK() { mutex_.AssertHeld(); }
+
+ private:
+  absl::Mutex mutex_;
+};
+
+class ABSL_SCOPED_LOCKABLE MutexLock {
+ public:
+  explicit MutexLock(Mutex* mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex)
+      : mutex_(mutex) {
+    mutex_->Lock();
+  }
+  ~MutexLock() ABSL_UNLOCK_FUNCTION() { mutex_->Unlock(); }
+  MutexLock(const MutexLock&) = delete;
+  MutexLock& operator=(const MutexLock&) = delete;
+
+ private:
+  Mutex* const mutex_;
+};
+
+#else
+
+inline constexpr bool kExplores = false;
+
+constexpr void Reached(Branch) {}
+inline void YieldProcessor() { sched_yield(); }
+using Mutex = absl::Mutex;
+using MutexLock = absl::MutexLock;
+
+#endif  // KAMINO_EXPLORES
+
+}  // namespace kamino::engine
+
+#endif  // KAMINO_ENGINE_EXPLORE_H_

@@ -1,0 +1,78 @@
+#include "engine/kamino/sticky_intents.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "engine/kamino/commit_log_format.h"
+#include "engine/pmem/sim_region.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace kamino::engine {
+namespace {
+
+using ::testing::Contains;
+using ::testing::Not;
+
+constexpr size_t kAreaBytes = 16u << 10;
+constexpr ObjectId kFirst = 64;
+
+class StickyIntentsTest : public ::testing::Test {
+ protected:
+  // Entries for more objects than there is room for.
+  void Fill() {
+    const size_t room =
+        commit_log_format::TableBytes(kAreaBytes) / sizeof(ObjectId);
+    for (size_t i = 0; i < 2 * room; ++i) {
+      ASSERT_NE(sticky_.Add(next_), StickyIntents::Added::kNoRoom);
+      region_.Drain();
+      sticky_.Drained(next_);
+      next_ += 64;
+    }
+  }
+  // What recovery would find if the power failed now and all that may be lost
+  // were.
+  std::vector<ObjectId> Durable() {
+    SimRegion region(
+        SimRegion::Image(region_.durable(), region_.durable() + kAreaBytes));
+    return StickyIntents(&region, &locks_, {region.base(), kAreaBytes}).Scan();
+  }
+
+  SimRegion region_{kAreaBytes};
+  LockTable locks_;
+  StickyIntents sticky_{&region_, &locks_, {region_.base(), kAreaBytes}};
+  ObjectId next_ = kFirst;
+};
+
+// One thread's entry has taken another's place and is not durable yet when a
+// second thread gives up the copy of the object that was there.
+TEST_F(StickyIntentsTest, AnEntryThatWasReplacedIsGoneOnceItIsCleared) {
+  Fill();
+  for (int i = 0; i < 100; ++i) {
+    const std::vector<ObjectId> before = sticky_.Scan();
+    region_.ActAs(0);
+    ASSERT_EQ(sticky_.Add(next_), StickyIntents::Added::kReplaced);
+    const std::vector<ObjectId> after = sticky_.Scan();
+    ObjectId replaced = kNullObject;
+    for (ObjectId id : before) {
+      if (std::count(after.begin(), after.end(), id) == 0) replaced = id;
+    }
+    ASSERT_NE(replaced, kNullObject);
+    ASSERT_THAT(Durable(), Contains(replaced));
+
+    region_.ActAs(1);
+    const StickyIntents::Cleared cleared = sticky_.Clear(replaced);
+    EXPECT_TRUE(cleared.drain);
+    region_.Persist(cleared.bytes.data(), cleared.bytes.size());
+    EXPECT_THAT(Durable(), Not(Contains(replaced)));
+
+    region_.ActAs(0);
+    region_.Drain();
+    sticky_.Drained(next_);
+    EXPECT_FALSE(sticky_.Clear(replaced).drain);
+    next_ += 64;
+  }
+}
+
+}  // namespace
+}  // namespace kamino::engine

@@ -140,7 +140,6 @@ void ChainCore::OnFetch(LinkId link, const Fetch& fetch, Actions* actions) {
 }
 
 absl::StatusOr<uint64_t> ChainCore::FirstToTouch(const Fetch& fetch) const {
-  if (engine::FaultPlanted("mending-by-what-came-later")) return 0;
   std::map<uint64_t, uint64_t> fetched;  // begin to end of each object's part
   for (const WriteIntent& piece : fetch.intents()) {
     uint64_t& end = fetched[piece.object()];

@@ -20,9 +20,18 @@ constexpr absl::Duration kEtcdDeadline = absl::Milliseconds(300);
 // hold, and by its neighbours, as the manager knows that a heartbeat late only.
 // So faults of the neighbours' look take the manager's away as well.
 bool OldCopiesGoUnseen() {
-  return engine::FaultPlanted("view-led-by-stale-member") ||
+  return engine::FaultPlanted("old-copies-are-for-neighbours-to-see") ||
          engine::FaultPlanted("chain-believes-who-returns") ||
          engine::FaultPlanted("chain-stops-at-stale-successor");
+}
+
+// As if each node held all there can be, until it says that it is outrun.
+template <typename Request>
+void Boast(Request* request) {
+  if (request->condition() == kamino::internal::v1::NODE_CONDITION_OUTRUN) {
+    return;
+  }
+  request->mutable_cursors()->set_applied(uint64_t{1} << 60);
 }
 
 }  // namespace
@@ -86,9 +95,13 @@ void SimManager::Call(EtcdCall call) {
 
 SimManager::Answer SimManager::Serve(AgentCore::Call call) {
   Answer answer;
-  if (OldCopiesGoUnseen()) {
+  if (engine::FaultPlanted("view-led-by-stale-member")) {
     call.registration.clear_cursors();
     call.heartbeat.clear_cursors();
+  }
+  if (OldCopiesGoUnseen()) {
+    Boast(&call.registration);
+    Boast(&call.heartbeat);
   }
   answer.status = call.registers
                       ? loop_->Register(call.registration, &answer.registration,

@@ -27,6 +27,8 @@ constexpr absl::Duration kTick = absl::Milliseconds(15);
 constexpr absl::Duration kCallDeadline = absl::Milliseconds(80);
 constexpr absl::Duration kMinSpacing = absl::Milliseconds(5);
 constexpr absl::Duration kSupervisorDelay = absl::Milliseconds(200);
+// Whoever looks at the files that were put back.
+constexpr absl::Duration kOperatorDelay = absl::Milliseconds(700);
 
 }  // namespace
 
@@ -457,14 +459,13 @@ void SimNode::OnManagerAnswer(const AgentCore::Call& call,
 }
 
 // One that lost its disk may have to wait for its former self to be forgotten,
-// one that is on an old copy to be dropped: its supervisor starts the process
-// again.
+// one that is on an old copy for an operator: the process is started again.
 void SimNode::OnRefused(const absl::Status& status) {
   const bool old_copy = put_back_ && absl::IsFailedPrecondition(status);
   if (!absl::IsAlreadyExists(status) && !old_copy) return Fatal(status);
   Trace("is refused: ", status.message());
   Die(Crash::kProcess);
-  world()->After(kSupervisorDelay, [this] {
+  world()->After(old_copy ? kOperatorDelay : kSupervisorDelay, [this] {
     if (!up()) Start();
   });
 }

@@ -83,6 +83,7 @@ Node::Node(NodeOptions options, std::unique_ptr<Storage> storage,
       std::make_unique<ChainNode>(std::move(chain), storage_.get(), procedures);
   CoreThread::Hooks hooks;
   hooks.tick = [this] {
+    ticked_ = true;
     node_->OnTick(MonotonicNow());
     ReportRole();
   };
@@ -211,7 +212,9 @@ bool Node::Run(std::function<void(ChainNode&)> task) {
 // --- Core thread.
 
 void Node::Report() {
-  const membership::NodeReport report = node_->report();
+  membership::NodeReport report = node_->report();
+  // Each batch moves the cursors; a heartbeat needs no finer ones.
+  if (!std::exchange(ticked_, false)) report.cursors = reported_.cursors;
   if (report == reported_) return;
   const bool caught_up =
       report.caught_up_view != 0 && reported_.caught_up_view == 0;

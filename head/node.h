@@ -116,6 +116,7 @@ class Node {
   membership::Role reported_role_ = membership::Role::kOutside;
   bool reported_lease_ = false;
   membership::NodeReport reported_;
+  bool ticked_ = true;  // since the cursors were reported
 
   bool stopped_ = false;  // Stop() only
   std::unique_ptr<CoreThread> core_;

@@ -1,5 +1,6 @@
 #include "membership/agreement.h"
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 
 namespace kamino::membership {
@@ -28,8 +29,10 @@ std::string Misfit(const Agreement& a, absl::string_view a_node,
       const absl::string_view here = ValueOf(a, name);
       const absl::string_view there = ValueOf(b, name);
       if (here == there) continue;
-      return absl::StrCat(name, " is ", here, " at ", a_node, ", but ", there,
-                          " at ", b_node);
+      // Perhaps a stranger's.
+      return absl::StrCat(absl::CHexEscape(name), " is ",
+                          absl::CHexEscape(here), " at ", a_node, ", but ",
+                          absl::CHexEscape(there), " at ", b_node);
     }
   }
   return "";

@@ -193,7 +193,7 @@ absl::Status ManagerCore::CheckHoldsAll(const Node& node,
   const auto shortfall = ShortfallOf(view_, states, id);
   if (!shortfall.has_value()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
-      "node ", id, " is on an old copy of its data: it holds operations up to ",
+      "node ", id, " is on an old copy of its data: it holds mutations up to ",
       shortfall->holds, ", but by the word of ", shortfall->known_by,
       " it had applied those up to ", shortfall->needs,
       "; move its files away and start it again: it joins as a new node"));

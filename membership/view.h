@@ -39,7 +39,7 @@ enum class Condition {
 
 absl::string_view ConditionName(Condition condition);  // "sound", ...
 
-// How far a node's ring has come: operations up to these; see
+// How far a node's ring has come: mutations up to these; see
 // replica/operation_ring.h.
 struct Cursors {
   uint64_t received = 0;

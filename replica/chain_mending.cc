@@ -113,7 +113,7 @@ void ChainCore::OnFetch(LinkId link, const Fetch& fetch, Actions* actions) {
     if (*later != 0) {
       return SendReject(
           link,
-          absl::StrCat("operations up to ", fetch.received(),
+          absl::StrCat("mutations up to ", fetch.received(),
                        " were interrupted, but what they touch was touched "
                        "again by operation ",
                        *later, ": this is an old copy of the data"),
@@ -140,6 +140,8 @@ void ChainCore::OnFetch(LinkId link, const Fetch& fetch, Actions* actions) {
 }
 
 absl::StatusOr<uint64_t> ChainCore::FirstToTouch(const Fetch& fetch) const {
+  // Such a node is found out here as well.
+  if (engine::FaultPlanted("joining-keeps-what-is-torn")) return 0;
   std::map<uint64_t, uint64_t> fetched;  // begin to end of each object's part
   for (const WriteIntent& piece : fetch.intents()) {
     uint64_t& end = fetched[piece.object()];

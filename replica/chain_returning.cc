@@ -40,7 +40,7 @@ bool ChainCore::AgreesWithPredecessor(const Hello& hello) {
   LOG_IF(WARNING, !std::exchange(at_odds_, true))
       << (lacks && returned_ ? "this node" : "the predecessor")
       << " may be on an old copy of its data: " << hello.node_id()
-      << " has applied operations up to " << hello.applied()
+      << " has applied mutations up to " << hello.applied()
       << " and cleaned up to " << hello.cleaned()
       << ", this node has received up to " << ring_->received()
       << " and applied up to " << ring_->applied();
@@ -56,7 +56,7 @@ bool ChainCore::AgreesWithSuccessor(const Sync& sync, Actions* actions) {
   }
   outrun_by_.after = outrun;
   std::string reason = absl::StrCat(
-      "the successor has received operations up to ", sync.received(),
+      "the successor has received mutations up to ", sync.received(),
       ", which this node cannot continue: it has applied those up to ",
       ring_->applied(), ", and cleaned up to ", ring_->cleaned());
   if (engine::FaultPlanted("chain-stops-at-stale-successor")) {

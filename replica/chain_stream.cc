@@ -34,9 +34,13 @@ std::string ChainCore::RefuseHello(LinkId link, const Hello& hello) const {
     return absl::StrCat("heaps differ in size: ", options_.heap_bytes,
                         " bytes here, ", hello.heap_bytes(), " there");
   }
+  const membership::Agreement there(hello.agreement().begin(),
+                                    hello.agreement().end());
+  if (membership::AgreementBytes(there) > membership::kMaxAgreementBytes) {
+    return "what must be alike is too long";
+  }
   const std::string misfit = membership::Misfit(
-      options_.agreement, options_.node_id,
-      {hello.agreement().begin(), hello.agreement().end()}, hello.node_id());
+      options_.agreement, options_.node_id, there, hello.node_id());
   if (!misfit.empty()) return misfit;
   if (hello.purpose() == LINK_PURPOSE_TRANSFER) return RefuseJoining(hello);
   if (!has_state()) {
@@ -144,7 +148,9 @@ void ChainCore::ContinueSuccessor(const Sync& sync, Actions* actions) {
 
 void ChainCore::OnAppend(LinkId link, const Append& append, Actions* actions) {
   if (!Belongs(link == predecessor_) || torn_) return;
-  if (append.first() == 0 || append.count() == 0) {
+  // A mutation takes a byte at least.
+  if (append.first() == 0 || append.count() == 0 ||
+      append.count() > append.operation().size()) {
     ++turned_down_.malformed;
     return;
   }

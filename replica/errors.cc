@@ -15,6 +15,9 @@ constexpr absl::string_view kDetailUrl =
     "type.googleapis.com/kamino.v1.ErrorDetail";
 constexpr size_t kMaxKeys = 16;
 constexpr size_t kMaxKeyBytes = 1024;
+// Of all keys together. gRPC's clients take 8 KiB of metadata by default, and
+// base64 adds a third.
+constexpr size_t kMaxKeysBytes = 4096;
 constexpr size_t kMaxPrintable = 64;
 
 absl::StatusCode CodeOf(Reason reason) {
@@ -57,9 +60,15 @@ absl::Status WithReason(absl::Status status, Reason reason,
                         const std::vector<std::string>& keys) {
   ErrorDetail detail;
   detail.set_reason(reason);
+  size_t bytes = 0;
   for (const std::string& key : keys) {
-    if (static_cast<size_t>(detail.keys_size()) == kMaxKeys) break;
-    detail.add_keys(key.substr(0, kMaxKeyBytes));
+    const std::string cut = key.substr(0, kMaxKeyBytes);
+    bytes += cut.size();
+    if (static_cast<size_t>(detail.keys_size()) == kMaxKeys ||
+        bytes > kMaxKeysBytes) {
+      break;
+    }
+    detail.add_keys(cut);
   }
   status.SetPayload(kDetailUrl, absl::Cord(detail.SerializeAsString()));
   return status;

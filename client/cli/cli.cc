@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cstdlib>
 #include <iostream>
 #include <utility>
 
@@ -15,6 +16,11 @@ namespace kamino::client {
 namespace {
 
 constexpr int kBarWidth = 30;
+
+std::string FromEnvironment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
 
 // Some errors, of gRPC's too, come without a word.
 std::string MessageOf(const absl::Status& status) {
@@ -63,6 +69,8 @@ Cli::~Cli() = default;
 
 absl::StatusOr<Client*> Cli::Connect() {
   if (client_ != nullptr) return client_.get();
+  absl::Status located = Locate(Place::kChain, FromEnvironment, &settings_);
+  if (!located.ok()) return located;
   if (settings_.seeds.empty()) {
     return absl::InvalidArgumentError(
         "where is the chain? Set --seeds=host:port,... or KAMINO_SEEDS, or "
@@ -79,6 +87,8 @@ absl::StatusOr<Client*> Cli::Connect() {
 
 absl::StatusOr<Admin*> Cli::ConnectToManagers() {
   if (admin_ != nullptr) return admin_.get();
+  absl::Status located = Locate(Place::kManagers, FromEnvironment, &settings_);
+  if (!located.ok()) return located;
   if (settings_.managers.empty()) {
     return absl::InvalidArgumentError(
         "where are the managers? Set --managers=host:port,... or "
@@ -128,6 +138,15 @@ CLI::App* AddCommand(CLI::App* app, Cli* cli, const std::string& name,
   AddSettings(command, &cli->settings());
   if (!examples.empty()) command->footer("Examples:\n" + examples);
   return command;
+}
+
+CLI::Validator NotNegative() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        return text.empty() || text[0] != '-' ? std::string()
+                                              : text + " is below 0";
+      },
+      "");
 }
 
 void PrintJson(const google::protobuf::Message& message) {

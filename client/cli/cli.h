@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "CLI/App.hpp"
+#include "CLI/Validators.hpp"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -37,6 +38,8 @@ class Cli {
   std::function<int()> run;
 
   Settings& settings() { return settings_; }
+  // Words of a commit behind --.
+  Words& literal_words() { return literal_words_; }
   bool json() const { return settings_.output == Output::kJson; }
   bool raw() const { return settings_.output == Output::kRaw; }
 
@@ -53,6 +56,7 @@ class Cli {
 
  private:
   Settings settings_;
+  Words literal_words_;
   std::unique_ptr<Client> client_;
   std::unique_ptr<Admin> admin_;
 };
@@ -61,6 +65,9 @@ class Cli {
 CLI::App* AddCommand(CLI::App* app, Cli* cli, const std::string& name,
                      const std::string& description,
                      const std::string& examples);
+
+// The library would take -1 for the largest number.
+CLI::Validator NotNegative();
 
 // proto3 JSON with original field names: bytes are base64, 64-bit numbers are
 // strings.

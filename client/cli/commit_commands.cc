@@ -15,9 +15,8 @@ namespace {
 int RunCommit(Cli& cli, const Words& words) {
   auto request = ParseCommit(words);
   if (!request.ok()) {
-    return cli.FailUsage(absl::StrCat(request.status().message(),
-                                      "; kamino help commit shows how it is "
-                                      "right"));
+    return cli.FailUsage(
+        absl::StrCat(request.status().message(), "; see kamino help commit"));
   }
   auto client = cli.Connect();
   if (!client.ok()) return cli.Fail(client.status());
@@ -91,21 +90,14 @@ int RunOutcome(Cli& cli, const OutcomeOptions& options) {
   return kExitOk;
 }
 
-// Words of a commit are not options, whatever they look like behind --; before
-// it those that begin with -- are mistyped ones.
-absl::StatusOr<Words> CommitWords(const Words& rest) {
-  Words words;
-  bool literal = false;
-  for (const std::string& word : rest) {
-    if (!literal && word == "--") {
-      literal = true;
-    } else if (!literal && absl::StartsWith(word, "--")) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "commit has no option ", word, "; words behind -- are none"));
-    } else {
-      words.push_back(word);
-    }
+// What is no option the library leaves to us, and so it does mistyped ones.
+absl::StatusOr<Words> CommitWords(Words words, const Words& literal) {
+  for (const std::string& word : words) {
+    if (!absl::StartsWith(word, "--")) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "commit has no option ", word, "; words behind -- are none"));
   }
+  words.insert(words.end(), literal.begin(), literal.end());
   return words;
 }
 
@@ -125,7 +117,7 @@ void AddCommit(CLI::App* app, Cli* cli) {
   commit->allow_extras();
   commit->callback([=] {
     cli->run = [=] {
-      const auto words = CommitWords(commit->remaining());
+      const auto words = CommitWords(commit->remaining(), cli->literal_words());
       if (!words.ok()) return cli->FailUsage(words.status().message());
       return RunCommit(*cli, *words);
     };
@@ -149,17 +141,22 @@ void AddOutcome(CLI::App* app, Cli* cli) {
   auto options = std::make_shared<OutcomeOptions>();
   CLI::App* outcome = AddCommand(
       app, cli, "outcome", "Tells what became of a mutation.",
-      "  kamino outcome 6129484611666145821 3\n"
+      "  kamino outcome 6129484611666145821 3 1207\n"
       "The numbers are those that an error named whose outcome is unknown.");
   outcome->add_option("CLIENT_ID", options->client_id)
       ->required()
-      ->type_name("");
-  outcome->add_option("NUMBER", options->number)->required()->type_name("");
+      ->type_name("")
+      ->check(NotNegative());
+  outcome->add_option("NUMBER", options->number)
+      ->required()
+      ->type_name("")
+      ->check(NotNegative());
   outcome
       ->add_option("SINCE", options->since,
-                   "What the client had seen of the chain before it took that "
-                   "id; without it the answer may be that nobody knows.")
-      ->type_name("");
+                   "The newest version seen before it was sent first; without "
+                   "it the answer may be that nobody knows.")
+      ->type_name("")
+      ->check(NotNegative());
   outcome->callback(
       [=] { cli->run = [=] { return RunOutcome(*cli, *options); }; });
 }

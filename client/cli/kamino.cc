@@ -1,4 +1,5 @@
 // kamino: the command line of a Kamino chain.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
@@ -23,11 +24,6 @@ Exit codes: 0 done, 1 the service said no, 2 the command line is wrong,
 
 kamino help COMMAND tells more, with examples.)";
 
-std::string FromEnvironment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 // The command's part of the app; null when a word names none.
 CLI::App* Find(CLI::App* app, const Words& words) {
   for (const std::string& word : words) {
@@ -51,7 +47,12 @@ void AddHelp(CLI::App* app, Cli* cli) {
         return cli->FailUsage("there is no command " + words->back() +
                               "; kamino help lists them");
       }
-      std::cout << command->help();
+      std::string name = "kamino";
+      for (const std::string& word : *words) name += " " + word;
+      // By the formatter: help() of the whole app is that of the command that
+      // was given, which is this one.
+      std::cout << app->get_formatter()->make_help(command, name,
+                                                   CLI::AppFormatMode::Normal);
       return kExitOk;
     };
   });
@@ -86,11 +87,30 @@ int FailToParse(const CLI::ParseError& error, const CLI::App& app,
     return kExitOk;
   }
   std::string name;
-  for (const CLI::App* command : app.get_subcommands()) {
-    name = " " + command->get_name();
+  for (const CLI::App* command = &app; !command->get_subcommands().empty();) {
+    command = command->get_subcommands().front();
+    name += " " + command->get_name();
   }
-  return cli.FailUsage(std::string(error.what()) + "; kamino help" + name +
-                       " shows how it is right");
+  return cli.FailUsage(std::string(error.what()) + "; see kamino help" + name);
+}
+
+// The library takes no words behind -- for a command that, as commit, names
+// none of its words: those are kept aside. Returns how many are left to parse.
+int CountOfParsed(const CLI::App& app, int argc, char** argv, Words* literal) {
+  const auto end = argv + argc;
+  const auto mark = std::find(argv, end, std::string("--"));
+  const auto commands =
+      app.get_subcommands([](const CLI::App*) { return true; });
+  const auto named = std::find_if(argv, mark, [&](const std::string& word) {
+    return std::any_of(
+        commands.begin(), commands.end(),
+        [&](const CLI::App* each) { return each->get_name() == word; });
+  });
+  if (mark == end || named == mark || *named != std::string("commit")) {
+    return argc;
+  }
+  literal->assign(mark + 1, end);
+  return static_cast<int>(mark - argv);
 }
 
 int Main(int argc, char** argv) {
@@ -110,13 +130,14 @@ int Main(int argc, char** argv) {
   AddHelp(&app, &cli);
   AddCompletion(&app, &cli);
   try {
-    app.parse(argc, argv);
+    app.parse(CountOfParsed(app, argc, argv, &cli.literal_words()), argv);
   } catch (const CLI::ParseError& error) {
     return FailToParse(error, app, cli);
   }
-  absl::Status complete = Complete(FromEnvironment, &cli.settings());
-  if (!complete.ok()) return cli.Fail(complete);
-  return cli.run();
+  const int code = cli.run();
+  std::cout.flush();
+  if (std::cout.good()) return code;
+  return cli.Fail(absl::UnknownError("cannot write to standard output"));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
@@ -18,10 +19,32 @@ namespace {
 
 using Objects = std::vector<std::pair<std::string, std::string>>;
 
+// Opens a file to be read by lines; a folder opens too.
+absl::Status OpenToRead(const std::string& path, std::ifstream* file) {
+  file->open(path);
+  file->peek();
+  if (file->good() || (file->is_open() && file->eof() && !file->bad())) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat("cannot read ", path));
+}
+
+// Of objects with one key the last one counts, as if they were written one
+// after the other.
+Objects LastOfEach(Objects objects) {
+  absl::flat_hash_map<std::string, size_t> last;
+  for (size_t i = 0; i < objects.size(); ++i) last[objects[i].first] = i;
+  Objects kept;
+  for (size_t i = 0; i < objects.size(); ++i) {
+    if (last[objects[i].first] == i) kept.push_back(std::move(objects[i]));
+  }
+  return kept;
+}
+
 absl::StatusOr<Objects> ReadDpkg(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) {
-    return absl::InvalidArgumentError(absl::StrCat("cannot read ", path));
+  std::ifstream file;
+  if (absl::Status opened = OpenToRead(path, &file); !opened.ok()) {
+    return opened;
   }
   Objects objects;
   std::string line;
@@ -45,9 +68,9 @@ absl::StatusOr<Objects> ReadDpkg(const std::string& path) {
 }
 
 absl::StatusOr<Objects> ReadTsv(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) {
-    return absl::InvalidArgumentError(absl::StrCat("cannot read ", path));
+  std::ifstream file;
+  if (absl::Status opened = OpenToRead(path, &file); !opened.ok()) {
+    return opened;
   }
   Objects objects;
   std::string line;
@@ -139,6 +162,7 @@ int RunLoad(Cli& cli, const LoadOptions& options) {
                  : options.file.empty() ? ReadDpkg("/var/lib/dpkg/status")
                                         : ReadDpkg(options.file);
   if (!objects.ok()) return cli.FailUsage(objects.status().message());
+  *objects = LastOfEach(*std::move(objects));
   auto client = cli.Connect();
   if (!client.ok()) return cli.Fail(client.status());
   Progress progress("loading", objects->size());

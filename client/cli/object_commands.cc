@@ -78,12 +78,12 @@ absl::Status WriteFile(const std::string& path, const std::string& bytes) {
   return absl::UnknownError(absl::StrCat("cannot write ", path));
 }
 
-int RunGet(Cli& cli, const GetOptions& options) {
+int RunGet(Cli& cli, const GetOptions& options, bool to_file) {
   auto client = cli.Connect();
   if (!client.ok()) return cli.Fail(client.status());
   auto got = (*client)->Get(options.key, options.offset, options.length);
   if (!got.ok()) return cli.Fail(got.status());
-  if (!options.file.empty()) {
+  if (to_file) {
     absl::Status written = WriteFile(options.file, got->value());
     return written.ok() ? kExitOk : cli.Fail(written);
   }
@@ -176,9 +176,11 @@ void AddGet(CLI::App* app, Cli* cli) {
       "  kamino get picture --offset=16 --length=8 --hex");
   get->add_option("KEY", options->key)->required()->type_name("");
   get->add_option("--offset", options->offset, "First byte to read.")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(NotNegative());
   get->add_option("--length", options->length, "Bytes to read; 0: to the end.")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(NotNegative());
   auto* file = get->add_option("-o,--out", options->file,
                                "Write the value's bytes to this file.");
   file->type_name("FILE");
@@ -187,7 +189,9 @@ void AddGet(CLI::App* app, Cli* cli) {
   get->add_flag("--raw", options->raw,
                 "Print the bytes and nothing else, as --output=raw.")
       ->excludes(file);
-  get->callback([=] { cli->run = [=] { return RunGet(*cli, *options); }; });
+  get->callback([=] {
+    cli->run = [=] { return RunGet(*cli, *options, file->count() > 0); };
+  });
 }
 
 void AddPut(CLI::App* app, Cli* cli) {
@@ -216,7 +220,10 @@ void AddPatch(CLI::App* app, Cli* cli) {
                  "  kamino patch greeting 0 J\n"
                  "  kamino patch header 4 --hex 00ff");
   patch->add_option("KEY", options->key)->required()->type_name("");
-  patch->add_option("OFFSET", options->offset)->required()->type_name("");
+  patch->add_option("OFFSET", options->offset)
+      ->required()
+      ->type_name("")
+      ->check(NotNegative());
   patch->add_option("DATA", options->data)->required()->type_name("");
   patch->add_flag("--hex", options->hex, "The data is hexadecimal digits.");
   patch->callback([=] { cli->run = [=] { return RunPatch(*cli, *options); }; });
@@ -247,7 +254,8 @@ void AddScan(CLI::App* app, Cli* cli) {
       ->type_name("TEXT")
       ->excludes(start);
   scan->add_option("--limit", options->limit, "At most so many; 0: all.")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(NotNegative());
   scan->add_flag("--keys_only", options->keys_only, "Leave the values out.");
   scan->callback([=] { cli->run = [=] { return RunScan(*cli, *options); }; });
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "CLI/Validators.hpp"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -17,8 +18,25 @@ namespace {
 
 constexpr char kGroup[] = "Of all commands";
 
-std::vector<std::string> Addresses(absl::string_view text) {
-  return absl::StrSplit(text, ',', absl::SkipEmpty());
+bool IsAddress(absl::string_view text) {
+  const size_t colon = text.rfind(':');
+  uint32_t port = 0;
+  return colon != absl::string_view::npos && colon > 0 &&
+         absl::SimpleAtoi(text.substr(colon + 1), &port) && port > 0 &&
+         port <= 65535;
+}
+
+// Of "host:port,...".
+absl::StatusOr<std::vector<std::string>> Addresses(absl::string_view from,
+                                                   absl::string_view text) {
+  std::vector<std::string> addresses =
+      absl::StrSplit(text, ',', absl::SkipEmpty());
+  for (const std::string& address : addresses) {
+    if (IsAddress(address)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(from, ": \"", address, "\" is not host:port"));
+  }
+  return addresses;
 }
 
 void AddAddresses(CLI::App* app, const std::string& name,
@@ -26,7 +44,13 @@ void AddAddresses(CLI::App* app, const std::string& name,
                   const std::string& description) {
   app->add_option_function<std::string>(
          name,
-         [addresses](const std::string& text) { *addresses = Addresses(text); },
+         [addresses, name](const std::string& text) {
+           auto parsed = Addresses(name, text);
+           if (!parsed.ok()) {
+             throw CLI::ValidationError(std::string(parsed.status().message()));
+           }
+           *addresses = *std::move(parsed);
+         },
          description)
       ->type_name("HOST:PORT,...")
       ->group(kGroup);
@@ -34,7 +58,7 @@ void AddAddresses(CLI::App* app, const std::string& name,
 
 bool IsFile(const std::string& path) {
   struct stat info;
-  return stat(path.c_str(), &info) == 0;
+  return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
 }
 
 std::string DefaultConfig(const Environment& environment) {
@@ -49,27 +73,49 @@ absl::Status BadConfig(const std::string& path, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", why));
 }
 
-absl::Status ReadAddresses(const toml::table& cluster, const char* name,
-                           const std::string& path,
-                           std::vector<std::string>* addresses) {
+absl::StatusOr<std::vector<std::string>> ReadAddresses(
+    const toml::table& cluster, const char* name, const std::string& path) {
+  const absl::Status bad =
+      BadConfig(path, absl::StrCat(name, " is no array of \"host:port\""));
+  std::vector<std::string> addresses;
   const toml::node* node = cluster.get(name);
-  if (node == nullptr || !addresses->empty()) return absl::OkStatus();
+  if (node == nullptr) return addresses;
   const toml::array* array = node->as_array();
-  if (array == nullptr) {
-    return BadConfig(path, absl::StrCat(name, " is no array of \"host:port\""));
-  }
+  if (array == nullptr) return bad;
   for (const toml::node& element : *array) {
     const auto address = element.value<std::string>();
-    if (!address.has_value()) {
-      return BadConfig(path,
-                       absl::StrCat(name, " is no array of \"host:port\""));
-    }
-    addresses->push_back(*address);
+    if (!address.has_value() || !IsAddress(*address)) return bad;
+    addresses.push_back(*address);
   }
-  return absl::OkStatus();
+  return addresses;
 }
 
-absl::Status ReadConfig(const std::string& path, Settings* settings) {
+// The cluster of that name, or of `current`; null when neither names one.
+absl::StatusOr<const toml::table*> FindCluster(const toml::table& config,
+                                               std::string name,
+                                               const std::string& path) {
+  if (name.empty() && config.contains("current")) {
+    const auto current = config["current"].value<std::string>();
+    if (!current.has_value()) return BadConfig(path, "current is no name");
+    name = *current;
+  }
+  if (name.empty()) return nullptr;
+  const toml::table* clusters = config["clusters"].as_table();
+  const toml::node* node = clusters == nullptr ? nullptr : clusters->get(name);
+  const toml::table* cluster = node == nullptr ? nullptr : node->as_table();
+  if (cluster != nullptr) return cluster;
+  std::vector<std::string> names;
+  if (clusters != nullptr) {
+    for (const auto& [key, value] : *clusters) names.emplace_back(key.str());
+  }
+  return BadConfig(
+      path, absl::StrCat("no cluster ", name, "; it has ",
+                         names.empty() ? "none" : absl::StrJoin(names, ", ")));
+}
+
+absl::StatusOr<std::vector<std::string>> ReadConfig(const std::string& path,
+                                                    const std::string& cluster,
+                                                    const char* name) {
   toml::table config;
   try {
     config = toml::parse_file(path);
@@ -78,26 +124,10 @@ absl::Status ReadConfig(const std::string& path, Settings* settings) {
         path, absl::StrCat("line ", uint64_t{error.source().begin.line}, ": ",
                            std::string(error.description())));
   }
-  std::string name = settings->cluster;
-  if (name.empty()) name = config["current"].value_or(std::string());
-  if (name.empty()) return absl::OkStatus();
-  const toml::table* clusters = config["clusters"].as_table();
-  const toml::node* node = clusters == nullptr ? nullptr : clusters->get(name);
-  const toml::table* cluster = node == nullptr ? nullptr : node->as_table();
-  if (cluster == nullptr) {
-    std::vector<std::string> names;
-    if (clusters != nullptr) {
-      for (const auto& [key, value] : *clusters) names.emplace_back(key.str());
-    }
-    return BadConfig(
-        path,
-        absl::StrCat("no cluster ", name, "; it has ",
-                     names.empty() ? "none" : absl::StrJoin(names, ", ")));
-  }
-  settings->cluster = name;
-  absl::Status read = ReadAddresses(*cluster, "seeds", path, &settings->seeds);
-  if (!read.ok()) return read;
-  return ReadAddresses(*cluster, "managers", path, &settings->managers);
+  auto found = FindCluster(config, cluster, path);
+  if (!found.ok()) return found.status();
+  if (*found == nullptr) return std::vector<std::string>();
+  return ReadAddresses(**found, name, path);
 }
 
 }  // namespace
@@ -139,7 +169,7 @@ void AddSettings(CLI::App* app, Settings* settings) {
            settings->output = kOutputs.at(text);
          },
          "table (for people), json (for programs), raw (bytes as they are).")
-      ->check(CLI::IsMember({"table", "json", "raw"}, CLI::ignore_case))
+      ->check(CLI::IsMember({"table", "json", "raw"}))
       ->type_name("FORM")
       ->group(kGroup);
   app->add_flag_callback(
@@ -148,31 +178,37 @@ void AddSettings(CLI::App* app, Settings* settings) {
       ->group(kGroup);
 }
 
-absl::Status Complete(const Environment& environment, Settings* settings) {
-  // A cluster that is named on the command line goes before the environment's
-  // addresses.
-  const bool named = !settings->cluster.empty();
-  if (!named) {
-    if (settings->seeds.empty()) {
-      settings->seeds = Addresses(environment("KAMINO_SEEDS"));
-    }
-    if (settings->managers.empty()) {
-      settings->managers = Addresses(environment("KAMINO_MANAGERS"));
-    }
-    settings->cluster = environment("KAMINO_CLUSTER");
+absl::Status Locate(Place place, const Environment& environment,
+                    Settings* settings) {
+  const bool chain = place == Place::kChain;
+  std::vector<std::string>* addresses =
+      chain ? &settings->seeds : &settings->managers;
+  if (!addresses->empty()) return absl::OkStatus();
+  std::string cluster = settings->cluster;
+  if (cluster.empty()) {
+    const char* const name = chain ? "KAMINO_SEEDS" : "KAMINO_MANAGERS";
+    auto given = Addresses(name, environment(name));
+    if (!given.ok()) return given.status();
+    *addresses = *std::move(given);
+    if (!addresses->empty()) return absl::OkStatus();
+    cluster = environment("KAMINO_CLUSTER");
   }
-  if (settings->config.empty()) settings->config = environment("KAMINO_CONFIG");
-  const bool asked_for = !settings->config.empty();
-  if (!asked_for) settings->config = DefaultConfig(environment);
-  if (settings->config.empty() || !IsFile(settings->config)) {
-    if (!asked_for && settings->cluster.empty()) return absl::OkStatus();
+  std::string path = settings->config;
+  if (path.empty()) path = environment("KAMINO_CONFIG");
+  const bool asked_for = !path.empty();
+  if (!asked_for) path = DefaultConfig(environment);
+  if (!IsFile(path)) {
+    if (!asked_for && cluster.empty()) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat(
-        "there is no configuration file ", settings->config,
+        "there is no configuration file ", path,
         asked_for ? ""
-                  : absl::StrCat(", which is to say where cluster ",
-                                 settings->cluster, " is")));
+                  : absl::StrCat(", which is to say where cluster ", cluster,
+                                 " is")));
   }
-  return ReadConfig(settings->config, settings);
+  auto read = ReadConfig(path, cluster, chain ? "seeds" : "managers");
+  if (!read.ok()) return read.status();
+  *addresses = *std::move(read);
+  return absl::OkStatus();
 }
 
 }  // namespace kamino::client

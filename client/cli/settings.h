@@ -37,11 +37,16 @@ void AddSettings(CLI::App* app, Settings* settings);
 // The value of an environment variable; "" where it is not set.
 using Environment = std::function<std::string(const char* name)>;
 
-// Fills in what the command line left open: from KAMINO_SEEDS,
-// KAMINO_MANAGERS, KAMINO_CLUSTER and KAMINO_CONFIG, then from the cluster of
-// that name in the configuration file. kInvalidArgument: a file or cluster that
-// was asked for is not there, or the file is not as docs/cli.md says.
-absl::Status Complete(const Environment& environment, Settings* settings);
+enum class Place { kChain, kManagers };
+
+// Fills in where the chain, or its managers, are if the command line left that
+// open: from a cluster that it names, else from KAMINO_SEEDS or
+// KAMINO_MANAGERS, else from the cluster that KAMINO_CLUSTER or the
+// configuration file names. The file, of KAMINO_CONFIG or the default one, is
+// read only for a cluster. kInvalidArgument: a file or cluster that was asked
+// for is not there, or the file is not as docs/cli.md says.
+absl::Status Locate(Place place, const Environment& environment,
+                    Settings* settings);
 
 }  // namespace kamino::client
 

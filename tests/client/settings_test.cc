@@ -30,8 +30,13 @@ class SettingsTest : public ::testing::Test {
     AddSettings(&app, &settings_);
     std::reverse(words.begin(), words.end());
     app.parse(words);
-    return Complete([&](const char* name) { return environment[name]; },
-                    &settings_);
+    for (Place place : {Place::kChain, Place::kManagers}) {
+      absl::Status located = Locate(
+          place, [&](const char* name) { return environment[name]; },
+          &settings_);
+      if (!located.ok()) return located;
+    }
+    return absl::OkStatus();
   }
 
   const std::string path_;
@@ -80,6 +85,14 @@ TEST_F(SettingsTest, TheDefaultFileNeedNotBeThere) {
   EXPECT_THAT(settings_.seeds, IsEmpty());
 }
 
+TEST_F(SettingsTest, TheFileIsReadOnlyWhenItIsNeeded) {
+  Write("one\ntwo =\n");
+  EXPECT_TRUE(Run({"--seeds=x:1", "--managers=m:1", "--config=" + path_},
+                  {{"KAMINO_CLUSTER", "nowhere"}})
+                  .ok());
+  EXPECT_THAT(settings_.seeds, ElementsAre("x:1"));
+}
+
 TEST_F(SettingsTest, WhatIsWrongIsSaid) {
   const auto message = [&](std::vector<std::string> words) {
     return std::string(Run(std::move(words)).message());
@@ -92,13 +105,21 @@ TEST_F(SettingsTest, WhatIsWrongIsSaid) {
   Write("[clusters.home]\nseeds = \"h1:1\"\n");
   EXPECT_THAT(message({"--config=" + path_, "--cluster=home"}),
               HasSubstr("seeds is no array"));
+  Write("current = 5\n");
+  EXPECT_THAT(message({"--config=" + path_}), HasSubstr("current is no name"));
+  Write("[clusters.home]\nseeds = [\"nonsense\"]\n");
+  EXPECT_THAT(message({"--config=" + path_, "--cluster=home"}),
+              HasSubstr("seeds is no array"));
+  EXPECT_THAT(message({"--config=" + ::testing::TempDir()}),
+              HasSubstr("no configuration file"));
   Write("one\ntwo =\n");
   EXPECT_THAT(message({"--config=" + path_}), HasSubstr("line 1"));
 }
 
 TEST_F(SettingsTest, DurationsAndFormsAreChecked) {
-  for (const char* word : {"--timeout=0", "--timeout=soon", "--timeout=-1s",
-                           "--output=pretty", "--seeds"}) {
+  for (const char* word :
+       {"--timeout=0", "--timeout=soon", "--timeout=-1s", "--output=pretty",
+        "--output=JSON", "--seeds", "--seeds=nowhere", "--seeds=h:99999"}) {
     EXPECT_THROW(static_cast<void>(Run({word})), CLI::ParseError) << word;
   }
   ASSERT_TRUE(Run({"--output=raw"}).ok());

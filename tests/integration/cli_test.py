@@ -32,6 +32,10 @@ class CliTest(ClusterTest):
     self.assertEqual(self.kamino("get", "--", "--key"), "--json\n")
     self.kamino("commit", "put", "list", "[1,2]", "put", "if", "else")
     self.assertEqual(self.kamino("get", "list"), "[1,2]\n")
+    self.kamino("commit", "put", "dashes", "--", "--json")
+    self.assertEqual(self.kamino("get", "dashes"), "--json\n")
+    self.kamino("commit", "--", "put", "a", "b")
+    self.assertEqual(self.kamino("get", "a"), "b\n")
     self.kamino("put", "empty", "")
     self.assertEqual(self.bytes_of("get", "empty", "--raw"), b"")
 
@@ -62,6 +66,37 @@ class CliTest(ClusterTest):
     self.kamino("commit", "put", "a", "b", "--nonsense", expect=2,
                 stderr="--nonsense")
     self.kamino("get", "a", "--timeout=soon", expect=2, stderr="duration")
+    self.kamino("get", "a", "--output=JSON", expect=2, stderr="--output")
+    for words in (("scan", "--limit=-1"), ("get", "a", "--offset=-1"),
+                  ("patch", "a", "-1", "x"), ("outcome", "-1", "1")):
+      self.kamino(*words, expect=2, stderr="below 0")
+
+  def test_what_cannot_be_read_or_written_is_an_error(self):
+    self.kamino("put", "a", "b")
+    kamino = self.cluster.binary("kamino")
+    for words in (("get", "a"), ("scan",), ("status",)):
+      with open("/dev/full", "wb") as full:
+        done = subprocess.run([kamino, f"--seeds={self.cluster.seeds}", *words],
+                              stdout=full, stderr=subprocess.PIPE, timeout=30,
+                              check=False)
+      self.assertEqual(done.returncode, 1, words)
+      self.assertIn(b"cannot write", done.stderr)
+    self.kamino("get", "a", "-o", "/dev/full", expect=1, stderr="cannot write")
+    for kind in ("tsv", "dpkg"):
+      self.kamino("load", kind, self.folder, expect=2, stderr="cannot read")
+
+  def test_of_lines_with_one_key_the_last_counts(self):
+    lines = "".join(f"k{key}\t{i}\n" for i in range(100) for key in range(5))
+    self.kamino("load", "tsv", self.path("dup.tsv", lines.encode()))
+    self.assertEqual(self.kamino("scan", "--prefix=k"),
+                     "".join(f"k{key}\t99\n" for key in range(5)))
+
+  def test_conflicts_name_what_a_client_can_take(self):
+    keys = [c * 1004 for c in "abcdefgh"]
+    words = []
+    for key in keys:
+      words += ["if", "exists", key]
+    self.kamino("commit", *words, "then", "put", "x", "y", expect=1)
 
   def test_errors_as_json(self):
     done = self.cluster.kamino("get", "none", "--json", check=False)
@@ -104,7 +139,9 @@ class CliTest(ClusterTest):
   def test_help_and_version(self):
     kamino = self.cluster.binary("kamino")
     for words, text in ((("--help",), "Exit codes"),
+                        (("help",), "Writes a whole object"),
                         (("help", "put"), "date | kamino put now"),
+                        (("help", "put"), "Usage: kamino put"),
                         (("help", "admin", "remove"), "--force"),
                         (("put", "--help"), "Examples"),
                         (("--version",), "kamino 0.")):

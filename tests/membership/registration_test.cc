@@ -19,7 +19,7 @@ TEST_F(ManagerCoreTest, AnOldCopyIsRefusedAndTheChainGoesOnWithoutIt) {
   const absl::Status refused = Return("n3", {12, 12, 10});
   EXPECT_TRUE(absl::IsFailedPrecondition(refused));
   EXPECT_EQ(refused.message(),
-            "node n3 is on an old copy of its data: it holds operations up to "
+            "node n3 is on an old copy of its data: it holds mutations up to "
             "12, but by the word of n3 it had applied those up to 110; move "
             "its files away and start it again: it joins as a new node");
   // Again and again; nothing else comes of it.

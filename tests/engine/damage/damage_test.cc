@@ -53,7 +53,8 @@ Images MakeImages(const Scheme& scheme) {
   std::mt19937_64 random(1);
   std::unique_ptr<Session> last;
   for (int i = 0; i < 80; ++i) {
-    last = absl::make_unique<Session>(rig->get(), i % 3, &random, [] {});
+    last = absl::make_unique<Session>(rig->get(), i % 3, /*world=*/nullptr,
+                                      &random, [] {});
     bool done = true;
     for (int k = 0; k < 3 && done; ++k) done = last->DoSomething().ok();
     if (i == 79) break;
@@ -104,7 +105,7 @@ void Use(Rig& rig, const GuardedRegion& heap, uint64_t seed) {
 
   std::mt19937_64 random(seed);
   for (int i = 0; i < 3; ++i) {
-    Session session(&rig, i, &random, [] {});
+    Session session(&rig, i, /*world=*/nullptr, &random, [] {});
     bool done = true;
     for (int k = 0; k < 2 && done; ++k) done = session.DoSomething().ok();
     if (done && i != 1) {

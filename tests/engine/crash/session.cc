@@ -66,10 +66,12 @@ absl::Status Session::DoSomething() {
   auto object = ReadId(*transaction_, *directory, slot);
   if (!object.ok()) return object.status();
   what_.clear();
+  absl::Status done = LookAt(*directory);
+  if (done.ok() && *object != kNullObject) done = LookAt(*object);
+  if (!done.ok()) return done;
   if (*object == kNullObject || Random(4) == 0) {
     return Replace(*directory, slot, *object);
   }
-  absl::Status done;
   // Sometimes about as many as a commit record has room for.
   const uint64_t most = Random(25) == 0 ? 60 : brief_ ? 2 : 5;
   for (uint64_t calls = 1 + Random(most); done.ok() && calls > 0; --calls) {
@@ -79,6 +81,16 @@ absl::Status Session::DoSomething() {
 }
 
 // --- One object.
+
+absl::Status Session::LookAt(ObjectId id) {
+  if (world_ != nullptr || mine_.count(id) > 0) return absl::OkStatus();
+  auto bytes = transaction_->Read(id);
+  if (!bytes.ok()) return bytes.status();
+  if (bytes->empty()) return absl::DataLossError("an object of no bytes");
+  mine_[id] =
+      std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+  return absl::OkStatus();
+}
 
 const std::string& Session::Seen(ObjectId id) const {
   const auto mine = mine_.find(id);

@@ -25,6 +25,8 @@ class Session {
   // Works in directory `home` mostly. `*world` is at any moment what all that
   // have committed led to. `stored` is called between stores that nobody has
   // flushed yet. All must outlive the session. A brief one seldom meets others.
+  // Null for the world: whatever is in the store, damaged perhaps; there is no
+  // use in Changes then.
   Session(Rig* rig, uint32_t home, const WorldPointer* world,
           std::mt19937_64* random, std::function<void()> stored,
           bool brief = false);
@@ -64,6 +66,8 @@ class Session {
     uint32_t length;
   };
 
+  // Without a world, what an object holds is what it reads as at first.
+  absl::Status LookAt(ObjectId id);
   // What the object holds, as this transaction sees it.
   const std::string& Seen(ObjectId id) const;
   std::string& Mine(ObjectId id);

@@ -38,32 +38,6 @@ constexpr uint64_t kMutants = 30000;
 constexpr size_t kMostGrown = 64 * 100 + 4096;
 constexpr unsigned kSecondsEach = 5;
 
-// What a session needs to know of the objects it may come by. One that cannot
-// be read counts as anything: the session's calls then fail, which is fine.
-crash::WorldPointer Seen(Rig& rig) {
-  auto world = std::make_shared<World>();
-  auto transaction = rig.store().Begin(absl::ZeroDuration());
-  const auto add = [&](ObjectId id) {
-    auto bytes = transaction->Read(id);
-    world->objects[id] = std::make_shared<const std::string>(
-        bytes.ok() ? std::string(reinterpret_cast<const char*>(bytes->data()),
-                                 bytes->size())
-                   : std::string(64, '\0'));
-  };
-  add(rig.store().root());
-  for (uint32_t i = 1; i <= crash::kDirectories; ++i) {
-    auto directory = crash::ReadId(*transaction, rig.store().root(), i);
-    if (!directory.ok()) continue;
-    add(*directory);
-    for (uint32_t slot = 0; slot < crash::kSlots; ++slot) {
-      auto id = crash::ReadId(*transaction, *directory, slot);
-      if (id.ok()) add(*id);
-    }
-  }
-  transaction->Abort().IgnoreError();
-  return world;
-}
-
 // A store in the middle of its work: some transactions are not in the backup
 // yet, one has not ended.
 Images MakeImages(const Scheme& scheme) {
@@ -77,13 +51,10 @@ Images MakeImages(const Scheme& scheme) {
   EXPECT_TRUE(rig.ok()) << rig.status();
   EXPECT_TRUE(crash::MakeWorld(**rig).ok());
   std::mt19937_64 random(1);
-  crash::WorldPointer world;
   std::unique_ptr<Session> last;
   for (int i = 0; i < 80; ++i) {
-    last.reset();
-    world = Seen(**rig);
-    last =
-        absl::make_unique<Session>(rig->get(), i % 3, &world, &random, [] {});
+    last = absl::make_unique<Session>(rig->get(), i % 3, /*world=*/nullptr,
+                                      &random, [] {});
     bool done = true;
     for (int k = 0; k < 3 && done; ++k) done = last->DoSomething().ok();
     if (i == 79) break;
@@ -134,8 +105,7 @@ void Use(Rig& rig, const GuardedRegion& heap, uint64_t seed) {
 
   std::mt19937_64 random(seed);
   for (int i = 0; i < 3; ++i) {
-    const crash::WorldPointer world = Seen(rig);
-    Session session(&rig, i, &world, &random, [] {});
+    Session session(&rig, i, /*world=*/nullptr, &random, [] {});
     bool done = true;
     for (int k = 0; k < 2 && done; ++k) done = session.DoSomething().ok();
     if (done && i != 1) {

@@ -273,7 +273,9 @@ TEST_F(ChainCoreTest, CursorsCountMutationsAndWindowsOperations) {
   InstallAll(1, all_);
   Settle();
   // As many as the window has operations: all are on their way.
-  for (int i = 0; i < 8; ++i) Submit("n1", absl::StrCat("operation ", i), 64);
+  for (int i = 0; i < 8; ++i) {
+    Submit("n1", absl::StrCat(std::string(64, 'x'), i), 64);
+  }
   size_t on_their_way = 0;
   for (const auto& [end, queue] : inbox_) {
     for (const ChainMessage& message : queue) {

@@ -57,7 +57,8 @@ class FakeViews : public membership::ViewSource {
 
 class NodeServerTest : public ::testing::Test {
  protected:
-  explicit NodeServerTest(CallLoadOptions reads = {}) {
+  explicit NodeServerTest(CallLoadOptions reads = {},
+                          CallLoadOptions results = {}) {
     procedures_.Register(kBankTransfer, BankTransfer);
     StorageOptions storage;
     const std::string folder =
@@ -73,6 +74,7 @@ class NodeServerTest : public ::testing::Test {
     options.links.preferred = "tcp";
     options.links.listen["tcp"] = "127.0.0.1:0";
     options.reads = reads;
+    options.results = results;
     Node::Events events;
     events.fatal = [](const absl::Status& why) { ADD_FAILURE() << why; };
     events.role = [this](membership::Role role, bool lease) {
@@ -373,6 +375,51 @@ TEST_F(NoRoomTest, ReadsAreRefusedUntilLaterAndWritesAreNot) {
   EXPECT_FALSE(scan->Read(&part));
   EXPECT_EQ(DetailOf(scan->Finish()).reason(), kamino::v1::REASON_OVERLOADED);
   EXPECT_EQ(Status().reads().shed(), 2u);
+}
+
+class LittleRoomTest : public NodeServerTest {
+ protected:
+  LittleRoomTest() : NodeServerTest(Room(1 << 20), Room(0)) {}
+
+  static CallLoadOptions Room(int64_t unsent_bytes) {
+    CallLoadOptions options;
+    options.max_unsent_bytes = unsent_bytes;
+    return options;
+  }
+};
+
+TEST_F(LittleRoomTest, WhatAReaderLeavesLyingIsInTheWayOfOthers) {
+  views_.Install(1);
+  const std::string large(1 << 20, 'x');
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_TRUE(Put(absl::StrCat("a", i), large, i + 1).ok());
+  }
+  ASSERT_TRUE(Put("b", "small", 5).ok());
+  grpc::ClientContext context;
+  auto scan = stub_->Scan(&context, kamino::v1::ScanRequest());
+  // More than a connection takes before its reader does.
+  kamino::v1::GetResponse got;
+  grpc::Status status;
+  for (int tries = 0; tries < kTries && status.ok(); ++tries) {
+    status = Get("b", &got);
+  }
+  EXPECT_EQ(DetailOf(status).reason(), kamino::v1::REASON_OVERLOADED);
+  EXPECT_GT(Status().reads().unsent_bytes(), 0u);
+  context.TryCancel();
+  for (int tries = 0; tries < kTries && !status.ok(); ++tries) {
+    status = Get("b", &got);
+  }
+  EXPECT_TRUE(status.ok()) << status.error_message();
+}
+
+TEST_F(LittleRoomTest, CommitsAreRefusedWhereResultsHaveNoRoom) {
+  views_.Install(1);
+  kamino::v1::CommitRequest commit;
+  commit.mutable_request_id()->set_client_id(8);
+  commit.mutable_request_id()->set_number(1);
+  kamino::v1::CommitResponse committed;
+  EXPECT_EQ(DetailOf(Send(&Stub::Commit, commit, &committed)).reason(),
+            kamino::v1::REASON_OVERLOADED);
 }
 
 TEST_F(NodeServerTest, ScansHaveBoundedBounds) {

@@ -91,13 +91,6 @@ class CliTest(ClusterTest):
     self.assertEqual(self.kamino("scan", "--prefix=k"),
                      "".join(f"k{key}\t99\n" for key in range(5)))
 
-  def test_conflicts_name_what_a_client_can_take(self):
-    keys = [c * 1004 for c in "abcdefgh"]
-    words = []
-    for key in keys:
-      words += ["if", "exists", key]
-    self.kamino("commit", *words, "then", "put", "x", "y", expect=1)
-
   def test_errors_as_json(self):
     done = self.cluster.kamino("get", "none", "--json", check=False)
     error = json.loads(done.stderr)["error"]

@@ -127,7 +127,7 @@ class CliTest(ClusterTest):
     self.kamino("admin", "remove", "n2", managers, expect=1,
                 stderr="at n3 alone")
     self.kamino("admin", "remove", "n2", managers, "--force")
-    self.assertEqual(self.cluster.chain()[0], ["n3"])
+    self.cluster.await_chain(["n3"])
 
   def test_help_and_version(self):
     kamino = self.cluster.binary("kamino")

@@ -77,10 +77,7 @@ absl::StatusOr<GetClusterResponse> Admin::GetCluster() {
   return response;
 }
 
-absl::Status Admin::RemoveNode(const std::string& node_id, bool drain) {
-  RemoveNodeRequest request;
-  request.set_node_id(node_id);
-  request.set_drain(drain);
+absl::Status Admin::RemoveNode(const RemoveNodeRequest& request) {
   return AskLeader(
       [&](Stub* stub, grpc::ClientContext* context, std::string* ask) {
         AdminResponse response;

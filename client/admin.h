@@ -23,7 +23,7 @@ class Admin {
   // Errors as AdminService; kDeadlineExceeded: no manager leads, or none can be
   // reached.
   absl::StatusOr<kamino::v1::GetClusterResponse> GetCluster();
-  absl::Status RemoveNode(const std::string& node_id, bool drain);
+  absl::Status RemoveNode(const kamino::v1::RemoveNodeRequest& request);
   absl::Status AddNode(const std::string& node_id);
 
  private:

@@ -213,7 +213,9 @@ absl::Status Client::RunTransaction(
     }
     last = Commit(std::move(request)).status();
     if (ReasonOf(last) != kamino::v1::REASON_CONFLICT) {
-      return last.ok() || !wanted.ok() ? wanted : last;
+      // Without the check nobody knows whether what the body read belongs
+      // together, nor so whether its error does.
+      return last.ok() ? wanted : last;
     }
     absl::Notification rested;
     runner_->timer().After(

@@ -109,9 +109,8 @@ KaminoService::KaminoService(Node* node)
 
 template <typename Response, typename RunFunction>
 ServerUnaryReactor* KaminoService::Run(CallbackServerContext* context,
-                                       int64_t request_bytes,
+                                       CallLoad* load, int64_t request_bytes,
                                        Response* response, RunFunction run) {
-  CallLoad* const load = &node_->reads();
   if (absl::Status entered = load->Enter(request_bytes); !entered.ok()) {
     return Refuse(context, entered);
   }
@@ -134,7 +133,7 @@ ServerUnaryReactor* KaminoService::Read(CallbackServerContext* context,
                                         Response* response, ReadFunction read) {
   const absl::Time deadline = DeadlineOf(*context);
   const auto bytes = static_cast<int64_t>(request->ByteSizeLong());
-  return Run(context, bytes, response, [=](ChainNode& node) {
+  return Run(context, &node_->reads(), bytes, response, [=](ChainNode& node) {
     absl::Status status =
         node_->reads().Begin(context->IsCancelled(), deadline, MonotonicNow());
     if (!status.ok()) return status;
@@ -310,7 +309,7 @@ ServerUnaryReactor* KaminoService::GetChain(
     return Refuse(context, MakeError(kamino::v1::REASON_RECONFIGURING,
                                      "this node knows of no view yet"));
   }
-  return Run(context, 0, response, [=](ChainNode&) {
+  return Run(context, &looks_, 0, response, [=](ChainNode&) {
     *response->mutable_chain() = *chain;
     return absl::OkStatus();
   });
@@ -325,7 +324,7 @@ KaminoService::WatchChain(CallbackServerContext*,
 ServerUnaryReactor* KaminoService::GetNodeStatus(
     CallbackServerContext* context, const kamino::v1::GetNodeStatusRequest*,
     kamino::v1::GetNodeStatusResponse* response) {
-  return Run(context, 0, response, [=](ChainNode& node) {
+  return Run(context, &looks_, 0, response, [=](ChainNode& node) {
     node_->Describe(node, response);
     return absl::OkStatus();
   });

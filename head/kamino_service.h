@@ -72,8 +72,8 @@ class KaminoService final : public kamino::v1::KaminoService::CallbackService {
   // answers.
   template <typename Response, typename RunFunction>
   grpc::ServerUnaryReactor* Run(grpc::CallbackServerContext* context,
-                                int64_t request_bytes, Response* response,
-                                RunFunction run);
+                                CallLoad* load, int64_t request_bytes,
+                                Response* response, RunFunction run);
 
   // The same, unless nobody waits for it any more or there is no room for
   // another answer.
@@ -100,6 +100,9 @@ class KaminoService final : public kamino::v1::KaminoService::CallbackService {
                   kamino::v1::ResponseHeader* header) const;
 
   Node* const node_;
+  // Of GetChain and GetNodeStatus, which are to be answered also while reads
+  // are refused.
+  CallLoad looks_{CallLoadOptions()};
   CountedAllocator<kamino::v1::GetRequest, kamino::v1::GetResponse>
       get_messages_;
   CountedAllocator<kamino::v1::BatchGetRequest, kamino::v1::BatchGetResponse>

@@ -97,10 +97,14 @@ ServerUnaryReactor* AdminService::RemoveNode(
     CallbackServerContext* context,
     const kamino::v1::RemoveNodeRequest* request,
     kamino::v1::AdminResponse* response) {
+  using Removal = ManagerCore::Removal;
+  const Removal how = request->drain()   ? Removal::kDrain
+                      : request->force() ? Removal::kForced
+                                         : Removal::kNow;
   return Finish(context, manager_->Administer(
                              [&](ManagerCore* core, absl::Time now) {
-                               return core->Exclude(request->node_id(),
-                                                    request->drain(), now);
+                               return core->Exclude(request->node_id(), how,
+                                                    now);
                              },
                              response->mutable_ask()));
 }

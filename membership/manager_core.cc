@@ -262,7 +262,21 @@ bool ManagerCore::ShouldJoin(const std::string& node_id, absl::Time now) {
   return joining_ == node_id;
 }
 
-absl::Status ManagerCore::Exclude(const std::string& node_id, bool drain,
+std::string ManagerCore::LastWithout(const std::string& node_id,
+                                     const NodeStates& states,
+                                     const Exclusions& excluded) const {
+  std::vector<std::string> left;
+  for (const Member& member : view_.members) {
+    const auto found = states.find(member.node_id);
+    if (found == states.end() || !found->second.alive) continue;
+    const auto out = excluded.find(member.node_id);
+    const bool stays = out == excluded.end() || out->second;  // drained later
+    if (member.node_id != node_id && stays) left.push_back(member.node_id);
+  }
+  return left.size() == 1 ? left[0] : "";
+}
+
+absl::Status ManagerCore::Exclude(const std::string& node_id, Removal how,
                                   absl::Time now) {
   const bool member =
       std::any_of(view_.members.begin(), view_.members.end(),
@@ -276,14 +290,23 @@ absl::Status ManagerCore::Exclude(const std::string& node_id, bool drain,
         excluded_.size(), " nodes are removed already; add some again"));
   }
   Exclusions wanted = excluded_;
-  wanted[node_id] = drain && member;
+  wanted[node_id] = how == Removal::kDrain && member;
   const NodeStates states = States(now);
   if (member && !CanGoOn(view_, states, wanted)) {
     return absl::FailedPreconditionError(
         absl::StrCat("the chain could not go on without ", node_id,
                      ": no other member holds everything and was never away"));
   }
-  if (member && drain) {
+  if (member && how == Removal::kNow) {
+    const std::string last = LastWithout(node_id, states, wanted);
+    if (!last.empty()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "without ", node_id, " all data would be at ", last,
+          " alone, and lost with it; drain it once another node has caught up, "
+          "or force it"));
+    }
+  }
+  if (member && how == Removal::kDrain) {
     size_t others = 0;
     for (const auto& [id, node] : states) {
       others += node.alive && wanted.count(id) == 0;

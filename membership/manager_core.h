@@ -93,11 +93,16 @@ class ManagerCore {
                          absl::Time now);
   // --- Operators; only while IsLeader. In force with the next view.
 
-  // Takes a node out of the chain and keeps it out; with `drain`, once the
-  // chain is complete without it. kNotFound: nobody knows it;
-  // kFailedPrecondition: the chain could not go on without it, or nobody could
-  // take its place; kResourceExhausted: too many are excluded.
-  absl::Status Exclude(const std::string& node_id, bool drain, absl::Time now);
+  enum class Removal {
+    kNow,
+    kDrain,   // once the chain is complete without it
+    kForced,  // now, even if one member alone is left with the data
+  };
+  // Takes a node out of the chain and keeps it out. kNotFound: nobody knows it;
+  // kFailedPrecondition: the chain could not go on without it, one member alone
+  // would be left, or nobody could take its place; kResourceExhausted: too many
+  // are excluded.
+  absl::Status Exclude(const std::string& node_id, Removal how, absl::Time now);
   // It may join again.
   void Include(const std::string& node_id) { excluded_.erase(node_id); }
 
@@ -140,6 +145,10 @@ class ManagerCore {
     bool turned_away = false;  // likewise
   };
 
+  // The member that alone is alive and stays when this one goes; "" when it is
+  // not so.
+  std::string LastWithout(const std::string& node_id, const NodeStates& states,
+                          const Exclusions& excluded) const;
   NodeState StateOf(const Node& node, absl::Time now) const;
   NodeStates States(absl::Time now) const;
   // It is to be removed, and hears nothing from us until it is.

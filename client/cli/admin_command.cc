@@ -83,50 +83,40 @@ struct Change {
   bool force = false;
 };
 
-// Members that stay alive in the chain without this one. Empty when it is none.
-std::vector<std::string> LeftWithout(const GetClusterResponse& cluster,
-                                     const std::string& node_id) {
-  bool member = false;
+// How many nodes have the data now that one less does.
+int TellWhoIsLeft(Cli& cli, Admin* admin) {
+  auto cluster = admin->GetCluster();
+  if (!cluster.ok()) return cli.Fail(cluster.status());
   std::vector<std::string> left;
-  for (const ClusterNode& node : cluster.nodes()) {
-    if (!IsIn(node)) continue;
-    member |= node.node_id() == node_id;
-    if (node.node_id() != node_id && node.alive() && !node.removed()) {
-      left.push_back(node.node_id());
-    }
+  for (const ClusterNode& node : cluster->nodes()) {
+    if (IsIn(node)) left.push_back(node.node_id());
   }
-  return member ? left : std::vector<std::string>();
+  std::cerr << absl::StrCat("kamino: the chain has ", left.size(), " of ",
+                            cluster->chain_length(),
+                            " nodes: ", absl::StrJoin(left, ", "), "\n");
+  return kExitOk;
 }
 
-int Remove(Cli& cli, const Change& change) {
+int Remove(Cli& cli, const Change& change, bool drain) {
   auto admin = cli.ConnectToManagers();
   if (!admin.ok()) return cli.Fail(admin.status());
-  auto cluster = (*admin)->GetCluster();
-  if (!cluster.ok()) return cli.Fail(cluster.status());
-  const std::vector<std::string> left = LeftWithout(*cluster, change.node_id);
-  if (left.size() == 1 && !change.force) {
-    return cli.Fail(absl::FailedPreconditionError(absl::StrCat(
-        "without ", change.node_id, " all data would be at ", left[0],
-        " alone, and lost with it; kamino admin drain waits until another node "
-        "has caught up, --force removes it now")));
-  }
-  absl::Status status = (*admin)->RemoveNode(change.node_id, /*drain=*/false);
+  kamino::v1::RemoveNodeRequest request;
+  request.set_node_id(change.node_id);
+  request.set_drain(drain);
+  request.set_force(change.force);
+  absl::Status status = (*admin)->RemoveNode(request);
   if (!status.ok()) return cli.Fail(status);
-  if (!left.empty()) {
-    std::cerr << absl::StrCat("kamino: without ", change.node_id,
-                              " the chain has ", left.size(), " of ",
-                              cluster->chain_length(),
-                              " nodes: ", absl::StrJoin(left, ", "), "\n");
-  }
-  return change.wait ? Await(cli, *admin, change.node_id, false) : kExitOk;
+  if (!change.wait) return kExitOk;
+  const int awaited = Await(cli, *admin, change.node_id, false);
+  return awaited == kExitOk ? TellWhoIsLeft(cli, *admin) : awaited;
+}
+
+int RemoveNow(Cli& cli, const Change& change) {
+  return Remove(cli, change, /*drain=*/false);
 }
 
 int Drain(Cli& cli, const Change& change) {
-  auto admin = cli.ConnectToManagers();
-  if (!admin.ok()) return cli.Fail(admin.status());
-  absl::Status status = (*admin)->RemoveNode(change.node_id, /*drain=*/true);
-  if (!status.ok()) return cli.Fail(status);
-  return change.wait ? Await(cli, *admin, change.node_id, false) : kExitOk;
+  return Remove(cli, change, /*drain=*/true);
 }
 
 int AddNode(Cli& cli, const Change& change) {
@@ -187,7 +177,7 @@ void AddAdminCommand(CLI::App* app, Cli* cli) {
   CLI::App* remove =
       AddChange(admin, cli, "remove",
                 "Takes a node out of the chain, now and until it is added.",
-                Remove, change);
+                RemoveNow, change);
   remove->add_flag("--force", change->force,
                    "Even if one node alone is left with the data.");
   AddChange(admin, cli, "drain",

@@ -433,6 +433,35 @@ TEST_F(ClientTest, TransactionsRetryOnConflict) {
   EXPECT_EQ(client_->Get("n")->value(), "6");
 }
 
+// What it concludes from reads that do not belong together is not passed on.
+TEST_F(ClientTest, ABodysErrorCountsOnlyOnceItsReadsAreChecked) {
+  ASSERT_TRUE(client_->Put("a", "1").ok());
+  ASSERT_TRUE(client_->Put("b", "1").ok());
+  int runs = 0;
+  absl::Status done = client_->RunTransaction([&](Transaction& transaction) {
+    auto a = transaction.Get("a");
+    if (++runs == 1) {
+      EXPECT_TRUE(client_->Put("a", "2").ok());
+      EXPECT_TRUE(client_->Put("b", "2").ok());
+    }
+    auto b = transaction.Get("b");
+    return **a == **b ? absl::OkStatus() : absl::InternalError("a is not b");
+  });
+  EXPECT_TRUE(done.ok()) << done;
+  EXPECT_EQ(runs, 2);
+  // Nor is it when they could not be checked.
+  Connect(absl::Milliseconds(200));
+  bool held = false;
+  done = client_->RunTransaction([&](Transaction& transaction) {
+    EXPECT_TRUE(transaction.Get("a").ok() && transaction.Get("b").ok());
+    if (!held) state_.mutex.Lock();  // holds the check's answer back
+    held = true;
+    return absl::InternalError("n");
+  });
+  EXPECT_FALSE(absl::IsInternal(done)) << done;
+  state_.mutex.Unlock();
+}
+
 TEST_F(ClientTest, AsynchronousCallsAreBounded) {
   Connect(absl::Seconds(10), /*max_outstanding=*/2);
   state_.mutex.Lock();  // holds every answer back

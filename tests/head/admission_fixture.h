@@ -3,6 +3,7 @@
 #ifndef KAMINO_TESTS_HEAD_ADMISSION_FIXTURE_H_
 #define KAMINO_TESTS_HEAD_ADMISSION_FIXTURE_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -20,9 +21,9 @@
 
 namespace kamino::head {
 
-class AdmissionTest : public ::testing::Test {
- protected:
-  explicit AdmissionTest(AdmissionOptions options = {})
+class LoneHead {
+ public:
+  explicit LoneHead(AdmissionOptions options = {})
       : under_(engine::Scheme::kSimpleLater),
         state_(&procedures_, under_.heap().root()),
         executor_(&under_.heap(), &state_),
@@ -62,7 +63,8 @@ class AdmissionTest : public ::testing::Test {
   // Submits without executing; the outcome lands at the returned index.
   size_t Submit(const std::string& function, const std::string& arguments,
                 uint64_t client, uint64_t number = 1,
-                absl::Time deadline = absl::InfiniteFuture()) {
+                absl::Time deadline = absl::InfiniteFuture(),
+                std::function<bool()> abandoned = nullptr) {
     const size_t index = outcomes_.size();
     outcomes_.push_back(nullptr);
     Request request;
@@ -72,6 +74,7 @@ class AdmissionTest : public ::testing::Test {
     request.request.set_number(number);
     request.request.set_since(since_);
     request.deadline = deadline;
+    request.abandoned = std::move(abandoned);
     request.done = [this, index](RequestOutcome outcome) {
       ASSERT_EQ(outcomes_[index], nullptr) << "answered twice";
       outcomes_[index] = std::make_unique<RequestOutcome>(std::move(outcome));
@@ -150,6 +153,12 @@ class AdmissionTest : public ::testing::Test {
   replica::Actions actions_;
   std::vector<std::unique_ptr<RequestOutcome>> outcomes_;
   std::unique_ptr<Admission> admission_;
+};
+
+class AdmissionTest : public ::testing::Test, protected LoneHead {
+ protected:
+  explicit AdmissionTest(AdmissionOptions options = {})
+      : LoneHead(std::move(options)) {}
 };
 
 }  // namespace kamino::head

@@ -8,39 +8,32 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/fault.h"
-#include "engine/heap/heap_reader.h"
 #include "gtest/gtest.h"
-#include "head/admission.h"
 #include "head/call_load.h"
 #include "kamino/v1/kamino.pb.h"
 #include "replica/builtins.h"
 #include "replica/errors.h"
-#include "replica/heap_executor.h"
-#include "tests/engine/kamino/fixture.h"
-#include "tests/replica/no_copy.h"
+#include "tests/head/admission_fixture.h"
 
 namespace kamino::head {
 namespace {
 
 using kamino::v1::CommitRequest;
-using replica::Actions;
 using replica::ReasonOf;
 
 constexpr uint64_t kMaxTouched = 2000;
 constexpr int kObjects = 100;
 
-// A head without a chain behind it.
-class Head {
+AdmissionOptions Limited() {
+  AdmissionOptions options;
+  options.max_touched = kMaxTouched;
+  return options;
+}
+
+// A head with objects to touch.
+class Head : public LoneHead {
  public:
-  Head()
-      : under_(engine::Scheme::kSimpleLater),
-        state_(&procedures_, under_.heap().root()),
-        executor_(&under_.heap(), &state_),
-        ring_region_(replica::OperationRing::kMinBytes),
-        ring_(*replica::OperationRing::Create(&ring_region_, {})),
-        record_(&ring_region_),
-        core_(CoreOptions(), ring_.get(), &record_, &executor_, &copy_) {
-    record_.Create(replica::NodeState());
+  Head() : LoneHead(Limited()) {
     procedures_.Register("test.swallow", [](replica::ProcedureContext& context,
                                             absl::string_view) {
       for (uint64_t i = 0; i < kMaxTouched; ++i) (void)context.Get("k1000");
@@ -56,20 +49,6 @@ class Head {
           }
           return put.ok() ? absl::StatusOr<std::string>("") : put;
         });
-    membership::View view{"c", 1, {}};
-    for (const char* id : {"n1", "n2"}) {
-      membership::Member member;
-      member.node_id = id;
-      member.incarnation = 1;
-      view.members.push_back(member);
-    }
-    core_.OnView(view, now_, &actions_);
-    AdmissionOptions options;
-    options.max_touched = kMaxTouched;
-    admission_ =
-        std::make_unique<Admission>(options, &under_.store(), &state_, &core_);
-    EXPECT_TRUE(admission_->Promote(now_, &actions_).ok());
-    Complete();
     CommitRequest fill;
     for (int i = 0; i < kObjects; ++i) {
       auto* put = fill.add_then_operations()->mutable_put();
@@ -79,37 +58,12 @@ class Head {
     EXPECT_TRUE(Run(fill).ok());
   }
 
-  // Submits; the outcome lands at the returned index.
+  // Of a client of its own.
   size_t Submit(const std::string& function, const std::string& arguments,
                 std::function<bool()> abandoned = nullptr) {
-    const size_t index = outcomes_.size();
-    outcomes_.push_back(nullptr);
-    Request request;
-    request.request.set_function(function);
-    request.request.set_arguments(arguments);
-    request.request.set_client_id(++client_);
-    request.request.set_number(1);
-    request.abandoned = std::move(abandoned);
-    request.done = [this, index](RequestOutcome outcome) {
-      outcomes_[index] = std::make_unique<RequestOutcome>(std::move(outcome));
-    };
-    admission_->Submit(std::move(request), now_);
-    return index;
+    return LoneHead::Submit(function, arguments, ++client_, /*number=*/1,
+                            absl::InfiniteFuture(), std::move(abandoned));
   }
-
-  void Execute() { admission_->ExecuteReady(now_, &actions_); }
-  void Complete() {
-    admission_->OnCompleted(ring_->applied());
-    while (admission_->ApplyBackup(10) > 0) {
-    }
-  }
-  void Tick() { admission_->OnTick(now_); }
-
-  absl::Status StatusOf(size_t index) const {
-    return outcomes_[index] == nullptr ? absl::UnknownError("no answer")
-                                       : outcomes_[index]->status;
-  }
-  bool Answered(size_t index) const { return outcomes_[index] != nullptr; }
   absl::Status Run(const CommitRequest& commit) {
     const size_t index =
         Submit(replica::kCommitFunction, commit.SerializeAsString());
@@ -117,42 +71,17 @@ class Head {
     Complete();
     return StatusOf(index);
   }
+  void Tick() { admission_->OnTick(now_); }
 
-  std::string Get(const std::string& key) {
-    engine::HeapReader reader(&under_.heap());
-    auto entry = state_.Objects(reader)->Get(key);
-    return entry.ok() ? std::string(entry->value) : "absent";
-  }
   uint64_t received() const { return ring_->received(); }
   bool has_ready() const { return admission_->has_ready(); }
   int touches() const { return touches_; }
   void set_to_touch(int objects) { to_touch_ = objects; }
 
  private:
-  static replica::ChainOptions CoreOptions() {
-    replica::ChainOptions options;
-    options.cluster_id = "c";
-    options.node_id = "n1";
-    options.incarnation = 1;
-    return options;
-  }
-
-  absl::Time now_ = absl::UnixEpoch();
   uint64_t client_ = 100;
   int touches_ = 0;
   int to_touch_ = 0;
-  replica::ProcedureRegistry procedures_;
-  engine::StoreUnderTest under_;
-  replica::StateMachine state_;
-  replica::HeapExecutor executor_;
-  engine::SimRegion ring_region_;
-  std::unique_ptr<replica::OperationRing> ring_;
-  replica::NodeRecord record_;
-  replica::NoCopy copy_;
-  replica::ChainCore core_;
-  Actions actions_;
-  std::vector<std::unique_ptr<RequestOutcome>> outcomes_;
-  std::unique_ptr<Admission> admission_;
 };
 
 // That the whole range is as it was, so many times.

@@ -122,6 +122,12 @@ class ChainRig {
   void Invite(const std::string& name, bool invited = true);
   void BreakLinks(const std::string& a, const std::string& b);
   void SetFilter(Filter filter) { filter_ = std::move(filter); }
+  // What `from` next sends to `to`, and is `due`, goes on as `change` makes it;
+  // changed() tells whether that has come.
+  void ChangeNext(const std::string& from, const std::string& to,
+                  const std::function<bool(const ChainMessage&)>& due,
+                  const std::function<void(ChainMessage*)>& change);
+  bool changed() const { return changed_; }
   // Told of every message that is on its way.
   void SetTap(Tap tap) { tap_ = std::move(tap); }
   // What is for this node waits.
@@ -209,6 +215,7 @@ class ChainRig {
   membership::View view_;
   absl::Time now_ = absl::UnixEpoch();
   Filter filter_;
+  bool changed_ = false;  // by ChangeNext's
   Tap tap_;
   std::map<uint64_t, uint64_t> numbers_;  // of clients' last requests
   std::vector<std::shared_ptr<Issued>> issued_;

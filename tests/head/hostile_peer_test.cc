@@ -23,21 +23,6 @@ class HostilePeerTest : public ::testing::Test {
     Execute();
   }
 
-  // What `from` next sends to `to`, and is `due`, goes on as `change` makes it.
-  void Change(const std::string& from, const std::string& to,
-              const std::function<bool(const ChainMessage&)>& due,
-              const std::function<void(ChainMessage*)>& change) {
-    changed_ = false;
-    rig_.SetFilter([=](const std::string& sender, const std::string& receiver,
-                       ChainMessage* message) {
-      if (!changed_ && sender == from && receiver == to && due(*message)) {
-        changed_ = true;
-        change(message);
-      }
-      return true;
-    });
-  }
-
   void Execute() {
     const auto issued =
         rig_.Submit(++client_, {Put("key", std::to_string(client_))});
@@ -64,7 +49,6 @@ class HostilePeerTest : public ::testing::Test {
   }
 
   ChainRig rig_;
-  bool changed_ = false;
   uint64_t client_ = 0;
 };
 
@@ -73,12 +57,12 @@ TEST_F(HostilePeerTest, CleansWhatItWasNotSent) {
   const auto issued = rig_.Submit(++client_, {Put("key", "held")});
   rig_.Settle(2);
   rig_.BreakLinks("n2", "n3");
-  Change(
+  rig_.ChangeNext(
       "n3", "n2", [](const ChainMessage& m) { return m.has_sync(); },
       [](ChainMessage* m) { m->mutable_sync()->set_cleaned(kFar); });
   rig_.Hold("n3", false);
   rig_.Settle();
-  EXPECT_TRUE(changed_);
+  EXPECT_TRUE(rig_.changed());
   EXPECT_TRUE(issued->acknowledged());
   EXPECT_EQ(turned_down("n2").malformed, 1u);
   Execute();
@@ -86,17 +70,17 @@ TEST_F(HostilePeerTest, CleansWhatItWasNotSent) {
 }
 
 TEST_F(HostilePeerTest, AcknowledgesWhatItWasNotSent) {
-  Change(
+  rig_.ChangeNext(
       "n3", "n2", [](const ChainMessage& m) { return m.has_append_ack(); },
       [](ChainMessage* m) { m->mutable_append_ack()->set_received(kFar); });
   Execute();
-  EXPECT_TRUE(changed_);
+  EXPECT_TRUE(rig_.changed());
   EXPECT_EQ(turned_down("n2").malformed, 1u);
   EXPECT_EQ(rig_.Difference(), "");
 }
 
 TEST_F(HostilePeerTest, SaysHelloOnALinkInUse) {
-  Change(
+  rig_.ChangeNext(
       "n2", "n3", [](const ChainMessage& m) { return m.has_append(); },
       [](ChainMessage* m) {
         auto* hello = m->mutable_hello();
@@ -106,7 +90,7 @@ TEST_F(HostilePeerTest, SaysHelloOnALinkInUse) {
         hello->set_purpose(kamino::internal::v1::LINK_PURPOSE_TRANSFER);
       });
   Execute();
-  EXPECT_TRUE(changed_);
+  EXPECT_TRUE(rig_.changed());
   EXPECT_EQ(turned_down("n3").rejected, 1u);
   EXPECT_FALSE(rig_.node("n3").core().transfer().sending);
   EXPECT_EQ(rig_.Difference(), "");
@@ -114,36 +98,36 @@ TEST_F(HostilePeerTest, SaysHelloOnALinkInUse) {
 
 TEST_F(HostilePeerTest, AJoiningNodeCannotStopTheTail) {
   JoinFourth();
-  Change(
+  rig_.ChangeNext(
       "n4", "n3", [](const ChainMessage& m) { return m.has_append_ack(); },
       [](ChainMessage* m) { m->mutable_sync()->set_received(kFar); });
   Execute();
-  EXPECT_TRUE(changed_);
+  EXPECT_TRUE(rig_.changed());
   ASSERT_TRUE(rig_.up("n3")) << rig_.fatal("n3");
   ExpectGoesOnWithFourth();
 }
 
 TEST_F(HostilePeerTest, AJoiningNodeWithoutANameIsTurnedAway) {
   const uint64_t before = turned_down("n3").rejected;
-  Change(
+  rig_.ChangeNext(
       "n4", "n3", [](const ChainMessage& m) { return m.has_hello(); },
       [](ChainMessage* m) { m->mutable_hello()->clear_node_id(); });
   JoinFourth();
-  EXPECT_TRUE(changed_);
+  EXPECT_TRUE(rig_.changed());
   EXPECT_EQ(turned_down("n3").rejected, before + 1);
   ExpectGoesOnWithFourth();
 }
 
 // It holds nothing that one could go on from.
 TEST_F(HostilePeerTest, ATransferThatSkipsTheHeapIsNotBelieved) {
-  Change(
+  rig_.ChangeNext(
       "n3", "n4", [](const ChainMessage& m) { return m.has_state_begin(); },
       [](ChainMessage* m) {
         m->mutable_state_begin()->set_resume(true);
         m->mutable_state_begin()->set_applied(0);
       });
   rig_.Invite("n4");
-  while (!changed_) ASSERT_TRUE(rig_.Step());
+  while (!rig_.changed()) ASSERT_TRUE(rig_.Step());
   rig_.Hold("n3");
   rig_.Settle(2);
   EXPECT_EQ(rig_.node("n4").core().caught_up_view(), 0u);
@@ -155,21 +139,21 @@ TEST_F(HostilePeerTest, ATransferThatSkipsTheHeapIsNotBelieved) {
 
 TEST_F(HostilePeerTest, ATransferWithinAnotherIsNotBegun) {
   JoinFourth();
-  Change(
+  rig_.ChangeNext(
       "n3", "n4", [](const ChainMessage& m) { return m.has_append(); },
       [](ChainMessage* m) { m->mutable_state_begin(); });
   Execute();
-  EXPECT_TRUE(changed_);
+  EXPECT_TRUE(rig_.changed());
   EXPECT_EQ(rig_.node("n4").core().transfer().damaged, 1u);
   ExpectGoesOnWithFourth();
 }
 
 TEST_F(HostilePeerTest, ACutBeforeTheTransferBeganIsNotBelieved) {
-  Change(
+  rig_.ChangeNext(
       "n3", "n4", [](const ChainMessage& m) { return m.has_state_cut(); },
       [](ChainMessage* m) { m->mutable_state_cut()->set_sequence(0); });
   JoinFourth();
-  EXPECT_TRUE(changed_);
+  EXPECT_TRUE(rig_.changed());
   EXPECT_EQ(rig_.node("n4").core().transfer().damaged, 1u);
   ExpectGoesOnWithFourth();
 }

@@ -74,24 +74,8 @@ class ReturningTest : public ::testing::Test {
     EXPECT_EQ(rig_.Difference(), "");
   }
 
-  // The next message of that kind goes on as `change` makes it.
-  void Change(const std::string& from, const std::string& to,
-              const std::function<bool(const ChainMessage&)>& due,
-              const std::function<void(ChainMessage*)>& change) {
-    changed_ = false;
-    rig_.SetFilter([=](const std::string& sender, const std::string& receiver,
-                       ChainMessage* message) {
-      if (!changed_ && sender == from && receiver == to && due(*message)) {
-        changed_ = true;
-        change(message);
-      }
-      return true;
-    });
-  }
-
   const std::vector<std::string> all_ = {"n1", "n2", "n3", "n4"};
   ChainRig rig_;
-  bool changed_ = false;
   uint64_t client_ = 0;
 };
 
@@ -196,23 +180,23 @@ TEST_F(ReturningTest, AnOldCopyThatIsInterruptedIsNotMendedByWhatCameLater) {
 
 TEST_F(ReturningTest, ALieOfTheSuccessorStopsNobody) {
   // To one that was restarted, and to one that was not.
-  Change(
+  rig_.ChangeNext(
       "n2", "n1", [](const ChainMessage& m) { return m.has_sync(); },
       [](ChainMessage* m) { m->mutable_sync()->set_received(kFar); });
   Restart("n1");
   rig_.Settle(60);
-  EXPECT_TRUE(changed_);
+  EXPECT_TRUE(rig_.changed());
   EXPECT_EQ(condition("n1"), Condition::kSound);
   Execute();
   for (const uint64_t received : {kFar, uint64_t{0}}) {
-    Change(
+    rig_.ChangeNext(
         "n4", "n3", [](const ChainMessage& m) { return m.has_sync(); },
         [received](ChainMessage* m) {
           m->mutable_sync()->set_received(received);
         });
     rig_.BreakLinks("n3", "n4");
     rig_.Settle(60);
-    EXPECT_TRUE(changed_);
+    EXPECT_TRUE(rig_.changed());
     ASSERT_TRUE(rig_.up("n3")) << rig_.fatal("n3");
     EXPECT_EQ(condition("n3"), Condition::kSound);
     Execute();
@@ -222,7 +206,7 @@ TEST_F(ReturningTest, ALieOfTheSuccessorStopsNobody) {
 
 TEST_F(ReturningTest, ALieOfThePredecessorStopsNobody) {
   const auto lie = [this](const std::function<void(ChainMessage*)>& change) {
-    Change(
+    rig_.ChangeNext(
         "n3", "n4",
         [](const ChainMessage& m) {
           return m.has_hello() && m.hello().purpose() ==
@@ -237,13 +221,13 @@ TEST_F(ReturningTest, ALieOfThePredecessorStopsNobody) {
     lie(change);
     Restart("n4");
     rig_.Settle(60);
-    EXPECT_TRUE(changed_);
+    EXPECT_TRUE(rig_.changed());
     EXPECT_EQ(condition("n4"), Condition::kSound);
     Execute();
     lie(change);
     rig_.BreakLinks("n3", "n4");
     rig_.Settle(60);
-    EXPECT_TRUE(changed_);
+    EXPECT_TRUE(rig_.changed());
     EXPECT_EQ(condition("n4"), Condition::kSound);
     Execute();
   }
@@ -253,7 +237,7 @@ TEST_F(ReturningTest, ALieOfThePredecessorStopsNobody) {
 // --- What must be alike.
 
 TEST_F(ReturningTest, ANeighbourThatIsSetUpOtherwiseIsTurnedAway) {
-  Change(
+  rig_.ChangeNext(
       "n3", "n4", [](const ChainMessage& m) { return m.has_hello(); },
       [](ChainMessage* m) {
         (*m->mutable_hello()->mutable_agreement())["ring_mb"] = "64";
@@ -266,7 +250,7 @@ TEST_F(ReturningTest, ANeighbourThatIsSetUpOtherwiseIsTurnedAway) {
       });
   rig_.BreakLinks("n3", "n4");
   rig_.Settle();
-  EXPECT_TRUE(changed_);
+  EXPECT_TRUE(rig_.changed());
   EXPECT_EQ(reason, "ring_mb is missing at n4, but 64 at n3");
   Execute();
   EXPECT_EQ(rig_.Difference(), "");

@@ -125,7 +125,7 @@ class CliTest(ClusterTest):
     done = self.cluster.kamino("admin", "remove", "n1", managers)
     self.assertIn("2 of 3 nodes: n2, n3", done.stderr)
     self.kamino("admin", "remove", "n2", managers, expect=1,
-                stderr="at n3 alone")
+                stderr="alone")
     self.kamino("admin", "remove", "n2", managers, "--force")
     self.cluster.await_chain(["n3"])
 

@@ -1,5 +1,6 @@
 #include "membership/manager_core.h"
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/membership/manager_core_fixture.h"
 
@@ -154,8 +155,10 @@ TEST_F(ManagerCoreTest, ASlowRebootHasLostItsPlace) {
 
 TEST_F(ManagerCoreTest, ARemovedNodeLeavesOnceItsLeaseIsOver) {
   FormChain();
-  EXPECT_TRUE(absl::IsNotFound(core_.Exclude("n9", false, now_)));
-  ASSERT_EQ(core_.Exclude("n3", false, now_), absl::OkStatus());
+  EXPECT_TRUE(
+      absl::IsNotFound(core_.Exclude("n9", ManagerCore::Removal::kNow, now_)));
+  ASSERT_EQ(core_.Exclude("n3", ManagerCore::Removal::kNow, now_),
+            absl::OkStatus());
   // It may hold a lease: it gets no other, and is dropped once that is over.
   EXPECT_TRUE(absl::IsNotFound(Beat("n3")));
   EXPECT_TRUE(absl::IsUnavailable(Register(all_[2])));
@@ -179,17 +182,27 @@ TEST_F(ManagerCoreTest, ARemovedNodeLeavesOnceItsLeaseIsOver) {
 TEST_F(ManagerCoreTest, NobodyIsRemovedWhomTheChainNeeds) {
   FormChain();
   Pass(kBeat, all_);
-  ASSERT_EQ(core_.Exclude("n1", false, now_), absl::OkStatus());
-  ASSERT_EQ(core_.Exclude("n2", false, now_), absl::OkStatus());
-  EXPECT_TRUE(absl::IsFailedPrecondition(core_.Exclude("n3", false, now_)));
+  ASSERT_EQ(core_.Exclude("n1", ManagerCore::Removal::kNow, now_),
+            absl::OkStatus());
+  // One member alone would be left, also while the first one is still there.
+  const absl::Status last =
+      core_.Exclude("n2", ManagerCore::Removal::kNow, now_);
+  EXPECT_TRUE(absl::IsFailedPrecondition(last));
+  EXPECT_THAT(std::string(last.message()), ::testing::HasSubstr("at n3 alone"));
+  ASSERT_EQ(core_.Exclude("n2", ManagerCore::Removal::kForced, now_),
+            absl::OkStatus());
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      core_.Exclude("n3", ManagerCore::Removal::kForced, now_)));
 }
 
 TEST_F(ManagerCoreTest, ADrainedNodeGoesWhenAnotherHasItsPlace) {
   FormChain();
-  EXPECT_TRUE(absl::IsFailedPrecondition(core_.Exclude("n1", true, now_)));
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      core_.Exclude("n1", ManagerCore::Removal::kDrain, now_)));
   ASSERT_EQ(Register(Node("n4")), absl::OkStatus());
   EXPECT_FALSE(core_.ShouldJoin("n4", now_));  // the chain is complete
-  ASSERT_EQ(core_.Exclude("n1", true, now_), absl::OkStatus());
+  ASSERT_EQ(core_.Exclude("n1", ManagerCore::Removal::kDrain, now_),
+            absl::OkStatus());
   EXPECT_TRUE(core_.ShouldJoin("n4", now_));
   Pass(kTimeout * 2, all_);  // nobody has come yet
   EXPECT_EQ(Names(core_.view()), "n1.1 n2.1 n3.1 ");

@@ -115,7 +115,7 @@ ServerUnaryReactor* KaminoService::Run(CallbackServerContext* context,
     return Refuse(context, entered);
   }
   ServerUnaryReactor* reactor = context->DefaultReactor();
-  const bool running = node_->Run([=](ChainNode& node) {
+  const bool running = node_->Run([=, this](ChainNode& node) {
     load->Leave(request_bytes);
     absl::Status status = run(node);
     FillHeader(node, response->mutable_header());
@@ -133,14 +133,15 @@ ServerUnaryReactor* KaminoService::Read(CallbackServerContext* context,
                                         Response* response, ReadFunction read) {
   const absl::Time deadline = DeadlineOf(*context);
   const auto bytes = static_cast<int64_t>(request->ByteSizeLong());
-  return Run(context, &node_->reads(), bytes, response, [=](ChainNode& node) {
-    absl::Status status =
-        node_->reads().Begin(context->IsCancelled(), deadline, MonotonicNow());
-    if (!status.ok()) return status;
-    status = read(node);
-    CountAnswer<Request, Response>(context);
-    return status;
-  });
+  return Run(context, &node_->reads(), bytes, response,
+             [=, this](ChainNode& node) {
+               absl::Status status = node_->reads().Begin(
+                   context->IsCancelled(), deadline, MonotonicNow());
+               if (!status.ok()) return status;
+               status = read(node);
+               CountAnswer<Request, Response>(context);
+               return status;
+             });
 }
 
 template <typename Request, typename Response>
@@ -178,7 +179,7 @@ ServerUnaryReactor* KaminoService::Mutate(
   request.request.set_since(id.since());
   request.deadline = DeadlineOf(*context);
   request.abandoned = [context] { return context->IsCancelled(); };
-  request.done = [=](RequestOutcome outcome) {
+  request.done = [=, this](RequestOutcome outcome) {
     if (outcome.status.ok()) outcome.status = fill(outcome.result, response);
     kamino::v1::ResponseHeader* header = response->mutable_header();
     header->set_view_id(node_->view_board().current()->view_id());
@@ -196,7 +197,7 @@ ServerUnaryReactor* KaminoService::Mutate(
 ServerUnaryReactor* KaminoService::Get(CallbackServerContext* context,
                                        const kamino::v1::GetRequest* request,
                                        kamino::v1::GetResponse* response) {
-  return Read(context, request, response, [=](ChainNode& node) {
+  return Read(context, request, response, [=, this](ChainNode& node) {
     return node.Read(
         [&](Objects& objects) { return ReadOne(objects, *request, response); });
   });
@@ -208,7 +209,7 @@ ServerUnaryReactor* KaminoService::BatchGet(
   if (absl::Status ok = CheckBatch(*request); !ok.ok()) {
     return Refuse(context, ok);
   }
-  return Read(context, request, response, [=](ChainNode& node) {
+  return Read(context, request, response, [=, this](ChainNode& node) {
     return node.Read([&](Objects& objects) {
       return ReadBatch(objects, *request, response);
     });
@@ -324,7 +325,7 @@ KaminoService::WatchChain(CallbackServerContext*,
 ServerUnaryReactor* KaminoService::GetNodeStatus(
     CallbackServerContext* context, const kamino::v1::GetNodeStatusRequest*,
     kamino::v1::GetNodeStatusResponse* response) {
-  return Run(context, &looks_, 0, response, [=](ChainNode& node) {
+  return Run(context, &looks_, 0, response, [=, this](ChainNode& node) {
     node_->Describe(node, response);
     return absl::OkStatus();
   });

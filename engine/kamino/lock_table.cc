@@ -137,7 +137,7 @@ bool LockTable::Acquire(ObjectId id, absl::Duration wait, Take take) {
   if (wait <= absl::ZeroDuration()) return false;
   const absl::Time deadline = absl::Now() + wait;
   for (int i = 0; i < kSpins; ++i) {
-    _mm_pause();
+    __builtin_ia32_pause();
     if (take()) return true;
   }
   Shard& shard = ShardOf(id);

@@ -3,8 +3,6 @@
 #ifndef KAMINO_ENGINE_KAMINO_SPIN_LOCK_H_
 #define KAMINO_ENGINE_KAMINO_SPIN_LOCK_H_
 
-#include <immintrin.h>
-
 #include <atomic>
 
 #include "absl/base/thread_annotations.h"
@@ -28,7 +26,7 @@ class ABSL_LOCKABLE SpinLock {
     for (int i = 0;; ++i) {
       while (locked_.load(std::memory_order_relaxed)) {
         if (i++ < kSpins) {
-          _mm_pause();
+          __builtin_ia32_pause();
         } else {
           YieldProcessor();
         }

@@ -77,8 +77,9 @@ void FlushPages(const void* data, size_t length) {
 
 // So that the new name survives a crash of the machine.
 absl::Status SyncFolderOf(const std::string& path) {
-  std::string folder = std::filesystem::path(path).parent_path();
-  if (folder.empty()) folder = ".";
+  const std::filesystem::path parent =
+      std::filesystem::path(path).parent_path();
+  const std::string folder = parent.empty() ? "." : parent.string();
   const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return Errno(errno, "open", folder);
   const int failed = fsync(fd);

@@ -304,8 +304,8 @@ void ChainRig::ChangeNext(const std::string& from, const std::string& to,
                           const std::function<bool(const ChainMessage&)>& due,
                           const std::function<void(ChainMessage*)>& change) {
   changed_ = false;
-  SetFilter([=](const std::string& sender, const std::string& receiver,
-                ChainMessage* message) {
+  SetFilter([=, this](const std::string& sender, const std::string& receiver,
+                      ChainMessage* message) {
     if (!changed_ && sender == from && receiver == to && due(*message)) {
       changed_ = true;
       change(message);

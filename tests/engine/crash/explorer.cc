@@ -75,6 +75,8 @@ void Explorer::Restart(const Survivor& survivor) {
   Note("a crash; what it left is the beginning now");
 }
 
+void Explorer::Note(std::string what) { notes_.push_back(std::move(what)); }
+
 void Explorer::Explore(bool on) {
   if (on && !started_ && options_.at_start) options_.at_start();
   started_ |= on;

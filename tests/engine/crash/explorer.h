@@ -88,7 +88,7 @@ class Explorer {
   }
 
   // Something that happened, for an account of a failure.
-  void Note(std::string what) { notes_.push_back(std::move(what)); }
+  void Note(std::string what);
 
   // The first image that was not right; nothing is explored any more.
   bool failed() const { return !failure_.empty(); }

@@ -21,7 +21,7 @@ namespace {
 
 constexpr rlim_t kSeconds = 60;    // of a processor, for one fault, at most
 constexpr uint64_t kMany = 20000;  // seeds
-constexpr uint64_t kSeedsToMeet = 1000;
+constexpr uint64_t kSeedsToMeet = 300;
 
 const char* const kFaults[] = {
     // Those that take longest, each for another shard.

@@ -1,8 +1,9 @@
 // What a test that explores the engine wants of it: to know which branches it
-// has come by, and to decide which thread goes on where one waits for another.
-// Only a test build (KAMINO_EXPLORED, target //engine:explored, and
-// //engine:faulty) has it; in every other nothing is left of Reached, and
-// Mutex and YieldProcessor are absl's and the system's.
+// has come by, to decide which thread goes on where one waits for another, and
+// to say whether it checks itself.
+// Only a test build (KAMINO_INSTRUMENTED, target //engine:instrumented) has it;
+// in every other nothing is left of Reached, and Mutex and YieldProcessor are
+// absl's and the system's.
 #ifndef KAMINO_ENGINE_EXPLORE_H_
 #define KAMINO_ENGINE_EXPLORE_H_
 
@@ -10,8 +11,7 @@
 
 #include "absl/synchronization/mutex.h"
 
-#if defined(KAMINO_EXPLORED) || defined(KAMINO_PLANTED_FAULTS)
-#define KAMINO_EXPLORES 1
+#ifdef KAMINO_INSTRUMENTED
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -90,7 +90,7 @@ enum class Branch {
       kCount
 };
 
-#ifdef KAMINO_EXPLORES
+#ifdef KAMINO_INSTRUMENTED
 
 inline constexpr bool kExplores = true;
 
@@ -106,6 +106,11 @@ inline void Reached(Branch branch) {
   (*counts)[static_cast<size_t>(branch)].fetch_add(1,
                                                    std::memory_order_relaxed);
 }
+
+// Whether the end of a transaction is to fail where it has stored something
+// that it did not declare (kamino/intent_check.h). Not where memory is damaged
+// on purpose: the check knows by the backup what was there before.
+inline std::atomic<bool> check_intents{true};
 
 // Called by a thread that waits for another one; null: the system decides.
 inline std::atomic<void (*)()> yield_hook{nullptr};
@@ -158,7 +163,7 @@ inline void YieldProcessor() { sched_yield(); }
 using Mutex = absl::Mutex;
 using MutexLock = absl::MutexLock;
 
-#endif  // KAMINO_EXPLORES
+#endif  // KAMINO_INSTRUMENTED
 
 }  // namespace kamino::engine
 

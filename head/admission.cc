@@ -4,7 +4,6 @@
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
-#include "engine/fault.h"
 #include "engine/heap/heap_reader.h"
 #include "engine/resource_error.h"
 #include "glog/logging.h"
@@ -68,9 +67,7 @@ absl::Status Admission::Promote(absl::Time now, Actions* actions) {
     if (!operation.ok()) return operation.status();
     auto write_set = replica::DecodeWriteSet(*operation);
     if (!write_set.ok()) return write_set.status();
-    if (!engine::FaultPlanted("head-promoted-without-locks")) {
-      store_->HoldLocks(last, *write_set);
-    }
+    store_->HoldLocks(last, *write_set);
     in_flight_[last];
   }
   engine::HeapReader reader(store_->heap());
@@ -191,9 +188,7 @@ absl::optional<std::pair<size_t, Admission::Attempt>> Admission::TryBatch(
       PutBack(batch, i);
       break;
     }
-    const uint64_t sequence =
-        core_->next_sequence() +
-        (engine::FaultPlanted("versions-shared-in-a-batch") ? 0 : executed);
+    const uint64_t sequence = core_->next_sequence() + executed;
     attempts.push_back(
         ExecuteOne(*transaction, (*batch)[i], sequence, &clients, now));
     if (attempts.back().executed) ++executed;
@@ -221,8 +216,7 @@ absl::Status CheckAwaited(const Request& request, absl::Time now) {
     return absl::DeadlineExceededError(
         "the request waited too long at the head and was not executed");
   }
-  if (request.abandoned != nullptr && request.abandoned() &&
-      !engine::FaultPlanted("head-executes-what-was-given-up")) {
+  if (request.abandoned != nullptr && request.abandoned()) {
     return absl::CancelledError(
         "the client gave the request up; it was not executed");
   }
@@ -320,7 +314,7 @@ void Admission::CommitBatch(Transaction& transaction, uint32_t executed,
   };
   engine::CommitOptions options;
   options.sequence = last;  // so that a recovery finds the end of an entry
-  options.hold_locks = !engine::FaultPlanted("head-unlocks-at-commit");
+  options.hold_locks = true;
   options.before_mark.emplace(append);
   absl::Status committed = transaction.Commit(options);
   if (!committed.ok()) {
@@ -344,10 +338,6 @@ void Admission::CommitBatch(Transaction& transaction, uint32_t executed,
       }
       clients_.Touch(request.client_id(), now);
       ++counters_.committed;
-    }
-    if (engine::FaultPlanted("head-answers-at-commit")) {
-      (*batch)[i].done(std::move(attempts[i].outcome));
-      continue;
     }
     waiters.push_back(
         {std::move((*batch)[i].done), std::move(attempts[i].outcome)});
@@ -404,10 +394,8 @@ absl::Status Admission::MakeRoomForClient(Transaction& transaction,
   ChainRequest& chain_request = request->request;
   chain_request.clear_expired_clients();
   const bool is_new = !IsKnown(chain_request.client_id(), clients);
-  const size_t added = engine::FaultPlanted("head-counts-clients-once")
-                           ? 0
-                           : clients.added.size();
-  const size_t stored = clients_.size() + added - clients.evicted.size();
+  const size_t stored =
+      clients_.size() + clients.added.size() - clients.evicted.size();
   // More are stored already if another head was allowed to store more. Then
   // whoever is known makes them fewer.
   const size_t wanted = stored + (is_new ? 1 : 0);
@@ -446,8 +434,7 @@ void Admission::Park(ObjectId object, Request request) {
 }
 
 void Admission::Answer(Request& request, RequestOutcome outcome) {
-  if (!options_.lease_valid() &&
-      !engine::FaultPlanted("head-answers-without-lease")) {
+  if (!options_.lease_valid()) {
     outcome = {MakeError(kamino::v1::REASON_RECONFIGURING,
                          "the head holds no lease of the manager now"),
                "", 0};

@@ -1,7 +1,6 @@
 #include "head/call_load.h"
 
 #include "absl/strings/str_cat.h"
-#include "engine/fault.h"
 #include "replica/errors.h"
 
 namespace kamino::head {
@@ -33,8 +32,7 @@ void CallLoad::Leave(int64_t bytes) {
 
 absl::Status CallLoad::Begin(bool cancelled, absl::Time deadline,
                              absl::Time now) {
-  if ((cancelled || now >= deadline) &&
-      !engine::FaultPlanted("reads-done-for-nobody")) {
+  if (cancelled || now >= deadline) {
     ++given_up_;
     if (cancelled) {
       return absl::CancelledError("the client gave the read up");
@@ -46,10 +44,7 @@ absl::Status CallLoad::Begin(bool cancelled, absl::Time deadline,
 
 absl::Status CallLoad::CheckRoomForAnswer() {
   const int64_t unsent = unsent_bytes_;
-  if (unsent < options_.max_unsent_bytes ||
-      engine::FaultPlanted("reads-answers-without-bound")) {
-    return absl::OkStatus();
-  }
+  if (unsent < options_.max_unsent_bytes) return absl::OkStatus();
   ++shed_;
   return MakeError(
       kamino::v1::REASON_OVERLOADED,

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "engine/fault.h"
 #include "engine/heap/heap_reader.h"
 #include "glog/logging.h"
 #include "replica/errors.h"
@@ -27,10 +26,7 @@ ChainNode::ChainNode(Options options, Storage* storage,
       copy_(storage,
             [this] {
               // States of blocks are flushed when the backup takes them.
-              if (store_ != nullptr &&
-                  !engine::FaultPlanted("joining-cut-without-settling")) {
-                store_->Quiesce();
-              }
+              if (store_ != nullptr) store_->Quiesce();
             }),
       core_(options_.chain, storage->ring(), storage->record(), &executor_,
             &copy_) {}
@@ -167,21 +163,18 @@ absl::Status ChainNode::CheckMayRead() const {
     return MakeError(kamino::v1::REASON_RECONFIGURING,
                      "this node knows of no view yet");
   }
-  if (engine::FaultPlanted("reads-anywhere")) return absl::OkStatus();
   if (!core_.is_tail()) {
     return MakeError(
         kamino::v1::REASON_NOT_TAIL,
         absl::StrCat(options_.chain.node_id, " is not the tail of view ",
                      core_.view().id));
   }
-  if (!core_.ready() &&
-      !engine::FaultPlanted("reads-at-a-tail-that-is-behind")) {
+  if (!core_.ready()) {
     return MakeError(kamino::v1::REASON_RECONFIGURING,
                      absl::StrCat(options_.chain.node_id,
                                   " may lack what the chain has acknowledged"));
   }
-  if (!options_.lease_valid(core_.view().id) &&
-      !engine::FaultPlanted("reads-without-lease")) {
+  if (!options_.lease_valid(core_.view().id)) {
     return MakeError(kamino::v1::REASON_RECONFIGURING,
                      absl::StrCat(options_.chain.node_id,
                                   " holds no lease of the manager now"));

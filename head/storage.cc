@@ -6,7 +6,6 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
-#include "engine/fault.h"
 #include "engine/kamino/kamino_store.h"
 #include "glog/logging.h"
 
@@ -231,10 +230,7 @@ absl::Status Storage::RecoverHead() {
 }
 
 absl::Status Storage::KeepCommitted(uint64_t last_sequence) {
-  const uint64_t committed =
-      engine::FaultPlanted("storage-counts-what-was-rolled-back")
-          ? ring_->received()
-          : std::max(ring_->applied(), last_sequence);
+  const uint64_t committed = std::max(ring_->applied(), last_sequence);
   if (committed > ring_->received()) {
     return absl::DataLossError(
         absl::StrCat("the heap holds mutation ", committed,

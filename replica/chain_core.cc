@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "engine/fault.h"
 #include "glog/logging.h"
 
 namespace kamino::replica {
@@ -42,13 +41,7 @@ ChainCore::ChainCore(ChainOptions options, OperationRing* ring,
       returned_(record->state().heap == HeapState::kFresh ||
                 record->state().heap == HeapState::kComplete),
       chunk_pacer_(options_.transfer_bytes_per_s, kPacedBurst) {
-  if (engine::FaultPlanted("chain-believes-who-returns")) returned_ = false;
-  if (engine::FaultPlanted("chain-torn-counts-as-applied")) {
-    ring_->MarkApplied(ring_->received());
-    torn_ = false;
-  }
   if (!torn_ || record_->state().heap != HeapState::kBehind) return;
-  if (engine::FaultPlanted("joining-keeps-what-is-torn")) return;
   // The chain completes without a node that joins: its neighbours may hold
   // more of the interrupted operations' objects than those operations made.
   LOG(WARNING) << "this node was interrupted while it joined; it begins again";
@@ -158,10 +151,6 @@ void ChainCore::LeaveView(absl::Time now, Actions* actions) {
   if (attached_) predecessor_ = kNoLink;  // the same link as donor_'s
   for (LinkId* link : {&successor_.link, &completion_.link, &donor_.link,
                        &predecessor_, &completion_from_}) {
-    if ((link == &predecessor_ || link == &completion_from_) &&
-        engine::FaultPlanted("chain-links-outlive-their-view")) {
-      continue;
-    }
     if (*link != kNoLink) actions->close.push_back(*link);
     *link = kNoLink;
   }
@@ -222,9 +211,7 @@ void ChainCore::EnterView(absl::Time now, Actions* actions) {
     Open(&completion_, *head, LINK_PURPOSE_COMPLETION, now, actions);
   }
   // Section 5.2: a new tail completes what the old one forwarded or not.
-  if (is_tail() && !engine::FaultPlanted("chain-new-tail-completes-nothing")) {
-    CompleteAsTail(actions);
-  }
+  if (is_tail()) CompleteAsTail(actions);
 }
 
 const Member* ChainCore::CompletionTarget() const {
@@ -373,28 +360,12 @@ std::vector<ChainCore::LinkState> ChainCore::links() const {
 
 // --- Messages.
 
-namespace {
-
-// What comes under an old view is kept out by both ends, each for itself: the
-// node of the new view turns it down, and that of the old one takes no answer
-// of the new. So these faults have neither look; two of them take away another
-// defence as well, handshakes with neighbours only and links that end with
-// their view.
-bool NumbersDoNotMatter() {
-  return engine::FaultPlanted("chain-ignores-numbers-of-views") ||
-         engine::FaultPlanted("chain-takes-messages-of-old-views") ||
-         engine::FaultPlanted("chain-links-outlive-their-view");
-}
-
-}  // namespace
-
 bool ChainCore::CheckView(LinkId link, const Message& message,
                           Actions* actions) {
   if (message.view_id() == view_.id &&
       (index_ >= 0 || (link == donor_.link && link != kNoLink))) {
     return true;
   }
-  if (index_ >= 0 && NumbersDoNotMatter()) return true;
   if (message.view_id() > view_.id) {
     actions->fetch_view = true;
     // Only a Hello is worth an answer: its sender tries again soon, and by

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "engine/fault.h"
 #include "glog/logging.h"
 #include "replica/chain_core.h"
 #include "replica/mender.h"
@@ -55,12 +54,6 @@ void ChainCore::BeginMending(LinkId link, Mend mend, absl::Time now,
     if (!write_set.ok()) return Fatal(write_set.status(), actions);
     mending_.intents.insert(mending_.intents.end(), write_set->begin(),
                             write_set->end());
-  }
-  if (engine::FaultPlanted("mending-part-of-the-write-set")) {
-    mending_.intents.resize((mending_.intents.size() + 1) / 2);
-  }
-  if (mend == Mend::kBack && engine::FaultPlanted("mending-nothing-back")) {
-    mending_.intents.clear();
   }
   Mender::Order(mend, &mending_.intents);
   absl::Status begun = executor_->BeginMending(mending_.intents);
@@ -140,8 +133,6 @@ void ChainCore::OnFetch(LinkId link, const Fetch& fetch, Actions* actions) {
 }
 
 absl::StatusOr<uint64_t> ChainCore::FirstToTouch(const Fetch& fetch) const {
-  // Such a node is found out here as well.
-  if (engine::FaultPlanted("joining-keeps-what-is-torn")) return 0;
   std::map<uint64_t, uint64_t> fetched;  // begin to end of each object's part
   for (const WriteIntent& piece : fetch.intents()) {
     uint64_t& end = fetched[piece.object()];

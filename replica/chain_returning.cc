@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "engine/fault.h"
 #include "glog/logging.h"
 #include "replica/chain_core.h"
 
@@ -59,10 +58,6 @@ bool ChainCore::AgreesWithSuccessor(const Sync& sync, Actions* actions) {
       "the successor has received mutations up to ", sync.received(),
       ", which this node cannot continue: it has applied those up to ",
       ring_->applied(), ", and cleaned up to ", ring_->cleaned());
-  if (engine::FaultPlanted("chain-stops-at-stale-successor")) {
-    Fatal(absl::DataLossError(reason), actions);
-    return false;
-  }
   LOG_IF(WARNING, !std::exchange(at_odds_, true)) << reason;
   if (!joining_node_.empty()) {
     ForgetJoining(actions);

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "engine/fault.h"
 #include "glog/logging.h"
 #include "replica/chain_core.h"
 
@@ -53,7 +52,6 @@ std::string ChainCore::RefuseHello(LinkId link, const Hello& hello) const {
              role() == Role::kHead) {
     expected = &view_.tail();
   }
-  if (engine::FaultPlanted("chain-takes-messages-of-old-views")) return "";
   if (expected == nullptr || expected->node_id != hello.node_id()) {
     return absl::StrCat(hello.node_id(), " is not the neighbour of ",
                         options_.node_id, " in view ", view_.id);
@@ -136,9 +134,7 @@ void ChainCore::OnSync(LinkId link, const Sync& sync, absl::Time now,
 void ChainCore::ContinueSuccessor(const Sync& sync, Actions* actions) {
   if (!AgreesWithSuccessor(sync, actions)) return;
   successor_.ready = true;
-  ContinueAfter(engine::FaultPlanted("chain-resends-nothing")
-                    ? ring_->applied()
-                    : sync.received());
+  ContinueAfter(sync.received());
   OnCleanUp(successor_.link, sync.cleaned(), actions);
   CheckReturned();
   PumpSuccessor(actions);
@@ -203,9 +199,7 @@ void ChainCore::ExecuteReceived(Actions* actions) {
 }
 
 void ChainCore::AfterApplied(Actions* actions) {
-  if (!engine::FaultPlanted("chain-applied-is-not-durable")) {
-    ring_->PersistApplied();  // invariant 4
-  }
+  ring_->PersistApplied();  // invariant 4
   CheckCaughtUp();
   CheckReturned();
   if (is_tail()) CompleteAsTail(actions);
@@ -252,9 +246,6 @@ void ChainCore::OnAppendAck(LinkId link, uint64_t received, Actions* actions) {
     sent_operations_ -= std::min<uint64_t>(sent_operations_, 1);
   }
   if (acked_ == sent_) sent_bytes_ = sent_operations_ = 0;
-  if (is_head() && engine::FaultPlanted("chain-completes-what-is-received")) {
-    CompleteTo(std::min(acked_, ring_->applied()), actions);
-  }
   PumpSuccessor(actions);
 }
 
@@ -349,11 +340,6 @@ void ChainCore::Acknowledge(Actions* actions) {
     if (owe_clean_up_) {
       Message message = NewMessage();
       message.mutable_clean_up()->set_cleaned(ring_->cleaned());
-      Send(predecessor_, std::move(message), actions);
-    }
-    if (owe_ack_ && engine::FaultPlanted("chain-cleans-up-what-is-received")) {
-      Message message = NewMessage();
-      message.mutable_clean_up()->set_cleaned(ring_->received());
       Send(predecessor_, std::move(message), actions);
     }
   }

@@ -7,7 +7,6 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
-#include "engine/fault.h"
 #include "glog/logging.h"
 
 namespace kamino::replica {
@@ -257,7 +256,7 @@ absl::Status OperationRing::Append(uint64_t first, uint32_t count,
   std::memcpy(base + offset, &entry, sizeof(entry));
   std::memcpy(base + offset + sizeof(entry), operation.data(), length);
   region_->Flush(base + offset, sizeof(entry) + length);
-  if (!engine::FaultPlanted("ring-entry-is-not-drained")) region_->Drain();
+  region_->Drain();
   applied_durable_ = true;
   entries_.push_back({offset, length, space, first, first + count - 1});
   used_ += space;

@@ -1,7 +1,6 @@
 #include "replica/request_meter.h"
 
 #include "absl/strings/str_cat.h"
-#include "engine/fault.h"
 #include "glog/logging.h"
 #include "replica/errors.h"
 
@@ -17,8 +16,7 @@ absl::Status RequestMeter::Touch(uint64_t objects) {
   if (!status_.ok()) return status_;
   // Both numbers are far from overflow: a value has at most 1 MiB.
   touched_ += objects;
-  if (touched_ > max_touched_ &&
-      !engine::FaultPlanted("request-budget-ignored")) {
+  if (touched_ > max_touched_) {
     status_ = MakeError(
         kamino::v1::REASON_TOO_LARGE,
         absl::StrCat("the request touches more than ", max_touched_,

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "engine/fault.h"
 #include "engine/index/btree.h"
 #include "glog/logging.h"
 #include "replica/errors.h"
@@ -123,8 +122,7 @@ StateMachine::CheckRepeated(engine::Reader& reader, const Trees& trees,
                             const ChainRequest& request) {
   auto found = LookUp(reader, trees, request.client_id(), request.since());
   if (!found.ok()) return found.status();
-  if (found->knowledge == Knowledge::kDropped &&
-      !engine::FaultPlanted("evicted-retry-executes")) {
+  if (found->knowledge == Knowledge::kDropped) {
     return MakeError(
         kamino::v1::REASON_CLIENT_EXPIRED,
         absl::StrCat("no outcome is stored for client ", request.client_id(),
@@ -136,8 +134,7 @@ StateMachine::CheckRepeated(engine::Reader& reader, const Trees& trees,
     return absl::optional<Execution>();
   }
   const StoredOutcome& outcome = found->outcome;
-  if (request.number() > outcome.number() ||
-      engine::FaultPlanted("outcome-does-not-stop-a-retry")) {
+  if (request.number() > outcome.number()) {
     return absl::optional<Execution>();
   }
   if (request.number() < outcome.number()) {
@@ -187,9 +184,7 @@ absl::Status StateMachine::StoreOutcome(KeyValue& clients,
   StoredOutcome outcome;
   outcome.set_number(request.number());
   outcome.set_sequence(sequence);
-  if (!engine::FaultPlanted("outcome-result-is-not-stored")) {
-    outcome.set_result(result);
-  }
+  outcome.set_result(result);
   return clients.Put(ClientKey(request.client_id()),
                      outcome.SerializeAsString(), sequence,
                      state_format::kOutcomeCapacity);
@@ -252,7 +247,7 @@ absl::Status StateMachine::Replay(engine::Transaction& transaction,
           absl::StrCat("diverged: mutation ", sequence,
                        " has an outcome here that the head did not have"));
     }
-    if (!engine::FaultPlanted("versions-shared-in-a-batch")) ++sequence;
+    ++sequence;
   }
   return absl::OkStatus();
 }
@@ -267,12 +262,7 @@ absl::StatusOr<StateMachine::Lookup> StateMachine::FindOutcome(
     engine::Reader& reader, uint64_t client_id, uint64_t since) {
   auto trees = ReadTrees(reader);
   if (!trees.ok()) return trees.status();
-  auto found = LookUp(reader, *trees, client_id, since);
-  if (found.ok() && found->knowledge == Knowledge::kDropped &&
-      engine::FaultPlanted("outcome-unknown-is-not-committed")) {
-    found->knowledge = Knowledge::kNone;
-  }
-  return found;
+  return LookUp(reader, *trees, client_id, since);
 }
 
 absl::StatusOr<uint64_t> StateMachine::EvictionHorizon(engine::Reader& reader) {

@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "engine/fault.h"
 
 namespace kamino::replica {
 namespace {
@@ -98,7 +97,6 @@ bool StateSender::NextChunk(StateChunk* chunk) {
     return true;
   }
   if (region_->dirty_pages() == 0) return false;
-  if (engine::FaultPlanted("joining-copies-pages-once")) return false;
   size_t page = region_->TakeDirty(next_dirty_);
   if (page == region_->pages()) page = region_->TakeDirty(0);  // from the start
   next_dirty_ = page + 1;
@@ -118,8 +116,7 @@ absl::Status StoreChunk(const StateChunk& chunk, engine::Region* region,
         absl::StrCat("a chunk of a state transfer, of ", length, " bytes at ",
                      chunk.offset(), ", lies outside of the heap"));
   }
-  if (chunk.checksum() != ChecksumOf(chunk) &&
-      !engine::FaultPlanted("joining-ignores-checksums")) {
+  if (chunk.checksum() != ChecksumOf(chunk)) {
     return absl::DataLossError(
         absl::StrCat("a chunk of a state transfer, of ", length, " bytes at ",
                      chunk.offset(), ", was damaged on its way"));

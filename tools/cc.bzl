@@ -71,10 +71,11 @@ precompiled_header = rule(
 )
 
 def _with(precompiled, kwargs):
-    kwargs["copts"] = kwargs.get("copts", []) + select({
+    # It is taken only where nothing comes before it.
+    kwargs["copts"] = select({
         "//tools:without_precompiled": [],
         "//conditions:default": ["-include", "tools/%s.h" % precompiled, "-Winvalid-pch"],
-    })
+    }) + kwargs.get("copts", [])
     kwargs["deps"] = kwargs.get("deps", []) + select({
         "//tools:without_precompiled": [],
         "//conditions:default": ["//tools:" + precompiled],

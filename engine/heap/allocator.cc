@@ -4,7 +4,6 @@
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
-#include "engine/fault.h"
 #include "glog/logging.h"
 
 namespace kamino::engine {
@@ -52,11 +51,6 @@ absl::Status Allocator::Walk(
     }
     visit(at, word);
     if (StateOf(word) == BlockState::kFree) {
-      if (FaultPlanted("allocator-walk-forgets-small") && units == 1) {
-        ++taken_;
-        at += kUnitBytes;
-        continue;
-      }
       Insert(at, units);
       free_units_ += units;
     } else {
@@ -107,7 +101,6 @@ void Allocator::StoreFree(ObjectId id, uint64_t units) {
   header->unused = 0;
   __atomic_store_n(&header->word, MakeWord(BlockState::kFree, units),
                    __ATOMIC_RELEASE);
-  if (FaultPlanted("allocator-header-not-flushed")) return;
   region_->Flush(header, sizeof(*header));
 }
 
@@ -124,28 +117,21 @@ void Allocator::Carve(Extents::iterator extent, ObjectId id, uint64_t units) {
   Erase(extent);
 
   // An extent's start is the start of a block, so this is a header.
-  if (HeaderAt(start)->word != MakeWord(BlockState::kFree, total) &&
-      !FaultPlanted("allocator-extent-not-grown")) {
+  if (HeaderAt(start)->word != MakeWord(BlockState::kFree, total)) {
     StoreFree(start, total);
-    if (!FaultPlanted("allocator-no-drain-after-growth")) region_->Drain();
+    region_->Drain();
   }
   const uint64_t first = before > 0 ? before : units;
   if (first < total) {
-    if (FaultPlanted("allocator-shrinks-first")) {
-      StoreFree(start, first);
-      region_->Drain();
-    }
     // No walk comes by here yet, so their order does not matter.
     for (uint64_t i = 0; i < blocks; ++i) {
       const ObjectId block = id + i * units * kUnitBytes;
       if (block != start) StoreFree(block, units);
     }
-    if (after > 0 && !FaultPlanted("allocator-no-header-for-the-rest")) {
-      StoreFree(rest, after);
-    }
-    if (!FaultPlanted("allocator-no-drain-before-shrinking")) region_->Drain();
+    if (after > 0) StoreFree(rest, after);
+    region_->Drain();
     StoreFree(start, first);
-    if (!FaultPlanted("allocator-no-last-drain")) region_->Drain();
+    region_->Drain();
   }
 
   if (before > 0) Insert(start, before);
@@ -228,7 +214,6 @@ void Allocator::Give(ObjectId id, uint64_t units) {
   --taken_;
   free_units_ += units;
   // A neighbour may be in use.
-  if (FaultPlanted("allocator-gives-too-much")) ++units;
   const uint64_t slab = BlocksPerSlab(units);
   if (slab > 1 && ready_[units].size() < 2 * slab) {
     ready_[units].push_back(id);

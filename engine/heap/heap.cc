@@ -8,7 +8,6 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
-#include "engine/fault.h"
 #include "engine/heap/allocator.h"
 #include "glog/logging.h"
 
@@ -252,7 +251,6 @@ void Heap::StoreState(ObjectId id, bool allocated) {
 }
 
 void Heap::FlushState(ObjectId id) {
-  if (FaultPlanted("heap-state-not-flushed")) return;
   region_->Flush(HeaderAt(*region_, id), sizeof(BlockHeader));
 }
 
@@ -278,11 +276,8 @@ absl::Status Heap::RecoverState(ObjectId id, uint32_t capacity,
         absl::StrCat("the heap is damaged: an intent names a block at offset ",
                      id, " of ", capacity, " bytes that is not there"));
   }
-  if (FaultPlanted("heap-recovers-allocs-only") && !allocated) {
-    return absl::OkStatus();
-  }
   StoreState(id, allocated);
-  if (!FaultPlanted("heap-recovered-state-not-flushed")) FlushState(id);
+  FlushState(id);
   return absl::OkStatus();
 }
 

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "engine/explore.h"
-#include "engine/fault.h"
 #include "glog/logging.h"
 
 namespace kamino::engine {
@@ -70,7 +69,7 @@ void CommitLog::AdvanceTail() {
   }
   if (tail == tail_) return;
   Reached(Branch::kLogTailMoves);
-  if (committed_ && !FaultPlanted("log-forgets-sequence")) {
+  if (committed_) {
     StoreSequence(std::max(committed_(), header()->sequence));
   }
   StoreTail(tail);
@@ -179,7 +178,6 @@ void CommitLog::Reset(uint64_t last_sequence) {
   }
   head_ = std::max(head_, header()->tail) + lines_;
   // A smaller one only when no record tells a larger one any more.
-  if (FaultPlanted("log-forgets-sequence")) last_sequence = 0;
   if (last_sequence > header()->sequence) StoreSequence(last_sequence);
   StoreTail(head_);
   StoreSequence(last_sequence);

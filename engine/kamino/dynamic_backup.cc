@@ -19,7 +19,6 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "engine/explore.h"
-#include "engine/fault.h"
 #include "engine/heap/allocator.h"
 #include "engine/kamino/backup.h"
 #include "engine/kamino/backup_header.h"
@@ -135,7 +134,7 @@ bool DynamicBackup::EvictOne() {
   for (auto victim = recency_.rbegin(); victim != recency_.rend(); ++victim) {
     const auto found = copies_.find(*victim);
     if (found->second.dropped) continue;
-    if (found->second.pins > 0 && !FaultPlanted("backup-evicts-pinned")) {
+    if (found->second.pins > 0) {
       Reached(Branch::kCopyPinnedStays);
       continue;
     }
@@ -190,7 +189,7 @@ absl::StatusOr<std::byte*> DynamicBackup::EnsureCopy(ObjectId id) {
   ++counters_.misses;
   auto copy = Make(id);
   if (!copy.ok()) return copy.status();
-  if (!FaultPlanted("backup-state-with-content")) region_->Drain();
+  region_->Drain();
   SetState(**copy, BlockState::kAllocated);
   region_->Drain();
   ++(*copy)->pins;

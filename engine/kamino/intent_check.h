@@ -1,17 +1,24 @@
 // Finds stores that no intent covers: a bug of whoever runs the transaction,
 // which a crash or an abort would turn into damage. It reads every object that
-// the transaction has, so only debug builds do it. Private to the store.
+// the transaction has, so only debug builds do it, and tests on an instrumented
+// engine. Private to the store.
 #ifndef KAMINO_ENGINE_KAMINO_INTENT_CHECK_H_
 #define KAMINO_ENGINE_KAMINO_INTENT_CHECK_H_
 
+#include "engine/explore.h"
 #include "engine/kamino/transaction_state.h"
 
 namespace kamino::engine {
 
-#if defined(KAMINO_CHECK_INTENTS) || !defined(NDEBUG)
-inline constexpr bool kChecksIntents = true;
+// For the condition of an `if`: at compile time, but in an instrumented engine.
+#if defined(KAMINO_INSTRUMENTED)
+inline bool ChecksIntents() {
+  return check_intents.load(std::memory_order_relaxed);
+}
+#elif !defined(NDEBUG)
+constexpr bool ChecksIntents() { return true; }
 #else
-inline constexpr bool kChecksIntents = false;
+constexpr bool ChecksIntents() { return false; }
 #endif
 
 // The transaction has locked the object to read it.

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "engine/explore.h"
-#include "engine/fault.h"
 #include "engine/kamino/checksum.h"
 #include "engine/kamino/intent_check.h"
 #include "engine/kamino/kamino_transaction.h"
@@ -23,8 +22,7 @@ void KaminoTransaction::HashRange(const Intent& intent, Range* range) {
   if (range->hashed) {
     // Carried out already, by a Read for one: what is beside it in its words
     // may have been stored to since, through a pointer.
-    if (range->kept >= 0 && !range->deferred &&
-        !FaultPlanted("kamino-kept-words-stay")) {
+    if (range->kept >= 0 && !range->deferred) {
       Reached(Branch::kRangeHashedAndStored);
       FillWords(intent, *range);
     }
@@ -81,18 +79,13 @@ void KaminoTransaction::StoreAll() {
     }
     Reached(Branch::kRangeByPointer);
     range.flushed = true;
-    if (FaultPlanted(intent.kind == IntentKind::kAlloc
-                         ? "kamino-new-object-not-flushed"
-                         : "kamino-write-not-flushed")) {
-      continue;
-    }
     region->Flush(object.payload.data() + intent.offset, intent.length);
   }
 }
 
 absl::Status KaminoTransaction::Commit(const CommitOptions& options) {
   CHECK(!ended_);
-  if (kChecksIntents) CheckIntents(*state_);
+  if (ChecksIntents()) CheckIntents(*state_);
   Region* region = store_->heap_->region();
   const bool changes = !state_->write_set.empty();
   if (changes) {
@@ -121,20 +114,12 @@ absl::Status KaminoTransaction::Commit(const CommitOptions& options) {
     store_->CommittedNothing(std::move(state_));
     return absl::OkStatus();
   }
-  if (FaultPlanted("kamino-marks-blocks-first")) {
-    store_->MarkBlocks(*state_);
-    store_->PrepareBackup(state_.get());
-  }
   KaminoStore::Turn turn = store_->TakeTurn();
   if (turn.before != nullptr) store_->PrepareBackup(turn.before.get());
   // From here to the drain nothing but stores.
   StoreAll();
   store_->log_.Write(state_->record);
   if (turn.before != nullptr) store_->CopyToBackup(*turn.before);
-  if (FaultPlanted("kamino-commit-not-drained")) {
-    store_->Committed(std::move(state_), std::move(turn));
-    return absl::OkStatus();
-  }
   store_->Drain(/*backup=*/turn.before != nullptr, /*heap=*/true);
   store_->Committed(std::move(state_), std::move(turn));
   return absl::OkStatus();
@@ -157,7 +142,7 @@ void KaminoTransaction::RestoreAll() {
 
 absl::Status KaminoTransaction::Abort() {
   CHECK(!ended_);
-  if (kChecksIntents) CheckIntents(*state_);
+  if (ChecksIntents()) CheckIntents(*state_);
   ended_ = true;
   UnlockShared();
   RestoreAll();

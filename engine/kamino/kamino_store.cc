@@ -7,7 +7,6 @@
 
 #include "absl/memory/memory.h"
 #include "engine/explore.h"
-#include "engine/fault.h"
 #include "engine/kamino/kamino_transaction.h"
 #include "engine/kamino/recovery.h"
 #include "engine/kamino/words.h"
@@ -48,7 +47,6 @@ KaminoStore::KaminoStore(Heap* heap, std::unique_ptr<Backup> backup,
       sticky_(heap->region(), &locks_, heap->log_area()),
       lanes_(new Lane[kLanes]) {
   backup_->SetEvictionListener([this](ObjectId id) {
-    if (FaultPlanted("kamino-eviction-keeps-intent")) return;
     const StickyIntents::Cleared cleared = sticky_.Clear(id);
     if (!cleared.drain) return;
     heap_->region()->Persist(cleared.bytes.data(), cleared.bytes.size());
@@ -168,10 +166,6 @@ void KaminoStore::Committed(State state, Turn turn) {
     if (committed <= sequence.load(std::memory_order_relaxed)) return;
     sequence.store(committed, std::memory_order_relaxed);
   };
-  if (FaultPlanted("kamino-unlocks-before-sync")) {
-    if (turn.taken) MyLane().last.store(nullptr);
-    return Synced(std::move(state));
-  }
   if (turn.taken) {
     keep_sequence();
     lane.committed_last.store(
@@ -225,7 +219,6 @@ void KaminoStore::Aborted(State state) {
 void KaminoStore::MarkBlocks(const TransactionState& state) {
   for (const TransactionState::Object& object : state.objects) {
     if (object.allocated == object.freed) continue;
-    if (FaultPlanted("kamino-frees-not-marked") && object.freed) continue;
     heap_->StoreState(object.id, object.allocated);
   }
 }

@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/explore.h"
-#include "engine/fault.h"
 #include "engine/kamino/checksum.h"
 #include "engine/kamino/intent_check.h"
 #include "engine/kamino/words.h"
@@ -95,7 +94,7 @@ absl::StatusOr<absl::Span<const std::byte>> KaminoTransaction::Read(
   if (object->deferred) Apply(object);
   if (!object->allocated) {
     auto payload = store_->heap_->Payload(id);
-    if (kChecksIntents && payload.ok() && !object->exclusive) {
+    if (ChecksIntents() && payload.ok() && !object->exclusive) {
       RememberAsRead(*payload, object);
     }
     return payload;
@@ -123,12 +122,10 @@ absl::Status KaminoTransaction::MakeSticky(Object* object) {
       if (!copy.ok()) return copy.status();
       object->copy = *copy;
     }
-    if (FaultPlanted("kamino-no-intent")) return absl::OkStatus();
     const StickyIntents::Added added = store_->sticky_.Add(object->id);
     switch (added) {
       case StickyIntents::Added::kNew:
       case StickyIntents::Added::kReplaced:
-        if (FaultPlanted("kamino-intent-not-drained")) return absl::OkStatus();
         store_->heap_->region()->Drain();
         if (added == StickyIntents::Added::kReplaced) {
           store_->sticky_.Drained(object->id);

@@ -30,7 +30,6 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "engine/explore.h"
-#include "engine/fault.h"
 #include "glog/logging.h"
 
 namespace kamino::engine {
@@ -100,7 +99,6 @@ absl::Status Recovery::LoadHeap() {
 }
 
 bool Recovery::LastForAll(const CommitRecord& record) const {
-  if (FaultPlanted("recovery-old-records-count")) return true;
   for (const Entry& entry : record.entries) {
     if (last_.at(ObjectOf(entry)) != record.position) return false;
   }
@@ -141,8 +139,6 @@ absl::optional<uint64_t> Recovery::ChecksumOf(
 }
 
 bool Recovery::Matches(const CommitRecord& record) const {
-  if (FaultPlanted("recovery-trusts-records")) return true;
-  if (FaultPlanted("recovery-trusts-none")) return false;
   absl::flat_hash_set<ObjectId> freed;
   for (const Entry& entry : record.entries) {
     if (KindOf(entry) == IntentKind::kFree) freed.insert(ObjectOf(entry));
@@ -202,7 +198,6 @@ void Recovery::Complete(const CommitRecord& record) {
 
 void Recovery::CopyToBackup(ObjectId id, bool is_new, uint32_t offset,
                             uint32_t length) {
-  if (!is_new && FaultPlanted("recovery-backup-stays")) return;
   std::byte* copy = nullptr;
   if (is_new) {
     copy = backup_->CopyOfNew(id);
@@ -214,7 +209,6 @@ void Recovery::CopyToBackup(ObjectId id, bool is_new, uint32_t offset,
 }
 
 absl::Status Recovery::Restore(ObjectId id) {
-  if (FaultPlanted("recovery-restores-nothing")) return absl::OkStatus();
   const auto block = blocks_.find(id);
   // Freed, its intent not gone yet.
   if (block == blocks_.end() || !block->second.allocated) {
@@ -258,13 +252,9 @@ absl::StatusOr<uint64_t> Recovery::Run(
     }
     if (!last || matches || (record.flags & kDataFirst) != 0) {
       last_sequence = std::max(last_sequence, record.sequence);
-    } else if (!FaultPlanted("recovery-forgets-sequence")) {
+    } else {
       in_doubt.push_back(&record);
     }
-  }
-  if (FaultPlanted("recovery-forgets-first")) {
-    sticky_->Reset();
-    log_->Reset(last_sequence);
   }
   for (ObjectId id : suspects_) {
     if (absl::Status restored = Restore(id); !restored.ok()) return restored;

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "engine/explore.h"
-#include "engine/fault.h"
 #include "engine/kamino/commit_log_format.h"
 
 namespace kamino::engine {
@@ -129,7 +128,6 @@ StickyIntents::Cleared StickyIntents::Clear(ObjectId id) {
   for (const Replaced& one : shard.replaced) {
     if (one.id != id) continue;
     Reached(Branch::kIntentClearedReplaced);
-    if (FaultPlanted("sticky-replaced-entry-stays")) continue;
     region_->Flush(&table_[number * per_shard_ + one.slot], sizeof(uint64_t));
     cleared.drain = true;
   }

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "engine/fault.h"
 #include "gtest/gtest.h"
 #include "head/call_load.h"
 #include "kamino/v1/kamino.pb.h"
 #include "replica/builtins.h"
 #include "replica/errors.h"
+#include "tests/faults/fault.h"
 #include "tests/head/admission_fixture.h"
 
 namespace kamino::head {
@@ -102,10 +102,10 @@ CommitRequest Ranges(int count) {
 // Plants a fault for as long as it lives.
 class Planted {
  public:
-  explicit Planted(absl::string_view fault) { engine::PlantFault(fault); }
+  explicit Planted(absl::string_view fault) { faults::PlantFault(fault); }
   ~Planted() {
-    EXPECT_TRUE(engine::PlantedFaultWasMet());
-    engine::PlantFault("");
+    EXPECT_TRUE(faults::PlantedFaultWasMet());
+    faults::PlantFault("");
   }
 };
 

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/fault.h"
 #include "glog/logging.h"
 #include "gtest/gtest.h"
+#include "tests/faults/fault.h"
 #include "tests/simulation/simulation.h"
 
 namespace kamino::simulation {
@@ -21,6 +21,7 @@ namespace {
 
 constexpr rlim_t kSeconds = 60;    // of a processor, for one fault, at most
 constexpr uint64_t kMany = 20000;  // seeds
+constexpr uint64_t kSeedsToMeet = 300;
 
 const char* const kFaults[] = {
     // Those that take longest, each for another shard.
@@ -69,16 +70,22 @@ struct Verdict {
   std::string how;
 };
 
-// What the first seeds say that notice it, as one line.
-std::string RunWithFault(const std::string& fault, uint64_t seeds) {
-  engine::PlantFault(fault);
+// What the first seed says that notices it, as one line.
+Verdict RunWithFault(const std::string& fault, uint64_t seeds) {
+  faults::PlantFault(fault);
   for (uint64_t seed = 1; seed <= seeds; ++seed) {
     const RunResult result = RunSeed(seed, nullptr);
-    if (result.violation.ok()) continue;
-    return "seed " + std::to_string(seed) + ": " +
-           std::string(result.violation.message());
+    const bool met = fault.empty() || faults::PlantedFaultWasMet();
+    if (!result.violation.ok()) {
+      return {/*caught=*/met, "seed " + std::to_string(seed) + ": " +
+                                  std::string(result.violation.message())};
+    }
+    if (!met && seed == kSeedsToMeet) {
+      return {/*caught=*/false,
+              "no seed up to " + std::to_string(seed) + " came by the fault"};
+    }
   }
-  return "";
+  return {};
 }
 
 // In a process of its own, since a fault may end it.
@@ -91,9 +98,10 @@ Verdict Try(const std::string& fault, uint64_t seeds) {
     if (std::freopen("/dev/null", "w", stderr) == nullptr) _exit(1);
     const rlimit limit{kSeconds, kSeconds};
     if (setrlimit(RLIMIT_CPU, &limit) != 0) _exit(1);
-    const std::string line = RunWithFault(fault, seeds);
+    const Verdict verdict = RunWithFault(fault, seeds);
+    const std::string& line = verdict.how;
     if (write(report[1], line.data(), line.size()) < 0) _exit(1);
-    _exit(0);
+    _exit(verdict.caught ? 0 : 1);
   }
   close(report[1]);
   Verdict verdict;
@@ -104,7 +112,7 @@ Verdict Try(const std::string& fault, uint64_t seeds) {
   close(report[0]);
   int status = 0;
   waitpid(child, &status, 0);
-  verdict.caught = !verdict.how.empty();
+  verdict.caught = WIFEXITED(status) && WEXITSTATUS(status) == 0;
   if (WIFSIGNALED(status)) {
     const int number = WTERMSIG(status);
     // A process that dies fails a run as well; one that never ends does not

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "engine/fault.h"
+#include "tests/faults/fault.h"
 
 namespace kamino::simulation {
 
@@ -20,9 +20,9 @@ constexpr absl::Duration kEtcdDeadline = absl::Milliseconds(300);
 // hold, and by its neighbours, as the manager knows that a heartbeat late only.
 // So faults of the neighbours' look take the manager's away as well.
 bool OldCopiesGoUnseen() {
-  return engine::FaultPlanted("old-copies-are-for-neighbours-to-see") ||
-         engine::FaultPlanted("chain-believes-who-returns") ||
-         engine::FaultPlanted("chain-stops-at-stale-successor");
+  return faults::FaultPlanted("old-copies-are-for-neighbours-to-see") ||
+         faults::FaultPlanted("chain-believes-who-returns") ||
+         faults::FaultPlanted("chain-stops-at-stale-successor");
 }
 
 // As if each node held all there can be, until it says that it is outrun.
@@ -47,7 +47,7 @@ void SimManager::Start() {
   options.core = options_;
   options.name = name();
   options.leader_ttl_seconds = kLeaderTtlSeconds;
-  if (engine::FaultPlanted("membership-leads-too-long")) {
+  if (faults::FaultPlanted("membership-leads-too-long")) {
     options.leader_ttl_seconds *= 2;  // so it thinks
   }
   loop_ = std::make_unique<ManagerLoop>(options);
@@ -95,7 +95,7 @@ void SimManager::Call(EtcdCall call) {
 
 SimManager::Answer SimManager::Serve(AgentCore::Call call) {
   Answer answer;
-  if (engine::FaultPlanted("view-led-by-stale-member")) {
+  if (faults::FaultPlanted("view-led-by-stale-member")) {
     call.registration.clear_cursors();
     call.heartbeat.clear_cursors();
   }
@@ -108,7 +108,7 @@ SimManager::Answer SimManager::Serve(AgentCore::Call call) {
                                         &answer.leader, Clock())
                       : loop_->Heartbeat(call.heartbeat, &answer.heartbeat,
                                          &answer.leader, Clock());
-  if (engine::FaultPlanted("membership-leases-too-long")) {
+  if (faults::FaultPlanted("membership-leases-too-long")) {
     answer.registration.set_lease_ms(4 * answer.registration.lease_ms());
     answer.heartbeat.set_lease_ms(4 * answer.heartbeat.lease_ms());
   }

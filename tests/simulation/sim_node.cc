@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "engine/fault.h"
 #include "glog/logging.h"
 #include "head/reads.h"
 #include "replica/errors.h"
+#include "tests/faults/fault.h"
 
 namespace kamino::simulation {
 
@@ -440,7 +440,7 @@ void SimNode::OnManagerAnswer(const AgentCore::Call& call,
                               const SimManager::Answer& answer) {
   calling_ = false;
   AgentCore::Call asked = call;
-  if (engine::FaultPlanted("membership-leases-from-the-answer")) {
+  if (faults::FaultPlanted("membership-leases-from-the-answer")) {
     asked.sent = Clock();
   }
   const AgentCore::Effects effects = agent_->OnAnswer(asked, answer, Clock());

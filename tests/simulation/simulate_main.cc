@@ -16,17 +16,17 @@
 #include "absl/flags/parse.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "engine/fault.h"
 #include "glog/logging.h"
+#include "tests/faults/fault.h"
 #include "tests/simulation/simulation.h"
 
 ABSL_FLAG(uint64_t, first, 1, "the first seed");
 ABSL_FLAG(uint64_t, seeds, 1, "how many seeds");
 ABSL_FLAG(int, jobs, 0, "processes at a time; 0: as many as processors");
 ABSL_FLAG(bool, trace, false, "tell everything that happens, in one process");
-#ifdef KAMINO_PLANTED_FAULTS
-ABSL_FLAG(std::string, fault, "", "planted in every run; see engine/fault.h");
-#endif
+ABSL_FLAG(std::string, fault, "",
+          "planted in every run; those of the product's sources only in "
+          "simulate_faulty");
 
 namespace kamino::simulation {
 namespace {
@@ -81,7 +81,7 @@ Counts RunSeeds(uint64_t first, uint64_t end, uint64_t step, std::FILE* trace) {
   for (uint64_t seed = first; seed < end; seed += step) {
     Add(RunOne(seed, trace), &counts);
   }
-  counts.met = engine::PlantedFaultWasMet();
+  counts.met = faults::PlantedFaultWasMet();
   timespec busy;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &busy);
   counts.busy = busy.tv_sec + busy.tv_nsec * 1e-9;
@@ -142,13 +142,11 @@ int Main() {
       counts.seeds, counts.failed, counts.simulated, took,
       counts.busy > 0 ? counts.simulated / counts.busy : 0.0, counts.operations,
       counts.acknowledged, counts.faults, counts.views);
-#ifdef KAMINO_PLANTED_FAULTS
   const std::string fault = absl::GetFlag(FLAGS_fault);
   if (!fault.empty() && !counts.met) {
     absl::FPrintF(stderr, "no run came by a fault named \"%s\"\n", fault);
     return 2;
   }
-#endif
   return all && counts.failed == 0 ? 0 : 1;
 }
 
@@ -159,8 +157,6 @@ int main(int argc, char** argv) {
   absl::ParseCommandLine(argc, argv);
   google::InitGoogleLogging(argv[0]);
   FLAGS_minloglevel = google::GLOG_FATAL;
-#ifdef KAMINO_PLANTED_FAULTS
-  kamino::engine::PlantFault(absl::GetFlag(FLAGS_fault));
-#endif
+  kamino::faults::PlantFault(absl::GetFlag(FLAGS_fault));
   return kamino::simulation::Main();
 }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/fault.h"
+#include "tests/faults/fault.h"
 
 namespace kamino::simulation {
 namespace {
@@ -49,7 +49,7 @@ Process::Process(World* world, std::string name)
       offset_(absl::Seconds(1 + world->random().Pick(100000))) {}
 
 absl::Time Process::Clock() const {
-  if (engine::FaultPlanted("membership-clocks-stop-in-sleep")) {
+  if (faults::FaultPlanted("membership-clocks-stop-in-sleep")) {
     return absl::UnixEpoch() + offset_ +
            (world_->now() - absl::UnixEpoch() - slept_) * rate_;
   }

@@ -32,6 +32,10 @@ BANNED = [
 ]
 PROJECT_FOLDERS = set(MAY_USE)
 
+# Only simulator runs by hand plant it: it takes the managers' defence away, so
+# that one looks at what the neighbours' is worth alone.
+FAULTS_BY_HAND = {"old-copies-are-for-neighbours-to-see"}
+
 
 def files(*suffixes):
   for folder, folders, names in os.walk(ROOT):
@@ -135,6 +139,36 @@ class TidyTest(unittest.TestCase):
           lines(build)):
         problems.append(f"{name}: in no BUILD file of its folder")
     self.check(problems)
+
+  def test_only_tests_know_of_planted_faults(self):
+    problems = []
+    for name, path in files(".cc", ".h", ".py", ".proto", "BUILD", ".bzl"):
+      if name.startswith("tests/"):
+        continue
+      for i, line in enumerate(lines(path), 1):
+        if "FaultPlanted" in line or "tests/faults" in line:
+          problems.append(f"{name}:{i}: faults are planted by patches; see "
+                          f"docs/testing_faults.md: {line.strip()}")
+    self.check(problems)
+
+  def test_every_planted_fault_is_tried(self):
+    planted, tried = {}, set()
+    in_call = re.compile(r'FaultPlanted\("([a-z-]+)"')
+    in_text = re.compile(r'"([a-z]+(?:-[a-z]+)+)"')
+    for name, path in files(".patch", ".cc"):
+      if not name.startswith("tests/"):
+        continue
+      text = "\n".join(lines(path))
+      if name.endswith(".patch"):
+        added = "\n".join(l for l in lines(path) if l.startswith("+"))
+        planted.update((fault, name) for fault in in_text.findall(added))
+        continue
+      planted.update((fault, name) for fault in in_call.findall(text))
+      tried.update(in_text.findall(in_call.sub("", text)))
+    self.assertGreater(len(planted), 70)
+    self.check([f"{name}: no test plants {fault}"
+                for fault, name in sorted(planted.items())
+                if fault not in tried | FAULTS_BY_HAND])
 
   def test_links_in_documents_lead_somewhere(self):
     problems = []

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/memory/memory.h"
-#include "engine/fault.h"
 #include "engine/heap/heap_format.h"
+#include "tests/faults/fault.h"
 
 namespace kamino::engine::crash {
 namespace {
@@ -25,7 +25,7 @@ class FaultyRegion final : public Region {
   size_t size() const override { return memory_->size(); }
 
   void Flush(const void* data, size_t length) override {
-    if (!FaultPlanted(name_)) {
+    if (!faults::FaultPlanted(name_)) {
       memory_->Flush(data, length);
       return;
     }
@@ -56,7 +56,7 @@ class FaultyRegion final : public Region {
   }
 
   void Drain() override {
-    const bool planted = FaultPlanted(name_);
+    const bool planted = faults::FaultPlanted(name_);
     if (planted && fault_ == "region-no-drain") return;
     if (planted && fault_ == "region-every-other-drain-lost" &&
         ++drains_ % 2 == 0) {
@@ -70,7 +70,7 @@ class FaultyRegion final : public Region {
 
   void CopyFlush(void* destination, const void* source,
                  size_t length) override {
-    const bool planted = FaultPlanted(name_);
+    const bool planted = faults::FaultPlanted(name_);
     const bool first = planted && fault_ == "region-copy-flushes-first";
     if (first) Flush(destination, length);
     std::memcpy(destination, source, length);

@@ -10,8 +10,8 @@
 
 namespace kamino::engine::crash {
 
-// Errs once the fault is planted (engine/fault.h). Null: no such fault in that
-// area, 0 being the heap's. `memory` must outlive it.
+// Errs once the fault is planted (tests/faults/fault.h). Null: no such fault in
+// that area, 0 being the heap's. `memory` must outlive it.
 std::unique_ptr<Region> MakeFaultyRegion(absl::string_view fault, size_t area,
                                          Region* memory);
 

@@ -2,19 +2,18 @@
 
 #include <cstring>
 #include <memory>
-#include <string>
 #include <utility>
 
 #include "absl/memory/memory.h"
+#include "tests/faults/fault.h"
 
 namespace kamino::engine::crash {
 namespace {
 
 class FaultyTransaction final : public Transaction {
  public:
-  FaultyTransaction(const std::string& fault,
-                    std::unique_ptr<Transaction> inner)
-      : fault_(fault), inner_(std::move(inner)) {}
+  explicit FaultyTransaction(std::unique_ptr<Transaction> inner)
+      : inner_(std::move(inner)) {}
 
   absl::StatusOr<absl::Span<const std::byte>> Read(ObjectId id) override {
     return inner_->Read(id);
@@ -22,11 +21,13 @@ class FaultyTransaction final : public Transaction {
 
   absl::StatusOr<std::byte*> Write(ObjectId id, uint32_t offset,
                                    uint32_t length) override {
-    if (fault_ == "transaction-write-not-declared") return Bytes(id, offset);
-    if (fault_ == "transaction-intent-too-short" && length > 1) {
+    if (faults::FaultPlanted("transaction-write-not-declared")) {
+      return Bytes(id, offset);
+    }
+    if (faults::FaultPlanted("transaction-intent-too-short") && length > 1) {
       return inner_->Write(id, offset, length / 2);
     }
-    if (fault_ == "transaction-intent-misplaced" && offset > 0) {
+    if (faults::FaultPlanted("transaction-intent-misplaced") && offset > 0) {
       auto bytes = inner_->Write(id, offset - 1, length);
       if (!bytes.ok()) return bytes;
       return *bytes + 1;
@@ -36,7 +37,7 @@ class FaultyTransaction final : public Transaction {
 
   absl::Status Overwrite(ObjectId id, uint32_t offset,
                          absl::Span<const std::byte> bytes) override {
-    if (fault_ == "transaction-stores-before-intent") {
+    if (faults::FaultPlanted("transaction-stores-before-intent")) {
       auto place = Bytes(id, offset);
       if (!place.ok()) return place.status();
       std::memcpy(*place, bytes.data(), bytes.size());
@@ -50,18 +51,24 @@ class FaultyTransaction final : public Transaction {
 
   absl::Status Free(ObjectId id) override {
     // A leak.
-    if (fault_ == "transaction-free-forgotten") return absl::OkStatus();
+    if (faults::FaultPlanted("transaction-free-forgotten")) {
+      return absl::OkStatus();
+    }
     return inner_->Free(id);
   }
 
   using Transaction::Commit;
   absl::Status Commit(const CommitOptions& options) override {
-    if (fault_ == "transaction-commit-ignored") return inner_->Abort();
+    if (faults::FaultPlanted("transaction-commit-ignored")) {
+      return inner_->Abort();
+    }
     return inner_->Commit(options);
   }
 
   absl::Status Abort() override {
-    if (fault_ == "transaction-abort-commits") return inner_->Commit();
+    if (faults::FaultPlanted("transaction-abort-commits")) {
+      return inner_->Commit();
+    }
     return inner_->Abort();
   }
 
@@ -77,33 +84,29 @@ class FaultyTransaction final : public Transaction {
     return const_cast<std::byte*>(bytes->data()) + offset;
   }
 
-  const std::string& fault_;
   const std::unique_ptr<Transaction> inner_;
 };
 
 class FaultyStore final : public TransactionalStore {
  public:
-  FaultyStore(absl::string_view fault, TransactionalStore* inner)
-      : fault_(fault), inner_(inner) {}
+  explicit FaultyStore(TransactionalStore* inner) : inner_(inner) {}
 
   absl::string_view scheme() const override { return inner_->scheme(); }
   std::unique_ptr<Transaction> Begin(absl::Duration lock_wait) override {
-    return absl::make_unique<FaultyTransaction>(fault_,
-                                                inner_->Begin(lock_wait));
+    return absl::make_unique<FaultyTransaction>(inner_->Begin(lock_wait));
   }
   ObjectId root() const override { return inner_->root(); }
   void Quiesce() override { inner_->Quiesce(); }
   uint64_t bytes_used() const override { return inner_->bytes_used(); }
 
  private:
-  const std::string fault_;
   TransactionalStore* const inner_;
 };
 
 class FaultyRig final : public Rig {
  public:
-  FaultyRig(absl::string_view fault, std::unique_ptr<Rig> inner)
-      : inner_(std::move(inner)), store_(fault, &inner_->store()) {}
+  explicit FaultyRig(std::unique_ptr<Rig> inner)
+      : inner_(std::move(inner)), store_(&inner_->store()) {}
 
   TransactionalStore& store() override { return store_; }
   void Sync(size_t transactions) override { inner_->Sync(transactions); }
@@ -123,14 +126,14 @@ class FaultyRig final : public Rig {
 
 }  // namespace
 
-Scheme WithFaultyStore(absl::string_view fault, const Scheme& scheme) {
+Scheme WithFaultyStore(const Scheme& scheme) {
   Scheme faulty = scheme;
-  faulty.open = [name = std::string(fault), open = scheme.open](
+  faulty.open = [open = scheme.open](
                     const std::vector<Region*>& regions,
                     bool make) -> absl::StatusOr<std::unique_ptr<Rig>> {
     auto rig = open(regions, make);
     if (!rig.ok()) return rig;
-    return absl::make_unique<FaultyRig>(name, std::move(*rig));
+    return absl::make_unique<FaultyRig>(std::move(*rig));
   };
   return faulty;
 }

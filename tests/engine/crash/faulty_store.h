@@ -3,13 +3,13 @@
 #ifndef KAMINO_TESTS_ENGINE_CRASH_FAULTY_STORE_H_
 #define KAMINO_TESTS_ENGINE_CRASH_FAULTY_STORE_H_
 
-#include "absl/strings/string_view.h"
 #include "tests/engine/crash/rig.h"
 
 namespace kamino::engine::crash {
 
-// `scheme` with stores that make the mistake.
-Scheme WithFaultyStore(absl::string_view fault, const Scheme& scheme);
+// `scheme` with stores that err once a fault of theirs is planted
+// (tests/faults/fault.h).
+Scheme WithFaultyStore(const Scheme& scheme);
 
 }  // namespace kamino::engine::crash
 

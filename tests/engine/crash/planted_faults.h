@@ -1,8 +1,8 @@
 // Mistakes that the crash harness has to notice, one at a time.
 //
-// Some are made by the engine itself (engine/fault.h), some by what is put
-// between it and its memory, some between it and its user. The latter are there
-// whatever the scheme and its code.
+// Some are made by the engine itself (docs/testing_faults.md), some by what is
+// put between it and its memory, some between it and its user. The latter are
+// there whatever the scheme and its code.
 #ifndef KAMINO_TESTS_ENGINE_CRASH_PLANTED_FAULTS_H_
 #define KAMINO_TESTS_ENGINE_CRASH_PLANTED_FAULTS_H_
 
@@ -21,11 +21,16 @@ struct PlantedFault {
 
 const std::vector<PlantedFault>& PlantedFaults();
 
+struct Trial {
+  bool noticed = false;
+  std::string account;  // of the seed that failed; or why it is no use to go on
+};
+
 // Runs seeds with the fault, or with none for an empty name, until one fails
-// or `seeds` have passed; returns the account, empty if none has failed. It is
-// planted when a new store is ready and durable, so that it has to be noticed
-// at work. Call this in a process of its own.
-std::string RunWithFault(const PlantedFault& fault, uint64_t seeds);
+// or `seeds` have passed, or many without coming by the fault. It is planted
+// when a new store is ready and durable, so that it has to be noticed at work.
+// Call this in a process of its own.
+Trial RunWithFault(const PlantedFault& fault, uint64_t seeds);
 
 }  // namespace kamino::engine::crash
 

@@ -43,9 +43,10 @@ Verdict Try(const PlantedFault& fault, uint64_t seeds) {
     const itimerval limit = {{0, 0}, {kSeconds, 0}};
     if (setitimer(ITIMER_PROF, &limit, nullptr) != 0) _exit(1);
     alarm(kMostSeconds);
-    const std::string line = LastLine(RunWithFault(fault, seeds));
+    const Trial trial = RunWithFault(fault, seeds);
+    const std::string line = LastLine(trial.account);
     if (write(report[1], line.data(), line.size()) < 0) _exit(1);
-    _exit(0);
+    _exit(trial.noticed ? 0 : 1);
   }
   close(report[1]);
   Verdict verdict;
@@ -56,7 +57,7 @@ Verdict Try(const PlantedFault& fault, uint64_t seeds) {
   close(report[0]);
   int status = 0;
   waitpid(child, &status, 0);
-  verdict.caught = !verdict.how.empty();
+  verdict.caught = WIFEXITED(status) && WEXITSTATUS(status) == 0;
   if (WIFSIGNALED(status)) {
     const int number = WTERMSIG(status);
     // A process that dies fails a test as well; one that never ends does not

@@ -14,6 +14,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "engine/explore.h"
 #include "engine/index/key_value.h"
 #include "gtest/gtest.h"
 #include "tests/engine/crash/session.h"
@@ -125,6 +126,7 @@ struct Tally {
 
 void TryMutants(const Scheme& scheme, const Images& images, uint64_t end,
                 Tally* tally) {
+  check_intents = false;  // what differs from the backup is damage here
   std::vector<std::unique_ptr<GuardedRegion>> memory;
   std::vector<Region*> regions;
   for (const SimRegion::Image& image : images) {

@@ -1,4 +1,4 @@
-// Of the engine as debug builds have it (//engine:checked).
+// Of the engine as debug builds have it (//engine:instrumented).
 #include <cstring>
 #include <random>
 

@@ -314,15 +314,14 @@ TEST_P(KaminoStoreTest, EveryBoundHasItsOwnError) {
     ASSERT_TRUE(maker->Commit().ok());
     under_.Settle();
   }
-  auto one = under_.Begin();
-  auto two = under_.Begin();
+  std::vector<std::unique_ptr<Transaction>> together;
   status = absl::OkStatus();
   for (size_t i = 0; status.ok() && i < ids.size(); ++i) {
-    status = (i < 5000 ? one : two)->Write(ids[i], 0, 1).status();
+    if (i % 2000 == 0) together.push_back(under_.Begin());
+    status = together.back()->Write(ids[i], 0, 1).status();
   }
   EXPECT_EQ(ResourceOf(status), Resource::kLog) << status;
-  ASSERT_TRUE(one->Abort().ok());
-  ASSERT_TRUE(two->Abort().ok());
+  for (const auto& one : together) ASSERT_TRUE(one->Abort().ok());
   auto after = under_.Begin();
   EXPECT_TRUE(after->Write(ids[0], 0, 1).ok());
 }

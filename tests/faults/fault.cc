@@ -1,9 +1,9 @@
-#include "engine/fault.h"
+#include "tests/faults/fault.h"
 
 #include <atomic>
 #include <string>
 
-namespace kamino::engine {
+namespace kamino::faults {
 namespace {
 
 std::string& Planted() {
@@ -28,4 +28,4 @@ void PlantFault(absl::string_view name) {
 
 bool PlantedFaultWasMet() { return met.load(); }
 
-}  // namespace kamino::engine
+}  // namespace kamino::faults

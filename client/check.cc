@@ -1,6 +1,7 @@
 #include "client/check.h"
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "client/error.h"
 
 namespace kamino::client {
@@ -15,7 +16,7 @@ absl::Status Invalid(absl::string_view message) {
 }
 
 absl::Status CheckPut(absl::string_view key, absl::string_view value) {
-  if (absl::Status ok = CheckKey(key); !ok.ok()) return ok;
+  RETURN_IF_ERROR(CheckKey(key));
   return CheckValue(value);
 }
 
@@ -70,7 +71,7 @@ absl::Status Check(const kamino::v1::BatchGetRequest& request) {
                                 kMaxBatchKeys, " in one BatchGet"));
   }
   for (const std::string& key : request.keys()) {
-    if (absl::Status ok = CheckKey(key); !ok.ok()) return ok;
+    RETURN_IF_ERROR(CheckKey(key));
   }
   return absl::OkStatus();
 }
@@ -102,12 +103,12 @@ absl::Status Check(const kamino::v1::CommitRequest& request) {
                                 "else_operations each"));
   }
   for (const Precondition& condition : request.preconditions()) {
-    if (absl::Status ok = CheckPrecondition(condition); !ok.ok()) return ok;
+    RETURN_IF_ERROR(CheckPrecondition(condition));
   }
   for (const auto* operations :
        {&request.then_operations(), &request.else_operations()}) {
     for (const Operation& operation : *operations) {
-      if (absl::Status ok = CheckOperation(operation); !ok.ok()) return ok;
+      RETURN_IF_ERROR(CheckOperation(operation));
     }
   }
   return absl::OkStatus();

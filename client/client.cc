@@ -8,6 +8,7 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
+#include "base/status_macros.h"
 #include "client/call.h"
 #include "client/check.h"
 #include "client/error.h"
@@ -102,7 +103,7 @@ void BeginAsync(Runner* runner, Request request, absl::Time deadline,
 template <typename Request>
 absl::StatusOr<ResponseOf<Request>> Wait(Runner* runner, Request request,
                                          absl::Time deadline) {
-  if (absl::Status ok = Check(request); !ok.ok()) return ok;
+  RETURN_IF_ERROR(Check(request));
   if (!runner->EnterBefore(deadline)) return TooMany();
   absl::Notification answered;
   absl::StatusOr<ResponseOf<Request>> result;
@@ -314,10 +315,8 @@ absl::StatusOr<kamino::v1::GetNodeStatusResponse> Client::NodeStatus(
                        absl::ToChronoMilliseconds(kStatusDeadline));
   kamino::v1::GetNodeStatusRequest request;
   kamino::v1::GetNodeStatusResponse response;
-  const absl::Status status =
-      FromGrpc(runner_->directory().At(address)->GetNodeStatus(
-          &context, request, &response));
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(FromGrpc(runner_->directory().At(address)->GetNodeStatus(
+      &context, request, &response)));
   return response;
 }
 

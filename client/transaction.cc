@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "base/status_macros.h"
 #include "client/error.h"
 #include "client/retry.h"
 #include "client/runner.h"
@@ -59,30 +61,28 @@ absl::StatusOr<const Transaction::Version*> Transaction::Read(
   return &(read_[name] = Version{0, ""});
 }
 
-absl::StatusOr<absl::optional<std::string>> Transaction::Apply(
-    const Write& write, absl::optional<std::string> base) {
+absl::StatusOr<std::optional<std::string>> Transaction::Apply(
+    const Write& write, std::optional<std::string> base) {
   if (write.kind == Write::Kind::kPut) {
-    return absl::optional<std::string>(write.value);
+    return std::optional<std::string>(write.value);
   }
-  if (write.kind == Write::Kind::kDelete) return absl::optional<std::string>();
+  if (write.kind == Write::Kind::kDelete) return std::optional<std::string>();
   if (!base.has_value()) return NoObject();
   for (const PatchOf& patch : write.patches) {
-    absl::Status done = Overwrite(&*base, patch.offset, patch.data);
-    if (!done.ok()) return done;
+    RETURN_IF_ERROR(Overwrite(&*base, patch.offset, patch.data));
   }
   return base;
 }
 
-absl::StatusOr<absl::optional<std::string>> Transaction::Get(
+absl::StatusOr<std::optional<std::string>> Transaction::Get(
     absl::string_view key) {
   const auto own = written_.find(std::string(key));
   if (own != written_.end() && own->second.kind != Write::Kind::kPatch) {
-    return Apply(own->second, absl::nullopt);
+    return Apply(own->second, std::nullopt);
   }
-  auto read = Read(key);
-  if (!read.ok()) return read.status();
-  absl::optional<std::string> value;
-  if ((*read)->version != 0) value = (*read)->value;
+  ASSIGN_OR_RETURN(auto read, Read(key));
+  std::optional<std::string> value;
+  if (read->version != 0) value = read->value;
   if (own == written_.end()) return value;
   return Apply(own->second, std::move(value));
 }
@@ -112,12 +112,11 @@ absl::Status Transaction::Scan(
   for (const auto& [key, write] : written_) {
     if (key < start || (!end.empty() && key >= end)) continue;
     const auto found = objects.find(key);
-    absl::optional<std::string> base;
+    std::optional<std::string> base;
     if (found != objects.end()) base = found->second;
-    auto value = Apply(write, std::move(base));
-    if (!value.ok()) return value.status();
-    if (value->has_value()) {
-      objects[key] = **value;
+    ASSIGN_OR_RETURN(auto value, Apply(write, std::move(base)));
+    if (value.has_value()) {
+      objects[key] = *value;
     } else {
       objects.erase(key);
     }

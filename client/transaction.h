@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/optional.h"
 #include "client/client.h"
 #include "kamino/v1/kamino.pb.h"
 
@@ -32,7 +32,7 @@ class Transaction {
 
   // The value, or nothing when the key is absent. Sees this transaction's own
   // writes. kOutOfRange: an own patch goes past the end of the value.
-  absl::StatusOr<absl::optional<std::string>> Get(absl::string_view key);
+  absl::StatusOr<std::optional<std::string>> Get(absl::string_view key);
 
   // Objects of [start, end) in key order, an empty end meaning to the last,
   // until `visit` returns false; own writes among them. The whole range is
@@ -82,8 +82,8 @@ class Transaction {
   // The value as of the service's, remembered as read.
   absl::StatusOr<const Version*> Read(absl::string_view key);
   // The value as this transaction left it, where `base` was.
-  static absl::StatusOr<absl::optional<std::string>> Apply(
-      const Write& write, absl::optional<std::string> base);
+  static absl::StatusOr<std::optional<std::string>> Apply(
+      const Write& write, std::optional<std::string> base);
 
   Client* const client_;
   std::map<std::string, Version> read_;

@@ -1,5 +1,6 @@
 #include "engine/resource_error.h"
 
+#include <optional>
 #include <string>
 
 #include "absl/strings/cord.h"
@@ -18,15 +19,15 @@ absl::Status ResourceError(Resource resource, absl::string_view message) {
   return status;
 }
 
-absl::optional<Resource> ResourceOf(const absl::Status& status) {
+std::optional<Resource> ResourceOf(const absl::Status& status) {
   const auto payload = status.GetPayload(kUrl);
-  if (!payload.has_value()) return absl::nullopt;
+  if (!payload.has_value()) return std::nullopt;
   const std::string name(*payload);
   for (Resource resource : {Resource::kHeap, Resource::kTransaction,
                             Resource::kLog, Resource::kBackup}) {
     if (name == kNames[static_cast<int>(resource)]) return resource;
   }
-  return absl::nullopt;
+  return std::nullopt;
 }
 
 }  // namespace kamino::engine

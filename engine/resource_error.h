@@ -3,9 +3,10 @@
 #ifndef KAMINO_ENGINE_RESOURCE_ERROR_H_
 #define KAMINO_ENGINE_RESOURCE_ERROR_H_
 
+#include <optional>
+
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/optional.h"
 
 namespace kamino::engine {
 
@@ -19,7 +20,7 @@ enum class Resource {
 absl::Status ResourceError(Resource resource, absl::string_view message);
 
 // Nothing when `status` is not a ResourceError.
-absl::optional<Resource> ResourceOf(const absl::Status& status);
+std::optional<Resource> ResourceOf(const absl::Status& status);
 
 }  // namespace kamino::engine
 

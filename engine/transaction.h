@@ -15,12 +15,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/types/optional.h"
 #include "absl/types/span.h"
 
 namespace kamino::engine {
@@ -87,7 +87,7 @@ struct CommitOptions {
 
   // Called once every store is durable and before the commit mark is. An error
   // aborts the transaction and is returned by Commit.
-  absl::optional<absl::FunctionRef<absl::Status(const WriteSet&)>> before_mark;
+  std::optional<absl::FunctionRef<absl::Status(const WriteSet&)>> before_mark;
 };
 
 // One transaction. Used by one thread. Ending it twice, or using it after its
@@ -137,7 +137,7 @@ class Transaction : public Reader {
 
   // The object whose lock another transaction holds, after kAborted from Read,
   // Write or Free; a dependent transaction in the sense of section 3.
-  virtual absl::optional<ObjectId> conflict() const = 0;
+  virtual std::optional<ObjectId> conflict() const = 0;
 };
 
 }  // namespace kamino::engine

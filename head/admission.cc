@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "engine/heap/heap_reader.h"
 #include "engine/resource_error.h"
 #include "glog/logging.h"
@@ -63,11 +65,9 @@ absl::Status Admission::Promote(absl::Time now, Actions* actions) {
   for (uint64_t last = core_->completed(); last < ring.applied();) {
     const replica::OperationRing::Entry entry = ring.EntryOf(last + 1);
     last = entry.last;
-    auto operation = replica::ParseOperation(entry.operation);
-    if (!operation.ok()) return operation.status();
-    auto write_set = replica::DecodeWriteSet(*operation);
-    if (!write_set.ok()) return write_set.status();
-    store_->HoldLocks(last, *write_set);
+    ASSIGN_OR_RETURN(auto operation, replica::ParseOperation(entry.operation));
+    ASSIGN_OR_RETURN(auto write_set, replica::DecodeWriteSet(operation));
+    store_->HoldLocks(last, write_set);
     in_flight_[last];
   }
   engine::HeapReader reader(store_->heap());
@@ -173,7 +173,7 @@ void Admission::ExecuteBatch(std::vector<Request> batch, absl::Time now,
   for (Request& request : batch) alone_.push_back(std::move(request));
 }
 
-absl::optional<std::pair<size_t, Admission::Attempt>> Admission::TryBatch(
+std::optional<std::pair<size_t, Admission::Attempt>> Admission::TryBatch(
     std::vector<Request>* batch, absl::Time now, Actions* actions) {
   std::unique_ptr<Transaction> transaction =
       store_->Begin(absl::ZeroDuration());
@@ -199,13 +199,13 @@ absl::optional<std::pair<size_t, Admission::Attempt>> Admission::TryBatch(
   if (executed > 0) {
     CommitBatch(*transaction, executed, batch, std::move(attempts), now,
                 actions);
-    return absl::nullopt;
+    return std::nullopt;
   }
   Abort(*transaction);
   for (size_t i = 0; i < batch->size(); ++i) {
     Answer((*batch)[i], std::move(attempts[i].outcome));
   }
-  return absl::nullopt;
+  return std::nullopt;
 }
 
 namespace {
@@ -402,10 +402,10 @@ absl::Status Admission::MakeRoomForClient(Transaction& transaction,
   if (wanted <= options_.max_clients) return absl::OkStatus();
   if (is_new) {
     // One whose outcome was dropped is to hear that, and costs nobody's place.
-    auto found = state_->FindOutcome(transaction, chain_request.client_id(),
-                                     chain_request.since());
-    if (!found.ok()) return found.status();
-    if (found->knowledge == replica::StateMachine::Knowledge::kDropped) {
+    ASSIGN_OR_RETURN(auto found,
+                     state_->FindOutcome(transaction, chain_request.client_id(),
+                                         chain_request.since()));
+    if (found.knowledge == replica::StateMachine::Knowledge::kDropped) {
       return absl::OkStatus();
     }
   }

@@ -27,6 +27,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -123,7 +124,7 @@ class Admission {
   struct Attempt {
     bool executed = false;  // part of the operation
     bool spoilt = false;    // failed, and the transaction cannot go on
-    absl::optional<engine::ObjectId> conflict;  // met this locked object
+    std::optional<engine::ObjectId> conflict;  // met this locked object
     RequestOutcome outcome;
   };
 
@@ -141,7 +142,7 @@ class Admission {
                     replica::Actions* actions);
   // Executes `batch` in one transaction. When batch[i] spoils it, everything
   // is taken back, nobody is answered, and the attempt and i are returned.
-  absl::optional<std::pair<size_t, Attempt>> TryBatch(
+  std::optional<std::pair<size_t, Attempt>> TryBatch(
       std::vector<Request>* batch, absl::Time now, replica::Actions* actions);
   Attempt ExecuteOne(engine::Transaction& transaction, Request& request,
                      uint64_t sequence, BatchClients* clients, absl::Time now);

@@ -1,8 +1,10 @@
 #include "head/chain_node.h"
 
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "engine/heap/heap_reader.h"
 #include "glog/logging.h"
 #include "replica/errors.h"
@@ -68,10 +70,9 @@ absl::Status ChainNode::BecomeHead(absl::Time now) {
   // The chain hears of a transaction before the backup does.
   engine::KaminoOptions engine_options;
   engine_options.copy_at_commit = false;
-  auto store = engine::KaminoStore::Open(storage_->heap(), std::move(*backup),
-                                         engine_options);
-  if (!store.ok()) return store.status();
-  store_ = std::move(*store);
+  ASSIGN_OR_RETURN(
+      store_, engine::KaminoStore::Open(storage_->heap(), std::move(*backup),
+                                        engine_options));
   // From here on a restart rolls back by the backup.
   replica::NodeState state = storage_->record()->state();
   state.was_head = true;
@@ -184,13 +185,12 @@ absl::Status ChainNode::CheckMayRead() const {
 
 absl::Status ChainNode::Read(
     absl::FunctionRef<absl::Status(engine::KeyValueReader&)> read) {
-  if (absl::Status may = CheckMayRead(); !may.ok()) return may;
+  RETURN_IF_ERROR(CheckMayRead());
   engine::HeapReader reader(storage_->heap());
-  auto objects = state_.Objects(reader);
-  if (!objects.ok()) return objects.status();
-  absl::Status status = read(*objects);
+  ASSIGN_OR_RETURN(auto objects, state_.Objects(reader));
+  absl::Status status = read(objects);
   // The answer counts as of now: nobody else can have served in between.
-  if (absl::Status may = CheckMayRead(); !may.ok()) return may;
+  RETURN_IF_ERROR(CheckMayRead());
   return status;
 }
 
@@ -219,13 +219,13 @@ void Tell(const StateMachine::Lookup& found, uint64_t number,
 
 absl::Status ChainNode::ReadOutcome(const kamino::v1::RequestId& id,
                                     kamino::v1::GetOutcomeResponse* response) {
-  if (absl::Status may = CheckMayRead(); !may.ok()) return may;
+  RETURN_IF_ERROR(CheckMayRead());
   const uint64_t applied = core_.ring().applied();
   if (id.since() > applied) return replica::SinceIsAhead(id.since(), applied);
   engine::HeapReader reader(storage_->heap());
-  auto found = state_.FindOutcome(reader, id.client_id(), id.since());
-  if (!found.ok()) return found.status();
-  Tell(*found, id.number(), response);
+  ASSIGN_OR_RETURN(auto found,
+                   state_.FindOutcome(reader, id.client_id(), id.since()));
+  Tell(found, id.number(), response);
   return CheckMayRead();
 }
 
@@ -239,13 +239,13 @@ membership::NodeReport ChainNode::report() const {
   return report;
 }
 
-absl::optional<AdmissionStats> ChainNode::admission_stats() const {
-  if (admission_ == nullptr) return absl::nullopt;
+std::optional<AdmissionStats> ChainNode::admission_stats() const {
+  if (admission_ == nullptr) return std::nullopt;
   return admission_->stats();
 }
 
-absl::optional<engine::KaminoStats> ChainNode::store_stats() const {
-  if (store_ == nullptr) return absl::nullopt;
+std::optional<engine::KaminoStats> ChainNode::store_stats() const {
+  if (store_ == nullptr) return std::nullopt;
   return store_->stats();
 }
 

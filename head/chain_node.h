@@ -12,11 +12,11 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "absl/types/optional.h"
 #include "engine/index/key_value.h"
 #include "engine/kamino/kamino_store.h"
 #include "head/admission.h"
@@ -88,8 +88,8 @@ class ChainNode {
   // For the manager.
   membership::NodeReport report() const;
   const engine::Heap& heap() const { return *storage_->heap(); }
-  absl::optional<AdmissionStats> admission_stats() const;
-  absl::optional<engine::KaminoStats> store_stats() const;
+  std::optional<AdmissionStats> admission_stats() const;
+  std::optional<engine::KaminoStats> store_stats() const;
 
  private:
   // Once this node is the head and its heap is mended.

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "glog/logging.h"
 
 namespace kamino::head {
@@ -90,8 +92,7 @@ absl::StatusOr<DeviceDirectory> DeviceDirectory::Open(engine::Region* device,
         "not a device of Kamino's: magic is missing, and it is not empty; "
         "--format_device overwrites it");
   }
-  absl::Status status = directory.Read();
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(directory.Read());
   return directory;
 }
 
@@ -119,8 +120,7 @@ absl::Status DeviceDirectory::Read() {
         "the device was formatted with ", content_.size, " bytes and has ",
         device_->size(), " now: truncated or grown"));
   }
-  absl::Status checked = CheckSlots();
-  if (!checked.ok()) return checked;
+  RETURN_IF_ERROR(CheckSlots());
   for (size_t copy = 0; copy < kCopies; ++copy) {
     if (std::memcmp(Copy(copy), &content_, sizeof(content_)) == 0) continue;
     LOG(INFO) << "copy " << copy << " of the device's directory is mended";
@@ -200,12 +200,12 @@ Slot* DeviceDirectory::SlotOf(absl::string_view name) {
   return nullptr;
 }
 
-absl::optional<DeviceDirectory::Extent> DeviceDirectory::Find(
+std::optional<DeviceDirectory::Extent> DeviceDirectory::Find(
     absl::string_view name) const {
   for (const Slot& slot : content_.slots) {
     if (NameOf(slot) == name) return Extent{slot.offset, slot.length};
   }
-  return absl::nullopt;
+  return std::nullopt;
 }
 
 absl::StatusOr<DeviceDirectory::Extent> DeviceDirectory::Add(

@@ -5,11 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/optional.h"
 #include "engine/pmem/region.h"
 #include "head/device_format.h"
 
@@ -40,7 +40,7 @@ class DeviceDirectory {
                                               bool format,
                                               uint32_t unit = kUnitBytes);
 
-  absl::optional<Extent> Find(absl::string_view name) const;
+  std::optional<Extent> Find(absl::string_view name) const;
 
   // `name` is new, `bytes` is not 0. What the extent holds is left as it is.
   // kResourceExhausted: no gap is large enough.

@@ -6,6 +6,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "engine/pmem/sub_region.h"
 
 namespace kamino::head {
@@ -40,9 +41,8 @@ absl::Status Annotate(const absl::Status& status, const std::string& name) {
 
 absl::StatusOr<std::unique_ptr<Media>> DeviceMedia::Open(
     const std::string& path, engine::PmemMode pmem, bool format) {
-  auto device = engine::FileRegion::Open(path, pmem);
-  if (!device.ok()) return device.status();
-  return Open(path, std::shared_ptr<Region>(std::move(*device)), format);
+  ASSIGN_OR_RETURN(auto device, engine::FileRegion::Open(path, pmem));
+  return Open(path, std::shared_ptr<Region>(std::move(device)), format);
 }
 
 absl::StatusOr<std::unique_ptr<Media>> DeviceMedia::Open(

@@ -5,6 +5,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 
 namespace kamino::head {
 namespace {
@@ -57,11 +58,11 @@ bool FileMedia::Exists(Part part) const {
 
 absl::StatusOr<std::unique_ptr<Region>> FileMedia::Create(Part part,
                                                           size_t bytes) {
-  if (absl::Status gone = RemoveFile(Unfinished(part)); !gone.ok()) return gone;
-  auto region = FileRegion::Create(Unfinished(part), bytes, pmem_);
-  if (!region.ok()) return region.status();
-  if (prefault_) (*region)->Populate();
-  return std::unique_ptr<Region>(std::move(*region));
+  RETURN_IF_ERROR(RemoveFile(Unfinished(part)));
+  ASSIGN_OR_RETURN(auto region,
+                   FileRegion::Create(Unfinished(part), bytes, pmem_));
+  if (prefault_) region->Populate();
+  return std::unique_ptr<Region>(std::move(region));
 }
 
 absl::Status FileMedia::Publish(Part part) {
@@ -69,9 +70,8 @@ absl::Status FileMedia::Publish(Part part) {
 }
 
 absl::StatusOr<std::unique_ptr<Region>> FileMedia::Open(Part part) {
-  auto region = FileRegion::Open(Name(part), pmem_);
-  if (!region.ok()) return region.status();
-  return std::unique_ptr<Region>(std::move(*region));
+  ASSIGN_OR_RETURN(auto region, FileRegion::Open(Name(part), pmem_));
+  return std::unique_ptr<Region>(std::move(region));
 }
 
 absl::Status FileMedia::Remove(Part part) { return RemoveFile(Name(part)); }

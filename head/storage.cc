@@ -6,6 +6,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "engine/kamino/kamino_store.h"
 #include "glog/logging.h"
 
@@ -54,9 +55,7 @@ absl::StatusOr<std::unique_ptr<Storage>> Storage::Open(
                             : storage->Create();
   if (status.ok() && storage->options_.reserve_backup &&
       storage->backup_region_ == nullptr) {
-    auto region = storage->MakeBackupRegion();
-    if (!region.ok()) return region.status();
-    storage->backup_region_ = std::move(*region);
+    ASSIGN_OR_RETURN(storage->backup_region_, storage->MakeBackupRegion());
   }
   if (!status.ok()) return status;
   return storage;
@@ -64,20 +63,19 @@ absl::StatusOr<std::unique_ptr<Storage>> Storage::Open(
 
 absl::Status Storage::Create() {
   for (Part part : {Part::kRing, Part::kBackup}) {
-    if (absl::Status gone = media_->Remove(part); !gone.ok()) return gone;
+    RETURN_IF_ERROR(media_->Remove(part));
   }
-  auto heap_region = media_->Create(Part::kHeap, options_.heap_bytes);
-  if (!heap_region.ok()) return heap_region.status();
-  heap_region_ = std::make_unique<TrackedRegion>(std::move(*heap_region));
+  ASSIGN_OR_RETURN(auto heap_region,
+                   media_->Create(Part::kHeap, options_.heap_bytes));
+  heap_region_ = std::make_unique<TrackedRegion>(std::move(heap_region));
   auto heap = options_.tiny_log_bytes > 0
                   ? Heap::CreateTiny(heap_region_.get(), Label(),
                                      options_.tiny_log_bytes)
                   : Heap::Create(heap_region_.get(), Label());
   if (!heap.ok()) return Annotate(heap.status(), media_->Name(Part::kHeap));
   heap_ = std::move(*heap);
-  auto ring_region = media_->Create(Part::kRing, options_.ring_bytes);
-  if (!ring_region.ok()) return ring_region.status();
-  ring_region_ = std::move(*ring_region);
+  ASSIGN_OR_RETURN(ring_region_,
+                   media_->Create(Part::kRing, options_.ring_bytes));
   auto ring =
       OperationRing::Create(ring_region_.get(), heap_->uuid(), MinRingBytes());
   if (!ring.ok()) return Annotate(ring.status(), media_->Name(Part::kRing));
@@ -86,7 +84,7 @@ absl::Status Storage::Create() {
   state.incarnation = options_.first_incarnation;
   record_.emplace(ring_region_.get());
   record_->Create(state);
-  if (absl::Status done = media_->Publish(Part::kRing); !done.ok()) return done;
+  RETURN_IF_ERROR(media_->Publish(Part::kRing));
   return media_->Publish(Part::kHeap);
 }
 
@@ -104,9 +102,8 @@ absl::Status Storage::OpenExisting() {
 }
 
 absl::Status Storage::OpenHeap() {
-  auto region = media_->Open(Part::kHeap);
-  if (!region.ok()) return region.status();
-  heap_region_ = std::make_unique<TrackedRegion>(std::move(*region));
+  ASSIGN_OR_RETURN(auto region, media_->Open(Part::kHeap));
+  heap_region_ = std::make_unique<TrackedRegion>(std::move(region));
   auto heap = Heap::Open(heap_region_.get());
   if (!heap.ok()) return Annotate(heap.status(), media_->Name(Part::kHeap));
   heap_ = std::move(*heap);
@@ -120,9 +117,7 @@ absl::Status Storage::OpenRing() {
         absl::StrCat(name, " is missing though ", media_->Name(Part::kHeap),
                      " is there; restore it, or begin with an empty folder"));
   }
-  auto region = media_->Open(Part::kRing);
-  if (!region.ok()) return region.status();
-  ring_region_ = std::move(*region);
+  ASSIGN_OR_RETURN(ring_region_, media_->Open(Part::kRing));
   if (ring_region_->size() < MinRingBytes()) {
     return absl::FailedPreconditionError(
         absl::StrCat(name, " is truncated to ", ring_region_->size(),
@@ -144,10 +139,10 @@ absl::Status Storage::OpenRing() {
 
 absl::Status Storage::ResizeRing() {
   const std::string name = media_->Name(Part::kRing);
-  auto region = media_->Create(Part::kRing, options_.ring_bytes);
-  if (!region.ok()) return region.status();
+  ASSIGN_OR_RETURN(auto region,
+                   media_->Create(Part::kRing, options_.ring_bytes));
   auto ring =
-      OperationRing::Create(region->get(), heap_->uuid(), MinRingBytes());
+      OperationRing::Create(region.get(), heap_->uuid(), MinRingBytes());
   if (!ring.ok()) return Annotate(ring.status(), name);
   // As it is new, no entry of before can be taken for one of its own.
   (*ring)->Restart(ring_->cleaned(), /*generation=*/0);
@@ -164,12 +159,12 @@ absl::Status Storage::ResizeRing() {
   (*ring)->MarkApplied(ring_->applied());
   (*ring)->PersistApplied();
   const NodeState state = record_->state();
-  record_.emplace(region->get());
+  record_.emplace(region.get());
   record_->Create(state);
   LOG(INFO) << name << " had " << (ring_region_->size() >> 20)
             << " MiB and has " << (options_.ring_bytes >> 20) << " MiB now";
   ring_ = std::move(*ring);
-  ring_region_ = std::move(*region);
+  ring_region_ = std::move(region);
   return media_->Publish(Part::kRing);
 }
 
@@ -216,11 +211,11 @@ absl::Status Storage::RecoverHead() {
   engine::KaminoOptions options;
   // Before the log forgets it: a crash in here must not make it uncommitted.
   options.on_recovered = [this](uint64_t last) { return KeepCommitted(last); };
-  auto store = KaminoStore::Open(heap_.get(), std::move(*backup), options);
-  if (!store.ok()) return store.status();
+  ASSIGN_OR_RETURN(auto store,
+                   KaminoStore::Open(heap_.get(), std::move(*backup), options));
   // What has no commit mark was never sent.
   ring_->TruncateAfter(ring_->applied());
-  store->reset();
+  store.reset();
   // Nothing is left to roll back; the region serves again.
   if ((*region)->size() == BackupBytes()) backup_region_ = std::move(*region);
   NodeState state = record_->state();
@@ -254,13 +249,11 @@ absl::StatusOr<std::unique_ptr<Region>> Storage::MakeBackupRegion() {
     if (!region.ok()) return region;
     if ((*region)->size() == BackupBytes()) return region;
     region->reset();
-    absl::Status gone = media_->Remove(Part::kBackup);
-    if (!gone.ok()) return gone;
+    RETURN_IF_ERROR(media_->Remove(Part::kBackup));
   }
   auto region = media_->Create(Part::kBackup, BackupBytes());
   if (!region.ok()) return region;
-  absl::Status published = media_->Publish(Part::kBackup);
-  if (!published.ok()) return published;
+  RETURN_IF_ERROR(media_->Publish(Part::kBackup));
   return region;
 }
 
@@ -271,9 +264,7 @@ absl::StatusOr<std::unique_ptr<Backup>> Storage::NewBackup() {
     record_->Update(state);
   }
   if (backup_region_ == nullptr) {
-    auto region = MakeBackupRegion();
-    if (!region.ok()) return region.status();
-    backup_region_ = std::move(*region);
+    ASSIGN_OR_RETURN(backup_region_, MakeBackupRegion());
   }
   auto backup =
       options_.backup == BackupKind::kSimple
@@ -296,7 +287,7 @@ void Storage::BeginReceiving() {
 
 absl::Status Storage::FinishReceiving(uint64_t sequence) {
   heap_region_->Drain();
-  if (absl::Status loaded = heap_->Load(); !loaded.ok()) return loaded;
+  RETURN_IF_ERROR(heap_->Load());
   ring_->Restart(sequence, static_cast<uint32_t>(record_->serial()));
   NodeState state = record_->state();
   state.heap = HeapState::kBehind;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -94,7 +95,7 @@ class Storage {
   std::unique_ptr<engine::Region> backup_region_;
   std::unique_ptr<engine::Heap> heap_;
   std::unique_ptr<replica::OperationRing> ring_;
-  absl::optional<replica::NodeRecord> record_;
+  std::optional<replica::NodeRecord> record_;
 };
 
 }  // namespace kamino::head

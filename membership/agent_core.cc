@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "glog/logging.h"
@@ -157,8 +158,8 @@ void AgentCore::TakeLease(absl::Time sent, uint32_t lease_ms,
   lease_view_id_ = std::max(lease_view_id_, lease_view_id);
 }
 
-absl::optional<View> AgentCore::TakeView(const ViewRecord& record) {
-  if (record.view_id() <= last_view_) return absl::nullopt;
+std::optional<View> AgentCore::TakeView(const ViewRecord& record) {
+  if (record.view_id() <= last_view_) return std::nullopt;
   last_view_ = record.view_id();
   return FromProto(record);
 }

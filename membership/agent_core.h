@@ -8,12 +8,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "absl/types/optional.h"
 #include "kamino/internal/v1/membership.pb.h"
 #include "membership/view.h"
 #include "membership/view_source.h"
@@ -48,17 +48,17 @@ class AgentCore {
   struct Answer {
     absl::Status status;
     // The manager does not lead: where the leader is, as it knows.
-    absl::optional<std::string> leader;
+    std::optional<std::string> leader;
     // On success that of the call's request.
     kamino::internal::v1::RegisterResponse registration;
     kamino::internal::v1::HeartbeatResponse heartbeat;
   };
   struct Effects {
-    absl::Duration wait;        // before the next call
-    absl::optional<View> view;  // newer than any before
+    absl::Duration wait;       // before the next call
+    std::optional<View> view;  // newer than any before
     // Whether the manager wants this node to join the chain; after each answer
     // to a heartbeat.
-    absl::optional<bool> invited;
+    std::optional<bool> invited;
     // Not OK: the cluster does not take this node; there is no next call.
     absl::Status refused;
   };
@@ -88,7 +88,7 @@ class AgentCore {
   // Why no registration will succeed, if so.
   absl::Status Refusal(const Answer& answer, absl::Time now);
   void TakeLease(absl::Time sent, uint32_t lease_ms, uint64_t lease_view_id);
-  absl::optional<View> TakeView(const kamino::internal::v1::ViewRecord& record);
+  std::optional<View> TakeView(const kamino::internal::v1::ViewRecord& record);
 
   const Options options_;
   Member self_;

@@ -1,5 +1,6 @@
 #include "membership/manager.h"
 
+#include <optional>
 #include <utility>
 
 #include "membership/etcd/etcd_call.h"
@@ -42,7 +43,7 @@ void Manager::Run() {
     wait = step.wait;
     if (step.call.has_value()) CarryOutAndTell(*step.call);
   }
-  absl::optional<EtcdCall> last;
+  std::optional<EtcdCall> last;
   {
     absl::MutexLock lock(&mutex_);
     last = loop_.Resign();
@@ -58,21 +59,21 @@ void Manager::CarryOutAndTell(const EtcdCall& call) {
 
 absl::Status Manager::Register(const RegisterRequest& request,
                                RegisterResponse* response,
-                               absl::optional<std::string>* leader) {
+                               std::optional<std::string>* leader) {
   absl::MutexLock lock(&mutex_);
   return loop_.Register(request, response, leader, clock_());
 }
 
 absl::Status Manager::Heartbeat(const HeartbeatRequest& request,
                                 HeartbeatResponse* response,
-                                absl::optional<std::string>* leader) {
+                                std::optional<std::string>* leader) {
   absl::MutexLock lock(&mutex_);
   return loop_.Heartbeat(request, response, leader, clock_());
 }
 
 absl::Status Manager::Describe(const GetMembershipRequest& request,
                                GetMembershipResponse* response,
-                               absl::optional<std::string>* leader) {
+                               std::optional<std::string>* leader) {
   absl::MutexLock lock(&mutex_);
   return loop_.Describe(request, response, leader, clock_());
 }

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -12,7 +13,6 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/types/optional.h"
 #include "kamino/internal/v1/membership.pb.h"
 #include "membership/etcd/etcd.h"
 #include "membership/manager_loop.h"
@@ -34,14 +34,14 @@ class Manager {
   // As ManagerLoop.
   absl::Status Register(const kamino::internal::v1::RegisterRequest& request,
                         kamino::internal::v1::RegisterResponse* response,
-                        absl::optional<std::string>* leader);
+                        std::optional<std::string>* leader);
   absl::Status Heartbeat(const kamino::internal::v1::HeartbeatRequest& request,
                          kamino::internal::v1::HeartbeatResponse* response,
-                         absl::optional<std::string>* leader);
+                         std::optional<std::string>* leader);
   absl::Status Describe(
       const kamino::internal::v1::GetMembershipRequest& request,
       kamino::internal::v1::GetMembershipResponse* response,
-      absl::optional<std::string>* leader);
+      std::optional<std::string>* leader);
 
   // Has an operator's request carried out by the core, if this manager leads;
   // else sets *ask to where the leader is, or to "?" when nobody knows.

@@ -1,9 +1,11 @@
 #include "membership/manager_core.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 
 namespace kamino::membership {
 
@@ -137,11 +139,9 @@ absl::Status ManagerCore::Register(const std::string& cluster_id,
   if (!ok.ok()) return ok;
   const auto found = nodes_.find(member.node_id);
   if (found == nodes_.end()) {
-    if (absl::Status room = MakeRoom(now); !room.ok()) return room;
-  } else if (absl::Status ok = CheckTakeover(found->second, member, now);
-             !ok.ok()) {
-    return ok;
-  }
+    RETURN_IF_ERROR(MakeRoom(now));
+  } else
+    RETURN_IF_ERROR(CheckTakeover(found->second, member, now));
   if (found != nodes_.end() && Leaves(found->second, now)) {
     return absl::UnavailableError(
         absl::StrCat("node ", member.node_id, " is being removed"));
@@ -347,15 +347,15 @@ bool ManagerCore::HearsAMember(absl::Time now) const {
   return false;
 }
 
-absl::optional<View> ManagerCore::ProposeView(absl::Time now) {
+std::optional<View> ManagerCore::ProposeView(absl::Time now) {
   Observe(now);
-  if (!IsLeader(now)) return absl::nullopt;
+  if (!IsLeader(now)) return std::nullopt;
   if (proposed_.has_value()) return proposed_;
   const NodeStates states = States(now);
   if (view_.formed() && (!CanGoOn(view_, states) || !HearsAMember(now))) {
     hold_until_ = now + options_.failure_timeout;
   }
-  if (view_.formed() && now < hold_until_) return absl::nullopt;
+  if (view_.formed() && now < hold_until_) return std::nullopt;
   proposed_ = NextView(view_, states, options_.chain_length, excluded_);
   return proposed_;
 }

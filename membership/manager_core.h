@@ -20,13 +20,13 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "absl/types/optional.h"
 #include "membership/next_view.h"
 #include "membership/view.h"
 
@@ -113,7 +113,7 @@ class ManagerCore {
 
   // The view to write now, if any; to be asked many times per failure_timeout.
   // Until OnViewStored it stays the same one.
-  absl::optional<View> ProposeView(absl::Time now);
+  std::optional<View> ProposeView(absl::Time now);
   // What is stored, after an attempt to write the proposed view.
   void OnViewStored(const View& view);
   const View& view() const { return view_; }
@@ -178,7 +178,7 @@ class ManagerCore {
   bool leading_ = false;
   absl::Time leader_until_ = absl::InfinitePast();
   View view_;
-  absl::optional<View> proposed_;  // may be stored already
+  std::optional<View> proposed_;  // may be stored already
   std::map<std::string, Node> nodes_;
   Exclusions excluded_;  // as operators want it; stored with the next view
   std::string joining_;  // the node that is told to join; "": nobody

@@ -1,9 +1,11 @@
 #include "membership/manager_loop.h"
 
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 #include "glog/logging.h"
 #include "membership/records.h"
 
@@ -67,7 +69,7 @@ ManagerLoop::Step ManagerLoop::Next(absl::Time now) {
   return step;
 }
 
-absl::optional<EtcdCall> ManagerLoop::NextCall(absl::Time now) {
+std::optional<EtcdCall> ManagerLoop::NextCall(absl::Time now) {
   if (give_back_ != 0) {
     EtcdCall call = MakeCall(Kind::kRevokeLease);
     call.lease = std::exchange(give_back_, 0);
@@ -80,8 +82,8 @@ absl::optional<EtcdCall> ManagerLoop::NextCall(absl::Time now) {
   const absl::Duration whole = LeadershipOf(options_.leader_ttl_seconds);
   if (lease_until_ - now < whole * 2 / 3) return MakeCall(Kind::kKeepAlive);
   TellWhoIsMissing(now);
-  const absl::optional<View> view = core_.ProposeView(now);
-  if (!view.has_value()) return absl::nullopt;
+  const std::optional<View> view = core_.ProposeView(now);
+  if (!view.has_value()) return std::nullopt;
   return ReplaceCall(*view);
 }
 
@@ -113,7 +115,7 @@ EtcdCall ManagerLoop::ReplaceCall(const View& view) const {
 
 void ManagerLoop::OnAnswer(const EtcdAnswer& answer, absl::Time now) {
   CHECK(outstanding_.has_value()) << "an answer to no call";
-  switch (*std::exchange(outstanding_, absl::nullopt)) {
+  switch (*std::exchange(outstanding_, std::nullopt)) {
     case Kind::kGrantLease:
       return OnLease(answer, now);
     case Kind::kKeepAlive:
@@ -220,11 +222,11 @@ void ManagerLoop::StepDown(const absl::Status& why) {
   core_.LoseLeadership();
 }
 
-absl::optional<EtcdCall> ManagerLoop::Resign() {
+std::optional<EtcdCall> ManagerLoop::Resign() {
   // First: the moment etcd knows, another manager may lead.
   core_.LoseLeadership();
   leading_ = false;
-  if (lease_ == 0) return absl::nullopt;
+  if (lease_ == 0) return std::nullopt;
   // So that a standby need not wait for the lease to run out.
   EtcdCall call = MakeCall(Kind::kRevokeLease);
   lease_ = 0;
@@ -250,7 +252,7 @@ void ManagerLoop::Complain(const absl::Status& error, absl::Time now) {
 // --- Nodes.
 
 bool ManagerLoop::CheckLeading(absl::Time now,
-                               absl::optional<std::string>* leader) const {
+                               std::optional<std::string>* leader) const {
   if (core_.IsLeader(now)) return true;
   *leader = leader_ == options_.name ? "" : leader_;
   return false;
@@ -266,13 +268,12 @@ absl::Status NotLeader() {
 
 absl::Status ManagerLoop::Register(const RegisterRequest& request,
                                    RegisterResponse* response,
-                                   absl::optional<std::string>* leader,
+                                   std::optional<std::string>* leader,
                                    absl::Time now) {
   if (!CheckLeading(now, leader)) return NotLeader();
-  absl::Status taken = core_.Register(
+  RETURN_IF_ERROR(core_.Register(
       request.cluster_id(), FromProto(request.node()),
-      FromProto(request.condition()), now, FromProto(request.cursors()));
-  if (!taken.ok()) return taken;
+      FromProto(request.condition()), now, FromProto(request.cursors())));
   response->set_lease_ms(static_cast<uint32_t>(
       absl::ToInt64Milliseconds(core_.options().lease())));
   response->set_heartbeat_interval_ms(static_cast<uint32_t>(
@@ -284,7 +285,7 @@ absl::Status ManagerLoop::Register(const RegisterRequest& request,
 
 absl::Status ManagerLoop::Heartbeat(const HeartbeatRequest& request,
                                     HeartbeatResponse* response,
-                                    absl::optional<std::string>* leader,
+                                    std::optional<std::string>* leader,
                                     absl::Time now) {
   if (!CheckLeading(now, leader)) return NotLeader();
   ManagerCore::Beat beat;
@@ -294,8 +295,7 @@ absl::Status ManagerLoop::Heartbeat(const HeartbeatRequest& request,
   beat.condition = FromProto(request.condition());
   beat.caught_up_view = request.caught_up_view_id();
   beat.cursors = FromProto(request.cursors());
-  absl::Status known = core_.Heartbeat(request.cluster_id(), beat, now);
-  if (!known.ok()) return known;
+  RETURN_IF_ERROR(core_.Heartbeat(request.cluster_id(), beat, now));
   response->set_lease_ms(static_cast<uint32_t>(
       absl::ToInt64Milliseconds(core_.options().lease())));
   if (core_.view().id > request.view_id()) {
@@ -308,7 +308,7 @@ absl::Status ManagerLoop::Heartbeat(const HeartbeatRequest& request,
 
 absl::Status ManagerLoop::Describe(const GetMembershipRequest& request,
                                    GetMembershipResponse* response,
-                                   absl::optional<std::string>* leader,
+                                   std::optional<std::string>* leader,
                                    absl::Time now) {
   if (!CheckLeading(now, leader)) return NotLeader();
   if (request.cluster_id() != options_.core.cluster_id) {
@@ -336,7 +336,7 @@ absl::Status ManagerLoop::Describe(const GetMembershipRequest& request,
 absl::Status ManagerLoop::Administer(
     absl::FunctionRef<absl::Status(ManagerCore*, absl::Time)> request,
     std::string* ask, absl::Time now) {
-  absl::optional<std::string> leader;
+  std::optional<std::string> leader;
   if (CheckLeading(now, &leader)) return request(&core_, now);
   *ask = leader->empty() ? "?" : *leader;
   return absl::OkStatus();

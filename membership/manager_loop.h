@@ -7,13 +7,13 @@
 #ifndef KAMINO_MEMBERSHIP_MANAGER_LOOP_H_
 #define KAMINO_MEMBERSHIP_MANAGER_LOOP_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "absl/types/optional.h"
 #include "kamino/internal/v1/membership.pb.h"
 #include "membership/etcd/etcd_call.h"
 #include "membership/manager_core.h"
@@ -36,7 +36,7 @@ class ManagerLoop {
   // --- The election.
 
   struct Step {
-    absl::optional<EtcdCall> call;
+    std::optional<EtcdCall> call;
     absl::Duration wait;  // without a call
   };
   Step Next(absl::Time now);
@@ -44,7 +44,7 @@ class ManagerLoop {
 
   // Gives the leadership up, at the end: to be carried out last, with no call
   // outstanding, or lost. Nothing: there is nothing to give back.
-  absl::optional<EtcdCall> Resign();
+  std::optional<EtcdCall> Resign();
 
   // --- Nodes.
 
@@ -53,14 +53,14 @@ class ManagerLoop {
   // ManagerCore. *leader stays untouched in all other cases.
   absl::Status Register(const kamino::internal::v1::RegisterRequest& request,
                         kamino::internal::v1::RegisterResponse* response,
-                        absl::optional<std::string>* leader, absl::Time now);
+                        std::optional<std::string>* leader, absl::Time now);
   absl::Status Heartbeat(const kamino::internal::v1::HeartbeatRequest& request,
                          kamino::internal::v1::HeartbeatResponse* response,
-                         absl::optional<std::string>* leader, absl::Time now);
+                         std::optional<std::string>* leader, absl::Time now);
   absl::Status Describe(
       const kamino::internal::v1::GetMembershipRequest& request,
       kamino::internal::v1::GetMembershipResponse* response,
-      absl::optional<std::string>* leader, absl::Time now);
+      std::optional<std::string>* leader, absl::Time now);
 
   // As Manager.
   absl::Status Administer(
@@ -70,7 +70,7 @@ class ManagerLoop {
   const ManagerCore& core() const { return core_; }
 
  private:
-  absl::optional<EtcdCall> NextCall(absl::Time now);
+  std::optional<EtcdCall> NextCall(absl::Time now);
   EtcdCall MakeCall(EtcdCall::Kind kind) const;
   EtcdCall CampaignCall() const;
   EtcdCall ReplaceCall(const View& view) const;
@@ -89,7 +89,7 @@ class ManagerLoop {
   // Logs an etcd error once a while.
   void Complain(const absl::Status& error, absl::Time now);
   std::string Key(const char* name) const;
-  bool CheckLeading(absl::Time now, absl::optional<std::string>* leader) const;
+  bool CheckLeading(absl::Time now, std::optional<std::string>* leader) const;
 
   const Options options_;
   ManagerCore core_;
@@ -103,7 +103,7 @@ class ManagerLoop {
   int64_t leader_revision_ = 0;
   int64_t view_revision_ = 0;
 
-  absl::optional<EtcdCall::Kind> outstanding_;
+  std::optional<EtcdCall::Kind> outstanding_;
   absl::Time sent_;
   absl::Duration wait_;  // before the next round
   absl::Time next_complaint_ = absl::InfinitePast();

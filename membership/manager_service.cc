@@ -1,5 +1,6 @@
 #include "membership/manager_service.h"
 
+#include <optional>
 #include <string>
 
 #include "google/rpc/status.pb.h"
@@ -12,7 +13,7 @@ using grpc::ServerUnaryReactor;
 using kamino::internal::v1::NotLeaderDetail;
 
 grpc::Status ToGrpc(const absl::Status& status,
-                    const absl::optional<std::string>& leader) {
+                    const std::optional<std::string>& leader) {
   if (status.ok()) return grpc::Status::OK;
   const auto code = static_cast<grpc::StatusCode>(status.code());
   const std::string message(status.message());
@@ -32,7 +33,7 @@ ServerUnaryReactor* ManagerService::Register(
     CallbackServerContext* context,
     const kamino::internal::v1::RegisterRequest* request,
     kamino::internal::v1::RegisterResponse* response) {
-  absl::optional<std::string> leader;
+  std::optional<std::string> leader;
   absl::Status status = manager_->Register(*request, response, &leader);
   ServerUnaryReactor* reactor = context->DefaultReactor();
   reactor->Finish(ToGrpc(status, leader));
@@ -43,7 +44,7 @@ ServerUnaryReactor* ManagerService::Heartbeat(
     CallbackServerContext* context,
     const kamino::internal::v1::HeartbeatRequest* request,
     kamino::internal::v1::HeartbeatResponse* response) {
-  absl::optional<std::string> leader;
+  std::optional<std::string> leader;
   absl::Status status = manager_->Heartbeat(*request, response, &leader);
   ServerUnaryReactor* reactor = context->DefaultReactor();
   reactor->Finish(ToGrpc(status, leader));
@@ -54,7 +55,7 @@ ServerUnaryReactor* ManagerService::GetMembership(
     CallbackServerContext* context,
     const kamino::internal::v1::GetMembershipRequest* request,
     kamino::internal::v1::GetMembershipResponse* response) {
-  absl::optional<std::string> leader;
+  std::optional<std::string> leader;
   absl::Status status = manager_->Describe(*request, response, &leader);
   ServerUnaryReactor* reactor = context->DefaultReactor();
   reactor->Finish(ToGrpc(status, leader));

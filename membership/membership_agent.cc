@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "glog/logging.h"
@@ -34,12 +35,12 @@ absl::Status ToStatus(const grpc::Status& status) {
                       status.error_message());
 }
 
-absl::optional<std::string> LeaderIn(const std::string& details) {
+std::optional<std::string> LeaderIn(const std::string& details) {
   google::rpc::Status status;
   NotLeaderDetail detail;
   if (!status.ParseFromString(details) || status.details_size() == 0 ||
       !status.details(0).UnpackTo(&detail)) {
-    return absl::nullopt;
+    return std::nullopt;
   }
   return detail.leader_address();
 }

@@ -1,6 +1,7 @@
 #include "membership/next_view.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -20,9 +21,8 @@ size_t Lasting(const View& view, const Exclusions& excluded) {
       }));
 }
 
-absl::optional<View> FirstView(const View& view, const NodeStates& nodes,
-                               size_t chain_length,
-                               const Exclusions& excluded) {
+std::optional<View> FirstView(const View& view, const NodeStates& nodes,
+                              size_t chain_length, const Exclusions& excluded) {
   std::map<uint64_t, std::vector<Member>> by_heap;
   for (const auto& [id, node] : nodes) {
     if (!node.alive || node.condition != Condition::kFresh ||
@@ -36,7 +36,7 @@ absl::optional<View> FirstView(const View& view, const NodeStates& nodes,
     members.resize(chain_length);
     return View{view.cluster_id, 1, std::move(members), excluded};
   }
-  return absl::nullopt;
+  return std::nullopt;
 }
 
 // Whether the node is that member's, on the same heap, and what it says of the
@@ -113,18 +113,18 @@ const Member* Joins(const View& view, const NodeStates& nodes,
 
 }  // namespace
 
-absl::optional<Shortfall> ShortfallOf(const View& view, const NodeStates& nodes,
-                                      const std::string& node_id) {
+std::optional<Shortfall> ShortfallOf(const View& view, const NodeStates& nodes,
+                                     const std::string& node_id) {
   const auto found = nodes.find(node_id);
   const auto member =
       std::find_if(view.members.begin(), view.members.end(),
                    [&](const Member& each) { return each.node_id == node_id; });
   if (found == nodes.end() || member == view.members.end()) {
-    return absl::nullopt;
+    return std::nullopt;
   }
   const NodeState& node = found->second;
   if (!SpeaksFor(node, *member) || !ClaimsAll(node.condition)) {
-    return absl::nullopt;
+    return std::nullopt;
   }
   Shortfall shortfall{node.cursors.applied, node.held, node_id};
   const auto need = [&shortfall](uint64_t sequence, const std::string& by) {
@@ -145,7 +145,7 @@ absl::optional<Shortfall> ShortfallOf(const View& view, const NodeStates& nodes,
     // It had this from the member, which had applied it.
     if (other > member) need(known->second.cursors.received, other->node_id);
   }
-  if (shortfall.holds >= shortfall.needs) return absl::nullopt;
+  if (shortfall.holds >= shortfall.needs) return std::nullopt;
   return shortfall;
 }
 
@@ -172,8 +172,8 @@ bool CanGoOn(const View& view, const NodeStates& nodes,
   return whole && there >= 2;
 }
 
-absl::optional<View> NextView(const View& view, const NodeStates& nodes,
-                              size_t chain_length, const Exclusions& excluded) {
+std::optional<View> NextView(const View& view, const NodeStates& nodes,
+                             size_t chain_length, const Exclusions& excluded) {
   if (!view.formed()) return FirstView(view, nodes, chain_length, excluded);
   View next{view.cluster_id, view.id + 1, {}, excluded};
   for (const Member& member : view.members) {
@@ -183,14 +183,14 @@ absl::optional<View> NextView(const View& view, const NodeStates& nodes,
     next.members.push_back(same ? member : node->member);
   }
   if (next.members.size() < view.members.size()) {
-    if (next.members.empty() || !CanGoOn(view, nodes)) return absl::nullopt;
+    if (next.members.empty() || !CanGoOn(view, nodes)) return std::nullopt;
     return next;
   }
   if (next.members != view.members || next.excluded != view.excluded) {
     return next;
   }
   const Member* joins = Joins(view, nodes, chain_length, excluded);
-  if (joins == nullptr) return absl::nullopt;
+  if (joins == nullptr) return std::nullopt;
   next.members.push_back(*joins);
   return next;
 }

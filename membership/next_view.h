@@ -3,9 +3,9 @@
 #define KAMINO_MEMBERSHIP_NEXT_VIEW_H_
 
 #include <map>
+#include <optional>
 #include <string>
 
-#include "absl/types/optional.h"
 #include "membership/view.h"
 
 namespace kamino::membership {
@@ -39,8 +39,8 @@ struct Shortfall {
 // member after it has received, or than what it has said itself. Only the words
 // of this view and of earlier ones may be in `nodes`, so that what they say was
 // true of the member before it was away.
-absl::optional<Shortfall> ShortfallOf(const View& view, const NodeStates& nodes,
-                                      const std::string& node_id);
+std::optional<Shortfall> ShortfallOf(const View& view, const NodeStates& nodes,
+                                     const std::string& node_id);
 
 // The view that should follow `view`, or nothing when it should stay.
 //
@@ -56,9 +56,9 @@ absl::optional<Shortfall> ShortfallOf(const View& view, const NodeStates& nodes,
 //   - Who is in `excluded` does not join, and another one may in its place.
 //
 // The new view's id is one higher.
-absl::optional<View> NextView(const View& view, const NodeStates& nodes,
-                              size_t chain_length,
-                              const Exclusions& excluded = {});
+std::optional<View> NextView(const View& view, const NodeStates& nodes,
+                             size_t chain_length,
+                             const Exclusions& excluded = {});
 
 // Whether the members of `view` that are alive hold all that the chain has
 // acknowledged, and can mend what is torn: one of them is sound and was never

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "kamino/v1/kamino.pb.h"
 #include "replica/errors.h"
 
@@ -132,25 +133,22 @@ absl::Status ExplainTooLarge(const absl::Status& status, absl::string_view part,
 
 absl::StatusOr<std::string> Put(ProcedureContext& context,
                                 absl::string_view arguments) {
-  auto put = Parse<PutOperation>(arguments);
-  if (!put.ok()) return put.status();
-  if (absl::Status done = ApplyPut(context, *put); !done.ok()) return done;
+  ASSIGN_OR_RETURN(auto put, Parse<PutOperation>(arguments));
+  RETURN_IF_ERROR(ApplyPut(context, put));
   return std::string();
 }
 
 absl::StatusOr<std::string> Patch(ProcedureContext& context,
                                   absl::string_view arguments) {
-  auto patch = Parse<PatchOperation>(arguments);
-  if (!patch.ok()) return patch.status();
-  if (absl::Status done = ApplyPatch(context, *patch); !done.ok()) return done;
+  ASSIGN_OR_RETURN(auto patch, Parse<PatchOperation>(arguments));
+  RETURN_IF_ERROR(ApplyPatch(context, patch));
   return std::string();
 }
 
 absl::StatusOr<std::string> Delete(ProcedureContext& context,
                                    absl::string_view arguments) {
-  auto del = Parse<DeleteOperation>(arguments);
-  if (!del.ok()) return del.status();
-  if (absl::Status done = ApplyDelete(context, *del); !done.ok()) return done;
+  ASSIGN_OR_RETURN(auto del, Parse<DeleteOperation>(arguments));
+  RETURN_IF_ERROR(ApplyDelete(context, del));
   return std::string();
 }
 
@@ -158,16 +156,15 @@ absl::StatusOr<std::string> Delete(ProcedureContext& context,
 // that does not hold is found out without an intent.
 absl::StatusOr<std::string> Commit(ProcedureContext& context,
                                    absl::string_view arguments) {
-  auto request = Parse<CommitRequest>(arguments);
-  if (!request.ok()) return request.status();
+  ASSIGN_OR_RETURN(auto request, Parse<CommitRequest>(arguments));
   CommitResponse response;
   std::vector<std::string> failed;
-  for (int i = 0; i < request->preconditions_size(); ++i) {
-    const Precondition& condition = request->preconditions(i);
+  for (int i = 0; i < request.preconditions_size(); ++i) {
+    const Precondition& condition = request.preconditions(i);
     auto holds = Holds(context, condition);
     if (!holds.ok()) {
       return ExplainTooLarge(holds.status(), "precondition", i,
-                             request->preconditions_size());
+                             request.preconditions_size());
     }
     if (*holds) continue;
     failed.push_back(condition.has_range_unchanged()
@@ -176,11 +173,11 @@ absl::StatusOr<std::string> Commit(ProcedureContext& context,
   }
   response.set_succeeded(failed.empty());
   const auto& operations =
-      failed.empty() ? request->then_operations() : request->else_operations();
-  if (!failed.empty() && operations.empty() && request->fail_on_conflict()) {
+      failed.empty() ? request.then_operations() : request.else_operations();
+  if (!failed.empty() && operations.empty() && request.fail_on_conflict()) {
     return MakeError(
         kamino::v1::REASON_CONFLICT,
-        absl::StrCat(failed.size(), " of ", request->preconditions_size(),
+        absl::StrCat(failed.size(), " of ", request.preconditions_size(),
                      " preconditions do not hold, first for key ",
                      Printable(failed.front())),
         failed);

@@ -35,6 +35,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,7 +43,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "absl/types/optional.h"
 #include "engine/transaction.h"
 #include "kamino/internal/v1/chain.pb.h"
 #include "membership/view.h"
@@ -389,7 +389,7 @@ class ChainCore {
   uint64_t return_to_ = 0;
 
   // A heap that is behind is complete when this is applied.
-  absl::optional<uint64_t> catch_up_to_;
+  std::optional<uint64_t> catch_up_to_;
 
   // Joining, at the tail: who it is. Its link is successor_'s; it is sent the
   // heap until successor_.ready, then operations.
@@ -399,7 +399,7 @@ class ChainCore {
   uint64_t data_bytes_sent_ = 0;  // in chunks, zeros left out
   Pacer chunk_pacer_;
   // The ring is kept for it though it is not there, until then.
-  absl::optional<absl::Time> retain_until_;
+  std::optional<absl::Time> retain_until_;
   // At the node that joins.
   bool invited_ = false;
   bool attached_ = false;  // it gets operations over donor_

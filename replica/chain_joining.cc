@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "glog/logging.h"
 #include "replica/chain_core.h"
 
@@ -229,8 +230,7 @@ absl::Status ChainCore::OnStateCut(const StateCut& cut) {
                                             cut.sequence(), ", though it had ",
                                             attached_at_, " when it began"));
   }
-  absl::Status finished = copy_->FinishReceiving(cut.sequence());
-  if (!finished.ok()) return finished;
+  RETURN_IF_ERROR(copy_->FinishReceiving(cut.sequence()));
   transfer_.receiving = false;
   completed_ = ring_->cleaned();
   attached_ = true;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "glog/logging.h"
 #include "replica/chain_core.h"
 #include "replica/mender.h"
@@ -144,9 +145,8 @@ absl::StatusOr<uint64_t> ChainCore::FirstToTouch(const Fetch& fetch) const {
        last < ring_->applied();) {
     const OperationRing::Entry entry = ring_->EntryOf(last + 1);
     last = entry.last;
-    auto write_set = executor_->WriteSetOf(entry.operation);
-    if (!write_set.ok()) return write_set.status();
-    for (const Intent& intent : *write_set) {
+    ASSIGN_OR_RETURN(auto write_set, executor_->WriteSetOf(entry.operation));
+    for (const Intent& intent : write_set) {
       const uint64_t end =
           intent.object +
           std::max<uint64_t>(1, uint64_t{intent.offset} + intent.length);

@@ -1,6 +1,7 @@
 #include "replica/heap_executor.h"
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "engine/kamino/replica_transaction.h"
 
 namespace kamino::replica {
@@ -54,18 +55,15 @@ absl::Status HeapExecutor::Execute(uint64_t first, uint32_t count,
         absl::StrCat("an operation of ", count, " mutations has ",
                      operation->requests_size(), " requests"));
   }
-  auto write_set = DecodeWriteSet(*operation);
-  if (!write_set.ok()) return write_set.status();
-  engine::ReplicaTransaction transaction(heap_, *write_set);
-  absl::Status replayed = state_->Replay(transaction, *operation, first);
-  if (!replayed.ok()) return replayed;
+  ASSIGN_OR_RETURN(auto write_set, DecodeWriteSet(*operation));
+  engine::ReplicaTransaction transaction(heap_, write_set);
+  RETURN_IF_ERROR(state_->Replay(transaction, *operation, first));
   return static_cast<engine::Transaction&>(transaction).Commit();
 }
 
 absl::StatusOr<WriteSet> HeapExecutor::WriteSetOf(absl::string_view bytes) {
-  auto operation = ParseOperation(bytes);
-  if (!operation.ok()) return operation.status();
-  return DecodeWriteSet(*operation);
+  ASSIGN_OR_RETURN(auto operation, ParseOperation(bytes));
+  return DecodeWriteSet(operation);
 }
 
 absl::Status HeapExecutor::ReadIntent(const Intent& intent,

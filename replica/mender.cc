@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 
 namespace kamino::replica {
 
@@ -33,9 +34,7 @@ absl::Status Mender::Begin(const WriteSet& intents) {
   for (const Intent& intent : intents) wanted.push_back(intent.object);
   std::sort(wanted.begin(), wanted.end());
   wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
-  auto blocks = heap_->Load(wanted);
-  if (!blocks.ok()) return blocks.status();
-  blocks_ = std::move(*blocks);
+  ASSIGN_OR_RETURN(blocks_, heap_->Load(wanted));
   return absl::OkStatus();
 }
 
@@ -64,11 +63,10 @@ absl::Status Mender::MakeAllocated(const Intent& intent,
   engine::Heap::Block& block = blocks_[intent.object];
   const bool allocated = block.allocated;
   if (!allocated) {
-    absl::Status taken = heap_->ReserveAt(intent.object, intent.length);
-    if (!taken.ok()) return taken;
+    RETURN_IF_ERROR(heap_->ReserveAt(intent.object, intent.length));
     block = {intent.length, true};
   }
-  if (absl::Status stored = Store(intent, bytes); !stored.ok()) return stored;
+  RETURN_IF_ERROR(Store(intent, bytes));
   if (!allocated) heap_->MarkAllocated(intent.object);
   return absl::OkStatus();
 }

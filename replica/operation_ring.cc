@@ -7,6 +7,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "glog/logging.h"
 
 namespace kamino::replica {
@@ -128,8 +129,7 @@ absl::StatusOr<std::unique_ptr<OperationRing>> OperationRing::Open(
     return absl::FailedPreconditionError(
         "operation ring belongs to another heap");
   }
-  absl::Status recovered = ring->Recover();
-  if (!recovered.ok()) return recovered;
+  RETURN_IF_ERROR(ring->Recover());
   return ring;
 }
 
@@ -153,8 +153,7 @@ absl::Status OperationRing::ReadCleaned() {
 }
 
 absl::Status OperationRing::Recover() {
-  absl::Status read = ReadCleaned();
-  if (!read.ok()) return read;
+  RETURN_IF_ERROR(ReadCleaned());
   while (ScanOne(received() + 1)) {
   }
   applied_ = std::max(header()->applied.sequence, cleaned_);

@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "glog/logging.h"
 #include "replica/builtins.h"
 #include "replica/errors.h"
@@ -14,8 +15,7 @@ namespace kamino::replica {
 absl::StatusOr<ObjectView> ProcedureContext::Get(absl::string_view key) {
   auto object = Find(key);
   if (!object.ok()) return object;
-  absl::Status may = meter_->TouchBytes(object->value.size());
-  if (!may.ok()) return may;
+  RETURN_IF_ERROR(meter_->TouchBytes(object->value.size()));
   return object;
 }
 
@@ -27,15 +27,13 @@ absl::StatusOr<ObjectView> ProcedureContext::Find(absl::string_view key) {
 
 absl::Status ProcedureContext::Put(absl::string_view key,
                                    absl::string_view value) {
-  absl::Status may = meter_->TouchBytes(value.size());
-  if (!may.ok()) return may;
+  RETURN_IF_ERROR(meter_->TouchBytes(value.size()));
   return Changed(objects_->Put(key, value, sequence_), key);
 }
 
 absl::Status ProcedureContext::Patch(absl::string_view key, uint64_t offset,
                                      absl::string_view data) {
-  absl::Status may = meter_->TouchBytes(data.size());
-  if (!may.ok()) return may;
+  RETURN_IF_ERROR(meter_->TouchBytes(data.size()));
   return Changed(objects_->Patch(key, offset, data, sequence_), key);
 }
 

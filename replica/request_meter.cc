@@ -1,6 +1,7 @@
 #include "replica/request_meter.h"
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "glog/logging.h"
 #include "replica/errors.h"
 
@@ -43,30 +44,30 @@ absl::Status RequestMeter::TouchBytes(uint64_t bytes) {
 
 absl::StatusOr<absl::Span<const std::byte>> MeteredTransaction::Read(
     engine::ObjectId id) {
-  if (absl::Status may = meter_->TouchObject(); !may.ok()) return may;
+  RETURN_IF_ERROR(meter_->TouchObject());
   return transaction_->Read(id);
 }
 
 absl::StatusOr<std::byte*> MeteredTransaction::Write(engine::ObjectId id,
                                                      uint32_t offset,
                                                      uint32_t length) {
-  if (absl::Status may = meter_->TouchObject(); !may.ok()) return may;
+  RETURN_IF_ERROR(meter_->TouchObject());
   return transaction_->Write(id, offset, length);
 }
 
 absl::Status MeteredTransaction::Overwrite(engine::ObjectId id, uint32_t offset,
                                            absl::Span<const std::byte> bytes) {
-  if (absl::Status may = meter_->TouchObject(); !may.ok()) return may;
+  RETURN_IF_ERROR(meter_->TouchObject());
   return transaction_->Overwrite(id, offset, bytes);
 }
 
 absl::StatusOr<engine::ObjectId> MeteredTransaction::Alloc(uint32_t size) {
-  if (absl::Status may = meter_->TouchObject(); !may.ok()) return may;
+  RETURN_IF_ERROR(meter_->TouchObject());
   return transaction_->Alloc(size);
 }
 
 absl::Status MeteredTransaction::Free(engine::ObjectId id) {
-  if (absl::Status may = meter_->TouchObject(); !may.ok()) return may;
+  RETURN_IF_ERROR(meter_->TouchObject());
   return transaction_->Free(id);
 }
 

@@ -6,10 +6,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "engine/transaction.h"
 
@@ -79,7 +79,7 @@ class MeteredTransaction final : public engine::Transaction {
   const engine::WriteSet& write_set() const override {
     return transaction_->write_set();
   }
-  absl::optional<engine::ObjectId> conflict() const override {
+  std::optional<engine::ObjectId> conflict() const override {
     return transaction_->conflict();
   }
 

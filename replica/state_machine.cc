@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "engine/index/btree.h"
 #include "glog/logging.h"
 #include "replica/errors.h"
@@ -56,10 +58,9 @@ absl::StatusOr<StoredOutcome> ParseOutcome(uint64_t client_id,
 
 absl::StatusOr<StateMachine::Trees> StateMachine::ReadTrees(
     engine::Reader& reader) {
-  auto bytes = reader.Read(root_);
-  if (!bytes.ok()) return bytes.status();
+  ASSIGN_OR_RETURN(auto bytes, reader.Read(root_));
   StateRoot root;
-  std::memcpy(&root, bytes->data(), sizeof(root));
+  std::memcpy(&root, bytes.data(), sizeof(root));
   if (root.magic == 0) return NotFormatted();
   if (root.magic == kStateMagic1) {
     return absl::FailedPreconditionError(
@@ -78,25 +79,21 @@ bool StateMachine::Formatted(engine::Reader& reader) {
 
 absl::StatusOr<StateMachine::Execution> StateMachine::Format(
     engine::Transaction& transaction, uint64_t sequence) {
-  auto objects = engine::BTree::Create(transaction);
-  if (!objects.ok()) return objects.status();
-  auto clients = engine::BTree::Create(transaction);
-  if (!clients.ok()) return clients.status();
-  auto horizon = transaction.Alloc(sizeof(state_format::EvictionHorizon));
-  if (!horizon.ok()) return horizon.status();
-  auto bytes = transaction.Write(root_, 0, sizeof(StateRoot));
-  if (!bytes.ok()) return bytes.status();
-  const StateRoot root{kStateMagic, *objects, *clients, *horizon};
-  std::memcpy(*bytes, &root, sizeof(root));
+  ASSIGN_OR_RETURN(auto objects, engine::BTree::Create(transaction));
+  ASSIGN_OR_RETURN(auto clients, engine::BTree::Create(transaction));
+  ASSIGN_OR_RETURN(auto horizon,
+                   transaction.Alloc(sizeof(state_format::EvictionHorizon)));
+  ASSIGN_OR_RETURN(auto bytes, transaction.Write(root_, 0, sizeof(StateRoot)));
+  const StateRoot root{kStateMagic, objects, clients, horizon};
+  std::memcpy(bytes, &root, sizeof(root));
   return Execution{"", sequence, false};
 }
 
 absl::StatusOr<uint64_t> StateMachine::ReadHorizon(engine::Reader& reader,
                                                    const Trees& trees) {
-  auto bytes = reader.Read(trees.horizon);
-  if (!bytes.ok()) return bytes.status();
+  ASSIGN_OR_RETURN(auto bytes, reader.Read(trees.horizon));
   state_format::EvictionHorizon horizon;
-  std::memcpy(&horizon, bytes->data(), sizeof(horizon));
+  std::memcpy(&horizon, bytes.data(), sizeof(horizon));
   return horizon.sequence;
 }
 
@@ -106,23 +103,20 @@ absl::StatusOr<StateMachine::Lookup> StateMachine::LookUp(
   KeyValueReader clients(&reader, trees.clients);
   auto entry = clients.Get(ClientKey(client_id));
   if (absl::IsNotFound(entry.status())) {
-    auto horizon = ReadHorizon(reader, trees);
-    if (!horizon.ok()) return horizon.status();
-    return Lookup{since < *horizon ? Knowledge::kDropped : Knowledge::kNone,
-                  {}};
+    ASSIGN_OR_RETURN(auto horizon, ReadHorizon(reader, trees));
+    return Lookup{since < horizon ? Knowledge::kDropped : Knowledge::kNone, {}};
   }
   if (!entry.ok()) return entry.status();
-  auto outcome = ParseOutcome(client_id, entry->value);
-  if (!outcome.ok()) return outcome.status();
-  return Lookup{Knowledge::kStored, std::move(*outcome)};
+  ASSIGN_OR_RETURN(auto outcome, ParseOutcome(client_id, entry->value));
+  return Lookup{Knowledge::kStored, std::move(outcome)};
 }
 
-absl::StatusOr<absl::optional<StateMachine::Execution>>
+absl::StatusOr<std::optional<StateMachine::Execution>>
 StateMachine::CheckRepeated(engine::Reader& reader, const Trees& trees,
                             const ChainRequest& request) {
-  auto found = LookUp(reader, trees, request.client_id(), request.since());
-  if (!found.ok()) return found.status();
-  if (found->knowledge == Knowledge::kDropped) {
+  ASSIGN_OR_RETURN(auto found,
+                   LookUp(reader, trees, request.client_id(), request.since()));
+  if (found.knowledge == Knowledge::kDropped) {
     return MakeError(
         kamino::v1::REASON_CLIENT_EXPIRED,
         absl::StrCat("no outcome is stored for client ", request.client_id(),
@@ -130,12 +124,12 @@ StateMachine::CheckRepeated(engine::Reader& reader, const Trees& trees,
                      request.since(),
                      "; begin with a new client id and a newer `since`"));
   }
-  if (found->knowledge != Knowledge::kStored) {
-    return absl::optional<Execution>();
+  if (found.knowledge != Knowledge::kStored) {
+    return std::optional<Execution>();
   }
-  const StoredOutcome& outcome = found->outcome;
+  const StoredOutcome& outcome = found.outcome;
   if (request.number() > outcome.number()) {
-    return absl::optional<Execution>();
+    return std::optional<Execution>();
   }
   if (request.number() < outcome.number()) {
     return MakeError(
@@ -144,7 +138,7 @@ StateMachine::CheckRepeated(engine::Reader& reader, const Trees& trees,
                      outcome.number(), " already; number ", request.number(),
                      " is over"));
   }
-  return absl::optional<Execution>(
+  return std::optional<Execution>(
       Execution{outcome.result(), outcome.sequence(), true});
 }
 
@@ -159,21 +153,19 @@ absl::Status StateMachine::DropOutcomes(engine::Transaction& transaction,
     auto entry = clients.Get(key);
     if (absl::IsNotFound(entry.status())) continue;
     if (!entry.ok()) return entry.status();
-    auto outcome = ParseOutcome(expired, entry->value);
-    if (!outcome.ok()) return outcome.status();
-    highest = std::max<uint64_t>(highest, outcome->sequence());
-    absl::Status deleted = clients.Delete(key, sequence);
-    if (!deleted.ok()) return deleted;
+    ASSIGN_OR_RETURN(auto outcome, ParseOutcome(expired, entry->value));
+    highest = std::max<uint64_t>(highest, outcome.sequence());
+    RETURN_IF_ERROR(clients.Delete(key, sequence));
   }
   if (highest == 0) return absl::OkStatus();
   auto horizon = ReadHorizon(transaction, trees);
   if (!horizon.ok()) return horizon.status();
   if (highest <= *horizon) return absl::OkStatus();
-  auto bytes = transaction.Write(trees.horizon, 0,
-                                 sizeof(state_format::EvictionHorizon));
-  if (!bytes.ok()) return bytes.status();
+  ASSIGN_OR_RETURN(auto bytes,
+                   transaction.Write(trees.horizon, 0,
+                                     sizeof(state_format::EvictionHorizon)));
   const state_format::EvictionHorizon moved{highest};
-  std::memcpy(*bytes, &moved, sizeof(moved));
+  std::memcpy(bytes, &moved, sizeof(moved));
   return absl::OkStatus();
 }
 
@@ -196,14 +188,12 @@ absl::StatusOr<StateMachine::Execution> StateMachine::Execute(
   if (request.function() == kFormatFunction) {
     return Format(transaction, sequence);
   }
-  auto trees = ReadTrees(transaction);
-  if (!trees.ok()) return trees.status();
+  ASSIGN_OR_RETURN(auto trees, ReadTrees(transaction));
   if (request.since() >= sequence) {
     return SinceIsAhead(request.since(), sequence - 1);
   }
-  auto repeated = CheckRepeated(transaction, *trees, request);
-  if (!repeated.ok()) return repeated.status();
-  if (repeated->has_value()) return std::move(**repeated);
+  ASSIGN_OR_RETURN(auto repeated, CheckRepeated(transaction, trees, request));
+  if (repeated.has_value()) return std::move(*repeated);
 
   const Procedure* procedure = procedures_->Find(request.function());
   if (procedure == nullptr) {
@@ -214,7 +204,7 @@ absl::StatusOr<StateMachine::Execution> StateMachine::Execute(
   RequestMeter without_limit;
   if (meter == nullptr) meter = &without_limit;
   MeteredTransaction metered(&transaction, meter);
-  KeyValue objects(&metered, trees->objects);
+  KeyValue objects(&metered, trees.objects);
   ProcedureContext context(&objects, sequence, meter);
   auto result = (*procedure)(context, request.arguments());
   if (changed != nullptr) *changed = context.changed();
@@ -227,11 +217,9 @@ absl::StatusOr<StateMachine::Execution> StateMachine::Execute(
                                   " bytes; at most ", kMaxResultBytes));
   }
   if (changed != nullptr) *changed = true;
-  absl::Status dropped = DropOutcomes(transaction, *trees, request, sequence);
-  if (!dropped.ok()) return dropped;
-  KeyValue clients(&transaction, trees->clients);
-  absl::Status stored = StoreOutcome(clients, request, sequence, *result);
-  if (!stored.ok()) return stored;
+  RETURN_IF_ERROR(DropOutcomes(transaction, trees, request, sequence));
+  KeyValue clients(&transaction, trees.clients);
+  RETURN_IF_ERROR(StoreOutcome(clients, request, sequence, *result));
   return Execution{std::move(*result), sequence, false};
 }
 
@@ -240,9 +228,8 @@ absl::Status StateMachine::Replay(engine::Transaction& transaction,
                                   uint64_t first) {
   uint64_t sequence = first;
   for (const ChainRequest& request : operation.requests()) {
-    auto execution = Execute(transaction, request, sequence);
-    if (!execution.ok()) return execution.status();
-    if (execution->repeated) {
+    ASSIGN_OR_RETURN(auto execution, Execute(transaction, request, sequence));
+    if (execution.repeated) {
       return absl::DataLossError(
           absl::StrCat("diverged: mutation ", sequence,
                        " has an outcome here that the head did not have"));
@@ -253,30 +240,26 @@ absl::Status StateMachine::Replay(engine::Transaction& transaction,
 }
 
 absl::StatusOr<KeyValueReader> StateMachine::Objects(engine::Reader& reader) {
-  auto trees = ReadTrees(reader);
-  if (!trees.ok()) return trees.status();
-  return KeyValueReader(&reader, trees->objects);
+  ASSIGN_OR_RETURN(auto trees, ReadTrees(reader));
+  return KeyValueReader(&reader, trees.objects);
 }
 
 absl::StatusOr<StateMachine::Lookup> StateMachine::FindOutcome(
     engine::Reader& reader, uint64_t client_id, uint64_t since) {
-  auto trees = ReadTrees(reader);
-  if (!trees.ok()) return trees.status();
-  return LookUp(reader, *trees, client_id, since);
+  ASSIGN_OR_RETURN(auto trees, ReadTrees(reader));
+  return LookUp(reader, trees, client_id, since);
 }
 
 absl::StatusOr<uint64_t> StateMachine::EvictionHorizon(engine::Reader& reader) {
-  auto trees = ReadTrees(reader);
-  if (!trees.ok()) return trees.status();
-  return ReadHorizon(reader, *trees);
+  ASSIGN_OR_RETURN(auto trees, ReadTrees(reader));
+  return ReadHorizon(reader, trees);
 }
 
 absl::Status StateMachine::VisitClients(
     engine::Reader& reader,
     absl::FunctionRef<bool(uint64_t, const StoredOutcome&)> visit) {
-  auto trees = ReadTrees(reader);
-  if (!trees.ok()) return trees.status();
-  KeyValueReader clients(&reader, trees->clients);
+  ASSIGN_OR_RETURN(auto trees, ReadTrees(reader));
+  KeyValueReader clients(&reader, trees.clients);
   absl::Status damaged;
   absl::Status scanned = clients.Scan(
       "", "", /*limit=*/0, [&](absl::string_view key, const auto& entry) {

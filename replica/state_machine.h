@@ -15,12 +15,12 @@
 #define KAMINO_REPLICA_STATE_MACHINE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/types/optional.h"
 #include "engine/index/key_value.h"
 #include "engine/transaction.h"
 #include "kamino/internal/v1/operation.pb.h"
@@ -109,7 +109,7 @@ class StateMachine {
                                 uint64_t client_id, uint64_t since);
   // The stored outcome when `request` has committed before; nothing when it is
   // the client's next; else why it can be neither.
-  absl::StatusOr<absl::optional<Execution>> CheckRepeated(
+  absl::StatusOr<std::optional<Execution>> CheckRepeated(
       engine::Reader& reader, const Trees& trees,
       const kamino::internal::v1::ChainRequest& request);
   absl::Status StoreOutcome(engine::KeyValue& clients,

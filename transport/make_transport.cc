@@ -2,6 +2,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "transport/shm/shm_transport.h"
 #include "transport/tcp/tcp_transport.h"
 #include "transport/verbs/choose_port.h"
@@ -57,7 +58,7 @@ absl::Status Validate(const TransportOptions& options) {
 
 absl::StatusOr<std::unique_ptr<Transport>> MakeTransport(
     absl::string_view name, const TransportOptions& options) {
-  if (absl::Status valid = Validate(options); !valid.ok()) return valid;
+  RETURN_IF_ERROR(Validate(options));
   if (name == "tcp") return MakeTcpTransport(options);
   if (name == "shm") return MakeShmTransport(options);
   if (name == "verbs") return MakeVerbsTransport(options, SystemVerbs());
@@ -66,9 +67,8 @@ absl::StatusOr<std::unique_ptr<Transport>> MakeTransport(
 }
 
 absl::StatusOr<std::string> FindVerbsPort(const VerbsOptions& wish) {
-  auto port = OpenPort(SystemVerbs().get(), wish);
-  if (!port.ok()) return port.status();
-  return Describe(port->choice);
+  ASSIGN_OR_RETURN(auto port, OpenPort(SystemVerbs().get(), wish));
+  return Describe(port.choice);
 }
 
 }  // namespace kamino::transport

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "bench/engine/measure.h"
 #include "bench/engine/statistics.h"
 
@@ -45,28 +46,27 @@ absl::StatusOr<double> NanosOf(Runner& runner, const Suite& suite,
                                const Cell& cell, Stage stage, int round,
                                absl::Duration slice) {
   runner.staged->SetStage(stage);
-  auto done =
-      RunSlice(*runner.staged, *runner.dataset, cell, suite.kinds().size(),
-               round + 1, {slice, suite.MaxTransactions()});
-  if (!done.ok()) return done.status();
-  return done->seconds * 1e9 / static_cast<double>(done->transactions);
+  ASSIGN_OR_RETURN(auto done, RunSlice(*runner.staged, *runner.dataset, cell,
+                                       suite.kinds().size(), round + 1,
+                                       {slice, suite.MaxTransactions()}));
+  return done.seconds * 1e9 / static_cast<double>(done.transactions);
 }
 
 absl::StatusOr<BreakdownRow> Measure(Runner& runner, const Suite& suite,
                                      const Cell& cell,
                                      const RaceOptions& options) {
   std::array<std::vector<double>, kStages.size()> nanos;
-  auto warm = NanosOf(runner, suite, cell, kStages.back(), -1, options.warm_up);
-  if (!warm.ok()) return warm.status();
+  RETURN_IF_ERROR(
+      NanosOf(runner, suite, cell, kStages.back(), -1, options.warm_up)
+          .status());
   for (int round = 0; round < options.rounds; ++round) {
     for (size_t i = 0; i < kStages.size(); ++i) {
       // Each goes first in some round.
       const size_t at = (i + round) % kStages.size();
       if (Allocates(cell) && kStages[at] <= Stage::kLocks) continue;
-      auto one =
-          NanosOf(runner, suite, cell, kStages[at], round, options.slice);
-      if (!one.ok()) return one.status();
-      nanos[at].push_back(*one);
+      ASSIGN_OR_RETURN(auto one, NanosOf(runner, suite, cell, kStages[at],
+                                         round, options.slice));
+      nanos[at].push_back(one);
     }
   }
   BreakdownRow row{suite.name(), runner.spec, cell, {}};
@@ -112,14 +112,12 @@ absl::Status RunBreakdown(const Suite& suite,
   for (const StoreSpec& spec : specs) {
     if (!CanWatch(spec)) continue;
     progress(absl::StrCat("breakdown: filling ", spec.Name()));
-    auto runner = OpenRunner(suite, spec, folder);
-    if (!runner.ok()) return runner.status();
-    if (absl::Status loaded = Load(*runner, suite); !loaded.ok()) return loaded;
+    ASSIGN_OR_RETURN(auto runner, OpenRunner(suite, spec, folder));
+    RETURN_IF_ERROR(Load(runner, suite));
     for (const Cell& cell : cells) {
       progress(absl::StrCat("breakdown: ", spec.Name(), ", ", cell.Name()));
-      auto row = Measure(*runner, suite, cell, options);
-      if (!row.ok()) return row.status();
-      rows->push_back(*std::move(row));
+      ASSIGN_OR_RETURN(auto row, Measure(runner, suite, cell, options));
+      rows->push_back(std::move(row));
     }
   }
   return absl::OkStatus();

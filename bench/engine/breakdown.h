@@ -6,6 +6,7 @@
 
 #include <array>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,7 @@ struct BreakdownRow {
   Cell cell;
   // Of a transaction, by stage, its own part alone; differences of medians, so
   // one may come out below 0. Nothing: contained in the next.
-  std::array<absl::optional<double>, kStages.size()> nanos;
+  std::array<std::optional<double>, kStages.size()> nanos;
 
   double total() const;
 };

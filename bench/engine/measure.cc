@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "bench/engine/clock.h"
 
 namespace kamino::bench {
@@ -122,9 +123,7 @@ absl::StatusOr<Slice> RunSlice(engine::TransactionalStore& store,
     for (size_t i = 0; i < kinds; ++i) slice.ticks[i].Merge(part.ticks[i]);
     part.worker.reset();
   }
-  if (absl::Status restored = dataset.Restore(); !restored.ok()) {
-    return restored;
-  }
+  RETURN_IF_ERROR(dataset.Restore());
   return slice;
 }
 

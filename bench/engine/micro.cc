@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/memory/memory.h"
+#include "base/status_macros.h"
 
 namespace kamino::bench {
 namespace {
@@ -59,9 +60,8 @@ struct Objects {
 absl::Status Store(Transaction& transaction, ObjectId id, uint32_t length,
                    const std::byte* bytes, bool pointer) {
   if (!pointer) return transaction.Overwrite(id, 0, {bytes, length});
-  const auto place = transaction.Write(id, 0, length);
-  if (!place.ok()) return place.status();
-  std::memcpy(*place, bytes, length);
+  ASSIGN_OR_RETURN(const auto place, transaction.Write(id, 0, length));
+  std::memcpy(place, bytes, length);
   return absl::OkStatus();
 }
 
@@ -148,9 +148,9 @@ class MicroWorker final : public Worker {
     if (!pointer) {
       return transaction.Overwrite(id, offset, {content_.data(), kPatchBytes});
     }
-    const auto place = transaction.Write(id, offset, kPatchBytes);
-    if (!place.ok()) return place.status();
-    std::memcpy(*place, content_.data(), kPatchBytes);
+    ASSIGN_OR_RETURN(const auto place,
+                     transaction.Write(id, offset, kPatchBytes));
+    std::memcpy(place, content_.data(), kPatchBytes);
     return absl::OkStatus();
   }
 
@@ -173,15 +173,13 @@ class MicroWorker final : public Worker {
     ObjectId made = kNullObject;
     absl::Status done =
         Transact(store_, &retries_, [&](Transaction& transaction) {
-          const auto id = transaction.Alloc(kLinkedBytes);
-          if (!id.ok()) return id.status();
-          made = *id;
-          absl::Status stored = Store(transaction, made, kLinkedBytes,
-                                      content_.data(), /*pointer=*/false);
-          if (!stored.ok()) return stored;
-          const auto place = transaction.Write(page, offset, sizeof(made));
-          if (!place.ok()) return place.status();
-          std::memcpy(*place, &made, sizeof(made));
+          ASSIGN_OR_RETURN(const auto id, transaction.Alloc(kLinkedBytes));
+          made = id;
+          RETURN_IF_ERROR(Store(transaction, made, kLinkedBytes,
+                                content_.data(), /*pointer=*/false));
+          ASSIGN_OR_RETURN(const auto place,
+                           transaction.Write(page, offset, sizeof(made)));
+          std::memcpy(place, &made, sizeof(made));
           return transaction.Free(links_->objects[at_]);
         });
     if (done.ok()) links_->objects[at_] = made;
@@ -209,9 +207,8 @@ class MicroDataset final : public Dataset {
   absl::Status Load() override {
     for (size_t i = 0; i < kSizes.size(); ++i) {
       sets_[i].size = kSizes[i];
-      absl::Status made = MakeObjects(
-          kSizes[i], LargeObjects(scale_, kSizes[i]), &sets_[i].ids);
-      if (!made.ok()) return made;
+      RETURN_IF_ERROR(MakeObjects(kSizes[i], LargeObjects(scale_, kSizes[i]),
+                                  &sets_[i].ids));
       // In the order of allocation, popular objects would be neighbours.
       Random random(kSizes[i]);
       for (size_t k = sets_[i].ids.size(); k > 1; --k) {
@@ -245,9 +242,8 @@ class MicroDataset final : public Dataset {
           Transact(*store_, &retries, [&](Transaction& transaction) {
             ids->resize(before);
             for (uint64_t i = 0; i < kLoadBatch && ids->size() < count; ++i) {
-              const auto id = transaction.Alloc(size);
-              if (!id.ok()) return id.status();
-              ids->push_back(*id);
+              ASSIGN_OR_RETURN(const auto id, transaction.Alloc(size));
+              ids->push_back(id);
             }
             return absl::OkStatus();
           });

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
+#include "base/status_macros.h"
 #include "bench/engine/clock.h"
 #include "bench/engine/measure.h"
 #include "bench/engine/statistics.h"
@@ -182,8 +183,7 @@ absl::Status RunCell(std::vector<Runner>& all, const Suite& suite,
     // Each goes first in some round.
     for (size_t i = 0; i < runners.size(); ++i) {
       Runner& runner = *runners[(i + round) % runners.size()];
-      absl::Status done = RunRound(runner, suite, cell, round, options);
-      if (!done.ok()) return done;
+      RETURN_IF_ERROR(RunRound(runner, suite, cell, round, options));
     }
   }
   for (const Runner* runner : runners) {
@@ -199,20 +199,18 @@ absl::Status RunTimed(const Suite& suite, const std::vector<StoreSpec>& specs,
                       const Progress& progress, std::vector<Row>* rows) {
   const std::vector<Cell> cells = Wanted(suite, options);
   if (cells.empty()) return absl::OkStatus();
-  absl::Status room = CheckRoom(suite, specs, folder);
-  if (!room.ok()) return room;
+  RETURN_IF_ERROR(CheckRoom(suite, specs, folder));
   std::vector<Runner> runners;
   for (const StoreSpec& spec : specs) {
     progress(absl::StrCat(suite.name(), ": filling ", spec.Name()));
-    auto runner = OpenRunner(suite, spec, folder, Watch::kNothing);
-    if (!runner.ok()) return runner.status();
-    runners.push_back(*std::move(runner));
+    ASSIGN_OR_RETURN(auto runner,
+                     OpenRunner(suite, spec, folder, Watch::kNothing));
+    runners.push_back(std::move(runner));
   }
   for (size_t i = 0; i < cells.size(); ++i) {
     progress(absl::StrCat(suite.name(), ": ", i + 1, " of ", cells.size(), ", ",
                           cells[i].Name()));
-    absl::Status done = RunCell(runners, suite, cells[i], options, rows);
-    if (!done.ok()) return done;
+    RETURN_IF_ERROR(RunCell(runners, suite, cells[i], options, rows));
   }
   return absl::OkStatus();
 }
@@ -226,16 +224,16 @@ absl::Status RunCounted(const Suite& suite, const std::vector<StoreSpec>& specs,
     if (!CanWatch(spec)) continue;
     progress(
         absl::StrCat(suite.name(), ": counting the flushes of ", spec.Name()));
-    auto runner = OpenRunner(suite, spec, folder, Watch::kCounts);
-    if (!runner.ok()) return runner.status();
+    ASSIGN_OR_RETURN(auto runner,
+                     OpenRunner(suite, spec, folder, Watch::kCounts));
     for (const Cell& cell : cells) {
       if (cell.rolls_back && !spec.atomic()) continue;
-      const engine::PmemCounts before = runner->open.counts();
+      const engine::PmemCounts before = runner.open.counts();
       auto slice = RunSlice(
-          *runner->open.store, *runner->dataset, cell, suite.kinds().size(), 1,
+          *runner.open.store, *runner.dataset, cell, suite.kinds().size(), 1,
           {absl::Minutes(1), suite.CountedTransactions() / cell.threads + 1});
       if (!slice.ok()) return Annotate(slice.status(), spec.Name());
-      const engine::PmemCounts counts = runner->open.counts() - before;
+      const engine::PmemCounts counts = runner.open.counts() - before;
       const double transactions = static_cast<double>(slice->transactions);
       for (Row& row : *rows) {
         if (row.suite != suite.name() || row.store.Name() != spec.Name() ||

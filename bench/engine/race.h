@@ -5,12 +5,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "absl/types/optional.h"
 #include "bench/engine/pool_folder.h"
 #include "bench/engine/stores.h"
 #include "bench/engine/workload.h"
@@ -41,10 +41,10 @@ struct Row {
   double p99_ns = 0;
   std::vector<KindLatency> kinds;  // those that occurred, where there are any
   double retries_per_tx = 0;
-  absl::optional<double> fences_per_tx;
-  absl::optional<double> lines_per_tx;
+  std::optional<double> fences_per_tx;
+  std::optional<double> lines_per_tx;
   uint64_t bytes_storage = 0;
-  absl::optional<double> hit_rate;  // of the backup, in the timed slices
+  std::optional<double> hit_rate;  // of the backup, in the timed slices
 };
 
 // Opens a store of each spec, fills them, runs each cell on each in

@@ -1,6 +1,7 @@
 #include "bench/engine/results.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -205,21 +206,21 @@ std::vector<std::string> PartsLine(const BreakdownRow& row) {
 
 double Throughput(const Row& row) { return Median(row.rounds); }
 
-absl::optional<double> RatioTo(const Row& row, const std::string& scheme,
-                               const std::vector<Row>& rows) {
+std::optional<double> RatioTo(const Row& row, const std::string& scheme,
+                              const std::vector<Row>& rows) {
   const Row* const other = FindRow(rows, row.suite, row.cell.Name(), scheme);
-  if (other == nullptr || Throughput(*other) == 0) return absl::nullopt;
+  if (other == nullptr || Throughput(*other) == 0) return std::nullopt;
   return Throughput(row) / Throughput(*other);
 }
 
-absl::optional<std::pair<double, double>> RatioRange(
+std::optional<std::pair<double, double>> RatioRange(
     const Row& row, const std::string& scheme, const std::vector<Row>& rows) {
   const Row* const other = FindRow(rows, row.suite, row.cell.Name(), scheme);
-  if (other == nullptr) return absl::nullopt;
-  absl::optional<std::pair<double, double>> range;
+  if (other == nullptr) return std::nullopt;
+  std::optional<std::pair<double, double>> range;
   const size_t rounds = std::min(row.rounds.size(), other->rounds.size());
   for (size_t i = 0; i < rounds; ++i) {
-    if (other->rounds[i] == 0) return absl::nullopt;
+    if (other->rounds[i] == 0) return std::nullopt;
     const double ratio = row.rounds[i] / other->rounds[i];
     if (!range.has_value()) range = {ratio, ratio};
     range->first = std::min(range->first, ratio);

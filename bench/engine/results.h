@@ -2,11 +2,11 @@
 #ifndef KAMINO_BENCH_ENGINE_RESULTS_H_
 #define KAMINO_BENCH_ENGINE_RESULTS_H_
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/types/optional.h"
 #include "bench/engine/breakdown.h"
 #include "bench/engine/race.h"
 
@@ -17,12 +17,12 @@ double Throughput(const Row& row);
 
 // Throughput of the row over that of `scheme` in the same cell; nothing when
 // that was not there.
-absl::optional<double> RatioTo(const Row& row, const std::string& scheme,
-                               const std::vector<Row>& rows);
+std::optional<double> RatioTo(const Row& row, const std::string& scheme,
+                              const std::vector<Row>& rows);
 
 // Least and largest of the same ratio within a round; both schemes ran each
 // round within one turn.
-absl::optional<std::pair<double, double>> RatioRange(
+std::optional<std::pair<double, double>> RatioRange(
     const Row& row, const std::string& scheme, const std::vector<Row>& rows);
 
 // What a run was: printed in front, kept in the file.

@@ -1,9 +1,11 @@
 #include "bench/engine/staged_store.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/memory/memory.h"
+#include "base/status_macros.h"
 #include "engine/heap/heap_reader.h"
 #include "glog/logging.h"
 
@@ -29,8 +31,7 @@ class ReadingTransaction final : public Transaction {
     below_ == nullptr ? heap_.Prefetch(id) : below_->Prefetch(id);
   }
   absl::StatusOr<std::byte*> Write(ObjectId id, uint32_t, uint32_t) override {
-    const auto bytes = Read(id);
-    if (!bytes.ok()) return bytes.status();
+    RETURN_IF_ERROR(Read(id).status());
     return sink_.data();
   }
   absl::Status Overwrite(ObjectId id, uint32_t,
@@ -51,8 +52,8 @@ class ReadingTransaction final : public Transaction {
     return below_ == nullptr ? absl::OkStatus() : below_->Abort();
   }
   const engine::WriteSet& write_set() const override { return nothing_; }
-  absl::optional<ObjectId> conflict() const override {
-    return below_ == nullptr ? absl::nullopt : below_->conflict();
+  std::optional<ObjectId> conflict() const override {
+    return below_ == nullptr ? std::nullopt : below_->conflict();
   }
 
  private:

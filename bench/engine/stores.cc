@@ -1,10 +1,12 @@
 #include "bench/engine/stores.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "engine/heap/heap.h"
 #include "engine/kamino/backup_applier.h"
 #include "engine/kamino/kamino_store.h"
@@ -45,9 +47,9 @@ class PoolFile {
  public:
   static absl::StatusOr<std::unique_ptr<PoolFile>> Create(
       const std::string& path, uint64_t bytes, Watch watch) {
-    auto file = FileRegion::Create(path, bytes, engine::PmemMode::kForce);
-    if (!file.ok()) return file.status();
-    return absl::WrapUnique(new PoolFile(*std::move(file), watch));
+    ASSIGN_OR_RETURN(auto file,
+                     FileRegion::Create(path, bytes, engine::PmemMode::kForce));
+    return absl::WrapUnique(new PoolFile(std::move(file), watch));
   }
 
   Region* region() const {
@@ -138,12 +140,12 @@ uint64_t BackupBytes(const StoreSpec& spec, uint64_t heap_bytes) {
                                  : engine::SimpleBackupBytes(heap_bytes);
 }
 
-absl::optional<HeapScheme> HeapSchemeOf(const std::string& name) {
+std::optional<HeapScheme> HeapSchemeOf(const std::string& name) {
   for (HeapScheme scheme :
        {HeapScheme::kUndo, HeapScheme::kCopyOnWrite, HeapScheme::kUnsafe}) {
     if (name == engine::HeapSchemeName(scheme)) return scheme;
   }
-  return absl::nullopt;
+  return std::nullopt;
 }
 
 bool IsPmemobj(const StoreSpec& spec) {
@@ -163,39 +165,32 @@ absl::StatusOr<std::unique_ptr<Bundle>> Bundle::Create(const StoreSpec& spec,
                                                        uint64_t bytes,
                                                        Watch watch) {
   auto bundle = absl::WrapUnique(new Bundle);
-  auto file = PoolFile::Create(path, HeapBytes(bytes), watch);
-  if (!file.ok()) return file.status();
-  bundle->heap_file_ = *std::move(file);
-  auto heap = Heap::Create(bundle->heap_file_->region(), spec.scheme);
-  if (!heap.ok()) return heap.status();
-  bundle->heap_ = *std::move(heap);
+  ASSIGN_OR_RETURN(bundle->heap_file_,
+                   PoolFile::Create(path, HeapBytes(bytes), watch));
+  ASSIGN_OR_RETURN(bundle->heap_,
+                   Heap::Create(bundle->heap_file_->region(), spec.scheme));
   const auto heap_scheme = HeapSchemeOf(spec.scheme);
   if (heap_scheme.has_value()) {
-    auto store = HeapStore::Open(*heap_scheme, bundle->heap_.get());
-    if (!store.ok()) return store.status();
-    bundle->heap_store_ = *std::move(store);
+    ASSIGN_OR_RETURN(bundle->heap_store_,
+                     HeapStore::Open(*heap_scheme, bundle->heap_.get()));
     return bundle;
   }
-  absl::Status opened = bundle->OpenKamino(spec, path, watch);
-  if (!opened.ok()) return opened;
+  RETURN_IF_ERROR(bundle->OpenKamino(spec, path, watch));
   return bundle;
 }
 
 absl::Status Bundle::OpenKamino(const StoreSpec& spec, const std::string& path,
                                 Watch watch) {
-  auto file =
+  ASSIGN_OR_RETURN(
+      auto file,
       PoolFile::Create(absl::StrCat(path, ".backup"),
-                       BackupBytes(spec, heap_->region()->size()), watch);
-  if (!file.ok()) return file.status();
-  backup_file_ = *std::move(file);
+                       BackupBytes(spec, heap_->region()->size()), watch));
+  backup_file_ = std::move(file);
   Region* const region = backup_file_->region();
-  auto backup = spec.scheme == kDynamic
-                    ? CreateDynamicBackup(heap_.get(), region)
-                    : CreateSimpleBackup(heap_.get(), region);
-  if (!backup.ok()) return backup.status();
-  auto store = KaminoStore::Open(heap_.get(), *std::move(backup));
-  if (!store.ok()) return store.status();
-  kamino_ = *std::move(store);
+  ASSIGN_OR_RETURN(auto backup, spec.scheme == kDynamic
+                                    ? CreateDynamicBackup(heap_.get(), region)
+                                    : CreateSimpleBackup(heap_.get(), region));
+  ASSIGN_OR_RETURN(kamino_, KaminoStore::Open(heap_.get(), std::move(backup)));
   applier_ = absl::make_unique<BackupApplier>(kamino_.get());
   return absl::OkStatus();
 }
@@ -239,9 +234,8 @@ absl::StatusOr<OpenedStore> OpenForBench(const StoreSpec& spec,
     opened.store = *std::move(store);
     return opened;
   }
-  auto bundle = Bundle::Create(spec, path, bytes, watch);
-  if (!bundle.ok()) return bundle.status();
-  Bundle* const ours = bundle->get();
+  ASSIGN_OR_RETURN(auto bundle, Bundle::Create(spec, path, bytes, watch));
+  Bundle* const ours = bundle.get();
   if (ours->has_backup()) {
     opened.backup = [ours] { return ours->backup_stats(); };
   }
@@ -252,7 +246,7 @@ absl::StatusOr<OpenedStore> OpenForBench(const StoreSpec& spec,
   if (watch == Watch::kStages) {
     opened.do_stages = [ours](const DoneStages& done) { ours->DoStages(done); };
   }
-  opened.store = *std::move(bundle);
+  opened.store = std::move(bundle);
   return opened;
 }
 

@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/types/optional.h"
 #include "bench/engine/staged_region.h"
 #include "engine/heap/heap.h"
 #include "engine/kamino/backup.h"
@@ -21,7 +21,7 @@ namespace kamino::bench {
 
 struct StoreSpec {
   std::string scheme;
-  absl::optional<double> alpha;  // kamino-dynamic's, of the heap's size
+  std::optional<double> alpha;  // kamino-dynamic's, of the heap's size
 
   // The scheme, with its alpha if it has one.
   std::string Name() const;

@@ -1,6 +1,7 @@
 #include "bench/engine/text.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -43,7 +44,7 @@ std::string Quote(absl::string_view text) {
   return quoted;
 }
 
-std::string Number(const absl::optional<double>& value) {
+std::string Number(const std::optional<double>& value) {
   return value.has_value() ? absl::StrFormat("%.6g", *value) : "null";
 }
 

@@ -6,6 +6,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "bench/engine/tpcc_schema.h"
 #include "bench/engine/tpcc_worker.h"
 
@@ -52,8 +53,7 @@ class TablesDataset final : public TpccDataset {
   absl::Status Restore() override {
     for (uint32_t w = 1; w <= scale_.warehouses; ++w) {
       for (uint32_t d = 1; d <= tpcc::kDistricts; ++d) {
-        absl::Status trimmed = TrimDistrict(w, d);
-        if (!trimmed.ok()) return trimmed;
+        RETURN_IF_ERROR(TrimDistrict(w, d));
       }
     }
     for (uint32_t i = 0; i < kMaxThreads; ++i) {
@@ -81,9 +81,9 @@ class TablesDataset final : public TpccDataset {
         if (!good.ok()) return good;
       }
       absl::Status good = InOne([&](Rows& rows) {
-        const auto row = rows.Get<tpcc::Warehouse>(tpcc::kWarehouses, Key({w}));
-        if (!row.ok()) return row.status();
-        return row->ytd == districts_ytd
+        ASSIGN_OR_RETURN(const auto row, rows.Get<tpcc::Warehouse>(
+                                             tpcc::kWarehouses, Key({w})));
+        return row.ytd == districts_ytd
                    ? absl::OkStatus()
                    : Violated(1, absl::StrCat("warehouse ", w));
       });
@@ -115,9 +115,9 @@ class TablesDataset final : public TpccDataset {
     for (;;) {
       bool enough = false;
       absl::Status done = InOne([&](Rows& rows) {
-        const auto district =
-            rows.Get<tpcc::District>(tpcc::kDistrictTable, Key({w, d}));
-        if (!district.ok()) return district.status();
+        ASSIGN_OR_RETURN(
+            const auto district,
+            rows.Get<tpcc::District>(tpcc::kDistrictTable, Key({w, d})));
         uint32_t oldest = 0;
         absl::Status found = rows.Tree(tpcc::kOrders)
                                  .Scan(Key({w, d}), Key({w, d + 1}), 1,
@@ -126,7 +126,7 @@ class TablesDataset final : public TpccDataset {
                                          return false;
                                        });
         if (!found.ok()) return found;
-        enough = district->next_order - oldest <= scale_.customers;
+        enough = district.next_order - oldest <= scale_.customers;
         return enough ? absl::OkStatus() : RemoveOrder(rows, w, d, oldest);
       });
       if (!done.ok() || enough) return done;
@@ -135,13 +135,13 @@ class TablesDataset final : public TpccDataset {
 
   absl::Status RemoveOrder(Rows& rows, uint32_t w, uint32_t d, uint32_t o) {
     const std::string key = Key({w, d, o});
-    const auto order = rows.Get<tpcc::Order>(tpcc::kOrders, key);
-    if (!order.ok()) return order.status();
+    ASSIGN_OR_RETURN(const auto order,
+                     rows.Get<tpcc::Order>(tpcc::kOrders, key));
     absl::Status gone = rows.Tree(tpcc::kNewOrders).Delete(key, 0);
     if (!gone.ok() && !absl::IsNotFound(gone)) return gone;
     gone = rows.Tree(tpcc::kOrdersByCustomer)
-               .Delete(tpcc::OrderOfCustomerKey(w, d, order->customer, o), 0);
-    for (uint32_t i = 1; i <= order->lines && gone.ok(); ++i) {
+               .Delete(tpcc::OrderOfCustomerKey(w, d, order.customer, o), 0);
+    for (uint32_t i = 1; i <= order.lines && gone.ok(); ++i) {
       gone = rows.Tree(tpcc::kOrderLines).Delete(Key({w, d, o, i}), 0);
     }
     return gone.ok() ? rows.Tree(tpcc::kOrders).Delete(key, 0) : gone;
@@ -151,8 +151,8 @@ class TablesDataset final : public TpccDataset {
   absl::Status CheckDistrict(Rows& rows, uint32_t w, uint32_t d, int64_t* ytd) {
     const std::string where = absl::StrCat("district ", w, "/", d);
     const std::string begin = Key({w, d}), end = Key({w, d + 1});
-    const auto district = rows.Get<tpcc::District>(tpcc::kDistrictTable, begin);
-    if (!district.ok()) return district.status();
+    ASSIGN_OR_RETURN(const auto district,
+                     rows.Get<tpcc::District>(tpcc::kDistrictTable, begin));
     uint32_t last_order = 0, lines_promised = 0, lines = 0;
     absl::Status done =
         rows.Tree(tpcc::kOrders)
@@ -182,13 +182,13 @@ class TablesDataset final : public TpccDataset {
                  });
     }
     if (!done.ok()) return done;
-    if (district->next_order - 1 != last_order) return Violated(2, where);
+    if (district.next_order - 1 != last_order) return Violated(2, where);
     if (new_orders > 0 && last_new != last_order) return Violated(2, where);
     if (new_orders > 0 && last_new - first_new + 1 != new_orders) {
       return Violated(3, where);
     }
     if (lines != lines_promised) return Violated(4, where);
-    *ytd += district->ytd;
+    *ytd += district.ytd;
     return absl::OkStatus();
   }
 

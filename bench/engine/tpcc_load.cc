@@ -1,6 +1,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "bench/engine/tpcc_schema.h"
 
 namespace kamino::bench::tpcc {
@@ -230,9 +231,8 @@ absl::Status LoadTables(TransactionalStore& store, const TpccScale& scale,
   uint64_t retries = 0;
   absl::Status made = Transact(store, &retries, [&](Transaction& transaction) {
     for (engine::ObjectId& root : *roots) {
-      const auto id = engine::BTree::Create(transaction);
-      if (!id.ok()) return id.status();
-      root = *id;
+      ASSIGN_OR_RETURN(const auto id, engine::BTree::Create(transaction));
+      root = id;
     }
     return absl::OkStatus();
   });

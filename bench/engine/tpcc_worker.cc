@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/status_macros.h"
+
 namespace kamino::bench::tpcc {
 namespace {
 
@@ -119,14 +121,13 @@ absl::Status TpccWorker::Run() {
 
 absl::Status TpccWorker::NewOrder(Rows& rows) {
   const uint32_t d = request_.district;
-  const auto warehouse = rows.Get<Warehouse>(kWarehouses, Key({home_}));
-  if (!warehouse.ok()) return warehouse.status();
+  RETURN_IF_ERROR((rows.Get<Warehouse>(kWarehouses, Key({home_}))).status());
   const std::string district_key = Key({home_, d});
-  auto district = rows.Get<District>(kDistrictTable, district_key);
-  if (!district.ok()) return district.status();
-  const uint32_t o = district->next_order++;
-  absl::Status done = rows.Update(kDistrictTable, district_key, *district,
-                                  district->next_order);
+  ASSIGN_OR_RETURN(auto district,
+                   rows.Get<District>(kDistrictTable, district_key));
+  const uint32_t o = district.next_order++;
+  absl::Status done =
+      rows.Update(kDistrictTable, district_key, district, district.next_order);
   if (!done.ok()) return done;
   const auto customer =
       rows.Get<Customer>(kCustomers, Key({home_, d, request_.customer}));
@@ -158,24 +159,22 @@ absl::Status TpccWorker::PutLine(Rows& rows, uint32_t order, uint32_t number,
   if (absl::IsNotFound(item.status())) return UnusedItem();
   if (!item.ok()) return item.status();
   const std::string stock_key = Key({line.supplier, line.item});
-  auto stock = rows.Get<Stock>(kStocks, stock_key);
-  if (!stock.ok()) return stock.status();
-  Stock::Level& level = stock->level;
+  ASSIGN_OR_RETURN(auto stock, rows.Get<Stock>(kStocks, stock_key));
+  Stock::Level& level = stock.level;
   const auto quantity = static_cast<int32_t>(line.quantity);
   level.quantity -= quantity;
   if (level.quantity < 10) level.quantity += 91;
   level.ytd += quantity;
   ++level.orders;
   if (line.supplier != home_) ++level.remote_orders;
-  absl::Status done = rows.Update(kStocks, stock_key, *stock, level);
-  if (!done.ok()) return done;
+  RETURN_IF_ERROR(rows.Update(kStocks, stock_key, stock, level));
 
   OrderLine row{};
   row.item = line.item;
   row.supplier = line.supplier;
   row.quantity = line.quantity;
   row.amount = quantity * item->price;
-  row.district_info = stock->district_info[request_.district - 1];
+  row.district_info = stock.district_info[request_.district - 1];
   return rows.Put(kOrderLines, Key({home_, request_.district, order, number}),
                   row);
 }
@@ -205,11 +204,11 @@ absl::StatusOr<uint32_t> TpccWorker::FindCustomer(Rows& rows) {
 
 absl::Status TpccWorker::Payment(Rows& rows) {
   const std::string warehouse_key = Key({home_});
-  auto warehouse = rows.Get<Warehouse>(kWarehouses, warehouse_key);
-  if (!warehouse.ok()) return warehouse.status();
-  warehouse->ytd += request_.amount;
+  ASSIGN_OR_RETURN(auto warehouse,
+                   rows.Get<Warehouse>(kWarehouses, warehouse_key));
+  warehouse.ytd += request_.amount;
   absl::Status done =
-      rows.Update(kWarehouses, warehouse_key, *warehouse, warehouse->ytd);
+      rows.Update(kWarehouses, warehouse_key, warehouse, warehouse.ytd);
   if (!done.ok()) return done;
   const std::string district_key = Key({home_, request_.district});
   auto district = rows.Get<District>(kDistrictTable, district_key);
@@ -218,27 +217,25 @@ absl::Status TpccWorker::Payment(Rows& rows) {
   done = rows.Update(kDistrictTable, district_key, *district, district->ytd);
   if (!done.ok()) return done;
 
-  const auto number = FindCustomer(rows);
-  if (!number.ok()) return number.status();
+  ASSIGN_OR_RETURN(const auto number, FindCustomer(rows));
   const std::string customer_key =
-      Key({request_.customer_warehouse, request_.customer_district, *number});
-  auto customer = rows.Get<Customer>(kCustomers, customer_key);
-  if (!customer.ok()) return customer.status();
-  Customer::Account& account = customer->account;
+      Key({request_.customer_warehouse, request_.customer_district, number});
+  ASSIGN_OR_RETURN(auto customer, rows.Get<Customer>(kCustomers, customer_key));
+  Customer::Account& account = customer.account;
   account.balance -= request_.amount;
   account.ytd_payment += request_.amount;
   ++account.payments;
-  done = rows.Update(kCustomers, customer_key, *customer, account);
-  if (done.ok() && View(customer->credit) == "BC") {
+  done = rows.Update(kCustomers, customer_key, customer, account);
+  if (done.ok() && View(customer.credit) == "BC") {
     const std::string data =
-        absl::StrCat(*number, " ", request_.customer_district, " ",
+        absl::StrCat(number, " ", request_.customer_district, " ",
                      request_.customer_warehouse, " ", request_.district, " ",
-                     home_, " ", request_.amount, " ", View(customer->data));
-    inputs_.Fill(&customer->data, data);
-    done = rows.Update(kCustomers, customer_key, *customer, customer->data);
+                     home_, " ", request_.amount, " ", View(customer.data));
+    inputs_.Fill(&customer.data, data);
+    done = rows.Update(kCustomers, customer_key, customer, customer.data);
   }
   if (!done.ok()) return done;
-  History history{*number,
+  History history{number,
                   request_.customer_district,
                   request_.customer_warehouse,
                   request_.district,
@@ -246,30 +243,27 @@ absl::Status TpccWorker::Payment(Rows& rows) {
                   now_,
                   request_.amount,
                   {}};
-  inputs_.Fill(&history.data, absl::StrCat(View(warehouse->name), "    ",
+  inputs_.Fill(&history.data, absl::StrCat(View(warehouse.name), "    ",
                                            View(district->name)));
   return rows.Put(kHistory, HistoryKey(writer_, history_), history);
 }
 
 absl::Status TpccWorker::OrderStatus(Rows& rows) {
   const uint32_t d = request_.district;
-  const auto number = FindCustomer(rows);
-  if (!number.ok()) return number.status();
-  const auto customer =
-      rows.Get<Customer>(kCustomers, Key({home_, d, *number}));
-  if (!customer.ok()) return customer.status();
+  ASSIGN_OR_RETURN(const auto number, FindCustomer(rows));
+  RETURN_IF_ERROR(
+      (rows.Get<Customer>(kCustomers, Key({home_, d, number}))).status());
   uint32_t o = 0;
   absl::Status done =
       rows.Tree(kOrdersByCustomer)
-          .Scan(Key({home_, d, *number}), Key({home_, d, *number + 1}), 1,
+          .Scan(Key({home_, d, number}), Key({home_, d, number + 1}), 1,
                 [&o](absl::string_view key, const auto&) {
                   o = ~PartOf(key, 3);
                   return false;
                 });
   // Its orders may be among those that the bench has removed since.
   if (!done.ok() || o == 0) return done;
-  const auto order = rows.Get<Order>(kOrders, Key({home_, d, o}));
-  if (!order.ok()) return order.status();
+  RETURN_IF_ERROR((rows.Get<Order>(kOrders, Key({home_, d, o}))).status());
   int64_t amount = 0;
   return rows.Tree(kOrderLines)
       .Scan(Key({home_, d, o}), Key({home_, d, o + 1}), 0,
@@ -293,33 +287,30 @@ absl::Status TpccWorker::Deliver(Rows& rows, uint32_t d) {
   const std::string order_key = Key({home_, d, o});
   done = rows.Tree(kNewOrders).Delete(order_key, 0);
   if (!done.ok()) return done;
-  auto order = rows.Get<Order>(kOrders, order_key);
-  if (!order.ok()) return order.status();
-  order->carrier = request_.carrier;
-  done = rows.Update(kOrders, order_key, *order, order->carrier);
+  ASSIGN_OR_RETURN(auto order, rows.Get<Order>(kOrders, order_key));
+  order.carrier = request_.carrier;
+  done = rows.Update(kOrders, order_key, order, order.carrier);
   int64_t amount = 0;
-  for (uint32_t i = 1; i <= order->lines && done.ok(); ++i) {
+  for (uint32_t i = 1; i <= order.lines && done.ok(); ++i) {
     const std::string line_key = Key({home_, d, o, i});
-    auto line = rows.Get<OrderLine>(kOrderLines, line_key);
-    if (!line.ok()) return line.status();
-    amount += line->amount;
-    line->delivered = now_;
-    done = rows.Update(kOrderLines, line_key, *line, line->delivered);
+    ASSIGN_OR_RETURN(auto line, rows.Get<OrderLine>(kOrderLines, line_key));
+    amount += line.amount;
+    line.delivered = now_;
+    done = rows.Update(kOrderLines, line_key, line, line.delivered);
   }
   if (!done.ok()) return done;
-  const std::string customer_key = Key({home_, d, order->customer});
-  auto customer = rows.Get<Customer>(kCustomers, customer_key);
-  if (!customer.ok()) return customer.status();
-  customer->account.balance += amount;
-  ++customer->account.deliveries;
-  return rows.Update(kCustomers, customer_key, *customer, customer->account);
+  const std::string customer_key = Key({home_, d, order.customer});
+  ASSIGN_OR_RETURN(auto customer, rows.Get<Customer>(kCustomers, customer_key));
+  customer.account.balance += amount;
+  ++customer.account.deliveries;
+  return rows.Update(kCustomers, customer_key, customer, customer.account);
 }
 
 absl::Status TpccWorker::StockLevel(Rows& rows) {
   const uint32_t d = request_.district;
-  const auto district = rows.Get<District>(kDistrictTable, Key({home_, d}));
-  if (!district.ok()) return district.status();
-  const uint32_t next = district->next_order;
+  ASSIGN_OR_RETURN(const auto district,
+                   rows.Get<District>(kDistrictTable, Key({home_, d})));
+  const uint32_t next = district.next_order;
   const uint32_t first = next > kLastOrders ? next - kLastOrders : 1;
   std::vector<uint32_t> items;
   absl::Status done =
@@ -336,9 +327,9 @@ absl::Status TpccWorker::StockLevel(Rows& rows) {
   items.erase(std::unique(items.begin(), items.end()), items.end());
   uint32_t low = 0;
   for (uint32_t item : items) {
-    const auto stock = rows.Get<Stock>(kStocks, Key({home_, item}));
-    if (!stock.ok()) return stock.status();
-    if (stock->level.quantity < request_.threshold) ++low;
+    ASSIGN_OR_RETURN(const auto stock,
+                     rows.Get<Stock>(kStocks, Key({home_, item})));
+    if (stock.level.quantity < request_.threshold) ++low;
   }
   return absl::OkStatus();
 }

@@ -7,6 +7,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "engine/index/key_value.h"
 
 namespace kamino::bench {
@@ -117,10 +118,9 @@ class YcsbWorker final : public Worker {
 
   // All fields go to the client.
   absl::Status Read(KeyValue& records) {
-    const auto entry = records.Get(key_);
-    if (!entry.ok()) return entry.status();
-    std::memcpy(out_.data(), entry->value.data(),
-                std::min(entry->value.size(), out_.size()));
+    ASSIGN_OR_RETURN(const auto entry, records.Get(key_));
+    std::memcpy(out_.data(), entry.value.data(),
+                std::min(entry.value.size(), out_.size()));
     return absl::OkStatus();
   }
 
@@ -178,9 +178,8 @@ class YcsbDataset final : public Dataset {
             KeyValue records(&transaction, data_.tree);
             for (uint64_t i = next; i < end; ++i) {
               std::memcpy(text.data(), &i, sizeof(i));
-              absl::Status one =
-                  records.Put(YcsbKey(i), {text.data(), text.size()}, 1);
-              if (!one.ok()) return one;
+              RETURN_IF_ERROR(
+                  records.Put(YcsbKey(i), {text.data(), text.size()}, 1));
             }
             return absl::OkStatus();
           });

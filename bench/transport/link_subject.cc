@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "base/status_macros.h"
 #include "bench/engine/clock.h"
 #include "transport/make_transport.h"
 #include "transport/verbs/local_rendezvous.h"
@@ -174,9 +175,8 @@ class LinkSubject final : public Subject {
       options.verbs.rendezvous = std::make_shared<transport::LocalRendezvous>();
     }
     for (auto* end : {&server_transport_, &client_transport_}) {
-      auto made = transport::MakeTransport(kind_, options);
-      if (!made.ok()) return made.status();
-      *end = *std::move(made);
+      ASSIGN_OR_RETURN(auto made, transport::MakeTransport(kind_, options));
+      *end = std::move(made);
     }
     auto listener = server_transport_->Listen(
         kind_ == "tcp" ? "127.0.0.1:0" : absl::StrCat("bench", getpid()),
@@ -187,8 +187,8 @@ class LinkSubject final : public Subject {
         });
     if (!listener.ok()) return listener.status();
     listener_ = *std::move(listener);
-    auto link = client_transport_->Connect(listener_->address(), client_);
-    if (!link.ok()) return link.status();
+    RETURN_IF_ERROR(
+        client_transport_->Connect(listener_->address(), client_).status());
     return Await();
   }
 
@@ -209,8 +209,7 @@ class LinkSubject final : public Subject {
     work_.ticks = TicksOf(duration);
     // The answer starts the stream on the client's own thread.
     client_->SendStamp(kStartStream, kLeastMessage);
-    absl::Status done = Await();
-    if (!done.ok()) return done;
+    RETURN_IF_ERROR(Await());
     const double nanos =
         static_cast<double>(work_.last - work_.first) * NanosPerTick();
     return static_cast<double>(work_.count - 1) / nanos * 1e9;
@@ -250,8 +249,7 @@ class LinkSubject final : public Subject {
 absl::StatusOr<std::unique_ptr<Subject>> MakeLinkSubject(
     const std::string& kind, const transport::TransportOptions& options) {
   auto subject = std::make_unique<LinkSubject>(kind);
-  absl::Status connected = subject->Connect(options);
-  if (!connected.ok()) return connected;
+  RETURN_IF_ERROR(subject->Connect(options));
   return subject;
 }
 

@@ -23,6 +23,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "base/status_macros.h"
 #include "bench/transport/link_subject.h"
 #include "bench/transport/race.h"
 #include "bench/transport/results.h"
@@ -112,9 +113,8 @@ absl::Status Measure(const std::vector<std::string>& links,
   awake.spin = kSpin;
   std::vector<std::unique_ptr<Subject>> subjects;
   std::vector<SubjectMaker> makers;
-  auto bare = MakeBareEpoll();
-  if (!bare.ok()) return bare.status();
-  subjects.push_back(*std::move(bare));
+  ASSIGN_OR_RETURN(auto bare, MakeBareEpoll());
+  subjects.push_back(std::move(bare));
   for (const std::string& link : links) {
     auto subject = MakeLinkSubject(link, awake);
     if (!subject.ok()) {
@@ -130,8 +130,7 @@ absl::Status Measure(const std::vector<std::string>& links,
     std::cerr << absl::StreamFormat(
         "%6.1f s  %s\n", absl::ToDoubleSeconds(absl::Now() - begin), what);
   };
-  absl::Status done = RunRace(subjects, race, progress, rows);
-  if (!done.ok()) return done;
+  RETURN_IF_ERROR(RunRace(subjects, race, progress, rows));
   subjects.clear();
   progress("idle");
   return WatchIdle(makers, race, idle);

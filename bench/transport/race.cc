@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "base/status_macros.h"
 #include "bench/engine/clock.h"
 
 namespace kamino::bench {
@@ -19,8 +20,7 @@ absl::Duration ProcessorTime() {
 absl::Status MeasureOnce(Subject& subject, const RaceOptions& options,
                          Row* row) {
   Latencies latencies;
-  absl::Status done = subject.PingPong(row->bytes, options.slice, &latencies);
-  if (!done.ok()) return done;
+  RETURN_IF_ERROR(subject.PingPong(row->bytes, options.slice, &latencies));
   const double tick = NanosPerTick();
   row->round_trip_p50.push_back(latencies.round_trip.Quantile(0.5) * tick);
   row->round_trip_p99.push_back(latencies.round_trip.Quantile(0.99) * tick);
@@ -52,10 +52,9 @@ absl::Status RunRace(const std::vector<std::unique_ptr<Subject>>& subjects,
         const size_t turn =
             (i + static_cast<size_t>(round + 1)) % subjects.size();
         Row warm_up{"", bytes, {}, {}, {}, {}, {}};
-        absl::Status done =
+        RETURN_IF_ERROR(
             MeasureOnce(*subjects[turn], options,
-                        round < 0 ? &warm_up : &(*rows)[first + turn]);
-        if (!done.ok()) return done;
+                        round < 0 ? &warm_up : &(*rows)[first + turn]));
       }
     }
   }
@@ -65,19 +64,16 @@ absl::Status RunRace(const std::vector<std::unique_ptr<Subject>>& subjects,
 absl::Status WatchIdle(const std::vector<SubjectMaker>& makers,
                        const RaceOptions& options, std::vector<IdleRow>* rows) {
   for (const SubjectMaker& make : makers) {
-    auto subject = make();
-    if (!subject.ok()) return subject.status();
+    ASSIGN_OR_RETURN(auto subject, make());
     Latencies unused;
-    absl::Status used =
-        (*subject)->PingPong(kLeastMessage, options.slice, &unused);
-    if (!used.ok()) return used;
+    RETURN_IF_ERROR(subject->PingPong(kLeastMessage, options.slice, &unused));
     const absl::Time begin = absl::Now();
     const absl::Duration before = ProcessorTime();
     absl::Notification nothing;
     nothing.WaitForNotificationWithTimeout(options.idle);
     const absl::Duration spent = ProcessorTime() - before;
     rows->push_back(
-        {(*subject)->name(), absl::FDivDuration(spent, absl::Now() - begin)});
+        {subject->name(), absl::FDivDuration(spent, absl::Now() - begin)});
   }
   return absl::OkStatus();
 }

@@ -1,6 +1,7 @@
 #include "bench/transport/results.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -54,8 +55,8 @@ std::string Micros(const std::vector<double>& nanos) {
 
 }  // namespace
 
-absl::optional<double> RatioTo(const Row& row, const std::string& reference,
-                               const std::vector<Row>& rows) {
+std::optional<double> RatioTo(const Row& row, const std::string& reference,
+                              const std::vector<Row>& rows) {
   for (const Row& other : rows) {
     if (other.subject != reference || other.bytes != row.bytes) continue;
     std::vector<double> ratios;
@@ -66,7 +67,7 @@ absl::optional<double> RatioTo(const Row& row, const std::string& reference,
     }
     return Median(ratios);
   }
-  return absl::nullopt;
+  return std::nullopt;
 }
 
 std::vector<Target> Targets(const std::vector<Row>& rows,

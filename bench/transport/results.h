@@ -2,11 +2,11 @@
 #ifndef KAMINO_BENCH_TRANSPORT_RESULTS_H_
 #define KAMINO_BENCH_TRANSPORT_RESULTS_H_
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/types/optional.h"
 #include "bench/transport/race.h"
 
 namespace kamino::bench {
@@ -26,8 +26,8 @@ struct Target {
 
 // Round trip over that of `reference` at the same size: the median of the
 // rounds' ratios. Nothing when that was not there.
-absl::optional<double> RatioTo(const Row& row, const std::string& reference,
-                               const std::vector<Row>& rows);
+std::optional<double> RatioTo(const Row& row, const std::string& reference,
+                              const std::vector<Row>& rows);
 
 // Those that the measured subjects have.
 std::vector<Target> Targets(const std::vector<Row>& rows,

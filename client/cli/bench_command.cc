@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "base/status_macros.h"
 #include "client/check.h"
 #include "client/cli/cli.h"
 #include "client/cli/table.h"
@@ -215,8 +216,7 @@ absl::Status SetUp(Client* client, const BenchOptions& options) {
       put->set_key(Account(next));
       put->set_value(absl::StrCat(options.balance));
     }
-    auto made = client->Commit(std::move(request));
-    if (!made.ok()) return made.status();
+    RETURN_IF_ERROR(client->Commit(std::move(request)).status());
   }
   return absl::OkStatus();
 }

@@ -8,6 +8,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "client/error.h"
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/util/json_util.h"
@@ -69,8 +70,7 @@ Cli::~Cli() = default;
 
 absl::StatusOr<Client*> Cli::Connect() {
   if (client_ != nullptr) return client_.get();
-  absl::Status located = Locate(Place::kChain, FromEnvironment, &settings_);
-  if (!located.ok()) return located;
+  RETURN_IF_ERROR(Locate(Place::kChain, FromEnvironment, &settings_));
   if (settings_.seeds.empty()) {
     return absl::InvalidArgumentError(
         "where is the chain? Set --seeds=host:port,... or KAMINO_SEEDS, or "
@@ -79,16 +79,13 @@ absl::StatusOr<Client*> Cli::Connect() {
   ClientOptions options;
   options.seeds = settings_.seeds;
   options.timeout = settings_.timeout;
-  auto client = Client::Connect(std::move(options));
-  if (!client.ok()) return client.status();
-  client_ = std::move(*client);
+  ASSIGN_OR_RETURN(client_, Client::Connect(std::move(options)));
   return client_.get();
 }
 
 absl::StatusOr<Admin*> Cli::ConnectToManagers() {
   if (admin_ != nullptr) return admin_.get();
-  absl::Status located = Locate(Place::kManagers, FromEnvironment, &settings_);
-  if (!located.ok()) return located;
+  RETURN_IF_ERROR(Locate(Place::kManagers, FromEnvironment, &settings_));
   if (settings_.managers.empty()) {
     return absl::InvalidArgumentError(
         "where are the managers? Set --managers=host:port,... or "

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "base/status_macros.h"
 #include "client/cli/cli.h"
 #include "client/cli/text.h"
 
@@ -43,9 +44,7 @@ Objects LastOfEach(Objects objects) {
 
 absl::StatusOr<Objects> ReadDpkg(const std::string& path) {
   std::ifstream file;
-  if (absl::Status opened = OpenToRead(path, &file); !opened.ok()) {
-    return opened;
-  }
+  RETURN_IF_ERROR(OpenToRead(path, &file));
   Objects objects;
   std::string line;
   std::string name;
@@ -69,9 +68,7 @@ absl::StatusOr<Objects> ReadDpkg(const std::string& path) {
 
 absl::StatusOr<Objects> ReadTsv(const std::string& path) {
   std::ifstream file;
-  if (absl::Status opened = OpenToRead(path, &file); !opened.ok()) {
-    return opened;
-  }
+  RETURN_IF_ERROR(OpenToRead(path, &file));
   Objects objects;
   std::string line;
   while (std::getline(file, line)) {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/status_macros.h"
 #include "toml++/toml.h"
 
 namespace kamino::client {
@@ -124,10 +125,9 @@ absl::StatusOr<std::vector<std::string>> ReadConfig(const std::string& path,
         path, absl::StrCat("line ", uint64_t{error.source().begin.line}, ": ",
                            std::string(error.description())));
   }
-  auto found = FindCluster(config, cluster, path);
-  if (!found.ok()) return found.status();
-  if (*found == nullptr) return std::vector<std::string>();
-  return ReadAddresses(**found, name, path);
+  ASSIGN_OR_RETURN(auto found, FindCluster(config, cluster, path));
+  if (found == nullptr) return std::vector<std::string>();
+  return ReadAddresses(*found, name, path);
 }
 
 }  // namespace
@@ -187,9 +187,8 @@ absl::Status Locate(Place place, const Environment& environment,
   std::string cluster = settings->cluster;
   if (cluster.empty()) {
     const char* const name = chain ? "KAMINO_SEEDS" : "KAMINO_MANAGERS";
-    auto given = Addresses(name, environment(name));
-    if (!given.ok()) return given.status();
-    *addresses = *std::move(given);
+    ASSIGN_OR_RETURN(auto given, Addresses(name, environment(name)));
+    *addresses = std::move(given);
     if (!addresses->empty()) return absl::OkStatus();
     cluster = environment("KAMINO_CLUSTER");
   }
@@ -205,9 +204,9 @@ absl::Status Locate(Place place, const Environment& environment,
                   : absl::StrCat(", which is to say where cluster ", cluster,
                                  " is")));
   }
-  auto read = ReadConfig(path, cluster, chain ? "seeds" : "managers");
-  if (!read.ok()) return read.status();
-  *addresses = *std::move(read);
+  ASSIGN_OR_RETURN(auto read,
+                   ReadConfig(path, cluster, chain ? "seeds" : "managers"));
+  *addresses = std::move(read);
   return absl::OkStatus();
 }
 

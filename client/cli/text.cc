@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 
 namespace kamino::client {
 namespace {
@@ -117,9 +118,8 @@ absl::StatusOr<std::string> Unescape(absl::string_view text) {
         bytes += '\r';
         break;
       case 'x': {
-        const absl::StatusOr<char> byte = HexByte(text);
-        if (!byte.ok()) return byte.status();
-        bytes += *byte;
+        ASSIGN_OR_RETURN(const char byte, HexByte(text));
+        bytes += byte;
         text.remove_prefix(2);
         break;
       }
@@ -140,9 +140,8 @@ absl::StatusOr<std::string> FromHex(absl::string_view text) {
   for (;;) {
     text = absl::StripLeadingAsciiWhitespace(text);
     if (text.empty()) return bytes;
-    const absl::StatusOr<char> byte = HexByte(text);
-    if (!byte.ok()) return byte.status();
-    bytes += *byte;
+    ASSIGN_OR_RETURN(const char byte, HexByte(text));
+    bytes += byte;
     text.remove_prefix(2);
   }
 }

@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/status_macros.h"
 #include "client/client.h"
 #include "client/error.h"
 #include "client/transaction.h"
@@ -16,10 +17,9 @@ namespace kamino::client {
 namespace {
 
 absl::StatusOr<int> Balance(Transaction& transaction, const char* account) {
-  auto value = transaction.Get(account);
-  if (!value.ok()) return value.status();
+  ASSIGN_OR_RETURN(auto value, transaction.Get(account));
   int balance = 0;
-  if (!value->has_value() || !absl::SimpleAtoi(**value, &balance)) {
+  if (!value.has_value() || !absl::SimpleAtoi(*value, &balance)) {
     return absl::NotFoundError(absl::StrCat("no account ", account));
   }
   return balance;
@@ -30,36 +30,30 @@ absl::StatusOr<int> Balance(Transaction& transaction, const char* account) {
 absl::Status Transfer(Client& client, const char* from, const char* to,
                       int amount) {
   return client.RunTransaction([&](Transaction& transaction) -> absl::Status {
-    auto source = Balance(transaction, from);
-    if (!source.ok()) return source.status();
-    auto target = Balance(transaction, to);
-    if (!target.ok()) return target.status();
-    if (*source < amount) return absl::FailedPreconditionError("too poor");
-    transaction.Put(from, absl::StrCat(*source - amount));
-    transaction.Put(to, absl::StrCat(*target + amount));
+    ASSIGN_OR_RETURN(auto source, Balance(transaction, from));
+    ASSIGN_OR_RETURN(auto target, Balance(transaction, to));
+    if (source < amount) return absl::FailedPreconditionError("too poor");
+    transaction.Put(from, absl::StrCat(source - amount));
+    transaction.Put(to, absl::StrCat(target + amount));
     return absl::OkStatus();
   });
 }
 
 absl::Status Run(Client& client) {
   for (const char* account : {"alice", "bob"}) {
-    auto opened = client.Put(account, "10");
-    if (!opened.ok()) return opened.status();
+    RETURN_IF_ERROR(client.Put(account, "10").status());
   }
-  auto moved = client.Call("bank.transfer", "alice bob 3");
-  if (!moved.ok()) return moved.status();
-  std::cout << "after the procedure: " << moved->result() << "\n";
+  ASSIGN_OR_RETURN(auto moved, client.Call("bank.transfer", "alice bob 3"));
+  std::cout << "after the procedure: " << moved.result() << "\n";
 
   auto refused = client.Call("bank.transfer", "alice bob 100");
   std::cout << "refused: " << refused.status().message() << " ["
             << kamino::v1::Reason_Name(ReasonOf(refused.status())) << "]\n";
 
-  absl::Status done = Transfer(client, "alice", "bob", 2);
-  if (!done.ok()) return done;
-  auto both = client.BatchGet({"alice", "bob"});
-  if (!both.ok()) return both.status();
-  std::cout << "after the transaction: " << both->results(0).value() << " "
-            << both->results(1).value() << "\n";
+  RETURN_IF_ERROR(Transfer(client, "alice", "bob", 2));
+  ASSIGN_OR_RETURN(auto both, client.BatchGet({"alice", "bob"}));
+  std::cout << "after the transaction: " << both.results(0).value() << " "
+            << both.results(1).value() << "\n";
   return absl::OkStatus();
 }
 

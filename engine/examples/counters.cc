@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "engine/heap/heap.h"
 #include "engine/kamino/backup.h"
 #include "engine/kamino/backup_applier.h"
@@ -57,12 +58,12 @@ absl::StatusOr<Store> Open(const std::string& folder) {
                : FileRegion::Open(backup_path, PmemMode::kForce);
   if (!region.ok()) return region.status();
   opened.backup_region = *std::move(region);
-  auto backup =
+  ASSIGN_OR_RETURN(
+      auto backup,
       is_new ? CreateSimpleBackup(opened.heap.get(), opened.backup_region.get())
-             : OpenSimpleBackup(opened.heap.get(), opened.backup_region.get());
-  if (!backup.ok()) return backup.status();
+             : OpenSimpleBackup(opened.heap.get(), opened.backup_region.get()));
   // Recovers what a crash left.
-  auto store = KaminoStore::Open(opened.heap.get(), *std::move(backup));
+  auto store = KaminoStore::Open(opened.heap.get(), std::move(backup));
   if (!store.ok()) return store.status();
   opened.store = *std::move(store);
   opened.applier = std::make_unique<BackupApplier>(opened.store.get());
@@ -72,13 +73,13 @@ absl::StatusOr<Store> Open(const std::string& folder) {
 // Adds `change` to the root object's counter.
 absl::Status Add(Transaction& transaction, ObjectId root, uint32_t counter,
                  int64_t change) {
-  auto bytes =
-      transaction.Write(root, counter * sizeof(int64_t), sizeof(int64_t));
-  if (!bytes.ok()) return bytes.status();
+  ASSIGN_OR_RETURN(
+      auto bytes,
+      transaction.Write(root, counter * sizeof(int64_t), sizeof(int64_t)));
   int64_t value;
-  std::memcpy(&value, *bytes, sizeof(value));
+  std::memcpy(&value, bytes, sizeof(value));
   value += change;
-  std::memcpy(*bytes, &value, sizeof(value));
+  std::memcpy(bytes, &value, sizeof(value));
   return absl::OkStatus();
 }
 

@@ -8,6 +8,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "engine/heap/allocator.h"
 #include "glog/logging.h"
 
@@ -173,12 +174,12 @@ absl::StatusOr<std::unique_ptr<Heap>> Heap::CreateIn(Region* region,
   region->Drain();
 
   auto heap = absl::WrapUnique(new Heap(region));
-  if (absl::Status loaded = heap->Load(); !loaded.ok()) return loaded;
+  RETURN_IF_ERROR(heap->Load());
   return heap;
 }
 
 absl::StatusOr<std::unique_ptr<Heap>> Heap::Open(Region* region) {
-  if (absl::Status ok = CheckSuperblock(*region); !ok.ok()) return ok;
+  RETURN_IF_ERROR(CheckSuperblock(*region));
   return absl::WrapUnique(new Heap(region));
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 
 namespace kamino::engine {
 namespace {
@@ -37,15 +38,14 @@ absl::StatusOr<std::vector<BTreeReader::Step>> BTreeReader::Descend(
   std::vector<Step> path;
   ObjectId id = root_;
   while (path.size() < kMaxDepth) {
-    auto page = Page::Read(*reader_, id);
-    if (!page.ok()) return page.status();
-    if (page->leaf()) {
-      path.push_back({*page, -1});
+    ASSIGN_OR_RETURN(auto page, Page::Read(*reader_, id));
+    if (page.leaf()) {
+      path.push_back({page, -1});
       return path;
     }
-    const int child = page->ChildFor(key);
-    path.push_back({*page, child});
-    id = page->object(child);
+    const int child = page.ChildFor(key);
+    path.push_back({page, child});
+    id = page.object(child);
   }
   return TooDeep(root_);
 }
@@ -53,17 +53,16 @@ absl::StatusOr<std::vector<BTreeReader::Step>> BTreeReader::Descend(
 absl::StatusOr<ObjectId> BTreeReader::Find(absl::string_view key) {
   ObjectId id = root_;
   for (int depth = 0; depth < kMaxDepth; ++depth) {
-    auto page = Page::Read(*reader_, id);
-    if (!page.ok()) return page.status();
-    if (page->leaf()) {
+    ASSIGN_OR_RETURN(auto page, Page::Read(*reader_, id));
+    if (page.leaf()) {
       // Its record is fetched while the key is.
-      reader_->Prefetch(page->Likely(key));
+      reader_->Prefetch(page.Likely(key));
       bool equal;
-      const int at = page->LowerBound(key, &equal);
+      const int at = page.LowerBound(key, &equal);
       if (!equal) return absl::NotFoundError("no such key");
-      return page->object(at);
+      return page.object(at);
     }
-    id = page->object(page->ChildFor(key));
+    id = page.object(page.ChildFor(key));
   }
   return TooDeep(root_);
 }
@@ -78,20 +77,19 @@ absl::Status BTreeReader::VisitLeaves(absl::string_view start,
 absl::StatusOr<bool> BTreeReader::VisitLeaves(ObjectId id, int depth,
                                               LeafWalk* walk) {
   if (depth == kMaxDepth) return TooDeep(root_);
-  auto page = Page::Read(*reader_, id);
-  if (!page.ok()) return page.status();
-  if (page->leaf()) {
+  ASSIGN_OR_RETURN(auto page, Page::Read(*reader_, id));
+  if (page.leaf()) {
     // Pages that lead to a leaf twice, if damaged, could do so without end.
     if (depth > 0) {
-      const absl::string_view first = page->count() > 0 ? page->key(0) : "";
+      const absl::string_view first = page.count() > 0 ? page.key(0) : "";
       if (first <= walk->last) return OutOfOrder(id);
       walk->last = first;
     }
-    return walk->visit(*page);
+    return walk->visit(page);
   }
-  for (int i = page->ChildFor(walk->start); i < page->count(); ++i) {
-    if (i > 0 && !walk->end.empty() && page->key(i) >= walk->end) return false;
-    auto more = VisitLeaves(page->object(i), depth + 1, walk);
+  for (int i = page.ChildFor(walk->start); i < page.count(); ++i) {
+    if (i > 0 && !walk->end.empty() && page.key(i) >= walk->end) return false;
+    auto more = VisitLeaves(page.object(i), depth + 1, walk);
     if (!more.ok() || !*more) return more;
   }
   return true;
@@ -120,8 +118,7 @@ absl::StatusOr<uint64_t> BTreeReader::EraseVersion(absl::string_view start,
     version = std::max(version, leaf.erase_version());
     return true;
   };
-  absl::Status visited = VisitLeaves(start, end, visit_leaf);
-  if (!visited.ok()) return visited;
+  RETURN_IF_ERROR(VisitLeaves(start, end, visit_leaf));
   return version;
 }
 
@@ -132,9 +129,8 @@ absl::StatusOr<ObjectId> BTree::Create(Transaction& transaction) {
 }
 
 absl::Status BTree::Set(absl::string_view key, ObjectId object) {
-  auto path = Descend(key);
-  if (!path.ok()) return path.status();
-  const Page& leaf = path->back().page;
+  ASSIGN_OR_RETURN(auto path, Descend(key));
+  const Page& leaf = path.back().page;
   bool equal;
   const int at = leaf.LowerBound(key, &equal);
   PageEditor editor(transaction_);
@@ -153,25 +149,23 @@ absl::Status BTree::Insert(absl::string_view key, ObjectId object) {
   const auto full = [&key](const Page& page) {
     return !page.HasRoom(page.leaf() ? key.size() : kMaxKey);
   };
-  auto root = Page::Read(*transaction_, root_);
-  if (!root.ok()) return root.status();
-  if (full(*root)) {
-    if (absl::Status pushed = PushRootDown(); !pushed.ok()) return pushed;
+  ASSIGN_OR_RETURN(auto root, Page::Read(*transaction_, root_));
+  if (full(root)) {
+    RETURN_IF_ERROR(PushRootDown());
   }
   ObjectId id = root_;
   for (int depth = 0; depth < kMaxDepth; ++depth) {
-    auto page = Page::Read(*transaction_, id);
-    if (!page.ok()) return page.status();
-    if (page->leaf()) {
+    ASSIGN_OR_RETURN(auto page, Page::Read(*transaction_, id));
+    if (page.leaf()) {
       bool equal;
-      const int at = page->LowerBound(key, &equal);
-      return PageEditor(transaction_).Insert(*page, at, key, object);
+      const int at = page.LowerBound(key, &equal);
+      return PageEditor(transaction_).Insert(page, at, key, object);
     }
-    const int at = page->ChildFor(key);
-    auto child = Page::Read(*transaction_, page->object(at));
+    const int at = page.ChildFor(key);
+    auto child = Page::Read(*transaction_, page.object(at));
     if (!child.ok()) return child.status();
     if (full(*child)) {
-      if (absl::Status split = SplitChild(id, at); !split.ok()) return split;
+      RETURN_IF_ERROR(SplitChild(id, at));
       continue;  // the key's child may be the new one
     }
     id = child->id();
@@ -180,55 +174,45 @@ absl::Status BTree::Insert(absl::string_view key, ObjectId object) {
 }
 
 absl::Status BTree::PushRootDown() {
-  auto root = Page::Read(*transaction_, root_);
-  if (!root.ok()) return root.status();
+  ASSIGN_OR_RETURN(auto root, Page::Read(*transaction_, root_));
   PageEditor editor(transaction_);
-  auto child = editor.New(index_format::PageKind::kLeaf, 0);
-  if (!child.ok()) return child.status();
-  absl::Status copied = editor.Copy(*root, *child);
-  if (!copied.ok()) return copied;
-  return editor.MakeParentOf(*root, *child);
+  ASSIGN_OR_RETURN(auto child, editor.New(index_format::PageKind::kLeaf, 0));
+  RETURN_IF_ERROR(editor.Copy(root, child));
+  return editor.MakeParentOf(root, child);
 }
 
 absl::Status BTree::SplitChild(ObjectId parent, int at) {
-  auto parent_page = Page::Read(*transaction_, parent);
-  if (!parent_page.ok()) return parent_page.status();
-  auto child = Page::Read(*transaction_, parent_page->object(at));
-  if (!child.ok()) return child.status();
-  auto middle = child->Middle();
-  if (!middle.ok()) return middle.status();
+  ASSIGN_OR_RETURN(auto parent_page, Page::Read(*transaction_, parent));
+  ASSIGN_OR_RETURN(auto child,
+                   Page::Read(*transaction_, parent_page.object(at)));
+  ASSIGN_OR_RETURN(auto middle, child.Middle());
   const std::string bound =
-      child->leaf() ? Separator(child->key(*middle - 1), child->key(*middle))
-                    : std::string(child->key(*middle));
+      child.leaf() ? Separator(child.key(middle - 1), child.key(middle))
+                   : std::string(child.key(middle));
   PageEditor editor(transaction_);
-  auto right = editor.Split(*child, *middle);
-  if (!right.ok()) return right.status();
-  return editor.Insert(*parent_page, at + 1, bound, *right);
+  ASSIGN_OR_RETURN(auto right, editor.Split(child, middle));
+  return editor.Insert(parent_page, at + 1, bound, right);
 }
 
 absl::Status BTree::Erase(absl::string_view key, uint64_t version) {
-  auto path = Descend(key);
-  if (!path.ok()) return path.status();
-  const Page& leaf = path->back().page;
+  ASSIGN_OR_RETURN(auto path, Descend(key));
+  const Page& leaf = path.back().page;
   bool equal;
   const int at = leaf.LowerBound(key, &equal);
   if (!equal) return absl::NotFoundError("no such key");
-  absl::Status removed = PageEditor(transaction_).Remove(leaf, at, version);
-  if (!removed.ok()) return removed;
-  auto left = Page::Read(*transaction_, leaf.id());
-  if (!left.ok()) return left.status();
-  if (left->count() > 0) return absl::OkStatus();
-  path->back().page = *left;
-  absl::Status unlinked = UnlinkEmptyLeaf(*path);
+  RETURN_IF_ERROR(PageEditor(transaction_).Remove(leaf, at, version));
+  ASSIGN_OR_RETURN(auto left, Page::Read(*transaction_, leaf.id()));
+  if (left.count() > 0) return absl::OkStatus();
+  path.back().page = left;
+  absl::Status unlinked = UnlinkEmptyLeaf(path);
   return unlinked.ok() ? PullUpIntoRoot() : unlinked;
 }
 
 absl::StatusOr<ObjectId> BTree::OuterLeaf(ObjectId id, bool first) {
   for (int depth = 0; depth < kMaxDepth; ++depth) {
-    auto page = Page::Read(*transaction_, id);
-    if (!page.ok()) return page.status();
-    if (page->leaf()) return id;
-    id = page->object(first ? 0 : page->count() - 1);
+    ASSIGN_OR_RETURN(auto page, Page::Read(*transaction_, id));
+    if (page.leaf()) return id;
+    id = page.object(first ? 0 : page.count() - 1);
   }
   return TooDeep(root_);
 }
@@ -242,13 +226,12 @@ absl::Status BTree::UnlinkEmptyLeaf(const std::vector<Step>& path) {
   const Page& parent = path[fork].page;
   const int at = path[fork].child;
   const bool first = at == 0;
-  auto heir_id = OuterLeaf(parent.object(first ? 1 : at - 1), first);
-  if (!heir_id.ok()) return heir_id.status();
-  auto heir = Page::Read(*transaction_, *heir_id);
-  if (!heir.ok()) return heir.status();
+  ASSIGN_OR_RETURN(auto heir_id,
+                   OuterLeaf(parent.object(first ? 1 : at - 1), first));
+  ASSIGN_OR_RETURN(auto heir, Page::Read(*transaction_, heir_id));
   PageEditor editor(transaction_);
   absl::Status done =
-      editor.RaiseEraseVersion(*heir, path.back().page.erase_version());
+      editor.RaiseEraseVersion(heir, path.back().page.erase_version());
   // The first child's bound stays; its place goes to the second.
   if (done.ok() && first) done = editor.SetObject(parent, 0, parent.object(1));
   if (done.ok()) done = editor.Remove(parent, first ? 1 : at, 0);
@@ -260,13 +243,11 @@ absl::Status BTree::UnlinkEmptyLeaf(const std::vector<Step>& path) {
 
 absl::Status BTree::PullUpIntoRoot() {
   for (int depth = 0; depth < kMaxDepth; ++depth) {
-    auto root = Page::Read(*transaction_, root_);
-    if (!root.ok()) return root.status();
-    if (root->leaf() || root->count() > 1) return absl::OkStatus();
-    auto child = Page::Read(*transaction_, root->object(0));
-    if (!child.ok()) return child.status();
-    absl::Status copied = PageEditor(transaction_).Copy(*child, root_);
-    if (copied.ok()) copied = transaction_->Free(child->id());
+    ASSIGN_OR_RETURN(auto root, Page::Read(*transaction_, root_));
+    if (root.leaf() || root.count() > 1) return absl::OkStatus();
+    ASSIGN_OR_RETURN(auto child, Page::Read(*transaction_, root.object(0)));
+    absl::Status copied = PageEditor(transaction_).Copy(child, root_);
+    if (copied.ok()) copied = transaction_->Free(child.id());
     if (!copied.ok()) return copied;
   }
   return TooDeep(root_);

@@ -5,6 +5,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "engine/index/index_format.h"
 
 namespace kamino::engine {
@@ -45,22 +46,20 @@ absl::StatusOr<RecordHeader> ReadHeader(
 
 absl::StatusOr<KeyValueReader::Entry> ReadRecord(Reader& reader, ObjectId id) {
   const auto bytes = reader.Read(id);
-  auto header = ReadHeader(id, bytes);
-  if (!header.ok()) return header.status();
+  ASSIGN_OR_RETURN(auto header, ReadHeader(id, bytes));
   return KeyValueReader::Entry{
-      header->version,
+      header.version,
       {reinterpret_cast<const char*>(bytes->data()) + sizeof(RecordHeader),
-       header->length}};
+       header.length}};
 }
 
 }  // namespace
 
 absl::StatusOr<KeyValueReader::Entry> KeyValueReader::Get(
     absl::string_view key) {
-  if (absl::Status ok = CheckKey(key); !ok.ok()) return ok;
-  auto record = BTreeReader(reader_, root_).Find(key);
-  if (!record.ok()) return record.status();
-  return ReadRecord(*reader_, *record);
+  RETURN_IF_ERROR(CheckKey(key));
+  ASSIGN_OR_RETURN(auto record, BTreeReader(reader_, root_).Find(key));
+  return ReadRecord(*reader_, record);
 }
 
 absl::Status KeyValueReader::Scan(
@@ -71,18 +70,16 @@ absl::Status KeyValueReader::Scan(
       .Scan(
           start, end,
           [&](absl::string_view key, ObjectId record) -> absl::StatusOr<bool> {
-            auto entry = ReadRecord(*reader_, record);
-            if (!entry.ok()) return entry.status();
-            return visit(key, *entry) && (limit == 0 || ++seen < limit);
+            ASSIGN_OR_RETURN(auto entry, ReadRecord(*reader_, record));
+            return visit(key, entry) && (limit == 0 || ++seen < limit);
           });
 }
 
 absl::StatusOr<bool> KeyValueReader::RangeUnchangedSince(
     absl::string_view start, absl::string_view end, uint64_t version) {
   BTreeReader tree(reader_, root_);
-  auto erased = tree.EraseVersion(start, end);
-  if (!erased.ok()) return erased.status();
-  if (*erased > version) return false;
+  ASSIGN_OR_RETURN(auto erased, tree.EraseVersion(start, end));
+  if (erased > version) return false;
   bool unchanged = true;
   absl::Status scanned =
       Scan(start, end, /*limit=*/0, [&](absl::string_view, const Entry& entry) {
@@ -95,7 +92,7 @@ absl::StatusOr<bool> KeyValueReader::RangeUnchangedSince(
 
 absl::Status KeyValue::Put(absl::string_view key, absl::string_view value,
                            uint64_t version, uint32_t min_capacity) {
-  if (absl::Status ok = CheckKey(key); !ok.ok()) return ok;
+  RETURN_IF_ERROR(CheckKey(key));
   if (value.size() > kMaxValueBytes || min_capacity > kMaxValueBytes) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the value has ", value.size(), " bytes; at most ", kMaxValueBytes));
@@ -108,15 +105,14 @@ absl::Status KeyValue::Put(absl::string_view key, absl::string_view value,
   ObjectId target = kNullObject;
   if (old.ok()) {
     const auto bytes = transaction_->Read(*old);
-    auto header = ReadHeader(*old, bytes);
-    if (!header.ok()) return header.status();
+    RETURN_IF_ERROR(ReadHeader(*old, bytes).status());
     if (bytes->size() >= needed) target = *old;
   }
   if (target == kNullObject) {
-    auto made = transaction_->Alloc(sizeof(RecordHeader) +
-                                    std::max(length, min_capacity));
-    if (!made.ok()) return made.status();
-    target = *made;
+    ASSIGN_OR_RETURN(auto made,
+                     transaction_->Alloc(sizeof(RecordHeader) +
+                                         std::max(length, min_capacity)));
+    target = made;
   }
   const RecordHeader header{version, length, 0};
   // The value may be (part of) the old one.
@@ -124,8 +120,7 @@ absl::Status KeyValue::Put(absl::string_view key, absl::string_view value,
   std::memcpy(record.data(), &header, sizeof(header));
   std::copy_n(reinterpret_cast<const std::byte*>(value.data()), value.size(),
               record.begin() + sizeof(header));
-  absl::Status stored = transaction_->Overwrite(target, 0, record);
-  if (!stored.ok()) return stored;
+  RETURN_IF_ERROR(transaction_->Overwrite(target, 0, record));
   if (old.ok() && target == *old) return absl::OkStatus();
   absl::Status set = tree.Set(key, target);
   if (set.ok() && old.ok()) set = transaction_->Free(*old);
@@ -134,12 +129,10 @@ absl::Status KeyValue::Put(absl::string_view key, absl::string_view value,
 
 absl::Status KeyValue::Patch(absl::string_view key, uint64_t offset,
                              absl::string_view data, uint64_t version) {
-  if (absl::Status ok = CheckKey(key); !ok.ok()) return ok;
-  auto record = BTreeReader(transaction_, root_).Find(key);
-  if (!record.ok()) return record.status();
-  auto entry = ReadRecord(*transaction_, *record);
-  if (!entry.ok()) return entry.status();
-  const uint64_t size = entry->value.size();
+  RETURN_IF_ERROR(CheckKey(key));
+  ASSIGN_OR_RETURN(auto record, BTreeReader(transaction_, root_).Find(key));
+  ASSIGN_OR_RETURN(auto entry, ReadRecord(*transaction_, record));
+  const uint64_t size = entry.value.size();
   if (offset > size || data.size() > size - offset) {
     return absl::OutOfRangeError(
         absl::StrCat("bytes [", offset, ", ", offset, " + ", data.size(),
@@ -148,23 +141,21 @@ absl::Status KeyValue::Patch(absl::string_view key, uint64_t offset,
   if (!data.empty()) {
     const auto* begin = reinterpret_cast<const std::byte*>(data.data());
     const Buffer bytes(begin, begin + data.size());
-    absl::Status stored = transaction_->Overwrite(
-        *record, static_cast<uint32_t>(sizeof(RecordHeader) + offset), bytes);
-    if (!stored.ok()) return stored;
+    RETURN_IF_ERROR(transaction_->Overwrite(
+        record, static_cast<uint32_t>(sizeof(RecordHeader) + offset), bytes));
   }
   return transaction_->Overwrite(
-      *record, offsetof(RecordHeader, version),
+      record, offsetof(RecordHeader, version),
       absl::MakeConstSpan(reinterpret_cast<const std::byte*>(&version),
                           sizeof(version)));
 }
 
 absl::Status KeyValue::Delete(absl::string_view key, uint64_t version) {
-  if (absl::Status ok = CheckKey(key); !ok.ok()) return ok;
+  RETURN_IF_ERROR(CheckKey(key));
   BTree tree(transaction_, root_);
-  auto record = tree.Find(key);
-  if (!record.ok()) return record.status();
+  ASSIGN_OR_RETURN(auto record, tree.Find(key));
   absl::Status erased = tree.Erase(key, version);
-  return erased.ok() ? transaction_->Free(*record) : erased;
+  return erased.ok() ? transaction_->Free(record) : erased;
 }
 
 }  // namespace kamino::engine

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 
 namespace kamino::engine {
 
@@ -223,10 +224,9 @@ absl::StatusOr<ObjectId> PageEditor::New(PageKind kind,
                                          uint64_t erase_version) {
   auto id = transaction_->Alloc(kPageBytes);
   if (!id.ok()) return id;
-  auto bytes = transaction_->Write(*id, 0, sizeof(PageHeader));
-  if (!bytes.ok()) return bytes.status();
+  ASSIGN_OR_RETURN(auto bytes, transaction_->Write(*id, 0, sizeof(PageHeader)));
   const PageHeader header = EmptyHeader(kind, erase_version);
-  std::memcpy(*bytes, &header, sizeof(header));
+  std::memcpy(bytes, &header, sizeof(header));
   return id;
 }
 
@@ -244,11 +244,9 @@ absl::Status PageEditor::MakeReady(Page* page, absl::string_view key) {
                       SharedLength(key, page->key(count - 1)));
   }
   if (shared == now && page->FreeBytes() >= needed) return absl::OkStatus();
-  absl::Status rewritten = Rewrite(*page, count, shared);
-  if (!rewritten.ok()) return rewritten;
-  auto again = Page::Read(*transaction_, page->id());
-  if (!again.ok()) return again.status();
-  *page = *again;
+  RETURN_IF_ERROR(Rewrite(*page, count, shared));
+  ASSIGN_OR_RETURN(auto again, Page::Read(*transaction_, page->id()));
+  *page = again;
   // The hole bytes that the header promised.
   return page->FreeBytes() < needed ? Damaged(*page) : absl::OkStatus();
 }
@@ -256,28 +254,28 @@ absl::Status PageEditor::MakeReady(Page* page, absl::string_view key) {
 absl::Status PageEditor::Insert(const Page& before, int at,
                                 absl::string_view key, ObjectId object) {
   Page page = before;
-  if (absl::Status ready = MakeReady(&page, key); !ready.ok()) return ready;
+  RETURN_IF_ERROR(MakeReady(&page, key));
   PageHeader header = page.header();
   header.keys_begin -= static_cast<uint16_t>(key.size());
   if (!key.empty()) {
-    auto bytes = transaction_->Write(page.id(), header.keys_begin,
-                                     static_cast<uint32_t>(key.size()));
-    if (!bytes.ok()) return bytes.status();
-    std::memcpy(*bytes, key.data(), key.size());
+    ASSIGN_OR_RETURN(auto bytes,
+                     transaction_->Write(page.id(), header.keys_begin,
+                                         static_cast<uint32_t>(key.size())));
+    std::memcpy(bytes, key.data(), key.size());
   }
   const size_t moved = (header.count - at) * sizeof(Slot);
-  auto slots =
+  ASSIGN_OR_RETURN(
+      auto slots,
       transaction_->Write(page.id(), static_cast<uint32_t>(SlotOffset(at)),
-                          static_cast<uint32_t>(moved + sizeof(Slot)));
-  if (!slots.ok()) return slots.status();
-  std::memmove(*slots + sizeof(Slot), *slots, moved);
+                          static_cast<uint32_t>(moved + sizeof(Slot))));
+  std::memmove(slots + sizeof(Slot), slots, moved);
   const Slot slot{PrefixOf(key, header.shared), header.keys_begin,
                   static_cast<uint16_t>(key.size()), object};
-  std::memcpy(*slots, &slot, sizeof(slot));
-  auto bytes = transaction_->Write(page.id(), 0, sizeof(PageHeader));
-  if (!bytes.ok()) return bytes.status();
+  std::memcpy(slots, &slot, sizeof(slot));
+  ASSIGN_OR_RETURN(auto bytes,
+                   transaction_->Write(page.id(), 0, sizeof(PageHeader)));
   ++header.count;
-  std::memcpy(*bytes, &header, sizeof(header));
+  std::memcpy(bytes, &header, sizeof(header));
   return absl::OkStatus();
 }
 
@@ -290,43 +288,45 @@ absl::Status PageEditor::Remove(const Page& page, int at,
   header.erase_version = std::max(header.erase_version, erase_version);
   const size_t moved = (header.count - at - 1) * sizeof(Slot);
   if (moved > 0) {
-    auto slots =
+    ASSIGN_OR_RETURN(
+        auto slots,
         transaction_->Write(page.id(), static_cast<uint32_t>(SlotOffset(at)),
-                            static_cast<uint32_t>(moved + sizeof(Slot)));
-    if (!slots.ok()) return slots.status();
-    std::memmove(*slots, *slots + sizeof(Slot), moved);
+                            static_cast<uint32_t>(moved + sizeof(Slot))));
+    std::memmove(slots, slots + sizeof(Slot), moved);
   }
-  auto bytes = transaction_->Write(page.id(), 0, sizeof(PageHeader));
-  if (!bytes.ok()) return bytes.status();
+  ASSIGN_OR_RETURN(auto bytes,
+                   transaction_->Write(page.id(), 0, sizeof(PageHeader)));
   --header.count;
-  std::memcpy(*bytes, &header, sizeof(header));
+  std::memcpy(bytes, &header, sizeof(header));
   return absl::OkStatus();
 }
 
 absl::Status PageEditor::SetObject(const Page& page, int at, ObjectId object) {
-  auto bytes = transaction_->Write(
-      page.id(), static_cast<uint32_t>(SlotOffset(at) + offsetof(Slot, object)),
-      sizeof(object));
-  if (!bytes.ok()) return bytes.status();
-  std::memcpy(*bytes, &object, sizeof(object));
+  ASSIGN_OR_RETURN(
+      auto bytes,
+      transaction_->Write(
+          page.id(),
+          static_cast<uint32_t>(SlotOffset(at) + offsetof(Slot, object)),
+          sizeof(object)));
+  std::memcpy(bytes, &object, sizeof(object));
   return absl::OkStatus();
 }
 
 absl::Status PageEditor::RaiseEraseVersion(const Page& page, uint64_t version) {
   if (version <= page.erase_version()) return absl::OkStatus();
-  auto bytes = transaction_->Write(
-      page.id(), offsetof(PageHeader, erase_version), sizeof(version));
-  if (!bytes.ok()) return bytes.status();
-  std::memcpy(*bytes, &version, sizeof(version));
+  ASSIGN_OR_RETURN(
+      auto bytes,
+      transaction_->Write(page.id(), offsetof(PageHeader, erase_version),
+                          sizeof(version)));
+  std::memcpy(bytes, &version, sizeof(version));
   return absl::OkStatus();
 }
 
 absl::Status PageEditor::Rewrite(const Page& page, int count, size_t shared) {
   PageBytes image{};
   if (!CopySlots(page, 0, count, shared, &image)) return Damaged(page);
-  auto bytes = transaction_->Write(page.id(), 0, kPageBytes);
-  if (!bytes.ok()) return bytes.status();
-  std::memcpy(*bytes, image.data(), image.size());
+  ASSIGN_OR_RETURN(auto bytes, transaction_->Write(page.id(), 0, kPageBytes));
+  std::memcpy(bytes, image.data(), image.size());
   return absl::OkStatus();
 }
 
@@ -336,11 +336,9 @@ absl::StatusOr<ObjectId> PageEditor::Split(const Page& page, int at) {
   if (!CopySlots(page, at, page.count(), shared, &image)) return Damaged(page);
   auto right = transaction_->Alloc(kPageBytes);
   if (!right.ok()) return right;
-  auto bytes = transaction_->Write(*right, 0, kPageBytes);
-  if (!bytes.ok()) return bytes.status();
-  std::memcpy(*bytes, image.data(), image.size());
-  absl::Status cut = Rewrite(page, at, page.SharedBy(0, at));
-  if (!cut.ok()) return cut;
+  ASSIGN_OR_RETURN(auto bytes, transaction_->Write(*right, 0, kPageBytes));
+  std::memcpy(bytes, image.data(), image.size());
+  RETURN_IF_ERROR(Rewrite(page, at, page.SharedBy(0, at)));
   return right;
 }
 
@@ -349,16 +347,14 @@ absl::Status PageEditor::MakeParentOf(const Page& page, ObjectId child) {
   const PageHeader header = EmptyHeader(PageKind::kInner, 0);
   std::memcpy(image.data(), &header, sizeof(header));
   Append(&image, "", child);
-  auto bytes = transaction_->Write(page.id(), 0, kPageBytes);
-  if (!bytes.ok()) return bytes.status();
-  std::memcpy(*bytes, image.data(), image.size());
+  ASSIGN_OR_RETURN(auto bytes, transaction_->Write(page.id(), 0, kPageBytes));
+  std::memcpy(bytes, image.data(), image.size());
   return absl::OkStatus();
 }
 
 absl::Status PageEditor::Copy(const Page& from, ObjectId to) {
-  auto bytes = transaction_->Write(to, 0, kPageBytes);
-  if (!bytes.ok()) return bytes.status();
-  std::memcpy(*bytes, from.bytes_, kPageBytes);
+  ASSIGN_OR_RETURN(auto bytes, transaction_->Write(to, 0, kPageBytes));
+  std::memcpy(bytes, from.bytes_, kPageBytes);
   return absl::OkStatus();
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "engine/explore.h"
@@ -88,7 +89,7 @@ void CommitLog::StoreSequence(uint64_t sequence) {
   region_->Persist(header(), sizeof(LogHeader));
 }
 
-absl::optional<CommitLog::Claim> CommitLog::TryClaim(size_t entries) {
+std::optional<CommitLog::Claim> CommitLog::TryClaim(size_t entries) {
   const uint64_t lines = RecordLines(entries);
   SpinLockHolder lock(&mutex_);
   uint64_t position = head_;
@@ -98,7 +99,7 @@ absl::optional<CommitLog::Claim> CommitLog::TryClaim(size_t entries) {
   }
   if (position + lines > tail_ + lines_) {
     AdvanceTail();
-    if (position + lines > tail_ + lines_) return absl::nullopt;
+    if (position + lines > tail_ + lines_) return std::nullopt;
   }
   if (position % lines_ == 0) Reached(Branch::kLogWraps);
   head_ = position + lines;
@@ -136,16 +137,16 @@ void CommitLog::Write(const CommitRecord& record) {
   region_->CopyFlush(Line(record.position), image, lines * kLineBytes);
 }
 
-absl::optional<CommitRecord> CommitLog::ReadAt(uint64_t line) const {
+std::optional<CommitRecord> CommitLog::ReadAt(uint64_t line) const {
   RecordHeader header;
   std::memcpy(&header, ring_ + line * kLineBytes, sizeof(header));
   if (header.position % lines_ != line || header.count > max_entries_ ||
       line + RecordLines(header.count) > lines_ || header.count == 0) {
-    return absl::nullopt;
+    return std::nullopt;
   }
   const auto* entries = reinterpret_cast<const Entry*>(
       ring_ + line * kLineBytes + sizeof(header));
-  if (header.check != CheckOf(header, entries)) return absl::nullopt;
+  if (header.check != CheckOf(header, entries)) return std::nullopt;
   return CommitRecord{header.position, header.sequence, header.data,
                       header.flags,
                       std::vector<Entry>(entries, entries + header.count)};

@@ -16,10 +16,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "engine/kamino/commit_log_format.h"
 #include "engine/kamino/spin_lock.h"
@@ -60,7 +60,7 @@ class CommitLog {
     uint64_t ordinal = 0;
   };
   // Nothing: the ring is full of records that are not done with.
-  absl::optional<Claim> TryClaim(size_t entries);
+  std::optional<Claim> TryClaim(size_t entries);
 
   // Stores and flushes the record; durable with this thread's next Drain.
   // `record.position` is the claim's.
@@ -87,7 +87,7 @@ class CommitLog {
   std::byte* Line(uint64_t position) const {
     return ring_ + position % lines_ * commit_log_format::kLineBytes;
   }
-  absl::optional<CommitRecord> ReadAt(uint64_t line) const;
+  std::optional<CommitRecord> ReadAt(uint64_t line) const;
   // The tail, durably, up to where everything is done.
   void AdvanceTail() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StoreTail(uint64_t tail) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

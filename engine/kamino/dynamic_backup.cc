@@ -18,6 +18,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "engine/explore.h"
 #include "engine/heap/allocator.h"
 #include "engine/kamino/backup.h"
@@ -187,13 +188,12 @@ absl::StatusOr<std::byte*> DynamicBackup::EnsureCopy(ObjectId id) {
   }
   Reached(Branch::kCopyMade);
   ++counters_.misses;
-  auto copy = Make(id);
-  if (!copy.ok()) return copy.status();
+  ASSIGN_OR_RETURN(auto copy, Make(id));
   region_->Drain();
-  SetState(**copy, BlockState::kAllocated);
+  SetState(*copy, BlockState::kAllocated);
   region_->Drain();
-  ++(*copy)->pins;
-  return BytesOf(**copy);
+  ++copy->pins;
+  return BytesOf(*copy);
 }
 
 absl::StatusOr<absl::Span<std::byte>> DynamicBackup::Copy(ObjectId id) {
@@ -267,16 +267,15 @@ absl::StatusOr<std::unique_ptr<Backup>> CreateDynamicBackup(const Heap* heap,
   region->Persist(all, sizeof(*all));
   WriteBackupHeader(*heap, Kind::kDynamic, region);
   auto backup = absl::make_unique<DynamicBackup>(heap, region);
-  if (absl::Status loaded = backup->Load(); !loaded.ok()) return loaded;
+  RETURN_IF_ERROR(backup->Load());
   return std::unique_ptr<Backup>(std::move(backup));
 }
 
 absl::StatusOr<std::unique_ptr<Backup>> OpenDynamicBackup(const Heap* heap,
                                                           Region* region) {
-  absl::Status ok = CheckBackupHeader(*heap, Kind::kDynamic, *region);
-  if (!ok.ok()) return ok;
+  RETURN_IF_ERROR(CheckBackupHeader(*heap, Kind::kDynamic, *region));
   auto backup = absl::make_unique<DynamicBackup>(heap, region);
-  if (absl::Status loaded = backup->Load(); !loaded.ok()) return loaded;
+  RETURN_IF_ERROR(backup->Load());
   return std::unique_ptr<Backup>(std::move(backup));
 }
 

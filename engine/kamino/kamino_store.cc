@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/memory/memory.h"
+#include "base/status_macros.h"
 #include "engine/explore.h"
 #include "engine/kamino/kamino_transaction.h"
 #include "engine/kamino/recovery.h"
@@ -67,12 +68,12 @@ absl::StatusOr<std::unique_ptr<KaminoStore>> KaminoStore::Open(
   CommitLog log(heap->region(), heap->log_area());
   LockTable locks;
   StickyIntents sticky(heap->region(), &locks, heap->log_area());
-  auto last_sequence =
-      RecoverHeap(heap, backup.get(), &log, &sticky, options.on_recovered);
-  if (!last_sequence.ok()) return last_sequence.status();
+  ASSIGN_OR_RETURN(
+      auto last_sequence,
+      RecoverHeap(heap, backup.get(), &log, &sticky, options.on_recovered));
   auto store =
       absl::WrapUnique(new KaminoStore(heap, std::move(backup), options));
-  store->last_sequence_ = *last_sequence;
+  store->last_sequence_ = last_sequence;
   return store;
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "engine/explore.h"
 #include "engine/kamino/checksum.h"
 #include "engine/kamino/intent_check.h"
@@ -88,7 +89,7 @@ absl::StatusOr<absl::Span<const std::byte>> KaminoTransaction::Read(
     ObjectId id) {
   CHECK(!ended_);
   store_->PrefetchToRead(id);
-  if (absl::Status locked = LockShared(id); !locked.ok()) return locked;
+  RETURN_IF_ERROR(LockShared(id));
   Object* object = state_->Find(id);
   if (object->freed) return NotFound(id);
   if (object->deferred) Apply(object);
@@ -162,8 +163,7 @@ absl::StatusOr<KaminoTransaction::Object*> KaminoTransaction::OpenForWrite(
         object->payload.size(), " bytes of object ", id));
   }
   if (object->allocated || object->copy != nullptr) return object;
-  absl::Status sticky = MakeSticky(object);
-  if (!sticky.ok()) return sticky;
+  RETURN_IF_ERROR(MakeSticky(object));
   return object;
 }
 
@@ -259,15 +259,14 @@ absl::StatusOr<std::byte*> KaminoTransaction::Write(ObjectId id,
                                                     uint32_t offset,
                                                     uint32_t length) {
   store_->PrefetchToRead(id);
-  auto opened = OpenForWrite(id, offset, length);
-  if (!opened.ok()) return opened.status();
-  Object* object = *opened;
+  ASSIGN_OR_RETURN(auto opened, OpenForWrite(id, offset, length));
+  Object* object = opened;
   if (object->deferred) Apply(object);
   if (object->allocated) {
     ZeroNew(object);
     return object->payload.data() + offset;
   }
-  if (absl::Status room = CheckRoom(); !room.ok()) return room;
+  RETURN_IF_ERROR(CheckRoom());
   bool overlaps;
   Declare(object, {id, offset, length, IntentKind::kWrite}, &overlaps);
   return object->payload.data() + offset;
@@ -280,14 +279,13 @@ absl::Status KaminoTransaction::Overwrite(ObjectId id, uint32_t offset,
   store_->PrefetchToWrite(id, offset + bytes.size());
   const uint64_t hash = Checksum(bytes);
   const int64_t kept = Keep(offset, bytes);
-  auto opened = OpenForWrite(id, offset, bytes.size());
-  if (!opened.ok()) return opened.status();
-  Object* object = *opened;
+  ASSIGN_OR_RETURN(auto opened, OpenForWrite(id, offset, bytes.size()));
+  Object* object = opened;
   if (object->allocated) {
     OverwriteNew(object, offset, bytes, hash, kept);
     return absl::OkStatus();
   }
-  if (absl::Status room = CheckRoom(); !room.ok()) return room;
+  RETURN_IF_ERROR(CheckRoom());
   bool overlaps;
   Range* range = Declare(
       object,
@@ -351,7 +349,7 @@ absl::StatusOr<ObjectId> KaminoTransaction::Alloc(uint32_t size) {
     return absl::InvalidArgumentError(absl::StrCat(
         "an object of ", size, " bytes; it has 1 to ", kMaxObjectBytes));
   }
-  if (absl::Status room = CheckRoom(); !room.ok()) return room;
+  RETURN_IF_ERROR(CheckRoom());
   auto id = store_->heap_->Reserve(size);
   if (absl::IsResourceExhausted(id.status())) {
     if (store_->SettleAll()) id = store_->heap_->Reserve(size);
@@ -378,15 +376,14 @@ absl::StatusOr<ObjectId> KaminoTransaction::Alloc(uint32_t size) {
 
 absl::Status KaminoTransaction::Free(ObjectId id) {
   CHECK(!ended_);
-  auto locked = LockExclusive(id);
-  if (!locked.ok()) return locked.status();
-  Object* object = *locked;
+  ASSIGN_OR_RETURN(auto locked, LockExclusive(id));
+  Object* object = locked;
   if (object->payload.empty()) {
     auto payload = store_->heap_->Payload(id);
     if (!payload.ok()) return payload.status();
     object->payload = *payload;
   }
-  if (absl::Status room = CheckRoom(); !room.ok()) return room;
+  RETURN_IF_ERROR(CheckRoom());
   bool overlaps;
   Declare(
       object,

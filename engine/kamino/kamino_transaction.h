@@ -3,11 +3,11 @@
 #define KAMINO_ENGINE_KAMINO_KAMINO_TRANSACTION_H_
 
 #include <memory>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "engine/kamino/kamino_store.h"
 #include "engine/kamino/transaction_state.h"
@@ -33,7 +33,7 @@ class KaminoTransaction final : public Transaction {
   absl::Status Commit(const CommitOptions& options) override;
   absl::Status Abort() override;
   const WriteSet& write_set() const override;
-  absl::optional<ObjectId> conflict() const override { return conflict_; }
+  std::optional<ObjectId> conflict() const override { return conflict_; }
 
  private:
   using Object = TransactionState::Object;
@@ -77,7 +77,7 @@ class KaminoTransaction final : public Transaction {
   const absl::Duration lock_wait_;
   std::unique_ptr<TransactionState> state_;  // the store's after the end
   bool ended_ = false;
-  absl::optional<ObjectId> conflict_;
+  std::optional<ObjectId> conflict_;
 };
 
 }  // namespace kamino::engine

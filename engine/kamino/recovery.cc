@@ -23,12 +23,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "engine/explore.h"
 #include "glog/logging.h"
 
@@ -60,7 +62,7 @@ class Recovery {
   bool Matches(const CommitRecord& record) const;
   // Whether its locks have fallen: a block it names is another one by now.
   bool WasDone(const CommitRecord& record) const;
-  absl::optional<uint64_t> ChecksumOf(
+  std::optional<uint64_t> ChecksumOf(
       const Entry& entry, const absl::flat_hash_set<ObjectId>& freed) const;
   void Complete(const CommitRecord& record);
   void CopyToBackup(ObjectId id, bool is_new, uint32_t offset, uint32_t length);
@@ -92,9 +94,7 @@ absl::Status Recovery::LoadHeap() {
     }
   }
   std::sort(wanted.begin(), wanted.end());
-  auto blocks = heap_->Load(wanted);
-  if (!blocks.ok()) return blocks.status();
-  blocks_ = *std::move(blocks);
+  ASSIGN_OR_RETURN(blocks_, heap_->Load(wanted));
   return absl::OkStatus();
 }
 
@@ -105,25 +105,25 @@ bool Recovery::LastForAll(const CommitRecord& record) const {
   return true;
 }
 
-absl::optional<uint64_t> Recovery::ChecksumOf(
+std::optional<uint64_t> Recovery::ChecksumOf(
     const Entry& entry, const absl::flat_hash_set<ObjectId>& freed) const {
   const ObjectId id = ObjectOf(entry);
   const auto block = blocks_.find(id);
-  if (block == blocks_.end()) return absl::nullopt;
+  if (block == blocks_.end()) return std::nullopt;
   const Heap::Block& there = block->second;
   const bool whole = entry.length == there.capacity;
   switch (KindOf(entry)) {
     case IntentKind::kFree:
-      if (!whole) return absl::nullopt;
+      if (!whole) return std::nullopt;
       return 0;
     case IntentKind::kAlloc: {
-      if (!whole || entry.offset > there.capacity) return absl::nullopt;
+      if (!whole || entry.offset > there.capacity) return std::nullopt;
       if (freed.contains(id)) return 0;
       const std::byte* rest = At(id) + entry.offset;
       const std::byte* end = At(id) + there.capacity;
       if (std::any_of(rest, end,
                       [](std::byte b) { return b != std::byte{}; })) {
-        return absl::nullopt;
+        return std::nullopt;
       }
       return XXH3_64bits(At(id), entry.offset);
     }
@@ -131,11 +131,11 @@ absl::optional<uint64_t> Recovery::ChecksumOf(
       if (freed.contains(id)) return 0;
       if (!there.allocated || entry.offset > there.capacity ||
           entry.length > there.capacity - entry.offset) {
-        return absl::nullopt;
+        return std::nullopt;
       }
       return XXH3_64bits(At(id) + entry.offset, entry.length);
   }
-  return absl::nullopt;
+  return std::nullopt;
 }
 
 bool Recovery::Matches(const CommitRecord& record) const {
@@ -236,7 +236,7 @@ absl::StatusOr<uint64_t> Recovery::Run(
     const std::function<absl::Status(uint64_t)>& tell) {
   records_ = log_->Scan();
   suspects_ = sticky_->Scan();
-  if (absl::Status loaded = LoadHeap(); !loaded.ok()) return loaded;
+  RETURN_IF_ERROR(LoadHeap());
   uint64_t last_sequence = log_->last_sequence();
   std::vector<const CommitRecord*> completed;
   std::vector<const CommitRecord*> in_doubt;
@@ -257,7 +257,7 @@ absl::StatusOr<uint64_t> Recovery::Run(
     }
   }
   for (ObjectId id : suspects_) {
-    if (absl::Status restored = Restore(id); !restored.ok()) return restored;
+    RETURN_IF_ERROR(Restore(id));
   }
   for (const CommitRecord* record : in_doubt) {
     if (record->sequence <= last_sequence) continue;
@@ -270,7 +270,7 @@ absl::StatusOr<uint64_t> Recovery::Run(
   backup_->region()->Drain();
   heap_->region()->Drain();
   if (tell) {
-    if (absl::Status told = tell(last_sequence); !told.ok()) return told;
+    RETURN_IF_ERROR(tell(last_sequence));
   }
   for (const CommitRecord* record : completed) {
     for (const Entry& entry : record->entries) {
@@ -280,7 +280,7 @@ absl::StatusOr<uint64_t> Recovery::Run(
   sticky_->Reset();
   log_->Reset(last_sequence);
   if (marked_) {
-    if (absl::Status loaded = heap_->Load(); !loaded.ok()) return loaded;
+    RETURN_IF_ERROR(heap_->Load());
   }
   return last_sequence;
 }

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "engine/heap/allocator.h"
 #include "engine/heap/heap_format.h"
 
@@ -46,14 +47,12 @@ absl::StatusOr<absl::Span<const std::byte>> ReplicaTransaction::Read(
 absl::StatusOr<std::byte*> ReplicaTransaction::Write(ObjectId id,
                                                      uint32_t offset,
                                                      uint32_t length) {
-  auto payload = Read(id);
-  if (!payload.ok()) return payload.status();
-  if (offset > payload->size() || length > payload->size() - offset) {
+  ASSIGN_OR_RETURN(auto payload, Read(id));
+  if (offset > payload.size() || length > payload.size() - offset) {
     return Diverged({id, offset, length, IntentKind::kWrite});
   }
   if (!allocated_.contains(id)) {
-    absl::Status expected = Expect({id, offset, length, IntentKind::kWrite});
-    if (!expected.ok()) return expected;
+    RETURN_IF_ERROR(Expect({id, offset, length, IntentKind::kWrite}));
   }
   return heap_->BlockPayload(id).data() + offset;
 }
@@ -67,9 +66,8 @@ absl::StatusOr<ObjectId> ReplicaTransaction::Alloc(uint32_t size) {
     return Diverged({kNullObject, 0, size, IntentKind::kAlloc});
   }
   const Intent intent = expected_[next_];
-  absl::Status reserved = heap_->ReserveAt(intent.object, intent.length);
-  if (!reserved.ok()) return reserved;
-  if (absl::Status ok = Expect(intent); !ok.ok()) return ok;
+  RETURN_IF_ERROR(heap_->ReserveAt(intent.object, intent.length));
+  RETURN_IF_ERROR(Expect(intent));
   const absl::Span<std::byte> payload = heap_->BlockPayload(intent.object);
   std::memset(payload.data(), 0, payload.size());
   heap_->MarkAllocated(intent.object);
@@ -78,10 +76,9 @@ absl::StatusOr<ObjectId> ReplicaTransaction::Alloc(uint32_t size) {
 }
 
 absl::Status ReplicaTransaction::Free(ObjectId id) {
-  auto payload = Read(id);
-  if (!payload.ok()) return payload.status();
-  absl::Status expected = Expect(
-      {id, 0, static_cast<uint32_t>(payload->size()), IntentKind::kFree});
+  ASSIGN_OR_RETURN(auto payload, Read(id));
+  absl::Status expected =
+      Expect({id, 0, static_cast<uint32_t>(payload.size()), IntentKind::kFree});
   if (expected.ok()) freed_.insert(id);
   return expected;
 }
@@ -103,8 +100,7 @@ absl::Status ReplicaTransaction::Commit(const CommitOptions& options) {
   }
   heap_->region()->Drain();
   if (options.before_mark.has_value()) {
-    absl::Status before = (*options.before_mark)(declared_);
-    if (!before.ok()) return before;
+    RETURN_IF_ERROR((*options.before_mark)(declared_));
   }
   for (ObjectId id : freed_) heap_->Release(id);
   return absl::OkStatus();

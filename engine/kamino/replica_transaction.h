@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
@@ -37,7 +38,7 @@ class ReplicaTransaction final : public Transaction {
   absl::Status Commit(const CommitOptions& options) override;
   absl::Status Abort() override;
   const WriteSet& write_set() const override;
-  absl::optional<ObjectId> conflict() const override { return absl::nullopt; }
+  std::optional<ObjectId> conflict() const override { return std::nullopt; }
 
  private:
   absl::Status Expect(const Intent& intent);

@@ -9,6 +9,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "engine/explore.h"
 #include "engine/kamino/backup.h"
 #include "engine/kamino/backup_header.h"
@@ -152,8 +153,7 @@ absl::StatusOr<std::unique_ptr<Backup>> CreateSimpleBackup(const Heap* heap,
 
 absl::StatusOr<std::unique_ptr<Backup>> OpenSimpleBackup(const Heap* heap,
                                                          Region* region) {
-  absl::Status ok = CheckBackupHeader(*heap, Kind::kSimple, *region);
-  if (!ok.ok()) return ok;
+  RETURN_IF_ERROR(CheckBackupHeader(*heap, Kind::kSimple, *region));
   return std::unique_ptr<Backup>(new SimpleBackup(heap, region));
 }
 

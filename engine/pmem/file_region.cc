@@ -15,6 +15,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "engine/pmem/cache_flush.h"
 #include "engine/pmem/stream_copy.h"
 #include "glog/logging.h"
@@ -110,15 +111,13 @@ absl::StatusOr<std::unique_ptr<FileRegion>> FileRegion::Open(
   const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0) return Errno(errno, "open", path);
   auto region = absl::WrapUnique(new FileRegion(fd));
-  if (absl::Status locked = Lock(fd, path); !locked.ok()) return locked;
+  RETURN_IF_ERROR(Lock(fd, path));
   struct stat info;
   if (fstat(fd, &info) != 0) return Errno(errno, "look at", path);
   if (S_ISREG(info.st_mode) && info.st_size == 0) {
     return absl::FailedPreconditionError(absl::StrCat(path, " is empty"));
   }
-  if (absl::Status mapped = region->Map(path, mode); !mapped.ok()) {
-    return mapped;
-  }
+  RETURN_IF_ERROR(region->Map(path, mode));
   return region;
 }
 

@@ -1,6 +1,7 @@
 #include <cstring>
 
 #include "absl/memory/memory.h"
+#include "base/status_macros.h"
 #include "engine/rivals/heap_store.h"
 
 namespace kamino::engine {
@@ -25,10 +26,10 @@ class CowTransaction final : public HeapTransaction {
   absl::Status Put(HeldObject& held, uint32_t offset,
                    absl::Span<const std::byte> bytes) override {
     MakeShadow(held, offset, bytes.size());
-    auto target =
-        DeclareWrite(held, offset, static_cast<uint32_t>(bytes.size()));
-    if (!target.ok()) return target.status();
-    std::memcpy(*target, bytes.data(), bytes.size());
+    ASSIGN_OR_RETURN(
+        auto target,
+        DeclareWrite(held, offset, static_cast<uint32_t>(bytes.size())));
+    std::memcpy(target, bytes.data(), bytes.size());
     return absl::OkStatus();
   }
 
@@ -50,16 +51,14 @@ class CowTransaction final : public HeapTransaction {
 
   absl::Status MakeDurable(const CommitOptions& options) override {
     FlushAllocated();
-    absl::Status logged = LogChanges();
-    if (!logged.ok()) return logged;
+    RETURN_IF_ERROR(LogChanges());
     if (!slot().has_value() && !options.before_mark.has_value()) {
       return absl::OkStatus();
     }
     // The mark vouches for the log, but not for what lies in new objects.
     if (states_change() || options.before_mark.has_value()) region().Drain();
     if (options.before_mark.has_value()) {
-      absl::Status before = (*options.before_mark)(write_set());
-      if (!before.ok()) return before;
+      RETURN_IF_ERROR((*options.before_mark)(write_set()));
     }
     if (!slot().has_value()) return absl::OkStatus();
     log().AppendMark(*slot());
@@ -75,18 +74,16 @@ class CowTransaction final : public HeapTransaction {
     for (const Range& range : ranges()) {
       const HeldObject& object = held()[range.object];
       if (object.freed || range.length == 0) continue;
-      absl::Status appended = Append({object.id, range.offset, range.length},
-                                     object.bytes.data() + range.offset);
-      if (!appended.ok()) return appended;
+      RETURN_IF_ERROR(Append({object.id, range.offset, range.length},
+                             object.bytes.data() + range.offset));
     }
     if (!states_change()) return absl::OkStatus();
     for (const HeldObject& object : held()) {
       if (object.allocated == object.freed) continue;
-      absl::Status appended =
+      RETURN_IF_ERROR(
           Append({object.id, 0, static_cast<uint32_t>(object.bytes.size()),
                   object.allocated ? IntentKind::kAlloc : IntentKind::kFree},
-                 nullptr);
-      if (!appended.ok()) return appended;
+                 nullptr));
     }
     return absl::OkStatus();
   }

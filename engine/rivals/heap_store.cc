@@ -6,6 +6,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "engine/resource_error.h"
 #include "glog/logging.h"
 
@@ -37,8 +38,8 @@ absl::StatusOr<std::unique_ptr<HeapStore>> HeapStore::Open(HeapScheme scheme,
                      HeapSchemeName(scheme), "\""));
   }
   auto store = absl::WrapUnique(new HeapStore(scheme, heap));
-  if (absl::Status done = store->Recover(); !done.ok()) return done;
-  if (absl::Status loaded = heap->Load(); !loaded.ok()) return loaded;
+  RETURN_IF_ERROR(store->Recover());
+  RETURN_IF_ERROR(heap->Load());
   return store;
 }
 
@@ -65,13 +66,12 @@ absl::Status HeapStore::Recover() {
   // Unfinished transactions have no object in common: their locks were held.
   constexpr int kSlots = transaction_log_format::kSlots;
   for (TransactionLog::Slot slot = 0; slot < kSlots; ++slot) {
-    auto contents = log_.Read(slot);
-    if (!contents.ok()) return contents.status();
+    ASSIGN_OR_RETURN(auto contents, log_.Read(slot));
     absl::Status done;
     if (scheme_ == HeapScheme::kUndo) {
-      done = RollBack(log_, *contents);
-    } else if (contents->marked) {
-      done = RollForward(*contents);
+      done = RollBack(log_, contents);
+    } else if (contents.marked) {
+      done = RollForward(contents);
     }
     if (!done.ok()) return done;
   }
@@ -84,12 +84,11 @@ absl::Status HeapStore::Recover() {
 absl::Status HeapStore::RollForward(
     const TransactionLog::Contents& contents) const {
   for (const TransactionLog::Record& record : contents.records) {
-    absl::Status done =
+    RETURN_IF_ERROR(
         record.intent.kind == IntentKind::kWrite
             ? log_.PutBytes(record)
             : log_.SetAllocated(record.intent,
-                                record.intent.kind == IntentKind::kAlloc);
-    if (!done.ok()) return done;
+                                record.intent.kind == IntentKind::kAlloc));
   }
   return absl::OkStatus();
 }
@@ -98,12 +97,11 @@ absl::Status RollBack(const TransactionLog& log,
                       const TransactionLog::Contents& contents) {
   const auto& records = contents.records;
   for (auto record = records.rbegin(); record != records.rend(); ++record) {
-    absl::Status done =
+    RETURN_IF_ERROR(
         record->intent.kind == IntentKind::kWrite
             ? log.PutBytes(*record)
             : log.SetAllocated(record->intent,
-                               record->intent.kind == IntentKind::kFree);
-    if (!done.ok()) return done;
+                               record->intent.kind == IntentKind::kFree));
   }
   return absl::OkStatus();
 }

@@ -6,12 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/optional.h"
 #include "engine/heap/heap.h"
 #include "engine/rivals/rival_transaction.h"
 #include "engine/rivals/transaction_log.h"
@@ -110,7 +110,7 @@ class HeapTransaction : public RivalTransaction {
   Heap& heap() const { return *store_->heap_; }
   Region& region() const { return *store_->heap_->region(); }
   TransactionLog& log() const { return store_->log_; }
-  absl::optional<TransactionLog::Slot> slot() const { return slot_; }
+  std::optional<TransactionLog::Slot> slot() const { return slot_; }
   // Retires the slot, durably, if there is one.
   void Retire();
 
@@ -128,7 +128,7 @@ class HeapTransaction : public RivalTransaction {
   virtual absl::Status LogState(const Intent& intent) = 0;
 
   HeapStore* const store_;
-  absl::optional<TransactionLog::Slot> slot_;
+  std::optional<TransactionLog::Slot> slot_;
   absl::InlinedVector<Range, 8> ranges_;
   bool states_change_ = false;
 };

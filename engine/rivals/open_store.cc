@@ -2,13 +2,14 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
-#include "absl/types/optional.h"
+#include "base/status_macros.h"
 #include "engine/heap/heap.h"
 #include "engine/kamino/backup.h"
 #include "engine/kamino/backup_applier.h"
@@ -56,16 +57,13 @@ class OwningHeapStore final : public TransactionalStore {
   static StoreOr Open(HeapScheme scheme, const std::string& path, size_t bytes,
                       const StoreOptions& options) {
     auto owner = absl::make_unique<OwningHeapStore>();
-    auto region = OpenRegion(path, bytes, options);
-    if (!region.ok()) return region.status();
-    owner->region_ = std::move(*region);
-    auto heap =
-        OpenHeap(owner->region_.get(), HeapSchemeName(scheme), options.fresh);
-    if (!heap.ok()) return heap.status();
-    owner->heap_ = std::move(*heap);
-    auto store = HeapStore::Open(scheme, owner->heap_.get());
-    if (!store.ok()) return store.status();
-    owner->store_ = std::move(*store);
+    ASSIGN_OR_RETURN(owner->region_, OpenRegion(path, bytes, options));
+    ASSIGN_OR_RETURN(
+        auto heap,
+        OpenHeap(owner->region_.get(), HeapSchemeName(scheme), options.fresh));
+    owner->heap_ = std::move(heap);
+    ASSIGN_OR_RETURN(owner->store_,
+                     HeapStore::Open(scheme, owner->heap_.get()));
     return owner;
   }
 
@@ -89,17 +87,13 @@ class OwningKaminoStore final : public TransactionalStore {
   static StoreOr Open(absl::string_view scheme, const std::string& path,
                       size_t bytes, const StoreOptions& options) {
     auto owner = absl::make_unique<OwningKaminoStore>();
-    auto region = OpenRegion(path, bytes, options);
-    if (!region.ok()) return region.status();
-    owner->region_ = std::move(*region);
-    auto heap = OpenHeap(owner->region_.get(), scheme, options.fresh);
-    if (!heap.ok()) return heap.status();
-    owner->heap_ = std::move(*heap);
-    auto backup = owner->OpenBackup(scheme, BackupPath(path), options);
-    if (!backup.ok()) return backup.status();
-    auto store = KaminoStore::Open(owner->heap_.get(), std::move(*backup));
-    if (!store.ok()) return store.status();
-    owner->store_ = std::move(*store);
+    ASSIGN_OR_RETURN(owner->region_, OpenRegion(path, bytes, options));
+    ASSIGN_OR_RETURN(owner->heap_,
+                     OpenHeap(owner->region_.get(), scheme, options.fresh));
+    ASSIGN_OR_RETURN(auto backup,
+                     owner->OpenBackup(scheme, BackupPath(path), options));
+    ASSIGN_OR_RETURN(owner->store_,
+                     KaminoStore::Open(owner->heap_.get(), std::move(backup)));
     owner->applier_.emplace(owner->store_.get());
     return owner;
   }
@@ -118,13 +112,13 @@ class OwningKaminoStore final : public TransactionalStore {
       const StoreOptions& options) {
     const bool simple = scheme == kSimple;
     const size_t heap_bytes = region_->size();
-    auto region =
+    ASSIGN_OR_RETURN(
+        auto region,
         OpenRegion(path,
                    simple ? SimpleBackupBytes(heap_bytes)
                           : DynamicBackupBytes(heap_bytes, options.alpha),
-                   options);
-    if (!region.ok()) return region.status();
-    backup_region_ = std::move(*region);
+                   options));
+    backup_region_ = std::move(region);
     Heap* const heap = heap_.get();
     Region* const backup = backup_region_.get();
     if (options.fresh) {
@@ -140,7 +134,7 @@ class OwningKaminoStore final : public TransactionalStore {
   std::unique_ptr<Heap> heap_;
   std::unique_ptr<KaminoStore> store_;
 
-  absl::optional<BackupApplier> applier_;
+  std::optional<BackupApplier> applier_;
 };
 
 StoreOr OpenPmemobj(Snapshot snapshot, const std::string& path, size_t bytes,
@@ -148,10 +142,10 @@ StoreOr OpenPmemobj(Snapshot snapshot, const std::string& path, size_t bytes,
   if (options.mode == PmemMode::kForce) {
     setenv("PMEM_IS_PMEM_FORCE", "1", /*overwrite=*/1);
   }
-  auto store = options.fresh ? PmemobjStore::Create(path, bytes, snapshot)
-                             : PmemobjStore::Open(path, snapshot);
-  if (!store.ok()) return store.status();
-  return std::move(*store);
+  ASSIGN_OR_RETURN(auto store, options.fresh
+                                   ? PmemobjStore::Create(path, bytes, snapshot)
+                                   : PmemobjStore::Open(path, snapshot));
+  return store;
 }
 
 StoreOr OpenByName(absl::string_view scheme, const std::string& path,

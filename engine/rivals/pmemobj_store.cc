@@ -10,6 +10,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "engine/rivals/pmemobj_transaction.h"
 #include "glog/logging.h"
 
@@ -78,7 +79,7 @@ absl::StatusOr<std::unique_ptr<PmemobjStore>> PmemobjStore::Load(
         absl::StrCat("cannot look at ", path, ": ", error.message()));
   }
   auto store = absl::WrapUnique(new PmemobjStore(pool, snapshot, bytes));
-  if (absl::Status found = store->FindObjects(); !found.ok()) return found;
+  RETURN_IF_ERROR(store->FindObjects());
   return store;
 }
 

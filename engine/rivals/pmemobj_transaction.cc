@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "engine/resource_error.h"
 #include "glog/logging.h"
 
@@ -50,7 +51,7 @@ absl::StatusOr<std::byte*> PmemobjTransaction::DeclareWrite(HeldObject& held,
                                                             uint32_t length) {
   std::byte* const bytes = held.bytes.data() + offset;
   if (held.saved) return bytes;
-  if (absl::Status begun = EnsureBegun(); !begun.ok()) return begun;
+  RETURN_IF_ERROR(EnsureBegun());
   const bool whole = store_->snapshot_ == Snapshot::kObject;
   const int error = pmemobj_tx_xadd_range(
       OidOf(held.id), sizeof(PmemobjStore::Prefix) + (whole ? 0 : offset),
@@ -62,7 +63,7 @@ absl::StatusOr<std::byte*> PmemobjTransaction::DeclareWrite(HeldObject& held,
 
 absl::StatusOr<RivalTransaction::NewObject> PmemobjTransaction::Take(
     uint32_t size) {
-  if (absl::Status begun = EnsureBegun(); !begun.ok()) return begun;
+  RETURN_IF_ERROR(EnsureBegun());
   const PMEMoid oid =
       pmemobj_tx_xalloc(sizeof(PmemobjStore::Prefix) + size, kObjectType,
                         POBJ_XALLOC_ZERO | POBJ_XALLOC_NO_ABORT);
@@ -112,12 +113,11 @@ absl::Status PmemobjTransaction::MakeDurable(const CommitOptions& options) {
   if (options.before_mark.has_value()) {
     // libpmemobj flushes and marks in one step.
     if (begun_) FlushAll();
-    absl::Status before = (*options.before_mark)(write_set());
-    if (!before.ok()) return before;
+    RETURN_IF_ERROR((*options.before_mark)(write_set()));
   }
   if (!begun_) return absl::OkStatus();
   CHECK_EQ(pmemobj_tx_stage(), TX_STAGE_WORK) << "not its thread";
-  if (absl::Status freed = FreeObjects(); !freed.ok()) return freed;
+  RETURN_IF_ERROR(FreeObjects());
   for (HeldObject& object : held()) {
     if (!object.freed || object.allocated) continue;
     store_->SetLive(object.id, false);

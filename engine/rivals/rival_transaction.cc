@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "glog/logging.h"
 
 namespace kamino::engine {
@@ -82,20 +83,18 @@ absl::StatusOr<HeldObject*> RivalTransaction::HoldRange(ObjectId id,
 absl::StatusOr<absl::Span<const std::byte>> RivalTransaction::Read(
     ObjectId id) {
   Prefetch(id);
-  auto held = HoldLive(id, /*exclusive=*/false);
-  if (!held.ok()) return held.status();
-  return (*held)->bytes;
+  ASSIGN_OR_RETURN(auto held, HoldLive(id, /*exclusive=*/false));
+  return held->bytes;
 }
 
 absl::StatusOr<std::byte*> RivalTransaction::Write(ObjectId id, uint32_t offset,
                                                    uint32_t length) {
   Prefetch(id);
-  auto held = HoldRange(id, offset, length);
-  if (!held.ok()) return held.status();
-  if ((*held)->allocated || length == 0) {
-    return (*held)->bytes.data() + offset;
+  ASSIGN_OR_RETURN(auto held, HoldRange(id, offset, length));
+  if (held->allocated || length == 0) {
+    return held->bytes.data() + offset;
   }
-  auto bytes = DeclareWrite(**held, offset, length);
+  auto bytes = DeclareWrite(*held, offset, length);
   if (bytes.ok()) write_set_.push_back({id, offset, length});
   return bytes;
 }
@@ -103,14 +102,13 @@ absl::StatusOr<std::byte*> RivalTransaction::Write(ObjectId id, uint32_t offset,
 absl::Status RivalTransaction::Overwrite(ObjectId id, uint32_t offset,
                                          absl::Span<const std::byte> bytes) {
   Prefetch(id);
-  auto held = HoldRange(id, offset, bytes.size());
-  if (!held.ok()) return held.status();
+  ASSIGN_OR_RETURN(auto held, HoldRange(id, offset, bytes.size()));
   if (bytes.empty()) return absl::OkStatus();
-  if ((*held)->allocated) {
-    std::memcpy((*held)->bytes.data() + offset, bytes.data(), bytes.size());
+  if (held->allocated) {
+    std::memcpy(held->bytes.data() + offset, bytes.data(), bytes.size());
     return absl::OkStatus();
   }
-  absl::Status put = Put(**held, offset, bytes);
+  absl::Status put = Put(*held, offset, bytes);
   if (put.ok()) {
     write_set_.push_back({id, offset, static_cast<uint32_t>(bytes.size())});
   }
@@ -119,9 +117,10 @@ absl::Status RivalTransaction::Overwrite(ObjectId id, uint32_t offset,
 
 absl::Status RivalTransaction::Put(HeldObject& held, uint32_t offset,
                                    absl::Span<const std::byte> bytes) {
-  auto target = DeclareWrite(held, offset, static_cast<uint32_t>(bytes.size()));
-  if (!target.ok()) return target.status();
-  std::memcpy(*target, bytes.data(), bytes.size());
+  ASSIGN_OR_RETURN(
+      auto target,
+      DeclareWrite(held, offset, static_cast<uint32_t>(bytes.size())));
+  std::memcpy(target, bytes.data(), bytes.size());
   return absl::OkStatus();
 }
 
@@ -131,29 +130,25 @@ absl::StatusOr<ObjectId> RivalTransaction::Alloc(uint32_t size) {
     return absl::InvalidArgumentError(
         absl::StrCat("an object of ", size, " bytes; 1 to ", kMaxObjectBytes));
   }
-  auto taken = Take(size);
-  if (!taken.ok()) return taken.status();
+  ASSIGN_OR_RETURN(auto taken, Take(size));
   // Somebody may ask for an object that was there once, and hold its lock.
-  auto held = Hold(taken->id, /*exclusive=*/true);
+  auto held = Hold(taken.id, /*exclusive=*/true);
   if (!held.ok()) {
-    PutBack(taken->id);
+    PutBack(taken.id);
     return held.status();
   }
-  (*held)->bytes = taken->bytes;
+  (*held)->bytes = taken.bytes;
   (*held)->allocated = true;
-  absl::Status declared = DeclareAlloc(**held);
-  if (!declared.ok()) return declared;
-  write_set_.push_back({taken->id, 0, CapacityOf(**held), IntentKind::kAlloc});
-  return taken->id;
+  RETURN_IF_ERROR(DeclareAlloc(**held));
+  write_set_.push_back({taken.id, 0, CapacityOf(**held), IntentKind::kAlloc});
+  return taken.id;
 }
 
 absl::Status RivalTransaction::Free(ObjectId id) {
-  auto held = HoldLive(id, /*exclusive=*/true);
-  if (!held.ok()) return held.status();
-  absl::Status declared = DeclareFree(**held);
-  if (!declared.ok()) return declared;
-  (*held)->freed = true;
-  write_set_.push_back({id, 0, CapacityOf(**held), IntentKind::kFree});
+  ASSIGN_OR_RETURN(auto held, HoldLive(id, /*exclusive=*/true));
+  RETURN_IF_ERROR(DeclareFree(*held));
+  held->freed = true;
+  write_set_.push_back({id, 0, CapacityOf(*held), IntentKind::kFree});
   return absl::OkStatus();
 }
 

@@ -9,11 +9,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "engine/kamino/lock_table.h"
 #include "engine/rivals/held_objects.h"
@@ -46,7 +46,7 @@ class RivalTransaction : public Transaction {
   absl::Status Commit(const CommitOptions& options) final;
   absl::Status Abort() final;
   const WriteSet& write_set() const final { return write_set_; }
-  absl::optional<ObjectId> conflict() const final { return conflict_; }
+  std::optional<ObjectId> conflict() const final { return conflict_; }
 
  protected:
   struct NewObject {
@@ -108,7 +108,7 @@ class RivalTransaction : public Transaction {
   bool ended_ = false;
   WriteSet write_set_;
   HeldObjects held_;
-  absl::optional<ObjectId> conflict_;
+  std::optional<ObjectId> conflict_;
 };
 
 }  // namespace kamino::engine

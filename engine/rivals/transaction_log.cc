@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "engine/resource_error.h"
 #include "glog/logging.h"
 
@@ -74,10 +76,10 @@ uint64_t TransactionLog::CheckOf(Slot slot, const EntryHeader& header,
   return XXH3_64bits_withSeed(&header, offsetof(EntryHeader, check), seed);
 }
 
-absl::optional<TransactionLog::Slot> TransactionLog::Acquire() {
+std::optional<TransactionLog::Slot> TransactionLog::Acquire() {
   uint64_t free = free_.load(std::memory_order_relaxed);
   do {
-    if (free == 0) return absl::nullopt;
+    if (free == 0) return std::nullopt;
   } while (!free_.compare_exchange_weak(free, free & (free - 1),
                                         std::memory_order_acquire));
   const Slot slot = __builtin_ctzll(free);
@@ -143,9 +145,7 @@ absl::Status TransactionLog::Append(Slot slot, const Intent& intent,
     constexpr size_t kSmallest = 4096;
     size_t room = state.size - state.used - kLastEntry;
     if (room < EntryBytes(data) && room < EntryBytes(kSmallest)) {
-      if (absl::Status grown = Grow(slot, EntryBytes(data)); !grown.ok()) {
-        return grown;
-      }
+      RETURN_IF_ERROR(Grow(slot, EntryBytes(data)));
       room = state.size - kLastEntry;
     }
     const size_t now = std::min(data, room - sizeof(EntryHeader));
@@ -200,9 +200,7 @@ absl::StatusOr<TransactionLog::Contents> TransactionLog::Read(Slot slot) const {
         break;
       case EntryKind::kContinue:
         // The block is free on media, so this changes nothing.
-        if (absl::Status found = SetAllocated(intent, false); !found.ok()) {
-          return found;
-        }
+        RETURN_IF_ERROR(SetAllocated(intent, false));
         chunk = Aligned(heap_->BlockPayload(intent.object));
         at = 0;
         break;

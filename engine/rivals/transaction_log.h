@@ -10,11 +10,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/types/optional.h"
 #include "engine/heap/heap.h"
 #include "engine/rivals/transaction_log_format.h"
 #include "engine/transaction.h"
@@ -30,7 +30,7 @@ class TransactionLog {
   explicit TransactionLog(Heap* heap);
 
   // A free slot, or nothing. Writes nothing.
-  absl::optional<Slot> Acquire();
+  std::optional<Slot> Acquire();
 
   // Adds an intent; for a write, `bytes` are intent.length ones. A slot that
   // is full grows into space of the heap. ResourceError(kTransaction): there is

@@ -1,4 +1,5 @@
 #include "absl/memory/memory.h"
+#include "base/status_macros.h"
 #include "engine/rivals/heap_store.h"
 
 namespace kamino::engine {
@@ -17,8 +18,7 @@ class UndoTransaction final : public HeapTransaction {
       range->flushed = false;
       return held.bytes.data() + offset;
     }
-    absl::Status saved = Save(held, offset, length);
-    if (!saved.ok()) return saved;
+    RETURN_IF_ERROR(Save(held, offset, length));
     AddRange(held, offset, length, /*flushed=*/false);
     return held.bytes.data() + offset;
   }
@@ -27,8 +27,7 @@ class UndoTransaction final : public HeapTransaction {
                    absl::Span<const std::byte> bytes) override {
     const uint32_t length = static_cast<uint32_t>(bytes.size());
     if (Covering(held, offset, length) == nullptr) {
-      absl::Status saved = Save(held, offset, length);
-      if (!saved.ok()) return saved;
+      RETURN_IF_ERROR(Save(held, offset, length));
       AddRange(held, offset, length, /*flushed=*/true);
     }
     region().CopyFlush(held.bytes.data() + offset, bytes.data(), length);
@@ -37,9 +36,8 @@ class UndoTransaction final : public HeapTransaction {
 
   // The old bytes are durable on return, and all entries before.
   absl::Status Save(const HeldObject& held, uint32_t offset, uint32_t length) {
-    absl::Status appended =
-        Append({held.id, offset, length}, held.bytes.data() + offset);
-    if (!appended.ok()) return appended;
+    RETURN_IF_ERROR(
+        Append({held.id, offset, length}, held.bytes.data() + offset));
     region().Drain();
     state_waits_ = false;
     return absl::OkStatus();
@@ -58,8 +56,7 @@ class UndoTransaction final : public HeapTransaction {
     MarkStates();
     if (slot().has_value()) region().Drain();
     if (options.before_mark.has_value()) {
-      absl::Status before = (*options.before_mark)(write_set());
-      if (!before.ok()) return before;
+      RETURN_IF_ERROR((*options.before_mark)(write_set()));
     }
     Retire();
     return absl::OkStatus();
@@ -67,10 +64,8 @@ class UndoTransaction final : public HeapTransaction {
 
   absl::Status TakeBack() override {
     if (!slot().has_value()) return absl::OkStatus();
-    auto contents = log().Read(*slot());
-    if (!contents.ok()) return contents.status();
-    absl::Status done = RollBack(log(), *contents);
-    if (!done.ok()) return done;
+    ASSIGN_OR_RETURN(auto contents, log().Read(*slot()));
+    RETURN_IF_ERROR(RollBack(log(), contents));
     region().Drain();
     Retire();
     return absl::OkStatus();

@@ -1,4 +1,5 @@
 #include "absl/memory/memory.h"
+#include "base/status_macros.h"
 #include "engine/rivals/heap_store.h"
 
 namespace kamino::engine {
@@ -37,8 +38,7 @@ class UnsafeTransaction final : public HeapTransaction {
     FlushAllocated();
     if (options.before_mark.has_value()) {
       region().Drain();
-      absl::Status before = (*options.before_mark)(write_set());
-      if (!before.ok()) return before;
+      RETURN_IF_ERROR((*options.before_mark)(write_set()));
     }
     MarkStates();
     if (!write_set().empty()) region().Drain();

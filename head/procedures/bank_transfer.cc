@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/status_macros.h"
 
 namespace kamino::head {
 namespace {
@@ -16,10 +17,9 @@ using replica::ProcedureContext;
 
 absl::StatusOr<int64_t> ReadBalance(ProcedureContext& context,
                                     absl::string_view account) {
-  auto object = context.Get(account);
-  if (!object.ok()) return object.status();
+  ASSIGN_OR_RETURN(auto object, context.Get(account));
   int64_t balance;
-  if (!absl::SimpleAtoi(object->value, &balance)) {
+  if (!absl::SimpleAtoi(object.value, &balance)) {
     return absl::FailedPreconditionError(
         absl::StrCat("account ", account, " holds no balance"));
   }
@@ -38,20 +38,18 @@ absl::StatusOr<std::string> BankTransfer(ProcedureContext& context,
         "bank.transfer takes \"FROM TO AMOUNT\": two different accounts and a "
         "positive number");
   }
-  auto from = ReadBalance(context, parts[0]);
-  if (!from.ok()) return from.status();
-  auto to = ReadBalance(context, parts[1]);
-  if (!to.ok()) return to.status();
-  if (*from < amount) {
+  ASSIGN_OR_RETURN(auto from, ReadBalance(context, parts[0]));
+  ASSIGN_OR_RETURN(auto to, ReadBalance(context, parts[1]));
+  if (from < amount) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "account ", parts[0], " holds ", *from, ", less than ", amount));
+        "account ", parts[0], " holds ", from, ", less than ", amount));
   }
-  if (*to > std::numeric_limits<int64_t>::max() - amount) {
+  if (to > std::numeric_limits<int64_t>::max() - amount) {
     return absl::FailedPreconditionError(
         absl::StrCat("account ", parts[1], " would overflow"));
   }
-  const std::string new_from = absl::StrCat(*from - amount);
-  const std::string new_to = absl::StrCat(*to + amount);
+  const std::string new_from = absl::StrCat(from - amount);
+  const std::string new_to = absl::StrCat(to + amount);
   absl::Status put = context.Put(parts[0], new_from);
   if (put.ok()) put = context.Put(parts[1], new_to);
   if (!put.ok()) return put;

@@ -1,5 +1,7 @@
 #include "membership/manager.h"
 
+#include <optional>
+
 #include "gtest/gtest.h"
 #include "membership/records.h"
 #include "tests/membership/fake_etcd.h"
@@ -34,7 +36,7 @@ class ManagerTest : public testing::Test {
   static GetMembershipResponse Describe(Manager* manager) {
     GetMembershipRequest request;
     GetMembershipResponse response;
-    absl::optional<std::string> leader;
+    std::optional<std::string> leader;
     request.set_cluster_id("c");
     manager->Describe(request, &response, &leader).IgnoreError();
     return response;
@@ -85,7 +87,7 @@ class ManagerTest : public testing::Test {
 
   TestClock clock_;
   FakeEtcdServer etcd_{&clock_};
-  absl::optional<std::string> leader_;
+  std::optional<std::string> leader_;
 };
 
 TEST_F(ManagerTest, LeadsFormsAndStoresTheChain) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "gtest/gtest.h"
 
@@ -181,7 +182,7 @@ TEST(NextViewTest, AFixedPointIsReachedInOneStep) {
 // A chain of all nodes; what each one alive says of its heap is given by a
 // character: s(ound), f(resh), t(orn), b(ehind), r(eceiving), x: returned,
 // o(utrun), ?; - is dead.
-absl::optional<std::string> After(const std::string& conditions) {
+std::optional<std::string> After(const std::string& conditions) {
   View view{"c", 5, {}};
   NodeStates known;
   for (int i = 0; i < static_cast<int>(conditions.size()); ++i) {
@@ -199,7 +200,7 @@ absl::optional<std::string> After(const std::string& conditions) {
     known[member.node_id] = NodeState{member, c != '-', condition};
   }
   const auto next = NextView(view, known, kNodes);
-  if (!next.has_value()) return absl::nullopt;
+  if (!next.has_value()) return std::nullopt;
   std::string names;
   for (const Member& member : next->members) names += member.node_id;
   return names;
@@ -208,19 +209,19 @@ absl::optional<std::string> After(const std::string& conditions) {
 TEST(NextViewTest, MembersAreLeftOutOnlyWhenTheRestCanGoOn) {
   EXPECT_EQ(After("s---"), "n0");
   EXPECT_EQ(After("--f-"), "n2");
-  EXPECT_EQ(After("-t--"), absl::nullopt);  // who would mend it
+  EXPECT_EQ(After("-t--"), std::nullopt);  // who would mend it
   EXPECT_EQ(After("-t-t"), "n1n3");
   EXPECT_EQ(After("-ts-"), "n1n2");
-  EXPECT_EQ(After("---b"), absl::nullopt);  // it lacks what was acknowledged
-  EXPECT_EQ(After("-b-b"), absl::nullopt);
+  EXPECT_EQ(After("---b"), std::nullopt);  // it lacks what was acknowledged
+  EXPECT_EQ(After("-b-b"), std::nullopt);
   EXPECT_EQ(After("-t-b"), "n1n3");  // the other brings it up, then is mended
   EXPECT_EQ(After("tt-b"), "n0n1n3");
-  EXPECT_EQ(After("?---"), absl::nullopt);
+  EXPECT_EQ(After("?---"), std::nullopt);
   EXPECT_EQ(After("ss-r"), "n0n1");
   EXPECT_EQ(After("sssr"), "n0n1n2");  // alive, but of no use
-  EXPECT_EQ(After("rrrr"), absl::nullopt);
-  EXPECT_EQ(After("t"), absl::nullopt);  // nothing to decide
-  EXPECT_EQ(After("----"), absl::nullopt);
+  EXPECT_EQ(After("rrrr"), std::nullopt);
+  EXPECT_EQ(After("t"), std::nullopt);  // nothing to decide
+  EXPECT_EQ(After("----"), std::nullopt);
 }
 
 TEST(NextViewTest, AfterAllWereAwayTwoAreNeeded) {
@@ -354,11 +355,11 @@ TEST(OldCopyTest, OfThoseWhoWentOnOnlyOneThatSaysSoIsOutrun) {
 }
 
 TEST(OldCopyTest, OneThatHasNotMetItsNeighboursDoesNotGoOnAlone) {
-  EXPECT_EQ(After("x---"), absl::nullopt);
+  EXPECT_EQ(After("x---"), std::nullopt);
   EXPECT_EQ(After("x--t"), "n0n3");
   EXPECT_EQ(After("x--x"), "n0n3");
   EXPECT_EQ(After("xrrr"), "n0");
-  EXPECT_EQ(After("o---"), absl::nullopt);
+  EXPECT_EQ(After("o---"), std::nullopt);
   EXPECT_EQ(After("o--s"), "n0n3");
 }
 

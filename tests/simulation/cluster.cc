@@ -1,5 +1,6 @@
 #include "tests/simulation/cluster.h"
 
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -116,7 +117,7 @@ void Cluster::StartOthers() {
   world_->After(kStartPoll, [this] {
     if (!clients_.front()->done_first()) return StartOthers();
     for (size_t i = 1; i < clients_.size(); ++i) {
-      clients_[i]->Start(absl::nullopt);
+      clients_[i]->Start(std::nullopt);
     }
   });
 }

@@ -1,5 +1,6 @@
 #include "tests/simulation/final_state.h"
 
+#include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -132,7 +133,7 @@ absl::Status CheckAtRest(Cluster* cluster) {
 }
 
 absl::Status CheckHeaps(Cluster* cluster, const Model& model) {
-  absl::optional<engine::HeapStats> first;
+  std::optional<engine::HeapStats> first;
   for (SimNode* node : Members(cluster)) {
     auto contents = ReadAll(node);
     if (!contents.ok()) {

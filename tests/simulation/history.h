@@ -4,12 +4,12 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "absl/types/optional.h"
 #include "kamino/internal/v1/operation.pb.h"
 #include "kamino/v1/kamino.pb.h"
 
@@ -37,7 +37,7 @@ struct Record {
   bool is_read = false;
   std::vector<std::string> keys;  // of a read
   // A read, of what became of this mutation.
-  absl::optional<kamino::v1::RequestId> asks_for;
+  std::optional<kamino::v1::RequestId> asks_for;
   kamino::v1::GetOutcomeResponse outcome;
   kamino::internal::v1::ChainRequest request;  // a mutation
 

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "absl/types/optional.h"
 
 namespace kamino::simulation {
 namespace {
@@ -38,7 +38,7 @@ class Changes {
   void Put(const std::string& key, std::string value) {
     changed_[key] = Model::Object{std::move(value), sequence_};
   }
-  void Delete(const std::string& key) { changed_[key] = absl::nullopt; }
+  void Delete(const std::string& key) { changed_[key] = std::nullopt; }
 
   void MakeIn(Objects* objects) {
     for (auto& [key, object] : changed_) {
@@ -53,7 +53,7 @@ class Changes {
  private:
   const Objects& objects_;
   const uint64_t sequence_;
-  std::map<std::string, absl::optional<Model::Object>> changed_;
+  std::map<std::string, std::optional<Model::Object>> changed_;
 };
 
 Model::Outcome Refuse(Reason reason) {

@@ -1,6 +1,7 @@
 #include "tests/simulation/sim_client.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -68,7 +69,7 @@ SimClient::SimClient(World* world, TimedNetwork* network,
   NewId();
 }
 
-void SimClient::Start(absl::optional<Record> first) {
+void SimClient::Start(std::optional<Record> first) {
   Process::Begin();
   if (first.has_value()) return Begin(*std::move(first));
   Think();

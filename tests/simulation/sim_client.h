@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,7 +45,7 @@ class SimClient final : public Process {
             const Options& options);
 
   // Begins with `first`, then goes on with the workload until Stop.
-  void Start(absl::optional<Record> first);
+  void Start(std::optional<Record> first);
   // Finishes what it has begun.
   void Stop() { stopping_ = true; }
   bool idle() const { return idle_; }

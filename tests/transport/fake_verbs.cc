@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -51,10 +52,10 @@ class FakeDevice final : public VerbsDevice,
     return unit.present && !unit.being_removed;
   }
   int event_fd() const override { return event_fd_.get(); }
-  absl::optional<DeviceEvent> NextEvent() override {
+  std::optional<DeviceEvent> NextEvent() override {
     absl::MutexLock lock(&fabric_->mu_);
     Drain(event_fd_);
-    if (events_.empty()) return absl::nullopt;
+    if (events_.empty()) return std::nullopt;
     DeviceEvent event = events_.front();
     events_.pop_front();
     return event;

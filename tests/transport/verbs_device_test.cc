@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,15 +55,15 @@ class WireTest : public ::testing::Test {
   }
 
   // The next completion of `wire`, or nothing for too long.
-  static absl::optional<Completion> Next(VerbsWire& wire) {
+  static std::optional<Completion> Next(VerbsWire& wire) {
     const absl::Time deadline = absl::Now() + kPatience;
     Completion completion;
     while (absl::Now() < deadline) {
       auto count = wire.pair().Poll(absl::MakeSpan(&completion, 1));
-      if (!count.ok()) return absl::nullopt;
+      if (!count.ok()) return std::nullopt;
       if (*count == 1) return completion;
     }
-    return absl::nullopt;
+    return std::nullopt;
   }
 
   // Writes `bytes` bytes of 0xee from left to `offset` of right's ring with

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "glog/logging.h"
@@ -50,8 +51,8 @@ absl::Status RingWriter::Ack(uint64_t head) {
   return absl::OkStatus();
 }
 
-absl::optional<uint64_t> RingWriter::Reserve(size_t length) {
-  if (!Fits(length)) return absl::nullopt;
+std::optional<uint64_t> RingWriter::Reserve(size_t length) {
+  if (!Fits(length)) return std::nullopt;
   const uint64_t position = tail_;
   tail_ += RecordBytes(length);
   return position;
@@ -87,9 +88,9 @@ absl::Status RingReader::Advance(uint64_t tail) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<absl::optional<absl::Span<const std::byte>>> RingReader::Pop() {
+absl::StatusOr<std::optional<absl::Span<const std::byte>>> RingReader::Pop() {
   if (head_ == tail_) {
-    return absl::optional<absl::Span<const std::byte>>();
+    return std::optional<absl::Span<const std::byte>>();
   }
   // Read once: the peer may change it between a check and a use. Invariant 1
   // leaves at least one record head to read.
@@ -112,7 +113,7 @@ absl::StatusOr<absl::optional<absl::Span<const std::byte>>> RingReader::Pop() {
   }
   CopyOut(head_ + sizeof(head), copy_.get(), head.length);
   head_ += RecordBytes(head.length);
-  return absl::optional<absl::Span<const std::byte>>(
+  return std::optional<absl::Span<const std::byte>>(
       absl::MakeConstSpan(copy_.get(), head.length));
 }
 

@@ -21,10 +21,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "transport/ring/ring_format.h"
 
@@ -57,7 +57,7 @@ class RingWriter {
 
   // Takes room for a record of a message of `length` bytes and returns its
   // position; nothing when credits do not suffice.
-  absl::optional<uint64_t> Reserve(size_t length);
+  std::optional<uint64_t> Reserve(size_t length);
 
   // Where the next record goes; what to publish once the reserved ones are
   // filled.
@@ -90,7 +90,7 @@ class RingReader {
   // Consumes the next message and returns a copy, stable until the next call;
   // nothing when all were consumed. kDataLoss: the record is malformed; the
   // ring is of no further use.
-  absl::StatusOr<absl::optional<absl::Span<const std::byte>>> Pop();
+  absl::StatusOr<std::optional<absl::Span<const std::byte>>> Pop();
 
   // What to acknowledge to the writer.
   uint64_t head() const { return head_; }

@@ -1,5 +1,7 @@
 #include "transport/ring/ring_receiver.h"
 
+#include "base/status_macros.h"
+
 namespace kamino::transport {
 
 RingReceiver::RingReceiver(absl::Span<const std::byte> ring, size_t max_message,
@@ -18,16 +20,14 @@ void RingReceiver::Acknowledge() {
 
 absl::StatusOr<bool> RingReceiver::Poll(
     int limit, absl::FunctionRef<bool(absl::Span<const std::byte>)> deliver) {
-  absl::Status sound = reader_.Advance(feed_->Published());
-  if (!sound.ok()) return sound;
+  RETURN_IF_ERROR(reader_.Advance(feed_->Published()));
   bool any = false;
   for (int i = 0; i < limit; ++i) {
-    auto message = reader_.Pop();
-    if (!message.ok()) return message.status();
-    if (!message->has_value()) break;
+    ASSIGN_OR_RETURN(auto message, reader_.Pop());
+    if (!message.has_value()) break;
     any = true;
     if (reader_.head() - acknowledged_ > eighth_) Acknowledge();
-    if (!deliver(**message)) return true;
+    if (!deliver(*message)) return true;
   }
   if (reader_.head() != acknowledged_) Acknowledge();
   return any;

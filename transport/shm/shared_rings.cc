@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 
 namespace kamino::transport {
 namespace {
@@ -33,9 +34,8 @@ absl::StatusOr<SharedRings::Created> SharedRings::Create(size_t ring_bytes) {
   if (::ftruncate(fd.get(), size) != 0) return Exhausted("ftruncate");
   if (::fallocate(fd.get(), 0, 0, size) != 0) return Exhausted("fallocate");
   if (::fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0) return Exhausted("seal");
-  absl::StatusOr<SharedRings> rings = Map(fd.get(), rounded);
-  if (!rings.ok()) return rings.status();
-  return Created{*std::move(rings), std::move(fd)};
+  ASSIGN_OR_RETURN(SharedRings rings, Map(fd.get(), rounded));
+  return Created{std::move(rings), std::move(fd)};
 }
 
 absl::StatusOr<SharedRings> SharedRings::Adopt(const UniqueFd& fd,

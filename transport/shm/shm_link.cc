@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "glog/logging.h"
 
 namespace kamino::transport {
@@ -56,10 +57,9 @@ SocketLink::Offer ShmLink::MakeOffer() {
 
 absl::StatusOr<size_t> ShmLink::OnPreface(const Preface& preface, UniqueFd fd) {
   if (!connector_) {
-    absl::StatusOr<SharedRings> rings =
-        SharedRings::Adopt(fd, preface.ring_bytes);
-    if (!rings.ok()) return rings.status();
-    rings_ = *std::move(rings);
+    ASSIGN_OR_RETURN(SharedRings rings,
+                     SharedRings::Adopt(fd, preface.ring_bytes));
+    rings_ = std::move(rings);
   }
   offered_.Reset();
   SharedControl& control = rings_.control();
@@ -96,8 +96,7 @@ void ShmLink::WakePeer(std::atomic<uint32_t>& flag) {
 absl::Status ShmLink::Send(absl::Span<const std::byte> header,
                            absl::Span<const std::byte> payload) {
   absl::MutexLock lock(&mu_);
-  const absl::Status may = CheckSendLocked(header.size() + payload.size());
-  if (!may.ok()) return may;
+  RETURN_IF_ERROR(CheckSendLocked(header.size() + payload.size()));
   absl::Status sent = sender_->Send(header, payload);
   if (sent.ok() || absl::IsResourceExhausted(sent)) return sent;
   LOG(ERROR) << "closing the link to " << peer() << ": " << sent.message();

@@ -7,10 +7,10 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/types/optional.h"
 #include "transport/ring/ring_receiver.h"
 #include "transport/ring/ring_sender.h"
 #include "transport/shm/shared_rings.h"
@@ -70,10 +70,10 @@ class ShmLink final : public SocketLink,
 
   // Changed under mu_ by the loop's thread, which may ask for blocked()
   // without.
-  absl::optional<RingSender> sender_;
+  std::optional<RingSender> sender_;
 
   // The loop's thread only.
-  absl::optional<RingReceiver> receiver_;
+  std::optional<RingReceiver> receiver_;
   bool drain_posted_ = false;
 };
 

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "transport/shm/shm_link.h"
 #include "transport/socket/socket_transport.h"
 
@@ -61,16 +62,14 @@ class ShmProtocol final : public SocketProtocol {
 
   absl::StatusOr<Bound> Bind(const std::string& address) const override {
     const std::string path = PathOf(address);
-    absl::StatusOr<SocketAddress> name = Name(path);
-    if (!name.ok()) return name.status();
-    absl::StatusOr<UniqueFd> lock = LockBeside(path);
-    if (!lock.ok()) return lock.status();
-    if (absl::Status gone = RemoveStale(path); !gone.ok()) return gone;
+    ASSIGN_OR_RETURN(SocketAddress name, Name(path));
+    ASSIGN_OR_RETURN(UniqueFd lock, LockBeside(path));
+    RETURN_IF_ERROR(RemoveStale(path));
     UniqueFd socket(
         ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (!socket.valid()) return CannotListen(path, "socket");
-    if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&name->storage),
-               name->length) != 0) {
+    if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&name.storage),
+               name.length) != 0) {
       return CannotListen(path, "bind");
     }
     // Before listen, when nobody can have connected: a peer maps memory of its
@@ -79,7 +78,7 @@ class ShmProtocol final : public SocketProtocol {
         ::listen(socket.get(), kBacklog) != 0) {
       return CannotListen(path, "listen");
     }
-    auto held = std::make_shared<UniqueFd>(*std::move(lock));
+    auto held = std::make_shared<UniqueFd>(std::move(lock));
     return Bound{std::move(socket), path, [path, held] {
                    ::unlink(path.c_str());
                    held->Reset();
@@ -88,17 +87,15 @@ class ShmProtocol final : public SocketProtocol {
 
   absl::StatusOr<std::vector<SocketAddress>> Resolve(
       const std::string& address) const override {
-    absl::StatusOr<SocketAddress> name = Name(PathOf(address));
-    if (!name.ok()) return name.status();
-    return std::vector<SocketAddress>{*name};
+    ASSIGN_OR_RETURN(SocketAddress name, Name(PathOf(address)));
+    return std::vector<SocketAddress>{name};
   }
 
   absl::StatusOr<std::shared_ptr<SocketLink>> NewConnector(
       std::shared_ptr<LinkContext> context, std::string peer) const override {
-    auto created = SharedRings::Create(options_.ring_bytes);
-    if (!created.ok()) return created.status();
+    ASSIGN_OR_RETURN(auto created, SharedRings::Create(options_.ring_bytes));
     return std::make_shared<ShmLink>(std::move(context), std::move(peer),
-                                     *std::move(created));
+                                     std::move(created));
   }
 
   std::shared_ptr<SocketLink> NewAcceptor(std::shared_ptr<LinkContext> context,

@@ -7,6 +7,7 @@
 
 #include <utility>
 
+#include "base/status_macros.h"
 #include "glog/logging.h"
 
 namespace kamino::transport {
@@ -34,10 +35,10 @@ absl::Status ListenPort::Open() {
   if (context_->stopping) {
     return absl::UnavailableError("the transport is being destroyed");
   }
-  absl::StatusOr<EventLoop::Id> id = context_->loop->Watch(
-      bound_.socket.get(), EPOLLIN, [this](uint32_t) { AcceptAll(); });
-  if (!id.ok()) return id.status();
-  watch_ = *id;
+  ASSIGN_OR_RETURN(EventLoop::Id id,
+                   context_->loop->Watch(bound_.socket.get(), EPOLLIN,
+                                         [this](uint32_t) { AcceptAll(); }));
+  watch_ = id;
   context_->ports.insert(shared_from_this());
   return absl::OkStatus();
 }

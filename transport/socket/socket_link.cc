@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "glog/logging.h"
 
 namespace kamino::transport {
@@ -85,11 +86,10 @@ void SocketLink::SetSocket(UniqueFd socket) {
 }
 
 absl::Status SocketLink::WatchSocket() {
-  absl::StatusOr<EventLoop::Id> id =
-      loop().Watch(socket_.get(), EPOLLIN | EPOLLOUT | EPOLLRDHUP,
-                   [this](uint32_t events) { OnEvents(events); });
-  if (!id.ok()) return id.status();
-  watch_ = *id;
+  ASSIGN_OR_RETURN(EventLoop::Id id,
+                   loop().Watch(socket_.get(), EPOLLIN | EPOLLOUT | EPOLLRDHUP,
+                                [this](uint32_t events) { OnEvents(events); }));
+  watch_ = id;
   return absl::OkStatus();
 }
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/status_macros.h"
 #include "glog/logging.h"
 #include "transport/socket/listen_port.h"
 
@@ -21,10 +22,9 @@ class SocketTransport final : public Transport {
 
   absl::StatusOr<std::unique_ptr<Listener>> Listen(const std::string& address,
                                                    Acceptor acceptor) override {
-    absl::StatusOr<SocketProtocol::Bound> bound = protocol_->Bind(address);
-    if (!bound.ok()) return bound.status();
+    ASSIGN_OR_RETURN(SocketProtocol::Bound bound, protocol_->Bind(address));
     auto port = std::make_shared<ListenPort>(
-        context_, protocol_, *std::move(bound), std::move(acceptor));
+        context_, protocol_, std::move(bound), std::move(acceptor));
     absl::Status status = absl::UnavailableError("the transport has stopped");
     context_->loop->RunSync([&] { status = port->Open(); });
     if (!status.ok()) return status;
@@ -63,10 +63,9 @@ class SocketTransport final : public Transport {
 absl::StatusOr<std::unique_ptr<Transport>> MakeSocketTransport(
     const TransportOptions& options, absl::Duration spin,
     std::shared_ptr<const SocketProtocol> protocol) {
-  absl::StatusOr<std::shared_ptr<EventLoop>> loop = EventLoop::Start(spin);
-  if (!loop.ok()) return loop.status();
+  ASSIGN_OR_RETURN(std::shared_ptr<EventLoop> loop, EventLoop::Start(spin));
   return std::make_unique<SocketTransport>(
-      std::make_shared<LinkContext>(options, *std::move(loop)),
+      std::make_shared<LinkContext>(options, std::move(loop)),
       std::move(protocol));
 }
 

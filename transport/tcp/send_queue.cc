@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/status_macros.h"
+
 namespace kamino::transport {
 namespace {
 
@@ -43,9 +45,8 @@ absl::Status SendQueue::Write(int socket, const Pieces& pieces) {
       if (piece.empty()) continue;
       vector[count++] = {const_cast<std::byte*>(piece.data()), piece.size()};
     }
-    absl::StatusOr<size_t> taken = WriteVector(socket, vector, count);
-    if (!taken.ok()) return taken.status();
-    sent = *taken;
+    ASSIGN_OR_RETURN(size_t taken, WriteVector(socket, vector, count));
+    sent = taken;
   }
   for (const absl::Span<const std::byte>& piece : pieces) {
     const size_t skip = std::min(sent, piece.size());
@@ -76,10 +77,9 @@ absl::StatusOr<bool> SendQueue::Flush(int socket) {
       const size_t skip = j == 0 ? taken_ : 0;
       vector[j] = {chunks_[j].data() + skip, chunks_[j].size() - skip};
     }
-    absl::StatusOr<size_t> taken = WriteVector(socket, vector, count);
-    if (!taken.ok()) return taken.status();
-    if (*taken == 0) return true;
-    Pop(*taken);
+    ASSIGN_OR_RETURN(size_t taken, WriteVector(socket, vector, count));
+    if (taken == 0) return true;
+    Pop(taken);
   }
   return false;
 }

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "glog/logging.h"
 #include "transport/tcp/frame.h"
 
@@ -48,9 +49,8 @@ absl::Status ConfigureSocket(int socket, absl::Duration timeout) {
       {IPPROTO_TCP, TCP_KEEPCNT, 3},
   };
   for (const auto& setting : settings) {
-    absl::Status set =
-        SetOption(socket, setting.level, setting.name, setting.value);
-    if (!set.ok()) return set;
+    RETURN_IF_ERROR(
+        SetOption(socket, setting.level, setting.name, setting.value));
   }
   return absl::OkStatus();
 }
@@ -83,7 +83,7 @@ absl::Status TcpLink::Send(absl::Span<const std::byte> header,
   // Outside the lock: it takes as long as the message is large.
   const FrameHead head = MakeFrameHead(header, payload);
   absl::MutexLock lock(&mu_);
-  if (absl::Status may = CheckSendLocked(length); !may.ok()) return may;
+  RETURN_IF_ERROR(CheckSendLocked(length));
   if (queue_.bytes() + kFrameHeadBytes + length > options().send_buffer) {
     blocked_ = true;
     return absl::ResourceExhaustedError("out of credits");

@@ -12,6 +12,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "transport/socket/socket_transport.h"
 #include "transport/tcp/tcp_link.h"
 
@@ -93,10 +94,9 @@ UniqueFd ListenAt(const SocketAddress& address) {
 class TcpProtocol final : public SocketProtocol {
  public:
   absl::StatusOr<Bound> Bind(const std::string& address) const override {
-    auto candidates = Lookup(address, AI_PASSIVE);
-    if (!candidates.ok()) return candidates.status();
+    ASSIGN_OR_RETURN(auto candidates, Lookup(address, AI_PASSIVE));
     int error = EADDRNOTAVAIL;
-    for (const SocketAddress& candidate : *candidates) {
+    for (const SocketAddress& candidate : candidates) {
       UniqueFd socket = ListenAt(candidate);
       if (socket.valid()) {
         SocketAddress at = {};

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 
 namespace kamino::transport {
 namespace {
@@ -86,12 +87,11 @@ absl::StatusOr<PortChoice> ChoosePort(absl::Span<const DevicePorts> devices,
 }
 
 absl::StatusOr<OpenedPort> OpenPort(VerbsApi* api, const VerbsOptions& wish) {
-  auto names = api->DeviceNames();
-  if (!names.ok()) return names.status();
+  ASSIGN_OR_RETURN(auto names, api->DeviceNames());
   std::vector<std::shared_ptr<VerbsDevice>> opened;
   std::vector<DevicePorts> ports;
   absl::Status trouble;
-  for (const std::string& name : *names) {
+  for (const std::string& name : names) {
     if (!wish.device.empty() && name != wish.device) continue;
     auto device = api->Open(name);
     absl::StatusOr<std::vector<PortInfo>> found =
@@ -104,12 +104,11 @@ absl::StatusOr<OpenedPort> OpenPort(VerbsApi* api, const VerbsOptions& wish) {
     ports.push_back({name, *std::move(found)});
   }
   if (ports.empty() && !trouble.ok()) return trouble;
-  auto choice = ChoosePort(ports, wish);
-  if (!choice.ok()) return choice.status();
+  ASSIGN_OR_RETURN(auto choice, ChoosePort(ports, wish));
   const auto device = std::find_if(
       opened.begin(), opened.end(),
-      [&](const auto& one) { return one->name() == choice->device; });
-  return OpenedPort{*device, *std::move(choice)};
+      [&](const auto& one) { return one->name() == choice.device; });
+  return OpenedPort{*device, std::move(choice)};
 }
 
 }  // namespace kamino::transport

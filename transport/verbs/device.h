@@ -13,12 +13,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/types/optional.h"
 #include "absl/types/span.h"
 
 namespace kamino::transport {
@@ -84,7 +84,7 @@ struct RdmaWrite {
   uint32_t local_key = 0;
   uint64_t to = 0;  // address at the peer
   uint32_t remote_key = 0;
-  absl::optional<uint32_t> immediate;
+  std::optional<uint32_t> immediate;
   bool signaled = false;  // otherwise it completes silently unless it fails
   bool inlined = false;   // `from` may change when posted
 };
@@ -161,7 +161,7 @@ class VerbsDevice {
 
   // Readable when NextEvent has one.
   virtual int event_fd() const = 0;
-  virtual absl::optional<DeviceEvent> NextEvent() = 0;
+  virtual std::optional<DeviceEvent> NextEvent() = 0;
 };
 
 // The devices of a host. Thread-safe.

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -81,7 +82,7 @@ class IbverbsDevice final : public VerbsDevice,
     return FileNumber(folder_) == folder_number_;
   }
   int event_fd() const override { return context_->async_fd; }
-  absl::optional<DeviceEvent> NextEvent() override;
+  std::optional<DeviceEvent> NextEvent() override;
 
  private:
   const std::string name_;
@@ -134,9 +135,9 @@ absl::StatusOr<std::vector<PortInfo>> IbverbsDevice::Ports() {
   return ports;
 }
 
-absl::optional<DeviceEvent> IbverbsDevice::NextEvent() {
+std::optional<DeviceEvent> IbverbsDevice::NextEvent() {
   ibv_async_event event = {};
-  if (::ibv_get_async_event(context_.get(), &event) != 0) return absl::nullopt;
+  if (::ibv_get_async_event(context_.get(), &event) != 0) return std::nullopt;
   DeviceEvent told;
   told.text = ::ibv_event_type_str(event.event_type);
   switch (event.event_type) {

@@ -10,6 +10,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 
 namespace kamino::transport {
 namespace {
@@ -143,12 +144,11 @@ absl::Status IbverbsPair::Connect(const GidEntry& own_gid,
   receive.max_dest_rd_atomic = 1;
   receive.min_rnr_timer = kReceiverNotReadyTimer;
   receive.ah_attr = RouteTo(peer, own_gid, port_);
-  absl::Status ready = Modify(
-      &receive,
-      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-          IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
-      "RTR");
-  if (!ready.ok()) return ready;
+  RETURN_IF_ERROR(Modify(&receive,
+                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+                             IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                             IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+                         "RTR"));
   ibv_qp_attr send = {};
   send.qp_state = IBV_QPS_RTS;
   send.sq_psn = own.psn;

@@ -2,6 +2,7 @@
 
 #include <sys/epoll.h>
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -86,7 +87,7 @@ void VerbsContext::Retire(const std::shared_ptr<VerbsDevice>& device) {
 }
 
 void VerbsContext::OnDeviceEvents(const std::shared_ptr<VerbsDevice>& device) {
-  while (absl::optional<DeviceEvent> event = device->NextEvent()) {
+  while (std::optional<DeviceEvent> event = device->NextEvent()) {
     OnDeviceEvent(device, *event);
   }
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "glog/logging.h"
 
 namespace kamino::transport {
@@ -105,13 +106,12 @@ absl::Status VerbsLink::ConnectTo(const VerbsEndpoint& peer) {
   if (peer.max_message == 0) {
     return absl::FailedPreconditionError("the peer accepts no message");
   }
-  absl::Status connected =
-      wire_->Connect(peer, PatienceFor(options().peer_timeout));
-  if (!connected.ok()) return connected;
-  auto watch = loop().Watch(wire_->pair().event_fd(), EPOLLIN,
-                            [this](uint32_t) { wire_->pair().TakeEvents(); });
-  if (!watch.ok()) return watch.status();
-  watch_ = *watch;
+  RETURN_IF_ERROR(wire_->Connect(peer, PatienceFor(options().peer_timeout)));
+  ASSIGN_OR_RETURN(auto watch, loop().Watch(wire_->pair().event_fd(), EPOLLIN,
+                                            [this](uint32_t) {
+                                              wire_->pair().TakeEvents();
+                                            }));
+  watch_ = watch;
   connected_ = true;
   verbs_->AddPair({wire_->device(), wire_->pair().number()}, this);
   receiver_.emplace(wire_->ring(), options().max_message,
@@ -169,8 +169,7 @@ void VerbsLink::FailLoudly(const absl::Status& why) {
 absl::Status VerbsLink::Send(absl::Span<const std::byte> header,
                              absl::Span<const std::byte> payload) {
   absl::MutexLock lock(&mu_);
-  const absl::Status may = CheckSendLocked(header.size() + payload.size());
-  if (!may.ok()) return may;
+  RETURN_IF_ERROR(CheckSendLocked(header.size() + payload.size()));
   absl::Status sent = sender_->Send(header, payload);
   if (sent.ok() || absl::IsResourceExhausted(sent)) return sent;
   LOG(WARNING) << "closing the verbs link to " << peer() << ": "
@@ -210,15 +209,13 @@ absl::Status VerbsLink::SendOwedLocked() {
                  {&owe_answer_, Notice::kAnswer, consumed_, false},
                  {&owe_head_, Notice::kHead, consumed_, false},
                  {&owe_want_, Notice::kWant, 0, true}};
-  absl::Status pushed = wire_->PushRecords();
-  if (!pushed.ok()) return pushed;
+  RETURN_IF_ERROR(wire_->PushRecords());
   for (const auto& each : notices) {
     if (!*each.owed) continue;
     if (!wire_->CanNotify()) break;
     *each.owed = false;
-    absl::Status sent =
-        wire_->SendNotice(each.notice, each.position, each.signaled);
-    if (!sent.ok()) return sent;
+    RETURN_IF_ERROR(
+        wire_->SendNotice(each.notice, each.position, each.signaled));
   }
   return absl::OkStatus();
 }

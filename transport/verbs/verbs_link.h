@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/types/optional.h"
 #include "transport/loop/loop_link.h"
 #include "transport/ring/ring_receiver.h"
 #include "transport/ring/ring_sender.h"
@@ -79,7 +79,7 @@ class VerbsLink final : public LoopLink,
   // send queue is guarded by mu_.
   std::unique_ptr<VerbsWire> wire_;
   // Set up by ConnectTo, then likewise.
-  absl::optional<RingSender> sender_;
+  std::optional<RingSender> sender_;
 
   // Guarded by mu_.
   uint64_t acknowledged_ ABSL_GUARDED_BY(mu_) = 0;  // by the peer
@@ -91,7 +91,7 @@ class VerbsLink final : public LoopLink,
   uint64_t consumed_ ABSL_GUARDED_BY(mu_) = 0;  // what to tell the peer
 
   // The loop's thread only.
-  absl::optional<RingReceiver> receiver_;
+  std::optional<RingReceiver> receiver_;
   std::array<Completion, 64> completions_;
   size_t completion_count_ = 0;  // picked up by Arm, not handled yet
   bool failed_ = false;          // the pair is in error

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "glog/logging.h"
 #include "transport/verbs/verbs_context.h"
 #include "transport/verbs/verbs_link.h"
@@ -115,12 +116,10 @@ class VerbsTransport final : public Transport {
     if (context_->stopping) {
       return absl::UnavailableError("the transport is being destroyed");
     }
-    auto port = context_->Port();
-    if (!port.ok()) return port.status();
-    auto wire = VerbsWire::Create(*port, context_->options.ring_bytes);
-    if (!wire.ok()) return wire.status();
-    auto link =
-        std::make_shared<VerbsLink>(context_, address, *std::move(wire));
+    ASSIGN_OR_RETURN(auto port, context_->Port());
+    ASSIGN_OR_RETURN(auto wire,
+                     VerbsWire::Create(port, context_->options.ring_bytes));
+    auto link = std::make_shared<VerbsLink>(context_, address, std::move(wire));
     const bool posted = context_->loop->Post(
         [link, address, handler = std::move(handler)]() mutable {
           link->StartConnecting(address, std::move(handler));
@@ -143,10 +142,9 @@ absl::StatusOr<std::unique_ptr<Transport>> MakeVerbsTransport(
     return absl::InvalidArgumentError(
         "a verbs transport needs a rendezvous to set links up by");
   }
-  auto loop = EventLoop::Start(options.spin);
-  if (!loop.ok()) return loop.status();
-  return std::make_unique<VerbsTransport>(std::make_shared<VerbsContext>(
-      options, *std::move(loop), std::move(api)));
+  ASSIGN_OR_RETURN(auto loop, EventLoop::Start(options.spin));
+  return std::make_unique<VerbsTransport>(
+      std::make_shared<VerbsContext>(options, std::move(loop), std::move(api)));
 }
 
 }  // namespace kamino::transport

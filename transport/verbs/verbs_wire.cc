@@ -6,6 +6,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "glog/logging.h"
 #include "transport/ring/ring.h"
 
@@ -40,9 +41,9 @@ absl::StatusOr<std::unique_ptr<VerbsWire>> VerbsWire::Create(
   size.max_writes = kWriteSlots + kNoticeSlots;
   size.max_receives = kReceives;
   size.max_inline = kInlineBytes;
-  auto pair = port.device->CreatePair(port.choice.port.number, size);
-  if (!pair.ok()) return pair.status();
-  auto wire = absl::WrapUnique(new VerbsWire(port, *std::move(pair)));
+  ASSIGN_OR_RETURN(auto pair,
+                   port.device->CreatePair(port.choice.port.number, size));
+  auto wire = absl::WrapUnique(new VerbsWire(port, std::move(pair)));
   wire->ring_bytes_ = RoundUp(ring_bytes);
   // Two pieces are what wrapping costs.
   while (wire->ring_bytes_ / (kMostPieces - 2) >
@@ -52,15 +53,13 @@ absl::StatusOr<std::unique_ptr<VerbsWire>> VerbsWire::Create(
   for (auto [memory, keys, peer_writes] :
        {std::make_tuple(&wire->ring_, &wire->ring_keys_, true),
         std::make_tuple(&wire->copy_, &wire->copy_keys_, false)}) {
-    auto allocated = PinnedMemory::Allocate(wire->ring_bytes_);
-    if (!allocated.ok()) return allocated.status();
-    *memory = *std::move(allocated);
-    auto registered = wire->pair_->Register(memory->bytes(), peer_writes);
-    if (!registered.ok()) return registered.status();
-    *keys = *registered;
+    ASSIGN_OR_RETURN(auto allocated, PinnedMemory::Allocate(wire->ring_bytes_));
+    *memory = std::move(allocated);
+    ASSIGN_OR_RETURN(auto registered,
+                     wire->pair_->Register(memory->bytes(), peer_writes));
+    *keys = registered;
   }
-  absl::Status posted = wire->pair_->PostReceives(kReceives);
-  if (!posted.ok()) return posted;
+  RETURN_IF_ERROR(wire->pair_->PostReceives(kReceives));
   return wire;
 }
 

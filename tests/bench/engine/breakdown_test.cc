@@ -1,6 +1,7 @@
 #include "bench/engine/breakdown.h"
 
 #include <cstring>
+#include <optional>
 
 #include "bench/engine/micro.h"
 #include "bench/engine/results.h"
@@ -113,8 +114,8 @@ TEST(BreakdownTest, HasAPartForEachStage) {
   for (const auto& part : rows[0].nanos) EXPECT_TRUE(part.has_value());
   EXPECT_GT(*rows[0].nanos[0], 0);
   // Allocates, so that there is no stage which only reads.
-  EXPECT_EQ(rows[1].nanos[0], absl::nullopt);
-  EXPECT_EQ(rows[1].nanos[1], absl::nullopt);
+  EXPECT_EQ(rows[1].nanos[0], std::nullopt);
+  EXPECT_EQ(rows[1].nanos[1], std::nullopt);
   for (const BreakdownRow& row : rows) EXPECT_GT(row.total(), 0);
   EXPECT_THAT(ToTable(rows), HasSubstr("alloc-link-free uniform 1024 B x1"));
   EXPECT_THAT(ToJson({}, {}, rows), HasSubstr("\"index, look-up\": null"));

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <optional>
+
 #include "bench/engine/micro.h"
 #include "bench/engine/results.h"
 #include "gmock/gmock.h"
@@ -87,13 +89,13 @@ TEST(ResultsTest, RatiosAreOfMedians) {
                            MakeRow("undo-object", {1, 100, 500})};
   EXPECT_EQ(RatioTo(rows[0], "undo-object", rows), 3.0);
   EXPECT_EQ(RatioTo(rows[0], "kamino-simple", rows), 1.0);
-  EXPECT_EQ(RatioTo(rows[0], "cow", rows), absl::nullopt);
+  EXPECT_EQ(RatioTo(rows[0], "cow", rows), std::nullopt);
   const auto range = RatioRange(rows[0], "undo-object", rows);
   ASSERT_TRUE(range.has_value());
   EXPECT_EQ(range->first, 300.0 / 500);
   EXPECT_EQ(range->second, 10);
   rows[1].cell.threads = 2;
-  EXPECT_EQ(RatioTo(rows[0], "undo-object", rows), absl::nullopt);
+  EXPECT_EQ(RatioTo(rows[0], "undo-object", rows), std::nullopt);
 }
 
 TEST(ResultsTest, WhatIsNotKnownIsNull) {

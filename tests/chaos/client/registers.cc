@@ -1,12 +1,12 @@
 // Registers: single objects, read, written, compared, patched and deleted.
 #include <atomic>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/types/optional.h"
 #include "tests/chaos/client/generations.h"
 #include "tests/chaos/client/workload.h"
 
@@ -18,7 +18,7 @@ constexpr absl::Duration kLasts = absl::Seconds(4);
 constexpr int kPatchBytes = 4;
 constexpr int kValueBytes = 16;
 
-std::string JsonOf(const absl::optional<std::string>& value) {
+std::string JsonOf(const std::optional<std::string>& value) {
   return value.has_value() ? Quoted(*value) : "null";
 }
 
@@ -57,7 +57,7 @@ class Registers : public Workload {
  private:
   // What this process has read or put last: comparisons with it may hold.
   struct Register {
-    absl::optional<std::string> value;
+    std::optional<std::string> value;
     uint64_t version = 0;  // 0: absent
   };
   using Seen = std::map<std::string, Register>;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -102,8 +103,8 @@ void Explorer::Fail(const std::string& failure) {
   exploring_ = recovering_deep_ = false;
 }
 
-absl::optional<Survivor> Explorer::TakeSurvivor() {
-  return std::exchange(survivor_, absl::nullopt);
+std::optional<Survivor> Explorer::TakeSurvivor() {
+  return std::exchange(survivor_, std::nullopt);
 }
 
 std::vector<Explorer::Piece> Explorer::LinesOf(const Memory& memory) const {

@@ -14,12 +14,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/types/optional.h"
 #include "engine/pmem/sim_region.h"
 #include "tests/engine/crash/oracle.h"
 #include "tests/engine/crash/plain_region.h"
@@ -97,7 +97,7 @@ class Explorer {
 
   const ExplorerCounts& counts() const { return counts_; }
   // One of the images that were right, any of them.
-  absl::optional<Survivor> TakeSurvivor();
+  std::optional<Survivor> TakeSurvivor();
 
  private:
   using Memory = std::vector<std::unique_ptr<SimRegion>>;
@@ -158,7 +158,7 @@ class Explorer {
   uint64_t expectations_ = 0;
   uint64_t last_seen_ = 0;
   ExplorerCounts counts_;
-  absl::optional<Survivor> survivor_;
+  std::optional<Survivor> survivor_;
   uint64_t survivors_ = 0;
   std::vector<std::string> notes_;
   std::string failure_;

@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -73,7 +74,7 @@ class FaultyTransaction final : public Transaction {
   }
 
   const WriteSet& write_set() const override { return inner_->write_set(); }
-  absl::optional<ObjectId> conflict() const override {
+  std::optional<ObjectId> conflict() const override {
     return inner_->conflict();
   }
 
@@ -114,7 +115,7 @@ class FaultyRig final : public Rig {
   void ReleaseHold(uint64_t sequence) override {
     inner_->ReleaseHold(sequence);
   }
-  absl::optional<uint64_t> last_sequence() const override {
+  std::optional<uint64_t> last_sequence() const override {
     return inner_->last_sequence();
   }
   uint64_t live_objects() const override { return inner_->live_objects(); }

@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/types/optional.h"
 #include "engine/pmem/region.h"
 #include "engine/transactional_store.h"
 
@@ -31,9 +31,7 @@ class Rig {
   virtual void ReleaseHold(uint64_t /*sequence*/) {}
 
   // The largest sequence it found committed; nothing: it does not know.
-  virtual absl::optional<uint64_t> last_sequence() const {
-    return absl::nullopt;
-  }
+  virtual std::optional<uint64_t> last_sequence() const { return std::nullopt; }
 
   // Allocated objects, those apart that the scheme has made for itself. With
   // no transaction live and nothing left to sync.

@@ -1,3 +1,4 @@
+#include <optional>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -29,7 +30,7 @@ class KaminoRig final : public Rig {
   void ReleaseHold(uint64_t sequence) override {
     store_->ReleaseHold(sequence);
   }
-  absl::optional<uint64_t> last_sequence() const override {
+  std::optional<uint64_t> last_sequence() const override {
     return store_->last_sequence();
   }
   uint64_t live_objects() const override { return heap_->stats().objects; }

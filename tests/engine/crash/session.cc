@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -301,7 +302,7 @@ absl::Status Session::TreeOperation() {
   }
   if (kind < 8) {
     done = tree.Delete(key, kVersion);
-    if (done.ok()) tree_changes_[key] = absl::nullopt;
+    if (done.ok()) tree_changes_[key] = std::nullopt;
   } else {
     auto entry = tree.Get(key);
     done = entry.status();

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -14,7 +15,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/types/optional.h"
 #include "tests/engine/crash/rig.h"
 #include "tests/engine/crash/world.h"
 
@@ -96,7 +96,7 @@ class Session {
   std::set<ObjectId> freed_;
   std::vector<Place> places_;
   std::map<ObjectId, Part> last_part_;
-  std::map<std::string, absl::optional<std::string>> tree_changes_;
+  std::map<std::string, std::optional<std::string>> tree_changes_;
   std::string what_;
 };
 

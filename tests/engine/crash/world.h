@@ -9,11 +9,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/types/optional.h"
 #include "engine/transaction.h"
 #include "tests/engine/crash/rig.h"
 
@@ -36,7 +36,7 @@ using WorldPointer = std::shared_ptr<const World>;
 struct Change {
   // New payloads; null: freed.
   std::map<ObjectId, std::shared_ptr<const std::string>> objects;
-  std::map<std::string, absl::optional<std::string>> tree;  // nothing: deleted
+  std::map<std::string, std::optional<std::string>> tree;  // nothing: deleted
 };
 void Apply(const Change& change, World* world);
 

@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "engine/kamino/sticky_intents.h"
@@ -24,7 +25,7 @@ class CommitLogTest : public ::testing::Test {
                                        absl::MakeSpan(region_.base(), kBytes));
   }
 
-  absl::optional<CommitLog::Claim> Write(size_t entries, uint64_t sequence) {
+  std::optional<CommitLog::Claim> Write(size_t entries, uint64_t sequence) {
     const auto claim = log_->TryClaim(entries);
     if (!claim.has_value()) return claim;
     CommitRecord record;

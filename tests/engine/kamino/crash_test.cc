@@ -4,12 +4,12 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "absl/types/optional.h"
 #include "engine/resource_error.h"
 #include "gtest/gtest.h"
 #include "tests/engine/kamino/fixture.h"
@@ -29,7 +29,7 @@ constexpr size_t kLiveTransactions = 3;
 // A transaction under way and what it is to change; nothing: freed.
 struct Live {
   std::unique_ptr<Transaction> transaction;
-  std::map<ObjectId, absl::optional<std::string>> changes;
+  std::map<ObjectId, std::optional<std::string>> changes;
 
   void ApplyTo(Model* model) const {
     for (const auto& [id, text] : changes) {
@@ -117,7 +117,7 @@ class Workload {
     const auto [id, text] = *std::next(seen.begin(), Random(seen.size()));
     if (kind < 4) {
       absl::Status freed = live->transaction->Free(id);
-      if (freed.ok()) live->changes[id] = absl::nullopt;
+      if (freed.ok()) live->changes[id] = std::nullopt;
       return freed;
     }
     const uint32_t offset = Random(text.size());

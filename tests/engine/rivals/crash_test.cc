@@ -4,12 +4,12 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/types/optional.h"
 #include "engine/heap/heap.h"
 #include "engine/pmem/sim_region.h"
 #include "engine/resource_error.h"
@@ -66,7 +66,7 @@ class StoreUnderTest {
 // A transaction under way and what it is to change; nothing: freed.
 struct Live {
   std::unique_ptr<Transaction> transaction;
-  std::map<ObjectId, absl::optional<std::string>> changes;
+  std::map<ObjectId, std::optional<std::string>> changes;
 
   void ApplyTo(Model* model) const {
     for (const auto& [id, text] : changes) {
@@ -150,7 +150,7 @@ class Workload {
     const auto [id, text] = *std::next(seen.begin(), Random(seen.size()));
     if (kind < 4) {
       absl::Status freed = live->transaction->Free(id);
-      if (freed.ok()) live->changes[id] = absl::nullopt;
+      if (freed.ok()) live->changes[id] = std::nullopt;
       return freed;
     }
     const uint32_t offset = Random(text.size());

@@ -129,15 +129,20 @@ class KaminoStore final : public TransactionalStore {
 
   // Threads are spread over lanes, so that they seldom meet.
   struct alignas(64) Lane {
-    // Committed last, its changes not durably in the backup; null when there is
-    // none. Taken() from when a thread takes it to commit the next one until
-    // that one takes its place: by then only that thread stores to it, and
-    // needs no locked instruction for it, which would wait for the drain.
+    // The transaction that committed last on this lane, if its changes are not
+    // durably in the backup yet; else null. A thread that begins to commit puts
+    // Taken() in its place, so that its drain can bring those changes to the
+    // backup as well, and puts its own transaction there when that is
+    // committed. In between nobody else may store here. That thread can
+    // therefore use plain stores: a locked instruction would wait for the
+    // flushes that are under way.
     std::atomic<TransactionState*> last{nullptr};
-    std::atomic<uint64_t> committed_last{0};  // that came to be there
-    std::atomic<uint64_t> sequence_last{0};   // largest of theirs
+    // Both are stored to only by the thread that has put Taken() there.
+    std::atomic<uint64_t> committed_last{0};  // transactions that were `last`
+    std::atomic<uint64_t> sequence_last{0};   // the largest of theirs
 
-    // Those that found it taken, or wait for ApplyBackup.
+    // Committed while another thread of the lane had put Taken() there, or
+    // without copy_at_commit.
     mutable SpinLock mutex;
     std::vector<State> pending ABSL_GUARDED_BY(mutex);
     // Whether there are, for those who look in passing.

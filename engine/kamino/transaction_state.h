@@ -56,12 +56,15 @@ struct TransactionState {
     bool freed = false;
     std::byte* copy = nullptr;            // pinned in the backup
     absl::Span<const std::byte> cleared;  // freed: its intent, to be flushed
-    bool zeroed = true;     // allocated: the payload is what it is to be
+    // Allocated: false while the payload still holds what was there before. It
+    // must be zeroed before anyone reads it, unless its one range covers it.
+    bool zeroed = true;
     bool deferred = false;  // some of its ranges are
-    // Allocated, its range hashed: bytes in front that are, the rest are zeros.
+    // Allocated: the commit record's hash covers so many bytes from the front;
+    // the rest of the payload is zeros, which recovery knows without a hash.
     uint32_t filled = 0;
-    int last_range = -1;  // in ranges
-    // IntentCheck's: the payload when it was read first, and its hash.
+    int last_range = -1;  // the newest of its ranges, in `ranges`; -1: none
+    // Of IntentCheck: the payload when it was first read, and its hash then.
     absl::Span<const std::byte> read;
     uint64_t read_hash = 0;
   };

@@ -91,10 +91,6 @@ void ChainNode::StopBeingHead() {
   store_.reset();
 }
 
-void ChainNode::OnLinkAccepted(LinkId link, absl::Time now) {
-  core_.OnLinkAccepted(link, now);
-}
-
 void ChainNode::OnLinkOpened(LinkId link, absl::Time now) {
   core_.OnLinkOpened(link, now, &pending_);
 }

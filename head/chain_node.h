@@ -51,7 +51,6 @@ class ChainNode {
   // --- Inputs; `now` is monotonic.
 
   void OnView(const membership::View& view, absl::Time now);
-  void OnLinkAccepted(replica::LinkId link, absl::Time now);
   void OnLinkOpened(replica::LinkId link, absl::Time now);
   void OnLinkClosed(replica::LinkId link, absl::Time now);
   void OnMessage(replica::LinkId link,

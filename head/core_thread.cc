@@ -6,12 +6,12 @@
 
 namespace kamino::head {
 
-CoreThread::CoreThread(Options options, Hooks hooks)
-    : options_(options), hooks_(std::move(hooks)) {}
+CoreThread::CoreThread(Options options) : options_(options) {}
 
 CoreThread::~CoreThread() { Stop(); }
 
-void CoreThread::Start() {
+void CoreThread::Start(Hooks hooks) {
+  hooks_ = std::move(hooks);
   thread_ = std::thread([this] { Run(); });
 }
 

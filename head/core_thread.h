@@ -1,6 +1,5 @@
 // The thread that owns a node's protocol core and heap. Others post tasks to
-// it; it runs them in batches, so that one acknowledgement or one chain
-// operation can stand for many.
+// it.
 #ifndef KAMINO_HEAD_CORE_THREAD_H_
 #define KAMINO_HEAD_CORE_THREAD_H_
 
@@ -12,43 +11,31 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "head/core_executor.h"
 
 namespace kamino::head {
 
-class CoreThread {
+class CoreThread final : public CoreExecutor {
  public:
-  struct Hooks {
-    // At least every `tick_interval`.
-    std::function<void()> tick;
-    // After each batch of tasks and ticks: all that were posted, or as many as
-    // `max_batch_time` sufficed for. Returns whether there is more to do
-    // even if no task comes.
-    std::function<bool()> end_of_batch;
-  };
-
   struct Options {
+    // Ticks come at least that often.
     absl::Duration tick_interval = absl::Milliseconds(5);
+    // A batch is all that was posted, or as much as this sufficed for.
     absl::Duration max_batch_time = absl::Milliseconds(2);
     // PostAndWait waits while tasks of this weight together are queued.
     size_t max_queued_weight = 64u << 20;
   };
 
-  CoreThread(Options options, Hooks hooks);
-  ~CoreThread();  // Stop()
+  explicit CoreThread(Options options);
+  ~CoreThread() override;  // Stop()
   CoreThread(const CoreThread&) = delete;
   CoreThread& operator=(const CoreThread&) = delete;
 
-  // Starts running tasks; those posted before wait for it.
-  void Start();
-
-  // Any thread. False when stopped; the task is then destroyed, not run.
-  bool Post(std::function<void()> task);
-
-  // Any thread but this one: waits until there is room for `weight`.
-  bool PostAndWait(std::function<void()> task, size_t weight);
-
-  // Any thread but this one. Runs what was posted before, then joins.
-  void Stop();
+  void Start(Hooks hooks) override;
+  bool Post(std::function<void()> task) override;
+  bool PostAndWait(std::function<void()> task, size_t weight) override;
+  // Runs what was posted before, then joins.
+  void Stop() override;
 
  private:
   struct Task {
@@ -69,7 +56,7 @@ class CoreThread {
   }
 
   const Options options_;
-  const Hooks hooks_;
+  Hooks hooks_;  // set by Start
 
   absl::Mutex mutex_;
   std::vector<Task> tasks_ ABSL_GUARDED_BY(mutex_);

@@ -18,10 +18,12 @@
 #include "head/device_media.h"
 #include "head/file_media.h"
 #include "head/grpc_rendezvous.h"
+#include "head/host_id.h"
 #include "head/node.h"
 #include "head/node_flags.h"
 #include "head/node_server.h"
 #include "head/procedures/bank_transfer.h"
+#include "head/real_runtime.h"
 #include "membership/membership_agent.h"
 #include "membership/server_program.h"
 #include "replica/procedure.h"
@@ -62,6 +64,7 @@ absl::Status ChooseTransports(const NodeFlags& flags,
                               std::shared_ptr<GrpcRendezvous> rendezvous,
                               LinkHub::Options* links) {
   links->preferred = flags.transport;
+  links->host_id = HostId();
   links->transport.spin = flags.link_spin;
   links->transport.verbs = flags.verbs;
   links->listen["tcp"] = flags.link_listen;
@@ -148,8 +151,9 @@ absl::Status Serve(const NodeFlags& flags,
   auto rendezvous = std::make_shared<GrpcRendezvous>(flags.storage.cluster_id);
   auto options = OptionsFrom(flags, rendezvous);
   if (!options.ok()) return options.status();
-  auto node = Node::Create(*std::move(options), std::move(*storage),
-                           &procedures, &agent, std::move(events));
+  auto node =
+      Node::Create(*std::move(options), RealRuntime(), std::move(*storage),
+                   &procedures, &agent, std::move(events));
   if (!node.ok()) return node.status();
   auto started = NodeServer::Start(flags.listen, node->get(), rendezvous.get());
   if (!started.ok()) return started.status();

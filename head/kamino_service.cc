@@ -25,14 +25,13 @@ constexpr size_t kMaxArgumentBytes = 4u << 20;
 constexpr size_t kMaxCallBytes = 1u << 20;
 constexpr int kMaxCommitParts = 1000;
 
-// On the node's clock.
-absl::Time DeadlineOf(const CallbackServerContext& context) {
+// On the node's clock, of which it is `now`.
+absl::Time DeadlineOf(const CallbackServerContext& context, absl::Time now) {
   const auto deadline = context.deadline();
   if (deadline == std::chrono::system_clock::time_point::max()) {
     return absl::InfiniteFuture();
   }
-  return MonotonicNow() +
-         absl::FromChrono(deadline - std::chrono::system_clock::now());
+  return now + absl::FromChrono(deadline - std::chrono::system_clock::now());
 }
 
 // Whether answers are counted: those of the others are small.
@@ -131,12 +130,12 @@ template <typename Request, typename Response, typename ReadFunction>
 ServerUnaryReactor* KaminoService::Read(CallbackServerContext* context,
                                         const Request* request,
                                         Response* response, ReadFunction read) {
-  const absl::Time deadline = DeadlineOf(*context);
+  const absl::Time deadline = DeadlineOf(*context, node_->Now());
   const auto bytes = static_cast<int64_t>(request->ByteSizeLong());
   return Run(context, &node_->reads(), bytes, response,
              [=, this](ChainNode& node) {
                absl::Status status = node_->reads().Begin(
-                   context->IsCancelled(), deadline, MonotonicNow());
+                   context->IsCancelled(), deadline, node_->Now());
                if (!status.ok()) return status;
                status = read(node);
                CountAnswer<Request, Response>(context);
@@ -177,7 +176,7 @@ ServerUnaryReactor* KaminoService::Mutate(
   request.request.set_client_id(id.client_id());
   request.request.set_number(id.number());
   request.request.set_since(id.since());
-  request.deadline = DeadlineOf(*context);
+  request.deadline = DeadlineOf(*context, node_->Now());
   request.abandoned = [context] { return context->IsCancelled(); };
   request.done = [=, this](RequestOutcome outcome) {
     if (outcome.status.ok()) outcome.status = fill(outcome.result, response);
@@ -218,7 +217,7 @@ ServerUnaryReactor* KaminoService::BatchGet(
 
 grpc::ServerWriteReactor<kamino::v1::ScanResponse>* KaminoService::Scan(
     CallbackServerContext* context, const kamino::v1::ScanRequest* request) {
-  return ScanStream::Start(node_, DeadlineOf(*context), *request);
+  return ScanStream::Start(node_, DeadlineOf(*context, node_->Now()), *request);
 }
 
 ServerUnaryReactor* KaminoService::GetOutcome(

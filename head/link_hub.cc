@@ -6,8 +6,6 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "glog/logging.h"
-#include "head/host_id.h"
-#include "transport/make_transport.h"
 
 namespace kamino::head {
 namespace {
@@ -77,15 +75,16 @@ class LinkHub::Handler : public transport::LinkHandler {
   const LinkId id_;
 };
 
-LinkHub::LinkHub(Options options, Events events)
+LinkHub::LinkHub(Options options, TransportFactory make_transport,
+                 Events events)
     : options_(std::move(options)),
-      events_(std::move(events)),
-      host_id_(HostId()) {}
+      make_transport_(std::move(make_transport)),
+      events_(std::move(events)) {}
 
-absl::StatusOr<std::unique_ptr<LinkHub>> LinkHub::Create(Options options,
-                                                         Events events) {
-  auto hub =
-      absl::WrapUnique(new LinkHub(std::move(options), std::move(events)));
+absl::StatusOr<std::unique_ptr<LinkHub>> LinkHub::Create(
+    Options options, TransportFactory make_transport, Events events) {
+  auto hub = absl::WrapUnique(new LinkHub(
+      std::move(options), std::move(make_transport), std::move(events)));
   for (const auto& [name, address] : hub->options_.listen) {
     absl::Status listening = hub->Listen(name, address);
     if (!listening.ok()) return listening;
@@ -103,7 +102,7 @@ absl::Status LinkHub::Listen(const std::string& name,
   transport::TransportOptions options = options_.transport;
   // Over the others a Hello of an old view gets an answer, which says more.
   if (name != "verbs") options.epoch = nullptr;
-  auto transport = transport::MakeTransport(name, options);
+  auto transport = make_transport_(name, options);
   if (!transport.ok()) return transport.status();
   Port& port = ports_[name];
   port.transport = std::move(*transport);
@@ -116,7 +115,6 @@ absl::Status LinkHub::Listen(const std::string& name,
           next_accepted_ += 2;
           connections_[id].link = std::move(link);
         }
-        events_.accepted(id);
         return std::make_shared<Handler>(this, id);
       });
   if (!listener.ok()) {
@@ -134,7 +132,7 @@ std::map<std::string, std::string> LinkHub::addresses() const {
   for (const auto& [name, port] : ports_) {
     addresses[name] = port.listener->address();
     if (name == "shm") {
-      absl::StrAppend(&addresses[name], kHostMark, host_id_);
+      absl::StrAppend(&addresses[name], kHostMark, options_.host_id);
     }
   }
   return addresses;
@@ -146,7 +144,8 @@ std::vector<std::string> LinkHub::Usable(
   if (options_.preferred == "auto") {
     auto shm = member.link_addresses.find("shm");
     const bool same_host = shm != member.link_addresses.end() &&
-                           !host_id_.empty() && HostOf(shm->second) == host_id_;
+                           !options_.host_id.empty() &&
+                           HostOf(shm->second) == options_.host_id;
     order = {same_host ? "shm" : "verbs", "verbs", "tcp"};
   }
   for (const auto& [name, port] : ports_) {

@@ -1,5 +1,5 @@
-// Carries out the core's link actions on real transports, and brings what
-// happens on links back as events.
+// Carries out the core's link actions on transports, and brings what happens on
+// links back as events.
 //
 // Messages that a link has no credits for wait here, in order; the core's
 // window bounds them, and a link whose queue grows past that is closed.
@@ -27,8 +27,8 @@ namespace kamino::head {
 class LinkHub {
  public:
   // Called on a transport's thread; must not block and must not call the hub.
+  // A link that the peer opened is heard of with its first message.
   struct Events {
-    std::function<void(replica::LinkId)> accepted;
     std::function<void(replica::LinkId)> opened;
     std::function<void(replica::LinkId)> closed;
     // `bytes` is the message's size on the wire.
@@ -46,11 +46,19 @@ class LinkHub {
     std::map<std::string, std::string> listen;
     transport::TransportOptions transport;
     size_t max_queued_bytes = 64u << 20;  // waiting for one link's credits
+    // Of where this node runs, see head/host_id.h; empty: shares memory with
+    // nobody.
+    std::string host_id;
   };
 
+  // As transport::MakeTransport.
+  using TransportFactory =
+      std::function<absl::StatusOr<std::unique_ptr<transport::Transport>>(
+          absl::string_view name, const transport::TransportOptions& options)>;
+
   // Listens at once. Errors name the address.
-  static absl::StatusOr<std::unique_ptr<LinkHub>> Create(Options options,
-                                                         Events events);
+  static absl::StatusOr<std::unique_ptr<LinkHub>> Create(
+      Options options, TransportFactory make_transport, Events events);
   ~LinkHub();
 
   // Where other nodes reach this one, by transport name. That of shm says of
@@ -79,7 +87,7 @@ class LinkHub {
     std::string opening_to;  // the neighbour's node id until it is established
   };
 
-  LinkHub(Options options, Events events);
+  LinkHub(Options options, TransportFactory make_transport, Events events);
   absl::Status Listen(const std::string& name, const std::string& address);
   // What both sides have, the best first.
   std::vector<std::string> Usable(const membership::Member& member) const;
@@ -91,8 +99,8 @@ class LinkHub {
   void Forget(replica::LinkId id);
 
   const Options options_;
+  const TransportFactory make_transport_;
   const Events events_;
-  const std::string host_id_;
 
   absl::Mutex mutex_;
   absl::flat_hash_map<replica::LinkId, Connection> connections_

@@ -1,12 +1,10 @@
 #include "head/node.h"
 
-#include <chrono>
 #include <utility>
 
 #include "absl/memory/memory.h"
 #include "glog/logging.h"
 #include "head/node_agreement.h"
-#include "proto/version.h"
 #include "replica/errors.h"
 
 namespace kamino::head {
@@ -18,56 +16,25 @@ using membership::View;
 using replica::Actions;
 using replica::LinkId;
 
-// Committed transactions that move into the backup between two batches.
-constexpr size_t kBackupStep = 64;
-
-kamino::v1::BackupStatus ToProto(const engine::KaminoStats& stats,
-                                 const StorageOptions& options) {
-  kamino::v1::BackupStatus backup;
-  const bool simple = options.backup == BackupKind::kSimple;
-  backup.set_kind(simple ? "simple" : "dynamic");
-  backup.set_alpha(simple ? 1.0 : options.alpha);
-  backup.set_hits(stats.backup.hits);
-  backup.set_misses(stats.backup.misses);
-  backup.set_evictions(stats.backup.evictions);
-  backup.set_bytes_used(stats.backup.bytes_used);
-  backup.set_bytes_total(stats.backup.bytes_total);
-  backup.set_pending_transactions(stats.backup_pending);
-  return backup;
-}
-
-kamino::v1::AdmissionStatus ToProto(const AdmissionStats& stats) {
-  kamino::v1::AdmissionStatus admission;
-  admission.set_in_flight(stats.in_flight);
-  admission.set_parked(stats.parked);
-  admission.set_committed(stats.committed);
-  admission.set_aborted(stats.aborted);
-  admission.set_repeated(stats.repeated);
-  admission.set_rejected(stats.rejected);
-  admission.set_clients(stats.clients);
-  admission.set_evicted(stats.evicted);
-  return admission;
-}
-
 }  // namespace
 
-absl::Time MonotonicNow() {
-  return absl::UnixEpoch() +
-         absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
-}
-
-Node::Node(NodeOptions options, std::unique_ptr<Storage> storage,
+Node::Node(NodeOptions options, NodeRuntime runtime,
+           std::unique_ptr<Storage> storage,
            const replica::ProcedureRegistry* procedures,
            membership::ViewSource* views, Events events)
     : options_(std::move(options)),
+      clock_(std::move(runtime.clock)),
+      backup_step_(std::move(runtime.backup_step)),
+      make_transport_(std::move(runtime.make_transport)),
       events_(std::move(events)),
       views_(views),
-      started_(MonotonicNow()),
+      started_(Now()),
       reads_(options_.reads),
       results_(options_.results),
       storage_(std::move(storage)),
       agreement_(AgreementOf(*storage_, *procedures,
-                             options_.links.transport.max_message)) {
+                             options_.links.transport.max_message)),
+      core_(std::move(runtime.executor)) {
   ChainNode::Options chain;
   chain.chain = options_.chain;
   chain.chain.heap_bytes = storage_->heap()->region()->size();
@@ -81,22 +48,26 @@ Node::Node(NodeOptions options, std::unique_ptr<Storage> storage,
   };
   node_ =
       std::make_unique<ChainNode>(std::move(chain), storage_.get(), procedures);
-  CoreThread::Hooks hooks;
+}
+
+CoreExecutor::Hooks Node::ExecutorHooks() {
+  CoreExecutor::Hooks hooks;
   hooks.tick = [this] {
     ticked_ = true;
-    node_->OnTick(MonotonicNow());
+    node_->OnTick(Now());
     ReportRole();
   };
   hooks.end_of_batch = [this] { return EndOfBatch(); };
-  core_ = std::make_unique<CoreThread>(CoreThread::Options(), std::move(hooks));
+  return hooks;
 }
 
 absl::StatusOr<std::unique_ptr<Node>> Node::Create(
-    NodeOptions options, std::unique_ptr<Storage> storage,
+    NodeOptions options, NodeRuntime runtime, std::unique_ptr<Storage> storage,
     const replica::ProcedureRegistry* procedures, membership::ViewSource* views,
     Events events) {
-  auto node = absl::WrapUnique(new Node(std::move(options), std::move(storage),
-                                        procedures, views, std::move(events)));
+  auto node = absl::WrapUnique(new Node(std::move(options), std::move(runtime),
+                                        std::move(storage), procedures, views,
+                                        std::move(events)));
   if (absl::Status listening = node->Listen(); !listening.ok()) {
     return listening;
   }
@@ -105,21 +76,16 @@ absl::StatusOr<std::unique_ptr<Node>> Node::Create(
 
 LinkHub::Events Node::HubEvents() {
   LinkHub::Events events;
-  events.accepted = [this](LinkId link) {
-    core_->Post([this, link] { node_->OnLinkAccepted(link, MonotonicNow()); });
-  };
   events.opened = [this](LinkId link) {
-    core_->Post([this, link] { node_->OnLinkOpened(link, MonotonicNow()); });
+    core_->Post([this, link] { node_->OnLinkOpened(link, Now()); });
   };
   events.closed = [this](LinkId link) {
-    core_->Post([this, link] { node_->OnLinkClosed(link, MonotonicNow()); });
+    core_->Post([this, link] { node_->OnLinkClosed(link, Now()); });
   };
   events.message = [this](LinkId link, ChainMessage message, size_t bytes) {
     auto shared = std::make_shared<ChainMessage>(std::move(message));
     core_->PostAndWait(
-        [this, link, shared] {
-          node_->OnMessage(link, *shared, MonotonicNow());
-        },
+        [this, link, shared] { node_->OnMessage(link, *shared, Now()); },
         bytes);
   };
   return events;
@@ -128,10 +94,11 @@ LinkHub::Events Node::HubEvents() {
 absl::Status Node::Listen() {
   LinkHub::Options options = options_.links;
   options.transport.epoch = [this] { return view_board_.current()->view_id(); };
-  auto links = LinkHub::Create(std::move(options), HubEvents());
+  auto links =
+      LinkHub::Create(std::move(options), make_transport_, HubEvents());
   if (!links.ok()) return links.status();
   links_ = std::move(*links);
-  core_->Start();
+  core_->Start(ExecutorHooks());
   return absl::OkStatus();
 }
 
@@ -151,13 +118,13 @@ absl::Status Node::Join(const std::string& service_address) {
   membership::ViewSourceCallbacks callbacks;
   callbacks.on_view = [this](const View& view) {
     core_->Post([this, view] {
-      node_->OnView(view, MonotonicNow());
+      node_->OnView(view, Now());
       view_board_.Publish(view);
       Report();
     });
   };
   callbacks.on_invited = [this](bool invited) {
-    core_->Post([this, invited] { node_->OnInvited(invited, MonotonicNow()); });
+    core_->Post([this, invited] { node_->OnInvited(invited, Now()); });
   };
   callbacks.on_refused = [this](absl::Status status) {
     events_.fatal(std::move(status));
@@ -197,8 +164,8 @@ void Node::Mutate(Request request) {
     return;
   }
   auto shared = std::make_shared<Request>(std::move(request));
-  const bool posted = core_->Post(
-      [this, shared] { node_->Submit(std::move(*shared), MonotonicNow()); });
+  const bool posted =
+      core_->Post([this, shared] { node_->Submit(std::move(*shared), Now()); });
   if (posted) return;
   shared->done({replica::MakeError(kamino::v1::REASON_RECONFIGURING,
                                    "this node is stopping"),
@@ -224,9 +191,11 @@ void Node::Report() {
 }
 
 bool Node::EndOfBatch() {
-  CarryOut(node_->EndOfBatch(MonotonicNow()));
+  Actions actions = node_->EndOfBatch(Now());
+  if (events_.decided) events_.decided(*node_);
+  CarryOut(std::move(actions));
   Report();
-  return node_->ApplyBackup(kBackupStep);
+  return node_->ApplyBackup(backup_step_());
 }
 
 void Node::CarryOut(Actions actions) {
@@ -255,58 +224,6 @@ void Node::ReportRole() {
   reported_role_ = role;
   reported_lease_ = lease;
   events_.role(role, lease);
-}
-
-void Node::Describe(ChainNode& node,
-                    kamino::v1::GetNodeStatusResponse* response) {
-  const replica::ChainCore& core = node.core();
-  const replica::OperationRing& ring = core.ring();
-  response->set_cluster_id(options_.chain.cluster_id);
-  response->set_node_id(options_.chain.node_id);
-  response->set_role(head::ToProto(core.role()));
-  response->set_version(kVersion);
-  response->set_uptime_ms(absl::ToInt64Milliseconds(MonotonicNow() - started_));
-  response->set_lease_valid(views_->LeaseValid(core.view().id));
-  response->set_received(ring.received());
-  response->set_applied(ring.applied());
-  response->set_cleaned(ring.cleaned());
-  response->set_completed(core.completed());
-  response->set_condition(
-      std::string(membership::ConditionName(core.condition())));
-  const replica::ChainCore::TransferStats& transfer = core.transfer();
-  response->mutable_transfer()->set_sending(transfer.sending);
-  response->mutable_transfer()->set_receiving(transfer.receiving);
-  response->mutable_transfer()->set_bytes(transfer.bytes);
-  response->mutable_transfer()->set_begun(transfer.begun);
-  response->mutable_transfer()->set_damaged(transfer.damaged);
-  response->set_ring_bytes_used(ring.bytes_used());
-  response->set_ring_bytes_total(ring.bytes_total());
-  const engine::HeapStats heap = node.heap().stats();
-  response->set_heap_bytes_used(heap.bytes_used);
-  response->set_heap_bytes_total(heap.bytes_total);
-  response->set_objects(heap.objects);
-  if (const auto stats = node.store_stats()) {
-    *response->mutable_backup() = ToProto(*stats, storage_->options());
-  }
-  if (const auto stats = node.admission_stats()) {
-    *response->mutable_admission() = ToProto(*stats);
-  }
-  const CallLoadStats reads = reads_.stats();
-  response->mutable_reads()->set_waiting(reads.waiting);
-  response->mutable_reads()->set_unsent_bytes(reads.unsent_bytes);
-  response->mutable_reads()->set_shed(reads.shed);
-  response->mutable_reads()->set_given_up(reads.given_up);
-  const replica::ChainCore::TurnedDown& turned_down = core.turned_down();
-  response->mutable_turned_down()->set_rejected(turned_down.rejected);
-  response->mutable_turned_down()->set_stray(turned_down.stray);
-  response->mutable_turned_down()->set_malformed(turned_down.malformed);
-  for (const auto& state : core.links()) {
-    kamino::v1::LinkStatus* link = response->add_links();
-    link->set_peer(state.peer);
-    link->set_purpose(state.purpose);
-    link->set_transport(links_->TransportOf(state.link));
-    link->set_connected(state.connected);
-  }
 }
 
 }  // namespace kamino::head

@@ -1,5 +1,6 @@
-// A running node: one core thread around a ChainNode, links to its neighbours,
-// and the manager's views.
+// A running node: a ChainNode, links to its neighbours and the manager's views,
+// and what is done with them, batch after batch. What it runs on is given to
+// it: a process's own (head/real_runtime.h), or a simulated one.
 #ifndef KAMINO_HEAD_NODE_H_
 #define KAMINO_HEAD_NODE_H_
 
@@ -14,7 +15,7 @@
 #include "absl/time/time.h"
 #include "head/call_load.h"
 #include "head/chain_node.h"
-#include "head/core_thread.h"
+#include "head/core_executor.h"
 #include "head/link_hub.h"
 #include "head/request.h"
 #include "head/storage.h"
@@ -24,8 +25,17 @@
 
 namespace kamino::head {
 
-// The time that everything of a node goes by; never goes back.
-absl::Time MonotonicNow();
+// What a node runs on.
+struct NodeRuntime {
+  // The time that everything of the node goes by; never goes back. Any thread.
+  std::function<absl::Time()> clock;
+  // What it calls the core thread is whoever runs this one's tasks.
+  std::unique_ptr<CoreExecutor> executor;
+  LinkHub::TransportFactory make_transport;
+  // How many committed transactions move into the backup between two batches;
+  // asked each time.
+  std::function<size_t()> backup_step = [] { return size_t{64}; };
+};
 
 struct NodeOptions {
   // heap_bytes and incarnation are taken from the storage.
@@ -50,12 +60,16 @@ class Node {
     // Whether this node may serve as what; whenever it changes. On the core
     // thread, from the first view on, so never before Join.
     std::function<void(membership::Role role, bool lease_valid)> role;
+    // After the node has decided on a batch, before anything of that leaves it;
+    // for tests that keep a history. On the core thread. May be null.
+    std::function<void(const ChainNode& node)> decided;
   };
 
   // Starts the core thread and listens for links. `procedures` and `views`
-  // must outlive the node.
+  // must outlive the node, and so must what `runtime` refers to.
   static absl::StatusOr<std::unique_ptr<Node>> Create(
-      NodeOptions options, std::unique_ptr<Storage> storage,
+      NodeOptions options, NodeRuntime runtime,
+      std::unique_ptr<Storage> storage,
       const replica::ProcedureRegistry* procedures,
       membership::ViewSource* views, Events events);
   ~Node();
@@ -76,6 +90,8 @@ class Node {
 
   // Fills everything but the header. Core thread only.
   void Describe(ChainNode& node, kamino::v1::GetNodeStatusResponse* response);
+  // Core thread only.
+  ChainNode& chain_node() { return *node_; }
 
   // Of reads, and of mutations that have a result.
   CallLoad& reads() { return reads_; }
@@ -83,11 +99,14 @@ class Node {
 
   ViewBoard& view_board() { return view_board_; }
   const std::string& node_id() const { return options_.chain.node_id; }
+  absl::Time Now() const { return clock_(); }
 
  private:
-  Node(NodeOptions options, std::unique_ptr<Storage> storage,
+  Node(NodeOptions options, NodeRuntime runtime,
+       std::unique_ptr<Storage> storage,
        const replica::ProcedureRegistry* procedures,
        membership::ViewSource* views, Events events);
+  CoreExecutor::Hooks ExecutorHooks();
   absl::Status Listen();
   LinkHub::Events HubEvents();
 
@@ -99,6 +118,9 @@ class Node {
   void Fatal(absl::Status status);
 
   const NodeOptions options_;
+  const std::function<absl::Time()> clock_;
+  const std::function<size_t()> backup_step_;
+  const LinkHub::TransportFactory make_transport_;
   const Events events_;
   membership::ViewSource* const views_;
   const absl::Time started_;
@@ -119,7 +141,7 @@ class Node {
   bool ticked_ = true;  // since the cursors were reported
 
   bool stopped_ = false;  // Stop() only
-  std::unique_ptr<CoreThread> core_;
+  std::unique_ptr<CoreExecutor> core_;
   std::unique_ptr<LinkHub> links_;  // posts to core_
 };
 

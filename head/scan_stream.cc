@@ -31,7 +31,7 @@ void ScanStream::Next() {
 
 void ScanStream::ReadAndWrite(ChainNode& node) {
   absl::Status status =
-      node_->reads().Begin(cancelled_, deadline_, MonotonicNow());
+      node_->reads().Begin(cancelled_, deadline_, node_->Now());
   if (status.ok()) status = ReadMessage(node);
   if (!status.ok()) return FinishWith(status);
   unsent_bytes_ = static_cast<int64_t>(response_.ByteSizeLong());

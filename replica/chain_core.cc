@@ -251,10 +251,6 @@ void ChainCore::CloseOutgoing(Outgoing* outgoing, absl::Time now,
   outgoing->retry_at = now + delay;
 }
 
-void ChainCore::OnLinkAccepted(LinkId, absl::Time) {
-  // Nothing is known of it before its Hello.
-}
-
 void ChainCore::OnLinkOpened(LinkId link, absl::Time now, Actions* actions) {
   for (Outgoing* outgoing : {&successor_, &completion_, &donor_}) {
     if (link != outgoing->link) continue;

@@ -134,7 +134,6 @@ class ChainCore {
   // nothing of an older view gets through afterwards.
   void OnView(const membership::View& view, absl::Time now, Actions* actions);
 
-  void OnLinkAccepted(LinkId link, absl::Time now);
   void OnLinkOpened(LinkId link, absl::Time now, Actions* actions);
   void OnLinkClosed(LinkId link, absl::Time now, Actions* actions);
   void OnMessage(LinkId link, const kamino::internal::v1::ChainMessage& message,

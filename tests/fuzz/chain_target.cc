@@ -80,7 +80,7 @@ class FuzzedNode {
         return node_->OnTick(now_);
       case StepKind::kAccept:
         // The hub numbers links; a peer has no say in it.
-        return node_->OnLinkAccepted(next_accepted_ += 2, now_);
+        return;
       case StepKind::kOpened:
         if (step.link % 2 == 0) return;
         return node_->OnLinkOpened(step.link, now_);
@@ -161,7 +161,6 @@ class FuzzedNode {
   std::unique_ptr<ChainNode> node_;
   View view_;
   absl::Time now_ = absl::UnixEpoch();
-  replica::LinkId next_accepted_ = 0;
   uint64_t requests_ = 0;
   bool stopped_ = false;
 };

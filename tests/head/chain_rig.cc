@@ -276,9 +276,6 @@ void ChainRig::Connect(RigNode* node, const Actions::Open& open) {
   peer.next_accepted += 2;
   peers_[{node->name, link}] = {to, accepted};
   peers_[{to, accepted}] = {node->name, link};
-  peer.inbox.push_back([accepted](ChainNode& chain, absl::Time now) {
-    chain.OnLinkAccepted(accepted, now);
-  });
   node->inbox.push_back([link](ChainNode& chain, absl::Time now) {
     chain.OnLinkOpened(link, now);
   });

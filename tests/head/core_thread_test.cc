@@ -12,13 +12,13 @@ namespace {
 TEST(CoreThreadTest, RunsTasksInOrderAndEndsBatches) {
   std::vector<int> ran;
   int batches = 0;
-  CoreThread thread({}, {[] {},
-                         [&] {
-                           ++batches;
-                           return false;
-                         }});
+  CoreThread thread({});
   for (int i = 0; i < 100; ++i) thread.Post([&ran, i] { ran.push_back(i); });
-  thread.Start();
+  thread.Start({[] {},
+                [&] {
+                  ++batches;
+                  return false;
+                }});
   thread.Stop();
   ASSERT_EQ(ran.size(), 100u);
   for (int i = 0; i < 100; ++i) EXPECT_EQ(ran[i], i);
@@ -31,11 +31,11 @@ TEST(CoreThreadTest, TicksWithoutTasks) {
   int ticks = 0;
   CoreThread::Options options;
   options.tick_interval = absl::Milliseconds(1);
-  CoreThread thread(options, {[&] {
-                                if (++ticks == 3) third.Notify();
-                              },
-                              [] { return false; }});
-  thread.Start();
+  CoreThread thread(options);
+  thread.Start({[&] {
+                  if (++ticks == 3) third.Notify();
+                },
+                [] { return false; }});
   third.WaitForNotification();
 }
 
@@ -44,12 +44,12 @@ TEST(CoreThreadTest, MoreWorkNeedsNoTask) {
   int left = 1000;
   CoreThread::Options options;
   options.tick_interval = absl::Hours(1);
-  CoreThread thread(options, {[] {},
-                              [&] {
-                                if (--left == 0) done.Notify();
-                                return left > 0;
-                              }});
-  thread.Start();
+  CoreThread thread(options);
+  thread.Start({[] {},
+                [&] {
+                  if (--left == 0) done.Notify();
+                  return left > 0;
+                }});
   thread.Post([] {});
   done.WaitForNotification();
 }
@@ -59,15 +59,15 @@ TEST(CoreThreadTest, ABatchEndsWhenItHasTakenLong) {
   std::vector<int> batches_before;
   CoreThread::Options options;
   options.max_batch_time = absl::ZeroDuration();
-  CoreThread thread(options, {[] {},
-                              [&] {
-                                ++batches;
-                                return false;
-                              }});
+  CoreThread thread(options);
   for (int i = 0; i < 10; ++i) {
     thread.Post([&] { batches_before.push_back(batches); });
   }
-  thread.Start();
+  thread.Start({[] {},
+                [&] {
+                  ++batches;
+                  return false;
+                }});
   thread.Stop();
   ASSERT_EQ(batches_before.size(), 10u);
   for (int i = 1; i < 10; ++i) {
@@ -78,7 +78,7 @@ TEST(CoreThreadTest, ABatchEndsWhenItHasTakenLong) {
 TEST(CoreThreadTest, WeightHoldsPostersBack) {
   CoreThread::Options options;
   options.max_queued_weight = 10;
-  CoreThread thread(options, {[] {}, [] { return false; }});
+  CoreThread thread(options);
   ASSERT_TRUE(thread.PostAndWait([] {}, 10));
   std::atomic<bool> posted{false};
   std::thread other([&] {
@@ -86,7 +86,7 @@ TEST(CoreThreadTest, WeightHoldsPostersBack) {
     posted = true;
   });
   EXPECT_FALSE(posted);  // nothing runs yet
-  thread.Start();
+  thread.Start({[] {}, [] { return false; }});
   other.join();
   EXPECT_TRUE(posted);
 }

@@ -17,6 +17,7 @@
 #include "gtest/gtest.h"
 #include "head/file_media.h"
 #include "head/procedures/bank_transfer.h"
+#include "head/real_runtime.h"
 #include "kamino/v1/kamino.grpc.pb.h"
 
 namespace kamino::head {
@@ -82,7 +83,8 @@ class NodeServerTest : public ::testing::Test {
     };
     auto media = FileMedia::Open(folder, engine::PmemMode::kForce,
                                  /*prefault=*/true);
-    node_ = *Node::Create(options, *Storage::Open(storage, std::move(*media)),
+    node_ = *Node::Create(options, RealRuntime(),
+                          *Storage::Open(storage, std::move(*media)),
                           &procedures_, &views_, events);
     server_ = *NodeServer::Start("127.0.0.1:0", node_.get());
     const std::string address = absl::StrCat("127.0.0.1:", server_->port());

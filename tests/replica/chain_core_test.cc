@@ -211,7 +211,6 @@ class ChainCoreTest : public ::testing::Test {
       At(to).next_accepted += 2;
       peers_[{id, open.link}] = {to, accepted};
       peers_[{to, accepted}] = {id, open.link};
-      At(to).core->OnLinkAccepted(accepted, now_);
       At(id).core->OnLinkOpened(open.link, now_, &actions);
     }
     CarryOut(id, std::move(actions));

@@ -376,7 +376,6 @@ void SimNode::AskChain(Reply reply) {
 SimNode::LinkId SimNode::OnAccepted() {
   const LinkId link = next_accepted_;
   next_accepted_ += 2;
-  Post([this, link](absl::Time now) { node_->OnLinkAccepted(link, now); });
   return link;
 }
 

@@ -31,7 +31,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/time/time.h"
 #include "engine/kamino/kamino_store.h"
@@ -174,7 +173,9 @@ class Admission {
   replica::ChainCore* const core_;
 
   ClientClock clients_;
-  absl::flat_hash_map<engine::ObjectId, std::deque<Request>> parked_;
+  // Ordered, so that those that expire or are sent away together do so in an
+  // order that a simulation can repeat.
+  std::map<engine::ObjectId, std::deque<Request>> parked_;
   size_t parked_count_ = 0;
   std::deque<Request> ready_;
   std::deque<Request> alone_;  // spoilt a batch; each is executed by itself

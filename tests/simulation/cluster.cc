@@ -27,6 +27,12 @@ membership::ManagerOptions ManagerOptionsOf(const ClusterOptions& options) {
   return manager;
 }
 
+TimedNetwork::Options NetworkOptionsOf(const ClusterOptions& options) {
+  TimedNetwork::Options network;
+  if (options.link_credits > 0) network.credits = options.link_credits;
+  return network;
+}
+
 Workload::Options WorkloadOptionsOf(const ClusterOptions& options) {
   Workload::Options workload;
   workload.ballast_bytes = options.ballast_bytes;
@@ -40,7 +46,7 @@ Cluster::Cluster(World* world, const ClusterOptions& options)
     : world_(world),
       options_(options),
       procedures_(WorkloadProcedures()),
-      network_(world),
+      network_(world, NetworkOptionsOf(options)),
       etcd_(world),
       log_(world),
       workload_(WorkloadOptionsOf(options), world->random().Fork()) {
@@ -57,6 +63,7 @@ Cluster::Cluster(World* world, const ClusterOptions& options)
                                                &procedures_, name,
                                                NodeOptions(name)));
     peers_.nodes[name] = nodes_.back().get();
+    if (i <= options.without_verbs) network_.Forbid("verbs", name);
   }
   SimClient::Options client;
   client.think = options.think;
@@ -82,20 +89,23 @@ SimNode::Options Cluster::NodeOptions(const std::string& name) const {
   options.storage.backup = options_.simple_backup ? head::BackupKind::kSimple
                                                   : head::BackupKind::kDynamic;
   options.storage.alpha = 0.5;
-  options.chain.hello_timeout = absl::Milliseconds(200);
-  options.chain.window_operations = 64;
-  options.chain.fetch_timeout = absl::Milliseconds(50);
-  options.chain.window_chunks = 8;
-  options.chain.chunks_at_once = 2;
-  options.chain.cut_bytes = 16u << 10;
-  options.chain.transfer_bytes_per_s = options_.transfer_bytes_per_s;
-  options.chain.retain = absl::Seconds(1);
-  options.admission.max_in_flight = 16;
+  options.node.chain.hello_timeout = absl::Milliseconds(200);
+  options.node.chain.window_operations = 64;
+  options.node.chain.fetch_timeout = absl::Milliseconds(50);
+  options.node.chain.window_chunks = 8;
+  options.node.chain.chunks_at_once = 2;
+  options.node.chain.cut_bytes = 16u << 10;
+  options.node.chain.transfer_bytes_per_s = options_.transfer_bytes_per_s;
+  options.node.chain.retain = absl::Seconds(1);
+  options.node.admission.max_in_flight = 16;
   if (options_.client_records > 0) {
-    options.admission.max_clients = options_.client_records;
-    options.admission.evict_at_once = options_.evict_at_once;
-    options.admission.client_min_idle = absl::Milliseconds(100);
+    options.node.admission.max_clients = options_.client_records;
+    options.node.admission.evict_at_once = options_.evict_at_once;
+    options.node.admission.client_min_idle = absl::Milliseconds(100);
   }
+  options.node.links.preferred = "auto";
+  options.node.links.listen["tcp"] = "";
+  if (options_.verbs) options.node.links.listen["verbs"] = "";
   options.agent.cluster_id = kClusterId;
   for (const auto& manager : managers_) {
     options.agent.managers.push_back(manager->name());

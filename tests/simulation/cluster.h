@@ -40,6 +40,9 @@ struct ClusterOptions {
   absl::Duration manager_distance;  // more for each call
   SimNode::Pace pace;
   uint64_t transfer_bytes_per_s = 0;  // 0: as fast as can be
+  size_t link_credits = 0;            // see TimedNetwork; 0: plenty
+  bool verbs = false;                 // there is another transport, preferred,
+  int without_verbs = 0;  // which gets through to all but so many nodes
 };
 
 class Cluster {
@@ -66,7 +69,9 @@ class Cluster {
   const SentRequests& sent() const { return sent_; }
   const ClusterOptions& options() const { return options_; }
   // Whose outcomes are stored.
-  size_t max_clients() const { return NodeOptions("").admission.max_clients; }
+  size_t max_clients() const {
+    return NodeOptions("").node.admission.max_clients;
+  }
 
  private:
   SimNode::Options NodeOptions(const std::string& name) const;

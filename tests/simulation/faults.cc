@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "tests/simulation/damage.h"
 
 namespace kamino::simulation {
 namespace {
@@ -59,7 +60,9 @@ Faults::Faults(Cluster* cluster, const FaultPlan& plan)
       random_(world_->random().Fork()) {}
 
 void Faults::Start() {
-  cluster_->network().SetDamage(plan_.damaged_one_in);
+  if (plan_.damaged_one_in > 0) {
+    cluster_->network().SetFilter(DamagesChunks(world_, plan_.damaged_one_in));
+  }
   Next();
 }
 
@@ -110,6 +113,7 @@ void Faults::Stop() {
   stopped_ = true;
   world_->trace().Line(world_->now(), "-----", "faults stop");
   cluster_->network().HealAll();
+  cluster_->network().SetFilter(nullptr);
   if (!cluster_->etcd().up()) cluster_->etcd().Start();
   for (const auto& manager : cluster_->managers()) {
     if (!manager->up()) manager->Start();

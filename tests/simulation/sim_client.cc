@@ -118,8 +118,8 @@ void SimClient::Remember(const ChainRequest& request) {
 // answer.
 void SimClient::SendLate(const ChainRequest& request) {
   After(random_.Between(absl::ZeroDuration(), kMostLate), [this, request] {
-    if (stopping_ || !chain_.formed()) return;
-    const auto node = peers_->nodes.find(chain_.head().node_id);
+    if (stopping_ || !KnowsChain()) return;
+    const auto node = peers_->nodes.find(chain_->nodes().begin()->node_id());
     if (node == peers_->nodes.end()) return;
     Trace("sends again ", request.client_id() % 1000, "/", request.number());
     SimNode* const head = node->second;
@@ -165,9 +165,10 @@ ChainRequest SimClient::Request() const {
 void SimClient::Attempt() {
   ++attempt_;
   ++tries_;
-  if (!chain_.formed()) return Refresh();
-  const auto& member = record_->is_read ? chain_.tail() : chain_.head();
-  const auto node = peers_->nodes.find(member.node_id);
+  if (!KnowsChain()) return Refresh();
+  const auto& member =
+      chain_->nodes(record_->is_read ? chain_->nodes_size() - 1 : 0);
+  const auto node = peers_->nodes.find(member.node_id());
   if (node == peers_->nodes.end()) return Refresh();
   const bool astray = random_.Percent(options_.astray_percent);
   SendTo(astray ? AnyNode() : node->second);
@@ -207,9 +208,16 @@ void SimClient::SendTo(SimNode* node) {
   });
 }
 
+void SimClient::LearnChain(const NodeAnswer& answer) {
+  if (answer.chain == nullptr) return;
+  if (chain_ == nullptr || answer.chain->view_id() > chain_->view_id()) {
+    chain_ = answer.chain;
+  }
+}
+
 void SimClient::OnAnswer(const NodeAnswer& answer) {
   ++attempt_;
-  if (answer.chain.id > chain_.id) chain_ = answer.chain;
+  LearnChain(answer);
   if (answer.status.ok()) {
     seen_ = std::max(seen_, answer.sequence);
     if (phase_ == Phase::kSettle) return OnSettled(answer);
@@ -290,9 +298,9 @@ void SimClient::Refresh() {
       network_->Send(node, this, [this, attempt, answer = std::move(answer)] {
         if (attempt != attempt_) return;
         ++attempt_;
-        if (answer.chain.id > chain_.id) chain_ = answer.chain;
+        LearnChain(answer);
         seen_ = std::max(seen_, answer.sequence);
-        if (!chain_.formed()) return Retry(/*refresh=*/true);
+        if (!KnowsChain()) return Retry(/*refresh=*/true);
         if (std::exchange(expired_, false)) {
           NewId();
           SetName();

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "membership/view.h"
+#include "head/view_board.h"
 #include "tests/simulation/committed_log.h"
 #include "tests/simulation/history.h"
 #include "tests/simulation/sim_node.h"
@@ -68,6 +68,10 @@ class SimClient final : public Process {
   // Of what was sent before and is not known to have failed.
   void Remember(const kamino::internal::v1::ChainRequest& request);
   void SendLate(const kamino::internal::v1::ChainRequest& request);
+  bool KnowsChain() const {
+    return chain_ != nullptr && chain_->nodes_size() > 0;
+  }
+  void LearnChain(const NodeAnswer& answer);
   void Attempt();
   void SendTo(SimNode* node);
   void OnAnswer(const NodeAnswer& answer);
@@ -91,7 +95,7 @@ class SimClient final : public Process {
   const Options options_;
   Random random_;
 
-  membership::View chain_;
+  head::ViewBoard::Snapshot chain_;  // null: not asked yet
   uint64_t client_id_ = 0;
   uint64_t number_ = 1;  // the next one
   uint64_t seen_ = 0;    // the highest sequence of any answer

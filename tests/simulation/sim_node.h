@@ -1,5 +1,5 @@
-// A node process: head::ChainNode and membership::AgentCore with a simulated
-// disk, simulated time, links and calls, as head/node.h has real ones.
+// A node process: head::Node on a simulated disk, in simulated time, with
+// simulated links and calls.
 #ifndef KAMINO_TESTS_SIMULATION_SIM_NODE_H_
 #define KAMINO_TESTS_SIMULATION_SIM_NODE_H_
 
@@ -10,12 +10,14 @@
 #include <string>
 #include <vector>
 
-#include "head/chain_node.h"
+#include "head/node.h"
 #include "head/storage.h"
+#include "head/view_board.h"
 #include "membership/agent_core.h"
 #include "tests/head/sim_media.h"
 #include "tests/simulation/committed_log.h"
 #include "tests/simulation/history.h"
+#include "tests/simulation/sim_agent.h"
 #include "tests/simulation/sim_manager.h"
 #include "tests/simulation/timed_network.h"
 #include "tests/simulation/world.h"
@@ -29,7 +31,7 @@ struct NodeAnswer {
   uint64_t sequence = 0;
   std::vector<ReadValue> values;
   kamino::v1::GetOutcomeResponse outcome;
-  membership::View chain;  // as the node knows it; may be none
+  head::ViewBoard::Snapshot chain;  // as the node knows it
 };
 
 // How a process or its machine goes down.
@@ -38,7 +40,7 @@ enum class Crash {
   kPower,    // what is not durable survives or not
 };
 
-class SimNode final : public LinkOwner {
+class SimNode final : public Process {
  public:
   // How a machine that has other things to do as well goes about its work.
   struct Pace {
@@ -49,8 +51,7 @@ class SimNode final : public LinkOwner {
   struct Options {
     std::string cluster_id;
     head::StorageOptions storage;
-    replica::ChainOptions chain;
-    head::AdmissionOptions admission;
+    head::NodeOptions node;  // but for who it is
     membership::AgentCore::Options agent;
     bool drains_all = false;
     Pace pace;
@@ -97,51 +98,29 @@ class SimNode final : public LinkOwner {
   void ReadOutcome(kamino::v1::RequestId id, Reply reply);
   void AskChain(Reply reply);
 
-  // --- Links.
-
-  LinkId OnAccepted() override;
-  void OnOpened(LinkId link) override;
-  void OnMessage(LinkId link, const ChainMessage& message) override;
-  void OnClosed(LinkId link) override;
-
   // --- For checks; only while it is up.
 
-  head::ChainNode* node() { return node_.get(); }
-  head::Storage* storage() { return storage_.get(); }
+  head::ChainNode* node() const { return &node_->chain_node(); }
+  head::Storage* storage() { return storage_; }
   uint64_t incarnation() const { return incarnation_; }
   // It is the whole chain, and head.
   bool serves_alone() const;
 
  private:
-  using Input = std::function<void(absl::Time now)>;
-
-  membership::Member Self() const;
   void Boot();
-  void Post(Input input);
-  void ScheduleBatch();
-  void RunBatch();
+  head::NodeOptions NodeOptionsOf();
+  head::NodeRuntime Runtime();
+  head::Node::Events NodeEvents();
   void TraceOperation(const replica::OperationRing::Entry& entry);
-  // Tells the manager's side what this node says of itself.
-  void Report();
-  void CarryOut(const replica::Actions& actions);
-  void Tick();
   // Takes what the node has done into the log.
-  void Observe();
+  void Observe(const head::ChainNode& node);
   void OnDrain();
-  // Whether the machine went down within what was just done; if so the
-  // process ends.
-  bool EndIfCrashed();
+  // From now on nothing that the process does has an effect outside. It is
+  // discarded before anything else happens.
+  void GoDown(Crash crash);
   void Discard();
-  void Fatal(const absl::Status& status);
+  void OnFatal(const absl::Status& status);
   NodeAnswer Answer(absl::Status status) const;
-
-  void AskManager();
-  void CallManager(const membership::AgentCore::Call& call);
-  void OnManagerAnswer(const membership::AgentCore::Call& call,
-                       const SimManager::Answer& answer);
-  void OnRefused(const absl::Status& status);
-  void WaitThenAsk(absl::Duration wait);
-  void RequestView();
 
   TimedNetwork* const network_;
   const Peers* const peers_;
@@ -154,22 +133,14 @@ class SimNode final : public LinkOwner {
   uint64_t drains_left_ = 0;  // until it dies; 0: it need not
   Crash next_crash_ = Crash::kPower;
   std::function<bool()> may_die_;
-  bool crashed_ = false;  // in the middle of what it does
   // It is on an older copy of its disk: the cluster may refuse it for that.
   bool put_back_ = false;
 
   // Of this life.
-  std::unique_ptr<head::Storage> storage_;
-  std::unique_ptr<head::ChainNode> node_;
-  std::unique_ptr<membership::AgentCore> agent_;
+  head::Storage* storage_ = nullptr;  // the node's
+  std::unique_ptr<SimAgent> agent_;
+  std::unique_ptr<head::Node> node_;
   uint64_t incarnation_ = 0;
-  membership::NodeReport reported_;
-  std::vector<Input> inbox_;
-  bool batch_scheduled_ = false;
-  LinkId next_accepted_ = 2;
-  uint64_t call_ = 0;  // the one to the manager that is outstanding
-  uint64_t wait_ = 0;  // the wait for the next one
-  bool calling_ = false;
 
   // Operations by number that the log does not have yet.
   // By first mutation: the last one, and the operation.

@@ -84,6 +84,9 @@ ClusterOptions DrawCluster(Scenario scenario, Random* random) {
   if (random->OneIn(5)) {
     options.transfer_bytes_per_s = 100000 + random->Pick(1000000);
   }
+  if (random->OneIn(3)) options.link_credits = 1000 + random->Pick(30000);
+  options.verbs = random->OneIn(2);
+  if (options.verbs && random->OneIn(4)) options.without_verbs = 1;
   return options;
 }
 

@@ -2,26 +2,26 @@
 
 #include <algorithm>
 
-#include "glog/logging.h"
-
 namespace kamino::simulation {
 namespace {
 
-constexpr absl::Duration kLeastDelay = absl::Microseconds(20);
-constexpr absl::Duration kMostDelay = absl::Microseconds(300);
-constexpr absl::Duration kSpike = absl::Milliseconds(30);
 constexpr absl::Duration kStallPoll = absl::Milliseconds(7);
 // A link that stalls is given up after some time between these.
 constexpr absl::Duration kLeastTimeout = absl::Milliseconds(100);
 constexpr absl::Duration kMostTimeout = absl::Milliseconds(900);
-// One of so many messages travels as bytes.
-constexpr uint64_t kSerializeOneIn = 32;
-constexpr uint64_t kSpikeOneIn = 400;
 
 }  // namespace
 
-TimedNetwork::TimedNetwork(World* world)
-    : world_(world), random_(world->random().Fork()) {}
+TimedNetwork::Options TimedNetwork::Instant() {
+  Options options;
+  options.least_delay = options.most_delay = absl::ZeroDuration();
+  options.spike_one_in = 0;
+  options.told_of_close_percent = options.told_of_death_percent = 100;
+  return options;
+}
+
+TimedNetwork::TimedNetwork(World* world, const Options& options)
+    : world_(world), options_(options), random_(world->random().Fork()) {}
 
 // --- What is wrong with it.
 
@@ -36,7 +36,6 @@ void TimedNetwork::Heal(const std::string& from, const std::string& to) {
 void TimedNetwork::HealAll() {
   cut_.clear();
   slow_ = absl::ZeroDuration();
-  damage_one_in_ = 0;
 }
 
 void TimedNetwork::SetFar(const std::vector<std::string>& names,
@@ -47,16 +46,31 @@ void TimedNetwork::SetFar(const std::vector<std::string>& names,
 
 void TimedNetwork::BreakLinks(uint64_t percent) {
   std::vector<Ref> chosen;
-  for (const auto& [number, connection] : by_number_) {
+  for (const auto& [number, connection] : connections_) {
     if (random_.Percent(percent)) chosen.push_back(connection);
   }
   for (const Ref& connection : chosen) Break(connection);
 }
 
+void TimedNetwork::BreakBetween(const std::string& a, const std::string& b) {
+  std::vector<Ref> chosen;
+  for (const auto& [number, connection] : connections_) {
+    const End* const ends = connection->ends;
+    if (ends[1].station == nullptr) continue;
+    const std::string& from = ends[0].station->owner->name();
+    const std::string& to = ends[1].station->owner->name();
+    if ((from == a && to == b) || (from == b && to == a)) {
+      chosen.push_back(connection);
+    }
+  }
+  for (const Ref& connection : chosen) Break(connection);
+}
+
 absl::Duration TimedNetwork::Delay() {
-  absl::Duration delay = random_.Between(kLeastDelay, kMostDelay);
-  if (random_.OneIn(kSpikeOneIn)) {
-    delay += random_.Between(absl::ZeroDuration(), kSpike);
+  absl::Duration delay =
+      random_.Between(options_.least_delay, options_.most_delay);
+  if (options_.spike_one_in > 0 && random_.OneIn(options_.spike_one_in)) {
+    delay += random_.Between(absl::ZeroDuration(), options_.most_spike);
   }
   if (slow_ > absl::ZeroDuration()) {
     delay += random_.Between(absl::ZeroDuration(), slow_);
@@ -72,10 +86,14 @@ absl::Duration TimedNetwork::CallDelay(const Process& from, const Process& to) {
   return delay;
 }
 
+bool TimedNetwork::IsCutBetween(const Process& a, const Process& b) const {
+  return IsCut(a.name(), b.name()) || IsCut(b.name(), a.name());
+}
+
 // --- Calls.
 
 void TimedNetwork::Send(Process* from, Process* to, World::Event arrival) {
-  if (IsCut(from->name(), to->name())) return;
+  if (!from->up() || IsCut(from->name(), to->name())) return;
   const absl::Duration delay = CallDelay(*from, *to);
   world_->After(delay, [this, from, to, arrival = std::move(arrival)] {
     if (IsCut(from->name(), to->name())) return;
@@ -83,103 +101,74 @@ void TimedNetwork::Send(Process* from, Process* to, World::Event arrival) {
   });
 }
 
-// --- Links.
+// --- Making links.
 
-TimedNetwork::Ref TimedNetwork::Find(LinkOwner* owner, LinkId link, int* side) {
-  const auto found = links_.find({owner, link});
-  if (found == links_.end()) return nullptr;
-  *side = found->second.second;
-  return found->second.first;
+uint64_t TimedNetwork::Listen(const std::shared_ptr<Station>& station,
+                              const std::string& address,
+                              transport::Acceptor acceptor) {
+  Port& port = ports_[{station->kind, address}];
+  if (port.id != 0) return 0;
+  port.id = next_number_++;
+  port.station = station;
+  port.acceptor = std::move(acceptor);
+  return port.id;
 }
 
-void TimedNetwork::Open(LinkOwner* from, LinkId link, LinkOwner* to) {
-  auto connection = std::make_shared<Connection>();
-  connection->number = next_number_++;
-  connection->ends[0].owner = from;
-  connection->ends[0].id = link;
-  connection->ends[0].open = true;
-  connection->ends[1].owner = to;
-  links_[{from, link}] = {connection, 0};
-  by_number_[connection->number] = connection;
-  world_->After(Delay() + Delay(), [this, connection] { Accept(connection); });
+void TimedNetwork::StopListening(const std::string& kind,
+                                 const std::string& address, uint64_t id) {
+  const auto found = ports_.find({kind, address});
+  if (found != ports_.end() && found->second.id == id) ports_.erase(found);
 }
 
-void TimedNetwork::Accept(const Ref& connection) {
-  End& from = connection->ends[0];
-  End& to = connection->ends[1];
-  if (!from.open) return;
-  if (to.owner == nullptr || !to.owner->up()) {
-    return Notify(connection, 0, /*soon=*/true);
+void TimedNetwork::Knock(const Ref& connection) {
+  const End& from = connection->ends[0];
+  if (from.handler == nullptr || from.cancelled) return;
+  const Process& opener = *from.station->owner;
+  const std::string& kind = from.station->kind;
+  const auto found = ports_.find({kind, connection->address});
+  if (found == ports_.end() || !found->second.station->owner->up()) {
+    return Refuse(connection, /*soon=*/true);
   }
-  if (IsCut(from.owner->name(), to.owner->name()) ||
-      IsCut(to.owner->name(), from.owner->name())) {
-    return Notify(connection, 0, /*soon=*/false);
+  const Port& port = found->second;
+  Process* const acceptor = port.station->owner;
+  if (IsCutBetween(opener, *acceptor)) {
+    return Refuse(connection, /*soon=*/false);
   }
+  const bool stale =
+      port.station->epoch && connection->epoch < port.station->epoch();
+  if (stale || forbidden_.count({kind, opener.name()}) != 0 ||
+      forbidden_.count({kind, acceptor->name()}) != 0) {
+    return Refuse(connection, /*soon=*/true);
+  }
+  connection->ends[1].station = port.station;
+  const absl::Duration answer = Delay();
+  connection->ends[0].last_arrival = world_->now() + answer;
   // The kernel accepts for a process that is stopped.
-  to.owner->Deliver([this, connection] {
-    End& accepted = connection->ends[1];
-    accepted.id = accepted.owner->OnAccepted();
-    accepted.open = true;
-    links_[{accepted.owner, accepted.id}] = {connection, 1};
-    // Bytes that came before wait for it.
-    ArriveSoon(connection, 1, accepted.incoming.size());
-  });
-  world_->After(Delay(), [connection] {
-    End& opener = connection->ends[0];
-    opener.owner->Deliver([connection] {
+  world_->After(answer, [connection] {
+    connection->ends[0].station->owner->Deliver([connection] {
       End& end = connection->ends[0];
-      if (end.open) end.owner->OnOpened(end.id);
+      if (end.handler == nullptr || end.cancelled || connection->refused) {
+        return;
+      }
+      end.open = true;
+      const auto handler = end.handler;
+      handler->OnConnected(end.link);
     });
   });
+  acceptor->Deliver(
+      [this, connection, id = port.id] { Accept(connection, id); });
 }
 
-void TimedNetwork::SendOn(LinkOwner* from, LinkId link,
-                          const ChainMessage& message) {
-  int side = 0;
-  const Ref connection = Find(from, link, &side);
-  if (connection == nullptr || !connection->ends[side].open) return;
-  ++messages_;
-  End& to = connection->ends[1 - side];
-  if (random_.OneIn(kSerializeOneIn)) {
-    to.incoming.emplace_back();
-    CHECK(to.incoming.back().ParseFromString(message.SerializeAsString()));
-  } else {
-    to.incoming.push_back(message);
-  }
-  if (damage_one_in_ > 0 && message.has_state_chunk() &&
-      random_.OneIn(damage_one_in_)) {
-    world_->trace().Line(world_->now(), from->name(),
-                         "sends a chunk that is damaged on its way");
-    Damage(to.incoming.back().mutable_state_chunk());
-  }
-  to.last_arrival = std::max(to.last_arrival, world_->now() + Delay());
-  world_->After(to.last_arrival - world_->now(),
-                [this, connection, side] { Arrive(connection, 1 - side); });
-}
-
-void TimedNetwork::Damage(kamino::internal::v1::StateChunk* chunk) {
-  const uint64_t bit = random_.Next();
-  const uint64_t field = random_.Pick(8);
-  if (field == 0) {
-    chunk->set_offset(chunk->offset() ^ 1ull << bit % 20);
-  } else if (field == 1) {
-    chunk->set_checksum(chunk->checksum() ^ 1ull << bit % 64);
-  } else if (chunk->data().empty()) {
-    chunk->set_zeros(chunk->zeros() ^ 1ull << bit % 20);
-  } else {
-    std::string* const data = chunk->mutable_data();
-    for (uint64_t bits = 1 + random_.Pick(64); bits > 0; --bits) {
-      const uint64_t flipped = random_.Pick(data->size() * 8);
-      (*data)[flipped / 8] ^= static_cast<char>(1 << flipped % 8);
-    }
-  }
+void TimedNetwork::Refuse(const Ref& connection, bool soon) {
+  connection->refused = true;
+  Notify(connection, 0, soon);
 }
 
 void TimedNetwork::Arrive(const Ref& connection, int side) {
   End& end = connection->ends[side];
   const End& other = connection->ends[1 - side];
   if (connection->broken || !end.open || end.incoming.empty()) return;
-  if (IsCut(other.owner->name(), end.owner->name())) {
+  if (IsCut(other.station->owner->name(), end.station->owner->name())) {
     if (end.stalled_since == absl::InfiniteFuture()) {
       end.stalled_since = world_->now();
       Stall(connection, side);
@@ -188,14 +177,38 @@ void TimedNetwork::Arrive(const Ref& connection, int side) {
     }
     return;
   }
-  end.owner->Deliver([connection, side] {
-    End& receiver = connection->ends[side];
-    if (connection->broken || !receiver.open || receiver.incoming.empty()) {
-      return;
-    }
-    const ChainMessage message = std::move(receiver.incoming.front());
-    receiver.incoming.pop_front();
-    receiver.owner->OnMessage(receiver.id, message);
+  end.station->owner->Deliver(
+      [this, connection, side] { Take(connection, side); });
+}
+
+void TimedNetwork::Take(const Ref& connection, int side) {
+  End& end = connection->ends[side];
+  if (connection->broken || !end.open || end.incoming.empty()) return;
+  const std::string message = std::move(end.incoming.front());
+  end.incoming.pop_front();
+  end.incoming_bytes -= message.size();
+  Credit(connection, 1 - side);
+  const auto handler = end.handler;
+  handler->OnMessage(
+      {reinterpret_cast<const std::byte*>(message.data()), message.size()});
+}
+
+// What `side` has sent was taken in part.
+void TimedNetwork::Credit(const Ref& connection, int side) {
+  End& sender = connection->ends[side];
+  if (!sender.blocked ||
+      connection->ends[1 - side].incoming_bytes > options_.credits / 2) {
+    return;
+  }
+  sender.blocked = false;
+  world_->After(Delay(), [connection, side] {
+    if (connection->ends[side].handler == nullptr) return;
+    connection->ends[side].station->owner->Deliver([connection, side] {
+      const End& end = connection->ends[side];
+      if (!end.open) return;
+      const auto handler = end.handler;
+      handler->OnWritable();
+    });
   });
 }
 
@@ -211,7 +224,7 @@ void TimedNetwork::Stall(const Ref& connection, int side) {
     End& end = connection->ends[side];
     const End& other = connection->ends[1 - side];
     if (connection->broken || !end.open) return;
-    if (!IsCut(other.owner->name(), end.owner->name())) {
+    if (!IsCut(other.station->owner->name(), end.station->owner->name())) {
       end.stalled_since = absl::InfiniteFuture();
       return ArriveSoon(connection, side, 1 + std::exchange(end.parked, 0));
     }
@@ -223,52 +236,81 @@ void TimedNetwork::Stall(const Ref& connection, int side) {
   });
 }
 
-void TimedNetwork::Close(LinkOwner* from, LinkId link) {
-  int side = 0;
-  const Ref connection = Find(from, link, &side);
-  if (connection == nullptr) return;
-  connection->ends[side].open = false;
-  links_.erase({from, link});
-  // What is on its way may still arrive.
-  Notify(connection, 1 - side, random_.Percent(80));
-}
+// --- Ends of links.
 
 void TimedNetwork::Notify(const Ref& connection, int side, bool soon) {
-  const End& end = connection->ends[side];
-  if (end.owner == nullptr) return;
+  if (connection->ends[side].handler == nullptr) return;
   const absl::Duration wait =
       soon ? Delay() : random_.Between(kLeastTimeout, kMostTimeout);
   world_->After(wait, [this, connection, side] {
-    connection->ends[side].owner->Deliver([this, connection, side] {
-      End& told = connection->ends[side];
-      by_number_.erase(connection->number);
-      if (!told.open) return;
-      told.open = false;
-      links_.erase({told.owner, told.id});
-      told.owner->OnClosed(told.id);
-    });
+    if (connection->ends[side].handler == nullptr) return;
+    connection->ends[side].station->owner->Deliver(
+        [this, connection, side] { Finish(connection, side); });
   });
 }
 
+void TimedNetwork::Finish(const Ref& connection, int side) {
+  End& end = connection->ends[side];
+  if (end.handler == nullptr) return;
+  end.open = false;
+  end.incoming.clear();
+  end.incoming_bytes = 0;
+  end.link.reset();
+  const auto handler = std::move(end.handler);
+  end.handler = nullptr;
+  if (connection->ends[1 - side].handler == nullptr) {
+    connections_.erase(connection->number);
+  }
+  handler->OnClosed(end.cancelled ? absl::CancelledError("closed by this side")
+                                  : absl::UnavailableError("the link ended"));
+}
+
 void TimedNetwork::Break(const Ref& connection) {
-  by_number_.erase(connection->number);
   connection->broken = true;
   for (int side : {0, 1}) {
     Notify(connection, side, /*soon=*/true);
   }
 }
 
-void TimedNetwork::Died(LinkOwner* owner) {
-  std::vector<std::pair<Ref, int>> gone;
-  auto it = links_.lower_bound({owner, 0});
-  while (it != links_.end() && it->first.first == owner) {
-    gone.push_back(it->second);
-    it = links_.erase(it);
+void TimedNetwork::Died(Process* owner) {
+  for (const auto& station : stations_) {
+    if (station->owner == owner) Leave(station, /*told=*/false);
   }
-  // The machine's kernel says so, or nobody does.
-  for (const auto& [connection, side] : gone) {
-    connection->ends[side].open = false;
-    Notify(connection, 1 - side, random_.Percent(70));
+  stations_.erase(std::remove_if(stations_.begin(), stations_.end(),
+                                 [](const auto& s) { return s->gone; }),
+                  stations_.end());
+}
+
+void TimedNetwork::Leave(const std::shared_ptr<Station>& station, bool told) {
+  if (std::exchange(station->gone, true)) return;
+  for (auto it = ports_.begin(); it != ports_.end();) {
+    it = it->second.station == station ? ports_.erase(it) : std::next(it);
+  }
+  std::vector<std::pair<Ref, int>> left;
+  for (const auto& [number, connection] : connections_) {
+    for (int side : {0, 1}) {
+      if (connection->ends[side].station == station &&
+          connection->ends[side].handler != nullptr) {
+        left.emplace_back(connection, side);
+      }
+    }
+  }
+  for (const auto& [connection, side] : left) {
+    End& end = connection->ends[side];
+    end.cancelled = true;
+    // The machine's kernel says so, or nobody does.
+    Notify(connection, 1 - side,
+           random_.Percent(options_.told_of_death_percent));
+    if (told) {
+      Finish(connection, side);
+      continue;
+    }
+    end.open = false;
+    end.handler = nullptr;
+    end.link.reset();
+    if (connection->ends[1 - side].handler == nullptr) {
+      connections_.erase(connection->number);
+    }
   }
 }
 

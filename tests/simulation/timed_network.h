@@ -1,5 +1,5 @@
-// Links and calls between processes: they take their time, are cut one way or
-// both, stall and break.
+// Calls and links between processes: they take their time, are cut one way or
+// both, stall and break. Links are those of transport/link.h.
 #ifndef KAMINO_TESTS_SIMULATION_TIMED_NETWORK_H_
 #define KAMINO_TESTS_SIMULATION_TIMED_NETWORK_H_
 
@@ -13,31 +13,34 @@
 #include <utility>
 #include <vector>
 
-#include "kamino/internal/v1/chain.pb.h"
-#include "replica/chain_core.h"
 #include "tests/simulation/world.h"
+#include "transport/link.h"
 
 namespace kamino::simulation {
 
-// One end of links: a node.
-class LinkOwner : public Process {
- public:
-  using Process::Process;
-  using ChainMessage = kamino::internal::v1::ChainMessage;
-  using LinkId = replica::LinkId;
-
-  virtual LinkId OnAccepted() = 0;  // names the link on this side
-  virtual void OnOpened(LinkId link) = 0;
-  virtual void OnMessage(LinkId link, const ChainMessage& message) = 0;
-  virtual void OnClosed(LinkId link) = 0;
-};
-
+// Outlives all transports, links and listeners it has made. Everything happens
+// in events of the world.
 class TimedNetwork {
  public:
-  using ChainMessage = kamino::internal::v1::ChainMessage;
-  using LinkId = replica::LinkId;
+  struct Options {
+    // What is on its way takes that long, and at times a spike longer.
+    absl::Duration least_delay = absl::Microseconds(20);
+    absl::Duration most_delay = absl::Microseconds(300);
+    absl::Duration most_spike = absl::Milliseconds(30);
+    uint64_t spike_one_in = 400;  // 0: never
+    // Of links that their other end closed, or that ended with its process:
+    // those whose end hears of it at once. The others time out.
+    uint64_t told_of_close_percent = 80;
+    uint64_t told_of_death_percent = 70;
+    // Bytes that may be on their way, in each direction of a link; a single
+    // message always may.
+    size_t credits = size_t{16} << 20;
+  };
+  // Takes no time, and nothing goes wrong by itself.
+  static Options Instant();
 
-  explicit TimedNetwork(World* world);
+  TimedNetwork(World* world, const Options& options);
+  explicit TimedNetwork(World* world) : TimedNetwork(world, Options()) {}
   TimedNetwork(const TimedNetwork&) = delete;
   TimedNetwork& operator=(const TimedNetwork&) = delete;
 
@@ -54,12 +57,28 @@ class TimedNetwork {
   void SetSlow(absl::Duration most) { slow_ = most; }
   // Calls to and from these take up to that much longer, always.
   void SetFar(const std::vector<std::string>& names, absl::Duration most);
+  // Links of transport `kind` to and from this process are never established.
+  void Forbid(const std::string& kind, const std::string& name) {
+    forbidden_.insert({kind, name});
+  }
   // Breaks `percent` of the links; both ends hear of it.
   void BreakLinks(uint64_t percent);
+  // Breaks all between these two.
+  void BreakBetween(const std::string& a, const std::string& b);
 
-  // One of so many chunks of a heap is damaged on its way, where no checksum of
-  // a link would notice it; 0: none.
-  void SetDamage(uint64_t one_in) { damage_one_in_ = one_in; }
+  // A message on its way.
+  struct Passing {
+    const std::string& from;
+    const std::string& to;
+    // The receiver's number of the link: 1, 3, 5... for those it opened with
+    // this transport, 2, 4, 6... for those it accepted.
+    uint64_t link;
+    std::string* bytes;
+  };
+  // Sees each message as it is sent, and may change it; false loses it, against
+  // the promise of links. Null: none.
+  using Filter = std::function<bool(const Passing& passing)>;
+  void SetFilter(Filter filter) { filter_ = std::move(filter); }
 
   // --- Calls: each message for itself, lost when the way is cut or `to` is
   // down when it arrives. Then nobody hears of it.
@@ -67,59 +86,107 @@ class TimedNetwork {
 
   // --- Links.
 
-  // Opens a link from `from`, which calls it `link`; answered by OnOpened or
-  // OnClosed. `to` null: nobody has that address.
-  void Open(LinkOwner* from, LinkId link, LinkOwner* to);
-  void SendOn(LinkOwner* from, LinkId link, const ChainMessage& message);
-  void Close(LinkOwner* from, LinkId link);
-  // The process has ended.
-  void Died(LinkOwner* owner);
-
-  uint64_t messages() const { return messages_; }
+  // The transport called `kind` as `owner` has it. Addresses are any strings,
+  // one name space for each kind.
+  std::unique_ptr<transport::Transport> NewTransport(
+      Process* owner, absl::string_view kind,
+      const transport::TransportOptions& options);
+  // The process has ended: nothing it does with its transports any more is
+  // heard of, nor does it hear anything.
+  void Died(Process* owner);
 
  private:
+  friend class TimedLink;
+  friend class TimedListener;
+  friend class TimedTransport;
+
+  // What the links of one transport have in common.
+  struct Station {
+    Process* owner = nullptr;
+    std::string kind;
+    size_t max_message = 0;
+    std::function<uint64_t()> epoch;
+    bool gone = false;  // destroyed, or its process has ended
+    uint64_t opened = 0;
+    uint64_t accepted = 0;
+  };
   struct End {
-    LinkOwner* owner = nullptr;
-    LinkId id = 0;
-    bool open = false;  // and wants to hear of what happens
-    std::deque<ChainMessage> incoming;
+    std::shared_ptr<Station> station;  // null: not known yet
+    // Until it was told that the link is closed.
+    std::shared_ptr<transport::LinkHandler> handler;
+    std::shared_ptr<transport::Link> link;  // likewise
+    uint64_t number = 0;                    // the station's
+    bool open = false;                      // may send and be sent to
+    bool cancelled = false;                 // closed by this side
+    bool blocked = false;                   // is owed OnWritable
+    std::deque<std::string> incoming;
+    size_t incoming_bytes = 0;
     absl::Time last_arrival;  // of what is on its way here
     absl::Time stalled_since = absl::InfiniteFuture();
     int parked = 0;  // arrivals that wait for the one that stalls
   };
   struct Connection {
     uint64_t number = 0;
-    bool broken = false;  // nothing arrives any more
-    End ends[2];          // who opened it first
+    std::string address;
+    uint64_t epoch = 0;    // the opener's
+    bool refused = false;  // never was one
+    bool broken = false;   // nothing arrives any more
+    End ends[2];           // who opened it first
   };
   using Ref = std::shared_ptr<Connection>;
+  struct Port {
+    uint64_t id = 0;
+    std::shared_ptr<Station> station;
+    transport::Acceptor acceptor;
+  };
+  using PortName = std::pair<std::string, std::string>;  // kind, address
 
   absl::Duration Delay();
   absl::Duration CallDelay(const Process& from, const Process& to);
-  void Damage(kamino::internal::v1::StateChunk* chunk);
-  Ref Find(LinkOwner* owner, LinkId link, int* side);
-  void Accept(const Ref& connection);
+  bool IsCutBetween(const Process& a, const Process& b) const;
+
+  // 0: the address is taken.
+  uint64_t Listen(const std::shared_ptr<Station>& station,
+                  const std::string& address, transport::Acceptor acceptor);
+  void StopListening(const std::string& kind, const std::string& address,
+                     uint64_t id);
+  std::shared_ptr<transport::Link> Connect(
+      const std::shared_ptr<Station>& station, const std::string& address,
+      std::shared_ptr<transport::LinkHandler> handler);
+  absl::Status SendOn(const Ref& connection, int side, std::string bytes);
+  void Close(const Ref& connection, int side);
+  // Ends everything of the transport. If it is `told`, its ends hear of that.
+  void Leave(const std::shared_ptr<Station>& station, bool told);
+
+  void Knock(const Ref& connection);
+  void Accept(const Ref& connection, uint64_t port_id);
+  void Refuse(const Ref& connection, bool soon);
   void Arrive(const Ref& connection, int side);
+  void Take(const Ref& connection, int side);
+  void Credit(const Ref& connection, int side);
   void Stall(const Ref& connection, int side);
   // Lets `count` messages arrive that have come already.
   void ArriveSoon(const Ref& connection, int side, size_t count);
   // One end hears, soon, that it is closed; if not, later.
   void Notify(const Ref& connection, int side, bool soon);
   void Break(const Ref& connection);
+  void Finish(const Ref& connection, int side);
 
   World* const world_;
+  const Options options_;
   Random random_;
   std::set<std::pair<std::string, std::string>> cut_;
   absl::Duration slow_;
   std::set<std::string> far_;
   absl::Duration distance_;
-  uint64_t damage_one_in_ = 0;
+  std::set<std::pair<std::string, std::string>> forbidden_;
+  Filter filter_;
   uint64_t next_number_ = 1;
-  std::map<std::pair<const LinkOwner*, LinkId>, std::pair<Ref, int>> links_;
-  // A copy by number, so that what goes over all links does so in an order
-  // that does not hang on addresses.
-  std::map<uint64_t, Ref> by_number_;
-  uint64_t messages_ = 0;
+  std::map<PortName, Port> ports_;
+  std::vector<std::shared_ptr<Station>> stations_;
+  // Those of which an end has something to hear, in an order that does not hang
+  // on addresses.
+  std::map<uint64_t, Ref> connections_;
 };
 
 }  // namespace kamino::simulation

@@ -21,14 +21,20 @@ void World::After(absl::Duration delay, Event event) {
   std::push_heap(queue_.begin(), queue_.end());
 }
 
+bool World::Step() {
+  if (queue_.empty()) return false;
+  std::pop_heap(queue_.begin(), queue_.end());
+  Entry entry = std::move(queue_.back());
+  queue_.pop_back();
+  now_ = entry.time;
+  ++events_;
+  entry.event();
+  return true;
+}
+
 void World::RunUntil(absl::Time until) {
   while (violation_.ok() && !queue_.empty() && queue_.front().time <= until) {
-    std::pop_heap(queue_.begin(), queue_.end());
-    Entry entry = std::move(queue_.back());
-    queue_.pop_back();
-    now_ = entry.time;
-    ++events_;
-    entry.event();
+    Step();
   }
   if (violation_.ok()) now_ = std::max(now_, until);
 }
@@ -65,6 +71,7 @@ void Process::Pause(absl::Duration time) {
 }
 
 void Process::After(absl::Duration wait, World::Event event) {
+  if (!up_) return;
   world_->After(wait / rate_, [this, life = life_, event = std::move(event)] {
     RunIn(life, event);
   });

@@ -33,6 +33,8 @@ class World {
 
   // Lets events happen until `until`, or until one fails the run.
   void RunUntil(absl::Time until);
+  // Lets the next event happen, whenever that is; false: there is none.
+  bool Step();
 
   // The first one counts. The run ends.
   void Fail(absl::Status violation);
@@ -76,22 +78,22 @@ class Process {
   bool paused() const { return world_->now() < paused_until_; }
 
   // In this life of the process: after `wait` by its clock, and not while it
-  // is paused.
+  // is paused. Nothing when it is down.
   void After(absl::Duration wait, World::Event event);
   // The same, now. For what comes from outside: dropped when it is down.
-  void Deliver(World::Event event);
+  virtual void Deliver(World::Event event);
 
   uint64_t life() const { return life_; }
-
- protected:
-  void Begin() { up_ = true; }
-  // What is scheduled for this life never happens.
-  void End();
 
   template <typename... Parts>
   void Trace(const Parts&... parts) {
     world_->trace().Line(world_->now(), name_, parts...);
   }
+
+ protected:
+  void Begin() { up_ = true; }
+  // What is scheduled for this life never happens.
+  void End();
 
  private:
   void RunIn(uint64_t life, const World::Event& event);

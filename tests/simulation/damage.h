@@ -1,0 +1,17 @@
+// Damage to what is on its way, where no checksum of a link would notice it.
+#ifndef KAMINO_TESTS_SIMULATION_DAMAGE_H_
+#define KAMINO_TESTS_SIMULATION_DAMAGE_H_
+
+#include <cstdint>
+
+#include "tests/simulation/timed_network.h"
+#include "tests/simulation/world.h"
+
+namespace kamino::simulation {
+
+// Damages one of so many chunks of a state transfer.
+TimedNetwork::Filter DamagesChunks(World* world, uint64_t one_in);
+
+}  // namespace kamino::simulation
+
+#endif  // KAMINO_TESTS_SIMULATION_DAMAGE_H_

@@ -1,0 +1,103 @@
+#include "tests/simulation/sim_agent.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tests/faults/fault.h"
+
+namespace kamino::simulation {
+
+using membership::AgentCore;
+
+namespace {
+
+constexpr absl::Duration kCallDeadline = absl::Milliseconds(80);
+constexpr absl::Duration kMinSpacing = absl::Milliseconds(5);
+
+}  // namespace
+
+SimAgent::SimAgent(Process* process, TimedNetwork* network,
+                   const std::map<std::string, SimManager*>* managers,
+                   const AgentCore::Options& options, Random random)
+    : process_(process),
+      network_(network),
+      managers_(managers),
+      random_(random),
+      core_(options) {}
+
+absl::Status SimAgent::Start(const membership::Member& self,
+                             membership::ViewSourceCallbacks callbacks) {
+  core_.SetSelf(self);
+  callbacks_ = std::move(callbacks);
+  WaitThenAsk(random_.Between(absl::ZeroDuration(), kCallDeadline));
+  return absl::OkStatus();
+}
+
+void SimAgent::SetReport(const membership::NodeReport& report) {
+  if (!process_->up()) return;
+  if (std::exchange(told_, report.condition) != report.condition) {
+    process_->Trace("is ", membership::ConditionName(report.condition));
+  }
+  core_.SetReport(report);
+}
+
+void SimAgent::WaitThenAsk(absl::Duration wait) {
+  process_->After(std::max(wait, kMinSpacing), [this, number = ++wait_] {
+    if (number == wait_) Ask();
+  });
+}
+
+void SimAgent::RequestView() {
+  if (!calling_) WaitThenAsk(kMinSpacing);
+}
+
+void SimAgent::Ask() {
+  ++wait_;
+  calling_ = true;
+  const Call call = core_.Next(process_->Clock());
+  const uint64_t number = ++call_;
+  const auto answered = [this, number, call](const SimManager::Answer& answer) {
+    if (number != call_) return;  // it was given up
+    ++call_;
+    OnAnswer(call, answer);
+  };
+  const auto manager = managers_->find(call.manager);
+  if (manager != managers_->end()) {
+    // The agent may be gone when the call arrives, or the answer.
+    network_->Send(process_, manager->second,
+                   [network = network_, from = process_, to = manager->second,
+                    life = process_->life(), call, answered] {
+                     const SimManager::Answer answer = to->Serve(call);
+                     network->Send(to, from, [from, life, answer, answered] {
+                       if (life == from->life()) answered(answer);
+                     });
+                   });
+  }
+  process_->After(kCallDeadline, [answered] {
+    SimManager::Answer answer;
+    answer.status = absl::DeadlineExceededError("no answer");
+    answered(answer);
+  });
+}
+
+void SimAgent::OnAnswer(const Call& call, const SimManager::Answer& answer) {
+  calling_ = false;
+  Call asked = call;
+  if (faults::FaultPlanted("membership-leases-from-the-answer")) {
+    asked.sent = process_->Clock();
+  }
+  const AgentCore::Effects effects =
+      core_.OnAnswer(asked, answer, process_->Clock());
+  if (!effects.refused.ok()) {
+    refused_ = true;
+    return callbacks_.on_refused(effects.refused);
+  }
+  if (effects.view.has_value()) {
+    process_->Trace("learns ", effects.view->ToString());
+    callbacks_.on_view(*effects.view);
+  }
+  if (effects.invited.has_value()) callbacks_.on_invited(*effects.invited);
+  WaitThenAsk(effects.wait);
+}
+
+}  // namespace kamino::simulation

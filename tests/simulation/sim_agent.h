@@ -1,0 +1,60 @@
+// A node's side of membership in simulated time, as
+// membership/membership_agent.h has it on a thread and over gRPC.
+#ifndef KAMINO_TESTS_SIMULATION_SIM_AGENT_H_
+#define KAMINO_TESTS_SIMULATION_SIM_AGENT_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "membership/agent_core.h"
+#include "membership/view_source.h"
+#include "tests/simulation/random.h"
+#include "tests/simulation/sim_manager.h"
+#include "tests/simulation/timed_network.h"
+#include "tests/simulation/world.h"
+
+namespace kamino::simulation {
+
+// Of one life of the process. All that it is given outlives it.
+class SimAgent final : public membership::ViewSource {
+ public:
+  SimAgent(Process* process, TimedNetwork* network,
+           const std::map<std::string, SimManager*>* managers,
+           const membership::AgentCore::Options& options, Random random);
+
+  absl::Status Start(const membership::Member& self,
+                     membership::ViewSourceCallbacks callbacks) override;
+  void Stop() override { core_.EndLease(); }
+  bool LeaseValid(uint64_t view_id) const override {
+    return core_.LeaseValid(view_id, process_->Clock());
+  }
+  void RequestView() override;
+  void SetReport(const membership::NodeReport& report) override;
+
+  // Whether the cluster does not take this node.
+  bool refused() const { return refused_; }
+
+ private:
+  using Call = membership::AgentCore::Call;
+
+  void WaitThenAsk(absl::Duration wait);
+  void Ask();
+  void OnAnswer(const Call& call, const SimManager::Answer& answer);
+
+  Process* const process_;
+  TimedNetwork* const network_;
+  const std::map<std::string, SimManager*>* const managers_;
+  Random random_;
+  membership::AgentCore core_;
+  membership::ViewSourceCallbacks callbacks_;
+  membership::Condition told_ = membership::Condition::kUnknown;  // the trace
+  bool refused_ = false;
+  uint64_t call_ = 0;  // the one that is outstanding
+  uint64_t wait_ = 0;  // the wait for the next one
+  bool calling_ = false;
+};
+
+}  // namespace kamino::simulation
+
+#endif  // KAMINO_TESTS_SIMULATION_SIM_AGENT_H_

@@ -1,0 +1,49 @@
+// Runs a node's core in simulated time, as head/core_thread.h does on a thread.
+#ifndef KAMINO_TESTS_SIMULATION_SIM_EXECUTOR_H_
+#define KAMINO_TESTS_SIMULATION_SIM_EXECUTOR_H_
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "head/core_executor.h"
+#include "tests/simulation/random.h"
+#include "tests/simulation/world.h"
+
+namespace kamino::simulation {
+
+class SimExecutor final : public head::CoreExecutor {
+ public:
+  // A batch begins at most `most_wait` after there is something to do. The
+  // process outlives the executor.
+  SimExecutor(Process* process, Random random, absl::Duration most_wait);
+
+  void Start(Hooks hooks) override;
+  // Nobody does while the process is down.
+  bool Post(std::function<void()> task) override;
+  // There is always room.
+  bool PostAndWait(std::function<void()> task, size_t) override {
+    return Post(std::move(task));
+  }
+  // What was posted never runs.
+  void Stop() override;
+
+ private:
+  void Schedule();
+  void RunBatch();
+  void Tick();
+
+  Process* const process_;
+  Random random_;
+  const absl::Duration most_wait_;
+  Hooks hooks_;
+  std::vector<std::function<void()>> tasks_;
+  bool stopped_ = false;
+  bool scheduled_ = false;
+  bool tick_due_ = false;
+};
+
+}  // namespace kamino::simulation
+
+#endif  // KAMINO_TESTS_SIMULATION_SIM_EXECUTOR_H_

@@ -7,17 +7,21 @@
 
 #include "absl/strings/str_cat.h"
 #include "glog/logging.h"
-#include "head/chain_node.h"
+#include "head/node.h"
 #include "head/storage.h"
 #include "replica/builtins.h"
 #include "tests/fuzz/chain_script.h"
+#include "tests/fuzz/scripted_links.h"
 #include "tests/fuzz/situations.h"
 #include "tests/fuzz/targets.h"
+#include "tests/head/manual_executor.h"
 
 namespace kamino::fuzz {
 namespace {
 
 using head::ChainNode;
+using head::ManualExecutor;
+using head::Node;
 using head::SimDisk;
 using head::SimMedia;
 using head::Storage;
@@ -25,8 +29,24 @@ using kamino::internal::v1::ChainMessage;
 using membership::View;
 
 // Of what one input leads to. A cut of a state transfer sends most.
-constexpr size_t kMaxActions = 4096;
+constexpr size_t kMaxCalls = 4096;
 constexpr size_t kMaxBytes = 32u << 20;
+
+// Views come by script.
+class ScriptedViews final : public membership::ViewSource {
+ public:
+  absl::Status Start(const membership::Member&,
+                     membership::ViewSourceCallbacks to_call) override {
+    callbacks = std::move(to_call);
+    return absl::OkStatus();
+  }
+  void Stop() override {}
+  bool LeaseValid(uint64_t) const override { return true; }
+  void RequestView() override {}
+  void SetReport(const membership::NodeReport&) override {}
+
+  membership::ViewSourceCallbacks callbacks;
+};
 
 class FuzzedNode {
  public:
@@ -37,12 +57,17 @@ class FuzzedNode {
       CHECK(media.Publish(part).ok());
       disk_.region(part)->Reset(image.data());
     }
-    storage_ = OpenStorage();
-    node_ = std::make_unique<ChainNode>(situation.snapshot.node, storage_.get(),
-                                        &procedures_);
-    view_ = situation.view;
-    node_->OnView(view_, now_);
-    EndBatch();
+    auto storage = Storage::Open(situation_.snapshot.storage,
+                                 std::make_unique<SimMedia>(&disk_));
+    CHECK(storage.ok()) << storage.status();
+    auto node =
+        Node::Create(situation.snapshot.node, Runtime(), *std::move(storage),
+                     &procedures_, &views_, Events());
+    CHECK(node.ok()) << node.status();
+    node_ = *std::move(node);
+    CHECK(node_->Join("here").ok());
+    views_.callbacks.on_view(situation.view);
+    RunBatch();
   }
 
   bool stopped() const { return stopped_; }
@@ -50,13 +75,12 @@ class FuzzedNode {
   void Take(const Step& step) {
     now_ += absl::Milliseconds(1);
     Input(step);
-    EndBatch();
+    RunBatch();
   }
 
   // What it leaves behind can be opened, or is refused in words.
   void StopAndOpen() {
     node_.reset();
-    storage_.reset();
     disk_.Kill();
     auto storage = Storage::Open(situation_.snapshot.storage,
                                  std::make_unique<SimMedia>(&disk_));
@@ -66,30 +90,48 @@ class FuzzedNode {
   }
 
  private:
-  std::unique_ptr<Storage> OpenStorage() {
-    auto storage = Storage::Open(situation_.snapshot.storage,
-                                 std::make_unique<SimMedia>(&disk_));
-    CHECK(storage.ok()) << storage.status();
-    return std::move(*storage);
+  head::NodeRuntime Runtime() {
+    head::NodeRuntime runtime;
+    runtime.clock = [this] { return now_; };
+    auto executor = std::make_unique<ManualExecutor>();
+    executor_ = executor.get();
+    runtime.executor = std::move(executor);
+    runtime.make_transport = [this](absl::string_view, const auto&) {
+      return links_.NewTransport();
+    };
+    runtime.backup_step = [] { return size_t{4}; };
+    return runtime;
+  }
+
+  Node::Events Events() {
+    Node::Events events;
+    events.fatal = [this](const absl::Status& why) {
+      stopped_ = true;
+      CHECK(absl::IsDataLoss(why) || absl::IsFailedPrecondition(why) ||
+            absl::IsUnavailable(why))
+          << why;
+      CHECK(!why.message().empty());
+    };
+    events.role = [](membership::Role, bool) {};
+    return events;
   }
 
   void Input(const Step& step) {
     switch (step.kind) {
       case StepKind::kTick:
         now_ += absl::Milliseconds(20 << step.link % 8);
-        return node_->OnTick(now_);
+        return executor_->Tick();
       case StepKind::kAccept:
         // The hub numbers links; a peer has no say in it.
-        return;
+        return links_.Accept();
       case StepKind::kOpened:
-        if (step.link % 2 == 0) return;
-        return node_->OnLinkOpened(step.link, now_);
+        return links_.Establish(step.link);
       case StepKind::kClosed:
-        return node_->OnLinkClosed(step.link, now_);
+        return links_.Break(step.link);
       case StepKind::kView:
         return NextView(step.link);
       case StepKind::kInvite:
-        return node_->OnInvited(step.link % 2 == 1, now_);
+        return views_.callbacks.on_invited(step.link % 2 == 1);
       case StepKind::kSubmit:
         return Submit(step.link);
       case StepKind::kMessage:
@@ -97,26 +139,28 @@ class FuzzedNode {
     }
   }
 
+  const replica::ChainCore& core() { return node_->chain_node().core(); }
+
   void Message(const Step& step) {
     ChainMessage message;
-    if (!message.ParseFromString(step.message)) return;  // as the hub does
-    if (!step.stale) message.set_view_id(node_->core().view().id);
-    node_->OnMessage(step.link, message, now_);
+    if (step.stale || !message.ParseFromString(step.message)) {
+      return links_.Message(step.link, step.message);
+    }
+    message.set_view_id(core().view().id);
+    links_.Message(step.link, message.SerializeAsString());
   }
 
   // Any of the node's fellows, in their order.
   void NextView(uint8_t set) {
     View view = situation_.view;
-    view.id = node_->core().view().id + 1;
+    view.id = core().view().id + 1;
     view.members.clear();
     for (size_t i = 0; i < situation_.view.members.size(); ++i) {
       if ((set >> i & 1) != 0) {
         view.members.push_back(situation_.view.members[i]);
       }
     }
-    if (view.members.empty()) return;
-    view_ = view;
-    node_->OnView(view, now_);
+    if (!view.members.empty()) views_.callbacks.on_view(view);
   }
 
   void Submit(uint8_t which) {
@@ -129,37 +173,27 @@ class FuzzedNode {
     request.request.set_client_id(100 + which % 3);
     request.request.set_number(++requests_);
     request.done = [](head::RequestOutcome) {};
-    node_->Submit(std::move(request), now_);
+    node_->Mutate(std::move(request));
   }
 
-  void EndBatch() {
-    const replica::Actions actions = node_->EndOfBatch(now_);
-    size_t bytes = 0;
-    for (const auto& send : actions.send) bytes += send.message.ByteSizeLong();
-    CHECK_LE(bytes, kMaxBytes);
-    CHECK_LE(actions.send.size() + actions.open.size() + actions.close.size(),
-             kMaxActions);
-    const replica::OperationRing& ring = node_->core().ring();
+  void RunBatch() {
+    executor_->RunBatch();
+    const ScriptedLinks::Done done = links_.TakeDone();
+    CHECK_LE(done.bytes, kMaxBytes);
+    CHECK_LE(done.calls, kMaxCalls);
+    const replica::OperationRing& ring = core().ring();
     CHECK_LE(ring.cleaned(), ring.applied());
     CHECK_LE(ring.applied(), ring.received());
-    if (actions.fatal.ok()) {
-      node_->ApplyBackup(4);
-      return;
-    }
-    stopped_ = true;
-    CHECK(absl::IsDataLoss(actions.fatal) ||
-          absl::IsFailedPrecondition(actions.fatal) ||
-          absl::IsUnavailable(actions.fatal))
-        << actions.fatal;
-    CHECK(!actions.fatal.message().empty());
+    links_.Settle();
   }
 
   const Situation& situation_;
   SimDisk disk_;
   replica::ProcedureRegistry procedures_;
-  std::unique_ptr<Storage> storage_;
-  std::unique_ptr<ChainNode> node_;
-  View view_;
+  ScriptedViews views_;
+  ScriptedLinks links_;
+  ManualExecutor* executor_ = nullptr;  // the node's
+  std::unique_ptr<Node> node_;
   absl::Time now_ = absl::UnixEpoch();
   uint64_t requests_ = 0;
   bool stopped_ = false;

@@ -1,11 +1,8 @@
 #include "tests/head/chain_rig.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "engine/heap/heap_reader.h"
-#include "engine/index/key_value.h"
 #include "glog/logging.h"
 #include "replica/builtins.h"
 
@@ -15,7 +12,7 @@ using engine::SimRegion;
 using kamino::v1::Operation;
 using membership::Member;
 using membership::View;
-using replica::Actions;
+using simulation::TimedNetwork;
 
 namespace {
 
@@ -57,18 +54,21 @@ Operation Delete(const std::string& key) {
   return operation;
 }
 
-ChainRig::ChainRig(Options options) : options_(std::move(options)) {
+ChainRig::ChainRig(Options options)
+    : options_(std::move(options)), network_(&world_, TimedNetwork::Instant()) {
+  network_.SetFilter(
+      [this](const TimedNetwork::Passing& passing) { return Pass(passing); });
   view_.cluster_id = kClusterId;
   for (const std::string& name : options_.names) {
     order_.push_back(name);
-    nodes_[name] = std::make_unique<RigNode>();
-    At(name).name = name;
+    nodes_[name] = std::make_unique<RigNode>(&world_, name);
+    At(name).self.node_id = name;
   }
 }
 
 ChainRig::~ChainRig() {
   for (auto& [name, node] : nodes_) {
-    node->crashed = true;
+    GoDown(node.get());
     Discard(node.get());
   }
 }
@@ -94,26 +94,38 @@ StorageOptions ChainRig::StorageOptionsOf(const std::string& name) const {
   return options;
 }
 
-ChainNode::Options ChainRig::NodeOptionsOf(const std::string& name) const {
-  ChainNode::Options options;
+NodeOptions ChainRig::NodeOptionsOf(const std::string& name) const {
+  NodeOptions options;
   options.chain.cluster_id = kClusterId;
   options.chain.node_id = name;
-  options.chain.incarnation = At(name).incarnation;
-  options.chain.heap_bytes = options_.heap_bytes;
-  options.chain.agreement = {{"ring bytes", absl::StrCat(RingBytesOf(name))}};
   options.chain.window_chunks = 2;
   options.chain.chunks_at_once = 1;
   options.chain.cut_bytes = 32u << 10;
   options.chain.transfer_bytes_per_s = options_.transfer_bytes_per_s;
-  options.lease_valid = [](uint64_t) { return true; };
+  options.links.preferred = "tcp";
+  options.links.listen["tcp"] =
+      absl::StrCat(name, ":", At(name).self.incarnation);
   return options;
+}
+
+NodeRuntime ChainRig::RuntimeOf(RigNode* node) {
+  NodeRuntime runtime;
+  runtime.clock = [this] { return now(); };
+  auto executor = std::make_unique<ManualExecutor>();
+  node->executor = executor.get();
+  runtime.executor = std::move(executor);
+  runtime.make_transport = [this, node](absl::string_view kind,
+                                        const auto& transport) {
+    return network_.NewTransport(node, kind, transport);
+  };
+  runtime.backup_step = [] { return kBackupStep; };
+  return runtime;
 }
 
 ChainRig::Snapshot ChainRig::TakeSnapshot(const std::string& name) {
   Snapshot snapshot;
   snapshot.storage = StorageOptionsOf(name);
   snapshot.node = NodeOptionsOf(name);
-  ++snapshot.node.chain.incarnation;
   using Part = Media::Part;
   for (const Part part : {Part::kHeap, Part::kRing, Part::kBackup}) {
     const SimRegion* region = At(name).disk.region(part);
@@ -125,25 +137,35 @@ ChainRig::Snapshot ChainRig::TakeSnapshot(const std::string& name) {
 }
 
 void ChainRig::Start(const std::string& name) {
-  RigNode& node = At(name);
-  CHECK(node.node == nullptr) << name << " is up";
-  node.crashed = false;
-  node.fatal = absl::OkStatus();
+  RigNode* const node = &At(name);
+  CHECK(!node->up()) << name << " is up";
+  node->fatal = absl::OkStatus();
   auto storage = Storage::Open(StorageOptionsOf(name),
-                               std::make_unique<SimMedia>(&node.disk));
+                               std::make_unique<SimMedia>(&node->disk));
   if (!storage.ok()) {
-    node.fatal = storage.status();
+    node->fatal = storage.status();
     return;
   }
-  node.storage = std::move(*storage);
-  node.incarnation = node.storage->record()->state().incarnation;
-  node.node = std::make_unique<ChainNode>(NodeOptionsOf(name),
-                                          node.storage.get(), &procedures_);
-  SetHooks(&node);
+  node->storage = storage->get();
+  node->self.incarnation = node->storage->record()->state().incarnation;
+  node->Begin();
+  Node::Events events;
+  events.fatal = [this, node](const absl::Status& status) {
+    if (!node->up()) return;
+    node->fatal = status;
+    node->disk.Kill();
+    GoDown(node);
+  };
+  events.role = [](membership::Role, bool) {};
+  auto made =
+      Node::Create(NodeOptionsOf(name), RuntimeOf(node), std::move(*storage),
+                   &procedures_, node, std::move(events));
+  CHECK(made.ok()) << made.status();
+  node->node = std::move(*made);
+  CHECK(node->node->Join(name).ok());
+  SetHooks(node);
   if (!view_.formed()) return;
-  node.inbox.push_back([view = view_](ChainNode& chain, absl::Time now) {
-    chain.OnView(view, now);
-  });
+  node->Deliver([node, view = view_] { node->callbacks.on_view(view); });
 }
 
 void ChainRig::StartAll() {
@@ -166,11 +188,11 @@ void ChainRig::CutPowerAt(const std::string& name, Moment moment, int count) {
 }
 
 void ChainRig::OnHeap(RigNode* node, Moment moment) {
-  if (node->crashed || node->countdown == 0 || moment != node->moment) return;
+  if (!node->up() || node->countdown == 0 || moment != node->moment) return;
   const replica::OperationRing& ring = *node->storage->ring();
   // A head executes before the operation gets into its ring.
   const bool executes = ring.received() > ring.applied() ||
-                        (node->node != nullptr && node->node->core().is_head());
+                        node->node->chain_node().core().is_head();
   if (!executes || --node->countdown > 0) return;
   Tearing(node);
 }
@@ -204,28 +226,29 @@ void ChainRig::Tearing(RigNode* node) {
     if (tear.torn()) chosen = seed;
   }
   node->tear = tear;
-  node->crashed = true;
   node->disk.Crash(chosen);
+  GoDown(node);
 }
 
 void ChainRig::CutPower(const std::string& name, uint64_t seed) {
-  RigNode& node = At(name);
-  node.crashed = true;
-  node.disk.Crash(seed);
-  Discard(&node);
+  RigNode* const node = &At(name);
+  node->disk.Crash(seed);
+  GoDown(node);
+  Discard(node);
+}
+
+void ChainRig::GoDown(RigNode* node) {
+  if (!node->up()) return;
+  node->End();
+  network_.Died(node);
 }
 
 void ChainRig::Discard(RigNode* node) {
   node->countdown = 0;
   node->inbox.clear();
   node->node.reset();
-  node->storage.reset();
+  node->storage = nullptr;
   node->disk.Bury();
-  std::vector<End> ends;
-  for (const auto& [end, peer] : peers_) {
-    if (end.first == node->name) ends.push_back(end);
-  }
-  for (const End& end : ends) Break(end);
 }
 
 // --- Views and links.
@@ -235,66 +258,30 @@ void ChainRig::InstallView(const std::vector<std::string>& members) {
   view.cluster_id = kClusterId;
   view.id = view_.id + 1;
   for (const std::string& name : members) {
-    Member member;
-    member.node_id = name;
-    member.incarnation = At(name).incarnation;
-    view.members.push_back(member);
+    view.members.push_back(At(name).self);
   }
   view_ = view;
   for (const std::string& name : order_) {
-    if (!up(name)) continue;
-    At(name).inbox.push_back(
-        [view](ChainNode& node, absl::Time now) { node.OnView(view, now); });
+    RigNode* const node = &At(name);
+    node->Deliver([node, view] { node->callbacks.on_view(view); });
   }
 }
 
 void ChainRig::Invite(const std::string& name, bool invited) {
-  At(name).inbox.push_back([invited](ChainNode& node, absl::Time now) {
-    node.OnInvited(invited, now);
-  });
+  RigNode* const node = &At(name);
+  node->Deliver([node, invited] { node->callbacks.on_invited(invited); });
 }
 
-void ChainRig::BreakLinks(const std::string& a, const std::string& b) {
-  std::vector<End> ends;
-  for (const auto& [end, peer] : peers_) {
-    if (end.first == a && peer.first == b) ends.push_back(end);
+bool ChainRig::Pass(const TimedNetwork::Passing& passing) {
+  if (!filter_ && !tap_) return true;
+  ChainMessage message;
+  CHECK(message.ParseFromString(*passing.bytes));
+  if (filter_) {
+    if (!filter_(passing.from, passing.to, &message)) return false;
+    *passing.bytes = message.SerializeAsString();
   }
-  for (const End& end : ends) Break(end);
-}
-
-void ChainRig::Connect(RigNode* node, const Actions::Open& open) {
-  const LinkId link = open.link;
-  const std::string& to = open.member.node_id;
-  if (!up(to) || At(to).incarnation != open.member.incarnation) {
-    node->inbox.push_back([link](ChainNode& chain, absl::Time now) {
-      chain.OnLinkClosed(link, now);
-    });
-    return;
-  }
-  RigNode& peer = At(to);
-  const LinkId accepted = peer.next_accepted;
-  peer.next_accepted += 2;
-  peers_[{node->name, link}] = {to, accepted};
-  peers_[{to, accepted}] = {node->name, link};
-  node->inbox.push_back([link](ChainNode& chain, absl::Time now) {
-    chain.OnLinkOpened(link, now);
-  });
-}
-
-void ChainRig::Break(const End& end) {
-  const auto found = peers_.find(end);
-  if (found == peers_.end()) return;
-  const End other = found->second;
-  peers_.erase(end);
-  peers_.erase(other);
-  for (const End& side : {end, other}) {
-    if (!up(side.first)) continue;
-    At(side.first)
-        .inbox.push_back(
-            [link = side.second](ChainNode& chain, absl::Time now) {
-              chain.OnLinkClosed(link, now);
-            });
-  }
+  if (tap_) tap_(passing.to, passing.link, message);
+  return true;
 }
 
 void ChainRig::ChangeNext(const std::string& from, const std::string& to,
@@ -314,16 +301,20 @@ void ChainRig::ChangeNext(const std::string& from, const std::string& to,
 // --- Time.
 
 bool ChainRig::Step() {
+  world_.RunUntil(now());
   for (size_t i = 0; i < order_.size(); ++i) {
     RigNode& node = At(order_[(next_ + i) % order_.size()]);
     if (node.inbox.empty() || node.held) continue;
     next_ = (next_ + i + 1) % order_.size();
-    const Input input = std::move(node.inbox.front());
-    node.inbox.pop_front();
-    Run(&node, input);
+    Run(&node);
     return true;
   }
   return false;
+}
+
+bool ChainRig::Step(uint64_t choice) {
+  next_ = choice % order_.size();
+  return Step();
 }
 
 void ChainRig::Settle(int rounds) {
@@ -334,50 +325,21 @@ void ChainRig::Settle(int rounds) {
 }
 
 void ChainRig::Tick() {
-  now_ += absl::Milliseconds(25);
+  world_.RunUntil(now() + absl::Milliseconds(25));
   for (const std::string& name : order_) {
-    if (!up(name)) continue;
-    At(name).inbox.push_back(
-        [](ChainNode& node, absl::Time now) { node.OnTick(now); });
+    RigNode* const node = &At(name);
+    node->Deliver([node] { node->executor->Tick(); });
   }
 }
 
-void ChainRig::Run(RigNode* node, const Input& input) {
-  input(*node->node, now_);
-  const Actions actions = node->node->EndOfBatch(now_);
-  if (!node->crashed) {
-    CarryOut(node, actions);
-    // What is left has its turn soon, and no tick has to come for it.
-    if (node->node != nullptr && node->node->ApplyBackup(kBackupStep)) {
-      node->inbox.push_back([](ChainNode&, absl::Time) {});
-    }
-  }
-  if (node->crashed) Discard(node);
-}
-
-void ChainRig::CarryOut(RigNode* node, const Actions& actions) {
-  if (!actions.fatal.ok()) {
-    node->fatal = actions.fatal;
-    node->disk.Kill();
-    node->crashed = true;
-    return;
-  }
-  for (LinkId link : actions.close) Break({node->name, link});
-  for (const Actions::Open& open : actions.open) Connect(node, open);
-  for (const Actions::Send& send : actions.send) {
-    const auto peer = peers_.find({node->name, send.link});
-    if (peer == peers_.end()) continue;
-    const auto [to, link] = peer->second;
-    ChainMessage message = send.message;
-    if (filter_ && !filter_(node->name, to, &message)) continue;
-    if (tap_) tap_(to, link, message);
-    // A link that is gone by then delivers nothing.
-    At(to).inbox.push_back(
-        [this, end = peer->second, message](ChainNode& chain, absl::Time now) {
-          if (peers_.count(end) == 0) return;
-          chain.OnMessage(end.second, message, now);
-        });
-  }
+void ChainRig::Run(RigNode* node) {
+  const auto input = std::move(node->inbox.front());
+  node->inbox.pop_front();
+  input();
+  const bool more = node->executor->RunBatch();
+  if (!node->up()) return Discard(node);
+  // What is left has its turn soon, and no tick has to come for it.
+  if (more) node->Deliver([] {});
 }
 
 // --- Clients.
@@ -402,137 +364,17 @@ std::shared_ptr<Issued> ChainRig::Submit(
 }
 
 void ChainRig::Retry(const std::shared_ptr<Issued>& issued) {
-  SubmitTo(head(), issued);
-}
-
-void ChainRig::SubmitTo(const std::string& name,
-                        const std::shared_ptr<Issued>& issued) {
-  RigNode* to = &At(name);
-  to->inbox.push_back([to, issued](ChainNode& node, absl::Time now) {
+  RigNode* const to = &At(head());
+  to->Deliver([to, issued] {
     Request request;
     request.request = issued->request;
     request.done = [to, issued](RequestOutcome outcome) {
-      if (to->crashed) return;
+      if (!to->up()) return;
       ++issued->answers;
       issued->outcome = std::move(outcome);
     };
-    node.Submit(std::move(request), now);
+    to->node->Mutate(std::move(request));
   });
-}
-
-// --- What is.
-
-absl::StatusOr<ChainRig::Contents> ChainRig::ReadAll(const std::string& name) {
-  engine::Heap* const heap = At(name).storage->heap();
-  replica::StateMachine state(&procedures_, heap->root());
-  engine::HeapReader reader(heap);
-  auto objects = state.Objects(reader);
-  if (!objects.ok()) return objects.status();
-  Contents contents;
-  absl::Status status =
-      objects->Scan("", "", 0, [&](absl::string_view key, const auto& entry) {
-        contents[absl::StrCat("object ", key)] = std::string(entry.value);
-        return true;
-      });
-  if (!status.ok()) return status;
-  status = state.VisitClients(reader, [&](uint64_t id, const auto& outcome) {
-    contents[absl::StrCat("client ", id)] = absl::StrCat(outcome.number());
-    return true;
-  });
-  if (!status.ok()) return status;
-  return contents;
-}
-
-ChainRig::Contents ChainRig::Expected() const {
-  std::vector<std::shared_ptr<Issued>> all;
-  for (const auto& issued : issued_) {
-    if (issued->acknowledged()) all.push_back(issued);
-  }
-  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
-    return a->outcome.sequence < b->outcome.sequence;
-  });
-  Contents contents;
-  for (const auto& issued : all) {
-    for (const Operation& operation : issued->operations) {
-      if (operation.has_put()) {
-        contents[absl::StrCat("object ", operation.put().key())] =
-            operation.put().value();
-      } else if (operation.has_patch()) {
-        const auto& patch = operation.patch();
-        contents[absl::StrCat("object ", patch.key())].replace(
-            patch.offset(), patch.data().size(), patch.data());
-      } else {
-        contents.erase(absl::StrCat("object ", operation.delete_().key()));
-      }
-    }
-    contents[absl::StrCat("client ", issued->request.client_id())] =
-        absl::StrCat(issued->request.number());
-  }
-  return contents;
-}
-
-std::string ChainRig::CheckAtRest(const RigNode& node,
-                                  uint64_t received) const {
-  if (node.node == nullptr) {
-    return absl::StrCat(node.name, " is down: ", node.fatal.ToString());
-  }
-  const replica::ChainCore& core = node.node->core();
-  if (core.view().id != view_.id || !core.ready()) {
-    return absl::StrCat(node.name, " is in view ", core.view().id, " and ",
-                        membership::ConditionName(core.condition()));
-  }
-  const replica::OperationRing& ring = core.ring();
-  if (ring.received() != received || ring.applied() != received ||
-      ring.cleaned() != received || ring.bytes_used() != 0) {
-    return absl::StrCat(node.name, " has received ", ring.received(),
-                        ", applied ", ring.applied(), ", cleaned ",
-                        ring.cleaned(), " of ", received);
-  }
-  if (!core.is_head()) return "";
-  const auto admission = node.node->admission_stats();
-  const auto store = node.node->store_stats();
-  if (!admission.has_value()) return absl::StrCat(node.name, " is no head");
-  if (admission->in_flight + admission->parked + store->backup_pending +
-          store->held + store->locked_objects !=
-      0) {
-    return absl::StrCat(node.name, " has something under way");
-  }
-  return "";
-}
-
-std::string ChainRig::Difference() {
-  const Contents expected = Expected();
-  const std::string& head = this->head();
-  if (!up(head)) return CheckAtRest(At(head), 0);
-  const engine::HeapStats first = storage(head).heap()->stats();
-  for (const Member& member : view_.members) {
-    const std::string& name = member.node_id;
-    std::string wrong = CheckAtRest(At(name), ring(head).received());
-    if (!wrong.empty()) return wrong;
-    auto contents = ReadAll(name);
-    if (!contents.ok()) {
-      return absl::StrCat(name, ": ", contents.status().ToString());
-    }
-    if (*contents != expected) {
-      for (const auto& [key, value] : expected) {
-        if (contents->count(key) == 0) {
-          return absl::StrCat(name, " lacks ", key);
-        }
-        if ((*contents)[key] != value) {
-          return absl::StrCat(name, " holds another ", key);
-        }
-      }
-      return absl::StrCat(name, " holds too much");
-    }
-    const engine::HeapStats stats = storage(name).heap()->stats();
-    if (stats.bytes_used != first.bytes_used ||
-        stats.objects != first.objects) {
-      return absl::StrCat(name, " has ", stats.objects, " objects of ",
-                          stats.bytes_used, " bytes, ", head, " ",
-                          first.objects, " of ", first.bytes_used);
-    }
-  }
-  return "";
 }
 
 }  // namespace kamino::head

@@ -1,5 +1,5 @@
-// A few nodes of one chain on simulated disks, with links that deliver in
-// order, views made by hand, and power cuts at chosen moments: for tests that
+// A few nodes of one chain on simulated disks, with simulated links that take
+// no time, views made by hand, and power cuts at chosen moments: for tests that
 // force one case of a recovery. tests/simulation/ leaves such cases to chance.
 #ifndef KAMINO_TESTS_HEAD_CHAIN_RIG_H_
 #define KAMINO_TESTS_HEAD_CHAIN_RIG_H_
@@ -15,10 +15,13 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "head/chain_node.h"
+#include "head/node.h"
 #include "head/storage.h"
 #include "kamino/v1/kamino.pb.h"
+#include "tests/head/manual_executor.h"
 #include "tests/head/sim_media.h"
+#include "tests/simulation/timed_network.h"
+#include "tests/simulation/world.h"
 
 namespace kamino::head {
 
@@ -60,7 +63,7 @@ class ChainRig {
  public:
   using ChainMessage = kamino::internal::v1::ChainMessage;
   using LinkId = replica::LinkId;
-  // May change a message on its way; false loses it.
+  // May change a message as it is sent; false loses it.
   using Filter = std::function<bool(const std::string& from,
                                     const std::string& to, ChainMessage*)>;
   using Tap = std::function<void(const std::string& to, LinkId link,
@@ -76,7 +79,7 @@ class ChainRig {
   // What opens a node again, elsewhere, as it was.
   struct Snapshot {
     StorageOptions storage;
-    ChainNode::Options node;  // its incarnation is the next one
+    NodeOptions node;
     std::map<Media::Part, engine::SimRegion::Image> parts;
   };
   struct Options {
@@ -99,7 +102,7 @@ class ChainRig {
   // It learns of the last view; one that was away is not in it.
   void Start(const std::string& name);
   void StartAll();
-  bool up(const std::string& name) const { return At(name).node != nullptr; }
+  bool up(const std::string& name) const { return At(name).up(); }
   // The power goes, now. Its links break.
   void CutPower(const std::string& name, uint64_t seed);
   // The power goes at the `count`-th flush or drain of its heap from now on
@@ -120,7 +123,9 @@ class ChainRig {
   // run now; those that are down keep the place they had.
   void InstallView(const std::vector<std::string>& members);
   void Invite(const std::string& name, bool invited = true);
-  void BreakLinks(const std::string& a, const std::string& b);
+  void BreakLinks(const std::string& a, const std::string& b) {
+    network_.BreakBetween(a, b);
+  }
   void SetFilter(Filter filter) { filter_ = std::move(filter); }
   // What `from` next sends to `to`, and is `due`, goes on as `change` makes it;
   // changed() tells whether that has come.
@@ -128,19 +133,23 @@ class ChainRig {
                   const std::function<bool(const ChainMessage&)>& due,
                   const std::function<void(ChainMessage*)>& change);
   bool changed() const { return changed_; }
-  // Told of every message that is on its way.
+  // Told of every message as it is sent, with the receiver's number of the
+  // link.
   void SetTap(Tap tap) { tap_ = std::move(tap); }
   // What is for this node waits.
   void Hold(const std::string& name, bool held = true) { At(name).held = held; }
 
   // --- Time.
 
-  // One input of the next node that has one; false when there is none.
+  // One input of the next node that has one, as a batch of its own; false when
+  // there is none.
   bool Step();
+  // The same of the node that `choice` falls on.
+  bool Step(uint64_t choice);
   // Steps until nothing happens any more, for `rounds` ticks.
   void Settle(int rounds = 20);
   void Tick();
-  absl::Time now() const { return now_; }
+  absl::Time now() const { return world_.now(); }
 
   // --- Clients. Each has one request under way at most.
 
@@ -151,7 +160,9 @@ class ChainRig {
 
   // --- What is.
 
-  ChainNode& node(const std::string& name) { return *At(name).node; }
+  ChainNode& node(const std::string& name) {
+    return At(name).node->chain_node();
+  }
   Storage& storage(const std::string& name) { return *At(name).storage; }
   const replica::OperationRing& ring(const std::string& name) {
     return *At(name).storage->ring();
@@ -171,49 +182,67 @@ class ChainRig {
   std::string Difference();
 
  private:
-  using Input = std::function<void(ChainNode&, absl::Time)>;
-  struct RigNode {
-    std::string name;
+  // A process, and its manager.
+  struct RigNode final : public simulation::Process,
+                         public membership::ViewSource {
+    using Process::Begin;
+    using Process::End;
+    using Process::Process;
+
+    // What comes from outside waits for its turn.
+    void Deliver(std::function<void()> event) override {
+      if (up()) inbox.push_back(std::move(event));
+    }
+
+    absl::Status Start(const membership::Member& member,
+                       membership::ViewSourceCallbacks to_call) override {
+      self = member;
+      callbacks = std::move(to_call);
+      return absl::OkStatus();
+    }
+    void Stop() override {}
+    bool LeaseValid(uint64_t) const override { return true; }
+    void RequestView() override {}
+    void SetReport(const membership::NodeReport&) override {}
+
     SimDisk disk;
-    std::unique_ptr<Storage> storage;
-    std::unique_ptr<ChainNode> node;
-    std::deque<Input> inbox;
+    Storage* storage = nullptr;  // the node's
+    ManualExecutor* executor = nullptr;
+    std::unique_ptr<Node> node;
+    std::deque<std::function<void()>> inbox;
     bool held = false;
-    bool invited = false;
-    bool crashed = false;  // in the middle of what it does
-    int countdown = 0;     // flushes or drains until it crashes; 0: none
+    int countdown = 0;  // flushes or drains until it crashes; 0: none
     Moment moment = Moment::kDrain;
     Tear tear;
-    LinkId next_accepted = 2;
-    uint64_t incarnation = 0;
+    membership::Member self;  // as it runs, or ran
+    membership::ViewSourceCallbacks callbacks;
     absl::Status fatal;
   };
-  using End = std::pair<std::string, LinkId>;
 
   RigNode& At(const std::string& name) { return *nodes_.at(name); }
   const RigNode& At(const std::string& name) const { return *nodes_.at(name); }
   uint64_t RingBytesOf(const std::string& name) const;
   StorageOptions StorageOptionsOf(const std::string& name) const;
-  ChainNode::Options NodeOptionsOf(const std::string& name) const;
+  NodeOptions NodeOptionsOf(const std::string& name) const;
+  NodeRuntime RuntimeOf(RigNode* node);
+  bool Pass(const simulation::TimedNetwork::Passing& passing);
   void SetHooks(RigNode* node);
   void OnHeap(RigNode* node, Moment moment);
   void Tearing(RigNode* node);
+  // Nothing it does has an effect outside any more.
+  void GoDown(RigNode* node);
   void Discard(RigNode* node);
-  void Run(RigNode* node, const Input& input);
-  void CarryOut(RigNode* node, const replica::Actions& actions);
-  void Connect(RigNode* node, const replica::Actions::Open& open);
-  void Break(const End& end);
-  void SubmitTo(const std::string& name, const std::shared_ptr<Issued>& issued);
+  void Run(RigNode* node);
   std::string CheckAtRest(const RigNode& node, uint64_t received) const;
 
   const Options options_;
   replica::ProcedureRegistry procedures_;
+  simulation::World world_{/*seed=*/1, /*trace=*/nullptr};
+  simulation::TimedNetwork network_;
   std::map<std::string, std::unique_ptr<RigNode>> nodes_;
   std::vector<std::string> order_;
   size_t next_ = 0;  // in order_, whose turn it is
-  std::map<End, End> peers_;
   membership::View view_;
-  absl::Time now_ = absl::UnixEpoch();
   Filter filter_;
   bool changed_ = false;  // by ChangeNext's
   Tap tap_;

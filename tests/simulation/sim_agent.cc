@@ -1,6 +1,7 @@
 #include "tests/simulation/sim_agent.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "tests/faults/fault.h"
@@ -54,24 +55,26 @@ void SimAgent::RequestView() {
 void SimAgent::Ask() {
   ++wait_;
   calling_ = true;
-  const Call call = core_.Next(process_->Clock());
+  const auto call = std::make_shared<const Call>(core_.Next(process_->Clock()));
   const uint64_t number = ++call_;
   const auto answered = [this, number, call](const SimManager::Answer& answer) {
     if (number != call_) return;  // it was given up
     ++call_;
-    OnAnswer(call, answer);
+    OnAnswer(*call, answer);
   };
-  const auto manager = managers_->find(call.manager);
+  const auto manager = managers_->find(call->manager);
   if (manager != managers_->end()) {
     // The agent may be gone when the call arrives, or the answer.
-    network_->Send(process_, manager->second,
-                   [network = network_, from = process_, to = manager->second,
-                    life = process_->life(), call, answered] {
-                     const SimManager::Answer answer = to->Serve(call);
-                     network->Send(to, from, [from, life, answer, answered] {
-                       if (life == from->life()) answered(answer);
-                     });
-                   });
+    network_->Send(
+        process_, manager->second,
+        [network = network_, from = process_, to = manager->second,
+         life = process_->life(), call, answered] {
+          const auto answer =
+              std::make_shared<const SimManager::Answer>(to->Serve(*call));
+          network->Send(to, from, [from, life, answer, answered] {
+            if (life == from->life()) answered(*answer);
+          });
+        });
   }
   process_->After(kCallDeadline, [answered] {
     SimManager::Answer answer;

@@ -17,6 +17,7 @@ TimedNetwork::Options TimedNetwork::Instant() {
   options.least_delay = options.most_delay = absl::ZeroDuration();
   options.spike_one_in = 0;
   options.told_of_close_percent = options.told_of_death_percent = 100;
+  options.lost_at_death_percent = 100;
   return options;
 }
 
@@ -95,10 +96,11 @@ bool TimedNetwork::IsCutBetween(const Process& a, const Process& b) const {
 void TimedNetwork::Send(Process* from, Process* to, World::Event arrival) {
   if (!from->up() || IsCut(from->name(), to->name())) return;
   const absl::Duration delay = CallDelay(*from, *to);
-  world_->After(delay, [this, from, to, arrival = std::move(arrival)] {
-    if (IsCut(from->name(), to->name())) return;
-    to->Deliver(arrival);
-  });
+  world_->After(delay,
+                [this, from, to, arrival = std::move(arrival)]() mutable {
+                  if (IsCut(from->name(), to->name())) return;
+                  to->Deliver(std::move(arrival));
+                });
 }
 
 // --- Making links.
@@ -304,6 +306,9 @@ void TimedNetwork::Leave(const std::shared_ptr<Station>& station, bool told) {
     if (told) {
       Finish(connection, side);
       continue;
+    }
+    if (random_.Percent(options_.lost_at_death_percent)) {
+      connection->broken = true;
     }
     end.open = false;
     end.handler = nullptr;

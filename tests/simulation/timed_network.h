@@ -32,11 +32,15 @@ class TimedNetwork {
     // those whose end hears of it at once. The others time out.
     uint64_t told_of_close_percent = 80;
     uint64_t told_of_death_percent = 70;
+    // Of links that end with their process: those that lose what was on its
+    // way.
+    uint64_t lost_at_death_percent = 30;
     // Bytes that may be on their way, in each direction of a link; a single
     // message always may.
     size_t credits = size_t{16} << 20;
   };
-  // Takes no time, and nothing goes wrong by itself.
+  // Takes no time, and nothing goes wrong by itself. What dies loses all that
+  // was on its way.
   static Options Instant();
 
   TimedNetwork(World* world, const Options& options);

@@ -98,10 +98,13 @@ NodeOptions ChainRig::NodeOptionsOf(const std::string& name) const {
   NodeOptions options;
   options.chain.cluster_id = kClusterId;
   options.chain.node_id = name;
+  options.chain.window_operations = options_.window_operations;
   options.chain.window_chunks = 2;
   options.chain.chunks_at_once = 1;
   options.chain.cut_bytes = 32u << 10;
   options.chain.transfer_bytes_per_s = options_.transfer_bytes_per_s;
+  // As with a real ring, which takes more than a batch.
+  options.admission.max_batch_bytes = RingBytesOf(name) / 8;
   options.links.preferred = "tcp";
   options.links.listen["tcp"] =
       absl::StrCat(name, ":", At(name).self.incarnation);
@@ -165,7 +168,7 @@ void ChainRig::Start(const std::string& name) {
   CHECK(node->node->Join(name).ok());
   SetHooks(node);
   if (!view_.formed()) return;
-  node->Deliver([node, view = view_] { node->callbacks.on_view(view); });
+  Tell(name);
 }
 
 void ChainRig::StartAll() {
@@ -254,6 +257,11 @@ void ChainRig::Discard(RigNode* node) {
 // --- Views and links.
 
 void ChainRig::InstallView(const std::vector<std::string>& members) {
+  StoreView(members);
+  for (const std::string& name : order_) Tell(name);
+}
+
+void ChainRig::StoreView(const std::vector<std::string>& members) {
   View view;
   view.cluster_id = kClusterId;
   view.id = view_.id + 1;
@@ -261,10 +269,11 @@ void ChainRig::InstallView(const std::vector<std::string>& members) {
     view.members.push_back(At(name).self);
   }
   view_ = view;
-  for (const std::string& name : order_) {
-    RigNode* const node = &At(name);
-    node->Deliver([node, view] { node->callbacks.on_view(view); });
-  }
+}
+
+void ChainRig::Tell(const std::string& name) {
+  RigNode* const node = &At(name);
+  node->Deliver([node, view = view_] { node->callbacks.on_view(view); });
 }
 
 void ChainRig::Invite(const std::string& name, bool invited) {
@@ -346,7 +355,7 @@ void ChainRig::Run(RigNode* node) {
 
 const std::string& ChainRig::head() const { return view_.head().node_id; }
 
-std::shared_ptr<Issued> ChainRig::Submit(
+std::shared_ptr<Issued> ChainRig::Issue(
     uint64_t client, const std::vector<Operation>& operations) {
   auto issued = std::make_shared<Issued>();
   kamino::v1::CommitRequest commit;
@@ -359,22 +368,43 @@ std::shared_ptr<Issued> ChainRig::Submit(
   issued->request.set_client_id(client);
   issued->request.set_number(++numbers_[client]);
   issued_.push_back(issued);
+  return issued;
+}
+
+std::shared_ptr<Issued> ChainRig::Submit(
+    uint64_t client, const std::vector<Operation>& operations) {
+  auto issued = Issue(client, operations);
   Retry(issued);
   return issued;
 }
 
+std::vector<std::shared_ptr<Issued>> ChainRig::PutTogether(
+    const std::vector<uint64_t>& clients) {
+  std::vector<std::shared_ptr<Issued>> all;
+  for (const uint64_t client : clients) {
+    all.push_back(Issue(client, {Put(absl::StrCat("of ", client), "x")}));
+  }
+  RigNode* const to = &At(head());
+  to->Deliver([to, all] {
+    for (const auto& issued : all) Mutate(to, issued);
+  });
+  return all;
+}
+
 void ChainRig::Retry(const std::shared_ptr<Issued>& issued) {
   RigNode* const to = &At(head());
-  to->Deliver([to, issued] {
-    Request request;
-    request.request = issued->request;
-    request.done = [to, issued](RequestOutcome outcome) {
-      if (!to->up()) return;
-      ++issued->answers;
-      issued->outcome = std::move(outcome);
-    };
-    to->node->Mutate(std::move(request));
-  });
+  to->Deliver([to, issued] { Mutate(to, issued); });
+}
+
+void ChainRig::Mutate(RigNode* to, const std::shared_ptr<Issued>& issued) {
+  Request request;
+  request.request = issued->request;
+  request.done = [to, issued](RequestOutcome outcome) {
+    if (!to->up()) return;
+    ++issued->answers;
+    issued->outcome = std::move(outcome);
+  };
+  to->node->Mutate(std::move(request));
 }
 
 }  // namespace kamino::head

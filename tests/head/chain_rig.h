@@ -89,6 +89,7 @@ class ChainRig {
     std::map<std::string, uint64_t> ring_bytes_of = {};  // of some others
     BackupKind backup = BackupKind::kSimple;
     uint64_t transfer_bytes_per_s = 0;  // without a limit
+    uint64_t window_operations = replica::ChainOptions().window_operations;
   };
 
   explicit ChainRig(Options options);
@@ -122,6 +123,9 @@ class ChainRig {
   // Every node that is up learns of the next view, with these members as they
   // run now; those that are down keep the place they had.
   void InstallView(const std::vector<std::string>& members);
+  // The same, but each of them only once it is told.
+  void StoreView(const std::vector<std::string>& members);
+  void Tell(const std::string& name);
   void Invite(const std::string& name, bool invited = true);
   void BreakLinks(const std::string& a, const std::string& b) {
     network_.BreakBetween(a, b);
@@ -155,6 +159,9 @@ class ChainRig {
 
   std::shared_ptr<Issued> Submit(
       uint64_t client, const std::vector<kamino::v1::Operation>& operations);
+  // A put of each of `clients`, which come in one batch.
+  std::vector<std::shared_ptr<Issued>> PutTogether(
+      const std::vector<uint64_t>& clients);
   // The same request again, at whoever is head now.
   void Retry(const std::shared_ptr<Issued>& issued);
 
@@ -219,6 +226,9 @@ class ChainRig {
     absl::Status fatal;
   };
 
+  std::shared_ptr<Issued> Issue(
+      uint64_t client, const std::vector<kamino::v1::Operation>& operations);
+  static void Mutate(RigNode* to, const std::shared_ptr<Issued>& issued);
   RigNode& At(const std::string& name) { return *nodes_.at(name); }
   const RigNode& At(const std::string& name) const { return *nodes_.at(name); }
   uint64_t RingBytesOf(const std::string& name) const;

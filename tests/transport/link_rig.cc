@@ -18,6 +18,14 @@ namespace {
 // Only a failing test waits that long.
 constexpr absl::Duration kPatience = absl::Seconds(30);
 
+class Endpoint final : public simulation::Process {
+ public:
+  Endpoint(simulation::World* world, std::string name)
+      : Process(world, std::move(name)) {
+    Begin();
+  }
+};
+
 }  // namespace
 
 absl::Span<const std::byte> Bytes(absl::string_view text) {
@@ -88,13 +96,13 @@ LinkRig::~LinkRig() { std::filesystem::remove_all(options.shm_directory); }
 std::unique_ptr<Transport> LinkRig::NewTransport() {
   if (simulated()) {
     if (network_ == nullptr) {
-      SimNetwork::Options sim;
-      sim.max_message = options.max_message;
+      simulation::TimedNetwork::Options sim;
       sim.credits = options.send_buffer;
-      network_ = std::make_unique<SimNetwork>(sim);
+      network_ = std::make_unique<simulation::TimedNetwork>(&world_, sim);
     }
-    return network_->NewTransport(absl::StrCat("endpoint", ++transports_),
-                                  options.epoch);
+    processes_.push_back(std::make_unique<Endpoint>(
+        &world_, absl::StrCat("endpoint", processes_.size())));
+    return network_->NewTransport(processes_.back().get(), kind_, options);
   }
   auto transport = fabric_ != nullptr ? MakeVerbsTransport(options, fabric_)
                                       : MakeTransport(kind_, options);
@@ -117,7 +125,7 @@ bool LinkRig::Until(absl::FunctionRef<bool()> happened) {
   };
   if (simulated()) {
     while (!locked()) {
-      if (!network_->Step()) return false;
+      if (!world_.Step()) return false;
     }
     return true;
   }

@@ -14,9 +14,10 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
+#include "tests/simulation/timed_network.h"
+#include "tests/simulation/world.h"
 #include "tests/transport/fake_verbs.h"
 #include "transport/link.h"
-#include "transport/sim/sim_network.h"
 
 namespace kamino::transport {
 
@@ -53,7 +54,8 @@ class Recorder : public LinkHandler {
 
 class LinkRig {
  public:
-  // `kind` as MakeTransport takes it, or "sim". Options are the test's to
+  // `kind` as MakeTransport takes it, or "sim", which is what the simulator has
+  // (tests/simulation/timed_network.h). Options are the test's to
   // change before the first NewTransport. "verbs" is on devices in memory,
   // unless the environment names a real one in KAMINO_VERBS_DEVICE.
   explicit LinkRig(std::string kind);
@@ -81,9 +83,11 @@ class LinkRig {
  private:
   const std::string kind_;
   absl::Mutex mutex_;
-  std::unique_ptr<SimNetwork> network_;
+  simulation::World world_{/*seed=*/1, /*trace=*/nullptr};
+  // "sim": each transport is of a process of its own, which outlives it.
+  std::vector<std::unique_ptr<simulation::Process>> processes_;
+  std::unique_ptr<simulation::TimedNetwork> network_;
   std::shared_ptr<FakeFabric> fabric_;
-  int transports_ = 0;
   int addresses_ = 0;
 };
 

@@ -180,7 +180,7 @@ class Admission {
   std::deque<Request> ready_;
   std::deque<Request> alone_;  // spoilt a batch; each is executed by itself
   struct Waiter {
-    std::function<void(RequestOutcome)> done;
+    absl::AnyInvocable<void(RequestOutcome)> done;
     RequestOutcome outcome;
   };
   std::map<uint64_t, std::vector<Waiter>> in_flight_;  // by last mutation

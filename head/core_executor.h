@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <functional>
 
+#include "absl/functional/any_invocable.h"
+
 namespace kamino::head {
 
 class CoreExecutor {
@@ -25,11 +27,11 @@ class CoreExecutor {
   virtual void Start(Hooks hooks) = 0;
 
   // Any thread. False when stopped; the task is then destroyed, not run.
-  virtual bool Post(std::function<void()> task) = 0;
+  virtual bool Post(absl::AnyInvocable<void()> task) = 0;
 
   // Any thread but the one that runs tasks: may wait until there is room for
   // `weight`.
-  virtual bool PostAndWait(std::function<void()> task, size_t weight) = 0;
+  virtual bool PostAndWait(absl::AnyInvocable<void()> task, size_t weight) = 0;
 
   // Likewise. Returns when no task or hook runs any more, nor ever will.
   // Idempotent.

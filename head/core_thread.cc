@@ -15,14 +15,14 @@ void CoreThread::Start(Hooks hooks) {
   thread_ = std::thread([this] { Run(); });
 }
 
-bool CoreThread::Post(std::function<void()> task) {
+bool CoreThread::Post(absl::AnyInvocable<void()> task) {
   absl::MutexLock lock(&mutex_);
   if (stopping_) return false;
   tasks_.push_back({std::move(task), 0});
   return true;
 }
 
-bool CoreThread::PostAndWait(std::function<void()> task, size_t weight) {
+bool CoreThread::PostAndWait(absl::AnyInvocable<void()> task, size_t weight) {
   absl::MutexLock lock(&mutex_);
   mutex_.Await(absl::Condition(this, &CoreThread::HasRoom));
   if (stopping_) return false;

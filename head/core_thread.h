@@ -4,11 +4,11 @@
 #define KAMINO_HEAD_CORE_THREAD_H_
 
 #include <cstddef>
-#include <functional>
 #include <thread>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/any_invocable.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "head/core_executor.h"
@@ -32,14 +32,14 @@ class CoreThread final : public CoreExecutor {
   CoreThread& operator=(const CoreThread&) = delete;
 
   void Start(Hooks hooks) override;
-  bool Post(std::function<void()> task) override;
-  bool PostAndWait(std::function<void()> task, size_t weight) override;
+  bool Post(absl::AnyInvocable<void()> task) override;
+  bool PostAndWait(absl::AnyInvocable<void()> task, size_t weight) override;
   // Runs what was posted before, then joins.
   void Stop() override;
 
  private:
   struct Task {
-    std::function<void()> run;
+    absl::AnyInvocable<void()> run;
     size_t weight;
   };
 

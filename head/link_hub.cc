@@ -5,6 +5,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "glog/logging.h"
 
 namespace kamino::head {
@@ -86,8 +87,7 @@ absl::StatusOr<std::unique_ptr<LinkHub>> LinkHub::Create(
   auto hub = absl::WrapUnique(new LinkHub(
       std::move(options), std::move(make_transport), std::move(events)));
   for (const auto& [name, address] : hub->options_.listen) {
-    absl::Status listening = hub->Listen(name, address);
-    if (!listening.ok()) return listening;
+    RETURN_IF_ERROR(hub->Listen(name, address));
   }
   return hub;
 }

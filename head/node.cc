@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/memory/memory.h"
+#include "base/status_macros.h"
 #include "glog/logging.h"
 #include "head/node_agreement.h"
 #include "replica/errors.h"
@@ -15,6 +16,24 @@ using membership::Member;
 using membership::View;
 using replica::Actions;
 using replica::LinkId;
+
+// A request on its way to the core thread. What does not get there, as the node
+// stops, is answered.
+class Owed {
+ public:
+  explicit Owed(Request request) : request_(std::move(request)) {}
+  Owed(Owed&&) = default;
+  ~Owed() {
+    if (request_.done == nullptr) return;
+    request_.done({replica::MakeError(kamino::v1::REASON_RECONFIGURING,
+                                      "this node is stopping"),
+                   "", 0});
+  }
+  Request Take() { return std::move(request_); }
+
+ private:
+  Request request_;
+};
 
 }  // namespace
 
@@ -68,9 +87,7 @@ absl::StatusOr<std::unique_ptr<Node>> Node::Create(
   auto node = absl::WrapUnique(new Node(std::move(options), std::move(runtime),
                                         std::move(storage), procedures, views,
                                         std::move(events)));
-  if (absl::Status listening = node->Listen(); !listening.ok()) {
-    return listening;
-  }
+  RETURN_IF_ERROR(node->Listen());
   return node;
 }
 
@@ -83,9 +100,10 @@ LinkHub::Events Node::HubEvents() {
     core_->Post([this, link] { node_->OnLinkClosed(link, Now()); });
   };
   events.message = [this](LinkId link, ChainMessage message, size_t bytes) {
-    auto shared = std::make_shared<ChainMessage>(std::move(message));
     core_->PostAndWait(
-        [this, link, shared] { node_->OnMessage(link, *shared, Now()); },
+        [this, link, message = std::move(message)] {
+          node_->OnMessage(link, message, Now());
+        },
         bytes);
   };
   return events;
@@ -94,10 +112,8 @@ LinkHub::Events Node::HubEvents() {
 absl::Status Node::Listen() {
   LinkHub::Options options = options_.links;
   options.transport.epoch = [this] { return view_board_.current()->view_id(); };
-  auto links =
-      LinkHub::Create(std::move(options), make_transport_, HubEvents());
-  if (!links.ok()) return links.status();
-  links_ = std::move(*links);
+  ASSIGN_OR_RETURN(links_, LinkHub::Create(std::move(options), make_transport_,
+                                           HubEvents()));
   core_->Start(ExecutorHooks());
   return absl::OkStatus();
 }
@@ -151,8 +167,8 @@ void Node::Mutate(Request request) {
       pending_requests_.fetch_add(1) >= options_.max_pending_requests;
   const bool heavy =
       pending_bytes_.fetch_add(bytes) + bytes > options_.max_pending_bytes;
-  request.done = [this, bytes,
-                  done = std::move(request.done)](RequestOutcome outcome) {
+  request.done = [this, bytes, done = std::move(request.done)](
+                     RequestOutcome outcome) mutable {
     pending_requests_.fetch_sub(1);
     pending_bytes_.fetch_sub(bytes);
     done(std::move(outcome));
@@ -163,17 +179,14 @@ void Node::Mutate(Request request) {
                   "", 0});
     return;
   }
-  auto shared = std::make_shared<Request>(std::move(request));
-  const bool posted =
-      core_->Post([this, shared] { node_->Submit(std::move(*shared), Now()); });
-  if (posted) return;
-  shared->done({replica::MakeError(kamino::v1::REASON_RECONFIGURING,
-                                   "this node is stopping"),
-                "", 0});
+  core_->Post([this, owed = Owed(std::move(request))]() mutable {
+    node_->Submit(owed.Take(), Now());
+  });
 }
 
-bool Node::Run(std::function<void(ChainNode&)> task) {
-  return core_->Post([this, task = std::move(task)] { task(*node_); });
+bool Node::Run(absl::AnyInvocable<void(ChainNode&)> task) {
+  return core_->Post(
+      [this, task = std::move(task)]() mutable { task(*node_); });
 }
 
 // --- Core thread.

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -86,7 +87,7 @@ class Node {
   void Mutate(Request request);
 
   // Runs `task` on the core thread; false when the node has stopped.
-  bool Run(std::function<void(ChainNode& node)> task);
+  bool Run(absl::AnyInvocable<void(ChainNode& node)> task);
 
   // Fills everything but the header. Core thread only.
   void Describe(ChainNode& node, kamino::v1::GetNodeStatusResponse* response);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "kamino/internal/v1/operation.pb.h"
@@ -18,6 +19,7 @@ struct RequestOutcome {
   uint64_t sequence = 0;  // of the mutation the result is of
 };
 
+// Moved only: whoever holds it owes the answer.
 struct Request {
   kamino::internal::v1::ChainRequest request;
   // On the node's monotonic clock. A request that has not been executed by
@@ -31,7 +33,7 @@ struct Request {
   // Called on the core thread, until `done` is.
   std::function<bool()> abandoned;
   // Called exactly once, on the core thread; must not call back into the node.
-  std::function<void(RequestOutcome)> done;
+  absl::AnyInvocable<void(RequestOutcome)> done;
 };
 
 }  // namespace kamino::head

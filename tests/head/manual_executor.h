@@ -3,10 +3,10 @@
 #define KAMINO_TESTS_HEAD_MANUAL_EXECUTOR_H_
 
 #include <cstddef>
-#include <functional>
 #include <utility>
 #include <vector>
 
+#include "absl/functional/any_invocable.h"
 #include "head/core_executor.h"
 
 namespace kamino::head {
@@ -15,12 +15,12 @@ namespace kamino::head {
 class ManualExecutor final : public CoreExecutor {
  public:
   void Start(Hooks hooks) override { hooks_ = std::move(hooks); }
-  bool Post(std::function<void()> task) override {
+  bool Post(absl::AnyInvocable<void()> task) override {
     if (stopped_) return false;
     tasks_.push_back(std::move(task));
     return true;
   }
-  bool PostAndWait(std::function<void()> task, size_t) override {
+  bool PostAndWait(absl::AnyInvocable<void()> task, size_t) override {
     return Post(std::move(task));
   }
   // What was posted never runs.
@@ -34,15 +34,15 @@ class ManualExecutor final : public CoreExecutor {
 
   // Runs what was posted, as one batch. Returns whether there is more to do.
   bool RunBatch() {
-    const auto tasks = std::exchange(tasks_, {});
-    for (const auto& task : tasks) task();
+    auto tasks = std::exchange(tasks_, {});
+    for (auto& task : tasks) task();
     if (std::exchange(tick_due_, false)) hooks_.tick();
     return hooks_.end_of_batch();
   }
 
  private:
   Hooks hooks_;
-  std::vector<std::function<void()>> tasks_;
+  std::vector<absl::AnyInvocable<void()>> tasks_;
   bool stopped_ = false;
   bool tick_due_ = false;
 };

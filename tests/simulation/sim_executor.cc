@@ -18,7 +18,7 @@ void SimExecutor::Start(Hooks hooks) {
   Tick();
 }
 
-bool SimExecutor::Post(std::function<void()> task) {
+bool SimExecutor::Post(absl::AnyInvocable<void()> task) {
   if (stopped_ || !process_->up()) return false;
   tasks_.push_back(std::move(task));
   Schedule();
@@ -38,8 +38,8 @@ void SimExecutor::Schedule() {
 
 void SimExecutor::RunBatch() {
   scheduled_ = false;
-  const auto tasks = std::exchange(tasks_, {});
-  for (const auto& task : tasks) task();
+  auto tasks = std::exchange(tasks_, {});
+  for (auto& task : tasks) task();
   if (std::exchange(tick_due_, false)) hooks_.tick();
   if (hooks_.end_of_batch()) Schedule();
 }

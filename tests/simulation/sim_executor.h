@@ -3,9 +3,10 @@
 #define KAMINO_TESTS_SIMULATION_SIM_EXECUTOR_H_
 
 #include <cstddef>
-#include <functional>
+#include <utility>
 #include <vector>
 
+#include "absl/functional/any_invocable.h"
 #include "absl/time/time.h"
 #include "head/core_executor.h"
 #include "tests/simulation/random.h"
@@ -21,9 +22,9 @@ class SimExecutor final : public head::CoreExecutor {
 
   void Start(Hooks hooks) override;
   // Nobody does while the process is down.
-  bool Post(std::function<void()> task) override;
+  bool Post(absl::AnyInvocable<void()> task) override;
   // There is always room.
-  bool PostAndWait(std::function<void()> task, size_t) override {
+  bool PostAndWait(absl::AnyInvocable<void()> task, size_t) override {
     return Post(std::move(task));
   }
   // What was posted never runs.
@@ -38,7 +39,7 @@ class SimExecutor final : public head::CoreExecutor {
   Random random_;
   const absl::Duration most_wait_;
   Hooks hooks_;
-  std::vector<std::function<void()>> tasks_;
+  std::vector<absl::AnyInvocable<void()>> tasks_;
   bool stopped_ = false;
   bool scheduled_ = false;
   bool tick_due_ = false;

@@ -36,17 +36,20 @@ ChainCore::ChainCore(ChainOptions options, OperationRing* ring,
       record_(record),
       executor_(executor),
       copy_(copy),
+      mending_(ring, executor, &outbox_, options_.fetch_timeout),
+      mending_source_(ring, executor, &outbox_),
+      returning_(ring, record->state().heap == HeapState::kFresh ||
+                               record->state().heap == HeapState::kComplete
+                           ? Returning::State::kReturned
+                           : Returning::State::kTrusted),
       completed_(ring->cleaned()),
-      torn_(ring->applied() < ring->received()),
-      returned_(record->state().heap == HeapState::kFresh ||
-                record->state().heap == HeapState::kComplete),
       chunk_pacer_(options_.transfer_bytes_per_s, kPacedBurst) {
-  if (!torn_ || record_->state().heap != HeapState::kBehind) return;
+  if (!mending_.torn() || record_->state().heap != HeapState::kBehind) return;
   // The chain completes without a node that joins: its neighbours may hold
   // more of the interrupted operations' objects than those operations made.
   LOG(WARNING) << "this node was interrupted while it joined; it begins again";
   copy_->BeginReceiving();
-  torn_ = false;
+  mending_.Forget();
 }
 
 bool ChainCore::is_head() const {
@@ -58,7 +61,7 @@ bool ChainCore::is_tail() const {
 }
 
 bool ChainCore::ready() const {
-  return !failed_ && index_ >= 0 && condition() == Condition::kSound;
+  return !outbox_.failed() && index_ >= 0 && condition() == Condition::kSound;
 }
 
 Condition ChainCore::condition() const {
@@ -72,9 +75,9 @@ Condition ChainCore::condition() const {
     case HeapState::kComplete:
       break;
   }
-  if (outrun()) return Condition::kOutrun;
-  if (torn_) return Condition::kTorn;
-  return returned_ ? Condition::kReturned : Condition::kSound;
+  if (returning_.outrun()) return Condition::kOutrun;
+  if (mending_.torn()) return Condition::kTorn;
+  return returning_.trusted() ? Condition::kSound : Condition::kReturned;
 }
 
 uint64_t ChainCore::settled() const {
@@ -84,35 +87,6 @@ uint64_t ChainCore::settled() const {
 
 bool ChainCore::has_state() const {
   return record_->state().heap != HeapState::kReceiving;
-}
-
-ChainCore::Message ChainCore::NewMessage() const {
-  Message message;
-  message.set_view_id(view_.id);
-  return message;
-}
-
-void ChainCore::Send(LinkId link, Message message, Actions* actions) const {
-  actions->send.push_back({link, std::move(message)});
-}
-
-void ChainCore::SendReject(LinkId link, std::string reason, bool behind,
-                           Actions* actions) {
-  ++turned_down_.rejected;
-  Message message = NewMessage();
-  message.mutable_reject()->set_reason(std::move(reason));
-  message.mutable_reject()->set_behind(behind);
-  Send(link, std::move(message), actions);
-}
-
-bool ChainCore::Belongs(bool on_its_link) {
-  if (!on_its_link) ++turned_down_.stray;
-  return on_its_link;
-}
-
-void ChainCore::Fatal(absl::Status status, Actions* actions) {
-  failed_ = true;
-  if (actions->fatal.ok()) actions->fatal = std::move(status);
 }
 
 void ChainCore::UpdateHeapState(HeapState heap) {
@@ -125,33 +99,34 @@ void ChainCore::UpdateHeapState(HeapState heap) {
 // --- Views.
 
 void ChainCore::OnView(const View& view, absl::Time now, Actions* actions) {
-  if (failed_ || view.id <= view_.id) return;
+  const Outbox::Delivery delivery(&outbox_, actions);
+  if (outbox_.failed() || view.id <= view_.id) return;
   const int index = view.IndexOf(options_.node_id, options_.incarnation);
   if (index >= 0 && view.id <= record_->state().view_id) {
-    return Fatal(absl::FailedPreconditionError(absl::StrCat(
-                     "view ", view.id,
+    return outbox_.Fail(absl::FailedPreconditionError(
+        absl::StrCat("view ", view.id,
                      " takes this node in, but its heap "
                      "holds data of view ",
                      record_->state().view_id,
                      ": the store of views was emptied; restore it, or move "
-                     "the data away")),
-                 actions);
+                     "the data away")));
   }
-  LeaveView(now, actions);
+  LeaveView(now);
   view_ = view;
+  outbox_.set_view_id(view_.id);
   index_ = index;
   if (index_ < 0) {
     donor_.retry_at = now;
     return;
   }
-  EnterView(now, actions);
+  EnterView(now);
 }
 
-void ChainCore::LeaveView(absl::Time now, Actions* actions) {
+void ChainCore::LeaveView(absl::Time now) {
   if (attached_) predecessor_ = kNoLink;  // the same link as donor_'s
   for (LinkId* link : {&successor_.link, &completion_.link, &donor_.link,
                        &predecessor_, &completion_from_}) {
-    if (*link != kNoLink) actions->close.push_back(*link);
+    if (*link != kNoLink) outbox_.Close(*link);
     *link = kNoLink;
   }
   if (!joining_node_.empty() && successor_.ready) {
@@ -162,10 +137,8 @@ void ChainCore::LeaveView(absl::Time now, Actions* actions) {
   successor_ = Outgoing();
   completion_ = Outgoing();
   donor_ = Outgoing();
-  mending_ = Mending();
-  agreed_ = outrun_by_ = Neighbours();
-  at_odds_ = false;
-  return_to_ = 0;
+  mending_.Leave();
+  returning_.Leave();
   catch_up_to_.reset();
   attached_ = false;
   transfer_.receiving = false;
@@ -174,44 +147,44 @@ void ChainCore::LeaveView(absl::Time now, Actions* actions) {
   awaiting_resend_ = ring_was_full_ = false;
 }
 
-void ChainCore::EnterView(absl::Time now, Actions* actions) {
+void ChainCore::EnterView(absl::Time now) {
   NodeState state = record_->state();
   state.view_id = view_.id;
   if (state.heap == HeapState::kFresh) {
     // Of the first view nobody can hold anything.
-    if (view_.id == 1) returned_ = false;
+    if (view_.id == 1) returning_.Forget();
     state.heap = HeapState::kComplete;
   }
   record_->Update(state);
   if (!has_state()) return;  // the manager learns of it, and leaves us out
   if (is_head() && state.heap == HeapState::kBehind) {
-    return Fatal(absl::FailedPreconditionError(absl::StrCat(
-                     "this node is to be head of view ", view_.id,
-                     " but may lack what the chain has acknowledged")),
-                 actions);
+    return outbox_.Fail(absl::FailedPreconditionError(
+        absl::StrCat("this node is to be head of view ", view_.id,
+                     " but may lack what the chain has acknowledged")));
   }
-  if (torn_ && role() == Role::kSingle) {
-    return Fatal(absl::UnavailableError(absl::StrCat(
-                     "operations after ", ring_->applied(),
+  if (mending_.torn() && role() == Role::kSingle) {
+    return outbox_.Fail(absl::UnavailableError(
+        absl::StrCat("operations after ", ring_->applied(),
                      " were interrupted, and no other node is left to mend "
-                     "them by; start another node of the last view")),
-                 actions);
+                     "them by; start another node of the last view")));
   }
+  returning_.Enter(view_.Predecessor(index_) != nullptr,
+                   view_.Successor(index_) != nullptr);
   CheckReturned();
   completed_ = std::max(completed_, ring_->cleaned());
   if (!is_tail()) retain_until_.reset();
 
   // What is in the ring was acknowledged upstream: it is executed whatever the
   // new role.
-  ExecuteReceived(actions);
+  ExecuteReceived();
   if (const Member* next = view_.Successor(index_)) {
-    Open(&successor_, *next, LINK_PURPOSE_APPEND, now, actions);
+    Open(&successor_, *next, LINK_PURPOSE_APPEND, now);
   }
   if (const Member* head = CompletionTarget()) {
-    Open(&completion_, *head, LINK_PURPOSE_COMPLETION, now, actions);
+    Open(&completion_, *head, LINK_PURPOSE_COMPLETION, now);
   }
   // Section 5.2: a new tail completes what the old one forwarded or not.
-  if (is_tail()) CompleteAsTail(actions);
+  if (is_tail()) CompleteAsTail();
 }
 
 const Member* ChainCore::CompletionTarget() const {
@@ -225,18 +198,15 @@ const Member* ChainCore::SuccessorTarget() const {
 // --- Links.
 
 void ChainCore::Open(Outgoing* outgoing, const Member& member,
-                     LinkPurpose purpose, absl::Time now, Actions* actions) {
-  outgoing->link = next_link_;
-  next_link_ += 2;
+                     LinkPurpose purpose, absl::Time now) {
+  outgoing->link = outbox_.Open(member, purpose);
   outgoing->opened = outgoing->ready = false;
   outgoing->retry_at = absl::InfiniteFuture();
   outgoing->give_up_at = now + options_.connect_timeout;
-  actions->open.push_back({outgoing->link, member, purpose});
 }
 
-void ChainCore::CloseOutgoing(Outgoing* outgoing, absl::Time now,
-                              Actions* actions) {
-  if (outgoing->link != kNoLink) actions->close.push_back(outgoing->link);
+void ChainCore::CloseOutgoing(Outgoing* outgoing, absl::Time now) {
+  if (outgoing->link != kNoLink) outbox_.Close(outgoing->link);
   if (outgoing == &donor_) {
     if (attached_) predecessor_ = kNoLink;
     attached_ = transfer_.receiving = false;
@@ -252,76 +222,75 @@ void ChainCore::CloseOutgoing(Outgoing* outgoing, absl::Time now,
 }
 
 void ChainCore::OnLinkOpened(LinkId link, absl::Time now, Actions* actions) {
+  const Outbox::Delivery delivery(&outbox_, actions);
   for (Outgoing* outgoing : {&successor_, &completion_, &donor_}) {
     if (link != outgoing->link) continue;
     outgoing->give_up_at = now + options_.hello_timeout;
   }
-  Message message = NewMessage();
-  Hello* hello = message.mutable_hello();
+  Hello hello;
   if (link == successor_.link) {
     successor_.opened = true;
-    hello->set_purpose(LINK_PURPOSE_APPEND);
-    hello->set_applied(ring_->applied());
-    hello->set_cleaned(ring_->cleaned());
+    hello.set_purpose(LINK_PURPOSE_APPEND);
+    hello.set_applied(ring_->applied());
+    hello.set_cleaned(ring_->cleaned());
   } else if (link == completion_.link) {
     completion_.opened = true;
-    hello->set_purpose(LINK_PURPOSE_COMPLETION);
+    hello.set_purpose(LINK_PURPOSE_COMPLETION);
   } else if (link == donor_.link) {
     donor_.opened = true;
-    hello->set_purpose(LINK_PURPOSE_TRANSFER);
-    hello->set_applied(ring_->applied());
-    hello->set_resume(condition() == Condition::kBehind && !torn_);
+    hello.set_purpose(LINK_PURPOSE_TRANSFER);
+    hello.set_applied(ring_->applied());
+    hello.set_resume(condition() == Condition::kBehind && !mending_.torn());
   } else {
     return;  // of an older view
   }
-  hello->set_cluster_id(options_.cluster_id);
-  hello->set_node_id(options_.node_id);
-  hello->set_heap_bytes(options_.heap_bytes);
-  hello->mutable_agreement()->insert(options_.agreement.begin(),
-                                     options_.agreement.end());
-  Send(link, std::move(message), actions);
+  hello.set_cluster_id(options_.cluster_id);
+  hello.set_node_id(options_.node_id);
+  hello.set_heap_bytes(options_.heap_bytes);
+  hello.mutable_agreement()->insert(options_.agreement.begin(),
+                                    options_.agreement.end());
+  *outbox_.Send(link).mutable_hello() = std::move(hello);
 }
 
 void ChainCore::OnLinkClosed(LinkId link, absl::Time now, Actions* actions) {
+  const Outbox::Delivery delivery(&outbox_, actions);
   if (link == kNoLink) return;
   if (link == predecessor_) predecessor_ = kNoLink;
   if (link == completion_from_) completion_from_ = kNoLink;
-  if (link == mending_.link) mending_ = Mending();
+  mending_.OnLinkClosed(link);
   if (link == successor_.link && !joining_node_.empty()) {
     return LoseJoining(now);
   }
   for (Outgoing* outgoing : {&successor_, &completion_, &donor_}) {
     if (link != outgoing->link) continue;
     outgoing->link = kNoLink;
-    CloseOutgoing(outgoing, now, actions);
+    CloseOutgoing(outgoing, now);
   }
 }
 
 void ChainCore::TickOutgoing(Outgoing* outgoing, const Member* member,
-                             LinkPurpose purpose, absl::Time now,
-                             Actions* actions) {
+                             LinkPurpose purpose, absl::Time now) {
   if (member == nullptr) return;
   if (outgoing->link != kNoLink && !outgoing->ready &&
       now >= outgoing->give_up_at) {
-    CloseOutgoing(outgoing, now, actions);
+    CloseOutgoing(outgoing, now);
   }
   if (outgoing->link == kNoLink && now >= outgoing->retry_at) {
-    Open(outgoing, *member, purpose, now, actions);
+    Open(outgoing, *member, purpose, now);
   }
 }
 
 void ChainCore::OnTick(absl::Time now, Actions* actions) {
-  if (failed_) return;
-  TickOutgoing(&donor_, JoiningTarget(), LINK_PURPOSE_TRANSFER, now, actions);
+  const Outbox::Delivery delivery(&outbox_, actions);
+  if (outbox_.failed()) return;
+  TickOutgoing(&donor_, JoiningTarget(), LINK_PURPOSE_TRANSFER, now);
   if (index_ < 0) return;
-  TickOutgoing(&successor_, SuccessorTarget(), LINK_PURPOSE_APPEND, now,
-               actions);
-  TickOutgoing(&completion_, CompletionTarget(), LINK_PURPOSE_COMPLETION, now,
-               actions);
-  if (now >= mending_.ask_again_at) SendFetch(now, actions);
+  TickOutgoing(&successor_, SuccessorTarget(), LINK_PURPOSE_APPEND, now);
+  TickOutgoing(&completion_, CompletionTarget(), LINK_PURPOSE_COMPLETION, now);
+  mending_.OnTick(now);
   if (retain_until_.has_value() && now >= *retain_until_) {
     retain_until_.reset();
-    if (is_tail()) CompleteAsTail(actions);
+    if (is_tail()) CompleteAsTail();
   }
 }
 
@@ -356,49 +325,50 @@ std::vector<ChainCore::LinkState> ChainCore::links() const {
 
 // --- Messages.
 
-bool ChainCore::CheckView(LinkId link, const Message& message,
-                          Actions* actions) {
+bool ChainCore::CheckView(LinkId link, const Message& message) {
   if (message.view_id() == view_.id &&
       (index_ >= 0 || (link == donor_.link && link != kNoLink))) {
     return true;
   }
   if (message.view_id() > view_.id) {
-    actions->fetch_view = true;
+    outbox_.FetchView();
     // Only a Hello is worth an answer: its sender tries again soon, and by
     // then we have caught up.
     if (!message.has_hello()) return false;
   }
-  SendReject(link,
-             absl::StrCat("a message of view ", message.view_id(), " reached ",
-                          options_.node_id, " in view ", view_.id),
-             /*behind=*/false, actions);
+  outbox_.Reject(
+      link,
+      absl::StrCat("a message of view ", message.view_id(), " reached ",
+                   options_.node_id, " in view ", view_.id),
+      /*behind=*/false);
   return false;
 }
 
 void ChainCore::OnMessage(LinkId link, const Message& message, absl::Time now,
                           Actions* actions) {
-  if (failed_) return;
-  if (message.has_reject()) return OnReject(link, message, now, actions);
-  if (!CheckView(link, message, actions)) return;
+  const Outbox::Delivery delivery(&outbox_, actions);
+  if (outbox_.failed()) return;
+  if (message.has_reject()) return OnReject(link, message, now);
+  if (!CheckView(link, message)) return;
   switch (message.message_case()) {
     case Message::kHello:
-      return OnHello(link, message.hello(), now, actions);
+      return OnHello(link, message.hello(), now);
     case Message::kSync:
-      return OnSync(link, message.sync(), now, actions);
+      return OnSync(link, message.sync(), now);
     case Message::kAppend:
-      return OnAppend(link, message.append(), actions);
+      return OnAppend(link, message.append());
     case Message::kAppendAck:
-      return OnAppendAck(link, message.append_ack().received(), actions);
+      return OnAppendAck(link, message.append_ack().received());
     case Message::kCompletion:
-      return OnCompletion(link, message.completion().applied(), actions);
+      return OnCompletion(link, message.completion().applied());
     case Message::kCleanUp:
-      return OnCleanUp(link, message.clean_up().cleaned(), actions);
+      return OnCleanUp(link, message.clean_up().cleaned());
     case Message::kFetch:
-      return OnFetch(link, message.fetch(), actions);
+      return OnFetch(link, message.fetch());
     case Message::kFetched:
-      return OnFetched(link, message.fetched(), now, actions);
+      return GoOnMended(mending_.OnFetched(link, message.fetched(), now));
     case Message::kStateChunkAck:
-      if (!Belongs(link == successor_.link)) return;
+      if (!outbox_.Belongs(link == successor_.link)) return;
       chunks_acked_ =
           std::min(chunks_sent_,
                    std::max(chunks_acked_, message.state_chunk_ack().chunks()));
@@ -406,33 +376,32 @@ void ChainCore::OnMessage(LinkId link, const Message& message, absl::Time now,
     case Message::kStateBegin:
     case Message::kStateChunk:
     case Message::kStateCut:
-      if (!Belongs(link == donor_.link)) return;
-      return OnTransferMessage(message, now, actions);
+      if (!outbox_.Belongs(link == donor_.link)) return;
+      return OnTransferMessage(message, now);
     case Message::kReject:
     case Message::MESSAGE_NOT_SET:
-      ++turned_down_.malformed;
+      outbox_.CountMalformed();
       LOG(WARNING) << "ignored an empty chain message";
       return;
   }
 }
 
-void ChainCore::OnReject(LinkId link, const Message& message, absl::Time now,
-                         Actions* actions) {
-  if (message.view_id() > view_.id) actions->fetch_view = true;
+void ChainCore::OnReject(LinkId link, const Message& message, absl::Time now) {
+  if (message.view_id() > view_.id) outbox_.FetchView();
   if (link == kNoLink) return;
   if (link == predecessor_ && message.view_id() == view_.id &&
       message.reject().behind() &&
       (condition() == Condition::kBehind ||
-       (link == mending_.link && returned_))) {
+       (mending_.Asks(link) && !returning_.trusted()))) {
     LOG(WARNING) << "this node's state is of no use any more: "
                  << message.reject().reason();
-    return DiscardState(actions);
+    return DiscardState();
   }
   for (Outgoing* outgoing : {&successor_, &completion_, &donor_}) {
     if (link != outgoing->link) continue;
     VLOG(1) << "turned away: " << message.reject().reason();
     if (outgoing == &successor_ && !joining_node_.empty()) continue;
-    CloseOutgoing(outgoing, now, actions);
+    CloseOutgoing(outgoing, now);
   }
 }
 

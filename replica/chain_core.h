@@ -12,8 +12,8 @@
 //   - the head's own part (admission, locks, outcomes) lies in head/, which
 //     calls AppendLocal and CommitLocal and is told by Actions::completed;
 //   - a node that was restarted takes part once its neighbours have borne out
-//     that it holds what it must (chain_returning.cc), and mends what it was in
-//     the middle of, by what a neighbour holds (chain_mending.cc; section 5.3);
+//     that it holds what it must (Returning), and mends what it was in the
+//     middle of, by what a neighbour holds (Mending; section 5.3);
 //   - a node that joins gets the tail's heap, then its operations, and only
 //     then a place in the chain (chain_joining.cc; section 5.2).
 //
@@ -46,80 +46,18 @@
 #include "engine/transaction.h"
 #include "kamino/internal/v1/chain.pb.h"
 #include "membership/view.h"
+#include "replica/chain_actions.h"
+#include "replica/chain_options.h"
 #include "replica/executor.h"
+#include "replica/mending.h"
 #include "replica/node_record.h"
 #include "replica/operation_ring.h"
+#include "replica/outbox.h"
 #include "replica/pacer.h"
+#include "replica/returning.h"
 #include "replica/state_copy.h"
 
 namespace kamino::replica {
-
-// Names a link between this node and another. Chosen by the core for links it
-// opens (odd numbers), by the caller for links it accepted (even numbers).
-using LinkId = uint64_t;
-inline constexpr LinkId kNoLink = 0;
-
-struct Actions {
-  struct Open {
-    LinkId link;
-    membership::Member member;
-    kamino::internal::v1::LinkPurpose purpose;
-  };
-  struct Send {
-    LinkId link;
-    kamino::internal::v1::ChainMessage message;
-  };
-
-  std::vector<LinkId> close;  // carried out first
-  std::vector<Open> open;     // then these; the answer is OnLinkOpened/Closed
-  std::vector<Send> send;     // then these
-  bool fetch_view = false;    // someone has a newer view
-  // At the head: everything up to here is applied by the whole chain.
-  uint64_t completed = 0;
-  // Not OK: this node must stop; going on would make it differ from others.
-  absl::Status fatal;
-};
-
-struct ChainOptions {
-  std::string cluster_id;
-  std::string node_id;
-  uint64_t incarnation = 0;
-  uint64_t heap_bytes = 0;
-  // What neighbours must have as well.
-  membership::Agreement agreement;
-  // The largest operation that every neighbour and its link can take; more are
-  // not appended. 0: what the ring takes.
-  uint64_t max_operation_bytes = 0;
-  // Appends, each with one operation, that may be on their way to the
-  // successor, unacknowledged.
-  uint64_t window_operations = 1024;
-  uint64_t window_bytes = 16u << 20;
-  // Between two attempts to reach a neighbour, of which the first few are
-  // closer: one that is only late with a view has it in a moment.
-  absl::Duration reconnect_delay = absl::Milliseconds(20);
-  // A link that is not established by then is tried anew; that takes a while
-  // where queue pairs are set up, and the transport has a limit of its own.
-  absl::Duration connect_timeout = absl::Seconds(5);
-  // A neighbour that does not answer Hello by then is tried anew.
-  absl::Duration hello_timeout = absl::Seconds(1);
-  // A neighbour that does not answer a Fetch by then is asked again.
-  absl::Duration fetch_timeout = absl::Milliseconds(200);
-  // Chunks of a state transfer that may be on their way, unacknowledged; how
-  // many are sent at a time; and how much may be left for the cut, which is
-  // sent at once.
-  uint64_t window_chunks = 64;
-  int chunks_at_once = 8;
-  size_t cut_bytes = 1u << 20;
-  // How fast the heap is sent, so that the chain can go on beside; 0: as fast
-  // as can be. The cut does not wait.
-  uint64_t transfer_bytes_per_s = 0;
-  // How long the tail keeps operations for a node that was joining and is not
-  // heard of: if it comes back by then, it goes on.
-  absl::Duration retain = absl::Seconds(5);
-  // Told of each operation once it is durable in this node's ring; for tests
-  // that keep a history. May be null.
-  std::function<void(const OperationRing::Entry& entry)> on_appended;
-};
 
 class ChainCore {
  public:
@@ -187,13 +125,8 @@ class ChainCore {
     uint64_t damaged = 0;    // chunks that were turned down
   };
   const TransferStats& transfer() const { return transfer_; }
-  // Messages that were not taken in. Some are normal while a view changes.
-  struct TurnedDown {
-    uint64_t rejected = 0;   // answered with Reject
-    uint64_t stray = 0;      // on a link they do not belong on; ignored
-    uint64_t malformed = 0;  // at odds with what the sender can know; ignored
-  };
-  const TurnedDown& turned_down() const { return turned_down_; }
+  using TurnedDown = replica::TurnedDown;
+  const TurnedDown& turned_down() const { return outbox_.turned_down(); }
   const OperationRing& ring() const { return *ring_; }
 
   struct LinkState {
@@ -219,116 +152,79 @@ class ChainCore {
   };
 
   void Open(Outgoing* outgoing, const membership::Member& member,
-            kamino::internal::v1::LinkPurpose purpose, absl::Time now,
-            Actions* actions);
-  void CloseOutgoing(Outgoing* outgoing, absl::Time now, Actions* actions);
+            kamino::internal::v1::LinkPurpose purpose, absl::Time now);
+  void CloseOutgoing(Outgoing* outgoing, absl::Time now);
   void TickOutgoing(Outgoing* outgoing, const membership::Member* member,
-                    kamino::internal::v1::LinkPurpose purpose, absl::Time now,
-                    Actions* actions);
+                    kamino::internal::v1::LinkPurpose purpose, absl::Time now);
   const membership::Member* CompletionTarget() const;
   const membership::Member* SuccessorTarget() const;
 
-  void LeaveView(absl::Time now, Actions* actions);
-  void EnterView(absl::Time now, Actions* actions);
+  void LeaveView(absl::Time now);
+  void EnterView(absl::Time now);
   // Whether the heap holds a state of the chain, be it an old one.
   bool has_state() const;
-  Message NewMessage() const;
-  void Send(LinkId link, Message message, Actions* actions) const;
-  void SendReject(LinkId link, std::string reason, bool behind,
-                  Actions* actions);
-  // Whether the message came on the link it belongs on; counts it if not.
-  bool Belongs(bool on_its_link);
   // False, with the answer in `actions`, when the message is of another view.
-  bool CheckView(LinkId link, const Message& message, Actions* actions);
+  bool CheckView(LinkId link, const Message& message);
 
   void UpdateHeapState(HeapState heap);
   void OnHello(LinkId link, const kamino::internal::v1::Hello& hello,
-               absl::Time now, Actions* actions);
+               absl::Time now);
   void OnHelloAppend(LinkId link, const kamino::internal::v1::Hello& hello,
-                     absl::Time now, Actions* actions);
+                     absl::Time now);
   void CheckCaughtUp();
   void OnSync(LinkId link, const kamino::internal::v1::Sync& sync,
-              absl::Time now, Actions* actions);
-  void ContinueSuccessor(const kamino::internal::v1::Sync& sync,
-                         Actions* actions);
-  void OnReject(LinkId link, const Message& message, absl::Time now,
-                Actions* actions);
-  void OnAppend(LinkId link, const kamino::internal::v1::Append& append,
-                Actions* actions);
-  void OnAppendAck(LinkId link, uint64_t received, Actions* actions);
-  void OnCompletion(LinkId link, uint64_t applied, Actions* actions);
-  void OnCleanUp(LinkId link, uint64_t cleaned, Actions* actions);
+              absl::Time now);
+  void ContinueSuccessor(const kamino::internal::v1::Sync& sync);
+  void OnReject(LinkId link, const Message& message, absl::Time now);
+  void OnAppend(LinkId link, const kamino::internal::v1::Append& append);
+  void OnAppendAck(LinkId link, uint64_t received);
+  void OnCompletion(LinkId link, uint64_t applied);
+  void OnCleanUp(LinkId link, uint64_t cleaned);
   std::string RefuseHello(LinkId link,
                           const kamino::internal::v1::Hello& hello) const;
 
-  void ExecuteReceived(Actions* actions);
+  void ExecuteReceived();
   // Something is applied that was not before.
-  void AfterApplied(Actions* actions);
+  void AfterApplied();
   // The last of the chain: what is applied is complete.
-  void CompleteAsTail(Actions* actions);
-  void CleanTo(uint64_t sequence, Actions* actions);
-  void CompleteTo(uint64_t sequence, Actions* actions);
+  void CompleteAsTail();
+  void CleanTo(uint64_t sequence);
+  void CompleteTo(uint64_t sequence);
   // The successor holds everything up to `sequence`, and nothing is on its way.
   void ContinueAfter(uint64_t sequence);
-  void PumpSuccessor(Actions* actions);
-  void SendSync(LinkId link, Actions* actions) const;
-  void Acknowledge(Actions* actions);
-  void Fatal(absl::Status status, Actions* actions);
+  void PumpSuccessor();
+  void SendSync(LinkId link);
+  void Acknowledge();
 
-  // --- Returning.
+  // --- Returning and mending.
 
-  // Whether this node and its predecessor, or its successor, can both be what
-  // they were (invariant 5); otherwise notes which of them cannot.
-  bool AgreesWithPredecessor(const kamino::internal::v1::Hello& hello);
-  bool AgreesWithSuccessor(const kamino::internal::v1::Sync& sync,
-                           Actions* actions);
-  // Ends returned_ once both neighbours agree and it holds what was completed.
+  // Goes on if the neighbours have borne out what this node holds.
   void CheckReturned();
-  bool outrun() const {
-    return returned_ && (outrun_by_.before || outrun_by_.after);
-  }
-  // Whether operations may be appended to what it has.
-  bool may_append() const;
-
-  // --- Mending.
-
-  // Asks the neighbour behind `link` for what has to be mended, from the start.
-  void BeginMending(LinkId link, Mend mend, absl::Time now, Actions* actions);
-  void SendFetch(absl::Time now, Actions* actions);
-  void OnFetch(LinkId link, const kamino::internal::v1::Fetch& fetch,
-               Actions* actions);
-  // The first operation after fetch.received() in this node's ring that touches
-  // what is fetched; 0: none.
-  absl::StatusOr<uint64_t> FirstToTouch(
-      const kamino::internal::v1::Fetch& fetch) const;
-  void OnFetched(LinkId link, const kamino::internal::v1::Fetched& fetched,
-                 absl::Time now, Actions* actions);
-  void EndMending(Actions* actions);
+  void OnFetch(LinkId link, const kamino::internal::v1::Fetch& fetch);
+  void GoOnMended(Mending::Mended mended);
 
   // --- Joining, at the tail.
 
   std::string RefuseJoining(const kamino::internal::v1::Hello& hello) const;
-  void OnHelloTransfer(LinkId link, const kamino::internal::v1::Hello& hello,
-                       Actions* actions);
-  void SendOperationsAfter(uint64_t sequence, Actions* actions);
-  void SendChunks(absl::Time now, Actions* actions);
-  bool SendChunk(Actions* actions);  // false: none is left
-  void SendCut(Actions* actions);
+  void OnHelloTransfer(LinkId link, const kamino::internal::v1::Hello& hello);
+  void SendOperationsAfter(uint64_t sequence);
+  void SendChunks(absl::Time now);
+  bool SendChunk();  // false: none is left
+  void SendCut();
   void StopSending();
   // Its link is gone.
   void LoseJoining(absl::Time now);
   // Nobody who joins needs what is in the ring any more.
-  void ForgetJoining(Actions* actions);
+  void ForgetJoining();
 
   // --- Joining, at the node that does.
 
   const membership::Member* JoiningTarget() const;
-  void OnTransferMessage(const Message& message, absl::Time now,
-                         Actions* actions);
+  void OnTransferMessage(const Message& message, absl::Time now);
   absl::Status OnStateBegin(const kamino::internal::v1::StateBegin& begin);
   absl::Status OnStateCut(const kamino::internal::v1::StateCut& cut);
   // What this node holds is of no use: it has to get the chain's state anew.
-  void DiscardState(Actions* actions);
+  void DiscardState();
 
   const ChainOptions options_;
   OperationRing* const ring_;
@@ -336,9 +232,13 @@ class ChainCore {
   Executor* const executor_;
   StateCopy* const copy_;
 
+  Outbox outbox_;
+  Mending mending_;
+  MendingSource mending_source_;
+  Returning returning_;
+
   membership::View view_;
   int index_ = -1;
-  LinkId next_link_ = 1;  // odd ones
 
   Outgoing successor_;
   Outgoing completion_;               // tail only: to the head
@@ -353,39 +253,12 @@ class ChainCore {
   uint64_t sent_operations_ = 0;
 
   uint64_t completed_ = 0;
-  bool failed_ = false;
-  TurnedDown turned_down_;
 
   // Owed at EndOfBatch.
   bool owe_ack_ = false;
   bool owe_completion_ = false;
   bool owe_clean_up_ = false;
   bool owe_sync_ = false;
-
-  // After a restart: operations (applied, received] may be half executed.
-  bool torn_;
-  struct Mending {
-    LinkId link = kNoLink;  // to the neighbour that is asked
-    Mend mend = Mend::kForward;
-    engine::WriteSet intents;  // in the order they are mended in
-    size_t done = 0;
-    size_t asked = 0;     // [done, asked) are on their way
-    uint64_t number = 0;  // of the last Fetch
-    absl::Time ask_again_at = absl::InfiniteFuture();
-  };
-  Mending mending_;
-
-  // It came back with what it held, and nobody has borne that out yet.
-  bool returned_;
-  struct Neighbours {
-    bool before = false;
-    bool after = false;
-  };
-  Neighbours agreed_;     // in this view
-  Neighbours outrun_by_;  // they hold more than this node's would
-  bool at_odds_ = false;  // with a neighbour in this view; logged once
-  // What may have been completed when its predecessor said Hello.
-  uint64_t return_to_ = 0;
 
   // A heap that is behind is complete when this is applied.
   std::optional<uint64_t> catch_up_to_;

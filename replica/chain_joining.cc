@@ -41,10 +41,9 @@ std::string ChainCore::RefuseJoining(const Hello& hello) const {
   return "";
 }
 
-void ChainCore::OnHelloTransfer(LinkId link, const Hello& hello,
-                                Actions* actions) {
+void ChainCore::OnHelloTransfer(LinkId link, const Hello& hello) {
   if (successor_.link != kNoLink && successor_.link != link) {
-    actions->close.push_back(successor_.link);
+    outbox_.Close(successor_.link);
   }
   StopSending();
   successor_ = Outgoing();
@@ -52,15 +51,14 @@ void ChainCore::OnHelloTransfer(LinkId link, const Hello& hello,
   joining_node_ = hello.node_id();
   const bool resume = hello.resume() && hello.applied() <= ring_->applied() &&
                       ring_->EndsEntry(hello.applied());
-  Message message = NewMessage();
-  message.mutable_state_begin()->set_resume(resume);
-  message.mutable_state_begin()->set_applied(ring_->applied());
-  Send(link, std::move(message), actions);
+  StateBegin* begin = outbox_.Send(link).mutable_state_begin();
+  begin->set_resume(resume);
+  begin->set_applied(ring_->applied());
   ++transfer_.begun;
   if (resume) {
     LOG(INFO) << joining_node_ << " goes on after operation "
               << hello.applied();
-    return SendOperationsAfter(hello.applied(), actions);
+    return SendOperationsAfter(hello.applied());
   }
   LOG(INFO) << "sending the heap to " << joining_node_;
   copy_->BeginSending();
@@ -70,14 +68,14 @@ void ChainCore::OnHelloTransfer(LinkId link, const Hello& hello,
   chunks_sent_ = chunks_acked_ = 0;
 }
 
-void ChainCore::SendOperationsAfter(uint64_t sequence, Actions* actions) {
+void ChainCore::SendOperationsAfter(uint64_t sequence) {
   successor_.ready = true;
   retain_until_.reset();
   ContinueAfter(sequence);
-  PumpSuccessor(actions);
+  PumpSuccessor();
 }
 
-void ChainCore::SendChunks(absl::Time now, Actions* actions) {
+void ChainCore::SendChunks(absl::Time now) {
   if (!transfer_.sending) return;
   // A heap that changes faster than it is sent is cut with more left to send.
   const size_t limit = transfer_.bytes > 3 * options_.heap_bytes
@@ -86,37 +84,35 @@ void ChainCore::SendChunks(absl::Time now, Actions* actions) {
   for (int i = 0; i < options_.chunks_at_once &&
                   chunks_sent_ - chunks_acked_ < options_.window_chunks;
        ++i) {
-    if (copy_->BytesLeft() <= limit) return SendCut(actions);
+    if (copy_->BytesLeft() <= limit) return SendCut();
     if (!chunk_pacer_.MayGo(now)) return;
-    SendChunk(actions);
+    SendChunk();
   }
 }
 
-bool ChainCore::SendChunk(Actions* actions) {
-  Message message = NewMessage();
-  StateChunk* chunk = message.mutable_state_chunk();
-  if (!copy_->NextChunk(chunk)) return false;
+bool ChainCore::SendChunk() {
+  StateChunk chunk;
+  if (!copy_->NextChunk(&chunk)) return false;
   ++chunks_sent_;
-  transfer_.bytes += chunk->data().size() + chunk->zeros();
-  data_bytes_sent_ += chunk->data().size();
-  chunk_pacer_.Went(chunk->data().size());
-  Send(successor_.link, std::move(message), actions);
+  transfer_.bytes += chunk.data().size() + chunk.zeros();
+  data_bytes_sent_ += chunk.data().size();
+  chunk_pacer_.Went(chunk.data().size());
+  *outbox_.Send(successor_.link).mutable_state_chunk() = std::move(chunk);
   return true;
 }
 
-void ChainCore::SendCut(Actions* actions) {
+void ChainCore::SendCut() {
   copy_->PrepareCut();
-  while (SendChunk(actions)) {
+  while (SendChunk()) {
   }
   StopSending();
-  Message message = NewMessage();
-  message.mutable_state_cut()->set_sequence(ring_->applied());
-  message.mutable_state_cut()->set_chunks(chunks_sent_);
-  Send(successor_.link, std::move(message), actions);
+  StateCut* cut = outbox_.Send(successor_.link).mutable_state_cut();
+  cut->set_sequence(ring_->applied());
+  cut->set_chunks(chunks_sent_);
   LOG(INFO) << joining_node_ << " has the heap as of operation "
             << ring_->applied() << ", " << (transfer_.bytes >> 20)
             << " MiB, of which " << (data_bytes_sent_ >> 20) << " were sent";
-  SendOperationsAfter(ring_->applied(), actions);
+  SendOperationsAfter(ring_->applied());
 }
 
 void ChainCore::StopSending() {
@@ -131,11 +127,11 @@ void ChainCore::LoseJoining(absl::Time now) {
   successor_ = Outgoing();
 }
 
-void ChainCore::ForgetJoining(Actions* actions) {
+void ChainCore::ForgetJoining() {
   LOG(WARNING) << "operations are kept no longer for the node that joins";
   retain_until_.reset();
   if (joining_node_.empty()) return;
-  actions->close.push_back(successor_.link);
+  outbox_.Close(successor_.link);
   StopSending();
   joining_node_.clear();
   successor_ = Outgoing();
@@ -144,6 +140,7 @@ void ChainCore::ForgetJoining(Actions* actions) {
 // --- At the node that joins.
 
 void ChainCore::OnInvited(bool invited, absl::Time now, Actions* actions) {
+  const Outbox::Delivery delivery(&outbox_, actions);
   if (invited && !invited_) donor_.retry_at = std::min(donor_.retry_at, now);
   invited_ = invited;
   OnTick(now, actions);
@@ -161,21 +158,20 @@ uint64_t ChainCore::caught_up_view() const {
   return attached_ && ring_->applied() >= attached_at_ ? view_.id : 0;
 }
 
-void ChainCore::DiscardState(Actions* actions) {
+void ChainCore::DiscardState() {
   copy_->BeginReceiving();
-  torn_ = returned_ = false;
-  mending_ = Mending();
+  mending_.Forget();
+  returning_.Forget();
   catch_up_to_.reset();
   for (LinkId* link : {&predecessor_, &successor_.link, &completion_.link}) {
-    if (*link != kNoLink) actions->close.push_back(*link);
+    if (*link != kNoLink) outbox_.Close(*link);
     *link = kNoLink;
   }
   successor_ = Outgoing();
   completion_ = Outgoing();
 }
 
-void ChainCore::OnTransferMessage(const Message& message, absl::Time now,
-                                  Actions* actions) {
+void ChainCore::OnTransferMessage(const Message& message, absl::Time now) {
   absl::Status taken;
   if (message.has_state_begin()) {
     taken = OnStateBegin(message.state_begin());
@@ -193,14 +189,15 @@ void ChainCore::OnTransferMessage(const Message& message, absl::Time now,
   if (taken.ok()) return;
   ++transfer_.damaged;
   LOG(WARNING) << "the state transfer begins again: " << taken.message();
-  CloseOutgoing(&donor_, now, actions);
+  CloseOutgoing(&donor_, now);
 }
 
 absl::Status ChainCore::OnStateBegin(const StateBegin& begin) {
   if (donor_.ready) {
     return absl::DataLossError("a state transfer begins within another");
   }
-  if (begin.resume() && (condition() != Condition::kBehind || torn_)) {
+  if (begin.resume() &&
+      (condition() != Condition::kBehind || mending_.torn())) {
     return absl::DataLossError(
         "the tail would go on where this node never was");
   }
@@ -213,7 +210,8 @@ absl::Status ChainCore::OnStateBegin(const StateBegin& begin) {
     return absl::OkStatus();
   }
   copy_->BeginReceiving();
-  torn_ = returned_ = false;
+  mending_.Forget();
+  returning_.Forget();
   transfer_.receiving = true;
   transfer_.bytes = 0;
   chunks_taken_ = 0;

@@ -9,6 +9,7 @@
 namespace kamino::replica {
 
 using kamino::internal::v1::Append;
+using kamino::internal::v1::Fetch;
 using kamino::internal::v1::Hello;
 using kamino::internal::v1::LINK_PURPOSE_APPEND;
 using kamino::internal::v1::LINK_PURPOSE_COMPLETION;
@@ -59,43 +60,41 @@ std::string ChainCore::RefuseHello(LinkId link, const Hello& hello) const {
   return "";
 }
 
-void ChainCore::OnHello(LinkId link, const Hello& hello, absl::Time now,
-                        Actions* actions) {
+void ChainCore::OnHello(LinkId link, const Hello& hello, absl::Time now) {
   std::string refusal = RefuseHello(link, hello);
   if (!refusal.empty()) {
     LOG(WARNING) << "turned a link away: " << refusal;
-    return SendReject(link, std::move(refusal), /*behind=*/false, actions);
+    return outbox_.Reject(link, std::move(refusal), /*behind=*/false);
   }
   switch (hello.purpose()) {
     case LINK_PURPOSE_TRANSFER:
-      return OnHelloTransfer(link, hello, actions);
+      return OnHelloTransfer(link, hello);
     case LINK_PURPOSE_APPEND:
-      return OnHelloAppend(link, hello, now, actions);
+      return OnHelloAppend(link, hello, now);
     default:
       break;
   }
   if (completion_from_ != kNoLink && completion_from_ != link) {
-    actions->close.push_back(completion_from_);
+    outbox_.Close(completion_from_);
   }
   completion_from_ = link;
-  SendSync(link, actions);
+  SendSync(link);
 }
 
-void ChainCore::OnHelloAppend(LinkId link, const Hello& hello, absl::Time now,
-                              Actions* actions) {
-  if (!AgreesWithPredecessor(hello)) {
+void ChainCore::OnHelloAppend(LinkId link, const Hello& hello, absl::Time now) {
+  if (!returning_.OnHello(hello, condition() == Condition::kBehind)) {
     // It learns what this node holds, and tries again.
-    SendSync(link, actions);
-    return SendReject(
+    SendSync(link);
+    return outbox_.Reject(
         link,
         absl::StrCat(options_.node_id, " has received up to ",
                      ring_->received(), " and applied up to ", ring_->applied(),
                      ", you have applied up to ", hello.applied(),
                      " and cleaned up to ", hello.cleaned()),
-        /*behind=*/false, actions);
+        /*behind=*/false);
   }
   if (predecessor_ != kNoLink && predecessor_ != link) {
-    actions->close.push_back(predecessor_);
+    outbox_.Close(predecessor_);
   }
   predecessor_ = link;
   awaiting_resend_ = false;
@@ -104,8 +103,41 @@ void ChainCore::OnHelloAppend(LinkId link, const Hello& hello, absl::Time now,
     catch_up_to_ = hello.applied();
     CheckCaughtUp();
   }
-  if (torn_) return BeginMending(link, Mend::kForward, now, actions);
-  SendSync(link, actions);
+  if (mending_.torn()) {
+    return GoOnMended(mending_.Begin(link, Mend::kForward, now));
+  }
+  SendSync(link);
+}
+
+void ChainCore::CheckReturned() {
+  if (returning_.trusted()) return;
+  if (returning_.after() == Returning::Word::kAgrees && awaiting_resend_ &&
+      predecessor_ != kNoLink) {
+    owe_sync_ = true;
+  }
+  returning_.Check();
+}
+
+void ChainCore::OnFetch(LinkId link, const Fetch& fetch) {
+  const bool to_predecessor = link == predecessor_;
+  if (!outbox_.Belongs(to_predecessor || link == successor_.link)) return;
+  // One that may lack something answers once it does not: it is asked again.
+  // That its successor lacks more it knows from its Hello.
+  const Condition now = condition();
+  if (now != Condition::kSound && now != Condition::kTorn &&
+      now != Condition::kReturned) {
+    return;
+  }
+  if (!to_predecessor) return mending_source_.AnswerSuccessor(link, fetch);
+  if (returning_.trusted()) mending_source_.Answer(link, fetch);
+}
+
+void ChainCore::GoOnMended(Mending::Mended mended) {
+  if (!mended.has_value()) return;
+  if (*mended == Mend::kBack) return ExecuteReceived();
+  ring_->MarkApplied(ring_->received());
+  SendSync(predecessor_);
+  AfterApplied();
 }
 
 void ChainCore::CheckCaughtUp() {
@@ -115,46 +147,51 @@ void ChainCore::CheckCaughtUp() {
   catch_up_to_.reset();
 }
 
-void ChainCore::OnSync(LinkId link, const Sync& sync, absl::Time now,
-                       Actions* actions) {
+void ChainCore::OnSync(LinkId link, const Sync& sync, absl::Time now) {
   if (link == completion_.link) {
     completion_.ready = true;
     owe_completion_ = true;
     return;
   }
-  if (!Belongs(link == successor_.link)) return;
-  if (!joining_node_.empty() && !Belongs(successor_.ready)) return;
-  ContinueSuccessor(sync, actions);
+  if (!outbox_.Belongs(link == successor_.link)) return;
+  if (!joining_node_.empty() && !outbox_.Belongs(successor_.ready)) return;
+  ContinueSuccessor(sync);
   // Newly head, and interrupted before it was (section 5.3).
-  if (torn_ && is_head() && successor_.ready && !failed_) {
-    BeginMending(link, Mend::kBack, now, actions);
+  if (mending_.torn() && is_head() && successor_.ready && !outbox_.failed()) {
+    GoOnMended(mending_.Begin(link, Mend::kBack, now));
   }
 }
 
-void ChainCore::ContinueSuccessor(const Sync& sync, Actions* actions) {
-  if (!AgreesWithSuccessor(sync, actions)) return;
+void ChainCore::ContinueSuccessor(const Sync& sync) {
+  Returning::Verdict verdict = returning_.OnSync(sync);
+  if (!verdict.agrees) {
+    if (!joining_node_.empty()) return ForgetJoining();
+    // Tried again when the link has been idle for long enough.
+    return outbox_.Reject(successor_.link, std::move(verdict.reason),
+                          verdict.useless);
+  }
   successor_.ready = true;
   ContinueAfter(sync.received());
-  OnCleanUp(successor_.link, sync.cleaned(), actions);
+  OnCleanUp(successor_.link, sync.cleaned());
   CheckReturned();
-  PumpSuccessor(actions);
+  PumpSuccessor();
 }
 
 // --- Operations.
 
-void ChainCore::OnAppend(LinkId link, const Append& append, Actions* actions) {
-  if (!Belongs(link == predecessor_) || torn_) return;
+void ChainCore::OnAppend(LinkId link, const Append& append) {
+  if (!outbox_.Belongs(link == predecessor_) || mending_.torn()) return;
   // A mutation takes a byte at least.
   if (append.first() == 0 || append.count() == 0 ||
       append.count() > append.operation().size()) {
-    ++turned_down_.malformed;
+    outbox_.CountMalformed();
     return;
   }
   if (append.first() <= ring_->received()) {
     owe_ack_ = true;  // sent twice; the first one counts
     return;
   }
-  if (!may_append()) {
+  if (!returning_.may_append()) {
     awaiting_resend_ = true;  // CheckReturned asks for it
     return;
   }
@@ -170,75 +207,73 @@ void ChainCore::OnAppend(LinkId link, const Append& append, Actions* actions) {
     return;
   }
   if (!appended.ok()) {
-    return Fatal(absl::DataLossError(absl::StrCat("operation ", append.first(),
-                                                  ": ", appended.message())),
-                 actions);
+    return outbox_.Fail(absl::DataLossError(
+        absl::StrCat("operation ", append.first(), ": ", appended.message())));
   }
   if (options_.on_appended) {
     options_.on_appended(ring_->EntryOf(append.first()));
   }
   awaiting_resend_ = false;
   owe_ack_ = true;
-  ExecuteReceived(actions);
+  ExecuteReceived();
 }
 
-void ChainCore::ExecuteReceived(Actions* actions) {
-  if (torn_ || ring_->applied() == ring_->received()) return;
-  while (!failed_ && ring_->applied() < ring_->received()) {
+void ChainCore::ExecuteReceived() {
+  if (mending_.torn() || ring_->applied() == ring_->received()) return;
+  while (!outbox_.failed() && ring_->applied() < ring_->received()) {
     const OperationRing::Entry entry = ring_->EntryOf(ring_->applied() + 1);
     absl::Status executed =
         executor_->Execute(entry.first, entry.count(), entry.operation);
     if (!executed.ok()) {
-      return Fatal(absl::DataLossError(absl::StrCat("operation ", entry.first,
-                                                    ": ", executed.message())),
-                   actions);
+      return outbox_.Fail(absl::DataLossError(
+          absl::StrCat("operation ", entry.first, ": ", executed.message())));
     }
     ring_->MarkApplied(entry.last);
   }
-  AfterApplied(actions);
+  AfterApplied();
 }
 
-void ChainCore::AfterApplied(Actions* actions) {
+void ChainCore::AfterApplied() {
   ring_->PersistApplied();  // invariant 4
   CheckCaughtUp();
   CheckReturned();
-  if (is_tail()) CompleteAsTail(actions);
-  if (attached_) CleanTo(ring_->applied(), actions);
-  PumpSuccessor(actions);
+  if (is_tail()) CompleteAsTail();
+  if (attached_) CleanTo(ring_->applied());
+  PumpSuccessor();
 }
 
-void ChainCore::CompleteAsTail(Actions* actions) {
-  if (is_head()) CompleteTo(ring_->applied(), actions);
+void ChainCore::CompleteAsTail() {
+  if (is_head()) CompleteTo(ring_->applied());
   owe_completion_ = true;
   const bool joining = !joining_node_.empty() && successor_.ready;
   if ((joining || retain_until_.has_value()) &&
       ring_->bytes_used() > ring_->bytes_total() / 2) {
-    ForgetJoining(actions);
+    ForgetJoining();
   } else if (joining || retain_until_.has_value()) {
     return;  // it cleans up as far as it has come
   }
-  CleanTo(ring_->applied(), actions);
+  CleanTo(ring_->applied());
 }
 
-void ChainCore::OnCompletion(LinkId link, uint64_t applied, Actions* actions) {
-  if (!Belongs(link == completion_from_ && is_head())) return;
+void ChainCore::OnCompletion(LinkId link, uint64_t applied) {
+  if (!outbox_.Belongs(link == completion_from_ && is_head())) return;
   const uint64_t reached = std::min(applied, ring_->applied());
   if (reached > ring_->cleaned() && !ring_->EndsEntry(reached)) {
-    ++turned_down_.malformed;
+    outbox_.CountMalformed();
     return;
   }
-  CompleteTo(reached, actions);
+  CompleteTo(reached);
 }
 
-void ChainCore::OnAppendAck(LinkId link, uint64_t received, Actions* actions) {
-  if (!Belongs(link == successor_.link && successor_.ready)) return;
-  if (received > sent_) ++turned_down_.malformed;
+void ChainCore::OnAppendAck(LinkId link, uint64_t received) {
+  if (!outbox_.Belongs(link == successor_.link && successor_.ready)) return;
+  if (received > sent_) outbox_.CountMalformed();
   // Acknowledgements come before clean-ups, so the entries are still here.
   acked_ = std::max(acked_, std::min(ring_->cleaned(), sent_));
   while (acked_ < std::min(received, sent_)) {
     const OperationRing::Entry entry = ring_->EntryOf(acked_ + 1);
     if (entry.last > received) {  // within an operation
-      ++turned_down_.malformed;
+      outbox_.CountMalformed();
       break;
     }
     acked_ = entry.last;
@@ -246,29 +281,29 @@ void ChainCore::OnAppendAck(LinkId link, uint64_t received, Actions* actions) {
     sent_operations_ -= std::min<uint64_t>(sent_operations_, 1);
   }
   if (acked_ == sent_) sent_bytes_ = sent_operations_ = 0;
-  PumpSuccessor(actions);
+  PumpSuccessor();
 }
 
-void ChainCore::OnCleanUp(LinkId link, uint64_t cleaned, Actions* actions) {
-  if (!Belongs(link == successor_.link && successor_.ready)) return;
+void ChainCore::OnCleanUp(LinkId link, uint64_t cleaned) {
+  if (!outbox_.Belongs(link == successor_.link && successor_.ready)) return;
   // It cannot have applied them, or part of an operation.
   if (cleaned > sent_ ||
       (cleaned > ring_->cleaned() && !ring_->EndsEntry(cleaned))) {
-    ++turned_down_.malformed;
+    outbox_.CountMalformed();
     return;
   }
-  CleanTo(cleaned, actions);
+  CleanTo(cleaned);
 }
 
-void ChainCore::CompleteTo(uint64_t sequence, Actions* actions) {
+void ChainCore::CompleteTo(uint64_t sequence) {
   if (sequence <= completed_) return;
   completed_ = sequence;
-  actions->completed = sequence;
+  outbox_.Complete(sequence);
 }
 
-void ChainCore::CleanTo(uint64_t sequence, Actions* actions) {
+void ChainCore::CleanTo(uint64_t sequence) {
   // Cleaned means applied by all, so it completes as well.
-  if (is_head()) CompleteTo(sequence, actions);
+  if (is_head()) CompleteTo(sequence);
   if (sequence <= ring_->cleaned()) return;
   ring_->Clean(sequence);
   owe_clean_up_ = true;
@@ -283,7 +318,7 @@ void ChainCore::ContinueAfter(uint64_t sequence) {
   sent_bytes_ = sent_operations_ = 0;
 }
 
-void ChainCore::PumpSuccessor(Actions* actions) {
+void ChainCore::PumpSuccessor() {
   if (!successor_.ready) return;
   while (sent_ < ring_->applied() &&
          sent_operations_ < options_.window_operations &&
@@ -292,55 +327,53 @@ void ChainCore::PumpSuccessor(Actions* actions) {
     sent_ = entry.last;
     sent_bytes_ += entry.operation.size();
     ++sent_operations_;
-    Message message = NewMessage();
-    Append* append = message.mutable_append();
+    Append* append = outbox_.Send(successor_.link).mutable_append();
     append->set_first(entry.first);
     append->set_count(entry.count());
     append->set_operation(entry.operation.data(), entry.operation.size());
-    Send(successor_.link, std::move(message), actions);
   }
 }
 
-void ChainCore::SendSync(LinkId link, Actions* actions) const {
-  Message message = NewMessage();
-  message.mutable_sync()->set_received(ring_->received());
-  message.mutable_sync()->set_applied(ring_->applied());
-  message.mutable_sync()->set_cleaned(ring_->cleaned());
-  message.mutable_sync()->set_behind(condition() == Condition::kBehind);
-  Send(link, std::move(message), actions);
+void ChainCore::SendSync(LinkId link) {
+  Sync* sync = outbox_.Send(link).mutable_sync();
+  sync->set_received(ring_->received());
+  sync->set_applied(ring_->applied());
+  sync->set_cleaned(ring_->cleaned());
+  sync->set_behind(condition() == Condition::kBehind);
 }
 
 void ChainCore::EndOfBatch(absl::Time now, Actions* actions) {
-  if (failed_ || (index_ < 0 && donor_.link == kNoLink)) return;
+  const Outbox::Delivery delivery(&outbox_, actions);
+  if (outbox_.failed() || (index_ < 0 && donor_.link == kNoLink)) return;
   if (owe_chunk_ack_ && donor_.link != kNoLink) {
-    Message message = NewMessage();
-    message.mutable_state_chunk_ack()->set_chunks(chunks_taken_);
-    Send(donor_.link, std::move(message), actions);
+    outbox_.Send(donor_.link)
+        .mutable_state_chunk_ack()
+        ->set_chunks(chunks_taken_);
   }
   owe_chunk_ack_ = false;
   if (owe_completion_ && completion_.ready) {
-    Message message = NewMessage();
-    message.mutable_completion()->set_applied(ring_->applied());
-    Send(completion_.link, std::move(message), actions);
+    outbox_.Send(completion_.link)
+        .mutable_completion()
+        ->set_applied(ring_->applied());
     owe_completion_ = false;
   }
-  SendChunks(now, actions);
-  if (predecessor_ != kNoLink) Acknowledge(actions);
+  SendChunks(now);
+  if (predecessor_ != kNoLink) Acknowledge();
 }
 
-void ChainCore::Acknowledge(Actions* actions) {
+void ChainCore::Acknowledge() {
   if (owe_sync_) {
-    SendSync(predecessor_, actions);
+    SendSync(predecessor_);
   } else {
     if (owe_ack_) {
-      Message message = NewMessage();
-      message.mutable_append_ack()->set_received(ring_->received());
-      Send(predecessor_, std::move(message), actions);
+      outbox_.Send(predecessor_)
+          .mutable_append_ack()
+          ->set_received(ring_->received());
     }
     if (owe_clean_up_) {
-      Message message = NewMessage();
-      message.mutable_clean_up()->set_cleaned(ring_->cleaned());
-      Send(predecessor_, std::move(message), actions);
+      outbox_.Send(predecessor_)
+          .mutable_clean_up()
+          ->set_cleaned(ring_->cleaned());
     }
   }
   owe_sync_ = owe_ack_ = owe_clean_up_ = false;
@@ -366,9 +399,10 @@ absl::Status ChainCore::AppendLocal(uint64_t first, uint32_t count,
 }
 
 void ChainCore::CommitLocal(uint64_t last, Actions* actions) {
+  const Outbox::Delivery delivery(&outbox_, actions);
   CHECK_EQ(last, ring_->received());
   ring_->MarkApplied(last);
-  AfterApplied(actions);
+  AfterApplied();
 }
 
 }  // namespace kamino::replica

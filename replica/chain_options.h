@@ -1,0 +1,59 @@
+// What a node's chain protocol core is set up with.
+#ifndef KAMINO_REPLICA_CHAIN_OPTIONS_H_
+#define KAMINO_REPLICA_CHAIN_OPTIONS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "membership/view.h"
+#include "replica/operation_ring.h"
+
+namespace kamino::replica {
+
+struct ChainOptions {
+  std::string cluster_id;
+  std::string node_id;
+  uint64_t incarnation = 0;
+  uint64_t heap_bytes = 0;
+  // What neighbours must have as well.
+  membership::Agreement agreement;
+  // The largest operation that every neighbour and its link can take; more are
+  // not appended. 0: what the ring takes.
+  uint64_t max_operation_bytes = 0;
+  // Appends, each with one operation, that may be on their way to the
+  // successor, unacknowledged.
+  uint64_t window_operations = 1024;
+  uint64_t window_bytes = 16u << 20;
+  // Between two attempts to reach a neighbour, of which the first few are
+  // closer: one that is only late with a view has it in a moment.
+  absl::Duration reconnect_delay = absl::Milliseconds(20);
+  // A link that is not established by then is tried anew; that takes a while
+  // where queue pairs are set up, and the transport has a limit of its own.
+  absl::Duration connect_timeout = absl::Seconds(5);
+  // A neighbour that does not answer Hello by then is tried anew.
+  absl::Duration hello_timeout = absl::Seconds(1);
+  // A neighbour that does not answer a Fetch by then is asked again.
+  absl::Duration fetch_timeout = absl::Milliseconds(200);
+  // Chunks of a state transfer that may be on their way, unacknowledged; how
+  // many are sent at a time; and how much may be left for the cut, which is
+  // sent at once.
+  uint64_t window_chunks = 64;
+  int chunks_at_once = 8;
+  size_t cut_bytes = 1u << 20;
+  // How fast the heap is sent, so that the chain can go on beside; 0: as fast
+  // as can be. The cut does not wait.
+  uint64_t transfer_bytes_per_s = 0;
+  // How long the tail keeps operations for a node that was joining and is not
+  // heard of: if it comes back by then, it goes on.
+  absl::Duration retain = absl::Seconds(5);
+  // Told of each operation once it is durable in this node's ring; for tests
+  // that keep a history. May be null.
+  std::function<void(const OperationRing::Entry& entry)> on_appended;
+};
+
+}  // namespace kamino::replica
+
+#endif  // KAMINO_REPLICA_CHAIN_OPTIONS_H_

@@ -1,0 +1,79 @@
+// What the parts of a node's core have to say, in one place: messages, links to
+// open and close, what is completed, and that the node must stop. The core's
+// caller takes it after each input.
+//
+// Every message carries the id of the view that the node is in when it is sent.
+//
+// Not thread-safe: the node's core thread owns it.
+#ifndef KAMINO_REPLICA_OUTBOX_H_
+#define KAMINO_REPLICA_OUTBOX_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "kamino/internal/v1/chain.pb.h"
+#include "membership/view.h"
+#include "replica/chain_actions.h"
+
+namespace kamino::replica {
+
+class Outbox {
+ public:
+  // Hands what is in the outbox to the caller of an input when that has been
+  // dealt with.
+  class Delivery {
+   public:
+    Delivery(Outbox* outbox, Actions* to) : outbox_(outbox), to_(to) {}
+    ~Delivery() { outbox_->TakeInto(to_); }
+    Delivery(const Delivery&) = delete;
+    Delivery& operator=(const Delivery&) = delete;
+
+   private:
+    Outbox* const outbox_;
+    Actions* const to_;
+  };
+
+  void set_view_id(uint64_t view_id) { view_id_ = view_id; }
+  uint64_t view_id() const { return view_id_; }
+
+  // Appends a message to be sent on the link; the caller fills it in before
+  // anything else is sent.
+  kamino::internal::v1::ChainMessage& Send(LinkId link);
+  // Tells the other side that what it sent is not taken in. `behind`: that its
+  // state is of no use.
+  void Reject(LinkId link, std::string reason, bool behind);
+
+  // Returns the new link's name.
+  LinkId Open(const membership::Member& member,
+              kamino::internal::v1::LinkPurpose purpose);
+  void Close(LinkId link);  // nothing for kNoLink
+
+  void FetchView() { actions_.fetch_view = true; }
+  void Complete(uint64_t sequence) { actions_.completed = sequence; }
+
+  // This node must stop. The first reason counts.
+  void Fail(absl::Status status);
+  bool failed() const { return failed_; }
+
+  // --- What was not taken in.
+
+  // Whether a message came on the link it belongs on; counts it if not.
+  bool Belongs(bool on_its_link);
+  void CountMalformed() { ++turned_down_.malformed; }
+  const TurnedDown& turned_down() const { return turned_down_; }
+
+  // Adds all there is to `to`, and is empty then.
+  void TakeInto(Actions* to);
+
+ private:
+  uint64_t view_id_ = 0;
+  LinkId next_link_ = 1;  // odd ones
+  bool failed_ = false;   // for good
+  Actions actions_;
+  TurnedDown turned_down_;
+};
+
+}  // namespace kamino::replica
+
+#endif  // KAMINO_REPLICA_OUTBOX_H_

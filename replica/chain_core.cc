@@ -9,25 +9,10 @@
 namespace kamino::replica {
 
 using kamino::internal::v1::Hello;
-using kamino::internal::v1::LINK_PURPOSE_APPEND;
-using kamino::internal::v1::LINK_PURPOSE_COMPLETION;
-using kamino::internal::v1::LINK_PURPOSE_TRANSFER;
-using kamino::internal::v1::LinkPurpose;
 using membership::Condition;
 using membership::Member;
 using membership::Role;
 using membership::View;
-
-namespace {
-
-// Longer than the time between two ticks.
-constexpr absl::Duration kPacedBurst = absl::Milliseconds(50);
-
-// Attempts to reach a neighbour before they are reconnect_delay apart; each
-// waits twice as long as the one before.
-constexpr int kFailuresToSlow = 4;
-
-}  // namespace
 
 ChainCore::ChainCore(ChainOptions options, OperationRing* ring,
                      NodeRecord* record, Executor* executor, StateCopy* copy)
@@ -36,21 +21,26 @@ ChainCore::ChainCore(ChainOptions options, OperationRing* ring,
       record_(record),
       executor_(executor),
       copy_(copy),
-      mending_(ring, executor, &outbox_, options_.fetch_timeout),
-      mending_source_(ring, executor, &outbox_),
+      upstream_(options_, ring, &outbox_),
+      downstream_(options_, ring, &outbox_),
+      completions_(options_, ring->cleaned(), &outbox_),
       returning_(ring, record->state().heap == HeapState::kFresh ||
                                record->state().heap == HeapState::kComplete
                            ? Returning::State::kReturned
                            : Returning::State::kTrusted),
-      completed_(ring->cleaned()),
-      chunk_pacer_(options_.transfer_bytes_per_s, kPacedBurst) {
-  if (!mending_.torn() || record_->state().heap != HeapState::kBehind) return;
+      mending_(ring, executor, &outbox_, options_.fetch_timeout),
+      mending_source_(ring, executor, &outbox_),
+      joiner_(options_, ring, copy, &upstream_, &outbox_, &transfer_stats_),
+      donor_(options_, ring, copy, &downstream_, &outbox_, &transfer_stats_) {
+  if (!mending_.torn() || !behind()) return;
   // The chain completes without a node that joins: its neighbours may hold
   // more of the interrupted operations' objects than those operations made.
   LOG(WARNING) << "this node was interrupted while it joined; it begins again";
   copy_->BeginReceiving();
   mending_.Forget();
 }
+
+// --- What is.
 
 bool ChainCore::is_head() const {
   return role() == Role::kHead || role() == Role::kSingle;
@@ -80,13 +70,56 @@ Condition ChainCore::condition() const {
   return returning_.trusted() ? Condition::kSound : Condition::kReturned;
 }
 
+uint64_t ChainCore::caught_up_view() const {
+  return joiner_.keeps_up() ? view_.id : 0;
+}
+
 uint64_t ChainCore::settled() const {
   if (is_tail() && ready()) return ring_->applied();
-  return is_head() ? std::max(completed_, ring_->cleaned()) : ring_->cleaned();
+  return is_head() ? std::max(completed(), ring_->cleaned()) : ring_->cleaned();
+}
+
+TransferStats ChainCore::transfer() const {
+  TransferStats stats = transfer_stats_;
+  stats.sending = donor_.state() == Donor::State::kCopying;
+  stats.receiving = joiner_.state() == Joiner::State::kReceiving;
+  return stats;
+}
+
+std::vector<ChainCore::LinkState> ChainCore::links() const {
+  std::vector<LinkState> states;
+  if (joiner_.link() != kNoLink) {
+    states.push_back({view_.tail().node_id, "joining", joiner_.link(),
+                      joiner_.established()});
+  }
+  if (index_ < 0) return states;
+  if (downstream_.joins()) {
+    states.push_back({donor_.joining(), "joining", downstream_.link(),
+                      downstream_.replicates()});
+  }
+  if (const Member* member = view_.Predecessor(index_)) {
+    states.push_back({member->node_id, "predecessor", upstream_.link(),
+                      upstream_.attached()});
+  }
+  if (const Member* member = view_.Successor(index_)) {
+    states.push_back({member->node_id, "successor", downstream_.link(),
+                      downstream_.replicates()});
+  }
+  const bool tells = completions_.state() == Completions::State::kTail;
+  if (tells || role() == Role::kHead) {
+    states.push_back({(tells ? view_.head() : view_.tail()).node_id,
+                      "completion", completions_.link(),
+                      completions_.connected()});
+  }
+  return states;
 }
 
 bool ChainCore::has_state() const {
   return record_->state().heap != HeapState::kReceiving;
+}
+
+bool ChainCore::behind() const {
+  return record_->state().heap == HeapState::kBehind;
 }
 
 void ChainCore::UpdateHeapState(HeapState heap) {
@@ -113,38 +146,20 @@ void ChainCore::OnView(const View& view, absl::Time now, Actions* actions) {
   }
   LeaveView(now);
   view_ = view;
-  outbox_.set_view_id(view_.id);
   index_ = index;
-  if (index_ < 0) {
-    donor_.retry_at = now;
-    return;
-  }
+  outbox_.set_view_id(view_.id);
+  if (index_ < 0) return joiner_.Aim(view_, now);
   EnterView(now);
 }
 
 void ChainCore::LeaveView(absl::Time now) {
-  if (attached_) predecessor_ = kNoLink;  // the same link as donor_'s
-  for (LinkId* link : {&successor_.link, &completion_.link, &donor_.link,
-                       &predecessor_, &completion_from_}) {
-    if (*link != kNoLink) outbox_.Close(*link);
-    *link = kNoLink;
-  }
-  if (!joining_node_.empty() && successor_.ready) {
-    retain_until_ = now + options_.retain;
-  }
-  StopSending();
-  joining_node_.clear();
-  successor_ = Outgoing();
-  completion_ = Outgoing();
-  donor_ = Outgoing();
+  donor_.Leave(now);
+  downstream_.Leave();
+  completions_.Leave();
+  joiner_.Leave();
+  upstream_.Leave();
   mending_.Leave();
   returning_.Leave();
-  catch_up_to_.reset();
-  attached_ = false;
-  transfer_.receiving = false;
-  owe_ack_ = owe_completion_ = owe_clean_up_ = owe_sync_ = false;
-  owe_chunk_ack_ = false;
-  awaiting_resend_ = ring_was_full_ = false;
 }
 
 void ChainCore::EnterView(absl::Time now) {
@@ -157,7 +172,7 @@ void ChainCore::EnterView(absl::Time now) {
   }
   record_->Update(state);
   if (!has_state()) return;  // the manager learns of it, and leaves us out
-  if (is_head() && state.heap == HeapState::kBehind) {
+  if (is_head() && behind()) {
     return outbox_.Fail(absl::FailedPreconditionError(
         absl::StrCat("this node is to be head of view ", view_.id,
                      " but may lack what the chain has acknowledged")));
@@ -168,80 +183,40 @@ void ChainCore::EnterView(absl::Time now) {
                      " were interrupted, and no other node is left to mend "
                      "them by; start another node of the last view")));
   }
-  returning_.Enter(view_.Predecessor(index_) != nullptr,
-                   view_.Successor(index_) != nullptr);
+  const Member* next = view_.Successor(index_);
+  returning_.Enter(view_.Predecessor(index_) != nullptr, next != nullptr);
   CheckReturned();
-  completed_ = std::max(completed_, ring_->cleaned());
-  if (!is_tail()) retain_until_.reset();
+  completions_.Know(ring_->cleaned());
+  if (!is_tail()) donor_.EndRetaining();
 
   // What is in the ring was acknowledged upstream: it is executed whatever the
   // new role.
   ExecuteReceived();
-  if (const Member* next = view_.Successor(index_)) {
-    Open(&successor_, *next, LINK_PURPOSE_APPEND, now);
-  }
-  if (const Member* head = CompletionTarget()) {
-    Open(&completion_, *head, LINK_PURPOSE_COMPLETION, now);
-  }
+  if (next != nullptr) downstream_.Enter(*next, now);
+  if (role() == Role::kHead) completions_.EnterAsHead();
+  if (role() == Role::kTail) completions_.EnterAsTail(view_.head(), now);
   // Section 5.2: a new tail completes what the old one forwarded or not.
   if (is_tail()) CompleteAsTail();
 }
 
-const Member* ChainCore::CompletionTarget() const {
-  return role() == Role::kTail && has_state() ? &view_.head() : nullptr;
+void ChainCore::DiscardState() {
+  copy_->BeginReceiving();
+  mending_.Forget();
+  returning_.Forget();
+  upstream_.Leave();
+  downstream_.Leave();
+  completions_.Leave();
+  joiner_.Leave();
 }
 
-const Member* ChainCore::SuccessorTarget() const {
-  return has_state() ? view_.Successor(index_) : nullptr;
-}
-
-// --- Links.
-
-void ChainCore::Open(Outgoing* outgoing, const Member& member,
-                     LinkPurpose purpose, absl::Time now) {
-  outgoing->link = outbox_.Open(member, purpose);
-  outgoing->opened = outgoing->ready = false;
-  outgoing->retry_at = absl::InfiniteFuture();
-  outgoing->give_up_at = now + options_.connect_timeout;
-}
-
-void ChainCore::CloseOutgoing(Outgoing* outgoing, absl::Time now) {
-  if (outgoing->link != kNoLink) outbox_.Close(outgoing->link);
-  if (outgoing == &donor_) {
-    if (attached_) predecessor_ = kNoLink;
-    attached_ = transfer_.receiving = false;
-  }
-  const int failures = outgoing->ready ? 1 : outgoing->failures + 1;
-  *outgoing = Outgoing();
-  outgoing->failures = std::min(failures, kFailuresToSlow);
-  absl::Duration delay =
-      options_.reconnect_delay / (1 << (kFailuresToSlow - outgoing->failures));
-  // A tail that cannot have us join now will not at once.
-  if (outgoing == &donor_) delay = 10 * options_.reconnect_delay;
-  outgoing->retry_at = now + delay;
-}
+// --- Links and time.
 
 void ChainCore::OnLinkOpened(LinkId link, absl::Time now, Actions* actions) {
   const Outbox::Delivery delivery(&outbox_, actions);
-  for (Outgoing* outgoing : {&successor_, &completion_, &donor_}) {
-    if (link != outgoing->link) continue;
-    outgoing->give_up_at = now + options_.hello_timeout;
-  }
   Hello hello;
-  if (link == successor_.link) {
-    successor_.opened = true;
-    hello.set_purpose(LINK_PURPOSE_APPEND);
-    hello.set_applied(ring_->applied());
-    hello.set_cleaned(ring_->cleaned());
-  } else if (link == completion_.link) {
-    completion_.opened = true;
-    hello.set_purpose(LINK_PURPOSE_COMPLETION);
-  } else if (link == donor_.link) {
-    donor_.opened = true;
-    hello.set_purpose(LINK_PURPOSE_TRANSFER);
-    hello.set_applied(ring_->applied());
-    hello.set_resume(condition() == Condition::kBehind && !mending_.torn());
-  } else {
+  if (!downstream_.OnOpened(link, now, &hello) &&
+      !completions_.OnOpened(link, now, &hello) &&
+      !joiner_.OnOpened(link, now, may_resume(), &hello)) {
     return;  // of an older view
   }
   hello.set_cluster_id(options_.cluster_id);
@@ -255,154 +230,119 @@ void ChainCore::OnLinkOpened(LinkId link, absl::Time now, Actions* actions) {
 void ChainCore::OnLinkClosed(LinkId link, absl::Time now, Actions* actions) {
   const Outbox::Delivery delivery(&outbox_, actions);
   if (link == kNoLink) return;
-  if (link == predecessor_) predecessor_ = kNoLink;
-  if (link == completion_from_) completion_from_ = kNoLink;
+  upstream_.OnClosed(link);
+  completions_.OnClosed(link, now);
   mending_.OnLinkClosed(link);
-  if (link == successor_.link && !joining_node_.empty()) {
-    return LoseJoining(now);
-  }
-  for (Outgoing* outgoing : {&successor_, &completion_, &donor_}) {
-    if (link != outgoing->link) continue;
-    outgoing->link = kNoLink;
-    CloseOutgoing(outgoing, now);
-  }
-}
-
-void ChainCore::TickOutgoing(Outgoing* outgoing, const Member* member,
-                             LinkPurpose purpose, absl::Time now) {
-  if (member == nullptr) return;
-  if (outgoing->link != kNoLink && !outgoing->ready &&
-      now >= outgoing->give_up_at) {
-    CloseOutgoing(outgoing, now);
-  }
-  if (outgoing->link == kNoLink && now >= outgoing->retry_at) {
-    Open(outgoing, *member, purpose, now);
-  }
+  if (donor_.OnClosed(link, now)) return;
+  downstream_.OnClosed(link, now);
+  joiner_.OnClosed(link, now);
 }
 
 void ChainCore::OnTick(absl::Time now, Actions* actions) {
   const Outbox::Delivery delivery(&outbox_, actions);
   if (outbox_.failed()) return;
-  TickOutgoing(&donor_, JoiningTarget(), LINK_PURPOSE_TRANSFER, now);
+  joiner_.OnTick(now);
   if (index_ < 0) return;
-  TickOutgoing(&successor_, SuccessorTarget(), LINK_PURPOSE_APPEND, now);
-  TickOutgoing(&completion_, CompletionTarget(), LINK_PURPOSE_COMPLETION, now);
+  downstream_.OnTick(now);
+  completions_.OnTick(now);
   mending_.OnTick(now);
-  if (retain_until_.has_value() && now >= *retain_until_) {
-    retain_until_.reset();
-    if (is_tail()) CompleteAsTail();
-  }
+  if (donor_.OnTick(now) && is_tail()) CompleteAsTail();
 }
 
-std::vector<ChainCore::LinkState> ChainCore::links() const {
-  std::vector<LinkState> states;
-  if (donor_.link != kNoLink) {
-    states.push_back(
-        {view_.tail().node_id, "joining", donor_.link, donor_.ready});
-  }
-  if (index_ < 0) return states;
-  if (!joining_node_.empty()) {
-    states.push_back(
-        {joining_node_, "joining", successor_.link, successor_.ready});
-  }
-  if (const Member* member = view_.Predecessor(index_)) {
-    states.push_back({member->node_id, "predecessor", predecessor_,
-                      predecessor_ != kNoLink});
-  }
-  if (const Member* member = view_.Successor(index_)) {
-    states.push_back(
-        {member->node_id, "successor", successor_.link, successor_.ready});
-  }
-  if (const Member* member = CompletionTarget()) {
-    states.push_back(
-        {member->node_id, "completion", completion_.link, completion_.ready});
-  } else if (role() == Role::kHead) {
-    states.push_back({view_.tail().node_id, "completion", completion_from_,
-                      completion_from_ != kNoLink});
-  }
-  return states;
+void ChainCore::OnInvited(bool invited, absl::Time now, Actions* actions) {
+  joiner_.OnInvited(invited, now);
+  OnTick(now, actions);
 }
 
-// --- Messages.
-
-bool ChainCore::CheckView(LinkId link, const Message& message) {
-  if (message.view_id() == view_.id &&
-      (index_ >= 0 || (link == donor_.link && link != kNoLink))) {
-    return true;
-  }
-  if (message.view_id() > view_.id) {
-    outbox_.FetchView();
-    // Only a Hello is worth an answer: its sender tries again soon, and by
-    // then we have caught up.
-    if (!message.has_hello()) return false;
-  }
-  outbox_.Reject(
-      link,
-      absl::StrCat("a message of view ", message.view_id(), " reached ",
-                   options_.node_id, " in view ", view_.id),
-      /*behind=*/false);
-  return false;
-}
-
-void ChainCore::OnMessage(LinkId link, const Message& message, absl::Time now,
-                          Actions* actions) {
+void ChainCore::EndOfBatch(absl::Time now, Actions* actions) {
   const Outbox::Delivery delivery(&outbox_, actions);
-  if (outbox_.failed()) return;
-  if (message.has_reject()) return OnReject(link, message, now);
-  if (!CheckView(link, message)) return;
-  switch (message.message_case()) {
-    case Message::kHello:
-      return OnHello(link, message.hello(), now);
-    case Message::kSync:
-      return OnSync(link, message.sync(), now);
-    case Message::kAppend:
-      return OnAppend(link, message.append());
-    case Message::kAppendAck:
-      return OnAppendAck(link, message.append_ack().received());
-    case Message::kCompletion:
-      return OnCompletion(link, message.completion().applied());
-    case Message::kCleanUp:
-      return OnCleanUp(link, message.clean_up().cleaned());
-    case Message::kFetch:
-      return OnFetch(link, message.fetch());
-    case Message::kFetched:
-      return GoOnMended(mending_.OnFetched(link, message.fetched(), now));
-    case Message::kStateChunkAck:
-      if (!outbox_.Belongs(link == successor_.link)) return;
-      chunks_acked_ =
-          std::min(chunks_sent_,
-                   std::max(chunks_acked_, message.state_chunk_ack().chunks()));
-      return;
-    case Message::kStateBegin:
-    case Message::kStateChunk:
-    case Message::kStateCut:
-      if (!outbox_.Belongs(link == donor_.link)) return;
-      return OnTransferMessage(message, now);
-    case Message::kReject:
-    case Message::MESSAGE_NOT_SET:
-      outbox_.CountMalformed();
-      LOG(WARNING) << "ignored an empty chain message";
-      return;
-  }
+  if (outbox_.failed() || (index_ < 0 && joiner_.link() == kNoLink)) return;
+  joiner_.Acknowledge();
+  completions_.Report(ring_->applied());
+  donor_.Continue(now);
+  upstream_.Acknowledge(behind());
 }
 
-void ChainCore::OnReject(LinkId link, const Message& message, absl::Time now) {
-  if (message.view_id() > view_.id) outbox_.FetchView();
-  if (link == kNoLink) return;
-  if (link == predecessor_ && message.view_id() == view_.id &&
-      message.reject().behind() &&
-      (condition() == Condition::kBehind ||
-       (mending_.Asks(link) && !returning_.trusted()))) {
-    LOG(WARNING) << "this node's state is of no use any more: "
-                 << message.reject().reason();
-    return DiscardState();
+// --- Operations.
+
+absl::Status ChainCore::AppendLocal(uint64_t first, uint32_t count,
+                                    absl::string_view operation) {
+  CHECK(is_head()) << "only the head appends by itself";
+  if (options_.max_operation_bytes != 0 &&
+      operation.size() > options_.max_operation_bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("operation of ", operation.size(),
+                     " bytes; the chain's links take at most ",
+                     options_.max_operation_bytes));
   }
-  for (Outgoing* outgoing : {&successor_, &completion_, &donor_}) {
-    if (link != outgoing->link) continue;
-    VLOG(1) << "turned away: " << message.reject().reason();
-    if (outgoing == &successor_ && !joining_node_.empty()) continue;
-    CloseOutgoing(outgoing, now);
+  absl::Status appended = ring_->Append(first, count, operation);
+  if (appended.ok() && options_.on_appended) {
+    options_.on_appended(ring_->EntryOf(first));
   }
+  return appended;
+}
+
+void ChainCore::CommitLocal(uint64_t last, Actions* actions) {
+  const Outbox::Delivery delivery(&outbox_, actions);
+  CHECK_EQ(last, ring_->received());
+  ring_->MarkApplied(last);
+  AfterApplied();
+}
+
+void ChainCore::ExecuteReceived() {
+  if (mending_.torn() || ring_->applied() == ring_->received()) return;
+  while (!outbox_.failed() && ring_->applied() < ring_->received()) {
+    const OperationRing::Entry entry = ring_->EntryOf(ring_->applied() + 1);
+    absl::Status executed =
+        executor_->Execute(entry.first, entry.count(), entry.operation);
+    if (!executed.ok()) {
+      return outbox_.Fail(absl::DataLossError(
+          absl::StrCat("operation ", entry.first, ": ", executed.message())));
+    }
+    ring_->MarkApplied(entry.last);
+  }
+  AfterApplied();
+}
+
+void ChainCore::AfterApplied() {
+  ring_->PersistApplied();  // invariant 4
+  CheckCaughtUp();
+  CheckReturned();
+  if (is_tail()) CompleteAsTail();
+  if (joiner_.follows()) CleanTo(ring_->applied());
+  downstream_.Pump();
+}
+
+void ChainCore::CompleteAsTail() {
+  if (is_head()) completions_.CompleteTo(ring_->applied());
+  completions_.Owe();
+  if (!donor_.KeepsRing()) CleanTo(ring_->applied());
+}
+
+void ChainCore::CleanTo(uint64_t sequence) {
+  // Cleaned means applied by all, so it completes as well.
+  if (is_head()) completions_.CompleteTo(sequence);
+  if (sequence <= ring_->cleaned()) return;
+  ring_->Clean(sequence);
+  upstream_.OnCleaned();
+}
+
+void ChainCore::GoOnMended(Mending::Mended mended) {
+  if (!mended.has_value()) return;
+  if (*mended == Mend::kBack) return ExecuteReceived();
+  ring_->MarkApplied(ring_->received());
+  upstream_.SendSync(upstream_.link(), behind());
+  AfterApplied();
+}
+
+void ChainCore::CheckCaughtUp() {
+  if (joiner_.OnApplied()) UpdateHeapState(HeapState::kComplete);
+}
+
+void ChainCore::CheckReturned() {
+  if (returning_.trusted()) return;
+  if (returning_.after() == Returning::Word::kAgrees) upstream_.AskAgain();
+  returning_.Check();
 }
 
 }  // namespace kamino::replica

@@ -5,17 +5,20 @@
 // threads, clocks or randomness inside; the heap and the operation ring are
 // called directly. A simulator drives the same class as a real node does.
 //
-// Who does what:
-//   - a node appends what its predecessor sends to its ring, durably, before
-//     it acknowledges; executes in place, in order; sends on;
-//   - the tail completes to the head, then lets clean-ups travel upstream;
-//   - the head's own part (admission, locks, outcomes) lies in head/, which
-//     calls AppendLocal and CommitLocal and is told by Actions::completed;
-//   - a node that was restarted takes part once its neighbours have borne out
-//     that it holds what it must (Returning), and mends what it was in the
-//     middle of, by what a neighbour holds (Mending; section 5.3);
-//   - a node that joins gets the tail's heap, then its operations, and only
-//     then a place in the chain (chain_joining.cc; section 5.2).
+// This class only decides who of these hears of an input, and in which order:
+//   - Upstream: a node appends what its predecessor sends to its ring, durably,
+//     before it acknowledges;
+//   - Downstream: what is executed, in place, in order, is sent on;
+//   - Completions: the tail completes to the head; clean-ups travel upstream;
+//   - Returning: a node that was restarted takes part once its neighbours have
+//     borne out that it holds what it must;
+//   - Mending: it mends what it was in the middle of, by what a neighbour holds
+//     (section 5.3);
+//   - Joiner, and Donor at the tail: a node that joins gets the tail's heap,
+//     then its operations, and only then a place in the chain (section 5.2);
+//   - Outbox: what they have to say.
+// The head's own part (admission, locks, outcomes) lies in head/, which calls
+// AppendLocal and CommitLocal and is told by Actions::completed.
 //
 // Invariants:
 //   1. received here >= received at the successor; what the successor lacks is
@@ -34,28 +37,28 @@
 #define KAMINO_REPLICA_CHAIN_CORE_H_
 
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "engine/transaction.h"
 #include "kamino/internal/v1/chain.pb.h"
 #include "membership/view.h"
 #include "replica/chain_actions.h"
 #include "replica/chain_options.h"
+#include "replica/completions.h"
+#include "replica/donor.h"
+#include "replica/downstream.h"
 #include "replica/executor.h"
+#include "replica/joiner.h"
 #include "replica/mending.h"
 #include "replica/node_record.h"
 #include "replica/operation_ring.h"
 #include "replica/outbox.h"
-#include "replica/pacer.h"
 #include "replica/returning.h"
 #include "replica/state_copy.h"
+#include "replica/upstream.h"
 
 namespace kamino::replica {
 
@@ -113,18 +116,12 @@ class ChainCore {
   membership::Condition condition() const;
   // The view whose tail sends this node, which is outside, every operation.
   uint64_t caught_up_view() const;
-  uint64_t completed() const { return completed_; }
+  uint64_t completed() const { return completions_.completed(); }
   // A mutation up to which the whole chain has applied everything, as far as
   // this node knows: whatever happens, the next one gets a number over it.
   uint64_t settled() const;
-  struct TransferStats {
-    bool sending = false;    // the heap to a node that joins
-    bool receiving = false;  // the heap, as one that joins
-    uint64_t bytes = 0;      // of this transfer so far, zeros included
-    uint64_t begun = 0;      // transfers, as either side
-    uint64_t damaged = 0;    // chunks that were turned down
-  };
-  const TransferStats& transfer() const { return transfer_; }
+  using TransferStats = replica::TransferStats;
+  TransferStats transfer() const;
   using TurnedDown = replica::TurnedDown;
   const TurnedDown& turned_down() const { return outbox_.turned_down(); }
   const OperationRing& ring() const { return *ring_; }
@@ -140,48 +137,44 @@ class ChainCore {
  private:
   using Message = kamino::internal::v1::ChainMessage;
 
-  // A link this node keeps open: to its successor, from tail to head, or from
-  // one that joins to the tail.
-  struct Outgoing {
-    LinkId link = kNoLink;
-    bool opened = false;  // the transport is connected
-    bool ready = false;   // the peer has taken us: Sync came
-    int failures = 0;     // in a row
-    absl::Time retry_at = absl::InfiniteFuture();
-    absl::Time give_up_at = absl::InfiniteFuture();
-  };
-
-  void Open(Outgoing* outgoing, const membership::Member& member,
-            kamino::internal::v1::LinkPurpose purpose, absl::Time now);
-  void CloseOutgoing(Outgoing* outgoing, absl::Time now);
-  void TickOutgoing(Outgoing* outgoing, const membership::Member* member,
-                    kamino::internal::v1::LinkPurpose purpose, absl::Time now);
-  const membership::Member* CompletionTarget() const;
-  const membership::Member* SuccessorTarget() const;
+  // --- Views.
 
   void LeaveView(absl::Time now);
   void EnterView(absl::Time now);
   // Whether the heap holds a state of the chain, be it an old one.
   bool has_state() const;
-  // False, with the answer in `actions`, when the message is of another view.
-  bool CheckView(LinkId link, const Message& message);
-
+  bool behind() const;
+  // Operations of the chain can follow on what this node has, though it has no
+  // place.
+  bool may_resume() const { return behind() && !mending_.torn(); }
   void UpdateHeapState(HeapState heap);
+  // What this node holds is of no use: it has to get the chain's state anew.
+  void DiscardState();
+
+  // --- Messages.
+
+  // False, with the answer given, when the message is of another view.
+  bool CheckView(LinkId link, const Message& message);
+  // Why no link is taken up by this Hello; "" if it is.
+  std::string RefuseHello(LinkId link,
+                          const kamino::internal::v1::Hello& hello) const;
+  std::string RefuseNeighbour(const kamino::internal::v1::Hello& hello) const;
   void OnHello(LinkId link, const kamino::internal::v1::Hello& hello,
                absl::Time now);
   void OnHelloAppend(LinkId link, const kamino::internal::v1::Hello& hello,
                      absl::Time now);
-  void CheckCaughtUp();
   void OnSync(LinkId link, const kamino::internal::v1::Sync& sync,
               absl::Time now);
-  void ContinueSuccessor(const kamino::internal::v1::Sync& sync);
+  void ContinueDownstream(const kamino::internal::v1::Sync& sync);
   void OnReject(LinkId link, const Message& message, absl::Time now);
   void OnAppend(LinkId link, const kamino::internal::v1::Append& append);
   void OnAppendAck(LinkId link, uint64_t received);
   void OnCompletion(LinkId link, uint64_t applied);
   void OnCleanUp(LinkId link, uint64_t cleaned);
-  std::string RefuseHello(LinkId link,
-                          const kamino::internal::v1::Hello& hello) const;
+  void OnFetch(LinkId link, const kamino::internal::v1::Fetch& fetch);
+  void OnTransferMessage(LinkId link, const Message& message, absl::Time now);
+
+  // --- What follows.
 
   void ExecuteReceived();
   // Something is applied that was not before.
@@ -189,42 +182,10 @@ class ChainCore {
   // The last of the chain: what is applied is complete.
   void CompleteAsTail();
   void CleanTo(uint64_t sequence);
-  void CompleteTo(uint64_t sequence);
-  // The successor holds everything up to `sequence`, and nothing is on its way.
-  void ContinueAfter(uint64_t sequence);
-  void PumpSuccessor();
-  void SendSync(LinkId link);
-  void Acknowledge();
-
-  // --- Returning and mending.
-
+  void GoOnMended(Mending::Mended mended);
+  void CheckCaughtUp();
   // Goes on if the neighbours have borne out what this node holds.
   void CheckReturned();
-  void OnFetch(LinkId link, const kamino::internal::v1::Fetch& fetch);
-  void GoOnMended(Mending::Mended mended);
-
-  // --- Joining, at the tail.
-
-  std::string RefuseJoining(const kamino::internal::v1::Hello& hello) const;
-  void OnHelloTransfer(LinkId link, const kamino::internal::v1::Hello& hello);
-  void SendOperationsAfter(uint64_t sequence);
-  void SendChunks(absl::Time now);
-  bool SendChunk();  // false: none is left
-  void SendCut();
-  void StopSending();
-  // Its link is gone.
-  void LoseJoining(absl::Time now);
-  // Nobody who joins needs what is in the ring any more.
-  void ForgetJoining();
-
-  // --- Joining, at the node that does.
-
-  const membership::Member* JoiningTarget() const;
-  void OnTransferMessage(const Message& message, absl::Time now);
-  absl::Status OnStateBegin(const kamino::internal::v1::StateBegin& begin);
-  absl::Status OnStateCut(const kamino::internal::v1::StateCut& cut);
-  // What this node holds is of no use: it has to get the chain's state anew.
-  void DiscardState();
 
   const ChainOptions options_;
   OperationRing* const ring_;
@@ -232,58 +193,19 @@ class ChainCore {
   Executor* const executor_;
   StateCopy* const copy_;
 
-  Outbox outbox_;
-  Mending mending_;
-  MendingSource mending_source_;
-  Returning returning_;
-
   membership::View view_;
   int index_ = -1;
+  TransferStats transfer_stats_;
 
-  Outgoing successor_;
-  Outgoing completion_;               // tail only: to the head
-  Outgoing donor_;                    // outside only: to the tail, to join
-  LinkId predecessor_ = kNoLink;      // accepted, after its Hello
-  LinkId completion_from_ = kNoLink;  // head only: from the tail
-
-  // Towards the successor, which at a tail is the node that joins, if any.
-  uint64_t sent_ = 0;
-  uint64_t acked_ = 0;
-  uint64_t sent_bytes_ = 0;  // of (acked_, sent_]
-  uint64_t sent_operations_ = 0;
-
-  uint64_t completed_ = 0;
-
-  // Owed at EndOfBatch.
-  bool owe_ack_ = false;
-  bool owe_completion_ = false;
-  bool owe_clean_up_ = false;
-  bool owe_sync_ = false;
-
-  // A heap that is behind is complete when this is applied.
-  std::optional<uint64_t> catch_up_to_;
-
-  // Joining, at the tail: who it is. Its link is successor_'s; it is sent the
-  // heap until successor_.ready, then operations.
-  std::string joining_node_;
-  uint64_t chunks_sent_ = 0;
-  uint64_t chunks_acked_ = 0;
-  uint64_t data_bytes_sent_ = 0;  // in chunks, zeros left out
-  Pacer chunk_pacer_;
-  // The ring is kept for it though it is not there, until then.
-  std::optional<absl::Time> retain_until_;
-  // At the node that joins.
-  bool invited_ = false;
-  bool attached_ = false;  // it gets operations over donor_
-  // What the tail had applied then; before that, when it began.
-  uint64_t attached_at_ = 0;
-  uint64_t chunks_taken_ = 0;
-  bool owe_chunk_ack_ = false;
-  TransferStats transfer_;
-
-  // From the predecessor.
-  bool ring_was_full_ = false;    // an append was turned away for lack of room
-  bool awaiting_resend_ = false;  // appends behind a gap are not news
+  Outbox outbox_;
+  Upstream upstream_;
+  Downstream downstream_;
+  Completions completions_;
+  Returning returning_;
+  Mending mending_;
+  MendingSource mending_source_;
+  Joiner joiner_;
+  Donor donor_;
 };
 
 }  // namespace kamino::replica

@@ -12,12 +12,12 @@ using kamino::internal::v1::Sync;
 
 void Returning::Enter(bool has_predecessor, bool has_successor) {
   Leave();
-  if (has_predecessor) before_ = Word::kSilent;
-  if (has_successor) after_ = Word::kSilent;
+  if (!has_predecessor) before_ = Word::kAbsent;
+  if (!has_successor) after_ = Word::kAbsent;
 }
 
 void Returning::Leave() {
-  before_ = after_ = Word::kAbsent;
+  before_ = after_ = Word::kSilent;
   return_to_ = 0;
   at_odds_logged_ = false;
 }

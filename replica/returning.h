@@ -48,7 +48,7 @@ class Returning {
     kAbsent,     // the view has none there
     kSilent,     // nothing was said that counts
     kAgrees,     // both can be what they were
-    kHoldsMore,  // than this node's neighbour can: one is on an old copy
+    kHoldsMore,  // more than it can if this node is what it was
   };
 
   // `ring` must outlive it.
@@ -97,8 +97,8 @@ class Returning {
 
   const OperationRing* const ring_;
   State state_;
-  Word before_ = Word::kAbsent;
-  Word after_ = Word::kAbsent;
+  Word before_ = Word::kSilent;
+  Word after_ = Word::kSilent;
   // What may have been completed when its predecessor said Hello.
   uint64_t return_to_ = 0;
   bool at_odds_logged_ = false;

@@ -10,6 +10,15 @@
 
 namespace kamino::replica {
 
+// What state transfers of this node came to, as either side.
+struct TransferStats {
+  bool sending = false;    // the heap to a node that joins
+  bool receiving = false;  // the heap, as one that joins
+  uint64_t bytes = 0;      // of this transfer so far, zeros included
+  uint64_t begun = 0;      // transfers
+  uint64_t damaged = 0;    // chunks that were turned down
+};
+
 // Not thread-safe. Nothing of the heap is under way between two calls: no
 // operation is half executed.
 class StateCopy {

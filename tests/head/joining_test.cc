@@ -88,7 +88,7 @@ class JoiningTest : public ::testing::Test {
     EXPECT_EQ(rig_.Difference(), "");
   }
 
-  const replica::ChainCore::TransferStats& transfer(const std::string& name) {
+  replica::ChainCore::TransferStats transfer(const std::string& name) {
     return rig_.node(name).core().transfer();
   }
   // As a client would: what a tail says of an object.

@@ -1,0 +1,274 @@
+// What a node's core makes of a message, by the link that it came on.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "glog/logging.h"
+#include "replica/chain_core.h"
+
+namespace kamino::replica {
+
+using kamino::internal::v1::Append;
+using kamino::internal::v1::Fetch;
+using kamino::internal::v1::Hello;
+using kamino::internal::v1::LINK_PURPOSE_APPEND;
+using kamino::internal::v1::LINK_PURPOSE_COMPLETION;
+using kamino::internal::v1::LINK_PURPOSE_TRANSFER;
+using kamino::internal::v1::Sync;
+using membership::Condition;
+using membership::Member;
+using membership::Role;
+
+bool ChainCore::CheckView(LinkId link, const Message& message) {
+  if (message.view_id() == view_.id && (index_ >= 0 || joiner_.Has(link))) {
+    return true;
+  }
+  if (message.view_id() > view_.id) {
+    outbox_.FetchView();
+    // Only a Hello is worth an answer: its sender tries again soon, and by
+    // then we have caught up.
+    if (!message.has_hello()) return false;
+  }
+  outbox_.Reject(
+      link,
+      absl::StrCat("a message of view ", message.view_id(), " reached ",
+                   options_.node_id, " in view ", view_.id),
+      /*behind=*/false);
+  return false;
+}
+
+void ChainCore::OnMessage(LinkId link, const Message& message, absl::Time now,
+                          Actions* actions) {
+  const Outbox::Delivery delivery(&outbox_, actions);
+  if (outbox_.failed()) return;
+  if (message.has_reject()) return OnReject(link, message, now);
+  if (!CheckView(link, message)) return;
+  switch (message.message_case()) {
+    case Message::kHello:
+      return OnHello(link, message.hello(), now);
+    case Message::kSync:
+      return OnSync(link, message.sync(), now);
+    case Message::kAppend:
+      return OnAppend(link, message.append());
+    case Message::kAppendAck:
+      return OnAppendAck(link, message.append_ack().received());
+    case Message::kCompletion:
+      return OnCompletion(link, message.completion().applied());
+    case Message::kCleanUp:
+      return OnCleanUp(link, message.clean_up().cleaned());
+    case Message::kFetch:
+      return OnFetch(link, message.fetch());
+    case Message::kFetched:
+      return GoOnMended(mending_.OnFetched(link, message.fetched(), now));
+    case Message::kStateChunkAck:
+      if (!outbox_.Belongs(downstream_.Has(link))) return;
+      return donor_.OnChunkAck(message.state_chunk_ack().chunks());
+    case Message::kStateBegin:
+    case Message::kStateChunk:
+    case Message::kStateCut:
+      return OnTransferMessage(link, message, now);
+    case Message::kReject:
+    case Message::MESSAGE_NOT_SET:
+      outbox_.CountMalformed();
+      LOG(WARNING) << "ignored an empty chain message";
+      return;
+  }
+}
+
+// --- Handshakes.
+
+std::string ChainCore::RefuseHello(LinkId link, const Hello& hello) const {
+  if (upstream_.Has(link) || completions_.Has(link) || downstream_.Has(link) ||
+      joiner_.Has(link)) {
+    return "this link has its purpose already";
+  }
+  if (hello.cluster_id() != options_.cluster_id) {
+    return absl::StrCat("this is cluster ", options_.cluster_id, ", not ",
+                        hello.cluster_id());
+  }
+  if (hello.heap_bytes() != options_.heap_bytes) {
+    return absl::StrCat("heaps differ in size: ", options_.heap_bytes,
+                        " bytes here, ", hello.heap_bytes(), " there");
+  }
+  const membership::Agreement there(hello.agreement().begin(),
+                                    hello.agreement().end());
+  if (membership::AgreementBytes(there) > membership::kMaxAgreementBytes) {
+    return "what must be alike is too long";
+  }
+  const std::string misfit = membership::Misfit(
+      options_.agreement, options_.node_id, there, hello.node_id());
+  if (!misfit.empty()) return misfit;
+  if (hello.purpose() == LINK_PURPOSE_TRANSFER) {
+    return donor_.Refuse(hello, view_,
+                         is_tail() && condition() == Condition::kSound);
+  }
+  return RefuseNeighbour(hello);
+}
+
+std::string ChainCore::RefuseNeighbour(const Hello& hello) const {
+  if (!has_state()) {
+    return absl::StrCat(options_.node_id, " holds no state of the chain");
+  }
+  const Member* expected = nullptr;
+  if (hello.purpose() == LINK_PURPOSE_APPEND) {
+    expected = view_.Predecessor(index_);
+  } else if (hello.purpose() == LINK_PURPOSE_COMPLETION &&
+             role() == Role::kHead) {
+    expected = &view_.tail();
+  }
+  if (expected == nullptr || expected->node_id != hello.node_id()) {
+    return absl::StrCat(hello.node_id(), " is not the neighbour of ",
+                        options_.node_id, " in view ", view_.id);
+  }
+  return "";
+}
+
+void ChainCore::OnHello(LinkId link, const Hello& hello, absl::Time now) {
+  std::string refusal = RefuseHello(link, hello);
+  if (!refusal.empty()) {
+    LOG(WARNING) << "turned a link away: " << refusal;
+    return outbox_.Reject(link, std::move(refusal), /*behind=*/false);
+  }
+  switch (hello.purpose()) {
+    case LINK_PURPOSE_TRANSFER:
+      return donor_.Begin(link, hello);
+    case LINK_PURPOSE_APPEND:
+      return OnHelloAppend(link, hello, now);
+    default:
+      break;
+  }
+  completions_.Accept(link);
+  upstream_.SendSync(link, behind());
+}
+
+void ChainCore::OnHelloAppend(LinkId link, const Hello& hello, absl::Time now) {
+  if (!returning_.OnHello(hello, behind())) {
+    // It learns what this node holds, and tries again.
+    upstream_.SendSync(link, behind());
+    return outbox_.Reject(
+        link,
+        absl::StrCat(options_.node_id, " has received up to ",
+                     ring_->received(), " and applied up to ", ring_->applied(),
+                     ", you have applied up to ", hello.applied(),
+                     " and cleaned up to ", hello.cleaned()),
+        /*behind=*/false);
+  }
+  upstream_.Attach(link);
+  CheckReturned();
+  if (behind()) {
+    joiner_.CatchUpTo(hello.applied());
+    CheckCaughtUp();
+  }
+  if (mending_.torn()) {
+    return GoOnMended(mending_.Begin(link, Mend::kForward, now));
+  }
+  upstream_.SendSync(link, behind());
+}
+
+void ChainCore::OnSync(LinkId link, const Sync& sync, absl::Time now) {
+  if (completions_.OnSync(link)) return;
+  if (!outbox_.Belongs(downstream_.Has(link))) return;
+  if (downstream_.joins() && !outbox_.Belongs(downstream_.replicates())) return;
+  ContinueDownstream(sync);
+  // Newly head, and interrupted before it was (section 5.3).
+  if (mending_.torn() && is_head() && downstream_.replicates() &&
+      !outbox_.failed()) {
+    GoOnMended(mending_.Begin(link, Mend::kBack, now));
+  }
+}
+
+void ChainCore::ContinueDownstream(const Sync& sync) {
+  Returning::Verdict verdict = returning_.OnSync(sync);
+  if (!verdict.agrees) {
+    if (downstream_.joins()) return donor_.Forget();
+    // Tried again when the link has been idle for long enough.
+    return outbox_.Reject(downstream_.link(), std::move(verdict.reason),
+                          verdict.useless);
+  }
+  downstream_.ContinueAfter(sync.received());
+  OnCleanUp(downstream_.link(), sync.cleaned());
+  CheckReturned();
+  downstream_.Pump();
+}
+
+void ChainCore::OnReject(LinkId link, const Message& message, absl::Time now) {
+  if (message.view_id() > view_.id) outbox_.FetchView();
+  if (link == kNoLink) return;
+  if (upstream_.Has(link) && message.view_id() == view_.id &&
+      message.reject().behind() &&
+      (condition() == Condition::kBehind ||
+       (mending_.Asks(link) && !returning_.trusted()))) {
+    LOG(WARNING) << "this node's state is of no use any more: "
+                 << message.reject().reason();
+    return DiscardState();
+  }
+  VLOG(1) << "turned away: " << message.reject().reason();
+  downstream_.OnRejected(link, now);
+  completions_.OnRejected(link, now);
+  joiner_.OnRejected(link, now);
+}
+
+// --- Operations and what is acknowledged of them.
+
+void ChainCore::OnAppend(LinkId link, const Append& append) {
+  if (!outbox_.Belongs(upstream_.Has(link)) || mending_.torn()) return;
+  if (upstream_.Take(append, returning_.may_append())) ExecuteReceived();
+}
+
+void ChainCore::OnAppendAck(LinkId link, uint64_t received) {
+  const bool belongs = downstream_.Has(link) && downstream_.replicates();
+  if (!outbox_.Belongs(belongs)) return;
+  downstream_.OnAppendAck(received);
+  downstream_.Pump();
+}
+
+void ChainCore::OnCleanUp(LinkId link, uint64_t cleaned) {
+  const bool belongs = downstream_.Has(link) && downstream_.replicates();
+  if (!outbox_.Belongs(belongs)) return;
+  if (downstream_.CanHaveCleaned(cleaned)) CleanTo(cleaned);
+}
+
+void ChainCore::OnCompletion(LinkId link, uint64_t applied) {
+  if (!outbox_.Belongs(completions_.Has(link) && is_head())) return;
+  const uint64_t reached = std::min(applied, ring_->applied());
+  if (reached > ring_->cleaned() && !ring_->EndsEntry(reached)) {
+    return outbox_.CountMalformed();
+  }
+  completions_.CompleteTo(reached);
+}
+
+// --- Recovery.
+
+void ChainCore::OnFetch(LinkId link, const Fetch& fetch) {
+  const bool of_predecessor = upstream_.Has(link);
+  if (!outbox_.Belongs(of_predecessor || downstream_.Has(link))) return;
+  // One that may lack something answers once it does not: it is asked again.
+  // That its successor lacks more it knows from its Hello.
+  const Condition now = condition();
+  if (now != Condition::kSound && now != Condition::kTorn &&
+      now != Condition::kReturned) {
+    return;
+  }
+  if (!of_predecessor) return mending_source_.AnswerSuccessor(link, fetch);
+  if (returning_.trusted()) mending_source_.Answer(link, fetch);
+}
+
+void ChainCore::OnTransferMessage(LinkId link, const Message& message,
+                                  absl::Time now) {
+  if (!outbox_.Belongs(joiner_.Has(link))) return;
+  switch (joiner_.OnMessage(message, may_resume(), now)) {
+    case Joiner::Effect::kNone:
+      return;
+    case Joiner::Effect::kHeapVoid:
+      mending_.Forget();
+      returning_.Forget();
+      return;
+    case Joiner::Effect::kHasHeap:
+      completions_.Restart(ring_->cleaned());
+      upstream_.OweCleanUp();
+      return;
+  }
+}
+
+}  // namespace kamino::replica

@@ -1,0 +1,177 @@
+#include "replica/donor.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "glog/logging.h"
+
+namespace kamino::replica {
+
+using kamino::internal::v1::Hello;
+using kamino::internal::v1::StateBegin;
+using kamino::internal::v1::StateChunk;
+using kamino::internal::v1::StateCut;
+using membership::Member;
+using membership::View;
+
+namespace {
+
+// Longer than the time between two ticks.
+constexpr absl::Duration kPacedBurst = absl::Milliseconds(50);
+
+}  // namespace
+
+Donor::Donor(const ChainOptions& options, const OperationRing* ring,
+             StateCopy* copy, Downstream* downstream, Outbox* outbox,
+             TransferStats* stats)
+    : options_(options),
+      ring_(ring),
+      copy_(copy),
+      downstream_(downstream),
+      outbox_(outbox),
+      stats_(stats),
+      pacer_(options.transfer_bytes_per_s, kPacedBurst) {}
+
+Donor::State Donor::state() const {
+  switch (downstream_->state()) {
+    case Downstream::State::kSnapshot:
+      return State::kCopying;
+    case Downstream::State::kFollow:
+      return State::kFollowed;
+    default:
+      return State::kNobody;
+  }
+}
+
+std::string Donor::Refuse(const Hello& hello, const View& view,
+                          bool may_give) const {
+  if (!may_give) {
+    return absl::StrCat(options_.node_id, " cannot give its state to ",
+                        hello.node_id(), " now");
+  }
+  if (hello.node_id().empty()) return "a node without a name cannot join";
+  for (const Member& member : view.members) {
+    if (member.node_id == hello.node_id()) {
+      return absl::StrCat(hello.node_id(), " is in view ", view.id);
+    }
+  }
+  if (!joining_.empty() && joining_ != hello.node_id()) {
+    return absl::StrCat(joining_, " is joining just now");
+  }
+  return "";
+}
+
+void Donor::Begin(LinkId link, const Hello& hello) {
+  if (state() == State::kCopying) copy_->EndSending();
+  downstream_->Join(link);
+  joining_ = hello.node_id();
+  const bool resume = hello.resume() && hello.applied() <= ring_->applied() &&
+                      ring_->EndsEntry(hello.applied());
+  StateBegin* begin = outbox_->Send(link).mutable_state_begin();
+  begin->set_resume(resume);
+  begin->set_applied(ring_->applied());
+  ++stats_->begun;
+  if (resume) {
+    LOG(INFO) << joining_ << " goes on after operation " << hello.applied();
+    return SendOperationsAfter(hello.applied());
+  }
+  LOG(INFO) << "sending the heap to " << joining_;
+  copy_->BeginSending();
+  stats_->bytes = 0;
+  data_bytes_sent_ = 0;
+  chunks_sent_ = chunks_acked_ = 0;
+}
+
+void Donor::SendOperationsAfter(uint64_t sequence) {
+  retain_until_.reset();
+  downstream_->ContinueAfter(sequence);
+  downstream_->Pump();
+}
+
+void Donor::OnChunkAck(uint64_t chunks) {
+  chunks_acked_ = std::min(chunks_sent_, std::max(chunks_acked_, chunks));
+}
+
+void Donor::Continue(absl::Time now) {
+  if (state() != State::kCopying) return;
+  // A heap that changes faster than it is sent is cut with more left to send.
+  const size_t limit = stats_->bytes > 3 * options_.heap_bytes
+                           ? 16 * options_.cut_bytes
+                           : options_.cut_bytes;
+  for (int i = 0; i < options_.chunks_at_once &&
+                  chunks_sent_ - chunks_acked_ < options_.window_chunks;
+       ++i) {
+    if (copy_->BytesLeft() <= limit) return SendCut();
+    if (!pacer_.MayGo(now)) return;
+    SendChunk();
+  }
+}
+
+bool Donor::SendChunk() {
+  StateChunk chunk;
+  if (!copy_->NextChunk(&chunk)) return false;
+  ++chunks_sent_;
+  stats_->bytes += chunk.data().size() + chunk.zeros();
+  data_bytes_sent_ += chunk.data().size();
+  pacer_.Went(chunk.data().size());
+  *outbox_->Send(downstream_->link()).mutable_state_chunk() = std::move(chunk);
+  return true;
+}
+
+void Donor::SendCut() {
+  copy_->PrepareCut();
+  while (SendChunk()) {
+  }
+  copy_->EndSending();
+  StateCut* cut = outbox_->Send(downstream_->link()).mutable_state_cut();
+  cut->set_sequence(ring_->applied());
+  cut->set_chunks(chunks_sent_);
+  LOG(INFO) << joining_ << " has the heap as of operation " << ring_->applied()
+            << ", " << (stats_->bytes >> 20) << " MiB, of which "
+            << (data_bytes_sent_ >> 20) << " were sent";
+  SendOperationsAfter(ring_->applied());
+}
+
+bool Donor::KeepsRing() {
+  if (state() != State::kFollowed && !retains()) return false;
+  if (ring_->bytes_used() <= ring_->bytes_total() / 2) {
+    return true;  // it cleans up as far as it has come
+  }
+  Forget();
+  return false;
+}
+
+bool Donor::OnTick(absl::Time now) {
+  if (!retains() || now < *retain_until_) return false;
+  retain_until_.reset();
+  return true;
+}
+
+void Donor::Forget() {
+  LOG(WARNING) << "operations are kept no longer for the node that joins";
+  retain_until_.reset();
+  if (joining_.empty()) return;
+  if (state() == State::kCopying) copy_->EndSending();
+  joining_.clear();
+  downstream_->Leave();
+}
+
+bool Donor::OnClosed(LinkId link, absl::Time now) {
+  if (joining_.empty() || !downstream_->Has(link)) return false;
+  Lose(now);
+  downstream_->OnClosed(link, now);
+  return true;
+}
+
+void Donor::Leave(absl::Time now) {
+  if (!joining_.empty()) Lose(now);
+}
+
+void Donor::Lose(absl::Time now) {
+  if (state() == State::kFollowed) retain_until_ = now + options_.retain;
+  if (state() == State::kCopying) copy_->EndSending();
+  joining_.clear();
+}
+
+}  // namespace kamino::replica

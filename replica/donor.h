@@ -1,0 +1,121 @@
+// A node joins (Kamino-Tx, section 5.2), at the tail: it is sent the heap while
+// the chain serves, then a cut, then every operation, as a successor. Once it
+// keeps up, the manager appends it to the chain.
+//
+// Until then the tail keeps the operations that the node lacks in its ring, and
+// so does every node before it; but not beyond half of the ring, and not for
+// ever: then the node has to begin again.
+//
+//   state      input                    next       effects
+//   kNobody    Begin                    kCopying   StateBegin
+//              Begin, it can go on      kFollowed  StateBegin, operations
+//              KeepsRing                kNobody    while it is retained
+//   kCopying   Continue                 kCopying   chunks, as paced and as the
+//                                                  window allows
+//              Continue, little left    kFollowed  the last chunks, a cut,
+//                                                  operations
+//              OnChunkAck               kCopying
+//              OnClosed, Leave          kNobody
+//   kFollowed  OnClosed, Leave          kNobody    the ring is retained a while
+//   any        Begin                    as above, anew
+//              Forget                   kNobody    closes the link; nothing is
+//                                                  retained
+//              KeepsRing, ring half     kNobody    as Forget
+//              full
+//
+// Its state follows Downstream's: kSnapshot is kCopying, kFollow is kFollowed.
+//
+// Invariants:
+//   1. At most one node joins.
+//   2. What a node that follows, or did a moment ago, lacks is in the ring.
+//
+// Not thread-safe: the node's core thread owns it.
+#ifndef KAMINO_REPLICA_DONOR_H_
+#define KAMINO_REPLICA_DONOR_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "kamino/internal/v1/chain.pb.h"
+#include "membership/view.h"
+#include "replica/chain_actions.h"
+#include "replica/chain_options.h"
+#include "replica/downstream.h"
+#include "replica/operation_ring.h"
+#include "replica/outbox.h"
+#include "replica/pacer.h"
+#include "replica/state_copy.h"
+
+namespace kamino::replica {
+
+class Donor {
+ public:
+  enum class State {
+    kNobody,    // joins
+    kCopying,   // a node is being sent the heap
+    kFollowed,  // it has it, and gets operations
+  };
+
+  // All must outlive it.
+  Donor(const ChainOptions& options, const OperationRing* ring, StateCopy* copy,
+        Downstream* downstream, Outbox* outbox, TransferStats* stats);
+
+  State state() const;
+  // The node that joins; "" for kNobody.
+  const std::string& joining() const { return joining_; }
+  // Operations are kept for a node that was joining and is gone.
+  bool retains() const { return retain_until_.has_value(); }
+
+  // Why the node cannot join here and now; "" if it can. `may_give`: this node
+  // is the tail, and sound.
+  std::string Refuse(const kamino::internal::v1::Hello& hello,
+                     const membership::View& view, bool may_give) const;
+  // It may.
+  void Begin(LinkId link, const kamino::internal::v1::Hello& hello);
+  void OnChunkAck(uint64_t chunks);
+  // Sends what may go now.
+  void Continue(absl::Time now);
+
+  // Whether operations that the chain has completed stay in the ring.
+  bool KeepsRing();
+  // True when they have stayed for long enough just now.
+  bool OnTick(absl::Time now);
+  // Nobody who joins needs what is in the ring any more.
+  void Forget();
+
+  // True when it was the link to the node that joins.
+  bool OnClosed(LinkId link, absl::Time now);
+  // The view has ended.
+  void Leave(absl::Time now);
+  // This node is not the tail: what is retained is for another to keep.
+  void EndRetaining() { retain_until_.reset(); }
+
+ private:
+  void SendOperationsAfter(uint64_t sequence);
+  bool SendChunk();  // false: none is left
+  void SendCut();
+  // The link is gone, or will be.
+  void Lose(absl::Time now);
+
+  const ChainOptions& options_;
+  const OperationRing* const ring_;
+  StateCopy* const copy_;
+  Downstream* const downstream_;
+  Outbox* const outbox_;
+  TransferStats* const stats_;
+
+  std::string joining_;
+  // While kCopying.
+  uint64_t chunks_sent_ = 0;
+  uint64_t chunks_acked_ = 0;
+  uint64_t data_bytes_sent_ = 0;  // in chunks, zeros left out
+  Pacer pacer_;
+  // The ring is kept for one that is not there, until then.
+  std::optional<absl::Time> retain_until_;
+};
+
+}  // namespace kamino::replica
+
+#endif  // KAMINO_REPLICA_DONOR_H_

@@ -1,0 +1,107 @@
+#include "replica/downstream.h"
+
+#include <algorithm>
+
+namespace kamino::replica {
+
+using kamino::internal::v1::Append;
+using kamino::internal::v1::Hello;
+using kamino::internal::v1::LINK_PURPOSE_APPEND;
+
+Downstream::Downstream(const ChainOptions& options, const OperationRing* ring,
+                       Outbox* outbox)
+    : options_(options),
+      ring_(ring),
+      outbox_(outbox),
+      dialer_(options, LINK_PURPOSE_APPEND, outbox) {}
+
+void Downstream::Enter(const membership::Member& successor, absl::Time now) {
+  state_ = State::kProbe;
+  dialer_.Aim(successor, now);
+  dialer_.OnTick(now);
+}
+
+void Downstream::Join(LinkId link) {
+  state_ = State::kSnapshot;
+  dialer_.Adopt(link);
+}
+
+void Downstream::Leave() {
+  state_ = State::kNobody;
+  dialer_.Leave();
+}
+
+bool Downstream::OnOpened(LinkId link, absl::Time now, Hello* hello) {
+  if (!dialer_.OnOpened(link, now)) return false;
+  hello->set_purpose(LINK_PURPOSE_APPEND);
+  hello->set_applied(ring_->applied());
+  hello->set_cleaned(ring_->cleaned());
+  return true;
+}
+
+void Downstream::OnClosed(LinkId link, absl::Time now) {
+  if (!dialer_.OnClosed(link, now)) return;
+  if (joins()) return Leave();
+  state_ = State::kProbe;
+}
+
+void Downstream::OnRejected(LinkId link, absl::Time now) {
+  if (!Has(link) || joins()) return;
+  dialer_.Retry(now);
+  state_ = State::kProbe;
+}
+
+void Downstream::OnTick(absl::Time now) { dialer_.OnTick(now); }
+
+void Downstream::ContinueAfter(uint64_t sequence) {
+  if (link() == kNoLink) return;
+  dialer_.Establish();
+  state_ = joins() ? State::kFollow : State::kReplicate;
+  sent_ = acked_ = sequence;
+  sent_bytes_ = sent_operations_ = 0;
+}
+
+void Downstream::OnAppendAck(uint64_t received) {
+  if (!replicates()) return;
+  if (received > sent_) outbox_->CountMalformed();
+  // Acknowledgements come before clean-ups, so the entries are still here.
+  acked_ = std::max(acked_, std::min(ring_->cleaned(), sent_));
+  while (acked_ < std::min(received, sent_)) {
+    const OperationRing::Entry entry = ring_->EntryOf(acked_ + 1);
+    if (entry.last > received) {  // within an operation
+      outbox_->CountMalformed();
+      break;
+    }
+    acked_ = entry.last;
+    sent_bytes_ -= std::min<uint64_t>(sent_bytes_, entry.operation.size());
+    sent_operations_ -= std::min<uint64_t>(sent_operations_, 1);
+  }
+  if (acked_ == sent_) sent_bytes_ = sent_operations_ = 0;
+}
+
+bool Downstream::CanHaveCleaned(uint64_t cleaned) {
+  if (cleaned <= sent_ &&
+      (cleaned <= ring_->cleaned() || ring_->EndsEntry(cleaned))) {
+    return true;
+  }
+  outbox_->CountMalformed();
+  return false;
+}
+
+void Downstream::Pump() {
+  if (!replicates()) return;
+  while (sent_ < ring_->applied() &&
+         sent_operations_ < options_.window_operations &&
+         sent_bytes_ < options_.window_bytes) {
+    const OperationRing::Entry entry = ring_->EntryOf(sent_ + 1);
+    sent_ = entry.last;
+    sent_bytes_ += entry.operation.size();
+    ++sent_operations_;
+    Append* append = outbox_->Send(link()).mutable_append();
+    append->set_first(entry.first);
+    append->set_count(entry.count());
+    append->set_operation(entry.operation.data(), entry.operation.size());
+  }
+}
+
+}  // namespace kamino::replica

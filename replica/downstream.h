@@ -1,0 +1,113 @@
+// Who gets operations from this node, and how far it has come: its successor in
+// the view or, at the tail, the node that joins.
+//
+//   state       input                 next        effects
+//   kNobody     Enter                 kProbe      dials it
+//   kProbe      OnOpened              kProbe      Hello is due
+//               ContinueAfter         kReplicate  what follows is to be sent
+//               OnClosed, OnRejected  kProbe      dials it anew
+//   kReplicate  ContinueAfter         kReplicate  what follows is to be sent
+//               OnAppendAck           kReplicate  frees the window
+//               Pump                  kReplicate  Appends
+//               OnClosed, OnRejected  kProbe      dials it anew
+//   kSnapshot   ContinueAfter         kFollow     what follows is to be sent
+//               OnClosed              kNobody
+//   kFollow     ContinueAfter         kFollow     what follows is to be sent
+//               OnAppendAck           kFollow     frees the window
+//               Pump                  kFollow     Appends
+//               OnClosed              kNobody
+//   any         Join                  kSnapshot   closes the link to another
+//               Leave                 kNobody     closes the link
+// Appends: of what is applied and not sent, as far as the window allows.
+// Anything else changes nothing.
+//
+// Invariants:
+//   1. acked() <= sent() <= applied here, while it gets operations.
+//   2. At most a window of operations, and of bytes, is sent and not
+//      acknowledged.
+//   3. All of (acked(), sent()] and what follows is in the ring.
+//
+// Not thread-safe: the node's core thread owns it.
+#ifndef KAMINO_REPLICA_DOWNSTREAM_H_
+#define KAMINO_REPLICA_DOWNSTREAM_H_
+
+#include <cstdint>
+
+#include "absl/time/time.h"
+#include "kamino/internal/v1/chain.pb.h"
+#include "membership/view.h"
+#include "replica/chain_actions.h"
+#include "replica/chain_options.h"
+#include "replica/dialer.h"
+#include "replica/operation_ring.h"
+#include "replica/outbox.h"
+
+namespace kamino::replica {
+
+class Downstream {
+ public:
+  enum class State {
+    kNobody,     // comes after this node
+    kProbe,      // the successor has to say what it holds; see dialer()
+    kSnapshot,   // a node joins; it has to get the heap first
+    kReplicate,  // it gets operations
+    kFollow,     // so does the node that joins; nobody waits for it
+  };
+
+  // All must outlive it.
+  Downstream(const ChainOptions& options, const OperationRing* ring,
+             Outbox* outbox);
+
+  State state() const { return state_; }
+  // Operations are sent to somebody.
+  bool replicates() const {
+    return state_ == State::kReplicate || state_ == State::kFollow;
+  }
+  // That somebody is, or will be, one that joins.
+  bool joins() const {
+    return state_ == State::kSnapshot || state_ == State::kFollow;
+  }
+  LinkId link() const { return dialer_.link(); }
+  bool Has(LinkId link) const { return dialer_.Has(link); }
+  uint64_t sent() const { return sent_; }
+  uint64_t acked() const { return acked_; }
+
+  // The view has a successor for this node.
+  void Enter(const membership::Member& successor, absl::Time now);
+  // A node joins over a link that it opened.
+  void Join(LinkId link);
+  void Leave();
+
+  // True when a Hello is due, which is filled in.
+  bool OnOpened(LinkId link, absl::Time now,
+                kamino::internal::v1::Hello* hello);
+  void OnClosed(LinkId link, absl::Time now);
+  void OnRejected(LinkId link, absl::Time now);
+  void OnTick(absl::Time now);
+
+  // It holds everything up to `sequence`, and nothing is on its way: operations
+  // follow. `sequence` ends an entry of the ring.
+  void ContinueAfter(uint64_t sequence);
+  void OnAppendAck(uint64_t received);
+  // Whether it can have applied everything up to there; counts it if not.
+  bool CanHaveCleaned(uint64_t cleaned);
+  // Sends what is applied, as far as the window allows.
+  void Pump();
+
+ private:
+  const ChainOptions& options_;
+  const OperationRing* const ring_;
+  Outbox* const outbox_;
+
+  Dialer dialer_;
+  State state_ = State::kNobody;
+  // While it gets operations.
+  uint64_t sent_ = 0;
+  uint64_t acked_ = 0;
+  uint64_t sent_bytes_ = 0;  // of (acked_, sent_]
+  uint64_t sent_operations_ = 0;
+};
+
+}  // namespace kamino::replica
+
+#endif  // KAMINO_REPLICA_DOWNSTREAM_H_

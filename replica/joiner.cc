@@ -1,0 +1,179 @@
+#include "replica/joiner.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "glog/logging.h"
+
+namespace kamino::replica {
+
+using kamino::internal::v1::ChainMessage;
+using kamino::internal::v1::Hello;
+using kamino::internal::v1::LINK_PURPOSE_TRANSFER;
+using kamino::internal::v1::StateBegin;
+using kamino::internal::v1::StateCut;
+using membership::Member;
+using membership::View;
+
+Joiner::Joiner(const ChainOptions& options, const OperationRing* ring,
+               StateCopy* copy, Upstream* upstream, Outbox* outbox,
+               TransferStats* stats)
+    : options_(options),
+      ring_(ring),
+      copy_(copy),
+      upstream_(upstream),
+      outbox_(outbox),
+      stats_(stats),
+      dialer_(options, LINK_PURPOSE_TRANSFER, outbox) {}
+
+bool Joiner::keeps_up() const {
+  return follows() && ring_->applied() >= target_;
+}
+
+// --- Outside.
+
+void Joiner::Aim(const View& view, absl::Time now) {
+  if (!view.formed()) return;
+  for (const Member& member : view.members) {
+    if (member.node_id == options_.node_id) return;  // its former self
+  }
+  state_ = State::kAsking;
+  dialer_.Aim(view.tail(), now);
+}
+
+void Joiner::Leave() {
+  if (follows()) upstream_->Detach();
+  state_ = State::kOff;
+  dialer_.Leave();
+  owes_chunk_ack_ = false;
+}
+
+void Joiner::OnInvited(bool invited, absl::Time now) {
+  if (invited && !invited_) dialer_.Hasten(now);
+  invited_ = invited;
+}
+
+bool Joiner::OnOpened(LinkId link, absl::Time now, bool may_resume,
+                      Hello* hello) {
+  if (!dialer_.OnOpened(link, now)) return false;
+  hello->set_purpose(LINK_PURPOSE_TRANSFER);
+  hello->set_applied(ring_->applied());
+  hello->set_resume(may_resume);
+  return true;
+}
+
+void Joiner::OnClosed(LinkId link, absl::Time now) {
+  if (dialer_.OnClosed(link, now)) AskAnew();
+}
+
+void Joiner::OnRejected(LinkId link, absl::Time now) {
+  if (!dialer_.Has(link)) return;
+  dialer_.Retry(now);
+  AskAnew();
+}
+
+void Joiner::AskAnew() {
+  if (follows()) upstream_->Detach();
+  state_ = State::kAsking;
+}
+
+void Joiner::OnTick(absl::Time now) {
+  if (invited_) dialer_.OnTick(now);
+}
+
+Joiner::Effect Joiner::OnMessage(const ChainMessage& message, bool may_resume,
+                                 absl::Time now) {
+  Effect effect = Effect::kNone;
+  if (link() == kNoLink) return effect;
+  absl::Status taken;
+  if (message.has_state_begin()) {
+    taken = OnStateBegin(message.state_begin(), may_resume, &effect);
+  } else if (state_ != State::kReceiving) {
+    taken = absl::DataLossError("a state transfer goes on that was not begun");
+  } else if (message.has_state_chunk()) {
+    taken = copy_->Take(message.state_chunk());
+    ++chunks_taken_;
+    stats_->bytes +=
+        message.state_chunk().data().size() + message.state_chunk().zeros();
+    owes_chunk_ack_ = true;
+  } else {
+    taken = OnStateCut(message.state_cut());
+    if (taken.ok()) effect = Effect::kHasHeap;
+  }
+  if (taken.ok()) return effect;
+  ++stats_->damaged;
+  LOG(WARNING) << "the state transfer begins again: " << taken.message();
+  dialer_.Retry(now);
+  AskAnew();
+  return effect;
+}
+
+absl::Status Joiner::OnStateBegin(const StateBegin& begin, bool may_resume,
+                                  Effect* effect) {
+  if (dialer_.established()) {
+    return absl::DataLossError("a state transfer begins within another");
+  }
+  if (begin.resume() && !may_resume) {
+    return absl::DataLossError(
+        "the tail would go on where this node never was");
+  }
+  dialer_.Establish();
+  ++stats_->begun;
+  if (begin.resume()) {
+    Follow(begin.applied());
+    return absl::OkStatus();
+  }
+  copy_->BeginReceiving();
+  *effect = Effect::kHeapVoid;
+  state_ = State::kReceiving;
+  target_ = begin.applied();
+  stats_->bytes = 0;
+  chunks_taken_ = 0;
+  return absl::OkStatus();
+}
+
+absl::Status Joiner::OnStateCut(const StateCut& cut) {
+  if (cut.chunks() != chunks_taken_) {
+    return absl::DataLossError(absl::StrCat(cut.chunks(), " chunks were sent, ",
+                                            chunks_taken_, " came"));
+  }
+  if (cut.sequence() < target_) {
+    return absl::DataLossError(absl::StrCat("the tail cuts at operation ",
+                                            cut.sequence(), ", though it had ",
+                                            target_, " when it began"));
+  }
+  RETURN_IF_ERROR(copy_->FinishReceiving(cut.sequence()));
+  Follow(cut.sequence());
+  LOG(INFO) << "this node has the chain's heap as of operation "
+            << cut.sequence();
+  return absl::OkStatus();
+}
+
+void Joiner::Follow(uint64_t from) {
+  state_ = State::kFollowing;
+  target_ = from;
+  upstream_->Attach(dialer_.link());
+}
+
+void Joiner::Acknowledge() {
+  if (std::exchange(owes_chunk_ack_, false) && link() != kNoLink) {
+    outbox_->Send(link()).mutable_state_chunk_ack()->set_chunks(chunks_taken_);
+  }
+}
+
+// --- In the chain.
+
+void Joiner::CatchUpTo(uint64_t applied) {
+  state_ = State::kCatchingUp;
+  target_ = applied;
+}
+
+bool Joiner::OnApplied() {
+  if (state_ != State::kCatchingUp || ring_->applied() < target_) return false;
+  LOG(INFO) << "this node holds everything the chain has acknowledged";
+  state_ = State::kOff;
+  return true;
+}
+
+}  // namespace kamino::replica

@@ -1,0 +1,134 @@
+// A node that joins (Kamino-Tx, section 5.2): outside the chain it gets the
+// tail's heap, then its operations, and only then a place in the chain. There
+// it is behind until it holds what its predecessor had when they met.
+//
+//   state        input                      next         effects
+//   kOff         Aim                        kAsking      dials the tail, if
+//                                                        invited
+//                CatchUpTo                  kCatchingUp
+//   kAsking      OnInvited, OnTick          kAsking      dials the tail
+//                OnOpened                   kAsking      Hello is due
+//                StateBegin, to go on       kFollowing   operations come
+//                StateBegin, anew           kReceiving   the heap is void
+//                a chunk, a cut             kAsking      breaks off
+//   kReceiving   a chunk                    kReceiving   takes it; owes an
+//                                                        acknowledgement
+//                a cut that fits            kFollowing   has the heap;
+//                                                        operations come
+//                a cut that does not, a     kAsking      breaks off
+//                damaged chunk, StateBegin
+//   kFollowing   any of the transfer's      kAsking      breaks off
+//   these three  OnClosed, OnRejected       kAsking      dials it anew, later
+//   kCatchingUp  OnApplied, so far          kOff         holds everything
+//                CatchUpTo                  kCatchingUp
+//   any          Leave                      kOff         closes the link
+// Breaks off: closes the link and dials the tail anew, later.
+//
+// Invariants:
+//   1. Upstream is attached to the tail exactly while kFollowing.
+//   2. The heap counts for nothing, durably, from when it is void until a cut
+//      fits.
+//
+// Not thread-safe: the node's core thread owns it.
+#ifndef KAMINO_REPLICA_JOINER_H_
+#define KAMINO_REPLICA_JOINER_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "kamino/internal/v1/chain.pb.h"
+#include "membership/view.h"
+#include "replica/chain_actions.h"
+#include "replica/chain_options.h"
+#include "replica/dialer.h"
+#include "replica/operation_ring.h"
+#include "replica/outbox.h"
+#include "replica/state_copy.h"
+#include "replica/upstream.h"
+
+namespace kamino::replica {
+
+class Joiner {
+ public:
+  enum class State {
+    kOff,         // in the chain, or there is none to join
+    kAsking,      // for the tail's state, when invited
+    kReceiving,   // the heap, in chunks
+    kFollowing,   // has the heap and gets operations
+    kCatchingUp,  // has a place in the chain, and lacks what came before
+  };
+
+  // All must outlive it.
+  Joiner(const ChainOptions& options, const OperationRing* ring,
+         StateCopy* copy, Upstream* upstream, Outbox* outbox,
+         TransferStats* stats);
+
+  State state() const { return state_; }
+  LinkId link() const { return dialer_.link(); }
+  bool Has(LinkId link) const { return dialer_.Has(link); }
+  bool established() const { return dialer_.established(); }
+  bool follows() const { return state_ == State::kFollowing; }
+  // It gets every operation and lacks none.
+  bool keeps_up() const;
+
+  // --- Outside.
+
+  // A view begins that this node is not in.
+  void Aim(const membership::View& view, absl::Time now);
+  void Leave();
+  void OnInvited(bool invited, absl::Time now);
+  // `may_resume`: what this node has is a state of the chain that operations
+  // can follow. True when a Hello is due, which is filled in.
+  bool OnOpened(LinkId link, absl::Time now, bool may_resume,
+                kamino::internal::v1::Hello* hello);
+  void OnClosed(LinkId link, absl::Time now);
+  void OnRejected(LinkId link, absl::Time now);
+  void OnTick(absl::Time now);
+
+  enum class Effect {
+    kNone,
+    kHeapVoid,  // what this node held, or was to mend, is of no use any more
+    kHasHeap,   // of the chain after the ring's last operation
+  };
+  // One of the transfer's messages, on its link.
+  Effect OnMessage(const kamino::internal::v1::ChainMessage& message,
+                   bool may_resume, absl::Time now);
+  // Sends what is owed to the tail.
+  void Acknowledge();
+
+  // --- In the chain.
+
+  // Its predecessor has applied that much.
+  void CatchUpTo(uint64_t applied);
+  // True when it holds everything that was acknowledged, from now on.
+  bool OnApplied();
+
+ private:
+  absl::Status OnStateBegin(const kamino::internal::v1::StateBegin& begin,
+                            bool may_resume, Effect* effect);
+  absl::Status OnStateCut(const kamino::internal::v1::StateCut& cut);
+  void Follow(uint64_t from);
+  // The link is gone.
+  void AskAnew();
+
+  const ChainOptions& options_;
+  const OperationRing* const ring_;
+  StateCopy* const copy_;
+  Upstream* const upstream_;
+  Outbox* const outbox_;
+  TransferStats* const stats_;
+
+  State state_ = State::kOff;
+  Dialer dialer_;
+  bool invited_ = false;  // by the manager, whatever the state
+  // kReceiving: what the tail had applied when it began. kFollowing: what this
+  // node must have to keep up. kCatchingUp: to have caught up.
+  uint64_t target_ = 0;
+  uint64_t chunks_taken_ = 0;
+  bool owes_chunk_ack_ = false;
+};
+
+}  // namespace kamino::replica
+
+#endif  // KAMINO_REPLICA_JOINER_H_

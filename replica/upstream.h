@@ -1,0 +1,94 @@
+// Who sends operations to this node, and what it owes them: its predecessor in
+// the view or, at a node that joins, the tail.
+//
+//   state     input                     next      effects
+//   kApart    Attach                    kInOrder
+//   kInOrder  Take, the next            kInOrder  appended, durably; owes an
+//                                                 acknowledgement
+//             Take, one it has          kInOrder  owes an acknowledgement
+//             Take, behind a gap        kGap      owes a Sync
+//             Take, the ring is full    kGap      owes a Sync once it has room
+//             Take, may not append yet  kGap
+//   kGap      Take, the next            kInOrder  as above
+//             Take, behind a gap        kGap
+//             AskAgain                  kGap      owes a Sync
+//   these     OnCleaned                           owes a clean-up, and the Sync
+//                                                 that waited for room
+//             Acknowledge                         sends what it owes: a Sync
+//                                                 says all there is to be said
+//   any       Attach                    kInOrder  closes another link
+//             Detach, OnClosed          kApart
+//             Leave                     kApart    closes the link; owes nothing
+// What is owed while it is kApart is sent once it is attached.
+//
+// Invariant: what is acknowledged is durable in the ring.
+//
+// Not thread-safe: the node's core thread owns it.
+#ifndef KAMINO_REPLICA_UPSTREAM_H_
+#define KAMINO_REPLICA_UPSTREAM_H_
+
+#include "kamino/internal/v1/chain.pb.h"
+#include "replica/chain_actions.h"
+#include "replica/chain_options.h"
+#include "replica/operation_ring.h"
+#include "replica/outbox.h"
+
+namespace kamino::replica {
+
+class Upstream {
+ public:
+  enum class State {
+    kApart,    // nobody has taken up a link, or nobody comes before this node
+    kInOrder,  // the next operation is on its way, or will be
+    kGap,      // what is on its way is not the next; that has to be sent again
+  };
+
+  // All must outlive it.
+  Upstream(const ChainOptions& options, OperationRing* ring, Outbox* outbox)
+      : options_(options), ring_(ring), outbox_(outbox) {}
+
+  State state() const { return state_; }
+  LinkId link() const { return link_; }
+  bool attached() const { return state_ != State::kApart; }
+  bool Has(LinkId link) const { return link == link_; }
+
+  void Attach(LinkId link);
+  void Detach();  // the link is somebody else's to close
+  void OnClosed(LinkId link);
+  void Leave();
+
+  // True when the operation was appended to the ring. `may_append`: whether
+  // what this node has may be added to. What fails stops the node.
+  bool Take(const kamino::internal::v1::Append& append, bool may_append);
+  // What was turned away may come now.
+  void AskAgain();
+  // The ring has room that it did not have.
+  void OnCleaned();
+  void OweCleanUp() { owed_.clean_up = true; }
+
+  // Sends what is owed. `behind`: as Sync says.
+  void Acknowledge(bool behind);
+  // Tells the other side, at once, where to go on.
+  void SendSync(LinkId link, bool behind);
+
+ private:
+  // Due at the next Acknowledge; each stands for any number of reasons.
+  struct Owed {
+    bool ack = false;
+    bool clean_up = false;
+    bool sync = false;
+    bool sync_once_cleaned = false;  // not before the ring has room
+  };
+
+  const ChainOptions& options_;
+  OperationRing* const ring_;
+  Outbox* const outbox_;
+
+  State state_ = State::kApart;
+  LinkId link_ = kNoLink;  // unless kApart
+  Owed owed_;
+};
+
+}  // namespace kamino::replica
+
+#endif  // KAMINO_REPLICA_UPSTREAM_H_

@@ -1,0 +1,148 @@
+#include "tests/replica/describe.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace kamino::replica {
+
+using kamino::internal::v1::ChainMessage;
+using kamino::internal::v1::Fetch;
+using kamino::internal::v1::Fetched;
+using kamino::internal::v1::Hello;
+using kamino::internal::v1::LinkPurpose;
+using kamino::internal::v1::StateChunk;
+using kamino::internal::v1::Sync;
+using kamino::internal::v1::WriteIntent;
+
+namespace {
+
+std::string NameOf(LinkPurpose purpose) {
+  switch (purpose) {
+    case kamino::internal::v1::LINK_PURPOSE_APPEND:
+      return "append";
+    case kamino::internal::v1::LINK_PURPOSE_COMPLETION:
+      return "completion";
+    case kamino::internal::v1::LINK_PURPOSE_TRANSFER:
+      return "transfer";
+    default:
+      return absl::StrCat("purpose ", static_cast<int>(purpose));
+  }
+}
+
+std::string TextOf(const Hello& hello) {
+  switch (hello.purpose()) {
+    case kamino::internal::v1::LINK_PURPOSE_APPEND:
+      return absl::StrCat("Hello, ", hello.node_id(), " appends: applied ",
+                          hello.applied(), ", cleaned ", hello.cleaned());
+    case kamino::internal::v1::LINK_PURPOSE_COMPLETION:
+      return absl::StrCat("Hello, ", hello.node_id(), " completes");
+    case kamino::internal::v1::LINK_PURPOSE_TRANSFER:
+      return absl::StrCat(
+          "Hello, ", hello.node_id(), " joins",
+          hello.resume()
+              ? absl::StrCat(": has the state after ", hello.applied())
+              : "");
+    default:
+      return absl::StrCat("Hello, ", hello.node_id(), ", ",
+                          NameOf(hello.purpose()));
+  }
+}
+
+std::string TextOf(const Sync& sync) {
+  return absl::StrCat("Sync: received ", sync.received(), ", applied ",
+                      sync.applied(), ", cleaned ", sync.cleaned(),
+                      sync.behind() ? ", behind" : "");
+}
+
+std::string TextOf(const Fetch& fetch) {
+  return absl::StrCat(
+      "Fetch ", fetch.number(), " of ",
+      absl::StrJoin(fetch.intents(), " ",
+                    [](std::string* out, const WriteIntent& intent) {
+                      absl::StrAppend(out, intent.object(), "+",
+                                      intent.length());
+                    }),
+      ", received ", fetch.received());
+}
+
+std::string TextOf(const Fetched& fetched) {
+  return absl::StrCat("Fetched ", fetched.number(), ": ",
+                      absl::StrJoin(fetched.bytes(), " ",
+                                    [](std::string* out, const std::string& s) {
+                                      absl::StrAppend(out, "\"", s, "\"");
+                                    }));
+}
+
+std::string TextOf(const StateChunk& chunk) {
+  return absl::StrCat(
+      "StateChunk at ", chunk.offset(), ": ",
+      chunk.zeros() > 0 ? absl::StrCat(chunk.zeros(), " zeros") : chunk.data());
+}
+
+}  // namespace
+
+std::string Describe(const ChainMessage& message) {
+  switch (message.message_case()) {
+    case ChainMessage::kHello:
+      return TextOf(message.hello());
+    case ChainMessage::kSync:
+      return TextOf(message.sync());
+    case ChainMessage::kAppend:
+      return absl::StrCat(
+          "Append ", message.append().first(), "-",
+          message.append().first() + message.append().count() - 1, " \"",
+          message.append().operation(), "\"");
+    case ChainMessage::kAppendAck:
+      return absl::StrCat("AppendAck ", message.append_ack().received());
+    case ChainMessage::kCompletion:
+      return absl::StrCat("Completion ", message.completion().applied());
+    case ChainMessage::kCleanUp:
+      return absl::StrCat("CleanUp ", message.clean_up().cleaned());
+    case ChainMessage::kReject:
+      return absl::StrCat("Reject",
+                          message.reject().behind() ? " (state of no use)" : "",
+                          ": ", message.reject().reason());
+    case ChainMessage::kFetch:
+      return TextOf(message.fetch());
+    case ChainMessage::kFetched:
+      return TextOf(message.fetched());
+    case ChainMessage::kStateBegin:
+      return absl::StrCat(
+          "StateBegin: ", message.state_begin().resume() ? "goes on" : "anew",
+          ", applied ", message.state_begin().applied());
+    case ChainMessage::kStateChunk:
+      return TextOf(message.state_chunk());
+    case ChainMessage::kStateChunkAck:
+      return absl::StrCat("StateChunkAck ", message.state_chunk_ack().chunks());
+    case ChainMessage::kStateCut:
+      return absl::StrCat("StateCut after ", message.state_cut().sequence(),
+                          ", ", message.state_cut().chunks(), " chunks");
+    case ChainMessage::MESSAGE_NOT_SET:
+      return "nothing";
+  }
+  return "?";
+}
+
+std::vector<std::string> Describe(const Actions& actions) {
+  std::vector<std::string> lines;
+  for (LinkId link : actions.close)
+    lines.push_back(absl::StrCat("closes ", link));
+  for (const Actions::Open& open : actions.open) {
+    lines.push_back(absl::StrCat("opens ", open.link, " to ",
+                                 open.member.node_id, " for ",
+                                 NameOf(open.purpose)));
+  }
+  for (const Actions::Send& send : actions.send) {
+    lines.push_back(absl::StrCat(send.link, ": ", Describe(send.message)));
+  }
+  if (actions.fetch_view) lines.push_back("fetches the view");
+  if (actions.completed != 0) {
+    lines.push_back(absl::StrCat("completes ", actions.completed));
+  }
+  if (!actions.fatal.ok()) {
+    lines.push_back(absl::StrCat("stops: ", actions.fatal.message()));
+  }
+  return lines;
+}
+
+}  // namespace kamino::replica

@@ -1,0 +1,160 @@
+#include "replica/donor.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "tests/replica/expected_text.h"
+#include "tests/replica/part_rig.h"
+#include "tests/replica/transition_table.h"
+
+namespace kamino::replica {
+namespace {
+
+using kamino::internal::v1::Hello;
+using membership::View;
+
+constexpr LinkId kLink = 2;
+constexpr LinkId kOther = 4;
+
+// The tail has applied operations 1 to 3, of objects a, b and c; 1 is cleaned.
+struct DonorRig : PartRig {
+  DonorRig() {
+    options.window_chunks = 2;
+    Append("a=1");
+    ring->Clean(1);
+    Append("b=2");
+    Append("c=3");
+    heap.objects = {{'a', "1"}, {'b', "2"}, {'c', "3"}};
+  }
+
+  std::string StateText() const {
+    const char* const names[] = {"kNobody", "kCopying", "kFollowed"};
+    std::string text = names[static_cast<int>(donor.state())];
+    if (!donor.joining().empty()) absl::StrAppend(&text, " ", donor.joining());
+    absl::StrAppend(&text, ", link ", downstream.link());
+    if (donor.retains()) absl::StrAppend(&text, "; retains");
+    return text;
+  }
+
+  void Begin(LinkId link, const std::string& name, int resume_after = -1) {
+    Hello hello;
+    hello.set_node_id(name);
+    hello.set_resume(resume_after >= 0);
+    hello.set_applied(resume_after >= 0 ? resume_after : 0);
+    donor.Begin(link, hello);
+  }
+
+  // Not less than half of the ring is in use.
+  void FillHalf() {
+    const std::string large(ring->max_entry_bytes() - 64, 'x');
+    while (ring->bytes_used() <= ring->bytes_total() / 2) Append(large);
+  }
+
+  TransferStats stats;
+  Downstream downstream{options, ring.get(), &outbox};
+  Donor donor{options, ring.get(), &heap, &downstream, &outbox, &stats};
+};
+
+void Copy(DonorRig& rig) { rig.Begin(kLink, "n4"); }
+void Follow(DonorRig& rig) { rig.Begin(kLink, "n4", 3); }
+
+TEST(DonorTest, WalksItsTable) {
+  using Rig = DonorRig;
+  TransitionTable<Rig> table;
+  table.AddState("kNobody", [](Rig&) {});
+  table.AddState("kNobody, retains", [](Rig& rig) {
+    Follow(rig);
+    rig.donor.OnClosed(kLink, rig.now);
+  });
+  table.AddState("kCopying", Copy);
+  table.AddState("kCopying, the window is full", [](Rig& rig) {
+    Copy(rig);
+    rig.options.window_chunks = 1;
+    rig.donor.Continue(rig.now);
+  });
+  table.AddState("kFollowed", Follow);
+
+  table.AddInput("Begin", [](Rig& rig) { rig.Begin(kOther, "n5"); });
+  table.AddInput("Begin, has 2", [](Rig& rig) { rig.Begin(kOther, "n5", 2); });
+  table.AddInput("Begin, has what is gone",
+                 [](Rig& rig) { rig.Begin(kOther, "n5", 0); });
+  table.AddInput("Begin, has more",
+                 [](Rig& rig) { rig.Begin(kOther, "n5", 9); });
+  table.AddInput("Continue", [](Rig& rig) { rig.donor.Continue(rig.now); });
+  table.AddInput("OnChunkAck, Continue", [](Rig& rig) {
+    rig.donor.OnChunkAck(1);
+    rig.donor.Continue(rig.now);
+  });
+  table.AddInput("KeepsRing", [](Rig& rig) {
+    rig.Note(rig.donor.KeepsRing() ? "keeps" : "does not");
+  });
+  table.AddInput("KeepsRing, half full", [](Rig& rig) {
+    rig.FillHalf();
+    rig.Note(rig.donor.KeepsRing() ? "keeps" : "does not");
+  });
+  table.AddInput("OnTick, too early", [](Rig& rig) {
+    if (rig.donor.OnTick(rig.now)) rig.Note("ends retaining");
+  });
+  table.AddInput("OnTick, after five seconds", [](Rig& rig) {
+    if (rig.donor.OnTick(rig.now + rig.options.retain)) {
+      rig.Note("ends retaining");
+    }
+  });
+  table.AddInput("Forget", [](Rig& rig) { rig.donor.Forget(); });
+  table.AddInput("OnClosed", [](Rig& rig) {
+    if (rig.donor.OnClosed(kLink, rig.now)) rig.Note("was its link");
+  });
+  table.AddInput("OnClosed, another link", [](Rig& rig) {
+    if (rig.donor.OnClosed(99, rig.now)) rig.Note("was its link");
+  });
+  table.AddInput("Leave, of the view", [](Rig& rig) {
+    rig.donor.Leave(rig.now);
+    rig.downstream.Leave();
+  });
+  table.AddInput("EndRetaining", [](Rig& rig) { rig.donor.EndRetaining(); });
+  ExpectText("tests/replica/tables/donor.txt", table.Walk());
+}
+
+TEST(DonorTest, TurnsAwayWhoCannotJoin) {
+  DonorRig rig;
+  const View view{"c", 7, {DonorRig::Named("n1"), DonorRig::Named("n2")}};
+  Hello hello;
+  EXPECT_EQ(rig.donor.Refuse(hello, view, true),
+            "a node without a name cannot join");
+  hello.set_node_id("n2");
+  EXPECT_EQ(rig.donor.Refuse(hello, view, true), "n2 is in view 7");
+  hello.set_node_id("n5");
+  EXPECT_EQ(rig.donor.Refuse(hello, view, false),
+            "n1 cannot give its state to n5 now");
+  EXPECT_EQ(rig.donor.Refuse(hello, view, true), "");
+  Copy(rig);
+  EXPECT_EQ(rig.donor.Refuse(hello, view, true), "n4 is joining just now");
+  hello.set_node_id("n4");
+  EXPECT_EQ(rig.donor.Refuse(hello, view, true), "");
+}
+
+TEST(DonorTest, SendsNoFasterThanItMay) {
+  DonorRig rig;
+  rig.options.transfer_bytes_per_s = 1;
+  rig.options.cut_bytes = 0;
+  Donor donor(rig.options, rig.ring.get(), &rig.heap, &rig.downstream,
+              &rig.outbox, &rig.stats);
+  Hello hello;
+  hello.set_node_id("n4");
+  donor.Begin(kLink, hello);
+  int chunks = 0;
+  for (int half_seconds = 0; half_seconds < 4; ++half_seconds) {
+    donor.Continue(rig.now + half_seconds * absl::Milliseconds(500));
+    Actions actions;
+    rig.outbox.TakeInto(&actions);
+    for (const Actions::Send& send : actions.send) {
+      chunks += send.message.has_state_chunk();
+    }
+  }
+  // The second is due after as long as the first takes at that rate.
+  EXPECT_EQ(chunks, 2);
+}
+
+}  // namespace
+}  // namespace kamino::replica

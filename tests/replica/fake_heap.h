@@ -1,0 +1,78 @@
+// A heap of named objects, for tests of the protocol: it executes operations
+// such as "a=1 b=22", mends them object by object, and copies them to another.
+//
+// An object's id is kSpacing times the place of its letter, from 1.
+#ifndef KAMINO_TESTS_REPLICA_FAKE_HEAP_H_
+#define KAMINO_TESTS_REPLICA_FAKE_HEAP_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "replica/executor.h"
+#include "replica/node_record.h"
+#include "replica/operation_ring.h"
+#include "replica/state_copy.h"
+
+namespace kamino::replica {
+
+class FakeHeap final : public Executor, public StateCopy {
+ public:
+  static constexpr uint64_t kSpacing = 64;
+
+  // Both must outlive it.
+  FakeHeap(OperationRing* ring, NodeRecord* record)
+      : ring_(ring), record_(record) {}
+
+  // Objects by letter.
+  using Objects = std::map<char, std::string>;
+  Objects objects;
+
+  // Executes the first `writes` writes of an operation, as one does that a
+  // crash interrupts.
+  void ExecutePart(absl::string_view operation, size_t writes);
+  // The next operation that is executed differs from what the head made of it.
+  bool diverges = false;
+  // A chunk is an object; the next one arrives damaged.
+  bool damages_next_chunk = false;
+
+  // "a=1 b=22"; "nothing" when it is empty.
+  std::string Text() const;
+
+  absl::Status Execute(uint64_t first, uint32_t count,
+                       absl::string_view operation) override;
+  absl::StatusOr<engine::WriteSet> WriteSetOf(
+      absl::string_view operation) override;
+  absl::Status ReadIntent(const engine::Intent& intent,
+                          std::string* bytes) override;
+  absl::Status BeginMending(const engine::WriteSet& intents) override;
+  absl::Status MendIntent(const engine::Intent& intent, absl::string_view bytes,
+                          Mend mend) override;
+  void EndMending() override {}
+
+  void BeginSending() override;
+  void PrepareCut() override {}
+  size_t BytesLeft() const override { return unsent_.size(); }
+  bool NextChunk(kamino::internal::v1::StateChunk* chunk) override;
+  void EndSending() override;
+  void BeginReceiving() override;
+  absl::Status Take(const kamino::internal::v1::StateChunk& chunk) override;
+  absl::Status FinishReceiving(uint64_t sequence) override;
+
+ private:
+  void Write(char object, const std::string& value);
+
+  OperationRing* const ring_;
+  NodeRecord* const record_;
+  bool sending_ = false;
+  std::set<char> unsent_;  // while sending
+};
+
+}  // namespace kamino::replica
+
+#endif  // KAMINO_TESTS_REPLICA_FAKE_HEAP_H_

@@ -1,0 +1,60 @@
+// What a part of the core stands on, for the walk through its table.
+#ifndef KAMINO_TESTS_REPLICA_PART_RIG_H_
+#define KAMINO_TESTS_REPLICA_PART_RIG_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "engine/pmem/sim_region.h"
+#include "membership/view.h"
+#include "replica/chain_options.h"
+#include "replica/node_record.h"
+#include "replica/operation_ring.h"
+#include "replica/outbox.h"
+#include "tests/replica/fake_heap.h"
+
+namespace kamino::replica {
+
+struct PartRig {
+  PartRig()
+      : region(OperationRing::kMinTinyBytes),
+        ring(*OperationRing::Create(&region, {}, OperationRing::kMinTinyBytes)),
+        record(&region),
+        heap(ring.get(), &record) {
+    record.Create(NodeState());
+    options.node_id = "n1";
+    options.window_operations = 2;
+    options.cut_bytes = 1;
+    outbox.set_view_id(7);
+  }
+
+  static membership::Member Named(const std::string& name) {
+    membership::Member member;
+    member.node_id = name;
+    member.incarnation = 1;
+    return member;
+  }
+
+  // Appends operations that the node has applied, or has not.
+  void Append(const std::string& operation, bool applied = true) {
+    (void)ring->Append(ring->received() + 1, 1, operation);
+    if (applied) ring->MarkApplied(ring->received());
+  }
+
+  void Note(const std::string& effect) { notes.push_back(effect); }
+
+  engine::SimRegion region;
+  std::unique_ptr<OperationRing> ring;
+  NodeRecord record;
+  FakeHeap heap;
+  ChainOptions options;
+  Outbox outbox;
+  absl::Time now = absl::UnixEpoch();
+  std::vector<std::string> notes;
+};
+
+}  // namespace kamino::replica
+
+#endif  // KAMINO_TESTS_REPLICA_PART_RIG_H_

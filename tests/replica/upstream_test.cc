@@ -1,0 +1,125 @@
+#include "replica/upstream.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "tests/replica/expected_text.h"
+#include "tests/replica/part_rig.h"
+#include "tests/replica/transition_table.h"
+
+namespace kamino::replica {
+namespace {
+
+using kamino::internal::v1::Append;
+
+constexpr LinkId kLink = 2;
+constexpr LinkId kOther = 4;
+
+// This node has received, and applied, operations 1 and 2; 1 is cleaned.
+struct UpstreamRig : PartRig {
+  UpstreamRig() {
+    Append("one");
+    ring->Clean(1);
+    Append("two");
+  }
+
+  std::string StateText() const {
+    const char* const names[] = {"kApart", "kInOrder", "kGap"};
+    return absl::StrCat(names[static_cast<int>(upstream.state())], ", link ",
+                        upstream.link(), ", received ", ring->received());
+  }
+
+  void Take(uint64_t first, const std::string& operation, uint32_t count = 1,
+            bool may_append = true) {
+    kamino::internal::v1::Append append;
+    append.set_first(first);
+    append.set_count(count);
+    append.set_operation(operation);
+    if (upstream.Take(append, may_append)) Note("appended");
+    if (outbox.turned_down().malformed > 0) Note("malformed");
+  }
+
+  // What is owed shows when it is sent.
+  void Acknowledge() { upstream.Acknowledge(/*behind=*/false); }
+
+  Upstream upstream{options, ring.get(), &outbox};
+};
+
+// Fills the ring up.
+void Fill(UpstreamRig& rig) {
+  const std::string large(rig.ring->max_entry_bytes() - 64, 'x');
+  while (rig.ring->Append(rig.ring->received() + 1, 1, large).ok()) {
+    rig.ring->MarkApplied(rig.ring->received());
+  }
+  rig.Take(rig.ring->received() + 1, large);
+}
+
+TEST(UpstreamTest, WalksItsTable) {
+  using Rig = UpstreamRig;
+  const auto attach = [](Rig& rig) { rig.upstream.Attach(kLink); };
+  TransitionTable<Rig> table;
+  table.AddState("kApart", [](Rig&) {});
+  table.AddState("kApart, an acknowledgement is owed", [attach](Rig& rig) {
+    attach(rig);
+    rig.Take(3, "three");
+    rig.upstream.OnClosed(kLink);
+  });
+  table.AddState("kInOrder", attach);
+  table.AddState("kGap, behind a gap", [attach](Rig& rig) {
+    attach(rig);
+    rig.Take(4, "four");
+    rig.Acknowledge();
+  });
+  table.AddState("kGap, the ring was full", [attach](Rig& rig) {
+    attach(rig);
+    Fill(rig);
+  });
+  table.AddState("kGap, may not append", [attach](Rig& rig) {
+    attach(rig);
+    rig.Take(3, "three", 1, /*may_append=*/false);
+  });
+
+  const auto add = [&table](const std::string& name, auto input) {
+    table.AddInput(name, [input](Rig& rig) {
+      input(rig);
+      rig.Acknowledge();
+    });
+  };
+  add("Acknowledge", [](Rig&) {});
+  add("Attach", [](Rig& rig) { rig.upstream.Attach(kLink); });
+  add("Attach, another link", [](Rig& rig) { rig.upstream.Attach(kOther); });
+  add("Detach", [](Rig& rig) { rig.upstream.Detach(); });
+  add("OnClosed", [](Rig& rig) { rig.upstream.OnClosed(kLink); });
+  add("OnClosed, another link",
+      [](Rig& rig) { rig.upstream.OnClosed(kOther); });
+  add("Leave, Attach", [](Rig& rig) {
+    rig.upstream.Leave();
+    rig.upstream.Attach(kOther);
+  });
+  add("Take, the next",
+      [](Rig& rig) { rig.Take(rig.ring->received() + 1, "next"); });
+  add("Take, the next; may not append",
+      [](Rig& rig) { rig.Take(rig.ring->received() + 1, "next", 1, false); });
+  add("Take, one it has", [](Rig& rig) { rig.Take(2, "two"); });
+  add("Take, behind a gap",
+      [](Rig& rig) { rig.Take(rig.ring->received() + 2, "later"); });
+  add("Take, nothing", [](Rig& rig) { rig.Take(3, "", 1); });
+  add("Take, number 0", [](Rig& rig) { rig.Take(0, "zero"); });
+  add("Take, more mutations than bytes",
+      [](Rig& rig) { rig.Take(3, "xx", 3); });
+  add("AskAgain", [](Rig& rig) { rig.upstream.AskAgain(); });
+  add("OnCleaned", [](Rig& rig) { rig.upstream.OnCleaned(); });
+  add("OweCleanUp", [](Rig& rig) { rig.upstream.OweCleanUp(); });
+  ExpectText("tests/replica/tables/upstream.txt", table.Walk());
+}
+
+TEST(UpstreamTest, AnOperationThatCannotBeStoredStopsTheNode) {
+  UpstreamRig rig;
+  rig.upstream.Attach(kLink);
+  rig.Take(3, std::string(rig.ring->max_entry_bytes() + 1, 'x'));
+  EXPECT_TRUE(rig.outbox.failed());
+}
+
+}  // namespace
+}  // namespace kamino::replica

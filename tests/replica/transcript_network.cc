@@ -1,0 +1,408 @@
+#include "tests/replica/transcript_network.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "tests/replica/describe.h"
+
+namespace kamino::replica {
+
+using membership::Member;
+using membership::View;
+
+namespace {
+
+constexpr uint64_t kHeapBytes = 1000;
+
+}  // namespace
+
+class TearingExecutor final : public Executor {
+ public:
+  explicit TearingExecutor(FakeHeap* heap) : heap_(heap) {}
+
+  void TearNext(size_t writes) { writes_ = writes; }
+  bool torn() const { return torn_; }
+
+  absl::Status Execute(uint64_t first, uint32_t count,
+                       absl::string_view operation) override {
+    if (!writes_.has_value()) return heap_->Execute(first, count, operation);
+    heap_->ExecutePart(operation, *writes_);
+    torn_ = true;
+    return absl::AbortedError("the power fails");
+  }
+  absl::StatusOr<engine::WriteSet> WriteSetOf(
+      absl::string_view operation) override {
+    return heap_->WriteSetOf(operation);
+  }
+  absl::Status ReadIntent(const engine::Intent& intent,
+                          std::string* bytes) override {
+    return heap_->ReadIntent(intent, bytes);
+  }
+  absl::Status BeginMending(const engine::WriteSet& intents) override {
+    return heap_->BeginMending(intents);
+  }
+  absl::Status MendIntent(const engine::Intent& intent, absl::string_view bytes,
+                          Mend mend) override {
+    return heap_->MendIntent(intent, bytes, mend);
+  }
+  void EndMending() override { heap_->EndMending(); }
+
+ private:
+  FakeHeap* const heap_;
+  std::optional<size_t> writes_;
+  bool torn_ = false;
+};
+
+struct TranscriptNetwork::Node {
+  std::string name;
+  uint64_t incarnation = 0;
+  LinkId next_accepted = 2;
+  Disk disk;  // while it is down
+  std::optional<Disk> copy;
+  // What a head had before an operation that it has not committed.
+  std::optional<FakeHeap::Objects> uncommitted;
+  std::string standing;
+
+  // While it is up.
+  std::unique_ptr<engine::SimRegion> region;
+  std::unique_ptr<OperationRing> ring;
+  std::unique_ptr<NodeRecord> record;
+  std::unique_ptr<FakeHeap> heap;
+  std::unique_ptr<TearingExecutor> executor;
+  std::unique_ptr<ChainCore> core;
+};
+
+TranscriptNetwork::TranscriptNetwork(Print print) : print_(std::move(print)) {}
+TranscriptNetwork::~TranscriptNetwork() = default;
+
+// --- Nodes.
+
+void TranscriptNetwork::AddNode(const std::string& name) {
+  nodes_[name] = std::make_unique<Node>();
+  nodes_[name]->name = name;
+  Start(nodes_[name].get(), nullptr);
+}
+
+bool TranscriptNetwork::IsUp(const std::string& name) const {
+  return Exists(name) && At(name).core != nullptr;
+}
+
+std::vector<std::string> TranscriptNetwork::Names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, node] : nodes_) names.push_back(name);
+  return names;
+}
+
+void TranscriptNetwork::Start(Node* node, const Disk* disk) {
+  constexpr size_t kBytes = OperationRing::kMinTinyBytes;
+  ++node->incarnation;
+  if (disk == nullptr) {
+    node->region = std::make_unique<engine::SimRegion>(kBytes);
+    node->ring = *OperationRing::Create(node->region.get(), {}, kBytes);
+  } else {
+    node->region = std::make_unique<engine::SimRegion>(disk->ring);
+    node->ring = *OperationRing::Open(node->region.get(), {});
+  }
+  node->record = std::make_unique<NodeRecord>(node->region.get());
+  node->heap = std::make_unique<FakeHeap>(node->ring.get(), node->record.get());
+  if (disk == nullptr) {
+    node->record->Create(NodeState());
+  } else {
+    (void)node->record->Open();
+    node->heap->objects = disk->objects;
+  }
+  if (node->uncommitted.has_value()) {
+    // As a head's storage does: from its own backup.
+    node->heap->objects = *node->uncommitted;
+    node->ring->TruncateAfter(node->ring->applied());
+    node->uncommitted.reset();
+  }
+  node->executor = std::make_unique<TearingExecutor>(node->heap.get());
+  ChainOptions options;
+  options.cluster_id = "c";
+  options.node_id = node->name;
+  options.incarnation = node->incarnation;
+  options.heap_bytes = kHeapBytes;
+  options.window_operations = 4;
+  options.cut_bytes = 1;  // FakeHeap counts objects
+  options.chunks_at_once = 1;
+  node->core =
+      std::make_unique<ChainCore>(options, node->ring.get(), node->record.get(),
+                                  node->executor.get(), node->heap.get());
+  node->standing = StandingOf(*node);
+}
+
+void TranscriptNetwork::Stop(Node* node) {
+  const std::byte* durable = node->region->durable();
+  node->disk.ring.assign(durable, durable + node->region->size());
+  node->disk.objects = node->heap->objects;
+  node->core.reset();
+  node->executor.reset();
+  node->heap.reset();
+  node->record.reset();
+  node->ring.reset();
+  node->region.reset();
+  std::vector<End> ends;
+  for (const auto& [end, peer] : peers_) {
+    if (end.first == node->name) ends.push_back(end);
+  }
+  for (const End& end : ends) BreakEnd(end);
+}
+
+void TranscriptNetwork::Kill(const std::string& name) { Stop(&At(name)); }
+
+void TranscriptNetwork::SaveCopy(const std::string& name) {
+  const Node& node = At(name);
+  const std::byte* durable = node.region->durable();
+  Disk copy;
+  copy.ring.assign(durable, durable + node.region->size());
+  copy.objects = node.heap->objects;
+  At(name).copy = copy;
+}
+
+void TranscriptNetwork::Restart(const std::string& name, Files files) {
+  Node& node = At(name);
+  if (files == Files::kOwn) return Start(&node, &node.disk);
+  node.uncommitted.reset();
+  Start(&node, files == Files::kCopy ? &*node.copy : nullptr);
+}
+
+void TranscriptNetwork::TearNext(const std::string& name, size_t writes) {
+  At(name).executor->TearNext(writes);
+}
+
+void TranscriptNetwork::Diverge(const std::string& name) {
+  At(name).heap->diverges = true;
+}
+
+void TranscriptNetwork::DamageNext(const std::string& name) {
+  At(name).heap->damages_next_chunk = true;
+}
+
+// --- Inputs.
+
+void TranscriptNetwork::Give(const std::string& name, const Input& input) {
+  Node& node = At(name);
+  if (node.core == nullptr) return;
+  Actions actions;
+  input(*node.core, &actions);
+  if (!node.executor->torn()) node.core->EndOfBatch(now_, &actions);
+  if (node.executor->torn()) {
+    print_(absl::StrCat(name, " loses its power"), false);
+    return Stop(&node);
+  }
+  const std::string standing = StandingOf(node);
+  if (standing != node.standing) {
+    print_(absl::StrCat(name, ": ", node.standing, " -> ", standing), false);
+    node.standing = standing;
+  }
+  CarryOut(name, std::move(actions));
+}
+
+void TranscriptNetwork::CarryOut(const std::string& name, Actions actions) {
+  if (actions.fetch_view) print_(name + " fetches the view", false);
+  if (actions.completed != 0) {
+    print_(absl::StrCat(name, " completes ", actions.completed), false);
+  }
+  for (LinkId link : actions.close) BreakEnd({name, link});
+  for (const Actions::Open& open : actions.open) Connect(name, open);
+  for (Actions::Send& send : actions.send) {
+    const auto peer = peers_.find({name, send.link});
+    if (peer == peers_.end()) continue;
+    flights_.push_back(
+        {{name, send.link}, peer->second, std::move(send.message)});
+  }
+  if (!actions.fatal.ok()) {
+    print_(absl::StrCat(name, " stops: ", actions.fatal.message()), false);
+    Stop(&At(name));
+  }
+}
+
+void TranscriptNetwork::Connect(const std::string& name,
+                                const Actions::Open& open) {
+  const std::string& to = open.member.node_id;
+  if (!IsUp(to) || cut_.count(std::minmax(name, to)) > 0) {
+    return Give(name, [&](ChainCore& core, Actions* actions) {
+      core.OnLinkClosed(open.link, now_, actions);
+    });
+  }
+  const LinkId accepted = At(to).next_accepted;
+  At(to).next_accepted += 2;
+  peers_[{name, open.link}] = {to, accepted};
+  peers_[{to, accepted}] = {name, open.link};
+  Give(name, [&](ChainCore& core, Actions* actions) {
+    core.OnLinkOpened(open.link, now_, actions);
+  });
+}
+
+void TranscriptNetwork::BreakEnd(const End& end) {
+  const auto found = peers_.find(end);
+  if (found == peers_.end()) return;
+  const End other = found->second;
+  peers_.erase(end);
+  peers_.erase(other);
+  std::erase_if(flights_, [&](const Flight& flight) {
+    return flight.to == end || flight.to == other;
+  });
+  for (const End& side : {end, other}) {
+    Give(side.first, [&](ChainCore& core, Actions* actions) {
+      core.OnLinkClosed(side.second, now_, actions);
+    });
+  }
+}
+
+void TranscriptNetwork::InstallView(uint64_t id,
+                                    const std::vector<std::string>& members,
+                                    const std::vector<std::string>& to) {
+  View view{"c", id, {}};
+  for (const std::string& name : members) {
+    Member member;
+    member.node_id = name;
+    member.incarnation = At(name).incarnation;
+    view.members.push_back(member);
+  }
+  const auto same = [](const Member& a, const Member& b) {
+    return a.node_id == b.node_id;
+  };
+  const auto told = views_.find(id);
+  if (told != views_.end() &&
+      std::equal(view.members.begin(), view.members.end(),
+                 told->second.members.begin(), told->second.members.end(),
+                 same)) {
+    view = told->second;
+  }
+  views_[id] = view;
+  for (const std::string& name : to) {
+    Give(name, [&](ChainCore& core, Actions* actions) {
+      core.OnView(view, now_, actions);
+    });
+  }
+}
+
+void TranscriptNetwork::Submit(const std::string& head,
+                               const std::string& operation, bool commit) {
+  Node& node = At(head);
+  if (!node.core->is_head() || !node.core->ready()) {
+    return print_(head + " does not lead", false);
+  }
+  const FakeHeap::Objects before = node.heap->objects;
+  const uint64_t number = node.core->next_sequence();
+  absl::Status appended = node.core->AppendLocal(number, 1, operation);
+  if (!appended.ok()) {
+    return print_(absl::StrCat(head, " cannot take it: ",
+                               absl::StatusCodeToString(appended.code())),
+                  false);
+  }
+  (void)node.heap->Execute(number, 1, operation);
+  if (!commit) {
+    node.uncommitted = before;
+    return;
+  }
+  Give(head, [&](ChainCore& core, Actions* actions) {
+    core.CommitLocal(number, actions);
+  });
+}
+
+void TranscriptNetwork::Invite(const std::string& name, bool invited) {
+  Give(name, [&](ChainCore& core, Actions* actions) {
+    core.OnInvited(invited, now_, actions);
+  });
+}
+
+void TranscriptNetwork::Tick(absl::Duration time) {
+  now_ += time;
+  for (const std::string& name : Names()) {
+    Give(name, [&](ChainCore& core, Actions* actions) {
+      core.OnTick(now_, actions);
+    });
+  }
+}
+
+// --- What is on its way.
+
+bool TranscriptNetwork::DeliverOne(const std::string& from,
+                                   const std::string& to, bool lost) {
+  const auto next =
+      std::find_if(flights_.begin(), flights_.end(), [&](const Flight& flight) {
+        return (from.empty() || flight.from.first == from) &&
+               (to.empty() || flight.to.first == to);
+      });
+  if (next == flights_.end()) return false;
+  const Flight flight = std::move(*next);
+  flights_.erase(next);
+  print_(absl::StrCat(flight.from.first, " -> ", flight.to.first,
+                      lost ? " (lost)" : "", ": ", Describe(flight.message)),
+         true);
+  if (lost) return true;
+  Give(flight.to.first, [&](ChainCore& core, Actions* actions) {
+    core.OnMessage(flight.to.second, flight.message, now_, actions);
+  });
+  return true;
+}
+
+size_t TranscriptNetwork::CountOnTheWay(const std::string& from,
+                                        const std::string& to) const {
+  return std::count_if(flights_.begin(), flights_.end(),
+                       [&](const Flight& flight) {
+                         return (from.empty() || flight.from.first == from) &&
+                                (to.empty() || flight.to.first == to);
+                       });
+}
+
+void TranscriptNetwork::Forge(const std::string& from, const std::string& to,
+                              Message message) {
+  for (const auto& [end, peer] : peers_) {
+    if (end.first != from || peer.first != to) continue;
+    flights_.push_front({end, peer, std::move(message)});
+    return;
+  }
+  print_(absl::StrCat("there is no link from ", from, " to ", to), false);
+}
+
+void TranscriptNetwork::Break(const std::string& a, const std::string& b) {
+  std::vector<End> ends;
+  for (const auto& [end, peer] : peers_) {
+    if (end.first == a && peer.first == b) ends.push_back(end);
+  }
+  for (const End& end : ends) BreakEnd(end);
+}
+
+void TranscriptNetwork::Cut(const std::string& a, const std::string& b,
+                            bool cut) {
+  if (!cut) {
+    cut_.erase(std::minmax(a, b));
+    return;
+  }
+  cut_.insert(std::minmax(a, b));
+  Break(a, b);
+}
+
+// --- What is.
+
+std::string TranscriptNetwork::StandingOf(const Node& node) const {
+  return absl::StrCat(membership::RoleName(node.core->role()), ", ",
+                      membership::ConditionName(node.core->condition()),
+                      node.core->caught_up_view() != 0 ? ", keeps up" : "");
+}
+
+std::string TranscriptNetwork::TextOf(const std::string& name) const {
+  const Node& node = At(name);
+  if (node.core == nullptr) return name + " is down";
+  const OperationRing& ring = node.core->ring();
+  return absl::StrCat(name, " ", StandingOf(node), ": received ",
+                      ring.received(), ", applied ", ring.applied(),
+                      ", cleaned ", ring.cleaned(), "; ", node.heap->Text());
+}
+
+std::vector<std::string> TranscriptNetwork::LinksOf(
+    const std::string& name) const {
+  std::vector<std::string> lines;
+  for (const ChainCore::LinkState& link : At(name).core->links()) {
+    lines.push_back(absl::StrCat(link.purpose, " ", link.peer,
+                                 link.connected ? "" : ", not connected"));
+  }
+  return lines;
+}
+
+}  // namespace kamino::replica

@@ -1,13 +1,18 @@
 #include "client/admin.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
+#include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
-#include "client/error.h"
-#include "grpcpp/grpcpp.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "google/protobuf/unknown_field_set.h"
+#include "rpc/backoff.h"
+#include "rpc/channel.h"
+#include "rpc/redirect.h"
+#include "rpc/status.h"
 
 namespace kamino::client {
 namespace {
@@ -19,12 +24,32 @@ using kamino::v1::GetClusterResponse;
 using kamino::v1::RemoveNodeRequest;
 
 constexpr absl::Duration kAttempt = absl::Seconds(1);
-constexpr absl::Duration kPause = absl::Milliseconds(200);
+constexpr rpc::Backoff kBackoff = {absl::Milliseconds(100),
+                                   absl::Milliseconds(500)};
+// Of answers that are OK: how managers from before redirects were errors say
+// that they do not lead, and who does, or "?".
+constexpr int kAskField = 1;
 
 // Whether another manager, or the same one later, may answer better.
-bool IsPassing(const grpc::Status& status) {
-  return status.error_code() == grpc::StatusCode::UNAVAILABLE ||
-         status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
+bool IsPassing(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
+         rpc::LeaderIn(status).has_value();
+}
+
+template <typename Response>
+absl::Status StatusOf(const grpc::Status& called, const Response& response) {
+  if (!called.ok()) return rpc::FromGrpc(called);
+  const auto& fields = response.GetReflection()->GetUnknownFields(response);
+  for (int i = 0; i < fields.field_count(); ++i) {
+    const auto& field = fields.field(i);
+    if (field.number() != kAskField ||
+        field.type() != google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED) {
+      continue;
+    }
+    const std::string& ask = field.length_delimited();
+    return rpc::NotLeader(ask == "?" ? "" : ask);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -34,30 +59,32 @@ Admin::Admin(std::vector<std::string> managers, absl::Duration timeout)
 
 absl::Status Admin::AskLeader(Call call) {
   const absl::Time end = absl::Now() + timeout_;
-  std::string next = managers_.front();
+  std::string manager = managers_.front();
   size_t turn = 0;
+  int failures = 0;
+  bool redirected = false;
+  absl::BitGen random;
   std::string why = "not asked yet";
   while (absl::Now() < end) {
-    const std::string manager = std::exchange(next, "");
-    auto stub = kamino::v1::AdminService::NewStub(
-        grpc::CreateChannel(manager, grpc::InsecureChannelCredentials()));
+    auto stub = kamino::v1::AdminService::NewStub(rpc::MakeChannel(manager));
     grpc::ClientContext context;
-    const absl::Duration left = std::min(kAttempt, end - absl::Now());
-    context.set_deadline(std::chrono::system_clock::now() +
-                         absl::ToChronoMilliseconds(left));
-    std::string ask;
-    const grpc::Status status = call(stub.get(), &context, &ask);
-    if (status.ok() && ask.empty()) return absl::OkStatus();
-    if (!status.ok() && !IsPassing(status)) return FromGrpc(status);
-    why = absl::StrCat(manager, ": ",
-                       status.ok() ? "does not lead" : status.error_message());
-    if (status.ok() && ask != "?" && ask != manager) {
-      next = ask;
+    rpc::SetTimeout(std::min(kAttempt, end - absl::Now()), &context);
+    const absl::Status status = call(stub.get(), &context);
+    if (!IsPassing(status)) return status;
+    why = absl::StrCat(manager, ": ", status.message());
+    const std::string leader = rpc::LeaderIn(status).value_or("");
+    // Two that each take the other one for the leader are not to be asked
+    // without end.
+    redirected = !redirected && !leader.empty() && leader != manager;
+    if (redirected) {
+      manager = leader;
       continue;
     }
-    next = managers_[++turn % managers_.size()];
+    manager = managers_[++turn % managers_.size()];
+    const absl::Duration pause =
+        kBackoff.After(++failures, absl::Uniform<double>(random, 0, 1));
     absl::Notification never;
-    never.WaitForNotificationWithTimeout(std::min(kPause, end - absl::Now()));
+    never.WaitForNotificationWithTimeout(std::min(pause, end - absl::Now()));
   }
   return absl::DeadlineExceededError(absl::StrCat(
       "no manager that leads has answered; the last one asked, ", why));
@@ -65,38 +92,31 @@ absl::Status Admin::AskLeader(Call call) {
 
 absl::StatusOr<GetClusterResponse> Admin::GetCluster() {
   GetClusterResponse response;
-  absl::Status status = AskLeader(
-      [&](Stub* stub, grpc::ClientContext* context, std::string* ask) {
-        response.Clear();
-        grpc::Status called =
-            stub->GetCluster(context, GetClusterRequest(), &response);
-        *ask = response.ask();
-        return called;
-      });
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(AskLeader([&](Stub* stub, grpc::ClientContext* context) {
+    response.Clear();
+    const grpc::Status called =
+        stub->GetCluster(context, GetClusterRequest(), &response);
+    return StatusOf(called, response);
+  }));
   return response;
 }
 
 absl::Status Admin::RemoveNode(const RemoveNodeRequest& request) {
-  return AskLeader(
-      [&](Stub* stub, grpc::ClientContext* context, std::string* ask) {
-        AdminResponse response;
-        grpc::Status called = stub->RemoveNode(context, request, &response);
-        *ask = response.ask();
-        return called;
-      });
+  return AskLeader([&](Stub* stub, grpc::ClientContext* context) {
+    AdminResponse response;
+    const grpc::Status called = stub->RemoveNode(context, request, &response);
+    return StatusOf(called, response);
+  });
 }
 
 absl::Status Admin::AddNode(const std::string& node_id) {
   AddNodeRequest request;
   request.set_node_id(node_id);
-  return AskLeader(
-      [&](Stub* stub, grpc::ClientContext* context, std::string* ask) {
-        AdminResponse response;
-        grpc::Status called = stub->AddNode(context, request, &response);
-        *ask = response.ask();
-        return called;
-      });
+  return AskLeader([&](Stub* stub, grpc::ClientContext* context) {
+    AdminResponse response;
+    const grpc::Status called = stub->AddNode(context, request, &response);
+    return StatusOf(called, response);
+  });
 }
 
 }  // namespace kamino::client

@@ -9,7 +9,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "grpcpp/support/status.h"
 #include "kamino/v1/admin.grpc.pb.h"
 
 namespace kamino::client {
@@ -28,9 +27,8 @@ class Admin {
 
  private:
   using Stub = kamino::v1::AdminService::Stub;
-  // One attempt: who else to ask, if so, lands in *ask.
-  using Call = absl::FunctionRef<grpc::Status(Stub*, grpc::ClientContext*,
-                                              std::string* ask)>;
+  // One attempt.
+  using Call = absl::FunctionRef<absl::Status(Stub*, grpc::ClientContext*)>;
   absl::Status AskLeader(Call call);
 
   const std::vector<std::string> managers_;

@@ -20,7 +20,6 @@
 #define KAMINO_CLIENT_CALL_H_
 
 #include <algorithm>
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -34,11 +33,13 @@
 #include "client/retry.h"
 #include "client/runner.h"
 #include "grpcpp/client_context.h"
+#include "rpc/channel.h"
+#include "rpc/status.h"
 
 namespace kamino::client {
 
 // An attempt that takes longer is given up and retried: a node that hangs.
-inline constexpr absl::Duration kAttemptDeadline = absl::Seconds(2);
+inline constexpr absl::Duration kAttemptTimeout = absl::Seconds(2);
 
 // Before a mutation is sent under another name, the servers having forgotten
 // the first one.
@@ -92,13 +93,11 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
     if (stub_ == nullptr) return RefreshAndRetry(absl::Milliseconds(50));
     if (++attempts_ > 1) runner_->CountRetry();
     context_ = std::make_unique<grpc::ClientContext>();
-    context_->set_deadline(
-        std::chrono::system_clock::now() +
-        absl::ToChronoMilliseconds(std::min(left, kAttemptDeadline)));
+    rpc::SetTimeout(std::min(left, kAttemptTimeout), context_.get());
     response_.Clear();
     attempt_(stub_.get(), context_.get(), &request_, &response_,
              [self = this->shared_from_this()](grpc::Status status) {
-               self->OnAnswer(FromGrpc(status));
+               self->OnAnswer(rpc::FromGrpc(status));
              });
   }
 

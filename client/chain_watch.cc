@@ -1,21 +1,20 @@
 #include "client/chain_watch.h"
 
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/random/random.h"
 #include "client/error.h"
-#include "grpcpp/grpcpp.h"
+#include "grpcpp/support/client_callback.h"
+#include "rpc/backoff.h"
+#include "rpc/status.h"
 
 namespace kamino::client {
 namespace {
 
-constexpr absl::Duration kFirstDelay = absl::Milliseconds(50);
 // A chain without watchers still serves; nothing is lost by being slow.
-constexpr absl::Duration kMaxDelay = absl::Seconds(2);
+constexpr rpc::Backoff kBackoff = {absl::Milliseconds(50), absl::Seconds(2)};
 
 }  // namespace
 
@@ -44,7 +43,7 @@ class ChainWatch::Stream final
     ChainWatch* const watch = watch_;
     watch->OnEnding();
     delete this;
-    watch->OnEnd(FromGrpc(status));
+    watch->OnEnd(rpc::FromGrpc(status));
   }
 
   ChainWatch* const watch_;
@@ -57,10 +56,8 @@ class ChainWatch::Stream final
 void ChainWatch::Start() {
   {
     absl::MutexLock lock(&mutex_);
-    delay_ = kFirstDelay;
     // Clients spread over the nodes, which bound their watchers.
-    absl::BitGen random;
-    next_node_ = absl::Uniform<uint32_t>(random);
+    next_node_ = absl::Uniform<uint32_t>(random_);
   }
   Open();
 }
@@ -88,7 +85,7 @@ void ChainWatch::OnChain(const kamino::v1::Chain& chain) {
   // Calls that a node has turned away or did not answer wait for this.
   if (directory_->Learn(chain)) timer_->Hurry();
   absl::MutexLock lock(&mutex_);
-  delay_ = kFirstDelay;
+  failures_ = 0;
 }
 
 void ChainWatch::OnEnding() {
@@ -102,8 +99,9 @@ void ChainWatch::OnEnd(const absl::Status& status) {
   absl::MutexLock lock(&mutex_);
   ending_ = false;
   if (stopping_) return;
-  timer_->After(delay_, [this] { Open(); });
-  delay_ = std::min(delay_ * 2, kMaxDelay);
+  timer_->After(
+      kBackoff.After(++failures_, absl::Uniform<double>(random_, 0, 1)),
+      [this] { Open(); });
 }
 
 }  // namespace kamino::client

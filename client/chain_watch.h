@@ -9,9 +9,9 @@
 #include <cstddef>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/random/random.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/time.h"
 #include "client/directory.h"
 #include "client/timer.h"
 
@@ -49,7 +49,8 @@ class ChainWatch {
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   size_t next_node_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::Duration delay_ ABSL_GUARDED_BY(mutex_);  // before the next stream
+  int failures_ ABSL_GUARDED_BY(mutex_) = 0;  // since the last chain
+  absl::BitGen random_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace kamino::client

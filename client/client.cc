@@ -1,6 +1,5 @@
 #include "client/client.h"
 
-#include <chrono>
 #include <functional>
 #include <string>
 #include <utility>
@@ -15,6 +14,8 @@
 #include "client/runner.h"
 #include "client/scan_call.h"
 #include "client/transaction.h"
+#include "rpc/channel.h"
+#include "rpc/status.h"
 
 namespace kamino::client {
 namespace {
@@ -36,7 +37,7 @@ using kamino::v1::PatchResponse;
 using kamino::v1::PutRequest;
 using kamino::v1::PutResponse;
 
-constexpr absl::Duration kStatusDeadline = absl::Seconds(1);
+constexpr absl::Duration kStatusTimeout = absl::Seconds(1);
 
 absl::Status TooMany() {
   return MakeError(absl::StatusCode::kResourceExhausted,
@@ -311,11 +312,10 @@ absl::Status Client::Refresh() {
 absl::StatusOr<kamino::v1::GetNodeStatusResponse> Client::NodeStatus(
     const std::string& address) {
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() +
-                       absl::ToChronoMilliseconds(kStatusDeadline));
+  rpc::SetTimeout(kStatusTimeout, &context);
   kamino::v1::GetNodeStatusRequest request;
   kamino::v1::GetNodeStatusResponse response;
-  RETURN_IF_ERROR(FromGrpc(runner_->directory().At(address)->GetNodeStatus(
+  RETURN_IF_ERROR(rpc::FromGrpc(runner_->directory().At(address)->GetNodeStatus(
       &context, request, &response)));
   return response;
 }

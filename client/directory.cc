@@ -1,12 +1,11 @@
 #include "client/directory.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/error.h"
-#include "grpcpp/grpcpp.h"
+#include "rpc/channel.h"
+#include "rpc/status.h"
 
 namespace kamino::client {
 namespace {
@@ -14,26 +13,15 @@ namespace {
 using kamino::v1::Chain;
 using kamino::v1::KaminoService;
 
-constexpr std::chrono::milliseconds kQuestionDeadline(500);
+constexpr absl::Duration kQuestionTimeout = absl::Milliseconds(500);
 constexpr size_t kMaxStubs = 64;
-constexpr int kKeepaliveMs = 10000;
-constexpr int kKeepaliveTimeoutMs = 5000;
-constexpr int kReconnectMs = 50;
-constexpr int kMaxReconnectMs = 500;
-// gRPC takes the least back-off for the time that one attempt may last, too.
-constexpr int kConnectMs = 1000;
-constexpr int kMaxMessageBytes = 8 << 20;
+constexpr int kMaxAnswerBytes = 8 << 20;
 
 std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
-  grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectMs);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectMs);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxReconnectMs);
-  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(),
-                                   arguments);
+  rpc::ChannelOptions options;
+  options.max_answer_bytes = kMaxAnswerBytes;
+  options.counted = false;  // an application counts what it calls
+  return rpc::MakeChannel(address, options);
 }
 
 }  // namespace
@@ -155,13 +143,12 @@ void Directory::Ask(const std::shared_ptr<Round>& round,
   };
   auto question = std::make_shared<Question>();
   question->context = std::make_unique<grpc::ClientContext>();
-  question->context->set_deadline(std::chrono::system_clock::now() +
-                                  kQuestionDeadline);
+  rpc::SetTimeout(kQuestionTimeout, question->context.get());
   question->stub = At(address);
   question->stub->async()->GetChain(
       question->context.get(), &question->request, &question->response,
       [this, round, question, address](const grpc::Status& status) {
-        absl::Status error = FromGrpc(status);
+        absl::Status error = rpc::FromGrpc(status);
         if (!error.ok()) {
           error = absl::Status(error.code(),
                                absl::StrCat(address, ": ", error.message()));

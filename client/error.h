@@ -5,7 +5,6 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "grpcpp/support/status.h"
 #include "kamino/v1/kamino.pb.h"
 
 namespace kamino::client {
@@ -17,9 +16,6 @@ kamino::v1::ErrorDetail DetailOf(const absl::Status& status);
 kamino::v1::Reason ReasonOf(const absl::Status& status);
 // How long the server asks to wait before a retry; zero when it does not say.
 absl::Duration RetryDelayOf(const absl::Status& status);
-
-// An error of a call, with its details.
-absl::Status FromGrpc(const grpc::Status& status);
 
 // An error of this library's own.
 absl::Status MakeError(absl::StatusCode code, kamino::v1::Reason reason,

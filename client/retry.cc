@@ -3,26 +3,21 @@
 #include <algorithm>
 
 #include "client/error.h"
+#include "rpc/backoff.h"
 
 namespace kamino::client {
 namespace {
 
-constexpr absl::Duration kFirstDelay = absl::Milliseconds(5);
-constexpr absl::Duration kMaxDelay = absl::Milliseconds(200);
-constexpr int kMaxDoublings = 8;
-
-absl::Duration Backoff(int attempt, double random) {
-  const absl::Duration most = std::min(
-      kMaxDelay, kFirstDelay * (1 << std::min(attempt - 1, kMaxDoublings)));
-  return most * (0.5 + random / 2);
-}
+constexpr rpc::Backoff kBackoff = {absl::Milliseconds(5),
+                                   absl::Milliseconds(200)};
 
 }  // namespace
 
 Decision DecideAfter(const absl::Status& status, int attempt, double random) {
   Decision decision;
   if (status.ok()) return decision;
-  decision.delay = std::max(RetryDelayOf(status), Backoff(attempt, random));
+  decision.delay =
+      std::max(RetryDelayOf(status), kBackoff.After(attempt, random));
   switch (ReasonOf(status)) {
     case kamino::v1::REASON_NOT_HEAD:
     case kamino::v1::REASON_NOT_TAIL:

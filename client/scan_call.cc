@@ -1,7 +1,6 @@
 #include "client/scan_call.h"
 
 #include <algorithm>
-#include <chrono>
 #include <string>
 #include <utility>
 
@@ -10,7 +9,9 @@
 #include "client/call.h"
 #include "client/error.h"
 #include "client/retry.h"
-#include "grpcpp/grpcpp.h"
+#include "grpcpp/support/client_callback.h"
+#include "rpc/channel.h"
+#include "rpc/status.h"
 
 namespace kamino::client {
 
@@ -21,8 +22,7 @@ class ScanCall::Stream final
   Stream(std::shared_ptr<ScanCall> call, std::shared_ptr<Directory::Stub> stub,
          absl::Duration timeout)
       : call_(std::move(call)), stub_(std::move(stub)) {
-    context_.set_deadline(std::chrono::system_clock::now() +
-                          absl::ToChronoMilliseconds(timeout));
+    rpc::SetTimeout(timeout, &context_);
   }
 
   void Begin() {
@@ -47,7 +47,7 @@ class ScanCall::Stream final
     const std::shared_ptr<ScanCall> call = std::move(call_);
     const bool stopped = stopped_;
     delete this;
-    if (!stopped) call->OnEnd(FromGrpc(status));
+    if (!stopped) call->OnEnd(rpc::FromGrpc(status));
   }
 
   std::shared_ptr<ScanCall> call_;
@@ -104,7 +104,7 @@ void ScanCall::Open() {
   if (++attempts_ > 1) runner_->CountRetry();
   // A stream that gets on may need longer than this: it is then opened anew.
   stream_ =
-      new Stream(shared_from_this(), stub, std::min(left, kAttemptDeadline));
+      new Stream(shared_from_this(), stub, std::min(left, kAttemptTimeout));
   stream_->Begin();
 }
 

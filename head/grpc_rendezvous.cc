@@ -1,10 +1,12 @@
 #include "head/grpc_rendezvous.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "rpc/answer.h"
+#include "rpc/channel.h"
+#include "rpc/status.h"
 
 namespace kamino::head {
 namespace {
@@ -16,7 +18,7 @@ using transport::VerbsEndpoint;
 using ProtoEndpoint = kamino::internal::v1::VerbsEndpoint;
 
 // An endpoint takes some hundred bytes.
-constexpr int kMaxMessageBytes = 4096;
+constexpr int kMaxAnswerBytes = 4096;
 constexpr size_t kMaxNameBytes = 64;
 // Channels to old neighbours are dropped when there are more.
 constexpr size_t kMaxStubs = 16;
@@ -67,11 +69,6 @@ absl::StatusOr<VerbsEndpoint> FromProto(const ProtoEndpoint& from) {
   return to;
 }
 
-grpc::Status ToGrpc(const absl::Status& status) {
-  return grpc::Status(static_cast<grpc::StatusCode>(status.code()),
-                      std::string(status.message()));
-}
-
 }  // namespace
 
 // The context holds the channel, which must not end on a thread of gRPC's: it
@@ -117,12 +114,11 @@ GrpcRendezvous::Stub* GrpcRendezvous::StubLocked(const std::string& address) {
   auto found = stubs_.find(address);
   if (found != stubs_.end()) return found->second.get();
   if (stubs_.size() >= kMaxStubs && calls_.empty()) stubs_.clear();
-  grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  auto stub =
-      kamino::internal::v1::VerbsLinks::NewStub(grpc::CreateCustomChannel(
-          address, grpc::InsecureChannelCredentials(), arguments));
-  return (stubs_[address] = std::move(stub)).get();
+  rpc::ChannelOptions options;
+  options.max_answer_bytes = kMaxAnswerBytes;
+  stubs_[address] = kamino::internal::v1::VerbsLinks::NewStub(
+      rpc::MakeChannel(address, options));
+  return stubs_[address].get();
 }
 
 void GrpcRendezvous::Exchange(const std::string& address,
@@ -130,8 +126,7 @@ void GrpcRendezvous::Exchange(const std::string& address,
                               absl::Duration timeout, Reply reply) {
   auto call = std::make_shared<Call>();
   call->context = std::make_unique<grpc::ClientContext>();
-  call->context->set_deadline(std::chrono::system_clock::now() +
-                              absl::ToChronoMilliseconds(timeout));
+  rpc::SetTimeout(timeout, call->context.get());
   call->request.set_cluster_id(cluster_id_);
   ToProto(offer, call->request.mutable_endpoint());
   absl::ReleasableMutexLock lock(&mutex_);
@@ -148,9 +143,9 @@ void GrpcRendezvous::Exchange(const std::string& address,
         if (status.ok()) {
           call->reply(FromProto(call->response.endpoint()));
         } else {
+          const absl::Status error = rpc::FromGrpc(status);
           call->reply(absl::Status(
-              static_cast<absl::StatusCode>(status.error_code()),
-              absl::StrCat("verbs set-up: ", status.error_message())));
+              error.code(), absl::StrCat("verbs set-up: ", error.message())));
         }
         call->reply = nullptr;
         absl::MutexLock done(&mutex_);
@@ -164,27 +159,27 @@ grpc::ServerUnaryReactor* GrpcRendezvous::Connect(
     ConnectResponse* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   if (request->cluster_id() != cluster_id_) {
-    reactor->Finish(
-        grpc::Status(grpc::StatusCode::FAILED_PRECONDITION,
+    rpc::Finish<ConnectRequest>(
+        reactor, absl::FailedPreconditionError(
                      absl::StrCat("this is a node of cluster ", cluster_id_)));
     return reactor;
   }
   auto offer = FromProto(request->endpoint());
   if (!offer.ok()) {
-    reactor->Finish(ToGrpc(offer.status()));
+    rpc::Finish<ConnectRequest>(reactor, offer.status());
     return reactor;
   }
   // Held for the call, which StopListening has to wait for.
   absl::ReleasableMutexLock lock(&mutex_);
   if (answerer_ == nullptr) {
     lock.Release();
-    reactor->Finish(grpc::Status(grpc::StatusCode::UNAVAILABLE,
-                                 "this node takes no verbs links"));
+    rpc::Finish<ConnectRequest>(
+        reactor, absl::UnavailableError("this node takes no verbs links"));
     return reactor;
   }
   answerer_(*offer, [reactor, response](absl::StatusOr<VerbsEndpoint> answer) {
     if (answer.ok()) ToProto(*answer, response->mutable_endpoint());
-    reactor->Finish(ToGrpc(answer.status()));
+    rpc::Finish<ConnectRequest>(reactor, answer.status());
   });
   return reactor;
 }

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
 #include "glog/logging.h"
 #include "head/device_media.h"
@@ -135,6 +136,12 @@ absl::Status Serve(const NodeFlags& flags,
   membership::AgentOptions agent_options;
   agent_options.cluster_id = flags.storage.cluster_id;
   agent_options.managers = flags.managers;
+  std::string address;  // known before Join
+  agent_options.on_registered = [&](const std::string& manager) {
+    LOG(INFO) << "node " << flags.storage.node_id << " of cluster "
+              << flags.storage.cluster_id << " serves on " << address
+              << ", taken in by the manager at " << manager;
+  };
   membership::MembershipAgent agent(std::move(agent_options));
 
   Failure failure;
@@ -158,12 +165,14 @@ absl::Status Serve(const NodeFlags& flags,
   auto started = NodeServer::Start(flags.listen, node->get(), rendezvous.get());
   if (!started.ok()) return started.status();
   server = std::move(*started);
-  const std::string address = Advertised(flags, server->port());
+  address = Advertised(flags, server->port());
+  LOG(INFO) << "node " << flags.storage.node_id << " of cluster "
+            << flags.storage.cluster_id << " listens on " << flags.listen
+            << " as " << address << ", and asks to be taken in by "
+            << absl::StrJoin(flags.managers, " or ");
   if (absl::Status joined = (*node)->Join(address); !joined.ok()) {
     return joined;
   }
-  LOG(INFO) << "node " << flags.storage.node_id << " of cluster "
-            << flags.storage.cluster_id << " serves on " << address;
 
   await_end();
   (*node)->Stop();

@@ -12,6 +12,7 @@
 #include "head/watch_stream.h"
 #include "replica/builtins.h"
 #include "replica/errors.h"
+#include "rpc/call_counts.h"
 
 namespace kamino::head {
 namespace {
@@ -77,13 +78,23 @@ absl::Status CheckCall(const kamino::v1::CallRequest& request) {
 }  // namespace
 
 grpc::Status KaminoService::Explain(const absl::Status& status) const {
+  if (status.ok()) return grpc::Status::OK;  // without a look at the view
   return ToGrpcStatus(status, *node_->view_board().current(), node_->node_id());
 }
 
+template <typename Response>
+void KaminoService::Answer(ServerUnaryReactor* reactor,
+                           const absl::Status& status) const {
+  rpc::CountServed<Response>(status.raw_code());
+  reactor->Finish(Explain(status));
+}
+
+template <typename Response>
 ServerUnaryReactor* KaminoService::Refuse(CallbackServerContext* context,
+                                          const Response*,
                                           const absl::Status& status) {
   ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(Explain(status));
+  Answer<Response>(reactor, status);
   return reactor;
 }
 
@@ -111,18 +122,18 @@ ServerUnaryReactor* KaminoService::Run(CallbackServerContext* context,
                                        CallLoad* load, int64_t request_bytes,
                                        Response* response, RunFunction run) {
   if (absl::Status entered = load->Enter(request_bytes); !entered.ok()) {
-    return Refuse(context, entered);
+    return Refuse(context, response, entered);
   }
   ServerUnaryReactor* reactor = context->DefaultReactor();
   const bool running = node_->Run([=, this](ChainNode& node) {
     load->Leave(request_bytes);
     absl::Status status = run(node);
     FillHeader(node, response->mutable_header());
-    reactor->Finish(Explain(status));
+    Answer<Response>(reactor, status);
   });
   if (running) return reactor;
   load->Leave(request_bytes);
-  reactor->Finish(Explain(NodeStopping()));
+  Answer<Response>(reactor, NodeStopping());
   return reactor;
 }
 
@@ -157,14 +168,15 @@ ServerUnaryReactor* KaminoService::Mutate(
     CallbackServerContext* context, const Request* sent, std::string function,
     std::string arguments, Response* response, FillFunction fill) {
   const kamino::v1::RequestId& id = sent->request_id();
-  if (absl::Status ok = CheckId(id); !ok.ok()) return Refuse(context, ok);
+  if (absl::Status ok = CheckId(id); !ok.ok())
+    return Refuse(context, response, ok);
   if (kHasLargeAnswer<Request>) {
     absl::Status room = node_->results().CheckRoomForAnswer();
-    if (!room.ok()) return Refuse(context, room);
+    if (!room.ok()) return Refuse(context, response, room);
   }
   if (arguments.size() > kMaxArgumentBytes) {
     return Refuse(
-        context,
+        context, response,
         MakeError(kamino::v1::REASON_INVALID_ARGUMENT,
                   absl::StrCat("a request of ", arguments.size(),
                                " bytes; at most ", kMaxArgumentBytes)));
@@ -185,7 +197,7 @@ ServerUnaryReactor* KaminoService::Mutate(
     header->set_sequence(outcome.sequence);
     header->set_served_by(node_->node_id());
     CountAnswer<Request, Response>(context);
-    reactor->Finish(Explain(outcome.status));
+    Answer<Response>(reactor, outcome.status);
   };
   node_->Mutate(std::move(request));
   return reactor;
@@ -206,7 +218,7 @@ ServerUnaryReactor* KaminoService::BatchGet(
     CallbackServerContext* context, const kamino::v1::BatchGetRequest* request,
     kamino::v1::BatchGetResponse* response) {
   if (absl::Status ok = CheckBatch(*request); !ok.ok()) {
-    return Refuse(context, ok);
+    return Refuse(context, response, ok);
   }
   return Read(context, request, response, [=, this](ChainNode& node) {
     return node.Read([&](Objects& objects) {
@@ -225,7 +237,8 @@ ServerUnaryReactor* KaminoService::GetOutcome(
     const kamino::v1::GetOutcomeRequest* request,
     kamino::v1::GetOutcomeResponse* response) {
   const kamino::v1::RequestId& id = request->request_id();
-  if (absl::Status ok = CheckId(id); !ok.ok()) return Refuse(context, ok);
+  if (absl::Status ok = CheckId(id); !ok.ok())
+    return Refuse(context, response, ok);
   return Read(context, request, response, [=](ChainNode& node) -> absl::Status {
     return node.ReadOutcome(request->request_id(), response);
   });
@@ -270,7 +283,7 @@ ServerUnaryReactor* KaminoService::Commit(
     CallbackServerContext* context, const kamino::v1::CommitRequest* request,
     kamino::v1::CommitResponse* response) {
   if (absl::Status ok = CheckCommit(*request); !ok.ok()) {
-    return Refuse(context, ok);
+    return Refuse(context, response, ok);
   }
   kamino::v1::CommitRequest commit = *request;
   commit.clear_request_id();  // travels beside the arguments
@@ -289,7 +302,7 @@ ServerUnaryReactor* KaminoService::Call(CallbackServerContext* context,
                                         const kamino::v1::CallRequest* request,
                                         kamino::v1::CallResponse* response) {
   if (absl::Status ok = CheckCall(*request); !ok.ok()) {
-    return Refuse(context, ok);
+    return Refuse(context, response, ok);
   }
   return Mutate(
       context, request, request->procedure(), request->arguments(), response,
@@ -306,8 +319,9 @@ ServerUnaryReactor* KaminoService::GetChain(
     kamino::v1::GetChainResponse* response) {
   const ViewBoard::Snapshot chain = node_->view_board().current();
   if (chain->view_id() == 0) {
-    return Refuse(context, MakeError(kamino::v1::REASON_RECONFIGURING,
-                                     "this node knows of no view yet"));
+    return Refuse(context, response,
+                  MakeError(kamino::v1::REASON_RECONFIGURING,
+                            "this node knows of no view yet"));
   }
   return Run(context, &looks_, 0, response, [=](ChainNode&) {
     *response->mutable_chain() = *chain;

@@ -93,7 +93,13 @@ class KaminoService final : public kamino::v1::KaminoService::CallbackService {
   template <typename Request, typename Response>
   static void CountAnswer(grpc::CallbackServerContext* context);
 
+  // How every unary call of the service ends; counts it.
+  template <typename Response>
+  void Answer(grpc::ServerUnaryReactor* reactor,
+              const absl::Status& status) const;
+  template <typename Response>
   grpc::ServerUnaryReactor* Refuse(grpc::CallbackServerContext* context,
+                                   const Response* response,
                                    const absl::Status& status);
   grpc::Status Explain(const absl::Status& status) const;
   void FillHeader(const ChainNode& node,

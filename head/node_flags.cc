@@ -72,6 +72,7 @@ namespace kamino::head {
 
 using membership::BadFlag;
 using membership::CheckAddressFlag;
+using membership::IsLoopback;
 using membership::IsReachable;
 
 namespace {
@@ -176,6 +177,22 @@ absl::Status ReadTransport(NodeFlags* flags) {
   return absl::OkStatus();
 }
 
+// A node that clients reach over the network has neighbours that do. Those of
+// shm are on its machine.
+absl::Status CheckLinksReachable(const NodeFlags& flags) {
+  const std::string& service =
+      flags.advertise.empty() ? flags.listen : flags.advertise;
+  if (flags.transport == "shm" || IsLoopback(service) ||
+      !IsLoopback(flags.link_listen)) {
+    return absl::OkStatus();
+  }
+  return BadFlag(
+      "link_listen",
+      absl::StrCat("is ", flags.link_listen, ", which other machines cannot ",
+                   "reach, while clients reach this node at ", service,
+                   "; name a host that the other nodes connect to"));
+}
+
 }  // namespace
 
 absl::StatusOr<NodeFlags> ReadNodeFlags() {
@@ -200,6 +217,8 @@ absl::StatusOr<NodeFlags> ReadNodeFlags() {
     return BadFlag("link_listen", "must name the host that nodes connect to");
   }
   status = ReadTransport(&flags);
+  if (!status.ok()) return status;
+  status = CheckLinksReachable(flags);
   if (!status.ok()) return status;
   flags.transfer_mb_per_s = absl::GetFlag(FLAGS_transfer_mb_per_s);
   if (flags.transfer_mb_per_s > kMaxMegabytes) {

@@ -1,4 +1,4 @@
-// The gRPC server of a node: its service, health per role, reflection.
+// The gRPC server of a node: its service, and health per role.
 #ifndef KAMINO_HEAD_NODE_SERVER_H_
 #define KAMINO_HEAD_NODE_SERVER_H_
 
@@ -6,10 +6,10 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "grpcpp/server.h"
 #include "head/kamino_service.h"
 #include "head/node.h"
 #include "membership/view.h"
+#include "rpc/server.h"
 
 namespace kamino::head {
 
@@ -25,9 +25,8 @@ class NodeServer {
   // beside it, and outlives it too. kUnavailable: the address cannot be bound.
   static absl::StatusOr<std::unique_ptr<NodeServer>> Start(
       const std::string& listen, Node* node, grpc::Service* other = nullptr);
-  ~NodeServer();
 
-  int port() const { return port_; }
+  int port() const { return server_->port(); }
 
   // Any thread.
   void SetRole(membership::Role role, bool lease_valid);
@@ -36,8 +35,7 @@ class NodeServer {
   explicit NodeServer(Node* node) : service_(node) {}
 
   KaminoService service_;
-  std::unique_ptr<grpc::Server> server_;
-  int port_ = 0;
+  std::unique_ptr<rpc::Server> server_;
 };
 
 }  // namespace kamino::head

@@ -1,6 +1,7 @@
 #include "head/scan_stream.h"
 
 #include "head/status_details.h"
+#include "rpc/call_counts.h"
 
 namespace kamino::head {
 
@@ -59,6 +60,7 @@ void ScanStream::OnWriteDone(bool ok) {
 }
 
 void ScanStream::FinishWith(const absl::Status& status) {
+  rpc::CountServed<kamino::v1::ScanResponse>(status.raw_code());
   Finish(
       ToGrpcStatus(status, *node_->view_board().current(), node_->node_id()));
 }

@@ -3,8 +3,9 @@
 #include <chrono>
 
 #include "google/rpc/error_details.pb.h"
-#include "google/rpc/status.pb.h"
 #include "replica/errors.h"
+#include "rpc/detail.h"
+#include "rpc/status.h"
 
 namespace kamino::head {
 namespace {
@@ -35,20 +36,16 @@ grpc::Status ToGrpcStatus(const absl::Status& status,
   detail.set_served_by(node_id);
   detail.set_view_id(chain.view_id());
 
-  google::rpc::Status details;
-  details.set_code(static_cast<int>(status.code()));
-  details.set_message(std::string(status.message()));
-  details.add_details()->PackFrom(detail);
+  absl::Status answer(status.code(), status.message());
+  rpc::SetDetail(detail, &answer);
   const auto delay = RetryDelay(detail.reason());
   if (delay.count() > 0) {
     google::rpc::RetryInfo retry;
     retry.mutable_retry_delay()->set_nanos(
         static_cast<int32_t>(std::chrono::nanoseconds(delay).count()));
-    details.add_details()->PackFrom(retry);
+    rpc::SetDetail(retry, &answer);
   }
-  return grpc::Status(static_cast<grpc::StatusCode>(status.code()),
-                      std::string(status.message()),
-                      details.SerializeAsString());
+  return rpc::ToGrpc(answer);
 }
 
 absl::Status NodeStopping() {

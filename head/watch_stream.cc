@@ -2,6 +2,7 @@
 
 #include "head/status_details.h"
 #include "replica/errors.h"
+#include "rpc/call_counts.h"
 
 namespace kamino::head {
 
@@ -56,6 +57,7 @@ void WatchStream::OnDone() {
 void WatchStream::FinishOnce(const absl::Status& status) {
   if (finished_) return;
   finished_ = true;
+  rpc::CountServed<kamino::v1::WatchChainResponse>(status.raw_code());
   Finish(ToGrpcStatus(
       status, *(latest_ == nullptr ? board_->current() : latest_), node_id_));
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "rpc/answer.h"
 
 namespace kamino::membership {
 namespace {
@@ -12,11 +13,11 @@ using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
 using kamino::v1::ClusterNode;
 
-ServerUnaryReactor* Finish(CallbackServerContext* context,
+template <typename Request>
+ServerUnaryReactor* Finish(CallbackServerContext* context, const Request*,
                            const absl::Status& status) {
   ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(grpc::Status(static_cast<grpc::StatusCode>(status.code()),
-                               std::string(status.message())));
+  rpc::Finish<Request>(reactor, status);
   return reactor;
 }
 
@@ -78,46 +79,41 @@ ServerUnaryReactor* AdminService::GetCluster(
     CallbackServerContext* context,
     const kamino::v1::GetClusterRequest* request,
     kamino::v1::GetClusterResponse* response) {
-  absl::Status status = manager_->Administer(
-      [&](ManagerCore* core, absl::Time now) {
+  return Finish(
+      context, request,
+      manager_->Administer([&](ManagerCore* core, absl::Time now) {
         if (!request->cluster_id().empty() &&
             request->cluster_id() != core->options().cluster_id) {
           return absl::NotFoundError(absl::StrCat(
               "this is the manager of cluster ", core->options().cluster_id));
         }
         Describe(*core, now, response);
+        response->set_leader(manager_->name());
         return absl::OkStatus();
-      },
-      response->mutable_ask());
-  response->set_leader(response->ask().empty() ? manager_->name() : "");
-  return Finish(context, status);
+      }));
 }
 
 ServerUnaryReactor* AdminService::RemoveNode(
     CallbackServerContext* context,
-    const kamino::v1::RemoveNodeRequest* request,
-    kamino::v1::AdminResponse* response) {
+    const kamino::v1::RemoveNodeRequest* request, kamino::v1::AdminResponse*) {
   using Removal = ManagerCore::Removal;
   const Removal how = request->drain()   ? Removal::kDrain
                       : request->force() ? Removal::kForced
                                          : Removal::kNow;
-  return Finish(context, manager_->Administer(
-                             [&](ManagerCore* core, absl::Time now) {
-                               return core->Exclude(request->node_id(), how,
-                                                    now);
-                             },
-                             response->mutable_ask()));
+  return Finish(context, request,
+                manager_->Administer([&](ManagerCore* core, absl::Time now) {
+                  return core->Exclude(request->node_id(), how, now);
+                }));
 }
 
 ServerUnaryReactor* AdminService::AddNode(
     CallbackServerContext* context, const kamino::v1::AddNodeRequest* request,
-    kamino::v1::AdminResponse* response) {
-  return Finish(context, manager_->Administer(
-                             [&](ManagerCore* core, absl::Time) {
-                               core->Include(request->node_id());
-                               return absl::OkStatus();
-                             },
-                             response->mutable_ask()));
+    kamino::v1::AdminResponse*) {
+  return Finish(context, request,
+                manager_->Administer([&](ManagerCore* core, absl::Time) {
+                  core->Include(request->node_id());
+                  return absl::OkStatus();
+                }));
 }
 
 }  // namespace kamino::membership

@@ -7,6 +7,7 @@
 
 #include "glog/logging.h"
 #include "membership/records.h"
+#include "rpc/redirect.h"
 
 namespace kamino::membership {
 namespace {
@@ -80,7 +81,8 @@ absl::Status AgentCore::Refusal(const Answer& answer, absl::Time now) {
     return now < takeover_until_ ? absl::OkStatus() : answer.status;
   }
   takeover_until_ = absl::InfiniteFuture();
-  if (answer.leader.has_value()) return absl::OkStatus();
+  // Of managers that say so by another code.
+  if (rpc::LeaderIn(answer.status).has_value()) return absl::OkStatus();
   switch (answer.status.code()) {
     case absl::StatusCode::kFailedPrecondition:
     case absl::StatusCode::kInvalidArgument:
@@ -120,7 +122,8 @@ void AgentCore::OnFailure(const Answer& answer, absl::Time now) {
     LOG(WARNING) << "manager at " << managers_[current_] << ": "
                  << answer.status.message() << "; trying again";
   }
-  if (answer.leader.has_value() && Follow(*answer.leader)) return;
+  const auto leader = rpc::LeaderIn(answer.status);
+  if (leader.has_value() && Follow(*leader)) return;
   current_ = (current_ + 1) % managers_.size();
 }
 

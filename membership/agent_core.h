@@ -47,8 +47,6 @@ class AgentCore {
 
   struct Answer {
     absl::Status status;
-    // The manager does not lead: where the leader is, as it knows.
-    std::optional<std::string> leader;
     // On success that of the call's request.
     kamino::internal::v1::RegisterResponse registration;
     kamino::internal::v1::HeartbeatResponse heartbeat;

@@ -3,7 +3,6 @@
 // Exit codes: 0 after SIGTERM or SIGINT, 1 when it cannot go on, 2 for bad
 // flags. Logs go to stderr; the last line says why it exits.
 #include <algorithm>
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -14,16 +13,15 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/status_macros.h"
 #include "glog/logging.h"
-#include "grpcpp/ext/proto_server_reflection_plugin.h"
-#include "grpcpp/grpcpp.h"
-#include "grpcpp/health_check_service_interface.h"
 #include "membership/admin_service.h"
 #include "membership/etcd/etcd_client.h"
 #include "membership/lease_clock.h"
 #include "membership/manager.h"
 #include "membership/manager_service.h"
 #include "membership/server_program.h"
+#include "rpc/server.h"
 
 ABSL_FLAG(std::string, cluster_id, "", "Name of the cluster (required).");
 ABSL_FLAG(std::string, listen, "", "host:port for nodes, gRPC (required).");
@@ -48,7 +46,7 @@ namespace {
 constexpr int kMaxChainLength = 16;
 constexpr int kUsualHeartbeatMs = 100;
 constexpr absl::Duration kEtcdDeadline = absl::Seconds(1);
-constexpr int kMaxMessageBytes = 64 << 10;
+constexpr int kMaxRequestBytes = 64 << 10;
 
 absl::Status CheckRange(absl::string_view flag, int value, int low, int high) {
   if (value >= low && value <= high) return absl::OkStatus();
@@ -123,8 +121,6 @@ absl::StatusOr<Deployment> ReadFlags() {
 absl::Status Serve(const Deployment& deployment,
                    const std::function<void()>& await_end) {
   const Manager::Options& options = deployment.manager;
-  grpc::EnableDefaultHealthCheckService(true);
-  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   // A leader has to get through to a second endpoint before its time is over.
   const absl::Duration etcd_deadline =
       std::min(kEtcdDeadline, absl::Seconds(options.leader_ttl_seconds) / 4);
@@ -134,25 +130,14 @@ absl::Status Serve(const Deployment& deployment,
       LeaseClockNow);
   ManagerService service(&manager);
   AdminService admin(&manager);
-  grpc::ServerBuilder builder;
-  int port = 0;
-  // Without this two processes could share a port, each getting some calls.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  builder.AddListeningPort(absl::GetFlag(FLAGS_listen),
-                           grpc::InsecureServerCredentials(), &port);
-  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  builder.RegisterService(&service);
-  builder.RegisterService(&admin);
-  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  if (server == nullptr || port == 0) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot listen on ", absl::GetFlag(FLAGS_listen),
-                     ": the port is in use or the address is not ours"));
-  }
+  rpc::ServerOptions server_options;
+  server_options.listen = absl::GetFlag(FLAGS_listen);
+  server_options.max_request_bytes = kMaxRequestBytes;
+  ASSIGN_OR_RETURN(const auto server,
+                   rpc::Server::Start(server_options, {&service, &admin}));
   LOG(INFO) << "manager of cluster " << options.core.cluster_id
             << " listens on " << absl::GetFlag(FLAGS_listen);
   await_end();
-  server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
   return absl::OkStatus();
 }
 

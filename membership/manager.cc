@@ -7,8 +7,6 @@
 
 namespace kamino::membership {
 
-using kamino::internal::v1::GetMembershipRequest;
-using kamino::internal::v1::GetMembershipResponse;
 using kamino::internal::v1::HeartbeatRequest;
 using kamino::internal::v1::HeartbeatResponse;
 using kamino::internal::v1::RegisterRequest;
@@ -58,31 +56,21 @@ void Manager::CarryOutAndTell(const EtcdCall& call) {
 }
 
 absl::Status Manager::Register(const RegisterRequest& request,
-                               RegisterResponse* response,
-                               std::optional<std::string>* leader) {
+                               RegisterResponse* response) {
   absl::MutexLock lock(&mutex_);
-  return loop_.Register(request, response, leader, clock_());
+  return loop_.Register(request, response, clock_());
 }
 
 absl::Status Manager::Heartbeat(const HeartbeatRequest& request,
-                                HeartbeatResponse* response,
-                                std::optional<std::string>* leader) {
+                                HeartbeatResponse* response) {
   absl::MutexLock lock(&mutex_);
-  return loop_.Heartbeat(request, response, leader, clock_());
-}
-
-absl::Status Manager::Describe(const GetMembershipRequest& request,
-                               GetMembershipResponse* response,
-                               std::optional<std::string>* leader) {
-  absl::MutexLock lock(&mutex_);
-  return loop_.Describe(request, response, leader, clock_());
+  return loop_.Heartbeat(request, response, clock_());
 }
 
 absl::Status Manager::Administer(
-    absl::FunctionRef<absl::Status(ManagerCore*, absl::Time)> request,
-    std::string* ask) {
+    absl::FunctionRef<absl::Status(ManagerCore*, absl::Time)> request) {
   absl::MutexLock lock(&mutex_);
-  return loop_.Administer(request, ask, clock_());
+  return loop_.Administer(request, clock_());
 }
 
 }  // namespace kamino::membership

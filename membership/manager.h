@@ -5,7 +5,6 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <thread>
 
@@ -33,21 +32,12 @@ class Manager {
 
   // As ManagerLoop.
   absl::Status Register(const kamino::internal::v1::RegisterRequest& request,
-                        kamino::internal::v1::RegisterResponse* response,
-                        std::optional<std::string>* leader);
+                        kamino::internal::v1::RegisterResponse* response);
   absl::Status Heartbeat(const kamino::internal::v1::HeartbeatRequest& request,
-                         kamino::internal::v1::HeartbeatResponse* response,
-                         std::optional<std::string>* leader);
-  absl::Status Describe(
-      const kamino::internal::v1::GetMembershipRequest& request,
-      kamino::internal::v1::GetMembershipResponse* response,
-      std::optional<std::string>* leader);
-
-  // Has an operator's request carried out by the core, if this manager leads;
-  // else sets *ask to where the leader is, or to "?" when nobody knows.
+                         kamino::internal::v1::HeartbeatResponse* response);
   absl::Status Administer(
-      absl::FunctionRef<absl::Status(ManagerCore*, absl::Time)> request,
-      std::string* ask);
+      absl::FunctionRef<absl::Status(ManagerCore*, absl::Time)> request);
+
   const std::string& name() const { return name_; }
 
  private:

@@ -8,12 +8,11 @@
 #include "base/status_macros.h"
 #include "glog/logging.h"
 #include "membership/records.h"
+#include "rpc/redirect.h"
 
 namespace kamino::membership {
 namespace {
 
-using kamino::internal::v1::GetMembershipRequest;
-using kamino::internal::v1::GetMembershipResponse;
 using kamino::internal::v1::HeartbeatRequest;
 using kamino::internal::v1::HeartbeatResponse;
 using kamino::internal::v1::RegisterRequest;
@@ -251,26 +250,14 @@ void ManagerLoop::Complain(const absl::Status& error, absl::Time now) {
 
 // --- Nodes.
 
-bool ManagerLoop::CheckLeading(absl::Time now,
-                               std::optional<std::string>* leader) const {
-  if (core_.IsLeader(now)) return true;
-  *leader = leader_ == options_.name ? "" : leader_;
-  return false;
+absl::Status ManagerLoop::CheckLeading(absl::Time now) const {
+  if (core_.IsLeader(now)) return absl::OkStatus();
+  return rpc::NotLeader(leader_ == options_.name ? "" : leader_);
 }
-
-namespace {
-
-absl::Status NotLeader() {
-  return absl::FailedPreconditionError("this manager is not the leader");
-}
-
-}  // namespace
 
 absl::Status ManagerLoop::Register(const RegisterRequest& request,
-                                   RegisterResponse* response,
-                                   std::optional<std::string>* leader,
-                                   absl::Time now) {
-  if (!CheckLeading(now, leader)) return NotLeader();
+                                   RegisterResponse* response, absl::Time now) {
+  RETURN_IF_ERROR(CheckLeading(now));
   RETURN_IF_ERROR(core_.Register(
       request.cluster_id(), FromProto(request.node()),
       FromProto(request.condition()), now, FromProto(request.cursors())));
@@ -285,9 +272,8 @@ absl::Status ManagerLoop::Register(const RegisterRequest& request,
 
 absl::Status ManagerLoop::Heartbeat(const HeartbeatRequest& request,
                                     HeartbeatResponse* response,
-                                    std::optional<std::string>* leader,
                                     absl::Time now) {
-  if (!CheckLeading(now, leader)) return NotLeader();
+  RETURN_IF_ERROR(CheckLeading(now));
   ManagerCore::Beat beat;
   beat.node_id = request.node_id();
   beat.incarnation = request.incarnation();
@@ -306,40 +292,11 @@ absl::Status ManagerLoop::Heartbeat(const HeartbeatRequest& request,
   return absl::OkStatus();
 }
 
-absl::Status ManagerLoop::Describe(const GetMembershipRequest& request,
-                                   GetMembershipResponse* response,
-                                   std::optional<std::string>* leader,
-                                   absl::Time now) {
-  if (!CheckLeading(now, leader)) return NotLeader();
-  if (request.cluster_id() != options_.core.cluster_id) {
-    return absl::NotFoundError(absl::StrCat("this is the manager of cluster ",
-                                            options_.core.cluster_id));
-  }
-  response->set_leader(options_.name);
-  *response->mutable_view() = ToProto(core_.view());
-  for (std::string& node : core_.WaitingFor(now)) {
-    response->add_waiting_for(std::move(node));
-  }
-  for (const ManagerCore::Known& known : core_.nodes(now)) {
-    auto* status = response->add_members();
-    *status->mutable_node() = ToProto(known.member);
-    status->set_alive(known.alive);
-    status->set_view_id(known.view_id);
-    status->set_last_heartbeat_age_ms(
-        static_cast<uint64_t>(absl::ToInt64Milliseconds(known.silent)));
-    status->set_condition(ToProto(known.condition));
-    status->set_joining(known.joining);
-  }
-  return absl::OkStatus();
-}
-
 absl::Status ManagerLoop::Administer(
     absl::FunctionRef<absl::Status(ManagerCore*, absl::Time)> request,
-    std::string* ask, absl::Time now) {
-  std::optional<std::string> leader;
-  if (CheckLeading(now, &leader)) return request(&core_, now);
-  *ask = leader->empty() ? "?" : *leader;
-  return absl::OkStatus();
+    absl::Time now) {
+  RETURN_IF_ERROR(CheckLeading(now));
+  return request(&core_, now);
 }
 
 }  // namespace kamino::membership

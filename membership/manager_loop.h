@@ -48,24 +48,18 @@ class ManagerLoop {
 
   // --- Nodes.
 
-  // The three fail with kFailedPrecondition and set *leader to where the leader
-  // is, or to "" when nobody knows, while this one does not lead; else as
-  // ManagerCore. *leader stays untouched in all other cases.
+  // All three fail with rpc::NotLeader while this one does not lead; else as
+  // ManagerCore.
   absl::Status Register(const kamino::internal::v1::RegisterRequest& request,
                         kamino::internal::v1::RegisterResponse* response,
-                        std::optional<std::string>* leader, absl::Time now);
+                        absl::Time now);
   absl::Status Heartbeat(const kamino::internal::v1::HeartbeatRequest& request,
                          kamino::internal::v1::HeartbeatResponse* response,
-                         std::optional<std::string>* leader, absl::Time now);
-  absl::Status Describe(
-      const kamino::internal::v1::GetMembershipRequest& request,
-      kamino::internal::v1::GetMembershipResponse* response,
-      std::optional<std::string>* leader, absl::Time now);
-
-  // As Manager.
+                         absl::Time now);
+  // Has an operator's request carried out by the core.
   absl::Status Administer(
       absl::FunctionRef<absl::Status(ManagerCore*, absl::Time)> request,
-      std::string* ask, absl::Time now);
+      absl::Time now);
 
   const ManagerCore& core() const { return core_; }
 
@@ -89,7 +83,7 @@ class ManagerLoop {
   // Logs an etcd error once a while.
   void Complain(const absl::Status& error, absl::Time now);
   std::string Key(const char* name) const;
-  bool CheckLeading(absl::Time now, std::optional<std::string>* leader) const;
+  absl::Status CheckLeading(absl::Time now) const;
 
   const Options options_;
   ManagerCore core_;

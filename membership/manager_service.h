@@ -21,10 +21,6 @@ class ManagerService final
       grpc::CallbackServerContext* context,
       const kamino::internal::v1::HeartbeatRequest* request,
       kamino::internal::v1::HeartbeatResponse* response) override;
-  grpc::ServerUnaryReactor* GetMembership(
-      grpc::CallbackServerContext* context,
-      const kamino::internal::v1::GetMembershipRequest* request,
-      kamino::internal::v1::GetMembershipResponse* response) override;
 
  private:
   Manager* const manager_;

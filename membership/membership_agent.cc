@@ -1,49 +1,20 @@
 #include "membership/membership_agent.h"
 
 #include <algorithm>
-#include <chrono>
-#include <optional>
 #include <utility>
 
 #include "glog/logging.h"
-#include "google/rpc/status.pb.h"
-#include "grpcpp/grpcpp.h"
+#include "rpc/channel.h"
+#include "rpc/status.h"
 
 namespace kamino::membership {
 namespace {
 
 using kamino::internal::v1::MembershipService;
-using kamino::internal::v1::NotLeaderDetail;
 
 // However often a newer view is asked for.
 constexpr absl::Duration kMinSpacing = absl::Milliseconds(5);
-constexpr int kReconnectMs = 50;
-constexpr int kConnectTimeoutMs = 1000;
-
-// gRPC makes connections only while a call waits, so the calls do. But the
-// first one over a channel fails when its connection does: there may be another
-// manager to ask.
-void Prepare(absl::Duration deadline, bool first,
-             grpc::ClientContext* context) {
-  context->set_deadline(std::chrono::system_clock::now() +
-                        absl::ToChronoMilliseconds(deadline));
-  context->set_wait_for_ready(!first);
-}
-
-absl::Status ToStatus(const grpc::Status& status) {
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
-                      status.error_message());
-}
-
-std::optional<std::string> LeaderIn(const std::string& details) {
-  google::rpc::Status status;
-  NotLeaderDetail detail;
-  if (!status.ParseFromString(details) || status.details_size() == 0 ||
-      !status.details(0).UnpackTo(&detail)) {
-    return std::nullopt;
-  }
-  return detail.leader_address();
-}
+constexpr absl::Duration kMaxReconnect = absl::Milliseconds(200);
 
 AgentCore::Options CoreOptions(const AgentOptions& options) {
   AgentCore::Options core;
@@ -124,6 +95,10 @@ void MembershipAgent::Run() {
       absl::MutexLock lock(&mutex_);
       effects = core_.OnAnswer(call, answer, options_.clock());
     }
+    if (call.registers && answer.status.ok() && !registered_) {
+      registered_ = true;
+      if (options_.on_registered) options_.on_registered(call.manager);
+    }
     if (effects.view.has_value()) callbacks_.on_view(*effects.view);
     if (effects.invited.has_value() && callbacks_.on_invited != nullptr) {
       callbacks_.on_invited(*effects.invited);
@@ -136,25 +111,25 @@ AgentCore::Answer MembershipAgent::CarryOut(const AgentCore::Call& call) {
   const bool first = call.manager != connected_to_;
   Stub* stub = StubFor(call.manager);
   grpc::ClientContext context;
-  Prepare(options_.deadline, first, &context);
+  rpc::SetTimeout(options_.deadline, &context);
+  // gRPC makes connections only while a call waits, so the calls do. But the
+  // first one over a channel fails when its connection does: there may be
+  // another manager to ask.
+  context.set_wait_for_ready(!first);
   AgentCore::Answer answer;
   const grpc::Status status =
       call.registers
           ? stub->Register(&context, call.registration, &answer.registration)
           : stub->Heartbeat(&context, call.heartbeat, &answer.heartbeat);
-  answer.status = ToStatus(status);
-  answer.leader = LeaderIn(status.error_details());
+  answer.status = rpc::FromGrpc(status);
   return answer;
 }
 
 MembershipAgent::Stub* MembershipAgent::StubFor(const std::string& manager) {
   if (stub_ == nullptr || connected_to_ != manager) {
-    grpc::ChannelArguments arguments;
-    arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectMs);
-    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectTimeoutMs);
-    arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 4 * kReconnectMs);
-    stub_ = MembershipService::NewStub(grpc::CreateCustomChannel(
-        manager, grpc::InsecureChannelCredentials(), arguments));
+    rpc::ChannelOptions channel;
+    channel.max_reconnect = kMaxReconnect;
+    stub_ = MembershipService::NewStub(rpc::MakeChannel(manager, channel));
     connected_to_ = manager;
   }
   return stub_.get();

@@ -21,6 +21,9 @@ namespace kamino::membership {
 struct AgentOptions {
   std::string cluster_id;
   std::vector<std::string> managers;  // host:port each, at least one
+  // Once, when the cluster has taken this node in: `manager` answered. On the
+  // agent's thread, before any of the view source's callbacks. May be empty.
+  std::function<void(const std::string& manager)> on_registered;
   std::function<absl::Time()> clock = LeaseClockNow;  // any thread calls it
   // Of one call: a manager that hangs must not cost the lease.
   absl::Duration deadline = absl::Milliseconds(250);
@@ -62,6 +65,7 @@ class MembershipAgent final : public ViewSource {
   bool requested_ ABSL_GUARDED_BY(mutex_) = false;
 
   // The thread's own.
+  bool registered_ = false;  // ever
   std::string connected_to_;
   std::unique_ptr<Stub> stub_;
 

@@ -36,8 +36,6 @@ struct LinkCapabilities {
   // Bytes of header and payload together. Before the link is established this
   // side's own limit, afterwards the smaller of the two sides' limits.
   size_t max_message = 0;
-  // Whether the mover writes into the peer's memory without the peer's CPU.
-  bool one_sided = false;
   // The transport's name, as MakeTransport takes it.
   absl::string_view name;
 };

@@ -5,66 +5,163 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 
 namespace kamino::client {
 namespace {
 
-// What may follow a command, named by its words: "kamino admin".
-using Following = std::vector<std::pair<std::string, std::string>>;
+// What may follow the words of a command line so far, as "kamino admin": words
+// (commands and choices), or, once a word begins with a dash, options. What may
+// follow an option is under its name: "kamino get --output".
+struct Following {
+  std::vector<std::pair<std::string, std::string>> words;
+  std::vector<std::pair<std::string, std::string>> options;
+};
 
-void Collect(const CLI::App& app, const std::string& path,
-             Following* following) {
-  std::vector<std::string> words;
-  const auto commands =
-      app.get_subcommands([](const CLI::App*) { return true; });
-  for (const CLI::App* command : commands) words.push_back(command->get_name());
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) {
-      words.push_back(absl::StrCat("--", name));
-    }
-  }
-  following->emplace_back(path, absl::StrJoin(words, " "));
+// What an option or an argument takes, if it takes some words only. The library
+// shows that as NAME:{table,json,raw}.
+std::vector<std::string> Choices(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  const size_t begin = type.find('{');
+  const size_t end = type.find('}');
+  if (begin == std::string::npos || end == std::string::npos) return {};
+  return absl::StrSplit(type.substr(begin + 1, end - begin - 1), ',');
+}
+
+std::vector<const CLI::App*> Commands(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+std::vector<std::string> Names(const std::vector<const CLI::App*>& commands) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : commands) names.push_back(command->get_name());
+  return names;
+}
+
+// Commands as words of the command `help`.
+void CollectHelp(const CLI::App& app, const std::string& path,
+                 const std::string& options, Following* following) {
+  const auto commands = Commands(app);
+  following->words.emplace_back(path, absl::StrJoin(Names(commands), " "));
+  following->options.emplace_back(path, options);
   for (const CLI::App* command : commands) {
-    Collect(*command, absl::StrCat(path, " ", command->get_name()), following);
+    CollectHelp(*command, absl::StrCat(path, " ", command->get_name()), options,
+                following);
   }
 }
 
-std::string Function(const CLI::App& app) {
-  Following following;
-  Collect(app, "kamino", &following);
-  std::string script = "_kamino_words() {\n  case \"$1\" in\n";
+void Collect(const CLI::App& root, const CLI::App& app, const std::string& path,
+             Following* following) {
+  const auto commands = Commands(app);
+  std::vector<std::string> words = Names(commands);
+  std::vector<std::string> options;
+  std::vector<std::string> choices;  // of the first argument
+  bool first = true;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_positional()) {
+      if (std::exchange(first, false)) choices = Choices(*option);
+      continue;
+    }
+    for (const std::string& name : option->get_lnames()) {
+      options.push_back(absl::StrCat("--", name));
+      const auto values = Choices(*option);
+      if (values.empty()) continue;
+      following->words.emplace_back(absl::StrCat(path, " --", name),
+                                    absl::StrJoin(values, " "));
+    }
+  }
+  const std::string all_options = absl::StrJoin(options, " ");
+  if (app.get_name() == "help") {
+    return CollectHelp(root, path, all_options, following);
+  }
+  words.insert(words.end(), choices.begin(), choices.end());
+  following->words.emplace_back(path, absl::StrJoin(words, " "));
+  following->options.emplace_back(path, all_options);
+  for (const std::string& choice : choices) {
+    following->options.emplace_back(absl::StrCat(path, " ", choice),
+                                    all_options);
+  }
+  for (const CLI::App* command : commands) {
+    Collect(root, *command, absl::StrCat(path, " ", command->get_name()),
+            following);
+  }
+}
+
+std::string Function(
+    absl::string_view name,
+    const std::vector<std::pair<std::string, std::string>>& following) {
+  std::string script = absl::StrCat(name, "() {\n  case \"$1\" in\n");
   for (const auto& [path, words] : following) {
+    if (words.empty()) continue;
     absl::StrAppend(&script, "    \"", path, "\") echo \"", words, "\" ;;\n");
   }
   absl::StrAppend(&script, "  esac\n}\n");
   return script;
 }
 
+std::string Functions(const CLI::App& app) {
+  Following following;
+  Collect(app, app, "kamino", &following);
+  return absl::StrCat(Function("_kamino_words", following.words),
+                      Function("_kamino_options", following.options));
+}
+
 }  // namespace
 
 std::string BashCompletion(const CLI::App& app) {
-  return absl::StrCat(Function(app), R"sh(_kamino() {
-  local path=kamino word
+  return absl::StrCat(Functions(app), R"sh(_kamino() {
+  local path=kamino word words last="${COMP_WORDS[COMP_CWORD-1]}"
+  local this="${COMP_WORDS[COMP_CWORD]}"
+  # --output=json is three words.
+  [ "$last" = "=" ] && last="${COMP_WORDS[COMP_CWORD-2]}"
+  [ "$this" = "=" ] && this=""
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    [ -n "$(_kamino_words "$path $word")" ] && path="$path $word"
+    case "$word" in
+      -*) ;;
+      *) [ -n "$(_kamino_options "$path $word")" ] && path="$path $word" ;;
+    esac
   done
-  COMPREPLY=($(compgen -W "$(_kamino_words "$path")" -- \
-    "${COMP_WORDS[COMP_CWORD]}"))
+  case "$last" in -*) words="$(_kamino_words "$path $last")" ;; esac
+  if [ -z "$words" ]; then
+    case "$this" in
+      -*) words="$(_kamino_options "$path")" ;;
+      *) words="$(_kamino_words "$path")" ;;
+    esac
+  fi
+  COMPREPLY=($(compgen -W "$words" -- "$this"))
 }
 complete -o default -F _kamino kamino
 )sh");
 }
 
 std::string ZshCompletion(const CLI::App& app) {
-  return absl::StrCat("#compdef kamino\n", Function(app), R"sh(_kamino() {
-  local path_so_far=kamino word
-  for word in "${words[@]:1:CURRENT-2}"; do
-    [[ -n "$(_kamino_words "$path_so_far $word")" ]] &&
-      path_so_far="$path_so_far $word"
+  return absl::StrCat("#compdef kamino\n", Functions(app), R"sh(_kamino() {
+  local so_far=kamino word last="${words[CURRENT-1]}"
+  local -a choices
+  for word in "${(@)words[2,CURRENT-1]}"; do
+    [[ "$word" != -* && -n "$(_kamino_options "$so_far $word")" ]] &&
+      so_far="$so_far $word"
   done
-  compadd -- ${=$(_kamino_words "$path_so_far")} || _files
+  word="${PREFIX%%=*}"
+  if compset -P '--*='; then
+    choices=(${=$(_kamino_words "$so_far $word")})
+  elif [[ "$last" == -* ]]; then
+    choices=(${=$(_kamino_words "$so_far $last")})
+  fi
+  if (( ! $#choices )); then
+    case "$PREFIX" in
+      -*) choices=(${=$(_kamino_options "$so_far")}) ;;
+      *) choices=(${=$(_kamino_words "$so_far")}) ;;
+    esac
+  fi
+  if (( $#choices )); then compadd -- $choices; else _files; fi
 }
-compdef _kamino kamino
+# From a folder of $fpath the first completion runs the whole file.
+if [[ "${funcstack[1]}" == _kamino ]]; then
+  _kamino "$@"
+else
+  compdef _kamino kamino
+fi
 )sh");
 }
 

@@ -1,12 +1,12 @@
 #include "membership/etcd/etcd_client.h"
 
-#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "etcd/etcdserver/etcdserverpb/rpc.grpc.pb.h"
 #include "glog/logging.h"
-#include "grpcpp/grpcpp.h"
+#include "rpc/channel.h"
+#include "rpc/status.h"
 
 namespace kamino::membership {
 
@@ -22,19 +22,6 @@ struct EtcdClient::Stubs {
 };
 
 namespace {
-
-constexpr int kFirstReconnectMs = 100;
-constexpr int kMaxReconnectMs = 1000;
-constexpr int kConnectTimeoutMs = 1000;
-
-std::shared_ptr<grpc::Channel> Connect(const std::string& endpoint) {
-  grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectTimeoutMs);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxReconnectMs);
-  return grpc::CreateCustomChannel(endpoint, grpc::InsecureChannelCredentials(),
-                                   arguments);
-}
 
 EtcdClient::Value ValueOf(const ResponseOp& response) {
   EtcdClient::Value value;
@@ -66,7 +53,7 @@ EtcdClient::EtcdClient(std::vector<std::string> endpoints,
     : endpoints_(std::move(endpoints)), deadline_(deadline) {
   CHECK(!endpoints_.empty());
   for (const std::string& endpoint : endpoints_) {
-    const auto channel = Connect(endpoint);
+    const auto channel = rpc::MakeChannel(endpoint);
     auto stubs = std::make_unique<Stubs>();
     stubs->channel = channel;
     stubs->kv = etcdserverpb::KV::NewStub(channel);
@@ -81,18 +68,17 @@ template <typename Call>
 absl::Status EtcdClient::Run(const char* what, Call call) {
   Stubs& stubs = *stubs_[current_];
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() +
-                       absl::ToChronoMilliseconds(deadline_));
+  rpc::SetTimeout(deadline_, &context);
   // gRPC makes connections only while a call waits. One that failed at once
   // would leave it hardly any time for that.
   context.set_wait_for_ready(true);
-  const grpc::Status status = call(stubs, &context);
+  const absl::Status status = rpc::FromGrpc(call(stubs, &context));
   if (status.ok()) return absl::OkStatus();
   const bool connected = stubs.channel->GetState(false) == GRPC_CHANNEL_READY;
   const absl::Status error(
-      static_cast<absl::StatusCode>(status.error_code()),
+      status.code(),
       absl::StrCat("etcd at ", endpoints_[current_], ": ", what, ": ",
-                   connected ? status.error_message() : "no connection"));
+                   connected ? status.message() : "no connection"));
   if (absl::IsUnavailable(error) || absl::IsDeadlineExceeded(error)) {
     current_ = (current_ + 1) % endpoints_.size();
   }

@@ -18,6 +18,7 @@
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "kamino/v1/kamino.grpc.pb.h"
+#include "rpc/credentials.h"
 
 namespace kamino::client {
 namespace {
@@ -222,8 +223,7 @@ class ClientTest : public ::testing::Test {
       services_.push_back(std::make_unique<Service>(&state_, id));
       int port = 0;
       grpc::ServerBuilder builder;
-      builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
-                               &port);
+      builder.AddListeningPort("127.0.0.1:0", rpc::ServerCredentials(), &port);
       builder.RegisterService(services_.back().get());
       servers_.push_back(builder.BuildAndStart());
       addresses_[id] = absl::StrCat("127.0.0.1:", port);

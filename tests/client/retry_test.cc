@@ -66,15 +66,6 @@ TEST(RetryTest, DelaysGrowToABound) {
             absl::Milliseconds(5));
 }
 
-TEST(ErrorTest, NoErrorIsWithoutAWord) {
-  const absl::Status silent =
-      FromGrpc(grpc::Status(grpc::StatusCode::UNAVAILABLE, ""));
-  EXPECT_EQ(silent.message(), "ended as UNAVAILABLE");
-  EXPECT_EQ(
-      FromGrpc(grpc::Status(grpc::StatusCode::UNAVAILABLE, "gone")).message(),
-      "gone");
-}
-
 TEST(FailureCountTest, BeginsAgainWithEachView) {
   FailureCount failures;
   EXPECT_EQ(failures.Add(3), 1);

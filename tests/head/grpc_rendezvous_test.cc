@@ -9,6 +9,7 @@
 #include "absl/synchronization/notification.h"
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
+#include "rpc/credentials.h"
 
 namespace kamino::head {
 namespace {
@@ -59,8 +60,7 @@ class GrpcRendezvousTest : public ::testing::Test {
   GrpcRendezvousTest() {
     grpc::ServerBuilder builder;
     int port = 0;
-    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
-                             &port);
+    builder.AddListeningPort("127.0.0.1:0", rpc::ServerCredentials(), &port);
     builder.RegisterService(&server_);
     grpc_ = builder.BuildAndStart();
     address_ = absl::StrCat("127.0.0.1:", port);

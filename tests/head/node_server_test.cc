@@ -19,6 +19,9 @@
 #include "head/procedures/bank_transfer.h"
 #include "head/real_runtime.h"
 #include "kamino/v1/kamino.grpc.pb.h"
+#include "rpc/call_counts.h"
+#include "rpc/channel.h"
+#include "rpc/credentials.h"
 
 namespace kamino::head {
 namespace {
@@ -89,7 +92,7 @@ class NodeServerTest : public ::testing::Test {
     server_ = *NodeServer::Start("127.0.0.1:0", node_.get());
     const std::string address = absl::StrCat("127.0.0.1:", server_->port());
     EXPECT_TRUE(node_->Join(address).ok());
-    channel_ = grpc::CreateChannel(address, grpc::InsecureChannelCredentials());
+    channel_ = rpc::MakeChannel(address);
     stub_ = kamino::v1::KaminoService::NewStub(channel_);
   }
 
@@ -189,6 +192,30 @@ TEST_F(NodeServerTest, WithoutAViewItSaysSo) {
       grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(Health(""), HealthCheckResponse::SERVING);
   EXPECT_EQ(Health(kHeadHealth), HealthCheckResponse::NOT_SERVING);
+}
+
+TEST_F(NodeServerTest, CallsAreCountedByMethodAndByHowTheyEnd) {
+  const std::string service = "/kamino.v1.KaminoService/";
+  const auto ended = [&](const std::string& method, int code) {
+    return rpc::CallsServed().Read(service + method).ended[code];
+  };
+  const uint64_t put = ended("Put", 0), refused = ended("Put", 14);
+  const uint64_t absent = ended("Get", 5), scanned = ended("Scan", 0);
+  EXPECT_FALSE(Put("a", "1", 1).ok());  // no view yet
+  views_.Install(1);
+  ASSERT_TRUE(Put("a", "1", 1).ok());
+  kamino::v1::GetResponse got;
+  EXPECT_FALSE(Get("b", &got).ok());
+  grpc::ClientContext context;
+  kamino::v1::ScanResponse part;
+  auto scan = stub_->Scan(&context, kamino::v1::ScanRequest());
+  while (scan->Read(&part)) {
+  }
+  EXPECT_TRUE(scan->Finish().ok());
+  EXPECT_EQ(ended("Put", 0), put + 1);
+  EXPECT_EQ(ended("Put", 14), refused + 1);
+  EXPECT_EQ(ended("Get", 5), absent + 1);
+  EXPECT_EQ(ended("Scan", 0), scanned + 1);
 }
 
 TEST_F(NodeServerTest, EveryMethod) {
@@ -397,9 +424,15 @@ TEST_F(LittleRoomTest, WhatAReaderLeavesLyingIsInTheWayOfOthers) {
     ASSERT_TRUE(Put(absl::StrCat("a", i), large, i + 1).ok());
   }
   ASSERT_TRUE(Put("b", "small", 5).ok());
+  // More than a connection takes before its reader does, as long as gRPC does
+  // not find out that it could take more.
+  grpc::ChannelArguments narrow;
+  narrow.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  const auto stub = kamino::v1::KaminoService::NewStub(
+      grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", server_->port()),
+                                rpc::ChannelCredentials(), narrow));
   grpc::ClientContext context;
-  auto scan = stub_->Scan(&context, kamino::v1::ScanRequest());
-  // More than a connection takes before its reader does.
+  auto scan = stub->Scan(&context, kamino::v1::ScanRequest());
   kamino::v1::GetResponse got;
   grpc::Status status;
   for (int tries = 0; tries < kTries && status.ok(); ++tries) {

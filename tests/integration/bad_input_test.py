@@ -4,6 +4,7 @@ the chain goes on serving."""
 import os
 import shutil
 import signal
+import subprocess
 
 from harness import ClusterTest, Load, free_port, main, wait_until
 
@@ -121,6 +122,8 @@ class BadNodeTest(ClusterTest):
                        ("--listen=nowhere", "--listen"),
                        ("--listen=0.0.0.0:0", "--advertise"),
                        ("--link_listen=0.0.0.0:0", "--link_listen"),
+                       ("--advertise=10.0.0.1:7001", "--link_listen"),
+                       ("--listen=10.0.0.1:7001", "--link_listen"),
                        ("--managers=", "--managers")):
       self.check(self.node(flag), 2, text)
     self.assertEqual(self.node("--no_such_flag=1")[0], 2)
@@ -130,6 +133,31 @@ class BadNodeTest(ClusterTest):
     self.assertEqual(done.returncode, 2)
     self.assertIn("--etcd", done.stderr)
     self.assertEqual(self.run_program(manager, "--help").returncode, 0)
+
+  def test_it_serves_once_a_manager_says_so(self):
+    log = os.path.join(self.folder, "log")
+
+    def start(managers):
+      command = self.cluster.node_command("x1", f"127.0.0.1:{free_port()}")
+      with open(log, "w", encoding="utf-8") as f:
+        process = subprocess.Popen([*command, f"--managers={managers}"],
+                                   stdout=f, stderr=f)
+      self.addCleanup(process.wait)
+      self.addCleanup(process.kill)
+      return process
+
+    def says(text):
+      with open(log, encoding="utf-8") as f:
+        return text in f.read()
+
+    alone = start(f"127.0.0.1:{free_port()}")
+    wait_until(lambda: says("; trying again"), 30, "the node to complain")
+    self.assertTrue(says("asks to be taken in by 127.0.0.1:"))
+    self.assertFalse(says("serves on"))
+    alone.terminate()
+    self.assertEqual(alone.wait(30), 0)
+    start(self.cluster.state["addresses"]["manager"])
+    wait_until(lambda: says("serves on"), 30, "the node to serve")
 
   def test_two_nodes_of_one_id(self):
     self.check(self.node(name="n1",

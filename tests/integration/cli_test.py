@@ -2,9 +2,54 @@
 
 import json
 import os
+import pty
+import select
+import shutil
 import subprocess
 
-from harness import ClusterTest, main
+from harness import ClusterTest, main, wait_until
+
+
+class Zsh:
+  """A real one, at a terminal."""
+
+  def __init__(self, folder, setup):
+    self.setup = setup
+    self.output = b""
+    self.terminal, inside = pty.openpty()
+    self.process = subprocess.Popen(
+        ["zsh", "-f", "-i"], stdin=inside, stdout=inside, stderr=inside,
+        cwd=folder, start_new_session=True,
+        env={"PATH": os.environ["PATH"], "HOME": folder, "TERM": "dumb"})
+    os.close(inside)
+
+  def __enter__(self):
+    # A word that is told apart from its echo.
+    self.type(self.setup + "; unsetopt prompt_cr; print REA''DY\n")
+    self.read_until(b"READY\r")
+    return self
+
+  def __exit__(self, *_):
+    self.process.kill()
+    self.process.wait()
+    os.close(self.terminal)
+
+  def type(self, text):
+    os.write(self.terminal, text.encode())
+
+  def read_until(self, mark):
+    wait_until(lambda: self._read() or mark in self.output, 30,
+               f"zsh to say {mark}, not {self.output}")
+
+  def _read(self):
+    while select.select([self.terminal], [], [], 0)[0]:
+      self.output += os.read(self.terminal, 1 << 16)
+
+  def complete(self, line):
+    """The line after a TAB, which is printed instead of run."""
+    self.type(line + "\t\x01print -r -- 'li''ne=<\x05>'\n")
+    self.read_until(b">\r\n")
+    return self.output.split(b"line=<")[-1].split(b">\r\n")[0].decode()
 
 
 class CliTest(ClusterTest):
@@ -150,16 +195,52 @@ class CliTest(ClusterTest):
       done = self.run_program(server, "--version")
       self.assertEqual((done.returncode, done.stdout.split()[0]), (0, name))
 
-  def test_completion(self):
+  # What may be typed, and what a TAB behind it leaves; None: files' names.
+  COMPLETIONS = (("kamino admin dr", "drain"),
+                 ("kamino get --he", "--help --hex"),
+                 ("kamino load t", "tsv"),
+                 ("kamino load tsv fi", None),
+                 ("kamino completion z", "zsh"),
+                 ("kamino help admin re", "remove"),
+                 ("kamino --timeout 5s get --output j", "json"),
+                 ("kamino get --output=r", "raw"),
+                 ("kamino get --output raw --ra", "--raw"))
+
+  def test_completion_in_bash(self):
     kamino = self.cluster.binary("kamino")
-    script = self.run_program(kamino, "completion", "bash").stdout + """
-      COMP_WORDS=(kamino admin re); COMP_CWORD=2; _kamino
-      echo "${COMPREPLY[@]}"
-      COMP_WORDS=(kamino get --he); COMP_CWORD=2; _kamino
-      echo "${COMPREPLY[@]}"
-    """
-    done = self.run_program("bash", "-c", script)
-    self.assertEqual(done.stdout, "remove\n--help --hex\n", done.stderr)
+    script = [self.run_program(kamino, "completion", "bash").stdout]
+    for line, _ in self.COMPLETIONS:
+      words = line.replace("=", " = ").split()  # as bash takes them apart
+      script.append(f"COMP_WORDS=({' '.join(words)})")
+      script.append(f"COMP_CWORD={len(words) - 1}; _kamino")
+      script.append('echo "${COMPREPLY[@]}"')
+    done = self.run_program("bash", "-c", "\n".join(script))
+    self.assertEqual(done.stdout.splitlines(),
+                     [answer or "" for _, answer in self.COMPLETIONS],
+                     done.stderr)
+
+  def test_completion_in_zsh(self):
+    if shutil.which("zsh") is None:
+      print("\nNOT RUN: zsh is not installed", flush=True)
+      return
+    folder = os.path.join(self.folder, "zsh")
+    os.mkdir(folder)
+    self.path("zsh/file")
+    kamino = self.cluster.binary("kamino")
+    script = self.run_program(kamino, "completion", "zsh").stdout
+    with open(os.path.join(folder, "_kamino"), "w", encoding="utf-8") as f:
+      f.write(script)
+    setups = ("fpath=($PWD $fpath); autoload -Uz compinit; compinit -u -D",
+              "autoload -Uz compinit; compinit -u -D; . ./_kamino")
+    for setup in setups:  # both ways that docs/cli.md names
+      for line, answer in self.COMPLETIONS:
+        words = line.replace("=", " ").split()
+        with Zsh(folder, setup) as zsh:
+          completed = zsh.complete(line)
+        if " " in (answer or ""):  # as far as they are alike
+          answer = os.path.commonprefix(answer.split())
+        self.assertEqual(completed.rstrip(),
+                         line[:-len(words[-1])] + (answer or "file"), setup)
 
 
 if __name__ == "__main__":

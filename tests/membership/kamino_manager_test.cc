@@ -9,9 +9,12 @@
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"
 #include "grpc/health/v1/health.grpc.pb.h"
-#include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
+#include "kamino/v1/admin.grpc.pb.h"
 #include "membership/membership_agent.h"
+#include "rpc/channel.h"
+#include "rpc/redirect.h"
+#include "rpc/status.h"
 #include "tests/membership/child_process.h"
 
 namespace kamino::membership {
@@ -181,12 +184,10 @@ TEST_F(KaminoManagerTest, WaitsForAnEtcdThatIsNotThereYet) {
   ASSERT_TRUE(manager->AwaitOutput("trying again", kPatience));
   EXPECT_TRUE(absl::StrContains(manager->Output(), etcd_endpoint_));
   // It answers all the same.
-  auto health = grpc::health::v1::Health::NewStub(
-      grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
+  auto health = grpc::health::v1::Health::NewStub(rpc::MakeChannel(address));
   grpc::ClientContext context;
   context.set_wait_for_ready(true);
-  context.set_deadline(std::chrono::system_clock::now() +
-                       absl::ToChronoSeconds(kPatience));
+  rpc::SetTimeout(kPatience, &context);
   grpc::health::v1::HealthCheckRequest request;
   grpc::health::v1::HealthCheckResponse response;
   EXPECT_TRUE(health->Check(&context, request, &response).ok());
@@ -272,6 +273,40 @@ TEST_F(KaminoManagerTest, ATwinOfALiveNodeIsRefused) {
   Node twin("n1", 2, {address});
   EXPECT_TRUE(absl::IsAlreadyExists(twin.AwaitRefusal()));
   EXPECT_TRUE(n1.AwaitLease(true));
+}
+
+TEST_F(KaminoManagerTest, OperatorsAreToldWhoLeads) {
+  StartEtcd();
+  const std::string leader = Address();
+  Process first = Run(leader);
+  ASSERT_TRUE(Leads(first));
+  const std::string standby = Address();
+  Process second = Run(standby);
+  ASSERT_TRUE(second->AwaitOutput("listens on", kPatience));
+  kamino::v1::GetClusterRequest request;
+  kamino::v1::GetClusterResponse response;
+  const auto ask = [&](const std::string& manager) {
+    grpc::ClientContext context;
+    context.set_wait_for_ready(true);
+    rpc::SetTimeout(kPatience, &context);
+    response.Clear();
+    return rpc::FromGrpc(
+        kamino::v1::AdminService::NewStub(rpc::MakeChannel(manager))
+            ->GetCluster(&context, request, &response));
+  };
+  EXPECT_EQ(ask(leader), absl::OkStatus());
+  EXPECT_EQ(response.leader(), leader);
+  EXPECT_EQ(response.cluster_id(), "c");
+  // At first it knows of none.
+  absl::Status redirected;
+  for (const absl::Time end = absl::Now() + kPatience; absl::Now() < end;) {
+    redirected = ask(standby);
+    if (rpc::LeaderIn(redirected).value_or("") != "") break;
+  }
+  EXPECT_TRUE(absl::IsUnavailable(redirected)) << redirected;
+  EXPECT_EQ(rpc::LeaderIn(redirected), leader);
+  request.set_cluster_id("d");
+  EXPECT_TRUE(absl::IsNotFound(ask(leader)));
 }
 
 TEST_F(KaminoManagerTest, AnotherClusterIsRefused) {

@@ -4,14 +4,13 @@
 
 #include "gtest/gtest.h"
 #include "membership/records.h"
+#include "rpc/redirect.h"
 #include "tests/membership/fake_etcd.h"
 
 namespace kamino::membership {
 namespace {
 
 using Fault = FakeEtcdServer::Fault;
-using kamino::internal::v1::GetMembershipRequest;
-using kamino::internal::v1::GetMembershipResponse;
 using kamino::internal::v1::HeartbeatRequest;
 using kamino::internal::v1::HeartbeatResponse;
 using kamino::internal::v1::RegisterRequest;
@@ -33,21 +32,25 @@ class ManagerTest : public testing::Test {
         options, std::make_unique<FakeEtcd>(&etcd_), clock_.AsFunction());
   }
 
-  static GetMembershipResponse Describe(Manager* manager) {
-    GetMembershipRequest request;
-    GetMembershipResponse response;
-    std::optional<std::string> leader;
-    request.set_cluster_id("c");
-    manager->Describe(request, &response, &leader).IgnoreError();
-    return response;
+  // Nothing: the manager does not lead.
+  static std::optional<View> ViewOf(Manager* manager) {
+    std::optional<View> view;
+    manager
+        ->Administer([&view](ManagerCore* core, absl::Time) {
+          view = core->view();
+          return absl::OkStatus();
+        })
+        .IgnoreError();
+    return view;
   }
   bool Leads(Manager* manager) {
-    return clock_.Eventually(
-        [&] { return !Describe(manager).leader().empty(); });
+    return clock_.Eventually([&] { return ViewOf(manager).has_value(); });
   }
   bool ReachesView(Manager* manager, uint64_t id) {
-    return clock_.Eventually(
-        [&] { return Describe(manager).view().view_id() == id; });
+    return clock_.Eventually([&] {
+      const auto view = ViewOf(manager);
+      return view.has_value() && view->id == id;
+    });
   }
 
   static RegisterRequest Registration(const std::string& id) {
@@ -60,7 +63,7 @@ class ManagerTest : public testing::Test {
   }
   absl::Status Register(Manager* manager, const std::string& id) {
     RegisterResponse response;
-    return manager->Register(Registration(id), &response, &leader_);
+    return manager->Register(Registration(id), &response);
   }
   absl::Status Beat(Manager* manager, const std::string& id) {
     HeartbeatRequest request;
@@ -69,7 +72,7 @@ class ManagerTest : public testing::Test {
     request.set_node_id(id);
     request.set_incarnation(1);
     request.set_condition(kamino::internal::v1::NODE_CONDITION_SOUND);
-    return manager->Heartbeat(request, &response, &leader_);
+    return manager->Heartbeat(request, &response);
   }
   void FormChain(Manager* manager) {
     ASSERT_TRUE(Leads(manager));
@@ -87,16 +90,12 @@ class ManagerTest : public testing::Test {
 
   TestClock clock_;
   FakeEtcdServer etcd_{&clock_};
-  std::optional<std::string> leader_;
 };
 
 TEST_F(ManagerTest, LeadsFormsAndStoresTheChain) {
   auto manager = Start("a:1");
   FormChain(manager.get());
-  const GetMembershipResponse described = Describe(manager.get());
-  EXPECT_EQ(described.leader(), "a:1");
-  ASSERT_EQ(described.view().nodes_size(), 2);
-  EXPECT_EQ(described.members_size(), 2);
+  EXPECT_EQ(ViewOf(manager.get())->members.size(), 2u);
   kamino::internal::v1::ViewRecord stored;
   ASSERT_TRUE(stored.ParseFromString(etcd_.Get(kViewKey).value));
   EXPECT_EQ(stored.view_id(), 1u);
@@ -108,7 +107,7 @@ TEST_F(ManagerTest, AnswersHoldTheLeaseAndNewerViewsOnly) {
   auto manager = Start("a:1");
   FormChain(manager.get());
   RegisterResponse registered;
-  ASSERT_EQ(manager->Register(Registration("n3"), &registered, &leader_),
+  ASSERT_EQ(manager->Register(Registration("n3"), &registered),
             absl::OkStatus());
   EXPECT_EQ(registered.lease_ms(), 700u);
   EXPECT_EQ(registered.heartbeat_interval_ms(), 100u);
@@ -121,8 +120,7 @@ TEST_F(ManagerTest, AnswersHoldTheLeaseAndNewerViewsOnly) {
   for (const uint64_t own : {0, 1}) {
     HeartbeatResponse response;
     request.set_view_id(own);
-    ASSERT_EQ(manager->Heartbeat(request, &response, &leader_),
-              absl::OkStatus());
+    ASSERT_EQ(manager->Heartbeat(request, &response), absl::OkStatus());
     EXPECT_EQ(response.lease_ms(), 700u);
     EXPECT_EQ(response.lease_view_id(), 1u);
     EXPECT_EQ(response.has_view(), own == 0);
@@ -134,13 +132,14 @@ TEST_F(ManagerTest, AStandbyNamesTheLeader) {
   ASSERT_TRUE(Leads(first.get()));
   auto second = Start("b:1");
   EXPECT_TRUE(clock_.Eventually([&] {
-    leader_.reset();
-    EXPECT_TRUE(absl::IsFailedPrecondition(Register(second.get(), "n1")));
-    EXPECT_TRUE(leader_.has_value());
-    return leader_ == "a:1";
+    const auto leader = rpc::LeaderIn(Register(second.get(), "n1"));
+    EXPECT_TRUE(leader.has_value());
+    return leader == "a:1";
   }));
-  EXPECT_TRUE(absl::IsFailedPrecondition(Beat(second.get(), "n1")));
-  EXPECT_EQ(Describe(second.get()).leader(), "");
+  EXPECT_EQ(rpc::LeaderIn(Beat(second.get(), "n1")), "a:1");
+  const absl::Status asked = second->Administer(
+      [](ManagerCore*, absl::Time) { return absl::OkStatus(); });
+  EXPECT_EQ(rpc::LeaderIn(asked), "a:1");
 }
 
 TEST_F(ManagerTest, AStandbyTakesOverAtOnceFromOneThatStops) {
@@ -150,7 +149,7 @@ TEST_F(ManagerTest, AStandbyTakesOverAtOnceFromOneThatStops) {
   first.reset();
   // No time has passed: the key was given up.
   ASSERT_TRUE(Leads(second.get()));
-  EXPECT_EQ(Describe(second.get()).view().view_id(), 1u);
+  EXPECT_EQ(ViewOf(second.get())->id, 1u);
   // Nodes are known by the view.
   EXPECT_EQ(Beat(second.get(), "n1"), absl::OkStatus());
 }
@@ -158,11 +157,7 @@ TEST_F(ManagerTest, AStandbyTakesOverAtOnceFromOneThatStops) {
 TEST_F(ManagerTest, AnUnreachableEtcdIsTriedAgain) {
   etcd_.SetFault(Fault::kUnreachable);
   auto manager = Start("a:1");
-  EXPECT_TRUE(clock_.Eventually([&] {
-    EXPECT_TRUE(absl::IsFailedPrecondition(Register(manager.get(), "n1")));
-    return leader_.has_value();
-  }));
-  EXPECT_EQ(*leader_, "");
+  EXPECT_EQ(rpc::LeaderIn(Register(manager.get(), "n1")), "");
   etcd_.SetFault(Fault::kNone);
   EXPECT_TRUE(Leads(manager.get()));
 }
@@ -179,12 +174,12 @@ TEST_F(ManagerTest, LeasesEndWithTheLeadershipWhenEtcdIsLost) {
   EXPECT_EQ(Beat(manager.get(), "n1"), absl::OkStatus());
   clock_.Advance(absl::Milliseconds(900));
   // 2.7 s of the 3 s: before etcd could elect another.
-  EXPECT_TRUE(absl::IsFailedPrecondition(Beat(manager.get(), "n1")));
+  EXPECT_EQ(rpc::LeaderIn(Beat(manager.get(), "n1")), "");
   etcd_.SetFault(Fault::kNone);
   clock_.Advance(absl::Seconds(1));
   ASSERT_TRUE(Leads(manager.get()));
-  EXPECT_EQ(Describe(manager.get()).view().view_id(), 1u);
-  EXPECT_EQ(Describe(manager.get()).view().nodes_size(), 2);
+  EXPECT_EQ(ViewOf(manager.get())->id, 1u);
+  EXPECT_EQ(ViewOf(manager.get())->members.size(), 2u);
 }
 
 TEST_F(ManagerTest, AnElectionWhoseAnswerIsLostIsNotWon) {
@@ -192,13 +187,13 @@ TEST_F(ManagerTest, AnElectionWhoseAnswerIsLostIsNotWon) {
   auto manager = Start("a:1");
   ASSERT_TRUE(clock_.Eventually([&] { return etcd_.calls("Campaign") > 2; }));
   EXPECT_EQ(etcd_.Get(kLeaderKey).value, "a:1");
-  EXPECT_EQ(Describe(manager.get()).leader(), "");
+  EXPECT_EQ(ViewOf(manager.get()), std::nullopt);
   etcd_.SetFault(Fault::kNone);
   // The key is nobody's now and goes with its lease, then this one is elected.
   const int before = etcd_.calls("Campaign");
   ASSERT_TRUE(
       clock_.Eventually([&] { return etcd_.calls("Campaign") > before + 1; }));
-  EXPECT_EQ(Describe(manager.get()).leader(), "");
+  EXPECT_EQ(ViewOf(manager.get()), std::nullopt);
   clock_.Advance(absl::Seconds(3));
   EXPECT_TRUE(Leads(manager.get()));
 }
@@ -212,7 +207,7 @@ TEST_F(ManagerTest, AViewWriteWhoseAnswerIsLostHappenedOnce) {
   ASSERT_TRUE(
       clock_.Eventually([&] { return etcd_.calls("Replace") > before + 2; }));
   // Not known to be stored, so not told.
-  EXPECT_EQ(Describe(manager.get()).view().view_id(), 1u);
+  EXPECT_EQ(ViewOf(manager.get())->id, 1u);
   EXPECT_TRUE(absl::IsUnavailable(Register(manager.get(), "n2")));
   etcd_.SetFault(Fault::kNone);
   ASSERT_TRUE(ReachesView(manager.get(), 2));
@@ -230,7 +225,7 @@ TEST_F(ManagerTest, AViewIsNotWrittenOverOneItDoesNotKnow) {
   LoseN2(manager.get());
   // Its write is refused, and it goes on from what is there.
   ASSERT_TRUE(ReachesView(manager.get(), 9));
-  EXPECT_EQ(Describe(manager.get()).view().nodes(0).node_id(), "n2");
+  EXPECT_EQ(ViewOf(manager.get())->members[0].node_id, "n2");
 }
 
 TEST_F(ManagerTest, AFormerLeaderCannotWrite) {
@@ -241,11 +236,8 @@ TEST_F(ManagerTest, AFormerLeaderCannotWrite) {
   etcd_.Put(kLeaderKey, "b:1");
   const std::string stored = etcd_.Get(kViewKey).value;
   LoseN2(manager.get());
-  EXPECT_TRUE(clock_.Eventually([&] {
-    leader_.reset();
-    return absl::IsFailedPrecondition(Beat(manager.get(), "n1")) &&
-           leader_ == "b:1";
-  }));
+  EXPECT_TRUE(clock_.Eventually(
+      [&] { return rpc::LeaderIn(Beat(manager.get(), "n1")) == "b:1"; }));
   EXPECT_EQ(etcd_.Get(kViewKey).value, stored);
 }
 
@@ -255,27 +247,12 @@ TEST_F(ManagerTest, AnUnreadableViewIsNotOverwritten) {
        {std::string("\xff\xff"), ToProto(foreign).SerializeAsString()}) {
     etcd_.Put(kViewKey, bad);
     auto manager = Start("a:1");
-    EXPECT_TRUE(clock_.Eventually([&] {
-      EXPECT_TRUE(absl::IsFailedPrecondition(Register(manager.get(), "n1")));
-      return leader_.has_value();
-    }));
+    EXPECT_TRUE(rpc::LeaderIn(Register(manager.get(), "n1")).has_value());
     manager.reset();
     EXPECT_EQ(etcd_.Get(kViewKey).value, bad);
     // Nor is the leadership kept from others.
     EXPECT_EQ(etcd_.Get(kLeaderKey).value, "");
   }
-}
-
-TEST_F(ManagerTest, KnowsItsClusterOnly) {
-  auto manager = Start("a:1");
-  ASSERT_TRUE(Leads(manager.get()));
-  GetMembershipRequest request;
-  GetMembershipResponse response;
-  request.set_cluster_id("d");
-  leader_.reset();
-  EXPECT_TRUE(
-      absl::IsNotFound(manager->Describe(request, &response, &leader_)));
-  EXPECT_FALSE(leader_.has_value());
 }
 
 }  // namespace

@@ -4,10 +4,12 @@
 #include <functional>
 
 #include "absl/strings/str_cat.h"
-#include "google/rpc/status.pb.h"
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "membership/records.h"
+#include "rpc/credentials.h"
+#include "rpc/redirect.h"
+#include "rpc/status.h"
 #include "tests/membership/fake_etcd.h"
 
 namespace kamino::membership {
@@ -16,7 +18,6 @@ namespace {
 using kamino::internal::v1::HeartbeatRequest;
 using kamino::internal::v1::HeartbeatResponse;
 using kamino::internal::v1::MembershipService;
-using kamino::internal::v1::NotLeaderDetail;
 using kamino::internal::v1::RegisterRequest;
 using kamino::internal::v1::RegisterResponse;
 using kamino::internal::v1::ViewRecord;
@@ -26,8 +27,7 @@ class ScriptedManager final : public MembershipService::Service {
  public:
   ScriptedManager() {
     grpc::ServerBuilder builder;
-    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
-                             &port_);
+    builder.AddListeningPort("127.0.0.1:0", rpc::ServerCredentials(), &port_);
     builder.RegisterService(this);
     server_ = builder.BuildAndStart();
   }
@@ -96,12 +96,7 @@ class ScriptedManager final : public MembershipService::Service {
 };
 
 grpc::Status NotLeader(const std::string& leader) {
-  NotLeaderDetail detail;
-  detail.set_leader_address(leader);
-  google::rpc::Status details;
-  details.add_details()->PackFrom(detail);
-  return grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "not the leader",
-                      details.SerializeAsString());
+  return rpc::ToGrpc(rpc::NotLeader(leader));
 }
 
 View ChainOf(uint64_t id) {
@@ -118,6 +113,10 @@ class MembershipAgentTest : public testing::Test {
     options.clock = clock_.AsFunction();
     options.deadline = deadline;
     options.retry = absl::Milliseconds(1);
+    options.on_registered = [this](const std::string& manager) {
+      absl::MutexLock lock(&mutex_);
+      taken_in_by_.push_back(manager);
+    };
     agent_ = std::make_unique<MembershipAgent>(options);
     ViewSourceCallbacks callbacks;
     callbacks.on_view = [this](const View& view) {
@@ -159,6 +158,7 @@ class MembershipAgentTest : public testing::Test {
   std::vector<View> views_ ABSL_GUARDED_BY(mutex_);
   absl::Status refused_ ABSL_GUARDED_BY(mutex_);
   RegisterRequest seen_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> taken_in_by_ ABSL_GUARDED_BY(mutex_);
   ScriptedManager manager_;
   ScriptedManager second_;
   std::unique_ptr<MembershipAgent> agent_;
@@ -270,6 +270,8 @@ TEST_F(MembershipAgentTest, OneThatIsForgottenRegistersAgainAsTheSame) {
   Start({manager_.address()});
   ASSERT_TRUE(Eventually([&] { return manager_.heartbeats() > 2; }));
   EXPECT_EQ(manager_.incarnations(), (std::vector<uint64_t>{7, 7}));
+  absl::MutexLock lock(&mutex_);
+  EXPECT_EQ(taken_in_by_, std::vector<std::string>{manager_.address()});
 }
 
 TEST_F(MembershipAgentTest, FollowsToTheLeader) {
@@ -279,6 +281,19 @@ TEST_F(MembershipAgentTest, FollowsToTheLeader) {
   Start({manager_.address()});
   ASSERT_TRUE(Eventually([&] { return second_.heartbeats() > 0; }));
   EXPECT_EQ(manager_.registers(), 1);
+  EXPECT_EQ(refused(), absl::OkStatus());
+  absl::MutexLock lock(&mutex_);
+  EXPECT_EQ(taken_in_by_, std::vector<std::string>{second_.address()});
+}
+
+// Of another version: a code that would end the node, had it no detail.
+TEST_F(MembershipAgentTest, FollowsWhoeverSaysItByAnotherCode) {
+  manager_.OnRegister([&](const RegisterRequest&, RegisterResponse*) {
+    return grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "not me",
+                        NotLeader(second_.address()).error_details());
+  });
+  Start({manager_.address()});
+  ASSERT_TRUE(Eventually([&] { return second_.heartbeats() > 0; }));
   EXPECT_EQ(refused(), absl::OkStatus());
 }
 

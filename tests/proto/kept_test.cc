@@ -15,6 +15,7 @@
 #include "kamino/internal/v1/chain.pb.h"
 #include "kamino/internal/v1/membership.pb.h"
 #include "kamino/internal/v1/operation.pb.h"
+#include "kamino/internal/v1/redirect.pb.h"
 #include "kamino/internal/v1/verbs.pb.h"
 #include "kamino/v1/admin.pb.h"
 #include "kamino/v1/kamino.pb.h"
@@ -34,6 +35,7 @@ std::vector<std::string> Now() {
            internal::v1::ChainMessage::descriptor()->file(),
            internal::v1::ChainOperation::descriptor()->file(),
            internal::v1::ViewRecord::descriptor()->file(),
+           internal::v1::NotLeaderDetail::descriptor()->file(),
            internal::v1::VerbsEndpoint::descriptor()->file(),
        }) {
     for (std::string& line : Describe(*file)) lines.push_back(std::move(line));

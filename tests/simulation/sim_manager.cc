@@ -103,11 +103,10 @@ SimManager::Answer SimManager::Serve(AgentCore::Call call) {
     Boast(&call.registration);
     Boast(&call.heartbeat);
   }
-  answer.status = call.registers
-                      ? loop_->Register(call.registration, &answer.registration,
-                                        &answer.leader, Clock())
-                      : loop_->Heartbeat(call.heartbeat, &answer.heartbeat,
-                                         &answer.leader, Clock());
+  answer.status =
+      call.registers
+          ? loop_->Register(call.registration, &answer.registration, Clock())
+          : loop_->Heartbeat(call.heartbeat, &answer.heartbeat, Clock());
   if (faults::FaultPlanted("membership-leases-too-long")) {
     answer.registration.set_lease_ms(4 * answer.registration.lease_ms());
     answer.heartbeat.set_lease_ms(4 * answer.heartbeat.lease_ms());

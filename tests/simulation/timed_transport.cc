@@ -32,7 +32,7 @@ class TimedLink final : public Link {
 
   LinkCapabilities capabilities() const override {
     const TimedNetwork::Station& station = *connection_->ends[side_].station;
-    return {station.max_message, /*one_sided=*/false, station.kind};
+    return {station.max_message, station.kind};
   }
 
   std::string peer() const override {

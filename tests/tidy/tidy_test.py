@@ -15,13 +15,14 @@ MAX_FILE = 500
 MAY_USE = {
     "base": set(),
     "engine": {"engine"},
-    "bench": {"bench", "engine", "transport"},
+    "bench": {"bench", "engine", "transport", "rpc"},
     "transport": {"transport"},
-    "membership": {"membership", "kamino", "google", "etcd"},
+    "rpc": {"rpc", "kamino", "google"},
+    "membership": {"membership", "rpc", "kamino", "etcd"},
     "replica": {"replica", "engine", "transport", "membership", "kamino"},
-    "head": {"head", "replica", "engine", "transport", "membership", "kamino",
-             "google"},
-    "client": {"client", "kamino", "google"},
+    "head": {"head", "replica", "engine", "transport", "membership", "rpc",
+             "kamino", "google"},
+    "client": {"client", "rpc", "kamino", "google"},
 }
 # Of the above only what decides by views may be seen outside membership/.
 MEMBERSHIP_FOR_REPLICA = {"membership/view.h"}
@@ -129,6 +130,26 @@ class TidyTest(unittest.TestCase):
           problems.append(f"{name}:{i}: replica may not use {used}")
         if top == "etcd" and not name.startswith("membership/etcd/"):
           problems.append(f"{name}:{i}: only membership/etcd speaks to etcd")
+    self.check(problems)
+
+  def test_rpc_alone_makes_servers_channels_and_statuses(self):
+    problems = []
+    own = re.compile(r"Insecure\w*Credentials|Create(Custom)?Channel\(|"
+                     r"set_deadline\(|"
+                     r"static_cast<(grpc|absl)::StatusCode>")
+    for name, path in files(".cc", ".h"):
+      # What tests serve by themselves takes its credentials from rpc/.
+      if name.startswith(("rpc/", "tests/")):
+        continue
+      for i, line in enumerate(lines(path), 1):
+        if own.search(line) or "grpc::ServerBuilder" in line:
+          problems.append(f"{name}:{i}: that is for rpc/: {line.strip()}")
+    for name, path in files(".cc", ".h", ".py"):
+      if name.startswith(("rpc/credentials.cc", "tests/tidy/")):
+        continue
+      for i, line in enumerate(lines(path), 1):
+        if "Insecure" in line and "Credentials" in line:
+          problems.append(f"{name}:{i}: rpc/credentials.h has them")
     self.check(problems)
 
   def test_every_source_is_built(self):

@@ -88,8 +88,6 @@ TEST_P(LinkTest, SaysWhatItIs) {
   Connect();
   EXPECT_EQ(link_->capabilities().name, rig_.kind());
   EXPECT_EQ(link_->capabilities().max_message, rig_.options.max_message);
-  EXPECT_EQ(link_->capabilities().one_sided,
-            rig_.kind() == "shm" || rig_.kind() == "verbs");
   EXPECT_FALSE(link_->peer().empty());
   EXPECT_FALSE(acceptor_->link->peer().empty());
 }

@@ -35,17 +35,16 @@ LoopListener::~LoopListener() {
   loop_->RunSync([this] { port_->Close(); });
 }
 
-LoopLink::LoopLink(std::shared_ptr<LinkContext> context, Kind kind,
+LoopLink::LoopLink(std::shared_ptr<LinkContext> context, absl::string_view name,
                    std::string peer)
     : context_(std::move(context)),
-      kind_(kind),
+      name_(name),
       peer_(std::move(peer)),
       max_message_(context_->options.max_message) {}
 
 LinkCapabilities LoopLink::capabilities() const {
   LinkCapabilities capabilities;
-  capabilities.name = kind_.name;
-  capabilities.one_sided = kind_.one_sided;
+  capabilities.name = name_;
   absl::MutexLock lock(&mu_);
   capabilities.max_message = max_message_;
   return capabilities;

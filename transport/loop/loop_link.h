@@ -81,12 +81,9 @@ class LoopListener final : public Listener {
 
 class LoopLink : public Link, public std::enable_shared_from_this<LoopLink> {
  public:
-  struct Kind {
-    absl::string_view name;  // outlives every link
-    bool one_sided;
-  };
-
-  LoopLink(std::shared_ptr<LinkContext> context, Kind kind, std::string peer);
+  // `name`: the transport's, outlives every link.
+  LoopLink(std::shared_ptr<LinkContext> context, absl::string_view name,
+           std::string peer);
 
   void Close() final;
   std::string peer() const final { return peer_; }
@@ -153,7 +150,7 @@ class LoopLink : public Link, public std::enable_shared_from_this<LoopLink> {
 
   // Constant after construction.
   const std::shared_ptr<LinkContext> context_;
-  const Kind kind_;
+  const absl::string_view name_;
   const std::string peer_;
 
   // Guarded by mu_; changed by the loop's thread only, which therefore reads

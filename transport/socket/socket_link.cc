@@ -15,16 +15,15 @@
 namespace kamino::transport {
 namespace {
 
-LoopLink::Kind Describe(LinkKind kind) {
-  return kind == LinkKind::kTcp ? LoopLink::Kind{"tcp", false}
-                                : LoopLink::Kind{"shm", true};
+absl::string_view NameOf(LinkKind kind) {
+  return kind == LinkKind::kTcp ? "tcp" : "shm";
 }
 
 }  // namespace
 
 SocketLink::SocketLink(std::shared_ptr<LinkContext> context, LinkKind kind,
                        std::string peer)
-    : LoopLink(std::move(context), Describe(kind), std::move(peer)),
+    : LoopLink(std::move(context), NameOf(kind), std::move(peer)),
       kind_(kind) {}
 
 void SocketLink::Detach() {

@@ -34,7 +34,7 @@ PairPatience PatienceFor(absl::Duration timeout) {
 
 VerbsLink::VerbsLink(std::shared_ptr<VerbsContext> context, std::string peer,
                      std::unique_ptr<VerbsWire> wire)
-    : LoopLink(context, Kind{"verbs", true}, std::move(peer)),
+    : LoopLink(context, "verbs", std::move(peer)),
       verbs_(std::move(context)),
       wire_(std::move(wire)) {}
 

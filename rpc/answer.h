@@ -1,0 +1,22 @@
+// How a unary call that this process serves ends.
+#ifndef KAMINO_RPC_ANSWER_H_
+#define KAMINO_RPC_ANSWER_H_
+
+#include "absl/status/status.h"
+#include "grpcpp/support/server_callback.h"
+#include "rpc/call_counts.h"
+#include "rpc/status.h"
+
+namespace kamino::rpc {
+
+// Counts the call as served. `Request`: the method's, or its answer, as
+// MethodOf wants it.
+template <typename Request>
+void Finish(grpc::ServerUnaryReactor* reactor, const absl::Status& status) {
+  CountServed<Request>(status.raw_code());
+  reactor->Finish(ToGrpc(status));
+}
+
+}  // namespace kamino::rpc
+
+#endif  // KAMINO_RPC_ANSWER_H_

@@ -1,0 +1,40 @@
+// Channels: how this process reaches others over gRPC.
+#ifndef KAMINO_RPC_CHANNEL_H_
+#define KAMINO_RPC_CHANNEL_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/time/time.h"
+#include "grpcpp/channel.h"
+#include "grpcpp/client_context.h"
+
+namespace kamino::rpc {
+
+// A peer that has said nothing for so long is pinged, as long as a call waits
+// for it, and given up when it does not answer.
+inline constexpr absl::Duration kPingAfter = absl::Seconds(10);
+inline constexpr absl::Duration kPingTimeout = absl::Seconds(5);
+// Servers close connections on which pings come more often than this.
+inline constexpr absl::Duration kMinPingInterval = absl::Seconds(1);
+
+struct ChannelOptions {
+  int max_answer_bytes = 4 << 20;
+  // A connection that cannot be made is tried again after 50 ms and, while that
+  // fails, ever less often, up to this. Only while a call waits for it.
+  absl::Duration max_reconnect = absl::Milliseconds(500);
+  absl::Duration ping_after = kPingAfter;
+  // Whether CallsMade counts its calls. That takes some microseconds of each.
+  bool counted = true;
+};
+
+// `address`: host:port. Connects when the first call needs it.
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
+                                           const ChannelOptions& options = {});
+
+// The call's deadline, from now on.
+void SetTimeout(absl::Duration timeout, grpc::ClientContext* context);
+
+}  // namespace kamino::rpc
+
+#endif  // KAMINO_RPC_CHANNEL_H_

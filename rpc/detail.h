@@ -1,0 +1,42 @@
+// Messages that go with an error: payloads of an absl::Status, one of each
+// type, under the URL that google.protobuf.Any has for the type. rpc/status.h
+// carries them over gRPC.
+#ifndef KAMINO_RPC_DETAIL_H_
+#define KAMINO_RPC_DETAIL_H_
+
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/cord.h"
+#include "absl/strings/str_cat.h"
+
+namespace kamino::rpc {
+
+template <typename Message>
+std::string DetailUrl() {
+  return absl::StrCat("type.googleapis.com/",
+                      Message::descriptor()->full_name());
+}
+
+// Replaces one of the same type. No effect on an OK status.
+template <typename Message>
+void SetDetail(const Message& detail, absl::Status* status) {
+  status->SetPayload(DetailUrl<Message>(),
+                     absl::Cord(detail.SerializeAsString()));
+}
+
+// Nothing: none of that type came with it, or one that cannot be parsed.
+template <typename Message>
+std::optional<Message> DetailIn(const absl::Status& status) {
+  const auto payload = status.GetPayload(DetailUrl<Message>());
+  Message detail;
+  if (!payload.has_value() || !detail.ParseFromString(std::string(*payload))) {
+    return std::nullopt;
+  }
+  return detail;
+}
+
+}  // namespace kamino::rpc
+
+#endif  // KAMINO_RPC_DETAIL_H_

@@ -1,0 +1,28 @@
+#include "rpc/redirect.h"
+
+#include "absl/strings/str_cat.h"
+#include "kamino/internal/v1/redirect.pb.h"
+#include "rpc/detail.h"
+
+namespace kamino::rpc {
+
+using kamino::internal::v1::NotLeaderDetail;
+
+absl::Status NotLeader(const std::string& leader) {
+  absl::Status status = absl::UnavailableError(
+      leader.empty()
+          ? "this manager does not lead, and knows of none that does"
+          : absl::StrCat("this manager does not lead, ", leader, " does"));
+  NotLeaderDetail detail;
+  detail.set_leader_address(leader);
+  SetDetail(detail, &status);
+  return status;
+}
+
+std::optional<std::string> LeaderIn(const absl::Status& status) {
+  const auto detail = DetailIn<NotLeaderDetail>(status);
+  if (!detail.has_value()) return std::nullopt;
+  return detail->leader_address();
+}
+
+}  // namespace kamino::rpc

@@ -1,0 +1,22 @@
+// What a manager answers that does not lead, to nodes and operators alike.
+// (Where a chain's head and tail are is in kamino.v1.ErrorDetail.)
+#ifndef KAMINO_RPC_REDIRECT_H_
+#define KAMINO_RPC_REDIRECT_H_
+
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace kamino::rpc {
+
+// kUnavailable, with a NotLeaderDetail. `leader`: host:port; "" when nobody
+// knows.
+absl::Status NotLeader(const std::string& leader);
+
+// Of such an answer, `leader`. Nothing: the status is something else.
+std::optional<std::string> LeaderIn(const absl::Status& status);
+
+}  // namespace kamino::rpc
+
+#endif  // KAMINO_RPC_REDIRECT_H_

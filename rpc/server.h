@@ -1,0 +1,47 @@
+// Servers: how other processes reach this one over gRPC. Each has the standard
+// health service, and reflection, which describes every service it has.
+#ifndef KAMINO_RPC_SERVER_H_
+#define KAMINO_RPC_SERVER_H_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "grpcpp/server.h"
+
+namespace kamino::rpc {
+
+struct ServerOptions {
+  std::string listen;  // host:port; port 0 picks one
+  int max_request_bytes = 4 << 20;
+  // What messages of all calls together may take.
+  size_t max_memory_bytes = 64 << 20;
+};
+
+class Server {
+ public:
+  // `services` outlive the server. kUnavailable: the address cannot be bound.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(
+      const ServerOptions& options,
+      const std::vector<grpc::Service*>& services);
+  // Calls have a second to end.
+  ~Server();
+
+  int port() const { return port_; }
+
+  // What the health service says of `name`; "" serves from the start. Any
+  // thread.
+  void SetServing(const std::string& name, bool serving);
+
+ private:
+  Server() = default;
+
+  std::unique_ptr<grpc::Server> server_;
+  int port_ = 0;
+};
+
+}  // namespace kamino::rpc
+
+#endif  // KAMINO_RPC_SERVER_H_

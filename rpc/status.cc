@@ -1,0 +1,52 @@
+#include "rpc/status.h"
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "absl/strings/cord.h"
+#include "absl/strings/str_cat.h"
+#include "google/rpc/status.pb.h"
+
+namespace kamino::rpc {
+
+grpc::Status ToGrpc(const absl::Status& status) {
+  if (status.ok()) return grpc::Status::OK;
+  const std::string message(status.message());
+  // Abseil keeps its payloads in no order.
+  std::map<std::string, std::string, std::greater<>> payloads;
+  status.ForEachPayload(
+      [&payloads](absl::string_view url, const absl::Cord& value) {
+        payloads.emplace(url, std::string(value));
+      });
+  const auto code = static_cast<grpc::StatusCode>(status.code());
+  if (payloads.empty()) return grpc::Status(code, message);
+  google::rpc::Status details;
+  details.set_code(code);
+  details.set_message(message);
+  for (const auto& [url, value] : payloads) {
+    auto* detail = details.add_details();
+    detail->set_type_url(url);
+    detail->set_value(value);
+  }
+  return grpc::Status(code, message, details.SerializeAsString());
+}
+
+absl::Status FromGrpc(const grpc::Status& status) {
+  if (status.ok()) return absl::OkStatus();
+  const auto code = static_cast<absl::StatusCode>(status.error_code());
+  absl::Status result(code, status.error_message());
+  if (result.message().empty()) {
+    // Abseil knows the codes that there are; a peer may send any number.
+    result = absl::Status(
+        code, absl::StrCat("ended as ", absl::StatusCodeToString(code)));
+  }
+  google::rpc::Status details;
+  if (!details.ParseFromString(status.error_details())) return result;
+  for (const auto& detail : details.details()) {
+    result.SetPayload(detail.type_url(), absl::Cord(detail.value()));
+  }
+  return result;
+}
+
+}  // namespace kamino::rpc

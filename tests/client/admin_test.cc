@@ -1,0 +1,160 @@
+// Managers of one cluster, most of whom do not lead.
+#include "client/admin.h"
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/unknown_field_set.h"
+#include "gtest/gtest.h"
+#include "rpc/redirect.h"
+#include "rpc/server.h"
+#include "rpc/status.h"
+#include "tests/faults/fault.h"
+
+namespace kamino::client {
+namespace {
+
+using kamino::v1::AdminResponse;
+using kamino::v1::GetClusterResponse;
+
+class Manager final : public kamino::v1::AdminService::CallbackService {
+ public:
+  // What to answer; OK at first. Set before anyone asks.
+  std::function<absl::Status(google::protobuf::Message*)> answer =
+      [](google::protobuf::Message*) { return absl::OkStatus(); };
+
+  Manager() {
+    rpc::ServerOptions options;
+    options.listen = "127.0.0.1:0";
+    server_ = *rpc::Server::Start(options, {this});
+  }
+  std::string address() const {
+    return absl::StrCat("127.0.0.1:", server_->port());
+  }
+  int asked() const { return asked_; }
+
+ private:
+  grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
+                                   google::protobuf::Message* response) {
+    ++asked_;
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    reactor->Finish(rpc::ToGrpc(answer(response)));
+    return reactor;
+  }
+  grpc::ServerUnaryReactor* GetCluster(grpc::CallbackServerContext* context,
+                                       const kamino::v1::GetClusterRequest*,
+                                       GetClusterResponse* response) override {
+    response->set_leader(address());
+    return Answer(context, response);
+  }
+  grpc::ServerUnaryReactor* RemoveNode(grpc::CallbackServerContext* context,
+                                       const kamino::v1::RemoveNodeRequest*,
+                                       AdminResponse* response) override {
+    return Answer(context, response);
+  }
+  grpc::ServerUnaryReactor* AddNode(grpc::CallbackServerContext* context,
+                                    const kamino::v1::AddNodeRequest*,
+                                    AdminResponse* response) override {
+    return Answer(context, response);
+  }
+
+  std::atomic<int> asked_{0};
+  std::unique_ptr<rpc::Server> server_;  // last: it ends first
+};
+
+// As managers said it in an answer that is OK.
+std::function<absl::Status(google::protobuf::Message*)> AskInBand(
+    const std::string& leader) {
+  return [leader](google::protobuf::Message* response) {
+    response->GetReflection()
+        ->MutableUnknownFields(response)
+        ->AddLengthDelimited(1, leader);
+    return absl::OkStatus();
+  };
+}
+
+std::function<absl::Status(google::protobuf::Message*)> Redirect(
+    const std::string& leader) {
+  return
+      [leader](google::protobuf::Message*) { return rpc::NotLeader(leader); };
+}
+
+class AdminTest : public ::testing::Test {
+ protected:
+  // Asks the first two; the third is known to them alone.
+  absl::Status Remove(absl::Duration timeout = absl::Seconds(20)) {
+    kamino::v1::RemoveNodeRequest request;
+    request.set_node_id("n1");
+    return Admin({first_.address(), second_.address()}, timeout)
+        .RemoveNode(request);
+  }
+
+  Manager first_, second_, leader_;
+};
+
+TEST_F(AdminTest, GoesToTheLeaderThatIsNamed) {
+  first_.answer = Redirect(leader_.address());
+  EXPECT_EQ(Remove(), absl::OkStatus());
+  EXPECT_EQ(first_.asked(), 1);
+  EXPECT_EQ(second_.asked(), 0);
+  EXPECT_EQ(leader_.asked(), 1);
+}
+
+TEST_F(AdminTest, AsksTheNextOneWhenNobodyKnows) {
+  first_.answer = Redirect("");
+  EXPECT_EQ(Remove(), absl::OkStatus());
+  EXPECT_EQ(second_.asked(), 1);
+}
+
+// An OK that is none: nothing was done.
+TEST_F(AdminTest, UnderstandsManagersThatSayItInTheAnswer) {
+  first_.answer = AskInBand(leader_.address());
+  EXPECT_EQ(Remove(), absl::OkStatus());
+  EXPECT_EQ(leader_.asked(), 1);
+  EXPECT_EQ(second_.asked(), 0);
+  first_.answer = AskInBand("?");
+  auto cluster = Admin({first_.address(), second_.address()}, absl::Seconds(20))
+                     .GetCluster();
+  ASSERT_TRUE(cluster.ok()) << cluster.status();
+  EXPECT_EQ(cluster->leader(), second_.address());
+}
+
+TEST_F(AdminTest, TwoThatNameEachOtherAreNotAskedWithoutEnd) {
+  first_.answer = Redirect(second_.address());
+  second_.answer = Redirect(first_.address());
+  const absl::Status never = Remove(absl::Seconds(1));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(never));
+  EXPECT_NE(never.message().find("does not lead"), std::string::npos) << never;
+  EXPECT_GE(first_.asked() + second_.asked(), 4);
+  // Two for each pause of at least 50 ms.
+  EXPECT_LE(first_.asked() + second_.asked(), 40);
+}
+
+TEST_F(AdminTest, TheLeadersRefusalIsTheLastWord) {
+  first_.answer = [](google::protobuf::Message*) {
+    return absl::FailedPreconditionError("the last copy");
+  };
+  EXPECT_EQ(Remove(), absl::FailedPreconditionError("the last copy"));
+  EXPECT_EQ(first_.asked(), 1);
+}
+
+TEST_F(AdminTest, PlantedFaultsAreNoticed) {
+  faults::PlantFault("admin-takes-a-redirect-for-done");
+  first_.answer = AskInBand(leader_.address());
+  EXPECT_EQ(Remove(), absl::OkStatus());
+  EXPECT_EQ(leader_.asked(), 0);
+  EXPECT_TRUE(faults::PlantedFaultWasMet());
+  faults::PlantFault("admin-follows-without-end");
+  first_.answer = Redirect(second_.address());
+  second_.answer = Redirect(first_.address());
+  Remove(absl::Seconds(1)).IgnoreError();
+  EXPECT_GT(first_.asked() + second_.asked(), 40);
+  EXPECT_TRUE(faults::PlantedFaultWasMet());
+  faults::PlantFault("");
+}
+
+}  // namespace
+}  // namespace kamino::client

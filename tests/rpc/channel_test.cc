@@ -1,0 +1,204 @@
+// What channels do below calls, seen by a peer that speaks just enough HTTP/2.
+#include "rpc/channel.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "grpcpp/completion_queue.h"
+#include "grpcpp/generic/generic_stub.h"
+#include "gtest/gtest.h"
+#include "tests/faults/fault.h"
+
+namespace kamino::rpc {
+namespace {
+
+constexpr absl::Duration kPatience = absl::Seconds(20);
+
+// A number that a test waits for.
+class Count {
+ public:
+  void Add() {
+    absl::MutexLock lock(&mutex_);
+    ++count_;
+  }
+  bool Reaches(int count, absl::Duration patience) {
+    absl::MutexLock lock(&mutex_);
+    const auto there = [&] { return count_ >= count; };
+    return mutex_.AwaitWithTimeout(absl::Condition(&there), patience);
+  }
+
+ private:
+  absl::Mutex mutex_;
+  int count_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+// Takes connections, one at a time. Calls that come by them are never answered.
+class Peer {
+ public:
+  // `hangs_up`: at once, each time.
+  explicit Peer(bool hangs_up) : listener_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* const any = reinterpret_cast<sockaddr*>(&address);
+    EXPECT_EQ(bind(listener_, any, size), 0);
+    EXPECT_EQ(listen(listener_, 8), 0);
+    EXPECT_EQ(getsockname(listener_, any, &size), 0);
+    port_ = ntohs(address.sin_port);
+    thread_ = std::thread([this, hangs_up] {
+      for (int link; (link = accept(listener_, nullptr, nullptr)) >= 0;) {
+        connections_.Add();
+        if (!hangs_up) Serve(link);
+        close(link);
+      }
+    });
+  }
+  // The channel must have closed its connection.
+  ~Peer() {
+    shutdown(listener_, SHUT_RDWR);
+    thread_.join();
+    close(listener_);
+  }
+
+  std::string address() const { return absl::StrCat("127.0.0.1:", port_); }
+  Count& connections() { return connections_; }
+  Count& pings() { return pings_; }
+
+ private:
+  using Bytes = std::string;
+
+  static bool Read(int link, size_t size, Bytes* bytes) {
+    bytes->resize(size);
+    return size == 0 || recv(link, bytes->data(), size, MSG_WAITALL) ==
+                            static_cast<ssize_t>(size);
+  }
+  static bool Write(int link, const Bytes& bytes) {
+    return send(link, bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
+           static_cast<ssize_t>(bytes.size());
+  }
+  static Bytes Frame(const Bytes& payload, char type, char flags) {
+    return Bytes(2, '\0') + static_cast<char>(payload.size()) + type + flags +
+           Bytes(4, '\0') + payload;
+  }
+
+  // RFC 7540: settings and pings are taken note of, nothing else is.
+  void Serve(int link) {
+    constexpr char kSettings = 4;
+    constexpr char kPing = 6;
+    constexpr char kAck = 1;
+    Bytes preface, header, payload;
+    bool good =
+        Read(link, 24, &preface) && Write(link, Frame("", kSettings, 0));
+    while (good && Read(link, 9, &header)) {
+      const auto byte = [&](int i) {
+        return static_cast<size_t>(static_cast<unsigned char>(header[i]));
+      };
+      good = Read(link, byte(0) << 16 | byte(1) << 8 | byte(2), &payload);
+      if ((header[4] & kAck) != 0) continue;
+      if (header[3] == kSettings) Write(link, Frame("", kSettings, kAck));
+      if (header[3] != kPing) continue;
+      Write(link, Frame(payload, kPing, kAck));
+      pings_.Add();
+    }
+  }
+
+  const int listener_;
+  int port_ = 0;
+  Count connections_;
+  Count pings_;
+  std::thread thread_;
+};
+
+// A call that waits for an answer until it is destroyed.
+class Waiting {
+ public:
+  Waiting(const std::string& address, const ChannelOptions& options)
+      : stub_(MakeChannel(address, options)) {
+    SetTimeout(2 * kPatience, &context_);
+    context_.set_wait_for_ready(true);
+    call_ = stub_.PrepareUnaryCall(&context_, "/kamino.test/Wait",
+                                   grpc::ByteBuffer(), &queue_);
+    call_->StartCall();
+    call_->Finish(&response_, &status_, this);
+    // gRPC looks after connections on threads that wait for something.
+    thread_ = std::thread([this] {
+      void* tag;
+      bool ok;
+      while (queue_.Next(&tag, &ok)) {
+      }
+    });
+  }
+  ~Waiting() {
+    context_.TryCancel();
+    queue_.Shutdown();
+    thread_.join();
+  }
+
+ private:
+  grpc::GenericStub stub_;
+  grpc::ClientContext context_;
+  grpc::CompletionQueue queue_;
+  grpc::ByteBuffer response_;
+  grpc::Status status_;
+  std::unique_ptr<grpc::GenericClientAsyncResponseReader> call_;
+  std::thread thread_;
+};
+
+// gRPC by itself stops after two pings.
+bool GoesOnPinging(absl::Duration patience) {
+  Peer peer(/*hangs_up=*/false);
+  ChannelOptions options;
+  options.ping_after = absl::Seconds(1);
+  Waiting call(peer.address(), options);
+  return peer.pings().Reaches(4, patience);
+}
+
+// gRPC by itself would take three quarters of a minute for so many.
+bool ReconnectsOften(absl::Duration patience) {
+  Peer peer(/*hangs_up=*/true);
+  Waiting call(peer.address(), ChannelOptions());
+  return peer.connections().Reaches(8, patience);
+}
+
+TEST(ChannelTest, APeerThatIsQuietIsPingedAsLongAsACallWaits) {
+  EXPECT_TRUE(GoesOnPinging(kPatience));
+}
+
+TEST(ChannelTest, APeerThatComesBackIsReachedSoon) {
+  EXPECT_TRUE(ReconnectsOften(kPatience));
+}
+
+TEST(ChannelTest, PlantedFaultsAreNoticed) {
+  const absl::Duration patience = absl::Seconds(6);
+  faults::PlantFault("rpc-pings-end");
+  EXPECT_FALSE(GoesOnPinging(patience));
+  EXPECT_TRUE(faults::PlantedFaultWasMet());
+  faults::PlantFault("rpc-reconnects-seldom");
+  EXPECT_FALSE(ReconnectsOften(patience));
+  EXPECT_TRUE(faults::PlantedFaultWasMet());
+  faults::PlantFault("");
+}
+
+TEST(ChannelTest, DeadlinesAreFromNowOn) {
+  grpc::ClientContext context;
+  const absl::Time before = absl::Now();
+  SetTimeout(absl::Seconds(3), &context);
+  const absl::Time deadline = absl::FromChrono(context.deadline());
+  EXPECT_GE(deadline, before + absl::Seconds(3) - absl::Milliseconds(1));
+  EXPECT_LE(deadline, absl::Now() + absl::Seconds(3));
+  SetTimeout(absl::InfiniteDuration(), &context);
+  EXPECT_EQ(context.deadline(), std::chrono::system_clock::time_point::max());
+}
+
+}  // namespace
+}  // namespace kamino::rpc

@@ -1,0 +1,95 @@
+#include "rpc/status.h"
+
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+#include "gtest/gtest.h"
+#include "kamino/v1/kamino.pb.h"
+#include "rpc/detail.h"
+#include "rpc/redirect.h"
+
+namespace kamino::rpc {
+namespace {
+
+using google::rpc::RetryInfo;
+using kamino::v1::ErrorDetail;
+
+TEST(StatusTest, CodesAndMessagesGoThereAndBack) {
+  for (int code = 0; code <= 16; ++code) {
+    const absl::Status status(static_cast<absl::StatusCode>(code),
+                              code == 0 ? "" : "why");
+    const grpc::Status carried = ToGrpc(status);
+    EXPECT_EQ(static_cast<int>(carried.error_code()), code);
+    EXPECT_EQ(carried.error_details(), "");
+    EXPECT_EQ(FromGrpc(carried), status);
+  }
+}
+
+TEST(StatusTest, DetailsGoThereAndBackOursFirst) {
+  absl::Status status = absl::UnavailableError("why");
+  ErrorDetail detail;
+  detail.set_reason(kamino::v1::REASON_RECONFIGURING);
+  RetryInfo retry;
+  retry.mutable_retry_delay()->set_nanos(5);
+  SetDetail(retry, &status);
+  SetDetail(detail, &status);
+  const grpc::Status carried = ToGrpc(status);
+  google::rpc::Status details;
+  ASSERT_TRUE(details.ParseFromString(carried.error_details()));
+  EXPECT_EQ(details.code(), 14);
+  EXPECT_EQ(details.message(), "why");
+  ASSERT_EQ(details.details_size(), 2);
+  EXPECT_TRUE(details.details(0).Is<ErrorDetail>());
+  EXPECT_TRUE(details.details(1).Is<RetryInfo>());
+  const absl::Status back = FromGrpc(carried);
+  EXPECT_EQ(back, status);
+  EXPECT_EQ(DetailIn<ErrorDetail>(back)->reason(), detail.reason());
+  EXPECT_EQ(DetailIn<RetryInfo>(back)->retry_delay().nanos(), 5);
+}
+
+TEST(StatusTest, NoErrorIsWithoutAWord) {
+  EXPECT_EQ(FromGrpc(grpc::Status(grpc::StatusCode::UNAVAILABLE, "")),
+            absl::UnavailableError("ended as UNAVAILABLE"));
+}
+
+TEST(StatusTest, WhatAPeerMakesUpIsAnErrorAllTheSame) {
+  const auto odd = static_cast<grpc::StatusCode>(99);
+  EXPECT_TRUE(absl::IsUnknown(FromGrpc(grpc::Status(odd, "odd"))));
+  const absl::Status rubbish =
+      FromGrpc(grpc::Status(grpc::StatusCode::ABORTED, "why", "\xff\xff"));
+  EXPECT_EQ(rubbish, absl::AbortedError("why"));
+  absl::Status bad = absl::AbortedError("why");
+  bad.SetPayload(DetailUrl<ErrorDetail>(), absl::Cord("\xff\xff"));
+  EXPECT_FALSE(DetailIn<ErrorDetail>(bad).has_value());
+}
+
+TEST(RedirectTest, NamesTheLeader) {
+  const absl::Status there = FromGrpc(ToGrpc(NotLeader("a:1")));
+  EXPECT_TRUE(absl::IsUnavailable(there));
+  EXPECT_EQ(there.message(), "this manager does not lead, a:1 does");
+  EXPECT_EQ(LeaderIn(there), "a:1");
+  EXPECT_EQ(LeaderIn(FromGrpc(ToGrpc(NotLeader("")))), "");
+  EXPECT_EQ(LeaderIn(absl::UnavailableError("a:1")), std::nullopt);
+  EXPECT_EQ(LeaderIn(absl::OkStatus()), std::nullopt);
+}
+
+// Frozen: what programs of other versions send and take.
+TEST(RedirectTest, IsOnTheWireWhatItAlwaysWas) {
+  google::rpc::Status details;
+  auto* detail = details.add_details();
+  detail->set_type_url(
+      "type.googleapis.com/kamino.internal.v1.NotLeaderDetail");
+  detail->set_value(
+      "\x0a\x03"
+      "a:1");
+  EXPECT_EQ(LeaderIn(FromGrpc(grpc::Status(
+                grpc::StatusCode::FAILED_PRECONDITION, "this manager is not",
+                details.SerializeAsString()))),
+            "a:1");
+  google::rpc::Status ours;
+  ASSERT_TRUE(ours.ParseFromString(ToGrpc(NotLeader("a:1")).error_details()));
+  EXPECT_EQ(ours.details(0).type_url(), detail->type_url());
+  EXPECT_EQ(ours.details(0).value(), detail->value());
+}
+
+}  // namespace
+}  // namespace kamino::rpc

@@ -9,6 +9,7 @@ import unittest
 
 ROOT = os.environ.get("KAMINO_TREE") or os.getcwd()
 MAX_LINE = 80
+MAX_PROSE_LINE = 120
 MAX_FILE = 500
 
 # DESIGN's table: folder to the folders it may include from, and base/.
@@ -76,6 +77,18 @@ class TidyTest(unittest.TestCase):
           problems.append(f"{name}:{i}: {len(line)} characters")
         if line != line.rstrip():
           problems.append(f"{name}:{i}: space at the end")
+    self.check(problems)
+
+  def test_prose_is_wrapped(self):
+    problems = []
+    for name, path in files(".md"):
+      code = False
+      for i, line in enumerate(lines(path), 1):
+        if line.lstrip().startswith("```"):
+          code = not code
+        free = code or line.lstrip().startswith("|")
+        if len(line) > MAX_PROSE_LINE and not free:
+          problems.append(f"{name}:{i}: {len(line)} characters")
     self.check(problems)
 
   def test_nothing_banned(self):

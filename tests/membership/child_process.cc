@@ -81,6 +81,11 @@ ChildProcess::~ChildProcess() {
 void ChildProcess::Signal(int signal) {
   CHECK(!ended_);
   PCHECK(kill(pid_, signal) == 0);
+  if (signal != SIGSTOP) return;
+  // Its threads go on until it has taken effect.
+  int status = 0;
+  PCHECK(waitpid(pid_, &status, WUNTRACED) == pid_);
+  CHECK(WIFSTOPPED(status));
 }
 
 int ChildProcess::Wait(absl::Duration timeout) {

@@ -25,6 +25,7 @@ class ChildProcess {
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
+  // Returns when it has stopped if that is what it is to do.
   void Signal(int signal);
   // The exit code, minus the signal that ended it, or -1000 when it has not
   // ended in time.

@@ -1,6 +1,6 @@
 // What the parts of a node's core have to say, in one place: messages, links to
-// open and close, what is completed, and that the node must stop. The core's
-// caller takes it after each input.
+// open and close, what is completed, and that the node must stop. During an
+// input it goes to the input's caller.
 //
 // Every message carries the id of the view that the node is in when it is sent.
 //
@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "kamino/internal/v1/chain.pb.h"
@@ -20,19 +21,23 @@ namespace kamino::replica {
 
 class Outbox {
  public:
-  // Hands what is in the outbox to the caller of an input when that has been
-  // dealt with.
+  // While there is one, what is said is appended to `to`. They may be nested.
   class Delivery {
    public:
-    Delivery(Outbox* outbox, Actions* to) : outbox_(outbox), to_(to) {}
-    ~Delivery() { outbox_->TakeInto(to_); }
+    Delivery(Outbox* outbox, Actions* to)
+        : outbox_(outbox), before_(std::exchange(outbox->actions_, to)) {}
+    ~Delivery() { outbox_->actions_ = before_; }
     Delivery(const Delivery&) = delete;
     Delivery& operator=(const Delivery&) = delete;
 
    private:
     Outbox* const outbox_;
-    Actions* const to_;
+    Actions* const before_;
   };
+
+  Outbox() = default;
+  Outbox(const Outbox&) = delete;
+  Outbox& operator=(const Outbox&) = delete;
 
   void set_view_id(uint64_t view_id) { view_id_ = view_id; }
   uint64_t view_id() const { return view_id_; }
@@ -49,8 +54,8 @@ class Outbox {
               kamino::internal::v1::LinkPurpose purpose);
   void Close(LinkId link);  // nothing for kNoLink
 
-  void FetchView() { actions_.fetch_view = true; }
-  void Complete(uint64_t sequence) { actions_.completed = sequence; }
+  void FetchView() { actions_->fetch_view = true; }
+  void Complete(uint64_t sequence) { actions_->completed = sequence; }
 
   // This node must stop. The first reason counts.
   void Fail(absl::Status status);
@@ -63,14 +68,15 @@ class Outbox {
   void CountMalformed() { ++turned_down_.malformed; }
   const TurnedDown& turned_down() const { return turned_down_; }
 
-  // Adds all there is to `to`, and is empty then.
-  void TakeInto(Actions* to);
+  // What was said while there was no delivery.
+  Actions Take() { return std::exchange(kept_, Actions()); }
 
  private:
   uint64_t view_id_ = 0;
   LinkId next_link_ = 1;  // odd ones
   bool failed_ = false;   // for good
-  Actions actions_;
+  Actions kept_;
+  Actions* actions_ = &kept_;  // where what is said goes
   TurnedDown turned_down_;
 };
 

@@ -101,9 +101,7 @@ TEST(CompletionsTest, TheHeadTakesOneLinkAtATime) {
   rig.completions.Accept(2);
   rig.completions.Accept(4);
   EXPECT_EQ(rig.completions.link(), 4u);
-  Actions actions;
-  rig.outbox.TakeInto(&actions);
-  EXPECT_EQ(actions.close, std::vector<LinkId>{2});
+  EXPECT_EQ(rig.outbox.Take().close, std::vector<LinkId>{2});
 }
 
 }  // namespace

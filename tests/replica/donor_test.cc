@@ -146,8 +146,7 @@ TEST(DonorTest, SendsNoFasterThanItMay) {
   int chunks = 0;
   for (int half_seconds = 0; half_seconds < 4; ++half_seconds) {
     donor.Continue(rig.now + half_seconds * absl::Milliseconds(500));
-    Actions actions;
-    rig.outbox.TakeInto(&actions);
+    const Actions actions = rig.outbox.Take();
     for (const Actions::Send& send : actions.send) {
       chunks += send.message.has_state_chunk();
     }

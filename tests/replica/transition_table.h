@@ -56,9 +56,7 @@ class TransitionTable {
 
  private:
   static std::vector<std::string> TakeEffects(Rig& rig) {
-    Actions actions;
-    rig.outbox.TakeInto(&actions);
-    std::vector<std::string> effects = Describe(actions);
+    std::vector<std::string> effects = Describe(rig.outbox.Take());
     effects.insert(effects.end(), rig.notes.begin(), rig.notes.end());
     rig.notes.clear();
     return effects;

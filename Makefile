@@ -3,7 +3,7 @@
   bench-failover bench-transport crash simulate fuzz sanitize lint format clean
 .DEFAULT_GOAL := help
 
-PROGRAMS := //client/cli:kamino //head:kamino_node //membership:kamino_manager
+PROGRAMS := //client/cli:kamino //node:kamino_node //membership:kamino_manager
 
 help:
 	@echo "make demo    install what is missing, build, run the demo (1 minute)"
@@ -21,7 +21,7 @@ help:
 	@echo "make sanitize  the engine's tests under sanitizers"
 	@echo "make build   build the programs"
 	@echo "make bench-engine"
-	@echo "             measure the engine against its rivals (some minutes;"
+	@echo "             measure the engine against its baselines (some minutes;"
 	@echo "             QUICK=1: under one); results in bench/out"
 	@echo "make bench-failover"
 	@echo "             time from a kill to the next write, and more (some"

@@ -1,7 +1,7 @@
 // What the nodes of one chain must have in common besides the size of their
 // heaps: the sizes, formats and procedures without which one could not take
 // what another sends. Here they are names and values to compare; who makes one
-// knows what they mean (head/node_agreement.h).
+// knows what they mean (node/driver/node_agreement.h).
 #ifndef KAMINO_MEMBERSHIP_AGREEMENT_H_
 #define KAMINO_MEMBERSHIP_AGREEMENT_H_
 

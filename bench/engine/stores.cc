@@ -7,12 +7,12 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "engine/baselines/heap_store.h"
+#include "engine/baselines/open_store.h"
 #include "engine/heap/heap.h"
 #include "engine/kamino/backup_applier.h"
 #include "engine/kamino/kamino_store.h"
 #include "engine/pmem/file_region.h"
-#include "engine/rivals/heap_store.h"
-#include "engine/rivals/open_store.h"
 
 namespace kamino::bench {
 namespace {

@@ -6,7 +6,7 @@ PROGRAMS = {
     "bank_client": "client/examples/bank_client",
     "kamino": "client/cli/kamino",
     "kamino_manager": "membership/kamino_manager",
-    "kamino_node": "head/kamino_node",
+    "kamino_node": "node/kamino_node",
 }
 
 

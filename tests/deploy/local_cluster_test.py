@@ -49,7 +49,7 @@ class LocalClusterTest(ProgramTest):
     super().setUp()
     self.program("client/cli/kamino", KAMINO)
     self.program("membership/kamino_manager", SERVER % "")
-    self.program("head/kamino_node", SERVER % "")
+    self.program("node/kamino_node", SERVER % "")
     self.program("etcd", SERVER % "")
     environment = mock.patch.dict(
         os.environ, KAMINO_BIN_ROOT=self.bin, PATH=self.environment["PATH"])
@@ -136,7 +136,7 @@ class LocalClusterTest(ProgramTest):
           self.cluster.start_node("n3")
 
   def test_a_failed_start_says_why_and_leaves_nothing_running(self):
-    self.program("head/kamino_node",
+    self.program("node/kamino_node",
                  "#!/bin/sh\necho first; echo no such pmem >&2; exit 1\n")
     with self.assertRaisesRegex(ClusterError,
                                 "n1 did not start: (?s:.*)no such pmem"):
@@ -145,7 +145,7 @@ class LocalClusterTest(ProgramTest):
       self.assertFalse(self.cluster.alive(name), name)
 
   def test_programs_that_are_missing(self):
-    os.remove(os.path.join(self.bin, "head/kamino_node"))
+    os.remove(os.path.join(self.bin, "node/kamino_node"))
     with self.assertRaisesRegex(ClusterError, "kamino_node is not in .*make"):
       self.start()
 

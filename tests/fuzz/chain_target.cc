@@ -7,14 +7,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "glog/logging.h"
-#include "head/node.h"
-#include "head/storage.h"
+#include "node/driver/node.h"
+#include "node/storage/storage.h"
 #include "replica/builtins.h"
 #include "tests/fuzz/chain_script.h"
 #include "tests/fuzz/scripted_links.h"
 #include "tests/fuzz/situations.h"
 #include "tests/fuzz/targets.h"
-#include "tests/head/manual_executor.h"
+#include "tests/node/driver/manual_executor.h"
 
 namespace kamino::fuzz {
 namespace {

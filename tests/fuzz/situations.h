@@ -8,7 +8,7 @@
 
 #include "membership/view.h"
 #include "tests/fuzz/chain_script.h"
-#include "tests/head/chain_rig.h"
+#include "tests/node/driver/chain_rig.h"
 
 namespace kamino::fuzz {
 

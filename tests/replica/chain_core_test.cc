@@ -1,5 +1,5 @@
 // What one protocol core makes of a view or a message by itself. Whole chains
-// of nodes are in tests/head/chain_test.cc.
+// of nodes are in tests/node/driver/chain_test.cc.
 #include "replica/chain_core.h"
 
 #include <memory>

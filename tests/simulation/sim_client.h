@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "head/view_board.h"
+#include "node/driver/view_board.h"
 #include "tests/simulation/committed_log.h"
 #include "tests/simulation/history.h"
 #include "tests/simulation/sim_node.h"

@@ -1,4 +1,5 @@
-// Runs a node's core in simulated time, as head/core_thread.h does on a thread.
+// Runs a node's core in simulated time, as node/driver/core_thread.h does on a
+// thread.
 #ifndef KAMINO_TESTS_SIMULATION_SIM_EXECUTOR_H_
 #define KAMINO_TESTS_SIMULATION_SIM_EXECUTOR_H_
 
@@ -8,7 +9,7 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/time/time.h"
-#include "head/core_executor.h"
+#include "node/driver/core_executor.h"
 #include "tests/simulation/random.h"
 #include "tests/simulation/world.h"
 

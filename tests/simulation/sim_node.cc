@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "glog/logging.h"
-#include "head/reads.h"
+#include "node/reads.h"
 #include "tests/simulation/sim_executor.h"
 
 namespace kamino::simulation {

@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "head/node.h"
-#include "head/storage.h"
-#include "head/view_board.h"
 #include "membership/agent_core.h"
-#include "tests/head/sim_media.h"
+#include "node/driver/node.h"
+#include "node/driver/view_board.h"
+#include "node/storage/storage.h"
+#include "tests/node/storage/sim_media.h"
 #include "tests/simulation/committed_log.h"
 #include "tests/simulation/history.h"
 #include "tests/simulation/sim_agent.h"

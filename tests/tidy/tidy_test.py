@@ -21,8 +21,9 @@ MAY_USE = {
     "rpc": {"rpc", "kamino", "google"},
     "membership": {"membership", "rpc", "kamino", "etcd"},
     "replica": {"replica", "engine", "transport", "membership", "kamino"},
-    "head": {"head", "replica", "engine", "transport", "membership", "rpc",
-             "kamino", "google"},
+    "head": {"head", "replica", "engine", "kamino"},
+    "node": {"node", "head", "replica", "engine", "transport", "membership",
+             "rpc", "kamino", "google"},
     "client": {"client", "rpc", "kamino", "google"},
 }
 # Of the above only what decides by views may be seen outside membership/.

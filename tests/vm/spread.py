@@ -73,7 +73,7 @@ class SpreadCluster:
     here = self._addresses[machine]
     number = int(name[1:])
     self._start(machine, name, [
-        f"{self._programs}/head/kamino_node", f"--cluster_id={CLUSTER}",
+        f"{self._programs}/node/kamino_node", f"--cluster_id={CLUSTER}",
         f"--node_id={name}", f"--data_dir={self._data}/{name}",
         f"--listen={here}:{NODE_PORT + number}",
         f"--link_listen={here}:{LINK_PORT + number}",

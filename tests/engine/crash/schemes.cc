@@ -2,10 +2,10 @@
 #include <utility>
 
 #include "absl/memory/memory.h"
+#include "engine/baselines/heap_store.h"
 #include "engine/heap/heap.h"
 #include "engine/kamino/backup.h"
 #include "engine/kamino/kamino_store.h"
-#include "engine/rivals/heap_store.h"
 #include "tests/engine/crash/rig.h"
 
 namespace kamino::engine::crash {
@@ -40,9 +40,9 @@ class KaminoRig final : public Rig {
   std::unique_ptr<KaminoStore> store_;
 };
 
-class RivalRig final : public Rig {
+class BaselineRig final : public Rig {
  public:
-  RivalRig(std::unique_ptr<Heap> heap, std::unique_ptr<HeapStore> store)
+  BaselineRig(std::unique_ptr<Heap> heap, std::unique_ptr<HeapStore> store)
       : heap_(std::move(heap)), store_(std::move(store)) {}
 
   TransactionalStore& store() override { return *store_; }
@@ -78,7 +78,7 @@ Scheme Kamino(std::string name, size_t backup_bytes, BackupMaker make_backup,
   return scheme;
 }
 
-Scheme Rival(HeapScheme which) {
+Scheme Baseline(HeapScheme which) {
   Scheme scheme;
   scheme.name = std::string(HeapSchemeName(which));
   scheme.areas = {{"heap", kHeapBytes}};
@@ -90,7 +90,7 @@ Scheme Rival(HeapScheme which) {
     if (!heap.ok()) return heap.status();
     auto store = HeapStore::Open(which, heap->get());
     if (!store.ok()) return store.status();
-    return absl::make_unique<RivalRig>(std::move(*heap), std::move(*store));
+    return absl::make_unique<BaselineRig>(std::move(*heap), std::move(*store));
   };
   return scheme;
 }
@@ -106,8 +106,8 @@ const std::vector<Scheme>& Schemes() {
       // As at the head of a chain.
       Kamino("kamino-later", DynamicBackupBytes(kHeapBytes, kAlpha),
              CreateDynamicBackup, OpenDynamicBackup, /*copy_at_commit=*/false),
-      Rival(HeapScheme::kUndo),
-      Rival(HeapScheme::kCopyOnWrite),
+      Baseline(HeapScheme::kUndo),
+      Baseline(HeapScheme::kCopyOnWrite),
   };
   return *schemes;
 }

@@ -1,0 +1,116 @@
+// What all baselines' transactions have in common: the locks of objects, as
+// kamino's own transactions take them, and the checks of what they are asked.
+//
+// Two-phase: a lock is held from the first Read (shared) or Write, Alloc, Free
+// (exclusive) of its object to the transaction's end.
+#ifndef KAMINO_ENGINE_BASELINES_BASELINE_TRANSACTION_H_
+#define KAMINO_ENGINE_BASELINES_BASELINE_TRANSACTION_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "engine/baselines/held_objects.h"
+#include "engine/kamino/lock_table.h"
+#include "engine/transaction.h"
+
+namespace kamino::engine {
+
+// A store's locks. Thread-safe.
+struct ObjectLocks {
+  LockTable table;
+  std::atomic<LockTable::Owner> next_owner{1};
+};
+
+// A scheme fills in the private functions. CommitOptions::sequence is not
+// recorded, and hold_locks is kUnimplemented: chains are kamino's alone.
+class BaselineTransaction : public Transaction {
+ public:
+  absl::StatusOr<absl::Span<const std::byte>> Read(ObjectId id) final;
+  void Prefetch(ObjectId id) const final {
+    locks_->table.Prefetch(id);
+    PrefetchPayload(id);
+  }
+  absl::StatusOr<std::byte*> Write(ObjectId id, uint32_t offset,
+                                   uint32_t length) final;
+  absl::Status Overwrite(ObjectId id, uint32_t offset,
+                         absl::Span<const std::byte> bytes) final;
+  absl::StatusOr<ObjectId> Alloc(uint32_t size) final;
+  absl::Status Free(ObjectId id) final;
+  using Transaction::Commit;
+  absl::Status Commit(const CommitOptions& options) final;
+  absl::Status Abort() final;
+  const WriteSet& write_set() const final { return write_set_; }
+  std::optional<ObjectId> conflict() const final { return conflict_; }
+
+ protected:
+  struct NewObject {
+    ObjectId id = kNullObject;
+    absl::Span<std::byte> bytes;  // zeroed
+  };
+
+  // `locks` must outlive this.
+  BaselineTransaction(ObjectLocks* locks, absl::Duration lock_wait)
+      : locks_(locks),
+        owner_(locks->next_owner.fetch_add(1, std::memory_order_relaxed)),
+        lock_wait_(lock_wait) {}
+
+  // For the destructor of the scheme's class.
+  void AbortIfLive();
+
+  HeldObjects& held() { return held_; }
+  void Unlock(HeldObject& held);
+
+ private:
+  virtual void PrefetchPayload(ObjectId id) const = 0;
+  // The payload of a live object. kNotFound.
+  virtual absl::StatusOr<absl::Span<std::byte>> Find(ObjectId id) = 0;
+
+  // A range of an object that is live and was not allocated here; returns the
+  // bytes to store to.
+  virtual absl::StatusOr<std::byte*> DeclareWrite(HeldObject& held,
+                                                  uint32_t offset,
+                                                  uint32_t length) = 0;
+  // The same with the bytes, which are not none.
+  virtual absl::Status Put(HeldObject& held, uint32_t offset,
+                           absl::Span<const std::byte> bytes);
+
+  // Space that nobody else sees; PutBack when its lock cannot be had.
+  virtual absl::StatusOr<NewObject> Take(uint32_t size) = 0;
+  virtual void PutBack(ObjectId id) = 0;
+  virtual absl::Status DeclareAlloc(HeldObject& held) = 0;
+  virtual absl::Status DeclareFree(HeldObject& held) = 0;
+
+  // Commit but for the locks, and its opposite. After an error of the first
+  // comes the second.
+  virtual absl::Status MakeDurable(const CommitOptions& options) = 0;
+  virtual absl::Status TakeBack() = 0;
+  // The locks have fallen: space may be used again.
+  virtual void ReleaseSpace(bool committed) = 0;
+
+  // The object's entry, locked.
+  absl::StatusOr<HeldObject*> Hold(ObjectId id, bool exclusive);
+  // And it is there.
+  absl::StatusOr<HeldObject*> HoldLive(ObjectId id, bool exclusive);
+  absl::StatusOr<HeldObject*> HoldRange(ObjectId id, uint32_t offset,
+                                        size_t length);
+  void End(bool committed);
+
+  ObjectLocks* const locks_;
+  const LockTable::Owner owner_;
+  const absl::Duration lock_wait_;
+
+  bool ended_ = false;
+  WriteSet write_set_;
+  HeldObjects held_;
+  std::optional<ObjectId> conflict_;
+};
+
+}  // namespace kamino::engine
+
+#endif  // KAMINO_ENGINE_BASELINES_BASELINE_TRANSACTION_H_

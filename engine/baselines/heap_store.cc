@@ -1,0 +1,224 @@
+#include "engine/baselines/heap_store.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "engine/resource_error.h"
+#include "glog/logging.h"
+
+namespace kamino::engine {
+
+absl::string_view HeapSchemeName(HeapScheme scheme) {
+  switch (scheme) {
+    case HeapScheme::kUndo:
+      return "undo-own";
+    case HeapScheme::kCopyOnWrite:
+      return "cow";
+    case HeapScheme::kUnsafe:
+      return "unsafe";
+  }
+  return "";
+}
+
+// --- The store.
+
+HeapStore::HeapStore(HeapScheme scheme, Heap* heap)
+    : scheme_(scheme), heap_(heap), log_(heap) {}
+
+absl::StatusOr<std::unique_ptr<HeapStore>> HeapStore::Open(HeapScheme scheme,
+                                                           Heap* heap) {
+  // The log area means something else to each.
+  if (heap->label() != HeapSchemeName(scheme)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the heap belongs to \"", heap->label(), "\", not to \"",
+                     HeapSchemeName(scheme), "\""));
+  }
+  auto store = absl::WrapUnique(new HeapStore(scheme, heap));
+  RETURN_IF_ERROR(store->Recover());
+  RETURN_IF_ERROR(heap->Load());
+  return store;
+}
+
+std::unique_ptr<Transaction> HeapStore::Begin(absl::Duration lock_wait) {
+  switch (scheme_) {
+    case HeapScheme::kUndo:
+      return MakeUndoTransaction(this, lock_wait);
+    case HeapScheme::kCopyOnWrite:
+      return MakeCowTransaction(this, lock_wait);
+    case HeapScheme::kUnsafe:
+      break;
+  }
+  return MakeUnsafeTransaction(this, lock_wait);
+}
+
+uint64_t HeapStore::bytes_used() const {
+  const uint64_t log =
+      scheme_ == HeapScheme::kUnsafe ? 0 : heap_->log_area().size();
+  return heap_->stats().bytes_used + log;
+}
+
+absl::Status HeapStore::Recover() {
+  if (scheme_ == HeapScheme::kUnsafe) return absl::OkStatus();
+  // Unfinished transactions have no object in common: their locks were held.
+  constexpr int kSlots = transaction_log_format::kSlots;
+  for (TransactionLog::Slot slot = 0; slot < kSlots; ++slot) {
+    ASSIGN_OR_RETURN(auto contents, log_.Read(slot));
+    absl::Status done;
+    if (scheme_ == HeapScheme::kUndo) {
+      done = RollBack(log_, contents);
+    } else if (contents.marked) {
+      done = RollForward(contents);
+    }
+    if (!done.ok()) return done;
+  }
+  heap_->region()->Drain();
+  log_.RetireAll();
+  heap_->region()->Drain();
+  return absl::OkStatus();
+}
+
+absl::Status HeapStore::RollForward(
+    const TransactionLog::Contents& contents) const {
+  for (const TransactionLog::Record& record : contents.records) {
+    RETURN_IF_ERROR(
+        record.intent.kind == IntentKind::kWrite
+            ? log_.PutBytes(record)
+            : log_.SetAllocated(record.intent,
+                                record.intent.kind == IntentKind::kAlloc));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RollBack(const TransactionLog& log,
+                      const TransactionLog::Contents& contents) {
+  const auto& records = contents.records;
+  for (auto record = records.rbegin(); record != records.rend(); ++record) {
+    RETURN_IF_ERROR(
+        record->intent.kind == IntentKind::kWrite
+            ? log.PutBytes(*record)
+            : log.SetAllocated(record->intent,
+                               record->intent.kind == IntentKind::kFree));
+  }
+  return absl::OkStatus();
+}
+
+// --- A transaction's objects.
+
+absl::StatusOr<absl::Span<std::byte>> HeapTransaction::Find(ObjectId id) {
+  return heap().Payload(id);
+}
+
+absl::StatusOr<BaselineTransaction::NewObject> HeapTransaction::Take(
+    uint32_t size) {
+  auto id = heap().Reserve(size);
+  if (absl::IsResourceExhausted(id.status())) {
+    return ResourceError(Resource::kHeap, id.status().message());
+  }
+  if (!id.ok()) return id.status();
+  // Free on media until the commit, so no log has to cover its content.
+  const absl::Span<std::byte> bytes = heap().BlockPayload(*id);
+  std::memset(bytes.data(), 0, bytes.size());
+  return NewObject{*id, bytes};
+}
+
+void HeapTransaction::PutBack(ObjectId id) { heap().Release(id); }
+
+absl::Status HeapTransaction::DeclareAlloc(HeldObject& held) {
+  states_change_ = true;
+  return LogState({held.id, 0, static_cast<uint32_t>(held.bytes.size()),
+                   IntentKind::kAlloc});
+}
+
+absl::Status HeapTransaction::DeclareFree(HeldObject& held) {
+  states_change_ = true;
+  return LogState({held.id, 0, static_cast<uint32_t>(held.bytes.size()),
+                   IntentKind::kFree});
+}
+
+void HeapTransaction::ReleaseSpace(bool committed) {
+  if (!states_change_) return;
+  for (const HeldObject& held : this->held()) {
+    if (committed ? held.freed : held.allocated) heap().Release(held.id);
+  }
+}
+
+// --- Ranges.
+
+HeapTransaction::Range* HeapTransaction::Covering(const HeldObject& held,
+                                                  uint32_t offset,
+                                                  uint32_t length) {
+  constexpr size_t kLooked = 8;
+  const size_t object = this->held().IndexOf(held);
+  const size_t looked = std::min(kLooked, ranges_.size());
+  for (size_t i = ranges_.size(); i > ranges_.size() - looked; --i) {
+    Range& range = ranges_[i - 1];
+    if (range.object == object && range.offset <= offset &&
+        length <= range.length &&
+        offset - range.offset <= range.length - length) {
+      return &range;
+    }
+  }
+  return nullptr;
+}
+
+void HeapTransaction::AddRange(const HeldObject& held, uint32_t offset,
+                               uint32_t length, bool flushed) {
+  ranges_.push_back({this->held().IndexOf(held), offset, length, flushed});
+}
+
+void HeapTransaction::FlushRanges() {
+  for (const Range& range : ranges_) {
+    const HeldObject& object = held()[range.object];
+    if (range.flushed || object.freed) continue;
+    region().Flush(object.bytes.data() + range.offset, range.length);
+  }
+}
+
+void HeapTransaction::FlushAllocated() {
+  if (!states_change_) return;
+  for (const HeldObject& object : held()) {
+    if (!object.allocated || object.freed) continue;
+    region().Flush(object.bytes.data(), object.bytes.size());
+  }
+}
+
+void HeapTransaction::MarkStates() {
+  if (!states_change_) return;
+  for (const HeldObject& object : held()) {
+    if (object.allocated == object.freed) continue;
+    if (object.allocated) {
+      heap().MarkAllocated(object.id);
+    } else {
+      heap().MarkFree(object.id);
+    }
+  }
+}
+
+// --- The slot.
+
+absl::Status HeapTransaction::Append(const Intent& intent,
+                                     const std::byte* bytes) {
+  if (!slot_.has_value()) {
+    slot_ = log().Acquire();
+    if (!slot_.has_value()) {
+      return ResourceError(Resource::kLog,
+                           "as many transactions as the log has slots are "
+                           "unfinished");
+    }
+  }
+  return log().Append(*slot_, intent, bytes);
+}
+
+void HeapTransaction::Retire() {
+  if (!slot_.has_value()) return;
+  log().Retire(*slot_);
+  region().Drain();
+  log().Recycle(*slot_);
+  slot_.reset();
+}
+
+}  // namespace kamino::engine

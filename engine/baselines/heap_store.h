@@ -1,0 +1,146 @@
+// What the baselines on kamino's own heap share: only how they make a
+// transaction atomic differs, so a comparison compares that.
+#ifndef KAMINO_ENGINE_BASELINES_HEAP_STORE_H_
+#define KAMINO_ENGINE_BASELINES_HEAP_STORE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "engine/baselines/baseline_transaction.h"
+#include "engine/baselines/transaction_log.h"
+#include "engine/heap/heap.h"
+#include "engine/transactional_store.h"
+
+namespace kamino::engine {
+
+enum class HeapScheme {
+  // "undo-own": before a range is stored to, its bytes are copied to the log,
+  // for one drain; a covered range costs none. At commit what was stored is
+  // flushed and drained, then the log retired: two drains more.
+  kUndo,
+  // "cow": the first Write copies the object into DRAM, where it is changed; a
+  // Read before it keeps showing the old bytes. At commit the changed ranges
+  // and the mark go to the log, for one drain (two when something is allocated
+  // or freed), then to their places, for one, then the log is retired, for one.
+  kCopyOnWrite,
+  // "unsafe": stores in place, flushed and drained at commit once. Neither
+  // Abort nor a recovery takes them back, but what an aborted transaction
+  // allocated or freed is as before. The limit of what a scheme can reach.
+  kUnsafe,
+};
+
+absl::string_view HeapSchemeName(HeapScheme scheme);
+
+// Thread-safe, but a Transaction is one thread's. At most 64 transactions that
+// have changed something may be live.
+class HeapStore final : public TransactionalStore {
+ public:
+  // Takes back or carries through what a crash left, then loads the heap, which
+  // must outlive the store. Doing so again after a crash on the way leads to
+  // the same. kFailedPrecondition: the heap's label is not the scheme's name;
+  // kDataLoss: log or heap are damaged.
+  static absl::StatusOr<std::unique_ptr<HeapStore>> Open(HeapScheme scheme,
+                                                         Heap* heap);
+
+  absl::string_view scheme() const override { return HeapSchemeName(scheme_); }
+  std::unique_ptr<Transaction> Begin(absl::Duration lock_wait) override;
+  ObjectId root() const override { return heap_->root(); }
+  void Quiesce() override {}  // nothing is left to do after an end
+  uint64_t bytes_used() const override;
+
+  Heap* heap() const { return heap_; }
+
+ private:
+  friend class HeapTransaction;
+
+  HeapStore(HeapScheme scheme, Heap* heap);
+  absl::Status Recover();
+  absl::Status RollForward(const TransactionLog::Contents& contents) const;
+
+  const HeapScheme scheme_;
+  Heap* const heap_;
+  TransactionLog log_;
+  ObjectLocks locks_;
+};
+
+// Takes everything back that the records say, in reverse order; flushes.
+absl::Status RollBack(const TransactionLog& log,
+                      const TransactionLog::Contents& contents);
+
+// Private to the store.
+class HeapTransaction : public BaselineTransaction {
+ protected:
+  HeapTransaction(HeapStore* store, absl::Duration lock_wait)
+      : BaselineTransaction(&store->locks_, lock_wait), store_(store) {}
+
+  // A declared range of an object.
+  struct Range {
+    size_t object = 0;  // in held()
+    uint32_t offset = 0;
+    uint32_t length = 0;
+    bool flushed = false;  // and not stored to since
+  };
+
+  // The range, of those declared last, that contains this one. Null: none.
+  Range* Covering(const HeldObject& held, uint32_t offset, uint32_t length);
+  void AddRange(const HeldObject& held, uint32_t offset, uint32_t length,
+                bool flushed);
+
+  void PrefetchPayload(ObjectId id) const final {
+    store_->heap_->Prefetch(id, 0);
+  }
+
+  // Adds to the transaction's slot, which it takes when it has none yet.
+  absl::Status Append(const Intent& intent, const std::byte* bytes);
+
+  // What was stored in place, but for objects that are freed.
+  void FlushRanges();
+  void FlushAllocated();
+  // Headers of what was allocated or freed, not both; flushed.
+  void MarkStates();
+  // Whether there are any.
+  bool states_change() const { return states_change_; }
+
+  Heap& heap() const { return *store_->heap_; }
+  Region& region() const { return *store_->heap_->region(); }
+  TransactionLog& log() const { return store_->log_; }
+  std::optional<TransactionLog::Slot> slot() const { return slot_; }
+  // Retires the slot, durably, if there is one.
+  void Retire();
+
+  absl::InlinedVector<Range, 8>& ranges() { return ranges_; }
+
+ private:
+  absl::StatusOr<absl::Span<std::byte>> Find(ObjectId id) final;
+  absl::StatusOr<NewObject> Take(uint32_t size) final;
+  void PutBack(ObjectId id) final;
+  absl::Status DeclareAlloc(HeldObject& held) final;
+  absl::Status DeclareFree(HeldObject& held) final;
+  void ReleaseSpace(bool committed) final;
+
+  // kAlloc and kFree.
+  virtual absl::Status LogState(const Intent& intent) = 0;
+
+  HeapStore* const store_;
+  std::optional<TransactionLog::Slot> slot_;
+  absl::InlinedVector<Range, 8> ranges_;
+  bool states_change_ = false;
+};
+
+// Of the three schemes.
+std::unique_ptr<Transaction> MakeUndoTransaction(HeapStore* store,
+                                                 absl::Duration lock_wait);
+std::unique_ptr<Transaction> MakeCowTransaction(HeapStore* store,
+                                                absl::Duration lock_wait);
+std::unique_ptr<Transaction> MakeUnsafeTransaction(HeapStore* store,
+                                                   absl::Duration lock_wait);
+
+}  // namespace kamino::engine
+
+#endif  // KAMINO_ENGINE_BASELINES_HEAP_STORE_H_

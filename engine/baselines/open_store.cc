@@ -1,0 +1,199 @@
+#include "engine/baselines/open_store.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "engine/baselines/heap_store.h"
+#include "engine/baselines/pmemobj_store.h"
+#include "engine/heap/heap.h"
+#include "engine/kamino/backup.h"
+#include "engine/kamino/backup_applier.h"
+#include "engine/kamino/kamino_store.h"
+
+namespace kamino::engine {
+namespace {
+
+constexpr absl::string_view kNames[] = {
+    "kamino-simple", "kamino-dynamic", "undo-object", "undo-range", "undo-own",
+    "cow",           "unsafe",
+};
+constexpr absl::string_view kSimple = kNames[0];
+constexpr absl::string_view kDynamic = kNames[1];
+
+using StoreOr = absl::StatusOr<std::unique_ptr<TransactionalStore>>;
+
+std::string BackupPath(const std::string& path) {
+  return absl::StrCat(path, ".backup");
+}
+
+absl::StatusOr<std::unique_ptr<FileRegion>> OpenRegion(
+    const std::string& path, size_t bytes, const StoreOptions& options) {
+  return options.fresh ? FileRegion::Create(path, bytes, options.mode)
+                       : FileRegion::Open(path, options.mode);
+}
+
+absl::StatusOr<std::unique_ptr<Heap>> OpenHeap(Region* region,
+                                               absl::string_view scheme,
+                                               bool fresh) {
+  if (fresh) return Heap::Create(region, scheme);
+  auto heap = Heap::Open(region);
+  if (heap.ok() && (*heap)->label() != scheme) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the heap is one of \"", (*heap)->label(), "\""));
+  }
+  return heap;
+}
+
+// A store and the region and heap that it stands on, dying in that order.
+class OwningHeapStore final : public TransactionalStore {
+ public:
+  static StoreOr Open(HeapScheme scheme, const std::string& path, size_t bytes,
+                      const StoreOptions& options) {
+    auto owner = absl::make_unique<OwningHeapStore>();
+    ASSIGN_OR_RETURN(owner->region_, OpenRegion(path, bytes, options));
+    ASSIGN_OR_RETURN(
+        auto heap,
+        OpenHeap(owner->region_.get(), HeapSchemeName(scheme), options.fresh));
+    owner->heap_ = std::move(heap);
+    ASSIGN_OR_RETURN(owner->store_,
+                     HeapStore::Open(scheme, owner->heap_.get()));
+    return owner;
+  }
+
+  absl::string_view scheme() const override { return store_->scheme(); }
+  std::unique_ptr<Transaction> Begin(absl::Duration lock_wait) override {
+    return store_->Begin(lock_wait);
+  }
+  ObjectId root() const override { return store_->root(); }
+  void Quiesce() override { store_->Quiesce(); }
+  uint64_t bytes_used() const override { return store_->bytes_used(); }
+
+ private:
+  std::unique_ptr<FileRegion> region_;
+  std::unique_ptr<Heap> heap_;
+  std::unique_ptr<HeapStore> store_;
+};
+
+// The same with a backup, its region, and the thread that brings it up to date.
+class OwningKaminoStore final : public TransactionalStore {
+ public:
+  static StoreOr Open(absl::string_view scheme, const std::string& path,
+                      size_t bytes, const StoreOptions& options) {
+    auto owner = absl::make_unique<OwningKaminoStore>();
+    ASSIGN_OR_RETURN(owner->region_, OpenRegion(path, bytes, options));
+    ASSIGN_OR_RETURN(owner->heap_,
+                     OpenHeap(owner->region_.get(), scheme, options.fresh));
+    ASSIGN_OR_RETURN(auto backup,
+                     owner->OpenBackup(scheme, BackupPath(path), options));
+    ASSIGN_OR_RETURN(owner->store_,
+                     KaminoStore::Open(owner->heap_.get(), std::move(backup)));
+    owner->applier_.emplace(owner->store_.get());
+    return owner;
+  }
+
+  absl::string_view scheme() const override { return store_->scheme(); }
+  std::unique_ptr<Transaction> Begin(absl::Duration lock_wait) override {
+    return store_->Begin(lock_wait);
+  }
+  ObjectId root() const override { return store_->root(); }
+  void Quiesce() override { store_->Quiesce(); }
+  uint64_t bytes_used() const override { return store_->bytes_used(); }
+
+ private:
+  absl::StatusOr<std::unique_ptr<Backup>> OpenBackup(
+      absl::string_view scheme, const std::string& path,
+      const StoreOptions& options) {
+    const bool simple = scheme == kSimple;
+    const size_t heap_bytes = region_->size();
+    ASSIGN_OR_RETURN(
+        auto region,
+        OpenRegion(path,
+                   simple ? SimpleBackupBytes(heap_bytes)
+                          : DynamicBackupBytes(heap_bytes, options.alpha),
+                   options));
+    backup_region_ = std::move(region);
+    Heap* const heap = heap_.get();
+    Region* const backup = backup_region_.get();
+    if (options.fresh) {
+      return simple ? CreateSimpleBackup(heap, backup)
+                    : CreateDynamicBackup(heap, backup);
+    }
+    return simple ? OpenSimpleBackup(heap, backup)
+                  : OpenDynamicBackup(heap, backup);
+  }
+
+  std::unique_ptr<FileRegion> region_;
+  std::unique_ptr<FileRegion> backup_region_;
+  std::unique_ptr<Heap> heap_;
+  std::unique_ptr<KaminoStore> store_;
+
+  std::optional<BackupApplier> applier_;
+};
+
+StoreOr OpenPmemobj(Snapshot snapshot, const std::string& path, size_t bytes,
+                    const StoreOptions& options) {
+  if (options.mode == PmemMode::kForce) {
+    setenv("PMEM_IS_PMEM_FORCE", "1", /*overwrite=*/1);
+  }
+  ASSIGN_OR_RETURN(auto store, options.fresh
+                                   ? PmemobjStore::Create(path, bytes, snapshot)
+                                   : PmemobjStore::Open(path, snapshot));
+  return store;
+}
+
+StoreOr OpenByName(absl::string_view scheme, const std::string& path,
+                   size_t bytes, const StoreOptions& options) {
+  if (scheme == kSimple || scheme == kDynamic) {
+    return OwningKaminoStore::Open(scheme, path, bytes, options);
+  }
+  if (scheme == "undo-object") {
+    return OpenPmemobj(Snapshot::kObject, path, bytes, options);
+  }
+  if (scheme == "undo-range") {
+    return OpenPmemobj(Snapshot::kRange, path, bytes, options);
+  }
+  for (HeapScheme kind :
+       {HeapScheme::kUndo, HeapScheme::kCopyOnWrite, HeapScheme::kUnsafe}) {
+    if (scheme == HeapSchemeName(kind)) {
+      return OwningHeapStore::Open(kind, path, bytes, options);
+    }
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("no scheme is called \"", scheme, "\""));
+}
+
+}  // namespace
+
+absl::Span<const absl::string_view> SchemeNames() { return kNames; }
+
+StoreOr OpenStore(absl::string_view scheme, const std::string& path,
+                  size_t bytes, const StoreOptions& options) {
+  if (!(options.alpha > 0 && options.alpha <= 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("alpha is ", options.alpha, "; it must be in (0, 1]"));
+  }
+  if (!options.fresh) return OpenByName(scheme, path, bytes, options);
+  for (const std::string& file : {path, BackupPath(path)}) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(file, ignored)) continue;
+    return absl::AlreadyExistsError(absl::StrCat(file, " exists"));
+  }
+  StoreOr store = OpenByName(scheme, path, bytes, options);
+  if (!store.ok()) RemoveStore(path);
+  return store;
+}
+
+void RemoveStore(const std::string& path) {
+  std::error_code ignored;
+  std::filesystem::remove(path, ignored);
+  std::filesystem::remove(BackupPath(path), ignored);
+}
+
+}  // namespace kamino::engine

@@ -1,0 +1,84 @@
+#include "absl/memory/memory.h"
+#include "base/status_macros.h"
+#include "engine/baselines/heap_store.h"
+
+namespace kamino::engine {
+namespace {
+
+class UndoTransaction final : public HeapTransaction {
+ public:
+  UndoTransaction(HeapStore* store, absl::Duration lock_wait)
+      : HeapTransaction(store, lock_wait) {}
+  ~UndoTransaction() override { AbortIfLive(); }
+
+ private:
+  absl::StatusOr<std::byte*> DeclareWrite(HeldObject& held, uint32_t offset,
+                                          uint32_t length) override {
+    if (Range* range = Covering(held, offset, length); range != nullptr) {
+      range->flushed = false;
+      return held.bytes.data() + offset;
+    }
+    RETURN_IF_ERROR(Save(held, offset, length));
+    AddRange(held, offset, length, /*flushed=*/false);
+    return held.bytes.data() + offset;
+  }
+
+  absl::Status Put(HeldObject& held, uint32_t offset,
+                   absl::Span<const std::byte> bytes) override {
+    const uint32_t length = static_cast<uint32_t>(bytes.size());
+    if (Covering(held, offset, length) == nullptr) {
+      RETURN_IF_ERROR(Save(held, offset, length));
+      AddRange(held, offset, length, /*flushed=*/true);
+    }
+    region().CopyFlush(held.bytes.data() + offset, bytes.data(), length);
+    return absl::OkStatus();
+  }
+
+  // The old bytes are durable on return, and all entries before.
+  absl::Status Save(const HeldObject& held, uint32_t offset, uint32_t length) {
+    RETURN_IF_ERROR(
+        Append({held.id, offset, length}, held.bytes.data() + offset));
+    region().Drain();
+    state_waits_ = false;
+    return absl::OkStatus();
+  }
+
+  // Headers change at commit only, so these wait for a drain that comes anyway.
+  absl::Status LogState(const Intent& intent) override {
+    state_waits_ = true;
+    return Append(intent, nullptr);
+  }
+
+  absl::Status MakeDurable(const CommitOptions& options) override {
+    FlushRanges();
+    FlushAllocated();
+    if (state_waits_) region().Drain();
+    MarkStates();
+    if (slot().has_value()) region().Drain();
+    if (options.before_mark.has_value()) {
+      RETURN_IF_ERROR((*options.before_mark)(write_set()));
+    }
+    Retire();
+    return absl::OkStatus();
+  }
+
+  absl::Status TakeBack() override {
+    if (!slot().has_value()) return absl::OkStatus();
+    ASSIGN_OR_RETURN(auto contents, log().Read(*slot()));
+    RETURN_IF_ERROR(RollBack(log(), contents));
+    region().Drain();
+    Retire();
+    return absl::OkStatus();
+  }
+
+  bool state_waits_ = false;  // for a drain, before headers may change
+};
+
+}  // namespace
+
+std::unique_ptr<Transaction> MakeUndoTransaction(HeapStore* store,
+                                                 absl::Duration lock_wait) {
+  return absl::make_unique<UndoTransaction>(store, lock_wait);
+}
+
+}  // namespace kamino::engine

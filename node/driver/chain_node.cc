@@ -1,0 +1,248 @@
+#include "node/driver/chain_node.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "engine/heap/heap_reader.h"
+#include "glog/logging.h"
+#include "replica/errors.h"
+
+namespace kamino::head {
+
+using kamino::internal::v1::ChainMessage;
+using membership::Role;
+using membership::View;
+using replica::Actions;
+using replica::LinkId;
+using replica::MakeError;
+using replica::StateMachine;
+
+ChainNode::ChainNode(Options options, Storage* storage,
+                     const replica::ProcedureRegistry* procedures)
+    : options_(std::move(options)),
+      storage_(storage),
+      state_(procedures, storage->heap()->root()),
+      executor_(storage->heap(), &state_),
+      copy_(storage,
+            [this] {
+              // States of blocks are flushed when the backup takes them.
+              if (store_ != nullptr) store_->Quiesce();
+            }),
+      core_(options_.chain, storage->ring(), storage->record(), &executor_,
+            &copy_) {}
+
+void ChainNode::Fail(absl::Status status) {
+  if (pending_.fatal.ok()) pending_.fatal = std::move(status);
+}
+
+// --- Inputs.
+
+void ChainNode::OnView(const View& view, absl::Time now) {
+  if (view.id <= core_.view().id) return;
+  core_.OnView(view, now, &pending_);
+  LOG(INFO) << view.ToString() << "; this node is "
+            << membership::RoleName(core_.role()) << ", "
+            << membership::ConditionName(core_.condition());
+  if (admission_ != nullptr && !core_.is_head()) StopBeingHead();
+  BecomeHeadIfDue(now);
+}
+
+void ChainNode::OnInvited(bool invited, absl::Time now) {
+  core_.OnInvited(invited, now, &pending_);
+}
+
+void ChainNode::BecomeHeadIfDue(absl::Time now) {
+  if (admission_ != nullptr || !core_.is_head() || !core_.ready() ||
+      !pending_.fatal.ok()) {
+    return;
+  }
+  if (absl::Status done = BecomeHead(now); !done.ok()) {
+    Fail(absl::Status(done.code(),
+                      absl::StrCat("cannot become head: ", done.message())));
+  }
+}
+
+absl::Status ChainNode::BecomeHead(absl::Time now) {
+  auto backup = storage_->NewBackup();
+  if (!backup.ok()) return backup.status();
+  // The chain hears of a transaction before the backup does.
+  engine::KaminoOptions engine_options;
+  engine_options.copy_at_commit = false;
+  ASSIGN_OR_RETURN(
+      store_, engine::KaminoStore::Open(storage_->heap(), std::move(*backup),
+                                        engine_options));
+  // From here on a restart rolls back by the backup.
+  replica::NodeState state = storage_->record()->state();
+  state.was_head = true;
+  storage_->record()->Update(state);
+  AdmissionOptions options = options_.admission;
+  options.lease_valid = [this] {
+    return options_.lease_valid(core_.view().id);
+  };
+  admission_ = std::make_unique<Admission>(std::move(options), store_.get(),
+                                           &state_, &core_);
+  return admission_->Promote(now, &pending_);
+}
+
+void ChainNode::StopBeingHead() {
+  admission_.reset();
+  store_.reset();
+}
+
+void ChainNode::OnLinkOpened(LinkId link, absl::Time now) {
+  core_.OnLinkOpened(link, now, &pending_);
+}
+
+void ChainNode::OnLinkClosed(LinkId link, absl::Time now) {
+  core_.OnLinkClosed(link, now, &pending_);
+}
+
+void ChainNode::OnMessage(LinkId link, const ChainMessage& message,
+                          absl::Time now) {
+  core_.OnMessage(link, message, now, &pending_);
+}
+
+void ChainNode::OnTick(absl::Time now) {
+  core_.OnTick(now, &pending_);
+  if (admission_ != nullptr) admission_->OnTick(now);
+}
+
+absl::Status ChainNode::NotHead() const {
+  if (core_.is_head()) {
+    return MakeError(
+        kamino::v1::REASON_RECONFIGURING,
+        absl::StrCat(options_.chain.node_id,
+                     " is the head, but its heap is not whole yet"));
+  }
+  return MakeError(kamino::v1::REASON_NOT_HEAD,
+                   absl::StrCat(options_.chain.node_id,
+                                " is not the head of view ", core_.view().id));
+}
+
+void ChainNode::Submit(Request request, absl::Time now) {
+  if (admission_ != nullptr) {
+    admission_->Submit(std::move(request), now);
+    return;
+  }
+  const absl::Status status = core_.view().formed()
+                                  ? NotHead()
+                                  : MakeError(kamino::v1::REASON_RECONFIGURING,
+                                              "this node knows of no view yet");
+  request.done({status, "", 0});
+}
+
+Actions ChainNode::EndOfBatch(absl::Time now) {
+  BecomeHeadIfDue(now);
+  while (admission_ != nullptr && pending_.fatal.ok()) {
+    admission_->ExecuteReady(now, &pending_);
+    if (!admission_->fatal().ok()) Fail(admission_->fatal());
+    if (pending_.completed == 0) break;
+    // Completion may free locks, and so make parked requests ready.
+    admission_->OnCompleted(std::exchange(pending_.completed, 0));
+    if (admission_->turn_is_over()) break;  // neighbours wait, too
+  }
+  core_.EndOfBatch(now, &pending_);
+  return std::exchange(pending_, Actions());
+}
+
+bool ChainNode::ApplyBackup(size_t max) {
+  if (admission_ == nullptr) return false;
+  const size_t left = admission_->ApplyBackup(max);
+  return left > 0 || admission_->has_ready();
+}
+
+// --- Reads.
+
+absl::Status ChainNode::CheckMayRead() const {
+  if (!core_.view().formed()) {
+    return MakeError(kamino::v1::REASON_RECONFIGURING,
+                     "this node knows of no view yet");
+  }
+  if (!core_.is_tail()) {
+    return MakeError(
+        kamino::v1::REASON_NOT_TAIL,
+        absl::StrCat(options_.chain.node_id, " is not the tail of view ",
+                     core_.view().id));
+  }
+  if (!core_.ready()) {
+    return MakeError(kamino::v1::REASON_RECONFIGURING,
+                     absl::StrCat(options_.chain.node_id,
+                                  " may lack what the chain has acknowledged"));
+  }
+  if (!options_.lease_valid(core_.view().id)) {
+    return MakeError(kamino::v1::REASON_RECONFIGURING,
+                     absl::StrCat(options_.chain.node_id,
+                                  " holds no lease of the manager now"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ChainNode::Read(
+    absl::FunctionRef<absl::Status(engine::KeyValueReader&)> read) {
+  RETURN_IF_ERROR(CheckMayRead());
+  engine::HeapReader reader(storage_->heap());
+  ASSIGN_OR_RETURN(auto objects, state_.Objects(reader));
+  absl::Status status = read(objects);
+  // The answer counts as of now: nobody else can have served in between.
+  RETURN_IF_ERROR(CheckMayRead());
+  return status;
+}
+
+namespace {
+
+void Tell(const StateMachine::Lookup& found, uint64_t number,
+          kamino::v1::GetOutcomeResponse* response) {
+  if (found.knowledge != StateMachine::Knowledge::kStored) {
+    response->set_outcome(found.knowledge == StateMachine::Knowledge::kDropped
+                              ? kamino::v1::OUTCOME_UNKNOWN
+                              : kamino::v1::OUTCOME_NOT_COMMITTED);
+    return;
+  }
+  const uint64_t last = found.outcome.number();
+  response->set_last_number(last);
+  if (number == last) {
+    response->set_outcome(kamino::v1::OUTCOME_COMMITTED);
+    response->set_sequence(found.outcome.sequence());
+  } else {
+    response->set_outcome(number < last ? kamino::v1::OUTCOME_SUPERSEDED
+                                        : kamino::v1::OUTCOME_NOT_COMMITTED);
+  }
+}
+
+}  // namespace
+
+absl::Status ChainNode::ReadOutcome(const kamino::v1::RequestId& id,
+                                    kamino::v1::GetOutcomeResponse* response) {
+  RETURN_IF_ERROR(CheckMayRead());
+  const uint64_t applied = core_.ring().applied();
+  if (id.since() > applied) return replica::SinceIsAhead(id.since(), applied);
+  engine::HeapReader reader(storage_->heap());
+  ASSIGN_OR_RETURN(auto found,
+                   state_.FindOutcome(reader, id.client_id(), id.since()));
+  Tell(found, id.number(), response);
+  return CheckMayRead();
+}
+
+membership::NodeReport ChainNode::report() const {
+  membership::NodeReport report;
+  report.view_id = core_.view().id;
+  report.condition = core_.condition();
+  report.caught_up_view = core_.caught_up_view();
+  const replica::OperationRing& ring = core_.ring();
+  report.cursors = {ring.received(), ring.applied(), ring.cleaned()};
+  return report;
+}
+
+std::optional<AdmissionStats> ChainNode::admission_stats() const {
+  if (admission_ == nullptr) return std::nullopt;
+  return admission_->stats();
+}
+
+std::optional<engine::KaminoStats> ChainNode::store_stats() const {
+  if (store_ == nullptr) return std::nullopt;
+  return store_->stats();
+}
+
+}  // namespace kamino::head

@@ -1,0 +1,118 @@
+// All of a node that decides: protocol core, state, admission while it is head,
+// reads while it is tail. Without I/O, threads or clocks, as the parts it is
+// made of; a simulator can drive it as node/driver/node.h does.
+//
+// Use: any number of inputs, then EndOfBatch, then carry out the actions (see
+// replica::Actions for the order), then ApplyBackup, which is off the critical
+// path for that reason.
+//
+// Not thread-safe: the core thread owns it.
+#ifndef KAMINO_NODE_DRIVER_CHAIN_NODE_H_
+#define KAMINO_NODE_DRIVER_CHAIN_NODE_H_
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "engine/index/key_value.h"
+#include "engine/kamino/kamino_store.h"
+#include "head/admission.h"
+#include "head/request.h"
+#include "kamino/v1/kamino.pb.h"
+#include "membership/view.h"
+#include "membership/view_source.h"
+#include "node/storage/storage.h"
+#include "node/storage/storage_copy.h"
+#include "replica/chain_core.h"
+#include "replica/heap_executor.h"
+#include "replica/procedure.h"
+#include "replica/state_machine.h"
+
+namespace kamino::head {
+
+class ChainNode {
+ public:
+  struct Options {
+    replica::ChainOptions chain;
+    AdmissionOptions admission;
+    // Whether this node, being in view `view_id`, may answer by itself now: it
+    // holds the manager's lease. Asked after an answer was made up, before it
+    // leaves.
+    std::function<bool(uint64_t view_id)> lease_valid;
+  };
+
+  // Both must outlive this.
+  ChainNode(Options options, Storage* storage,
+            const replica::ProcedureRegistry* procedures);
+
+  // --- Inputs; `now` is monotonic.
+
+  void OnView(const membership::View& view, absl::Time now);
+  void OnLinkOpened(replica::LinkId link, absl::Time now);
+  void OnLinkClosed(replica::LinkId link, absl::Time now);
+  void OnMessage(replica::LinkId link,
+                 const kamino::internal::v1::ChainMessage& message,
+                 absl::Time now);
+  void OnTick(absl::Time now);
+  // Whether the manager wants this node to join the chain.
+  void OnInvited(bool invited, absl::Time now);
+
+  // A mutation. Answered at once when this node is not the head.
+  void Submit(Request request, absl::Time now);
+
+  // What the inputs lead to. An action that is fatal ends the node's life.
+  replica::Actions EndOfBatch(absl::Time now);
+
+  // Moves up to `max` committed transactions into the backup. Returns whether
+  // there is more to do: another EndOfBatch is due.
+  bool ApplyBackup(size_t max);
+
+  // --- Reads, as of the last operation this node has applied.
+
+  // Runs `read` when this node may serve reads: it is the tail, lacks nothing
+  // that was acknowledged, and holds its lease also afterwards.
+  absl::Status Read(
+      absl::FunctionRef<absl::Status(engine::KeyValueReader&)> read);
+
+  // The same for what became of a mutation.
+  absl::Status ReadOutcome(const kamino::v1::RequestId& id,
+                           kamino::v1::GetOutcomeResponse* response);
+
+  // --- What is.
+
+  const replica::ChainCore& core() const { return core_; }
+  // For the manager.
+  membership::NodeReport report() const;
+  const engine::Heap& heap() const { return *storage_->heap(); }
+  std::optional<AdmissionStats> admission_stats() const;
+  std::optional<engine::KaminoStats> store_stats() const;
+
+ private:
+  // Once this node is the head and its heap is mended.
+  void BecomeHeadIfDue(absl::Time now);
+  absl::Status BecomeHead(absl::Time now);
+  void StopBeingHead();
+  absl::Status NotHead() const;
+  absl::Status CheckMayRead() const;
+  void Fail(absl::Status status);
+
+  const Options options_;
+  Storage* const storage_;
+  replica::StateMachine state_;
+  replica::HeapExecutor executor_;
+  StorageCopy copy_;
+  replica::ChainCore core_;
+
+  // While head.
+  std::unique_ptr<engine::KaminoStore> store_;
+  std::unique_ptr<Admission> admission_;
+
+  replica::Actions pending_;  // of inputs since the last EndOfBatch
+};
+
+}  // namespace kamino::head
+
+#endif  // KAMINO_NODE_DRIVER_CHAIN_NODE_H_

@@ -1,0 +1,43 @@
+// What runs a node's protocol core: tasks one at a time, in batches, so that
+// one acknowledgement or one chain operation can stand for many. A thread in a
+// process (node/driver/core_thread.h); in tests whoever decides on the order.
+#ifndef KAMINO_NODE_DRIVER_CORE_EXECUTOR_H_
+#define KAMINO_NODE_DRIVER_CORE_EXECUTOR_H_
+
+#include <cstddef>
+#include <functional>
+
+#include "absl/functional/any_invocable.h"
+
+namespace kamino::head {
+
+class CoreExecutor {
+ public:
+  struct Hooks {
+    // Now and then, often enough for replica::ChainCore::OnTick.
+    std::function<void()> tick;
+    // After each batch of tasks and ticks. Returns whether there is more to do
+    // even if no task comes.
+    std::function<bool()> end_of_batch;
+  };
+
+  virtual ~CoreExecutor() = default;
+
+  // Starts running tasks; those posted before wait for it. Once.
+  virtual void Start(Hooks hooks) = 0;
+
+  // Any thread. False when stopped; the task is then destroyed, not run.
+  virtual bool Post(absl::AnyInvocable<void()> task) = 0;
+
+  // Any thread but the one that runs tasks: may wait until there is room for
+  // `weight`.
+  virtual bool PostAndWait(absl::AnyInvocable<void()> task, size_t weight) = 0;
+
+  // Likewise. Returns when no task or hook runs any more, nor ever will.
+  // Idempotent.
+  virtual void Stop() = 0;
+};
+
+}  // namespace kamino::head
+
+#endif  // KAMINO_NODE_DRIVER_CORE_EXECUTOR_H_

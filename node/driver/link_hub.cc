@@ -1,0 +1,281 @@
+#include "node/driver/link_hub.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "glog/logging.h"
+
+namespace kamino::head {
+namespace {
+
+using kamino::internal::v1::ChainMessage;
+using replica::LinkId;
+using transport::Link;
+
+absl::Span<const std::byte> AsBytes(const std::string& text) {
+  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
+}
+
+// Attempts with one transport before the next one has its turn.
+constexpr int kAttemptsPerTransport = 2;
+
+// Between the path and the host of an address of shm.
+constexpr char kHostMark[] = "#";
+
+std::string HostOf(const std::string& address) {
+  const size_t mark = address.rfind(kHostMark);
+  return mark == std::string::npos ? "" : address.substr(mark + 1);
+}
+
+std::string PathOf(const std::string& address) {
+  return address.substr(0, address.rfind(kHostMark));
+}
+
+// Of attempts in a row that fail, some dozens a second, the log has the first
+// ones and then ever fewer.
+bool IsTold(int failures) { return (failures & (failures - 1)) == 0; }
+
+}  // namespace
+
+// The transport's view of one link. Parses on the transport's thread, so that
+// the core thread need not.
+class LinkHub::Handler : public transport::LinkHandler {
+ public:
+  Handler(LinkHub* hub, LinkId id) : hub_(hub), id_(id) {}
+
+  void OnConnected(const std::shared_ptr<Link>&) override {
+    hub_->OnOutcome(id_, true);
+    hub_->events_.opened(id_);
+  }
+
+  void OnMessage(absl::Span<const std::byte> bytes) override {
+    ChainMessage message;
+    if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+      LOG(WARNING) << "closed a link that sent " << bytes.size()
+                   << " bytes that are no chain message";
+      hub_->Close(id_);
+      return;
+    }
+    hub_->events_.message(id_, std::move(message), bytes.size());
+  }
+
+  void OnWritable() override { hub_->Flush(id_); }
+
+  void OnClosed(const absl::Status& why) override {
+    VLOG(1) << "link " << id_ << " closed: " << why;
+    hub_->OnOutcome(id_, false);
+    hub_->Forget(id_);
+    hub_->events_.closed(id_);
+  }
+
+ private:
+  LinkHub* const hub_;
+  const LinkId id_;
+};
+
+LinkHub::LinkHub(Options options, TransportFactory make_transport,
+                 Events events)
+    : options_(std::move(options)),
+      make_transport_(std::move(make_transport)),
+      events_(std::move(events)) {}
+
+absl::StatusOr<std::unique_ptr<LinkHub>> LinkHub::Create(
+    Options options, TransportFactory make_transport, Events events) {
+  auto hub = absl::WrapUnique(new LinkHub(
+      std::move(options), std::move(make_transport), std::move(events)));
+  for (const auto& [name, address] : hub->options_.listen) {
+    RETURN_IF_ERROR(hub->Listen(name, address));
+  }
+  return hub;
+}
+
+LinkHub::~LinkHub() {
+  // Joins the transports' threads; handlers still call into the hub meanwhile.
+  ports_.clear();
+}
+
+absl::Status LinkHub::Listen(const std::string& name,
+                             const std::string& address) {
+  transport::TransportOptions options = options_.transport;
+  // Over the others a Hello of an old view gets an answer, which says more.
+  if (name != "verbs") options.epoch = nullptr;
+  auto transport = make_transport_(name, options);
+  if (!transport.ok()) return transport.status();
+  Port& port = ports_[name];
+  port.transport = std::move(*transport);
+  auto listener =
+      port.transport->Listen(address, [this](std::shared_ptr<Link> link) {
+        LinkId id;
+        {
+          absl::MutexLock lock(&mutex_);
+          id = next_accepted_;
+          next_accepted_ += 2;
+          connections_[id].link = std::move(link);
+        }
+        return std::make_shared<Handler>(this, id);
+      });
+  if (!listener.ok()) {
+    return absl::Status(
+        listener.status().code(),
+        absl::StrCat("cannot listen for chain links on ", name, " ", address,
+                     ": ", listener.status().message()));
+  }
+  port.listener = std::move(*listener);
+  return absl::OkStatus();
+}
+
+std::map<std::string, std::string> LinkHub::addresses() const {
+  std::map<std::string, std::string> addresses;
+  for (const auto& [name, port] : ports_) {
+    addresses[name] = port.listener->address();
+    if (name == "shm") {
+      absl::StrAppend(&addresses[name], kHostMark, options_.host_id);
+    }
+  }
+  return addresses;
+}
+
+std::vector<std::string> LinkHub::Usable(
+    const membership::Member& member) const {
+  std::vector<std::string> order = {options_.preferred};
+  if (options_.preferred == "auto") {
+    auto shm = member.link_addresses.find("shm");
+    const bool same_host = shm != member.link_addresses.end() &&
+                           !options_.host_id.empty() &&
+                           HostOf(shm->second) == options_.host_id;
+    order = {same_host ? "shm" : "verbs", "verbs", "tcp"};
+  }
+  for (const auto& [name, port] : ports_) {
+    // Whether shared memory is really shared is for the preference to know.
+    if (name != "shm") order.push_back(name);
+  }
+  std::vector<std::string> usable;
+  for (const std::string& name : order) {
+    if (ports_.count(name) > 0 && member.link_addresses.count(name) > 0 &&
+        std::find(usable.begin(), usable.end(), name) == usable.end()) {
+      usable.push_back(name);
+    }
+  }
+  return usable;
+}
+
+void LinkHub::OnOutcome(LinkId id, bool opened) {
+  absl::MutexLock lock(&mutex_);
+  auto found = connections_.find(id);
+  if (found == connections_.end() || found->second.opening_to.empty()) return;
+  int& failures = failures_[found->second.opening_to];
+  failures = opened ? 0 : failures + 1;
+  found->second.opening_to.clear();
+}
+
+void LinkHub::Open(LinkId id, const membership::Member& member) {
+  const std::vector<std::string> usable = Usable(member);
+  if (usable.empty()) {
+    LOG(ERROR) << "no transport in common with " << member.node_id;
+    events_.closed(id);
+    return;
+  }
+  int failures;
+  {
+    absl::MutexLock lock(&mutex_);
+    failures = failures_[member.node_id];
+  }
+  // When the choice is ours, one that does not get through gives way to the
+  // next, in turn.
+  const size_t turn = options_.preferred == "auto"
+                          ? failures / kAttemptsPerTransport % usable.size()
+                          : 0;
+  const std::string& name = usable[turn];
+  std::string address = member.link_addresses.at(name);
+  if (name == "shm") address = PathOf(address);
+  LOG_IF(INFO, IsTold(failures))
+      << "opens a link to " << member.node_id << " over " << name << " at "
+      << address << ", attempt " << failures + 1;
+  {
+    // Before connecting: the handler may be called before Connect returns.
+    absl::MutexLock lock(&mutex_);
+    connections_[id].opening_to = member.node_id;
+  }
+  auto link = ports_.at(name).transport->Connect(
+      address, std::make_shared<Handler>(this, id));
+  if (!link.ok()) {
+    LOG_IF(ERROR, IsTold(failures))
+        << "cannot connect to " << member.node_id << " at " << address << ": "
+        << link.status();
+    OnOutcome(id, false);
+    Forget(id);
+    events_.closed(id);
+    return;
+  }
+  absl::MutexLock lock(&mutex_);
+  auto found = connections_.find(id);
+  if (found == connections_.end()) return;  // closed already
+  found->second.link = std::move(*link);
+  FlushLocked(&found->second);
+}
+
+void LinkHub::Close(LinkId id) {
+  std::shared_ptr<Link> link;
+  {
+    absl::MutexLock lock(&mutex_);
+    auto found = connections_.find(id);
+    if (found == connections_.end()) return;
+    link = found->second.link;
+    found->second.queue.clear();
+    found->second.queued_bytes = 0;
+  }
+  if (link != nullptr) link->Close();
+}
+
+void LinkHub::Send(LinkId id, const ChainMessage& message) {
+  absl::ReleasableMutexLock lock(&mutex_);
+  auto found = connections_.find(id);
+  if (found == connections_.end()) return;  // the core hears of it soon
+  Connection& connection = found->second;
+  connection.queue.push_back(message.SerializeAsString());
+  connection.queued_bytes += connection.queue.back().size();
+  if (connection.link == nullptr) return;
+  FlushLocked(&connection);
+  if (connection.queued_bytes <= options_.max_queued_bytes) return;
+  LOG(WARNING) << "closed a link with " << connection.queued_bytes
+               << " bytes waiting for it";
+  std::shared_ptr<Link> link = connection.link;
+  lock.Release();
+  link->Close();
+}
+
+void LinkHub::Flush(LinkId id) {
+  absl::MutexLock lock(&mutex_);
+  auto found = connections_.find(id);
+  if (found != connections_.end() && found->second.link != nullptr) {
+    FlushLocked(&found->second);
+  }
+}
+
+void LinkHub::FlushLocked(Connection* connection) {
+  while (!connection->queue.empty()) {
+    const std::string& message = connection->queue.front();
+    absl::Status sent = connection->link->Send(AsBytes(message), {});
+    if (absl::IsResourceExhausted(sent)) return;  // OnWritable follows
+    if (!sent.ok()) VLOG(1) << "message dropped with its link: " << sent;
+    connection->queued_bytes -= message.size();
+    connection->queue.pop_front();
+  }
+}
+
+void LinkHub::Forget(LinkId id) {
+  absl::MutexLock lock(&mutex_);
+  connections_.erase(id);
+}
+
+std::string LinkHub::TransportOf(LinkId id) {
+  absl::MutexLock lock(&mutex_);
+  auto found = connections_.find(id);
+  if (found == connections_.end() || found->second.link == nullptr) return "";
+  return std::string(found->second.link->capabilities().name);
+}
+
+}  // namespace kamino::head

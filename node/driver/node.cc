@@ -1,0 +1,242 @@
+#include "node/driver/node.h"
+
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "base/status_macros.h"
+#include "glog/logging.h"
+#include "node/driver/node_agreement.h"
+#include "replica/errors.h"
+
+namespace kamino::head {
+namespace {
+
+using kamino::internal::v1::ChainMessage;
+using membership::Member;
+using membership::View;
+using replica::Actions;
+using replica::LinkId;
+
+// A request on its way to the core thread. What does not get there, as the node
+// stops, is answered.
+class Owed {
+ public:
+  explicit Owed(Request request) : request_(std::move(request)) {}
+  Owed(Owed&&) = default;
+  ~Owed() {
+    if (request_.done == nullptr) return;
+    request_.done({replica::MakeError(kamino::v1::REASON_RECONFIGURING,
+                                      "this node is stopping"),
+                   "", 0});
+  }
+  Request Take() { return std::move(request_); }
+
+ private:
+  Request request_;
+};
+
+}  // namespace
+
+Node::Node(NodeOptions options, NodeRuntime runtime,
+           std::unique_ptr<Storage> storage,
+           const replica::ProcedureRegistry* procedures,
+           membership::ViewSource* views, Events events)
+    : options_(std::move(options)),
+      clock_(std::move(runtime.clock)),
+      backup_step_(std::move(runtime.backup_step)),
+      make_transport_(std::move(runtime.make_transport)),
+      events_(std::move(events)),
+      views_(views),
+      started_(Now()),
+      reads_(options_.reads),
+      results_(options_.results),
+      storage_(std::move(storage)),
+      agreement_(AgreementOf(*storage_, *procedures,
+                             options_.links.transport.max_message)),
+      core_(std::move(runtime.executor)) {
+  ChainNode::Options chain;
+  chain.chain = options_.chain;
+  chain.chain.heap_bytes = storage_->heap()->region()->size();
+  chain.chain.incarnation = storage_->record()->state().incarnation;
+  chain.chain.agreement = agreement_;
+  chain.chain.max_operation_bytes =
+      MaxOperationBytes(options_.links.transport.max_message);
+  chain.admission = options_.admission;
+  chain.lease_valid = [views](uint64_t view_id) {
+    return views->LeaseValid(view_id);
+  };
+  node_ =
+      std::make_unique<ChainNode>(std::move(chain), storage_.get(), procedures);
+}
+
+CoreExecutor::Hooks Node::ExecutorHooks() {
+  CoreExecutor::Hooks hooks;
+  hooks.tick = [this] {
+    ticked_ = true;
+    node_->OnTick(Now());
+    ReportRole();
+  };
+  hooks.end_of_batch = [this] { return EndOfBatch(); };
+  return hooks;
+}
+
+absl::StatusOr<std::unique_ptr<Node>> Node::Create(
+    NodeOptions options, NodeRuntime runtime, std::unique_ptr<Storage> storage,
+    const replica::ProcedureRegistry* procedures, membership::ViewSource* views,
+    Events events) {
+  auto node = absl::WrapUnique(new Node(std::move(options), std::move(runtime),
+                                        std::move(storage), procedures, views,
+                                        std::move(events)));
+  RETURN_IF_ERROR(node->Listen());
+  return node;
+}
+
+LinkHub::Events Node::HubEvents() {
+  LinkHub::Events events;
+  events.opened = [this](LinkId link) {
+    core_->Post([this, link] { node_->OnLinkOpened(link, Now()); });
+  };
+  events.closed = [this](LinkId link) {
+    core_->Post([this, link] { node_->OnLinkClosed(link, Now()); });
+  };
+  events.message = [this](LinkId link, ChainMessage message, size_t bytes) {
+    core_->PostAndWait(
+        [this, link, message = std::move(message)] {
+          node_->OnMessage(link, message, Now());
+        },
+        bytes);
+  };
+  return events;
+}
+
+absl::Status Node::Listen() {
+  LinkHub::Options options = options_.links;
+  options.transport.epoch = [this] { return view_board_.current()->view_id(); };
+  ASSIGN_OR_RETURN(links_, LinkHub::Create(std::move(options), make_transport_,
+                                           HubEvents()));
+  core_->Start(ExecutorHooks());
+  return absl::OkStatus();
+}
+
+absl::Status Node::Join(const std::string& service_address) {
+  Member self;
+  self.node_id = options_.chain.node_id;
+  self.incarnation = storage_->record()->state().incarnation;
+  self.service_address = service_address;
+  self.link_addresses = links_->addresses();
+  for (auto& [name, address] : self.link_addresses) {
+    if (address.empty()) address = service_address;
+  }
+  self.heap_bytes = storage_->heap()->region()->size();
+  const engine::HeapUuid& uuid = storage_->heap()->uuid();
+  self.heap_id.assign(uuid.begin(), uuid.end());
+  self.agreement = agreement_;
+  membership::ViewSourceCallbacks callbacks;
+  callbacks.on_view = [this](const View& view) {
+    core_->Post([this, view] {
+      node_->OnView(view, Now());
+      view_board_.Publish(view);
+      Report();
+    });
+  };
+  callbacks.on_invited = [this](bool invited) {
+    core_->Post([this, invited] { node_->OnInvited(invited, Now()); });
+  };
+  callbacks.on_refused = [this](absl::Status status) {
+    events_.fatal(std::move(status));
+  };
+  // What it registers with; the core thread has done nothing yet.
+  views_->SetReport(node_->report());
+  return views_->Start(self, std::move(callbacks));
+}
+
+Node::~Node() { Stop(); }
+
+void Node::Stop() {
+  if (std::exchange(stopped_, true)) return;
+  views_->Stop();
+  core_->Stop();   // runs what was posted before; later posts are refused
+  links_.reset();  // its threads may still try to post
+  node_.reset();   // answers requests that wait
+}
+
+void Node::Mutate(Request request) {
+  const int64_t bytes =
+      static_cast<int64_t>(request.request.arguments().size());
+  const bool full =
+      pending_requests_.fetch_add(1) >= options_.max_pending_requests;
+  const bool heavy =
+      pending_bytes_.fetch_add(bytes) + bytes > options_.max_pending_bytes;
+  request.done = [this, bytes, done = std::move(request.done)](
+                     RequestOutcome outcome) mutable {
+    pending_requests_.fetch_sub(1);
+    pending_bytes_.fetch_sub(bytes);
+    done(std::move(outcome));
+  };
+  if (full || heavy) {
+    request.done({replica::MakeError(kamino::v1::REASON_OVERLOADED,
+                                     "too many requests wait at this node"),
+                  "", 0});
+    return;
+  }
+  core_->Post([this, owed = Owed(std::move(request))]() mutable {
+    node_->Submit(owed.Take(), Now());
+  });
+}
+
+bool Node::Run(absl::AnyInvocable<void(ChainNode&)> task) {
+  return core_->Post(
+      [this, task = std::move(task)]() mutable { task(*node_); });
+}
+
+// --- Core thread.
+
+void Node::Report() {
+  membership::NodeReport report = node_->report();
+  // Each batch moves the cursors; a heartbeat needs no finer ones.
+  if (!std::exchange(ticked_, false)) report.cursors = reported_.cursors;
+  if (report == reported_) return;
+  const bool caught_up =
+      report.caught_up_view != 0 && reported_.caught_up_view == 0;
+  reported_ = report;
+  views_->SetReport(report);
+  if (caught_up) views_->RequestView();  // the manager need not wait
+}
+
+bool Node::EndOfBatch() {
+  Actions actions = node_->EndOfBatch(Now());
+  if (events_.decided) events_.decided(*node_);
+  CarryOut(std::move(actions));
+  Report();
+  return node_->ApplyBackup(backup_step_());
+}
+
+void Node::CarryOut(Actions actions) {
+  if (!actions.fatal.ok()) return Fatal(std::move(actions.fatal));
+  for (LinkId link : actions.close) links_->Close(link);
+  for (const Actions::Open& open : actions.open) {
+    links_->Open(open.link, open.member);
+  }
+  for (const Actions::Send& send : actions.send) {
+    links_->Send(send.link, send.message);
+  }
+  if (actions.fetch_view) views_->RequestView();
+}
+
+void Node::Fatal(absl::Status status) {
+  if (std::exchange(failed_, true)) return;
+  LOG(ERROR) << "this node stops: " << status;
+  events_.fatal(std::move(status));
+}
+
+void Node::ReportRole() {
+  const membership::View& view = node_->core().view();
+  const membership::Role role = node_->core().role();
+  const bool lease = view.formed() && views_->LeaseValid(view.id);
+  if (role == reported_role_ && lease == reported_lease_) return;
+  reported_role_ = role;
+  reported_lease_ = lease;
+  events_.role(role, lease);
+}
+
+}  // namespace kamino::head

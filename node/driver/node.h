@@ -1,0 +1,151 @@
+// A running node: a ChainNode, links to its neighbours and the manager's views,
+// and what is done with them, batch after batch. What it runs on is given to
+// it: a process's own (node/driver/real_runtime.h), or a simulated one.
+#ifndef KAMINO_NODE_DRIVER_NODE_H_
+#define KAMINO_NODE_DRIVER_NODE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "head/request.h"
+#include "kamino/v1/kamino.pb.h"
+#include "membership/view_source.h"
+#include "node/driver/call_load.h"
+#include "node/driver/chain_node.h"
+#include "node/driver/core_executor.h"
+#include "node/driver/link_hub.h"
+#include "node/driver/view_board.h"
+#include "node/storage/storage.h"
+
+namespace kamino::head {
+
+// What a node runs on.
+struct NodeRuntime {
+  // The time that everything of the node goes by; never goes back. Any thread.
+  std::function<absl::Time()> clock;
+  // What it calls the core thread is whoever runs this one's tasks.
+  std::unique_ptr<CoreExecutor> executor;
+  LinkHub::TransportFactory make_transport;
+  // How many committed transactions move into the backup between two batches;
+  // asked each time.
+  std::function<size_t()> backup_step = [] { return size_t{64}; };
+};
+
+struct NodeOptions {
+  // heap_bytes and incarnation are taken from the storage.
+  replica::ChainOptions chain;
+  AdmissionOptions admission;
+  LinkHub::Options links;
+  // Mutations and their arguments that may wait for the core thread or be on
+  // their way; more are refused with REASON_OVERLOADED.
+  int64_t max_pending_requests = 16384;
+  int64_t max_pending_bytes = 256 << 20;
+  CallLoadOptions reads;
+  // Of these max_unsent_bytes alone counts.
+  CallLoadOptions results;
+};
+
+// Thread-safe unless said otherwise.
+class Node {
+ public:
+  struct Events {
+    // The node cannot go on; the process should stop. On any thread.
+    std::function<void(absl::Status)> fatal;
+    // Whether this node may serve as what; whenever it changes. On the core
+    // thread, from the first view on, so never before Join.
+    std::function<void(membership::Role role, bool lease_valid)> role;
+    // After the node has decided on a batch, before anything of that leaves it;
+    // for tests that keep a history. On the core thread. May be null.
+    std::function<void(const ChainNode& node)> decided;
+  };
+
+  // Starts the core thread and listens for links. `procedures` and `views`
+  // must outlive the node, and so must what `runtime` refers to.
+  static absl::StatusOr<std::unique_ptr<Node>> Create(
+      NodeOptions options, NodeRuntime runtime,
+      std::unique_ptr<Storage> storage,
+      const replica::ProcedureRegistry* procedures,
+      membership::ViewSource* views, Events events);
+  ~Node();
+
+  // Registers with the manager, once, as a node that clients reach at
+  // `service_address` (host:port).
+  absl::Status Join(const std::string& service_address);
+
+  // Answers what is outstanding and stops. Idempotent.
+  void Stop();
+
+  // A mutation; request.done is called on the core thread, or at once on this
+  // one when it is refused.
+  void Mutate(Request request);
+
+  // Runs `task` on the core thread; false when the node has stopped.
+  bool Run(absl::AnyInvocable<void(ChainNode& node)> task);
+
+  // Fills everything but the header. Core thread only.
+  void Describe(ChainNode& node, kamino::v1::GetNodeStatusResponse* response);
+  // Core thread only.
+  ChainNode& chain_node() { return *node_; }
+
+  // Of reads, and of mutations that have a result.
+  CallLoad& reads() { return reads_; }
+  CallLoad& results() { return results_; }
+
+  ViewBoard& view_board() { return view_board_; }
+  const std::string& node_id() const { return options_.chain.node_id; }
+  absl::Time Now() const { return clock_(); }
+
+ private:
+  Node(NodeOptions options, NodeRuntime runtime,
+       std::unique_ptr<Storage> storage,
+       const replica::ProcedureRegistry* procedures,
+       membership::ViewSource* views, Events events);
+  CoreExecutor::Hooks ExecutorHooks();
+  absl::Status Listen();
+  LinkHub::Events HubEvents();
+
+  // Core thread only.
+  bool EndOfBatch();
+  void CarryOut(replica::Actions actions);
+  void ReportRole();
+  void Report();  // to the manager
+  void Fatal(absl::Status status);
+
+  const NodeOptions options_;
+  const std::function<absl::Time()> clock_;
+  const std::function<size_t()> backup_step_;
+  const LinkHub::TransportFactory make_transport_;
+  const Events events_;
+  membership::ViewSource* const views_;
+  const absl::Time started_;
+  ViewBoard view_board_;
+  CallLoad reads_;
+  CallLoad results_;
+  std::atomic<int64_t> pending_requests_{0};
+  std::atomic<int64_t> pending_bytes_{0};
+
+  // Core thread only.
+  std::unique_ptr<Storage> storage_;
+  const membership::Agreement agreement_;
+  std::unique_ptr<ChainNode> node_;
+  bool failed_ = false;
+  membership::Role reported_role_ = membership::Role::kOutside;
+  bool reported_lease_ = false;
+  membership::NodeReport reported_;
+  bool ticked_ = true;  // since the cursors were reported
+
+  bool stopped_ = false;  // Stop() only
+  std::unique_ptr<CoreExecutor> core_;
+  std::unique_ptr<LinkHub> links_;  // posts to core_
+};
+
+}  // namespace kamino::head
+
+#endif  // KAMINO_NODE_DRIVER_NODE_H_

@@ -1,0 +1,92 @@
+// What a node says of itself to whoever asks.
+#include <string>
+
+#include "node/driver/node.h"
+#include "proto/version.h"
+
+namespace kamino::head {
+namespace {
+
+kamino::v1::BackupStatus ToProto(const engine::KaminoStats& stats,
+                                 const StorageOptions& options) {
+  kamino::v1::BackupStatus backup;
+  const bool simple = options.backup == BackupKind::kSimple;
+  backup.set_kind(simple ? "simple" : "dynamic");
+  backup.set_alpha(simple ? 1.0 : options.alpha);
+  backup.set_hits(stats.backup.hits);
+  backup.set_misses(stats.backup.misses);
+  backup.set_evictions(stats.backup.evictions);
+  backup.set_bytes_used(stats.backup.bytes_used);
+  backup.set_bytes_total(stats.backup.bytes_total);
+  backup.set_pending_transactions(stats.backup_pending);
+  return backup;
+}
+
+kamino::v1::AdmissionStatus ToProto(const AdmissionStats& stats) {
+  kamino::v1::AdmissionStatus admission;
+  admission.set_in_flight(stats.in_flight);
+  admission.set_parked(stats.parked);
+  admission.set_committed(stats.committed);
+  admission.set_aborted(stats.aborted);
+  admission.set_repeated(stats.repeated);
+  admission.set_rejected(stats.rejected);
+  admission.set_clients(stats.clients);
+  admission.set_evicted(stats.evicted);
+  return admission;
+}
+
+}  // namespace
+
+void Node::Describe(ChainNode& node,
+                    kamino::v1::GetNodeStatusResponse* response) {
+  const replica::ChainCore& core = node.core();
+  const replica::OperationRing& ring = core.ring();
+  response->set_cluster_id(options_.chain.cluster_id);
+  response->set_node_id(options_.chain.node_id);
+  response->set_role(head::ToProto(core.role()));
+  response->set_version(kVersion);
+  response->set_uptime_ms(absl::ToInt64Milliseconds(Now() - started_));
+  response->set_lease_valid(views_->LeaseValid(core.view().id));
+  response->set_received(ring.received());
+  response->set_applied(ring.applied());
+  response->set_cleaned(ring.cleaned());
+  response->set_completed(core.completed());
+  response->set_condition(
+      std::string(membership::ConditionName(core.condition())));
+  const replica::ChainCore::TransferStats& transfer = core.transfer();
+  response->mutable_transfer()->set_sending(transfer.sending);
+  response->mutable_transfer()->set_receiving(transfer.receiving);
+  response->mutable_transfer()->set_bytes(transfer.bytes);
+  response->mutable_transfer()->set_begun(transfer.begun);
+  response->mutable_transfer()->set_damaged(transfer.damaged);
+  response->set_ring_bytes_used(ring.bytes_used());
+  response->set_ring_bytes_total(ring.bytes_total());
+  const engine::HeapStats heap = node.heap().stats();
+  response->set_heap_bytes_used(heap.bytes_used);
+  response->set_heap_bytes_total(heap.bytes_total);
+  response->set_objects(heap.objects);
+  if (const auto stats = node.store_stats()) {
+    *response->mutable_backup() = ToProto(*stats, storage_->options());
+  }
+  if (const auto stats = node.admission_stats()) {
+    *response->mutable_admission() = ToProto(*stats);
+  }
+  const CallLoadStats reads = reads_.stats();
+  response->mutable_reads()->set_waiting(reads.waiting);
+  response->mutable_reads()->set_unsent_bytes(reads.unsent_bytes);
+  response->mutable_reads()->set_shed(reads.shed);
+  response->mutable_reads()->set_given_up(reads.given_up);
+  const replica::ChainCore::TurnedDown& turned_down = core.turned_down();
+  response->mutable_turned_down()->set_rejected(turned_down.rejected);
+  response->mutable_turned_down()->set_stray(turned_down.stray);
+  response->mutable_turned_down()->set_malformed(turned_down.malformed);
+  for (const auto& state : core.links()) {
+    kamino::v1::LinkStatus* link = response->add_links();
+    link->set_peer(state.peer);
+    link->set_purpose(state.purpose);
+    link->set_transport(links_->TransportOf(state.link));
+    link->set_connected(state.connected);
+  }
+}
+
+}  // namespace kamino::head

@@ -1,0 +1,26 @@
+#include "node/driver/real_runtime.h"
+
+#include <chrono>
+
+#include "node/driver/core_thread.h"
+#include "transport/make_transport.h"
+
+namespace kamino::head {
+namespace {
+
+absl::Time MonotonicNow() {
+  return absl::UnixEpoch() +
+         absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
+}
+
+}  // namespace
+
+NodeRuntime RealRuntime() {
+  NodeRuntime runtime;
+  runtime.clock = MonotonicNow;
+  runtime.executor = std::make_unique<CoreThread>(CoreThread::Options());
+  runtime.make_transport = transport::MakeTransport;
+  return runtime;
+}
+
+}  // namespace kamino::head

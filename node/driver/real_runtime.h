@@ -1,0 +1,14 @@
+// What a node runs on in a process of its own: a thread, a clock that goes on,
+// real transports.
+#ifndef KAMINO_NODE_DRIVER_REAL_RUNTIME_H_
+#define KAMINO_NODE_DRIVER_REAL_RUNTIME_H_
+
+#include "node/driver/node.h"
+
+namespace kamino::head {
+
+NodeRuntime RealRuntime();
+
+}  // namespace kamino::head
+
+#endif  // KAMINO_NODE_DRIVER_REAL_RUNTIME_H_

@@ -1,0 +1,52 @@
+// The node's latest view, for every thread that has to know it, and those who
+// wait for the next one.
+#ifndef KAMINO_NODE_DRIVER_VIEW_BOARD_H_
+#define KAMINO_NODE_DRIVER_VIEW_BOARD_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/synchronization/mutex.h"
+#include "kamino/v1/kamino.pb.h"
+#include "membership/view.h"
+
+namespace kamino::head {
+
+kamino::v1::Role ToProto(membership::Role role);
+kamino::v1::Chain ToProto(const membership::View& view);
+
+// Thread-safe.
+class ViewBoard {
+ public:
+  using Snapshot = std::shared_ptr<const kamino::v1::Chain>;
+  // Called on the publishing thread with a lock held: must not block and must
+  // not call back.
+  using Listener = std::function<void(const Snapshot&)>;
+
+  static constexpr size_t kMaxListeners = 1024;
+
+  ViewBoard();
+
+  void Publish(const membership::View& view);
+
+  // Never null; view_id 0 before the first view.
+  Snapshot current() const;
+
+  // Calls `listener` with the current chain, then with each later one, until
+  // Unsubscribe returns. 0: there are kMaxListeners already.
+  uint64_t Subscribe(Listener listener);
+  void Unsubscribe(uint64_t id);
+
+ private:
+  mutable absl::Mutex mutex_;
+  Snapshot current_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<uint64_t, Listener> listeners_ ABSL_GUARDED_BY(mutex_);
+  uint64_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
+};
+
+}  // namespace kamino::head
+
+#endif  // KAMINO_NODE_DRIVER_VIEW_BOARD_H_

@@ -1,0 +1,206 @@
+// A node of a Kamino chain.
+//
+// Exit codes: 0 after SIGTERM or SIGINT, 1 when it cannot go on, 2 for bad
+// flags. Logs go to stderr; the last line says why it exits.
+#include <signal.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/synchronization/mutex.h"
+#include "glog/logging.h"
+#include "head/procedures/bank_transfer.h"
+#include "membership/membership_agent.h"
+#include "membership/server_program.h"
+#include "node/driver/node.h"
+#include "node/driver/real_runtime.h"
+#include "node/host_id.h"
+#include "node/node_flags.h"
+#include "node/rpc/grpc_rendezvous.h"
+#include "node/rpc/node_server.h"
+#include "node/storage/device_media.h"
+#include "node/storage/file_media.h"
+#include "replica/procedure.h"
+#include "transport/make_transport.h"
+
+namespace kamino::head {
+namespace {
+
+// Why the process must end; set once.
+class Failure {
+ public:
+  void Set(const absl::Status& status) {
+    absl::MutexLock lock(&mutex_);
+    if (status_.ok()) status_ = status;
+  }
+  absl::Status Get() {
+    absl::MutexLock lock(&mutex_);
+    return status_;
+  }
+
+ private:
+  absl::Mutex mutex_;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Leaves room to count up.
+uint64_t RandomIncarnation() {
+  std::random_device random;
+  uint64_t incarnation = 0;
+  while (incarnation == 0) {
+    incarnation = static_cast<uint64_t>(random()) << 31 | random();
+  }
+  return incarnation;
+}
+
+// Decides on the transports, and says why. `rendezvous` sets verbs links up.
+absl::Status ChooseTransports(const NodeFlags& flags,
+                              std::shared_ptr<GrpcRendezvous> rendezvous,
+                              LinkHub::Options* links) {
+  links->preferred = flags.transport;
+  links->host_id = HostId();
+  links->transport.spin = flags.link_spin;
+  links->transport.verbs = flags.verbs;
+  links->listen["tcp"] = flags.link_listen;
+  if (flags.transport == "shm" || flags.transport == "auto") {
+    links->listen["shm"] =
+        std::filesystem::absolute(flags.data_dir) / "link.sock";
+  }
+  if (flags.transport != "verbs" && flags.transport != "auto") {
+    LOG(INFO) << "chain links: " << flags.transport << ", by --transport";
+    return absl::OkStatus();
+  }
+  auto port = transport::FindVerbsPort(flags.verbs);
+  if (port.ok()) {
+    links->transport.verbs.rendezvous = std::move(rendezvous);
+    links->listen["verbs"] = "";
+    LOG(INFO) << "chain links: --transport=" << flags.transport << ", verbs on "
+              << *port;
+    return absl::OkStatus();
+  }
+  if (flags.transport == "verbs") return port.status();
+  LOG(INFO) << "chain links: --transport=auto, tcp because there is "
+            << port.status().message();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<NodeOptions> OptionsFrom(
+    const NodeFlags& flags, std::shared_ptr<GrpcRendezvous> rendezvous) {
+  NodeOptions options;
+  options.chain.cluster_id = flags.storage.cluster_id;
+  options.chain.node_id = flags.storage.node_id;
+  options.chain.transfer_bytes_per_s = flags.transfer_mb_per_s * 1000 * 1000;
+  absl::Status chosen =
+      ChooseTransports(flags, std::move(rendezvous), &options.links);
+  if (!chosen.ok()) return chosen;
+  return options;
+}
+
+std::string Advertised(const NodeFlags& flags, int port) {
+  if (!flags.advertise.empty()) return flags.advertise;
+  return absl::StrCat(flags.listen.substr(0, flags.listen.rfind(':')), ":",
+                      port);
+}
+
+absl::StatusOr<std::unique_ptr<Media>> OpenMedia(const NodeFlags& flags) {
+  auto files = FileMedia::Open(flags.data_dir, flags.pmem, flags.prefault);
+  if (flags.device.empty() || !files.ok()) return files;
+  // Nobody would miss it before the node has begun anew on the device.
+  if ((*files)->Exists(Media::Part::kHeap)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        (*files)->Name(Media::Part::kHeap), " is there, but --device is ",
+        flags.device, "; move the file away to begin anew on the device"));
+  }
+  return DeviceMedia::Open(flags.device, flags.pmem, flags.format_device);
+}
+
+absl::Status Serve(const NodeFlags& flags,
+                   const std::function<void()>& await_end) {
+  auto media = OpenMedia(flags);
+  if (!media.ok()) return media.status();
+  StorageOptions storage_options = flags.storage;
+  storage_options.first_incarnation = RandomIncarnation();
+  auto storage = Storage::Open(storage_options, std::move(*media));
+  if (!storage.ok()) return storage.status();
+
+  replica::ProcedureRegistry procedures;
+  procedures.Register(kBankTransfer, BankTransfer);
+
+  membership::AgentOptions agent_options;
+  agent_options.cluster_id = flags.storage.cluster_id;
+  agent_options.managers = flags.managers;
+  std::string address;  // known before Join
+  agent_options.on_registered = [&](const std::string& manager) {
+    LOG(INFO) << "node " << flags.storage.node_id << " of cluster "
+              << flags.storage.cluster_id << " serves on " << address
+              << ", taken in by the manager at " << manager;
+  };
+  membership::MembershipAgent agent(std::move(agent_options));
+
+  Failure failure;
+  std::unique_ptr<NodeServer> server;
+  Node::Events events;
+  events.fatal = [&failure](const absl::Status& status) {
+    failure.Set(status);
+    kill(getpid(), SIGTERM);
+  };
+  // No role comes before Join.
+  events.role = [&server](membership::Role role, bool lease_valid) {
+    server->SetRole(role, lease_valid);
+  };
+  auto rendezvous = std::make_shared<GrpcRendezvous>(flags.storage.cluster_id);
+  auto options = OptionsFrom(flags, rendezvous);
+  if (!options.ok()) return options.status();
+  auto node =
+      Node::Create(*std::move(options), RealRuntime(), std::move(*storage),
+                   &procedures, &agent, std::move(events));
+  if (!node.ok()) return node.status();
+  auto started = NodeServer::Start(flags.listen, node->get(), rendezvous.get());
+  if (!started.ok()) return started.status();
+  server = std::move(*started);
+  address = Advertised(flags, server->port());
+  LOG(INFO) << "node " << flags.storage.node_id << " of cluster "
+            << flags.storage.cluster_id << " listens on " << flags.listen
+            << " as " << address << ", and asks to be taken in by "
+            << absl::StrJoin(flags.managers, " or ");
+  if (absl::Status joined = (*node)->Join(address); !joined.ok()) {
+    return joined;
+  }
+
+  await_end();
+  (*node)->Stop();
+  server.reset();
+  rendezvous->Stop();
+  return failure.Get();
+}
+
+int Main(int argc, char** argv) {
+  NodeFlags flags;
+  membership::ServerProgram program;
+  program.name = "kamino_node";
+  program.usage =
+      "A node of a Kamino chain. Example:\n"
+      "  kamino_node --cluster_id=c --node_id=n1 --data_dir=/var/lib/kamino/n1 "
+      "--listen=127.0.0.1:7001 --managers=127.0.0.1:7000";
+  program.configure = [&flags] {
+    auto read = ReadNodeFlags();
+    if (read.ok()) flags = std::move(*read);
+    return read.status();
+  };
+  program.serve = [&flags](const std::function<void()>& await_end) {
+    return Serve(flags, await_end);
+  };
+  return membership::RunServer(program, argc, argv);
+}
+
+}  // namespace
+}  // namespace kamino::head
+
+int main(int argc, char** argv) { return kamino::head::Main(argc, argv); }

@@ -1,0 +1,238 @@
+#include "node/node_flags.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/flags/flag.h"
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "engine/heap/heap.h"
+#include "membership/server_program.h"
+#include "replica/operation_ring.h"
+
+ABSL_FLAG(std::string, cluster_id, "", "Name of the cluster (required).");
+ABSL_FLAG(std::string, node_id, "",
+          "Name of this node, unique in the cluster (required).");
+ABSL_FLAG(std::string, data_dir, "",
+          "Folder of the node's files; made when absent (required).");
+ABSL_FLAG(std::string, device, "",
+          "Device of persistent memory (devdax) that holds the node's data, "
+          "such as /dev/dax0.0, in place of files in --data_dir.");
+ABSL_FLAG(bool, format_device, false,
+          "Takes --device even if it is not empty, but not if it is one of "
+          "Kamino's, damaged or not.");
+ABSL_FLAG(std::string, listen, "",
+          "host:port for clients, gRPC (required). Port 0 picks one.");
+ABSL_FLAG(std::string, advertise, "",
+          "host:port under which clients reach --listen; by default the same.");
+ABSL_FLAG(std::string, link_listen, "127.0.0.1:0",
+          "host:port for chain links over tcp. Port 0 picks one. Its host is "
+          "what the other nodes connect to.");
+ABSL_FLAG(std::string, transport, "tcp",
+          "Preferred transport of chain links: tcp, shm for nodes on one "
+          "machine, verbs (RDMA), or auto: the best of these that both "
+          "neighbours have.");
+ABSL_FLAG(std::string, verbs_device, "",
+          "RDMA device for chain links, such as mlx5_0; by default the first "
+          "with an active port.");
+ABSL_FLAG(int, verbs_port, 0, "Port of the RDMA device; 0: the first active.");
+ABSL_FLAG(int, verbs_gid_index, -1,
+          "Index of the GID that links leave by; -1: the best, which is one of "
+          "RoCE v2 with an IP address.");
+ABSL_FLAG(int, link_spin_us, 20,
+          "How long, in microseconds, links over shm and verbs poll for the "
+          "next message before they go to sleep.");
+ABSL_FLAG(std::string, managers, "",
+          "host:port,... of the membership managers (required).");
+ABSL_FLAG(uint64_t, heap_mb, 256,
+          "Size of the heap in MiB; the same on all nodes, for good.");
+ABSL_FLAG(uint64_t, ring_mb, 64,
+          "Size of the operation ring in MiB; the same on all nodes.");
+ABSL_FLAG(std::string, backup, "dynamic",
+          "What this node keeps copies in while it is head: simple (of the "
+          "whole heap) or dynamic (of what was written last).");
+ABSL_FLAG(double, alpha, 0.25,
+          "With --backup=dynamic: the backup's size, as a part of the heap's.");
+ABSL_FLAG(bool, reserve_backup, true,
+          "Takes the space of the backup at the start, so that becoming head "
+          "neither waits for space nor fails for want of it.");
+ABSL_FLAG(uint64_t, transfer_mb_per_s, 600,
+          "How fast this node sends its heap to one that joins, in MB/s; 0: as "
+          "fast as can be. Slower leaves more to the chain's clients.");
+ABSL_FLAG(bool, prefault, true,
+          "Touches all of a new file in memory when it is made, so that the "
+          "first stores do not wait for its pages.");
+ABSL_FLAG(std::string, pmem, "auto",
+          "auto: as the medium demands; force: treat the files' memory as "
+          "persistent even if it is not (tmpfs).");
+
+namespace kamino::head {
+
+using membership::BadFlag;
+using membership::CheckAddressFlag;
+using membership::IsLoopback;
+using membership::IsReachable;
+
+namespace {
+
+constexpr uint64_t kMaxMegabytes = 1u << 20;  // 1 TiB
+constexpr int kMaxVerbsPort = 255;
+constexpr int kMaxGidIndex = 255;
+constexpr int kMaxSpinMicros = 1'000'000;
+constexpr size_t kMaxIdBytes = 48;  // two of them are the heap's label
+
+absl::Status CheckId(absl::string_view flag, absl::string_view id) {
+  const bool good =
+      !id.empty() && id.size() <= kMaxIdBytes &&
+      std::all_of(id.begin(), id.end(), [](char c) {
+        return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
+      });
+  if (good) return absl::OkStatus();
+  return BadFlag(flag, absl::StrCat("must be 1 to ", kMaxIdBytes,
+                                    " letters, digits or -_."));
+}
+
+absl::Status CheckMegabytes(absl::string_view flag, uint64_t megabytes,
+                            uint64_t min_bytes) {
+  if (megabytes >= min_bytes >> 20 && megabytes <= kMaxMegabytes) {
+    return absl::OkStatus();
+  }
+  return BadFlag(flag, absl::StrCat("must be from ", min_bytes >> 20, " to ",
+                                    kMaxMegabytes, ", not ", megabytes));
+}
+
+absl::Status ReadStorage(NodeFlags* flags) {
+  StorageOptions* const storage = &flags->storage;
+  storage->cluster_id = absl::GetFlag(FLAGS_cluster_id);
+  storage->node_id = absl::GetFlag(FLAGS_node_id);
+  flags->data_dir = absl::GetFlag(FLAGS_data_dir);
+  flags->prefault = absl::GetFlag(FLAGS_prefault);
+  const uint64_t heap_mb = absl::GetFlag(FLAGS_heap_mb);
+  const uint64_t ring_mb = absl::GetFlag(FLAGS_ring_mb);
+  storage->alpha = absl::GetFlag(FLAGS_alpha);
+  for (const absl::Status& status :
+       {CheckId("cluster_id", storage->cluster_id),
+        CheckId("node_id", storage->node_id),
+        CheckMegabytes("heap_mb", heap_mb, engine::Heap::kMinBytes),
+        CheckMegabytes("ring_mb", ring_mb,
+                       replica::OperationRing::kMinBytes)}) {
+    if (!status.ok()) return status;
+  }
+  storage->heap_bytes = heap_mb << 20;
+  storage->ring_bytes = ring_mb << 20;
+  if (flags->data_dir.empty()) return BadFlag("data_dir", "is required");
+  flags->device = absl::GetFlag(FLAGS_device);
+  flags->format_device = absl::GetFlag(FLAGS_format_device);
+  if (flags->format_device && flags->device.empty()) {
+    return BadFlag("format_device", "is for --device");
+  }
+  if (!(storage->alpha > 0 && storage->alpha <= 1)) {
+    return BadFlag("alpha", "must be over 0 and at most 1");
+  }
+  const std::string backup = absl::GetFlag(FLAGS_backup);
+  if (backup != "simple" && backup != "dynamic") {
+    return BadFlag("backup", absl::StrCat("must be simple or dynamic, not \"",
+                                          backup, "\""));
+  }
+  storage->reserve_backup = absl::GetFlag(FLAGS_reserve_backup);
+  storage->backup =
+      backup == "simple" ? BackupKind::kSimple : BackupKind::kDynamic;
+  const std::string pmem = absl::GetFlag(FLAGS_pmem);
+  if (pmem != "auto" && pmem != "force") {
+    return BadFlag("pmem",
+                   absl::StrCat("must be auto or force, not \"", pmem, "\""));
+  }
+  flags->pmem =
+      pmem == "force" ? engine::PmemMode::kForce : engine::PmemMode::kAuto;
+  return absl::OkStatus();
+}
+
+absl::Status ReadTransport(NodeFlags* flags) {
+  flags->transport = absl::GetFlag(FLAGS_transport);
+  const std::set<std::string> known = {"tcp", "shm", "verbs", "auto"};
+  if (known.count(flags->transport) == 0) {
+    return BadFlag("transport",
+                   absl::StrCat("must be tcp, shm, verbs or auto, not \"",
+                                flags->transport, "\""));
+  }
+  flags->verbs.device = absl::GetFlag(FLAGS_verbs_device);
+  flags->verbs.port = absl::GetFlag(FLAGS_verbs_port);
+  flags->verbs.gid_index = absl::GetFlag(FLAGS_verbs_gid_index);
+  if (flags->verbs.port < 0 || flags->verbs.port > kMaxVerbsPort) {
+    return BadFlag("verbs_port",
+                   absl::StrCat("must be from 0 to ", kMaxVerbsPort));
+  }
+  if (flags->verbs.gid_index < -1 || flags->verbs.gid_index > kMaxGidIndex) {
+    return BadFlag("verbs_gid_index",
+                   absl::StrCat("must be from -1 to ", kMaxGidIndex));
+  }
+  const int spin = absl::GetFlag(FLAGS_link_spin_us);
+  if (spin < 0 || spin > kMaxSpinMicros) {
+    return BadFlag("link_spin_us",
+                   absl::StrCat("must be from 0 to ", kMaxSpinMicros));
+  }
+  flags->link_spin = absl::Microseconds(spin);
+  return absl::OkStatus();
+}
+
+// A node that clients reach over the network has neighbours that do. Those of
+// shm are on its machine.
+absl::Status CheckLinksReachable(const NodeFlags& flags) {
+  const std::string& service =
+      flags.advertise.empty() ? flags.listen : flags.advertise;
+  if (flags.transport == "shm" || IsLoopback(service) ||
+      !IsLoopback(flags.link_listen)) {
+    return absl::OkStatus();
+  }
+  return BadFlag(
+      "link_listen",
+      absl::StrCat("is ", flags.link_listen, ", which other machines cannot ",
+                   "reach, while clients reach this node at ", service,
+                   "; name a host that the other nodes connect to"));
+}
+
+}  // namespace
+
+absl::StatusOr<NodeFlags> ReadNodeFlags() {
+  NodeFlags flags;
+  absl::Status status = ReadStorage(&flags);
+  if (!status.ok()) return status;
+  flags.listen = absl::GetFlag(FLAGS_listen);
+  flags.advertise = absl::GetFlag(FLAGS_advertise);
+  flags.link_listen = absl::GetFlag(FLAGS_link_listen);
+  status = CheckAddressFlag("listen", flags.listen, true);
+  if (status.ok() && !flags.advertise.empty()) {
+    status = CheckAddressFlag("advertise", flags.advertise, false);
+  }
+  if (status.ok()) {
+    status = CheckAddressFlag("link_listen", flags.link_listen, true);
+  }
+  if (!status.ok()) return status;
+  if (flags.advertise.empty() && !IsReachable(flags.listen)) {
+    return BadFlag("advertise", "is required when --listen is every address");
+  }
+  if (!IsReachable(flags.link_listen)) {
+    return BadFlag("link_listen", "must name the host that nodes connect to");
+  }
+  status = ReadTransport(&flags);
+  if (!status.ok()) return status;
+  status = CheckLinksReachable(flags);
+  if (!status.ok()) return status;
+  flags.transfer_mb_per_s = absl::GetFlag(FLAGS_transfer_mb_per_s);
+  if (flags.transfer_mb_per_s > kMaxMegabytes) {
+    return BadFlag("transfer_mb_per_s",
+                   absl::StrCat("must be from 0 to ", kMaxMegabytes));
+  }
+  flags.managers =
+      absl::StrSplit(absl::GetFlag(FLAGS_managers), ',', absl::SkipEmpty());
+  if (flags.managers.empty()) return BadFlag("managers", "is required");
+  for (const std::string& manager : flags.managers) {
+    status = CheckAddressFlag("managers", manager, false);
+    if (!status.ok()) return status;
+  }
+  return flags;
+}
+
+}  // namespace kamino::head

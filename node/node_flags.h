@@ -1,0 +1,39 @@
+// The flags of kamino_node, checked.
+#ifndef KAMINO_NODE_NODE_FLAGS_H_
+#define KAMINO_NODE_NODE_FLAGS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "engine/pmem/file_region.h"
+#include "node/storage/storage.h"
+#include "transport/link.h"
+
+namespace kamino::head {
+
+struct NodeFlags {
+  StorageOptions storage;  // cluster and node id among them
+  std::string data_dir;
+  std::string device;  // empty: files in data_dir
+  bool format_device = false;
+  engine::PmemMode pmem = engine::PmemMode::kAuto;
+  bool prefault = true;
+  std::string listen;
+  std::string advertise;
+  std::string link_listen;
+  std::string transport;           // tcp, shm, verbs or auto
+  absl::Duration link_spin;        // how long links poll before they sleep
+  transport::VerbsOptions verbs;   // without a rendezvous
+  uint64_t transfer_mb_per_s = 0;  // 0: without a limit
+  std::vector<std::string> managers;
+};
+
+// kInvalidArgument: one line that names the flag and what it takes.
+absl::StatusOr<NodeFlags> ReadNodeFlags();
+
+}  // namespace kamino::head
+
+#endif  // KAMINO_NODE_NODE_FLAGS_H_

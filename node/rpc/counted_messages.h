@@ -1,0 +1,57 @@
+// The messages of a unary call whose answer counts as unsent until gRPC has
+// written it and frees it.
+#ifndef KAMINO_NODE_RPC_COUNTED_MESSAGES_H_
+#define KAMINO_NODE_RPC_COUNTED_MESSAGES_H_
+
+#include <cstdint>
+
+#include "grpcpp/support/message_allocator.h"
+#include "node/driver/call_load.h"
+
+namespace kamino::head {
+
+// A handler finds its call's by CallbackServerContext::GetRpcAllocatorState.
+template <typename Request, typename Response>
+class CountedMessages final : public grpc::MessageHolder<Request, Response> {
+ public:
+  explicit CountedMessages(CallLoad* load) : load_(load) {
+    this->set_request(&request_);
+    this->set_response(&response_);
+  }
+
+  // The response is made up: at most once, before the call is finished.
+  void CountAnswer() {
+    bytes_ = static_cast<int64_t>(response_.ByteSizeLong());
+    load_->AddAnswer(bytes_);
+  }
+
+ private:
+  void Release() override {
+    load_->RemoveAnswer(bytes_);
+    delete this;
+  }
+
+  CallLoad* const load_;
+  Request request_;
+  Response response_;
+  int64_t bytes_ = 0;
+};
+
+template <typename Request, typename Response>
+class CountedAllocator final
+    : public grpc::MessageAllocator<Request, Response> {
+ public:
+  // `load` must outlive the server's calls.
+  explicit CountedAllocator(CallLoad* load) : load_(load) {}
+
+  grpc::MessageHolder<Request, Response>* AllocateMessages() override {
+    return new CountedMessages<Request, Response>(load_);
+  }
+
+ private:
+  CallLoad* const load_;
+};
+
+}  // namespace kamino::head
+
+#endif  // KAMINO_NODE_RPC_COUNTED_MESSAGES_H_

@@ -1,0 +1,187 @@
+#include "node/rpc/grpc_rendezvous.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "rpc/answer.h"
+#include "rpc/channel.h"
+#include "rpc/status.h"
+
+namespace kamino::head {
+namespace {
+
+using kamino::internal::v1::ConnectRequest;
+using kamino::internal::v1::ConnectResponse;
+using transport::GidKind;
+using transport::VerbsEndpoint;
+using ProtoEndpoint = kamino::internal::v1::VerbsEndpoint;
+
+// An endpoint takes some hundred bytes.
+constexpr int kMaxAnswerBytes = 4096;
+constexpr size_t kMaxNameBytes = 64;
+// Channels to old neighbours are dropped when there are more.
+constexpr size_t kMaxStubs = 16;
+constexpr uint32_t k24Bits = 0xffffff;
+
+void ToProto(const VerbsEndpoint& from, ProtoEndpoint* to) {
+  to->set_version(from.version);
+  to->set_device(from.device.substr(0, kMaxNameBytes));
+  to->set_port(from.port);
+  to->set_gid_index(from.gid_index);
+  to->set_queue_pair(from.address.number);
+  to->set_packet_number(from.address.psn);
+  to->set_lid(from.address.lid);
+  to->set_gid(from.address.gid.data(), from.address.gid.size());
+  to->set_gid_kind(static_cast<uint32_t>(from.address.kind));
+  to->set_mtu(static_cast<uint32_t>(from.address.mtu));
+  to->set_ring_address(from.ring_address);
+  to->set_ring_key(from.ring_key);
+  to->set_ring_bytes(from.ring_bytes);
+  to->set_max_message(from.max_message);
+  to->set_view_id(from.epoch);
+}
+
+absl::StatusOr<VerbsEndpoint> FromProto(const ProtoEndpoint& from) {
+  VerbsEndpoint to;
+  if (from.device().size() > kMaxNameBytes || from.queue_pair() > k24Bits ||
+      from.packet_number() > k24Bits || from.lid() > 0xffff ||
+      from.gid().size() != to.address.gid.size() ||
+      from.gid_kind() > static_cast<uint32_t>(GidKind::kRoceV2)) {
+    return absl::FailedPreconditionError(
+        "the verbs endpoint of the peer makes no sense");
+  }
+  to.version = from.version();
+  to.device = from.device();
+  to.port = from.port();
+  to.gid_index = from.gid_index();
+  to.address.number = from.queue_pair();
+  to.address.psn = from.packet_number();
+  to.address.lid = static_cast<uint16_t>(from.lid());
+  std::copy(from.gid().begin(), from.gid().end(), to.address.gid.begin());
+  to.address.kind = static_cast<GidKind>(from.gid_kind());
+  to.address.mtu = from.mtu();
+  to.ring_address = from.ring_address();
+  to.ring_key = from.ring_key();
+  to.ring_bytes = from.ring_bytes();
+  to.max_message = from.max_message();
+  to.epoch = from.view_id();
+  return to;
+}
+
+}  // namespace
+
+// The context holds the channel, which must not end on a thread of gRPC's: it
+// is let go of before the call counts as done.
+struct GrpcRendezvous::Call {
+  std::unique_ptr<grpc::ClientContext> context;
+  ConnectRequest request;
+  ConnectResponse response;
+  Reply reply;
+};
+
+GrpcRendezvous::GrpcRendezvous(std::string cluster_id)
+    : cluster_id_(std::move(cluster_id)) {}
+
+GrpcRendezvous::~GrpcRendezvous() { Stop(); }
+
+void GrpcRendezvous::Stop() {
+  absl::MutexLock lock(&mutex_);
+  stopped_ = true;
+  answerer_ = nullptr;
+  for (const std::shared_ptr<Call>& call : calls_) call->context->TryCancel();
+  mutex_.Await(absl::Condition(this, &GrpcRendezvous::NoCalls));
+  stubs_.clear();
+}
+
+absl::StatusOr<std::string> GrpcRendezvous::Listen(const std::string& address,
+                                                   Answerer answerer) {
+  absl::MutexLock lock(&mutex_);
+  if (stopped_) return absl::UnavailableError("the node is stopping");
+  if (answerer_ != nullptr) {
+    return absl::AlreadyExistsError("verbs links are listened for already");
+  }
+  answerer_ = std::move(answerer);
+  return address;
+}
+
+void GrpcRendezvous::StopListening(const std::string&) {
+  absl::MutexLock lock(&mutex_);
+  answerer_ = nullptr;
+}
+
+GrpcRendezvous::Stub* GrpcRendezvous::StubLocked(const std::string& address) {
+  auto found = stubs_.find(address);
+  if (found != stubs_.end()) return found->second.get();
+  if (stubs_.size() >= kMaxStubs && calls_.empty()) stubs_.clear();
+  rpc::ChannelOptions options;
+  options.max_answer_bytes = kMaxAnswerBytes;
+  stubs_[address] = kamino::internal::v1::VerbsLinks::NewStub(
+      rpc::MakeChannel(address, options));
+  return stubs_[address].get();
+}
+
+void GrpcRendezvous::Exchange(const std::string& address,
+                              const VerbsEndpoint& offer,
+                              absl::Duration timeout, Reply reply) {
+  auto call = std::make_shared<Call>();
+  call->context = std::make_unique<grpc::ClientContext>();
+  rpc::SetTimeout(timeout, call->context.get());
+  call->request.set_cluster_id(cluster_id_);
+  ToProto(offer, call->request.mutable_endpoint());
+  absl::ReleasableMutexLock lock(&mutex_);
+  if (stopped_) {
+    lock.Release();
+    reply(absl::UnavailableError("the node is stopping"));
+    return;
+  }
+  call->reply = std::move(reply);
+  calls_.insert(call);
+  StubLocked(address)->async()->Connect(
+      call->context.get(), &call->request, &call->response,
+      [this, call](const grpc::Status& status) {
+        if (status.ok()) {
+          call->reply(FromProto(call->response.endpoint()));
+        } else {
+          const absl::Status error = rpc::FromGrpc(status);
+          call->reply(absl::Status(
+              error.code(), absl::StrCat("verbs set-up: ", error.message())));
+        }
+        call->reply = nullptr;
+        absl::MutexLock done(&mutex_);
+        call->context = nullptr;
+        calls_.erase(call);
+      });
+}
+
+grpc::ServerUnaryReactor* GrpcRendezvous::Connect(
+    grpc::CallbackServerContext* context, const ConnectRequest* request,
+    ConnectResponse* response) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  if (request->cluster_id() != cluster_id_) {
+    rpc::Finish<ConnectRequest>(
+        reactor, absl::FailedPreconditionError(
+                     absl::StrCat("this is a node of cluster ", cluster_id_)));
+    return reactor;
+  }
+  auto offer = FromProto(request->endpoint());
+  if (!offer.ok()) {
+    rpc::Finish<ConnectRequest>(reactor, offer.status());
+    return reactor;
+  }
+  // Held for the call, which StopListening has to wait for.
+  absl::ReleasableMutexLock lock(&mutex_);
+  if (answerer_ == nullptr) {
+    lock.Release();
+    rpc::Finish<ConnectRequest>(
+        reactor, absl::UnavailableError("this node takes no verbs links"));
+    return reactor;
+  }
+  answerer_(*offer, [reactor, response](absl::StatusOr<VerbsEndpoint> answer) {
+    if (answer.ok()) ToProto(*answer, response->mutable_endpoint());
+    rpc::Finish<ConnectRequest>(reactor, answer.status());
+  });
+  return reactor;
+}
+
+}  // namespace kamino::head

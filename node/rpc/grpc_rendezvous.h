@@ -1,0 +1,67 @@
+// Sets up verbs links over the nodes' own gRPC servers: an address is where a
+// node serves clients. Offers carry the sender's view id, so that a node that
+// was left behind cannot connect.
+#ifndef KAMINO_NODE_RPC_GRPC_RENDEZVOUS_H_
+#define KAMINO_NODE_RPC_GRPC_RENDEZVOUS_H_
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/synchronization/mutex.h"
+#include "grpcpp/grpcpp.h"
+#include "kamino/internal/v1/verbs.grpc.pb.h"
+#include "transport/verbs/rendezvous.h"
+
+namespace kamino::head {
+
+// Thread-safe but for Stop, after which nothing listens and no call runs.
+class GrpcRendezvous final
+    : public transport::VerbsRendezvous,
+      public kamino::internal::v1::VerbsLinks::CallbackService {
+ public:
+  explicit GrpcRendezvous(std::string cluster_id);
+  ~GrpcRendezvous() override;  // Stop()
+
+  // Gives up what is under way and waits for it. Not on a thread of gRPC's.
+  void Stop();
+
+  // There is one place to listen: the server this service is registered with,
+  // whatever `address`.
+  absl::StatusOr<std::string> Listen(const std::string& address,
+                                     Answerer answerer) override;
+  void StopListening(const std::string& address) override;
+  void Exchange(const std::string& address,
+                const transport::VerbsEndpoint& offer, absl::Duration timeout,
+                Reply reply) override;
+
+  grpc::ServerUnaryReactor* Connect(
+      grpc::CallbackServerContext* context,
+      const kamino::internal::v1::ConnectRequest* request,
+      kamino::internal::v1::ConnectResponse* response) override;
+
+ private:
+  using Stub = kamino::internal::v1::VerbsLinks::Stub;
+  struct Call;
+
+  Stub* StubLocked(const std::string& address)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool NoCalls() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return calls_.empty();
+  }
+
+  const std::string cluster_id_;
+
+  absl::Mutex mutex_;
+  Answerer answerer_ ABSL_GUARDED_BY(mutex_);
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  // By address. Calls use them, and hold no channel of their own.
+  std::map<std::string, std::unique_ptr<Stub>> stubs_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_set<std::shared_ptr<Call>> calls_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace kamino::head
+
+#endif  // KAMINO_NODE_RPC_GRPC_RENDEZVOUS_H_

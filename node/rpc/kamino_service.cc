@@ -1,0 +1,347 @@
+#include "node/rpc/kamino_service.h"
+
+#include <chrono>
+#include <type_traits>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "node/reads.h"
+#include "node/rpc/scan_stream.h"
+#include "node/rpc/status_details.h"
+#include "node/rpc/watch_stream.h"
+#include "replica/builtins.h"
+#include "replica/errors.h"
+#include "rpc/call_counts.h"
+
+namespace kamino::head {
+namespace {
+
+using grpc::CallbackServerContext;
+using grpc::ServerUnaryReactor;
+using replica::MakeError;
+
+// Below what a chain link carries as one message.
+constexpr size_t kMaxArgumentBytes = 4u << 20;
+constexpr size_t kMaxCallBytes = 1u << 20;
+constexpr int kMaxCommitParts = 1000;
+
+// On the node's clock, of which it is `now`.
+absl::Time DeadlineOf(const CallbackServerContext& context, absl::Time now) {
+  const auto deadline = context.deadline();
+  if (deadline == std::chrono::system_clock::time_point::max()) {
+    return absl::InfiniteFuture();
+  }
+  return now + absl::FromChrono(deadline - std::chrono::system_clock::now());
+}
+
+// Whether answers are counted: those of the others are small.
+template <typename Request>
+constexpr bool kHasLargeAnswer =
+    std::is_same_v<Request, kamino::v1::GetRequest> ||
+    std::is_same_v<Request, kamino::v1::BatchGetRequest> ||
+    std::is_same_v<Request, kamino::v1::CommitRequest> ||
+    std::is_same_v<Request, kamino::v1::CallRequest>;
+
+absl::Status CheckId(const kamino::v1::RequestId& id) {
+  if (id.client_id() != 0 && id.number() != 0) return absl::OkStatus();
+  return MakeError(kamino::v1::REASON_INVALID_ARGUMENT,
+                   "request_id needs a client_id and a number, neither 0");
+}
+
+absl::Status CheckCommit(const kamino::v1::CommitRequest& request) {
+  if (request.preconditions_size() <= kMaxCommitParts &&
+      request.then_operations_size() <= kMaxCommitParts &&
+      request.else_operations_size() <= kMaxCommitParts) {
+    return absl::OkStatus();
+  }
+  return MakeError(
+      kamino::v1::REASON_INVALID_ARGUMENT,
+      absl::StrCat("a commit has at most ", kMaxCommitParts,
+                   " preconditions, then_operations and else_operations each"));
+}
+
+absl::Status CheckCall(const kamino::v1::CallRequest& request) {
+  // The chain's own functions have methods of their own.
+  if (absl::StartsWith(request.procedure(), "kv.") ||
+      absl::StartsWith(request.procedure(), "kamino.")) {
+    return MakeError(kamino::v1::REASON_UNKNOWN_PROCEDURE,
+                     absl::StrCat("no procedure is named ",
+                                  replica::Printable(request.procedure())));
+  }
+  if (request.arguments().size() <= kMaxCallBytes) return absl::OkStatus();
+  return MakeError(kamino::v1::REASON_INVALID_ARGUMENT,
+                   absl::StrCat("arguments of ", request.arguments().size(),
+                                " bytes; at most ", kMaxCallBytes));
+}
+
+}  // namespace
+
+grpc::Status KaminoService::Explain(const absl::Status& status) const {
+  if (status.ok()) return grpc::Status::OK;  // without a look at the view
+  return ToGrpcStatus(status, *node_->view_board().current(), node_->node_id());
+}
+
+template <typename Response>
+void KaminoService::Answer(ServerUnaryReactor* reactor,
+                           const absl::Status& status) const {
+  rpc::CountServed<Response>(status.raw_code());
+  reactor->Finish(Explain(status));
+}
+
+template <typename Response>
+ServerUnaryReactor* KaminoService::Refuse(CallbackServerContext* context,
+                                          const Response*,
+                                          const absl::Status& status) {
+  ServerUnaryReactor* reactor = context->DefaultReactor();
+  Answer<Response>(reactor, status);
+  return reactor;
+}
+
+void KaminoService::FillHeader(const ChainNode& node,
+                               kamino::v1::ResponseHeader* header) const {
+  header->set_view_id(node.core().view().id);
+  header->set_sequence(node.core().settled());
+  header->set_served_by(node_->node_id());
+}
+
+KaminoService::KaminoService(Node* node)
+    : node_(node),
+      get_messages_(&node->reads()),
+      batch_get_messages_(&node->reads()),
+      commit_messages_(&node->results()),
+      call_messages_(&node->results()) {
+  SetMessageAllocatorFor_Get(&get_messages_);
+  SetMessageAllocatorFor_BatchGet(&batch_get_messages_);
+  SetMessageAllocatorFor_Commit(&commit_messages_);
+  SetMessageAllocatorFor_Call(&call_messages_);
+}
+
+template <typename Response, typename RunFunction>
+ServerUnaryReactor* KaminoService::Run(CallbackServerContext* context,
+                                       CallLoad* load, int64_t request_bytes,
+                                       Response* response, RunFunction run) {
+  if (absl::Status entered = load->Enter(request_bytes); !entered.ok()) {
+    return Refuse(context, response, entered);
+  }
+  ServerUnaryReactor* reactor = context->DefaultReactor();
+  const bool running = node_->Run([=, this](ChainNode& node) {
+    load->Leave(request_bytes);
+    absl::Status status = run(node);
+    FillHeader(node, response->mutable_header());
+    Answer<Response>(reactor, status);
+  });
+  if (running) return reactor;
+  load->Leave(request_bytes);
+  Answer<Response>(reactor, NodeStopping());
+  return reactor;
+}
+
+template <typename Request, typename Response, typename ReadFunction>
+ServerUnaryReactor* KaminoService::Read(CallbackServerContext* context,
+                                        const Request* request,
+                                        Response* response, ReadFunction read) {
+  const absl::Time deadline = DeadlineOf(*context, node_->Now());
+  const auto bytes = static_cast<int64_t>(request->ByteSizeLong());
+  return Run(context, &node_->reads(), bytes, response,
+             [=, this](ChainNode& node) {
+               absl::Status status = node_->reads().Begin(
+                   context->IsCancelled(), deadline, node_->Now());
+               if (!status.ok()) return status;
+               status = read(node);
+               CountAnswer<Request, Response>(context);
+               return status;
+             });
+}
+
+template <typename Request, typename Response>
+void KaminoService::CountAnswer(CallbackServerContext* context) {
+  if constexpr (kHasLargeAnswer<Request>) {
+    static_cast<CountedMessages<Request, Response>*>(
+        context->GetRpcAllocatorState())
+        ->CountAnswer();
+  }
+}
+
+template <typename Request, typename Response, typename FillFunction>
+ServerUnaryReactor* KaminoService::Mutate(
+    CallbackServerContext* context, const Request* sent, std::string function,
+    std::string arguments, Response* response, FillFunction fill) {
+  const kamino::v1::RequestId& id = sent->request_id();
+  if (absl::Status ok = CheckId(id); !ok.ok())
+    return Refuse(context, response, ok);
+  if (kHasLargeAnswer<Request>) {
+    absl::Status room = node_->results().CheckRoomForAnswer();
+    if (!room.ok()) return Refuse(context, response, room);
+  }
+  if (arguments.size() > kMaxArgumentBytes) {
+    return Refuse(
+        context, response,
+        MakeError(kamino::v1::REASON_INVALID_ARGUMENT,
+                  absl::StrCat("a request of ", arguments.size(),
+                               " bytes; at most ", kMaxArgumentBytes)));
+  }
+  ServerUnaryReactor* reactor = context->DefaultReactor();
+  head::Request request;
+  request.request.set_function(std::move(function));
+  request.request.set_arguments(std::move(arguments));
+  request.request.set_client_id(id.client_id());
+  request.request.set_number(id.number());
+  request.request.set_since(id.since());
+  request.deadline = DeadlineOf(*context, node_->Now());
+  request.abandoned = [context] { return context->IsCancelled(); };
+  request.done = [=, this](RequestOutcome outcome) {
+    if (outcome.status.ok()) outcome.status = fill(outcome.result, response);
+    kamino::v1::ResponseHeader* header = response->mutable_header();
+    header->set_view_id(node_->view_board().current()->view_id());
+    header->set_sequence(outcome.sequence);
+    header->set_served_by(node_->node_id());
+    CountAnswer<Request, Response>(context);
+    Answer<Response>(reactor, outcome.status);
+  };
+  node_->Mutate(std::move(request));
+  return reactor;
+}
+
+// --- Reads.
+
+ServerUnaryReactor* KaminoService::Get(CallbackServerContext* context,
+                                       const kamino::v1::GetRequest* request,
+                                       kamino::v1::GetResponse* response) {
+  return Read(context, request, response, [=, this](ChainNode& node) {
+    return node.Read(
+        [&](Objects& objects) { return ReadOne(objects, *request, response); });
+  });
+}
+
+ServerUnaryReactor* KaminoService::BatchGet(
+    CallbackServerContext* context, const kamino::v1::BatchGetRequest* request,
+    kamino::v1::BatchGetResponse* response) {
+  if (absl::Status ok = CheckBatch(*request); !ok.ok()) {
+    return Refuse(context, response, ok);
+  }
+  return Read(context, request, response, [=, this](ChainNode& node) {
+    return node.Read([&](Objects& objects) {
+      return ReadBatch(objects, *request, response);
+    });
+  });
+}
+
+grpc::ServerWriteReactor<kamino::v1::ScanResponse>* KaminoService::Scan(
+    CallbackServerContext* context, const kamino::v1::ScanRequest* request) {
+  return ScanStream::Start(node_, DeadlineOf(*context, node_->Now()), *request);
+}
+
+ServerUnaryReactor* KaminoService::GetOutcome(
+    CallbackServerContext* context,
+    const kamino::v1::GetOutcomeRequest* request,
+    kamino::v1::GetOutcomeResponse* response) {
+  const kamino::v1::RequestId& id = request->request_id();
+  if (absl::Status ok = CheckId(id); !ok.ok())
+    return Refuse(context, response, ok);
+  return Read(context, request, response, [=](ChainNode& node) -> absl::Status {
+    return node.ReadOutcome(request->request_id(), response);
+  });
+}
+
+// --- Mutations.
+
+ServerUnaryReactor* KaminoService::Put(CallbackServerContext* context,
+                                       const kamino::v1::PutRequest* request,
+                                       kamino::v1::PutResponse* response) {
+  kamino::v1::PutOperation put;
+  put.set_key(request->key());
+  put.set_value(request->value());
+  return Mutate(context, request, replica::kPutFunction,
+                put.SerializeAsString(), response,
+                [](const std::string&, auto*) { return absl::OkStatus(); });
+}
+
+ServerUnaryReactor* KaminoService::Patch(
+    CallbackServerContext* context, const kamino::v1::PatchRequest* request,
+    kamino::v1::PatchResponse* response) {
+  kamino::v1::PatchOperation patch;
+  patch.set_key(request->key());
+  patch.set_offset(request->offset());
+  patch.set_data(request->data());
+  return Mutate(context, request, replica::kPatchFunction,
+                patch.SerializeAsString(), response,
+                [](const std::string&, auto*) { return absl::OkStatus(); });
+}
+
+ServerUnaryReactor* KaminoService::Delete(
+    CallbackServerContext* context, const kamino::v1::DeleteRequest* request,
+    kamino::v1::DeleteResponse* response) {
+  kamino::v1::DeleteOperation del;
+  del.set_key(request->key());
+  return Mutate(context, request, replica::kDeleteFunction,
+                del.SerializeAsString(), response,
+                [](const std::string&, auto*) { return absl::OkStatus(); });
+}
+
+ServerUnaryReactor* KaminoService::Commit(
+    CallbackServerContext* context, const kamino::v1::CommitRequest* request,
+    kamino::v1::CommitResponse* response) {
+  if (absl::Status ok = CheckCommit(*request); !ok.ok()) {
+    return Refuse(context, response, ok);
+  }
+  kamino::v1::CommitRequest commit = *request;
+  commit.clear_request_id();  // travels beside the arguments
+  return Mutate(
+      context, request, replica::kCommitFunction, commit.SerializeAsString(),
+      response,
+      [](const std::string& result,
+         kamino::v1::CommitResponse* commit_response) {
+        return commit_response->ParseFromString(result)
+                   ? absl::OkStatus()
+                   : absl::DataLossError("the stored outcome cannot be parsed");
+      });
+}
+
+ServerUnaryReactor* KaminoService::Call(CallbackServerContext* context,
+                                        const kamino::v1::CallRequest* request,
+                                        kamino::v1::CallResponse* response) {
+  if (absl::Status ok = CheckCall(*request); !ok.ok()) {
+    return Refuse(context, response, ok);
+  }
+  return Mutate(
+      context, request, request->procedure(), request->arguments(), response,
+      [](const std::string& result, kamino::v1::CallResponse* call_response) {
+        call_response->set_result(result);
+        return absl::OkStatus();
+      });
+}
+
+// --- The chain and the node.
+
+ServerUnaryReactor* KaminoService::GetChain(
+    CallbackServerContext* context, const kamino::v1::GetChainRequest*,
+    kamino::v1::GetChainResponse* response) {
+  const ViewBoard::Snapshot chain = node_->view_board().current();
+  if (chain->view_id() == 0) {
+    return Refuse(context, response,
+                  MakeError(kamino::v1::REASON_RECONFIGURING,
+                            "this node knows of no view yet"));
+  }
+  return Run(context, &looks_, 0, response, [=](ChainNode&) {
+    *response->mutable_chain() = *chain;
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerWriteReactor<kamino::v1::WatchChainResponse>*
+KaminoService::WatchChain(CallbackServerContext*,
+                          const kamino::v1::WatchChainRequest*) {
+  return WatchStream::Start(&node_->view_board(), node_->node_id());
+}
+
+ServerUnaryReactor* KaminoService::GetNodeStatus(
+    CallbackServerContext* context, const kamino::v1::GetNodeStatusRequest*,
+    kamino::v1::GetNodeStatusResponse* response) {
+  return Run(context, &looks_, 0, response, [=, this](ChainNode& node) {
+    node_->Describe(node, response);
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace kamino::head

@@ -1,0 +1,124 @@
+// kamino.v1.KaminoService of a node, on gRPC's callback API: checks what came,
+// hands it to the core thread, answers from there.
+#ifndef KAMINO_NODE_RPC_KAMINO_SERVICE_H_
+#define KAMINO_NODE_RPC_KAMINO_SERVICE_H_
+
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "kamino/v1/kamino.grpc.pb.h"
+#include "node/driver/node.h"
+#include "node/rpc/counted_messages.h"
+
+namespace kamino::head {
+
+// Thread-safe. `node` must outlive the server that this is registered with.
+class KaminoService final : public kamino::v1::KaminoService::CallbackService {
+ public:
+  // Largest message taken in; a request over its own limits but below this
+  // gets an answer that says so.
+  static constexpr int kMaxMessageBytes = 8 << 20;
+
+  explicit KaminoService(Node* node);
+
+  grpc::ServerUnaryReactor* Get(grpc::CallbackServerContext* context,
+                                const kamino::v1::GetRequest* request,
+                                kamino::v1::GetResponse* response) override;
+  grpc::ServerUnaryReactor* BatchGet(
+      grpc::CallbackServerContext* context,
+      const kamino::v1::BatchGetRequest* request,
+      kamino::v1::BatchGetResponse* response) override;
+  grpc::ServerUnaryReactor* Put(grpc::CallbackServerContext* context,
+                                const kamino::v1::PutRequest* request,
+                                kamino::v1::PutResponse* response) override;
+  grpc::ServerUnaryReactor* Patch(grpc::CallbackServerContext* context,
+                                  const kamino::v1::PatchRequest* request,
+                                  kamino::v1::PatchResponse* response) override;
+  grpc::ServerUnaryReactor* Delete(
+      grpc::CallbackServerContext* context,
+      const kamino::v1::DeleteRequest* request,
+      kamino::v1::DeleteResponse* response) override;
+  grpc::ServerWriteReactor<kamino::v1::ScanResponse>* Scan(
+      grpc::CallbackServerContext* context,
+      const kamino::v1::ScanRequest* request) override;
+  grpc::ServerUnaryReactor* Commit(
+      grpc::CallbackServerContext* context,
+      const kamino::v1::CommitRequest* request,
+      kamino::v1::CommitResponse* response) override;
+  grpc::ServerUnaryReactor* Call(grpc::CallbackServerContext* context,
+                                 const kamino::v1::CallRequest* request,
+                                 kamino::v1::CallResponse* response) override;
+  grpc::ServerUnaryReactor* GetOutcome(
+      grpc::CallbackServerContext* context,
+      const kamino::v1::GetOutcomeRequest* request,
+      kamino::v1::GetOutcomeResponse* response) override;
+  grpc::ServerUnaryReactor* GetChain(
+      grpc::CallbackServerContext* context,
+      const kamino::v1::GetChainRequest* request,
+      kamino::v1::GetChainResponse* response) override;
+  grpc::ServerWriteReactor<kamino::v1::WatchChainResponse>* WatchChain(
+      grpc::CallbackServerContext* context,
+      const kamino::v1::WatchChainRequest* request) override;
+  grpc::ServerUnaryReactor* GetNodeStatus(
+      grpc::CallbackServerContext* context,
+      const kamino::v1::GetNodeStatusRequest* request,
+      kamino::v1::GetNodeStatusResponse* response) override;
+
+ private:
+  using Objects = engine::KeyValueReader;
+
+  // Runs `run` on the core thread, then fills the response's header and
+  // answers.
+  template <typename Response, typename RunFunction>
+  grpc::ServerUnaryReactor* Run(grpc::CallbackServerContext* context,
+                                CallLoad* load, int64_t request_bytes,
+                                Response* response, RunFunction run);
+
+  // The same, unless nobody waits for it any more or there is no room for
+  // another answer.
+  template <typename Request, typename Response, typename ReadFunction>
+  grpc::ServerUnaryReactor* Read(grpc::CallbackServerContext* context,
+                                 const Request* request, Response* response,
+                                 ReadFunction read);
+
+  // Sends `function(arguments)` through the chain, under the name of `sent`;
+  // `fill` completes the response from the function's result.
+  template <typename Request, typename Response, typename FillFunction>
+  grpc::ServerUnaryReactor* Mutate(grpc::CallbackServerContext* context,
+                                   const Request* sent, std::string function,
+                                   std::string arguments, Response* response,
+                                   FillFunction fill);
+
+  template <typename Request, typename Response>
+  static void CountAnswer(grpc::CallbackServerContext* context);
+
+  // How every unary call of the service ends; counts it.
+  template <typename Response>
+  void Answer(grpc::ServerUnaryReactor* reactor,
+              const absl::Status& status) const;
+  template <typename Response>
+  grpc::ServerUnaryReactor* Refuse(grpc::CallbackServerContext* context,
+                                   const Response* response,
+                                   const absl::Status& status);
+  grpc::Status Explain(const absl::Status& status) const;
+  void FillHeader(const ChainNode& node,
+                  kamino::v1::ResponseHeader* header) const;
+
+  Node* const node_;
+  // Of GetChain and GetNodeStatus, which are to be answered also while reads
+  // are refused.
+  CallLoad looks_{CallLoadOptions()};
+  CountedAllocator<kamino::v1::GetRequest, kamino::v1::GetResponse>
+      get_messages_;
+  CountedAllocator<kamino::v1::BatchGetRequest, kamino::v1::BatchGetResponse>
+      batch_get_messages_;
+  CountedAllocator<kamino::v1::CommitRequest, kamino::v1::CommitResponse>
+      commit_messages_;
+  CountedAllocator<kamino::v1::CallRequest, kamino::v1::CallResponse>
+      call_messages_;
+};
+
+}  // namespace kamino::head
+
+#endif  // KAMINO_NODE_RPC_KAMINO_SERVICE_H_

@@ -1,0 +1,39 @@
+#include "node/rpc/node_server.h"
+
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "base/status_macros.h"
+
+namespace kamino::head {
+namespace {
+
+constexpr char kServiceName[] = "kamino.v1.KaminoService";
+constexpr size_t kMaxMemoryBytes = 1u << 30;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<NodeServer>> NodeServer::Start(
+    const std::string& listen, Node* node, grpc::Service* other) {
+  auto server = absl::WrapUnique(new NodeServer(node));
+  rpc::ServerOptions options;
+  options.listen = listen;
+  options.max_request_bytes = KaminoService::kMaxMessageBytes;
+  options.max_memory_bytes = kMaxMemoryBytes;
+  std::vector<grpc::Service*> services = {&server->service_};
+  if (other != nullptr) services.push_back(other);
+  ASSIGN_OR_RETURN(server->server_, rpc::Server::Start(options, services));
+  server->SetRole(membership::Role::kOutside, false);
+  return server;
+}
+
+void NodeServer::SetRole(membership::Role role, bool lease_valid) {
+  using membership::Role;
+  const bool single = role == Role::kSingle;
+  const bool serves = role != Role::kOutside && lease_valid;
+  server_->SetServing(kServiceName, serves);
+  server_->SetServing(kHeadHealth, serves && (single || role == Role::kHead));
+  server_->SetServing(kTailHealth, serves && (single || role == Role::kTail));
+}
+
+}  // namespace kamino::head

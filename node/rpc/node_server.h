@@ -1,0 +1,43 @@
+// The gRPC server of a node: its service, and health per role.
+#ifndef KAMINO_NODE_RPC_NODE_SERVER_H_
+#define KAMINO_NODE_RPC_NODE_SERVER_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "membership/view.h"
+#include "node/driver/node.h"
+#include "node/rpc/kamino_service.h"
+#include "rpc/server.h"
+
+namespace kamino::head {
+
+// Names that the health service (grpc.health.v1) answers for, besides "" (the
+// process is up) and the service's own name (it has a place in the chain).
+inline constexpr char kHeadHealth[] = "kamino.head";  // takes mutations now
+inline constexpr char kTailHealth[] = "kamino.tail";  // serves reads now
+
+class NodeServer {
+ public:
+  // `node` must outlive the server, and be stopped before it (its requests are
+  // answered then). `other`, which may be null, is a service that is served
+  // beside it, and outlives it too. kUnavailable: the address cannot be bound.
+  static absl::StatusOr<std::unique_ptr<NodeServer>> Start(
+      const std::string& listen, Node* node, grpc::Service* other = nullptr);
+
+  int port() const { return server_->port(); }
+
+  // Any thread.
+  void SetRole(membership::Role role, bool lease_valid);
+
+ private:
+  explicit NodeServer(Node* node) : service_(node) {}
+
+  KaminoService service_;
+  std::unique_ptr<rpc::Server> server_;
+};
+
+}  // namespace kamino::head
+
+#endif  // KAMINO_NODE_RPC_NODE_SERVER_H_

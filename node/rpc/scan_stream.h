@@ -1,0 +1,47 @@
+// One Scan call: reads a message's worth on the core thread, sends it, and goes
+// on when it has left. So a slow reader holds one message, which counts among
+// the node's unsent answers.
+#ifndef KAMINO_NODE_RPC_SCAN_STREAM_H_
+#define KAMINO_NODE_RPC_SCAN_STREAM_H_
+
+#include <atomic>
+
+#include "kamino/v1/kamino.grpc.pb.h"
+#include "node/driver/node.h"
+#include "node/reads.h"
+
+namespace kamino::head {
+
+// Deletes itself when the call is over.
+class ScanStream final
+    : public grpc::ServerWriteReactor<kamino::v1::ScanResponse> {
+ public:
+  static ScanStream* Start(Node* node, absl::Time deadline,
+                           const kamino::v1::ScanRequest& request);
+
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override { cancelled_ = true; }
+  void OnDone() override { delete this; }
+
+ private:
+  ScanStream(Node* node, absl::Time deadline,
+             const kamino::v1::ScanRequest& request)
+      : node_(node), deadline_(deadline), cursor_(request) {}
+
+  void Next();
+  void ReadAndWrite(ChainNode& node);
+  absl::Status ReadMessage(ChainNode& node);
+  void FinishWith(const absl::Status& status);
+
+  Node* const node_;
+  const absl::Time deadline_;  // on the node's clock
+  // Of the thread that reads now; reading and writing take turns.
+  ScanCursor cursor_;
+  kamino::v1::ScanResponse response_;
+  int64_t unsent_bytes_ = 0;
+  std::atomic<bool> cancelled_{false};
+};
+
+}  // namespace kamino::head
+
+#endif  // KAMINO_NODE_RPC_SCAN_STREAM_H_

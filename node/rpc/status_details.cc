@@ -1,0 +1,56 @@
+#include "node/rpc/status_details.h"
+
+#include <chrono>
+
+#include "google/rpc/error_details.pb.h"
+#include "replica/errors.h"
+#include "rpc/detail.h"
+#include "rpc/status.h"
+
+namespace kamino::head {
+namespace {
+
+using kamino::v1::Reason;
+
+// How long to wait before a retry can succeed; zero: waiting does not help.
+std::chrono::milliseconds RetryDelay(Reason reason) {
+  switch (reason) {
+    case kamino::v1::REASON_RECONFIGURING:
+    case kamino::v1::REASON_OUTCOME_UNKNOWN:
+      return std::chrono::milliseconds(50);  // a repair takes a second or so
+    case kamino::v1::REASON_OVERLOADED:
+      return std::chrono::milliseconds(20);  // some chain round trips
+    default:
+      return std::chrono::milliseconds(0);
+  }
+}
+
+}  // namespace
+
+grpc::Status ToGrpcStatus(const absl::Status& status,
+                          const kamino::v1::Chain& chain,
+                          const std::string& node_id) {
+  if (status.ok()) return grpc::Status::OK;
+  kamino::v1::ErrorDetail detail = replica::DetailOf(status);
+  *detail.mutable_chain() = chain;
+  detail.set_served_by(node_id);
+  detail.set_view_id(chain.view_id());
+
+  absl::Status answer(status.code(), status.message());
+  rpc::SetDetail(detail, &answer);
+  const auto delay = RetryDelay(detail.reason());
+  if (delay.count() > 0) {
+    google::rpc::RetryInfo retry;
+    retry.mutable_retry_delay()->set_nanos(
+        static_cast<int32_t>(std::chrono::nanoseconds(delay).count()));
+    rpc::SetDetail(retry, &answer);
+  }
+  return rpc::ToGrpc(answer);
+}
+
+absl::Status NodeStopping() {
+  return replica::MakeError(kamino::v1::REASON_RECONFIGURING,
+                            "this node is stopping");
+}
+
+}  // namespace kamino::head

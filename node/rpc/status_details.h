@@ -1,0 +1,25 @@
+// Errors as clients get them: a gRPC status with google.rpc.Status details, in
+// them a kamino.v1.ErrorDetail and, where waiting helps, a RetryInfo.
+#ifndef KAMINO_NODE_RPC_STATUS_DETAILS_H_
+#define KAMINO_NODE_RPC_STATUS_DETAILS_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "grpcpp/support/status.h"
+#include "kamino/v1/kamino.pb.h"
+
+namespace kamino::head {
+
+// OK stays OK. The detail of `status` is completed with who answered and where
+// head and tail are, as `chain` says.
+grpc::Status ToGrpcStatus(const absl::Status& status,
+                          const kamino::v1::Chain& chain,
+                          const std::string& node_id);
+
+// What a request gets that comes while the node stops.
+absl::Status NodeStopping();
+
+}  // namespace kamino::head
+
+#endif  // KAMINO_NODE_RPC_STATUS_DETAILS_H_

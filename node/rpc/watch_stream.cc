@@ -1,0 +1,65 @@
+#include "node/rpc/watch_stream.h"
+
+#include "node/rpc/status_details.h"
+#include "replica/errors.h"
+#include "rpc/call_counts.h"
+
+namespace kamino::head {
+
+WatchStream* WatchStream::Start(ViewBoard* board, const std::string& node_id) {
+  auto* stream = new WatchStream(board, node_id);
+  stream->subscription_ = board->Subscribe(
+      [stream](const ViewBoard::Snapshot& chain) { stream->OnChain(chain); });
+  if (stream->subscription_ == 0) {
+    absl::MutexLock lock(&stream->mutex_);
+    stream->FinishOnce(replica::MakeError(kamino::v1::REASON_OVERLOADED,
+                                          "too many watchers at this node"));
+  }
+  return stream;
+}
+
+void WatchStream::OnChain(const ViewBoard::Snapshot& chain) {
+  absl::MutexLock lock(&mutex_);
+  latest_ = chain;
+  if (!writing_) WriteLatest();
+}
+
+void WatchStream::WriteLatest() {
+  if (finished_ || latest_->view_id() <= written_view_) return;
+  writing_ = true;
+  written_view_ = latest_->view_id();
+  response_.mutable_header()->set_view_id(latest_->view_id());
+  response_.mutable_header()->set_served_by(node_id_);
+  *response_.mutable_chain() = *latest_;
+  StartWrite(&response_);
+}
+
+void WatchStream::OnWriteDone(bool ok) {
+  absl::MutexLock lock(&mutex_);
+  writing_ = false;
+  if (ok) {
+    WriteLatest();
+  } else {
+    FinishOnce(absl::CancelledError("cancelled"));
+  }
+}
+
+void WatchStream::OnCancel() {
+  absl::MutexLock lock(&mutex_);
+  FinishOnce(absl::CancelledError("cancelled"));
+}
+
+void WatchStream::OnDone() {
+  if (subscription_ != 0) board_->Unsubscribe(subscription_);
+  delete this;
+}
+
+void WatchStream::FinishOnce(const absl::Status& status) {
+  if (finished_) return;
+  finished_ = true;
+  rpc::CountServed<kamino::v1::WatchChainResponse>(status.raw_code());
+  Finish(ToGrpcStatus(
+      status, *(latest_ == nullptr ? board_->current() : latest_), node_id_));
+}
+
+}  // namespace kamino::head

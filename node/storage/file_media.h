@@ -1,0 +1,44 @@
+// A node's regions as files of one folder:
+//
+//   heap.pmem    the objects and the intent log
+//   ring.pmem    the operation ring and the node's record
+//   backup.pmem  what the node keeps copies in while it is head
+#ifndef KAMINO_NODE_STORAGE_FILE_MEDIA_H_
+#define KAMINO_NODE_STORAGE_FILE_MEDIA_H_
+
+#include <memory>
+#include <string>
+
+#include "engine/pmem/file_region.h"
+#include "node/storage/media.h"
+
+namespace kamino::head {
+
+class FileMedia final : public Media {
+ public:
+  // Makes the folder when it is absent. `prefault`: what is made is touched at
+  // once, see FileRegion::Populate.
+  static absl::StatusOr<std::unique_ptr<Media>> Open(
+      const std::string& data_dir, engine::PmemMode pmem, bool prefault);
+
+  bool Exists(Part part) const override;
+  absl::StatusOr<std::unique_ptr<engine::Region>> Create(Part part,
+                                                         size_t bytes) override;
+  absl::Status Publish(Part part) override;
+  absl::StatusOr<std::unique_ptr<engine::Region>> Open(Part part) override;
+  absl::Status Remove(Part part) override;
+  std::string Name(Part part) const override;
+
+ private:
+  FileMedia(std::string data_dir, engine::PmemMode pmem, bool prefault)
+      : data_dir_(std::move(data_dir)), pmem_(pmem), prefault_(prefault) {}
+  std::string Unfinished(Part part) const;
+
+  const std::string data_dir_;
+  const engine::PmemMode pmem_;
+  const bool prefault_;
+};
+
+}  // namespace kamino::head
+
+#endif  // KAMINO_NODE_STORAGE_FILE_MEDIA_H_

@@ -1,0 +1,44 @@
+// Where a node's regions come from: files, or a simulator's memory.
+#ifndef KAMINO_NODE_STORAGE_MEDIA_H_
+#define KAMINO_NODE_STORAGE_MEDIA_H_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "engine/pmem/region.h"
+
+namespace kamino::head {
+
+// Not thread-safe.
+class Media {
+ public:
+  // A node's three regions.
+  enum class Part { kHeap, kRing, kBackup };
+
+  virtual ~Media() = default;
+
+  virtual bool Exists(Part part) const = 0;
+
+  // A new one, zeroed, with all its space; it does not exist before Publish.
+  // An unfinished one of before goes. Errors as FileRegion::Create.
+  virtual absl::StatusOr<std::unique_ptr<engine::Region>> Create(
+      Part part, size_t bytes) = 0;
+  // From here on it exists, also after a crash, with what is durable in it.
+  virtual absl::Status Publish(Part part) = 0;
+
+  // Errors as FileRegion::Open.
+  virtual absl::StatusOr<std::unique_ptr<engine::Region>> Open(Part part) = 0;
+
+  // Nothing happens when there is none. Its region must be gone.
+  virtual absl::Status Remove(Part part) = 0;
+
+  // For error texts: the file's path.
+  virtual std::string Name(Part part) const = 0;
+};
+
+}  // namespace kamino::head
+
+#endif  // KAMINO_NODE_STORAGE_MEDIA_H_

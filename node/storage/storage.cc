@@ -1,0 +1,298 @@
+#include "node/storage/storage.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "engine/kamino/kamino_store.h"
+#include "glog/logging.h"
+
+namespace kamino::head {
+namespace {
+
+using engine::Backup;
+using engine::Heap;
+using engine::KaminoStore;
+using engine::Region;
+using engine::TrackedRegion;
+using replica::HeapState;
+using replica::NodeState;
+using replica::OperationRing;
+using Part = Media::Part;
+
+absl::Status Annotate(const absl::Status& status, absl::string_view what) {
+  return absl::Status(status.code(),
+                      absl::StrCat(what, ": ", status.message()));
+}
+
+}  // namespace
+
+std::string Storage::Label() const {
+  return absl::StrCat(options_.cluster_id, "/", options_.node_id);
+}
+
+size_t Storage::MinRingBytes() const {
+  return options_.tiny_log_bytes > 0 ? OperationRing::kMinTinyBytes
+                                     : OperationRing::kMinBytes;
+}
+
+size_t Storage::BackupBytes() const {
+  return options_.backup == BackupKind::kSimple
+             ? engine::SimpleBackupBytes(options_.heap_bytes)
+             : engine::DynamicBackupBytes(options_.heap_bytes, options_.alpha);
+}
+
+absl::StatusOr<std::unique_ptr<Storage>> Storage::Open(
+    StorageOptions options, std::unique_ptr<Media> media) {
+  auto storage =
+      absl::WrapUnique(new Storage(std::move(options), std::move(media)));
+  // The heap is published last, so where one is, all is.
+  absl::Status status = storage->media_->Exists(Part::kHeap)
+                            ? storage->OpenExisting()
+                            : storage->Create();
+  if (status.ok() && storage->options_.reserve_backup &&
+      storage->backup_region_ == nullptr) {
+    ASSIGN_OR_RETURN(storage->backup_region_, storage->MakeBackupRegion());
+  }
+  if (!status.ok()) return status;
+  return storage;
+}
+
+absl::Status Storage::Create() {
+  for (Part part : {Part::kRing, Part::kBackup}) {
+    RETURN_IF_ERROR(media_->Remove(part));
+  }
+  ASSIGN_OR_RETURN(auto heap_region,
+                   media_->Create(Part::kHeap, options_.heap_bytes));
+  heap_region_ = std::make_unique<TrackedRegion>(std::move(heap_region));
+  auto heap = options_.tiny_log_bytes > 0
+                  ? Heap::CreateTiny(heap_region_.get(), Label(),
+                                     options_.tiny_log_bytes)
+                  : Heap::Create(heap_region_.get(), Label());
+  if (!heap.ok()) return Annotate(heap.status(), media_->Name(Part::kHeap));
+  heap_ = std::move(*heap);
+  ASSIGN_OR_RETURN(ring_region_,
+                   media_->Create(Part::kRing, options_.ring_bytes));
+  auto ring =
+      OperationRing::Create(ring_region_.get(), heap_->uuid(), MinRingBytes());
+  if (!ring.ok()) return Annotate(ring.status(), media_->Name(Part::kRing));
+  ring_ = std::move(*ring);
+  NodeState state;
+  state.incarnation = options_.first_incarnation;
+  record_.emplace(ring_region_.get());
+  record_->Create(state);
+  RETURN_IF_ERROR(media_->Publish(Part::kRing));
+  return media_->Publish(Part::kHeap);
+}
+
+absl::Status Storage::OpenExisting() {
+  absl::Status status = OpenHeap();
+  if (status.ok()) status = OpenRing();
+  if (!status.ok()) return status;
+  if (absl::Status done = Recover(); !done.ok()) {
+    return Annotate(done, media_->Name(Part::kHeap));
+  }
+  NodeState state = record_->state();
+  ++state.incarnation;
+  record_->Update(state);
+  return absl::OkStatus();
+}
+
+absl::Status Storage::OpenHeap() {
+  ASSIGN_OR_RETURN(auto region, media_->Open(Part::kHeap));
+  heap_region_ = std::make_unique<TrackedRegion>(std::move(region));
+  auto heap = Heap::Open(heap_region_.get());
+  if (!heap.ok()) return Annotate(heap.status(), media_->Name(Part::kHeap));
+  heap_ = std::move(*heap);
+  return CheckOwner();
+}
+
+absl::Status Storage::OpenRing() {
+  const std::string name = media_->Name(Part::kRing);
+  if (!media_->Exists(Part::kRing)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(name, " is missing though ", media_->Name(Part::kHeap),
+                     " is there; restore it, or begin with an empty folder"));
+  }
+  ASSIGN_OR_RETURN(ring_region_, media_->Open(Part::kRing));
+  if (ring_region_->size() < MinRingBytes()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(name, " is truncated to ", ring_region_->size(),
+                     " bytes; restore it, or begin with an empty folder"));
+  }
+  record_.emplace(ring_region_.get());
+  absl::Status read = record_->Open();
+  // A transfer that did not end may have left the ring half made.
+  const bool anew = read.ok() && record_->state().heap == HeapState::kReceiving;
+  auto ring = anew ? OperationRing::Create(ring_region_.get(), heap_->uuid(),
+                                           MinRingBytes())
+                   : OperationRing::Open(ring_region_.get(), heap_->uuid());
+  if (!ring.ok()) return Annotate(ring.status(), name);
+  if (!read.ok()) return Annotate(read, name);
+  ring_ = std::move(*ring);
+  if (ring_region_->size() == options_.ring_bytes) return absl::OkStatus();
+  return ResizeRing();
+}
+
+absl::Status Storage::ResizeRing() {
+  const std::string name = media_->Name(Part::kRing);
+  ASSIGN_OR_RETURN(auto region,
+                   media_->Create(Part::kRing, options_.ring_bytes));
+  auto ring =
+      OperationRing::Create(region.get(), heap_->uuid(), MinRingBytes());
+  if (!ring.ok()) return Annotate(ring.status(), name);
+  // As it is new, no entry of before can be taken for one of its own.
+  (*ring)->Restart(ring_->cleaned(), /*generation=*/0);
+  while ((*ring)->received() < ring_->received()) {
+    const OperationRing::Entry entry = ring_->EntryOf((*ring)->received() + 1);
+    absl::Status kept =
+        (*ring)->Append(entry.first, entry.count(), entry.operation);
+    if (kept.ok()) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat(name, " has ", ring_region_->size() >> 20,
+                     " MiB and holds more than ", options_.ring_bytes >> 20,
+                     " MiB, as --ring_mb says, would take: ", kept.message()));
+  }
+  (*ring)->MarkApplied(ring_->applied());
+  (*ring)->PersistApplied();
+  const NodeState state = record_->state();
+  record_.emplace(region.get());
+  record_->Create(state);
+  LOG(INFO) << name << " had " << (ring_region_->size() >> 20)
+            << " MiB and has " << (options_.ring_bytes >> 20) << " MiB now";
+  ring_ = std::move(*ring);
+  ring_region_ = std::move(region);
+  return media_->Publish(Part::kRing);
+}
+
+absl::Status Storage::CheckOwner() const {
+  if (heap_->label() != Label()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        media_->Name(Part::kHeap), " belongs to ", heap_->label(), ", not to ",
+        Label(), "; check --cluster_id, --node_id and --data_dir"));
+  }
+  if (heap_region_->size() != options_.heap_bytes) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        media_->Name(Part::kHeap), " has ", heap_region_->size() >> 20,
+        " MiB but --heap_mb says ", options_.heap_bytes >> 20,
+        "; a heap cannot change its size"));
+  }
+  return absl::OkStatus();
+}
+
+// --- Recovery.
+
+void Storage::EmptyLog() {
+  const absl::Span<std::byte> log = heap_->log_area();
+  std::memset(log.data(), 0, log.size());
+  heap_region_->Persist(log.data(), log.size());
+}
+
+absl::Status Storage::Recover() {
+  if (record_->state().heap == HeapState::kReceiving) {
+    EmptyLog();
+    return absl::OkStatus();  // not a heap that can be loaded
+  }
+  return record_->state().was_head ? RecoverHead() : heap_->Load();
+}
+
+absl::Status Storage::RecoverHead() {
+  auto region = media_->Open(Part::kBackup);
+  if (!region.ok()) return region.status();
+  auto backup = engine::OpenSimpleBackup(heap_.get(), region->get());
+  if (!backup.ok()) {
+    backup = engine::OpenDynamicBackup(heap_.get(), region->get());
+  }
+  if (!backup.ok())
+    return Annotate(backup.status(), media_->Name(Part::kBackup));
+  engine::KaminoOptions options;
+  // Before the log forgets it: a crash in here must not make it uncommitted.
+  options.on_recovered = [this](uint64_t last) { return KeepCommitted(last); };
+  ASSIGN_OR_RETURN(auto store,
+                   KaminoStore::Open(heap_.get(), std::move(*backup), options));
+  // What has no commit mark was never sent.
+  ring_->TruncateAfter(ring_->applied());
+  store.reset();
+  // Nothing is left to roll back; the region serves again.
+  if ((*region)->size() == BackupBytes()) backup_region_ = std::move(*region);
+  NodeState state = record_->state();
+  state.was_head = false;
+  record_->Update(state);
+  return absl::OkStatus();
+}
+
+absl::Status Storage::KeepCommitted(uint64_t last_sequence) {
+  const uint64_t committed = std::max(ring_->applied(), last_sequence);
+  if (committed > ring_->received()) {
+    return absl::DataLossError(
+        absl::StrCat("the heap holds mutation ", committed,
+                     ", but the ring ends with ", ring_->received()));
+  }
+  if (!ring_->EndsEntry(committed)) {
+    return absl::DataLossError(
+        absl::StrCat("the heap ends with mutation ", committed,
+                     ", which is within an operation of the ring"));
+  }
+  ring_->MarkApplied(committed);
+  ring_->PersistApplied();
+  return absl::OkStatus();
+}
+
+// --- The backup.
+
+absl::StatusOr<std::unique_ptr<Region>> Storage::MakeBackupRegion() {
+  if (media_->Exists(Part::kBackup)) {
+    auto region = media_->Open(Part::kBackup);
+    if (!region.ok()) return region;
+    if ((*region)->size() == BackupBytes()) return region;
+    region->reset();
+    RETURN_IF_ERROR(media_->Remove(Part::kBackup));
+  }
+  auto region = media_->Create(Part::kBackup, BackupBytes());
+  if (!region.ok()) return region;
+  RETURN_IF_ERROR(media_->Publish(Part::kBackup));
+  return region;
+}
+
+absl::StatusOr<std::unique_ptr<Backup>> Storage::NewBackup() {
+  NodeState state = record_->state();
+  if (state.was_head) {
+    state.was_head = false;
+    record_->Update(state);
+  }
+  if (backup_region_ == nullptr) {
+    ASSIGN_OR_RETURN(backup_region_, MakeBackupRegion());
+  }
+  auto backup =
+      options_.backup == BackupKind::kSimple
+          ? engine::CreateSimpleBackup(heap_.get(), backup_region_.get())
+          : engine::CreateDynamicBackup(heap_.get(), backup_region_.get());
+  if (!backup.ok())
+    return Annotate(backup.status(), media_->Name(Part::kBackup));
+  return backup;
+}
+
+// --- State transfer.
+
+void Storage::BeginReceiving() {
+  NodeState state = record_->state();
+  state.heap = HeapState::kReceiving;
+  state.was_head = false;
+  record_->Update(state);
+  EmptyLog();
+}
+
+absl::Status Storage::FinishReceiving(uint64_t sequence) {
+  heap_region_->Drain();
+  RETURN_IF_ERROR(heap_->Load());
+  ring_->Restart(sequence, static_cast<uint32_t>(record_->serial()));
+  NodeState state = record_->state();
+  state.heap = HeapState::kBehind;
+  record_->Update(state);
+  return absl::OkStatus();
+}
+
+}  // namespace kamino::head

@@ -1,0 +1,103 @@
+// What a node keeps: heap, operation ring with the node's record, and the
+// backup of a head.
+#ifndef KAMINO_NODE_STORAGE_STORAGE_H_
+#define KAMINO_NODE_STORAGE_STORAGE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "engine/heap/heap.h"
+#include "engine/kamino/backup.h"
+#include "engine/pmem/tracked_region.h"
+#include "node/storage/media.h"
+#include "replica/node_record.h"
+#include "replica/operation_ring.h"
+
+namespace kamino::head {
+
+enum class BackupKind { kSimple, kDynamic };
+
+struct StorageOptions {
+  std::string cluster_id;
+  std::string node_id;
+  uint64_t heap_bytes = 0;
+  uint64_t ring_bytes = 0;
+  BackupKind backup = BackupKind::kDynamic;
+  double alpha = 0.25;  // kDynamic: the backup's part of heap_bytes
+  // Takes the backup's space at the start, so that becoming head neither waits
+  // for space nor fails for want of it.
+  bool reserve_backup = true;
+  // Of a new heap; not 0. Drawn at random by a real node.
+  uint64_t first_incarnation = 1;
+  // Tests: smaller regions than a node of use would have, and a log area of
+  // that size. 0: as the heap decides.
+  uint64_t tiny_log_bytes = 0;
+};
+
+// Not thread-safe: the core thread owns it once the node runs.
+class Storage {
+ public:
+  // Makes the regions, or opens those that are there and recovers the heap. The
+  // incarnation is one higher than the last time.
+  // kFailedPrecondition: the regions are of another cluster, node, size or
+  // version, or another process has them open; kDataLoss: damaged;
+  // kResourceExhausted: no space. Messages name the region and what to do.
+  static absl::StatusOr<std::unique_ptr<Storage>> Open(
+      StorageOptions options, std::unique_ptr<Media> media);
+
+  engine::Heap* heap() { return heap_.get(); }
+  engine::TrackedRegion* heap_region() { return heap_region_.get(); }
+  replica::OperationRing* ring() { return ring_.get(); }
+  replica::NodeRecord* record() { return &*record_; }
+  const StorageOptions& options() const { return options_; }
+  size_t ring_bytes() const { return ring_region_->size(); }
+
+  // An empty backup, in place of an earlier one, which must be gone. Nothing
+  // may be left to be rolled back from that one.
+  absl::StatusOr<std::unique_ptr<engine::Backup>> NewBackup();
+
+  // From now on, durably, the heap is what a state transfer makes of it.
+  void BeginReceiving();
+  // The transfer is done: the heap is the chain's after operation `sequence`,
+  // and the ring goes on from there. kDataLoss: it is not a heap.
+  absl::Status FinishReceiving(uint64_t sequence);
+
+ private:
+  Storage(StorageOptions options, std::unique_ptr<Media> media)
+      : options_(std::move(options)), media_(std::move(media)) {}
+
+  absl::Status Create();
+  absl::Status OpenExisting();
+  absl::Status OpenHeap();
+  absl::Status OpenRing();
+  // Makes the ring as large as the options say, with all that is in it.
+  absl::Status ResizeRing();
+  // Rolls back what this node, as a head, had not committed.
+  absl::Status Recover();
+  absl::Status RecoverHead();
+  // What has a commit mark is applied.
+  absl::Status KeepCommitted(uint64_t last_sequence);
+  absl::Status CheckOwner() const;
+  absl::StatusOr<std::unique_ptr<engine::Region>> MakeBackupRegion();
+  void EmptyLog();
+  size_t BackupBytes() const;
+  std::string Label() const;
+  size_t MinRingBytes() const;
+
+  const StorageOptions options_;
+  const std::unique_ptr<Media> media_;
+  std::unique_ptr<engine::TrackedRegion> heap_region_;
+  std::unique_ptr<engine::Region> ring_region_;
+  std::unique_ptr<engine::Region> backup_region_;
+  std::unique_ptr<engine::Heap> heap_;
+  std::unique_ptr<replica::OperationRing> ring_;
+  std::optional<replica::NodeRecord> record_;
+};
+
+}  // namespace kamino::head
+
+#endif  // KAMINO_NODE_STORAGE_STORAGE_H_

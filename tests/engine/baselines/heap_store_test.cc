@@ -1,0 +1,177 @@
+// What each baseline on kamino's heap costs and is bounded by.
+#include "engine/baselines/heap_store.h"
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/heap/heap.h"
+#include "engine/pmem/sim_region.h"
+#include "engine/resource_error.h"
+#include "gtest/gtest.h"
+
+namespace kamino::engine {
+namespace {
+
+constexpr HeapScheme kUndo = HeapScheme::kUndo;
+constexpr HeapScheme kCow = HeapScheme::kCopyOnWrite;
+constexpr HeapScheme kUnsafe = HeapScheme::kUnsafe;
+
+class HeapStoreTest : public ::testing::Test {
+ protected:
+  void Open(HeapScheme scheme) {
+    store_.reset();
+    heap_ = *Heap::Create(&region_, HeapSchemeName(scheme));
+    store_ = *HeapStore::Open(scheme, heap_.get());
+  }
+
+  std::unique_ptr<Transaction> Begin() {
+    return store_->Begin(absl::ZeroDuration());
+  }
+
+  ObjectId Make(uint32_t size) {
+    auto transaction = Begin();
+    const ObjectId id = *transaction->Alloc(size);
+    EXPECT_TRUE(transaction->Commit().ok());
+    return id;
+  }
+
+  SimRegion region_{Heap::kMinBytes};
+  std::unique_ptr<Heap> heap_;
+  std::unique_ptr<HeapStore> store_;
+};
+
+// The figures that heap_store.h gives.
+TEST_F(HeapStoreTest, DrainsOfACommit) {
+  struct Expected {
+    HeapScheme scheme;
+    uint64_t one;   // range
+    uint64_t four;  // ranges
+    uint64_t none;  // reading only
+  };
+  for (const Expected& expected :
+       {Expected{kUndo, 3, 6, 0}, {kCow, 3, 3, 0}, {kUnsafe, 1, 1, 0}}) {
+    Open(expected.scheme);
+    const ObjectId id = Make(1000);
+    const auto drains_of = [&](int ranges) {
+      const uint64_t before = region_.drains();
+      auto transaction = Begin();
+      EXPECT_TRUE(transaction->Read(id).ok());
+      for (int i = 0; i < ranges; ++i) {
+        // The second time it is covered.
+        EXPECT_TRUE(transaction->Write(id, 100 * i, 100).ok());
+        EXPECT_TRUE(transaction->Write(id, 100 * i + 10, 20).ok());
+      }
+      EXPECT_TRUE(transaction->Commit().ok());
+      return region_.drains() - before;
+    };
+    EXPECT_EQ(drains_of(1), expected.one) << store_->scheme();
+    EXPECT_EQ(drains_of(4), expected.four) << store_->scheme();
+    EXPECT_EQ(drains_of(0), expected.none) << store_->scheme();
+  }
+}
+
+// Allocating and freeing wait for no drain of their own where one comes anyway.
+TEST_F(HeapStoreTest, DrainsOfStatesAreShared) {
+  Open(kUndo);
+  const ObjectId id = Make(1000);
+  Make(100);  // and brings more of its size along
+  auto transaction = Begin();
+  const uint64_t before = region_.drains();
+  ASSERT_TRUE(transaction->Alloc(100).ok());
+  ASSERT_TRUE(transaction->Alloc(100).ok());
+  ASSERT_TRUE(transaction->Write(id, 0, 8).ok());
+  ASSERT_TRUE(transaction->Commit().ok());
+  EXPECT_EQ(region_.drains() - before, 3u);
+}
+
+TEST_F(HeapStoreTest, AsManyTransactionsAsSlots) {
+  for (HeapScheme scheme : {kUndo, kCow}) {
+    Open(scheme);
+    std::vector<ObjectId> ids;
+    for (int i = 0; i < 65; ++i) ids.push_back(Make(10));
+    std::vector<std::unique_ptr<Transaction>> live;
+    absl::Status status;
+    for (ObjectId id : ids) {
+      ASSERT_TRUE(status.ok()) << status;
+      live.push_back(Begin());
+      status = live.back()->Write(id, 0, 10).status();
+    }
+    if (scheme == kUndo) {
+      EXPECT_EQ(ResourceOf(status), Resource::kLog) << status;
+    } else {
+      // It needs a slot at commit only.
+      EXPECT_TRUE(status.ok()) << status;
+    }
+    for (auto& transaction : live) {
+      ASSERT_TRUE(transaction->Abort().ok());
+    }
+    auto after = Begin();
+    ASSERT_TRUE(after->Write(ids.back(), 0, 10).ok());
+    ASSERT_TRUE(after->Commit().ok());
+  }
+}
+
+// A log that cannot grow is an error, and all is as before.
+TEST_F(HeapStoreTest, NoSpaceForTheLogToGrow) {
+  for (HeapScheme scheme : {kUndo, kCow}) {
+    Open(scheme);
+    const ObjectId id = Make(1 << 20);
+    {
+      auto fill = Begin();
+      while (fill->Alloc(60 << 10).ok()) {
+      }
+      ASSERT_TRUE(fill->Commit().ok());
+    }
+    const HeapStats before = heap_->stats();
+    for (int round = 0; round < 2; ++round) {
+      auto transaction = Begin();
+      auto bytes = transaction->Write(id, 0, 1 << 20);
+      absl::Status status = bytes.status();
+      if (scheme == kCow) {
+        ASSERT_TRUE(status.ok()) << status;
+        std::memset(*bytes, 'x', 1 << 20);
+        status = transaction->Commit();
+      } else {
+        ASSERT_TRUE(transaction->Abort().ok());
+      }
+      EXPECT_EQ(ResourceOf(status), Resource::kTransaction) << status;
+      EXPECT_EQ((*Begin()->Read(id))[0], std::byte{0});
+      EXPECT_EQ(heap_->stats().bytes_used, before.bytes_used);
+    }
+    // What fits in the slot still goes.
+    auto small = Begin();
+    ASSERT_TRUE(small->Write(id, 0, 1000).ok());
+    ASSERT_TRUE(small->Commit().ok());
+  }
+}
+
+TEST_F(HeapStoreTest, SpaceOfALogIsGivenBack) {
+  for (HeapScheme scheme : {kUndo, kCow}) {
+    Open(scheme);
+    const ObjectId id = Make(1 << 20);
+    const HeapStats before = heap_->stats();
+    for (const bool commit : {true, false}) {
+      auto transaction = Begin();
+      ASSERT_TRUE(transaction->Write(id, 0, 1 << 20).ok());
+      ASSERT_TRUE((commit ? transaction->Commit() : transaction->Abort()).ok());
+      EXPECT_EQ(heap_->stats().bytes_used, before.bytes_used);
+      EXPECT_EQ(heap_->stats().objects, before.objects);
+    }
+  }
+}
+
+TEST_F(HeapStoreTest, HoldingLocksIsNotImplemented) {
+  Open(kUndo);
+  const ObjectId id = Make(10);
+  auto transaction = Begin();
+  std::memset(*transaction->Write(id, 0, 10), 'x', 10);
+  CommitOptions options;
+  options.hold_locks = true;
+  EXPECT_TRUE(absl::IsUnimplemented(transaction->Commit(options)));
+  EXPECT_EQ((*Begin()->Read(id))[0], std::byte{0});
+}
+
+}  // namespace
+}  // namespace kamino::engine

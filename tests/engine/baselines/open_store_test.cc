@@ -1,0 +1,80 @@
+#include "engine/baselines/open_store.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+
+namespace kamino::engine {
+namespace {
+
+constexpr size_t kBytes = 16u << 20;
+
+class OpenStoreTest : public ::testing::Test {
+ protected:
+  ~OpenStoreTest() override { RemoveStore(path_); }
+
+  absl::StatusCode CodeOf(absl::string_view scheme, size_t bytes,
+                          bool fresh = true, double alpha = 0.5) {
+    StoreOptions options;
+    options.mode = PmemMode::kForce;
+    options.fresh = fresh;
+    options.alpha = alpha;
+    return OpenStore(scheme, path_, bytes, options).status().code();
+  }
+  bool FilesExist() const {
+    return std::filesystem::exists(path_) ||
+           std::filesystem::exists(path_ + ".backup");
+  }
+
+  const std::string path_ =
+      absl::StrCat(::testing::TempDir(), "/open.", getpid());
+};
+
+TEST_F(OpenStoreTest, BadInputIsAnErrorAndLeavesNoFile) {
+  using absl::StatusCode;
+  EXPECT_EQ(CodeOf("", kBytes), StatusCode::kInvalidArgument);
+  EXPECT_EQ(CodeOf("undo", kBytes), StatusCode::kInvalidArgument);
+  for (double alpha : {0.0, -1.0, 1.5}) {
+    EXPECT_EQ(CodeOf("kamino-dynamic", kBytes, true, alpha),
+              StatusCode::kInvalidArgument);
+  }
+  for (absl::string_view scheme : SchemeNames()) {
+    EXPECT_EQ(CodeOf(scheme, 1 << 20), StatusCode::kInvalidArgument) << scheme;
+    EXPECT_EQ(CodeOf(scheme, kBytes, /*fresh=*/false), StatusCode::kNotFound);
+    EXPECT_EQ(CodeOf(scheme, size_t{1} << 60), StatusCode::kResourceExhausted)
+        << scheme;
+    EXPECT_FALSE(FilesExist()) << scheme;
+  }
+}
+
+TEST_F(OpenStoreTest, FilesThatAreThereAreKept) {
+  for (absl::string_view scheme : SchemeNames()) {
+    ASSERT_EQ(CodeOf(scheme, kBytes), absl::StatusCode::kOk) << scheme;
+    EXPECT_EQ(CodeOf(scheme, kBytes), absl::StatusCode::kAlreadyExists);
+    EXPECT_EQ(CodeOf(scheme, kBytes, /*fresh=*/false), absl::StatusCode::kOk);
+    RemoveStore(path_);
+    EXPECT_FALSE(FilesExist());
+  }
+}
+
+TEST_F(OpenStoreTest, AnotherSchemesFileIsRefused) {
+  for (absl::string_view made : {"kamino-simple", "undo-own", "cow"}) {
+    ASSERT_EQ(CodeOf(made, kBytes), absl::StatusCode::kOk);
+    for (absl::string_view scheme :
+         {"kamino-simple", "kamino-dynamic", "undo-object", "undo-own", "cow",
+          "unsafe"}) {
+      EXPECT_EQ(CodeOf(scheme, kBytes, /*fresh=*/false),
+                scheme == made ? absl::StatusCode::kOk
+                               : absl::StatusCode::kFailedPrecondition)
+          << scheme << " on " << made;
+    }
+    RemoveStore(path_);
+  }
+}
+
+}  // namespace
+}  // namespace kamino::engine

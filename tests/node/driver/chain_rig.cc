@@ -1,0 +1,410 @@
+#include "tests/node/driver/chain_rig.h"
+
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "glog/logging.h"
+#include "replica/builtins.h"
+
+namespace kamino::head {
+
+using engine::SimRegion;
+using kamino::v1::Operation;
+using membership::Member;
+using membership::View;
+using simulation::TimedNetwork;
+
+namespace {
+
+constexpr char kClusterId[] = "rig";
+constexpr size_t kLogBytes = 64u << 10;
+constexpr size_t kBackupStep = 4;
+constexpr uint64_t kSeedsTried = 200;
+
+size_t CountWords(const std::byte* a, const std::byte* b, size_t begin,
+                  size_t end) {
+  size_t differ = 0;
+  for (size_t at = begin; at + 8 <= end; at += 8) {
+    differ += std::memcmp(a + at, b + at, 8) != 0;
+  }
+  return differ;
+}
+
+}  // namespace
+
+Operation Put(const std::string& key, const std::string& value) {
+  Operation operation;
+  operation.mutable_put()->set_key(key);
+  operation.mutable_put()->set_value(value);
+  return operation;
+}
+
+Operation Patch(const std::string& key, uint64_t offset,
+                const std::string& data) {
+  Operation operation;
+  operation.mutable_patch()->set_key(key);
+  operation.mutable_patch()->set_offset(offset);
+  operation.mutable_patch()->set_data(data);
+  return operation;
+}
+
+Operation Delete(const std::string& key) {
+  Operation operation;
+  operation.mutable_delete_()->set_key(key);
+  return operation;
+}
+
+ChainRig::ChainRig(Options options)
+    : options_(std::move(options)), network_(&world_, TimedNetwork::Instant()) {
+  network_.SetFilter(
+      [this](const TimedNetwork::Passing& passing) { return Pass(passing); });
+  view_.cluster_id = kClusterId;
+  for (const std::string& name : options_.names) {
+    order_.push_back(name);
+    nodes_[name] = std::make_unique<RigNode>(&world_, name);
+    At(name).self.node_id = name;
+  }
+}
+
+ChainRig::~ChainRig() {
+  for (auto& [name, node] : nodes_) {
+    GoDown(node.get());
+    Discard(node.get());
+  }
+}
+
+// --- Life and death.
+
+uint64_t ChainRig::RingBytesOf(const std::string& name) const {
+  const auto found = options_.ring_bytes_of.find(name);
+  return found == options_.ring_bytes_of.end() ? options_.ring_bytes
+                                               : found->second;
+}
+
+StorageOptions ChainRig::StorageOptionsOf(const std::string& name) const {
+  StorageOptions options;
+  options.cluster_id = kClusterId;
+  options.node_id = name;
+  options.heap_bytes = options_.heap_bytes;
+  options.ring_bytes = RingBytesOf(name);
+  options.tiny_log_bytes = kLogBytes;
+  options.backup = options_.backup;
+  options.alpha = 0.5;
+  options.first_incarnation = 100;
+  return options;
+}
+
+NodeOptions ChainRig::NodeOptionsOf(const std::string& name) const {
+  NodeOptions options;
+  options.chain.cluster_id = kClusterId;
+  options.chain.node_id = name;
+  options.chain.window_operations = options_.window_operations;
+  options.chain.window_chunks = 2;
+  options.chain.chunks_at_once = 1;
+  options.chain.cut_bytes = 32u << 10;
+  options.chain.transfer_bytes_per_s = options_.transfer_bytes_per_s;
+  // As with a real ring, which takes more than a batch.
+  options.admission.max_batch_bytes = RingBytesOf(name) / 8;
+  options.links.preferred = "tcp";
+  options.links.listen["tcp"] =
+      absl::StrCat(name, ":", At(name).self.incarnation);
+  return options;
+}
+
+NodeRuntime ChainRig::RuntimeOf(RigNode* node) {
+  NodeRuntime runtime;
+  runtime.clock = [this] { return now(); };
+  auto executor = std::make_unique<ManualExecutor>();
+  node->executor = executor.get();
+  runtime.executor = std::move(executor);
+  runtime.make_transport = [this, node](absl::string_view kind,
+                                        const auto& transport) {
+    return network_.NewTransport(node, kind, transport);
+  };
+  runtime.backup_step = [] { return kBackupStep; };
+  return runtime;
+}
+
+ChainRig::Snapshot ChainRig::TakeSnapshot(const std::string& name) {
+  Snapshot snapshot;
+  snapshot.storage = StorageOptionsOf(name);
+  snapshot.node = NodeOptionsOf(name);
+  using Part = Media::Part;
+  for (const Part part : {Part::kHeap, Part::kRing, Part::kBackup}) {
+    const SimRegion* region = At(name).disk.region(part);
+    if (region == nullptr) continue;
+    snapshot.parts[part] =
+        SimRegion::Image(region->base(), region->base() + region->size());
+  }
+  return snapshot;
+}
+
+void ChainRig::Start(const std::string& name) {
+  RigNode* const node = &At(name);
+  CHECK(!node->up()) << name << " is up";
+  node->fatal = absl::OkStatus();
+  auto storage = Storage::Open(StorageOptionsOf(name),
+                               std::make_unique<SimMedia>(&node->disk));
+  if (!storage.ok()) {
+    node->fatal = storage.status();
+    return;
+  }
+  node->storage = storage->get();
+  node->self.incarnation = node->storage->record()->state().incarnation;
+  node->Begin();
+  Node::Events events;
+  events.fatal = [this, node](const absl::Status& status) {
+    if (!node->up()) return;
+    node->fatal = status;
+    node->disk.Kill();
+    GoDown(node);
+  };
+  events.role = [](membership::Role, bool) {};
+  auto made =
+      Node::Create(NodeOptionsOf(name), RuntimeOf(node), std::move(*storage),
+                   &procedures_, node, std::move(events));
+  CHECK(made.ok()) << made.status();
+  node->node = std::move(*made);
+  CHECK(node->node->Join(name).ok());
+  SetHooks(node);
+  if (!view_.formed()) return;
+  Tell(name);
+}
+
+void ChainRig::StartAll() {
+  for (const std::string& name : order_) {
+    if (!up(name)) Start(name);
+  }
+}
+
+void ChainRig::SetHooks(RigNode* node) {
+  SimRegion* heap = node->disk.region(Media::Part::kHeap);
+  heap->SetFlushHook([this, node] { OnHeap(node, Moment::kFlush); });
+  heap->SetDrainHook([this, node] { OnHeap(node, Moment::kDrain); });
+}
+
+void ChainRig::CutPowerAt(const std::string& name, Moment moment, int count) {
+  RigNode& node = At(name);
+  node.moment = moment;
+  node.countdown = count;
+  node.tear = Tear();
+}
+
+void ChainRig::OnHeap(RigNode* node, Moment moment) {
+  if (!node->up() || node->countdown == 0 || moment != node->moment) return;
+  const replica::OperationRing& ring = *node->storage->ring();
+  // A head executes before the operation gets into its ring.
+  const bool executes = ring.received() > ring.applied() ||
+                        node->node->chain_node().core().is_head();
+  if (!executes || --node->countdown > 0) return;
+  Tearing(node);
+}
+
+void ChainRig::Tearing(RigNode* node) {
+  const SimRegion& heap = *node->disk.region(Media::Part::kHeap);
+  const replica::OperationRing& ring = *node->storage->ring();
+  const size_t begin = node->storage->heap()->objects_begin();
+  Tear tear;
+  tear.happened = true;
+  tear.received = ring.received();
+  tear.applied = ring.applied();
+  for (uint64_t last = ring.applied(); last < ring.received();) {
+    const replica::OperationRing::Entry entry = ring.EntryOf(last + 1);
+    last = entry.last;
+    const auto operation = replica::ParseOperation(entry.operation);
+    for (const auto& intent : operation->write_set()) {
+      ++tear.intents;
+      const size_t at = intent.object() + intent.offset();
+      tear.touched += std::memcmp(heap.base() + at, heap.durable() + at,
+                                  intent.length()) != 0;
+    }
+  }
+  // The disk takes its parts in order, the heap first, each with the next seed.
+  uint64_t chosen = 1;
+  for (uint64_t seed = 1; seed <= kSeedsTried && !tear.torn(); ++seed) {
+    const SimRegion::Image image = heap.CrashImage(seed + 1);
+    tear.lost_words = CountWords(image.data(), heap.base(), begin, heap.size());
+    tear.kept_words =
+        CountWords(image.data(), heap.durable(), begin, heap.size());
+    if (tear.torn()) chosen = seed;
+  }
+  node->tear = tear;
+  node->disk.Crash(chosen);
+  GoDown(node);
+}
+
+void ChainRig::CutPower(const std::string& name, uint64_t seed) {
+  RigNode* const node = &At(name);
+  node->disk.Crash(seed);
+  GoDown(node);
+  Discard(node);
+}
+
+void ChainRig::GoDown(RigNode* node) {
+  if (!node->up()) return;
+  node->End();
+  network_.Died(node);
+}
+
+void ChainRig::Discard(RigNode* node) {
+  node->countdown = 0;
+  node->inbox.clear();
+  node->node.reset();
+  node->storage = nullptr;
+  node->disk.Bury();
+}
+
+// --- Views and links.
+
+void ChainRig::InstallView(const std::vector<std::string>& members) {
+  StoreView(members);
+  for (const std::string& name : order_) Tell(name);
+}
+
+void ChainRig::StoreView(const std::vector<std::string>& members) {
+  View view;
+  view.cluster_id = kClusterId;
+  view.id = view_.id + 1;
+  for (const std::string& name : members) {
+    view.members.push_back(At(name).self);
+  }
+  view_ = view;
+}
+
+void ChainRig::Tell(const std::string& name) {
+  RigNode* const node = &At(name);
+  node->Deliver([node, view = view_] { node->callbacks.on_view(view); });
+}
+
+void ChainRig::Invite(const std::string& name, bool invited) {
+  RigNode* const node = &At(name);
+  node->Deliver([node, invited] { node->callbacks.on_invited(invited); });
+}
+
+bool ChainRig::Pass(const TimedNetwork::Passing& passing) {
+  if (!filter_ && !tap_) return true;
+  ChainMessage message;
+  CHECK(message.ParseFromString(*passing.bytes));
+  if (filter_) {
+    if (!filter_(passing.from, passing.to, &message)) return false;
+    *passing.bytes = message.SerializeAsString();
+  }
+  if (tap_) tap_(passing.to, passing.link, message);
+  return true;
+}
+
+void ChainRig::ChangeNext(const std::string& from, const std::string& to,
+                          const std::function<bool(const ChainMessage&)>& due,
+                          const std::function<void(ChainMessage*)>& change) {
+  changed_ = false;
+  SetFilter([=, this](const std::string& sender, const std::string& receiver,
+                      ChainMessage* message) {
+    if (!changed_ && sender == from && receiver == to && due(*message)) {
+      changed_ = true;
+      change(message);
+    }
+    return true;
+  });
+}
+
+// --- Time.
+
+bool ChainRig::Step() {
+  world_.RunUntil(now());
+  for (size_t i = 0; i < order_.size(); ++i) {
+    RigNode& node = At(order_[(next_ + i) % order_.size()]);
+    if (node.inbox.empty() || node.held) continue;
+    next_ = (next_ + i + 1) % order_.size();
+    Run(&node);
+    return true;
+  }
+  return false;
+}
+
+bool ChainRig::Step(uint64_t choice) {
+  next_ = choice % order_.size();
+  return Step();
+}
+
+void ChainRig::Settle(int rounds) {
+  for (int i = 0; i < rounds; ++i) {
+    for (int steps = 0; Step(); ++steps) CHECK_LT(steps, 1000000);
+    Tick();
+  }
+}
+
+void ChainRig::Tick() {
+  world_.RunUntil(now() + absl::Milliseconds(25));
+  for (const std::string& name : order_) {
+    RigNode* const node = &At(name);
+    node->Deliver([node] { node->executor->Tick(); });
+  }
+}
+
+void ChainRig::Run(RigNode* node) {
+  const auto input = std::move(node->inbox.front());
+  node->inbox.pop_front();
+  input();
+  const bool more = node->executor->RunBatch();
+  if (!node->up()) return Discard(node);
+  // What is left has its turn soon, and no tick has to come for it.
+  if (more) node->Deliver([] {});
+}
+
+// --- Clients.
+
+const std::string& ChainRig::head() const { return view_.head().node_id; }
+
+std::shared_ptr<Issued> ChainRig::Issue(
+    uint64_t client, const std::vector<Operation>& operations) {
+  auto issued = std::make_shared<Issued>();
+  kamino::v1::CommitRequest commit;
+  for (const Operation& operation : operations) {
+    *commit.add_then_operations() = operation;
+  }
+  issued->operations = operations;
+  issued->request.set_function(replica::kCommitFunction);
+  issued->request.set_arguments(commit.SerializeAsString());
+  issued->request.set_client_id(client);
+  issued->request.set_number(++numbers_[client]);
+  issued_.push_back(issued);
+  return issued;
+}
+
+std::shared_ptr<Issued> ChainRig::Submit(
+    uint64_t client, const std::vector<Operation>& operations) {
+  auto issued = Issue(client, operations);
+  Retry(issued);
+  return issued;
+}
+
+std::vector<std::shared_ptr<Issued>> ChainRig::PutTogether(
+    const std::vector<uint64_t>& clients) {
+  std::vector<std::shared_ptr<Issued>> all;
+  for (const uint64_t client : clients) {
+    all.push_back(Issue(client, {Put(absl::StrCat("of ", client), "x")}));
+  }
+  RigNode* const to = &At(head());
+  to->Deliver([to, all] {
+    for (const auto& issued : all) Mutate(to, issued);
+  });
+  return all;
+}
+
+void ChainRig::Retry(const std::shared_ptr<Issued>& issued) {
+  RigNode* const to = &At(head());
+  to->Deliver([to, issued] { Mutate(to, issued); });
+}
+
+void ChainRig::Mutate(RigNode* to, const std::shared_ptr<Issued>& issued) {
+  Request request;
+  request.request = issued->request;
+  request.done = [to, issued](RequestOutcome outcome) {
+    if (!to->up()) return;
+    ++issued->answers;
+    issued->outcome = std::move(outcome);
+  };
+  to->node->Mutate(std::move(request));
+}
+
+}  // namespace kamino::head

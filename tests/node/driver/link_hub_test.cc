@@ -1,0 +1,302 @@
+// What a node's hub of links decides by itself, on simulated transports: which
+// of them, what waits for credits, what ends a link.
+#include "node/driver/link_hub.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/simulation/timed_network.h"
+#include "tests/simulation/world.h"
+
+namespace kamino::head {
+namespace {
+
+using kamino::internal::v1::ChainMessage;
+using replica::LinkId;
+using simulation::TimedNetwork;
+using simulation::World;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr absl::Duration kLong = absl::Seconds(10);
+constexpr LinkId kFirstAccepted = 2;
+
+ChainMessage Numbered(uint64_t number) {
+  ChainMessage message;
+  message.set_view_id(number);
+  return message;
+}
+
+// A process with a hub, and what that tells.
+class Peer final : public simulation::Process {
+ public:
+  Peer(World* world, TimedNetwork* network, const std::string& name)
+      : Process(world, name), network_(network) {
+    Begin();
+    options.preferred = "auto";
+  }
+
+  absl::Status Listen(const std::vector<std::string>& transports) {
+    for (const std::string& each : transports) options.listen[each] = name();
+    LinkHub::Events events;
+    events.opened = [this](LinkId link) { opened.push_back(link); };
+    events.closed = [this](LinkId link) { closed.push_back(link); };
+    events.message = [this](LinkId, const ChainMessage& message, size_t bytes) {
+      EXPECT_EQ(bytes, message.ByteSizeLong());
+      messages.push_back(message.view_id());
+    };
+    auto made = LinkHub::Create(
+        options,
+        [this](absl::string_view kind, const auto& transport) {
+          return network_->NewTransport(this, kind, transport);
+        },
+        std::move(events));
+    if (made.ok()) hub = *std::move(made);
+    return made.status();
+  }
+
+  membership::Member AsMember() const {
+    membership::Member member;
+    member.node_id = name();
+    member.link_addresses = hub->addresses();
+    return member;
+  }
+
+  LinkHub::Options options;
+  std::vector<LinkId> opened;
+  std::vector<LinkId> closed;
+  std::vector<uint64_t> messages;  // by the number of their view
+  std::unique_ptr<LinkHub> hub;    // tells the above
+
+ private:
+  TimedNetwork* const network_;
+};
+
+TimedNetwork::Options WithCredits(size_t credits) {
+  TimedNetwork::Options options = TimedNetwork::Instant();
+  options.credits = credits;
+  return options;
+}
+
+class LinkHubTest : public ::testing::Test {
+ protected:
+  explicit LinkHubTest(size_t credits = 1 << 20)
+      : network_(&world_, WithCredits(credits)) {}
+
+  void Listen(const std::vector<std::string>& transports) {
+    ASSERT_TRUE(a_.Listen(transports).ok());
+    ASSERT_TRUE(b_.Listen(transports).ok());
+  }
+  void Pass() { world_.RunUntil(world_.now() + kLong); }
+
+  // By which transport an attempt gets through; "": it does not.
+  std::string Open() {
+    const LinkId link = next_;
+    next_ += 2;
+    const size_t before = a_.opened.size();
+    a_.hub->Open(link, b_.AsMember());
+    Pass();
+    return a_.opened.size() > before ? a_.hub->TransportOf(link) : "";
+  }
+
+  World world_{/*seed=*/1, /*trace=*/nullptr};
+  TimedNetwork network_;
+  Peer a_{&world_, &network_, "a"};
+  Peer b_{&world_, &network_, "b"};
+  LinkId next_ = 1;
+};
+
+TEST_F(LinkHubTest, CarriesMessagesBothWaysAndTellsOfTheEnd) {
+  Listen({"tcp"});
+  EXPECT_EQ(Open(), "tcp");
+  EXPECT_THAT(a_.opened, ElementsAre(1));
+  EXPECT_THAT(b_.opened, IsEmpty());  // it is heard of with its first message
+  a_.hub->Send(1, Numbered(1));
+  a_.hub->Send(1, Numbered(2));
+  b_.hub->Send(kFirstAccepted, Numbered(3));
+  Pass();
+  EXPECT_THAT(b_.messages, ElementsAre(1, 2));
+  EXPECT_THAT(a_.messages, ElementsAre(3));
+  a_.hub->Close(1);
+  Pass();
+  EXPECT_THAT(a_.closed, ElementsAre(1));
+  EXPECT_THAT(b_.closed, ElementsAre(kFirstAccepted));
+  EXPECT_EQ(a_.hub->TransportOf(1), "");
+  a_.hub->Send(1, Numbered(4));
+  a_.hub->Close(1);
+  Pass();
+  EXPECT_THAT(b_.messages, ElementsAre(1, 2));
+  EXPECT_THAT(a_.closed, ElementsAre(1));
+}
+
+TEST_F(LinkHubTest, AnAddressInUseIsNamed) {
+  Listen({"tcp"});
+  Peer other(&world_, &network_, "a");
+  const absl::Status listening = other.Listen({"tcp"});
+  EXPECT_TRUE(absl::IsAlreadyExists(listening));
+  EXPECT_THAT(std::string(listening.message()), HasSubstr("tcp a"));
+}
+
+// --- Which transport.
+
+TEST_F(LinkHubTest, SharedMemoryIsForTheSameHost) {
+  a_.options.host_id = b_.options.host_id = "host1";
+  Listen({"shm", "tcp", "verbs"});
+  EXPECT_EQ(b_.hub->addresses()["shm"], "b#host1");
+  EXPECT_EQ(Open(), "shm");
+}
+
+TEST_F(LinkHubTest, BetweenHostsVerbsComeFirst) {
+  a_.options.host_id = "host1";
+  b_.options.host_id = "host2";
+  Listen({"shm", "tcp", "verbs"});
+  EXPECT_EQ(Open(), "verbs");
+}
+
+TEST_F(LinkHubTest, AHostThatIsNotKnownIsNoneInCommon) {
+  Listen({"shm", "tcp"});
+  EXPECT_EQ(Open(), "tcp");
+}
+
+TEST_F(LinkHubTest, BothSidesMustHaveIt) {
+  ASSERT_TRUE(a_.Listen({"tcp", "verbs"}).ok());
+  ASSERT_TRUE(b_.Listen({"tcp"}).ok());
+  EXPECT_EQ(Open(), "tcp");
+}
+
+TEST_F(LinkHubTest, NothingInCommonIsAClosedLink) {
+  ASSERT_TRUE(a_.Listen({"verbs"}).ok());
+  ASSERT_TRUE(b_.Listen({"tcp"}).ok());
+  EXPECT_EQ(Open(), "");
+  EXPECT_THAT(a_.closed, ElementsAre(1));
+}
+
+// Two attempts each; whoever gets through begins anew.
+TEST_F(LinkHubTest, WhatDoesNotGetThroughGivesWayInTurn) {
+  Listen({"tcp", "verbs"});
+  network_.Forbid("verbs", "b");
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(Open(), "");
+    EXPECT_EQ(Open(), "");
+    EXPECT_EQ(Open(), "tcp");
+  }
+  EXPECT_THAT(a_.closed, ElementsAre(1, 3, 7, 9));
+}
+
+TEST_F(LinkHubTest, AfterTheLastTransportTheFirstHasItsTurn) {
+  Listen({"tcp", "verbs"});
+  network_.Cut("a", "b");
+  for (int attempt = 0; attempt < 4; ++attempt) EXPECT_EQ(Open(), "");
+  network_.HealAll();
+  EXPECT_EQ(Open(), "verbs");
+}
+
+TEST_F(LinkHubTest, AChoiceThatIsNotOursIsKept) {
+  a_.options.preferred = "verbs";
+  Listen({"tcp", "verbs"});
+  network_.Forbid("verbs", "b");
+  for (int attempt = 0; attempt < 5; ++attempt) EXPECT_EQ(Open(), "");
+}
+
+// Over the others its Hello gets an answer, which says more.
+TEST_F(LinkHubTest, OnlyVerbsRefuseWhoIsBehind) {
+  a_.options.transport.epoch = [] { return uint64_t{3}; };
+  b_.options.transport.epoch = [] { return uint64_t{4}; };
+  Listen({"tcp", "verbs"});
+  EXPECT_EQ(Open(), "");
+  EXPECT_EQ(Open(), "");
+  EXPECT_EQ(Open(), "tcp");
+}
+
+// --- What waits, and what ends a link.
+
+class FewCreditsTest : public LinkHubTest {
+ protected:
+  FewCreditsTest() : LinkHubTest(/*credits=*/40) {
+    a_.options.max_queued_bytes = 1000;
+  }
+};
+
+TEST_F(FewCreditsTest, MessagesWaitForCreditsInOrder) {
+  Listen({"tcp"});
+  ASSERT_EQ(Open(), "tcp");
+  std::vector<uint64_t> sent;
+  for (uint64_t number = 1; number <= 200; ++number) {
+    a_.hub->Send(1, Numbered(number));
+    sent.push_back(number);
+  }
+  // Sent while some of the others still wait.
+  world_.Step();
+  world_.Step();
+  a_.hub->Send(1, Numbered(201));
+  sent.push_back(201);
+  EXPECT_LT(b_.messages.size(), 10u);
+  Pass();
+  EXPECT_EQ(b_.messages, sent);
+  EXPECT_THAT(a_.closed, IsEmpty());
+}
+
+TEST_F(FewCreditsTest, AQueueThatGrowsTooLongEndsTheLink) {
+  Listen({"tcp"});
+  ASSERT_EQ(Open(), "tcp");
+  b_.Pause(2 * kLong);  // it takes nothing
+  const size_t bytes = Numbered(100).ByteSizeLong();
+  const uint64_t bound = (a_.options.max_queued_bytes + 40) / bytes;
+  for (uint64_t number = 0; number < bound; ++number) {
+    a_.hub->Send(1, Numbered(100));
+  }
+  world_.RunUntil(world_.now() + absl::Seconds(1));
+  EXPECT_THAT(a_.closed, IsEmpty());
+  a_.hub->Send(1, Numbered(100));
+  world_.RunUntil(world_.now() + absl::Seconds(1));
+  EXPECT_THAT(a_.closed, ElementsAre(1));
+  world_.RunUntil(world_.now() + 3 * kLong);
+  EXPECT_THAT(b_.closed, ElementsAre(kFirstAccepted));
+}
+
+TEST_F(FewCreditsTest, WhatWaitsIsDroppedWithItsLink) {
+  Listen({"tcp"});
+  ASSERT_EQ(Open(), "tcp");
+  for (uint64_t number = 1; number <= 100; ++number) {
+    a_.hub->Send(1, Numbered(number));
+  }
+  a_.hub->Close(1);
+  Pass();
+  EXPECT_THAT(a_.closed, ElementsAre(1));
+  EXPECT_LT(b_.messages.size(), 30u);
+}
+
+class Stranger final : public transport::LinkHandler {
+ public:
+  void OnConnected(const std::shared_ptr<transport::Link>& link) override {
+    const char bytes[] = "\xff\xff\xff\xff no message";
+    EXPECT_TRUE(
+        link->Send({reinterpret_cast<const std::byte*>(bytes), sizeof(bytes)},
+                   {})
+            .ok());
+  }
+  void OnMessage(absl::Span<const std::byte>) override {}
+  void OnClosed(const absl::Status& status) override { why = status; }
+
+  absl::Status why;
+};
+
+TEST_F(LinkHubTest, BytesThatAreNoMessageEndTheLink) {
+  Listen({"tcp"});
+  const auto transport = network_.NewTransport(&a_, "tcp", {});
+  const auto stranger = std::make_shared<Stranger>();
+  ASSERT_TRUE(transport->Connect("b", stranger).ok());
+  Pass();
+  EXPECT_TRUE(absl::IsUnavailable(stranger->why)) << stranger->why;
+  EXPECT_THAT(b_.messages, IsEmpty());
+  EXPECT_THAT(b_.closed, ElementsAre(kFirstAccepted));
+}
+
+}  // namespace
+}  // namespace kamino::head

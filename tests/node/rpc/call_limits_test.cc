@@ -1,0 +1,350 @@
+// What one call may take of a node: of its core thread and of its memory. Each
+// bound is tried in force, and with the fault planted that ignores it, which
+// the same check must notice.
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "kamino/v1/kamino.pb.h"
+#include "node/driver/call_load.h"
+#include "replica/builtins.h"
+#include "replica/errors.h"
+#include "tests/faults/fault.h"
+#include "tests/head/admission_fixture.h"
+
+namespace kamino::head {
+namespace {
+
+using kamino::v1::CommitRequest;
+using replica::ReasonOf;
+
+constexpr uint64_t kMaxTouched = 2000;
+constexpr int kObjects = 100;
+
+AdmissionOptions Limited() {
+  AdmissionOptions options;
+  options.max_touched = kMaxTouched;
+  return options;
+}
+
+// A head with objects to touch.
+class Head : public LoneHead {
+ public:
+  Head() : LoneHead(Limited()) {
+    procedures_.Register("test.swallow", [](replica::ProcedureContext& context,
+                                            absl::string_view) {
+      for (uint64_t i = 0; i < kMaxTouched; ++i) (void)context.Get("k1000");
+      return absl::StatusOr<std::string>("done");
+    });
+    procedures_.Register(
+        "test.touch",
+        [this](replica::ProcedureContext& context, absl::string_view key) {
+          ++touches_;
+          absl::Status put = context.Put(key, "touched");
+          for (int i = 0; put.ok() && i < to_touch_; ++i) {
+            put = context.Get("k1000").status();
+          }
+          return put.ok() ? absl::StatusOr<std::string>("") : put;
+        });
+    CommitRequest fill;
+    for (int i = 0; i < kObjects; ++i) {
+      auto* put = fill.add_then_operations()->mutable_put();
+      put->set_key(absl::StrCat("k", 1000 + i));
+      put->set_value("v");
+    }
+    EXPECT_TRUE(Run(fill).ok());
+  }
+
+  // Of a client of its own.
+  size_t Submit(const std::string& function, const std::string& arguments,
+                std::function<bool()> abandoned = nullptr) {
+    return LoneHead::Submit(function, arguments, ++client_, /*number=*/1,
+                            absl::InfiniteFuture(), std::move(abandoned));
+  }
+  absl::Status Run(const CommitRequest& commit) {
+    const size_t index =
+        Submit(replica::kCommitFunction, commit.SerializeAsString());
+    Execute();
+    Complete();
+    return StatusOf(index);
+  }
+  void Tick() { admission_->OnTick(now_); }
+
+  uint64_t received() const { return ring_->received(); }
+  bool has_ready() const { return admission_->has_ready(); }
+  int touches() const { return touches_; }
+  void set_to_touch(int objects) { to_touch_ = objects; }
+
+ private:
+  uint64_t client_ = 100;
+  int touches_ = 0;
+  int to_touch_ = 0;
+};
+
+// That the whole range is as it was, so many times.
+CommitRequest Ranges(int count) {
+  CommitRequest commit;
+  for (int i = 0; i < count; ++i) {
+    auto* range = commit.add_preconditions()->mutable_range_unchanged();
+    range->set_start_key("k");
+    range->set_end_key("l");
+    range->set_sequence(1000);
+  }
+  auto* put = commit.add_then_operations()->mutable_put();
+  put->set_key("x");
+  put->set_value("y");
+  return commit;
+}
+
+// Plants a fault for as long as it lives.
+class Planted {
+ public:
+  explicit Planted(absl::string_view fault) { faults::PlantFault(fault); }
+  ~Planted() {
+    EXPECT_TRUE(faults::PlantedFaultWasMet());
+    faults::PlantFault("");
+  }
+};
+
+// --- Objects touched.
+
+// What is wrong with a commit of a thousand ranges; empty: nothing.
+std::string TryAThousandRanges() {
+  Head head;
+  const uint64_t before = head.received();
+  const absl::Status status = head.Run(Ranges(1000));
+  if (ReasonOf(status) != kamino::v1::REASON_TOO_LARGE) {
+    return absl::StrCat("not refused: ", status.ToString());
+  }
+  if (head.received() != before) return "it entered the chain";
+  if (head.Get("x") != "absent") return "it changed something";
+  return "";
+}
+
+TEST(CallLimitsTest, ACommitThatTouchesTooMuchIsRefused) {
+  EXPECT_EQ(TryAThousandRanges(), "");
+  Planted fault("request-budget-ignored");
+  EXPECT_NE(TryAThousandRanges(), "");
+}
+
+TEST(CallLimitsTest, TheErrorSaysWhereAndHowMuch) {
+  Head head;
+  const absl::Status status = head.Run(Ranges(1000));
+  EXPECT_TRUE(absl::IsResourceExhausted(status));
+  for (const char* part :
+       {"at precondition ", " of 1000", "more than 2000", "split it"}) {
+    EXPECT_NE(status.message().find(part), std::string::npos) << status;
+  }
+}
+
+TEST(CallLimitsTest, WhatTouchesLessPasses) {
+  Head head;
+  EXPECT_TRUE(head.Run(Ranges(kMaxTouched / kObjects / 2)).ok());
+  EXPECT_EQ(head.Get("x"), "y");
+}
+
+TEST(CallLimitsTest, AProcedureCannotSwallowIt) {
+  Head head;
+  const size_t call = head.Submit("test.swallow", "");
+  head.Execute();
+  head.Complete();
+  EXPECT_EQ(ReasonOf(head.StatusOf(call)), kamino::v1::REASON_TOO_LARGE);
+}
+
+TEST(CallLimitsTest, WritesOfOneThatTouchesTooMuchAreTakenBack) {
+  Head head;
+  head.set_to_touch(kMaxTouched);
+  const size_t call = head.Submit("test.touch", "k1001");
+  head.Execute();
+  head.Complete();
+  EXPECT_EQ(ReasonOf(head.StatusOf(call)), kamino::v1::REASON_TOO_LARGE);
+  EXPECT_EQ(head.Get("k1001"), "v");
+}
+
+TEST(CallLimitsTest, AReplicaDoesNotAskAgain) {
+  // Another release of the head may have let more pass.
+  engine::StoreUnderTest under(engine::Scheme::kSimpleLater);
+  replica::ProcedureRegistry procedures;
+  procedures.Register(
+      "test.much", [](replica::ProcedureContext& context, absl::string_view) {
+        for (uint64_t i = 0; i <= replica::kMaxTouchedObjects; ++i) {
+          auto found = context.Get("none");
+          if (ReasonOf(found.status()) != kamino::v1::REASON_KEY_NOT_FOUND) {
+            return absl::StatusOr<std::string>(found.status());
+          }
+        }
+        return absl::StatusOr<std::string>("");
+      });
+  replica::StateMachine state(&procedures, under.heap().root());
+  auto transaction = under.Begin();
+  kamino::internal::v1::ChainOperation operation;
+  operation.add_requests()->set_function(replica::kFormatFunction);
+  kamino::internal::v1::ChainRequest* much = operation.add_requests();
+  much->set_function("test.much");
+  much->set_client_id(1);
+  much->set_number(1);
+  EXPECT_TRUE(state.Replay(*transaction, operation, 1).ok());
+  EXPECT_TRUE(transaction->Commit().ok());
+}
+
+TEST(CallLimitsTest, ResultsAreBoundedBeforeTheyAreCopied) {
+  Head head;
+  CommitRequest commit;
+  auto* put = commit.add_then_operations()->mutable_put();
+  put->set_key("large");
+  put->set_value(std::string(100 << 10, 'x'));
+  ASSERT_TRUE(head.Run(commit).ok());
+  commit.Clear();
+  for (int i = 0; i < 1000; ++i) {
+    commit.add_then_operations()->mutable_get()->set_key("large");
+  }
+  const absl::Status status = head.Run(commit);
+  EXPECT_EQ(ReasonOf(status), kamino::v1::REASON_TOO_LARGE);
+  EXPECT_NE(status.message().find("at operation 1 of 1000"), std::string::npos)
+      << status;
+}
+
+TEST(CallLimitsTest, ATurnEndsAfterAsMuch) {
+  Head head;
+  head.set_to_touch(kMaxTouched / 4);
+  std::vector<size_t> calls;
+  for (int i = 0; i < 40; ++i) {
+    calls.push_back(head.Submit("test.touch", absl::StrCat("k", 1010 + i)));
+  }
+  head.Execute();
+  EXPECT_GE(head.touches(), 1);
+  EXPECT_LE(head.touches(), 4);
+  for (int turns = 0; turns < 1000 && head.has_ready(); ++turns) {
+    const int before = head.touches();
+    head.Execute();
+    EXPECT_LE(head.touches() - before, 4);
+    head.Complete();
+  }
+  for (size_t call : calls) {
+    EXPECT_TRUE(head.StatusOf(call).ok()) << head.StatusOf(call);
+  }
+}
+
+// --- Requests that were given up.
+
+std::string TryGivenUp() {
+  Head head;
+  kamino::v1::PutOperation put;
+  put.set_key("x");
+  put.set_value("y");
+  const size_t call = head.Submit(replica::kPutFunction,
+                                  put.SerializeAsString(), [] { return true; });
+  head.Execute();
+  head.Complete();
+  if (head.Get("x") != "absent") return "it was executed";
+  if (!absl::IsCancelled(head.StatusOf(call))) {
+    return absl::StrCat("answered ", head.StatusOf(call).ToString());
+  }
+  return "";
+}
+
+TEST(CallLimitsTest, WhatWasGivenUpIsNotBegun) {
+  EXPECT_EQ(TryGivenUp(), "");
+  Planted fault("head-executes-what-was-given-up");
+  EXPECT_NE(TryGivenUp(), "");
+}
+
+TEST(CallLimitsTest, WhatIsGivenUpWhileItWaitsForALockEndsWithATick) {
+  Head head;
+  const size_t first = head.Submit("test.touch", "k1001");
+  head.Execute();
+  bool given_up = false;
+  const size_t second =
+      head.Submit("test.touch", "k1001", [&given_up] { return given_up; });
+  head.Execute();
+  head.Tick();
+  EXPECT_FALSE(head.Answered(second));
+  const uint64_t received = head.received();
+  given_up = true;
+  head.Tick();
+  EXPECT_TRUE(absl::IsCancelled(head.StatusOf(second)));
+  head.Complete();
+  head.Execute();
+  EXPECT_TRUE(head.StatusOf(first).ok());
+  EXPECT_EQ(head.received(), received);
+}
+
+TEST(CallLimitsTest, WhatIsGivenUpOnceItWasExecutedStands) {
+  Head head;
+  bool given_up = false;
+  const size_t call =
+      head.Submit("test.touch", "k1001", [&given_up] { return given_up; });
+  head.Execute();
+  given_up = true;
+  head.Tick();
+  head.Complete();
+  EXPECT_TRUE(head.StatusOf(call).ok());
+  EXPECT_EQ(head.Get("k1001"), "touched");
+}
+
+// --- Memory that reads take.
+
+constexpr absl::Time kNow = absl::UnixEpoch();
+const absl::Time kLater = absl::UnixEpoch() + absl::Seconds(1);
+
+// The most that answers of 3 MiB take together when nobody takes them.
+int64_t MostUnsent() {
+  CallLoad load{CallLoadOptions()};
+  for (int i = 0; i < 300; ++i) {
+    if (load.Begin(false, kLater, kNow).ok()) load.AddAnswer(3 << 20);
+  }
+  return load.stats().unsent_bytes;
+}
+
+TEST(CallLimitsTest, AnswersThatNobodyTakesAreBounded) {
+  const int64_t bound = (64 << 20) + (3 << 20);
+  EXPECT_LE(MostUnsent(), bound);
+  Planted fault("reads-answers-without-bound");
+  EXPECT_GT(MostUnsent(), bound);
+}
+
+TEST(CallLimitsTest, ThereIsRoomAgainOnceAnAnswerHasLeft) {
+  CallLoadOptions options;
+  options.max_unsent_bytes = 10;
+  CallLoad load(options);
+  ASSERT_TRUE(load.Begin(false, kLater, kNow).ok());
+  load.AddAnswer(10);
+  EXPECT_EQ(ReasonOf(load.Begin(false, kLater, kNow)),
+            kamino::v1::REASON_OVERLOADED);
+  EXPECT_EQ(load.stats().shed, 1u);
+  load.RemoveAnswer(10);
+  EXPECT_TRUE(load.Begin(false, kLater, kNow).ok());
+}
+
+TEST(CallLimitsTest, ReadsThatWaitAreBounded) {
+  CallLoadOptions options;
+  options.max_waiting = 2;
+  options.max_waiting_bytes = 100;
+  CallLoad load(options);
+  ASSERT_TRUE(load.Enter(60).ok());
+  EXPECT_EQ(ReasonOf(load.Enter(60)), kamino::v1::REASON_OVERLOADED);
+  ASSERT_TRUE(load.Enter(1).ok());
+  EXPECT_EQ(ReasonOf(load.Enter(1)), kamino::v1::REASON_OVERLOADED);
+  load.Leave(60);
+  EXPECT_TRUE(load.Enter(60).ok());
+  EXPECT_EQ(load.stats().waiting, 2);
+}
+
+std::string TryReadsForNobody() {
+  CallLoad load{CallLoadOptions()};
+  if (!absl::IsCancelled(load.Begin(true, kLater, kNow))) return "cancelled";
+  if (!absl::IsDeadlineExceeded(load.Begin(false, kNow, kNow))) return "late";
+  return load.stats().given_up == 2 ? "" : "not counted";
+}
+
+TEST(CallLimitsTest, ReadsThatNobodyWaitsForAreNotDone) {
+  EXPECT_EQ(TryReadsForNobody(), "");
+  Planted fault("reads-done-for-nobody");
+  EXPECT_NE(TryReadsForNobody(), "");
+}
+
+}  // namespace
+}  // namespace kamino::head

@@ -1,0 +1,525 @@
+// The public API of a whole node, over gRPC, as the only node of a chain; the
+// test plays the membership manager.
+#include "node/rpc/node_server.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+#include "grpc/health/v1/health.grpc.pb.h"
+#include "grpcpp/grpcpp.h"
+#include "gtest/gtest.h"
+#include "head/procedures/bank_transfer.h"
+#include "kamino/v1/kamino.grpc.pb.h"
+#include "node/driver/real_runtime.h"
+#include "node/storage/file_media.h"
+#include "rpc/call_counts.h"
+#include "rpc/channel.h"
+#include "rpc/credentials.h"
+
+namespace kamino::head {
+namespace {
+
+using grpc::health::v1::HealthCheckResponse;
+using membership::Member;
+using membership::View;
+
+class FakeViews : public membership::ViewSource {
+ public:
+  absl::Status Start(const Member& self,
+                     membership::ViewSourceCallbacks callbacks) override {
+    self_ = self;
+    callbacks_ = std::move(callbacks);
+    return absl::OkStatus();
+  }
+  void Stop() override {}
+  bool LeaseValid(uint64_t) const override { return lease_; }
+  void RequestView() override {}
+  void SetReport(const membership::NodeReport&) override {}
+
+  void Install(uint64_t id, bool with_us = true) {
+    Member member = self_;
+    if (!with_us) {
+      member.node_id = "other";
+      member.service_address = "other:1";
+    }
+    callbacks_.on_view(View{"c", id, {member}});
+  }
+
+  std::atomic<bool> lease_{true};
+
+ private:
+  Member self_;
+  membership::ViewSourceCallbacks callbacks_;
+};
+
+class NodeServerTest : public ::testing::Test {
+ protected:
+  explicit NodeServerTest(CallLoadOptions reads = {},
+                          CallLoadOptions results = {}) {
+    procedures_.Register(kBankTransfer, BankTransfer);
+    StorageOptions storage;
+    const std::string folder =
+        absl::StrCat(std::getenv("TEST_TMPDIR"), "/node");
+    std::filesystem::remove_all(folder);
+    storage.cluster_id = "c";
+    storage.node_id = "n1";
+    storage.heap_bytes = 16 << 20;
+    storage.ring_bytes = 16 << 20;
+    NodeOptions options;
+    options.chain.cluster_id = "c";
+    options.chain.node_id = "n1";
+    options.links.preferred = "tcp";
+    options.links.listen["tcp"] = "127.0.0.1:0";
+    options.reads = reads;
+    options.results = results;
+    Node::Events events;
+    events.fatal = [](const absl::Status& why) { ADD_FAILURE() << why; };
+    events.role = [this](membership::Role role, bool lease) {
+      server_->SetRole(role, lease);
+    };
+    auto media = FileMedia::Open(folder, engine::PmemMode::kForce,
+                                 /*prefault=*/true);
+    node_ = *Node::Create(options, RealRuntime(),
+                          *Storage::Open(storage, std::move(*media)),
+                          &procedures_, &views_, events);
+    server_ = *NodeServer::Start("127.0.0.1:0", node_.get());
+    const std::string address = absl::StrCat("127.0.0.1:", server_->port());
+    EXPECT_TRUE(node_->Join(address).ok());
+    channel_ = rpc::MakeChannel(address);
+    stub_ = kamino::v1::KaminoService::NewStub(channel_);
+  }
+
+  ~NodeServerTest() override {
+    node_->Stop();
+    server_.reset();
+  }
+
+  template <typename Response, typename Request, typename Method>
+  grpc::Status Send(Method method, const Request& request, Response* response) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() +
+                         std::chrono::seconds(20));
+    return (stub_.get()->*method)(&context, request, response);
+  }
+
+  static kamino::v1::ErrorDetail DetailOf(const grpc::Status& status) {
+    google::rpc::Status details;
+    kamino::v1::ErrorDetail detail;
+    EXPECT_TRUE(details.ParseFromString(status.error_details()));
+    EXPECT_GT(details.details_size(), 0);
+    if (details.details_size() > 0) details.details(0).UnpackTo(&detail);
+    return detail;
+  }
+
+  grpc::Status Put(const std::string& key, const std::string& value,
+                   uint64_t number) {
+    kamino::v1::PutRequest request;
+    request.mutable_request_id()->set_client_id(7);
+    request.mutable_request_id()->set_number(number);
+    request.set_key(key);
+    request.set_value(value);
+    kamino::v1::PutResponse response;
+    return Send(&Stub::Put, request, &response);
+  }
+
+  grpc::Status Get(const std::string& key, kamino::v1::GetResponse* response) {
+    kamino::v1::GetRequest request;
+    request.set_key(key);
+    return Send(&Stub::Get, request, response);
+  }
+
+  HealthCheckResponse::ServingStatus Health(const std::string& service) {
+    auto stub = grpc::health::v1::Health::NewStub(channel_);
+    grpc::ClientContext context;
+    grpc::health::v1::HealthCheckRequest request;
+    request.set_service(service);
+    HealthCheckResponse response;
+    EXPECT_TRUE(stub->Check(&context, request, &response).ok());
+    return response.status();
+  }
+
+  kamino::v1::GetNodeStatusResponse Status() {
+    kamino::v1::GetNodeStatusResponse status;
+    EXPECT_TRUE(
+        Send(&Stub::GetNodeStatus, kamino::v1::GetNodeStatusRequest(), &status)
+            .ok());
+    return status;
+  }
+
+  // Sends while the core thread is busy, gives up after a moment, and lets the
+  // core thread go on.
+  template <typename Response, typename Request, typename Method>
+  void SendAndGiveUp(Method method, const Request& request) {
+    absl::Notification go_on;
+    ASSERT_TRUE(
+        node_->Run([&go_on](ChainNode&) { go_on.WaitForNotification(); }));
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() +
+                         std::chrono::milliseconds(20));
+    Response response;
+    EXPECT_EQ((stub_.get()->*method)(&context, request, &response).error_code(),
+              grpc::StatusCode::DEADLINE_EXCEEDED);
+    go_on.Notify();
+  }
+
+  using Stub = kamino::v1::KaminoService::StubInterface;
+
+  replica::ProcedureRegistry procedures_;
+  FakeViews views_;
+  std::unique_ptr<Node> node_;
+  std::unique_ptr<NodeServer> server_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<kamino::v1::KaminoService::StubInterface> stub_;
+};
+
+TEST_F(NodeServerTest, WithoutAViewItSaysSo) {
+  kamino::v1::GetResponse got;
+  const grpc::Status status = Get("a", &got);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(DetailOf(status).reason(), kamino::v1::REASON_RECONFIGURING);
+  EXPECT_EQ(DetailOf(Put("a", "1", 1)).reason(),
+            kamino::v1::REASON_RECONFIGURING);
+  kamino::v1::GetChainResponse chain;
+  EXPECT_EQ(
+      Send(&Stub::GetChain, kamino::v1::GetChainRequest(), &chain).error_code(),
+      grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(Health(""), HealthCheckResponse::SERVING);
+  EXPECT_EQ(Health(kHeadHealth), HealthCheckResponse::NOT_SERVING);
+}
+
+TEST_F(NodeServerTest, CallsAreCountedByMethodAndByHowTheyEnd) {
+  const std::string service = "/kamino.v1.KaminoService/";
+  const auto ended = [&](const std::string& method, int code) {
+    return rpc::CallsServed().Read(service + method).ended[code];
+  };
+  const uint64_t put = ended("Put", 0), refused = ended("Put", 14);
+  const uint64_t absent = ended("Get", 5), scanned = ended("Scan", 0);
+  EXPECT_FALSE(Put("a", "1", 1).ok());  // no view yet
+  views_.Install(1);
+  ASSERT_TRUE(Put("a", "1", 1).ok());
+  kamino::v1::GetResponse got;
+  EXPECT_FALSE(Get("b", &got).ok());
+  grpc::ClientContext context;
+  kamino::v1::ScanResponse part;
+  auto scan = stub_->Scan(&context, kamino::v1::ScanRequest());
+  while (scan->Read(&part)) {
+  }
+  EXPECT_TRUE(scan->Finish().ok());
+  EXPECT_EQ(ended("Put", 0), put + 1);
+  EXPECT_EQ(ended("Put", 14), refused + 1);
+  EXPECT_EQ(ended("Get", 5), absent + 1);
+  EXPECT_EQ(ended("Scan", 0), scanned + 1);
+}
+
+TEST_F(NodeServerTest, EveryMethod) {
+  views_.Install(1);
+  ASSERT_TRUE(Put("a", "100", 1).ok());
+  ASSERT_TRUE(Put("b", "100", 2).ok());
+
+  kamino::v1::GetResponse got;
+  ASSERT_TRUE(Get("a", &got).ok());
+  EXPECT_EQ(got.value(), "100");
+  EXPECT_EQ(got.header().served_by(), "n1");
+  EXPECT_EQ(got.header().view_id(), 1u);
+
+  kamino::v1::CallRequest call;
+  call.mutable_request_id()->set_client_id(7);
+  call.mutable_request_id()->set_number(3);
+  call.set_procedure("bank.transfer");
+  call.set_arguments("a b 30");
+  kamino::v1::CallResponse called;
+  ASSERT_TRUE(Send(&Stub::Call, call, &called).ok());
+  EXPECT_EQ(called.result(), "70 130");
+  // Sent again under the same name: the same answer, nothing moved.
+  kamino::v1::CallResponse again;
+  ASSERT_TRUE(Send(&Stub::Call, call, &again).ok());
+  EXPECT_EQ(again.result(), "70 130");
+  EXPECT_EQ(again.header().sequence(), called.header().sequence());
+
+  kamino::v1::GetOutcomeRequest ask;
+  *ask.mutable_request_id() = call.request_id();
+  kamino::v1::GetOutcomeResponse outcome;
+  ASSERT_TRUE(Send(&Stub::GetOutcome, ask, &outcome).ok());
+  EXPECT_EQ(outcome.outcome(), kamino::v1::OUTCOME_COMMITTED);
+  EXPECT_EQ(outcome.sequence(), called.header().sequence());
+  ask.mutable_request_id()->set_number(2);
+  ASSERT_TRUE(Send(&Stub::GetOutcome, ask, &outcome).ok());
+  EXPECT_EQ(outcome.outcome(), kamino::v1::OUTCOME_SUPERSEDED);
+  ask.mutable_request_id()->set_number(4);
+  ASSERT_TRUE(Send(&Stub::GetOutcome, ask, &outcome).ok());
+  EXPECT_EQ(outcome.outcome(), kamino::v1::OUTCOME_NOT_COMMITTED);
+
+  kamino::v1::BatchGetRequest batch;
+  batch.add_keys("b");
+  batch.add_keys("none");
+  kamino::v1::BatchGetResponse results;
+  ASSERT_TRUE(Send(&Stub::BatchGet, batch, &results).ok());
+  EXPECT_EQ(results.results(0).value(), "130");
+  EXPECT_FALSE(results.results(1).found());
+
+  grpc::ClientContext context;
+  auto scan = stub_->Scan(&context, kamino::v1::ScanRequest());
+  kamino::v1::ScanResponse part;
+  int objects = 0;
+  while (scan->Read(&part)) objects += part.results_size();
+  EXPECT_TRUE(scan->Finish().ok());
+  EXPECT_EQ(objects, 2);
+
+  kamino::v1::GetNodeStatusResponse status;
+  ASSERT_TRUE(
+      Send(&Stub::GetNodeStatus, kamino::v1::GetNodeStatusRequest(), &status)
+          .ok());
+  EXPECT_EQ(status.role(), kamino::v1::ROLE_SINGLE);
+  EXPECT_EQ(status.applied(), 4u);
+  EXPECT_EQ(status.admission().repeated(), 1u);
+  EXPECT_TRUE(status.has_turned_down());
+  EXPECT_EQ(status.turned_down().malformed(), 0u);
+}
+
+TEST_F(NodeServerTest, RefusesBadRequests) {
+  views_.Install(1);
+  EXPECT_EQ(DetailOf(Put("a", "1", 0)).reason(),
+            kamino::v1::REASON_INVALID_ARGUMENT);
+  EXPECT_EQ(DetailOf(Put("", "1", 1)).reason(),
+            kamino::v1::REASON_INVALID_ARGUMENT);
+  EXPECT_EQ(DetailOf(Put("a", std::string(5 << 20, 'x'), 1)).reason(),
+            kamino::v1::REASON_INVALID_ARGUMENT);
+  kamino::v1::CommitRequest commit;
+  commit.mutable_request_id()->set_client_id(7);
+  commit.mutable_request_id()->set_number(1);
+  for (int i = 0; i < 1001; ++i) commit.add_then_operations();
+  kamino::v1::CommitResponse committed;
+  EXPECT_EQ(DetailOf(Send(&Stub::Commit, commit, &committed)).reason(),
+            kamino::v1::REASON_INVALID_ARGUMENT);
+  kamino::v1::CallRequest call;
+  *call.mutable_request_id() = commit.request_id();
+  kamino::v1::CallResponse called;
+  for (const char* name : {"", "kv.put", "kamino.format", "none"}) {
+    call.set_procedure(name);
+    EXPECT_EQ(DetailOf(Send(&Stub::Call, call, &called)).reason(),
+              kamino::v1::REASON_UNKNOWN_PROCEDURE)
+        << name;
+  }
+}
+
+// How often a call is given up until the server is the first to notice.
+constexpr int kTries = 100;
+
+TEST_F(NodeServerTest, AReadThatWasGivenUpIsNotDone) {
+  views_.Install(1);
+  ASSERT_TRUE(Put("a", "1", 1).ok());
+  kamino::v1::GetRequest get;
+  get.set_key("a");
+  for (int i = 0; i < kTries && Status().reads().given_up() == 0; ++i) {
+    SendAndGiveUp<kamino::v1::GetResponse>(&Stub::Get, get);
+  }
+  EXPECT_GT(Status().reads().given_up(), 0u);
+  EXPECT_EQ(Status().reads().shed(), 0u);
+}
+
+TEST_F(NodeServerTest, AMutationThatWasGivenUpIsNotExecuted) {
+  views_.Install(1);
+  ASSERT_TRUE(Put("a", "1", 1).ok());
+  kamino::v1::PutRequest put;
+  put.set_key("a");
+  put.set_value("given up");
+  kamino::v1::GetResponse got;
+  int tries = 0;
+  do {
+    ASSERT_LT(++tries, kTries);
+    ASSERT_TRUE(Put("a", "1", 2 * tries).ok());
+    put.mutable_request_id()->set_client_id(7);
+    put.mutable_request_id()->set_number(2 * tries + 1);
+    SendAndGiveUp<kamino::v1::PutResponse>(&Stub::Put, put);
+    ASSERT_TRUE(Get("a", &got).ok());
+  } while (got.value() != "1");
+  // Its number still names nothing, so the next attempt is the first.
+  ASSERT_TRUE(Put("a", "again", 2 * tries + 1).ok());
+  ASSERT_TRUE(Get("a", &got).ok());
+  EXPECT_EQ(got.value(), "again");
+}
+
+TEST_F(NodeServerTest, AnswersCountUntilTheyHaveLeft) {
+  views_.Install(1);
+  const std::string large(1 << 20, 'x');
+  ASSERT_TRUE(Put("a", large, 1).ok());
+  kamino::v1::BatchGetRequest batch;
+  for (int i = 0; i < 2; ++i) batch.add_keys("a");
+  kamino::v1::CommitRequest commit;
+  commit.mutable_request_id()->set_client_id(8);
+  commit.mutable_request_id()->set_number(1);
+  for (int i = 0; i < 4; ++i) {
+    grpc::ClientContext context;
+    auto scan = stub_->Scan(&context, kamino::v1::ScanRequest());
+    kamino::v1::ScanResponse part;
+    ASSERT_TRUE(scan->Read(&part));
+    context.TryCancel();  // in the middle
+    kamino::v1::BatchGetResponse results;
+    ASSERT_TRUE(Send(&Stub::BatchGet, batch, &results).ok());
+    kamino::v1::CommitResponse committed;
+    ASSERT_TRUE(Send(&Stub::Commit, commit, &committed).ok());
+  }
+  // The server frees them when it has seen that the calls are over.
+  while (Status().reads().unsent_bytes() > 0 ||
+         Status().reads().waiting() > 1 ||
+         node_->results().stats().unsent_bytes > 0) {
+  }
+  EXPECT_EQ(Status().reads().unsent_bytes(), 0u);
+}
+
+class NoRoomTest : public NodeServerTest {
+ protected:
+  NoRoomTest() : NodeServerTest(Options()) {}
+
+  static CallLoadOptions Options() {
+    CallLoadOptions options;
+    options.max_unsent_bytes = 0;
+    return options;
+  }
+};
+
+TEST_F(NoRoomTest, ReadsAreRefusedUntilLaterAndWritesAreNot) {
+  views_.Install(1);
+  ASSERT_TRUE(Put("a", "1", 1).ok());
+  kamino::v1::GetResponse got;
+  const grpc::Status status = Get("a", &got);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(DetailOf(status).reason(), kamino::v1::REASON_OVERLOADED);
+  google::rpc::Status details;
+  ASSERT_TRUE(details.ParseFromString(status.error_details()));
+  google::rpc::RetryInfo retry;
+  ASSERT_EQ(details.details_size(), 2);
+  ASSERT_TRUE(details.details(1).UnpackTo(&retry));
+  EXPECT_GT(retry.retry_delay().nanos(), 0);
+  grpc::ClientContext context;
+  auto scan = stub_->Scan(&context, kamino::v1::ScanRequest());
+  kamino::v1::ScanResponse part;
+  EXPECT_FALSE(scan->Read(&part));
+  EXPECT_EQ(DetailOf(scan->Finish()).reason(), kamino::v1::REASON_OVERLOADED);
+  EXPECT_EQ(Status().reads().shed(), 2u);
+}
+
+class LittleRoomTest : public NodeServerTest {
+ protected:
+  LittleRoomTest() : NodeServerTest(Room(1 << 20), Room(0)) {}
+
+  static CallLoadOptions Room(int64_t unsent_bytes) {
+    CallLoadOptions options;
+    options.max_unsent_bytes = unsent_bytes;
+    return options;
+  }
+};
+
+TEST_F(LittleRoomTest, WhatAReaderLeavesLyingIsInTheWayOfOthers) {
+  views_.Install(1);
+  const std::string large(1 << 20, 'x');
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_TRUE(Put(absl::StrCat("a", i), large, i + 1).ok());
+  }
+  ASSERT_TRUE(Put("b", "small", 5).ok());
+  // More than a connection takes before its reader does, as long as gRPC does
+  // not find out that it could take more.
+  grpc::ChannelArguments narrow;
+  narrow.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  const auto stub = kamino::v1::KaminoService::NewStub(
+      grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", server_->port()),
+                                rpc::ChannelCredentials(), narrow));
+  grpc::ClientContext context;
+  auto scan = stub->Scan(&context, kamino::v1::ScanRequest());
+  kamino::v1::GetResponse got;
+  grpc::Status status;
+  for (int tries = 0; tries < kTries && status.ok(); ++tries) {
+    status = Get("b", &got);
+  }
+  EXPECT_EQ(DetailOf(status).reason(), kamino::v1::REASON_OVERLOADED);
+  EXPECT_GT(Status().reads().unsent_bytes(), 0u);
+  context.TryCancel();
+  for (int tries = 0; tries < kTries && !status.ok(); ++tries) {
+    status = Get("b", &got);
+  }
+  EXPECT_TRUE(status.ok()) << status.error_message();
+}
+
+TEST_F(LittleRoomTest, CommitsAreRefusedWhereResultsHaveNoRoom) {
+  views_.Install(1);
+  kamino::v1::CommitRequest commit;
+  commit.mutable_request_id()->set_client_id(8);
+  commit.mutable_request_id()->set_number(1);
+  kamino::v1::CommitResponse committed;
+  EXPECT_EQ(DetailOf(Send(&Stub::Commit, commit, &committed)).reason(),
+            kamino::v1::REASON_OVERLOADED);
+}
+
+TEST_F(NodeServerTest, ScansHaveBoundedBounds) {
+  views_.Install(1);
+  for (const size_t length : {1025, 1026}) {
+    kamino::v1::ScanRequest request;
+    request.set_start_key(std::string(length, 'k'));
+    grpc::ClientContext context;
+    auto scan = stub_->Scan(&context, request);
+    kamino::v1::ScanResponse part;
+    while (scan->Read(&part)) {
+    }
+    EXPECT_EQ(scan->Finish().ok(), length == 1025);
+  }
+}
+
+TEST_F(NodeServerTest, WithoutALeaseItServesNothing) {
+  views_.Install(1);
+  ASSERT_TRUE(Put("a", "1", 1).ok());
+  views_.lease_ = false;
+  kamino::v1::GetResponse got;
+  EXPECT_EQ(DetailOf(Get("a", &got)).reason(),
+            kamino::v1::REASON_RECONFIGURING);
+  EXPECT_EQ(DetailOf(Put("a", "1", 1)).reason(),  // from the stored outcome
+            kamino::v1::REASON_RECONFIGURING);
+  views_.lease_ = true;
+  EXPECT_TRUE(Get("a", &got).ok());
+}
+
+TEST_F(NodeServerTest, HealthAndWatchersFollowTheView) {
+  grpc::ClientContext context;
+  auto watch = stub_->WatchChain(&context, kamino::v1::WatchChainRequest());
+  views_.Install(1);
+  kamino::v1::WatchChainResponse seen;
+  ASSERT_TRUE(watch->Read(&seen));
+  EXPECT_EQ(seen.chain().view_id(), 1u);
+  EXPECT_EQ(seen.chain().nodes(0).role(), kamino::v1::ROLE_SINGLE);
+  const auto becomes = [this](HealthCheckResponse::ServingStatus wanted) {
+    // Reported with the next tick of the core thread.
+    while (Health(kHeadHealth) != wanted || Health(kTailHealth) != wanted) {
+    }
+  };
+  becomes(HealthCheckResponse::SERVING);
+  views_.Install(2, /*with_us=*/false);
+  ASSERT_TRUE(watch->Read(&seen));
+  EXPECT_EQ(seen.chain().view_id(), 2u);
+  becomes(HealthCheckResponse::NOT_SERVING);
+  kamino::v1::GetResponse got;
+  const kamino::v1::ErrorDetail detail = DetailOf(Get("a", &got));
+  EXPECT_EQ(detail.reason(), kamino::v1::REASON_NOT_TAIL);
+  EXPECT_EQ(detail.chain().nodes(0).address(), "other:1");
+  EXPECT_EQ(DetailOf(Put("a", "1", 1)).reason(), kamino::v1::REASON_NOT_HEAD);
+  context.TryCancel();
+}
+
+TEST_F(NodeServerTest, AStreamThatIsOpenDoesNotHoldUpTheEnd) {
+  grpc::ClientContext context;
+  auto watch = stub_->WatchChain(&context, kamino::v1::WatchChainRequest());
+  views_.Install(1);
+  kamino::v1::WatchChainResponse seen;
+  ASSERT_TRUE(watch->Read(&seen));
+  node_->Stop();
+  server_.reset();
+  EXPECT_FALSE(watch->Read(&seen));
+}
+
+}  // namespace
+}  // namespace kamino::head

@@ -1,0 +1,246 @@
+#include "node/storage/storage.h"
+
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "engine/kamino/kamino_store.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/node/storage/sim_media.h"
+
+namespace kamino::head {
+namespace {
+
+using engine::CommitOptions;
+using engine::KaminoStore;
+using engine::ObjectId;
+using engine::WriteSet;
+using replica::HeapState;
+using replica::NodeState;
+using ::testing::HasSubstr;
+using Part = Media::Part;
+
+StorageOptions Tiny() {
+  StorageOptions options;
+  options.cluster_id = "c";
+  options.node_id = "n1";
+  options.heap_bytes = 256 << 10;
+  options.ring_bytes = 64 << 10;
+  options.backup = BackupKind::kSimple;
+  options.first_incarnation = 1000;
+  options.tiny_log_bytes = 64 << 10;
+  return options;
+}
+
+class StorageTest : public ::testing::Test {
+ protected:
+  absl::StatusOr<std::unique_ptr<Storage>> TryOpen(
+      const StorageOptions& options = Tiny()) {
+    return Storage::Open(options, std::make_unique<SimMedia>(&disk_));
+  }
+  std::unique_ptr<Storage> Open(const StorageOptions& options = Tiny()) {
+    auto storage = TryOpen(options);
+    EXPECT_TRUE(storage.ok()) << storage.status();
+    return std::move(*storage);
+  }
+
+  // A head commits an operation of that many mutations, and the power goes
+  // then. `at_append`: when it has an entry in the ring and no commit mark yet.
+  static constexpr uint64_t kMutations = 3;
+  void CommitOneAndCrash(uint64_t seed, bool at_append = false) {
+    disk_ = SimDisk();
+    auto storage = Open();
+    auto store = *KaminoStore::Open(storage->heap(), *storage->NewBackup());
+    NodeState state = storage->record()->state();
+    state.was_head = true;
+    state.heap = HeapState::kComplete;
+    storage->record()->Update(state);
+    auto transaction = store->Begin(absl::ZeroDuration());
+    const ObjectId root = storage->heap()->root();
+    std::memcpy(*transaction->Write(root, 0, 8), "12345678", 8);
+    CommitOptions options;
+    options.sequence = kMutations;
+    const auto append = [&](const WriteSet&) {
+      absl::Status appended =
+          storage->ring()->Append(1, kMutations, "operation");
+      if (at_append) disk_.Crash(seed);
+      return appended;
+    };
+    options.before_mark.emplace(append);
+    ASSERT_TRUE(transaction->Commit(options).ok());
+    if (!at_append) disk_.Crash(seed);
+  }
+
+  SimDisk disk_;
+};
+
+TEST_F(StorageTest, EachStartIsAnotherIncarnation) {
+  EXPECT_EQ(Open()->record()->state().incarnation, 1000u);
+  disk_.Crash(1);
+  EXPECT_EQ(Open()->record()->state().incarnation, 1001u);
+  disk_.Crash(2);
+  EXPECT_EQ(Open()->record()->state().incarnation, 1002u);
+}
+
+TEST_F(StorageTest, RefusesWhatIsNotItsOwn) {
+  Open();
+  StorageOptions other = Tiny();
+  other.node_id = "n2";
+  EXPECT_THAT(std::string(TryOpen(other).status().message()),
+              HasSubstr("heap belongs to c/n1, not to c/n2"));
+  other = Tiny();
+  other.heap_bytes *= 2;
+  EXPECT_THAT(std::string(TryOpen(other).status().message()),
+              HasSubstr("a heap cannot change its size"));
+  SimMedia(&disk_).Remove(Part::kRing).IgnoreError();
+  EXPECT_THAT(std::string(TryOpen().status().message()),
+              HasSubstr("ring is missing"));
+}
+
+// A head that dies between the ring entry and the commit mark never sent the
+// operation: the entry goes. One that dies after the mark did.
+TEST_F(StorageTest, AHeadsRingEndsWithWhatItHasCommitted) {
+  for (const bool marked : {false, true}) {
+    SCOPED_TRACE(marked);
+    for (uint64_t seed = 0; seed < 20; ++seed) {
+      CommitOneAndCrash(seed, /*at_append=*/!marked);
+      auto after = Open();
+      EXPECT_EQ(after->ring()->received(), marked ? kMutations : 0u);
+      EXPECT_EQ(after->ring()->applied(), marked ? kMutations : 0u);
+      const auto bytes = *after->heap()->Payload(after->heap()->root());
+      EXPECT_EQ(std::memcmp(bytes.data(), "12345678", 8) == 0, marked);
+      EXPECT_FALSE(after->record()->state().was_head);
+    }
+  }
+}
+
+// The second time the log may be empty already, which knew of the commit.
+TEST_F(StorageTest, AHeadMayDieAgainAtAnyMomentOfItsRecovery) {
+  int crashes = 0;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    for (int moment = 1; moment < 100; ++moment) {
+      SCOPED_TRACE(absl::StrCat("seed ", seed, ", drain ", moment));
+      CommitOneAndCrash(seed);
+      int drains = 0;
+      disk_.SetDrainHook([&] {
+        if (++drains == moment) disk_.Crash(seed);
+      });
+      TryOpen().IgnoreError();
+      disk_.SetDrainHook(nullptr);
+      if (drains < moment) break;  // that one came to its end
+      ++crashes;
+      auto after = Open();
+      EXPECT_EQ(after->ring()->applied(), kMutations);
+      EXPECT_EQ(after->ring()->received(), kMutations);
+      const auto bytes = *after->heap()->Payload(after->heap()->root());
+      EXPECT_EQ(std::memcmp(bytes.data(), "12345678", 8), 0);
+    }
+  }
+  EXPECT_GT(crashes, 100);
+}
+
+// The ring has the size that it is opened with, whatever it had, and all that
+// was in it; also when the power goes meanwhile.
+TEST_F(StorageTest, ARingMayChangeItsSize) {
+  StorageOptions larger = Tiny();
+  larger.ring_bytes *= 2;
+  int crashes = 0;
+  for (int moment = 1; moment < 1000; ++moment) {
+    SCOPED_TRACE(moment);
+    disk_ = SimDisk();
+    {
+      auto storage = Open();
+      for (uint64_t first = 1; first < 11; first += 2) {
+        ASSERT_TRUE(
+            storage->ring()
+                ->Append(first, /*count=*/2, absl::StrCat("from", first))
+                .ok());
+      }
+      storage->ring()->MarkApplied(8);
+      storage->ring()->PersistApplied();
+      storage->ring()->Clean(4);
+    }
+    disk_.Kill();
+    int drains = 0;
+    disk_.SetDrainHook([&] {
+      if (++drains == moment) disk_.Crash(moment);
+    });
+    TryOpen(larger).IgnoreError();
+    disk_.SetDrainHook(nullptr);
+    crashes += drains >= moment;
+    for (const StorageOptions& options : {larger, Tiny()}) {
+      auto storage = Open(options);
+      EXPECT_EQ(storage->ring_bytes(), options.ring_bytes);
+      EXPECT_EQ(storage->ring()->received(), 10u);
+      EXPECT_EQ(storage->ring()->applied(), 8u);
+      EXPECT_EQ(storage->ring()->EntryOf(5).operation, "from5");
+      EXPECT_EQ(storage->ring()->EntryOf(10).operation, "from9");
+      EXPECT_GT(storage->record()->state().incarnation, 1000u);
+    }
+    if (drains < moment) break;
+  }
+  EXPECT_GT(crashes, 10);
+}
+
+TEST_F(StorageTest, ARingDoesNotBecomeTooSmallForWhatIsInIt) {
+  StorageOptions larger = Tiny();
+  larger.ring_bytes *= 4;
+  {
+    auto storage = Open(larger);
+    const std::string operation(30u << 10, 'x');
+    for (uint64_t sequence = 1; sequence <= 7; ++sequence) {
+      ASSERT_TRUE(storage->ring()->Append(sequence, 1, operation).ok());
+    }
+  }
+  disk_.Kill();
+  const absl::Status refused = TryOpen().status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("--ring_mb"));
+  EXPECT_EQ(Open(larger)->ring()->received(), 7u);
+}
+
+TEST_F(StorageTest, AnUnfinishedTransferIsNotTakenForAHeap) {
+  auto storage = Open();
+  storage->BeginReceiving();
+  const ObjectId root = storage->heap()->root();
+  std::memset(storage->heap_region()->base() + root, 0x5a, 4096);
+  disk_.Crash(3);
+  storage = Open();
+  EXPECT_EQ(storage->record()->state().heap, HeapState::kReceiving);
+
+  // The next one ends.
+  storage->BeginReceiving();
+  StorageOptions other = Tiny();
+  other.node_id = "n2";
+  SimDisk source_disk;
+  auto source = *Storage::Open(other, std::make_unique<SimMedia>(&source_disk));
+  const size_t begin = root - 64;
+  storage->heap_region()->CopyFlush(storage->heap_region()->base() + begin,
+                                    source->heap_region()->base() + begin,
+                                    storage->heap_region()->size() - begin);
+  storage->heap_region()->Drain();
+  ASSERT_TRUE(storage->FinishReceiving(41).ok());
+  ASSERT_TRUE(storage->ring()->Append(42, 1, "operation").ok());
+  disk_.Crash(4);
+  storage = Open();
+  EXPECT_EQ(storage->record()->state().heap, HeapState::kBehind);
+  EXPECT_EQ(storage->ring()->applied(), 41u);
+  EXPECT_EQ(storage->ring()->received(), 42u);
+}
+
+TEST_F(StorageTest, TheBackupsSpaceIsTakenAtTheStart) {
+  StorageOptions options = Tiny();
+  Open(options);
+  EXPECT_NE(disk_.region(Part::kBackup), nullptr);
+  disk_ = SimDisk();
+  options.reserve_backup = false;
+  auto storage = Open(options);
+  EXPECT_EQ(disk_.region(Part::kBackup), nullptr);
+  EXPECT_TRUE(storage->NewBackup().ok());
+  EXPECT_NE(disk_.region(Part::kBackup), nullptr);
+}
+
+}  // namespace
+}  // namespace kamino::head

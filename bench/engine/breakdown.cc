@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "bench/engine/measure.h"
-#include "bench/engine/statistics.h"
+#include "bench/harness/statistics.h"
 
 namespace kamino::bench {
 namespace {

@@ -2,64 +2,82 @@
 //
 // Exit codes: 0, 1 when it cannot go on, 2 for bad flags, 128 and the signal
 // after SIGINT or SIGTERM. Pool files are gone in every case.
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <regex>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
-#include "absl/flags/usage.h"
-#include "absl/flags/usage_config.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
 #include "bench/engine/breakdown.h"
-#include "bench/engine/clock.h"
 #include "bench/engine/micro.h"
 #include "bench/engine/pool_folder.h"
 #include "bench/engine/race.h"
 #include "bench/engine/results.h"
 #include "bench/engine/tpcc.h"
 #include "bench/engine/ycsb.h"
-#include "glog/logging.h"
-
-ABSL_FLAG(bool, quick, false, "Less data and shorter slices: under a minute.");
-ABSL_FLAG(std::string, only, "",
-          "Measure what this regular expression matches a part of: "
-          "suite/workload/distribution/threads/value size.");
-ABSL_FLAG(std::vector<std::string>, schemes, {},
-          "Measure these schemes only, separated by commas.");
-ABSL_FLAG(std::string, folder, "/dev/shm",
-          "Where pool files are put, in a fresh folder that is removed.");
-ABSL_FLAG(std::string, out, "", "Write the measurements to this file as JSON.");
-ABSL_FLAG(bool, json, false, "Print JSON on stdout instead of tables.");
-ABSL_FLAG(int, rounds, 5, "Rounds over all schemes for each measurement.");
-ABSL_FLAG(bool, list, false, "Print what would be measured, and exit.");
+#include "bench/harness/clock.h"
+#include "bench/harness/program.h"
 
 namespace kamino::bench {
 namespace {
 
-constexpr int kExitOk = 0;
-constexpr int kExitFailed = 1;
-constexpr int kExitUsage = 2;
-
 constexpr int kMaxRounds = 1000;
 
-int Fail(int code, absl::string_view message) {
-  std::cerr << "bench-engine: " << message << "\n";
-  return code;
+struct Options {
+  std::string only;
+  std::vector<std::string> schemes;
+  std::string folder = "/dev/shm";
+  int rounds = 5;
+  bool list = false;
+};
+
+std::vector<std::string> SchemeNames() {
+  std::vector<std::string> names;
+  for (const StoreSpec& spec : AllStores()) names.push_back(spec.scheme);
+  return names;
+}
+
+std::string CheckRegex(const std::string& text) {
+  try {
+    std::regex{text};
+  } catch (const std::regex_error&) {
+    return absl::StrCat("'", text, "' is no regular expression");
+  }
+  return "";
+}
+
+void AddFlags(CLI::App* flags, Options* options) {
+  flags
+      ->add_option("--only", options->only,
+                   "Measure what this regular expression matches a part of: "
+                   "suite/workload/distribution/threads/value size.")
+      ->check(CheckRegex);
+  flags
+      ->add_option("--schemes", options->schemes,
+                   "Measure these schemes only, separated by commas.")
+      ->delimiter(',')
+      ->check(CLI::IsMember(SchemeNames()));
+  flags
+      ->add_option("--folder", options->folder,
+                   "Where pool files are put, in a fresh folder that is "
+                   "removed.")
+      ->capture_default_str();
+  flags
+      ->add_option("--rounds", options->rounds,
+                   "Rounds over all schemes for each measurement.")
+      ->check(CLI::Range(1, kMaxRounds))
+      ->capture_default_str();
+  flags->add_flag("--list", options->list,
+                  "Print what would be measured, and exit.");
 }
 
 // A suite at the scale to measure and at that to count, and who takes part.
@@ -87,18 +105,10 @@ std::vector<Entry> AllEntries(Scale scale) {
   return entries;
 }
 
-// Drops what --schemes leaves out. kInvalidArgument: nobody has that name.
-absl::Status Choose(const std::vector<std::string>& names,
-                    std::vector<Entry>* entries) {
-  if (names.empty()) return absl::OkStatus();
-  for (const std::string& name : names) {
-    bool known = false;
-    for (const StoreSpec& spec : AllStores()) known |= spec.scheme == name;
-    if (!known) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--schemes: there is no scheme '", name, "'"));
-    }
-  }
+// Drops what --schemes leaves out.
+void Choose(const std::vector<std::string>& names,
+            std::vector<Entry>* entries) {
+  if (names.empty()) return;
   for (Entry& entry : *entries) {
     const auto out = [&names](const StoreSpec& spec) {
       return std::find(names.begin(), names.end(), spec.scheme) == names.end();
@@ -107,7 +117,6 @@ absl::Status Choose(const std::vector<std::string>& names,
         std::remove_if(entry.specs.begin(), entry.specs.end(), out),
         entry.specs.end());
   }
-  return absl::OkStatus();
 }
 
 std::string ProcessorName() {
@@ -120,12 +129,12 @@ std::string ProcessorName() {
   return "unknown";
 }
 
-Facts MakeFacts(const RaceOptions& options, bool quick) {
+Facts MakeFacts(const Options& flags, const RaceOptions& options, bool quick) {
   return {
       {"scale", quick ? "quick" : "full"},
       {"processor", ProcessorName()},
       {"processors", absl::StrCat(std::thread::hardware_concurrency())},
-      {"medium", absl::GetFlag(FLAGS_folder)},
+      {"medium", flags.folder},
       {"rounds", absl::StrCat(options.rounds)},
       {"slice", absl::FormatDuration(options.slice)},
       {"clock_overhead_ns", absl::StrFormat("%.1f", TickOverheadNanos())},
@@ -140,11 +149,7 @@ struct Results {
 absl::Status Measure(const std::vector<Entry>& entries,
                      const RaceOptions& options, PoolFolder& folder,
                      Results* results) {
-  const absl::Time begin = absl::Now();
-  const auto progress = [begin](const std::string& what) {
-    std::cerr << absl::StreamFormat(
-        "%6.1f s  %s\n", absl::ToDoubleSeconds(absl::Now() - begin), what);
-  };
+  const Progress progress = Program::StartProgress();
   for (const Entry& entry : entries) {
     absl::Status done = RunTimed(*entry.timed, entry.specs, folder, options,
                                  progress, &results->rows);
@@ -161,26 +166,6 @@ absl::Status Measure(const std::vector<Entry>& entries,
   return absl::OkStatus();
 }
 
-int Write(const Facts& facts, const Results& results) {
-  const std::string json = ToJson(facts, results.rows, results.breakdown);
-  const std::string out = absl::GetFlag(FLAGS_out);
-  if (!out.empty()) {
-    std::ofstream file(out);
-    file << json;
-    file.close();
-    if (!file) return Fail(kExitFailed, absl::StrCat("cannot write ", out));
-  }
-  if (absl::GetFlag(FLAGS_json)) {
-    std::cout << json;
-    return kExitOk;
-  }
-  for (const auto& [name, value] : facts) {
-    std::cout << name << ": " << value << "\n";
-  }
-  std::cout << ToTables(results.rows) << ToTable(results.breakdown);
-  return kExitOk;
-}
-
 int List(const std::vector<Entry>& entries, const RaceOptions& options) {
   for (const Entry& entry : entries) {
     for (const Cell& cell : entry.timed->Cells()) {
@@ -195,76 +180,48 @@ int List(const std::vector<Entry>& entries, const RaceOptions& options) {
   return kExitOk;
 }
 
-int Run() {
-  const bool quick = absl::GetFlag(FLAGS_quick);
-  const int rounds = absl::GetFlag(FLAGS_rounds);
-  if (rounds < 1 || rounds > kMaxRounds) {
-    return Fail(kExitUsage, absl::StrCat("--rounds: 1 to ", kMaxRounds));
-  }
-  std::regex only;
-  try {
-    only = std::regex(absl::GetFlag(FLAGS_only));
-  } catch (const std::regex_error&) {
-    return Fail(kExitUsage, absl::StrCat("--only: '", absl::GetFlag(FLAGS_only),
-                                         "' is no regular expression"));
-  }
+int Run(const Program& program, const Options& flags) {
+  const bool quick = program.quick();
   RaceOptions options;
-  options.wanted = [&only](const std::string& name) {
+  options.wanted = [only = std::regex(flags.only)](const std::string& name) {
     return std::regex_search(name, only);
   };
-  options.rounds = rounds;
+  options.rounds = flags.rounds;
   options.slice = absl::Milliseconds(quick ? 5 : 60);
   options.warm_up = options.slice / 2;
 
   std::vector<Entry> entries = AllEntries(quick ? Scale::kQuick : Scale::kFull);
-  absl::Status chosen = Choose(absl::GetFlag(FLAGS_schemes), &entries);
-  if (!chosen.ok()) return Fail(kExitUsage, chosen.message());
-  if (absl::GetFlag(FLAGS_list)) return List(entries, options);
+  Choose(flags.schemes, &entries);
+  if (flags.list) return List(entries, options);
 
-  auto folder = PoolFolder::Create(absl::GetFlag(FLAGS_folder));
-  if (!folder.ok()) return Fail(kExitFailed, folder.status().message());
+  auto folder = PoolFolder::Create(flags.folder);
+  if (!folder.ok()) {
+    return program.Fail(kExitFailed, folder.status().message());
+  }
   Results results;
   absl::Status measured = Measure(entries, options, **folder, &results);
-  if (!measured.ok()) return Fail(kExitFailed, measured.message());
+  if (!measured.ok()) return program.Fail(kExitFailed, measured.message());
   if (results.rows.empty() && results.breakdown.empty()) {
-    return Fail(kExitUsage, "--only and --schemes leave nothing to measure");
+    return program.Fail(kExitUsage,
+                        "--only and --schemes leave nothing to measure");
   }
-  return Write(MakeFacts(options, quick), results);
+  const Facts facts = MakeFacts(flags, options, quick);
+  return program.Report(
+      facts, ToJson(facts, results.rows, results.breakdown),
+      absl::StrCat(ToTables(results.rows), ToTable(results.breakdown)));
 }
 
 }  // namespace
 }  // namespace kamino::bench
 
 int main(int argc, char** argv) {
-  // Abseil ends the process with 1 for bad flags and for --help.
-  static bool parsing = true;
-  static int code = kamino::bench::kExitUsage;
-  for (int i = 1; i < argc; ++i) {
-    if (absl::StartsWith(argv[i], "--help")) code = kamino::bench::kExitOk;
-  }
-  std::atexit([] {
-    if (!parsing) return;
-    std::cout.flush();
-    std::fflush(nullptr);
-    _exit(code);
-  });
-  absl::SetProgramUsageMessage(
-      "Measures the atomicity schemes of the engine side by side.\n"
-      "bench-engine [--quick] [--only=REGEX] [--schemes=A,B] [--out=FILE]");
-  absl::FlagsUsageConfig usage;
-  usage.contains_help_flags = [](absl::string_view file) {
-    return absl::EndsWith(file, "bench/engine/main.cc");
-  };
-  absl::SetFlagsUsageConfig(usage);
-  const std::vector<char*> words = absl::ParseCommandLine(argc, argv);
-  parsing = false;
-  google::InitGoogleLogging(argv[0]);
+  using namespace kamino::bench;
+  Program program("bench-engine",
+                  "Measures the atomicity schemes of the engine side by side.");
+  Options options;
+  AddFlags(&program.flags(), &options);
+  if (const auto code = program.Parse(argc, argv)) return *code;
   // As programs should that are no tests; it costs as much as the lock.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-  FLAGS_logtostderr = true;
-  if (words.size() > 1) {
-    std::cerr << "bench-engine: '" << words[1] << "' is not a flag\n";
-    return kamino::bench::kExitUsage;
-  }
-  return kamino::bench::Run();
+  return Run(program, options);
 }

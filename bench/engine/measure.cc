@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
-#include "bench/engine/clock.h"
+#include "bench/harness/clock.h"
 
 namespace kamino::bench {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "bench/engine/statistics.h"
 #include "bench/engine/workload.h"
+#include "bench/harness/statistics.h"
 
 namespace kamino::bench {
 

@@ -10,9 +10,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
-#include "bench/engine/clock.h"
 #include "bench/engine/measure.h"
-#include "bench/engine/statistics.h"
+#include "bench/harness/clock.h"
+#include "bench/harness/statistics.h"
 
 namespace kamino::bench {
 namespace {

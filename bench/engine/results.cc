@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "bench/engine/statistics.h"
 #include "bench/engine/text.h"
+#include "bench/harness/statistics.h"
 
 namespace kamino::bench {
 namespace {
@@ -24,6 +24,18 @@ const Row* FindRow(const std::vector<Row>& rows, const std::string& suite,
     }
   }
   return nullptr;
+}
+
+// What was measured, on which store: common to rows of both kinds.
+template <typename AnyRow>
+std::string SubjectFields(const AnyRow& row) {
+  return absl::StrCat("\"suite\": ", Quote(row.suite),
+                      ", \"scheme\": ", Quote(row.store.scheme),
+                      ", \"alpha\": ", Number(row.store.alpha),
+                      ", \"workload\": ", Quote(row.cell.workload),
+                      ", \"distribution\": ", Quote(row.cell.distribution),
+                      ", \"threads\": ", row.cell.threads,
+                      ", \"value_size\": ", row.cell.value_size);
 }
 
 std::string RowJson(const Row& row, const std::vector<Row>& rows) {
@@ -45,13 +57,7 @@ std::string RowJson(const Row& row, const std::vector<Row>& rows) {
             : "null"));
   }
   const std::vector<std::string> fields = {
-      absl::StrCat("\"suite\": ", Quote(row.suite)),
-      absl::StrCat("\"scheme\": ", Quote(row.store.scheme)),
-      absl::StrCat("\"alpha\": ", Number(row.store.alpha)),
-      absl::StrCat("\"workload\": ", Quote(row.cell.workload)),
-      absl::StrCat("\"distribution\": ", Quote(row.cell.distribution)),
-      absl::StrCat("\"threads\": ", row.cell.threads),
-      absl::StrCat("\"value_size\": ", row.cell.value_size),
+      SubjectFields(row),
       absl::StrFormat("\"ops_per_s\": %.1f", Throughput(row)),
       absl::StrFormat("\"p50_ns\": %.1f", row.p50_ns),
       absl::StrFormat("\"p99_ns\": %.1f", row.p99_ns),
@@ -81,13 +87,7 @@ std::string PartsJson(const BreakdownRow& row) {
         absl::StrCat(Quote(StageName(kStages[i])), ": ", Number(row.nanos[i])));
   }
   const std::vector<std::string> fields = {
-      absl::StrCat("\"suite\": ", Quote(row.suite)),
-      absl::StrCat("\"scheme\": ", Quote(row.store.scheme)),
-      absl::StrCat("\"alpha\": ", Number(row.store.alpha)),
-      absl::StrCat("\"workload\": ", Quote(row.cell.workload)),
-      absl::StrCat("\"distribution\": ", Quote(row.cell.distribution)),
-      absl::StrCat("\"threads\": ", row.cell.threads),
-      absl::StrCat("\"value_size\": ", row.cell.value_size),
+      SubjectFields(row),
       absl::StrCat("\"total_ns\": ", Number(row.total())),
       absl::StrCat("\"parts_ns\": {", absl::StrJoin(parts, ", "), "}"),
   };
@@ -231,20 +231,17 @@ std::optional<std::pair<double, double>> RatioRange(
 
 std::string ToJson(const Facts& facts, const std::vector<Row>& rows,
                    const std::vector<BreakdownRow>& breakdown) {
-  std::vector<std::string> fact_lines, row_lines, parts;
-  for (const auto& [name, value] : facts) {
-    fact_lines.push_back(absl::StrCat("  ", Quote(name), ": ", Quote(value)));
-  }
+  std::vector<std::string> row_lines, parts;
   for (const Row& row : rows) {
     row_lines.push_back(absl::StrCat("  ", RowJson(row, rows)));
   }
   for (const BreakdownRow& row : breakdown) {
     parts.push_back(absl::StrCat("  ", PartsJson(row)));
   }
-  return absl::StrCat(
-      "{\"facts\": {\n", absl::StrJoin(fact_lines, ",\n"),
-      "\n}, \"measurements\": [\n", absl::StrJoin(row_lines, ",\n"),
-      "\n], \"breakdown\": [\n", absl::StrJoin(parts, ",\n"), "\n]}\n");
+  return absl::StrCat("{\"facts\": ", ToJson(facts), ", \"measurements\": [\n",
+                      absl::StrJoin(row_lines, ",\n"),
+                      "\n], \"breakdown\": [\n", absl::StrJoin(parts, ",\n"),
+                      "\n]}\n");
 }
 
 std::string ToTables(const std::vector<Row>& rows) {

@@ -9,6 +9,7 @@
 
 #include "bench/engine/breakdown.h"
 #include "bench/engine/race.h"
+#include "bench/harness/json.h"
 
 namespace kamino::bench {
 
@@ -24,9 +25,6 @@ std::optional<double> RatioTo(const Row& row, const std::string& scheme,
 // round within one turn.
 std::optional<std::pair<double, double>> RatioRange(
     const Row& row, const std::string& scheme, const std::vector<Row>& rows);
-
-// What a run was: printed in front, kept in the file.
-using Facts = std::vector<std::pair<std::string, std::string>>;
 
 // One object: "facts", "measurements" and "breakdown", lists with an object for
 // each row, a row to a line.

@@ -1,10 +1,8 @@
 #include "bench/engine/text.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 
 namespace kamino::bench {
 
@@ -32,20 +30,6 @@ std::string CellTitle(const Cell& cell) {
   std::string title = absl::StrCat(cell.workload, " ", cell.distribution);
   if (cell.value_size > 0) absl::StrAppend(&title, " ", cell.value_size, " B");
   return absl::StrCat(title, " x", cell.threads);
-}
-
-std::string Quote(absl::string_view text) {
-  std::string quoted = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') quoted.push_back('\\');
-    quoted.push_back(static_cast<unsigned char>(c) < ' ' ? ' ' : c);
-  }
-  quoted.push_back('"');
-  return quoted;
-}
-
-std::string Number(const std::optional<double>& value) {
-  return value.has_value() ? absl::StrFormat("%.6g", *value) : "null";
 }
 
 }  // namespace kamino::bench

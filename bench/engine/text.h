@@ -2,11 +2,9 @@
 #ifndef KAMINO_BENCH_ENGINE_TEXT_H_
 #define KAMINO_BENCH_ENGINE_TEXT_H_
 
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "absl/strings/string_view.h"
 #include "bench/engine/workload.h"
 
 namespace kamino::bench {
@@ -19,11 +17,6 @@ std::string Render(const Grid& grid);
 
 // For people.
 std::string CellTitle(const Cell& cell);
-
-// For JSON: a string of ours, without what would not do as it is, and a number
-// or null.
-std::string Quote(absl::string_view text);
-std::string Number(const std::optional<double>& value);
 
 }  // namespace kamino::bench
 

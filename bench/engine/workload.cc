@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "bench/engine/clock.h"
+#include "bench/harness/clock.h"
 #include "engine/resource_error.h"
 
 namespace kamino::bench {

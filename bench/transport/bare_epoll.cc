@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "bench/engine/clock.h"
+#include "bench/harness/clock.h"
 #include "bench/transport/subject.h"
 
 namespace kamino::bench {

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "base/status_macros.h"
-#include "bench/engine/clock.h"
+#include "bench/harness/clock.h"
 #include "transport/make_transport.h"
 #include "transport/verbs/local_rendezvous.h"
 

@@ -6,7 +6,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
-#include "bench/engine/clock.h"
+#include "bench/harness/clock.h"
 
 namespace kamino::bench {
 namespace {

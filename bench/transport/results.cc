@@ -6,24 +6,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "bench/engine/statistics.h"
+#include "bench/harness/statistics.h"
 
 namespace kamino::bench {
 namespace {
 
 constexpr char kReference[] = "bare-epoll";
 constexpr size_t kSmallest = 64;
-
-// Ours, without what JSON would not take as it is.
-std::string Quote(absl::string_view text) {
-  std::string quoted = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') quoted.push_back('\\');
-    quoted.push_back(static_cast<unsigned char>(c) < ' ' ? ' ' : c);
-  }
-  quoted.push_back('"');
-  return quoted;
-}
 
 std::string RowJson(const Row& row, const std::vector<Row>& rows) {
   const auto ratio = RatioTo(row, kReference, rows);
@@ -97,10 +86,7 @@ std::vector<Target> Targets(const std::vector<Row>& rows,
 
 std::string ToJson(const Facts& facts, const std::vector<Row>& rows,
                    const std::vector<IdleRow>& idle) {
-  std::vector<std::string> said, measured, rested, wanted;
-  for (const auto& [name, value] : facts) {
-    said.push_back(absl::StrCat(Quote(name), ": ", Quote(value)));
-  }
+  std::vector<std::string> measured, rested, wanted;
   for (const Row& row : rows) measured.push_back(RowJson(row, rows));
   for (const IdleRow& row : idle) {
     rested.push_back(absl::StrFormat("{\"link\": %s, \"cpu_fraction\": %.6f}",
@@ -112,8 +98,7 @@ std::string ToJson(const Facts& facts, const std::vector<Row>& rows,
         Quote(target.what), target.wanted, target.measured,
         target.met() ? "true" : "false"));
   }
-  return absl::StrCat("{\"facts\": {", absl::StrJoin(said, ", "),
-                      "},\n\"measurements\": [\n",
+  return absl::StrCat("{\"facts\": ", ToJson(facts), ",\n\"measurements\": [\n",
                       absl::StrJoin(measured, ",\n"), "],\n\"idle\": [\n",
                       absl::StrJoin(rested, ",\n"), "],\n\"targets\": [\n",
                       absl::StrJoin(wanted, ",\n"), "]}\n");

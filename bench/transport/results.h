@@ -4,15 +4,12 @@
 
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "bench/harness/json.h"
 #include "bench/transport/race.h"
 
 namespace kamino::bench {
-
-// What a run was: printed in front, kept in the file.
-using Facts = std::vector<std::pair<std::string, std::string>>;
 
 // A figure that was promised, beside what came out.
 struct Target {

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "bench/engine/statistics.h"
+#include "bench/harness/statistics.h"
 
 namespace kamino::bench {
 

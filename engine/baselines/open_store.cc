@@ -51,8 +51,26 @@ absl::StatusOr<std::unique_ptr<Heap>> OpenHeap(Region* region,
   return heap;
 }
 
-// A store and the region and heap that it stands on, dying in that order.
-class OwningHeapStore final : public TransactionalStore {
+// A store and the regions and heap that it stands on, dying in that order.
+template <typename Store>
+class OwningStore : public TransactionalStore {
+ public:
+  absl::string_view scheme() const override { return store_->scheme(); }
+  std::unique_ptr<Transaction> Begin(absl::Duration lock_wait) override {
+    return store_->Begin(lock_wait);
+  }
+  ObjectId root() const override { return store_->root(); }
+  void Quiesce() override { store_->Quiesce(); }
+  uint64_t bytes_used() const override { return store_->bytes_used(); }
+
+ protected:
+  std::unique_ptr<FileRegion> region_;
+  std::unique_ptr<FileRegion> backup_region_;  // null: it has no backup
+  std::unique_ptr<Heap> heap_;
+  std::unique_ptr<Store> store_;
+};
+
+class OwningHeapStore final : public OwningStore<HeapStore> {
  public:
   static StoreOr Open(HeapScheme scheme, const std::string& path, size_t bytes,
                       const StoreOptions& options) {
@@ -66,23 +84,10 @@ class OwningHeapStore final : public TransactionalStore {
                      HeapStore::Open(scheme, owner->heap_.get()));
     return owner;
   }
-
-  absl::string_view scheme() const override { return store_->scheme(); }
-  std::unique_ptr<Transaction> Begin(absl::Duration lock_wait) override {
-    return store_->Begin(lock_wait);
-  }
-  ObjectId root() const override { return store_->root(); }
-  void Quiesce() override { store_->Quiesce(); }
-  uint64_t bytes_used() const override { return store_->bytes_used(); }
-
- private:
-  std::unique_ptr<FileRegion> region_;
-  std::unique_ptr<Heap> heap_;
-  std::unique_ptr<HeapStore> store_;
 };
 
-// The same with a backup, its region, and the thread that brings it up to date.
-class OwningKaminoStore final : public TransactionalStore {
+// The same with a backup and the thread that brings it up to date.
+class OwningKaminoStore final : public OwningStore<KaminoStore> {
  public:
   static StoreOr Open(absl::string_view scheme, const std::string& path,
                       size_t bytes, const StoreOptions& options) {
@@ -97,14 +102,6 @@ class OwningKaminoStore final : public TransactionalStore {
     owner->applier_.emplace(owner->store_.get());
     return owner;
   }
-
-  absl::string_view scheme() const override { return store_->scheme(); }
-  std::unique_ptr<Transaction> Begin(absl::Duration lock_wait) override {
-    return store_->Begin(lock_wait);
-  }
-  ObjectId root() const override { return store_->root(); }
-  void Quiesce() override { store_->Quiesce(); }
-  uint64_t bytes_used() const override { return store_->bytes_used(); }
 
  private:
   absl::StatusOr<std::unique_ptr<Backup>> OpenBackup(
@@ -128,11 +125,6 @@ class OwningKaminoStore final : public TransactionalStore {
     return simple ? OpenSimpleBackup(heap, backup)
                   : OpenDynamicBackup(heap, backup);
   }
-
-  std::unique_ptr<FileRegion> region_;
-  std::unique_ptr<FileRegion> backup_region_;
-  std::unique_ptr<Heap> heap_;
-  std::unique_ptr<KaminoStore> store_;
 
   std::optional<BackupApplier> applier_;
 };

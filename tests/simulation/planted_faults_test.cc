@@ -1,25 +1,19 @@
 // The simulator notices every planted fault of the protocol, and nothing when
 // there is none.
-#include <signal.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <string>
 #include <vector>
 
 #include "glog/logging.h"
 #include "gtest/gtest.h"
 #include "tests/faults/fault.h"
+#include "tests/faults/trial.h"
 #include "tests/simulation/simulation.h"
 
 namespace kamino::simulation {
 namespace {
 
-constexpr rlim_t kSeconds = 60;    // of a processor, for one fault, at most
 constexpr uint64_t kMany = 20000;  // seeds
 constexpr uint64_t kSeedsToMeet = 300;
 
@@ -70,10 +64,7 @@ const char* const kFaults[] = {
     "view-led-by-stale-member",
 };
 
-struct Verdict {
-  bool caught = false;
-  std::string how;
-};
+using faults::Verdict;
 
 // What the first seed says that notices it, as one line.
 Verdict RunWithFault(const std::string& fault, uint64_t seeds) {
@@ -93,39 +84,8 @@ Verdict RunWithFault(const std::string& fault, uint64_t seeds) {
   return {};
 }
 
-// In a process of its own, since a fault may end it.
 Verdict Try(const std::string& fault, uint64_t seeds) {
-  int report[2];
-  if (pipe(report) != 0) return {};
-  std::fflush(nullptr);
-  const pid_t child = fork();
-  if (child == 0) {
-    if (std::freopen("/dev/null", "w", stderr) == nullptr) _exit(1);
-    const rlimit limit{kSeconds, kSeconds};
-    if (setrlimit(RLIMIT_CPU, &limit) != 0) _exit(1);
-    const Verdict verdict = RunWithFault(fault, seeds);
-    const std::string& line = verdict.how;
-    if (write(report[1], line.data(), line.size()) < 0) _exit(1);
-    _exit(verdict.caught ? 0 : 1);
-  }
-  close(report[1]);
-  Verdict verdict;
-  char buffer[4096];
-  for (ssize_t got; (got = read(report[0], buffer, sizeof(buffer))) > 0;) {
-    verdict.how.append(buffer, static_cast<size_t>(got));
-  }
-  close(report[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
-  verdict.caught = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-  if (WIFSIGNALED(status)) {
-    const int number = WTERMSIG(status);
-    // A process that dies fails a run as well; one that never ends does not
-    // say why.
-    verdict.caught = number == SIGABRT || number == SIGSEGV;
-    verdict.how = "died: " + std::string(strsignal(number));
-  }
-  return verdict;
+  return faults::RunTrial([&] { return RunWithFault(fault, seeds); });
 }
 
 class PlantedFaultsTest : public ::testing::TestWithParam<const char*> {};

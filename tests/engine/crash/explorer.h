@@ -22,8 +22,8 @@
 #include "absl/status/status.h"
 #include "engine/pmem/sim_region.h"
 #include "tests/engine/crash/oracle.h"
-#include "tests/engine/crash/plain_region.h"
 #include "tests/engine/crash/rig.h"
+#include "tests/engine/pmem/plain_region.h"
 
 namespace kamino::engine::crash {
 

@@ -14,7 +14,7 @@
 #include "engine/kamino/backup.h"
 #include "engine/kamino/kamino_store.h"
 #include "glog/logging.h"
-#include "tests/engine/crash/plain_region.h"
+#include "tests/engine/pmem/plain_region.h"
 
 namespace kamino::engine::crash {
 namespace {

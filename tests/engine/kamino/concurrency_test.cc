@@ -1,5 +1,4 @@
 // What only several threads can show: space and its lock change hands together.
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <thread>
@@ -10,42 +9,20 @@
 #include "engine/kamino/kamino_store.h"
 #include "gtest/gtest.h"
 #include "tests/engine/kamino/fixture.h"
+#include "tests/engine/pmem/plain_region.h"
 
 namespace kamino::engine {
 namespace {
-
-// DRAM; the simulator is one thread's.
-class MemoryRegion final : public Region {
- public:
-  explicit MemoryRegion(size_t size)
-      : size_(size),
-        bytes_(static_cast<std::byte*>(
-            std::aligned_alloc(4096, (size + 4095) / 4096 * 4096))) {
-    std::memset(bytes_, 0, size);
-  }
-  ~MemoryRegion() override { std::free(bytes_); }
-
-  std::byte* base() const override { return bytes_; }
-  size_t size() const override { return size_; }
-  void Flush(const void*, size_t) override {}
-  void Drain() override {}
-  void CopyFlush(void* destination, const void* source,
-                 size_t length) override {
-    std::memcpy(destination, source, length);
-  }
-
- private:
-  const size_t size_;
-  std::byte* const bytes_;
-};
 
 class ConcurrencyTest : public ::testing::TestWithParam<Scheme> {
  protected:
   ConcurrencyTest() {
     const bool simple = IsSimple(GetParam());
-    backup_region_ = std::make_unique<MemoryRegion>(
+    backup_region_ = std::make_unique<PlainRegion>(
         simple ? SimpleBackupBytes(kTestHeapBytes)
                : DynamicBackupBytes(kTestHeapBytes, 0.3));
+    std::memset(heap_region_.base(), 0, heap_region_.size());
+    std::memset(backup_region_->base(), 0, backup_region_->size());
     heap_ = *Heap::Create(&heap_region_, "test");
     store_ = *KaminoStore::Open(
         heap_.get(),
@@ -53,8 +30,8 @@ class ConcurrencyTest : public ::testing::TestWithParam<Scheme> {
                  : CreateDynamicBackup(heap_.get(), backup_region_.get())));
   }
 
-  MemoryRegion heap_region_{kTestHeapBytes};
-  std::unique_ptr<MemoryRegion> backup_region_;
+  PlainRegion heap_region_{kTestHeapBytes};
+  std::unique_ptr<PlainRegion> backup_region_;
   std::unique_ptr<Heap> heap_;
   std::unique_ptr<KaminoStore> store_;
 };

@@ -1,4 +1,4 @@
-#include "bench/engine/clock.h"
+#include "bench/harness/clock.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,7 +1,7 @@
 // The processor's time stamp counter: a reading costs some ten nanoseconds and
 // orders nothing.
-#ifndef KAMINO_BENCH_ENGINE_CLOCK_H_
-#define KAMINO_BENCH_ENGINE_CLOCK_H_
+#ifndef KAMINO_BENCH_HARNESS_CLOCK_H_
+#define KAMINO_BENCH_HARNESS_CLOCK_H_
 
 #include <cstdint>
 
@@ -17,4 +17,4 @@ double TickOverheadNanos();
 
 }  // namespace kamino::bench
 
-#endif  // KAMINO_BENCH_ENGINE_CLOCK_H_
+#endif  // KAMINO_BENCH_HARNESS_CLOCK_H_

@@ -1,4 +1,4 @@
-#include "bench/engine/statistics.h"
+#include "bench/harness/statistics.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
-// Memory whose stores are durable at once: what a store is recovered on when
-// nobody asks what a further crash would do.
-#ifndef KAMINO_TESTS_ENGINE_CRASH_PLAIN_REGION_H_
-#define KAMINO_TESTS_ENGINE_CRASH_PLAIN_REGION_H_
+// Memory whose stores are durable at once, for any number of threads: for tests
+// that do not ask what a crash would do.
+#ifndef KAMINO_TESTS_ENGINE_PMEM_PLAIN_REGION_H_
+#define KAMINO_TESTS_ENGINE_PMEM_PLAIN_REGION_H_
 
 #include <cstddef>
 #include <cstdlib>
@@ -10,8 +10,9 @@
 #include "engine/pmem/region.h"
 #include "glog/logging.h"
 
-namespace kamino::engine::crash {
+namespace kamino::engine {
 
+// Holds anything at first.
 class PlainRegion final : public Region {
  public:
   explicit PlainRegion(size_t size) : size_(size) {
@@ -37,6 +38,6 @@ class PlainRegion final : public Region {
   std::byte* base_;
 };
 
-}  // namespace kamino::engine::crash
+}  // namespace kamino::engine
 
-#endif  // KAMINO_TESTS_ENGINE_CRASH_PLAIN_REGION_H_
+#endif  // KAMINO_TESTS_ENGINE_PMEM_PLAIN_REGION_H_

@@ -1,6 +1,6 @@
 // Latencies as a histogram, and the statistics of a handful of rounds.
-#ifndef KAMINO_BENCH_ENGINE_STATISTICS_H_
-#define KAMINO_BENCH_ENGINE_STATISTICS_H_
+#ifndef KAMINO_BENCH_HARNESS_STATISTICS_H_
+#define KAMINO_BENCH_HARNESS_STATISTICS_H_
 
 #include <cstdint>
 #include <vector>
@@ -48,4 +48,4 @@ double Spread(const std::vector<double>& values);
 
 }  // namespace kamino::bench
 
-#endif  // KAMINO_BENCH_ENGINE_STATISTICS_H_
+#endif  // KAMINO_BENCH_HARNESS_STATISTICS_H_

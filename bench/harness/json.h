@@ -1,0 +1,28 @@
+// Pieces of the JSON that benches write.
+#ifndef KAMINO_BENCH_HARNESS_JSON_H_
+#define KAMINO_BENCH_HARNESS_JSON_H_
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace kamino::bench {
+
+// What the figures hold for, by name: the machine, the scale.
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+// A string of ours, without what would not do as it is.
+std::string Quote(absl::string_view text);
+
+// A number or null.
+std::string Number(const std::optional<double>& value);
+
+// An object, on a line for each fact.
+std::string ToJson(const Facts& facts);
+
+}  // namespace kamino::bench
+
+#endif  // KAMINO_BENCH_HARNESS_JSON_H_

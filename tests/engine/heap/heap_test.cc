@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <random>
 #include <set>
@@ -157,6 +158,22 @@ TEST(HeapTest, ReserveAtFollowsAnotherHeap) {
   EXPECT_TRUE(absl::IsDataLoss(follower->ReserveAt(kBytes * 2, 48)));
 }
 
+// At one drain in 16, what a crash leaves there is loaded, and looked at.
+// `*crashes` counts them.
+void CrashAtDrains(SimRegion* region, std::mt19937* random, int* crashes,
+                   std::function<void(const Heap&)> look) {
+  region->SetDrainHook([=] {
+    if ((*random)() % 16 != 0) return;
+    ++*crashes;
+    SimRegion after(region->CrashImage((*random)()));
+    auto opened = Heap::Open(&after);
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    const absl::Status loaded = (*opened)->Load();
+    ASSERT_TRUE(loaded.ok()) << loaded;
+    look(**opened);
+  });
+}
+
 // Headers tile at every instant: whatever a crash leaves can be walked, and
 // what was allocated and drained is there.
 TEST(HeapTest, TilesAfterACrashAtAnyDrain) {
@@ -165,16 +182,9 @@ TEST(HeapTest, TilesAfterACrashAtAnyDrain) {
   std::map<ObjectId, size_t> durable;
   std::mt19937 random(3);
   int crashes = 0;
-  region.SetDrainHook([&] {
-    if (random() % 16 != 0) return;
-    ++crashes;
-    SimRegion after(region.CrashImage(random()));
-    auto opened = Heap::Open(&after);
-    ASSERT_TRUE(opened.ok()) << opened.status();
-    absl::Status loaded = (*opened)->Load();
-    ASSERT_TRUE(loaded.ok()) << loaded;
+  CrashAtDrains(&region, &random, &crashes, [&](const Heap& after) {
     for (const auto& [id, size] : durable) {
-      auto payload = (*opened)->Payload(id);
+      auto payload = after.Payload(id);
       ASSERT_TRUE(payload.ok()) << payload.status();
       ASSERT_EQ(payload->size(), size);
     }
@@ -201,14 +211,7 @@ TEST(HeapTest, TilesAfterACrashWhileReservingAnywhere) {
   auto heap = MakeHeap(&region);
   std::mt19937 random(5);
   int crashes = 0;
-  region.SetDrainHook([&] {
-    if (random() % 16 != 0) return;
-    ++crashes;
-    SimRegion after(region.CrashImage(random()));
-    auto opened = Heap::Open(&after);
-    ASSERT_TRUE(opened.ok()) << opened.status();
-    ASSERT_TRUE((*opened)->Load().ok());
-  });
+  CrashAtDrains(&region, &random, &crashes, [](const Heap&) {});
   const ObjectId begin = heap->root() + 320;
   std::map<ObjectId, uint64_t> model;  // what is taken: id to end
   int taken = 0;

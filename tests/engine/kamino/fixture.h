@@ -36,6 +36,14 @@ inline std::string SchemeName(const ::testing::TestParamInfo<Scheme>& info) {
 
 inline constexpr size_t kTestHeapBytes = Heap::kMinBytes;
 
+// Stores `text` at the object's beginning.
+inline void Overwrite(Transaction& transaction, ObjectId id,
+                      const std::string& text) {
+  auto bytes = transaction.Write(id, 0, text.size());
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  std::memcpy(*bytes, text.data(), text.size());
+}
+
 class StoreUnderTest {
  public:
   // A new heap and an empty backup.

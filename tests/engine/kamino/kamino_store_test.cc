@@ -23,13 +23,6 @@ class KaminoStoreTest : public ::testing::TestWithParam<Scheme> {
     });
   }
 
-  void Overwrite(Transaction& transaction, ObjectId id,
-                 const std::string& text) {
-    auto bytes = transaction.Write(id, 0, text.size());
-    ASSERT_TRUE(bytes.ok()) << bytes.status();
-    std::memcpy(*bytes, text.data(), text.size());
-  }
-
   StoreUnderTest under_;
   std::vector<ObjectId> unlocked_;
 };

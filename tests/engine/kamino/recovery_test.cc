@@ -1,5 +1,6 @@
 // Recovery where several transactions were unfinished at once.
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -17,11 +18,22 @@ class RecoveryTest : public ::testing::TestWithParam<Scheme> {
  protected:
   RecoveryTest() : under_(GetParam()) {}
 
-  void Overwrite(Transaction& transaction, ObjectId id,
-                 const std::string& text) {
-    auto bytes = transaction.Write(id, 0, text.size());
-    ASSERT_TRUE(bytes.ok()) << bytes.status();
-    std::memcpy(*bytes, text.data(), text.size());
+  // Commits as number 42.
+  void Commit(Transaction& transaction) {
+    CommitOptions options;
+    options.sequence = 42;
+    ASSERT_TRUE(transaction.Commit(options).ok());
+  }
+
+  // Looks at what crashes at this moment leave, recovered.
+  void CrashNow(const std::function<void(StoreUnderTest&)>& look) {
+    for (uint64_t seed = 1; seed <= 20; ++seed) {
+      SCOPED_TRACE(seed);
+      StoreUnderTest after(GetParam(), under_.heap_region().CrashImage(seed),
+                           under_.backup_region().CrashImage(seed));
+      ASSERT_TRUE(after.Recover().ok());
+      look(after);
+    }
   }
 
   StoreUnderTest under_;
@@ -53,49 +65,37 @@ TEST_P(RecoveryTest, RollingForwardDoesNotEvictWhatRollingBackNeeds) {
 // under way has stored over it.
 TEST_P(RecoveryTest, LastSequenceCountsWhatHasBeenStoredOver) {
   const ObjectId id = under_.Make("first");
-  CommitOptions options;
-  options.sequence = 42;
   auto transaction = under_.Begin();
   Overwrite(*transaction, id, "other");
-  ASSERT_TRUE(transaction->Commit(options).ok());
+  Commit(*transaction);
   under_.Settle();
   auto running = under_.Begin();
   Overwrite(*running, id, "third");
-  for (uint64_t seed = 1; seed <= 20; ++seed) {
-    StoreUnderTest after(GetParam(), under_.heap_region().CrashImage(seed),
-                         under_.backup_region().CrashImage(seed));
-    ASSERT_TRUE(after.Recover().ok());
+  CrashNow([&](StoreUnderTest& after) {
     EXPECT_EQ(after.Text(id, 5), "other");
-    EXPECT_EQ(after.store().last_sequence(), 42u) << "seed " << seed;
-  }
+    EXPECT_EQ(after.store().last_sequence(), 42u);
+  });
 }
 
 TEST_P(RecoveryTest, LastSequenceCountsFreesWhoseSpaceWasUsedAgain) {
   const ObjectId id = under_.Make(std::string(kLarge, 'a'));
-  CommitOptions options;
-  options.sequence = 42;
   auto transaction = under_.Begin();
   ASSERT_TRUE(transaction->Free(id).ok());
-  ASSERT_TRUE(transaction->Commit(options).ok());
+  Commit(*transaction);
   under_.Settle();
   auto running = under_.Begin();
   ASSERT_TRUE(running->Alloc(kLarge + (100 << 10)).ok());
   ASSERT_TRUE(running->Alloc(kLarge / 2).ok());
-  for (uint64_t seed = 1; seed <= 20; ++seed) {
-    StoreUnderTest after(GetParam(), under_.heap_region().CrashImage(seed),
-                         under_.backup_region().CrashImage(seed));
-    ASSERT_TRUE(after.Recover().ok());
-    EXPECT_EQ(after.store().last_sequence(), 42u) << "seed " << seed;
-  }
+  CrashNow([](StoreUnderTest& after) {
+    EXPECT_EQ(after.store().last_sequence(), 42u);
+  });
 }
 
 TEST_P(RecoveryTest, LastSequenceIsKnownAfterASecondCrash) {
   const ObjectId id = under_.Make("first");
-  CommitOptions options;
-  options.sequence = 42;
   auto transaction = under_.Begin();
   Overwrite(*transaction, id, "other");
-  ASSERT_TRUE(transaction->Commit(options).ok());
+  Commit(*transaction);
   StoreUnderTest once(GetParam(), under_.heap_region().CrashImage(1),
                       under_.backup_region().CrashImage(1));
   ASSERT_TRUE(once.Recover().ok());

@@ -38,7 +38,25 @@ std::vector<Operation> Change() {
           Put("new1", std::string(200, 'z'))};
 }
 
-void ExpectGoesOn(ChainRig& rig) {
+// Submits it to a fresh chain that loses the power of `victim` at the given
+// moment. Null: there are not as many moments.
+std::shared_ptr<Issued> CutWithinChange(ChainRig& rig,
+                                        const std::string& victim,
+                                        Moment moment, int count) {
+  Prepare(rig);
+  rig.CutPowerAt(victim, moment, count);
+  const auto change = rig.Submit(1, Change());
+  rig.Settle(3);
+  return rig.tear(victim).happened ? change : nullptr;
+}
+
+// What was cut is answered, once, and there is more to come.
+void ExpectGoesOn(ChainRig& rig,
+                  const std::vector<std::shared_ptr<Issued>>& cut) {
+  for (const auto& issued : cut) {
+    EXPECT_EQ(issued->answers, 1);
+    EXPECT_TRUE(issued->acknowledged()) << issued->outcome.status;
+  }
   EXPECT_EQ(rig.Difference(), "");
   std::vector<std::shared_ptr<Issued>> more;
   more.push_back(rig.Submit(20, {Put("after", std::string(400, 'q'))}));
@@ -75,11 +93,8 @@ TEST_P(RestartTest, RollsForwardFromThePredecessor) {
     for (int count = 1; count < kMostMoments; ++count) {
       SCOPED_TRACE(count);
       ChainRig rig;
-      Prepare(rig);
-      rig.CutPowerAt(victim, moment, count);
-      const auto change = rig.Submit(1, Change());
-      rig.Settle(3);
-      if (!rig.tear(victim).happened) break;
+      const auto change = CutWithinChange(rig, victim, moment, count);
+      if (change == nullptr) break;
       ASSERT_FALSE(rig.up(victim));
       EXPECT_FALSE(change->acknowledged());
       Count(rig.tear(victim), &tally);
@@ -89,9 +104,7 @@ TEST_P(RestartTest, RollsForwardFromThePredecessor) {
       ASSERT_EQ(rig.node(victim).core().condition(), Condition::kTorn);
       rig.InstallView({"n1", "n2", "n3", "n4"});
       rig.Settle();
-      EXPECT_EQ(change->answers, 1);
-      EXPECT_TRUE(change->acknowledged());
-      ExpectGoesOn(rig);
+      ExpectGoesOn(rig, {change});
       if (::testing::Test::HasFailure()) return;
     }
     EXPECT_GT(tally.torn, 0);
@@ -114,11 +127,8 @@ TEST(NewHeadTest, RollsBackFromTheSuccessorAndExecutesAgain) {
     for (int count = 1; count < kMostMoments; ++count) {
       SCOPED_TRACE(count);
       ChainRig rig;
-      Prepare(rig);
-      rig.CutPowerAt("n2", moment, count);
-      const auto change = rig.Submit(1, Change());
-      rig.Settle(3);
-      if (!rig.tear("n2").happened) break;
+      const auto change = CutWithinChange(rig, "n2", moment, count);
+      if (change == nullptr) break;
       Count(rig.tear("n2"), &tally);
       rig.CutPower("n1", count);
       EXPECT_EQ(change->answers, 0);
@@ -132,9 +142,7 @@ TEST(NewHeadTest, RollsBackFromTheSuccessorAndExecutesAgain) {
       EXPECT_EQ(rig.ring("n4").applied(), rig.tear("n2").received);
       rig.Retry(change);
       rig.Settle();
-      EXPECT_EQ(change->answers, 1);
-      EXPECT_TRUE(change->acknowledged());
-      ExpectGoesOn(rig);
+      ExpectGoesOn(rig, {change});
       if (::testing::Test::HasFailure()) return;
     }
     EXPECT_GT(tally.torn, 0);
@@ -151,10 +159,7 @@ void MendTwice(const std::vector<std::string>& members, bool head_goes) {
     for (int count = 1; count < kMostMoments; ++count) {
       SCOPED_TRACE(count);
       ChainRig rig;
-      Prepare(rig);
-      rig.CutPowerAt("n2", Moment::kDrain, 1);
-      const auto change = rig.Submit(1, Change());
-      rig.Settle(3);
+      const auto change = CutWithinChange(rig, "n2", Moment::kDrain, 1);
       ASSERT_TRUE(rig.tear("n2").torn());
       if (head_goes) rig.CutPower("n1", count);
       rig.Start("n2");
@@ -168,9 +173,7 @@ void MendTwice(const std::vector<std::string>& members, bool head_goes) {
       rig.Settle();
       if (head_goes) rig.Retry(change);
       rig.Settle();
-      EXPECT_EQ(change->answers, 1);
-      EXPECT_TRUE(change->acknowledged());
-      ExpectGoesOn(rig);
+      ExpectGoesOn(rig, {change});
       if (::testing::Test::HasFailure()) return;
     }
   }
@@ -198,11 +201,8 @@ TEST(HeadRestartTest, RollsBackFromItsBackup) {
       ChainRig::Options options;
       options.backup = backup;
       ChainRig rig(options);
-      Prepare(rig);
-      rig.CutPowerAt("n1", Moment::kFlush, count);
-      const auto change = rig.Submit(1, Change());
-      rig.Settle(3);
-      if (!rig.tear("n1").happened) break;
+      const auto change = CutWithinChange(rig, "n1", Moment::kFlush, count);
+      if (change == nullptr) break;
       torn += rig.tear("n1").torn();
 
       rig.Start("n1");
@@ -219,9 +219,7 @@ TEST(HeadRestartTest, RollsBackFromItsBackup) {
       rig.Settle();
       rig.Retry(change);
       rig.Settle();
-      EXPECT_TRUE(change->acknowledged());
-      EXPECT_EQ(change->answers, 1);
-      ExpectGoesOn(rig);
+      ExpectGoesOn(rig, {change});
       if (::testing::Test::HasFailure()) return;
     }
     EXPECT_GT(torn, 0);
@@ -280,11 +278,7 @@ TEST(PowerCutTest, AnyTwoOfFourGoOn) {
           if (!each->acknowledged()) rig.Retry(each);
         }
         rig.Settle();
-        for (const auto& each : issued) {
-          EXPECT_EQ(each->answers, 1);
-          EXPECT_TRUE(each->acknowledged()) << each->outcome.status;
-        }
-        ExpectGoesOn(rig);
+        ExpectGoesOn(rig, issued);
         if (::testing::Test::HasFailure()) return;
       }
     }
@@ -341,13 +335,9 @@ TEST(PromotionTest, HoldsLocksOnlyForWhatIsInFlight) {
 
   rig.Hold("n3", false);
   rig.Settle();
-  for (const auto& issued : {first, second, free, parked}) {
-    EXPECT_EQ(issued->answers, 1);
-    EXPECT_TRUE(issued->acknowledged()) << issued->outcome.status;
-  }
   EXPECT_EQ(first->outcome.sequence, before + 1);
   EXPECT_EQ(second->outcome.sequence, before + 2);
-  ExpectGoesOn(rig);
+  ExpectGoesOn(rig, {first, second, free, parked});
 }
 
 }  // namespace

@@ -28,7 +28,11 @@
 #include "node/storage/device_media.h"
 #include "node/storage/file_media.h"
 #include "replica/procedure.h"
-#include "transport/make_transport.h"
+#include "transport/shm/shm_transport.h"
+#include "transport/tcp/tcp_transport.h"
+#include "transport/verbs/choose_port.h"
+#include "transport/verbs/ibverbs_device.h"
+#include "transport/verbs/verbs_transport.h"
 
 namespace kamino::head {
 namespace {
@@ -64,30 +68,34 @@ uint64_t RandomIncarnation() {
 absl::Status ChooseTransports(const NodeFlags& flags,
                               std::shared_ptr<GrpcRendezvous> rendezvous,
                               LinkHub::Options* links) {
-  links->preferred = flags.transport;
+  const bool any = flags.transport == "auto";
+  if (!any) links->preferred = flags.transport;
   links->host_id = HostId();
   links->transport.spin = flags.link_spin;
-  links->transport.verbs = flags.verbs;
-  links->listen["tcp"] = flags.link_listen;
-  if (flags.transport == "shm" || flags.transport == "auto") {
-    links->listen["shm"] =
-        std::filesystem::absolute(flags.data_dir) / "link.sock";
+  if (any || flags.transport == "shm") {
+    links->offers.push_back(
+        {transport::ShmTransports(),
+         std::filesystem::absolute(flags.data_dir) / "link.sock"});
   }
-  if (flags.transport != "verbs" && flags.transport != "auto") {
+  if (any || flags.transport == "verbs") {
+    const auto verbs = transport::SystemVerbs();
+    const auto port = transport::OpenPort(verbs.get(), flags.verbs);
+    if (port.ok()) {
+      links->offers.push_back({transport::VerbsTransports(
+                                   {flags.verbs, std::move(rendezvous), verbs}),
+                               /*listen=*/""});
+      LOG(INFO) << "chain links: --transport=" << flags.transport
+                << ", verbs on " << Describe(port->choice);
+    } else if (any) {
+      LOG(INFO) << "chain links: --transport=auto, tcp because there is "
+                << port.status().message();
+    } else {
+      return port.status();
+    }
+  } else {
     LOG(INFO) << "chain links: " << flags.transport << ", by --transport";
-    return absl::OkStatus();
   }
-  auto port = transport::FindVerbsPort(flags.verbs);
-  if (port.ok()) {
-    links->transport.verbs.rendezvous = std::move(rendezvous);
-    links->listen["verbs"] = "";
-    LOG(INFO) << "chain links: --transport=" << flags.transport << ", verbs on "
-              << *port;
-    return absl::OkStatus();
-  }
-  if (flags.transport == "verbs") return port.status();
-  LOG(INFO) << "chain links: --transport=auto, tcp because there is "
-            << port.status().message();
+  links->offers.push_back({transport::TcpTransports(), flags.link_listen});
   return absl::OkStatus();
 }
 

@@ -10,7 +10,7 @@
 #include "absl/time/time.h"
 #include "engine/pmem/file_region.h"
 #include "node/storage/storage.h"
-#include "transport/link.h"
+#include "transport/verbs/choose_port.h"
 
 namespace kamino::head {
 
@@ -26,7 +26,7 @@ struct NodeFlags {
   std::string link_listen;
   std::string transport;           // tcp, shm, verbs or auto
   absl::Duration link_spin;        // how long links poll before they sleep
-  transport::VerbsOptions verbs;   // without a rendezvous
+  transport::PortWish verbs;       // of its links
   uint64_t transfer_mb_per_s = 0;  // 0: without a limit
   std::vector<std::string> managers;
 };

@@ -23,6 +23,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -32,12 +33,26 @@
 
 namespace kamino::transport {
 
-struct LinkCapabilities {
-  // Bytes of header and payload together. Before the link is established this
-  // side's own limit, afterwards the smaller of the two sides' limits.
-  size_t max_message = 0;
-  // The transport's name, as MakeTransport takes it.
+// What a kind of transport can do, and one of its links. Users ask for these,
+// never for a name.
+struct Capabilities {
+  // Of the kind, in addresses, statuses and log lines: "tcp". Never empty.
   absl::string_view name;
+  // Bytes of header and payload together. Of a kind: what
+  // TransportOptions::max_message may be at most. Of a link: before it is
+  // established this side's own limit, afterwards the smaller of the two
+  // sides'.
+  size_t max_message = size_t{1} << 30;
+  // Both ends must be of one host. Addresses do not tell; who connects knows.
+  bool same_host_only = false;
+  // Ends find each other over a channel of the user's, who gave it to the
+  // factory: an address is where that channel reaches the peer, and what
+  // listens says "" for its own.
+  bool needs_rendezvous = false;
+  // The peer writes into this side's memory without this side having a hand in
+  // it. So whoever must be kept off is refused before there is a link, by
+  // TransportOptions::epoch; over the others an answer can say why.
+  bool one_sided = false;
 };
 
 // One end of an ordered, reliable stream of messages. Thread-safe.
@@ -59,7 +74,7 @@ class Link {
   // the link was closing already. Messages in flight either way may be lost.
   virtual void Close() = 0;
 
-  virtual LinkCapabilities capabilities() const = 0;
+  virtual Capabilities capabilities() const = 0;
 
   // For log lines and error texts only.
   virtual std::string peer() const = 0;
@@ -106,17 +121,8 @@ class Listener {
 using Acceptor =
     std::function<std::shared_ptr<LinkHandler>(std::shared_ptr<Link>)>;
 
-class VerbsRendezvous;  // transport/verbs/rendezvous.h
-
-// verbs only. By default the first active port and its best GID are taken.
-struct VerbsOptions {
-  std::string device;  // a name, as rxe0; empty: any
-  int port = 0;        // zero: any
-  int gid_index = -1;  // negative: any
-  // How ends find each other; must be set.
-  std::shared_ptr<VerbsRendezvous> rendezvous;
-};
-
+// What transports of every kind are told. What only one kind needs to know, its
+// factory was made with.
 struct TransportOptions {
   // Bytes of the largest message this side sends or accepts.
   size_t max_message = size_t{5} << 20;
@@ -128,8 +134,6 @@ struct TransportOptions {
   size_t ring_bytes = size_t{8} << 20;
   // shm, verbs: how long to poll for the next message before going to sleep.
   absl::Duration spin = absl::Microseconds(20);
-  // shm: folder of the sockets of addresses that hold no '/'.
-  std::string shm_directory = "/tmp";
   // Limit for a link to be established, at both ends.
   absl::Duration connect_timeout = absl::Seconds(5);
   // tcp, verbs: how long a peer may be silent to keep-alives, or leave sent
@@ -141,7 +145,6 @@ struct TransportOptions {
   // a view; any thread, never goes back. A listener refuses a connector whose
   // epoch is before its own. Empty: zero for ever.
   std::function<uint64_t()> epoch;
-  VerbsOptions verbs;
 };
 
 // Makes links of one kind; owns one thread. Thread-safe. The destructor closes
@@ -162,6 +165,27 @@ class Transport {
   // transport is being destroyed. kResourceExhausted: no memory for a ring.
   virtual absl::StatusOr<std::shared_ptr<Link>> Connect(
       const std::string& address, std::shared_ptr<LinkHandler> handler) = 0;
+};
+
+// Makes transports of one kind. A value; copies are alike.
+class TransportFactory {
+ public:
+  using Maker = std::function<absl::StatusOr<std::unique_ptr<Transport>>(
+      const TransportOptions&)>;
+
+  // `make` is called with options that do not contradict each other.
+  TransportFactory(const Capabilities& capabilities, Maker make)
+      : capabilities_(capabilities), make_(std::move(make)) {}
+
+  const Capabilities& capabilities() const { return capabilities_; }
+
+  // kInvalidArgument: options that contradict each other, or the kind.
+  absl::StatusOr<std::unique_ptr<Transport>> Make(
+      const TransportOptions& options) const;
+
+ private:
+  Capabilities capabilities_;
+  Maker make_;
 };
 
 }  // namespace kamino::transport

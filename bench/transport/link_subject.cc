@@ -1,7 +1,5 @@
 #include "bench/transport/link_subject.h"
 
-#include <unistd.h>
-
 #include <cstdint>
 #include <cstring>
 #include <utility>
@@ -11,8 +9,6 @@
 #include "absl/synchronization/mutex.h"
 #include "base/status_macros.h"
 #include "bench/harness/clock.h"
-#include "transport/make_transport.h"
-#include "transport/verbs/local_rendezvous.h"
 
 namespace kamino::bench {
 namespace {
@@ -168,25 +164,20 @@ class Server final : public End {
 
 class LinkSubject final : public Subject {
  public:
-  explicit LinkSubject(std::string kind) : kind_(std::move(kind)) {}
+  explicit LinkSubject(absl::string_view kind) : kind_(kind) {}
 
-  absl::Status Connect(transport::TransportOptions options) {
-    if (kind_ == "verbs") {
-      options.verbs.rendezvous = std::make_shared<transport::LocalRendezvous>();
-    }
-    for (auto* end : {&server_transport_, &client_transport_}) {
-      ASSIGN_OR_RETURN(auto made, transport::MakeTransport(kind_, options));
-      *end = std::move(made);
-    }
-    auto listener = server_transport_->Listen(
-        kind_ == "tcp" ? "127.0.0.1:0" : absl::StrCat("bench", getpid()),
-        [this](std::shared_ptr<Link> link) {
+  absl::Status Connect(const transport::TransportFactory& factory,
+                       const std::string& address,
+                       const transport::TransportOptions& options) {
+    ASSIGN_OR_RETURN(server_transport_, factory.Make(options));
+    ASSIGN_OR_RETURN(client_transport_, factory.Make(options));
+    ASSIGN_OR_RETURN(
+        listener_,
+        server_transport_->Listen(address, [this](std::shared_ptr<Link> link) {
           PinTo(1);
           server_->SetLink(std::move(link));
           return server_;
-        });
-    if (!listener.ok()) return listener.status();
-    listener_ = *std::move(listener);
+        }));
     RETURN_IF_ERROR(
         client_transport_->Connect(listener_->address(), client_).status());
     return Await();
@@ -247,9 +238,10 @@ class LinkSubject final : public Subject {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Subject>> MakeLinkSubject(
-    const std::string& kind, const transport::TransportOptions& options) {
-  auto subject = std::make_unique<LinkSubject>(kind);
-  RETURN_IF_ERROR(subject->Connect(options));
+    const transport::TransportFactory& factory, const std::string& address,
+    const transport::TransportOptions& options) {
+  auto subject = std::make_unique<LinkSubject>(factory.capabilities().name);
+  RETURN_IF_ERROR(subject->Connect(factory, address, options));
   return subject;
 }
 

@@ -11,10 +11,10 @@
 
 namespace kamino::bench {
 
-// `kind` and `options` as MakeTransport takes them; addresses and what sets
-// links up are its own.
+// Of transports that `factory` makes; one listens at `address`.
 absl::StatusOr<std::unique_ptr<Subject>> MakeLinkSubject(
-    const std::string& kind, const transport::TransportOptions& options);
+    const transport::TransportFactory& factory, const std::string& address,
+    const transport::TransportOptions& options);
 
 }  // namespace kamino::bench
 

@@ -2,6 +2,8 @@
 // bare epoll ping-pong.
 //
 // Exit codes: 0, 1 when it cannot go on, 2 for bad flags.
+#include <unistd.h>
+
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -15,7 +17,12 @@
 #include "bench/transport/link_subject.h"
 #include "bench/transport/race.h"
 #include "bench/transport/results.h"
-#include "transport/make_transport.h"
+#include "transport/shm/shm_transport.h"
+#include "transport/tcp/tcp_transport.h"
+#include "transport/verbs/choose_port.h"
+#include "transport/verbs/ibverbs_device.h"
+#include "transport/verbs/local_rendezvous.h"
+#include "transport/verbs/verbs_transport.h"
 
 namespace kamino::bench {
 namespace {
@@ -55,11 +62,12 @@ void AddFlags(CLI::App* flags, Options* options) {
 
 // The kinds to measure. Why verbs is not among them goes to `facts`.
 absl::StatusOr<std::vector<std::string>> ChooseLinks(
-    std::vector<std::string> links, const transport::VerbsOptions& verbs,
+    std::vector<std::string> links, const transport::PortWish& verbs,
     Facts* facts) {
-  const auto port = transport::FindVerbsPort(verbs);
-  facts->emplace_back("verbs",
-                      port.ok() ? *port : std::string(port.status().message()));
+  const auto port = transport::OpenPort(transport::SystemVerbs().get(), verbs);
+  facts->emplace_back("verbs", port.ok()
+                                   ? Describe(port->choice)
+                                   : std::string(port.status().message()));
   if (links.empty()) {
     links = {"shm", "tcp"};
     if (port.ok()) links.push_back("verbs");
@@ -70,25 +78,38 @@ absl::StatusOr<std::vector<std::string>> ChooseLinks(
   return links;
 }
 
+// `link` is one that ChooseLinks chose.
+SubjectMaker MakerOf(const std::string& link, const transport::PortWish& verbs,
+                     const transport::TransportOptions& options) {
+  const transport::TransportFactory factory =
+      link == "tcp" ? transport::TcpTransports()
+      : link == "shm"
+          ? transport::ShmTransports()
+          : transport::VerbsTransports(
+                {verbs, std::make_shared<transport::LocalRendezvous>(),
+                 transport::SystemVerbs()});
+  const std::string address =
+      link == "tcp" ? "127.0.0.1:0" : absl::StrCat("bench", getpid());
+  return [=] { return MakeLinkSubject(factory, address, options); };
+}
+
 absl::Status Measure(const std::vector<std::string>& links,
-                     const transport::TransportOptions& options,
-                     const RaceOptions& race, std::vector<Row>* rows,
-                     std::vector<IdleRow>* idle) {
-  transport::TransportOptions awake = options;
+                     const transport::PortWish& verbs, const RaceOptions& race,
+                     std::vector<Row>* rows, std::vector<IdleRow>* idle) {
+  transport::TransportOptions awake;
   awake.spin = kSpin;
   std::vector<std::unique_ptr<Subject>> subjects;
   std::vector<SubjectMaker> makers;
   ASSIGN_OR_RETURN(auto bare, MakeBareEpoll());
   subjects.push_back(std::move(bare));
   for (const std::string& link : links) {
-    auto subject = MakeLinkSubject(link, awake);
+    auto subject = MakerOf(link, verbs, awake)();
     if (!subject.ok()) {
       return absl::Status(subject.status().code(),
                           absl::StrCat(link, ": ", subject.status().message()));
     }
     subjects.push_back(*std::move(subject));
-    makers.push_back(
-        [link, options] { return MakeLinkSubject(link, options); });
+    makers.push_back(MakerOf(link, verbs, {}));
   }
   const Progress progress = Program::StartProgress();
   RETURN_IF_ERROR(RunRace(subjects, race, progress, rows));
@@ -105,19 +126,19 @@ int Run(const Program& program, const Options& flags) {
   race.slice = absl::Milliseconds(quick ? 20 : 60);
   race.idle = quick ? absl::Milliseconds(500) : absl::Seconds(2);
 
-  transport::TransportOptions options;
-  options.verbs.device = flags.verbs_device;
+  transport::PortWish verbs;
+  verbs.device = flags.verbs_device;
   Facts facts = {
       {"scale", quick ? "quick" : "full"},
       {"processors", absl::StrCat(std::thread::hardware_concurrency())},
       {"rounds", absl::StrCat(race.rounds)},
       {"slice", absl::FormatDuration(race.slice)},
   };
-  auto links = ChooseLinks(flags.links, options.verbs, &facts);
+  auto links = ChooseLinks(flags.links, verbs, &facts);
   if (!links.ok()) return program.Fail(kExitUsage, links.status().message());
   std::vector<Row> rows;
   std::vector<IdleRow> idle;
-  absl::Status measured = Measure(*links, options, race, &rows, &idle);
+  absl::Status measured = Measure(*links, verbs, race, &rows, &idle);
   if (!measured.ok()) return program.Fail(kExitFailed, measured.message());
   return program.Report(facts, ToJson(facts, rows, idle), ToTables(rows, idle));
 }

@@ -1,6 +1,5 @@
 #include "node/driver/link_hub.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -22,7 +21,7 @@ absl::Span<const std::byte> AsBytes(const std::string& text) {
 // Attempts with one transport before the next one has its turn.
 constexpr int kAttemptsPerTransport = 2;
 
-// Between the path and the host of an address of shm.
+// Between an address and the host that it is good for.
 constexpr char kHostMark[] = "#";
 
 std::string HostOf(const std::string& address) {
@@ -76,18 +75,15 @@ class LinkHub::Handler : public transport::LinkHandler {
   const LinkId id_;
 };
 
-LinkHub::LinkHub(Options options, TransportFactory make_transport,
-                 Events events)
-    : options_(std::move(options)),
-      make_transport_(std::move(make_transport)),
-      events_(std::move(events)) {}
+LinkHub::LinkHub(Options options, Events events)
+    : options_(std::move(options)), events_(std::move(events)) {}
 
-absl::StatusOr<std::unique_ptr<LinkHub>> LinkHub::Create(
-    Options options, TransportFactory make_transport, Events events) {
-  auto hub = absl::WrapUnique(new LinkHub(
-      std::move(options), std::move(make_transport), std::move(events)));
-  for (const auto& [name, address] : hub->options_.listen) {
-    RETURN_IF_ERROR(hub->Listen(name, address));
+absl::StatusOr<std::unique_ptr<LinkHub>> LinkHub::Create(Options options,
+                                                         Events events) {
+  auto hub =
+      absl::WrapUnique(new LinkHub(std::move(options), std::move(events)));
+  for (const Offer& offer : hub->options_.offers) {
+    RETURN_IF_ERROR(hub->Listen(offer));
   }
   return hub;
 }
@@ -97,17 +93,14 @@ LinkHub::~LinkHub() {
   ports_.clear();
 }
 
-absl::Status LinkHub::Listen(const std::string& name,
-                             const std::string& address) {
+absl::Status LinkHub::Listen(const Offer& offer) {
+  Port port{offer.factory.capabilities(), nullptr, nullptr};
   transport::TransportOptions options = options_.transport;
   // Over the others a Hello of an old view gets an answer, which says more.
-  if (name != "verbs") options.epoch = nullptr;
-  auto transport = make_transport_(name, options);
-  if (!transport.ok()) return transport.status();
-  Port& port = ports_[name];
-  port.transport = std::move(*transport);
+  if (!port.kind.one_sided) options.epoch = nullptr;
+  ASSIGN_OR_RETURN(port.transport, offer.factory.Make(options));
   auto listener =
-      port.transport->Listen(address, [this](std::shared_ptr<Link> link) {
+      port.transport->Listen(offer.listen, [this](std::shared_ptr<Link> link) {
         LinkId id;
         {
           absl::MutexLock lock(&mutex_);
@@ -120,44 +113,43 @@ absl::Status LinkHub::Listen(const std::string& name,
   if (!listener.ok()) {
     return absl::Status(
         listener.status().code(),
-        absl::StrCat("cannot listen for chain links on ", name, " ", address,
-                     ": ", listener.status().message()));
+        absl::StrCat("cannot listen for chain links on ", port.kind.name, " ",
+                     offer.listen, ": ", listener.status().message()));
   }
   port.listener = std::move(*listener);
+  ports_.push_back(std::move(port));
   return absl::OkStatus();
 }
 
-std::map<std::string, std::string> LinkHub::addresses() const {
+std::map<std::string, std::string> LinkHub::Addresses(
+    const std::string& service_address) const {
   std::map<std::string, std::string> addresses;
-  for (const auto& [name, port] : ports_) {
-    addresses[name] = port.listener->address();
-    if (name == "shm") {
-      absl::StrAppend(&addresses[name], kHostMark, options_.host_id);
+  for (const Port& port : ports_) {
+    std::string& address = addresses[std::string(port.kind.name)];
+    address =
+        port.kind.needs_rendezvous ? service_address : port.listener->address();
+    if (port.kind.same_host_only) {
+      absl::StrAppend(&address, kHostMark, options_.host_id);
     }
   }
   return addresses;
 }
 
-std::vector<std::string> LinkHub::Usable(
+std::vector<const LinkHub::Port*> LinkHub::Usable(
     const membership::Member& member) const {
-  std::vector<std::string> order = {options_.preferred};
-  if (options_.preferred == "auto") {
-    auto shm = member.link_addresses.find("shm");
-    const bool same_host = shm != member.link_addresses.end() &&
-                           !options_.host_id.empty() &&
-                           HostOf(shm->second) == options_.host_id;
-    order = {same_host ? "shm" : "verbs", "verbs", "tcp"};
-  }
-  for (const auto& [name, port] : ports_) {
-    // Whether shared memory is really shared is for the preference to know.
-    if (name != "shm") order.push_back(name);
-  }
-  std::vector<std::string> usable;
-  for (const std::string& name : order) {
-    if (ports_.count(name) > 0 && member.link_addresses.count(name) > 0 &&
-        std::find(usable.begin(), usable.end(), name) == usable.end()) {
-      usable.push_back(name);
+  std::vector<const Port*> usable;
+  for (const Port& port : ports_) {
+    const auto address =
+        member.link_addresses.find(std::string(port.kind.name));
+    if (address == member.link_addresses.end()) continue;
+    const bool preferred = port.kind.name == options_.preferred;
+    // Who prefers one of the same host knows that it is.
+    if (port.kind.same_host_only && !preferred &&
+        (!options_.preferred.empty() || options_.host_id.empty() ||
+         HostOf(address->second) != options_.host_id)) {
+      continue;
     }
+    usable.insert(preferred ? usable.begin() : usable.end(), &port);
   }
   return usable;
 }
@@ -172,7 +164,7 @@ void LinkHub::OnOutcome(LinkId id, bool opened) {
 }
 
 void LinkHub::Open(LinkId id, const membership::Member& member) {
-  const std::vector<std::string> usable = Usable(member);
+  const std::vector<const Port*> usable = Usable(member);
   if (usable.empty()) {
     LOG(ERROR) << "no transport in common with " << member.node_id;
     events_.closed(id);
@@ -185,22 +177,22 @@ void LinkHub::Open(LinkId id, const membership::Member& member) {
   }
   // When the choice is ours, one that does not get through gives way to the
   // next, in turn.
-  const size_t turn = options_.preferred == "auto"
+  const size_t turn = options_.preferred.empty()
                           ? failures / kAttemptsPerTransport % usable.size()
                           : 0;
-  const std::string& name = usable[turn];
-  std::string address = member.link_addresses.at(name);
-  if (name == "shm") address = PathOf(address);
+  const Port& port = *usable[turn];
+  std::string address = member.link_addresses.at(std::string(port.kind.name));
+  if (port.kind.same_host_only) address = PathOf(address);
   LOG_IF(INFO, IsTold(failures))
-      << "opens a link to " << member.node_id << " over " << name << " at "
-      << address << ", attempt " << failures + 1;
+      << "opens a link to " << member.node_id << " over " << port.kind.name
+      << " at " << address << ", attempt " << failures + 1;
   {
     // Before connecting: the handler may be called before Connect returns.
     absl::MutexLock lock(&mutex_);
     connections_[id].opening_to = member.node_id;
   }
-  auto link = ports_.at(name).transport->Connect(
-      address, std::make_shared<Handler>(this, id));
+  auto link =
+      port.transport->Connect(address, std::make_shared<Handler>(this, id));
   if (!link.ok()) {
     LOG_IF(ERROR, IsTold(failures))
         << "cannot connect to " << member.node_id << " at " << address << ": "

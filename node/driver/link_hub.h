@@ -37,13 +37,17 @@ class LinkHub {
         message;
   };
 
+  // A transport that neighbours may have links over.
+  struct Offer {
+    transport::TransportFactory factory;
+    std::string listen;  // address; of its rendezvous, if it needs one
+  };
+
   struct Options {
-    // Transport for links this node opens, if the neighbour has it too; "auto":
-    // shm on the same host, else verbs, else tcp.
+    std::vector<Offer> offers;  // the best first
+    // Name of the transport of links this node opens, if the neighbour has it
+    // too. Empty: the best that both sides have and that gets through.
     std::string preferred;
-    // Where to listen, by transport name. An empty address stands for the
-    // node's service address.
-    std::map<std::string, std::string> listen;
     transport::TransportOptions transport;
     size_t max_queued_bytes = 64u << 20;  // waiting for one link's credits
     // Of where this node runs, see node/host_id.h; empty: shares memory with
@@ -51,19 +55,15 @@ class LinkHub {
     std::string host_id;
   };
 
-  // As transport::MakeTransport.
-  using TransportFactory =
-      std::function<absl::StatusOr<std::unique_ptr<transport::Transport>>(
-          absl::string_view name, const transport::TransportOptions& options)>;
-
   // Listens at once. Errors name the address.
-  static absl::StatusOr<std::unique_ptr<LinkHub>> Create(
-      Options options, TransportFactory make_transport, Events events);
+  static absl::StatusOr<std::unique_ptr<LinkHub>> Create(Options options,
+                                                         Events events);
   ~LinkHub();
 
-  // Where other nodes reach this one, by transport name. That of shm says of
-  // which host it is.
-  std::map<std::string, std::string> addresses() const;
+  // Where other nodes reach this one, by transport name. A rendezvous does at
+  // `service_address`; who must be on the same host is told of which it is.
+  std::map<std::string, std::string> Addresses(
+      const std::string& service_address) const;
 
   // --- Core thread only.
 
@@ -77,6 +77,7 @@ class LinkHub {
  private:
   class Handler;
   struct Port {
+    transport::Capabilities kind;
     std::unique_ptr<transport::Transport> transport;
     std::unique_ptr<transport::Listener> listener;
   };
@@ -87,10 +88,10 @@ class LinkHub {
     std::string opening_to;  // the neighbour's node id until it is established
   };
 
-  LinkHub(Options options, TransportFactory make_transport, Events events);
-  absl::Status Listen(const std::string& name, const std::string& address);
+  LinkHub(Options options, Events events);
+  absl::Status Listen(const Offer& offer);
   // What both sides have, the best first.
-  std::vector<std::string> Usable(const membership::Member& member) const;
+  std::vector<const Port*> Usable(const membership::Member& member) const;
   // The link was established, or ended before it was.
   void OnOutcome(replica::LinkId id, bool opened);
   void Flush(replica::LinkId id);
@@ -99,7 +100,6 @@ class LinkHub {
   void Forget(replica::LinkId id);
 
   const Options options_;
-  const TransportFactory make_transport_;
   const Events events_;
 
   absl::Mutex mutex_;
@@ -109,7 +109,8 @@ class LinkHub {
   // Attempts in a row that failed, by node id; of all the nodes of a cluster.
   absl::flat_hash_map<std::string, int> failures_ ABSL_GUARDED_BY(mutex_);
 
-  std::map<std::string, Port> ports_;  // last: its threads use the above
+  // As they were offered. Last: their threads use the above.
+  std::vector<Port> ports_;
 };
 
 }  // namespace kamino::head

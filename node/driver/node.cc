@@ -44,7 +44,6 @@ Node::Node(NodeOptions options, NodeRuntime runtime,
     : options_(std::move(options)),
       clock_(std::move(runtime.clock)),
       backup_step_(std::move(runtime.backup_step)),
-      make_transport_(std::move(runtime.make_transport)),
       events_(std::move(events)),
       views_(views),
       started_(Now()),
@@ -112,8 +111,7 @@ LinkHub::Events Node::HubEvents() {
 absl::Status Node::Listen() {
   LinkHub::Options options = options_.links;
   options.transport.epoch = [this] { return view_board_.current()->view_id(); };
-  ASSIGN_OR_RETURN(links_, LinkHub::Create(std::move(options), make_transport_,
-                                           HubEvents()));
+  ASSIGN_OR_RETURN(links_, LinkHub::Create(std::move(options), HubEvents()));
   core_->Start(ExecutorHooks());
   return absl::OkStatus();
 }
@@ -123,10 +121,7 @@ absl::Status Node::Join(const std::string& service_address) {
   self.node_id = options_.chain.node_id;
   self.incarnation = storage_->record()->state().incarnation;
   self.service_address = service_address;
-  self.link_addresses = links_->addresses();
-  for (auto& [name, address] : self.link_addresses) {
-    if (address.empty()) address = service_address;
-  }
+  self.link_addresses = links_->Addresses(service_address);
   self.heap_bytes = storage_->heap()->region()->size();
   const engine::HeapUuid& uuid = storage_->heap()->uuid();
   self.heap_id.assign(uuid.begin(), uuid.end());

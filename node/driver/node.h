@@ -32,7 +32,6 @@ struct NodeRuntime {
   std::function<absl::Time()> clock;
   // What it calls the core thread is whoever runs this one's tasks.
   std::unique_ptr<CoreExecutor> executor;
-  LinkHub::TransportFactory make_transport;
   // How many committed transactions move into the backup between two batches;
   // asked each time.
   std::function<size_t()> backup_step = [] { return size_t{64}; };
@@ -121,7 +120,6 @@ class Node {
   const NodeOptions options_;
   const std::function<absl::Time()> clock_;
   const std::function<size_t()> backup_step_;
-  const LinkHub::TransportFactory make_transport_;
   const Events events_;
   membership::ViewSource* const views_;
   const absl::Time started_;

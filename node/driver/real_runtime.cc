@@ -3,7 +3,6 @@
 #include <chrono>
 
 #include "node/driver/core_thread.h"
-#include "transport/make_transport.h"
 
 namespace kamino::head {
 namespace {
@@ -19,7 +18,6 @@ NodeRuntime RealRuntime() {
   NodeRuntime runtime;
   runtime.clock = MonotonicNow;
   runtime.executor = std::make_unique<CoreThread>(CoreThread::Options());
-  runtime.make_transport = transport::MakeTransport;
   return runtime;
 }
 

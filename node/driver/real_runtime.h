@@ -1,5 +1,5 @@
-// What a node runs on in a process of its own: a thread, a clock that goes on,
-// real transports.
+// What a node runs on in a process of its own: a thread, and a clock that goes
+// on.
 #ifndef KAMINO_NODE_DRIVER_REAL_RUNTIME_H_
 #define KAMINO_NODE_DRIVER_REAL_RUNTIME_H_
 

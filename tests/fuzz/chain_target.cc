@@ -60,9 +60,10 @@ class FuzzedNode {
     auto storage = Storage::Open(situation_.snapshot.storage,
                                  std::make_unique<SimMedia>(&disk_));
     CHECK(storage.ok()) << storage.status();
-    auto node =
-        Node::Create(situation.snapshot.node, Runtime(), *std::move(storage),
-                     &procedures_, &views_, Events());
+    head::NodeOptions options = situation.snapshot.node;
+    options.links.offers = {{links_.Transports(), "here"}};
+    auto node = Node::Create(std::move(options), Runtime(), *std::move(storage),
+                             &procedures_, &views_, Events());
     CHECK(node.ok()) << node.status();
     node_ = *std::move(node);
     CHECK(node_->Join("here").ok());
@@ -96,9 +97,6 @@ class FuzzedNode {
     auto executor = std::make_unique<ManualExecutor>();
     executor_ = executor.get();
     runtime.executor = std::move(executor);
-    runtime.make_transport = [this](absl::string_view, const auto&) {
-      return links_.NewTransport();
-    };
     runtime.backup_step = [] { return size_t{4}; };
     return runtime;
   }

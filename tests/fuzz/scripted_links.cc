@@ -8,11 +8,18 @@
 namespace kamino::fuzz {
 
 using transport::Acceptor;
+using transport::Capabilities;
 using transport::Link;
-using transport::LinkCapabilities;
 using transport::LinkHandler;
 using transport::Listener;
 using transport::Transport;
+using transport::TransportFactory;
+
+namespace {
+
+constexpr Capabilities kScripted = {.name = "tcp"};
+
+}  // namespace
 
 class ScriptedLink final : public Link {
  public:
@@ -33,7 +40,7 @@ class ScriptedLink final : public Link {
     ++links_->done_.calls;
     if (ScriptedLinks::End* end = links_->Find(number_)) end->closed = true;
   }
-  LinkCapabilities capabilities() const override { return {}; }
+  Capabilities capabilities() const override { return kScripted; }
   std::string peer() const override { return "a script"; }
 
  private:
@@ -79,8 +86,10 @@ class ScriptedTransport final : public Transport {
   ScriptedLinks* const links_;
 };
 
-std::unique_ptr<Transport> ScriptedLinks::NewTransport() {
-  return std::make_unique<ScriptedTransport>(this);
+TransportFactory ScriptedLinks::Transports() {
+  return {kScripted, [this](const transport::TransportOptions&) {
+            return std::make_unique<ScriptedTransport>(this);
+          }};
 }
 
 ScriptedLinks::End* ScriptedLinks::Find(uint64_t link) {

@@ -16,8 +16,8 @@ namespace kamino::fuzz {
 // them: 1, 3, 5... for those it opens, 2, 4, 6... for those it accepts.
 class ScriptedLinks {
  public:
-  // The node's side; uses this.
-  std::unique_ptr<transport::Transport> NewTransport();
+  // The node's side; uses this. One is made at a time.
+  transport::TransportFactory Transports();
 
   // Each does nothing where there is no such link, or it cannot happen to it.
   void Accept();

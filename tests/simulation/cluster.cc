@@ -103,9 +103,11 @@ SimNode::Options Cluster::NodeOptions(const std::string& name) const {
     options.node.admission.evict_at_once = options_.evict_at_once;
     options.node.admission.client_min_idle = absl::Milliseconds(100);
   }
-  options.node.links.preferred = "auto";
-  options.node.links.listen["tcp"] = "";
-  if (options_.verbs) options.node.links.listen["verbs"] = "";
+  if (options_.verbs) {
+    options.transports.push_back(
+        {.name = "verbs", .needs_rendezvous = true, .one_sided = true});
+  }
+  options.transports.push_back({.name = "tcp"});
   options.agent.cluster_id = kClusterId;
   for (const auto& manager : managers_) {
     options.agent.managers.push_back(manager->name());

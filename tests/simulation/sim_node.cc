@@ -119,7 +119,9 @@ head::NodeOptions SimNode::NodeOptionsOf() {
     TraceOperation(entry);
     appended_[entry.first] = {entry.last, std::string(entry.operation)};
   };
-  for (auto& [kind, address] : options.links.listen) address = name();
+  for (const transport::Capabilities& kind : options_.transports) {
+    options.links.offers.push_back({network_->Transports(this, kind), name()});
+  }
   return options;
 }
 
@@ -128,9 +130,6 @@ head::NodeRuntime SimNode::Runtime() {
   runtime.clock = [this] { return Clock(); };
   runtime.executor =
       std::make_unique<SimExecutor>(this, random_.Fork(), options_.pace.batch);
-  runtime.make_transport = [this](absl::string_view kind, const auto& options) {
-    return network_->NewTransport(this, kind, options);
-  };
   runtime.backup_step = [this] {
     const Pace& pace = options_.pace;
     const bool rests = random_.Percent(pace.backup_rests_percent);

@@ -51,7 +51,8 @@ class SimNode final : public Process {
   struct Options {
     std::string cluster_id;
     head::StorageOptions storage;
-    head::NodeOptions node;  // but for who it is
+    head::NodeOptions node;  // but for who it is, and its transports
+    std::vector<transport::Capabilities> transports;  // the best first
     membership::AgentCore::Options agent;
     bool drains_all = false;
     Pace pace;

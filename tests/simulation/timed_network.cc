@@ -108,7 +108,7 @@ void TimedNetwork::Send(Process* from, Process* to, World::Event arrival) {
 uint64_t TimedNetwork::Listen(const std::shared_ptr<Station>& station,
                               const std::string& address,
                               transport::Acceptor acceptor) {
-  Port& port = ports_[{station->kind, address}];
+  Port& port = ports_[{std::string(station->kind.name), address}];
   if (port.id != 0) return 0;
   port.id = next_number_++;
   port.station = station;
@@ -126,7 +126,7 @@ void TimedNetwork::Knock(const Ref& connection) {
   const End& from = connection->ends[0];
   if (from.handler == nullptr || from.cancelled) return;
   const Process& opener = *from.station->owner;
-  const std::string& kind = from.station->kind;
+  const std::string kind(from.station->kind.name);
   const auto found = ports_.find({kind, connection->address});
   if (found == ports_.end() || !found->second.station->owner->up()) {
     return Refuse(connection, /*soon=*/true);

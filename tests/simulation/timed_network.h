@@ -61,7 +61,8 @@ class TimedNetwork {
   void SetSlow(absl::Duration most) { slow_ = most; }
   // Calls to and from these take up to that much longer, always.
   void SetFar(const std::vector<std::string>& names, absl::Duration most);
-  // Links of transport `kind` to and from this process are never established.
+  // Links of transports called `kind` to and from this process are never
+  // established.
   void Forbid(const std::string& kind, const std::string& name) {
     forbidden_.insert({kind, name});
   }
@@ -90,11 +91,10 @@ class TimedNetwork {
 
   // --- Links.
 
-  // The transport called `kind` as `owner` has it. Addresses are any strings,
-  // one name space for each kind.
-  std::unique_ptr<transport::Transport> NewTransport(
-      Process* owner, absl::string_view kind,
-      const transport::TransportOptions& options);
+  // Those of `kind` as `owner` has them. Addresses are any strings, one name
+  // space for each kind.
+  transport::TransportFactory Transports(Process* owner,
+                                         const transport::Capabilities& kind);
   // The process has ended: nothing it does with its transports any more is
   // heard of, nor does it hear anything.
   void Died(Process* owner);
@@ -107,8 +107,7 @@ class TimedNetwork {
   // What the links of one transport have in common.
   struct Station {
     Process* owner = nullptr;
-    std::string kind;
-    size_t max_message = 0;
+    transport::Capabilities kind;  // max_message is of its links
     std::function<uint64_t()> epoch;
     bool gone = false;  // destroyed, or its process has ended
     uint64_t opened = 0;

@@ -65,9 +65,9 @@ class TimedNetworkTest : public ::testing::Test {
   std::shared_ptr<Recorder> accepted_ = std::make_shared<Recorder>();
   std::shared_ptr<Recorder> connector_ = std::make_shared<Recorder>();
   std::unique_ptr<transport::Transport> to_a_ =
-      network_.NewTransport(&a_, "tcp", {});
+      *network_.Transports(&a_, {.name = "tcp"}).Make({});
   std::unique_ptr<transport::Transport> to_b_ =
-      network_.NewTransport(&b_, "tcp", {});
+      *network_.Transports(&b_, {.name = "tcp"}).Make({});
   std::unique_ptr<transport::Listener> listener_;
   std::shared_ptr<Link> link_;
   std::shared_ptr<Link> back_;

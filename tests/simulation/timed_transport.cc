@@ -8,11 +8,12 @@
 namespace kamino::simulation {
 
 using transport::Acceptor;
+using transport::Capabilities;
 using transport::Link;
-using transport::LinkCapabilities;
 using transport::LinkHandler;
 using transport::Listener;
 using transport::Transport;
+using transport::TransportFactory;
 using transport::TransportOptions;
 
 class TimedLink final : public Link {
@@ -30,9 +31,8 @@ class TimedLink final : public Link {
 
   void Close() override { network_->Close(connection_, side_); }
 
-  LinkCapabilities capabilities() const override {
-    const TimedNetwork::Station& station = *connection_->ends[side_].station;
-    return {station.max_message, station.kind};
+  Capabilities capabilities() const override {
+    return connection_->ends[side_].station->kind;
   }
 
   std::string peer() const override {
@@ -79,8 +79,8 @@ class TimedTransport final : public Transport {
       return absl::AlreadyExistsError(
           absl::StrCat("address ", address, " is already in use"));
     }
-    return std::make_unique<TimedListener>(network_, station_->kind, address,
-                                           id);
+    return std::make_unique<TimedListener>(
+        network_, std::string(station_->kind.name), address, id);
   }
 
   absl::StatusOr<std::shared_ptr<Link>> Connect(
@@ -96,15 +96,17 @@ class TimedTransport final : public Transport {
   const std::shared_ptr<TimedNetwork::Station> station_;
 };
 
-std::unique_ptr<Transport> TimedNetwork::NewTransport(
-    Process* owner, absl::string_view kind, const TransportOptions& options) {
-  auto station = std::make_shared<Station>();
-  station->owner = owner;
-  station->kind = std::string(kind);
-  station->max_message = options.max_message;
-  station->epoch = options.epoch;
-  stations_.push_back(station);
-  return std::make_unique<TimedTransport>(this, std::move(station));
+TransportFactory TimedNetwork::Transports(Process* owner,
+                                          const Capabilities& kind) {
+  return {kind, [this, owner, kind](const TransportOptions& options) {
+            auto station = std::make_shared<Station>();
+            station->owner = owner;
+            station->kind = kind;
+            station->kind.max_message = options.max_message;
+            station->epoch = options.epoch;
+            stations_.push_back(station);
+            return std::make_unique<TimedTransport>(this, std::move(station));
+          }};
 }
 
 std::shared_ptr<Link> TimedNetwork::Connect(
@@ -131,7 +133,8 @@ void TimedNetwork::Accept(const Ref& connection, uint64_t port_id) {
     return;  // it is gone again
   }
   End& end = connection->ends[1];
-  const auto port = ports_.find({end.station->kind, connection->address});
+  const auto port =
+      ports_.find({std::string(end.station->kind.name), connection->address});
   if (port == ports_.end() || port->second.id != port_id) {
     return Refuse(connection, /*soon=*/true);
   }
@@ -154,10 +157,10 @@ absl::Status TimedNetwork::SendOn(const Ref& connection, int side,
   End& from = connection->ends[side];
   End& to = connection->ends[1 - side];
   if (!from.open) return absl::UnavailableError("the link is not open");
-  if (bytes.size() > from.station->max_message) {
-    return absl::InvalidArgumentError(absl::StrCat("message of ", bytes.size(),
-                                                   " bytes; the limit is ",
-                                                   from.station->max_message));
+  if (bytes.size() > from.station->kind.max_message) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("message of ", bytes.size(), " bytes; the limit is ",
+                     from.station->kind.max_message));
   }
   if (to.incoming_bytes > 0 &&
       to.incoming_bytes + bytes.size() > options_.credits) {

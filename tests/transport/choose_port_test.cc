@@ -71,7 +71,7 @@ TEST(ChoosePortTest, InfiniBandTakesItsFirstGid) {
 }
 
 TEST(ChoosePortTest, WishesAreFollowed) {
-  VerbsOptions wish;
+  PortWish wish;
   wish.device = "b";
   wish.port = 2;
   EXPECT_EQ(ChoosePort(Host(), wish)->port.number, 2);
@@ -81,7 +81,7 @@ TEST(ChoosePortTest, WishesAreFollowed) {
 }
 
 TEST(ChoosePortTest, SaysWhatThereIsWhenNothingWillDo) {
-  VerbsOptions wish;
+  PortWish wish;
   wish.device = "a";
   const absl::Status inactive = ChoosePort(Host(), wish).status();
   EXPECT_TRUE(absl::IsNotFound(inactive));

@@ -8,7 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
-#include "transport/make_transport.h"
+#include "transport/shm/shm_transport.h"
+#include "transport/tcp/tcp_transport.h"
+#include "transport/verbs/ibverbs_device.h"
 #include "transport/verbs/local_rendezvous.h"
 #include "transport/verbs/verbs_transport.h"
 
@@ -17,6 +19,8 @@ namespace {
 
 // Only a failing test waits that long.
 constexpr absl::Duration kPatience = absl::Seconds(30);
+
+const char* RealDevice() { return ::getenv("KAMINO_VERBS_DEVICE"); }
 
 class Endpoint final : public simulation::Process {
  public:
@@ -74,38 +78,42 @@ void Recorder::OnClosed(const absl::Status& status) {
   ++closed;
 }
 
-LinkRig::LinkRig(std::string kind) : kind_(std::move(kind)) {
+LinkRig::LinkRig(std::string kind)
+    : kind_(std::move(kind)), rendezvous_(std::make_shared<LocalRendezvous>()) {
   options.max_message = size_t{1} << 20;
   options.send_buffer = size_t{2} << 20;
   options.ring_bytes = size_t{2} << 20;
   // A socket's path is short; the test's own folder need not be.
   char folder[] = "/tmp/kamino-link-XXXXXX";
-  options.shm_directory = ::mkdtemp(folder);
-  if (kind_ != "verbs") return;
-  options.verbs.rendezvous = std::make_shared<LocalRendezvous>();
-  const char* device = ::getenv("KAMINO_VERBS_DEVICE");
-  if (device != nullptr) {
-    options.verbs.device = device;
-  } else {
+  folder_ = ::mkdtemp(folder);
+  if (kind_ == "verbs" && RealDevice() == nullptr) {
     fabric_ = std::make_shared<FakeFabric>();
   }
 }
 
-LinkRig::~LinkRig() { std::filesystem::remove_all(options.shm_directory); }
+LinkRig::~LinkRig() { std::filesystem::remove_all(folder_); }
+
+TransportFactory LinkRig::Factory() {
+  if (kind_ == "tcp") return TcpTransports();
+  if (kind_ == "shm") return ShmTransports(folder_);
+  if (fabric_ != nullptr) return VerbsTransports({{}, rendezvous_, fabric_});
+  if (!simulated()) {
+    PortWish wish;
+    wish.device = RealDevice();
+    return VerbsTransports({wish, rendezvous_, SystemVerbs()});
+  }
+  if (network_ == nullptr) {
+    simulation::TimedNetwork::Options sim;
+    sim.credits = options.send_buffer;
+    network_ = std::make_unique<simulation::TimedNetwork>(&world_, sim);
+  }
+  processes_.push_back(std::make_unique<Endpoint>(
+      &world_, absl::StrCat("endpoint", processes_.size())));
+  return network_->Transports(processes_.back().get(), {.name = "sim"});
+}
 
 std::unique_ptr<Transport> LinkRig::NewTransport() {
-  if (simulated()) {
-    if (network_ == nullptr) {
-      simulation::TimedNetwork::Options sim;
-      sim.credits = options.send_buffer;
-      network_ = std::make_unique<simulation::TimedNetwork>(&world_, sim);
-    }
-    processes_.push_back(std::make_unique<Endpoint>(
-        &world_, absl::StrCat("endpoint", processes_.size())));
-    return network_->NewTransport(processes_.back().get(), kind_, options);
-  }
-  auto transport = fabric_ != nullptr ? MakeVerbsTransport(options, fabric_)
-                                      : MakeTransport(kind_, options);
+  auto transport = Factory().Make(options);
   EXPECT_TRUE(transport.ok()) << transport.status();
   return transport.ok() ? *std::move(transport) : nullptr;
 }

@@ -18,6 +18,7 @@
 #include "tests/simulation/world.h"
 #include "tests/transport/fake_verbs.h"
 #include "transport/link.h"
+#include "transport/verbs/rendezvous.h"
 
 namespace kamino::transport {
 
@@ -54,7 +55,7 @@ class Recorder : public LinkHandler {
 
 class LinkRig {
  public:
-  // `kind` as MakeTransport takes it, or "sim", which is what the simulator has
+  // `kind`: the name of a transport, or "sim", which is what the simulator has
   // (tests/simulation/timed_network.h). Options are the test's to
   // change before the first NewTransport. "verbs" is on devices in memory,
   // unless the environment names a real one in KAMINO_VERBS_DEVICE.
@@ -77,17 +78,25 @@ class LinkRig {
 
   // Null unless the kind is "verbs" without a real device.
   FakeFabric* fabric() const { return fabric_.get(); }
+  // Of "verbs".
+  VerbsRendezvous& rendezvous() { return *rendezvous_; }
+  // Of the sockets of "shm".
+  const std::string& folder() const { return folder_; }
 
   TransportOptions options;
 
  private:
+  TransportFactory Factory();
+
   const std::string kind_;
+  std::string folder_;
   absl::Mutex mutex_;
   simulation::World world_{/*seed=*/1, /*trace=*/nullptr};
   // "sim": each transport is of a process of its own, which outlives it.
   std::vector<std::unique_ptr<simulation::Process>> processes_;
   std::unique_ptr<simulation::TimedNetwork> network_;
   std::shared_ptr<FakeFabric> fabric_;
+  const std::shared_ptr<VerbsRendezvous> rendezvous_;
   int addresses_ = 0;
 };
 

@@ -24,9 +24,9 @@ namespace {
 constexpr size_t kRing = 64 << 10;
 constexpr absl::Duration kPatience = absl::Seconds(60);
 
-VerbsOptions Wish() {
+PortWish Wish() {
   const char* name = std::getenv("KAMINO_VERBS_DEVICE");
-  VerbsOptions wish;
+  PortWish wish;
   wish.device = name == nullptr ? "KAMINO_VERBS_DEVICE is not set" : name;
   return wish;
 }

@@ -13,7 +13,6 @@
 #include "gtest/gtest.h"
 #include "tests/transport/fake_verbs.h"
 #include "tests/transport/link_rig.h"
-#include "transport/make_transport.h"
 #include "transport/verbs/verbs_format.h"
 #include "transport/verbs/verbs_wire.h"
 
@@ -254,12 +253,11 @@ TEST_F(VerbsLinkTest, AnotherVersionIsRefusedByName) {
   offer.max_message = 1000;
   absl::Notification answered;
   absl::Status status;
-  rig_.options.verbs.rendezvous->Exchange(
-      listener_->address(), offer, absl::Seconds(5),
-      [&](const absl::StatusOr<VerbsEndpoint>& answer) {
-        status = answer.status();
-        answered.Notify();
-      });
+  rig_.rendezvous().Exchange(listener_->address(), offer, absl::Seconds(5),
+                             [&](const absl::StatusOr<VerbsEndpoint>& answer) {
+                               status = answer.status();
+                               answered.Notify();
+                             });
   answered.WaitForNotification();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("version 77"));
@@ -281,7 +279,7 @@ TEST_F(VerbsLinkTest, AConnectorThatFallsSilentIsGivenUp) {
   const auto knock = [&] {
     auto answered = std::make_shared<absl::Notification>();
     auto status = std::make_shared<absl::Status>();
-    rig_.options.verbs.rendezvous->Exchange(
+    rig_.rendezvous().Exchange(
         listener_->address(), offer, absl::Seconds(5),
         [=](const absl::StatusOr<VerbsEndpoint>& answer) {
           *status = answer.status();
@@ -295,10 +293,6 @@ TEST_F(VerbsLinkTest, AConnectorThatFallsSilentIsGivenUp) {
   // Until its time is over and its place is free.
   while (!knock().ok()) {
   }
-}
-
-TEST(VerbsTransportTest, NeedsARendezvous) {
-  EXPECT_TRUE(absl::IsInvalidArgument(MakeTransport("verbs", {}).status()));
 }
 
 }  // namespace

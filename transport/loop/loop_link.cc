@@ -35,16 +35,15 @@ LoopListener::~LoopListener() {
   loop_->RunSync([this] { port_->Close(); });
 }
 
-LoopLink::LoopLink(std::shared_ptr<LinkContext> context, absl::string_view name,
-                   std::string peer)
+LoopLink::LoopLink(std::shared_ptr<LinkContext> context,
+                   const Capabilities& kind, std::string peer)
     : context_(std::move(context)),
-      name_(name),
+      kind_(kind),
       peer_(std::move(peer)),
       max_message_(context_->options.max_message) {}
 
-LinkCapabilities LoopLink::capabilities() const {
-  LinkCapabilities capabilities;
-  capabilities.name = name_;
+Capabilities LoopLink::capabilities() const {
+  Capabilities capabilities = kind_;
   absl::MutexLock lock(&mu_);
   capabilities.max_message = max_message_;
   return capabilities;

@@ -81,13 +81,13 @@ class LoopListener final : public Listener {
 
 class LoopLink : public Link, public std::enable_shared_from_this<LoopLink> {
  public:
-  // `name`: the transport's, outlives every link.
-  LoopLink(std::shared_ptr<LinkContext> context, absl::string_view name,
+  // `kind`: its name outlives every link.
+  LoopLink(std::shared_ptr<LinkContext> context, const Capabilities& kind,
            std::string peer);
 
   void Close() final;
   std::string peer() const final { return peer_; }
-  LinkCapabilities capabilities() const final;
+  Capabilities capabilities() const final;
 
   // The loop's thread only, never below a handler's callback. Closes with
   // `why` unless the link is closing already; OnClosed has run on return.
@@ -150,7 +150,7 @@ class LoopLink : public Link, public std::enable_shared_from_this<LoopLink> {
 
   // Constant after construction.
   const std::shared_ptr<LinkContext> context_;
-  const absl::string_view name_;
+  const Capabilities kind_;
   const std::string peer_;
 
   // Guarded by mu_; changed by the loop's thread only, which therefore reads

@@ -7,30 +7,25 @@
 
 #include <atomic>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
-#include "transport/ring/ring_receiver.h"
-#include "transport/ring/ring_sender.h"
+#include "transport/ring/ring_link.h"
 #include "transport/shm/shared_rings.h"
 #include "transport/socket/socket_link.h"
 
 namespace kamino::transport {
 
-class ShmLink final : public SocketLink,
-                      private Poller,
-                      private RingMover,
-                      private RingFeed {
+inline constexpr Capabilities kShmCapabilities = {.name = "shm",
+                                                  .same_host_only = true};
+
+class ShmLink final : public RingLink<SocketLink> {
  public:
   // Connector's side.
   ShmLink(std::shared_ptr<LinkContext> context, std::string peer,
           SharedRings::Created created);
   // Acceptor's side: the peer brings the memory.
   ShmLink(std::shared_ptr<LinkContext> context, std::string peer);
-
-  absl::Status Send(absl::Span<const std::byte> header,
-                    absl::Span<const std::byte> payload) override;
 
  private:
   Offer MakeOffer() override;
@@ -41,7 +36,6 @@ class ShmLink final : public SocketLink,
   void OnStopping() override;
   void ReleaseDataLocked() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  bool Poll() override;
   bool Arm() override;
   void Disarm() override;
 
@@ -52,12 +46,8 @@ class ShmLink final : public SocketLink,
   uint64_t Published() override;
   void Acknowledge(uint64_t head, bool may_wake) override;
 
-  // Calls OnWritable once enough credits came back to a blocked Send.
-  bool TellOfCredits();
-  void OnPeerGone();
   // Rings when the peer's `flag` is up.
   void WakePeer(std::atomic<uint32_t>& flag);
-  void FailBadly(const absl::Status& why);
 
   // Set up to OnPreface, then constant until the link closes. `rings_` is
   // unmapped under mu_ by the loop's thread.
@@ -68,13 +58,7 @@ class ShmLink final : public SocketLink,
   RingControl* in_ = nullptr;
   absl::Span<std::byte> out_data_;
 
-  // Changed under mu_ by the loop's thread, which may ask for blocked()
-  // without.
-  std::optional<RingSender> sender_;
-
-  // The loop's thread only.
-  std::optional<RingReceiver> receiver_;
-  bool drain_posted_ = false;
+  bool drain_posted_ = false;  // the loop's thread only
 };
 
 }  // namespace kamino::transport

@@ -58,7 +58,8 @@ absl::Status RemoveStale(const std::string& path) {
 
 class ShmProtocol final : public SocketProtocol {
  public:
-  explicit ShmProtocol(const TransportOptions& options) : options_(options) {}
+  ShmProtocol(std::string directory, size_t ring_bytes)
+      : directory_(std::move(directory)), ring_bytes_(ring_bytes) {}
 
   absl::StatusOr<Bound> Bind(const std::string& address) const override {
     const std::string path = PathOf(address);
@@ -93,7 +94,7 @@ class ShmProtocol final : public SocketProtocol {
 
   absl::StatusOr<std::shared_ptr<SocketLink>> NewConnector(
       std::shared_ptr<LinkContext> context, std::string peer) const override {
-    ASSIGN_OR_RETURN(auto created, SharedRings::Create(options_.ring_bytes));
+    ASSIGN_OR_RETURN(auto created, SharedRings::Create(ring_bytes_));
     return std::make_shared<ShmLink>(std::move(context), std::move(peer),
                                      std::move(created));
   }
@@ -110,7 +111,7 @@ class ShmProtocol final : public SocketProtocol {
  private:
   std::string PathOf(const std::string& address) const {
     if (address.find('/') != std::string::npos) return address;
-    return absl::StrCat(options_.shm_directory, "/", address);
+    return absl::StrCat(directory_, "/", address);
   }
 
   static absl::StatusOr<SocketAddress> Name(const std::string& path) {
@@ -129,15 +130,18 @@ class ShmProtocol final : public SocketProtocol {
     return address;
   }
 
-  const TransportOptions options_;
+  const std::string directory_;
+  const size_t ring_bytes_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Transport>> MakeShmTransport(
-    const TransportOptions& options) {
-  return MakeSocketTransport(options, options.spin,
-                             std::make_shared<ShmProtocol>(options));
+TransportFactory ShmTransports(const std::string& directory) {
+  return {kShmCapabilities, [directory](const TransportOptions& options) {
+            return MakeSocketTransport(
+                options, options.spin,
+                std::make_shared<ShmProtocol>(directory, options.ring_bytes));
+          }};
 }
 
 }  // namespace kamino::transport

@@ -2,16 +2,14 @@
 #ifndef KAMINO_TRANSPORT_SHM_SHM_TRANSPORT_H_
 #define KAMINO_TRANSPORT_SHM_SHM_TRANSPORT_H_
 
-#include <memory>
+#include <string>
 
-#include "absl/status/statusor.h"
 #include "transport/link.h"
 
 namespace kamino::transport {
 
-// `options` must be valid as MakeTransport defines it.
-absl::StatusOr<std::unique_ptr<Transport>> MakeShmTransport(
-    const TransportOptions& options);
+// Addresses: the path of a Unix socket, or the name of one in `directory`.
+TransportFactory ShmTransports(const std::string& directory = "/tmp");
 
 }  // namespace kamino::transport
 

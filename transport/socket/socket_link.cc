@@ -13,17 +13,10 @@
 #include "glog/logging.h"
 
 namespace kamino::transport {
-namespace {
-
-absl::string_view NameOf(LinkKind kind) {
-  return kind == LinkKind::kTcp ? "tcp" : "shm";
-}
-
-}  // namespace
 
 SocketLink::SocketLink(std::shared_ptr<LinkContext> context, LinkKind kind,
-                       std::string peer)
-    : LoopLink(std::move(context), NameOf(kind), std::move(peer)),
+                       const Capabilities& capabilities, std::string peer)
+    : LoopLink(std::move(context), capabilities, std::move(peer)),
       kind_(kind) {}
 
 void SocketLink::Detach() {

@@ -27,7 +27,7 @@ struct SocketAddress {
 class SocketLink : public LoopLink {
  public:
   SocketLink(std::shared_ptr<LinkContext> context, LinkKind kind,
-             std::string peer);
+             const Capabilities& capabilities, std::string peer);
 
   // The loop's thread only; exactly one of them, once. Candidates are tried in
   // turn.

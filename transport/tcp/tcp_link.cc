@@ -58,7 +58,8 @@ absl::Status ConfigureSocket(int socket, absl::Duration timeout) {
 }  // namespace
 
 TcpLink::TcpLink(std::shared_ptr<LinkContext> context, std::string peer)
-    : SocketLink(std::move(context), LinkKind::kTcp, std::move(peer)) {}
+    : SocketLink(std::move(context), LinkKind::kTcp, kTcpCapabilities,
+                 std::move(peer)) {}
 
 absl::StatusOr<size_t> TcpLink::OnPreface(const Preface& preface, UniqueFd) {
   absl::Status set = ConfigureSocket(socket(), options().peer_timeout);

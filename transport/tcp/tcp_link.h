@@ -13,6 +13,8 @@
 
 namespace kamino::transport {
 
+inline constexpr Capabilities kTcpCapabilities = {.name = "tcp"};
+
 class TcpLink final : public SocketLink {
  public:
   TcpLink(std::shared_ptr<LinkContext> context, std::string peer);

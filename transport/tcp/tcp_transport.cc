@@ -137,11 +137,12 @@ class TcpProtocol final : public SocketProtocol {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Transport>> MakeTcpTransport(
-    const TransportOptions& options) {
-  // Sockets announce everything; there is nothing to spin for.
-  return MakeSocketTransport(options, /*spin=*/absl::ZeroDuration(),
-                             std::make_shared<TcpProtocol>());
+TransportFactory TcpTransports() {
+  return {kTcpCapabilities, [](const TransportOptions& options) {
+            // Sockets announce everything; there is nothing to spin for.
+            return MakeSocketTransport(options, /*spin=*/absl::ZeroDuration(),
+                                       std::make_shared<TcpProtocol>());
+          }};
 }
 
 }  // namespace kamino::transport

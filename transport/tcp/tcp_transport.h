@@ -2,16 +2,13 @@
 #ifndef KAMINO_TRANSPORT_TCP_TCP_TRANSPORT_H_
 #define KAMINO_TRANSPORT_TCP_TCP_TRANSPORT_H_
 
-#include <memory>
-
-#include "absl/status/statusor.h"
 #include "transport/link.h"
 
 namespace kamino::transport {
 
-// `options` must be valid as MakeTransport defines it.
-absl::StatusOr<std::unique_ptr<Transport>> MakeTcpTransport(
-    const TransportOptions& options);
+// Addresses: host:port, [v6 address]:port; an empty host listens on all
+// addresses, port 0 picks one.
+TransportFactory TcpTransports();
 
 }  // namespace kamino::transport
 

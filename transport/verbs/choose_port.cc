@@ -57,7 +57,7 @@ std::string Describe(const PortChoice& choice) {
 }
 
 absl::StatusOr<PortChoice> ChoosePort(absl::Span<const DevicePorts> devices,
-                                      const VerbsOptions& wish) {
+                                      const PortWish& wish) {
   std::vector<std::string> seen;
   for (const DevicePorts& device : devices) {
     for (const PortInfo& port : device.ports) {
@@ -86,7 +86,7 @@ absl::StatusOr<PortChoice> ChoosePort(absl::Span<const DevicePorts> devices,
       "; there is: ", absl::StrJoin(seen, ", ")));
 }
 
-absl::StatusOr<OpenedPort> OpenPort(VerbsApi* api, const VerbsOptions& wish) {
+absl::StatusOr<OpenedPort> OpenPort(VerbsApi* api, const PortWish& wish) {
   ASSIGN_OR_RETURN(auto names, api->DeviceNames());
   std::vector<std::shared_ptr<VerbsDevice>> opened;
   std::vector<DevicePorts> ports;

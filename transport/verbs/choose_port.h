@@ -8,10 +8,16 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "transport/link.h"
 #include "transport/verbs/device.h"
 
 namespace kamino::transport {
+
+// By default the first active port and its best GID are taken.
+struct PortWish {
+  std::string device;  // a name, as rxe0; empty: any
+  int port = 0;        // zero: any
+  int gid_index = -1;  // negative: any
+};
 
 struct PortChoice {
   std::string device;
@@ -31,14 +37,14 @@ struct DevicePorts {
 // GID: RoCE v2 before version 1, one of an IP address before a link-local one.
 // kNotFound: none; the text says what there is.
 absl::StatusOr<PortChoice> ChoosePort(absl::Span<const DevicePorts> devices,
-                                      const VerbsOptions& wish);
+                                      const PortWish& wish);
 
 // Likewise of what `api` finds, with its device opened.
 struct OpenedPort {
   std::shared_ptr<VerbsDevice> device;
   PortChoice choice;
 };
-absl::StatusOr<OpenedPort> OpenPort(VerbsApi* api, const VerbsOptions& wish);
+absl::StatusOr<OpenedPort> OpenPort(VerbsApi* api, const PortWish& wish);
 
 }  // namespace kamino::transport
 

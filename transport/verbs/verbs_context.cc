@@ -20,9 +20,8 @@ constexpr int kLooksPerTimeout = 4;
 }  // namespace
 
 VerbsContext::VerbsContext(const TransportOptions& options,
-                           std::shared_ptr<EventLoop> loop,
-                           std::shared_ptr<VerbsApi> api)
-    : LinkContext(options, std::move(loop)), api_(std::move(api)) {}
+                           std::shared_ptr<EventLoop> loop, VerbsSetup setup)
+    : LinkContext(options, std::move(loop)), setup_(std::move(setup)) {}
 
 VerbsContext::~VerbsContext() = default;
 
@@ -32,11 +31,11 @@ absl::StatusOr<OpenedPort> VerbsContext::Port() {
     auto ports = device_->Ports();
     if (ports.ok()) {
       const DevicePorts own{device_->name(), *std::move(ports)};
-      auto choice = ChoosePort(absl::MakeConstSpan(&own, 1), options.verbs);
+      auto choice = ChoosePort(absl::MakeConstSpan(&own, 1), setup_.wish);
       if (choice.ok()) return OpenedPort{device_, *std::move(choice)};
     }
   }
-  auto opened = OpenPort(api_.get(), options.verbs);
+  auto opened = OpenPort(setup_.api.get(), setup_.wish);
   if (!opened.ok()) {
     return absl::UnavailableError(opened.status().message());
   }

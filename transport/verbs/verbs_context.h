@@ -17,6 +17,7 @@
 #include "transport/loop/loop_link.h"
 #include "transport/verbs/choose_port.h"
 #include "transport/verbs/device.h"
+#include "transport/verbs/verbs_transport.h"
 #include "transport/verbs/verbs_wire.h"
 
 namespace kamino::transport {
@@ -30,8 +31,10 @@ using PairId = std::pair<const VerbsDevice*, uint32_t>;
 class VerbsContext : public LinkContext {
  public:
   VerbsContext(const TransportOptions& options, std::shared_ptr<EventLoop> loop,
-               std::shared_ptr<VerbsApi> api);
+               VerbsSetup setup);
   ~VerbsContext();
+
+  VerbsRendezvous& rendezvous() const { return *setup_.rendezvous; }
 
   // Any thread. The port to make the next pair on. The device that is open
   // already is kept while it has a port that will do.
@@ -72,7 +75,7 @@ class VerbsContext : public LinkContext {
     return farewell_count_ == 0;
   }
 
-  const std::shared_ptr<VerbsApi> api_;
+  const VerbsSetup setup_;
 
   absl::Mutex mu_;
   std::shared_ptr<VerbsDevice> device_ ABSL_GUARDED_BY(mu_);

@@ -12,8 +12,6 @@
 namespace kamino::transport {
 namespace {
 
-// Bounds how long one link holds the thread.
-constexpr int kMessagesPerPoll = 64;
 // Probes in one peer_timeout.
 constexpr int kProbesPerTimeout = 4;
 
@@ -34,7 +32,7 @@ PairPatience PatienceFor(absl::Duration timeout) {
 
 VerbsLink::VerbsLink(std::shared_ptr<VerbsContext> context, std::string peer,
                      std::unique_ptr<VerbsWire> wire)
-    : LoopLink(context, "verbs", std::move(peer)),
+    : RingLink(context, kVerbsCapabilities, std::move(peer)),
       verbs_(std::move(context)),
       wire_(std::move(wire)) {}
 
@@ -51,7 +49,7 @@ void VerbsLink::StartConnecting(const std::string& address,
                                 std::shared_ptr<LinkHandler> handler) {
   if (!BeginConnecting(std::move(handler))) return;
   auto self = std::static_pointer_cast<VerbsLink>(shared_from_this());
-  options().verbs.rendezvous->Exchange(
+  verbs_->rendezvous().Exchange(
       address, Endpoint(), options().connect_timeout,
       [self = std::move(self)](absl::StatusOr<VerbsEndpoint> answer) {
         self->loop().Post([self, answer = std::move(answer)] {
@@ -75,7 +73,7 @@ void VerbsLink::OnAnswer(const absl::StatusOr<VerbsEndpoint>& answer) {
     status = SendOwedLocked();
   }
   if (!status.ok()) return FailLoudly(status);
-  if (Open(MaxMessage(*answer))) StartProbing();
+  if (Open(largest_)) StartProbing();
 }
 
 void VerbsLink::StartAccepting(const VerbsEndpoint& offer,
@@ -93,13 +91,7 @@ void VerbsLink::StartAccepting(const VerbsEndpoint& offer,
     return;
   }
   VerbsEndpoint answer = Endpoint();
-  peer_max_message_ = MaxMessage(offer);
   reply(std::move(answer));
-}
-
-size_t VerbsLink::MaxMessage(const VerbsEndpoint& peer) const {
-  return std::min({static_cast<size_t>(peer.max_message), options().max_message,
-                   wire_->largest_message()});
 }
 
 absl::Status VerbsLink::ConnectTo(const VerbsEndpoint& peer) {
@@ -114,12 +106,7 @@ absl::Status VerbsLink::ConnectTo(const VerbsEndpoint& peer) {
   watch_ = watch;
   connected_ = true;
   verbs_->AddPair({wire_->device(), wire_->pair().number()}, this);
-  receiver_.emplace(wire_->ring(), options().max_message,
-                    static_cast<RingFeed*>(this));
-  {
-    absl::MutexLock lock(&mu_);
-    sender_.emplace(wire_->ring_bytes(), static_cast<RingMover*>(this));
-  }
+  largest_ = StartRings(wire_->ring(), peer.max_message);
   loop().AddPoller(this);
   return absl::OkStatus();
 }
@@ -152,33 +139,13 @@ void VerbsLink::Detach() {
 }
 
 void VerbsLink::ReleaseLocked() {
-  receiver_.reset();
-  sender_.reset();
+  DropRingsLocked();
   std::unique_ptr<VerbsWire> wire = std::move(wire_);
-  if (connected_ && !failed_ && !left_) verbs_->SayGoodBye(std::move(wire));
+  if (connected_ && !failed_ && !peer_left())
+    verbs_->SayGoodBye(std::move(wire));
 }
 
-void VerbsLink::FailLoudly(const absl::Status& why) {
-  LOG(WARNING) << "closing the verbs link to " << peer() << ": "
-               << why.message();
-  Fail(why);
-}
-
-// --- Sending; any thread.
-
-absl::Status VerbsLink::Send(absl::Span<const std::byte> header,
-                             absl::Span<const std::byte> payload) {
-  absl::MutexLock lock(&mu_);
-  RETURN_IF_ERROR(CheckSendLocked(header.size() + payload.size()));
-  absl::Status sent = sender_->Send(header, payload);
-  if (sent.ok() || absl::IsResourceExhausted(sent)) return sent;
-  LOG(WARNING) << "closing the verbs link to " << peer() << ": "
-               << sent.message();
-  BeginCloseLocked(sent);
-  return absl::UnavailableError("the link is closing");
-}
-
-// --- The ring's mover; called by sender_, with mu_ held.
+// --- The ring's mover; mu_ is held.
 
 absl::Status VerbsLink::Move(uint64_t position,
                              absl::Span<const std::byte> first,
@@ -272,7 +239,7 @@ void VerbsLink::OnNoticeLocked(uint32_t immediate) {
       greeted_ = true;
       return;
     case Notice::kBye:
-      left_ = true;
+      PeerLeft();
       return;
   }
 }
@@ -307,25 +274,9 @@ bool VerbsLink::Progress() {
   if (status.ok()) return !closing();
   failed_ = true;
   // An orderly end makes errors too, and they may overtake it.
-  if (left_) status = absl::UnavailableError("closed by the peer");
+  if (peer_left()) status = absl::UnavailableError("closed by the peer");
   FailLoudly(status);
   return false;
-}
-
-// False when the link is closing or closed.
-bool VerbsLink::TellOfCredits() {
-  absl::StatusOr<bool> writable = false;
-  {
-    absl::MutexLock lock(&mu_);
-    if (closing()) return false;
-    writable = sender_->CheckCredits();
-  }
-  if (!writable.ok()) {
-    FailLoudly(writable.status());
-    return false;
-  }
-  if (*writable) handler().OnWritable();
-  return !closing();
 }
 
 bool VerbsLink::Poll() {
@@ -333,28 +284,12 @@ bool VerbsLink::Poll() {
   if (!Progress()) return true;
   if (!open()) {
     if (!greeted_) return false;
-    if (Open(peer_max_message_)) StartProbing();
+    if (Open(largest_)) StartProbing();
     return true;
   }
-  if (sender_->blocked() && !TellOfCredits()) return true;
-  const absl::StatusOr<bool> busy = receiver_->Poll(
-      kMessagesPerPoll, [this](absl::Span<const std::byte> message) {
-        handler().OnMessage(message);
-        return !closing();
-      });
-  if (!busy.ok()) {
-    LOG(ERROR) << "verbs link to " << peer() << ": " << busy.status();
-    Fail(busy.status());
-    return true;
-  }
-  if (closing()) return true;
-  if (wanted_) Acknowledge(receiver_->head(), receiver_->half_empty());
-  // What it published before it left is whole and still counts.
-  if (left_ && receiver_->Drained()) {
-    Fail(absl::UnavailableError("closed by the peer"));
-    return true;
-  }
-  return *busy;
+  const bool busy = RingLink::Poll();
+  if (wanted_ && !closing()) AcknowledgeAll();
+  return busy;
 }
 
 bool VerbsLink::Arm() {
@@ -364,7 +299,7 @@ bool VerbsLink::Arm() {
   auto count = wire_->pair().Poll(absl::MakeSpan(completions_));
   if (!count.ok()) return false;  // Poll will find the same
   completion_count_ = *count;
-  return completion_count_ == 0 && (!open() || left_ || receiver_->Drained());
+  return completion_count_ == 0 && (!open() || Drained());
 }
 
 }  // namespace kamino::transport

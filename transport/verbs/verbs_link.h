@@ -8,23 +8,21 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
 #include "transport/loop/loop_link.h"
-#include "transport/ring/ring_receiver.h"
-#include "transport/ring/ring_sender.h"
+#include "transport/ring/ring_link.h"
 #include "transport/verbs/rendezvous.h"
 #include "transport/verbs/verbs_context.h"
 #include "transport/verbs/verbs_wire.h"
 
 namespace kamino::transport {
 
-class VerbsLink final : public LoopLink,
-                        private Poller,
-                        private RingMover,
-                        private RingFeed {
+inline constexpr Capabilities kVerbsCapabilities = {
+    .name = "verbs", .needs_rendezvous = true, .one_sided = true};
+
+class VerbsLink final : public RingLink<LoopLink> {
  public:
   // `wire` is not connected yet.
   VerbsLink(std::shared_ptr<VerbsContext> context, std::string peer,
@@ -36,9 +34,6 @@ class VerbsLink final : public LoopLink,
   void StartAccepting(const VerbsEndpoint& offer,
                       std::shared_ptr<AcceptGate> gate,
                       const VerbsRendezvous::Reply& reply);
-
-  absl::Status Send(absl::Span<const std::byte> header,
-                    absl::Span<const std::byte> payload) override;
 
   // The loop's thread only, before the link is closed: the device's port.
   int port() const { return wire_->choice().port.number; }
@@ -62,7 +57,6 @@ class VerbsLink final : public LoopLink,
   VerbsEndpoint Endpoint() const;
   // Connects the wire to `peer` and starts listening to it.
   absl::Status ConnectTo(const VerbsEndpoint& peer);
-  size_t MaxMessage(const VerbsEndpoint& peer) const;
   void StartProbing();
 
   // Handles what completed. False when the link is closing or closed.
@@ -71,15 +65,11 @@ class VerbsLink final : public LoopLink,
   void OnNoticeLocked(uint32_t immediate) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Sends the records and notices that wait, as far as there is room.
   absl::Status SendOwedLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  bool TellOfCredits();
-  void FailLoudly(const absl::Status& why);
 
   const std::shared_ptr<VerbsContext> verbs_;
   // Written under mu_ by the loop's thread, which may read it without. Its own
   // send queue is guarded by mu_.
   std::unique_ptr<VerbsWire> wire_;
-  // Set up by ConnectTo, then likewise.
-  std::optional<RingSender> sender_;
 
   // Guarded by mu_.
   uint64_t acknowledged_ ABSL_GUARDED_BY(mu_) = 0;  // by the peer
@@ -91,19 +81,17 @@ class VerbsLink final : public LoopLink,
   uint64_t consumed_ ABSL_GUARDED_BY(mu_) = 0;  // what to tell the peer
 
   // The loop's thread only.
-  std::optional<RingReceiver> receiver_;
   std::array<Completion, 64> completions_;
   size_t completion_count_ = 0;  // picked up by Arm, not handled yet
   bool failed_ = false;          // the pair is in error
   bool connected_ = false;       // the pair is, or was
   bool greeted_ = false;         // the connector's hello came
-  bool left_ = false;            // the peer's good-bye came
   bool wanted_ = false;          // the peer asked for an answer
   uint64_t published_ = 0;
   uint64_t told_ = 0;           // consumed_ as the peer knows it, or will
   std::deque<uint64_t> tails_;  // of the peer's notices, not consumed
   size_t tails_untold_ = 0;     // consumed since the peer was told
-  size_t peer_max_message_ = 0;
+  size_t largest_ = 0;          // message, once connected
   EventLoop::Id watch_ = 0;
   EventLoop::Id probe_ = 0;
 };

@@ -27,7 +27,7 @@ class VerbsPort final : public LoopPort,
     if (context_->stopping) {
       return absl::UnavailableError("the transport is being destroyed");
     }
-    auto bound = rendezvous().Listen(
+    auto bound = context_->rendezvous().Listen(
         address, [port = std::weak_ptr<VerbsPort>(shared_from_this()),
                   loop = context_->loop](const VerbsEndpoint& offer,
                                          VerbsRendezvous::Reply reply) {
@@ -52,7 +52,7 @@ class VerbsPort final : public LoopPort,
   void Close() override {
     if (!gate_->open) return;
     const std::shared_ptr<VerbsPort> keep = shared_from_this();
-    rendezvous().StopListening(gate_->address);
+    context_->rendezvous().StopListening(gate_->address);
     context_->ports.erase(keep);
     ShutGate(*context_, gate_.get());
   }
@@ -60,10 +60,6 @@ class VerbsPort final : public LoopPort,
   const std::string& address() const override { return gate_->address; }
 
  private:
-  VerbsRendezvous& rendezvous() const {
-    return *context_->options.verbs.rendezvous;
-  }
-
   void OnOffer(const VerbsEndpoint& offer,
                const VerbsRendezvous::Reply& reply) {
     if (!gate_->open) {
@@ -136,15 +132,16 @@ class VerbsTransport final : public Transport {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Transport>> MakeVerbsTransport(
-    const TransportOptions& options, std::shared_ptr<VerbsApi> api) {
-  if (options.verbs.rendezvous == nullptr) {
-    return absl::InvalidArgumentError(
-        "a verbs transport needs a rendezvous to set links up by");
-  }
-  ASSIGN_OR_RETURN(auto loop, EventLoop::Start(options.spin));
-  return std::make_unique<VerbsTransport>(
-      std::make_shared<VerbsContext>(options, std::move(loop), std::move(api)));
+TransportFactory VerbsTransports(VerbsSetup setup) {
+  CHECK(setup.rendezvous != nullptr && setup.api != nullptr);
+  return {
+      kVerbsCapabilities,
+      [setup = std::move(setup)](const TransportOptions& options)
+          -> absl::StatusOr<std::unique_ptr<Transport>> {
+        ASSIGN_OR_RETURN(auto loop, EventLoop::Start(options.spin));
+        return std::make_unique<VerbsTransport>(
+            std::make_shared<VerbsContext>(options, std::move(loop), setup));
+      }};
 }
 
 }  // namespace kamino::transport

@@ -4,17 +4,23 @@
 
 #include <memory>
 
-#include "absl/status/statusor.h"
 #include "transport/link.h"
+#include "transport/verbs/choose_port.h"
 #include "transport/verbs/device.h"
+#include "transport/verbs/rendezvous.h"
 
 namespace kamino::transport {
 
-// `options` must be valid as MakeTransport defines it. Addresses are the
-// rendezvous's. kInvalidArgument: options.verbs has no rendezvous. A device is
-// looked for when a link needs one, and again after it was lost.
-absl::StatusOr<std::unique_ptr<Transport>> MakeVerbsTransport(
-    const TransportOptions& options, std::shared_ptr<VerbsApi> api);
+// What links over verbs need to be made; none is null.
+struct VerbsSetup {
+  PortWish wish;
+  std::shared_ptr<VerbsRendezvous> rendezvous;  // how ends find each other
+  std::shared_ptr<VerbsApi> api;                // the host's devices
+};
+
+// Addresses are the rendezvous's. A device is looked for when a link needs one,
+// and again after it was lost.
+TransportFactory VerbsTransports(VerbsSetup setup);
 
 }  // namespace kamino::transport
 

@@ -53,9 +53,8 @@ class VerbsWire {
   // kFailedPrecondition: the two cannot talk, with the reason.
   absl::Status Connect(const VerbsEndpoint& peer, const PairPatience& patience);
 
-  // Set by Connect. Bytes of each direction's ring, and of its largest message.
+  // Set by Connect. Bytes of each direction's ring.
   size_t ring_bytes() const { return ring_bytes_; }
-  size_t largest_message() const { return ring_bytes_ - sizeof(RecordHead); }
   // Where the peer writes.
   absl::Span<const std::byte> ring() const {
     return ring_.bytes().first(ring_bytes_);

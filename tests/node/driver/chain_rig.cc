@@ -105,9 +105,6 @@ NodeOptions ChainRig::NodeOptionsOf(const std::string& name) const {
   options.chain.transfer_bytes_per_s = options_.transfer_bytes_per_s;
   // As with a real ring, which takes more than a batch.
   options.admission.max_batch_bytes = RingBytesOf(name) / 8;
-  options.links.preferred = "tcp";
-  options.links.listen["tcp"] =
-      absl::StrCat(name, ":", At(name).self.incarnation);
   return options;
 }
 
@@ -117,10 +114,6 @@ NodeRuntime ChainRig::RuntimeOf(RigNode* node) {
   auto executor = std::make_unique<ManualExecutor>();
   node->executor = executor.get();
   runtime.executor = std::move(executor);
-  runtime.make_transport = [this, node](absl::string_view kind,
-                                        const auto& transport) {
-    return network_.NewTransport(node, kind, transport);
-  };
   runtime.backup_step = [] { return kBackupStep; };
   return runtime;
 }
@@ -160,8 +153,11 @@ void ChainRig::Start(const std::string& name) {
     GoDown(node);
   };
   events.role = [](membership::Role, bool) {};
+  NodeOptions options = NodeOptionsOf(name);
+  options.links.offers = {{network_.Transports(node, {.name = "tcp"}),
+                           absl::StrCat(name, ":", node->self.incarnation)}};
   auto made =
-      Node::Create(NodeOptionsOf(name), RuntimeOf(node), std::move(*storage),
+      Node::Create(std::move(options), RuntimeOf(node), std::move(*storage),
                    &procedures_, node, std::move(events));
   CHECK(made.ok()) << made.status();
   node->node = std::move(*made);

@@ -23,9 +23,16 @@ using simulation::World;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Pair;
+using transport::Capabilities;
 
 constexpr absl::Duration kLong = absl::Seconds(10);
 constexpr LinkId kFirstAccepted = 2;
+
+constexpr Capabilities kTcp = {.name = "tcp"};
+constexpr Capabilities kShm = {.name = "shm", .same_host_only = true};
+constexpr Capabilities kVerbs = {
+    .name = "verbs", .needs_rendezvous = true, .one_sided = true};
 
 ChainMessage Numbered(uint64_t number) {
   ChainMessage message;
@@ -39,11 +46,12 @@ class Peer final : public simulation::Process {
   Peer(World* world, TimedNetwork* network, const std::string& name)
       : Process(world, name), network_(network) {
     Begin();
-    options.preferred = "auto";
   }
 
-  absl::Status Listen(const std::vector<std::string>& transports) {
-    for (const std::string& each : transports) options.listen[each] = name();
+  absl::Status Listen(const std::vector<Capabilities>& transports) {
+    for (const Capabilities& each : transports) {
+      options.offers.push_back({network_->Transports(this, each), name()});
+    }
     LinkHub::Events events;
     events.opened = [this](LinkId link) { opened.push_back(link); };
     events.closed = [this](LinkId link) { closed.push_back(link); };
@@ -51,12 +59,7 @@ class Peer final : public simulation::Process {
       EXPECT_EQ(bytes, message.ByteSizeLong());
       messages.push_back(message.view_id());
     };
-    auto made = LinkHub::Create(
-        options,
-        [this](absl::string_view kind, const auto& transport) {
-          return network_->NewTransport(this, kind, transport);
-        },
-        std::move(events));
+    auto made = LinkHub::Create(options, std::move(events));
     if (made.ok()) hub = *std::move(made);
     return made.status();
   }
@@ -64,7 +67,7 @@ class Peer final : public simulation::Process {
   membership::Member AsMember() const {
     membership::Member member;
     member.node_id = name();
-    member.link_addresses = hub->addresses();
+    member.link_addresses = hub->Addresses(/*service_address=*/name());
     return member;
   }
 
@@ -89,7 +92,7 @@ class LinkHubTest : public ::testing::Test {
   explicit LinkHubTest(size_t credits = 1 << 20)
       : network_(&world_, WithCredits(credits)) {}
 
-  void Listen(const std::vector<std::string>& transports) {
+  void Listen(const std::vector<Capabilities>& transports) {
     ASSERT_TRUE(a_.Listen(transports).ok());
     ASSERT_TRUE(b_.Listen(transports).ok());
   }
@@ -109,11 +112,12 @@ class LinkHubTest : public ::testing::Test {
   TimedNetwork network_;
   Peer a_{&world_, &network_, "a"};
   Peer b_{&world_, &network_, "b"};
+  Peer c_{&world_, &network_, "c"};
   LinkId next_ = 1;
 };
 
 TEST_F(LinkHubTest, CarriesMessagesBothWaysAndTellsOfTheEnd) {
-  Listen({"tcp"});
+  Listen({kTcp});
   EXPECT_EQ(Open(), "tcp");
   EXPECT_THAT(a_.opened, ElementsAre(1));
   EXPECT_THAT(b_.opened, IsEmpty());  // it is heard of with its first message
@@ -136,9 +140,9 @@ TEST_F(LinkHubTest, CarriesMessagesBothWaysAndTellsOfTheEnd) {
 }
 
 TEST_F(LinkHubTest, AnAddressInUseIsNamed) {
-  Listen({"tcp"});
+  Listen({kTcp});
   Peer other(&world_, &network_, "a");
-  const absl::Status listening = other.Listen({"tcp"});
+  const absl::Status listening = other.Listen({kTcp});
   EXPECT_TRUE(absl::IsAlreadyExists(listening));
   EXPECT_THAT(std::string(listening.message()), HasSubstr("tcp a"));
 }
@@ -147,39 +151,46 @@ TEST_F(LinkHubTest, AnAddressInUseIsNamed) {
 
 TEST_F(LinkHubTest, SharedMemoryIsForTheSameHost) {
   a_.options.host_id = b_.options.host_id = "host1";
-  Listen({"shm", "tcp", "verbs"});
-  EXPECT_EQ(b_.hub->addresses()["shm"], "b#host1");
+  Listen({kShm, kVerbs, kTcp});
+  EXPECT_EQ(b_.hub->Addresses("")["shm"], "b#host1");
   EXPECT_EQ(Open(), "shm");
 }
 
-TEST_F(LinkHubTest, BetweenHostsVerbsComeFirst) {
+// It is reached where its rendezvous is, not where it listens to that.
+TEST_F(LinkHubTest, ARendezvousIsAtTheServiceAddress) {
+  Listen({kVerbs, kTcp});
+  EXPECT_THAT(b_.hub->Addresses("node:7"),
+              ElementsAre(Pair("tcp", "b"), Pair("verbs", "node:7")));
+}
+
+TEST_F(LinkHubTest, BetweenHostsTheBestComesFirst) {
   a_.options.host_id = "host1";
   b_.options.host_id = "host2";
-  Listen({"shm", "tcp", "verbs"});
+  Listen({kShm, kVerbs, kTcp});
   EXPECT_EQ(Open(), "verbs");
 }
 
 TEST_F(LinkHubTest, AHostThatIsNotKnownIsNoneInCommon) {
-  Listen({"shm", "tcp"});
+  Listen({kShm, kTcp});
   EXPECT_EQ(Open(), "tcp");
 }
 
 TEST_F(LinkHubTest, BothSidesMustHaveIt) {
-  ASSERT_TRUE(a_.Listen({"tcp", "verbs"}).ok());
-  ASSERT_TRUE(b_.Listen({"tcp"}).ok());
+  ASSERT_TRUE(a_.Listen({kVerbs, kTcp}).ok());
+  ASSERT_TRUE(b_.Listen({kTcp}).ok());
   EXPECT_EQ(Open(), "tcp");
 }
 
 TEST_F(LinkHubTest, NothingInCommonIsAClosedLink) {
-  ASSERT_TRUE(a_.Listen({"verbs"}).ok());
-  ASSERT_TRUE(b_.Listen({"tcp"}).ok());
+  ASSERT_TRUE(a_.Listen({kVerbs}).ok());
+  ASSERT_TRUE(b_.Listen({kTcp}).ok());
   EXPECT_EQ(Open(), "");
   EXPECT_THAT(a_.closed, ElementsAre(1));
 }
 
 // Two attempts each; whoever gets through begins anew.
 TEST_F(LinkHubTest, WhatDoesNotGetThroughGivesWayInTurn) {
-  Listen({"tcp", "verbs"});
+  Listen({kVerbs, kTcp});
   network_.Forbid("verbs", "b");
   for (int round = 0; round < 2; ++round) {
     EXPECT_EQ(Open(), "");
@@ -190,7 +201,7 @@ TEST_F(LinkHubTest, WhatDoesNotGetThroughGivesWayInTurn) {
 }
 
 TEST_F(LinkHubTest, AfterTheLastTransportTheFirstHasItsTurn) {
-  Listen({"tcp", "verbs"});
+  Listen({kVerbs, kTcp});
   network_.Cut("a", "b");
   for (int attempt = 0; attempt < 4; ++attempt) EXPECT_EQ(Open(), "");
   network_.HealAll();
@@ -199,16 +210,26 @@ TEST_F(LinkHubTest, AfterTheLastTransportTheFirstHasItsTurn) {
 
 TEST_F(LinkHubTest, AChoiceThatIsNotOursIsKept) {
   a_.options.preferred = "verbs";
-  Listen({"tcp", "verbs"});
+  Listen({kVerbs, kTcp});
   network_.Forbid("verbs", "b");
   for (int attempt = 0; attempt < 5; ++attempt) EXPECT_EQ(Open(), "");
 }
 
+TEST_F(LinkHubTest, OfTheSameHostOnlyIfItIsAskedFor) {
+  a_.options.host_id = b_.options.host_id = "host1";
+  a_.options.preferred = "tcp";
+  Listen({kShm, kVerbs, kTcp});
+  EXPECT_EQ(Open(), "tcp");
+  ASSERT_TRUE(c_.Listen({kShm}).ok());
+  a_.hub->Open(7, c_.AsMember());
+  EXPECT_THAT(a_.closed, ElementsAre(7));
+}
+
 // Over the others its Hello gets an answer, which says more.
-TEST_F(LinkHubTest, OnlyVerbsRefuseWhoIsBehind) {
+TEST_F(LinkHubTest, OnlyOneSidedTransportsRefuseWhoIsBehind) {
   a_.options.transport.epoch = [] { return uint64_t{3}; };
   b_.options.transport.epoch = [] { return uint64_t{4}; };
-  Listen({"tcp", "verbs"});
+  Listen({kVerbs, kTcp});
   EXPECT_EQ(Open(), "");
   EXPECT_EQ(Open(), "");
   EXPECT_EQ(Open(), "tcp");
@@ -224,7 +245,7 @@ class FewCreditsTest : public LinkHubTest {
 };
 
 TEST_F(FewCreditsTest, MessagesWaitForCreditsInOrder) {
-  Listen({"tcp"});
+  Listen({kTcp});
   ASSERT_EQ(Open(), "tcp");
   std::vector<uint64_t> sent;
   for (uint64_t number = 1; number <= 200; ++number) {
@@ -243,7 +264,7 @@ TEST_F(FewCreditsTest, MessagesWaitForCreditsInOrder) {
 }
 
 TEST_F(FewCreditsTest, AQueueThatGrowsTooLongEndsTheLink) {
-  Listen({"tcp"});
+  Listen({kTcp});
   ASSERT_EQ(Open(), "tcp");
   b_.Pause(2 * kLong);  // it takes nothing
   const size_t bytes = Numbered(100).ByteSizeLong();
@@ -261,7 +282,7 @@ TEST_F(FewCreditsTest, AQueueThatGrowsTooLongEndsTheLink) {
 }
 
 TEST_F(FewCreditsTest, WhatWaitsIsDroppedWithItsLink) {
-  Listen({"tcp"});
+  Listen({kTcp});
   ASSERT_EQ(Open(), "tcp");
   for (uint64_t number = 1; number <= 100; ++number) {
     a_.hub->Send(1, Numbered(number));
@@ -288,8 +309,8 @@ class Stranger final : public transport::LinkHandler {
 };
 
 TEST_F(LinkHubTest, BytesThatAreNoMessageEndTheLink) {
-  Listen({"tcp"});
-  const auto transport = network_.NewTransport(&a_, "tcp", {});
+  Listen({kTcp});
+  const auto transport = *network_.Transports(&a_, kTcp).Make({});
   const auto stranger = std::make_shared<Stranger>();
   ASSERT_TRUE(transport->Connect("b", stranger).ok());
   Pass();

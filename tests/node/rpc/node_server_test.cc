@@ -22,6 +22,7 @@
 #include "rpc/call_counts.h"
 #include "rpc/channel.h"
 #include "rpc/credentials.h"
+#include "transport/tcp/tcp_transport.h"
 
 namespace kamino::head {
 namespace {
@@ -75,8 +76,7 @@ class NodeServerTest : public ::testing::Test {
     NodeOptions options;
     options.chain.cluster_id = "c";
     options.chain.node_id = "n1";
-    options.links.preferred = "tcp";
-    options.links.listen["tcp"] = "127.0.0.1:0";
+    options.links.offers = {{transport::TcpTransports(), "127.0.0.1:0"}};
     options.reads = reads;
     options.results = results;
     Node::Events events;

@@ -1,5 +1,4 @@
-#include "transport/make_transport.h"
-
+// What factories make of options, and transports of addresses.
 #include <fstream>
 #include <functional>
 #include <memory>
@@ -9,7 +8,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "tests/transport/fake_verbs.h"
 #include "tests/transport/link_rig.h"
+#include "transport/shm/shm_transport.h"
+#include "transport/tcp/tcp_transport.h"
+#include "transport/verbs/local_rendezvous.h"
+#include "transport/verbs/verbs_transport.h"
 
 namespace kamino::transport {
 namespace {
@@ -18,14 +22,26 @@ std::shared_ptr<LinkHandler> Refuse(const std::shared_ptr<Link>&) {
   return nullptr;
 }
 
-TEST(MakeTransportTest, NamesWhatItKnowsWhenAskedForSomethingElse) {
-  const absl::Status status = MakeTransport("udp", {}).status();
-  EXPECT_TRUE(absl::IsInvalidArgument(status));
-  EXPECT_NE(status.message().find("tcp, shm or verbs"), std::string::npos)
-      << status;
+TEST(TransportFactoryTest, SaysWhatItsTransportsCanDo) {
+  const Capabilities tcp = TcpTransports().capabilities();
+  EXPECT_EQ(tcp.name, "tcp");
+  EXPECT_EQ(tcp.max_message, size_t{1} << 30);
+  EXPECT_FALSE(tcp.same_host_only || tcp.needs_rendezvous || tcp.one_sided);
+  const Capabilities shm = ShmTransports().capabilities();
+  EXPECT_EQ(shm.name, "shm");
+  EXPECT_TRUE(shm.same_host_only);
+  EXPECT_FALSE(shm.needs_rendezvous || shm.one_sided);
+  const Capabilities verbs =
+      VerbsTransports({{},
+                       std::make_shared<LocalRendezvous>(),
+                       std::make_shared<FakeFabric>()})
+          .capabilities();
+  EXPECT_EQ(verbs.name, "verbs");
+  EXPECT_TRUE(verbs.needs_rendezvous && verbs.one_sided);
+  EXPECT_FALSE(verbs.same_host_only);
 }
 
-TEST(MakeTransportTest, RefusesOptionsThatContradictEachOther) {
+TEST(TransportFactoryTest, RefusesOptionsThatContradictEachOther) {
   const std::vector<std::function<void(TransportOptions*)>> mistakes = {
       [](auto* o) { o->max_message = 0; },
       [](auto* o) { o->max_message = size_t{2} << 30; },
@@ -39,13 +55,12 @@ TEST(MakeTransportTest, RefusesOptionsThatContradictEachOther) {
       [](auto* o) { o->spin = absl::Microseconds(-1); },
       [](auto* o) { o->max_accepted = 0; },
   };
-  EXPECT_TRUE(MakeTransport("tcp", {}).ok());
+  EXPECT_TRUE(TcpTransports().Make({}).ok());
   for (size_t i = 0; i < mistakes.size(); ++i) {
     TransportOptions options;
     mistakes[i](&options);
-    for (const char* kind : {"tcp", "shm"}) {
-      EXPECT_TRUE(
-          absl::IsInvalidArgument(MakeTransport(kind, options).status()))
+    for (const auto& factory : {TcpTransports(), ShmTransports()}) {
+      EXPECT_TRUE(absl::IsInvalidArgument(factory.Make(options).status()))
           << "mistake " << i;
     }
   }
@@ -81,15 +96,14 @@ TEST(ShmAddressTest, IsASocketsPath) {
         transport->Connect(bad, rig.NewRecorder()).status()))
         << bad;
   }
-  auto nowhere =
-      transport->Listen(rig.options.shm_directory + "/no/such/folder", Refuse);
+  auto nowhere = transport->Listen(rig.folder() + "/no/such/folder", Refuse);
   EXPECT_TRUE(absl::IsInvalidArgument(nowhere.status())) << nowhere.status();
 }
 
 // A file of the user's is not taken away.
 TEST(ShmAddressTest, AFileIsNoSocketAndStays) {
   LinkRig rig("shm");
-  const std::string path = rig.options.shm_directory + "/precious";
+  const std::string path = rig.folder() + "/precious";
   std::ofstream(path) << "data";
   auto transport = rig.NewTransport();
   EXPECT_TRUE(absl::IsAlreadyExists(transport->Listen(path, Refuse).status()));

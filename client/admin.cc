@@ -8,7 +8,6 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
-#include "google/protobuf/unknown_field_set.h"
 #include "rpc/backoff.h"
 #include "rpc/channel.h"
 #include "rpc/redirect.h"
@@ -26,30 +25,9 @@ using kamino::v1::RemoveNodeRequest;
 constexpr absl::Duration kAttempt = absl::Seconds(1);
 constexpr rpc::Backoff kBackoff = {absl::Milliseconds(100),
                                    absl::Milliseconds(500)};
-// Of answers that are OK: how managers from before redirects were errors say
-// that they do not lead, and who does, or "?".
-constexpr int kAskField = 1;
-
 // Whether another manager, or the same one later, may answer better.
 bool IsPassing(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
-         rpc::LeaderIn(status).has_value();
-}
-
-template <typename Response>
-absl::Status StatusOf(const grpc::Status& called, const Response& response) {
-  if (!called.ok()) return rpc::FromGrpc(called);
-  const auto& fields = response.GetReflection()->GetUnknownFields(response);
-  for (int i = 0; i < fields.field_count(); ++i) {
-    const auto& field = fields.field(i);
-    if (field.number() != kAskField ||
-        field.type() != google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED) {
-      continue;
-    }
-    const std::string& ask = field.length_delimited();
-    return rpc::NotLeader(ask == "?" ? "" : ask);
-  }
-  return absl::OkStatus();
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
 }
 
 }  // namespace
@@ -94,9 +72,8 @@ absl::StatusOr<GetClusterResponse> Admin::GetCluster() {
   GetClusterResponse response;
   RETURN_IF_ERROR(AskLeader([&](Stub* stub, grpc::ClientContext* context) {
     response.Clear();
-    const grpc::Status called =
-        stub->GetCluster(context, GetClusterRequest(), &response);
-    return StatusOf(called, response);
+    return rpc::FromGrpc(
+        stub->GetCluster(context, GetClusterRequest(), &response));
   }));
   return response;
 }
@@ -104,8 +81,7 @@ absl::StatusOr<GetClusterResponse> Admin::GetCluster() {
 absl::Status Admin::RemoveNode(const RemoveNodeRequest& request) {
   return AskLeader([&](Stub* stub, grpc::ClientContext* context) {
     AdminResponse response;
-    const grpc::Status called = stub->RemoveNode(context, request, &response);
-    return StatusOf(called, response);
+    return rpc::FromGrpc(stub->RemoveNode(context, request, &response));
   });
 }
 
@@ -114,8 +90,7 @@ absl::Status Admin::AddNode(const std::string& node_id) {
   request.set_node_id(node_id);
   return AskLeader([&](Stub* stub, grpc::ClientContext* context) {
     AdminResponse response;
-    const grpc::Status called = stub->AddNode(context, request, &response);
-    return StatusOf(called, response);
+    return rpc::FromGrpc(stub->AddNode(context, request, &response));
   });
 }
 

@@ -81,8 +81,6 @@ absl::Status AgentCore::Refusal(const Answer& answer, absl::Time now) {
     return now < takeover_until_ ? absl::OkStatus() : answer.status;
   }
   takeover_until_ = absl::InfiniteFuture();
-  // Of managers that say so by another code.
-  if (rpc::LeaderIn(answer.status).has_value()) return absl::OkStatus();
   switch (answer.status.code()) {
     case absl::StatusCode::kFailedPrecondition:
     case absl::StatusCode::kInvalidArgument:

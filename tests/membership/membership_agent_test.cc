@@ -286,17 +286,6 @@ TEST_F(MembershipAgentTest, FollowsToTheLeader) {
   EXPECT_EQ(taken_in_by_, std::vector<std::string>{second_.address()});
 }
 
-// Of another version: a code that would end the node, had it no detail.
-TEST_F(MembershipAgentTest, FollowsWhoeverSaysItByAnotherCode) {
-  manager_.OnRegister([&](const RegisterRequest&, RegisterResponse*) {
-    return grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "not me",
-                        NotLeader(second_.address()).error_details());
-  });
-  Start({manager_.address()});
-  ASSERT_TRUE(Eventually([&] { return second_.heartbeats() > 0; }));
-  EXPECT_EQ(refused(), absl::OkStatus());
-}
-
 TEST_F(MembershipAgentTest, GoesRoundWhileNobodyLeads) {
   left_ = 5;
   const auto nobody = [&](const RegisterRequest&, RegisterResponse*) {

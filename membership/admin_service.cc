@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "membership/records.h"
 #include "rpc/answer.h"
 
 namespace kamino::membership {
@@ -22,10 +23,9 @@ ServerUnaryReactor* Finish(CallbackServerContext* context, const Request*,
 }
 
 void Describe(const Member& member, const View& view, ClusterNode* node) {
-  node->set_node_id(member.node_id);
-  node->set_address(member.service_address);
-  node->set_role(
-      std::string(RoleName(view.RoleOf(member.node_id, member.incarnation))));
+  *node->mutable_member() = ToProto(member);
+  node->mutable_member()->set_role(
+      ToProto(view.RoleOf(member.node_id, member.incarnation)));
   const auto excluded = view.excluded.find(member.node_id);
   if (excluded == view.excluded.end()) return;
   node->set_removed(!excluded->second);
@@ -33,12 +33,11 @@ void Describe(const Member& member, const View& view, ClusterNode* node) {
 }
 
 void Describe(const ManagerCore::Known& known, ClusterNode* node) {
-  node->set_alive(known.alive);
+  node->set_alive(known.state.alive);
   node->set_silent_ms(
       static_cast<uint64_t>(absl::ToInt64Milliseconds(known.silent)));
-  node->set_condition(std::string(ConditionName(known.condition)));
+  *node->mutable_report() = ToProto(known.state.report);
   node->set_joining(known.joining);
-  node->set_view_id(known.view_id);
 }
 
 void Describe(const ManagerCore& core, absl::Time now,
@@ -54,8 +53,8 @@ void Describe(const ManagerCore& core, absl::Time now,
     ClusterNode* node = response->add_nodes();
     Describe(member, view, node);
     for (const auto& each : known) {
-      if (each.member.incarnation != member.incarnation ||
-          each.member.node_id != member.node_id) {
+      if (each.state.member.incarnation != member.incarnation ||
+          each.state.member.node_id != member.node_id) {
         continue;
       }
       Describe(each, node);
@@ -63,9 +62,9 @@ void Describe(const ManagerCore& core, absl::Time now,
     }
   }
   for (const auto& each : known) {
-    if (described.count(each.member.node_id) > 0) continue;
+    if (described.count(each.state.member.node_id) > 0) continue;
     ClusterNode* node = response->add_nodes();
-    Describe(each.member, view, node);
+    Describe(each.state.member, view, node);
     Describe(each, node);
   }
   for (const std::string& node : core.WaitingFor(now)) {

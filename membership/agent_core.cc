@@ -31,17 +31,13 @@ AgentCore::Call AgentCore::Next(absl::Time now) {
   call.registers = !registered_;
   if (call.registers) {
     call.registration.set_cluster_id(options_.cluster_id);
-    *call.registration.mutable_node() = ToProto(self_);
-    call.registration.set_condition(ToProto(report_.condition));
-    *call.registration.mutable_cursors() = ToProto(report_.cursors);
+    *call.registration.mutable_member() = ToProto(self_);
+    *call.registration.mutable_report() = ToProto(report_);
   } else {
     call.heartbeat.set_cluster_id(options_.cluster_id);
     call.heartbeat.set_node_id(self_.node_id);
     call.heartbeat.set_incarnation(self_.incarnation);
-    call.heartbeat.set_view_id(report_.view_id);
-    call.heartbeat.set_condition(ToProto(report_.condition));
-    call.heartbeat.set_caught_up_view_id(report_.caught_up_view);
-    *call.heartbeat.mutable_cursors() = ToProto(report_.cursors);
+    *call.heartbeat.mutable_report() = ToProto(report_);
   }
   return call;
 }

@@ -23,9 +23,9 @@ void ManagerCore::BecomeLeader(const View& view, absl::Time now) {
   excluded_ = view.excluded;
   for (const Member& member : view.members) {
     Node& node = nodes_[member.node_id];
-    node.member = member;
+    node.state.member = member;
+    node.state.report.view_id = view.id;
     node.last_heard = now;
-    node.view_id = view.id;
   }
   last_call_ = now;
   hold_until_ = view.formed() ? now + options_.takeover_grace : now;
@@ -89,7 +89,7 @@ absl::Status ManagerCore::CheckHeap(const Member& member,
     other = &view_.head();
   } else {
     for (const auto& [id, node] : nodes_) {
-      if (id != member.node_id && Alive(node, now)) other = &node.member;
+      if (id != member.node_id && Alive(node, now)) other = &node.state.member;
     }
   }
   if (other == nullptr || other->heap_bytes == member.heap_bytes) {
@@ -105,8 +105,8 @@ absl::Status ManagerCore::CheckAgreement(const Member& member,
                                          absl::Time now) const {
   for (const auto& [id, node] : nodes_) {
     if (id == member.node_id || !Alive(node, now)) continue;
-    const std::string misfit =
-        Misfit(member.agreement, member.node_id, node.member.agreement, id);
+    const std::string misfit = Misfit(member.agreement, member.node_id,
+                                      node.state.member.agreement, id);
     if (misfit.empty()) continue;
     return absl::FailedPreconditionError(
         absl::StrCat(misfit, "; it must be alike on all nodes of a chain"));
@@ -117,7 +117,7 @@ absl::Status ManagerCore::CheckAgreement(const Member& member,
 absl::Status ManagerCore::MakeRoom(absl::Time now) {
   if (nodes_.size() < options_.max_nodes) return absl::OkStatus();
   for (auto it = nodes_.begin(); it != nodes_.end(); ++it) {
-    const Member& member = it->second.member;
+    const Member& member = it->second.state.member;
     if (Alive(it->second, now) ||
         view_.IndexOf(member.node_id, member.incarnation) >= 0) {
       continue;
@@ -130,8 +130,8 @@ absl::Status ManagerCore::MakeRoom(absl::Time now) {
 }
 
 absl::Status ManagerCore::Register(const std::string& cluster_id,
-                                   const Member& member, Condition condition,
-                                   absl::Time now, const Cursors& cursors) {
+                                   const Member& member,
+                                   const NodeReport& report, absl::Time now) {
   Observe(now);
   absl::Status ok = CheckMember(cluster_id, member);
   if (ok.ok()) ok = CheckHeap(member, now);
@@ -153,14 +153,15 @@ absl::Status ManagerCore::Register(const std::string& cluster_id,
         "node ", member.node_id, " is being dropped from the view"));
   }
   Node node;
-  node.member = member;
+  node.state.member = member;
+  node.state.report = report;
   node.last_heard = now;
-  node.condition = condition;
-  node.cursors = cursors;
-  if (found != nodes_.end()) node.held = HeldBefore(found->second, member);
+  if (found != nodes_.end()) {
+    node.state.held = HeldBefore(found->second, member);
+  }
   if (absl::Status holds = CheckHoldsAll(node, now); !holds.ok()) {
     // Its former self may be alive, and is dropped only when it is silent.
-    if (found != nodes_.end()) found->second.turned_away = true;
+    if (found != nodes_.end()) found->second.state.turned_away = true;
     return holds;
   }
   nodes_[member.node_id] = std::move(node);
@@ -177,17 +178,18 @@ bool ManagerCore::HasPlace(const Member& member) const {
 // Outside the chain a heap may hold what the chain never acknowledged.
 uint64_t ManagerCore::HeldBefore(const Node& known,
                                  const Member& member) const {
-  if (!HasPlace(member) || known.member.heap_id != member.heap_id ||
-      known.condition == Condition::kBehind ||
-      known.condition == Condition::kReceiving) {
+  const NodeReport& said = known.state.report;
+  if (!HasPlace(member) || known.state.member.heap_id != member.heap_id ||
+      said.condition == Condition::kBehind ||
+      said.condition == Condition::kReceiving) {
     return 0;
   }
-  return std::max(known.held, known.cursors.applied);
+  return std::max(known.state.held, said.cursors.applied);
 }
 
 absl::Status ManagerCore::CheckHoldsAll(const Node& node,
                                         absl::Time now) const {
-  const std::string& id = node.member.node_id;
+  const std::string& id = node.state.member.node_id;
   NodeStates states = States(now);
   states[id] = StateOf(node, now);
   const auto shortfall = ShortfallOf(view_, states, id);
@@ -201,21 +203,20 @@ absl::Status ManagerCore::CheckHoldsAll(const Node& node,
 
 absl::Status ManagerCore::CheckTakeover(const Node& known, const Member& member,
                                         absl::Time now) const {
-  if (known.member.incarnation == member.incarnation ||
-      known.member.IsRestartedAs(member)) {
+  const Member& there = known.state.member;
+  if (there.incarnation == member.incarnation || there.IsRestartedAs(member)) {
     return absl::OkStatus();
   }
-  if (member.IsRestartedAs(known.member)) {
+  if (member.IsRestartedAs(there)) {
     return absl::AlreadyExistsError(
         absl::StrCat("node ", member.node_id, " was started again since, at ",
-                     known.member.service_address,
+                     there.service_address,
                      "; if this is all there is of it, its files are an old "
                      "copy: move them away, and it joins as a new node"));
   }
   if (!Alive(known, now)) return absl::OkStatus();
-  return absl::AlreadyExistsError(absl::StrCat("a node ", member.node_id,
-                                               " is alive at ",
-                                               known.member.service_address));
+  return absl::AlreadyExistsError(absl::StrCat(
+      "a node ", member.node_id, " is alive at ", there.service_address));
 }
 
 absl::Status ManagerCore::Heartbeat(const std::string& cluster_id,
@@ -225,7 +226,7 @@ absl::Status ManagerCore::Heartbeat(const std::string& cluster_id,
   // One that was silent for too long may be dropped at any moment: it has to
   // be taken in again, which the next view may not do.
   if (cluster_id != options_.cluster_id || found == nodes_.end() ||
-      found->second.member.incarnation != beat.incarnation ||
+      found->second.state.member.incarnation != beat.incarnation ||
       !Alive(found->second, now)) {
     return absl::NotFoundError(
         absl::StrCat("node ", beat.node_id, " is not registered"));
@@ -236,12 +237,9 @@ absl::Status ManagerCore::Heartbeat(const std::string& cluster_id,
   }
   Node node = found->second;
   node.last_heard = now;
-  node.view_id = beat.view_id;
-  node.condition = beat.condition;
-  node.caught_up_view = beat.caught_up_view;
-  node.cursors = beat.cursors;
-  node.turned_away = false;
-  if (!HasPlace(node.member)) node.held = 0;
+  node.state.report = beat.report;
+  node.state.turned_away = false;
+  if (!HasPlace(node.state.member)) node.state.held = 0;
   if (!CheckHoldsAll(node, now).ok()) {
     return absl::NotFoundError(absl::StrCat(
         "node ", beat.node_id, " has to register, to be told what is wrong"));
@@ -251,9 +249,10 @@ absl::Status ManagerCore::Heartbeat(const std::string& cluster_id,
 }
 
 bool ManagerCore::Leaves(const Node& node, absl::Time now) const {
-  return view_.IndexOf(node.member.node_id, node.member.incarnation) >= 0 &&
+  const Member& member = node.state.member;
+  return view_.IndexOf(member.node_id, member.incarnation) >= 0 &&
          ShouldLeave(view_, States(now), options_.chain_length, excluded_,
-                     node.member.node_id);
+                     member.node_id);
 }
 
 bool ManagerCore::ShouldJoin(const std::string& node_id, absl::Time now) {
@@ -323,8 +322,9 @@ absl::Status ManagerCore::Exclude(const std::string& node_id, Removal how,
 }
 
 NodeState ManagerCore::StateOf(const Node& node, absl::Time now) const {
-  return {node.member,  Alive(node, now), node.condition,  node.caught_up_view,
-          node.cursors, node.held,        node.turned_away};
+  NodeState state = node.state;
+  state.alive = Alive(node, now);
+  return state;
 }
 
 NodeStates ManagerCore::States(absl::Time now) const {
@@ -369,8 +369,8 @@ void ManagerCore::OnViewStored(const View& view) {
 std::vector<ManagerCore::Known> ManagerCore::nodes(absl::Time now) const {
   std::vector<Known> known;
   for (const auto& [id, node] : nodes_) {
-    known.push_back({node.member, Alive(node, now), node.view_id,
-                     now - node.last_heard, node.condition, id == joining_});
+    known.push_back(
+        {StateOf(node, now), now - node.last_heard, id == joining_});
   }
   return known;
 }

@@ -78,15 +78,11 @@ class ManagerCore {
   // kResourceExhausted: max_nodes; kUnavailable: the node is being dropped from
   // the view, try again.
   absl::Status Register(const std::string& cluster_id, const Member& member,
-                        Condition condition, absl::Time now,
-                        const Cursors& cursors = {});
+                        const NodeReport& report, absl::Time now);
   struct Beat {
     std::string node_id;
     uint64_t incarnation = 0;
-    uint64_t view_id = 0;  // the view the node is in
-    Condition condition = Condition::kUnknown;
-    uint64_t caught_up_view = 0;
-    Cursors cursors = {};
+    NodeReport report;
   };
   // kNotFound: register first.
   absl::Status Heartbeat(const std::string& cluster_id, const Beat& beat,
@@ -119,11 +115,8 @@ class ManagerCore {
   const View& view() const { return view_; }
 
   struct Known {
-    Member member;
-    bool alive;
-    uint64_t view_id;  // the node's own
-    absl::Duration silent;
-    Condition condition;
+    NodeState state;
+    absl::Duration silent;  // since it was heard of last
     bool joining;
   };
   std::vector<Known> nodes(absl::Time now) const;
@@ -135,14 +128,8 @@ class ManagerCore {
 
  private:
   struct Node {
-    Member member;
+    NodeState state;  // but for `alive`, which the time decides
     absl::Time last_heard;
-    uint64_t view_id = 0;
-    Condition condition = Condition::kUnknown;
-    uint64_t caught_up_view = 0;
-    Cursors cursors = {};
-    uint64_t held = 0;         // as NodeState
-    bool turned_away = false;  // likewise
   };
 
   // The member that alone is alive and stays when this one goes; "" when it is

@@ -34,7 +34,7 @@ absl::StatusOr<View> Parse(const Etcd::Value& value,
   if (value.mod_revision == 0) return View();
   ViewRecord record;
   if (!record.ParseFromString(value.value) || record.view_id() == 0 ||
-      record.nodes().empty() || record.cluster_id() != cluster_id) {
+      record.members().empty() || record.cluster_id() != cluster_id) {
     return absl::DataLossError(absl::StrCat(
         "the view stored at etcd is not one of cluster ", cluster_id));
   }
@@ -258,9 +258,9 @@ absl::Status ManagerLoop::CheckLeading(absl::Time now) const {
 absl::Status ManagerLoop::Register(const RegisterRequest& request,
                                    RegisterResponse* response, absl::Time now) {
   RETURN_IF_ERROR(CheckLeading(now));
-  RETURN_IF_ERROR(core_.Register(
-      request.cluster_id(), FromProto(request.node()),
-      FromProto(request.condition()), now, FromProto(request.cursors())));
+  RETURN_IF_ERROR(core_.Register(request.cluster_id(),
+                                 FromProto(request.member()),
+                                 FromProto(request.report()), now));
   response->set_lease_ms(static_cast<uint32_t>(
       absl::ToInt64Milliseconds(core_.options().lease())));
   response->set_heartbeat_interval_ms(static_cast<uint32_t>(
@@ -277,14 +277,11 @@ absl::Status ManagerLoop::Heartbeat(const HeartbeatRequest& request,
   ManagerCore::Beat beat;
   beat.node_id = request.node_id();
   beat.incarnation = request.incarnation();
-  beat.view_id = request.view_id();
-  beat.condition = FromProto(request.condition());
-  beat.caught_up_view = request.caught_up_view_id();
-  beat.cursors = FromProto(request.cursors());
+  beat.report = FromProto(request.report());
   RETURN_IF_ERROR(core_.Heartbeat(request.cluster_id(), beat, now));
   response->set_lease_ms(static_cast<uint32_t>(
       absl::ToInt64Milliseconds(core_.options().lease())));
-  if (core_.view().id > request.view_id()) {
+  if (core_.view().id > beat.report.view_id) {
     *response->mutable_view() = ToProto(core_.view());
   }
   response->set_lease_view_id(core_.view().id);

@@ -25,7 +25,7 @@ std::optional<View> FirstView(const View& view, const NodeStates& nodes,
                               size_t chain_length, const Exclusions& excluded) {
   std::map<uint64_t, std::vector<Member>> by_heap;
   for (const auto& [id, node] : nodes) {
-    if (!node.alive || node.condition != Condition::kFresh ||
+    if (!node.alive || node.report.condition != Condition::kFresh ||
         excluded.count(id) > 0) {
       continue;
     }
@@ -44,7 +44,7 @@ std::optional<View> FirstView(const View& view, const NodeStates& nodes,
 bool SpeaksFor(const NodeState& node, const Member& member) {
   return node.member.heap_id == member.heap_id &&
          node.member.incarnation >= member.incarnation &&
-         node.condition != Condition::kReceiving;
+         node.report.condition != Condition::kReceiving;
 }
 
 // Whether the node says that it holds everything it ever acknowledged.
@@ -59,7 +59,7 @@ const NodeState* Kept(const View& view, const Member& member,
   const auto found = nodes.find(member.node_id);
   if (found == nodes.end() || !found->second.alive) return nullptr;
   const NodeState& node = found->second;
-  if (node.condition == Condition::kReceiving) return nullptr;
+  if (node.report.condition == Condition::kReceiving) return nullptr;
   // It may hold a lease: it is left out once it is silent.
   if (node.member.incarnation == member.incarnation) return &node;
   if (!member.IsRestartedAs(node.member)) return nullptr;
@@ -100,11 +100,12 @@ const Member* Joins(const View& view, const NodeStates& nodes,
   for (const Member& member : view.members) {
     // One that joined before must have caught up: it holds nothing that the
     // others could do without.
-    if (!IsSound(nodes.at(member.node_id).condition)) return nullptr;
+    if (!IsSound(nodes.at(member.node_id).report.condition)) return nullptr;
   }
   for (const auto& [id, node] : nodes) {
-    if (MayJoin(view, node, excluded) && node.condition == Condition::kBehind &&
-        node.caught_up_view == view.id) {
+    if (MayJoin(view, node, excluded) &&
+        node.report.condition == Condition::kBehind &&
+        node.report.caught_up_view == view.id) {
       return &node.member;
     }
   }
@@ -123,17 +124,17 @@ std::optional<Shortfall> ShortfallOf(const View& view, const NodeStates& nodes,
     return std::nullopt;
   }
   const NodeState& node = found->second;
-  if (!SpeaksFor(node, *member) || !ClaimsAll(node.condition)) {
+  if (!SpeaksFor(node, *member) || !ClaimsAll(node.report.condition)) {
     return std::nullopt;
   }
-  Shortfall shortfall{node.cursors.applied, node.held, node_id};
+  Shortfall shortfall{node.report.cursors.applied, node.held, node_id};
   const auto need = [&shortfall](uint64_t sequence, const std::string& by) {
     if (sequence <= shortfall.needs) return;
     shortfall.needs = sequence;
     shortfall.known_by = by;
   };
   const bool went_on = node.member.incarnation == member->incarnation &&
-                       node.condition != Condition::kOutrun;
+                       node.report.condition != Condition::kOutrun;
   for (auto other = view.members.begin();
        other != view.members.end() && !went_on; ++other) {
     const auto known = nodes.find(other->node_id);
@@ -141,9 +142,10 @@ std::optional<Shortfall> ShortfallOf(const View& view, const NodeStates& nodes,
         !SpeaksFor(known->second, *other)) {
       continue;
     }
-    need(known->second.cursors.cleaned, other->node_id);
+    need(known->second.report.cursors.cleaned, other->node_id);
     // It had this from the member, which had applied it.
-    if (other > member) need(known->second.cursors.received, other->node_id);
+    if (other > member)
+      need(known->second.report.cursors.received, other->node_id);
   }
   if (shortfall.holds >= shortfall.needs) return std::nullopt;
   return shortfall;
@@ -159,14 +161,14 @@ bool CanGoOn(const View& view, const NodeStates& nodes,
     const NodeState* node = Kept(view, member, nodes);
     if (node == nullptr) hopeless += IsLost(view, member, nodes);
     if (node == nullptr || IsRemoved(member.node_id, excluded)) continue;
-    const bool returned = node->condition == Condition::kReturned;
-    const bool sound = IsSound(node->condition) || returned;
+    const bool returned = node->report.condition == Condition::kReturned;
+    const bool sound = IsSound(node->report.condition) || returned;
     const bool went_on =
         node->member.incarnation == member.incarnation && !returned;
     if ((sound && went_on) || view.members.size() == 1) return true;
     ++there;
     any_sound = any_sound || sound;
-    whole = whole || sound || node->condition == Condition::kTorn;
+    whole = whole || sound || node->report.condition == Condition::kTorn;
   }
   if (any_sound && there + hopeless == view.members.size()) return true;
   return whole && there >= 2;
@@ -206,7 +208,8 @@ bool ShouldLeave(const View& view, const NodeStates& nodes, size_t chain_length,
          std::all_of(view.members.begin(), view.members.end(),
                      [&](const Member& member) {
                        const NodeState* node = Kept(view, member, nodes);
-                       return node != nullptr && IsSound(node->condition);
+                       return node != nullptr &&
+                              IsSound(node->report.condition);
                      });
 }
 

@@ -6,17 +6,16 @@
 #include <optional>
 #include <string>
 
+#include "membership/node_report.h"
 #include "membership/view.h"
 
 namespace kamino::membership {
 
+// What is known of a node at a moment.
 struct NodeState {
   Member member;
   bool alive = false;  // heard of recently enough to hold a lease
-  Condition condition = Condition::kUnknown;
-  // Outside the chain: the view whose tail sends it every operation.
-  uint64_t caught_up_view = 0;
-  Cursors cursors = {};  // as it said last
+  NodeReport report;   // its last
   // A member: what its heap was known to have applied, as it said earlier.
   uint64_t held = 0;
   // A member that came back on an old copy was turned away.

@@ -2,65 +2,99 @@
 
 namespace kamino::membership {
 
-using kamino::internal::v1::NodeCondition;
-using kamino::internal::v1::NodeInfo;
 using kamino::internal::v1::ViewRecord;
 
-NodeInfo ToProto(const Member& member) {
-  NodeInfo node;
-  node.set_node_id(member.node_id);
-  node.set_incarnation(member.incarnation);
-  node.set_service_address(member.service_address);
-  node.mutable_link_addresses()->insert(member.link_addresses.begin(),
-                                        member.link_addresses.end());
-  node.set_heap_bytes(member.heap_bytes);
-  node.set_heap_id(member.heap_id);
-  node.mutable_agreement()->insert(member.agreement.begin(),
-                                   member.agreement.end());
-  return node;
+kamino::v1::Role ToProto(Role role) {
+  switch (role) {
+    case Role::kHead:
+      return kamino::v1::ROLE_HEAD;
+    case Role::kMiddle:
+      return kamino::v1::ROLE_MIDDLE;
+    case Role::kTail:
+      return kamino::v1::ROLE_TAIL;
+    case Role::kSingle:
+      return kamino::v1::ROLE_SINGLE;
+    case Role::kOutside:
+      break;
+  }
+  return kamino::v1::ROLE_OUTSIDE;
 }
 
-Member FromProto(const NodeInfo& node) {
-  Member member;
-  member.node_id = node.node_id();
-  member.incarnation = node.incarnation();
-  member.service_address = node.service_address();
-  member.link_addresses.insert(node.link_addresses().begin(),
-                               node.link_addresses().end());
-  member.heap_bytes = node.heap_bytes();
-  member.heap_id = node.heap_id();
-  member.agreement.insert(node.agreement().begin(), node.agreement().end());
-  return member;
+kamino::v1::Condition ToProto(Condition condition) {
+  return static_cast<kamino::v1::Condition>(condition);
 }
 
-NodeCondition ToProto(Condition condition) {
-  return static_cast<NodeCondition>(condition);
-}
-
-Condition FromProto(NodeCondition condition) {
-  return kamino::internal::v1::NodeCondition_IsValid(condition)
+Condition FromProto(kamino::v1::Condition condition) {
+  return kamino::v1::Condition_IsValid(condition)
              ? static_cast<Condition>(condition)
              : Condition::kUnknown;
 }
 
-kamino::internal::v1::Cursors ToProto(const Cursors& cursors) {
-  kamino::internal::v1::Cursors record;
-  record.set_received(cursors.received);
-  record.set_applied(cursors.applied);
-  record.set_cleaned(cursors.cleaned);
-  return record;
+kamino::v1::NodeReport ToProto(const NodeReport& report) {
+  kamino::v1::NodeReport message;
+  message.set_view_id(report.view_id);
+  message.set_condition(ToProto(report.condition));
+  message.set_caught_up_view_id(report.caught_up_view);
+  message.mutable_cursors()->set_received(report.cursors.received);
+  message.mutable_cursors()->set_applied(report.cursors.applied);
+  message.mutable_cursors()->set_cleaned(report.cursors.cleaned);
+  return message;
 }
 
-Cursors FromProto(const kamino::internal::v1::Cursors& record) {
-  return {record.received(), record.applied(), record.cleaned()};
+NodeReport FromProto(const kamino::v1::NodeReport& message) {
+  const kamino::v1::Cursors& cursors = message.cursors();
+  return {message.view_id(),
+          FromProto(message.condition()),
+          message.caught_up_view_id(),
+          {cursors.received(), cursors.applied(), cursors.cleaned()}};
+}
+
+kamino::v1::Member ToProto(const Member& member) {
+  kamino::v1::Member message;
+  message.set_node_id(member.node_id);
+  message.set_address(member.service_address);
+  kamino::v1::NodeInstance& instance = *message.mutable_instance();
+  instance.set_incarnation(member.incarnation);
+  instance.mutable_link_addresses()->insert(member.link_addresses.begin(),
+                                            member.link_addresses.end());
+  instance.set_heap_bytes(member.heap_bytes);
+  instance.set_heap_id(member.heap_id);
+  instance.mutable_agreement()->insert(member.agreement.begin(),
+                                       member.agreement.end());
+  return message;
+}
+
+Member FromProto(const kamino::v1::Member& message) {
+  const kamino::v1::NodeInstance& instance = message.instance();
+  Member member;
+  member.node_id = message.node_id();
+  member.incarnation = instance.incarnation();
+  member.service_address = message.address();
+  member.link_addresses.insert(instance.link_addresses().begin(),
+                               instance.link_addresses().end());
+  member.heap_bytes = instance.heap_bytes();
+  member.heap_id = instance.heap_id();
+  member.agreement.insert(instance.agreement().begin(),
+                          instance.agreement().end());
+  return member;
+}
+
+kamino::v1::Member PublicMember(const View& view, int index) {
+  const Member& member = view.members[static_cast<size_t>(index)];
+  kamino::v1::Member message;
+  message.set_node_id(member.node_id);
+  message.set_address(member.service_address);
+  message.set_role(ToProto(view.RoleAt(index)));
+  return message;
 }
 
 ViewRecord ToProto(const View& view) {
   ViewRecord record;
   record.set_cluster_id(view.cluster_id);
   record.set_view_id(view.id);
-  for (const Member& member : view.members)
-    *record.add_nodes() = ToProto(member);
+  for (const Member& member : view.members) {
+    *record.add_members() = ToProto(member);
+  }
   for (const auto& [node_id, drain] : view.excluded) {
     auto* exclusion = record.add_excluded();
     exclusion->set_node_id(node_id);
@@ -73,8 +107,8 @@ View FromProto(const ViewRecord& record) {
   View view;
   view.cluster_id = record.cluster_id();
   view.id = record.view_id();
-  for (const NodeInfo& node : record.nodes()) {
-    view.members.push_back(FromProto(node));
+  for (const kamino::v1::Member& member : record.members()) {
+    view.members.push_back(FromProto(member));
   }
   for (const auto& exclusion : record.excluded()) {
     view.excluded[exclusion.node_id()] = exclusion.drain();

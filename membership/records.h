@@ -1,20 +1,30 @@
-// Views and members as messages.
+// Views, members and what nodes say of themselves as messages.
 #ifndef KAMINO_MEMBERSHIP_RECORDS_H_
 #define KAMINO_MEMBERSHIP_RECORDS_H_
 
 #include "kamino/internal/v1/membership.pb.h"
+#include "kamino/v1/member.pb.h"
+#include "membership/node_report.h"
 #include "membership/view.h"
 
 namespace kamino::membership {
 
-kamino::internal::v1::NodeInfo ToProto(const Member& member);
-Member FromProto(const kamino::internal::v1::NodeInfo& node);
-kamino::internal::v1::ViewRecord ToProto(const View& view);
-kamino::internal::v1::NodeCondition ToProto(Condition condition);
-kamino::internal::v1::Cursors ToProto(const Cursors& cursors);
-Cursors FromProto(const kamino::internal::v1::Cursors& cursors);
+kamino::v1::Role ToProto(Role role);
+
+kamino::v1::Condition ToProto(Condition condition);
 // kUnknown for what this program does not know.
-Condition FromProto(kamino::internal::v1::NodeCondition condition);
+Condition FromProto(kamino::v1::Condition condition);
+
+kamino::v1::NodeReport ToProto(const NodeReport& report);
+NodeReport FromProto(const kamino::v1::NodeReport& message);
+
+// All of a member but its role, which a view has to say.
+kamino::v1::Member ToProto(const Member& member);
+Member FromProto(const kamino::v1::Member& message);
+// The member at `index` as clients get it: who and where it is, and as what.
+kamino::v1::Member PublicMember(const View& view, int index);
+
+kamino::internal::v1::ViewRecord ToProto(const View& view);
 View FromProto(const kamino::internal::v1::ViewRecord& record);
 
 }  // namespace kamino::membership

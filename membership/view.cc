@@ -22,28 +22,6 @@ absl::string_view RoleName(Role role) {
   return "outside";
 }
 
-absl::string_view ConditionName(Condition condition) {
-  switch (condition) {
-    case Condition::kUnknown:
-      return "unknown";
-    case Condition::kFresh:
-      return "fresh";
-    case Condition::kSound:
-      return "sound";
-    case Condition::kTorn:
-      return "torn";
-    case Condition::kBehind:
-      return "behind";
-    case Condition::kReceiving:
-      return "receiving";
-    case Condition::kReturned:
-      return "returned";
-    case Condition::kOutrun:
-      return "outrun";
-  }
-  return "unknown";
-}
-
 bool operator==(const Member& a, const Member& b) {
   const auto fields = [](const Member& member) {
     return std::tie(member.node_id, member.incarnation, member.service_address,

@@ -23,35 +23,7 @@ enum class Role {
 
 absl::string_view RoleName(Role role);  // "head", "middle", ...
 
-// What a node's heap is good for, as the node says itself. On the wire.
-enum class Condition {
-  kUnknown = 0,    // it has not said so yet
-  kFresh = 1,      // empty: it was never in a chain
-  kSound = 2,      // holds everything that was acknowledged
-  kTorn = 3,       // the same, but for operations that a restart interrupted
-  kBehind = 4,     // may lack what was acknowledged: it joined just now
-  kReceiving = 5,  // of no use: a state transfer has not ended
-  kReturned = 6,  // sound by its own word: it was restarted, and its neighbours
-                  // have not borne it out yet
-  kOutrun = 7,    // the same, but a neighbour holds more than it could: one of
-                  // the two is on an old copy
-};
-
-absl::string_view ConditionName(Condition condition);  // "sound", ...
-
-// How far a node's ring has come: mutations up to these; see
-// replica/operation_ring.h.
-struct Cursors {
-  uint64_t received = 0;
-  uint64_t applied = 0;
-  uint64_t cleaned = 0;
-
-  friend bool operator==(const Cursors& a, const Cursors& b) {
-    return a.received == b.received && a.applied == b.applied &&
-           a.cleaned == b.cleaned;
-  }
-};
-
+// A node that is in a chain, or may come to be.
 struct Member {
   std::string node_id;
   uint64_t incarnation = 0;  // of the process that was admitted

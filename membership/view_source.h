@@ -6,26 +6,10 @@
 #include <functional>
 
 #include "absl/status/status.h"
+#include "membership/node_report.h"
 #include "membership/view.h"
 
 namespace kamino::membership {
-
-// What a node says of itself.
-struct NodeReport {
-  uint64_t view_id = 0;  // the view it is in
-  Condition condition = Condition::kUnknown;
-  // Outside: the view whose tail sends it every operation; 0: none does.
-  uint64_t caught_up_view = 0;
-  Cursors cursors = {};
-
-  friend bool operator==(const NodeReport& a, const NodeReport& b) {
-    return a.view_id == b.view_id && a.condition == b.condition &&
-           a.caught_up_view == b.caught_up_view && a.cursors == b.cursors;
-  }
-  friend bool operator!=(const NodeReport& a, const NodeReport& b) {
-    return !(a == b);
-  }
-};
 
 struct ViewSourceCallbacks {
   // A view that is newer than any before. On the source's thread.

@@ -24,8 +24,8 @@ ChainCore::ChainCore(ChainOptions options, OperationRing* ring,
       upstream_(options_, ring, &outbox_),
       downstream_(options_, ring, &outbox_),
       completions_(options_, ring->cleaned(), &outbox_),
-      returning_(ring, record->state().heap == HeapState::kFresh ||
-                               record->state().heap == HeapState::kComplete
+      returning_(ring, record->state().condition == Condition::kFresh ||
+                               record->state().condition == Condition::kSound
                            ? Returning::State::kReturned
                            : Returning::State::kTrusted),
       mending_(ring, executor, &outbox_, options_.fetch_timeout),
@@ -55,16 +55,8 @@ bool ChainCore::ready() const {
 }
 
 Condition ChainCore::condition() const {
-  switch (record_->state().heap) {
-    case HeapState::kFresh:
-      return Condition::kFresh;
-    case HeapState::kReceiving:
-      return Condition::kReceiving;
-    case HeapState::kBehind:
-      return Condition::kBehind;
-    case HeapState::kComplete:
-      break;
-  }
+  const Condition recorded = record_->state().condition;
+  if (recorded != Condition::kSound) return recorded;
   if (returning_.outrun()) return Condition::kOutrun;
   if (mending_.torn()) return Condition::kTorn;
   return returning_.trusted() ? Condition::kSound : Condition::kReturned;
@@ -89,43 +81,43 @@ TransferStats ChainCore::transfer() const {
 std::vector<ChainCore::LinkState> ChainCore::links() const {
   std::vector<LinkState> states;
   if (joiner_.link() != kNoLink) {
-    states.push_back({view_.tail().node_id, "joining", joiner_.link(),
-                      joiner_.established()});
+    states.push_back({view_.tail().node_id, kamino::v1::LINK_KIND_JOINING,
+                      joiner_.link(), joiner_.established()});
   }
   if (index_ < 0) return states;
   if (downstream_.joins()) {
-    states.push_back({donor_.joining(), "joining", downstream_.link(),
-                      downstream_.replicates()});
+    states.push_back({donor_.joining(), kamino::v1::LINK_KIND_JOINING,
+                      downstream_.link(), downstream_.replicates()});
   }
   if (const Member* member = view_.Predecessor(index_)) {
-    states.push_back({member->node_id, "predecessor", upstream_.link(),
-                      upstream_.attached()});
+    states.push_back({member->node_id, kamino::v1::LINK_KIND_PREDECESSOR,
+                      upstream_.link(), upstream_.attached()});
   }
   if (const Member* member = view_.Successor(index_)) {
-    states.push_back({member->node_id, "successor", downstream_.link(),
-                      downstream_.replicates()});
+    states.push_back({member->node_id, kamino::v1::LINK_KIND_SUCCESSOR,
+                      downstream_.link(), downstream_.replicates()});
   }
   const bool tells = completions_.state() == Completions::State::kTail;
   if (tells || role() == Role::kHead) {
     states.push_back({(tells ? view_.head() : view_.tail()).node_id,
-                      "completion", completions_.link(),
+                      kamino::v1::LINK_KIND_COMPLETION, completions_.link(),
                       completions_.connected()});
   }
   return states;
 }
 
 bool ChainCore::has_state() const {
-  return record_->state().heap != HeapState::kReceiving;
+  return record_->state().condition != Condition::kReceiving;
 }
 
 bool ChainCore::behind() const {
-  return record_->state().heap == HeapState::kBehind;
+  return record_->state().condition == Condition::kBehind;
 }
 
-void ChainCore::UpdateHeapState(HeapState heap) {
+void ChainCore::Record(Condition condition) {
   NodeState state = record_->state();
-  if (state.heap == heap) return;
-  state.heap = heap;
+  if (state.condition == condition) return;
+  state.condition = condition;
   record_->Update(state);
 }
 
@@ -165,10 +157,10 @@ void ChainCore::LeaveView(absl::Time now) {
 void ChainCore::EnterView(absl::Time now) {
   NodeState state = record_->state();
   state.view_id = view_.id;
-  if (state.heap == HeapState::kFresh) {
+  if (state.condition == Condition::kFresh) {
     // Of the first view nobody can hold anything.
     if (view_.id == 1) returning_.Forget();
-    state.heap = HeapState::kComplete;
+    state.condition = Condition::kSound;
   }
   record_->Update(state);
   if (!has_state()) return;  // the manager learns of it, and leaves us out
@@ -336,7 +328,7 @@ void ChainCore::GoOnMended(Mending::Mended mended) {
 }
 
 void ChainCore::CheckCaughtUp() {
-  if (joiner_.OnApplied()) UpdateHeapState(HeapState::kComplete);
+  if (joiner_.OnApplied()) Record(Condition::kSound);
 }
 
 void ChainCore::CheckReturned() {

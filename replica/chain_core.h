@@ -44,6 +44,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "kamino/internal/v1/chain.pb.h"
+#include "kamino/v1/kamino.pb.h"
 #include "membership/view.h"
 #include "replica/chain_actions.h"
 #include "replica/chain_options.h"
@@ -128,7 +129,7 @@ class ChainCore {
 
   struct LinkState {
     std::string peer;
-    std::string purpose;  // "predecessor", "successor", "completion", "joining"
+    kamino::v1::LinkKind purpose;
     LinkId link;
     bool connected;
   };
@@ -147,7 +148,7 @@ class ChainCore {
   // Operations of the chain can follow on what this node has, though it has no
   // place.
   bool may_resume() const { return behind() && !mending_.torn(); }
-  void UpdateHeapState(HeapState heap);
+  void Record(membership::Condition condition);
   // What this node holds is of no use: it has to get the chain's state anew.
   void DiscardState();
 

@@ -9,7 +9,14 @@
 namespace kamino::replica {
 namespace {
 
+using membership::Condition;
 using ring_format::RecordLine;
+
+// Whether a restart leaves it as it is: the others are found out after it.
+bool Outlasts(Condition condition) {
+  return condition == Condition::kFresh || condition == Condition::kReceiving ||
+         condition == Condition::kBehind || condition == Condition::kSound;
+}
 
 uint64_t ChecksumOf(const RecordLine& line) {
   return XXH3_64bits(&line, offsetof(RecordLine, checksum));
@@ -37,7 +44,7 @@ absl::Status NodeRecord::Open() {
   for (int i = 0; i < 2; ++i) {
     const RecordLine& line = LinesOf(region_)[i];
     if (line.serial == 0 || line.checksum != ChecksumOf(line) ||
-        line.heap_state > static_cast<uint32_t>(HeapState::kComplete)) {
+        !Outlasts(static_cast<Condition>(line.condition))) {
       continue;
     }
     if (best != nullptr && line.serial <= best->serial) continue;
@@ -50,7 +57,7 @@ absl::Status NodeRecord::Open() {
   serial_ = best->serial;
   state_.incarnation = best->incarnation;
   state_.view_id = best->view_id;
-  state_.heap = static_cast<HeapState>(best->heap_state);
+  state_.condition = static_cast<Condition>(best->condition);
   state_.was_head = best->was_head != 0;
   return absl::OkStatus();
 }
@@ -66,7 +73,7 @@ void NodeRecord::Write(int index) {
   line.serial = serial_;
   line.incarnation = state_.incarnation;
   line.view_id = state_.view_id;
-  line.heap_state = static_cast<uint32_t>(state_.heap);
+  line.condition = static_cast<uint32_t>(state_.condition);
   line.was_head = state_.was_head ? 1 : 0;
   line.checksum = ChecksumOf(line);
   RecordLine* place = LinesOf(region_) + index;

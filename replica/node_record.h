@@ -9,24 +9,19 @@
 
 #include "absl/status/status.h"
 #include "engine/pmem/region.h"
+#include "membership/condition.h"
 
 namespace kamino::replica {
-
-// How much of the chain's data a node's heap holds. Numbers are on media.
-enum class HeapState : uint32_t {
-  kFresh = 0,      // nothing: it was never in a chain
-  kReceiving = 1,  // an unfinished state transfer: nothing of use
-  kBehind = 2,     // a chain's state of some moment, perhaps without what was
-                   // acknowledged after it
-  kComplete = 3,   // everything that was acknowledged while in the chain
-};
 
 struct NodeState {
   // Grows with each start of the process; begins at a random number, so that no
   // two heaps of one node share one.
   uint64_t incarnation = 0;
   uint64_t view_id = 0;  // the newest view this node was in; 0: none
-  HeapState heap = HeapState::kFresh;
+  // kFresh, kReceiving or kBehind; or kSound: it held all that was
+  // acknowledged when it was last known to, and a restart may have interrupted
+  // it since.
+  membership::Condition condition = membership::Condition::kFresh;
   // It executes as head since: what it had not committed is rolled back from
   // its own backup (Kamino-Tx, section 5.3).
   bool was_head = false;

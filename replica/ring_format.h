@@ -9,7 +9,7 @@
 namespace kamino::replica::ring_format {
 
 inline constexpr uint64_t kRingMagic = 0x474e49526f6d614bull;  // "KamoRING"
-inline constexpr uint32_t kRingVersion = 3;
+inline constexpr uint32_t kRingVersion = 4;
 inline constexpr uint32_t kEntryMagic = 0x5245706fu;  // "opER"
 inline constexpr uint32_t kWrapMagic = 0x50415257u;   // "WRAP"
 
@@ -61,9 +61,9 @@ struct alignas(64) RecordLine {
   uint64_t serial;  // from 1
   uint64_t incarnation;
   uint64_t view_id;
-  uint32_t heap_state;  // HeapState
-  uint32_t was_head;    // 0 or 1
-  uint64_t checksum;    // XXH3 of the fields above
+  uint32_t condition;  // membership::Condition
+  uint32_t was_head;   // 0 or 1
+  uint64_t checksum;   // XXH3 of the fields above
   uint8_t unused[24];
 };
 

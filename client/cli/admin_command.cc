@@ -11,6 +11,7 @@
 #include "client/admin.h"
 #include "client/cli/cli.h"
 #include "client/cli/table.h"
+#include "proto/words.h"
 
 namespace kamino::client {
 namespace {
@@ -30,10 +31,12 @@ void Print(const GetClusterResponse& cluster) {
   std::vector<std::vector<std::string>> rows = {
       {"NODE", "ROLE", "ADDRESS", "ALIVE", "SILENT", "STATE", "VIEW", ""}};
   for (const ClusterNode& node : cluster.nodes()) {
-    rows.push_back({node.node_id(), node.role(), node.address(),
+    const kamino::v1::Member& member = node.member();
+    rows.push_back({member.node_id(), Word(member.role()), member.address(),
                     node.alive() ? "yes" : "no",
-                    absl::StrCat(node.silent_ms(), " ms"), node.condition(),
-                    absl::StrCat(node.view_id()), Wish(node)});
+                    absl::StrCat(node.silent_ms(), " ms"),
+                    Word(node.report().condition()),
+                    absl::StrCat(node.report().view_id()), Wish(node)});
   }
   std::cout << absl::StrCat("cluster ", cluster.cluster_id(), ", view ",
                             cluster.view_id(), ", manager ", cluster.leader(),
@@ -43,7 +46,9 @@ void Print(const GetClusterResponse& cluster) {
             << absl::StrJoin(cluster.waiting_for(), " or ") << "\n";
 }
 
-bool IsIn(const ClusterNode& node) { return node.role() != "outside"; }
+bool IsIn(const ClusterNode& node) {
+  return node.member().role() != kamino::v1::ROLE_OUTSIDE;
+}
 
 int Status(Cli& cli) {
   auto admin = cli.ConnectToManagers();
@@ -66,7 +71,7 @@ int Await(Cli& cli, Admin* admin, const std::string& node_id, bool in) {
     if (!cluster.ok()) return cli.Fail(cluster.status());
     bool found = false;
     for (const ClusterNode& node : cluster->nodes()) {
-      if (node.node_id() == node_id) found = IsIn(node);
+      if (node.member().node_id() == node_id) found = IsIn(node);
     }
     if (found == in) return kExitOk;
     absl::Notification never;
@@ -89,7 +94,7 @@ int TellWhoIsLeft(Cli& cli, Admin* admin) {
   if (!cluster.ok()) return cli.Fail(cluster.status());
   std::vector<std::string> left;
   for (const ClusterNode& node : cluster->nodes()) {
-    if (IsIn(node)) left.push_back(node.node_id());
+    if (IsIn(node)) left.push_back(node.member().node_id());
   }
   std::cerr << absl::StrCat("kamino: the chain has ", left.size(), " of ",
                             cluster->chain_length(),
@@ -128,8 +133,8 @@ int AddNode(Cli& cli, const Change& change) {
   bool known = false;
   uint32_t members = 0;
   for (const ClusterNode& node : cluster->nodes()) {
-    known = known || node.node_id() == node_id;
-    members += IsIn(node) && node.node_id() != node_id;
+    known = known || node.member().node_id() == node_id;
+    members += IsIn(node) && node.member().node_id() != node_id;
   }
   absl::Status status = (*admin)->AddNode(node_id);
   if (!status.ok()) return cli.Fail(status);

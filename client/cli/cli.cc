@@ -9,9 +9,9 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "client/cli/json.h"
 #include "client/error.h"
 #include "google/protobuf/struct.pb.h"
-#include "google/protobuf/util/json_util.h"
 
 namespace kamino::client {
 namespace {
@@ -33,16 +33,6 @@ std::string ReasonName(const absl::Status& status) {
   const kamino::v1::Reason reason = ReasonOf(status);
   if (reason == kamino::v1::REASON_UNSPECIFIED) return "";
   return kamino::v1::Reason_Name(reason);
-}
-
-std::string ToJson(const google::protobuf::Message& message) {
-  google::protobuf::util::JsonPrintOptions options;
-  options.preserve_proto_field_names = true;
-  options.always_print_primitive_fields = true;
-  std::string text;
-  const auto printed =
-      google::protobuf::util::MessageToJsonString(message, &text, options);
-  return printed.ok() ? text : "{}";
 }
 
 void PrintErrorJson(

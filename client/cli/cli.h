@@ -69,8 +69,7 @@ CLI::App* AddCommand(CLI::App* app, Cli* cli, const std::string& name,
 // The library would take -1 for the largest number.
 CLI::Validator NotNegative();
 
-// proto3 JSON with original field names: bytes are base64, 64-bit numbers are
-// strings.
+// client/cli/json.h, on a line.
 void PrintJson(const google::protobuf::Message& message);
 
 // A tally on stderr: redrawn on a terminal, a line per tenth elsewhere.

@@ -14,33 +14,20 @@
 #include "absl/synchronization/notification.h"
 #include "client/cli/cli.h"
 #include "client/cli/table.h"
+#include "proto/words.h"
 
 namespace kamino::client {
 namespace {
 
-using kamino::v1::ChainNode;
 using kamino::v1::GetNodeStatusResponse;
-
-std::string RoleOf(kamino::v1::Role role) {
-  switch (role) {
-    case kamino::v1::ROLE_HEAD:
-      return "head";
-    case kamino::v1::ROLE_MIDDLE:
-      return "middle";
-    case kamino::v1::ROLE_TAIL:
-      return "tail";
-    case kamino::v1::ROLE_SINGLE:
-      return "single";
-    default:
-      return "outside";
-  }
-}
+using kamino::v1::Member;
 
 std::string HitRate(const GetNodeStatusResponse& status) {
   if (!status.has_backup()) return "-";
   const uint64_t all = status.backup().hits() + status.backup().misses();
-  if (all == 0) return absl::StrCat(status.backup().kind(), " -");
-  return absl::StrFormat("%s %.1f%%", status.backup().kind(),
+  const std::string kind = Word(status.backup().kind());
+  if (all == 0) return absl::StrCat(kind, " -");
+  return absl::StrFormat("%s %.1f%%", kind,
                          100.0 * status.backup().hits() / all);
 }
 
@@ -59,15 +46,14 @@ std::string Links(const GetNodeStatusResponse& status) {
 }
 
 std::vector<std::string> RowOf(
-    const ChainNode& node,
-    const absl::StatusOr<GetNodeStatusResponse>& status) {
+    const Member& node, const absl::StatusOr<GetNodeStatusResponse>& status) {
   if (!status.ok()) {
-    return {node.node_id(), RoleOf(node.role()), node.address(), "unreachable"};
+    return {node.node_id(), Word(node.role()), node.address(), "unreachable"};
   }
   return {status->node_id(),
-          RoleOf(status->role()),
+          Word(status->role()),
           node.address(),
-          status->condition(),
+          Word(status->condition()),
           absl::StrCat(status->header().view_id()),
           status->lease_valid() ? "yes" : "no",
           absl::StrCat(status->received()),
@@ -85,7 +71,7 @@ bool Show(const Cli& cli, Client* client) {
   std::vector<std::vector<std::string>> rows = {
       {"NODE", "ROLE", "ADDRESS", "STATE", "VIEW", "LEASE", "RECEIVED",
        "APPLIED", "CLEANED", "HEAP", "BACKUP HITS", "LINKS"}};
-  for (const ChainNode& node : chain.nodes()) {
+  for (const Member& node : chain.nodes()) {
     auto status = client->NodeStatus(node.address());
     if (cli.json() && status.ok()) PrintJson(*status);
     rows.push_back(RowOf(node, status));

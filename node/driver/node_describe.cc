@@ -1,6 +1,7 @@
 // What a node says of itself to whoever asks.
 #include <string>
 
+#include "membership/records.h"
 #include "node/driver/node.h"
 #include "proto/version.h"
 
@@ -11,7 +12,8 @@ kamino::v1::BackupStatus ToProto(const engine::KaminoStats& stats,
                                  const StorageOptions& options) {
   kamino::v1::BackupStatus backup;
   const bool simple = options.backup == BackupKind::kSimple;
-  backup.set_kind(simple ? "simple" : "dynamic");
+  backup.set_kind(simple ? kamino::v1::BACKUP_KIND_SIMPLE
+                         : kamino::v1::BACKUP_KIND_DYNAMIC);
   backup.set_alpha(simple ? 1.0 : options.alpha);
   backup.set_hits(stats.backup.hits);
   backup.set_misses(stats.backup.misses);
@@ -43,7 +45,7 @@ void Node::Describe(ChainNode& node,
   const replica::OperationRing& ring = core.ring();
   response->set_cluster_id(options_.chain.cluster_id);
   response->set_node_id(options_.chain.node_id);
-  response->set_role(head::ToProto(core.role()));
+  response->set_role(membership::ToProto(core.role()));
   response->set_version(kVersion);
   response->set_uptime_ms(absl::ToInt64Milliseconds(Now() - started_));
   response->set_lease_valid(views_->LeaseValid(core.view().id));
@@ -51,8 +53,7 @@ void Node::Describe(ChainNode& node,
   response->set_applied(ring.applied());
   response->set_cleaned(ring.cleaned());
   response->set_completed(core.completed());
-  response->set_condition(
-      std::string(membership::ConditionName(core.condition())));
+  response->set_condition(membership::ToProto(core.condition()));
   const replica::ChainCore::TransferStats& transfer = core.transfer();
   response->mutable_transfer()->set_sending(transfer.sending);
   response->mutable_transfer()->set_receiving(transfer.receiving);

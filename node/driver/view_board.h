@@ -15,8 +15,8 @@
 
 namespace kamino::head {
 
-kamino::v1::Role ToProto(membership::Role role);
-kamino::v1::Chain ToProto(const membership::View& view);
+// As clients get it.
+kamino::v1::Chain ToChain(const membership::View& view);
 
 // Thread-safe.
 class ViewBoard {

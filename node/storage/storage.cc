@@ -18,7 +18,7 @@ using engine::Heap;
 using engine::KaminoStore;
 using engine::Region;
 using engine::TrackedRegion;
-using replica::HeapState;
+using membership::Condition;
 using replica::NodeState;
 using replica::OperationRing;
 using Part = Media::Part;
@@ -126,7 +126,8 @@ absl::Status Storage::OpenRing() {
   record_.emplace(ring_region_.get());
   absl::Status read = record_->Open();
   // A transfer that did not end may have left the ring half made.
-  const bool anew = read.ok() && record_->state().heap == HeapState::kReceiving;
+  const bool anew =
+      read.ok() && record_->state().condition == Condition::kReceiving;
   auto ring = anew ? OperationRing::Create(ring_region_.get(), heap_->uuid(),
                                            MinRingBytes())
                    : OperationRing::Open(ring_region_.get(), heap_->uuid());
@@ -192,7 +193,7 @@ void Storage::EmptyLog() {
 }
 
 absl::Status Storage::Recover() {
-  if (record_->state().heap == HeapState::kReceiving) {
+  if (record_->state().condition == Condition::kReceiving) {
     EmptyLog();
     return absl::OkStatus();  // not a heap that can be loaded
   }
@@ -279,7 +280,7 @@ absl::StatusOr<std::unique_ptr<Backup>> Storage::NewBackup() {
 
 void Storage::BeginReceiving() {
   NodeState state = record_->state();
-  state.heap = HeapState::kReceiving;
+  state.condition = Condition::kReceiving;
   state.was_head = false;
   record_->Update(state);
   EmptyLog();
@@ -290,7 +291,7 @@ absl::Status Storage::FinishReceiving(uint64_t sequence) {
   RETURN_IF_ERROR(heap_->Load());
   ring_->Restart(sequence, static_cast<uint32_t>(record_->serial()));
   NodeState state = record_->state();
-  state.heap = HeapState::kBehind;
+  state.condition = Condition::kBehind;
   record_->Update(state);
   return absl::OkStatus();
 }

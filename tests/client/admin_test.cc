@@ -105,9 +105,7 @@ TEST_F(AdminTest, TwoThatNameEachOtherAreNotAskedWithoutEnd) {
 }
 
 TEST_F(AdminTest, TheLeadersRefusalIsTheLastWord) {
-  first_.answer = [] {
-    return absl::FailedPreconditionError("the last copy");
-  };
+  first_.answer = [] { return absl::FailedPreconditionError("the last copy"); };
   EXPECT_EQ(Remove(), absl::FailedPreconditionError("the last copy"));
   EXPECT_EQ(first_.asked(), 1);
 }

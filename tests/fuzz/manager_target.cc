@@ -11,8 +11,8 @@
 namespace kamino::fuzz {
 namespace {
 
-using kamino::internal::v1::NodeInfo;
 using kamino::internal::v1::ViewRecord;
+using kamino::v1::Member;
 using membership::ManagerCore;
 using membership::View;
 
@@ -56,16 +56,15 @@ class FuzzedManager {
   }
 
   void Register(absl::string_view bytes, uint64_t condition) {
-    NodeInfo node;
+    Member node;
     if (!node.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
       return;
     }
     core_
-        .Register(
-            kClusterId, membership::FromProto(node),
-            membership::FromProto(
-                static_cast<kamino::internal::v1::NodeCondition>(condition)),
-            now_)
+        .Register(kClusterId, membership::FromProto(node),
+                  {.condition = membership::FromProto(
+                       static_cast<kamino::v1::Condition>(condition))},
+                  now_)
         .IgnoreError();
     CHECK_LE(core_.nodes(now_).size(), core_.options().max_nodes);
     Propose();
@@ -75,10 +74,10 @@ class FuzzedManager {
     ManagerCore::Beat beat;
     beat.node_id = std::string(node_id);
     beat.incarnation = input.Number(1);
-    beat.view_id = input.Number(1);
-    beat.caught_up_view = input.Number(1);
-    beat.condition = membership::FromProto(
-        static_cast<kamino::internal::v1::NodeCondition>(input.Number(1)));
+    beat.report.view_id = input.Number(1);
+    beat.report.caught_up_view = input.Number(1);
+    beat.report.condition = membership::FromProto(
+        static_cast<kamino::v1::Condition>(input.Number(1)));
     core_.Heartbeat(kClusterId, beat, now_).IgnoreError();
     core_.ShouldJoin(beat.node_id, now_);
     core_.WaitingFor(now_);
@@ -120,14 +119,15 @@ void Run(absl::string_view bytes) {
   }
 }
 
-NodeInfo Node(int i, uint64_t incarnation) {
-  NodeInfo node;
+Member Node(int i, uint64_t incarnation) {
+  Member node;
   node.set_node_id("n" + std::to_string(i));
-  node.set_incarnation(incarnation);
-  node.set_service_address("host:1");
-  (*node.mutable_link_addresses())["tcp"] = "host:2";
-  node.set_heap_bytes(1 << 20);
-  node.set_heap_id(std::string(16, static_cast<char>('a' + i)));
+  node.set_address("host:1");
+  auto* instance = node.mutable_instance();
+  instance->set_incarnation(incarnation);
+  (*instance->mutable_link_addresses())["tcp"] = "host:2";
+  instance->set_heap_bytes(1 << 20);
+  instance->set_heap_id(std::string(16, static_cast<char>('a' + i)));
   return node;
 }
 
@@ -164,7 +164,7 @@ std::vector<std::string> Seeds() {
   ViewRecord record;
   record.set_cluster_id(kClusterId);
   record.set_view_id(9);
-  for (int i = 1; i <= 3; ++i) *record.add_nodes() = Node(i, 1);
+  for (int i = 1; i <= 3; ++i) *record.add_members() = Node(i, 1);
   std::string takeover;
   AppendStep(4, record.SerializeAsString(), &takeover);
   return {life, takeover + life};

@@ -53,7 +53,7 @@ class NormalOperationTest(ClusterTest):
     lines = self.kamino("status", "--json").splitlines()
     nodes = [json.loads(line) for line in lines[1:]]
     self.assertEqual([n["role"] for n in nodes],
-                     ["ROLE_HEAD", "ROLE_MIDDLE", "ROLE_MIDDLE", "ROLE_TAIL"])
+                     ["head", "middle", "middle", "tail"])
     for field in ("received", "applied", "heap_bytes_used", "objects"):
       self.assertEqual(len({n[field] for n in nodes}), 1, field)
 

@@ -21,7 +21,7 @@ class ConfigurationTest(ClusterTest):
     managers = self.cluster.state["addresses"]["manager"]
     status = json.loads(self.kamino("admin", "status", "--json",
                                     f"--managers={managers}"))
-    return [n["node_id"] for n in status["nodes"] if n.get("alive")]
+    return [n["member"]["node_id"] for n in status["nodes"] if n.get("alive")]
 
   def rings(self):
     lines = self.kamino("status", "--json").splitlines()

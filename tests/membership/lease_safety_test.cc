@@ -230,13 +230,12 @@ class World {
       return;
     }
     const Member& member = message->member;
+    const NodeReport report = {message->view.id, message->condition};
     message->status =
         message->is_register
-            ? manager.core.Register("c", member, message->condition, now)
-            : manager.core.Heartbeat("c",
-                                     {member.node_id, member.incarnation,
-                                      message->view.id, message->condition},
-                                     now);
+            ? manager.core.Register("c", member, report, now)
+            : manager.core.Heartbeat(
+                  "c", {member.node_id, member.incarnation, report}, now);
     message->view = manager.core.view();
     message->lease_view_id = manager.core.view().id;
     message->answer = true;

@@ -60,20 +60,23 @@ class ManagerCoreTest : public testing::Test {
 
   absl::Status Register(const Member& member,
                         Condition condition = Condition::kFresh) {
-    return core_.Register("c", member, condition, now_);
+    return core_.Register("c", member, {.condition = condition}, now_);
   }
   absl::Status Beat(const std::string& id, uint64_t incarnation = 1,
                     Condition condition = Condition::kSound,
                     uint64_t caught_up_view = 0) {
-    return core_.Heartbeat("c",
-                           {id, incarnation, core_.view().id, condition,
-                            caught_up_view, cursors_[id]},
-                           now_);
+    return core_.Heartbeat(
+        "c",
+        {id,
+         incarnation,
+         {core_.view().id, condition, caught_up_view, cursors_[id]}},
+        now_);
   }
   absl::Status Return(const std::string& id, const Cursors& cursors) {
     cursors_[id] = cursors;
-    return core_.Register("c", Node(id, 2), Condition::kReturned, now_,
-                          cursors);
+    return core_.Register(
+        "c", Node(id, 2),
+        {.condition = Condition::kReturned, .cursors = cursors}, now_);
   }
 
   // Lets time pass while those nodes send heartbeats, and stores what the core

@@ -325,8 +325,9 @@ TEST_F(ManagerCoreTest, ANewLeaderIsGivenTimeToBeFound) {
     EXPECT_FALSE(next.ProposeView(now_).has_value());
   }
   // Just in time; n3 never finds it. One that was silent registers again.
-  EXPECT_EQ(next.Register("c", Node("n2"), Condition::kSound, now_),
-            absl::OkStatus());
+  EXPECT_EQ(
+      next.Register("c", Node("n2"), {.condition = Condition::kSound}, now_),
+      absl::OkStatus());
   now_ = found + 2 * kMs;
   beat("n1");
   const auto view = next.ProposeView(now_);
@@ -399,9 +400,9 @@ TEST_F(ManagerCoreTest, RefusesWhatIsTooLong) {
 
 TEST_F(ManagerCoreTest, RefusesAnotherCluster) {
   EXPECT_TRUE(absl::IsFailedPrecondition(
-      core_.Register("d", Node("n1"), Condition::kFresh, now_)));
+      core_.Register("d", Node("n1"), {.condition = Condition::kFresh}, now_)));
   FormChain();
-  EXPECT_TRUE(absl::IsNotFound(core_.Heartbeat("d", {"n1", 1, 1}, now_)));
+  EXPECT_TRUE(absl::IsNotFound(core_.Heartbeat("d", {"n1", 1, {1}}, now_)));
 }
 
 TEST_F(ManagerCoreTest, RefusesAnotherHeapSize) {
@@ -441,11 +442,11 @@ TEST_F(ManagerCoreTest, DescribesWhatItKnows) {
   Pass(kTimeout, {all_[0], all_[1]});
   const auto known = core_.nodes(now_);
   ASSERT_EQ(known.size(), 3u);
-  EXPECT_TRUE(known[0].alive);
-  EXPECT_EQ(known[0].member, all_[0]);
+  EXPECT_TRUE(known[0].state.alive);
+  EXPECT_EQ(known[0].state.member, all_[0]);
   EXPECT_EQ(known[0].silent, absl::ZeroDuration());
-  EXPECT_EQ(known[0].view_id, 1u);
-  EXPECT_FALSE(known[2].alive);
+  EXPECT_EQ(known[0].state.report.view_id, 1u);
+  EXPECT_FALSE(known[2].state.alive);
   EXPECT_EQ(known[2].silent, kTimeout);
 }
 

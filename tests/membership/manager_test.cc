@@ -56,9 +56,9 @@ class ManagerTest : public testing::Test {
   static RegisterRequest Registration(const std::string& id) {
     RegisterRequest request;
     request.set_cluster_id("c");
-    *request.mutable_node() =
+    *request.mutable_member() =
         ToProto(Member{id, 1, id + ":1", {{"tcp", id + ":2"}}, 64, kHeap});
-    request.set_condition(kamino::internal::v1::NODE_CONDITION_FRESH);
+    request.mutable_report()->set_condition(kamino::v1::CONDITION_FRESH);
     return request;
   }
   absl::Status Register(Manager* manager, const std::string& id) {
@@ -71,7 +71,7 @@ class ManagerTest : public testing::Test {
     request.set_cluster_id("c");
     request.set_node_id(id);
     request.set_incarnation(1);
-    request.set_condition(kamino::internal::v1::NODE_CONDITION_SOUND);
+    request.mutable_report()->set_condition(kamino::v1::CONDITION_SOUND);
     return manager->Heartbeat(request, &response);
   }
   void FormChain(Manager* manager) {
@@ -100,7 +100,7 @@ TEST_F(ManagerTest, LeadsFormsAndStoresTheChain) {
   ASSERT_TRUE(stored.ParseFromString(etcd_.Get(kViewKey).value));
   EXPECT_EQ(stored.view_id(), 1u);
   EXPECT_EQ(stored.cluster_id(), "c");
-  EXPECT_EQ(stored.nodes(0).node_id(), "n1");
+  EXPECT_EQ(stored.members(0).node_id(), "n1");
 }
 
 TEST_F(ManagerTest, AnswersHoldTheLeaseAndNewerViewsOnly) {
@@ -119,7 +119,7 @@ TEST_F(ManagerTest, AnswersHoldTheLeaseAndNewerViewsOnly) {
   request.set_incarnation(1);
   for (const uint64_t own : {0, 1}) {
     HeartbeatResponse response;
-    request.set_view_id(own);
+    request.mutable_report()->set_view_id(own);
     ASSERT_EQ(manager->Heartbeat(request, &response), absl::OkStatus());
     EXPECT_EQ(response.lease_ms(), 700u);
     EXPECT_EQ(response.lease_view_id(), 1u);
@@ -214,7 +214,7 @@ TEST_F(ManagerTest, AViewWriteWhoseAnswerIsLostHappenedOnce) {
   kamino::internal::v1::ViewRecord stored;
   ASSERT_TRUE(stored.ParseFromString(etcd_.Get(kViewKey).value));
   EXPECT_EQ(stored.view_id(), 2u);
-  EXPECT_EQ(stored.nodes_size(), 1);
+  EXPECT_EQ(stored.members_size(), 1);
 }
 
 TEST_F(ManagerTest, AViewIsNotWrittenOverOneItDoesNotKnow) {

@@ -63,7 +63,7 @@ class ScriptedManager final : public MembershipService::Service {
   grpc::Status Register(grpc::ServerContext*, const RegisterRequest* request,
                         RegisterResponse* response) override {
     absl::MutexLock lock(&mutex_);
-    incarnations_.push_back(request->node().incarnation());
+    incarnations_.push_back(request->member().instance().incarnation());
     response->set_lease_ms(700);
     response->set_heartbeat_interval_ms(1);
     const grpc::Status status =
@@ -176,7 +176,7 @@ TEST_F(MembershipAgentTest, RegistersWithAllThatANodeIs) {
   EXPECT_EQ(manager_.last_heartbeat().node_id(), "n1");
   absl::MutexLock lock(&mutex_);
   EXPECT_EQ(seen_.cluster_id(), "c");
-  EXPECT_EQ(FromProto(seen_.node()), ChainOf(1).members[0]);
+  EXPECT_EQ(FromProto(seen_.member()), ChainOf(1).members[0]);
 }
 
 TEST_F(MembershipAgentTest, TheLeaseCountsFromWhenTheRequestWasSent) {
@@ -241,12 +241,12 @@ TEST_F(MembershipAgentTest, BringsNewerViewsOnly) {
 TEST_F(MembershipAgentTest, SaysWhichViewTheNodeIsIn) {
   Start({manager_.address()});
   agent_->SetReport({4, Condition::kSound, 0});
-  ASSERT_TRUE(
-      Eventually([&] { return manager_.last_heartbeat().view_id() == 4; }));
+  ASSERT_TRUE(Eventually(
+      [&] { return manager_.last_heartbeat().report().view_id() == 4; }));
   agent_->SetReport({3, Condition::kSound, 0});  // never backwards
   const int before = manager_.heartbeats();
   ASSERT_TRUE(Eventually([&] { return manager_.heartbeats() > before + 2; }));
-  EXPECT_EQ(manager_.last_heartbeat().view_id(), 4u);
+  EXPECT_EQ(manager_.last_heartbeat().report().view_id(), 4u);
 }
 
 TEST_F(MembershipAgentTest, ARequestedViewIsFetchedAtOnce) {

@@ -48,8 +48,8 @@ NodeStates Known(const States& states, Condition condition) {
   NodeStates known;
   for (int i = 0; i < kNodes; ++i) {
     if (states[i] == kUnknown) continue;
-    known[Id(i)] =
-        NodeState{MemberOf(i, states[i]), IsAlive(states[i]), condition};
+    known[Id(i)] = NodeState{
+        MemberOf(i, states[i]), IsAlive(states[i]), {.condition = condition}};
   }
   return known;
 }
@@ -197,7 +197,8 @@ std::optional<std::string> After(const std::string& conditions) {
                                 : c == 'x' ? Condition::kReturned
                                 : c == 'o' ? Condition::kOutrun
                                            : Condition::kUnknown;
-    known[member.node_id] = NodeState{member, c != '-', condition};
+    known[member.node_id] =
+        NodeState{member, c != '-', {.condition = condition}};
   }
   const auto next = NextView(view, known, kNodes);
   if (!next.has_value()) return std::nullopt;
@@ -229,17 +230,18 @@ TEST(NextViewTest, AfterAllWereAwayTwoAreNeeded) {
   for (int i = 0; i < 3; ++i) view.members.push_back(MemberOf(i, kAlive));
   NodeStates known = Sound({kUnknown, kAliveRestarted, kDead, kUnknown});
   EXPECT_FALSE(NextView(view, known, 3).has_value());
-  known["n2"] = NodeState{MemberOf(2, kAliveRestarted), true, Condition::kTorn};
+  known["n2"] = NodeState{
+      MemberOf(2, kAliveRestarted), true, {.condition = Condition::kTorn}};
   const auto next = NextView(view, known, 3);
   ASSERT_TRUE(next.has_value());
   EXPECT_EQ(next->ToString(), "view 6: n1 (head) -> n2 (tail)");
   // But for those who are back and have lost what they held.
   known = Sound({kAliveReplaced, kAliveRestarted, kDead, kUnknown});
   EXPECT_FALSE(NextView(view, known, 3).has_value());
-  known["n2"] =
-      NodeState{MemberOf(2, kAliveRestarted), true, Condition::kReceiving};
+  known["n2"] = NodeState{
+      MemberOf(2, kAliveRestarted), true, {.condition = Condition::kReceiving}};
   EXPECT_EQ(NextView(view, known, 3)->ToString(), "view 6: n1 (single)");
-  known["n1"].condition = Condition::kTorn;
+  known["n1"].report.condition = Condition::kTorn;
   EXPECT_FALSE(NextView(view, known, 3).has_value());
 }
 
@@ -256,8 +258,9 @@ NodeStates Restarted(const std::array<Copy, kNodes>& copies,
     if (copies[i] == kAway) continue;
     node.member = MemberOf(i, kAliveRestarted);
     node.alive = true;
-    node.condition = i % 2 == 0 ? Condition::kReturned : Condition::kTorn;
-    node.cursors = copies[i] == kOld ? old : latest;
+    node.report.condition =
+        i % 2 == 0 ? Condition::kReturned : Condition::kTorn;
+    node.report.cursors = copies[i] == kOld ? old : latest;
   }
   return known;
 }
@@ -336,10 +339,10 @@ TEST(OldCopyTest, WhoLacksWhatItsSuccessorsHaveReceivedDoesNotStay) {
 TEST(OldCopyTest, OfThoseWhoWentOnOnlyOneThatSaysSoIsOutrun) {
   const View view = ViewOfFour();
   NodeStates known = Sound({kAlive, kAlive, kAlive, kAlive});
-  known["n1"].cursors = {20, 20, 10};
-  known["n2"].cursors = {110, 110, 100};  // heard later
+  known["n1"].report.cursors = {20, 20, 10};
+  known["n2"].report.cursors = {110, 110, 100};  // heard later
   EXPECT_FALSE(ShortfallOf(view, known, "n1").has_value());
-  known["n1"].condition = Condition::kOutrun;
+  known["n1"].report.condition = Condition::kOutrun;
   const auto shortfall = ShortfallOf(view, known, "n1");
   ASSERT_TRUE(shortfall.has_value());
   EXPECT_EQ(shortfall->known_by, "n2");
@@ -367,18 +370,19 @@ TEST(NextViewTest, OneThatHasCaughtUpBecomesTheTailOfASoundChain) {
   View view{"c", 5, {MemberOf(0, kAlive), MemberOf(1, kAlive)}};
   NodeStates known = Sound({kAlive, kAlive, kAlive, kUnknown});
   NodeState& joins = known["n2"];
-  joins.condition = Condition::kBehind;
+  joins.report.condition = Condition::kBehind;
   EXPECT_FALSE(NextView(view, known, 3).has_value());
-  joins.caught_up_view = 4;
+  joins.report.caught_up_view = 4;
   EXPECT_FALSE(NextView(view, known, 3).has_value());
-  joins.caught_up_view = 5;
+  joins.report.caught_up_view = 5;
   EXPECT_FALSE(NextView(view, known, 2).has_value());  // long enough
   auto next = NextView(view, known, 3);
   ASSERT_TRUE(next.has_value());
   EXPECT_EQ(next->ToString(), "view 6: n0 (head) -> n1 -> n2 (tail)");
-  known["n1"].condition = Condition::kBehind;  // the last one that joined
+  known["n1"].report.condition =
+      Condition::kBehind;  // the last one that joined
   EXPECT_FALSE(NextView(view, known, 3).has_value());
-  known["n1"].condition = Condition::kSound;
+  known["n1"].report.condition = Condition::kSound;
   joins.alive = false;
   EXPECT_FALSE(NextView(view, known, 3).has_value());
 }

@@ -41,7 +41,8 @@ TEST_F(ManagerCoreTest, AnOldCopyDoesNotDisturbTheOneThatIsAlive) {
   EXPECT_TRUE(absl::IsFailedPrecondition(Return("n3", {12, 12, 10})));
   // Likewise one that was put back by more than one start of the process.
   EXPECT_TRUE(absl::IsFailedPrecondition(core_.Register(
-      "c", Node("n3"), Condition::kReturned, now_, {12, 12, 10})));
+      "c", Node("n3"),
+      {.condition = Condition::kReturned, .cursors = {12, 12, 10}}, now_)));
   cursors_["n3"] = alive;
   Pass(kTimeout * 2, all_);
   EXPECT_EQ(core_.view().id, 1u);
@@ -90,7 +91,8 @@ TEST_F(ManagerCoreTest, WhoSaysThatItIsOutrunIsJudgedByTheOthersWord) {
   EXPECT_EQ(Beat("n2"), absl::OkStatus());
   EXPECT_TRUE(absl::IsNotFound(Beat("n1", 2, Condition::kOutrun)));
   EXPECT_TRUE(absl::IsFailedPrecondition(core_.Register(
-      "c", Node("n1", 2), Condition::kOutrun, now_, cursors_["n1"])));
+      "c", Node("n1", 2),
+      {.condition = Condition::kOutrun, .cursors = cursors_["n1"]}, now_)));
   Pass(kTimeout, {all_[1], all_[2]});
   EXPECT_EQ(Names(core_.view()), "n2.1 n3.1 ");
 }

@@ -19,6 +19,7 @@
 #include "kamino/internal/v1/verbs.pb.h"
 #include "kamino/v1/admin.pb.h"
 #include "kamino/v1/kamino.pb.h"
+#include "kamino/v1/member.pb.h"
 
 namespace kamino {
 namespace {
@@ -32,6 +33,7 @@ std::vector<std::string> Now() {
   for (const auto* file : {
            v1::PutRequest::descriptor()->file(),
            v1::GetClusterRequest::descriptor()->file(),
+           v1::Member::descriptor()->file(),
            internal::v1::ChainMessage::descriptor()->file(),
            internal::v1::ChainOperation::descriptor()->file(),
            internal::v1::ViewRecord::descriptor()->file(),

@@ -116,7 +116,7 @@ void FakeHeap::EndSending() { sending_ = false; }
 void FakeHeap::BeginReceiving() {
   objects.clear();
   NodeState state = record_->state();
-  state.heap = HeapState::kReceiving;
+  state.condition = membership::Condition::kReceiving;
   record_->Update(state);
 }
 
@@ -131,7 +131,7 @@ absl::Status FakeHeap::Take(const StateChunk& chunk) {
 absl::Status FakeHeap::FinishReceiving(uint64_t sequence) {
   ring_->Restart(sequence, static_cast<uint32_t>(record_->serial()));
   NodeState state = record_->state();
-  state.heap = HeapState::kBehind;
+  state.condition = membership::Condition::kBehind;
   record_->Update(state);
   return absl::OkStatus();
 }

@@ -6,13 +6,15 @@
 namespace kamino::replica {
 namespace {
 
+using membership::Condition;
+
 constexpr size_t kBytes = 8192;
 
 NodeState Some(uint64_t view_id) {
   NodeState state;
   state.incarnation = 77;
   state.view_id = view_id;
-  state.heap = HeapState::kComplete;
+  state.condition = Condition::kSound;
   state.was_head = view_id % 2 == 0;
   return state;
 }
@@ -27,7 +29,7 @@ TEST(NodeRecordTest, IsFoundAgain) {
   ASSERT_TRUE(read.Open().ok());
   EXPECT_EQ(read.state().incarnation, 77u);
   EXPECT_EQ(read.state().view_id, 3u);
-  EXPECT_EQ(read.state().heap, HeapState::kComplete);
+  EXPECT_EQ(read.state().condition, Condition::kSound);
   EXPECT_FALSE(read.state().was_head);
   EXPECT_EQ(read.serial(), written.serial());
 }

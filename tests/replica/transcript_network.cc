@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "proto/words.h"
 #include "tests/replica/describe.h"
 
 namespace kamino::replica {
@@ -399,7 +400,7 @@ std::vector<std::string> TranscriptNetwork::LinksOf(
     const std::string& name) const {
   std::vector<std::string> lines;
   for (const ChainCore::LinkState& link : At(name).core->links()) {
-    lines.push_back(absl::StrCat(link.purpose, " ", link.peer,
+    lines.push_back(absl::StrCat(Word(link.purpose), " ", link.peer,
                                  link.connected ? "" : ", not connected"));
   }
   return lines;

@@ -28,10 +28,9 @@ bool OldCopiesGoUnseen() {
 // As if each node held all there can be, until it says that it is outrun.
 template <typename Request>
 void Boast(Request* request) {
-  if (request->condition() == kamino::internal::v1::NODE_CONDITION_OUTRUN) {
-    return;
-  }
-  request->mutable_cursors()->set_applied(uint64_t{1} << 60);
+  kamino::v1::NodeReport* report = request->mutable_report();
+  if (report->condition() == kamino::v1::CONDITION_OUTRUN) return;
+  report->mutable_cursors()->set_applied(uint64_t{1} << 60);
 }
 
 }  // namespace
@@ -96,8 +95,8 @@ void SimManager::Call(EtcdCall call) {
 SimManager::Answer SimManager::Serve(AgentCore::Call call) {
   Answer answer;
   if (faults::FaultPlanted("view-led-by-stale-member")) {
-    call.registration.clear_cursors();
-    call.heartbeat.clear_cursors();
+    call.registration.mutable_report()->clear_cursors();
+    call.heartbeat.mutable_report()->clear_cursors();
   }
   if (OldCopiesGoUnseen()) {
     Boast(&call.registration);

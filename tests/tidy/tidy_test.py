@@ -27,7 +27,7 @@ MAY_USE = {
     "client": {"client", "rpc", "kamino", "google"},
 }
 # Of the above only what decides by views may be seen outside membership/.
-MEMBERSHIP_FOR_REPLICA = {"membership/view.h"}
+MEMBERSHIP_FOR_REPLICA = {"membership/condition.h", "membership/view.h"}
 
 BANNED = [
     (re.compile(r"\b(TODO|FIXME|XXX|HACK)\b"), "left open"),

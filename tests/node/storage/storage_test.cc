@@ -17,7 +17,7 @@ using engine::CommitOptions;
 using engine::KaminoStore;
 using engine::ObjectId;
 using engine::WriteSet;
-using replica::HeapState;
+using membership::Condition;
 using replica::NodeState;
 using ::testing::HasSubstr;
 using Part = Media::Part;
@@ -55,7 +55,7 @@ class StorageTest : public ::testing::Test {
     auto store = *KaminoStore::Open(storage->heap(), *storage->NewBackup());
     NodeState state = storage->record()->state();
     state.was_head = true;
-    state.heap = HeapState::kComplete;
+    state.condition = Condition::kSound;
     storage->record()->Update(state);
     auto transaction = store->Begin(absl::ZeroDuration());
     const ObjectId root = storage->heap()->root();
@@ -208,7 +208,7 @@ TEST_F(StorageTest, AnUnfinishedTransferIsNotTakenForAHeap) {
   std::memset(storage->heap_region()->base() + root, 0x5a, 4096);
   disk_.Crash(3);
   storage = Open();
-  EXPECT_EQ(storage->record()->state().heap, HeapState::kReceiving);
+  EXPECT_EQ(storage->record()->state().condition, Condition::kReceiving);
 
   // The next one ends.
   storage->BeginReceiving();
@@ -225,7 +225,7 @@ TEST_F(StorageTest, AnUnfinishedTransferIsNotTakenForAHeap) {
   ASSERT_TRUE(storage->ring()->Append(42, 1, "operation").ok());
   disk_.Crash(4);
   storage = Open();
-  EXPECT_EQ(storage->record()->state().heap, HeapState::kBehind);
+  EXPECT_EQ(storage->record()->state().condition, Condition::kBehind);
   EXPECT_EQ(storage->ring()->applied(), 41u);
   EXPECT_EQ(storage->ring()->received(), 42u);
 }

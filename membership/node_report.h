@@ -1,0 +1,33 @@
+// What a node says of itself to the manager.
+#ifndef KAMINO_MEMBERSHIP_NODE_REPORT_H_
+#define KAMINO_MEMBERSHIP_NODE_REPORT_H_
+
+#include <cstdint>
+
+#include "membership/condition.h"
+
+namespace kamino::membership {
+
+// How far a node's ring has come: mutations up to these; see
+// replica/operation_ring.h.
+struct Cursors {
+  uint64_t received = 0;
+  uint64_t applied = 0;
+  uint64_t cleaned = 0;
+
+  friend bool operator==(const Cursors&, const Cursors&) = default;
+};
+
+struct NodeReport {
+  uint64_t view_id = 0;  // the view it is in
+  Condition condition = Condition::kUnknown;
+  // Outside: the view whose tail sends it every operation; 0: none does.
+  uint64_t caught_up_view = 0;
+  Cursors cursors = {};
+
+  friend bool operator==(const NodeReport&, const NodeReport&) = default;
+};
+
+}  // namespace kamino::membership
+
+#endif  // KAMINO_MEMBERSHIP_NODE_REPORT_H_

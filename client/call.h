@@ -92,6 +92,7 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
     stub_ = runner_->directory().Find(target_);
     if (stub_ == nullptr) return RefreshAndRetry(absl::Milliseconds(50));
     if (++attempts_ > 1) runner_->CountRetry();
+    request_.set_chain_id(runner_->directory().chain_id());
     context_ = std::make_unique<grpc::ClientContext>();
     rpc::SetTimeout(std::min(left, kAttemptTimeout), context_.get());
     response_.Clear();

@@ -22,8 +22,11 @@ constexpr rpc::Backoff kBackoff = {absl::Milliseconds(50), absl::Seconds(2)};
 class ChainWatch::Stream final
     : public grpc::ClientReadReactor<kamino::v1::WatchChainResponse> {
  public:
-  Stream(ChainWatch* watch, std::shared_ptr<Directory::Stub> stub)
-      : watch_(watch), stub_(std::move(stub)) {}
+  Stream(ChainWatch* watch, std::shared_ptr<Directory::Stub> stub,
+         ChainId chain_id)
+      : watch_(watch), stub_(std::move(stub)) {
+    request_.set_chain_id(chain_id);
+  }
 
   // The stream may end, and delete this, before Begin returns.
   void Begin() {
@@ -49,7 +52,7 @@ class ChainWatch::Stream final
   ChainWatch* const watch_;
   const std::shared_ptr<Directory::Stub> stub_;
   grpc::ClientContext context_;
-  const kamino::v1::WatchChainRequest request_;
+  kamino::v1::WatchChainRequest request_;
   kamino::v1::WatchChainResponse response_;
 };
 
@@ -76,7 +79,8 @@ void ChainWatch::Open() {
     absl::MutexLock lock(&mutex_);
     if (stopping_) return;
     const std::string& address = addresses[next_node_++ % addresses.size()];
-    stream = stream_ = new Stream(this, directory_->At(address));
+    stream = stream_ =
+        new Stream(this, directory_->At(address), directory_->chain_id());
   }
   stream->Begin();
 }

@@ -135,7 +135,7 @@ void PullParts(const std::shared_ptr<ScanCall>& call,
 
 Client::Client(ClientOptions options)
     : options_(std::move(options)),
-      runner_(absl::make_unique<Runner>(options_.seeds,
+      runner_(absl::make_unique<Runner>(options_.seeds, options_.chain_id,
                                         options_.max_outstanding)) {}
 
 Client::~Client() = default;
@@ -314,6 +314,7 @@ absl::StatusOr<kamino::v1::GetNodeStatusResponse> Client::NodeStatus(
   grpc::ClientContext context;
   rpc::SetTimeout(kStatusTimeout, &context);
   kamino::v1::GetNodeStatusRequest request;
+  request.set_chain_id(runner_->directory().chain_id());
   kamino::v1::GetNodeStatusResponse response;
   RETURN_IF_ERROR(rpc::FromGrpc(runner_->directory().At(address)->GetNodeStatus(
       &context, request, &response)));

@@ -29,6 +29,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "base/chain_id.h"
 #include "kamino/v1/kamino.pb.h"
 
 namespace kamino::client {
@@ -43,6 +44,9 @@ struct ClientOptions {
   // Calls under way at once, at least 1. More wait for their timeout (blocking
   // ones) or fail at once with kResourceExhausted (asynchronous ones).
   int max_outstanding = 1024;
+  // Which chain of the cluster. 0: the only one; once it is known, calls name
+  // it, and nodes of another one refuse them (REASON_UNKNOWN_CHAIN).
+  ChainId chain_id = 0;
 };
 
 template <typename Response>

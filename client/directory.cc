@@ -32,8 +32,8 @@ struct Directory::Round {
   std::vector<std::function<void()>> waiters;
 };
 
-Directory::Directory(std::vector<std::string> seeds)
-    : seeds_(std::move(seeds)) {}
+Directory::Directory(std::vector<std::string> seeds, ChainId chain_id)
+    : seeds_(std::move(seeds)), wanted_chain_(chain_id) {}
 
 Directory::~Directory() {
   absl::MutexLock lock(&mutex_);
@@ -67,9 +67,11 @@ std::shared_ptr<Directory::Stub> Directory::Find(Target target) {
 bool Directory::Learn(const Chain& chain) {
   if (chain.nodes().empty()) return false;
   absl::MutexLock lock(&mutex_);
-  const bool same_cluster =
-      chain_.nodes().empty() || chain_.cluster_id() == chain.cluster_id();
-  if (!same_cluster || chain.view_id() <= chain_.view_id()) return false;
+  const bool first = chain_.nodes().empty();
+  const bool same_chain = first ? IsForChain(wanted_chain_, chain.chain_id())
+                                : chain_.cluster_id() == chain.cluster_id() &&
+                                      chain_.chain_id() == chain.chain_id();
+  if (!same_chain || chain.view_id() <= chain_.view_id()) return false;
   chain_ = chain;
   return true;
 }
@@ -77,6 +79,11 @@ bool Directory::Learn(const Chain& chain) {
 Chain Directory::chain() const {
   absl::MutexLock lock(&mutex_);
   return chain_;
+}
+
+ChainId Directory::chain_id() const {
+  absl::MutexLock lock(&mutex_);
+  return chain_.nodes().empty() ? wanted_chain_ : chain_.chain_id();
 }
 
 uint64_t Directory::seen() const {
@@ -144,6 +151,7 @@ void Directory::Ask(const std::shared_ptr<Round>& round,
   auto question = std::make_shared<Question>();
   question->context = std::make_unique<grpc::ClientContext>();
   rpc::SetTimeout(kQuestionTimeout, question->context.get());
+  question->request.set_chain_id(chain_id());
   question->stub = At(address);
   question->stub->async()->GetChain(
       question->context.get(), &question->request, &question->response,
@@ -165,8 +173,10 @@ void Directory::OnAnswer(const std::shared_ptr<Round>& round,
                          const kamino::v1::GetChainResponse& response) {
   if (status.ok()) {
     Learn(response.chain());
-    // A node of another cluster counts something else.
-    if (response.chain().cluster_id() == chain().cluster_id()) {
+    // A node of another cluster or chain counts something else.
+    const Chain known = chain();
+    if (response.chain().cluster_id() == known.cluster_id() &&
+        response.chain().chain_id() == known.chain_id()) {
       Saw(response.header());
     }
   }

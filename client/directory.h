@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "base/chain_id.h"
 #include "kamino/v1/kamino.grpc.pb.h"
 
 namespace kamino::client {
@@ -23,7 +24,8 @@ class Directory {
  public:
   using Stub = kamino::v1::KaminoService::Stub;
 
-  explicit Directory(std::vector<std::string> seeds);
+  // `chain_id`: which chain of the seeds' cluster; 0: the only one.
+  Directory(std::vector<std::string> seeds, ChainId chain_id);
   // Waits for questions that are still under way.
   ~Directory();
 
@@ -31,10 +33,13 @@ class Directory {
   std::shared_ptr<Stub> Find(Target target);
   std::shared_ptr<Stub> At(const std::string& address);
 
-  // Takes a chain over when it is newer than the one known, and says whether it
-  // was. Chains of another cluster than the first one's are ignored.
+  // Takes a view of the chain over when it is newer than the one known, and
+  // says whether it was. Other chains, and other clusters than the first one's,
+  // are ignored.
   bool Learn(const kamino::v1::Chain& chain);
   kamino::v1::Chain chain() const;
+  // What requests name; 0 while no chain is known and none was given.
+  ChainId chain_id() const;
 
   // The highest number of a mutation in any answer so far: RequestId.since of
   // what is sent from now on.
@@ -67,6 +72,7 @@ class Directory {
   }
 
   const std::vector<std::string> seeds_;
+  const ChainId wanted_chain_;
 
   mutable absl::Mutex mutex_;
   kamino::v1::Chain chain_ ABSL_GUARDED_BY(mutex_);

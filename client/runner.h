@@ -21,9 +21,9 @@ namespace kamino::client {
 // Thread-safe.
 class Runner {
  public:
-  Runner(std::vector<std::string> seeds, int max_outstanding)
+  Runner(std::vector<std::string> seeds, ChainId chain_id, int max_outstanding)
       : max_outstanding_(max_outstanding),
-        directory_(std::move(seeds)),
+        directory_(std::move(seeds), chain_id),
         watch_(&directory_, &timer_) {}
   // Waits for all calls; they end early once stopping() says so.
   ~Runner() {

@@ -102,6 +102,7 @@ void ScanCall::Open() {
   const auto stub = runner_->directory().Find(Target::kTail);
   if (stub == nullptr) return Retry(last_error_);
   if (++attempts_ > 1) runner_->CountRetry();
+  rest_.set_chain_id(runner_->directory().chain_id());
   // A stream that gets on may need longer than this: it is then opened anew.
   stream_ =
       new Stream(shared_from_this(), stub, std::min(left, kAttemptTimeout));

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "membership/records.h"
 #include "rpc/answer.h"
 
@@ -44,6 +45,7 @@ void Describe(const ManagerCore& core, absl::Time now,
               kamino::v1::GetClusterResponse* response) {
   const View& view = core.view();
   response->set_cluster_id(core.options().cluster_id);
+  response->set_chain_id(core.options().chain_id);
   response->set_view_id(view.id);
   response->set_chain_length(
       static_cast<uint32_t>(core.options().chain_length));
@@ -72,6 +74,12 @@ void Describe(const ManagerCore& core, absl::Time now,
   }
 }
 
+absl::Status CheckChain(ChainId asked, const ManagerCore& core) {
+  const ChainId served = core.options().chain_id;
+  if (IsForChain(asked, served)) return absl::OkStatus();
+  return absl::NotFoundError(WrongChain(asked, served));
+}
+
 }  // namespace
 
 ServerUnaryReactor* AdminService::GetCluster(
@@ -86,6 +94,7 @@ ServerUnaryReactor* AdminService::GetCluster(
           return absl::NotFoundError(absl::StrCat(
               "this is the manager of cluster ", core->options().cluster_id));
         }
+        RETURN_IF_ERROR(CheckChain(request->chain_id(), *core));
         Describe(*core, now, response);
         response->set_leader(manager_->name());
         return absl::OkStatus();
@@ -94,22 +103,27 @@ ServerUnaryReactor* AdminService::GetCluster(
 
 ServerUnaryReactor* AdminService::RemoveNode(
     CallbackServerContext* context,
-    const kamino::v1::RemoveNodeRequest* request, kamino::v1::AdminResponse*) {
+    const kamino::v1::RemoveNodeRequest* request,
+    kamino::v1::AdminResponse* response) {
   using Removal = ManagerCore::Removal;
   const Removal how = request->drain()   ? Removal::kDrain
                       : request->force() ? Removal::kForced
                                          : Removal::kNow;
   return Finish(context, request,
                 manager_->Administer([&](ManagerCore* core, absl::Time now) {
+                  RETURN_IF_ERROR(CheckChain(request->chain_id(), *core));
+                  response->set_chain_id(core->options().chain_id);
                   return core->Exclude(request->node_id(), how, now);
                 }));
 }
 
 ServerUnaryReactor* AdminService::AddNode(
     CallbackServerContext* context, const kamino::v1::AddNodeRequest* request,
-    kamino::v1::AdminResponse*) {
+    kamino::v1::AdminResponse* response) {
   return Finish(context, request,
                 manager_->Administer([&](ManagerCore* core, absl::Time) {
+                  RETURN_IF_ERROR(CheckChain(request->chain_id(), *core));
+                  response->set_chain_id(core->options().chain_id);
                   core->Include(request->node_id());
                   return absl::OkStatus();
                 }));

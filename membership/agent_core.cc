@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "glog/logging.h"
 #include "membership/records.h"
 #include "rpc/redirect.h"
@@ -31,10 +32,12 @@ AgentCore::Call AgentCore::Next(absl::Time now) {
   call.registers = !registered_;
   if (call.registers) {
     call.registration.set_cluster_id(options_.cluster_id);
+    call.registration.set_chain_id(options_.chain_id);
     *call.registration.mutable_member() = ToProto(self_);
     *call.registration.mutable_report() = ToProto(report_);
   } else {
     call.heartbeat.set_cluster_id(options_.cluster_id);
+    call.heartbeat.set_chain_id(options_.chain_id);
     call.heartbeat.set_node_id(self_.node_id);
     call.heartbeat.set_incarnation(self_.incarnation);
     *call.heartbeat.mutable_report() = ToProto(report_);
@@ -44,8 +47,33 @@ AgentCore::Call AgentCore::Next(absl::Time now) {
 
 AgentCore::Effects AgentCore::OnAnswer(const Call& call, const Answer& answer,
                                        absl::Time now) {
-  return call.registers ? OnRegistered(call, answer, now)
-                        : OnHeartbeat(call, answer, now);
+  const Answer checked = Checked(call, answer);
+  return call.registers ? OnRegistered(call, checked, now)
+                        : OnHeartbeat(call, checked, now);
+}
+
+AgentCore::Answer AgentCore::Checked(const Call& call,
+                                     const Answer& answer) const {
+  Answer checked = answer;
+  if (!answer.status.ok()) return checked;
+  const ChainId chain_id = call.registers ? answer.registration.chain_id()
+                                          : answer.heartbeat.chain_id();
+  const ViewRecord& view =
+      call.registers ? answer.registration.view() : answer.heartbeat.view();
+  if (chain_id != options_.chain_id) {
+    checked.status = absl::FailedPreconditionError(
+        absl::StrCat("it answers for chain ", chain_id,
+                     "; this node is one of chain ", options_.chain_id));
+  } else if (view.view_id() != 0 &&
+             (view.cluster_id() != options_.cluster_id ||
+              view.chain_id() != options_.chain_id || view.members().empty())) {
+    checked.status = absl::FailedPreconditionError(
+        absl::StrCat("it brings a view of ", view.members_size(),
+                     " members of chain ", view.chain_id(), " of cluster ",
+                     view.cluster_id(), "; this node is one of chain ",
+                     options_.chain_id, " of cluster ", options_.cluster_id));
+  }
+  return checked;
 }
 
 AgentCore::Effects AgentCore::OnRegistered(const Call& call,

@@ -25,6 +25,7 @@ class AgentCore {
  public:
   struct Options {
     std::string cluster_id;
+    ChainId chain_id = kOnlyChain;
     std::vector<std::string> managers;  // host:port each, at least one
     // How long another incarnation of this node may still be alive.
     absl::Duration takeover_timeout = absl::Seconds(5);
@@ -75,6 +76,9 @@ class AgentCore {
  private:
   Effects OnRegistered(const Call& call, const Answer& answer, absl::Time now);
   Effects OnHeartbeat(const Call& call, const Answer& answer, absl::Time now);
+  // The answer with an error for its status if it is OK and not of this node's
+  // chain: neither its view nor its lease counts then.
+  Answer Checked(const Call& call, const Answer& answer) const;
   // Chooses whom to ask next after a call has failed.
   void OnFailure(const Answer& answer, absl::Time now);
   // Not longer than between heartbeats: a new leader waits for this node.

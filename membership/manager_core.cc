@@ -12,12 +12,14 @@ namespace kamino::membership {
 ManagerCore::ManagerCore(ManagerOptions options)
     : options_(std::move(options)) {
   view_.cluster_id = options_.cluster_id;
+  view_.chain_id = options_.chain_id;
 }
 
 void ManagerCore::BecomeLeader(const View& view, absl::Time now) {
   leading_ = true;
   view_ = view;
   view_.cluster_id = options_.cluster_id;
+  view_.chain_id = options_.chain_id;
   proposed_.reset();
   nodes_.clear();
   excluded_ = view.excluded;
@@ -363,6 +365,7 @@ std::optional<View> ManagerCore::ProposeView(absl::Time now) {
 void ManagerCore::OnViewStored(const View& view) {
   view_ = view;
   view_.cluster_id = options_.cluster_id;
+  view_.chain_id = options_.chain_id;
   proposed_.reset();
 }
 

@@ -34,6 +34,7 @@ namespace kamino::membership {
 
 struct ManagerOptions {
   std::string cluster_id;
+  ChainId chain_id = kOnlyChain;
   size_t chain_length = 4;
   absl::Duration failure_timeout = absl::Seconds(1);
   absl::Duration heartbeat_interval = absl::Milliseconds(100);

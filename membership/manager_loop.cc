@@ -30,13 +30,15 @@ absl::Duration LeadershipOf(int64_t ttl_seconds) {
 }
 
 absl::StatusOr<View> Parse(const Etcd::Value& value,
-                           const std::string& cluster_id) {
+                           const ManagerOptions& options) {
   if (value.mod_revision == 0) return View();
   ViewRecord record;
   if (!record.ParseFromString(value.value) || record.view_id() == 0 ||
-      record.members().empty() || record.cluster_id() != cluster_id) {
-    return absl::DataLossError(absl::StrCat(
-        "the view stored at etcd is not one of cluster ", cluster_id));
+      record.members().empty() || record.cluster_id() != options.cluster_id ||
+      record.chain_id() != options.chain_id) {
+    return absl::DataLossError(
+        absl::StrCat("the view stored at etcd is not one of chain ",
+                     options.chain_id, " of cluster ", options.cluster_id));
   }
   return FromProto(record);
 }
@@ -46,9 +48,13 @@ absl::StatusOr<View> Parse(const Etcd::Value& value,
 ManagerLoop::ManagerLoop(Options options)
     : options_(std::move(options)), core_(options_.core) {}
 
-std::string ManagerLoop::Key(const char* name) const {
+std::string ManagerLoop::Key(absl::string_view name) const {
   return absl::StrCat(options_.etcd_prefix, "/", options_.core.cluster_id, "/",
                       name);
+}
+
+std::string ManagerLoop::ViewKey() const {
+  return Key(absl::StrCat("chains/", options_.core.chain_id, "/view"));
 }
 
 // --- The election.
@@ -97,7 +103,8 @@ EtcdCall ManagerLoop::MakeCall(Kind kind) const {
 EtcdCall ManagerLoop::CampaignCall() const {
   EtcdCall call = MakeCall(Kind::kCampaign);
   call.leader_key = Key("leader");
-  call.view_key = Key("view");
+  call.view_key = ViewKey();
+  call.former_view_key = FormerViewKey();
   call.value = options_.name;
   return call;
 }
@@ -105,7 +112,7 @@ EtcdCall ManagerLoop::CampaignCall() const {
 EtcdCall ManagerLoop::ReplaceCall(const View& view) const {
   EtcdCall call = MakeCall(Kind::kReplace);
   call.leader_key = Key("leader");
-  call.view_key = Key("view");
+  call.view_key = ViewKey();
   call.value = ToProto(view).SerializeAsString();
   call.expected_revision = view_revision_;
   call.leader_revision = leader_revision_;
@@ -189,7 +196,15 @@ void ManagerLoop::OnElection(const EtcdAnswer& answer, absl::Time now) {
 
 absl::Status ManagerLoop::StartLeading(const Etcd::Election& election,
                                        absl::Time now) {
-  auto view = Parse(election.view, options_.core.cluster_id);
+  if (election.former_view.mod_revision != 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "etcd has a view of this cluster as programs from before chains had "
+        "ids stored it, under ",
+        FormerViewKey(),
+        ": neither it nor the data of its nodes can be taken over; go on with "
+        "those programs, or delete the key and begin with empty nodes"));
+  }
+  auto view = Parse(election.view, options_.core);
   if (!view.ok()) return view.status();
   leading_ = true;
   leader_revision_ = election.leader.create_revision;
@@ -206,7 +221,7 @@ void ManagerLoop::OnStored(const EtcdAnswer& answer, absl::Time now) {
   if (absl::IsAborted(answer.status)) return StepDown(answer.status);
   wait_ = options_.poll_interval;
   if (!answer.status.ok()) return Complain(answer.status, now);  // tried again
-  auto stored = Parse(answer.stored, options_.core.cluster_id);
+  auto stored = Parse(answer.stored, options_.core);
   if (!stored.ok()) return StepDown(stored.status());
   view_revision_ = answer.stored.mod_revision;
   core_.OnViewStored(*stored);
@@ -252,17 +267,23 @@ void ManagerLoop::Complain(const absl::Status& error, absl::Time now) {
 
 absl::Status ManagerLoop::CheckLeading(absl::Time now) const {
   if (core_.IsLeader(now)) return absl::OkStatus();
-  return rpc::NotLeader(leader_ == options_.name ? "" : leader_);
+  return rpc::NotLeader(leader_ == options_.name ? "" : leader_,
+                        options_.core.chain_id);
 }
 
 absl::Status ManagerLoop::Register(const RegisterRequest& request,
                                    RegisterResponse* response, absl::Time now) {
   RETURN_IF_ERROR(CheckLeading(now));
+  const ChainId chain_id = core_.options().chain_id;
+  if (!IsForChain(request.chain_id(), chain_id)) {
+    return absl::InvalidArgumentError(WrongChain(request.chain_id(), chain_id));
+  }
   RETURN_IF_ERROR(core_.Register(request.cluster_id(),
                                  FromProto(request.member()),
                                  FromProto(request.report()), now));
   response->set_lease_ms(static_cast<uint32_t>(
       absl::ToInt64Milliseconds(core_.options().lease())));
+  response->set_chain_id(chain_id);
   response->set_heartbeat_interval_ms(static_cast<uint32_t>(
       absl::ToInt64Milliseconds(core_.options().heartbeat_interval)));
   *response->mutable_view() = ToProto(core_.view());
@@ -274,6 +295,10 @@ absl::Status ManagerLoop::Heartbeat(const HeartbeatRequest& request,
                                     HeartbeatResponse* response,
                                     absl::Time now) {
   RETURN_IF_ERROR(CheckLeading(now));
+  const ChainId chain_id = core_.options().chain_id;
+  if (!IsForChain(request.chain_id(), chain_id)) {
+    return absl::NotFoundError(WrongChain(request.chain_id(), chain_id));
+  }
   ManagerCore::Beat beat;
   beat.node_id = request.node_id();
   beat.incarnation = request.incarnation();
@@ -284,6 +309,7 @@ absl::Status ManagerLoop::Heartbeat(const HeartbeatRequest& request,
   if (core_.view().id > beat.report.view_id) {
     *response->mutable_view() = ToProto(core_.view());
   }
+  response->set_chain_id(chain_id);
   response->set_lease_view_id(core_.view().id);
   response->set_join(core_.ShouldJoin(request.node_id(), now));
   return absl::OkStatus();

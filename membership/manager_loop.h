@@ -75,14 +75,17 @@ class ManagerLoop {
   void OnElection(const EtcdAnswer& answer, absl::Time now);
   void OnStored(const EtcdAnswer& answer, absl::Time now);
 
-  // Starts the leadership that was won, unless the stored view is unreadable.
+  // Starts the leadership that was won, unless what is stored is unreadable.
   absl::Status StartLeading(const Etcd::Election& election, absl::Time now);
   void StepDown(const absl::Status& why);
   // Says which members are missing, when the chain cannot go on without.
   void TellWhoIsMissing(absl::Time now);
   // Logs an etcd error once a while.
   void Complain(const absl::Status& error, absl::Time now);
-  std::string Key(const char* name) const;
+  std::string Key(absl::string_view name) const;
+  std::string ViewKey() const;
+  // Where programs from before chains had ids keep the view.
+  std::string FormerViewKey() const { return Key("view"); }
   absl::Status CheckLeading(absl::Time now) const;
 
   const Options options_;

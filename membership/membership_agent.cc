@@ -19,6 +19,7 @@ constexpr absl::Duration kMaxReconnect = absl::Milliseconds(200);
 AgentCore::Options CoreOptions(const AgentOptions& options) {
   AgentCore::Options core;
   core.cluster_id = options.cluster_id;
+  core.chain_id = options.chain_id;
   core.managers = options.managers;
   core.takeover_timeout = options.takeover_timeout;
   core.retry = options.retry;

@@ -20,6 +20,7 @@ namespace kamino::membership {
 
 struct AgentOptions {
   std::string cluster_id;
+  ChainId chain_id = kOnlyChain;
   std::vector<std::string> managers;  // host:port each, at least one
   // Once, when the cluster has taken this node in: `manager` answered. On the
   // agent's thread, before any of the view source's callbacks. May be empty.

@@ -34,7 +34,8 @@ std::optional<View> FirstView(const View& view, const NodeStates& nodes,
   for (auto& [heap_bytes, members] : by_heap) {
     if (members.size() < chain_length) continue;
     members.resize(chain_length);
-    return View{view.cluster_id, 1, std::move(members), excluded};
+    return View{view.cluster_id, 1, std::move(members), excluded,
+                view.chain_id};
   }
   return std::nullopt;
 }
@@ -177,7 +178,7 @@ bool CanGoOn(const View& view, const NodeStates& nodes,
 std::optional<View> NextView(const View& view, const NodeStates& nodes,
                              size_t chain_length, const Exclusions& excluded) {
   if (!view.formed()) return FirstView(view, nodes, chain_length, excluded);
-  View next{view.cluster_id, view.id + 1, {}, excluded};
+  View next{view.cluster_id, view.id + 1, {}, excluded, view.chain_id};
   for (const Member& member : view.members) {
     const NodeState* node = Kept(view, member, nodes);
     if (node == nullptr) continue;

@@ -91,6 +91,7 @@ kamino::v1::Member PublicMember(const View& view, int index) {
 ViewRecord ToProto(const View& view) {
   ViewRecord record;
   record.set_cluster_id(view.cluster_id);
+  record.set_chain_id(view.chain_id);
   record.set_view_id(view.id);
   for (const Member& member : view.members) {
     *record.add_members() = ToProto(member);
@@ -106,6 +107,7 @@ ViewRecord ToProto(const View& view) {
 View FromProto(const ViewRecord& record) {
   View view;
   view.cluster_id = record.cluster_id();
+  view.chain_id = record.chain_id();
   view.id = record.view_id();
   for (const kamino::v1::Member& member : record.members()) {
     view.members.push_back(FromProto(member));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "base/chain_id.h"
 #include "membership/agreement.h"
 
 namespace kamino::membership {
@@ -49,6 +50,7 @@ struct View {
   // Nodes that an operator wants out of the chain; true: only once it is
   // complete without them.
   std::map<std::string, bool> excluded = {};
+  ChainId chain_id = kOnlyChain;
 
   friend bool operator==(const View& a, const View& b);
 

@@ -103,6 +103,7 @@ absl::StatusOr<NodeOptions> OptionsFrom(
     const NodeFlags& flags, std::shared_ptr<GrpcRendezvous> rendezvous) {
   NodeOptions options;
   options.chain.cluster_id = flags.storage.cluster_id;
+  options.chain.chain_id = kOnlyChain;
   options.chain.node_id = flags.storage.node_id;
   options.chain.transfer_bytes_per_s = flags.transfer_mb_per_s * 1000 * 1000;
   absl::Status chosen =
@@ -143,6 +144,7 @@ absl::Status Serve(const NodeFlags& flags,
 
   membership::AgentOptions agent_options;
   agent_options.cluster_id = flags.storage.cluster_id;
+  agent_options.chain_id = kOnlyChain;
   agent_options.managers = flags.managers;
   std::string address;  // known before Join
   agent_options.on_registered = [&](const std::string& manager) {
@@ -163,7 +165,8 @@ absl::Status Serve(const NodeFlags& flags,
   events.role = [&server](membership::Role role, bool lease_valid) {
     server->SetRole(role, lease_valid);
   };
-  auto rendezvous = std::make_shared<GrpcRendezvous>(flags.storage.cluster_id);
+  auto rendezvous =
+      std::make_shared<GrpcRendezvous>(flags.storage.cluster_id, kOnlyChain);
   auto options = OptionsFrom(flags, rendezvous);
   if (!options.ok()) return options.status();
   auto node =

@@ -81,7 +81,8 @@ constexpr uint64_t kMaxMegabytes = 1u << 20;  // 1 TiB
 constexpr int kMaxVerbsPort = 255;
 constexpr int kMaxGidIndex = 255;
 constexpr int kMaxSpinMicros = 1'000'000;
-constexpr size_t kMaxIdBytes = 48;  // two of them are the heap's label
+constexpr size_t kMaxIdBytes =
+    48;  // two of them, and the chain's, label the heap
 
 absl::Status CheckId(absl::string_view flag, absl::string_view id) {
   const bool good =

@@ -125,7 +125,13 @@ void ChainCore::Record(Condition condition) {
 
 void ChainCore::OnView(const View& view, absl::Time now, Actions* actions) {
   const Outbox::Delivery delivery(&outbox_, actions);
-  if (outbox_.failed() || view.id <= view_.id) return;
+  if (outbox_.failed()) return;
+  if (view.chain_id != options_.chain_id) {
+    return outbox_.Fail(absl::FailedPreconditionError(
+        absl::StrCat("was given a view of chain ", view.chain_id,
+                     "; this node is one of chain ", options_.chain_id)));
+  }
+  if (view.id <= view_.id) return;
   const int index = view.IndexOf(options_.node_id, options_.incarnation);
   if (index >= 0 && view.id <= record_->state().view_id) {
     return outbox_.Fail(absl::FailedPreconditionError(

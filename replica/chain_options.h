@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "base/chain_id.h"
 #include "membership/view.h"
 #include "replica/operation_ring.h"
 
@@ -15,6 +16,7 @@ namespace kamino::replica {
 
 struct ChainOptions {
   std::string cluster_id;
+  ChainId chain_id = kOnlyChain;
   std::string node_id;
   uint64_t incarnation = 0;
   uint64_t heap_bytes = 0;

@@ -41,6 +41,7 @@ absl::StatusCode CodeOf(Reason reason) {
     case kamino::v1::REASON_OUT_OF_RANGE:
       return absl::StatusCode::kOutOfRange;
     case kamino::v1::REASON_INVALID_ARGUMENT:
+    case kamino::v1::REASON_UNKNOWN_CHAIN:
       return absl::StatusCode::kInvalidArgument;
     case kamino::v1::REASON_UNKNOWN_PROCEDURE:
       return absl::StatusCode::kUnimplemented;

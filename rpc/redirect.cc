@@ -8,13 +8,14 @@ namespace kamino::rpc {
 
 using kamino::internal::v1::NotLeaderDetail;
 
-absl::Status NotLeader(const std::string& leader) {
+absl::Status NotLeader(const std::string& leader, ChainId chain_id) {
   absl::Status status = absl::UnavailableError(
       leader.empty()
           ? "this manager does not lead, and knows of none that does"
           : absl::StrCat("this manager does not lead, ", leader, " does"));
   NotLeaderDetail detail;
   detail.set_leader_address(leader);
+  detail.set_chain_id(chain_id);
   SetDetail(detail, &status);
   return status;
 }

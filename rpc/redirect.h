@@ -7,12 +7,14 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "base/chain_id.h"
 
 namespace kamino::rpc {
 
 // kUnavailable, with a NotLeaderDetail. `leader`: host:port; "" when nobody
-// knows.
-absl::Status NotLeader(const std::string& leader);
+// knows. `chain_id`: which chain's manager answers.
+absl::Status NotLeader(const std::string& leader,
+                       ChainId chain_id = kOnlyChain);
 
 // Of such an answer, `leader`. Nothing: the status is something else.
 std::optional<std::string> LeaderIn(const absl::Status& status);

@@ -99,6 +99,7 @@ class Node {
 
   ViewBoard& view_board() { return view_board_; }
   const std::string& node_id() const { return options_.chain.node_id; }
+  ChainId chain_id() const { return options_.chain.chain_id; }
   absl::Time Now() const { return clock_(); }
 
  private:

@@ -9,6 +9,7 @@ namespace kamino::head {
 kamino::v1::Chain ToChain(const membership::View& view) {
   kamino::v1::Chain chain;
   chain.set_cluster_id(view.cluster_id);
+  chain.set_chain_id(view.chain_id);
   chain.set_view_id(view.id);
   for (size_t i = 0; i < view.members.size(); ++i) {
     *chain.add_nodes() = membership::PublicMember(view, static_cast<int>(i));
@@ -16,13 +17,19 @@ kamino::v1::Chain ToChain(const membership::View& view) {
   return chain;
 }
 
-ViewBoard::ViewBoard()
-    : current_(std::make_shared<const kamino::v1::Chain>()) {}
+ViewBoard::ViewBoard(ChainId chain_id) {
+  auto none = std::make_shared<kamino::v1::Chain>();
+  none->set_chain_id(chain_id);
+  current_ = std::move(none);
+}
 
 void ViewBoard::Publish(const membership::View& view) {
   auto chain = std::make_shared<const kamino::v1::Chain>(ToChain(view));
   absl::MutexLock lock(&mutex_);
-  if (chain->view_id() < current_->view_id()) return;
+  if (chain->chain_id() != current_->chain_id() ||
+      chain->view_id() < current_->view_id()) {
+    return;
+  }
   current_ = std::move(chain);
   for (auto& [id, listener] : listeners_) listener(current_);
 }

@@ -10,6 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
+#include "base/chain_id.h"
 #include "kamino/v1/kamino.pb.h"
 #include "membership/view.h"
 
@@ -28,11 +29,13 @@ class ViewBoard {
 
   static constexpr size_t kMaxListeners = 1024;
 
-  ViewBoard();
+  // Of this chain.
+  explicit ViewBoard(ChainId chain_id);
 
+  // Views of other chains are ignored.
   void Publish(const membership::View& view);
 
-  // Never null; view_id 0 before the first view.
+  // Never null, always of this chain; view_id 0 before the first view.
   Snapshot current() const;
 
   // Calls `listener` with the current chain, then with each later one, until

@@ -80,8 +80,8 @@ struct GrpcRendezvous::Call {
   Reply reply;
 };
 
-GrpcRendezvous::GrpcRendezvous(std::string cluster_id)
-    : cluster_id_(std::move(cluster_id)) {}
+GrpcRendezvous::GrpcRendezvous(std::string cluster_id, ChainId chain_id)
+    : cluster_id_(std::move(cluster_id)), chain_id_(chain_id) {}
 
 GrpcRendezvous::~GrpcRendezvous() { Stop(); }
 
@@ -128,6 +128,7 @@ void GrpcRendezvous::Exchange(const std::string& address,
   call->context = std::make_unique<grpc::ClientContext>();
   rpc::SetTimeout(timeout, call->context.get());
   call->request.set_cluster_id(cluster_id_);
+  call->request.set_chain_id(chain_id_);
   ToProto(offer, call->request.mutable_endpoint());
   absl::ReleasableMutexLock lock(&mutex_);
   if (stopped_) {
@@ -140,7 +141,11 @@ void GrpcRendezvous::Exchange(const std::string& address,
   StubLocked(address)->async()->Connect(
       call->context.get(), &call->request, &call->response,
       [this, call](const grpc::Status& status) {
-        if (status.ok()) {
+        if (status.ok() && call->response.chain_id() != chain_id_) {
+          call->reply(absl::FailedPreconditionError(absl::StrCat(
+              "verbs set-up: a node of chain ", call->response.chain_id(),
+              " has answered; this is one of chain ", chain_id_)));
+        } else if (status.ok()) {
           call->reply(FromProto(call->response.endpoint()));
         } else {
           const absl::Status error = rpc::FromGrpc(status);
@@ -164,6 +169,13 @@ grpc::ServerUnaryReactor* GrpcRendezvous::Connect(
                      absl::StrCat("this is a node of cluster ", cluster_id_)));
     return reactor;
   }
+  if (!IsForChain(request->chain_id(), chain_id_)) {
+    rpc::Finish<ConnectRequest>(
+        reactor, absl::FailedPreconditionError(
+                     WrongChain(request->chain_id(), chain_id_)));
+    return reactor;
+  }
+  response->set_chain_id(chain_id_);
   auto offer = FromProto(request->endpoint());
   if (!offer.ok()) {
     rpc::Finish<ConnectRequest>(reactor, offer.status());

@@ -11,6 +11,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/synchronization/mutex.h"
+#include "base/chain_id.h"
 #include "grpcpp/grpcpp.h"
 #include "kamino/internal/v1/verbs.grpc.pb.h"
 #include "transport/verbs/rendezvous.h"
@@ -22,7 +23,7 @@ class GrpcRendezvous final
     : public transport::VerbsRendezvous,
       public kamino::internal::v1::VerbsLinks::CallbackService {
  public:
-  explicit GrpcRendezvous(std::string cluster_id);
+  GrpcRendezvous(std::string cluster_id, ChainId chain_id);
   ~GrpcRendezvous() override;  // Stop()
 
   // Gives up what is under way and waits for it. Not on a thread of gRPC's.
@@ -53,6 +54,7 @@ class GrpcRendezvous final
   }
 
   const std::string cluster_id_;
+  const ChainId chain_id_;
 
   absl::Mutex mutex_;
   Answerer answerer_ ABSL_GUARDED_BY(mutex_);

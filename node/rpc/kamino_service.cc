@@ -100,6 +100,7 @@ ServerUnaryReactor* KaminoService::Refuse(CallbackServerContext* context,
 
 void KaminoService::FillHeader(const ChainNode& node,
                                kamino::v1::ResponseHeader* header) const {
+  header->set_chain_id(node_->chain_id());
   header->set_view_id(node.core().view().id);
   header->set_sequence(node.core().settled());
   header->set_served_by(node_->node_id());
@@ -141,6 +142,9 @@ template <typename Request, typename Response, typename ReadFunction>
 ServerUnaryReactor* KaminoService::Read(CallbackServerContext* context,
                                         const Request* request,
                                         Response* response, ReadFunction read) {
+  if (absl::Status ok = Check(*request); !ok.ok()) {
+    return Refuse(context, response, ok);
+  }
   const absl::Time deadline = DeadlineOf(*context, node_->Now());
   const auto bytes = static_cast<int64_t>(request->ByteSizeLong());
   return Run(context, &node_->reads(), bytes, response,
@@ -167,6 +171,9 @@ template <typename Request, typename Response, typename FillFunction>
 ServerUnaryReactor* KaminoService::Mutate(
     CallbackServerContext* context, const Request* sent, std::string function,
     std::string arguments, Response* response, FillFunction fill) {
+  if (absl::Status ok = Check(*sent); !ok.ok()) {
+    return Refuse(context, response, ok);
+  }
   const kamino::v1::RequestId& id = sent->request_id();
   if (absl::Status ok = CheckId(id); !ok.ok())
     return Refuse(context, response, ok);
@@ -193,6 +200,7 @@ ServerUnaryReactor* KaminoService::Mutate(
   request.done = [=, this](RequestOutcome outcome) {
     if (outcome.status.ok()) outcome.status = fill(outcome.result, response);
     kamino::v1::ResponseHeader* header = response->mutable_header();
+    header->set_chain_id(node_->chain_id());
     header->set_view_id(node_->view_board().current()->view_id());
     header->set_sequence(outcome.sequence);
     header->set_served_by(node_->node_id());
@@ -287,6 +295,7 @@ ServerUnaryReactor* KaminoService::Commit(
   }
   kamino::v1::CommitRequest commit = *request;
   commit.clear_request_id();  // travels beside the arguments
+  commit.clear_chain_id();
   return Mutate(
       context, request, replica::kCommitFunction, commit.SerializeAsString(),
       response,
@@ -315,8 +324,11 @@ ServerUnaryReactor* KaminoService::Call(CallbackServerContext* context,
 // --- The chain and the node.
 
 ServerUnaryReactor* KaminoService::GetChain(
-    CallbackServerContext* context, const kamino::v1::GetChainRequest*,
+    CallbackServerContext* context, const kamino::v1::GetChainRequest* request,
     kamino::v1::GetChainResponse* response) {
+  if (absl::Status ok = Check(*request); !ok.ok()) {
+    return Refuse(context, response, ok);
+  }
   const ViewBoard::Snapshot chain = node_->view_board().current();
   if (chain->view_id() == 0) {
     return Refuse(context, response,
@@ -331,13 +343,18 @@ ServerUnaryReactor* KaminoService::GetChain(
 
 grpc::ServerWriteReactor<kamino::v1::WatchChainResponse>*
 KaminoService::WatchChain(CallbackServerContext*,
-                          const kamino::v1::WatchChainRequest*) {
-  return WatchStream::Start(&node_->view_board(), node_->node_id());
+                          const kamino::v1::WatchChainRequest* request) {
+  return WatchStream::Start(&node_->view_board(), node_->node_id(),
+                            Check(*request));
 }
 
 ServerUnaryReactor* KaminoService::GetNodeStatus(
-    CallbackServerContext* context, const kamino::v1::GetNodeStatusRequest*,
+    CallbackServerContext* context,
+    const kamino::v1::GetNodeStatusRequest* request,
     kamino::v1::GetNodeStatusResponse* response) {
+  if (absl::Status ok = Check(*request); !ok.ok()) {
+    return Refuse(context, response, ok);
+  }
   return Run(context, &looks_, 0, response, [=, this](ChainNode& node) {
     node_->Describe(node, response);
     return absl::OkStatus();

@@ -10,6 +10,7 @@
 #include "kamino/v1/kamino.grpc.pb.h"
 #include "node/driver/node.h"
 #include "node/rpc/counted_messages.h"
+#include "node/rpc/status_details.h"
 
 namespace kamino::head {
 
@@ -102,6 +103,11 @@ class KaminoService final : public kamino::v1::KaminoService::CallbackService {
                                    const Response* response,
                                    const absl::Status& status);
   grpc::Status Explain(const absl::Status& status) const;
+  // That a request is for the chain of this node.
+  template <typename Request>
+  absl::Status Check(const Request& request) const {
+    return CheckChain(request.chain_id(), node_->chain_id());
+  }
   void FillHeader(const ChainNode& node,
                   kamino::v1::ResponseHeader* header) const;
 

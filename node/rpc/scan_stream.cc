@@ -8,7 +8,9 @@ namespace kamino::head {
 ScanStream* ScanStream::Start(Node* node, absl::Time deadline,
                               const kamino::v1::ScanRequest& request) {
   auto* stream = new ScanStream(node, deadline, request);
-  if (absl::Status ok = CheckScan(request); !ok.ok()) {
+  absl::Status ok = CheckChain(request.chain_id(), node->chain_id());
+  if (ok.ok()) ok = CheckScan(request);
+  if (!ok.ok()) {
     stream->FinishWith(ok);
   } else {
     stream->Next();
@@ -46,6 +48,7 @@ absl::Status ScanStream::ReadMessage(ChainNode& node) {
     return ReadNext(objects, &cursor_, &response_);
   });
   kamino::v1::ResponseHeader* header = response_.mutable_header();
+  header->set_chain_id(node_->chain_id());
   header->set_view_id(node.core().view().id);
   header->set_sequence(node.core().settled());
   header->set_served_by(node_->node_id());

@@ -34,6 +34,7 @@ grpc::Status ToGrpcStatus(const absl::Status& status,
   kamino::v1::ErrorDetail detail = replica::DetailOf(status);
   *detail.mutable_chain() = chain;
   detail.set_served_by(node_id);
+  detail.set_chain_id(chain.chain_id());
   detail.set_view_id(chain.view_id());
 
   absl::Status answer(status.code(), status.message());
@@ -46,6 +47,12 @@ grpc::Status ToGrpcStatus(const absl::Status& status,
     rpc::SetDetail(retry, &answer);
   }
   return rpc::ToGrpc(answer);
+}
+
+absl::Status CheckChain(ChainId asked, ChainId served) {
+  if (IsForChain(asked, served)) return absl::OkStatus();
+  return replica::MakeError(kamino::v1::REASON_UNKNOWN_CHAIN,
+                            WrongChain(asked, served));
 }
 
 absl::Status NodeStopping() {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "base/chain_id.h"
 #include "grpcpp/support/status.h"
 #include "kamino/v1/kamino.pb.h"
 
@@ -16,6 +17,9 @@ namespace kamino::head {
 grpc::Status ToGrpcStatus(const absl::Status& status,
                           const kamino::v1::Chain& chain,
                           const std::string& node_id);
+
+// Whether a request that names chain `asked` is one for a node of `served`.
+absl::Status CheckChain(ChainId asked, ChainId served);
 
 // What a request gets that comes while the node stops.
 absl::Status NodeStopping();

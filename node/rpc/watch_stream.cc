@@ -6,8 +6,14 @@
 
 namespace kamino::head {
 
-WatchStream* WatchStream::Start(ViewBoard* board, const std::string& node_id) {
+WatchStream* WatchStream::Start(ViewBoard* board, const std::string& node_id,
+                                const absl::Status& ok) {
   auto* stream = new WatchStream(board, node_id);
+  if (!ok.ok()) {
+    absl::MutexLock lock(&stream->mutex_);
+    stream->FinishOnce(ok);
+    return stream;
+  }
   stream->subscription_ = board->Subscribe(
       [stream](const ViewBoard::Snapshot& chain) { stream->OnChain(chain); });
   if (stream->subscription_ == 0) {
@@ -28,6 +34,7 @@ void WatchStream::WriteLatest() {
   if (finished_ || latest_->view_id() <= written_view_) return;
   writing_ = true;
   written_view_ = latest_->view_id();
+  response_.mutable_header()->set_chain_id(latest_->chain_id());
   response_.mutable_header()->set_view_id(latest_->view_id());
   response_.mutable_header()->set_served_by(node_id_);
   *response_.mutable_chain() = *latest_;

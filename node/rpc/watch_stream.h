@@ -18,7 +18,9 @@ namespace kamino::head {
 class WatchStream final
     : public grpc::ServerWriteReactor<kamino::v1::WatchChainResponse> {
  public:
-  static WatchStream* Start(ViewBoard* board, const std::string& node_id);
+  // Ends at once where the request is not `ok`.
+  static WatchStream* Start(ViewBoard* board, const std::string& node_id,
+                            const absl::Status& ok);
 
   void OnWriteDone(bool ok) override;
   void OnCancel() override;

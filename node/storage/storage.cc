@@ -31,7 +31,8 @@ absl::Status Annotate(const absl::Status& status, absl::string_view what) {
 }  // namespace
 
 std::string Storage::Label() const {
-  return absl::StrCat(options_.cluster_id, "/", options_.node_id);
+  return absl::StrCat(options_.cluster_id, "/", options_.chain_id, "/",
+                      options_.node_id);
 }
 
 size_t Storage::MinRingBytes() const {

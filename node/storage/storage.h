@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/chain_id.h"
 #include "engine/heap/heap.h"
 #include "engine/kamino/backup.h"
 #include "engine/pmem/tracked_region.h"
@@ -23,6 +24,7 @@ enum class BackupKind { kSimple, kDynamic };
 
 struct StorageOptions {
   std::string cluster_id;
+  ChainId chain_id = kOnlyChain;
   std::string node_id;
   uint64_t heap_bytes = 0;
   uint64_t ring_bytes = 0;

@@ -58,6 +58,7 @@ struct State {
   std::deque<Reason> refusals;  // of the next reads
   int refused = 0;
   kamino::v1::Chain chain;
+  uint32_t asked_chain = 0;  // by the last Get
   int executed = 0;
 
   // Drops all outcomes.
@@ -72,9 +73,14 @@ class Service final : public kamino::v1::KaminoService::Service {
   Service(State* state, std::string id) : state_(state), id_(std::move(id)) {}
 
   grpc::Status GetChain(grpc::ServerContext*,
-                        const kamino::v1::GetChainRequest*,
+                        const kamino::v1::GetChainRequest* request,
                         kamino::v1::GetChainResponse* response) override {
     absl::MutexLock lock(&state_->mutex);
+    if (request->chain_id() != 0 &&
+        request->chain_id() != state_->chain.chain_id()) {
+      return Refusal(grpc::StatusCode::INVALID_ARGUMENT,
+                     kamino::v1::REASON_UNKNOWN_CHAIN);
+    }
     *response->mutable_chain() = state_->chain;
     response->mutable_header()->set_sequence(state_->sequence);
     return grpc::Status::OK;
@@ -83,6 +89,7 @@ class Service final : public kamino::v1::KaminoService::Service {
   grpc::Status Get(grpc::ServerContext*, const kamino::v1::GetRequest* request,
                    kamino::v1::GetResponse* response) override {
     absl::MutexLock lock(&state_->mutex);
+    state_->asked_chain = request->chain_id();
     if (state_->chain.nodes().rbegin()->node_id() != id_) {
       return Refusal(grpc::StatusCode::FAILED_PRECONDITION,
                      kamino::v1::REASON_NOT_TAIL);
@@ -236,6 +243,7 @@ class ClientTest : public ::testing::Test {
     absl::MutexLock lock(&state_.mutex);
     state_.chain.Clear();
     state_.chain.set_cluster_id("c");
+    state_.chain.set_chain_id(1);
     state_.chain.set_view_id(view);
     for (const std::string& id : ids) {
       auto* node = state_.chain.add_nodes();
@@ -307,6 +315,31 @@ TEST_F(ClientTest, FollowsTheView) {
   auto got = client_->Get("key");
   ASSERT_TRUE(got.ok()) << got.status();
   EXPECT_EQ(got->header().served_by(), "n3");
+}
+
+TEST_F(ClientTest, RequestsNameTheChainAndOtherChainsAreNotLearntOf) {
+  ASSERT_TRUE(client_->Put("key", "1").ok());
+  ASSERT_TRUE(client_->Get("key").ok());
+  {
+    absl::MutexLock lock(&state_.mutex);
+    EXPECT_EQ(state_.asked_chain, 1u);
+    state_.chain.set_chain_id(2);
+    state_.chain.set_view_id(9);
+  }
+  client_->Refresh().IgnoreError();
+  EXPECT_EQ(client_->chain().chain_id(), 1u);
+  EXPECT_EQ(client_->chain().view_id(), 1u);
+}
+
+TEST_F(ClientTest, AChainThatTheClusterDoesNotHaveIsSaidSo) {
+  ClientOptions options;
+  options.seeds = {addresses_["n2"]};
+  options.timeout = absl::Milliseconds(100);
+  options.chain_id = 7;
+  EXPECT_EQ(ReasonOf(Client::Connect(options).status()),
+            kamino::v1::REASON_UNKNOWN_CHAIN);
+  options.chain_id = 1;
+  EXPECT_TRUE(Client::Connect(options).ok());
 }
 
 TEST_F(ClientTest, EveryMutationHappensOnceWhateverIsLost) {

@@ -235,7 +235,7 @@ class BadNodeTest(ClusterTest):
     # Formats it, and finds that the port is taken.
     taken = f"--listen={self.cluster.state['addresses']['n1']}"
     self.check(start("--format_device", taken), 1, taken[9:])
-    self.check(start(name="n3"), 1, "belongs to local/n2, not to local/n3")
+    self.check(start(name="n3"), 1, "belongs to local/1/n2, not to local/1/n3")
     self.check(start(folder=self.cluster.data_dir("n2")), 1,
                "heap.pmem is there, but --device is")
     with open(device, "r+b") as f:

@@ -18,7 +18,8 @@ using kamino::internal::v1::RegisterResponse;
 
 const std::string kHeap(16, 'h');
 constexpr char kLeaderKey[] = "/kamino/c/leader";
-constexpr char kViewKey[] = "/kamino/c/view";
+constexpr char kViewKey[] = "/kamino/c/chains/1/view";
+constexpr char kFormerViewKey[] = "/kamino/c/view";
 
 class ManagerTest : public testing::Test {
  protected:
@@ -100,6 +101,7 @@ TEST_F(ManagerTest, LeadsFormsAndStoresTheChain) {
   ASSERT_TRUE(stored.ParseFromString(etcd_.Get(kViewKey).value));
   EXPECT_EQ(stored.view_id(), 1u);
   EXPECT_EQ(stored.cluster_id(), "c");
+  EXPECT_EQ(stored.chain_id(), kOnlyChain);
   EXPECT_EQ(stored.members(0).node_id(), "n1");
 }
 
@@ -109,6 +111,7 @@ TEST_F(ManagerTest, AnswersHoldTheLeaseAndNewerViewsOnly) {
   RegisterResponse registered;
   ASSERT_EQ(manager->Register(Registration("n3"), &registered),
             absl::OkStatus());
+  EXPECT_EQ(registered.chain_id(), kOnlyChain);
   EXPECT_EQ(registered.lease_ms(), 700u);
   EXPECT_EQ(registered.heartbeat_interval_ms(), 100u);
   EXPECT_EQ(registered.view().view_id(), 1u);
@@ -121,6 +124,7 @@ TEST_F(ManagerTest, AnswersHoldTheLeaseAndNewerViewsOnly) {
     HeartbeatResponse response;
     request.mutable_report()->set_view_id(own);
     ASSERT_EQ(manager->Heartbeat(request, &response), absl::OkStatus());
+    EXPECT_EQ(response.chain_id(), kOnlyChain);
     EXPECT_EQ(response.lease_ms(), 700u);
     EXPECT_EQ(response.lease_view_id(), 1u);
     EXPECT_EQ(response.has_view(), own == 0);
@@ -241,10 +245,47 @@ TEST_F(ManagerTest, AFormerLeaderCannotWrite) {
   EXPECT_EQ(etcd_.Get(kViewKey).value, stored);
 }
 
+// Nodes of before have their data as it was before: there is nothing to go on
+// with, and an empty chain beside theirs would not be seen for what it is.
+TEST_F(ManagerTest, AViewOfBeforeChainsHadIdsIsLeftAloneUntilItIsDeleted) {
+  etcd_.Put(kFormerViewKey, "a view");
+  auto manager = Start("a:1");
+  ASSERT_TRUE(clock_.Eventually([&] { return etcd_.calls("Campaign") > 2; }));
+  EXPECT_EQ(ViewOf(manager.get()), std::nullopt);
+  EXPECT_EQ(etcd_.Get(kFormerViewKey).value, "a view");
+  EXPECT_EQ(etcd_.Get(kViewKey).mod_revision, 0);
+  etcd_.Delete(kFormerViewKey);
+  EXPECT_TRUE(Leads(manager.get()));
+}
+
+TEST_F(ManagerTest, RequestsForAnotherChainAreRefused) {
+  auto manager = Start("a:1");
+  FormChain(manager.get());
+  RegisterRequest registration = Registration("n3");
+  registration.set_chain_id(7);
+  RegisterResponse registered;
+  const absl::Status refused = manager->Register(registration, &registered);
+  EXPECT_EQ(refused, absl::InvalidArgumentError(
+                         "chain 7 was asked for; here is chain 1"));
+  registration.set_chain_id(kOnlyChain);
+  EXPECT_EQ(manager->Register(registration, &registered), absl::OkStatus());
+  HeartbeatRequest beat;
+  beat.set_cluster_id("c");
+  beat.set_node_id("n3");
+  beat.set_incarnation(1);
+  HeartbeatResponse response;
+  EXPECT_EQ(manager->Heartbeat(beat, &response), absl::OkStatus());
+  beat.set_chain_id(7);  // is told when it registers
+  EXPECT_TRUE(absl::IsNotFound(manager->Heartbeat(beat, &response)));
+}
+
 TEST_F(ManagerTest, AnUnreadableViewIsNotOverwritten) {
   View foreign{"d", 3, {Member{"n2", 1, "x:1", {{"tcp", "x:2"}}, 64, kHeap}}};
+  View other{"c", 3, foreign.members};
+  other.chain_id = 2;
   for (const std::string& bad :
-       {std::string("\xff\xff"), ToProto(foreign).SerializeAsString()}) {
+       {std::string("\xff\xff"), ToProto(foreign).SerializeAsString(),
+        ToProto(other).SerializeAsString()}) {
     etcd_.Put(kViewKey, bad);
     auto manager = Start("a:1");
     EXPECT_TRUE(rpc::LeaderIn(Register(manager.get(), "n1")).has_value());

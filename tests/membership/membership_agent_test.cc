@@ -65,6 +65,7 @@ class ScriptedManager final : public MembershipService::Service {
     absl::MutexLock lock(&mutex_);
     incarnations_.push_back(request->member().instance().incarnation());
     response->set_lease_ms(700);
+    response->set_chain_id(kOnlyChain);
     response->set_heartbeat_interval_ms(1);
     const grpc::Status status =
         on_register_ ? on_register_(*request, response) : grpc::Status::OK;
@@ -75,6 +76,7 @@ class ScriptedManager final : public MembershipService::Service {
                          HeartbeatResponse* response) override {
     absl::MutexLock lock(&mutex_);
     last_heartbeat_ = *request;
+    response->set_chain_id(kOnlyChain);
     response->set_lease_ms(700);
     const grpc::Status status =
         on_heartbeat_ ? on_heartbeat_(*request, response) : grpc::Status::OK;
@@ -176,6 +178,8 @@ TEST_F(MembershipAgentTest, RegistersWithAllThatANodeIs) {
   EXPECT_EQ(manager_.last_heartbeat().node_id(), "n1");
   absl::MutexLock lock(&mutex_);
   EXPECT_EQ(seen_.cluster_id(), "c");
+  EXPECT_EQ(seen_.chain_id(), kOnlyChain);
+  EXPECT_EQ(manager_.last_heartbeat().chain_id(), kOnlyChain);
   EXPECT_EQ(FromProto(seen_.member()), ChainOf(1).members[0]);
 }
 
@@ -313,6 +317,7 @@ TEST(AgentCoreTest, AsksTheNextManagerWithinAHeartbeat) {
   AgentCore::Call call = core.Next(now);
   ASSERT_EQ(call.manager, "a:1");
   AgentCore::Answer registered;
+  registered.registration.set_chain_id(kOnlyChain);
   registered.registration.set_heartbeat_interval_ms(20);
   EXPECT_EQ(core.OnAnswer(call, registered, now).wait, absl::Milliseconds(20));
   AgentCore::Answer gone;
@@ -321,6 +326,74 @@ TEST(AgentCoreTest, AsksTheNextManagerWithinAHeartbeat) {
     call = core.Next(now);
     EXPECT_EQ(core.OnAnswer(call, gone, now).wait, absl::Milliseconds(20));
     EXPECT_EQ(core.Next(now).manager, next);
+  }
+}
+
+// A manager's answers to a node of chain 1 of cluster c.
+class AgentCoreAnswersTest : public testing::Test {
+ protected:
+  static AgentCore::Options Options() {
+    AgentCore::Options options;
+    options.cluster_id = "c";
+    options.managers = {"a:1", "b:1"};
+    return options;
+  }
+  static AgentCore::Answer AnswerWith(const View& view) {
+    AgentCore::Answer answer;
+    answer.registration.set_chain_id(kOnlyChain);
+    answer.registration.set_lease_ms(700);
+    *answer.registration.mutable_view() = ToProto(view);
+    answer.heartbeat.set_chain_id(kOnlyChain);
+    answer.heartbeat.set_lease_ms(700);
+    *answer.heartbeat.mutable_view() = ToProto(view);
+    return answer;
+  }
+  // Answers that are not for this node.
+  static std::vector<AgentCore::Answer> Foreign() {
+    View other_chain = ChainOf(9);
+    other_chain.chain_id = 2;
+    View other_cluster = ChainOf(9);
+    other_cluster.cluster_id = "d";
+    View empty = ChainOf(9);
+    empty.members.clear();
+    std::vector<AgentCore::Answer> answers = {
+        AnswerWith(other_chain), AnswerWith(other_cluster), AnswerWith(empty),
+        AnswerWith(ChainOf(9))};
+    answers.back().registration.set_chain_id(2);
+    answers.back().heartbeat.set_chain_id(2);
+    return answers;
+  }
+
+  const absl::Time now_ = absl::FromUnixSeconds(1000);
+};
+
+TEST_F(AgentCoreAnswersTest, OneThatIsTakenInByAnotherChainStops) {
+  for (const AgentCore::Answer& answer : Foreign()) {
+    AgentCore core(Options());
+    const auto effects = core.OnAnswer(core.Next(now_), answer, now_);
+    EXPECT_TRUE(absl::IsFailedPrecondition(effects.refused));
+    EXPECT_NE(effects.refused.message().find("this node is one of chain 1"),
+              std::string::npos)
+        << effects.refused;
+    EXPECT_FALSE(effects.view.has_value());
+    EXPECT_FALSE(core.LeaseValid(9, now_));
+  }
+}
+
+TEST_F(AgentCoreAnswersTest, ViewsAndLeasesOfAnotherChainDoNotCount) {
+  for (const AgentCore::Answer& answer : Foreign()) {
+    AgentCore core(Options());
+    ASSERT_TRUE(
+        core.OnAnswer(core.Next(now_), AnswerWith(ChainOf(3)), now_).view);
+    const absl::Time later = now_ + absl::Milliseconds(700);
+    ASSERT_FALSE(core.LeaseValid(3, later));
+    const AgentCore::Call beat = core.Next(later);
+    ASSERT_FALSE(beat.registers);
+    const auto effects = core.OnAnswer(beat, answer, later);
+    EXPECT_EQ(effects.refused, absl::OkStatus());
+    EXPECT_FALSE(effects.view.has_value());
+    EXPECT_FALSE(core.LeaseValid(3, later));
+    EXPECT_EQ(core.Next(later).manager, "b:1");  // another may know better
   }
 }
 

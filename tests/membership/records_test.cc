@@ -19,7 +19,7 @@ Member Node(const std::string& id, uint64_t incarnation) {
 }
 
 View ViewOf(int length) {
-  View view{"c", 7, {}, {{"n8", true}, {"n9", false}}};
+  View view{"c", 7, {}, {{"n8", true}, {"n9", false}}, /*chain_id=*/3};
   for (int i = 1; i <= length; ++i) {
     view.members.push_back(Node("n" + std::to_string(i), 10 + i));
   }
@@ -76,6 +76,7 @@ TEST(RecordsTest, AViewSurvivesItsRecord) {
   const View view = ViewOf(3);
   EXPECT_EQ(FromProto(ToProto(view)), view);
   EXPECT_EQ(FromProto(ToProto(View())), View());
+  EXPECT_EQ(ToProto(view).chain_id(), 3u);
 }
 
 }  // namespace

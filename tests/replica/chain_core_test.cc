@@ -125,6 +125,19 @@ TEST_F(ChainCoreTest, AnOlderViewChangesNothing) {
   EXPECT_EQ(core_->role(), Role::kHead);
 }
 
+TEST_F(ChainCoreTest, AViewOfAnotherChainEndsTheNodeAndChangesNothing) {
+  Begin("n2", all_);
+  View other = core_->view();
+  other.id = 2;
+  other.chain_id = 7;
+  Actions actions;
+  core_->OnView(other, now_, &actions);
+  EXPECT_EQ(actions.fatal,
+            absl::FailedPreconditionError(
+                "was given a view of chain 7; this node is one of chain 1"));
+  EXPECT_EQ(core_->view().id, 1u);
+}
+
 TEST_F(ChainCoreTest, AMessageOfAnOlderViewIsRejectedAndChangesNothing) {
   Begin("n3", all_);
   Install(2, {"n1", "n3", "n4"});

@@ -135,7 +135,8 @@ void Cluster::StartOthers() {
 }
 
 membership::View Cluster::StoredView() const {
-  const auto stored = etcd_.Read(absl::StrCat("/kamino/", kClusterId, "/view"));
+  const auto stored =
+      etcd_.Read(absl::StrCat("/kamino/", kClusterId, "/chains/1/view"));
   kamino::internal::v1::ViewRecord record;
   record.ParseFromString(stored.value);
   return membership::FromProto(record);

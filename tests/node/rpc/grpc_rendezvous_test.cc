@@ -89,8 +89,8 @@ class GrpcRendezvousTest : public ::testing::Test {
     return result;
   }
 
-  GrpcRendezvous server_{"c"};
-  GrpcRendezvous client_{"c"};
+  GrpcRendezvous server_{"c", kOnlyChain};
+  GrpcRendezvous client_{"c", kOnlyChain};
   std::unique_ptr<grpc::Server> grpc_;
   std::string address_;
 };
@@ -127,9 +127,16 @@ TEST_F(GrpcRendezvousTest, RefusalsAndTheirReasonsArrive) {
 }
 
 TEST_F(GrpcRendezvousTest, AForeignClusterIsTurnedAway) {
-  GrpcRendezvous foreign("d");
+  GrpcRendezvous foreign("d", kOnlyChain);
   EXPECT_TRUE(
       absl::IsFailedPrecondition(AskFrom(&foreign, Sample(7)).status()));
+}
+
+TEST_F(GrpcRendezvousTest, AnotherChainIsTurnedAway) {
+  GrpcRendezvous other("c", 2);
+  EXPECT_EQ(AskFrom(&other, Sample(7)).status(),
+            absl::FailedPreconditionError(
+                "verbs set-up: chain 2 was asked for; here is chain 1"));
 }
 
 TEST_F(GrpcRendezvousTest, NonsenseIsTurnedAway) {

@@ -89,7 +89,7 @@ TEST_F(StorageTest, RefusesWhatIsNotItsOwn) {
   StorageOptions other = Tiny();
   other.node_id = "n2";
   EXPECT_THAT(std::string(TryOpen(other).status().message()),
-              HasSubstr("heap belongs to c/n1, not to c/n2"));
+              HasSubstr("heap belongs to c/1/n1, not to c/1/n2"));
   other = Tiny();
   other.heap_bytes *= 2;
   EXPECT_THAT(std::string(TryOpen(other).status().message()),

@@ -98,7 +98,7 @@ Allocator::Extents::iterator Allocator::FindExtent(ObjectId id,
 
 void Allocator::StoreFree(ObjectId id, uint64_t units) {
   BlockHeader* header = HeaderAt(id);
-  header->unused = 0;
+  header->copy_of = 0;
   __atomic_store_n(&header->word, MakeWord(BlockState::kFree, units),
                    __ATOMIC_RELEASE);
   region_->Flush(header, sizeof(*header));

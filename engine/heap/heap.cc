@@ -161,14 +161,14 @@ absl::StatusOr<std::unique_ptr<Heap>> Heap::CreateIn(Region* region,
   const uint64_t root_units = UnitsFor(kRootBytes);
   BlockHeader* root = HeaderAt(*region, superblock.root);
   root->word = MakeWord(BlockState::kAllocated, root_units);
-  root->unused = 0;
+  root->copy_of = 0;
   std::memset(root + 1, 0, PayloadBytes(root_units));
   region->Flush(root, root_units * kUnitBytes);
   BlockHeader* rest =
       HeaderAt(*region, superblock.root + root_units * kUnitBytes);
   rest->word = MakeWord(BlockState::kFree,
                         superblock.objects_bytes / kUnitBytes - root_units);
-  rest->unused = 0;
+  rest->copy_of = 0;
   region->Persist(rest, sizeof(*rest));
   region->CopyFlush(region->base(), &superblock, sizeof(superblock));
   region->Drain();

@@ -39,7 +39,8 @@ struct Superblock {
 //   bits 39..0   units of the block, this header included
 struct BlockHeader {
   uint64_t word;
-  uint64_t unused;
+  // In a dynamic backup the object whose copy the block holds; else 0.
+  uint64_t copy_of;
 };
 
 enum class BlockState : uint8_t { kFree = 1, kAllocated = 2 };

@@ -27,7 +27,7 @@ struct BackupHeader {
 // kSimple: after the header a bitmap with a bit for each 64 bytes of the heap,
 // set where an object starts that has a copy; then the heap's mirror, at the
 // same offsets. kDynamic: after the header blocks as in a heap's object area
-// (heap_format::BlockHeader), in whose `unused` word stands the object's id.
+// (heap_format::BlockHeader), in whose `copy_of` stands the object's id.
 constexpr size_t BitmapBytes(size_t heap_bytes) {
   return (heap_bytes / 64 / 8 + 4095) / 4096 * 4096;
 }

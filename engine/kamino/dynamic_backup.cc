@@ -117,7 +117,7 @@ absl::Status DynamicBackup::Load() {
   absl::Status walked = allocator_.Walk([&](uint64_t block, uint64_t word) {
     mutex_.AssertHeld();
     if (StateOf(word) != BlockState::kAllocated) return;
-    const ObjectId id = HeaderAt(block)->unused;
+    const ObjectId id = HeaderAt(block)->copy_of;
     recency_.push_back(id);
     const CopyOf copy{block, UnitsOf(word), 0, false,
                       std::prev(recency_.end())};
@@ -168,7 +168,7 @@ absl::StatusOr<DynamicBackup::CopyOf*> DynamicBackup::Make(ObjectId id) {
   CopyOf copy;
   copy.block = *block;
   copy.units = units;
-  HeaderAt(copy.block)->unused = id;
+  HeaderAt(copy.block)->copy_of = id;
   region_->Flush(HeaderAt(copy.block), sizeof(BlockHeader));
   region_->CopyFlush(BytesOf(copy), payload.data(), payload.size());
   recency_.push_front(id);
@@ -263,7 +263,7 @@ absl::StatusOr<std::unique_ptr<Backup>> CreateDynamicBackup(const Heap* heap,
   BlockHeader* all = heap_format::HeaderOf(region->base(), kFirstBlock);
   all->word =
       MakeWord(BlockState::kFree, (EndOf(*region) - kFirstBlock) / kUnitBytes);
-  all->unused = 0;
+  all->copy_of = 0;
   region->Persist(all, sizeof(*all));
   WriteBackupHeader(*heap, Kind::kDynamic, region);
   auto backup = absl::make_unique<DynamicBackup>(heap, region);

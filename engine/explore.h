@@ -41,11 +41,11 @@ namespace kamino::engine {
   X(kCommitLaneTaken) /* by another thread's commit */                      \
   X(kAbortRestores)                                                         \
   X(kAbortOfNothing)                                                        \
-  X(kSettledForLock)                                                        \
-  X(kSettledByOther)                                                        \
+  X(kPropagatedForLock)                                                     \
+  X(kPropagatedByOther)                                                     \
   X(kHeldForRelease)                                                        \
-  X(kReleasedBeforeSync)                                                    \
-  X(kReleasedAfterSync)                                                     \
+  X(kReleasedBeforePropagated)                                              \
+  X(kReleasedAfterPropagated)                                               \
   /* The log. */                                                            \
   X(kLogSkipsEnd) /* the record does not fit in front of it */              \
   X(kLogWraps)                                                              \

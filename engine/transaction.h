@@ -80,9 +80,9 @@ struct CommitOptions {
   // the scheme numbers by itself.
   uint64_t sequence = 0;
 
-  // When set, the locks of the written objects stay held after the backup is
-  // in sync, until the scheme's ReleaseHold(sequence) (section 5.1: until the
-  // tail's completion).
+  // When set, the locks of the written objects stay held after the backup
+  // has the changes, until the scheme's ReleaseHold(sequence) (section 5.1:
+  // until the tail's completion).
   bool hold_locks = false;
 
   // Called once every store is durable and before the commit mark is. An error

@@ -360,7 +360,9 @@ void Admission::OnCompleted(uint64_t sequence) {
   }
 }
 
-size_t Admission::ApplyBackup(size_t max) { return store_->ApplyBackup(max); }
+size_t Admission::PropagateToBackup(size_t max) {
+  return store_->PropagateToBackup(max);
+}
 
 void Admission::OnTick(absl::Time now) {
   for (auto it = parked_.begin(); it != parked_.end();) {

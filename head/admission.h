@@ -100,7 +100,7 @@ class Admission {
 
   // Moves up to `max` committed transactions into the backup and releases
   // their locks. Returns how many are left.
-  size_t ApplyBackup(size_t max);
+  size_t PropagateToBackup(size_t max);
 
   // Answers parked requests whose deadline has passed, or that were given up.
   void OnTick(absl::Time now);

@@ -10,7 +10,7 @@
 #include "engine/baselines/heap_store.h"
 #include "engine/baselines/open_store.h"
 #include "engine/heap/heap.h"
-#include "engine/kamino/backup_applier.h"
+#include "engine/kamino/backup_propagator.h"
 #include "engine/kamino/kamino_store.h"
 #include "engine/pmem/file_region.h"
 
@@ -18,7 +18,7 @@ namespace kamino::bench {
 namespace {
 
 using engine::Backup;
-using engine::BackupApplier;
+using engine::BackupPropagator;
 using engine::CountingRegion;
 using engine::FileRegion;
 using engine::Heap;
@@ -126,7 +126,7 @@ class Bundle final : public TransactionalStore {
   // One of the two.
   std::unique_ptr<HeapStore> heap_store_;
   std::unique_ptr<KaminoStore> kamino_;
-  std::unique_ptr<BackupApplier> applier_;
+  std::unique_ptr<BackupPropagator> propagator_;
 };
 
 uint64_t HeapBytes(uint64_t bytes) {
@@ -191,7 +191,7 @@ absl::Status Bundle::OpenKamino(const StoreSpec& spec, const std::string& path,
                                     ? CreateDynamicBackup(heap_.get(), region)
                                     : CreateSimpleBackup(heap_.get(), region));
   ASSIGN_OR_RETURN(kamino_, KaminoStore::Open(heap_.get(), std::move(backup)));
-  applier_ = absl::make_unique<BackupApplier>(kamino_.get());
+  propagator_ = absl::make_unique<BackupPropagator>(kamino_.get());
   return absl::OkStatus();
 }
 

@@ -14,7 +14,7 @@
 #include "engine/baselines/pmemobj_store.h"
 #include "engine/heap/heap.h"
 #include "engine/kamino/backup.h"
-#include "engine/kamino/backup_applier.h"
+#include "engine/kamino/backup_propagator.h"
 #include "engine/kamino/kamino_store.h"
 
 namespace kamino::engine {
@@ -86,7 +86,7 @@ class OwningHeapStore final : public OwningStore<HeapStore> {
   }
 };
 
-// The same with a backup and the thread that brings it up to date.
+// The same with a backup and the thread that propagates to it.
 class OwningKaminoStore final : public OwningStore<KaminoStore> {
  public:
   static StoreOr Open(absl::string_view scheme, const std::string& path,
@@ -126,7 +126,7 @@ class OwningKaminoStore final : public OwningStore<KaminoStore> {
                   : OpenDynamicBackup(heap, backup);
   }
 
-  std::optional<BackupApplier> applier_;
+  std::optional<BackupPropagator> applier_;
 };
 
 StoreOr OpenPmemobj(Snapshot snapshot, const std::string& path, size_t bytes,

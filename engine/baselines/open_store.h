@@ -34,7 +34,7 @@ absl::Span<const absl::string_view> SchemeNames();
 
 // Opens a store on the file `path` of `bytes` bytes (not used when the file is
 // there already); a backup is a second file, `path` + ".backup". The store owns
-// all that it stands on, a thread that brings the backup up to date included,
+// all that it stands on, a thread that propagates to the backup included,
 // and leaves the files behind. Transactions of undo-object and undo-range are
 // libpmemobj's: a thread may have one that has changed something at a time.
 //

@@ -14,7 +14,7 @@
 #include "base/status_macros.h"
 #include "engine/heap/heap.h"
 #include "engine/kamino/backup.h"
-#include "engine/kamino/backup_applier.h"
+#include "engine/kamino/backup_propagator.h"
 #include "engine/kamino/kamino_store.h"
 #include "engine/pmem/file_region.h"
 
@@ -33,7 +33,7 @@ struct Store {
   std::unique_ptr<FileRegion> backup_region;
   std::unique_ptr<Heap> heap;
   std::unique_ptr<KaminoStore> store;
-  std::unique_ptr<BackupApplier> applier;
+  std::unique_ptr<BackupPropagator> propagator;
 };
 
 absl::StatusOr<Store> Open(const std::string& folder) {
@@ -66,7 +66,7 @@ absl::StatusOr<Store> Open(const std::string& folder) {
   auto store = KaminoStore::Open(opened.heap.get(), std::move(backup));
   if (!store.ok()) return store.status();
   opened.store = *std::move(store);
-  opened.applier = std::make_unique<BackupApplier>(opened.store.get());
+  opened.propagator = std::make_unique<BackupPropagator>(opened.store.get());
   return opened;
 }
 

@@ -57,7 +57,7 @@ KaminoStore::KaminoStore(Heap* heap, std::unique_ptr<Backup> backup,
 
 KaminoStore::~KaminoStore() {
   listener_ = nullptr;  // whose it is may be gone
-  SettleAll();
+  PropagateAll();
   sticky_.Reset();
   log_.Reset(0);
 }
@@ -102,29 +102,30 @@ std::unique_ptr<Transaction> KaminoStore::Begin(absl::Duration lock_wait) {
 
 // --- For transactions.
 
-bool KaminoStore::LockOrSettle(ObjectId id, absl::Duration wait,
-                               absl::FunctionRef<bool(absl::Duration)> take) {
+bool KaminoStore::LockOrPropagate(
+    ObjectId id, absl::Duration wait,
+    absl::FunctionRef<bool(absl::Duration)> take) {
   if (take(absl::ZeroDuration())) return true;
   if (!copy_at_commit_) return wait > absl::ZeroDuration() && take(wait);
-  const auto settle_holder = [this, id] {
+  const auto propagate_holders = [this, id] {
     const LockTable::Owner holder = locks_.Holder(id);
     if (holder == 0) return;
     std::vector<State> batch;
     TakePending(LaneOf(holder), SIZE_MAX, &batch);
-    if (!batch.empty()) Reached(Branch::kSettledForLock);
-    Settle(std::move(batch));
+    if (!batch.empty()) Reached(Branch::kPropagatedForLock);
+    PropagateBatch(std::move(batch));
   };
-  settle_holder();
+  propagate_holders();
   if (take(absl::ZeroDuration())) return true;
   if (wait <= absl::ZeroDuration()) return false;
   for (int i = 0; i < kLooks; ++i) {
     _mm_pause();
-    settle_holder();
+    propagate_holders();
     if (take(absl::ZeroDuration())) return true;
   }
   for (; wait > absl::ZeroDuration(); wait -= kLockSlice) {
     if (take(std::min(wait, kLockSlice))) return true;
-    SettleAll();
+    PropagateAll();
   }
   return false;
 }
@@ -134,7 +135,7 @@ CommitLog::Claim KaminoStore::ClaimRecord(size_t entries) {
     if (auto claim = log_.TryClaim(entries); claim.has_value()) return *claim;
     Reached(Branch::kLogFull);
     // What is left then is other threads' in the midst of a commit.
-    if (!SettleAll()) YieldProcessor();
+    if (!PropagateAll()) YieldProcessor();
   }
 }
 
@@ -158,8 +159,8 @@ void KaminoStore::Committed(State state, Turn turn) {
     absl::MutexLock lock(&mutex_);
     held_[state->sequence];
   }
-  if (turn.before != nullptr) Synced(std::move(turn.before));
-  // Before anybody can settle it, and the log forget it.
+  if (turn.before != nullptr) Propagated(std::move(turn.before));
+  // Before anybody can propagate it, and the log forget it.
   Lane& lane = MyLane();
   std::atomic<uint64_t>& sequence =
       turn.taken ? lane.sequence_last : lane.sequence;
@@ -274,24 +275,24 @@ void KaminoStore::TakePending(Lane& lane, size_t max,
   lane.any.store(!lane.pending.empty(), std::memory_order_relaxed);
 }
 
-size_t KaminoStore::Settle(std::vector<State> batch) {
+size_t KaminoStore::PropagateBatch(std::vector<State> batch) {
   if (batch.empty()) return 0;
   if (kExplores && &LaneOf(batch.front()->owner) != &MyLane()) {
-    Reached(Branch::kSettledByOther);
+    Reached(Branch::kPropagatedByOther);
   }
   for (const State& state : batch) PrepareBackup(state.get());
   for (const State& state : batch) CopyToBackup(*state);
   Drain(/*backup=*/true, /*heap=*/true);
-  for (State& state : batch) Synced(std::move(state));
+  for (State& state : batch) Propagated(std::move(state));
   return batch.size();
 }
 
-size_t KaminoStore::ApplySome(size_t max) {
+size_t KaminoStore::PropagateSome(size_t max) {
   std::vector<State> batch;
   for (size_t i = 0; i < kLanes && batch.size() < max; ++i) {
     TakePending(lanes_[i], max - batch.size(), &batch);
   }
-  return Settle(std::move(batch));
+  return PropagateBatch(std::move(batch));
 }
 
 void KaminoStore::Drain(bool backup, bool heap) {
@@ -313,12 +314,12 @@ size_t KaminoStore::CountPending() const {
   return count;
 }
 
-size_t KaminoStore::ApplyBackup(size_t max) {
-  ApplySome(max);
+size_t KaminoStore::PropagateToBackup(size_t max) {
+  PropagateSome(max);
   return CountPending();
 }
 
-void KaminoStore::Synced(State state) {
+void KaminoStore::Propagated(State state) {
   log_.Done(state->claim);
   for (const TransactionState::Object& object : state->objects) {
     if (Pinned(object) || object.freed) backup_->Unpin(object.id);
@@ -332,7 +333,7 @@ void KaminoStore::Synced(State state) {
       held->second.state = std::move(state);
       return;
     }
-    Reached(Branch::kReleasedBeforeSync);
+    Reached(Branch::kReleasedBeforePropagated);
     held_.erase(held);
   }
   Unlock(std::move(state));
@@ -359,8 +360,8 @@ void KaminoStore::ReleaseHold(uint64_t sequence) {
     const auto held = held_.find(sequence);
     if (held == held_.end()) return;
     held->second.released = true;
-    if (held->second.state == nullptr) return;  // Synced sees to it
-    Reached(Branch::kReleasedAfterSync);
+    if (held->second.state == nullptr) return;  // Propagated sees to it
+    Reached(Branch::kReleasedAfterPropagated);
     state = std::move(held->second.state);
     held_.erase(held);
   }
@@ -401,7 +402,7 @@ KaminoStats KaminoStore::stats() const {
     stats.committed += lanes_[i].committed +
                        lanes_[i].committed_last.load(std::memory_order_relaxed);
     stats.aborted += lanes_[i].aborted;
-    stats.backup_pending += PendingIn(lanes_[i]);
+    stats.unpropagated += PendingIn(lanes_[i]);
   }
   absl::MutexLock lock(&mutex_);
   for (const auto& [sequence, held] : held_)

@@ -1,5 +1,6 @@
 // Kamino-Tx on one heap (sections 3 and 4): transactions that write in place,
-// made abortable by a backup that is brought up to date off the critical path.
+// made abortable by a backup that changes are propagated to off the critical
+// path.
 //
 // A commit takes one drain where the paper's takes three. The intents of
 // objects that were written lately are durable already (StickyIntents), and the
@@ -54,16 +55,16 @@ namespace kamino::engine {
 struct KaminoStats {
   uint64_t committed = 0;
   uint64_t aborted = 0;
-  uint64_t backup_pending = 0;  // committed, not yet in the backup
+  uint64_t unpropagated = 0;    // committed, not yet in the backup
   uint64_t held = 0;            // in the backup, waiting for ReleaseHold
   uint64_t locked_objects = 0;  // exclusively
   BackupStats backup;
 };
 
 struct KaminoOptions {
-  // When changes are copied to the backup: by the thread's next Commit, whose
-  // drain serves for both, or by ApplyBackup alone. The former is cheaper; the
-  // latter keeps it off the critical path altogether.
+  // When changes are propagated to the backup: by the thread's next Commit,
+  // whose drain serves for both, or by PropagateToBackup alone. The former is
+  // cheaper; the latter keeps it off the critical path altogether.
   bool copy_at_commit = true;
   // Called by Open with what last_sequence() is going to be, for whoever keeps
   // that elsewhere: what was committed is durable by then, and only afterwards
@@ -83,20 +84,20 @@ class KaminoStore final : public TransactionalStore {
       Heap* heap, std::unique_ptr<Backup> backup,
       const KaminoOptions& options = {});
 
-  // No transaction may be live. Brings the backup up to date; leaves nothing to
-  // recover.
+  // No transaction may be live. Propagates all that is left, so that there is
+  // nothing to recover.
   ~KaminoStore() override;
 
   absl::string_view scheme() const override { return backup_->scheme(); }
   std::unique_ptr<Transaction> Begin(absl::Duration lock_wait) override;
   ObjectId root() const override { return heap_->root(); }
   // But for transactions with hold_locks.
-  void Quiesce() override { SettleAll(); }
+  void Quiesce() override { PropagateAll(); }
   uint64_t bytes_used() const override;
 
-  // Brings up to `max` committed transactions into the backup, durably, and
-  // releases what that unlocks. Returns how many are left.
-  size_t ApplyBackup(size_t max);
+  // Propagates the changes of up to `max` committed transactions, durably, and
+  // releases what that unlocks. Returns how many transactions are left.
+  size_t PropagateToBackup(size_t max);
 
   // See CommitOptions::hold_locks. A sequence that is not held is ignored.
   void ReleaseHold(uint64_t sequence);
@@ -183,8 +184,8 @@ class KaminoStore final : public TransactionalStore {
   }
   // Calls `take`, which is to lock the object, with how long it may wait.
   // Meanwhile locks fall that only wait for somebody to drain.
-  bool LockOrSettle(ObjectId id, absl::Duration wait,
-                    absl::FunctionRef<bool(absl::Duration)> take);
+  bool LockOrPropagate(ObjectId id, absl::Duration wait,
+                       absl::FunctionRef<bool(absl::Duration)> take);
   // Room in the log; waits for other threads' commits if it must.
   CommitLog::Claim ClaimRecord(size_t entries);
   Turn TakeTurn();
@@ -207,17 +208,17 @@ class KaminoStore final : public TransactionalStore {
   // Adds up to `max` of the committed, whose locks are held.
   void TakePending(Lane& lane, size_t max, std::vector<State>* batch);
   // Copies, drains, and lets the locks fall. Returns how many there were.
-  size_t Settle(std::vector<State> batch);
+  size_t PropagateBatch(std::vector<State> batch);
   // What this thread has flushed in either or both.
   void Drain(bool backup, bool heap);
   // False: there was nothing.
-  bool SettleAll() { return ApplySome(SIZE_MAX) > 0; }
-  size_t ApplySome(size_t max);
+  bool PropagateAll() { return PropagateSome(SIZE_MAX) > 0; }
+  size_t PropagateSome(size_t max);
   static size_t PendingIn(const Lane& lane)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(lane.mutex);
   size_t CountPending() const;
-  // The backup holds it durably.
-  void Synced(State state);
+  // The backup durably holds its changes.
+  void Propagated(State state);
   // Drops the locks and gives freed space back.
   void Unlock(State state);
 

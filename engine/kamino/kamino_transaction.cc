@@ -56,7 +56,7 @@ absl::Status KaminoTransaction::LockShared(ObjectId id) {
   const auto take = [&](absl::Duration wait) {
     return store_->locks_.LockShared(id, state_->owner, wait);
   };
-  if (!store_->LockOrSettle(id, lock_wait_, take)) return Conflict(id);
+  if (!store_->LockOrPropagate(id, lock_wait_, take)) return Conflict(id);
   state_->Add(id);
   return absl::OkStatus();
 }
@@ -69,7 +69,7 @@ absl::StatusOr<KaminoTransaction::Object*> KaminoTransaction::LockExclusive(
       return store_->locks_.LockExclusive(id, state_->owner,
                                           /*upgrade=*/object != nullptr, wait);
     };
-    if (!store_->LockOrSettle(id, lock_wait_, take)) return Conflict(id);
+    if (!store_->LockOrPropagate(id, lock_wait_, take)) return Conflict(id);
     if (object == nullptr) object = &state_->Add(id);
     object->exclusive = true;
   }
@@ -119,7 +119,7 @@ absl::Status KaminoTransaction::MakeSticky(Object* object) {
   for (bool again = true;; again = false) {
     if (object->copy == nullptr) {
       auto copy = store_->backup_->EnsureCopy(object->id);
-      if (!copy.ok() && again && store_->SettleAll()) continue;
+      if (!copy.ok() && again && store_->PropagateAll()) continue;
       if (!copy.ok()) return copy.status();
       object->copy = *copy;
     }
@@ -135,7 +135,7 @@ absl::Status KaminoTransaction::MakeSticky(Object* object) {
       case StickyIntents::Added::kWasThere:
         return absl::OkStatus();
       case StickyIntents::Added::kNoRoom:
-        if (again && store_->SettleAll()) continue;
+        if (again && store_->PropagateAll()) continue;
         return ResourceError(
             store_->locks_.exclusive() > state_->objects.size()
                 ? Resource::kLog
@@ -352,7 +352,7 @@ absl::StatusOr<ObjectId> KaminoTransaction::Alloc(uint32_t size) {
   RETURN_IF_ERROR(CheckRoom());
   auto id = store_->heap_->Reserve(size);
   if (absl::IsResourceExhausted(id.status())) {
-    if (store_->SettleAll()) id = store_->heap_->Reserve(size);
+    if (store_->PropagateAll()) id = store_->heap_->Reserve(size);
     if (!id.ok()) return ResourceError(Resource::kHeap, id.status().message());
   }
   if (!id.ok()) return id.status();

@@ -1,6 +1,6 @@
 // Locks of objects: shared for those a transaction has read, exclusive for
-// those it has declared (section 3: an object stays locked until its backup is
-// in sync).
+// those it has declared (section 3: an object stays locked until what was
+// stored to it is in the backup).
 #ifndef KAMINO_ENGINE_KAMINO_LOCK_TABLE_H_
 #define KAMINO_ENGINE_KAMINO_LOCK_TABLE_H_
 

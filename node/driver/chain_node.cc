@@ -147,9 +147,9 @@ Actions ChainNode::EndOfBatch(absl::Time now) {
   return std::exchange(pending_, Actions());
 }
 
-bool ChainNode::ApplyBackup(size_t max) {
+bool ChainNode::PropagateToBackup(size_t max) {
   if (admission_ == nullptr) return false;
-  const size_t left = admission_->ApplyBackup(max);
+  const size_t left = admission_->PropagateToBackup(max);
   return left > 0 || admission_->has_ready();
 }
 

@@ -3,8 +3,8 @@
 // made of; a simulator can drive it as node/driver/node.h does.
 //
 // Use: any number of inputs, then EndOfBatch, then carry out the actions (see
-// replica::Actions for the order), then ApplyBackup, which is off the critical
-// path for that reason.
+// replica::Actions for the order), then PropagateToBackup, which is off the
+// critical path for that reason.
 //
 // Not thread-safe: the core thread owns it.
 #ifndef KAMINO_NODE_DRIVER_CHAIN_NODE_H_
@@ -68,7 +68,7 @@ class ChainNode {
 
   // Moves up to `max` committed transactions into the backup. Returns whether
   // there is more to do: another EndOfBatch is due.
-  bool ApplyBackup(size_t max);
+  bool PropagateToBackup(size_t max);
 
   // --- Reads, as of the last operation this node has applied.
 

@@ -204,7 +204,7 @@ bool Node::EndOfBatch() {
   if (events_.decided) events_.decided(*node_);
   CarryOut(std::move(actions));
   Report();
-  return node_->ApplyBackup(backup_step_());
+  return node_->PropagateToBackup(backup_step_());
 }
 
 void Node::CarryOut(Actions actions) {

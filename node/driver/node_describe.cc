@@ -20,7 +20,7 @@ kamino::v1::BackupStatus ToProto(const engine::KaminoStats& stats,
   backup.set_evictions(stats.backup.evictions);
   backup.set_bytes_used(stats.backup.bytes_used);
   backup.set_bytes_total(stats.backup.bytes_total);
-  backup.set_pending_transactions(stats.backup_pending);
+  backup.set_pending_transactions(stats.unpropagated);
   return backup;
 }
 

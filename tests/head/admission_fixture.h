@@ -103,7 +103,7 @@ class LoneHead {
   // The tail has applied everything, and the backup is in sync.
   void Complete() {
     admission_->OnCompleted(ring_->applied());
-    while (admission_->ApplyBackup(10) > 0) {
+    while (admission_->PropagateToBackup(10) > 0) {
     }
   }
 

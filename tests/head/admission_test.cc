@@ -82,7 +82,7 @@ TEST_F(AdmissionTest, ADependentRequestWaitsForTheLock) {
   Execute();
   EXPECT_TRUE(Answered(first));
   EXPECT_EQ(Get("a"), "1");
-  while (admission_->ApplyBackup(10) > 0) {
+  while (admission_->PropagateToBackup(10) > 0) {
   }
   EXPECT_TRUE(admission_->has_ready());
   Execute();

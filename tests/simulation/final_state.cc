@@ -49,10 +49,10 @@ absl::Status CheckHead(SimNode& node) {
                                    " operations in flight, ", admission->parked,
                                    " parked"));
   }
-  if (store->backup_pending != 0 || store->held != 0 ||
+  if (store->unpropagated != 0 || store->held != 0 ||
       store->locked_objects != 0) {
     return Left(
-        node, absl::StrCat("has ", store->backup_pending,
+        node, absl::StrCat("has ", store->unpropagated,
                            " transactions for the backup, holds ", store->held,
                            ", ", store->locked_objects, " objects locked"));
   }

@@ -25,7 +25,9 @@ class KaminoRig final : public Rig {
       : heap_(std::move(heap)), store_(std::move(store)) {}
 
   TransactionalStore& store() override { return *store_; }
-  void Sync(size_t transactions) override { store_->ApplyBackup(transactions); }
+  void Sync(size_t transactions) override {
+    store_->PropagateToBackup(transactions);
+  }
   bool can_hold() const override { return true; }
   void ReleaseHold(uint64_t sequence) override {
     store_->ReleaseHold(sequence);

@@ -56,7 +56,7 @@ class KeyValueTest : public ::testing::Test {
     }
     const WriteSet write_set = transaction->write_set();
     EXPECT_TRUE(transaction->Commit().ok());
-    head_.Settle();
+    head_.Propagate();
     ReplicaTransaction replay(replica_.get(), write_set);
     absl::Status replayed = body(replay);
     EXPECT_TRUE(replayed.ok()) << replayed;

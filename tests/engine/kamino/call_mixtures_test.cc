@@ -130,7 +130,7 @@ class CallMixturesTest : public ::testing::TestWithParam<Scheme> {
                                    : mixture.transaction().Commit();
     ASSERT_TRUE(ended.ok()) << ended;
     const bool commits = end != End::kStoreAndAbort;
-    under_.Settle();
+    under_.Propagate();
     if (is_new ? !commits || mixture.freed() : commits && mixture.freed()) {
       EXPECT_FALSE(under_.heap().Payload(mixture.id()).ok());
       if (!is_new) object_ = kNullObject;
@@ -141,7 +141,7 @@ class CallMixturesTest : public ::testing::TestWithParam<Scheme> {
       auto transaction = under_.Begin();
       ASSERT_TRUE(transaction->Free(mixture.id()).ok());
       ASSERT_TRUE(transaction->Commit().ok());
-      under_.Settle();
+      under_.Propagate();
     } else if (commits) {
       old_ = mixture.content();
     }

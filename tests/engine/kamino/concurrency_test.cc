@@ -5,7 +5,7 @@
 
 #include "engine/heap/heap.h"
 #include "engine/kamino/backup.h"
-#include "engine/kamino/backup_applier.h"
+#include "engine/kamino/backup_propagator.h"
 #include "engine/kamino/kamino_store.h"
 #include "gtest/gtest.h"
 #include "tests/engine/kamino/fixture.h"
@@ -43,7 +43,7 @@ TEST_P(ConcurrencyTest, SpaceGivenBackIsAllocatedAtOnce) {
   constexpr int kObjects = 40;
   const HeapStats before = heap_->stats();
   {
-    BackupApplier applier(store_.get());
+    BackupPropagator applier(store_.get());
     const auto churn = [&](bool commits) {
       for (int i = 0; i < kRounds; ++i) {
         auto transaction = store_->Begin(absl::ZeroDuration());

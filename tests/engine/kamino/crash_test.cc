@@ -31,7 +31,7 @@ class KaminoSubject final : public CrashSubject {
   std::unique_ptr<Transaction> Begin() override { return under_.Begin(); }
 
   void Pass(std::mt19937_64& random) override {
-    if (random() % 3 == 0) under_.store().ApplyBackup(random() % 4);
+    if (random() % 3 == 0) under_.store().PropagateToBackup(random() % 4);
     if (!held_.empty() && random() % 3 == 0) {
       under_.store().ReleaseHold(*held_.begin());
       held_.erase(held_.begin());

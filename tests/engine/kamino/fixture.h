@@ -15,7 +15,7 @@
 
 namespace kamino::engine {
 
-// Later: the backup is brought up to date by ApplyBackup alone.
+// Later: changes get into the backup by PropagateToBackup alone.
 enum class Scheme { kSimple, kDynamic, kSimpleLater, kDynamicLater };
 
 inline constexpr Scheme kAllSchemes[] = {Scheme::kSimple, Scheme::kDynamic,
@@ -86,20 +86,20 @@ class StoreUnderTest {
     return store_->Begin(absl::ZeroDuration());
   }
 
-  // A committed, settled object that holds `text`.
+  // An object that holds `text`, propagated.
   ObjectId Make(const std::string& text) {
     auto transaction = Begin();
     const ObjectId id = *transaction->Alloc(static_cast<uint32_t>(text.size()));
     std::memcpy(*transaction->Write(id, 0, text.size()), text.data(),
                 text.size());
     EXPECT_TRUE(transaction->Commit().ok());
-    Settle();
+    Propagate();
     return id;
   }
 
   // Everything committed is in the backup, no locks are left.
-  void Settle() {
-    while (store_->ApplyBackup(100) > 0) {
+  void Propagate() {
+    while (store_->PropagateToBackup(100) > 0) {
     }
   }
 

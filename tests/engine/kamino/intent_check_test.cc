@@ -22,7 +22,7 @@ class IntentCheckTest : public ::testing::TestWithParam<Scheme> {
     std::byte* const bytes = *transaction->Write(id_, 100, 100);
     bytes[static_cast<ptrdiff_t>(at) - 100] = std::byte{1};
     EXPECT_TRUE((commit ? transaction->Commit() : transaction->Abort()).ok());
-    store_.Settle();
+    store_.Propagate();
   }
 
   // Stores through what Read returned.
@@ -31,7 +31,7 @@ class IntentCheckTest : public ::testing::TestWithParam<Scheme> {
     const auto bytes = *transaction->Read(id_);
     *const_cast<std::byte*>(bytes.data()) = std::byte{1};
     EXPECT_TRUE((commit ? transaction->Commit() : transaction->Abort()).ok());
-    store_.Settle();
+    store_.Propagate();
   }
 
   StoreUnderTest store_;
@@ -79,7 +79,7 @@ TEST_P(IntentCheckTest, FindsNothingInWhatIsRight) {
       ASSERT_TRUE(transaction->Free(other).ok());
     }
     ASSERT_TRUE(transaction->Commit().ok());
-    store_.Settle();
+    store_.Propagate();
   }
 }
 

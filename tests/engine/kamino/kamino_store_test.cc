@@ -57,7 +57,7 @@ TEST_P(KaminoStoreTest, StoresThroughAnEarlierPointerReachTheBackup) {
   ASSERT_TRUE(transaction->Read(id).ok());
   std::memcpy(pointer, "AAAA", 4);
   ASSERT_TRUE(transaction->Commit().ok());
-  under_.Settle();
+  under_.Propagate();
   EXPECT_EQ(under_.Text(id, 12), "AAAABBBBcccc");
 
   transaction = under_.Begin();
@@ -97,7 +97,7 @@ TEST_P(KaminoStoreTest, MadeAndFreedInOneTransaction) {
   const ObjectId made = *transaction->Alloc(1000);
   ASSERT_TRUE(transaction->Free(made).ok());
   ASSERT_TRUE(transaction->Commit().ok());
-  under_.Settle();
+  under_.Propagate();
   EXPECT_TRUE(absl::IsNotFound(under_.heap().Payload(made).status()));
   EXPECT_EQ(under_.heap().stats().bytes_used, before.bytes_used);
 }
@@ -108,7 +108,7 @@ TEST_P(KaminoStoreTest, LockedUntilTheBackupHoldsIt) {
   Overwrite(*writer, id, "other");
   ASSERT_TRUE(writer->Commit().ok());
 
-  EXPECT_EQ(under_.store().stats().backup_pending, 1u);
+  EXPECT_EQ(under_.store().stats().unpropagated, 1u);
   EXPECT_EQ(under_.store().stats().locked_objects, 1u);
   auto reader = under_.Begin();
   if (!IsLater(GetParam())) {
@@ -122,7 +122,7 @@ TEST_P(KaminoStoreTest, LockedUntilTheBackupHoldsIt) {
   ASSERT_TRUE(reader->Abort().ok());
 
   unlocked_.clear();
-  EXPECT_EQ(under_.store().ApplyBackup(10), 0u);
+  EXPECT_EQ(under_.store().PropagateToBackup(10), 0u);
   EXPECT_THAT(unlocked_, ElementsAre(id));
   auto second = under_.Begin();
   EXPECT_TRUE(second->Read(id).ok());
@@ -139,7 +139,7 @@ TEST_P(KaminoStoreTest, HeldUntilReleasedInEitherOrder) {
     ASSERT_TRUE(writer->Commit(options).ok());
     unlocked_.clear();
     if (release_first) under_.store().ReleaseHold(options.sequence);
-    under_.Settle();
+    under_.Propagate();
     if (!release_first) {
       EXPECT_TRUE(unlocked_.empty());
       EXPECT_EQ(under_.store().stats().held, 1u);
@@ -171,7 +171,7 @@ TEST_P(KaminoStoreTest, FreedSpaceIsNotReusedWhileLocked) {
     EXPECT_NE(*other->Alloc(1000), id);
     ASSERT_TRUE(other->Abort().ok());
   }
-  under_.Settle();
+  under_.Propagate();
   auto other = under_.Begin();
   EXPECT_EQ(*other->Alloc(1000), id);
 }
@@ -184,7 +184,7 @@ TEST_P(KaminoStoreTest, AllocMeetsTheLockOfAnObjectThatIsGone) {
     ASSERT_TRUE(transaction->Free(gone).ok());
     ASSERT_TRUE(transaction->Commit().ok());
   }
-  under_.Settle();
+  under_.Propagate();
   const HeapStats before = under_.heap().stats();
   auto stale = under_.Begin();
   EXPECT_TRUE(absl::IsNotFound(stale->Read(gone).status()));
@@ -271,7 +271,7 @@ TEST_P(KaminoStoreTest, RangesOfOneTransactionAddUp) {
     } else {
       ASSERT_TRUE(transaction->Commit().ok());
     }
-    under_.Settle();
+    under_.Propagate();
     ASSERT_EQ(under_.Text(id, kBytes), model) << round;
     // An abort shows what the backup has.
     auto all = under_.Begin();
@@ -305,7 +305,7 @@ TEST_P(KaminoStoreTest, EveryBoundHasItsOwnError) {
     auto maker = under_.Begin();
     for (size_t k = i; k < i + 1000; ++k) ids[k] = *maker->Alloc(10);
     ASSERT_TRUE(maker->Commit().ok());
-    under_.Settle();
+    under_.Propagate();
   }
   std::vector<std::unique_ptr<Transaction>> together;
   status = absl::OkStatus();

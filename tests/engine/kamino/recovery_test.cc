@@ -68,7 +68,7 @@ TEST_P(RecoveryTest, LastSequenceCountsWhatHasBeenStoredOver) {
   auto transaction = under_.Begin();
   Overwrite(*transaction, id, "other");
   Commit(*transaction);
-  under_.Settle();
+  under_.Propagate();
   auto running = under_.Begin();
   Overwrite(*running, id, "third");
   CrashNow([&](StoreUnderTest& after) {
@@ -82,7 +82,7 @@ TEST_P(RecoveryTest, LastSequenceCountsFreesWhoseSpaceWasUsedAgain) {
   auto transaction = under_.Begin();
   ASSERT_TRUE(transaction->Free(id).ok());
   Commit(*transaction);
-  under_.Settle();
+  under_.Propagate();
   auto running = under_.Begin();
   ASSERT_TRUE(running->Alloc(kLarge + (100 << 10)).ok());
   ASSERT_TRUE(running->Alloc(kLarge / 2).ok());

@@ -83,7 +83,7 @@ std::string ChainRig::CheckAtRest(const RigNode& node,
   const auto admission = chain_node.admission_stats();
   const auto store = chain_node.store_stats();
   if (!admission.has_value()) return absl::StrCat(name, " is no head");
-  if (admission->in_flight + admission->parked + store->backup_pending +
+  if (admission->in_flight + admission->parked + store->unpropagated +
           store->held + store->locked_objects !=
       0) {
     return absl::StrCat(name, " has something under way");

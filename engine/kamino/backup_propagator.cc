@@ -1,4 +1,4 @@
-#include "engine/kamino/backup_applier.h"
+#include "engine/kamino/backup_propagator.h"
 
 #include "absl/time/time.h"
 
@@ -11,15 +11,15 @@ constexpr absl::Duration kPeriod = absl::Milliseconds(5);
 
 }  // namespace
 
-BackupApplier::BackupApplier(KaminoStore* store)
+BackupPropagator::BackupPropagator(KaminoStore* store)
     : store_(store), thread_([this] { Run(); }) {}
 
-BackupApplier::~BackupApplier() {
+BackupPropagator::~BackupPropagator() {
   stopping_.Notify();
   thread_.join();
 }
 
-void BackupApplier::Run() {
+void BackupPropagator::Run() {
   while (!stopping_.WaitForNotificationWithTimeout(kPeriod)) {
     store_->Quiesce();
   }

@@ -1,6 +1,6 @@
-// Several threads, one applier, a real file: money moves between objects, and
-// the sum stays.
-#include "engine/kamino/backup_applier.h"
+// Several threads, one propagator, a real file: money moves between objects,
+// and the sum stays.
+#include "engine/kamino/backup_propagator.h"
 
 #include <cstdint>
 #include <cstdlib>
@@ -22,9 +22,9 @@ constexpr int kThreads = 3;
 constexpr int kTransfers = 2000;
 constexpr uint64_t kEach = 1000;
 
-class BackupApplierTest : public ::testing::Test {
+class BackupPropagatorTest : public ::testing::Test {
  protected:
-  BackupApplierTest() {
+  BackupPropagatorTest() {
     heap_region_ = MakeRegion("heap", 16 << 20);
     heap_ = *Heap::Create(heap_region_.get(), "test");
     backup_region_ =
@@ -86,9 +86,9 @@ class BackupApplierTest : public ::testing::Test {
   ObjectId ids_[kObjects];
 };
 
-TEST_F(BackupApplierTest, ThreadsMoveMoneyAndNoneIsLost) {
+TEST_F(BackupPropagatorTest, ThreadsMoveMoneyAndNoneIsLost) {
   {
-    BackupApplier applier(store_.get());
+    BackupPropagator propagator(store_.get());
     std::vector<std::thread> threads;
     for (int t = 0; t < kThreads; ++t) {
       threads.emplace_back([this, t] {
@@ -100,7 +100,7 @@ TEST_F(BackupApplierTest, ThreadsMoveMoneyAndNoneIsLost) {
   }
   EXPECT_EQ(Sum(), kObjects * kEach);
   const KaminoStats stats = store_->stats();
-  EXPECT_EQ(stats.backup_pending, 0u);
+  EXPECT_EQ(stats.unpropagated, 0u);
   EXPECT_EQ(stats.locked_objects, 0u);
   EXPECT_GT(stats.committed, 1000u);
   EXPECT_GT(stats.aborted, 300u);

@@ -1,0 +1,34 @@
+// Propagates what threads leave behind that have committed and then do
+// nothing, for programs that use a store without a chain: their copies are not
+// durable, and their locks held, until somebody drains. (A node does it on its
+// core thread.)
+#ifndef KAMINO_ENGINE_KAMINO_BACKUP_PROPAGATOR_H_
+#define KAMINO_ENGINE_KAMINO_BACKUP_PROPAGATOR_H_
+
+#include <thread>
+
+#include "absl/synchronization/notification.h"
+#include "engine/kamino/kamino_store.h"
+
+namespace kamino::engine {
+
+class BackupPropagator {
+ public:
+  // The store must outlive this.
+  explicit BackupPropagator(KaminoStore* store);
+  // Leaves nothing behind itself.
+  ~BackupPropagator();
+  BackupPropagator(const BackupPropagator&) = delete;
+  BackupPropagator& operator=(const BackupPropagator&) = delete;
+
+ private:
+  void Run();
+
+  KaminoStore* const store_;
+  absl::Notification stopping_;
+  std::thread thread_;
+};
+
+}  // namespace kamino::engine
+
+#endif  // KAMINO_ENGINE_KAMINO_BACKUP_PROPAGATOR_H_

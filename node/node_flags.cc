@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/status_macros.h"
 #include "engine/heap/heap.h"
 #include "membership/server_program.h"
 #include "replica/operation_ring.h"
@@ -50,14 +51,18 @@ ABSL_FLAG(uint64_t, heap_mb, 256,
           "Size of the heap in MiB; the same on all nodes, for good.");
 ABSL_FLAG(uint64_t, ring_mb, 64,
           "Size of the operation ring in MiB; the same on all nodes.");
-ABSL_FLAG(std::string, backup, "dynamic",
-          "What this node keeps copies in while it is head: simple (of the "
-          "whole heap) or dynamic (of what was written last).");
+ABSL_FLAG(std::string, undo_copy, "dynamic",
+          "What this node keeps, while it is head, to take transactions back "
+          "by: simple (a copy of the whole heap) or dynamic (of what was "
+          "written last).");
 ABSL_FLAG(double, alpha, 0.25,
-          "With --backup=dynamic: the backup's size, as a part of the heap's.");
+          "With --undo_copy=dynamic: its size, as a part of the heap's.");
+ABSL_FLAG(bool, reserve_undo_copy, true,
+          "Takes the space of the undo copy at the start, so that becoming "
+          "head neither waits for space nor fails for want of it.");
+ABSL_FLAG(std::string, backup, "", "The former name of --undo_copy.");
 ABSL_FLAG(bool, reserve_backup, true,
-          "Takes the space of the backup at the start, so that becoming head "
-          "neither waits for space nor fails for want of it.");
+          "The former name of --reserve_undo_copy.");
 ABSL_FLAG(uint64_t, transfer_mb_per_s, 600,
           "How fast this node sends its heap to one that joins, in MB/s; 0: as "
           "fast as can be. Slower leaves more to the chain's clients.");
@@ -93,6 +98,22 @@ absl::Status CheckId(absl::string_view flag, absl::string_view id) {
   if (good) return absl::OkStatus();
   return BadFlag(flag, absl::StrCat("must be 1 to ", kMaxIdBytes,
                                     " letters, digits or -_."));
+}
+
+absl::Status ReadUndoCopy(StorageOptions* storage) {
+  const std::string former = absl::GetFlag(FLAGS_backup);
+  const std::string kind =
+      former.empty() ? absl::GetFlag(FLAGS_undo_copy) : former;
+  if (kind != "simple" && kind != "dynamic") {
+    return BadFlag(
+        former.empty() ? "undo_copy" : "backup",
+        absl::StrCat("must be simple or dynamic, not \"", kind, "\""));
+  }
+  storage->undo_copy =
+      kind == "simple" ? UndoCopyKind::kSimple : UndoCopyKind::kDynamic;
+  storage->reserve_undo_copy = absl::GetFlag(FLAGS_reserve_undo_copy) &&
+                               absl::GetFlag(FLAGS_reserve_backup);
+  return absl::OkStatus();
 }
 
 absl::Status CheckMegabytes(absl::string_view flag, uint64_t megabytes,
@@ -132,14 +153,7 @@ absl::Status ReadStorage(NodeFlags* flags) {
   if (!(storage->alpha > 0 && storage->alpha <= 1)) {
     return BadFlag("alpha", "must be over 0 and at most 1");
   }
-  const std::string backup = absl::GetFlag(FLAGS_backup);
-  if (backup != "simple" && backup != "dynamic") {
-    return BadFlag("backup", absl::StrCat("must be simple or dynamic, not \"",
-                                          backup, "\""));
-  }
-  storage->reserve_backup = absl::GetFlag(FLAGS_reserve_backup);
-  storage->backup =
-      backup == "simple" ? BackupKind::kSimple : BackupKind::kDynamic;
+  RETURN_IF_ERROR(ReadUndoCopy(storage));
   const std::string pmem = absl::GetFlag(FLAGS_pmem);
   if (pmem != "auto" && pmem != "force") {
     return BadFlag("pmem",

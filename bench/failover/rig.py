@@ -32,15 +32,15 @@ class Rig:
   """Use with `with`: the cluster runs inside it."""
 
   def __init__(self, binaries, nodes=4, heap_mb=64, failure_timeout_ms=200,
-               managers=1, leader_ttl_s=2, backup="dynamic"):
+               managers=1, leader_ttl_s=2, undo_copy="dynamic"):
     self.binaries = binaries
     self.settings = {
         "nodes": nodes, "heap_mb": heap_mb, "managers": managers,
-        "backup": backup, "failure_timeout_ms": failure_timeout_ms,
+        "undo_copy": undo_copy, "failure_timeout_ms": failure_timeout_ms,
         "leader_ttl_s": leader_ttl_s}
     self.folder = tempfile.mkdtemp(
         prefix="kamino-bench-",
-        dir=default_parent(needed_mb(nodes, backup, heap_mb)))
+        dir=default_parent(needed_mb(nodes, undo_copy, heap_mb)))
     self.cluster = LocalCluster(os.path.join(self.folder, "c"), binaries)
     self._client = None
     self._watch = None

@@ -23,12 +23,12 @@ using kamino::v1::GetNodeStatusResponse;
 using kamino::v1::Member;
 
 std::string HitRate(const GetNodeStatusResponse& status) {
-  if (!status.has_backup()) return "-";
-  const uint64_t all = status.backup().hits() + status.backup().misses();
-  const std::string kind = Word(status.backup().kind());
+  if (!status.has_undo_copy()) return "-";
+  const uint64_t all = status.undo_copy().hits() + status.undo_copy().misses();
+  const std::string kind = Word(status.undo_copy().kind());
   if (all == 0) return absl::StrCat(kind, " -");
   return absl::StrFormat("%s %.1f%%", kind,
-                         100.0 * status.backup().hits() / all);
+                         100.0 * status.undo_copy().hits() / all);
 }
 
 // "n1 tcp, n3 verbs": which neighbour over what.
@@ -70,7 +70,7 @@ bool Show(const Cli& cli, Client* client) {
   const kamino::v1::Chain chain = client->chain();
   std::vector<std::vector<std::string>> rows = {
       {"NODE", "ROLE", "ADDRESS", "STATE", "VIEW", "LEASE", "RECEIVED",
-       "APPLIED", "CLEANED", "HEAP", "BACKUP HITS", "LINKS"}};
+       "APPLIED", "CLEANED", "HEAP", "UNDO COPY", "LINKS"}};
   for (const Member& node : chain.nodes()) {
     auto status = client->NodeStatus(node.address());
     if (cli.json() && status.ok()) PrintJson(*status);

@@ -24,10 +24,10 @@ SHARED_MEMORY = "/dev/shm"
 OTHER_FILES_MB = 256  # etcd's log, processes' logs
 
 
-def needed_mb(nodes=4, backup="dynamic", heap_mb=128, ring_mb=32):
+def needed_mb(nodes=4, undo_copy="dynamic", heap_mb=128, ring_mb=32):
   """What a cluster's files take: nodes allocate theirs whole."""
-  backup_mb = heap_mb if backup == "simple" else heap_mb // 4
-  return nodes * (heap_mb + ring_mb + backup_mb) + OTHER_FILES_MB
+  undo_mb = heap_mb if undo_copy == "simple" else heap_mb // 4
+  return nodes * (heap_mb + ring_mb + undo_mb) + OTHER_FILES_MB
 
 
 def default_parent(room_mb=None):
@@ -71,7 +71,7 @@ class LocalCluster:
 
   # --- Life.
 
-  def start(self, nodes=4, transport="tcp", backup="dynamic", heap_mb=128,
+  def start(self, nodes=4, transport="tcp", undo_copy="dynamic", heap_mb=128,
             ring_mb=32, failure_timeout_ms=1000, managers=1, leader_ttl_s=2,
             pmem="force", manager_flags=(), devices=None):
     """Starts all of it, or ends what it started and raises.
@@ -80,12 +80,12 @@ class LocalCluster:
     """
     devices = devices or {}
     self._check_startable(
-        needed_mb(nodes - len(devices), backup, heap_mb, ring_mb))
+        needed_mb(nodes - len(devices), undo_copy, heap_mb, ring_mb))
     self.state = {
         "cluster_id": "local", "processes": {}, "addresses": {},
         "devices": devices,
         "node_args": [
-            f"--transport={transport}", f"--backup={backup}",
+            f"--transport={transport}", f"--undo_copy={undo_copy}",
             f"--heap_mb={heap_mb}", f"--ring_mb={ring_mb}",
             f"--pmem={pmem}"],
     }

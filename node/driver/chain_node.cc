@@ -65,7 +65,7 @@ void ChainNode::BecomeHeadIfDue(absl::Time now) {
 }
 
 absl::Status ChainNode::BecomeHead(absl::Time now) {
-  auto backup = storage_->NewBackup();
+  auto backup = storage_->NewUndoCopy();
   if (!backup.ok()) return backup.status();
   // The chain hears of a transaction before the backup does.
   engine::KaminoOptions engine_options;

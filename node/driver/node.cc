@@ -43,7 +43,7 @@ Node::Node(NodeOptions options, NodeRuntime runtime,
            membership::ViewSource* views, Events events)
     : options_(std::move(options)),
       clock_(std::move(runtime.clock)),
-      backup_step_(std::move(runtime.backup_step)),
+      propagation_step_(std::move(runtime.propagation_step)),
       events_(std::move(events)),
       views_(views),
       started_(Now()),
@@ -204,7 +204,7 @@ bool Node::EndOfBatch() {
   if (events_.decided) events_.decided(*node_);
   CarryOut(std::move(actions));
   Report();
-  return node_->PropagateToBackup(backup_step_());
+  return node_->PropagateToBackup(propagation_step_());
 }
 
 void Node::CarryOut(Actions actions) {

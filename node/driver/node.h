@@ -34,7 +34,7 @@ struct NodeRuntime {
   std::unique_ptr<CoreExecutor> executor;
   // How many committed transactions move into the backup between two batches;
   // asked each time.
-  std::function<size_t()> backup_step = [] { return size_t{64}; };
+  std::function<size_t()> propagation_step = [] { return size_t{64}; };
 };
 
 struct NodeOptions {
@@ -120,7 +120,7 @@ class Node {
 
   const NodeOptions options_;
   const std::function<absl::Time()> clock_;
-  const std::function<size_t()> backup_step_;
+  const std::function<size_t()> propagation_step_;
   const Events events_;
   membership::ViewSource* const views_;
   const absl::Time started_;

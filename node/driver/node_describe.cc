@@ -8,20 +8,20 @@
 namespace kamino::head {
 namespace {
 
-kamino::v1::BackupStatus ToProto(const engine::KaminoStats& stats,
-                                 const StorageOptions& options) {
-  kamino::v1::BackupStatus backup;
-  const bool simple = options.backup == BackupKind::kSimple;
-  backup.set_kind(simple ? kamino::v1::BACKUP_KIND_SIMPLE
-                         : kamino::v1::BACKUP_KIND_DYNAMIC);
-  backup.set_alpha(simple ? 1.0 : options.alpha);
-  backup.set_hits(stats.backup.hits);
-  backup.set_misses(stats.backup.misses);
-  backup.set_evictions(stats.backup.evictions);
-  backup.set_bytes_used(stats.backup.bytes_used);
-  backup.set_bytes_total(stats.backup.bytes_total);
-  backup.set_pending_transactions(stats.unpropagated);
-  return backup;
+kamino::v1::UndoCopyStatus ToProto(const engine::KaminoStats& stats,
+                                   const StorageOptions& options) {
+  kamino::v1::UndoCopyStatus undo_copy;
+  const bool simple = options.undo_copy == UndoCopyKind::kSimple;
+  undo_copy.set_kind(simple ? kamino::v1::UNDO_COPY_KIND_SIMPLE
+                            : kamino::v1::UNDO_COPY_KIND_DYNAMIC);
+  undo_copy.set_alpha(simple ? 1.0 : options.alpha);
+  undo_copy.set_hits(stats.backup.hits);
+  undo_copy.set_misses(stats.backup.misses);
+  undo_copy.set_evictions(stats.backup.evictions);
+  undo_copy.set_bytes_used(stats.backup.bytes_used);
+  undo_copy.set_bytes_total(stats.backup.bytes_total);
+  undo_copy.set_pending_transactions(stats.unpropagated);
+  return undo_copy;
 }
 
 kamino::v1::AdmissionStatus ToProto(const AdmissionStats& stats) {
@@ -67,7 +67,7 @@ void Node::Describe(ChainNode& node,
   response->set_heap_bytes_total(heap.bytes_total);
   response->set_objects(heap.objects);
   if (const auto stats = node.store_stats()) {
-    *response->mutable_backup() = ToProto(*stats, storage_->options());
+    *response->mutable_undo_copy() = ToProto(*stats, storage_->options());
   }
   if (const auto stats = node.admission_stats()) {
     *response->mutable_admission() = ToProto(*stats);

@@ -22,8 +22,8 @@ std::string FileName(Media::Part part) {
       return "heap";
     case Media::Part::kRing:
       return "ring";
-    case Media::Part::kBackup:
-      return "backup";
+    case Media::Part::kUndoCopy:
+      return "undo_copy";
   }
   return "";
 }

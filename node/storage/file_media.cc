@@ -41,8 +41,8 @@ std::string FileMedia::Name(Part part) const {
       return absl::StrCat(data_dir_, "/heap.pmem");
     case Part::kRing:
       return absl::StrCat(data_dir_, "/ring.pmem");
-    case Part::kBackup:
-      return absl::StrCat(data_dir_, "/backup.pmem");
+    case Part::kUndoCopy:
+      return absl::StrCat(data_dir_, "/undo_copy.pmem");
   }
   return "";
 }

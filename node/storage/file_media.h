@@ -2,7 +2,8 @@
 //
 //   heap.pmem    the objects and the intent log
 //   ring.pmem    the operation ring and the node's record
-//   backup.pmem  what the node keeps copies in while it is head
+//   undo_copy.pmem  what the node keeps, while it is head, to take
+//                   transactions back by
 #ifndef KAMINO_NODE_STORAGE_FILE_MEDIA_H_
 #define KAMINO_NODE_STORAGE_FILE_MEDIA_H_
 

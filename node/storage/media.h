@@ -16,7 +16,7 @@ namespace kamino::head {
 class Media {
  public:
   // A node's three regions.
-  enum class Part { kHeap, kRing, kBackup };
+  enum class Part { kHeap, kRing, kUndoCopy };
 
   virtual ~Media() = default;
 

@@ -40,8 +40,8 @@ size_t Storage::MinRingBytes() const {
                                      : OperationRing::kMinBytes;
 }
 
-size_t Storage::BackupBytes() const {
-  return options_.backup == BackupKind::kSimple
+size_t Storage::UndoCopyBytes() const {
+  return options_.undo_copy == UndoCopyKind::kSimple
              ? engine::SimpleBackupBytes(options_.heap_bytes)
              : engine::DynamicBackupBytes(options_.heap_bytes, options_.alpha);
 }
@@ -54,16 +54,16 @@ absl::StatusOr<std::unique_ptr<Storage>> Storage::Open(
   absl::Status status = storage->media_->Exists(Part::kHeap)
                             ? storage->OpenExisting()
                             : storage->Create();
-  if (status.ok() && storage->options_.reserve_backup &&
-      storage->backup_region_ == nullptr) {
-    ASSIGN_OR_RETURN(storage->backup_region_, storage->MakeBackupRegion());
+  if (status.ok() && storage->options_.reserve_undo_copy &&
+      storage->undo_copy_region_ == nullptr) {
+    ASSIGN_OR_RETURN(storage->undo_copy_region_, storage->MakeUndoCopyRegion());
   }
   if (!status.ok()) return status;
   return storage;
 }
 
 absl::Status Storage::Create() {
-  for (Part part : {Part::kRing, Part::kBackup}) {
+  for (Part part : {Part::kRing, Part::kUndoCopy}) {
     RETURN_IF_ERROR(media_->Remove(part));
   }
   ASSIGN_OR_RETURN(auto heap_region,
@@ -202,14 +202,14 @@ absl::Status Storage::Recover() {
 }
 
 absl::Status Storage::RecoverHead() {
-  auto region = media_->Open(Part::kBackup);
+  auto region = media_->Open(Part::kUndoCopy);
   if (!region.ok()) return region.status();
   auto backup = engine::OpenSimpleBackup(heap_.get(), region->get());
   if (!backup.ok()) {
     backup = engine::OpenDynamicBackup(heap_.get(), region->get());
   }
   if (!backup.ok())
-    return Annotate(backup.status(), media_->Name(Part::kBackup));
+    return Annotate(backup.status(), media_->Name(Part::kUndoCopy));
   engine::KaminoOptions options;
   // Before the log forgets it: a crash in here must not make it uncommitted.
   options.on_recovered = [this](uint64_t last) { return KeepCommitted(last); };
@@ -219,7 +219,8 @@ absl::Status Storage::RecoverHead() {
   ring_->TruncateAfter(ring_->applied());
   store.reset();
   // Nothing is left to roll back; the region serves again.
-  if ((*region)->size() == BackupBytes()) backup_region_ = std::move(*region);
+  if ((*region)->size() == UndoCopyBytes())
+    undo_copy_region_ = std::move(*region);
   NodeState state = record_->state();
   state.was_head = false;
   record_->Update(state);
@@ -243,37 +244,37 @@ absl::Status Storage::KeepCommitted(uint64_t last_sequence) {
   return absl::OkStatus();
 }
 
-// --- The backup.
+// --- The undo copy.
 
-absl::StatusOr<std::unique_ptr<Region>> Storage::MakeBackupRegion() {
-  if (media_->Exists(Part::kBackup)) {
-    auto region = media_->Open(Part::kBackup);
+absl::StatusOr<std::unique_ptr<Region>> Storage::MakeUndoCopyRegion() {
+  if (media_->Exists(Part::kUndoCopy)) {
+    auto region = media_->Open(Part::kUndoCopy);
     if (!region.ok()) return region;
-    if ((*region)->size() == BackupBytes()) return region;
+    if ((*region)->size() == UndoCopyBytes()) return region;
     region->reset();
-    RETURN_IF_ERROR(media_->Remove(Part::kBackup));
+    RETURN_IF_ERROR(media_->Remove(Part::kUndoCopy));
   }
-  auto region = media_->Create(Part::kBackup, BackupBytes());
+  auto region = media_->Create(Part::kUndoCopy, UndoCopyBytes());
   if (!region.ok()) return region;
-  RETURN_IF_ERROR(media_->Publish(Part::kBackup));
+  RETURN_IF_ERROR(media_->Publish(Part::kUndoCopy));
   return region;
 }
 
-absl::StatusOr<std::unique_ptr<Backup>> Storage::NewBackup() {
+absl::StatusOr<std::unique_ptr<Backup>> Storage::NewUndoCopy() {
   NodeState state = record_->state();
   if (state.was_head) {
     state.was_head = false;
     record_->Update(state);
   }
-  if (backup_region_ == nullptr) {
-    ASSIGN_OR_RETURN(backup_region_, MakeBackupRegion());
+  if (undo_copy_region_ == nullptr) {
+    ASSIGN_OR_RETURN(undo_copy_region_, MakeUndoCopyRegion());
   }
   auto backup =
-      options_.backup == BackupKind::kSimple
-          ? engine::CreateSimpleBackup(heap_.get(), backup_region_.get())
-          : engine::CreateDynamicBackup(heap_.get(), backup_region_.get());
+      options_.undo_copy == UndoCopyKind::kSimple
+          ? engine::CreateSimpleBackup(heap_.get(), undo_copy_region_.get())
+          : engine::CreateDynamicBackup(heap_.get(), undo_copy_region_.get());
   if (!backup.ok())
-    return Annotate(backup.status(), media_->Name(Part::kBackup));
+    return Annotate(backup.status(), media_->Name(Part::kUndoCopy));
   return backup;
 }
 

@@ -1,5 +1,6 @@
 // What a node keeps: heap, operation ring with the node's record, and the
-// backup of a head.
+// undo copy of a head: the engine's backup, by a name that operators do not
+// take for a backup of theirs.
 #ifndef KAMINO_NODE_STORAGE_STORAGE_H_
 #define KAMINO_NODE_STORAGE_STORAGE_H_
 
@@ -20,7 +21,7 @@
 
 namespace kamino::head {
 
-enum class BackupKind { kSimple, kDynamic };
+enum class UndoCopyKind { kSimple, kDynamic };
 
 struct StorageOptions {
   std::string cluster_id;
@@ -28,11 +29,11 @@ struct StorageOptions {
   std::string node_id;
   uint64_t heap_bytes = 0;
   uint64_t ring_bytes = 0;
-  BackupKind backup = BackupKind::kDynamic;
-  double alpha = 0.25;  // kDynamic: the backup's part of heap_bytes
-  // Takes the backup's space at the start, so that becoming head neither waits
-  // for space nor fails for want of it.
-  bool reserve_backup = true;
+  UndoCopyKind undo_copy = UndoCopyKind::kDynamic;
+  double alpha = 0.25;  // kDynamic: the undo copy's part of heap_bytes
+  // Takes the undo copy's space at the start, so that becoming head neither
+  // waits for space nor fails for want of it.
+  bool reserve_undo_copy = true;
   // Of a new heap; not 0. Drawn at random by a real node.
   uint64_t first_incarnation = 1;
   // Tests: smaller regions than a node of use would have, and a log area of
@@ -58,9 +59,9 @@ class Storage {
   const StorageOptions& options() const { return options_; }
   size_t ring_bytes() const { return ring_region_->size(); }
 
-  // An empty backup, in place of an earlier one, which must be gone. Nothing
+  // An empty undo copy, in place of an earlier one, which must be gone. Nothing
   // may be left to be rolled back from that one.
-  absl::StatusOr<std::unique_ptr<engine::Backup>> NewBackup();
+  absl::StatusOr<std::unique_ptr<engine::Backup>> NewUndoCopy();
 
   // From now on, durably, the heap is what a state transfer makes of it.
   void BeginReceiving();
@@ -84,9 +85,9 @@ class Storage {
   // What has a commit mark is applied.
   absl::Status KeepCommitted(uint64_t last_sequence);
   absl::Status CheckOwner() const;
-  absl::StatusOr<std::unique_ptr<engine::Region>> MakeBackupRegion();
+  absl::StatusOr<std::unique_ptr<engine::Region>> MakeUndoCopyRegion();
   void EmptyLog();
-  size_t BackupBytes() const;
+  size_t UndoCopyBytes() const;
   std::string Label() const;
   size_t MinRingBytes() const;
 
@@ -94,7 +95,7 @@ class Storage {
   const std::unique_ptr<Media> media_;
   std::unique_ptr<engine::TrackedRegion> heap_region_;
   std::unique_ptr<engine::Region> ring_region_;
-  std::unique_ptr<engine::Region> backup_region_;
+  std::unique_ptr<engine::Region> undo_copy_region_;
   std::unique_ptr<engine::Heap> heap_;
   std::unique_ptr<replica::OperationRing> ring_;
   std::optional<replica::NodeRecord> record_;

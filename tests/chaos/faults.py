@@ -269,7 +269,7 @@ def _fill_node(stage):
 
 
 def _fill_second_and_kill_head(stage):
-  """The next head has no room for its backup: it stops, the next one leads."""
+  """The next head has no room for its undo copy: it stops; another leads."""
   second = stage.node("second")
   if second == stage.node("tail"):
     raise NoVictim("nobody would be left")

@@ -10,7 +10,7 @@ TEST(JsonTest, RolesConditionsAndKindsAreWords) {
   kamino::v1::GetNodeStatusResponse status;
   status.set_role(kamino::v1::ROLE_HEAD);
   status.set_condition(kamino::v1::CONDITION_RECEIVING);
-  status.mutable_backup()->set_kind(kamino::v1::BACKUP_KIND_DYNAMIC);
+  status.mutable_undo_copy()->set_kind(kamino::v1::UNDO_COPY_KIND_DYNAMIC);
   auto* link = status.add_links();
   link->set_peer("n2");
   link->set_purpose(kamino::v1::LINK_KIND_SUCCESSOR);

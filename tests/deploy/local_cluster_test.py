@@ -203,7 +203,8 @@ class RoomTest(unittest.TestCase):
   def test_what_is_needed(self):
     self.assertEqual(
         needed_mb(2, "simple", 100, 10) - needed_mb(0, "simple", 100, 10), 420)
-    self.assertLess(needed_mb(backup="dynamic"), needed_mb(backup="simple"))
+    self.assertLess(needed_mb(undo_copy="dynamic"),
+                    needed_mb(undo_copy="simple"))
 
 
 if __name__ == "__main__":

@@ -97,7 +97,7 @@ class FuzzedNode {
     auto executor = std::make_unique<ManualExecutor>();
     executor_ = executor.get();
     runtime.executor = std::move(executor);
-    runtime.backup_step = [] { return size_t{4}; };
+    runtime.propagation_step = [] { return size_t{4}; };
     return runtime;
   }
 

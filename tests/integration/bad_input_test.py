@@ -115,6 +115,7 @@ class BadNodeTest(ClusterTest):
                        ("--heap_mb=1", "--heap_mb"),
                        ("--alpha=0", "--alpha"),
                        ("--alpha=2", "--alpha"),
+                       ("--undo_copy=none", "--undo_copy"),
                        ("--backup=none", "--backup"),
                        ("--pmem=maybe", "--pmem"),
                        ("--node_id=a/b", "--node_id"),
@@ -271,7 +272,7 @@ class RestartTest(ClusterTest):
     self.cluster.await_chain(["n2", "n3"])
     self.check_bank(load)
     self.assertTrue(os.path.exists(
-        os.path.join(self.cluster.data_dir("n1"), "backup.pmem")))
+        os.path.join(self.cluster.data_dir("n1"), "undo_copy.pmem")))
     self.cluster.start_node("n1")
     address = self.cluster.state["addresses"]["n1"]
     wait_until(lambda: self.cluster.kamino(

@@ -59,7 +59,7 @@ class NormalOperationTest(ClusterTest):
 
 
 class SharedMemoryTest(ClusterTest):
-  start = {"transport": "shm", "backup": "simple"}
+  start = {"transport": "shm", "undo_copy": "simple"}
 
   def test_links_are_shm_and_work(self):
     self.open_bank()

@@ -11,7 +11,7 @@ TEST(WordsTest, AreTheNamesWithoutTheirPrefix) {
   EXPECT_EQ(Word(v1::ROLE_SINGLE), "single");
   EXPECT_EQ(Word(v1::CONDITION_OUTRUN), "outrun");
   EXPECT_EQ(Word(v1::LINK_KIND_PREDECESSOR), "predecessor");
-  EXPECT_EQ(Word(v1::BACKUP_KIND_SIMPLE), "simple");
+  EXPECT_EQ(Word(v1::UNDO_COPY_KIND_SIMPLE), "simple");
 }
 
 TEST(WordsTest, WhatIsUnspecifiedOrOfALaterVersionIsUnknown) {

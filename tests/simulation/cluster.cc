@@ -86,8 +86,9 @@ SimNode::Options Cluster::NodeOptions(const std::string& name) const {
   options.storage.heap_bytes = kHeapBytes;
   options.storage.ring_bytes = kRingBytes;
   options.storage.tiny_log_bytes = kLogBytes;
-  options.storage.backup = options_.simple_backup ? head::BackupKind::kSimple
-                                                  : head::BackupKind::kDynamic;
+  options.storage.undo_copy = options_.simple_backup
+                                  ? head::UndoCopyKind::kSimple
+                                  : head::UndoCopyKind::kDynamic;
   options.storage.alpha = 0.5;
   options.node.chain.hello_timeout = absl::Milliseconds(200);
   options.node.chain.window_operations = 64;

@@ -130,10 +130,10 @@ head::NodeRuntime SimNode::Runtime() {
   runtime.clock = [this] { return Clock(); };
   runtime.executor =
       std::make_unique<SimExecutor>(this, random_.Fork(), options_.pace.batch);
-  runtime.backup_step = [this] {
+  runtime.propagation_step = [this] {
     const Pace& pace = options_.pace;
     const bool rests = random_.Percent(pace.backup_rests_percent);
-    return rests ? 0 : pace.backup_step;
+    return rests ? 0 : pace.propagation_step;
   };
   return runtime;
 }

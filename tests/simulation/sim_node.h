@@ -45,7 +45,7 @@ class SimNode final : public Process {
   // How a machine that has other things to do as well goes about its work.
   struct Pace {
     absl::Duration batch = absl::Microseconds(60);  // at most, to the next one
-    size_t backup_step = 4;  // transactions between two batches, but for
+    size_t propagation_step = 4;  // transactions between two batches, but for
     uint64_t backup_rests_percent = 0;  // of them
   };
   struct Options {

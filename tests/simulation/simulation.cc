@@ -78,7 +78,7 @@ ClusterOptions DrawCluster(Scenario scenario, Random* random) {
   if (busy) {
     options.pace.batch =
         random->Between(absl::Microseconds(60), absl::Milliseconds(5));
-    options.pace.backup_step = 1 + random->Pick(4);
+    options.pace.propagation_step = 1 + random->Pick(4);
     options.pace.backup_rests_percent = 50 + random->Pick(46);
   }
   if (random->OneIn(5)) {

@@ -88,7 +88,7 @@ StorageOptions ChainRig::StorageOptionsOf(const std::string& name) const {
   options.heap_bytes = options_.heap_bytes;
   options.ring_bytes = RingBytesOf(name);
   options.tiny_log_bytes = kLogBytes;
-  options.backup = options_.backup;
+  options.undo_copy = options_.undo_copy;
   options.alpha = 0.5;
   options.first_incarnation = 100;
   return options;
@@ -114,7 +114,7 @@ NodeRuntime ChainRig::RuntimeOf(RigNode* node) {
   auto executor = std::make_unique<ManualExecutor>();
   node->executor = executor.get();
   runtime.executor = std::move(executor);
-  runtime.backup_step = [] { return kBackupStep; };
+  runtime.propagation_step = [] { return kBackupStep; };
   return runtime;
 }
 
@@ -123,7 +123,7 @@ ChainRig::Snapshot ChainRig::TakeSnapshot(const std::string& name) {
   snapshot.storage = StorageOptionsOf(name);
   snapshot.node = NodeOptionsOf(name);
   using Part = Media::Part;
-  for (const Part part : {Part::kHeap, Part::kRing, Part::kBackup}) {
+  for (const Part part : {Part::kHeap, Part::kRing, Part::kUndoCopy}) {
     const SimRegion* region = At(name).disk.region(part);
     if (region == nullptr) continue;
     snapshot.parts[part] =

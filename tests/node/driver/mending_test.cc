@@ -192,14 +192,15 @@ TEST(RestartTwiceTest, BackwardMendingBeginsAnew) {
 // What a head had not committed nobody else has: its own backup has what was
 // before, and the entry leaves its ring.
 TEST(HeadRestartTest, RollsBackFromItsBackup) {
-  for (const BackupKind backup : {BackupKind::kSimple, BackupKind::kDynamic}) {
+  for (const UndoCopyKind undo_copy :
+       {UndoCopyKind::kSimple, UndoCopyKind::kDynamic}) {
     int torn = 0;
     int truncated = 0;
     int kept = 0;
     for (int count = 1; count < kMostMoments; ++count) {
       SCOPED_TRACE(count);
       ChainRig::Options options;
-      options.backup = backup;
+      options.undo_copy = undo_copy;
       ChainRig rig(options);
       const auto change = CutWithinChange(rig, "n1", Moment::kFlush, count);
       if (change == nullptr) break;

@@ -79,19 +79,19 @@ TEST_P(DeviceMediaTest, KeepsWhatWasPublished) {
 TEST_P(DeviceMediaTest, MakesZeroesOfWhatWasThereBefore) {
   auto media = Open();
   for (int i = 0; i < 3; ++i) {
-    auto region = *media->Create(Part::kBackup, kUnit + kUnit / 2);
+    auto region = *media->Create(Part::kUndoCopy, kUnit + kUnit / 2);
     EXPECT_TRUE(IsZero(*region)) << i;
     std::memset(region->base(), 0x5a, region->size());
     region->Persist(region->base(), region->size());
     if (i == 1) {
-      ASSERT_TRUE(media->Publish(Part::kBackup).ok());
+      ASSERT_TRUE(media->Publish(Part::kUndoCopy).ok());
     }
   }
   // The published one and the unfinished one.
-  EXPECT_FALSE(IsZero(**media->Open(Part::kBackup)));
-  ASSERT_TRUE(media->Remove(Part::kBackup).ok());
-  EXPECT_FALSE(media->Exists(Part::kBackup));
-  EXPECT_TRUE(media->Remove(Part::kBackup).ok());
+  EXPECT_FALSE(IsZero(**media->Open(Part::kUndoCopy)));
+  ASSERT_TRUE(media->Remove(Part::kUndoCopy).ok());
+  EXPECT_FALSE(media->Exists(Part::kUndoCopy));
+  EXPECT_TRUE(media->Remove(Part::kUndoCopy).ok());
 }
 
 TEST_P(DeviceMediaTest, ErrorsNameTheDevice) {
@@ -141,7 +141,7 @@ StorageOptions Tiny() {
   options.node_id = "n1";
   options.heap_bytes = 128 << 10;
   options.ring_bytes = 64 << 10;
-  options.backup = BackupKind::kSimple;
+  options.undo_copy = UndoCopyKind::kSimple;
   options.first_incarnation = 1000;
   options.tiny_log_bytes = 64 << 10;
   return options;

@@ -148,7 +148,7 @@ class SimMedia final : public Media {
         return "heap";
       case Part::kRing:
         return "ring";
-      case Part::kBackup:
+      case Part::kUndoCopy:
         return "backup";
     }
     return "";

@@ -28,7 +28,7 @@ StorageOptions Tiny() {
   options.node_id = "n1";
   options.heap_bytes = 256 << 10;
   options.ring_bytes = 64 << 10;
-  options.backup = BackupKind::kSimple;
+  options.undo_copy = UndoCopyKind::kSimple;
   options.first_incarnation = 1000;
   options.tiny_log_bytes = 64 << 10;
   return options;
@@ -52,7 +52,7 @@ class StorageTest : public ::testing::Test {
   void CommitOneAndCrash(uint64_t seed, bool at_append = false) {
     disk_ = SimDisk();
     auto storage = Open();
-    auto store = *KaminoStore::Open(storage->heap(), *storage->NewBackup());
+    auto store = *KaminoStore::Open(storage->heap(), *storage->NewUndoCopy());
     NodeState state = storage->record()->state();
     state.was_head = true;
     state.condition = Condition::kSound;
@@ -233,13 +233,13 @@ TEST_F(StorageTest, AnUnfinishedTransferIsNotTakenForAHeap) {
 TEST_F(StorageTest, TheBackupsSpaceIsTakenAtTheStart) {
   StorageOptions options = Tiny();
   Open(options);
-  EXPECT_NE(disk_.region(Part::kBackup), nullptr);
+  EXPECT_NE(disk_.region(Part::kUndoCopy), nullptr);
   disk_ = SimDisk();
-  options.reserve_backup = false;
+  options.reserve_undo_copy = false;
   auto storage = Open(options);
-  EXPECT_EQ(disk_.region(Part::kBackup), nullptr);
-  EXPECT_TRUE(storage->NewBackup().ok());
-  EXPECT_NE(disk_.region(Part::kBackup), nullptr);
+  EXPECT_EQ(disk_.region(Part::kUndoCopy), nullptr);
+  EXPECT_TRUE(storage->NewUndoCopy().ok());
+  EXPECT_NE(disk_.region(Part::kUndoCopy), nullptr);
 }
 
 }  // namespace

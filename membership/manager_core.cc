@@ -192,7 +192,7 @@ uint64_t ManagerCore::HeldBefore(const Node& known,
 absl::Status ManagerCore::CheckHoldsAll(const Node& node,
                                         absl::Time now) const {
   const std::string& id = node.state.member.node_id;
-  NodeStates states = States(now);
+  KnownNodes states = States(now);
   states[id] = StateOf(node, now);
   const auto shortfall = ShortfallOf(view_, states, id);
   if (!shortfall.has_value()) return absl::OkStatus();
@@ -264,7 +264,7 @@ bool ManagerCore::ShouldJoin(const std::string& node_id, absl::Time now) {
 }
 
 std::string ManagerCore::LastWithout(const std::string& node_id,
-                                     const NodeStates& states,
+                                     const KnownNodes& states,
                                      const Exclusions& excluded) const {
   std::vector<std::string> left;
   for (const Member& member : view_.members) {
@@ -292,7 +292,7 @@ absl::Status ManagerCore::Exclude(const std::string& node_id, Removal how,
   }
   Exclusions wanted = excluded_;
   wanted[node_id] = how == Removal::kDrain && member;
-  const NodeStates states = States(now);
+  const KnownNodes states = States(now);
   if (member && !CanGoOn(view_, states, wanted)) {
     return absl::FailedPreconditionError(
         absl::StrCat("the chain could not go on without ", node_id,
@@ -323,14 +323,14 @@ absl::Status ManagerCore::Exclude(const std::string& node_id, Removal how,
   return absl::OkStatus();
 }
 
-NodeState ManagerCore::StateOf(const Node& node, absl::Time now) const {
-  NodeState state = node.state;
+KnownNode ManagerCore::StateOf(const Node& node, absl::Time now) const {
+  KnownNode state = node.state;
   state.alive = Alive(node, now);
   return state;
 }
 
-NodeStates ManagerCore::States(absl::Time now) const {
-  NodeStates states;
+KnownNodes ManagerCore::States(absl::Time now) const {
+  KnownNodes states;
   for (const auto& [id, node] : nodes_) states[id] = StateOf(node, now);
   return states;
 }
@@ -353,7 +353,7 @@ std::optional<View> ManagerCore::ProposeView(absl::Time now) {
   Observe(now);
   if (!IsLeader(now)) return std::nullopt;
   if (proposed_.has_value()) return proposed_;
-  const NodeStates states = States(now);
+  const KnownNodes states = States(now);
   if (view_.formed() && (!CanGoOn(view_, states) || !HearsAMember(now))) {
     hold_until_ = now + options_.failure_timeout;
   }
@@ -381,7 +381,7 @@ std::vector<ManagerCore::Known> ManagerCore::nodes(absl::Time now) const {
 std::vector<std::string> ManagerCore::WaitingFor(absl::Time now) const {
   std::vector<std::string> missing;
   std::vector<std::string> turned_away;
-  const NodeStates states = States(now);
+  const KnownNodes states = States(now);
   if (!view_.formed() || CanGoOn(view_, states)) return missing;
   for (const Member& member : view_.members) {
     const auto found = states.find(member.node_id);

@@ -116,7 +116,7 @@ class ManagerCore {
   const View& view() const { return view_; }
 
   struct Known {
-    NodeState state;
+    KnownNode state;
     absl::Duration silent;  // since it was heard of last
     bool joining;
   };
@@ -129,16 +129,16 @@ class ManagerCore {
 
  private:
   struct Node {
-    NodeState state;  // but for `alive`, which the time decides
+    KnownNode state;  // but for `alive`, which the time decides
     absl::Time last_heard;
   };
 
   // The member that alone is alive and stays when this one goes; "" when it is
   // not so.
-  std::string LastWithout(const std::string& node_id, const NodeStates& states,
+  std::string LastWithout(const std::string& node_id, const KnownNodes& states,
                           const Exclusions& excluded) const;
-  NodeState StateOf(const Node& node, absl::Time now) const;
-  NodeStates States(absl::Time now) const;
+  KnownNode StateOf(const Node& node, absl::Time now) const;
+  KnownNodes States(absl::Time now) const;
   // It is to be removed, and hears nothing from us until it is.
   bool Leaves(const Node& node, absl::Time now) const;
   bool Alive(const Node& node, absl::Time now) const {

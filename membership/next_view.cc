@@ -21,7 +21,7 @@ size_t Lasting(const View& view, const Exclusions& excluded) {
       }));
 }
 
-std::optional<View> FirstView(const View& view, const NodeStates& nodes,
+std::optional<View> FirstView(const View& view, const KnownNodes& nodes,
                               size_t chain_length, const Exclusions& excluded) {
   std::map<uint64_t, std::vector<Member>> by_heap;
   for (const auto& [id, node] : nodes) {
@@ -42,7 +42,7 @@ std::optional<View> FirstView(const View& view, const NodeStates& nodes,
 
 // Whether the node is that member's, on the same heap, and what it says of the
 // chain's operations counts.
-bool SpeaksFor(const NodeState& node, const Member& member) {
+bool SpeaksFor(const KnownNode& node, const Member& member) {
   return node.member.heap_id == member.heap_id &&
          node.member.incarnation >= member.incarnation &&
          node.report.condition != Condition::kReceiving;
@@ -55,11 +55,11 @@ bool ClaimsAll(Condition condition) {
 }
 
 // The state of a member that can stay; null when it cannot.
-const NodeState* Kept(const View& view, const Member& member,
-                      const NodeStates& nodes) {
+const KnownNode* Kept(const View& view, const Member& member,
+                      const KnownNodes& nodes) {
   const auto found = nodes.find(member.node_id);
   if (found == nodes.end() || !found->second.alive) return nullptr;
-  const NodeState& node = found->second;
+  const KnownNode& node = found->second;
   if (node.report.condition == Condition::kReceiving) return nullptr;
   // It may hold a lease: it is left out once it is silent.
   if (node.member.incarnation == member.incarnation) return &node;
@@ -69,7 +69,7 @@ const NodeState* Kept(const View& view, const Member& member,
 
 // Whether the member's node is back without what it held: there is nothing to
 // wait for.
-bool IsLost(const View& view, const Member& member, const NodeStates& nodes) {
+bool IsLost(const View& view, const Member& member, const KnownNodes& nodes) {
   const auto found = nodes.find(member.node_id);
   return found != nodes.end() &&
          (found->second.alive || found->second.turned_away) &&
@@ -87,7 +87,7 @@ bool IsInView(const View& view, const std::string& node_id) {
       [&](const Member& member) { return member.node_id == node_id; });
 }
 
-bool MayJoin(const View& view, const NodeState& node,
+bool MayJoin(const View& view, const KnownNode& node,
              const Exclusions& excluded) {
   return node.alive && excluded.count(node.member.node_id) == 0 &&
          !IsInView(view, node.member.node_id) &&
@@ -95,7 +95,7 @@ bool MayJoin(const View& view, const NodeState& node,
 }
 
 // Whom to append to a chain whose members stay as they are; null for nobody.
-const Member* Joins(const View& view, const NodeStates& nodes,
+const Member* Joins(const View& view, const KnownNodes& nodes,
                     size_t chain_length, const Exclusions& excluded) {
   if (Lasting(view, excluded) >= chain_length) return nullptr;
   for (const Member& member : view.members) {
@@ -115,7 +115,7 @@ const Member* Joins(const View& view, const NodeStates& nodes,
 
 }  // namespace
 
-std::optional<Shortfall> ShortfallOf(const View& view, const NodeStates& nodes,
+std::optional<Shortfall> ShortfallOf(const View& view, const KnownNodes& nodes,
                                      const std::string& node_id) {
   const auto found = nodes.find(node_id);
   const auto member =
@@ -124,7 +124,7 @@ std::optional<Shortfall> ShortfallOf(const View& view, const NodeStates& nodes,
   if (found == nodes.end() || member == view.members.end()) {
     return std::nullopt;
   }
-  const NodeState& node = found->second;
+  const KnownNode& node = found->second;
   if (!SpeaksFor(node, *member) || !ClaimsAll(node.report.condition)) {
     return std::nullopt;
   }
@@ -152,14 +152,14 @@ std::optional<Shortfall> ShortfallOf(const View& view, const NodeStates& nodes,
   return shortfall;
 }
 
-bool CanGoOn(const View& view, const NodeStates& nodes,
+bool CanGoOn(const View& view, const KnownNodes& nodes,
              const Exclusions& excluded) {
   size_t there = 0;
   size_t hopeless = 0;
   bool whole = false;
   bool any_sound = false;
   for (const Member& member : view.members) {
-    const NodeState* node = Kept(view, member, nodes);
+    const KnownNode* node = Kept(view, member, nodes);
     if (node == nullptr) hopeless += IsLost(view, member, nodes);
     if (node == nullptr || IsRemoved(member.node_id, excluded)) continue;
     const bool returned = node->report.condition == Condition::kReturned;
@@ -175,12 +175,12 @@ bool CanGoOn(const View& view, const NodeStates& nodes,
   return whole && there >= 2;
 }
 
-std::optional<View> NextView(const View& view, const NodeStates& nodes,
+std::optional<View> NextView(const View& view, const KnownNodes& nodes,
                              size_t chain_length, const Exclusions& excluded) {
   if (!view.formed()) return FirstView(view, nodes, chain_length, excluded);
   View next{view.cluster_id, view.id + 1, {}, excluded, view.chain_id};
   for (const Member& member : view.members) {
-    const NodeState* node = Kept(view, member, nodes);
+    const KnownNode* node = Kept(view, member, nodes);
     if (node == nullptr) continue;
     const bool same = node->member.incarnation == member.incarnation;
     next.members.push_back(same ? member : node->member);
@@ -198,7 +198,7 @@ std::optional<View> NextView(const View& view, const NodeStates& nodes,
   return next;
 }
 
-bool ShouldLeave(const View& view, const NodeStates& nodes, size_t chain_length,
+bool ShouldLeave(const View& view, const KnownNodes& nodes, size_t chain_length,
                  const Exclusions& excluded, const std::string& node_id) {
   const auto found = excluded.find(node_id);
   if (found == excluded.end() || !IsInView(view, node_id)) return false;
@@ -208,13 +208,13 @@ bool ShouldLeave(const View& view, const NodeStates& nodes, size_t chain_length,
   return Lasting(view, excluded) >= chain_length &&
          std::all_of(view.members.begin(), view.members.end(),
                      [&](const Member& member) {
-                       const NodeState* node = Kept(view, member, nodes);
+                       const KnownNode* node = Kept(view, member, nodes);
                        return node != nullptr &&
                               IsSound(node->report.condition);
                      });
 }
 
-std::string NextToJoin(const View& view, const NodeStates& nodes,
+std::string NextToJoin(const View& view, const KnownNodes& nodes,
                        size_t chain_length, const std::string& current,
                        const Exclusions& excluded) {
   if (!view.formed() || Lasting(view, excluded) >= chain_length) return "";

@@ -12,7 +12,7 @@
 namespace kamino::membership {
 
 // What is known of a node at a moment.
-struct NodeState {
+struct KnownNode {
   Member member;
   bool alive = false;  // heard of recently enough to hold a lease
   NodeReport report;   // its last
@@ -22,7 +22,7 @@ struct NodeState {
   bool turned_away = false;
 };
 
-using NodeStates = std::map<std::string, NodeState>;  // by node id
+using KnownNodes = std::map<std::string, KnownNode>;  // by node id
 using Exclusions = std::map<std::string, bool>;       // as View::excluded
 
 // What a member holds, and what it must, as it once acknowledged it.
@@ -38,7 +38,7 @@ struct Shortfall {
 // member after it has received, or than what it has said itself. Only the words
 // of this view and of earlier ones may be in `nodes`, so that what they say was
 // true of the member before it was away.
-std::optional<Shortfall> ShortfallOf(const View& view, const NodeStates& nodes,
+std::optional<Shortfall> ShortfallOf(const View& view, const KnownNodes& nodes,
                                      const std::string& node_id);
 
 // The view that should follow `view`, or nothing when it should stay.
@@ -55,7 +55,7 @@ std::optional<Shortfall> ShortfallOf(const View& view, const NodeStates& nodes,
 //   - Who is in `excluded` does not join, and another one may in its place.
 //
 // The new view's id is one higher.
-std::optional<View> NextView(const View& view, const NodeStates& nodes,
+std::optional<View> NextView(const View& view, const KnownNodes& nodes,
                              size_t chain_length,
                              const Exclusions& excluded = {});
 
@@ -65,18 +65,18 @@ std::optional<View> NextView(const View& view, const NodeStates& nodes,
 // holds everything, be it torn (section 5.3, last paragraph); or all others are
 // back without what they held; or it is the only member. Those to be removed do
 // not count.
-bool CanGoOn(const View& view, const NodeStates& nodes,
+bool CanGoOn(const View& view, const KnownNodes& nodes,
              const Exclusions& excluded = {});
 
 // Whether an operator's wish that this member leaves can be heeded now. It is
 // left out once it is silent, as it may hold a lease: so from here on its
 // manager does not hear it.
-bool ShouldLeave(const View& view, const NodeStates& nodes, size_t chain_length,
+bool ShouldLeave(const View& view, const KnownNodes& nodes, size_t chain_length,
                  const Exclusions& excluded, const std::string& node_id);
 
 // Who should get the chain's state next, to join a chain that is short of
 // nodes: `current` as long as it can, else the lowest id; "" for nobody.
-std::string NextToJoin(const View& view, const NodeStates& nodes,
+std::string NextToJoin(const View& view, const KnownNodes& nodes,
                        size_t chain_length, const std::string& current,
                        const Exclusions& excluded = {});
 

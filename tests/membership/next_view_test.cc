@@ -44,20 +44,20 @@ bool IsAlive(State state) {
          state == kAliveReplaced;
 }
 
-NodeStates Known(const States& states, Condition condition) {
-  NodeStates known;
+KnownNodes Known(const States& states, Condition condition) {
+  KnownNodes known;
   for (int i = 0; i < kNodes; ++i) {
     if (states[i] == kUnknown) continue;
-    known[Id(i)] = NodeState{
+    known[Id(i)] = KnownNode{
         MemberOf(i, states[i]), IsAlive(states[i]), {.condition = condition}};
   }
   return known;
 }
 
-NodeStates Fresh(const States& states) {
+KnownNodes Fresh(const States& states) {
   return Known(states, Condition::kFresh);
 }
-NodeStates Sound(const States& states) {
+KnownNodes Sound(const States& states) {
   return Known(states, Condition::kSound);
 }
 
@@ -184,7 +184,7 @@ TEST(NextViewTest, AFixedPointIsReachedInOneStep) {
 // o(utrun), ?; - is dead.
 std::optional<std::string> After(const std::string& conditions) {
   View view{"c", 5, {}};
-  NodeStates known;
+  KnownNodes known;
   for (int i = 0; i < static_cast<int>(conditions.size()); ++i) {
     const Member member = MemberOf(i, kAlive);
     view.members.push_back(member);
@@ -198,7 +198,7 @@ std::optional<std::string> After(const std::string& conditions) {
                                 : c == 'o' ? Condition::kOutrun
                                            : Condition::kUnknown;
     known[member.node_id] =
-        NodeState{member, c != '-', {.condition = condition}};
+        KnownNode{member, c != '-', {.condition = condition}};
   }
   const auto next = NextView(view, known, kNodes);
   if (!next.has_value()) return std::nullopt;
@@ -228,9 +228,9 @@ TEST(NextViewTest, MembersAreLeftOutOnlyWhenTheRestCanGoOn) {
 TEST(NextViewTest, AfterAllWereAwayTwoAreNeeded) {
   View view{"c", 5, {}};
   for (int i = 0; i < 3; ++i) view.members.push_back(MemberOf(i, kAlive));
-  NodeStates known = Sound({kUnknown, kAliveRestarted, kDead, kUnknown});
+  KnownNodes known = Sound({kUnknown, kAliveRestarted, kDead, kUnknown});
   EXPECT_FALSE(NextView(view, known, 3).has_value());
-  known["n2"] = NodeState{
+  known["n2"] = KnownNode{
       MemberOf(2, kAliveRestarted), true, {.condition = Condition::kTorn}};
   const auto next = NextView(view, known, 3);
   ASSERT_TRUE(next.has_value());
@@ -238,7 +238,7 @@ TEST(NextViewTest, AfterAllWereAwayTwoAreNeeded) {
   // But for those who are back and have lost what they held.
   known = Sound({kAliveReplaced, kAliveRestarted, kDead, kUnknown});
   EXPECT_FALSE(NextView(view, known, 3).has_value());
-  known["n2"] = NodeState{
+  known["n2"] = KnownNode{
       MemberOf(2, kAliveRestarted), true, {.condition = Condition::kReceiving}};
   EXPECT_EQ(NextView(view, known, 3)->ToString(), "view 6: n1 (single)");
   known["n1"].report.condition = Condition::kTorn;
@@ -249,11 +249,11 @@ TEST(NextViewTest, AfterAllWereAwayTwoAreNeeded) {
 enum Copy { kAway, kLatest, kOld, kCopies };
 
 // Nodes of a view of four that were all down; what each one is on now.
-NodeStates Restarted(const std::array<Copy, kNodes>& copies,
+KnownNodes Restarted(const std::array<Copy, kNodes>& copies,
                      const Cursors& latest, const Cursors& old) {
-  NodeStates known;
+  KnownNodes known;
   for (int i = 0; i < kNodes; ++i) {
-    NodeState& node = known[Id(i)];
+    KnownNode& node = known[Id(i)];
     node.member = MemberOf(i, kAlive);
     if (copies[i] == kAway) continue;
     node.member = MemberOf(i, kAliveRestarted);
@@ -289,7 +289,7 @@ View ViewOfFour() {
 TEST(OldCopyTest, WhoLacksWhatOthersHaveCleanedNeitherStaysNorIsWaitedFor) {
   const View view = ViewOfFour();
   ForAllCopies([&](const std::array<Copy, kNodes>& copies) {
-    const NodeStates known = Restarted(copies, {110, 110, 100}, {20, 20, 10});
+    const KnownNodes known = Restarted(copies, {110, 110, 100}, {20, 20, 10});
     std::vector<Member> whole;
     bool returned = false;
     size_t there = 0;
@@ -320,7 +320,7 @@ TEST(OldCopyTest, WhoLacksWhatOthersHaveCleanedNeitherStaysNorIsWaitedFor) {
 TEST(OldCopyTest, WhoLacksWhatItsSuccessorsHaveReceivedDoesNotStay) {
   const View view = ViewOfFour();
   ForAllCopies([&](const std::array<Copy, kNodes>& copies) {
-    const NodeStates known = Restarted(copies, {110, 110, 0}, {20, 20, 0});
+    const KnownNodes known = Restarted(copies, {110, 110, 0}, {20, 20, 0});
     for (int i = 0; i < kNodes; ++i) {
       const bool outrun =
           std::any_of(copies.begin() + i, copies.end(),
@@ -338,7 +338,7 @@ TEST(OldCopyTest, WhoLacksWhatItsSuccessorsHaveReceivedDoesNotStay) {
 
 TEST(OldCopyTest, OfThoseWhoWentOnOnlyOneThatSaysSoIsOutrun) {
   const View view = ViewOfFour();
-  NodeStates known = Sound({kAlive, kAlive, kAlive, kAlive});
+  KnownNodes known = Sound({kAlive, kAlive, kAlive, kAlive});
   known["n1"].report.cursors = {20, 20, 10};
   known["n2"].report.cursors = {110, 110, 100};  // heard later
   EXPECT_FALSE(ShortfallOf(view, known, "n1").has_value());
@@ -368,8 +368,8 @@ TEST(OldCopyTest, OneThatHasNotMetItsNeighboursDoesNotGoOnAlone) {
 
 TEST(NextViewTest, OneThatHasCaughtUpBecomesTheTailOfASoundChain) {
   View view{"c", 5, {MemberOf(0, kAlive), MemberOf(1, kAlive)}};
-  NodeStates known = Sound({kAlive, kAlive, kAlive, kUnknown});
-  NodeState& joins = known["n2"];
+  KnownNodes known = Sound({kAlive, kAlive, kAlive, kUnknown});
+  KnownNode& joins = known["n2"];
   joins.report.condition = Condition::kBehind;
   EXPECT_FALSE(NextView(view, known, 3).has_value());
   joins.report.caught_up_view = 4;
@@ -389,7 +389,7 @@ TEST(NextViewTest, OneThatHasCaughtUpBecomesTheTailOfASoundChain) {
 
 TEST(NextViewTest, OneAtATimeIsToldToJoin) {
   View view{"c", 5, {MemberOf(1, kAlive)}};
-  NodeStates known = Sound({kAlive, kAlive, kAlive, kAliveBigger});
+  KnownNodes known = Sound({kAlive, kAlive, kAlive, kAliveBigger});
   EXPECT_EQ(NextToJoin(view, known, 1, ""), "");
   EXPECT_EQ(NextToJoin(view, known, 3, ""), "n0");
   EXPECT_EQ(NextToJoin(view, known, 3, "n2"), "n2");

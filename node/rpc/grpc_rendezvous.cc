@@ -1,6 +1,7 @@
 #include "node/rpc/grpc_rendezvous.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -24,6 +25,31 @@ constexpr size_t kMaxNameBytes = 64;
 constexpr size_t kMaxStubs = 16;
 constexpr uint32_t k24Bits = 0xffffff;
 
+kamino::internal::v1::GidKind ToProto(GidKind kind) {
+  switch (kind) {
+    case GidKind::kInfiniBand:
+      return kamino::internal::v1::GID_KIND_INFINIBAND;
+    case GidKind::kRoceV1:
+      return kamino::internal::v1::GID_KIND_ROCE_V1;
+    case GidKind::kRoceV2:
+      return kamino::internal::v1::GID_KIND_ROCE_V2;
+  }
+  return kamino::internal::v1::GID_KIND_UNSPECIFIED;
+}
+
+std::optional<GidKind> FromProto(kamino::internal::v1::GidKind kind) {
+  switch (kind) {
+    case kamino::internal::v1::GID_KIND_INFINIBAND:
+      return GidKind::kInfiniBand;
+    case kamino::internal::v1::GID_KIND_ROCE_V1:
+      return GidKind::kRoceV1;
+    case kamino::internal::v1::GID_KIND_ROCE_V2:
+      return GidKind::kRoceV2;
+    default:
+      return std::nullopt;
+  }
+}
+
 void ToProto(const VerbsEndpoint& from, ProtoEndpoint* to) {
   to->set_version(from.version);
   to->set_device(from.device.substr(0, kMaxNameBytes));
@@ -33,7 +59,7 @@ void ToProto(const VerbsEndpoint& from, ProtoEndpoint* to) {
   to->set_packet_number(from.address.psn);
   to->set_lid(from.address.lid);
   to->set_gid(from.address.gid.data(), from.address.gid.size());
-  to->set_gid_kind(static_cast<uint32_t>(from.address.kind));
+  to->set_gid_kind(ToProto(from.address.kind));
   to->set_mtu(static_cast<uint32_t>(from.address.mtu));
   to->set_ring_address(from.ring_address);
   to->set_ring_key(from.ring_key);
@@ -44,10 +70,10 @@ void ToProto(const VerbsEndpoint& from, ProtoEndpoint* to) {
 
 absl::StatusOr<VerbsEndpoint> FromProto(const ProtoEndpoint& from) {
   VerbsEndpoint to;
-  if (from.device().size() > kMaxNameBytes || from.queue_pair() > k24Bits ||
-      from.packet_number() > k24Bits || from.lid() > 0xffff ||
-      from.gid().size() != to.address.gid.size() ||
-      from.gid_kind() > static_cast<uint32_t>(GidKind::kRoceV2)) {
+  const std::optional<GidKind> kind = FromProto(from.gid_kind());
+  if (!kind.has_value() || from.device().size() > kMaxNameBytes ||
+      from.queue_pair() > k24Bits || from.packet_number() > k24Bits ||
+      from.lid() > 0xffff || from.gid().size() != to.address.gid.size()) {
     return absl::FailedPreconditionError(
         "the verbs endpoint of the peer makes no sense");
   }
@@ -59,7 +85,7 @@ absl::StatusOr<VerbsEndpoint> FromProto(const ProtoEndpoint& from) {
   to.address.psn = from.packet_number();
   to.address.lid = static_cast<uint16_t>(from.lid());
   std::copy(from.gid().begin(), from.gid().end(), to.address.gid.begin());
-  to.address.kind = static_cast<GidKind>(from.gid_kind());
+  to.address.kind = *kind;
   to.address.mtu = from.mtu();
   to.ring_address = from.ring_address();
   to.ring_key = from.ring_key();

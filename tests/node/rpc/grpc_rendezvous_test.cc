@@ -109,6 +109,23 @@ TEST_F(GrpcRendezvousTest, CarriesEveryFieldBothWays) {
   ExpectEqual(*answer, Sample(8));
 }
 
+TEST_F(GrpcRendezvousTest, CarriesEveryKindOfGid) {
+  ASSERT_TRUE(
+      server_
+          .Listen("",
+                  [](const VerbsEndpoint& offer,
+                     transport::VerbsRendezvous::Reply reply) { reply(offer); })
+          .ok());
+  for (const GidKind kind :
+       {GidKind::kInfiniBand, GidKind::kRoceV1, GidKind::kRoceV2}) {
+    VerbsEndpoint offer = Sample(7);
+    offer.address.kind = kind;
+    auto answer = Ask(offer);
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    EXPECT_EQ(answer->address.kind, kind);
+  }
+}
+
 TEST_F(GrpcRendezvousTest, RefusalsAndTheirReasonsArrive) {
   EXPECT_TRUE(absl::IsUnavailable(Ask(Sample(7)).status()));  // nobody listens
   ASSERT_TRUE(server_

@@ -66,7 +66,6 @@ void ChainCore::OnMessage(LinkId link, const Message& message, absl::Time now,
       return donor_.OnChunkAck(message.state_chunk_ack().chunks());
     case Message::kStateBegin:
     case Message::kStateChunk:
-    case Message::kStateCut:
       return OnTransferMessage(link, message, now);
     case Message::kReject:
     case Message::MESSAGE_NOT_SET:

@@ -10,8 +10,6 @@ namespace kamino::replica {
 
 using kamino::internal::v1::Hello;
 using kamino::internal::v1::StateBegin;
-using kamino::internal::v1::StateChunk;
-using kamino::internal::v1::StateCut;
 using membership::Member;
 using membership::View;
 
@@ -77,9 +75,9 @@ void Donor::Begin(LinkId link, const Hello& hello) {
     return SendOperationsAfter(hello.applied());
   }
   LOG(INFO) << "sending the heap to " << joining_;
-  copy_->BeginSending();
+  copy_->BeginSending(ring_->applied());
   stats_->bytes = 0;
-  data_bytes_sent_ = 0;
+  bytes_sent_ = 0;
   chunks_sent_ = chunks_acked_ = 0;
 }
 
@@ -108,14 +106,21 @@ void Donor::Continue(absl::Time now) {
   }
 }
 
-bool Donor::SendChunk() {
-  StateChunk chunk;
-  if (!copy_->NextChunk(&chunk)) return false;
+void Donor::Send(std::string chunk, size_t bytes) {
   ++chunks_sent_;
-  stats_->bytes += chunk.data().size() + chunk.zeros();
-  data_bytes_sent_ += chunk.data().size();
-  pacer_.Went(chunk.data().size());
-  *outbox_->Send(downstream_->link()).mutable_state_chunk() = std::move(chunk);
+  stats_->bytes += bytes;
+  bytes_sent_ += chunk.size();
+  pacer_.Went(chunk.size());
+  outbox_->Send(downstream_->link())
+      .mutable_state_chunk()
+      ->set_snapshot(std::move(chunk));
+}
+
+bool Donor::SendChunk() {
+  std::string chunk;
+  const size_t bytes = copy_->NextChunk(&chunk);
+  if (bytes == 0) return false;
+  Send(std::move(chunk), bytes);
   return true;
 }
 
@@ -123,13 +128,13 @@ void Donor::SendCut() {
   copy_->PrepareCut();
   while (SendChunk()) {
   }
+  std::string end;
+  copy_->FinishSending(ring_->applied(), &end);
   copy_->EndSending();
-  StateCut* cut = outbox_->Send(downstream_->link()).mutable_state_cut();
-  cut->set_sequence(ring_->applied());
-  cut->set_chunks(chunks_sent_);
+  Send(std::move(end), 0);
   LOG(INFO) << joining_ << " has the heap as of operation " << ring_->applied()
             << ", " << (stats_->bytes >> 20) << " MiB, of which "
-            << (data_bytes_sent_ >> 20) << " were sent";
+            << (bytes_sent_ >> 20) << " were sent";
   SendOperationsAfter(ring_->applied());
 }
 

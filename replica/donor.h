@@ -12,7 +12,7 @@
 //              KeepsRing                kNobody    while it is retained
 //   kCopying   Continue                 kCopying   chunks, as paced and as the
 //                                                  window allows
-//              Continue, little left    kFollowed  the last chunks, a cut,
+//              Continue, little left    kFollowed  the last chunks of a cut,
 //                                                  operations
 //              OnChunkAck               kCopying
 //              OnClosed, Leave          kNobody
@@ -96,6 +96,8 @@ class Donor {
   void SendOperationsAfter(uint64_t sequence);
   bool SendChunk();  // false: none is left
   void SendCut();
+  // One that stands for so many bytes of the heap.
+  void Send(std::string chunk, size_t bytes);
   // The link is gone, or will be.
   void Lose(absl::Time now);
 
@@ -110,7 +112,7 @@ class Donor {
   // While kCopying.
   uint64_t chunks_sent_ = 0;
   uint64_t chunks_acked_ = 0;
-  uint64_t data_bytes_sent_ = 0;  // in chunks, zeros left out
+  uint64_t bytes_sent_ = 0;  // of chunks; zeros take none
   Pacer pacer_;
   // The ring is kept for one that is not there, until then.
   std::optional<absl::Time> retain_until_;

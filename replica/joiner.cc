@@ -12,7 +12,7 @@ using kamino::internal::v1::ChainMessage;
 using kamino::internal::v1::Hello;
 using kamino::internal::v1::LINK_PURPOSE_TRANSFER;
 using kamino::internal::v1::StateBegin;
-using kamino::internal::v1::StateCut;
+using kamino::internal::v1::StateChunk;
 using membership::Member;
 using membership::View;
 
@@ -91,15 +91,8 @@ Joiner::Effect Joiner::OnMessage(const ChainMessage& message, bool may_resume,
     taken = OnStateBegin(message.state_begin(), may_resume, &effect);
   } else if (state_ != State::kReceiving) {
     taken = absl::DataLossError("a state transfer goes on that was not begun");
-  } else if (message.has_state_chunk()) {
-    taken = copy_->Take(message.state_chunk());
-    ++chunks_taken_;
-    stats_->bytes +=
-        message.state_chunk().data().size() + message.state_chunk().zeros();
-    owes_chunk_ack_ = true;
   } else {
-    taken = OnStateCut(message.state_cut());
-    if (taken.ok()) effect = Effect::kHasHeap;
+    taken = OnStateChunk(message.state_chunk(), &effect);
   }
   if (taken.ok()) return effect;
   ++stats_->damaged;
@@ -133,20 +126,21 @@ absl::Status Joiner::OnStateBegin(const StateBegin& begin, bool may_resume,
   return absl::OkStatus();
 }
 
-absl::Status Joiner::OnStateCut(const StateCut& cut) {
-  if (cut.chunks() != chunks_taken_) {
-    return absl::DataLossError(absl::StrCat(cut.chunks(), " chunks were sent, ",
-                                            chunks_taken_, " came"));
-  }
-  if (cut.sequence() < target_) {
+absl::Status Joiner::OnStateChunk(const StateChunk& chunk, Effect* effect) {
+  ++chunks_taken_;
+  owes_chunk_ack_ = true;
+  ASSIGN_OR_RETURN(const StateCopy::Taken taken, copy_->Take(chunk.snapshot()));
+  stats_->bytes += taken.bytes;
+  if (!taken.end.has_value()) return absl::OkStatus();
+  if (*taken.end < target_) {
     return absl::DataLossError(absl::StrCat("the tail cuts at operation ",
-                                            cut.sequence(), ", though it had ",
+                                            *taken.end, ", though it had ",
                                             target_, " when it began"));
   }
-  RETURN_IF_ERROR(copy_->FinishReceiving(cut.sequence()));
-  Follow(cut.sequence());
-  LOG(INFO) << "this node has the chain's heap as of operation "
-            << cut.sequence();
+  RETURN_IF_ERROR(copy_->FinishReceiving(*taken.end));
+  Follow(*taken.end);
+  LOG(INFO) << "this node has the chain's heap as of operation " << *taken.end;
+  *effect = Effect::kHasHeap;
   return absl::OkStatus();
 }
 

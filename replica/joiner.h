@@ -10,12 +10,12 @@
 //                OnOpened                   kAsking      Hello is due
 //                StateBegin, to go on       kFollowing   operations come
 //                StateBegin, anew           kReceiving   the heap is void
-//                a chunk, a cut             kAsking      breaks off
+//                a chunk                    kAsking      breaks off
 //   kReceiving   a chunk                    kReceiving   takes it; owes an
 //                                                        acknowledgement
-//                a cut that fits            kFollowing   has the heap;
-//                                                        operations come
-//                a cut that does not, a     kAsking      breaks off
+//                the snapshot's end, which  kFollowing   has the heap;
+//                fits                                    operations come
+//                one that does not, a       kAsking      breaks off
 //                damaged chunk, StateBegin
 //   kFollowing   any of the transfer's      kAsking      breaks off
 //   these three  OnClosed, OnRejected       kAsking      dials it anew, later
@@ -26,8 +26,8 @@
 //
 // Invariants:
 //   1. Upstream is attached to the tail exactly while kFollowing.
-//   2. The heap counts for nothing, durably, from when it is void until a cut
-//      fits.
+//   2. The heap counts for nothing, durably, from when it is void until the
+//      snapshot has ended. What is stored meanwhile was checked before.
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_JOINER_H_
@@ -54,7 +54,7 @@ class Joiner {
   enum class State {
     kOff,         // in the chain, or there is none to join
     kAsking,      // for the tail's state, when invited
-    kReceiving,   // the heap, in chunks
+    kReceiving,   // the heap, as chunks of a snapshot
     kFollowing,   // has the heap and gets operations
     kCatchingUp,  // has a place in the chain, and lacks what came before
   };
@@ -107,7 +107,8 @@ class Joiner {
  private:
   absl::Status OnStateBegin(const kamino::internal::v1::StateBegin& begin,
                             bool may_resume, Effect* effect);
-  absl::Status OnStateCut(const kamino::internal::v1::StateCut& cut);
+  absl::Status OnStateChunk(const kamino::internal::v1::StateChunk& chunk,
+                            Effect* effect);
   void Follow(uint64_t from);
   // The link is gone.
   void AskAnew();

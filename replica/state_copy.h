@@ -4,9 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
 
 #include "absl/status/status.h"
-#include "kamino/internal/v1/chain.pb.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 
 namespace kamino::replica {
 
@@ -16,7 +19,7 @@ struct TransferStats {
   bool receiving = false;  // the heap, as one that joins
   uint64_t bytes = 0;      // of this transfer so far, zeros included
   uint64_t begun = 0;      // transfers
-  uint64_t damaged = 0;    // chunks that were turned down
+  uint64_t damaged = 0;    // that were turned down for what came
 };
 
 // Not thread-safe. Nothing of the heap is under way between two calls: no
@@ -27,23 +30,35 @@ class StateCopy {
 
   // --- At the tail.
 
-  // From here on what changes is remembered.
-  virtual void BeginSending() = 0;
+  // A snapshot is begun: from here on what changes is remembered. The chain's
+  // last operation is `sequence`.
+  virtual void BeginSending(uint64_t sequence) = 0;
   // Before the last chunks: what was stored so far and not flushed yet, as a
   // head may have, shows from here on.
   virtual void PrepareCut() = 0;
-  // Bytes that have to be sent so that the copy is equal to the heap now.
+  // Bytes of the heap that have to be sent so that the copy is equal to it now.
   virtual size_t BytesLeft() const = 0;
-  // The next of them; false when there are none.
-  virtual bool NextChunk(kamino::internal::v1::StateChunk* chunk) = 0;
+  // Appends the next bytes of the snapshot to `chunk`, less than 65 KiB.
+  // Returns how many of the heap's they stand for; 0: none are left.
+  virtual size_t NextChunk(std::string* chunk) = 0;
+  // Appends what is left, and the end: this is the heap after operation
+  // `sequence`. EndSending follows.
+  virtual void FinishSending(uint64_t sequence, std::string* chunk) = 0;
+  // Whether or not the snapshot is finished.
   virtual void EndSending() = 0;
 
   // --- At the node that joins.
 
   // What the heap held is void from here on, durably.
   virtual void BeginReceiving() = 0;
-  // kDataLoss: the chunk is damaged, or lies outside of the heap.
-  virtual absl::Status Take(const kamino::internal::v1::StateChunk& chunk) = 0;
+  struct Taken {
+    size_t bytes = 0;  // of the heap
+    // After which operation the heap is the chain's; once all has come.
+    std::optional<uint64_t> end;
+  };
+  // The next bytes of the snapshot. Errors: they are not what was sent, or of
+  // no heap like this one; nothing of a damaged part was stored.
+  virtual absl::StatusOr<Taken> Take(absl::string_view chunk) = 0;
   // The heap is the chain's after operation `sequence`, durably, and the ring
   // goes on from there. kDataLoss: it is not a heap.
   virtual absl::Status FinishReceiving(uint64_t sequence) = 0;

@@ -6,8 +6,10 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
+#include "rpc/deadlines.h"
 
 namespace kamino::rpc {
 
@@ -24,6 +26,8 @@ struct ChannelOptions {
   // fails, ever less often, up to this. Only while a call waits for it.
   absl::Duration max_reconnect = absl::Milliseconds(500);
   absl::Duration ping_after = kPingAfter;
+  // For how long its calls may last; those of methods not named, for ever.
+  absl::Span<const Deadline> deadlines = Deadlines();
   // Whether CallsMade counts its calls. That takes some microseconds of each.
   bool counted = true;
 };
@@ -32,7 +36,7 @@ struct ChannelOptions {
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
                                            const ChannelOptions& options = {});
 
-// The call's deadline, from now on.
+// The call's deadline, from now on; or that of its method, if that is sooner.
 void SetTimeout(absl::Duration timeout, grpc::ClientContext* context);
 
 }  // namespace kamino::rpc

@@ -6,6 +6,7 @@
 #include "engine/heap/heap_format.h"
 #include "replica/builtins.h"
 #include "replica/ring_format.h"
+#include "replica/snapshot_format.h"
 #include "replica/state_format.h"
 
 namespace kamino::head {
@@ -34,6 +35,8 @@ membership::Agreement AgreementOf(const Storage& storage,
   agreement["ring format"] = absl::StrCat(replica::ring_format::kRingVersion);
   agreement["state format"] =
       absl::StrCat(absl::Hex(replica::state_format::kStateMagic));
+  agreement["snapshot format"] =
+      absl::StrCat(replica::snapshot_format::kVersion);
   agreement["built-in functions' version"] =
       absl::StrCat(replica::kBuiltinsVersion);
   for (const std::string& name : procedures.Names()) {

@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "base/status_macros.h"
+#include "glog/logging.h"
+
 namespace kamino::head {
 namespace {
 
@@ -10,36 +13,41 @@ constexpr size_t kUnusedBytes = 64u << 10;
 
 }  // namespace
 
-using kamino::internal::v1::StateChunk;
-
 StorageCopy::StorageCopy(Storage* storage, std::function<void()> settle)
     : storage_(storage),
       settle_(std::move(settle)),
-      begin_(storage->heap()->objects_begin()) {}
+      scope_{.begin = storage->heap()->objects_begin()} {}
 
-void StorageCopy::BeginSending() {
-  sender_ = std::make_unique<replica::StateSender>(
-      storage_->heap_region(), begin_,
-      storage_->heap()->UnusedRanges(kUnusedBytes));
+void StorageCopy::BeginSending(uint64_t sequence) {
+  writer_.reset();  // it lets go of what the next one takes hold of
+  writer_.emplace(storage_->heap_region(), scope_, sequence,
+                  storage_->heap()->UnusedRanges(kUnusedBytes));
 }
 
-void StorageCopy::PrepareCut() { settle_(); }
-
-size_t StorageCopy::BytesLeft() const { return sender_->BytesLeft(); }
-
-bool StorageCopy::NextChunk(StateChunk* chunk) {
-  return sender_->NextChunk(chunk);
+size_t StorageCopy::NextChunk(std::string* chunk) {
+  replica::StringSink sink(chunk);
+  return *writer_->WriteRecord(&sink);  // a string takes all
 }
 
-void StorageCopy::EndSending() { sender_.reset(); }
+void StorageCopy::FinishSending(uint64_t sequence, std::string* chunk) {
+  replica::StringSink sink(chunk);
+  CHECK(writer_->Finish(sequence, &sink).ok());  // a string takes all
+}
 
-void StorageCopy::BeginReceiving() { storage_->BeginReceiving(); }
+void StorageCopy::BeginReceiving() {
+  storage_->BeginReceiving();
+  reader_.emplace(storage_->heap_region(), scope_);
+}
 
-absl::Status StorageCopy::Take(const StateChunk& chunk) {
-  return replica::StoreChunk(chunk, storage_->heap_region(), begin_);
+absl::StatusOr<replica::StateCopy::Taken> StorageCopy::Take(
+    absl::string_view chunk) {
+  const uint64_t before = reader_->bytes_stored();
+  RETURN_IF_ERROR(reader_->Append(chunk));
+  return Taken{reader_->bytes_stored() - before, reader_->end()};
 }
 
 absl::Status StorageCopy::FinishReceiving(uint64_t sequence) {
+  reader_.reset();
   return storage_->FinishReceiving(sequence);
 }
 

@@ -3,11 +3,13 @@
 #define KAMINO_NODE_STORAGE_STORAGE_COPY_H_
 
 #include <functional>
-#include <memory>
+#include <optional>
+#include <string>
 
 #include "node/storage/storage.h"
+#include "replica/snapshot_reader.h"
+#include "replica/snapshot_writer.h"
 #include "replica/state_copy.h"
-#include "replica/state_transfer.h"
 
 namespace kamino::head {
 
@@ -17,20 +19,23 @@ class StorageCopy final : public replica::StateCopy {
   // outlive this.
   StorageCopy(Storage* storage, std::function<void()> settle);
 
-  void BeginSending() override;
-  void PrepareCut() override;
-  size_t BytesLeft() const override;
-  bool NextChunk(kamino::internal::v1::StateChunk* chunk) override;
-  void EndSending() override;
+  void BeginSending(uint64_t sequence) override;
+  void PrepareCut() override { settle_(); }
+  size_t BytesLeft() const override { return writer_->BytesLeft(); }
+  size_t NextChunk(std::string* chunk) override;
+  void FinishSending(uint64_t sequence, std::string* chunk) override;
+  void EndSending() override { writer_.reset(); }
   void BeginReceiving() override;
-  absl::Status Take(const kamino::internal::v1::StateChunk& chunk) override;
+  absl::StatusOr<Taken> Take(absl::string_view chunk) override;
   absl::Status FinishReceiving(uint64_t sequence) override;
 
  private:
   Storage* const storage_;
   const std::function<void()> settle_;
-  const size_t begin_;  // of the objects; what lies before is each node's own
-  std::unique_ptr<replica::StateSender> sender_;
+  // Of the objects; what lies before is each node's own.
+  const replica::SnapshotScope scope_;
+  std::optional<replica::SnapshotWriter> writer_;
+  std::optional<replica::SnapshotReader> reader_;
 };
 
 }  // namespace kamino::head

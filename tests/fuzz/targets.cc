@@ -3,7 +3,7 @@
 namespace kamino::fuzz {
 
 std::vector<Target> AllTargets() {
-  return {ChainTarget(), LinkTarget(), ManagerTarget()};
+  return {ChainTarget(), LinkTarget(), ManagerTarget(), SnapshotTarget()};
 }
 
 }  // namespace kamino::fuzz

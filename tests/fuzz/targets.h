@@ -26,6 +26,8 @@ Target ChainTarget();
 Target LinkTarget();
 // What nodes tell the membership manager, and what it finds stored.
 Target ManagerTarget();
+// Bytes that are to be a snapshot.
+Target SnapshotTarget();
 
 std::vector<Target> AllTargets();
 

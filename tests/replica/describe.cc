@@ -10,7 +10,6 @@ using kamino::internal::v1::Fetch;
 using kamino::internal::v1::Fetched;
 using kamino::internal::v1::Hello;
 using kamino::internal::v1::LinkPurpose;
-using kamino::internal::v1::StateChunk;
 using kamino::internal::v1::Sync;
 using kamino::internal::v1::WriteIntent;
 
@@ -73,12 +72,6 @@ std::string TextOf(const Fetched& fetched) {
                                     }));
 }
 
-std::string TextOf(const StateChunk& chunk) {
-  return absl::StrCat(
-      "StateChunk at ", chunk.offset(), ": ",
-      chunk.zeros() > 0 ? absl::StrCat(chunk.zeros(), " zeros") : chunk.data());
-}
-
 }  // namespace
 
 std::string Describe(const ChainMessage& message) {
@@ -111,12 +104,9 @@ std::string Describe(const ChainMessage& message) {
           "StateBegin: ", message.state_begin().resume() ? "goes on" : "anew",
           ", applied ", message.state_begin().applied());
     case ChainMessage::kStateChunk:
-      return TextOf(message.state_chunk());
+      return absl::StrCat("StateChunk: ", message.state_chunk().snapshot());
     case ChainMessage::kStateChunkAck:
       return absl::StrCat("StateChunkAck ", message.state_chunk_ack().chunks());
-    case ChainMessage::kStateCut:
-      return absl::StrCat("StateCut after ", message.state_cut().sequence(),
-                          ", ", message.state_cut().chunks(), " chunks");
     case ChainMessage::MESSAGE_NOT_SET:
       return "nothing";
   }

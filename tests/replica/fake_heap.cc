@@ -1,18 +1,21 @@
 #include "tests/replica/fake_heap.h"
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 
 namespace kamino::replica {
 
 using engine::Intent;
 using engine::IntentKind;
 using engine::WriteSet;
-using kamino::internal::v1::StateChunk;
 
 namespace {
 
 using Writes = std::vector<std::pair<char, std::string>>;
+
+constexpr char kEnd[] = "after ";
 
 // What is no write, as a mere name of an operation, touches nothing.
 Writes WritesOf(absl::string_view operation) {
@@ -94,21 +97,24 @@ absl::Status FakeHeap::MendIntent(const Intent& intent, absl::string_view bytes,
   return absl::OkStatus();
 }
 
-void FakeHeap::BeginSending() {
+void FakeHeap::BeginSending(uint64_t) {
   sending_ = true;
   unsent_.clear();
   for (const auto& [object, value] : objects) unsent_.insert(object);
 }
 
-bool FakeHeap::NextChunk(StateChunk* chunk) {
-  if (unsent_.empty()) return false;
+size_t FakeHeap::NextChunk(std::string* chunk) {
+  if (unsent_.empty()) return 0;
   const char object = *unsent_.begin();
   unsent_.erase(unsent_.begin());
-  chunk->set_offset(IdOf(object));
-  chunk->set_data(objects[object]);
-  chunk->set_checksum(damages_next_chunk ? 0 : chunk->data().size());
-  damages_next_chunk = false;
-  return true;
+  absl::StrAppend(chunk, std::string(1, object),
+                  std::exchange(damages_next_chunk, false) ? "?" : "=",
+                  objects[object]);
+  return 1;
+}
+
+void FakeHeap::FinishSending(uint64_t sequence, std::string* chunk) {
+  absl::StrAppend(chunk, kEnd, sequence);
 }
 
 void FakeHeap::EndSending() { sending_ = false; }
@@ -120,12 +126,18 @@ void FakeHeap::BeginReceiving() {
   record_->Update(state);
 }
 
-absl::Status FakeHeap::Take(const StateChunk& chunk) {
-  if (!Exists(chunk.offset()) || chunk.checksum() != chunk.data().size()) {
-    return absl::DataLossError("a chunk is damaged");
+absl::StatusOr<StateCopy::Taken> FakeHeap::Take(absl::string_view chunk) {
+  Taken taken;
+  uint64_t end;
+  if (absl::ConsumePrefix(&chunk, kEnd) && absl::SimpleAtoi(chunk, &end)) {
+    taken.end = end;
+    return taken;
   }
-  objects[ObjectOf(chunk.offset())] = chunk.data();
-  return absl::OkStatus();
+  const Writes writes = WritesOf(chunk);
+  if (writes.empty()) return absl::DataLossError("a chunk is damaged");
+  objects[writes[0].first] = writes[0].second;
+  taken.bytes = 1;
+  return taken;
 }
 
 absl::Status FakeHeap::FinishReceiving(uint64_t sequence) {

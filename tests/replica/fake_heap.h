@@ -38,7 +38,8 @@ class FakeHeap final : public Executor, public StateCopy {
   void ExecutePart(absl::string_view operation, size_t writes);
   // The next operation that is executed differs from what the head made of it.
   bool diverges = false;
-  // A chunk is an object; the next one arrives damaged.
+  // A chunk of a snapshot is an object, "a=1", or the end, "after 3"; the next
+  // one arrives damaged.
   bool damages_next_chunk = false;
 
   // "a=1 b=22"; "nothing" when it is empty.
@@ -55,13 +56,14 @@ class FakeHeap final : public Executor, public StateCopy {
                           Mend mend) override;
   void EndMending() override {}
 
-  void BeginSending() override;
+  void BeginSending(uint64_t sequence) override;
   void PrepareCut() override {}
   size_t BytesLeft() const override { return unsent_.size(); }
-  bool NextChunk(kamino::internal::v1::StateChunk* chunk) override;
+  size_t NextChunk(std::string* chunk) override;
+  void FinishSending(uint64_t sequence, std::string* chunk) override;
   void EndSending() override;
   void BeginReceiving() override;
-  absl::Status Take(const kamino::internal::v1::StateChunk& chunk) override;
+  absl::StatusOr<Taken> Take(absl::string_view chunk) override;
   absl::Status FinishReceiving(uint64_t sequence) override;
 
  private:

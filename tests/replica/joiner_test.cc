@@ -62,18 +62,9 @@ struct JoinerRig : PartRig {
     Take(message, may_resume);
   }
 
-  void Chunk(bool damaged = false) {
+  void Chunk(const std::string& snapshot = "b=2") {
     ChainMessage message;
-    message.mutable_state_chunk()->set_offset(FakeHeap::kSpacing * 2);
-    message.mutable_state_chunk()->set_data("2");
-    message.mutable_state_chunk()->set_checksum(damaged ? 0 : 1);
-    Take(message);
-  }
-
-  void Cut(uint64_t sequence, uint64_t chunks) {
-    ChainMessage message;
-    message.mutable_state_cut()->set_sequence(sequence);
-    message.mutable_state_cut()->set_chunks(chunks);
+    message.mutable_state_chunk()->set_snapshot(snapshot);
     Take(message);
   }
 
@@ -138,11 +129,13 @@ TEST(JoinerTest, WalksItsTable) {
     rig.Chunk();
     rig.joiner.Acknowledge();
   });
-  table.AddInput("StateChunk, damaged",
-                 [](Rig& rig) { rig.Chunk(/*damaged=*/true); });
-  table.AddInput("StateCut", [](Rig& rig) { rig.Cut(4, 1); });
-  table.AddInput("StateCut, other count", [](Rig& rig) { rig.Cut(4, 2); });
-  table.AddInput("StateCut, too early", [](Rig& rig) { rig.Cut(2, 1); });
+  table.AddInput("StateChunk, damaged", [](Rig& rig) { rig.Chunk("b?2"); });
+  table.AddInput("StateChunk, the end, Acknowledge", [](Rig& rig) {
+    rig.Chunk("after 4");
+    rig.joiner.Acknowledge();
+  });
+  table.AddInput("StateChunk, the end, too early",
+                 [](Rig& rig) { rig.Chunk("after 2"); });
   table.AddInput("OnClosed",
                  [](Rig& rig) { rig.joiner.OnClosed(kLink, rig.now); });
   table.AddInput("OnClosed, another link",

@@ -8,13 +8,14 @@ namespace kamino::replica {
 
 class NoCopy final : public StateCopy {
  public:
-  void BeginSending() override {}
+  void BeginSending(uint64_t) override {}
   void PrepareCut() override {}
   size_t BytesLeft() const override { return 0; }
-  bool NextChunk(kamino::internal::v1::StateChunk*) override { return false; }
+  size_t NextChunk(std::string*) override { return 0; }
+  void FinishSending(uint64_t, std::string*) override {}
   void EndSending() override {}
   void BeginReceiving() override {}
-  absl::Status Take(const kamino::internal::v1::StateChunk&) override {
+  absl::StatusOr<Taken> Take(absl::string_view) override {
     return absl::UnimplementedError("no transfer here");
   }
   absl::Status FinishReceiving(uint64_t) override {

@@ -221,8 +221,9 @@ class Player {
       message.mutable_completion()->set_applied(number);
     } else if (what == "sync") {
       message.mutable_sync()->set_received(number);
-    } else if (what == "cut") {
-      message.mutable_state_cut()->set_sequence(number);
+    } else if (what == "end") {
+      message.mutable_state_chunk()->set_snapshot(
+          absl::StrCat("after ", number));
     } else {
       return Say("? cannot say that");
     }

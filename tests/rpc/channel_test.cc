@@ -170,6 +170,39 @@ bool ReconnectsOften(absl::Duration patience) {
   return peer.connections().Reaches(8, patience);
 }
 
+// Of a call that is never answered, whose own deadline is `own` from now:
+// whether it ends by its method's.
+bool EndsByItsMethods(absl::Duration own) {
+  Peer peer(/*hangs_up=*/false);
+  constexpr Deadline kDeadline = {"/kamino.test/Wait", absl::Milliseconds(50)};
+  ChannelOptions options;
+  options.deadlines = absl::MakeConstSpan(&kDeadline, 1);
+  grpc::GenericStub stub(MakeChannel(peer.address(), options));
+  grpc::ClientContext context;
+  SetTimeout(own, &context);
+  grpc::CompletionQueue queue;
+  const auto call = stub.PrepareUnaryCall(
+      &context, std::string(kDeadline.method), grpc::ByteBuffer(), &queue);
+  grpc::ByteBuffer response;
+  grpc::Status status;
+  const absl::Time begin = absl::Now();
+  call->StartCall();
+  call->Finish(&response, &status, &queue);
+  void* tag;
+  bool ok;
+  EXPECT_TRUE(queue.Next(&tag, &ok));
+  queue.Shutdown();
+  EXPECT_FALSE(queue.Next(&tag, &ok));
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED)
+      << status.error_message();
+  return absl::Now() - begin < own;
+}
+
+TEST(ChannelTest, ACallLastsNoLongerThanItsMethodMay) {
+  EXPECT_TRUE(EndsByItsMethods(kPatience));
+  EXPECT_TRUE(EndsByItsMethods(absl::InfiniteDuration()));
+}
+
 TEST(ChannelTest, APeerThatIsQuietIsPingedAsLongAsACallWaits) {
   EXPECT_TRUE(GoesOnPinging(kPatience));
 }
@@ -185,6 +218,9 @@ TEST(ChannelTest, PlantedFaultsAreNoticed) {
   EXPECT_TRUE(faults::PlantedFaultWasMet());
   faults::PlantFault("rpc-reconnects-seldom");
   EXPECT_FALSE(ReconnectsOften(patience));
+  EXPECT_TRUE(faults::PlantedFaultWasMet());
+  faults::PlantFault("rpc-calls-last-for-ever");
+  EXPECT_FALSE(EndsByItsMethods(absl::Seconds(2)));
   EXPECT_TRUE(faults::PlantedFaultWasMet());
   faults::PlantFault("");
 }

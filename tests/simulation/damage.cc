@@ -1,29 +1,26 @@
 #include "tests/simulation/damage.h"
 
+#include <algorithm>
 #include <string>
 
 #include "kamino/internal/v1/chain.pb.h"
+#include "replica/snapshot_format.h"
 
 namespace kamino::simulation {
 namespace {
 
 using kamino::internal::v1::ChainMessage;
 
+constexpr size_t kHeadBytes = sizeof(replica::snapshot_format::Record);
+
 void Damage(kamino::internal::v1::StateChunk* chunk, Random& random) {
-  const uint64_t bit = random.Next();
-  const uint64_t field = random.Pick(8);
-  if (field == 0) {
-    chunk->set_offset(chunk->offset() ^ 1ull << bit % 20);
-  } else if (field == 1) {
-    chunk->set_checksum(chunk->checksum() ^ 1ull << bit % 64);
-  } else if (chunk->data().empty()) {
-    chunk->set_zeros(chunk->zeros() ^ 1ull << bit % 20);
-  } else {
-    std::string* const data = chunk->mutable_data();
-    for (uint64_t bits = 1 + random.Pick(64); bits > 0; --bits) {
-      const uint64_t flipped = random.Pick(data->size() * 8);
-      (*data)[flipped / 8] ^= static_cast<char>(1 << flipped % 8);
-    }
+  std::string* const bytes = chunk->mutable_snapshot();
+  // At times it is the head of a record, which says what the others are.
+  const size_t most =
+      random.OneIn(4) ? std::min(bytes->size(), kHeadBytes) : bytes->size();
+  for (uint64_t bits = 1 + random.Pick(64); bits > 0; --bits) {
+    const uint64_t flipped = random.Pick(most * 8);
+    (*bytes)[flipped / 8] ^= static_cast<char>(1 << flipped % 8);
   }
 }
 

@@ -233,6 +233,19 @@ TEST_F(VerbsLinkTest, ADeviceOfSmallOperationsGetsMessagesInPieces) {
   EXPECT_GE(fabric().counts().in_pieces, 3u);
 }
 
+// A ring that the device allows is smaller than the options do.
+TEST_F(VerbsLinkTest, AMessageIsNoLargerThanTheRing) {
+  fabric().LimitMessage(size_t{16} << 10);
+  Connect();
+  const size_t most = link_->capabilities().max_message;
+  EXPECT_EQ(most, (size_t{128} << 10) - 8);
+  ASSERT_LT(most, rig_.options.max_message);
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      link_->Send(Bytes(std::string(most + 1, 'x')), {})));
+  ASSERT_TRUE(link_->Send(Bytes(std::string(most, 'x')), {}).ok());
+  ASSERT_TRUE(rig_.Until([&] { return acceptor_->messages.size() == 1; }));
+}
+
 // The peer that closed has taken its key back: what it is still sent does not
 // land anywhere.
 TEST_F(VerbsLinkTest, WritesAfterTheCloseAreRejected) {

@@ -181,7 +181,10 @@ class ChainRig {
 
   using Contents = std::map<std::string, std::string>;
   // Reads all objects and clients past all roles.
-  absl::StatusOr<Contents> ReadAll(const std::string& name);
+  absl::StatusOr<Contents> ReadAll(const std::string& name) {
+    return ReadAll(At(name).storage->heap());
+  }
+  absl::StatusOr<Contents> ReadAll(engine::Heap* heap);
   // By what was acknowledged.
   Contents Expected() const;
   // "" when the members of the view hold what was acknowledged, all the same,

@@ -11,8 +11,7 @@ namespace kamino::head {
 using kamino::v1::Operation;
 using membership::Member;
 
-absl::StatusOr<ChainRig::Contents> ChainRig::ReadAll(const std::string& name) {
-  engine::Heap* const heap = At(name).storage->heap();
+absl::StatusOr<ChainRig::Contents> ChainRig::ReadAll(engine::Heap* heap) {
   replica::StateMachine state(&procedures_, heap->root());
   engine::HeapReader reader(heap);
   auto objects = state.Objects(reader);

@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/node/driver/chain_rig.h"
+#include "tests/node/driver/snapshot_chunk.h"
 
 namespace kamino::head {
 namespace {
@@ -149,9 +150,22 @@ TEST_F(HostilePeerTest, ATransferWithinAnotherIsNotBegun) {
 }
 
 TEST_F(HostilePeerTest, ACutBeforeTheTransferBeganIsNotBelieved) {
+  uint64_t before = 0;
   rig_.ChangeNext(
-      "n3", "n4", [](const ChainMessage& m) { return m.has_state_cut(); },
-      [](ChainMessage* m) { m->mutable_state_cut()->set_sequence(0); });
+      "n3", "n4",
+      [&before](const ChainMessage& m) {
+        if (!m.has_state_chunk()) return false;
+        if (EndsSnapshot(m)) return true;
+        before = RecordOf(m.state_chunk().snapshot()).checksum;
+        return false;
+      },
+      [&before](ChainMessage* m) {
+        std::string* const chunk = m->mutable_state_chunk()->mutable_snapshot();
+        auto end = RecordOf(*chunk);
+        end.offset = 0;
+        end.checksum = ChecksumOf(before, end, "");
+        Replace(end, chunk);
+      });
   JoinFourth();
   EXPECT_TRUE(rig_.changed());
   EXPECT_EQ(rig_.node("n4").core().transfer().damaged, 1u);

@@ -8,12 +8,14 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/node/driver/chain_rig.h"
+#include "tests/node/driver/snapshot_chunk.h"
 
 namespace kamino::head {
 namespace {
 
 using kamino::internal::v1::ChainMessage;
 using membership::Condition;
+using replica::snapshot_format::Kind;
 using Moment = ChainRig::Moment;
 
 class JoiningTest : public ::testing::Test {
@@ -42,7 +44,7 @@ class JoiningTest : public ::testing::Test {
             ChainMessage* message) {
     if (message->has_state_chunk()) {
       ++chunks_;
-      bytes_ += message->state_chunk().data().size();
+      bytes_ += message->state_chunk().snapshot().size();
     }
     return !filter_ || filter_(from, to, message);
   }
@@ -128,23 +130,25 @@ TEST_F(JoiningTest, GetsTheHeapWhileTheChainExecutes) {
 // Each bit counts: of the data, of where they go, of how many zeros there are.
 TEST_F(JoiningTest, ADamagedChunkBeginsTheTransferAgain) {
   const auto flip = [](int which, ChainMessage* message) {
-    auto* chunk = message->mutable_state_chunk();
+    std::string* bytes = message->mutable_state_chunk()->mutable_snapshot();
+    auto record = RecordOf(*bytes);
     switch (which) {
       case 0:
-        if (chunk->data().empty()) return false;
-        (*chunk->mutable_data())[chunk->data().size() / 2] ^= 4;
+        if (record.kind != Kind::kData) return false;
+        (*bytes)[bytes->size() / 2] ^= 4;
         return true;
       case 1:
-        chunk->set_offset(chunk->offset() ^ 4096);
-        return true;
+        record.offset ^= 4096;
+        break;
       case 2:
-        if (chunk->zeros() == 0) return false;
-        chunk->set_zeros(chunk->zeros() ^ 64);
-        return true;
+        if (record.kind != Kind::kZeros) return false;
+        record.length ^= 64;
+        break;
       default:
-        chunk->set_checksum(chunk->checksum() ^ 1);
-        return true;
+        record.checksum ^= 1;
     }
+    Replace(record, bytes);
+    return true;
   };
   int flipped = 0;
   filter_ = [&](const std::string&, const std::string&, ChainMessage* message) {
@@ -162,7 +166,7 @@ TEST_F(JoiningTest, ADamagedChunkBeginsTheTransferAgain) {
   Append();
 }
 
-TEST_F(JoiningTest, ALostChunkIsNoticedAtTheCut) {
+TEST_F(JoiningTest, ALostChunkIsNoticed) {
   bool lost = false;
   filter_ = [&](const std::string&, const std::string&, ChainMessage* message) {
     if (!message->has_state_chunk() || chunks_ < 4 || lost) return true;
@@ -356,7 +360,7 @@ bool DeleteWhileOneJoins(int inputs, uint64_t parity) {
   ChainRig rig(options);
   bool cut = false;
   rig.SetTap([&](const std::string&, uint64_t, const ChainMessage& message) {
-    cut = cut || message.has_state_cut();
+    cut = cut || EndsSnapshot(message);
   });
   // Each acknowledgement that comes makes room for two chunks: the second can
   // be sent, or the cut, by a batch that has to do with something else. Whether

@@ -1,0 +1,26 @@
+#include "replica/snapshot_format.h"
+
+#include <xxhash.h>
+
+#include <cstring>
+
+namespace kamino::replica::snapshot_format {
+
+bool AreZeros(const std::byte* bytes, size_t length) {
+  // Equal to themselves moved by one, and the first is zero.
+  return length == 0 || (bytes[0] == std::byte{0} &&
+                         std::memcmp(bytes, bytes + 1, length - 1) == 0);
+}
+
+uint64_t ChecksumOf(const Header& header) {
+  return XXH3_64bits(&header, offsetof(Header, checksum));
+}
+
+uint64_t ChecksumOf(uint64_t before, const Record& record,
+                    absl::string_view data) {
+  const uint64_t head =
+      XXH3_64bits_withSeed(&record, offsetof(Record, checksum), before);
+  return XXH3_64bits_withSeed(data.data(), data.size(), head);
+}
+
+}  // namespace kamino::replica::snapshot_format

@@ -1,0 +1,74 @@
+// What writer and reader of a snapshot share; docs/snapshot_format.md.
+// Snapshots are kept: never change this without a new version.
+#ifndef KAMINO_REPLICA_SNAPSHOT_FORMAT_H_
+#define KAMINO_REPLICA_SNAPSHOT_FORMAT_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+
+namespace kamino::replica::snapshot_format {
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+              "snapshots are little-endian and so must the host be");
+
+inline constexpr uint64_t kMagic = 0x746f687370616e4bull;  // "Knapshot"
+inline constexpr uint32_t kVersion = 1;
+
+using ClusterUuid = std::array<uint8_t, 16>;
+
+// At the beginning.
+struct Header {
+  uint64_t magic;
+  uint32_t version;
+  uint32_t chain_id;
+  ClusterUuid cluster;  // zeros: not known
+  uint64_t heap_bytes;  // where the heap ends
+  uint64_t begin;       // of what is in the snapshot; before is a node's own
+  uint64_t sequence;    // of the chain's last operation when it was begun
+  uint64_t checksum;    // of the bytes before
+};
+static_assert(sizeof(Header) == 64);
+static_assert(offsetof(Header, chain_id) == 12);
+static_assert(offsetof(Header, cluster) == 16);
+static_assert(offsetof(Header, heap_bytes) == 32);
+static_assert(offsetof(Header, begin) == 40);
+static_assert(offsetof(Header, sequence) == 48);
+static_assert(offsetof(Header, checksum) == 56);
+
+enum class Kind : uint32_t {
+  kData = 1,   // so many bytes follow
+  kZeros = 2,  // so many zeros, which do not follow
+  kEnd = 3,    // nothing follows
+};
+
+// A later record of the same place stands over an earlier one.
+struct Record {
+  Kind kind;
+  uint32_t reserved;  // zero
+  uint64_t offset;    // in the heap; of kEnd the chain's last operation
+  uint64_t length;    // in the heap; of kEnd the number of records before
+  uint64_t checksum;  // of all before it, the stream's; then of the data
+};
+static_assert(sizeof(Record) == 32);
+static_assert(offsetof(Record, offset) == 8);
+static_assert(offsetof(Record, length) == 16);
+static_assert(offsetof(Record, checksum) == 24);
+
+// Of one record. Data is small enough for memory that is used again and again:
+// larger pieces would be mapped and unmapped each time.
+inline constexpr uint64_t kMaxDataBytes = 64u << 10;
+inline constexpr uint64_t kMaxZeroBytes = 16u << 20;
+
+bool AreZeros(const std::byte* bytes, size_t length);
+
+uint64_t ChecksumOf(const Header& header);
+// `before`: the checksum of what comes before, a header or a record.
+uint64_t ChecksumOf(uint64_t before, const Record& record,
+                    absl::string_view data);
+
+}  // namespace kamino::replica::snapshot_format
+
+#endif  // KAMINO_REPLICA_SNAPSHOT_FORMAT_H_

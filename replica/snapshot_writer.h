@@ -1,0 +1,80 @@
+// Writes a heap's content, while operations go on, as a stream of bytes that
+// SnapshotReader makes a heap of: to a node that joins, or to a file.
+//
+// The copy is one of pages. A first sweep takes each of them; pages that were
+// stored to since are taken again, until there are so few that they can all be
+// written between two operations. Neither side looks at what is in them.
+#ifndef KAMINO_REPLICA_SNAPSHOT_WRITER_H_
+#define KAMINO_REPLICA_SNAPSHOT_WRITER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "engine/pmem/tracked_region.h"
+#include "replica/byte_sink.h"
+#include "replica/snapshot_format.h"
+
+namespace kamino::replica {
+
+// Which heap a snapshot is of, and may become one of.
+struct SnapshotScope {
+  uint32_t chain_id = 1;
+  snapshot_format::ClusterUuid cluster = {};  // zeros: not known
+  // The snapshot has what lies here in the region, a multiple of 64, and all
+  // that follows.
+  uint64_t begin = 0;
+};
+
+// Not thread-safe. Nothing may be half executed when it is called.
+class SnapshotWriter {
+ public:
+  using Ranges = std::vector<std::pair<size_t, size_t>>;
+
+  // Leaves out pages within `unused`, ascending ranges [first, second), as long
+  // as nothing is stored there. The chain has executed operation `sequence` so
+  // far. The region must outlive the writer, which has it track what changes.
+  SnapshotWriter(engine::TrackedRegion* region, const SnapshotScope& scope,
+                 uint64_t sequence, const Ranges& unused = {});
+  ~SnapshotWriter();
+
+  // Of the heap, that have to be written so that the snapshot is of the heap
+  // as it is now.
+  size_t BytesLeft() const;
+
+  // Writes the next record, and the header before the first: together at most
+  // kMaxDataBytes and 100 bytes. The stream may be cut here into pieces of
+  // limited size. Returns how many bytes of the heap that is; 0: none is left.
+  // Errors are the sink's, and the snapshot's end.
+  absl::StatusOr<size_t> WriteRecord(ByteSink* sink);
+
+  // Writes all that is left, and the end: the snapshot is of the heap after
+  // operation `sequence`, which is the last one executed. Errors likewise.
+  absl::Status Finish(uint64_t sequence, ByteSink* sink);
+
+ private:
+  void SkipUnused();
+  absl::Status Begin(ByteSink* sink);
+  // Of the next bytes [from, to) as much as is one record; returns how much.
+  absl::StatusOr<size_t> WriteFrom(size_t from, size_t to, ByteSink* sink);
+  absl::Status Put(snapshot_format::Record record, absl::string_view data,
+                   ByteSink* sink);
+
+  engine::TrackedRegion* const region_;
+  const SnapshotScope scope_;
+  const uint64_t begun_at_;
+  Ranges unused_;           // whole pages, the last first
+  size_t unused_left_ = 0;  // bytes of them, not yet swept
+  size_t swept_;            // everything before was written once
+  size_t next_dirty_ = 0;   // page from which to look for dirty ones
+  bool begun_ = false;      // the header is written
+  uint64_t records_ = 0;
+  uint64_t checksum_ = 0;  // of what is written
+};
+
+}  // namespace kamino::replica
+
+#endif  // KAMINO_REPLICA_SNAPSHOT_WRITER_H_

@@ -1,0 +1,60 @@
+#include "rpc/deadlines.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+
+namespace kamino::rpc {
+namespace {
+
+// A question that is answered from memory.
+constexpr absl::Duration kShort = absl::Seconds(5);
+// What may have to wait for a chain that is being repaired, or for etcd.
+constexpr absl::Duration kLong = absl::Seconds(10);
+// Many answers.
+constexpr absl::Duration kMany = absl::Minutes(1);
+
+constexpr Deadline kDeadlines[] = {
+    {"/kamino.v1.KaminoService/Get", kLong},
+    {"/kamino.v1.KaminoService/BatchGet", kLong},
+    {"/kamino.v1.KaminoService/Put", kLong},
+    {"/kamino.v1.KaminoService/Patch", kLong},
+    {"/kamino.v1.KaminoService/Delete", kLong},
+    {"/kamino.v1.KaminoService/Scan", kMany},
+    {"/kamino.v1.KaminoService/Commit", kLong},
+    {"/kamino.v1.KaminoService/Call", kLong},
+    {"/kamino.v1.KaminoService/GetOutcome", kLong},
+    {"/kamino.v1.KaminoService/GetChain", kShort},
+    {"/kamino.v1.KaminoService/WatchChain", absl::InfiniteDuration()},
+    {"/kamino.v1.KaminoService/GetNodeStatus", kShort},
+    {"/kamino.v1.AdminService/GetCluster", kShort},
+    {"/kamino.v1.AdminService/RemoveNode", kLong},
+    {"/kamino.v1.AdminService/AddNode", kLong},
+    {"/kamino.internal.v1.MembershipService/Register", kShort},
+    {"/kamino.internal.v1.MembershipService/Heartbeat", kShort},
+    {"/kamino.internal.v1.VerbsLinks/Connect", kLong},
+};
+
+}  // namespace
+
+absl::Span<const Deadline> Deadlines() { return kDeadlines; }
+
+std::string ServiceConfig(absl::Span<const Deadline> deadlines) {
+  std::vector<std::string> methods;
+  for (const Deadline& deadline : deadlines) {
+    if (deadline.most == absl::InfiniteDuration()) continue;
+    const std::pair<std::string, std::string> name =
+        absl::StrSplit(absl::StripPrefix(deadline.method, "/"), '/');
+    methods.push_back(absl::StrCat(
+        R"({"name":[{"service":")", name.first, R"(","method":")", name.second,
+        R"("}],"timeout":")", absl::ToDoubleSeconds(deadline.most), R"(s"})"));
+  }
+  return absl::StrCat(R"({"methodConfig":[)", absl::StrJoin(methods, ","),
+                      "]}");
+}
+
+}  // namespace kamino::rpc

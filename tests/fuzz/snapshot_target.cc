@@ -1,0 +1,106 @@
+// What a file, or a tail, may say that a snapshot is.
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "engine/pmem/sim_region.h"
+#include "glog/logging.h"
+#include "replica/snapshot_reader.h"
+#include "replica/snapshot_writer.h"
+#include "tests/fuzz/input.h"
+#include "tests/fuzz/targets.h"
+
+namespace kamino::fuzz {
+namespace {
+
+using engine::SimRegion;
+using engine::TrackedRegion;
+using replica::SnapshotReader;
+using replica::SnapshotScope;
+using replica::snapshot_format::Header;
+using replica::snapshot_format::Kind;
+using replica::snapshot_format::kMaxDataBytes;
+using replica::snapshot_format::Record;
+
+constexpr size_t kPage = TrackedRegion::kPageBytes;
+constexpr size_t kHeap = 8 * kPage;
+constexpr SnapshotScope kScope = {.begin = kPage};
+
+// Puts every checksum right, as one does who means it.
+std::string Forge(absl::string_view bytes) {
+  std::string forged(bytes);
+  if (forged.size() < sizeof(Header)) return forged;
+  Header header;
+  std::memcpy(&header, forged.data(), sizeof(header));
+  uint64_t before = header.checksum = ChecksumOf(header);
+  std::memcpy(forged.data(), &header, sizeof(header));
+  size_t at = sizeof(Header);
+  while (forged.size() - at >= sizeof(Record)) {
+    Record record;
+    std::memcpy(&record, &forged[at], sizeof(record));
+    const auto data =
+        absl::string_view(forged)
+            .substr(at + sizeof(Record))
+            .substr(0, record.kind == Kind::kData ? record.length : 0);
+    before = record.checksum = ChecksumOf(before, record, data);
+    std::memcpy(&forged[at], &record, sizeof(record));
+    at += sizeof(Record) + data.size();
+  }
+  return forged;
+}
+
+struct Read {
+  absl::Status status;
+  std::string heap;
+};
+
+Read ReadIn(absl::string_view bytes, size_t piece) {
+  SimRegion region(kHeap);
+  SnapshotReader reader(&region, kScope);
+  Read read;
+  while (!bytes.empty() && read.status.ok()) {
+    read.status = reader.Append(bytes.substr(0, piece));
+    bytes.remove_prefix(std::min(piece, bytes.size()));
+    CHECK_LE(reader.bytes_kept(), kMaxDataBytes + sizeof(Record));
+  }
+  if (read.status.ok()) read.status = reader.Finish().status();
+  CHECK(read.status.ok() || absl::IsDataLoss(read.status) ||
+        absl::IsFailedPrecondition(read.status))
+      << read.status;
+  read.heap.assign(reinterpret_cast<const char*>(region.base()), kHeap);
+  return read;
+}
+
+// However it is cut, the same comes of it; before its begin nothing is stored.
+void Run(absl::string_view bytes) {
+  Input input(bytes);
+  const bool forged = input.Number(1) % 2 == 1;
+  const size_t piece = 1 + input.Number(2) % (2 * kPage);
+  const std::string snapshot =
+      forged ? Forge(input.Bytes(bytes.size())) : std::string(bytes.substr(3));
+  const Read whole = ReadIn(snapshot, SIZE_MAX);
+  const Read pieces = ReadIn(snapshot, piece);
+  CHECK(whole.status == pieces.status) << whole.status << pieces.status;
+  CHECK(whole.heap == pieces.heap);
+  CHECK(whole.heap.substr(0, kPage) == std::string(kPage, '\0'));
+}
+
+std::vector<std::string> Seeds() {
+  TrackedRegion region(std::make_unique<SimRegion>(kHeap));
+  std::vector<std::string> seeds;
+  for (const char how : {0, 1}) {
+    std::string seed = {how, 100, 0};
+    replica::SnapshotWriter writer(&region, kScope, 3);
+    region.CopyFlush(region.base() + 3 * kPage, "some", 4);
+    replica::StringSink sink(&seed);
+    CHECK(writer.Finish(4, &sink).ok());
+    seeds.push_back(std::move(seed));
+  }
+  return seeds;
+}
+
+}  // namespace
+
+Target SnapshotTarget() { return {"snapshot", Run, Seeds, MutateBytes}; }
+
+}  // namespace kamino::fuzz

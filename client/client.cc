@@ -151,7 +151,8 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(ClientOptions options) {
   auto client = absl::WrapUnique(new Client(std::move(options)));
   const absl::Time deadline = client->Deadline();
   absl::Status status = client->Refresh();
-  while (!status.ok() && absl::Now() < deadline) {
+  while (!status.ok() && absl::Now() < deadline &&
+         ReasonOf(status) != kamino::v1::REASON_UNKNOWN_CHAIN) {
     absl::Notification rested;
     client->runner_->timer().After(absl::Milliseconds(50),
                                    [&rested] { rested.Notify(); });

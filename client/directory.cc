@@ -17,6 +17,18 @@ constexpr absl::Duration kQuestionTimeout = absl::Milliseconds(500);
 constexpr size_t kMaxStubs = 64;
 constexpr int kMaxAnswerBytes = 8 << 20;
 
+// The same with the word whose it is.
+absl::Status From(const std::string& address, const absl::Status& error) {
+  if (error.ok()) return error;
+  absl::Status named(error.code(),
+                     absl::StrCat(address, ": ", error.message()));
+  error.ForEachPayload(
+      [&named](absl::string_view url, const absl::Cord& bytes) {
+        named.SetPayload(url, bytes);
+      });
+  return named;
+}
+
 std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
   rpc::ChannelOptions options;
   options.max_answer_bytes = kMaxAnswerBytes;
@@ -156,11 +168,7 @@ void Directory::Ask(const std::shared_ptr<Round>& round,
   question->stub->async()->GetChain(
       question->context.get(), &question->request, &question->response,
       [this, round, question, address](const grpc::Status& status) {
-        absl::Status error = rpc::FromGrpc(status);
-        if (!error.ok()) {
-          error = absl::Status(error.code(),
-                               absl::StrCat(address, ": ", error.message()));
-        }
+        const absl::Status error = From(address, rpc::FromGrpc(status));
         const kamino::v1::GetChainResponse response = question->response;
         question->context = nullptr;
         question->stub = nullptr;

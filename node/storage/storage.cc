@@ -171,6 +171,14 @@ absl::Status Storage::ResizeRing() {
 }
 
 absl::Status Storage::CheckOwner() const {
+  if (heap_->label() ==
+      absl::StrCat(options_.cluster_id, "/", options_.node_id)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        media_->Name(Part::kHeap),
+        " was made by a program from before chains had ids, and cannot be "
+        "taken "
+        "over; go on with that program, or move the data away and begin anew"));
+  }
   if (heap_->label() != Label()) {
     return absl::FailedPreconditionError(absl::StrCat(
         media_->Name(Part::kHeap), " belongs to ", heap_->label(), ", not to ",

@@ -1,6 +1,7 @@
 #include "membership/manager_core.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -103,10 +104,14 @@ absl::Status ManagerCore::CheckHeap(const Member& member,
       " MiB; heaps of one chain are equal"));
 }
 
+bool ManagerCore::Binds(const Node& node, absl::Time now) const {
+  return Alive(node, now) && (!view_.formed() || HasPlace(node.state.member));
+}
+
 absl::Status ManagerCore::CheckAgreement(const Member& member,
                                          absl::Time now) const {
   for (const auto& [id, node] : nodes_) {
-    if (id == member.node_id || !Alive(node, now)) continue;
+    if (id == member.node_id || !Binds(node, now)) continue;
     const std::string misfit = Misfit(member.agreement, member.node_id,
                                       node.state.member.agreement, id);
     if (misfit.empty()) continue;
@@ -114,6 +119,18 @@ absl::Status ManagerCore::CheckAgreement(const Member& member,
         absl::StrCat(misfit, "; it must be alike on all nodes of a chain"));
   }
   return absl::OkStatus();
+}
+
+void ManagerCore::ForgetMisfits(const Member& member) {
+  if (!HasPlace(member)) return;
+  for (auto it = nodes_.begin(); it != nodes_.end();) {
+    const Member& other = it->second.state.member;
+    const bool stays =
+        HasPlace(other) || other.node_id == member.node_id ||
+        Misfit(other.agreement, other.node_id, member.agreement, member.node_id)
+            .empty();
+    it = stays ? std::next(it) : nodes_.erase(it);
+  }
 }
 
 absl::Status ManagerCore::MakeRoom(absl::Time now) {
@@ -167,6 +184,7 @@ absl::Status ManagerCore::Register(const std::string& cluster_id,
     return holds;
   }
   nodes_[member.node_id] = std::move(node);
+  ForgetMisfits(member);
   return absl::OkStatus();
 }
 
@@ -206,8 +224,16 @@ absl::Status ManagerCore::CheckHoldsAll(const Node& node,
 absl::Status ManagerCore::CheckTakeover(const Node& known, const Member& member,
                                         absl::Time now) const {
   const Member& there = known.state.member;
-  if (there.incarnation == member.incarnation || there.IsRestartedAs(member)) {
-    return absl::OkStatus();
+  if (there.incarnation == member.incarnation) return absl::OkStatus();
+  if (there.IsRestartedAs(member)) {
+    if (there.service_address == member.service_address ||
+        now - known.last_heard >= options_.lease()) {
+      return absl::OkStatus();
+    }
+    return absl::AlreadyExistsError(absl::StrCat(
+        "node ", member.node_id, " was alive at ", there.service_address,
+        " a moment ago; if it still is, these are a copy of its files: move "
+        "them away, and give the node another id"));
   }
   if (member.IsRestartedAs(there)) {
     return absl::AlreadyExistsError(

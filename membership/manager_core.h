@@ -74,8 +74,9 @@ class ManagerCore {
   // kInvalidArgument: something is missing; kFailedPrecondition: another
   // cluster, something that must be alike is not, or an old copy of a member's
   // data; kAlreadyExists: a node of that id is alive with
-  // another heap, or a later incarnation is known (an earlier one on the same
-  // heap is dead, as only one process can have the heap open);
+  // another heap, a later incarnation is known, or an earlier one may hold a
+  // lease at another address (at the same one it is dead, as only one process
+  // can listen there);
   // kResourceExhausted: max_nodes; kUnavailable: the node is being dropped from
   // the view, try again.
   absl::Status Register(const std::string& cluster_id, const Member& member,
@@ -148,7 +149,10 @@ class ManagerCore {
   absl::Status CheckMember(const std::string& cluster_id,
                            const Member& member) const;
   absl::Status CheckHeap(const Member& member, absl::Time now) const;
-  // That everyone who is alive is set up like it.
+  // Whether those who register have to be set up like it: once there is a view
+  // its members decide.
+  bool Binds(const Node& node, absl::Time now) const;
+  // That everyone who binds is set up like it.
   absl::Status CheckAgreement(const Member& member, absl::Time now) const;
   absl::Status CheckTakeover(const Node& known, const Member& member,
                              absl::Time now) const;
@@ -158,6 +162,9 @@ class ManagerCore {
   uint64_t HeldBefore(const Node& known, const Member& member) const;
   // Not an old copy of what a member had.
   absl::Status CheckHoldsAll(const Node& node, absl::Time now) const;
+  // Nodes outside the view that are not set up like its member, and came while
+  // it was away, have to register again, and are told why they cannot stay.
+  void ForgetMisfits(const Member& member);
   absl::Status MakeRoom(absl::Time now);
   // Every call with a time comes through here: a long gap means a hold-up.
   void Observe(absl::Time now);

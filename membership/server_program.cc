@@ -1,6 +1,7 @@
 #include "membership/server_program.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -61,6 +62,15 @@ void ParseFlags(const ServerProgram& program, int argc, char** argv) {
   }
 }
 
+// Shells give 1024 at first, whatever a process may have.
+void RaiseDescriptorLimit() {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  PLOG_IF(WARNING, setrlimit(RLIMIT_NOFILE, &limit) != 0)
+      << "cannot have " << limit.rlim_max << " descriptors";
+}
+
 }  // namespace
 
 absl::Status BadFlag(absl::string_view flag, absl::string_view why) {
@@ -100,6 +110,7 @@ int RunServer(const ServerProgram& program, int argc, char** argv) {
     std::cerr << program.name << ": " << configured.message() << "\n";
     return kExitUsage;
   }
+  RaiseDescriptorLimit();
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);

@@ -106,6 +106,11 @@ std::vector<ChainCore::LinkState> ChainCore::links() const {
   return states;
 }
 
+bool ChainCore::Uses(LinkId link) const {
+  return upstream_.Has(link) || completions_.Has(link) ||
+         downstream_.Has(link) || joiner_.Has(link);
+}
+
 bool ChainCore::has_state() const {
   return record_->state().condition != Condition::kReceiving;
 }

@@ -134,6 +134,8 @@ class ChainCore {
     bool connected;
   };
   std::vector<LinkState> links() const;
+  // Whether a part of the core has a use for that link now.
+  bool Uses(LinkId link) const;
 
  private:
   using Message = kamino::internal::v1::ChainMessage;
@@ -157,8 +159,8 @@ class ChainCore {
   // False, with the answer given, when the message is of another view.
   bool CheckView(LinkId link, const Message& message);
   // Why no link is taken up by this Hello; "" if it is.
-  std::string RefuseHello(LinkId link,
-                          const kamino::internal::v1::Hello& hello) const;
+  std::string RefuseHello(LinkId link, const kamino::internal::v1::Hello& hello,
+                          absl::Time now) const;
   std::string RefuseNeighbour(const kamino::internal::v1::Hello& hello) const;
   void OnHello(LinkId link, const kamino::internal::v1::Hello& hello,
                absl::Time now);

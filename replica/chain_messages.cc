@@ -77,11 +77,9 @@ void ChainCore::OnMessage(LinkId link, const Message& message, absl::Time now,
 
 // --- Handshakes.
 
-std::string ChainCore::RefuseHello(LinkId link, const Hello& hello) const {
-  if (upstream_.Has(link) || completions_.Has(link) || downstream_.Has(link) ||
-      joiner_.Has(link)) {
-    return "this link has its purpose already";
-  }
+std::string ChainCore::RefuseHello(LinkId link, const Hello& hello,
+                                   absl::Time now) const {
+  if (Uses(link)) return "this link has its purpose already";
   if (hello.cluster_id() != options_.cluster_id) {
     return absl::StrCat("this is cluster ", options_.cluster_id, ", not ",
                         hello.cluster_id());
@@ -100,7 +98,7 @@ std::string ChainCore::RefuseHello(LinkId link, const Hello& hello) const {
   if (!misfit.empty()) return misfit;
   if (hello.purpose() == LINK_PURPOSE_TRANSFER) {
     return donor_.Refuse(hello, view_,
-                         is_tail() && condition() == Condition::kSound);
+                         is_tail() && condition() == Condition::kSound, now);
   }
   return RefuseNeighbour(hello);
 }
@@ -124,14 +122,14 @@ std::string ChainCore::RefuseNeighbour(const Hello& hello) const {
 }
 
 void ChainCore::OnHello(LinkId link, const Hello& hello, absl::Time now) {
-  std::string refusal = RefuseHello(link, hello);
+  std::string refusal = RefuseHello(link, hello, now);
   if (!refusal.empty()) {
     LOG(WARNING) << "turned a link away: " << refusal;
     return outbox_.Reject(link, std::move(refusal), /*behind=*/false);
   }
   switch (hello.purpose()) {
     case LINK_PURPOSE_TRANSFER:
-      return donor_.Begin(link, hello);
+      return donor_.Begin(link, hello, now);
     case LINK_PURPOSE_APPEND:
       return OnHelloAppend(link, hello, now);
     default:

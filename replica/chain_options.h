@@ -51,6 +51,9 @@ struct ChainOptions {
   // How long the tail keeps operations for a node that was joining and is not
   // heard of: if it comes back by then, it goes on.
   absl::Duration retain = absl::Seconds(5);
+  // A node that joins and has got no further for so long, or has all and has
+  // not become a member by then, gives way to another that the manager invites.
+  absl::Duration joining_patience = absl::Seconds(3);
   // Told of each operation once it is durable in this node's ring; for tests
   // that keep a history. May be null.
   std::function<void(const OperationRing::Entry& entry)> on_appended;

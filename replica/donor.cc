@@ -42,8 +42,8 @@ Donor::State Donor::state() const {
   }
 }
 
-std::string Donor::Refuse(const Hello& hello, const View& view,
-                          bool may_give) const {
+std::string Donor::Refuse(const Hello& hello, const View& view, bool may_give,
+                          absl::Time now) const {
   if (!may_give) {
     return absl::StrCat(options_.node_id, " cannot give its state to ",
                         hello.node_id(), " now");
@@ -54,16 +54,22 @@ std::string Donor::Refuse(const Hello& hello, const View& view,
       return absl::StrCat(hello.node_id(), " is in view ", view.id);
     }
   }
-  if (!joining_.empty() && joining_ != hello.node_id()) {
+  if (!joining_.empty() && joining_ != hello.node_id() &&
+      now - progressed_ < options_.joining_patience) {
     return absl::StrCat(joining_, " is joining just now");
   }
   return "";
 }
 
-void Donor::Begin(LinkId link, const Hello& hello) {
+void Donor::Begin(LinkId link, const Hello& hello, absl::Time now) {
+  LOG_IF(WARNING, !joining_.empty() && joining_ != hello.node_id())
+      << joining_ << " has got no further for a while; " << hello.node_id()
+      << " joins in its place";
   if (state() == State::kCopying) copy_->EndSending();
   downstream_->Join(link);
   joining_ = hello.node_id();
+  progressed_ = now;
+  progress_ = chunks_sent_ = chunks_acked_ = 0;
   const bool resume = hello.resume() && hello.applied() <= ring_->applied() &&
                       ring_->EndsEntry(hello.applied());
   StateBegin* begin = outbox_->Send(link).mutable_state_begin();
@@ -78,11 +84,11 @@ void Donor::Begin(LinkId link, const Hello& hello) {
   copy_->BeginSending(ring_->applied());
   stats_->bytes = 0;
   bytes_sent_ = 0;
-  chunks_sent_ = chunks_acked_ = 0;
 }
 
 void Donor::SendOperationsAfter(uint64_t sequence) {
   retain_until_.reset();
+  target_ = ring_->applied();
   downstream_->ContinueAfter(sequence);
   downstream_->Pump();
 }
@@ -147,7 +153,19 @@ bool Donor::KeepsRing() {
   return false;
 }
 
+uint64_t Donor::Progress() const {
+  return state() == State::kFollowed
+             ? chunks_acked_ + std::min(downstream_->acked(), target_)
+             : chunks_acked_;
+}
+
 bool Donor::OnTick(absl::Time now) {
+  const uint64_t progress = Progress();
+  // While it is sent nothing it can take nothing.
+  const bool waits =
+      state() == State::kCopying && chunks_acked_ == chunks_sent_;
+  if (waits || progress != progress_) progressed_ = now;
+  progress_ = progress;
   if (!retains() || now < *retain_until_) return false;
   retain_until_.reset();
   return true;

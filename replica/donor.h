@@ -17,7 +17,8 @@
 //              OnChunkAck               kCopying
 //              OnClosed, Leave          kNobody
 //   kFollowed  OnClosed, Leave          kNobody    the ring is retained a while
-//   any        Begin                    as above, anew
+//   any        Begin                    as above, anew; who joined before has
+//                                       given way
 //              Forget                   kNobody    closes the link; nothing is
 //                                                  retained
 //              KeepsRing, ring half     kNobody    as Forget
@@ -26,7 +27,9 @@
 // Its state follows Downstream's: kSnapshot is kCopying, kFollow is kFollowed.
 //
 // Invariants:
-//   1. At most one node joins.
+//   1. At most one node joins. It keeps out others that ask only while it gets
+//      on: it may be stopped, or cut off from the manager, and its link be
+//      well.
 //   2. What a node that follows, or did a moment ago, lacks is in the ring.
 //
 // Not thread-safe: the node's core thread owns it.
@@ -71,9 +74,11 @@ class Donor {
   // Why the node cannot join here and now; "" if it can. `may_give`: this node
   // is the tail, and sound.
   std::string Refuse(const kamino::internal::v1::Hello& hello,
-                     const membership::View& view, bool may_give) const;
+                     const membership::View& view, bool may_give,
+                     absl::Time now) const;
   // It may.
-  void Begin(LinkId link, const kamino::internal::v1::Hello& hello);
+  void Begin(LinkId link, const kamino::internal::v1::Hello& hello,
+             absl::Time now);
   void OnChunkAck(uint64_t chunks);
   // Sends what may go now.
   void Continue(absl::Time now);
@@ -100,6 +105,8 @@ class Donor {
   void Send(std::string chunk, size_t bytes);
   // The link is gone, or will be.
   void Lose(absl::Time now);
+  // Of what the node that joins has to take before it can be a member.
+  uint64_t Progress() const;
 
   const ChainOptions& options_;
   const OperationRing* const ring_;
@@ -113,6 +120,11 @@ class Donor {
   uint64_t chunks_sent_ = 0;
   uint64_t chunks_acked_ = 0;
   uint64_t bytes_sent_ = 0;  // of chunks; zeros take none
+  // While a node joins: what this one had applied when operations began to
+  // follow; what Progress was at the last tick, and since when.
+  uint64_t target_ = 0;
+  uint64_t progress_ = 0;
+  absl::Time progressed_;
   Pacer pacer_;
   // The ring is kept for one that is not there, until then.
   std::optional<absl::Time> retain_until_;

@@ -1,9 +1,9 @@
 #include "rpc/server.h"
 
 #include "absl/memory/memory.h"
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/status_macros.h"
 #include "grpc/health/v1/health.pb.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
@@ -17,6 +17,8 @@ namespace {
 
 constexpr int kMaxStreams = 4096;  // of one connection
 constexpr absl::Duration kGrace = absl::Seconds(1);
+// For what comes by a connection before its first call.
+constexpr absl::Duration kHandshakeTimeout = absl::Seconds(10);
 
 void Set(const char* argument, absl::Duration value,
          grpc::ServerBuilder* builder) {
@@ -29,9 +31,8 @@ void Configure(const ServerOptions& options, grpc::ServerBuilder* builder) {
   quota.Resize(options.max_memory_bytes);
   builder->SetResourceQuota(quota);
   builder->SetMaxReceiveMessageSize(options.max_request_bytes);
-  // Without this two processes could share a port, each getting some calls.
-  builder->AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
+  Set(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeTimeout, builder);
   Set(GRPC_ARG_KEEPALIVE_TIME_MS, kPingAfter, builder);
   Set(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeout, builder);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
@@ -51,20 +52,33 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   // to have in the program.
   grpc::health::v1::HealthCheckRequest::descriptor();
   auto server = absl::WrapUnique(new Server);
+  Acceptor::Options accepting;
+  accepting.listen = options.listen;
+  accepting.max_descriptors = options.max_descriptors;
+  accepting.user_timeout = kPingTimeout;
+  ASSIGN_OR_RETURN(server->acceptor_, Acceptor::Listen(accepting));
   grpc::ServerBuilder builder;
   Configure(options, &builder);
-  builder.AddListeningPort(options.listen, ServerCredentials(), &server->port_);
+  using Builder = grpc::ServerBuilder::experimental_type;
+  std::shared_ptr<grpc::experimental::ExternalConnectionAcceptor> to =
+      builder.experimental().AddExternalConnectionAcceptor(
+          Builder::ExternalConnectionType::FROM_FD, ServerCredentials());
   for (grpc::Service* service : services) builder.RegisterService(service);
   server->server_ = builder.BuildAndStart();
-  if (server->server_ == nullptr || server->port_ == 0) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot listen on ", options.listen,
-                     ": the port is in use or the address is not ours"));
+  if (server->server_ == nullptr) {
+    return absl::UnavailableError("gRPC cannot start a server");
   }
+  server->acceptor_->Start([to](int descriptor) {
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters
+        connection;
+    connection.fd = descriptor;
+    to->HandleNewConnection(&connection);
+  });
   return server;
 }
 
 Server::~Server() {
+  acceptor_.reset();
   if (server_ != nullptr) {
     server_->Shutdown(absl::ToChronoTime(absl::Now() + kGrace));
   }

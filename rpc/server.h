@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "grpcpp/server.h"
+#include "rpc/acceptor.h"
 
 namespace kamino::rpc {
 
@@ -18,6 +19,8 @@ struct ServerOptions {
   int max_request_bytes = 4 << 20;
   // What messages of all calls together may take.
   size_t max_memory_bytes = 64 << 20;
+  // Connections are taken while this process has fewer descriptors open.
+  int max_descriptors = Acceptor::Options().max_descriptors;
 };
 
 class Server {
@@ -29,7 +32,7 @@ class Server {
   // Calls have a second to end.
   ~Server();
 
-  int port() const { return port_; }
+  int port() const { return acceptor_->port(); }
 
   // What the health service says of `name`; "" serves from the start. Any
   // thread.
@@ -39,7 +42,7 @@ class Server {
   Server() = default;
 
   std::unique_ptr<grpc::Server> server_;
-  int port_ = 0;
+  std::unique_ptr<Acceptor> acceptor_;
 };
 
 }  // namespace kamino::rpc

@@ -40,7 +40,7 @@ void ChainNode::Fail(absl::Status status) {
 // --- Inputs.
 
 void ChainNode::OnView(const View& view, absl::Time now) {
-  if (view.id <= core_.view().id) return;
+  if (failed() || view.id <= core_.view().id) return;
   core_.OnView(view, now, &pending_);
   LOG(INFO) << view.ToString() << "; this node is "
             << membership::RoleName(core_.role()) << ", "
@@ -50,12 +50,11 @@ void ChainNode::OnView(const View& view, absl::Time now) {
 }
 
 void ChainNode::OnInvited(bool invited, absl::Time now) {
-  core_.OnInvited(invited, now, &pending_);
+  if (!failed()) core_.OnInvited(invited, now, &pending_);
 }
 
 void ChainNode::BecomeHeadIfDue(absl::Time now) {
-  if (admission_ != nullptr || !core_.is_head() || !core_.ready() ||
-      !pending_.fatal.ok()) {
+  if (failed() || admission_ != nullptr || !core_.is_head() || !core_.ready()) {
     return;
   }
   if (absl::Status done = BecomeHead(now); !done.ok()) {
@@ -81,9 +80,11 @@ absl::Status ChainNode::BecomeHead(absl::Time now) {
   options.lease_valid = [this] {
     return options_.lease_valid(core_.view().id);
   };
-  admission_ = std::make_unique<Admission>(std::move(options), store_.get(),
-                                           &state_, &core_);
-  return admission_->Promote(now, &pending_);
+  auto admission = std::make_unique<Admission>(std::move(options), store_.get(),
+                                               &state_, &core_);
+  RETURN_IF_ERROR(admission->Promote(now, &pending_));
+  admission_ = std::move(admission);
+  return absl::OkStatus();
 }
 
 void ChainNode::StopBeingHead() {
@@ -92,24 +93,31 @@ void ChainNode::StopBeingHead() {
 }
 
 void ChainNode::OnLinkOpened(LinkId link, absl::Time now) {
-  core_.OnLinkOpened(link, now, &pending_);
+  if (!failed()) core_.OnLinkOpened(link, now, &pending_);
 }
 
 void ChainNode::OnLinkClosed(LinkId link, absl::Time now) {
-  core_.OnLinkClosed(link, now, &pending_);
+  if (!failed()) core_.OnLinkClosed(link, now, &pending_);
 }
 
 void ChainNode::OnMessage(LinkId link, const ChainMessage& message,
                           absl::Time now) {
-  core_.OnMessage(link, message, now, &pending_);
+  if (!failed()) core_.OnMessage(link, message, now, &pending_);
 }
 
 void ChainNode::OnTick(absl::Time now) {
+  if (failed()) return;
   core_.OnTick(now, &pending_);
   if (admission_ != nullptr) admission_->OnTick(now);
 }
 
+absl::Status ChainNode::Failed() const {
+  return MakeError(kamino::v1::REASON_RECONFIGURING,
+                   absl::StrCat(options_.chain.node_id, " is stopping"));
+}
+
 absl::Status ChainNode::NotHead() const {
+  if (failed()) return Failed();
   if (core_.is_head()) {
     return MakeError(
         kamino::v1::REASON_RECONFIGURING,
@@ -122,7 +130,7 @@ absl::Status ChainNode::NotHead() const {
 }
 
 void ChainNode::Submit(Request request, absl::Time now) {
-  if (admission_ != nullptr) {
+  if (admission_ != nullptr && !failed()) {
     admission_->Submit(std::move(request), now);
     return;
   }
@@ -135,20 +143,25 @@ void ChainNode::Submit(Request request, absl::Time now) {
 
 Actions ChainNode::EndOfBatch(absl::Time now) {
   BecomeHeadIfDue(now);
-  while (admission_ != nullptr && pending_.fatal.ok()) {
+  while (admission_ != nullptr && !failed()) {
     admission_->ExecuteReady(now, &pending_);
     if (!admission_->fatal().ok()) Fail(admission_->fatal());
-    if (pending_.completed == 0) break;
+    if (failed() || pending_.completed == 0) break;
     // Completion may free locks, and so make parked requests ready.
     admission_->OnCompleted(std::exchange(pending_.completed, 0));
     if (admission_->turn_is_over()) break;  // neighbours wait, too
   }
-  core_.EndOfBatch(now, &pending_);
-  return std::exchange(pending_, Actions());
+  if (!failed()) core_.EndOfBatch(now, &pending_);
+  Actions actions = std::exchange(pending_, Actions());
+  if (actions.fatal.ok()) return actions;
+  failed_ = true;
+  Actions last;
+  last.fatal = std::move(actions.fatal);
+  return last;
 }
 
 bool ChainNode::PropagateToBackup(size_t max) {
-  if (admission_ == nullptr) return false;
+  if (admission_ == nullptr || failed()) return false;
   const size_t left = admission_->PropagateToBackup(max);
   return left > 0 || admission_->has_ready();
 }
@@ -156,6 +169,7 @@ bool ChainNode::PropagateToBackup(size_t max) {
 // --- Reads.
 
 absl::Status ChainNode::CheckMayRead() const {
+  if (failed()) return Failed();
   if (!core_.view().formed()) {
     return MakeError(kamino::v1::REASON_RECONFIGURING,
                      "this node knows of no view yet");

@@ -63,7 +63,9 @@ class ChainNode {
   // A mutation. Answered at once when this node is not the head.
   void Submit(Request request, absl::Time now);
 
-  // What the inputs lead to. An action that is fatal ends the node's life.
+  // What the inputs lead to. An action that is fatal ends the node's life: it
+  // comes alone, and from then on nothing else leaves the node, nor is any
+  // input heeded.
   replica::Actions EndOfBatch(absl::Time now);
 
   // Moves up to `max` committed transactions into the backup. Returns whether
@@ -95,9 +97,11 @@ class ChainNode {
   void BecomeHeadIfDue(absl::Time now);
   absl::Status BecomeHead(absl::Time now);
   void StopBeingHead();
+  absl::Status Failed() const;  // what clients are told of it
   absl::Status NotHead() const;
   absl::Status CheckMayRead() const;
   void Fail(absl::Status status);
+  bool failed() const { return failed_ || !pending_.fatal.ok(); }
 
   const Options options_;
   Storage* const storage_;
@@ -111,6 +115,7 @@ class ChainNode {
   std::unique_ptr<Admission> admission_;
 
   replica::Actions pending_;  // of inputs since the last EndOfBatch
+  bool failed_ = false;       // for good; EndOfBatch has said why
 };
 
 }  // namespace kamino::head

@@ -1,5 +1,6 @@
 #include "node/driver/link_hub.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -107,6 +108,7 @@ absl::Status LinkHub::Listen(const Offer& offer) {
           id = next_accepted_;
           next_accepted_ += 2;
           connections_[id].link = std::move(link);
+          connections_[id].accepted = true;
         }
         return std::make_shared<Handler>(this, id);
       });
@@ -220,6 +222,27 @@ void LinkHub::Close(LinkId id) {
     found->second.queued_bytes = 0;
   }
   if (link != nullptr) link->Close();
+}
+
+void LinkHub::CloseUnused(absl::Time now,
+                          absl::FunctionRef<bool(LinkId)> used) {
+  std::map<LinkId, std::shared_ptr<Link>> unused;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (auto& [id, connection] : connections_) {
+      if (!connection.accepted) continue;
+      absl::Time& since = connection.unused_since;
+      since = used(id) ? absl::InfiniteFuture() : std::min(since, now);
+      if (now - since < options_.unused_timeout) continue;
+      unused[id] = connection.link;
+      since = now;  // until it is gone
+    }
+  }
+  for (const auto& [id, link] : unused) {
+    LOG(WARNING) << "closed a link from " << link->peer()
+                 << ": no neighbour has made itself known on it";
+    link->Close();
+  }
 }
 
 void LinkHub::Send(LinkId id, const ChainMessage& message) {

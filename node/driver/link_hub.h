@@ -15,8 +15,10 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "kamino/internal/v1/chain.pb.h"
 #include "membership/view.h"
 #include "replica/chain_core.h"
@@ -50,6 +52,9 @@ class LinkHub {
     std::string preferred;
     transport::TransportOptions transport;
     size_t max_queued_bytes = 64u << 20;  // waiting for one link's credits
+    // A link that a peer opened, and that nobody here has a use for, ends after
+    // so long: listeners take only so many.
+    absl::Duration unused_timeout = absl::Seconds(1);
     // Of where this node runs, see node/host_id.h; empty: shares memory with
     // nobody.
     std::string host_id;
@@ -71,6 +76,10 @@ class LinkHub {
   void Close(replica::LinkId link);
   void Send(replica::LinkId link,
             const kamino::internal::v1::ChainMessage& message);
+  // To be called again and again. Ends links of peers that `used` has said no
+  // of for unused_timeout: who is there has not said so, or was turned away.
+  void CloseUnused(absl::Time now,
+                   absl::FunctionRef<bool(replica::LinkId)> used);
   // Name of the transport that carries a link; "" when it is gone.
   std::string TransportOf(replica::LinkId link);
 
@@ -86,6 +95,9 @@ class LinkHub {
     std::deque<std::string> queue;
     size_t queued_bytes = 0;
     std::string opening_to;  // the neighbour's node id until it is established
+    bool accepted = false;   // a peer opened it
+    // Of an accepted one; InfiniteFuture: it is used, or was not looked at.
+    absl::Time unused_since = absl::InfiniteFuture();
   };
 
   LinkHub(Options options, Events events);

@@ -74,6 +74,8 @@ CoreExecutor::Hooks Node::ExecutorHooks() {
   hooks.tick = [this] {
     ticked_ = true;
     node_->OnTick(Now());
+    links_->CloseUnused(
+        Now(), [this](LinkId link) { return node_->core().Uses(link); });
     ReportRole();
   };
   hooks.end_of_batch = [this] { return EndOfBatch(); };

@@ -151,5 +151,74 @@ TEST_F(ManagerCoreTest, AViewsMembersBindUnderANewLeaderUntilTheyAreSilent) {
   EXPECT_TRUE(absl::IsInvalidArgument(Register(other)));
 }
 
+// An empty spare that is set up otherwise is back before the members are.
+TEST_F(ManagerCoreTest, MembersOfTheViewDecideWhoIsOutside) {
+  const Agreement usual = {{"ring_mb", "32"}};
+  std::vector<Member> members = all_;
+  for (Member& member : members) {
+    member.agreement = usual;
+    ASSERT_EQ(Register(member), absl::OkStatus());
+  }
+  core_.OnViewStored(*core_.ProposeView(now_));
+  now_ += 2 * kTimeout;
+  Member spare = Node("n5");
+  spare.agreement = {{"ring_mb", "16"}};
+  Member like = Node("n4");
+  like.agreement = usual;
+  EXPECT_EQ(Register(spare), absl::OkStatus());
+  EXPECT_EQ(Register(like), absl::OkStatus());
+  for (Member& member : members) {
+    ++member.incarnation;
+    EXPECT_EQ(Register(member, Condition::kReturned), absl::OkStatus());
+  }
+  EXPECT_EQ(Beat("n4", 1, Condition::kFresh), absl::OkStatus());
+  EXPECT_TRUE(absl::IsNotFound(Beat("n5", 1, Condition::kFresh)));
+  const absl::Status refused = Register(spare);
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused));
+  EXPECT_EQ(refused.message(),
+            "ring_mb is 16 at n5, but 32 at n1; it must be alike on all nodes "
+            "of a chain");
+  // A member that came back without its data is outside as well.
+  Member lost = Replacement("n3", 5);
+  lost.agreement = spare.agreement;
+  now_ += kTimeout;
+  EXPECT_EQ(Register(lost), absl::OkStatus());
+  members[0].incarnation++;
+  EXPECT_EQ(Register(members[0], Condition::kReturned), absl::OkStatus());
+  EXPECT_TRUE(absl::IsNotFound(Beat("n3", 5, Condition::kFresh)));
+}
+
+// --- A copy of a running node's files.
+
+TEST_F(ManagerCoreTest, ACopyElsewhereDoesNotTakeThePlaceOfOneThatIsAlive) {
+  FormChain();
+  Pass(kBeat, all_);
+  Member copy = Node("n2", 2);
+  copy.service_address = "n2:9";
+  const absl::Status refused = Register(copy, Condition::kReturned);
+  EXPECT_TRUE(absl::IsAlreadyExists(refused));
+  EXPECT_NE(refused.message().find("n2 was alive at n2:1 a moment ago"),
+            std::string::npos)
+      << refused;
+  Pass(kTimeout, all_);
+  EXPECT_EQ(Names(core_.view()), "n1.1 n2.1 n3.1 ");
+  // At the same address the first one is dead.
+  EXPECT_EQ(Register(Node("n2", 2), Condition::kReturned), absl::OkStatus());
+}
+
+// It still has its place.
+TEST_F(ManagerCoreTest, ANodeThatComesBackElsewhereWaitsForItsFormerLease) {
+  FormChain();
+  Pass(kBeat, all_);
+  Member moved = Node("n2", 2);
+  moved.service_address = "n2:9";
+  Pass(Options().lease() - kMs, {all_[0], all_[2]});
+  EXPECT_TRUE(absl::IsAlreadyExists(Register(moved, Condition::kReturned)));
+  now_ += kMs;
+  EXPECT_EQ(Register(moved, Condition::kReturned), absl::OkStatus());
+  Pass(kBeat, {all_[0], all_[2]});
+  EXPECT_EQ(Names(core_.view()), "n1.1 n2.2 n3.1 ");
+}
+
 }  // namespace
 }  // namespace kamino::membership

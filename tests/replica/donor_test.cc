@@ -42,7 +42,23 @@ struct DonorRig : PartRig {
     hello.set_node_id(name);
     hello.set_resume(resume_after >= 0);
     hello.set_applied(resume_after >= 0 ? resume_after : 0);
-    donor.Begin(link, hello);
+    donor.Begin(link, hello, now);
+  }
+
+  // Whether that other node may join, as one that the manager invites.
+  bool Takes(const std::string& name) {
+    Hello hello;
+    hello.set_node_id(name);
+    return donor.Refuse(hello, View{"c", 7, {Named("n1")}}, true, now).empty();
+  }
+
+  // So much time passes.
+  void Pass(absl::Duration time) {
+    for (const absl::Time end = now + time; now < end;) {
+      now += absl::Milliseconds(20);
+      donor.Continue(now);
+      donor.OnTick(now);
+    }
   }
 
   // Not less than half of the ring is in use.
@@ -120,18 +136,79 @@ TEST(DonorTest, TurnsAwayWhoCannotJoin) {
   DonorRig rig;
   const View view{"c", 7, {DonorRig::Named("n1"), DonorRig::Named("n2")}};
   Hello hello;
-  EXPECT_EQ(rig.donor.Refuse(hello, view, true),
+  EXPECT_EQ(rig.donor.Refuse(hello, view, true, rig.now),
             "a node without a name cannot join");
   hello.set_node_id("n2");
-  EXPECT_EQ(rig.donor.Refuse(hello, view, true), "n2 is in view 7");
+  EXPECT_EQ(rig.donor.Refuse(hello, view, true, rig.now), "n2 is in view 7");
   hello.set_node_id("n5");
-  EXPECT_EQ(rig.donor.Refuse(hello, view, false),
+  EXPECT_EQ(rig.donor.Refuse(hello, view, false, rig.now),
             "n1 cannot give its state to n5 now");
-  EXPECT_EQ(rig.donor.Refuse(hello, view, true), "");
+  EXPECT_EQ(rig.donor.Refuse(hello, view, true, rig.now), "");
   Copy(rig);
-  EXPECT_EQ(rig.donor.Refuse(hello, view, true), "n4 is joining just now");
+  EXPECT_EQ(rig.donor.Refuse(hello, view, true, rig.now),
+            "n4 is joining just now");
   hello.set_node_id("n4");
-  EXPECT_EQ(rig.donor.Refuse(hello, view, true), "");
+  EXPECT_EQ(rig.donor.Refuse(hello, view, true, rig.now), "");
+}
+
+TEST(DonorTest, OneThatTakesNoChunksGivesWayToAnother) {
+  DonorRig rig;
+  rig.options.window_chunks = 1;
+  Copy(rig);
+  rig.Pass(rig.options.joining_patience / 2);
+  rig.donor.OnChunkAck(1);
+  rig.Pass(rig.options.joining_patience - absl::Milliseconds(40));
+  EXPECT_FALSE(rig.Takes("n5"));
+  EXPECT_TRUE(rig.Takes("n4"));
+  rig.Pass(absl::Milliseconds(60));
+  EXPECT_TRUE(rig.Takes("n5"));
+  EXPECT_EQ(rig.donor.joining(), "n4");  // nobody has asked yet
+  rig.Begin(kOther, "n5");
+  EXPECT_EQ(rig.donor.joining(), "n5");
+  EXPECT_EQ(rig.downstream.link(), kOther);
+  EXPECT_FALSE(rig.Takes("n4"));
+}
+
+TEST(DonorTest, OneThatIsSentNothingIsNotBlamedForIt) {
+  DonorRig rig;
+  rig.options.transfer_bytes_per_s = 1;  // for a chunk of three
+  rig.options.cut_bytes = 0;
+  Donor donor(rig.options, rig.ring.get(), &rig.heap, &rig.downstream,
+              &rig.outbox, &rig.stats);
+  Hello hello;
+  hello.set_node_id("n4");
+  donor.Begin(kLink, hello, rig.now);
+  donor.Continue(rig.now);
+  donor.OnChunkAck(1);
+  for (int i = 0; i < 4; ++i) donor.OnTick(rig.now + i * absl::Seconds(1));
+  const View view{"c", 7, {DonorRig::Named("n1")}};
+  hello.set_node_id("n5");
+  EXPECT_EQ(donor.Refuse(hello, view, true, rig.now + absl::Seconds(4)),
+            "n4 is joining just now");
+}
+
+// It is alive, but the manager does not make it a member.
+TEST(DonorTest, OneThatHasEverythingGivesWayHoweverBusy) {
+  DonorRig rig;
+  Follow(rig);
+  for (int i = 0; i < 4; ++i) {
+    rig.Append("a=" + std::to_string(i));
+    rig.downstream.Pump();
+    rig.downstream.OnAppendAck(rig.ring->received());
+    rig.ring->Clean(rig.ring->received());
+    rig.Pass(rig.options.joining_patience / 4);
+    EXPECT_EQ(rig.Takes("n5"), i == 3) << i;
+  }
+  // One that has yet to catch up may go on.
+  rig.Begin(kOther, "n6");
+  rig.donor.Forget();
+  for (int i = 0; i < 8; ++i) rig.Append("b");
+  rig.Begin(kLink, "n4", static_cast<int>(rig.ring->cleaned()));
+  for (int i = 0; i < 4; ++i) {
+    rig.downstream.OnAppendAck(rig.downstream.acked() + 1);
+    rig.Pass(rig.options.joining_patience / 2);
+    EXPECT_FALSE(rig.Takes("n5")) << i;
+  }
 }
 
 TEST(DonorTest, SendsNoFasterThanItMay) {
@@ -142,7 +219,7 @@ TEST(DonorTest, SendsNoFasterThanItMay) {
               &rig.outbox, &rig.stats);
   Hello hello;
   hello.set_node_id("n4");
-  donor.Begin(kLink, hello);
+  donor.Begin(kLink, hello, rig.now);
   int chunks = 0;
   for (int half_seconds = 0; half_seconds < 4; ++half_seconds) {
     donor.Continue(rig.now + half_seconds * absl::Milliseconds(500));

@@ -1,5 +1,7 @@
 #include "rpc/server.h"
 
+#include <unistd.h>
+
 #include <memory>
 #include <string>
 
@@ -153,6 +155,25 @@ TEST_F(ServerTest, APortIsTakenOnce) {
   EXPECT_NE(second.message().find("cannot listen on " + address_),
             std::string::npos)
       << second;
+}
+
+TEST_F(ServerTest, NewConnectionsAreTakenWhileThereIsRoom) {
+  ServerOptions options;
+  options.listen = "127.0.0.1:0";
+  const int next = dup(0);
+  options.max_descriptors = next;  // less than are in use soon
+  auto full = *Server::Start(options, {&service_});
+  close(next);
+  stub_ = AdminService::NewStub(
+      MakeChannel(absl::StrCat("127.0.0.1:", full->port())));
+  const grpc::Status refused = Remove("n1");
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::UNAVAILABLE)
+      << refused.error_message();
+  options.max_descriptors = next + 100;
+  full = *Server::Start(options, {&service_});
+  stub_ = AdminService::NewStub(
+      MakeChannel(absl::StrCat("127.0.0.1:", full->port())));
+  EXPECT_EQ(LeaderIn(FromGrpc(Remove("n1"))), "there");
 }
 
 TEST_F(ServerTest, CallsAreCountedAtBothEnds) {

@@ -55,7 +55,9 @@ Operation Delete(const std::string& key) {
 }
 
 ChainRig::ChainRig(Options options)
-    : options_(std::move(options)), network_(&world_, TimedNetwork::Instant()) {
+    : options_(std::move(options)),
+      network_(&world_, TimedNetwork::Instant()),
+      strangers_(*network_.Transports(&stranger_, {.name = "tcp"}).Make({})) {
   network_.SetFilter(
       [this](const TimedNetwork::Passing& passing) { return Pass(passing); });
   view_.cluster_id = kClusterId;
@@ -149,6 +151,7 @@ void ChainRig::Start(const std::string& name) {
   events.fatal = [this, node](const absl::Status& status) {
     if (!node->up()) return;
     node->fatal = status;
+    if (options_.outlives_fatal) return;
     node->disk.Kill();
     GoDown(node);
   };
@@ -301,6 +304,13 @@ void ChainRig::ChangeNext(const std::string& from, const std::string& to,
     }
     return true;
   });
+}
+
+std::shared_ptr<const SilentStranger> ChainRig::Connect(const std::string& to) {
+  auto handler = std::make_shared<SilentStranger>();
+  const std::string address = absl::StrCat(to, ":", At(to).self.incarnation);
+  CHECK(strangers_->Connect(address, handler).ok());
+  return handler;
 }
 
 // --- Time.

@@ -22,6 +22,7 @@
 #include "tests/node/storage/sim_media.h"
 #include "tests/simulation/timed_network.h"
 #include "tests/simulation/world.h"
+#include "transport/link.h"
 
 namespace kamino::head {
 
@@ -41,6 +42,14 @@ struct Tear {
   size_t touched = 0;
 
   bool torn() const { return kept_words > 0 && lost_words > 0; }
+};
+
+// Of a process that is no node.
+struct SilentStranger final : transport::LinkHandler {
+  void OnMessage(absl::Span<const std::byte>) override {}
+  void OnClosed(const absl::Status&) override { closed = true; }
+
+  bool closed = false;
 };
 
 // A request and what came of it.
@@ -90,6 +99,8 @@ class ChainRig {
     UndoCopyKind undo_copy = UndoCopyKind::kSimple;
     uint64_t transfer_bytes_per_s = 0;  // without a limit
     uint64_t window_operations = replica::ChainOptions().window_operations;
+    // A node that must stop is not ended, to see what it would do.
+    bool outlives_fatal = false;
   };
 
   explicit ChainRig(Options options);
@@ -140,8 +151,11 @@ class ChainRig {
   // Told of every message as it is sent, with the receiver's number of the
   // link.
   void SetTap(Tap tap) { tap_ = std::move(tap); }
-  // What is for this node waits.
+  // What is for this node waits; its links stay.
   void Hold(const std::string& name, bool held = true) { At(name).held = held; }
+
+  // A link to a node's listener, over which nothing is ever said.
+  std::shared_ptr<const SilentStranger> Connect(const std::string& to);
 
   // --- Time.
 
@@ -229,6 +243,12 @@ class ChainRig {
     absl::Status fatal;
   };
 
+  struct Stranger final : simulation::Process {
+    explicit Stranger(simulation::World* world) : Process(world, "stranger") {
+      Begin();
+    }
+  };
+
   std::shared_ptr<Issued> Issue(
       uint64_t client, const std::vector<kamino::v1::Operation>& operations);
   static void Mutate(RigNode* to, const std::shared_ptr<Issued>& issued);
@@ -252,6 +272,8 @@ class ChainRig {
   replica::ProcedureRegistry procedures_;
   simulation::World world_{/*seed=*/1, /*trace=*/nullptr};
   simulation::TimedNetwork network_;
+  Stranger stranger_{&world_};
+  std::unique_ptr<transport::Transport> strangers_;
   std::map<std::string, std::unique_ptr<RigNode>> nodes_;
   std::vector<std::string> order_;
   size_t next_ = 0;  // in order_, whose turn it is

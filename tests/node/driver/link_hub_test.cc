@@ -308,6 +308,38 @@ class Stranger final : public transport::LinkHandler {
   absl::Status why;
 };
 
+TEST_F(LinkHubTest, LinksOfPeersEndWhenNobodyHasAUseForThem) {
+  Listen({kTcp});
+  ASSERT_EQ(Open(), "tcp");
+  ASSERT_EQ(Open(), "tcp");
+  constexpr LinkId kUsed = kFirstAccepted;
+  const auto used = [](LinkId link) { return link == kUsed; };
+  const absl::Duration timeout = b_.options.unused_timeout;
+  const absl::Time begin = world_.now();
+  const auto look = [&](absl::Duration since) {
+    a_.hub->CloseUnused(begin + since, used);
+    b_.hub->CloseUnused(begin + since, used);
+    Pass();
+  };
+  look(absl::ZeroDuration());
+  look(timeout - absl::Milliseconds(1));
+  EXPECT_THAT(b_.closed, IsEmpty());
+  look(timeout);
+  EXPECT_THAT(b_.closed, ElementsAre(kFirstAccepted + 2));
+  EXPECT_THAT(a_.closed, ElementsAre(3));
+  // Those that this side opened are for its core to close.
+  look(10 * timeout);
+  EXPECT_THAT(b_.closed, ElementsAre(kFirstAccepted + 2));
+  // It counts from when it was last used.
+  const auto none = [](LinkId) { return false; };
+  b_.hub->CloseUnused(begin + 11 * timeout, none);
+  Pass();
+  EXPECT_THAT(b_.closed, ElementsAre(kFirstAccepted + 2));
+  b_.hub->CloseUnused(begin + 12 * timeout, none);
+  Pass();
+  EXPECT_THAT(b_.closed, ElementsAre(kFirstAccepted + 2, kFirstAccepted));
+}
+
 TEST_F(LinkHubTest, BytesThatAreNoMessageEndTheLink) {
   Listen({kTcp});
   const auto transport = *network_.Transports(&a_, kTcp).Make({});

@@ -1,0 +1,204 @@
+#include "rpc/acceptor.h"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "glog/logging.h"
+
+namespace kamino::rpc {
+namespace {
+
+// What the rest of the process may need besides.
+constexpr int kMostSpared = 256;
+constexpr int kRetryMs = 100;  // while no connection can be taken
+
+// Of what happens again and again the log has the first and then ever fewer.
+bool IsTold(int times) { return (times & (times - 1)) == 0; }
+
+void Set(int socket, int level, int option, int value) {
+  PCHECK(setsockopt(socket, level, option, &value, sizeof value) == 0);
+}
+
+int PortOf(int socket) {
+  sockaddr_storage address = {};
+  socklen_t size = sizeof address;
+  PCHECK(getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) ==
+         0);
+  return ntohs(address.ss_family == AF_INET6
+                   ? reinterpret_cast<sockaddr_in6*>(&address)->sin6_port
+                   : reinterpret_cast<sockaddr_in*>(&address)->sin_port);
+}
+
+struct Resolved {
+  ~Resolved() {
+    if (first != nullptr) freeaddrinfo(first);
+  }
+  addrinfo* first = nullptr;
+};
+
+absl::Status Resolve(const std::string& listen, Resolved* resolved) {
+  const size_t colon = listen.rfind(':');
+  if (colon == std::string::npos) {
+    return absl::UnavailableError("it is not host:port");
+  }
+  std::string host = listen.substr(0, colon);
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
+    host = host.substr(1, host.size() - 2);
+  }
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  const int error = getaddrinfo(host.c_str(), listen.c_str() + colon + 1,
+                                &hints, &resolved->first);
+  if (error == 0) return absl::OkStatus();
+  return absl::UnavailableError(gai_strerror(error));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Listen(
+    const Options& options) {
+  auto acceptor = absl::WrapUnique(new Acceptor(options));
+  Resolved resolved;
+  absl::Status status = Resolve(options.listen, &resolved);
+  for (const addrinfo* each = resolved.first; each != nullptr && status.ok();
+       each = each->ai_next) {
+    status = acceptor->ListenOn(*each);
+  }
+  if (status.ok() && acceptor->listeners_.empty()) {
+    status = absl::UnavailableError("no address of that host is ours");
+  }
+  if (!status.ok()) {
+    return absl::UnavailableError(absl::StrCat(
+        "cannot listen on ", options.listen,
+        ": the port is in use or the address is not ours: ", status.message()));
+  }
+  return acceptor;
+}
+
+absl::Status Acceptor::ListenOn(const addrinfo& address) {
+  const int listener =
+      socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (listener < 0 && errno == EAFNOSUPPORT) return absl::OkStatus();
+  if (listener < 0) return absl::UnavailableError(std::strerror(errno));
+  sockaddr_storage local = {};
+  std::memcpy(&local, address.ai_addr, address.ai_addrlen);
+  auto& port = address.ai_family == AF_INET6
+                   ? reinterpret_cast<sockaddr_in6*>(&local)->sin6_port
+                   : reinterpret_cast<sockaddr_in*>(&local)->sin_port;
+  if (port == 0) port = htons(static_cast<uint16_t>(port_));  // one for all
+  Set(listener, SOL_SOCKET, SO_REUSEADDR, 1);
+  // Connections have these from their listener.
+  Set(listener, IPPROTO_TCP, TCP_NODELAY, 1);
+  Set(listener, IPPROTO_TCP, TCP_USER_TIMEOUT,
+      static_cast<int>(absl::ToInt64Milliseconds(options_.user_timeout)));
+  if (bind(listener, reinterpret_cast<sockaddr*>(&local), address.ai_addrlen) ==
+          0 &&
+      ::listen(listener, SOMAXCONN) == 0) {
+    listeners_.push_back(listener);
+    port_ = PortOf(listener);
+    return absl::OkStatus();
+  }
+  const int error = errno;
+  close(listener);
+  // A host's name may stand for addresses that this machine lacks.
+  if (error == EADDRNOTAVAIL) return absl::OkStatus();
+  return absl::UnavailableError(std::strerror(error));
+}
+
+Acceptor::~Acceptor() {
+  if (thread_.joinable()) {
+    const uint64_t one = 1;
+    PCHECK(write(wake_, &one, sizeof one) == sizeof one);
+    thread_.join();
+    close(wake_);
+  }
+  for (const int listener : listeners_) close(listener);
+}
+
+void Acceptor::Start(std::function<void(int)> take) {
+  take_ = std::move(take);
+  wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  PCHECK(wake_ >= 0);
+  thread_ = std::thread([this] { Run(); });
+}
+
+int Acceptor::MaxDescriptors() const {
+  rlimit limit = {};
+  PCHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+  const int all = static_cast<int>(
+      std::min<rlim_t>(limit.rlim_cur, options_.max_descriptors + kMostSpared));
+  return std::min(options_.max_descriptors,
+                  all - std::min(all / 4, kMostSpared));
+}
+
+void Acceptor::Run() {
+  std::vector<pollfd> awaited = {{wake_, POLLIN, 0}};
+  for (const int listener : listeners_) {
+    awaited.push_back({listener, POLLIN, 0});
+  }
+  bool can_take = true;
+  for (;;) {
+    // What cannot be taken stays in the queue, and would end every wait.
+    const nfds_t count = can_take ? awaited.size() : 1;
+    if (poll(awaited.data(), count, can_take ? -1 : kRetryMs) < 0) {
+      PCHECK(errno == EINTR);
+    }
+    if (awaited[0].revents != 0) return;
+    can_take = true;
+    for (const int listener : listeners_) {
+      can_take = AcceptAll(listener) && can_take;
+    }
+  }
+}
+
+bool Acceptor::AcceptAll(int listener) {
+  for (;;) {
+    const int connection =
+        accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (connection < 0) {
+      if (errno == EAGAIN || errno == EWOULDBLOCK) return true;
+      if (errno == EINTR || errno == ECONNABORTED) continue;
+      PLOG_IF(ERROR, IsTold(++failed_))
+          << "cannot take a connection to " << options_.listen << ", attempt "
+          << failed_;
+      return false;
+    }
+    failed_ = 0;
+    // The lowest number that is free, so that many are in use at least.
+    const int limit = MaxDescriptors();
+    if (connection >= limit) {
+      Refuse(connection, limit);
+      continue;
+    }
+    refused_ = 0;
+    take_(connection);
+  }
+}
+
+void Acceptor::Refuse(int connection, int limit) {
+  close(connection);
+  LOG_IF(WARNING, IsTold(++refused_))
+      << "refused a connection to " << options_.listen << ": " << limit
+      << " descriptors of this process are in use, as many as may be when one "
+         "comes; it is refusal "
+      << refused_ << " in a row";
+}
+
+}  // namespace kamino::rpc

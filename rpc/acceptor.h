@@ -1,0 +1,70 @@
+// Takes connections for a gRPC server, and says how many there may be. gRPC
+// itself does not bound them, and one failed accept, as when a process is out
+// of descriptors for a moment, ends its listening for good (1.51, Debian's).
+#ifndef KAMINO_RPC_ACCEPTOR_H_
+#define KAMINO_RPC_ACCEPTOR_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+struct addrinfo;
+
+namespace kamino::rpc {
+
+class Acceptor {
+ public:
+  struct Options {
+    std::string listen;  // host:port; port 0 picks one
+    // A connection is refused when this process has that many descriptors open,
+    // whatever they are of; or so many that only some are left of those it may
+    // have. Links, files and the way to etcd need those.
+    int max_descriptors = 4096;
+    // How long what a connection has sent may stay unacknowledged.
+    absl::Duration user_timeout = absl::Seconds(5);
+  };
+
+  // Listens; connections wait. kUnavailable: the address cannot be bound.
+  static absl::StatusOr<std::unique_ptr<Acceptor>> Listen(
+      const Options& options);
+  // Listens no more. What was taken is `take`'s.
+  ~Acceptor();
+  Acceptor(const Acceptor&) = delete;
+  Acceptor& operator=(const Acceptor&) = delete;
+
+  int port() const { return port_; }
+
+  // From now on each connection is given to `take`, on a thread of this one's.
+  // Once.
+  void Start(std::function<void(int descriptor)> take);
+
+ private:
+  explicit Acceptor(const Options& options) : options_(options) {}
+  absl::Status ListenOn(const addrinfo& address);
+  int MaxDescriptors() const;
+  void Run();
+  // False: none can be taken just now, though some may wait.
+  bool AcceptAll(int listener);
+  void Refuse(int connection, int limit);
+
+  const Options options_;
+  std::vector<int> listeners_;  // of each address that the host has
+  int port_ = 0;
+  int wake_ = -1;  // readable when the thread is to end
+  std::function<void(int)> take_;
+  std::thread thread_;
+
+  // The thread's only: how many were refused, or could not be taken, in a row.
+  int refused_ = 0;
+  int failed_ = 0;
+};
+
+}  // namespace kamino::rpc
+
+#endif  // KAMINO_RPC_ACCEPTOR_H_

@@ -1,0 +1,238 @@
+// What a server does when descriptors run out, of its process or of those it
+// may have. Clients are in this process, and have two ends each.
+#include "rpc/acceptor.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "glog/logging.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/faults/fault.h"
+
+namespace kamino::rpc {
+namespace {
+
+constexpr absl::Duration kPatience = absl::Seconds(20);
+
+// Lines of the log that say something.
+class Lines final : public google::LogSink {
+ public:
+  explicit Lines(std::string text) : text_(std::move(text)) {
+    google::AddLogSink(this);
+  }
+  ~Lines() override { google::RemoveLogSink(this); }
+
+  void send(google::LogSeverity, const char*, const char*, int, const tm*,
+            const char* message, size_t size) override {
+    absl::MutexLock lock(&mutex_);
+    count_ += absl::StrContains(absl::string_view(message, size), text_);
+  }
+  bool Reach(int count) {
+    absl::MutexLock lock(&mutex_);
+    const auto there = [&] { return count_ >= count; };
+    return mutex_.AwaitWithTimeout(absl::Condition(&there), kPatience);
+  }
+
+ private:
+  const std::string text_;
+  absl::Mutex mutex_;
+  int count_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+// An acceptor, and the connections that it took.
+class Taking {
+ public:
+  explicit Taking(int max_descriptors) {
+    Acceptor::Options options;
+    options.listen = "127.0.0.1:0";
+    options.max_descriptors = max_descriptors;
+    acceptor_ = *Acceptor::Listen(options);
+    acceptor_->Start([this](int descriptor) {
+      absl::MutexLock lock(&mutex_);
+      taken_.push_back(descriptor);
+    });
+  }
+  ~Taking() {
+    acceptor_.reset();
+    for (const int descriptor : taken_) close(descriptor);
+  }
+
+  int port() const { return acceptor_->port(); }
+  bool Reach(size_t count, absl::Duration patience) {
+    absl::MutexLock lock(&mutex_);
+    const auto there = [&] { return taken_.size() >= count; };
+    return mutex_.AwaitWithTimeout(absl::Condition(&there), patience);
+  }
+
+ private:
+  absl::Mutex mutex_;
+  std::vector<int> taken_;
+  std::unique_ptr<Acceptor> acceptor_;
+};
+
+class Client {
+ public:
+  Client() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    EXPECT_GE(socket_, 0);
+  }
+  ~Client() { close(socket_); }
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  void Connect(int port) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(static_cast<uint16_t>(port));
+    EXPECT_EQ(
+        connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address),
+        0);
+  }
+  // Waits until the other side has hung up, or for as long.
+  bool IsRefused(absl::Duration patience) {
+    timeval time = absl::ToTimeval(patience);
+    setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
+    char byte;
+    return recv(socket_, &byte, 1, 0) == 0;
+  }
+
+ private:
+  const int socket_;
+};
+
+// As many as this process may have, until it is destroyed.
+class AllDescriptors {
+ public:
+  AllDescriptors() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit few = before_;
+    few.rlim_cur = 256;
+    setrlimit(RLIMIT_NOFILE, &few);
+    for (int copy; (copy = dup(0)) >= 0;) copies_.push_back(copy);
+  }
+  ~AllDescriptors() {
+    for (const int copy : copies_) close(copy);
+    setrlimit(RLIMIT_NOFILE, &before_);
+  }
+
+ private:
+  rlimit before_;
+  std::vector<int> copies_;
+};
+
+// Of what is open now.
+int NextDescriptor() {
+  const int next = dup(0);
+  close(next);
+  return next;
+}
+
+// Whether connections are taken after a moment in which none could be.
+bool OutlivesAMoment(absl::Duration patience) {
+  Lines lines("cannot take a connection to 127.0.0.1:0");
+  Taking server(1000);
+  Client early, late;
+  {
+    const AllDescriptors all;
+    early.Connect(server.port());
+    EXPECT_TRUE(lines.Reach(1));
+  }
+  late.Connect(server.port());
+  return server.Reach(2, patience);
+}
+
+// Whether connections beyond a bound are refused.
+bool KeepsItsBound(absl::Duration patience) {
+  Lines lines("refused a connection to 127.0.0.1:0");
+  std::vector<std::unique_ptr<Client>> clients;
+  for (int i = 0; i < 8; ++i) clients.push_back(std::make_unique<Client>());
+  Taking server(NextDescriptor() + 2 + 5);  // it has two itself
+  for (const auto& client : clients) client->Connect(server.port());
+  EXPECT_TRUE(server.Reach(5, kPatience));
+  for (int i = 0; i < 3; ++i) {
+    if (!clients[5 + i]->IsRefused(patience)) return false;
+  }
+  EXPECT_FALSE(clients[4]->IsRefused(absl::Milliseconds(1)));
+  EXPECT_TRUE(lines.Reach(2));  // not of each
+  return true;
+}
+
+TEST(AcceptorTest, AMomentWithoutDescriptorsPasses) {
+  EXPECT_TRUE(OutlivesAMoment(kPatience));
+}
+
+TEST(AcceptorTest, ConnectionsBeyondTheBoundAreRefused) {
+  EXPECT_TRUE(KeepsItsBound(kPatience));
+}
+
+TEST(AcceptorTest, SomeDescriptorsAreLeftForOthers) {
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit few = before;
+  few.rlim_cur = (NextDescriptor() + 40) * 4 / 3;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  {
+    Taking server(100000);
+    std::vector<std::unique_ptr<Client>> clients;
+    do {
+      clients.push_back(std::make_unique<Client>());
+      clients.back()->Connect(server.port());
+      ASSERT_LT(clients.size(), 40u);
+    } while (server.Reach(clients.size(), absl::Seconds(1)));
+    EXPECT_TRUE(clients.back()->IsRefused(kPatience));
+    EXPECT_LE(NextDescriptor(), static_cast<int>(few.rlim_cur) * 3 / 4 + 1);
+  }
+  EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+TEST(AcceptorTest, NamesWhatItCannotListenOn) {
+  for (const std::string listen :
+       {"192.0.2.1:0", "no-such-host.invalid:0", "nonsense"}) {
+    const absl::Status status = Acceptor::Listen({.listen = listen}).status();
+    EXPECT_TRUE(absl::IsUnavailable(status)) << listen;
+    EXPECT_THAT(std::string(status.message()),
+                ::testing::HasSubstr("cannot listen on " + listen));
+  }
+}
+
+TEST(AcceptorTest, AHostOfSeveralAddressesHasOnePort) {
+  auto acceptor = Acceptor::Listen({.listen = "localhost:0"});
+  ASSERT_TRUE(acceptor.ok()) << acceptor.status();
+  std::atomic<int> taken{0};
+  (*acceptor)->Start([&](int descriptor) {
+    ++taken;
+    close(descriptor);
+  });
+  Client client;
+  client.Connect((*acceptor)->port());
+  EXPECT_TRUE(client.IsRefused(kPatience));
+  EXPECT_EQ(taken, 1);
+}
+
+TEST(AcceptorTest, PlantedFaultsAreNoticed) {
+  const absl::Duration patience = absl::Seconds(2);
+  faults::PlantFault("rpc-listens-no-more");
+  EXPECT_FALSE(OutlivesAMoment(patience));
+  EXPECT_TRUE(faults::PlantedFaultWasMet());
+  faults::PlantFault("rpc-takes-every-connection");
+  EXPECT_FALSE(KeepsItsBound(patience));
+  EXPECT_TRUE(faults::PlantedFaultWasMet());
+  faults::PlantFault("");
+}
+
+}  // namespace
+}  // namespace kamino::rpc

@@ -2,14 +2,18 @@
 
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <iostream>
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "client/cli/json.h"
+#include "client/cli/text.h"
 #include "client/error.h"
 #include "google/protobuf/struct.pb.h"
 
@@ -45,7 +49,7 @@ void PrintErrorJson(
                      ->mutable_fields();
   error["code"].set_string_value(std::string(code));
   error["reason"].set_string_value(reason);
-  error["message"].set_string_value(std::string(message));
+  error["message"].set_string_value(ToUtf8(message));
   for (const std::string& key : keys) {
     error["keys"].mutable_list_value()->add_values()->set_string_value(
         absl::Base64Escape(key));
@@ -127,11 +131,17 @@ CLI::App* AddCommand(CLI::App* app, Cli* cli, const std::string& name,
   return command;
 }
 
-CLI::Validator NotNegative() {
+CLI::Validator Decimal() {
   return CLI::Validator(
-      [](const std::string& text) {
-        return text.empty() || text[0] != '-' ? std::string()
-                                              : text + " is below 0";
+      [](std::string& text) {
+        uint64_t number = 0;
+        if (absl::SimpleAtoi(text, &number)) {
+          text = absl::StrCat(number);
+          return std::string();
+        }
+        return absl::StartsWith(text, "-")
+                   ? text + " is below 0"
+                   : absl::StrCat(text, " is no number up to ", UINT64_MAX);
       },
       "");
 }

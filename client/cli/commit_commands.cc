@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "absl/strings/match.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/cli.h"
 #include "client/cli/commit_words.h"
@@ -93,7 +93,10 @@ int RunOutcome(Cli& cli, const OutcomeOptions& options) {
 // What is no option the library leaves to us, and so it does mistyped ones.
 absl::StatusOr<Words> CommitWords(Words words, const Words& literal) {
   for (const std::string& word : words) {
-    if (!absl::StartsWith(word, "--")) continue;
+    // Numbers may be below 0, and so are values.
+    if (word.size() < 2 || word[0] != '-' || absl::ascii_isdigit(word[1])) {
+      continue;
+    }
     return absl::InvalidArgumentError(absl::StrCat(
         "commit has no option ", word, "; words behind -- are none"));
   }
@@ -146,17 +149,17 @@ void AddOutcome(CLI::App* app, Cli* cli) {
   outcome->add_option("CLIENT_ID", options->client_id)
       ->required()
       ->type_name("")
-      ->check(NotNegative());
+      ->transform(Decimal());
   outcome->add_option("NUMBER", options->number)
       ->required()
       ->type_name("")
-      ->check(NotNegative());
+      ->transform(Decimal());
   outcome
       ->add_option("SINCE", options->since,
                    "The newest version seen before it was sent first; without "
                    "it the answer may be that nobody knows.")
       ->type_name("")
-      ->check(NotNegative());
+      ->transform(Decimal());
   outcome->callback(
       [=] { cli->run = [=] { return RunOutcome(*cli, *options); }; });
 }

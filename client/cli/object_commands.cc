@@ -1,16 +1,20 @@
 // get, put, patch, del, scan.
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "client/check.h"
 #include "client/cli/cli.h"
+#include "client/cli/files.h"
 #include "client/cli/text.h"
 
 namespace kamino::client {
 namespace {
+
+// Of a file with a value: as hexadecimal digits, a byte takes up to three.
+constexpr size_t kMostFileBytes = 4 * kMaxValueBytes;
 
 struct GetOptions {
   std::string key;
@@ -56,20 +60,6 @@ std::string EndOf(std::string prefix) {
   return prefix;
 }
 
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  if (path == "-") {
-    return std::string(std::istreambuf_iterator<char>(std::cin), {});
-  }
-  std::ifstream file(path, std::ios::binary);
-  // A folder opens, and cannot be read.
-  if (file) file.peek();
-  if (!file && !file.eof()) {
-    return absl::InvalidArgumentError(absl::StrCat("cannot read ", path));
-  }
-  file.clear();
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
-
 absl::Status WriteFile(const std::string& path, const std::string& bytes) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
@@ -104,7 +94,7 @@ int RunPut(Cli& cli, const PutOptions& options, bool has_value) {
     return cli.FailUsage("put takes a value or --file, one of them");
   }
   absl::StatusOr<std::string> value =
-      has_value ? options.value : ReadFile(options.file);
+      has_value ? options.value : ReadFile(options.file, kMostFileBytes);
   if (value.ok() && options.hex) value = FromHex(*value);
   if (!value.ok()) return cli.FailUsage(value.status().message());
   auto client = cli.Connect();
@@ -177,10 +167,10 @@ void AddGet(CLI::App* app, Cli* cli) {
   get->add_option("KEY", options->key)->required()->type_name("");
   get->add_option("--offset", options->offset, "First byte to read.")
       ->type_name("N")
-      ->check(NotNegative());
+      ->transform(Decimal());
   get->add_option("--length", options->length, "Bytes to read; 0: to the end.")
       ->type_name("N")
-      ->check(NotNegative());
+      ->transform(Decimal());
   auto* file = get->add_option("-o,--out", options->file,
                                "Write the value's bytes to this file.");
   file->type_name("FILE");
@@ -223,7 +213,7 @@ void AddPatch(CLI::App* app, Cli* cli) {
   patch->add_option("OFFSET", options->offset)
       ->required()
       ->type_name("")
-      ->check(NotNegative());
+      ->transform(Decimal());
   patch->add_option("DATA", options->data)->required()->type_name("");
   patch->add_flag("--hex", options->hex, "The data is hexadecimal digits.");
   patch->callback([=] { cli->run = [=] { return RunPatch(*cli, *options); }; });
@@ -255,7 +245,7 @@ void AddScan(CLI::App* app, Cli* cli) {
       ->excludes(start);
   scan->add_option("--limit", options->limit, "At most so many; 0: all.")
       ->type_name("N")
-      ->check(NotNegative());
+      ->transform(Decimal());
   scan->add_flag("--keys_only", options->keys_only, "Leave the values out.");
   scan->callback([=] { cli->run = [=] { return RunScan(*cli, *options); }; });
 }

@@ -130,6 +130,36 @@ class CliTest(ClusterTest):
     for kind in ("tsv", "dpkg"):
       self.kamino("load", kind, self.folder, expect=2, stderr="cannot read")
 
+  def test_input_that_ends_in_an_error_is_not_taken_for_a_value(self):
+    self.kamino("put", "precious", "b")
+    kamino = self.cluster.binary("kamino")
+    put = f"{kamino} --seeds={self.cluster.seeds} put precious --file=-"
+    for stdin in ("<&-", "</tmp", "</dev/zero"):
+      done = subprocess.run(f"{put} {stdin}", shell=True, timeout=30,
+                            stderr=subprocess.PIPE, check=False)
+      self.assertEqual(done.returncode, 2, stdin)
+      self.assertIn(b"cannot read standard input", done.stderr)
+    self.assertEqual(self.kamino("get", "precious"), "b\n")
+    for log in ("/no/such/folder/log", "/dev/full"):
+      self.kamino("bench", "transfer", "--setup", "--count=9",
+                  f"--acked_log={log}", expect=2, stderr="cannot write")
+
+  def test_numbers_are_decimal_and_an_empty_value_is_one(self):
+    self.kamino("put", "number", "0123456789abcdef")
+    self.kamino("patch", "number", "010", "X")
+    self.assertEqual(self.kamino("get", "number", "--offset=08", "--length=4"),
+                     "89Xb\n")
+    self.kamino("outcome", "99999999999999999999999", "1", expect=2,
+                stderr="no number")
+    self.kamino("bench", "put", "--count=0x10", expect=2, stderr="no number")
+    self.assertIn("number\t", self.kamino("scan", "--prefix="))
+    self.kamino("scan", "--prefix=", "number", expect=2, stderr="--prefix")
+    self.kamino("commit", "put", "number", "-y", expect=2, stderr="-y")
+    done = self.cluster.kamino("get", "k", os.fsdecode(b"\xff"), "--json",
+                               check=False)
+    self.assertEqual(done.returncode, 2)
+    self.assertIn("\\xff", json.loads(done.stderr)["error"]["message"])
+
   def test_of_lines_with_one_key_the_last_counts(self):
     lines = "".join(f"k{key}\t{i}\n" for i in range(100) for key in range(5))
     self.kamino("load", "tsv", self.path("dup.tsv", lines.encode()))

@@ -5,6 +5,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "grpc/health/v1/health.pb.h"
+#include "grpc/support/log.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "grpcpp/resource_quota.h"
@@ -41,6 +42,15 @@ void Configure(const ServerOptions& options, grpc::ServerBuilder* builder) {
       builder);
 }
 
+// What gRPC logs of a port that it does not get is told by the status.
+class QuietGrpc {
+ public:
+  QuietGrpc() {
+    gpr_set_log_function([](gpr_log_func_args*) {});
+  }
+  ~QuietGrpc() { gpr_set_log_function(nullptr); }  // gRPC's own again
+};
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(
@@ -55,7 +65,10 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   Configure(options, &builder);
   builder.AddListeningPort(options.listen, ServerCredentials(), &server->port_);
   for (grpc::Service* service : services) builder.RegisterService(service);
-  server->server_ = builder.BuildAndStart();
+  {
+    const QuietGrpc quiet;
+    server->server_ = builder.BuildAndStart();
+  }
   if (server->server_ == nullptr || server->port_ == 0) {
     return absl::UnavailableError(
         absl::StrCat("cannot listen on ", options.listen,

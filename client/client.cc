@@ -151,7 +151,9 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(ClientOptions options) {
   auto client = absl::WrapUnique(new Client(std::move(options)));
   const absl::Time deadline = client->Deadline();
   absl::Status status = client->Refresh();
-  while (!status.ok() && absl::Now() < deadline) {
+  // Waiting makes no node of a seed that is none.
+  while (!status.ok() && !absl::IsInvalidArgument(status) &&
+         absl::Now() < deadline) {
     absl::Notification rested;
     client->runner_->timer().After(absl::Milliseconds(50),
                                    [&rested] { rested.Notify(); });

@@ -24,10 +24,21 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
   return rpc::MakeChannel(address, options);
 }
 
+absl::Status Annotate(const absl::Status& error, const std::string& address) {
+  if (error.ok()) return error;
+  if (absl::IsUnimplemented(error)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        address, " answers, but is no node; is it a manager? Seeds are nodes"));
+  }
+  return absl::Status(error.code(),
+                      absl::StrCat(address, ": ", error.message()));
+}
+
 }  // namespace
 
 struct Directory::Round {
   int open = 0;           // questions without an answer
+  absl::Status error;     // the last; that something is no node if all are none
   bool answered = false;  // the waiters were told
   std::vector<std::function<void()>> waiters;
 };
@@ -156,11 +167,7 @@ void Directory::Ask(const std::shared_ptr<Round>& round,
   question->stub->async()->GetChain(
       question->context.get(), &question->request, &question->response,
       [this, round, question, address](const grpc::Status& status) {
-        absl::Status error = rpc::FromGrpc(status);
-        if (!error.ok()) {
-          error = absl::Status(error.code(),
-                               absl::StrCat(address, ": ", error.message()));
-        }
+        const absl::Status error = Annotate(rpc::FromGrpc(status), address);
         const kamino::v1::GetChainResponse response = question->response;
         question->context = nullptr;
         question->stub = nullptr;
@@ -184,7 +191,11 @@ void Directory::OnAnswer(const std::shared_ptr<Round>& round,
   {
     absl::MutexLock lock(&mutex_);
     --round->open;
-    if (!status.ok()) last_error_ = status;
+    if (!status.ok() &&
+        (round->error.ok() || !absl::IsInvalidArgument(status))) {
+      round->error = status;
+    }
+    if (!round->error.ok()) last_error_ = round->error;
     if (!round->answered && (status.ok() || round->open == 0)) {
       round->answered = true;
       waiters.swap(round->waiters);

@@ -31,8 +31,8 @@ bool IsPassing(const absl::Status& status) {
 }
 
 absl::Status NoManager(const std::string& address) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      address, " answers, but is no manager; is it a node? Name managers"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(address, " answers, but is no manager (a node, perhaps)"));
 }
 
 }  // namespace

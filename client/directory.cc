@@ -27,8 +27,8 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
 absl::Status Annotate(const absl::Status& error, const std::string& address) {
   if (error.ok()) return error;
   if (absl::IsUnimplemented(error)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        address, " answers, but is no node; is it a manager? Seeds are nodes"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(address, " answers, but is no node (a manager, perhaps)"));
   }
   return absl::Status(error.code(),
                       absl::StrCat(address, ": ", error.message()));

@@ -1,6 +1,7 @@
 // What operators are told of a cluster.
 #include "membership/admin_service.h"
 
+#include "tests/faults/fault.h"
 #include "tests/membership/manager_core_fixture.h"
 
 namespace kamino::membership {
@@ -15,6 +16,29 @@ class AdminServiceTest : public ManagerCoreTest {
     GetClusterResponse cluster;
     Describe(core_, now_, &cluster);
     return cluster;
+  }
+
+  // All nodes end; n2 is started again.
+  void ComeBackAlone() {
+    FormChain();
+    Pass(kTimeout * 2, {});
+    ASSERT_EQ(Register(Node("n2", 2), Condition::kReturned), absl::OkStatus());
+  }
+
+  // n4 is to take the place of n3.
+  void BeginToDrain() {
+    FormChain();
+    ASSERT_EQ(Register(Node("n4")), absl::OkStatus());
+    ASSERT_EQ(core_.Exclude("n3", ManagerCore::Removal::kDrain, now_),
+              absl::OkStatus());
+    Pass(kBeat, all_);
+  }
+  void EndDraining() {
+    ASSERT_EQ(Beat("n4", 1, Condition::kBehind, core_.view().id),
+              absl::OkStatus());
+    Pass(kBeat, {all_[0], all_[1]});
+    Pass(kTimeout * 2, {all_[0], all_[1], Node("n4")});
+    ASSERT_EQ(Names(core_.view()), "n1.1 n2.1 n4.1 ");
   }
 };
 
@@ -32,9 +56,7 @@ TEST_F(AdminServiceTest, BeforeTheFirstViewItSaysHowManyNodesItTakes) {
 }
 
 TEST_F(AdminServiceTest, AMemberThatIsBackAloneIsListedOnce) {
-  FormChain();
-  Pass(kTimeout * 2, {});
-  ASSERT_EQ(Register(Node("n2", 2), Condition::kReturned), absl::OkStatus());
+  ComeBackAlone();
   const GetClusterResponse cluster = Cluster();
   ASSERT_EQ(cluster.nodes_size(), 3);
   const ClusterNode& back = cluster.nodes(1);
@@ -47,24 +69,34 @@ TEST_F(AdminServiceTest, AMemberThatIsBackAloneIsListedOnce) {
 }
 
 TEST_F(AdminServiceTest, ADrainedNodeIsRemovedWhenItIsOut) {
-  FormChain();
-  ASSERT_EQ(Register(Node("n4")), absl::OkStatus());
-  ASSERT_EQ(core_.Exclude("n3", ManagerCore::Removal::kDrain, now_),
-            absl::OkStatus());
-  Pass(kBeat, all_);
+  BeginToDrain();
   EXPECT_TRUE(Cluster().nodes(2).draining());
   EXPECT_FALSE(Cluster().nodes(2).removed());
-  ASSERT_EQ(Beat("n4", 1, Condition::kBehind, core_.view().id),
-            absl::OkStatus());
-  const std::vector<Member> stay = {all_[0], all_[1], Node("n4")};
-  Pass(kBeat, {all_[0], all_[1]});
-  Pass(kTimeout * 2, stay);
-  EXPECT_EQ(Names(core_.view()), "n1.1 n2.1 n4.1 ");
-  const ClusterNode& out = Cluster().nodes(3);
+  EndDraining();
+  const GetClusterResponse cluster = Cluster();
+  ASSERT_EQ(cluster.nodes_size(), 4);
+  const ClusterNode& out = cluster.nodes(3);
   EXPECT_EQ(out.member().node_id(), "n3");
   EXPECT_EQ(out.member().role(), kamino::v1::ROLE_OUTSIDE);
   EXPECT_FALSE(out.draining());
   EXPECT_TRUE(out.removed());
+}
+
+TEST_F(AdminServiceTest, ANodeThatIsListedTwiceIsNoticed) {
+  faults::PlantFault("admin-lists-a-restarted-node-twice");
+  ComeBackAlone();
+  EXPECT_EQ(Cluster().nodes_size(), 4);
+  EXPECT_TRUE(faults::PlantedFaultWasMet());
+  faults::PlantFault("");
+}
+
+TEST_F(AdminServiceTest, ADrainingWithoutEndIsNoticed) {
+  faults::PlantFault("admin-drains-for-ever");
+  BeginToDrain();
+  EndDraining();
+  EXPECT_TRUE(Cluster().nodes(3).draining());
+  EXPECT_TRUE(faults::PlantedFaultWasMet());
+  faults::PlantFault("");
 }
 
 }  // namespace

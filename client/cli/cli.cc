@@ -65,11 +65,6 @@ Cli::~Cli() = default;
 absl::StatusOr<Client*> Cli::Connect() {
   if (client_ != nullptr) return client_.get();
   RETURN_IF_ERROR(Locate(Place::kChain, FromEnvironment, &settings_));
-  if (settings_.seeds.empty()) {
-    return absl::InvalidArgumentError(
-        "where is the chain? Set --seeds=host:port,... or KAMINO_SEEDS, or "
-        "name a cluster of the configuration file by --cluster");
-  }
   ClientOptions options;
   options.seeds = settings_.seeds;
   options.timeout = settings_.timeout;
@@ -80,20 +75,14 @@ absl::StatusOr<Client*> Cli::Connect() {
 absl::StatusOr<Admin*> Cli::ConnectToManagers() {
   if (admin_ != nullptr) return admin_.get();
   RETURN_IF_ERROR(Locate(Place::kManagers, FromEnvironment, &settings_));
-  if (settings_.managers.empty()) {
-    return absl::InvalidArgumentError(
-        "where are the managers? Set --managers=host:port,... or "
-        "KAMINO_MANAGERS, or name a cluster of the configuration file by "
-        "--cluster");
-  }
   admin_ = std::make_unique<Admin>(settings_.managers, settings_.timeout);
   return admin_.get();
 }
 
 int Cli::Fail(const absl::Status& status) const {
-  // Found here, before anything was sent: the command line's fault.
-  const bool usage = absl::IsInvalidArgument(status) &&
-                     ReasonOf(status) == kamino::v1::REASON_UNSPECIFIED;
+  // Found here, not by a node: the command line's fault.
+  const bool usage =
+      absl::IsInvalidArgument(status) && DetailOf(status).served_by().empty();
   const std::string reason = ReasonName(status);
   if (json()) {
     PrintErrorJson(absl::StatusCodeToString(status.code()), reason,

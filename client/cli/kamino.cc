@@ -41,6 +41,7 @@ void AddHelp(CLI::App* app, Cli* cli) {
   auto words = std::make_shared<Words>();
   CLI::App* help = app->add_subcommand("help", "Tells more of a command.");
   help->footer("Examples:\n  kamino help put\n  kamino help admin remove");
+  AddSettings(help, &cli->settings());
   help->add_option("COMMAND", *words, "Its name.")->type_name("");
   help->callback([=] {
     cli->run = [=] {
@@ -68,6 +69,7 @@ void AddCompletion(CLI::App* app, Cli* cli) {
       "Examples:\n"
       "  source <(kamino completion bash)\n"
       "  kamino completion zsh > ~/.zfunc/_kamino    # in a folder of $fpath");
+  AddSettings(completion, &cli->settings());
   completion->add_option("SHELL", *shell, "bash or zsh.")
       ->required()
       ->type_name("")
@@ -89,11 +91,19 @@ int FailToParse(const CLI::ParseError& error, const CLI::App& app,
     return kExitOk;
   }
   std::string name;
-  for (const CLI::App* command = &app; !command->get_subcommands().empty();) {
+  const CLI::App* command = &app;
+  while (!command->get_subcommands().empty()) {
     command = command->get_subcommands().front();
     name += " " + command->get_name();
   }
-  return cli.FailUsage(std::string(error.what()) + "; see kamino help" + name);
+  const std::string see = "; see kamino help" + name;
+  for (const std::string& word : command->remaining()) {
+    // A word where a command should be is one, mistyped.
+    if (command->get_require_subcommand_min() > 0 && word[0] != '-') {
+      return cli.FailUsage("there is no command" + name + " " + word + see);
+    }
+  }
+  return cli.FailUsage(error.what() + see);
 }
 
 bool TakesValue(const CLI::App& app, const std::string& word) {

@@ -1,4 +1,6 @@
 // get, put, patch, del, scan.
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -22,7 +24,6 @@ struct GetOptions {
   uint64_t length = 0;
   std::string file;
   bool hex = false;
-  bool raw = false;
 };
 
 struct PutOptions {
@@ -60,8 +61,13 @@ std::string EndOf(std::string prefix) {
   return prefix;
 }
 
+// kInvalidArgument: there is no such file to write to.
 absl::Status WriteFile(const std::string& path, const std::string& bytes) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  if (!file) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot write ", path, ": ", std::strerror(errno)));
+  }
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   file.close();
   if (file) return absl::OkStatus();
@@ -69,6 +75,9 @@ absl::Status WriteFile(const std::string& path, const std::string& bytes) {
 }
 
 int RunGet(Cli& cli, const GetOptions& options, bool to_file) {
+  if (options.hex && (cli.json() || cli.raw())) {
+    return cli.FailUsage("get prints --hex or what --output says, one of them");
+  }
   auto client = cli.Connect();
   if (!client.ok()) return cli.Fail(client.status());
   auto got = (*client)->Get(options.key, options.offset, options.length);
@@ -79,7 +88,7 @@ int RunGet(Cli& cli, const GetOptions& options, bool to_file) {
   }
   if (options.hex) {
     std::cout << ToHex(got->value()) << "\n";
-  } else if (options.raw || cli.raw()) {
+  } else if (cli.raw()) {
     std::cout << got->value();
   } else if (cli.json()) {
     PrintJson(*got);
@@ -175,9 +184,6 @@ void AddGet(CLI::App* app, Cli* cli) {
                                "Write the value's bytes to this file.");
   file->type_name("FILE");
   get->add_flag("--hex", options->hex, "Print hexadecimal digits.")
-      ->excludes(file);
-  get->add_flag("--raw", options->raw,
-                "Print the bytes and nothing else, as --output=raw.")
       ->excludes(file);
   get->callback([=] {
     cli->run = [=] { return RunGet(*cli, *options, file->count() > 0); };

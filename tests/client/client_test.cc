@@ -538,5 +538,27 @@ TEST(ConnectTest, NobodyThere) {
   EXPECT_TRUE(absl::IsUnavailable(Client::Connect(options).status()));
 }
 
+TEST(ConnectTest, ASeedThatIsNoNodeIsNamed) {
+  grpc::CallbackGenericService something_else;
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort("127.0.0.1:0", rpc::ServerCredentials(), &port);
+  builder.RegisterCallbackGenericService(&something_else);
+  const auto server = builder.BuildAndStart();
+  ClientOptions options;
+  options.seeds = {absl::StrCat("127.0.0.1:", port)};
+  options.timeout = absl::Minutes(1);
+  const absl::Time begin = absl::Now();
+  const absl::Status none = Client::Connect(options).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(none));
+  EXPECT_THAT(std::string(none.message()),
+              ::testing::StartsWith(options.seeds[0] + " answers, but is no"));
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(30));  // waiting is of no use
+  // The other one may be a node that is not there yet.
+  options.seeds.push_back("127.0.0.1:1");
+  options.timeout = absl::Milliseconds(300);
+  EXPECT_TRUE(absl::IsUnavailable(Client::Connect(options).status()));
+}
+
 }  // namespace
 }  // namespace kamino::client

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "rpc/channel.h"
+#include "rpc/detail.h"
 #include "rpc/status.h"
 
 namespace kamino::client {
@@ -26,10 +27,8 @@ absl::Status From(const std::string& address, const absl::Status& error) {
   }
   absl::Status named(error.code(),
                      absl::StrCat(address, ": ", error.message()));
-  error.ForEachPayload(
-      [&named](absl::string_view url, const absl::Cord& bytes) {
-        named.SetPayload(url, bytes);
-      });
+  const auto detail = rpc::DetailIn<kamino::v1::ErrorDetail>(error);
+  if (detail.has_value()) rpc::SetDetail(*detail, &named);
   return named;
 }
 

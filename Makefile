@@ -6,7 +6,8 @@
 PROGRAMS := //client/cli:kamino //node:kamino_node //membership:kamino_manager
 
 help:
-	@echo "make demo    install what is missing, build, run the demo (1 minute)"
+	@echo "make demo    install what is missing, build, run the demo (10 seconds;"
+	@echo "             the first build takes some ten minutes)"
 	@echo "make test    the same for the whole test suite"
 	@echo "make test-rdma"
 	@echo "             test in virtual machines: RDMA and NVDIMM drivers,"
@@ -19,7 +20,8 @@ help:
 	@echo "             run the cluster in the simulator, SEEDS=n FIRST=seed"
 	@echo "             TRACE=1 FAULT=name"
 	@echo "make sanitize  the engine's tests under sanitizers"
-	@echo "make build   build the programs"
+	@echo "make build   build the programs: bazel-bin/client/cli/kamino,"
+	@echo "             node/kamino_node, membership/kamino_manager"
 	@echo "make bench-engine"
 	@echo "             measure the engine against its baselines (some minutes;"
 	@echo "             QUICK=1: under one); results in bench/out"

@@ -30,6 +30,11 @@ bool IsPassing(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
 }
 
+absl::Status NoManager(const std::string& address) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(address, " answers, but is no manager (a node, perhaps)"));
+}
+
 }  // namespace
 
 Admin::Admin(std::vector<std::string> managers, absl::Duration timeout)
@@ -48,6 +53,7 @@ absl::Status Admin::AskLeader(Call call) {
     grpc::ClientContext context;
     rpc::SetTimeout(std::min(kAttempt, end - absl::Now()), &context);
     const absl::Status status = call(stub.get(), &context);
+    if (absl::IsUnimplemented(status)) return NoManager(manager);
     if (!IsPassing(status)) return status;
     why = absl::StrCat(manager, ": ", status.message());
     const std::string leader = rpc::LeaderIn(status).value_or("");

@@ -20,7 +20,7 @@ class Admin {
   Admin(std::vector<std::string> managers, absl::Duration timeout);
 
   // Errors as AdminService; kDeadlineExceeded: no manager leads, or none can be
-  // reached.
+  // reached; kInvalidArgument: what was asked is no manager.
   absl::StatusOr<kamino::v1::GetClusterResponse> GetCluster();
   absl::Status RemoveNode(const kamino::v1::RemoveNodeRequest& request);
   absl::Status AddNode(const std::string& node_id);

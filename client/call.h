@@ -53,9 +53,9 @@ inline absl::Status OutcomeUnknown(const Lane& lane,
                                    const absl::Status& cause) {
   return MakeError(
       absl::StatusCode::kDeadlineExceeded, kamino::v1::REASON_OUTCOME_UNKNOWN,
-      absl::StrCat("the outcome is unknown; ask for that of client ",
-                   lane.client_id, " number ", lane.number, " since ",
-                   lane.since, " (last error: ", cause.message(), ")"));
+      absl::StrCat("the outcome is unknown; it is told by: kamino outcome ",
+                   lane.client_id, " ", lane.number, " ", lane.since,
+                   " (last error: ", cause.message(), ")"));
 }
 
 // The name a mutation was sent under.

@@ -1,5 +1,7 @@
 #include "client/check.h"
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "client/error.h"
@@ -116,6 +118,10 @@ absl::Status Check(const kamino::v1::CommitRequest& request) {
 
 absl::Status Check(const kamino::v1::CallRequest& request) {
   if (request.procedure().empty()) return Invalid("no procedure is named");
+  if (!absl::c_all_of(request.procedure(), absl::ascii_isascii)) {
+    return Invalid(
+        "a procedure's name is of letters, digits, \".\", \"_\", \"-\"");
+  }
   if (request.arguments().size() <= kMaxArgumentBytes) return absl::OkStatus();
   return Invalid(absl::StrCat("arguments of ", request.arguments().size(),
                               " bytes; at most ", kMaxArgumentBytes));

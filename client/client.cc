@@ -151,7 +151,10 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(ClientOptions options) {
   auto client = absl::WrapUnique(new Client(std::move(options)));
   const absl::Time deadline = client->Deadline();
   absl::Status status = client->Refresh();
-  while (!status.ok() && absl::Now() < deadline) {
+  // Waiting makes no node of a seed that is none, nor a chain another one.
+  while (!status.ok() && !absl::IsInvalidArgument(status) &&
+         ReasonOf(status) != kamino::v1::REASON_UNKNOWN_CHAIN &&
+         absl::Now() < deadline) {
     absl::Notification rested;
     client->runner_->timer().After(absl::Milliseconds(50),
                                    [&rested] { rested.Notify(); });

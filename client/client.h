@@ -59,6 +59,7 @@ using Callback = std::function<void(absl::StatusOr<Response>)>;
 class Client {
  public:
   // Waits until the chain is found, for options.timeout at most.
+  // kInvalidArgument: the options are no good, or no seed is a node.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(ClientOptions options);
   // Waits for the calls under way, which end early.
   ~Client();

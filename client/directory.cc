@@ -17,6 +17,22 @@ constexpr absl::Duration kQuestionTimeout = absl::Milliseconds(500);
 constexpr size_t kMaxStubs = 64;
 constexpr int kMaxAnswerBytes = 8 << 20;
 
+// The same with the word whose it is.
+absl::Status From(const std::string& address, const absl::Status& error) {
+  if (error.ok()) return error;
+  if (absl::IsUnimplemented(error)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(address, " answers, but is no node (a manager, perhaps)"));
+  }
+  absl::Status named(error.code(),
+                     absl::StrCat(address, ": ", error.message()));
+  error.ForEachPayload(
+      [&named](absl::string_view url, const absl::Cord& bytes) {
+        named.SetPayload(url, bytes);
+      });
+  return named;
+}
+
 std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
   rpc::ChannelOptions options;
   options.max_answer_bytes = kMaxAnswerBytes;
@@ -28,6 +44,7 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
 
 struct Directory::Round {
   int open = 0;           // questions without an answer
+  absl::Status error;     // the last; that something is no node if all are none
   bool answered = false;  // the waiters were told
   std::vector<std::function<void()>> waiters;
 };
@@ -156,11 +173,7 @@ void Directory::Ask(const std::shared_ptr<Round>& round,
   question->stub->async()->GetChain(
       question->context.get(), &question->request, &question->response,
       [this, round, question, address](const grpc::Status& status) {
-        absl::Status error = rpc::FromGrpc(status);
-        if (!error.ok()) {
-          error = absl::Status(error.code(),
-                               absl::StrCat(address, ": ", error.message()));
-        }
+        const absl::Status error = From(address, rpc::FromGrpc(status));
         const kamino::v1::GetChainResponse response = question->response;
         question->context = nullptr;
         question->stub = nullptr;
@@ -184,7 +197,11 @@ void Directory::OnAnswer(const std::shared_ptr<Round>& round,
   {
     absl::MutexLock lock(&mutex_);
     --round->open;
-    if (!status.ok()) last_error_ = status;
+    if (!status.ok() &&
+        (round->error.ok() || !absl::IsInvalidArgument(status))) {
+      round->error = status;
+    }
+    if (!round->error.ok()) last_error_ = round->error;
     if (!round->answered && (status.ok() || round->open == 0)) {
       round->answered = true;
       waiters.swap(round->waiters);

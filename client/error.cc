@@ -24,9 +24,14 @@ absl::Duration RetryDelayOf(const absl::Status& status) {
 
 absl::Status MakeError(absl::StatusCode code, kamino::v1::Reason reason,
                        absl::string_view message) {
-  absl::Status status(code, message);
   ErrorDetail detail;
   detail.set_reason(reason);
+  return MakeError(code, detail, message);
+}
+
+absl::Status MakeError(absl::StatusCode code, const ErrorDetail& detail,
+                       absl::string_view message) {
+  absl::Status status(code, message);
   rpc::SetDetail(detail, &status);
   return status;
 }

@@ -20,6 +20,9 @@ absl::Duration RetryDelayOf(const absl::Status& status);
 // An error of this library's own.
 absl::Status MakeError(absl::StatusCode code, kamino::v1::Reason reason,
                        absl::string_view message);
+absl::Status MakeError(absl::StatusCode code,
+                       const kamino::v1::ErrorDetail& detail,
+                       absl::string_view message);
 
 }  // namespace kamino::client
 

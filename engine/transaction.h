@@ -8,8 +8,7 @@
 //      committed are durable. A crash before leaves either both or a mark that
 //      recovery knows not to count.
 //   3. After Abort, or a crash before the commit, the heap equals the one
-//   before
-//      Begin.
+//      before Begin.
 #ifndef KAMINO_ENGINE_TRANSACTION_H_
 #define KAMINO_ENGINE_TRANSACTION_H_
 

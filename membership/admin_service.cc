@@ -1,5 +1,6 @@
 #include "membership/admin_service.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -23,14 +24,21 @@ ServerUnaryReactor* Finish(CallbackServerContext* context, const Request*,
   return reactor;
 }
 
+bool IsMember(const std::string& node_id, const View& view) {
+  return std::any_of(
+      view.members.begin(), view.members.end(),
+      [&](const Member& each) { return each.node_id == node_id; });
+}
+
 void Describe(const Member& member, const View& view, ClusterNode* node) {
   *node->mutable_member() = ToProto(member);
   node->mutable_member()->set_role(
       ToProto(view.RoleOf(member.node_id, member.incarnation)));
   const auto excluded = view.excluded.find(member.node_id);
   if (excluded == view.excluded.end()) return;
-  node->set_removed(!excluded->second);
-  node->set_draining(excluded->second);
+  const bool drains = excluded->second && IsMember(member.node_id, view);
+  node->set_removed(!drains);
+  node->set_draining(drains);
 }
 
 void Describe(const ManagerCore::Known& known, ClusterNode* node) {
@@ -40,6 +48,14 @@ void Describe(const ManagerCore::Known& known, ClusterNode* node) {
   *node->mutable_report() = ToProto(known.state.report);
   node->set_joining(known.joining);
 }
+
+absl::Status CheckChain(ChainId asked, const ManagerCore& core) {
+  const ChainId served = core.options().chain_id;
+  if (IsForChain(asked, served)) return absl::OkStatus();
+  return absl::NotFoundError(WrongChain(asked, served));
+}
+
+}  // namespace
 
 void Describe(const ManagerCore& core, absl::Time now,
               kamino::v1::GetClusterResponse* response) {
@@ -55,10 +71,11 @@ void Describe(const ManagerCore& core, absl::Time now,
     ClusterNode* node = response->add_nodes();
     Describe(member, view, node);
     for (const auto& each : known) {
-      if (each.state.member.incarnation != member.incarnation ||
-          each.state.member.node_id != member.node_id) {
-        continue;
-      }
+      if (each.state.member.node_id != member.node_id) continue;
+      // It may have been restarted since: its place, as the process it is now.
+      const kamino::v1::Role role = node->member().role();
+      *node->mutable_member() = ToProto(each.state.member);
+      node->mutable_member()->set_role(role);
       Describe(each, node);
       described.insert(member.node_id);
     }
@@ -72,15 +89,8 @@ void Describe(const ManagerCore& core, absl::Time now,
   for (const std::string& node : core.WaitingFor(now)) {
     response->add_waiting_for(node);
   }
+  response->set_nodes_missing(static_cast<uint32_t>(core.NodesMissing(now)));
 }
-
-absl::Status CheckChain(ChainId asked, const ManagerCore& core) {
-  const ChainId served = core.options().chain_id;
-  if (IsForChain(asked, served)) return absl::OkStatus();
-  return absl::NotFoundError(WrongChain(asked, served));
-}
-
-}  // namespace
 
 ServerUnaryReactor* AdminService::GetCluster(
     CallbackServerContext* context,

@@ -7,6 +7,11 @@
 
 namespace kamino::membership {
 
+// The cluster as its manager sees it; each node once: a member that was
+// restarted since its view as the process it is now. All but the leader.
+void Describe(const ManagerCore& core, absl::Time now,
+              kamino::v1::GetClusterResponse* response);
+
 class AdminService final : public kamino::v1::AdminService::CallbackService {
  public:
   explicit AdminService(Manager* manager) : manager_(manager) {}

@@ -420,4 +420,9 @@ std::vector<std::string> ManagerCore::WaitingFor(absl::Time now) const {
   return missing.empty() ? turned_away : missing;
 }
 
+size_t ManagerCore::NodesMissing(absl::Time now) const {
+  return membership::NodesMissing(view_, States(now), options_.chain_length,
+                                  excluded_);
+}
+
 }  // namespace kamino::membership

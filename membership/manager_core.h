@@ -125,6 +125,8 @@ class ManagerCore {
   // Members that are not there while those who are cannot go on alone; those
   // that were turned away only when there is nobody else.
   std::vector<std::string> WaitingFor(absl::Time now) const;
+  // Before the first view: how many more fresh nodes it takes; then 0.
+  size_t NodesMissing(absl::Time now) const;
 
   const ManagerOptions& options() const { return options_; }
 

@@ -21,8 +21,9 @@ size_t Lasting(const View& view, const Exclusions& excluded) {
       }));
 }
 
-std::optional<View> FirstView(const View& view, const KnownNodes& nodes,
-                              size_t chain_length, const Exclusions& excluded) {
+// Who may be in the first view, by the sizes of their heaps.
+std::map<uint64_t, std::vector<Member>> Founders(const KnownNodes& nodes,
+                                                 const Exclusions& excluded) {
   std::map<uint64_t, std::vector<Member>> by_heap;
   for (const auto& [id, node] : nodes) {
     if (!node.alive || node.report.condition != Condition::kFresh ||
@@ -31,7 +32,12 @@ std::optional<View> FirstView(const View& view, const KnownNodes& nodes,
     }
     by_heap[node.member.heap_bytes].push_back(node.member);
   }
-  for (auto& [heap_bytes, members] : by_heap) {
+  return by_heap;
+}
+
+std::optional<View> FirstView(const View& view, const KnownNodes& nodes,
+                              size_t chain_length, const Exclusions& excluded) {
+  for (auto& [heap_bytes, members] : Founders(nodes, excluded)) {
     if (members.size() < chain_length) continue;
     members.resize(chain_length);
     return View{view.cluster_id, 1, std::move(members), excluded,
@@ -196,6 +202,16 @@ std::optional<View> NextView(const View& view, const KnownNodes& nodes,
   if (joins == nullptr) return std::nullopt;
   next.members.push_back(*joins);
   return next;
+}
+
+size_t NodesMissing(const View& view, const KnownNodes& nodes,
+                    size_t chain_length, const Exclusions& excluded) {
+  if (view.formed()) return 0;
+  size_t most = 0;
+  for (const auto& [heap_bytes, members] : Founders(nodes, excluded)) {
+    most = std::max(most, members.size());
+  }
+  return chain_length - std::min(chain_length, most);
 }
 
 bool ShouldLeave(const View& view, const KnownNodes& nodes, size_t chain_length,

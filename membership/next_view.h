@@ -59,6 +59,10 @@ std::optional<View> NextView(const View& view, const KnownNodes& nodes,
                              size_t chain_length,
                              const Exclusions& excluded = {});
 
+// How many more fresh nodes the first view takes; 0 once there is a view.
+size_t NodesMissing(const View& view, const KnownNodes& nodes,
+                    size_t chain_length, const Exclusions& excluded);
+
 // Whether the members of `view` that are alive hold all that the chain has
 // acknowledged, and can mend what is torn: one of them is sound and was never
 // away, or has met its neighbours since; or there are two, and one of them

@@ -69,6 +69,7 @@ const Member* View::Successor(int index) const {
 }
 
 std::string View::ToString() const {
+  if (!formed()) return "no view yet";
   std::string text = absl::StrCat("view ", id, ":");
   for (size_t i = 0; i < members.size(); ++i) {
     const Role role = RoleAt(static_cast<int>(i));

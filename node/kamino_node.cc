@@ -90,7 +90,11 @@ absl::Status ChooseTransports(const NodeFlags& flags,
       LOG(INFO) << "chain links: --transport=auto, tcp because there is "
                 << port.status().message();
     } else {
-      return port.status();
+      return absl::Status(
+          port.status().code(),
+          absl::StrCat("--transport=verbs: ", port.status().message(),
+                       "; ibv_devinfo shows what the machine has, and "
+                       "--transport=auto takes tcp where there is no port"));
     }
   } else {
     LOG(INFO) << "chain links: " << flags.transport << ", by --transport";

@@ -13,11 +13,11 @@
 //   state      input                         next
 //   kTrusted   any                           kTrusted
 //   kReturned  Enter, Leave                  kReturned; no word of this view
-//   yet
+//                                            yet
 //              Hello or Sync that agrees     kReturned; that side agrees
 //              Hello or Sync that does not   kReturned; that side holds more,
-//              if
-//                                            this node lacks what it must have
+//                                            if this node lacks what it must
+//                                            have
 //              Check, when no side that      kTrusted
 //              there is fails to agree, and
 //              what was applied at the Hello

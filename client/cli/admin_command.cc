@@ -41,9 +41,15 @@ void Print(const GetClusterResponse& cluster) {
   std::cout << absl::StrCat("cluster ", cluster.cluster_id(), ", view ",
                             cluster.view_id(), ", manager ", cluster.leader(),
                             "\n", FormatTable(rows));
-  if (cluster.waiting_for().empty()) return;
-  std::cout << "the chain waits for "
-            << absl::StrJoin(cluster.waiting_for(), " or ") << "\n";
+  if (!cluster.waiting_for().empty()) {
+    std::cout << "the chain waits for "
+              << absl::StrJoin(cluster.waiting_for(), " or ") << "\n";
+  }
+  if (cluster.nodes_missing() == 0) return;
+  std::cout << absl::StrCat("the chain forms once ", cluster.chain_length(),
+                            " fresh nodes of one heap size are there: ",
+                            cluster.chain_length() - cluster.nodes_missing(),
+                            " of ", cluster.chain_length(), " are\n");
 }
 
 bool IsIn(const ClusterNode& node) {
@@ -88,17 +94,21 @@ struct Change {
   bool force = false;
 };
 
-// How many nodes have the data now that one less does.
-int TellWhoIsLeft(Cli& cli, Admin* admin) {
+// What has become of the node, and what the chain is now.
+int TellWhatIs(Cli& cli, Admin* admin, const std::string& what) {
   auto cluster = admin->GetCluster();
   if (!cluster.ok()) return cli.Fail(cluster.status());
-  std::vector<std::string> left;
-  for (const ClusterNode& node : cluster->nodes()) {
-    if (IsIn(node)) left.push_back(node.member().node_id());
+  if (cli.json()) {
+    PrintJson(*cluster);
+    return kExitOk;
   }
-  std::cerr << absl::StrCat("kamino: the chain has ", left.size(), " of ",
+  std::vector<std::string> members;
+  for (const ClusterNode& node : cluster->nodes()) {
+    if (IsIn(node)) members.push_back(node.member().node_id());
+  }
+  std::cout << absl::StrCat(what, "; the chain has ", members.size(), " of ",
                             cluster->chain_length(),
-                            " nodes: ", absl::StrJoin(left, ", "), "\n");
+                            " nodes: ", absl::StrJoin(members, ", "), "\n");
   return kExitOk;
 }
 
@@ -111,9 +121,14 @@ int Remove(Cli& cli, const Change& change, bool drain) {
   request.set_force(change.force);
   absl::Status status = (*admin)->RemoveNode(request);
   if (!status.ok()) return cli.Fail(status);
-  if (!change.wait) return kExitOk;
+  if (!change.wait) {
+    return TellWhatIs(cli, *admin,
+                      absl::StrCat(change.node_id, " is asked to leave"));
+  }
   const int awaited = Await(cli, *admin, change.node_id, false);
-  return awaited == kExitOk ? TellWhoIsLeft(cli, *admin) : awaited;
+  return awaited == kExitOk
+             ? TellWhatIs(cli, *admin, absl::StrCat(change.node_id, " is out"))
+             : awaited;
 }
 
 int RemoveNow(Cli& cli, const Change& change) {
@@ -138,17 +153,18 @@ int AddNode(Cli& cli, const Change& change) {
   }
   absl::Status status = (*admin)->AddNode(node_id);
   if (!status.ok()) return cli.Fail(status);
+  std::string what = absl::StrCat(node_id, " is in");
   if (!known) {
-    std::cerr << "kamino: no node " << node_id
-              << " is known yet; it may join when it starts\n";
-    return kExitOk;
+    what = absl::StrCat("no node ", node_id,
+                        " is known yet, it may join when it starts");
+  } else if (members >= cluster->chain_length()) {
+    what = absl::StrCat(node_id, " stands by");
+  } else if (!change.wait) {
+    what = absl::StrCat(node_id, " may join");
+  } else if (int in = Await(cli, *admin, node_id, true); in != kExitOk) {
+    return in;
   }
-  if (members >= cluster->chain_length()) {
-    std::cerr << "kamino: the chain has its " << members << " nodes; "
-              << node_id << " stands by\n";
-    return kExitOk;
-  }
-  return change.wait ? Await(cli, *admin, node_id, true) : kExitOk;
+  return TellWhatIs(cli, *admin, what);
 }
 
 CLI::App* AddChange(CLI::App* admin, Cli* cli, const std::string& name,

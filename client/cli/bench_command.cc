@@ -39,6 +39,10 @@ constexpr uint64_t kMaxTransfer = 10;
 std::string Account(uint64_t i) { return absl::StrFormat("bank/%06d", i); }
 std::string BenchKey(uint64_t i) { return absl::StrFormat("bench/%08d", i); }
 
+absl::Status CannotWrite(const std::string& path) {
+  return absl::InvalidArgumentError(absl::StrCat("cannot write ", path));
+}
+
 struct Tally {
   uint64_t ok = 0;
   uint64_t declined = 0;  // the service said no, as the load expects it to
@@ -52,15 +56,13 @@ struct Tally {
 // Keeps a number of calls under way; each one that ends starts the next.
 class Load {
  public:
-  Load(Client* client, const BenchOptions& options)
+  // `acked_log`: each acknowledged transfer is added to it, if it is open.
+  Load(Client* client, const BenchOptions& options, std::ofstream acked_log)
       : client_(client),
         options_(options),
         value_(options.value_size, 'x'),
-        progress_("running", options.count) {
-    if (!options.acked_log.empty()) {
-      acked_log_.open(options.acked_log, std::ios::app);
-    }
-  }
+        acked_log_(std::move(acked_log)),
+        progress_("running", options.count) {}
 
   Tally Run(int outstanding) {
     const absl::Time begin = absl::Now();
@@ -137,7 +139,9 @@ class Load {
       if (status.ok()) {
         ++tally_.ok;
         tally_.latencies.push_back(latency);
-        if (acked_log_.is_open()) acked_log_ << acked << std::flush;
+        if (acked_log_.is_open() && !(acked_log_ << acked << std::flush)) {
+          LogFailed();
+        }
       } else if (absl::IsFailedPrecondition(status) ||
                  absl::IsNotFound(status)) {
         ++tally_.declined;
@@ -154,6 +158,15 @@ class Load {
     // Last: Run may return after it.
     absl::MutexLock lock(&mutex_);
     ++ended_;
+  }
+
+  // No more calls: a log that lacks some would mislead whoever reads it.
+  void LogFailed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    acked_log_.close();
+    ended_ += options_.count - started_;
+    started_ = options_.count;
+    if (tally_.first_failure.ok())
+      tally_.first_failure = CannotWrite(options_.acked_log);
   }
 
   Client* const client_;
@@ -231,6 +244,11 @@ absl::Status CheckAccounts(Client* client, uint64_t accounts) {
 }
 
 int RunBench(Cli& cli, const BenchOptions& options) {
+  std::ofstream acked_log;
+  if (!options.acked_log.empty()) {
+    acked_log.open(options.acked_log, std::ios::app);
+    if (!acked_log) return cli.Fail(CannotWrite(options.acked_log));
+  }
   auto client = cli.Connect();
   if (!client.ok()) return cli.Fail(client.status());
   if (options.kind == "transfer") {
@@ -239,7 +257,7 @@ int RunBench(Cli& cli, const BenchOptions& options) {
                              : CheckAccounts(*client, options.accounts);
     if (!ready.ok()) return cli.Fail(ready);
   }
-  Load load(*client, options);
+  Load load(*client, options, std::move(acked_log));
   const Tally tally = load.Run(options.outstanding);
   Print(cli, options.kind, tally);
   return tally.first_failure.ok() ? kExitOk : cli.Fail(tally.first_failure);
@@ -249,6 +267,7 @@ void AddNumber(CLI::App* app, const std::string& name, uint64_t* number,
                const std::string& description, uint64_t least, uint64_t most) {
   app->add_option(name, *number, description)
       ->type_name("N")
+      ->transform(Decimal())
       ->check(CLI::Range(least, most));
 }
 
@@ -261,6 +280,7 @@ CLI::App* AddLoad(CLI::App* bench, Cli* cli, const std::string& kind,
   load->add_option("--outstanding", options->outstanding,
                    "Calls under way at once; 64 by default.")
       ->type_name("N")
+      ->transform(Decimal())
       ->check(CLI::Range(1, ClientOptions().max_outstanding));
   load->callback([=] {
     options->kind = kind;
@@ -295,7 +315,7 @@ void AddBenchCommand(CLI::App* app, Cli* cli) {
   transfer->add_flag("--setup", options->setup, "Make the accounts first.");
   transfer
       ->add_option("--acked_log", options->acked_log,
-                   "Write each acknowledged transfer to this file, a line "
+                   "Add each acknowledged transfer to this file, a line "
                    "\"FROM TO AMOUNT VERSION\".")
       ->type_name("FILE");
   CLI::App* put = AddLoad(bench, cli, "put", "Writes of whole objects.",

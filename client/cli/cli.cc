@@ -2,14 +2,18 @@
 
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <iostream>
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "client/cli/json.h"
+#include "client/cli/text.h"
 #include "client/error.h"
 #include "google/protobuf/struct.pb.h"
 
@@ -45,7 +49,7 @@ void PrintErrorJson(
                      ->mutable_fields();
   error["code"].set_string_value(std::string(code));
   error["reason"].set_string_value(reason);
-  error["message"].set_string_value(std::string(message));
+  error["message"].set_string_value(ToUtf8(message));
   for (const std::string& key : keys) {
     error["keys"].mutable_list_value()->add_values()->set_string_value(
         absl::Base64Escape(key));
@@ -61,11 +65,6 @@ Cli::~Cli() = default;
 absl::StatusOr<Client*> Cli::Connect() {
   if (client_ != nullptr) return client_.get();
   RETURN_IF_ERROR(Locate(Place::kChain, FromEnvironment, &settings_));
-  if (settings_.seeds.empty()) {
-    return absl::InvalidArgumentError(
-        "where is the chain? Set --seeds=host:port,... or KAMINO_SEEDS, or "
-        "name a cluster of the configuration file by --cluster");
-  }
   ClientOptions options;
   options.seeds = settings_.seeds;
   options.timeout = settings_.timeout;
@@ -76,20 +75,14 @@ absl::StatusOr<Client*> Cli::Connect() {
 absl::StatusOr<Admin*> Cli::ConnectToManagers() {
   if (admin_ != nullptr) return admin_.get();
   RETURN_IF_ERROR(Locate(Place::kManagers, FromEnvironment, &settings_));
-  if (settings_.managers.empty()) {
-    return absl::InvalidArgumentError(
-        "where are the managers? Set --managers=host:port,... or "
-        "KAMINO_MANAGERS, or name a cluster of the configuration file by "
-        "--cluster");
-  }
   admin_ = std::make_unique<Admin>(settings_.managers, settings_.timeout);
   return admin_.get();
 }
 
 int Cli::Fail(const absl::Status& status) const {
-  // Found here, before anything was sent: the command line's fault.
-  const bool usage = absl::IsInvalidArgument(status) &&
-                     ReasonOf(status) == kamino::v1::REASON_UNSPECIFIED;
+  // Found here, not by a node: the command line's fault.
+  const bool usage =
+      absl::IsInvalidArgument(status) && DetailOf(status).served_by().empty();
   const std::string reason = ReasonName(status);
   if (json()) {
     PrintErrorJson(absl::StatusCodeToString(status.code()), reason,
@@ -127,11 +120,17 @@ CLI::App* AddCommand(CLI::App* app, Cli* cli, const std::string& name,
   return command;
 }
 
-CLI::Validator NotNegative() {
+CLI::Validator Decimal() {
   return CLI::Validator(
-      [](const std::string& text) {
-        return text.empty() || text[0] != '-' ? std::string()
-                                              : text + " is below 0";
+      [](std::string& text) {
+        uint64_t number = 0;
+        if (absl::SimpleAtoi(text, &number)) {
+          text = absl::StrCat(number);
+          return std::string();
+        }
+        return absl::StartsWith(text, "-")
+                   ? text + " is below 0"
+                   : absl::StrCat(text, " is no number up to ", UINT64_MAX);
       },
       "");
 }

@@ -66,8 +66,9 @@ CLI::App* AddCommand(CLI::App* app, Cli* cli, const std::string& name,
                      const std::string& description,
                      const std::string& examples);
 
-// The library would take -1 for the largest number.
-CLI::Validator NotNegative();
+// A number as people write it, for transform(): the library would take -1 for
+// the largest number, what is too large as well, and 010 for 8.
+CLI::Validator Decimal();
 
 // client/cli/json.h, on a line.
 void PrintJson(const google::protobuf::Message& message);

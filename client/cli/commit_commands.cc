@@ -3,14 +3,47 @@
 #include <memory>
 #include <string>
 
-#include "absl/strings/match.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/cli/cli.h"
 #include "client/cli/commit_words.h"
 #include "client/cli/text.h"
+#include "client/error.h"
 
 namespace kamino::client {
 namespace {
+
+using kamino::v1::CommitResponse;
+
+void PrintResults(const CommitResponse& response) {
+  for (const auto& result : response.results()) {
+    if (result.key().empty()) continue;  // not of a get
+    std::cout << Escape(result.key())
+              << (result.found()
+                      ? absl::StrCat("\t", Escape(result.value()), "\n")
+                      : " is absent\n");
+  }
+  std::cout << absl::StrCat(
+      response.succeeded() ? "ok" : "conditions did not hold", ", version ",
+      response.header().sequence(), "\n");
+}
+
+// What the service would have said with fail_on_conflict; the commit has run
+// what it has for that case, and has a version.
+absl::Status Conflict(const CommitResponse& response) {
+  kamino::v1::ErrorDetail detail;
+  detail.set_reason(kamino::v1::REASON_CONFLICT);
+  *detail.mutable_keys() = response.failed_keys();
+  detail.set_served_by(response.header().served_by());
+  return MakeError(
+      absl::StatusCode::kAborted, detail,
+      absl::StrCat("conditions did not hold: ",
+                   absl::StrJoin(response.failed_keys(), ", ",
+                                 [](std::string* text, const std::string& key) {
+                                   text->append(Escape(key));
+                                 })));
+}
 
 int RunCommit(Cli& cli, const Words& words) {
   auto request = ParseCommit(words);
@@ -24,22 +57,10 @@ int RunCommit(Cli& cli, const Words& words) {
   if (!response.ok()) return cli.Fail(response.status());
   if (cli.json()) {
     PrintJson(*response);
-    return response->succeeded() ? kExitOk : kExitFailed;
+  } else {
+    PrintResults(*response);
   }
-  for (const auto& result : response->results()) {
-    if (result.key().empty()) continue;  // not of a get
-    std::cout << Escape(result.key())
-              << (result.found()
-                      ? absl::StrCat("\t", Escape(result.value()), "\n")
-                      : " is absent\n");
-  }
-  std::cout << absl::StrCat(
-      response->succeeded() ? "ok" : "conditions did not hold", ", version ",
-      response->header().sequence(), "\n");
-  for (const std::string& key : response->failed_keys()) {
-    std::cerr << absl::StrCat("condition did not hold: ", Escape(key), "\n");
-  }
-  return response->succeeded() ? kExitOk : kExitFailed;
+  return response->succeeded() ? kExitOk : cli.Fail(Conflict(*response));
 }
 
 int RunCall(Cli& cli, const std::string& procedure,
@@ -93,7 +114,10 @@ int RunOutcome(Cli& cli, const OutcomeOptions& options) {
 // What is no option the library leaves to us, and so it does mistyped ones.
 absl::StatusOr<Words> CommitWords(Words words, const Words& literal) {
   for (const std::string& word : words) {
-    if (!absl::StartsWith(word, "--")) continue;
+    // Numbers may be below 0, and so are values.
+    if (word.size() < 2 || word[0] != '-' || absl::ascii_isdigit(word[1])) {
+      continue;
+    }
     return absl::InvalidArgumentError(absl::StrCat(
         "commit has no option ", word, "; words behind -- are none"));
   }
@@ -129,7 +153,8 @@ void AddCall(CLI::App* app, Cli* cli) {
   auto arguments = std::make_shared<std::string>();
   CLI::App* call =
       AddCommand(app, cli, "call", "Runs a procedure at the head, atomically.",
-                 "  kamino call bank.transfer 'bank/000001 bank/000002 5'");
+                 "  kamino commit put alice 10 put bob 5\n"
+                 "  kamino call bank.transfer 'alice bob 3'    # 7 8");
   call->add_option("PROCEDURE", *procedure)->required()->type_name("");
   call->add_option("ARGUMENTS", *arguments)->required()->type_name("");
   call->callback([=] {
@@ -146,17 +171,17 @@ void AddOutcome(CLI::App* app, Cli* cli) {
   outcome->add_option("CLIENT_ID", options->client_id)
       ->required()
       ->type_name("")
-      ->check(NotNegative());
+      ->transform(Decimal());
   outcome->add_option("NUMBER", options->number)
       ->required()
       ->type_name("")
-      ->check(NotNegative());
+      ->transform(Decimal());
   outcome
       ->add_option("SINCE", options->since,
                    "The newest version seen before it was sent first; without "
                    "it the answer may be that nobody knows.")
       ->type_name("")
-      ->check(NotNegative());
+      ->transform(Decimal());
   outcome->callback(
       [=] { cli->run = [=] { return RunOutcome(*cli, *options); }; });
 }

@@ -12,10 +12,12 @@ namespace {
 
 // What may follow the words of a command line so far, as "kamino admin": words
 // (commands and choices), or, once a word begins with a dash, options. What may
-// follow an option is under its name: "kamino get --output".
+// follow an option is under its name: "kamino get --output". `takes`: the
+// options that a value follows, whatever it may be.
 struct Following {
   std::vector<std::pair<std::string, std::string>> words;
   std::vector<std::pair<std::string, std::string>> options;
+  std::vector<std::pair<std::string, std::string>> takes;
 };
 
 // What an option or an argument takes, if it takes some words only. The library
@@ -26,6 +28,18 @@ std::vector<std::string> Choices(const CLI::Option& option) {
   const size_t end = type.find('}');
   if (begin == std::string::npos || end == std::string::npos) return {};
   return absl::StrSplit(type.substr(begin + 1, end - begin - 1), ',');
+}
+
+// Whether a value follows it, and under which names.
+void CollectValue(const CLI::Option& option, const std::string& path,
+                  Following* following) {
+  if (option.get_items_expected_max() == 0) return;  // a flag
+  for (const std::string& name : option.get_lnames()) {
+    following->takes.emplace_back(absl::StrCat(path, " --", name), "value");
+  }
+  for (const std::string& name : option.get_snames()) {
+    following->takes.emplace_back(absl::StrCat(path, " -", name), "value");
+  }
 }
 
 std::vector<const CLI::App*> Commands(const CLI::App& app) {
@@ -62,6 +76,7 @@ void Collect(const CLI::App& root, const CLI::App& app, const std::string& path,
       if (std::exchange(first, false)) choices = Choices(*option);
       continue;
     }
+    CollectValue(*option, path, following);
     for (const std::string& name : option->get_lnames()) {
       options.push_back(absl::StrCat("--", name));
       const auto values = Choices(*option);
@@ -103,26 +118,31 @@ std::string Functions(const CLI::App& app) {
   Following following;
   Collect(app, app, "kamino", &following);
   return absl::StrCat(Function("_kamino_words", following.words),
-                      Function("_kamino_options", following.options));
+                      Function("_kamino_options", following.options),
+                      Function("_kamino_takes", following.takes));
 }
 
 }  // namespace
 
 std::string BashCompletion(const CLI::App& app) {
   return absl::StrCat(Functions(app), R"sh(_kamino() {
-  local path=kamino word words last="${COMP_WORDS[COMP_CWORD-1]}"
+  local path=kamino word words option=""
   local this="${COMP_WORDS[COMP_CWORD]}"
-  # --output=json is three words.
-  [ "$last" = "=" ] && last="${COMP_WORDS[COMP_CWORD-2]}"
-  [ "$this" = "=" ] && this=""
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    if [ -n "$option" ]; then
+      # Its value; --output=json is three words.
+      [ "$word" = "=" ] || option=""
+      continue
+    fi
     case "$word" in
-      -*) ;;
+      -*) [ -n "$(_kamino_takes "$path $word")" ] && option="$word" ;;
       *) [ -n "$(_kamino_options "$path $word")" ] && path="$path $word" ;;
     esac
   done
-  case "$last" in -*) words="$(_kamino_words "$path $last")" ;; esac
-  if [ -z "$words" ]; then
+  [ "$this" = "=" ] && this=""
+  if [ -n "$option" ]; then
+    words="$(_kamino_words "$path $option")"
+  else
     case "$this" in
       -*) words="$(_kamino_options "$path")" ;;
       *) words="$(_kamino_words "$path")" ;;
@@ -136,19 +156,24 @@ complete -o default -F _kamino kamino
 
 std::string ZshCompletion(const CLI::App& app) {
   return absl::StrCat("#compdef kamino\n", Functions(app), R"sh(_kamino() {
-  local so_far=kamino word last="${words[CURRENT-1]}"
+  local so_far=kamino word option=""
   local -a choices
   for word in "${(@)words[2,CURRENT-1]}"; do
-    [[ "$word" != -* && -n "$(_kamino_options "$so_far $word")" ]] &&
+    if [[ -n "$option" ]]; then
+      option=""  # its value
+    elif [[ "$word" == -* ]]; then
+      [[ -n "$(_kamino_takes "$so_far $word")" ]] && option="$word"
+    elif [[ -n "$(_kamino_options "$so_far $word")" ]]; then
       so_far="$so_far $word"
+    fi
   done
-  word="${PREFIX%%=*}"
-  if compset -P '--*='; then
-    choices=(${=$(_kamino_words "$so_far $word")})
-  elif [[ "$last" == -* ]]; then
-    choices=(${=$(_kamino_words "$so_far $last")})
+  if [[ -z "$option" && "$PREFIX" == --*=* ]]; then
+    option="${PREFIX%%=*}"
+    compset -P '--*='
   fi
-  if (( ! $#choices )); then
+  if [[ -n "$option" ]]; then
+    choices=(${=$(_kamino_words "$so_far $option")})
+  else
     case "$PREFIX" in
       -*) choices=(${=$(_kamino_options "$so_far")}) ;;
       *) choices=(${=$(_kamino_words "$so_far")}) ;;

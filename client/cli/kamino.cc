@@ -5,10 +5,12 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "CLI/App.hpp"
 #include "CLI/Config.hpp"
 #include "CLI/Formatter.hpp"
+#include "absl/strings/match.h"
 #include "client/cli/cli.h"
 #include "client/cli/completion.h"
 #include "client/cli/settings.h"
@@ -39,6 +41,7 @@ void AddHelp(CLI::App* app, Cli* cli) {
   auto words = std::make_shared<Words>();
   CLI::App* help = app->add_subcommand("help", "Tells more of a command.");
   help->footer("Examples:\n  kamino help put\n  kamino help admin remove");
+  AddSettings(help, &cli->settings());
   help->add_option("COMMAND", *words, "Its name.")->type_name("");
   help->callback([=] {
     cli->run = [=] {
@@ -66,6 +69,7 @@ void AddCompletion(CLI::App* app, Cli* cli) {
       "Examples:\n"
       "  source <(kamino completion bash)\n"
       "  kamino completion zsh > ~/.zfunc/_kamino    # in a folder of $fpath");
+  AddSettings(completion, &cli->settings());
   completion->add_option("SHELL", *shell, "bash or zsh.")
       ->required()
       ->type_name("")
@@ -87,30 +91,55 @@ int FailToParse(const CLI::ParseError& error, const CLI::App& app,
     return kExitOk;
   }
   std::string name;
-  for (const CLI::App* command = &app; !command->get_subcommands().empty();) {
+  const CLI::App* command = &app;
+  while (!command->get_subcommands().empty()) {
     command = command->get_subcommands().front();
     name += " " + command->get_name();
   }
-  return cli.FailUsage(std::string(error.what()) + "; see kamino help" + name);
+  const std::string see = "; see kamino help" + name;
+  for (const std::string& word : command->remaining()) {
+    // A word where a command should be is one, mistyped.
+    if (command->get_require_subcommand_min() > 0 && word[0] != '-') {
+      return cli.FailUsage("there is no command" + name + " " + word + see);
+    }
+  }
+  return cli.FailUsage(error.what() + see);
 }
 
-// The library takes no words behind -- for a command that, as commit, names
-// none of its words: those are kept aside. Returns how many are left to parse.
-int CountOfParsed(const CLI::App& app, int argc, char** argv, Words* literal) {
-  const auto end = argv + argc;
-  const auto mark = std::find(argv, end, std::string("--"));
-  const auto commands =
-      app.get_subcommands([](const CLI::App*) { return true; });
-  const auto named = std::find_if(argv, mark, [&](const std::string& word) {
-    return std::any_of(
-        commands.begin(), commands.end(),
-        [&](const CLI::App* each) { return each->get_name() == word; });
-  });
-  if (mark == end || named == mark || *named != std::string("commit")) {
-    return argc;
+bool TakesValue(const CLI::App& app, const std::string& word) {
+  const CLI::Option* option = app.get_option_no_throw(word);
+  return option != nullptr && option->get_items_expected_max() > 0;
+}
+
+// Whether the command is commit: the first word that is no option's.
+bool IsCommit(const CLI::App& app, const Words& words) {
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (!absl::StartsWith(words[i], "-")) return words[i] == "commit";
+    if (TakesValue(app, words[i])) ++i;
   }
-  literal->assign(mark + 1, end);
-  return static_cast<int>(mark - argv);
+  return false;
+}
+
+// The command line as the library reads it aright. It takes no words behind --
+// for a command that, as commit, names none of its words: those are kept aside.
+// And it takes --name= for an option whose value is the next word.
+Words WordsToParse(const CLI::App& app, Words words, Words* literal) {
+  const auto mark = std::find(words.begin(), words.end(), "--");
+  Words parsed;
+  for (auto word = words.begin(); word != mark; ++word) {
+    if (absl::StartsWith(*word, "--") && absl::EndsWith(*word, "=")) {
+      parsed.push_back(word->substr(0, word->size() - 1));
+      parsed.emplace_back();
+    } else {
+      parsed.push_back(*word);
+    }
+  }
+  if (IsCommit(app, parsed) && mark != words.end()) {
+    literal->assign(mark + 1, words.end());
+  } else {
+    parsed.insert(parsed.end(), mark, words.end());
+  }
+  return parsed;
 }
 
 int Main(int argc, char** argv) {
@@ -130,7 +159,10 @@ int Main(int argc, char** argv) {
   AddHelp(&app, &cli);
   AddCompletion(&app, &cli);
   try {
-    app.parse(CountOfParsed(app, argc, argv, &cli.literal_words()), argv);
+    Words words =
+        WordsToParse(app, Words(argv + 1, argv + argc), &cli.literal_words());
+    std::reverse(words.begin(), words.end());  // as parse() wants them
+    app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     return FailToParse(error, app, cli);
   }

@@ -1,5 +1,4 @@
 // load: one object for each record of a file.
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -13,22 +12,13 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "client/cli/cli.h"
+#include "client/cli/files.h"
 #include "client/cli/text.h"
 
 namespace kamino::client {
 namespace {
 
 using Objects = std::vector<std::pair<std::string, std::string>>;
-
-// Opens a file to be read by lines; a folder opens too.
-absl::Status OpenToRead(const std::string& path, std::ifstream* file) {
-  file->open(path);
-  file->peek();
-  if (file->good() || (file->is_open() && file->eof() && !file->bad())) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(absl::StrCat("cannot read ", path));
-}
 
 // Of objects with one key the last one counts, as if they were written one
 // after the other.
@@ -43,10 +33,7 @@ Objects LastOfEach(Objects objects) {
 }
 
 absl::StatusOr<Objects> ReadDpkg(const std::string& path) {
-  std::ifstream file;
-  RETURN_IF_ERROR(OpenToRead(path, &file));
   Objects objects;
-  std::string line;
   std::string name;
   std::string paragraph;
   const auto finish = [&] {
@@ -54,39 +41,39 @@ absl::StatusOr<Objects> ReadDpkg(const std::string& path) {
     name.clear();
     paragraph.clear();
   };
-  while (std::getline(file, line)) {
+  RETURN_IF_ERROR(ReadLines(path, [&](const std::string& line) {
     if (line.empty()) {
       finish();
-      continue;
+      return absl::OkStatus();
     }
     if (absl::StartsWith(line, "Package: ")) name = line.substr(9);
     absl::StrAppend(&paragraph, line, "\n");
-  }
+    return absl::OkStatus();
+  }));
   finish();
   return objects;
 }
 
-absl::StatusOr<Objects> ReadTsv(const std::string& path) {
-  std::ifstream file;
-  RETURN_IF_ERROR(OpenToRead(path, &file));
-  Objects objects;
-  std::string line;
-  while (std::getline(file, line)) {
-    const size_t tab = line.find('\t');
-    if (tab == std::string::npos) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(path, " line ", objects.size() + 1, " has no tab"));
-    }
-    auto key = Unescape(absl::string_view(line).substr(0, tab));
-    auto value = Unescape(absl::string_view(line).substr(tab + 1));
-    for (const auto& part : {key, value}) {
-      if (!part.ok()) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            path, " line ", objects.size() + 1, ": ", part.status().message()));
-      }
-    }
-    objects.emplace_back(*std::move(key), *std::move(value));
+// "KEY<tab>VALUE", escaped as scan does it.
+absl::Status ReadTsvLine(absl::string_view line, Objects* objects) {
+  const size_t tab = line.find('\t');
+  if (tab == absl::string_view::npos) {
+    return absl::InvalidArgumentError("it has no tab");
   }
+  ASSIGN_OR_RETURN(std::string key, Unescape(line.substr(0, tab)));
+  ASSIGN_OR_RETURN(std::string value, Unescape(line.substr(tab + 1)));
+  objects->emplace_back(std::move(key), std::move(value));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Objects> ReadTsv(const std::string& path) {
+  Objects objects;
+  RETURN_IF_ERROR(ReadLines(path, [&](const std::string& line) {
+    absl::Status read = ReadTsvLine(line, &objects);
+    if (read.ok()) return read;
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " line ", objects.size() + 1, ": ", read.message()));
+  }));
   return objects;
 }
 
@@ -197,6 +184,7 @@ void AddLoadCommand(CLI::App* app, Cli* cli) {
   load->add_option("--outstanding", options->outstanding,
                    "Calls under way at once; 64 by default.")
       ->type_name("N")
+      ->transform(Decimal())
       ->check(CLI::Range(1, ClientOptions().max_outstanding));
   load->callback([=] { cli->run = [=] { return RunLoad(*cli, *options); }; });
 }

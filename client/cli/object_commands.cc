@@ -1,16 +1,22 @@
 // get, put, patch, del, scan.
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "client/check.h"
 #include "client/cli/cli.h"
+#include "client/cli/files.h"
 #include "client/cli/text.h"
 
 namespace kamino::client {
 namespace {
+
+// Of a file with a value: as hexadecimal digits, a byte takes up to three.
+constexpr size_t kMostFileBytes = 4 * kMaxValueBytes;
 
 struct GetOptions {
   std::string key;
@@ -18,7 +24,6 @@ struct GetOptions {
   uint64_t length = 0;
   std::string file;
   bool hex = false;
-  bool raw = false;
 };
 
 struct PutOptions {
@@ -56,22 +61,13 @@ std::string EndOf(std::string prefix) {
   return prefix;
 }
 
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  if (path == "-") {
-    return std::string(std::istreambuf_iterator<char>(std::cin), {});
-  }
-  std::ifstream file(path, std::ios::binary);
-  // A folder opens, and cannot be read.
-  if (file) file.peek();
-  if (!file && !file.eof()) {
-    return absl::InvalidArgumentError(absl::StrCat("cannot read ", path));
-  }
-  file.clear();
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
-
+// kInvalidArgument: there is no such file to write to.
 absl::Status WriteFile(const std::string& path, const std::string& bytes) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  if (!file) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot write ", path, ": ", std::strerror(errno)));
+  }
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   file.close();
   if (file) return absl::OkStatus();
@@ -79,6 +75,9 @@ absl::Status WriteFile(const std::string& path, const std::string& bytes) {
 }
 
 int RunGet(Cli& cli, const GetOptions& options, bool to_file) {
+  if (options.hex && (cli.json() || cli.raw())) {
+    return cli.FailUsage("get prints --hex or what --output says, one of them");
+  }
   auto client = cli.Connect();
   if (!client.ok()) return cli.Fail(client.status());
   auto got = (*client)->Get(options.key, options.offset, options.length);
@@ -89,7 +88,7 @@ int RunGet(Cli& cli, const GetOptions& options, bool to_file) {
   }
   if (options.hex) {
     std::cout << ToHex(got->value()) << "\n";
-  } else if (options.raw || cli.raw()) {
+  } else if (cli.raw()) {
     std::cout << got->value();
   } else if (cli.json()) {
     PrintJson(*got);
@@ -104,7 +103,7 @@ int RunPut(Cli& cli, const PutOptions& options, bool has_value) {
     return cli.FailUsage("put takes a value or --file, one of them");
   }
   absl::StatusOr<std::string> value =
-      has_value ? options.value : ReadFile(options.file);
+      has_value ? options.value : ReadFile(options.file, kMostFileBytes);
   if (value.ok() && options.hex) value = FromHex(*value);
   if (!value.ok()) return cli.FailUsage(value.status().message());
   auto client = cli.Connect();
@@ -177,17 +176,14 @@ void AddGet(CLI::App* app, Cli* cli) {
   get->add_option("KEY", options->key)->required()->type_name("");
   get->add_option("--offset", options->offset, "First byte to read.")
       ->type_name("N")
-      ->check(NotNegative());
+      ->transform(Decimal());
   get->add_option("--length", options->length, "Bytes to read; 0: to the end.")
       ->type_name("N")
-      ->check(NotNegative());
+      ->transform(Decimal());
   auto* file = get->add_option("-o,--out", options->file,
                                "Write the value's bytes to this file.");
   file->type_name("FILE");
   get->add_flag("--hex", options->hex, "Print hexadecimal digits.")
-      ->excludes(file);
-  get->add_flag("--raw", options->raw,
-                "Print the bytes and nothing else, as --output=raw.")
       ->excludes(file);
   get->callback([=] {
     cli->run = [=] { return RunGet(*cli, *options, file->count() > 0); };
@@ -223,7 +219,7 @@ void AddPatch(CLI::App* app, Cli* cli) {
   patch->add_option("OFFSET", options->offset)
       ->required()
       ->type_name("")
-      ->check(NotNegative());
+      ->transform(Decimal());
   patch->add_option("DATA", options->data)->required()->type_name("");
   patch->add_flag("--hex", options->hex, "The data is hexadecimal digits.");
   patch->callback([=] { cli->run = [=] { return RunPatch(*cli, *options); }; });
@@ -255,7 +251,7 @@ void AddScan(CLI::App* app, Cli* cli) {
       ->excludes(start);
   scan->add_option("--limit", options->limit, "At most so many; 0: all.")
       ->type_name("N")
-      ->check(NotNegative());
+      ->transform(Decimal());
   scan->add_flag("--keys_only", options->keys_only, "Leave the values out.");
   scan->callback([=] { cli->run = [=] { return RunScan(*cli, *options); }; });
 }

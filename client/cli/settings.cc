@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <utility>
@@ -74,6 +75,22 @@ absl::Status BadConfig(const std::string& path, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", why));
 }
 
+// A mistyped key would be no key at all.
+absl::Status CheckKeys(const toml::table& table, absl::string_view what,
+                       const std::vector<std::string>& known,
+                       const std::string& path) {
+  for (const auto& [key, value] : table) {
+    if (std::find(known.begin(), known.end(), key.str()) != known.end()) {
+      continue;
+    }
+    return BadConfig(
+        path, absl::StrCat("line ", uint64_t{key.source().begin.line}, ": ",
+                           what, " has no key ", std::string(key.str()),
+                           ", but ", absl::StrJoin(known, " and ")));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<std::string>> ReadAddresses(
     const toml::table& cluster, const char* name, const std::string& path) {
   const absl::Status bad =
@@ -91,32 +108,39 @@ absl::StatusOr<std::vector<std::string>> ReadAddresses(
   return addresses;
 }
 
-// The cluster of that name, or of `current`; null when neither names one.
+// The cluster of that name, or of `current`, and its name; null when neither
+// names one.
 absl::StatusOr<const toml::table*> FindCluster(const toml::table& config,
-                                               std::string name,
-                                               const std::string& path) {
-  if (name.empty() && config.contains("current")) {
+                                               const std::string& path,
+                                               std::string* name) {
+  RETURN_IF_ERROR(CheckKeys(config, "the file", {"current", "clusters"}, path));
+  if (name->empty() && config.contains("current")) {
     const auto current = config["current"].value<std::string>();
     if (!current.has_value()) return BadConfig(path, "current is no name");
-    name = *current;
+    *name = *current;
   }
-  if (name.empty()) return nullptr;
+  if (name->empty()) return nullptr;
   const toml::table* clusters = config["clusters"].as_table();
-  const toml::node* node = clusters == nullptr ? nullptr : clusters->get(name);
+  const toml::node* node = clusters == nullptr ? nullptr : clusters->get(*name);
   const toml::table* cluster = node == nullptr ? nullptr : node->as_table();
-  if (cluster != nullptr) return cluster;
+  if (cluster != nullptr) {
+    RETURN_IF_ERROR(CheckKeys(*cluster, absl::StrCat("cluster ", *name),
+                              {"seeds", "managers"}, path));
+    return cluster;
+  }
   std::vector<std::string> names;
   if (clusters != nullptr) {
     for (const auto& [key, value] : *clusters) names.emplace_back(key.str());
   }
   return BadConfig(
-      path, absl::StrCat("no cluster ", name, "; it has ",
+      path, absl::StrCat("no cluster ", *name, "; it has ",
                          names.empty() ? "none" : absl::StrJoin(names, ", ")));
 }
 
-absl::StatusOr<std::vector<std::string>> ReadConfig(const std::string& path,
-                                                    const std::string& cluster,
-                                                    const char* name) {
+// Fills in a cluster's addresses, and its name where the file says it; neither
+// when no cluster is named.
+absl::Status ReadConfig(const std::string& path, std::string* cluster,
+                        Settings* settings) {
   toml::table config;
   try {
     config = toml::parse_file(path);
@@ -125,9 +149,65 @@ absl::StatusOr<std::vector<std::string>> ReadConfig(const std::string& path,
         path, absl::StrCat("line ", uint64_t{error.source().begin.line}, ": ",
                            std::string(error.description())));
   }
-  ASSIGN_OR_RETURN(auto found, FindCluster(config, cluster, path));
-  if (found == nullptr) return std::vector<std::string>();
-  return ReadAddresses(*found, name, path);
+  ASSIGN_OR_RETURN(auto found, FindCluster(config, path, cluster));
+  if (found == nullptr) return absl::OkStatus();
+  ASSIGN_OR_RETURN(settings->seeds, ReadAddresses(*found, "seeds", path));
+  ASSIGN_OR_RETURN(settings->managers, ReadAddresses(*found, "managers", path));
+  return absl::OkStatus();
+}
+
+bool Knows(const Settings& settings) {
+  return !settings.seeds.empty() || !settings.managers.empty();
+}
+
+absl::Status ReadEnvironment(const Environment& environment,
+                             Settings* settings) {
+  ASSIGN_OR_RETURN(settings->seeds,
+                   Addresses("KAMINO_SEEDS", environment("KAMINO_SEEDS")));
+  ASSIGN_OR_RETURN(
+      settings->managers,
+      Addresses("KAMINO_MANAGERS", environment("KAMINO_MANAGERS")));
+  return absl::OkStatus();
+}
+
+// From a cluster of the configuration file; `cluster`: its name, "": current.
+absl::Status LocateCluster(std::string cluster, const Environment& environment,
+                           Settings* settings) {
+  std::string path = settings->config;
+  if (path.empty()) path = environment("KAMINO_CONFIG");
+  const bool asked_for = !path.empty();
+  if (!asked_for) path = DefaultConfig(environment);
+  if (IsFile(path)) {
+    RETURN_IF_ERROR(ReadConfig(path, &cluster, settings));
+    if (!cluster.empty()) {
+      settings->located_by = absl::StrCat("cluster ", cluster, " of ", path);
+    }
+    return absl::OkStatus();
+  }
+  if (!asked_for && cluster.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "there is no configuration file ", path,
+      asked_for
+          ? ""
+          : absl::StrCat(", which is to say where cluster ", cluster, " is")));
+}
+
+absl::Status Find(const Environment& environment, Settings* settings) {
+  std::string* const by = &settings->located_by;
+  if (!by->empty()) return absl::OkStatus();
+  if (Knows(*settings)) {
+    *by = "the command line";
+    return absl::OkStatus();
+  }
+  if (!settings->cluster.empty()) {
+    return LocateCluster(settings->cluster, environment, settings);
+  }
+  RETURN_IF_ERROR(ReadEnvironment(environment, settings));
+  if (Knows(*settings)) {
+    *by = "the environment";
+    return absl::OkStatus();
+  }
+  return LocateCluster(environment("KAMINO_CLUSTER"), environment, settings);
 }
 
 }  // namespace
@@ -172,42 +252,34 @@ void AddSettings(CLI::App* app, Settings* settings) {
       ->check(CLI::IsMember({"table", "json", "raw"}))
       ->type_name("FORM")
       ->group(kGroup);
+  auto* json = app->add_flag_callback(
+      "--json", [settings] { settings->output = Output::kJson; },
+      "The same as --output=json.");
+  json->group(kGroup);
   app->add_flag_callback(
-         "--json", [settings] { settings->output = Output::kJson; },
-         "The same as --output=json.")
-      ->group(kGroup);
+         "--raw", [settings] { settings->output = Output::kRaw; },
+         "The same as --output=raw.")
+      ->group(kGroup)
+      ->excludes(json);
 }
 
-absl::Status Locate(Place place, const Environment& environment,
+absl::Status Locate(Place wanted, const Environment& environment,
                     Settings* settings) {
-  const bool chain = place == Place::kChain;
-  std::vector<std::string>* addresses =
-      chain ? &settings->seeds : &settings->managers;
-  if (!addresses->empty()) return absl::OkStatus();
-  std::string cluster = settings->cluster;
-  if (cluster.empty()) {
-    const char* const name = chain ? "KAMINO_SEEDS" : "KAMINO_MANAGERS";
-    ASSIGN_OR_RETURN(auto given, Addresses(name, environment(name)));
-    *addresses = std::move(given);
-    if (!addresses->empty()) return absl::OkStatus();
-    cluster = environment("KAMINO_CLUSTER");
+  RETURN_IF_ERROR(Find(environment, settings));
+  const bool chain = wanted == Place::kChain;
+  if (!(chain ? settings->seeds : settings->managers).empty()) {
+    return absl::OkStatus();
   }
-  std::string path = settings->config;
-  if (path.empty()) path = environment("KAMINO_CONFIG");
-  const bool asked_for = !path.empty();
-  if (!asked_for) path = DefaultConfig(environment);
-  if (!IsFile(path)) {
-    if (!asked_for && cluster.empty()) return absl::OkStatus();
+  if (settings->located_by.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "there is no configuration file ", path,
-        asked_for ? ""
-                  : absl::StrCat(", which is to say where cluster ", cluster,
-                                 " is")));
+        chain ? "where is the chain? Set --seeds=host:port,... or KAMINO_SEEDS"
+              : "where are the managers? Set --managers=host:port,... or "
+                "KAMINO_MANAGERS",
+        ", or name a cluster of the configuration file by --cluster"));
   }
-  ASSIGN_OR_RETURN(auto read,
-                   ReadConfig(path, cluster, chain ? "seeds" : "managers"));
-  *addresses = std::move(read);
-  return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      settings->located_by, " names no ", chain ? "seeds" : "managers",
+      "; seeds and managers are taken from one place"));
 }
 
 }  // namespace kamino::client

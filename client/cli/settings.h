@@ -28,6 +28,7 @@ struct Settings {
   std::string config;                 // that file; "": the default one, if any
   absl::Duration timeout = absl::Seconds(10);
   Output output = Output::kTable;
+  std::string located_by;  // who said where the cluster is, once it is known
 };
 
 // Adds the options for `settings`, which must outlive the app. Every command
@@ -39,13 +40,15 @@ using Environment = std::function<std::string(const char* name)>;
 
 enum class Place { kChain, kManagers };
 
-// Fills in where the chain, or its managers, are if the command line left that
-// open: from a cluster that it names, else from KAMINO_SEEDS or
-// KAMINO_MANAGERS, else from the cluster that KAMINO_CLUSTER or the
-// configuration file names. The file, of KAMINO_CONFIG or the default one, is
-// read only for a cluster. kInvalidArgument: a file or cluster that was asked
-// for is not there, or the file is not as docs/cli.md says.
-absl::Status Locate(Place place, const Environment& environment,
+// Finds where the chain and its managers are. Both come from one place, the
+// first that says where either is, so that no command meets another cluster
+// than the one before it: the command line's addresses; the cluster that it
+// names; KAMINO_SEEDS and KAMINO_MANAGERS; the cluster that KAMINO_CLUSTER or
+// the configuration file names. The file, of KAMINO_CONFIG or the default one,
+// is read only for a cluster. kInvalidArgument: that place does not say where
+// `wanted` is, or there is none; a file or cluster that was asked for is not
+// there; the file is not as docs/cli.md says.
+absl::Status Locate(Place wanted, const Environment& environment,
                     Settings* settings);
 
 }  // namespace kamino::client

@@ -1,5 +1,6 @@
 #include "client/cli/text.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "absl/status/status.h"
@@ -90,6 +91,21 @@ std::string Escape(absl::string_view bytes) {
         }
     }
     bytes.remove_prefix(1);
+  }
+  return text;
+}
+
+std::string ToUtf8(absl::string_view bytes) {
+  std::string text;
+  while (!bytes.empty()) {
+    const bool ascii = static_cast<uint8_t>(bytes[0]) < 0x80;
+    const size_t length = ascii ? 1 : SequenceLength(bytes);
+    if (length == 0) {
+      AppendHex(bytes[0], &text);
+    } else {
+      absl::StrAppend(&text, bytes.substr(0, length));
+    }
+    bytes.remove_prefix(std::max<size_t>(length, 1));
   }
   return text;
 }

@@ -18,6 +18,9 @@ std::string Escape(absl::string_view bytes);
 // these.
 absl::StatusOr<std::string> Unescape(absl::string_view text);
 
+// As Escape, but nothing that is UTF-8 is changed.
+std::string ToUtf8(absl::string_view bytes);
+
 // "00ff" and back; white space between the bytes is skipped.
 std::string ToHex(absl::string_view bytes);
 absl::StatusOr<std::string> FromHex(absl::string_view text);

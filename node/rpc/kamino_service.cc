@@ -333,7 +333,8 @@ ServerUnaryReactor* KaminoService::GetChain(
   if (chain->view_id() == 0) {
     return Refuse(context, response,
                   MakeError(kamino::v1::REASON_RECONFIGURING,
-                            "this node knows of no view yet"));
+                            "this node knows of no view yet; kamino admin "
+                            "status tells what the chain waits for"));
   }
   return Run(context, &looks_, 0, response, [=](ChainNode&) {
     *response->mutable_chain() = *chain;

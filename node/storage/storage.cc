@@ -90,9 +90,12 @@ absl::Status Storage::Create() {
 }
 
 absl::Status Storage::OpenExisting() {
-  absl::Status status = OpenHeap();
-  if (status.ok()) status = OpenRing();
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(OpenHeap());
+  RETURN_IF_ERROR(OpenRing());
+  if (heap_region_->size() != options_.heap_bytes) return BeginAnewIfUnused();
+  if (ring_region_->size() != options_.ring_bytes) {
+    RETURN_IF_ERROR(ResizeRing());
+  }
   if (absl::Status done = Recover(); !done.ok()) {
     return Annotate(done, media_->Name(Part::kHeap));
   }
@@ -135,8 +138,32 @@ absl::Status Storage::OpenRing() {
   if (!ring.ok()) return Annotate(ring.status(), name);
   if (!read.ok()) return Annotate(read, name);
   ring_ = std::move(*ring);
-  if (ring_region_->size() == options_.ring_bytes) return absl::OkStatus();
-  return ResizeRing();
+  return absl::OkStatus();
+}
+
+absl::Status Storage::BeginAnewIfUnused() {
+  const std::string name = media_->Name(Part::kHeap);
+  const uint64_t size_mb = heap_region_->size() >> 20;
+  if (record_->state().condition != Condition::kFresh) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        name, " has ", size_mb, " MiB but --heap_mb says ",
+        options_.heap_bytes >> 20,
+        "; a heap with data cannot change its size: start the node with "
+        "--heap_mb=",
+        size_mb,
+        ", or move its files away, and it joins as a "
+        "new one"));
+  }
+  LOG(INFO) << name << " has " << size_mb
+            << " MiB and was never in a chain: it is made anew with "
+            << (options_.heap_bytes >> 20);
+  ring_.reset();
+  record_.reset();
+  ring_region_.reset();
+  heap_.reset();
+  heap_region_.reset();
+  RETURN_IF_ERROR(media_->Remove(Part::kHeap));
+  return Create();
 }
 
 absl::Status Storage::ResizeRing() {
@@ -171,16 +198,18 @@ absl::Status Storage::ResizeRing() {
 }
 
 absl::Status Storage::CheckOwner() const {
+  if (heap_->label() ==
+      absl::StrCat(options_.cluster_id, "/", options_.node_id)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        media_->Name(Part::kHeap),
+        " was made by a program from before chains had ids, and cannot be "
+        "taken "
+        "over; go on with that program, or move the data away and begin anew"));
+  }
   if (heap_->label() != Label()) {
     return absl::FailedPreconditionError(absl::StrCat(
         media_->Name(Part::kHeap), " belongs to ", heap_->label(), ", not to ",
         Label(), "; check --cluster_id, --node_id and --data_dir"));
-  }
-  if (heap_region_->size() != options_.heap_bytes) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        media_->Name(Part::kHeap), " has ", heap_region_->size() >> 20,
-        " MiB but --heap_mb says ", options_.heap_bytes >> 20,
-        "; a heap cannot change its size"));
   }
   return absl::OkStatus();
 }

@@ -77,6 +77,9 @@ class Storage {
   absl::Status OpenExisting();
   absl::Status OpenHeap();
   absl::Status OpenRing();
+  // For a heap of another size than the options say. One that was in a chain
+  // stays: kFailedPrecondition.
+  absl::Status BeginAnewIfUnused();
   // Makes the ring as large as the options say, with all that is in it.
   absl::Status ResizeRing();
   // Rolls back what this node, as a head, had not committed.

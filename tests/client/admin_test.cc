@@ -110,6 +110,15 @@ TEST_F(AdminTest, TheLeadersRefusalIsTheLastWord) {
   EXPECT_EQ(first_.asked(), 1);
 }
 
+TEST_F(AdminTest, WhatIsNoManagerIsNamed) {
+  first_.answer = [] { return absl::UnimplementedError(""); };
+  const absl::Status none = Remove();
+  EXPECT_TRUE(absl::IsInvalidArgument(none));
+  EXPECT_EQ(none.message().find(first_.address() + " answers, but is no"), 0u)
+      << none;
+  EXPECT_EQ(first_.asked(), 1);
+}
+
 TEST_F(AdminTest, PlantedFaultsAreNoticed) {
   faults::PlantFault("admin-ignores-the-leader-that-is-named");
   first_.answer = Redirect(leader_.address());

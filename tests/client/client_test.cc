@@ -334,7 +334,7 @@ TEST_F(ClientTest, RequestsNameTheChainAndOtherChainsAreNotLearntOf) {
 TEST_F(ClientTest, AChainThatTheClusterDoesNotHaveIsSaidSo) {
   ClientOptions options;
   options.seeds = {addresses_["n2"]};
-  options.timeout = absl::Milliseconds(100);
+  options.timeout = absl::Hours(1);  // it does not wait for a chain to come
   options.chain_id = 7;
   EXPECT_EQ(ReasonOf(Client::Connect(options).status()),
             kamino::v1::REASON_UNKNOWN_CHAIN);
@@ -535,6 +535,28 @@ TEST(ConnectTest, NobodyThere) {
   ClientOptions options;
   options.seeds = {"127.0.0.1:1"};
   options.timeout = absl::Milliseconds(100);
+  EXPECT_TRUE(absl::IsUnavailable(Client::Connect(options).status()));
+}
+
+TEST(ConnectTest, ASeedThatIsNoNodeIsNamed) {
+  grpc::CallbackGenericService something_else;
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort("127.0.0.1:0", rpc::ServerCredentials(), &port);
+  builder.RegisterCallbackGenericService(&something_else);
+  const auto server = builder.BuildAndStart();
+  ClientOptions options;
+  options.seeds = {absl::StrCat("127.0.0.1:", port)};
+  options.timeout = absl::Minutes(1);
+  const absl::Time begin = absl::Now();
+  const absl::Status none = Client::Connect(options).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(none));
+  EXPECT_THAT(std::string(none.message()),
+              ::testing::StartsWith(options.seeds[0] + " answers, but is no"));
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(30));  // waiting is of no use
+  // The other one may be a node that is not there yet.
+  options.seeds.push_back("127.0.0.1:1");
+  options.timeout = absl::Milliseconds(300);
   EXPECT_TRUE(absl::IsUnavailable(Client::Connect(options).status()));
 }
 

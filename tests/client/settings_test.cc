@@ -23,20 +23,28 @@ class SettingsTest : public ::testing::Test {
 
   void Write(const std::string& text) { std::ofstream(path_) << text; }
 
+  // Reads the words and finds what each of `wanted` needs, in that order.
   absl::Status Run(std::vector<std::string> words,
-                   std::map<std::string, std::string> environment = {}) {
+                   std::map<std::string, std::string> environment = {},
+                   const std::vector<Place>& wanted = {Place::kChain}) {
     settings_ = Settings();
     CLI::App app;
     AddSettings(&app, &settings_);
     std::reverse(words.begin(), words.end());
     app.parse(words);
-    for (Place place : {Place::kChain, Place::kManagers}) {
+    for (Place place : wanted) {
       absl::Status located = Locate(
           place, [&](const char* name) { return environment[name]; },
           &settings_);
       if (!located.ok()) return located;
     }
     return absl::OkStatus();
+  }
+  std::string RefusalToAdmin(std::vector<std::string> words,
+                             std::map<std::string, std::string> environment) {
+    return std::string(
+        Run(std::move(words), std::move(environment), {Place::kManagers})
+            .message());
   }
 
   const std::string path_;
@@ -54,12 +62,13 @@ managers = ["m1:1", "m2:2"]
 
 TEST_F(SettingsTest, TheCommandLineGoesFirst) {
   Write(kTwoClusters);
-  ASSERT_TRUE(
-      Run({"--seeds=x:1,y:2", "--timeout=250ms", "--json", "--config=" + path_},
-          {{"KAMINO_SEEDS", "e:1"}, {"KAMINO_MANAGERS", "m:1"}})
-          .ok());
+  ASSERT_TRUE(Run({"--seeds=x:1,y:2", "--managers=z:1", "--timeout=250ms",
+                   "--json", "--config=" + path_},
+                  {{"KAMINO_SEEDS", "e:1"}, {"KAMINO_MANAGERS", "m:1"}},
+                  {Place::kManagers, Place::kChain})
+                  .ok());
   EXPECT_THAT(settings_.seeds, ElementsAre("x:1", "y:2"));
-  EXPECT_THAT(settings_.managers, ElementsAre("m:1"));
+  EXPECT_THAT(settings_.managers, ElementsAre("z:1"));
   EXPECT_EQ(settings_.timeout, absl::Milliseconds(250));
   EXPECT_EQ(settings_.output, Output::kJson);
 }
@@ -80,9 +89,36 @@ TEST_F(SettingsTest, NamedClusters) {
   EXPECT_THAT(settings_.seeds, ElementsAre("a1:1"));
 }
 
+// Otherwise `admin remove` could meet another cluster than `status` has shown.
+TEST_F(SettingsTest, SeedsAndManagersComeFromOnePlace) {
+  Write(kTwoClusters);
+  const std::string config = "--config=" + path_;
+  const std::map<std::string, std::string> managers = {
+      {"KAMINO_MANAGERS", "m:1"}};
+  EXPECT_THAT(RefusalToAdmin({"--seeds=x:1", "--cluster=away", config}, {}),
+              HasSubstr("the command line names no managers"));
+  EXPECT_THAT(RefusalToAdmin({"--seeds=x:1"}, managers),
+              HasSubstr("the command line names no managers"));
+  EXPECT_THAT(RefusalToAdmin({"--cluster=home", config}, managers),
+              HasSubstr("cluster home of " + path_ + " names no managers"));
+  EXPECT_THAT(RefusalToAdmin({}, {{"KAMINO_CONFIG", path_}}),
+              HasSubstr("cluster home of " + path_ + " names no managers"));
+  EXPECT_THAT(RefusalToAdmin({config}, {{"KAMINO_SEEDS", "e:1"},
+                                        {"KAMINO_CLUSTER", "away"}}),
+              HasSubstr("the environment names no managers"));
+  EXPECT_THAT(std::string(Run({config}, managers).message()),
+              HasSubstr("the environment names no seeds"));
+  ASSERT_TRUE(Run({config, "--cluster=away"}, managers,
+                  {Place::kChain, Place::kManagers})
+                  .ok());
+  EXPECT_THAT(settings_.managers, ElementsAre("m1:1", "m2:2"));
+}
+
 TEST_F(SettingsTest, TheDefaultFileNeedNotBeThere) {
-  EXPECT_TRUE(Run({}, {{"HOME", "/no/such"}}).ok());
-  EXPECT_THAT(settings_.seeds, IsEmpty());
+  EXPECT_THAT(std::string(Run({}, {{"HOME", "/no/such"}}).message()),
+              HasSubstr("where is the chain?"));
+  EXPECT_THAT(RefusalToAdmin({}, {{"HOME", "/no/such"}}),
+              HasSubstr("where are the managers?"));
 }
 
 TEST_F(SettingsTest, TheFileIsReadOnlyWhenItIsNeeded) {
@@ -114,6 +150,13 @@ TEST_F(SettingsTest, WhatIsWrongIsSaid) {
               HasSubstr("no configuration file"));
   Write("one\ntwo =\n");
   EXPECT_THAT(message({"--config=" + path_}), HasSubstr("line 1"));
+  Write("\n[clusters.home]\nseds = [\"h1:1\"]\n");
+  EXPECT_THAT(message({"--config=" + path_, "--cluster=home"}),
+              HasSubstr(path_ + ": line 3: cluster home has no key seds, but "
+                                "seeds and managers"));
+  Write("[cluster.home]\nseeds = [\"h1:1\"]\n");
+  EXPECT_THAT(message({"--config=" + path_}),
+              HasSubstr("the file has no key cluster, but current and"));
 }
 
 TEST_F(SettingsTest, DurationsAndFormsAreChecked) {
@@ -122,7 +165,7 @@ TEST_F(SettingsTest, DurationsAndFormsAreChecked) {
         "--output=JSON", "--seeds", "--seeds=nowhere", "--seeds=h:99999"}) {
     EXPECT_THROW(static_cast<void>(Run({word})), CLI::ParseError) << word;
   }
-  ASSERT_TRUE(Run({"--output=raw"}).ok());
+  ASSERT_TRUE(Run({"--output=raw", "--seeds=x:1"}).ok());
   EXPECT_EQ(settings_.output, Output::kRaw);
 }
 

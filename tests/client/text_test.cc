@@ -38,6 +38,12 @@ TEST(TextTest, EveryPairOfBytesComesBack) {
   }
 }
 
+TEST(TextTest, OnlyWhatIsNotUtf8IsMadeSo) {
+  EXPECT_EQ(ToUtf8("a\\b\nGr\u00fc\u00dfe"), "a\\b\nGr\u00fc\u00dfe");
+  EXPECT_EQ(ToUtf8(std::string("a\xff\xc3z\0", 5)),
+            std::string("a\\xff\\xc3z\0", 11));
+}
+
 TEST(TextTest, WhatNobodyEscapedIsRefused) {
   EXPECT_THAT(std::string(Unescape("a\\q").status().message()),
               HasSubstr("backslash"));

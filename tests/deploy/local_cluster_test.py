@@ -144,6 +144,26 @@ class LocalClusterTest(ProgramTest):
     for name in ("etcd", "manager"):
       self.assertFalse(self.cluster.alive(name), name)
 
+  def test_the_script_tells_of_what_a_failed_start_leaves(self):
+    self.program("node/kamino_node",
+                 "#!/bin/sh\necho no such pmem >&2; exit 1\n")
+    folder = os.path.join(self.folder, "s")
+    def cluster(*words):
+      return subprocess.run(
+          [os.path.join(ROOT, "deploy", "local", "cluster"), *words],
+          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+          timeout=60, check=False)
+    done = cluster("start", "--heap_mb=16", f"--dir={folder}")
+    self.assertEqual(done.returncode, 1)
+    self.assertIn("no such pmem", done.stderr)
+    self.assertIn(f"logs are in {folder} until you destroy it", done.stderr)
+    done = cluster("start", f"--dir={folder}")
+    self.assertIn("destroy it first", done.stderr)
+    self.assertIn("no such pmem",
+                  cluster(f"--dir={folder}", "logs", "n1").stdout)
+    self.assertEqual(cluster("destroy", f"--dir={folder}").returncode, 0)
+    self.assertFalse(os.path.exists(folder))
+
   def test_programs_that_are_missing(self):
     os.remove(os.path.join(self.bin, "node/kamino_node"))
     with self.assertRaisesRegex(ClusterError, "kamino_node is not in .*make"):

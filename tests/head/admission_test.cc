@@ -251,7 +251,7 @@ TEST_F(AdmissionTest, APromotedHeadHoldsTheLocksOfWhatIsNotCompleted) {
   Execute();  // in the ring, executed, never completed
   admission_.reset();
   under_.store().ReleaseHold(2);
-  under_.Settle();
+  under_.Propagate();
   Admission promoted({}, &under_.store(), &state_, &core_);
   ASSERT_TRUE(promoted.Promote(now_, &actions_).ok());
   EXPECT_EQ(promoted.stats().clients, 1u);

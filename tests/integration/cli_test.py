@@ -3,8 +3,10 @@
 import json
 import os
 import pty
+import re
 import select
 import shutil
+import signal
 import subprocess
 
 from harness import ClusterTest, main, wait_until
@@ -130,6 +132,36 @@ class CliTest(ClusterTest):
     for kind in ("tsv", "dpkg"):
       self.kamino("load", kind, self.folder, expect=2, stderr="cannot read")
 
+  def test_input_that_ends_in_an_error_is_not_taken_for_a_value(self):
+    self.kamino("put", "precious", "b")
+    kamino = self.cluster.binary("kamino")
+    put = f"{kamino} --seeds={self.cluster.seeds} put precious --file=-"
+    for stdin in ("<&-", "</tmp", "</dev/zero"):
+      done = subprocess.run(f"{put} {stdin}", shell=True, timeout=30,
+                            stderr=subprocess.PIPE, check=False)
+      self.assertEqual(done.returncode, 2, stdin)
+      self.assertIn(b"cannot read standard input", done.stderr)
+    self.assertEqual(self.kamino("get", "precious"), "b\n")
+    for log in ("/no/such/folder/log", "/dev/full"):
+      self.kamino("bench", "transfer", "--setup", "--count=9",
+                  f"--acked_log={log}", expect=2, stderr="cannot write")
+
+  def test_numbers_are_decimal_and_an_empty_value_is_one(self):
+    self.kamino("put", "number", "0123456789abcdef")
+    self.kamino("patch", "number", "010", "X")
+    self.assertEqual(self.kamino("get", "number", "--offset=08", "--length=4"),
+                     "89Xb\n")
+    self.kamino("outcome", "99999999999999999999999", "1", expect=2,
+                stderr="no number")
+    self.kamino("bench", "put", "--count=0x10", expect=2, stderr="no number")
+    self.assertIn("number\t", self.kamino("scan", "--prefix="))
+    self.kamino("scan", "--prefix=", "number", expect=2, stderr="--prefix")
+    self.kamino("commit", "put", "number", "-y", expect=2, stderr="-y")
+    done = self.cluster.kamino("get", "k", os.fsdecode(b"\xff"), "--json",
+                               check=False)
+    self.assertEqual(done.returncode, 2)
+    self.assertIn("\\xff", json.loads(done.stderr)["error"]["message"])
+
   def test_of_lines_with_one_key_the_last_counts(self):
     lines = "".join(f"k{key}\t{i}\n" for i in range(100) for key in range(5))
     self.kamino("load", "tsv", self.path("dup.tsv", lines.encode()))
@@ -142,6 +174,73 @@ class CliTest(ClusterTest):
     self.assertEqual((done.returncode, error["code"], error["reason"]),
                      (1, "NOT_FOUND", "REASON_KEY_NOT_FOUND"))
     self.assertIn("none", error["message"])
+
+  def test_a_commit_whose_condition_fails_says_so_as_an_error(self):
+    self.kamino("put", "a", "1")
+    words = ("commit", "if", "version", "a", "9", "if", "absent", "a", "then",
+             "put", "a", "2", "else", "get", "a")
+    done = self.cluster.kamino(*words, check=False)
+    self.assertEqual(done.returncode, 1)
+    self.assertIn("a\t1\nconditions did not hold, version ", done.stdout)
+    self.assertEqual(done.stderr, "kamino: conditions did not hold: a, a "
+                                  "[REASON_CONFLICT]\n")
+    done = self.cluster.kamino(*words, "--json", check=False)
+    self.assertEqual(done.returncode, 1)
+    self.assertFalse(json.loads(done.stdout)["succeeded"])
+    error = json.loads(done.stderr)["error"]
+    self.assertEqual((error["code"], error["reason"], error["keys"]),
+                     ("ABORTED", "REASON_CONFLICT", ["YQ==", "YQ=="]))
+    self.assertEqual(self.kamino("get", "a"), "1\n")
+
+  def test_how_bytes_are_printed_is_said_once(self):
+    self.kamino("put", "a", "b\tc")
+    for output in ("--json", "--raw", "--output=json"):
+      self.kamino("get", "a", "--hex", output, expect=2, stderr="--hex")
+    self.kamino("get", "a", "--raw", "--json", expect=2, stderr="--raw")
+    self.assertEqual(self.kamino("scan", "a", "b"), "a\tb\\tc\n")
+    self.assertEqual(self.kamino("scan", "a", "b", "--raw"), "a\tb\tc\n")
+
+  def test_what_is_refused_here_is_a_wrong_command_line(self):
+    self.kamino("put", "a", "b")
+    for words in (("put", "", "x"), ("get", ""), ("get", "k" * 1025),
+                  ("call", "", "x"), ("outcome", "0", "1")):
+      self.kamino(*words, expect=2, stderr="REASON_INVALID_ARGUMENT")
+    self.kamino("get", "a", "-o", "/nope/x", expect=2,
+                stderr="cannot write /nope/x: No such file")
+    self.kamino("put", "a", "--file=/nope", expect=2,
+                stderr="cannot read /nope: No such file")
+
+  def test_mistyped_commands_are_named(self):
+    for words, text in ((("gett", "a"), "no command gett; see kamino help"),
+                        (("admin", "stauts"),
+                         "no command admin stauts; see kamino help admin"),
+                        (("bench",), "see kamino help bench")):
+      self.kamino(*words, expect=2, stderr=text)
+    self.assertIn("Usage: kamino put", self.kamino("help", "put", "--json"))
+
+  def test_servers_of_another_kind(self):
+    node = self.cluster.addresses_of(self.cluster.nodes)[0]
+    manager = self.cluster.addresses_of(self.cluster.managers)[0]
+    self.kamino("admin", "status", f"--managers={node}", expect=2,
+                stderr=f"{node} answers, but is no manager")
+    done = self.cluster.kamino("get", "a", check=False, seeds=manager)
+    self.assertEqual(done.returncode, 2)
+    self.assertIn(f"{manager} answers, but is no node", done.stderr)
+    # One that is right is enough.
+    self.kamino("put", "a", "b")
+    self.assertEqual(self.cluster.kamino(
+        "get", "a", seeds=f"{manager},{node}").stdout, "b\n")
+
+  def test_an_unknown_outcome_names_the_command_that_tells_it(self):
+    head = self.cluster.chain()[0][0]
+    self.cluster.kill(head, signal.SIGSTOP)
+    done = self.cluster.kamino("put", "a", "b", "--timeout=500ms", check=False)
+    self.assertEqual(done.returncode, 3, done.stderr)
+    told = re.search(r"kamino (outcome \d+ \d+ \d+)", done.stderr)
+    self.assertIsNotNone(told, done.stderr)
+    self.cluster.kill(head, signal.SIGCONT)
+    answer = self.kamino(*told.group(1).split(), "--timeout=30s")
+    self.assertIn("committed", answer)
 
   def test_a_bench_without_accounts_says_so(self):
     self.kamino("bench", "transfer", "--count=1", expect=1, stderr="--setup")
@@ -167,12 +266,20 @@ class CliTest(ClusterTest):
   def test_the_last_copy_is_not_removed_without_a_word(self):
     managers = "--managers=" + ",".join(
         self.cluster.addresses_of(self.cluster.managers))
-    done = self.cluster.kamino("admin", "remove", "n1", managers)
-    self.assertIn("2 of 3 nodes: n2, n3", done.stderr)
+    self.assertEqual(self.kamino("admin", "remove", "n1", managers),
+                     "n1 is out; the chain has 2 of 3 nodes: n2, n3\n")
     self.kamino("admin", "remove", "n2", managers, expect=1,
                 stderr="alone")
-    self.kamino("admin", "remove", "n2", managers, "--force")
+    cluster = json.loads(self.kamino("admin", "remove", "n2", managers,
+                                     "--force", "--json"))
+    self.assertEqual([n["member"]["node_id"] for n in cluster["nodes"]
+                      if n["member"]["role"] != "outside"], ["n3"])
     self.cluster.await_chain(["n3"])
+    self.assertEqual(self.kamino("admin", "add", "n9", managers),
+                     "no node n9 is known yet, it may join when it starts; "
+                     "the chain has 1 of 3 nodes: n3\n")
+    self.kamino("admin", "add", "n2", managers, "--timeout=30s")
+    self.cluster.await_chain(["n3", "n2"])
 
   def test_help_and_version(self):
     kamino = self.cluster.binary("kamino")
@@ -204,6 +311,12 @@ class CliTest(ClusterTest):
                  ("kamino help admin re", "remove"),
                  ("kamino --timeout 5s get --output j", "json"),
                  ("kamino get --output=r", "raw"),
+                 ("kamino --config fi", None),
+                 ("kamino --config=fi", None),
+                 ("kamino --cluster get pu", "put"),
+                 ("kamino load --outstanding fi", None),
+                 ("kamino load --outstanding 5 t", "tsv"),
+                 ("kamino get key -o fi", None),
                  ("kamino get --output raw --ra", "--raw"))
 
   def test_completion_in_bash(self):

@@ -9,6 +9,11 @@ from harness import ClusterTest, Load, main, wait_until
 
 class RejoinTest(ClusterTest):
 
+  def admin(self, *words, expect=0, stderr=None):
+    managers = self.cluster.state["addresses"]["manager"]
+    return self.kamino("admin", *words, f"--managers={managers}",
+                       "--timeout=30s", expect=expect, stderr=stderr)
+
   def statuses(self):
     lines = self.kamino("status", "--json").splitlines()
     return [json.loads(line) for line in lines[1:]]
@@ -93,11 +98,6 @@ class SlowRebootTest(RejoinTest):
 
 class AdminTest(RejoinTest):
 
-  def admin(self, *words, expect=0, stderr=None):
-    managers = self.cluster.state["addresses"]["manager"]
-    return self.kamino("admin", *words, f"--managers={managers}",
-                       "--timeout=30s", expect=expect, stderr=stderr)
-
   def await_order(self, expected):
     """It is stored; nodes hear of it by their next heartbeats."""
     wait_until(lambda: self.cluster.chain()[0] == expected, 5,
@@ -159,6 +159,10 @@ class PowerCutTest(RejoinTest):
     done = self.cluster.kamino("get", "after", "--timeout=1s", check=False,
                                seeds=address)
     self.assertNotEqual(done.returncode, 0)
+    cluster = json.loads(self.admin("status", "--json"))
+    self.assertEqual([n["member"]["node_id"] for n in cluster["nodes"]], chain)
+    self.assertEqual([n["alive"] for n in cluster["nodes"]],
+                     [name == chain[2] for name in chain])
     self.cluster.restart(chain[1])
     self.cluster.await_chain(chain[1:3], timeout=30)
     self.check_bank(load)

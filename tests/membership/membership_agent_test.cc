@@ -176,10 +176,10 @@ TEST_F(MembershipAgentTest, RegistersWithAllThatANodeIs) {
   ASSERT_TRUE(Eventually([&] { return manager_.heartbeats() > 0; }));
   EXPECT_EQ(manager_.last_heartbeat().incarnation(), 7u);
   EXPECT_EQ(manager_.last_heartbeat().node_id(), "n1");
+  EXPECT_EQ(manager_.last_heartbeat().chain_id(), kOnlyChain);
   absl::MutexLock lock(&mutex_);
   EXPECT_EQ(seen_.cluster_id(), "c");
   EXPECT_EQ(seen_.chain_id(), kOnlyChain);
-  EXPECT_EQ(manager_.last_heartbeat().chain_id(), kOnlyChain);
   EXPECT_EQ(FromProto(seen_.member()), ChainOf(1).members[0]);
 }
 

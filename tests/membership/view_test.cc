@@ -56,7 +56,7 @@ TEST(ViewTest, NeighboursEndAtTheEnds) {
 TEST(ViewTest, ReadsAsAChain) {
   EXPECT_EQ(Chain(3).ToString(), "view 7: n1 (head) -> n2 -> n3 (tail)");
   EXPECT_EQ(Chain(1).ToString(), "view 7: n1 (single)");
-  EXPECT_EQ(View().ToString(), "view 0:");
+  EXPECT_EQ(View().ToString(), "no view yet");
 }
 
 TEST(ViewTest, DiffersByAnythingOfAMember) {

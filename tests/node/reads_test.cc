@@ -20,7 +20,7 @@ class ReadsTest : public ::testing::Test {
     auto transaction = under_.Begin();
     root_ = *engine::BTree::Create(*transaction);
     EXPECT_TRUE(transaction->Commit().ok());
-    under_.Settle();
+    under_.Propagate();
     Put("key", "0123456789", 7);
   }
 
@@ -30,7 +30,7 @@ class ReadsTest : public ::testing::Test {
         engine::KeyValue(transaction.get(), root_).Put(key, value, version);
     ASSERT_TRUE(put.ok()) << put;
     ASSERT_TRUE(transaction->Commit().ok());
-    under_.Settle();
+    under_.Propagate();
   }
 
   engine::KeyValueReader Objects() { return {&reader_, root_}; }

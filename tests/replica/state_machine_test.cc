@@ -63,7 +63,7 @@ class StateMachineTest : public ::testing::Test {
     } else {
       EXPECT_TRUE(transaction->Abort().ok());
     }
-    under_.Settle();
+    under_.Propagate();
     return done;
   }
 
@@ -313,7 +313,7 @@ TEST_F(StateMachineTest, AReplicaFollows) {
     *operation.add_requests() = request;
     EncodeWriteSet(transaction->write_set(), &operation);
     ASSERT_TRUE(transaction->Commit().ok());
-    head.Settle();
+    head.Propagate();
     absl::Status executed =
         executor.Execute(sequence, 1, operation.SerializeAsString());
     ASSERT_TRUE(executed.ok()) << executed;

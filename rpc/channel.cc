@@ -3,7 +3,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/time/clock.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/support/channel_arguments.h"
@@ -43,14 +42,6 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
   if (options.counted) interceptors.push_back(CountCallsMade());
   return grpc::experimental::CreateCustomChannelWithInterceptors(
       address, ChannelCredentials(), arguments, std::move(interceptors));
-}
-
-bool MayHaveBeenSent(const grpc::ClientContext& context) {
-  // A connection's peer is a URI. Without one gRPC names what the channel was
-  // made for, host:port.
-  const std::string peer = context.peer();
-  return absl::StartsWith(peer, "ipv4:") || absl::StartsWith(peer, "ipv6:") ||
-         absl::StartsWith(peer, "unix:");
 }
 
 void SetTimeout(absl::Duration timeout, grpc::ClientContext* context) {

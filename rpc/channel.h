@@ -36,10 +36,6 @@ struct ChannelOptions {
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
                                            const ChannelOptions& options = {});
 
-// Of a call that has ended: whether it was given a connection, and so may have
-// reached the other side.
-bool MayHaveBeenSent(const grpc::ClientContext& context);
-
 // The call's deadline, from now on; or that of its method, if that is sooner.
 void SetTimeout(absl::Duration timeout, grpc::ClientContext* context);
 

@@ -203,40 +203,6 @@ TEST(ChannelTest, ACallLastsNoLongerThanItsMethodMay) {
   EXPECT_TRUE(EndsByItsMethods(absl::InfiniteDuration()));
 }
 
-// Of a call to there, which fails.
-bool MayBeSentTo(const std::string& address) {
-  grpc::GenericStub stub(MakeChannel(address));
-  grpc::ClientContext context;
-  SetTimeout(absl::Milliseconds(300), &context);
-  grpc::CompletionQueue queue;
-  const auto call = stub.PrepareUnaryCall(&context, "/kamino.test/Wait",
-                                          grpc::ByteBuffer(), &queue);
-  grpc::ByteBuffer response;
-  grpc::Status status;
-  call->StartCall();
-  call->Finish(&response, &status, &queue);
-  void* tag;
-  bool ok;
-  EXPECT_TRUE(queue.Next(&tag, &ok));
-  queue.Shutdown();
-  EXPECT_FALSE(queue.Next(&tag, &ok));
-  EXPECT_FALSE(status.ok());
-  return MayHaveBeenSent(context);
-}
-
-TEST(ChannelTest, ACallThatGotNoConnectionWasNotSent) {
-  std::string nobody;
-  {
-    Peer quiet(/*hangs_up=*/false);
-    EXPECT_TRUE(MayBeSentTo(quiet.address()));
-    nobody = quiet.address();
-  }
-  EXPECT_FALSE(MayBeSentTo(nobody));
-  Peer refuses(/*hangs_up=*/true);
-  EXPECT_FALSE(MayBeSentTo(refuses.address()));
-  EXPECT_FALSE(MayBeSentTo("no-such-host.invalid:1"));
-}
-
 TEST(ChannelTest, APeerThatIsQuietIsPingedAsLongAsACallWaits) {
   EXPECT_TRUE(GoesOnPinging(kPatience));
 }

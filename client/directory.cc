@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/error.h"
 #include "rpc/channel.h"
 #include "rpc/status.h"
 
@@ -24,13 +25,8 @@ absl::Status From(const std::string& address, const absl::Status& error) {
     return absl::InvalidArgumentError(
         absl::StrCat(address, " answers, but is no node (a manager, perhaps)"));
   }
-  absl::Status named(error.code(),
-                     absl::StrCat(address, ": ", error.message()));
-  error.ForEachPayload(
-      [&named](absl::string_view url, const absl::Cord& bytes) {
-        named.SetPayload(url, bytes);
-      });
-  return named;
+  return MakeError(error.code(), DetailOf(error),
+                   absl::StrCat(address, ": ", error.message()));
 }
 
 std::shared_ptr<grpc::Channel> Connect(const std::string& address) {

@@ -16,11 +16,12 @@ uint64_t ChecksumOf(const Header& header) {
   return XXH3_64bits(&header, offsetof(Header, checksum));
 }
 
-uint64_t ChecksumOf(uint64_t before, const Record& record,
-                    absl::string_view data) {
-  const uint64_t head =
-      XXH3_64bits_withSeed(&record, offsetof(Record, checksum), before);
-  return XXH3_64bits_withSeed(data.data(), data.size(), head);
+uint64_t ChecksumOf(absl::string_view data) {
+  return XXH3_64bits(data.data(), data.size());
+}
+
+uint64_t ChecksumOf(uint64_t before, const Record& record) {
+  return XXH3_64bits_withSeed(&record, offsetof(Record, checksum), before);
 }
 
 }  // namespace kamino::replica::snapshot_format

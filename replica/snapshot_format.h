@@ -50,12 +50,16 @@ struct Record {
   uint32_t reserved;  // zero
   uint64_t offset;    // in the heap; of kEnd the chain's last operation
   uint64_t length;    // in the heap; of kEnd the number of records before
-  uint64_t checksum;  // of all before it, the stream's; then of the data
+  uint64_t data;      // checksum of the data
+  // Of the bytes before, and all of the stream before: what the record says,
+  // above all how long it is, is known to be so before its data has come.
+  uint64_t checksum;
 };
-static_assert(sizeof(Record) == 32);
+static_assert(sizeof(Record) == 40);
 static_assert(offsetof(Record, offset) == 8);
 static_assert(offsetof(Record, length) == 16);
-static_assert(offsetof(Record, checksum) == 24);
+static_assert(offsetof(Record, data) == 24);
+static_assert(offsetof(Record, checksum) == 32);
 
 // Of one record. Data is small enough for memory that is used again and again:
 // larger pieces would be mapped and unmapped each time.
@@ -65,9 +69,9 @@ inline constexpr uint64_t kMaxZeroBytes = 16u << 20;
 bool AreZeros(const std::byte* bytes, size_t length);
 
 uint64_t ChecksumOf(const Header& header);
+uint64_t ChecksumOf(absl::string_view data);
 // `before`: the checksum of what comes before, a header or a record.
-uint64_t ChecksumOf(uint64_t before, const Record& record,
-                    absl::string_view data);
+uint64_t ChecksumOf(uint64_t before, const Record& record);
 
 }  // namespace kamino::replica::snapshot_format
 

@@ -67,6 +67,9 @@ absl::Status SnapshotReader::CheckHeader(const Header& header) const {
 
 // What can be told before its data has come.
 absl::Status SnapshotReader::CheckRecord(const Record& record) const {
+  if (record.checksum != ChecksumOf(checksum_, record)) {
+    return Damaged("its checksum is wrong");
+  }
   if (record.reserved != 0) return Damaged("what is reserved is used");
   if (record.kind == Kind::kEnd) {
     if (record.length == records_ && record.offset >= begun_at_) {
@@ -116,8 +119,8 @@ absl::Status SnapshotReader::TakePart(absl::string_view part) {
   } else {
     const auto record = PartOf<Record>(part);
     const absl::string_view data = part.substr(sizeof(Record));
-    if (record.checksum != ChecksumOf(checksum_, record, data)) {
-      return Damaged("its checksum is wrong");
+    if (record.data != snapshot_format::ChecksumOf(data)) {
+      return Damaged("its data's checksum is wrong");
     }
     if (record.kind == Kind::kEnd) {
       end_ = record.offset;

@@ -78,7 +78,8 @@ absl::Status SnapshotWriter::Begin(ByteSink* sink) {
 absl::Status SnapshotWriter::Put(Record record, absl::string_view data,
                                  ByteSink* sink) {
   RETURN_IF_ERROR(Begin(sink));
-  checksum_ = record.checksum = ChecksumOf(checksum_, record, data);
+  record.data = snapshot_format::ChecksumOf(data);
+  checksum_ = record.checksum = ChecksumOf(checksum_, record);
   ++records_;
   RETURN_IF_ERROR(sink->Append(BytesOf(record)));
   return data.empty() ? absl::OkStatus() : sink->Append(data);
@@ -99,8 +100,8 @@ absl::StatusOr<size_t> SnapshotWriter::WriteFrom(size_t from, size_t to,
   const size_t length = end - from;
   const absl::string_view data(reinterpret_cast<const char*>(base + from),
                                zeros ? 0 : length);
-  RETURN_IF_ERROR(Put({zeros ? Kind::kZeros : Kind::kData, 0, from, length, 0},
-                      data, sink));
+  RETURN_IF_ERROR(Put(
+      {zeros ? Kind::kZeros : Kind::kData, 0, from, length, 0, 0}, data, sink));
   return length;
 }
 
@@ -125,7 +126,7 @@ absl::Status SnapshotWriter::Finish(uint64_t sequence, ByteSink* sink) {
   while (written != 0) {
     ASSIGN_OR_RETURN(written, WriteRecord(sink));
   }
-  return Put({Kind::kEnd, 0, sequence, records_, 0}, "", sink);
+  return Put({Kind::kEnd, 0, sequence, records_, 0, 0}, "", sink);
 }
 
 }  // namespace kamino::replica

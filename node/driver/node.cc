@@ -191,9 +191,11 @@ bool Node::Run(absl::AnyInvocable<void(ChainNode&)> task) {
 
 void Node::Report() {
   membership::NodeReport report = node_->report();
-  // Each batch moves the cursors; a heartbeat needs no finer ones.
-  if (!std::exchange(ticked_, false)) report.cursors = reported_.cursors;
-  if (report == reported_) return;
+  // Each batch moves the cursors; a heartbeat needs no finer ones. They go with
+  // whatever else has changed: what a node holds is judged by both.
+  membership::NodeReport older = report;
+  if (!std::exchange(ticked_, false)) older.cursors = reported_.cursors;
+  if (older == reported_) return;
   const bool caught_up =
       report.caught_up_view != 0 && reported_.caught_up_view == 0;
   reported_ = report;

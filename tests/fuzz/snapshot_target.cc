@@ -42,7 +42,8 @@ std::string Forge(absl::string_view bytes) {
         absl::string_view(forged)
             .substr(at + sizeof(Record))
             .substr(0, record.kind == Kind::kData ? record.length : 0);
-    before = record.checksum = ChecksumOf(before, record, data);
+    record.data = replica::snapshot_format::ChecksumOf(data);
+    before = record.checksum = ChecksumOf(before, record);
     std::memcpy(&forged[at], &record, sizeof(record));
     at += sizeof(Record) + data.size();
   }

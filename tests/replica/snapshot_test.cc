@@ -131,7 +131,8 @@ class SmallSnapshotTest : public testing::Test {
     for (size_t at = 0; status.ok() && at < bytes.size();) {
       const absl::string_view next = bytes.substr(at, piece);
       status = reader.Append(next);
-      EXPECT_LE(reader.bytes_kept(), snapshot_format::kMaxDataBytes + 32);
+      EXPECT_LE(reader.bytes_kept(),
+                snapshot_format::kMaxDataBytes + sizeof(Record));
       at += next.size();
     }
     const std::string stored(reinterpret_cast<const char*>(target.base()),
@@ -173,9 +174,7 @@ class SmallSnapshotTest : public testing::Test {
     Record record;
     std::memcpy(&record, &forged[at], sizeof(record));
     change(&record);
-    const size_t data = record.kind == Kind::kData ? kPage : 0;
-    record.checksum = ChecksumOf(
-        before, record, absl::string_view(forged).substr(at + 32, data));
+    record.checksum = ChecksumOf(before, record);
     std::memcpy(&forged[at], &record, sizeof(record));
     return forged;
   }
@@ -213,16 +212,16 @@ TEST_F(SmallSnapshotTest, LayoutIsTheDocumentedOne) {
             "00000000"
             "0010000000000000"
             "0010000000000000");
-  EXPECT_EQ(bytes_.substr(96, 5), "first");
+  EXPECT_EQ(bytes_.substr(104, 5), "first");
   const size_t zeros = cuts_[0];
-  EXPECT_EQ(zeros, 96 + kPage);
+  EXPECT_EQ(zeros, 104 + kPage);
   EXPECT_EQ(hex(zeros, 24),
             "02000000"
             "00000000"
             "0020000000000000"
             "0030000000000000");
-  EXPECT_EQ(cuts_[1], zeros + 32);
-  EXPECT_EQ(hex(bytes_.size() - 32, 24),
+  EXPECT_EQ(cuts_[1], zeros + sizeof(Record));
+  EXPECT_EQ(hex(bytes_.size() - sizeof(Record), 24),
             "03000000"
             "00000000"
             "0800000000000000"
@@ -234,7 +233,7 @@ TEST_F(SmallSnapshotTest, MayComeInPiecesOfAnySize) {
   for (size_t piece = 1; piece < 200; ++piece) {
     EXPECT_TRUE(Read(bytes_, piece).ok()) << piece;
   }
-  for (size_t piece : {kPage, kPage + 32, 2 * kPage, bytes_.size()}) {
+  for (size_t piece : {kPage, kPage + 40, 2 * kPage, bytes_.size()}) {
     EXPECT_TRUE(Read(bytes_, piece).ok()) << piece;
   }
 }
@@ -247,6 +246,23 @@ TEST_F(SmallSnapshotTest, EveryFlippedBitIsRefused) {
     ASSERT_TRUE(absl::IsDataLoss(read) || absl::IsFailedPrecondition(read))
         << "bit " << bit << ": " << read;
     ASSERT_THAT(std::string(read.message()), HasSubstr("snapshot"));
+  }
+}
+
+// Else a reader waits for data that never comes: nothing follows the last
+// record of a tail that believes it has sent all.
+TEST_F(SmallSnapshotTest, ADamagedHeadIsRefusedBeforeItsDataComes) {
+  std::vector<size_t> heads = {sizeof(Header)};
+  heads.insert(heads.end(), cuts_.begin(), cuts_.end());
+  for (const size_t head : heads) {
+    for (size_t bit = 0; bit < sizeof(Record) * 8; ++bit) {
+      std::string damaged = bytes_.substr(0, head + sizeof(Record));
+      damaged[head + bit / 8] ^= static_cast<char>(1 << bit % 8);
+      SimRegion target(kSmall);
+      SnapshotReader reader(&target, kSmallScope);
+      EXPECT_TRUE(absl::IsDataLoss(reader.Append(damaged)))
+          << "bit " << bit << " at " << head;
+    }
   }
 }
 
@@ -324,19 +340,15 @@ TEST_F(SmallSnapshotTest, NothingIsStoredOutsideWhateverItsChecksum) {
       {[](Record* r) { r->offset = ~uint64_t{0}; }, "do not lie within"},
       {[](Record* r) { r->length = 0; }, "do not lie within"},
       {[](Record* r) { r->length = ~uint64_t{0}; }, "do not lie within"},
-      {[](Record* r) {
-         *r = {Kind::kEnd, 0, 6, 0, 0};
-       },
+      {[](Record* r) { *r = {Kind::kEnd, 0, 6, 0, 0, 0}; },
        "ends after operation 6 and 0 records; it was begun after operation 7"},
-      {[](Record* r) {
-         *r = {Kind::kEnd, 0, 8, 1, 0};
-       },
+      {[](Record* r) { *r = {Kind::kEnd, 0, 8, 1, 0, 0}; },
        "ends after operation 8 and 1 records"},
   };
   for (const auto& one : cases) {
     // With the head of it alone: not a byte more is waited for.
     const std::string forged = Forge(sizeof(Header), one.change);
-    const absl::Status read = Read(absl::string_view(forged).substr(0, 96));
+    const absl::Status read = Read(absl::string_view(forged).substr(0, 104));
     EXPECT_TRUE(absl::IsDataLoss(read));
     EXPECT_THAT(std::string(read.message()), HasSubstr(one.text));
     EXPECT_THAT(std::string(read.message()),
@@ -347,15 +359,16 @@ TEST_F(SmallSnapshotTest, NothingIsStoredOutsideWhateverItsChecksum) {
 // Nor is more waited for than a record may have, where there would be room.
 TEST(LargeHeapTest, ARecordThatIsTooLargeIsRefusedByItsHead) {
   SimRegion target(17 << 20);
-  for (const Record& record :
-       {Record{Kind::kData, 0, 0, snapshot_format::kMaxDataBytes + 1, 0},
-        Record{Kind::kZeros, 0, 0, snapshot_format::kMaxZeroBytes + 1, 0}}) {
+  for (Record record :
+       {Record{Kind::kData, 0, 0, snapshot_format::kMaxDataBytes + 1, 0, 0},
+        Record{Kind::kZeros, 0, 0, snapshot_format::kMaxZeroBytes + 1, 0, 0}}) {
     Header header = {};
     header.magic = snapshot_format::kMagic;
     header.version = snapshot_format::kVersion;
     header.chain_id = 1;
     header.heap_bytes = target.size();
     header.checksum = ChecksumOf(header);
+    record.checksum = ChecksumOf(header.checksum, record);
     SnapshotReader reader(&target, {});
     EXPECT_TRUE(
         reader.Append({reinterpret_cast<const char*>(&header), sizeof(header)})
@@ -378,7 +391,7 @@ TEST_F(SmallSnapshotTest, ASinksErrorIsPassedOn) {
     }
     size_t room = 0;
   };
-  for (size_t room = 0; room < bytes_.size() - kPage - 32; room += 16) {
+  for (size_t room = 0; room < bytes_.size() - kPage - 40; room += 16) {
     TrackedRegion source(std::make_unique<SimRegion>(kSmall));
     std::memset(source.base() + kPage, 1, kPage);
     std::memset(source.base() + kSmall - 1, 1, 1);

@@ -188,6 +188,10 @@ class ChainRig {
   const replica::OperationRing& ring(const std::string& name) {
     return *At(name).storage->ring();
   }
+  // What its next heartbeat says.
+  const membership::NodeReport& report(const std::string& name) const {
+    return At(name).report;
+  }
   const std::string& head() const;
   const membership::View& view() const { return view_; }
   // Of a node that is down.
@@ -227,7 +231,9 @@ class ChainRig {
     void Stop() override {}
     bool LeaseValid(uint64_t) const override { return true; }
     void RequestView() override {}
-    void SetReport(const membership::NodeReport&) override {}
+    void SetReport(const membership::NodeReport& to_send) override {
+      report = to_send;
+    }
 
     SimDisk disk;
     Storage* storage = nullptr;  // the node's
@@ -239,6 +245,7 @@ class ChainRig {
     Moment moment = Moment::kDrain;
     Tear tear;
     membership::Member self;  // as it runs, or ran
+    membership::NodeReport report;
     membership::ViewSourceCallbacks callbacks;
     absl::Status fatal;
   };

@@ -163,7 +163,7 @@ TEST_F(HostilePeerTest, ACutBeforeTheTransferBeganIsNotBelieved) {
         std::string* const chunk = m->mutable_state_chunk()->mutable_snapshot();
         auto end = RecordOf(*chunk);
         end.offset = 0;
-        end.checksum = ChecksumOf(before, end, "");
+        end.checksum = ChecksumOf(before, end);
         Replace(end, chunk);
       });
   JoinFourth();

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/faults/fault.h"
 #include "tests/node/driver/chain_rig.h"
 #include "tests/node/driver/snapshot_chunk.h"
 
@@ -125,6 +126,31 @@ TEST_F(JoiningTest, GetsTheHeapWhileTheChainExecutes) {
   EXPECT_EQ(transfer("n3").begun, 1u);
   EXPECT_EQ(transfer("n4").damaged, 0u);
   Append();
+}
+
+// The manager compares what nodes hold: a node that joined must not be taken to
+// hold what it had before.
+class ReportTest : public JoiningTest {
+ protected:
+  bool CursorsAreOfTheHeapItGot() {
+    rig_.Invite("n4");
+    RunUntilAttached();
+    EXPECT_NE(rig_.report("n4").caught_up_view, 0u);
+    const auto& ring = rig_.ring("n4");
+    return rig_.report("n4").cursors ==
+           membership::Cursors{ring.received(), ring.applied(), ring.cleaned()};
+  }
+};
+
+TEST_F(ReportTest, CursorsGoWithWhatElseIsSaid) {
+  EXPECT_TRUE(CursorsAreOfTheHeapItGot());
+}
+
+TEST_F(ReportTest, OldCursorsWouldBeNoticed) {
+  faults::PlantFault("node-reports-old-cursors");
+  EXPECT_FALSE(CursorsAreOfTheHeapItGot());
+  EXPECT_TRUE(faults::PlantedFaultWasMet());
+  faults::PlantFault("");
 }
 
 // Each bit counts: of the data, of where they go, of how many zeros there are.

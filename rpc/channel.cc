@@ -45,12 +45,13 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
       address, ChannelCredentials(), arguments, std::move(interceptors));
 }
 
-bool MayHaveBeenSent(const grpc::ClientContext& context) {
-  // A connection's peer is a URI. Without one gRPC names what the channel was
-  // made for, host:port.
-  const std::string peer = context.peer();
-  return absl::StartsWith(peer, "ipv4:") || absl::StartsWith(peer, "ipv6:") ||
-         absl::StartsWith(peer, "unix:");
+bool MayHaveBeenSent(const absl::Status& status) {
+  // gRPC has no code for it, and ClientContext::peer() is not set before there
+  // is an answer. Should its words change, more calls are in doubt.
+  return !absl::IsUnavailable(status) ||
+         !(absl::StartsWith(status.message(),
+                            "failed to connect to all addresses") ||
+           absl::StartsWith(status.message(), "DNS resolution failed for "));
 }
 
 void SetTimeout(absl::Duration timeout, grpc::ClientContext* context) {

@@ -206,6 +206,7 @@ TEST(DonorTest, OneThatHasEverythingGivesWayHoweverBusy) {
   rig.Begin(kLink, "n4", static_cast<int>(rig.ring->cleaned()));
   for (int i = 0; i < 4; ++i) {
     rig.downstream.OnAppendAck(rig.downstream.acked() + 1);
+    rig.downstream.Pump();
     rig.Pass(rig.options.joining_patience / 2);
     EXPECT_FALSE(rig.Takes("n5")) << i;
   }

@@ -153,16 +153,17 @@ class NodeServerTest : public ::testing::Test {
   // core thread go on.
   template <typename Response, typename Request, typename Method>
   void SendAndGiveUp(Method method, const Request& request) {
-    absl::Notification go_on;
+    // Both threads': whoever waits may still look at it when this one is done.
+    const auto go_on = std::make_shared<absl::Notification>();
     ASSERT_TRUE(
-        node_->Run([&go_on](ChainNode&) { go_on.WaitForNotification(); }));
+        node_->Run([go_on](ChainNode&) { go_on->WaitForNotification(); }));
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() +
                          std::chrono::milliseconds(20));
     Response response;
     EXPECT_EQ((stub_.get()->*method)(&context, request, &response).error_code(),
               grpc::StatusCode::DEADLINE_EXCEEDED);
-    go_on.Notify();
+    go_on->Notify();
   }
 
   using Stub = kamino::v1::KaminoService::StubInterface;

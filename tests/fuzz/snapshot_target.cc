@@ -77,8 +77,8 @@ void Run(absl::string_view bytes) {
   Input input(bytes);
   const bool forged = input.Number(1) % 2 == 1;
   const size_t piece = 1 + input.Number(2) % (2 * kPage);
-  const std::string snapshot =
-      forged ? Forge(input.Bytes(bytes.size())) : std::string(bytes.substr(3));
+  const absl::string_view rest = input.Bytes(bytes.size());
+  const std::string snapshot = forged ? Forge(rest) : std::string(rest);
   const Read whole = ReadIn(snapshot, SIZE_MAX);
   const Read pieces = ReadIn(snapshot, piece);
   CHECK(whole.status == pieces.status) << whole.status << pieces.status;

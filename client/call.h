@@ -157,7 +157,8 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
     const int failures =
         status.ok() ? 0 : failures_.Add(runner_->directory().chain().view_id());
     const Decision decision = DecideAfter(status, failures, runner_->Random());
-    outcome_unknown_ |= decision.outcome_unknown;
+    outcome_unknown_ |=
+        decision.outcome_unknown && rpc::MayHaveBeenSent(status);
     if (!decision.retry) return Conclude(status);
     last_error_ = status;
     if (decision.refresh) return RefreshAndRetry(decision.delay);

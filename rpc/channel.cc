@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/time/clock.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/support/channel_arguments.h"
@@ -42,6 +43,15 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
   if (options.counted) interceptors.push_back(CountCallsMade());
   return grpc::experimental::CreateCustomChannelWithInterceptors(
       address, ChannelCredentials(), arguments, std::move(interceptors));
+}
+
+bool MayHaveBeenSent(const absl::Status& status) {
+  // gRPC has no code for it, and ClientContext::peer() is not set before there
+  // is an answer. Should its words change, more calls are in doubt.
+  return !absl::IsUnavailable(status) ||
+         !(absl::StartsWith(status.message(),
+                            "failed to connect to all addresses") ||
+           absl::StartsWith(status.message(), "DNS resolution failed for "));
 }
 
 void SetTimeout(absl::Duration timeout, grpc::ClientContext* context) {

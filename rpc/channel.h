@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "grpcpp/channel.h"
@@ -35,6 +36,10 @@ struct ChannelOptions {
 // `address`: host:port. Connects when the first call needs it.
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
                                            const ChannelOptions& options = {});
+
+// Of a call that has ended so: whether it may have reached the other side.
+// False only when it is known that no connection was there to send it by.
+bool MayHaveBeenSent(const absl::Status& status);
 
 // The call's deadline, from now on; or that of its method, if that is sooner.
 void SetTimeout(absl::Duration timeout, grpc::ClientContext* context);

@@ -16,6 +16,7 @@
 #include "grpcpp/completion_queue.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "gtest/gtest.h"
+#include "rpc/status.h"
 #include "tests/faults/fault.h"
 
 namespace kamino::rpc {
@@ -201,6 +202,42 @@ bool EndsByItsMethods(absl::Duration own) {
 TEST(ChannelTest, ACallLastsNoLongerThanItsMethodMay) {
   EXPECT_TRUE(EndsByItsMethods(kPatience));
   EXPECT_TRUE(EndsByItsMethods(absl::InfiniteDuration()));
+}
+
+// Of a call to there, which fails.
+bool MayBeSentTo(const std::string& address) {
+  grpc::GenericStub stub(MakeChannel(address));
+  grpc::ClientContext context;
+  SetTimeout(absl::Milliseconds(300), &context);
+  grpc::CompletionQueue queue;
+  const auto call = stub.PrepareUnaryCall(&context, "/kamino.test/Wait",
+                                          grpc::ByteBuffer(), &queue);
+  grpc::ByteBuffer response;
+  grpc::Status status;
+  call->StartCall();
+  call->Finish(&response, &status, &queue);
+  void* tag;
+  bool ok;
+  EXPECT_TRUE(queue.Next(&tag, &ok));
+  queue.Shutdown();
+  EXPECT_FALSE(queue.Next(&tag, &ok));
+  EXPECT_FALSE(status.ok());
+  return MayHaveBeenSent(FromGrpc(status));
+}
+
+TEST(ChannelTest, ACallThatGotNoConnectionWasNotSent) {
+  std::string nobody;
+  {
+    Peer quiet(/*hangs_up=*/false);
+    EXPECT_TRUE(MayBeSentTo(quiet.address()));
+    nobody = quiet.address();
+  }
+  EXPECT_FALSE(MayBeSentTo(nobody));
+  Peer refuses(/*hangs_up=*/true);
+  EXPECT_FALSE(MayBeSentTo(refuses.address()));
+  // It has heard the call, and ends without an answer.
+  EXPECT_TRUE(MayHaveBeenSent(absl::UnavailableError("Socket closed")));
+  EXPECT_TRUE(MayHaveBeenSent(absl::DeadlineExceededError("")));
 }
 
 TEST(ChannelTest, APeerThatIsQuietIsPingedAsLongAsACallWaits) {

@@ -374,6 +374,18 @@ TEST_F(ClientTest, OutOfTimeWithALostAnswerSaysWhatToAskFor) {
   ASSERT_TRUE(client_->Put("key", "2").ok());  // under another name
 }
 
+TEST_F(ClientTest, WhatWasNeverSentIsNotInDoubt) {
+  addresses_["n9"] = "127.0.0.1:1";
+  SetChain(2, {"n9", "n2", "n3"});
+  Connect(absl::Milliseconds(300));
+  const absl::Status status = client_->Put("key", "1").status();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
+  EXPECT_EQ(ReasonOf(status), kamino::v1::REASON_UNSPECIFIED) << status;
+  SetChain(3, {"n1", "n2", "n3"});
+  ASSERT_TRUE(client_->Put("key", "2").ok());
+  EXPECT_EQ(executed(), 1);
+}
+
 TEST_F(ClientTest, AnOverloadedNodeIsAskedAgainAndAgain) {
   ASSERT_TRUE(client_->Put("key", "1").ok());
   Refuse(std::deque<Reason>(5, kamino::v1::REASON_OVERLOADED));

@@ -10,14 +10,12 @@
 #include "engine/resource_error.h"
 #include "glog/logging.h"
 #include "replica/errors.h"
-#include "replica/heap_executor.h"
+#include "replica/log_entry.h"
 
 namespace kamino::head {
 
 using engine::ObjectId;
 using engine::Transaction;
-using kamino::internal::v1::ChainOperation;
-using kamino::internal::v1::ChainRequest;
 using replica::Actions;
 using replica::MakeError;
 
@@ -63,17 +61,16 @@ Admission::~Admission() {
 absl::Status Admission::Promote(absl::Time now, Actions* actions) {
   const replica::OperationRing& ring = core_->ring();
   for (uint64_t last = core_->completed(); last < ring.applied();) {
-    const replica::OperationRing::Entry entry = ring.EntryOf(last + 1);
-    last = entry.last;
-    ASSIGN_OR_RETURN(auto operation, replica::ParseOperation(entry.operation));
-    ASSIGN_OR_RETURN(auto write_set, replica::DecodeWriteSet(operation));
+    const replica::LogEntry entry = ring.EntryOf(last + 1);
+    last = entry.last();
+    ASSIGN_OR_RETURN(auto write_set, entry.WriteSet());
     store_->HoldLocks(last, write_set);
     in_flight_[last];
   }
   engine::HeapReader reader(store_->heap());
   if (!state_->Formatted(reader)) {
     Request format;
-    format.request.set_function(replica::kFormatFunction);
+    format.mutation.function = replica::kFormatFunction;
     format.done = [](RequestOutcome) {};
     Submit(std::move(format), now);
     ExecuteReady(now, actions);
@@ -102,8 +99,8 @@ void Admission::Submit(Request request, absl::Time now) {
                      "", 0});
     return;
   }
-  if (clients_.Knows(request.request.client_id())) {
-    clients_.Touch(request.request.client_id(), now);
+  if (clients_.Knows(request.mutation.client_id)) {
+    clients_.Touch(request.mutation.client_id, now);
   }
   ready_.push_back(std::move(request));
 }
@@ -130,9 +127,9 @@ std::vector<Request> Admission::TakeBatch() {
   }
   size_t bytes = 0;
   while (!ready_.empty() && batch.size() < options_.max_batch &&
-         (batch.empty() || bytes + ready_.front().request.arguments().size() <=
+         (batch.empty() || bytes + ready_.front().mutation.arguments.size() <=
                                options_.max_batch_bytes)) {
-    bytes += ready_.front().request.arguments().size();
+    bytes += ready_.front().mutation.arguments.size();
     batch.push_back(std::move(ready_.front()));
     ready_.pop_front();
   }
@@ -142,7 +139,7 @@ std::vector<Request> Admission::TakeBatch() {
 namespace {
 
 bool MayEvictLess(const Request& request, const absl::Status& status) {
-  return !request.evicts_least && request.request.expired_clients_size() > 1 &&
+  return !request.evicts_least && request.mutation.dropped_clients.size() > 1 &&
          replica::ReasonOf(status) == kamino::v1::REASON_TOO_LARGE;
 }
 
@@ -179,7 +176,7 @@ std::optional<std::pair<size_t, Admission::Attempt>> Admission::TryBatch(
       store_->Begin(absl::ZeroDuration());
   BatchClients clients;
   for (const Request& request : *batch) {
-    clients.asking.insert(request.request.client_id());
+    clients.asking.insert(request.mutation.client_id);
   }
   std::vector<Attempt> attempts;
   uint32_t executed = 0;
@@ -257,8 +254,8 @@ Admission::Attempt Admission::ExecuteOne(Transaction& transaction,
   }
   bool changed = false;
   replica::RequestMeter meter(options_.max_touched, request.abandoned);
-  auto execution =
-      state_->Execute(transaction, request.request, sequence, &changed, &meter);
+  auto execution = state_->Execute(transaction, request.mutation, sequence,
+                                   &changed, &meter);
   touched_ += meter.touched();
   if (execution.ok()) {
     attempt.outcome.sequence = execution->sequence;
@@ -268,9 +265,9 @@ Admission::Attempt Admission::ExecuteOne(Transaction& transaction,
       return attempt;
     }
     attempt.executed = true;
-    const uint64_t client_id = request.request.client_id();
+    const uint64_t client_id = request.mutation.client_id;
     if (!IsKnown(client_id, *clients)) clients->added.insert(client_id);
-    for (uint64_t evicted : request.request.expired_clients()) {
+    for (uint64_t evicted : request.mutation.dropped_clients) {
       clients->evicted.insert(evicted);
     }
     return attempt;
@@ -305,12 +302,11 @@ void Admission::CommitBatch(Transaction& transaction, uint32_t executed,
   const uint64_t first = core_->next_sequence();
   const uint64_t last = first + executed - 1;
   const auto append = [&](const engine::WriteSet& write_set) {
-    ChainOperation operation;
+    std::vector<const replica::Mutation*> mutations;
     for (size_t i = 0; i < batch->size(); ++i) {
-      if (attempts[i].executed) *operation.add_requests() = (*batch)[i].request;
+      if (attempts[i].executed) mutations.push_back(&(*batch)[i].mutation);
     }
-    replica::EncodeWriteSet(write_set, &operation);
-    return core_->AppendLocal(first, executed, operation.SerializeAsString());
+    return core_->AppendLocal(mutations, write_set);
   };
   engine::CommitOptions options;
   options.sequence = last;  // so that a recovery finds the end of an entry
@@ -330,13 +326,13 @@ void Admission::CommitBatch(Transaction& transaction, uint32_t executed,
   }
   std::vector<Waiter>& waiters = in_flight_[last];
   for (size_t i = 0; i < batch->size(); ++i) {
-    const ChainRequest& request = (*batch)[i].request;
-    if (attempts[i].executed && request.client_id() != 0) {
-      for (uint64_t expired : request.expired_clients()) {
-        clients_.Forget(expired);
+    const replica::Mutation& mutation = (*batch)[i].mutation;
+    if (attempts[i].executed && mutation.client_id != 0) {
+      for (uint64_t dropped : mutation.dropped_clients) {
+        clients_.Forget(dropped);
         ++counters_.evicted;
       }
-      clients_.Touch(request.client_id(), now);
+      clients_.Touch(mutation.client_id, now);
       ++counters_.committed;
     }
     waiters.push_back(
@@ -393,9 +389,9 @@ bool Admission::IsKnown(uint64_t client_id, const BatchClients& clients) const {
 absl::Status Admission::MakeRoomForClient(Transaction& transaction,
                                           const BatchClients& clients,
                                           absl::Time now, Request* request) {
-  ChainRequest& chain_request = request->request;
-  chain_request.clear_expired_clients();
-  const bool is_new = !IsKnown(chain_request.client_id(), clients);
+  replica::Mutation& mutation = request->mutation;
+  mutation.dropped_clients.clear();
+  const bool is_new = !IsKnown(mutation.client_id, clients);
   const size_t stored =
       clients_.size() + clients.added.size() - clients.evicted.size();
   // More are stored already if another head was allowed to store more. Then
@@ -404,9 +400,9 @@ absl::Status Admission::MakeRoomForClient(Transaction& transaction,
   if (wanted <= options_.max_clients) return absl::OkStatus();
   if (is_new) {
     // One whose outcome was dropped is to hear that, and costs nobody's place.
-    ASSIGN_OR_RETURN(auto found,
-                     state_->FindOutcome(transaction, chain_request.client_id(),
-                                         chain_request.since()));
+    ASSIGN_OR_RETURN(
+        auto found,
+        state_->FindOutcome(transaction, mutation.client_id, mutation.since));
     if (found.knowledge == replica::StateMachine::Knowledge::kDropped) {
       return absl::OkStatus();
     }
@@ -415,7 +411,7 @@ absl::Status Admission::MakeRoomForClient(Transaction& transaction,
   const size_t most = request->evicts_least
                           ? std::min(needed, options_.evict_at_once)
                           : options_.evict_at_once;
-  const std::vector<uint64_t> idle =
+  std::vector<uint64_t> idle =
       clients_.Idle(now, most, [&clients](uint64_t client_id) {
         return clients.asking.contains(client_id) ||
                clients.evicted.contains(client_id);
@@ -426,7 +422,7 @@ absl::Status Admission::MakeRoomForClient(Transaction& transaction,
                                   " clients are stored and too few of them "
                                   "have been silent for long enough"));
   }
-  for (uint64_t client_id : idle) chain_request.add_expired_clients(client_id);
+  mutation.dropped_clients = std::move(idle);
   return absl::OkStatus();
 }
 

@@ -9,7 +9,7 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "kamino/internal/v1/operation.pb.h"
+#include "replica/log_entry.h"
 
 namespace kamino::head {
 
@@ -21,7 +21,7 @@ struct RequestOutcome {
 
 // Moved only: whoever holds it owes the answer.
 struct Request {
-  kamino::internal::v1::ChainRequest request;
+  replica::Mutation mutation;
   // On the node's monotonic clock. A request that has not been executed by
   // then is answered kDeadlineExceeded and leaves no trace.
   absl::Time deadline = absl::InfiniteFuture();

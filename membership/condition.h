@@ -9,7 +9,7 @@
 
 namespace kamino::membership {
 
-// Numbers are on the wire and on media (docs/ring_format.md): never change
+// Numbers are on the wire and on media (docs/log_entry.md): never change
 // them. On media is what outlasts a restart: kFresh, kReceiving, kBehind, or
 // kSound; whether a restart made more of kSound is found out after it.
 enum class Condition : uint32_t {

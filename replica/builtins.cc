@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "kamino/v1/kamino.pb.h"
 #include "replica/errors.h"
+#include "replica/field_reader.h"
 
 namespace kamino::replica {
 namespace {
@@ -14,37 +15,77 @@ namespace {
 using kamino::v1::CommitRequest;
 using kamino::v1::CommitResponse;
 using kamino::v1::DeleteOperation;
+using kamino::v1::DeleteRequest;
+using kamino::v1::GetOperation;
 using kamino::v1::Operation;
 using kamino::v1::PatchOperation;
+using kamino::v1::PatchRequest;
 using kamino::v1::Precondition;
 using kamino::v1::PutOperation;
+using kamino::v1::PutRequest;
 using kamino::v1::ReadResult;
+
+// Of the messages that bring values, which lie where the request does.
+struct PutView {
+  absl::string_view key;
+  absl::string_view value;
+};
+struct PatchView {
+  absl::string_view key;
+  uint64_t offset = 0;
+  absl::string_view data;
+};
+
+absl::Status NotA(absl::string_view message) {
+  return MakeError(kamino::v1::REASON_INVALID_ARGUMENT,
+                   absl::StrCat("arguments are not a ", message));
+}
+
+// Message is a PutRequest or a PutOperation: they number fields differently.
+template <typename Message>
+absl::StatusOr<PutView> ViewPut(absl::string_view bytes) {
+  PutView put;
+  FieldReader fields(bytes);
+  while (fields.Next()) {
+    if (fields.number() == Message::kKeyFieldNumber) put.key = fields.bytes();
+    if (fields.number() == Message::kValueFieldNumber) {
+      put.value = fields.bytes();
+    }
+  }
+  if (!fields.ok()) return NotA(Message::descriptor()->full_name());
+  return put;
+}
+
+template <typename Message>
+absl::StatusOr<PatchView> ViewPatch(absl::string_view bytes) {
+  PatchView patch;
+  FieldReader fields(bytes);
+  while (fields.Next()) {
+    if (fields.number() == Message::kKeyFieldNumber) patch.key = fields.bytes();
+    if (fields.number() == Message::kOffsetFieldNumber) {
+      patch.offset = fields.varint();
+    }
+    if (fields.number() == Message::kDataFieldNumber) {
+      patch.data = fields.bytes();
+    }
+  }
+  if (!fields.ok()) return NotA(Message::descriptor()->full_name());
+  return patch;
+}
 
 template <typename Message>
 absl::StatusOr<Message> Parse(absl::string_view bytes) {
   Message message;
   if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return MakeError(kamino::v1::REASON_INVALID_ARGUMENT,
-                     absl::StrCat("arguments are not a ",
-                                  Message::descriptor()->full_name()));
+    return NotA(Message::descriptor()->full_name());
   }
   return message;
 }
 
-absl::Status ApplyPut(ProcedureContext& context, const PutOperation& put) {
-  return context.Put(put.key(), put.value());
-}
-
-absl::Status ApplyPatch(ProcedureContext& context,
-                        const PatchOperation& patch) {
-  return context.Patch(patch.key(), patch.offset(), patch.data());
-}
-
-absl::Status ApplyDelete(ProcedureContext& context,
-                         const DeleteOperation& del) {
-  absl::Status deleted = context.Delete(del.key());
-  if (del.allow_absent() &&
-      ReasonOf(deleted) == kamino::v1::REASON_KEY_NOT_FOUND) {
+absl::Status ApplyDelete(ProcedureContext& context, const std::string& key,
+                         bool allow_absent) {
+  absl::Status deleted = context.Delete(key);
+  if (allow_absent && ReasonOf(deleted) == kamino::v1::REASON_KEY_NOT_FOUND) {
     return absl::OkStatus();
   }
   return deleted;
@@ -73,22 +114,40 @@ absl::Status ApplyGet(ProcedureContext& context, const std::string& key,
   return absl::OkStatus();
 }
 
-absl::Status Apply(ProcedureContext& context, const Operation& operation,
+// What an Operation is of, and that. A field that is not known is passed over,
+// as by whoever parses it.
+absl::Status Apply(ProcedureContext& context, absl::string_view operation,
                    size_t* room, ReadResult* result) {
-  switch (operation.operation_case()) {
-    case Operation::kPut:
-      return ApplyPut(context, operation.put());
-    case Operation::kPatch:
-      return ApplyPatch(context, operation.patch());
-    case Operation::kDelete:
-      return ApplyDelete(context, operation.delete_());
-    case Operation::kGet:
-      return ApplyGet(context, operation.get().key(), room, result);
-    case Operation::OPERATION_NOT_SET:
-      break;
+  uint32_t kind = 0;
+  absl::string_view bytes;
+  FieldReader fields(operation);
+  while (fields.Next()) {
+    if (fields.number() > Operation::kGetFieldNumber) continue;
+    kind = fields.number();
+    bytes = fields.bytes();
   }
-  return MakeError(kamino::v1::REASON_INVALID_ARGUMENT,
-                   "an operation of the commit is empty");
+  if (!fields.ok()) return NotA(Operation::descriptor()->full_name());
+  switch (kind) {
+    case Operation::kPutFieldNumber: {
+      ASSIGN_OR_RETURN(auto put, ViewPut<PutOperation>(bytes));
+      return context.Put(put.key, put.value);
+    }
+    case Operation::kPatchFieldNumber: {
+      ASSIGN_OR_RETURN(auto patch, ViewPatch<PatchOperation>(bytes));
+      return context.Patch(patch.key, patch.offset, patch.data);
+    }
+    case Operation::kDeleteFieldNumber: {
+      ASSIGN_OR_RETURN(auto del, Parse<DeleteOperation>(bytes));
+      return ApplyDelete(context, del.key(), del.allow_absent());
+    }
+    case Operation::kGetFieldNumber: {
+      ASSIGN_OR_RETURN(auto get, Parse<GetOperation>(bytes));
+      return ApplyGet(context, get.key(), room, result);
+    }
+    default:
+      return MakeError(kamino::v1::REASON_INVALID_ARGUMENT,
+                       "an operation of the commit is empty");
+  }
 }
 
 absl::StatusOr<bool> HoldsForObject(ProcedureContext& context,
@@ -124,7 +183,7 @@ absl::StatusOr<bool> Holds(ProcedureContext& context,
 
 // Says which part of a commit touches too much.
 absl::Status ExplainTooLarge(const absl::Status& status, absl::string_view part,
-                             int index, int size) {
+                             size_t index, size_t size) {
   if (ReasonOf(status) != kamino::v1::REASON_TOO_LARGE) return status;
   return MakeError(kamino::v1::REASON_TOO_LARGE,
                    absl::StrCat("at ", part, " ", index + 1, " of ", size, ": ",
@@ -133,38 +192,73 @@ absl::Status ExplainTooLarge(const absl::Status& status, absl::string_view part,
 
 absl::StatusOr<std::string> Put(ProcedureContext& context,
                                 absl::string_view arguments) {
-  ASSIGN_OR_RETURN(auto put, Parse<PutOperation>(arguments));
-  RETURN_IF_ERROR(ApplyPut(context, put));
+  ASSIGN_OR_RETURN(auto put, ViewPut<PutRequest>(arguments));
+  RETURN_IF_ERROR(context.Put(put.key, put.value));
   return std::string();
 }
 
 absl::StatusOr<std::string> Patch(ProcedureContext& context,
                                   absl::string_view arguments) {
-  ASSIGN_OR_RETURN(auto patch, Parse<PatchOperation>(arguments));
-  RETURN_IF_ERROR(ApplyPatch(context, patch));
+  ASSIGN_OR_RETURN(auto patch, ViewPatch<PatchRequest>(arguments));
+  RETURN_IF_ERROR(context.Patch(patch.key, patch.offset, patch.data));
   return std::string();
 }
 
 absl::StatusOr<std::string> Delete(ProcedureContext& context,
                                    absl::string_view arguments) {
-  ASSIGN_OR_RETURN(auto del, Parse<DeleteOperation>(arguments));
-  RETURN_IF_ERROR(ApplyDelete(context, del));
+  ASSIGN_OR_RETURN(auto del, Parse<DeleteRequest>(arguments));
+  RETURN_IF_ERROR(ApplyDelete(context, del.key(), /*allow_absent=*/false));
   return std::string();
+}
+
+// A CommitRequest whose operations, which bring values, lie where it does.
+struct CommitView {
+  std::vector<Precondition> preconditions;
+  std::vector<absl::string_view> then_operations;
+  std::vector<absl::string_view> else_operations;
+  bool fail_on_conflict = false;
+};
+
+absl::StatusOr<CommitView> ViewCommit(absl::string_view bytes) {
+  CommitView commit;
+  FieldReader fields(bytes);
+  while (fields.Next()) {
+    switch (fields.number()) {
+      case CommitRequest::kPreconditionsFieldNumber: {
+        ASSIGN_OR_RETURN(auto condition, Parse<Precondition>(fields.bytes()));
+        commit.preconditions.push_back(std::move(condition));
+        break;
+      }
+      case CommitRequest::kThenOperationsFieldNumber:
+        commit.then_operations.push_back(fields.bytes());
+        break;
+      case CommitRequest::kElseOperationsFieldNumber:
+        commit.else_operations.push_back(fields.bytes());
+        break;
+      case CommitRequest::kFailOnConflictFieldNumber:
+        commit.fail_on_conflict = fields.varint() != 0;
+        break;
+      default:
+        break;
+    }
+  }
+  if (!fields.ok()) return NotA(CommitRequest::descriptor()->full_name());
+  return commit;
 }
 
 // All preconditions are looked at before anything is written, so that a commit
 // that does not hold is found out without an intent.
 absl::StatusOr<std::string> Commit(ProcedureContext& context,
                                    absl::string_view arguments) {
-  ASSIGN_OR_RETURN(auto request, Parse<CommitRequest>(arguments));
+  ASSIGN_OR_RETURN(auto request, ViewCommit(arguments));
   CommitResponse response;
   std::vector<std::string> failed;
-  for (int i = 0; i < request.preconditions_size(); ++i) {
-    const Precondition& condition = request.preconditions(i);
+  const size_t conditions = request.preconditions.size();
+  for (size_t i = 0; i < conditions; ++i) {
+    const Precondition& condition = request.preconditions[i];
     auto holds = Holds(context, condition);
     if (!holds.ok()) {
-      return ExplainTooLarge(holds.status(), "precondition", i,
-                             request.preconditions_size());
+      return ExplainTooLarge(holds.status(), "precondition", i, conditions);
     }
     if (*holds) continue;
     failed.push_back(condition.has_range_unchanged()
@@ -173,18 +267,17 @@ absl::StatusOr<std::string> Commit(ProcedureContext& context,
   }
   response.set_succeeded(failed.empty());
   const auto& operations =
-      failed.empty() ? request.then_operations() : request.else_operations();
-  if (!failed.empty() && operations.empty() && request.fail_on_conflict()) {
-    return MakeError(
-        kamino::v1::REASON_CONFLICT,
-        absl::StrCat(failed.size(), " of ", request.preconditions_size(),
-                     " preconditions do not hold, first for key ",
-                     Printable(failed.front())),
-        failed);
+      failed.empty() ? request.then_operations : request.else_operations;
+  if (!failed.empty() && operations.empty() && request.fail_on_conflict) {
+    return MakeError(kamino::v1::REASON_CONFLICT,
+                     absl::StrCat(failed.size(), " of ", conditions,
+                                  " preconditions do not hold, first for key ",
+                                  Printable(failed.front())),
+                     failed);
   }
   for (std::string& key : failed) response.add_failed_keys(std::move(key));
   size_t room = kMaxResultBytes;
-  for (int i = 0; i < operations.size(); ++i) {
+  for (size_t i = 0; i < operations.size(); ++i) {
     absl::Status applied =
         Apply(context, operations[i], &room, response.add_results());
     if (!applied.ok()) {

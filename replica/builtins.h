@@ -10,17 +10,18 @@
 
 namespace kamino::replica {
 
-// Name to argument and result message (kamino.v1, serialized). The names are
-// in operation rings: never change their meaning.
-inline constexpr char kPutFunction[] = "kv.put";        // PutOperation, ""
-inline constexpr char kPatchFunction[] = "kv.patch";    // PatchOperation, ""
-inline constexpr char kDeleteFunction[] = "kv.delete";  // DeleteOperation, ""
+// Name to argument and result message (kamino.v1, serialized): what the client
+// sent, byte for byte. The names are in log entries: never change their
+// meaning.
+inline constexpr char kPutFunction[] = "kv.put";        // PutRequest, ""
+inline constexpr char kPatchFunction[] = "kv.patch";    // PatchRequest, ""
+inline constexpr char kDeleteFunction[] = "kv.delete";  // DeleteRequest, ""
 inline constexpr char kCommitFunction[] = "kv.commit";  // CommitRequest,
                                                         // CommitResponse
 
 // Another one whenever any of them acts otherwise on the same arguments: nodes
 // of one chain must have the same.
-inline constexpr int kBuiltinsVersion = 1;
+inline constexpr int kBuiltinsVersion = 2;
 
 std::map<std::string, Procedure, std::less<>> BuiltinProcedures();
 

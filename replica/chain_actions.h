@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "kamino/internal/v1/chain.pb.h"
 #include "membership/view.h"
 
@@ -25,6 +26,9 @@ struct Actions {
   struct Send {
     LinkId link;
     kamino::internal::v1::ChainMessage message;
+    // Of an Append: the log entry, as it lies in the ring. It holds until the
+    // core's next input.
+    absl::string_view payload;
   };
 
   std::vector<LinkId> close;  // carried out first

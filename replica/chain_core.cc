@@ -32,6 +32,7 @@ ChainCore::ChainCore(ChainOptions options, OperationRing* ring,
       mending_source_(ring, executor, &outbox_),
       joiner_(options_, ring, copy, &upstream_, &outbox_, &transfer_stats_),
       donor_(options_, ring, copy, &downstream_, &outbox_, &transfer_stats_) {
+  outbox_.set_chain_id(options_.chain_id);
   if (!mending_.torn() || !behind()) return;
   // The chain completes without a node that joins: its neighbours may hold
   // more of the interrupted operations' objects than those operations made.
@@ -263,24 +264,31 @@ void ChainCore::EndOfBatch(absl::Time now, Actions* actions) {
   joiner_.Acknowledge();
   completions_.Report(ring_->applied());
   donor_.Continue(now);
+  // After all that may append or clean: what it sends lies in the ring.
+  downstream_.Pump();
   upstream_.Acknowledge(behind());
 }
 
-// --- Operations.
+// --- Log entries.
 
-absl::Status ChainCore::AppendLocal(uint64_t first, uint32_t count,
-                                    absl::string_view operation) {
+absl::Status ChainCore::AppendLocal(absl::Span<const Mutation* const> mutations,
+                                    const engine::WriteSet& write_set) {
   CHECK(is_head()) << "only the head appends by itself";
-  if (options_.max_operation_bytes != 0 &&
-      operation.size() > options_.max_operation_bytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("operation of ", operation.size(),
-                     " bytes; the chain's links take at most ",
-                     options_.max_operation_bytes));
+  LogEntryDraft draft;
+  draft.first = next_sequence();
+  draft.chain_id = options_.chain_id;
+  draft.view_id = view_.id;
+  draft.mutations = mutations;
+  draft.write_set = &write_set;
+  if (options_.max_entry_bytes != 0 &&
+      draft.bytes() > options_.max_entry_bytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "log entry of ", draft.bytes(),
+        " bytes; the chain's links take at most ", options_.max_entry_bytes));
   }
-  absl::Status appended = ring_->Append(first, count, operation);
+  absl::Status appended = ring_->Append(draft);
   if (appended.ok() && options_.on_appended) {
-    options_.on_appended(ring_->EntryOf(first));
+    options_.on_appended(ring_->EntryOf(draft.first));
   }
   return appended;
 }
@@ -295,14 +303,13 @@ void ChainCore::CommitLocal(uint64_t last, Actions* actions) {
 void ChainCore::ExecuteReceived() {
   if (mending_.torn() || ring_->applied() == ring_->received()) return;
   while (!outbox_.failed() && ring_->applied() < ring_->received()) {
-    const OperationRing::Entry entry = ring_->EntryOf(ring_->applied() + 1);
-    absl::Status executed =
-        executor_->Execute(entry.first, entry.count(), entry.operation);
+    const LogEntry entry = ring_->EntryOf(ring_->applied() + 1);
+    absl::Status executed = executor_->Execute(entry);
     if (!executed.ok()) {
       return outbox_.Fail(absl::DataLossError(
-          absl::StrCat("operation ", entry.first, ": ", executed.message())));
+          absl::StrCat("operation ", entry.first(), ": ", executed.message())));
     }
-    ring_->MarkApplied(entry.last);
+    ring_->MarkApplied(entry.last());
   }
   AfterApplied();
 }
@@ -313,7 +320,6 @@ void ChainCore::AfterApplied() {
   CheckReturned();
   if (is_tail()) CompleteAsTail();
   if (joiner_.follows()) CleanTo(ring_->applied());
-  downstream_.Pump();
 }
 
 void ChainCore::CompleteAsTail() {

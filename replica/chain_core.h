@@ -43,6 +43,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "engine/transaction.h"
 #include "kamino/internal/v1/chain.pb.h"
 #include "kamino/v1/kamino.pb.h"
 #include "membership/view.h"
@@ -53,6 +55,7 @@
 #include "replica/downstream.h"
 #include "replica/executor.h"
 #include "replica/joiner.h"
+#include "replica/log_entry.h"
 #include "replica/mending.h"
 #include "replica/node_record.h"
 #include "replica/operation_ring.h"
@@ -78,15 +81,18 @@ class ChainCore {
 
   void OnLinkOpened(LinkId link, absl::Time now, Actions* actions);
   void OnLinkClosed(LinkId link, absl::Time now, Actions* actions);
+  // `payload`: what came behind the message; of an Append alone.
   void OnMessage(LinkId link, const kamino::internal::v1::ChainMessage& message,
-                 absl::Time now, Actions* actions);
+                 absl::string_view payload, absl::Time now, Actions* actions);
   // At least every reconnect_delay.
   void OnTick(absl::Time now, Actions* actions);
   // Whether the manager wants this node, which is outside, to join.
   void OnInvited(bool invited, absl::Time now, Actions* actions);
 
-  // Sends the acknowledgements that the inputs so far are owed. Called once
-  // after each batch of inputs, so that one message stands for many.
+  // Sends the log entries and acknowledgements that the inputs so far are owed.
+  // Called once after each batch of inputs, so that one message stands for
+  // many. Actions are carried out before the next input: what is sent lies in
+  // the ring.
   void EndOfBatch(absl::Time now, Actions* actions);
 
   // --- The head's part.
@@ -94,14 +100,14 @@ class ChainCore {
   // The number that the next mutation gets.
   uint64_t next_sequence() const { return ring_->received() + 1; }
 
-  // Makes an operation of `count` mutations durable in the ring; the first of
-  // them must be next_sequence(). The head has executed it and sets its commit
-  // mark after this. Errors as OperationRing::Append; kInvalidArgument also
-  // when it is larger than max_operation_bytes.
-  absl::Status AppendLocal(uint64_t first, uint32_t count,
-                           absl::string_view operation);
+  // Makes an entry of these mutations durable in the ring, of which the first
+  // is next_sequence(). The head has executed them and sets the commit mark
+  // after this. Errors as OperationRing::Append; kInvalidArgument also when it
+  // is larger than max_entry_bytes.
+  absl::Status AppendLocal(absl::Span<const Mutation* const> mutations,
+                           const engine::WriteSet& write_set);
 
-  // The commit mark of the operation that was appended last, whose last
+  // The commit mark of the entry that was appended last, whose last
   // mutation this is, is durable: it may go down the chain.
   void CommitLocal(uint64_t last, Actions* actions);
 
@@ -170,7 +176,7 @@ class ChainCore {
               absl::Time now);
   void ContinueDownstream(const kamino::internal::v1::Sync& sync);
   void OnReject(LinkId link, const Message& message, absl::Time now);
-  void OnAppend(LinkId link, const kamino::internal::v1::Append& append);
+  void OnAppend(LinkId link, absl::string_view entry);
   void OnAppendAck(LinkId link, uint64_t received);
   void OnCompletion(LinkId link, uint64_t applied);
   void OnCleanUp(LinkId link, uint64_t cleaned);

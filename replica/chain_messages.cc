@@ -9,7 +9,6 @@
 
 namespace kamino::replica {
 
-using kamino::internal::v1::Append;
 using kamino::internal::v1::Fetch;
 using kamino::internal::v1::Hello;
 using kamino::internal::v1::LINK_PURPOSE_APPEND;
@@ -38,10 +37,16 @@ bool ChainCore::CheckView(LinkId link, const Message& message) {
   return false;
 }
 
-void ChainCore::OnMessage(LinkId link, const Message& message, absl::Time now,
+void ChainCore::OnMessage(LinkId link, const Message& message,
+                          absl::string_view payload, absl::Time now,
                           Actions* actions) {
   const Outbox::Delivery delivery(&outbox_, actions);
   if (outbox_.failed()) return;
+  if (message.chain_id() != options_.chain_id) {
+    outbox_.CountMalformed();
+    LOG(WARNING) << "ignored a message of chain " << message.chain_id();
+    return;
+  }
   if (message.has_reject()) return OnReject(link, message, now);
   if (!CheckView(link, message)) return;
   switch (message.message_case()) {
@@ -50,7 +55,7 @@ void ChainCore::OnMessage(LinkId link, const Message& message, absl::Time now,
     case Message::kSync:
       return OnSync(link, message.sync(), now);
     case Message::kAppend:
-      return OnAppend(link, message.append());
+      return OnAppend(link, payload);
     case Message::kAppendAck:
       return OnAppendAck(link, message.append_ack().received());
     case Message::kCompletion:
@@ -186,7 +191,6 @@ void ChainCore::ContinueDownstream(const Sync& sync) {
   downstream_.ContinueAfter(sync.received());
   OnCleanUp(downstream_.link(), sync.cleaned());
   CheckReturned();
-  downstream_.Pump();
 }
 
 void ChainCore::OnReject(LinkId link, const Message& message, absl::Time now) {
@@ -206,18 +210,17 @@ void ChainCore::OnReject(LinkId link, const Message& message, absl::Time now) {
   joiner_.OnRejected(link, now);
 }
 
-// --- Operations and what is acknowledged of them.
+// --- Log entries and what is acknowledged of them.
 
-void ChainCore::OnAppend(LinkId link, const Append& append) {
+void ChainCore::OnAppend(LinkId link, absl::string_view entry) {
   if (!outbox_.Belongs(upstream_.Has(link)) || mending_.torn()) return;
-  if (upstream_.Take(append, returning_.may_append())) ExecuteReceived();
+  if (upstream_.Take(entry, returning_.may_append())) ExecuteReceived();
 }
 
 void ChainCore::OnAppendAck(LinkId link, uint64_t received) {
   const bool belongs = downstream_.Has(link) && downstream_.replicates();
   if (!outbox_.Belongs(belongs)) return;
   downstream_.OnAppendAck(received);
-  downstream_.Pump();
 }
 
 void ChainCore::OnCleanUp(LinkId link, uint64_t cleaned) {

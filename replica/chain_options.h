@@ -22,12 +22,11 @@ struct ChainOptions {
   uint64_t heap_bytes = 0;
   // What neighbours must have as well.
   membership::Agreement agreement;
-  // The largest operation that every neighbour and its link can take; more are
-  // not appended. 0: what the ring takes.
-  uint64_t max_operation_bytes = 0;
-  // Appends, each with one operation, that may be on their way to the
-  // successor, unacknowledged.
-  uint64_t window_operations = 1024;
+  // The largest log entry that every neighbour and its link can take; larger
+  // ones are not appended. 0: what the ring takes.
+  uint64_t max_entry_bytes = 0;
+  // Log entries that may be on their way to the successor, unacknowledged.
+  uint64_t window_entries = 1024;
   uint64_t window_bytes = 16u << 20;
   // Between two attempts to reach a neighbour, of which the first few are
   // closer: one that is only late with a view has it in a moment.
@@ -54,9 +53,9 @@ struct ChainOptions {
   // A node that joins and has got no further for so long, or has all and has
   // not become a member by then, gives way to another that the manager invites.
   absl::Duration joining_patience = absl::Seconds(3);
-  // Told of each operation once it is durable in this node's ring; for tests
+  // Told of each log entry once it is durable in this node's ring; for tests
   // that keep a history. May be null.
-  std::function<void(const OperationRing::Entry& entry)> on_appended;
+  std::function<void(const LogEntry& entry)> on_appended;
 };
 
 }  // namespace kamino::replica

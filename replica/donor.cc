@@ -90,7 +90,6 @@ void Donor::SendOperationsAfter(uint64_t sequence) {
   retain_until_.reset();
   target_ = ring_->applied();
   downstream_->ContinueAfter(sequence);
-  downstream_->Pump();
 }
 
 void Donor::OnChunkAck(uint64_t chunks) {

@@ -4,7 +4,6 @@
 
 namespace kamino::replica {
 
-using kamino::internal::v1::Append;
 using kamino::internal::v1::Hello;
 using kamino::internal::v1::LINK_PURPOSE_APPEND;
 
@@ -58,7 +57,7 @@ void Downstream::ContinueAfter(uint64_t sequence) {
   dialer_.Establish();
   state_ = joins() ? State::kFollow : State::kReplicate;
   sent_ = acked_ = sequence;
-  sent_bytes_ = sent_operations_ = 0;
+  sent_bytes_ = sent_entries_ = 0;
 }
 
 void Downstream::OnAppendAck(uint64_t received) {
@@ -67,16 +66,16 @@ void Downstream::OnAppendAck(uint64_t received) {
   // Acknowledgements come before clean-ups, so the entries are still here.
   acked_ = std::max(acked_, std::min(ring_->cleaned(), sent_));
   while (acked_ < std::min(received, sent_)) {
-    const OperationRing::Entry entry = ring_->EntryOf(acked_ + 1);
-    if (entry.last > received) {  // within an operation
+    const LogEntry entry = ring_->EntryOf(acked_ + 1);
+    if (entry.last() > received) {  // within an entry
       outbox_->CountMalformed();
       break;
     }
-    acked_ = entry.last;
-    sent_bytes_ -= std::min<uint64_t>(sent_bytes_, entry.operation.size());
-    sent_operations_ -= std::min<uint64_t>(sent_operations_, 1);
+    acked_ = entry.last();
+    sent_bytes_ -= std::min<uint64_t>(sent_bytes_, entry.bytes().size());
+    sent_entries_ -= std::min<uint64_t>(sent_entries_, 1);
   }
-  if (acked_ == sent_) sent_bytes_ = sent_operations_ = 0;
+  if (acked_ == sent_) sent_bytes_ = sent_entries_ = 0;
 }
 
 bool Downstream::CanHaveCleaned(uint64_t cleaned) {
@@ -90,17 +89,13 @@ bool Downstream::CanHaveCleaned(uint64_t cleaned) {
 
 void Downstream::Pump() {
   if (!replicates()) return;
-  while (sent_ < ring_->applied() &&
-         sent_operations_ < options_.window_operations &&
+  while (sent_ < ring_->applied() && sent_entries_ < options_.window_entries &&
          sent_bytes_ < options_.window_bytes) {
-    const OperationRing::Entry entry = ring_->EntryOf(sent_ + 1);
-    sent_ = entry.last;
-    sent_bytes_ += entry.operation.size();
-    ++sent_operations_;
-    Append* append = outbox_->Send(link()).mutable_append();
-    append->set_first(entry.first);
-    append->set_count(entry.count());
-    append->set_operation(entry.operation.data(), entry.operation.size());
+    const LogEntry entry = ring_->EntryOf(sent_ + 1);
+    sent_ = entry.last();
+    sent_bytes_ += entry.bytes().size();
+    ++sent_entries_;
+    outbox_->SendEntry(link(), entry);
   }
 }
 

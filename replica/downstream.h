@@ -23,7 +23,7 @@
 //
 // Invariants:
 //   1. acked() <= sent() <= applied here, while it gets operations.
-//   2. At most a window of operations, and of bytes, is sent and not
+//   2. At most a window of entries, and of bytes, is sent and not
 //      acknowledged.
 //   3. All of (acked(), sent()] and what follows is in the ring.
 //
@@ -91,7 +91,8 @@ class Downstream {
   void OnAppendAck(uint64_t received);
   // Whether it can have applied everything up to there; counts it if not.
   bool CanHaveCleaned(uint64_t cleaned);
-  // Sends what is applied, as far as the window allows.
+  // Sends what is applied, as far as the window allows. What is sent lies in
+  // the ring: nothing may be cleaned or appended before it has gone.
   void Pump();
 
  private:
@@ -105,7 +106,7 @@ class Downstream {
   uint64_t sent_ = 0;
   uint64_t acked_ = 0;
   uint64_t sent_bytes_ = 0;  // of (acked_, sent_]
-  uint64_t sent_operations_ = 0;
+  uint64_t sent_entries_ = 0;
 };
 
 }  // namespace kamino::replica

@@ -11,10 +11,11 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "engine/transaction.h"
+#include "replica/log_entry.h"
 
 namespace kamino::replica {
 
-// How an operation that a restart interrupted is mended (Kamino-Tx, 5.3).
+// How an entry that a restart interrupted is mended (Kamino-Tx, 5.3).
 enum class Mend {
   kForward,  // to what the predecessor, which has executed it, holds
   kBack,     // to what the successor, which has not, holds
@@ -24,15 +25,9 @@ class Executor {
  public:
   virtual ~Executor() = default;
 
-  // Executes an operation (a serialized ChainOperation) of `count` mutations,
-  // numbered from `first`, in place and makes its effects durable. An error
-  // means that the node must stop.
-  virtual absl::Status Execute(uint64_t first, uint32_t count,
-                               absl::string_view operation) = 0;
-
-  // What the operation was going to touch.
-  virtual absl::StatusOr<engine::WriteSet> WriteSetOf(
-      absl::string_view operation) = 0;
+  // Executes an entry's mutations in place and makes its effects durable. An
+  // error means that the node must stop.
+  virtual absl::Status Execute(const LogEntry& entry) = 0;
 
   // --- At a neighbour: appends the bytes that the intent covers here.
   // kInvalidArgument: they do not lie among the heap's objects.

@@ -7,63 +7,13 @@
 namespace kamino::replica {
 
 using engine::Intent;
-using engine::IntentKind;
 using engine::WriteSet;
-using kamino::internal::v1::ChainOperation;
 
-void EncodeWriteSet(const WriteSet& write_set, ChainOperation* operation) {
-  operation->mutable_write_set()->Reserve(static_cast<int>(write_set.size()));
-  for (const Intent& intent : write_set) {
-    auto* encoded = operation->add_write_set();
-    encoded->set_object(intent.object);
-    encoded->set_offset(intent.offset);
-    encoded->set_length(intent.length);
-    encoded->set_kind(static_cast<uint32_t>(intent.kind));
-  }
-}
-
-absl::StatusOr<WriteSet> DecodeWriteSet(const ChainOperation& operation) {
-  WriteSet write_set;
-  write_set.reserve(operation.write_set_size());
-  for (const auto& encoded : operation.write_set()) {
-    if (encoded.kind() < static_cast<uint32_t>(IntentKind::kWrite) ||
-        encoded.kind() > static_cast<uint32_t>(IntentKind::kFree)) {
-      return absl::DataLossError(
-          absl::StrCat("an operation has an intent of kind ", encoded.kind()));
-    }
-    write_set.push_back({encoded.object(), encoded.offset(), encoded.length(),
-                         static_cast<IntentKind>(encoded.kind())});
-  }
-  return write_set;
-}
-
-absl::StatusOr<ChainOperation> ParseOperation(absl::string_view bytes) {
-  ChainOperation operation;
-  if (!operation.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return absl::DataLossError("an operation of the ring cannot be parsed");
-  }
-  return operation;
-}
-
-absl::Status HeapExecutor::Execute(uint64_t first, uint32_t count,
-                                   absl::string_view bytes) {
-  auto operation = ParseOperation(bytes);
-  if (!operation.ok()) return operation.status();
-  if (operation->requests_size() < 0 ||
-      static_cast<uint32_t>(operation->requests_size()) != count) {
-    return absl::DataLossError(
-        absl::StrCat("an operation of ", count, " mutations has ",
-                     operation->requests_size(), " requests"));
-  }
-  ASSIGN_OR_RETURN(auto write_set, DecodeWriteSet(*operation));
+absl::Status HeapExecutor::Execute(const LogEntry& entry) {
+  ASSIGN_OR_RETURN(auto write_set, entry.WriteSet());
   engine::ReplicaTransaction transaction(heap_, write_set);
-  RETURN_IF_ERROR(state_->Replay(transaction, *operation, first));
+  RETURN_IF_ERROR(state_->Replay(transaction, entry));
   return static_cast<engine::Transaction&>(transaction).Commit();
-}
-
-absl::StatusOr<WriteSet> HeapExecutor::WriteSetOf(absl::string_view bytes) {
-  ASSIGN_OR_RETURN(auto operation, ParseOperation(bytes));
-  return DecodeWriteSet(operation);
 }
 
 absl::Status HeapExecutor::ReadIntent(const Intent& intent,

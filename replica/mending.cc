@@ -80,9 +80,9 @@ Mending::Mended Mending::Begin(LinkId link, Mend mend, absl::Time now) {
 absl::StatusOr<WriteSet> Mending::Interrupted() const {
   WriteSet intents;
   for (uint64_t last = ring_->applied(); last < ring_->received();) {
-    const OperationRing::Entry entry = ring_->EntryOf(last + 1);
-    last = entry.last;
-    ASSIGN_OR_RETURN(auto write_set, executor_->WriteSetOf(entry.operation));
+    const LogEntry entry = ring_->EntryOf(last + 1);
+    last = entry.last();
+    ASSIGN_OR_RETURN(auto write_set, entry.WriteSet());
     intents.insert(intents.end(), write_set.begin(), write_set.end());
   }
   return intents;
@@ -197,9 +197,9 @@ absl::StatusOr<uint64_t> MendingSource::FirstToTouch(const Fetch& fetch) const {
   }
   for (uint64_t last = std::max(fetch.received(), ring_->cleaned());
        last < ring_->applied();) {
-    const OperationRing::Entry entry = ring_->EntryOf(last + 1);
-    last = entry.last;
-    ASSIGN_OR_RETURN(auto write_set, executor_->WriteSetOf(entry.operation));
+    const LogEntry entry = ring_->EntryOf(last + 1);
+    last = entry.last();
+    ASSIGN_OR_RETURN(auto write_set, entry.WriteSet());
     for (const Intent& intent : write_set) {
       const uint64_t end =
           intent.object +

@@ -1,5 +1,5 @@
 // What a node remembers of itself besides its data, in the header page of its
-// ring (docs/ring_format.md).
+// ring (docs/log_entry.md).
 //
 // Not thread-safe.
 #ifndef KAMINO_REPLICA_NODE_RECORD_H_

@@ -14,14 +14,14 @@ namespace kamino::replica {
 namespace {
 
 using ring_format::CleanedLine;
-using ring_format::EntryHeader;
 using ring_format::kEntryAlignment;
-using ring_format::kEntryMagic;
 using ring_format::kHeaderBytes;
 using ring_format::kRingMagic;
 using ring_format::kRingVersion;
+using ring_format::kSlotMagic;
 using ring_format::kWrapMagic;
 using ring_format::RingHeader;
+using ring_format::SlotHeader;
 
 uint64_t HeaderChecksum(const RingHeader& header) {
   return XXH3_64bits(&header, offsetof(RingHeader, checksum));
@@ -31,8 +31,16 @@ uint64_t CleanedChecksum(const CleanedLine& line) {
   return XXH3_64bits(&line, offsetof(CleanedLine, checksum));
 }
 
+// Binds the entry, which is alike at all nodes, to this place.
+uint64_t SlotChecksum(const SlotHeader& slot, const std::byte* entry) {
+  uint64_t seed;
+  std::memcpy(&seed, entry, sizeof(seed));
+  static_assert(offsetof(log_entry_format::EntryHeader, checksum) == 0);
+  return XXH3_64bits_withSeed(&slot, offsetof(SlotHeader, checksum), seed);
+}
+
 uint64_t PaddedBytes(uint64_t length) {
-  const uint64_t bytes = sizeof(EntryHeader) + length;
+  const uint64_t bytes = sizeof(SlotHeader) + length;
   return (bytes + kEntryAlignment - 1) / kEntryAlignment * kEntryAlignment;
 }
 
@@ -46,12 +54,12 @@ RingHeader* OperationRing::header() const {
   return reinterpret_cast<RingHeader*>(region_->base());
 }
 
-uint64_t OperationRing::ChecksumOf(uint64_t first, uint32_t count,
-                                   const void* payload, uint32_t length) const {
-  const uint64_t seed = first * 0x9e3779b97f4a7c15ull +
-                        header()->generation * 0xd6e8feb86659fd93ull +
-                        (static_cast<uint64_t>(count) << 32) + length;
-  return XXH3_64bits_withSeed(payload, length, seed);
+std::byte* OperationRing::EntryAt(uint64_t slot_offset) const {
+  return region_->base() + slot_offset + sizeof(SlotHeader);
+}
+
+absl::string_view OperationRing::BytesOf(const Slot& slot) const {
+  return {reinterpret_cast<const char*>(EntryAt(slot.offset)), slot.length};
 }
 
 absl::StatusOr<std::unique_ptr<OperationRing>> OperationRing::Create(
@@ -69,9 +77,9 @@ absl::StatusOr<std::unique_ptr<OperationRing>> OperationRing::Create(
 void OperationRing::Format(const HeapUuid& heap, uint64_t sequence,
                            uint32_t generation) {
   RingHeader* header = this->header();
-  // The first entry slot must not look like an entry of an earlier ring.
-  std::memset(region_->base() + kHeaderBytes, 0, sizeof(EntryHeader));
-  region_->Persist(region_->base() + kHeaderBytes, sizeof(EntryHeader));
+  // The first slot must not look like one of an earlier ring.
+  std::memset(region_->base() + kHeaderBytes, 0, sizeof(SlotHeader));
+  region_->Persist(region_->base() + kHeaderBytes, sizeof(SlotHeader));
   std::memset(static_cast<void*>(header), 0, sizeof(RingHeader));
   header->version = kRingVersion;
   header->generation = generation;
@@ -115,7 +123,9 @@ absl::StatusOr<std::unique_ptr<OperationRing>> OperationRing::Open(
   if (header.version != kRingVersion) {
     return absl::FailedPreconditionError(
         absl::StrCat("operation ring has format version ", header.version,
-                     "; this program reads version ", kRingVersion));
+                     "; this program reads version ", kRingVersion,
+                     ": it can be read by the program that wrote it, or, with "
+                     "another node to join from, be moved away"));
   }
   if (header.checksum != HeaderChecksum(header)) {
     return absl::DataLossError("operation ring's header is damaged");
@@ -175,33 +185,34 @@ bool OperationRing::ScanOne(uint64_t first) {
   uint64_t space = 0;
   uint64_t offset = write_offset_;
   for (int wraps = 0; wraps < 2; ++wraps) {
-    if (offset + sizeof(EntryHeader) > end) {
+    if (offset + sizeof(SlotHeader) > end) {
       space += end - offset;
       offset = kHeaderBytes;
       continue;
     }
-    EntryHeader entry;
-    std::memcpy(&entry, region_->base() + offset, sizeof(entry));
-    if (entry.first != first) return false;
-    if (entry.magic == kWrapMagic) {
+    SlotHeader slot;
+    std::memcpy(&slot, region_->base() + offset, sizeof(slot));
+    if (slot.first != first || slot.generation != header()->generation) {
+      return false;
+    }
+    if (slot.magic == kWrapMagic) {
       space += end - offset;
       offset = kHeaderBytes;
       continue;
     }
-    const uint64_t bytes = PaddedBytes(entry.length);
-    if (entry.magic != kEntryMagic || entry.count == 0 ||
-        entry.length > capacity_ || offset + bytes > end ||
-        used_ + space + bytes > capacity_) {
+    const uint64_t bytes = PaddedBytes(slot.length);
+    if (slot.magic != kSlotMagic || slot.length > capacity_ ||
+        slot.length < sizeof(log_entry_format::EntryHeader) ||
+        offset + bytes > end || used_ + space + bytes > capacity_ ||
+        slot.checksum != SlotChecksum(slot, EntryAt(offset))) {
       return false;
     }
-    const std::byte* payload = region_->base() + offset + sizeof(entry);
-    if (entry.checksum !=
-        ChecksumOf(first, entry.count, payload, entry.length)) {
-      return false;
-    }
-    entries_.push_back(
-        {offset, entry.length, space + bytes, first, first + entry.count - 1});
-    used_ += space + bytes;
+    Slot found{offset, slot.length, space + bytes, first, first};
+    const auto entry = LogEntry::Check(BytesOf(found));
+    if (!entry.ok() || entry->first() != first) return false;
+    found.last = entry->last();
+    entries_.push_back(found);
+    used_ += found.space;
     write_offset_ = offset + bytes;
     return true;
   }
@@ -221,16 +232,29 @@ bool OperationRing::Place(uint64_t bytes, uint64_t* offset,
   return used_ + reclaimable_ + *space <= capacity_;
 }
 
-absl::Status OperationRing::Append(uint64_t first, uint32_t count,
-                                   absl::string_view operation) {
+absl::Status OperationRing::Append(const LogEntry& entry) {
+  return Append(entry.first(), entry.last(), entry.bytes().size(),
+                [&entry](char* to) {
+                  std::memcpy(to, entry.bytes().data(), entry.bytes().size());
+                });
+}
+
+absl::Status OperationRing::Append(const LogEntryDraft& draft) {
+  return Append(draft.first, draft.last(), draft.bytes(),
+                [&draft](char* to) { draft.WriteTo(to); });
+}
+
+absl::Status OperationRing::Append(uint64_t first, uint64_t last,
+                                   uint64_t length,
+                                   absl::FunctionRef<void(char*)> write) {
   CHECK_EQ(first, received() + 1);
-  CHECK_GT(count, 0u);
-  if (operation.size() > max_entry_bytes()) {
+  CHECK_LE(first, last);
+  if (length > max_entry_bytes()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("operation of ", operation.size(),
-                     " bytes; the ring takes at most ", max_entry_bytes()));
+        absl::StrCat("log entry of ", length, " bytes; the ring takes at most ",
+                     max_entry_bytes()));
   }
-  const uint64_t bytes = PaddedBytes(operation.size());
+  const uint64_t bytes = PaddedBytes(length);
   uint64_t offset = 0;
   uint64_t space = 0;
   if (!Place(bytes, &offset, &space)) {
@@ -242,22 +266,21 @@ absl::Status OperationRing::Append(uint64_t first, uint32_t count,
   }
   std::byte* base = region_->base();
   const uint64_t end = kHeaderBytes + capacity_;
-  if (offset != write_offset_ && write_offset_ + sizeof(EntryHeader) <= end) {
-    const EntryHeader wrap{kWrapMagic, 0, first, 0, 0, 0};
+  const uint32_t generation = header()->generation;
+  if (offset != write_offset_ && write_offset_ + sizeof(SlotHeader) <= end) {
+    const SlotHeader wrap{kWrapMagic, generation, first, 0, 0, 0};
     std::memcpy(base + write_offset_, &wrap, sizeof(wrap));
     region_->Flush(base + write_offset_, sizeof(wrap));
   }
-  const uint32_t length = static_cast<uint32_t>(operation.size());
-  const EntryHeader entry{
-      kEntryMagic, length,
-      first,       ChecksumOf(first, count, operation.data(), length),
-      count,       0};
-  std::memcpy(base + offset, &entry, sizeof(entry));
-  std::memcpy(base + offset + sizeof(entry), operation.data(), length);
-  region_->Flush(base + offset, sizeof(entry) + length);
+  write(reinterpret_cast<char*>(EntryAt(offset)));
+  SlotHeader slot{kSlotMagic, generation, first, static_cast<uint32_t>(length),
+                  0,          0};
+  slot.checksum = SlotChecksum(slot, EntryAt(offset));
+  std::memcpy(base + offset, &slot, sizeof(slot));
+  region_->Flush(base + offset, sizeof(slot) + length);
   region_->Drain();
   applied_durable_ = true;
-  entries_.push_back({offset, length, space, first, first + count - 1});
+  entries_.push_back({offset, slot.length, space, first, last});
   used_ += space;
   write_offset_ = offset + bytes;
   return absl::OkStatus();
@@ -271,13 +294,8 @@ const OperationRing::Slot& OperationRing::SlotOf(uint64_t sequence) const {
       [](const Slot& slot, uint64_t wanted) { return slot.last < wanted; });
 }
 
-OperationRing::Entry OperationRing::EntryOf(uint64_t sequence) const {
-  const Slot& slot = SlotOf(sequence);
-  return {slot.first,
-          slot.last,
-          {reinterpret_cast<const char*>(region_->base() + slot.offset +
-                                         sizeof(EntryHeader)),
-           slot.length}};
+LogEntry OperationRing::EntryOf(uint64_t sequence) const {
+  return LogEntry::Checked(BytesOf(SlotOf(sequence)));
 }
 
 bool OperationRing::EndsEntry(uint64_t sequence) const {
@@ -333,9 +351,9 @@ void OperationRing::TruncateAfter(uint64_t sequence) {
   CHECK(EndsEntry(sequence)) << sequence;
   while (received() > sequence) {
     const Slot& slot = entries_.back();
-    auto* entry = reinterpret_cast<EntryHeader*>(region_->base() + slot.offset);
-    entry->magic = 0;
-    region_->Flush(&entry->magic, sizeof(entry->magic));
+    auto* header = reinterpret_cast<SlotHeader*>(region_->base() + slot.offset);
+    header->magic = 0;
+    region_->Flush(&header->magic, sizeof(header->magic));
     // Space that a wrap before it left unused comes back as well.
     const uint64_t unused = slot.space - PaddedBytes(slot.length);
     write_offset_ =

@@ -1,4 +1,4 @@
-// A node's persistent queue of operations (Kamino-Tx, section 5.1: the input
+// A node's persistent queue of log entries (Kamino-Tx, section 5.1: the input
 // queue and the queue of in-flight transactions) as one ring with three
 // cursors:
 //
@@ -8,9 +8,8 @@
 // applied what is in flight.
 //
 // What is numbered, densely from 1, are mutations: what one request changes. An
-// entry holds one operation, the mutations that a head executed as one batch,
-// and covers their numbers [first, last]. Cursors only ever stand at the end of
-// an entry.
+// entry is the mutations that a head executed as one batch, and covers their
+// numbers [first, last]. Cursors only ever stand at the end of an entry.
 //
 // Invariants:
 //   1. An entry is durable before Append returns.
@@ -28,10 +27,12 @@
 #include <deque>
 #include <memory>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/pmem/region.h"
+#include "replica/log_entry.h"
 #include "replica/ring_format.h"
 
 namespace kamino::replica {
@@ -42,7 +43,7 @@ class OperationRing {
 
   // Smallest region, in bytes: the header and four of the largest entries.
   static constexpr size_t kMinBytes = 16u << 20;
-  // Enough for tests, with operations of a quarter of that.
+  // Enough for tests, with entries of a quarter of that.
   static constexpr size_t kMinTinyBytes = 64u << 10;
 
   // Makes the region an empty ring. The region must outlive the ring.
@@ -57,22 +58,17 @@ class OperationRing {
   static absl::StatusOr<std::unique_ptr<OperationRing>> Open(
       engine::Region* region, const HeapUuid& heap);
 
-  // Appends an operation of `count` mutations, at least 1, of which `first`
-  // must be received() + 1, and makes it durable. kResourceExhausted: no room
-  // until older ones are cleaned. kInvalidArgument: larger than
+  // Appends an entry, of which the first mutation must be received() + 1, and
+  // makes it durable; the bytes are kept as they are. kResourceExhausted: no
+  // room until older ones are cleaned. kInvalidArgument: larger than
   // max_entry_bytes().
-  absl::Status Append(uint64_t first, uint32_t count,
-                      absl::string_view operation);
+  absl::Status Append(const LogEntry& entry);
+  // The same for one that is made in its place.
+  absl::Status Append(const LogEntryDraft& draft);
 
-  struct Entry {
-    uint64_t first;
-    uint64_t last;
-    absl::string_view operation;  // valid until it is cleaned
-
-    uint32_t count() const { return static_cast<uint32_t>(last - first + 1); }
-  };
-  // The entry that covers a mutation in (cleaned, received].
-  Entry EntryOf(uint64_t sequence) const;
+  // The entry that covers a mutation in (cleaned, received]. Its bytes hold
+  // until something is appended after it was cleaned, or the ring begins anew.
+  LogEntry EntryOf(uint64_t sequence) const;
 
   // Whether a cursor may stand here: it is cleaned(), or ends an entry.
   bool EndsEntry(uint64_t sequence) const;
@@ -86,8 +82,8 @@ class OperationRing {
   // Advances cleaned to `sequence` <= applied(), which ends an entry.
   void Clean(uint64_t sequence);
 
-  // Drops every entry after `sequence`, which ends one, durably: an operation
-  // of the head that has no commit mark was never sent.
+  // Drops every entry after `sequence`, which ends one, durably: one of the
+  // head's that has no commit mark was never sent.
   void TruncateAfter(uint64_t sequence);
 
   // Begins anew, empty, as if everything up to `sequence` were cleaned.
@@ -108,8 +104,8 @@ class OperationRing {
 
  private:
   struct Slot {
-    uint64_t offset;  // of the entry's header
-    uint32_t length;  // of its payload
+    uint64_t offset;  // of the slot's header
+    uint32_t length;  // of the entry
     uint64_t space;   // padded bytes it takes, a wrap before it included
     uint64_t first;
     uint64_t last;
@@ -120,8 +116,8 @@ class OperationRing {
 
   ring_format::RingHeader* header() const;
   void Format(const HeapUuid& heap, uint64_t sequence, uint32_t generation);
-  uint64_t ChecksumOf(uint64_t first, uint32_t count, const void* payload,
-                      uint32_t length) const;
+  std::byte* EntryAt(uint64_t slot_offset) const;
+  absl::string_view BytesOf(const Slot& slot) const;
   // Of the entry that covers `sequence`.
   const Slot& SlotOf(uint64_t sequence) const;
   absl::Status Recover();
@@ -130,6 +126,9 @@ class OperationRing {
   // Where an entry of `bytes` (header and padding included) would go;
   // `*space` gets what it takes. False when it does not fit now.
   bool Place(uint64_t bytes, uint64_t* offset, uint64_t* space) const;
+  // `write` stores the entry's `length` bytes.
+  absl::Status Append(uint64_t first, uint64_t last, uint64_t length,
+                      absl::FunctionRef<void(char* to)> write);
   bool ScanOne(uint64_t first);
 
   engine::Region* const region_;

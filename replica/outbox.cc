@@ -8,10 +8,16 @@ using kamino::internal::v1::ChainMessage;
 using kamino::internal::v1::LinkPurpose;
 
 ChainMessage& Outbox::Send(LinkId link) {
-  actions_->send.push_back({link, {}});
+  actions_->send.push_back({link, {}, {}});
   ChainMessage& message = actions_->send.back().message;
+  message.set_chain_id(chain_id_);
   message.set_view_id(view_id_);
   return message;
+}
+
+void Outbox::SendEntry(LinkId link, const LogEntry& entry) {
+  Send(link).mutable_append();
+  actions_->send.back().payload = entry.bytes();
 }
 
 void Outbox::Reject(LinkId link, std::string reason, bool behind) {

@@ -2,7 +2,8 @@
 // open and close, what is completed, and that the node must stop. During an
 // input it goes to the input's caller.
 //
-// Every message carries the id of the view that the node is in when it is sent.
+// Every message carries the ids of the chain, and of the view that the node is
+// in when it is sent.
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_OUTBOX_H_
@@ -16,6 +17,7 @@
 #include "kamino/internal/v1/chain.pb.h"
 #include "membership/view.h"
 #include "replica/chain_actions.h"
+#include "replica/log_entry.h"
 
 namespace kamino::replica {
 
@@ -39,12 +41,15 @@ class Outbox {
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
 
+  void set_chain_id(uint64_t chain_id) { chain_id_ = chain_id; }
   void set_view_id(uint64_t view_id) { view_id_ = view_id; }
   uint64_t view_id() const { return view_id_; }
 
   // Appends a message to be sent on the link; the caller fills it in before
   // anything else is sent.
   kamino::internal::v1::ChainMessage& Send(LinkId link);
+  // Appends a message that carries the entry, which stays where it is.
+  void SendEntry(LinkId link, const LogEntry& entry);
   // Tells the other side that what it sent is not taken in. `behind`: that its
   // state is of no use.
   void Reject(LinkId link, std::string reason, bool behind);
@@ -72,6 +77,7 @@ class Outbox {
   Actions Take() { return std::exchange(kept_, Actions()); }
 
  private:
+  uint64_t chain_id_ = 0;
   uint64_t view_id_ = 0;
   LinkId next_link_ = 1;  // odd ones
   bool failed_ = false;   // for good

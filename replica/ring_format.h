@@ -1,4 +1,4 @@
-// Layout of the persistent operation ring; docs/ring_format.md explains it.
+// Layout of the persistent ring of log entries; docs/log_entry.md explains it.
 // Numbers here are on media: never change them without a new kRingVersion.
 #ifndef KAMINO_REPLICA_RING_FORMAT_H_
 #define KAMINO_REPLICA_RING_FORMAT_H_
@@ -9,9 +9,9 @@
 namespace kamino::replica::ring_format {
 
 inline constexpr uint64_t kRingMagic = 0x474e49526f6d614bull;  // "KamoRING"
-inline constexpr uint32_t kRingVersion = 4;
-inline constexpr uint32_t kEntryMagic = 0x5245706fu;  // "opER"
-inline constexpr uint32_t kWrapMagic = 0x50415257u;   // "WRAP"
+inline constexpr uint32_t kRingVersion = 5;
+inline constexpr uint32_t kSlotMagic = 0x544f4c53u;  // "SLOT"
+inline constexpr uint32_t kWrapMagic = 0x50415257u;  // "WRAP"
 
 inline constexpr size_t kHeaderBytes = 4096;  // entries begin here
 inline constexpr size_t kEntryAlignment = 64;
@@ -36,22 +36,25 @@ struct RingHeader {
   uint32_t version;
   uint32_t generation;    // a new one whenever the ring begins anew
   uint64_t size;          // of the region, in bytes
-  uint8_t heap_uuid[16];  // the heap these operations belong to
+  uint8_t heap_uuid[16];  // the heap these entries belong to
   uint64_t checksum;      // XXH3 of the fields above
   uint8_t unused1[8];
   CursorLine applied;
   CleanedLine cleaned[2];
 };
 
-// Followed by `length` bytes of payload, padded to kEntryAlignment.
-struct EntryHeader {
-  uint32_t magic;   // kEntryMagic or kWrapMagic
-  uint32_t length;  // payload bytes; 0 for a wrap mark
-  uint64_t first;   // its first mutation; for a wrap mark that of the next
-  // XXH3 of the payload, seeded by generation, first, count and length.
+// In front of each entry (replica/log_entry_format.h), which is `length` bytes
+// and padded to kEntryAlignment; of this ring alone, while the entry is the
+// chain's.
+struct SlotHeader {
+  uint32_t magic;       // kSlotMagic or kWrapMagic
+  uint32_t generation;  // the ring's
+  uint64_t first;  // the entry's first mutation; for a wrap mark the next one's
+  uint32_t length;  // of the entry; 0 for a wrap mark
+  uint32_t unused;  // 0
+  // XXH3 of the fields above, seeded by the entry's checksum; 0 for a wrap
+  // mark.
   uint64_t checksum;
-  uint32_t count;  // mutations in it, from 1; 0 for a wrap mark
-  uint32_t unused;
 };
 
 // What the node remembers of itself (replica/node_record.h). Two of them, at
@@ -75,8 +78,8 @@ static_assert(offsetof(RingHeader, checksum) == 40);
 static_assert(offsetof(RingHeader, applied) == 64);
 static_assert(offsetof(RingHeader, cleaned) == 128);
 static_assert(sizeof(RingHeader) == 256);
-static_assert(offsetof(EntryHeader, count) == 24);
-static_assert(sizeof(EntryHeader) == 32);
+static_assert(offsetof(SlotHeader, checksum) == 24);
+static_assert(sizeof(SlotHeader) == 32);
 
 }  // namespace kamino::replica::ring_format
 

@@ -17,8 +17,6 @@ namespace {
 
 using engine::KeyValue;
 using engine::KeyValueReader;
-using kamino::internal::v1::ChainOperation;
-using kamino::internal::v1::ChainRequest;
 using kamino::internal::v1::StoredOutcome;
 using state_format::kClientKeyBytes;
 using state_format::kStateMagic;
@@ -113,29 +111,29 @@ absl::StatusOr<StateMachine::Lookup> StateMachine::LookUp(
 
 absl::StatusOr<std::optional<StateMachine::Execution>>
 StateMachine::CheckRepeated(engine::Reader& reader, const Trees& trees,
-                            const ChainRequest& request) {
+                            const MutationView& mutation) {
   ASSIGN_OR_RETURN(auto found,
-                   LookUp(reader, trees, request.client_id(), request.since()));
+                   LookUp(reader, trees, mutation.client_id, mutation.since));
   if (found.knowledge == Knowledge::kDropped) {
     return MakeError(
         kamino::v1::REASON_CLIENT_EXPIRED,
-        absl::StrCat("no outcome is stored for client ", request.client_id(),
+        absl::StrCat("no outcome is stored for client ", mutation.client_id,
                      ", and one may have been dropped since mutation ",
-                     request.since(),
+                     mutation.since,
                      "; begin with a new client id and a newer `since`"));
   }
   if (found.knowledge != Knowledge::kStored) {
     return std::optional<Execution>();
   }
   const StoredOutcome& outcome = found.outcome;
-  if (request.number() > outcome.number()) {
+  if (mutation.number > outcome.number()) {
     return std::optional<Execution>();
   }
-  if (request.number() < outcome.number()) {
+  if (mutation.number < outcome.number()) {
     return MakeError(
         kamino::v1::REASON_SUPERSEDED,
-        absl::StrCat("client ", request.client_id(), " has committed number ",
-                     outcome.number(), " already; number ", request.number(),
+        absl::StrCat("client ", mutation.client_id, " has committed number ",
+                     outcome.number(), " already; number ", mutation.number,
                      " is over"));
   }
   return std::optional<Execution>(
@@ -144,11 +142,11 @@ StateMachine::CheckRepeated(engine::Reader& reader, const Trees& trees,
 
 absl::Status StateMachine::DropOutcomes(engine::Transaction& transaction,
                                         const Trees& trees,
-                                        const ChainRequest& request,
+                                        const MutationView& mutation,
                                         uint64_t sequence) {
   KeyValue clients(&transaction, trees.clients);
   uint64_t highest = 0;
-  for (uint64_t expired : request.expired_clients()) {
+  for (uint64_t expired : mutation.dropped_clients) {
     const std::string key = ClientKey(expired);
     auto entry = clients.Get(key);
     if (absl::IsNotFound(entry.status())) continue;
@@ -170,43 +168,42 @@ absl::Status StateMachine::DropOutcomes(engine::Transaction& transaction,
 }
 
 absl::Status StateMachine::StoreOutcome(KeyValue& clients,
-                                        const ChainRequest& request,
+                                        const MutationView& mutation,
                                         uint64_t sequence,
                                         const std::string& result) {
   StoredOutcome outcome;
-  outcome.set_number(request.number());
+  outcome.set_number(mutation.number);
   outcome.set_sequence(sequence);
   outcome.set_result(result);
-  return clients.Put(ClientKey(request.client_id()),
-                     outcome.SerializeAsString(), sequence,
-                     state_format::kOutcomeCapacity);
+  return clients.Put(ClientKey(mutation.client_id), outcome.SerializeAsString(),
+                     sequence, state_format::kOutcomeCapacity);
 }
 
 absl::StatusOr<StateMachine::Execution> StateMachine::Execute(
-    engine::Transaction& transaction, const ChainRequest& request,
+    engine::Transaction& transaction, const MutationView& mutation,
     uint64_t sequence, bool* changed, RequestMeter* meter) {
-  if (request.function() == kFormatFunction) {
+  if (mutation.function == kFormatFunction) {
     return Format(transaction, sequence);
   }
   ASSIGN_OR_RETURN(auto trees, ReadTrees(transaction));
-  if (request.since() >= sequence) {
-    return SinceIsAhead(request.since(), sequence - 1);
+  if (mutation.since >= sequence) {
+    return SinceIsAhead(mutation.since, sequence - 1);
   }
-  ASSIGN_OR_RETURN(auto repeated, CheckRepeated(transaction, trees, request));
+  ASSIGN_OR_RETURN(auto repeated, CheckRepeated(transaction, trees, mutation));
   if (repeated.has_value()) return std::move(*repeated);
 
-  const Procedure* procedure = procedures_->Find(request.function());
+  const Procedure* procedure = procedures_->Find(mutation.function);
   if (procedure == nullptr) {
     return MakeError(
         kamino::v1::REASON_UNKNOWN_PROCEDURE,
-        absl::StrCat("no procedure is named ", Printable(request.function())));
+        absl::StrCat("no procedure is named ", Printable(mutation.function)));
   }
   RequestMeter without_limit;
   if (meter == nullptr) meter = &without_limit;
   MeteredTransaction metered(&transaction, meter);
   KeyValue objects(&metered, trees.objects);
   ProcedureContext context(&objects, sequence, meter);
-  auto result = (*procedure)(context, request.arguments());
+  auto result = (*procedure)(context, mutation.arguments);
   if (changed != nullptr) *changed = context.changed();
   // A procedure that swallows the error has not succeeded.
   if (result.ok() && !meter->status().ok()) return meter->status();
@@ -217,26 +214,26 @@ absl::StatusOr<StateMachine::Execution> StateMachine::Execute(
                                   " bytes; at most ", kMaxResultBytes));
   }
   if (changed != nullptr) *changed = true;
-  RETURN_IF_ERROR(DropOutcomes(transaction, trees, request, sequence));
+  RETURN_IF_ERROR(DropOutcomes(transaction, trees, mutation, sequence));
   KeyValue clients(&transaction, trees.clients);
-  RETURN_IF_ERROR(StoreOutcome(clients, request, sequence, *result));
+  RETURN_IF_ERROR(StoreOutcome(clients, mutation, sequence, *result));
   return Execution{std::move(*result), sequence, false};
 }
 
 absl::Status StateMachine::Replay(engine::Transaction& transaction,
-                                  const ChainOperation& operation,
-                                  uint64_t first) {
-  uint64_t sequence = first;
-  for (const ChainRequest& request : operation.requests()) {
-    ASSIGN_OR_RETURN(auto execution, Execute(transaction, request, sequence));
-    if (execution.repeated) {
+                                  const LogEntry& entry) {
+  uint64_t sequence = entry.first();
+  return entry.VisitMutations([&](const MutationView& mutation) {
+    const auto execution = Execute(transaction, mutation, sequence);
+    if (!execution.ok()) return execution.status();
+    if (execution->repeated) {
       return absl::DataLossError(
           absl::StrCat("diverged: mutation ", sequence,
                        " has an outcome here that the head did not have"));
     }
     ++sequence;
-  }
-  return absl::OkStatus();
+    return absl::OkStatus();
+  });
 }
 
 absl::StatusOr<KeyValueReader> StateMachine::Objects(engine::Reader& reader) {

@@ -24,6 +24,7 @@
 #include "engine/index/key_value.h"
 #include "engine/transaction.h"
 #include "kamino/internal/v1/operation.pb.h"
+#include "replica/log_entry.h"
 #include "replica/procedure.h"
 #include "replica/request_meter.h"
 
@@ -45,23 +46,20 @@ class StateMachine {
     bool repeated = false;  // a stored outcome; nothing was changed
   };
 
-  // Runs one request within `transaction`, as mutation number `sequence`. On an
+  // Runs one mutation within `transaction`, as number `sequence`. On an
   // error the transaction must be
   // aborted if it has declared anything for this request, or if *changed: that
   // it has written to objects that the transaction itself has allocated shows
   // in no declaration. `changed` may be null. So may `meter`, on which counts
   // what the request's function touches: there is no limit then.
-  absl::StatusOr<Execution> Execute(
-      engine::Transaction& transaction,
-      const kamino::internal::v1::ChainRequest& request, uint64_t sequence,
-      bool* changed = nullptr, RequestMeter* meter = nullptr);
+  absl::StatusOr<Execution> Execute(engine::Transaction& transaction,
+                                    const MutationView& mutation,
+                                    uint64_t sequence, bool* changed = nullptr,
+                                    RequestMeter* meter = nullptr);
 
-  // Runs all requests of an operation that the head has executed, of which
-  // each has the next number from `first` on; an error means that this node
-  // differs from the head.
-  absl::Status Replay(engine::Transaction& transaction,
-                      const kamino::internal::v1::ChainOperation& operation,
-                      uint64_t first);
+  // Runs all mutations of an entry that the head has executed; an error means
+  // that this node differs from the head.
+  absl::Status Replay(engine::Transaction& transaction, const LogEntry& entry);
 
   // For reads. kUnavailable (REASON_RECONFIGURING): the chain's first
   // operation has not come yet.
@@ -110,15 +108,13 @@ class StateMachine {
   // The stored outcome when `request` has committed before; nothing when it is
   // the client's next; else why it can be neither.
   absl::StatusOr<std::optional<Execution>> CheckRepeated(
-      engine::Reader& reader, const Trees& trees,
-      const kamino::internal::v1::ChainRequest& request);
+      engine::Reader& reader, const Trees& trees, const MutationView& mutation);
   absl::Status StoreOutcome(engine::KeyValue& clients,
-                            const kamino::internal::v1::ChainRequest& request,
-                            uint64_t sequence, const std::string& result);
+                            const MutationView& mutation, uint64_t sequence,
+                            const std::string& result);
   // Drops the outcomes that `request` names.
   absl::Status DropOutcomes(engine::Transaction& transaction,
-                            const Trees& trees,
-                            const kamino::internal::v1::ChainRequest& request,
+                            const Trees& trees, const MutationView& mutation,
                             uint64_t sequence);
 
   const ProcedureRegistry* const procedures_;

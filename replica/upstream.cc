@@ -3,11 +3,13 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "glog/logging.h"
+#include "replica/log_entry.h"
 
 namespace kamino::replica {
 
-using kamino::internal::v1::Append;
 using kamino::internal::v1::Sync;
 
 void Upstream::Attach(LinkId link) {
@@ -31,15 +33,25 @@ void Upstream::Leave() {
   owed_ = Owed();
 }
 
-bool Upstream::Take(const Append& append, bool may_append) {
+void Upstream::FallBehind() {
+  // What is on its way behind a gap is lost on us; one Sync is enough.
+  if (state_ != State::kGap) owed_.sync = true;
+  state_ = State::kGap;
+}
+
+bool Upstream::Take(absl::string_view bytes, bool may_append) {
   if (!attached()) return false;
-  // A mutation takes a byte at least.
-  if (append.first() == 0 || append.count() == 0 ||
-      append.count() > append.operation().size()) {
+  const absl::StatusOr<LogEntry> entry = LogEntry::Check(bytes);
+  if (!entry.ok() || entry->chain_id() != options_.chain_id) {
+    LOG(WARNING) << "ignored " << bytes.size()
+                 << " bytes that were sent for a log entry: "
+                 << (entry.ok() ? "of another chain"
+                                : entry.status().message());
     outbox_->CountMalformed();
+    FallBehind();
     return false;
   }
-  if (append.first() <= ring_->received()) {
+  if (entry->first() <= ring_->received()) {
     owed_.ack = true;  // sent twice; the first one counts
     return false;
   }
@@ -47,14 +59,11 @@ bool Upstream::Take(const Append& append, bool may_append) {
     state_ = State::kGap;
     return false;
   }
-  if (append.first() != ring_->received() + 1) {
-    // What is on its way behind a gap is lost on us; one Sync is enough.
-    if (state_ != State::kGap) owed_.sync = true;
-    state_ = State::kGap;
+  if (entry->first() != ring_->received() + 1) {
+    FallBehind();
     return false;
   }
-  absl::Status appended =
-      ring_->Append(append.first(), append.count(), append.operation());
+  absl::Status appended = ring_->Append(*entry);
   if (absl::IsResourceExhausted(appended)) {
     owed_.sync_once_cleaned = true;
     state_ = State::kGap;
@@ -62,11 +71,11 @@ bool Upstream::Take(const Append& append, bool may_append) {
   }
   if (!appended.ok()) {
     outbox_->Fail(absl::DataLossError(
-        absl::StrCat("operation ", append.first(), ": ", appended.message())));
+        absl::StrCat("operation ", entry->first(), ": ", appended.message())));
     return false;
   }
   if (options_.on_appended) {
-    options_.on_appended(ring_->EntryOf(append.first()));
+    options_.on_appended(ring_->EntryOf(entry->first()));
   }
   state_ = State::kInOrder;
   owed_.ack = true;

@@ -1,4 +1,4 @@
-// Who sends operations to this node, and what it owes them: its predecessor in
+// Who sends log entries to this node, and what it owes them: its predecessor in
 // the view or, at a node that joins, the tail.
 //
 //   state     input                     next      effects
@@ -9,8 +9,10 @@
 //             Take, behind a gap        kGap      owes a Sync
 //             Take, the ring is full    kGap      owes a Sync once it has room
 //             Take, may not append yet  kGap
+//             Take, not a sound entry   kGap      counted; owes a Sync
 //   kGap      Take, the next            kInOrder  as above
 //             Take, behind a gap        kGap
+//             Take, not a sound entry   kGap      counted
 //             AskAgain                  kGap      owes a Sync
 //   these     OnCleaned                           owes a clean-up, and the Sync
 //                                                 that waited for room
@@ -27,7 +29,7 @@
 #ifndef KAMINO_REPLICA_UPSTREAM_H_
 #define KAMINO_REPLICA_UPSTREAM_H_
 
-#include "kamino/internal/v1/chain.pb.h"
+#include "absl/strings/string_view.h"
 #include "replica/chain_actions.h"
 #include "replica/chain_options.h"
 #include "replica/operation_ring.h"
@@ -39,7 +41,7 @@ class Upstream {
  public:
   enum class State {
     kApart,    // nobody has taken up a link, or nobody comes before this node
-    kInOrder,  // the next operation is on its way, or will be
+    kInOrder,  // the next entry is on its way, or will be
     kGap,      // what is on its way is not the next; that has to be sent again
   };
 
@@ -57,9 +59,10 @@ class Upstream {
   void OnClosed(LinkId link);
   void Leave();
 
-  // True when the operation was appended to the ring. `may_append`: whether
-  // what this node has may be added to. What fails stops the node.
-  bool Take(const kamino::internal::v1::Append& append, bool may_append);
+  // True when the log entry, `bytes` as they came, was appended to the ring.
+  // `may_append`: whether what this node has may be added to. What fails stops
+  // the node.
+  bool Take(absl::string_view bytes, bool may_append);
   // What was turned away may come now.
   void AskAgain();
   // The ring has room that it did not have.
@@ -79,6 +82,9 @@ class Upstream {
     bool sync = false;
     bool sync_once_cleaned = false;  // not before the ring has room
   };
+
+  // What came is not the next entry.
+  void FallBehind();
 
   const ChainOptions& options_;
   OperationRing* const ring_;

@@ -101,8 +101,8 @@ void ChainNode::OnLinkClosed(LinkId link, absl::Time now) {
 }
 
 void ChainNode::OnMessage(LinkId link, const ChainMessage& message,
-                          absl::Time now) {
-  if (!failed()) core_.OnMessage(link, message, now, &pending_);
+                          absl::string_view payload, absl::Time now) {
+  if (!failed()) core_.OnMessage(link, message, payload, now, &pending_);
 }
 
 void ChainNode::OnTick(absl::Time now) {

@@ -16,6 +16,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "engine/index/key_value.h"
 #include "engine/kamino/kamino_store.h"
@@ -55,7 +56,7 @@ class ChainNode {
   void OnLinkClosed(replica::LinkId link, absl::Time now);
   void OnMessage(replica::LinkId link,
                  const kamino::internal::v1::ChainMessage& message,
-                 absl::Time now);
+                 absl::string_view payload, absl::Time now);
   void OnTick(absl::Time now);
   // Whether the manager wants this node to join the chain.
   void OnInvited(bool invited, absl::Time now);
@@ -63,9 +64,9 @@ class ChainNode {
   // A mutation. Answered at once when this node is not the head.
   void Submit(Request request, absl::Time now);
 
-  // What the inputs lead to. An action that is fatal ends the node's life: it
-  // comes alone, and from then on nothing else leaves the node, nor is any
-  // input heeded.
+  // What the inputs lead to, to be carried out before the next one. An action
+  // that is fatal ends the node's life: it comes alone, and from then on nothing
+  // else leaves the node, nor is any input heeded.
   replica::Actions EndOfBatch(absl::Time now);
 
   // Moves up to `max` committed transactions into the backup. Returns whether

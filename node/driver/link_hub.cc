@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "glog/logging.h"
+#include "replica/chain_frame.h"
 
 namespace kamino::head {
 namespace {
@@ -15,7 +16,7 @@ using kamino::internal::v1::ChainMessage;
 using replica::LinkId;
 using transport::Link;
 
-absl::Span<const std::byte> AsBytes(const std::string& text) {
+absl::Span<const std::byte> AsBytes(absl::string_view text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
 
@@ -52,14 +53,16 @@ class LinkHub::Handler : public transport::LinkHandler {
   }
 
   void OnMessage(absl::Span<const std::byte> bytes) override {
-    ChainMessage message;
-    if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    auto frame = replica::DecodeFrame(
+        {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    if (!frame.ok()) {
       LOG(WARNING) << "closed a link that sent " << bytes.size()
-                   << " bytes that are no chain message";
+                   << " bytes: " << frame.status().message();
       hub_->Close(id_);
       return;
     }
-    hub_->events_.message(id_, std::move(message), bytes.size());
+    hub_->events_.message(id_, std::move(frame->message), frame->payload,
+                          bytes.size());
   }
 
   void OnWritable() override { hub_->Flush(id_); }
@@ -245,15 +248,30 @@ void LinkHub::CloseUnused(absl::Time now,
   }
 }
 
-void LinkHub::Send(LinkId id, const ChainMessage& message) {
+bool LinkHub::TrySend(Link* link, absl::string_view head,
+                      absl::string_view payload) {
+  absl::Status sent = link->Send(AsBytes(head), AsBytes(payload));
+  if (absl::IsResourceExhausted(sent)) return false;
+  if (!sent.ok()) VLOG(1) << "message dropped with its link: " << sent;
+  return true;
+}
+
+void LinkHub::Send(LinkId id, const ChainMessage& message,
+                   absl::string_view payload) {
+  std::string head = replica::EncodeFrameHead(message);
   absl::ReleasableMutexLock lock(&mutex_);
   auto found = connections_.find(id);
   if (found == connections_.end()) return;  // the core hears of it soon
   Connection& connection = found->second;
-  connection.queue.push_back(message.SerializeAsString());
-  connection.queued_bytes += connection.queue.back().size();
+  // Where something waits, OnWritable is due: the rest waits behind it.
+  if (connection.link != nullptr && connection.queue.empty() &&
+      TrySend(connection.link.get(), head, payload)) {
+    return;
+  }
+  head.append(payload.data(), payload.size());
+  connection.queued_bytes += head.size();
+  connection.queue.push_back(std::move(head));
   if (connection.link == nullptr) return;
-  FlushLocked(&connection);
   if (connection.queued_bytes <= options_.max_queued_bytes) return;
   LOG(WARNING) << "closed a link with " << connection.queued_bytes
                << " bytes waiting for it";
@@ -272,11 +290,9 @@ void LinkHub::Flush(LinkId id) {
 
 void LinkHub::FlushLocked(Connection* connection) {
   while (!connection->queue.empty()) {
-    const std::string& message = connection->queue.front();
-    absl::Status sent = connection->link->Send(AsBytes(message), {});
-    if (absl::IsResourceExhausted(sent)) return;  // OnWritable follows
-    if (!sent.ok()) VLOG(1) << "message dropped with its link: " << sent;
-    connection->queued_bytes -= message.size();
+    const std::string& frame = connection->queue.front();
+    if (!TrySend(connection->link.get(), frame, {})) return;
+    connection->queued_bytes -= frame.size();
     connection->queue.pop_front();
   }
 }

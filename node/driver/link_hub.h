@@ -17,6 +17,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "kamino/internal/v1/chain.pb.h"
@@ -33,9 +34,10 @@ class LinkHub {
   struct Events {
     std::function<void(replica::LinkId)> opened;
     std::function<void(replica::LinkId)> closed;
-    // `bytes` is the message's size on the wire.
+    // `payload` holds until this returns; `bytes` is the message's size on the
+    // wire.
     std::function<void(replica::LinkId, kamino::internal::v1::ChainMessage,
-                       size_t bytes)>
+                       absl::string_view payload, size_t bytes)>
         message;
   };
 
@@ -74,8 +76,11 @@ class LinkHub {
 
   void Open(replica::LinkId link, const membership::Member& member);
   void Close(replica::LinkId link);
+  // `payload` goes from where it lies, and is copied only when the link has no
+  // credits.
   void Send(replica::LinkId link,
-            const kamino::internal::v1::ChainMessage& message);
+            const kamino::internal::v1::ChainMessage& message,
+            absl::string_view payload);
   // To be called again and again. Ends links of peers that `used` has said no
   // of for unused_timeout: who is there has not said so, or was turned away.
   void CloseUnused(absl::Time now,
@@ -92,7 +97,7 @@ class LinkHub {
   };
   struct Connection {
     std::shared_ptr<transport::Link> link;
-    std::deque<std::string> queue;
+    std::deque<std::string> queue;  // for want of credits, or of a link
     size_t queued_bytes = 0;
     std::string opening_to;  // the neighbour's node id until it is established
     bool accepted = false;   // a peer opened it
@@ -106,6 +111,9 @@ class LinkHub {
   std::vector<const Port*> Usable(const membership::Member& member) const;
   // The link was established, or ended before it was.
   void OnOutcome(replica::LinkId id, bool opened);
+  // False when the link has no credits; OnWritable follows.
+  static bool TrySend(transport::Link* link, absl::string_view head,
+                      absl::string_view payload);
   void Flush(replica::LinkId id);
   void FlushLocked(Connection* connection)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

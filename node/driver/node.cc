@@ -59,8 +59,8 @@ Node::Node(NodeOptions options, NodeRuntime runtime,
   chain.chain.heap_bytes = storage_->heap()->region()->size();
   chain.chain.incarnation = storage_->record()->state().incarnation;
   chain.chain.agreement = agreement_;
-  chain.chain.max_operation_bytes =
-      MaxOperationBytes(options_.links.transport.max_message);
+  chain.chain.max_entry_bytes =
+      MaxEntryBytes(options_.links.transport.max_message);
   chain.admission = options_.admission;
   chain.lease_valid = [views](uint64_t view_id) {
     return views->LeaseValid(view_id);
@@ -101,10 +101,12 @@ LinkHub::Events Node::HubEvents() {
   events.closed = [this](LinkId link) {
     core_->Post([this, link] { node_->OnLinkClosed(link, Now()); });
   };
-  events.message = [this](LinkId link, ChainMessage message, size_t bytes) {
+  events.message = [this](LinkId link, ChainMessage message,
+                          absl::string_view payload, size_t bytes) {
     core_->PostAndWait(
-        [this, link, message = std::move(message)] {
-          node_->OnMessage(link, message, Now());
+        [this, link, message = std::move(message),
+         kept = std::string(payload)] {
+          node_->OnMessage(link, message, kept, Now());
         },
         bytes);
   };
@@ -159,8 +161,7 @@ void Node::Stop() {
 }
 
 void Node::Mutate(Request request) {
-  const int64_t bytes =
-      static_cast<int64_t>(request.request.arguments().size());
+  const int64_t bytes = static_cast<int64_t>(request.mutation.arguments.size());
   const bool full =
       pending_requests_.fetch_add(1) >= options_.max_pending_requests;
   const bool heavy =
@@ -218,7 +219,7 @@ void Node::CarryOut(Actions actions) {
     links_->Open(open.link, open.member);
   }
   for (const Actions::Send& send : actions.send) {
-    links_->Send(send.link, send.message);
+    links_->Send(send.link, send.message, send.payload);
   }
   if (actions.fetch_view) views_->RequestView();
 }

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/heap/heap_format.h"
 #include "replica/builtins.h"
+#include "replica/log_entry_format.h"
 #include "replica/ring_format.h"
 #include "replica/snapshot_format.h"
 #include "replica/state_format.h"
@@ -12,7 +13,7 @@
 namespace kamino::head {
 namespace {
 
-// Of a ChainMessage around an operation: tags, lengths, two numbers.
+// In front of a log entry: replica/chain_frame.h, with an Append in it.
 constexpr size_t kEnvelopeBytes = 256;
 
 std::string Megabytes(size_t bytes) {
@@ -33,6 +34,8 @@ membership::Agreement AgreementOf(const Storage& storage,
   agreement["largest message"] = absl::StrCat(max_message);
   agreement["heap format"] = absl::StrCat(engine::heap_format::kHeapVersion);
   agreement["ring format"] = absl::StrCat(replica::ring_format::kRingVersion);
+  agreement["log entry format"] =
+      absl::StrCat(replica::log_entry_format::kEntryVersion);
   agreement["state format"] =
       absl::StrCat(absl::Hex(replica::state_format::kStateMagic));
   agreement["snapshot format"] =
@@ -45,7 +48,7 @@ membership::Agreement AgreementOf(const Storage& storage,
   return agreement;
 }
 
-size_t MaxOperationBytes(size_t max_message) {
+size_t MaxEntryBytes(size_t max_message) {
   return max_message > kEnvelopeBytes ? max_message - kEnvelopeBytes : 1;
 }
 

@@ -17,8 +17,8 @@ membership::Agreement AgreementOf(const Storage& storage,
                                   const replica::ProcedureRegistry& procedures,
                                   size_t max_message);
 
-// The largest operation that such a link carries, in bytes.
-size_t MaxOperationBytes(size_t max_message);
+// The largest log entry that such a link carries, in bytes.
+size_t MaxEntryBytes(size_t max_message);
 
 }  // namespace kamino::head
 

@@ -190,11 +190,11 @@ ServerUnaryReactor* KaminoService::Mutate(
   }
   ServerUnaryReactor* reactor = context->DefaultReactor();
   head::Request request;
-  request.request.set_function(std::move(function));
-  request.request.set_arguments(std::move(arguments));
-  request.request.set_client_id(id.client_id());
-  request.request.set_number(id.number());
-  request.request.set_since(id.since());
+  request.mutation.function = std::move(function);
+  request.mutation.arguments = std::move(arguments);
+  request.mutation.client_id = id.client_id();
+  request.mutation.number = id.number();
+  request.mutation.since = id.since();
   request.deadline = DeadlineOf(*context, node_->Now());
   request.abandoned = [context] { return context->IsCancelled(); };
   request.done = [=, this](RequestOutcome outcome) {
@@ -257,33 +257,24 @@ ServerUnaryReactor* KaminoService::GetOutcome(
 ServerUnaryReactor* KaminoService::Put(CallbackServerContext* context,
                                        const kamino::v1::PutRequest* request,
                                        kamino::v1::PutResponse* response) {
-  kamino::v1::PutOperation put;
-  put.set_key(request->key());
-  put.set_value(request->value());
   return Mutate(context, request, replica::kPutFunction,
-                put.SerializeAsString(), response,
+                request->SerializeAsString(), response,
                 [](const std::string&, auto*) { return absl::OkStatus(); });
 }
 
 ServerUnaryReactor* KaminoService::Patch(
     CallbackServerContext* context, const kamino::v1::PatchRequest* request,
     kamino::v1::PatchResponse* response) {
-  kamino::v1::PatchOperation patch;
-  patch.set_key(request->key());
-  patch.set_offset(request->offset());
-  patch.set_data(request->data());
   return Mutate(context, request, replica::kPatchFunction,
-                patch.SerializeAsString(), response,
+                request->SerializeAsString(), response,
                 [](const std::string&, auto*) { return absl::OkStatus(); });
 }
 
 ServerUnaryReactor* KaminoService::Delete(
     CallbackServerContext* context, const kamino::v1::DeleteRequest* request,
     kamino::v1::DeleteResponse* response) {
-  kamino::v1::DeleteOperation del;
-  del.set_key(request->key());
   return Mutate(context, request, replica::kDeleteFunction,
-                del.SerializeAsString(), response,
+                request->SerializeAsString(), response,
                 [](const std::string&, auto*) { return absl::OkStatus(); });
 }
 
@@ -293,11 +284,8 @@ ServerUnaryReactor* KaminoService::Commit(
   if (absl::Status ok = CheckCommit(*request); !ok.ok()) {
     return Refuse(context, response, ok);
   }
-  kamino::v1::CommitRequest commit = *request;
-  commit.clear_request_id();  // travels beside the arguments
-  commit.clear_chain_id();
   return Mutate(
-      context, request, replica::kCommitFunction, commit.SerializeAsString(),
+      context, request, replica::kCommitFunction, request->SerializeAsString(),
       response,
       [](const std::string& result,
          kamino::v1::CommitResponse* commit_response) {

@@ -176,9 +176,8 @@ absl::Status Storage::ResizeRing() {
   // As it is new, no entry of before can be taken for one of its own.
   (*ring)->Restart(ring_->cleaned(), /*generation=*/0);
   while ((*ring)->received() < ring_->received()) {
-    const OperationRing::Entry entry = ring_->EntryOf((*ring)->received() + 1);
     absl::Status kept =
-        (*ring)->Append(entry.first, entry.count(), entry.operation);
+        (*ring)->Append(ring_->EntryOf((*ring)->received() + 1));
     if (kept.ok()) continue;
     return absl::FailedPreconditionError(
         absl::StrCat(name, " has ", ring_region_->size() >> 20,

@@ -10,6 +10,7 @@
 #include "node/driver/node.h"
 #include "node/storage/storage.h"
 #include "replica/builtins.h"
+#include "replica/chain_frame.h"
 #include "tests/fuzz/chain_script.h"
 #include "tests/fuzz/scripted_links.h"
 #include "tests/fuzz/situations.h"
@@ -25,7 +26,6 @@ using head::Node;
 using head::SimDisk;
 using head::SimMedia;
 using head::Storage;
-using kamino::internal::v1::ChainMessage;
 using membership::View;
 
 // Of what one input leads to. A cut of a state transfer sends most.
@@ -140,12 +140,13 @@ class FuzzedNode {
   const replica::ChainCore& core() { return node_->chain_node().core(); }
 
   void Message(const Step& step) {
-    ChainMessage message;
-    if (step.stale || !message.ParseFromString(step.message)) {
+    auto frame = replica::DecodeFrame(step.message);
+    if (step.stale || !frame.ok()) {
       return links_.Message(step.link, step.message);
     }
-    message.set_view_id(core().view().id);
-    links_.Message(step.link, message.SerializeAsString());
+    frame->message.set_view_id(core().view().id);
+    links_.Message(step.link, replica::EncodeFrameHead(frame->message) +
+                                  std::string(frame->payload));
   }
 
   // Any of the node's fellows, in their order.
@@ -166,10 +167,10 @@ class FuzzedNode {
     *commit.add_then_operations() =
         head::Put(absl::StrCat("key", which % 8), std::string(which, 's'));
     head::Request request;
-    request.request.set_function(replica::kCommitFunction);
-    request.request.set_arguments(commit.SerializeAsString());
-    request.request.set_client_id(100 + which % 3);
-    request.request.set_number(++requests_);
+    request.mutation.function = replica::kCommitFunction;
+    request.mutation.arguments = commit.SerializeAsString();
+    request.mutation.client_id = 100 + which % 3;
+    request.mutation.number = ++requests_;
     request.done = [](head::RequestOutcome) {};
     node_->Mutate(std::move(request));
   }

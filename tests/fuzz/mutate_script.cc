@@ -9,7 +9,7 @@
 
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
-#include "kamino/internal/v1/chain.pb.h"
+#include "replica/chain_frame.h"
 #include "tests/fuzz/chain_script.h"
 #include "tests/fuzz/situations.h"
 #include "tests/fuzz/targets.h"
@@ -19,7 +19,6 @@ namespace {
 
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
-using kamino::internal::v1::ChainMessage;
 using Random = std::mt19937_64;
 
 uint64_t Number(uint64_t was, Random& random) {
@@ -116,11 +115,16 @@ void MutateMessage(Step* step, Random& random) {
     step->message = MutateBytes(step->message, random(), 1 << 20);
     return;
   }
-  ChainMessage message;
-  if (!message.ParseFromString(step->message)) return;
-  const uint64_t changes = 1 + random() % 3;
-  for (uint64_t i = 0; i < changes; ++i) MutateField(&message, random);
-  step->message = message.SerializeAsString();
+  auto frame = replica::DecodeFrame(step->message);
+  if (!frame.ok()) return;
+  std::string payload(frame->payload);
+  if (!payload.empty() && random() % 2 == 0) {
+    payload = MutateEntry(payload, random(), 1 << 20);
+  } else {
+    const uint64_t changes = 1 + random() % 3;
+    for (uint64_t i = 0; i < changes; ++i) MutateField(&frame->message, random);
+  }
+  step->message = replica::EncodeFrameHead(frame->message) + payload;
 }
 
 Step NewStep(Random& random) {

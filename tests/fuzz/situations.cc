@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "glog/logging.h"
+#include "replica/chain_frame.h"
 
 namespace kamino::fuzz {
 namespace {
@@ -53,7 +54,8 @@ void Record(ChainRig& rig, const std::string& node, Script* script) {
   auto seen = std::make_shared<std::set<uint64_t>>();
   auto names = std::make_shared<std::map<uint64_t, uint8_t>>();
   rig.SetTap([=](const std::string& to, uint64_t link,
-                 const ChainRig::ChainMessage& message) {
+                 const ChainRig::ChainMessage& message,
+                 absl::string_view payload) {
     if (to != node) return;
     Step step;
     step.link = static_cast<uint8_t>(link);
@@ -67,7 +69,7 @@ void Record(ChainRig& rig, const std::string& node, Script* script) {
       script->steps.push_back(step);
     }
     step.kind = StepKind::kMessage;
-    step.message = message.SerializeAsString();
+    step.message = replica::EncodeFrameHead(message) + std::string(payload);
     script->steps.push_back(step);
   });
 }

@@ -3,7 +3,8 @@
 namespace kamino::fuzz {
 
 std::vector<Target> AllTargets() {
-  return {ChainTarget(), LinkTarget(), ManagerTarget(), SnapshotTarget()};
+  return {ChainTarget(), EntryTarget(), LinkTarget(), ManagerTarget(),
+          SnapshotTarget()};
 }
 
 }  // namespace kamino::fuzz

@@ -22,6 +22,8 @@ struct Target {
 
 // Messages, links, views and requests to a chain node in each of its roles.
 Target ChainTarget();
+// Log entries.
+Target EntryTarget();
 // Frames, prefaces, rings and positions of the links.
 Target LinkTarget();
 // What nodes tell the membership manager, and what it finds stored.
@@ -30,6 +32,9 @@ Target ManagerTarget();
 Target SnapshotTarget();
 
 std::vector<Target> AllTargets();
+
+// An entry whose bytes are changed, but mostly not so that this alone shows.
+std::string MutateEntry(const std::string& input, uint64_t seed, size_t max);
 
 // Flips, cuts, repeats and moves bytes, and puts numbers at limits.
 std::string MutateBytes(const std::string& input, uint64_t seed, size_t max);

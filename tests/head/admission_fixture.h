@@ -16,6 +16,7 @@
 #include "replica/builtins.h"
 #include "replica/errors.h"
 #include "replica/heap_executor.h"
+#include "replica/log_entry.h"
 #include "tests/engine/kamino/fixture.h"
 #include "tests/replica/no_copy.h"
 
@@ -68,11 +69,11 @@ class LoneHead {
     const size_t index = outcomes_.size();
     outcomes_.push_back(nullptr);
     Request request;
-    request.request.set_function(function);
-    request.request.set_arguments(arguments);
-    request.request.set_client_id(client);
-    request.request.set_number(number);
-    request.request.set_since(since_);
+    request.mutation.function = function;
+    request.mutation.arguments = arguments;
+    request.mutation.client_id = client;
+    request.mutation.number = number;
+    request.mutation.since = since_;
     request.deadline = deadline;
     request.abandoned = std::move(abandoned);
     request.done = [this, index](RequestOutcome outcome) {
@@ -85,7 +86,7 @@ class LoneHead {
 
   size_t Put(const std::string& key, const std::string& value, uint64_t client,
              uint64_t number = 1) {
-    kamino::v1::PutOperation put;
+    kamino::v1::PutRequest put;
     put.set_key(key);
     put.set_value(value);
     return Submit(replica::kPutFunction, put.SerializeAsString(), client,
@@ -93,7 +94,7 @@ class LoneHead {
   }
 
   size_t Delete(const std::string& key, uint64_t client) {
-    kamino::v1::DeleteOperation del;
+    kamino::v1::DeleteRequest del;
     del.set_key(key);
     return Submit(replica::kDeleteFunction, del.SerializeAsString(), client);
   }
@@ -129,10 +130,9 @@ class LoneHead {
   std::vector<int> BatchSizes() const {
     std::vector<int> sizes;
     for (uint64_t last = 1; last < ring_->received();) {
-      const replica::OperationRing::Entry entry = ring_->EntryOf(last + 1);
-      last = entry.last;
-      sizes.push_back(
-          replica::ParseOperation(entry.operation)->requests_size());
+      const replica::LogEntry entry = ring_->EntryOf(last + 1);
+      last = entry.last();
+      sizes.push_back(static_cast<int>(entry.count()));
     }
     return sizes;
   }

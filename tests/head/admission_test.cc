@@ -188,7 +188,7 @@ TEST_F(AdmissionTest, WithoutALeaseNothingIsAnsweredFromLocalState) {
 }
 
 TEST_F(AdmissionTest, RequestsPastTheirDeadlineAreNotExecuted) {
-  kamino::v1::PutOperation put;
+  kamino::v1::PutRequest put;
   put.set_key("a");
   put.set_value("late");
   Put("a", "1", 10);

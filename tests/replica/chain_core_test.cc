@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/replica/no_copy.h"
+#include "tests/replica/text_entry.h"
 
 namespace kamino::replica {
 namespace {
@@ -25,12 +26,9 @@ constexpr LinkId kAccepted = 98;
 // Nothing comes so far that it would be executed.
 class NoExecutor final : public Executor {
  public:
-  absl::Status Execute(uint64_t, uint32_t, absl::string_view) override {
+  absl::Status Execute(const LogEntry&) override {
     ADD_FAILURE() << "executed";
     return absl::OkStatus();
-  }
-  absl::StatusOr<engine::WriteSet> WriteSetOf(absl::string_view) override {
-    return engine::WriteSet();
   }
   absl::Status ReadIntent(const engine::Intent&, std::string*) override {
     return absl::OkStatus();
@@ -78,9 +76,11 @@ class ChainCoreTest : public ::testing::Test {
     EXPECT_TRUE(actions.fatal.ok()) << actions.fatal;
   }
 
-  Actions Receive(const ChainMessage& message) {
+  Actions Receive(ChainMessage message, uint64_t chain_id = 1) {
     Actions actions;
-    core_->OnMessage(kAccepted, message, now_, &actions);
+    message.set_chain_id(chain_id);
+    const std::string payload = message.has_append() ? TextEntry(1, "x") : "";
+    core_->OnMessage(kAccepted, message, payload, now_, &actions);
     EXPECT_EQ(ring_->received(), 0u);
     return actions;
   }
@@ -88,9 +88,7 @@ class ChainCoreTest : public ::testing::Test {
   static ChainMessage Append(uint64_t view_id) {
     ChainMessage message;
     message.set_view_id(view_id);
-    message.mutable_append()->set_first(1);
-    message.mutable_append()->set_count(1);
-    message.mutable_append()->set_operation("x");
+    message.mutable_append();
     return message;
   }
 
@@ -150,6 +148,16 @@ TEST_F(ChainCoreTest, AMessageOfAnOlderViewIsRejectedAndChangesNothing) {
 TEST_F(ChainCoreTest, AMessageOfANewerViewMakesTheNodeFetchIt) {
   Begin("n3", all_);
   EXPECT_TRUE(Receive(Append(/*view_id=*/2)).fetch_view);
+}
+
+TEST_F(ChainCoreTest, AMessageOfAnotherChainIsIgnored) {
+  Begin("n3", all_);
+  for (const uint64_t chain_id : {0, 2}) {
+    const Actions actions = Receive(Append(/*view_id=*/2), chain_id);
+    EXPECT_THAT(actions.send, SizeIs(0));
+    EXPECT_FALSE(actions.fetch_view);
+  }
+  EXPECT_EQ(core_->turned_down().malformed, 2u);
 }
 
 TEST_F(ChainCoreTest, OnlyTheNeighbourIsTakenAsPredecessor) {

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "tests/replica/text_entry.h"
 
 namespace kamino::replica {
 
@@ -72,19 +73,25 @@ std::string TextOf(const Fetched& fetched) {
                                     }));
 }
 
+std::string DescribeEntry(absl::string_view bytes) {
+  const auto entry = LogEntry::Check(bytes);
+  if (!entry.ok()) {
+    return absl::StrCat("Append, ", entry.status().message());
+  }
+  return absl::StrCat("Append ", entry->first(), "-", entry->last(), " \"",
+                      TextOf(*entry), "\"");
+}
+
 }  // namespace
 
-std::string Describe(const ChainMessage& message) {
+std::string Describe(const ChainMessage& message, absl::string_view payload) {
   switch (message.message_case()) {
     case ChainMessage::kHello:
       return TextOf(message.hello());
     case ChainMessage::kSync:
       return TextOf(message.sync());
     case ChainMessage::kAppend:
-      return absl::StrCat(
-          "Append ", message.append().first(), "-",
-          message.append().first() + message.append().count() - 1, " \"",
-          message.append().operation(), "\"");
+      return DescribeEntry(payload);
     case ChainMessage::kAppendAck:
       return absl::StrCat("AppendAck ", message.append_ack().received());
     case ChainMessage::kCompletion:
@@ -123,7 +130,8 @@ std::vector<std::string> Describe(const Actions& actions) {
                                  NameOf(open.purpose)));
   }
   for (const Actions::Send& send : actions.send) {
-    lines.push_back(absl::StrCat(send.link, ": ", Describe(send.message)));
+    lines.push_back(
+        absl::StrCat(send.link, ": ", Describe(send.message, send.payload)));
   }
   if (actions.fetch_view) lines.push_back("fetches the view");
   if (actions.completed != 0) {

@@ -5,13 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "kamino/internal/v1/chain.pb.h"
 #include "replica/chain_actions.h"
 
 namespace kamino::replica {
 
 // "Append 3-4 "a=1"". Without the view it is of.
-std::string Describe(const kamino::internal::v1::ChainMessage& message);
+std::string Describe(const kamino::internal::v1::ChainMessage& message,
+                     absl::string_view payload = "");
 
 // What has to be carried out, in that order: "closes 1", "opens 3 to n2 for
 // append", "1: AppendAck 4", "fetches the view", "completes 4", "stops: ...".

@@ -24,7 +24,7 @@ struct DownstreamRig : PartRig {
     ring->Clean(1);
     Append("two");
     Append("three");
-    (void)ring->Append(4, 3, "four");
+    (void)AppendText(ring.get(), "four", 3);
     ring->MarkApplied(6);
     Append("five");
   }

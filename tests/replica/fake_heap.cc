@@ -1,31 +1,20 @@
 #include "tests/replica/fake_heap.h"
 
+#include <limits>
+
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "tests/replica/text_entry.h"
 
 namespace kamino::replica {
 
 using engine::Intent;
-using engine::IntentKind;
 using engine::WriteSet;
 
 namespace {
 
-using Writes = std::vector<std::pair<char, std::string>>;
-
 constexpr char kEnd[] = "after ";
-
-// What is no write, as a mere name of an operation, touches nothing.
-Writes WritesOf(absl::string_view operation) {
-  Writes writes;
-  for (absl::string_view word : absl::StrSplit(operation, ' ')) {
-    if (word.size() < 2 || word[1] != '=') continue;
-    writes.emplace_back(word[0], std::string(word.substr(2)));
-  }
-  return writes;
-}
 
 uint64_t IdOf(char object) { return FakeHeap::kSpacing * (object - 'a' + 1); }
 
@@ -55,27 +44,17 @@ void FakeHeap::Write(char object, const std::string& value) {
   if (sending_) unsent_.insert(object);
 }
 
-void FakeHeap::ExecutePart(absl::string_view operation, size_t writes) {
-  for (const auto& [object, value] : WritesOf(operation)) {
+void FakeHeap::ExecutePart(absl::string_view text, size_t writes) {
+  for (const auto& [object, value] : WritesOf(text)) {
     if (writes-- == 0) return;
     Write(object, value);
   }
 }
 
-absl::Status FakeHeap::Execute(uint64_t, uint32_t,
-                               absl::string_view operation) {
+absl::Status FakeHeap::Execute(const LogEntry& entry) {
   if (diverges) return absl::DataLossError("diverged");
-  for (const auto& [object, value] : WritesOf(operation)) Write(object, value);
+  ExecutePart(TextOf(entry), std::numeric_limits<size_t>::max());
   return absl::OkStatus();
-}
-
-absl::StatusOr<WriteSet> FakeHeap::WriteSetOf(absl::string_view operation) {
-  WriteSet intents;
-  for (const auto& [object, value] : WritesOf(operation)) {
-    intents.push_back({IdOf(object), 0, static_cast<uint32_t>(value.size()),
-                       IntentKind::kWrite});
-  }
-  return intents;
 }
 
 absl::Status FakeHeap::ReadIntent(const Intent& intent, std::string* bytes) {

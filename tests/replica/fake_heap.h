@@ -1,7 +1,6 @@
-// A heap of named objects, for tests of the protocol: it executes operations
-// such as "a=1 b=22", mends them object by object, and copies them to another.
-//
-// An object's id is kSpacing times the place of its letter, from 1.
+// A heap of named objects, for tests of the protocol: it executes entries such
+// as "a=1 b=22" (tests/replica/text_entry.h), mends them object by object, and
+// copies them to another.
 #ifndef KAMINO_TESTS_REPLICA_FAKE_HEAP_H_
 #define KAMINO_TESTS_REPLICA_FAKE_HEAP_H_
 
@@ -18,12 +17,13 @@
 #include "replica/node_record.h"
 #include "replica/operation_ring.h"
 #include "replica/state_copy.h"
+#include "tests/replica/text_entry.h"
 
 namespace kamino::replica {
 
 class FakeHeap final : public Executor, public StateCopy {
  public:
-  static constexpr uint64_t kSpacing = 64;
+  static constexpr uint64_t kSpacing = kObjectSpacing;
 
   // Both must outlive it.
   FakeHeap(OperationRing* ring, NodeRecord* record)
@@ -33,10 +33,10 @@ class FakeHeap final : public Executor, public StateCopy {
   using Objects = std::map<char, std::string>;
   Objects objects;
 
-  // Executes the first `writes` writes of an operation, as one does that a
-  // crash interrupts.
-  void ExecutePart(absl::string_view operation, size_t writes);
-  // The next operation that is executed differs from what the head made of it.
+  // Executes the first `writes` writes of an entry, as one does that a crash
+  // interrupts.
+  void ExecutePart(absl::string_view text, size_t writes);
+  // The next entry that is executed differs from what the head made of it.
   bool diverges = false;
   // A chunk of a snapshot is an object, "a=1", or the end, "after 3"; the next
   // one arrives damaged.
@@ -45,10 +45,7 @@ class FakeHeap final : public Executor, public StateCopy {
   // "a=1 b=22"; "nothing" when it is empty.
   std::string Text() const;
 
-  absl::Status Execute(uint64_t first, uint32_t count,
-                       absl::string_view operation) override;
-  absl::StatusOr<engine::WriteSet> WriteSetOf(
-      absl::string_view operation) override;
+  absl::Status Execute(const LogEntry& entry) override;
   absl::Status ReadIntent(const engine::Intent& intent,
                           std::string* bytes) override;
   absl::Status BeginMending(const engine::WriteSet& intents) override;

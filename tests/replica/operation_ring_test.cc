@@ -6,6 +6,7 @@
 #include "engine/pmem/sim_region.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/replica/text_entry.h"
 
 namespace kamino::replica {
 namespace {
@@ -16,8 +17,8 @@ using ::testing::HasSubstr;
 constexpr size_t kBytes = OperationRing::kMinBytes;
 const OperationRing::HeapUuid kHeap = {1, 2, 3};
 
-// What operation `sequence` is in these tests.
-std::string Operation(uint64_t sequence, size_t size = 0) {
+// What the entry of mutation `sequence` is in these tests.
+std::string Text(uint64_t sequence, size_t size = 0) {
   std::mt19937 random(sequence);
   if (size == 0) size = 1 + random() % (random() % 50 == 0 ? 400000 : 2000);
   return std::string(size, static_cast<char>('a' + sequence % 26));
@@ -33,23 +34,23 @@ TEST(OperationRingTest, CursorsAndEntries) {
   SimRegion region(kBytes);
   auto ring = MakeRing(&region);
   for (uint64_t i = 1; i <= 3; ++i) {
-    ASSERT_TRUE(ring->Append(i, 1, Operation(i)).ok());
+    ASSERT_TRUE(AppendText(ring.get(), Text(i)).ok());
   }
   ring->MarkApplied(2);
   ring->Clean(1);
   EXPECT_EQ(ring->received(), 3u);
   EXPECT_EQ(ring->applied(), 2u);
   EXPECT_EQ(ring->cleaned(), 1u);
-  EXPECT_EQ(ring->EntryOf(2).operation, Operation(2));
-  EXPECT_EQ(ring->EntryOf(3).operation, Operation(3));
+  EXPECT_EQ(TextOf(ring->EntryOf(2)), Text(2));
+  EXPECT_EQ(TextOf(ring->EntryOf(3)), Text(3));
 }
 
 TEST(OperationRingTest, AnEntryCoversTheNumbersOfItsMutations) {
   SimRegion region(kBytes);
   auto ring = MakeRing(&region);
-  ASSERT_TRUE(ring->Append(1, 1, "one").ok());
-  ASSERT_TRUE(ring->Append(2, 64, "many").ok());
-  ASSERT_TRUE(ring->Append(66, 3, "few").ok());
+  ASSERT_TRUE(AppendText(ring.get(), "one").ok());
+  ASSERT_TRUE(AppendText(ring.get(), "many", 64).ok());
+  ASSERT_TRUE(AppendText(ring.get(), "few", 3).ok());
   ring->MarkApplied(65);
   ring->Clean(1);
   for (const bool reopened : {false, true}) {
@@ -62,13 +63,13 @@ TEST(OperationRingTest, AnEntryCoversTheNumbersOfItsMutations) {
     EXPECT_EQ(ring->applied(), 65u);
     EXPECT_EQ(ring->cleaned(), 1u);
     for (const uint64_t sequence : {2, 30, 65}) {
-      const OperationRing::Entry entry = ring->EntryOf(sequence);
-      EXPECT_EQ(entry.first, 2u);
-      EXPECT_EQ(entry.last, 65u);
+      const LogEntry entry = ring->EntryOf(sequence);
+      EXPECT_EQ(entry.first(), 2u);
+      EXPECT_EQ(entry.last(), 65u);
       EXPECT_EQ(entry.count(), 64u);
-      EXPECT_EQ(entry.operation, "many");
+      EXPECT_EQ(TextOf(entry), "many");
     }
-    EXPECT_EQ(ring->EntryOf(66).operation, "few");
+    EXPECT_EQ(TextOf(ring->EntryOf(66)), "few");
     for (const uint64_t end : {1, 65, 68}) EXPECT_TRUE(ring->EndsEntry(end));
     for (const uint64_t other : {0, 2, 64, 66, 67, 69}) {
       EXPECT_FALSE(ring->EndsEntry(other)) << other;
@@ -76,20 +77,63 @@ TEST(OperationRingTest, AnEntryCoversTheNumbersOfItsMutations) {
   }
   ring->TruncateAfter(65);
   EXPECT_EQ(ring->received(), 65u);
-  ASSERT_TRUE(ring->Append(66, 2, "other").ok());
+  ASSERT_TRUE(AppendText(ring.get(), "other", 2).ok());
   ring = *OperationRing::Open(&region, kHeap);
   EXPECT_EQ(ring->received(), 67u);
-  EXPECT_EQ(ring->EntryOf(67).operation, "other");
+  EXPECT_EQ(TextOf(ring->EntryOf(67)), "other");
   ring->MarkApplied(67);
   ring->Clean(67);
   EXPECT_EQ(ring->received(), 67u);
   EXPECT_EQ(ring->bytes_used(), 0u);
 }
 
+// Byte for byte, whether it was made here or came.
+TEST(OperationRingTest, KeepsWhatCameAsItCame) {
+  SimRegion region(kBytes);
+  auto ring = MakeRing(&region);
+  const TextBatch batch("a=1 b=22", 3);
+  ASSERT_TRUE(ring->Append(batch.Draft(1, 7)).ok());
+  const std::string made(ring->EntryOf(1).bytes());
+  EXPECT_EQ(made, TextEntry(1, "a=1 b=22", 3, 7));
+  SimRegion other_region(2 * kBytes);
+  auto other = MakeRing(&other_region);
+  ASSERT_TRUE(other->Append(*LogEntry::Check(made)).ok());
+  EXPECT_EQ(other->EntryOf(3).bytes(), made);
+  other = *OperationRing::Open(&other_region, kHeap);
+  EXPECT_EQ(other->EntryOf(2).bytes(), made);
+}
+
+TEST(OperationRingTest, ADamagedEntryEndsTheScan) {
+  SimRegion region(kBytes);
+  auto ring = MakeRing(&region);
+  ASSERT_TRUE(AppendText(ring.get(), "one").ok());
+  ASSERT_TRUE(AppendText(ring.get(), "two").ok());
+  const absl::string_view second = ring->EntryOf(2).bytes();
+  const size_t begin = reinterpret_cast<const std::byte*>(second.data()) -
+                       region.base() - sizeof(ring_format::SlotHeader);
+  for (size_t i = 0; i < sizeof(ring_format::SlotHeader) + second.size(); ++i) {
+    region.base()[begin + i] ^= std::byte{0x10};
+    EXPECT_EQ((*OperationRing::Open(&region, kHeap))->received(), 1u) << i;
+    region.base()[begin + i] ^= std::byte{0x10};
+  }
+  EXPECT_EQ((*OperationRing::Open(&region, kHeap))->received(), 2u);
+}
+
+TEST(OperationRingTest, RefusesAnotherVersionByName) {
+  SimRegion region(kBytes);
+  MakeRing(&region);
+  auto* header = reinterpret_cast<ring_format::RingHeader*>(region.base());
+  header->version = 4;
+  const absl::Status refused = OperationRing::Open(&region, kHeap).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("version 4"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("reads version 5"));
+}
+
 TEST(OperationRingTest, RefusesACursorWithinAnEntry) {
   SimRegion region(kBytes);
   auto ring = MakeRing(&region);
-  ASSERT_TRUE(ring->Append(1, 5, "five").ok());
+  ASSERT_TRUE(AppendText(ring.get(), "five", 5).ok());
   reinterpret_cast<ring_format::RingHeader*>(region.base())->applied.sequence =
       3;
   EXPECT_TRUE(absl::IsDataLoss(OperationRing::Open(&region, kHeap).status()));
@@ -98,19 +142,20 @@ TEST(OperationRingTest, RefusesACursorWithinAnEntry) {
 TEST(OperationRingTest, FullUntilCleaned) {
   SimRegion region(kBytes);
   auto ring = MakeRing(&region);
-  const std::string large(ring->max_entry_bytes(), 'x');
+  const std::string large(ring->max_entry_bytes() - TextEntry(1, "").size(),
+                          'x');
   uint64_t next = 1;
   absl::Status status;
   while (status.ok()) {
-    status = ring->Append(next, 1, large);
+    status = AppendText(ring.get(), large);
     if (status.ok()) ++next;
     ASSERT_LT(next, 10u);
   }
   EXPECT_TRUE(absl::IsResourceExhausted(status));
-  EXPECT_TRUE(absl::IsInvalidArgument(ring->Append(next, 1, large + "x")));
+  EXPECT_TRUE(absl::IsInvalidArgument(AppendText(ring.get(), large + "x")));
   ring->MarkApplied(next - 1);
   ring->Clean(1);
-  EXPECT_TRUE(ring->Append(next, 1, large).ok());
+  EXPECT_TRUE(AppendText(ring.get(), large).ok());
 }
 
 TEST(OperationRingTest, GoesRoundManyTimesAndOpensAnywhere) {
@@ -119,9 +164,9 @@ TEST(OperationRingTest, GoesRoundManyTimesAndOpensAnywhere) {
   std::mt19937 random(5);
   uint64_t total = 0;
   for (uint64_t i = 1; total < 10 * kBytes; ++i) {
-    const std::string operation = Operation(i);
-    total += operation.size();
-    while (!ring->Append(i, 1, operation).ok()) {
+    const std::string text = Text(i);
+    total += text.size();
+    while (!AppendText(ring.get(), text).ok()) {
       ring->MarkApplied(ring->received());
       ring->Clean(ring->cleaned() + 1);
     }
@@ -130,7 +175,7 @@ TEST(OperationRingTest, GoesRoundManyTimesAndOpensAnywhere) {
     ring = *OperationRing::Open(&region, kHeap);
     ASSERT_EQ(ring->received(), i);
     for (uint64_t s = ring->cleaned() + 1; s <= i; ++s) {
-      ASSERT_EQ(ring->EntryOf(s).operation, Operation(s)) << s;
+      ASSERT_EQ(TextOf(ring->EntryOf(s)), Text(s)) << s;
     }
   }
 }
@@ -156,11 +201,11 @@ TEST(OperationRingTest, ACrashLosesNothingThatWasAcknowledged) {
     ASSERT_LE((*opened)->cleaned(), cleaned);
     for (uint64_t s = (*opened)->cleaned() + 1; s <= (*opened)->received();
          ++s) {
-      ASSERT_EQ((*opened)->EntryOf(s).operation, Operation(s));
+      ASSERT_EQ(TextOf((*opened)->EntryOf(s)), Text(s));
     }
   });
   for (uint64_t i = 1; i <= 1500; ++i) {
-    while (!ring->Append(i, 1, Operation(i)).ok()) {
+    while (!AppendText(ring.get(), Text(i)).ok()) {
       applied = ring->received();
       ring->MarkApplied(applied);
       cleaned += 1 + random() % 20;
@@ -177,7 +222,7 @@ TEST(OperationRingTest, TruncateDropsForGood) {
   auto ring = MakeRing(&region);
   // Around the end of the region, so that a wrap is among what is dropped.
   for (uint64_t i = 1; i <= 60; ++i) {
-    ASSERT_TRUE(ring->Append(i, 1, Operation(i, 300000)).ok() || i > 50);
+    ASSERT_TRUE(AppendText(ring.get(), Text(i, 300000)).ok() || i > 50);
     if (ring->received() != i) break;
     if (i % 20 == 0) {
       ring->MarkApplied(i);
@@ -186,14 +231,14 @@ TEST(OperationRingTest, TruncateDropsForGood) {
   }
   const uint64_t last = ring->received();
   const uint64_t used = ring->bytes_used();
-  ASSERT_TRUE(ring->Append(last + 1, 1, Operation(last + 1, 100)).ok());
+  ASSERT_TRUE(AppendText(ring.get(), Text(last + 1, 100)).ok());
   ring->TruncateAfter(last);
   EXPECT_EQ(ring->received(), last);
   EXPECT_EQ(ring->bytes_used(), used);
   EXPECT_EQ((*OperationRing::Open(&region, kHeap))->received(), last);
-  ASSERT_TRUE(ring->Append(last + 1, 1, Operation(last + 1, 200)).ok());
-  EXPECT_EQ((*OperationRing::Open(&region, kHeap))->EntryOf(last + 1).operation,
-            Operation(last + 1, 200));
+  ASSERT_TRUE(AppendText(ring.get(), Text(last + 1, 200)).ok());
+  EXPECT_EQ(TextOf((*OperationRing::Open(&region, kHeap))->EntryOf(last + 1)),
+            Text(last + 1, 200));
 }
 
 TEST(OperationRingTest, RefusesWhatIsNotItsOwn) {
@@ -215,20 +260,20 @@ TEST(OperationRingTest, BeginsAnewWithoutItsOldEntries) {
   SimRegion region(kBytes);
   auto ring = MakeRing(&region);
   for (uint64_t i = 1; i <= 5; ++i) {
-    ASSERT_TRUE(ring->Append(i, 1, Operation(i, 100)).ok());
+    ASSERT_TRUE(AppendText(ring.get(), Text(i, 100)).ok());
   }
   // The new entry 3 ends where an old entry 4 begins that looks right.
   ring->Restart(0, 7);
   EXPECT_EQ(ring->received(), 0u);
   for (uint64_t i = 1; i <= 3; ++i) {
-    ASSERT_TRUE(ring->Append(i, 1, std::string(100, 'n')).ok());
+    ASSERT_TRUE(AppendText(ring.get(), std::string(100, 'n')).ok());
   }
   auto again = OperationRing::Open(&region, kHeap);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ((*again)->received(), 3u);
-  EXPECT_EQ((*again)->EntryOf(3).operation, std::string(100, 'n'));
+  EXPECT_EQ(TextOf((*again)->EntryOf(3)), std::string(100, 'n'));
   (*again)->Restart(90, 8);
-  ASSERT_TRUE((*again)->Append(91, 1, "x").ok());
+  ASSERT_TRUE(AppendText(again->get(), "x").ok());
   again = OperationRing::Open(&region, kHeap);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ((*again)->cleaned(), 90u);
@@ -239,7 +284,7 @@ TEST(OperationRingTest, BeginsAnewWithoutItsOldEntries) {
 TEST(OperationRingTest, WhatWasPersistedAsAppliedStaysSo) {
   SimRegion region(kBytes);
   auto ring = MakeRing(&region);
-  ASSERT_TRUE(ring->Append(1, 1, Operation(1)).ok());
+  ASSERT_TRUE(AppendText(ring.get(), Text(1)).ok());
   ring->MarkApplied(1);
   ring->PersistApplied();
   for (uint64_t seed = 0; seed < 8; ++seed) {

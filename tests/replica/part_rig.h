@@ -14,18 +14,19 @@
 #include "replica/operation_ring.h"
 #include "replica/outbox.h"
 #include "tests/replica/fake_heap.h"
+#include "tests/replica/text_entry.h"
 
 namespace kamino::replica {
 
 struct PartRig {
   PartRig()
-      : region(OperationRing::kMinTinyBytes),
+      : region(2 * OperationRing::kMinTinyBytes),
         ring(*OperationRing::Create(&region, {}, OperationRing::kMinTinyBytes)),
         record(&region),
         heap(ring.get(), &record) {
     record.Create(NodeState());
     options.node_id = "n1";
-    options.window_operations = 2;
+    options.window_entries = 2;
     options.cut_bytes = 1;
     outbox.set_view_id(7);
   }
@@ -37,9 +38,9 @@ struct PartRig {
     return member;
   }
 
-  // Appends operations that the node has applied, or has not.
-  void Append(const std::string& operation, bool applied = true) {
-    (void)ring->Append(ring->received() + 1, 1, operation);
+  // Appends an entry that the node has applied, or has not.
+  void Append(const std::string& text, bool applied = true) {
+    (void)AppendText(ring.get(), text);
     if (applied) ring->MarkApplied(ring->received());
   }
 

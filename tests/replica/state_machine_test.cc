@@ -7,6 +7,7 @@
 #include "replica/builtins.h"
 #include "replica/errors.h"
 #include "replica/heap_executor.h"
+#include "replica/log_entry.h"
 #include "tests/engine/kamino/fixture.h"
 
 namespace kamino::replica {
@@ -14,8 +15,6 @@ namespace {
 
 using engine::Scheme;
 using engine::StoreUnderTest;
-using kamino::internal::v1::ChainOperation;
-using kamino::internal::v1::ChainRequest;
 using kamino::v1::CommitRequest;
 using kamino::v1::CommitResponse;
 using ::testing::ElementsAre;
@@ -37,8 +36,8 @@ class StateMachineTest : public ::testing::Test {
  protected:
   StateMachineTest()
       : under_(Scheme::kSimple), state_(Registry(), under_.heap().root()) {
-    ChainRequest format;
-    format.set_function(kFormatFunction);
+    Mutation format;
+    format.function = kFormatFunction;
     EXPECT_TRUE(Execute(format).ok());
   }
 
@@ -55,7 +54,7 @@ class StateMachineTest : public ::testing::Test {
     return registry;
   }
 
-  absl::StatusOr<StateMachine::Execution> Execute(const ChainRequest& request) {
+  absl::StatusOr<StateMachine::Execution> Execute(const Mutation& request) {
     auto transaction = under_.Begin();
     auto done = state_.Execute(*transaction, request, ++sequence_);
     if (done.ok()) {
@@ -71,16 +70,16 @@ class StateMachineTest : public ::testing::Test {
                                               const std::string& arguments,
                                               uint64_t client = 1,
                                               uint64_t number = 0) {
-    ChainRequest request;
-    request.set_function(function);
-    request.set_arguments(arguments);
-    request.set_client_id(client);
-    request.set_number(number == 0 ? ++number_ : number);
+    Mutation request;
+    request.function = function;
+    request.arguments = arguments;
+    request.client_id = client;
+    request.number = number == 0 ? ++number_ : number;
     return Execute(request);
   }
 
   absl::Status Put(const std::string& key, const std::string& value) {
-    kamino::v1::PutOperation put;
+    kamino::v1::PutRequest put;
     put.set_key(key);
     put.set_value(value);
     return Run(kPutFunction, put.SerializeAsString()).status();
@@ -108,7 +107,7 @@ class StateMachineTest : public ::testing::Test {
 
 TEST_F(StateMachineTest, BuiltIns) {
   ASSERT_TRUE(Put("a", "12345").ok());
-  kamino::v1::PatchOperation patch;
+  kamino::v1::PatchRequest patch;
   patch.set_key("a");
   patch.set_offset(1);
   patch.set_data("XX");
@@ -117,7 +116,7 @@ TEST_F(StateMachineTest, BuiltIns) {
   patch.set_offset(4);
   EXPECT_EQ(ReasonOf(Run(kPatchFunction, patch.SerializeAsString()).status()),
             kamino::v1::REASON_OUT_OF_RANGE);
-  kamino::v1::DeleteOperation del;
+  kamino::v1::DeleteRequest del;
   del.set_key("a");
   ASSERT_TRUE(Run(kDeleteFunction, del.SerializeAsString()).ok());
   EXPECT_EQ(Get("a"), "absent");
@@ -211,15 +210,15 @@ TEST_F(StateMachineTest, AClientMayBeginAtAnyNumber) {
 
 TEST_F(StateMachineTest, ASinceThatTheChainHasNotReachedIsRefused) {
   ASSERT_TRUE(Put("a", "x").ok());
-  ChainRequest request;
-  request.set_function("test.double");
-  request.set_arguments("a");
-  request.set_client_id(5);
-  request.set_number(1);
-  request.set_since(sequence_ + 1);  // what it is about to become
+  Mutation request;
+  request.function = "test.double";
+  request.arguments = "a";
+  request.client_id = 5;
+  request.number = 1;
+  request.since = sequence_ + 1;  // what it is about to become
   EXPECT_EQ(ReasonOf(Execute(request).status()),
             kamino::v1::REASON_INVALID_ARGUMENT);
-  request.set_since(sequence_);
+  request.since = sequence_;
   EXPECT_TRUE(Execute(request).ok());
 }
 
@@ -236,13 +235,12 @@ TEST_F(StateMachineTest, AFailedRequestStoresNoOutcome) {
 TEST_F(StateMachineTest, ExpiredClientsAreDropped) {
   ASSERT_TRUE(Put("a", "x").ok());
   ASSERT_TRUE(Run("test.double", "a", 5, 1).ok());
-  ChainRequest request;
-  request.set_function("test.double");
-  request.set_arguments("a");
-  request.set_client_id(6);
-  request.set_number(1);
-  request.add_expired_clients(5);
-  request.add_expired_clients(999);  // gone already
+  Mutation request;
+  request.function = "test.double";
+  request.arguments = "a";
+  request.client_id = 6;
+  request.number = 1;
+  request.dropped_clients = {5, 999};  // the other is gone already
   ASSERT_TRUE(Execute(request).ok());
   engine::HeapReader reader(&under_.heap());
   EXPECT_EQ(state_.FindOutcome(reader, 5, 0)->knowledge, Knowledge::kDropped);
@@ -260,24 +258,24 @@ TEST_F(StateMachineTest, WhatMayHaveBeenDroppedIsNotKnown) {
   engine::HeapReader reader(&under_.heap());
   EXPECT_EQ(*state_.EvictionHorizon(reader), 0u);
   EXPECT_EQ(state_.FindOutcome(reader, 9, 0)->knowledge, Knowledge::kNone);
-  ChainRequest request;
-  request.set_function("test.double");
-  request.set_arguments("a");
-  request.set_client_id(7);
-  request.set_number(1);
-  request.add_expired_clients(5);
+  Mutation request;
+  request.function = "test.double";
+  request.arguments = "a";
+  request.client_id = 7;
+  request.number = 1;
+  request.dropped_clients = {5};
   ASSERT_TRUE(Execute(request).ok());
   EXPECT_EQ(*state_.EvictionHorizon(reader), dropped);
 
-  request.clear_expired_clients();
+  request.dropped_clients.clear();
   for (const uint64_t client : {5, 9}) {  // the other was never there
     for (const uint64_t number : {1, 2}) {
       for (const uint64_t since : {uint64_t{0}, before, dropped - 1}) {
         EXPECT_EQ(state_.FindOutcome(reader, client, since)->knowledge,
                   Knowledge::kDropped);
-        request.set_client_id(client);
-        request.set_number(number);
-        request.set_since(since);
+        request.client_id = client;
+        request.number = number;
+        request.since = since;
         EXPECT_EQ(ReasonOf(Execute(request).status()),
                   kamino::v1::REASON_CLIENT_EXPIRED);
       }
@@ -288,14 +286,24 @@ TEST_F(StateMachineTest, WhatMayHaveBeenDroppedIsNotKnown) {
   EXPECT_EQ(Get("a"), "xxxxxxxx");
   // Of a client with a record `since` says nothing.
   EXPECT_EQ(state_.FindOutcome(reader, 6, 0)->knowledge, Knowledge::kStored);
-  request.set_client_id(6);
-  request.set_number(2);
-  request.set_since(0);
+  request.client_id = 6;
+  request.number = 2;
+  request.since = 0;
   EXPECT_TRUE(Execute(request).ok());
-  request.set_client_id(9);
-  request.set_number(3);
-  request.set_since(dropped);
+  request.client_id = 9;
+  request.number = 3;
+  request.since = dropped;
   EXPECT_TRUE(Execute(request).ok());
+}
+
+std::string EntryOf(uint64_t sequence, const Mutation& mutation,
+                    const engine::WriteSet& write_set) {
+  const std::vector<const Mutation*> mutations = {&mutation};
+  LogEntryDraft draft;
+  draft.first = sequence;
+  draft.mutations = mutations;
+  draft.write_set = &write_set;
+  return draft.ToString();
 }
 
 // What a head executes, a replica executes to the same state.
@@ -305,31 +313,29 @@ TEST_F(StateMachineTest, AReplicaFollows) {
   HeapExecutor executor(&replica.heap(), &replica_state);
   StoreUnderTest head(Scheme::kSimple);
   StateMachine head_state(Registry(), head.heap().root());
-  const auto both = [&](uint64_t sequence, const ChainRequest& request) {
+  std::string entry;  // the last one
+  const auto both = [&](uint64_t sequence, const Mutation& request) {
     auto transaction = head.Begin();
     auto done = head_state.Execute(*transaction, request, sequence);
     ASSERT_TRUE(done.ok()) << done.status();
-    ChainOperation operation;
-    *operation.add_requests() = request;
-    EncodeWriteSet(transaction->write_set(), &operation);
+    entry = EntryOf(sequence, request, transaction->write_set());
     ASSERT_TRUE(transaction->Commit().ok());
     head.Propagate();
-    absl::Status executed =
-        executor.Execute(sequence, 1, operation.SerializeAsString());
+    absl::Status executed = executor.Execute(*LogEntry::Check(entry));
     ASSERT_TRUE(executed.ok()) << executed;
   };
-  ChainRequest request;
-  request.set_function(kFormatFunction);
+  Mutation request;
+  request.function = kFormatFunction;
   both(1, request);
   for (uint64_t i = 2; i < 300; ++i) {
-    kamino::v1::PutOperation put;
+    kamino::v1::PutRequest put;
     put.set_key(absl::StrCat("key", i % 37));
     put.set_value(std::string(i * 7 % 900, 'x'));
-    request.set_function(kPutFunction);
-    request.set_arguments(put.SerializeAsString());
-    request.set_client_id(1 + i % 3);
-    request.set_number(i);
-    if (i < 5) request.set_number(1);
+    request.function = kPutFunction;
+    request.arguments = put.SerializeAsString();
+    request.client_id = 1 + i % 3;
+    request.number = i;
+    if (i < 5) request.number = 1;
     both(i, request);
   }
   EXPECT_EQ(head.heap().stats().bytes_used, replica.heap().stats().bytes_used);
@@ -348,7 +354,10 @@ TEST_F(StateMachineTest, AReplicaFollows) {
                     .ok());
   }
   EXPECT_EQ(all[0], all[1]);
-  EXPECT_TRUE(absl::IsDataLoss(executor.Execute(300, 1, "\xff")));
+  // Not what the head's execution touched.
+  ++request.number;
+  entry = EntryOf(300, request, {});
+  EXPECT_TRUE(absl::IsDataLoss(executor.Execute(*LogEntry::Check(entry))));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "tests/replica/text_entry.h"
 #include "tests/replica/transcript_network.h"
 
 namespace kamino::replica {
@@ -209,10 +210,10 @@ class Player {
     message.set_view_id(NumberOf(words[3]));
     const uint64_t number = NumberOf(words[5]);
     const std::string& what = words[4];
+    std::string payload;
     if (what == "append") {
-      message.mutable_append()->set_first(number);
-      message.mutable_append()->set_count(1);
-      message.mutable_append()->set_operation(Operation(words, 6));
+      message.mutable_append();
+      payload = TextEntry(number, Operation(words, 6));
     } else if (what == "ack") {
       message.mutable_append_ack()->set_received(number);
     } else if (what == "clean") {
@@ -227,7 +228,7 @@ class Player {
     } else {
       return Say("? cannot say that");
     }
-    network_.Forge(words[1], words[2], message);
+    network_.Forge(words[1], words[2], message, payload);
   }
 
   void Show(const Words& words) {

@@ -25,16 +25,11 @@ class TearingExecutor final : public Executor {
   void TearNext(size_t writes) { writes_ = writes; }
   bool torn() const { return torn_; }
 
-  absl::Status Execute(uint64_t first, uint32_t count,
-                       absl::string_view operation) override {
-    if (!writes_.has_value()) return heap_->Execute(first, count, operation);
-    heap_->ExecutePart(operation, *writes_);
+  absl::Status Execute(const LogEntry& entry) override {
+    if (!writes_.has_value()) return heap_->Execute(entry);
+    heap_->ExecutePart(TextOf(entry), *writes_);
     torn_ = true;
     return absl::AbortedError("the power fails");
-  }
-  absl::StatusOr<engine::WriteSet> WriteSetOf(
-      absl::string_view operation) override {
-    return heap_->WriteSetOf(operation);
   }
   absl::Status ReadIntent(const engine::Intent& intent,
                           std::string* bytes) override {
@@ -125,7 +120,7 @@ void TranscriptNetwork::Start(Node* node, const Disk* disk) {
   options.node_id = node->name;
   options.incarnation = node->incarnation;
   options.heap_bytes = kHeapBytes;
-  options.window_operations = 4;
+  options.window_entries = 4;
   options.cut_bytes = 1;  // FakeHeap counts objects
   options.chunks_at_once = 1;
   node->core =
@@ -211,8 +206,10 @@ void TranscriptNetwork::CarryOut(const std::string& name, Actions actions) {
   for (Actions::Send& send : actions.send) {
     const auto peer = peers_.find({name, send.link});
     if (peer == peers_.end()) continue;
-    flights_.push_back(
-        {{name, send.link}, peer->second, std::move(send.message)});
+    flights_.push_back({{name, send.link},
+                        peer->second,
+                        std::move(send.message),
+                        std::string(send.payload)});
   }
   if (!actions.fatal.ok()) {
     print_(absl::StrCat(name, " stops: ", actions.fatal.message()), false);
@@ -289,13 +286,15 @@ void TranscriptNetwork::Submit(const std::string& head,
   }
   const FakeHeap::Objects before = node.heap->objects;
   const uint64_t number = node.core->next_sequence();
-  absl::Status appended = node.core->AppendLocal(number, 1, operation);
+  const TextBatch batch(operation);
+  absl::Status appended =
+      node.core->AppendLocal(batch.mutations(), batch.write_set());
   if (!appended.ok()) {
     return print_(absl::StrCat(head, " cannot take it: ",
                                absl::StatusCodeToString(appended.code())),
                   false);
   }
-  (void)node.heap->Execute(number, 1, operation);
+  (void)node.heap->Execute(node.ring->EntryOf(number));
   if (!commit) {
     node.uncommitted = before;
     return;
@@ -333,11 +332,13 @@ bool TranscriptNetwork::DeliverOne(const std::string& from,
   const Flight flight = std::move(*next);
   flights_.erase(next);
   print_(absl::StrCat(flight.from.first, " -> ", flight.to.first,
-                      lost ? " (lost)" : "", ": ", Describe(flight.message)),
+                      lost ? " (lost)" : "", ": ",
+                      Describe(flight.message, flight.payload)),
          true);
   if (lost) return true;
   Give(flight.to.first, [&](ChainCore& core, Actions* actions) {
-    core.OnMessage(flight.to.second, flight.message, now_, actions);
+    core.OnMessage(flight.to.second, flight.message, flight.payload, now_,
+                   actions);
   });
   return true;
 }
@@ -352,10 +353,11 @@ size_t TranscriptNetwork::CountOnTheWay(const std::string& from,
 }
 
 void TranscriptNetwork::Forge(const std::string& from, const std::string& to,
-                              Message message) {
+                              Message message, std::string payload) {
+  message.set_chain_id(1);
   for (const auto& [end, peer] : peers_) {
     if (end.first != from || peer.first != to) continue;
-    flights_.push_front({end, peer, std::move(message)});
+    flights_.push_front({end, peer, std::move(message), std::move(payload)});
     return;
   }
   print_(absl::StrCat("there is no link from ", from, " to ", to), false);

@@ -54,7 +54,8 @@ class TranscriptNetwork {
   bool DeliverOne(const std::string& from, const std::string& to,
                   bool lost = false);
   size_t CountOnTheWay(const std::string& from, const std::string& to) const;
-  void Forge(const std::string& from, const std::string& to, Message message);
+  void Forge(const std::string& from, const std::string& to, Message message,
+             std::string payload = "");
   void Break(const std::string& a, const std::string& b);
   void Cut(const std::string& a, const std::string& b, bool cut);
   void Tick(absl::Duration time);
@@ -82,6 +83,7 @@ class TranscriptNetwork {
     End from;
     End to;
     Message message;
+    std::string payload;
   };
 
   Node& At(const std::string& name) { return *nodes_.at(name); }

@@ -11,8 +11,6 @@
 namespace kamino::replica {
 namespace {
 
-using kamino::internal::v1::Append;
-
 constexpr LinkId kLink = 2;
 constexpr LinkId kOther = 4;
 
@@ -30,13 +28,12 @@ struct UpstreamRig : PartRig {
                         upstream.link(), ", received ", ring->received());
   }
 
-  void Take(uint64_t first, const std::string& operation, uint32_t count = 1,
-            bool may_append = true) {
-    kamino::internal::v1::Append append;
-    append.set_first(first);
-    append.set_count(count);
-    append.set_operation(operation);
-    if (upstream.Take(append, may_append)) Note("appended");
+  void Take(uint64_t first, const std::string& text, bool may_append = true) {
+    TakeBytes(TextEntry(first, text), may_append);
+  }
+
+  void TakeBytes(const std::string& bytes, bool may_append = true) {
+    if (upstream.Take(bytes, may_append)) Note("appended");
     if (outbox.turned_down().malformed > 0) Note("malformed");
   }
 
@@ -48,8 +45,8 @@ struct UpstreamRig : PartRig {
 
 // Fills the ring up.
 void Fill(UpstreamRig& rig) {
-  const std::string large(rig.ring->max_entry_bytes() - 64, 'x');
-  while (rig.ring->Append(rig.ring->received() + 1, 1, large).ok()) {
+  const std::string large(rig.ring->max_entry_bytes() - 192, 'x');
+  while (AppendText(rig.ring.get(), large).ok()) {
     rig.ring->MarkApplied(rig.ring->received());
   }
   rig.Take(rig.ring->received() + 1, large);
@@ -77,7 +74,7 @@ TEST(UpstreamTest, WalksItsTable) {
   });
   table.AddState("kGap, may not append", [attach](Rig& rig) {
     attach(rig);
-    rig.Take(3, "three", 1, /*may_append=*/false);
+    rig.Take(3, "three", /*may_append=*/false);
   });
 
   const auto add = [&table](const std::string& name, auto input) {
@@ -100,14 +97,23 @@ TEST(UpstreamTest, WalksItsTable) {
   add("Take, the next",
       [](Rig& rig) { rig.Take(rig.ring->received() + 1, "next"); });
   add("Take, the next; may not append",
-      [](Rig& rig) { rig.Take(rig.ring->received() + 1, "next", 1, false); });
+      [](Rig& rig) { rig.Take(rig.ring->received() + 1, "next", false); });
   add("Take, one it has", [](Rig& rig) { rig.Take(2, "two"); });
   add("Take, behind a gap",
       [](Rig& rig) { rig.Take(rig.ring->received() + 2, "later"); });
-  add("Take, nothing", [](Rig& rig) { rig.Take(3, "", 1); });
+  add("Take, nothing", [](Rig& rig) { rig.TakeBytes(""); });
   add("Take, number 0", [](Rig& rig) { rig.Take(0, "zero"); });
-  add("Take, more mutations than bytes",
-      [](Rig& rig) { rig.Take(3, "xx", 3); });
+  add("Take, the next, damaged", [](Rig& rig) {
+    std::string entry = TextEntry(rig.ring->received() + 1, "next");
+    entry.back() ^= 1;
+    rig.TakeBytes(entry);
+  });
+  add("Take, of another chain", [](Rig& rig) {
+    const TextBatch batch("next");
+    LogEntryDraft draft = batch.Draft(rig.ring->received() + 1);
+    draft.chain_id = 2;
+    rig.TakeBytes(draft.ToString());
+  });
   add("AskAgain", [](Rig& rig) { rig.upstream.AskAgain(); });
   add("OnCleaned", [](Rig& rig) { rig.upstream.OnCleaned(); });
   add("OweCleanUp", [](Rig& rig) { rig.upstream.OweCleanUp(); });

@@ -11,17 +11,17 @@
 namespace kamino::simulation {
 namespace {
 
-using kamino::internal::v1::ChainOperation;
-using kamino::internal::v1::ChainRequest;
+using replica::LogEntry;
+using replica::MutationView;
 using Name = std::pair<uint64_t, uint64_t>;  // client id, number
 
 std::string Describe(const Record& record) {
   return absl::StrCat(
-      record.is_read ? "read " : record.request.function(), " ", record.id,
+      record.is_read ? "read " : record.request.function, " ", record.id,
       " of ", record.client,
       record.is_read ? ""
-                     : absl::StrCat(" (", record.request.client_id(), "/",
-                                    record.request.number(), ")"),
+                     : absl::StrCat(" (", record.request.client_id, "/",
+                                    record.request.number, ")"),
       ", ", absl::FormatDuration(record.invoked - absl::UnixEpoch()), " to ",
       absl::FormatDuration(record.returned - absl::UnixEpoch()));
 }
@@ -82,8 +82,8 @@ class Replay {
         returns.push_back({record.returned, &record});
       }
       if (!record.is_read) {
-        by_name_[{record.request.client_id(), record.request.number()}]
-            .push_back(&record);
+        by_name_[{record.request.client_id, record.request.number}].push_back(
+            &record);
       }
     }
     const auto earlier = [](const auto& a, const auto& b) {
@@ -108,26 +108,25 @@ class Replay {
   }
 
   absl::Status Apply(const CommittedLog::Entry& entry) {
-    ChainOperation operation;
-    if (!operation.ParseFromString(entry.operation)) {
-      return absl::DataLossError(
-          absl::StrCat("operation ", entry.first, " cannot be parsed"));
-    }
+    const auto log_entry = LogEntry::Check(entry.bytes);
+    if (!log_entry.ok()) return log_entry.status();
+    const auto mutations = log_entry->Mutations();
+    if (!mutations.ok()) return mutations.status();
     uint64_t sequence = entry.first - 1;
-    for (const ChainRequest& request : operation.requests()) {
+    for (const MutationView& request : *mutations) {
       absl::Status once = CheckOnce(request, ++sequence);
       if (!once.ok()) return once;
       const Model::Outcome outcome = model_->Execute(request, sequence);
       if (!outcome.ok() || outcome.repeated) {
         return absl::DataLossError(absl::StrCat(
-            "mutation ", sequence, " executes ", request.function(), " of ",
-            request.client_id(), "/", request.number(),
+            "mutation ", sequence, " executes ", request.function, " of ",
+            request.client_id, "/", request.number,
             outcome.repeated
                 ? " a second time"
                 : absl::StrCat(", which must fail: ",
                                kamino::v1::Reason_Name(outcome.refused))));
       }
-      if (request.client_id() == 0) continue;
+      if (request.client_id == 0) continue;
       absl::Status status = OnExecuted(request, sequence, outcome);
       // Also those that failed within this operation, after some of it.
       if (status.ok()) status = CheckRefusals(sequence);
@@ -135,8 +134,8 @@ class Replay {
     }
     if (sequence != entry.last) {
       return absl::DataLossError(absl::StrCat(
-          "an operation of ", operation.requests_size(),
-          " requests has the numbers ", entry.first, " to ", entry.last));
+          "a log entry of ", mutations->size(), " mutations has the numbers ",
+          entry.first, " to ", entry.last));
     }
     if (model_->clients().size() <= max_clients_) return absl::OkStatus();
     return absl::DataLossError(absl::StrCat(
@@ -145,34 +144,34 @@ class Replay {
   }
 
   // Whether its outcome was dropped in between or not.
-  absl::Status CheckOnce(const ChainRequest& request, uint64_t sequence) {
-    if (request.client_id() == 0) return absl::OkStatus();
+  absl::Status CheckOnce(const MutationView& request, uint64_t sequence) {
+    if (request.client_id == 0) return absl::OkStatus();
     const auto [before, first_time] =
-        executed_.insert({{request.client_id(), request.number()}, sequence});
+        executed_.insert({{request.client_id, request.number}, sequence});
     if (first_time) return absl::OkStatus();
     return absl::DataLossError(absl::StrCat(
-        "mutation ", sequence, " executes ", request.function(), " of ",
-        request.client_id(), "/", request.number(),
+        "mutation ", sequence, " executes ", request.function, " of ",
+        request.client_id, "/", request.number,
         " a second time; it is mutation ", before->second, " already"));
   }
 
-  absl::Status OnExecuted(const ChainRequest& request, uint64_t sequence,
+  absl::Status OnExecuted(const MutationView& request, uint64_t sequence,
                           const Model::Outcome& outcome) {
-    const Name name{request.client_id(), request.number()};
+    const Name name{request.client_id, request.number};
     const std::string bytes =
-        absl::StrCat(request.function(), " ", request.arguments());
+        absl::StrCat(request.function, " ", request.arguments);
     const auto sent = sent_.find(name);
     if (sent == sent_.end() ||
         std::find(sent->second.begin(), sent->second.end(), bytes) ==
             sent->second.end()) {
       return absl::DataLossError(absl::StrCat(
-          "mutation ", sequence, " has a ", request.function(), " of ",
+          "mutation ", sequence, " has a ", request.function, " of ",
           name.first, "/", name.second, " that nobody sent"));
     }
     // A number that a refused mutation did not take names the next one too.
     const auto same_as = [&request](const Record* record) {
-      return record->request.function() == request.function() &&
-             record->request.arguments() == request.arguments();
+      return record->request.function == request.function &&
+             record->request.arguments == request.arguments;
     };
     const std::vector<const Record*>& records = by_name_[name];
     const bool wanted =

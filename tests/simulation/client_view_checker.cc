@@ -90,7 +90,7 @@ class ListChecker {
       if (!status.ok()) return status;
       if (record.is_read) {
         if (record.end == Record::End::kDone) status = OnRead(record);
-      } else if (record.request.function() == "test.lists") {
+      } else if (record.request.function == "test.lists") {
         status = OnLists(record);
       }
     }
@@ -108,7 +108,7 @@ class ListChecker {
   static std::vector<std::vector<std::string>> Steps(const Record& record) {
     std::vector<std::vector<std::string>> steps;
     for (absl::string_view step :
-         absl::StrSplit(record.request.arguments(), ',')) {
+         absl::StrSplit(record.request.arguments, ',')) {
       steps.push_back(absl::StrSplit(step, ' '));
     }
     return steps;
@@ -136,7 +136,7 @@ class ListChecker {
       writers_[key].resize(list.size(), -1);
     }
     for (const Record& record : history_) {
-      if (record.is_read || record.request.function() != "test.lists") continue;
+      if (record.is_read || record.request.function != "test.lists") continue;
       for (const auto& step : Steps(record)) {
         if (step[0] != "a") continue;
         const auto place = places.find(step[2]);

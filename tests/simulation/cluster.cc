@@ -91,7 +91,7 @@ SimNode::Options Cluster::NodeOptions(const std::string& name) const {
                                   : head::UndoCopyKind::kDynamic;
   options.storage.alpha = 0.5;
   options.node.chain.hello_timeout = absl::Milliseconds(200);
-  options.node.chain.window_operations = 64;
+  options.node.chain.window_entries = 64;
   options.node.chain.fetch_timeout = absl::Milliseconds(50);
   options.node.chain.window_chunks = 8;
   options.node.chain.chunks_at_once = 2;

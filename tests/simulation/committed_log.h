@@ -1,4 +1,4 @@
-// Every operation of the chain, in order, as its tails have applied it, with
+// Every log entry of the chain, in order, as its tails have applied it, with
 // the numbers of its mutations: what happened, from where nobody can be
 // mistaken about it.
 #ifndef KAMINO_TESTS_SIMULATION_COMMITTED_LOG_H_
@@ -23,18 +23,18 @@ class CommittedLog {
   struct Entry {
     uint64_t first;
     uint64_t last;
-    std::string operation;
+    std::string bytes;
   };
 
   // A node has the mutation in its ring.
   void OnAppended(uint64_t sequence) { newest_ = std::max(newest_, sequence); }
   uint64_t newest() const { return newest_; }
 
-  // A tail has applied the next operation, which begins with size() + 1. From
+  // A tail has applied the next entry, which begins with size() + 1. From
   // now on it stays.
-  void OnTailApplied(uint64_t last, absl::string_view operation) {
-    entries_.push_back({size() + 1, last, std::string(operation)});
-    world_->trace().Mix(operation.size());
+  void OnTailApplied(uint64_t last, absl::string_view bytes) {
+    entries_.push_back({size() + 1, last, std::string(bytes)});
+    world_->trace().Mix(bytes.size());
   }
 
   // The number of the last mutation.

@@ -4,12 +4,11 @@
 #include <string>
 
 #include "kamino/internal/v1/chain.pb.h"
+#include "replica/chain_frame.h"
 #include "replica/snapshot_format.h"
 
 namespace kamino::simulation {
 namespace {
-
-using kamino::internal::v1::ChainMessage;
 
 constexpr size_t kHeadBytes = sizeof(replica::snapshot_format::Record);
 
@@ -29,15 +28,15 @@ void Damage(kamino::internal::v1::StateChunk* chunk, Random& random) {
 TimedNetwork::Filter DamagesChunks(World* world, uint64_t one_in) {
   return [world, one_in, random = world->random().Fork()](
              const TimedNetwork::Passing& passing) mutable {
-    ChainMessage message;
-    if (!message.ParseFromString(*passing.bytes) ||
-        !message.has_state_chunk() || !random.OneIn(one_in)) {
+    auto frame = replica::DecodeFrame(*passing.bytes);
+    if (!frame.ok() || !frame->message.has_state_chunk() ||
+        !random.OneIn(one_in)) {
       return true;
     }
     world->trace().Line(world->now(), passing.from,
                         "sends a chunk that is damaged on its way");
-    Damage(message.mutable_state_chunk(), random);
-    *passing.bytes = message.SerializeAsString();
+    Damage(frame->message.mutable_state_chunk(), random);
+    *passing.bytes = replica::EncodeFrameHead(frame->message);
     return true;
   };
 }

@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "engine/heap/heap_reader.h"
 #include "engine/index/key_value.h"
-#include "kamino/internal/v1/operation.pb.h"
 #include "replica/state_machine.h"
 
 namespace kamino::simulation {

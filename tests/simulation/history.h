@@ -10,8 +10,8 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "kamino/internal/v1/operation.pb.h"
 #include "kamino/v1/kamino.pb.h"
+#include "replica/log_entry.h"
 
 namespace kamino::simulation {
 
@@ -39,7 +39,7 @@ struct Record {
   // A read, of what became of this mutation.
   std::optional<kamino::v1::RequestId> asks_for;
   kamino::v1::GetOutcomeResponse outcome;
-  kamino::internal::v1::ChainRequest request;  // a mutation
+  replica::Mutation request;  // a mutation
 
   End end = End::kUnknown;
   absl::Status status;            // kRefused

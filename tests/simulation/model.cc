@@ -12,12 +12,12 @@
 namespace kamino::simulation {
 namespace {
 
-using kamino::internal::v1::ChainRequest;
 using kamino::v1::CommitRequest;
 using kamino::v1::CommitResponse;
 using kamino::v1::Operation;
 using kamino::v1::Precondition;
 using kamino::v1::Reason;
+using replica::MutationView;
 
 using Objects = std::map<std::string, Model::Object>;
 
@@ -171,14 +171,28 @@ Model::Outcome Lists(const std::string& arguments, Changes* changes) {
   return Result(std::move(result));
 }
 
-Model::Outcome Single(const ChainRequest& request, Changes* changes) {
+template <typename Message>
+Message Parsed(const std::string& arguments) {
+  Message message;
+  message.ParseFromString(arguments);
+  return message;
+}
+
+Model::Outcome Single(absl::string_view function, const std::string& arguments,
+                      Changes* changes) {
   Operation operation;
-  if (request.function() == "kv.put") {
-    operation.mutable_put()->ParseFromString(request.arguments());
-  } else if (request.function() == "kv.patch") {
-    operation.mutable_patch()->ParseFromString(request.arguments());
+  if (function == "kv.put") {
+    const auto put = Parsed<kamino::v1::PutRequest>(arguments);
+    operation.mutable_put()->set_key(put.key());
+    operation.mutable_put()->set_value(put.value());
+  } else if (function == "kv.patch") {
+    const auto patch = Parsed<kamino::v1::PatchRequest>(arguments);
+    operation.mutable_patch()->set_key(patch.key());
+    operation.mutable_patch()->set_offset(patch.offset());
+    operation.mutable_patch()->set_data(patch.data());
   } else {
-    operation.mutable_delete_()->ParseFromString(request.arguments());
+    const auto del = Parsed<kamino::v1::DeleteRequest>(arguments);
+    operation.mutable_delete_()->set_key(del.key());
   }
   kamino::v1::ReadResult unused;
   const Reason refused = Apply(operation, changes, &unused);
@@ -186,54 +200,53 @@ Model::Outcome Single(const ChainRequest& request, Changes* changes) {
                                                    : Refuse(refused);
 }
 
-Model::Outcome Run(const ChainRequest& request, Changes* changes) {
-  const std::string& function = request.function();
-  if (function == "kv.commit") return Commit(request.arguments(), changes);
-  if (function == "bank.transfer") {
-    return Transfer(request.arguments(), changes);
-  }
-  if (function == "test.lists") return Lists(request.arguments(), changes);
-  return Single(request, changes);
+Model::Outcome Run(const MutationView& request, Changes* changes) {
+  const absl::string_view function = request.function;
+  const std::string arguments(request.arguments);
+  if (function == "kv.commit") return Commit(arguments, changes);
+  if (function == "bank.transfer") return Transfer(arguments, changes);
+  if (function == "test.lists") return Lists(arguments, changes);
+  return Single(function, arguments, changes);
 }
 
 }  // namespace
 
-Model::Outcome Model::CheckName(const ChainRequest& request) const {
-  const auto client = clients_.find(request.client_id());
+Model::Outcome Model::CheckName(const MutationView& request) const {
+  const auto client = clients_.find(request.client_id);
   if (client == clients_.end()) {
-    return request.since() >= horizon_
+    return request.since >= horizon_
                ? Result("")
                : Refuse(kamino::v1::REASON_CLIENT_EXPIRED);
   }
-  if (request.number() < client->second.number) {
+  if (request.number < client->second.number) {
     return Refuse(kamino::v1::REASON_SUPERSEDED);
   }
   Outcome outcome;
-  outcome.repeated = request.number() == client->second.number;
+  outcome.repeated = request.number == client->second.number;
   if (outcome.repeated) outcome.result = client->second.result;
   return outcome;
 }
 
-Model::Outcome Model::Execute(const ChainRequest& request, uint64_t sequence) {
-  if (request.function() == "kamino.format") return Outcome();
+Model::Outcome Model::Execute(const MutationView& request, uint64_t sequence) {
+  if (request.function == "kamino.format") return Outcome();
   Outcome outcome = CheckName(request);
   if (!outcome.ok() || outcome.repeated) return outcome;
   Changes changes(objects_, sequence);
   outcome = Run(request, &changes);
   if (!outcome.ok()) return outcome;
   changes.MakeIn(&objects_);
-  for (uint64_t expired : request.expired_clients()) {
+  for (uint64_t expired : request.dropped_clients) {
     const auto dropped = clients_.find(expired);
     if (dropped == clients_.end()) continue;
     horizon_ = std::max(horizon_, dropped->second.sequence);
     clients_.erase(dropped);
   }
-  clients_[request.client_id()] =
-      Client{request.number(), sequence, outcome.result};
+  clients_[request.client_id] =
+      Client{request.number, sequence, outcome.result};
   return outcome;
 }
 
-Model::Outcome Model::Try(const ChainRequest& request) const {
+Model::Outcome Model::Try(const MutationView& request) const {
   Outcome outcome = CheckName(request);
   if (!outcome.ok() || outcome.repeated) return outcome;
   Changes changes(objects_, 0);

@@ -7,8 +7,8 @@
 #include <map>
 #include <string>
 
-#include "kamino/internal/v1/operation.pb.h"
 #include "kamino/v1/kamino.pb.h"
+#include "replica/log_entry.h"
 
 namespace kamino::simulation {
 
@@ -39,10 +39,9 @@ class Model {
   };
 
   // Changes nothing when it is refused or repeated.
-  Outcome Execute(const kamino::internal::v1::ChainRequest& request,
-                  uint64_t sequence);
+  Outcome Execute(const replica::MutationView& request, uint64_t sequence);
   // What Execute would answer now.
-  Outcome Try(const kamino::internal::v1::ChainRequest& request) const;
+  Outcome Try(const replica::MutationView& request) const;
 
   const std::map<std::string, Object>& objects() const { return objects_; }
   const std::map<uint64_t, Client>& clients() const { return clients_; }
@@ -50,7 +49,7 @@ class Model {
   uint64_t horizon() const { return horizon_; }
 
  private:
-  Outcome CheckName(const kamino::internal::v1::ChainRequest& request) const;
+  Outcome CheckName(const replica::MutationView& request) const;
 
   std::map<std::string, Object> objects_;
   std::map<uint64_t, Client> clients_;

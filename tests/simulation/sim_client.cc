@@ -12,7 +12,7 @@
 
 namespace kamino::simulation {
 
-using kamino::internal::v1::ChainRequest;
+using replica::Mutation;
 
 namespace {
 
@@ -46,8 +46,8 @@ Decision Decide(const absl::Status& status) {
   }
 }
 
-std::string Sent(const ChainRequest& request) {
-  return absl::StrCat(request.function(), " ", request.arguments());
+std::string Sent(const Mutation& request) {
+  return absl::StrCat(request.function, " ", request.arguments);
 }
 
 }  // namespace
@@ -93,9 +93,9 @@ void SimClient::Think() {
 }
 
 void SimClient::SetName() {
-  record_->request.set_client_id(client_id_);
-  record_->request.set_number(number_);
-  record_->request.set_since(seen_);
+  record_->request.client_id = client_id_;
+  record_->request.number = number_;
+  record_->request.since = seen_;
 }
 
 Record SimClient::AskForOutcome() {
@@ -105,23 +105,23 @@ Record SimClient::AskForOutcome() {
   return record;
 }
 
-void SimClient::Remember(const ChainRequest& request) {
+void SimClient::Remember(const Mutation& request) {
   kamino::v1::RequestId id;
-  id.set_client_id(request.client_id());
-  id.set_number(request.number());
-  id.set_since(request.since());
+  id.set_client_id(request.client_id);
+  id.set_number(request.number);
+  id.set_since(request.since);
   sent_before_.push_back(std::move(id));
   if (sent_before_.size() > kRemembered) sent_before_.pop_front();
 }
 
 // As a client or a proxy may that was stopped in between. Nobody waits for the
 // answer.
-void SimClient::SendLate(const ChainRequest& request) {
+void SimClient::SendLate(const Mutation& request) {
   After(random_.Between(absl::ZeroDuration(), kMostLate), [this, request] {
     if (stopping_ || !KnowsChain()) return;
     const auto node = peers_->nodes.find(chain_->nodes().begin()->node_id());
     if (node == peers_->nodes.end()) return;
-    Trace("sends again ", request.client_id() % 1000, "/", request.number());
+    Trace("sends again ", request.client_id % 1000, "/", request.number);
     SimNode* const head = node->second;
     network_->Send(this, head, [head, request] {
       head->Mutate(request, kAttemptDeadline, [](const NodeAnswer&) {});
@@ -148,15 +148,15 @@ std::string SimClient::Mark() const {
   return absl::StrCat("settle/", client_id_, "/", number_);
 }
 
-ChainRequest SimClient::Request() const {
+Mutation SimClient::Request() const {
   if (phase_ != Phase::kSettle) return record_->request;
   kamino::v1::CommitRequest commit;
   auto* condition = commit.add_preconditions();
   condition->set_key(Mark());
   condition->set_exists(true);
-  ChainRequest request = record_->request;
-  request.set_function(replica::kCommitFunction);
-  request.set_arguments(commit.SerializeAsString());
+  Mutation request = record_->request;
+  request.function = replica::kCommitFunction;
+  request.arguments = commit.SerializeAsString();
   return request;
 }
 
@@ -198,7 +198,7 @@ void SimClient::SendTo(SimNode* node) {
     });
     return;
   }
-  const ChainRequest request = Request();
+  const Mutation request = Request();
   std::vector<std::string>& sent = (*sent_)[{client_id_, number_}];
   if (sent.empty() || sent.back() != Sent(request)) {
     sent.push_back(Sent(request));
@@ -343,7 +343,7 @@ void SimClient::Finish(Record::End end) {
     if (random_.Percent(options_.fresh_ids_percent)) NewId();
   }
   world()->trace().Mix(record_->id * 4 + static_cast<uint64_t>(end));
-  Trace(record_->is_read ? "read " : record_->request.function(), " ",
+  Trace(record_->is_read ? "read " : record_->request.function, " ",
         record_->id, ": ",
         end == Record::End::kDone      ? "done"
         : end == Record::End::kRefused ? "refused, "

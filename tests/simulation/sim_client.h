@@ -66,8 +66,8 @@ class SimClient final : public Process {
   void SetName();
   Record AskForOutcome();
   // Of what was sent before and is not known to have failed.
-  void Remember(const kamino::internal::v1::ChainRequest& request);
-  void SendLate(const kamino::internal::v1::ChainRequest& request);
+  void Remember(const replica::Mutation& request);
+  void SendLate(const replica::Mutation& request);
   bool KnowsChain() const {
     return chain_ != nullptr && chain_->nodes_size() > 0;
   }
@@ -81,7 +81,7 @@ class SimClient final : public Process {
   void Refresh();
   SimNode* AnyNode();
   void Finish(Record::End end);
-  kamino::internal::v1::ChainRequest Request() const;
+  replica::Mutation Request() const;
   std::string Mark() const;
   // Remembers the versions of registers that the answer tells.
   void LearnVersions();

@@ -13,7 +13,8 @@ using head::Request;
 using head::RequestOutcome;
 using head::SimDisk;
 using head::SimMedia;
-using kamino::internal::v1::ChainRequest;
+using replica::LogEntry;
+using replica::Mutation;
 using replica::OperationRing;
 
 namespace {
@@ -91,9 +92,9 @@ void SimNode::Boot() {
   incarnation_ = storage_->record()->state().incarnation;
   const OperationRing& ring = *storage_->ring();
   for (uint64_t last = ring.cleaned(); last < ring.received();) {
-    const OperationRing::Entry entry = ring.EntryOf(last + 1);
-    last = entry.last;
-    appended_[entry.first] = {entry.last, std::string(entry.operation)};
+    const LogEntry entry = ring.EntryOf(last + 1);
+    last = entry.last();
+    appended_[entry.first()] = {entry.last(), std::string(entry.bytes())};
   }
   agent_ = std::make_unique<SimAgent>(this, network_, &peers_->managers,
                                       options_.agent, random_.Fork());
@@ -113,11 +114,11 @@ head::NodeOptions SimNode::NodeOptionsOf() {
   head::NodeOptions options = options_.node;
   options.chain.cluster_id = options_.cluster_id;
   options.chain.node_id = name();
-  options.chain.on_appended = [this](const OperationRing::Entry& entry) {
+  options.chain.on_appended = [this](const LogEntry& entry) {
     if (!up()) return;
-    log_->OnAppended(entry.last);
-    TraceOperation(entry);
-    appended_[entry.first] = {entry.last, std::string(entry.operation)};
+    log_->OnAppended(entry.last());
+    TraceEntry(entry);
+    appended_[entry.first()] = {entry.last(), std::string(entry.bytes())};
   };
   for (const transport::Capabilities& kind : options_.transports) {
     options.links.offers.push_back({network_->Transports(this, kind), name()});
@@ -216,21 +217,20 @@ void SimNode::OnFatal(const absl::Status& status) {
   });
 }
 
-void SimNode::TraceOperation(const OperationRing::Entry& entry) {
+void SimNode::TraceEntry(const LogEntry& entry) {
   if (!world()->trace().on()) return;
-  kamino::internal::v1::ChainOperation operation;
-  operation.ParseFromArray(entry.operation.data(),
-                           static_cast<int>(entry.operation.size()));
   std::string text;
-  for (const ChainRequest& request : operation.requests()) {
-    absl::StrAppend(&text, " ", request.function(), " of ",
-                    request.client_id() % 1000, "/", request.number());
+  const auto mutations = entry.Mutations();
+  for (const replica::MutationView& mutation : *mutations) {
+    absl::StrAppend(&text, " ", mutation.function, " of ",
+                    mutation.client_id % 1000, "/", mutation.number);
   }
-  for (const auto& intent : operation.write_set()) {
-    absl::StrAppend(&text, "; kind ", intent.kind(), " ", intent.object(), "[",
-                    intent.offset(), "+", intent.length(), ")");
+  const auto write_set = entry.WriteSet();
+  for (const engine::Intent& intent : *write_set) {
+    absl::StrAppend(&text, "; kind ", static_cast<int>(intent.kind), " ",
+                    intent.object, "[", intent.offset, "+", intent.length, ")");
   }
-  Trace("has mutations ", entry.first, " to ", entry.last, ":", text);
+  Trace("has mutations ", entry.first(), " to ", entry.last(), ":", text);
 }
 
 void SimNode::Observe(const head::ChainNode& node) {
@@ -240,13 +240,13 @@ void SimNode::Observe(const head::ChainNode& node) {
     const uint64_t first = log_->size() + 1;
     const auto found = appended_.find(first);
     if (found == appended_.end()) {
-      world()->Fail(absl::DataLossError(absl::StrCat(
-          name(), " as tail has applied ", core.ring().applied(),
-          ", but never got an operation that begins with ", first)));
+      world()->Fail(absl::DataLossError(
+          absl::StrCat(name(), " as tail has applied ", core.ring().applied(),
+                       ", but never got an entry that begins with ", first)));
       return;
     }
-    const auto& [last, operation] = found->second;
-    log_->OnTailApplied(last, operation);
+    const auto& [last, bytes] = found->second;
+    log_->OnTailApplied(last, bytes);
   }
   appended_.erase(appended_.begin(), appended_.upper_bound(log_->size()));
 }
@@ -260,10 +260,9 @@ NodeAnswer SimNode::Answer(absl::Status status) const {
   return answer;
 }
 
-void SimNode::Mutate(ChainRequest chain_request, absl::Duration timeout,
-                     Reply reply) {
+void SimNode::Mutate(Mutation mutation, absl::Duration timeout, Reply reply) {
   Request request;
-  request.request = std::move(chain_request);
+  request.mutation = std::move(mutation);
   request.deadline = Clock() + timeout;
   request.done = [this, reply](RequestOutcome outcome) {
     if (!up()) return;

@@ -93,8 +93,7 @@ class SimNode final : public Process {
 
   // --- Clients; called as their messages arrive. `reply` sends the answer.
 
-  void Mutate(kamino::internal::v1::ChainRequest request,
-              absl::Duration timeout, Reply reply);
+  void Mutate(replica::Mutation request, absl::Duration timeout, Reply reply);
   void Read(std::vector<std::string> keys, Reply reply);
   void ReadOutcome(kamino::v1::RequestId id, Reply reply);
   void AskChain(Reply reply);
@@ -112,7 +111,7 @@ class SimNode final : public Process {
   head::NodeOptions NodeOptionsOf();
   head::NodeRuntime Runtime();
   head::Node::Events NodeEvents();
-  void TraceOperation(const replica::OperationRing::Entry& entry);
+  void TraceEntry(const replica::LogEntry& entry);
   // Takes what the node has done into the log.
   void Observe(const head::ChainNode& node);
   void OnDrain();
@@ -144,7 +143,7 @@ class SimNode final : public Process {
   uint64_t incarnation_ = 0;
 
   // Operations by number that the log does not have yet.
-  // By first mutation: the last one, and the operation.
+  // By first mutation: the last one, and the entry.
   std::map<uint64_t, std::pair<uint64_t, std::string>> appended_;
 };
 

@@ -17,7 +17,7 @@ using kamino::v1::CommitResponse;
 std::vector<VersionedValue> InCommit(const Record& record) {
   CommitRequest request;
   CommitResponse response;
-  if (!request.ParseFromString(record.request.arguments()) ||
+  if (!request.ParseFromString(record.request.arguments) ||
       !response.ParseFromString(record.result)) {
     return {};
   }
@@ -48,7 +48,7 @@ std::vector<VersionedValue> InCommit(const Record& record) {
 absl::Status Violation(const Record& record, const std::string& what) {
   return absl::DataLossError(
       absl::StrCat("by the client's word: ",
-                   record.is_read ? "read" : record.request.function(), " ",
+                   record.is_read ? "read" : record.request.function, " ",
                    record.id, " of ", record.client, ": ", what));
 }
 
@@ -57,8 +57,8 @@ absl::Status Violation(const Record& record, const std::string& what) {
 absl::Status CheckCondition(const Record& record) {
   CommitRequest request;
   CommitResponse response;
-  if (record.request.function() != replica::kCommitFunction ||
-      !request.ParseFromString(record.request.arguments()) ||
+  if (record.request.function != replica::kCommitFunction ||
+      !request.ParseFromString(record.request.arguments) ||
       !response.ParseFromString(record.result) || !response.succeeded() ||
       request.then_operations().empty() ||
       !request.then_operations(0).has_get()) {
@@ -87,12 +87,12 @@ std::vector<VersionedValue> VersionsIn(const Record& record) {
     for (const ReadValue& read : record.values) {
       if (read.found) told.push_back({read.key, read.value, read.version});
     }
-  } else if (record.request.function() == replica::kPutFunction) {
-    kamino::v1::PutOperation put;
-    if (put.ParseFromString(record.request.arguments())) {
+  } else if (record.request.function == replica::kPutFunction) {
+    kamino::v1::PutRequest put;
+    if (put.ParseFromString(record.request.arguments)) {
       told.push_back({put.key(), put.value(), record.sequence});
     }
-  } else if (record.request.function() == replica::kCommitFunction) {
+  } else if (record.request.function == replica::kCommitFunction) {
     return InCommit(record);
   }
   return told;

@@ -39,8 +39,8 @@ absl::StatusOr<std::string> ListsProcedure(replica::ProcedureContext& context,
 
 Record Mutation(const char* function, std::string arguments) {
   Record record;
-  record.request.set_function(function);
-  record.request.set_arguments(std::move(arguments));
+  record.request.function = function;
+  record.request.arguments = std::move(arguments);
   return record;
 }
 
@@ -141,14 +141,14 @@ Record Workload::Read() {
 }
 
 Record Workload::Put() {
-  kamino::v1::PutOperation put;
+  kamino::v1::PutRequest put;
   put.set_key(Register());
   put.set_value(Value());
   return Mutation(replica::kPutFunction, put.SerializeAsString());
 }
 
 Record Workload::Patch() {
-  kamino::v1::PatchOperation patch;
+  kamino::v1::PatchRequest patch;
   patch.set_key(Register());
   patch.set_offset(random_.Pick(6));
   patch.set_data(absl::StrCat(next_value_++));
@@ -156,7 +156,7 @@ Record Workload::Patch() {
 }
 
 Record Workload::Delete() {
-  kamino::v1::DeleteOperation del;
+  kamino::v1::DeleteRequest del;
   del.set_key(Register());
   return Mutation(replica::kDeleteFunction, del.SerializeAsString());
 }
@@ -258,11 +258,11 @@ Record Workload::Doubt() {
 Record Workload::Ballast() {
   const std::string key = Name("b", 12);
   if (random_.OneIn(3)) {
-    kamino::v1::DeleteOperation del;
+    kamino::v1::DeleteRequest del;
     del.set_key(key);
     return Mutation(replica::kDeleteFunction, del.SerializeAsString());
   }
-  kamino::v1::PutOperation put;
+  kamino::v1::PutRequest put;
   put.set_key(key);
   put.set_value(std::string(
       options_.ballast_bytes / 2 + random_.Pick(options_.ballast_bytes), 'b'));

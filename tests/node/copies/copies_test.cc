@@ -297,21 +297,16 @@ class CopiesTest : public ::testing::Test {
 };
 
 // An overwrite: the key is there already. Once each lies in the heap and in the
-// ring, and at the head in the backup. The others, in order:
-//   head: a message of the function's arguments, its bytes, parsed from these
-//     (1 to 3); a record to be stored, kept until the commit (4, 5); the
-//     operation, its bytes (6, 7); a string for the Append, in it, its bytes (8
-//     to 10);
-//   replica: the Append (1), the operation (2), the arguments (3), parsed; a
-//     record (4); to be sent on, as at the head (5 to 7).
+// ring, and at the head in the backup. The others:
+//   head: the arguments, of the request; a record to be stored, kept until the
+//     commit;
+//   replica: what came, for the core thread; a record.
 TEST_F(CopiesTest, OfAPut) {
   Put("key", MarkedValue(1, kValueBytes), 1);
   Put("key", MarkedValue(2, kValueBytes), 2);
-  EXPECT_EQ(Text("n1"),
-            "13: memory 10, backup.pmem 1, heap.pmem 1, "
-            "ring.pmem 1");
-  EXPECT_EQ(Text("n2"), "9: memory 7, heap.pmem 1, ring.pmem 1");
-  EXPECT_EQ(Text("n3"), "6: memory 4, heap.pmem 1, ring.pmem 1");
+  EXPECT_EQ(Text("n1"), "6: memory 3, backup.pmem 1, heap.pmem 1, ring.pmem 1");
+  EXPECT_EQ(Text("n2"), "4: memory 2, heap.pmem 1, ring.pmem 1");
+  EXPECT_EQ(Text("n3"), "4: memory 2, heap.pmem 1, ring.pmem 1");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "glog/logging.h"
 #include "replica/builtins.h"
+#include "replica/chain_frame.h"
 
 namespace kamino::head {
 
@@ -100,7 +101,7 @@ NodeOptions ChainRig::NodeOptionsOf(const std::string& name) const {
   NodeOptions options;
   options.chain.cluster_id = kClusterId;
   options.chain.node_id = name;
-  options.chain.window_operations = options_.window_operations;
+  options.chain.window_entries = options_.window_entries;
   options.chain.window_chunks = 2;
   options.chain.chunks_at_once = 1;
   options.chain.cut_bytes = 32u << 10;
@@ -208,14 +209,14 @@ void ChainRig::Tearing(RigNode* node) {
   tear.received = ring.received();
   tear.applied = ring.applied();
   for (uint64_t last = ring.applied(); last < ring.received();) {
-    const replica::OperationRing::Entry entry = ring.EntryOf(last + 1);
-    last = entry.last;
-    const auto operation = replica::ParseOperation(entry.operation);
-    for (const auto& intent : operation->write_set()) {
+    const replica::LogEntry entry = ring.EntryOf(last + 1);
+    last = entry.last();
+    const auto write_set = entry.WriteSet();
+    for (const engine::Intent& intent : *write_set) {
       ++tear.intents;
-      const size_t at = intent.object() + intent.offset();
+      const size_t at = intent.object + intent.offset;
       tear.touched += std::memcmp(heap.base() + at, heap.durable() + at,
-                                  intent.length()) != 0;
+                                  intent.length) != 0;
     }
   }
   // The disk takes its parts in order, the heap first, each with the next seed.
@@ -282,13 +283,16 @@ void ChainRig::Invite(const std::string& name, bool invited) {
 
 bool ChainRig::Pass(const TimedNetwork::Passing& passing) {
   if (!filter_ && !tap_) return true;
-  ChainMessage message;
-  CHECK(message.ParseFromString(*passing.bytes));
+  auto frame = replica::DecodeFrame(*passing.bytes);
+  CHECK(frame.ok()) << frame.status();
+  ChainMessage& message = frame->message;
+  std::string payload(frame->payload);
   if (filter_) {
-    if (!filter_(passing.from, passing.to, &message)) return false;
-    *passing.bytes = message.SerializeAsString();
+    if (!filter_(passing.from, passing.to, &message, &payload)) return false;
+    if (!message.has_append()) payload.clear();
+    *passing.bytes = replica::EncodeFrameHead(message) + payload;
   }
-  if (tap_) tap_(passing.to, passing.link, message);
+  if (tap_) tap_(passing.to, passing.link, message, payload);
   return true;
 }
 
@@ -297,7 +301,7 @@ void ChainRig::ChangeNext(const std::string& from, const std::string& to,
                           const std::function<void(ChainMessage*)>& change) {
   changed_ = false;
   SetFilter([=, this](const std::string& sender, const std::string& receiver,
-                      ChainMessage* message) {
+                      ChainMessage* message, std::string*) {
     if (!changed_ && sender == from && receiver == to && due(*message)) {
       changed_ = true;
       change(message);
@@ -311,6 +315,21 @@ std::shared_ptr<const SilentStranger> ChainRig::Connect(const std::string& to) {
   const std::string address = absl::StrCat(to, ":", At(to).self.incarnation);
   CHECK(strangers_->Connect(address, handler).ok());
   return handler;
+}
+
+void ChainRig::ChangeNextEntry(
+    const std::string& from, const std::string& to,
+    const std::function<void(std::string*)>& change) {
+  changed_ = false;
+  SetFilter([=, this](const std::string& sender, const std::string& receiver,
+                      ChainMessage* message, std::string* payload) {
+    if (!changed_ && sender == from && receiver == to &&
+        message->has_append()) {
+      changed_ = true;
+      change(payload);
+    }
+    return true;
+  });
 }
 
 // --- Time.
@@ -369,10 +388,10 @@ std::shared_ptr<Issued> ChainRig::Issue(
     *commit.add_then_operations() = operation;
   }
   issued->operations = operations;
-  issued->request.set_function(replica::kCommitFunction);
-  issued->request.set_arguments(commit.SerializeAsString());
-  issued->request.set_client_id(client);
-  issued->request.set_number(++numbers_[client]);
+  issued->request.function = replica::kCommitFunction;
+  issued->request.arguments = commit.SerializeAsString();
+  issued->request.client_id = client;
+  issued->request.number = ++numbers_[client];
   issued_.push_back(issued);
   return issued;
 }
@@ -404,7 +423,7 @@ void ChainRig::Retry(const std::shared_ptr<Issued>& issued) {
 
 void ChainRig::Mutate(RigNode* to, const std::shared_ptr<Issued>& issued) {
   Request request;
-  request.request = issued->request;
+  request.mutation = issued->request;
   request.done = [to, issued](RequestOutcome outcome) {
     if (!to->up()) return;
     ++issued->answers;

@@ -54,7 +54,7 @@ struct SilentStranger final : transport::LinkHandler {
 
 // A request and what came of it.
 struct Issued {
-  kamino::internal::v1::ChainRequest request;
+  replica::Mutation request;
   std::vector<kamino::v1::Operation> operations;
   int answers = 0;
   RequestOutcome outcome;  // the last one
@@ -73,10 +73,13 @@ class ChainRig {
   using ChainMessage = kamino::internal::v1::ChainMessage;
   using LinkId = replica::LinkId;
   // May change a message as it is sent; false loses it.
-  using Filter = std::function<bool(const std::string& from,
-                                    const std::string& to, ChainMessage*)>;
-  using Tap = std::function<void(const std::string& to, LinkId link,
-                                 const ChainMessage&)>;
+  // The payload goes when the message becomes one that carries none.
+  using Filter =
+      std::function<bool(const std::string& from, const std::string& to,
+                         ChainMessage*, std::string* payload)>;
+  using Tap =
+      std::function<void(const std::string& to, LinkId link,
+                         const ChainMessage&, absl::string_view payload)>;
   // A copy of a node's disk, as of a process that stands still.
   SimDisk::Images CopyDisk(const std::string& name) {
     return At(name).disk.Copy();
@@ -98,7 +101,7 @@ class ChainRig {
     std::map<std::string, uint64_t> ring_bytes_of = {};  // of some others
     UndoCopyKind undo_copy = UndoCopyKind::kSimple;
     uint64_t transfer_bytes_per_s = 0;  // without a limit
-    uint64_t window_operations = replica::ChainOptions().window_operations;
+    uint64_t window_entries = replica::ChainOptions().window_entries;
     // A node that must stop is not ended, to see what it would do.
     bool outlives_fatal = false;
   };
@@ -147,6 +150,9 @@ class ChainRig {
   void ChangeNext(const std::string& from, const std::string& to,
                   const std::function<bool(const ChainMessage&)>& due,
                   const std::function<void(ChainMessage*)>& change);
+  // The same of the next log entry.
+  void ChangeNextEntry(const std::string& from, const std::string& to,
+                       const std::function<void(std::string* entry)>& change);
   bool changed() const { return changed_; }
   // Told of every message as it is sent, with the receiver's number of the
   // link.

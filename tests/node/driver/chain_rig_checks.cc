@@ -53,8 +53,8 @@ ChainRig::Contents ChainRig::Expected() const {
         contents.erase(absl::StrCat("object ", operation.delete_().key()));
       }
     }
-    contents[absl::StrCat("client ", issued->request.client_id())] =
-        absl::StrCat(issued->request.number());
+    contents[absl::StrCat("client ", issued->request.client_id)] =
+        absl::StrCat(issued->request.number);
   }
   return contents;
 }

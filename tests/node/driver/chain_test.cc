@@ -9,15 +9,19 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kamino/internal/v1/operation.pb.h"
 #include "replica/errors.h"
+#include "replica/log_entry.h"
 #include "tests/node/driver/chain_rig.h"
+#include "tests/replica/change_entry.h"
 
 namespace kamino::head {
 namespace {
 
 using kamino::internal::v1::ChainMessage;
 using membership::Condition;
+using replica::ChangeHeader;
+using replica::log_entry_format::EntryHeader;
+using replica::log_entry_format::IntentRecord;
 
 const std::vector<std::string> kAll = {"n1", "n2", "n3", "n4"};
 
@@ -110,7 +114,7 @@ class NarrowChainTest : public ChainTest {
  protected:
   static ChainRig::Options Narrow() {
     ChainRig::Options options;
-    options.window_operations = 8;
+    options.window_entries = 8;
     return options;
   }
   NarrowChainTest() : ChainTest(Narrow()) {}
@@ -131,8 +135,10 @@ TEST_F(NarrowChainTest, CursorsCountMutationsAndWindowsOperations) {
   }
   before_ = rig_.ring("n1").received();
   std::vector<uint64_t> counts;  // of appends to n2, by mutations
-  rig_.SetTap([&](const std::string& to, uint64_t, const ChainMessage& m) {
-    if (to == "n2" && m.has_append()) counts.push_back(m.append().count());
+  rig_.SetTap([&](const std::string& to, uint64_t, const ChainMessage& m,
+                  absl::string_view payload) {
+    if (to != "n2" || !m.has_append()) return;
+    counts.push_back(replica::LogEntry::Check(payload)->count());
   });
   rig_.Hold("n2");
   for (uint64_t group = 1; group <= 9; ++group) put_together(group);
@@ -195,16 +201,18 @@ TEST_F(ChainTest, ACursorWithinAnOperationIsNotTaken) {
       });
 }
 
-TEST_F(ChainTest, AnOperationWithoutMutationsIsNotTaken) {
+TEST_F(ChainTest, AnEntryWithoutMutationsIsNotTaken) {
   Begin(kAll);
-  rig_.ChangeNext(
-      "n1", "n2", [](const ChainMessage& m) { return m.has_append(); },
-      [](ChainMessage* m) { m->mutable_append()->clear_count(); });
-  Submit();
-  rig_.Settle(1);
-  EXPECT_TRUE(rig_.changed());
-  EXPECT_EQ(malformed("n2"), 1u);
+  rig_.ChangeNextEntry("n1", "n2", [](std::string* entry) {
+    ChangeHeader(entry, [](EntryHeader* header) { header->count = 0; });
+  });
+  const auto issued = Submit();
+  while (!rig_.changed() || malformed("n2") == 0) ASSERT_TRUE(rig_.Step());
   EXPECT_EQ(rig_.ring("n2").received(), before_);
+  // It is sent again, as it should be.
+  rig_.Settle();
+  EXPECT_EQ(malformed("n2"), 1u);
+  EXPECT_TRUE(issued->acknowledged());
 }
 
 TEST_F(ChainTest, AnExecutionThatDivergesStopsTheNode) {
@@ -212,14 +220,14 @@ TEST_F(ChainTest, AnExecutionThatDivergesStopsTheNode) {
   const auto first = Submit();
   rig_.Settle();
   // Elsewhere than at the head.
-  rig_.ChangeNext(
-      "n2", "n3", [](const ChainMessage& m) { return m.has_append(); },
-      [](ChainMessage* m) {
-        kamino::internal::v1::ChainOperation operation;
-        ASSERT_TRUE(operation.ParseFromString(m->append().operation()));
-        operation.clear_write_set();
-        m->mutable_append()->set_operation(operation.SerializeAsString());
-      });
+  rig_.ChangeNextEntry("n2", "n3", [](std::string* entry) {
+    ChangeHeader(entry, [](EntryHeader* header) {
+      // What was the write set is something else now.
+      header->after_image_bytes =
+          header->intent_count * sizeof(IntentRecord);
+      header->intent_count = 0;
+    });
+  });
   const auto second = Submit();
   rig_.Settle();
   EXPECT_TRUE(rig_.changed());

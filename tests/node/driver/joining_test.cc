@@ -26,9 +26,9 @@ class JoiningTest : public ::testing::Test {
   // Three nodes that hold objects of zeros and of others in turn, so that the
   // heap goes over in many chunks; and n4, outside.
   void SetUp() override {
-    rig_.SetFilter(
-        [this](const std::string& from, const std::string& to,
-               ChainMessage* message) { return Pass(from, to, message); });
+    rig_.SetFilter([this](const std::string& from, const std::string& to,
+                          ChainMessage* message,
+                          std::string*) { return Pass(from, to, message); });
     rig_.StartAll();
     rig_.InstallView({"n1", "n2", "n3"});
     rig_.Settle(3);
@@ -110,7 +110,9 @@ class JoiningTest : public ::testing::Test {
   }
 
   ChainRig rig_;
-  ChainRig::Filter filter_;
+  std::function<bool(const std::string& from, const std::string& to,
+                     ChainMessage*)>
+      filter_;
   int chunks_ = 0;
   size_t bytes_ = 0;  // in them
   uint64_t client_ = 0;
@@ -385,17 +387,16 @@ bool DeleteWhileOneJoins(int inputs, uint64_t parity) {
   options.names = {"n1", "n2"};
   ChainRig rig(options);
   bool cut = false;
-  rig.SetTap([&](const std::string&, uint64_t, const ChainMessage& message) {
-    cut = cut || EndsSnapshot(message);
-  });
+  rig.SetTap([&](const std::string&, uint64_t, const ChainMessage& message,
+                 absl::string_view) { cut = cut || EndsSnapshot(message); });
   // Each acknowledgement that comes makes room for two chunks: the second can
   // be sent, or the cut, by a batch that has to do with something else. Whether
   // the cut is a second one depends on how many chunks there are.
-  rig.SetFilter(
-      [parity](const std::string&, const std::string&, ChainMessage* sent) {
-        return !sent->has_state_chunk_ack() ||
-               sent->state_chunk_ack().chunks() % 2 == parity;
-      });
+  rig.SetFilter([parity](const std::string&, const std::string&,
+                         ChainMessage* sent, std::string*) {
+    return !sent->has_state_chunk_ack() ||
+           sent->state_chunk_ack().chunks() % 2 == parity;
+  });
   rig.StartAll();
   rig.InstallView({"n1"});
   rig.Settle(3);

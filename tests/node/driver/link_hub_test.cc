@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "replica/chain_frame.h"
 #include "tests/simulation/timed_network.h"
 #include "tests/simulation/world.h"
 
@@ -40,6 +41,10 @@ ChainMessage Numbered(uint64_t number) {
   return message;
 }
 
+size_t BytesOf(const ChainMessage& message) {
+  return replica::EncodeFrameHead(message).size();
+}
+
 // A process with a hub, and what that tells.
 class Peer final : public simulation::Process {
  public:
@@ -55,9 +60,11 @@ class Peer final : public simulation::Process {
     LinkHub::Events events;
     events.opened = [this](LinkId link) { opened.push_back(link); };
     events.closed = [this](LinkId link) { closed.push_back(link); };
-    events.message = [this](LinkId, const ChainMessage& message, size_t bytes) {
-      EXPECT_EQ(bytes, message.ByteSizeLong());
+    events.message = [this](LinkId, const ChainMessage& message,
+                            absl::string_view payload, size_t bytes) {
+      EXPECT_EQ(bytes, BytesOf(message) + payload.size());
       messages.push_back(message.view_id());
+      payloads.emplace_back(payload);
     };
     auto made = LinkHub::Create(options, std::move(events));
     if (made.ok()) hub = *std::move(made);
@@ -75,7 +82,8 @@ class Peer final : public simulation::Process {
   std::vector<LinkId> opened;
   std::vector<LinkId> closed;
   std::vector<uint64_t> messages;  // by the number of their view
-  std::unique_ptr<LinkHub> hub;    // tells the above
+  std::vector<std::string> payloads;
+  std::unique_ptr<LinkHub> hub;  // tells the above
 
  private:
   TimedNetwork* const network_;
@@ -121,9 +129,9 @@ TEST_F(LinkHubTest, CarriesMessagesBothWaysAndTellsOfTheEnd) {
   EXPECT_EQ(Open(), "tcp");
   EXPECT_THAT(a_.opened, ElementsAre(1));
   EXPECT_THAT(b_.opened, IsEmpty());  // it is heard of with its first message
-  a_.hub->Send(1, Numbered(1));
-  a_.hub->Send(1, Numbered(2));
-  b_.hub->Send(kFirstAccepted, Numbered(3));
+  a_.hub->Send(1, Numbered(1), "");
+  a_.hub->Send(1, Numbered(2), "");
+  b_.hub->Send(kFirstAccepted, Numbered(3), "");
   Pass();
   EXPECT_THAT(b_.messages, ElementsAre(1, 2));
   EXPECT_THAT(a_.messages, ElementsAre(3));
@@ -132,11 +140,25 @@ TEST_F(LinkHubTest, CarriesMessagesBothWaysAndTellsOfTheEnd) {
   EXPECT_THAT(a_.closed, ElementsAre(1));
   EXPECT_THAT(b_.closed, ElementsAre(kFirstAccepted));
   EXPECT_EQ(a_.hub->TransportOf(1), "");
-  a_.hub->Send(1, Numbered(4));
+  a_.hub->Send(1, Numbered(4), "");
   a_.hub->Close(1);
   Pass();
   EXPECT_THAT(b_.messages, ElementsAre(1, 2));
   EXPECT_THAT(a_.closed, ElementsAre(1));
+}
+
+TEST_F(LinkHubTest, APayloadGoesBehindItsMessage) {
+  Listen({"tcp"});
+  ASSERT_EQ(Open(), "tcp");
+  ChainMessage append = Numbered(1);
+  append.mutable_append();
+  std::string payload(1000, 'p');
+  a_.hub->Send(1, append, payload);
+  payload.assign(1000, 'q');  // it is the sender's again
+  a_.hub->Send(1, Numbered(2), "");
+  Pass();
+  EXPECT_THAT(b_.messages, ElementsAre(1, 2));
+  EXPECT_THAT(b_.payloads, ElementsAre(std::string(1000, 'p'), ""));
 }
 
 TEST_F(LinkHubTest, AnAddressInUseIsNamed) {
@@ -240,7 +262,7 @@ TEST_F(LinkHubTest, OnlyOneSidedTransportsRefuseWhoIsBehind) {
 class FewCreditsTest : public LinkHubTest {
  protected:
   FewCreditsTest() : LinkHubTest(/*credits=*/40) {
-    a_.options.max_queued_bytes = 1000;
+    a_.options.max_queued_bytes = 2000;
   }
 };
 
@@ -249,17 +271,22 @@ TEST_F(FewCreditsTest, MessagesWaitForCreditsInOrder) {
   ASSERT_EQ(Open(), "tcp");
   std::vector<uint64_t> sent;
   for (uint64_t number = 1; number <= 200; ++number) {
-    a_.hub->Send(1, Numbered(number));
+    a_.hub->Send(1, Numbered(number), "");
     sent.push_back(number);
   }
   // Sent while some of the others still wait.
   world_.Step();
   world_.Step();
-  a_.hub->Send(1, Numbered(201));
+  ChainMessage append = Numbered(201);
+  append.mutable_append();
+  std::string payload(30, 'p');
+  a_.hub->Send(1, append, payload);
+  payload.assign(30, 'q');
   sent.push_back(201);
   EXPECT_LT(b_.messages.size(), 10u);
   Pass();
   EXPECT_EQ(b_.messages, sent);
+  EXPECT_EQ(b_.payloads.back(), std::string(30, 'p'));
   EXPECT_THAT(a_.closed, IsEmpty());
 }
 
@@ -267,14 +294,14 @@ TEST_F(FewCreditsTest, AQueueThatGrowsTooLongEndsTheLink) {
   Listen({kTcp});
   ASSERT_EQ(Open(), "tcp");
   b_.Pause(2 * kLong);  // it takes nothing
-  const size_t bytes = Numbered(100).ByteSizeLong();
-  const uint64_t bound = (a_.options.max_queued_bytes + 40) / bytes;
+  const size_t bytes = BytesOf(Numbered(100));
+  const uint64_t bound = a_.options.max_queued_bytes / bytes + 40 / bytes;
   for (uint64_t number = 0; number < bound; ++number) {
-    a_.hub->Send(1, Numbered(100));
+    a_.hub->Send(1, Numbered(100), "");
   }
   world_.RunUntil(world_.now() + absl::Seconds(1));
   EXPECT_THAT(a_.closed, IsEmpty());
-  a_.hub->Send(1, Numbered(100));
+  a_.hub->Send(1, Numbered(100), "");
   world_.RunUntil(world_.now() + absl::Seconds(1));
   EXPECT_THAT(a_.closed, ElementsAre(1));
   world_.RunUntil(world_.now() + 3 * kLong);
@@ -285,7 +312,7 @@ TEST_F(FewCreditsTest, WhatWaitsIsDroppedWithItsLink) {
   Listen({kTcp});
   ASSERT_EQ(Open(), "tcp");
   for (uint64_t number = 1; number <= 100; ++number) {
-    a_.hub->Send(1, Numbered(number));
+    a_.hub->Send(1, Numbered(number), "");
   }
   a_.hub->Close(1);
   Pass();

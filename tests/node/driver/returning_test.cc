@@ -243,11 +243,10 @@ TEST_F(ReturningTest, ANeighbourThatIsSetUpOtherwiseIsTurnedAway) {
         (*m->mutable_hello()->mutable_agreement())["ring_mb"] = "64";
       });
   std::string reason;
-  rig_.SetTap(
-      [&](const std::string& to, replica::LinkId, const ChainMessage& message) {
-        if (to == "n3" && message.has_reject())
-          reason = message.reject().reason();
-      });
+  rig_.SetTap([&](const std::string& to, replica::LinkId,
+                  const ChainMessage& message, absl::string_view) {
+    if (to == "n3" && message.has_reject()) reason = message.reject().reason();
+  });
   rig_.BreakLinks("n3", "n4");
   rig_.Settle();
   EXPECT_TRUE(rig_.changed());

@@ -12,6 +12,7 @@
 #include "node/driver/call_load.h"
 #include "replica/builtins.h"
 #include "replica/errors.h"
+#include "replica/log_entry.h"
 #include "tests/faults/fault.h"
 #include "tests/head/admission_fixture.h"
 
@@ -180,13 +181,21 @@ TEST(CallLimitsTest, AReplicaDoesNotAskAgain) {
       });
   replica::StateMachine state(&procedures, under.heap().root());
   auto transaction = under.Begin();
-  kamino::internal::v1::ChainOperation operation;
-  operation.add_requests()->set_function(replica::kFormatFunction);
-  kamino::internal::v1::ChainRequest* much = operation.add_requests();
-  much->set_function("test.much");
-  much->set_client_id(1);
-  much->set_number(1);
-  EXPECT_TRUE(state.Replay(*transaction, operation, 1).ok());
+  replica::Mutation format;
+  format.function = replica::kFormatFunction;
+  replica::Mutation much;
+  much.function = "test.much";
+  much.client_id = 1;
+  much.number = 1;
+  const std::vector<const replica::Mutation*> mutations = {&format, &much};
+  const engine::WriteSet none;
+  replica::LogEntryDraft draft;
+  draft.first = 1;
+  draft.mutations = mutations;
+  draft.write_set = &none;
+  const std::string entry = draft.ToString();
+  EXPECT_TRUE(
+      state.Replay(*transaction, *replica::LogEntry::Check(entry)).ok());
   EXPECT_TRUE(transaction->Commit().ok());
 }
 
@@ -232,7 +241,7 @@ TEST(CallLimitsTest, ATurnEndsAfterAsMuch) {
 
 std::string TryGivenUp() {
   Head head;
-  kamino::v1::PutOperation put;
+  kamino::v1::PutRequest put;
   put.set_key("x");
   put.set_value("y");
   const size_t call = head.Submit(replica::kPutFunction,

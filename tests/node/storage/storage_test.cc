@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/node/storage/sim_media.h"
+#include "tests/replica/text_entry.h"
 
 namespace kamino::head {
 namespace {
@@ -64,7 +65,7 @@ class StorageTest : public ::testing::Test {
     options.sequence = kMutations;
     const auto append = [&](const WriteSet&) {
       absl::Status appended =
-          storage->ring()->Append(1, kMutations, "operation");
+          replica::AppendText(storage->ring(), "entry", kMutations);
       if (at_append) disk_.Crash(seed);
       return appended;
     };
@@ -182,10 +183,10 @@ TEST_F(StorageTest, ARingMayChangeItsSize) {
     {
       auto storage = Open();
       for (uint64_t first = 1; first < 11; first += 2) {
-        ASSERT_TRUE(
-            storage->ring()
-                ->Append(first, /*count=*/2, absl::StrCat("from", first))
-                .ok());
+        ASSERT_TRUE(replica::AppendText(storage->ring(),
+                                        absl::StrCat("from", first),
+                                        /*count=*/2)
+                        .ok());
       }
       storage->ring()->MarkApplied(8);
       storage->ring()->PersistApplied();
@@ -204,8 +205,8 @@ TEST_F(StorageTest, ARingMayChangeItsSize) {
       EXPECT_EQ(storage->ring_bytes(), options.ring_bytes);
       EXPECT_EQ(storage->ring()->received(), 10u);
       EXPECT_EQ(storage->ring()->applied(), 8u);
-      EXPECT_EQ(storage->ring()->EntryOf(5).operation, "from5");
-      EXPECT_EQ(storage->ring()->EntryOf(10).operation, "from9");
+      EXPECT_EQ(TextOf(storage->ring()->EntryOf(5)), "from5");
+      EXPECT_EQ(TextOf(storage->ring()->EntryOf(10)), "from9");
       EXPECT_GT(storage->record()->state().incarnation, 1000u);
     }
     if (drains < moment) break;
@@ -218,9 +219,9 @@ TEST_F(StorageTest, ARingDoesNotBecomeTooSmallForWhatIsInIt) {
   larger.ring_bytes *= 4;
   {
     auto storage = Open(larger);
-    const std::string operation(30u << 10, 'x');
+    const std::string text(30u << 10, 'x');
     for (uint64_t sequence = 1; sequence <= 7; ++sequence) {
-      ASSERT_TRUE(storage->ring()->Append(sequence, 1, operation).ok());
+      ASSERT_TRUE(replica::AppendText(storage->ring(), text).ok());
     }
   }
   disk_.Kill();
@@ -251,7 +252,7 @@ TEST_F(StorageTest, AnUnfinishedTransferIsNotTakenForAHeap) {
                                     storage->heap_region()->size() - begin);
   storage->heap_region()->Drain();
   ASSERT_TRUE(storage->FinishReceiving(41).ok());
-  ASSERT_TRUE(storage->ring()->Append(42, 1, "operation").ok());
+  ASSERT_TRUE(replica::AppendText(storage->ring(), "entry").ok());
   disk_.Crash(4);
   storage = Open();
   EXPECT_EQ(storage->record()->state().condition, Condition::kBehind);

@@ -1,0 +1,257 @@
+#include "replica/log_entry.h"
+
+#include <xxhash.h>
+
+#include <cstring>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "glog/logging.h"
+
+namespace kamino::replica {
+
+using engine::Intent;
+using engine::IntentKind;
+using log_entry_format::EntryHeader;
+using log_entry_format::IntentRecord;
+using log_entry_format::kEntryMagic;
+using log_entry_format::kEntryVersion;
+using log_entry_format::kPartAlignment;
+using log_entry_format::MutationHeader;
+
+namespace {
+
+constexpr size_t kChecksumBytes = sizeof(EntryHeader::checksum);
+constexpr size_t kIdBytes = sizeof(uint64_t);
+
+uint64_t ChecksumOf(const char* entry, size_t length) {
+  return XXH3_64bits(entry + kChecksumBytes, length - kChecksumBytes);
+}
+
+uint64_t Padded(uint64_t bytes) {
+  return (bytes + kPartAlignment - 1) / kPartAlignment * kPartAlignment;
+}
+
+absl::Status Damaged(absl::string_view what) {
+  return absl::DataLossError(absl::StrCat("a log entry ", what));
+}
+
+// Takes pieces of what is left, and none beyond.
+class Cursor {
+ public:
+  explicit Cursor(absl::string_view bytes) : left_(bytes) {}
+
+  size_t left() const { return left_.size(); }
+
+  bool Take(uint64_t length, absl::string_view* piece) {
+    if (length > left_.size()) return false;
+    *piece = left_.substr(0, length);
+    left_.remove_prefix(length);
+    return true;
+  }
+
+  // It may lie anywhere; a link knows nothing of alignment.
+  template <typename T>
+  bool TakeCopy(T* value) {
+    absl::string_view piece;
+    if (!Take(sizeof(T), &piece)) return false;
+    std::memcpy(value, piece.data(), sizeof(T));
+    return true;
+  }
+
+ private:
+  absl::string_view left_;
+};
+
+bool TakeMutation(Cursor* cursor, MutationView* mutation) {
+  MutationHeader header;
+  if (!cursor->TakeCopy(&header)) return false;
+  mutation->client_id = header.client_id;
+  mutation->number = header.number;
+  mutation->since = header.since;
+  // Before anything is made as large as it says.
+  if (header.dropped_count > cursor->left() / kIdBytes) return false;
+  mutation->dropped_clients.resize(header.dropped_count);
+  for (uint64_t& id : mutation->dropped_clients) {
+    if (!cursor->TakeCopy(&id)) return false;
+  }
+  const uint64_t text =
+      uint64_t{header.name_bytes} + uint64_t{header.argument_bytes};
+  absl::string_view padding;
+  return cursor->Take(header.name_bytes, &mutation->function) &&
+         cursor->Take(header.argument_bytes, &mutation->arguments) &&
+         cursor->Take(Padded(text) - text, &padding);
+}
+
+uint64_t BytesOf(const Mutation& mutation) {
+  return sizeof(MutationHeader) + mutation.dropped_clients.size() * kIdBytes +
+         Padded(mutation.function.size() + mutation.arguments.size());
+}
+
+char* Put(char* to, const void* from, size_t length) {
+  if (length > 0) std::memcpy(to, from, length);
+  return to + length;
+}
+
+char* PutMutation(char* to, const Mutation& mutation) {
+  CHECK_LE(mutation.function.size(), std::numeric_limits<uint16_t>::max());
+  MutationHeader header = {};
+  header.client_id = mutation.client_id;
+  header.number = mutation.number;
+  header.since = mutation.since;
+  header.argument_bytes = static_cast<uint32_t>(mutation.arguments.size());
+  header.dropped_count = static_cast<uint32_t>(mutation.dropped_clients.size());
+  header.name_bytes = static_cast<uint16_t>(mutation.function.size());
+  to = Put(to, &header, sizeof(header));
+  to = Put(to, mutation.dropped_clients.data(),
+           mutation.dropped_clients.size() * kIdBytes);
+  to = Put(to, mutation.function.data(), mutation.function.size());
+  to = Put(to, mutation.arguments.data(), mutation.arguments.size());
+  constexpr char kZeros[kPartAlignment] = {};
+  const size_t text = mutation.function.size() + mutation.arguments.size();
+  return Put(to, kZeros, Padded(text) - text);
+}
+
+}  // namespace
+
+// --- Reading.
+
+absl::StatusOr<LogEntry> LogEntry::Check(absl::string_view bytes) {
+  EntryHeader header;
+  if (!Cursor(bytes).TakeCopy(&header)) return Damaged("is cut off");
+  if (header.magic != kEntryMagic) return Damaged("begins with something else");
+  if (header.version != kEntryVersion) {
+    return Damaged(absl::StrCat("has format version ", header.version,
+                                "; this program reads version ",
+                                kEntryVersion));
+  }
+  if (header.length != bytes.size()) {
+    return Damaged(absl::StrCat("says it has ", header.length, " bytes, of ",
+                                bytes.size()));
+  }
+  if (header.checksum != ChecksumOf(bytes.data(), bytes.size())) {
+    return Damaged("has a wrong checksum");
+  }
+  const LogEntry entry(bytes, header);
+  RETURN_IF_ERROR(entry.CheckLengths());
+  RETURN_IF_ERROR(entry.VisitMutations(
+      [](const MutationView&) { return absl::OkStatus(); }));
+  RETURN_IF_ERROR(entry.WriteSet().status());
+  return entry;
+}
+
+LogEntry LogEntry::Checked(absl::string_view bytes) {
+  EntryHeader header;
+  CHECK(Cursor(bytes).TakeCopy(&header));
+  return LogEntry(bytes, header);
+}
+
+absl::Status LogEntry::CheckLengths() const {
+  if (header_.header_bytes != sizeof(EntryHeader) || header_.flags != 0) {
+    return Damaged("has a header of an unknown kind");
+  }
+  if (header_.count == 0 || header_.first == 0 ||
+      header_.first > std::numeric_limits<uint64_t>::max() - header_.count) {
+    return Damaged(absl::StrCat("has ", header_.count,
+                                " mutations from number ", header_.first));
+  }
+  const uint64_t parts = uint64_t{header_.mutation_bytes} +
+                         uint64_t{header_.intent_count} * sizeof(IntentRecord) +
+                         uint64_t{header_.after_image_bytes};
+  if (parts != bytes_.size() - sizeof(EntryHeader)) {
+    return Damaged("has parts that are not its length");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LogEntry::VisitMutations(
+    absl::FunctionRef<absl::Status(const MutationView&)> visit) const {
+  Cursor cursor(bytes_.substr(sizeof(EntryHeader), header_.mutation_bytes));
+  for (uint32_t i = 0; i < header_.count; ++i) {
+    MutationView mutation;
+    if (!TakeMutation(&cursor, &mutation)) {
+      return Damaged(absl::StrCat("of ", header_.count,
+                                  " mutations ends within mutation ", i));
+    }
+    RETURN_IF_ERROR(visit(mutation));
+  }
+  if (cursor.left() != 0) return Damaged("has bytes behind its mutations");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<MutationView>> LogEntry::Mutations() const {
+  std::vector<MutationView> mutations;
+  RETURN_IF_ERROR(VisitMutations([&](const MutationView& mutation) {
+    mutations.push_back(mutation);
+    return absl::OkStatus();
+  }));
+  return mutations;
+}
+
+absl::StatusOr<engine::WriteSet> LogEntry::WriteSet() const {
+  const size_t begin = sizeof(EntryHeader) + size_t{header_.mutation_bytes};
+  if (begin > bytes_.size()) return Damaged("is shorter than its mutations");
+  Cursor cursor(bytes_.substr(begin));
+  if (header_.intent_count > cursor.left() / sizeof(IntentRecord)) {
+    return Damaged("is shorter than its write set");
+  }
+  engine::WriteSet write_set;
+  write_set.reserve(header_.intent_count);
+  for (uint32_t i = 0; i < header_.intent_count; ++i) {
+    IntentRecord record;
+    if (!cursor.TakeCopy(&record)) return Damaged("is cut off");
+    if (record.kind < static_cast<uint32_t>(IntentKind::kWrite) ||
+        record.kind > static_cast<uint32_t>(IntentKind::kFree)) {
+      return Damaged(absl::StrCat("has an intent of kind ", record.kind));
+    }
+    write_set.push_back({record.object, record.offset, record.length,
+                         static_cast<IntentKind>(record.kind)});
+  }
+  return write_set;
+}
+
+// --- Making.
+
+uint64_t LogEntryDraft::bytes() const {
+  uint64_t bytes =
+      sizeof(EntryHeader) + write_set->size() * sizeof(IntentRecord);
+  for (const Mutation* mutation : mutations) bytes += BytesOf(*mutation);
+  return bytes;
+}
+
+void LogEntryDraft::WriteTo(char* to) const {
+  const uint64_t length = bytes();
+  CHECK_LE(length, std::numeric_limits<uint32_t>::max());
+  char* at = to + sizeof(EntryHeader);
+  for (const Mutation* mutation : mutations) at = PutMutation(at, *mutation);
+  EntryHeader header = {};
+  header.mutation_bytes = static_cast<uint32_t>(at - to - sizeof(EntryHeader));
+  for (const Intent& intent : *write_set) {
+    const IntentRecord record{intent.object, intent.offset, intent.length,
+                              static_cast<uint32_t>(intent.kind), 0};
+    at = Put(at, &record, sizeof(record));
+  }
+  CHECK_EQ(static_cast<uint64_t>(at - to), length);
+  header.magic = kEntryMagic;
+  header.version = kEntryVersion;
+  header.header_bytes = sizeof(EntryHeader);
+  header.length = static_cast<uint32_t>(length);
+  header.count = count();
+  header.first = first;
+  header.chain_id = chain_id;
+  header.view_id = view_id;
+  header.intent_count = static_cast<uint32_t>(write_set->size());
+  std::memcpy(to, &header, sizeof(header));
+  // Where it lies: its bytes are in the cache.
+  header.checksum = ChecksumOf(to, length);
+  std::memcpy(to, &header.checksum, kChecksumBytes);
+}
+
+std::string LogEntryDraft::ToString() const {
+  std::string entry(bytes(), '\0');
+  WriteTo(entry.data());
+  return entry;
+}
+
+}  // namespace kamino::replica

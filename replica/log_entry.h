@@ -1,0 +1,113 @@
+// Log entries: what the head has executed as one batch and every other node
+// executes again. An entry is made once, at the head; from then on it is read
+// where it lies, and copied as bytes.
+//
+// What comes from a peer or from a medium is looked at by LogEntry::Check, and
+// nothing of it is used before. Layout: replica/log_entry_format.h.
+#ifndef KAMINO_REPLICA_LOG_ENTRY_H_
+#define KAMINO_REPLICA_LOG_ENTRY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "engine/transaction.h"
+#include "replica/log_entry_format.h"
+
+namespace kamino::replica {
+
+// What one client asks for. At the head, until it is in an entry.
+struct Mutation {
+  std::string function;  // a built-in ("kv.put", ...) or a procedure
+  std::string arguments;
+  uint64_t client_id = 0;
+  uint64_t number = 0;
+  uint64_t since = 0;  // kamino.v1.RequestId.since
+  // Client ids whose stored outcome it drops: the head's choice, made from idle
+  // times that other nodes do not know.
+  std::vector<uint64_t> dropped_clients;
+};
+
+// The same, of which the bytes are somebody else's.
+struct MutationView {
+  MutationView() = default;
+  MutationView(const Mutation& of)  // NOLINT: as a string_view
+      : function(of.function),
+        arguments(of.arguments),
+        client_id(of.client_id),
+        number(of.number),
+        since(of.since),
+        dropped_clients(of.dropped_clients) {}
+
+  absl::string_view function;
+  absl::string_view arguments;
+  uint64_t client_id = 0;
+  uint64_t number = 0;
+  uint64_t since = 0;
+  std::vector<uint64_t> dropped_clients;
+};
+
+// An entry that was looked at. The bytes are not its own.
+class LogEntry {
+ public:
+  // The bytes are one whole entry, of this version, undamaged, and no number in
+  // it leads outside. kDataLoss: they are not; says why.
+  static absl::StatusOr<LogEntry> Check(absl::string_view bytes);
+
+  // The same of bytes that were checked before.
+  static LogEntry Checked(absl::string_view bytes);
+
+  absl::string_view bytes() const { return bytes_; }
+  uint64_t first() const { return header_.first; }
+  uint64_t last() const { return header_.first + header_.count - 1; }
+  uint32_t count() const { return header_.count; }
+  uint64_t chain_id() const { return header_.chain_id; }
+  uint64_t view_id() const { return header_.view_id; }
+
+  // In order, until one returns an error, which is returned. kDataLoss: the
+  // bytes are not as they were.
+  absl::Status VisitMutations(
+      absl::FunctionRef<absl::Status(const MutationView& mutation)> visit)
+      const;
+  absl::StatusOr<std::vector<MutationView>> Mutations() const;
+
+  // An intent log in the sense of section 3: a node whose execution touches
+  // anything else stops. kDataLoss as above.
+  absl::StatusOr<engine::WriteSet> WriteSet() const;
+
+ private:
+  LogEntry(absl::string_view bytes, const log_entry_format::EntryHeader& header)
+      : bytes_(bytes), header_(header) {}
+
+  absl::Status CheckLengths() const;
+
+  absl::string_view bytes_;
+  log_entry_format::EntryHeader header_;
+};
+
+// What becomes an entry. Everything that it points to must outlive it.
+struct LogEntryDraft {
+  uint64_t first = 0;
+  uint64_t chain_id = 0;
+  uint64_t view_id = 0;
+  absl::Span<const Mutation* const> mutations;
+  const engine::WriteSet* write_set = nullptr;
+
+  uint32_t count() const { return static_cast<uint32_t>(mutations.size()); }
+  uint64_t last() const { return first + mutations.size() - 1; }
+  // Of the entry. More than 4 GiB are no entry.
+  uint64_t bytes() const;
+  // Stores the entry's bytes there.
+  void WriteTo(char* to) const;
+  std::string ToString() const;
+};
+
+}  // namespace kamino::replica
+
+#endif  // KAMINO_REPLICA_LOG_ENTRY_H_

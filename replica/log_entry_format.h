@@ -1,0 +1,84 @@
+// Layout of a log entry, what goes down the chain: the same bytes in the head's
+// ring, on each link and in every other ring. docs/log_entry.md explains it.
+// Numbers here are on media and on the wire: never change them without a new
+// kEntryVersion.
+#ifndef KAMINO_REPLICA_LOG_ENTRY_FORMAT_H_
+#define KAMINO_REPLICA_LOG_ENTRY_FORMAT_H_
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace kamino::replica::log_entry_format {
+
+static_assert(std::endian::native == std::endian::little,
+              "numbers are stored as they are in memory");
+
+inline constexpr uint32_t kEntryMagic = 0x5952544eu;  // "NTRY"
+inline constexpr uint16_t kEntryVersion = 1;
+
+// Parts begin at multiples of that, from the entry's begin.
+inline constexpr size_t kPartAlignment = 8;
+
+// In front of every entry. It is followed by its parts:
+//   mutations{count} intents{intent_count} after_images{after_image_bytes}
+struct EntryHeader {
+  uint64_t checksum;  // XXH3 of all bytes after this field
+  uint32_t magic;
+  uint16_t version;
+  uint16_t header_bytes;  // where the parts begin
+  uint32_t length;        // bytes of the entry, the header among them
+  uint32_t count;         // of mutations, from 1
+  uint64_t first;         // number of the first mutation
+  uint64_t chain_id;
+  uint64_t view_id;     // in which the head executed it
+  uint64_t epoch;       // recovery epoch; 0 as long as there are none
+  uint64_t image_hash;  // of what the write set covers afterwards; 0: not told
+  uint32_t mutation_bytes;     // of the part
+  uint32_t intent_count;       // of the write set
+  uint32_t after_image_bytes;  // of the part; 0 as long as there are none
+  uint32_t flags;              // none: 0
+  uint8_t reserved[48];        // 0
+};
+
+// A mutation: what one client asked for. It is followed by dropped ids, 8 bytes
+// each, the function's name, the arguments, and zeros up to kPartAlignment.
+struct MutationHeader {
+  uint64_t client_id;
+  uint64_t number;
+  uint64_t since;           // kamino.v1.RequestId.since
+  uint32_t argument_bytes;  // what the client sent, byte for byte
+  uint32_t dropped_count;   // of clients whose stored outcome goes
+  uint16_t name_bytes;
+  uint16_t unused[3];  // 0
+};
+
+// What the head's execution was about to store to, in the order that it
+// declared it: engine::Intent.
+struct IntentRecord {
+  uint64_t object;
+  uint32_t offset;
+  uint32_t length;
+  uint32_t kind;    // engine::IntentKind
+  uint32_t unused;  // 0
+};
+
+static_assert(sizeof(EntryHeader) == 128);
+static_assert(offsetof(EntryHeader, magic) == 8);
+static_assert(offsetof(EntryHeader, length) == 16);
+static_assert(offsetof(EntryHeader, first) == 24);
+static_assert(offsetof(EntryHeader, image_hash) == 56);
+static_assert(offsetof(EntryHeader, mutation_bytes) == 64);
+static_assert(offsetof(EntryHeader, reserved) == 80);
+static_assert(std::has_unique_object_representations_v<EntryHeader>);
+static_assert(sizeof(MutationHeader) == 40);
+static_assert(offsetof(MutationHeader, argument_bytes) == 24);
+static_assert(std::has_unique_object_representations_v<MutationHeader>);
+static_assert(sizeof(IntentRecord) == 24);
+static_assert(offsetof(IntentRecord, kind) == 16);
+static_assert(std::has_unique_object_representations_v<IntentRecord>);
+
+}  // namespace kamino::replica::log_entry_format
+
+#endif  // KAMINO_REPLICA_LOG_ENTRY_FORMAT_H_

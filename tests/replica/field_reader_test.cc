@@ -1,0 +1,103 @@
+#include "replica/field_reader.h"
+
+#include <random>
+#include <string>
+
+#include "gtest/gtest.h"
+#include "kamino/v1/kamino.pb.h"
+
+namespace kamino::replica {
+namespace {
+
+TEST(FieldReaderTest, ReadsWhatProtoWrites) {
+  kamino::v1::PatchRequest patch;
+  patch.mutable_request_id()->set_client_id(7);
+  patch.set_key("key");
+  patch.set_offset(uint64_t{1} << 63 | 300);
+  patch.set_data(std::string(200, 'd'));
+  const std::string bytes = patch.SerializeAsString();
+  FieldReader fields(bytes);
+  ASSERT_TRUE(fields.Next());
+  EXPECT_EQ(fields.number(), 1u);
+  EXPECT_EQ(fields.bytes(), patch.request_id().SerializeAsString());
+  FieldReader within(fields.bytes());
+  EXPECT_TRUE(within.Next());  // a fixed64 is passed over
+  EXPECT_EQ(within.varint(), 0u);
+  EXPECT_EQ(within.bytes(), "");
+  EXPECT_FALSE(within.Next());
+  EXPECT_TRUE(within.ok());
+  ASSERT_TRUE(fields.Next());
+  EXPECT_EQ(fields.bytes(), "key");
+  ASSERT_TRUE(fields.Next());
+  EXPECT_EQ(fields.varint(), patch.offset());
+  EXPECT_EQ(fields.bytes(), "");
+  ASSERT_TRUE(fields.Next());
+  EXPECT_EQ(fields.number(), 4u);
+  EXPECT_EQ(fields.bytes(), patch.data());
+  EXPECT_GE(fields.bytes().data(), bytes.data());
+  EXPECT_LE(fields.bytes().data() + fields.bytes().size(),
+            bytes.data() + bytes.size());
+  EXPECT_FALSE(fields.Next());
+  EXPECT_TRUE(fields.ok());
+}
+
+bool IsSound(const std::string& bytes) {
+  FieldReader fields(bytes);
+  while (fields.Next()) {
+  }
+  EXPECT_FALSE(fields.Next());
+  return fields.ok();
+}
+
+TEST(FieldReaderTest, WhatIsNoFieldEndsIt) {
+  EXPECT_TRUE(IsSound(""));
+  EXPECT_FALSE(IsSound("\xff\xff"));                  // a tag cut off
+  EXPECT_FALSE(IsSound(std::string("\x00\x01", 2)));  // number 0
+  EXPECT_FALSE(IsSound("\x0b"));                      // a group
+  EXPECT_FALSE(
+      IsSound("\x0a\x05"
+              "abcd"));  // bytes cut off
+  EXPECT_FALSE(
+      IsSound("\x09"
+              "1234567"));  // fixed64 cut off
+  EXPECT_FALSE(
+      IsSound("\x0d"
+              "123"));                                      // fixed32 cut off
+  EXPECT_FALSE(IsSound("\x08" + std::string(11, '\x80')));  // endless varint
+  EXPECT_FALSE(IsSound("\x0a" + std::string(9, '\xff') + "\x01"));
+}
+
+// Whatever proto's own parser takes of a message without groups, this takes.
+TEST(FieldReaderTest, TakesWhatProtoTakes) {
+  std::mt19937_64 random(1);
+  kamino::v1::PutRequest put;
+  put.mutable_request_id()->set_number(300);
+  put.set_key("some key");
+  put.set_value("some value");
+  const std::string whole = put.SerializeAsString();
+  int taken = 0;
+  for (int i = 0; i < 20000; ++i) {
+    std::string bytes = whole;
+    for (uint64_t j = random() % 3; j > 0; --j) {
+      bytes[random() % bytes.size()] = static_cast<char>(random());
+    }
+    if (random() % 4 == 0) bytes.resize(random() % bytes.size());
+    if (!IsSound(bytes)) continue;
+    ++taken;
+    std::string key;
+    FieldReader fields(bytes);
+    bool other_kind = false;
+    while (fields.Next()) {
+      if (fields.number() != 2) continue;
+      other_kind = other_kind || fields.bytes().empty();
+      key = std::string(fields.bytes());
+    }
+    kamino::v1::PutRequest parsed;
+    if (!parsed.ParseFromString(bytes) || other_kind) continue;
+    EXPECT_EQ(parsed.key(), key);
+  }
+  EXPECT_GT(taken, 1000);
+}
+
+}  // namespace
+}  // namespace kamino::replica

@@ -1,0 +1,235 @@
+#include "replica/log_entry.h"
+
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/replica/change_entry.h"
+
+namespace kamino::replica {
+namespace {
+
+using engine::IntentKind;
+using log_entry_format::EntryHeader;
+using log_entry_format::IntentRecord;
+using log_entry_format::MutationHeader;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Two mutations, of which the second drops two clients, and three intents.
+struct Sample {
+  Sample() {
+    put.function = "kv.put";
+    put.arguments = std::string("a value\0of bytes", 16);
+    put.client_id = 0x1122334455667788;
+    put.number = 9;
+    put.since = 4;
+    call.function = "bank.transfer";
+    call.arguments = "from to 5";
+    call.client_id = 7;
+    call.number = 1;
+    call.dropped_clients = {70, 71};
+  }
+  std::string Entry() const {
+    const std::vector<const Mutation*> mutations = {&put, &call};
+    LogEntryDraft draft;
+    draft.first = 41;
+    draft.chain_id = 1;
+    draft.view_id = 3;
+    draft.mutations = mutations;
+    draft.write_set = &write_set;
+    return draft.ToString();
+  }
+
+  Mutation put;
+  Mutation call;
+  engine::WriteSet write_set = {{4096, 16, 100, IntentKind::kWrite},
+                                {8192, 0, 192, IntentKind::kAlloc},
+                                {640, 0, 64, IntentKind::kFree}};
+};
+
+TEST(LogEntryTest, SaysWhatWasPutIn) {
+  const Sample sample;
+  const std::string bytes = sample.Entry();
+  const auto entry = LogEntry::Check(bytes);
+  ASSERT_TRUE(entry.ok()) << entry.status();
+  EXPECT_EQ(entry->first(), 41u);
+  EXPECT_EQ(entry->last(), 42u);
+  EXPECT_EQ(entry->count(), 2u);
+  EXPECT_EQ(entry->chain_id(), 1u);
+  EXPECT_EQ(entry->view_id(), 3u);
+  const auto mutations = entry->Mutations();
+  ASSERT_TRUE(mutations.ok()) << mutations.status();
+  ASSERT_EQ(mutations->size(), 2u);
+  const MutationView& put = (*mutations)[0];
+  EXPECT_EQ(put.function, "kv.put");
+  EXPECT_EQ(put.arguments, sample.put.arguments);
+  EXPECT_EQ(put.client_id, sample.put.client_id);
+  EXPECT_EQ(put.number, 9u);
+  EXPECT_EQ(put.since, 4u);
+  EXPECT_TRUE(put.dropped_clients.empty());
+  EXPECT_EQ((*mutations)[1].function, "bank.transfer");
+  EXPECT_THAT((*mutations)[1].dropped_clients, ElementsAre(70, 71));
+  EXPECT_EQ(*entry->WriteSet(), sample.write_set);
+}
+
+// The page's worked example.
+TEST(LogEntryTest, LiesAsThePageSays) {
+  Mutation put;
+  put.function = "kv.put";
+  put.arguments = "abc";
+  put.client_id = 7;
+  put.number = 1;
+  const std::vector<const Mutation*> mutations = {&put};
+  const engine::WriteSet write_set = {{4096, 0, 19, IntentKind::kWrite}};
+  LogEntryDraft draft;
+  draft.first = 2;
+  draft.chain_id = 1;
+  draft.view_id = 3;
+  draft.mutations = mutations;
+  draft.write_set = &write_set;
+  std::string expected;
+  const auto add = [&expected](uint64_t number, int bytes) {
+    for (int i = 0; i < bytes; ++i) {
+      expected.push_back(static_cast<char>(number >> (8 * i)));
+    }
+  };
+  add(0x5952544e, 4);
+  add(1, 2);
+  add(128, 2);
+  add(128 + 56 + 24, 4);  // length
+  add(1, 4);              // count
+  add(2, 8);              // first
+  add(1, 8);              // chain
+  add(3, 8);              // view
+  add(0, 8);
+  add(0, 8);
+  add(56, 4);
+  add(1, 4);
+  add(0, 4);
+  add(0, 4);
+  expected.append(48, '\0');
+  add(7, 8);
+  add(1, 8);
+  add(0, 8);
+  add(3, 4);
+  add(0, 4);
+  add(6, 8);
+  expected += "kv.putabc";
+  expected.append(7, '\0');
+  add(4096, 8);
+  add(0, 4);
+  add(19, 4);
+  add(1, 8);
+  EXPECT_EQ(draft.ToString().substr(8), expected);
+}
+
+TEST(LogEntryTest, EveryBitCounts) {
+  const std::string entry = Sample().Entry();
+  for (size_t bit = 0; bit < 8 * entry.size(); ++bit) {
+    std::string damaged = entry;
+    damaged[bit / 8] ^= static_cast<char>(1 << (bit % 8));
+    EXPECT_TRUE(absl::IsDataLoss(LogEntry::Check(damaged).status())) << bit;
+  }
+}
+
+TEST(LogEntryTest, NothingMayBeMissingOrBehind) {
+  const std::string entry = Sample().Entry();
+  for (size_t length = 0; length < entry.size(); ++length) {
+    std::string cut = entry.substr(0, length);
+    EXPECT_TRUE(absl::IsDataLoss(LogEntry::Check(cut).status())) << length;
+    // Nor when it does not say so.
+    FixLength(&cut);
+    EXPECT_TRUE(absl::IsDataLoss(LogEntry::Check(cut).status())) << length;
+  }
+  for (size_t more = 1; more < 300; ++more) {
+    std::string longer = entry + std::string(more, '\0');
+    EXPECT_TRUE(absl::IsDataLoss(LogEntry::Check(longer).status())) << more;
+    FixLength(&longer);
+    EXPECT_TRUE(absl::IsDataLoss(LogEntry::Check(longer).status())) << more;
+  }
+}
+
+std::string Refusal(const std::function<void(EntryHeader*)>& change) {
+  std::string entry = Sample().Entry();
+  ChangeHeader(&entry, change);
+  const absl::Status status = LogEntry::Check(entry).status();
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  return std::string(status.message());
+}
+
+TEST(LogEntryTest, NoNumberOfTheHeaderIsBelieved) {
+  EXPECT_THAT(Refusal([](auto* h) { h->magic = 0; }),
+              HasSubstr("something else"));
+  EXPECT_THAT(Refusal([](auto* h) { h->version = 2; }),
+              HasSubstr("format version 2; this program reads version 1"));
+  EXPECT_THAT(Refusal([](auto* h) { h->header_bytes = 120; }),
+              HasSubstr("unknown kind"));
+  EXPECT_THAT(Refusal([](auto* h) { h->flags = 1; }),
+              HasSubstr("unknown kind"));
+  EXPECT_THAT(Refusal([](auto* h) { h->count = 0; }), HasSubstr("0 mutations"));
+  EXPECT_THAT(Refusal([](auto* h) { h->first = 0; }), HasSubstr("number 0"));
+  EXPECT_THAT(Refusal([](auto* h) { h->first = ~uint64_t{0} - 1; }),
+              HasSubstr("mutations from number"));
+  EXPECT_THAT(Refusal([](auto* h) { h->count = 1; }),
+              HasSubstr("behind its mutations"));
+  EXPECT_THAT(Refusal([](auto* h) { h->count = 3; }),
+              HasSubstr("ends within mutation 2"));
+  EXPECT_THAT(Refusal([](auto* h) { h->count = ~uint32_t{0}; }),
+              HasSubstr("ends within mutation 2"));
+  for (const uint32_t lie : {0u, 1u, 8u, 1u << 31, ~0u}) {
+    Refusal([lie](auto* h) { h->length = lie; });
+    Refusal([lie](auto* h) { h->mutation_bytes = lie; });
+    Refusal([lie](auto* h) { h->intent_count = lie; });
+    if (lie != 0) Refusal([lie](auto* h) { h->after_image_bytes = lie; });
+  }
+}
+
+TEST(LogEntryTest, NoNumberOfAMutationIsBelieved) {
+  const std::string entry = Sample().Entry();
+  for (const size_t at : {offsetof(MutationHeader, argument_bytes),
+                          offsetof(MutationHeader, dropped_count),
+                          offsetof(MutationHeader, name_bytes)}) {
+    const size_t bytes =
+        at == offsetof(MutationHeader, name_bytes) ? 2 : sizeof(uint32_t);
+    for (const uint32_t lie : {9u, 24u, 1u << 12, 1u << 31, ~0u}) {
+      std::string changed = entry;
+      std::memcpy(changed.data() + sizeof(EntryHeader) + at, &lie, bytes);
+      FixChecksum(&changed);
+      EXPECT_TRUE(absl::IsDataLoss(LogEntry::Check(changed).status()))
+          << at << " " << lie;
+    }
+  }
+}
+
+TEST(LogEntryTest, AnIntentIsOfAKindThereIs) {
+  const std::string entry = Sample().Entry();
+  for (const uint32_t kind : {0u, 4u, ~0u}) {
+    std::string changed = entry;
+    std::memcpy(changed.data() + changed.size() - sizeof(IntentRecord) +
+                    offsetof(IntentRecord, kind),
+                &kind, sizeof(kind));
+    FixChecksum(&changed);
+    EXPECT_TRUE(absl::IsDataLoss(LogEntry::Check(changed).status())) << kind;
+  }
+}
+
+// What a later version may put there, this one steps over.
+TEST(LogEntryTest, AfterImagesAreSteppedOver) {
+  std::string entry = Sample().Entry() + std::string(40, 'i');
+  ChangeHeader(&entry, [&entry](EntryHeader* header) {
+    header->length = static_cast<uint32_t>(entry.size());
+    header->after_image_bytes = 40;
+    header->image_hash = 5;
+    header->epoch = 2;
+  });
+  const auto read = LogEntry::Check(entry);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read->WriteSet(), Sample().write_set);
+}
+
+}  // namespace
+}  // namespace kamino::replica

@@ -111,6 +111,13 @@ class Transaction : public Reader {
   virtual absl::Status Overwrite(ObjectId id, uint32_t offset,
                                  absl::Span<const std::byte> bytes);
 
+  // The same of `head` and `bytes` behind it, for whoever would have to put
+  // them together first. `bytes` may lie in an object; if it is this one, from
+  // offset + head.size() on. `head` may not.
+  virtual absl::Status OverwriteBoth(ObjectId id, uint32_t offset,
+                                     absl::Span<const std::byte> head,
+                                     absl::Span<const std::byte> bytes);
+
   // A new object of at least `size` payload bytes, zeroed and writable.
   //
   // kInvalidArgument: size is 0 or over kMaxObjectBytes.

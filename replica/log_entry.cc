@@ -141,9 +141,12 @@ absl::StatusOr<LogEntry> LogEntry::Check(absl::string_view bytes) {
   return entry;
 }
 
-LogEntry LogEntry::Checked(absl::string_view bytes) {
+LogEntry LogEntry::Checked(absl::string_view bytes, uint64_t first,
+                           uint64_t last) {
   EntryHeader header;
   CHECK(Cursor(bytes).TakeCopy(&header));
+  header.first = first;
+  header.count = static_cast<uint32_t>(last - first + 1);
   return LogEntry(bytes, header);
 }
 

@@ -60,8 +60,9 @@ class LogEntry {
   // it leads outside. kDataLoss: they are not; says why.
   static absl::StatusOr<LogEntry> Check(absl::string_view bytes);
 
-  // The same of bytes that were checked before.
-  static LogEntry Checked(absl::string_view bytes);
+  // The same of bytes that were checked before, when they had these numbers.
+  static LogEntry Checked(absl::string_view bytes, uint64_t first,
+                          uint64_t last);
 
   absl::string_view bytes() const { return bytes_; }
   uint64_t first() const { return header_.first; }

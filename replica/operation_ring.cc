@@ -295,7 +295,8 @@ const OperationRing::Slot& OperationRing::SlotOf(uint64_t sequence) const {
 }
 
 LogEntry OperationRing::EntryOf(uint64_t sequence) const {
-  return LogEntry::Checked(BytesOf(SlotOf(sequence)));
+  const Slot& slot = SlotOf(sequence);
+  return LogEntry::Checked(BytesOf(slot), slot.first, slot.last);
 }
 
 bool OperationRing::EndsEntry(uint64_t sequence) const {

@@ -61,6 +61,13 @@ absl::Status MeteredTransaction::Overwrite(engine::ObjectId id, uint32_t offset,
   return transaction_->Overwrite(id, offset, bytes);
 }
 
+absl::Status MeteredTransaction::OverwriteBoth(
+    engine::ObjectId id, uint32_t offset, absl::Span<const std::byte> head,
+    absl::Span<const std::byte> bytes) {
+  RETURN_IF_ERROR(meter_->TouchObject());
+  return transaction_->OverwriteBoth(id, offset, head, bytes);
+}
+
 absl::StatusOr<engine::ObjectId> MeteredTransaction::Alloc(uint32_t size) {
   RETURN_IF_ERROR(meter_->TouchObject());
   return transaction_->Alloc(size);

@@ -71,6 +71,9 @@ class MeteredTransaction final : public engine::Transaction {
                                    uint32_t length) override;
   absl::Status Overwrite(engine::ObjectId id, uint32_t offset,
                          absl::Span<const std::byte> bytes) override;
+  absl::Status OverwriteBoth(engine::ObjectId id, uint32_t offset,
+                             absl::Span<const std::byte> head,
+                             absl::Span<const std::byte> bytes) override;
   absl::StatusOr<engine::ObjectId> Alloc(uint32_t size) override;
   absl::Status Free(engine::ObjectId id) override;
   using Transaction::Commit;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "engine/index/index_format.h"
@@ -14,8 +13,9 @@ using index_format::RecordHeader;
 
 namespace {
 
-// Bytes on their way to the heap; most records are smaller than this.
-using Buffer = absl::InlinedVector<std::byte, 1280>;
+absl::Span<const std::byte> AsBytes(const void* data, size_t length) {
+  return {static_cast<const std::byte*>(data), length};
+}
 
 absl::Status CheckKey(absl::string_view key) {
   if (!key.empty() && key.size() <= kMaxKeyBytes) return absl::OkStatus();
@@ -115,12 +115,10 @@ absl::Status KeyValue::Put(absl::string_view key, absl::string_view value,
     target = made;
   }
   const RecordHeader header{version, length, 0};
-  // The value may be (part of) the old one.
-  Buffer record(needed);
-  std::memcpy(record.data(), &header, sizeof(header));
-  std::copy_n(reinterpret_cast<const std::byte*>(value.data()), value.size(),
-              record.begin() + sizeof(header));
-  RETURN_IF_ERROR(transaction_->Overwrite(target, 0, record));
+  // The value may be (part of) the old one, which lies behind the header.
+  RETURN_IF_ERROR(
+      transaction_->OverwriteBoth(target, 0, AsBytes(&header, sizeof(header)),
+                                  AsBytes(value.data(), value.size())));
   if (old.ok() && target == *old) return absl::OkStatus();
   absl::Status set = tree.Set(key, target);
   if (set.ok() && old.ok()) set = transaction_->Free(*old);
@@ -139,10 +137,10 @@ absl::Status KeyValue::Patch(absl::string_view key, uint64_t offset,
                      ") are not within the ", size, " bytes of the value"));
   }
   if (!data.empty()) {
-    const auto* begin = reinterpret_cast<const std::byte*>(data.data());
-    const Buffer bytes(begin, begin + data.size());
-    RETURN_IF_ERROR(transaction_->Overwrite(
-        record, static_cast<uint32_t>(sizeof(RecordHeader) + offset), bytes));
+    // They may be (part of) the value.
+    RETURN_IF_ERROR(transaction_->OverwriteBoth(
+        record, static_cast<uint32_t>(sizeof(RecordHeader) + offset), {},
+        AsBytes(data.data(), data.size())));
   }
   return transaction_->Overwrite(
       record, offsetof(RecordHeader, version),

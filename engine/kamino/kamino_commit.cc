@@ -39,7 +39,7 @@ void KaminoTransaction::HashRange(const Intent& intent, Range* range) {
   range->hashed = true;
   // What is to be flushed now would have to be read again for the backup.
   if (!store_->copy_at_commit_) return;
-  range->kept = Keep(intent.offset, bytes);
+  range->kept = Keep(intent.offset, {}, bytes);
   if (range->kept >= 0) FillWords(intent, *range);
 }
 

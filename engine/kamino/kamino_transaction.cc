@@ -202,10 +202,11 @@ KaminoTransaction::Range* KaminoTransaction::Declare(Object* object,
 // them and the drain would wait for them.
 
 int64_t KaminoTransaction::Keep(uint32_t offset,
+                                absl::Span<const std::byte> head,
                                 absl::Span<const std::byte> bytes) {
   ByteBuffer& kept = state_->bytes;
   const size_t begin = WordsBegin(offset);
-  const size_t end = WordsEnd(offset + bytes.size());
+  const size_t end = WordsEnd(offset + head.size() + bytes.size());
   // As far from a line's begin as in the payload.
   const size_t at = (kept.size() + kLineBytes - 1) / kLineBytes * kLineBytes +
                     begin % kLineBytes;
@@ -215,9 +216,10 @@ int64_t KaminoTransaction::Keep(uint32_t offset,
   }
   Reached(Branch::kRangeKept);
   kept.resize(at + (end - begin));
-  if (!bytes.empty()) {
-    std::memcpy(kept.data() + at + (offset - begin), bytes.data(),
-                bytes.size());
+  std::byte* to = kept.data() + at + (offset - begin);
+  for (const absl::Span<const std::byte> piece : {head, bytes}) {
+    if (!piece.empty()) std::memcpy(to, piece.data(), piece.size());
+    to += piece.size();
   }
   return static_cast<int64_t>(at);
 }
@@ -278,7 +280,26 @@ absl::Status KaminoTransaction::Overwrite(ObjectId id, uint32_t offset,
   // the drain of the transaction before, this does not.
   store_->PrefetchToWrite(id, offset + bytes.size());
   const uint64_t hash = Checksum(bytes);
-  const int64_t kept = Keep(offset, bytes);
+  return OverwriteWith(id, offset, bytes, hash, Keep(offset, {}, bytes));
+}
+
+absl::Status KaminoTransaction::OverwriteBoth(
+    ObjectId id, uint32_t offset, absl::Span<const std::byte> head,
+    absl::Span<const std::byte> bytes) {
+  const size_t length = head.size() + bytes.size();
+  store_->PrefetchToWrite(id, offset + length);
+  const int64_t kept = Keep(offset, head, bytes);
+  // Too large to be kept; then they are put together elsewhere.
+  if (kept < 0) return Transaction::OverwriteBoth(id, offset, head, bytes);
+  // Nothing more is kept until these are done with.
+  const absl::Span<const std::byte> both(
+      state_->bytes.data() + kept + (offset - WordsBegin(offset)), length);
+  return OverwriteWith(id, offset, both, Checksum(both), kept);
+}
+
+absl::Status KaminoTransaction::OverwriteWith(ObjectId id, uint32_t offset,
+                                              absl::Span<const std::byte> bytes,
+                                              uint64_t hash, int64_t kept) {
   ASSIGN_OR_RETURN(auto opened, OpenForWrite(id, offset, bytes.size()));
   Object* object = opened;
   if (object->allocated) {

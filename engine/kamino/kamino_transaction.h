@@ -27,6 +27,9 @@ class KaminoTransaction final : public Transaction {
                                    uint32_t length) override;
   absl::Status Overwrite(ObjectId id, uint32_t offset,
                          absl::Span<const std::byte> bytes) override;
+  absl::Status OverwriteBoth(ObjectId id, uint32_t offset,
+                             absl::Span<const std::byte> head,
+                             absl::Span<const std::byte> bytes) override;
   absl::StatusOr<ObjectId> Alloc(uint32_t size) override;
   absl::Status Free(ObjectId id) override;
   using Transaction::Commit;
@@ -57,9 +60,13 @@ class KaminoTransaction final : public Transaction {
   void OverwriteNew(Object* object, uint32_t offset,
                     absl::Span<const std::byte> bytes, uint64_t hash,
                     int64_t kept);
-  // Where they are kept in state_->bytes, or -1: in whole words, of which what
+  // Where both are kept in state_->bytes, or -1: in whole words, of which what
   // is beside the range is still to be filled in.
-  int64_t Keep(uint32_t offset, absl::Span<const std::byte> bytes);
+  int64_t Keep(uint32_t offset, absl::Span<const std::byte> head,
+               absl::Span<const std::byte> bytes);
+  absl::Status OverwriteWith(ObjectId id, uint32_t offset,
+                             absl::Span<const std::byte> bytes, uint64_t hash,
+                             int64_t kept);
   void FillWords(const Intent& intent, const Range& range);
   // Carries out what is deferred.
   void Apply(Object* object);

@@ -57,6 +57,20 @@ absl::StatusOr<std::byte*> ReplicaTransaction::Write(ObjectId id,
   return heap_->BlockPayload(id).data() + offset;
 }
 
+absl::Status ReplicaTransaction::OverwriteBoth(
+    ObjectId id, uint32_t offset, absl::Span<const std::byte> head,
+    absl::Span<const std::byte> bytes) {
+  ASSIGN_OR_RETURN(
+      auto target,
+      Write(id, offset, static_cast<uint32_t>(head.size() + bytes.size())));
+  // First what may lie there itself.
+  if (!bytes.empty()) {
+    std::memmove(target + head.size(), bytes.data(), bytes.size());
+  }
+  if (!head.empty()) std::memcpy(target, head.data(), head.size());
+  return absl::OkStatus();
+}
+
 absl::StatusOr<ObjectId> ReplicaTransaction::Alloc(uint32_t size) {
   // The head took the least capacity that serves this size.
   if (next_ >= expected_.size() ||

@@ -31,6 +31,9 @@ class ReplicaTransaction final : public Transaction {
   absl::StatusOr<absl::Span<const std::byte>> Read(ObjectId id) override;
   absl::StatusOr<std::byte*> Write(ObjectId id, uint32_t offset,
                                    uint32_t length) override;
+  absl::Status OverwriteBoth(ObjectId id, uint32_t offset,
+                             absl::Span<const std::byte> head,
+                             absl::Span<const std::byte> bytes) override;
   absl::StatusOr<ObjectId> Alloc(uint32_t size) override;
   absl::Status Free(ObjectId id) override;
   using Transaction::Commit;

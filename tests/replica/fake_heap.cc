@@ -16,8 +16,6 @@ namespace {
 
 constexpr char kEnd[] = "after ";
 
-uint64_t IdOf(char object) { return FakeHeap::kSpacing * (object - 'a' + 1); }
-
 char ObjectOf(uint64_t id) {
   return static_cast<char>('a' + id / FakeHeap::kSpacing - 1);
 }
@@ -112,7 +110,7 @@ absl::StatusOr<StateCopy::Taken> FakeHeap::Take(absl::string_view chunk) {
     taken.end = end;
     return taken;
   }
-  const Writes writes = WritesOf(chunk);
+  const auto writes = WritesOf(chunk);
   if (writes.empty()) return absl::DataLossError("a chunk is damaged");
   objects[writes[0].first] = writes[0].second;
   taken.bytes = 1;

@@ -137,6 +137,44 @@ TEST_F(KeyValueTest, GetPutPatchDelete) {
   EXPECT_TRUE(absl::IsNotFound(objects.Get("key").status()));
 }
 
+// A procedure may hand on what it was given: bytes of the heap, which are being
+// written over.
+TEST_F(KeyValueTest, AValueMayBeMadeOfItself) {
+  for (const size_t size : {50, 4096, 900000}) {
+    std::string value(size, ' ');
+    for (size_t i = 0; i < size; ++i) value[i] = static_cast<char>(i * 31 >> 3);
+    ASSERT_TRUE(Put("key", value).ok());
+    const auto put_part = [&](size_t from, size_t length) {
+      ++version_;
+      ASSERT_TRUE(Commit([&](Transaction& transaction) {
+                    KeyValue objects(&transaction, root_);
+                    return objects.Put(
+                        "key", objects.Get("key")->value.substr(from, length),
+                        version_);
+                  }).ok());
+      value = value.substr(from, length);
+      model_["key"] = {value, version_};
+    };
+    const auto patch_part = [&](size_t to, size_t from, size_t length) {
+      ++version_;
+      ASSERT_TRUE(Commit([&](Transaction& transaction) {
+                    KeyValue objects(&transaction, root_);
+                    return objects.Patch(
+                        "key", to,
+                        objects.Get("key")->value.substr(from, length),
+                        version_);
+                  }).ok());
+      value.replace(to, length, std::string(value, from, length));
+      model_["key"] = {value, version_};
+    };
+    put_part(0, size);
+    put_part(3, size - 10);
+    patch_part(0, size / 4, size / 2);
+    patch_part(size / 4, 0, size / 2);
+    CheckAll();
+  }
+}
+
 TEST_F(KeyValueTest, BadInputChangesAndDeclaresNothing) {
   ASSERT_TRUE(Put("key", "value").ok());
   auto transaction = head_.Begin();

@@ -49,7 +49,7 @@ class HiddenLinks {
     std::weak_ptr<End> peer;
   };
 
-  std::unique_ptr<transport::Transport> NewTransport(const std::string& node);
+  transport::TransportFactory Transports(const std::string& node);
 
   // Who has the next message; "" when nobody has.
   std::string next() const {
@@ -89,8 +89,8 @@ class HiddenLinks::HiddenLink final : public transport::Link {
     return absl::OkStatus();
   }
   void Close() override {}
-  transport::LinkCapabilities capabilities() const override {
-    return {size_t{5} << 20, "tcp"};
+  transport::Capabilities capabilities() const override {
+    return {.name = "hidden"};
   }
   std::string peer() const override { return "hidden"; }
 
@@ -143,9 +143,10 @@ class HiddenLinks::HiddenTransport final : public transport::Transport {
   std::vector<std::shared_ptr<End>> ends_;
 };
 
-std::unique_ptr<transport::Transport> HiddenLinks::NewTransport(
-    const std::string& node) {
-  return std::make_unique<HiddenTransport>(this, node);
+transport::TransportFactory HiddenLinks::Transports(const std::string& node) {
+  return {{.name = "hidden"}, [this, node](const auto&) {
+            return std::make_unique<HiddenTransport>(this, node);
+          }};
 }
 
 class FixedViews final : public membership::ViewSource {
@@ -209,16 +210,12 @@ class CopiesTest : public ::testing::Test {
     head::NodeOptions options;
     options.chain.cluster_id = "copies";
     options.chain.node_id = name;
-    options.links.preferred = "tcp";
-    options.links.listen["tcp"] = name;
+    options.links.offers = {{links_.Transports(name), name}};
     head::NodeRuntime runtime;
     runtime.clock = [this] { return now_; };
     auto executor = std::make_unique<ManualExecutor>();
     hop.executor = executor.get();
     runtime.executor = std::move(executor);
-    runtime.make_transport = [this, name](absl::string_view, const auto&) {
-      return links_.NewTransport(name);
-    };
     Node::Events events;
     events.fatal = [](const absl::Status& why) { FAIL() << why; };
     events.role = [](membership::Role, bool) {};
@@ -298,15 +295,14 @@ class CopiesTest : public ::testing::Test {
 
 // An overwrite: the key is there already. Once each lies in the heap and in the
 // ring, and at the head in the backup. The others:
-//   head: the arguments, of the request; a record to be stored, kept until the
-//     commit;
-//   replica: what came, for the core thread; a record.
+//   head: the arguments, of the request; what is kept until the commit;
+//   replica: what came, for the core thread.
 TEST_F(CopiesTest, OfAPut) {
   Put("key", MarkedValue(1, kValueBytes), 1);
   Put("key", MarkedValue(2, kValueBytes), 2);
-  EXPECT_EQ(Text("n1"), "6: memory 3, backup.pmem 1, heap.pmem 1, ring.pmem 1");
-  EXPECT_EQ(Text("n2"), "4: memory 2, heap.pmem 1, ring.pmem 1");
-  EXPECT_EQ(Text("n3"), "4: memory 2, heap.pmem 1, ring.pmem 1");
+  EXPECT_EQ(Text("n1"), "5: memory 2, heap.pmem 1, ring.pmem 1, undo_copy.pmem 1");
+  EXPECT_EQ(Text("n2"), "3: memory 1, heap.pmem 1, ring.pmem 1");
+  EXPECT_EQ(Text("n3"), "3: memory 1, heap.pmem 1, ring.pmem 1");
 }
 
 }  // namespace

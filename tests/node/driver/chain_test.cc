@@ -223,8 +223,7 @@ TEST_F(ChainTest, AnExecutionThatDivergesStopsTheNode) {
   rig_.ChangeNextEntry("n2", "n3", [](std::string* entry) {
     ChangeHeader(entry, [](EntryHeader* header) {
       // What was the write set is something else now.
-      header->after_image_bytes =
-          header->intent_count * sizeof(IntentRecord);
+      header->after_image_bytes = header->intent_count * sizeof(IntentRecord);
       header->intent_count = 0;
     });
   });

@@ -20,7 +20,12 @@ constexpr int kTicksPerSecond = 40;
 // Two members, which hold some objects, and two nodes outside.
 class ShortChain {
  public:
-  explicit ShortChain(ChainRig::Options options = {}) : rig(options) {
+  // Half of the ring is enough for all that anybody does here.
+  explicit ShortChain(ChainRig::Options options = {})
+      : rig([&options] {
+          options.ring_bytes = 512 << 10;
+          return options;
+        }()) {
     rig.StartAll();
     rig.InstallView({"n1", "n2"});
     for (int i = 0; i < 12; ++i) {
@@ -39,9 +44,8 @@ class ShortChain {
   }
   void StepUntilSent(int chunks) {
     int sent = 0;
-    rig.SetTap([&](const std::string&, uint64_t, const ChainMessage& message) {
-      sent += message.has_state_chunk();
-    });
+    rig.SetTap([&](const std::string&, uint64_t, const ChainMessage& message,
+                   absl::string_view) { sent += message.has_state_chunk(); });
     while (sent < chunks) {
       if (!rig.Step()) rig.Tick();
     }
@@ -91,9 +95,8 @@ bool StrangersMakeRoom() {
   std::vector<std::shared_ptr<const SilentStranger>> strangers;
   for (int i = 0; i < 70; ++i) strangers.push_back(rig.Connect("n2"));
   int greetings = 0;
-  rig.SetTap([&](const std::string&, uint64_t, const ChainMessage& message) {
-    greetings += message.has_hello();
-  });
+  rig.SetTap([&](const std::string&, uint64_t, const ChainMessage& message,
+                 absl::string_view) { greetings += message.has_hello(); });
   rig.Settle(kTicksPerSecond / 2);
   for (const auto& stranger : strangers) EXPECT_FALSE(stranger->closed);
   rig.Settle(kTicksPerSecond);
@@ -114,16 +117,16 @@ bool NothingLeavesAfterTheEnd() {
   // n3 completes an operation, and nobody hears of it.
   bool ended = false;
   int sent = 0;
-  rig.SetFilter(
-      [&](const std::string& from, const std::string&, ChainMessage* message) {
-        sent += ended && from == "n2";
-        return from != "n3" ||
-               !(message->has_completion() || message->has_clean_up());
-      });
+  rig.SetFilter([&](const std::string& from, const std::string&,
+                    ChainMessage* message, std::string*) {
+    sent += ended && from == "n2";
+    return from != "n3" ||
+           !(message->has_completion() || message->has_clean_up());
+  });
   chain.Execute("last", "of n1");
   const replica::OperationRing& ring = rig.ring("n2");
-  const absl::string_view operation = ring.EntryOf(ring.applied()).operation;
-  std::memset(const_cast<char*>(operation.data()), 0xff, operation.size());
+  const absl::string_view entry = ring.EntryOf(ring.applied()).bytes();
+  std::memset(const_cast<char*>(entry.data()), 0xff, entry.size());
   rig.CutPower("n1", /*seed=*/1);
   rig.InstallView({"n2", "n3"});
   for (int i = 0; i < 1000 && rig.fatal("n2").ok(); ++i) {

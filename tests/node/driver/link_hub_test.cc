@@ -148,7 +148,7 @@ TEST_F(LinkHubTest, CarriesMessagesBothWaysAndTellsOfTheEnd) {
 }
 
 TEST_F(LinkHubTest, APayloadGoesBehindItsMessage) {
-  Listen({"tcp"});
+  Listen({kTcp});
   ASSERT_EQ(Open(), "tcp");
   ChainMessage append = Numbered(1);
   append.mutable_append();

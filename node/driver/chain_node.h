@@ -65,8 +65,8 @@ class ChainNode {
   void Submit(Request request, absl::Time now);
 
   // What the inputs lead to, to be carried out before the next one. An action
-  // that is fatal ends the node's life: it comes alone, and from then on nothing
-  // else leaves the node, nor is any input heeded.
+  // that is fatal ends the node's life: it comes alone, and from then on
+  // nothing else leaves the node, nor is any input heeded.
   replica::Actions EndOfBatch(absl::Time now);
 
   // Moves up to `max` committed transactions into the backup. Returns whether

@@ -300,7 +300,8 @@ class CopiesTest : public ::testing::Test {
 TEST_F(CopiesTest, OfAPut) {
   Put("key", MarkedValue(1, kValueBytes), 1);
   Put("key", MarkedValue(2, kValueBytes), 2);
-  EXPECT_EQ(Text("n1"), "5: memory 2, heap.pmem 1, ring.pmem 1, undo_copy.pmem 1");
+  EXPECT_EQ(Text("n1"),
+            "5: memory 2, heap.pmem 1, ring.pmem 1, undo_copy.pmem 1");
   EXPECT_EQ(Text("n2"), "3: memory 1, heap.pmem 1, ring.pmem 1");
   EXPECT_EQ(Text("n3"), "3: memory 1, heap.pmem 1, ring.pmem 1");
 }

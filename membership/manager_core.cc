@@ -27,7 +27,6 @@ void ManagerCore::BecomeLeader(const View& view, absl::Time now) {
   for (const Member& member : view.members) {
     Node& node = nodes_[member.node_id];
     node.state.member = member;
-    node.state.report.view_id = view.id;
     node.last_heard = now;
   }
   last_call_ = now;
@@ -137,10 +136,7 @@ absl::Status ManagerCore::MakeRoom(absl::Time now) {
   if (nodes_.size() < options_.max_nodes) return absl::OkStatus();
   for (auto it = nodes_.begin(); it != nodes_.end(); ++it) {
     const Member& member = it->second.state.member;
-    if (Alive(it->second, now) ||
-        view_.IndexOf(member.node_id, member.incarnation) >= 0) {
-      continue;
-    }
+    if (Alive(it->second, now) || HasPlace(member)) continue;
     nodes_.erase(it);
     return absl::OkStatus();
   }

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "absl/memory/memory.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "glog/logging.h"
@@ -27,6 +28,10 @@ namespace {
 // What the rest of the process may need besides.
 constexpr int kMostSpared = 256;
 constexpr int kRetryMs = 100;  // while no connection can be taken
+// Of one listener, before the others' turn and the end's.
+constexpr int kMostATurn = 64;
+// Of ports that the system picks for one address, till one is free at all.
+constexpr int kPicks = 8;
 
 // Of what happens again and again the log has the first and then ever fewer.
 bool IsTold(int times) { return (times & (times - 1)) == 0; }
@@ -54,8 +59,10 @@ struct Resolved {
 
 absl::Status Resolve(const std::string& listen, Resolved* resolved) {
   const size_t colon = listen.rfind(':');
-  if (colon == std::string::npos) {
-    return absl::UnavailableError("it is not host:port");
+  uint32_t port = 0;
+  if (colon == std::string::npos ||
+      !absl::SimpleAtoi(listen.substr(colon + 1), &port) || port > 65535) {
+    return absl::InvalidArgumentError("it is not host:port");
   }
   std::string host = listen.substr(0, colon);
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
@@ -64,7 +71,7 @@ absl::Status Resolve(const std::string& listen, Resolved* resolved) {
   addrinfo hints = {};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-  const int error = getaddrinfo(host.c_str(), listen.c_str() + colon + 1,
+  const int error = getaddrinfo(host.c_str(), absl::StrCat(port).c_str(),
                                 &hints, &resolved->first);
   if (error == 0) return absl::OkStatus();
   return absl::UnavailableError(gai_strerror(error));
@@ -74,34 +81,43 @@ absl::Status Resolve(const std::string& listen, Resolved* resolved) {
 
 absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Listen(
     const Options& options) {
-  auto acceptor = absl::WrapUnique(new Acceptor(options));
   Resolved resolved;
   absl::Status status = Resolve(options.listen, &resolved);
-  for (const addrinfo* each = resolved.first; each != nullptr && status.ok();
-       each = each->ai_next) {
-    status = acceptor->ListenOn(*each);
+  std::unique_ptr<Acceptor> acceptor;
+  for (int pick = 0; status.ok() && pick < kPicks; ++pick) {
+    acceptor = absl::WrapUnique(new Acceptor(options));
+    absl::StatusOr<bool> listens = acceptor->ListenOnAll(resolved.first);
+    status = listens.status();
+    if (status.ok() && *listens) return acceptor;
   }
-  if (status.ok() && acceptor->listeners_.empty()) {
-    status = absl::UnavailableError("no address of that host is ours");
+  if (status.ok()) {
+    status = absl::UnavailableError("no port is free at all its addresses");
   }
-  if (!status.ok()) {
-    return absl::UnavailableError(absl::StrCat(
-        "cannot listen on ", options.listen,
-        ": the port is in use or the address is not ours: ", status.message()));
-  }
-  return acceptor;
+  return absl::Status(status.code(),
+                      absl::StrCat("cannot listen on ", options.listen, ": ",
+                                   status.message()));
 }
 
-absl::Status Acceptor::ListenOn(const addrinfo& address) {
+absl::StatusOr<bool> Acceptor::ListenOnAll(const addrinfo* first) {
+  for (const addrinfo* each = first; each != nullptr; each = each->ai_next) {
+    ASSIGN_OR_RETURN(const bool free, ListenOn(*each));
+    if (!free) return false;
+  }
+  if (!listeners_.empty()) return true;
+  return absl::UnavailableError("no address of that host is this machine's");
+}
+
+absl::StatusOr<bool> Acceptor::ListenOn(const addrinfo& address) {
   const int listener =
       socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (listener < 0 && errno == EAFNOSUPPORT) return absl::OkStatus();
+  if (listener < 0 && errno == EAFNOSUPPORT) return true;
   if (listener < 0) return absl::UnavailableError(std::strerror(errno));
   sockaddr_storage local = {};
   std::memcpy(&local, address.ai_addr, address.ai_addrlen);
   auto& port = address.ai_family == AF_INET6
                    ? reinterpret_cast<sockaddr_in6*>(&local)->sin6_port
                    : reinterpret_cast<sockaddr_in*>(&local)->sin_port;
+  const bool picked = port == 0 && port_ != 0;
   if (port == 0) port = htons(static_cast<uint16_t>(port_));  // one for all
   Set(listener, SOL_SOCKET, SO_REUSEADDR, 1);
   // Connections have these from their listener.
@@ -113,12 +129,13 @@ absl::Status Acceptor::ListenOn(const addrinfo& address) {
       ::listen(listener, SOMAXCONN) == 0) {
     listeners_.push_back(listener);
     port_ = PortOf(listener);
-    return absl::OkStatus();
+    return true;
   }
   const int error = errno;
   close(listener);
   // A host's name may stand for addresses that this machine lacks.
-  if (error == EADDRNOTAVAIL) return absl::OkStatus();
+  if (error == EADDRNOTAVAIL) return true;
+  if (error == EADDRINUSE && picked) return false;
   return absl::UnavailableError(std::strerror(error));
 }
 
@@ -169,7 +186,7 @@ void Acceptor::Run() {
 }
 
 bool Acceptor::AcceptAll(int listener) {
-  for (;;) {
+  for (int taken = 0; taken < kMostATurn; ++taken) {
     const int connection =
         accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (connection < 0) {
@@ -190,6 +207,7 @@ bool Acceptor::AcceptAll(int listener) {
     refused_ = 0;
     take_(connection);
   }
+  return true;
 }
 
 void Acceptor::Refuse(int connection, int limit) {

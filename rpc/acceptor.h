@@ -21,7 +21,9 @@ namespace kamino::rpc {
 class Acceptor {
  public:
   struct Options {
-    std::string listen;  // host:port; port 0 picks one
+    // host:port; port 0 picks one. All addresses that the host has: 0.0.0.0 is
+    // those of IPv4, [::] takes both.
+    std::string listen;
     // A connection is refused when this process has that many descriptors open,
     // whatever they are of; or so many that only some are left of those it may
     // have. Links, files and the way to etcd need those.
@@ -30,7 +32,8 @@ class Acceptor {
     absl::Duration user_timeout = absl::Seconds(5);
   };
 
-  // Listens; connections wait. kUnavailable: the address cannot be bound.
+  // Listens; connections wait. kInvalidArgument: that is not host:port.
+  // kUnavailable: the address cannot be bound.
   static absl::StatusOr<std::unique_ptr<Acceptor>> Listen(
       const Options& options);
   // Listens no more. What was taken is `take`'s.
@@ -46,10 +49,15 @@ class Acceptor {
 
  private:
   explicit Acceptor(const Options& options) : options_(options) {}
-  absl::Status ListenOn(const addrinfo& address);
+  // Of these two, false: a port that was picked for another address is in use
+  // at this one.
+  absl::StatusOr<bool> ListenOnAll(const addrinfo* first);
+  absl::StatusOr<bool> ListenOn(const addrinfo& address);
   int MaxDescriptors() const;
   void Run();
-  // False: none can be taken just now, though some may wait.
+  // Those that wait, up to a bound: what comes without end would keep it from
+  // the others, and from its end. False: none can be taken just now, though
+  // some may wait.
   bool AcceptAll(int listener);
   void Refuse(int connection, int limit);
 

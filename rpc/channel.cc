@@ -46,9 +46,11 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
 }
 
 bool MayHaveBeenSent(const absl::Status& status) {
+  bool answered = false;
+  status.ForEachPayload([&](auto, const auto&) { answered = true; });
   // gRPC has no code for it, and ClientContext::peer() is not set before there
   // is an answer. Should its words change, more calls are in doubt.
-  return !absl::IsUnavailable(status) ||
+  return answered || !absl::IsUnavailable(status) ||
          !(absl::StartsWith(status.message(),
                             "failed to connect to all addresses") ||
            absl::StartsWith(status.message(), "DNS resolution failed for "));

@@ -38,7 +38,10 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
                                            const ChannelOptions& options = {});
 
 // Of a call that has ended so: whether it may have reached the other side.
-// False only when it is known that no connection was there to send it by.
+// False only when it is known that no connection was there to send it by, which
+// the words of gRPC's own error say. Of one that came with details they are the
+// other side's, which took the call and may tell what became of one of its own;
+// errors of our servers have details.
 bool MayHaveBeenSent(const absl::Status& status);
 
 // The call's deadline, from now on; or that of its method, if that is sooner.

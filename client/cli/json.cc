@@ -1,12 +1,13 @@
 #include "client/cli/json.h"
 
-#include <set>
-#include <utility>
-#include <vector>
+#include <cstddef>
 
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "google/protobuf/descriptor.h"
+#include "google/protobuf/descriptor.pb.h"
 #include "google/protobuf/util/json_util.h"
 #include "kamino/v1/kamino.pb.h"
 #include "proto/words.h"
@@ -19,39 +20,83 @@ bool IsNamedInFull(const google::protobuf::EnumDescriptor& type) {
          &type == kamino::v1::Outcome_descriptor();
 }
 
-using Replacements = std::vector<std::pair<std::string, std::string>>;
+// A message of ours, or an entry of a map; null: what stands here is neither.
+using Type = const google::protobuf::Descriptor*;
+using Field = const google::protobuf::FieldDescriptor*;
 
-// What the JSON of such messages has for enums whose values are words.
-void AddWords(const google::protobuf::Descriptor& type,
-              std::set<const google::protobuf::Descriptor*>* seen,
-              Replacements* words) {
-  if (!seen->insert(&type).second) return;
-  for (int i = 0; i < type.field_count(); ++i) {
-    const google::protobuf::FieldDescriptor& field = *type.field(i);
-    if (field.message_type() != nullptr) {
-      AddWords(*field.message_type(), seen, words);
-    }
-    const google::protobuf::EnumDescriptor* values = field.enum_type();
-    if (values == nullptr || IsNamedInFull(*values)) continue;
-    for (int v = 0; v < values->value_count(); ++v) {
-      words->emplace_back(
-          absl::StrFormat("\"%s\":\"%s\"", field.name(),
-                          values->value(v)->name()),
-          absl::StrFormat("\"%s\":\"%s\"", field.name(),
-                          Word(*values, values->value(v)->number())));
-    }
+// Nothing in a string with its quotation marks, as names are, is escaped.
+std::string Unquoted(absl::string_view token) {
+  return std::string(absl::StripSuffix(absl::StripPrefix(token, "\""), "\""));
+}
+
+// The field that a value of an object is of; null: of none of ours.
+Field MemberOf(Type type, absl::string_view name) {
+  if (type == nullptr || type->file()->package() == "google.protobuf") {
+    return nullptr;
   }
+  return type->FindFieldByName(type->options().map_entry() ? "value"
+                                                           : Unquoted(name));
 }
 
-// A quotation mark within a string is escaped, so that a name and its value
-// cannot be met but as such.
-std::string WithWords(const google::protobuf::Message& message,
-                      const std::string& json) {
-  std::set<const google::protobuf::Descriptor*> seen;
-  Replacements words;
-  AddWords(*message.GetDescriptor(), &seen, &words);
-  return absl::StrReplaceAll(json, words);
-}
+// Copies JSON as the printer has written it, without white space, but for
+// enums whose values are words.
+class Copier {
+ public:
+  explicit Copier(absl::string_view json) : left_(json) {}
+
+  // `type`: of the object, or of those in the array; `field`: of the value.
+  void Copy(Type type, Field field) {
+    if (!IsNext("{") && !IsNext("[")) {
+      absl::StrAppend(&copy_, Scalar(field, Take(TokenSize())));
+      return;
+    }
+    const bool object = IsNext("{");
+    absl::StrAppend(&copy_, Take(1));
+    while (!left_.empty() && !IsNext("}") && !IsNext("]")) {
+      if (object) {
+        const absl::string_view name = Take(TokenSize());
+        absl::StrAppend(&copy_, name, Take(1));  // the colon
+        Field member = MemberOf(type, name);
+        Copy(member == nullptr ? nullptr : member->message_type(), member);
+      } else {
+        Copy(type, field);
+      }
+      if (IsNext(",")) absl::StrAppend(&copy_, Take(1));
+    }
+    absl::StrAppend(&copy_, Take(1));
+  }
+  const std::string& copy() const { return copy_; }
+
+ private:
+  bool IsNext(absl::string_view text) const {
+    return absl::StartsWith(left_, text);
+  }
+  // Of a string with its quotation marks, or of a number or literal.
+  size_t TokenSize() const {
+    if (!IsNext("\"")) return left_.find_first_of(",:]}");
+    size_t size = 1;
+    while (size < left_.size() && left_[size] != '"') {
+      size += left_[size] == '\\' ? 2 : 1;
+    }
+    return size + 1;
+  }
+  absl::string_view Take(size_t size) {
+    const absl::string_view taken = left_.substr(0, size);
+    left_.remove_prefix(taken.size());
+    return taken;
+  }
+  // A value that the enum does not have, of a later program, is a number.
+  static std::string Scalar(Field field, absl::string_view token) {
+    const auto* type = field == nullptr ? nullptr : field->enum_type();
+    if (type == nullptr || IsNamedInFull(*type)) return std::string(token);
+    const auto* value = type->FindValueByName(Unquoted(token));
+    return absl::StrCat(
+        "\"", Word(*type, value == nullptr ? 0 : value->number()), "\"");
+  }
+
+  absl::string_view left_;
+  std::string copy_;
+};
 
 }  // namespace
 
@@ -62,7 +107,10 @@ std::string ToJson(const google::protobuf::Message& message) {
   std::string text;
   const auto printed =
       google::protobuf::util::MessageToJsonString(message, &text, options);
-  return printed.ok() ? WithWords(message, text) : "{}";
+  if (!printed.ok()) return "{}";
+  Copier copier(text);
+  copier.Copy(message.GetDescriptor(), nullptr);
+  return copier.copy();
 }
 
 }  // namespace kamino::client

@@ -41,6 +41,16 @@ absl::StatusOr<std::vector<std::string>> Addresses(absl::string_view from,
   return addresses;
 }
 
+// An option without a value, as of a variable that is not set, would be no
+// option at all.
+CLI::Validator NotEmpty() {
+  return CLI::Validator(
+      [](std::string& text) {
+        return std::string(text.empty() ? "its value is empty" : "");
+      },
+      "");
+}
+
 void AddAddresses(CLI::App* app, const std::string& name,
                   std::vector<std::string>* addresses,
                   const std::string& description) {
@@ -50,6 +60,9 @@ void AddAddresses(CLI::App* app, const std::string& name,
            auto parsed = Addresses(name, text);
            if (!parsed.ok()) {
              throw CLI::ValidationError(std::string(parsed.status().message()));
+           }
+           if (parsed->empty()) {
+             throw CLI::ValidationError(name, "it names no address");
            }
            *addresses = *std::move(parsed);
          },
@@ -196,6 +209,11 @@ absl::Status Find(const Environment& environment, Settings* settings) {
   std::string* const by = &settings->located_by;
   if (!by->empty()) return absl::OkStatus();
   if (Knows(*settings)) {
+    if (!settings->cluster.empty()) {
+      return absl::InvalidArgumentError(
+          "--cluster says where the cluster is, and so do --seeds and "
+          "--managers: either it or them");
+    }
     *by = "the command line";
     return absl::OkStatus();
   }
@@ -219,11 +237,13 @@ void AddSettings(CLI::App* app, Settings* settings) {
                "Managers of the cluster [KAMINO_MANAGERS].");
   app->add_option("--cluster", settings->cluster,
                   "A cluster of the configuration file [KAMINO_CLUSTER].")
+      ->check(NotEmpty())
       ->type_name("NAME")
       ->group(kGroup);
   app->add_option("--config", settings->config,
                   "The configuration file [KAMINO_CONFIG], by default "
                   "~/.config/kamino/config.toml.")
+      ->check(NotEmpty())
       ->type_name("FILE")
       ->group(kGroup);
   app->add_option_function<std::string>(

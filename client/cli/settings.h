@@ -46,8 +46,9 @@ enum class Place { kChain, kManagers };
 // names; KAMINO_SEEDS and KAMINO_MANAGERS; the cluster that KAMINO_CLUSTER or
 // the configuration file names. The file, of KAMINO_CONFIG or the default one,
 // is read only for a cluster. kInvalidArgument: that place does not say where
-// `wanted` is, or there is none; a file or cluster that was asked for is not
-// there; the file is not as docs/cli.md says.
+// `wanted` is, or there is none; the command line has both addresses and a
+// cluster; a file or cluster that was asked for is not there; the file is not
+// as docs/cli.md says.
 absl::Status Locate(Place wanted, const Environment& environment,
                     Settings* settings);
 

@@ -1,5 +1,6 @@
 #include "client/cli/json.h"
 
+#include "google/protobuf/struct.pb.h"
 #include "gtest/gtest.h"
 #include "kamino/v1/kamino.pb.h"
 
@@ -37,6 +38,45 @@ TEST(JsonTest, WhatIsWithinAStringStays) {
   member.set_role(kamino::v1::ROLE_TAIL);
   EXPECT_EQ(ToJson(member), R"({"node_id":"\",\"role\":\"ROLE_HEAD",)"
                             R"("address":"","role":"tail"})");
+}
+
+// What nodes have in common has names and values of any kind.
+TEST(JsonTest, WhatIsInAMapStays) {
+  kamino::v1::Member member;
+  (*member.mutable_instance()->mutable_agreement())["role"] = "ROLE_HEAD";
+  (*member.mutable_instance()->mutable_agreement())["a\\"] = "{[\"";
+  member.set_role(kamino::v1::ROLE_TAIL);
+  const std::string json = ToJson(member);
+  for (const char* part :
+       {R"("role":"ROLE_HEAD")", R"("a\\":"{[\"")", R"("role":"tail")"}) {
+    EXPECT_NE(json.find(part), std::string::npos) << part << " in " << json;
+  }
+}
+
+TEST(JsonTest, WhatALaterServerSaysIsUnknown) {
+  kamino::v1::Member member;
+  member.set_role(static_cast<kamino::v1::Role>(77));
+  EXPECT_EQ(ToJson(member), R"({"node_id":"","address":"","role":"unknown"})");
+  kamino::v1::GetOutcomeResponse outcome;
+  outcome.set_outcome(static_cast<kamino::v1::Outcome>(77));
+  EXPECT_NE(ToJson(outcome).find(R"("outcome":77)"), std::string::npos);
+}
+
+TEST(JsonTest, WhatIsNotOursStaysAsItIs) {
+  kamino::v1::GetNodeStatusResponse status;
+  status.add_links()->set_purpose(kamino::v1::LINK_KIND_SUCCESSOR);
+  status.add_links();
+  const std::string json = ToJson(status);
+  EXPECT_NE(json.find(R"("purpose":"successor")"), std::string::npos) << json;
+  EXPECT_NE(json.find(R"("purpose":"unknown")"), std::string::npos) << json;
+  google::protobuf::Struct any;
+  auto* list = (*any.mutable_fields())["fields"].mutable_list_value();
+  list->add_values()->set_string_value("ROLE_HEAD");
+  list->add_values()->mutable_struct_value();
+  list->add_values()->set_number_value(-1.5);
+  list->add_values()->mutable_list_value();
+  list->add_values()->set_bool_value(true);
+  EXPECT_EQ(ToJson(any), R"({"fields":["ROLE_HEAD",{},-1.5,[],true]})");
 }
 
 }  // namespace

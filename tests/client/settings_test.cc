@@ -95,8 +95,11 @@ TEST_F(SettingsTest, SeedsAndManagersComeFromOnePlace) {
   const std::string config = "--config=" + path_;
   const std::map<std::string, std::string> managers = {
       {"KAMINO_MANAGERS", "m:1"}};
-  EXPECT_THAT(RefusalToAdmin({"--seeds=x:1", "--cluster=away", config}, {}),
-              HasSubstr("the command line names no managers"));
+  for (const char* addresses : {"--seeds=x:1", "--managers=x:1"}) {
+    EXPECT_THAT(RefusalToAdmin({addresses, "--cluster=away", config}, {}),
+                HasSubstr("either it or them"))
+        << addresses;
+  }
   EXPECT_THAT(RefusalToAdmin({"--seeds=x:1"}, managers),
               HasSubstr("the command line names no managers"));
   EXPECT_THAT(RefusalToAdmin({"--cluster=home", config}, managers),
@@ -157,6 +160,24 @@ TEST_F(SettingsTest, WhatIsWrongIsSaid) {
   Write("[cluster.home]\nseeds = [\"h1:1\"]\n");
   EXPECT_THAT(message({"--config=" + path_}),
               HasSubstr("the file has no key cluster, but current and"));
+}
+
+// As of variables that are not set: the command would meet the cluster that the
+// environment names.
+TEST_F(SettingsTest, EmptyOptionsAreRefused) {
+  const std::map<std::string, std::string> elsewhere = {
+      {"KAMINO_SEEDS", "e:1"}, {"KAMINO_MANAGERS", "m:1"}};
+  for (const char* option :
+       {"--seeds", "--managers", "--cluster", "--config"}) {
+    EXPECT_THROW(static_cast<void>(Run({option, ""}, elsewhere)),
+                 CLI::ParseError)
+        << option;
+    EXPECT_THROW(static_cast<void>(Run({std::string(option) + "="}, elsewhere)),
+                 CLI::ParseError)
+        << option;
+  }
+  EXPECT_THROW(static_cast<void>(Run({"--seeds=,"}, elsewhere)),
+               CLI::ParseError);
 }
 
 TEST_F(SettingsTest, DurationsAndFormsAreChecked) {

@@ -67,6 +67,24 @@ TEST_F(AdminServiceTest, AMemberThatIsBackAloneIsListedOnce) {
   EXPECT_EQ(cluster.waiting_for_size(), 2);
 }
 
+// As docs/operations.md says.
+TEST_F(AdminServiceTest, AMemberNotHeardOfIsSilentSinceTheManagerLeads) {
+  FormChain();
+  Pass(kBeat, all_);
+  EXPECT_EQ(Cluster().nodes(0).report().view_id(), 1u);
+  Pass(kTimeout / 2, {});
+  Lead(core_.view());
+  now_ += 300 * kMs;
+  const GetClusterResponse cluster = Cluster();
+  ASSERT_EQ(cluster.nodes_size(), 3);
+  for (const ClusterNode& node : cluster.nodes()) {
+    EXPECT_EQ(node.silent_ms(), 300u);
+    EXPECT_TRUE(node.alive());
+    EXPECT_EQ(node.report().view_id(), 0u);
+    EXPECT_EQ(node.report().condition(), kamino::v1::CONDITION_UNSPECIFIED);
+  }
+}
+
 TEST_F(AdminServiceTest, ADrainedNodeIsRemovedWhenItIsOut) {
   BeginToDrain();
   EXPECT_TRUE(Cluster().nodes(2).draining());

@@ -113,6 +113,20 @@ TEST_F(ManagerCoreTest, WhatANodeHeldOutsideTheChainBindsNobody) {
   EXPECT_EQ(Beat("n1", 2), absl::OkStatus());
 }
 
+// Though it is silent, and has yet to be taken in again, it makes no room for
+// others: what it held is still asked of it.
+TEST_F(ManagerCoreTest, WhatAMemberHeldIsNotForgottenForOthers) {
+  FormChain();
+  for (const char* id : {"n1", "n2", "n3"}) cursors_[id] = {110, 110, 100};
+  Pass(kBeat, all_);
+  ASSERT_EQ(Return("n1", {110, 110, 100}), absl::OkStatus());
+  now_ += 2 * kTimeout;
+  for (const char* id : {"n4", "n5"}) {
+    ASSERT_EQ(Register(Node(id)), absl::OkStatus());
+  }
+  EXPECT_TRUE(absl::IsResourceExhausted(Register(Node("n6"))));
+}
+
 // --- What must be alike.
 
 TEST_F(ManagerCoreTest, WhatMustBeAlikeIsComparedWithThoseAlive) {

@@ -17,6 +17,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "glog/logging.h"
 #include "gmock/gmock.h"
@@ -100,6 +102,13 @@ class Client {
     address.sin_port = htons(static_cast<uint16_t>(port));
     EXPECT_EQ(
         connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address),
+        0);
+  }
+  // So that many can follow each other: no port is kept for what is over.
+  void HangUpHard() {
+    const linger at_once = {1, 0};
+    EXPECT_EQ(
+        setsockopt(socket_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once),
         0);
   }
   // Waits until the other side has hung up, or for as long.
@@ -201,13 +210,52 @@ TEST(AcceptorTest, SomeDescriptorsAreLeftForOthers) {
 }
 
 TEST(AcceptorTest, NamesWhatItCannotListenOn) {
-  for (const std::string listen :
-       {"192.0.2.1:0", "no-such-host.invalid:0", "nonsense"}) {
+  const absl::Status elsewhere =
+      Acceptor::Listen({.listen = "192.0.2.1:0"}).status();
+  EXPECT_TRUE(absl::IsUnavailable(elsewhere));
+  EXPECT_EQ(elsewhere.message(),
+            "cannot listen on 192.0.2.1:0: no address of that host is this "
+            "machine's");
+  for (const std::string listen : {"nonsense", "127.0.0.1:", "127.0.0.1:http",
+                                   "127.0.0.1:65536", "127.0.0.1:-1"}) {
     const absl::Status status = Acceptor::Listen({.listen = listen}).status();
-    EXPECT_TRUE(absl::IsUnavailable(status)) << listen;
-    EXPECT_THAT(std::string(status.message()),
-                ::testing::HasSubstr("cannot listen on " + listen));
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << listen;
+    EXPECT_EQ(status.message(),
+              "cannot listen on " + listen + ": it is not host:port");
   }
+  const auto first = Acceptor::Listen({.listen = "127.0.0.1:0"});
+  ASSERT_TRUE(first.ok()) << first.status();
+  const absl::Status second =
+      Acceptor::Listen({.listen = absl::StrCat("127.0.0.1:", (*first)->port())})
+          .status();
+  EXPECT_TRUE(absl::IsUnavailable(second));
+  EXPECT_THAT(std::string(second.message()),
+              ::testing::EndsWith(": Address already in use"));
+}
+
+// Each that is taken is followed by another, for as long as somebody could
+// wait.
+TEST(AcceptorTest, ItEndsAmongConnectionsWithoutEnd) {
+  auto acceptor = Acceptor::Listen({.listen = "127.0.0.1:0"});
+  ASSERT_TRUE(acceptor.ok()) << acceptor.status();
+  const int port = (*acceptor)->port();
+  const absl::Time end = absl::Now() + kPatience;
+  absl::Notification begun;
+  std::unique_ptr<Client> client;
+  (*acceptor)->Start([&](int descriptor) {
+    if (!begun.HasBeenNotified()) begun.Notify();
+    close(descriptor);
+    client.reset();
+    if (absl::Now() > end) return;
+    client = std::make_unique<Client>();
+    client->HangUpHard();
+    client->Connect(port);
+  });
+  Client first;
+  first.Connect(port);
+  begun.WaitForNotification();
+  acceptor->reset();
+  EXPECT_LT(absl::Now(), end);
 }
 
 TEST(AcceptorTest, AHostOfSeveralAddressesHasOnePort) {

@@ -16,6 +16,8 @@
 #include "grpcpp/completion_queue.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "gtest/gtest.h"
+#include "kamino/v1/kamino.pb.h"
+#include "rpc/detail.h"
 #include "rpc/status.h"
 #include "tests/faults/fault.h"
 
@@ -238,6 +240,14 @@ TEST(ChannelTest, ACallThatGotNoConnectionWasNotSent) {
   // It has heard the call, and ends without an answer.
   EXPECT_TRUE(MayHaveBeenSent(absl::UnavailableError("Socket closed")));
   EXPECT_TRUE(MayHaveBeenSent(absl::DeadlineExceededError("")));
+}
+
+TEST(ChannelTest, WhatAServerSaysOfACallOfItsOwnIsNotSaidOfOurs) {
+  absl::Status status =
+      absl::UnavailableError("failed to connect to all addresses; last error");
+  EXPECT_FALSE(MayHaveBeenSent(FromGrpc(ToGrpc(status))));
+  SetDetail(kamino::v1::ErrorDetail(), &status);
+  EXPECT_TRUE(MayHaveBeenSent(FromGrpc(ToGrpc(status))));
 }
 
 TEST(ChannelTest, APeerThatIsQuietIsPingedAsLongAsACallWaits) {

@@ -24,7 +24,7 @@ struct Header {
   uint64_t magic;
   uint32_t version;
   uint32_t chain_id;
-  ClusterUuid cluster;  // zeros: not known
+  ClusterUuid cluster;  // zeros: not known; so all that nodes write is
   uint64_t heap_bytes;  // where the heap ends
   uint64_t begin;       // of what is in the snapshot; before is a node's own
   uint64_t sequence;    // of the chain's last operation when it was begun
@@ -65,6 +65,9 @@ static_assert(offsetof(Record, checksum) == 32);
 // larger pieces would be mapped and unmapped each time.
 inline constexpr uint64_t kMaxDataBytes = 64u << 10;
 inline constexpr uint64_t kMaxZeroBytes = 16u << 20;
+// Of the stream, where it is cut at records; the first has the header before.
+inline constexpr size_t kMaxPieceBytes =
+    sizeof(Header) + sizeof(Record) + kMaxDataBytes;
 
 bool AreZeros(const std::byte* bytes, size_t length);
 

@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/chain_id.h"
 #include "engine/pmem/tracked_region.h"
 #include "replica/byte_sink.h"
 #include "replica/snapshot_format.h"
@@ -22,14 +23,16 @@ namespace kamino::replica {
 
 // Which heap a snapshot is of, and may become one of.
 struct SnapshotScope {
-  uint32_t chain_id = 1;
-  snapshot_format::ClusterUuid cluster = {};  // zeros: not known
+  ChainId chain_id = kOnlyChain;
+  // Zeros: not known, which no node does so far.
+  snapshot_format::ClusterUuid cluster = {};
   // The snapshot has what lies here in the region, a multiple of 64, and all
   // that follows.
   uint64_t begin = 0;
 };
 
-// Not thread-safe. Nothing may be half executed when it is called.
+// Not thread-safe. Nothing may be half executed when it is called. One writer a
+// region at a time: it has the region's tracking for itself.
 class SnapshotWriter {
  public:
   using Ranges = std::vector<std::pair<size_t, size_t>>;
@@ -46,7 +49,7 @@ class SnapshotWriter {
   size_t BytesLeft() const;
 
   // Writes the next record, and the header before the first: together at most
-  // kMaxDataBytes and 100 bytes. The stream may be cut here into pieces of
+  // snapshot_format::kMaxPieceBytes. The stream may be cut here into pieces of
   // limited size. Returns how many bytes of the heap that is; 0: none is left.
   // Errors are the sink's, and the snapshot's end.
   absl::StatusOr<size_t> WriteRecord(ByteSink* sink);

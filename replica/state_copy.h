@@ -26,6 +26,9 @@ struct TransferStats {
 // operation is half executed.
 class StateCopy {
  public:
+  // Of what NextChunk appends, less.
+  static constexpr size_t kMaxChunkBytes = 65u << 10;
+
   virtual ~StateCopy() = default;
 
   // --- At the tail.
@@ -38,11 +41,12 @@ class StateCopy {
   virtual void PrepareCut() = 0;
   // Bytes of the heap that have to be sent so that the copy is equal to it now.
   virtual size_t BytesLeft() const = 0;
-  // Appends the next bytes of the snapshot to `chunk`, less than 65 KiB.
-  // Returns how many of the heap's they stand for; 0: none are left.
+  // Appends the next bytes of the snapshot to `chunk`, less than
+  // kMaxChunkBytes. Returns how many of the heap's they stand for; 0: none are
+  // left.
   virtual size_t NextChunk(std::string* chunk) = 0;
-  // Appends what is left, and the end: this is the heap after operation
-  // `sequence`. EndSending follows.
+  // Nothing is left: BytesLeft() is 0. Appends the end: this is the heap after
+  // operation `sequence`. EndSending follows.
   virtual void FinishSending(uint64_t sequence, std::string* chunk) = 0;
   // Whether or not the snapshot is finished.
   virtual void EndSending() = 0;

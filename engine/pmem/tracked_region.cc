@@ -2,9 +2,12 @@
 
 #include <algorithm>
 
+#include "glog/logging.h"
+
 namespace kamino::engine {
 
 void TrackedRegion::StartTracking(size_t begin) {
+  CHECK(!tracking_);
   first_page_ = begin / kPageBytes;
   dirty_.assign((pages() + 63) / 64, 0);
   dirty_count_ = 0;

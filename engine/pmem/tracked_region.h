@@ -38,7 +38,9 @@ class TrackedRegion final : public Region {
 
   // --- Not while another thread uses the region.
 
-  // From here on, of pages that reach past `begin`; none is dirty yet.
+  // From here on, of pages that reach past `begin`; none is dirty yet. It must
+  // not track already: pages that are dirty to whoever began that would be
+  // lost.
   void StartTracking(size_t begin = 0);
   void StopTracking();
   // Of pages flushed since StartTracking and not taken.

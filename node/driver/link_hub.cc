@@ -35,9 +35,9 @@ std::string PathOf(const std::string& address) {
   return address.substr(0, address.rfind(kHostMark));
 }
 
-// Of attempts in a row that fail, some dozens a second, the log has the first
-// ones and then ever fewer.
-bool IsTold(int failures) { return (failures & (failures - 1)) == 0; }
+// Of attempts in a row that fail, some dozens a second, and of other things
+// that may happen as often, the log has the first ones and then ever fewer.
+bool IsTold(int64_t count) { return (count & (count - 1)) == 0; }
 
 }  // namespace
 
@@ -53,11 +53,13 @@ class LinkHub::Handler : public transport::LinkHandler {
   }
 
   void OnMessage(absl::Span<const std::byte> bytes) override {
+    if (damaged_) return;  // after a gap; the link may not be closed yet
     auto frame = replica::DecodeFrame(
         {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     if (!frame.ok()) {
       LOG(WARNING) << "closed a link that sent " << bytes.size()
                    << " bytes: " << frame.status().message();
+      damaged_ = true;
       hub_->Close(id_);
       return;
     }
@@ -77,6 +79,7 @@ class LinkHub::Handler : public transport::LinkHandler {
  private:
   LinkHub* const hub_;
   const LinkId id_;
+  bool damaged_ = false;  // by a message that was none
 };
 
 LinkHub::LinkHub(Options options, Events events)
@@ -207,11 +210,15 @@ void LinkHub::Open(LinkId id, const membership::Member& member) {
     events_.closed(id);
     return;
   }
-  absl::MutexLock lock(&mutex_);
-  auto found = connections_.find(id);
-  if (found == connections_.end()) return;  // closed already
-  found->second.link = std::move(*link);
-  FlushLocked(&found->second);
+  {
+    absl::MutexLock lock(&mutex_);
+    auto found = connections_.find(id);
+    if (found == connections_.end()) return;  // closed already
+    found->second.link = *link;
+    FlushLocked(&found->second);
+    if (!found->second.closing) return;
+  }
+  (*link)->Close();
 }
 
 void LinkHub::Close(LinkId id) {
@@ -221,6 +228,7 @@ void LinkHub::Close(LinkId id) {
     auto found = connections_.find(id);
     if (found == connections_.end()) return;
     link = found->second.link;
+    found->second.closing = true;
     found->second.queue.clear();
     found->second.queued_bytes = 0;
   }
@@ -242,17 +250,25 @@ void LinkHub::CloseUnused(absl::Time now,
     }
   }
   for (const auto& [id, link] : unused) {
-    LOG(WARNING) << "closed a link from " << link->peer()
-                 << ": no neighbour has made itself known on it";
+    LOG_IF(WARNING, IsTold(++closed_unused_))
+        << "closed a link from " << link->peer()
+        << ": nobody here has a use for it; such links so far: "
+        << closed_unused_;
     link->Close();
   }
 }
 
-bool LinkHub::TrySend(Link* link, absl::string_view head,
+bool LinkHub::TrySend(Connection* connection, absl::string_view head,
                       absl::string_view payload) {
-  absl::Status sent = link->Send(AsBytes(head), AsBytes(payload));
+  absl::Status sent = connection->link->Send(AsBytes(head), AsBytes(payload));
   if (absl::IsResourceExhausted(sent)) return false;
-  if (!sent.ok()) VLOG(1) << "message dropped with its link: " << sent;
+  if (absl::IsUnavailable(sent)) {
+    VLOG(1) << "message dropped with its link: " << sent;
+  } else if (absl::IsInvalidArgument(sent)) {
+    LOG(ERROR) << "closes a link that cannot carry a message of "
+               << head.size() + payload.size() << " bytes: " << sent;
+    connection->closing = true;
+  }
   return true;
 }
 
@@ -261,37 +277,43 @@ void LinkHub::Send(LinkId id, const ChainMessage& message,
   std::string head = replica::EncodeFrameHead(message);
   absl::ReleasableMutexLock lock(&mutex_);
   auto found = connections_.find(id);
-  if (found == connections_.end()) return;  // the core hears of it soon
+  // The core hears of it soon.
+  if (found == connections_.end() || found->second.closing) return;
   Connection& connection = found->second;
   // Where something waits, OnWritable is due: the rest waits behind it.
-  if (connection.link != nullptr && connection.queue.empty() &&
-      TrySend(connection.link.get(), head, payload)) {
-    return;
+  if (connection.link == nullptr || !connection.queue.empty() ||
+      !TrySend(&connection, head, payload)) {
+    head.append(payload.data(), payload.size());
+    connection.queued_bytes += head.size();
+    connection.queue.push_back(std::move(head));
+    if (connection.link == nullptr) return;
+    if (connection.queued_bytes > options_.max_queued_bytes) {
+      LOG(WARNING) << "closed a link with " << connection.queued_bytes
+                   << " bytes waiting for it";
+      connection.closing = true;
+    }
   }
-  head.append(payload.data(), payload.size());
-  connection.queued_bytes += head.size();
-  connection.queue.push_back(std::move(head));
-  if (connection.link == nullptr) return;
-  if (connection.queued_bytes <= options_.max_queued_bytes) return;
-  LOG(WARNING) << "closed a link with " << connection.queued_bytes
-               << " bytes waiting for it";
+  if (!connection.closing) return;
   std::shared_ptr<Link> link = connection.link;
   lock.Release();
   link->Close();
 }
 
 void LinkHub::Flush(LinkId id) {
-  absl::MutexLock lock(&mutex_);
+  absl::ReleasableMutexLock lock(&mutex_);
   auto found = connections_.find(id);
-  if (found != connections_.end() && found->second.link != nullptr) {
-    FlushLocked(&found->second);
-  }
+  if (found == connections_.end() || found->second.link == nullptr) return;
+  FlushLocked(&found->second);
+  if (!found->second.closing) return;
+  std::shared_ptr<Link> link = found->second.link;
+  lock.Release();
+  link->Close();
 }
 
 void LinkHub::FlushLocked(Connection* connection) {
-  while (!connection->queue.empty()) {
+  while (!connection->closing && !connection->queue.empty()) {
     const std::string& frame = connection->queue.front();
-    if (!TrySend(connection->link.get(), frame, {})) return;
+    if (!TrySend(connection, frame, {})) return;
     connection->queued_bytes -= frame.size();
     connection->queue.pop_front();
   }

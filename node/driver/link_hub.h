@@ -6,6 +6,7 @@
 #ifndef KAMINO_NODE_DRIVER_LINK_HUB_H_
 #define KAMINO_NODE_DRIVER_LINK_HUB_H_
 
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
@@ -29,8 +30,9 @@ namespace kamino::head {
 
 class LinkHub {
  public:
-  // Called on a transport's thread; must not block and must not call the hub.
-  // A link that the peer opened is heard of with its first message.
+  // Called on a transport's thread, which may wait there for room but must not
+  // call the hub. A link that the peer opened is heard of with its first
+  // message.
   struct Events {
     std::function<void(replica::LinkId)> opened;
     std::function<void(replica::LinkId)> closed;
@@ -75,7 +77,7 @@ class LinkHub {
   // --- Core thread only.
 
   void Open(replica::LinkId link, const membership::Member& member);
-  void Close(replica::LinkId link);
+  void Close(replica::LinkId link);  // any thread
   // `payload` goes from where it lies, and is copied only when the link has no
   // credits.
   void Send(replica::LinkId link,
@@ -101,6 +103,8 @@ class LinkHub {
     size_t queued_bytes = 0;
     std::string opening_to;  // the neighbour's node id until it is established
     bool accepted = false;   // a peer opened it
+    // Nothing is sent any more; the link is closed, as soon as there is one.
+    bool closing = false;
     // Of an accepted one; InfiniteFuture: it is used, or was not looked at.
     absl::Time unused_since = absl::InfiniteFuture();
   };
@@ -112,9 +116,12 @@ class LinkHub {
   // The link was established, or ended before it was.
   void OnOutcome(replica::LinkId id, bool opened);
   // False when the link has no credits; OnWritable follows.
-  static bool TrySend(transport::Link* link, absl::string_view head,
+  // A message that never will go marks the connection as closing; the link's
+  // Close is for the caller, without mutex_.
+  static bool TrySend(Connection* connection, absl::string_view head,
                       absl::string_view payload);
   void Flush(replica::LinkId id);
+  // Sends what waits, as far as it goes; closing as for TrySend.
   void FlushLocked(Connection* connection)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Forget(replica::LinkId id);
@@ -128,6 +135,7 @@ class LinkHub {
   replica::LinkId next_accepted_ ABSL_GUARDED_BY(mutex_) = 2;  // even ones
   // Attempts in a row that failed, by node id; of all the nodes of a cluster.
   absl::flat_hash_map<std::string, int> failures_ ABSL_GUARDED_BY(mutex_);
+  int64_t closed_unused_ = 0;  // core thread only
 
   // As they were offered. Last: their threads use the above.
   std::vector<Port> ports_;

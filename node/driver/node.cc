@@ -225,7 +225,6 @@ void Node::CarryOut(Actions actions) {
 }
 
 void Node::Fatal(absl::Status status) {
-  if (std::exchange(failed_, true)) return;
   LOG(ERROR) << "this node stops: " << status;
   events_.fatal(std::move(status));
 }

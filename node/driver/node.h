@@ -134,7 +134,6 @@ class Node {
   std::unique_ptr<Storage> storage_;
   const membership::Agreement agreement_;
   std::unique_ptr<ChainNode> node_;
-  bool failed_ = false;
   membership::Role reported_role_ = membership::Role::kOutside;
   bool reported_lease_ = false;
   membership::NodeReport reported_;

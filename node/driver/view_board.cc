@@ -26,10 +26,7 @@ ViewBoard::ViewBoard(ChainId chain_id) {
 void ViewBoard::Publish(const membership::View& view) {
   auto chain = std::make_shared<const kamino::v1::Chain>(ToChain(view));
   absl::MutexLock lock(&mutex_);
-  if (chain->chain_id() != current_->chain_id() ||
-      chain->view_id() < current_->view_id()) {
-    return;
-  }
+  if (chain->view_id() < current_->view_id()) return;
   current_ = std::move(chain);
   for (auto& [id, listener] : listeners_) listener(current_);
 }

@@ -32,7 +32,7 @@ class ViewBoard {
   // Of this chain.
   explicit ViewBoard(ChainId chain_id);
 
-  // Views of other chains are ignored.
+  // A view of this chain. One that is older than the current one is ignored.
   void Publish(const membership::View& view);
 
   // Never null, always of this chain; view_id 0 before the first view.

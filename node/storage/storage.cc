@@ -202,8 +202,8 @@ absl::Status Storage::CheckOwner() const {
     return absl::FailedPreconditionError(absl::StrCat(
         media_->Name(Part::kHeap),
         " was made by a program from before chains had ids, and cannot be "
-        "taken "
-        "over; go on with that program, or move the data away and begin anew"));
+        "taken over; go on with that program, or move the data away and begin "
+        "anew"));
   }
   if (heap_->label() != Label()) {
     return absl::FailedPreconditionError(absl::StrCat(

@@ -11,12 +11,16 @@ namespace {
 // Free space of less is sent as whatever it holds.
 constexpr size_t kUnusedBytes = 64u << 10;
 
+static_assert(replica::snapshot_format::kMaxPieceBytes <=
+              replica::StateCopy::kMaxChunkBytes);
+
 }  // namespace
 
 StorageCopy::StorageCopy(Storage* storage, std::function<void()> settle)
     : storage_(storage),
       settle_(std::move(settle)),
-      scope_{.begin = storage->heap()->objects_begin()} {}
+      scope_{.chain_id = storage->options().chain_id,
+             .begin = storage->heap()->objects_begin()} {}
 
 void StorageCopy::BeginSending(uint64_t sequence) {
   writer_.reset();  // it lets go of what the next one takes hold of
@@ -30,6 +34,7 @@ size_t StorageCopy::NextChunk(std::string* chunk) {
 }
 
 void StorageCopy::FinishSending(uint64_t sequence, std::string* chunk) {
+  CHECK_EQ(writer_->BytesLeft(), 0u);  // the chunk would have no bound
   replica::StringSink sink(chunk);
   CHECK(writer_->Finish(sequence, &sink).ok());  // a string takes all
 }

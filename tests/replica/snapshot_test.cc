@@ -1,5 +1,6 @@
 // Snapshots of regions into strings and back; the format's promises, bit by
 // bit.
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -40,7 +41,7 @@ class SnapshotTest : public testing::Test {
   // Takes up to `most` records over.
   size_t Move(SnapshotWriter* writer, size_t most) {
     size_t moved = 0;
-    while (moved<most&& * writer->WriteRecord(&reader_)> 0) ++moved;
+    while (moved < most && (*writer->WriteRecord(&reader_)) > 0) ++moved;
     return moved;
   }
   bool Equal() const {
@@ -93,6 +94,22 @@ TEST_F(SnapshotTest, LeavesOutWhatIsUnusedUntilItIsUsed) {
   for (size_t page = 10; page < 20; ++page) Store(page * kPage, kPage);
   EXPECT_EQ(Move(&writer, SIZE_MAX), 10u);
   EXPECT_TRUE(Equal());
+}
+
+// A stream that is cut at records has pieces of this size, the first with the
+// header: there is no larger one, and there is one as large.
+TEST_F(SnapshotTest, PiecesHaveABound) {
+  Store(kBegin, kBytes - kBegin);
+  SnapshotWriter writer(&source_, kScope, 0);
+  size_t largest = 0;
+  for (bool more = true; more;) {
+    std::string piece;
+    StringSink sink(&piece);
+    more = (*writer.WriteRecord(&sink)) > 0;
+    largest = std::max(largest, piece.size());
+  }
+  EXPECT_EQ(largest, snapshot_format::kMaxPieceBytes);
+  EXPECT_EQ(snapshot_format::kMaxPieceBytes, 64u + 40u + (64u << 10));
 }
 
 // --- The format.

@@ -12,6 +12,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "base/status_macros.h"
 #include "glog/logging.h"
@@ -95,7 +97,10 @@ class RingLink : public Setup,
       FailLoudly(busy.status());
       return true;
     }
-    if (closing() || !peer_left() || receiver_->head() < *end_) return *busy;
+    // One that had published more and then took it back sends nothing either.
+    if (closing() || !peer_left() || (*busy && receiver_->head() < *end_)) {
+      return *busy;
+    }
     this->Fail(absl::UnavailableError("closed by the peer"));
     return true;
   }

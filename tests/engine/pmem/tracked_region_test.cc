@@ -36,5 +36,16 @@ TEST(TrackedRegionTest, RemembersWhatWasFlushedWhileItTracks) {
   EXPECT_EQ(region.TakeDirty(0), region.pages());
 }
 
+// What is dirty to whoever began it would be clean.
+TEST(TrackedRegionDeathTest, TracksForOneAtATime) {
+  TrackedRegion region(std::make_unique<SimRegion>(2 * kPage));
+  region.StartTracking();
+  EXPECT_DEATH(region.StartTracking(), "tracking_");
+  region.StopTracking();
+  region.StartTracking();
+  region.Flush(region.base(), 1);
+  EXPECT_EQ(region.dirty_pages(), 1u);
+}
+
 }  // namespace
 }  // namespace kamino::engine

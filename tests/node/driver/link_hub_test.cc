@@ -378,5 +378,89 @@ TEST_F(LinkHubTest, BytesThatAreNoMessageEndTheLink) {
   EXPECT_THAT(b_.closed, ElementsAre(kFirstAccepted));
 }
 
+TEST_F(LinkHubTest, AMessageThatCannotBeCarriedEndsTheLink) {
+  a_.options.transport.max_message = 1000;
+  Listen({kTcp});
+  ASSERT_EQ(Open(), "tcp");
+  ChainMessage large;
+  large.mutable_state_chunk()->set_snapshot(std::string(1000, 'x'));
+  a_.hub->Send(1, Numbered(1), "");
+  Pass();
+  a_.hub->Send(1, large, "");
+  a_.hub->Send(1, Numbered(2), "");  // after what would be a gap
+  Pass();
+  EXPECT_THAT(b_.messages, ElementsAre(1));
+  EXPECT_THAT(a_.closed, ElementsAre(1));
+  EXPECT_THAT(b_.closed, ElementsAre(kFirstAccepted));
+}
+
+// A transport whose links get messages before Connect has returned.
+class HastyTransport final : public transport::Transport {
+ public:
+  class HastyLink final : public transport::Link {
+   public:
+    explicit HastyLink(int* closes) : closes_(closes) {}
+    absl::Status Send(absl::Span<const std::byte>,
+                      absl::Span<const std::byte>) override {
+      return absl::OkStatus();
+    }
+    void Close() override { ++*closes_; }
+    Capabilities capabilities() const override { return kTcp; }
+    std::string peer() const override { return "hasty"; }
+
+   private:
+    int* const closes_;
+  };
+  class Nowhere final : public transport::Listener {
+   public:
+    const std::string& address() const override { return address_; }
+
+   private:
+    const std::string address_ = "nowhere";
+  };
+
+  HastyTransport(std::vector<std::string> messages, int* closes)
+      : messages_(std::move(messages)), closes_(closes) {}
+
+  absl::StatusOr<std::unique_ptr<transport::Listener>> Listen(
+      const std::string&, transport::Acceptor) override {
+    return std::make_unique<Nowhere>();
+  }
+  absl::StatusOr<std::shared_ptr<transport::Link>> Connect(
+      const std::string&,
+      std::shared_ptr<transport::LinkHandler> handler) override {
+    auto link = std::make_shared<HastyLink>(closes_);
+    handler->OnConnected(link);
+    for (const std::string& message : messages_) {
+      handler->OnMessage(
+          {reinterpret_cast<const std::byte*>(message.data()), message.size()});
+    }
+    return link;
+  }
+
+ private:
+  const std::vector<std::string> messages_;
+  int* const closes_;
+};
+
+// There is no link to close yet when they come.
+TEST_F(LinkHubTest, BytesThatAreNoMessageEndALinkThatIsBeingOpened) {
+  const std::vector<std::string> messages = {
+      replica::EncodeFrameHead(Numbered(1)), "\xff\xff\xff\xff no message",
+      replica::EncodeFrameHead(Numbered(2))};
+  int closes = 0;
+  a_.options.offers.push_back(
+      {transport::TransportFactory(kTcp,
+                                   [&](const transport::TransportOptions&) {
+                                     return std::make_unique<HastyTransport>(
+                                         messages, &closes);
+                                   }),
+       "a"});
+  ASSERT_TRUE(a_.Listen({}).ok());
+  a_.hub->Open(1, a_.AsMember());
+  EXPECT_EQ(closes, 1);
+  EXPECT_THAT(a_.messages, ElementsAre(1));  // none that follows a gap
+}
+
 }  // namespace
 }  // namespace kamino::head

@@ -1,12 +1,14 @@
 // A snapshot of a chain that serves, into a file, and a fresh node's heap from
 // it.
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "node/storage/storage_copy.h"
 #include "replica/snapshot_reader.h"
 #include "replica/snapshot_writer.h"
 #include "tests/node/driver/chain_rig.h"
@@ -144,6 +146,40 @@ TEST_F(SnapshotFileTest, AFileCutShortLeavesNoHeapBehind) {
   storage = NewStorage(&disk);
   EXPECT_EQ(storage->record()->state().condition,
             membership::Condition::kReceiving);
+}
+
+TEST_F(SnapshotFileTest, WhatANodeSendsSaysOfWhichChainItIs) {
+  SimDisk disk;
+  StorageOptions options = rig_.storage("n3").options();
+  options.chain_id = 2;
+  const auto storage =
+      *Storage::Open(options, std::make_unique<SimMedia>(&disk));
+  StorageCopy copy(storage.get(), [] {});
+  copy.BeginSending(0);
+  std::string chunk;
+  EXPECT_GT(copy.NextChunk(&chunk), 0u);
+  replica::snapshot_format::Header header;
+  ASSERT_GE(chunk.size(), sizeof(header));
+  std::memcpy(&header, chunk.data(), sizeof(header));
+  EXPECT_EQ(header.chain_id, 2u);
+  // So a node of another chain refuses it.
+  StorageCopy other(&rig_.storage("n3"), [] {});
+  other.BeginReceiving();
+  EXPECT_TRUE(absl::IsFailedPrecondition(other.Take(chunk).status()));
+}
+
+// The end goes as one chunk, which has a bound.
+TEST_F(SnapshotFileTest, ACopyEndsOnlyWhenNothingIsLeft) {
+  SimDisk disk;
+  const std::unique_ptr<Storage> storage = NewStorage(&disk);
+  StorageCopy copy(storage.get(), [] {});
+  copy.BeginSending(0);
+  std::string chunk;
+  EXPECT_DEATH(copy.FinishSending(0, &chunk), "BytesLeft");
+  while (copy.NextChunk(&chunk) > 0) chunk.clear();
+  chunk.clear();
+  copy.FinishSending(0, &chunk);
+  EXPECT_EQ(chunk.size(), sizeof(replica::snapshot_format::Record));
 }
 
 }  // namespace

@@ -16,7 +16,8 @@ using membership::View;
 namespace {
 
 // Longer than the time between two ticks.
-constexpr absl::Duration kPacedBurst = absl::Milliseconds(50);
+constexpr absl::Duration kLongTick = absl::Milliseconds(50);
+constexpr absl::Duration kPacedBurst = kLongTick;
 
 }  // namespace
 
@@ -54,8 +55,11 @@ std::string Donor::Refuse(const Hello& hello, const View& view, bool may_give,
       return absl::StrCat(hello.node_id(), " is in view ", view.id);
     }
   }
+  // This node itself may have been held up, and have yet to look at what came
+  // meanwhile.
+  const absl::Time counted = std::min(now, ticked_ + kLongTick);
   if (!joining_.empty() && joining_ != hello.node_id() &&
-      now - progressed_ < options_.joining_patience) {
+      counted - progressed_ < options_.joining_patience) {
     return absl::StrCat(joining_, " is joining just now");
   }
   return "";
@@ -159,6 +163,11 @@ uint64_t Donor::Progress() const {
 }
 
 bool Donor::OnTick(absl::Time now) {
+  const absl::Duration held_up = now - ticked_ - kLongTick;
+  if (held_up > absl::ZeroDuration()) {
+    progressed_ = std::min(now, progressed_ + held_up);
+  }
+  ticked_ = now;
   const uint64_t progress = Progress();
   // While it is sent nothing it can take nothing.
   const bool waits =

@@ -121,10 +121,12 @@ class Donor {
   uint64_t chunks_acked_ = 0;
   uint64_t bytes_sent_ = 0;  // of chunks; zeros take none
   // While a node joins: what this one had applied when operations began to
-  // follow; what Progress was at the last tick, and since when.
+  // follow; what Progress was at the last tick, and since when; time that went
+  // by without a tick does not count.
   uint64_t target_ = 0;
   uint64_t progress_ = 0;
   absl::Time progressed_;
+  absl::Time ticked_ = absl::InfinitePast();  // also while nobody joins
   Pacer pacer_;
   // The ring is kept for one that is not there, until then.
   std::optional<absl::Time> retain_until_;

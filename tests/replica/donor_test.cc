@@ -194,6 +194,23 @@ TEST(DonorTest, OneThatIsSentNothingIsNotBlamedForIt) {
             "n4 is joining just now");
 }
 
+// What it sent meanwhile is looked at only after it.
+TEST(DonorTest, ATailThatWasHeldUpItselfBlamesNobody) {
+  DonorRig rig;
+  rig.options.cut_bytes = 0;
+  Copy(rig);
+  rig.Pass(absl::Seconds(1));
+  rig.now += 2 * rig.options.joining_patience;
+  EXPECT_FALSE(rig.Takes("n5"));
+  rig.donor.OnTick(rig.now);
+  EXPECT_FALSE(rig.Takes("n5"));
+  // It has as long as before, and no longer.
+  rig.Pass(absl::Seconds(1));
+  EXPECT_FALSE(rig.Takes("n5"));
+  rig.Pass(rig.options.joining_patience - absl::Seconds(1));
+  EXPECT_TRUE(rig.Takes("n5"));
+}
+
 // It is alive, but the manager does not make it a member.
 TEST(DonorTest, OneThatHasEverythingGivesWayHoweverBusy) {
   DonorRig rig;

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "xxhash.h"
 
-namespace kamino::head {
+namespace kamino::node {
 
 std::string HostId() {
   std::string boot;
@@ -20,4 +20,4 @@ std::string HostId() {
       absl::Hex(XXH3_64bits(all.data(), all.size()), absl::kZeroPad16));
 }
 
-}  // namespace kamino::head
+}  // namespace kamino::node

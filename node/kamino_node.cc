@@ -34,7 +34,7 @@
 #include "transport/verbs/ibverbs_device.h"
 #include "transport/verbs/verbs_transport.h"
 
-namespace kamino::head {
+namespace kamino::node {
 namespace {
 
 // Why the process must end; set once.
@@ -144,7 +144,7 @@ absl::Status Serve(const NodeFlags& flags,
   if (!storage.ok()) return storage.status();
 
   replica::ProcedureRegistry procedures;
-  procedures.Register(kBankTransfer, BankTransfer);
+  procedures.Register(head::kBankTransfer, head::BankTransfer);
 
   membership::AgentOptions agent_options;
   agent_options.cluster_id = flags.storage.cluster_id;
@@ -216,6 +216,6 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace kamino::head
+}  // namespace kamino::node
 
-int main(int argc, char** argv) { return kamino::head::Main(argc, argv); }
+int main(int argc, char** argv) { return kamino::node::Main(argc, argv); }

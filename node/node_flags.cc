@@ -73,7 +73,7 @@ ABSL_FLAG(std::string, pmem, "auto",
           "auto: as the medium demands; force: treat the files' memory as "
           "persistent even if it is not (tmpfs).");
 
-namespace kamino::head {
+namespace kamino::node {
 
 using membership::BadFlag;
 using membership::CheckAddressFlag;
@@ -250,4 +250,4 @@ absl::StatusOr<NodeFlags> ReadNodeFlags() {
   return flags;
 }
 
-}  // namespace kamino::head
+}  // namespace kamino::node

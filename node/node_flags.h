@@ -12,7 +12,7 @@
 #include "node/storage/storage.h"
 #include "transport/verbs/choose_port.h"
 
-namespace kamino::head {
+namespace kamino::node {
 
 struct NodeFlags {
   StorageOptions storage;  // cluster and node id among them
@@ -34,6 +34,6 @@ struct NodeFlags {
 // kInvalidArgument: one line that names the flag and what it takes.
 absl::StatusOr<NodeFlags> ReadNodeFlags();
 
-}  // namespace kamino::head
+}  // namespace kamino::node
 
 #endif  // KAMINO_NODE_NODE_FLAGS_H_

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "replica/errors.h"
 
-namespace kamino::head {
+namespace kamino::node {
 namespace {
 
 using engine::KeyValueReader;
@@ -126,4 +126,4 @@ absl::Status ReadNext(KeyValueReader& objects, ScanCursor* cursor,
   return absl::OkStatus();
 }
 
-}  // namespace kamino::head
+}  // namespace kamino::node

@@ -9,7 +9,7 @@
 #include "engine/index/key_value.h"
 #include "kamino/v1/kamino.pb.h"
 
-namespace kamino::head {
+namespace kamino::node {
 
 // Values of one answer, together; below gRPC's default message limit of 4 MiB.
 inline constexpr size_t kMaxAnswerBytes = 3u << 20;
@@ -47,6 +47,6 @@ struct ScanCursor {
 absl::Status ReadNext(engine::KeyValueReader& objects, ScanCursor* cursor,
                       kamino::v1::ScanResponse* response);
 
-}  // namespace kamino::head
+}  // namespace kamino::node
 
 #endif  // KAMINO_NODE_READS_H_

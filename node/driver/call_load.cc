@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "replica/errors.h"
 
-namespace kamino::head {
+namespace kamino::node {
 
 using replica::MakeError;
 
@@ -62,4 +62,4 @@ CallLoadStats CallLoad::stats() const {
   return stats;
 }
 
-}  // namespace kamino::head
+}  // namespace kamino::node

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 
-namespace kamino::head {
+namespace kamino::node {
 
 struct CallLoadOptions {
   int64_t max_waiting = 16384;           // reads
@@ -61,6 +61,6 @@ class CallLoad {
   std::atomic<uint64_t> given_up_{0};
 };
 
-}  // namespace kamino::head
+}  // namespace kamino::node
 
 #endif  // KAMINO_NODE_DRIVER_CALL_LOAD_H_

@@ -9,7 +9,7 @@
 #include "glog/logging.h"
 #include "replica/errors.h"
 
-namespace kamino::head {
+namespace kamino::node {
 
 using kamino::internal::v1::ChainMessage;
 using membership::Role;
@@ -76,12 +76,12 @@ absl::Status ChainNode::BecomeHead(absl::Time now) {
   replica::NodeState state = storage_->record()->state();
   state.was_head = true;
   storage_->record()->Update(state);
-  AdmissionOptions options = options_.admission;
+  head::AdmissionOptions options = options_.admission;
   options.lease_valid = [this] {
     return options_.lease_valid(core_.view().id);
   };
-  auto admission = std::make_unique<Admission>(std::move(options), store_.get(),
-                                               &state_, &core_);
+  auto admission = std::make_unique<head::Admission>(
+      std::move(options), store_.get(), &state_, &core_);
   RETURN_IF_ERROR(admission->Promote(now, &pending_));
   admission_ = std::move(admission);
   return absl::OkStatus();
@@ -129,7 +129,7 @@ absl::Status ChainNode::NotHead() const {
                                 " is not the head of view ", core_.view().id));
 }
 
-void ChainNode::Submit(Request request, absl::Time now) {
+void ChainNode::Submit(head::Request request, absl::Time now) {
   if (admission_ != nullptr && !failed()) {
     admission_->Submit(std::move(request), now);
     return;
@@ -249,7 +249,7 @@ membership::NodeReport ChainNode::report() const {
   return report;
 }
 
-std::optional<AdmissionStats> ChainNode::admission_stats() const {
+std::optional<head::AdmissionStats> ChainNode::admission_stats() const {
   if (admission_ == nullptr) return std::nullopt;
   return admission_->stats();
 }
@@ -259,4 +259,4 @@ std::optional<engine::KaminoStats> ChainNode::store_stats() const {
   return store_->stats();
 }
 
-}  // namespace kamino::head
+}  // namespace kamino::node

@@ -32,13 +32,13 @@
 #include "replica/procedure.h"
 #include "replica/state_machine.h"
 
-namespace kamino::head {
+namespace kamino::node {
 
 class ChainNode {
  public:
   struct Options {
     replica::ChainOptions chain;
-    AdmissionOptions admission;
+    head::AdmissionOptions admission;
     // Whether this node, being in view `view_id`, may answer by itself now: it
     // holds the manager's lease. Asked after an answer was made up, before it
     // leaves.
@@ -62,7 +62,7 @@ class ChainNode {
   void OnInvited(bool invited, absl::Time now);
 
   // A mutation. Answered at once when this node is not the head.
-  void Submit(Request request, absl::Time now);
+  void Submit(head::Request request, absl::Time now);
 
   // What the inputs lead to, to be carried out before the next one. An action
   // that is fatal ends the node's life: it comes alone, and from then on
@@ -90,7 +90,7 @@ class ChainNode {
   // For the manager.
   membership::NodeReport report() const;
   const engine::Heap& heap() const { return *storage_->heap(); }
-  std::optional<AdmissionStats> admission_stats() const;
+  std::optional<head::AdmissionStats> admission_stats() const;
   std::optional<engine::KaminoStats> store_stats() const;
 
  private:
@@ -113,12 +113,12 @@ class ChainNode {
 
   // While head.
   std::unique_ptr<engine::KaminoStore> store_;
-  std::unique_ptr<Admission> admission_;
+  std::unique_ptr<head::Admission> admission_;
 
   replica::Actions pending_;  // of inputs since the last EndOfBatch
   bool failed_ = false;       // for good; EndOfBatch has said why
 };
 
-}  // namespace kamino::head
+}  // namespace kamino::node
 
 #endif  // KAMINO_NODE_DRIVER_CHAIN_NODE_H_

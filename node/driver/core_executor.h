@@ -9,7 +9,7 @@
 
 #include "absl/functional/any_invocable.h"
 
-namespace kamino::head {
+namespace kamino::node {
 
 class CoreExecutor {
  public:
@@ -38,6 +38,6 @@ class CoreExecutor {
   virtual void Stop() = 0;
 };
 
-}  // namespace kamino::head
+}  // namespace kamino::node
 
 #endif  // KAMINO_NODE_DRIVER_CORE_EXECUTOR_H_

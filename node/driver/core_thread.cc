@@ -4,7 +4,7 @@
 
 #include "absl/time/clock.h"
 
-namespace kamino::head {
+namespace kamino::node {
 
 CoreThread::CoreThread(Options options) : options_(options) {}
 
@@ -75,4 +75,4 @@ void CoreThread::Run() {
   }
 }
 
-}  // namespace kamino::head
+}  // namespace kamino::node

@@ -13,7 +13,7 @@
 #include "absl/time/time.h"
 #include "node/driver/core_executor.h"
 
-namespace kamino::head {
+namespace kamino::node {
 
 class CoreThread final : public CoreExecutor {
  public:
@@ -66,6 +66,6 @@ class CoreThread final : public CoreExecutor {
   std::thread thread_;
 };
 
-}  // namespace kamino::head
+}  // namespace kamino::node
 
 #endif  // KAMINO_NODE_DRIVER_CORE_THREAD_H_

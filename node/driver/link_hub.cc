@@ -9,7 +9,7 @@
 #include "glog/logging.h"
 #include "replica/chain_frame.h"
 
-namespace kamino::head {
+namespace kamino::node {
 namespace {
 
 using kamino::internal::v1::ChainMessage;
@@ -331,4 +331,4 @@ std::string LinkHub::TransportOf(LinkId id) {
   return std::string(found->second.link->capabilities().name);
 }
 
-}  // namespace kamino::head
+}  // namespace kamino::node

@@ -26,7 +26,7 @@
 #include "replica/chain_core.h"
 #include "transport/link.h"
 
-namespace kamino::head {
+namespace kamino::node {
 
 class LinkHub {
  public:
@@ -141,6 +141,6 @@ class LinkHub {
   std::vector<Port> ports_;
 };
 
-}  // namespace kamino::head
+}  // namespace kamino::node
 
 #endif  // KAMINO_NODE_DRIVER_LINK_HUB_H_

@@ -8,7 +8,7 @@
 #include "node/driver/node_agreement.h"
 #include "replica/errors.h"
 
-namespace kamino::head {
+namespace kamino::node {
 namespace {
 
 using kamino::internal::v1::ChainMessage;
@@ -21,7 +21,7 @@ using replica::LinkId;
 // stops, is answered.
 class Owed {
  public:
-  explicit Owed(Request request) : request_(std::move(request)) {}
+  explicit Owed(head::Request request) : request_(std::move(request)) {}
   Owed(Owed&&) = default;
   ~Owed() {
     if (request_.done == nullptr) return;
@@ -29,10 +29,10 @@ class Owed {
                                       "this node is stopping"),
                    "", 0});
   }
-  Request Take() { return std::move(request_); }
+  head::Request Take() { return std::move(request_); }
 
  private:
-  Request request_;
+  head::Request request_;
 };
 
 }  // namespace
@@ -160,14 +160,14 @@ void Node::Stop() {
   node_.reset();   // answers requests that wait
 }
 
-void Node::Mutate(Request request) {
+void Node::Mutate(head::Request request) {
   const int64_t bytes = static_cast<int64_t>(request.mutation.arguments.size());
   const bool full =
       pending_requests_.fetch_add(1) >= options_.max_pending_requests;
   const bool heavy =
       pending_bytes_.fetch_add(bytes) + bytes > options_.max_pending_bytes;
   request.done = [this, bytes, done = std::move(request.done)](
-                     RequestOutcome outcome) mutable {
+                     head::RequestOutcome outcome) mutable {
     pending_requests_.fetch_sub(1);
     pending_bytes_.fetch_sub(bytes);
     done(std::move(outcome));
@@ -239,4 +239,4 @@ void Node::ReportRole() {
   events_.role(role, lease);
 }
 
-}  // namespace kamino::head
+}  // namespace kamino::node

@@ -24,7 +24,7 @@
 #include "node/driver/view_board.h"
 #include "node/storage/storage.h"
 
-namespace kamino::head {
+namespace kamino::node {
 
 // What a node runs on.
 struct NodeRuntime {
@@ -40,7 +40,7 @@ struct NodeRuntime {
 struct NodeOptions {
   // heap_bytes and incarnation are taken from the storage.
   replica::ChainOptions chain;
-  AdmissionOptions admission;
+  head::AdmissionOptions admission;
   LinkHub::Options links;
   // Mutations and their arguments that may wait for the core thread or be on
   // their way; more are refused with REASON_OVERLOADED.
@@ -83,7 +83,7 @@ class Node {
 
   // A mutation; request.done is called on the core thread, or at once on this
   // one when it is refused.
-  void Mutate(Request request);
+  void Mutate(head::Request request);
 
   // Runs `task` on the core thread; false when the node has stopped.
   bool Run(absl::AnyInvocable<void(ChainNode& node)> task);
@@ -144,6 +144,6 @@ class Node {
   std::unique_ptr<LinkHub> links_;  // posts to core_
 };
 
-}  // namespace kamino::head
+}  // namespace kamino::node
 
 #endif  // KAMINO_NODE_DRIVER_NODE_H_

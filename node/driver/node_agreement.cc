@@ -10,7 +10,7 @@
 #include "replica/snapshot_format.h"
 #include "replica/state_format.h"
 
-namespace kamino::head {
+namespace kamino::node {
 namespace {
 
 // In front of a log entry: replica/chain_frame.h, with an Append in it.
@@ -52,4 +52,4 @@ size_t MaxEntryBytes(size_t max_message) {
   return max_message > kEnvelopeBytes ? max_message - kEnvelopeBytes : 1;
 }
 
-}  // namespace kamino::head
+}  // namespace kamino::node

@@ -8,7 +8,7 @@
 #include "node/storage/storage.h"
 #include "replica/procedure.h"
 
-namespace kamino::head {
+namespace kamino::node {
 
 // Without equal rings and messages one node could not take what another has
 // admitted, without equal formats not read it, without equal procedures not
@@ -20,6 +20,6 @@ membership::Agreement AgreementOf(const Storage& storage,
 // The largest log entry that such a link carries, in bytes.
 size_t MaxEntryBytes(size_t max_message);
 
-}  // namespace kamino::head
+}  // namespace kamino::node
 
 #endif  // KAMINO_NODE_DRIVER_NODE_AGREEMENT_H_

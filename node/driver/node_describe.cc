@@ -5,7 +5,7 @@
 #include "node/driver/node.h"
 #include "proto/version.h"
 
-namespace kamino::head {
+namespace kamino::node {
 namespace {
 
 kamino::v1::UndoCopyStatus ToProto(const engine::KaminoStats& stats,
@@ -24,7 +24,7 @@ kamino::v1::UndoCopyStatus ToProto(const engine::KaminoStats& stats,
   return undo_copy;
 }
 
-kamino::v1::AdmissionStatus ToProto(const AdmissionStats& stats) {
+kamino::v1::AdmissionStatus ToProto(const head::AdmissionStats& stats) {
   kamino::v1::AdmissionStatus admission;
   admission.set_in_flight(stats.in_flight);
   admission.set_parked(stats.parked);
@@ -90,4 +90,4 @@ void Node::Describe(ChainNode& node,
   }
 }
 
-}  // namespace kamino::head
+}  // namespace kamino::node

@@ -4,7 +4,7 @@
 
 #include "node/driver/core_thread.h"
 
-namespace kamino::head {
+namespace kamino::node {
 namespace {
 
 absl::Time MonotonicNow() {
@@ -21,4 +21,4 @@ NodeRuntime RealRuntime() {
   return runtime;
 }
 
-}  // namespace kamino::head
+}  // namespace kamino::node

@@ -5,10 +5,10 @@
 
 #include "node/driver/node.h"
 
-namespace kamino::head {
+namespace kamino::node {
 
 NodeRuntime RealRuntime();
 
-}  // namespace kamino::head
+}  // namespace kamino::node
 
 #endif  // KAMINO_NODE_DRIVER_REAL_RUNTIME_H_

@@ -4,7 +4,7 @@
 
 #include "membership/records.h"
 
-namespace kamino::head {
+namespace kamino::node {
 
 kamino::v1::Chain ToChain(const membership::View& view) {
   kamino::v1::Chain chain;
@@ -50,4 +50,4 @@ void ViewBoard::Unsubscribe(uint64_t id) {
   listeners_.erase(id);
 }
 
-}  // namespace kamino::head
+}  // namespace kamino::node

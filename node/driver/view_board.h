@@ -14,7 +14,7 @@
 #include "kamino/v1/kamino.pb.h"
 #include "membership/view.h"
 
-namespace kamino::head {
+namespace kamino::node {
 
 // As clients get it.
 kamino::v1::Chain ToChain(const membership::View& view);
@@ -50,6 +50,6 @@ class ViewBoard {
   uint64_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
 };
 
-}  // namespace kamino::head
+}  // namespace kamino::node
 
 #endif  // KAMINO_NODE_DRIVER_VIEW_BOARD_H_

@@ -8,7 +8,7 @@
 #include "grpcpp/support/message_allocator.h"
 #include "node/driver/call_load.h"
 
-namespace kamino::head {
+namespace kamino::node {
 
 // A handler finds its call's by CallbackServerContext::GetRpcAllocatorState.
 template <typename Request, typename Response>
@@ -52,6 +52,6 @@ class CountedAllocator final
   CallLoad* const load_;
 };
 
-}  // namespace kamino::head
+}  // namespace kamino::node
 
 #endif  // KAMINO_NODE_RPC_COUNTED_MESSAGES_H_

@@ -9,7 +9,7 @@
 #include "rpc/channel.h"
 #include "rpc/status.h"
 
-namespace kamino::head {
+namespace kamino::node {
 namespace {
 
 using kamino::internal::v1::ConnectRequest;
@@ -222,4 +222,4 @@ grpc::ServerUnaryReactor* GrpcRendezvous::Connect(
   return reactor;
 }
 
-}  // namespace kamino::head
+}  // namespace kamino::node

@@ -16,7 +16,7 @@
 #include "kamino/internal/v1/verbs.grpc.pb.h"
 #include "transport/verbs/rendezvous.h"
 
-namespace kamino::head {
+namespace kamino::node {
 
 // Thread-safe but for Stop, after which nothing listens and no call runs.
 class GrpcRendezvous final
@@ -64,6 +64,6 @@ class GrpcRendezvous final
   absl::flat_hash_set<std::shared_ptr<Call>> calls_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace kamino::head
+}  // namespace kamino::node
 
 #endif  // KAMINO_NODE_RPC_GRPC_RENDEZVOUS_H_

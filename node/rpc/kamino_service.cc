@@ -14,7 +14,7 @@
 #include "replica/errors.h"
 #include "rpc/call_counts.h"
 
-namespace kamino::head {
+namespace kamino::node {
 namespace {
 
 using grpc::CallbackServerContext;
@@ -197,7 +197,7 @@ ServerUnaryReactor* KaminoService::Mutate(
   request.mutation.since = id.since();
   request.deadline = DeadlineOf(*context, node_->Now());
   request.abandoned = [context] { return context->IsCancelled(); };
-  request.done = [=, this](RequestOutcome outcome) {
+  request.done = [=, this](head::RequestOutcome outcome) {
     if (outcome.status.ok()) outcome.status = fill(outcome.result, response);
     kamino::v1::ResponseHeader* header = response->mutable_header();
     header->set_chain_id(node_->chain_id());
@@ -350,4 +350,4 @@ ServerUnaryReactor* KaminoService::GetNodeStatus(
   });
 }
 
-}  // namespace kamino::head
+}  // namespace kamino::node

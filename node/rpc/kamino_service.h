@@ -12,7 +12,7 @@
 #include "node/rpc/counted_messages.h"
 #include "node/rpc/status_details.h"
 
-namespace kamino::head {
+namespace kamino::node {
 
 // Thread-safe. `node` must outlive the server that this is registered with.
 class KaminoService final : public kamino::v1::KaminoService::CallbackService {
@@ -125,6 +125,6 @@ class KaminoService final : public kamino::v1::KaminoService::CallbackService {
       call_messages_;
 };
 
-}  // namespace kamino::head
+}  // namespace kamino::node
 
 #endif  // KAMINO_NODE_RPC_KAMINO_SERVICE_H_

@@ -5,7 +5,7 @@
 #include "absl/memory/memory.h"
 #include "base/status_macros.h"
 
-namespace kamino::head {
+namespace kamino::node {
 namespace {
 
 constexpr char kServiceName[] = "kamino.v1.KaminoService";
@@ -36,4 +36,4 @@ void NodeServer::SetRole(membership::Role role, bool lease_valid) {
   server_->SetServing(kTailHealth, serves && (single || role == Role::kTail));
 }
 
-}  // namespace kamino::head
+}  // namespace kamino::node

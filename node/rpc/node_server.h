@@ -11,7 +11,7 @@
 #include "node/rpc/kamino_service.h"
 #include "rpc/server.h"
 
-namespace kamino::head {
+namespace kamino::node {
 
 // Names that the health service (grpc.health.v1) answers for, besides "" (the
 // process is up) and the service's own name (it has a place in the chain).
@@ -38,6 +38,6 @@ class NodeServer {
   std::unique_ptr<rpc::Server> server_;
 };
 
-}  // namespace kamino::head
+}  // namespace kamino::node
 
 #endif  // KAMINO_NODE_RPC_NODE_SERVER_H_

@@ -3,7 +3,7 @@
 #include "node/rpc/status_details.h"
 #include "rpc/call_counts.h"
 
-namespace kamino::head {
+namespace kamino::node {
 
 ScanStream* ScanStream::Start(Node* node, absl::Time deadline,
                               const kamino::v1::ScanRequest& request) {
@@ -68,4 +68,4 @@ void ScanStream::FinishWith(const absl::Status& status) {
       ToGrpcStatus(status, *node_->view_board().current(), node_->node_id()));
 }
 
-}  // namespace kamino::head
+}  // namespace kamino::node

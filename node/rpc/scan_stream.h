@@ -10,7 +10,7 @@
 #include "node/driver/node.h"
 #include "node/reads.h"
 
-namespace kamino::head {
+namespace kamino::node {
 
 // Deletes itself when the call is over.
 class ScanStream final
@@ -42,6 +42,6 @@ class ScanStream final
   std::atomic<bool> cancelled_{false};
 };
 
-}  // namespace kamino::head
+}  // namespace kamino::node
 
 #endif  // KAMINO_NODE_RPC_SCAN_STREAM_H_

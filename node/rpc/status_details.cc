@@ -7,7 +7,7 @@
 #include "rpc/detail.h"
 #include "rpc/status.h"
 
-namespace kamino::head {
+namespace kamino::node {
 namespace {
 
 using kamino::v1::Reason;
@@ -60,4 +60,4 @@ absl::Status NodeStopping() {
                             "this node is stopping");
 }
 
-}  // namespace kamino::head
+}  // namespace kamino::node

@@ -10,7 +10,7 @@
 #include "grpcpp/support/status.h"
 #include "kamino/v1/kamino.pb.h"
 
-namespace kamino::head {
+namespace kamino::node {
 
 // OK stays OK. The detail of `status` is completed with who answered and where
 // head and tail are, as `chain` says.
@@ -24,6 +24,6 @@ absl::Status CheckChain(ChainId asked, ChainId served);
 // What a request gets that comes while the node stops.
 absl::Status NodeStopping();
 
-}  // namespace kamino::head
+}  // namespace kamino::node
 
 #endif  // KAMINO_NODE_RPC_STATUS_DETAILS_H_

@@ -4,7 +4,7 @@
 #include "replica/errors.h"
 #include "rpc/call_counts.h"
 
-namespace kamino::head {
+namespace kamino::node {
 
 WatchStream* WatchStream::Start(ViewBoard* board, const std::string& node_id,
                                 const absl::Status& ok) {
@@ -69,4 +69,4 @@ void WatchStream::FinishOnce(const absl::Status& status) {
       status, *(latest_ == nullptr ? board_->current() : latest_), node_id_));
 }
 
-}  // namespace kamino::head
+}  // namespace kamino::node

@@ -12,7 +12,7 @@
 #include "kamino/v1/kamino.grpc.pb.h"
 #include "node/driver/view_board.h"
 
-namespace kamino::head {
+namespace kamino::node {
 
 // Deletes itself when the call is over.
 class WatchStream final
@@ -47,6 +47,6 @@ class WatchStream final
   kamino::v1::WatchChainResponse response_;  // of the write under way
 };
 
-}  // namespace kamino::head
+}  // namespace kamino::node
 
 #endif  // KAMINO_NODE_RPC_WATCH_STREAM_H_

@@ -11,7 +11,7 @@
 #include "base/status_macros.h"
 #include "glog/logging.h"
 
-namespace kamino::head {
+namespace kamino::node {
 namespace {
 
 using device_format::Directory;
@@ -259,4 +259,4 @@ void DeviceDirectory::Remove(absl::string_view name) {
   Store();
 }
 
-}  // namespace kamino::head
+}  // namespace kamino::node

@@ -13,7 +13,7 @@
 #include "engine/pmem/region.h"
 #include "node/storage/device_format.h"
 
-namespace kamino::head {
+namespace kamino::node {
 
 // Not thread-safe.
 //
@@ -70,6 +70,6 @@ class DeviceDirectory {
   device_format::Directory content_ = {};
 };
 
-}  // namespace kamino::head
+}  // namespace kamino::node
 
 #endif  // KAMINO_NODE_STORAGE_DEVICE_DIRECTORY_H_

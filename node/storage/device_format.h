@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace kamino::head::device_format {
+namespace kamino::node::device_format {
 
 inline constexpr uint64_t kMagic = 0x43564544696d614bull;  // "KamiDEVC"
 inline constexpr uint32_t kVersion = 1;
@@ -36,6 +36,6 @@ static_assert(offsetof(Directory, slots) == 32);
 static_assert(offsetof(Directory, checksum) == 288);
 static_assert(sizeof(Directory) == 296);
 
-}  // namespace kamino::head::device_format
+}  // namespace kamino::node::device_format
 
 #endif  // KAMINO_NODE_STORAGE_DEVICE_FORMAT_H_

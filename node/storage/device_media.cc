@@ -9,7 +9,7 @@
 #include "base/status_macros.h"
 #include "engine/pmem/sub_region.h"
 
-namespace kamino::head {
+namespace kamino::node {
 namespace {
 
 using engine::Region;
@@ -113,4 +113,4 @@ absl::Status DeviceMedia::Remove(Part part) {
   return absl::OkStatus();
 }
 
-}  // namespace kamino::head
+}  // namespace kamino::node

@@ -10,7 +10,7 @@
 #include "node/storage/device_directory.h"
 #include "node/storage/media.h"
 
-namespace kamino::head {
+namespace kamino::node {
 
 class DeviceMedia final : public Media {
  public:
@@ -51,6 +51,6 @@ class DeviceMedia final : public Media {
   DeviceDirectory directory_;
 };
 
-}  // namespace kamino::head
+}  // namespace kamino::node
 
 #endif  // KAMINO_NODE_STORAGE_DEVICE_MEDIA_H_

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
-namespace kamino::head {
+namespace kamino::node {
 namespace {
 
 using engine::FileRegion;
@@ -76,4 +76,4 @@ absl::StatusOr<std::unique_ptr<Region>> FileMedia::Open(Part part) {
 
 absl::Status FileMedia::Remove(Part part) { return RemoveFile(Name(part)); }
 
-}  // namespace kamino::head
+}  // namespace kamino::node

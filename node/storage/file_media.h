@@ -13,7 +13,7 @@
 #include "engine/pmem/file_region.h"
 #include "node/storage/media.h"
 
-namespace kamino::head {
+namespace kamino::node {
 
 class FileMedia final : public Media {
  public:
@@ -40,6 +40,6 @@ class FileMedia final : public Media {
   const bool prefault_;
 };
 
-}  // namespace kamino::head
+}  // namespace kamino::node
 
 #endif  // KAMINO_NODE_STORAGE_FILE_MEDIA_H_

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "engine/pmem/region.h"
 
-namespace kamino::head {
+namespace kamino::node {
 
 // Not thread-safe.
 class Media {
@@ -39,6 +39,6 @@ class Media {
   virtual std::string Name(Part part) const = 0;
 };
 
-}  // namespace kamino::head
+}  // namespace kamino::node
 
 #endif  // KAMINO_NODE_STORAGE_MEDIA_H_

@@ -10,7 +10,7 @@
 #include "engine/kamino/kamino_store.h"
 #include "glog/logging.h"
 
-namespace kamino::head {
+namespace kamino::node {
 namespace {
 
 using engine::Backup;
@@ -326,4 +326,4 @@ absl::Status Storage::FinishReceiving(uint64_t sequence) {
   return absl::OkStatus();
 }
 
-}  // namespace kamino::head
+}  // namespace kamino::node

@@ -19,7 +19,7 @@
 #include "replica/node_record.h"
 #include "replica/operation_ring.h"
 
-namespace kamino::head {
+namespace kamino::node {
 
 enum class UndoCopyKind { kSimple, kDynamic };
 
@@ -104,6 +104,6 @@ class Storage {
   std::optional<replica::NodeRecord> record_;
 };
 
-}  // namespace kamino::head
+}  // namespace kamino::node
 
 #endif  // KAMINO_NODE_STORAGE_STORAGE_H_

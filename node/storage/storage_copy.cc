@@ -5,7 +5,7 @@
 #include "base/status_macros.h"
 #include "glog/logging.h"
 
-namespace kamino::head {
+namespace kamino::node {
 namespace {
 
 // Free space of less is sent as whatever it holds.
@@ -56,4 +56,4 @@ absl::Status StorageCopy::FinishReceiving(uint64_t sequence) {
   return storage_->FinishReceiving(sequence);
 }
 
-}  // namespace kamino::head
+}  // namespace kamino::node

@@ -11,7 +11,7 @@
 #include "replica/snapshot_writer.h"
 #include "replica/state_copy.h"
 
-namespace kamino::head {
+namespace kamino::node {
 
 class StorageCopy final : public replica::StateCopy {
  public:
@@ -38,6 +38,6 @@ class StorageCopy final : public replica::StateCopy {
   std::optional<replica::SnapshotReader> reader_;
 };
 
-}  // namespace kamino::head
+}  // namespace kamino::node
 
 #endif  // KAMINO_NODE_STORAGE_STORAGE_COPY_H_

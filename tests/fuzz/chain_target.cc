@@ -20,13 +20,13 @@
 namespace kamino::fuzz {
 namespace {
 
-using head::ChainNode;
-using head::ManualExecutor;
-using head::Node;
-using head::SimDisk;
-using head::SimMedia;
-using head::Storage;
 using membership::View;
+using node::ChainNode;
+using node::ManualExecutor;
+using node::Node;
+using node::SimDisk;
+using node::SimMedia;
+using node::Storage;
 
 // Of what one input leads to. A cut of a state transfer sends most.
 constexpr size_t kMaxCalls = 4096;
@@ -60,7 +60,7 @@ class FuzzedNode {
     auto storage = Storage::Open(situation_.snapshot.storage,
                                  std::make_unique<SimMedia>(&disk_));
     CHECK(storage.ok()) << storage.status();
-    head::NodeOptions options = situation.snapshot.node;
+    node::NodeOptions options = situation.snapshot.node;
     options.links.offers = {{links_.Transports(), "here"}};
     auto node = Node::Create(std::move(options), Runtime(), *std::move(storage),
                              &procedures_, &views_, Events());
@@ -91,8 +91,8 @@ class FuzzedNode {
   }
 
  private:
-  head::NodeRuntime Runtime() {
-    head::NodeRuntime runtime;
+  node::NodeRuntime Runtime() {
+    node::NodeRuntime runtime;
     runtime.clock = [this] { return now_; };
     auto executor = std::make_unique<ManualExecutor>();
     executor_ = executor.get();
@@ -165,7 +165,7 @@ class FuzzedNode {
   void Submit(uint8_t which) {
     kamino::v1::CommitRequest commit;
     *commit.add_then_operations() =
-        head::Put(absl::StrCat("key", which % 8), std::string(which, 's'));
+        node::Put(absl::StrCat("key", which % 8), std::string(which, 's'));
     head::Request request;
     request.mutation.function = replica::kCommitFunction;
     request.mutation.arguments = commit.SerializeAsString();

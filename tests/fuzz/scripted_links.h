@@ -12,7 +12,7 @@
 
 namespace kamino::fuzz {
 
-// The peers' side. Links have the numbers that the node's head::LinkHub gives
+// The peers' side. Links have the numbers that the node's node::LinkHub gives
 // them: 1, 3, 5... for those it opens, 2, 4, 6... for those it accepts.
 class ScriptedLinks {
  public:

@@ -10,7 +10,7 @@
 namespace kamino::fuzz {
 namespace {
 
-using head::ChainRig;
+using node::ChainRig;
 using Names = std::vector<std::string>;
 
 // Of each situation: who is looked at, in which view it is then, and whether it
@@ -37,16 +37,16 @@ std::vector<Plan> Plans() {
 
 void Fill(ChainRig& rig) {
   for (int i = 0; i < 4; ++i) {
-    rig.Submit(i + 1, {head::Put(absl::StrCat("key", i),
+    rig.Submit(i + 1, {node::Put(absl::StrCat("key", i),
                                  std::string(200 + 900 * i, 'a' + i))});
     rig.Settle(2);
   }
 }
 
 void Load(ChainRig& rig) {
-  rig.Submit(1, {head::Patch("key0", 3, "patched")});
-  rig.Submit(2, {head::Put("another", std::string(150, 'x'))});
-  rig.Submit(3, {head::Delete("key1")});
+  rig.Submit(1, {node::Patch("key0", 3, "patched")});
+  rig.Submit(2, {node::Put("another", std::string(150, 'x'))});
+  rig.Submit(3, {node::Delete("key1")});
 }
 
 // Notes what comes to `node`, and that links were made before it came.
@@ -86,7 +86,7 @@ Situation Make(const Plan& plan) {
   const std::string node = plan.node;
   if (plan.torn) {
     rig.CutPowerAt(node, ChainRig::Moment::kDrain, 1);
-    rig.Submit(1, {head::Put("key0", std::string(200, 'z'))});
+    rig.Submit(1, {node::Put("key0", std::string(200, 'z'))});
     rig.Settle(3);
     CHECK(rig.tear(node).torn());
   } else {

@@ -14,7 +14,7 @@ namespace kamino::fuzz {
 
 struct Situation {
   std::string name;
-  head::ChainRig::Snapshot snapshot;
+  node::ChainRig::Snapshot snapshot;
   membership::View view;  // the first that it learns of
   Script script;          // what really happened to it then
 };

@@ -9,7 +9,7 @@
 #include "replica/errors.h"
 #include "tests/engine/kamino/fixture.h"
 
-namespace kamino::head {
+namespace kamino::node {
 namespace {
 
 using replica::ReasonOf;
@@ -132,4 +132,4 @@ TEST(StatusDetailsTest, CarriesReasonChainAndDelay) {
 }
 
 }  // namespace
-}  // namespace kamino::head
+}  // namespace kamino::node

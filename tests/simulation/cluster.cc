@@ -87,8 +87,8 @@ SimNode::Options Cluster::NodeOptions(const std::string& name) const {
   options.storage.ring_bytes = kRingBytes;
   options.storage.tiny_log_bytes = kLogBytes;
   options.storage.undo_copy = options_.simple_backup
-                                  ? head::UndoCopyKind::kSimple
-                                  : head::UndoCopyKind::kDynamic;
+                                  ? node::UndoCopyKind::kSimple
+                                  : node::UndoCopyKind::kDynamic;
   options.storage.alpha = 0.5;
   options.node.chain.hello_timeout = absl::Milliseconds(200);
   options.node.chain.window_entries = 64;

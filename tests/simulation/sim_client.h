@@ -95,7 +95,7 @@ class SimClient final : public Process {
   const Options options_;
   Random random_;
 
-  head::ViewBoard::Snapshot chain_;  // null: not asked yet
+  node::ViewBoard::Snapshot chain_;  // null: not asked yet
   uint64_t client_id_ = 0;
   uint64_t number_ = 1;  // the next one
   uint64_t seen_ = 0;    // the highest sequence of any answer

@@ -15,7 +15,7 @@
 
 namespace kamino::simulation {
 
-class SimExecutor final : public head::CoreExecutor {
+class SimExecutor final : public node::CoreExecutor {
  public:
   // A batch begins at most `most_wait` after there is something to do. The
   // process outlives the executor.

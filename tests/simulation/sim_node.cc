@@ -11,8 +11,8 @@ namespace kamino::simulation {
 
 using head::Request;
 using head::RequestOutcome;
-using head::SimDisk;
-using head::SimMedia;
+using node::SimDisk;
+using node::SimMedia;
 using replica::LogEntry;
 using replica::Mutation;
 using replica::OperationRing;
@@ -82,9 +82,9 @@ void SimNode::Start() {
 }
 
 void SimNode::Boot() {
-  head::StorageOptions storage_options = options_.storage;
+  node::StorageOptions storage_options = options_.storage;
   storage_options.first_incarnation = 1 + random_.Pick(1u << 30);
-  auto storage = head::Storage::Open(storage_options,
+  auto storage = node::Storage::Open(storage_options,
                                      std::make_unique<SimMedia>(disk_.get()));
   if (!up()) return;
   if (!storage.ok()) return OnFatal(storage.status());
@@ -99,7 +99,7 @@ void SimNode::Boot() {
   agent_ = std::make_unique<SimAgent>(this, network_, &peers_->managers,
                                       options_.agent, random_.Fork());
   auto node =
-      head::Node::Create(NodeOptionsOf(), Runtime(), std::move(*storage),
+      node::Node::Create(NodeOptionsOf(), Runtime(), std::move(*storage),
                          procedures_, agent_.get(), NodeEvents());
   CHECK(node.ok()) << node.status();
   node_ = std::move(*node);
@@ -110,8 +110,8 @@ void SimNode::Boot() {
   CHECK(node_->Join(name()).ok());
 }
 
-head::NodeOptions SimNode::NodeOptionsOf() {
-  head::NodeOptions options = options_.node;
+node::NodeOptions SimNode::NodeOptionsOf() {
+  node::NodeOptions options = options_.node;
   options.chain.cluster_id = options_.cluster_id;
   options.chain.node_id = name();
   options.chain.on_appended = [this](const LogEntry& entry) {
@@ -126,8 +126,8 @@ head::NodeOptions SimNode::NodeOptionsOf() {
   return options;
 }
 
-head::NodeRuntime SimNode::Runtime() {
-  head::NodeRuntime runtime;
+node::NodeRuntime SimNode::Runtime() {
+  node::NodeRuntime runtime;
   runtime.clock = [this] { return Clock(); };
   runtime.executor =
       std::make_unique<SimExecutor>(this, random_.Fork(), options_.pace.batch);
@@ -139,11 +139,11 @@ head::NodeRuntime SimNode::Runtime() {
   return runtime;
 }
 
-head::Node::Events SimNode::NodeEvents() {
-  head::Node::Events events;
+node::Node::Events SimNode::NodeEvents() {
+  node::Node::Events events;
   events.fatal = [this](const absl::Status& status) { OnFatal(status); };
   events.role = [](membership::Role, bool) {};
-  events.decided = [this](const head::ChainNode& node) {
+  events.decided = [this](const node::ChainNode& node) {
     if (up()) Observe(node);
   };
   return events;
@@ -233,7 +233,7 @@ void SimNode::TraceEntry(const LogEntry& entry) {
   Trace("has mutations ", entry.first(), " to ", entry.last(), ":", text);
 }
 
-void SimNode::Observe(const head::ChainNode& node) {
+void SimNode::Observe(const node::ChainNode& node) {
   const replica::ChainCore& core = node.core();
   if (!core.is_tail()) return;
   while (log_->size() < core.ring().applied()) {
@@ -275,12 +275,12 @@ void SimNode::Mutate(Mutation mutation, absl::Duration timeout, Reply reply) {
 }
 
 void SimNode::Read(std::vector<std::string> keys, Reply reply) {
-  node_->Run([this, keys = std::move(keys), reply](head::ChainNode& node) {
+  node_->Run([this, keys = std::move(keys), reply](node::ChainNode& node) {
     kamino::v1::BatchGetRequest request;
     for (const std::string& key : keys) request.add_keys(key);
     kamino::v1::BatchGetResponse response;
     NodeAnswer answer = Answer(node.Read([&](engine::KeyValueReader& objects) {
-      return head::ReadBatch(objects, request, &response);
+      return node::ReadBatch(objects, request, &response);
     }));
     answer.sequence = node.core().ring().applied();
     for (const auto& result : response.results()) {
@@ -292,7 +292,7 @@ void SimNode::Read(std::vector<std::string> keys, Reply reply) {
 }
 
 void SimNode::ReadOutcome(kamino::v1::RequestId id, Reply reply) {
-  node_->Run([this, id = std::move(id), reply](head::ChainNode& node) {
+  node_->Run([this, id = std::move(id), reply](node::ChainNode& node) {
     kamino::v1::GetOutcomeResponse response;
     NodeAnswer answer = Answer(node.ReadOutcome(id, &response));
     answer.sequence = node.core().settled();
@@ -302,7 +302,7 @@ void SimNode::ReadOutcome(kamino::v1::RequestId id, Reply reply) {
 }
 
 void SimNode::AskChain(Reply reply) {
-  node_->Run([this, reply](head::ChainNode& node) {
+  node_->Run([this, reply](node::ChainNode& node) {
     NodeAnswer answer = Answer(absl::OkStatus());
     answer.sequence = node.core().settled();
     if (up()) reply(std::move(answer));

@@ -1,4 +1,4 @@
-// A node process: head::Node on a simulated disk, in simulated time, with
+// A node process: node::Node on a simulated disk, in simulated time, with
 // simulated links and calls.
 #ifndef KAMINO_TESTS_SIMULATION_SIM_NODE_H_
 #define KAMINO_TESTS_SIMULATION_SIM_NODE_H_
@@ -31,7 +31,7 @@ struct NodeAnswer {
   uint64_t sequence = 0;
   std::vector<ReadValue> values;
   kamino::v1::GetOutcomeResponse outcome;
-  head::ViewBoard::Snapshot chain;  // as the node knows it
+  node::ViewBoard::Snapshot chain;  // as the node knows it
 };
 
 // How a process or its machine goes down.
@@ -50,8 +50,8 @@ class SimNode final : public Process {
   };
   struct Options {
     std::string cluster_id;
-    head::StorageOptions storage;
-    head::NodeOptions node;  // but for who it is, and its transports
+    node::StorageOptions storage;
+    node::NodeOptions node;  // but for who it is, and its transports
     std::vector<transport::Capabilities> transports;  // the best first
     membership::AgentCore::Options agent;
     bool drains_all = false;
@@ -83,7 +83,7 @@ class SimNode final : public Process {
   struct Copy {
     uint64_t incarnation = 0;
     uint64_t view_id = 0;
-    head::SimDisk::Images images;
+    node::SimDisk::Images images;
   };
   Copy TakeCopy() const;
   // Whether it still is in that life and view.
@@ -100,20 +100,20 @@ class SimNode final : public Process {
 
   // --- For checks; only while it is up.
 
-  head::ChainNode* node() const { return &node_->chain_node(); }
-  head::Storage* storage() { return storage_; }
+  node::ChainNode* node() const { return &node_->chain_node(); }
+  node::Storage* storage() { return storage_; }
   uint64_t incarnation() const { return incarnation_; }
   // It is the whole chain, and head.
   bool serves_alone() const;
 
  private:
   void Boot();
-  head::NodeOptions NodeOptionsOf();
-  head::NodeRuntime Runtime();
-  head::Node::Events NodeEvents();
+  node::NodeOptions NodeOptionsOf();
+  node::NodeRuntime Runtime();
+  node::Node::Events NodeEvents();
   void TraceEntry(const replica::LogEntry& entry);
   // Takes what the node has done into the log.
-  void Observe(const head::ChainNode& node);
+  void Observe(const node::ChainNode& node);
   void OnDrain();
   // From now on nothing that the process does has an effect outside. It is
   // discarded before anything else happens.
@@ -129,7 +129,7 @@ class SimNode final : public Process {
   const Options options_;
   Random random_;
 
-  std::unique_ptr<head::SimDisk> disk_;
+  std::unique_ptr<node::SimDisk> disk_;
   uint64_t drains_left_ = 0;  // until it dies; 0: it need not
   Crash next_crash_ = Crash::kPower;
   std::function<bool()> may_die_;
@@ -137,9 +137,9 @@ class SimNode final : public Process {
   bool put_back_ = false;
 
   // Of this life.
-  head::Storage* storage_ = nullptr;  // the node's
+  node::Storage* storage_ = nullptr;  // the node's
   std::unique_ptr<SimAgent> agent_;
-  std::unique_ptr<head::Node> node_;
+  std::unique_ptr<node::Node> node_;
   uint64_t incarnation_ = 0;
 
   // Operations by number that the log does not have yet.

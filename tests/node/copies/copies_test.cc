@@ -27,10 +27,10 @@
 namespace kamino::copies {
 namespace {
 
-using head::ManualExecutor;
-using head::Node;
 using membership::Member;
 using membership::View;
+using node::ManualExecutor;
+using node::Node;
 
 constexpr size_t kValueBytes = 4096;
 
@@ -194,24 +194,24 @@ class CopiesTest : public ::testing::Test {
 
   void Start(const std::string& name) {
     Hop& hop = hops_[name];
-    head::StorageOptions storage;
+    node::StorageOptions storage;
     storage.cluster_id = "copies";
     storage.node_id = name;
     storage.heap_bytes = 1 << 20;
     storage.ring_bytes = 256 << 10;
     storage.tiny_log_bytes = 64 << 10;
     storage.alpha = 0.5;
-    auto media = head::FileMedia::Open(
+    auto media = node::FileMedia::Open(
         absl::StrCat(std::getenv("TEST_TMPDIR"), "/", name),
         engine::PmemMode::kForce, /*prefault=*/false);
     ASSERT_TRUE(media.ok()) << media.status();
-    auto opened = head::Storage::Open(storage, *std::move(media));
+    auto opened = node::Storage::Open(storage, *std::move(media));
     ASSERT_TRUE(opened.ok()) << opened.status();
-    head::NodeOptions options;
+    node::NodeOptions options;
     options.chain.cluster_id = "copies";
     options.chain.node_id = name;
     options.links.offers = {{links_.Transports(name), name}};
-    head::NodeRuntime runtime;
+    node::NodeRuntime runtime;
     runtime.clock = [this] { return now_; };
     auto executor = std::make_unique<ManualExecutor>();
     hop.executor = executor.get();
@@ -258,7 +258,7 @@ class CopiesTest : public ::testing::Test {
   // A client's put, from its message on.
   void Put(const std::string& key, const MarkedValue& value, uint64_t number) {
     for (auto& [name, hop] : hops_) hop.copied.clear();
-    head::KaminoService service(hops_["n1"].node.get());
+    node::KaminoService service(hops_["n1"].node.get());
     kamino::v1::PutRequest request;
     request.mutable_request_id()->set_client_id(7);
     request.mutable_request_id()->set_number(number);

@@ -7,7 +7,7 @@
 #include "replica/builtins.h"
 #include "replica/chain_frame.h"
 
-namespace kamino::head {
+namespace kamino::node {
 
 using engine::SimRegion;
 using kamino::v1::Operation;
@@ -422,9 +422,9 @@ void ChainRig::Retry(const std::shared_ptr<Issued>& issued) {
 }
 
 void ChainRig::Mutate(RigNode* to, const std::shared_ptr<Issued>& issued) {
-  Request request;
+  head::Request request;
   request.mutation = issued->request;
-  request.done = [to, issued](RequestOutcome outcome) {
+  request.done = [to, issued](head::RequestOutcome outcome) {
     if (!to->up()) return;
     ++issued->answers;
     issued->outcome = std::move(outcome);
@@ -432,4 +432,4 @@ void ChainRig::Mutate(RigNode* to, const std::shared_ptr<Issued>& issued) {
   to->node->Mutate(std::move(request));
 }
 
-}  // namespace kamino::head
+}  // namespace kamino::node

@@ -24,7 +24,7 @@
 #include "tests/simulation/world.h"
 #include "transport/link.h"
 
-namespace kamino::head {
+namespace kamino::node {
 
 // What a power cut in the middle of an operation left of it.
 struct Tear {
@@ -57,7 +57,7 @@ struct Issued {
   replica::Mutation request;
   std::vector<kamino::v1::Operation> operations;
   int answers = 0;
-  RequestOutcome outcome;  // the last one
+  head::RequestOutcome outcome;  // the last one
 
   bool acknowledged() const { return answers > 0 && outcome.status.ok(); }
 };
@@ -298,6 +298,6 @@ class ChainRig {
   std::vector<std::shared_ptr<Issued>> issued_;
 };
 
-}  // namespace kamino::head
+}  // namespace kamino::node
 
 #endif  // KAMINO_TESTS_NODE_DRIVER_CHAIN_RIG_H_

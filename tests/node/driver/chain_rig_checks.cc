@@ -6,7 +6,7 @@
 #include "engine/index/key_value.h"
 #include "tests/node/driver/chain_rig.h"
 
-namespace kamino::head {
+namespace kamino::node {
 
 using kamino::v1::Operation;
 using membership::Member;
@@ -125,4 +125,4 @@ std::string ChainRig::Difference() {
   return "";
 }
 
-}  // namespace kamino::head
+}  // namespace kamino::node

@@ -14,7 +14,7 @@
 #include "tests/node/driver/chain_rig.h"
 #include "tests/replica/change_entry.h"
 
-namespace kamino::head {
+namespace kamino::node {
 namespace {
 
 using kamino::internal::v1::ChainMessage;
@@ -359,4 +359,4 @@ TEST_P(RepairTest, SurvivorsAgreeAndKeepWhatWasAcknowledged) {
 INSTANTIATE_TEST_SUITE_P(Seeds, RepairTest, ::testing::Range(1, 61));
 
 }  // namespace
-}  // namespace kamino::head
+}  // namespace kamino::node

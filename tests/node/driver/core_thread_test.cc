@@ -6,7 +6,7 @@
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
 
-namespace kamino::head {
+namespace kamino::node {
 namespace {
 
 TEST(CoreThreadTest, RunsTasksInOrderAndEndsBatches) {
@@ -92,4 +92,4 @@ TEST(CoreThreadTest, WeightHoldsPostersBack) {
 }
 
 }  // namespace
-}  // namespace kamino::head
+}  // namespace kamino::node

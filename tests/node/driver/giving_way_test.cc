@@ -10,7 +10,7 @@
 #include "tests/faults/fault.h"
 #include "tests/node/driver/chain_rig.h"
 
-namespace kamino::head {
+namespace kamino::node {
 namespace {
 
 using kamino::internal::v1::ChainMessage;
@@ -183,4 +183,4 @@ TEST(GivingWayTest, PlantedFaultsAreNoticed) {
 }
 
 }  // namespace
-}  // namespace kamino::head
+}  // namespace kamino::node

@@ -9,7 +9,7 @@
 #include "tests/node/driver/chain_rig.h"
 #include "tests/node/driver/snapshot_chunk.h"
 
-namespace kamino::head {
+namespace kamino::node {
 namespace {
 
 using kamino::internal::v1::ChainMessage;
@@ -173,4 +173,4 @@ TEST_F(HostilePeerTest, ACutBeforeTheTransferBeganIsNotBelieved) {
 }
 
 }  // namespace
-}  // namespace kamino::head
+}  // namespace kamino::node

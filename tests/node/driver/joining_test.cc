@@ -11,7 +11,7 @@
 #include "tests/node/driver/chain_rig.h"
 #include "tests/node/driver/snapshot_chunk.h"
 
-namespace kamino::head {
+namespace kamino::node {
 namespace {
 
 using kamino::internal::v1::ChainMessage;
@@ -441,4 +441,4 @@ TEST(JoiningASingleNodeTest, TheCutHasWhatTheHeadHasNotFlushed) {
 }
 
 }  // namespace
-}  // namespace kamino::head
+}  // namespace kamino::node

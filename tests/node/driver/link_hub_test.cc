@@ -14,7 +14,7 @@
 #include "tests/simulation/timed_network.h"
 #include "tests/simulation/world.h"
 
-namespace kamino::head {
+namespace kamino::node {
 namespace {
 
 using kamino::internal::v1::ChainMessage;
@@ -463,4 +463,4 @@ TEST_F(LinkHubTest, BytesThatAreNoMessageEndALinkThatIsBeingOpened) {
 }
 
 }  // namespace
-}  // namespace kamino::head
+}  // namespace kamino::node

@@ -9,7 +9,7 @@
 #include "absl/functional/any_invocable.h"
 #include "node/driver/core_executor.h"
 
-namespace kamino::head {
+namespace kamino::node {
 
 // Not thread-safe.
 class ManualExecutor final : public CoreExecutor {
@@ -47,6 +47,6 @@ class ManualExecutor final : public CoreExecutor {
   bool tick_due_ = false;
 };
 
-}  // namespace kamino::head
+}  // namespace kamino::node
 
 #endif  // KAMINO_TESTS_NODE_DRIVER_MANUAL_EXECUTOR_H_

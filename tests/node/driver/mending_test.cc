@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "tests/node/driver/chain_rig.h"
 
-namespace kamino::head {
+namespace kamino::node {
 namespace {
 
 using kamino::v1::Operation;
@@ -342,4 +342,4 @@ TEST(PromotionTest, HoldsLocksOnlyForWhatIsInFlight) {
 }
 
 }  // namespace
-}  // namespace kamino::head
+}  // namespace kamino::node

@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "tests/node/driver/chain_rig.h"
 
-namespace kamino::head {
+namespace kamino::node {
 namespace {
 
 using kamino::internal::v1::ChainMessage;
@@ -256,4 +256,4 @@ TEST_F(ReturningTest, ANeighbourThatIsSetUpOtherwiseIsTurnedAway) {
 }
 
 }  // namespace
-}  // namespace kamino::head
+}  // namespace kamino::node

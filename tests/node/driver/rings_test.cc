@@ -7,7 +7,7 @@
 #include "replica/errors.h"
 #include "tests/node/driver/chain_rig.h"
 
-namespace kamino::head {
+namespace kamino::node {
 namespace {
 
 constexpr uint64_t kRingBytes = 128 << 10;  // takes operations of a quarter
@@ -51,4 +51,4 @@ TEST(RingsTest, TheHeadRefusesWhatNoRingTakes) {
 }
 
 }  // namespace
-}  // namespace kamino::head
+}  // namespace kamino::node

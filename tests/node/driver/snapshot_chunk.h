@@ -8,7 +8,7 @@
 #include "kamino/internal/v1/chain.pb.h"
 #include "replica/snapshot_format.h"
 
-namespace kamino::head {
+namespace kamino::node {
 
 // Where its record is: the first chunk has the header in front.
 inline size_t RecordAt(const std::string& chunk) {
@@ -36,6 +36,6 @@ inline bool EndsSnapshot(const kamino::internal::v1::ChainMessage& message) {
              replica::snapshot_format::Kind::kEnd;
 }
 
-}  // namespace kamino::head
+}  // namespace kamino::node
 
 #endif  // KAMINO_TESTS_NODE_DRIVER_SNAPSHOT_CHUNK_H_

@@ -14,7 +14,7 @@
 #include "tests/node/driver/chain_rig.h"
 #include "tests/node/storage/sim_media.h"
 
-namespace kamino::head {
+namespace kamino::node {
 namespace {
 
 using replica::SnapshotReader;
@@ -183,4 +183,4 @@ TEST_F(SnapshotFileTest, ACopyEndsOnlyWhenNothingIsLeft) {
 }
 
 }  // namespace
-}  // namespace kamino::head
+}  // namespace kamino::node

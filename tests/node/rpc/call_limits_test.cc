@@ -16,7 +16,7 @@
 #include "tests/faults/fault.h"
 #include "tests/head/admission_fixture.h"
 
-namespace kamino::head {
+namespace kamino::node {
 namespace {
 
 using kamino::v1::CommitRequest;
@@ -25,16 +25,16 @@ using replica::ReasonOf;
 constexpr uint64_t kMaxTouched = 2000;
 constexpr int kObjects = 100;
 
-AdmissionOptions Limited() {
-  AdmissionOptions options;
+head::AdmissionOptions Limited() {
+  head::AdmissionOptions options;
   options.max_touched = kMaxTouched;
   return options;
 }
 
 // A head with objects to touch.
-class Head : public LoneHead {
+class Head : public head::LoneHead {
  public:
-  Head() : LoneHead(Limited()) {
+  Head() : head::LoneHead(Limited()) {
     procedures_.Register("test.swallow", [](replica::ProcedureContext& context,
                                             absl::string_view) {
       for (uint64_t i = 0; i < kMaxTouched; ++i) (void)context.Get("k1000");
@@ -62,7 +62,7 @@ class Head : public LoneHead {
   // Of a client of its own.
   size_t Submit(const std::string& function, const std::string& arguments,
                 std::function<bool()> abandoned = nullptr) {
-    return LoneHead::Submit(function, arguments, ++client_, /*number=*/1,
+    return head::LoneHead::Submit(function, arguments, ++client_, /*number=*/1,
                             absl::InfiniteFuture(), std::move(abandoned));
   }
   absl::Status Run(const CommitRequest& commit) {
@@ -356,4 +356,4 @@ TEST(CallLimitsTest, ReadsThatNobodyWaitsForAreNotDone) {
 }
 
 }  // namespace
-}  // namespace kamino::head
+}  // namespace kamino::node

@@ -3,7 +3,7 @@
 #include "gtest/gtest.h"
 #include "tests/node/rpc/node_server_fixture.h"
 
-namespace kamino::head {
+namespace kamino::node {
 namespace {
 
 TEST_F(NodeServerTest, EveryRequestForAnotherChainIsRefused) {
@@ -83,4 +83,4 @@ TEST_F(NodeServerTest, EveryAnswerNamesTheChain) {
 }
 
 }  // namespace
-}  // namespace kamino::head
+}  // namespace kamino::node

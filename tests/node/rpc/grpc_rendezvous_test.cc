@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "rpc/credentials.h"
 
-namespace kamino::head {
+namespace kamino::node {
 namespace {
 
 using transport::GidKind;
@@ -216,4 +216,4 @@ TEST_F(GrpcRendezvousTest, StopEndsWhatIsUnderWay) {
 }
 
 }  // namespace
-}  // namespace kamino::head
+}  // namespace kamino::node

@@ -24,7 +24,7 @@
 #include "rpc/channel.h"
 #include "transport/tcp/tcp_transport.h"
 
-namespace kamino::head {
+namespace kamino::node {
 
 class FakeViews : public membership::ViewSource {
  public:
@@ -59,7 +59,7 @@ class NodeServerTest : public ::testing::Test {
  protected:
   explicit NodeServerTest(CallLoadOptions reads = {},
                           CallLoadOptions results = {}) {
-    procedures_.Register(kBankTransfer, BankTransfer);
+    procedures_.Register(head::kBankTransfer, head::BankTransfer);
     StorageOptions storage;
     const std::string folder =
         absl::StrCat(std::getenv("TEST_TMPDIR"), "/node");
@@ -176,6 +176,6 @@ class NodeServerTest : public ::testing::Test {
   std::unique_ptr<kamino::v1::KaminoService::StubInterface> stub_;
 };
 
-}  // namespace kamino::head
+}  // namespace kamino::node
 
 #endif  // KAMINO_TESTS_NODE_RPC_NODE_SERVER_FIXTURE_H_

@@ -17,7 +17,7 @@
 #include "rpc/credentials.h"
 #include "tests/node/rpc/node_server_fixture.h"
 
-namespace kamino::head {
+namespace kamino::node {
 namespace {
 
 using grpc::health::v1::HealthCheckResponse;
@@ -365,4 +365,4 @@ TEST_F(NodeServerTest, AStreamThatIsOpenDoesNotHoldUpTheEnd) {
 }
 
 }  // namespace
-}  // namespace kamino::head
+}  // namespace kamino::node

@@ -12,7 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace kamino::head {
+namespace kamino::node {
 namespace {
 
 using device_format::Directory;
@@ -253,4 +253,4 @@ TEST_F(DeviceDirectoryCrashTest, FormattingCanBeDoneAgain) {
 }
 
 }  // namespace
-}  // namespace kamino::head
+}  // namespace kamino::node

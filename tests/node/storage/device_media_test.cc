@@ -14,7 +14,7 @@
 #include "gtest/gtest.h"
 #include "node/storage/storage.h"
 
-namespace kamino::head {
+namespace kamino::node {
 namespace {
 
 using engine::PmemMode;
@@ -186,4 +186,4 @@ TEST(DeviceStorageTest, IsWholeAfterEachCrash) {
 }
 
 }  // namespace
-}  // namespace kamino::head
+}  // namespace kamino::node

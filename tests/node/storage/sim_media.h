@@ -14,7 +14,7 @@
 #include "engine/pmem/sim_region.h"
 #include "node/storage/media.h"
 
-namespace kamino::head {
+namespace kamino::node {
 
 // Not thread-safe.
 class SimDisk {
@@ -185,6 +185,6 @@ class SimMedia final : public Media {
   const uint64_t life_;
 };
 
-}  // namespace kamino::head
+}  // namespace kamino::node
 
 #endif  // KAMINO_TESTS_NODE_STORAGE_SIM_MEDIA_H_

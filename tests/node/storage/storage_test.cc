@@ -11,7 +11,7 @@
 #include "tests/node/storage/sim_media.h"
 #include "tests/replica/text_entry.h"
 
-namespace kamino::head {
+namespace kamino::node {
 namespace {
 
 using engine::CommitOptions;
@@ -273,4 +273,4 @@ TEST_F(StorageTest, TheBackupsSpaceIsTakenAtTheStart) {
 }
 
 }  // namespace
-}  // namespace kamino::head
+}  // namespace kamino::node

@@ -3,8 +3,8 @@
 #define KAMINO_BASE_CHAIN_ID_H_
 
 #include <cstdint>
-#include <string>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
 namespace kamino {
@@ -19,10 +19,11 @@ constexpr bool IsForChain(ChainId asked, ChainId served) {
   return asked == 0 || asked == served;
 }
 
-// What to tell whoever asked for another one.
-inline std::string WrongChain(ChainId asked, ChainId served) {
-  return absl::StrCat("chain ", asked, " was asked for; here is chain ",
-                      served);
+// kInvalidArgument: it is for another one.
+inline absl::Status CheckChain(ChainId asked, ChainId served) {
+  if (IsForChain(asked, served)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("chain ", asked, " was asked for; here is chain ", served));
 }
 
 }  // namespace kamino

@@ -33,7 +33,7 @@ inline constexpr ObjectId kNullObject = 0;
 // 1 KiB, and the record header, with room to spare.
 inline constexpr uint32_t kMaxObjectBytes = (1u << 20) + (8u << 10);
 
-// Numbers are persisted (commit log, operation ring); never change them.
+// Numbers are persisted (commit log, log ring); never change them.
 enum class IntentKind : uint8_t {
   kWrite = 1,  // bytes [offset, offset + length) of the payload
   kAlloc = 2,  // length = payload capacity in bytes; offset = 0

@@ -59,7 +59,7 @@ Admission::~Admission() {
 }
 
 absl::Status Admission::Promote(absl::Time now, Actions* actions) {
-  const replica::OperationRing& ring = core_->ring();
+  const replica::LogRing& ring = core_->ring();
   for (uint64_t last = core_->completed(); last < ring.applied();) {
     const replica::LogEntry entry = ring.EntryOf(last + 1);
     last = entry.last();

@@ -49,12 +49,6 @@ void Describe(const ManagerCore::Known& known, ClusterNode* node) {
   node->set_joining(known.joining);
 }
 
-absl::Status CheckChain(ChainId asked, const ManagerCore& core) {
-  const ChainId served = core.options().chain_id;
-  if (IsForChain(asked, served)) return absl::OkStatus();
-  return absl::NotFoundError(WrongChain(asked, served));
-}
-
 }  // namespace
 
 void Describe(const ManagerCore& core, absl::Time now,
@@ -104,7 +98,8 @@ ServerUnaryReactor* AdminService::GetCluster(
           return absl::NotFoundError(absl::StrCat(
               "this is the manager of cluster ", core->options().cluster_id));
         }
-        RETURN_IF_ERROR(CheckChain(request->chain_id(), *core));
+        RETURN_IF_ERROR(
+            CheckChain(request->chain_id(), core->options().chain_id));
         Describe(*core, now, response);
         response->set_leader(manager_->name());
         return absl::OkStatus();
@@ -121,7 +116,8 @@ ServerUnaryReactor* AdminService::RemoveNode(
                                          : Removal::kNow;
   return Finish(context, request,
                 manager_->Administer([&](ManagerCore* core, absl::Time now) {
-                  RETURN_IF_ERROR(CheckChain(request->chain_id(), *core));
+                  RETURN_IF_ERROR(CheckChain(request->chain_id(),
+                                             core->options().chain_id));
                   response->set_chain_id(core->options().chain_id);
                   return core->Exclude(request->node_id(), how, now);
                 }));
@@ -132,7 +128,8 @@ ServerUnaryReactor* AdminService::AddNode(
     kamino::v1::AdminResponse* response) {
   return Finish(context, request,
                 manager_->Administer([&](ManagerCore* core, absl::Time) {
-                  RETURN_IF_ERROR(CheckChain(request->chain_id(), *core));
+                  RETURN_IF_ERROR(CheckChain(request->chain_id(),
+                                             core->options().chain_id));
                   response->set_chain_id(core->options().chain_id);
                   core->Include(request->node_id());
                   return absl::OkStatus();

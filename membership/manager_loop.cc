@@ -104,7 +104,6 @@ EtcdCall ManagerLoop::CampaignCall() const {
   EtcdCall call = MakeCall(Kind::kCampaign);
   call.leader_key = Key("leader");
   call.view_key = ViewKey();
-  call.former_view_key = FormerViewKey();
   call.value = options_.name;
   return call;
 }
@@ -196,14 +195,6 @@ void ManagerLoop::OnElection(const EtcdAnswer& answer, absl::Time now) {
 
 absl::Status ManagerLoop::StartLeading(const Etcd::Election& election,
                                        absl::Time now) {
-  if (election.former_view.mod_revision != 0) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "etcd has a view of this cluster as programs from before chains had "
-        "ids stored it, under ",
-        FormerViewKey(),
-        ": neither it nor the data of its nodes can be taken over; go on with "
-        "those programs, or delete the key and begin with empty nodes"));
-  }
   auto view = Parse(election.view, options_.core);
   if (!view.ok()) return view.status();
   leading_ = true;
@@ -275,9 +266,7 @@ absl::Status ManagerLoop::Register(const RegisterRequest& request,
                                    RegisterResponse* response, absl::Time now) {
   RETURN_IF_ERROR(CheckLeading(now));
   const ChainId chain_id = core_.options().chain_id;
-  if (!IsForChain(request.chain_id(), chain_id)) {
-    return absl::InvalidArgumentError(WrongChain(request.chain_id(), chain_id));
-  }
+  RETURN_IF_ERROR(CheckChain(request.chain_id(), chain_id));
   RETURN_IF_ERROR(core_.Register(request.cluster_id(),
                                  FromProto(request.member()),
                                  FromProto(request.report()), now));
@@ -296,9 +285,7 @@ absl::Status ManagerLoop::Heartbeat(const HeartbeatRequest& request,
                                     absl::Time now) {
   RETURN_IF_ERROR(CheckLeading(now));
   const ChainId chain_id = core_.options().chain_id;
-  if (!IsForChain(request.chain_id(), chain_id)) {
-    return absl::NotFoundError(WrongChain(request.chain_id(), chain_id));
-  }
+  RETURN_IF_ERROR(CheckChain(request.chain_id(), chain_id));
   ManagerCore::Beat beat;
   beat.node_id = request.node_id();
   beat.incarnation = request.incarnation();

@@ -85,7 +85,6 @@ class ManagerLoop {
   std::string Key(absl::string_view name) const;
   std::string ViewKey() const;
   // Where programs from before chains had ids keep the view.
-  std::string FormerViewKey() const { return Key("view"); }
   absl::Status CheckLeading(absl::Time now) const;
 
   const Options options_;

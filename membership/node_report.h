@@ -9,7 +9,7 @@
 namespace kamino::membership {
 
 // How far a node's ring has come: mutations up to these; see
-// replica/operation_ring.h.
+// replica/log_ring.h.
 struct Cursors {
   uint64_t received = 0;
   uint64_t applied = 0;

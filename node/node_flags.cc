@@ -11,7 +11,7 @@
 #include "base/status_macros.h"
 #include "engine/heap/heap.h"
 #include "membership/server_program.h"
-#include "replica/operation_ring.h"
+#include "replica/log_ring.h"
 
 ABSL_FLAG(std::string, cluster_id, "", "Name of the cluster (required).");
 ABSL_FLAG(std::string, node_id, "",
@@ -50,7 +50,7 @@ ABSL_FLAG(std::string, managers, "",
 ABSL_FLAG(uint64_t, heap_mb, 256,
           "Size of the heap in MiB; the same on all nodes, for good.");
 ABSL_FLAG(uint64_t, ring_mb, 64,
-          "Size of the operation ring in MiB; the same on all nodes.");
+          "Size of the log ring in MiB; the same on all nodes.");
 ABSL_FLAG(std::string, undo_copy, "dynamic",
           "What this node keeps, while it is head, to take transactions back "
           "by: simple (a copy of the whole heap) or dynamic (of what was "
@@ -60,9 +60,6 @@ ABSL_FLAG(double, alpha, 0.25,
 ABSL_FLAG(bool, reserve_undo_copy, true,
           "Takes the space of the undo copy at the start, so that becoming "
           "head neither waits for space nor fails for want of it.");
-ABSL_FLAG(std::string, backup, "", "The former name of --undo_copy.");
-ABSL_FLAG(bool, reserve_backup, true,
-          "The former name of --reserve_undo_copy.");
 ABSL_FLAG(uint64_t, transfer_mb_per_s, 600,
           "How fast this node sends its heap to one that joins, in MB/s; 0: as "
           "fast as can be. Slower leaves more to the chain's clients.");
@@ -101,18 +98,15 @@ absl::Status CheckId(absl::string_view flag, absl::string_view id) {
 }
 
 absl::Status ReadUndoCopy(StorageOptions* storage) {
-  const std::string former = absl::GetFlag(FLAGS_backup);
-  const std::string kind =
-      former.empty() ? absl::GetFlag(FLAGS_undo_copy) : former;
+  const std::string kind = absl::GetFlag(FLAGS_undo_copy);
   if (kind != "simple" && kind != "dynamic") {
     return BadFlag(
-        former.empty() ? "undo_copy" : "backup",
+        "undo_copy",
         absl::StrCat("must be simple or dynamic, not \"", kind, "\""));
   }
   storage->undo_copy =
       kind == "simple" ? UndoCopyKind::kSimple : UndoCopyKind::kDynamic;
-  storage->reserve_undo_copy = absl::GetFlag(FLAGS_reserve_undo_copy) &&
-                               absl::GetFlag(FLAGS_reserve_backup);
+  storage->reserve_undo_copy = absl::GetFlag(FLAGS_reserve_undo_copy);
   return absl::OkStatus();
 }
 
@@ -138,8 +132,7 @@ absl::Status ReadStorage(NodeFlags* flags) {
        {CheckId("cluster_id", storage->cluster_id),
         CheckId("node_id", storage->node_id),
         CheckMegabytes("heap_mb", heap_mb, engine::Heap::kMinBytes),
-        CheckMegabytes("ring_mb", ring_mb,
-                       replica::OperationRing::kMinBytes)}) {
+        CheckMegabytes("ring_mb", ring_mb, replica::LogRing::kMinBytes)}) {
     if (!status.ok()) return status;
   }
   storage->heap_bytes = heap_mb << 20;

@@ -14,8 +14,8 @@ using membership::Member;
 using membership::Role;
 using membership::View;
 
-ChainCore::ChainCore(ChainOptions options, OperationRing* ring,
-                     NodeRecord* record, Executor* executor, StateCopy* copy)
+ChainCore::ChainCore(ChainOptions options, LogRing* ring, NodeRecord* record,
+                     Executor* executor, StateCopy* copy)
     : options_(std::move(options)),
       ring_(ring),
       record_(record),
@@ -82,26 +82,26 @@ TransferStats ChainCore::transfer() const {
 std::vector<ChainCore::LinkState> ChainCore::links() const {
   std::vector<LinkState> states;
   if (joiner_.link() != kNoLink) {
-    states.push_back({view_.tail().node_id, kamino::v1::LINK_KIND_JOINING,
+    states.push_back({view_.tail().node_id, kamino::v1::LINK_ROLE_JOINING,
                       joiner_.link(), joiner_.established()});
   }
   if (index_ < 0) return states;
   if (downstream_.joins()) {
-    states.push_back({donor_.joining(), kamino::v1::LINK_KIND_JOINING,
+    states.push_back({donor_.joining(), kamino::v1::LINK_ROLE_JOINING,
                       downstream_.link(), downstream_.replicates()});
   }
   if (const Member* member = view_.Predecessor(index_)) {
-    states.push_back({member->node_id, kamino::v1::LINK_KIND_PREDECESSOR,
+    states.push_back({member->node_id, kamino::v1::LINK_ROLE_PREDECESSOR,
                       upstream_.link(), upstream_.attached()});
   }
   if (const Member* member = view_.Successor(index_)) {
-    states.push_back({member->node_id, kamino::v1::LINK_KIND_SUCCESSOR,
+    states.push_back({member->node_id, kamino::v1::LINK_ROLE_SUCCESSOR,
                       downstream_.link(), downstream_.replicates()});
   }
   const bool tells = completions_.state() == Completions::State::kTail;
   if (tells || role() == Role::kHead) {
     states.push_back({(tells ? view_.head() : view_.tail()).node_id,
-                      kamino::v1::LINK_KIND_COMPLETION, completions_.link(),
+                      kamino::v1::LINK_ROLE_COMPLETION, completions_.link(),
                       completions_.connected()});
   }
   return states;

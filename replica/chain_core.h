@@ -2,7 +2,7 @@
 //
 // Inputs are views, links and their messages, and ticks; what they cause comes
 // out as Actions, to be carried out in order by the caller. No sockets,
-// threads, clocks or randomness inside; the heap and the operation ring are
+// threads, clocks or randomness inside; the heap and the log ring are
 // called directly. A simulator drives the same class as a real node does.
 //
 // This class only decides who of these hears of an input, and in which order:
@@ -56,9 +56,9 @@
 #include "replica/executor.h"
 #include "replica/joiner.h"
 #include "replica/log_entry.h"
+#include "replica/log_ring.h"
 #include "replica/mending.h"
 #include "replica/node_record.h"
-#include "replica/operation_ring.h"
 #include "replica/outbox.h"
 #include "replica/returning.h"
 #include "replica/state_copy.h"
@@ -70,7 +70,7 @@ class ChainCore {
  public:
   // All pointers must outlive the core. `ring` and `record` are as a restart
   // found them: operations that are not marked applied are taken for torn.
-  ChainCore(ChainOptions options, OperationRing* ring, NodeRecord* record,
+  ChainCore(ChainOptions options, LogRing* ring, NodeRecord* record,
             Executor* executor, StateCopy* copy);
 
   // --- Inputs. `now` is monotonic and never goes back.
@@ -102,7 +102,7 @@ class ChainCore {
 
   // Makes an entry of these mutations durable in the ring, of which the first
   // is next_sequence(). The head has executed them and sets the commit mark
-  // after this. Errors as OperationRing::Append; kInvalidArgument also when it
+  // after this. Errors as LogRing::Append; kInvalidArgument also when it
   // is larger than max_entry_bytes.
   absl::Status AppendLocal(absl::Span<const Mutation* const> mutations,
                            const engine::WriteSet& write_set);
@@ -131,11 +131,11 @@ class ChainCore {
   TransferStats transfer() const;
   using TurnedDown = replica::TurnedDown;
   const TurnedDown& turned_down() const { return outbox_.turned_down(); }
-  const OperationRing& ring() const { return *ring_; }
+  const LogRing& ring() const { return *ring_; }
 
   struct LinkState {
     std::string peer;
-    kamino::v1::LinkKind purpose;
+    kamino::v1::LinkRole role;
     LinkId link;
     bool connected;
   };
@@ -197,7 +197,7 @@ class ChainCore {
   void CheckReturned();
 
   const ChainOptions options_;
-  OperationRing* const ring_;
+  LogRing* const ring_;
   NodeRecord* const record_;
   Executor* const executor_;
   StateCopy* const copy_;

@@ -10,7 +10,7 @@
 #include "absl/time/time.h"
 #include "base/chain_id.h"
 #include "membership/view.h"
-#include "replica/operation_ring.h"
+#include "replica/log_ring.h"
 
 namespace kamino::replica {
 

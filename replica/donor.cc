@@ -21,9 +21,8 @@ constexpr absl::Duration kPacedBurst = kLongTick;
 
 }  // namespace
 
-Donor::Donor(const ChainOptions& options, const OperationRing* ring,
-             StateCopy* copy, Downstream* downstream, Outbox* outbox,
-             TransferStats* stats)
+Donor::Donor(const ChainOptions& options, const LogRing* ring, StateCopy* copy,
+             Downstream* downstream, Outbox* outbox, TransferStats* stats)
     : options_(options),
       ring_(ring),
       copy_(copy),

@@ -46,7 +46,7 @@
 #include "replica/chain_actions.h"
 #include "replica/chain_options.h"
 #include "replica/downstream.h"
-#include "replica/operation_ring.h"
+#include "replica/log_ring.h"
 #include "replica/outbox.h"
 #include "replica/pacer.h"
 #include "replica/state_copy.h"
@@ -62,7 +62,7 @@ class Donor {
   };
 
   // All must outlive it.
-  Donor(const ChainOptions& options, const OperationRing* ring, StateCopy* copy,
+  Donor(const ChainOptions& options, const LogRing* ring, StateCopy* copy,
         Downstream* downstream, Outbox* outbox, TransferStats* stats);
 
   State state() const;
@@ -109,7 +109,7 @@ class Donor {
   uint64_t Progress() const;
 
   const ChainOptions& options_;
-  const OperationRing* const ring_;
+  const LogRing* const ring_;
   StateCopy* const copy_;
   Downstream* const downstream_;
   Outbox* const outbox_;

@@ -7,7 +7,7 @@ namespace kamino::replica {
 using kamino::internal::v1::Hello;
 using kamino::internal::v1::LINK_PURPOSE_APPEND;
 
-Downstream::Downstream(const ChainOptions& options, const OperationRing* ring,
+Downstream::Downstream(const ChainOptions& options, const LogRing* ring,
                        Outbox* outbox)
     : options_(options),
       ring_(ring),

@@ -39,7 +39,7 @@
 #include "replica/chain_actions.h"
 #include "replica/chain_options.h"
 #include "replica/dialer.h"
-#include "replica/operation_ring.h"
+#include "replica/log_ring.h"
 #include "replica/outbox.h"
 
 namespace kamino::replica {
@@ -55,8 +55,7 @@ class Downstream {
   };
 
   // All must outlive it.
-  Downstream(const ChainOptions& options, const OperationRing* ring,
-             Outbox* outbox);
+  Downstream(const ChainOptions& options, const LogRing* ring, Outbox* outbox);
 
   State state() const { return state_; }
   // Operations are sent to somebody.
@@ -97,7 +96,7 @@ class Downstream {
 
  private:
   const ChainOptions& options_;
-  const OperationRing* const ring_;
+  const LogRing* const ring_;
   Outbox* const outbox_;
 
   Dialer dialer_;

@@ -16,7 +16,7 @@ using kamino::internal::v1::StateChunk;
 using membership::Member;
 using membership::View;
 
-Joiner::Joiner(const ChainOptions& options, const OperationRing* ring,
+Joiner::Joiner(const ChainOptions& options, const LogRing* ring,
                StateCopy* copy, Upstream* upstream, Outbox* outbox,
                TransferStats* stats)
     : options_(options),

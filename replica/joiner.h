@@ -42,7 +42,7 @@
 #include "replica/chain_actions.h"
 #include "replica/chain_options.h"
 #include "replica/dialer.h"
-#include "replica/operation_ring.h"
+#include "replica/log_ring.h"
 #include "replica/outbox.h"
 #include "replica/state_copy.h"
 #include "replica/upstream.h"
@@ -60,9 +60,8 @@ class Joiner {
   };
 
   // All must outlive it.
-  Joiner(const ChainOptions& options, const OperationRing* ring,
-         StateCopy* copy, Upstream* upstream, Outbox* outbox,
-         TransferStats* stats);
+  Joiner(const ChainOptions& options, const LogRing* ring, StateCopy* copy,
+         Upstream* upstream, Outbox* outbox, TransferStats* stats);
 
   State state() const { return state_; }
   LinkId link() const { return dialer_.link(); }
@@ -114,7 +113,7 @@ class Joiner {
   void AskAnew();
 
   const ChainOptions& options_;
-  const OperationRing* const ring_;
+  const LogRing* const ring_;
   StateCopy* const copy_;
   Upstream* const upstream_;
   Outbox* const outbox_;

@@ -41,7 +41,7 @@ uint32_t NeededBytes(const Intent& intent, Mend mend) {
 
 // --- At the node that was interrupted.
 
-Mending::Mending(const OperationRing* ring, Executor* executor, Outbox* outbox,
+Mending::Mending(const LogRing* ring, Executor* executor, Outbox* outbox,
                  absl::Duration fetch_timeout)
     : ring_(ring),
       executor_(executor),

@@ -44,7 +44,7 @@
 #include "kamino/internal/v1/chain.pb.h"
 #include "replica/chain_actions.h"
 #include "replica/executor.h"
-#include "replica/operation_ring.h"
+#include "replica/log_ring.h"
 #include "replica/outbox.h"
 
 namespace kamino::replica {
@@ -60,7 +60,7 @@ class Mending {
   // All pointers must outlive it. Torn if the ring has operations that are not
   // marked applied. A Fetch without an answer is sent anew after
   // `fetch_timeout`.
-  Mending(const OperationRing* ring, Executor* executor, Outbox* outbox,
+  Mending(const LogRing* ring, Executor* executor, Outbox* outbox,
           absl::Duration fetch_timeout);
 
   State state() const { return state_; }
@@ -98,7 +98,7 @@ class Mending {
   void SendFetch(absl::Time now);
   Mended End();
 
-  const OperationRing* const ring_;
+  const LogRing* const ring_;
   Executor* const executor_;
   Outbox* const outbox_;
   const absl::Duration fetch_timeout_;
@@ -114,7 +114,7 @@ class Mending {
 class MendingSource {
  public:
   // All pointers must outlive it.
-  MendingSource(const OperationRing* ring, Executor* executor, Outbox* outbox)
+  MendingSource(const LogRing* ring, Executor* executor, Outbox* outbox)
       : ring_(ring), executor_(executor), outbox_(outbox) {}
 
   // Answers with Fetched, or Reject when it asks for what is not there, or too
@@ -130,7 +130,7 @@ class MendingSource {
   absl::StatusOr<uint64_t> FirstToTouch(
       const kamino::internal::v1::Fetch& fetch) const;
 
-  const OperationRing* const ring_;
+  const LogRing* const ring_;
   Executor* const executor_;
   Outbox* const outbox_;
 };

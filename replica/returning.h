@@ -33,7 +33,7 @@
 #include <string>
 
 #include "kamino/internal/v1/chain.pb.h"
-#include "replica/operation_ring.h"
+#include "replica/log_ring.h"
 
 namespace kamino::replica {
 
@@ -52,8 +52,7 @@ class Returning {
   };
 
   // `ring` must outlive it.
-  Returning(const OperationRing* ring, State state)
-      : ring_(ring), state_(state) {}
+  Returning(const LogRing* ring, State state) : ring_(ring), state_(state) {}
 
   State state() const { return state_; }
   Word before() const { return before_; }
@@ -95,7 +94,7 @@ class Returning {
   // True only the first time in a view.
   bool FirstAtOdds();
 
-  const OperationRing* const ring_;
+  const LogRing* const ring_;
   State state_;
   Word before_ = Word::kSilent;
   Word after_ = Word::kSilent;

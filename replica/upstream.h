@@ -32,7 +32,7 @@
 #include "absl/strings/string_view.h"
 #include "replica/chain_actions.h"
 #include "replica/chain_options.h"
-#include "replica/operation_ring.h"
+#include "replica/log_ring.h"
 #include "replica/outbox.h"
 
 namespace kamino::replica {
@@ -46,7 +46,7 @@ class Upstream {
   };
 
   // All must outlive it.
-  Upstream(const ChainOptions& options, OperationRing* ring, Outbox* outbox)
+  Upstream(const ChainOptions& options, LogRing* ring, Outbox* outbox)
       : options_(options), ring_(ring), outbox_(outbox) {}
 
   State state() const { return state_; }
@@ -87,7 +87,7 @@ class Upstream {
   void FallBehind();
 
   const ChainOptions& options_;
-  OperationRing* const ring_;
+  LogRing* const ring_;
   Outbox* const outbox_;
 
   State state_ = State::kApart;

@@ -35,7 +35,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
   Set(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnect, &arguments);
   Set(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectTimeout, &arguments);
   Set(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, options.max_reconnect, &arguments);
-  arguments.SetServiceConfigJSON(ServiceConfig(options.deadlines));
+  arguments.SetServiceConfigJSON(ServiceConfig(options.timeouts));
   arguments.SetMaxReceiveMessageSize(options.max_answer_bytes);
   std::vector<
       std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface>>

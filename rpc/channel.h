@@ -10,7 +10,7 @@
 #include "absl/types/span.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
-#include "rpc/deadlines.h"
+#include "rpc/timeouts.h"
 
 namespace kamino::rpc {
 
@@ -28,7 +28,7 @@ struct ChannelOptions {
   absl::Duration max_reconnect = absl::Milliseconds(500);
   absl::Duration ping_after = kPingAfter;
   // For how long its calls may last; those of methods not named, for ever.
-  absl::Span<const Deadline> deadlines = Deadlines();
+  absl::Span<const Timeout> timeouts = Timeouts();
   // Whether CallsMade counts its calls. That takes some microseconds of each.
   bool counted = true;
 };

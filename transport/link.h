@@ -118,7 +118,7 @@ class Listener {
 
 // Called on the transport's thread for each established incoming link. Returns
 // the link's handler, or nullptr to refuse it. Send already works.
-using Acceptor =
+using AcceptCallback =
     std::function<std::shared_ptr<LinkHandler>(std::shared_ptr<Link>)>;
 
 // What transports of every kind are told. What only one kind needs to know, its
@@ -157,7 +157,7 @@ class Transport {
   // kAlreadyExists: someone listens there. kInvalidArgument: no such address.
   // The listener may outlive the transport; it is then silent.
   virtual absl::StatusOr<std::unique_ptr<Listener>> Listen(
-      const std::string& address, Acceptor acceptor) = 0;
+      const std::string& address, AcceptCallback acceptor) = 0;
 
   // Starts connecting and returns at once (but for the resolution of a host
   // name). Either OnConnected follows or OnClosed. On error the handler is

@@ -28,9 +28,7 @@ class Etcd {
   struct Election {
     bool won = false;
     Value leader;  // ours when won, else the present one's
-    // Of the same moment; when won.
-    Value view;
-    Value former_view;
+    Value view;    // of the same moment; when won
   };
 
   virtual ~Etcd() = default;
@@ -41,10 +39,11 @@ class Etcd {
   virtual absl::Status RevokeLease(int64_t lease) = 0;
 
   // Makes `leader_key` with `name`, bound to `lease`, unless it is there; reads
-  // `view_key` and `former_view_key` in the same transaction.
-  virtual absl::StatusOr<Election> Campaign(
-      const std::string& leader_key, const std::string& name, int64_t lease,
-      const std::string& view_key, const std::string& former_view_key) = 0;
+  // `view_key` in the same transaction.
+  virtual absl::StatusOr<Election> Campaign(const std::string& leader_key,
+                                            const std::string& name,
+                                            int64_t lease,
+                                            const std::string& view_key) = 0;
 
   // Replaces `view_key` if its mod_revision is `expected_revision` and
   // `leader_key` still has `leader_revision` as its create_revision. Returns

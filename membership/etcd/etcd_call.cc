@@ -22,7 +22,7 @@ EtcdAnswer CarryOut(const EtcdCall& call, Etcd* etcd) {
       break;
     case EtcdCall::Kind::kCampaign:
       take(etcd->Campaign(call.leader_key, call.value, call.lease,
-                          call.view_key, call.former_view_key),
+                          call.view_key),
            &answer.election);
       break;
     case EtcdCall::Kind::kReplace:

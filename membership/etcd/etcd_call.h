@@ -26,7 +26,6 @@ struct EtcdCall {
   int64_t lease = 0;
   std::string leader_key;
   std::string view_key;
-  std::string former_view_key;
   std::string value;  // kCampaign: the name; kReplace: the view
   int64_t expected_revision = 0;
   int64_t leader_revision = 0;

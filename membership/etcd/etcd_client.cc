@@ -127,7 +127,7 @@ absl::Status EtcdClient::RevokeLease(int64_t lease) {
 
 absl::StatusOr<EtcdClient::Election> EtcdClient::Campaign(
     const std::string& leader_key, const std::string& name, int64_t lease,
-    const std::string& view_key, const std::string& former_view_key) {
+    const std::string& view_key) {
   TxnRequest request;
   TxnResponse response;
   CompareCreated(leader_key, 0, &request);
@@ -136,7 +136,6 @@ absl::StatusOr<EtcdClient::Election> EtcdClient::Campaign(
   put->set_value(name);
   put->set_lease(lease);
   request.add_success()->mutable_request_range()->set_key(view_key);
-  request.add_success()->mutable_request_range()->set_key(former_view_key);
   request.add_failure()->mutable_request_range()->set_key(leader_key);
   absl::Status done =
       Run("election", [&](Stubs& stubs, grpc::ClientContext* context) {
@@ -145,12 +144,11 @@ absl::StatusOr<EtcdClient::Election> EtcdClient::Campaign(
   if (!done.ok()) return done;
   Election election;
   election.won = response.succeeded();
-  if (response.responses_size() != (election.won ? 3 : 1)) return Incomplete();
+  if (response.responses_size() != (election.won ? 2 : 1)) return Incomplete();
   if (election.won) {
     const int64_t revision = response.header().revision();
     election.leader = Value{name, revision, revision};
     election.view = ValueOf(response.responses(1));
-    election.former_view = ValueOf(response.responses(2));
   } else {
     election.leader = ValueOf(response.responses(0));
   }

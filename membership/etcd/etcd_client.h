@@ -23,9 +23,9 @@ class EtcdClient final : public Etcd {
   absl::StatusOr<int64_t> GrantLease(int64_t ttl_seconds) override;
   absl::Status KeepAlive(int64_t lease) override;
   absl::Status RevokeLease(int64_t lease) override;
-  absl::StatusOr<Election> Campaign(
-      const std::string& leader_key, const std::string& name, int64_t lease,
-      const std::string& view_key, const std::string& former_view_key) override;
+  absl::StatusOr<Election> Campaign(const std::string& leader_key,
+                                    const std::string& name, int64_t lease,
+                                    const std::string& view_key) override;
   absl::StatusOr<Value> Replace(const std::string& view_key,
                                 const std::string& value,
                                 int64_t expected_revision,

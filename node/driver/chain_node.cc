@@ -244,7 +244,7 @@ membership::NodeReport ChainNode::report() const {
   report.view_id = core_.view().id;
   report.condition = core_.condition();
   report.caught_up_view = core_.caught_up_view();
-  const replica::OperationRing& ring = core_.ring();
+  const replica::LogRing& ring = core_.ring();
   report.cursors = {ring.received(), ring.applied(), ring.cleaned()};
   return report;
 }

@@ -42,7 +42,7 @@ kamino::v1::AdmissionStatus ToProto(const head::AdmissionStats& stats) {
 void Node::Describe(ChainNode& node,
                     kamino::v1::GetNodeStatusResponse* response) {
   const replica::ChainCore& core = node.core();
-  const replica::OperationRing& ring = core.ring();
+  const replica::LogRing& ring = core.ring();
   response->set_cluster_id(options_.chain.cluster_id);
   response->set_node_id(options_.chain.node_id);
   response->set_role(membership::ToProto(core.role()));
@@ -84,7 +84,7 @@ void Node::Describe(ChainNode& node,
   for (const auto& state : core.links()) {
     kamino::v1::LinkStatus* link = response->add_links();
     link->set_peer(state.peer);
-    link->set_purpose(state.purpose);
+    link->set_role(state.role);
     link->set_transport(links_->TransportOf(state.link));
     link->set_connected(state.connected);
   }

@@ -195,10 +195,11 @@ grpc::ServerUnaryReactor* GrpcRendezvous::Connect(
                      absl::StrCat("this is a node of cluster ", cluster_id_)));
     return reactor;
   }
-  if (!IsForChain(request->chain_id(), chain_id_)) {
-    rpc::Finish<ConnectRequest>(
-        reactor, absl::FailedPreconditionError(
-                     WrongChain(request->chain_id(), chain_id_)));
+  const absl::Status chain = CheckChain(request->chain_id(), chain_id_);
+  if (!chain.ok()) {
+    // As a link ends for a peer that it is not for (transport/link.h).
+    rpc::Finish<ConnectRequest>(reactor,
+                                absl::FailedPreconditionError(chain.message()));
     return reactor;
   }
   response->set_chain_id(chain_id_);

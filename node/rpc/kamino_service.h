@@ -106,7 +106,7 @@ class KaminoService final : public kamino::v1::KaminoService::CallbackService {
   // That a request is for the chain of this node.
   template <typename Request>
   absl::Status Check(const Request& request) const {
-    return CheckChain(request.chain_id(), node_->chain_id());
+    return CheckAsked(request.chain_id(), node_->chain_id());
   }
   void FillHeader(const ChainNode& node,
                   kamino::v1::ResponseHeader* header) const;

@@ -8,7 +8,7 @@ namespace kamino::node {
 ScanStream* ScanStream::Start(Node* node, absl::Time deadline,
                               const kamino::v1::ScanRequest& request) {
   auto* stream = new ScanStream(node, deadline, request);
-  absl::Status ok = CheckChain(request.chain_id(), node->chain_id());
+  absl::Status ok = CheckAsked(request.chain_id(), node->chain_id());
   if (ok.ok()) ok = CheckScan(request);
   if (!ok.ok()) {
     stream->FinishWith(ok);

@@ -49,10 +49,10 @@ grpc::Status ToGrpcStatus(const absl::Status& status,
   return rpc::ToGrpc(answer);
 }
 
-absl::Status CheckChain(ChainId asked, ChainId served) {
-  if (IsForChain(asked, served)) return absl::OkStatus();
-  return replica::MakeError(kamino::v1::REASON_UNKNOWN_CHAIN,
-                            WrongChain(asked, served));
+absl::Status CheckAsked(ChainId asked, ChainId served) {
+  const absl::Status status = CheckChain(asked, served);
+  if (status.ok()) return status;
+  return replica::WithReason(status, kamino::v1::REASON_UNKNOWN_CHAIN);
 }
 
 absl::Status NodeStopping() {

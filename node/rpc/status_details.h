@@ -19,7 +19,7 @@ grpc::Status ToGrpcStatus(const absl::Status& status,
                           const std::string& node_id);
 
 // Whether a request that names chain `asked` is one for a node of `served`.
-absl::Status CheckChain(ChainId asked, ChainId served);
+absl::Status CheckAsked(ChainId asked, ChainId served);
 
 // What a request gets that comes while the node stops.
 absl::Status NodeStopping();

@@ -1,7 +1,7 @@
 // A node's regions as files of one folder:
 //
 //   heap.pmem    the objects and the intent log
-//   ring.pmem    the operation ring and the node's record
+//   ring.pmem    the log ring and the node's record
 //   undo_copy.pmem  what the node keeps, while it is head, to take
 //                   transactions back by
 #ifndef KAMINO_NODE_STORAGE_FILE_MEDIA_H_

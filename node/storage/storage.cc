@@ -19,8 +19,8 @@ using engine::KaminoStore;
 using engine::Region;
 using engine::TrackedRegion;
 using membership::Condition;
+using replica::LogRing;
 using replica::NodeState;
-using replica::OperationRing;
 using Part = Media::Part;
 
 absl::Status Annotate(const absl::Status& status, absl::string_view what) {
@@ -36,8 +36,8 @@ std::string Storage::Label() const {
 }
 
 size_t Storage::MinRingBytes() const {
-  return options_.tiny_log_bytes > 0 ? OperationRing::kMinTinyBytes
-                                     : OperationRing::kMinBytes;
+  return options_.tiny_log_bytes > 0 ? LogRing::kMinTinyBytes
+                                     : LogRing::kMinBytes;
 }
 
 size_t Storage::UndoCopyBytes() const {
@@ -78,7 +78,7 @@ absl::Status Storage::Create() {
   ASSIGN_OR_RETURN(ring_region_,
                    media_->Create(Part::kRing, options_.ring_bytes));
   auto ring =
-      OperationRing::Create(ring_region_.get(), heap_->uuid(), MinRingBytes());
+      LogRing::Create(ring_region_.get(), heap_->uuid(), MinRingBytes());
   if (!ring.ok()) return Annotate(ring.status(), media_->Name(Part::kRing));
   ring_ = std::move(*ring);
   NodeState state;
@@ -132,9 +132,9 @@ absl::Status Storage::OpenRing() {
   // A transfer that did not end may have left the ring half made.
   const bool anew =
       read.ok() && record_->state().condition == Condition::kReceiving;
-  auto ring = anew ? OperationRing::Create(ring_region_.get(), heap_->uuid(),
-                                           MinRingBytes())
-                   : OperationRing::Open(ring_region_.get(), heap_->uuid());
+  auto ring =
+      anew ? LogRing::Create(ring_region_.get(), heap_->uuid(), MinRingBytes())
+           : LogRing::Open(ring_region_.get(), heap_->uuid());
   if (!ring.ok()) return Annotate(ring.status(), name);
   if (!read.ok()) return Annotate(read, name);
   ring_ = std::move(*ring);
@@ -170,8 +170,7 @@ absl::Status Storage::ResizeRing() {
   const std::string name = media_->Name(Part::kRing);
   ASSIGN_OR_RETURN(auto region,
                    media_->Create(Part::kRing, options_.ring_bytes));
-  auto ring =
-      OperationRing::Create(region.get(), heap_->uuid(), MinRingBytes());
+  auto ring = LogRing::Create(region.get(), heap_->uuid(), MinRingBytes());
   if (!ring.ok()) return Annotate(ring.status(), name);
   // As it is new, no entry of before can be taken for one of its own.
   (*ring)->Restart(ring_->cleaned(), /*generation=*/0);

@@ -1,4 +1,4 @@
-// What a node keeps: heap, operation ring with the node's record, and the
+// What a node keeps: heap, log ring with the node's record, and the
 // undo copy of a head: the engine's backup, by a name that operators do not
 // take for a backup of theirs.
 #ifndef KAMINO_NODE_STORAGE_STORAGE_H_
@@ -16,8 +16,8 @@
 #include "engine/kamino/backup.h"
 #include "engine/pmem/tracked_region.h"
 #include "node/storage/media.h"
+#include "replica/log_ring.h"
 #include "replica/node_record.h"
-#include "replica/operation_ring.h"
 
 namespace kamino::node {
 
@@ -54,7 +54,7 @@ class Storage {
 
   engine::Heap* heap() { return heap_.get(); }
   engine::TrackedRegion* heap_region() { return heap_region_.get(); }
-  replica::OperationRing* ring() { return ring_.get(); }
+  replica::LogRing* ring() { return ring_.get(); }
   replica::NodeRecord* record() { return &*record_; }
   const StorageOptions& options() const { return options_; }
   size_t ring_bytes() const { return ring_region_->size(); }
@@ -100,7 +100,7 @@ class Storage {
   std::unique_ptr<engine::Region> ring_region_;
   std::unique_ptr<engine::Region> undo_copy_region_;
   std::unique_ptr<engine::Heap> heap_;
-  std::unique_ptr<replica::OperationRing> ring_;
+  std::unique_ptr<replica::LogRing> ring_;
   std::optional<replica::NodeRecord> record_;
 };
 

@@ -14,10 +14,10 @@ TEST(JsonTest, RolesConditionsAndKindsAreWords) {
   status.mutable_undo_copy()->set_kind(kamino::v1::UNDO_COPY_KIND_DYNAMIC);
   auto* link = status.add_links();
   link->set_peer("n2");
-  link->set_purpose(kamino::v1::LINK_KIND_SUCCESSOR);
+  link->set_role(kamino::v1::LINK_ROLE_SUCCESSOR);
   const std::string json = ToJson(status);
   for (const char* part : {R"("role":"head")", R"("condition":"receiving")",
-                           R"("kind":"dynamic")", R"("purpose":"successor")"}) {
+                           R"("kind":"dynamic")", R"("role":"successor")"}) {
     EXPECT_NE(json.find(part), std::string::npos) << part << " in " << json;
   }
   EXPECT_EQ(ToJson(kamino::v1::Member()),
@@ -64,11 +64,11 @@ TEST(JsonTest, WhatALaterServerSaysIsUnknown) {
 
 TEST(JsonTest, WhatIsNotOursStaysAsItIs) {
   kamino::v1::GetNodeStatusResponse status;
-  status.add_links()->set_purpose(kamino::v1::LINK_KIND_SUCCESSOR);
+  status.add_links()->set_role(kamino::v1::LINK_ROLE_SUCCESSOR);
   status.add_links();
   const std::string json = ToJson(status);
-  EXPECT_NE(json.find(R"("purpose":"successor")"), std::string::npos) << json;
-  EXPECT_NE(json.find(R"("purpose":"unknown")"), std::string::npos) << json;
+  EXPECT_NE(json.find(R"("role":"successor")"), std::string::npos) << json;
+  EXPECT_NE(json.find(R"("role":"unknown")"), std::string::npos) << json;
   google::protobuf::Struct any;
   auto* list = (*any.mutable_fields())["fields"].mutable_list_value();
   list->add_values()->set_string_value("ROLE_HEAD");

@@ -180,7 +180,7 @@ class FuzzedNode {
     const ScriptedLinks::Done done = links_.TakeDone();
     CHECK_LE(done.bytes, kMaxBytes);
     CHECK_LE(done.calls, kMaxCalls);
-    const replica::OperationRing& ring = core().ring();
+    const replica::LogRing& ring = core().ring();
     CHECK_LE(ring.cleaned(), ring.applied());
     CHECK_LE(ring.applied(), ring.received());
     links_.Settle();

@@ -19,13 +19,13 @@ namespace {
 
 using transport::FrameHead;
 using transport::kFrameHeadBytes;
-using transport::LinkKind;
-using transport::LinkRole;
 using transport::Notice;
 using transport::Preface;
 using transport::RingReader;
 using transport::RingReceiver;
 using transport::RingWriter;
+using transport::SocketKind;
+using transport::SocketSide;
 
 constexpr size_t kMaxMessage = 2048;
 constexpr size_t kRingBytes = 4096;
@@ -50,8 +50,8 @@ void Frames(Input input) {
 }
 
 void Prefaces(Input input) {
-  const auto kind = static_cast<LinkKind>(1 + input.Number(1) % 2);
-  const auto role = static_cast<LinkRole>(1 + input.Number(1) % 2);
+  const auto kind = static_cast<SocketKind>(1 + input.Number(1) % 2);
+  const auto role = static_cast<SocketSide>(1 + input.Number(1) % 2);
   const absl::string_view bytes = input.Bytes(transport::kPrefaceBytes);
   Preface preface = {};
   std::memcpy(&preface, bytes.data(), bytes.size());
@@ -143,7 +143,7 @@ std::string FrameSeed() {
 std::string PrefaceSeed() {
   std::string bytes("\1\1\1");
   const Preface preface =
-      transport::MakePreface(LinkKind::kShm, LinkRole::kAcceptor, 4096, 0);
+      transport::MakePreface(SocketKind::kShm, SocketSide::kAcceptor, 4096, 0);
   bytes.append(reinterpret_cast<const char*>(&preface), sizeof(preface));
   return bytes;
 }

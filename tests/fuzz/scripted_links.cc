@@ -7,7 +7,7 @@
 
 namespace kamino::fuzz {
 
-using transport::Acceptor;
+using transport::AcceptCallback;
 using transport::Capabilities;
 using transport::Link;
 using transport::LinkHandler;
@@ -65,8 +65,8 @@ class ScriptedTransport final : public Transport {
   explicit ScriptedTransport(ScriptedLinks* links) : links_(links) {}
   ~ScriptedTransport() override { links_->FinishAll(); }
 
-  absl::StatusOr<std::unique_ptr<Listener>> Listen(const std::string& address,
-                                                   Acceptor acceptor) override {
+  absl::StatusOr<std::unique_ptr<Listener>> Listen(
+      const std::string& address, AcceptCallback acceptor) override {
     CHECK(links_->acceptor_ == nullptr);
     links_->acceptor_ = std::move(acceptor);
     return std::make_unique<ScriptedListener>(links_, address);

@@ -55,7 +55,7 @@ class ScriptedLinks {
   std::map<uint64_t, End> ends_;
   uint64_t next_opened_ = 1;
   uint64_t next_accepted_ = 2;
-  transport::Acceptor acceptor_;
+  transport::AcceptCallback acceptor_;
   Done done_;
 };
 

@@ -28,8 +28,8 @@ class LoneHead {
       : under_(engine::Scheme::kSimpleLater),
         state_(&procedures_, under_.heap().root()),
         executor_(&under_.heap(), &state_),
-        ring_region_(replica::OperationRing::kMinBytes),
-        ring_(*replica::OperationRing::Create(&ring_region_, {})),
+        ring_region_(replica::LogRing::kMinBytes),
+        ring_(*replica::LogRing::Create(&ring_region_, {})),
         record_(&ring_region_),
         core_(CoreOptions(), ring_.get(), &record_, &executor_, &copy_) {
     record_.Create(replica::NodeState());
@@ -146,7 +146,7 @@ class LoneHead {
   replica::StateMachine state_;
   replica::HeapExecutor executor_;
   engine::SimRegion ring_region_;
-  std::unique_ptr<replica::OperationRing> ring_;
+  std::unique_ptr<replica::LogRing> ring_;
   replica::NodeRecord record_;
   replica::NoCopy copy_;
   replica::ChainCore core_;

@@ -116,7 +116,7 @@ class BadNodeTest(ClusterTest):
                        ("--alpha=0", "--alpha"),
                        ("--alpha=2", "--alpha"),
                        ("--undo_copy=none", "--undo_copy"),
-                       ("--backup=none", "--backup"),
+                       ("--undo_copy=none", "--undo_copy"),
                        ("--pmem=maybe", "--pmem"),
                        ("--node_id=a/b", "--node_id"),
                        ("--cluster_id=", "--cluster_id"),

@@ -44,16 +44,15 @@ class EtcdClientTest : public testing::Test {
 TEST_F(EtcdClientTest, OneOfManyIsElectedUntilItsLeaseIsRevoked) {
   EtcdClient other({etcd_.endpoint()}, kDeadline);
   const int64_t lease = Lease(&client_);
-  auto first = client_.Campaign("/l", "a", lease, "/v", "/f");
+  auto first = client_.Campaign("/l", "a", lease, "/v");
   ASSERT_EQ(first.status(), absl::OkStatus());
   EXPECT_TRUE(first->won);
   EXPECT_EQ(first->leader.value, "a");
   EXPECT_GT(first->leader.create_revision, 0);
   EXPECT_EQ(first->view.mod_revision, 0);
-  EXPECT_EQ(first->former_view.mod_revision, 0);
 
   const int64_t other_lease = Lease(&other);
-  auto second = other.Campaign("/l", "b", other_lease, "/v", "/f");
+  auto second = other.Campaign("/l", "b", other_lease, "/v");
   ASSERT_EQ(second.status(), absl::OkStatus());
   EXPECT_FALSE(second->won);
   EXPECT_EQ(second->leader.value, "a");
@@ -62,29 +61,27 @@ TEST_F(EtcdClientTest, OneOfManyIsElectedUntilItsLeaseIsRevoked) {
   EXPECT_EQ(client_.KeepAlive(lease), absl::OkStatus());
   EXPECT_EQ(client_.RevokeLease(lease), absl::OkStatus());
   EXPECT_TRUE(absl::IsNotFound(client_.KeepAlive(lease)));
-  second = other.Campaign("/l", "b", other_lease, "/v", "/f");
+  second = other.Campaign("/l", "b", other_lease, "/v");
   ASSERT_EQ(second.status(), absl::OkStatus());
   EXPECT_TRUE(second->won);
   EXPECT_GT(second->leader.create_revision, first->leader.create_revision);
 }
 
-TEST_F(EtcdClientTest, WhoIsElectedLearnsOfBothPlacesOfAView) {
+TEST_F(EtcdClientTest, WhoIsElectedLearnsTheView) {
   const int64_t lease = Lease(&client_);
-  auto election = client_.Campaign("/l", "a", lease, "/v", "/f");
+  auto election = client_.Campaign("/l", "a", lease, "/v");
   ASSERT_EQ(election.status(), absl::OkStatus());
   const int64_t term = election->leader.create_revision;
   ASSERT_TRUE(client_.Replace("/v", "view", 0, "/l", term).ok());
-  ASSERT_TRUE(client_.Replace("/f", "former", 0, "/l", term).ok());
   ASSERT_EQ(client_.RevokeLease(lease), absl::OkStatus());
-  election = client_.Campaign("/l", "a", Lease(&client_), "/v", "/f");
+  election = client_.Campaign("/l", "a", Lease(&client_), "/v");
   ASSERT_EQ(election.status(), absl::OkStatus());
   EXPECT_EQ(election->view.value, "view");
-  EXPECT_EQ(election->former_view.value, "former");
 }
 
 TEST_F(EtcdClientTest, AViewIsReplacedByTheLeaderThatKnowsTheLastOnly) {
   const int64_t lease = Lease(&client_);
-  auto election = client_.Campaign("/l", "a", lease, "/v", "/f");
+  auto election = client_.Campaign("/l", "a", lease, "/v");
   ASSERT_EQ(election.status(), absl::OkStatus());
   const int64_t term = election->leader.create_revision;
 
@@ -112,7 +109,7 @@ TEST_F(EtcdClientTest, AViewIsReplacedByTheLeaderThatKnowsTheLastOnly) {
       client_.Replace("/v", "three", second->mod_revision, "/l", term)
           .status()));
   const int64_t next_lease = Lease(&client_);
-  election = client_.Campaign("/l", "b", next_lease, "/v", "/f");
+  election = client_.Campaign("/l", "b", next_lease, "/v");
   ASSERT_EQ(election.status(), absl::OkStatus());
   EXPECT_TRUE(absl::IsAborted(
       client_.Replace("/v", "three", second->mod_revision, "/l", term)
@@ -146,7 +143,7 @@ TEST_F(EtcdClientTest, ACallEndsWhenEtcdHangs) {
 
 TEST_F(EtcdClientTest, AViewSurvivesEtcdsRestart) {
   const int64_t lease = Lease(&client_);
-  auto election = client_.Campaign("/l", "a", lease, "/v", "/f");
+  auto election = client_.Campaign("/l", "a", lease, "/v");
   ASSERT_EQ(election.status(), absl::OkStatus());
   const int64_t term = election->leader.create_revision;
   auto stored = client_.Replace("/v", "one", 0, "/l", term);

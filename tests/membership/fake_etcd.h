@@ -193,10 +193,9 @@ class FakeEtcd final : public Etcd {
                                  });
   }
 
-  absl::StatusOr<Election> Campaign(
-      const std::string& leader_key, const std::string& name, int64_t lease,
-      const std::string& view_key,
-      const std::string& former_view_key) override {
+  absl::StatusOr<Election> Campaign(const std::string& leader_key,
+                                    const std::string& name, int64_t lease,
+                                    const std::string& view_key) override {
     FakeEtcdServer* s = server_;
     return s->Call<absl::StatusOr<Election>>(
         "Campaign",
@@ -211,7 +210,6 @@ class FakeEtcd final : public Etcd {
           }
           election.leader = s->Read(leader_key);
           election.view = s->Read(view_key);
-          election.former_view = s->Read(former_view_key);
           return election;
         });
   }

@@ -299,8 +299,8 @@ TEST_F(KaminoManagerTest, OperatorsAreToldWhoLeads) {
   EXPECT_EQ(response.cluster_id(), "c");
   EXPECT_EQ(response.chain_id(), kOnlyChain);
   request.set_chain_id(7);
-  EXPECT_EQ(ask(leader),
-            absl::NotFoundError("chain 7 was asked for; here is chain 1"));
+  EXPECT_EQ(ask(leader), absl::InvalidArgumentError(
+                             "chain 7 was asked for; here is chain 1"));
   request.set_chain_id(kOnlyChain);
   // At first it knows of none.
   absl::Status redirected;

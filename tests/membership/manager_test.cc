@@ -19,7 +19,6 @@ using kamino::internal::v1::RegisterResponse;
 const std::string kHeap(16, 'h');
 constexpr char kLeaderKey[] = "/kamino/c/leader";
 constexpr char kViewKey[] = "/kamino/c/chains/1/view";
-constexpr char kFormerViewKey[] = "/kamino/c/view";
 
 class ManagerTest : public testing::Test {
  protected:
@@ -245,19 +244,6 @@ TEST_F(ManagerTest, AFormerLeaderCannotWrite) {
   EXPECT_EQ(etcd_.Get(kViewKey).value, stored);
 }
 
-// Nodes of before have their data as it was before: there is nothing to go on
-// with, and an empty chain beside theirs would not be seen for what it is.
-TEST_F(ManagerTest, AViewOfBeforeChainsHadIdsIsLeftAloneUntilItIsDeleted) {
-  etcd_.Put(kFormerViewKey, "a view");
-  auto manager = Start("a:1");
-  ASSERT_TRUE(clock_.Eventually([&] { return etcd_.calls("Campaign") > 2; }));
-  EXPECT_EQ(ViewOf(manager.get()), std::nullopt);
-  EXPECT_EQ(etcd_.Get(kFormerViewKey).value, "a view");
-  EXPECT_EQ(etcd_.Get(kViewKey).mod_revision, 0);
-  etcd_.Delete(kFormerViewKey);
-  EXPECT_TRUE(Leads(manager.get()));
-}
-
 TEST_F(ManagerTest, RequestsForAnotherChainAreRefused) {
   auto manager = Start("a:1");
   FormChain(manager.get());
@@ -276,7 +262,7 @@ TEST_F(ManagerTest, RequestsForAnotherChainAreRefused) {
   HeartbeatResponse response;
   EXPECT_EQ(manager->Heartbeat(beat, &response), absl::OkStatus());
   beat.set_chain_id(7);  // is told when it registers
-  EXPECT_TRUE(absl::IsNotFound(manager->Heartbeat(beat, &response)));
+  EXPECT_TRUE(absl::IsInvalidArgument(manager->Heartbeat(beat, &response)));
 }
 
 TEST_F(ManagerTest, AnUnreadableViewIsNotOverwritten) {

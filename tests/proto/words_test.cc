@@ -10,7 +10,7 @@ namespace {
 TEST(WordsTest, AreTheNamesWithoutTheirPrefix) {
   EXPECT_EQ(Word(v1::ROLE_SINGLE), "single");
   EXPECT_EQ(Word(v1::CONDITION_OUTRUN), "outrun");
-  EXPECT_EQ(Word(v1::LINK_KIND_PREDECESSOR), "predecessor");
+  EXPECT_EQ(Word(v1::LINK_ROLE_PREDECESSOR), "predecessor");
   EXPECT_EQ(Word(v1::UNDO_COPY_KIND_SIMPLE), "simple");
 }
 

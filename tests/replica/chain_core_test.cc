@@ -46,9 +46,8 @@ class NoExecutor final : public Executor {
 class ChainCoreTest : public ::testing::Test {
  protected:
   ChainCoreTest()
-      : region_(OperationRing::kMinTinyBytes),
-        ring_(
-            *OperationRing::Create(&region_, {}, OperationRing::kMinTinyBytes)),
+      : region_(LogRing::kMinTinyBytes),
+        ring_(*LogRing::Create(&region_, {}, LogRing::kMinTinyBytes)),
         record_(&region_) {
     record_.Create(NodeState());
   }
@@ -95,7 +94,7 @@ class ChainCoreTest : public ::testing::Test {
   const std::vector<std::string> all_ = {"n1", "n2", "n3", "n4"};
   const absl::Time now_ = absl::UnixEpoch();
   engine::SimRegion region_;
-  std::unique_ptr<OperationRing> ring_;
+  std::unique_ptr<LogRing> ring_;
   NodeRecord record_;
   NoExecutor executor_;
   NoCopy copy_;

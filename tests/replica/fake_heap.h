@@ -14,8 +14,8 @@
 
 #include "absl/status/status.h"
 #include "replica/executor.h"
+#include "replica/log_ring.h"
 #include "replica/node_record.h"
-#include "replica/operation_ring.h"
 #include "replica/state_copy.h"
 #include "tests/replica/text_entry.h"
 
@@ -26,8 +26,7 @@ class FakeHeap final : public Executor, public StateCopy {
   static constexpr uint64_t kSpacing = kObjectSpacing;
 
   // Both must outlive it.
-  FakeHeap(OperationRing* ring, NodeRecord* record)
-      : ring_(ring), record_(record) {}
+  FakeHeap(LogRing* ring, NodeRecord* record) : ring_(ring), record_(record) {}
 
   // Objects by letter.
   using Objects = std::map<char, std::string>;
@@ -66,7 +65,7 @@ class FakeHeap final : public Executor, public StateCopy {
  private:
   void Write(char object, const std::string& value);
 
-  OperationRing* const ring_;
+  LogRing* const ring_;
   NodeRecord* const record_;
   bool sending_ = false;
   std::set<char> unsent_;  // while sending

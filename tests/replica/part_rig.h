@@ -10,8 +10,8 @@
 #include "engine/pmem/sim_region.h"
 #include "membership/view.h"
 #include "replica/chain_options.h"
+#include "replica/log_ring.h"
 #include "replica/node_record.h"
-#include "replica/operation_ring.h"
 #include "replica/outbox.h"
 #include "tests/replica/fake_heap.h"
 #include "tests/replica/text_entry.h"
@@ -20,8 +20,8 @@ namespace kamino::replica {
 
 struct PartRig {
   PartRig()
-      : region(2 * OperationRing::kMinTinyBytes),
-        ring(*OperationRing::Create(&region, {}, OperationRing::kMinTinyBytes)),
+      : region(2 * LogRing::kMinTinyBytes),
+        ring(*LogRing::Create(&region, {}, LogRing::kMinTinyBytes)),
         record(&region),
         heap(ring.get(), &record) {
     record.Create(NodeState());
@@ -47,7 +47,7 @@ struct PartRig {
   void Note(const std::string& effect) { notes.push_back(effect); }
 
   engine::SimRegion region;
-  std::unique_ptr<OperationRing> ring;
+  std::unique_ptr<LogRing> ring;
   NodeRecord record;
   FakeHeap heap;
   ChainOptions options;

@@ -47,8 +47,7 @@ std::string TextEntry(uint64_t first, absl::string_view text, uint32_t count,
   return TextBatch(text, count).Draft(first, view_id).ToString();
 }
 
-absl::Status AppendText(OperationRing* ring, absl::string_view text,
-                        uint32_t count) {
+absl::Status AppendText(LogRing* ring, absl::string_view text, uint32_t count) {
   const TextBatch batch(text, count);
   return ring->Append(batch.Draft(ring->received() + 1));
 }

@@ -13,7 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/transaction.h"
 #include "replica/log_entry.h"
-#include "replica/operation_ring.h"
+#include "replica/log_ring.h"
 
 namespace kamino::replica {
 
@@ -44,7 +44,7 @@ class TextBatch {
 std::string TextEntry(uint64_t first, absl::string_view text,
                       uint32_t count = 1, uint64_t view_id = 0);
 // Appends it with the next number.
-absl::Status AppendText(OperationRing* ring, absl::string_view text,
+absl::Status AppendText(LogRing* ring, absl::string_view text,
                         uint32_t count = 1);
 
 std::string TextOf(const LogEntry& entry);

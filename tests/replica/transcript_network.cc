@@ -62,7 +62,7 @@ struct TranscriptNetwork::Node {
 
   // While it is up.
   std::unique_ptr<engine::SimRegion> region;
-  std::unique_ptr<OperationRing> ring;
+  std::unique_ptr<LogRing> ring;
   std::unique_ptr<NodeRecord> record;
   std::unique_ptr<FakeHeap> heap;
   std::unique_ptr<TearingExecutor> executor;
@@ -91,14 +91,14 @@ std::vector<std::string> TranscriptNetwork::Names() const {
 }
 
 void TranscriptNetwork::Start(Node* node, const Disk* disk) {
-  constexpr size_t kBytes = OperationRing::kMinTinyBytes;
+  constexpr size_t kBytes = LogRing::kMinTinyBytes;
   ++node->incarnation;
   if (disk == nullptr) {
     node->region = std::make_unique<engine::SimRegion>(kBytes);
-    node->ring = *OperationRing::Create(node->region.get(), {}, kBytes);
+    node->ring = *LogRing::Create(node->region.get(), {}, kBytes);
   } else {
     node->region = std::make_unique<engine::SimRegion>(disk->ring);
-    node->ring = *OperationRing::Open(node->region.get(), {});
+    node->ring = *LogRing::Open(node->region.get(), {});
   }
   node->record = std::make_unique<NodeRecord>(node->region.get());
   node->heap = std::make_unique<FakeHeap>(node->ring.get(), node->record.get());
@@ -392,7 +392,7 @@ std::string TranscriptNetwork::StandingOf(const Node& node) const {
 std::string TranscriptNetwork::TextOf(const std::string& name) const {
   const Node& node = At(name);
   if (node.core == nullptr) return name + " is down";
-  const OperationRing& ring = node.core->ring();
+  const LogRing& ring = node.core->ring();
   return absl::StrCat(name, " ", StandingOf(node), ": received ",
                       ring.received(), ", applied ", ring.applied(),
                       ", cleaned ", ring.cleaned(), "; ", node.heap->Text());
@@ -402,7 +402,7 @@ std::vector<std::string> TranscriptNetwork::LinksOf(
     const std::string& name) const {
   std::vector<std::string> lines;
   for (const ChainCore::LinkState& link : At(name).core->links()) {
-    lines.push_back(absl::StrCat(Word(link.purpose), " ", link.peer,
+    lines.push_back(absl::StrCat(Word(link.role), " ", link.peer,
                                  link.connected ? "" : ", not connected"));
   }
   return lines;

@@ -18,8 +18,8 @@
 #include "engine/pmem/sim_region.h"
 #include "membership/view.h"
 #include "replica/chain_core.h"
+#include "replica/log_ring.h"
 #include "replica/node_record.h"
-#include "replica/operation_ring.h"
 #include "tests/replica/fake_heap.h"
 
 namespace kamino::replica {

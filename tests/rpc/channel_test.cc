@@ -177,9 +177,9 @@ bool ReconnectsOften(absl::Duration patience) {
 // whether it ends by its method's.
 bool EndsByItsMethods(absl::Duration own) {
   Peer peer(/*hangs_up=*/false);
-  constexpr Deadline kDeadline = {"/kamino.test/Wait", absl::Milliseconds(50)};
+  constexpr Timeout kDeadline = {"/kamino.test/Wait", absl::Milliseconds(50)};
   ChannelOptions options;
-  options.deadlines = absl::MakeConstSpan(&kDeadline, 1);
+  options.timeouts = absl::MakeConstSpan(&kDeadline, 1);
   grpc::GenericStub stub(MakeChannel(peer.address(), options));
   grpc::ClientContext context;
   SetTimeout(own, &context);

@@ -25,7 +25,7 @@ absl::Status Left(const SimNode& node, const std::string& what) {
   return absl::InternalError(absl::StrCat("at rest, ", node.name(), " ", what));
 }
 
-absl::Status CheckRing(const SimNode& node, const replica::OperationRing& ring,
+absl::Status CheckRing(const SimNode& node, const replica::LogRing& ring,
                        uint64_t size) {
   if (ring.received() == size && ring.applied() == size &&
       ring.cleaned() == size && ring.bytes_used() == 0) {

@@ -69,7 +69,7 @@ absl::Status SimEtcd::RevokeLease(int64_t lease) {
 
 absl::StatusOr<membership::Etcd::Election> SimEtcd::Campaign(
     const std::string& leader_key, const std::string& name, int64_t lease,
-    const std::string& view_key, const std::string& former_view_key) {
+    const std::string& view_key) {
   Expire();
   Election election;
   election.won = Read(leader_key).create_revision == 0;
@@ -79,7 +79,6 @@ absl::StatusOr<membership::Etcd::Election> SimEtcd::Campaign(
   }
   election.leader = Read(leader_key);
   election.view = Read(view_key);
-  election.former_view = Read(former_view_key);
   return election;
 }
 

@@ -14,8 +14,8 @@ using head::RequestOutcome;
 using node::SimDisk;
 using node::SimMedia;
 using replica::LogEntry;
+using replica::LogRing;
 using replica::Mutation;
-using replica::OperationRing;
 
 namespace {
 
@@ -90,7 +90,7 @@ void SimNode::Boot() {
   if (!storage.ok()) return OnFatal(storage.status());
   storage_ = storage->get();
   incarnation_ = storage_->record()->state().incarnation;
-  const OperationRing& ring = *storage_->ring();
+  const LogRing& ring = *storage_->ring();
   for (uint64_t last = ring.cleaned(); last < ring.received();) {
     const LogEntry entry = ring.EntryOf(last + 1);
     last = entry.last();

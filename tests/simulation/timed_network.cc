@@ -107,7 +107,7 @@ void TimedNetwork::Send(Process* from, Process* to, World::Event arrival) {
 
 uint64_t TimedNetwork::Listen(const std::shared_ptr<Station>& station,
                               const std::string& address,
-                              transport::Acceptor acceptor) {
+                              transport::AcceptCallback acceptor) {
   Port& port = ports_[{std::string(station->kind.name), address}];
   if (port.id != 0) return 0;
   port.id = next_number_++;

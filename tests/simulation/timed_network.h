@@ -140,7 +140,7 @@ class TimedNetwork {
   struct Port {
     uint64_t id = 0;
     std::shared_ptr<Station> station;
-    transport::Acceptor acceptor;
+    transport::AcceptCallback acceptor;
   };
   using PortName = std::pair<std::string, std::string>;  // kind, address
 
@@ -150,7 +150,8 @@ class TimedNetwork {
 
   // 0: the address is taken.
   uint64_t Listen(const std::shared_ptr<Station>& station,
-                  const std::string& address, transport::Acceptor acceptor);
+                  const std::string& address,
+                  transport::AcceptCallback acceptor);
   void StopListening(const std::string& kind, const std::string& address,
                      uint64_t id);
   std::shared_ptr<transport::Link> Connect(

@@ -7,7 +7,7 @@
 
 namespace kamino::simulation {
 
-using transport::Acceptor;
+using transport::AcceptCallback;
 using transport::Capabilities;
 using transport::Link;
 using transport::LinkHandler;
@@ -71,8 +71,8 @@ class TimedTransport final : public Transport {
       : network_(network), station_(std::move(station)) {}
   ~TimedTransport() override { network_->Leave(station_, /*told=*/true); }
 
-  absl::StatusOr<std::unique_ptr<Listener>> Listen(const std::string& address,
-                                                   Acceptor acceptor) override {
+  absl::StatusOr<std::unique_ptr<Listener>> Listen(
+      const std::string& address, AcceptCallback acceptor) override {
     const uint64_t id =
         network_->Listen(station_, address, std::move(acceptor));
     if (id == 0) {
@@ -141,7 +141,8 @@ void TimedNetwork::Accept(const Ref& connection, uint64_t port_id) {
   end.number = 2 * ++end.station->accepted;
   end.open = true;
   end.link = std::make_shared<TimedLink>(this, connection, 1);
-  const Acceptor acceptor = port->second.acceptor;  // it may close the port
+  const AcceptCallback acceptor =
+      port->second.acceptor;  // it may close the port
   end.handler = acceptor(end.link);
   if (end.handler == nullptr) {
     end.open = false;

@@ -8,11 +8,12 @@ namespace kamino::transport {
 namespace {
 
 Preface Good() {
-  return MakePreface(LinkKind::kShm, LinkRole::kConnector, 4096, 65536, 5);
+  return MakePreface(SocketKind::kShm, SocketSide::kConnector, 4096, 65536, 5);
 }
 
 absl::Status Check(const Preface& preface, size_t received = kPrefaceBytes) {
-  return CheckPreface(preface, received, LinkKind::kShm, LinkRole::kConnector);
+  return CheckPreface(preface, received, SocketKind::kShm,
+                      SocketSide::kConnector);
 }
 
 // The bytes of the worked example in docs/link_format.md.
@@ -54,9 +55,12 @@ TEST(PrefaceTest, SoundButNotWhatThisSideNeeds) {
     Preface preface;
     const char* says;
   } cases[] = {
-      {MakePreface(LinkKind::kTcp, LinkRole::kConnector, 4096, 0), "kind 1"},
-      {MakePreface(LinkKind::kShm, LinkRole::kAcceptor, 4096, 65536), "echo"},
-      {MakePreface(LinkKind::kShm, LinkRole::kConnector, 0, 65536), "accepts"},
+      {MakePreface(SocketKind::kTcp, SocketSide::kConnector, 4096, 0),
+       "kind 1"},
+      {MakePreface(SocketKind::kShm, SocketSide::kAcceptor, 4096, 65536),
+       "echo"},
+      {MakePreface(SocketKind::kShm, SocketSide::kConnector, 0, 65536),
+       "accepts"},
   };
   for (const auto& one : cases) {
     const absl::Status status = Check(one.preface);

@@ -123,8 +123,10 @@ TEST_P(StrangersTest, OneThatLeavesAtOnceDisturbsNobody) {
 }
 
 TEST_P(StrangersTest, APrefaceOfAnotherKindIsHungUpOn) {
-  const LinkKind other = GetParam() == "tcp" ? LinkKind::kShm : LinkKind::kTcp;
-  const Preface preface = MakePreface(other, LinkRole::kConnector, 4096, 65536);
+  const SocketKind other =
+      GetParam() == "tcp" ? SocketKind::kShm : SocketKind::kTcp;
+  const Preface preface =
+      MakePreface(other, SocketSide::kConnector, 4096, 65536);
   const int fd = Knock();
   Say(fd, {reinterpret_cast<const char*>(&preface), kPrefaceBytes});
   AwaitHangUp(fd);
@@ -135,7 +137,7 @@ TEST_P(StrangersTest, APrefaceOfAnotherKindIsHungUpOn) {
 TEST_P(StrangersTest, SharedMemoryThatIsNotHandedOverIsHungUpOn) {
   if (GetParam() != "shm") return;  // what TCP promises comes in frames: below
   const Preface preface =
-      MakePreface(LinkKind::kShm, LinkRole::kConnector, 4096, 65536);
+      MakePreface(SocketKind::kShm, SocketSide::kConnector, 4096, 65536);
   const int fd = Knock();
   Say(fd, {reinterpret_cast<const char*>(&preface), kPrefaceBytes});
   AwaitHangUp(fd);
@@ -152,7 +154,7 @@ class BadFrameTest : public StrangersTest {
   // Sends a good message and then `bad`; the link must close with kDataLoss.
   void Expect(absl::string_view bad) {
     const Preface preface =
-        MakePreface(LinkKind::kTcp, LinkRole::kConnector, 1 << 20, 0);
+        MakePreface(SocketKind::kTcp, SocketSide::kConnector, 1 << 20, 0);
     const int fd = Knock();
     Say(fd, {reinterpret_cast<const char*>(&preface), kPrefaceBytes});
     const FrameHead good = MakeFrameHead(Bytes("good"), {});

@@ -56,7 +56,7 @@ struct LinkContext {
 // One listener's admission, shared with the links it accepted. The loop's
 // thread only.
 struct AcceptGate {
-  Acceptor acceptor;
+  AcceptCallback acceptor;
   std::string address;
   bool open = true;
   int live = 0;  // links accepted and not closed, unfinished ones included

@@ -33,14 +33,14 @@ bool LowerFlag(std::atomic<uint32_t>& flag) {
 
 ShmLink::ShmLink(std::shared_ptr<LinkContext> context, std::string peer,
                  SharedRings::Created created)
-    : RingLink(std::move(context), LinkKind::kShm, kShmCapabilities,
+    : RingLink(std::move(context), SocketKind::kShm, kShmCapabilities,
                std::move(peer)),
       connector_(true),
       rings_(std::move(created.rings)),
       offered_(std::move(created.fd)) {}
 
 ShmLink::ShmLink(std::shared_ptr<LinkContext> context, std::string peer)
-    : RingLink(std::move(context), LinkKind::kShm, kShmCapabilities,
+    : RingLink(std::move(context), SocketKind::kShm, kShmCapabilities,
                std::move(peer)),
       connector_(false) {}
 

@@ -20,7 +20,7 @@ constexpr absl::Duration kAcceptRetry = absl::Milliseconds(100);
 
 ListenPort::ListenPort(std::shared_ptr<LinkContext> context,
                        std::shared_ptr<const SocketProtocol> protocol,
-                       SocketProtocol::Bound bound, Acceptor acceptor)
+                       SocketProtocol::Bound bound, AcceptCallback acceptor)
     : context_(std::move(context)),
       protocol_(std::move(protocol)),
       gate_(std::make_shared<AcceptGate>()),

@@ -18,7 +18,7 @@ class ListenPort final : public LoopPort,
  public:
   ListenPort(std::shared_ptr<LinkContext> context,
              std::shared_ptr<const SocketProtocol> protocol,
-             SocketProtocol::Bound bound, Acceptor acceptor);
+             SocketProtocol::Bound bound, AcceptCallback acceptor);
   ~ListenPort() override;
 
   // Starts accepting. kUnavailable: the transport is being destroyed.

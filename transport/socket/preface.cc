@@ -20,7 +20,7 @@ uint64_t PrefaceChecksum(const Preface& preface) {
 
 }  // namespace
 
-Preface MakePreface(LinkKind kind, LinkRole role, uint32_t max_message,
+Preface MakePreface(SocketKind kind, SocketSide role, uint32_t max_message,
                     uint64_t ring_bytes, uint64_t epoch) {
   Preface preface = {};
   preface.magic = kPrefaceMagic;
@@ -35,7 +35,7 @@ Preface MakePreface(LinkKind kind, LinkRole role, uint32_t max_message,
 }
 
 absl::Status CheckPreface(const Preface& preface, size_t received,
-                          LinkKind kind, LinkRole sender) {
+                          SocketKind kind, SocketSide sender) {
   const char* bytes = reinterpret_cast<const char*>(&preface);
   if (std::memcmp(bytes, &kPrefaceMagic,
                   std::min(received, sizeof(kPrefaceMagic))) != 0) {

@@ -13,18 +13,18 @@ namespace kamino::transport {
 // These numbers are on the wire; never change them.
 inline constexpr uint32_t kPrefaceMagic = 0x6f6e6d6b;  // "kmno"
 inline constexpr uint16_t kLinkVersion = 2;
-enum class LinkKind : uint16_t { kTcp = 1, kShm = 2 };
+enum class SocketKind : uint16_t { kTcp = 1, kShm = 2 };
 // Who sent the preface. Without it an echo, or a socket that the kernel
 // connected to itself, would pass for a peer.
-enum class LinkRole : uint32_t { kConnector = 1, kAcceptor = 2 };
+enum class SocketSide : uint32_t { kConnector = 1, kAcceptor = 2 };
 
 // Little-endian, no padding.
 struct Preface {
   uint32_t magic;
   uint16_t version;
-  uint16_t kind;         // LinkKind
+  uint16_t kind;         // SocketKind
   uint32_t max_message;  // bytes the sender of the preface accepts
-  uint32_t role;         // LinkRole
+  uint32_t role;         // SocketSide
   uint64_t ring_bytes;   // kShm, connector's: capacity of each ring; else zero
   uint64_t epoch;        // TransportOptions::epoch of the sender
   uint64_t checksum;     // XXH3-64 of the bytes before
@@ -38,7 +38,7 @@ static_assert(offsetof(Preface, ring_bytes) == 16);
 static_assert(offsetof(Preface, epoch) == 24);
 static_assert(offsetof(Preface, checksum) == 32);
 
-Preface MakePreface(LinkKind kind, LinkRole role, uint32_t max_message,
+Preface MakePreface(SocketKind kind, SocketSide role, uint32_t max_message,
                     uint64_t ring_bytes, uint64_t epoch = 0);
 
 // kFailedPrecondition with a text for the log: a stranger, another version,
@@ -46,7 +46,7 @@ Preface MakePreface(LinkKind kind, LinkRole role, uint32_t max_message,
 // may be less than a whole preface: a stranger is told apart by its first
 // bytes, without waiting for more.
 absl::Status CheckPreface(const Preface& preface, size_t received,
-                          LinkKind kind, LinkRole sender);
+                          SocketKind kind, SocketSide sender);
 
 }  // namespace kamino::transport
 

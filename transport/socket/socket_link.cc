@@ -14,7 +14,7 @@
 
 namespace kamino::transport {
 
-SocketLink::SocketLink(std::shared_ptr<LinkContext> context, LinkKind kind,
+SocketLink::SocketLink(std::shared_ptr<LinkContext> context, SocketKind kind,
                        const Capabilities& capabilities, std::string peer)
     : LoopLink(std::move(context), capabilities, std::move(peer)),
       kind_(kind) {}
@@ -120,7 +120,7 @@ void SocketLink::OnConnectDone() {
 
 bool SocketLink::SendPreface(const Offer& offer) {
   Preface preface = MakePreface(
-      kind_, connector() ? LinkRole::kConnector : LinkRole::kAcceptor,
+      kind_, connector() ? SocketSide::kConnector : SocketSide::kAcceptor,
       static_cast<uint32_t>(options().max_message), offer.ring_bytes, epoch());
   iovec piece = {&preface, sizeof(preface)};
   msghdr message = {};
@@ -185,9 +185,9 @@ void SocketLink::ReadPreface() {
       return;
     }
     received_bytes_ += static_cast<size_t>(count);
-    const absl::Status sound =
-        CheckPreface(received_, received_bytes_, kind_,
-                     connector() ? LinkRole::kAcceptor : LinkRole::kConnector);
+    const absl::Status sound = CheckPreface(
+        received_, received_bytes_, kind_,
+        connector() ? SocketSide::kAcceptor : SocketSide::kConnector);
     if (!sound.ok()) {
       Fail(sound);
       return;

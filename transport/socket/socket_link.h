@@ -26,7 +26,7 @@ struct SocketAddress {
 
 class SocketLink : public LoopLink {
  public:
-  SocketLink(std::shared_ptr<LinkContext> context, LinkKind kind,
+  SocketLink(std::shared_ptr<LinkContext> context, SocketKind kind,
              const Capabilities& capabilities, std::string peer);
 
   // The loop's thread only; exactly one of them, once. Candidates are tried in
@@ -75,7 +75,7 @@ class SocketLink : public LoopLink {
   ssize_t ReceivePrefaceBytes();
   void OnPrefaceComplete();
 
-  const LinkKind kind_;
+  const SocketKind kind_;
 
   // Guarded by mu_; changed by the loop's thread only, which therefore reads it
   // without.

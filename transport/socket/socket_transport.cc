@@ -20,8 +20,8 @@ class SocketTransport final : public Transport {
     context_->loop->Stop();
   }
 
-  absl::StatusOr<std::unique_ptr<Listener>> Listen(const std::string& address,
-                                                   Acceptor acceptor) override {
+  absl::StatusOr<std::unique_ptr<Listener>> Listen(
+      const std::string& address, AcceptCallback acceptor) override {
     ASSIGN_OR_RETURN(SocketProtocol::Bound bound, protocol_->Bind(address));
     auto port = std::make_shared<ListenPort>(
         context_, protocol_, std::move(bound), std::move(acceptor));

@@ -58,7 +58,7 @@ absl::Status ConfigureSocket(int socket, absl::Duration timeout) {
 }  // namespace
 
 TcpLink::TcpLink(std::shared_ptr<LinkContext> context, std::string peer)
-    : SocketLink(std::move(context), LinkKind::kTcp, kTcpCapabilities,
+    : SocketLink(std::move(context), SocketKind::kTcp, kTcpCapabilities,
                  std::move(peer)) {}
 
 absl::StatusOr<size_t> TcpLink::OnPreface(const Preface& preface, UniqueFd) {

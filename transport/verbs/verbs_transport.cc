@@ -16,7 +16,7 @@ namespace {
 class VerbsPort final : public LoopPort,
                         public std::enable_shared_from_this<VerbsPort> {
  public:
-  VerbsPort(std::shared_ptr<VerbsContext> context, Acceptor acceptor)
+  VerbsPort(std::shared_ptr<VerbsContext> context, AcceptCallback acceptor)
       : context_(std::move(context)), gate_(std::make_shared<AcceptGate>()) {
     gate_->acceptor = std::move(acceptor);
     gate_->open = false;
@@ -96,8 +96,8 @@ class VerbsTransport final : public Transport {
     context_->loop->Stop();
   }
 
-  absl::StatusOr<std::unique_ptr<Listener>> Listen(const std::string& address,
-                                                   Acceptor acceptor) override {
+  absl::StatusOr<std::unique_ptr<Listener>> Listen(
+      const std::string& address, AcceptCallback acceptor) override {
     auto port = std::make_shared<VerbsPort>(context_, std::move(acceptor));
     absl::Status status = absl::UnavailableError("the transport has stopped");
     context_->loop->RunSync([&] { status = port->Open(address); });

@@ -70,7 +70,7 @@ class HiddenLinks {
   class HiddenListener;
   class HiddenTransport;
 
-  std::map<std::string, transport::Acceptor> acceptors_;  // by node
+  std::map<std::string, transport::AcceptCallback> acceptors_;  // by node
   std::deque<Flight> flights_;
 };
 
@@ -114,7 +114,7 @@ class HiddenLinks::HiddenTransport final : public transport::Transport {
       : links_(links), node_(std::move(node)) {}
 
   absl::StatusOr<std::unique_ptr<transport::Listener>> Listen(
-      const std::string& address, transport::Acceptor acceptor) override {
+      const std::string& address, transport::AcceptCallback acceptor) override {
     links_->acceptors_[address] = std::move(acceptor);
     return std::make_unique<HiddenListener>(address);
   }

@@ -192,7 +192,7 @@ void ChainRig::CutPowerAt(const std::string& name, Moment moment, int count) {
 
 void ChainRig::OnHeap(RigNode* node, Moment moment) {
   if (!node->up() || node->countdown == 0 || moment != node->moment) return;
-  const replica::OperationRing& ring = *node->storage->ring();
+  const replica::LogRing& ring = *node->storage->ring();
   // A head executes before the operation gets into its ring.
   const bool executes = ring.received() > ring.applied() ||
                         node->node->chain_node().core().is_head();
@@ -202,7 +202,7 @@ void ChainRig::OnHeap(RigNode* node, Moment moment) {
 
 void ChainRig::Tearing(RigNode* node) {
   const SimRegion& heap = *node->disk.region(Media::Part::kHeap);
-  const replica::OperationRing& ring = *node->storage->ring();
+  const replica::LogRing& ring = *node->storage->ring();
   const size_t begin = node->storage->heap()->objects_begin();
   Tear tear;
   tear.happened = true;

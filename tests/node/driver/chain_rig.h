@@ -191,7 +191,7 @@ class ChainRig {
     return At(name).node->chain_node();
   }
   Storage& storage(const std::string& name) { return *At(name).storage; }
-  const replica::OperationRing& ring(const std::string& name) {
+  const replica::LogRing& ring(const std::string& name) {
     return *At(name).storage->ring();
   }
   // What its next heartbeat says.

@@ -71,7 +71,7 @@ std::string ChainRig::CheckAtRest(const RigNode& node,
     return absl::StrCat(name, " is in view ", core.view().id, " and ",
                         membership::ConditionName(core.condition()));
   }
-  const replica::OperationRing& ring = core.ring();
+  const replica::LogRing& ring = core.ring();
   if (ring.received() != received || ring.applied() != received ||
       ring.cleaned() != received || ring.bytes_used() != 0) {
     return absl::StrCat(name, " has received ", ring.received(), ", applied ",

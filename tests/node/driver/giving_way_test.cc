@@ -124,7 +124,7 @@ bool NothingLeavesAfterTheEnd() {
            !(message->has_completion() || message->has_clean_up());
   });
   chain.Execute("last", "of n1");
-  const replica::OperationRing& ring = rig.ring("n2");
+  const replica::LogRing& ring = rig.ring("n2");
   const absl::string_view entry = ring.EntryOf(ring.applied()).bytes();
   std::memset(const_cast<char*>(entry.data()), 0xff, entry.size());
   rig.CutPower("n1", /*seed=*/1);

@@ -423,7 +423,7 @@ class HastyTransport final : public transport::Transport {
       : messages_(std::move(messages)), closes_(closes) {}
 
   absl::StatusOr<std::unique_ptr<transport::Listener>> Listen(
-      const std::string&, transport::Acceptor) override {
+      const std::string&, transport::AcceptCallback) override {
     return std::make_unique<Nowhere>();
   }
   absl::StatusOr<std::shared_ptr<transport::Link>> Connect(

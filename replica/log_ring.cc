@@ -1,4 +1,4 @@
-#include "replica/operation_ring.h"
+#include "replica/log_ring.h"
 
 #include <xxhash.h>
 
@@ -50,32 +50,33 @@ uint64_t CapacityOf(const engine::Region& region) {
 
 }  // namespace
 
-RingHeader* OperationRing::header() const {
+RingHeader* LogRing::header() const {
   return reinterpret_cast<RingHeader*>(region_->base());
 }
 
-std::byte* OperationRing::EntryAt(uint64_t slot_offset) const {
+std::byte* LogRing::EntryAt(uint64_t slot_offset) const {
   return region_->base() + slot_offset + sizeof(SlotHeader);
 }
 
-absl::string_view OperationRing::BytesOf(const Slot& slot) const {
+absl::string_view LogRing::BytesOf(const Slot& slot) const {
   return {reinterpret_cast<const char*>(EntryAt(slot.offset)), slot.length};
 }
 
-absl::StatusOr<std::unique_ptr<OperationRing>> OperationRing::Create(
-    engine::Region* region, const HeapUuid& heap, size_t min_bytes) {
+absl::StatusOr<std::unique_ptr<LogRing>> LogRing::Create(engine::Region* region,
+                                                         const HeapUuid& heap,
+                                                         size_t min_bytes) {
   if (region->size() < min_bytes) {
     return absl::InvalidArgumentError(
-        absl::StrCat("operation ring of ", region->size(),
+        absl::StrCat("log ring of ", region->size(),
                      " bytes is too small; at least ", min_bytes));
   }
-  auto ring = absl::WrapUnique(new OperationRing(region, CapacityOf(*region)));
+  auto ring = absl::WrapUnique(new LogRing(region, CapacityOf(*region)));
   ring->Format(heap, 0, 0);
   return ring;
 }
 
-void OperationRing::Format(const HeapUuid& heap, uint64_t sequence,
-                           uint32_t generation) {
+void LogRing::Format(const HeapUuid& heap, uint64_t sequence,
+                     uint32_t generation) {
   RingHeader* header = this->header();
   // The first slot must not look like one of an earlier ring.
   std::memset(region_->base() + kHeaderBytes, 0, sizeof(SlotHeader));
@@ -102,48 +103,47 @@ void OperationRing::Format(const HeapUuid& heap, uint64_t sequence,
   used_ = reclaimable_ = 0;
 }
 
-void OperationRing::Restart(uint64_t sequence, uint32_t generation) {
+void LogRing::Restart(uint64_t sequence, uint32_t generation) {
   HeapUuid heap;
   std::memcpy(heap.data(), header()->heap_uuid, heap.size());
   Format(heap, sequence, generation);
 }
 
-absl::StatusOr<std::unique_ptr<OperationRing>> OperationRing::Open(
-    engine::Region* region, const HeapUuid& heap) {
+absl::StatusOr<std::unique_ptr<LogRing>> LogRing::Open(engine::Region* region,
+                                                       const HeapUuid& heap) {
   if (region->size() < kMinTinyBytes) {
     return absl::FailedPreconditionError(
-        absl::StrCat("operation ring is truncated: ", region->size(),
+        absl::StrCat("log ring is truncated: ", region->size(),
                      " bytes, at least ", kMinBytes, " expected"));
   }
-  auto ring = absl::WrapUnique(new OperationRing(region, CapacityOf(*region)));
+  auto ring = absl::WrapUnique(new LogRing(region, CapacityOf(*region)));
   const RingHeader& header = *ring->header();
   if (header.magic != kRingMagic) {
-    return absl::FailedPreconditionError("not a Kamino operation ring");
+    return absl::FailedPreconditionError("not a Kamino log ring");
   }
   if (header.version != kRingVersion) {
     return absl::FailedPreconditionError(
-        absl::StrCat("operation ring has format version ", header.version,
+        absl::StrCat("log ring has format version ", header.version,
                      "; this program reads version ", kRingVersion,
                      ": it can be read by the program that wrote it, or, with "
                      "another node to join from, be moved away"));
   }
   if (header.checksum != HeaderChecksum(header)) {
-    return absl::DataLossError("operation ring's header is damaged");
+    return absl::DataLossError("log ring's header is damaged");
   }
   if (header.size != region->size()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("operation ring was made with ", header.size,
-                     " bytes and has ", region->size(), " now"));
+        absl::StrCat("log ring was made with ", header.size, " bytes and has ",
+                     region->size(), " now"));
   }
   if (std::memcmp(header.heap_uuid, heap.data(), heap.size()) != 0) {
-    return absl::FailedPreconditionError(
-        "operation ring belongs to another heap");
+    return absl::FailedPreconditionError("log ring belongs to another heap");
   }
   RETURN_IF_ERROR(ring->Recover());
   return ring;
 }
 
-absl::Status OperationRing::ReadCleaned() {
+absl::Status LogRing::ReadCleaned() {
   const CleanedLine* best = nullptr;
   for (int i = 0; i < 2; ++i) {
     const CleanedLine& line = header()->cleaned[i];
@@ -155,32 +155,32 @@ absl::Status OperationRing::ReadCleaned() {
   if (best == nullptr || best->offset < kHeaderBytes ||
       best->offset > kHeaderBytes + capacity_ ||
       best->offset % kEntryAlignment != 0) {
-    return absl::DataLossError("operation ring's cleaned cursor is damaged");
+    return absl::DataLossError("log ring's cleaned cursor is damaged");
   }
   cleaned_ = best->sequence;
   write_offset_ = best->offset;
   return absl::OkStatus();
 }
 
-absl::Status OperationRing::Recover() {
+absl::Status LogRing::Recover() {
   RETURN_IF_ERROR(ReadCleaned());
   while (ScanOne(received() + 1)) {
   }
   applied_ = std::max(header()->applied.sequence, cleaned_);
   if (applied_ > received()) {
-    return absl::DataLossError(
-        absl::StrCat("operation ring lost entries: applied ", applied_,
-                     ", received ", received()));
+    return absl::DataLossError(absl::StrCat("log ring lost entries: applied ",
+                                            applied_, ", received ",
+                                            received()));
   }
   if (!EndsEntry(applied_)) {
     return absl::DataLossError(
-        absl::StrCat("operation ring's applied cursor is damaged: ", applied_,
+        absl::StrCat("log ring's applied cursor is damaged: ", applied_,
                      " is within an entry"));
   }
   return absl::OkStatus();
 }
 
-bool OperationRing::ScanOne(uint64_t first) {
+bool LogRing::ScanOne(uint64_t first) {
   const uint64_t end = kHeaderBytes + capacity_;
   uint64_t space = 0;
   uint64_t offset = write_offset_;
@@ -219,8 +219,7 @@ bool OperationRing::ScanOne(uint64_t first) {
   return false;
 }
 
-bool OperationRing::Place(uint64_t bytes, uint64_t* offset,
-                          uint64_t* space) const {
+bool LogRing::Place(uint64_t bytes, uint64_t* offset, uint64_t* space) const {
   const uint64_t end = kHeaderBytes + capacity_;
   const uint64_t to_end = end - write_offset_;
   *offset = write_offset_;
@@ -232,21 +231,20 @@ bool OperationRing::Place(uint64_t bytes, uint64_t* offset,
   return used_ + reclaimable_ + *space <= capacity_;
 }
 
-absl::Status OperationRing::Append(const LogEntry& entry) {
+absl::Status LogRing::Append(const LogEntry& entry) {
   return Append(entry.first(), entry.last(), entry.bytes().size(),
                 [&entry](char* to) {
                   std::memcpy(to, entry.bytes().data(), entry.bytes().size());
                 });
 }
 
-absl::Status OperationRing::Append(const LogEntryDraft& draft) {
+absl::Status LogRing::Append(const LogEntryDraft& draft) {
   return Append(draft.first, draft.last(), draft.bytes(),
                 [&draft](char* to) { draft.WriteTo(to); });
 }
 
-absl::Status OperationRing::Append(uint64_t first, uint64_t last,
-                                   uint64_t length,
-                                   absl::FunctionRef<void(char*)> write) {
+absl::Status LogRing::Append(uint64_t first, uint64_t last, uint64_t length,
+                             absl::FunctionRef<void(char*)> write) {
   CHECK_EQ(first, received() + 1);
   CHECK_LE(first, last);
   if (length > max_entry_bytes()) {
@@ -261,7 +259,7 @@ absl::Status OperationRing::Append(uint64_t first, uint64_t last,
     if (reclaimable_ > 0) PersistCleaned();
     if (!Place(bytes, &offset, &space)) {
       return absl::ResourceExhaustedError(absl::StrCat(
-          "operation ring is full: ", used_, " of ", capacity_, " bytes"));
+          "log ring is full: ", used_, " of ", capacity_, " bytes"));
     }
   }
   std::byte* base = region_->base();
@@ -286,7 +284,7 @@ absl::Status OperationRing::Append(uint64_t first, uint64_t last,
   return absl::OkStatus();
 }
 
-const OperationRing::Slot& OperationRing::SlotOf(uint64_t sequence) const {
+const LogRing::Slot& LogRing::SlotOf(uint64_t sequence) const {
   CHECK_GT(sequence, cleaned_);
   CHECK_LE(sequence, received());
   return *std::lower_bound(
@@ -294,18 +292,18 @@ const OperationRing::Slot& OperationRing::SlotOf(uint64_t sequence) const {
       [](const Slot& slot, uint64_t wanted) { return slot.last < wanted; });
 }
 
-LogEntry OperationRing::EntryOf(uint64_t sequence) const {
+LogEntry LogRing::EntryOf(uint64_t sequence) const {
   const Slot& slot = SlotOf(sequence);
   return LogEntry::Checked(BytesOf(slot), slot.first, slot.last);
 }
 
-bool OperationRing::EndsEntry(uint64_t sequence) const {
+bool LogRing::EndsEntry(uint64_t sequence) const {
   if (sequence == cleaned_) return true;
   return sequence > cleaned_ && sequence <= received() &&
          SlotOf(sequence).last == sequence;
 }
 
-void OperationRing::MarkApplied(uint64_t sequence) {
+void LogRing::MarkApplied(uint64_t sequence) {
   CHECK_GE(sequence, applied_);
   CHECK(EndsEntry(sequence)) << sequence;
   applied_ = sequence;
@@ -314,13 +312,13 @@ void OperationRing::MarkApplied(uint64_t sequence) {
   applied_durable_ = false;
 }
 
-void OperationRing::PersistApplied() {
+void LogRing::PersistApplied() {
   if (applied_durable_) return;
   region_->Drain();
   applied_durable_ = true;
 }
 
-void OperationRing::Clean(uint64_t sequence) {
+void LogRing::Clean(uint64_t sequence) {
   CHECK_LE(sequence, applied_);
   CHECK(sequence < cleaned_ || EndsEntry(sequence)) << sequence;
   while (cleaned_ < sequence) {
@@ -334,7 +332,7 @@ void OperationRing::Clean(uint64_t sequence) {
   if (reclaimable_ > capacity_ / 8) PersistCleaned();
 }
 
-void OperationRing::PersistCleaned() {
+void LogRing::PersistCleaned() {
   // The applied cursor must not be found behind a durable cleaned one.
   region_->Persist(&header()->applied.sequence, sizeof(uint64_t));
   current_line_ = 1 - current_line_;
@@ -346,7 +344,7 @@ void OperationRing::PersistCleaned() {
   reclaimable_ = 0;
 }
 
-void OperationRing::TruncateAfter(uint64_t sequence) {
+void LogRing::TruncateAfter(uint64_t sequence) {
   CHECK_GE(sequence, applied_);
   if (sequence >= received()) return;
   CHECK(EndsEntry(sequence)) << sequence;

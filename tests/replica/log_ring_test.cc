@@ -1,4 +1,4 @@
-#include "replica/operation_ring.h"
+#include "replica/log_ring.h"
 
 #include <random>
 #include <string>
@@ -14,8 +14,8 @@ namespace {
 using engine::SimRegion;
 using ::testing::HasSubstr;
 
-constexpr size_t kBytes = OperationRing::kMinBytes;
-const OperationRing::HeapUuid kHeap = {1, 2, 3};
+constexpr size_t kBytes = LogRing::kMinBytes;
+const LogRing::HeapUuid kHeap = {1, 2, 3};
 
 // What the entry of mutation `sequence` is in these tests.
 std::string Text(uint64_t sequence, size_t size = 0) {
@@ -24,13 +24,13 @@ std::string Text(uint64_t sequence, size_t size = 0) {
   return std::string(size, static_cast<char>('a' + sequence % 26));
 }
 
-std::unique_ptr<OperationRing> MakeRing(SimRegion* region) {
-  auto ring = OperationRing::Create(region, kHeap);
+std::unique_ptr<LogRing> MakeRing(SimRegion* region) {
+  auto ring = LogRing::Create(region, kHeap);
   EXPECT_TRUE(ring.ok()) << ring.status();
   return std::move(*ring);
 }
 
-TEST(OperationRingTest, CursorsAndEntries) {
+TEST(LogRingTest, CursorsAndEntries) {
   SimRegion region(kBytes);
   auto ring = MakeRing(&region);
   for (uint64_t i = 1; i <= 3; ++i) {
@@ -45,7 +45,7 @@ TEST(OperationRingTest, CursorsAndEntries) {
   EXPECT_EQ(TextOf(ring->EntryOf(3)), Text(3));
 }
 
-TEST(OperationRingTest, AnEntryCoversTheNumbersOfItsMutations) {
+TEST(LogRingTest, AnEntryCoversTheNumbersOfItsMutations) {
   SimRegion region(kBytes);
   auto ring = MakeRing(&region);
   ASSERT_TRUE(AppendText(ring.get(), "one").ok());
@@ -56,7 +56,7 @@ TEST(OperationRingTest, AnEntryCoversTheNumbersOfItsMutations) {
   for (const bool reopened : {false, true}) {
     if (reopened) {
       ring->PersistApplied();
-      ring = *OperationRing::Open(&region, kHeap);
+      ring = *LogRing::Open(&region, kHeap);
       ring->Clean(1);  // its durable cursor may lag behind
     }
     EXPECT_EQ(ring->received(), 68u);
@@ -78,7 +78,7 @@ TEST(OperationRingTest, AnEntryCoversTheNumbersOfItsMutations) {
   ring->TruncateAfter(65);
   EXPECT_EQ(ring->received(), 65u);
   ASSERT_TRUE(AppendText(ring.get(), "other", 2).ok());
-  ring = *OperationRing::Open(&region, kHeap);
+  ring = *LogRing::Open(&region, kHeap);
   EXPECT_EQ(ring->received(), 67u);
   EXPECT_EQ(TextOf(ring->EntryOf(67)), "other");
   ring->MarkApplied(67);
@@ -88,7 +88,7 @@ TEST(OperationRingTest, AnEntryCoversTheNumbersOfItsMutations) {
 }
 
 // Byte for byte, whether it was made here or came.
-TEST(OperationRingTest, KeepsWhatCameAsItCame) {
+TEST(LogRingTest, KeepsWhatCameAsItCame) {
   SimRegion region(kBytes);
   auto ring = MakeRing(&region);
   const TextBatch batch("a=1 b=22", 3);
@@ -99,11 +99,11 @@ TEST(OperationRingTest, KeepsWhatCameAsItCame) {
   auto other = MakeRing(&other_region);
   ASSERT_TRUE(other->Append(*LogEntry::Check(made)).ok());
   EXPECT_EQ(other->EntryOf(3).bytes(), made);
-  other = *OperationRing::Open(&other_region, kHeap);
+  other = *LogRing::Open(&other_region, kHeap);
   EXPECT_EQ(other->EntryOf(2).bytes(), made);
 }
 
-TEST(OperationRingTest, ADamagedEntryEndsTheScan) {
+TEST(LogRingTest, ADamagedEntryEndsTheScan) {
   SimRegion region(kBytes);
   auto ring = MakeRing(&region);
   ASSERT_TRUE(AppendText(ring.get(), "one").ok());
@@ -113,33 +113,33 @@ TEST(OperationRingTest, ADamagedEntryEndsTheScan) {
                        region.base() - sizeof(ring_format::SlotHeader);
   for (size_t i = 0; i < sizeof(ring_format::SlotHeader) + second.size(); ++i) {
     region.base()[begin + i] ^= std::byte{0x10};
-    EXPECT_EQ((*OperationRing::Open(&region, kHeap))->received(), 1u) << i;
+    EXPECT_EQ((*LogRing::Open(&region, kHeap))->received(), 1u) << i;
     region.base()[begin + i] ^= std::byte{0x10};
   }
-  EXPECT_EQ((*OperationRing::Open(&region, kHeap))->received(), 2u);
+  EXPECT_EQ((*LogRing::Open(&region, kHeap))->received(), 2u);
 }
 
-TEST(OperationRingTest, RefusesAnotherVersionByName) {
+TEST(LogRingTest, RefusesAnotherVersionByName) {
   SimRegion region(kBytes);
   MakeRing(&region);
   auto* header = reinterpret_cast<ring_format::RingHeader*>(region.base());
   header->version = 4;
-  const absl::Status refused = OperationRing::Open(&region, kHeap).status();
+  const absl::Status refused = LogRing::Open(&region, kHeap).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(refused));
   EXPECT_THAT(std::string(refused.message()), HasSubstr("version 4"));
   EXPECT_THAT(std::string(refused.message()), HasSubstr("reads version 5"));
 }
 
-TEST(OperationRingTest, RefusesACursorWithinAnEntry) {
+TEST(LogRingTest, RefusesACursorWithinAnEntry) {
   SimRegion region(kBytes);
   auto ring = MakeRing(&region);
   ASSERT_TRUE(AppendText(ring.get(), "five", 5).ok());
   reinterpret_cast<ring_format::RingHeader*>(region.base())->applied.sequence =
       3;
-  EXPECT_TRUE(absl::IsDataLoss(OperationRing::Open(&region, kHeap).status()));
+  EXPECT_TRUE(absl::IsDataLoss(LogRing::Open(&region, kHeap).status()));
 }
 
-TEST(OperationRingTest, FullUntilCleaned) {
+TEST(LogRingTest, FullUntilCleaned) {
   SimRegion region(kBytes);
   auto ring = MakeRing(&region);
   const std::string large(ring->max_entry_bytes() - TextEntry(1, "").size(),
@@ -158,7 +158,7 @@ TEST(OperationRingTest, FullUntilCleaned) {
   EXPECT_TRUE(AppendText(ring.get(), large).ok());
 }
 
-TEST(OperationRingTest, GoesRoundManyTimesAndOpensAnywhere) {
+TEST(LogRingTest, GoesRoundManyTimesAndOpensAnywhere) {
   SimRegion region(kBytes);
   auto ring = MakeRing(&region);
   std::mt19937 random(5);
@@ -172,7 +172,7 @@ TEST(OperationRingTest, GoesRoundManyTimesAndOpensAnywhere) {
     }
     if (random() % 3 == 0) ring->MarkApplied(ring->received());
     if (random() % 400 != 0) continue;
-    ring = *OperationRing::Open(&region, kHeap);
+    ring = *LogRing::Open(&region, kHeap);
     ASSERT_EQ(ring->received(), i);
     for (uint64_t s = ring->cleaned() + 1; s <= i; ++s) {
       ASSERT_EQ(TextOf(ring->EntryOf(s)), Text(s)) << s;
@@ -180,7 +180,7 @@ TEST(OperationRingTest, GoesRoundManyTimesAndOpensAnywhere) {
   }
 }
 
-TEST(OperationRingTest, ACrashLosesNothingThatWasAcknowledged) {
+TEST(LogRingTest, ACrashLosesNothingThatWasAcknowledged) {
   SimRegion region(kBytes);
   auto ring = MakeRing(&region);
   std::mt19937 random(9);
@@ -192,7 +192,7 @@ TEST(OperationRingTest, ACrashLosesNothingThatWasAcknowledged) {
     if (random() % 40 != 0) return;
     ++crashes;
     SimRegion after(region.CrashImage(random()));
-    auto opened = OperationRing::Open(&after, kHeap);
+    auto opened = LogRing::Open(&after, kHeap);
     ASSERT_TRUE(opened.ok()) << opened.status();
     // One append may be under way, and durable already.
     ASSERT_GE((*opened)->received(), acknowledged);
@@ -217,7 +217,7 @@ TEST(OperationRingTest, ACrashLosesNothingThatWasAcknowledged) {
   EXPECT_GT(crashes, 20);
 }
 
-TEST(OperationRingTest, TruncateDropsForGood) {
+TEST(LogRingTest, TruncateDropsForGood) {
   SimRegion region(kBytes);
   auto ring = MakeRing(&region);
   // Around the end of the region, so that a wrap is among what is dropped.
@@ -235,28 +235,27 @@ TEST(OperationRingTest, TruncateDropsForGood) {
   ring->TruncateAfter(last);
   EXPECT_EQ(ring->received(), last);
   EXPECT_EQ(ring->bytes_used(), used);
-  EXPECT_EQ((*OperationRing::Open(&region, kHeap))->received(), last);
+  EXPECT_EQ((*LogRing::Open(&region, kHeap))->received(), last);
   ASSERT_TRUE(AppendText(ring.get(), Text(last + 1, 200)).ok());
-  EXPECT_EQ(TextOf((*OperationRing::Open(&region, kHeap))->EntryOf(last + 1)),
+  EXPECT_EQ(TextOf((*LogRing::Open(&region, kHeap))->EntryOf(last + 1)),
             Text(last + 1, 200));
 }
 
-TEST(OperationRingTest, RefusesWhatIsNotItsOwn) {
+TEST(LogRingTest, RefusesWhatIsNotItsOwn) {
   SimRegion small(kBytes / 2);
-  EXPECT_TRUE(
-      absl::IsInvalidArgument(OperationRing::Create(&small, kHeap).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(LogRing::Create(&small, kHeap).status()));
   SimRegion empty(kBytes);
   EXPECT_TRUE(
-      absl::IsFailedPrecondition(OperationRing::Open(&empty, kHeap).status()));
+      absl::IsFailedPrecondition(LogRing::Open(&empty, kHeap).status()));
   SimRegion region(kBytes);
   MakeRing(&region);
-  auto other = OperationRing::Open(&region, {9});
+  auto other = LogRing::Open(&region, {9});
   EXPECT_TRUE(absl::IsFailedPrecondition(other.status()));
   region.base()[24] ^= std::byte{1};
-  EXPECT_TRUE(absl::IsDataLoss(OperationRing::Open(&region, kHeap).status()));
+  EXPECT_TRUE(absl::IsDataLoss(LogRing::Open(&region, kHeap).status()));
 }
 
-TEST(OperationRingTest, BeginsAnewWithoutItsOldEntries) {
+TEST(LogRingTest, BeginsAnewWithoutItsOldEntries) {
   SimRegion region(kBytes);
   auto ring = MakeRing(&region);
   for (uint64_t i = 1; i <= 5; ++i) {
@@ -268,20 +267,20 @@ TEST(OperationRingTest, BeginsAnewWithoutItsOldEntries) {
   for (uint64_t i = 1; i <= 3; ++i) {
     ASSERT_TRUE(AppendText(ring.get(), std::string(100, 'n')).ok());
   }
-  auto again = OperationRing::Open(&region, kHeap);
+  auto again = LogRing::Open(&region, kHeap);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ((*again)->received(), 3u);
   EXPECT_EQ(TextOf((*again)->EntryOf(3)), std::string(100, 'n'));
   (*again)->Restart(90, 8);
   ASSERT_TRUE(AppendText(again->get(), "x").ok());
-  again = OperationRing::Open(&region, kHeap);
+  again = LogRing::Open(&region, kHeap);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ((*again)->cleaned(), 90u);
   EXPECT_EQ((*again)->applied(), 90u);
   EXPECT_EQ((*again)->received(), 91u);
 }
 
-TEST(OperationRingTest, WhatWasPersistedAsAppliedStaysSo) {
+TEST(LogRingTest, WhatWasPersistedAsAppliedStaysSo) {
   SimRegion region(kBytes);
   auto ring = MakeRing(&region);
   ASSERT_TRUE(AppendText(ring.get(), Text(1)).ok());
@@ -289,7 +288,7 @@ TEST(OperationRingTest, WhatWasPersistedAsAppliedStaysSo) {
   ring->PersistApplied();
   for (uint64_t seed = 0; seed < 8; ++seed) {
     SimRegion after(region.CrashImage(seed));
-    auto read = OperationRing::Open(&after, kHeap);
+    auto read = LogRing::Open(&after, kHeap);
     ASSERT_TRUE(read.ok()) << read.status();
     EXPECT_EQ((*read)->applied(), 1u);
   }

@@ -1,4 +1,4 @@
-#include "rpc/deadlines.h"
+#include "rpc/timeouts.h"
 
 #include <utility>
 #include <vector>
@@ -18,7 +18,7 @@ constexpr absl::Duration kLong = absl::Seconds(10);
 // Many answers.
 constexpr absl::Duration kMany = absl::Minutes(1);
 
-constexpr Deadline kDeadlines[] = {
+constexpr Timeout kTimeouts[] = {
     {"/kamino.v1.KaminoService/Get", kLong},
     {"/kamino.v1.KaminoService/BatchGet", kLong},
     {"/kamino.v1.KaminoService/Put", kLong},
@@ -41,11 +41,11 @@ constexpr Deadline kDeadlines[] = {
 
 }  // namespace
 
-absl::Span<const Deadline> Deadlines() { return kDeadlines; }
+absl::Span<const Timeout> Timeouts() { return kTimeouts; }
 
-std::string ServiceConfig(absl::Span<const Deadline> deadlines) {
+std::string ServiceConfig(absl::Span<const Timeout> timeouts) {
   std::vector<std::string> methods;
-  for (const Deadline& deadline : deadlines) {
+  for (const Timeout& deadline : timeouts) {
     if (deadline.most == absl::InfiniteDuration()) continue;
     const std::pair<std::string, std::string> name =
         absl::StrSplit(absl::StripPrefix(deadline.method, "/"), '/');

@@ -1,4 +1,4 @@
-#include "rpc/deadlines.h"
+#include "rpc/timeouts.h"
 
 #include <map>
 #include <string>
@@ -35,9 +35,9 @@ std::map<std::string, bool> Methods() {
   return methods;
 }
 
-TEST(DeadlinesTest, EveryMethodHasOne) {
+TEST(TimeoutsTest, EveryMethodHasOne) {
   std::map<std::string, bool> methods = Methods();
-  for (const Deadline& deadline : Deadlines()) {
+  for (const Timeout& deadline : Timeouts()) {
     const auto found = methods.find(std::string(deadline.method));
     ASSERT_NE(found, methods.end()) << deadline.method;
     EXPECT_GE(deadline.most, absl::Seconds(1)) << deadline.method;
@@ -47,15 +47,15 @@ TEST(DeadlinesTest, EveryMethodHasOne) {
     methods.erase(found);
   }
   for (const auto& [method, streams] : methods) {
-    ADD_FAILURE() << method << " has no deadline in rpc/deadlines.cc";
+    ADD_FAILURE() << method << " has no deadline in rpc/timeouts.cc";
   }
 }
 
-TEST(DeadlinesTest, AreAServiceConfig) {
-  const Deadline deadlines[] = {{"/a.B/C", absl::Milliseconds(250)},
-                                {"/a.B/Watch", absl::InfiniteDuration()},
-                                {"/a.b.C/D", absl::Seconds(10)}};
-  EXPECT_EQ(ServiceConfig(deadlines),
+TEST(TimeoutsTest, AreAServiceConfig) {
+  const Timeout timeouts[] = {{"/a.B/C", absl::Milliseconds(250)},
+                              {"/a.B/Watch", absl::InfiniteDuration()},
+                              {"/a.b.C/D", absl::Seconds(10)}};
+  EXPECT_EQ(ServiceConfig(timeouts),
             R"({"methodConfig":[)"
             R"({"name":[{"service":"a.B","method":"C"}],"timeout":"0.25s"},)"
             R"({"name":[{"service":"a.b.C","method":"D"}],"timeout":"10s"}]})");

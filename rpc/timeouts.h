@@ -2,8 +2,8 @@
 //
 // It is what bounds a call whose caller says nothing. A caller that knows
 // better says less by SetTimeout (rpc/channel.h); nobody can say more.
-#ifndef KAMINO_RPC_DEADLINES_H_
-#define KAMINO_RPC_DEADLINES_H_
+#ifndef KAMINO_RPC_TIMEOUTS_H_
+#define KAMINO_RPC_TIMEOUTS_H_
 
 #include <string>
 
@@ -13,7 +13,7 @@
 
 namespace kamino::rpc {
 
-struct Deadline {
+struct Timeout {
   absl::string_view method;  // as gRPC's: "/kamino.v1.KaminoService/Get"
   // From when it is made until its last answer. Infinite: a stream that has no
   // end of its own.
@@ -21,11 +21,11 @@ struct Deadline {
 };
 
 // Every method of ours.
-absl::Span<const Deadline> Deadlines();
+absl::Span<const Timeout> Timeouts();
 
 // As gRPC's service config, in JSON.
-std::string ServiceConfig(absl::Span<const Deadline> deadlines);
+std::string ServiceConfig(absl::Span<const Timeout> timeouts);
 
 }  // namespace kamino::rpc
 
-#endif  // KAMINO_RPC_DEADLINES_H_
+#endif  // KAMINO_RPC_TIMEOUTS_H_

@@ -19,8 +19,8 @@
 //      ahead of what was executed.
 //
 // Not thread-safe: the node's core thread owns it.
-#ifndef KAMINO_REPLICA_OPERATION_RING_H_
-#define KAMINO_REPLICA_OPERATION_RING_H_
+#ifndef KAMINO_REPLICA_LOG_RING_H_
+#define KAMINO_REPLICA_LOG_RING_H_
 
 #include <array>
 #include <cstdint>
@@ -37,7 +37,7 @@
 
 namespace kamino::replica {
 
-class OperationRing {
+class LogRing {
  public:
   using HeapUuid = std::array<uint8_t, 16>;
 
@@ -48,15 +48,15 @@ class OperationRing {
 
   // Makes the region an empty ring. The region must outlive the ring.
   // kInvalidArgument: the region is smaller than `min_bytes`.
-  static absl::StatusOr<std::unique_ptr<OperationRing>> Create(
+  static absl::StatusOr<std::unique_ptr<LogRing>> Create(
       engine::Region* region, const HeapUuid& heap,
       size_t min_bytes = kMinBytes);
 
   // Finds the entries again; a torn last one was never acknowledged and is
   // dropped. kFailedPrecondition: not a ring, of another version, or of
   // another heap; kDataLoss: damaged.
-  static absl::StatusOr<std::unique_ptr<OperationRing>> Open(
-      engine::Region* region, const HeapUuid& heap);
+  static absl::StatusOr<std::unique_ptr<LogRing>> Open(engine::Region* region,
+                                                       const HeapUuid& heap);
 
   // Appends an entry, of which the first mutation must be received() + 1, and
   // makes it durable; the bytes are kept as they are. kResourceExhausted: no
@@ -111,7 +111,7 @@ class OperationRing {
     uint64_t last;
   };
 
-  OperationRing(engine::Region* region, uint64_t capacity)
+  LogRing(engine::Region* region, uint64_t capacity)
       : region_(region), capacity_(capacity) {}
 
   ring_format::RingHeader* header() const;
@@ -146,4 +146,4 @@ class OperationRing {
 
 }  // namespace kamino::replica
 
-#endif  // KAMINO_REPLICA_OPERATION_RING_H_
+#endif  // KAMINO_REPLICA_LOG_RING_H_

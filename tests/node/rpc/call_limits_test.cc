@@ -63,7 +63,7 @@ class Head : public head::LoneHead {
   size_t Submit(const std::string& function, const std::string& arguments,
                 std::function<bool()> abandoned = nullptr) {
     return head::LoneHead::Submit(function, arguments, ++client_, /*number=*/1,
-                            absl::InfiniteFuture(), std::move(abandoned));
+                                  absl::InfiniteFuture(), std::move(abandoned));
   }
   absl::Status Run(const CommitRequest& commit) {
     const size_t index =

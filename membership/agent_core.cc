@@ -45,6 +45,8 @@ AgentCore::Call AgentCore::Next(absl::Time now) {
   return call;
 }
 
+bool AgentCore::Hangs(absl::Time now) const { return now - progress_ > lease_; }
+
 AgentCore::Effects AgentCore::OnAnswer(const Call& call, const Answer& answer,
                                        absl::Time now) {
   const Answer checked = Checked(call, answer);
@@ -179,6 +181,7 @@ void AgentCore::SetReport(const NodeReport& report) {
 void AgentCore::TakeLease(absl::Time sent, uint32_t lease_ms,
                           uint64_t lease_view_id) {
   if (ended_) return;
+  lease_ = absl::Milliseconds(lease_ms);
   lease_until_ = std::max(lease_until_, sent + absl::Milliseconds(lease_ms));
   lease_view_id_ = std::max(lease_view_id_, lease_view_id);
 }

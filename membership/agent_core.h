@@ -46,6 +46,14 @@ class AgentCore {
   };
   Call Next(absl::Time now);
 
+  // The node was seen to go on.
+  void NoteProgress(absl::Time now) { progress_ = std::max(progress_, now); }
+  // It was not for as long as a lease lasts: there is no next call yet, so that
+  // the manager takes it for dead.
+  bool Hangs(absl::Time now) const;
+  // How long to wait then before it is asked again.
+  absl::Duration interval() const { return interval_; }
+
   struct Answer {
     absl::Status status;
     // On success that of the call's request.
@@ -98,6 +106,8 @@ class AgentCore {
   bool ended_ = false;
   absl::Time lease_until_ = absl::InfinitePast();
   uint64_t lease_view_id_ = 0;
+  absl::Duration lease_ = absl::InfiniteDuration();  // as the manager said last
+  absl::Time progress_ = absl::InfinitePast();       // was seen last
   NodeReport report_;
 
   std::vector<std::string> managers_;  // those given, and a leader named

@@ -10,6 +10,23 @@
 
 namespace kamino::membership {
 
+namespace {
+
+// In failure timeouts: for how long an accusation counts against the accuser of
+// the next one; how long a node that was left out is kept out, at first.
+constexpr int kRemembered = 20;
+constexpr int kKeptOut = 10;
+// At the most, so much longer.
+constexpr int kMostDoubled = 32;
+
+bool IsMember(const View& view, const std::string& node_id) {
+  return std::any_of(
+      view.members.begin(), view.members.end(),
+      [&](const Member& member) { return member.node_id == node_id; });
+}
+
+}  // namespace
+
 ManagerCore::ManagerCore(ManagerOptions options)
     : options_(std::move(options)) {
   view_.cluster_id = options_.cluster_id;
@@ -34,6 +51,9 @@ void ManagerCore::BecomeLeader(const View& view, absl::Time now) {
 }
 
 void ManagerCore::LoseLeadership() {
+  suspicion_.reset();
+  last_suspicion_.reset();
+  kept_out_.clear();
   leading_ = false;
   leader_until_ = absl::InfinitePast();
   proposed_.reset();
@@ -275,13 +295,14 @@ absl::Status ManagerCore::Heartbeat(const std::string& cluster_id,
 bool ManagerCore::Leaves(const Node& node, absl::Time now) const {
   const Member& member = node.state.member;
   return view_.IndexOf(member.node_id, member.incarnation) >= 0 &&
-         ShouldLeave(view_, States(now), options_.chain_length, excluded_,
-                     member.node_id);
+         ((suspicion_.has_value() && suspicion_->suspect == member.node_id) ||
+          ShouldLeave(view_, States(now), options_.chain_length, excluded_,
+                      member.node_id));
 }
 
 bool ManagerCore::ShouldJoin(const std::string& node_id, absl::Time now) {
   joining_ = NextToJoin(view_, States(now), options_.chain_length, joining_,
-                        excluded_);
+                        KeptOut(now));
   return joining_ == node_id;
 }
 
@@ -371,6 +392,50 @@ bool ManagerCore::HearsAMember(absl::Time now) const {
   return false;
 }
 
+void ManagerCore::Suspect(const KnownNodes& states, absl::Time now) {
+  if (!view_.formed() || now < hold_until_) return suspicion_.reset();
+  if (suspicion_.has_value()) {
+    // Others may have died meanwhile.
+    const Exclusions without = {{suspicion_->suspect, false}};
+    if (!CanGoOn(view_, states, without)) suspicion_.reset();
+    return;
+  }
+  std::string last_accuser;
+  if (last_suspicion_.has_value() &&
+      now - last_suspected_ < options_.failure_timeout * kRemembered) {
+    last_accuser = last_suspicion_->accuser;
+  }
+  suspicion_ = SuspectOf(view_, states, options_.failure_timeout, last_accuser);
+  if (!suspicion_.has_value()) return;
+  last_suspicion_ = suspicion_;
+  last_suspected_ = now;
+}
+
+void ManagerCore::KeepOut(const std::string& node_id) {
+  const absl::Duration first = options_.failure_timeout * kKeptOut;
+  Term& term = kept_out_.try_emplace(node_id).first->second;
+  const bool again = last_call_ < term.until + term.lasts;
+  term.lasts = again ? std::min(term.lasts * 2, first * kMostDoubled) : first;
+  term.until = last_call_ + term.lasts;
+}
+
+std::optional<absl::Time> ManagerCore::KeptOutUntil(const std::string& node_id,
+                                                    absl::Time now) const {
+  const auto found = kept_out_.find(node_id);
+  if (found == kept_out_.end() || now >= found->second.until) {
+    return std::nullopt;
+  }
+  return found->second.until;
+}
+
+Exclusions ManagerCore::KeptOut(absl::Time now) const {
+  Exclusions all = excluded_;
+  for (const auto& [id, term] : kept_out_) {
+    if (now < term.until) all.emplace(id, false);
+  }
+  return all;
+}
+
 std::optional<View> ManagerCore::ProposeView(absl::Time now) {
   Observe(now);
   if (!IsLeader(now)) return std::nullopt;
@@ -379,12 +444,17 @@ std::optional<View> ManagerCore::ProposeView(absl::Time now) {
   if (view_.formed() && (!CanGoOn(view_, states) || !HearsAMember(now))) {
     hold_until_ = now + options_.failure_timeout;
   }
+  Suspect(states, now);
   if (view_.formed() && now < hold_until_) return std::nullopt;
   proposed_ = NextView(view_, states, options_.chain_length, excluded_);
   return proposed_;
 }
 
 void ManagerCore::OnViewStored(const View& view) {
+  if (suspicion_.has_value() && view.id != view_.id) {
+    if (!IsMember(view, suspicion_->suspect)) KeepOut(suspicion_->suspect);
+    suspicion_.reset();
+  }
   view_ = view;
   view_.cluster_id = options_.cluster_id;
   view_.chain_id = options_.chain_id;

@@ -12,6 +12,10 @@
 //   4. A new leader counts every member of the view as heard of when it took
 //      over, as it does not know what its predecessor granted.
 //
+// A member that does not answer another one, though both are heard here, is
+// left out like one that operators remove (membership/suspicion.h), and kept
+// out for ten failure timeouts, twice as long each time it comes to that again.
+//
 // Silence that has a likelier cause than the death of nodes drops nobody: when
 // this process itself was held up, or when those who are left could not go on,
 // the nodes have another failure_timeout to be heard of.
@@ -28,6 +32,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "membership/next_view.h"
+#include "membership/suspicion.h"
 #include "membership/view.h"
 
 namespace kamino::membership {
@@ -122,6 +127,11 @@ class ManagerCore {
     bool joining;
   };
   std::vector<Known> nodes(absl::Time now) const;
+  // The member that is being left out because another one accuses it.
+  const std::optional<Suspicion>& suspicion() const { return suspicion_; }
+  // Until when a node that was left out so is kept out, if it is.
+  std::optional<absl::Time> KeptOutUntil(const std::string& node_id,
+                                         absl::Time now) const;
   // Members that are not there while those who are cannot go on alone; those
   // that were turned away only when there is nobody else.
   std::vector<std::string> WaitingFor(absl::Time now) const;
@@ -142,6 +152,11 @@ class ManagerCore {
                           const Exclusions& excluded) const;
   KnownNode StateOf(const Node& node, absl::Time now) const;
   KnownNodes States(absl::Time now) const;
+  // Looks for somebody to leave out, or lets go of it.
+  void Suspect(const KnownNodes& states, absl::Time now);
+  // Those who may not join: by operators' wish, or because they were left out.
+  Exclusions KeptOut(absl::Time now) const;
+  void KeepOut(const std::string& node_id);
   // It is to be removed, and hears nothing from us until it is.
   bool Leaves(const Node& node, absl::Time now) const;
   bool Alive(const Node& node, absl::Time now) const {
@@ -179,6 +194,15 @@ class ManagerCore {
   std::map<std::string, Node> nodes_;
   Exclusions excluded_;  // as operators want it; stored with the next view
   std::string joining_;  // the node that is told to join; "": nobody
+  // Who is being left out, and was last; nobody after a change of leaders.
+  std::optional<Suspicion> suspicion_;
+  std::optional<Suspicion> last_suspicion_;
+  absl::Time last_suspected_ = absl::InfinitePast();
+  struct Term {
+    absl::Time until = absl::InfinitePast();
+    absl::Duration lasts;
+  };
+  std::map<std::string, Term> kept_out_;  // by node id
   absl::Time last_call_ = absl::InfinitePast();
   absl::Time hold_until_ = absl::InfinitePast();  // nobody is dropped before
 };

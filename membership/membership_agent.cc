@@ -14,6 +14,7 @@ using kamino::internal::v1::MembershipService;
 
 // However often a newer view is asked for.
 constexpr absl::Duration kMinSpacing = absl::Milliseconds(5);
+constexpr int kTellOneIn = 50;  // heartbeats that were not sent
 constexpr absl::Duration kMaxReconnect = absl::Milliseconds(200);
 
 AgentCore::Options CoreOptions(const AgentOptions& options) {
@@ -66,6 +67,11 @@ void MembershipAgent::RequestView() {
   requested_ = true;
 }
 
+void MembershipAgent::NoteProgress() {
+  absl::MutexLock lock(&mutex_);
+  core_.NoteProgress(options_.clock());
+}
+
 void MembershipAgent::SetReport(const NodeReport& report) {
   absl::MutexLock lock(&mutex_);
   core_.SetReport(report);
@@ -89,6 +95,13 @@ void MembershipAgent::Run() {
     AgentCore::Call call;
     {
       absl::MutexLock lock(&mutex_);
+      if (core_.Hangs(options_.clock())) {
+        LOG_EVERY_N(ERROR, kTellOneIn)
+            << "this node does not go on; no heartbeats until it does";
+        effects = AgentCore::Effects();
+        effects.wait = core_.interval();
+        continue;
+      }
       call = core_.Next(options_.clock());
     }
     const AgentCore::Answer answer = CarryOut(call);

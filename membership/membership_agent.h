@@ -43,6 +43,7 @@ class MembershipAgent final : public ViewSource {
   void Stop() override;
   bool LeaseValid(uint64_t view_id) const override;
   void RequestView() override;
+  void NoteProgress() override;
   void SetReport(const NodeReport& report) override;
 
  private:

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "absl/time/time.h"
 #include "membership/condition.h"
 
 namespace kamino::membership {
@@ -24,6 +25,11 @@ struct NodeReport {
   // Outside: the view whose tail sends it every operation; 0: none does.
   uint64_t caught_up_view = 0;
   Cursors cursors = {};
+  // In that view: for how long its successor has acknowledged nothing of what
+  // it was sent, or has not been reached; and, at the head, for how long
+  // nothing of what it has applied was completed. Zero: nothing is owed.
+  absl::Duration append_debt = absl::ZeroDuration();
+  absl::Duration completion_debt = absl::ZeroDuration();
 
   friend bool operator==(const NodeReport&, const NodeReport&) = default;
 };

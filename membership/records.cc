@@ -1,8 +1,20 @@
 #include "membership/records.h"
 
+#include <algorithm>
+#include <cstdint>
+
 namespace kamino::membership {
 
 using kamino::internal::v1::ViewRecord;
+
+namespace {
+
+uint32_t Milliseconds(absl::Duration time) {
+  return static_cast<uint32_t>(
+      std::clamp<int64_t>(absl::ToInt64Milliseconds(time), 0, UINT32_MAX));
+}
+
+}  // namespace
 
 kamino::v1::Role ToProto(Role role) {
   switch (role) {
@@ -38,6 +50,8 @@ kamino::v1::NodeReport ToProto(const NodeReport& report) {
   message.mutable_cursors()->set_received(report.cursors.received);
   message.mutable_cursors()->set_applied(report.cursors.applied);
   message.mutable_cursors()->set_cleaned(report.cursors.cleaned);
+  message.set_append_debt_ms(Milliseconds(report.append_debt));
+  message.set_completion_debt_ms(Milliseconds(report.completion_debt));
   return message;
 }
 
@@ -46,7 +60,9 @@ NodeReport FromProto(const kamino::v1::NodeReport& message) {
   return {message.view_id(),
           FromProto(message.condition()),
           message.caught_up_view_id(),
-          {cursors.received(), cursors.applied(), cursors.cleaned()}};
+          {cursors.received(), cursors.applied(), cursors.cleaned()},
+          absl::Milliseconds(message.append_debt_ms()),
+          absl::Milliseconds(message.completion_debt_ms())};
 }
 
 kamino::v1::Member ToProto(const Member& member) {

@@ -39,6 +39,11 @@ class ViewSource {
   // Someone has a newer view: asks the manager at once.
   virtual void RequestView() = 0;
 
+  // The thread that the node's data belongs to runs, as it did until now; to be
+  // called many times a lease. A node whose thread hangs is told nothing and
+  // tells nothing: it is not there. On that thread.
+  virtual void NoteProgress() = 0;
+
   // What the manager is told of this node. Once before Start; the view's id
   // never goes back.
   virtual void SetReport(const NodeReport& report) = 0;

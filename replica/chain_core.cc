@@ -164,6 +164,8 @@ void ChainCore::LeaveView(absl::Time now) {
   upstream_.Leave();
   mending_.Leave();
   returning_.Leave();
+  append_debt_.Forgive();
+  completion_debt_.Forgive();
 }
 
 void ChainCore::EnterView(absl::Time now) {
@@ -251,6 +253,9 @@ void ChainCore::OnTick(absl::Time now, Actions* actions) {
   completions_.OnTick(now);
   mending_.OnTick(now);
   if (donor_.OnTick(now) && is_tail()) CompleteAsTail();
+  append_debt_.Update(downstream_.waits(), downstream_.acked(), now);
+  completion_debt_.Update(role() == Role::kHead && ring_->applied() > settled(),
+                          settled(), now);
 }
 
 void ChainCore::OnInvited(bool invited, absl::Time now, Actions* actions) {

@@ -51,6 +51,7 @@
 #include "replica/chain_actions.h"
 #include "replica/chain_options.h"
 #include "replica/completions.h"
+#include "replica/debt.h"
 #include "replica/donor.h"
 #include "replica/downstream.h"
 #include "replica/executor.h"
@@ -127,6 +128,11 @@ class ChainCore {
   // A mutation up to which the whole chain has applied everything, as far as
   // this node knows: whatever happens, the next one gets a number over it.
   uint64_t settled() const;
+  // For how long, at the last tick, the successor had acknowledged nothing of
+  // what it was sent; and the chain completed nothing of what its head has
+  // applied.
+  absl::Duration append_debt() const { return append_debt_.age(); }
+  absl::Duration completion_debt() const { return completion_debt_.age(); }
   using TransferStats = replica::TransferStats;
   TransferStats transfer() const;
   using TurnedDown = replica::TurnedDown;
@@ -215,6 +221,8 @@ class ChainCore {
   MendingSource mending_source_;
   Joiner joiner_;
   Donor donor_;
+  Debt append_debt_;
+  Debt completion_debt_;
 };
 
 }  // namespace kamino::replica

@@ -58,6 +58,11 @@ class Downstream {
   Downstream(const ChainOptions& options, const LogRing* ring, Outbox* outbox);
 
   State state() const { return state_; }
+  // The successor has to answer: what it was sent, or where to go on.
+  bool waits() const {
+    return state_ == State::kProbe ||
+           (state_ == State::kReplicate && sent_ > acked_);
+  }
   // Operations are sent to somebody.
   bool replicates() const {
     return state_ == State::kReplicate || state_ == State::kFollow;

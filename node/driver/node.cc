@@ -73,6 +73,7 @@ CoreExecutor::Hooks Node::ExecutorHooks() {
   CoreExecutor::Hooks hooks;
   hooks.tick = [this] {
     ticked_ = true;
+    views_->NoteProgress();
     node_->OnTick(Now());
     links_->CloseUnused(
         Now(), [this](LinkId link) { return node_->core().Uses(link); });
@@ -195,7 +196,11 @@ void Node::Report() {
   // Each batch moves the cursors; a heartbeat needs no finer ones. They go with
   // whatever else has changed: what a node holds is judged by both.
   membership::NodeReport older = report;
-  if (!std::exchange(ticked_, false)) older.cursors = reported_.cursors;
+  if (!std::exchange(ticked_, false)) {
+    older.cursors = reported_.cursors;
+    older.append_debt = reported_.append_debt;
+    older.completion_debt = reported_.completion_debt;
+  }
   if (older == reported_) return;
   const bool caught_up =
       report.caught_up_view != 0 && reported_.caught_up_view == 0;

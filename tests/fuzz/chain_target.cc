@@ -41,6 +41,7 @@ class ScriptedViews final : public membership::ViewSource {
     return absl::OkStatus();
   }
   void Stop() override {}
+  void NoteProgress() override {}
   bool LeaseValid(uint64_t) const override { return true; }
   void RequestView() override {}
   void SetReport(const membership::NodeReport&) override {}

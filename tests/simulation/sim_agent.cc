@@ -54,6 +54,7 @@ void SimAgent::RequestView() {
 
 void SimAgent::Ask() {
   ++wait_;
+  if (core_.Hangs(process_->Clock())) return WaitThenAsk(core_.interval());
   calling_ = true;
   const auto call = std::make_shared<const Call>(core_.Next(process_->Clock()));
   const uint64_t number = ++call_;

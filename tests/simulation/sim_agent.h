@@ -30,6 +30,7 @@ class SimAgent final : public membership::ViewSource {
     return core_.LeaseValid(view_id, process_->Clock());
   }
   void RequestView() override;
+  void NoteProgress() override { core_.NoteProgress(process_->Clock()); }
   void SetReport(const membership::NodeReport& report) override;
 
   // Whether the cluster does not take this node.

@@ -30,6 +30,10 @@ void SimExecutor::Stop() {
   tasks_.clear();
 }
 
+void SimExecutor::Hang(absl::Duration time) {
+  hangs_until_ = process_->world()->now() + time;
+}
+
 void SimExecutor::Schedule() {
   if (std::exchange(scheduled_, true)) return;
   process_->After(random_.Between(absl::ZeroDuration(), most_wait_),
@@ -38,6 +42,12 @@ void SimExecutor::Schedule() {
 
 void SimExecutor::RunBatch() {
   scheduled_ = false;
+  const absl::Duration hangs = hangs_until_ - process_->world()->now();
+  if (hangs > absl::ZeroDuration()) {
+    scheduled_ = true;
+    process_->After(hangs, [this] { RunBatch(); });
+    return;
+  }
   auto tasks = std::exchange(tasks_, {});
   for (auto& task : tasks) task();
   if (std::exchange(tick_due_, false)) hooks_.tick();

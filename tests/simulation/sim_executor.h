@@ -30,6 +30,8 @@ class SimExecutor final : public node::CoreExecutor {
   }
   // What was posted never runs.
   void Stop() override;
+  // Nothing runs for that long, while the process' other threads go on.
+  void Hang(absl::Duration time);
 
  private:
   void Schedule();
@@ -44,6 +46,7 @@ class SimExecutor final : public node::CoreExecutor {
   bool stopped_ = false;
   bool scheduled_ = false;
   bool tick_due_ = false;
+  absl::Time hangs_until_ = absl::InfinitePast();  // by the world's time
 };
 
 }  // namespace kamino::simulation

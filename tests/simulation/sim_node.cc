@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "glog/logging.h"
 #include "node/reads.h"
-#include "tests/simulation/sim_executor.h"
 
 namespace kamino::simulation {
 
@@ -54,6 +53,11 @@ void SimNode::LoseDisk() {
   disk_ = std::make_unique<SimDisk>(options_.drains_all);
   disk_->SetDrainHook([this] { OnDrain(); });
   put_back_ = false;
+}
+
+void SimNode::HangCore(absl::Duration time) {
+  Trace("its core hangs for ", absl::FormatDuration(time));
+  executor_->Hang(time);
 }
 
 SimNode::Copy SimNode::TakeCopy() const {
@@ -129,8 +133,10 @@ node::NodeOptions SimNode::NodeOptionsOf() {
 node::NodeRuntime SimNode::Runtime() {
   node::NodeRuntime runtime;
   runtime.clock = [this] { return Clock(); };
-  runtime.executor =
+  auto executor =
       std::make_unique<SimExecutor>(this, random_.Fork(), options_.pace.batch);
+  executor_ = executor.get();
+  runtime.executor = std::move(executor);
   runtime.propagation_step = [this] {
     const Pace& pace = options_.pace;
     const bool rests = random_.Percent(pace.backup_rests_percent);

@@ -18,6 +18,7 @@
 #include "tests/simulation/committed_log.h"
 #include "tests/simulation/history.h"
 #include "tests/simulation/sim_agent.h"
+#include "tests/simulation/sim_executor.h"
 #include "tests/simulation/sim_manager.h"
 #include "tests/simulation/timed_network.h"
 #include "tests/simulation/world.h"
@@ -77,6 +78,8 @@ class SimNode final : public Process {
   // then. 0: not at all.
   void DieAtDrain(uint64_t drains, Crash crash, std::function<bool()> may_die);
   bool doomed() const { return drains_left_ > 0; }
+  // Its core thread hangs; the process' other threads go on.
+  void HangCore(absl::Duration time);
   // Its disk is lost as well: it comes back empty.
   void LoseDisk();
   // A copy of its disk as it is now, in this life and view.
@@ -138,6 +141,7 @@ class SimNode final : public Process {
 
   // Of this life.
   node::Storage* storage_ = nullptr;  // the node's
+  SimExecutor* executor_ = nullptr;   // likewise
   std::unique_ptr<SimAgent> agent_;
   std::unique_ptr<node::Node> node_;
   uint64_t incarnation_ = 0;

@@ -158,6 +158,7 @@ class FixedViews final : public membership::ViewSource {
     return absl::OkStatus();
   }
   void Stop() override {}
+  void NoteProgress() override {}
   bool LeaseValid(uint64_t) const override { return true; }
   void RequestView() override {}
   void SetReport(const membership::NodeReport&) override {}

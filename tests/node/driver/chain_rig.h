@@ -235,6 +235,7 @@ class ChainRig {
       return absl::OkStatus();
     }
     void Stop() override {}
+    void NoteProgress() override {}
     bool LeaseValid(uint64_t) const override { return true; }
     void RequestView() override {}
     void SetReport(const membership::NodeReport& to_send) override {

@@ -35,6 +35,7 @@ class FakeViews : public membership::ViewSource {
     return absl::OkStatus();
   }
   void Stop() override {}
+  void NoteProgress() override {}
   bool LeaseValid(uint64_t) const override { return lease_; }
   void RequestView() override {}
   void SetReport(const membership::NodeReport&) override {}

@@ -1,0 +1,62 @@
+#include "membership/suspicion.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace kamino::membership {
+namespace {
+
+// The reports of all members, in their order; nothing when one of them is
+// away, in another view, or has something to mend.
+std::optional<std::vector<NodeReport>> Reports(const View& view,
+                                               const KnownNodes& nodes) {
+  std::vector<NodeReport> reports;
+  for (const Member& member : view.members) {
+    const auto found = nodes.find(member.node_id);
+    if (found == nodes.end() || !found->second.alive ||
+        found->second.member.incarnation != member.incarnation ||
+        found->second.report.view_id != view.id ||
+        found->second.report.condition != Condition::kSound) {
+      return std::nullopt;
+    }
+    reports.push_back(found->second.report);
+  }
+  return reports;
+}
+
+std::optional<Suspicion> AccusationOf(const View& view,
+                                      const std::vector<NodeReport>& reports,
+                                      absl::Duration patience) {
+  const auto& members = view.members;
+  for (size_t i = members.size() - 1; i-- > 0;) {
+    if (reports[i].append_debt < patience) continue;
+    return Suspicion{members[i + 1].node_id, members[i].node_id,
+                     reports[i].append_debt};
+  }
+  const NodeReport& head = reports.front();
+  if (head.completion_debt < patience ||
+      reports.back().cursors.applied < head.cursors.applied) {
+    return std::nullopt;
+  }
+  return Suspicion{view.tail().node_id, view.head().node_id,
+                   head.completion_debt};
+}
+
+}  // namespace
+
+std::optional<Suspicion> SuspectOf(const View& view, const KnownNodes& nodes,
+                                   absl::Duration patience,
+                                   const std::string& last_accuser) {
+  if (view.members.size() < 3) return std::nullopt;
+  const auto reports = Reports(view, nodes);
+  if (!reports.has_value()) return std::nullopt;
+  auto found = AccusationOf(view, *reports, patience);
+  if (!found.has_value()) return std::nullopt;
+  if (found->accuser == last_accuser) {
+    std::swap(found->accuser, found->suspect);
+  }
+  if (!CanGoOn(view, nodes, {{found->suspect, false}})) return std::nullopt;
+  return found;
+}
+
+}  // namespace kamino::membership

@@ -1,0 +1,43 @@
+// Whom a chain is to go on without though the manager hears it: a member that
+// does not answer another one, as when the link between the two is dead. A pure
+// function.
+#ifndef KAMINO_MEMBERSHIP_SUSPICION_H_
+#define KAMINO_MEMBERSHIP_SUSPICION_H_
+
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "membership/next_view.h"
+#include "membership/view.h"
+
+namespace kamino::membership {
+
+struct Suspicion {
+  std::string suspect;
+  std::string accuser;  // another member
+  absl::Duration debt;  // how long the accuser has waited
+
+  friend bool operator==(const Suspicion&, const Suspicion&) = default;
+};
+
+// By what members of `view` say in their reports of that view:
+//
+//   - A member's successor that has acknowledged nothing for `patience` is
+//     suspect. Of several the one furthest down: those above it may wait
+//     because it does, with their rings full.
+//   - If there is none: the tail, when nothing was completed at the head for
+//     `patience` although the tail has applied all that the head has.
+//   - Whoever accused another one before (`last_accuser`) is the suspect
+//     itself: what the two had in common is its end of the links.
+//
+// Nobody, if one member alone would be left, or those who are left could not go
+// on; and nobody before all members are known to be in the view and sound, as
+// mending takes time.
+std::optional<Suspicion> SuspectOf(const View& view, const KnownNodes& nodes,
+                                   absl::Duration patience,
+                                   const std::string& last_accuser);
+
+}  // namespace kamino::membership
+
+#endif  // KAMINO_MEMBERSHIP_SUSPICION_H_

@@ -1,0 +1,119 @@
+#include "membership/suspicion.h"
+
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace kamino::membership {
+namespace {
+
+constexpr absl::Duration kPatience = absl::Seconds(1);
+constexpr absl::Duration kLong = absl::Seconds(2);
+
+// A chain of as many as there are reports, all of them well.
+struct Chain {
+  explicit Chain(size_t members) {
+    view.cluster_id = "c";
+    view.id = 7;
+    for (size_t i = 0; i < members; ++i) {
+      const std::string id = "n" + std::to_string(i);
+      const Member member{id, 1, id + ":1", {{"tcp", id + ":2"}}, 64, "h"};
+      view.members.push_back(member);
+      nodes[id] = {
+          member,
+          /*alive=*/true,
+          {.view_id = 7, .condition = Condition::kSound, .cursors = {9, 9, 9}}};
+    }
+  }
+
+  NodeReport& report(size_t i) {
+    return nodes.at(view.members[i].node_id).report;
+  }
+
+  // "suspect by accuser", or "nobody".
+  std::string Suspect(const std::string& last_accuser = "") const {
+    const auto found = SuspectOf(view, nodes, kPatience, last_accuser);
+    return found.has_value() ? found->suspect + " by " + found->accuser
+                             : "nobody";
+  }
+
+  View view;
+  KnownNodes nodes;
+};
+
+TEST(SuspicionTest, NobodyWhileAllAnswer) {
+  Chain chain(4);
+  EXPECT_EQ(chain.Suspect(), "nobody");
+  chain.report(1).append_debt = kPatience - absl::Milliseconds(1);
+  chain.report(0).completion_debt = kPatience - absl::Milliseconds(1);
+  EXPECT_EQ(chain.Suspect(), "nobody");
+}
+
+TEST(SuspicionTest, ASuccessorThatDoesNotAnswer) {
+  for (size_t i = 0; i < 3; ++i) {
+    Chain chain(4);
+    chain.report(i).append_debt = kPatience;
+    const std::string accuser = "n" + std::to_string(i);
+    const std::string suspect = "n" + std::to_string(i + 1);
+    EXPECT_EQ(chain.Suspect(), suspect + " by " + accuser);
+    EXPECT_EQ(chain.Suspect("n3"), suspect + " by " + accuser);
+    // Twice the same one.
+    EXPECT_EQ(chain.Suspect(accuser), accuser + " by " + suspect);
+  }
+}
+
+TEST(SuspicionTest, OfSeveralTheOneFurthestDown) {
+  Chain chain(4);
+  chain.report(0).append_debt = kLong;
+  chain.report(2).append_debt = kPatience;
+  EXPECT_EQ(chain.Suspect(), "n3 by n2");
+  chain.report(2).append_debt = absl::ZeroDuration();
+  chain.report(1).append_debt = kPatience;
+  EXPECT_EQ(chain.Suspect(), "n2 by n1");
+  // Of the tail nothing is expected.
+  chain.report(3).append_debt = kLong;
+  EXPECT_EQ(chain.Suspect(), "n2 by n1");
+}
+
+TEST(SuspicionTest, ATailWhoseWordDoesNotReachTheHead) {
+  Chain chain(4);
+  chain.report(0).completion_debt = kPatience;
+  EXPECT_EQ(chain.Suspect(), "n3 by n0");
+  // It is not there yet: whoever is slow is not known.
+  chain.report(3).cursors.applied = 8;
+  EXPECT_EQ(chain.Suspect(), "nobody");
+  chain.report(1).append_debt = kPatience;
+  EXPECT_EQ(chain.Suspect(), "n2 by n1");
+}
+
+TEST(SuspicionTest, NobodyWhoCannotBeSpared) {
+  Chain two(2);
+  two.report(0).append_debt = kLong;
+  EXPECT_EQ(two.Suspect(), "nobody");
+  EXPECT_EQ(two.Suspect("n0"), "nobody");
+  Chain three(3);
+  three.report(0).append_debt = kLong;
+  EXPECT_EQ(three.Suspect(), "n1 by n0");
+}
+
+TEST(SuspicionTest, NobodyWhileSomethingElseIsGoingOn) {
+  Chain chain(4);
+  chain.report(1).append_debt = kLong;
+  chain.report(3).condition = Condition::kTorn;
+  EXPECT_EQ(chain.Suspect(), "nobody");
+  chain.report(3).condition = Condition::kSound;
+  chain.report(3).view_id = 6;
+  EXPECT_EQ(chain.Suspect(), "nobody");
+  chain.report(3).view_id = 7;
+  chain.nodes.at("n3").alive = false;
+  EXPECT_EQ(chain.Suspect(), "nobody");
+  chain.nodes.at("n3").alive = true;
+  chain.nodes.at("n3").member.incarnation = 2;
+  EXPECT_EQ(chain.Suspect(), "nobody");
+  chain.nodes.erase("n3");
+  EXPECT_EQ(chain.Suspect(), "nobody");
+}
+
+}  // namespace
+}  // namespace kamino::membership

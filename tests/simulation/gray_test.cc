@@ -1,0 +1,174 @@
+// Failures that are none to those who only ask whether a process is there: one
+// link that is dead while both its ends reach the manager, a core that hangs
+// while another thread sends heartbeats. Writes go on within three failure
+// timeouts, and the chain is whole again soon after it is over.
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "glog/logging.h"
+#include "gtest/gtest.h"
+#include "tests/faults/fault.h"
+#include "tests/simulation/cluster.h"
+#include "tests/simulation/final_state.h"
+
+namespace kamino::simulation {
+namespace {
+
+constexpr absl::Duration kFailureTimeout = absl::Milliseconds(300);
+constexpr absl::Duration kLasts = absl::Seconds(12);
+constexpr size_t kMembers = 4;
+constexpr uint64_t kSeeds = 3;
+
+ClusterOptions Options() {
+  ClusterOptions options;
+  options.nodes = kMembers + 1;
+  options.chain_length = kMembers;
+  options.think = absl::Milliseconds(20);
+  return options;
+}
+
+// One cluster, and what is done to it.
+class GrayRun {
+ public:
+  explicit GrayRun(uint64_t seed)
+      : world_(seed, nullptr), cluster_(&world_, Options()) {
+    FLAGS_minloglevel = google::GLOG_FATAL;
+    cluster_.Start();
+    Run(absl::Seconds(2));
+    CHECK(cluster_.clients().front()->done_first());
+    for (const membership::Member& member : cluster_.StoredView().members) {
+      members_.push_back(member.node_id);
+    }
+  }
+
+  // Of the chain, as it was at first.
+  SimNode* node(size_t index) { return cluster_.node(members_.at(index)); }
+  void Cut(size_t from, size_t to) {
+    cluster_.network().Cut(members_.at(from), members_.at(to));
+  }
+
+  // What is wrong once it was struck by that; "" for nothing.
+  std::string Strike(const std::function<void(GrayRun*)>& strike) {
+    const absl::Time struck = world_.now();
+    strike(this);
+    Run(kLasts);
+    const absl::Duration outage = LongestOutage(struck);
+    if (outage > kFailureTimeout * 3) {
+      return absl::StrCat("nothing was acknowledged for ",
+                          absl::FormatDuration(outage));
+    }
+    if (cluster_.StoredView().members.size() < kMembers - 1) {
+      return "more than one was left out";
+    }
+    cluster_.network().HealAll();
+    Run(absl::Seconds(20));
+    for (const auto& client : cluster_.clients()) client->Stop();
+    Run(absl::Seconds(2));
+    if (!world_.violation().ok()) return world_.violation().ToString();
+    if (cluster_.StoredView().members.size() < kMembers) return "not whole";
+    const absl::Status rest = CheckAtRest(&cluster_);
+    return rest.ok() ? "" : rest.ToString();
+  }
+
+ private:
+  void Run(absl::Duration time) { world_.RunUntil(world_.now() + time); }
+
+  // Between two acknowledged mutations that follow each other, since `from`.
+  absl::Duration LongestOutage(absl::Time from) const {
+    std::vector<absl::Time> acknowledged = {from, world_.now()};
+    for (const Record& record : cluster_.history()) {
+      if (!record.is_read && record.end == Record::End::kDone &&
+          record.returned > from) {
+        acknowledged.push_back(record.returned);
+      }
+    }
+    std::sort(acknowledged.begin(), acknowledged.end());
+    absl::Duration longest;
+    for (size_t i = 1; i < acknowledged.size(); ++i) {
+      longest = std::max(longest, acknowledged[i] - acknowledged[i - 1]);
+    }
+    return longest;
+  }
+
+  World world_;
+  Cluster cluster_;
+  std::vector<std::string> members_;
+};
+
+struct Case {
+  std::string name;
+  std::function<void(GrayRun*)> strike;
+};
+
+std::vector<Case> DeadLinks() {
+  std::vector<Case> cases;
+  for (size_t from = 0; from < kMembers; ++from) {
+    for (size_t to = 0; to < kMembers; ++to) {
+      if (from == to) continue;
+      cases.push_back({absl::StrCat(from, " does not reach ", to),
+                       [from, to](GrayRun* run) { run->Cut(from, to); }});
+      if (from > to) continue;
+      cases.push_back({absl::StrCat(from, " and ", to, " do not reach"),
+                       [from, to](GrayRun* run) {
+                         run->Cut(from, to);
+                         run->Cut(to, from);
+                       }});
+    }
+  }
+  return cases;
+}
+
+std::vector<Case> EachMember(const std::string& name,
+                             const std::function<void(SimNode*)>& strike) {
+  std::vector<Case> cases;
+  for (size_t i = 0; i < kMembers; ++i) {
+    cases.push_back({absl::StrCat(name, " of member ", i),
+                     [i, strike](GrayRun* run) { strike(run->node(i)); }});
+  }
+  return cases;
+}
+
+std::vector<Case> HungCores() {
+  return EachMember("core", [](SimNode* node) { node->HangCore(kLasts); });
+}
+
+std::vector<Case> StoppedProcesses() {
+  return EachMember("process", [](SimNode* node) { node->Pause(kLasts); });
+}
+
+// The first that is wrong, with its seed; "" when all is well.
+std::string FirstWrong(const std::vector<Case>& cases) {
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    for (const Case& each : cases) {
+      const std::string wrong = GrayRun(seed).Strike(each.strike);
+      if (!wrong.empty()) {
+        return absl::StrCat("seed ", seed, ", ", each.name, ": ", wrong);
+      }
+    }
+  }
+  return "";
+}
+
+TEST(GrayTest, ALinkIsDead) { EXPECT_EQ(FirstWrong(DeadLinks()), ""); }
+
+TEST(GrayTest, ACoreHangs) { EXPECT_EQ(FirstWrong(HungCores()), ""); }
+
+TEST(GrayTest, AProcessIsStopped) {
+  EXPECT_EQ(FirstWrong(StoppedProcesses()), "");
+}
+
+TEST(GrayTest, OldMistakesAreNoticed) {
+  faults::PlantFault("membership-nobody-is-suspect");
+  EXPECT_NE(FirstWrong(DeadLinks()), "");
+  faults::PlantFault("membership-first-accuser-counts");
+  EXPECT_NE(FirstWrong(DeadLinks()), "");
+  faults::PlantFault("membership-hung-cores-are-there");
+  EXPECT_NE(FirstWrong(HungCores()), "");
+  faults::PlantFault("");
+}
+
+}  // namespace
+}  // namespace kamino::simulation

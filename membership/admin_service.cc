@@ -47,6 +47,9 @@ void Describe(const ManagerCore::Known& known, ClusterNode* node) {
       static_cast<uint64_t>(absl::ToInt64Milliseconds(known.silent)));
   *node->mutable_report() = ToProto(known.state.report);
   node->set_joining(known.joining);
+  node->set_suspect(known.suspect);
+  node->set_kept_out_ms(
+      static_cast<uint64_t>(absl::ToInt64Milliseconds(known.kept_out)));
 }
 
 }  // namespace

@@ -302,7 +302,7 @@ bool ManagerCore::Leaves(const Node& node, absl::Time now) const {
 
 bool ManagerCore::ShouldJoin(const std::string& node_id, absl::Time now) {
   joining_ = NextToJoin(view_, States(now), options_.chain_length, joining_,
-                        KeptOut(now));
+                        MayNotJoin(now));
   return joining_ == node_id;
 }
 
@@ -413,22 +413,23 @@ void ManagerCore::Suspect(const KnownNodes& states, absl::Time now) {
 
 void ManagerCore::KeepOut(const std::string& node_id) {
   const absl::Duration first = options_.failure_timeout * kKeptOut;
-  Term& term = kept_out_.try_emplace(node_id).first->second;
-  const bool again = last_call_ < term.until + term.lasts;
-  term.lasts = again ? std::min(term.lasts * 2, first * kMostDoubled) : first;
+  std::erase_if(kept_out_, [this](const auto& kept) {
+    return last_call_ >= kept.second.until + kept.second.lasts;
+  });
+  const auto [kept, is_new] = kept_out_.try_emplace(node_id);
+  Term& term = kept->second;
+  term.lasts = is_new ? first : std::min(term.lasts * 2, first * kMostDoubled);
   term.until = last_call_ + term.lasts;
 }
 
-std::optional<absl::Time> ManagerCore::KeptOutUntil(const std::string& node_id,
-                                                    absl::Time now) const {
+absl::Duration ManagerCore::KeptOut(const std::string& node_id,
+                                    absl::Time now) const {
   const auto found = kept_out_.find(node_id);
-  if (found == kept_out_.end() || now >= found->second.until) {
-    return std::nullopt;
-  }
-  return found->second.until;
+  if (found == kept_out_.end()) return absl::ZeroDuration();
+  return std::max(found->second.until - now, absl::ZeroDuration());
 }
 
-Exclusions ManagerCore::KeptOut(absl::Time now) const {
+Exclusions ManagerCore::MayNotJoin(absl::Time now) const {
   Exclusions all = excluded_;
   for (const auto& [id, term] : kept_out_) {
     if (now < term.until) all.emplace(id, false);
@@ -464,8 +465,9 @@ void ManagerCore::OnViewStored(const View& view) {
 std::vector<ManagerCore::Known> ManagerCore::nodes(absl::Time now) const {
   std::vector<Known> known;
   for (const auto& [id, node] : nodes_) {
-    known.push_back(
-        {StateOf(node, now), now - node.last_heard, id == joining_});
+    known.push_back({StateOf(node, now), now - node.last_heard, id == joining_,
+                     suspicion_.has_value() && suspicion_->suspect == id,
+                     KeptOut(id, now)});
   }
   return known;
 }

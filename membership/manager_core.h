@@ -125,13 +125,14 @@ class ManagerCore {
     KnownNode state;
     absl::Duration silent;  // since it was heard of last
     bool joining;
+    // Another member accuses it of not answering: it is being left out.
+    bool suspect;
+    // It was left out so: for how long it may not join yet.
+    absl::Duration kept_out;
   };
   std::vector<Known> nodes(absl::Time now) const;
   // The member that is being left out because another one accuses it.
   const std::optional<Suspicion>& suspicion() const { return suspicion_; }
-  // Until when a node that was left out so is kept out, if it is.
-  std::optional<absl::Time> KeptOutUntil(const std::string& node_id,
-                                         absl::Time now) const;
   // Members that are not there while those who are cannot go on alone; those
   // that were turned away only when there is nobody else.
   std::vector<std::string> WaitingFor(absl::Time now) const;
@@ -155,7 +156,8 @@ class ManagerCore {
   // Looks for somebody to leave out, or lets go of it.
   void Suspect(const KnownNodes& states, absl::Time now);
   // Those who may not join: by operators' wish, or because they were left out.
-  Exclusions KeptOut(absl::Time now) const;
+  Exclusions MayNotJoin(absl::Time now) const;
+  absl::Duration KeptOut(const std::string& node_id, absl::Time now) const;
   void KeepOut(const std::string& node_id);
   // It is to be removed, and hears nothing from us until it is.
   bool Leaves(const Node& node, absl::Time now) const;

@@ -88,6 +88,7 @@ std::optional<EtcdCall> ManagerLoop::NextCall(absl::Time now) {
   if (lease_until_ - now < whole * 2 / 3) return MakeCall(Kind::kKeepAlive);
   TellWhoIsMissing(now);
   const std::optional<View> view = core_.ProposeView(now);
+  TellWhoIsSuspect();
   if (!view.has_value()) return std::nullopt;
   return ReplaceCall(*view);
 }
@@ -246,6 +247,16 @@ void ManagerLoop::TellWhoIsMissing(absl::Time now) {
   LOG(WARNING) << "the chain of " << core_.view().ToString()
                << " cannot go on with those that are alive: it waits for "
                << absl::StrJoin(missing_, " or ");
+}
+
+void ManagerLoop::TellWhoIsSuspect() {
+  if (suspect_ == core_.suspicion()) return;
+  suspect_ = core_.suspicion();
+  if (!suspect_.has_value()) return;
+  LOG(WARNING) << suspect_->accuser << " has waited for an answer of "
+               << suspect_->suspect << " for "
+               << absl::FormatDuration(suspect_->debt)
+               << ": the chain goes on without " << suspect_->suspect;
 }
 
 void ManagerLoop::Complain(const absl::Status& error, absl::Time now) {

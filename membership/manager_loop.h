@@ -80,6 +80,7 @@ class ManagerLoop {
   void StepDown(const absl::Status& why);
   // Says which members are missing, when the chain cannot go on without.
   void TellWhoIsMissing(absl::Time now);
+  void TellWhoIsSuspect();
   // Logs an etcd error once a while.
   void Complain(const absl::Status& error, absl::Time now);
   std::string Key(absl::string_view name) const;
@@ -104,6 +105,7 @@ class ManagerLoop {
   absl::Duration wait_;  // before the next round
   absl::Time next_complaint_ = absl::InfinitePast();
   std::vector<std::string> missing_;  // as told
+  std::optional<Suspicion> suspect_;  // likewise
 };
 
 }  // namespace kamino::membership

@@ -28,10 +28,18 @@ std::optional<Suspicion> AccusationOf(const View& view,
                                       const std::vector<NodeReport>& reports,
                                       absl::Duration patience) {
   const auto& members = view.members;
+  const bool due = std::any_of(
+      reports.begin(), reports.end() - 1,
+      [&](const NodeReport& each) { return each.append_debt >= patience; });
+  // Those that follow from the same failure began to wait a little later.
+  const auto accuses = [&](size_t i) {
+    return due && reports[i].append_debt >= patience / 2;
+  };
   for (size_t i = members.size() - 1; i-- > 0;) {
-    if (reports[i].append_debt < patience) continue;
-    return Suspicion{members[i + 1].node_id, members[i].node_id,
-                     reports[i].append_debt};
+    if (!accuses(i)) continue;
+    const size_t by = i > 0 && accuses(i - 1) ? i - 1 : i;
+    return Suspicion{members[by + 1].node_id, members[by].node_id,
+                     reports[by].append_debt};
   }
   const NodeReport& head = reports.front();
   if (head.completion_debt < patience ||

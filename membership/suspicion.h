@@ -24,8 +24,9 @@ struct Suspicion {
 // By what members of `view` say in their reports of that view:
 //
 //   - A member's successor that has acknowledged nothing for `patience` is
-//     suspect. Of several the one furthest down: those above it may wait
-//     because it does, with their rings full.
+//     suspect. Of several the one furthest down; but who accuses and is accused
+//     rather than whom it accuses, as it is one end of both links. Once one has
+//     waited that long, others that have for half of it count.
 //   - If there is none: the tail, when nothing was completed at the head for
 //     `patience` although the tail has applied all that the head has.
 //   - Whoever accused another one before (`last_accuser`) is the suspect

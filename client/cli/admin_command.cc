@@ -24,6 +24,10 @@ constexpr absl::Duration kPoll = absl::Milliseconds(100);
 std::string Wish(const ClusterNode& node) {
   if (node.removed()) return "removed";
   if (node.draining()) return "draining";
+  if (node.suspect()) return "suspect";
+  if (node.kept_out_ms() > 0) {
+    return absl::StrCat("kept out ", (node.kept_out_ms() + 999) / 1000, " s");
+  }
   return node.joining() ? "joining" : "";
 }
 

@@ -450,5 +450,61 @@ TEST_F(ManagerCoreTest, DescribesWhatItKnows) {
   EXPECT_EQ(known[2].silent, kTimeout);
 }
 
+// n1 says that n2 does not answer, for as long as it is its successor.
+class SuspicionsTest : public ManagerCoreTest {
+ protected:
+  void PassAccusing(absl::Duration time) {
+    for (const absl::Time end = now_ + time; now_ < end; now_ += kBeat) {
+      for (const Member& member : all_) {
+        NodeReport report{.view_id = core_.view().id,
+                          .condition = Condition::kSound};
+        const bool accuses =
+            member.node_id == "n1" && core_.view().IndexOf("n2", 1) == 1;
+        if (accuses) report.append_debt = absl::Seconds(5);
+        core_.Heartbeat("c", {member.node_id, 1, report}, now_).IgnoreError();
+      }
+      if (auto view = core_.ProposeView(now_)) core_.OnViewStored(*view);
+    }
+  }
+
+  absl::Duration kept_out() const {
+    for (const auto& known : core_.nodes(now_)) {
+      if (known.state.member.node_id == "n2") return known.kept_out;
+    }
+    return absl::ZeroDuration();
+  }
+
+  // Until it may join again; then it does.
+  void Rejoin() {
+    ASSERT_EQ(Register(Node("n2"), Condition::kBehind), absl::OkStatus());
+    Member third = all_[2];
+    while (!core_.ShouldJoin("n2", now_)) {
+      ASSERT_GT(kept_out(), absl::ZeroDuration());
+      Pass(kBeat, {all_[0], third});
+      ASSERT_EQ(Beat("n2", 1, Condition::kBehind), absl::OkStatus());
+    }
+  }
+};
+
+TEST_F(SuspicionsTest, WhoDoesNotAnswerIsLeftOutAndKeptOutForAWhile) {
+  FormChain();
+  PassAccusing(kTimeout * 2.5);
+  EXPECT_EQ(Names(core_.view()), "n1.1 n3.1 ");
+  EXPECT_GT(kept_out(), kTimeout * 8);
+  EXPECT_LE(kept_out(), kTimeout * 10);
+  const absl::Time left_out = now_;
+  Rejoin();
+  EXPECT_EQ(kept_out(), absl::ZeroDuration());
+  EXPECT_GT(now_ - left_out, kTimeout * 8);
+}
+
+TEST_F(SuspicionsTest, NobodyIsLeftOutOfAChainThatTwoAreLeftOf) {
+  FormChain();
+  Pass(kTimeout * 2, {all_[0], all_[1]});
+  ASSERT_EQ(Names(core_.view()), "n1.1 n2.1 ");
+  PassAccusing(kTimeout * 5);
+  EXPECT_EQ(Names(core_.view()), "n1.1 n2.1 ");
+}
+
 }  // namespace
 }  // namespace kamino::membership

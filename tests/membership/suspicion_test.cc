@@ -64,15 +64,29 @@ TEST(SuspicionTest, ASuccessorThatDoesNotAnswer) {
 }
 
 TEST(SuspicionTest, OfSeveralTheOneFurthestDown) {
+  Chain chain(5);
+  chain.report(0).append_debt = kLong;
+  chain.report(3).append_debt = kPatience;
+  EXPECT_EQ(chain.Suspect(), "n4 by n3");
+  // Of the tail nothing is expected.
+  chain.report(4).append_debt = kLong;
+  EXPECT_EQ(chain.Suspect(), "n4 by n3");
+}
+
+TEST(SuspicionTest, WhoNeitherAnswersNorIsAnswered) {
   Chain chain(4);
   chain.report(0).append_debt = kLong;
-  chain.report(2).append_debt = kPatience;
-  EXPECT_EQ(chain.Suspect(), "n3 by n2");
-  chain.report(2).append_debt = absl::ZeroDuration();
   chain.report(1).append_debt = kPatience;
+  EXPECT_EQ(chain.Suspect(), "n1 by n0");
+  chain.report(2).append_debt = kPatience;
   EXPECT_EQ(chain.Suspect(), "n2 by n1");
-  // Of the tail nothing is expected.
-  chain.report(3).append_debt = kLong;
+  // It began a little later.
+  chain.report(1).append_debt = kPatience / 2;
+  EXPECT_EQ(chain.Suspect(), "n2 by n1");
+  chain.report(1).append_debt = kPatience / 3;
+  EXPECT_EQ(chain.Suspect(), "n3 by n2");
+  chain.report(1).append_debt = kPatience;
+  chain.report(0).append_debt = absl::ZeroDuration();
   EXPECT_EQ(chain.Suspect(), "n2 by n1");
 }
 

@@ -21,6 +21,7 @@ namespace kamino::membership {
 namespace {
 
 constexpr absl::Duration kPatience = absl::Seconds(20);
+constexpr absl::Duration kTick = absl::Milliseconds(20);
 constexpr char kProgram[] = "membership/kamino_manager";
 
 std::string NewFolder() {
@@ -52,6 +53,19 @@ class Node {
     const Member self{id, incarnation, id + ":1", {{"tcp", id + ":2"}},
                       64, heap};
     EXPECT_EQ(agent_.Start(self, std::move(callbacks)), absl::OkStatus());
+    core_ = std::thread([this] {
+      absl::MutexLock lock(&mutex_);
+      while (!mutex_.AwaitWithTimeout(absl::Condition(&stopped_), kTick)) {
+        agent_.NoteProgress();
+      }
+    });
+  }
+  ~Node() {
+    {
+      absl::MutexLock lock(&mutex_);
+      stopped_ = true;
+    }
+    core_.join();
   }
 
   View view() const {
@@ -91,6 +105,8 @@ class Node {
   mutable absl::Mutex mutex_;
   View view_ ABSL_GUARDED_BY(mutex_);
   absl::Status refused_ ABSL_GUARDED_BY(mutex_);
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread core_;       // goes on until then
   MembershipAgent agent_;  // last: it stops before what it calls back goes
 };
 

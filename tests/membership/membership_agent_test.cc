@@ -133,8 +133,12 @@ class MembershipAgentTest : public testing::Test {
     ASSERT_EQ(agent_->Start(self, std::move(callbacks)), absl::OkStatus());
   }
 
+  // While the node goes on.
   bool Eventually(const std::function<bool()>& condition) {
-    return clock_.Eventually(condition);
+    return clock_.Eventually([&] {
+      agent_->NoteProgress();
+      return condition();
+    });
   }
   std::vector<View> views() {
     absl::MutexLock lock(&mutex_);
@@ -195,6 +199,21 @@ TEST_F(MembershipAgentTest, TheLeaseCountsFromWhenTheRequestWasSent) {
   EXPECT_TRUE(agent_->LeaseValid(0));
   clock_.Advance(absl::Milliseconds(1));
   EXPECT_FALSE(agent_->LeaseValid(0));
+}
+
+TEST_F(MembershipAgentTest, ANodeThatHangsIsSilent) {
+  Start({manager_.address()});
+  ASSERT_TRUE(Eventually([&] { return manager_.heartbeats() > 2; }));
+  // One may be under way.
+  clock_.Advance(absl::Seconds(1));
+  int64_t reads = clock_.reads();
+  ASSERT_TRUE(clock_.Eventually([&] { return clock_.reads() > reads + 4; }));
+  const int heartbeats = manager_.heartbeats();
+  reads = clock_.reads();
+  ASSERT_TRUE(clock_.Eventually([&] { return clock_.reads() > reads + 20; }));
+  EXPECT_EQ(manager_.heartbeats(), heartbeats);
+  EXPECT_FALSE(agent_->LeaseValid(0));
+  ASSERT_TRUE(Eventually([&] { return manager_.heartbeats() > heartbeats; }));
 }
 
 TEST_F(MembershipAgentTest, HeartbeatsRenewTheLeaseUntilStopped) {

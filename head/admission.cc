@@ -68,14 +68,8 @@ absl::Status Admission::Promote(absl::Time now, Actions* actions) {
     in_flight_[last];
   }
   engine::HeapReader reader(store_->heap());
-  if (!state_->Formatted(reader)) {
-    Request format;
-    format.mutation.function = replica::kFormatFunction;
-    format.done = [](RequestOutcome) {};
-    Submit(std::move(format), now);
-    ExecuteReady(now, actions);
-    return fatal_;
-  }
+  ASSIGN_OR_RETURN(const bool formatted, state_->Formatted(reader));
+  if (!formatted) return FormatState(now, actions);
   std::vector<std::pair<uint64_t, uint64_t>> by_sequence;
   absl::Status visited = state_->VisitClients(
       reader, [&](uint64_t client_id, const auto& outcome) {
@@ -87,6 +81,20 @@ absl::Status Admission::Promote(absl::Time now, Actions* actions) {
     clients_.Touch(client_id, now);
   }
   return visited;
+}
+
+absl::Status Admission::FormatState(absl::Time now, Actions* actions) {
+  if (core_->next_sequence() != 1) {
+    return absl::DataLossError(
+        absl::StrCat("the root object is empty, though the chain has ",
+                     core_->next_sequence() - 1, " mutations"));
+  }
+  Request format;
+  format.mutation.function = replica::kFormatFunction;
+  format.done = [](RequestOutcome) {};
+  Submit(std::move(format), now);
+  ExecuteReady(now, actions);
+  return fatal_;
 }
 
 void Admission::Submit(Request request, absl::Time now) {

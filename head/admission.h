@@ -44,8 +44,8 @@ namespace kamino::head {
 
 struct AdmissionOptions {
   size_t max_waiting = 8192;  // requests ready or parked; more are refused
-  // Operations without completion; ready requests wait for the next one. Well
-  // below the intent log's slots, which the backup's lag takes as well.
+  // Log entries without completion; ready requests wait for the next one. Well
+  // below the slots of the engine's commit log: the backup's lag takes some.
   size_t max_in_flight = 32;
   size_t max_batch = 64;              // requests in one operation
   size_t max_batch_bytes = 1u << 20;  // of arguments in one operation
@@ -84,8 +84,9 @@ class Admission {
   ~Admission();
 
   // Section 5.2: a new head holds the locks of everything in its ring that is
-  // not known to be completed. Formats the chain's state when it is new.
-  // An error means that the node must stop.
+  // not known to be completed. Formats the chain's state when it is new: when
+  // there is none, and never was. An error means that the node must stop; one
+  // is that the state's root cannot be read, which must not be formatted over.
   absl::Status Promote(absl::Time now, replica::Actions* actions);
 
   // Takes the request in; ExecuteReady executes it.
@@ -134,6 +135,7 @@ class Admission {
     absl::flat_hash_set<uint64_t> evicted;
   };
 
+  absl::Status FormatState(absl::Time now, replica::Actions* actions);
   std::vector<Request> TakeBatch();
   // Executes `batch` but for requests that spoil it: those are parked, put into
   // alone_ or, when they were alone, answered.

@@ -9,8 +9,6 @@
 namespace kamino::replica::state_format {
 
 inline constexpr uint64_t kStateMagic = 0x32657461746b4bull;  // "Kktate2"
-inline constexpr uint64_t kStateMagic1 =
-    0x31657461746b4bull;  // without horizon
 
 struct StateRoot {
   uint64_t magic;         // 0 until the chain's first operation

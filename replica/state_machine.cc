@@ -20,7 +20,6 @@ using engine::KeyValueReader;
 using kamino::internal::v1::StoredOutcome;
 using state_format::kClientKeyBytes;
 using state_format::kStateMagic;
-using state_format::kStateMagic1;
 using state_format::StateRoot;
 
 std::string ClientKey(uint64_t client_id) {
@@ -52,37 +51,54 @@ absl::StatusOr<StoredOutcome> ParseOutcome(uint64_t client_id,
   return outcome;
 }
 
+// All zeros before the chain's first mutation; an error if it is neither that
+// nor a state's.
+absl::StatusOr<StateRoot> ReadRoot(engine::Reader& reader,
+                                   engine::ObjectId id) {
+  ASSIGN_OR_RETURN(auto bytes, reader.Read(id));
+  StateRoot root;
+  std::memcpy(&root, bytes.data(), sizeof(root));
+  if (root.magic != 0 && root.magic != kStateMagic) {
+    return absl::DataLossError(
+        "the heap's root object is not that of a chain's state, or of another "
+        "version");
+  }
+  return root;
+}
+
 }  // namespace
 
 absl::StatusOr<StateMachine::Trees> StateMachine::ReadTrees(
     engine::Reader& reader) {
-  ASSIGN_OR_RETURN(auto bytes, reader.Read(root_));
-  StateRoot root;
-  std::memcpy(&root, bytes.data(), sizeof(root));
+  ASSIGN_OR_RETURN(auto root, ReadRoot(reader, root_));
   if (root.magic == 0) return NotFormatted();
-  if (root.magic == kStateMagic1) {
-    return absl::FailedPreconditionError(
-        "the heap holds a chain's state of format version 1; this program "
-        "reads version 2");
-  }
-  if (root.magic != kStateMagic) {
-    return absl::DataLossError("the heap's root object is not a chain's");
-  }
   return Trees{root.objects_root, root.clients_root, root.horizon};
 }
 
-bool StateMachine::Formatted(engine::Reader& reader) {
-  return ReadTrees(reader).ok();
+absl::StatusOr<bool> StateMachine::Formatted(engine::Reader& reader) {
+  ASSIGN_OR_RETURN(auto root, ReadRoot(reader, root_));
+  return root.magic != 0;
 }
 
 absl::StatusOr<StateMachine::Execution> StateMachine::Format(
     engine::Transaction& transaction, uint64_t sequence) {
+  ASSIGN_OR_RETURN(const bool formatted, Formatted(transaction));
+  if (formatted) {
+    return absl::DataLossError(
+        absl::StrCat("mutation ", sequence,
+                     " is to make the chain's state, but there is one"));
+  }
   ASSIGN_OR_RETURN(auto objects, engine::BTree::Create(transaction));
   ASSIGN_OR_RETURN(auto clients, engine::BTree::Create(transaction));
   ASSIGN_OR_RETURN(auto horizon,
                    transaction.Alloc(sizeof(state_format::EvictionHorizon)));
   ASSIGN_OR_RETURN(auto bytes, transaction.Write(root_, 0, sizeof(StateRoot)));
-  const StateRoot root{kStateMagic, objects, clients, horizon};
+  const StateRoot root{
+      .magic = kStateMagic,
+      .objects_root = objects,
+      .clients_root = clients,
+      .horizon = horizon,
+  };
   std::memcpy(bytes, &root, sizeof(root));
   return Execution{"", sequence, false};
 }
@@ -156,9 +172,8 @@ absl::Status StateMachine::DropOutcomes(engine::Transaction& transaction,
     RETURN_IF_ERROR(clients.Delete(key, sequence));
   }
   if (highest == 0) return absl::OkStatus();
-  auto horizon = ReadHorizon(transaction, trees);
-  if (!horizon.ok()) return horizon.status();
-  if (highest <= *horizon) return absl::OkStatus();
+  ASSIGN_OR_RETURN(auto horizon, ReadHorizon(transaction, trees));
+  if (highest <= horizon) return absl::OkStatus();
   ASSIGN_OR_RETURN(auto bytes,
                    transaction.Write(trees.horizon, 0,
                                      sizeof(state_format::EvictionHorizon)));

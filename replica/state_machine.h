@@ -30,8 +30,8 @@
 
 namespace kamino::replica {
 
-// The first operation of every chain: makes the two trees. Sent by the first
-// head, by no client.
+// The first mutation of every chain: makes the two trees. Submitted by the
+// first head, by no client; an error where there is a state already.
 inline constexpr char kFormatFunction[] = "kamino.format";
 
 class StateMachine {
@@ -46,12 +46,11 @@ class StateMachine {
     bool repeated = false;  // a stored outcome; nothing was changed
   };
 
-  // Runs one mutation within `transaction`, as number `sequence`. On an
-  // error the transaction must be
-  // aborted if it has declared anything for this request, or if *changed: that
-  // it has written to objects that the transaction itself has allocated shows
-  // in no declaration. `changed` may be null. So may `meter`, on which counts
-  // what the request's function touches: there is no limit then.
+  // Runs one mutation within `transaction`, as number `sequence`. On an error
+  // the transaction must be aborted if this call has declared anything, or if
+  // it has set *changed: writes to objects that the transaction itself has
+  // allocated need no declaration. `changed` may be null. `meter` counts what
+  // the mutation's function touches, and limits it; null: there is no limit.
   absl::StatusOr<Execution> Execute(engine::Transaction& transaction,
                                     const MutationView& mutation,
                                     uint64_t sequence, bool* changed = nullptr,
@@ -89,7 +88,9 @@ class StateMachine {
                              const kamino::internal::v1::StoredOutcome&)>
           visit);
 
-  bool Formatted(engine::Reader& reader);
+  // False before the chain's first mutation. An error says nothing of that:
+  // a root object that cannot be read may be all that a state has lost.
+  absl::StatusOr<bool> Formatted(engine::Reader& reader);
 
  private:
   struct Trees {
@@ -105,14 +106,14 @@ class StateMachine {
                                        const Trees& trees);
   absl::StatusOr<Lookup> LookUp(engine::Reader& reader, const Trees& trees,
                                 uint64_t client_id, uint64_t since);
-  // The stored outcome when `request` has committed before; nothing when it is
+  // The stored outcome when `mutation` has committed before; nothing when it is
   // the client's next; else why it can be neither.
   absl::StatusOr<std::optional<Execution>> CheckRepeated(
       engine::Reader& reader, const Trees& trees, const MutationView& mutation);
   absl::Status StoreOutcome(engine::KeyValue& clients,
                             const MutationView& mutation, uint64_t sequence,
                             const std::string& result);
-  // Drops the outcomes that `request` names.
+  // Drops the outcomes of mutation.dropped_clients.
   absl::Status DropOutcomes(engine::Transaction& transaction,
                             const Trees& trees, const MutationView& mutation,
                             uint64_t sequence);

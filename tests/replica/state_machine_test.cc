@@ -306,6 +306,15 @@ std::string EntryOf(uint64_t sequence, const Mutation& mutation,
   return draft.ToString();
 }
 
+// Neither by a head nor by a replica.
+TEST_F(StateMachineTest, AStateIsMadeOnce) {
+  ASSERT_TRUE(Put("a", "1").ok());
+  Mutation format;
+  format.function = kFormatFunction;
+  EXPECT_TRUE(absl::IsDataLoss(Execute(format).status()));
+  EXPECT_EQ(Get("a"), "1");
+}
+
 // What a head executes, a replica executes to the same state.
 TEST_F(StateMachineTest, AReplicaFollows) {
   StoreUnderTest replica(Scheme::kSimple);

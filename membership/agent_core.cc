@@ -16,7 +16,6 @@ namespace {
 using kamino::internal::v1::ViewRecord;
 
 constexpr absl::Duration kComplainEvery = absl::Seconds(5);
-constexpr size_t kMaxAddressBytes = 256;
 
 }  // namespace
 
@@ -129,9 +128,13 @@ AgentCore::Effects AgentCore::OnHeartbeat(const Call& call,
     effects.wait = interval_;
     return effects;
   }
-  if (absl::IsNotFound(answer.status)) {
+  // Whatever is wrong with a heartbeat was wrong with the registration: the
+  // answer to another one decides.
+  if (absl::IsNotFound(answer.status) ||
+      absl::IsInvalidArgument(answer.status)) {
     LOG(WARNING) << "the manager at " << managers_[current_]
-                 << " does not know this node any more; registering again";
+                 << " does not take this node's heartbeat ("
+                 << answer.status.message() << "); registering again";
     registered_ = false;
     return effects;
   }

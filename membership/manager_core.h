@@ -57,7 +57,6 @@ class ManagerCore {
  public:
   // What a registration may bring.
   static constexpr size_t kMaxNameBytes = 128;
-  static constexpr size_t kMaxAddressBytes = 256;
   static constexpr size_t kMaxLinkAddresses = 8;
   static constexpr size_t kHeapIdBytes = 16;
 

@@ -85,7 +85,6 @@ class ManagerLoop {
   void Complain(const absl::Status& error, absl::Time now);
   std::string Key(absl::string_view name) const;
   std::string ViewKey() const;
-  // Where programs from before chains had ids keep the view.
   absl::Status CheckLeading(absl::Time now) const;
 
   const Options options_;

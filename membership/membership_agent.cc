@@ -12,7 +12,7 @@ namespace {
 
 using kamino::internal::v1::MembershipService;
 
-// However often a newer view is asked for.
+// Between two calls at least, however often RequestView asks for one.
 constexpr absl::Duration kMinSpacing = absl::Milliseconds(5);
 constexpr int kTellOneIn = 50;  // heartbeats that were not sent
 constexpr absl::Duration kMaxReconnect = absl::Milliseconds(200);

@@ -24,6 +24,9 @@ enum class Role {
 
 absl::string_view RoleName(Role role);  // "head", "middle", ...
 
+// Of a member's or a manager's: host:port, or a path.
+inline constexpr size_t kMaxAddressBytes = 256;
+
 // A node that is in a chain, or may come to be.
 struct Member {
   std::string node_id;

@@ -384,7 +384,7 @@ TEST_F(ManagerCoreTest, RefusesWhatIsTooLong) {
   for (int field = 0; field < 4; ++field) {
     Member member = Node("n1");
     const std::string name(ManagerCore::kMaxNameBytes + 1, 'x');
-    const std::string address(ManagerCore::kMaxAddressBytes + 1, 'x');
+    const std::string address(kMaxAddressBytes + 1, 'x');
     if (field == 0) member.node_id = name;
     if (field == 1) member.service_address = address;
     if (field == 2) member.link_addresses["tcp"] = address;

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "absl/strings/str_cat.h"
+#include "base/chain_id.h"
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "membership/records.h"
@@ -414,6 +415,29 @@ TEST_F(AgentCoreAnswersTest, ViewsAndLeasesOfAnotherChainDoNotCount) {
     EXPECT_FALSE(core.LeaseValid(3, later));
     EXPECT_EQ(core.Next(later).manager, "b:1");  // another may know better
   }
+}
+
+// As of another chain: registering tells, and ends the node if it is so.
+TEST_F(AgentCoreAnswersTest, OneWhoseHeartbeatIsWrongRegistersAgain) {
+  AgentCore core(Options());
+  AgentCore::Answer wrong;
+  wrong.status = CheckChain(/*asked=*/1, /*served=*/2);
+  const auto taken_in = AnswerWith(ChainOf(3));
+  const AgentCore::Call first = core.Next(now_);
+  const absl::Duration interval = core.OnAnswer(first, taken_in, now_).wait;
+  EXPECT_GT(interval, absl::ZeroDuration());
+
+  EXPECT_EQ(core.OnAnswer(core.Next(now_), wrong, now_).refused,
+            absl::OkStatus());
+  const AgentCore::Call again = core.Next(now_);
+  EXPECT_TRUE(again.registers);
+  EXPECT_EQ(again.manager, first.manager);
+  // One that is taken in all the same goes on, no faster than heartbeats do.
+  EXPECT_EQ(core.OnAnswer(again, taken_in, now_).wait, interval);
+  EXPECT_FALSE(core.Next(now_).registers);
+
+  core.OnAnswer(core.Next(now_), wrong, now_);
+  EXPECT_EQ(core.OnAnswer(core.Next(now_), wrong, now_).refused, wrong.status);
 }
 
 TEST_F(MembershipAgentTest, ALeaderThatStepsDownIsLeft) {

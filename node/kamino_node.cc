@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
+#include "base/status_macros.h"
 #include "glog/logging.h"
 #include "head/procedures/bank_transfer.h"
 #include "membership/membership_agent.h"
@@ -64,12 +65,13 @@ uint64_t RandomIncarnation() {
   return incarnation;
 }
 
-// Decides on the transports, and says why. `rendezvous` sets verbs links up.
+// Decides on the transports, and says why; what was chosen comes first.
+// `rendezvous` sets verbs links up.
 absl::Status ChooseTransports(const NodeFlags& flags,
                               std::shared_ptr<GrpcRendezvous> rendezvous,
                               LinkHub::Options* links) {
   const bool any = flags.transport == "auto";
-  if (!any) links->preferred = flags.transport;
+  links->first_is_chosen = !any;
   links->host_id = HostId();
   links->transport.spin = flags.link_spin;
   if (any || flags.transport == "shm") {
@@ -110,9 +112,8 @@ absl::StatusOr<NodeOptions> OptionsFrom(
   options.chain.chain_id = kOnlyChain;
   options.chain.node_id = flags.storage.node_id;
   options.chain.transfer_bytes_per_s = flags.transfer_mb_per_s * 1000 * 1000;
-  absl::Status chosen =
-      ChooseTransports(flags, std::move(rendezvous), &options.links);
-  if (!chosen.ok()) return chosen;
+  RETURN_IF_ERROR(
+      ChooseTransports(flags, std::move(rendezvous), &options.links));
   return options;
 }
 
@@ -136,12 +137,11 @@ absl::StatusOr<std::unique_ptr<Media>> OpenMedia(const NodeFlags& flags) {
 
 absl::Status Serve(const NodeFlags& flags,
                    const std::function<void()>& await_end) {
-  auto media = OpenMedia(flags);
-  if (!media.ok()) return media.status();
+  ASSIGN_OR_RETURN(auto media, OpenMedia(flags));
   StorageOptions storage_options = flags.storage;
   storage_options.first_incarnation = RandomIncarnation();
-  auto storage = Storage::Open(storage_options, std::move(*media));
-  if (!storage.ok()) return storage.status();
+  ASSIGN_OR_RETURN(auto storage,
+                   Storage::Open(storage_options, std::move(media)));
 
   replica::ProcedureRegistry procedures;
   procedures.Register(head::kBankTransfer, head::BankTransfer);
@@ -171,26 +171,21 @@ absl::Status Serve(const NodeFlags& flags,
   };
   auto rendezvous =
       std::make_shared<GrpcRendezvous>(flags.storage.cluster_id, kOnlyChain);
-  auto options = OptionsFrom(flags, rendezvous);
-  if (!options.ok()) return options.status();
-  auto node =
-      Node::Create(*std::move(options), RealRuntime(), std::move(*storage),
-                   &procedures, &agent, std::move(events));
-  if (!node.ok()) return node.status();
-  auto started = NodeServer::Start(flags.listen, node->get(), rendezvous.get());
-  if (!started.ok()) return started.status();
-  server = std::move(*started);
+  ASSIGN_OR_RETURN(auto options, OptionsFrom(flags, rendezvous));
+  ASSIGN_OR_RETURN(auto node, Node::Create(std::move(options), RealRuntime(),
+                                           std::move(storage), &procedures,
+                                           &agent, std::move(events)));
+  ASSIGN_OR_RETURN(
+      server, NodeServer::Start(flags.listen, node.get(), rendezvous.get()));
   address = Advertised(flags, server->port());
   LOG(INFO) << "node " << flags.storage.node_id << " of cluster "
             << flags.storage.cluster_id << " listens on " << flags.listen
             << " as " << address << ", and asks to be taken in by "
             << absl::StrJoin(flags.managers, " or ");
-  if (absl::Status joined = (*node)->Join(address); !joined.ok()) {
-    return joined;
-  }
+  RETURN_IF_ERROR(node->Join(address));
 
   await_end();
-  (*node)->Stop();
+  node->Stop();
   server.reset();
   rendezvous->Stop();
   return failure.Get();

@@ -19,6 +19,7 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/is_told.h"
 #include "base/status_macros.h"
 #include "glog/logging.h"
 
@@ -32,9 +33,6 @@ constexpr int kRetryMs = 100;  // while no connection can be taken
 constexpr int kMostATurn = 64;
 // Of ports that the system picks for one address, till one is free at all.
 constexpr int kPicks = 8;
-
-// Of what happens again and again the log has the first and then ever fewer.
-bool IsTold(int times) { return (times & (times - 1)) == 0; }
 
 void Set(int socket, int level, int option, int value) {
   PCHECK(setsockopt(socket, level, option, &value, sizeof value) == 0);

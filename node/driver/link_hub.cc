@@ -5,6 +5,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "base/is_told.h"
 #include "base/status_macros.h"
 #include "glog/logging.h"
 #include "replica/chain_frame.h"
@@ -34,10 +35,6 @@ std::string HostOf(const std::string& address) {
 std::string PathOf(const std::string& address) {
   return address.substr(0, address.rfind(kHostMark));
 }
-
-// Of attempts in a row that fail, some dozens a second, and of other things
-// that may happen as often, the log has the first ones and then ever fewer.
-bool IsTold(int64_t count) { return (count & (count - 1)) == 0; }
 
 }  // namespace
 
@@ -150,14 +147,14 @@ std::vector<const LinkHub::Port*> LinkHub::Usable(
     const auto address =
         member.link_addresses.find(std::string(port.kind.name));
     if (address == member.link_addresses.end()) continue;
-    const bool preferred = port.kind.name == options_.preferred;
-    // Who prefers one of the same host knows that it is.
-    if (port.kind.same_host_only && !preferred &&
-        (!options_.preferred.empty() || options_.host_id.empty() ||
+    const bool chosen = options_.first_is_chosen && &port == &ports_.front();
+    // Who chooses one of the same host knows that it is.
+    if (port.kind.same_host_only && !chosen &&
+        (options_.first_is_chosen || options_.host_id.empty() ||
          HostOf(address->second) != options_.host_id)) {
       continue;
     }
-    usable.insert(preferred ? usable.begin() : usable.end(), &port);
+    usable.push_back(&port);
   }
   return usable;
 }
@@ -185,9 +182,9 @@ void LinkHub::Open(LinkId id, const membership::Member& member) {
   }
   // When the choice is ours, one that does not get through gives way to the
   // next, in turn.
-  const size_t turn = options_.preferred.empty()
-                          ? failures / kAttemptsPerTransport % usable.size()
-                          : 0;
+  const size_t turn = options_.first_is_chosen
+                          ? 0
+                          : failures / kAttemptsPerTransport % usable.size();
   const Port& port = *usable[turn];
   std::string address = member.link_addresses.at(std::string(port.kind.name));
   if (port.kind.same_host_only) address = PathOf(address);

@@ -30,14 +30,14 @@ namespace kamino::node {
 
 class LinkHub {
  public:
-  // Called on a transport's thread, which may wait there for room but must not
-  // call the hub. A link that the peer opened is heard of with its first
-  // message.
+  // Called on a transport's thread, `closed` also on the core thread, within
+  // Open. They must not call the hub, and only `message` may wait. A link that
+  // the peer opened is heard of with its first message.
   struct Events {
     std::function<void(replica::LinkId)> opened;
     std::function<void(replica::LinkId)> closed;
-    // `payload` holds until this returns; `bytes` is the message's size on the
-    // wire.
+    // `payload` holds until this returns, which may wait for room; `bytes` is
+    // the message's size on the wire.
     std::function<void(replica::LinkId, kamino::internal::v1::ChainMessage,
                        absl::string_view payload, size_t bytes)>
         message;
@@ -51,9 +51,10 @@ class LinkHub {
 
   struct Options {
     std::vector<Offer> offers;  // the best first
-    // Name of the transport of links this node opens, if the neighbour has it
-    // too. Empty: the best that both sides have and that gets through.
-    std::string preferred;
+    // Links that this node opens are over the first offer, if the neighbour has
+    // it too, and over none that is for the same host only otherwise: somebody
+    // has chosen. If not: over the best that both have and that gets through.
+    bool first_is_chosen = false;
     transport::TransportOptions transport;
     size_t max_queued_bytes = 64u << 20;  // waiting for one link's credits
     // A link that a peer opened, and that nobody here has a use for, ends after
@@ -74,10 +75,13 @@ class LinkHub {
   std::map<std::string, std::string> Addresses(
       const std::string& service_address) const;
 
+  // Any thread. The link takes no more messages, and `closed` follows.
+  void Close(replica::LinkId link);
+
   // --- Core thread only.
 
+  // `closed` comes at once if the neighbour has no transport that is here.
   void Open(replica::LinkId link, const membership::Member& member);
-  void Close(replica::LinkId link);  // any thread
   // `payload` goes from where it lies, and is copied only when the link has no
   // credits.
   void Send(replica::LinkId link,

@@ -231,7 +231,7 @@ TEST_F(LinkHubTest, AfterTheLastTransportTheFirstHasItsTurn) {
 }
 
 TEST_F(LinkHubTest, AChoiceThatIsNotOursIsKept) {
-  a_.options.preferred = "verbs";
+  a_.options.first_is_chosen = true;
   Listen({kVerbs, kTcp});
   network_.Forbid("verbs", "b");
   for (int attempt = 0; attempt < 5; ++attempt) EXPECT_EQ(Open(), "");
@@ -239,8 +239,8 @@ TEST_F(LinkHubTest, AChoiceThatIsNotOursIsKept) {
 
 TEST_F(LinkHubTest, OfTheSameHostOnlyIfItIsAskedFor) {
   a_.options.host_id = b_.options.host_id = "host1";
-  a_.options.preferred = "tcp";
-  Listen({kShm, kVerbs, kTcp});
+  a_.options.first_is_chosen = true;
+  Listen({kTcp, kShm, kVerbs});
   EXPECT_EQ(Open(), "tcp");
   ASSERT_TRUE(c_.Listen({kShm}).ok());
   a_.hub->Open(7, c_.AsMember());

@@ -1,5 +1,5 @@
 // How many calls of each method this process has made and served, by how they
-// ended. Plain counters; CallCounts::Read is for a metrics endpoint to read.
+// ended; a node's status has its own.
 //
 // Calls made are counted by an interceptor, on every channel that does not do
 // without (rpc/channel.h). Calls served are counted where they are answered, by

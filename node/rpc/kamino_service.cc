@@ -1,6 +1,7 @@
 #include "node/rpc/kamino_service.h"
 
 #include <chrono>
+#include <numeric>
 #include <type_traits>
 #include <utility>
 
@@ -98,11 +99,11 @@ ServerUnaryReactor* KaminoService::Refuse(CallbackServerContext* context,
   return reactor;
 }
 
-void KaminoService::FillHeader(const ChainNode& node,
+void KaminoService::FillHeader(uint64_t view_id, uint64_t sequence,
                                kamino::v1::ResponseHeader* header) const {
   header->set_chain_id(node_->chain_id());
-  header->set_view_id(node.core().view().id);
-  header->set_sequence(node.core().settled());
+  header->set_view_id(view_id);
+  header->set_sequence(sequence);
   header->set_served_by(node_->node_id());
 }
 
@@ -129,7 +130,8 @@ ServerUnaryReactor* KaminoService::Run(CallbackServerContext* context,
   const bool running = node_->Run([=, this](ChainNode& node) {
     load->Leave(request_bytes);
     absl::Status status = run(node);
-    FillHeader(node, response->mutable_header());
+    FillHeader(node.core().view().id, node.core().settled(),
+               response->mutable_header());
     Answer<Response>(reactor, status);
   });
   if (running) return reactor;
@@ -199,11 +201,8 @@ ServerUnaryReactor* KaminoService::Mutate(
   request.abandoned = [context] { return context->IsCancelled(); };
   request.done = [=, this](head::RequestOutcome outcome) {
     if (outcome.status.ok()) outcome.status = fill(outcome.result, response);
-    kamino::v1::ResponseHeader* header = response->mutable_header();
-    header->set_chain_id(node_->chain_id());
-    header->set_view_id(node_->view_board().current()->view_id());
-    header->set_sequence(outcome.sequence);
-    header->set_served_by(node_->node_id());
+    FillHeader(node_->view_board().current()->view_id(), outcome.sequence,
+               response->mutable_header());
     CountAnswer<Request, Response>(context);
     Answer<Response>(reactor, outcome.status);
   };
@@ -337,6 +336,23 @@ KaminoService::WatchChain(CallbackServerContext*,
                             Check(*request));
 }
 
+namespace {
+
+void AddCalls(
+    const rpc::CallCounts& counts,
+    google::protobuf::RepeatedPtrField<kamino::v1::MethodStatus>* calls) {
+  for (const rpc::CallCounts::Method& method : counts.Read()) {
+    kamino::v1::MethodStatus* added = calls->Add();
+    added->set_method(method.name);
+    added->set_ok(method.ended[grpc::StatusCode::OK]);
+    added->set_failed(
+        std::accumulate(method.ended.begin(), method.ended.end(), uint64_t{0}) -
+        added->ok());
+  }
+}
+
+}  // namespace
+
 ServerUnaryReactor* KaminoService::GetNodeStatus(
     CallbackServerContext* context,
     const kamino::v1::GetNodeStatusRequest* request,
@@ -346,6 +362,8 @@ ServerUnaryReactor* KaminoService::GetNodeStatus(
   }
   return Run(context, &looks_, 0, response, [=, this](ChainNode& node) {
     node_->Describe(node, response);
+    AddCalls(rpc::CallsServed(), response->mutable_calls_served());
+    AddCalls(rpc::CallsMade(), response->mutable_calls_made());
     return absl::OkStatus();
   });
 }

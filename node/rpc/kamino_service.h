@@ -108,7 +108,7 @@ class KaminoService final : public kamino::v1::KaminoService::CallbackService {
   absl::Status Check(const Request& request) const {
     return CheckAsked(request.chain_id(), node_->chain_id());
   }
-  void FillHeader(const ChainNode& node,
+  void FillHeader(uint64_t view_id, uint64_t sequence,
                   kamino::v1::ResponseHeader* header) const;
 
   Node* const node_;

@@ -35,7 +35,7 @@ std::vector<std::string> Now() {
            v1::GetClusterRequest::descriptor()->file(),
            v1::Member::descriptor()->file(),
            internal::v1::ChainMessage::descriptor()->file(),
-           internal::v1::ChainOperation::descriptor()->file(),
+           internal::v1::StoredOutcome::descriptor()->file(),
            internal::v1::ViewRecord::descriptor()->file(),
            internal::v1::NotLeaderDetail::descriptor()->file(),
            internal::v1::VerbsEndpoint::descriptor()->file(),

@@ -59,6 +59,19 @@ TEST_F(NodeServerTest, CallsAreCountedByMethodAndByHowTheyEnd) {
   EXPECT_EQ(ended("Put", 14), refused + 1);
   EXPECT_EQ(ended("Get", 5), absent + 1);
   EXPECT_EQ(ended("Scan", 0), scanned + 1);
+  // And its status says so.
+  kamino::v1::GetNodeStatusResponse status;
+  ASSERT_TRUE(
+      Send(&Stub::GetNodeStatus, kamino::v1::GetNodeStatusRequest(), &status)
+          .ok());
+  int found = 0;
+  for (const auto& calls : status.calls_served()) {
+    if (calls.method() != service + "Put") continue;
+    ++found;
+    EXPECT_EQ(calls.ok(), put + 1);
+    EXPECT_GE(calls.failed(), refused + 1);
+  }
+  EXPECT_EQ(found, 1);
 }
 
 TEST_F(NodeServerTest, EveryMethod) {

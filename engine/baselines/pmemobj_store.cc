@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "engine/baselines/pmemobj_transaction.h"
+#include "engine/pmem/file_error.h"
 #include "glog/logging.h"
 
 namespace kamino::engine {
@@ -24,24 +25,6 @@ constexpr uint64_t kGranule = 16;
 // libpmemobj's logs: 1,024 lanes of 3 KiB at the beginning of a pool.
 constexpr uint64_t kLaneBytes = 1024 * 3072;
 constexpr uint64_t kObjectHeaderBytes = 16;
-
-absl::Status Error(int error, absl::string_view what, const std::string& path) {
-  const std::string message =
-      absl::StrCat("cannot ", what, " ", path, ": ", pmemobj_errormsg());
-  switch (error) {
-    case EEXIST:
-      return absl::AlreadyExistsError(message);
-    case ENOENT:
-      return absl::NotFoundError(message);
-    case ENOSPC:
-    case EFBIG:
-    case ENOMEM:
-    case EDQUOT:
-      return absl::ResourceExhaustedError(message);
-    default:
-      return absl::FailedPreconditionError(message);
-  }
-}
 
 }  // namespace
 
@@ -58,14 +41,16 @@ absl::StatusOr<std::unique_ptr<PmemobjStore>> PmemobjStore::Create(
         "a pool of ", bytes, " bytes: at least ", PMEMOBJ_MIN_POOL));
   }
   PMEMobjpool* pool = pmemobj_create(path.c_str(), kLayout, bytes, 0600);
-  if (pool == nullptr) return Error(errno, "make", path);
+  if (pool == nullptr)
+    return FileError(errno, "make", path, pmemobj_errormsg());
   return Load(pool, snapshot, path);
 }
 
 absl::StatusOr<std::unique_ptr<PmemobjStore>> PmemobjStore::Open(
     const std::string& path, Snapshot snapshot) {
   PMEMobjpool* pool = pmemobj_open(path.c_str(), kLayout);
-  if (pool == nullptr) return Error(errno, "open", path);
+  if (pool == nullptr)
+    return FileError(errno, "open", path, pmemobj_errormsg());
   return Load(pool, snapshot, path);
 }
 

@@ -17,29 +17,12 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "engine/pmem/cache_flush.h"
+#include "engine/pmem/file_error.h"
 #include "engine/pmem/stream_copy.h"
 #include "glog/logging.h"
 
 namespace kamino::engine {
 namespace {
-
-absl::Status Errno(int error, absl::string_view what, const std::string& path) {
-  const std::string message =
-      absl::StrCat("cannot ", what, " ", path, ": ", std::strerror(error));
-  switch (error) {
-    case EEXIST:
-      return absl::AlreadyExistsError(message);
-    case ENOENT:
-      return absl::NotFoundError(message);
-    case ENOSPC:
-    case EDQUOT:
-    case EFBIG:
-    case ENOMEM:
-      return absl::ResourceExhaustedError(message);
-    default:
-      return absl::FailedPreconditionError(message);
-  }
-}
 
 absl::Status Pmem2Error(absl::string_view what, const std::string& path) {
   return absl::FailedPreconditionError(
@@ -52,7 +35,7 @@ absl::Status Lock(int fd, const std::string& path) {
     return absl::FailedPreconditionError(
         absl::StrCat(path, " is in use by another process"));
   }
-  return Errno(errno, "lock", path);
+  return FileError(errno, "lock", path);
 }
 
 // A hole in the file would kill the process with SIGBUS when space runs out
@@ -62,8 +45,8 @@ absl::Status AllocateSpace(int fd, size_t size, const std::string& path) {
   do {
     error = posix_fallocate(fd, 0, static_cast<off_t>(size));
   } while (error == EINTR);
-  if (error != 0) return Errno(error, "allocate space for", path);
-  return fsync(fd) == 0 ? absl::OkStatus() : Errno(errno, "sync", path);
+  if (error != 0) return FileError(error, "allocate space for", path);
+  return fsync(fd) == 0 ? absl::OkStatus() : FileError(errno, "sync", path);
 }
 
 // libpmem2's own has no way to tell that msync failed.
@@ -82,11 +65,11 @@ absl::Status SyncFolderOf(const std::string& path) {
       std::filesystem::path(path).parent_path();
   const std::string folder = parent.empty() ? "." : parent.string();
   const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return Errno(errno, "open", folder);
+  if (fd < 0) return FileError(errno, "open", folder);
   const int failed = fsync(fd);
   const int error = errno;
   close(fd);
-  return failed ? Errno(error, "sync", folder) : absl::OkStatus();
+  return failed ? FileError(error, "sync", folder) : absl::OkStatus();
 }
 
 }  // namespace
@@ -95,7 +78,7 @@ absl::StatusOr<std::unique_ptr<FileRegion>> FileRegion::Create(
     const std::string& path, size_t size, PmemMode mode) {
   const int fd =
       open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (fd < 0) return Errno(errno, "make", path);
+  if (fd < 0) return FileError(errno, "make", path);
   auto region = absl::WrapUnique(new FileRegion(fd));
   absl::Status status = Lock(fd, path);
   if (status.ok()) status = AllocateSpace(fd, size, path);
@@ -109,11 +92,11 @@ absl::StatusOr<std::unique_ptr<FileRegion>> FileRegion::Create(
 absl::StatusOr<std::unique_ptr<FileRegion>> FileRegion::Open(
     const std::string& path, PmemMode mode) {
   const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
-  if (fd < 0) return Errno(errno, "open", path);
+  if (fd < 0) return FileError(errno, "open", path);
   auto region = absl::WrapUnique(new FileRegion(fd));
   RETURN_IF_ERROR(Lock(fd, path));
   struct stat info;
-  if (fstat(fd, &info) != 0) return Errno(errno, "look at", path);
+  if (fstat(fd, &info) != 0) return FileError(errno, "look at", path);
   if (S_ISREG(info.st_mode) && info.st_size == 0) {
     return absl::FailedPreconditionError(absl::StrCat(path, " is empty"));
   }
@@ -124,7 +107,7 @@ absl::StatusOr<std::unique_ptr<FileRegion>> FileRegion::Open(
 absl::Status FileRegion::Rename(const std::string& from,
                                 const std::string& to) {
   if (rename(from.c_str(), to.c_str()) != 0) {
-    return Errno(errno, "rename", from);
+    return FileError(errno, "rename", from);
   }
   return SyncFolderOf(to);
 }

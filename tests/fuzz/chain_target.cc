@@ -15,6 +15,7 @@
 #include "tests/fuzz/scripted_links.h"
 #include "tests/fuzz/situations.h"
 #include "tests/fuzz/targets.h"
+#include "tests/node/driver/fixed_views.h"
 #include "tests/node/driver/manual_executor.h"
 
 namespace kamino::fuzz {
@@ -31,23 +32,6 @@ using node::Storage;
 // Of what one input leads to. A cut of a state transfer sends most.
 constexpr size_t kMaxCalls = 4096;
 constexpr size_t kMaxBytes = 32u << 20;
-
-// Views come by script.
-class ScriptedViews final : public membership::ViewSource {
- public:
-  absl::Status Start(const membership::Member&,
-                     membership::ViewSourceCallbacks to_call) override {
-    callbacks = std::move(to_call);
-    return absl::OkStatus();
-  }
-  void Stop() override {}
-  void NoteProgress() override {}
-  bool LeaseValid(uint64_t) const override { return true; }
-  void RequestView() override {}
-  void SetReport(const membership::NodeReport&) override {}
-
-  membership::ViewSourceCallbacks callbacks;
-};
 
 class FuzzedNode {
  public:
@@ -190,7 +174,7 @@ class FuzzedNode {
   const Situation& situation_;
   SimDisk disk_;
   replica::ProcedureRegistry procedures_;
-  ScriptedViews views_;
+  node::FixedViews views_;
   ScriptedLinks links_;
   ManualExecutor* executor_ = nullptr;  // the node's
   std::unique_ptr<Node> node_;

@@ -22,6 +22,7 @@
 #include "node/storage/file_media.h"
 #include "replica/procedure.h"
 #include "tests/node/copies/marked_value.h"
+#include "tests/node/driver/fixed_views.h"
 #include "tests/node/driver/manual_executor.h"
 
 namespace kamino::copies {
@@ -149,29 +150,11 @@ transport::TransportFactory HiddenLinks::Transports(const std::string& node) {
           }};
 }
 
-class FixedViews final : public membership::ViewSource {
- public:
-  absl::Status Start(const Member& member,
-                     membership::ViewSourceCallbacks to_call) override {
-    self = member;
-    callbacks = std::move(to_call);
-    return absl::OkStatus();
-  }
-  void Stop() override {}
-  void NoteProgress() override {}
-  bool LeaseValid(uint64_t) const override { return true; }
-  void RequestView() override {}
-  void SetReport(const membership::NodeReport&) override {}
-
-  Member self;
-  membership::ViewSourceCallbacks callbacks;
-};
-
 class CopiesTest : public ::testing::Test {
  protected:
   struct Hop {
     replica::ProcedureRegistry procedures;
-    FixedViews views;
+    node::FixedViews views;
     ManualExecutor* executor = nullptr;  // the node's
     std::unique_ptr<Node> node;
     MarkedValue::Found copied;

@@ -18,6 +18,7 @@
 #include "kamino/v1/kamino.pb.h"
 #include "node/driver/node.h"
 #include "node/storage/storage.h"
+#include "tests/node/driver/fixed_views.h"
 #include "tests/node/driver/manual_executor.h"
 #include "tests/node/storage/sim_media.h"
 #include "tests/simulation/timed_network.h"
@@ -102,6 +103,8 @@ class ChainRig {
     UndoCopyKind undo_copy = UndoCopyKind::kSimple;
     uint64_t transfer_bytes_per_s = 0;  // without a limit
     uint64_t window_entries = replica::ChainOptions().window_entries;
+    int64_t max_pending_requests = NodeOptions().max_pending_requests;
+    int64_t max_pending_bytes = NodeOptions().max_pending_bytes;
     // A node that must stop is not ended, to see what it would do.
     bool outlives_fatal = false;
   };
@@ -217,8 +220,7 @@ class ChainRig {
 
  private:
   // A process, and its manager.
-  struct RigNode final : public simulation::Process,
-                         public membership::ViewSource {
+  struct RigNode final : public simulation::Process, public FixedViews {
     using Process::Begin;
     using Process::End;
     using Process::Process;
@@ -226,20 +228,6 @@ class ChainRig {
     // What comes from outside waits for its turn.
     void Deliver(std::function<void()> event) override {
       if (up()) inbox.push_back(std::move(event));
-    }
-
-    absl::Status Start(const membership::Member& member,
-                       membership::ViewSourceCallbacks to_call) override {
-      self = member;
-      callbacks = std::move(to_call);
-      return absl::OkStatus();
-    }
-    void Stop() override {}
-    void NoteProgress() override {}
-    bool LeaseValid(uint64_t) const override { return true; }
-    void RequestView() override {}
-    void SetReport(const membership::NodeReport& to_send) override {
-      report = to_send;
     }
 
     SimDisk disk;
@@ -251,9 +239,6 @@ class ChainRig {
     int countdown = 0;  // flushes or drains until it crashes; 0: none
     Moment moment = Moment::kDrain;
     Tear tear;
-    membership::Member self;  // as it runs, or ran
-    membership::NodeReport report;
-    membership::ViewSourceCallbacks callbacks;
     absl::Status fatal;
   };
 

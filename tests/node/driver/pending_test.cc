@@ -1,0 +1,64 @@
+// How many mutations, and of how many bytes, may be under way at a node.
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "replica/errors.h"
+#include "tests/node/driver/chain_rig.h"
+
+namespace kamino::node {
+namespace {
+
+constexpr int kAtOnce = 9;
+
+// Of so many puts that come together, how many are acknowledged; the others are
+// refused at once, and the next ones find the room that those have left.
+int AcceptedOf(ChainRig::Options options) {
+  ChainRig rig(options);
+  rig.StartAll();
+  rig.InstallView({"n1", "n2", "n3"});
+  rig.Settle();
+  int accepted = 0;
+  for (int round = 0; round < 2; ++round) {
+    std::vector<uint64_t> clients(kAtOnce);
+    std::iota(clients.begin(), clients.end(), 1);
+    const auto puts = rig.PutTogether(clients);
+    rig.Settle();
+    accepted = 0;
+    for (const std::shared_ptr<Issued>& put : puts) {
+      EXPECT_EQ(put->answers, 1);
+      if (put->acknowledged()) {
+        ++accepted;
+      } else {
+        EXPECT_EQ(replica::ReasonOf(put->outcome.status),
+                  kamino::v1::REASON_OVERLOADED)
+            << put->outcome.status;
+      }
+    }
+  }
+  EXPECT_EQ(rig.Difference(), "");
+  return accepted;
+}
+
+TEST(PendingTest, AsManyAsThereIsRoomFor) {
+  EXPECT_EQ(AcceptedOf({}), kAtOnce);
+  EXPECT_EQ(AcceptedOf({.max_pending_requests = 4}), 4);
+}
+
+TEST(PendingTest, AsManyBytesAsThereIsRoomFor) {
+  ChainRig rig;
+  rig.StartAll();
+  rig.InstallView({"n1", "n2", "n3"});
+  const auto put = rig.PutTogether({1}).front();
+  rig.Settle();
+  ASSERT_TRUE(put->acknowledged());
+  const auto bytes = static_cast<int64_t>(put->request.arguments.size());
+  EXPECT_EQ(AcceptedOf({.max_pending_bytes = 3 * bytes}), 3);
+  EXPECT_EQ(AcceptedOf({.max_pending_bytes = 4 * bytes - 1}), 3);
+}
+
+}  // namespace
+}  // namespace kamino::node

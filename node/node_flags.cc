@@ -83,8 +83,8 @@ constexpr uint64_t kMaxMegabytes = 1u << 20;  // 1 TiB
 constexpr int kMaxVerbsPort = 255;
 constexpr int kMaxGidIndex = 255;
 constexpr int kMaxSpinMicros = 1'000'000;
-constexpr size_t kMaxIdBytes =
-    48;  // two of them, and the chain's, label the heap
+// Of a cluster's or a node's id: the heap's label has both, and the chain's.
+constexpr size_t kMaxIdBytes = 48;
 
 absl::Status CheckId(absl::string_view flag, absl::string_view id) {
   const bool good =
@@ -128,13 +128,11 @@ absl::Status ReadStorage(NodeFlags* flags) {
   const uint64_t heap_mb = absl::GetFlag(FLAGS_heap_mb);
   const uint64_t ring_mb = absl::GetFlag(FLAGS_ring_mb);
   storage->alpha = absl::GetFlag(FLAGS_alpha);
-  for (const absl::Status& status :
-       {CheckId("cluster_id", storage->cluster_id),
-        CheckId("node_id", storage->node_id),
-        CheckMegabytes("heap_mb", heap_mb, engine::Heap::kMinBytes),
-        CheckMegabytes("ring_mb", ring_mb, replica::LogRing::kMinBytes)}) {
-    if (!status.ok()) return status;
-  }
+  RETURN_IF_ERROR(CheckId("cluster_id", storage->cluster_id));
+  RETURN_IF_ERROR(CheckId("node_id", storage->node_id));
+  RETURN_IF_ERROR(CheckMegabytes("heap_mb", heap_mb, engine::Heap::kMinBytes));
+  RETURN_IF_ERROR(
+      CheckMegabytes("ring_mb", ring_mb, replica::LogRing::kMinBytes));
   storage->heap_bytes = heap_mb << 20;
   storage->ring_bytes = ring_mb << 20;
   if (flags->data_dir.empty()) return BadFlag("data_dir", "is required");
@@ -205,29 +203,23 @@ absl::Status CheckLinksReachable(const NodeFlags& flags) {
 
 absl::StatusOr<NodeFlags> ReadNodeFlags() {
   NodeFlags flags;
-  absl::Status status = ReadStorage(&flags);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(ReadStorage(&flags));
   flags.listen = absl::GetFlag(FLAGS_listen);
   flags.advertise = absl::GetFlag(FLAGS_advertise);
   flags.link_listen = absl::GetFlag(FLAGS_link_listen);
-  status = CheckAddressFlag("listen", flags.listen, true);
-  if (status.ok() && !flags.advertise.empty()) {
-    status = CheckAddressFlag("advertise", flags.advertise, false);
+  RETURN_IF_ERROR(CheckAddressFlag("listen", flags.listen, true));
+  if (!flags.advertise.empty()) {
+    RETURN_IF_ERROR(CheckAddressFlag("advertise", flags.advertise, false));
   }
-  if (status.ok()) {
-    status = CheckAddressFlag("link_listen", flags.link_listen, true);
-  }
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(CheckAddressFlag("link_listen", flags.link_listen, true));
   if (flags.advertise.empty() && !IsReachable(flags.listen)) {
     return BadFlag("advertise", "is required when --listen is every address");
   }
   if (!IsReachable(flags.link_listen)) {
     return BadFlag("link_listen", "must name the host that nodes connect to");
   }
-  status = ReadTransport(&flags);
-  if (!status.ok()) return status;
-  status = CheckLinksReachable(flags);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(ReadTransport(&flags));
+  RETURN_IF_ERROR(CheckLinksReachable(flags));
   flags.transfer_mb_per_s = absl::GetFlag(FLAGS_transfer_mb_per_s);
   if (flags.transfer_mb_per_s > kMaxMegabytes) {
     return BadFlag("transfer_mb_per_s",
@@ -237,8 +229,7 @@ absl::StatusOr<NodeFlags> ReadNodeFlags() {
       absl::StrSplit(absl::GetFlag(FLAGS_managers), ',', absl::SkipEmpty());
   if (flags.managers.empty()) return BadFlag("managers", "is required");
   for (const std::string& manager : flags.managers) {
-    status = CheckAddressFlag("managers", manager, false);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(CheckAddressFlag("managers", manager, false));
   }
   return flags;
 }

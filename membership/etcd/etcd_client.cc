@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "etcd/etcdserver/etcdserverpb/rpc.grpc.pb.h"
 #include "glog/logging.h"
 #include "rpc/channel.h"
@@ -89,17 +90,16 @@ absl::StatusOr<int64_t> EtcdClient::GrantLease(int64_t ttl_seconds) {
   etcdserverpb::LeaseGrantRequest request;
   etcdserverpb::LeaseGrantResponse response;
   request.set_ttl(ttl_seconds);
-  absl::Status done =
+  RETURN_IF_ERROR(
       Run("lease grant", [&](Stubs& stubs, grpc::ClientContext* context) {
         return stubs.lease->LeaseGrant(context, request, &response);
-      });
-  if (!done.ok()) return done;
+      }));
   return response.id();
 }
 
 absl::Status EtcdClient::KeepAlive(int64_t lease) {
   etcdserverpb::LeaseKeepAliveResponse response;
-  absl::Status done =
+  RETURN_IF_ERROR(
       Run("lease keep-alive", [&](Stubs& stubs, grpc::ClientContext* context) {
         auto stream = stubs.lease->LeaseKeepAlive(context);
         etcdserverpb::LeaseKeepAliveRequest request;
@@ -110,8 +110,7 @@ absl::Status EtcdClient::KeepAlive(int64_t lease) {
         context->TryCancel();
         stream->Finish();
         return grpc::Status::OK;
-      });
-  if (!done.ok()) return done;
+      }));
   if (response.ttl() > 0) return absl::OkStatus();
   return absl::NotFoundError("the lease at etcd has run out");
 }
@@ -137,11 +136,10 @@ absl::StatusOr<EtcdClient::Election> EtcdClient::Campaign(
   put->set_lease(lease);
   request.add_success()->mutable_request_range()->set_key(view_key);
   request.add_failure()->mutable_request_range()->set_key(leader_key);
-  absl::Status done =
+  RETURN_IF_ERROR(
       Run("election", [&](Stubs& stubs, grpc::ClientContext* context) {
         return stubs.kv->Txn(context, request, &response);
-      });
-  if (!done.ok()) return done;
+      }));
   Election election;
   election.won = response.succeeded();
   if (response.responses_size() != (election.won ? 2 : 1)) return Incomplete();
@@ -172,11 +170,10 @@ absl::StatusOr<EtcdClient::Value> EtcdClient::Replace(
   put->set_value(value);
   request.add_failure()->mutable_request_range()->set_key(leader_key);
   request.add_failure()->mutable_request_range()->set_key(view_key);
-  absl::Status done =
+  RETURN_IF_ERROR(
       Run("view change", [&](Stubs& stubs, grpc::ClientContext* context) {
         return stubs.kv->Txn(context, request, &response);
-      });
-  if (!done.ok()) return done;
+      }));
   if (response.succeeded()) {
     return Value{value, 0, response.header().revision()};
   }

@@ -196,14 +196,6 @@ absl::Status Storage::ResizeRing() {
 }
 
 absl::Status Storage::CheckOwner() const {
-  if (heap_->label() ==
-      absl::StrCat(options_.cluster_id, "/", options_.node_id)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        media_->Name(Part::kHeap),
-        " was made by a program from before chains had ids, and cannot be "
-        "taken over; go on with that program, or move the data away and begin "
-        "anew"));
-  }
   if (heap_->label() != Label()) {
     return absl::FailedPreconditionError(absl::StrCat(
         media_->Name(Part::kHeap), " belongs to ", heap_->label(), ", not to ",
@@ -229,11 +221,10 @@ absl::Status Storage::Recover() {
 }
 
 absl::Status Storage::RecoverHead() {
-  auto region = media_->Open(Part::kUndoCopy);
-  if (!region.ok()) return region.status();
-  auto backup = engine::OpenSimpleBackup(heap_.get(), region->get());
+  ASSIGN_OR_RETURN(auto region, media_->Open(Part::kUndoCopy));
+  auto backup = engine::OpenSimpleBackup(heap_.get(), region.get());
   if (!backup.ok()) {
-    backup = engine::OpenDynamicBackup(heap_.get(), region->get());
+    backup = engine::OpenDynamicBackup(heap_.get(), region.get());
   }
   if (!backup.ok())
     return Annotate(backup.status(), media_->Name(Part::kUndoCopy));
@@ -246,8 +237,7 @@ absl::Status Storage::RecoverHead() {
   ring_->TruncateAfter(ring_->applied());
   store.reset();
   // Nothing is left to roll back; the region serves again.
-  if ((*region)->size() == UndoCopyBytes())
-    undo_copy_region_ = std::move(*region);
+  if (region->size() == UndoCopyBytes()) undo_copy_region_ = std::move(region);
   NodeState state = record_->state();
   state.was_head = false;
   record_->Update(state);
@@ -264,7 +254,7 @@ absl::Status Storage::KeepCommitted(uint64_t last_sequence) {
   if (!ring_->EndsEntry(committed)) {
     return absl::DataLossError(
         absl::StrCat("the heap ends with mutation ", committed,
-                     ", which is within an operation of the ring"));
+                     ", which is within a log entry of the ring"));
   }
   ring_->MarkApplied(committed);
   ring_->PersistApplied();
@@ -275,14 +265,13 @@ absl::Status Storage::KeepCommitted(uint64_t last_sequence) {
 
 absl::StatusOr<std::unique_ptr<Region>> Storage::MakeUndoCopyRegion() {
   if (media_->Exists(Part::kUndoCopy)) {
-    auto region = media_->Open(Part::kUndoCopy);
-    if (!region.ok()) return region;
-    if ((*region)->size() == UndoCopyBytes()) return region;
-    region->reset();
+    ASSIGN_OR_RETURN(auto region, media_->Open(Part::kUndoCopy));
+    if (region->size() == UndoCopyBytes()) return region;
+    region.reset();
     RETURN_IF_ERROR(media_->Remove(Part::kUndoCopy));
   }
-  auto region = media_->Create(Part::kUndoCopy, UndoCopyBytes());
-  if (!region.ok()) return region;
+  ASSIGN_OR_RETURN(auto region,
+                   media_->Create(Part::kUndoCopy, UndoCopyBytes()));
   RETURN_IF_ERROR(media_->Publish(Part::kUndoCopy));
   return region;
 }

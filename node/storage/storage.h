@@ -65,7 +65,7 @@ class Storage {
 
   // From now on, durably, the heap is what a state transfer makes of it.
   void BeginReceiving();
-  // The transfer is done: the heap is the chain's after operation `sequence`,
+  // The transfer is done: the heap is the chain's after mutation `sequence`,
   // and the ring goes on from there. kDataLoss: it is not a heap.
   absl::Status FinishReceiving(uint64_t sequence);
 

@@ -85,19 +85,6 @@ TEST_F(StorageTest, EachStartIsAnotherIncarnation) {
   EXPECT_EQ(Open()->record()->state().incarnation, 1002u);
 }
 
-TEST_F(StorageTest, AHeapOfBeforeChainsHadIdsIsRefusedAndLeftAlone) {
-  {
-    SimMedia media(&disk_);
-    auto region = *media.Create(Part::kHeap, Tiny().heap_bytes);
-    ASSERT_TRUE(engine::Heap::CreateTiny(region.get(), "c/n1", 64 << 10).ok());
-    ASSERT_TRUE(media.Publish(Part::kHeap).ok());
-  }
-  EXPECT_THAT(std::string(TryOpen().status().message()),
-              HasSubstr("from before chains had ids"));
-  auto region = *SimMedia(&disk_).Open(Part::kHeap);
-  EXPECT_EQ((*engine::Heap::Open(region.get()))->label(), "c/n1");
-}
-
 TEST_F(StorageTest, RefusesWhatIsNotItsOwn) {
   Open();
   StorageOptions other = Tiny();

@@ -346,7 +346,7 @@ void Admission::CommitBatch(Transaction& transaction, uint32_t executed,
     waiters.push_back(
         {std::move((*batch)[i].done), std::move(attempts[i].outcome)});
   }
-  core_->CommitLocal(last, actions);
+  core_->CommitLocal(actions);
 }
 
 void Admission::Abort(Transaction& transaction) {

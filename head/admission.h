@@ -3,7 +3,7 @@
 // the chain, parks dependent ones, and answers when the tail has completed.
 //
 // How a request goes:
-//   1. Requests that are ready together are executed as one operation, in the
+//   1. Requests that are ready together are executed as one log entry, in the
 //      order they came, in a transaction that never waits for a lock. Ready
 //      are new ones and those that a release of locks has freed; a hot index
 //      leaf so admits a batch per round trip rather than one request.
@@ -11,13 +11,13 @@
 //      and is parked on that object; so there is no deadlock.
 //   3. One that fails changes nothing and never enters the chain. Neither does
 //      one whose outcome is stored already.
-//   4. The operation becomes durable in the ring, then its commit mark is set,
+//   4. The entry becomes durable in the ring, then its commit mark is set,
 //      then it is sent. Its locks stay until the tail has completed it and the
 //      backup holds it. Its requests are answered when it is completed, also
 //      those that failed within it: they may have seen what it wrote.
 //
 // Every request that is executed is a mutation with a number of its own; the
-// operation is all of them together. Those that fail or repeat get none.
+// log entry is all of them together. Those that fail or repeat get none.
 //
 // No I/O, threads or clocks inside. Not thread-safe: the core thread owns it.
 #ifndef KAMINO_HEAD_ADMISSION_H_
@@ -47,8 +47,8 @@ struct AdmissionOptions {
   // Log entries without completion; ready requests wait for the next one. Well
   // below the slots of the engine's commit log: the backup's lag takes some.
   size_t max_in_flight = 32;
-  size_t max_batch = 64;              // requests in one operation
-  size_t max_batch_bytes = 1u << 20;  // of arguments in one operation
+  size_t max_batch = 64;              // requests in one log entry
+  size_t max_batch_bytes = 1u << 20;  // of arguments in one log entry
   // Objects that one request may touch. One call of ExecuteReady ends after
   // about as many, and so does a batch; what is left waits for the next.
   uint64_t max_touched = replica::kMaxTouchedObjects;
@@ -122,7 +122,7 @@ class Admission {
  private:
   // A request executed within a transaction, and its answer once that is done.
   struct Attempt {
-    bool executed = false;  // part of the operation
+    bool executed = false;  // part of the log entry
     bool spoilt = false;    // failed, and the transaction cannot go on
     std::optional<engine::ObjectId> conflict;  // met this locked object
     RequestOutcome outcome;

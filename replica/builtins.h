@@ -1,4 +1,4 @@
-// The operations every chain knows: put, patch, delete, and the atomic
+// The functions every chain knows: put, patch, delete, and the atomic
 // combination of them behind preconditions.
 #ifndef KAMINO_REPLICA_BUILTINS_H_
 #define KAMINO_REPLICA_BUILTINS_H_

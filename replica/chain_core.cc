@@ -35,7 +35,7 @@ ChainCore::ChainCore(ChainOptions options, LogRing* ring, NodeRecord* record,
   outbox_.set_chain_id(options_.chain_id);
   if (!mending_.torn() || !behind()) return;
   // The chain completes without a node that joins: its neighbours may hold
-  // more of the interrupted operations' objects than those operations made.
+  // more of the interrupted entries' objects than those entries made.
   LOG(WARNING) << "this node was interrupted while it joined; it begins again";
   copy_->BeginReceiving();
   mending_.Forget();
@@ -185,7 +185,7 @@ void ChainCore::EnterView(absl::Time now) {
   }
   if (mending_.torn() && role() == Role::kSingle) {
     return outbox_.Fail(absl::UnavailableError(
-        absl::StrCat("operations after ", ring_->applied(),
+        absl::StrCat("mutations after ", ring_->applied(),
                      " were interrupted, and no other node is left to mend "
                      "them by; start another node of the last view")));
   }
@@ -298,10 +298,9 @@ absl::Status ChainCore::AppendLocal(absl::Span<const Mutation* const> mutations,
   return appended;
 }
 
-void ChainCore::CommitLocal(uint64_t last, Actions* actions) {
+void ChainCore::CommitLocal(Actions* actions) {
   const Outbox::Delivery delivery(&outbox_, actions);
-  CHECK_EQ(last, ring_->received());
-  ring_->MarkApplied(last);
+  ring_->MarkApplied(ring_->received());
   AfterApplied();
 }
 
@@ -312,7 +311,7 @@ void ChainCore::ExecuteReceived() {
     absl::Status executed = executor_->Execute(entry);
     if (!executed.ok()) {
       return outbox_.Fail(absl::DataLossError(
-          absl::StrCat("operation ", entry.first(), ": ", executed.message())));
+          absl::StrCat("mutation ", entry.first(), ": ", executed.message())));
     }
     ring_->MarkApplied(entry.last());
   }

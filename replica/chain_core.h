@@ -15,7 +15,7 @@
 //   - Mending: it mends what it was in the middle of, by what a neighbour holds
 //     (section 5.3);
 //   - Joiner, and Donor at the tail: a node that joins gets the tail's heap,
-//     then its operations, and only then a place in the chain (section 5.2);
+//     then its log entries, and only then a place in the chain (section 5.2);
 //   - Outbox: what they have to say.
 // The head's own part (admission, locks, outcomes) lies in head/, which calls
 // AppendLocal and CommitLocal and is told by Actions::completed.
@@ -25,9 +25,9 @@
 //      in this node's ring.
 //   2. A message of another view changes nothing.
 //   3. cleaned <= what the whole chain has applied.
-//   4. That an operation is applied is durable before a later node hears of it
+//   4. That an entry is applied is durable before a later node hears of it
 //      and before it is completed. So after a restart those not marked applied
-//      are in flight: they share no object, and no later operation that touches
+//      are in flight: they share no object, and no later entry that touches
 //      theirs was executed anywhere.
 //   5. So applied here >= received at the successor and >= cleaned anywhere. A
 //      node for which that does not hold is on an old copy of its data.
@@ -70,7 +70,7 @@ namespace kamino::replica {
 class ChainCore {
  public:
   // All pointers must outlive the core. `ring` and `record` are as a restart
-  // found them: operations that are not marked applied are taken for torn.
+  // found them: log entries that are not marked applied are taken for torn.
   ChainCore(ChainOptions options, LogRing* ring, NodeRecord* record,
             Executor* executor, StateCopy* copy);
 
@@ -108,9 +108,9 @@ class ChainCore {
   absl::Status AppendLocal(absl::Span<const Mutation* const> mutations,
                            const engine::WriteSet& write_set);
 
-  // The commit mark of the entry that was appended last, whose last
-  // mutation this is, is durable: it may go down the chain.
-  void CommitLocal(uint64_t last, Actions* actions);
+  // The commit mark of the entry that was appended last is durable: it may go
+  // down the chain.
+  void CommitLocal(Actions* actions);
 
   // --- What is.
 
@@ -122,7 +122,7 @@ class ChainCore {
   bool ready() const;
   // For the manager.
   membership::Condition condition() const;
-  // The view whose tail sends this node, which is outside, every operation.
+  // The view whose tail sends this node, which is outside, every log entry.
   uint64_t caught_up_view() const;
   uint64_t completed() const { return completions_.completed(); }
   // A mutation up to which the whole chain has applied everything, as far as
@@ -133,9 +133,7 @@ class ChainCore {
   // applied.
   absl::Duration append_debt() const { return append_debt_.age(); }
   absl::Duration completion_debt() const { return completion_debt_.age(); }
-  using TransferStats = replica::TransferStats;
   TransferStats transfer() const;
-  using TurnedDown = replica::TurnedDown;
   const TurnedDown& turned_down() const { return outbox_.turned_down(); }
   const LogRing& ring() const { return *ring_; }
 
@@ -159,7 +157,7 @@ class ChainCore {
   // Whether the heap holds a state of the chain, be it an old one.
   bool has_state() const;
   bool behind() const;
-  // Operations of the chain can follow on what this node has, though it has no
+  // Log entries of the chain can follow on what this node has, though it has no
   // place.
   bool may_resume() const { return behind() && !mending_.torn(); }
   void Record(membership::Condition condition);

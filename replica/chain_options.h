@@ -10,7 +10,7 @@
 #include "absl/time/time.h"
 #include "base/chain_id.h"
 #include "membership/view.h"
-#include "replica/log_ring.h"
+#include "replica/log_entry.h"
 
 namespace kamino::replica {
 
@@ -27,7 +27,6 @@ struct ChainOptions {
   uint64_t max_entry_bytes = 0;
   // Log entries that may be on their way to the successor, unacknowledged.
   uint64_t window_entries = 1024;
-  uint64_t window_bytes = 16u << 20;
   // Between two attempts to reach a neighbour, of which the first few are
   // closer: one that is only late with a view has it in a moment.
   absl::Duration reconnect_delay = absl::Milliseconds(20);
@@ -47,7 +46,7 @@ struct ChainOptions {
   // How fast the heap is sent, so that the chain can go on beside; 0: as fast
   // as can be. The cut does not wait.
   uint64_t transfer_bytes_per_s = 0;
-  // How long the tail keeps operations for a node that was joining and is not
+  // How long the tail keeps entries for a node that was joining and is not
   // heard of: if it comes back by then, it goes on.
   absl::Duration retain = absl::Seconds(5);
   // A node that joins and has got no further for so long, or has all and has

@@ -80,8 +80,8 @@ void Donor::Begin(LinkId link, const Hello& hello, absl::Time now) {
   begin->set_applied(ring_->applied());
   ++stats_->begun;
   if (resume) {
-    LOG(INFO) << joining_ << " goes on after operation " << hello.applied();
-    return SendOperationsAfter(hello.applied());
+    LOG(INFO) << joining_ << " goes on after mutation " << hello.applied();
+    return SendEntriesAfter(hello.applied());
   }
   LOG(INFO) << "sending the heap to " << joining_;
   copy_->BeginSending(ring_->applied());
@@ -89,7 +89,7 @@ void Donor::Begin(LinkId link, const Hello& hello, absl::Time now) {
   bytes_sent_ = 0;
 }
 
-void Donor::SendOperationsAfter(uint64_t sequence) {
+void Donor::SendEntriesAfter(uint64_t sequence) {
   retain_until_.reset();
   target_ = ring_->applied();
   downstream_->ContinueAfter(sequence);
@@ -140,10 +140,10 @@ void Donor::SendCut() {
   copy_->FinishSending(ring_->applied(), &end);
   copy_->EndSending();
   Send(std::move(end), 0);
-  LOG(INFO) << joining_ << " has the heap as of operation " << ring_->applied()
+  LOG(INFO) << joining_ << " has the heap as of mutation " << ring_->applied()
             << ", " << (stats_->bytes >> 20) << " MiB, of which "
             << (bytes_sent_ >> 20) << " were sent";
-  SendOperationsAfter(ring_->applied());
+  SendEntriesAfter(ring_->applied());
 }
 
 bool Donor::KeepsRing() {
@@ -179,7 +179,7 @@ bool Donor::OnTick(absl::Time now) {
 }
 
 void Donor::Forget() {
-  LOG(WARNING) << "operations are kept no longer for the node that joins";
+  LOG(WARNING) << "log entries are kept no longer for the node that joins";
   retain_until_.reset();
   if (joining_.empty()) return;
   if (state() == State::kCopying) copy_->EndSending();

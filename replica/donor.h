@@ -1,19 +1,19 @@
 // A node joins (Kamino-Tx, section 5.2), at the tail: it is sent the heap while
-// the chain serves, then a cut, then every operation, as a successor. Once it
+// the chain serves, then a cut, then every log entry, as a successor. Once it
 // keeps up, the manager appends it to the chain.
 //
-// Until then the tail keeps the operations that the node lacks in its ring, and
+// Until then the tail keeps the entries that the node lacks in its ring, and
 // so does every node before it; but not beyond half of the ring, and not for
 // ever: then the node has to begin again.
 //
 //   state      input                    next       effects
 //   kNobody    Begin                    kCopying   StateBegin
-//              Begin, it can go on      kFollowed  StateBegin, operations
+//              Begin, it can go on      kFollowed  StateBegin, log entries
 //              KeepsRing                kNobody    while it is retained
 //   kCopying   Continue                 kCopying   chunks, as paced and as the
 //                                                  window allows
 //              Continue, little left    kFollowed  the last chunks of a cut,
-//                                                  operations
+//                                                  log entries
 //              OnChunkAck               kCopying
 //              OnClosed, Leave          kNobody
 //   kFollowed  OnClosed, Leave          kNobody    the ring is retained a while
@@ -58,7 +58,7 @@ class Donor {
   enum class State {
     kNobody,    // joins
     kCopying,   // a node is being sent the heap
-    kFollowed,  // it has it, and gets operations
+    kFollowed,  // it has it, and gets log entries
   };
 
   // All must outlive it.
@@ -68,7 +68,7 @@ class Donor {
   State state() const;
   // The node that joins; "" for kNobody.
   const std::string& joining() const { return joining_; }
-  // Operations are kept for a node that was joining and is gone.
+  // Log entries are kept for a node that was joining and is gone.
   bool retains() const { return retain_until_.has_value(); }
 
   // Why the node cannot join here and now; "" if it can. `may_give`: this node
@@ -83,7 +83,7 @@ class Donor {
   // Sends what may go now.
   void Continue(absl::Time now);
 
-  // Whether operations that the chain has completed stay in the ring.
+  // Whether log entries that the chain has completed stay in the ring.
   bool KeepsRing();
   // True when they have stayed for long enough just now.
   bool OnTick(absl::Time now);
@@ -98,7 +98,7 @@ class Donor {
   void EndRetaining() { retain_until_.reset(); }
 
  private:
-  void SendOperationsAfter(uint64_t sequence);
+  void SendEntriesAfter(uint64_t sequence);
   bool SendChunk();  // false: none is left
   void SendCut();
   // One that stands for so many bytes of the heap.
@@ -120,7 +120,7 @@ class Donor {
   uint64_t chunks_sent_ = 0;
   uint64_t chunks_acked_ = 0;
   uint64_t bytes_sent_ = 0;  // of chunks; zeros take none
-  // While a node joins: what this one had applied when operations began to
+  // While a node joins: what this one had applied when entries began to
   // follow; what Progress was at the last tick, and since when; time that went
   // by without a tick does not count.
   uint64_t target_ = 0;

@@ -7,6 +7,13 @@ namespace kamino::replica {
 using kamino::internal::v1::Hello;
 using kamino::internal::v1::LINK_PURPOSE_APPEND;
 
+namespace {
+
+// Of log entries that are on their way to the successor, unacknowledged.
+constexpr uint64_t kWindowBytes = 16u << 20;
+
+}  // namespace
+
 Downstream::Downstream(const ChainOptions& options, const LogRing* ring,
                        Outbox* outbox)
     : options_(options),
@@ -90,7 +97,7 @@ bool Downstream::CanHaveCleaned(uint64_t cleaned) {
 void Downstream::Pump() {
   if (!replicates()) return;
   while (sent_ < ring_->applied() && sent_entries_ < options_.window_entries &&
-         sent_bytes_ < options_.window_bytes) {
+         sent_bytes_ < kWindowBytes) {
     const LogEntry entry = ring_->EntryOf(sent_ + 1);
     sent_ = entry.last();
     sent_bytes_ += entry.bytes().size();

@@ -1,5 +1,5 @@
-// Who gets operations from this node, and how far it has come: its successor in
-// the view or, at the tail, the node that joins.
+// Who gets log entries from this node, and how far it has come: its successor
+// in the view or, at the tail, the node that joins.
 //
 //   state       input                 next        effects
 //   kNobody     Enter                 kProbe      dials it
@@ -22,7 +22,7 @@
 // Anything else changes nothing.
 //
 // Invariants:
-//   1. acked() <= sent() <= applied here, while it gets operations.
+//   1. acked() <= sent() <= applied here, while it gets log entries.
 //   2. At most a window of entries, and of bytes, is sent and not
 //      acknowledged.
 //   3. All of (acked(), sent()] and what follows is in the ring.
@@ -50,7 +50,7 @@ class Downstream {
     kNobody,     // comes after this node
     kProbe,      // the successor has to say what it holds; see dialer()
     kSnapshot,   // a node joins; it has to get the heap first
-    kReplicate,  // it gets operations
+    kReplicate,  // it gets log entries
     kFollow,     // so does the node that joins; nobody waits for it
   };
 
@@ -63,7 +63,7 @@ class Downstream {
     return state_ == State::kProbe ||
            (state_ == State::kReplicate && sent_ > acked_);
   }
-  // Operations are sent to somebody.
+  // Log entries are sent to somebody.
   bool replicates() const {
     return state_ == State::kReplicate || state_ == State::kFollow;
   }
@@ -89,7 +89,7 @@ class Downstream {
   void OnRejected(LinkId link, absl::Time now);
   void OnTick(absl::Time now);
 
-  // It holds everything up to `sequence`, and nothing is on its way: operations
+  // It holds everything up to `sequence`, and nothing is on its way: entries
   // follow. `sequence` ends an entry of the ring.
   void ContinueAfter(uint64_t sequence);
   void OnAppendAck(uint64_t received);
@@ -106,7 +106,7 @@ class Downstream {
 
   Dialer dialer_;
   State state_ = State::kNobody;
-  // While it gets operations.
+  // While it gets log entries.
   uint64_t sent_ = 0;
   uint64_t acked_ = 0;
   uint64_t sent_bytes_ = 0;  // of (acked_, sent_]

@@ -133,13 +133,13 @@ absl::Status Joiner::OnStateChunk(const StateChunk& chunk, Effect* effect) {
   stats_->bytes += taken.bytes;
   if (!taken.end.has_value()) return absl::OkStatus();
   if (*taken.end < target_) {
-    return absl::DataLossError(absl::StrCat("the tail cuts at operation ",
+    return absl::DataLossError(absl::StrCat("the tail cuts at mutation ",
                                             *taken.end, ", though it had ",
                                             target_, " when it began"));
   }
   RETURN_IF_ERROR(copy_->FinishReceiving(*taken.end));
   Follow(*taken.end);
-  LOG(INFO) << "this node has the chain's heap as of operation " << *taken.end;
+  LOG(INFO) << "this node has the chain's heap as of mutation " << *taken.end;
   *effect = Effect::kHasHeap;
   return absl::OkStatus();
 }

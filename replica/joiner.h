@@ -1,5 +1,5 @@
 // A node that joins (Kamino-Tx, section 5.2): outside the chain it gets the
-// tail's heap, then its operations, and only then a place in the chain. There
+// tail's heap, then its log entries, and only then a place in the chain. There
 // it is behind until it holds what its predecessor had when they met.
 //
 //   state        input                      next         effects
@@ -8,13 +8,13 @@
 //                CatchUpTo                  kCatchingUp
 //   kAsking      OnInvited, OnTick          kAsking      dials the tail
 //                OnOpened                   kAsking      Hello is due
-//                StateBegin, to go on       kFollowing   operations come
+//                StateBegin, to go on       kFollowing   log entries come
 //                StateBegin, anew           kReceiving   the heap is void
 //                a chunk                    kAsking      breaks off
 //   kReceiving   a chunk                    kReceiving   takes it; owes an
 //                                                        acknowledgement
 //                the snapshot's end, which  kFollowing   has the heap;
-//                fits                                    operations come
+//                fits                                    log entries come
 //                one that does not, a       kAsking      breaks off
 //                damaged chunk, StateBegin
 //   kFollowing   any of the transfer's      kAsking      breaks off
@@ -55,7 +55,7 @@ class Joiner {
     kOff,         // in the chain, or there is none to join
     kAsking,      // for the tail's state, when invited
     kReceiving,   // the heap, as chunks of a snapshot
-    kFollowing,   // has the heap and gets operations
+    kFollowing,   // has the heap and gets log entries
     kCatchingUp,  // has a place in the chain, and lacks what came before
   };
 
@@ -68,7 +68,7 @@ class Joiner {
   bool Has(LinkId link) const { return dialer_.Has(link); }
   bool established() const { return dialer_.established(); }
   bool follows() const { return state_ == State::kFollowing; }
-  // It gets every operation and lacks none.
+  // It gets every log entry and lacks none.
   bool keeps_up() const;
 
   // --- Outside.
@@ -77,7 +77,7 @@ class Joiner {
   void Aim(const membership::View& view, absl::Time now);
   void Leave();
   void OnInvited(bool invited, absl::Time now);
-  // `may_resume`: what this node has is a state of the chain that operations
+  // `may_resume`: what this node has is a state of the chain that entries
   // can follow. True when a Hello is due, which is filled in.
   bool OnOpened(LinkId link, absl::Time now, bool may_resume,
                 kamino::internal::v1::Hello* hello);
@@ -88,7 +88,7 @@ class Joiner {
   enum class Effect {
     kNone,
     kHeapVoid,  // what this node held, or was to mend, is of no use any more
-    kHasHeap,   // of the chain after the ring's last operation
+    kHasHeap,   // of the chain after the ring's last entry
   };
   // One of the transfer's messages, on its link.
   Effect OnMessage(const kamino::internal::v1::ChainMessage& message,

@@ -328,7 +328,7 @@ void LogRing::Clean(uint64_t sequence) {
     entries_.pop_front();
   }
   // A restart scans from the durable cursor: keep that scan short without
-  // paying a fence for each operation.
+  // paying a fence for each entry.
   if (reclaimable_ > capacity_ / 8) PersistCleaned();
 }
 

@@ -82,7 +82,7 @@ absl::Status Mender::Apply(const Intent& intent, absl::string_view bytes,
                            Mend mend) {
   switch (intent.kind) {
     case IntentKind::kWrite:
-      // Freed by the same operation: there is nothing to store to any more.
+      // Freed by the same entry: there is nothing to store to any more.
       return IsAllocated(intent.object) ? Store(intent, bytes)
                                         : absl::OkStatus();
     case IntentKind::kAlloc:

@@ -1,9 +1,9 @@
-// Brings the objects of interrupted operations into the state that a neighbour
+// Brings the objects of interrupted log entries into the state that a neighbour
 // holds them in (Kamino-Tx, section 5.3).
 //
-// Neighbours have the same objects at the same offsets. Operations in flight
+// Neighbours have the same objects at the same offsets. Entries in flight
 // touch no object in common, so what the neighbour holds of an interrupted one
-// is its state before or after that operation and no other.
+// is its state before or after that entry and no other.
 //
 // Not thread-safe.
 #ifndef KAMINO_REPLICA_MENDER_H_

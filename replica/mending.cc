@@ -68,7 +68,7 @@ Mending::Mended Mending::Begin(LinkId link, Mend mend, absl::Time now) {
     outbox_->Fail(begun);
     return std::nullopt;
   }
-  LOG(INFO) << "operations (" << ring_->applied() << ", " << ring_->received()
+  LOG(INFO) << "mutations (" << ring_->applied() << ", " << ring_->received()
             << "] were interrupted; they are rolled "
             << (mend == Mend::kForward ? "forward by the predecessor"
                                        : "back by the successor");
@@ -163,7 +163,7 @@ void MendingSource::AnswerSuccessor(LinkId link, const Fetch& fetch) {
       link,
       absl::StrCat("mutations up to ", fetch.received(),
                    " were interrupted, but what they touch was touched "
-                   "again by operation ",
+                   "again by mutation ",
                    *later, ": this is an old copy of the data"),
       /*behind=*/true);
 }

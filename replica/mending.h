@@ -1,8 +1,8 @@
-// Operations that a restart interrupted are mended by what a neighbour holds
+// Log entries that a restart interrupted are mended by what a neighbour holds
 // (Kamino-Tx, section 5.3): by the predecessor, which has executed them, or, at
 // a node that is head now, by the successor, which has not.
 //
-// A neighbour that has operations of its own to mend answers all the same: they
+// A neighbour that has entries of its own to mend answers all the same: they
 // are others, and those in flight share no object.
 //
 // Mending, at the node that was interrupted:
@@ -53,11 +53,11 @@ class Mending {
  public:
   enum class State {
     kWhole,     // nothing is interrupted
-    kTorn,      // operations (applied, received] may be half executed
+    kTorn,      // mutations (applied, received] may be half executed
     kFetching,  // the same, and a neighbour is asked what it holds of them
   };
 
-  // All pointers must outlive it. Torn if the ring has operations that are not
+  // All pointers must outlive it. Torn if the ring has entries that are not
   // marked applied. A Fetch without an answer is sent anew after
   // `fetch_timeout`.
   Mending(const LogRing* ring, Executor* executor, Outbox* outbox,
@@ -71,7 +71,7 @@ class Mending {
   }
 
   // Returns a direction once everything is mended, durably: with kForward the
-  // operations count as applied, after kBack they are to be executed again.
+  // entries count as applied, after kBack they are to be executed again.
   // What fails stops the node.
   using Mended = std::optional<Mend>;
 
@@ -120,12 +120,12 @@ class MendingSource {
   // Answers with Fetched, or Reject when it asks for what is not there, or too
   // much.
   void Answer(LinkId link, const kamino::internal::v1::Fetch& fetch);
-  // The same for a successor: unless this node's later operations have touched
+  // The same for a successor: unless this node's later entries have touched
   // what it asks for. Then its state is of no use.
   void AnswerSuccessor(LinkId link, const kamino::internal::v1::Fetch& fetch);
 
  private:
-  // The first operation after fetch.received() in this node's ring that touches
+  // The first entry after fetch.received() in this node's ring that touches
   // what is fetched; 0: none.
   absl::StatusOr<uint64_t> FirstToTouch(
       const kamino::internal::v1::Fetch& fetch) const;

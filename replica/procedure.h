@@ -4,11 +4,10 @@
 //
 //   absl::StatusOr<std::string> Increment(ProcedureContext& context,
 //                                         absl::string_view arguments) {
-//     auto object = context.Get(arguments);
-//     if (!object.ok()) return object.status();
+//     ASSIGN_OR_RETURN(const ObjectView object, context.Get(arguments));
 //     ...
-//     if (absl::Status put = context.Put(arguments, next); !put.ok()) return
-//     put; return next;
+//     RETURN_IF_ERROR(context.Put(arguments, next));
+//     return next;
 //   }
 //
 // A procedure must be deterministic: no clock, no randomness, no address, no

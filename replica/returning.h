@@ -63,7 +63,7 @@ class Returning {
     return !trusted() &&
            (before_ == Word::kHoldsMore || after_ == Word::kHoldsMore);
   }
-  // Whether operations may be appended to what it has: they may have to be
+  // Whether entries may be appended to what it has: they may have to be
   // given up as long as the successor has not said what it has.
   bool may_append() const {
     return trusted() || after_ == Word::kAbsent || after_ == Word::kAgrees;

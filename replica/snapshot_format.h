@@ -24,10 +24,10 @@ struct Header {
   uint64_t magic;
   uint32_t version;
   uint32_t chain_id;
-  ClusterUuid cluster;  // zeros: not known; so all that nodes write is
+  ClusterUuid cluster;  // reserved: nodes write zeros, as no cluster has one
   uint64_t heap_bytes;  // where the heap ends
   uint64_t begin;       // of what is in the snapshot; before is a node's own
-  uint64_t sequence;    // of the chain's last operation when it was begun
+  uint64_t sequence;    // of the chain's last mutation when it was begun
   uint64_t checksum;    // of the bytes before
 };
 static_assert(sizeof(Header) == 64);
@@ -48,7 +48,7 @@ enum class Kind : uint32_t {
 struct Record {
   Kind kind;
   uint32_t reserved;  // zero
-  uint64_t offset;    // in the heap; of kEnd the chain's last operation
+  uint64_t offset;    // in the heap; of kEnd the chain's last mutation
   uint64_t length;    // in the heap; of kEnd the number of records before
   uint64_t data;      // checksum of the data
   // Of the bytes before, and all of the stream before: what the record says,

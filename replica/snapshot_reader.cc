@@ -76,8 +76,8 @@ absl::Status SnapshotReader::CheckRecord(const Record& record) const {
       return absl::OkStatus();
     }
     return Damaged(absl::StrCat(
-        "it ends after operation ", record.offset, " and ", record.length,
-        " records; it was begun after operation ", begun_at_));
+        "it ends after mutation ", record.offset, " and ", record.length,
+        " records; it was begun after mutation ", begun_at_));
   }
   if (record.kind != Kind::kData && record.kind != Kind::kZeros) {
     return Damaged(absl::StrCat("there is no record of kind ",

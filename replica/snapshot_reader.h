@@ -35,7 +35,7 @@ class SnapshotReader final : public ByteSink {
   // is wrong. No more is taken after an error.
   absl::Status Append(absl::string_view bytes) override;
 
-  // The operation after which the heap is the chain's, once all has come.
+  // The mutation after which the heap is the chain's, once all has come.
   std::optional<uint64_t> end() const { return end_; }
   // The same, at the end of the bytes. kDataLoss: there is more.
   absl::StatusOr<uint64_t> Finish() const;
@@ -60,7 +60,7 @@ class SnapshotReader final : public ByteSink {
   absl::Status status_;    // of all appended so far
   std::string kept_;       // the beginning of a part
   bool begun_ = false;     // the header has come
-  uint64_t begun_at_ = 0;  // the operation, by the header
+  uint64_t begun_at_ = 0;  // the mutation, by the header
   uint64_t taken_ = 0;     // bytes of whole parts
   uint64_t records_ = 0;
   uint64_t checksum_ = 0;  // of what is taken

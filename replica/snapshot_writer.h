@@ -1,9 +1,9 @@
-// Writes a heap's content, while operations go on, as a stream of bytes that
+// Writes a heap's content, while the chain goes on, as a stream of bytes that
 // SnapshotReader makes a heap of: to a node that joins, or to a file.
 //
 // The copy is one of pages. A first sweep takes each of them; pages that were
 // stored to since are taken again, until there are so few that they can all be
-// written between two operations. Neither side looks at what is in them.
+// written between two log entries. Neither side looks at what is in them.
 #ifndef KAMINO_REPLICA_SNAPSHOT_WRITER_H_
 #define KAMINO_REPLICA_SNAPSHOT_WRITER_H_
 
@@ -24,7 +24,7 @@ namespace kamino::replica {
 // Which heap a snapshot is of, and may become one of.
 struct SnapshotScope {
   ChainId chain_id = kOnlyChain;
-  // Zeros: not known, which no node does so far.
+  // Reserved: clusters have none yet, so all nodes leave zeros here.
   snapshot_format::ClusterUuid cluster = {};
   // The snapshot has what lies here in the region, a multiple of 64, and all
   // that follows.
@@ -38,7 +38,7 @@ class SnapshotWriter {
   using Ranges = std::vector<std::pair<size_t, size_t>>;
 
   // Leaves out pages within `unused`, ascending ranges [first, second), as long
-  // as nothing is stored there. The chain has executed operation `sequence` so
+  // as nothing is stored there. The chain has executed mutation `sequence` so
   // far. The region must outlive the writer, which has it track what changes.
   SnapshotWriter(engine::TrackedRegion* region, const SnapshotScope& scope,
                  uint64_t sequence, const Ranges& unused = {});
@@ -55,7 +55,7 @@ class SnapshotWriter {
   absl::StatusOr<size_t> WriteRecord(ByteSink* sink);
 
   // Writes all that is left, and the end: the snapshot is of the heap after
-  // operation `sequence`, which is the last one executed. Errors likewise.
+  // mutation `sequence`, which is the last one executed. Errors likewise.
   absl::Status Finish(uint64_t sequence, ByteSink* sink);
 
  private:

@@ -23,7 +23,7 @@ struct TransferStats {
 };
 
 // Not thread-safe. Nothing of the heap is under way between two calls: no
-// operation is half executed.
+// log entry is half executed.
 class StateCopy {
  public:
   // Of what NextChunk appends, less.
@@ -34,7 +34,7 @@ class StateCopy {
   // --- At the tail.
 
   // A snapshot is begun: from here on what changes is remembered. The chain's
-  // last operation is `sequence`.
+  // last mutation is `sequence`.
   virtual void BeginSending(uint64_t sequence) = 0;
   // Before the last chunks: what was stored so far and not flushed yet, as a
   // head may have, shows from here on.
@@ -46,7 +46,7 @@ class StateCopy {
   // left.
   virtual size_t NextChunk(std::string* chunk) = 0;
   // Nothing is left: BytesLeft() is 0. Appends the end: this is the heap after
-  // operation `sequence`. EndSending follows.
+  // mutation `sequence`. EndSending follows.
   virtual void FinishSending(uint64_t sequence, std::string* chunk) = 0;
   // Whether or not the snapshot is finished.
   virtual void EndSending() = 0;
@@ -57,13 +57,13 @@ class StateCopy {
   virtual void BeginReceiving() = 0;
   struct Taken {
     size_t bytes = 0;  // of the heap
-    // After which operation the heap is the chain's; once all has come.
+    // After which mutation the heap is the chain's; once all has come.
     std::optional<uint64_t> end;
   };
   // The next bytes of the snapshot. Errors: they are not what was sent, or of
   // no heap like this one; nothing of a damaged part was stored.
   virtual absl::StatusOr<Taken> Take(absl::string_view chunk) = 0;
-  // The heap is the chain's after operation `sequence`, durably, and the ring
+  // The heap is the chain's after mutation `sequence`, durably, and the ring
   // goes on from there. kDataLoss: it is not a heap.
   virtual absl::Status FinishReceiving(uint64_t sequence) = 0;
 };

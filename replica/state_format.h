@@ -11,7 +11,7 @@ namespace kamino::replica::state_format {
 inline constexpr uint64_t kStateMagic = 0x32657461746b4bull;  // "Kktate2"
 
 struct StateRoot {
-  uint64_t magic;         // 0 until the chain's first operation
+  uint64_t magic;         // 0 until the chain's first mutation
   uint64_t objects_root;  // node id of the tree: key -> object
   uint64_t clients_root;  // node id of the tree: client id -> StoredOutcome
   uint64_t horizon;       // object id of the EvictionHorizon

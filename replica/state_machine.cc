@@ -120,7 +120,7 @@ absl::StatusOr<StateMachine::Lookup> StateMachine::LookUp(
     ASSIGN_OR_RETURN(auto horizon, ReadHorizon(reader, trees));
     return Lookup{since < horizon ? Knowledge::kDropped : Knowledge::kNone, {}};
   }
-  if (!entry.ok()) return entry.status();
+  RETURN_IF_ERROR(entry.status());
   ASSIGN_OR_RETURN(auto outcome, ParseOutcome(client_id, entry->value));
   return Lookup{Knowledge::kStored, std::move(outcome)};
 }
@@ -166,7 +166,7 @@ absl::Status StateMachine::DropOutcomes(engine::Transaction& transaction,
     const std::string key = ClientKey(expired);
     auto entry = clients.Get(key);
     if (absl::IsNotFound(entry.status())) continue;
-    if (!entry.ok()) return entry.status();
+    RETURN_IF_ERROR(entry.status());
     ASSIGN_OR_RETURN(auto outcome, ParseOutcome(expired, entry->value));
     highest = std::max<uint64_t>(highest, outcome.sequence());
     RETURN_IF_ERROR(clients.Delete(key, sequence));
@@ -222,7 +222,7 @@ absl::StatusOr<StateMachine::Execution> StateMachine::Execute(
   if (changed != nullptr) *changed = context.changed();
   // A procedure that swallows the error has not succeeded.
   if (result.ok() && !meter->status().ok()) return meter->status();
-  if (!result.ok()) return result.status();
+  RETURN_IF_ERROR(result.status());
   if (result->size() > kMaxResultBytes) {
     return MakeError(kamino::v1::REASON_TOO_LARGE,
                      absl::StrCat("result of ", result->size(),
@@ -239,9 +239,9 @@ absl::Status StateMachine::Replay(engine::Transaction& transaction,
                                   const LogEntry& entry) {
   uint64_t sequence = entry.first();
   return entry.VisitMutations([&](const MutationView& mutation) {
-    const auto execution = Execute(transaction, mutation, sequence);
-    if (!execution.ok()) return execution.status();
-    if (execution->repeated) {
+    ASSIGN_OR_RETURN(const auto execution,
+                     Execute(transaction, mutation, sequence));
+    if (execution.repeated) {
       return absl::DataLossError(
           absl::StrCat("diverged: mutation ", sequence,
                        " has an outcome here that the head did not have"));

@@ -61,7 +61,7 @@ class StateMachine {
   absl::Status Replay(engine::Transaction& transaction, const LogEntry& entry);
 
   // For reads. kUnavailable (REASON_RECONFIGURING): the chain's first
-  // operation has not come yet.
+  // mutation has not come yet.
   absl::StatusOr<engine::KeyValueReader> Objects(engine::Reader& reader);
 
   enum class Knowledge {

@@ -71,7 +71,7 @@ bool Upstream::Take(absl::string_view bytes, bool may_append) {
   }
   if (!appended.ok()) {
     outbox_->Fail(absl::DataLossError(
-        absl::StrCat("operation ", entry->first(), ": ", appended.message())));
+        absl::StrCat("mutation ", entry->first(), ": ", appended.message())));
     return false;
   }
   if (options_.on_appended) {

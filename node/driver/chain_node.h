@@ -73,7 +73,7 @@ class ChainNode {
   // there is more to do: another EndOfBatch is due.
   bool PropagateToBackup(size_t max);
 
-  // --- Reads, as of the last operation this node has applied.
+  // --- Reads, as of the last mutation this node has applied.
 
   // Runs `read` when this node may serve reads: it is the tail, lacks nothing
   // that was acknowledged, and holds its lease also afterwards.

@@ -1,5 +1,5 @@
 // What runs a node's protocol core: tasks one at a time, in batches, so that
-// one acknowledgement or one chain operation can stand for many. A thread in a
+// one acknowledgement or one log entry can stand for many. A thread in a
 // process (node/driver/core_thread.h); in tests whoever decides on the order.
 #ifndef KAMINO_NODE_DRIVER_CORE_EXECUTOR_H_
 #define KAMINO_NODE_DRIVER_CORE_EXECUTOR_H_

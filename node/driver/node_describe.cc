@@ -54,7 +54,7 @@ void Node::Describe(ChainNode& node,
   response->set_cleaned(ring.cleaned());
   response->set_completed(core.completed());
   response->set_condition(membership::ToProto(core.condition()));
-  const replica::ChainCore::TransferStats& transfer = core.transfer();
+  const replica::TransferStats& transfer = core.transfer();
   response->mutable_transfer()->set_sending(transfer.sending);
   response->mutable_transfer()->set_receiving(transfer.receiving);
   response->mutable_transfer()->set_bytes(transfer.bytes);
@@ -77,7 +77,7 @@ void Node::Describe(ChainNode& node,
   response->mutable_reads()->set_unsent_bytes(reads.unsent_bytes);
   response->mutable_reads()->set_shed(reads.shed);
   response->mutable_reads()->set_given_up(reads.given_up);
-  const replica::ChainCore::TurnedDown& turned_down = core.turned_down();
+  const replica::TurnedDown& turned_down = core.turned_down();
   response->mutable_turned_down()->set_rejected(turned_down.rejected);
   response->mutable_turned_down()->set_stray(turned_down.stray);
   response->mutable_turned_down()->set_malformed(turned_down.malformed);

@@ -126,7 +126,7 @@ class LoneHead {
     return entry.ok() ? entry->version : 0;
   }
 
-  // Requests of the operations after the first, which formats.
+  // Requests of the log entries after the first, which formats.
   std::vector<int> BatchSizes() const {
     std::vector<int> sizes;
     for (uint64_t last = 1; last < ring_->received();) {

@@ -145,7 +145,7 @@ Fetch Asks(char object, uint64_t received, uint32_t length = 1) {
 
 TEST(MendingTest, ANeighbourAnswersByItsTable) {
   TransitionTable<SourceRig> table;
-  table.AddState("a is in operation 1, b in 1 and 2", [](SourceRig& rig) {
+  table.AddState("a is in mutation 1, b in 1 and 2", [](SourceRig& rig) {
     rig.Append("a=1 b=1");
     rig.Append("b=2");
     rig.heap.objects = {{'a', "1"}, {'b', "2"}};

@@ -358,9 +358,9 @@ TEST_F(SmallSnapshotTest, NothingIsStoredOutsideWhateverItsChecksum) {
       {[](Record* r) { r->length = 0; }, "do not lie within"},
       {[](Record* r) { r->length = ~uint64_t{0}; }, "do not lie within"},
       {[](Record* r) { *r = {Kind::kEnd, 0, 6, 0, 0, 0}; },
-       "ends after operation 6 and 0 records; it was begun after operation 7"},
+       "ends after mutation 6 and 0 records; it was begun after mutation 7"},
       {[](Record* r) { *r = {Kind::kEnd, 0, 8, 1, 0, 0}; },
-       "ends after operation 8 and 1 records"},
+       "ends after mutation 8 and 1 records"},
   };
   for (const auto& one : cases) {
     // With the head of it alone: not a byte more is waited for.

@@ -299,9 +299,8 @@ void TranscriptNetwork::Submit(const std::string& head,
     node.uncommitted = before;
     return;
   }
-  Give(head, [&](ChainCore& core, Actions* actions) {
-    core.CommitLocal(number, actions);
-  });
+  Give(head,
+       [&](ChainCore& core, Actions* actions) { core.CommitLocal(actions); });
 }
 
 void TranscriptNetwork::Invite(const std::string& name, bool invited) {

@@ -146,8 +146,8 @@ class SimNode final : public Process {
   std::unique_ptr<node::Node> node_;
   uint64_t incarnation_ = 0;
 
-  // Operations by number that the log does not have yet.
-  // By first mutation: the last one, and the entry.
+  // Log entries that log_ does not have yet, by their first mutation: the
+  // number of the last one, and the entry.
   std::map<uint64_t, std::pair<uint64_t, std::string>> appended_;
 };
 

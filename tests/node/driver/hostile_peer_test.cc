@@ -45,7 +45,7 @@ class HostilePeerTest : public ::testing::Test {
     EXPECT_EQ(rig_.Difference(), "");
   }
 
-  const replica::ChainCore::TurnedDown& turned_down(const std::string& name) {
+  const replica::TurnedDown& turned_down(const std::string& name) {
     return rig_.node(name).core().turned_down();
   }
 

@@ -91,7 +91,7 @@ class JoiningTest : public ::testing::Test {
     EXPECT_EQ(rig_.Difference(), "");
   }
 
-  replica::ChainCore::TransferStats transfer(const std::string& name) {
+  replica::TransferStats transfer(const std::string& name) {
     return rig_.node(name).core().transfer();
   }
   // As a client would: what a tail says of an object.

@@ -10,25 +10,8 @@
 
 namespace kamino::membership {
 
-namespace {
-
-// In failure timeouts: for how long an accusation counts against the accuser of
-// the next one; how long a node that was left out is kept out, at first.
-constexpr int kRemembered = 20;
-constexpr int kKeptOut = 10;
-// At the most, so much longer.
-constexpr int kMostDoubled = 32;
-
-bool IsMember(const View& view, const std::string& node_id) {
-  return std::any_of(
-      view.members.begin(), view.members.end(),
-      [&](const Member& member) { return member.node_id == node_id; });
-}
-
-}  // namespace
-
 ManagerCore::ManagerCore(ManagerOptions options)
-    : options_(std::move(options)) {
+    : options_(std::move(options)), suspects_(options_.failure_timeout) {
   view_.cluster_id = options_.cluster_id;
   view_.chain_id = options_.chain_id;
 }
@@ -51,9 +34,7 @@ void ManagerCore::BecomeLeader(const View& view, absl::Time now) {
 }
 
 void ManagerCore::LoseLeadership() {
-  suspicion_.reset();
-  last_suspicion_.reset();
-  kept_out_.clear();
+  suspects_ = Suspects(options_.failure_timeout);
   leading_ = false;
   leader_until_ = absl::InfinitePast();
   proposed_.reset();
@@ -240,7 +221,16 @@ absl::Status ManagerCore::CheckHoldsAll(const Node& node,
 absl::Status ManagerCore::CheckTakeover(const Node& known, const Member& member,
                                         absl::Time now) const {
   const Member& there = known.state.member;
-  if (there.incarnation == member.incarnation) return absl::OkStatus();
+  if (there.incarnation == member.incarnation) {
+    if (there.service_address == member.service_address) {
+      return absl::OkStatus();
+    }
+    // A process has one address: of two that began on copies of one folder.
+    return absl::AlreadyExistsError(absl::StrCat(
+        "node ", member.node_id, " runs at ", there.service_address,
+        " in the same life of its process: these are a copy of its files; move "
+        "them away, and give the node another id"));
+  }
   if (there.IsRestartedAs(member)) {
     if (there.service_address == member.service_address ||
         now - known.last_heard >= options_.lease()) {
@@ -295,14 +285,16 @@ absl::Status ManagerCore::Heartbeat(const std::string& cluster_id,
 bool ManagerCore::Leaves(const Node& node, absl::Time now) const {
   const Member& member = node.state.member;
   return view_.IndexOf(member.node_id, member.incarnation) >= 0 &&
-         ((suspicion_.has_value() && suspicion_->suspect == member.node_id) ||
+         (suspects_.Is(member.node_id) ||
           ShouldLeave(view_, States(now), options_.chain_length, excluded_,
                       member.node_id));
 }
 
 bool ManagerCore::ShouldJoin(const std::string& node_id, absl::Time now) {
-  joining_ = NextToJoin(view_, States(now), options_.chain_length, joining_,
-                        MayNotJoin(now));
+  Exclusions excluded = excluded_;
+  suspects_.AddKeptOut(now, &excluded);
+  joining_ =
+      NextToJoin(view_, States(now), options_.chain_length, joining_, excluded);
   return joining_ == node_id;
 }
 
@@ -328,6 +320,12 @@ absl::Status ManagerCore::Exclude(const std::string& node_id, Removal how,
   if (!member && nodes_.count(node_id) == 0) {
     return absl::NotFoundError(
         absl::StrCat("no node ", node_id, " is known to the manager"));
+  }
+  if (!view_.formed()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "there is no chain yet, and what operators want is stored with its "
+        "view; stop ",
+        node_id, " to keep it out of the first one"));
   }
   if (excluded_.size() >= options_.max_nodes && excluded_.count(node_id) == 0) {
     return absl::ResourceExhaustedError(absl::StrCat(
@@ -392,51 +390,6 @@ bool ManagerCore::HearsAMember(absl::Time now) const {
   return false;
 }
 
-void ManagerCore::Suspect(const KnownNodes& states, absl::Time now) {
-  if (!view_.formed() || now < hold_until_) return suspicion_.reset();
-  if (suspicion_.has_value()) {
-    // Others may have died meanwhile.
-    const Exclusions without = {{suspicion_->suspect, false}};
-    if (!CanGoOn(view_, states, without)) suspicion_.reset();
-    return;
-  }
-  std::string last_accuser;
-  if (last_suspicion_.has_value() &&
-      now - last_suspected_ < options_.failure_timeout * kRemembered) {
-    last_accuser = last_suspicion_->accuser;
-  }
-  suspicion_ = SuspectOf(view_, states, options_.failure_timeout, last_accuser);
-  if (!suspicion_.has_value()) return;
-  last_suspicion_ = suspicion_;
-  last_suspected_ = now;
-}
-
-void ManagerCore::KeepOut(const std::string& node_id) {
-  const absl::Duration first = options_.failure_timeout * kKeptOut;
-  std::erase_if(kept_out_, [this](const auto& kept) {
-    return last_call_ >= kept.second.until + kept.second.lasts;
-  });
-  const auto [kept, is_new] = kept_out_.try_emplace(node_id);
-  Term& term = kept->second;
-  term.lasts = is_new ? first : std::min(term.lasts * 2, first * kMostDoubled);
-  term.until = last_call_ + term.lasts;
-}
-
-absl::Duration ManagerCore::KeptOut(const std::string& node_id,
-                                    absl::Time now) const {
-  const auto found = kept_out_.find(node_id);
-  if (found == kept_out_.end()) return absl::ZeroDuration();
-  return std::max(found->second.until - now, absl::ZeroDuration());
-}
-
-Exclusions ManagerCore::MayNotJoin(absl::Time now) const {
-  Exclusions all = excluded_;
-  for (const auto& [id, term] : kept_out_) {
-    if (now < term.until) all.emplace(id, false);
-  }
-  return all;
-}
-
 std::optional<View> ManagerCore::ProposeView(absl::Time now) {
   Observe(now);
   if (!IsLeader(now)) return std::nullopt;
@@ -445,17 +398,17 @@ std::optional<View> ManagerCore::ProposeView(absl::Time now) {
   if (view_.formed() && (!CanGoOn(view_, states) || !HearsAMember(now))) {
     hold_until_ = now + options_.failure_timeout;
   }
-  Suspect(states, now);
-  if (view_.formed() && now < hold_until_) return std::nullopt;
+  if (view_.formed() && now < hold_until_) {
+    suspects_.LetGo();
+    return std::nullopt;
+  }
+  if (view_.formed()) suspects_.Look(view_, states, now);
   proposed_ = NextView(view_, states, options_.chain_length, excluded_);
   return proposed_;
 }
 
 void ManagerCore::OnViewStored(const View& view) {
-  if (suspicion_.has_value() && view.id != view_.id) {
-    if (!IsMember(view, suspicion_->suspect)) KeepOut(suspicion_->suspect);
-    suspicion_.reset();
-  }
+  suspects_.OnView(view_, view, last_call_);
   view_ = view;
   view_.cluster_id = options_.cluster_id;
   view_.chain_id = options_.chain_id;
@@ -466,8 +419,7 @@ std::vector<ManagerCore::Known> ManagerCore::nodes(absl::Time now) const {
   std::vector<Known> known;
   for (const auto& [id, node] : nodes_) {
     known.push_back({StateOf(node, now), now - node.last_heard, id == joining_,
-                     suspicion_.has_value() && suspicion_->suspect == id,
-                     KeptOut(id, now)});
+                     suspects_.Is(id), suspects_.KeptOut(id, now)});
   }
   return known;
 }

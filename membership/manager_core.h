@@ -32,7 +32,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "membership/next_view.h"
-#include "membership/suspicion.h"
+#include "membership/suspects.h"
 #include "membership/view.h"
 
 namespace kamino::membership {
@@ -101,9 +101,9 @@ class ManagerCore {
     kForced,  // now, even if one member alone is left with the data
   };
   // Takes a node out of the chain and keeps it out. kNotFound: nobody knows it;
-  // kFailedPrecondition: the chain could not go on without it, one member alone
-  // would be left, or nobody could take its place; kResourceExhausted: too many
-  // are excluded.
+  // kFailedPrecondition: there is no chain yet, it could not go on without it,
+  // one member alone would be left, or nobody could take its place;
+  // kResourceExhausted: too many are excluded.
   absl::Status Exclude(const std::string& node_id, Removal how, absl::Time now);
   // It may join again.
   void Include(const std::string& node_id) { excluded_.erase(node_id); }
@@ -131,7 +131,9 @@ class ManagerCore {
   };
   std::vector<Known> nodes(absl::Time now) const;
   // The member that is being left out because another one accuses it.
-  const std::optional<Suspicion>& suspicion() const { return suspicion_; }
+  const std::optional<Suspicion>& suspicion() const {
+    return suspects_.present();
+  }
   // Members that are not there while those who are cannot go on alone; those
   // that were turned away only when there is nobody else.
   std::vector<std::string> WaitingFor(absl::Time now) const;
@@ -152,12 +154,6 @@ class ManagerCore {
                           const Exclusions& excluded) const;
   KnownNode StateOf(const Node& node, absl::Time now) const;
   KnownNodes States(absl::Time now) const;
-  // Looks for somebody to leave out, or lets go of it.
-  void Suspect(const KnownNodes& states, absl::Time now);
-  // Those who may not join: by operators' wish, or because they were left out.
-  Exclusions MayNotJoin(absl::Time now) const;
-  absl::Duration KeptOut(const std::string& node_id, absl::Time now) const;
-  void KeepOut(const std::string& node_id);
   // It is to be removed, and hears nothing from us until it is.
   bool Leaves(const Node& node, absl::Time now) const;
   bool Alive(const Node& node, absl::Time now) const {
@@ -195,15 +191,7 @@ class ManagerCore {
   std::map<std::string, Node> nodes_;
   Exclusions excluded_;  // as operators want it; stored with the next view
   std::string joining_;  // the node that is told to join; "": nobody
-  // Who is being left out, and was last; nobody after a change of leaders.
-  std::optional<Suspicion> suspicion_;
-  std::optional<Suspicion> last_suspicion_;
-  absl::Time last_suspected_ = absl::InfinitePast();
-  struct Term {
-    absl::Time until = absl::InfinitePast();
-    absl::Duration lasts;
-  };
-  std::map<std::string, Term> kept_out_;  // by node id
+  Suspects suspects_;
   absl::Time last_call_ = absl::InfinitePast();
   absl::Time hold_until_ = absl::InfinitePast();  // nobody is dropped before
 };

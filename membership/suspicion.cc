@@ -6,6 +6,10 @@
 namespace kamino::membership {
 namespace {
 
+bool HasToMend(Condition condition) {
+  return condition != Condition::kSound && condition != Condition::kBehind;
+}
+
 // The reports of all members, in their order; nothing when one of them is
 // away, in another view, or has something to mend.
 std::optional<std::vector<NodeReport>> Reports(const View& view,
@@ -16,7 +20,7 @@ std::optional<std::vector<NodeReport>> Reports(const View& view,
     if (found == nodes.end() || !found->second.alive ||
         found->second.member.incarnation != member.incarnation ||
         found->second.report.view_id != view.id ||
-        found->second.report.condition != Condition::kSound) {
+        HasToMend(found->second.report.condition)) {
       return std::nullopt;
     }
     reports.push_back(found->second.report);
@@ -54,16 +58,22 @@ std::optional<Suspicion> AccusationOf(const View& view,
 
 std::optional<Suspicion> SuspectOf(const View& view, const KnownNodes& nodes,
                                    absl::Duration patience,
-                                   const std::string& last_accuser) {
-  if (view.members.size() < 3) return std::nullopt;
+                                   const std::optional<Suspicion>& last) {
   const auto reports = Reports(view, nodes);
   if (!reports.has_value()) return std::nullopt;
   auto found = AccusationOf(view, *reports, patience);
   if (!found.has_value()) return std::nullopt;
-  if (found->accuser == last_accuser) {
+  if (last.has_value() && found->accuser == last->accuser &&
+      found->suspect != last->suspect) {
     std::swap(found->accuser, found->suspect);
   }
-  if (!CanGoOn(view, nodes, {{found->suspect, false}})) return std::nullopt;
+  const KnownNode& suspect = nodes.at(found->suspect);
+  // One that has just joined is no loss to those who were enough before.
+  const bool spared =
+      view.members.size() > 2 || suspect.report.condition == Condition::kBehind;
+  if (!spared || !CanGoOn(view, nodes, {{found->suspect, false}})) {
+    return std::nullopt;
+  }
   return found;
 }
 

@@ -29,15 +29,16 @@ struct Suspicion {
 //     waited that long, others that have for half of it count.
 //   - If there is none: the tail, when nothing was completed at the head for
 //     `patience` although the tail has applied all that the head has.
-//   - Whoever accused another one before (`last_accuser`) is the suspect
-//     itself: what the two had in common is its end of the links.
+//   - Whoever accused another one before (`last`) is the suspect itself: what
+//     the two had in common is its end of the links.
 //
-// Nobody, if one member alone would be left, or those who are left could not go
-// on; and nobody before all members are known to be in the view and sound, as
-// mending takes time.
+// Nobody, if one member alone would be left, but for one that has just joined
+// and is behind, or those who are left could not go on; and nobody before all
+// members are known to be in the view and to have nothing to mend, as that
+// takes time.
 std::optional<Suspicion> SuspectOf(const View& view, const KnownNodes& nodes,
                                    absl::Duration patience,
-                                   const std::string& last_accuser);
+                                   const std::optional<Suspicion>& last);
 
 }  // namespace kamino::membership
 

@@ -47,8 +47,10 @@ absl::StatusOr<PutView> ViewPut(absl::string_view bytes) {
   PutView put;
   FieldReader fields(bytes);
   while (fields.Next()) {
-    if (fields.number() == Message::kKeyFieldNumber) put.key = fields.bytes();
-    if (fields.number() == Message::kValueFieldNumber) {
+    if (fields.bytes_number() == Message::kKeyFieldNumber) {
+      put.key = fields.bytes();
+    }
+    if (fields.bytes_number() == Message::kValueFieldNumber) {
       put.value = fields.bytes();
     }
   }
@@ -61,11 +63,13 @@ absl::StatusOr<PatchView> ViewPatch(absl::string_view bytes) {
   PatchView patch;
   FieldReader fields(bytes);
   while (fields.Next()) {
-    if (fields.number() == Message::kKeyFieldNumber) patch.key = fields.bytes();
-    if (fields.number() == Message::kOffsetFieldNumber) {
+    if (fields.bytes_number() == Message::kKeyFieldNumber) {
+      patch.key = fields.bytes();
+    }
+    if (fields.varint_number() == Message::kOffsetFieldNumber) {
       patch.offset = fields.varint();
     }
-    if (fields.number() == Message::kDataFieldNumber) {
+    if (fields.bytes_number() == Message::kDataFieldNumber) {
       patch.data = fields.bytes();
     }
   }
@@ -122,8 +126,9 @@ absl::Status Apply(ProcedureContext& context, absl::string_view operation,
   absl::string_view bytes;
   FieldReader fields(operation);
   while (fields.Next()) {
-    if (fields.number() > Operation::kGetFieldNumber) continue;
-    kind = fields.number();
+    const uint32_t number = fields.bytes_number();
+    if (number == 0 || number > Operation::kGetFieldNumber) continue;
+    kind = number;
     bytes = fields.bytes();
   }
   if (!fields.ok()) return NotA(Operation::descriptor()->full_name());
@@ -223,7 +228,10 @@ absl::StatusOr<CommitView> ViewCommit(absl::string_view bytes) {
   CommitView commit;
   FieldReader fields(bytes);
   while (fields.Next()) {
-    switch (fields.number()) {
+    if (fields.varint_number() == CommitRequest::kFailOnConflictFieldNumber) {
+      commit.fail_on_conflict = fields.varint() != 0;
+    }
+    switch (fields.bytes_number()) {
       case CommitRequest::kPreconditionsFieldNumber: {
         ASSIGN_OR_RETURN(auto condition, Parse<Precondition>(fields.bytes()));
         commit.preconditions.push_back(std::move(condition));
@@ -234,9 +242,6 @@ absl::StatusOr<CommitView> ViewCommit(absl::string_view bytes) {
         break;
       case CommitRequest::kElseOperationsFieldNumber:
         commit.else_operations.push_back(fields.bytes());
-        break;
-      case CommitRequest::kFailOnConflictFieldNumber:
-        commit.fail_on_conflict = fields.varint() != 0;
         break;
       default:
         break;

@@ -39,6 +39,8 @@ bool FieldReader::TakeField() {
   if (!TakeVarint(&tag)) return false;
   if (tag >> 3 == 0 || tag >> 3 > kMostFieldNumber) return false;
   number_ = static_cast<uint32_t>(tag >> 3);
+  is_bytes_ = (tag & 7) == kBytes;
+  is_varint_ = (tag & 7) == kVarint;
   varint_ = 0;
   bytes_ = {};
   uint64_t length;

@@ -20,8 +20,11 @@ class FieldReader {
   // There was nothing that is no field.
   bool ok() const { return ok_; }
 
-  // Of the field: its number, and what it holds, by its kind; else 0 or "".
-  uint32_t number() const { return number_; }
+  // The field's number if it is of that kind, else 0. To proto a field that is
+  // of another kind than the message has it is one that it does not know.
+  uint32_t bytes_number() const { return is_bytes_ ? number_ : 0; }
+  uint32_t varint_number() const { return is_varint_ ? number_ : 0; }
+  // What it holds, likewise; else 0 or "".
   uint64_t varint() const { return varint_; }
   absl::string_view bytes() const { return bytes_; }
 
@@ -33,6 +36,8 @@ class FieldReader {
   absl::string_view left_;
   bool ok_ = true;
   uint32_t number_ = 0;
+  bool is_bytes_ = false;
+  bool is_varint_ = false;
   uint64_t varint_ = 0;
   absl::string_view bytes_;
 };

@@ -31,6 +31,13 @@ void Configure(const ServerOptions& options, grpc::ServerBuilder* builder) {
   quota.Resize(options.max_memory_bytes);
   builder->SetResourceQuota(quota);
   builder->SetMaxReceiveMessageSize(options.max_request_bytes);
+  // gRPC inflates a message before it looks at its size: a megabyte would take
+  // a gigabyte. Whoever compresses gets UNIMPLEMENTED.
+  for (int i = GRPC_COMPRESS_NONE + 1; i < GRPC_COMPRESS_ALGORITHMS_COUNT;
+       ++i) {
+    builder->SetCompressionAlgorithmSupportStatus(
+        static_cast<grpc_compression_algorithm>(i), false);
+  }
   builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
   Set(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeTimeout, builder);
   Set(GRPC_ARG_KEEPALIVE_TIME_MS, kPingAfter, builder);

@@ -73,23 +73,24 @@ int Status(Cli& cli) {
   return kExitOk;
 }
 
-// Until the node is in the chain, or outside and known to be wanted so.
+// Until the node is in the chain, or outside and known to be wanted so: the
+// wish is stored with a view.
 int Await(Cli& cli, Admin* admin, const std::string& node_id, bool in) {
   const absl::Time end = absl::Now() + cli.settings().timeout;
   while (absl::Now() < end) {
     auto cluster = admin->GetCluster();
     if (!cluster.ok()) return cli.Fail(cluster.status());
-    bool found = false;
     for (const ClusterNode& node : cluster->nodes()) {
-      if (node.member().node_id() == node_id) found = IsIn(node);
+      if (node.member().node_id() != node_id) continue;
+      if (in ? IsIn(node) : !IsIn(node) && node.removed()) return kExitOk;
     }
-    if (found == in) return kExitOk;
     absl::Notification never;
     never.WaitForNotificationWithTimeout(kPoll);
   }
   return cli.Fail(absl::DeadlineExceededError(absl::StrCat(
-      "asked for, but ", node_id, " is ", in ? "not yet in" : "still in",
-      " the chain; kamino admin status shows how far it is")));
+      "asked for, but ", node_id,
+      in ? " is not yet in the chain" : " is not yet known to be out",
+      "; kamino admin status shows how far it is")));
 }
 
 struct Change {

@@ -153,6 +153,12 @@ TEST_F(ManagerCoreTest, ASlowRebootHasLostItsPlace) {
   EXPECT_EQ(Names(*view), "n1.1 n3.1 n2.2 ");
 }
 
+TEST_F(ManagerCoreTest, NobodyIsRemovedBeforeThereIsAViewToStoreItWith) {
+  ASSERT_EQ(Register(Node("n1")), absl::OkStatus());
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      core_.Exclude("n1", ManagerCore::Removal::kNow, now_)));
+}
+
 TEST_F(ManagerCoreTest, ARemovedNodeLeavesOnceItsLeaseIsOver) {
   FormChain();
   EXPECT_TRUE(

@@ -220,6 +220,27 @@ TEST_F(ManagerCoreTest, ACopyElsewhereDoesNotTakeThePlaceOfOneThatIsAlive) {
   EXPECT_EQ(Register(Node("n2", 2), Condition::kReturned), absl::OkStatus());
 }
 
+// Of two processes that begin on copies of one folder both are in the same
+// life.
+TEST_F(ManagerCoreTest, ACopyInTheSameLifeIsRefused) {
+  FormChain();
+  Pass(kBeat, all_);
+  Member copy = Node("n2");
+  copy.service_address = "n2:9";
+  const absl::Status refused = Register(copy, Condition::kReturned);
+  EXPECT_TRUE(absl::IsAlreadyExists(refused));
+  EXPECT_NE(refused.message().find("n2 runs at n2:1"), std::string::npos)
+      << refused;
+  // However long the other one has been silent: it may be head.
+  now_ += kTimeout - kMs;
+  EXPECT_TRUE(absl::IsAlreadyExists(Register(copy, Condition::kReturned)));
+  EXPECT_EQ(Register(all_[1], Condition::kSound), absl::OkStatus());
+  // Under a new leader, too, which knows of it by the view alone.
+  Lead(core_.view());
+  EXPECT_TRUE(absl::IsAlreadyExists(Register(copy, Condition::kReturned)));
+  EXPECT_EQ(Register(all_[1], Condition::kSound), absl::OkStatus());
+}
+
 // It still has its place.
 TEST_F(ManagerCoreTest, ANodeThatComesBackElsewhereWaitsForItsFormerLease) {
   FormChain();

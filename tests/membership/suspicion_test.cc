@@ -1,8 +1,10 @@
 #include "membership/suspicion.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
 namespace kamino::membership {
@@ -32,8 +34,9 @@ struct Chain {
   }
 
   // "suspect by accuser", or "nobody".
-  std::string Suspect(const std::string& last_accuser = "") const {
-    const auto found = SuspectOf(view, nodes, kPatience, last_accuser);
+  std::string Suspect(
+      const std::optional<Suspicion>& last = std::nullopt) const {
+    const auto found = SuspectOf(view, nodes, kPatience, last);
     return found.has_value() ? found->suspect + " by " + found->accuser
                              : "nobody";
   }
@@ -57,9 +60,13 @@ TEST(SuspicionTest, ASuccessorThatDoesNotAnswer) {
     const std::string accuser = "n" + std::to_string(i);
     const std::string suspect = "n" + std::to_string(i + 1);
     EXPECT_EQ(chain.Suspect(), suspect + " by " + accuser);
-    EXPECT_EQ(chain.Suspect("n3"), suspect + " by " + accuser);
-    // Twice the same one.
-    EXPECT_EQ(chain.Suspect(accuser), accuser + " by " + suspect);
+    EXPECT_EQ(chain.Suspect(Suspicion{"n9", "n3", kLong}),
+              suspect + " by " + accuser);
+    // Of another one before.
+    EXPECT_EQ(chain.Suspect(Suspicion{"n9", accuser, kLong}),
+              accuser + " by " + suspect);
+    EXPECT_EQ(chain.Suspect(Suspicion{suspect, accuser, kLong}),
+              suspect + " by " + accuser);
   }
 }
 
@@ -105,10 +112,20 @@ TEST(SuspicionTest, NobodyWhoCannotBeSpared) {
   Chain two(2);
   two.report(0).append_debt = kLong;
   EXPECT_EQ(two.Suspect(), "nobody");
-  EXPECT_EQ(two.Suspect("n0"), "nobody");
+  EXPECT_EQ(two.Suspect(Suspicion{"n9", "n0", kLong}), "nobody");
   Chain three(3);
   three.report(0).append_debt = kLong;
   EXPECT_EQ(three.Suspect(), "n1 by n0");
+}
+
+TEST(SuspicionTest, ANewTailThatIsNotReached) {
+  for (size_t members : {2, 3}) {
+    Chain chain(members);
+    chain.report(members - 1).condition = Condition::kBehind;
+    chain.report(members - 2).append_debt = kPatience;
+    EXPECT_EQ(chain.Suspect(),
+              absl::StrCat("n", members - 1, " by n", members - 2));
+  }
 }
 
 TEST(SuspicionTest, NobodyWhileSomethingElseIsGoingOn) {

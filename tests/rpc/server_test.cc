@@ -116,8 +116,11 @@ class ServerTest : public ::testing::Test {
     stub_ = AdminService::NewStub(channel_);
   }
 
-  grpc::Status Remove(const std::string& node) {
+  grpc::Status Remove(
+      const std::string& node,
+      grpc_compression_algorithm compression = GRPC_COMPRESS_NONE) {
     grpc::ClientContext context;
+    context.set_compression_algorithm(compression);
     SetTimeout(absl::Seconds(20), &context);
     kamino::v1::RemoveNodeRequest request;
     request.set_node_id(node);
@@ -200,6 +203,15 @@ TEST_F(ServerTest, CallsAreCountedAtBothEnds) {
 TEST_F(ServerTest, ARequestThatIsTooLargeIsRefused) {
   EXPECT_EQ(Remove(std::string(2000, 'x')).error_code(),
             grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(LeaderIn(FromGrpc(Remove("n1"))), "there");
+}
+
+// It would be inflated before anybody looks at its size.
+TEST_F(ServerTest, ARequestThatIsCompressedIsRefused) {
+  for (auto algorithm : {GRPC_COMPRESS_GZIP, GRPC_COMPRESS_DEFLATE}) {
+    EXPECT_EQ(Remove(std::string(500, 'x'), algorithm).error_code(),
+              grpc::StatusCode::UNIMPLEMENTED);
+  }
   EXPECT_EQ(LeaderIn(FromGrpc(Remove("n1"))), "there");
 }
 

@@ -321,6 +321,7 @@ void Admission::CommitBatch(Transaction& transaction, uint32_t executed,
   options.hold_locks = true;
   options.before_mark.emplace(append);
   absl::Status committed = transaction.Commit(options);
+  state_->Ended(committed.ok());
   if (!committed.ok()) {
     if (absl::IsDataLoss(committed)) fatal_ = committed;
     ++counters_.rejected;
@@ -351,6 +352,7 @@ void Admission::CommitBatch(Transaction& transaction, uint32_t executed,
 
 void Admission::Abort(Transaction& transaction) {
   absl::Status aborted = transaction.Abort();
+  state_->Ended(/*committed=*/false);
   if (!aborted.ok() && fatal_.ok()) fatal_ = aborted;
 }
 

@@ -10,6 +10,12 @@
 #include "replica/errors.h"
 
 namespace kamino::node {
+namespace {
+
+// Records and pages that one call of Summarize looks at.
+constexpr uint64_t kSummarizeObjects = 2048;
+
+}  // namespace
 
 using kamino::internal::v1::ChainMessage;
 using membership::Role;
@@ -25,11 +31,13 @@ ChainNode::ChainNode(Options options, Storage* storage,
       storage_(storage),
       state_(procedures, storage->heap()->root()),
       executor_(storage->heap(), &state_),
-      copy_(storage,
-            [this] {
-              // States of blocks are flushed when the backup takes them.
-              if (store_ != nullptr) store_->Quiesce();
-            }),
+      copy_(
+          storage,
+          [this] {
+            // States of blocks are flushed when the backup takes them.
+            if (store_ != nullptr) store_->Quiesce();
+          },
+          [this] { state_.ForgetSummary(); }),
       core_(options_.chain, storage->ring(), storage->record(), &executor_,
             &copy_) {}
 
@@ -164,6 +172,19 @@ bool ChainNode::PropagateToBackup(size_t max) {
   if (admission_ == nullptr || failed()) return false;
   const size_t left = admission_->PropagateToBackup(max);
   return left > 0 || admission_->has_ready();
+}
+
+bool ChainNode::Summarize() {
+  if (failed() || cannot_summarize_ || !core_.heap_whole()) return false;
+  engine::HeapReader reader(storage_->heap());
+  auto done = state_.Summarize(reader, kSummarizeObjects);
+  if (done.ok()) return !*done;
+  if (!absl::IsUnavailable(done.status())) {  // it is not formatted yet
+    // Range compares go without, and find out for themselves.
+    LOG(ERROR) << "the index cannot be summarized: " << done.status();
+    cannot_summarize_ = true;
+  }
+  return false;
 }
 
 // --- Reads.

@@ -214,7 +214,8 @@ bool Node::EndOfBatch() {
   if (events_.decided) events_.decided(*node_);
   CarryOut(std::move(actions));
   Report();
-  return node_->PropagateToBackup(propagation_step_());
+  const bool summarizing = node_->Summarize();
+  return node_->PropagateToBackup(propagation_step_()) || summarizing;
 }
 
 void Node::CarryOut(Actions actions) {

@@ -43,6 +43,9 @@ class ChainNode {
     // holds the manager's lease. Asked after an answer was made up, before it
     // leaves.
     std::function<bool(uint64_t view_id)> lease_valid;
+    // What it is doing, and for whom, for whoever watches.
+    std::function<void(absl::string_view what, uint64_t whose)> doing =
+        [](absl::string_view, uint64_t) {};
   };
 
   // Both must outlive this.

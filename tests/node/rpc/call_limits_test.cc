@@ -24,10 +24,13 @@ using replica::ReasonOf;
 
 constexpr uint64_t kMaxTouched = 1500;
 constexpr int kObjects = 100;
+constexpr size_t kMaxResults = 32u << 10;
+constexpr size_t kResult = 1u << 10;
 
 head::AdmissionOptions Limited() {
   head::AdmissionOptions options;
   options.max_touched = kMaxTouched;
+  options.max_result_bytes = kMaxResults;
   return options;
 }
 
@@ -49,6 +52,10 @@ class Head : public head::LoneHead {
             put = context.Get("k1000").status();
           }
           return put.ok() ? absl::StatusOr<std::string>("") : put;
+        });
+    procedures_.Register(
+        "test.result", [](replica::ProcedureContext&, absl::string_view) {
+          return absl::StatusOr<std::string>(std::string(kResult, 'r'));
         });
     CommitRequest fill;
     for (int i = 0; i < kObjects; ++i) {
@@ -76,6 +83,9 @@ class Head : public head::LoneHead {
 
   uint64_t received() const { return ring_->received(); }
   bool has_ready() const { return admission_->has_ready(); }
+  void set_room_for_answer(absl::Status status) {
+    room_for_answer_ = [status = std::move(status)] { return status; };
+  }
   int touches() const { return touches_; }
   void set_to_touch(int objects) { to_touch_ = objects; }
 
@@ -291,6 +301,65 @@ TEST(CallLimitsTest, WhatIsGivenUpOnceItWasExecutedStands) {
   head.Complete();
   EXPECT_TRUE(head.StatusOf(call).ok());
   EXPECT_EQ(head.Get("k1001"), "touched");
+}
+
+// --- Memory that results take.
+
+// Bytes of results that are kept while the tail completes nothing. All are
+// answered in the end.
+uint64_t ResultsKept() {
+  constexpr int kCalls = 200;
+  Head head;
+  uint64_t kept = 0;
+  // The second time each outcome takes the place of the first: none of the
+  // calls waits for another one.
+  for (uint64_t number : {1, 2}) {
+    std::vector<size_t> calls;
+    for (uint64_t client = 1; client <= kCalls; ++client) {
+      calls.push_back(
+          head.LoneHead::Submit("test.result", "", 1000 + client, number));
+    }
+    const uint64_t before = head.received();
+    for (int turn = 0; turn < 100 && head.has_ready(); ++turn) head.Execute();
+    kept = (head.received() - before) * kResult;
+    for (int turn = 0; turn < 1000 && !head.Answered(calls.back()); ++turn) {
+      head.Complete();
+      head.Execute();
+    }
+    for (size_t call : calls) {
+      EXPECT_TRUE(head.StatusOf(call).ok()) << head.StatusOf(call);
+    }
+  }
+  return kept;
+}
+
+TEST(CallLimitsTest, ResultsThatWaitForTheTailAreBounded) {
+  // One operation more: 64 requests.
+  const uint64_t bound = kMaxResults + 64 * kResult;
+  EXPECT_LE(ResultsKept(), bound);
+  Planted fault("head-keeps-results-without-bound");
+  EXPECT_GT(ResultsKept(), bound);
+}
+
+std::string TryWithoutRoomForTheAnswer() {
+  Head head;
+  const uint64_t received = head.received();
+  head.set_room_for_answer(
+      replica::MakeError(kamino::v1::REASON_OVERLOADED, "no room"));
+  const size_t call = head.Submit("test.result", "");
+  head.Execute();
+  head.Complete();
+  if (head.received() != received) return "it was executed";
+  const absl::Status status = head.StatusOf(call);
+  return ReasonOf(status) == kamino::v1::REASON_OVERLOADED ? ""
+                                                           : status.ToString();
+}
+
+// However many came while there was room.
+TEST(CallLimitsTest, WhatHasNoRoomForItsAnswerIsNotBegun) {
+  EXPECT_EQ(TryWithoutRoomForTheAnswer(), "");
+  Planted fault("head-executes-without-room-for-the-answer");
+  EXPECT_NE(TryWithoutRoomForTheAnswer(), "");
 }
 
 // --- Memory that reads take.

@@ -6,7 +6,7 @@
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
-#include "absl/time/clock.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "rpc/backoff.h"
 #include "rpc/channel.h"
@@ -41,17 +41,17 @@ Admin::Admin(std::vector<std::string> managers, absl::Duration timeout)
     : managers_(std::move(managers)), timeout_(timeout) {}
 
 absl::Status Admin::AskLeader(Call call) {
-  const absl::Time end = absl::Now() + timeout_;
+  const absl::Time end = MonotonicNow() + timeout_;
   std::string manager = managers_.front();
   size_t turn = 0;
   int failures = 0;
   bool redirected = false;
   absl::BitGen random;
   std::string why = "not asked yet";
-  while (absl::Now() < end) {
+  while (MonotonicNow() < end) {
     auto stub = kamino::v1::AdminService::NewStub(rpc::MakeChannel(manager));
     grpc::ClientContext context;
-    rpc::SetTimeout(std::min(kAttempt, end - absl::Now()), &context);
+    rpc::SetTimeout(std::min(kAttempt, end - MonotonicNow()), &context);
     const absl::Status status = call(stub.get(), &context);
     if (absl::IsUnimplemented(status)) return NoManager(manager);
     if (!IsPassing(status)) return status;
@@ -68,7 +68,7 @@ absl::Status Admin::AskLeader(Call call) {
     const absl::Duration pause =
         kBackoff.After(++failures, absl::Uniform<double>(random, 0, 1));
     absl::Notification never;
-    never.WaitForNotificationWithTimeout(std::min(pause, end - absl::Now()));
+    never.WaitForNotificationWithTimeout(std::min(pause, end - MonotonicNow()));
   }
   return absl::DeadlineExceededError(absl::StrCat(
       "no manager that leads has answered; the last one asked, ", why));

@@ -27,8 +27,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/clock.h"
 #include "client/error.h"
 #include "client/retry.h"
 #include "client/runner.h"
@@ -86,7 +86,7 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
 
   // The call must have entered the runner; it leaves it at its end.
   void Start() {
-    const absl::Duration left = deadline_ - absl::Now();
+    const absl::Duration left = deadline_ - MonotonicNow();
     if (runner_->stopping()) return Expire(Closed());
     if (left <= absl::ZeroDuration()) return Expire(last_error_);
     stub_ = runner_->directory().Find(target_);
@@ -167,7 +167,7 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
 
   void Retry(absl::Duration delay) {
     auto self = this->shared_from_this();
-    runner_->timer().After(std::min(delay, std::max(deadline_ - absl::Now(),
+    runner_->timer().After(std::min(delay, std::max(deadline_ - MonotonicNow(),
                                                     absl::ZeroDuration())),
                            [self] { self->Start(); });
   }

@@ -7,6 +7,7 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "client/call.h"
 #include "client/check.h"
@@ -154,7 +155,7 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(ClientOptions options) {
   // Waiting makes no node of a seed that is none, nor a chain another one.
   while (!status.ok() && !absl::IsInvalidArgument(status) &&
          ReasonOf(status) != kamino::v1::REASON_UNKNOWN_CHAIN &&
-         absl::Now() < deadline) {
+         MonotonicNow() < deadline) {
     absl::Notification rested;
     client->runner_->timer().After(absl::Milliseconds(50),
                                    [&rested] { rested.Notify(); });
@@ -166,7 +167,9 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(ClientOptions options) {
   return client;
 }
 
-absl::Time Client::Deadline() const { return absl::Now() + options_.timeout; }
+absl::Time Client::Deadline() const {
+  return MonotonicNow() + options_.timeout;
+}
 
 // --- Reads.
 

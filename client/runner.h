@@ -11,6 +11,7 @@
 #include "absl/random/random.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "base/clock.h"
 #include "client/chain_watch.h"
 #include "client/directory.h"
 #include "client/lane_pool.h"
@@ -53,8 +54,8 @@ class Runner {
   // Waits for room. False when there is none until `deadline`.
   bool EnterBefore(absl::Time deadline) {
     absl::MutexLock lock(&mutex_);
-    if (!mutex_.AwaitWithDeadline(absl::Condition(this, &Runner::HasRoom),
-                                  deadline)) {
+    if (!mutex_.AwaitWithTimeout(absl::Condition(this, &Runner::HasRoom),
+                                 deadline - MonotonicNow())) {
       return false;
     }
     ++outstanding_;

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "base/clock.h"
 #include "client/call.h"
 #include "client/error.h"
 #include "client/retry.h"
@@ -76,7 +76,7 @@ void ScanCall::Next(PartDone done) {
     Stop();
     return Answer(false);
   }
-  deadline_ = absl::Now() + timeout_;
+  deadline_ = MonotonicNow() + timeout_;
   attempts_ = 0;
   if (stream_ == nullptr) return Open();
   stream_->ReadOn();
@@ -90,7 +90,7 @@ void ScanCall::Stop() {
 }
 
 void ScanCall::Open() {
-  const absl::Duration left = deadline_ - absl::Now();
+  const absl::Duration left = deadline_ - MonotonicNow();
   if (runner_->stopping()) return Answer(Closed());
   if (left <= absl::ZeroDuration()) {
     if (ReasonOf(last_error_) == kamino::v1::REASON_OVERLOADED) {
@@ -135,8 +135,9 @@ void ScanCall::Retry(const absl::Status& status) {
       DecideAfter(status, std::max(attempts_, 1), runner_->Random());
   if (!decision.retry) return Answer(status);
   last_error_ = status;
-  const absl::Duration delay = std::min(
-      decision.delay, std::max(deadline_ - absl::Now(), absl::ZeroDuration()));
+  const absl::Duration delay =
+      std::min(decision.delay,
+               std::max(deadline_ - MonotonicNow(), absl::ZeroDuration()));
   const auto reopen = [self = shared_from_this(), delay] {
     self->runner_->timer().After(delay, [self] { self->Open(); });
   };

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "absl/time/clock.h"
+#include "base/clock.h"
 
 namespace kamino::client {
 
@@ -19,7 +19,7 @@ Timer::~Timer() {
 
 void Timer::After(absl::Duration delay, std::function<void()> task) {
   absl::MutexLock lock(&mutex_);
-  tasks_.emplace(absl::Now() + delay, std::move(task));
+  tasks_.emplace(MonotonicNow() + delay, std::move(task));
   changed_.Signal();
 }
 
@@ -34,7 +34,8 @@ void Timer::Hurry() {
 }
 
 bool Timer::Due() const {
-  return !tasks_.empty() && (stopping_ || tasks_.begin()->first <= absl::Now());
+  return !tasks_.empty() &&
+         (stopping_ || tasks_.begin()->first <= MonotonicNow());
 }
 
 void Timer::Run() {
@@ -44,9 +45,9 @@ void Timer::Run() {
       absl::MutexLock lock(&mutex_);
       while (!Due()) {
         if (stopping_) return;  // nothing is left
-        changed_.WaitWithDeadline(&mutex_, tasks_.empty()
-                                               ? absl::InfiniteFuture()
-                                               : tasks_.begin()->first);
+        changed_.WaitWithTimeout(
+            &mutex_, tasks_.empty() ? absl::InfiniteDuration()
+                                    : tasks_.begin()->first - MonotonicNow());
       }
       task = std::move(tasks_.begin()->second);
       tasks_.erase(tasks_.begin());

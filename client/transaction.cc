@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
-#include "absl/time/clock.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "client/error.h"
 #include "client/retry.h"
@@ -197,7 +197,7 @@ absl::Status Client::RunTransaction(
     absl::FunctionRef<absl::Status(Transaction&)> body) {
   const absl::Time deadline = Deadline();
   absl::Status last;
-  for (int attempt = 1; attempt == 1 || absl::Now() < deadline; ++attempt) {
+  for (int attempt = 1; attempt == 1 || MonotonicNow() < deadline; ++attempt) {
     Transaction transaction(this);
     const absl::Status wanted = body(transaction);
     if (!wanted.ok()) {

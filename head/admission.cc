@@ -251,10 +251,15 @@ Admission::Attempt Admission::ExecuteOne(Transaction& transaction,
                                          BatchClients* clients,
                                          absl::Time now) {
   Attempt attempt;
-  if (absl::Status awaited = CheckAwaited(request, now); !awaited.ok()) {
-    attempt.outcome.status = awaited;
+  absl::Status may_begin = CheckAwaited(request, now);
+  if (may_begin.ok() && request.room_for_answer != nullptr) {
+    may_begin = request.room_for_answer();
+  }
+  if (!may_begin.ok()) {
+    attempt.outcome.status = std::move(may_begin);
     return attempt;
   }
+  options_.executing(request.mutation.function, request.mutation.client_id);
   const size_t declared = transaction.write_set().size();
   absl::Status room = MakeRoomForClient(transaction, *clients, now, &request);
   if (!room.ok()) {
@@ -321,6 +326,7 @@ void Admission::CommitBatch(Transaction& transaction, uint32_t executed,
   options.hold_locks = true;
   options.before_mark.emplace(append);
   absl::Status committed = transaction.Commit(options);
+  state_->Ended(committed.ok());
   if (!committed.ok()) {
     if (absl::IsDataLoss(committed)) fatal_ = committed;
     ++counters_.rejected;
@@ -343,6 +349,7 @@ void Admission::CommitBatch(Transaction& transaction, uint32_t executed,
       clients_.Touch(mutation.client_id, now);
       ++counters_.committed;
     }
+    result_bytes_ += attempts[i].outcome.result.size();
     waiters.push_back(
         {std::move((*batch)[i].done), std::move(attempts[i].outcome)});
   }
@@ -351,6 +358,7 @@ void Admission::CommitBatch(Transaction& transaction, uint32_t executed,
 
 void Admission::Abort(Transaction& transaction) {
   absl::Status aborted = transaction.Abort();
+  state_->Ended(/*committed=*/false);
   if (!aborted.ok() && fatal_.ok()) fatal_ = aborted;
 }
 
@@ -358,6 +366,7 @@ void Admission::OnCompleted(uint64_t sequence) {
   while (!in_flight_.empty() && in_flight_.begin()->first <= sequence) {
     auto node = in_flight_.extract(in_flight_.begin());
     for (Waiter& waiter : node.mapped()) {
+      result_bytes_ -= waiter.outcome.result.size();
       waiter.done(std::move(waiter.outcome));
     }
     store_->ReleaseHold(node.key());
@@ -478,6 +487,7 @@ AdmissionStats Admission::stats() const {
   stats.in_flight = in_flight_.size();
   stats.parked = parked_count_;
   stats.clients = clients_.size();
+  stats.result_bytes = result_bytes_;
   return stats;
 }
 

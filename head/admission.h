@@ -52,6 +52,9 @@ struct AdmissionOptions {
   // Objects that one request may touch. One call of ExecuteReady ends after
   // about as many, and so does a batch; what is left waits for the next.
   uint64_t max_touched = replica::kMaxTouchedObjects;
+  // Results that are kept until the tail has completed what they are of. With
+  // more ready requests wait; one operation may exceed it.
+  size_t max_result_bytes = 64u << 20;
   size_t max_clients = 65536;  // outcomes stored
   // Outcomes that a request drops when there is no room for its own: many, so
   // that few requests have to, but what fits a transaction easily.
@@ -60,6 +63,9 @@ struct AdmissionOptions {
   // Whether this node may answer by itself. Answers that did not go through
   // the chain are withheld without it: the state they come from may be old.
   std::function<bool()> lease_valid = [] { return true; };
+  // Called before a request is executed; for whoever watches.
+  std::function<void(absl::string_view function, uint64_t client)> executing =
+      [](absl::string_view, uint64_t) {};
 };
 
 struct AdmissionStats {
@@ -71,6 +77,7 @@ struct AdmissionStats {
   uint64_t rejected = 0;
   uint64_t clients = 0;
   uint64_t evicted = 0;
+  uint64_t result_bytes = 0;  // kept until what they are of is completed
 };
 
 class Admission {
@@ -109,7 +116,8 @@ class Admission {
   // Whether ExecuteReady has something to execute.
   bool has_ready() const {
     return (!ready_.empty() || !alone_.empty()) &&
-           in_flight_.size() < options_.max_in_flight;
+           in_flight_.size() < options_.max_in_flight &&
+           result_bytes_ < options_.max_result_bytes;
   }
 
   // Whether the last call of ExecuteReady has done enough for a while.
@@ -186,6 +194,7 @@ class Admission {
     RequestOutcome outcome;
   };
   std::map<uint64_t, std::vector<Waiter>> in_flight_;  // by last mutation
+  size_t result_bytes_ = 0;                            // of in_flight_
   uint64_t touched_ = 0;  // objects, in this call of ExecuteReady
   AdmissionStats counters_;
   absl::Status fatal_;

@@ -32,6 +32,9 @@ struct Request {
   // kCancelled, and leaves no trace, unless it has been executed. May be null.
   // Called on the core thread, until `done` is.
   std::function<bool()> abandoned;
+  // Not OK: there is no room for the answer now, and the request is answered
+  // with that instead of being executed. May be null; called as `abandoned`.
+  std::function<absl::Status()> room_for_answer;
   // Called exactly once, on the core thread; must not call back into the node.
   absl::AnyInvocable<void(RequestOutcome)> done;
 };

@@ -1,6 +1,8 @@
 #include "membership/server_program.h"
 
+#include <errno.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -9,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
+#include <new>
 
 #include "absl/flags/parse.h"
 #include "absl/flags/usage.h"
@@ -71,6 +74,32 @@ void RaiseDescriptorLimit() {
       << "cannot have " << limit.rlim_max << " descriptors";
 }
 
+// --- Without memory nothing can be put together, and nobody answered.
+
+[[noreturn]] void EndWithoutMemory() {
+  constexpr char kLine[] =
+      "out of memory: the process may have no more, and ends; allow it more "
+      "(ulimit, the container's bound), or let clients do less at a time\n";
+  static_cast<void>(!write(STDERR_FILENO, kLine, sizeof(kLine) - 1));
+  _exit(kExitFailure);
+}
+
+// gRPC's C parts abort without a word when malloc has nothing. So whoever
+// aborts, and can have no memory, ends for that.
+void OnAbort(int) {
+  constexpr size_t kSome = 16u << 20;
+  void* some = mmap(nullptr, kSome, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (some == MAP_FAILED && errno == ENOMEM) EndWithoutMemory();
+}
+
+void ExpectLackOfMemory() {
+  std::set_new_handler(EndWithoutMemory);
+  struct sigaction action = {};
+  action.sa_handler = OnAbort;  // abort() goes on when it returns
+  PCHECK(sigaction(SIGABRT, &action, nullptr) == 0);
+}
+
 }  // namespace
 
 absl::Status BadFlag(absl::string_view flag, absl::string_view why) {
@@ -105,6 +134,7 @@ int RunServer(const ServerProgram& program, int argc, char** argv) {
   ParseFlags(program, argc, argv);
   FLAGS_logtostderr = true;
   google::InitGoogleLogging(argv[0]);
+  ExpectLackOfMemory();
   absl::Status configured = program.configure();
   if (!configured.ok()) {
     std::cerr << program.name << ": " << configured.message() << "\n";

@@ -120,6 +120,8 @@ class ChainCore {
   bool is_tail() const;
   // It has a place in the chain and a heap that it may execute on.
   bool ready() const;
+  // No operation is half executed on its heap, nor is it being received.
+  bool heap_whole() const { return has_state() && !mending_.torn(); }
   // For the manager.
   membership::Condition condition() const;
   // The view whose tail sends this node, which is outside, every log entry.

@@ -216,7 +216,7 @@ absl::StatusOr<StateMachine::Execution> StateMachine::Execute(
   RequestMeter without_limit;
   if (meter == nullptr) meter = &without_limit;
   MeteredTransaction metered(&transaction, meter);
-  KeyValue objects(&metered, trees.objects);
+  KeyValue objects(&metered, trees.objects, &summary_);
   ProcedureContext context(&objects, sequence, meter);
   auto result = (*procedure)(context, mutation.arguments);
   if (changed != nullptr) *changed = context.changed();
@@ -235,20 +235,46 @@ absl::StatusOr<StateMachine::Execution> StateMachine::Execute(
   return Execution{std::move(*result), sequence, false};
 }
 
+void StateMachine::Ended(bool committed) {
+  if (committed) {
+    summary_.Keep();
+  } else {
+    summary_.TakeBack();
+  }
+}
+
+absl::StatusOr<bool> StateMachine::Summarize(engine::Reader& reader,
+                                             uint64_t objects) {
+  if (summarized_) return true;
+  ASSIGN_OR_RETURN(auto trees, ReadTrees(reader));
+  ASSIGN_OR_RETURN(
+      summarized_,
+      KeyValueReader(&reader, trees.objects, &summary_).Summarize(objects));
+  return summarized_;
+}
+
+void StateMachine::ForgetSummary() {
+  summary_.ForgetAll();
+  summarized_ = false;
+}
+
 absl::Status StateMachine::Replay(engine::Transaction& transaction,
                                   const LogEntry& entry) {
   uint64_t sequence = entry.first();
-  return entry.VisitMutations([&](const MutationView& mutation) {
-    ASSIGN_OR_RETURN(const auto execution,
-                     Execute(transaction, mutation, sequence));
-    if (execution.repeated) {
-      return absl::DataLossError(
-          absl::StrCat("diverged: mutation ", sequence,
-                       " has an outcome here that the head did not have"));
-    }
-    ++sequence;
-    return absl::OkStatus();
-  });
+  absl::Status replayed =
+      entry.VisitMutations([&](const MutationView& mutation) {
+        ASSIGN_OR_RETURN(const auto execution,
+                         Execute(transaction, mutation, sequence));
+        if (execution.repeated) {
+          return absl::DataLossError(
+              absl::StrCat("diverged: mutation ", sequence,
+                           " has an outcome here that the head did not have"));
+        }
+        ++sequence;
+        return absl::OkStatus();
+      });
+  Ended(replayed.ok());
+  return replayed;
 }
 
 absl::StatusOr<KeyValueReader> StateMachine::Objects(engine::Reader& reader) {

@@ -22,6 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/index/key_value.h"
+#include "engine/index/version_summary.h"
 #include "engine/transaction.h"
 #include "kamino/internal/v1/operation.pb.h"
 #include "replica/log_entry.h"
@@ -51,14 +52,29 @@ class StateMachine {
   // it has set *changed: writes to objects that the transaction itself has
   // allocated need no declaration. `changed` may be null. `meter` counts what
   // the mutation's function touches, and limits it; null: there is no limit.
+  // Whoever ends the transaction calls Ended.
   absl::StatusOr<Execution> Execute(engine::Transaction& transaction,
                                     const MutationView& mutation,
                                     uint64_t sequence, bool* changed = nullptr,
                                     RequestMeter* meter = nullptr);
 
-  // Runs all mutations of an entry that the head has executed; an error means
-  // that this node differs from the head.
+  // The transaction of the calls of Execute since the last Ended has committed,
+  // or was taken back.
+  void Ended(bool committed);
+
+  // Runs all mutations of an entry that the head has executed, and calls Ended;
+  // an error means that this node differs from the head.
   absl::Status Replay(engine::Transaction& transaction, const LogEntry& entry);
+
+  // --- What range compares go by (engine/index/version_summary.h). It is
+  // volatile, so it is made by and by once the heap is there.
+
+  // Makes some more of it, for which it looks at about `objects` of the heap.
+  // False: there is more to do. Not within a transaction, nor on a heap on
+  // which operations are half executed.
+  absl::StatusOr<bool> Summarize(engine::Reader& reader, uint64_t objects);
+  // The heap's bytes have changed otherwise than by Execute.
+  void ForgetSummary();
 
   // For reads. kUnavailable (REASON_RECONFIGURING): the chain's first
   // mutation has not come yet.
@@ -120,6 +136,8 @@ class StateMachine {
 
   const ProcedureRegistry* const procedures_;
   const engine::ObjectId root_;
+  engine::VersionSummary summary_;  // of the objects
+  bool summarized_ = false;         // it knows all of the tree
 };
 
 }  // namespace kamino::replica

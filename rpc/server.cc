@@ -1,7 +1,6 @@
 #include "rpc/server.h"
 
 #include "absl/memory/memory.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "grpc/health/v1/health.pb.h"
@@ -11,6 +10,7 @@
 #include "grpcpp/server_builder.h"
 #include "rpc/channel.h"
 #include "rpc/credentials.h"
+#include "rpc/grpc_time.h"
 
 namespace kamino::rpc {
 namespace {
@@ -87,7 +87,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
 Server::~Server() {
   acceptor_.reset();
   if (server_ != nullptr) {
-    server_->Shutdown(absl::ToChronoTime(absl::Now() + kGrace));
+    server_->Shutdown(FromNow(kGrace));
   }
 }
 

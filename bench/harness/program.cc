@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/time/clock.h"
+#include "base/clock.h"
 #include "glog/logging.h"
 
 namespace kamino::bench {
@@ -39,9 +39,9 @@ int Program::Fail(int code, absl::string_view message) const {
 }
 
 Progress Program::StartProgress() {
-  return [begin = absl::Now()](const std::string& what) {
+  return [begin = MonotonicNow()](const std::string& what) {
     std::cerr << absl::StreamFormat(
-        "%6.1f s  %s\n", absl::ToDoubleSeconds(absl::Now() - begin), what);
+        "%6.1f s  %s\n", absl::ToDoubleSeconds(MonotonicNow() - begin), what);
   };
 }
 

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
-#include "absl/time/clock.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "bench/harness/clock.h"
 
@@ -67,13 +67,13 @@ absl::Status WatchIdle(const std::vector<SubjectMaker>& makers,
     ASSIGN_OR_RETURN(auto subject, make());
     Latencies unused;
     RETURN_IF_ERROR(subject->PingPong(kLeastMessage, options.slice, &unused));
-    const absl::Time begin = absl::Now();
+    const absl::Time begin = MonotonicNow();
     const absl::Duration before = ProcessorTime();
     absl::Notification nothing;
     nothing.WaitForNotificationWithTimeout(options.idle);
     const absl::Duration spent = ProcessorTime() - before;
     rows->push_back(
-        {subject->name(), absl::FDivDuration(spent, absl::Now() - begin)});
+        {subject->name(), absl::FDivDuration(spent, MonotonicNow() - begin)});
   }
   return absl::OkStatus();
 }

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/notification.h"
-#include "absl/time/clock.h"
+#include "base/clock.h"
 #include "client/admin.h"
 #include "client/cli/cli.h"
 #include "client/cli/table.h"
@@ -76,8 +76,8 @@ int Status(Cli& cli) {
 // Until the node is in the chain, or outside and known to be wanted so: the
 // wish is stored with a view.
 int Await(Cli& cli, Admin* admin, const std::string& node_id, bool in) {
-  const absl::Time end = absl::Now() + cli.settings().timeout;
-  while (absl::Now() < end) {
+  const absl::Time end = MonotonicNow() + cli.settings().timeout;
+  while (MonotonicNow() < end) {
     auto cluster = admin->GetCluster();
     if (!cluster.ok()) return cli.Fail(cluster.status());
     for (const ClusterNode& node : cluster->nodes()) {

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "client/check.h"
 #include "client/cli/cli.h"
@@ -65,11 +65,11 @@ class Load {
         progress_("running", options.count) {}
 
   Tally Run(int outstanding) {
-    const absl::Time begin = absl::Now();
+    const absl::Time begin = MonotonicNow();
     for (int i = 0; i < outstanding; ++i) Next();
     absl::MutexLock lock(&mutex_);
     mutex_.Await(absl::Condition(this, &Load::Finished));
-    tally_.elapsed = absl::Now() - begin;
+    tally_.elapsed = MonotonicNow() - begin;
     return tally_;
   }
 
@@ -104,7 +104,7 @@ class Load {
         absl::StrCat(Account(from), " ", Account(to), " ", amount);
     request.set_arguments(arguments);
     client_->CallAsync(
-        std::move(request), [this, arguments, begin = absl::Now()](
+        std::move(request), [this, arguments, begin = MonotonicNow()](
                                 absl::StatusOr<kamino::v1::CallResponse> done) {
           const uint64_t version = done.ok() ? done->header().sequence() : 0;
           End(done.status(), begin,
@@ -117,7 +117,7 @@ class Load {
     request.set_key(BenchKey(key));
     request.set_value(value_);
     client_->PutAsync(std::move(request),
-                      [this, begin = absl::Now()](const auto& done) {
+                      [this, begin = MonotonicNow()](const auto& done) {
                         End(done.status(), begin, "");
                       });
   }
@@ -126,7 +126,7 @@ class Load {
     kamino::v1::GetRequest request;
     request.set_key(BenchKey(key));
     client_->GetAsync(std::move(request),
-                      [this, begin = absl::Now()](const auto& done) {
+                      [this, begin = MonotonicNow()](const auto& done) {
                         End(done.status(), begin, "");
                       });
   }
@@ -135,7 +135,7 @@ class Load {
            const std::string& acked) {
     {
       absl::MutexLock lock(&mutex_);
-      const absl::Duration latency = absl::Now() - begin;
+      const absl::Duration latency = MonotonicNow() - begin;
       if (status.ok()) {
         ++tally_.ok;
         tally_.latencies.push_back(latency);

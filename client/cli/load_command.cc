@@ -9,7 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "client/cli/cli.h"
 #include "client/cli/files.h"
@@ -151,9 +151,9 @@ int RunLoad(Cli& cli, const LoadOptions& options) {
   if (!client.ok()) return cli.Fail(client.status());
   Progress progress("loading", objects->size());
   Loader loader(*client, options.outstanding);
-  const absl::Time begin = absl::Now();
+  const absl::Time begin = MonotonicNow();
   absl::Status loaded = loader.Load(*objects, &progress);
-  const double seconds = absl::ToDoubleSeconds(absl::Now() - begin);
+  const double seconds = absl::ToDoubleSeconds(MonotonicNow() - begin);
   if (!loaded.ok()) return cli.Fail(loaded);
   if (cli.json()) {
     std::cout << absl::StrCat("{\"objects\": ", loader.done(),

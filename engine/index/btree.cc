@@ -50,9 +50,11 @@ absl::StatusOr<std::vector<BTreeReader::Step>> BTreeReader::Descend(
   return TooDeep(root_);
 }
 
-absl::StatusOr<ObjectId> BTreeReader::Find(absl::string_view key) {
+absl::StatusOr<ObjectId> BTreeReader::Find(absl::string_view key,
+                                           PageIds* path) {
   ObjectId id = root_;
   for (int depth = 0; depth < kMaxDepth; ++depth) {
+    if (path != nullptr) path->push_back(id);
     ASSIGN_OR_RETURN(auto page, Page::Read(*reader_, id));
     if (page.leaf()) {
       // Its record is fetched while the key is.
@@ -69,13 +71,17 @@ absl::StatusOr<ObjectId> BTreeReader::Find(absl::string_view key) {
 
 absl::Status BTreeReader::VisitLeaves(absl::string_view start,
                                       absl::string_view end,
-                                      LeafVisitor visit) {
-  LeafWalk walk{start, end, visit, {}};
+                                      const VersionSummary* summary,
+                                      uint64_t since, LeafVisitor visit) {
+  LeafWalk walk{start, end, summary, since, visit, {}};
   return VisitLeaves(root_, 0, &walk).status();
 }
 
 absl::StatusOr<bool> BTreeReader::VisitLeaves(ObjectId id, int depth,
                                               LeafWalk* walk) {
+  if (walk->summary != nullptr && walk->summary->Newest(id) <= walk->since) {
+    return true;
+  }
   if (depth == kMaxDepth) return TooDeep(root_);
   ASSIGN_OR_RETURN(auto page, Page::Read(*reader_, id));
   if (page.leaf()) {
@@ -108,18 +114,39 @@ absl::Status BTreeReader::Scan(
     }
     return true;
   };
-  return VisitLeaves(start, end, visit_leaf);
+  return VisitLeaves(start, end, /*summary=*/nullptr, /*since=*/0, visit_leaf);
 }
 
-absl::StatusOr<uint64_t> BTreeReader::EraseVersion(absl::string_view start,
-                                                   absl::string_view end) {
-  uint64_t version = 0;
-  const auto visit_leaf = [&](const Page& leaf) -> absl::StatusOr<bool> {
-    version = std::max(version, leaf.erase_version());
-    return true;
-  };
-  RETURN_IF_ERROR(VisitLeaves(start, end, visit_leaf));
-  return version;
+absl::StatusOr<bool> BTreeReader::Summarize(VersionSummary* summary,
+                                            uint64_t objects,
+                                            VersionOf version_of) {
+  Summing summing{summary, objects, version_of};
+  return Summarize(root_, 0, &summing);
+}
+
+absl::StatusOr<bool> BTreeReader::Summarize(ObjectId id, int depth,
+                                            Summing* summing) {
+  if (summing->summary->Newest(id) != VersionSummary::kUnknown) return true;
+  if (depth == kMaxDepth) return TooDeep(root_);
+  if (summing->objects == 0) return false;
+  ASSIGN_OR_RETURN(auto page, Page::Read(*reader_, id));
+  const uint64_t looked_at = page.leaf() ? 1 + page.count() : 1;
+  summing->objects -= std::min(summing->objects, looked_at);
+  uint64_t newest = page.leaf() ? page.erase_version() : 0;
+  for (int i = 0; i < page.count(); ++i) {
+    const ObjectId object = page.object(i);
+    uint64_t version = 0;
+    if (page.leaf()) {
+      ASSIGN_OR_RETURN(version, summing->version_of(object));
+    } else {
+      ASSIGN_OR_RETURN(const bool known, Summarize(object, depth + 1, summing));
+      if (!known) return false;
+      version = summing->summary->Newest(object);
+    }
+    newest = std::max(newest, version);
+  }
+  summing->summary->Note(id, newest);
+  return true;
 }
 
 // --- Changing.
@@ -128,8 +155,15 @@ absl::StatusOr<ObjectId> BTree::Create(Transaction& transaction) {
   return PageEditor(&transaction).New(index_format::PageKind::kLeaf, 0);
 }
 
-absl::Status BTree::Set(absl::string_view key, ObjectId object) {
+absl::Status BTree::Free(ObjectId page) {
+  if (summary_ != nullptr) summary_->Forget(page);
+  return transaction_->Free(page);
+}
+
+absl::Status BTree::Set(absl::string_view key, ObjectId object,
+                        uint64_t version) {
   ASSIGN_OR_RETURN(auto path, Descend(key));
+  for (const Step& step : path) Raise(step.page.id(), version);
   const Page& leaf = path.back().page;
   bool equal;
   const int at = leaf.LowerBound(key, &equal);
@@ -140,12 +174,13 @@ absl::Status BTree::Set(absl::string_view key, ObjectId object) {
   if (leaf.HasRoom(key.size())) {
     return editor.Insert(leaf, at, own_key, object);
   }
-  return Insert(own_key, object);
+  return Insert(own_key, object, version);
 }
 
 // Goes down once more and splits, on the way, every page that might not have
 // room for what comes from below.
-absl::Status BTree::Insert(absl::string_view key, ObjectId object) {
+absl::Status BTree::Insert(absl::string_view key, ObjectId object,
+                           uint64_t version) {
   const auto full = [&key](const Page& page) {
     return !page.HasRoom(page.leaf() ? key.size() : kMaxKey);
   };
@@ -169,6 +204,7 @@ absl::Status BTree::Insert(absl::string_view key, ObjectId object) {
       continue;  // the key's child may be the new one
     }
     id = child->id();
+    Raise(id, version);
   }
   return TooDeep(root_);
 }
@@ -178,6 +214,7 @@ absl::Status BTree::PushRootDown() {
   PageEditor editor(transaction_);
   ASSIGN_OR_RETURN(auto child, editor.New(index_format::PageKind::kLeaf, 0));
   RETURN_IF_ERROR(editor.Copy(root, child));
+  Inherit(child, root_);
   return editor.MakeParentOf(root, child);
 }
 
@@ -191,6 +228,7 @@ absl::Status BTree::SplitChild(ObjectId parent, int at) {
                    : std::string(child.key(middle));
   PageEditor editor(transaction_);
   ASSIGN_OR_RETURN(auto right, editor.Split(child, middle));
+  Inherit(right, child.id());
   return editor.Insert(parent_page, at + 1, bound, right);
 }
 
@@ -201,6 +239,7 @@ absl::Status BTree::Erase(absl::string_view key, uint64_t version) {
   const int at = leaf.LowerBound(key, &equal);
   if (!equal) return absl::NotFoundError("no such key");
   RETURN_IF_ERROR(PageEditor(transaction_).Remove(leaf, at, version));
+  for (const Step& step : path) Raise(step.page.id(), version);
   ASSIGN_OR_RETURN(auto left, Page::Read(*transaction_, leaf.id()));
   if (left.count() > 0) return absl::OkStatus();
   path.back().page = left;
@@ -208,8 +247,10 @@ absl::Status BTree::Erase(absl::string_view key, uint64_t version) {
   return unlinked.ok() ? PullUpIntoRoot() : unlinked;
 }
 
-absl::StatusOr<ObjectId> BTree::OuterLeaf(ObjectId id, bool first) {
+absl::StatusOr<ObjectId> BTree::OuterLeaf(ObjectId id, bool first,
+                                          uint64_t erase_version) {
   for (int depth = 0; depth < kMaxDepth; ++depth) {
+    Raise(id, erase_version);
     ASSIGN_OR_RETURN(auto page, Page::Read(*transaction_, id));
     if (page.leaf()) return id;
     id = page.object(first ? 0 : page.count() - 1);
@@ -226,17 +267,17 @@ absl::Status BTree::UnlinkEmptyLeaf(const std::vector<Step>& path) {
   const Page& parent = path[fork].page;
   const int at = path[fork].child;
   const bool first = at == 0;
-  ASSIGN_OR_RETURN(auto heir_id,
-                   OuterLeaf(parent.object(first ? 1 : at - 1), first));
+  const uint64_t erase_version = path.back().page.erase_version();
+  ASSIGN_OR_RETURN(auto heir_id, OuterLeaf(parent.object(first ? 1 : at - 1),
+                                           first, erase_version));
   ASSIGN_OR_RETURN(auto heir, Page::Read(*transaction_, heir_id));
   PageEditor editor(transaction_);
-  absl::Status done =
-      editor.RaiseEraseVersion(heir, path.back().page.erase_version());
+  absl::Status done = editor.RaiseEraseVersion(heir, erase_version);
   // The first child's bound stays; its place goes to the second.
   if (done.ok() && first) done = editor.SetObject(parent, 0, parent.object(1));
   if (done.ok()) done = editor.Remove(parent, first ? 1 : at, 0);
   for (size_t i = fork + 1; done.ok() && i < path.size(); ++i) {
-    done = transaction_->Free(path[i].page.id());
+    done = Free(path[i].page.id());
   }
   return done;
 }
@@ -247,7 +288,7 @@ absl::Status BTree::PullUpIntoRoot() {
     if (root.leaf() || root.count() > 1) return absl::OkStatus();
     ASSIGN_OR_RETURN(auto child, Page::Read(*transaction_, root.object(0)));
     absl::Status copied = PageEditor(transaction_).Copy(child, root_);
-    if (copied.ok()) copied = transaction_->Free(child.id());
+    if (copied.ok()) copied = Free(child.id());
     if (!copied.ok()) return copied;
   }
   return TooDeep(root_);

@@ -14,11 +14,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/index/page.h"
+#include "engine/index/version_summary.h"
 #include "engine/transaction.h"
 
 namespace kamino::engine {
@@ -30,8 +32,11 @@ class BTreeReader {
  public:
   BTreeReader(Reader* reader, ObjectId root) : reader_(reader), root_(root) {}
 
-  // kNotFound.
-  absl::StatusOr<ObjectId> Find(absl::string_view key);
+  // From the root down to a leaf.
+  using PageIds = absl::InlinedVector<ObjectId, 8>;
+
+  // kNotFound. `path`, which may be null, gets the pages that lead there.
+  absl::StatusOr<ObjectId> Find(absl::string_view key, PageIds* path = nullptr);
 
   // Ascending keys of [start, end), an empty end meaning to the last, until
   // `visit` returns false or an error, which is returned. `key` is valid within
@@ -41,9 +46,20 @@ class BTreeReader {
                         absl::string_view key, ObjectId object)>
                         visit);
 
-  // Largest erase_version of the leaves that stand for keys of [start, end).
-  absl::StatusOr<uint64_t> EraseVersion(absl::string_view start,
-                                        absl::string_view end);
+  // Calls `visit` for every leaf that stands for keys of [start, end), in
+  // order, until it returns false; but for those under pages over which
+  // `summary`, which may be null, has noted nothing newer than `since`.
+  using LeafVisitor = absl::FunctionRef<absl::StatusOr<bool>(const Page&)>;
+  absl::Status VisitLeaves(absl::string_view start, absl::string_view end,
+                           const VersionSummary* summary, uint64_t since,
+                           LeafVisitor visit);
+
+  // Notes in `summary` what is not known of the tree. Looks at about `objects`
+  // at most, and calls `version_of` for each that is not a page; false: there
+  // is more to do. Not within a transaction.
+  using VersionOf = absl::FunctionRef<absl::StatusOr<uint64_t>(ObjectId)>;
+  absl::StatusOr<bool> Summarize(VersionSummary* summary, uint64_t objects,
+                                 VersionOf version_of);
 
  protected:
   // The pages from the root down to the leaf for `key`, and the position taken
@@ -55,19 +71,24 @@ class BTreeReader {
   absl::StatusOr<std::vector<Step>> Descend(absl::string_view key);
 
  private:
-  // Calls `visit` for every leaf that stands for keys of [start, end), in
-  // order, until it returns false.
-  using LeafVisitor = absl::FunctionRef<absl::StatusOr<bool>(const Page&)>;
-  absl::Status VisitLeaves(absl::string_view start, absl::string_view end,
-                           LeafVisitor visit);
   struct LeafWalk {
     absl::string_view start;
     absl::string_view end;
+    const VersionSummary* summary;
+    uint64_t since;
     LeafVisitor visit;
     absl::string_view last;  // first key of the leaf before
   };
   // False: to be ended.
   absl::StatusOr<bool> VisitLeaves(ObjectId id, int depth, LeafWalk* walk);
+
+  struct Summing {
+    VersionSummary* summary;
+    uint64_t objects;  // that may still be looked at
+    VersionOf version_of;
+  };
+  // False: to be gone on with.
+  absl::StatusOr<bool> Summarize(ObjectId id, int depth, Summing* summing);
 
  protected:
   Reader* const reader_;
@@ -79,27 +100,41 @@ class BTree : public BTreeReader {
   // A new, empty tree; returns its root.
   static absl::StatusOr<ObjectId> Create(Transaction& transaction);
 
-  BTree(Transaction* transaction, ObjectId root)
-      : BTreeReader(transaction, root), transaction_(transaction) {}
+  // `summary` may be null. Otherwise it is told of every change; what it says
+  // counts once the transaction has ended and it was told how.
+  BTree(Transaction* transaction, ObjectId root,
+        VersionSummary* summary = nullptr)
+      : BTreeReader(transaction, root),
+        transaction_(transaction),
+        summary_(summary) {}
 
-  // Points `key`, new or not, to `object`.
-  absl::Status Set(absl::string_view key, ObjectId object);
+  // Points `key`, new or not, to `object`, a record of that version.
+  absl::Status Set(absl::string_view key, ObjectId object, uint64_t version);
 
   // kNotFound.
   absl::Status Erase(absl::string_view key, uint64_t version);
 
  private:
-  absl::Status Insert(absl::string_view key, ObjectId object);
+  absl::Status Insert(absl::string_view key, ObjectId object, uint64_t version);
   // Splits child `at` of `parent`, which has room for any bound.
   absl::Status SplitChild(ObjectId parent, int at);
   absl::Status PushRootDown();
   // `path` leads to the leaf.
   absl::Status UnlinkEmptyLeaf(const std::vector<Step>& path);
-  // The first or the last leaf under a page.
-  absl::StatusOr<ObjectId> OuterLeaf(ObjectId id, bool first);
+  // The first or the last leaf under a page, which takes over an erase_version.
+  absl::StatusOr<ObjectId> OuterLeaf(ObjectId id, bool first,
+                                     uint64_t erase_version);
   absl::Status PullUpIntoRoot();
+  void Raise(ObjectId page, uint64_t version) {
+    if (summary_ != nullptr) summary_->Raise(page, version);
+  }
+  void Inherit(ObjectId page, ObjectId from) {
+    if (summary_ != nullptr) summary_->Inherit(page, from);
+  }
+  absl::Status Free(ObjectId page);
 
   Transaction* const transaction_;
+  VersionSummary* const summary_;
 };
 
 }  // namespace kamino::engine

@@ -77,17 +77,36 @@ absl::Status KeyValueReader::Scan(
 
 absl::StatusOr<bool> KeyValueReader::RangeUnchangedSince(
     absl::string_view start, absl::string_view end, uint64_t version) {
-  BTreeReader tree(reader_, root_);
-  ASSIGN_OR_RETURN(auto erased, tree.EraseVersion(start, end));
-  if (erased > version) return false;
   bool unchanged = true;
-  absl::Status scanned =
-      Scan(start, end, /*limit=*/0, [&](absl::string_view, const Entry& entry) {
-        unchanged = entry.version <= version;
-        return unchanged;
-      });
-  if (!scanned.ok()) return scanned;
+  const auto visit_leaf = [&](const Page& leaf) -> absl::StatusOr<bool> {
+    unchanged = leaf.erase_version() <= version;
+    bool equal;
+    for (int i = leaf.LowerBound(start, &equal);
+         unchanged && i < leaf.count() && (end.empty() || leaf.key(i) < end);
+         ++i) {
+      // One that is being changed by a transaction in flight is met here, and
+      // waited for: its version is noted over the leaf already.
+      ASSIGN_OR_RETURN(auto entry, ReadRecord(*reader_, leaf.object(i)));
+      unchanged = entry.version <= version;
+    }
+    return unchanged;
+  };
+  RETURN_IF_ERROR(BTreeReader(reader_, root_)
+                      .VisitLeaves(start, end, summary_, version, visit_leaf));
   return unchanged;
+}
+
+absl::StatusOr<bool> KeyValueReader::Summarize(uint64_t objects) {
+  const auto version_of = [this](ObjectId record) -> absl::StatusOr<uint64_t> {
+    ASSIGN_OR_RETURN(auto entry, ReadRecord(*reader_, record));
+    return entry.version;
+  };
+  return BTreeReader(reader_, root_).Summarize(summary_, objects, version_of);
+}
+
+void KeyValue::Raise(const BTree::PageIds& path, uint64_t version) {
+  if (summary_ == nullptr) return;
+  for (ObjectId page : path) summary_->Raise(page, version);
 }
 
 absl::Status KeyValue::Put(absl::string_view key, absl::string_view value,
@@ -99,8 +118,9 @@ absl::Status KeyValue::Put(absl::string_view key, absl::string_view value,
   }
   const uint32_t length = static_cast<uint32_t>(value.size());
   const uint32_t needed = sizeof(RecordHeader) + length;
-  BTree tree(transaction_, root_);
-  auto old = tree.Find(key);
+  BTree tree(transaction_, root_, summary_);
+  BTree::PageIds path;
+  auto old = tree.Find(key, &path);
   if (!old.ok() && !absl::IsNotFound(old.status())) return old.status();
   ObjectId target = kNullObject;
   if (old.ok()) {
@@ -119,8 +139,11 @@ absl::Status KeyValue::Put(absl::string_view key, absl::string_view value,
   RETURN_IF_ERROR(
       transaction_->OverwriteBoth(target, 0, AsBytes(&header, sizeof(header)),
                                   AsBytes(value.data(), value.size())));
-  if (old.ok() && target == *old) return absl::OkStatus();
-  absl::Status set = tree.Set(key, target);
+  if (old.ok() && target == *old) {
+    Raise(path, version);
+    return absl::OkStatus();
+  }
+  absl::Status set = tree.Set(key, target, version);
   if (set.ok() && old.ok()) set = transaction_->Free(*old);
   return set;
 }
@@ -128,7 +151,9 @@ absl::Status KeyValue::Put(absl::string_view key, absl::string_view value,
 absl::Status KeyValue::Patch(absl::string_view key, uint64_t offset,
                              absl::string_view data, uint64_t version) {
   RETURN_IF_ERROR(CheckKey(key));
-  ASSIGN_OR_RETURN(auto record, BTreeReader(transaction_, root_).Find(key));
+  BTree::PageIds path;
+  ASSIGN_OR_RETURN(auto record,
+                   BTreeReader(transaction_, root_).Find(key, &path));
   ASSIGN_OR_RETURN(auto entry, ReadRecord(*transaction_, record));
   const uint64_t size = entry.value.size();
   if (offset > size || data.size() > size - offset) {
@@ -142,15 +167,17 @@ absl::Status KeyValue::Patch(absl::string_view key, uint64_t offset,
         record, static_cast<uint32_t>(sizeof(RecordHeader) + offset), {},
         AsBytes(data.data(), data.size())));
   }
-  return transaction_->Overwrite(
+  RETURN_IF_ERROR(transaction_->Overwrite(
       record, offsetof(RecordHeader, version),
       absl::MakeConstSpan(reinterpret_cast<const std::byte*>(&version),
-                          sizeof(version)));
+                          sizeof(version))));
+  Raise(path, version);
+  return absl::OkStatus();
 }
 
 absl::Status KeyValue::Delete(absl::string_view key, uint64_t version) {
   RETURN_IF_ERROR(CheckKey(key));
-  BTree tree(transaction_, root_);
+  BTree tree(transaction_, root_, summary_);
   ASSIGN_OR_RETURN(auto record, tree.Find(key));
   absl::Status erased = tree.Erase(key, version);
   return erased.ok() ? transaction_->Free(record) : erased;

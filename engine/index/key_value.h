@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/index/btree.h"
+#include "engine/index/version_summary.h"
 #include "engine/transaction.h"
 
 namespace kamino::engine {
@@ -32,9 +33,11 @@ class KeyValueReader {
     absl::string_view value;
   };
 
-  // `root` is a BTree::Create's. The reader must outlive this.
-  KeyValueReader(Reader* reader, ObjectId root)
-      : reader_(reader), root_(root) {}
+  // `root` is a BTree::Create's. The reader must outlive this, and so must
+  // `summary`, which may be null.
+  KeyValueReader(Reader* reader, ObjectId root,
+                 VersionSummary* summary = nullptr)
+      : reader_(reader), root_(root), summary_(summary) {}
 
   // kNotFound; kInvalidArgument: key empty or over kMaxKeyBytes.
   absl::StatusOr<Entry> Get(absl::string_view key);
@@ -47,19 +50,30 @@ class KeyValueReader {
 
   // Whether nothing in [start, end) was put, patched or deleted by a version
   // over `version`. May say false when a neighbour of the range was deleted.
+  // Looks at O(log n) objects, as far as the summary knows them; at all that
+  // are in the range without one.
   absl::StatusOr<bool> RangeUnchangedSince(absl::string_view start,
                                            absl::string_view end,
                                            uint64_t version);
 
+  // Notes in the summary, which there must be, what is not known of the tree.
+  // Looks at about `objects` at most; false: there is more to do. Not within a
+  // transaction. An error is the tree's or the reader's.
+  absl::StatusOr<bool> Summarize(uint64_t objects);
+
  protected:
   Reader* const reader_;
   const ObjectId root_;
+  VersionSummary* const summary_;
 };
 
 class KeyValue : public KeyValueReader {
  public:
-  KeyValue(Transaction* transaction, ObjectId root)
-      : KeyValueReader(transaction, root), transaction_(transaction) {}
+  // `summary` is told of every change; whoever ends the transaction tells it
+  // how (VersionSummary::Keep, TakeBack).
+  KeyValue(Transaction* transaction, ObjectId root,
+           VersionSummary* summary = nullptr)
+      : KeyValueReader(transaction, root, summary), transaction_(transaction) {}
 
   // Writes the whole value, in place when it fits. A record made new has room
   // for a value of `min_capacity` bytes. `value` may point into the heap.
@@ -76,6 +90,9 @@ class KeyValue : public KeyValueReader {
   absl::Status Delete(absl::string_view key, uint64_t version);
 
  private:
+  // The pages of `path` lead to a record that has that version now.
+  void Raise(const BTree::PageIds& path, uint64_t version);
+
   Transaction* const transaction_;
 };
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "absl/time/clock.h"
+#include "base/clock.h"
 #include "glog/logging.h"
 
 namespace kamino::engine {
@@ -135,7 +135,7 @@ template <typename Take>
 bool LockTable::Acquire(ObjectId id, absl::Duration wait, Take take) {
   if (take()) return true;
   if (wait <= absl::ZeroDuration()) return false;
-  const absl::Time deadline = absl::Now() + wait;
+  const absl::Time deadline = MonotonicNow() + wait;
   for (int i = 0; i < kSpins; ++i) {
     __builtin_ia32_pause();
     if (take()) return true;
@@ -144,10 +144,9 @@ bool LockTable::Acquire(ObjectId id, absl::Duration wait, Take take) {
   absl::MutexLock guard(&mutex_);
   shard.waiters.fetch_add(1);
   bool taken = take();
-  for (absl::Time now = absl::Now(); !taken && now < deadline;
-       now = absl::Now()) {
-    released_.WaitWithDeadline(&mutex_,
-                               std::min(deadline, now + kLongestSleep));
+  for (absl::Time now = MonotonicNow(); !taken && now < deadline;
+       now = MonotonicNow()) {
+    released_.WaitWithTimeout(&mutex_, std::min(deadline - now, kLongestSleep));
     taken = take();
   }
   shard.waiters.fetch_sub(1);

@@ -100,6 +100,10 @@ absl::StatusOr<std::unique_ptr<FileRegion>> FileRegion::Open(
   if (S_ISREG(info.st_mode) && info.st_size == 0) {
     return absl::FailedPreconditionError(absl::StrCat(path, " is empty"));
   }
+  // A copy of a file may have holes where that had zeros.
+  if (S_ISREG(info.st_mode)) {
+    RETURN_IF_ERROR(AllocateSpace(fd, static_cast<size_t>(info.st_size), path));
+  }
   RETURN_IF_ERROR(region->Map(path, mode));
   return region;
 }

@@ -10,6 +10,18 @@
 #include "replica/errors.h"
 
 namespace kamino::node {
+namespace {
+
+// Records and pages that one call of Summarize looks at.
+constexpr uint64_t kSummarizeObjects = 2048;
+
+absl::string_view KindOf(const kamino::internal::v1::ChainMessage& message) {
+  const auto* field =
+      message.GetDescriptor()->FindFieldByNumber(message.message_case());
+  return field == nullptr ? "an empty message" : field->name();
+}
+
+}  // namespace
 
 using kamino::internal::v1::ChainMessage;
 using membership::Role;
@@ -25,11 +37,13 @@ ChainNode::ChainNode(Options options, Storage* storage,
       storage_(storage),
       state_(procedures, storage->heap()->root()),
       executor_(storage->heap(), &state_),
-      copy_(storage,
-            [this] {
-              // States of blocks are flushed when the backup takes them.
-              if (store_ != nullptr) store_->Quiesce();
-            }),
+      copy_(
+          storage,
+          [this] {
+            // States of blocks are flushed when the backup takes them.
+            if (store_ != nullptr) store_->Quiesce();
+          },
+          [this] { state_.ForgetSummary(); }),
       core_(options_.chain, storage->ring(), storage->record(), &executor_,
             &copy_) {}
 
@@ -41,6 +55,7 @@ void ChainNode::Fail(absl::Status status) {
 
 void ChainNode::OnView(const View& view, absl::Time now) {
   if (failed() || view.id <= core_.view().id) return;
+  options_.doing("a view", view.id);
   core_.OnView(view, now, &pending_);
   LOG(INFO) << view.ToString() << "; this node is "
             << membership::RoleName(core_.role()) << ", "
@@ -64,6 +79,7 @@ void ChainNode::BecomeHeadIfDue(absl::Time now) {
 }
 
 absl::Status ChainNode::BecomeHead(absl::Time now) {
+  options_.doing("becoming the head", 0);
   auto backup = storage_->NewUndoCopy();
   if (!backup.ok()) return backup.status();
   // The chain hears of a transaction before the backup does.
@@ -80,6 +96,7 @@ absl::Status ChainNode::BecomeHead(absl::Time now) {
   options.lease_valid = [this] {
     return options_.lease_valid(core_.view().id);
   };
+  options.executing = options_.doing;
   auto admission = std::make_unique<head::Admission>(
       std::move(options), store_.get(), &state_, &core_);
   RETURN_IF_ERROR(admission->Promote(now, &pending_));
@@ -102,6 +119,7 @@ void ChainNode::OnLinkClosed(LinkId link, absl::Time now) {
 
 void ChainNode::OnMessage(LinkId link, const ChainMessage& message,
                           absl::string_view payload, absl::Time now) {
+  options_.doing(KindOf(message), link);
   if (!failed()) core_.OnMessage(link, message, payload, now, &pending_);
 }
 
@@ -130,6 +148,7 @@ absl::Status ChainNode::NotHead() const {
 }
 
 void ChainNode::Submit(head::Request request, absl::Time now) {
+  options_.doing("a request", request.mutation.client_id);
   if (admission_ != nullptr && !failed()) {
     admission_->Submit(std::move(request), now);
     return;
@@ -162,8 +181,23 @@ Actions ChainNode::EndOfBatch(absl::Time now) {
 
 bool ChainNode::PropagateToBackup(size_t max) {
   if (admission_ == nullptr || failed()) return false;
+  options_.doing("bringing the undo copy up to date", 0);
   const size_t left = admission_->PropagateToBackup(max);
   return left > 0 || admission_->has_ready();
+}
+
+bool ChainNode::Summarize() {
+  if (failed() || cannot_summarize_ || !core_.heap_whole()) return false;
+  options_.doing("summing up the index", 0);
+  engine::HeapReader reader(storage_->heap());
+  auto done = state_.Summarize(reader, kSummarizeObjects);
+  if (done.ok()) return !*done;
+  if (!absl::IsUnavailable(done.status())) {  // it is not formatted yet
+    // Range compares go without, and find out for themselves.
+    LOG(ERROR) << "the index cannot be summarized: " << done.status();
+    cannot_summarize_ = true;
+  }
+  return false;
 }
 
 // --- Reads.

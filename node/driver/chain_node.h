@@ -43,6 +43,9 @@ class ChainNode {
     // holds the manager's lease. Asked after an answer was made up, before it
     // leaves.
     std::function<bool(uint64_t view_id)> lease_valid;
+    // What it is doing, and for whom, for whoever watches.
+    std::function<void(absl::string_view what, uint64_t whose)> doing =
+        [](absl::string_view, uint64_t) {};
   };
 
   // Both must outlive this.
@@ -72,6 +75,10 @@ class ChainNode {
   // Moves up to `max` committed transactions into the backup. Returns whether
   // there is more to do: another EndOfBatch is due.
   bool PropagateToBackup(size_t max);
+
+  // Gets on with what range compares go by (replica::StateMachine::Summarize),
+  // for less than a millisecond. Returns whether there is more to do.
+  bool Summarize();
 
   // --- Reads, as of the last mutation this node has applied.
 
@@ -117,6 +124,7 @@ class ChainNode {
 
   replica::Actions pending_;  // of inputs since the last EndOfBatch
   bool failed_ = false;       // for good; EndOfBatch has said why
+  bool cannot_summarize_ = false;
 };
 
 }  // namespace kamino::node

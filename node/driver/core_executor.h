@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "absl/functional/any_invocable.h"
+#include "node/driver/core_activity.h"
 
 namespace kamino::node {
 
@@ -19,6 +20,9 @@ class CoreExecutor {
     // After each batch of tasks and ticks. Returns whether there is more to do
     // even if no task comes.
     std::function<bool()> end_of_batch;
+    // Told when a task, a tick or an end of a batch begins; may be null. What
+    // these are about they say themselves.
+    CoreActivity* activity = nullptr;
   };
 
   virtual ~CoreExecutor() = default;

@@ -2,16 +2,20 @@
 
 #include <utility>
 
-#include "absl/time/clock.h"
+#include "base/clock.h"
 
 namespace kamino::node {
 
-CoreThread::CoreThread(Options options) : options_(options) {}
+CoreThread::CoreThread(Options options) : options_(std::move(options)) {}
 
 CoreThread::~CoreThread() { Stop(); }
 
 void CoreThread::Start(Hooks hooks) {
   hooks_ = std::move(hooks);
+  if (hooks_.activity != nullptr) {
+    watchdog_ =
+        std::make_unique<CoreWatchdog>(options_.watchdog, hooks_.activity);
+  }
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -37,11 +41,13 @@ void CoreThread::Stop() {
     stopping_ = true;
   }
   if (thread_.joinable()) thread_.join();
+  watchdog_.reset();
 }
 
-bool CoreThread::Take(absl::Time until, std::vector<Task>* tasks) {
+bool CoreThread::Take(absl::Duration wait, std::vector<Task>* tasks) {
+  if (hooks_.activity != nullptr) hooks_.activity->Idle();
   absl::MutexLock lock(&mutex_);
-  mutex_.AwaitWithDeadline(absl::Condition(this, &CoreThread::HasNews), until);
+  mutex_.AwaitWithTimeout(absl::Condition(this, &CoreThread::HasNews), wait);
   tasks->clear();
   tasks->swap(tasks_);
   queued_weight_ = 0;
@@ -49,26 +55,29 @@ bool CoreThread::Take(absl::Time until, std::vector<Task>* tasks) {
 }
 
 bool CoreThread::EndBatch(absl::Time* next_tick) {
-  // The wall clock only paces ticks here; a jump makes one early or late.
-  const absl::Time now = absl::Now();
-  if (now >= *next_tick || *next_tick > now + options_.tick_interval) {
+  const absl::Time now = MonotonicNow();
+  if (now >= *next_tick) {
+    BeginStep("a tick");
     hooks_.tick();
     *next_tick = now + options_.tick_interval;
   }
+  BeginStep("the end of a batch");
   return hooks_.end_of_batch();
 }
 
 void CoreThread::Run() {
   std::vector<Task> tasks;
-  absl::Time next_tick = absl::Now();
+  absl::Time next_tick = MonotonicNow();
   bool more = false;
-  while (Take(more ? absl::InfinitePast() : next_tick, &tasks)) {
-    absl::Time batch_began = absl::Now();
+  while (
+      Take(more ? absl::ZeroDuration() : next_tick - MonotonicNow(), &tasks)) {
+    absl::Time batch_began = MonotonicNow();
     for (Task& task : tasks) {
-      if (absl::Now() - batch_began >= options_.max_batch_time) {
+      if (MonotonicNow() - batch_began >= options_.max_batch_time) {
         EndBatch(&next_tick);
-        batch_began = absl::Now();
+        batch_began = MonotonicNow();
       }
+      BeginStep("a task");
       task.run();
     }
     more = EndBatch(&next_tick);

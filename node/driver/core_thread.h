@@ -4,6 +4,7 @@
 #define KAMINO_NODE_DRIVER_CORE_THREAD_H_
 
 #include <cstddef>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "node/driver/core_executor.h"
+#include "node/driver/core_watchdog.h"
 
 namespace kamino::node {
 
@@ -24,10 +26,11 @@ class CoreThread final : public CoreExecutor {
     absl::Duration max_batch_time = absl::Milliseconds(2);
     // PostAndWait waits while tasks of this weight together are queued.
     size_t max_queued_weight = 64u << 20;
+    CoreWatchdogOptions watchdog;
   };
 
-  explicit CoreThread(Options options);
-  ~CoreThread() override;  // Stop()
+  explicit CoreThread(Options options);  // watched if there is an activity
+  ~CoreThread() override;                // Stop()
   CoreThread(const CoreThread&) = delete;
   CoreThread& operator=(const CoreThread&) = delete;
 
@@ -44,10 +47,13 @@ class CoreThread final : public CoreExecutor {
   };
 
   void Run();
+  void BeginStep(absl::string_view what) {
+    if (hooks_.activity != nullptr) hooks_.activity->BeginStep(what);
+  }
   // Ticks if it is time to; returns what the hook did.
   bool EndBatch(absl::Time* next_tick);
-  // Waits for tasks until `until`; false when stopped and empty.
-  bool Take(absl::Time until, std::vector<Task>* tasks);
+  // Waits so long for tasks; false when stopped and empty.
+  bool Take(absl::Duration wait, std::vector<Task>* tasks);
   bool HasNews() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopping_ || !tasks_.empty();
   }
@@ -63,6 +69,7 @@ class CoreThread final : public CoreExecutor {
   size_t queued_weight_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
+  std::unique_ptr<CoreWatchdog> watchdog_;  // outlives no step
   std::thread thread_;
 };
 

@@ -65,6 +65,9 @@ Node::Node(NodeOptions options, NodeRuntime runtime,
   chain.lease_valid = [views](uint64_t view_id) {
     return views->LeaseValid(view_id);
   };
+  chain.doing = [this](absl::string_view what, uint64_t whose) {
+    activity_.Doing(what, whose);
+  };
   node_ =
       std::make_unique<ChainNode>(std::move(chain), storage_.get(), procedures);
 }
@@ -80,6 +83,7 @@ CoreExecutor::Hooks Node::ExecutorHooks() {
     ReportRole();
   };
   hooks.end_of_batch = [this] { return EndOfBatch(); };
+  hooks.activity = &activity_;
   return hooks;
 }
 
@@ -185,8 +189,10 @@ void Node::Mutate(head::Request request) {
 }
 
 bool Node::Run(absl::AnyInvocable<void(ChainNode&)> task) {
-  return core_->Post(
-      [this, task = std::move(task)]() mutable { task(*node_); });
+  return core_->Post([this, task = std::move(task)]() mutable {
+    activity_.Doing("a call");
+    task(*node_);
+  });
 }
 
 // --- Core thread.
@@ -214,7 +220,8 @@ bool Node::EndOfBatch() {
   if (events_.decided) events_.decided(*node_);
   CarryOut(std::move(actions));
   Report();
-  return node_->PropagateToBackup(propagation_step_());
+  const bool summarizing = node_->Summarize();
+  return node_->PropagateToBackup(propagation_step_()) || summarizing;
 }
 
 void Node::CarryOut(Actions actions) {

@@ -19,6 +19,7 @@
 #include "membership/view_source.h"
 #include "node/driver/call_load.h"
 #include "node/driver/chain_node.h"
+#include "node/driver/core_activity.h"
 #include "node/driver/core_executor.h"
 #include "node/driver/link_hub.h"
 #include "node/driver/view_board.h"
@@ -131,6 +132,7 @@ class Node {
   std::atomic<int64_t> pending_bytes_{0};
 
   // Core thread only.
+  CoreActivity activity_;
   std::unique_ptr<Storage> storage_;
   const membership::Agreement agreement_;
   std::unique_ptr<ChainNode> node_;

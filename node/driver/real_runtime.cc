@@ -1,18 +1,9 @@
 #include "node/driver/real_runtime.h"
 
-#include <chrono>
-
+#include "base/clock.h"
 #include "node/driver/core_thread.h"
 
 namespace kamino::node {
-namespace {
-
-absl::Time MonotonicNow() {
-  return absl::UnixEpoch() +
-         absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
-}
-
-}  // namespace
 
 NodeRuntime RealRuntime() {
   NodeRuntime runtime;

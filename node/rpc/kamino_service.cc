@@ -1,6 +1,5 @@
 #include "node/rpc/kamino_service.h"
 
-#include <chrono>
 #include <numeric>
 #include <type_traits>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "replica/builtins.h"
 #include "replica/errors.h"
 #include "rpc/call_counts.h"
+#include "rpc/grpc_time.h"
 
 namespace kamino::node {
 namespace {
@@ -29,11 +29,7 @@ constexpr int kMaxCommitParts = 1000;
 
 // On the node's clock, of which it is `now`.
 absl::Time DeadlineOf(const CallbackServerContext& context, absl::Time now) {
-  const auto deadline = context.deadline();
-  if (deadline == std::chrono::system_clock::time_point::max()) {
-    return absl::InfiniteFuture();
-  }
-  return now + absl::FromChrono(deadline - std::chrono::system_clock::now());
+  return now + rpc::LeftUntil(context.raw_deadline());
 }
 
 // Whether answers are counted: those of the others are small.
@@ -199,6 +195,11 @@ ServerUnaryReactor* KaminoService::Mutate(
   request.mutation.since = id.since();
   request.deadline = DeadlineOf(*context, node_->Now());
   request.abandoned = [context] { return context->IsCancelled(); };
+  if (kHasLargeAnswer<Request>) {
+    request.room_for_answer = [this] {
+      return node_->results().CheckRoomForAnswer();
+    };
+  }
   request.done = [=, this](head::RequestOutcome outcome) {
     if (outcome.status.ok()) outcome.status = fill(outcome.result, response);
     FillHeader(node_->view_board().current()->view_id(), outcome.sequence,

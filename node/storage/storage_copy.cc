@@ -16,9 +16,11 @@ static_assert(replica::snapshot_format::kMaxPieceBytes <=
 
 }  // namespace
 
-StorageCopy::StorageCopy(Storage* storage, std::function<void()> settle)
+StorageCopy::StorageCopy(Storage* storage, std::function<void()> settle,
+                         std::function<void()> voided)
     : storage_(storage),
       settle_(std::move(settle)),
+      voided_(std::move(voided)),
       scope_{.chain_id = storage->options().chain_id,
              .begin = storage->heap()->objects_begin()} {}
 
@@ -40,6 +42,7 @@ void StorageCopy::FinishSending(uint64_t sequence, std::string* chunk) {
 }
 
 void StorageCopy::BeginReceiving() {
+  voided_();
   storage_->BeginReceiving();
   reader_.emplace(storage_->heap_region(), scope_);
 }

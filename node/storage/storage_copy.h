@@ -15,9 +15,10 @@ namespace kamino::node {
 
 class StorageCopy final : public replica::StateCopy {
  public:
-  // `settle` flushes what a head has stored and not flushed. `storage` must
-  // outlive this.
-  StorageCopy(Storage* storage, std::function<void()> settle);
+  // `settle` flushes what a head has stored and not flushed; `voided` is called
+  // before the heap is received anew. `storage` must outlive this.
+  StorageCopy(Storage* storage, std::function<void()> settle,
+              std::function<void()> voided);
 
   void BeginSending(uint64_t sequence) override;
   void PrepareCut() override { settle_(); }
@@ -32,6 +33,7 @@ class StorageCopy final : public replica::StateCopy {
  private:
   Storage* const storage_;
   const std::function<void()> settle_;
+  const std::function<void()> voided_;
   // Of the objects; what lies before is each node's own.
   const replica::SnapshotScope scope_;
   std::optional<replica::SnapshotWriter> writer_;

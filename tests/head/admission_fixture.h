@@ -76,6 +76,7 @@ class LoneHead {
     request.mutation.since = since_;
     request.deadline = deadline;
     request.abandoned = std::move(abandoned);
+    request.room_for_answer = room_for_answer_;
     request.done = [this, index](RequestOutcome outcome) {
       ASSERT_EQ(outcomes_[index], nullptr) << "answered twice";
       outcomes_[index] = std::make_unique<RequestOutcome>(std::move(outcome));
@@ -140,7 +141,9 @@ class LoneHead {
   absl::Time now_ = absl::UnixEpoch();
   bool lease_ = true;
   int declined_ = 0;
-  uint64_t since_ = 0;  // of what is submitted
+  // Of what is submitted.
+  uint64_t since_ = 0;
+  std::function<absl::Status()> room_for_answer_;
   replica::ProcedureRegistry procedures_;
   engine::StoreUnderTest under_;
   replica::StateMachine state_;

@@ -50,15 +50,16 @@ class BadRequestTest(ClusterTest):
     self.kamino("call", "bank.transfer", "rubbish", expect=1,
                 stderr="REASON_PROCEDURE_FAILED")
 
-  def test_a_commit_that_touches_too_much(self):
+  def test_commits_of_many_parts(self):
     path = os.path.join(self.folder, "objects")
     with open(path, "w", encoding="ascii") as f:
       f.writelines(f"r{i:03d}\tv\n" for i in range(200))
     self.kamino("load", "tsv", path)
     unchanged = ("if", "unchanged", "r", "s", "1000000")
-    self.kamino("commit", *unchanged * 100, "then", "put", "a", "1")
-    self.kamino("commit", *unchanged * 1000, "then", "put", "a", "2",
-                expect=1, stderr="REASON_TOO_LARGE")
+    self.kamino("commit", *unchanged * 1000, "then", "put", "a", "1")
+    self.kamino("put", "large", self.large(50 << 10))
+    self.kamino("commit", "then", "put", "a", "2", "get", "large", "get",
+                "large", expect=1, stderr="REASON_TOO_LARGE")
     self.assertEqual(self.kamino("get", "a"), "1\n")
 
   def test_command_lines(self):

@@ -62,14 +62,15 @@ class ClusterTest(unittest.TestCase):
 
   start = {}  # arguments of LocalCluster.start
   patience = 1  # argument of LocalCluster
+  cluster_class = LocalCluster
   parent = None  # folder to put the cluster's in; None: by default_parent
 
   def setUp(self):
     self.folder = tempfile.mkdtemp(prefix="kamino-test-",
                                    dir=self.parent or default_parent())
     self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-    self.cluster = LocalCluster(os.path.join(self.folder, "c"),
-                                Binaries(), self.patience)
+    self.cluster = self.cluster_class(os.path.join(self.folder, "c"),
+                                      Binaries(), self.patience)
     self.addCleanup(self.cluster.destroy)
     self.cluster.start(**self.start)
 

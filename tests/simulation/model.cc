@@ -24,8 +24,8 @@ using Objects = std::map<std::string, Model::Object>;
 // What one execution would change: absent values are deletions.
 class Changes {
  public:
-  Changes(const Objects& objects, uint64_t sequence)
-      : objects_(objects), sequence_(sequence) {}
+  Changes(const Objects& objects, uint64_t deleted, uint64_t sequence)
+      : objects_(objects), deleted_(deleted), sequence_(sequence) {}
 
   const Model::Object* Get(const std::string& key) const {
     const auto changed = changed_.find(key);
@@ -38,9 +38,25 @@ class Changes {
   void Put(const std::string& key, std::string value) {
     changed_[key] = Model::Object{std::move(value), sequence_};
   }
-  void Delete(const std::string& key) { changed_[key] = std::nullopt; }
+  void Delete(const std::string& key) {
+    changed_[key] = std::nullopt;
+    deleted_ = sequence_;
+  }
+  // Of what was before, and of it alone.
+  bool RangeUnchanged(const kamino::v1::RangeUnchanged& range) const {
+    // All keys are neighbours of each other: one page holds them.
+    if (deleted_ > range.sequence()) return false;
+    for (auto it = objects_.lower_bound(range.start_key());
+         it != objects_.end() &&
+         (range.end_key().empty() || it->first < range.end_key());
+         ++it) {
+      if (it->second.version > range.sequence()) return false;
+    }
+    return true;
+  }
 
-  void MakeIn(Objects* objects) {
+  void MakeIn(Objects* objects, uint64_t* deleted) {
+    *deleted = deleted_;
     for (auto& [key, object] : changed_) {
       if (object.has_value()) {
         (*objects)[key] = std::move(*object);
@@ -52,6 +68,7 @@ class Changes {
 
  private:
   const Objects& objects_;
+  uint64_t deleted_;
   const uint64_t sequence_;
   std::map<std::string, std::optional<Model::Object>> changed_;
 };
@@ -102,6 +119,9 @@ Reason Apply(const Operation& operation, Changes* changes,
 }
 
 bool Holds(const Precondition& condition, const Changes& changes) {
+  if (condition.has_range_unchanged()) {
+    return changes.RangeUnchanged(condition.range_unchanged());
+  }
   const Model::Object* object = changes.Get(condition.key());
   switch (condition.condition_case()) {
     case Precondition::kExists:
@@ -121,7 +141,9 @@ Model::Outcome Commit(const std::string& arguments, Changes* changes) {
   CommitResponse response;
   for (const Precondition& condition : request.preconditions()) {
     if (!Holds(condition, *changes)) {
-      response.add_failed_keys(condition.key());
+      response.add_failed_keys(condition.has_range_unchanged()
+                                   ? condition.range_unchanged().start_key()
+                                   : condition.key());
     }
   }
   response.set_succeeded(response.failed_keys().empty());
@@ -231,10 +253,10 @@ Model::Outcome Model::Execute(const MutationView& request, uint64_t sequence) {
   if (request.function == "kamino.format") return Outcome();
   Outcome outcome = CheckName(request);
   if (!outcome.ok() || outcome.repeated) return outcome;
-  Changes changes(objects_, sequence);
+  Changes changes(objects_, deleted_, sequence);
   outcome = Run(request, &changes);
   if (!outcome.ok()) return outcome;
-  changes.MakeIn(&objects_);
+  changes.MakeIn(&objects_, &deleted_);
   for (uint64_t expired : request.dropped_clients) {
     const auto dropped = clients_.find(expired);
     if (dropped == clients_.end()) continue;
@@ -249,7 +271,7 @@ Model::Outcome Model::Execute(const MutationView& request, uint64_t sequence) {
 Model::Outcome Model::Try(const MutationView& request) const {
   Outcome outcome = CheckName(request);
   if (!outcome.ok() || outcome.repeated) return outcome;
-  Changes changes(objects_, 0);
+  Changes changes(objects_, deleted_, 0);
   return Run(request, &changes);
 }
 

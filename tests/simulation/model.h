@@ -52,6 +52,7 @@ class Model {
   Outcome CheckName(const replica::MutationView& request) const;
 
   std::map<std::string, Object> objects_;
+  uint64_t deleted_ = 0;  // the version of the newest delete
   std::map<uint64_t, Client> clients_;
   uint64_t horizon_ = 0;
 };

@@ -1,5 +1,6 @@
 #include "tests/simulation/workload.h"
 
+#include <algorithm>
 #include <iterator>
 #include <set>
 #include <utility>
@@ -196,6 +197,7 @@ Record Workload::CompareVersion(const Versions& versions) {
   auto known = versions.begin();
   std::advance(known, random_.Pick(versions.size()));
   CommitRequest commit;
+  if (random_.OneIn(4)) return CompareRange(known->first, versions);
   auto* condition = commit.add_preconditions();
   condition->set_key(known->first);
   condition->set_version_equals(known->second);
@@ -203,6 +205,25 @@ Record Workload::CompareVersion(const Versions& versions) {
   commit.add_then_operations()->mutable_get()->set_key(known->first);
   auto* put = commit.add_then_operations()->mutable_put();
   put->set_key(known->first);
+  put->set_value(Value());
+  return Mutation(replica::kCommitFunction, commit.SerializeAsString());
+}
+
+// The same of a range, since what the client saw last.
+Record Workload::CompareRange(const std::string& key,
+                              const Versions& versions) {
+  CommitRequest commit;
+  auto* range = commit.add_preconditions()->mutable_range_unchanged();
+  if (random_.OneIn(2)) range->set_start_key(Register());
+  if (random_.OneIn(2)) range->set_end_key("s");
+  uint64_t newest = 0;
+  for (const auto& [other, version] : versions) {
+    newest = std::max(newest, version);
+  }
+  range->set_sequence(newest);
+  commit.set_fail_on_conflict(random_.OneIn(2));
+  auto* put = commit.add_then_operations()->mutable_put();
+  put->set_key(key);
   put->set_value(Value());
   return Mutation(replica::kCommitFunction, commit.SerializeAsString());
 }

@@ -56,6 +56,7 @@ class Workload {
   Record Delete();
   Record Commit();
   Record CompareVersion(const Versions& versions);
+  Record CompareRange(const std::string& key, const Versions& versions);
   Record Transfer();
   Record Lists();
   Record Ballast();

@@ -170,6 +170,21 @@ class TidyTest(unittest.TestCase):
           problems.append(f"{name}:{i}: rpc/credentials.h has them")
     self.check(problems)
 
+  def test_nothing_goes_by_the_wall_clock(self):
+    problems = []
+    wall = re.compile(r"absl::Now\(|system_clock|WithDeadline\(|gettimeofday|"
+                      r"CLOCK_REALTIME|\btime\((nullptr|NULL|0)\)")
+    for name, path in files(".cc", ".h"):
+      # What stands between Abseil's waits and that clock has to look at it.
+      if (name.split("/")[0] not in PROJECT_FOLDERS or
+          name == "base/monotonic_waits.cc"):
+        continue
+      for i, line in enumerate(lines(path), 1):
+        if wall.search(line) and not line.lstrip().startswith("//"):
+          problems.append(f"{name}:{i}: goes by the wall clock, which may be "
+                          "set; base/clock.h")
+    self.check(problems)
+
   def test_every_source_is_built(self):
     problems = []
     for name, path in files(".cc", ".h"):

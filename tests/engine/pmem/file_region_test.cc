@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/faults/fault.h"
 
 namespace kamino::engine {
 namespace {
@@ -96,6 +98,28 @@ TEST(FileRegionTest, ErrorsNameThePath) {
   std::ofstream(empty).flush();
   EXPECT_TRUE(absl::IsFailedPrecondition(
       FileRegion::Open(empty, PmemMode::kAuto).status()));
+}
+
+// What cp --sparse makes of a heap with zeros in it: later, on a full disk, a
+// store to a hole would end the process.
+bool HolesAreFilled() {
+  const std::string path = NewPath("sparse");
+  std::ofstream(path).flush();
+  std::filesystem::resize_file(path, kBytes);
+  struct stat info;
+  EXPECT_EQ(stat(path.c_str(), &info), 0);
+  EXPECT_LT(static_cast<size_t>(info.st_blocks) * 512, kBytes);
+  EXPECT_TRUE(FileRegion::Open(path, PmemMode::kForce).ok());
+  EXPECT_EQ(stat(path.c_str(), &info), 0);
+  return static_cast<size_t>(info.st_blocks) * 512 >= kBytes;
+}
+
+TEST(FileRegionTest, HolesAreFilledBeforeAnythingIsStored) {
+  EXPECT_TRUE(HolesAreFilled());
+  faults::PlantFault("region-keeps-holes");
+  EXPECT_FALSE(HolesAreFilled());
+  EXPECT_TRUE(faults::PlantedFaultWasMet());
+  faults::PlantFault("");
 }
 
 TEST(FileRegionTest, RefusesASizeOfZero) {

@@ -1,10 +1,17 @@
 #include "node/driver/core_thread.h"
 
 #include <atomic>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
+#include "node/driver/core_activity.h"
+#include "tests/faults/fault.h"
 
 namespace kamino::node {
 namespace {
@@ -89,6 +96,75 @@ TEST(CoreThreadTest, WeightHoldsPostersBack) {
   thread.Start({[] {}, [] { return false; }});
   other.join();
   EXPECT_TRUE(posted);
+}
+
+// --- Steps that take long.
+
+// Lines of a watchdog, and whoever waits for them.
+class Lines {
+ public:
+  void Add(const std::string& line) {
+    absl::MutexLock lock(&mutex_);
+    lines_.push_back(line);
+  }
+  // The n-th, counted from 0; "": there is none in time.
+  std::string Get(size_t n, absl::Duration patience = absl::Seconds(20)) {
+    absl::MutexLock lock(&mutex_);
+    const auto there = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+      return lines_.size() > n;
+    };
+    if (!mutex_.AwaitWithTimeout(absl::Condition(&there), patience)) return "";
+    return lines_[n];
+  }
+
+ private:
+  absl::Mutex mutex_;
+  std::vector<std::string> lines_ ABSL_GUARDED_BY(mutex_);
+};
+
+// A step lasts until the watchdog has said so, or is known to say nothing.
+// Returns its two lines.
+std::pair<std::string, std::string> WatchALongStep(absl::Duration patience) {
+  Lines lines;
+  CoreActivity activity;
+  CoreThread::Options options;
+  options.watchdog.patience = absl::Milliseconds(20);
+  options.watchdog.log = [&](const std::string& line) { lines.Add(line); };
+  CoreThread thread(options);
+  std::string first;
+  thread.Post([&] {
+    activity.Doing("kv.commit", 7);
+    first = lines.Get(0, patience);
+  });
+  thread.Start({[] {}, [] { return false; }, &activity});
+  std::string second = lines.Get(1, patience);
+  thread.Stop();
+  return {first, second};
+}
+
+TEST(CoreThreadTest, AStepThatTakesLongIsLoggedWithWhatItIs) {
+  const auto [first, second] = WatchALongStep(absl::Seconds(20));
+  EXPECT_NE(first.find("busy for over 20ms with kv.commit (7)"),
+            std::string::npos)
+      << first;
+  EXPECT_NE(second.find("was busy for about "), std::string::npos) << second;
+  EXPECT_NE(second.find("kv.commit (7)"), std::string::npos) << second;
+  faults::PlantFault("core-watchdog-takes-a-step-for-idleness");
+  EXPECT_EQ(WatchALongStep(absl::Seconds(1)).first, "");
+  EXPECT_TRUE(faults::PlantedFaultWasMet());
+  faults::PlantFault("");
+}
+
+TEST(CoreThreadTest, AThreadThatWaitsIsNotBusy) {
+  CoreActivity activity;
+  activity.BeginStep("a task");
+  activity.Idle();
+  Lines lines;
+  CoreWatchdogOptions options;
+  options.patience = absl::Milliseconds(2);
+  options.log = [&](const std::string& line) { lines.Add(line); };
+  CoreWatchdog watchdog(options, &activity);
+  EXPECT_EQ(lines.Get(0, absl::Milliseconds(200)), "");
 }
 
 }  // namespace

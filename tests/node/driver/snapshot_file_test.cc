@@ -154,7 +154,8 @@ TEST_F(SnapshotFileTest, WhatANodeSendsSaysOfWhichChainItIs) {
   options.chain_id = 2;
   const auto storage =
       *Storage::Open(options, std::make_unique<SimMedia>(&disk));
-  StorageCopy copy(storage.get(), [] {});
+  StorageCopy copy(
+      storage.get(), [] {}, [] {});
   copy.BeginSending(0);
   std::string chunk;
   EXPECT_GT(copy.NextChunk(&chunk), 0u);
@@ -163,7 +164,8 @@ TEST_F(SnapshotFileTest, WhatANodeSendsSaysOfWhichChainItIs) {
   std::memcpy(&header, chunk.data(), sizeof(header));
   EXPECT_EQ(header.chain_id, 2u);
   // So a node of another chain refuses it.
-  StorageCopy other(&rig_.storage("n3"), [] {});
+  StorageCopy other(
+      &rig_.storage("n3"), [] {}, [] {});
   other.BeginReceiving();
   EXPECT_TRUE(absl::IsFailedPrecondition(other.Take(chunk).status()));
 }
@@ -172,7 +174,8 @@ TEST_F(SnapshotFileTest, WhatANodeSendsSaysOfWhichChainItIs) {
 TEST_F(SnapshotFileTest, ACopyEndsOnlyWhenNothingIsLeft) {
   SimDisk disk;
   const std::unique_ptr<Storage> storage = NewStorage(&disk);
-  StorageCopy copy(storage.get(), [] {});
+  StorageCopy copy(
+      storage.get(), [] {}, [] {});
   copy.BeginSending(0);
   std::string chunk;
   EXPECT_DEATH(copy.FinishSending(0, &chunk), "BytesLeft");

@@ -22,12 +22,15 @@ namespace {
 using kamino::v1::CommitRequest;
 using replica::ReasonOf;
 
-constexpr uint64_t kMaxTouched = 2000;
+constexpr uint64_t kMaxTouched = 1500;
 constexpr int kObjects = 100;
+constexpr size_t kMaxResults = 32u << 10;
+constexpr size_t kResult = 1u << 10;
 
 head::AdmissionOptions Limited() {
   head::AdmissionOptions options;
   options.max_touched = kMaxTouched;
+  options.max_result_bytes = kMaxResults;
   return options;
 }
 
@@ -49,6 +52,10 @@ class Head : public head::LoneHead {
             put = context.Get("k1000").status();
           }
           return put.ok() ? absl::StatusOr<std::string>("") : put;
+        });
+    procedures_.Register(
+        "test.result", [](replica::ProcedureContext&, absl::string_view) {
+          return absl::StatusOr<std::string>(std::string(kResult, 'r'));
         });
     CommitRequest fill;
     for (int i = 0; i < kObjects; ++i) {
@@ -76,6 +83,9 @@ class Head : public head::LoneHead {
 
   uint64_t received() const { return ring_->received(); }
   bool has_ready() const { return admission_->has_ready(); }
+  void set_room_for_answer(absl::Status status) {
+    room_for_answer_ = [status = std::move(status)] { return status; };
+  }
   int touches() const { return touches_; }
   void set_to_touch(int objects) { to_touch_ = objects; }
 
@@ -85,14 +95,13 @@ class Head : public head::LoneHead {
   int to_touch_ = 0;
 };
 
-// That the whole range is as it was, so many times.
-CommitRequest Ranges(int count) {
+// Each takes a page and a record.
+CommitRequest Conditions(int count) {
   CommitRequest commit;
   for (int i = 0; i < count; ++i) {
-    auto* range = commit.add_preconditions()->mutable_range_unchanged();
-    range->set_start_key("k");
-    range->set_end_key("l");
-    range->set_sequence(1000);
+    auto* condition = commit.add_preconditions();
+    condition->set_key("k1000");
+    condition->set_exists(true);
   }
   auto* put = commit.add_then_operations()->mutable_put();
   put->set_key("x");
@@ -112,11 +121,11 @@ class Planted {
 
 // --- Objects touched.
 
-// What is wrong with a commit of a thousand ranges; empty: nothing.
-std::string TryAThousandRanges() {
+// What is wrong with a commit of a thousand conditions; empty: nothing.
+std::string TryAThousandConditions() {
   Head head;
   const uint64_t before = head.received();
-  const absl::Status status = head.Run(Ranges(1000));
+  const absl::Status status = head.Run(Conditions(1000));
   if (ReasonOf(status) != kamino::v1::REASON_TOO_LARGE) {
     return absl::StrCat("not refused: ", status.ToString());
   }
@@ -126,24 +135,24 @@ std::string TryAThousandRanges() {
 }
 
 TEST(CallLimitsTest, ACommitThatTouchesTooMuchIsRefused) {
-  EXPECT_EQ(TryAThousandRanges(), "");
+  EXPECT_EQ(TryAThousandConditions(), "");
   Planted fault("request-budget-ignored");
-  EXPECT_NE(TryAThousandRanges(), "");
+  EXPECT_NE(TryAThousandConditions(), "");
 }
 
 TEST(CallLimitsTest, TheErrorSaysWhereAndHowMuch) {
   Head head;
-  const absl::Status status = head.Run(Ranges(1000));
+  const absl::Status status = head.Run(Conditions(1000));
   EXPECT_TRUE(absl::IsResourceExhausted(status));
   for (const char* part :
-       {"at precondition ", " of 1000", "more than 2000", "split it"}) {
+       {"at precondition ", " of 1000", "more than 1500", "split it"}) {
     EXPECT_NE(status.message().find(part), std::string::npos) << status;
   }
 }
 
 TEST(CallLimitsTest, WhatTouchesLessPasses) {
   Head head;
-  EXPECT_TRUE(head.Run(Ranges(kMaxTouched / kObjects / 2)).ok());
+  EXPECT_TRUE(head.Run(Conditions(kMaxTouched / 4)).ok());
   EXPECT_EQ(head.Get("x"), "y");
 }
 
@@ -292,6 +301,65 @@ TEST(CallLimitsTest, WhatIsGivenUpOnceItWasExecutedStands) {
   head.Complete();
   EXPECT_TRUE(head.StatusOf(call).ok());
   EXPECT_EQ(head.Get("k1001"), "touched");
+}
+
+// --- Memory that results take.
+
+// Bytes of results that are kept while the tail completes nothing. All are
+// answered in the end.
+uint64_t ResultsKept() {
+  constexpr int kCalls = 200;
+  Head head;
+  uint64_t kept = 0;
+  // The second time each outcome takes the place of the first: none of the
+  // calls waits for another one.
+  for (uint64_t number : {1, 2}) {
+    std::vector<size_t> calls;
+    for (uint64_t client = 1; client <= kCalls; ++client) {
+      calls.push_back(
+          head.LoneHead::Submit("test.result", "", 1000 + client, number));
+    }
+    const uint64_t before = head.received();
+    for (int turn = 0; turn < 100 && head.has_ready(); ++turn) head.Execute();
+    kept = (head.received() - before) * kResult;
+    for (int turn = 0; turn < 1000 && !head.Answered(calls.back()); ++turn) {
+      head.Complete();
+      head.Execute();
+    }
+    for (size_t call : calls) {
+      EXPECT_TRUE(head.StatusOf(call).ok()) << head.StatusOf(call);
+    }
+  }
+  return kept;
+}
+
+TEST(CallLimitsTest, ResultsThatWaitForTheTailAreBounded) {
+  // One operation more: 64 requests.
+  const uint64_t bound = kMaxResults + 64 * kResult;
+  EXPECT_LE(ResultsKept(), bound);
+  Planted fault("head-keeps-results-without-bound");
+  EXPECT_GT(ResultsKept(), bound);
+}
+
+std::string TryWithoutRoomForTheAnswer() {
+  Head head;
+  const uint64_t received = head.received();
+  head.set_room_for_answer(
+      replica::MakeError(kamino::v1::REASON_OVERLOADED, "no room"));
+  const size_t call = head.Submit("test.result", "");
+  head.Execute();
+  head.Complete();
+  if (head.received() != received) return "it was executed";
+  const absl::Status status = head.StatusOf(call);
+  return ReasonOf(status) == kamino::v1::REASON_OVERLOADED ? ""
+                                                           : status.ToString();
+}
+
+// However many came while there was room.
+TEST(CallLimitsTest, WhatHasNoRoomForItsAnswerIsNotBegun) {
+  EXPECT_EQ(TryWithoutRoomForTheAnswer(), "");
+  Planted fault("head-executes-without-room-for-the-answer");
+  EXPECT_NE(TryWithoutRoomForTheAnswer(), "");
 }
 
 // --- Memory that reads take.

@@ -1,0 +1,71 @@
+// Calls whose method has a timeout, while the wall clock was set back by an
+// hour: they reach the server.
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "absl/time/time.h"
+#include "glog/logging.h"
+#include "grpcpp/client_context.h"
+#include "gtest/gtest.h"
+#include "kamino/v1/kamino.grpc.pb.h"
+#include "rpc/channel.h"
+#include "rpc/server.h"
+#include "tests/faults/fault.h"
+
+namespace kamino::rpc {
+namespace {
+
+void SetWallClock(absl::Duration by) {
+  const int64_t nanos = absl::ToInt64Nanoseconds(by);
+  FILE* file = fopen(getenv("STEPPED_CLOCK"), "w");
+  PCHECK(file != nullptr && fwrite(&nanos, sizeof(nanos), 1, file) == 1 &&
+         fclose(file) == 0);
+}
+
+// A server that has no such service says so.
+grpc::StatusCode CallAfter(absl::Duration step) {
+  ServerOptions options;
+  options.listen = "127.0.0.1:0";
+  auto server = Server::Start(options, {});
+  EXPECT_TRUE(server.ok()) << server.status();
+  auto stub = kamino::v1::KaminoService::NewStub(
+      MakeChannel("127.0.0.1:" + std::to_string((*server)->port())));
+  SetWallClock(step);
+  grpc::ClientContext context;
+  SetTimeout(absl::Seconds(20), &context);
+  context.set_wait_for_ready(true);
+  kamino::v1::GetResponse response;
+  const grpc::Status status = stub->Get(&context, {}, &response);
+  SetWallClock(absl::ZeroDuration());
+  return status.error_code();
+}
+
+TEST(CallTimeoutsTest, DoNotGoByTheWallClock) {
+  for (int hours : {-1, 1}) {
+    EXPECT_EQ(CallAfter(absl::Hours(hours)), grpc::StatusCode::UNIMPLEMENTED);
+  }
+  faults::PlantFault("channel-reckons-timeouts-by-the-wall-clock");
+  EXPECT_EQ(CallAfter(-absl::Hours(1)), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_TRUE(faults::PlantedFaultWasMet());
+  faults::PlantFault("");
+}
+
+}  // namespace
+}  // namespace kamino::rpc
+
+int main(int argc, char** argv) {
+  if (getenv("STEPPED_CLOCK") == nullptr) {
+    const std::string clock =
+        ::testing::TempDir() + "clock." + std::to_string(getpid());
+    setenv("STEPPED_CLOCK", clock.c_str(), 1);
+    kamino::rpc::SetWallClock(absl::ZeroDuration());
+    setenv("LD_PRELOAD", "tests/clock/libstepped_clock.so", 1);
+    execv(argv[0], argv);
+    PLOG(FATAL) << "execv";
+  }
+  ::testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

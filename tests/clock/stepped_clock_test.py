@@ -1,0 +1,130 @@
+"""Wall clocks that are set by an hour while a chain serves: nobody notices.
+
+The processes are real; their wall clock is moved by stepped_clock.cc, which
+ends waits as a kernel would whose clock was set.
+"""
+
+import os
+import struct
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))), "integration"))
+# pylint: disable=wrong-import-position
+from harness import ROOT, ClusterTest, Load, main
+from local_cluster import LocalCluster
+
+HOUR_S = 3600
+FAILURE_TIMEOUT_S = 2
+# No answer for longer is an outage. Without a fault a moment's silence is the
+# machine's, which has other things to do.
+OUTAGE_S = FAILURE_TIMEOUT_S
+WATCHED_S = 4 * FAILURE_TIMEOUT_S
+PRELOADED = os.path.join(ROOT, "tests", "clock", "libstepped_clock.so")
+
+
+class SteppedCluster(LocalCluster):
+  """One whose processes have wall clocks of their own, but for etcd."""
+
+  def clock_of(self, name):
+    path = self.folder + f".clock.{name}"
+    if not os.path.exists(path):
+      set_clock(path, 0)
+    return path
+
+  def command_for(self, name, arguments):
+    if name == "etcd":
+      return arguments
+    return ["env", f"LD_PRELOAD={PRELOADED}",
+            f"STEPPED_CLOCK={self.clock_of(name)}", *arguments]
+
+  def end_commands(self):
+    with self._commands_lock:
+      for command in self._commands:
+        command.kill()
+
+
+def set_clock(path, seconds):
+  """In one write, which whoever has it mapped sees at once."""
+  descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+  os.pwrite(descriptor, struct.pack("<q", seconds * 10**9), 0)
+  os.close(descriptor)
+
+
+class SteppedClockTest(ClusterTest):
+  cluster_class = SteppedCluster
+  start = {"nodes": 3, "heap_mb": 16, "ring_mb": 16,
+           "failure_timeout_ms": FAILURE_TIMEOUT_S * 1000}
+
+  def setUp(self):
+    super().setUp()
+    self.open_bank()
+    self.order, self.view = self.cluster.chain()
+    self.loads = 0
+
+  def step(self, seconds, names):
+    for name in names:
+      set_clock(self.cluster.clock_of(name), seconds)
+
+  def longest_silence(self, load):
+    """Between two answers, in the next seconds."""
+    longest, acked, since = 0, load.acked(), time.monotonic()
+    end = since + WATCHED_S
+    while time.monotonic() < end and load.is_alive():
+      time.sleep(0.02)
+      now, seen = time.monotonic(), load.acked()
+      longest = max(longest, now - since)
+      if seen > acked:
+        acked, since = seen, now
+    return longest
+
+  def check_goes_on(self, what, seconds, names):
+    """Under load, the wall clocks of `names` are set by as much."""
+    self.loads += 1
+    load = Load(self.cluster, count=10**7, log=f"acked{self.loads}.log")
+    load.await_acked(200)
+    self.step(seconds, names)
+    silence = self.longest_silence(load)
+    print(f"{what} by {seconds:+d} s: no answer for {silence:.2f} s at most",
+          flush=True)
+    self.assertTrue(load.is_alive(), "the load has ended")
+    self.assertLess(silence, OUTAGE_S, f"{what} by {seconds:+d} s")
+    self.cluster.end_commands()
+    load.join()
+    self.assertEqual(self.cluster.chain(), (self.order, self.view),
+                     "a member was dropped")
+
+  def check_both_ways(self, what, *names):
+    for seconds in (-HOUR_S, 0, HOUR_S):
+      self.check_goes_on(what, seconds, names)
+
+  def test_of_the_head(self):
+    self.check_both_ways("the head's clock", self.order[0])
+
+  def test_of_a_middle(self):
+    self.check_both_ways("a middle's clock", self.order[1])
+
+  def test_of_the_tail(self):
+    self.check_both_ways("the tail's clock", self.order[-1])
+
+  def test_of_the_manager(self):
+    self.check_both_ways("the manager's clock", "manager")
+
+  def test_of_the_client(self):
+    self.check_both_ways("a client's clock", "kamino")
+
+  def test_of_all(self):
+    self.check_both_ways("all clocks", "manager", "kamino", *self.order)
+
+  def test_a_node_is_repaired_all_the_same(self):
+    """Set back, then a node dies: timeouts end nevertheless."""
+    self.step(-HOUR_S, ["manager", "kamino", *self.order])
+    self.cluster.kill(self.order[1])
+    self.cluster.await_chain([self.order[0], self.order[2]], timeout=20)
+    self.cluster.restart(self.order[1])
+    self.cluster.await_chain(self.order, timeout=30)
+
+
+if __name__ == "__main__":
+  main()

@@ -60,7 +60,6 @@ const char* const kFaults[] = {
     "reads-without-lease",
     "ring-entry-is-not-drained",
     "storage-counts-what-was-rolled-back",
-    "summary-outlives-the-heap",
     "versions-shared-in-a-batch",
     "view-led-by-stale-member",
 };

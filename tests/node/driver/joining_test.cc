@@ -7,6 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "replica/builtins.h"
+#include "replica/errors.h"
 #include "tests/faults/fault.h"
 #include "tests/node/driver/chain_rig.h"
 #include "tests/node/driver/snapshot_chunk.h"
@@ -151,6 +153,62 @@ TEST_F(ReportTest, CursorsGoWithWhatElseIsSaid) {
 TEST_F(ReportTest, OldCursorsWouldBeNoticed) {
   faults::PlantFault("node-reports-old-cursors");
   EXPECT_FALSE(CursorsAreOfTheHeapItGot());
+  EXPECT_TRUE(faults::PlantedFaultWasMet());
+  faults::PlantFault("");
+}
+
+// A node that was a member knows a summary of the heap that it had. What it is
+// sent must not be compared by that.
+class SummaryTest : public JoiningTest {
+ protected:
+  // Whether n3, head on a heap that it got while it ran, sees that something
+  // has changed since it was a member before.
+  bool SeesWhatChangedWhileItWasAway() {
+    rig_.Settle();  // time enough to sum up
+    const uint64_t since = rig_.ring("n3").applied();
+    rig_.InstallView({"n1", "n2"});
+    // More than the ring holds: it cannot go on where it was.
+    for (int i = 0; i < 30; ++i) {
+      Submit(Put("bytes5", std::string(6000, 'A' + i % 20)));
+      rig_.Settle(1);
+    }
+    rig_.Invite("n3");
+    for (int i = 0; i < 2000 && rig_.node("n3").core().caught_up_view() == 0;
+         ++i) {
+      rig_.Settle(1);
+    }
+    EXPECT_EQ(transfer("n3").begun, 1u);
+    EXPECT_GT(chunks_, 0);
+    rig_.InstallView({"n1", "n2", "n3"});
+    rig_.Settle();
+    rig_.InstallView({"n3"});
+    rig_.Settle();
+    auto fenced = std::make_shared<Issued>();
+    kamino::v1::CommitRequest commit;
+    auto* range = commit.add_preconditions()->mutable_range_unchanged();
+    range->set_start_key("bytes");
+    range->set_end_key("bytes9");
+    range->set_sequence(since);
+    commit.set_fail_on_conflict(true);
+    fenced->request.function = replica::kCommitFunction;
+    fenced->request.arguments = commit.SerializeAsString();
+    fenced->request.client_id = ++client_;
+    fenced->request.number = 1;
+    rig_.Retry(fenced);
+    rig_.Settle();
+    EXPECT_EQ(fenced->answers, 1);
+    return replica::ReasonOf(fenced->outcome.status) ==
+           kamino::v1::REASON_CONFLICT;
+  }
+};
+
+TEST_F(SummaryTest, IsForgottenWithTheHeap) {
+  EXPECT_TRUE(SeesWhatChangedWhileItWasAway());
+}
+
+TEST_F(SummaryTest, ThatOutlivesTheHeapWouldBeNoticed) {
+  faults::PlantFault("summary-outlives-the-heap");
+  EXPECT_FALSE(SeesWhatChangedWhileItWasAway());
   EXPECT_TRUE(faults::PlantedFaultWasMet());
   faults::PlantFault("");
 }

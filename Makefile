@@ -14,8 +14,8 @@ help:
 	@echo "             loss of power (minutes)"
 	@echo "make crash   explore crashes of the engine, SEEDS=n FIRST=seed"
 	@echo "make fuzz    what peers may send, by libFuzzer (clang), MINUTES=n"
-	@echo "make chaos   faults on real processes (root), MINUTES=n SEED=s;"
-	@echo "             CHECK=folder checks kept histories again"
+	@echo "make chaos   faults on real processes (root), MINUTES=n SEED=s"
+	@echo "             JSON=file; CHECK=folder checks kept histories again"
 	@echo "make simulate"
 	@echo "             run the cluster in the simulator, SEEDS=n FIRST=seed"
 	@echo "             TRACE=1 FAULT=name"
@@ -60,8 +60,10 @@ chaos: checkers
 ifdef CHECK
 	@tests/chaos/chaos.py check $(CHECK)
 else
-	@bazel build $(PROGRAMS) //tests/chaos/client:chaos_client
-	@tests/chaos/chaos.py run --minutes=$(MINUTES) $(if $(SEED),--seed=$(SEED))
+	@bazel build $(PROGRAMS) //tests/chaos/client:chaos_client \
+	  //tests/clock:libstepped_clock.so
+	@tests/chaos/chaos.py run --minutes=$(MINUTES) $(if $(SEED),--seed=$(SEED)) \
+	  $(if $(JSON),--json=$(JSON))
 endif
 
 test-rdma: build

@@ -100,4 +100,14 @@ absl::Status Admin::AddNode(const std::string& node_id) {
   });
 }
 
+absl::StatusOr<kamino::v1::RecoverResponse> Admin::Recover(
+    const kamino::v1::RecoverRequest& request) {
+  kamino::v1::RecoverResponse response;
+  RETURN_IF_ERROR(AskLeader([&](Stub* stub, grpc::ClientContext* context) {
+    response.Clear();
+    return rpc::FromGrpc(stub->Recover(context, request, &response));
+  }));
+  return response;
+}
+
 }  // namespace kamino::client

@@ -24,6 +24,8 @@ class Admin {
   absl::StatusOr<kamino::v1::GetClusterResponse> GetCluster();
   absl::Status RemoveNode(const kamino::v1::RemoveNodeRequest& request);
   absl::Status AddNode(const std::string& node_id);
+  absl::StatusOr<kamino::v1::RecoverResponse> Recover(
+      const kamino::v1::RecoverRequest& request);
 
  private:
   using Stub = kamino::v1::AdminService::Stub;

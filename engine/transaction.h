@@ -55,6 +55,18 @@ struct Intent {
 // In the order the transaction declared them.
 using WriteSet = std::vector<Intent>;
 
+// What a transaction leaves of what its write set covers. Whoever executes the
+// same elsewhere can tell by it whether it came to the same.
+struct AfterImage {
+  // In the write set's order, folded: the checksum of each range as it is after
+  // the transaction. Frees count for nothing, nor does what is freed. 0: not
+  // known.
+  uint64_t hash = 0;
+  // Of each allocation of the write set, in its order: so many bytes from the
+  // payload's start are in the hash, and the rest are zeros.
+  std::vector<uint32_t> filled;
+};
+
 // Something objects can be read from. Not thread-safe.
 class Reader {
  public:
@@ -87,6 +99,9 @@ struct CommitOptions {
   // Called once every store is durable and before the commit mark is. An error
   // aborts the transaction and is returned by Commit.
   std::optional<absl::FunctionRef<absl::Status(const WriteSet&)>> before_mark;
+
+  // Filled in before that is called, where it is not null and the scheme knows.
+  AfterImage* image = nullptr;
 };
 
 // One transaction. Used by one thread. Ending it twice, or using it after its

@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "engine/heap/heap_reader.h"
-#include "engine/resource_error.h"
 #include "glog/logging.h"
 #include "replica/errors.h"
 #include "replica/log_entry.h"
@@ -70,6 +69,8 @@ absl::Status Admission::Promote(absl::Time now, Actions* actions) {
   engine::HeapReader reader(store_->heap());
   ASSIGN_OR_RETURN(const bool formatted, state_->Formatted(reader));
   if (!formatted) return FormatState(now, actions);
+  ASSIGN_OR_RETURN(refused_, state_->Refused(reader));
+  BeginProbation(now);
   std::vector<std::pair<uint64_t, uint64_t>> by_sequence;
   absl::Status visited = state_->VisitClients(
       reader, [&](uint64_t client_id, const auto& outcome) {
@@ -115,9 +116,13 @@ void Admission::Submit(Request request, absl::Time now) {
 
 void Admission::ExecuteReady(absl::Time now, Actions* actions) {
   touched_ = 0;
-  while (has_ready() && fatal_.ok() && !turn_is_over()) {
+  awaits_successor_ = false;
+  on_probation_ = now < probation_until_;
+  HearSuspect();
+  while (has_ready() && fatal_.ok() && !turn_is_over() && MayBegin(actions)) {
     ExecuteBatch(TakeBatch(), now, actions);
   }
+  EndAnnouncement(actions);
 }
 
 void Admission::PutBack(std::vector<Request>* batch, size_t begin) {
@@ -135,6 +140,8 @@ std::vector<Request> Admission::TakeBatch() {
   }
   size_t bytes = 0;
   while (!ready_.empty() && batch.size() < options_.max_batch &&
+         (batch.empty() ||
+          (!IsWatched(batch.front()) && !IsWatched(ready_.front()))) &&
          (batch.empty() || bytes + ready_.front().mutation.arguments.size() <=
                                options_.max_batch_bytes)) {
     bytes += ready_.front().mutation.arguments.size();
@@ -261,6 +268,10 @@ Admission::Attempt Admission::ExecuteOne(Transaction& transaction,
   }
   options_.executing(request.mutation.function, request.mutation.client_id);
   const size_t declared = transaction.write_set().size();
+  absl::Status poison = CheckPoison(transaction, request.mutation);
+  if (!poison.ok()) {
+    return Failed(transaction, poison, declared, /*changed=*/false);
+  }
   absl::Status room = MakeRoomForClient(transaction, *clients, now, &request);
   if (!room.ok()) {
     return Failed(transaction, room, declared, /*changed=*/false);
@@ -270,6 +281,7 @@ Admission::Attempt Admission::ExecuteOne(Transaction& transaction,
   auto execution = state_->Execute(transaction, request.mutation, sequence,
                                    &changed, &meter);
   touched_ += meter.touched();
+  if (!transaction.conflict().has_value()) NoteSurvived(request.mutation);
   if (execution.ok()) {
     attempt.outcome.sequence = execution->sequence;
     attempt.outcome.result = std::move(execution->result);
@@ -314,17 +326,19 @@ void Admission::CommitBatch(Transaction& transaction, uint32_t executed,
                             Actions* actions) {
   const uint64_t first = core_->next_sequence();
   const uint64_t last = first + executed - 1;
+  engine::AfterImage image;
   const auto append = [&](const engine::WriteSet& write_set) {
     std::vector<const replica::Mutation*> mutations;
     for (size_t i = 0; i < batch->size(); ++i) {
       if (attempts[i].executed) mutations.push_back(&(*batch)[i].mutation);
     }
-    return core_->AppendLocal(mutations, write_set);
+    return core_->AppendLocal(mutations, write_set, image);
   };
   engine::CommitOptions options;
   options.sequence = last;  // so that a recovery finds the end of an entry
   options.hold_locks = true;
   options.before_mark.emplace(append);
+  options.image = &image;
   absl::Status committed = transaction.Commit(options);
   state_->Ended(committed.ok());
   if (!committed.ok()) {
@@ -408,6 +422,7 @@ absl::Status Admission::MakeRoomForClient(Transaction& transaction,
                                           absl::Time now, Request* request) {
   replica::Mutation& mutation = request->mutation;
   mutation.dropped_clients.clear();
+  if (mutation.client_id == 0) return absl::OkStatus();  // the head's own
   const bool is_new = !IsKnown(mutation.client_id, clients);
   const size_t stored =
       clients_.size() + clients.added.size() - clients.evicted.size();
@@ -457,37 +472,14 @@ void Admission::Answer(Request& request, RequestOutcome outcome) {
   request.done(std::move(outcome));
 }
 
-namespace {
-
-absl::Status ExplainResource(const absl::Status& status) {
-  const auto resource = engine::ResourceOf(status);
-  if (!resource.has_value() || *resource == engine::Resource::kHeap) {
-    return MakeError(kamino::v1::REASON_HEAP_FULL, status.message());
-  }
-  // The backup's room is pinned by transactions that have not completed, and
-  // so are the log's slots.
-  return MakeError(*resource == engine::Resource::kTransaction
-                       ? kamino::v1::REASON_TOO_LARGE
-                       : kamino::v1::REASON_OVERLOADED,
-                   status.message());
-}
-
-}  // namespace
-
-absl::Status Admission::Explain(const absl::Status& status) {
-  if (replica::ReasonOf(status) != kamino::v1::REASON_UNSPECIFIED) {
-    return status;
-  }
-  if (absl::IsResourceExhausted(status)) return ExplainResource(status);
-  return replica::WithReason(status, kamino::v1::REASON_PROCEDURE_FAILED);
-}
-
 AdmissionStats Admission::stats() const {
   AdmissionStats stats = counters_;
   stats.in_flight = in_flight_.size();
   stats.parked = parked_count_;
   stats.clients = clients_.size();
   stats.result_bytes = result_bytes_;
+  stats.on_probation = on_probation_;
+  stats.poisonous = refused_.size();
   return stats;
 }
 

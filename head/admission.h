@@ -16,6 +16,11 @@
 //      backup holds it. Its requests are answered when it is completed, also
 //      those that failed within it: they may have seen what it wrote.
 //
+// A head that follows one that died is on probation for a while: the request
+// that killed the other one may be among those that come. It executes one
+// request at a time, and none before its successor knows of it. If it dies as
+// well, the next head refuses that one (replica/refused_requests.h).
+//
 // Every request that is executed is a mutation with a number of its own; the
 // log entry is all of them together. Those that fail or repeat get none.
 //
@@ -37,6 +42,8 @@
 #include "head/client_clock.h"
 #include "head/request.h"
 #include "replica/chain_core.h"
+#include "replica/refused_requests.h"
+#include "replica/request_identity.h"
 #include "replica/request_meter.h"
 #include "replica/state_machine.h"
 
@@ -60,6 +67,9 @@ struct AdmissionOptions {
   // that few requests have to, but what fits a transaction easily.
   size_t evict_at_once = 32;
   absl::Duration client_min_idle = absl::Minutes(10);
+  // How long a new head is on probation: long enough for clients of the one
+  // that died to find the new one, and to ask again.
+  absl::Duration probation = absl::Seconds(5);
   // Whether this node may answer by itself. Answers that did not go through
   // the chain are withheld without it: the state they come from may be old.
   std::function<bool()> lease_valid = [] { return true; };
@@ -78,6 +88,8 @@ struct AdmissionStats {
   uint64_t clients = 0;
   uint64_t evicted = 0;
   uint64_t result_bytes = 0;  // kept until what they are of is completed
+  bool on_probation = false;
+  uint64_t poisonous = 0;  // requests that are refused as heads died of them
 };
 
 class Admission {
@@ -115,7 +127,7 @@ class Admission {
 
   // Whether ExecuteReady has something to execute.
   bool has_ready() const {
-    return (!ready_.empty() || !alone_.empty()) &&
+    return !awaits_successor_ && (!ready_.empty() || !alone_.empty()) &&
            in_flight_.size() < options_.max_in_flight &&
            result_bytes_ < options_.max_result_bytes;
   }
@@ -145,6 +157,24 @@ class Admission {
 
   absl::Status FormatState(absl::Time now, replica::Actions* actions);
   std::vector<Request> TakeBatch();
+
+  // --- Requests that heads may have died of (head/probation.cc).
+
+  void BeginProbation(absl::Time now);
+  // Refuses from now on what a head before this one may have died of.
+  void HearSuspect();
+  // Whether the request is executed alone, once the successor knows of it.
+  bool IsWatched(const Request& request) const;
+  // Whether what is ready first may be executed now; tells the successor.
+  bool MayBegin(replica::Actions* actions);
+  void EndAnnouncement(replica::Actions* actions);
+  // Not OK: it is one that heads have died of.
+  absl::Status CheckPoison(engine::Transaction& transaction,
+                           const replica::Mutation& mutation);
+  // It has ended this process neither by its failure nor by its success.
+  void NoteSurvived(const replica::Mutation& mutation);
+  void SubmitRefusal(const replica::RequestIdentity& request);
+
   // Executes `batch` but for requests that spoil it: those are parked, put into
   // alone_ or, when they were alone, answered.
   void ExecuteBatch(std::vector<Request> batch, absl::Time now,
@@ -196,6 +226,12 @@ class Admission {
   std::map<uint64_t, std::vector<Waiter>> in_flight_;  // by last mutation
   size_t result_bytes_ = 0;                            // of in_flight_
   uint64_t touched_ = 0;  // objects, in this call of ExecuteReady
+
+  replica::RefusedRequests refused_;
+  absl::Time probation_until_ = absl::InfinitePast();
+  bool on_probation_ = false;  // as of this call of ExecuteReady
+  bool announced_ = false;     // the successor was told of a request
+  bool awaits_successor_ = false;
   AdmissionStats counters_;
   absl::Status fatal_;
 };

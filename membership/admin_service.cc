@@ -87,6 +87,7 @@ void Describe(const ManagerCore& core, absl::Time now,
     response->add_waiting_for(node);
   }
   response->set_nodes_missing(static_cast<uint32_t>(core.NodesMissing(now)));
+  response->set_store_behind(core.WhyBehind());
 }
 
 ServerUnaryReactor* AdminService::GetCluster(
@@ -135,6 +136,28 @@ ServerUnaryReactor* AdminService::AddNode(
                                              core->options().chain_id));
                   response->set_chain_id(core->options().chain_id);
                   core->Include(request->node_id());
+                  return absl::OkStatus();
+                }));
+}
+
+ServerUnaryReactor* AdminService::Recover(
+    CallbackServerContext* context, const kamino::v1::RecoverRequest* request,
+    kamino::v1::RecoverResponse* response) {
+  return Finish(context, request,
+                manager_->Administer([&](ManagerCore* core, absl::Time now) {
+                  RETURN_IF_ERROR(CheckChain(request->chain_id(),
+                                             core->options().chain_id));
+                  ASSIGN_OR_RETURN(const ManagerCore::Recovery recovery,
+                                   request->confirmed()
+                                       ? core->Recover(request->force(), now)
+                                       : core->PlanRecovery(now));
+                  response->set_chain_id(core->options().chain_id);
+                  response->set_view_id(recovery.view.id);
+                  response->set_complete(recovery.complete);
+                  for (size_t i = 0; i < recovery.view.members.size(); ++i) {
+                    *response->add_members() =
+                        PublicMember(recovery.view, static_cast<int>(i));
+                  }
                   return absl::OkStatus();
                 }));
 }

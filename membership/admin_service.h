@@ -24,6 +24,10 @@ class AdminService final : public kamino::v1::AdminService::CallbackService {
       grpc::CallbackServerContext* context,
       const kamino::v1::RemoveNodeRequest* request,
       kamino::v1::AdminResponse* response) override;
+  grpc::ServerUnaryReactor* Recover(
+      grpc::CallbackServerContext* context,
+      const kamino::v1::RecoverRequest* request,
+      kamino::v1::RecoverResponse* response) override;
   grpc::ServerUnaryReactor* AddNode(
       grpc::CallbackServerContext* context,
       const kamino::v1::AddNodeRequest* request,

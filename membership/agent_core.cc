@@ -17,11 +17,29 @@ using kamino::internal::v1::ViewRecord;
 
 constexpr absl::Duration kComplainEvery = absl::Seconds(5);
 
+// Which view it is and who is in it: what a request has room for.
+ViewRecord Outline(const ViewRecord& record) {
+  ViewRecord outline = record;
+  for (kamino::v1::Member& member : *outline.mutable_members()) {
+    member.clear_address();
+    member.mutable_instance()->clear_link_addresses();
+    member.mutable_instance()->clear_agreement();
+  }
+  return outline;
+}
+
 }  // namespace
 
 AgentCore::AgentCore(Options options)
-    : options_(std::move(options)), managers_(options_.managers) {
+    : options_(std::move(options)),
+      vouching_(options_.vouch),
+      managers_(options_.managers) {
   CHECK(!managers_.empty());
+}
+
+void AgentCore::Begin(const Member& self, absl::Time now) {
+  self_ = self;
+  vouching_.Begin(self, /*was_member=*/report_.member_view > 0, now);
 }
 
 AgentCore::Call AgentCore::Next(absl::Time now) {
@@ -34,6 +52,9 @@ AgentCore::Call AgentCore::Next(absl::Time now) {
     call.registration.set_chain_id(options_.chain_id);
     *call.registration.mutable_member() = ToProto(self_);
     *call.registration.mutable_report() = ToProto(report_);
+    if (last_view_.view_id() != 0) {
+      *call.registration.mutable_newest_view() = last_view_;
+    }
   } else {
     call.heartbeat.set_cluster_id(options_.cluster_id);
     call.heartbeat.set_chain_id(options_.chain_id);
@@ -73,8 +94,26 @@ AgentCore::Answer AgentCore::Checked(const Call& call,
                      " members of chain ", view.chain_id(), " of cluster ",
                      view.cluster_id(), "; this node is one of chain ",
                      options_.chain_id, " of cluster ", options_.cluster_id));
+  } else {
+    checked.status = call.registers
+                         ? CheckHistory(answer.registration.lease_view_id(),
+                                        answer.registration.lease_view_digest())
+                         : CheckHistory(answer.heartbeat.lease_view_id(),
+                                        answer.heartbeat.lease_view_digest());
   }
   return checked;
+}
+
+absl::Status AgentCore::CheckHistory(uint64_t view_id, uint64_t digest) const {
+  const uint64_t newest = std::max(last_view_.view_id(), report_.member_view);
+  const bool another = view_id == last_view_.view_id() && digest != 0 &&
+                       last_view_.digest() != 0 &&
+                       digest != last_view_.digest();
+  if (view_id >= newest && !another) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("its newest view is ", another ? "another " : "", view_id,
+                   ", this node knows view ", newest,
+                   ": the store of views was emptied or put back"));
 }
 
 AgentCore::Effects AgentCore::OnRegistered(const Call& call,
@@ -86,7 +125,7 @@ AgentCore::Effects AgentCore::OnRegistered(const Call& call,
     registered_ = true;
     interval_ = absl::Milliseconds(
         std::max<uint32_t>(response.heartbeat_interval_ms(), 1));
-    effects.view = TakeView(response.view());
+    effects.view = TakeView(response.view(), now);
     TakeLease(call.sent, response.lease_ms(), response.lease_view_id());
     effects.wait = interval_;
     return effects;
@@ -122,7 +161,7 @@ AgentCore::Effects AgentCore::OnHeartbeat(const Call& call,
   Effects effects;
   if (answer.status.ok()) {
     const auto& response = answer.heartbeat;
-    if (response.has_view()) effects.view = TakeView(response.view());
+    if (response.has_view()) effects.view = TakeView(response.view(), now);
     effects.invited = response.join();
     TakeLease(call.sent, response.lease_ms(), response.lease_view_id());
     effects.wait = interval_;
@@ -176,9 +215,11 @@ void AgentCore::EndLease() {
 }
 
 void AgentCore::SetReport(const NodeReport& report) {
-  const uint64_t view_id = std::max(report_.view_id, report.view_id);
+  const NodeReport before = report_;
   report_ = report;
-  report_.view_id = view_id;
+  if (before.view_id <= report.view_id) return;
+  report_.view_id = before.view_id;
+  report_.view_digest = before.view_digest;
 }
 
 void AgentCore::TakeLease(absl::Time sent, uint32_t lease_ms,
@@ -189,10 +230,55 @@ void AgentCore::TakeLease(absl::Time sent, uint32_t lease_ms,
   lease_view_id_ = std::max(lease_view_id_, lease_view_id);
 }
 
-std::optional<View> AgentCore::TakeView(const ViewRecord& record) {
-  if (record.view_id() <= last_view_) return std::nullopt;
-  last_view_ = record.view_id();
-  return FromProto(record);
+std::optional<View> AgentCore::TakeView(const ViewRecord& record,
+                                        absl::Time now) {
+  if (record.view_id() <= last_view_.view_id()) return std::nullopt;
+  if (now < vouching_.given_until()) {
+    vouching_.Supersede();
+    return std::nullopt;
+  }
+  last_view_ = Outline(record);
+  View view = FromProto(record);
+  vouching_.SetView(view);
+  return view;
+}
+
+// --- Without a manager.
+
+std::vector<Vouching::Call> AgentCore::NextVouches(absl::Time now) const {
+  if (ended_ || !LacksManager(now)) return {};
+  return vouching_.Next(now);
+}
+
+void AgentCore::OnVouches(const std::vector<Vouching::Call>& calls,
+                          const std::vector<Vouching::Answer>& answers,
+                          absl::Time now) {
+  for (size_t i = 0; i < calls.size(); ++i) {
+    vouching_.OnAnswer(calls[i], answers[i]);
+  }
+  const bool leased = now < lease_until_;
+  const bool stood_in = !leased && LeaseValid(last_view_.view_id(), now);
+  if (std::exchange(stood_in_, stood_in) == stood_in) return;
+  LOG(WARNING) << (stood_in
+                       ? "no manager answers; the members of this view stand "
+                         "in for it, and the chain goes on as it is"
+                   : leased ? "a manager answers again"
+                            : "neither a manager nor all other members answer: "
+                              "this node answers nothing by itself until they "
+                              "do");
+}
+
+Vouching::Answer AgentCore::Vouch(
+    const kamino::internal::v1::VouchRequest& request, absl::Time now) {
+  Vouching::Answer answer;
+  answer.status = ended_
+                      ? absl::FailedPreconditionError("this node is stopping")
+                      : vouching_.Give(request, !LacksManager(now), now);
+  if (answer.status.ok()) {
+    answer.response.set_vouch_ms(
+        static_cast<uint32_t>(absl::ToInt64Milliseconds(vouching_.time())));
+  }
+  return answer;
 }
 
 }  // namespace kamino::membership

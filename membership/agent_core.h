@@ -17,6 +17,7 @@
 #include "kamino/internal/v1/membership.pb.h"
 #include "membership/view.h"
 #include "membership/view_source.h"
+#include "membership/vouching.h"
 
 namespace kamino::membership {
 
@@ -30,12 +31,15 @@ class AgentCore {
     // How long another incarnation of this node may still be alive.
     absl::Duration takeover_timeout = absl::Seconds(5);
     absl::Duration retry = absl::Milliseconds(100);
+    // How long what this node vouches for holds: it delays the first view of a
+    // life, and one that comes soon after managers are back.
+    absl::Duration vouch = absl::Milliseconds(500);
   };
 
   explicit AgentCore(Options options);
 
-  // Before everything else, once.
-  void SetSelf(const Member& self) { self_ = self; }
+  // Before everything else but the first report, once.
+  void Begin(const Member& self, absl::Time now);
 
   struct Call {
     std::string manager;
@@ -45,6 +49,10 @@ class AgentCore {
     kamino::internal::v1::HeartbeatRequest heartbeat;
   };
   Call Next(absl::Time now);
+
+  // There is no call before then.
+  void RestUntil(absl::Time time) { rest_until_ = time; }
+  bool Rests(absl::Time now) const { return now < rest_until_; }
 
   // The node was seen to go on.
   void NoteProgress(absl::Time now) { progress_ = std::max(progress_, now); }
@@ -71,12 +79,24 @@ class AgentCore {
   };
   Effects OnAnswer(const Call& call, const Answer& answer, absl::Time now);
 
-  // Whether a node that is in view `view_id` may answer by itself now.
+  // Whether a node that is in view `view_id` may answer by itself now: by a
+  // lease, or as all others of its view vouch for it.
   bool LeaseValid(uint64_t view_id, absl::Time now) const {
-    return view_id >= lease_view_id_ && now < lease_until_;
+    return !ended_ && view_id >= lease_view_id_ &&
+           (now < lease_until_ || vouching_.Holds(view_id, now));
   }
   // From now on this node holds none.
   void EndLease();
+
+  // Whom to ask to vouch for this node, again and again; nobody while the
+  // manager answers.
+  std::vector<Vouching::Call> NextVouches(absl::Time now) const;
+  // Answers to all of those calls, in their order; none to none.
+  void OnVouches(const std::vector<Vouching::Call>& calls,
+                 const std::vector<Vouching::Answer>& answers, absl::Time now);
+  // Another one asks this node.
+  Vouching::Answer Vouch(const kamino::internal::v1::VouchRequest& request,
+                         absl::Time now);
 
   // What the manager is told of this node; the view's id never goes back.
   void SetReport(const NodeReport& report);
@@ -98,22 +118,35 @@ class AgentCore {
   // Why no registration will succeed, if so.
   absl::Status Refusal(const Answer& answer, absl::Time now);
   void TakeLease(absl::Time sent, uint32_t lease_ms, uint64_t lease_view_id);
-  std::optional<View> TakeView(const kamino::internal::v1::ViewRecord& record);
+  // One that is newer, unless it has to wait: then it is brought again.
+  std::optional<View> TakeView(const kamino::internal::v1::ViewRecord& record,
+                               absl::Time now);
+  // The lease will soon run out.
+  bool LacksManager(absl::Time now) const {
+    return lease_until_ - now < lease_ / 2;
+  }
+  // Not OK when the manager's views are older than what this node knows, or of
+  // another history.
+  absl::Status CheckHistory(uint64_t view_id, uint64_t digest) const;
 
   const Options options_;
   Member self_;
 
+  absl::Time rest_until_ = absl::InfinitePast();
   bool ended_ = false;
   absl::Time lease_until_ = absl::InfinitePast();
   uint64_t lease_view_id_ = 0;
   absl::Duration lease_ = absl::InfiniteDuration();  // as the manager said last
   absl::Time progress_ = absl::InfinitePast();       // was seen last
+  Vouching vouching_;
+  bool stood_in_ = false;  // others vouch for this node; for the log
   NodeReport report_;
 
   std::vector<std::string> managers_;  // those given, and a leader named
   size_t current_ = 0;
   bool registered_ = false;
-  uint64_t last_view_ = 0;  // came out of OnAnswer
+  // The last that came out of OnAnswer, without what members say of themselves.
+  kamino::internal::v1::ViewRecord last_view_;
   absl::Duration interval_ = absl::Milliseconds(100);
   absl::Time takeover_until_ = absl::InfiniteFuture();
   absl::Time next_complaint_ = absl::InfinitePast();

@@ -39,6 +39,10 @@ ABSL_FLAG(
     "100 at most.");
 ABSL_FLAG(int, leader_ttl_s, 3,
           "A manager that is cut off from etcd for so long leads no more.");
+ABSL_FLAG(bool, compact_etcd, true,
+          "Whether etcd's history older than an hour is dropped, which grows "
+          "with each renewal. Off where etcd is shared with programs that need "
+          "it: then etcd has to drop it (--auto-compaction-retention).");
 
 namespace kamino::membership {
 namespace {
@@ -114,7 +118,8 @@ absl::StatusOr<Deployment> ReadFlags() {
   options.core.chain_length = static_cast<size_t>(length);
   options.core.failure_timeout = absl::Milliseconds(timeout_ms);
   options.core.heartbeat_interval = absl::Milliseconds(interval_ms);
-  options.leader_ttl_seconds = ttl;
+  options.leader_ttl = absl::Seconds(ttl);
+  options.compacts = absl::GetFlag(FLAGS_compact_etcd);
   return deployment;
 }
 
@@ -123,7 +128,7 @@ absl::Status Serve(const Deployment& deployment,
   const Manager::Options& options = deployment.manager;
   // A leader has to get through to a second endpoint before its time is over.
   const absl::Duration etcd_deadline =
-      std::min(kEtcdDeadline, absl::Seconds(options.leader_ttl_seconds) / 4);
+      std::min(kEtcdDeadline, options.leader_ttl / 4);
   Manager manager(
       options,
       std::make_unique<EtcdClient>(deployment.etcd_endpoints, etcd_deadline),

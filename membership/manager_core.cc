@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "membership/view_history.h"
 
 namespace kamino::membership {
 
@@ -16,7 +17,8 @@ ManagerCore::ManagerCore(ManagerOptions options)
   view_.chain_id = options_.chain_id;
 }
 
-void ManagerCore::BecomeLeader(const View& view, absl::Time now) {
+void ManagerCore::BecomeLeader(const View& view, absl::Duration former_leases,
+                               absl::Time now) {
   leading_ = true;
   view_ = view;
   view_.cluster_id = options_.cluster_id;
@@ -27,8 +29,13 @@ void ManagerCore::BecomeLeader(const View& view, absl::Time now) {
   for (const Member& member : view.members) {
     Node& node = nodes_[member.node_id];
     node.state.member = member;
-    node.last_heard = now;
+    // Whoever is silent from then on for a lease of ours holds no other either.
+    node.last_heard =
+        now + std::max(former_leases - options_.lease(), absl::ZeroDuration());
   }
+  ahead_.clear();
+  learned_ = View();
+  leases_until_ = now + std::max(former_leases, options_.failure_timeout);
   last_call_ = now;
   hold_until_ = view.formed() ? now + options_.takeover_grace : now;
 }
@@ -150,6 +157,11 @@ absl::Status ManagerCore::Register(const std::string& cluster_id,
                                    const NodeReport& report, absl::Time now) {
   Observe(now);
   absl::Status ok = CheckMember(cluster_id, member);
+  if (ok.ok()) ok = CheckHistory(member.node_id, report, now);
+  if (!ahead_.empty() && absl::IsUnavailable(ok) &&
+      (nodes_.count(member.node_id) > 0 || MakeRoom(now).ok())) {
+    nodes_[member.node_id] = Node{{.member = member, .report = report}, now};
+  }
   if (ok.ok()) ok = CheckHeap(member, now);
   if (ok.ok()) ok = CheckAgreement(member, now);
   if (!ok.ok()) return ok;
@@ -174,6 +186,7 @@ absl::Status ManagerCore::Register(const std::string& cluster_id,
   node.last_heard = now;
   if (found != nodes_.end()) {
     node.state.held = HeldBefore(found->second, member);
+    node.last_heard = std::max(found->second.last_heard, now);
   }
   if (absl::Status holds = CheckHoldsAll(node, now); !holds.ok()) {
     // Its former self may be alive, and is dropped only when it is silent.
@@ -269,8 +282,12 @@ absl::Status ManagerCore::Heartbeat(const std::string& cluster_id,
     return absl::NotFoundError(
         absl::StrCat("node ", beat.node_id, " is being removed"));
   }
+  if (!CheckHistory(beat.node_id, beat.report, now).ok()) {
+    return absl::NotFoundError(absl::StrCat(
+        "node ", beat.node_id, " has to register, to be told what is wrong"));
+  }
   Node node = found->second;
-  node.last_heard = now;
+  node.last_heard = std::max(node.last_heard, now);
   node.state.report = beat.report;
   node.state.turned_away = false;
   if (!HasPlace(node.state.member)) node.state.held = 0;
@@ -331,6 +348,7 @@ absl::Status ManagerCore::Exclude(const std::string& node_id, Removal how,
     return absl::ResourceExhaustedError(absl::StrCat(
         excluded_.size(), " nodes are removed already; add some again"));
   }
+  if (!ahead_.empty()) return absl::FailedPreconditionError(WhyBehind());
   Exclusions wanted = excluded_;
   wanted[node_id] = how == Removal::kDrain && member;
   const KnownNodes states = States(now);
@@ -394,6 +412,7 @@ std::optional<View> ManagerCore::ProposeView(absl::Time now) {
   Observe(now);
   if (!IsLeader(now)) return std::nullopt;
   if (proposed_.has_value()) return proposed_;
+  if (!ahead_.empty()) return std::nullopt;
   const KnownNodes states = States(now);
   if (view_.formed() && (!CanGoOn(view_, states) || !HearsAMember(now))) {
     hold_until_ = now + options_.failure_timeout;
@@ -404,10 +423,12 @@ std::optional<View> ManagerCore::ProposeView(absl::Time now) {
   }
   if (view_.formed()) suspects_.Look(view_, states, now);
   proposed_ = NextView(view_, states, options_.chain_length, excluded_);
+  if (proposed_.has_value()) Succeed(view_, &*proposed_);
   return proposed_;
 }
 
 void ManagerCore::OnViewStored(const View& view) {
+  ahead_.clear();  // whoever knows more will say so
   suspects_.OnView(view_, view, last_call_);
   view_ = view;
   view_.cluster_id = options_.cluster_id;
@@ -418,26 +439,32 @@ void ManagerCore::OnViewStored(const View& view) {
 std::vector<ManagerCore::Known> ManagerCore::nodes(absl::Time now) const {
   std::vector<Known> known;
   for (const auto& [id, node] : nodes_) {
-    known.push_back({StateOf(node, now), now - node.last_heard, id == joining_,
-                     suspects_.Is(id), suspects_.KeptOut(id, now)});
+    known.push_back({StateOf(node, now),
+                     std::max(now - node.last_heard, absl::ZeroDuration()),
+                     id == joining_, suspects_.Is(id),
+                     suspects_.KeptOut(id, now)});
   }
   return known;
 }
 
 std::vector<std::string> ManagerCore::WaitingFor(absl::Time now) const {
   std::vector<std::string> missing;
-  std::vector<std::string> turned_away;
+  std::vector<std::string> lost;
   const KnownNodes states = States(now);
   if (!view_.formed() || CanGoOn(view_, states)) return missing;
   for (const Member& member : view_.members) {
     const auto found = states.find(member.node_id);
-    if (found != states.end() && found->second.turned_away) {
-      turned_away.push_back(member.node_id);
-    } else if (found == states.end() || !found->second.alive) {
+    if (found == states.end()) {
+      missing.push_back(member.node_id);
+    } else if (found->second.turned_away ||
+               (found->second.alive &&
+                found->second.member.heap_id != member.heap_id)) {
+      lost.push_back(member.node_id);
+    } else if (!found->second.alive) {
       missing.push_back(member.node_id);
     }
   }
-  return missing.empty() ? turned_away : missing;
+  return missing.empty() ? lost : missing;
 }
 
 size_t ManagerCore::NodesMissing(absl::Time now) const {

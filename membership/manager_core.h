@@ -10,7 +10,8 @@
 //   3. While a view that drops a node is being written, and after that, the
 //      node gets no lease under the old view.
 //   4. A new leader counts every member of the view as heard of when it took
-//      over, as it does not know what its predecessor granted.
+//      over, or for as long after that as its predecessor may still have
+//      granted leases, as it does not know which.
 //
 // A member that does not answer another one, though both are heard here, is
 // left out like one that operators remove (membership/suspicion.h), and kept
@@ -65,7 +66,10 @@ class ManagerCore {
   // --- Leadership.
 
   // This process was elected and `view` is what is stored (id 0: nothing).
-  void BecomeLeader(const View& view, absl::Time now);
+  // Leases that former leaders granted, or grant, run for up to
+  // `former_leases` from now.
+  void BecomeLeader(const View& view, absl::Duration former_leases,
+                    absl::Time now);
   // It is sure to be the leader until then.
   void ExtendLeadership(absl::Time until) { leader_until_ = until; }
   void LoseLeadership();
@@ -108,6 +112,29 @@ class ManagerCore {
   // It may join again.
   void Include(const std::string& node_id) { excluded_.erase(node_id); }
 
+  // --- A store that is behind. Once a node says that it knows a later view
+  // than what is stored, or another one of that id, the store was put back from
+  // an older copy, or emptied. Then nobody gets a lease, nor is a view made,
+  // until an operator recovers, or another leader finds another store.
+
+  // Why; "" when it is not so.
+  std::string WhyBehind() const;
+  // The view that Recover would have written.
+  struct Recovery {
+    View view;
+    bool complete =
+        false;  // those who are alive hold all that was acknowledged
+  };
+  // From what the nodes that are alive know. kFailedPrecondition: the store is
+  // not behind, or nobody who is alive holds anything; kUnavailable: leases may
+  // still run.
+  absl::StatusOr<Recovery> PlanRecovery(absl::Time now) const;
+  // Has the recovery's view written. kFailedPrecondition: also when it is not
+  // complete, and not forced.
+  absl::StatusOr<Recovery> Recover(bool force, absl::Time now);
+  // A view that a node knows in full.
+  void Learn(const View& view);
+
   // Whether that node should ask the tail for the chain's state.
   bool ShouldJoin(const std::string& node_id, absl::Time now);
 
@@ -135,7 +162,8 @@ class ManagerCore {
     return suspects_.present();
   }
   // Members that are not there while those who are cannot go on alone; those
-  // that were turned away only when there is nobody else.
+  // that were turned away, or are back without their data, only when there is
+  // nobody else: it is their data that is waited for.
   std::vector<std::string> WaitingFor(absl::Time now) const;
   // Before the first view: how many more fresh nodes it takes; then 0.
   size_t NodesMissing(absl::Time now) const;
@@ -144,9 +172,16 @@ class ManagerCore {
 
  private:
   struct Node {
-    KnownNode state;  // but for `alive`, which the time decides
-    absl::Time last_heard;
+    KnownNode state;        // but for `alive`, which the time decides
+    absl::Time last_heard;  // ahead of now: while leases of others may run
   };
+
+  // kUnavailable: the store is behind; kFailedPrecondition: the node holds data
+  // of another history.
+  absl::Status CheckHistory(const std::string& node_id,
+                            const NodeReport& report, absl::Time now);
+  // The newest view that nodes know of, as far as they know it.
+  View NewestKnown(absl::Time now) const;
 
   // The member that alone is alive and stays when this one goes; "" when it is
   // not so.
@@ -194,6 +229,13 @@ class ManagerCore {
   Suspects suspects_;
   absl::Time last_call_ = absl::InfinitePast();
   absl::Time hold_until_ = absl::InfinitePast();  // nobody is dropped before
+
+  // The store is behind: who says so, what it knows, and until when leases may
+  // run that were granted before.
+  std::string ahead_;  // a node; "": it is not
+  uint64_t ahead_view_ = 0;
+  absl::Time leases_until_ = absl::InfinitePast();
+  View learned_;  // the newest that a node knows in full
 };
 
 }  // namespace kamino::membership

@@ -22,11 +22,27 @@ using Kind = EtcdCall::Kind;
 
 constexpr absl::Duration kRetry = absl::Milliseconds(200);
 constexpr absl::Duration kComplainEvery = absl::Seconds(5);
+constexpr absl::Duration kCompactEvery = absl::Hours(1);
+// Whether the store, which is behind, was replaced.
+constexpr absl::Duration kLookAgainEvery = absl::Seconds(30);
 
-// How long a lease of etcd's is relied on, from when it was asked for: less
-// than etcd gives, as clocks run at different rates.
-absl::Duration LeadershipOf(int64_t ttl_seconds) {
-  return absl::Seconds(ttl_seconds) * 0.9;
+// How long the leader relies on a renewal, from when it sent that. Others wait
+// for the whole time, from when they have seen it: a tenth is left for clocks
+// that run at different rates.
+absl::Duration LeadershipOf(absl::Duration ttl) { return ttl * 0.9; }
+
+uint32_t Milliseconds(absl::Duration time) {
+  return static_cast<uint32_t>(absl::ToInt64Milliseconds(time));
+}
+
+Etcd::Keys KeysOf(const ManagerLoop::Options& options) {
+  const std::string cluster =
+      absl::StrCat(options.etcd_prefix, "/", options.core.cluster_id, "/");
+  Etcd::Keys keys;
+  keys.leader = absl::StrCat(cluster, "leader");
+  keys.renewal = absl::StrCat(cluster, "renewal");
+  keys.view = absl::StrCat(cluster, "chains/", options.core.chain_id, "/view");
+  return keys;
 }
 
 absl::StatusOr<View> Parse(const Etcd::Value& value,
@@ -46,16 +62,9 @@ absl::StatusOr<View> Parse(const Etcd::Value& value,
 }  // namespace
 
 ManagerLoop::ManagerLoop(Options options)
-    : options_(std::move(options)), core_(options_.core) {}
-
-std::string ManagerLoop::Key(absl::string_view name) const {
-  return absl::StrCat(options_.etcd_prefix, "/", options_.core.cluster_id, "/",
-                      name);
-}
-
-std::string ManagerLoop::ViewKey() const {
-  return Key(absl::StrCat("chains/", options_.core.chain_id, "/view"));
-}
+    : options_(std::move(options)),
+      keys_(KeysOf(options_)),
+      core_(options_.core) {}
 
 // --- The election.
 
@@ -76,137 +85,200 @@ ManagerLoop::Step ManagerLoop::Next(absl::Time now) {
 
 std::optional<EtcdCall> ManagerLoop::NextCall(absl::Time now) {
   if (give_back_ != 0) {
-    EtcdCall call = MakeCall(Kind::kRevokeLease);
-    call.lease = std::exchange(give_back_, 0);
-    return call;
+    return RenewCall(std::exchange(give_back_, 0), /*resigns=*/true);
   }
-  if (!leading_) {
-    if (leased_) return CampaignCall();
-    return MakeCall(lease_ == 0 ? Kind::kGrantLease : Kind::kKeepAlive);
+  if (leading_) return NextCallAsLeader(now);
+  if (std::exchange(campaigns_, false)) return CampaignCall();
+  return MakeCall(Kind::kLook);
+}
+
+std::optional<EtcdCall> ManagerLoop::NextCallAsLeader(absl::Time now) {
+  const absl::Duration whole = LeadershipOf(options_.leader_ttl);
+  if (leader_until_ - now < whole * 2 / 3) {
+    return RenewCall(leader_revision_, /*resigns=*/false);
   }
-  const absl::Duration whole = LeadershipOf(options_.leader_ttl_seconds);
-  if (lease_until_ - now < whole * 2 / 3) return MakeCall(Kind::kKeepAlive);
   TellWhoIsMissing(now);
+  TellWhatIsBehind(now);
   const std::optional<View> view = core_.ProposeView(now);
   TellWhoIsSuspect();
-  if (!view.has_value()) return std::nullopt;
-  return ReplaceCall(*view);
+  if (view.has_value()) return ReplaceCall(*view);
+  if (now >= looks_again_) {
+    looks_again_ = absl::InfiniteFuture();
+    StepDown(absl::UnavailableError("looks whether etcd was put back"));
+    return RenewCall(leader_revision_, /*resigns=*/true);
+  }
+  if (!options_.compacts || now < next_compaction_) return std::nullopt;
+  next_compaction_ = now + kCompactEvery;
+  EtcdCall call = MakeCall(Kind::kCompact);
+  call.compact_revision = std::exchange(compact_revision_, revision_);
+  return call;
 }
 
 EtcdCall ManagerLoop::MakeCall(Kind kind) const {
   EtcdCall call;
   call.kind = kind;
-  call.ttl_seconds = options_.leader_ttl_seconds;
-  call.lease = lease_;
+  call.keys = keys_;
+  call.leadership = {options_.name, leader_revision_};
+  kamino::internal::v1::RenewalRecord renewal;
+  renewal.set_leader(options_.name);
+  renewal.set_ttl_ms(Milliseconds(options_.leader_ttl));
+  renewal.set_node_lease_ms(Milliseconds(core_.options().lease()));
+  call.renewal = renewal.SerializeAsString();
   return call;
 }
 
 EtcdCall ManagerLoop::CampaignCall() const {
   EtcdCall call = MakeCall(Kind::kCampaign);
-  call.leader_key = Key("leader");
-  call.view_key = ViewKey();
-  call.value = options_.name;
+  call.leadership.revision = seen_leader_.mod_revision;
+  call.renewal_revision = seen_renewal_.mod_revision;
+  return call;
+}
+
+EtcdCall ManagerLoop::RenewCall(int64_t leader_revision, bool resigns) const {
+  EtcdCall call = MakeCall(Kind::kRenew);
+  call.leadership.revision = leader_revision;
+  if (resigns) {
+    kamino::internal::v1::RenewalRecord renewal;
+    CHECK(renewal.ParseFromString(call.renewal));
+    renewal.set_resigned(true);
+    call.renewal = renewal.SerializeAsString();
+  }
   return call;
 }
 
 EtcdCall ManagerLoop::ReplaceCall(const View& view) const {
   EtcdCall call = MakeCall(Kind::kReplace);
-  call.leader_key = Key("leader");
-  call.view_key = ViewKey();
-  call.value = ToProto(view).SerializeAsString();
+  call.view = ToProto(view).SerializeAsString();
   call.expected_revision = view_revision_;
-  call.leader_revision = leader_revision_;
   return call;
 }
 
 void ManagerLoop::OnAnswer(const EtcdAnswer& answer, absl::Time now) {
   CHECK(outstanding_.has_value()) << "an answer to no call";
   switch (*std::exchange(outstanding_, std::nullopt)) {
-    case Kind::kGrantLease:
-      return OnLease(answer, now);
-    case Kind::kKeepAlive:
-      return OnKept(answer, now);
-    case Kind::kRevokeLease:
-      VLOG(1) << "lease revoked: " << answer.status;
-      wait_ = kRetry;
-      return;
+    case Kind::kLook:
+      return OnLooked(answer, now);
     case Kind::kCampaign:
       return OnElection(answer, now);
+    case Kind::kRenew:
+      return OnRenewed(answer, now);
     case Kind::kReplace:
       return OnStored(answer, now);
+    case Kind::kCompact:
+      if (!answer.status.ok()) Complain(answer.status, now);
+      return;
   }
 }
 
-void ManagerLoop::OnLease(const EtcdAnswer& answer, absl::Time now) {
-  if (!answer.status.ok()) {
-    Complain(answer.status, now);
-    wait_ = kRetry;
-    return;
-  }
-  lease_ = answer.lease;
-  leased_ = true;
-  // Counted from when it was asked for: etcd counts from when it is asked.
-  lease_until_ = sent_ + LeadershipOf(options_.leader_ttl_seconds);
-}
-
-void ManagerLoop::OnKept(const EtcdAnswer& answer, absl::Time now) {
-  if (answer.status.ok()) {
-    lease_until_ = sent_ + LeadershipOf(options_.leader_ttl_seconds);
-  } else if (absl::IsNotFound(answer.status)) {
-    lease_ = 0;
-  }
-  if (leading_) return OnKeptAsLeader(answer.status, now);
-  leased_ = answer.status.ok();
-  if (leased_) return;
-  Complain(answer.status, now);
+void ManagerLoop::OnLooked(const EtcdAnswer& answer, absl::Time now) {
   wait_ = kRetry;
+  if (!answer.status.ok()) return Complain(answer.status, now);
+  Watch(answer.seen, now);
+  if (!MayTakeOver(now)) return;
+  // Another manager, of a newer version perhaps, may do better.
+  if (auto view = Parse(answer.seen.view, options_.core); !view.ok()) {
+    return Complain(view.status(), now);
+  }
+  campaigns_ = true;
+  wait_ = absl::ZeroDuration();
 }
 
-void ManagerLoop::OnKeptAsLeader(const absl::Status& kept, absl::Time now) {
-  if (kept.ok()) return core_.ExtendLeadership(lease_until_);
-  if (absl::IsNotFound(kept)) return StepDown(kept);
-  // Leases of nodes go on until ours ends.
-  Complain(kept, now);
-  wait_ = options_.poll_interval;
-  if (now < lease_until_) return;
-  StepDown(kept);
-  wait_ = kRetry;
+void ManagerLoop::Watch(const Etcd::Stored& stored, absl::Time now) {
+  const bool moved =
+      stored.leader.mod_revision != seen_leader_.mod_revision ||
+      stored.renewal.mod_revision != seen_renewal_.mod_revision ||
+      unmoved_since_ == absl::InfinitePast();
+  if (moved) {
+    // Not from when etcd was asked: it was renewed after that, perhaps.
+    unmoved_since_ = now;
+    renewal_.Clear();
+    if (!renewal_.ParseFromString(stored.renewal.value)) renewal_.Clear();
+  }
+  seen_leader_ = stored.leader;
+  seen_renewal_ = stored.renewal;
+  leader_ = renewal_.resigned() ? "" : stored.leader.value;
+}
+
+bool ManagerLoop::MayTakeOver(absl::Time now) const {
+  // One without renewals is of an older version: its key goes with its lease.
+  if (seen_renewal_.mod_revision == 0) return seen_leader_.mod_revision == 0;
+  if (renewal_.resigned()) return true;
+  // Ours, which is over.
+  if (seen_leader_.mod_revision == leader_revision_ &&
+      renewal_.leader() == options_.name) {
+    return true;
+  }
+  const absl::Duration ttl = renewal_.ttl_ms() > 0
+                                 ? absl::Milliseconds(renewal_.ttl_ms())
+                                 : options_.leader_ttl;
+  return now - unmoved_since_ >= ttl;
+}
+
+absl::Duration ManagerLoop::FormerLeases() const {
+  // It is over, but for the leases.
+  if (renewal_.node_lease_ms() > 0) {
+    return absl::Milliseconds(renewal_.node_lease_ms());
+  }
+  // The keys were deleted, perhaps under one that leads.
+  return options_.leader_ttl + core_.options().lease();
 }
 
 void ManagerLoop::OnElection(const EtcdAnswer& answer, absl::Time now) {
-  leased_ = false;
   if (!answer.status.ok()) {
-    // Our key may be there now; it goes with its lease, if we let that go.
-    lease_ = 0;
-    Complain(answer.status, now);
+    // If we have won we do not know it, and wait as for another one.
     wait_ = kRetry;
-    return;
+    return Complain(answer.status, now);
   }
   if (!answer.election.won) {
-    leader_ = answer.election.leader.value;
+    wait_ = kRetry;
+    return Watch(answer.election.stored, now);
+  }
+  const Etcd::Stored& stored = answer.election.stored;
+  auto view = Parse(stored.view, options_.core);
+  if (view.ok()) return StartLeading(stored, *view, now);
+  Complain(view.status(), now);
+  give_back_ = stored.leader.mod_revision;
+}
+
+void ManagerLoop::StartLeading(const Etcd::Stored& stored, const View& view,
+                               absl::Time now) {
+  leading_ = true;
+  leader_revision_ = stored.leader.mod_revision;
+  view_revision_ = stored.view.mod_revision;
+  revision_ = stored.renewal.mod_revision;
+  compact_revision_ = revision_;
+  next_compaction_ = now + kCompactEvery;
+  leader_ = options_.name;
+  leader_until_ = sent_ + LeadershipOf(options_.leader_ttl);
+  core_.BecomeLeader(view, FormerLeases(), now);
+  core_.ExtendLeadership(leader_until_);
+  LOG(INFO) << options_.name << " is the leader of cluster "
+            << options_.core.cluster_id << "; " << view.ToString();
+}
+
+void ManagerLoop::OnRenewed(const EtcdAnswer& answer, absl::Time now) {
+  if (!leading_) {  // it was given back
     wait_ = kRetry;
     return;
   }
-  absl::Status led = StartLeading(answer.election, now);
-  if (led.ok()) return;
-  // Another manager, of a newer version perhaps, may do better.
-  Complain(led, now);
-  give_back_ = std::exchange(lease_, 0);
-}
-
-absl::Status ManagerLoop::StartLeading(const Etcd::Election& election,
-                                       absl::Time now) {
-  auto view = Parse(election.view, options_.core);
-  if (!view.ok()) return view.status();
-  leading_ = true;
-  leader_revision_ = election.leader.create_revision;
-  view_revision_ = election.view.mod_revision;
-  leader_ = options_.name;
-  core_.BecomeLeader(*view, now);
-  core_.ExtendLeadership(lease_until_);
-  LOG(INFO) << options_.name << " is the leader of cluster "
-            << options_.core.cluster_id << "; " << view->ToString();
-  return absl::OkStatus();
+  if (answer.status.ok()) {
+    // One that goes backwards was put back; one that is ahead has a view that
+    // etcd did not say it had stored.
+    if (answer.seen.view.mod_revision < view_revision_) {
+      return StepDown(absl::DataLossError(
+          "what etcd stores was put back: the view that was stored is gone"));
+    }
+    revision_ = answer.seen.renewal.mod_revision;
+    leader_until_ = sent_ + LeadershipOf(options_.leader_ttl);
+    return core_.ExtendLeadership(leader_until_);
+  }
+  if (absl::IsAborted(answer.status)) return StepDown(answer.status);
+  // Leases of nodes go on until the leadership ends.
+  Complain(answer.status, now);
+  wait_ = options_.poll_interval;
+  if (now < leader_until_) return;
+  StepDown(answer.status);
+  wait_ = kRetry;
 }
 
 void ManagerLoop::OnStored(const EtcdAnswer& answer, absl::Time now) {
@@ -214,7 +286,10 @@ void ManagerLoop::OnStored(const EtcdAnswer& answer, absl::Time now) {
   wait_ = options_.poll_interval;
   if (!answer.status.ok()) return Complain(answer.status, now);  // tried again
   auto stored = Parse(answer.stored, options_.core);
-  if (!stored.ok()) return StepDown(stored.status());
+  if (!stored.ok()) {
+    give_back_ = leader_revision_;
+    return StepDown(stored.status());
+  }
   view_revision_ = answer.stored.mod_revision;
   core_.OnViewStored(*stored);
   LOG(INFO) << "stored " << stored->ToString();
@@ -223,7 +298,7 @@ void ManagerLoop::OnStored(const EtcdAnswer& answer, absl::Time now) {
 void ManagerLoop::StepDown(const absl::Status& why) {
   LOG(WARNING) << options_.name << " leads no more: " << why.message();
   leading_ = false;
-  lease_ = 0;
+  unmoved_since_ = absl::InfinitePast();
   leader_.clear();
   core_.LoseLeadership();
 }
@@ -231,12 +306,22 @@ void ManagerLoop::StepDown(const absl::Status& why) {
 std::optional<EtcdCall> ManagerLoop::Resign() {
   // First: the moment etcd knows, another manager may lead.
   core_.LoseLeadership();
-  leading_ = false;
-  if (lease_ == 0) return std::nullopt;
-  // So that a standby need not wait for the lease to run out.
-  EtcdCall call = MakeCall(Kind::kRevokeLease);
-  lease_ = 0;
-  return call;
+  if (!std::exchange(leading_, false)) return std::nullopt;
+  return RenewCall(leader_revision_, /*resigns=*/true);
+}
+
+void ManagerLoop::TellWhatIsBehind(absl::Time now) {
+  const std::string why = core_.WhyBehind();
+  if (why.empty()) {
+    looks_again_ = absl::InfiniteFuture();
+    return;
+  }
+  if (looks_again_ == absl::InfiniteFuture()) {
+    looks_again_ = now + kLookAgainEvery;
+  }
+  if (now < next_complaint_) return;
+  next_complaint_ = now + kComplainEvery;
+  LOG(ERROR) << why;
 }
 
 void ManagerLoop::TellWhoIsMissing(absl::Time now) {
@@ -262,7 +347,12 @@ void ManagerLoop::TellWhoIsSuspect() {
 void ManagerLoop::Complain(const absl::Status& error, absl::Time now) {
   if (now < next_complaint_) return;
   next_complaint_ = now + kComplainEvery;
-  LOG(ERROR) << error.message() << "; trying again";
+  const bool full = absl::IsResourceExhausted(error);
+  LOG(ERROR) << error.message()
+             << (full ? "; etcd is full, and nobody can lead until it has "
+                        "space again: see \"A full etcd\" in "
+                        "docs/operations.md"
+                      : "; trying again");
 }
 
 // --- Nodes.
@@ -278,16 +368,21 @@ absl::Status ManagerLoop::Register(const RegisterRequest& request,
   RETURN_IF_ERROR(CheckLeading(now));
   const ChainId chain_id = core_.options().chain_id;
   RETURN_IF_ERROR(CheckChain(request.chain_id(), chain_id));
+  const ViewRecord& newest = request.newest_view();
+  if (newest.cluster_id() == request.cluster_id() &&
+      newest.chain_id() == chain_id && !newest.members().empty()) {
+    core_.Learn(FromProto(newest));
+  }
   RETURN_IF_ERROR(core_.Register(request.cluster_id(),
                                  FromProto(request.member()),
                                  FromProto(request.report()), now));
-  response->set_lease_ms(static_cast<uint32_t>(
-      absl::ToInt64Milliseconds(core_.options().lease())));
+  response->set_lease_ms(Milliseconds(core_.options().lease()));
   response->set_chain_id(chain_id);
-  response->set_heartbeat_interval_ms(static_cast<uint32_t>(
-      absl::ToInt64Milliseconds(core_.options().heartbeat_interval)));
+  response->set_heartbeat_interval_ms(
+      Milliseconds(core_.options().heartbeat_interval));
   *response->mutable_view() = ToProto(core_.view());
   response->set_lease_view_id(core_.view().id);
+  response->set_lease_view_digest(core_.view().digest);
   return absl::OkStatus();
 }
 
@@ -302,13 +397,13 @@ absl::Status ManagerLoop::Heartbeat(const HeartbeatRequest& request,
   beat.incarnation = request.incarnation();
   beat.report = FromProto(request.report());
   RETURN_IF_ERROR(core_.Heartbeat(request.cluster_id(), beat, now));
-  response->set_lease_ms(static_cast<uint32_t>(
-      absl::ToInt64Milliseconds(core_.options().lease())));
+  response->set_lease_ms(Milliseconds(core_.options().lease()));
   if (core_.view().id > beat.report.view_id) {
     *response->mutable_view() = ToProto(core_.view());
   }
   response->set_chain_id(chain_id);
   response->set_lease_view_id(core_.view().id);
+  response->set_lease_view_digest(core_.view().digest);
   response->set_join(core_.ShouldJoin(request.node_id(), now));
   return absl::OkStatus();
 }

@@ -27,8 +27,12 @@ class ManagerLoop {
     ManagerOptions core;
     std::string name;  // where nodes reach this manager: host:port
     std::string etcd_prefix = "/kamino";
-    int64_t leader_ttl_seconds = 3;  // etcd's lease on the leader key
+    // Others take over when the leader has not renewed for so long.
+    absl::Duration leader_ttl = absl::Seconds(3);
     absl::Duration poll_interval = absl::Milliseconds(20);
+    // Whether the leader drops etcd's history older than an hour, which its
+    // renewals would let grow for ever.
+    bool compacts = true;
   };
 
   explicit ManagerLoop(Options options);
@@ -65,39 +69,57 @@ class ManagerLoop {
 
  private:
   std::optional<EtcdCall> NextCall(absl::Time now);
+  std::optional<EtcdCall> NextCallAsLeader(absl::Time now);
   EtcdCall MakeCall(EtcdCall::Kind kind) const;
   EtcdCall CampaignCall() const;
+  EtcdCall RenewCall(int64_t leader_revision, bool resigns) const;
   EtcdCall ReplaceCall(const View& view) const;
 
-  void OnLease(const EtcdAnswer& answer, absl::Time now);
-  void OnKept(const EtcdAnswer& answer, absl::Time now);
-  void OnKeptAsLeader(const absl::Status& kept, absl::Time now);
+  void OnLooked(const EtcdAnswer& answer, absl::Time now);
   void OnElection(const EtcdAnswer& answer, absl::Time now);
+  void OnRenewed(const EtcdAnswer& answer, absl::Time now);
   void OnStored(const EtcdAnswer& answer, absl::Time now);
 
-  // Starts the leadership that was won, unless what is stored is unreadable.
-  absl::Status StartLeading(const Etcd::Election& election, absl::Time now);
+  // Takes note of who leads, and since when nothing of it has moved.
+  void Watch(const Etcd::Stored& stored, absl::Time now);
+  // Whether nobody leads any more, by what was seen.
+  bool MayTakeOver(absl::Time now) const;
+  // For how long leases may run that were granted by those who led before.
+  absl::Duration FormerLeases() const;
+  void StartLeading(const Etcd::Stored& stored, const View& view,
+                    absl::Time now);
   void StepDown(const absl::Status& why);
+  // Says that the store is behind, and looks at it anew once a while.
+  void TellWhatIsBehind(absl::Time now);
   // Says which members are missing, when the chain cannot go on without.
   void TellWhoIsMissing(absl::Time now);
   void TellWhoIsSuspect();
   // Logs an etcd error once a while.
   void Complain(const absl::Status& error, absl::Time now);
-  std::string Key(absl::string_view name) const;
-  std::string ViewKey() const;
   absl::Status CheckLeading(absl::Time now) const;
 
   const Options options_;
+  const Etcd::Keys keys_;
   ManagerCore core_;
   std::string leader_;  // last seen
 
+  // While another one leads, or nobody.
+  Etcd::Value seen_leader_;  // at etcd, last
+  Etcd::Value seen_renewal_;
+  kamino::internal::v1::RenewalRecord renewal_;  // seen_renewal_'s
+  absl::Time unmoved_since_ = absl::InfinitePast();
+  bool campaigns_ = false;  // next
+  int64_t give_back_ = 0;   // a leadership, by its revision; 0: none
+
   bool leading_ = false;
-  int64_t lease_ = 0;  // of etcd's, on the leader key; 0: none
-  absl::Time lease_until_ = absl::InfinitePast();
-  bool leased_ = false;    // this round, before the campaign
-  int64_t give_back_ = 0;  // a lease
-  int64_t leader_revision_ = 0;
+  absl::Time leader_until_ = absl::InfinitePast();
+  int64_t leader_revision_ = 0;  // of the last leadership that was ours
   int64_t view_revision_ = 0;
+  absl::Time next_compaction_ = absl::InfinitePast();
+  absl::Time looks_again_ =
+      absl::InfiniteFuture();     // at a store that is behind
+  int64_t compact_revision_ = 0;  // etcd's, at the compaction before
+  int64_t revision_ = 0;          // etcd's, last
 
   std::optional<EtcdCall::Kind> outstanding_;
   absl::Time sent_;

@@ -1,5 +1,7 @@
 #include "membership/membership_agent.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -14,6 +16,8 @@ using kamino::internal::v1::MembershipService;
 
 // Between two calls at least, however often RequestView asks for one.
 constexpr absl::Duration kMinSpacing = absl::Milliseconds(5);
+// Several times in a vouch.
+constexpr absl::Duration kVouchEvery = absl::Milliseconds(100);
 constexpr int kTellOneIn = 50;  // heartbeats that were not sent
 constexpr absl::Duration kMaxReconnect = absl::Milliseconds(200);
 
@@ -41,11 +45,17 @@ absl::Status MembershipAgent::Start(const Member& self,
   CHECK(!thread_.joinable());
   {
     absl::MutexLock lock(&mutex_);
-    core_.SetSelf(self);
+    core_.Begin(self, options_.clock());
   }
   callbacks_ = std::move(callbacks);
   thread_ = std::thread([this] { Run(); });
+  asks_for_vouches_ = std::thread([this] { AskForVouches(); });
   return absl::OkStatus();
+}
+
+void MembershipAgent::RestBeforeStart(absl::Duration rest) {
+  absl::MutexLock lock(&mutex_);
+  core_.RestUntil(options_.clock() + rest);
 }
 
 void MembershipAgent::Stop() {
@@ -55,6 +65,7 @@ void MembershipAgent::Stop() {
     core_.EndLease();
   }
   if (thread_.joinable()) thread_.join();
+  if (asks_for_vouches_.joinable()) asks_for_vouches_.join();
 }
 
 bool MembershipAgent::LeaseValid(uint64_t view_id) const {
@@ -77,7 +88,30 @@ void MembershipAgent::SetReport(const NodeReport& report) {
   core_.SetReport(report);
 }
 
-// --- The thread.
+Vouching::Answer MembershipAgent::Vouch(
+    const kamino::internal::v1::VouchRequest& request) {
+  absl::MutexLock lock(&mutex_);
+  return core_.Vouch(request, options_.clock());
+}
+
+// --- The thread that asks for vouches.
+
+void MembershipAgent::AskForVouches() {
+  VouchCalls vouch_calls;
+  absl::MutexLock lock(&mutex_);
+  while (!mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kVouchEvery)) {
+    const auto calls = core_.NextVouches(options_.clock());
+    std::vector<Vouching::Answer> answers;
+    if (!calls.empty()) {
+      mutex_.Unlock();
+      answers = vouch_calls.CarryOut(calls, options_.deadline);
+      mutex_.Lock();
+    }
+    core_.OnVouches(calls, answers, options_.clock());
+  }
+}
+
+// --- The thread that asks the manager.
 
 bool MembershipAgent::Wait(absl::Duration wait) {
   absl::MutexLock lock(&mutex_);
@@ -90,11 +124,16 @@ bool MembershipAgent::Wait(absl::Duration wait) {
 }
 
 void MembershipAgent::Run() {
+  pthread_setname_np(pthread_self(), "membership");
   AgentCore::Effects effects;
   while (effects.refused.ok() && Wait(effects.wait)) {
     AgentCore::Call call;
     {
       absl::MutexLock lock(&mutex_);
+      if (core_.Rests(options_.clock())) {
+        effects.wait = core_.interval();
+        continue;
+      }
       if (core_.Hangs(options_.clock())) {
         LOG_EVERY_N(ERROR, kTellOneIn)
             << "this node does not go on; no heartbeats until it does";

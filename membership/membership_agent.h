@@ -15,6 +15,7 @@
 #include "membership/agent_core.h"
 #include "membership/lease_clock.h"
 #include "membership/view_source.h"
+#include "membership/vouch_calls.h"
 
 namespace kamino::membership {
 
@@ -33,23 +34,27 @@ struct AgentOptions {
   absl::Duration retry = absl::Milliseconds(100);
 };
 
-class MembershipAgent final : public ViewSource {
+class MembershipAgent final : public ViewSource, public Voucher {
  public:
   explicit MembershipAgent(AgentOptions options);
   ~MembershipAgent() override;  // Stop()
 
   absl::Status Start(const Member& self,
                      ViewSourceCallbacks callbacks) override;
+  void RestBeforeStart(absl::Duration rest) override;
   void Stop() override;
   bool LeaseValid(uint64_t view_id) const override;
   void RequestView() override;
   void NoteProgress() override;
   void SetReport(const NodeReport& report) override;
+  Vouching::Answer Vouch(
+      const kamino::internal::v1::VouchRequest& request) override;
 
  private:
   using Stub = kamino::internal::v1::MembershipService::Stub;
 
   void Run();
+  void AskForVouches();
   // False when stopped meanwhile.
   bool Wait(absl::Duration wait);
   AgentCore::Answer CarryOut(const AgentCore::Call& call);
@@ -72,6 +77,7 @@ class MembershipAgent final : public ViewSource {
   std::unique_ptr<Stub> stub_;
 
   std::thread thread_;
+  std::thread asks_for_vouches_;
 };
 
 }  // namespace kamino::membership

@@ -2,6 +2,7 @@
 #ifndef KAMINO_MEMBERSHIP_NODE_REPORT_H_
 #define KAMINO_MEMBERSHIP_NODE_REPORT_H_
 
+#include <algorithm>
 #include <cstdint>
 
 #include "absl/time/time.h"
@@ -20,7 +21,7 @@ struct Cursors {
 };
 
 struct NodeReport {
-  uint64_t view_id = 0;  // the view it is in
+  uint64_t view_id = 0;  // the newest view it knows
   Condition condition = Condition::kUnknown;
   // Outside: the view whose tail sends it every operation; 0: none does.
   uint64_t caught_up_view = 0;
@@ -30,6 +31,12 @@ struct NodeReport {
   // nothing of what it has applied was completed. Zero: nothing is owed.
   absl::Duration append_debt = absl::ZeroDuration();
   absl::Duration completion_debt = absl::ZeroDuration();
+  uint64_t view_digest = 0;  // of view_id's; 0: not known
+  // The newest view in which its heap was a member's, also before a restart.
+  uint64_t member_view = 0;
+
+  // The newest view that it knows of.
+  uint64_t newest_view() const { return std::max(view_id, member_view); }
 
   friend bool operator==(const NodeReport&, const NodeReport&) = default;
 };

@@ -52,6 +52,8 @@ kamino::v1::NodeReport ToProto(const NodeReport& report) {
   message.mutable_cursors()->set_cleaned(report.cursors.cleaned);
   message.set_append_debt_ms(Milliseconds(report.append_debt));
   message.set_completion_debt_ms(Milliseconds(report.completion_debt));
+  message.set_view_digest(report.view_digest);
+  message.set_member_view_id(report.member_view);
   return message;
 }
 
@@ -62,7 +64,9 @@ NodeReport FromProto(const kamino::v1::NodeReport& message) {
           message.caught_up_view_id(),
           {cursors.received(), cursors.applied(), cursors.cleaned()},
           absl::Milliseconds(message.append_debt_ms()),
-          absl::Milliseconds(message.completion_debt_ms())};
+          absl::Milliseconds(message.completion_debt_ms()),
+          message.view_digest(),
+          message.member_view_id()};
 }
 
 kamino::v1::Member ToProto(const Member& member) {
@@ -117,6 +121,8 @@ ViewRecord ToProto(const View& view) {
     exclusion->set_node_id(node_id);
     exclusion->set_drain(drain);
   }
+  record.set_digest(view.digest);
+  record.mutable_ancestors()->Add(view.ancestors.begin(), view.ancestors.end());
   return record;
 }
 
@@ -131,6 +137,8 @@ View FromProto(const ViewRecord& record) {
   for (const auto& exclusion : record.excluded()) {
     view.excluded[exclusion.node_id()] = exclusion.drain();
   }
+  view.digest = record.digest();
+  view.ancestors.assign(record.ancestors().begin(), record.ancestors().end());
   return view;
 }
 

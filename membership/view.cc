@@ -33,7 +33,8 @@ bool operator==(const Member& a, const Member& b) {
 
 bool operator==(const View& a, const View& b) {
   return a.cluster_id == b.cluster_id && a.chain_id == b.chain_id &&
-         a.id == b.id && a.members == b.members && a.excluded == b.excluded;
+         a.id == b.id && a.members == b.members && a.excluded == b.excluded &&
+         a.digest == b.digest && a.ancestors == b.ancestors;
 }
 
 int View::IndexOf(absl::string_view node_id, uint64_t incarnation) const {

@@ -54,6 +54,10 @@ struct View {
   // complete without them.
   std::map<std::string, bool> excluded = {};
   ChainId chain_id = kOnlyChain;
+  // Tells this view from another one of the same id, as after the store of
+  // views was put back from an older copy (view_history.h); 0: not known.
+  uint64_t digest = 0;
+  std::vector<uint64_t> ancestors = {};  // digests, of the one before first
 
   friend bool operator==(const View& a, const View& b);
 

@@ -26,6 +26,9 @@ class ViewSource {
  public:
   virtual ~ViewSource() = default;
 
+  // Before Start, if at all: managers hear of this node only so much later.
+  virtual void RestBeforeStart(absl::Duration rest) = 0;
+
   // Announces `self` and goes on until Stop. Once.
   virtual absl::Status Start(const Member& self,
                              ViewSourceCallbacks callbacks) = 0;
@@ -33,7 +36,8 @@ class ViewSource {
   virtual void Stop() = 0;
 
   // Whether a node that is in view `view_id` may answer by itself now: it holds
-  // a lease of the manager's, given under that view or an older one.
+  // a lease of the manager's, given under that view or an older one, or the
+  // word of all other members of that view (membership/vouching.h).
   virtual bool LeaseValid(uint64_t view_id) const = 0;
 
   // Someone has a newer view: asks the manager at once.

@@ -20,12 +20,14 @@
 #include "head/procedures/bank_transfer.h"
 #include "membership/membership_agent.h"
 #include "membership/server_program.h"
+#include "membership/vouch_calls.h"
 #include "node/driver/node.h"
 #include "node/driver/real_runtime.h"
 #include "node/host_id.h"
 #include "node/node_flags.h"
 #include "node/rpc/grpc_rendezvous.h"
 #include "node/rpc/node_server.h"
+#include "node/storage/bus_error.h"
 #include "node/storage/device_media.h"
 #include "node/storage/file_media.h"
 #include "replica/procedure.h"
@@ -111,6 +113,9 @@ absl::StatusOr<NodeOptions> OptionsFrom(
   options.chain.cluster_id = flags.storage.cluster_id;
   options.chain.chain_id = kOnlyChain;
   options.chain.node_id = flags.storage.node_id;
+  if (flags.storage.restart_limit == 0) {
+    options.restarts.first_delay = absl::ZeroDuration();
+  }
   options.chain.transfer_bytes_per_s = flags.transfer_mb_per_s * 1000 * 1000;
   RETURN_IF_ERROR(
       ChooseTransports(flags, std::move(rendezvous), &options.links));
@@ -137,9 +142,12 @@ absl::StatusOr<std::unique_ptr<Media>> OpenMedia(const NodeFlags& flags) {
 
 absl::Status Serve(const NodeFlags& flags,
                    const std::function<void()>& await_end) {
+  RETURN_IF_ERROR(CheckNoDamage(flags.data_dir));
   ASSIGN_OR_RETURN(auto media, OpenMedia(flags));
+  RecordBusErrors(flags.data_dir, flags.device);
   StorageOptions storage_options = flags.storage;
   storage_options.first_incarnation = RandomIncarnation();
+  storage_options.salt = RandomIncarnation();
   ASSIGN_OR_RETURN(auto storage,
                    Storage::Open(storage_options, std::move(media)));
 
@@ -175,8 +183,9 @@ absl::Status Serve(const NodeFlags& flags,
   ASSIGN_OR_RETURN(auto node, Node::Create(std::move(options), RealRuntime(),
                                            std::move(storage), &procedures,
                                            &agent, std::move(events)));
-  ASSIGN_OR_RETURN(
-      server, NodeServer::Start(flags.listen, node.get(), rendezvous.get()));
+  membership::VouchServer vouches(&agent);
+  ASSIGN_OR_RETURN(server, NodeServer::Start(flags.listen, node.get(),
+                                             {rendezvous.get(), &vouches}));
   address = Advertised(flags, server->port());
   LOG(INFO) << "node " << flags.storage.node_id << " of cluster "
             << flags.storage.cluster_id << " listens on " << flags.listen
@@ -188,7 +197,9 @@ absl::Status Serve(const NodeFlags& flags,
   node->Stop();
   server.reset();
   rendezvous->Stop();
-  return failure.Get();
+  absl::Status ended = failure.Get();
+  if (ended.ok()) node->EndInOrder();
+  return ended;
 }
 
 int Main(int argc, char** argv) {

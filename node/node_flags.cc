@@ -63,6 +63,10 @@ ABSL_FLAG(bool, reserve_undo_copy, true,
 ABSL_FLAG(uint64_t, transfer_mb_per_s, 600,
           "How fast this node sends its heap to one that joins, in MB/s; 0: as "
           "fast as can be. Slower leaves more to the chain's clients.");
+ABSL_FLAG(uint32_t, restart_limit, 10,
+          "Once this node has died so often, each time within ten minutes of "
+          "its start, it stays down; after two such deaths it waits before it "
+          "asks to be taken in. 0: it never waits nor stays down.");
 ABSL_FLAG(bool, prefault, true,
           "Touches all of a new file in memory when it is made, so that the "
           "first stores do not wait for its pages.");
@@ -133,6 +137,7 @@ absl::Status ReadStorage(NodeFlags* flags) {
   RETURN_IF_ERROR(CheckMegabytes("heap_mb", heap_mb, engine::Heap::kMinBytes));
   RETURN_IF_ERROR(
       CheckMegabytes("ring_mb", ring_mb, replica::LogRing::kMinBytes));
+  storage->restart_limit = absl::GetFlag(FLAGS_restart_limit);
   storage->heap_bytes = heap_mb << 20;
   storage->ring_bytes = ring_mb << 20;
   if (flags->data_dir.empty()) return BadFlag("data_dir", "is required");

@@ -28,11 +28,17 @@ ChainCore::ChainCore(ChainOptions options, LogRing* ring, NodeRecord* record,
                                record->state().condition == Condition::kSound
                            ? Returning::State::kReturned
                            : Returning::State::kTrusted),
+      announcements_(options_, record, &outbox_),
       mending_(ring, executor, &outbox_, options_.fetch_timeout),
       mending_source_(ring, executor, &outbox_),
+      dispute_(record, options_.fetch_timeout),
       joiner_(options_, ring, copy, &upstream_, &outbox_, &transfer_stats_),
       donor_(options_, ring, copy, &downstream_, &outbox_, &transfer_stats_) {
   outbox_.set_chain_id(options_.chain_id);
+  ResumeDispute();
+  if (!mending_.torn() || record->state().redone != ring->applied() + 1) {
+    SetRedone(0);
+  }
   if (!mending_.torn() || !behind()) return;
   // The chain completes without a node that joins: its neighbours may hold
   // more of the interrupted entries' objects than those entries made.
@@ -52,14 +58,15 @@ bool ChainCore::is_tail() const {
 }
 
 bool ChainCore::ready() const {
-  return !outbox_.failed() && index_ >= 0 && condition() == Condition::kSound;
+  return !outbox_.failed() && index_ >= 0 && !dispute_.open() &&
+         condition() == Condition::kSound;
 }
 
 Condition ChainCore::condition() const {
   const Condition recorded = record_->state().condition;
   if (recorded != Condition::kSound) return recorded;
   if (returning_.outrun()) return Condition::kOutrun;
-  if (mending_.torn()) return Condition::kTorn;
+  if (half_executed()) return Condition::kTorn;
   return returning_.trusted() ? Condition::kSound : Condition::kReturned;
 }
 
@@ -148,10 +155,12 @@ void ChainCore::OnView(const View& view, absl::Time now, Actions* actions) {
                      ": the store of views was emptied; restore it, or move "
                      "the data away")));
   }
+  SuspectEntries(view);
   LeaveView(now);
   view_ = view;
   index_ = index;
   outbox_.set_view_id(view_.id);
+  announcements_.Enter(view_, index_);
   if (index_ < 0) return joiner_.Aim(view_, now);
   EnterView(now);
 }
@@ -194,6 +203,9 @@ void ChainCore::EnterView(absl::Time now) {
   CheckReturned();
   completions_.Know(ring_->cleaned());
   if (!is_tail()) donor_.EndRetaining();
+  dispute_.ForgetVotes();
+  if (dispute_.open() && is_head()) KeepOwnResult();
+  if (outbox_.failed()) return;
 
   // What is in the ring was acknowledged upstream: it is executed whatever the
   // new role.
@@ -207,7 +219,8 @@ void ChainCore::EnterView(absl::Time now) {
 
 void ChainCore::DiscardState() {
   copy_->BeginReceiving();
-  mending_.Forget();
+  dispute_.End();
+  ForgetInterrupted();
   returning_.Forget();
   upstream_.Leave();
   downstream_.Leave();
@@ -252,8 +265,10 @@ void ChainCore::OnTick(absl::Time now, Actions* actions) {
   downstream_.OnTick(now);
   completions_.OnTick(now);
   mending_.OnTick(now);
+  Decide(now);
   if (donor_.OnTick(now) && is_tail()) CompleteAsTail();
-  append_debt_.Update(downstream_.waits(), downstream_.acked(), now);
+  append_debt_.Update(downstream_.waits() || announcements_.waits(),
+                      downstream_.acked() + announcements_.answers(), now);
   completion_debt_.Update(role() == Role::kHead && ring_->applied() > settled(),
                           settled(), now);
 }
@@ -268,16 +283,18 @@ void ChainCore::EndOfBatch(absl::Time now, Actions* actions) {
   if (outbox_.failed() || (index_ < 0 && joiner_.link() == kNoLink)) return;
   joiner_.Acknowledge();
   completions_.Report(ring_->applied());
-  donor_.Continue(now);
+  if (!half_executed()) donor_.Continue(now);
   // After all that may append or clean: what it sends lies in the ring.
-  downstream_.Pump();
+  AdoptDeadly(now);
+  downstream_.Pump(deadly_);
   upstream_.Acknowledge(behind());
 }
 
 // --- Log entries.
 
 absl::Status ChainCore::AppendLocal(absl::Span<const Mutation* const> mutations,
-                                    const engine::WriteSet& write_set) {
+                                    const engine::WriteSet& write_set,
+                                    const engine::AfterImage& image) {
   CHECK(is_head()) << "only the head appends by itself";
   LogEntryDraft draft;
   draft.first = next_sequence();
@@ -285,6 +302,7 @@ absl::Status ChainCore::AppendLocal(absl::Span<const Mutation* const> mutations,
   draft.view_id = view_.id;
   draft.mutations = mutations;
   draft.write_set = &write_set;
+  draft.image = &image;
   if (options_.max_entry_bytes != 0 &&
       draft.bytes() > options_.max_entry_bytes) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -304,16 +322,50 @@ void ChainCore::CommitLocal(Actions* actions) {
   AfterApplied();
 }
 
+bool ChainCore::Announce(const RequestIdentity& request, Actions* actions) {
+  const Outbox::Delivery delivery(&outbox_, actions);
+  const bool up = downstream_.replicates() && !downstream_.joins();
+  return announcements_.Announce(request, up ? downstream_.link() : kNoLink,
+                                 /*alone=*/role() == Role::kSingle);
+}
+
+void ChainCore::EndAnnouncement(Actions* actions) {
+  const Outbox::Delivery delivery(&outbox_, actions);
+  const bool up = downstream_.replicates() && !downstream_.joins();
+  announcements_.End(up ? downstream_.link() : kNoLink);
+}
+
+void ChainCore::SendSync(LinkId link) {
+  announcements_.TellIn(upstream_.SendSync(link, behind()));
+}
+
+bool ChainCore::ExecuteOne(const LogEntry& entry) {
+  const auto executed = executor_->Execute(entry);
+  if (absl::IsDataLoss(executed.status())) {
+    Dissent(entry, executed.status(), 0);
+    return false;
+  }
+  if (!executed.ok()) {
+    outbox_.Fail(absl::DataLossError(absl::StrCat(
+        "mutation ", entry.first(), ": ", executed.status().message())));
+    return false;
+  }
+  if (*executed != entry.image_hash()) {
+    Dissent(entry, absl::OkStatus(), *executed);
+    return false;
+  }
+  ring_->MarkApplied(entry.last());
+  return true;
+}
+
 void ChainCore::ExecuteReceived() {
-  if (mending_.torn() || ring_->applied() == ring_->received()) return;
+  if (mending_.torn() || dispute_.open()) return;
+  if (ring_->applied() == ring_->received()) return;
+  if (is_head()) return ExecuteAgain();
   while (!outbox_.failed() && ring_->applied() < ring_->received()) {
     const LogEntry entry = ring_->EntryOf(ring_->applied() + 1);
-    absl::Status executed = executor_->Execute(entry);
-    if (!executed.ok()) {
-      return outbox_.Fail(absl::DataLossError(
-          absl::StrCat("mutation ", entry.first(), ": ", executed.message())));
-    }
-    ring_->MarkApplied(entry.last());
+    if (IsDeadly(entry)) break;
+    if (!ExecuteOne(entry)) return;
   }
   AfterApplied();
 }
@@ -327,6 +379,7 @@ void ChainCore::AfterApplied() {
 }
 
 void ChainCore::CompleteAsTail() {
+  if (ring_->applied() >= deadly_) deadly_ = 0;  // complete, all of them
   if (is_head()) completions_.CompleteTo(ring_->applied());
   completions_.Owe();
   if (!donor_.KeepsRing()) CleanTo(ring_->applied());
@@ -342,9 +395,15 @@ void ChainCore::CleanTo(uint64_t sequence) {
 
 void ChainCore::GoOnMended(Mending::Mended mended) {
   if (!mended.has_value()) return;
-  if (*mended == Mend::kBack) return ExecuteReceived();
+  if (*mended == Mend::kBack) {
+    if (dispute_.open()) DropDisputed();
+    // Executing it again has ended this process once.
+    if (record_->state().redone == ring_->applied() + 1) DropInterrupted();
+    return ExecuteReceived();
+  }
+  deadly_ = std::max(deadly_, ring_->received());
   ring_->MarkApplied(ring_->received());
-  upstream_.SendSync(upstream_.link(), behind());
+  SendSync(upstream_.link());
   AfterApplied();
 }
 

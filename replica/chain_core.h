@@ -14,6 +14,8 @@
 //     borne out that it holds what it must;
 //   - Mending: it mends what it was in the middle of, by what a neighbour holds
 //     (section 5.3);
+//   - Announcements: what a head is about to execute, told to its successor;
+//   - Dispute: an operation that comes to something else here than at the head;
 //   - Joiner, and Donor at the tail: a node that joins gets the tail's heap,
 //     then its log entries, and only then a place in the chain (section 5.2);
 //   - Outbox: what they have to say.
@@ -37,6 +39,7 @@
 #define KAMINO_REPLICA_CHAIN_CORE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,10 +51,12 @@
 #include "kamino/internal/v1/chain.pb.h"
 #include "kamino/v1/kamino.pb.h"
 #include "membership/view.h"
+#include "replica/announcements.h"
 #include "replica/chain_actions.h"
 #include "replica/chain_options.h"
 #include "replica/completions.h"
 #include "replica/debt.h"
+#include "replica/dispute.h"
 #include "replica/donor.h"
 #include "replica/downstream.h"
 #include "replica/executor.h"
@@ -106,11 +111,24 @@ class ChainCore {
   // after this. Errors as LogRing::Append; kInvalidArgument also when it
   // is larger than max_entry_bytes.
   absl::Status AppendLocal(absl::Span<const Mutation* const> mutations,
-                           const engine::WriteSet& write_set);
+                           const engine::WriteSet& write_set,
+                           const engine::AfterImage& image = {});
 
   // The commit mark of the entry that was appended last is durable: it may go
   // down the chain.
   void CommitLocal(Actions* actions);
+
+  // Whether `request` may be executed by a head on probation: its successor
+  // knows of it. If not, that is told, and this is to be called again after
+  // further inputs. Another request takes the place of the last one.
+  bool Announce(const RequestIdentity& request, Actions* actions);
+  // What was announced last has not ended this process.
+  void EndAnnouncement(Actions* actions);
+  // What a head before this one, or this one before its restart, may have died
+  // of. Each is told once, and again whenever it is heard of again.
+  std::optional<RequestIdentity> TakeSuspect() {
+    return announcements_.TakeSuspect();
+  }
 
   // --- What is.
 
@@ -121,7 +139,7 @@ class ChainCore {
   // It has a place in the chain and a heap that it may execute on.
   bool ready() const;
   // No operation is half executed on its heap, nor is it being received.
-  bool heap_whole() const { return has_state() && !mending_.torn(); }
+  bool heap_whole() const { return has_state() && !half_executed(); }
   // For the manager.
   membership::Condition condition() const;
   // The view whose tail sends this node, which is outside, every log entry.
@@ -159,6 +177,9 @@ class ChainCore {
   // Whether the heap holds a state of the chain, be it an old one.
   bool has_state() const;
   bool behind() const;
+  bool half_executed() const {
+    return mending_.torn() && !mending_.untouched();
+  }
   // Log entries of the chain can follow on what this node has, though it has no
   // place.
   bool may_resume() const { return behind() && !mending_.torn(); }
@@ -182,7 +203,11 @@ class ChainCore {
               absl::Time now);
   void ContinueDownstream(const kamino::internal::v1::Sync& sync);
   void OnReject(LinkId link, const Message& message, absl::Time now);
-  void OnAppend(LinkId link, absl::string_view entry);
+  void OnAppend(LinkId link, const kamino::internal::v1::Append& append,
+                absl::string_view entry);
+  void OnDisputed(LinkId link, absl::string_view bytes);
+  void OnVote(LinkId link, const kamino::internal::v1::Vote& vote);
+  void OnConvict(LinkId link, uint64_t first);
   void OnAppendAck(LinkId link, uint64_t received);
   void OnCompletion(LinkId link, uint64_t applied);
   void OnCleanUp(LinkId link, uint64_t cleaned);
@@ -191,7 +216,36 @@ class ChainCore {
 
   // --- What follows.
 
+  void SendSync(LinkId link);
   void ExecuteReceived();
+  // The same at a head: what its predecessors have not answered.
+  void ExecuteAgain();
+  // False: it differs from the head's execution, or the node must stop.
+  bool ExecuteOne(const LogEntry& entry);
+  // Whether a node may have died of the entry: its predecessor has executed it,
+  // and this one is to take over what that holds.
+  bool IsDeadly(const LogEntry& entry) const;
+  void AdoptDeadly(absl::Time now);
+  // A view takes the place of view_: what the successor was sent may have
+  // ended it.
+  void SuspectEntries(const membership::View& next);
+  void DropInterrupted();
+  void ForgetInterrupted();  // the heap is void
+  void SetRedone(uint64_t first);
+  // This node's execution differs from the head's: `why`, or `hash`.
+  void Dissent(const LogEntry& entry, const absl::Status& why, uint64_t hash);
+  void ResumeDispute();
+  void Decide(absl::Time now);
+  // This node is head now: its result of the disputed operation counts.
+  void KeepOwnResult();
+  void TakeBackDisputed();
+  void DropDisputed();
+  // What this node holds is wrong: it discards it, and ends.
+  void Convict(uint64_t first, absl::string_view by);
+  void LeaveDamaged(absl::string_view why);
+  // The successor asks for the entry that begins with it, perhaps again: it may
+  // be this node's bytes that are damaged.
+  void CheckUnsent(uint64_t sequence);
   // Something is applied that was not before.
   void AfterApplied();
   // The last of the chain: what is applied is complete.
@@ -217,10 +271,15 @@ class ChainCore {
   Downstream downstream_;
   Completions completions_;
   Returning returning_;
+  Announcements announcements_;
   Mending mending_;
   MendingSource mending_source_;
+  Dispute dispute_;
   Joiner joiner_;
   Donor donor_;
+  // A node may have died of entries up to this one, of those that are not
+  // complete.
+  uint64_t deadly_ = 0;
   Debt append_debt_;
   Debt completion_debt_;
 };

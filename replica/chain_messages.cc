@@ -55,7 +55,17 @@ void ChainCore::OnMessage(LinkId link, const Message& message,
     case Message::kSync:
       return OnSync(link, message.sync(), now);
     case Message::kAppend:
-      return OnAppend(link, payload);
+      return OnAppend(link, message.append(), payload);
+    case Message::kVote:
+      return OnVote(link, message.vote());
+    case Message::kConvict:
+      return OnConvict(link, message.convict().first());
+    case Message::kAnnounce:
+      if (!outbox_.Belongs(upstream_.Has(link))) return;
+      return announcements_.OnAnnounce(message.announce(), link);
+    case Message::kAnnounceAck:
+      if (!outbox_.Belongs(downstream_.Has(link))) return;
+      return announcements_.OnAck(message.announce_ack());
     case Message::kAppendAck:
       return OnAppendAck(link, message.append_ack().received());
     case Message::kCompletion:
@@ -102,8 +112,9 @@ std::string ChainCore::RefuseHello(LinkId link, const Hello& hello,
       options_.agreement, options_.node_id, there, hello.node_id());
   if (!misfit.empty()) return misfit;
   if (hello.purpose() == LINK_PURPOSE_TRANSFER) {
-    return donor_.Refuse(hello, view_,
-                         is_tail() && condition() == Condition::kSound, now);
+    const bool may_give =
+        is_tail() && condition() == Condition::kSound && !dispute_.open();
+    return donor_.Refuse(hello, view_, may_give, now);
   }
   return RefuseNeighbour(hello);
 }
@@ -141,13 +152,13 @@ void ChainCore::OnHello(LinkId link, const Hello& hello, absl::Time now) {
       break;
   }
   completions_.Accept(link);
-  upstream_.SendSync(link, behind());
+  SendSync(link);
 }
 
 void ChainCore::OnHelloAppend(LinkId link, const Hello& hello, absl::Time now) {
   if (!returning_.OnHello(hello, behind())) {
     // It learns what this node holds, and tries again.
-    upstream_.SendSync(link, behind());
+    SendSync(link);
     return outbox_.Reject(
         link,
         absl::StrCat(options_.node_id, " has received up to ",
@@ -165,7 +176,7 @@ void ChainCore::OnHelloAppend(LinkId link, const Hello& hello, absl::Time now) {
   if (mending_.torn()) {
     return GoOnMended(mending_.Begin(link, Mend::kForward, now));
   }
-  upstream_.SendSync(link, behind());
+  SendSync(link);
 }
 
 void ChainCore::OnSync(LinkId link, const Sync& sync, absl::Time now) {
@@ -188,8 +199,13 @@ void ChainCore::ContinueDownstream(const Sync& sync) {
     return outbox_.Reject(downstream_.link(), std::move(verdict.reason),
                           verdict.useless);
   }
+  CheckUnsent(sync.received() + 1);
+  if (outbox_.failed()) return;
   downstream_.ContinueAfter(sync.received());
   OnCleanUp(downstream_.link(), sync.cleaned());
+  if (is_head() && !downstream_.joins()) {
+    announcements_.OnSync(sync, downstream_.link());
+  }
   CheckReturned();
 }
 
@@ -212,9 +228,14 @@ void ChainCore::OnReject(LinkId link, const Message& message, absl::Time now) {
 
 // --- Log entries and what is acknowledged of them.
 
-void ChainCore::OnAppend(LinkId link, absl::string_view entry) {
+void ChainCore::OnAppend(LinkId link,
+                         const kamino::internal::v1::Append& append,
+                         absl::string_view entry) {
   if (!outbox_.Belongs(upstream_.Has(link)) || mending_.torn()) return;
-  if (upstream_.Take(entry, returning_.may_append())) ExecuteReceived();
+  if (append.disputed()) return OnDisputed(link, entry);
+  if (!upstream_.Take(entry, returning_.may_append())) return;
+  if (append.deadly() && index_ > 0) deadly_ = ring_->received();
+  ExecuteReceived();
 }
 
 void ChainCore::OnAppendAck(LinkId link, uint64_t received) {
@@ -261,7 +282,8 @@ void ChainCore::OnTransferMessage(LinkId link, const Message& message,
     case Joiner::Effect::kNone:
       return;
     case Joiner::Effect::kHeapVoid:
-      mending_.Forget();
+      dispute_.End();
+      ForgetInterrupted();
       returning_.Forget();
       return;
     case Joiner::Effect::kHasHeap:

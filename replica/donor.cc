@@ -187,6 +187,10 @@ void Donor::Forget() {
   downstream_->Leave();
 }
 
+void Donor::Stop() {
+  if (!joining_.empty() || retains()) Forget();
+}
+
 bool Donor::OnClosed(LinkId link, absl::Time now) {
   if (joining_.empty() || !downstream_->Has(link)) return false;
   Lose(now);

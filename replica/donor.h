@@ -89,6 +89,8 @@ class Donor {
   bool OnTick(absl::Time now);
   // Nobody who joins needs what is in the ring any more.
   void Forget();
+  // Nor is anybody to get what the heap holds.
+  void Stop();
 
   // True when it was the link to the node that joins.
   bool OnClosed(LinkId link, absl::Time now);

@@ -4,6 +4,7 @@
 
 namespace kamino::replica {
 
+using kamino::internal::v1::Append;
 using kamino::internal::v1::Hello;
 using kamino::internal::v1::LINK_PURPOSE_APPEND;
 
@@ -94,7 +95,7 @@ bool Downstream::CanHaveCleaned(uint64_t cleaned) {
   return false;
 }
 
-void Downstream::Pump() {
+void Downstream::Pump(uint64_t deadly) {
   if (!replicates()) return;
   while (sent_ < ring_->applied() && sent_entries_ < options_.window_entries &&
          sent_bytes_ < kWindowBytes) {
@@ -102,7 +103,9 @@ void Downstream::Pump() {
     sent_ = entry.last();
     sent_bytes_ += entry.bytes().size();
     ++sent_entries_;
-    outbox_->SendEntry(link(), entry);
+    Append* append = outbox_->SendEntry(link(), entry);
+    // Nobody waits for one that joins, so that what it lacks may be complete.
+    append->set_deadly(entry.last() <= deadly && !joins());
   }
 }
 

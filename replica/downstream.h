@@ -97,7 +97,8 @@ class Downstream {
   bool CanHaveCleaned(uint64_t cleaned);
   // Sends what is applied, as far as the window allows. What is sent lies in
   // the ring: nothing may be cleaned or appended before it has gone.
-  void Pump();
+  // Those up to `deadly` are flagged: a node may have died of them.
+  void Pump(uint64_t deadly = 0);
 
  private:
   const ChainOptions& options_;

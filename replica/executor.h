@@ -25,9 +25,15 @@ class Executor {
  public:
   virtual ~Executor() = default;
 
-  // Executes an entry's mutations in place and makes its effects durable. An
-  // error means that the node must stop.
-  virtual absl::Status Execute(const LogEntry& entry) = 0;
+  // Executes an entry's mutations in place and makes its effects durable. The
+  // hash of what it has left (engine::AfterImage); that of the entry where this
+  // tells none. kDataLoss: this execution differs from the head's, and has
+  // stopped somewhere. Another error means that the node must stop.
+  virtual absl::StatusOr<uint64_t> Execute(const LogEntry& entry) = 0;
+  // The same without any effect. All entries before it are executed.
+  virtual absl::StatusOr<uint64_t> Try(const LogEntry& entry) = 0;
+  // That of what an entry, which was executed last, has left.
+  virtual absl::StatusOr<uint64_t> HashImage(const LogEntry& entry) = 0;
 
   // --- At a neighbour: appends the bytes that the intent covers here.
   // kInvalidArgument: they do not lie among the heap's objects.

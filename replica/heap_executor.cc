@@ -9,11 +9,32 @@ namespace kamino::replica {
 using engine::Intent;
 using engine::WriteSet;
 
-absl::Status HeapExecutor::Execute(const LogEntry& entry) {
+template <typename Transaction>
+absl::StatusOr<uint64_t> HeapExecutor::Run(const LogEntry& entry, bool trial) {
   ASSIGN_OR_RETURN(auto write_set, entry.WriteSet());
-  engine::ReplicaTransaction transaction(heap_, write_set);
-  RETURN_IF_ERROR(state_->Replay(transaction, entry));
-  return static_cast<engine::Transaction&>(transaction).Commit();
+  Transaction transaction(heap_, write_set);
+  absl::Status done = state_->Replay(transaction, entry, trial);
+  if (done.ok()) {
+    done = static_cast<engine::Transaction&>(transaction).Commit();
+  }
+  if (!done.ok()) return absl::DataLossError(done.message());
+  if (entry.image_hash() == 0) return 0;
+  ASSIGN_OR_RETURN(auto filled, entry.Filled());
+  return transaction.HashImage(filled);
+}
+
+absl::StatusOr<uint64_t> HeapExecutor::Execute(const LogEntry& entry) {
+  return Run<engine::ReplicaTransaction>(entry, /*trial=*/false);
+}
+
+absl::StatusOr<uint64_t> HeapExecutor::Try(const LogEntry& entry) {
+  return Run<engine::TrialTransaction>(entry, /*trial=*/true);
+}
+
+absl::StatusOr<uint64_t> HeapExecutor::HashImage(const LogEntry& entry) {
+  ASSIGN_OR_RETURN(auto write_set, entry.WriteSet());
+  ASSIGN_OR_RETURN(auto filled, entry.Filled());
+  return engine::ReplicaTransaction(heap_, write_set).HashImage(filled);
 }
 
 absl::Status HeapExecutor::ReadIntent(const Intent& intent,
@@ -41,6 +62,9 @@ absl::Status HeapExecutor::MendIntent(const Intent& intent,
   return mender_.Apply(intent, bytes, mend);
 }
 
-void HeapExecutor::EndMending() { heap_->region()->Drain(); }
+void HeapExecutor::EndMending() {
+  heap_->region()->Drain();
+  state_->ForgetSummary();
+}
 
 }  // namespace kamino::replica

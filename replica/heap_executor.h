@@ -16,7 +16,9 @@ class HeapExecutor : public Executor {
   HeapExecutor(engine::Heap* heap, StateMachine* state)
       : heap_(heap), state_(state), mender_(heap) {}
 
-  absl::Status Execute(const LogEntry& entry) override;
+  absl::StatusOr<uint64_t> Execute(const LogEntry& entry) override;
+  absl::StatusOr<uint64_t> Try(const LogEntry& entry) override;
+  absl::StatusOr<uint64_t> HashImage(const LogEntry& entry) override;
   absl::Status ReadIntent(const engine::Intent& intent,
                           std::string* bytes) override;
   absl::Status BeginMending(const engine::WriteSet& intents) override;
@@ -25,6 +27,9 @@ class HeapExecutor : public Executor {
   void EndMending() override;
 
  private:
+  template <typename Transaction>
+  absl::StatusOr<uint64_t> Run(const LogEntry& entry, bool trial);
+
   engine::Heap* const heap_;
   StateMachine* const state_;
   Mender mender_;

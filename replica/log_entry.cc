@@ -2,6 +2,7 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -192,15 +193,14 @@ absl::StatusOr<std::vector<MutationView>> LogEntry::Mutations() const {
   return mutations;
 }
 
-absl::StatusOr<engine::WriteSet> LogEntry::WriteSet() const {
+absl::Status LogEntry::VisitIntents(
+    absl::FunctionRef<void(const IntentRecord&)> visit) const {
   const size_t begin = sizeof(EntryHeader) + size_t{header_.mutation_bytes};
   if (begin > bytes_.size()) return Damaged("is shorter than its mutations");
   Cursor cursor(bytes_.substr(begin));
   if (header_.intent_count > cursor.left() / sizeof(IntentRecord)) {
     return Damaged("is shorter than its write set");
   }
-  engine::WriteSet write_set;
-  write_set.reserve(header_.intent_count);
   for (uint32_t i = 0; i < header_.intent_count; ++i) {
     IntentRecord record;
     if (!cursor.TakeCopy(&record)) return Damaged("is cut off");
@@ -208,10 +208,35 @@ absl::StatusOr<engine::WriteSet> LogEntry::WriteSet() const {
         record.kind > static_cast<uint32_t>(IntentKind::kFree)) {
       return Damaged(absl::StrCat("has an intent of kind ", record.kind));
     }
+    if (record.filled > record.length) {
+      return Damaged(
+          absl::StrCat("fills ", record.filled, " bytes of ", record.length));
+    }
+    visit(record);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<engine::WriteSet> LogEntry::WriteSet() const {
+  engine::WriteSet write_set;
+  // No more than there are bytes for.
+  write_set.reserve(std::min<size_t>(header_.intent_count,
+                                     bytes_.size() / sizeof(IntentRecord)));
+  RETURN_IF_ERROR(VisitIntents([&](const IntentRecord& record) {
     write_set.push_back({record.object, record.offset, record.length,
                          static_cast<IntentKind>(record.kind)});
-  }
+  }));
   return write_set;
+}
+
+absl::StatusOr<std::vector<uint32_t>> LogEntry::Filled() const {
+  std::vector<uint32_t> filled;
+  RETURN_IF_ERROR(VisitIntents([&](const IntentRecord& record) {
+    if (record.kind == static_cast<uint32_t>(IntentKind::kAlloc)) {
+      filled.push_back(record.filled);
+    }
+  }));
+  return filled;
 }
 
 // --- Making.
@@ -230,9 +255,14 @@ void LogEntryDraft::WriteTo(char* to) const {
   for (const Mutation* mutation : mutations) at = PutMutation(at, *mutation);
   EntryHeader header = {};
   header.mutation_bytes = static_cast<uint32_t>(at - to - sizeof(EntryHeader));
+  size_t allocations = 0;
   for (const Intent& intent : *write_set) {
-    const IntentRecord record{intent.object, intent.offset, intent.length,
-                              static_cast<uint32_t>(intent.kind), 0};
+    IntentRecord record{intent.object, intent.offset, intent.length,
+                        static_cast<uint32_t>(intent.kind), 0};
+    if (image != nullptr && intent.kind == IntentKind::kAlloc &&
+        allocations < image->filled.size()) {
+      record.filled = image->filled[allocations++];
+    }
     at = Put(at, &record, sizeof(record));
   }
   CHECK_EQ(static_cast<uint64_t>(at - to), length);
@@ -244,6 +274,7 @@ void LogEntryDraft::WriteTo(char* to) const {
   header.first = first;
   header.chain_id = chain_id;
   header.view_id = view_id;
+  header.image_hash = image != nullptr ? image->hash : 0;
   header.intent_count = static_cast<uint32_t>(write_set->size());
   std::memcpy(to, &header, sizeof(header));
   // Where it lies: its bytes are in the cache.

@@ -70,6 +70,8 @@ class LogEntry {
   uint32_t count() const { return header_.count; }
   uint64_t chain_id() const { return header_.chain_id; }
   uint64_t view_id() const { return header_.view_id; }
+  // Of what the head's execution has left; 0: not told.
+  uint64_t image_hash() const { return header_.image_hash; }
 
   // In order, until one returns an error, which is returned. kDataLoss: the
   // bytes are not as they were.
@@ -81,12 +83,17 @@ class LogEntry {
   // An intent log in the sense of section 3: a node whose execution touches
   // anything else stops. kDataLoss as above.
   absl::StatusOr<engine::WriteSet> WriteSet() const;
+  // engine::AfterImage::filled of the head's execution. kDataLoss as above.
+  absl::StatusOr<std::vector<uint32_t>> Filled() const;
 
  private:
   LogEntry(absl::string_view bytes, const log_entry_format::EntryHeader& header)
       : bytes_(bytes), header_(header) {}
 
   absl::Status CheckLengths() const;
+  absl::Status VisitIntents(
+      absl::FunctionRef<void(const log_entry_format::IntentRecord&)> visit)
+      const;
 
   absl::string_view bytes_;
   log_entry_format::EntryHeader header_;
@@ -99,6 +106,7 @@ struct LogEntryDraft {
   uint64_t view_id = 0;
   absl::Span<const Mutation* const> mutations;
   const engine::WriteSet* write_set = nullptr;
+  const engine::AfterImage* image = nullptr;  // null: not told
 
   uint32_t count() const { return static_cast<uint32_t>(mutations.size()); }
   uint64_t last() const { return first + mutations.size() - 1; }

@@ -32,9 +32,9 @@ struct EntryHeader {
   uint32_t count;         // of mutations, from 1
   uint64_t first;         // number of the first mutation
   uint64_t chain_id;
-  uint64_t view_id;     // in which the head executed it
-  uint64_t epoch;       // recovery epoch; 0 as long as there are none
-  uint64_t image_hash;  // of what the write set covers afterwards; 0: not told
+  uint64_t view_id;            // in which the head executed it
+  uint64_t epoch;              // recovery epoch; 0 as long as there are none
+  uint64_t image_hash;         // engine::AfterImage::hash; 0: not told
   uint32_t mutation_bytes;     // of the part
   uint32_t intent_count;       // of the write set
   uint32_t after_image_bytes;  // of the part; 0 as long as there are none
@@ -60,8 +60,10 @@ struct IntentRecord {
   uint64_t object;
   uint32_t offset;
   uint32_t length;
-  uint32_t kind;    // engine::IntentKind
-  uint32_t unused;  // 0
+  uint32_t kind;  // engine::IntentKind
+  // An allocation's: bytes from its start that image_hash covers, the rest are
+  // zeros. Else 0.
+  uint32_t filled;
 };
 
 static_assert(sizeof(EntryHeader) == 128);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
@@ -92,8 +93,9 @@ void LogRing::Format(const HeapUuid& heap, uint64_t sequence,
   line.sequence = sequence;
   line.offset = kHeaderBytes;
   line.checksum = CleanedChecksum(line);
-  header->applied.sequence = sequence;
   region_->Persist(header, sizeof(RingHeader));
+  mark_.Reset(sequence);
+  for (AppliedMark* mark : other_marks_) mark->Reset(sequence);
   header->magic = kRingMagic;
   header->checksum = HeaderChecksum(*header);
   region_->Persist(header, sizeof(RingHeader));
@@ -166,7 +168,13 @@ absl::Status LogRing::Recover() {
   RETURN_IF_ERROR(ReadCleaned());
   while (ScanOne(received() + 1)) {
   }
-  applied_ = std::max(header()->applied.sequence, cleaned_);
+  RETURN_IF_ERROR(mark_.Open());
+  applied_ = mark_.end();
+  if (applied_ < cleaned_) {
+    return absl::DataLossError(
+        absl::StrCat("operation ring is damaged: applied ", applied_,
+                     ", cleaned ", cleaned_));
+  }
   if (applied_ > received()) {
     return absl::DataLossError(absl::StrCat("log ring lost entries: applied ",
                                             applied_, ", received ",
@@ -277,7 +285,7 @@ absl::Status LogRing::Append(uint64_t first, uint64_t last, uint64_t length,
   std::memcpy(base + offset, &slot, sizeof(slot));
   region_->Flush(base + offset, sizeof(slot) + length);
   region_->Drain();
-  applied_durable_ = true;
+  if (one_drain_) OnAppliedDrained();
   entries_.push_back({offset, slot.length, space, first, last});
   used_ += space;
   write_offset_ = offset + bytes;
@@ -307,14 +315,44 @@ void LogRing::MarkApplied(uint64_t sequence) {
   CHECK_GE(sequence, applied_);
   CHECK(EndsEntry(sequence)) << sequence;
   applied_ = sequence;
-  header()->applied.sequence = sequence;
-  region_->Flush(&header()->applied.sequence, sizeof(uint64_t));
+  mark_.Mark(sequence);
+  for (AppliedMark* mark : other_marks_) mark->Mark(sequence);
   applied_durable_ = false;
 }
 
 void LogRing::PersistApplied() {
   if (applied_durable_) return;
   region_->Drain();
+  if (!one_drain_) {
+    for (AppliedMark* mark : other_marks_) mark->region()->Drain();
+  }
+  OnAppliedDrained();
+}
+
+void LogRing::OnAppliedDrained() {
+  if (applied_durable_) return;
+  mark_.OnDrained();
+  for (AppliedMark* mark : other_marks_) mark->OnDrained();
+  applied_durable_ = true;
+}
+
+void LogRing::SetOtherMarks(std::vector<AppliedMark*> marks) {
+  PersistApplied();
+  other_marks_ = std::move(marks);
+  one_drain_ =
+      std::all_of(other_marks_.begin(), other_marks_.end(),
+                  [this](const AppliedMark* mark) {
+                    return region_->DrainsAll() && mark->region()->DrainsAll();
+                  });
+}
+
+void LogRing::TakeBackApplied(uint64_t sequence) {
+  CHECK_LE(sequence, applied_);
+  CHECK_GE(sequence, cleaned_);
+  CHECK(EndsEntry(sequence)) << sequence;
+  applied_ = sequence;
+  mark_.Reset(sequence);
+  for (AppliedMark* mark : other_marks_) mark->Reset(sequence);
   applied_durable_ = true;
 }
 
@@ -334,7 +372,7 @@ void LogRing::Clean(uint64_t sequence) {
 
 void LogRing::PersistCleaned() {
   // The applied cursor must not be found behind a durable cleaned one.
-  region_->Persist(&header()->applied.sequence, sizeof(uint64_t));
+  PersistApplied();
   current_line_ = 1 - current_line_;
   CleanedLine& line = header()->cleaned[current_line_];
   line.sequence = cleaned_;

@@ -26,12 +26,14 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/pmem/region.h"
+#include "replica/applied_mark.h"
 #include "replica/log_entry.h"
 #include "replica/ring_format.h"
 
@@ -79,6 +81,16 @@ class LogRing {
   // What was marked is durable when this returns.
   void PersistApplied();
 
+  // Marks of other regions, which say from now on what the ring's own says:
+  // they are marked and made durable with it. They must say it already, and
+  // outlive the ring or the next call.
+  void SetOtherMarks(std::vector<AppliedMark*> marks);
+
+  // Sets applied back to `sequence` >= cleaned(), which ends an entry, durably:
+  // another region of the node says so.
+  void TakeBackApplied(uint64_t sequence);
+  const AppliedMark& mark() const { return mark_; }
+
   // Advances cleaned to `sequence` <= applied(), which ends an entry.
   void Clean(uint64_t sequence);
 
@@ -112,7 +124,9 @@ class LogRing {
   };
 
   LogRing(engine::Region* region, uint64_t capacity)
-      : region_(region), capacity_(capacity) {}
+      : region_(region),
+        capacity_(capacity),
+        mark_(region, offsetof(ring_format::RingHeader, applied)) {}
 
   ring_format::RingHeader* header() const;
   void Format(const HeapUuid& heap, uint64_t sequence, uint32_t generation);
@@ -123,6 +137,7 @@ class LogRing {
   absl::Status Recover();
   absl::Status ReadCleaned();
   void PersistCleaned();
+  void OnAppliedDrained();
   // Where an entry of `bytes` (header and padding included) would go;
   // `*space` gets what it takes. False when it does not fit now.
   bool Place(uint64_t bytes, uint64_t* offset, uint64_t* space) const;
@@ -137,6 +152,9 @@ class LogRing {
   std::deque<Slot> entries_;  // (cleaned, received]
   uint64_t applied_ = 0;
   bool applied_durable_ = true;
+  AppliedMark mark_;
+  std::vector<AppliedMark*> other_marks_;
+  bool one_drain_ = true;  // serves for all that are marked
   uint64_t cleaned_ = 0;
   int current_line_ = 0;       // the CleanedLine that counts
   uint64_t write_offset_ = 0;  // where the next entry goes

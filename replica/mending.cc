@@ -69,12 +69,19 @@ Mending::Mended Mending::Begin(LinkId link, Mend mend, absl::Time now) {
     return std::nullopt;
   }
   LOG(INFO) << "mutations (" << ring_->applied() << ", " << ring_->received()
-            << "] were interrupted; they are rolled "
+            << "] were interrupted" << (untouched_ ? " at another node" : "")
+            << "; they are rolled "
             << (mend == Mend::kForward ? "forward by the predecessor"
                                        : "back by the successor");
   if (asking_.intents.empty()) return End();
   SendFetch(now);
   return std::nullopt;
+}
+
+Mending::Mended Mending::Adopt(LinkId link, absl::Time now) {
+  state_ = State::kTorn;
+  untouched_ = true;
+  return Begin(link, Mend::kForward, now);
 }
 
 absl::StatusOr<WriteSet> Mending::Interrupted() const {
@@ -116,6 +123,7 @@ Mending::Mended Mending::OnFetched(LinkId link, const Fetched& fetched,
       fetched.bytes_size() != static_cast<int>(asking_.asked - asking_.done)) {
     return std::nullopt;  // an answer to what was asked again
   }
+  untouched_ = false;
   for (const std::string& bytes : fetched.bytes()) {
     const Intent& intent = asking_.intents[asking_.done++];
     absl::Status mended = executor_->MendIntent(intent, bytes, mend_);
@@ -144,12 +152,19 @@ void Mending::OnLinkClosed(LinkId link) {
 }
 
 void Mending::Leave() {
+  if (untouched_) return Forget();
   if (state_ == State::kFetching) state_ = State::kTorn;
   asking_ = Asking();
 }
 
 void Mending::Forget() {
   state_ = State::kWhole;
+  untouched_ = false;
+  asking_ = Asking();
+}
+
+void Mending::Tear() {
+  state_ = State::kTorn;
   asking_ = Asking();
 }
 

@@ -8,7 +8,8 @@
 // Mending, at the node that was interrupted:
 //
 //   state      input                  next       effects
-//   kWhole     any                    kWhole     none
+//   kWhole     any but Adopt, Tear    kWhole     none
+//   kWhole     Adopt                  kFetching  as Begin, forward
 //   kTorn      Begin                  kFetching  Fetch of the first part
 //              Begin, nothing to mend kWhole     mended
 //              Forget                 kWhole
@@ -21,8 +22,12 @@
 //              count or link          kFetching  none
 //              OnTick, when due       kFetching  Fetch of the same part, under
 //                                                another number
-//              OnLinkClosed, Leave    kTorn
+//              OnLinkClosed, Leave    kTorn; of adopted entries of which
+//                                    nothing was taken over yet: kWhole
 //              Forget                 kWhole
+//
+// Adopted entries were not interrupted: a node may have died of executing them,
+// so this one does not, but takes what the predecessor holds of them.
 //
 // Invariants:
 //   1. torn() until all is mended: nothing is appended or executed meanwhile.
@@ -65,6 +70,8 @@ class Mending {
 
   State state() const { return state_; }
   bool torn() const { return state_ != State::kWhole; }
+  // Whether what is to be mended is not touched yet.
+  bool untouched() const { return untouched_; }
   // Whether this is the link to the neighbour that is asked.
   bool Asks(LinkId link) const {
     return state_ == State::kFetching && link == link_;
@@ -77,12 +84,15 @@ class Mending {
 
   // Asks the neighbour behind `link` for all there is to be mended.
   Mended Begin(LinkId link, Mend mend, absl::Time now);
+  // The same, forward, for entries that are not executed yet.
+  Mended Adopt(LinkId link, absl::Time now);
   Mended OnFetched(LinkId link, const kamino::internal::v1::Fetched& fetched,
                    absl::Time now);
   void OnTick(absl::Time now);
   void OnLinkClosed(LinkId link);
   void Leave();   // the view has ended
   void Forget();  // the heap is void, and so is what was interrupted
+  void Tear();    // an operation could not be executed to its end
 
  private:
   // What is asked of the neighbour.
@@ -107,6 +117,7 @@ class Mending {
   // While kFetching.
   LinkId link_ = kNoLink;
   Mend mend_ = Mend::kForward;
+  bool untouched_ = false;  // adopted, and nothing was taken over
   Asking asking_;
 };
 

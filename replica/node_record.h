@@ -1,6 +1,13 @@
 // What a node remembers of itself besides its data, in the header page of its
 // ring (docs/log_entry.md).
 //
+// There are two versions, written in turn, and two copies of each: the second
+// one is written when the first one is durable. So a crash leaves the version
+// before whole, and of the new one the first copy torn or the second one old.
+// One copy that can't be read is made good by the other. Where both are gone,
+// the version before is not taken instead: what this node has said since would
+// be forgotten.
+//
 // Not thread-safe.
 #ifndef KAMINO_REPLICA_NODE_RECORD_H_
 #define KAMINO_REPLICA_NODE_RECORD_H_
@@ -10,6 +17,7 @@
 #include "absl/status/status.h"
 #include "engine/pmem/region.h"
 #include "membership/condition.h"
+#include "replica/request_identity.h"
 
 namespace kamino::replica {
 
@@ -25,19 +33,36 @@ struct NodeState {
   // It executes as head since: what it had not committed is rolled back from
   // its own backup (Kamino-Tx, section 5.3).
   bool was_head = false;
+  // What the node's regions are known by to be of one age
+  // (docs/stamp_format.md). next_nonce: while they get the next one; else 0.
+  uint64_t nonce = 0;
+  uint64_t next_nonce = 0;
+  // The first mutation of an entry that its execution came to something else of
+  // than the head's did (replica/dispute.h); 0: there is none. And whether it
+  // came to its end at all.
+  uint64_t disputed = 0;
+  bool disputed_whole = false;
+  // The first mutation of an interrupted entry that it executes again, as it
+  // is head now; 0: there is none.
+  uint64_t redone = 0;
+  // What it executes, being the whole chain, while it is on probation
+  // (replica/announcements.h).
+  RequestIdentity announced = {};
+  // Starts of its process since one that ran for long or ended in order, this
+  // one not counted; and whether it has ended in order.
+  uint32_t restarts = 0;
+  bool ended_in_order = false;
 };
 
 class NodeRecord {
  public:
   // In the ring's region, which must outlive the record; past the header of the
   // ring itself.
-  static constexpr size_t kOffset = 1024;
-
   explicit NodeRecord(engine::Region* ring_region) : region_(ring_region) {}
 
   // Durable on return; whatever was there is forgotten.
   void Create(const NodeState& state);
-  // kDataLoss: it cannot be read.
+  // Makes good what only one copy has. kDataLoss: it cannot be read.
   absl::Status Open();
 
   const NodeState& state() const { return state_; }
@@ -47,12 +72,13 @@ class NodeRecord {
   uint64_t serial() const { return serial_; }
 
  private:
-  void Write(int line);
+  // Both copies of that version.
+  void Write(int version);
 
   engine::Region* const region_;
   NodeState state_;
   uint64_t serial_ = 0;
-  int current_line_ = 0;
+  int current_ = 0;  // the version that counts
 };
 
 }  // namespace kamino::replica

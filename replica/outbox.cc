@@ -4,6 +4,7 @@
 
 namespace kamino::replica {
 
+using kamino::internal::v1::Append;
 using kamino::internal::v1::ChainMessage;
 using kamino::internal::v1::LinkPurpose;
 
@@ -15,9 +16,10 @@ ChainMessage& Outbox::Send(LinkId link) {
   return message;
 }
 
-void Outbox::SendEntry(LinkId link, const LogEntry& entry) {
-  Send(link).mutable_append();
+Append* Outbox::SendEntry(LinkId link, const LogEntry& entry) {
+  Append* append = Send(link).mutable_append();
   actions_->send.back().payload = entry.bytes();
+  return append;
 }
 
 void Outbox::Reject(LinkId link, std::string reason, bool behind) {

@@ -48,8 +48,9 @@ class Outbox {
   // Appends a message to be sent on the link; the caller fills it in before
   // anything else is sent.
   kamino::internal::v1::ChainMessage& Send(LinkId link);
-  // Appends a message that carries the entry, which stays where it is.
-  void SendEntry(LinkId link, const LogEntry& entry);
+  // Appends a message that carries the entry, which stays where it is; the
+  // caller may add to it, as to Send's.
+  kamino::internal::v1::Append* SendEntry(LinkId link, const LogEntry& entry);
   // Tells the other side that what it sent is not taken in. `behind`: that its
   // state is of no use.
   void Reject(LinkId link, std::string reason, bool behind);

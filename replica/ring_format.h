@@ -9,17 +9,21 @@
 namespace kamino::replica::ring_format {
 
 inline constexpr uint64_t kRingMagic = 0x474e49526f6d614bull;  // "KamoRING"
-inline constexpr uint32_t kRingVersion = 5;
+inline constexpr uint32_t kRingVersion = 9;
 inline constexpr uint32_t kSlotMagic = 0x544f4c53u;  // "SLOT"
 inline constexpr uint32_t kWrapMagic = 0x50415257u;  // "WRAP"
 
 inline constexpr size_t kHeaderBytes = 4096;  // entries begin here
 inline constexpr size_t kEntryAlignment = 64;
 
-// One 8-byte cursor on a line of its own, so that no two cursors tear together.
-struct alignas(64) CursorLine {
-  uint64_t sequence;
-  uint8_t unused[56];
+// How far is applied (replica/applied_mark.h). Two of them are written in turn;
+// the valid one with the larger end counts. In the ring's header, and in the
+// node's other regions.
+struct alignas(64) AppliedLine {
+  uint64_t begin;     // what was durable before
+  uint64_t end;       // the last applied mutation; ends an entry
+  uint64_t checksum;  // XXH3 of the two fields above
+  uint8_t unused[40];
 };
 
 // Where the oldest entry that is kept begins. Two of them are written in turn;
@@ -39,7 +43,7 @@ struct RingHeader {
   uint8_t heap_uuid[16];  // the heap these entries belong to
   uint64_t checksum;      // XXH3 of the fields above
   uint8_t unused1[8];
-  CursorLine applied;
+  AppliedLine applied[2];
   CleanedLine cleaned[2];
 };
 
@@ -57,27 +61,42 @@ struct SlotHeader {
   uint64_t checksum;
 };
 
-// What the node remembers of itself (replica/node_record.h). Two of them, at
-// NodeRecord::kOffset, are written in turn; the valid one with the larger
-// serial counts.
+// What the node remembers of itself (replica/node_record.h). Two versions are
+// kept and written in turn, each in two copies, one after the other: version i
+// lies at kRecordOffsets[0] and [1], in line i.
+inline constexpr size_t kRecordOffsets[2] = {1024, 2048};
 struct alignas(64) RecordLine {
   uint64_t serial;  // from 1
   uint64_t incarnation;
   uint64_t view_id;
-  uint32_t condition;  // membership::Condition
-  uint32_t was_head;   // 0 or 1
-  uint64_t checksum;   // XXH3 of the fields above
+  uint32_t condition;       // membership::Condition
+  uint16_t was_head;        // 0 or 1
+  uint16_t disputed_whole;  // 0 or 1
+  // Of this incarnation, and of the next while the node's other regions get
+  // that, or 0: docs/stamp_format.md.
+  uint64_t nonce;
+  uint64_t next_nonce;
+  uint64_t disputed;  // first mutation of a disputed entry; 0: there is none
+  uint64_t redone;    // of one that is executed again; 0: there is none
+  // What a head that is alone executes: client id, number and digest; or 0.
+  uint64_t announced[3];
+  uint32_t restarts;
+  uint32_t ended_in_order;  // 0 or 1
   uint8_t unused[24];
+  uint64_t checksum;  // XXH3 of the fields above
 };
 
-static_assert(sizeof(RecordLine) == 64);
-static_assert(offsetof(RecordLine, checksum) == 32);
-static_assert(sizeof(CursorLine) == 64);
+static_assert(sizeof(RecordLine) == 128);
+static_assert(offsetof(RecordLine, redone) == 56);
+static_assert(offsetof(RecordLine, restarts) == 88);
+static_assert(offsetof(RecordLine, checksum) == 120);
+static_assert(sizeof(AppliedLine) == 64);
+static_assert(offsetof(AppliedLine, checksum) == 16);
 static_assert(sizeof(CleanedLine) == 64);
 static_assert(offsetof(RingHeader, checksum) == 40);
 static_assert(offsetof(RingHeader, applied) == 64);
-static_assert(offsetof(RingHeader, cleaned) == 128);
-static_assert(sizeof(RingHeader) == 256);
+static_assert(offsetof(RingHeader, cleaned) == 192);
+static_assert(sizeof(RingHeader) == 320);
 static_assert(offsetof(SlotHeader, checksum) == 24);
 static_assert(sizeof(SlotHeader) == 32);
 

@@ -8,13 +8,14 @@
 
 namespace kamino::replica::state_format {
 
-inline constexpr uint64_t kStateMagic = 0x32657461746b4bull;  // "Kktate2"
+inline constexpr uint64_t kStateMagic = 0x33657461746b4bull;  // "Kktate3"
 
 struct StateRoot {
   uint64_t magic;         // 0 until the chain's first mutation
   uint64_t objects_root;  // node id of the tree: key -> object
   uint64_t clients_root;  // node id of the tree: client id -> StoredOutcome
   uint64_t horizon;       // object id of the EvictionHorizon
+  uint64_t refused;       // object id of the RefusedRequests
 };
 
 // An object of its own, so that dropping outcomes is nothing that mutations of
@@ -23,11 +24,29 @@ struct EvictionHorizon {
   uint64_t sequence;  // the highest of any outcome that was dropped; 0: none
 };
 
-static_assert(sizeof(StateRoot) == 32);
+// Requests that heads died of. A new one takes a slot that is free, or that of
+// the oldest.
+struct RefusedSlot {
+  uint64_t client_id;
+  uint64_t number;
+  uint64_t digest;    // of its bytes (replica/request_identity.h)
+  uint64_t sequence;  // of the mutation that recorded it; 0: the slot is free
+  uint64_t pardoned;  // 1: others of these bytes are as any
+};
+inline constexpr size_t kRefusedSlots = 64;
+struct RefusedRequests {
+  RefusedSlot slots[kRefusedSlots];
+};
+
+static_assert(sizeof(StateRoot) == 40);
 static_assert(offsetof(StateRoot, objects_root) == 8);
 static_assert(offsetof(StateRoot, clients_root) == 16);
 static_assert(offsetof(StateRoot, horizon) == 24);
+static_assert(offsetof(StateRoot, refused) == 32);
 static_assert(sizeof(EvictionHorizon) == 8);
+static_assert(sizeof(RefusedSlot) == 40);
+static_assert(offsetof(RefusedSlot, pardoned) == 32);
+static_assert(sizeof(RefusedRequests) == 2560);
 
 // Key in the client tree: the client id, big-endian.
 inline constexpr size_t kClientKeyBytes = 8;

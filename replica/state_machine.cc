@@ -72,7 +72,8 @@ absl::StatusOr<StateMachine::Trees> StateMachine::ReadTrees(
     engine::Reader& reader) {
   ASSIGN_OR_RETURN(auto root, ReadRoot(reader, root_));
   if (root.magic == 0) return NotFormatted();
-  return Trees{root.objects_root, root.clients_root, root.horizon};
+  return Trees{root.objects_root, root.clients_root, root.horizon,
+               root.refused};
 }
 
 absl::StatusOr<bool> StateMachine::Formatted(engine::Reader& reader) {
@@ -92,14 +93,65 @@ absl::StatusOr<StateMachine::Execution> StateMachine::Format(
   ASSIGN_OR_RETURN(auto clients, engine::BTree::Create(transaction));
   ASSIGN_OR_RETURN(auto horizon,
                    transaction.Alloc(sizeof(state_format::EvictionHorizon)));
+  ASSIGN_OR_RETURN(auto refused,
+                   transaction.Alloc(sizeof(state_format::RefusedRequests)));
   ASSIGN_OR_RETURN(auto bytes, transaction.Write(root_, 0, sizeof(StateRoot)));
   const StateRoot root{
       .magic = kStateMagic,
       .objects_root = objects,
       .clients_root = clients,
       .horizon = horizon,
+      .refused = refused,
   };
   std::memcpy(bytes, &root, sizeof(root));
+  return Execution{"", sequence, false};
+}
+
+absl::StatusOr<RefusedRequests> StateMachine::ReadRefused(
+    engine::Reader& reader, const Trees& trees) {
+  ASSIGN_OR_RETURN(auto bytes, reader.Read(trees.refused));
+  state_format::RefusedRequests kept;
+  if (bytes.size() < sizeof(kept)) {
+    return absl::DataLossError(
+        absl::StrCat("the object of refused requests has ", bytes.size(),
+                     " bytes, not ", sizeof(kept)));
+  }
+  std::memcpy(&kept, bytes.data(), sizeof(kept));
+  return RefusedRequests(kept);
+}
+
+absl::StatusOr<RefusedRequests> StateMachine::Refused(engine::Reader& reader) {
+  ASSIGN_OR_RETURN(auto trees, ReadTrees(reader));
+  return ReadRefused(reader, trees);
+}
+
+absl::StatusOr<StateMachine::Execution> StateMachine::Refuse(
+    engine::Transaction& transaction, const MutationView& mutation,
+    uint64_t sequence) {
+  kamino::internal::v1::RefuseRequest request;
+  if (!request.ParseFromArray(mutation.arguments.data(),
+                              static_cast<int>(mutation.arguments.size()))) {
+    return absl::DataLossError(absl::StrCat(
+        "mutation ", sequence, " refuses a request, and does not say which"));
+  }
+  ASSIGN_OR_RETURN(auto trees, ReadTrees(transaction));
+  ASSIGN_OR_RETURN(auto refused, ReadRefused(transaction, trees));
+  const RefusedRequests::Changes changes =
+      request.client_id() == 0
+          ? refused.Pardon(request.digest())
+          : refused.Add(
+                {request.client_id(), request.number(), request.digest()},
+                sequence);
+  if (changes.empty()) {
+    return absl::FailedPreconditionError("there is nothing to pardon");
+  }
+  using state_format::RefusedSlot;
+  for (size_t index : changes) {
+    ASSIGN_OR_RETURN(auto bytes, transaction.Write(trees.refused,
+                                                   index * sizeof(RefusedSlot),
+                                                   sizeof(RefusedSlot)));
+    std::memcpy(bytes, &refused.slot(index), sizeof(RefusedSlot));
+  }
   return Execution{"", sequence, false};
 }
 
@@ -200,6 +252,9 @@ absl::StatusOr<StateMachine::Execution> StateMachine::Execute(
   if (mutation.function == kFormatFunction) {
     return Format(transaction, sequence);
   }
+  if (mutation.client_id == 0 && mutation.function == kRefuseFunction) {
+    return Refuse(transaction, mutation, sequence);
+  }
   ASSIGN_OR_RETURN(auto trees, ReadTrees(transaction));
   if (mutation.since >= sequence) {
     return SinceIsAhead(mutation.since, sequence - 1);
@@ -259,7 +314,7 @@ void StateMachine::ForgetSummary() {
 }
 
 absl::Status StateMachine::Replay(engine::Transaction& transaction,
-                                  const LogEntry& entry) {
+                                  const LogEntry& entry, bool trial) {
   uint64_t sequence = entry.first();
   absl::Status replayed =
       entry.VisitMutations([&](const MutationView& mutation) {
@@ -273,7 +328,7 @@ absl::Status StateMachine::Replay(engine::Transaction& transaction,
         ++sequence;
         return absl::OkStatus();
       });
-  Ended(replayed.ok());
+  Ended(replayed.ok() && !trial);
   return replayed;
 }
 

@@ -27,6 +27,7 @@
 #include "kamino/internal/v1/operation.pb.h"
 #include "replica/log_entry.h"
 #include "replica/procedure.h"
+#include "replica/refused_requests.h"
 #include "replica/request_meter.h"
 
 namespace kamino::replica {
@@ -34,6 +35,10 @@ namespace kamino::replica {
 // The first mutation of every chain: makes the two trees. Submitted by the
 // first head, by no client; an error where there is a state already.
 inline constexpr char kFormatFunction[] = "kamino.format";
+
+// Records a request that a head died of, or pardons its bytes: RefuseRequest.
+// Submitted by the head, by no client.
+inline constexpr char kRefuseFunction[] = "kamino.refuse";
 
 class StateMachine {
  public:
@@ -64,7 +69,9 @@ class StateMachine {
 
   // Runs all mutations of an entry that the head has executed, and calls Ended;
   // an error means that this node differs from the head.
-  absl::Status Replay(engine::Transaction& transaction, const LogEntry& entry);
+  // `trial`: the transaction is without effect.
+  absl::Status Replay(engine::Transaction& transaction, const LogEntry& entry,
+                      bool trial = false);
 
   // --- What range compares go by (engine/index/version_summary.h). It is
   // volatile, so it is made by and by once the heap is there.
@@ -94,6 +101,8 @@ class StateMachine {
   absl::StatusOr<Lookup> FindOutcome(engine::Reader& reader, uint64_t client_id,
                                      uint64_t since);
 
+  absl::StatusOr<RefusedRequests> Refused(engine::Reader& reader);
+
   // The highest number of a mutation whose outcome was dropped; 0: none was.
   absl::StatusOr<uint64_t> EvictionHorizon(engine::Reader& reader);
 
@@ -113,10 +122,16 @@ class StateMachine {
     engine::ObjectId objects;
     engine::ObjectId clients;
     engine::ObjectId horizon;
+    engine::ObjectId refused;
   };
 
   absl::StatusOr<Trees> ReadTrees(engine::Reader& reader);
   absl::StatusOr<Execution> Format(engine::Transaction& transaction,
+                                   uint64_t sequence);
+  absl::StatusOr<RefusedRequests> ReadRefused(engine::Reader& reader,
+                                              const Trees& trees);
+  absl::StatusOr<Execution> Refuse(engine::Transaction& transaction,
+                                   const MutationView& mutation,
                                    uint64_t sequence);
   absl::StatusOr<uint64_t> ReadHorizon(engine::Reader& reader,
                                        const Trees& trees);

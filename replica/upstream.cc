@@ -48,7 +48,9 @@ bool Upstream::Take(absl::string_view bytes, bool may_append) {
                  << (entry.ok() ? "of another chain"
                                 : entry.status().message());
     outbox_->CountMalformed();
+    // It may be what was sent again.
     FallBehind();
+    owed_.sync = true;
     return false;
   }
   if (entry->first() <= ring_->received()) {
@@ -107,12 +109,13 @@ void Upstream::Acknowledge(bool behind) {
   owed_.sync = owed_.ack = owed_.clean_up = false;
 }
 
-void Upstream::SendSync(LinkId link, bool behind) {
+Sync* Upstream::SendSync(LinkId link, bool behind) {
   Sync* sync = outbox_->Send(link).mutable_sync();
   sync->set_received(ring_->received());
   sync->set_applied(ring_->applied());
   sync->set_cleaned(ring_->cleaned());
   sync->set_behind(behind);
+  return sync;
 }
 
 }  // namespace kamino::replica

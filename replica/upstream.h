@@ -12,7 +12,7 @@
 //             Take, not a sound entry   kGap      counted; owes a Sync
 //   kGap      Take, the next            kInOrder  as above
 //             Take, behind a gap        kGap
-//             Take, not a sound entry   kGap      counted
+//             Take, not a sound entry   kGap      counted; owes a Sync
 //             AskAgain                  kGap      owes a Sync
 //   these     OnCleaned                           owes a clean-up, and the Sync
 //                                                 that waited for room
@@ -71,8 +71,9 @@ class Upstream {
 
   // Sends what is owed. `behind`: as Sync says.
   void Acknowledge(bool behind);
-  // Tells the other side, at once, where to go on.
-  void SendSync(LinkId link, bool behind);
+  // Tells the other side, at once, where to go on. What it returns may be added
+  // to, before anything else is sent.
+  kamino::internal::v1::Sync* SendSync(LinkId link, bool behind);
 
  private:
   // Due at the next Acknowledge; each stands for any number of reasons.

@@ -34,8 +34,10 @@ constexpr Timeout kTimeouts[] = {
     {"/kamino.v1.AdminService/GetCluster", kShort},
     {"/kamino.v1.AdminService/RemoveNode", kLong},
     {"/kamino.v1.AdminService/AddNode", kLong},
+    {"/kamino.v1.AdminService/Recover", kLong},
     {"/kamino.internal.v1.MembershipService/Register", kShort},
     {"/kamino.internal.v1.MembershipService/Heartbeat", kShort},
+    {"/kamino.internal.v1.VouchService/Vouch", kShort},
     {"/kamino.internal.v1.VerbsLinks/Connect", kLong},
 };
 

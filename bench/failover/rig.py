@@ -37,7 +37,7 @@ class Rig:
     self.settings = {
         "nodes": nodes, "heap_mb": heap_mb, "managers": managers,
         "undo_copy": undo_copy, "failure_timeout_ms": failure_timeout_ms,
-        "leader_ttl_s": leader_ttl_s}
+        "leader_ttl_s": leader_ttl_s, "node_flags": ["--restart_limit=0"]}
     self.folder = tempfile.mkdtemp(
         prefix="kamino-bench-",
         dir=default_parent(needed_mb(nodes, undo_copy, heap_mb)))

@@ -49,6 +49,8 @@ void Print(const GetClusterResponse& cluster) {
     std::cout << "the chain waits for "
               << absl::StrJoin(cluster.waiting_for(), " or ") << "\n";
   }
+  if (!cluster.store_behind().empty())
+    std::cout << cluster.store_behind() << "\n";
   if (cluster.nodes_missing() == 0) return;
   std::cout << absl::StrCat("the chain forms once ", cluster.chain_length(),
                             " fresh nodes of one heap size are there: ",
@@ -172,6 +174,41 @@ int AddNode(Cli& cli, const Change& change) {
   return TellWhatIs(cli, *admin, what);
 }
 
+struct Recovery {
+  bool confirmed = false;
+  bool force = false;
+};
+
+int Recover(Cli& cli, const Recovery& recovery) {
+  auto admin = cli.ConnectToManagers();
+  if (!admin.ok()) return cli.Fail(admin.status());
+  kamino::v1::RecoverRequest request;
+  request.set_confirmed(recovery.confirmed);
+  request.set_force(recovery.force);
+  auto planned = (*admin)->Recover(request);
+  if (!planned.ok()) return cli.Fail(planned.status());
+  if (cli.json()) {
+    PrintJson(*planned);
+    return kExitOk;
+  }
+  std::vector<std::string> members;
+  for (const kamino::v1::Member& member : planned->members()) {
+    members.push_back(member.node_id());
+  }
+  std::cout << absl::StrCat(
+      recovery.confirmed ? "the chain goes on" : "the chain would go on",
+      " in view ", planned->view_id(), " with ", absl::StrJoin(members, ", "),
+      planned->complete()
+          ? ", which hold all that was acknowledged"
+          : ", which may lack what was acknowledged: rather start all nodes of "
+            "its last view first",
+      recovery.confirmed
+          ? "\n"
+          : absl::StrCat("\nto have it so: kamino admin recover --confirm",
+                         planned->complete() ? "" : " --force", "\n"));
+  return kExitOk;
+}
+
 CLI::App* AddChange(CLI::App* admin, Cli* cli, const std::string& name,
                     const std::string& description,
                     int (*run)(Cli&, const Change&),
@@ -209,6 +246,18 @@ void AddAdminCommand(CLI::App* app, Cli* cli) {
   AddChange(admin, cli, "drain",
             "The same, once another node has taken its place.", Drain, change);
   AddChange(admin, cli, "add", "Lets a node join again.", AddNode, change);
+  auto recovery = std::make_shared<Recovery>();
+  CLI::App* recover =
+      AddCommand(admin, cli, "recover",
+                 "Goes on from what the nodes hold, when etcd was emptied or "
+                 "put back from "
+                 "an older copy. Says how; with --confirm, does it.",
+                 "  kamino admin recover --confirm");
+  recover->add_flag("--confirm", recovery->confirmed, "Do it.");
+  recover->add_flag("--force", recovery->force,
+                    "Even if what was acknowledged may be lost.");
+  recover->callback(
+      [=] { cli->run = [=] { return Recover(*cli, *recovery); }; });
 }
 
 }  // namespace kamino::client

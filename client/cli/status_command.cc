@@ -62,6 +62,7 @@ std::vector<std::string> RowOf(
           absl::StrCat(FormatBytes(status->heap_bytes_used()), " of ",
                        FormatBytes(status->heap_bytes_total())),
           HitRate(*status),
+          absl::StrCat(status->restarts()),
           Links(*status)};
 }
 
@@ -70,7 +71,7 @@ bool Show(const Cli& cli, Client* client) {
   const kamino::v1::Chain chain = client->chain();
   std::vector<std::vector<std::string>> rows = {
       {"NODE", "ROLE", "ADDRESS", "STATE", "VIEW", "LEASE", "RECEIVED",
-       "APPLIED", "CLEANED", "HEAP", "UNDO COPY", "LINKS"}};
+       "APPLIED", "CLEANED", "HEAP", "UNDO COPY", "RESTARTS", "LINKS"}};
   for (const Member& node : chain.nodes()) {
     auto status = client->NodeStatus(node.address());
     if (cli.json() && status.ok()) PrintJson(*status);

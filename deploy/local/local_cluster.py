@@ -73,7 +73,7 @@ class LocalCluster:
 
   def start(self, nodes=4, transport="tcp", undo_copy="dynamic", heap_mb=128,
             ring_mb=32, failure_timeout_ms=1000, managers=1, leader_ttl_s=2,
-            pmem="force", manager_flags=(), devices=None):
+            pmem="force", manager_flags=(), node_flags=(), devices=None):
     """Starts all of it, or ends what it started and raises.
 
     Nodes that are named in `devices` keep their data on the device there.
@@ -87,7 +87,7 @@ class LocalCluster:
         "node_args": [
             f"--transport={transport}", f"--undo_copy={undo_copy}",
             f"--heap_mb={heap_mb}", f"--ring_mb={ring_mb}",
-            f"--pmem={pmem}"],
+            f"--pmem={pmem}", *node_flags],
     }
     self._save()
     try:

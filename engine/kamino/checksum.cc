@@ -3,6 +3,10 @@
 #include <immintrin.h>
 #include <xxh_x86dispatch.h>
 
+#include <algorithm>
+
+#include "absl/container/flat_hash_set.h"
+
 namespace kamino::engine {
 namespace {
 
@@ -24,6 +28,46 @@ uint64_t Checksum(absl::Span<const std::byte> bytes) {
   const uint64_t hash = XXH3_64bits_dispatch(bytes.data(), bytes.size());
   // Debian's libxxhash 0.8.1 returns from its AVX2 and AVX-512 code without.
   if (bytes.size() > kLongestWithoutVectors && kHasAvx) ClearUpperHalves();
+  return hash;
+}
+
+namespace {
+
+// The range as far as it is there.
+absl::Span<const std::byte> Part(absl::Span<const std::byte> payload,
+                                 size_t offset, size_t length) {
+  return payload.subspan(std::min(offset, payload.size()), length);
+}
+
+}  // namespace
+
+uint64_t HashAfterImage(
+    const WriteSet& write_set, absl::Span<const uint32_t> filled,
+    absl::FunctionRef<absl::Span<const std::byte>(ObjectId)> payload_of) {
+  absl::flat_hash_set<ObjectId> freed;
+  for (const Intent& intent : write_set) {
+    if (intent.kind == IntentKind::kFree) freed.insert(intent.object);
+  }
+  uint64_t hash = 0;
+  size_t allocations = 0;
+  for (const Intent& intent : write_set) {
+    const bool is_new = intent.kind == IntentKind::kAlloc;
+    const size_t place = is_new ? allocations++ : 0;
+    if (freed.contains(intent.object)) continue;
+    const absl::Span<const std::byte> payload = payload_of(intent.object);
+    if (!is_new) {
+      const auto part = Part(payload, intent.offset, intent.length);
+      hash = FoldHash(hash, Checksum(part));
+      continue;
+    }
+    const size_t length = place < filled.size() ? filled[place] : 0;
+    hash = FoldHash(hash, Checksum(Part(payload, 0, length)));
+    const auto rest = Part(payload, length, intent.length);
+    if (std::any_of(rest.begin(), rest.end(),
+                    [](std::byte b) { return b != std::byte{}; })) {
+      hash = FoldHash(hash, Checksum(rest));
+    }
+  }
   return hash;
 }
 

@@ -1,11 +1,14 @@
-// Of a range's bytes, for the commit record. Private to the store.
+// Of ranges' bytes, for the commit record, and for who compares what a
+// transaction has left.
 #ifndef KAMINO_ENGINE_KAMINO_CHECKSUM_H_
 #define KAMINO_ENGINE_KAMINO_CHECKSUM_H_
 
 #include <cstddef>
 #include <cstdint>
 
+#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
+#include "engine/transaction.h"
 
 namespace kamino::engine {
 
@@ -14,6 +17,19 @@ namespace kamino::engine {
 // have to merge with what they hold (Intel's optimization manual, "Mixing AVX
 // code with SSE code").
 uint64_t Checksum(absl::Span<const std::byte> bytes);
+
+// Folds the hash of one more range into a record's checksum.
+constexpr uint64_t FoldHash(uint64_t checksum, uint64_t hash) {
+  checksum = (checksum ^ hash) * 0x9fb21c651e98df25ull;
+  return checksum ^ checksum >> 35;
+}
+
+// AfterImage::hash of what lies there now; `filled` is as of AfterImage.
+// `payload_of` returns an object's payload; one that is shorter than the write
+// set says makes the hash another one, as do bytes behind what is filled.
+uint64_t HashAfterImage(
+    const WriteSet& write_set, absl::Span<const uint32_t> filled,
+    absl::FunctionRef<absl::Span<const std::byte>(ObjectId)> payload_of);
 
 }  // namespace kamino::engine
 

@@ -28,12 +28,6 @@
 
 namespace kamino::engine {
 
-// Folds the hash of one more range into a record's checksum.
-constexpr uint64_t FoldHash(uint64_t checksum, uint64_t hash) {
-  checksum = (checksum ^ hash) * 0x9fb21c651e98df25ull;
-  return checksum ^ checksum >> 35;
-}
-
 struct CommitRecord {
   uint64_t position = 0;
   uint64_t sequence = 0;

@@ -63,6 +63,16 @@ void KaminoTransaction::PrepareRecord(uint64_t sequence) {
   }
 }
 
+void KaminoTransaction::Tell(AfterImage* image) const {
+  image->hash = state_->record.data;
+  image->filled.clear();
+  for (size_t i = 0; i < state_->write_set.size(); ++i) {
+    if (state_->write_set[i].kind != IntentKind::kAlloc) continue;
+    const Object& object = state_->objects[state_->ranges[i].object];
+    image->filled.push_back(object.freed ? 0 : object.filled);
+  }
+}
+
 void KaminoTransaction::StoreAll() {
   Region* region = store_->heap_->region();
   for (size_t i = 0; i < state_->write_set.size(); ++i) {
@@ -90,6 +100,7 @@ absl::Status KaminoTransaction::Commit(const CommitOptions& options) {
   const bool changes = !state_->write_set.empty();
   if (changes) {
     PrepareRecord(options.sequence);
+    if (options.image != nullptr) Tell(options.image);
     state_->claim = store_->ClaimRecord(state_->record.entries.size());
     state_->claimed = true;
     state_->record.position = state_->claim.position;

@@ -75,6 +75,8 @@ class KaminoTransaction final : public Transaction {
   // Fills in the record; afterwards no byte changes any more.
   void PrepareRecord(uint64_t sequence);
   void HashRange(const Intent& intent, Range* range);
+  // What the record commits.
+  void Tell(AfterImage* image) const;
   // Stores and flushes what the record commits, and is not.
   void StoreAll();
   void RestoreAll();

@@ -32,6 +32,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "engine/explore.h"
+#include "engine/kamino/checksum.h"
 #include "glog/logging.h"
 
 namespace kamino::engine {

@@ -6,6 +6,7 @@
 #include "base/status_macros.h"
 #include "engine/heap/allocator.h"
 #include "engine/heap/heap_format.h"
+#include "engine/kamino/checksum.h"
 
 namespace kamino::engine {
 
@@ -41,7 +42,7 @@ absl::StatusOr<absl::Span<const std::byte>> ReplicaTransaction::Read(
   if (freed_.contains(id)) {
     return absl::NotFoundError(absl::StrCat("no object has the id ", id));
   }
-  return heap_->Payload(id);
+  return Find(id);
 }
 
 absl::StatusOr<std::byte*> ReplicaTransaction::Write(ObjectId id,
@@ -54,7 +55,7 @@ absl::StatusOr<std::byte*> ReplicaTransaction::Write(ObjectId id,
   if (!allocated_.contains(id)) {
     RETURN_IF_ERROR(Expect({id, offset, length, IntentKind::kWrite}));
   }
-  return heap_->BlockPayload(id).data() + offset;
+  return Open(id).data() + offset;
 }
 
 absl::Status ReplicaTransaction::OverwriteBoth(
@@ -80,13 +81,18 @@ absl::StatusOr<ObjectId> ReplicaTransaction::Alloc(uint32_t size) {
     return Diverged({kNullObject, 0, size, IntentKind::kAlloc});
   }
   const Intent intent = expected_[next_];
-  RETURN_IF_ERROR(heap_->ReserveAt(intent.object, intent.length));
+  RETURN_IF_ERROR(Make(intent));
   RETURN_IF_ERROR(Expect(intent));
+  allocated_.insert(intent.object);
+  return intent.object;
+}
+
+absl::Status ReplicaTransaction::Make(const Intent& intent) {
+  RETURN_IF_ERROR(heap_->ReserveAt(intent.object, intent.length));
   const absl::Span<std::byte> payload = heap_->BlockPayload(intent.object);
   std::memset(payload.data(), 0, payload.size());
   heap_->MarkAllocated(intent.object);
-  allocated_.insert(intent.object);
-  return intent.object;
+  return absl::OkStatus();
 }
 
 absl::Status ReplicaTransaction::Free(ObjectId id) {
@@ -103,6 +109,15 @@ absl::Status ReplicaTransaction::Commit(const CommitOptions& options) {
         "diverged: ", next_, " declarations, where the head's execution made ",
         expected_.size()));
   }
+  Store();
+  if (options.before_mark.has_value()) {
+    RETURN_IF_ERROR((*options.before_mark)(declared_));
+  }
+  Finish();
+  return absl::OkStatus();
+}
+
+void ReplicaTransaction::Store() {
   for (const Intent& intent : declared_) {
     if (intent.kind == IntentKind::kFree) {
       heap_->MarkFree(intent.object);
@@ -113,15 +128,48 @@ absl::Status ReplicaTransaction::Commit(const CommitOptions& options) {
     }
   }
   heap_->region()->Drain();
-  if (options.before_mark.has_value()) {
-    RETURN_IF_ERROR((*options.before_mark)(declared_));
-  }
+}
+
+void ReplicaTransaction::Finish() {
   for (ObjectId id : freed_) heap_->Release(id);
-  return absl::OkStatus();
+}
+
+uint64_t ReplicaTransaction::HashImage(
+    absl::Span<const uint32_t> filled) const {
+  return HashAfterImage(
+      expected_, filled, [this](ObjectId id) -> absl::Span<const std::byte> {
+        const auto payload = Find(id);
+        return payload.ok() ? *payload : absl::Span<std::byte>();
+      });
 }
 
 absl::Status ReplicaTransaction::Abort() { return absl::OkStatus(); }
 
 const WriteSet& ReplicaTransaction::write_set() const { return declared_; }
+
+// --- Without effect.
+
+absl::StatusOr<absl::Span<std::byte>> TrialTransaction::Find(
+    ObjectId id) const {
+  const auto found = payloads_.find(id);
+  if (found == payloads_.end()) return heap()->Payload(id);
+  return absl::MakeSpan(*found->second);
+}
+
+absl::Span<std::byte> TrialTransaction::Open(ObjectId id) {
+  Payload& payload = payloads_[id];
+  if (payload == nullptr) {
+    const absl::Span<std::byte> there = heap()->BlockPayload(id);
+    payload =
+        std::make_unique<std::vector<std::byte>>(there.begin(), there.end());
+  }
+  return absl::MakeSpan(*payload);
+}
+
+absl::Status TrialTransaction::Make(const Intent& intent) {
+  payloads_[intent.object] =
+      std::make_unique<std::vector<std::byte>>(intent.length);
+  return absl::OkStatus();
+}
 
 }  // namespace kamino::engine

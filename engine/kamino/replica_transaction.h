@@ -5,10 +5,12 @@
 #define KAMINO_ENGINE_KAMINO_REPLICA_TRANSACTION_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "engine/heap/heap.h"
 #include "engine/transaction.h"
@@ -22,11 +24,15 @@ namespace kamino::engine {
 // later operation of the chain reuses their space before all nodes freed them.
 // Abort and destruction without Commit leave the heap as it is, torn; only the
 // ring can mend it.
-class ReplicaTransaction final : public Transaction {
+class ReplicaTransaction : public Transaction {
  public:
   // Both must outlive this; the heap is loaded.
   ReplicaTransaction(Heap* heap, const WriteSet& write_set);
   ~ReplicaTransaction() override;
+
+  // After Commit: AfterImage::hash of what it has left. `filled` is the head's
+  // AfterImage::filled.
+  uint64_t HashImage(absl::Span<const uint32_t> filled) const;
 
   absl::StatusOr<absl::Span<const std::byte>> Read(ObjectId id) override;
   absl::StatusOr<std::byte*> Write(ObjectId id, uint32_t offset,
@@ -43,6 +49,26 @@ class ReplicaTransaction final : public Transaction {
   const WriteSet& write_set() const override;
   std::optional<ObjectId> conflict() const override { return std::nullopt; }
 
+ protected:
+  // --- Where it stores.
+
+  // kNotFound: no object has this id.
+  virtual absl::StatusOr<absl::Span<std::byte>> Find(ObjectId id) const {
+    return heap_->Payload(id);
+  }
+  // The bytes of an object that Find has found, to be stored to.
+  virtual absl::Span<std::byte> Open(ObjectId id) {
+    return heap_->BlockPayload(id);
+  }
+  // The block of an allocation, zeroed.
+  virtual absl::Status Make(const Intent& intent);
+  // Makes what was declared durable.
+  virtual void Store();
+  // After before_mark.
+  virtual void Finish();
+
+  Heap* heap() const { return heap_; }
+
  private:
   absl::Status Expect(const Intent& intent);
   absl::Status Diverged(const Intent& intent) const;
@@ -53,6 +79,25 @@ class ReplicaTransaction final : public Transaction {
   WriteSet declared_;  // a prefix of expected_
   absl::flat_hash_set<ObjectId> allocated_;
   absl::flat_hash_set<ObjectId> freed_;
+};
+
+// The same without any effect: what it would store lies in memory. By this a
+// node can say what an operation comes to that it is not to execute yet.
+class TrialTransaction final : public ReplicaTransaction {
+ public:
+  using ReplicaTransaction::ReplicaTransaction;
+
+ protected:
+  absl::StatusOr<absl::Span<std::byte>> Find(ObjectId id) const override;
+  absl::Span<std::byte> Open(ObjectId id) override;
+  absl::Status Make(const Intent& intent) override;
+  void Store() override {}
+  void Finish() override {}
+
+ private:
+  // Of the objects that are stored to, or made.
+  using Payload = std::unique_ptr<std::vector<std::byte>>;
+  absl::flat_hash_map<ObjectId, Payload> payloads_;
 };
 
 }  // namespace kamino::engine

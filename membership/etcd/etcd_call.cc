@@ -11,24 +11,24 @@ EtcdAnswer CarryOut(const EtcdCall& call, Etcd* etcd) {
     if (result.ok()) *value = *std::move(result);
   };
   switch (call.kind) {
-    case EtcdCall::Kind::kGrantLease:
-      take(etcd->GrantLease(call.ttl_seconds), &answer.lease);
-      break;
-    case EtcdCall::Kind::kKeepAlive:
-      answer.status = etcd->KeepAlive(call.lease);
-      break;
-    case EtcdCall::Kind::kRevokeLease:
-      answer.status = etcd->RevokeLease(call.lease);
+    case EtcdCall::Kind::kLook:
+      take(etcd->Look(call.keys), &answer.seen);
       break;
     case EtcdCall::Kind::kCampaign:
-      take(etcd->Campaign(call.leader_key, call.value, call.lease,
-                          call.view_key),
+      take(etcd->Campaign(call.keys, call.leadership.name, call.renewal,
+                          call.leadership.revision, call.renewal_revision),
            &answer.election);
       break;
+    case EtcdCall::Kind::kRenew:
+      take(etcd->Renew(call.keys, call.renewal, call.leadership), &answer.seen);
+      break;
     case EtcdCall::Kind::kReplace:
-      take(etcd->Replace(call.view_key, call.value, call.expected_revision,
-                         call.leader_key, call.leader_revision),
+      take(etcd->Replace(call.keys, call.view, call.expected_revision,
+                         call.leadership),
            &answer.stored);
+      break;
+    case EtcdCall::Kind::kCompact:
+      answer.status = etcd->Compact(call.compact_revision);
       break;
   }
   return answer;

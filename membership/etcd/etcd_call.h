@@ -13,27 +13,21 @@ namespace kamino::membership {
 
 // Which fields count is as in the method of Etcd of that name.
 struct EtcdCall {
-  enum class Kind {
-    kGrantLease,
-    kKeepAlive,
-    kRevokeLease,
-    kCampaign,
-    kReplace
-  };
+  enum class Kind { kLook, kCampaign, kRenew, kReplace, kCompact };
 
-  Kind kind = Kind::kGrantLease;
-  int64_t ttl_seconds = 0;
-  int64_t lease = 0;
-  std::string leader_key;
-  std::string view_key;
-  std::string value;  // kCampaign: the name; kReplace: the view
-  int64_t expected_revision = 0;
-  int64_t leader_revision = 0;
+  Kind kind = Kind::kLook;
+  Etcd::Keys keys;
+  Etcd::Leadership leadership;  // kCampaign: the name, and what was seen
+  std::string renewal;
+  int64_t renewal_revision = 0;   // kCampaign
+  std::string view;               // kReplace
+  int64_t expected_revision = 0;  // kReplace
+  int64_t compact_revision = 0;
 };
 
 struct EtcdAnswer {
   absl::Status status;
-  int64_t lease = 0;        // kGrantLease
+  Etcd::Stored seen;        // kLook, kRenew
   Etcd::Election election;  // kCampaign
   Etcd::Value stored;       // kReplace
 };

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "etcd/etcdserver/etcdserverpb/rpc.grpc.pb.h"
@@ -19,7 +20,6 @@ using etcdserverpb::TxnResponse;
 struct EtcdClient::Stubs {
   std::shared_ptr<grpc::Channel> channel;
   std::unique_ptr<etcdserverpb::KV::Stub> kv;
-  std::unique_ptr<etcdserverpb::Lease::Stub> lease;
 };
 
 namespace {
@@ -29,22 +29,59 @@ EtcdClient::Value ValueOf(const ResponseOp& response) {
   if (response.response_range().kvs_size() == 0) return value;
   const mvccpb::KeyValue& kv = response.response_range().kvs(0);
   value.value = kv.value();
-  value.create_revision = kv.create_revision();
   value.mod_revision = kv.mod_revision();
   return value;
 }
 
-void CompareCreated(const std::string& key, int64_t revision,
-                    TxnRequest* request) {
+void CompareRevision(const std::string& key, int64_t revision,
+                     TxnRequest* request) {
   Compare* compare = request->add_compare();
   compare->set_key(key);
-  compare->set_target(Compare::CREATE);
+  compare->set_target(Compare::MOD);
   compare->set_result(Compare::EQUAL);
-  compare->set_create_revision(revision);
+  compare->set_mod_revision(revision);
+}
+
+void CompareLeader(const EtcdClient::Keys& keys,
+                   const EtcdClient::Leadership& leadership,
+                   TxnRequest* request) {
+  CompareRevision(keys.leader, leadership.revision, request);
+  Compare* compare = request->add_compare();
+  compare->set_key(keys.leader);
+  compare->set_target(Compare::VALUE);
+  compare->set_result(Compare::EQUAL);
+  compare->set_value(leadership.name);
+}
+
+void AddPut(const std::string& key, const std::string& value,
+            TxnRequest* request) {
+  auto* put = request->add_success()->mutable_request_put();
+  put->set_key(key);
+  put->set_value(value);
+}
+
+void AddReads(const EtcdClient::Keys& keys,
+              absl::FunctionRef<etcdserverpb::RequestOp*()> add) {
+  for (const std::string* key : {&keys.leader, &keys.renewal, &keys.view}) {
+    add()->mutable_request_range()->set_key(*key);
+  }
+}
+
+// What AddReads asked for, from the `first` response on.
+EtcdClient::Stored StoredIn(const TxnResponse& response, int first) {
+  EtcdClient::Stored stored;
+  stored.leader = ValueOf(response.responses(first));
+  stored.renewal = ValueOf(response.responses(first + 1));
+  stored.view = ValueOf(response.responses(first + 2));
+  return stored;
 }
 
 absl::Status Incomplete() {
   return absl::InternalError("etcd: an answer lacks what was asked for");
+}
+
+absl::Status NotTheLeader() {
+  return absl::AbortedError("another manager is the leader now");
 }
 
 }  // namespace
@@ -58,7 +95,6 @@ EtcdClient::EtcdClient(std::vector<std::string> endpoints,
     auto stubs = std::make_unique<Stubs>();
     stubs->channel = channel;
     stubs->kv = etcdserverpb::KV::NewStub(channel);
-    stubs->lease = etcdserverpb::Lease::NewStub(channel);
     stubs_.push_back(std::move(stubs));
   }
 }
@@ -86,102 +122,96 @@ absl::Status EtcdClient::Run(const char* what, Call call) {
   return error;
 }
 
-absl::StatusOr<int64_t> EtcdClient::GrantLease(int64_t ttl_seconds) {
-  etcdserverpb::LeaseGrantRequest request;
-  etcdserverpb::LeaseGrantResponse response;
-  request.set_ttl(ttl_seconds);
-  RETURN_IF_ERROR(
-      Run("lease grant", [&](Stubs& stubs, grpc::ClientContext* context) {
-        return stubs.lease->LeaseGrant(context, request, &response);
-      }));
-  return response.id();
-}
-
-absl::Status EtcdClient::KeepAlive(int64_t lease) {
-  etcdserverpb::LeaseKeepAliveResponse response;
-  RETURN_IF_ERROR(
-      Run("lease keep-alive", [&](Stubs& stubs, grpc::ClientContext* context) {
-        auto stream = stubs.lease->LeaseKeepAlive(context);
-        etcdserverpb::LeaseKeepAliveRequest request;
-        request.set_id(lease);
-        const bool answered = stream->Write(request) && stream->Read(&response);
-        stream->WritesDone();
-        if (!answered) return stream->Finish();
-        context->TryCancel();
-        stream->Finish();
-        return grpc::Status::OK;
-      }));
-  if (response.ttl() > 0) return absl::OkStatus();
-  return absl::NotFoundError("the lease at etcd has run out");
-}
-
-absl::Status EtcdClient::RevokeLease(int64_t lease) {
-  etcdserverpb::LeaseRevokeRequest request;
-  etcdserverpb::LeaseRevokeResponse response;
-  request.set_id(lease);
-  return Run("lease revoke", [&](Stubs& stubs, grpc::ClientContext* context) {
-    return stubs.lease->LeaseRevoke(context, request, &response);
-  });
+absl::StatusOr<EtcdClient::Stored> EtcdClient::Look(const Keys& keys) {
+  TxnRequest request;
+  TxnResponse response;
+  AddReads(keys, [&request] { return request.add_success(); });
+  absl::Status done = Run("look at the leader",
+                          [&](Stubs& stubs, grpc::ClientContext* context) {
+                            return stubs.kv->Txn(context, request, &response);
+                          });
+  if (!done.ok()) return done;
+  if (response.responses_size() != 3) return Incomplete();
+  return StoredIn(response, 0);
 }
 
 absl::StatusOr<EtcdClient::Election> EtcdClient::Campaign(
-    const std::string& leader_key, const std::string& name, int64_t lease,
-    const std::string& view_key) {
+    const Keys& keys, const std::string& name, const std::string& renewal,
+    int64_t leader_revision, int64_t renewal_revision) {
   TxnRequest request;
   TxnResponse response;
-  CompareCreated(leader_key, 0, &request);
-  auto* put = request.add_success()->mutable_request_put();
-  put->set_key(leader_key);
-  put->set_value(name);
-  put->set_lease(lease);
-  request.add_success()->mutable_request_range()->set_key(view_key);
-  request.add_failure()->mutable_request_range()->set_key(leader_key);
+  CompareRevision(keys.leader, leader_revision, &request);
+  CompareRevision(keys.renewal, renewal_revision, &request);
+  AddPut(keys.leader, name, &request);
+  AddPut(keys.renewal, renewal, &request);
+  AddReads(keys, [&request] { return request.add_success(); });
+  AddReads(keys, [&request] { return request.add_failure(); });
   RETURN_IF_ERROR(
       Run("election", [&](Stubs& stubs, grpc::ClientContext* context) {
         return stubs.kv->Txn(context, request, &response);
       }));
   Election election;
   election.won = response.succeeded();
-  if (response.responses_size() != (election.won ? 2 : 1)) return Incomplete();
-  if (election.won) {
-    const int64_t revision = response.header().revision();
-    election.leader = Value{name, revision, revision};
-    election.view = ValueOf(response.responses(1));
-  } else {
-    election.leader = ValueOf(response.responses(0));
-  }
+  const int reads = election.won ? 2 : 0;
+  if (response.responses_size() != reads + 3) return Incomplete();
+  election.stored = StoredIn(response, reads);
   return election;
 }
 
-absl::StatusOr<EtcdClient::Value> EtcdClient::Replace(
-    const std::string& view_key, const std::string& value,
-    int64_t expected_revision, const std::string& leader_key,
-    int64_t leader_revision) {
+absl::StatusOr<EtcdClient::Stored> EtcdClient::Renew(
+    const Keys& keys, const std::string& renewal,
+    const Leadership& leadership) {
   TxnRequest request;
   TxnResponse response;
-  CompareCreated(leader_key, leader_revision, &request);
-  Compare* compare = request.add_compare();
-  compare->set_key(view_key);
-  compare->set_target(Compare::MOD);
-  compare->set_result(Compare::EQUAL);
-  compare->set_mod_revision(expected_revision);
-  auto* put = request.add_success()->mutable_request_put();
-  put->set_key(view_key);
-  put->set_value(value);
-  request.add_failure()->mutable_request_range()->set_key(leader_key);
-  request.add_failure()->mutable_request_range()->set_key(view_key);
+  CompareLeader(keys, leadership, &request);
+  AddPut(keys.renewal, renewal, &request);
+  AddReads(keys, [&request] { return request.add_success(); });
+  absl::Status done =
+      Run("renewal", [&](Stubs& stubs, grpc::ClientContext* context) {
+        return stubs.kv->Txn(context, request, &response);
+      });
+  if (!done.ok()) return done;
+  if (!response.succeeded()) return NotTheLeader();
+  if (response.responses_size() != 4) return Incomplete();
+  return StoredIn(response, 1);
+}
+
+absl::StatusOr<EtcdClient::Value> EtcdClient::Replace(
+    const Keys& keys, const std::string& value, int64_t expected_revision,
+    const Leadership& leadership) {
+  TxnRequest request;
+  TxnResponse response;
+  CompareLeader(keys, leadership, &request);
+  CompareRevision(keys.view, expected_revision, &request);
+  AddPut(keys.view, value, &request);
+  request.add_failure()->mutable_request_range()->set_key(keys.leader);
+  request.add_failure()->mutable_request_range()->set_key(keys.view);
   RETURN_IF_ERROR(
       Run("view change", [&](Stubs& stubs, grpc::ClientContext* context) {
         return stubs.kv->Txn(context, request, &response);
       }));
   if (response.succeeded()) {
-    return Value{value, 0, response.header().revision()};
+    return Value{value, response.header().revision()};
   }
   if (response.responses_size() != 2) return Incomplete();
-  if (ValueOf(response.responses(0)).create_revision != leader_revision) {
-    return absl::AbortedError("another manager is the leader now");
+  const Value leader = ValueOf(response.responses(0));
+  if (leader.mod_revision != leadership.revision ||
+      leader.value != leadership.name) {
+    return NotTheLeader();
   }
   return ValueOf(response.responses(1));
+}
+
+absl::Status EtcdClient::Compact(int64_t revision) {
+  etcdserverpb::CompactionRequest request;
+  etcdserverpb::CompactionResponse response;
+  request.set_revision(revision);
+  const absl::Status done =
+      Run("compaction", [&](Stubs& stubs, grpc::ClientContext* context) {
+        return stubs.kv->Compact(context, request, &response);
+      });
+  // It was done by somebody else.
+  return absl::IsOutOfRange(done) ? absl::OkStatus() : done;
 }
 
 }  // namespace kamino::membership

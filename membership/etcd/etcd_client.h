@@ -20,17 +20,17 @@ class EtcdClient final : public Etcd {
   EtcdClient(std::vector<std::string> endpoints, absl::Duration deadline);
   ~EtcdClient() override;
 
-  absl::StatusOr<int64_t> GrantLease(int64_t ttl_seconds) override;
-  absl::Status KeepAlive(int64_t lease) override;
-  absl::Status RevokeLease(int64_t lease) override;
-  absl::StatusOr<Election> Campaign(const std::string& leader_key,
-                                    const std::string& name, int64_t lease,
-                                    const std::string& view_key) override;
-  absl::StatusOr<Value> Replace(const std::string& view_key,
-                                const std::string& value,
+  absl::StatusOr<Stored> Look(const Keys& keys) override;
+  absl::StatusOr<Election> Campaign(const Keys& keys, const std::string& name,
+                                    const std::string& renewal,
+                                    int64_t leader_revision,
+                                    int64_t renewal_revision) override;
+  absl::StatusOr<Stored> Renew(const Keys& keys, const std::string& renewal,
+                               const Leadership& leadership) override;
+  absl::StatusOr<Value> Replace(const Keys& keys, const std::string& value,
                                 int64_t expected_revision,
-                                const std::string& leader_key,
-                                int64_t leader_revision) override;
+                                const Leadership& leadership) override;
+  absl::Status Compact(int64_t revision) override;
 
  private:
   struct Stubs;

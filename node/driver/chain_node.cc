@@ -276,6 +276,8 @@ absl::Status ChainNode::ReadOutcome(const kamino::v1::RequestId& id,
 membership::NodeReport ChainNode::report() const {
   membership::NodeReport report;
   report.view_id = core_.view().id;
+  report.view_digest = core_.view().digest;
+  report.member_view = storage_->record()->state().view_id;
   report.condition = core_.condition();
   report.caught_up_view = core_.caught_up_view();
   const replica::LogRing& ring = core_.ring();

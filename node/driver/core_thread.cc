@@ -1,5 +1,7 @@
 #include "node/driver/core_thread.h"
 
+#include <pthread.h>
+
 #include <utility>
 
 #include "base/clock.h"
@@ -66,6 +68,7 @@ bool CoreThread::EndBatch(absl::Time* next_tick) {
 }
 
 void CoreThread::Run() {
+  pthread_setname_np(pthread_self(), "core");
   std::vector<Task> tasks;
   absl::Time next_tick = MonotonicNow();
   bool more = false;

@@ -77,6 +77,9 @@ CoreExecutor::Hooks Node::ExecutorHooks() {
   hooks.tick = [this] {
     ticked_ = true;
     views_->NoteProgress();
+    if (Now() - started_ >= options_.restarts.long_life) {
+      storage_->ForgetRestarts();
+    }
     node_->OnTick(Now());
     links_->CloseUnused(
         Now(), [this](LinkId link) { return node_->core().Uses(link); });
@@ -150,6 +153,14 @@ absl::Status Node::Join(const std::string& service_address) {
   callbacks.on_refused = [this](absl::Status status) {
     events_.fatal(std::move(status));
   };
+  const uint32_t restarts = storage_->record()->state().restarts;
+  const absl::Duration rest = DelayAfter(options_.restarts, restarts);
+  if (rest > absl::ZeroDuration()) {
+    LOG(WARNING) << "node " << self.node_id << " has died " << restarts
+                 << " times, each time soon after its start; it waits for "
+                 << rest << " before it asks to be taken in";
+  }
+  views_->RestBeforeStart(rest);
   // What it registers with; the core thread has done nothing yet.
   views_->SetReport(node_->report());
   return views_->Start(self, std::move(callbacks));

@@ -22,6 +22,7 @@
 #include "node/driver/core_activity.h"
 #include "node/driver/core_executor.h"
 #include "node/driver/link_hub.h"
+#include "node/driver/restart_policy.h"
 #include "node/driver/view_board.h"
 #include "node/storage/storage.h"
 
@@ -43,6 +44,7 @@ struct NodeOptions {
   replica::ChainOptions chain;
   head::AdmissionOptions admission;
   LinkHub::Options links;
+  RestartPolicy restarts;
   // Mutations and their arguments that may wait for the core thread or be on
   // their way; more are refused with REASON_OVERLOADED.
   int64_t max_pending_requests = 16384;
@@ -76,11 +78,15 @@ class Node {
   ~Node();
 
   // Registers with the manager, once, as a node that clients reach at
-  // `service_address` (host:port).
+  // `service_address` (host:port); a while later, when this node has died again
+  // and again.
   absl::Status Join(const std::string& service_address);
 
   // Answers what is outstanding and stops. Idempotent.
   void Stop();
+  // After Stop: the process ends because it was told to, not because it cannot
+  // go on.
+  void EndInOrder() { storage_->EndInOrder(); }
 
   // A mutation; request.done is called on the core thread, or at once on this
   // one when it is refused.

@@ -53,6 +53,7 @@ void Node::Describe(ChainNode& node,
   response->set_applied(ring.applied());
   response->set_cleaned(ring.cleaned());
   response->set_completed(core.completed());
+  response->set_restarts(storage_->record()->state().restarts);
   response->set_condition(membership::ToProto(core.condition()));
   const replica::TransferStats& transfer = core.transfer();
   response->mutable_transfer()->set_sending(transfer.sending);

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "membership/view.h"
@@ -21,10 +22,11 @@ inline constexpr char kTailHealth[] = "kamino.tail";  // serves reads now
 class NodeServer {
  public:
   // `node` must outlive the server, and be stopped before it (its requests are
-  // answered then). `other`, which may be null, is a service that is served
-  // beside it, and outlives it too. kUnavailable: the address cannot be bound.
+  // answered then). `others` are services that are served beside it, and
+  // outlive it too. kUnavailable: the address cannot be bound.
   static absl::StatusOr<std::unique_ptr<NodeServer>> Start(
-      const std::string& listen, Node* node, grpc::Service* other = nullptr);
+      const std::string& listen, Node* node,
+      std::vector<grpc::Service*> others = {});
 
   int port() const { return server_->port(); }
 

@@ -7,6 +7,7 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "engine/kamino/backup_format.h"
 #include "engine/kamino/kamino_store.h"
 #include "glog/logging.h"
 
@@ -83,8 +84,13 @@ absl::Status Storage::Create() {
   ring_ = std::move(*ring);
   NodeState state;
   state.incarnation = options_.first_incarnation;
+  state.nonce = NextNonce({}, options_.salt);
   record_.emplace(ring_region_.get());
   record_->Create(state);
+  heap_age_.emplace(heap_region_.get(), media_->Name(Part::kHeap));
+  heap_age_->SetStamp(Stamp());
+  heap_age_->mark()->Reset(ring_->applied());
+  MarkWithRing();
   RETURN_IF_ERROR(media_->Publish(Part::kRing));
   return media_->Publish(Part::kHeap);
 }
@@ -92,16 +98,18 @@ absl::Status Storage::Create() {
 absl::Status Storage::OpenExisting() {
   RETURN_IF_ERROR(OpenHeap());
   RETURN_IF_ERROR(OpenRing());
+  RETURN_IF_ERROR(CheckRestarts());
   if (heap_region_->size() != options_.heap_bytes) return BeginAnewIfUnused();
+  RETURN_IF_ERROR(CheckAge());
   if (ring_region_->size() != options_.ring_bytes) {
     RETURN_IF_ERROR(ResizeRing());
   }
+  MarkWithRing();
+  CountRestart();
   if (absl::Status done = Recover(); !done.ok()) {
     return Annotate(done, media_->Name(Part::kHeap));
   }
-  NodeState state = record_->state();
-  ++state.incarnation;
-  record_->Update(state);
+  RenewStamp();
   return absl::OkStatus();
 }
 
@@ -158,12 +166,50 @@ absl::Status Storage::BeginAnewIfUnused() {
             << " MiB and was never in a chain: it is made anew with "
             << (options_.heap_bytes >> 20);
   ring_.reset();
+  heap_age_.reset();
   record_.reset();
   ring_region_.reset();
   heap_.reset();
   heap_region_.reset();
   RETURN_IF_ERROR(media_->Remove(Part::kHeap));
   return Create();
+}
+
+// --- Restarts.
+
+absl::Status Storage::CheckRestarts() const {
+  const NodeState& state = record_->state();
+  const uint64_t ends = uint64_t{state.restarts} + 1;  // the last one as well
+  if (options_.restart_limit == 0 || state.ended_in_order ||
+      ends < options_.restart_limit) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "node ", options_.node_id, " has died ", ends,
+      " times, each time soon after its start, and stays down so that the "
+      "chain is left alone; its log says what it died of. Start it with "
+      "--restart_limit=0 to try once more, or move its files away (",
+      media_->Name(Part::kHeap), "), and it joins as a new node"));
+}
+
+void Storage::CountRestart() {
+  NodeState state = record_->state();
+  state.restarts =
+      std::exchange(state.ended_in_order, false) ? 0 : state.restarts + 1;
+  record_->Update(state);
+}
+
+void Storage::ForgetRestarts() {
+  NodeState state = record_->state();
+  if (state.restarts == 0) return;
+  state.restarts = 0;
+  record_->Update(state);
+}
+
+void Storage::EndInOrder() {
+  NodeState state = record_->state();
+  state.ended_in_order = true;
+  record_->Update(state);
 }
 
 absl::Status Storage::ResizeRing() {
@@ -204,6 +250,73 @@ absl::Status Storage::CheckOwner() const {
   return absl::OkStatus();
 }
 
+// --- Age.
+
+MediaStamp Storage::Stamp() const {
+  return {record_->state().incarnation, record_->state().nonce};
+}
+
+MediaAge::Ring Storage::AgeOfRing() const {
+  return {.name = media_->Name(Part::kRing),
+          .stamp = Stamp(),
+          .next_nonce = record_->state().next_nonce,
+          .begin = ring_->mark().begin(),
+          .end = ring_->mark().end(),
+          .cleaned = ring_->cleaned(),
+          .received = ring_->received()};
+}
+
+absl::Status Storage::CheckAge() {
+  heap_age_.emplace(heap_region_.get(), media_->Name(Part::kHeap));
+  // Nothing of it is used but the space.
+  if (record_->state().condition == Condition::kReceiving) {
+    heap_age_->mark()->Reset(ring_->applied());
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(heap_age_->Check(AgeOfRing()));
+  const uint64_t applied = std::min(ring_->applied(), heap_age_->mark()->end());
+  if (!ring_->EndsEntry(applied)) {
+    return absl::DataLossError(
+        absl::StrCat(media_->Name(Part::kHeap), " says that mutation ", applied,
+                     " was the last applied one, which is within an entry of ",
+                     media_->Name(Part::kRing)));
+  }
+  // No other node has heard of what only one of them says: it was not drained.
+  if (heap_age_->mark()->end() != ring_->applied()) {
+    heap_age_->mark()->Reset(applied);
+    ring_->TakeBackApplied(applied);
+  }
+  return absl::OkStatus();
+}
+
+void Storage::MarkWithRing() {
+  std::vector<replica::AppliedMark*> marks = {heap_age_->mark()};
+  if (undo_copy_age_.has_value()) marks.push_back(undo_copy_age_->mark());
+  ring_->SetOtherMarks(std::move(marks));
+}
+
+void Storage::ForgetUndoCopyAge() {
+  undo_copy_age_.reset();
+  MarkWithRing();
+}
+
+void Storage::RenewStamp() {
+  // As a start before this one began to.
+  if (record_->state().next_nonce != 0) FinishRenewal();
+  NodeState state = record_->state();
+  state.next_nonce = NextNonce(Stamp(), options_.salt);
+  record_->Update(state);
+  FinishRenewal();
+}
+
+void Storage::FinishRenewal() {
+  NodeState state = record_->state();
+  ++state.incarnation;
+  state.nonce = std::exchange(state.next_nonce, 0);
+  heap_age_->SetStamp({state.incarnation, state.nonce});
+  record_->Update(state);
+}
+
 // --- Recovery.
 
 void Storage::EmptyLog() {
@@ -222,12 +335,29 @@ absl::Status Storage::Recover() {
 
 absl::Status Storage::RecoverHead() {
   ASSIGN_OR_RETURN(auto region, media_->Open(Part::kUndoCopy));
-  auto backup = engine::OpenSimpleBackup(heap_.get(), region.get());
-  if (!backup.ok()) {
-    backup = engine::OpenDynamicBackup(heap_.get(), region.get());
+  absl::Status done = RollBack(region.get());
+  ForgetUndoCopyAge();
+  RETURN_IF_ERROR(done);
+  // Nothing is left to roll back; the region serves again.
+  if (region->size() == UndoCopyBytes()) undo_copy_region_ = std::move(region);
+  NodeState state = record_->state();
+  state.was_head = false;
+  record_->Update(state);
+  return absl::OkStatus();
+}
+
+absl::Status Storage::RollBack(Region* undo_copy) {
+  const std::string name = media_->Name(Part::kUndoCopy);
+  if (undo_copy->size() < engine::backup_format::kHeaderBytes) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(name, " is truncated to ", undo_copy->size(), " bytes"));
   }
-  if (!backup.ok())
-    return Annotate(backup.status(), media_->Name(Part::kUndoCopy));
+  undo_copy_age_.emplace(undo_copy, name);
+  RETURN_IF_ERROR(undo_copy_age_->Check(AgeOfRing()));
+  MarkWithRing();
+  auto backup = engine::OpenSimpleBackup(heap_.get(), undo_copy);
+  if (!backup.ok()) backup = engine::OpenDynamicBackup(heap_.get(), undo_copy);
+  if (!backup.ok()) return Annotate(backup.status(), name);
   engine::KaminoOptions options;
   // Before the log forgets it: a crash in here must not make it uncommitted.
   options.on_recovered = [this](uint64_t last) { return KeepCommitted(last); };
@@ -235,12 +365,6 @@ absl::Status Storage::RecoverHead() {
                    KaminoStore::Open(heap_.get(), std::move(*backup), options));
   // What has no commit mark was never sent.
   ring_->TruncateAfter(ring_->applied());
-  store.reset();
-  // Nothing is left to roll back; the region serves again.
-  if (region->size() == UndoCopyBytes()) undo_copy_region_ = std::move(region);
-  NodeState state = record_->state();
-  state.was_head = false;
-  record_->Update(state);
   return absl::OkStatus();
 }
 
@@ -282,6 +406,7 @@ absl::StatusOr<std::unique_ptr<Backup>> Storage::NewUndoCopy() {
     state.was_head = false;
     record_->Update(state);
   }
+  ForgetUndoCopyAge();
   if (undo_copy_region_ == nullptr) {
     ASSIGN_OR_RETURN(undo_copy_region_, MakeUndoCopyRegion());
   }
@@ -291,6 +416,11 @@ absl::StatusOr<std::unique_ptr<Backup>> Storage::NewUndoCopy() {
           : engine::CreateDynamicBackup(heap_.get(), undo_copy_region_.get());
   if (!backup.ok())
     return Annotate(backup.status(), media_->Name(Part::kUndoCopy));
+  undo_copy_age_.emplace(undo_copy_region_.get(),
+                         media_->Name(Part::kUndoCopy));
+  undo_copy_age_->SetStamp(Stamp());
+  undo_copy_age_->mark()->Reset(ring_->applied());
+  MarkWithRing();
   return backup;
 }
 
@@ -301,6 +431,7 @@ void Storage::BeginReceiving() {
   state.condition = Condition::kReceiving;
   state.was_head = false;
   record_->Update(state);
+  ForgetUndoCopyAge();
   EmptyLog();
 }
 

@@ -16,6 +16,7 @@
 #include "engine/kamino/backup.h"
 #include "engine/pmem/tracked_region.h"
 #include "node/storage/media.h"
+#include "node/storage/media_age.h"
 #include "replica/log_ring.h"
 #include "replica/node_record.h"
 
@@ -36,6 +37,12 @@ struct StorageOptions {
   bool reserve_undo_copy = true;
   // Of a new heap; not 0. Drawn at random by a real node.
   uint64_t first_incarnation = 1;
+  // Once its process has ended so often otherwise than in order, each time soon
+  // after its start, it is not opened. 0: it always is.
+  uint32_t restart_limit = 0;
+  // Makes the stamp of this start unlike any other's. Drawn at random by a
+  // real node.
+  uint64_t salt = 1;
   // Tests: smaller regions than a node of use would have, and a log area of
   // that size. 0: as the heap decides.
   uint64_t tiny_log_bytes = 0;
@@ -47,7 +54,9 @@ class Storage {
   // Makes the regions, or opens those that are there and recovers the heap. The
   // incarnation is one higher than the last time.
   // kFailedPrecondition: the regions are of another cluster, node, size or
-  // version, or another process has them open; kDataLoss: damaged;
+  // version, not of one age, or another process has them open; or this node has
+  // died too often; kDataLoss:
+  // damaged;
   // kResourceExhausted: no space. Messages name the region and what to do.
   static absl::StatusOr<std::unique_ptr<Storage>> Open(
       StorageOptions options, std::unique_ptr<Media> media);
@@ -58,6 +67,11 @@ class Storage {
   replica::NodeRecord* record() { return &*record_; }
   const StorageOptions& options() const { return options_; }
   size_t ring_bytes() const { return ring_region_->size(); }
+
+  // The process has run for long: its end will count as the first.
+  void ForgetRestarts();
+  // It is about to end because it was told to.
+  void EndInOrder();
 
   // An empty undo copy, in place of an earlier one, which must be gone. Nothing
   // may be left to be rolled back from that one.
@@ -80,11 +94,25 @@ class Storage {
   // For a heap of another size than the options say. One that was in a chain
   // stays: kFailedPrecondition.
   absl::Status BeginAnewIfUnused();
+  absl::Status CheckRestarts() const;
+  void CountRestart();
   // Makes the ring as large as the options say, with all that is in it.
   absl::Status ResizeRing();
+  // Whether the heap and the ring are of one age. What not both of them say is
+  // applied is not.
+  absl::Status CheckAge();
+  // All regions get the next stamp, and the node the next incarnation.
+  void RenewStamp();
+  void FinishRenewal();
+  MediaStamp Stamp() const;
+  MediaAge::Ring AgeOfRing() const;
+  // Says which other regions are marked with the ring.
+  void MarkWithRing();
+  void ForgetUndoCopyAge();
   // Rolls back what this node, as a head, had not committed.
   absl::Status Recover();
   absl::Status RecoverHead();
+  absl::Status RollBack(engine::Region* undo_copy);
   // What has a commit mark is applied.
   absl::Status KeepCommitted(uint64_t last_sequence);
   absl::Status CheckOwner() const;
@@ -100,6 +128,8 @@ class Storage {
   std::unique_ptr<engine::Region> ring_region_;
   std::unique_ptr<engine::Region> undo_copy_region_;
   std::unique_ptr<engine::Heap> heap_;
+  std::optional<MediaAge> heap_age_;
+  std::optional<MediaAge> undo_copy_age_;  // while it may be needed
   std::unique_ptr<replica::LogRing> ring_;
   std::optional<replica::NodeRecord> record_;
 };

@@ -19,7 +19,8 @@ class AckWatch:
     self.path = path
     self._offset = 0
     self._calls = {}  # process to whether its call is a write
-    self.acks = []  # times, in the order of the file
+    self.acks = []  # of writes: times, in the order of the file
+    self.reads = []  # of what only reads, the same
     self.counts = {"ok": 0, "fail": 0, "unknown": 0}
 
   def poll(self):
@@ -42,8 +43,10 @@ class AckWatch:
       self._calls[process] = _is_write(event)
       return
     self.counts["unknown" if kind == "info" else kind] += 1
-    if self._calls.pop(process, False) and kind == "ok":
-      self.acks.append(event.get("t", event.get("time")) / 1e9)
+    wrote = self._calls.pop(process, None)
+    if wrote is not None and kind == "ok":
+      (self.acks if wrote else self.reads).append(
+          event.get("t", event.get("time")) / 1e9)
 
 
 def merge(paths, target):

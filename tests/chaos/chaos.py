@@ -9,6 +9,7 @@ saw. Exits with 1 on any violation and keeps the histories then.
 
 import argparse
 import collections
+import json
 import os
 import random
 import shutil
@@ -46,36 +47,68 @@ def client_program(binaries):
   return path
 
 
-def table(verdicts):
-  """Lines: what was injected and survived, by kind."""
+def rows_of(verdicts, missing):
+  """By kind: what was injected, and what became of it."""
   rows = collections.OrderedDict()
+  def row_of(name):
+    return rows.setdefault(name, {
+        "injected": 0, "survived": 0, "skipped": 0, "not_run": "",
+        "no_write_s": 0.0, "no_read_s": 0.0, "no_write_with_others_s": 0.0,
+        "no_read_with_others_s": 0.0})
   for injected in (i for v in verdicts for i in v.injected):
-    row = rows.setdefault(injected.name, [0, 0, 0, 0.0])
+    row = row_of(injected.name)
     if injected.skipped:
-      row[2] += 1
+      row["skipped"] += 1
       continue
-    row[0] += 1
-    row[1] += injected.survived
-    row[3] = max(row[3], injected.gap_s)
-  lines = [f"{'fault':24} {'injected':>8} {'survived':>8} {'skipped':>8} "
-           f"{'longest unavailability':>23}"]
-  for name, (count, survived, skipped, gap) in sorted(rows.items()):
-    lines.append(f"{name:24} {count:8} {survived:8} {skipped:8} "
-                 f"{gap:21.2f} s")
+    row["injected"] += 1
+    row["survived"] += injected.survived
+    which = "_with_others" if injected.company else ""
+    for gap, seconds in ((f"no_write{which}_s", injected.gap_s),
+                         (f"no_read{which}_s", injected.read_gap_s)):
+      row[gap] = max(row[gap], seconds)
+  for name, why in missing.items():
+    row_of(name)["not_run"] = why
+  return dict(sorted(rows.items()))
+
+
+def table(rows):
+  """Lines: what was injected and survived, by kind; the longest times without
+  an answer, of a fault alone and of one with others."""
+  lines = [f"{'fault':30} {'injected':>8} {'survived':>8} {'skipped':>7} "
+           f"{'no write for':>12} {'no read for':>12} {'with others':>18}"]
+  for name, row in rows.items():
+    if row["not_run"]:
+      lines.append(f"{name:30} not run: {row['not_run']}")
+      continue
+    lines.append(f"{name:30} {row['injected']:8} {row['survived']:8} "
+                 f"{row['skipped']:7} {row['no_write_s']:10.2f} s "
+                 f"{row['no_read_s']:10.2f} s "
+                 f"{row['no_write_with_others_s']:7.2f} "
+                 f"{row['no_read_with_others_s']:8.2f} s")
   return lines
 
 
-def summary(verdicts, seed):
+def counts(verdicts, missing):
   injected = [i for v in verdicts for i in v.injected if not i.skipped]
-  operations = sum(r["operations"] for v in verdicts
-                   for r in v.reports.values())
-  unknown = sum(r["unknown"] for v in verdicts for r in v.reports.values())
-  problems = sum(len(v.problems) for v in verdicts)
-  gap = max((v.longest_gap_s for v in verdicts), default=0.0)
-  return (f"chaos: seed {seed}, {len(verdicts)} rounds, {len(injected)} "
-          f"faults, {sum(i.survived for i in injected)} survived; "
-          f"{operations} operations checked ({unknown} of unknown outcome), "
-          f"longest unavailability {gap:.2f} s; {problems} violations")
+  reports = [r for v in verdicts for r in v.reports.values()]
+  return {
+      "rounds": len(verdicts), "faults": len(injected),
+      "survived": sum(i.survived for i in injected), "not_run": len(missing),
+      "operations": sum(r["operations"] for r in reports),
+      "unknown": sum(r["unknown"] for r in reports),
+      "longest_unavailability_s": max((v.longest_gap_s for v in verdicts),
+                                      default=0.0),
+      "violations": sum(len(v.problems) for v in verdicts)}
+
+
+def summary(verdicts, seed, missing):
+  of = counts(verdicts, missing)
+  return (f"chaos: seed {seed}, {of['rounds']} rounds, {of['faults']} "
+          f"faults, {of['survived']} survived, {of['not_run']} kinds not run; "
+          f"{of['operations']} operations checked ({of['unknown']} of unknown "
+          f"outcome), longest unavailability "
+          f"{of['longest_unavailability_s']:.2f} s; {of['violations']} "
+          f"violations")
 
 
 def run(arguments):
@@ -89,7 +122,14 @@ def run(arguments):
     seed = random.SystemRandom().randrange(1 << 32)
   out = arguments.out or tempfile.mkdtemp(prefix="kamino-chaos-")
   say(f"seed {seed}; histories in {out}")
-  schedule = Schedule(seed, chosen_faults(arguments.only))
+  kinds = chosen_faults(arguments.only, arguments.unsupported)
+  missing = faults.not_here(kinds)
+  for name, why in sorted(missing.items()):
+    say(f"NOT RUN: {name}: {why}")
+  kinds = [k for k in kinds if k.name not in missing]
+  if not kinds:
+    raise ClusterError("none of these faults can be had here")
+  schedule = Schedule(seed, kinds)
   deadline = time.monotonic() + 60 * arguments.minutes
   verdicts = []
   while not verdicts or time.monotonic() < deadline - ROUND_S:
@@ -109,31 +149,41 @@ def run(arguments):
       say(f"  VIOLATION: {problem}")
     if verdict.problems:
       break
-  return conclude(arguments, verdicts, seed, out)
+  came = {i.name for v in verdicts for i in v.injected}
+  late = [k.key for k in kinds if k.name not in came]
+  if late:
+    say(f"no time for: {', '.join(late)}")
+  return conclude(arguments, verdicts, seed, out, missing)
 
 
-def conclude(arguments, verdicts, seed, out):
+def conclude(arguments, verdicts, seed, out, missing):
   bad = any(v.problems for v in verdicts)
-  say("\n".join(table(verdicts)))
+  rows = rows_of(verdicts, missing)
+  say("\n".join(table(rows)))
+  if arguments.json:
+    with open(arguments.json, "w", encoding="utf-8") as f:
+      json.dump({"seed": seed, **counts(verdicts, missing), "kinds": rows,
+                 "problems": [p for v in verdicts for p in v.problems]}, f,
+                indent=1)
   if bad:
     say(f"kept: {out}; chaos.py check {out}/round{len(verdicts)} checks it "
         f"again")
   elif not arguments.keep:
     shutil.rmtree(out, ignore_errors=True)
-  say(summary(verdicts, seed))
+  say(summary(verdicts, seed, missing))
   return 1 if bad else 0
 
 
-def chosen_faults(only):
-  kinds = faults.usable()
+def chosen_faults(only, unsupported=False):
+  kinds = faults.FAULTS if unsupported else faults.usable()
   if not only:
     return kinds
   names = only.split(",")
-  unknown = set(names) - {k.name.replace(",", "") for k in kinds}
+  unknown = set(names) - {k.key for k in kinds}
   if unknown:
     raise ClusterError(f"no such fault, or not supported now: "
                        f"{', '.join(sorted(unknown))}; see chaos.py faults")
-  return [k for k in kinds if k.name.replace(",", "") in names]
+  return [k for k in kinds if k.key in names]
 
 
 def check(arguments):
@@ -149,10 +199,11 @@ def check(arguments):
 
 def list_faults(arguments):
   del arguments
-  usable = faults.usable()
+  usable, missing = faults.usable(), faults.not_here(faults.FAULTS)
   for fault in faults.FAULTS:
-    state = "yes" if fault in usable else "not yet"
-    say(f"{fault.name.replace(',', ''):24} {state}")
+    state = missing.get(fault.name) or (
+        "yes" if fault in usable else "not yet")
+    say(f"{fault.key:30} {state}")
   return 0
 
 
@@ -164,6 +215,9 @@ def parse():
   go.add_argument("--minutes", type=float, default=2)
   go.add_argument("--seed", type=int, help="default: a random one")
   go.add_argument("--only", help="faults by name, comma-separated")
+  go.add_argument("--unsupported", action="store_true",
+                  help="also what the product is not said to survive")
+  go.add_argument("--json", help="file for the table, as JSON")
   go.add_argument("--out", help="folder for histories (default: a new one)")
   go.add_argument("--keep", action="store_true",
                   help="keep the histories of a good run, too")

@@ -1,5 +1,7 @@
-"""A cluster whose parties live in network namespaces and on small disks."""
+"""A cluster whose parties live in network namespaces and on small disks, and
+what faults do to it. Each act checks that it was one."""
 
+import errno
 import itertools
 import os
 import re
@@ -12,8 +14,14 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.realpath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "deploy", "local"))
 # pylint: disable=wrong-import-position
+import held_thread
+import media
+from held_thread import HeldThread, ThreadError
 from local_cluster import LocalCluster
-from processes import ClusterError
+from operator_acts import Operator, log_since
+from processes import ClusterError, wait_until
+from store import QUOTA_MB, Store
+from wall_clock import WallClock
 
 NODES = 4
 MANAGERS = 3
@@ -28,6 +36,9 @@ ETCD_DISK_MB = 256
 FIRST_PORT = 7000
 BALLAST = "ballast"
 LEADS = re.compile(r"(is the leader of cluster|leads no more)")
+ENDS_S = 20.0  # what is to end by itself
+MORE_S = 30.0  # writes while a fault is prepared
+FATAL = ("Check failed", "*** SIG")
 
 
 def parties():
@@ -58,11 +69,22 @@ class ChaosCluster(LocalCluster):
     self._mounted = []
     self._killed = set()  # names of processes that were told to end
     self._clients = {}  # name to Popen
+    self._sides = {}  # of the same names
+    self._clocks = {}
+    self._logged = {}  # name to where in its log its last start is
+    self._copies = itertools.count(1)
+    self.operator = Operator(self)
+    self.store = Store(self)
+    self.tell = lambda text: None  # a fault's detail
+    self.await_more = lambda count: None  # acknowledged writes
+    self.await_more_or = lambda count: None  # or a while
 
   def start_all(self):
     self.start(nodes=NODES, heap_mb=HEAP_MB, ring_mb=RING_MB,
                failure_timeout_ms=int(self.failure_timeout_s * 1000),
-               managers=MANAGERS)
+               managers=MANAGERS,
+               # They are killed again and again.
+               node_flags=["--restart_limit=0"])
 
   # --- Where its processes live.
 
@@ -70,12 +92,29 @@ class ChaosCluster(LocalCluster):
     return f"{self.network.host(name)}:{next(self._ports)}"
 
   def command_for(self, name, arguments):
+    if name in parties() and name != "etcd":
+      arguments = self.clock_of(name).command(arguments)
     party = name if name in parties() else "hub"
     return self.network.command(party, arguments)
+
+  def clock_of(self, name):
+    """Clients of one side have one."""
+    if name not in self._clocks:
+      self._clocks[name] = WallClock(f"{self.folder}.clock.{name}")
+    return self._clocks[name]
 
   def node_command(self, name, address):
     return [*super().node_command(name, address),
             f"--link_listen={self.network.host(name)}:0"]
+
+  def _etcd_command(self, address):
+    return [*super()._etcd_command(address),
+            f"--quota-backend-bytes={QUOTA_MB << 20}"]
+
+  def _launch(self, name, arguments, address=None):
+    path = self.log_path(name)
+    self._logged[name] = os.path.getsize(path) if os.path.exists(path) else 0
+    super()._launch(name, arguments, address)
 
   def start_etcd(self, address=None):
     self._mount("etcd", ETCD_DISK_MB)
@@ -103,6 +142,7 @@ class ChaosCluster(LocalCluster):
     for client in self._clients.values():
       client.kill()
       client.wait()
+    self._end_restless()
     self.stop()
     for folder in reversed(self._mounted):
       subprocess.run(["umount", "-l", folder], check=False,
@@ -111,13 +151,22 @@ class ChaosCluster(LocalCluster):
     shutil.rmtree(self.folder, ignore_errors=True)
     self.state = {}
 
+  def _end_restless(self):
+    """Those with a thread that is held do not end by SIGTERM."""
+    for name in self.state.get("processes", {}):
+      if self.alive(name) and any(
+          held_thread.state(self.pid(name), tid)[0] == held_thread.STOPPED
+          for tid in held_thread.threads(self.pid(name))):
+        self.kill(name)
+
   # --- Clients.
 
   def start_client(self, name, program, workload, side, *flags):
     """A load of a workload from one side."""
     with open(self.log_path(name), "w", encoding="utf-8") as log:
+      self._sides[name] = side
       self._clients[name] = subprocess.Popen(
-          self.network.command(side, [
+          self.command_for(side, [
               program, f"--seeds={self.seeds}", f"--workload={workload}",
               f"--client={SIDES.index(side)}", f"--clients={len(SIDES)}",
               *flags]),
@@ -146,14 +195,15 @@ class ChaosCluster(LocalCluster):
 
   # --- What is.
 
-  def leader(self):
-    """The manager that says it leads; None while nobody does."""
+  def leader(self, but=()):
+    """The manager that says it leads, of all but some; None while nobody
+    does."""
     for name in self.managers:
-      if not self.alive(name):
+      if name in but or not self.alive(name):
         continue
-      with open(self.log_path(name), encoding="utf-8",
-                errors="replace") as log:
-        said = LEADS.findall(log.read())
+      # What it said before it was started again counts no more.
+      said = LEADS.findall(log_since(self.log_path(name),
+                                     self._logged.get(name, 0)))
       if said and said[-1].startswith("is the leader"):
         return name
     return None
@@ -170,6 +220,37 @@ class ChaosCluster(LocalCluster):
     return [name for name in self.state["processes"]
             if name not in self._killed and not self.alive(name)]
 
+  def pid(self, name):
+    return self.state["processes"][name]["pid"]
+
+  def has_ended(self, name):
+    """Or was started again by the operator meanwhile."""
+    return not self.alive(name) or any(
+        act.startswith(f"{name} joins anew") for act in self.operator.acts)
+
+  def last_words(self, name, lines=6):
+    """The end of its log, if it was written since it was started."""
+    said = log_since(self.log_path(name), self._logged.get(name, 0))
+    if any(fatal in said for fatal in FATAL):
+      return "a crash: " + said[-2000:]
+    return "\n".join(said.splitlines()[-lines:])
+
+  def says_at_end(self, name, texts):
+    said = self.last_words(name)
+    return any(text in said for text in texts)
+
+  def said_by_managers(self, since=""):
+    """What their logs have; beyond what they had."""
+    logs = []
+    for name in self.managers:
+      with open(self.log_path(name), encoding="utf-8", errors="replace") as f:
+        logs.append(f.read())
+    text = "\0".join(logs)
+    if not since:
+      return text
+    return "\0".join(log[len(old):] for log, old in zip(
+        logs, since.split("\0")))
+
   # --- Faults.
 
   def crash(self, name):
@@ -181,24 +262,76 @@ class ChaosCluster(LocalCluster):
     """That it ends by itself is as it should be."""
     self._killed.add(name)
 
-  def revive(self, name):
+  def revive(self, name, *flags):
     """Starts what was killed, on its data and at its address."""
     if not self.alive(name):
-      self.restart(name)
+      self._start_with(name, flags)
     self._killed.discard(name)
 
+  def revive_or_ends(self, name):
+    """The same; it may end at once, of which the operator hears."""
+    self.start_or_ends(name)
+    self._killed.discard(name)
+
+  def start_or_ends(self, name, *flags):
+    """With these flags behind its own; it may end by them."""
+    try:
+      self._start_with(name, flags)
+    except ClusterError:
+      if self.alive(name):
+        raise
+
+  def _start_with(self, name, flags):
+    key = "manager_args" if name in self.managers else "node_args"
+    before = self.state[key]
+    self.state[key] = [*before, *flags]
+    try:
+      self.restart(name)
+    finally:
+      self.state[key] = before
+
   def lose_data(self, name):
-    """Of a node that does not run."""
+    """Of a node that does not run; with what it says of its damage."""
     for file in os.listdir(self.data_dir(name)):
-      if file.endswith(".pmem"):
+      if file.endswith(".pmem") or file == media.DAMAGE:
         os.remove(os.path.join(self.data_dir(name), file))
 
   def pause(self, name):
     self.kill(name, signal.SIGSTOP)
+    self._await_state(name, lambda state: state == "T", "to be stopped")
 
   def resume(self, name):
     if self.alive(name):
       self.kill(name, signal.SIGCONT)
+      self._await_state(name, lambda state: state != "T", "to go on")
+
+  def _await_state(self, name, wanted, what):
+    pid = self.pid(name)
+    wait_until(lambda: all(wanted(held_thread.state(pid, tid)[0])
+                           for tid in held_thread.threads(pid)), ENDS_S,
+               f"{name} {what}")
+
+  def hold_thread(self, name, dice, *names):
+    """Stops one of its threads that have one of these names, or any."""
+    pid = self.pid(name)
+    found = {tid: called for tid, called in
+             held_thread.threads(pid).items() if called in names or not names}
+    if not found:
+      raise ClusterError(f"{name} has no thread named {' or '.join(names)}")
+    tid = dice.choice(sorted(found))
+    self.tell(f"thread {found[tid]} of {name}")
+    try:
+      return HeldThread(pid, tid)
+    except ThreadError as error:
+      raise ClusterError(str(error)) from error
+
+  def step_clock(self, name, seconds):
+    """The wall clock of a process, or of the clients of a side."""
+    pids = ([c.pid for n, c in self._clients.items()
+             if self._sides[n] == name] if name in SIDES else
+            [self.pid(name)] if self.alive(name) else [])
+    for pid in pids:
+      self.clock_of(name).step(seconds, pid)
 
   def fill_disk(self, name):
     """Leaves no byte free."""
@@ -206,12 +339,58 @@ class ChaosCluster(LocalCluster):
     with open(path, "wb") as ballast:
       free = shutil.disk_usage(self.data_dir(name)).free
       os.posix_fallocate(ballast.fileno(), 0, max(free, 1))
+    try:
+      with open(path + ".more", "wb") as more:
+        os.posix_fallocate(more.fileno(), 0, 1)
+    except OSError as error:
+      if error.errno == errno.ENOSPC:
+        return
+      raise
+    finally:
+      os.remove(path + ".more")
+    raise ClusterError(f"the disk of {name} was to be full, and is not")
 
   def free_disk(self, name):
     try:
       os.remove(os.path.join(self.data_dir(name), BALLAST))
     except FileNotFoundError:
       pass
+
+  # --- Copies of files.
+
+  def copies_dir(self):
+    """For what is put back later; of another disk than what it is of."""
+    folder = f"{self.folder}.copies"
+    os.makedirs(folder, exist_ok=True)
+    return folder
+
+  def copy_files(self, *names):
+    """Those nodes', as they are at one moment; returns where they are."""
+    folders = [os.path.join(self.copies_dir(), f"{name}.{next(self._copies)}")
+               for name in names]
+    for name in names:
+      self.pause(name)
+    try:
+      for name, folder in zip(names, folders):
+        media.copy_files(self.data_dir(name), folder)
+    finally:
+      for name in names:
+        self.resume(name)
+    return folders
+
+  def put_back(self, name, folder, file):
+    """One file of a node that does not run; none if there was none."""
+    source = os.path.join(folder, file)
+    target = os.path.join(self.data_dir(name), file)
+    if os.path.exists(source):
+      shutil.copyfile(source, target)
+      if not media.same(source, target):
+        raise ClusterError(f"{target} was not put back")
+    elif os.path.exists(target):
+      os.remove(target)
+
+  def drop_copy(self, folder):
+    shutil.rmtree(folder, ignore_errors=True)
 
   def fill_heap(self, megabytes):
     """With objects that nobody changes, so that there is state to transfer."""

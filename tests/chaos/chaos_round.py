@@ -1,5 +1,6 @@
 """One round: a fresh cluster, clients, a list of faults, the verdict."""
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -10,12 +11,21 @@ import time
 import checkers
 from acknowledged import AckWatch, longest_gap, merge
 from chaos_cluster import NODES, SIDES, WORKLOADS, ChaosCluster, parties
-from faults import SUPPORTED, NoVictim, Stage
-from network import Network
+from fault import SUPPORTED
+from held_thread import ThreadError
+from network import Network, NetworkError
 from processes import ClusterError, wait_until
+from stage import NoVictim, Stage
 
 RECOVERY_S = 20.0  # from a fault's end to the next acknowledged write
+EFFECT_S = 20.0  # from a fault to what it does to the chain
+GOES_ON = 100  # writes while a fault lasts that is not to stop them
+GOES_ON_S = 20.0
 REJOIN_S = 30.0  # from then on until the chain is whole
+CALM_S = 3.0  # for the writes between two faults, at most
+EVERY_COPY = "destroy every copy"
+NO_ANSWER_S = 2  # that a call is given when there is nobody to answer
+NO_ANSWER = 3  # the command line's exit code then
 LAST_READS_S = 60.0
 # Of calls; a short one gives unknown outcomes.
 TIMEOUTS = {"registers": "1500ms", "bank": "5s", "lists": "5s"}
@@ -28,16 +38,23 @@ CLIENTS = {f"{workload}-{side}": (workload, side)
            for workload in WORKLOADS for side in SIDES}
 
 
+PROBLEMS = (ClusterError, NetworkError, ThreadError, OSError)
+
+
 @dataclasses.dataclass
 class Injected:
   """What became of one fault; times in seconds of time.monotonic()."""
   name: str
   victims: str = ""
-  began: float = 0.0
+  details: list = dataclasses.field(default_factory=list)
+  company: str = ""  # which others were there meanwhile
+  began: float = 0.0  # it is prepared
+  there: float = 0.0
   healed: float = 0.0
   survived: bool = False
   skipped: str = ""  # why it was not injected
   gap_s: float = 0.0  # the longest without an acknowledged write
+  read_gap_s: float = 0.0  # and without a read that was answered
 
 
 @dataclasses.dataclass
@@ -48,6 +65,7 @@ class Verdict:
   reports: dict = dataclasses.field(default_factory=dict)  # by workload
   acknowledged: int = 0  # writes
   longest_gap_s: float = 0.0
+  acts: list = dataclasses.field(default_factory=list)  # an operator's
 
 
 def check_histories(folder):
@@ -89,6 +107,11 @@ class Round:
     self.network = Network(parties())
     self.cluster = ChaosCluster(folder, binaries, self.network,
                                 settings.failure_timeout_ms)
+    self.cluster.await_more = self._await_more
+    self.cluster.await_more_or = (
+        lambda count: self._await_acks_or(count, GOES_ON_S / 2))
+    self.operator = self.cluster.operator
+    self.timeout_s = self.cluster.failure_timeout_s
     self.watches = {
         name: AckWatch(os.path.join(out, f"{name}.jsonl")) for name in CLIENTS}
     self.verdict = Verdict()
@@ -105,7 +128,7 @@ class Round:
           break
         self._step(step)
       self._end()
-    except ClusterError as error:
+    except PROBLEMS as error:
       self.verdict.problems.append(str(error))
     finally:
       self._keep()
@@ -125,59 +148,175 @@ class Round:
   # --- Faults.
 
   def _step(self, step):
-    stage = Stage(self.cluster, SIDES, random.Random(step.dice_seed))
-    injected = Injected(step.fault.name, began=time.monotonic())
-    self.verdict.injected.append(injected)
-    if len(self.cluster.serving()) <= step.fault.costs:
-      injected.skipped = "the chain is too short"
+    told = [Injected(p.fault.name, began=time.monotonic(),
+                     company=step.name if len(step.parts) > 1 else "")
+            for p in step.parts]
+    self.verdict.injected += told
+    if any(p.fault.alone for p in step.parts):
+      self._await_whole(f"before {step.name}")
+    if len(self.cluster.serving()) <= step.costs:
+      for injected in told:
+        injected.skipped = "the chain is too short"
       return
-    pause = step.lasts * self.cluster.failure_timeout_s
+    done = [i for i in told if not i.skipped]
     try:
-      for again in range(step.fault.times):
-        if again:
-          self._wait(pause)
-        step.fault.inject(stage)
-        self._wait(pause)
-        step.fault.heal(stage)
+      self._play(step, told)
+      done = [i for i in told if not i.skipped]
+      if not done:
+        return
+      self._settle(step)
+      for injected in done:
+        injected.survived = True
+    except PROBLEMS as error:
+      self.verdict.problems.append(f"after {step.name}: {error}")
+    if step.patient:
+      self._await_whole(f"after {step.name}")
+    self._check_processes(f"after {step.name}")
+    self._await_acks_or(step.calm, CALM_S)
+    self._tell(done)
+
+  def _settle(self, step):
+    """Until what the faults of the step have done is over."""
+    wait_until(self.cluster.leader, RECOVERY_S, "a manager to lead")
+    if any(p.fault.settles for p in step.parts):
+      self._await_renewal()
+    self._await_acks(time.monotonic())
+
+  def _play(self, step, told):
+    """Injects the parts, one while the others last; heals each when it is
+    over."""
+    lasting = []
+    try:
+      for part, injected in zip(step.parts, told):
+        self._between(lasting, part.after)
+        taken = [n for stage, _, _ in lasting for n in stage.victims]
+        stage = Stage(self.cluster, SIDES, random.Random(part.dice_seed), taken)
+        lasting.append((stage, part, injected))
+        self._inject(*lasting[-1], alone=len(step.parts) == 1)
+        if injected.skipped:
+          lasting.pop()
+          self.say(f"  {injected.name}: not now: {injected.skipped}")
+      lasting.sort(key=self._over)
+      while lasting:
+        self._hold(self._over(lasting[0]))
+        self._heal(*lasting.pop(0))
+    except PROBLEMS:
+      for each in lasting:
+        with contextlib.suppress(*PROBLEMS):
+          self._heal(*each)
+      raise
+
+  def _between(self, lasting, writes):
+    """So many writes, and no longer than until one that is there is over."""
+    if not lasting:
+      return
+    lasting.sort(key=self._over)
+    left = self._over(lasting[0]) - time.monotonic()
+    self._await_acks_or(writes, max(0, min(CALM_S, left)))
+    while lasting and self._over(lasting[0]) < time.monotonic():
+      self._heal(*lasting.pop(0))
+
+  def _over(self, lasting):
+    """When a fault that is there is to be healed."""
+    _, part, injected = lasting
+    return injected.there + part.lasts * self.timeout_s
+
+  def _inject(self, stage, part, injected, alone):
+    fault = part.fault
+    self.cluster.tell = injected.details.append
+    injected.began = time.monotonic()
+    try:
+      fault.inject(stage)
     except NoVictim as error:
       injected.skipped = str(error)
+      stage.heal_network()
+      for name in stage.victims:
+        self.cluster.revive(name)
       return
+    injected.there = time.monotonic()
     injected.victims = " ".join(stage.victims)
-    injected.healed = time.monotonic()
+    self.operator.expect(stage.ends)
+    # What one fault does to the chain it need not while there are others.
+    if alone:
+      self._await_effect(fault, stage)
+    for _ in range(fault.times - 1):
+      self._hold(time.monotonic() + part.lasts * self.timeout_s)
+      fault.heal(stage)
+      self._await_acks_or(GOES_ON, part.lasts * self.timeout_s)
+      fault.inject(stage)
+    if fault.times > 1:
+      injected.there = time.monotonic()
+
+  def _await_effect(self, fault, stage):
     try:
-      self._wait(step.fault.settle_s)
-      wait_until(self.cluster.leader, RECOVERY_S, "a manager to lead")
-      self._await_acks(time.monotonic())
-      injected.survived = True
+      if fault.took is not None:
+        wait_until(lambda: fault.took(stage), EFFECT_S, "its effect")
+      if fault.goes_on:
+        self._await_more(GOES_ON, GOES_ON_S, "writes while it lasts")
     except ClusterError as error:
-      self.verdict.problems.append(f"after {step.fault.name}: {error}")
-    if step.patient:
-      self._await_whole(f"after {step.fault.name}")
-    self._check_processes(f"after {step.fault.name}")
-    self._wait(step.calm_s)
-    self._tell(injected)
+      raise ClusterError(
+          f"{fault.name} ({' '.join(stage.victims)}): {error}; the chain is "
+          f"{' '.join(self.cluster.serving())}") from error
+
+  def _heal(self, stage, part, injected):
+    injected.victims = " ".join(stage.victims)
+    part.fault.heal(stage)
+    self.operator.expect(stage.ends)
+    injected.healed = time.monotonic()
+
+  @staticmethod
+  def _hold(until):
+    """What a fault is, is also how long it lasts."""
+    wait_until(lambda: time.monotonic() >= until, 2 * EFFECT_S,
+               "a fault to be over")
+
+  def _await_renewal(self):
+    """A leadership that was not renewed meanwhile would end in a while."""
+    before = self.cluster.store.renewed()
+    if before is not None:
+      wait_until(lambda: self.cluster.store.renewed() not in (None, before),
+                 RECOVERY_S, "the leadership to be renewed")
 
   def _await_whole(self, when):
     """Every node is back in the chain, where the product can do that."""
     if not SUPPORTED["rejoin"]:
       return
+    def whole():
+      self._attend(when)
+      return len(self.cluster.serving()) == NODES
     try:
-      wait_until(lambda: len(self.cluster.serving()) == NODES, REJOIN_S,
-                 "all nodes to be in the chain")
-    except ClusterError as error:
+      wait_until(whole, REJOIN_S, "all nodes to be in the chain")
+      self.operator.forget()
+    except PROBLEMS as error:
       self.verdict.problems.append(
           f"{when}: {error}; it is {' '.join(self.cluster.serving())}")
 
-  def _tell(self, injected):
-    injected.gap_s, _ = longest_gap(self._acks(), injected.began,
-                                    time.monotonic())
-    self.say(f"  {injected.name} ({injected.victims}): "
-             f"{'survived' if injected.survived else 'NOT SURVIVED'}, "
-             f"no write for {injected.gap_s:.2f} s, "
-             f"chain {' '.join(self.cluster.serving())}")
+  def _attend(self, when):
+    """What an operator would do; who has ended otherwise is a problem."""
+    for name in self.operator.attend():
+      said = self.cluster.last_words(name)
+      self.cluster.excuse(name)  # said once
+      self.verdict.problems.append(f"{name} ended by itself {when}: {said}")
 
-  def _wait(self, seconds):
-    time.sleep(seconds)
+  def _tell(self, done):
+    now = time.monotonic()
+    gap_s, _ = longest_gap(self._acks(), done[0].began, now)
+    reads = [t for watch in self.watches.values() for t in watch.reads]
+    read_gap_s, _ = longest_gap(reads, done[0].began, now)
+    for injected in done:
+      injected.gap_s, injected.read_gap_s = gap_s, read_gap_s
+      self.say(f"  {injected.name} ({injected.victims}"
+               f"{''.join('; ' + d for d in injected.details)}): "
+               f"{'survived' if injected.survived else 'NOT SURVIVED'}"
+               f"{', with others' if injected.company else ''}, "
+               f"no write for {gap_s:.2f} s, no read for {read_gap_s:.2f} s, "
+               f"chain {' '.join(self.cluster.serving())}")
+    for act in self.operator.acts:
+      self.say(f"    operator: {act}")
+    self.verdict.acts += self.operator.acts
+    self.operator.acts = []
+
+  # --- Progress.
 
   def _acks(self):
     for watch in self.watches.values():
@@ -187,16 +326,26 @@ class Round:
   def _await_acks(self, since):
     """Until every client has a write that was acknowledged after that."""
     def all_write():
+      self._attend("meanwhile")
       self._acks()
       return all(w.acks and w.acks[-1] > since for w in self.watches.values())
     wait_until(all_write, RECOVERY_S, "acknowledged writes of every client")
 
+  def _await_more(self, count, timeout_s=GOES_ON_S, what="writes"):
+    """Until so many more are acknowledged, to whomever."""
+    before = len(self._acks())
+    wait_until(lambda: len(self._acks()) >= before + count, timeout_s,
+               f"{count} acknowledged {what}")
+
+  def _await_acks_or(self, count, timeout_s):
+    """The same, or until the time is over."""
+    try:
+      self._await_more(count, timeout_s)
+    except ClusterError:
+      pass
+
   def _check_processes(self, when):
-    for name in self.cluster.unexpected_ends():
-      self.cluster.excuse(name)  # said once
-      self.verdict.problems.append(
-          f"{name} ended by itself {when}: "
-          f"{self.cluster.log_tail(name, 2).strip()}")
+    self._attend(when)
     for name in CLIENTS:
       if not self.cluster.client_runs(name):
         raise ClusterError(f"the client of {name} ended {when}: "
@@ -215,12 +364,13 @@ class Round:
       wait_until(self._agree, SETTLE_S, "the nodes of the chain to agree")
     self._check_processes_at_end()
     if not self.verdict.problems:
-      self._check_replicas()
+      expected = self.cluster.contents()
+      self._check_replicas(expected)
+      self._destroy_every_copy(expected.split("\t", 1)[0])
 
-  def _check_replicas(self):
+  def _check_replicas(self, expected):
     """Each node is made the tail, for a look at what it holds."""
     chain = self.cluster.serving()
-    expected = self.cluster.contents()
     while len(chain) > 1:
       tail, chain = chain[-1], chain[:-1]
       self.cluster.crash(tail)
@@ -230,6 +380,32 @@ class Round:
         self.verdict.problems.append(
             f"{chain[-1]} holds other objects than {tail}: "
             f"{differences(expected, found)}")
+
+  def _destroy_every_copy(self, key):
+    """Now acknowledged writes are lost: nobody may be told anything else."""
+    injected = Injected(EVERY_COPY, " ".join(self.cluster.nodes),
+                        began=time.monotonic())
+    self.verdict.injected.append(injected)
+    for name in self.cluster.nodes:
+      self.cluster.crash(name)
+      self.cluster.lose_data(name)
+    for name in self.cluster.nodes:
+      self.cluster.revive(name)
+    try:
+      wait_until(self.operator.whom_it_waits_for, EFFECT_S,
+                 "the manager to say whom the chain waits for")
+    except ClusterError as error:
+      raise ClusterError(f"{EVERY_COPY}: {error}, which says:\n"
+                         f"{self.operator.status()}") from error
+    before = len(self.verdict.problems)
+    for words in (["get", key], ["scan"], ["put", key, "new"]):
+      done = self.cluster.kamino(*words, f"--timeout={NO_ANSWER_S}s",
+                                 check=False)
+      if done.returncode != NO_ANSWER:
+        self.verdict.problems.append(
+            f"every copy was destroyed, and kamino {words[0]} ended with "
+            f"{done.returncode}: {(done.stdout + done.stderr).strip()[:200]}")
+    injected.survived = len(self.verdict.problems) == before
 
   def _check_processes_at_end(self):
     for name in self.cluster.unexpected_ends():

@@ -16,7 +16,8 @@ import faults
 from acknowledged import AckWatch, longest_gap
 from chaos_round import Injected, Verdict, check_histories, differences
 from network import HUB, Network, NetworkError, check_possible, cut_ruleset
-from schedule import LOSABLE, PER_LONG_ROUND, Schedule
+from fault import LOSABLE, Fault, nothing
+from schedule import PER_LONG_ROUND, Schedule, fits
 
 
 class GapTest(unittest.TestCase):
@@ -54,6 +55,7 @@ class GapTest(unittest.TestCase):
       f.flush()
       watch.poll()
       self.assertEqual(watch.acks, [6.0, 10.0])
+      self.assertEqual(watch.reads, [2e-9, 8.0])
       self.assertEqual(watch.counts, {"ok": 4, "fail": 0, "unknown": 2})
 
 
@@ -72,18 +74,47 @@ class ScheduleTest(unittest.TestCase):
     for _ in range(8):
       steps = schedule.next_round()
       self.assertTrue(0 < len(steps) <= PER_LONG_ROUND)
-      seen |= {s.fault.name for s in steps}
-      for step in steps:
-        low, high = step.fault.lasts
-        self.assertTrue(low <= step.lasts <= high)
+      for part in (p for s in steps for p in s.parts):
+        seen.add(part.fault.name)
+        low, high = part.fault.lasts
+        self.assertTrue(low <= part.lasts <= high)
     self.assertEqual(seen, {f.name for f in faults.usable()})
 
   def test_a_chain_that_only_shrinks_is_not_used_up(self):
     with mock.patch.dict(faults.SUPPORTED, rejoin=False):
       schedule = Schedule(1)
       for _ in range(20):
-        cost = sum(s.fault.costs for s in schedule.next_round())
+        cost = sum(s.costs for s in schedule.next_round())
         self.assertLessEqual(cost, LOSABLE)
+
+  def test_what_comes_together_is_within_the_budget(self):
+    schedule, together = Schedule(1), 0
+    for _ in range(40):
+      for step in schedule.next_round():
+        if len(step.parts) > 1:
+          together += 1
+          self.assertLessEqual(step.costs, LOSABLE)
+          self.assertFalse(any(p.fault.alone for p in step.parts))
+          self.assertEqual(len({p.fault.name for p in step.parts}),
+                           len(step.parts))
+    self.assertGreater(together, 40)
+
+  def test_what_fits(self):
+    def fault(name, costs=1, alone=False):
+      return Fault(name, nothing, nothing, (1, 2), costs, alone=alone)
+    self.assertTrue(fits([], fault("a", 2, alone=True)))
+    self.assertTrue(fits([fault("a")], fault("b")))
+    self.assertFalse(fits([fault("a")], fault("a")))
+    self.assertFalse(fits([fault("a")], fault("b", 2)))
+    self.assertFalse(fits([fault("a", 0)], fault("b", 0, alone=True)))
+    self.assertFalse(fits([fault("a", 0, alone=True)], fault("b", 0)))
+
+  def test_a_short_round_has_one_of_each_family(self):
+    for seed in range(20):
+      steps = Schedule(seed).next_round()[:len(faults.FAMILIES)]
+      kinds = {p.fault for s in steps for p in s.parts}
+      for family in faults.FAMILIES:
+        self.assertTrue(kinds & set(family), f"seed {seed}")
 
   def test_unsupported_faults_are_left_out(self):
     with mock.patch.dict(faults.SUPPORTED, power_cut=False):
@@ -96,18 +127,29 @@ class ReportTest(unittest.TestCase):
 
   def test_table_and_summary(self):
     verdict = Verdict(
-        injected=[Injected("a", survived=True, gap_s=1.0),
+        injected=[Injected("a", survived=True, gap_s=1.0, read_gap_s=0.5),
                   Injected("a", survived=False, gap_s=2.0),
+                  Injected("a", survived=True, gap_s=9.0, company="a + b"),
                   Injected("b", skipped="nobody there")],
         problems=["lost"], longest_gap_s=2.0,
         reports={"bank": {"operations": 5, "unknown": 1}})
-    rows = [line.split() for line in chaos.table([verdict])[1:]]
-    self.assertEqual(rows, [["a", "2", "1", "0", "2.00", "s"],
-                            ["b", "0", "0", "1", "0.00", "s"]])
+    rows = chaos.rows_of([verdict], {"c": "no ptrace"})
     self.assertEqual(
-        chaos.summary([verdict], 9),
-        "chaos: seed 9, 1 rounds, 2 faults, 1 survived; 5 operations checked "
-        "(1 of unknown outcome), longest unavailability 2.00 s; 1 violations")
+        [line.split() for line in chaos.table(rows)[1:]],
+        [["a", "3", "2", "0", "2.00", "s", "0.50", "s", "9.00", "0.00", "s"],
+         ["b", "0", "0", "1", "0.00", "s", "0.00", "s", "0.00", "0.00", "s"],
+         ["c", "not", "run:", "no", "ptrace"]])
+    self.assertEqual(
+        chaos.summary([verdict], 9, {"c": "no ptrace"}),
+        "chaos: seed 9, 1 rounds, 3 faults, 2 survived, 1 kinds not run; 5 "
+        "operations checked (1 of unknown outcome), longest unavailability "
+        "2.00 s; 1 violations")
+
+  def test_kinds_that_cannot_be_had_are_not_run(self):
+    kinds = [Fault("a", nothing, nothing, (1, 2), missing=lambda: "no nft"),
+             Fault("b", nothing, nothing, (1, 2), missing=lambda: ""),
+             Fault("c", nothing, nothing, (1, 2))]
+    self.assertEqual(faults.not_here(kinds), {"a": "no nft"})
 
   def test_differences(self):
     self.assertEqual(differences("a\t1\nb\t2\n", "a\t1\nb\t3\nc\t4\n"),

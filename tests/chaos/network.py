@@ -2,17 +2,27 @@
 
 Nothing of it touches the machine's own network: addresses exist only in the
 namespaces, whose names carry this process's id. Faults are nft rules inside the
-namespace of whoever is not to receive.
+namespace of whoever is not to receive. What they do is tried by datagrams, each
+time that some are made.
 """
 
+import ctypes
+import dataclasses
+import itertools
 import os
+import select
 import shutil
+import socket
 import subprocess
+import time
 import uuid
 
 HUB = "hub"
 SUBNET = "10.77.0"
 FOLDER = "/run/netns"
+PROBE_PORT = 7
+ARRIVES_S = 5.0  # a datagram; it takes microseconds on a machine that is idle
+CLONE_NEWNET = 0x40000000
 
 
 class NetworkError(Exception):
@@ -53,6 +63,42 @@ def cut_ruleset(sources):
   return "\n".join(lines) + "\n"
 
 
+@dataclasses.dataclass(frozen=True)
+class Cut:
+  """Receivers that do not hear the sources; one of several at a time."""
+  number: int
+  sources: frozenset
+  receivers: frozenset
+
+
+def _socket_in(path):
+  """One for datagrams that lives in a namespace; this thread stays here."""
+  libc = ctypes.CDLL(None, use_errno=True)
+  with open("/proc/thread-self/ns/net", "rb") as home, open(path,
+                                                            "rb") as there:
+    if libc.setns(there.fileno(), CLONE_NEWNET) != 0:
+      raise NetworkError(f"setns {path}: {os.strerror(ctypes.get_errno())}")
+    try:
+      return socket.socket(socket.AF_INET,
+                           socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+    finally:
+      if libc.setns(home.fileno(), CLONE_NEWNET) != 0:
+        os.abort()  # what follows would happen elsewhere
+
+
+def cannot_cut():
+  """Why rules cannot be made here; "" if they can."""
+  network = Network(["probe"])
+  try:
+    network.make_namespace("probe")
+    network.apply("probe", {SUBNET + ".1"})
+    return ""
+  except NetworkError as error:
+    return f"no nft: {error}"
+  finally:
+    network.destroy()
+
+
 class Network:
   """Parties by name; who does not hear whom.
 
@@ -65,11 +111,14 @@ class Network:
     self._hosts = {name: f"{SUBNET}.{i}" for i, name in enumerate(parties, 1)}
     self._hosts[HUB] = f"{SUBNET}.254"
     self._made = []
-    self._deaf = {name: set() for name in self._hosts}  # to whom
+    self._cuts = []
+    self._numbers = itertools.count(1)
+    self._probes = {}  # party to its socket
+    self._said = itertools.count(1)
 
   def create(self):
     try:
-      self._make_namespace(HUB)
+      self.make_namespace(HUB)
       hub = self.namespace(HUB)
       _run("ip", "-n", hub, "link", "add", "br0", "type", "bridge")
       _run("ip", "-n", hub, "addr", "add", f"{self.host(HUB)}/24", "dev",
@@ -78,12 +127,16 @@ class Network:
       for number, name in enumerate(self._hosts):
         if name != HUB:
           self._join(name, f"p{number}")
+      for name in self._hosts:
+        self._probes[name] = _socket_in(f"{FOLDER}/{self.namespace(name)}")
+        self._probes[name].bind((self.host(name), PROBE_PORT))
+      self.check()
     except BaseException:
       self.destroy()
       raise
 
   def _join(self, name, port):
-    self._make_namespace(name)
+    self.make_namespace(name)
     space, hub = self.namespace(name), self.namespace(HUB)
     _run("ip", "link", "add", "v0", "netns", space, "type", "veth", "peer",
          "name", port, "netns", hub)
@@ -92,13 +145,16 @@ class Network:
          "v0")
     _run("ip", "-n", space, "link", "set", "v0", "up")
 
-  def _make_namespace(self, name):
+  def make_namespace(self, name):
     _run("ip", "netns", "add", self.namespace(name))
     self._made.append(name)
     _run("ip", "-n", self.namespace(name), "link", "set", "lo", "up")
 
   def destroy(self):
     """The devices go with the namespaces."""
+    for probe in self._probes.values():
+      probe.close()
+    self._probes = {}
     for name in reversed(self._made):
       subprocess.run(["ip", "netns", "del", self.namespace(name)],
                      stderr=subprocess.DEVNULL, check=False,
@@ -120,21 +176,62 @@ class Network:
 
   def cut(self, sources, receivers):
     """From now on no receiver hears any of the sources."""
-    for name in receivers:
-      self._deaf[name] |= set(sources) - {name}
-      self._apply(name)
+    cut = Cut(next(self._numbers), frozenset(sources), frozenset(receivers))
+    self._cuts.append(cut)
+    self._apply_for(cut)
+    return cut
 
   def cut_both_ways(self, some, others):
-    self.cut(some, others)
-    self.cut(others, some)
+    return [self.cut(some, others), self.cut(others, some)]
 
-  def heal(self):
-    """Everybody hears everybody."""
-    for name, sources in self._deaf.items():
-      if sources:
-        sources.clear()
-        self._apply(name)
+  def heal(self, cut=None):
+    """That cut is over, or all are."""
+    over = [c for c in self._cuts if cut in (None, c)]
+    self._cuts = [c for c in self._cuts if c not in over]
+    for each in over:
+      self._apply_for(each)
 
-  def _apply(self, name):
-    rules = cut_ruleset({self.host(s) for s in self._deaf[name]})
-    _run(*self.command(name, ["nft", "-f", "-"]), text=rules)
+  def deaf(self, name):
+    """Whom it does not hear."""
+    return {source for cut in self._cuts if name in cut.receivers
+            for source in cut.sources} - {name}
+
+  def _apply_for(self, cut):
+    for name in cut.receivers:
+      self.apply(name, {self.host(s) for s in self.deaf(name)})
+    self.check(cut.receivers)
+
+  def apply(self, name, hosts):
+    _run(*self.command(name, ["nft", "-f", "-"]), text=cut_ruleset(hosts))
+
+  # --- Whether they have the effect.
+
+  def check(self, receivers=None):
+    """Raises unless each hears whom it is to hear, and nobody else."""
+    for receiver in sorted(receivers or self._hosts):
+      others = set(self._hosts) - {receiver}
+      heard = self.heard(receiver, others)
+      expected = others - self.deaf(receiver)
+      if heard != expected:
+        raise NetworkError(
+            f"{receiver} was to hear {' '.join(sorted(expected))}, and hears "
+            f"{' '.join(sorted(heard)) or 'nobody'}")
+
+  def heard(self, receiver, sources):
+    """Which of them get a datagram through.
+
+    Those that are to be heard send last: when theirs have come, those of the
+    others would have.
+    """
+    probe, word = self._probes[receiver], str(next(self._said)).encode()
+    names = {self.host(name): name for name in sources}
+    expected = set(sources) - self.deaf(receiver)
+    for name in sorted(sources, key=lambda n: n in expected):
+      self._probes[name].sendto(word, (self.host(receiver), PROBE_PORT))
+    heard, deadline = set(), time.monotonic() + ARRIVES_S
+    while not heard >= expected and time.monotonic() < deadline:
+      if select.select([probe], [], [], deadline - time.monotonic())[0]:
+        said, (host, _) = probe.recvfrom(64)
+        if said == word and host in names:
+          heard.add(names[host])
+    return heard

@@ -22,7 +22,7 @@ class FuzzedManager {
  public:
   FuzzedManager() : core_(Options()) {
     core_.ExtendLeadership(absl::InfiniteFuture());
-    core_.BecomeLeader({kClusterId, 0, {}}, now_);
+    core_.BecomeLeader({kClusterId, 0, {}}, absl::ZeroDuration(), now_);
   }
 
   void Step(Input& input) {
@@ -74,7 +74,7 @@ class FuzzedManager {
     ManagerCore::Beat beat;
     beat.node_id = std::string(node_id);
     beat.incarnation = input.Number(1);
-    beat.report.view_id = input.Number(1);
+    beat.report.view_id = input.Number(1) % (core_.view().id + 2);
     beat.report.caught_up_view = input.Number(1);
     beat.report.condition = membership::FromProto(
         static_cast<kamino::v1::Condition>(input.Number(1)));
@@ -94,10 +94,13 @@ class FuzzedManager {
     // The store keeps them apart: a view without members is none.
     if (view.id == 0 || view.members.empty()) return;
     core_.LoseLeadership();
-    core_.BecomeLeader(view, now_);
+    core_.BecomeLeader(view, core_.options().lease(), now_);
   }
 
   void Propose() {
+    if (!core_.WhyBehind().empty()) {
+      core_.Recover(/*force=*/true, now_).status().IgnoreError();
+    }
     const auto view = core_.ProposeView(now_);
     if (!view.has_value()) return;
     CHECK_EQ(view->id, core_.view().id + 1);

@@ -2,12 +2,14 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/faults/planted.h"
 #include "tests/head/admission_fixture.h"
 
 namespace kamino::head {
@@ -246,26 +248,48 @@ TEST_F(AdmissionTest, TheEndAnswersEverybody) {
   EXPECT_EQ(ReasonOf(StatusOf(ready)), kamino::v1::REASON_NOT_HEAD);
 }
 
-TEST_F(AdmissionTest, APromotedHeadHoldsTheLocksOfWhatIsNotCompleted) {
-  Put("a", "1", 10);
-  Execute();  // in the ring, executed, never completed
-  admission_.reset();
-  under_.store().ReleaseHold(2);
-  under_.Propagate();
-  Admission promoted({}, &under_.store(), &state_, &core_);
-  ASSERT_TRUE(promoted.Promote(now_, &actions_).ok());
-  EXPECT_EQ(promoted.stats().clients, 1u);
-  auto transaction = under_.Begin();
-  engine::KeyValue objects(transaction.get(), [&] {
-    engine::HeapReader reader(&under_.heap());
-    uint64_t root[3];
-    std::memcpy(root, reader.Read(under_.heap().root())->data(), sizeof(root));
-    return root[1];
-  }());
-  EXPECT_TRUE(absl::IsAborted(objects.Put("a", "2", 9)));
-  ASSERT_TRUE(transaction->Abort().ok());
-  promoted.OnCompleted(2);
+class PromotedTest : public AdmissionTest {
+ protected:
+  void SetUp() override {
+    AdmissionTest::SetUp();
+    Put("a", "1", 10);
+    Execute();  // in the ring, executed, never completed
+    admission_.reset();
+    under_.store().ReleaseHold(2);
+    under_.Propagate();
+    promoted_.emplace(AdmissionOptions(), &under_.store(), &state_, &core_);
+  }
+  void Promote() { ASSERT_TRUE(promoted_->Promote(now_, &actions_).ok()); }
+  // Of the object whose write is not completed.
+  absl::Status WriteAgain() {
+    auto transaction = under_.Begin();
+    engine::KeyValue objects(transaction.get(), [&] {
+      engine::HeapReader reader(&under_.heap());
+      uint64_t root[3];
+      std::memcpy(root, reader.Read(under_.heap().root())->data(),
+                  sizeof(root));
+      return root[1];
+    }());
+    absl::Status written = objects.Put("a", "2", 9);
+    EXPECT_TRUE(transaction->Abort().ok());
+    return written;
+  }
+
+  std::optional<Admission> promoted_;
+};
+
+TEST_F(PromotedTest, HoldsTheLocksOfWhatIsNotCompleted) {
+  Promote();
+  EXPECT_EQ(promoted_->stats().clients, 1u);
+  EXPECT_TRUE(absl::IsAborted(WriteAgain()));
+  promoted_->OnCompleted(2);
   EXPECT_EQ(under_.store().stats().locked_objects, 0u);
+}
+
+TEST_F(PromotedTest, OneThatDoesNotIsNoticed) {
+  faults::Planted fault("head-promoted-without-locks");
+  Promote();
+  EXPECT_TRUE(WriteAgain().ok());
 }
 
 class SmallAdmissionTest : public AdmissionTest {

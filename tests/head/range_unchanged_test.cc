@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "tests/faults/fault.h"
+#include "tests/faults/planted.h"
 #include "tests/head/admission_fixture.h"
 
 namespace kamino::head {
@@ -103,16 +103,6 @@ CommitRequest Fenced(int begin, int end, uint64_t since,
   return commit;
 }
 
-// Plants a fault for as long as it lives.
-class Planted {
- public:
-  explicit Planted(absl::string_view fault) { faults::PlantFault(fault); }
-  ~Planted() {
-    EXPECT_TRUE(faults::PlantedFaultWasMet());
-    faults::PlantFault("");
-  }
-};
-
 absl::Status TryALargeRange() {
   Head head(kObjects);
   return head.StatusOf(
@@ -121,7 +111,7 @@ absl::Status TryALargeRange() {
 
 TEST(RangeUnchangedTest, ARangeMayHoldMoreThanARequestMayTouch) {
   EXPECT_TRUE(TryALargeRange().ok()) << TryALargeRange();
-  Planted fault("range-unchanged-reads-all");
+  faults::Planted fault("range-unchanged-reads-all");
   EXPECT_EQ(ReasonOf(TryALargeRange()), kamino::v1::REASON_TOO_LARGE);
 }
 
@@ -167,7 +157,7 @@ std::string TryUpdatesOfDifferentKeys() {
 
 TEST(RangeUnchangedTest, UpdatesOfDifferentKeysAreIndependent) {
   EXPECT_EQ(TryUpdatesOfDifferentKeys(), "");
-  Planted fault("summary-is-durable");
+  faults::Planted fault("summary-is-durable");
   EXPECT_NE(TryUpdatesOfDifferentKeys(), "");
 }
 
@@ -189,7 +179,7 @@ absl::Status TryALargeRangeOfWhatWasTakenBack() {
 TEST(RangeUnchangedTest, WhatWasTakenBackIsTakenBack) {
   EXPECT_TRUE(TryALargeRangeOfWhatWasTakenBack().ok())
       << TryALargeRangeOfWhatWasTakenBack();
-  Planted fault("summary-outlives-an-abort");
+  faults::Planted fault("summary-outlives-an-abort");
   EXPECT_EQ(ReasonOf(TryALargeRangeOfWhatWasTakenBack()),
             kamino::v1::REASON_TOO_LARGE);
 }

@@ -311,7 +311,7 @@ class CliTest(ClusterTest):
                  ("kamino load t", "tsv"),
                  ("kamino load tsv fi", None),
                  ("kamino completion z", "zsh"),
-                 ("kamino help admin re", "remove"),
+                 ("kamino help admin rem", "remove"),
                  ("kamino --timeout 5s get --output j", "json"),
                  ("kamino get --output=r", "raw"),
                  ("kamino --config fi", None),

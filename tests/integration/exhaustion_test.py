@@ -45,7 +45,8 @@ class ExhaustionTest(ClusterTest):
       for process in self.flood():
         process.wait()
     wait_until(lambda: not self.cluster.alive(name), 10, f"{name} to end")
-    self.assertIn(LINE, self.cluster.log_tail(name, 1))
+    # Other threads go on for a moment, and may have a line of their own.
+    self.assertIn(LINE, self.cluster.log_tail(name, 5))
     self.cluster.await_chain([n for n in self.order if n != name], timeout=30)
     self.assertEqual(self.kamino("get", "before"), "kept\n")
     self.cluster.restart(name)

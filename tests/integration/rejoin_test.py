@@ -60,6 +60,42 @@ class QuickRebootTest(RejoinTest):
     self.reboot_under_load(-1)
 
 
+class CrashLoopTest(RejoinTest):
+  start = {"failure_timeout_ms": 4000, "node_flags": ["--restart_limit=2"]}
+
+  def await_restarts(self, name, count):
+    """The member that it was is told from the one that it is."""
+    def told():
+      return [node.get("restarts", 0) for node in self.statuses()
+              if node["node_id"] == name] == [count]
+    wait_until(told, 20, f"{name} to say that it was restarted {count} times")
+
+  def test_a_node_that_dies_again_and_again_stays_down(self):
+    chain, _ = self.cluster.chain()
+    name = chain[-1]
+    address = self.cluster.state["addresses"][name]
+    self.cluster.kill(name)
+    self.cluster.restart(name)
+    self.await_restarts(name, 1)
+    self.assertIn("RESTARTS", self.kamino("status"))
+    self.cluster.kill(name)
+    refused = self.run_program(*self.cluster.node_command(name, address))
+    self.assertEqual(refused.returncode, 1)
+    self.assertIn("has died 2 times", refused.stderr.splitlines()[-1])
+    self.assertIn("--restart_limit=0", refused.stderr.splitlines()[-1])
+    self.kamino("put", "the", "others")  # once it was dropped
+    # An operator looks into it, and a start that ends in order is as any.
+    self.cluster.state["node_args"].append("--restart_limit=0")
+    self.cluster.restart(name)
+    self.cluster.await_chain(chain)
+    self.await_restarts(name, 2)
+    self.cluster.kill(name, signal.SIGTERM)
+    self.cluster.state["node_args"].pop()
+    self.cluster.restart(name)
+    self.await_restarts(name, 0)
+    self.check_serves()
+
+
 class SlowRebootTest(RejoinTest):
 
   def test_each_one_joins_as_the_tail(self):

@@ -125,7 +125,9 @@ bool ChildProcess::AwaitOutput(absl::string_view text,
   return found;
 }
 
-EtcdProcess::EtcdProcess(const std::string& folder) : folder_(folder) {
+EtcdProcess::EtcdProcess(const std::string& folder,
+                         std::vector<std::string> flags)
+    : folder_(folder), flags_(std::move(flags)) {
   Start();
 }
 
@@ -141,15 +143,17 @@ void EtcdProcess::Restart() {
 void EtcdProcess::Start() {
   const std::string client = absl::StrCat("http://127.0.0.1:", port_);
   const std::string peer = absl::StrCat("http://127.0.0.1:", peer_port_);
-  process_ = std::make_unique<ChildProcess>(
-      std::vector<std::string>{
-          "/usr/bin/etcd", absl::StrCat("--data-dir=", folder_, "/etcd"),
-          absl::StrCat("--listen-client-urls=", client),
-          absl::StrCat("--advertise-client-urls=", client),
-          absl::StrCat("--listen-peer-urls=", peer),
-          absl::StrCat("--initial-advertise-peer-urls=", peer),
-          absl::StrCat("--initial-cluster=default=", peer)},
-      absl::StrCat(folder_, "/etcd.log"));
+  std::vector<std::string> command = {
+      "/usr/bin/etcd",
+      absl::StrCat("--data-dir=", folder_, "/etcd"),
+      absl::StrCat("--listen-client-urls=", client),
+      absl::StrCat("--advertise-client-urls=", client),
+      absl::StrCat("--listen-peer-urls=", peer),
+      absl::StrCat("--initial-advertise-peer-urls=", peer),
+      absl::StrCat("--initial-cluster=default=", peer)};
+  command.insert(command.end(), flags_.begin(), flags_.end());
+  process_ = std::make_unique<ChildProcess>(command,
+                                            absl::StrCat(folder_, "/etcd.log"));
 }
 
 }  // namespace kamino::membership

@@ -45,7 +45,8 @@ class ChildProcess {
 // A real etcd, of one member, with its data in `folder`.
 class EtcdProcess {
  public:
-  explicit EtcdProcess(const std::string& folder);
+  explicit EtcdProcess(const std::string& folder,
+                       std::vector<std::string> flags = {});
 
   std::string endpoint() const;
   // Ends it with SIGKILL, starts it again on the same data and port.
@@ -56,6 +57,7 @@ class EtcdProcess {
   void Start();
 
   const std::string folder_;
+  const std::vector<std::string> flags_;
   const int port_ = FreePort();
   const int peer_port_ = FreePort();
   std::unique_ptr<ChildProcess> process_;

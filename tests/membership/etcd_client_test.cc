@@ -6,7 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "etcd/etcdserver/etcdserverpb/rpc.grpc.pb.h"
 #include "gtest/gtest.h"
+#include "rpc/channel.h"
 #include "tests/membership/child_process.h"
 
 namespace kamino::membership {
@@ -21,19 +23,74 @@ std::string NewFolder() {
   return folder;
 }
 
+// As `etcdctl compact --physical`, `defrag` and `alarm disarm` do.
+void Relieve(const std::string& endpoint, int64_t revision) {
+  const auto channel = rpc::MakeChannel(endpoint);
+  auto maintenance = etcdserverpb::Maintenance::NewStub(channel);
+  {
+    grpc::ClientContext context;
+    etcdserverpb::CompactionRequest request;
+    etcdserverpb::CompactionResponse response;
+    request.set_revision(revision);
+    request.set_physical(true);  // answered once it is done
+    EXPECT_TRUE(etcdserverpb::KV::NewStub(channel)
+                    ->Compact(&context, request, &response)
+                    .ok());
+  }
+  {
+    grpc::ClientContext context;
+    etcdserverpb::DefragmentRequest request;
+    etcdserverpb::DefragmentResponse response;
+    EXPECT_TRUE(maintenance->Defragment(&context, request, &response).ok());
+  }
+  etcdserverpb::AlarmRequest request;
+  etcdserverpb::AlarmResponse raised;
+  request.set_action(etcdserverpb::AlarmRequest::GET);
+  {
+    grpc::ClientContext context;
+    EXPECT_TRUE(maintenance->Alarm(&context, request, &raised).ok());
+  }
+  EXPECT_EQ(raised.alarms_size(), 1);
+  for (const auto& alarm : raised.alarms()) {
+    grpc::ClientContext context;
+    etcdserverpb::AlarmResponse response;
+    request.set_action(etcdserverpb::AlarmRequest::DEACTIVATE);
+    request.set_memberid(alarm.memberid());
+    request.set_alarm(alarm.alarm());
+    EXPECT_TRUE(maintenance->Alarm(&context, request, &response).ok());
+  }
+}
+
+// Any call again, until etcd answers.
+template <typename Call>
+auto Await(Call call) {
+  const absl::Time deadline = absl::Now() + kPatience;
+  auto result = call();
+  while (absl::Now() < deadline &&
+         (absl::IsUnavailable(result.status()) ||
+          absl::IsDeadlineExceeded(result.status()))) {
+    result = call();
+  }
+  return result;
+}
+
+const Etcd::Keys kKeys = {"/l", "/r", "/v"};
+
 class EtcdClientTest : public testing::Test {
  protected:
-  // A lease once etcd answers.
-  static int64_t Lease(EtcdClient* client, int64_t ttl_seconds = 60) {
-    const absl::Time deadline = absl::Now() + kPatience;
-    for (;;) {
-      auto lease = client->GrantLease(ttl_seconds);
-      if (lease.ok()) return *lease;
-      if (absl::Now() > deadline) {
-        ADD_FAILURE() << lease.status();
-        return 0;
-      }
-    }
+  // The revision of a leadership that is taken over from whoever has it.
+  static Etcd::Leadership Lead(EtcdClient* client,
+                               const std::string& name = "a") {
+    const auto seen = Await([&] { return client->Look(kKeys); });
+    EXPECT_EQ(seen.status(), absl::OkStatus());
+    if (!seen.ok()) return {};
+    const auto election =
+        client->Campaign(kKeys, name, "0", seen->leader.mod_revision,
+                         seen->renewal.mod_revision);
+    EXPECT_EQ(election.status(), absl::OkStatus());
+    if (!election.ok()) return {};
+    EXPECT_TRUE(election->won);
+    return {name, election->stored.leader.mod_revision};
   }
 
   const std::string folder_ = NewFolder();
@@ -41,120 +98,174 @@ class EtcdClientTest : public testing::Test {
   EtcdClient client_{{etcd_.endpoint()}, kDeadline};
 };
 
-TEST_F(EtcdClientTest, OneOfManyIsElectedUntilItsLeaseIsRevoked) {
+TEST_F(EtcdClientTest, OneOfManyIsElectedUntilItStandsStill) {
   EtcdClient other({etcd_.endpoint()}, kDeadline);
-  const int64_t lease = Lease(&client_);
-  auto first = client_.Campaign("/l", "a", lease, "/v");
+  const auto nothing = Await([&] { return client_.Look(kKeys); });
+  ASSERT_EQ(nothing.status(), absl::OkStatus());
+  EXPECT_EQ(nothing->leader.mod_revision, 0);
+  EXPECT_EQ(nothing->renewal.mod_revision, 0);
+  auto first = client_.Campaign(kKeys, "a", "1", 0, 0);
   ASSERT_EQ(first.status(), absl::OkStatus());
   EXPECT_TRUE(first->won);
-  EXPECT_EQ(first->leader.value, "a");
-  EXPECT_GT(first->leader.create_revision, 0);
-  EXPECT_EQ(first->view.mod_revision, 0);
+  EXPECT_EQ(first->stored.leader.value, "a");
+  EXPECT_GT(first->stored.leader.mod_revision, 0);
+  EXPECT_EQ(first->stored.renewal.value, "1");
+  EXPECT_EQ(first->stored.view.mod_revision, 0);
+  const Etcd::Leadership term = {"a", first->stored.leader.mod_revision};
 
-  const int64_t other_lease = Lease(&other);
-  auto second = other.Campaign("/l", "b", other_lease, "/v");
+  // By what it saw, nobody led; it is told who does.
+  auto second = other.Campaign(kKeys, "b", "1", 0, 0);
   ASSERT_EQ(second.status(), absl::OkStatus());
   EXPECT_FALSE(second->won);
-  EXPECT_EQ(second->leader.value, "a");
-  EXPECT_EQ(second->leader.create_revision, first->leader.create_revision);
+  EXPECT_EQ(second->stored.leader.value, "a");
+  EXPECT_EQ(second->stored.leader.mod_revision, term.revision);
 
-  EXPECT_EQ(client_.KeepAlive(lease), absl::OkStatus());
-  EXPECT_EQ(client_.RevokeLease(lease), absl::OkStatus());
-  EXPECT_TRUE(absl::IsNotFound(client_.KeepAlive(lease)));
-  second = other.Campaign("/l", "b", other_lease, "/v");
+  // It has seen the leader, who has renewed since.
+  const auto renewed = client_.Renew(kKeys, "2", term);
+  ASSERT_EQ(renewed.status(), absl::OkStatus());
+  EXPECT_EQ(renewed->leader.value, "a");
+  EXPECT_EQ(renewed->view.mod_revision, 0);
+  const int64_t last = renewed->renewal.mod_revision;
+  EXPECT_GT(last, term.revision);
+  second = other.Campaign(kKeys, "b", "1", term.revision,
+                          second->stored.renewal.mod_revision);
+  ASSERT_EQ(second.status(), absl::OkStatus());
+  EXPECT_FALSE(second->won);
+  EXPECT_EQ(second->stored.renewal.value, "2");
+  EXPECT_EQ(second->stored.renewal.mod_revision, last);
+
+  // And has not.
+  second = other.Campaign(kKeys, "b", "1", term.revision, last);
   ASSERT_EQ(second.status(), absl::OkStatus());
   EXPECT_TRUE(second->won);
-  EXPECT_GT(second->leader.create_revision, first->leader.create_revision);
+  EXPECT_TRUE(absl::IsAborted(client_.Renew(kKeys, "3", term).status()));
+  const auto seen = client_.Look(kKeys);
+  ASSERT_EQ(seen.status(), absl::OkStatus());
+  EXPECT_EQ(seen->leader.value, "b");
+  EXPECT_EQ(seen->renewal.value, "1");
 }
 
-TEST_F(EtcdClientTest, WhoIsElectedLearnsTheView) {
-  const int64_t lease = Lease(&client_);
-  auto election = client_.Campaign("/l", "a", lease, "/v");
+TEST_F(EtcdClientTest, WhoIsElectedLearnsOfTheView) {
+  const Etcd::Leadership term = Lead(&client_);
+  ASSERT_TRUE(client_.Replace(kKeys, "view", 0, term).ok());
+  const auto seen = client_.Look(kKeys);
+  ASSERT_EQ(seen.status(), absl::OkStatus());
+  EXPECT_EQ(seen->view.value, "view");
+  const auto election = client_.Campaign(kKeys, "b", "", term.revision,
+                                         seen->renewal.mod_revision);
   ASSERT_EQ(election.status(), absl::OkStatus());
-  const int64_t term = election->leader.create_revision;
-  ASSERT_TRUE(client_.Replace("/v", "view", 0, "/l", term).ok());
-  ASSERT_EQ(client_.RevokeLease(lease), absl::OkStatus());
-  election = client_.Campaign("/l", "a", Lease(&client_), "/v");
-  ASSERT_EQ(election.status(), absl::OkStatus());
-  EXPECT_EQ(election->view.value, "view");
+  EXPECT_TRUE(election->won);
+  EXPECT_EQ(election->stored.view.value, "view");
 }
 
 TEST_F(EtcdClientTest, AViewIsReplacedByTheLeaderThatKnowsTheLastOnly) {
-  const int64_t lease = Lease(&client_);
-  auto election = client_.Campaign("/l", "a", lease, "/v");
-  ASSERT_EQ(election.status(), absl::OkStatus());
-  const int64_t term = election->leader.create_revision;
-
-  auto first = client_.Replace("/v", "one", 0, "/l", term);
+  const Etcd::Leadership term = Lead(&client_);
+  auto first = client_.Replace(kKeys, "one", 0, term);
   ASSERT_EQ(first.status(), absl::OkStatus());
   EXPECT_EQ(first->value, "one");
-  auto second = client_.Replace("/v", "two", first->mod_revision, "/l", term);
+  auto second = client_.Replace(kKeys, "two", first->mod_revision, term);
   ASSERT_EQ(second.status(), absl::OkStatus());
   EXPECT_EQ(second->value, "two");
   EXPECT_GT(second->mod_revision, first->mod_revision);
 
   // Refused: what is stored comes back.
   for (const int64_t stale : {int64_t{0}, first->mod_revision}) {
-    auto refused = client_.Replace("/v", "three", stale, "/l", term);
+    auto refused = client_.Replace(kKeys, "three", stale, term);
     ASSERT_EQ(refused.status(), absl::OkStatus());
     EXPECT_EQ(refused->value, "two");
     EXPECT_EQ(refused->mod_revision, second->mod_revision);
   }
   // Another leadership, although the revision of the view is right.
+  for (const Etcd::Leadership& other :
+       {Etcd::Leadership{"a", term.revision - 1},
+        Etcd::Leadership{"b", term.revision}}) {
+    EXPECT_TRUE(absl::IsAborted(
+        client_.Replace(kKeys, "three", second->mod_revision, other).status()));
+    EXPECT_TRUE(absl::IsAborted(client_.Renew(kKeys, "1", other).status()));
+  }
+  Lead(&client_, "b");
   EXPECT_TRUE(absl::IsAborted(
-      client_.Replace("/v", "three", second->mod_revision, "/l", term - 1)
-          .status()));
-  ASSERT_EQ(client_.RevokeLease(lease), absl::OkStatus());
-  EXPECT_TRUE(absl::IsAborted(
-      client_.Replace("/v", "three", second->mod_revision, "/l", term)
-          .status()));
-  const int64_t next_lease = Lease(&client_);
-  election = client_.Campaign("/l", "b", next_lease, "/v");
-  ASSERT_EQ(election.status(), absl::OkStatus());
-  EXPECT_TRUE(absl::IsAborted(
-      client_.Replace("/v", "three", second->mod_revision, "/l", term)
-          .status()));
-  EXPECT_EQ(election->view.value, "two");
+      client_.Replace(kKeys, "three", second->mod_revision, term).status()));
+  EXPECT_EQ(client_.Look(kKeys)->view.value, "two");
 }
 
 TEST_F(EtcdClientTest, GoesOnToTheNextEndpoint) {
   EtcdClient client({absl::StrCat("127.0.0.1:", FreePort()), etcd_.endpoint()},
                     kDeadline);
-  const int64_t lease = Lease(&client);
+  const Etcd::Leadership term = Lead(&client);
   // It stays with the one that answered.
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(client.KeepAlive(lease), absl::OkStatus());
+    EXPECT_EQ(client.Renew(kKeys, "1", term).status(), absl::OkStatus());
   }
 }
 
 TEST_F(EtcdClientTest, ACallEndsWhenEtcdHangs) {
-  const int64_t lease = Lease(&client_);
+  const Etcd::Leadership term = Lead(&client_);
   EtcdClient hasty({etcd_.endpoint()}, absl::Milliseconds(200));
-  ASSERT_EQ(hasty.KeepAlive(lease), absl::OkStatus());
+  ASSERT_EQ(hasty.Renew(kKeys, "1", term).status(), absl::OkStatus());
   etcd_.Signal(SIGSTOP);
   const absl::Time before = absl::Now();
-  EXPECT_TRUE(absl::IsDeadlineExceeded(hasty.KeepAlive(lease)));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(hasty.Renew(kKeys, "2", term).status()));
   EXPECT_TRUE(
-      absl::IsDeadlineExceeded(hasty.Replace("/v", "x", 0, "/l", 1).status()));
+      absl::IsDeadlineExceeded(hasty.Replace(kKeys, "x", 0, term).status()));
   EXPECT_LT(absl::Now() - before, absl::Seconds(5));
   etcd_.Signal(SIGCONT);
-  EXPECT_EQ(client_.KeepAlive(lease), absl::OkStatus());
+  EXPECT_EQ(client_.Renew(kKeys, "3", term).status(), absl::OkStatus());
 }
 
 TEST_F(EtcdClientTest, AViewSurvivesEtcdsRestart) {
-  const int64_t lease = Lease(&client_);
-  auto election = client_.Campaign("/l", "a", lease, "/v");
-  ASSERT_EQ(election.status(), absl::OkStatus());
-  const int64_t term = election->leader.create_revision;
-  auto stored = client_.Replace("/v", "one", 0, "/l", term);
+  const Etcd::Leadership term = Lead(&client_);
+  auto stored = client_.Replace(kKeys, "one", 0, term);
   ASSERT_EQ(stored.status(), absl::OkStatus());
   etcd_.Restart();
-  Lease(&client_);
-  // The leader as well, whose lease is not over.
-  EXPECT_EQ(client_.KeepAlive(lease), absl::OkStatus());
-  auto next = client_.Replace("/v", "two", stored->mod_revision, "/l", term);
+  // The leadership as well.
+  EXPECT_EQ(Await([&] { return client_.Renew(kKeys, "1", term); }).status(),
+            absl::OkStatus());
+  auto next = client_.Replace(kKeys, "two", stored->mod_revision, term);
   ASSERT_EQ(next.status(), absl::OkStatus());
   EXPECT_EQ(next->value, "two");
+}
+
+TEST_F(EtcdClientTest, HistoryIsDroppedAndTwiceIsNoError) {
+  const Etcd::Leadership term = Lead(&client_);
+  const auto renewed = client_.Renew(kKeys, "1", term);
+  ASSERT_EQ(renewed.status(), absl::OkStatus());
+  const int64_t revision = renewed->renewal.mod_revision;
+  EXPECT_EQ(client_.Compact(revision), absl::OkStatus());
+  EXPECT_EQ(client_.Compact(revision), absl::OkStatus());
+  EXPECT_EQ(client_.Compact(revision - 1), absl::OkStatus());
+  EXPECT_EQ(client_.Renew(kKeys, "2", term).status(), absl::OkStatus());
+}
+
+// etcd 3.4 lets keep-alives of leases pass then, but no transaction that may
+// write; looks and compaction pass.
+TEST(FullEtcdTest, RefusesRenewalsUntilItHasSpaceAgain) {
+  const std::string folder = NewFolder();
+  EtcdProcess etcd(folder, {"--quota-backend-bytes=1048576"});
+  EtcdClient client({etcd.endpoint()}, kDeadline);
+  ASSERT_TRUE(Await([&] { return client.Look(kKeys); }).ok());
+  auto election = client.Campaign(kKeys, "a", "0", 0, 0);
+  ASSERT_EQ(election.status(), absl::OkStatus());
+  const int64_t revision = election->stored.leader.mod_revision;
+  const Etcd::Leadership term = {"a", revision};
+  absl::Status filled;
+  int64_t last = 0;
+  for (int i = 0; i < 1000 && filled.ok(); ++i) {
+    const auto put = client.Replace(kKeys, std::string(10000, 'x'), last, term);
+    filled = put.status();
+    if (put.ok()) last = put->mod_revision;
+  }
+  for (const absl::Status& refused :
+       {filled, client.Renew(kKeys, "1", term).status(),
+        client.Campaign(kKeys, "b", "0", revision, revision).status()}) {
+    EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  }
+  EXPECT_EQ(client.Look(kKeys).status(), absl::OkStatus());
+  EXPECT_EQ(client.Compact(last - 1), absl::OkStatus());
+  EXPECT_TRUE(
+      absl::IsResourceExhausted(client.Renew(kKeys, "1", term).status()));
+  Relieve(etcd.endpoint(), last);
+  EXPECT_EQ(client.Renew(kKeys, "2", term).status(), absl::OkStatus());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// An etcd in memory, on a clock that the test moves, for managers of one test.
+// An etcd in memory, for managers of one test, and a clock that the test moves.
 // Its calls can be made to fail before or after they took effect.
 #ifndef KAMINO_TESTS_MEMBERSHIP_FAKE_ETCD_H_
 #define KAMINO_TESTS_MEMBERSHIP_FAKE_ETCD_H_
@@ -60,9 +60,7 @@ class TestClock {
 // What all managers see. Thread-safe.
 class FakeEtcdServer {
  public:
-  enum class Fault { kNone, kUnreachable, kAnswerLost };
-
-  explicit FakeEtcdServer(TestClock* clock) : clock_(clock) {}
+  enum class Fault { kNone, kUnreachable, kAnswerLost, kFull };
 
   // Of every call, or of those of that name only.
   void SetFault(Fault fault, const std::string& call = "") {
@@ -78,28 +76,31 @@ class FakeEtcdServer {
   }
   void Put(const std::string& key, const std::string& value) {
     absl::MutexLock lock(&mutex_);
-    Store(key, value, 0);
+    ++revision_;
+    Store(key, value);
   }
   void Delete(const std::string& key) {
     absl::MutexLock lock(&mutex_);
-    keys_.erase(key);
+    values_.erase(key);
+  }
+  // Put back to nothing, its revisions as well.
+  void Empty() {
+    absl::MutexLock lock(&mutex_);
+    values_.clear();
+    revision_ = 0;
   }
   Etcd::Value Get(const std::string& key) {
     absl::MutexLock lock(&mutex_);
     return Read(key);
   }
+  // History before that revision is gone.
+  int64_t compacted() const {
+    absl::MutexLock lock(&mutex_);
+    return compacted_;
+  }
 
  private:
   friend class FakeEtcd;
-
-  struct Key {
-    Etcd::Value value;
-    int64_t lease;
-  };
-  struct Lease {
-    absl::Duration ttl;
-    absl::Time until;
-  };
 
   // The outcome of a call whose effect is `effect`.
   template <typename Result>
@@ -110,7 +111,10 @@ class FakeEtcdServer {
     if (faulty && fault_ == Fault::kUnreachable) {
       return absl::UnavailableError("etcd: unreachable");
     }
-    Expire();
+    const bool writes = name != "Look" && name != "Compact";
+    if (faulty && fault_ == Fault::kFull && writes) {
+      return absl::ResourceExhaustedError("etcd: database space exceeded");
+    }
     Result result = effect();
     if (faulty && fault_ == Fault::kAnswerLost) {
       return absl::DeadlineExceededError("etcd: answer lost");
@@ -118,44 +122,27 @@ class FakeEtcdServer {
     return result;
   }
 
-  void Expire() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    const absl::Time now = clock_->Now();
-    for (auto it = leases_.begin(); it != leases_.end();) {
-      const auto lease = it++;
-      if (lease->second.until <= now) Revoke(lease->first);
-    }
-  }
-  void Revoke(int64_t id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    leases_.erase(id);
-    for (auto it = keys_.begin(); it != keys_.end();) {
-      it = it->second.lease == id ? keys_.erase(it) : std::next(it);
-    }
-  }
-  void Store(const std::string& key, const std::string& value, int64_t lease)
+  void Store(const std::string& key, const std::string& value)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    Key& stored = keys_[key];
-    stored.value.value = value;
-    stored.value.mod_revision = ++revision_;
-    if (stored.value.create_revision == 0) {
-      stored.value.create_revision = revision_;
-    }
-    stored.lease = lease;
+    values_[key] = {value, revision_};
   }
-  Etcd::Value Read(const std::string& key)
+  Etcd::Value Read(const std::string& key) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    const auto found = keys_.find(key);
-    return found == keys_.end() ? Etcd::Value() : found->second.value;
+    const auto found = values_.find(key);
+    return found == values_.end() ? Etcd::Value() : found->second;
+  }
+  Etcd::Stored Read(const Etcd::Keys& keys) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return {Read(keys.leader), Read(keys.renewal), Read(keys.view)};
   }
 
-  TestClock* const clock_;
   mutable absl::Mutex mutex_;
   Fault fault_ ABSL_GUARDED_BY(mutex_) = Fault::kNone;
   std::string faulty_call_ ABSL_GUARDED_BY(mutex_);  // "": every one
   int64_t revision_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t next_lease_ ABSL_GUARDED_BY(mutex_) = 1;
   std::map<std::string, int> calls_ ABSL_GUARDED_BY(mutex_);
-  std::map<int64_t, Lease> leases_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, Key> keys_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, Etcd::Value> values_ ABSL_GUARDED_BY(mutex_);
+  int64_t compacted_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 // One manager's connection.
@@ -163,74 +150,76 @@ class FakeEtcd final : public Etcd {
  public:
   explicit FakeEtcd(FakeEtcdServer* server) : server_(server) {}
 
-  absl::StatusOr<int64_t> GrantLease(int64_t ttl_seconds) override {
+  absl::StatusOr<Stored> Look(const Keys& keys) override {
     FakeEtcdServer* s = server_;
-    return s->Call<absl::StatusOr<int64_t>>(
-        "GrantLease", [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-          const absl::Duration ttl = absl::Seconds(ttl_seconds);
-          s->leases_[s->next_lease_] = {ttl, s->clock_->Now() + ttl};
-          return s->next_lease_++;
-        });
+    return s->Call<absl::StatusOr<Stored>>(
+        "Look", [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return s->Read(keys); });
   }
 
-  absl::Status KeepAlive(int64_t lease) override {
-    FakeEtcdServer* s = server_;
-    return s->Call<absl::Status>(
-        "KeepAlive", [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-          const auto found = s->leases_.find(lease);
-          if (found == s->leases_.end()) return absl::NotFoundError("lease");
-          found->second.until = s->clock_->Now() + found->second.ttl;
-          return absl::OkStatus();
-        });
-  }
-
-  absl::Status RevokeLease(int64_t lease) override {
-    FakeEtcdServer* s = server_;
-    return s->Call<absl::Status>("RevokeLease",
-                                 [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-                                   s->Revoke(lease);
-                                   return absl::OkStatus();
-                                 });
-  }
-
-  absl::StatusOr<Election> Campaign(const std::string& leader_key,
-                                    const std::string& name, int64_t lease,
-                                    const std::string& view_key) override {
+  absl::StatusOr<Election> Campaign(const Keys& keys, const std::string& name,
+                                    const std::string& renewal,
+                                    int64_t leader_revision,
+                                    int64_t renewal_revision) override {
     FakeEtcdServer* s = server_;
     return s->Call<absl::StatusOr<Election>>(
-        "Campaign",
-        [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS -> absl::StatusOr<Election> {
+        "Campaign", [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
           Election election;
-          election.won = s->Read(leader_key).create_revision == 0;
+          election.won = s->Read(keys.leader).mod_revision == leader_revision &&
+                         s->Read(keys.renewal).mod_revision == renewal_revision;
           if (election.won) {
-            if (s->leases_.count(lease) == 0) {
-              return absl::NotFoundError("lease");
-            }
-            s->Store(leader_key, name, lease);
+            ++s->revision_;
+            s->Store(keys.leader, name);
+            s->Store(keys.renewal, renewal);
           }
-          election.leader = s->Read(leader_key);
-          election.view = s->Read(view_key);
+          election.stored = s->Read(keys);
           return election;
         });
   }
 
-  absl::StatusOr<Value> Replace(const std::string& view_key,
-                                const std::string& value,
+  absl::StatusOr<Stored> Renew(const Keys& keys, const std::string& renewal,
+                               const Leadership& leadership) override {
+    FakeEtcdServer* s = server_;
+    return s->Call<absl::StatusOr<Stored>>(
+        "Renew",
+        [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS -> absl::StatusOr<Stored> {
+          const Value leader = s->Read(keys.leader);
+          if (leader.mod_revision != leadership.revision ||
+              leader.value != leadership.name) {
+            return absl::AbortedError("another manager leads");
+          }
+          ++s->revision_;
+          s->Store(keys.renewal, renewal);
+          return s->Read(keys);
+        });
+  }
+
+  absl::StatusOr<Value> Replace(const Keys& keys, const std::string& value,
                                 int64_t expected_revision,
-                                const std::string& leader_key,
-                                int64_t leader_revision) override {
+                                const Leadership& leadership) override {
     FakeEtcdServer* s = server_;
     return s->Call<absl::StatusOr<Value>>(
         "Replace",
         [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS -> absl::StatusOr<Value> {
-          if (s->Read(leader_key).create_revision != leader_revision) {
+          const Value leader = s->Read(keys.leader);
+          if (leader.mod_revision != leadership.revision ||
+              leader.value != leadership.name) {
             return absl::AbortedError("another manager leads");
           }
-          if (s->Read(view_key).mod_revision == expected_revision) {
-            s->Store(view_key, value, 0);
+          if (s->Read(keys.view).mod_revision == expected_revision) {
+            ++s->revision_;
+            s->Store(keys.view, value);
           }
-          return s->Read(view_key);
+          return s->Read(keys.view);
         });
+  }
+
+  absl::Status Compact(int64_t revision) override {
+    FakeEtcdServer* s = server_;
+    return s->Call<absl::Status>("Compact",
+                                 [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+                                   s->compacted_ = revision;
+                                   return absl::OkStatus();
+                                 });
   }
 
  private:

@@ -62,6 +62,8 @@ struct Manager {
   int64_t term = 0;
   uint64_t expected = 0;  // id of the stored view it knows
   absl::Time renewed;     // when it last asked etcd, real time
+  int64_t seen = -1;      // of the leader's renewals, last
+  absl::Time seen_since;  // on its clock
   absl::Time paused_until = absl::InfinitePast();
   absl::Time cut_until = absl::InfinitePast();  // from etcd
 };
@@ -162,6 +164,7 @@ class World {
       manager.leading = false;
     }
     leader_ = -1;
+    ++renewals_;
     for (Node& node : nodes_) LoseHeap(&node);
   }
 
@@ -262,17 +265,21 @@ class World {
   void Act(Manager* manager) {
     if (real_ < manager->paused_until) return;
     const int index = static_cast<int>(manager - managers_.data());
-    if (leader_ >= 0 && real_ >= etcd_lease_until_) leader_ = -1;
     const absl::Time now = manager->clock.At(real_);
     const bool cut = real_ < manager->cut_until;
     const bool mine = !cut && leader_ == index && term_ == manager->term;
     if (!manager->leading) {
-      if (cut || leader_ >= 0) return;
+      if (cut) return;
+      if (manager->seen != renewals_) {
+        manager->seen = renewals_;
+        manager->seen_since = now;
+      }
+      if (leader_ >= 0 && now - manager->seen_since < kTtl) return;
       leader_ = index;
       manager->term = ++term_;
       manager->leading = true;
       manager->expected = stored_.id;
-      manager->core.BecomeLeader(stored_, now);
+      manager->core.BecomeLeader(stored_, options_.lease(), now);
       Renew(manager);
       return;
     }
@@ -295,7 +302,7 @@ class World {
   void Renew(Manager* manager) {
     manager->renewed = real_;
     manager->core.ExtendLeadership(manager->clock.At(real_) + kTtl * 0.9);
-    etcd_lease_until_ = real_ + kTtl;
+    ++renewals_;
   }
 
   // The claim itself.
@@ -334,7 +341,7 @@ class World {
   View stored_;
   int leader_ = -1;
   int64_t term_ = 0;
-  absl::Time etcd_lease_until_;
+  int64_t renewals_ = 0;
 
   int views_ = 0;
   int served_ = 0;

@@ -54,7 +54,7 @@ class ManagerCoreTest : public testing::Test {
   ManagerCoreTest() { Lead(View()); }
 
   void Lead(const View& view) {
-    core_.BecomeLeader(view, now_);
+    core_.BecomeLeader(view, Options().lease(), now_);
     core_.ExtendLeadership(absl::InfiniteFuture());
   }
 

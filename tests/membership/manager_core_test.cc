@@ -2,6 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/faults/fault.h"
 #include "tests/membership/manager_core_fixture.h"
 
 namespace kamino::membership {
@@ -241,6 +242,22 @@ TEST_F(ManagerCoreTest, AfterAPowerCutTwoTornMembersGoOn) {
   EXPECT_EQ(Names(core_.view()), "n2.2 n3.2 ");
 }
 
+// Its process is there, but not what it held: that is what they wait for.
+TEST_F(ManagerCoreTest, AMemberThatIsBackWithoutItsDataIsWaitedFor) {
+  FormChain();
+  Pass(kTimeout * 2, {});
+  EXPECT_EQ(Register(Replacement("n1", 2)), absl::OkStatus());
+  EXPECT_EQ(Register(Replacement("n2", 2)), absl::OkStatus());
+  EXPECT_EQ(core_.WaitingFor(now_), std::vector<std::string>({"n3"}));
+  EXPECT_EQ(Register(Replacement("n3", 2)), absl::OkStatus());
+  EXPECT_EQ(core_.WaitingFor(now_),
+            std::vector<std::string>({"n1", "n2", "n3"}));
+  EXPECT_EQ(core_.view().id, 1u);
+  faults::PlantFault("membership-forgets-whose-data");
+  EXPECT_TRUE(core_.WaitingFor(now_).empty());
+  faults::PlantFault("");
+}
+
 TEST_F(ManagerCoreTest, RegisteringTwiceIsOneRegistration) {
   EXPECT_EQ(Register(Node("n1")), absl::OkStatus());
   EXPECT_EQ(Register(Node("n1")), absl::OkStatus());
@@ -310,6 +327,32 @@ TEST_F(ManagerCoreTest, ANewLeaderGivesEveryMemberTime) {
   EXPECT_EQ(Names(core_.view()), "n1.1 n2.1 ");
 }
 
+// As it was told longer leases, or does not know when its predecessor ended.
+TEST_F(ManagerCoreTest, ANewLeaderDropsNobodyBeforeFormerLeasesAreOver) {
+  FormChain();
+  ManagerCore next(Options());
+  next.BecomeLeader(core_.view(), 5 * kTimeout, now_);
+  next.ExtendLeadership(absl::InfiniteFuture());
+  // It renews leases at once.
+  const auto beat = [&](const std::string& id) {
+    return next.Heartbeat("c", {id, 1, {1, Condition::kSound, 0}}, now_);
+  };
+  EXPECT_EQ(beat("n3"), absl::OkStatus());
+  const absl::Time over = now_ + 5 * kTimeout;
+  for (; now_ < over; now_ += kBeat) {
+    EXPECT_EQ(beat("n1"), absl::OkStatus());
+    EXPECT_EQ(beat("n2"), absl::OkStatus());
+    EXPECT_FALSE(next.ProposeView(now_).has_value()) << over - now_;
+  }
+  for (int i = 0; i < 10; ++i, now_ += kBeat) {
+    EXPECT_EQ(beat("n1"), absl::OkStatus());
+    EXPECT_EQ(beat("n2"), absl::OkStatus());
+  }
+  const auto view = next.ProposeView(now_);
+  ASSERT_TRUE(view.has_value());
+  EXPECT_EQ(Names(*view), "n1.1 n2.1 ");
+}
+
 // However short the timeout is, nodes need a while to find the new leader.
 TEST_F(ManagerCoreTest, ANewLeaderIsGivenTimeToBeFound) {
   ManagerOptions options = Options();
@@ -318,7 +361,7 @@ TEST_F(ManagerCoreTest, ANewLeaderIsGivenTimeToBeFound) {
   options.takeover_grace = 300 * kMs;
   FormChain();
   ManagerCore next(options);
-  next.BecomeLeader(core_.view(), now_);
+  next.BecomeLeader(core_.view(), options.lease(), now_);
   next.ExtendLeadership(absl::InfiniteFuture());
   const absl::Time found = now_ + options.takeover_grace - 2 * kMs;
   const auto beat = [&](const std::string& id) {

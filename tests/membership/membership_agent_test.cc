@@ -246,6 +246,7 @@ TEST_F(MembershipAgentTest, BringsNewerViewsOnly) {
   manager_.OnHeartbeat(
       [&](const HeartbeatRequest&, HeartbeatResponse* response) {
         *response->mutable_view() = ToProto(ChainOf(current_));
+        response->set_lease_view_id(current_);
         return grpc::Status::OK;
       });
   Start({manager_.address()});
@@ -363,9 +364,11 @@ class AgentCoreAnswersTest : public testing::Test {
     answer.registration.set_chain_id(kOnlyChain);
     answer.registration.set_lease_ms(700);
     *answer.registration.mutable_view() = ToProto(view);
+    answer.registration.set_lease_view_id(view.id);
     answer.heartbeat.set_chain_id(kOnlyChain);
     answer.heartbeat.set_lease_ms(700);
     *answer.heartbeat.mutable_view() = ToProto(view);
+    answer.heartbeat.set_lease_view_id(view.id);
     return answer;
   }
   // Answers that are not for this node.

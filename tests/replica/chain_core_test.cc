@@ -26,10 +26,12 @@ constexpr LinkId kAccepted = 98;
 // Nothing comes so far that it would be executed.
 class NoExecutor final : public Executor {
  public:
-  absl::Status Execute(const LogEntry&) override {
+  absl::StatusOr<uint64_t> Execute(const LogEntry&) override {
     ADD_FAILURE() << "executed";
-    return absl::OkStatus();
+    return 0;
   }
+  absl::StatusOr<uint64_t> Try(const LogEntry&) override { return 0; }
+  absl::StatusOr<uint64_t> HashImage(const LogEntry&) override { return 0; }
   absl::Status ReadIntent(const engine::Intent&, std::string*) override {
     return absl::OkStatus();
   }

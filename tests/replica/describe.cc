@@ -48,10 +48,18 @@ std::string TextOf(const Hello& hello) {
   }
 }
 
+std::string TextOf(const kamino::internal::v1::RequestIdentity& request) {
+  return absl::StrCat("request ", request.client_id(), "/", request.number());
+}
+
 std::string TextOf(const Sync& sync) {
-  return absl::StrCat("Sync: received ", sync.received(), ", applied ",
-                      sync.applied(), ", cleaned ", sync.cleaned(),
-                      sync.behind() ? ", behind" : "");
+  return absl::StrCat(
+      "Sync: received ", sync.received(), ", applied ", sync.applied(),
+      ", cleaned ", sync.cleaned(), sync.behind() ? ", behind" : "",
+      sync.has_announced()
+          ? absl::StrCat(", ", sync.announced().node_id(), " announced ",
+                         TextOf(sync.announced().request()))
+          : "");
 }
 
 std::string TextOf(const Fetch& fetch) {
@@ -91,7 +99,22 @@ std::string Describe(const ChainMessage& message, absl::string_view payload) {
     case ChainMessage::kSync:
       return TextOf(message.sync());
     case ChainMessage::kAppend:
-      return DescribeEntry(payload);
+      return absl::StrCat(message.append().disputed() ? "disputed " : "",
+                          message.append().deadly() ? "deadly " : "",
+                          DescribeEntry(payload));
+    case ChainMessage::kAnnounce:
+      return message.announce().has_request()
+                 ? absl::StrCat("Announce ", message.announce().number(), ": ",
+                                TextOf(message.announce().request()))
+                 : absl::StrCat("Announce ", message.announce().number(),
+                                ": nothing");
+    case ChainMessage::kAnnounceAck:
+      return absl::StrCat("AnnounceAck ", message.announce_ack().number());
+    case ChainMessage::kVote:
+      return absl::StrCat("Vote on ", message.vote().first(), ": ",
+                          message.vote().image_hash());
+    case ChainMessage::kConvict:
+      return absl::StrCat("Convict of ", message.convict().first());
     case ChainMessage::kAppendAck:
       return absl::StrCat("AppendAck ", message.append_ack().received());
     case ChainMessage::kCompletion:

@@ -35,7 +35,7 @@ class FakeHeap final : public Executor, public StateCopy {
   // Executes the first `writes` writes of an entry, as one does that a crash
   // interrupts.
   void ExecutePart(absl::string_view text, size_t writes);
-  // The next entry that is executed differs from what the head made of it.
+  // Entries that are executed differ from what the head made of them.
   bool diverges = false;
   // A chunk of a snapshot is an object, "a=1", or the end, "after 3"; the next
   // one arrives damaged.
@@ -44,7 +44,11 @@ class FakeHeap final : public Executor, public StateCopy {
   // "a=1 b=22"; "nothing" when it is empty.
   std::string Text() const;
 
-  absl::Status Execute(const LogEntry& entry) override;
+  absl::StatusOr<uint64_t> Execute(const LogEntry& entry) override;
+  absl::StatusOr<uint64_t> Try(const LogEntry& entry) override;
+  absl::StatusOr<uint64_t> HashImage(const LogEntry& entry) override {
+    return Try(entry);
+  }
   absl::Status ReadIntent(const engine::Intent& intent,
                           std::string* bytes) override;
   absl::Status BeginMending(const engine::WriteSet& intents) override;

@@ -41,6 +41,7 @@ struct Sample {
     draft.view_id = 3;
     draft.mutations = mutations;
     draft.write_set = &write_set;
+    draft.image = &image;
     return draft.ToString();
   }
 
@@ -49,6 +50,7 @@ struct Sample {
   engine::WriteSet write_set = {{4096, 16, 100, IntentKind::kWrite},
                                 {8192, 0, 192, IntentKind::kAlloc},
                                 {640, 0, 64, IntentKind::kFree}};
+  engine::AfterImage image = {0x123456789abcdef0, {150}};
 };
 
 TEST(LogEntryTest, SaysWhatWasPutIn) {
@@ -74,6 +76,15 @@ TEST(LogEntryTest, SaysWhatWasPutIn) {
   EXPECT_EQ((*mutations)[1].function, "bank.transfer");
   EXPECT_THAT((*mutations)[1].dropped_clients, ElementsAre(70, 71));
   EXPECT_EQ(*entry->WriteSet(), sample.write_set);
+  EXPECT_EQ(entry->image_hash(), 0x123456789abcdef0);
+  EXPECT_THAT(*entry->Filled(), ElementsAre(150));
+}
+
+TEST(LogEntryTest, FillsNoMoreThanThereIs) {
+  Sample sample;
+  sample.image.filled = {193};
+  const std::string bytes = sample.Entry();
+  EXPECT_TRUE(absl::IsDataLoss(LogEntry::Check(bytes).status()));
 }
 
 // The page's worked example.
@@ -91,6 +102,8 @@ TEST(LogEntryTest, LiesAsThePageSays) {
   draft.view_id = 3;
   draft.mutations = mutations;
   draft.write_set = &write_set;
+  const engine::AfterImage image = {0xa5, {}};
+  draft.image = &image;
   std::string expected;
   const auto add = [&expected](uint64_t number, int bytes) {
     for (int i = 0; i < bytes; ++i) {
@@ -106,7 +119,7 @@ TEST(LogEntryTest, LiesAsThePageSays) {
   add(1, 8);              // chain
   add(3, 8);              // view
   add(0, 8);
-  add(0, 8);
+  add(0xa5, 8);  // image hash
   add(56, 4);
   add(1, 4);
   add(0, 4);

@@ -71,6 +71,19 @@ TransitionTable<MendingRig> Table() {
     (void)rig.mending->Begin(kNeighbour, Mend::kBack, rig.now);
   });
 
+  table.AddState("kFetching, adopted", [](MendingRig& rig) {
+    rig.Append("a=1 b=2", /*applied=*/false);
+    (void)rig.mending->Adopt(kNeighbour, rig.now);
+  });
+  table.AddState("kFetching, adopted, and a part was taken over",
+                 [](MendingRig& rig) {
+                   std::string operation;
+                   for (int i = 0; i < 1002; ++i) operation += "c=1 ";
+                   rig.Append(operation, /*applied=*/false);
+                   (void)rig.mending->Adopt(kNeighbour, rig.now);
+                   rig.Answer(kNeighbour, 1, 1000);
+                 });
+
   table.AddInput("Begin forward", [](MendingRig& rig) {
     rig.Take(rig.mending->Begin(kNeighbour, Mend::kForward, rig.now));
   });

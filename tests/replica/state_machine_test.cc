@@ -330,8 +330,8 @@ TEST_F(StateMachineTest, AReplicaFollows) {
     entry = EntryOf(sequence, request, transaction->write_set());
     ASSERT_TRUE(transaction->Commit().ok());
     head.Propagate();
-    absl::Status executed = executor.Execute(*LogEntry::Check(entry));
-    ASSERT_TRUE(executed.ok()) << executed;
+    const auto executed = executor.Execute(*LogEntry::Check(entry));
+    ASSERT_TRUE(executed.ok()) << executed.status();
   };
   Mutation request;
   request.function = kFormatFunction;
@@ -366,7 +366,8 @@ TEST_F(StateMachineTest, AReplicaFollows) {
   // Not what the head's execution touched.
   ++request.number;
   entry = EntryOf(300, request, {});
-  EXPECT_TRUE(absl::IsDataLoss(executor.Execute(*LogEntry::Check(entry))));
+  EXPECT_TRUE(
+      absl::IsDataLoss(executor.Execute(*LogEntry::Check(entry)).status()));
 }
 
 }  // namespace

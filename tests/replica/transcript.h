@@ -21,6 +21,7 @@
 //   rounds 40                so often, where nodes never come to rest
 //   tear n2 1                the power fails when n2 has executed one write of
 //                            the next operation
+//   rot n1                   a bit flips in the newest entry of its ring
 //   diverge n2               what n2 executes next is not what the head made
 //   kill n2                  the power fails; only what is durable is left
 //   copy n2                  its files are saved

@@ -25,11 +25,17 @@ class TearingExecutor final : public Executor {
   void TearNext(size_t writes) { writes_ = writes; }
   bool torn() const { return torn_; }
 
-  absl::Status Execute(const LogEntry& entry) override {
+  absl::StatusOr<uint64_t> Execute(const LogEntry& entry) override {
     if (!writes_.has_value()) return heap_->Execute(entry);
     heap_->ExecutePart(TextOf(entry), *writes_);
     torn_ = true;
     return absl::AbortedError("the power fails");
+  }
+  absl::StatusOr<uint64_t> Try(const LogEntry& entry) override {
+    return heap_->Try(entry);
+  }
+  absl::StatusOr<uint64_t> HashImage(const LogEntry& entry) override {
+    return heap_->HashImage(entry);
   }
   absl::Status ReadIntent(const engine::Intent& intent,
                           std::string* bytes) override {
@@ -107,6 +113,7 @@ void TranscriptNetwork::Start(Node* node, const Disk* disk) {
   } else {
     (void)node->record->Open();
     node->heap->objects = disk->objects;
+    node->heap->diverges = disk->diverges;
   }
   if (node->uncommitted.has_value()) {
     // As a head's storage does: from its own backup.
@@ -133,6 +140,7 @@ void TranscriptNetwork::Stop(Node* node) {
   const std::byte* durable = node->region->durable();
   node->disk.ring.assign(durable, durable + node->region->size());
   node->disk.objects = node->heap->objects;
+  node->disk.diverges = node->heap->diverges;
   node->core.reset();
   node->executor.reset();
   node->heap.reset();
@@ -166,6 +174,12 @@ void TranscriptNetwork::Restart(const std::string& name, Files files) {
 
 void TranscriptNetwork::TearNext(const std::string& name, size_t writes) {
   At(name).executor->TearNext(writes);
+}
+
+void TranscriptNetwork::Rot(const std::string& name) {
+  const LogRing& ring = *At(name).ring;
+  const absl::string_view entry = ring.EntryOf(ring.received()).bytes();
+  const_cast<char&>(entry[entry.size() / 2]) ^= 4;
 }
 
 void TranscriptNetwork::Diverge(const std::string& name) {

@@ -66,6 +66,7 @@ class TranscriptNetwork {
   void Restart(const std::string& name, Files files);
   void TearNext(const std::string& name, size_t writes);
   void Diverge(const std::string& name);
+  void Rot(const std::string& name);
   void DamageNext(const std::string& name);
 
   // "n1 head, sound: received 2, applied 2, cleaned 1; a=1".
@@ -76,6 +77,7 @@ class TranscriptNetwork {
   struct Disk {
     engine::SimRegion::Image ring;
     FakeHeap::Objects objects;
+    bool diverges = false;
   };
   struct Node;
   using End = std::pair<std::string, LinkId>;

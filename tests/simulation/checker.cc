@@ -126,8 +126,10 @@ class Replay {
                 : absl::StrCat(", which must fail: ",
                                kamino::v1::Reason_Name(outcome.refused))));
       }
-      if (request.client_id == 0) continue;
-      absl::Status status = OnExecuted(request, sequence, outcome);
+      absl::Status status;
+      if (request.client_id != 0) {
+        status = OnExecuted(request, sequence, outcome);
+      }
       // Also those that failed within this operation, after some of it.
       if (status.ok()) status = CheckRefusals(sequence);
       if (!status.ok()) return status;

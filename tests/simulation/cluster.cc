@@ -11,6 +11,7 @@ namespace kamino::simulation {
 namespace {
 
 constexpr char kClusterId[] = "sim";
+constexpr char kViewKey[] = "/kamino/sim/chains/1/view";
 constexpr absl::Duration kStartPoll = absl::Milliseconds(5);
 
 constexpr size_t kHeapBytes = 512u << 10;
@@ -40,12 +41,17 @@ Workload::Options WorkloadOptionsOf(const ClusterOptions& options) {
   return workload;
 }
 
+membership::View Parse(const std::string& stored) {
+  kamino::internal::v1::ViewRecord record;
+  record.ParseFromString(stored);
+  return membership::FromProto(record);
+}
+
 }  // namespace
 
 Cluster::Cluster(World* world, const ClusterOptions& options)
     : world_(world),
       options_(options),
-      procedures_(WorkloadProcedures()),
       network_(world, NetworkOptionsOf(options)),
       etcd_(world),
       log_(world),
@@ -60,8 +66,7 @@ Cluster::Cluster(World* world, const ClusterOptions& options)
   for (int i = 1; i <= options.nodes; ++i) {
     const std::string name = absl::StrCat("n", i);
     nodes_.push_back(std::make_unique<SimNode>(world, &network_, &peers_, &log_,
-                                               &procedures_, name,
-                                               NodeOptions(name)));
+                                               name, NodeOptions(name)));
     peers_.nodes[name] = nodes_.back().get();
     if (i <= options.without_verbs) network_.Forbid("verbs", name);
   }
@@ -90,6 +95,11 @@ SimNode::Options Cluster::NodeOptions(const std::string& name) const {
                                   ? node::UndoCopyKind::kSimple
                                   : node::UndoCopyKind::kDynamic;
   options.storage.alpha = 0.5;
+  options.storage.restart_limit = options_.restart_limit;
+  options.node.restarts = options_.restarts;
+  if (options_.restart_limit == 0) {
+    options.node.restarts.first_delay = absl::ZeroDuration();
+  }
   options.node.chain.hello_timeout = absl::Milliseconds(200);
   options.node.chain.window_entries = 64;
   options.node.chain.fetch_timeout = absl::Milliseconds(50);
@@ -114,6 +124,7 @@ SimNode::Options Cluster::NodeOptions(const std::string& name) const {
     options.agent.managers.push_back(manager->name());
   }
   options.agent.retry = absl::Milliseconds(30);
+  options.agent.vouch = absl::Milliseconds(150);
   options.drains_all = options_.drains_all;
   options.pace = options_.pace;
   return options;
@@ -136,11 +147,11 @@ void Cluster::StartOthers() {
 }
 
 membership::View Cluster::StoredView() const {
-  const auto stored =
-      etcd_.Read(absl::StrCat("/kamino/", kClusterId, "/chains/1/view"));
-  kamino::internal::v1::ViewRecord record;
-  record.ParseFromString(stored.value);
-  return membership::FromProto(record);
+  return Parse(etcd_.Read(kViewKey).value);
+}
+
+membership::View Cluster::LastView() const {
+  return Parse(etcd_.LastWritten(kViewKey));
 }
 
 }  // namespace kamino::simulation

@@ -41,7 +41,10 @@ struct ClusterOptions {
   SimNode::Pace pace;
   uint64_t transfer_bytes_per_s = 0;  // 0: as fast as can be
   size_t link_credits = 0;            // see TimedNetwork; 0: plenty
-  bool verbs = false;                 // there is another transport, preferred,
+  // As storage and node options; without a limit nodes do not wait either.
+  uint32_t restart_limit = 0;
+  node::RestartPolicy restarts;
+  bool verbs = false;     // there is another transport, preferred,
   int without_verbs = 0;  // which gets through to all but so many nodes
 };
 
@@ -62,8 +65,11 @@ class Cluster {
 
   // The view that is in force: stored at etcd.
   membership::View StoredView() const;
+  // The one that was, if the store was put back since.
+  membership::View LastView() const;
 
   const Workload& workload() const { return workload_; }
+  Workload& workload() { return workload_; }
   const CommittedLog& log() const { return log_; }
   const History& history() const { return history_; }
   const SentRequests& sent() const { return sent_; }
@@ -79,7 +85,6 @@ class Cluster {
 
   World* const world_;
   const ClusterOptions options_;
-  const replica::ProcedureRegistry procedures_;
   TimedNetwork network_;
   SimEtcd etcd_;
   CommittedLog log_;

@@ -9,8 +9,10 @@
 
 namespace kamino::simulation {
 
-// Damages one of so many chunks of a state transfer.
-TimedNetwork::Filter DamagesChunks(World* world, uint64_t one_in);
+// Damages one of so many chunks of a state transfer, and of log entries. 0:
+// none.
+TimedNetwork::Filter DamagesMessages(World* world, uint64_t chunks_one_in,
+                                     uint64_t entries_one_in);
 
 }  // namespace kamino::simulation
 

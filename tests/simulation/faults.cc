@@ -28,15 +28,23 @@ FaultPlan FaultPlan::Draw(Scenario scenario, Random* random) {
   if (plan.restarts && random->Percent(25)) plan.power_cuts = 1;
   if (plan.restarts && random->Percent(30)) plan.lost_disks = 1;
   if (plan.restarts && random->Percent(20)) plan.old_copies = 3;
+  if (plan.restarts && random->Percent(20)) plan.mixed_files = 2;
+  if (plan.restarts && random->Percent(20)) plan.errors = 3;
+  if (plan.restarts && random->Percent(20)) plan.rot = 3;
   if (random->Percent(40)) plan.damaged_one_in = 2 + random->Pick(10);
+  if (random->Percent(20)) plan.damaged_entries_one_in = 5 + random->Pick(200);
   switch (scenario) {
     case Scenario::kAny:
       if (random->Percent(10)) plan.stale_ends = 2;
+      if (random->Percent(15)) plan.deposed = 3;
+      if (random->Percent(15)) plan.hidden = 3;
       if (plan.restarts && random->Percent(30)) plan.heads = 3;
       break;
     case Scenario::kStaleEnds:
       plan.stale_ends = 8;
       plan.managers = plan.etcd = 0;
+      if (random->OneIn(2)) plan.deposed = 8;
+      if (random->OneIn(2)) plan.hidden = 16;
       break;
     case Scenario::kShortChain:
       plan.restarts = true;
@@ -46,10 +54,31 @@ FaultPlan FaultPlan::Draw(Scenario scenario, Random* random) {
     case Scenario::kOldCopies:
       plan.restarts = true;
       plan.old_copies = 12;
+      plan.mixed_files = 4;
       plan.interval =
           random->Between(absl::Milliseconds(50), absl::Milliseconds(200));
       plan.managers = plan.etcd = plan.lost_disks = 0;
+      break;
+    case Scenario::kLeaders:
+      plan.kills = plan.power_cuts = plan.lost_disks = plan.old_copies = 0;
+      plan.managers = 2;
+      plan.etcd = 2;
+      plan.stale_ends = 3;
+      plan.deposed = 8;
+      plan.hidden = 4;
+      break;
+    case Scenario::kOldStore:
+      // Those who know more than the store are there, all but one or two.
+      plan.restarts = true;
+      plan.kills = 2;
+      plan.pauses = 4;
+      plan.cuts = plan.power_cuts = plan.lost_disks = plan.old_copies = 0;
+      plan.managers = 1;
+      plan.etcd = 1;
+      plan.old_stores = 5;
   }
+  // Who errs is told by two others.
+  if (plan.restarts && plan.errors == 0 && random->Percent(20)) plan.poison = 2;
   return plan;
 }
 
@@ -60,8 +89,10 @@ Faults::Faults(Cluster* cluster, const FaultPlan& plan)
       random_(world_->random().Fork()) {}
 
 void Faults::Start() {
-  if (plan_.damaged_one_in > 0) {
-    cluster_->network().SetFilter(DamagesChunks(world_, plan_.damaged_one_in));
+  if (plan_.old_stores > 0) Operate();
+  if (plan_.damaged_one_in > 0 || plan_.damaged_entries_one_in > 0) {
+    cluster_->network().SetFilter(DamagesMessages(
+        world_, plan_.damaged_one_in, plan_.damaged_entries_one_in));
   }
   Next();
 }
@@ -79,13 +110,26 @@ void Faults::Next() {
   });
 }
 
+bool Faults::SomebodyErrs() const {
+  for (const auto& node : cluster_->nodes()) {
+    if (node->errs_next() || node->has_erred()) return true;
+  }
+  return false;
+}
+
 void Faults::Strike() {
+  // Nothing else may happen to the two who tell: all three would be lost.
+  if (SomebodyErrs()) return;
   const std::vector<std::pair<int, std::function<void()>>> kinds = {
       {plan_.kills, [this] { Kill(); }},
       {plan_.heads, [this] { KillHeads(); }},
       {plan_.power_cuts, [this] { PowerCut(); }},
       {plan_.lost_disks, [this] { LoseDisk(); }},
       {plan_.old_copies, [this] { PutBackCopy(); }},
+      {plan_.mixed_files, [this] { MixFiles(); }},
+      {plan_.errors, [this] { Err(); }},
+      {plan_.rot, [this] { Rot(); }},
+      {plan_.poison, [this] { Poison(); }},
       {plan_.pauses, [this] { Pause(); }},
       {plan_.cuts, [this] { CutSome(); }},
       {plan_.broken_links,
@@ -96,7 +140,10 @@ void Faults::Strike() {
       {plan_.slowness, [this] { Slow(); }},
       {plan_.stale_ends, [this] { LeaveBehind(); }},
       {plan_.managers, [this] { StrikeManager(); }},
-      {plan_.etcd, [this] { StrikeEtcd(); }}};
+      {plan_.etcd, [this] { StrikeEtcd(); }},
+      {plan_.old_stores, [this] { PutBackStore(); }},
+      {plan_.hidden, [this] { HideManagers(); }},
+      {plan_.deposed, [this] { DeposeEtcdMember(); }}};
   int all = 0;
   for (const auto& [weight, kind] : kinds) all += weight;
   if (all == 0) return;
@@ -144,12 +191,16 @@ void Faults::Unsettle(const std::string& name, absl::Duration time) {
 }
 
 bool Faults::MayDie(const SimNode& node) const {
+  // Two of three are to tell who erred.
+  for (const auto& each : cluster_->nodes()) {
+    if (each->has_erred()) return false;
+  }
   // One that comes back with what it holds is never missed for good.
   return (plan_.restarts || MayLose(node)) && MayTear(node);
 }
 
 bool Faults::MayTear(const SimNode& node) const {
-  const membership::View view = cluster_->StoredView();
+  const membership::View view = cluster_->LastView();
   if (view.members.size() > 2) return true;
   bool member = false;
   for (const membership::Member& each : view.members) {
@@ -170,7 +221,7 @@ bool Faults::MayTear(const SimNode& node) const {
 }
 
 bool Faults::MayLose(const SimNode& node) const {
-  const membership::View view = cluster_->StoredView();
+  const membership::View view = cluster_->LastView();
   for (const membership::Member& member : view.members) {
     if (member.node_id == node.name()) continue;
     SimNode* const other = cluster_->node(member.node_id);
@@ -206,7 +257,7 @@ void Faults::Doom(SimNode* node, Crash crash, uint64_t most_drains) {
 // The second is head when it comes back, and may have to mend what it was in
 // the middle of.
 void Faults::KillHeads() {
-  const membership::View view = cluster_->StoredView();
+  const membership::View view = cluster_->LastView();
   if (view.members.size() < 3) return;
   SimNode* const head = cluster_->node(view.members[0].node_id);
   SimNode* const next = cluster_->node(view.members[1].node_id);
@@ -279,7 +330,7 @@ void Faults::PutBackCopy() {
 void Faults::PutBack(SimNode* node, const SimNode::Copy& copy) {
   std::vector<SimNode*> dying = {node};
   // All of them at times: two of those that hold everything come back.
-  const size_t members = cluster_->StoredView().members.size();
+  const size_t members = cluster_->LastView().members.size();
   if (members > 2 && random_.OneIn(2)) {
     for (const auto& other : cluster_->nodes()) {
       if (other.get() == node) continue;
@@ -299,6 +350,76 @@ void Faults::PutBack(SimNode* node, const SimNode::Copy& copy) {
     Restart(each, random_.OneIn(2) ? Between(5, 150) : Between(5, 1000));
   }
   node->PutBack(copy);
+}
+
+// Copies of some of a node's files take their place later, also of an earlier
+// life of the node.
+void Faults::MixFiles() {
+  SimNode* const node = AnyNode();
+  if (!node->up()) return;
+  auto copy = std::make_shared<const SimNode::Copy>(node->TakeCopy());
+  After(random_.OneIn(2) ? Between(20, 3000) : Between(1, 60),
+        [this, node, copy] {
+          if (!node->up() || node->doomed()) return;
+          if (!MayLose(*node) || !MayDie(*node)) return;
+          node->Die(random_.OneIn(2) ? Crash::kPower : Crash::kProcess);
+          Disturb(node->name(), absl::Seconds(3));
+          Restart(node, Between(5, 1000));
+          node->PutBackSome(*copy);
+        });
+}
+
+void Faults::Rot() {
+  SimNode* const node = AnyNode();
+  if (!node->up() || node->doomed() || !MayLose(*node) || !MayDie(*node)) {
+    return;
+  }
+  node->Die(random_.OneIn(2) ? Crash::kPower : Crash::kProcess);
+  node->FlipBits();
+  Disturb(node->name(), absl::Seconds(3));
+  Restart(node, Between(5, 1000));
+}
+
+void Faults::Poison() {
+  if (cluster_->LastView().members.size() < 3) return;
+  cluster_->workload().AddPoison(kHead);
+}
+
+// One member at a time, in a chain of three or more that are well, and nothing
+// else goes wrong with it: one against two.
+void Faults::Err() {
+  const membership::View view = cluster_->StoredView();
+  if (view.members.size() < 3) return;
+  for (const membership::Member& member : view.members) {
+    const SimNode& node = *cluster_->node(member.node_id);
+    if (node.has_erred() || node.errs_next() || !node.up() || node.doomed() ||
+        node.incarnation() != member.incarnation) {
+      return;
+    }
+  }
+  SimNode* const node =
+      cluster_->node(view.members[random_.Pick(view.members.size())].node_id);
+  if (!MayLose(*node)) return;
+  for (const auto& [name, until] : disturbed_) {
+    if (until > world_->now()) return;
+  }
+  Disturb(node->name(), absl::Seconds(3));
+  node->ErrNext();
+  LookAfter(node);
+}
+
+// An operator: where fewer than three are left meanwhile, nobody can tell who
+// erred, and the chain waits.
+void Faults::LookAfter(SimNode* node) {
+  world_->After(absl::Seconds(2), [this, node] {
+    node->ErrNext(false);
+    if (!node->has_erred()) return;
+    if (!node->up() || !MayLose(*node)) return LookAfter(node);
+    world_->trace().Line(world_->now(), node->name(), "is taken out");
+    node->Die(Crash::kProcess);
+    node->LoseDisk();
+    node->Start();
+  });
 }
 
 void Faults::Pause() {
@@ -384,7 +505,7 @@ void Faults::Slow() {
 }
 
 SimNode* Faults::AnEnd() {
-  const membership::View view = cluster_->StoredView();
+  const membership::View view = cluster_->LastView();
   const size_t second = view.members.size() > 1 ? 1 : 0;
   const membership::Member& member = random_.OneIn(3)   ? view.tail()
                                      : random_.OneIn(4) ? view.members[second]
@@ -435,29 +556,6 @@ void Faults::LeaveBehindWithLeader(const SimNode& node) {
   Cut({leader}, rest, time);
   Cut(rest, {leader}, time);
   Unsettle(node.name(), time);
-}
-
-// --- Managers and etcd.
-
-void Faults::StrikeManager() {
-  auto& managers = cluster_->managers();
-  SimManager* const manager = managers[random_.Pick(managers.size())].get();
-  if (!manager->up()) return;
-  if (random_.OneIn(2)) return manager->Pause(Between(10, 2500));
-  manager->Kill();
-  After(Between(10, 1500), [manager] {
-    if (!manager->up()) manager->Start();
-  });
-}
-
-void Faults::StrikeEtcd() {
-  SimEtcd& etcd = cluster_->etcd();
-  if (!etcd.up()) return;
-  if (random_.OneIn(2)) return etcd.Pause(Between(10, 1500));
-  etcd.Stop();
-  After(Between(10, 2500), [&etcd] {
-    if (!etcd.up()) etcd.Start();
-  });
 }
 
 }  // namespace kamino::simulation

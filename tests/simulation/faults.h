@@ -23,6 +23,11 @@ enum class Scenario {
   kShortChain,
   // Old copies of nodes' files are put back, one after the other.
   kOldCopies,
+  // One leader after the other is cut off, stopped, or left with a member of
+  // etcd that was deposed, while an end of the chain hears nobody else.
+  kLeaders,
+  // What etcd stores is put back from older copies, or emptied.
+  kOldStore,
 };
 
 // Which kinds there are, and how often one strikes.
@@ -35,14 +40,22 @@ struct FaultPlan {
   int slowness = 0;
   int managers = 0;
   int etcd = 0;
+  int deposed = 0;     // a member of etcd goes on alone, and a leader with it
   int power_cuts = 0;  // of all nodes at once
   int lost_disks = 0;
-  int old_copies = 0;  // of a node's files are put back
+  int old_copies = 0;   // of a node's files are put back
+  int mixed_files = 0;  // of some of a node's files only
+  int errors = 0;       // a node computes something wrong
+  int poison = 0;       // a request ends the head that executes it
+  int rot = 0;          // bits of a node's files flip while it is down
+  int old_stores = 0;   // etcd's, put back or emptied
+  int hidden = 0;       // managers, from each node for a time of its own
   int stale_ends = 0;
   int heads = 0;  // the head falls for long, the next one for a moment
 
-  uint64_t damaged_one_in = 0;  // chunks of a state transfer; 0: none
-  bool restarts = false;        // killed nodes come back
+  uint64_t damaged_one_in = 0;          // chunks of a state transfer; 0: none
+  uint64_t damaged_entries_one_in = 0;  // log entries on their way
+  bool restarts = false;                // killed nodes come back
 
   static FaultPlan Draw(Scenario scenario, Random* random);
 };
@@ -61,6 +74,7 @@ class Faults {
  private:
   void Next();
   void Strike();
+  bool SomebodyErrs() const;
   void Kill();
   void KillHeads();
   void Doom(SimNode* node, Crash crash, uint64_t most_drains);
@@ -68,6 +82,11 @@ class Faults {
   void LoseDisk();
   void PutBackCopy();
   void PutBack(SimNode* node, const SimNode::Copy& copy);
+  void MixFiles();
+  void Err();
+  void Poison();
+  void Rot();
+  void LookAfter(SimNode* node);
   void Pause();
   void CutSome();
   void Cut(const std::vector<std::string>& from,
@@ -78,6 +97,11 @@ class Faults {
   void LeaveBehindWithLeader(const SimNode& node);
   void StrikeManager();
   void StrikeEtcd();
+  void DeposeEtcdMember();
+  void HideManagers();
+  void PutBackStore();
+  // An operator who sees to a store that is behind, also when faults stop.
+  void Operate();
 
   bool MayDie(const SimNode& node) const;
   // Whether someone would mend it: a node that is the only one left, and was

@@ -1,7 +1,8 @@
 // Failures that are none to those who only ask whether a process is there: one
 // link that is dead while both its ends reach the manager, a core that hangs
-// while another thread sends heartbeats. Writes go on within three failure
-// timeouts, and the chain is whole again soon after it is over.
+// while another thread sends heartbeats; and nobody to lead for a while. Writes
+// go on within three failure timeouts, and the chain is whole again soon after
+// it is over.
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -57,13 +58,19 @@ class GrayRun {
     }
   }
 
+  void StopEtcd() { cluster_.etcd().Stop(); }
+  void StopManagers() {
+    for (const auto& manager : cluster_.managers()) manager->Kill();
+  }
+
   // What is wrong once it was struck by that; "" for nothing.
   std::string Strike(const std::function<void(GrayRun*)>& strike,
                      int most_timeouts) {
     const absl::Time struck = world_.now();
     strike(this);
     Run(kLasts);
-    const absl::Duration outage = LongestOutage(struck);
+    const absl::Duration outage =
+        LongestOutage(cluster_.history(), struck, world_.now());
     if (outage > kFailureTimeout * most_timeouts) {
       return absl::StrCat("nothing was acknowledged for ",
                           absl::FormatDuration(outage));
@@ -72,6 +79,10 @@ class GrayRun {
       return "more than one was left out";
     }
     cluster_.network().HealAll();
+    if (!cluster_.etcd().up()) cluster_.etcd().Start();
+    for (const auto& manager : cluster_.managers()) {
+      if (!manager->up()) manager->Start();
+    }
     Run(absl::Seconds(20));
     for (const auto& client : cluster_.clients()) client->Stop();
     Run(absl::Seconds(2));
@@ -83,23 +94,6 @@ class GrayRun {
 
  private:
   void Run(absl::Duration time) { world_.RunUntil(world_.now() + time); }
-
-  // Between two acknowledged mutations that follow each other, since `from`.
-  absl::Duration LongestOutage(absl::Time from) const {
-    std::vector<absl::Time> acknowledged = {from, world_.now()};
-    for (const Record& record : cluster_.history()) {
-      if (!record.is_read && record.end == Record::End::kDone &&
-          record.returned > from) {
-        acknowledged.push_back(record.returned);
-      }
-    }
-    std::sort(acknowledged.begin(), acknowledged.end());
-    absl::Duration longest;
-    for (size_t i = 1; i < acknowledged.size(); ++i) {
-      longest = std::max(longest, acknowledged[i] - acknowledged[i - 1]);
-    }
-    return longest;
-  }
 
   World world_;
   Cluster cluster_;
@@ -159,6 +153,14 @@ std::vector<Case> CutFromNodes() {
   return cases;
 }
 
+// The chain goes on as it is.
+std::vector<Case> NobodyLeads() {
+  return {{"etcd is away", [](GrayRun* run) { run->StopEtcd(); },
+           /*most_timeouts=*/1},
+          {"managers are away", [](GrayRun* run) { run->StopManagers(); },
+           /*most_timeouts=*/1}};
+}
+
 // The first that is wrong, with its seed; "" when all is well.
 std::string FirstWrong(const std::vector<Case>& cases) {
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
@@ -185,6 +187,8 @@ TEST(GrayTest, AProcessIsStopped) {
   EXPECT_EQ(FirstWrong(StoppedProcesses()), "");
 }
 
+TEST(GrayTest, NobodyLeads) { EXPECT_EQ(FirstWrong(NobodyLeads()), ""); }
+
 TEST(GrayTest, OldMistakesAreNoticed) {
   faults::PlantFault("membership-nobody-is-suspect");
   EXPECT_NE(FirstWrong(DeadLinks()), "");
@@ -192,6 +196,8 @@ TEST(GrayTest, OldMistakesAreNoticed) {
   EXPECT_NE(FirstWrong(CutFromNodes()), "");
   faults::PlantFault("membership-hung-cores-are-there");
   EXPECT_NE(FirstWrong(HungCores()), "");
+  faults::PlantFault("membership-nobody-vouches");
+  EXPECT_NE(FirstWrong(NobodyLeads()), "");
   faults::PlantFault("");
 }
 

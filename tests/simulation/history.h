@@ -2,6 +2,7 @@
 #ifndef KAMINO_TESTS_SIMULATION_HISTORY_H_
 #define KAMINO_TESTS_SIMULATION_HISTORY_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -53,6 +54,25 @@ struct Record {
 
 // Records stay where they are.
 using History = std::deque<Record>;
+
+// Between two acknowledged mutations that follow each other, or one of these
+// moments and the next or the last of them.
+inline absl::Duration LongestOutage(const History& history, absl::Time from,
+                                    absl::Time until) {
+  std::vector<absl::Time> acknowledged = {from, until};
+  for (const Record& record : history) {
+    if (!record.is_read && record.end == Record::End::kDone &&
+        record.returned > from) {
+      acknowledged.push_back(record.returned);
+    }
+  }
+  std::sort(acknowledged.begin(), acknowledged.end());
+  absl::Duration longest;
+  for (size_t i = 1; i < acknowledged.size(); ++i) {
+    longest = std::max(longest, acknowledged[i] - acknowledged[i - 1]);
+  }
+  return longest;
+}
 
 }  // namespace kamino::simulation
 

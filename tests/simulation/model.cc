@@ -193,6 +193,13 @@ Model::Outcome Lists(const std::string& arguments, Changes* changes) {
   return Result(std::move(result));
 }
 
+// "WHOM KEY VALUE"
+Model::Outcome Poison(const std::string& arguments, Changes* changes) {
+  const std::vector<std::string> words = absl::StrSplit(arguments, ' ');
+  changes->Put(words[1], words[2]);
+  return Result("");
+}
+
 template <typename Message>
 Message Parsed(const std::string& arguments) {
   Message message;
@@ -228,6 +235,7 @@ Model::Outcome Run(const MutationView& request, Changes* changes) {
   if (function == "kv.commit") return Commit(arguments, changes);
   if (function == "bank.transfer") return Transfer(arguments, changes);
   if (function == "test.lists") return Lists(arguments, changes);
+  if (function == "test.poison") return Poison(arguments, changes);
   return Single(function, arguments, changes);
 }
 
@@ -250,7 +258,11 @@ Model::Outcome Model::CheckName(const MutationView& request) const {
 }
 
 Model::Outcome Model::Execute(const MutationView& request, uint64_t sequence) {
-  if (request.function == "kamino.format") return Outcome();
+  // The head's own: nobody sees anything of them.
+  if (request.function == "kamino.format" ||
+      request.function == "kamino.refuse") {
+    return Outcome();
+  }
   Outcome outcome = CheckName(request);
   if (!outcome.ok() || outcome.repeated) return outcome;
   Changes changes(objects_, deleted_, sequence);

@@ -9,27 +9,32 @@
 namespace kamino::simulation {
 
 using membership::AgentCore;
+using membership::Vouching;
 
 namespace {
 
 constexpr absl::Duration kCallDeadline = absl::Milliseconds(80);
 constexpr absl::Duration kMinSpacing = absl::Milliseconds(5);
+constexpr absl::Duration kVouchEvery = absl::Milliseconds(30);
 
 }  // namespace
 
 SimAgent::SimAgent(Process* process, TimedNetwork* network,
                    const std::map<std::string, SimManager*>* managers,
-                   const AgentCore::Options& options, Random random)
+                   FindPeer find_peer, const AgentCore::Options& options,
+                   Random random)
     : process_(process),
       network_(network),
       managers_(managers),
+      find_peer_(std::move(find_peer)),
       random_(random),
       core_(options) {}
 
 absl::Status SimAgent::Start(const membership::Member& self,
                              membership::ViewSourceCallbacks callbacks) {
-  core_.SetSelf(self);
+  core_.Begin(self, process_->Clock());
   callbacks_ = std::move(callbacks);
+  AskForVouches();
   WaitThenAsk(random_.Between(absl::ZeroDuration(), kCallDeadline));
   return absl::OkStatus();
 }
@@ -54,7 +59,9 @@ void SimAgent::RequestView() {
 
 void SimAgent::Ask() {
   ++wait_;
-  if (core_.Hangs(process_->Clock())) return WaitThenAsk(core_.interval());
+  if (core_.Rests(process_->Clock()) || core_.Hangs(process_->Clock())) {
+    return WaitThenAsk(core_.interval());
+  }
   calling_ = true;
   const auto call = std::make_shared<const Call>(core_.Next(process_->Clock()));
   const uint64_t number = ++call_;
@@ -82,6 +89,59 @@ void SimAgent::Ask() {
     answer.status = absl::DeadlineExceededError("no answer");
     answered(answer);
   });
+}
+
+// --- Vouches.
+
+struct SimAgent::VouchRound {
+  std::vector<Vouching::Call> calls;
+  std::vector<Vouching::Answer> answers;
+  size_t answered = 0;
+  bool over = false;
+};
+
+void SimAgent::AskForVouches() {
+  process_->After(kVouchEvery, [this] {
+    auto round = std::make_shared<VouchRound>();
+    round->calls = core_.NextVouches(process_->Clock());
+    if (round->calls.empty()) {
+      core_.OnVouches({}, {}, process_->Clock());
+      return AskForVouches();
+    }
+    Vouching::Answer none;
+    none.status = absl::DeadlineExceededError("no answer");
+    round->answers.resize(round->calls.size(), none);
+    for (size_t i = 0; i < round->calls.size(); ++i) AskForVouch(round, i);
+    process_->After(kCallDeadline, [this, round] { EndVouches(round.get()); });
+  });
+}
+
+void SimAgent::AskForVouch(const std::shared_ptr<VouchRound>& round,
+                           size_t index) {
+  const Peer peer = find_peer_(round->calls[index].node_id);
+  network_->Send(process_, peer.process,
+                 [this, peer, round, index, network = network_, from = process_,
+                  life = process_->life()] {
+                   SimAgent* const other = peer.agent();
+                   if (other == nullptr) return;
+                   const auto answer = other->core_.Vouch(
+                       round->calls[index].request, peer.process->Clock());
+                   network->Send(
+                       peer.process, from,
+                       [this, from, life, round, index, answer] {
+                         if (life != from->life() || round->over) return;
+                         round->answers[index] = answer;
+                         if (++round->answered == round->calls.size()) {
+                           EndVouches(round.get());
+                         }
+                       });
+                 });
+}
+
+void SimAgent::EndVouches(VouchRound* round) {
+  if (std::exchange(round->over, true)) return;
+  core_.OnVouches(round->calls, round->answers, process_->Clock());
+  AskForVouches();
 }
 
 void SimAgent::OnAnswer(const Call& call, const SimManager::Answer& answer) {

@@ -4,7 +4,9 @@
 #define KAMINO_TESTS_SIMULATION_SIM_AGENT_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 
 #include "membership/agent_core.h"
@@ -19,12 +21,23 @@ namespace kamino::simulation {
 // Of one life of the process. All that it is given outlives it.
 class SimAgent final : public membership::ViewSource {
  public:
+  // Another node's process, and its agent of now.
+  struct Peer {
+    Process* process;
+    std::function<SimAgent*()> agent;  // null while it is down
+  };
+  using FindPeer = std::function<Peer(const std::string& node_id)>;
+
   SimAgent(Process* process, TimedNetwork* network,
            const std::map<std::string, SimManager*>* managers,
-           const membership::AgentCore::Options& options, Random random);
+           FindPeer find_peer, const membership::AgentCore::Options& options,
+           Random random);
 
   absl::Status Start(const membership::Member& self,
                      membership::ViewSourceCallbacks callbacks) override;
+  void RestBeforeStart(absl::Duration rest) override {
+    core_.RestUntil(process_->Clock() + rest);
+  }
   void Stop() override { core_.EndLease(); }
   bool LeaseValid(uint64_t view_id) const override {
     return core_.LeaseValid(view_id, process_->Clock());
@@ -38,7 +51,12 @@ class SimAgent final : public membership::ViewSource {
 
  private:
   using Call = membership::AgentCore::Call;
+  // One round of questions, which all end.
+  struct VouchRound;
 
+  void AskForVouches();
+  void AskForVouch(const std::shared_ptr<VouchRound>& round, size_t index);
+  void EndVouches(VouchRound* round);
   void WaitThenAsk(absl::Duration wait);
   void Ask();
   void OnAnswer(const Call& call, const SimManager::Answer& answer);
@@ -46,6 +64,7 @@ class SimAgent final : public membership::ViewSource {
   Process* const process_;
   TimedNetwork* const network_;
   const std::map<std::string, SimManager*>* const managers_;
+  const FindPeer find_peer_;
   Random random_;
   membership::AgentCore core_;
   membership::ViewSourceCallbacks callbacks_;

@@ -1,100 +1,157 @@
 #include "tests/simulation/sim_etcd.h"
 
-#include <iterator>
+#include <utility>
+
+#include "tests/faults/fault.h"
 
 namespace kamino::simulation {
+
+// Its state is that of the moment when it was deposed.
+class SimEtcd::DeposedMember final : public membership::Etcd {
+ public:
+  explicit DeposedMember(Values past) : past_(std::move(past)) {}
+
+  absl::StatusOr<Stored> Look(const Keys& keys) override {
+    return StoredIn(past_, keys);
+  }
+  absl::StatusOr<Election> Campaign(const Keys&, const std::string&,
+                                    const std::string&, int64_t,
+                                    int64_t) override {
+    return Silence();
+  }
+  absl::StatusOr<Stored> Renew(const Keys& keys, const std::string&,
+                               const Leadership& leadership) override {
+    if (faults::FaultPlanted("membership-leads-by-keep-alives") &&
+        ReadIn(past_, keys.leader).mod_revision == leadership.revision) {
+      return StoredIn(past_, keys);
+    }
+    return Silence();
+  }
+  absl::StatusOr<Value> Replace(const Keys&, const std::string&, int64_t,
+                                const Leadership&) override {
+    return Silence();
+  }
+  absl::Status Compact(int64_t) override { return Silence(); }
+
+ private:
+  static absl::Status Silence() {
+    return absl::DeadlineExceededError("no quorum");
+  }
+
+  const Values past_;
+};
+
+SimEtcd::SimEtcd(World* world) : Process(world, "etcd") { Begin(); }
+SimEtcd::~SimEtcd() = default;
+
+void SimEtcd::DeposeMember(const std::set<std::string>& callers,
+                           absl::Duration time) {
+  if (deposed_ != nullptr) return;
+  Trace("a member is deposed for ", absl::FormatDuration(time));
+  deposed_ = std::make_unique<DeposedMember>(values_);
+  at_deposed_ = callers;
+  world()->After(time, [this] { EndDeposed(); });
+}
+
+void SimEtcd::EndDeposed() {
+  Trace("the member that was deposed knows it");
+  deposed_.reset();
+  at_deposed_.clear();
+}
+
+membership::Etcd* SimEtcd::MemberOf(const std::string& caller) {
+  if (deposed_ != nullptr && at_deposed_.count(caller) > 0) {
+    return deposed_.get();
+  }
+  return this;
+}
 
 void SimEtcd::Stop() {
   Trace("etcd stops");
   End();
 }
 
+void SimEtcd::PutBack(const Copy& copy) {
+  Trace("is put back to revision ", copy.revision);
+  revision_ = copy.revision;
+  values_ = copy.values;
+  deposed_.reset();
+  at_deposed_.clear();
+}
+
 void SimEtcd::Start() {
   Trace("etcd starts");
   Begin();
-  for (auto& [id, lease] : leases_) lease.until = Clock() + lease.ttl;
 }
 
-void SimEtcd::Expire() {
-  const absl::Time now = Clock();
-  for (auto it = leases_.begin(); it != leases_.end();) {
-    const auto lease = it++;
-    if (lease->second.until <= now) Drop(lease->first);
-  }
+void SimEtcd::Store(const std::string& key, const std::string& value) {
+  values_[key] = {value, revision_};
+  written_[key] = values_[key];
 }
 
-void SimEtcd::Drop(int64_t lease) {
-  leases_.erase(lease);
-  for (auto it = keys_.begin(); it != keys_.end();) {
-    it = it->second.lease == lease ? keys_.erase(it) : std::next(it);
-  }
+membership::Etcd::Value SimEtcd::ReadIn(const Values& values,
+                                        const std::string& key) {
+  const auto found = values.find(key);
+  return found == values.end() ? Value() : found->second;
 }
 
-void SimEtcd::Store(const std::string& key, const std::string& value,
-                    int64_t lease) {
-  Key& stored = keys_[key];
-  stored.value.value = value;
-  stored.value.mod_revision = ++revision_;
-  if (stored.value.create_revision == 0) {
-    stored.value.create_revision = revision_;
-  }
-  stored.lease = lease;
+membership::Etcd::Stored SimEtcd::StoredIn(const Values& values,
+                                           const Keys& keys) {
+  return {ReadIn(values, keys.leader), ReadIn(values, keys.renewal),
+          ReadIn(values, keys.view)};
 }
 
-membership::Etcd::Value SimEtcd::Read(const std::string& key) const {
-  const auto found = keys_.find(key);
-  return found == keys_.end() ? Value() : found->second.value;
+bool SimEtcd::IsLeader(const Keys& keys, const Leadership& leadership) const {
+  const Value leader = Read(keys.leader);
+  return leader.mod_revision == leadership.revision &&
+         leader.value == leadership.name;
 }
 
-absl::StatusOr<int64_t> SimEtcd::GrantLease(int64_t ttl_seconds) {
-  Expire();
-  const absl::Duration ttl = absl::Seconds(ttl_seconds);
-  leases_[next_lease_] = {ttl, Clock() + ttl};
-  return next_lease_++;
-}
-
-absl::Status SimEtcd::KeepAlive(int64_t lease) {
-  Expire();
-  const auto found = leases_.find(lease);
-  if (found == leases_.end()) return absl::NotFoundError("no such lease");
-  found->second.until = Clock() + found->second.ttl;
-  return absl::OkStatus();
-}
-
-absl::Status SimEtcd::RevokeLease(int64_t lease) {
-  Expire();
-  Drop(lease);
-  return absl::OkStatus();
+absl::StatusOr<membership::Etcd::Stored> SimEtcd::Look(const Keys& keys) {
+  return StoredIn(values_, keys);
 }
 
 absl::StatusOr<membership::Etcd::Election> SimEtcd::Campaign(
-    const std::string& leader_key, const std::string& name, int64_t lease,
-    const std::string& view_key) {
-  Expire();
+    const Keys& keys, const std::string& name, const std::string& renewal,
+    int64_t leader_revision, int64_t renewal_revision) {
   Election election;
-  election.won = Read(leader_key).create_revision == 0;
+  election.won = Read(keys.leader).mod_revision == leader_revision &&
+                 Read(keys.renewal).mod_revision == renewal_revision;
   if (election.won) {
-    if (leases_.count(lease) == 0) return absl::NotFoundError("no such lease");
-    Store(leader_key, name, lease);
+    ++revision_;
+    Store(keys.leader, name);
+    Store(keys.renewal, renewal);
+    Trace(name, " takes the leadership over, revision ", revision_);
   }
-  election.leader = Read(leader_key);
-  election.view = Read(view_key);
+  election.stored = StoredIn(values_, keys);
   return election;
 }
 
-absl::StatusOr<membership::Etcd::Value> SimEtcd::Replace(
-    const std::string& view_key, const std::string& value,
-    int64_t expected_revision, const std::string& leader_key,
-    int64_t leader_revision) {
-  Expire();
-  if (Read(leader_key).create_revision != leader_revision) {
+absl::StatusOr<membership::Etcd::Stored> SimEtcd::Renew(
+    const Keys& keys, const std::string& renewal,
+    const Leadership& leadership) {
+  if (!IsLeader(keys, leadership)) {
     return absl::AbortedError("another manager leads");
   }
-  if (Read(view_key).mod_revision == expected_revision) {
-    Store(view_key, value, 0);
+  ++revision_;
+  Store(keys.renewal, renewal);
+  return StoredIn(values_, keys);
+}
+
+absl::StatusOr<membership::Etcd::Value> SimEtcd::Replace(
+    const Keys& keys, const std::string& value, int64_t expected_revision,
+    const Leadership& leadership) {
+  if (!IsLeader(keys, leadership)) {
+    return absl::AbortedError("another manager leads");
+  }
+  if (Read(keys.view).mod_revision == expected_revision) {
+    ++revision_;
+    Store(keys.view, value);
     Trace("stores a view, revision ", revision_);
   }
-  return Read(view_key);
+  return Read(keys.view);
 }
+
+absl::Status SimEtcd::Compact(int64_t) { return absl::OkStatus(); }
 
 }  // namespace kamino::simulation

@@ -13,7 +13,7 @@ using membership::ManagerLoop;
 
 namespace {
 
-constexpr int64_t kLeaderTtlSeconds = 1;
+constexpr absl::Duration kLeaderTtl = absl::Seconds(1);
 constexpr absl::Duration kEtcdDeadline = absl::Milliseconds(300);
 
 // A node on an old copy is kept out by the manager, which knows what members
@@ -45,10 +45,7 @@ void SimManager::Start() {
   ManagerLoop::Options options;
   options.core = options_;
   options.name = name();
-  options.leader_ttl_seconds = kLeaderTtlSeconds;
-  if (faults::FaultPlanted("membership-leads-too-long")) {
-    options.leader_ttl_seconds *= 2;  // so it thinks
-  }
+  options.leader_ttl = kLeaderTtl;
   loop_ = std::make_unique<ManagerLoop>(options);
   Begin();
   Step();
@@ -64,6 +61,16 @@ bool SimManager::leads() const {
   return up() && loop_->core().IsLeader(Clock());
 }
 
+void SimManager::Recover(bool force) {
+  if (!leads() || paused() || loop_->core().WhyBehind().empty()) return;
+  const absl::Status recovered = loop_->Administer(
+      [&](membership::ManagerCore* core, absl::Time now) {
+        return core->Recover(force, now).status();
+      },
+      Clock());
+  Trace("is told to recover: ", recovered.message());
+}
+
 void SimManager::Step() {
   const ManagerLoop::Step step = loop_->Next(Clock());
   if (step.call.has_value()) return Call(*step.call);
@@ -71,7 +78,6 @@ void SimManager::Step() {
 }
 
 void SimManager::Call(EtcdCall call) {
-  call.ttl_seconds = kLeaderTtlSeconds;  // whatever it thinks
   const uint64_t number = ++call_;
   const auto answered = [this, number](const EtcdAnswer& answer) {
     if (number != call_) return;  // it was given up
@@ -80,12 +86,14 @@ void SimManager::Call(EtcdCall call) {
     Step();
   };
   network_->Send(this, etcd_, [this, call, answered, life = life()] {
-    const EtcdAnswer answer = CarryOut(call, etcd_);
+    const EtcdAnswer answer = CarryOut(call, etcd_->MemberOf(name()));
+    if (absl::IsDeadlineExceeded(answer.status)) return;  // it waits in vain
     network_->Send(etcd_, this, [this, answer, answered, life] {
       if (life == this->life()) answered(answer);
     });
   });
-  After(kEtcdDeadline, [answered] {
+  After(kEtcdDeadline, [this, number, answered] {
+    if (number == call_) etcd_->Leave(name());
     EtcdAnswer answer;
     answer.status = absl::DeadlineExceededError("etcd does not answer");
     answered(answer);

@@ -28,6 +28,10 @@ class SimManager final : public Process {
   // As it believes.
   bool leads() const;
 
+  // An operator's command, where it leads: to go on from what nodes hold, if
+  // the store is behind.
+  void Recover(bool force);
+
   // A node's call, as it arrives here.
   Answer Serve(membership::AgentCore::Call call);
 

@@ -1,10 +1,14 @@
 #include "tests/simulation/sim_node.h"
 
+#include <iterator>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "glog/logging.h"
 #include "node/reads.h"
+#include "tests/simulation/workload.h"
 
 namespace kamino::simulation {
 
@@ -25,14 +29,23 @@ constexpr absl::Duration kOperatorDelay = absl::Milliseconds(700);
 }  // namespace
 
 SimNode::SimNode(World* world, TimedNetwork* network, const Peers* peers,
-                 CommittedLog* log,
-                 const replica::ProcedureRegistry* procedures,
-                 const std::string& name, Options options)
+                 CommittedLog* log, const std::string& name, Options options)
     : Process(world, name),
       network_(network),
       peers_(peers),
       log_(log),
-      procedures_(procedures),
+      procedures_(WorkloadProcedures(
+          [this] {
+            // Two others are to tell.
+            if (!errs_next_ || node()->core().view().members.size() < 3) {
+              return false;
+            }
+            errs_next_ = false;
+            Trace("computes something wrong");
+            has_erred_ = true;
+            return true;
+          },
+          [this](absl::string_view whom) { return DiesOf(whom); })),
       options_(std::move(options)),
       random_(world->random().Fork()) {
   LoseDisk();
@@ -53,6 +66,10 @@ void SimNode::LoseDisk() {
   disk_ = std::make_unique<SimDisk>(options_.drains_all);
   disk_->SetDrainHook([this] { OnDrain(); });
   put_back_ = false;
+  old_files_.clear();
+  must_tell_old_files_ = false;
+  has_erred_ = false;
+  rotten_ = false;
 }
 
 void SimNode::HangCore(absl::Duration time) {
@@ -61,7 +78,10 @@ void SimNode::HangCore(absl::Duration time) {
 }
 
 SimNode::Copy SimNode::TakeCopy() const {
-  return {incarnation_, node()->core().view().id, disk_->Copy()};
+  return {incarnation_, node()->core().view().id,
+          node()->core().ring().applied(),
+          node()->core().condition() == membership::Condition::kReceiving,
+          disk_->Copy()};
 }
 
 bool SimNode::IsOf(const Copy& copy) const {
@@ -75,23 +95,102 @@ void SimNode::PutBack(const Copy& copy) {
   Trace("is put back to an older copy of its disk");
   disk_->PutBack(copy.images);
   put_back_ = true;
+  old_files_.clear();
+  must_tell_old_files_ = false;
+}
+
+void SimNode::PutBackSome(const Copy& copy) {
+  CHECK(!up());
+  Discard();
+  SimDisk::Images old = copy.images;
+  const SimMedia names(disk_.get());
+  old_files_.clear();
+  while (old_files_.empty() || old_files_.size() == copy.images.size()) {
+    old = copy.images;
+    old_files_.clear();
+    for (const auto& [part, image] : copy.images) {
+      if (random_.OneIn(2)) {
+        old.erase(part);
+      } else {
+        old_files_.push_back(names.Name(part));
+      }
+    }
+  }
+  const bool one_of_two =
+      old.count(SimMedia::Part::kHeap) != old.count(SimMedia::Part::kRing);
+  const bool one_drain =
+      copy.incarnation == incarnation_ && copy.applied >= applied_before_;
+  must_tell_old_files_ =
+      one_of_two && !one_drain && !copy.receiving && !was_receiving_;
+  Trace("has older copies of ", absl::StrJoin(old_files_, ", "));
+  disk_->PutBack(old);
+  put_back_ = true;  // what lies within a drain its neighbours may know for old
+}
+
+void SimNode::FlipBits() {
+  CHECK(!up());
+  Discard();
+  using Part = SimMedia::Part;
+  struct Place {
+    Part part;
+    size_t begin;
+    size_t bytes;
+  };
+  constexpr size_t kPage = 4096;
+  // What a node's files say of themselves: heads, marks, records; and entries.
+  const Place places[] = {
+      {Part::kRing, 0, 320},    {Part::kRing, 1024, 256},
+      {Part::kRing, 2048, 256}, {Part::kRing, kPage, 32u << 10},
+      {Part::kHeap, 0, 216},    {Part::kHeap, 1024, 192},
+      {Part::kUndoCopy, 0, 64}, {Part::kUndoCopy, 1024, 192}};
+  SimDisk::Images images = disk_->Copy();
+  for (uint64_t flips = 1 + random_.Pick(3); flips > 0; --flips) {
+    const Place& place = places[random_.Pick(std::size(places))];
+    const auto image = images.find(place.part);
+    if (image == images.end()) continue;
+    const uint64_t bit = random_.Pick(place.bytes * 8);
+    image->second[place.begin + bit / 8] ^=
+        static_cast<std::byte>(1u << bit % 8);
+    Trace("has a bit flipped in its ", SimMedia(disk_.get()).Name(place.part),
+          " at ", place.begin + bit / 8);
+  }
+  if (random_.OneIn(4)) {
+    // Both copies of a version of the record.
+    const size_t version = random_.Pick(2);
+    for (size_t copy : {1024, 2048}) {
+      images[Part::kRing][copy + version * 128 + random_.Pick(120)] ^=
+          std::byte{1};
+    }
+    Trace("has both copies of a version of its record damaged");
+  }
+  disk_->PutBack(images);
+  rotten_ = put_back_ = true;
 }
 
 void SimNode::Start() {
   CHECK(!up());
   Discard();
   Trace("starts");
+  ++starts_;
   Begin();
+  DieByItself();
   Boot();
 }
 
 void SimNode::Boot() {
   node::StorageOptions storage_options = options_.storage;
   storage_options.first_incarnation = 1 + random_.Pick(1u << 30);
+  storage_options.salt = random_.Next();
   auto storage = node::Storage::Open(storage_options,
                                      std::make_unique<SimMedia>(disk_.get()));
   if (!up()) return;
   if (!storage.ok()) return OnFatal(storage.status());
+  if (std::exchange(must_tell_old_files_, false)) {
+    return OnFatal(absl::InternalError(
+        absl::StrCat("took older copies of ", absl::StrJoin(old_files_, ", "),
+                     " for files of one age")));
+  }
+  old_files_.clear();
   storage_ = storage->get();
   incarnation_ = storage_->record()->state().incarnation;
   const LogRing& ring = *storage_->ring();
@@ -100,11 +199,17 @@ void SimNode::Boot() {
     last = entry.last();
     appended_[entry.first()] = {entry.last(), std::string(entry.bytes())};
   }
-  agent_ = std::make_unique<SimAgent>(this, network_, &peers_->managers,
-                                      options_.agent, random_.Fork());
+  const auto find_peer = [this](const std::string& node_id) {
+    SimNode* const other = peers_->nodes.at(node_id);
+    return SimAgent::Peer{
+        other, [other] { return other->up() ? other->agent_.get() : nullptr; }};
+  };
+  agent_ =
+      std::make_unique<SimAgent>(this, network_, &peers_->managers, find_peer,
+                                 options_.agent, random_.Fork());
   auto node =
       node::Node::Create(NodeOptionsOf(), Runtime(), std::move(*storage),
-                         procedures_, agent_.get(), NodeEvents());
+                         &procedures_, agent_.get(), NodeEvents());
   CHECK(node.ok()) << node.status();
   node_ = std::move(*node);
   if (!up()) return;
@@ -181,7 +286,39 @@ void SimNode::OnDrain() {
   GoDown(next_crash_);
 }
 
+bool SimNode::DiesOf(absl::string_view whom) {
+  if (!up() || immune_) return false;
+  const LogRing& ring = *storage_->ring();
+  const bool replays = ring.applied() < ring.received();
+  if (replays != (whom == kReplica)) return false;
+  Trace("dies of a request");
+  ++deaths_by_requests_;
+  GoDown(Crash::kProcess);
+  BeSupervised();
+  return true;
+}
+
+void SimNode::BeSupervised() {
+  if (supervised_ == absl::InfiniteDuration()) return;
+  world()->After(supervised_, [this] {
+    if (!up()) Start();
+  });
+}
+
+void SimNode::DieByItself() {
+  if (life_time_ == absl::InfiniteDuration()) return;
+  After(life_time_, [this] {
+    Die(Crash::kProcess);
+    BeSupervised();
+  });
+}
+
 void SimNode::GoDown(Crash crash) {
+  if (storage_ != nullptr) {
+    applied_before_ = storage_->ring()->mark().begin();
+    was_receiving_ = storage_->record()->state().condition ==
+                     membership::Condition::kReceiving;
+  }
   if (crash == Crash::kPower) {
     disk_->Crash(random_.Next());
   } else {
@@ -205,8 +342,37 @@ void SimNode::Discard() {
 
 // One that lost its disk may have to wait for its former self to be forgotten,
 // one that is on an old copy for an operator: the process is started again.
+void SimNode::BeginAnewLater(const absl::Status& why) {
+  Trace("is refused: ", why.message());
+  GoDown(Crash::kProcess);
+  world()->After(kOperatorDelay, [this] {
+    if (up()) return;
+    LoseDisk();
+    Start();
+  });
+}
+
 void SimNode::OnFatal(const absl::Status& status) {
   if (!up()) return;
+  if (storage_ == nullptr &&
+      absl::StrContains(status.message(), "stays down")) {
+    Trace("ends: ", status.message());
+    stays_down_ = true;
+    return GoDown(Crash::kProcess);
+  }
+  if (TellsOldFile(status)) return BeginAnewLater(status);
+  // It is told which operation it was.
+  if (has_erred_ && absl::IsDataLoss(status) &&
+      absl::StrContains(status.message(), "came to something else")) {
+    Trace("ends: ", status.message());
+    has_erred_ = false;
+    GoDown(Crash::kProcess);
+    world()->After(kSupervisorDelay, [this] {
+      if (!up()) Start();
+    });
+    return;
+  }
+  if (TellsRot(status)) return BeginAnewLater(status);
   const bool refused = agent_ != nullptr && agent_->refused();
   const bool old_copy =
       refused && put_back_ && absl::IsFailedPrecondition(status);
@@ -221,6 +387,30 @@ void SimNode::OnFatal(const absl::Status& status) {
   world()->After(old_copy ? kOperatorDelay : kSupervisorDelay, [this] {
     if (!up()) Start();
   });
+}
+
+bool SimNode::TellsOldFile(const absl::Status& status) const {
+  // What lies within a drain looks like a crash, and may be found out later.
+  if (absl::IsDataLoss(status) && storage_ == nullptr) {
+    return !old_files_.empty() && !must_tell_old_files_;
+  }
+  if (!absl::IsFailedPrecondition(status)) return false;
+  // Of the node that it was before it lost its disk.
+  if (!old_files_.empty() &&
+      absl::StrContains(status.message(), "belongs to another heap")) {
+    return true;
+  }
+  for (const std::string& name : old_files_) {
+    if (absl::StrContains(status.message(), absl::StrCat(name, " is older"))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool SimNode::TellsRot(const absl::Status& status) const {
+  return rotten_ && storage_ == nullptr &&
+         (absl::IsDataLoss(status) || absl::IsFailedPrecondition(status));
 }
 
 void SimNode::TraceEntry(const LogEntry& entry) {

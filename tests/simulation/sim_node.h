@@ -66,8 +66,7 @@ class SimNode final : public Process {
   using Reply = std::function<void(NodeAnswer)>;
 
   SimNode(World* world, TimedNetwork* network, const Peers* peers,
-          CommittedLog* log, const replica::ProcedureRegistry* procedures,
-          const std::string& name, Options options);
+          CommittedLog* log, const std::string& name, Options options);
   ~SimNode() override;
 
   // --- Life and death.
@@ -82,10 +81,31 @@ class SimNode final : public Process {
   void HangCore(absl::Duration time);
   // Its disk is lost as well: it comes back empty.
   void LoseDisk();
+  // Some bits of what its files say of themselves, or of its ring, flip; only
+  // while it is down. It may notice, and end: its files are then moved away. It
+  // must not go on as if nothing were.
+  void FlipBits();
+  // It computes its next transfer wrongly, as a processor does that is about to
+  // break: the others are to find out, and it is to end and join anew.
+  void ErrNext(bool errs = true) { errs_next_ = errs; }
+  bool errs_next() const { return errs_next_; }
+  bool has_erred() const { return has_erred_; }
+  // Poisoned requests end the process (Workload::AddPoison), and whoever looks
+  // after it starts it again so much later; for ever: nobody does.
+  void set_supervisor_delay(absl::Duration delay) { supervised_ = delay; }
+  void set_immune(bool immune) { immune_ = immune; }
+  int deaths_by_requests() const { return deaths_by_requests_; }
+  // Each process of this node dies after so much time.
+  void set_life(absl::Duration life) { life_time_ = life; }
+  int starts() const { return starts_; }
+  // It has died too often, and says so.
+  bool stays_down() const { return stays_down_; }
   // A copy of its disk as it is now, in this life and view.
   struct Copy {
     uint64_t incarnation = 0;
     uint64_t view_id = 0;
+    uint64_t applied = 0;
+    bool receiving = false;  // a state transfer has not ended
     node::SimDisk::Images images;
   };
   Copy TakeCopy() const;
@@ -93,6 +113,10 @@ class SimNode final : public Process {
   bool IsOf(const Copy& copy) const;
   // Its disk is put back to that; only while it is down.
   void PutBack(const Copy& copy);
+  // Some of its files are, and the others stay: the node must refuse them, if
+  // more was applied since than with one drain, and say which are old. Its
+  // files are then moved away.
+  void PutBackSome(const Copy& copy);
 
   // --- Clients; called as their messages arrive. `reply` sends the answer.
 
@@ -118,17 +142,25 @@ class SimNode final : public Process {
   // Takes what the node has done into the log.
   void Observe(const node::ChainNode& node);
   void OnDrain();
+  bool DiesOf(absl::string_view whom);
+  void BeSupervised();
+  void DieByItself();
   // From now on nothing that the process does has an effect outside. It is
   // discarded before anything else happens.
   void GoDown(Crash crash);
   void Discard();
+  // It ends, and an operator moves its files away.
+  void BeginAnewLater(const absl::Status& why);
   void OnFatal(const absl::Status& status);
+  // Whether that is what it must say of its files.
+  bool TellsOldFile(const absl::Status& status) const;
+  bool TellsRot(const absl::Status& status) const;
   NodeAnswer Answer(absl::Status status) const;
 
   TimedNetwork* const network_;
   const Peers* const peers_;
   CommittedLog* const log_;
-  const replica::ProcedureRegistry* const procedures_;
+  const replica::ProcedureRegistry procedures_;
   const Options options_;
   Random random_;
 
@@ -138,6 +170,22 @@ class SimNode final : public Process {
   std::function<bool()> may_die_;
   // It is on an older copy of its disk: the cluster may refuse it for that.
   bool put_back_ = false;
+  // Of those of its files that are older than the others.
+  std::vector<std::string> old_files_;
+  bool must_tell_old_files_ = false;  // by more than one drain
+  // When it went down: what was applied one drain before.
+  uint64_t applied_before_ = 0;
+  bool was_receiving_ = false;
+  bool rotten_ = false;  // bits of its files have flipped
+  bool errs_next_ = false;
+  // In this life or one before; it has not begun anew since.
+  bool has_erred_ = false;
+  absl::Duration supervised_ = absl::Milliseconds(200);
+  bool immune_ = false;
+  int deaths_by_requests_ = 0;
+  absl::Duration life_time_ = absl::InfiniteDuration();
+  int starts_ = 0;
+  bool stays_down_ = false;
 
   // Of this life.
   node::Storage* storage_ = nullptr;  // the node's

@@ -28,6 +28,8 @@ Scenario DrawScenario(Random* random) {
   return drawn < 20   ? Scenario::kStaleEnds
          : drawn < 35 ? Scenario::kShortChain
          : drawn < 43 ? Scenario::kOldCopies
+         : drawn < 51 ? Scenario::kLeaders
+         : drawn < 57 ? Scenario::kOldStore
                       : Scenario::kAny;
 }
 
@@ -74,6 +76,14 @@ ClusterOptions DrawCluster(Scenario scenario, Random* random) {
       break;
     case Scenario::kOldCopies:
       options.think = options.think / 8;
+      break;
+    case Scenario::kOldStore:
+      break;
+    case Scenario::kLeaders:
+      options.managers = 2 + static_cast<int>(random->Pick(2));
+      options.astray_percent = 40;
+      options.doubt_percent = 70;
+      options.think = options.think / 4;
   }
   if (busy) {
     options.pace.batch =

@@ -5,7 +5,9 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "head/procedures/bank_transfer.h"
 #include "kamino/v1/kamino.pb.h"
@@ -47,10 +49,52 @@ Record Mutation(const char* function, std::string arguments) {
 
 }  // namespace
 
-replica::ProcedureRegistry WorkloadProcedures() {
+// One less than it should, or something else besides.
+absl::StatusOr<std::string> TransferWrongly(replica::ProcedureContext& context,
+                                            absl::string_view arguments) {
+  std::vector<std::string> words = absl::StrSplit(arguments, ' ');
+  if (words.size() == 3 && words[2] != "1") {
+    int amount = 0;
+    if (absl::SimpleAtoi(words[2], &amount))
+      words[2] = absl::StrCat(amount - 1);
+    return head::BankTransfer(context, absl::StrJoin(words, " "));
+  }
+  auto result = head::BankTransfer(context, arguments);
+  if (!result.ok()) return result;
+  absl::Status put = context.Put(words[0], "wrong");
+  if (!put.ok()) return put;
+  return result;
+}
+
+// "WHOM KEY VALUE": a put, which ends the processes that `dies` says.
+absl::StatusOr<std::string> PoisonProcedure(
+    const std::function<bool(absl::string_view)>& dies,
+    replica::ProcedureContext& context, absl::string_view arguments) {
+  const std::vector<absl::string_view> words = absl::StrSplit(arguments, ' ');
+  // What a process does after its end is without effect.
+  if (dies != nullptr) dies(words[0]);
+  absl::Status put = context.Put(words[1], words[2]);
+  if (!put.ok()) return put;
+  return std::string();
+}
+
+replica::ProcedureRegistry WorkloadProcedures(
+    std::function<bool()> errs, std::function<bool(absl::string_view)> dies) {
   replica::ProcedureRegistry registry;
-  registry.Register("bank.transfer", head::BankTransfer);
+  registry.Register("bank.transfer",
+                    [errs = std::move(errs)](replica::ProcedureContext& context,
+                                             absl::string_view arguments) {
+                      if (errs == nullptr || !errs()) {
+                        return head::BankTransfer(context, arguments);
+                      }
+                      return TransferWrongly(context, arguments);
+                    });
   registry.Register("test.lists", ListsProcedure);
+  registry.Register("test.poison",
+                    [dies = std::move(dies)](replica::ProcedureContext& context,
+                                             absl::string_view arguments) {
+                      return PoisonProcedure(dies, context, arguments);
+                    });
   return registry;
 }
 
@@ -91,7 +135,17 @@ Record Workload::Setup() const {
   return Mutation(replica::kCommitFunction, commit.SerializeAsString());
 }
 
+void Workload::AddPoison(absl::string_view whom) {
+  added_.push_back(Mutation("test.poison",
+                            absl::StrCat(whom, " ", Register(), " ", Value())));
+}
+
 Record Workload::Next(const Versions& versions) {
+  if (!added_.empty()) {
+    Record record = std::move(added_.front());
+    added_.pop_front();
+    return record;
+  }
   if (options_.ballast_bytes > 0 && random_.OneIn(6)) return Ballast();
   if (random_.Percent(options_.doubt_percent)) return Doubt();
   switch (random_.Pick(22)) {

@@ -3,10 +3,13 @@
 #define KAMINO_TESTS_SIMULATION_WORKLOAD_H_
 
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "replica/procedure.h"
 #include "tests/simulation/history.h"
 #include "tests/simulation/random.h"
@@ -14,7 +17,15 @@
 namespace kamino::simulation {
 
 // The procedures that nodes of the simulation have.
-replica::ProcedureRegistry WorkloadProcedures();
+// `errs`: asked at each transfer; whether this node computes it wrongly.
+// `dies`: asked at each poisoned request; whether that ends this node's process
+// now. Of whom it is to end: kHead, kReplica.
+replica::ProcedureRegistry WorkloadProcedures(
+    std::function<bool()> errs = nullptr,
+    std::function<bool(absl::string_view whom)> dies = nullptr);
+
+inline constexpr char kHead[] = "head";        // that executes it for a client
+inline constexpr char kReplica[] = "replica";  // that executes its log entry
 
 class Workload {
  public:
@@ -42,6 +53,9 @@ class Workload {
   // number are not filled in.
   Record Next(const Versions& versions);
 
+  // The next one is poisoned: it ends the processes that execute it.
+  void AddPoison(absl::string_view whom);
+
   std::vector<std::string> AccountKeys() const;
   std::vector<std::string> ListKeys() const;
 
@@ -65,6 +79,7 @@ class Workload {
   const Options options_;
   Random random_;
   uint64_t next_value_ = 1;
+  std::deque<Record> added_;  // before those that are drawn
 };
 
 }  // namespace kamino::simulation

@@ -55,14 +55,28 @@ class KeyValueTest : public ::testing::Test {
       return done;
     }
     const WriteSet write_set = transaction->write_set();
-    EXPECT_TRUE(transaction->Commit().ok());
+    AfterImage image;
+    CommitOptions options;
+    options.image = &image;
+    EXPECT_TRUE(transaction->Commit(options).ok());
     head_.Propagate();
+    TrialTransaction trial(replica_.get(), write_set);
     ReplicaTransaction replay(replica_.get(), write_set);
-    absl::Status replayed = body(replay);
-    EXPECT_TRUE(replayed.ok()) << replayed;
-    replayed = replay.Commit();
-    EXPECT_TRUE(replayed.ok()) << replayed;
+    Replay(body, image, &trial);  // without effect, so the next does the same
+    Replay(body, image, &replay);
     return absl::OkStatus();
+  }
+
+  // Comes to the same image as the head did.
+  template <typename Body>
+  void Replay(Body body, const AfterImage& image,
+              ReplicaTransaction* execution) {
+    absl::Status replayed = body(*execution);
+    EXPECT_TRUE(replayed.ok()) << replayed;
+    replayed = static_cast<Transaction*>(execution)->Commit();
+    EXPECT_TRUE(replayed.ok()) << replayed;
+    EXPECT_EQ(execution->HashImage(image.filled), image.hash);
+    EXPECT_NE(image.hash, 0u);
   }
 
   absl::Status Put(const std::string& key, const std::string& value) {
@@ -449,6 +463,37 @@ TEST_F(KeyValueTest, DamageIsAnErrorNotACrash) {
   HeapReader reader(&head_.heap());
   EXPECT_TRUE(
       absl::IsDataLoss(KeyValueReader(&reader, root_).Get("a").status()));
+}
+
+// One bit of what an operation leaves is enough, also of what is behind the
+// bytes that a new object was given.
+TEST_F(KeyValueTest, AnotherImageHasAnotherHash) {
+  ASSERT_TRUE(Put("a", "1").ok());
+  auto transaction = head_.Begin();
+  ASSERT_TRUE(KeyValue(transaction.get(), root_).Put("b", "12345", 2).ok());
+  const WriteSet write_set = transaction->write_set();
+  AfterImage image;
+  CommitOptions options;
+  options.image = &image;
+  ASSERT_TRUE(transaction->Commit(options).ok());
+  ReplicaTransaction replay(replica_.get(), write_set);
+  ASSERT_TRUE(KeyValue(&replay, root_).Put("b", "12345", 2).ok());
+  ASSERT_TRUE(static_cast<Transaction&>(replay).Commit().ok());
+  ASSERT_EQ(replay.HashImage(image.filled), image.hash);
+  int looked_at = 0;
+  for (const Intent& intent : write_set) {
+    if (intent.kind == IntentKind::kFree) continue;
+    const absl::Span<std::byte> payload = replica_->BlockPayload(intent.object);
+    for (size_t i = 0; i < intent.length; ++i) {
+      std::byte& byte = payload[intent.offset + i];
+      byte ^= std::byte{4};
+      EXPECT_NE(replay.HashImage(image.filled), image.hash) << i;
+      byte ^= std::byte{4};
+      ++looked_at;
+    }
+  }
+  EXPECT_GT(looked_at, 50);
+  EXPECT_EQ(replay.HashImage(image.filled), image.hash);
 }
 
 TEST_F(KeyValueTest, AReplicaThatDiffersStops) {

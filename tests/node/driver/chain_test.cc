@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "replica/errors.h"
 #include "replica/log_entry.h"
+#include "tests/faults/planted.h"
 #include "tests/node/driver/chain_rig.h"
 #include "tests/replica/change_entry.h"
 
@@ -215,7 +216,9 @@ TEST_F(ChainTest, AnEntryWithoutMutationsIsNotTaken) {
   EXPECT_TRUE(issued->acknowledged());
 }
 
-TEST_F(ChainTest, AnExecutionThatDivergesStopsTheNode) {
+// Two before n3 have taken it, n4 tries it, and cannot execute it either: who
+// is right is the operator's to say.
+TEST_F(ChainTest, AnExecutionThatDivergesStopsTheChain) {
   Begin(kAll);
   const auto first = Submit();
   rig_.Settle();
@@ -230,9 +233,10 @@ TEST_F(ChainTest, AnExecutionThatDivergesStopsTheNode) {
   const auto second = Submit();
   rig_.Settle();
   EXPECT_TRUE(rig_.changed());
-  EXPECT_FALSE(rig_.up("n3"));
-  EXPECT_TRUE(absl::IsDataLoss(rig_.fatal("n3"))) << rig_.fatal("n3");
-  EXPECT_EQ(rig_.ring("n4").applied(), before_ + 1);
+  for (const char* node : {"n3", "n4"}) {
+    EXPECT_TRUE(rig_.up(node)) << rig_.fatal(node);
+    EXPECT_EQ(rig_.ring(node).applied(), before_ + 1);
+  }
   EXPECT_TRUE(first->acknowledged());
   EXPECT_EQ(second->answers, 0);
 }
@@ -303,6 +307,34 @@ TEST_F(ChainTest, WhatAFullRingRefusesGoesThroughLater) {
     rig_.Settle();
     ExpectGoesOn();
   }
+}
+
+// Section 5.2: whether the old one had them or not.
+class NewTailTest : public ChainTest {
+ protected:
+  std::shared_ptr<Issued> LoseTailWithOneOnItsWay() {
+    Begin(kAll);
+    rig_.Hold("n4", true);
+    auto issued = Submit();
+    rig_.Settle();
+    EXPECT_EQ(rig_.ring("n3").applied(), before_ + 1);
+    EXPECT_EQ(issued->answers, 0);
+    rig_.CutPower("n4", 1);
+    rig_.InstallView({"n1", "n2", "n3"});
+    rig_.Settle();
+    return issued;
+  }
+};
+
+TEST_F(NewTailTest, CompletesWhatItHas) {
+  EXPECT_TRUE(LoseTailWithOneOnItsWay()->acknowledged());
+  EXPECT_EQ(rig_.ring("n1").cleaned(), before_ + 1);
+}
+
+TEST_F(NewTailTest, OneThatDoesNotIsNoticed) {
+  faults::Planted fault("chain-new-tail-completes-nothing");
+  LoseTailWithOneOnItsWay();
+  EXPECT_EQ(rig_.ring("n1").cleaned(), before_);
 }
 
 TEST_F(ChainTest, LinksThatBreakComeBack) {

@@ -19,6 +19,7 @@ struct FixedViews : membership::ViewSource {
     callbacks = std::move(to_call);
     return absl::OkStatus();
   }
+  void RestBeforeStart(absl::Duration) override {}
   void Stop() override {}
   void NoteProgress() override {}
   bool LeaseValid(uint64_t) const override { return true; }

@@ -13,7 +13,7 @@
 #include "replica/builtins.h"
 #include "replica/errors.h"
 #include "replica/log_entry.h"
-#include "tests/faults/fault.h"
+#include "tests/faults/planted.h"
 #include "tests/head/admission_fixture.h"
 
 namespace kamino::node {
@@ -109,16 +109,6 @@ CommitRequest Conditions(int count) {
   return commit;
 }
 
-// Plants a fault for as long as it lives.
-class Planted {
- public:
-  explicit Planted(absl::string_view fault) { faults::PlantFault(fault); }
-  ~Planted() {
-    EXPECT_TRUE(faults::PlantedFaultWasMet());
-    faults::PlantFault("");
-  }
-};
-
 // --- Objects touched.
 
 // What is wrong with a commit of a thousand conditions; empty: nothing.
@@ -136,7 +126,7 @@ std::string TryAThousandConditions() {
 
 TEST(CallLimitsTest, ACommitThatTouchesTooMuchIsRefused) {
   EXPECT_EQ(TryAThousandConditions(), "");
-  Planted fault("request-budget-ignored");
+  faults::Planted fault("request-budget-ignored");
   EXPECT_NE(TryAThousandConditions(), "");
 }
 
@@ -266,7 +256,7 @@ std::string TryGivenUp() {
 
 TEST(CallLimitsTest, WhatWasGivenUpIsNotBegun) {
   EXPECT_EQ(TryGivenUp(), "");
-  Planted fault("head-executes-what-was-given-up");
+  faults::Planted fault("head-executes-what-was-given-up");
   EXPECT_NE(TryGivenUp(), "");
 }
 
@@ -337,7 +327,7 @@ TEST(CallLimitsTest, ResultsThatWaitForTheTailAreBounded) {
   // One operation more: 64 requests.
   const uint64_t bound = kMaxResults + 64 * kResult;
   EXPECT_LE(ResultsKept(), bound);
-  Planted fault("head-keeps-results-without-bound");
+  faults::Planted fault("head-keeps-results-without-bound");
   EXPECT_GT(ResultsKept(), bound);
 }
 
@@ -358,7 +348,7 @@ std::string TryWithoutRoomForTheAnswer() {
 // However many came while there was room.
 TEST(CallLimitsTest, WhatHasNoRoomForItsAnswerIsNotBegun) {
   EXPECT_EQ(TryWithoutRoomForTheAnswer(), "");
-  Planted fault("head-executes-without-room-for-the-answer");
+  faults::Planted fault("head-executes-without-room-for-the-answer");
   EXPECT_NE(TryWithoutRoomForTheAnswer(), "");
 }
 
@@ -379,7 +369,7 @@ int64_t MostUnsent() {
 TEST(CallLimitsTest, AnswersThatNobodyTakesAreBounded) {
   const int64_t bound = (64 << 20) + (3 << 20);
   EXPECT_LE(MostUnsent(), bound);
-  Planted fault("reads-answers-without-bound");
+  faults::Planted fault("reads-answers-without-bound");
   EXPECT_GT(MostUnsent(), bound);
 }
 
@@ -419,7 +409,7 @@ std::string TryReadsForNobody() {
 
 TEST(CallLimitsTest, ReadsThatNobodyWaitsForAreNotDone) {
   EXPECT_EQ(TryReadsForNobody(), "");
-  Planted fault("reads-done-for-nobody");
+  faults::Planted fault("reads-done-for-nobody");
   EXPECT_NE(TryReadsForNobody(), "");
 }
 

@@ -34,6 +34,7 @@ class FakeViews : public membership::ViewSource {
     callbacks_ = std::move(callbacks);
     return absl::OkStatus();
   }
+  void RestBeforeStart(absl::Duration) override {}
   void Stop() override {}
   void NoteProgress() override {}
   bool LeaseValid(uint64_t) const override { return lease_; }

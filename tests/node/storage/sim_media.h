@@ -57,10 +57,10 @@ class SimDisk {
     }
     return images;
   }
-  // Puts such a copy back. Nobody uses the disk.
+  // Puts such a copy back: of all parts, or of those that it has left. Nobody
+  // uses the disk.
   void PutBack(const Images& images) {
     Kill();
-    parts_.clear();
     for (const auto& [part, image] : images) {
       parts_[part] = std::make_unique<engine::SimRegion>(image);
     }

@@ -1,7 +1,10 @@
 #include "node/storage/storage.h"
 
+#include <algorithm>
 #include <cstring>
+#include <initializer_list>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -247,6 +250,148 @@ TEST_F(StorageTest, AnUnfinishedTransferIsNotTakenForAHeap) {
   EXPECT_EQ(storage->ring()->received(), 42u);
 }
 
+// --- Files of different ages.
+
+void ApplyOne(Storage* storage) {
+  ASSERT_TRUE(replica::AppendText(storage->ring(), "entry").ok());
+  storage->ring()->MarkApplied(storage->ring()->received());
+  storage->ring()->PersistApplied();
+}
+
+SimDisk::Images Only(SimDisk::Images images, std::initializer_list<Part> kept) {
+  for (Part part : {Part::kHeap, Part::kRing, Part::kUndoCopy}) {
+    if (std::find(kept.begin(), kept.end(), part) == kept.end()) {
+      images.erase(part);
+    }
+  }
+  return images;
+}
+
+TEST_F(StorageTest, TellsWhichFileIsOfAnotherTime) {
+  for (const bool reopened : {false, true}) {
+    SCOPED_TRACE(reopened);
+    disk_ = SimDisk();
+    auto storage = Open();
+    ApplyOne(storage.get());
+    const SimDisk::Images before = disk_.Copy();
+    if (reopened) {
+      disk_.Kill();
+      storage = Open();
+    } else {
+      ApplyOne(storage.get());
+      ApplyOne(storage.get());
+    }
+    const SimDisk::Images after = disk_.Copy();
+    disk_.PutBack(Only(before, {Part::kHeap}));
+    absl::Status refused = TryOpen().status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+    EXPECT_THAT(std::string(refused.message()),
+                HasSubstr("heap is older than ring: "));
+    EXPECT_THAT(std::string(refused.message()),
+                HasSubstr(reopened ? "incarnations 1000 and 1001"
+                                   : "up to 1 are applied by its word, by that "
+                                     "of the other those up to 3"));
+    disk_.PutBack(after);
+    disk_.PutBack(Only(before, {Part::kRing, Part::kUndoCopy}));
+    refused = TryOpen().status();
+    EXPECT_THAT(std::string(refused.message()),
+                HasSubstr("ring is older than heap: "));
+    // Whole copies are of one age.
+    disk_.PutBack(before);
+    EXPECT_EQ(Open()->ring()->applied(), 1u);
+  }
+}
+
+// Each of them is right, and both were opened as often.
+TEST_F(StorageTest, TellsFilesThatWentDifferentWays) {
+  Open();
+  const SimDisk::Images before = disk_.Copy();
+  Open();
+  const SimDisk::Images one_way = disk_.Copy();
+  disk_.PutBack(before);
+  StorageOptions another_start = Tiny();
+  another_start.salt = 99;
+  Open(another_start);
+  disk_.PutBack(Only(one_way, {Part::kHeap}));
+  EXPECT_THAT(std::string(TryOpen().status().message()),
+              HasSubstr("heap and ring are not of one node any more"));
+}
+
+TEST_F(StorageTest, AHeadsUndoCopyIsOfItsAge) {
+  auto storage = Open();
+  const SimDisk::Images never_used = disk_.Copy();
+  CommitOneAndCrash(1);
+  disk_.PutBack(Only(never_used, {Part::kUndoCopy}));
+  EXPECT_THAT(std::string(TryOpen().status().message()),
+              HasSubstr("backup is older than ring"));
+
+  disk_ = SimDisk();
+  storage = Open();
+  auto undo_copy = *storage->NewUndoCopy();
+  NodeState state = storage->record()->state();
+  state.was_head = true;
+  state.condition = Condition::kSound;
+  storage->record()->Update(state);
+  const SimDisk::Images begun = disk_.Copy();
+  ApplyOne(storage.get());
+  ApplyOne(storage.get());
+  disk_.Kill();
+  const SimDisk::Images whole = disk_.Copy();
+  disk_.PutBack(Only(begun, {Part::kUndoCopy}));
+  EXPECT_THAT(std::string(TryOpen().status().message()),
+              HasSubstr("backup is older than ring: "));
+  disk_.PutBack(whole);
+  EXPECT_EQ(Open()->ring()->applied(), 2u);
+}
+
+// What is marked and not drained may be found in one file and not in another:
+// that is a crash, and what not all of them say was not heard of elsewhere.
+TEST_F(StorageTest, ACrashIsNoMixture) {
+  std::set<uint64_t> found;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    disk_ = SimDisk(/*drains_all=*/seed % 2 == 0);
+    auto storage = Open();
+    ApplyOne(storage.get());
+    for (int i = 0; i < 3; ++i) {
+      ASSERT_TRUE(replica::AppendText(storage->ring(), "entry").ok());
+    }
+    for (uint64_t sequence = 2; sequence <= 4; ++sequence) {
+      storage->ring()->MarkApplied(sequence);
+    }
+    disk_.Crash(seed);
+    storage = Open();
+    ASSERT_NE(storage, nullptr) << seed;
+    EXPECT_EQ(storage->ring()->received(), 4u);
+    found.insert(storage->ring()->applied());
+    // All of them say the same from here on.
+    storage->ring()->MarkApplied(4);
+    storage->ring()->PersistApplied();
+    disk_.Crash(seed);
+    EXPECT_EQ(Open()->ring()->applied(), 4u);
+  }
+  EXPECT_THAT(found, ::testing::UnorderedElementsAre(1, 4));
+}
+
+TEST_F(StorageTest, AStartMayBeInterruptedAtAnyMomentAndAgain) {
+  for (int moment = 1; moment < 100; ++moment) {
+    disk_ = SimDisk();
+    Open();
+    int drains = 0;
+    for (int again = 0; again < 3; ++again) {
+      drains = 0;
+      disk_.SetDrainHook([&] {
+        if (++drains == moment) disk_.Crash(moment + again);
+      });
+      TryOpen().IgnoreError();
+      disk_.SetDrainHook(nullptr);
+    }
+    const auto opened = TryOpen();
+    ASSERT_TRUE(opened.ok()) << moment << ": " << opened.status();
+    if (drains < moment) return;
+  }
+  FAIL() << "an open of so many drains";
+}
+
 TEST_F(StorageTest, TheBackupsSpaceIsTakenAtTheStart) {
   StorageOptions options = Tiny();
   Open(options);
@@ -257,6 +402,43 @@ TEST_F(StorageTest, TheBackupsSpaceIsTakenAtTheStart) {
   EXPECT_EQ(disk_.region(Part::kUndoCopy), nullptr);
   EXPECT_TRUE(storage->NewUndoCopy().ok());
   EXPECT_NE(disk_.region(Part::kUndoCopy), nullptr);
+}
+
+// --- Restarts.
+
+TEST_F(StorageTest, EndsThatWereNotInOrderAreCounted) {
+  EXPECT_EQ(Open()->record()->state().restarts, 0u);
+  EXPECT_EQ(Open()->record()->state().restarts, 1u);
+  auto third = Open();
+  EXPECT_EQ(third->record()->state().restarts, 2u);
+  third->EndInOrder();
+  third.reset();
+  EXPECT_EQ(Open()->record()->state().restarts, 0u);
+  auto fifth = Open();
+  EXPECT_EQ(fifth->record()->state().restarts, 1u);
+  fifth->ForgetRestarts();
+  fifth.reset();
+  EXPECT_EQ(Open()->record()->state().restarts, 1u);
+}
+
+TEST_F(StorageTest, OneThatHasDiedTooOftenStaysDown) {
+  StorageOptions limited = Tiny();
+  limited.restart_limit = 3;
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(TryOpen(limited).ok());
+  for (int i = 0; i < 2; ++i) {
+    const auto refused = TryOpen(limited);
+    EXPECT_TRUE(absl::IsFailedPrecondition(refused.status()));
+    EXPECT_THAT(std::string(refused.status().message()),
+                HasSubstr("died 3 times"));
+    EXPECT_THAT(std::string(refused.status().message()),
+                HasSubstr("--restart_limit=0"));
+  }
+  // Refusals do not count, and it goes on where an operator wants it to.
+  auto again = Open();
+  EXPECT_EQ(again->record()->state().restarts, 3u);
+  again->EndInOrder();
+  again.reset();
+  EXPECT_TRUE(TryOpen(limited).ok());
 }
 
 }  // namespace

@@ -1,0 +1,35 @@
+// What a head's clients are told of the engine's errors.
+#include "engine/resource_error.h"
+#include "head/admission.h"
+#include "replica/errors.h"
+
+namespace kamino::head {
+
+using replica::MakeError;
+
+namespace {
+
+absl::Status ExplainResource(const absl::Status& status) {
+  const auto resource = engine::ResourceOf(status);
+  if (!resource.has_value() || *resource == engine::Resource::kHeap) {
+    return MakeError(kamino::v1::REASON_HEAP_FULL, status.message());
+  }
+  // The backup's room is pinned by transactions that have not completed, and
+  // so are the log's slots.
+  return MakeError(*resource == engine::Resource::kTransaction
+                       ? kamino::v1::REASON_TOO_LARGE
+                       : kamino::v1::REASON_OVERLOADED,
+                   status.message());
+}
+
+}  // namespace
+
+absl::Status Admission::Explain(const absl::Status& status) {
+  if (replica::ReasonOf(status) != kamino::v1::REASON_UNSPECIFIED) {
+    return status;
+  }
+  if (absl::IsResourceExhausted(status)) return ExplainResource(status);
+  return replica::WithReason(status, kamino::v1::REASON_PROCEDURE_FAILED);
+}
+
+}  // namespace kamino::head

@@ -1,0 +1,208 @@
+#include "node/storage/bus_error.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
+#include "glog/logging.h"
+
+namespace kamino::node {
+namespace {
+
+// The handler may call only what is safe in one (signal-safety(7)): no
+// allocation, no formatting by libraries.
+
+constexpr size_t kMostPath = 4096;
+
+struct Watched {
+  char record[kMostPath];
+  char folder[kMostPath];  // files of it, or this device
+  char device[kMostPath];
+};
+Watched watched;
+
+// Text of bounded length.
+class Line {
+ public:
+  void Add(const char* text) {
+    while (*text != '\0' && size_ < sizeof(bytes_) - 1) {
+      bytes_[size_++] = *text++;
+    }
+    bytes_[size_] = '\0';
+  }
+  void AddNumber(uint64_t number) {
+    char digits[24];
+    char* begin = digits + sizeof(digits) - 1;
+    *begin = '\0';
+    do {
+      *--begin = static_cast<char>('0' + number % 10);
+      number /= 10;
+    } while (number > 0);
+    Add(begin);
+  }
+  const char* text() const { return bytes_; }
+  void WriteTo(int file) const {
+    const ssize_t written = write(file, bytes_, size_);
+    (void)written;  // nobody is left to tell
+  }
+
+ private:
+  char bytes_[kMostPath + 256] = {};
+  size_t size_ = 0;
+};
+
+// One line of /proc/self/maps: begin-end perms offset device inode path.
+struct Mapping {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  uint64_t offset = 0;  // of the file
+  const char* path = "";
+};
+
+uint64_t TakeHex(const char** text) {
+  uint64_t number = 0;
+  for (;; ++*text) {
+    const char c = **text;
+    if (c >= '0' && c <= '9') {
+      number = number << 4 | static_cast<uint64_t>(c - '0');
+    } else if (c >= 'a' && c <= 'f') {
+      number = number << 4 | static_cast<uint64_t>(c - 'a' + 10);
+    } else {
+      return number;
+    }
+  }
+}
+
+const char* SkipWord(const char* text) {
+  while (*text != '\0' && *text != ' ') ++text;
+  while (*text == ' ') ++text;
+  return text;
+}
+
+Mapping ParseMapping(const char* text) {
+  Mapping mapping;
+  mapping.begin = TakeHex(&text);
+  if (*text == '-') ++text;
+  mapping.end = TakeHex(&text);
+  text = SkipWord(SkipWord(text));  // the rest of the range, the permissions
+  mapping.offset = TakeHex(&text);
+  text = SkipWord(SkipWord(SkipWord(text)));  // device, inode
+  mapping.path = text;
+  return mapping;
+}
+
+// Calls `visit` with each line, until it returns true.
+template <typename Visit>
+void VisitMaps(const Visit& visit) {
+  const int file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return;
+  char line[kMostPath + 128];
+  size_t size = 0;
+  char piece[512];
+  for (bool done = false; !done;) {
+    const ssize_t got = read(file, piece, sizeof(piece));
+    if (got <= 0) break;
+    for (ssize_t i = 0; i < got && !done; ++i) {
+      if (piece[i] != '\n') {
+        if (size < sizeof(line) - 1) line[size++] = piece[i];
+        continue;
+      }
+      line[size] = '\0';
+      size = 0;
+      done = visit(ParseMapping(line));
+    }
+  }
+  close(file);
+}
+
+bool IsWatched(const char* path) {
+  if (watched.device[0] != '\0' && strcmp(path, watched.device) == 0) {
+    return true;
+  }
+  const size_t folder = strlen(watched.folder);
+  return folder > 0 && strncmp(path, watched.folder, folder) == 0 &&
+         path[folder] == '/' && strstr(path + folder, ".pmem") != nullptr;
+}
+
+void OnBusError(int, siginfo_t* info, void*) {
+  const uint64_t address = reinterpret_cast<uint64_t>(info->si_addr);
+  bool found = false;
+  Line line;
+  VisitMaps([&](const Mapping& mapping) {
+    if (address < mapping.begin || address >= mapping.end) return false;
+    if (!IsWatched(mapping.path)) return true;
+    found = true;
+    line.Add("cannot read ");
+    line.Add(mapping.path);
+    line.Add(" at byte ");
+    line.AddNumber(address - mapping.begin + mapping.offset);
+    line.Add(info->si_code == BUS_ADRERR ? ": the file is shorter than it was\n"
+                                         : ": the memory is damaged\n");
+    return true;
+  });
+  if (!found) return;  // the default follows, at the same instruction
+  const int file =
+      open(watched.record, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (file >= 0) {
+    line.WriteTo(file);
+    fsync(file);
+    close(file);
+  }
+  line.WriteTo(STDERR_FILENO);
+  _exit(EXIT_FAILURE);
+}
+
+std::string RecordIn(const std::string& data_dir) {
+  return absl::StrCat(data_dir, "/", kDamageFile);
+}
+
+void Copy(absl::string_view text, char* to) {
+  CHECK_LT(text.size(), kMostPath) << text;
+  std::memcpy(to, text.data(), text.size());
+  to[text.size()] = '\0';
+}
+
+// As the kernel names it in a mapping.
+void CopyReal(const std::string& path, char* to) {
+  char real[PATH_MAX];
+  if (path.empty() || realpath(path.c_str(), real) == nullptr) return;
+  Copy(real, to);
+}
+
+}  // namespace
+
+void RecordBusErrors(const std::string& data_dir, const std::string& device) {
+  Copy(RecordIn(data_dir), watched.record);
+  CopyReal(data_dir, watched.folder);
+  CopyReal(device, watched.device);
+  struct sigaction action = {};
+  action.sa_sigaction = OnBusError;
+  action.sa_flags = SA_SIGINFO | SA_RESETHAND;
+  PCHECK(sigaction(SIGBUS, &action, nullptr) == 0);
+}
+
+absl::Status CheckNoDamage(const std::string& data_dir) {
+  const std::string name = RecordIn(data_dir);
+  std::ifstream file(name);
+  if (!file) return absl::OkStatus();
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  absl::StrReplaceAll({{"\n", "; "}}, &text);
+  return absl::DataLossError(absl::StrCat(
+      name, ": an earlier process of this node ", text,
+      ". Nothing is served from these data any more: move all files of the "
+      "node away, this one among them, onto memory that is sound, and start "
+      "it again; it joins as a new node"));
+}
+
+}  // namespace kamino::node

@@ -1,0 +1,39 @@
+// By what the regions of a node are known to be of one age;
+// docs/stamp_format.md. Numbers here are on media: never change them without a
+// new ring_format::kRingVersion, which is that of all regions of a node.
+#ifndef KAMINO_NODE_STORAGE_STAMP_FORMAT_H_
+#define KAMINO_NODE_STORAGE_STAMP_FORMAT_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/heap/heap_format.h"
+#include "engine/kamino/backup_format.h"
+#include "replica/ring_format.h"
+
+namespace kamino::node::stamp_format {
+
+// In the first page of the heap and of the undo copy, behind what the engine
+// keeps there. (The ring has the same in its header and in the node's record.)
+inline constexpr size_t kStampOffset = 1024;
+inline constexpr size_t kAppliedOffset = 1088;  // two AppliedLines
+
+struct alignas(64) StampLine {
+  uint64_t incarnation;  // of the node, in which it was written
+  uint64_t nonce;        // another one each time
+  uint64_t checksum;     // XXH3 of the fields above
+  uint8_t unused[40];
+};
+
+static_assert(sizeof(StampLine) == 64);
+static_assert(kStampOffset >= sizeof(engine::heap_format::Superblock));
+static_assert(kStampOffset >= sizeof(engine::backup_format::BackupHeader));
+static_assert(kAppliedOffset == kStampOffset + sizeof(StampLine));
+static_assert(kAppliedOffset + 2 * sizeof(replica::ring_format::AppliedLine) <=
+              engine::backup_format::kHeaderBytes);
+static_assert(engine::backup_format::kHeaderBytes ==
+              engine::heap_format::kSuperblockBytes);
+
+}  // namespace kamino::node::stamp_format
+
+#endif  // KAMINO_NODE_STORAGE_STAMP_FORMAT_H_

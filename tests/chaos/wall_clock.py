@@ -1,0 +1,62 @@
+"""Wall clocks of processes, set by tests/clock/stepped_clock.cc."""
+
+import os
+import struct
+import subprocess
+import sys
+import time
+
+from processes import ClusterError
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.realpath(__file__))))
+LIBRARY = "tests/clock/libstepped_clock.so"
+TOLERANCE_S = 1.0
+
+
+def library():
+  """Of this checkout, or of KAMINO_BIN_ROOT; None when it is not there."""
+  root = os.environ.get("KAMINO_BIN_ROOT") or os.path.join(ROOT, "bazel-bin")
+  path = os.path.abspath(os.path.join(root, LIBRARY))
+  return path if os.path.exists(path) else None
+
+
+def cannot_step():
+  return "" if library() else f"{LIBRARY} is not built; run make chaos"
+
+
+class WallClock:
+  """Of the processes that are started by command(); right at first."""
+
+  def __init__(self, path):
+    self.path = path
+    self._write(0)
+
+  def _write(self, seconds):
+    """In one write, which whoever has it mapped sees at once."""
+    descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600)
+    os.pwrite(descriptor, struct.pack("<q", seconds * 10**9), 0)
+    os.close(descriptor)
+
+  def command(self, arguments):
+    if library() is None:
+      return arguments
+    return ["env", f"LD_PRELOAD={library()}", f"STEPPED_CLOCK={self.path}",
+            *arguments]
+
+  def step(self, seconds, pid):
+    """By that much from the right time; raises if `pid` does not go by it."""
+    self._write(seconds)
+    self._check_mapped(pid)
+    told = subprocess.run(
+        self.command([sys.executable, "-c", "import time; print(time.time())"]),
+        stdout=subprocess.PIPE, text=True, check=True).stdout
+    off = float(told) - time.time()
+    if abs(off - seconds) > TOLERANCE_S:
+      raise ClusterError(f"a clock was to be {seconds:+d} s off, and is "
+                         f"{off:+.1f} s")
+
+  def _check_mapped(self, pid):
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as f:
+      if not any(line.rstrip().endswith(self.path) for line in f):
+        raise ClusterError(f"process {pid} does not go by {self.path}")

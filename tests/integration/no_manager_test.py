@@ -1,0 +1,48 @@
+"""Nobody leads: the members of the chain stand in, and it goes on as it is."""
+
+import signal
+import time
+
+from harness import ClusterTest, main, wait_until
+
+STANDS_IN = "the members of this view stand in for it"
+
+
+class NoManagerTest(ClusterTest):
+  # Long enough for a process to be started on a machine that is busy.
+  start = {"heap_mb": 16, "ring_mb": 16, "nodes": 3,
+           "failure_timeout_ms": 2000}
+
+  def test_goes_on_without_and_is_repaired_with(self):
+    order, _ = self.cluster.chain()
+    self.cluster.kill("etcd", signal.SIGSTOP)
+    self.cluster.kill("manager")
+    began = time.monotonic()
+    for node in order:
+      wait_until(lambda: STANDS_IN in self.cluster.log_tail(node, 50), 30,
+                 f"{node} to have its lease from the others")
+    # Far beyond any lease.
+    count = 0
+    while time.monotonic() - began < 8:
+      count += 1
+      self.kamino("put", "key", str(count))
+      self.assertEqual(self.kamino("get", "key").strip(), str(count))
+
+    # One less cannot vouch: the others stop, and lose nothing.
+    self.cluster.kill(order[1])
+    wait_until(lambda: "answers nothing by itself until they do" in
+               self.cluster.log_tail(order[2], 50), 30, "the tail to stop")
+    self.kamino("--timeout", "1s", "get", "key", expect=3)
+
+    self.cluster.kill("etcd", signal.SIGCONT)
+    self.cluster.restart("manager")
+    self.cluster.await_chain([order[0], order[2]], timeout=30)
+    self.assertEqual(self.kamino("get", "key").strip(), str(count))
+    self.cluster.restart(order[1])
+    self.cluster.await_chain([order[0], order[2], order[1]], timeout=30)
+    self.kamino("put", "key", "whole")
+    self.assertEqual(self.kamino("get", "key").strip(), "whole")
+
+
+if __name__ == "__main__":
+  main()

@@ -1,0 +1,360 @@
+// Who leads, and until when: managers without threads on one etcd, each call
+// carried out and each answer given at a moment that the test chooses.
+#include <optional>
+
+#include "gtest/gtest.h"
+#include "kamino/internal/v1/membership.pb.h"
+#include "membership/manager_loop.h"
+#include "membership/records.h"
+#include "tests/faults/fault.h"
+#include "tests/membership/fake_etcd.h"
+
+namespace kamino::membership {
+namespace {
+
+using Fault = FakeEtcdServer::Fault;
+using Kind = EtcdCall::Kind;
+using kamino::internal::v1::RenewalRecord;
+
+constexpr char kLeaderKey[] = "/kamino/c/leader";
+constexpr char kRenewalKey[] = "/kamino/c/renewal";
+constexpr char kViewKey[] = "/kamino/c/chains/1/view";
+constexpr absl::Duration kMs = absl::Milliseconds(1);
+constexpr absl::Duration kTtl = absl::Seconds(3);
+constexpr absl::Duration kLeadership = absl::Milliseconds(2700);
+
+class LeadershipTest : public testing::Test {
+ protected:
+  static ManagerLoop::Options OptionsOf(const std::string& name) {
+    ManagerLoop::Options options;
+    options.core.cluster_id = "c";
+    options.core.chain_length = 2;
+    options.name = name;
+    return options;
+  }
+
+  // Its next call, carried out; the answer is on its way.
+  std::optional<EtcdAnswer> Ask(ManagerLoop* loop) {
+    ManagerLoop::Step step = loop->Next(now_);
+    // The rest between rounds passes in no time.
+    if (!step.call.has_value()) step = loop->Next(now_);
+    if (!step.call.has_value()) return std::nullopt;
+    asked_ = step.call->kind;
+    return CarryOut(*step.call, &connection_);
+  }
+  void Round(ManagerLoop* loop) {
+    if (const auto answer = Ask(loop)) loop->OnAnswer(*answer, now_);
+  }
+  void Rounds(ManagerLoop* loop, int count = 4) {
+    for (int i = 0; i < count; ++i) Round(loop);
+  }
+  bool Leads(const ManagerLoop& loop) const {
+    return loop.core().IsLeader(now_);
+  }
+  RenewalRecord Renewal() {
+    RenewalRecord renewal;
+    EXPECT_TRUE(renewal.ParseFromString(etcd_.Get(kRenewalKey).value));
+    return renewal;
+  }
+
+  // From when a renewal is sent whose answer takes its time.
+  absl::Duration LeadsAfterRenewal() {
+    Rounds(&a_);
+    now_ += 1000 * kMs;
+    const absl::Time sent = now_;
+    const auto answer = Ask(&a_);
+    EXPECT_TRUE(answer.has_value() && asked_ == Kind::kRenew);
+    now_ += 800 * kMs;
+    if (answer.has_value()) a_.OnAnswer(*answer, now_);
+    while (Leads(a_)) now_ += kMs;
+    return now_ - sent;
+  }
+  // How long a standby waits, from now on.
+  absl::Duration AwaitLeader(ManagerLoop* loop) {
+    const absl::Time begin = now_;
+    while (!Leads(*loop) && now_ < begin + 10 * kTtl) {
+      now_ += 100 * kMs;
+      Rounds(loop);
+    }
+    return now_ - begin;
+  }
+  void PutView() {
+    View view{"c", 1, {}};
+    for (const char* id : {"n1", "n2"}) {
+      view.members.push_back(
+          Member{id, 1, "x:1", {{"tcp", "x:2"}}, 64, std::string(16, 'h')});
+    }
+    etcd_.Put(kViewKey, ToProto(view).SerializeAsString());
+  }
+  // A new leader, by the renewal it finds, a member that is silent.
+  absl::Duration DropsNobodyFor(const std::string& renewal) {
+    PutView();
+    etcd_.Delete(kLeaderKey);
+    etcd_.Delete(kRenewalKey);
+    if (!renewal.empty()) etcd_.Put(kRenewalKey, renewal);
+    ManagerLoop loop(OptionsOf("c:1"));
+    Rounds(&loop);
+    EXPECT_TRUE(Leads(loop));
+    const absl::Time begin = now_;
+    while (loop.core().view().id == 1 && now_ < begin + 100 * kTtl) {
+      now_ += 50 * kMs;
+      kamino::internal::v1::HeartbeatRequest beat;
+      kamino::internal::v1::HeartbeatResponse response;
+      beat.set_cluster_id("c");
+      beat.set_node_id("n1");
+      beat.set_incarnation(1);
+      beat.mutable_report()->set_condition(kamino::v1::CONDITION_SOUND);
+      EXPECT_EQ(loop.Heartbeat(beat, &response, now_), absl::OkStatus());
+      Rounds(&loop, 2);
+    }
+    return now_ - begin;
+  }
+  void TearDown() override { faults::PlantFault(""); }
+
+  absl::Time now_ = absl::FromUnixSeconds(1000);
+  FakeEtcdServer etcd_;
+  FakeEtcd connection_{&etcd_};
+  Kind asked_ = Kind::kLook;
+  ManagerLoop a_{OptionsOf("a:1")};
+  ManagerLoop b_{OptionsOf("b:1")};
+};
+
+TEST_F(LeadershipTest, SaysWhoLeadsAndForHowLong) {
+  Rounds(&a_);
+  ASSERT_TRUE(Leads(a_));
+  EXPECT_EQ(etcd_.Get(kLeaderKey).value, "a:1");
+  EXPECT_EQ(Renewal().leader(), "a:1");
+  EXPECT_EQ(Renewal().ttl_ms(), 3000u);
+  EXPECT_EQ(Renewal().node_lease_ms(), 700u);
+  EXPECT_FALSE(Renewal().resigned());
+}
+
+TEST_F(LeadershipTest, EachRenewalIsAWrite) {
+  Rounds(&a_);
+  for (int i = 0; i < 20; ++i) {
+    const Etcd::Value leader = etcd_.Get(kLeaderKey);
+    const Etcd::Value renewal = etcd_.Get(kRenewalKey);
+    now_ += 1000 * kMs;
+    Rounds(&a_, 2);
+    ASSERT_TRUE(Leads(a_));
+    EXPECT_GT(etcd_.Get(kRenewalKey).mod_revision, renewal.mod_revision);
+    EXPECT_EQ(etcd_.Get(kLeaderKey).mod_revision, leader.mod_revision);
+  }
+}
+
+TEST_F(LeadershipTest, ALeadershipCountsFromWhenItsRenewalWasSent) {
+  EXPECT_EQ(LeadsAfterRenewal(), kLeadership);
+  faults::PlantFault("membership-leads-from-the-answer");
+  EXPECT_GT(LeadsAfterRenewal(), kLeadership);
+}
+
+TEST_F(LeadershipTest, SoDoesOneThatWasWon) {
+  Round(&a_);
+  const absl::Time sent = now_;
+  const auto answer = Ask(&a_);
+  ASSERT_TRUE(answer.has_value());
+  ASSERT_EQ(asked_, Kind::kCampaign);
+  now_ += 800 * kMs;
+  a_.OnAnswer(*answer, now_);
+  now_ = sent + kLeadership - kMs;
+  EXPECT_TRUE(Leads(a_));
+  now_ += kMs;
+  EXPECT_FALSE(Leads(a_));
+}
+
+// From when it saw it stand still: the answer may show what is older than the
+// answer, not what is younger.
+TEST_F(LeadershipTest, AStandbyTakesOverWhenNothingHasMovedForTheTtl) {
+  Rounds(&a_);
+  const auto look = Ask(&b_);
+  ASSERT_TRUE(look.has_value());
+  now_ += 500 * kMs;
+  b_.OnAnswer(*look, now_);
+  EXPECT_EQ(AwaitLeader(&b_), kTtl);
+  EXPECT_FALSE(Leads(a_));
+  EXPECT_EQ(etcd_.Get(kLeaderKey).value, "b:1");
+  // The former one hears of it at its next renewal.
+  Rounds(&a_);
+  EXPECT_FALSE(Leads(a_));
+  EXPECT_EQ(Renewal().leader(), "b:1");
+}
+
+TEST_F(LeadershipTest, AStandbyThatDoesNotWaitIsNoticed) {
+  Rounds(&a_);
+  Rounds(&b_);
+  faults::PlantFault("membership-standby-is-hasty");
+  EXPECT_LT(AwaitLeader(&b_), kTtl);
+  EXPECT_TRUE(Leads(a_));
+}
+
+TEST_F(LeadershipTest, AStandbyGoesByTheTtlOfTheLeader) {
+  ManagerLoop::Options slow = OptionsOf("a:1");
+  slow.leader_ttl = 10 * kTtl;
+  ManagerLoop a(slow);
+  Rounds(&a);
+  Rounds(&b_);
+  now_ += 10 * kTtl - kMs;
+  Rounds(&b_);
+  EXPECT_FALSE(Leads(b_));
+  now_ += kMs;
+  Rounds(&b_);
+  EXPECT_TRUE(Leads(b_));
+}
+
+// The leadership's own keys are older than what was lost, and are as they were.
+TEST_F(LeadershipTest, AStorePutBackUnderALeaderIsNoticedByTheNextRenewal) {
+  for (const bool noticed : {true, false}) {
+    faults::PlantFault(noticed ? "" : "membership-renews-whatever-is-stored");
+    PutView();
+    ManagerLoop loop(OptionsOf("c:1"));
+    AwaitLeader(&loop);
+    ASSERT_EQ(loop.core().view().id, 1u);
+    etcd_.Delete(kViewKey);
+    now_ += 1000 * kMs;
+    Round(&loop);
+    EXPECT_EQ(asked_, Kind::kRenew);
+    EXPECT_EQ(Leads(loop), !noticed);
+    Rounds(&loop);
+    EXPECT_TRUE(Leads(loop));
+    EXPECT_EQ(loop.core().view().id, noticed ? 0u : 1u);
+  }
+}
+
+// The look that let it campaign was of a past in which nobody had renewed.
+TEST_F(LeadershipTest, ARenewalThatAStandbyDidNotSeeKeepsItOut) {
+  Rounds(&a_);
+  Rounds(&b_);
+  now_ += 1500 * kMs;
+  EtcdAnswer past;
+  {
+    const auto look = Ask(&b_);
+    ASSERT_TRUE(look.has_value());
+    past = *look;
+    b_.OnAnswer(past, now_);
+  }
+  Rounds(&a_);
+  ASSERT_TRUE(Leads(a_));
+  now_ += 1500 * kMs;
+  ManagerLoop::Step step = b_.Next(now_);
+  if (!step.call.has_value()) step = b_.Next(now_);
+  ASSERT_TRUE(step.call.has_value());
+  b_.OnAnswer(past, now_);  // of a member that is behind
+  Rounds(&b_, 1);
+  EXPECT_EQ(asked_, Kind::kCampaign);
+  EXPECT_FALSE(Leads(b_));
+  EXPECT_EQ(etcd_.Get(kLeaderKey).value, "a:1");
+}
+
+TEST_F(LeadershipTest, WhoResignsIsFollowedAtOnce) {
+  Rounds(&a_);
+  Rounds(&b_);
+  const auto last = a_.Resign();
+  ASSERT_TRUE(last.has_value());
+  EXPECT_FALSE(Leads(a_));
+  CarryOut(*last, &connection_);
+  EXPECT_TRUE(Renewal().resigned());
+  Rounds(&b_);
+  EXPECT_TRUE(Leads(b_));
+  EXPECT_FALSE(Renewal().resigned());
+}
+
+TEST_F(LeadershipTest, ALeaderThatEtcdWasLostToGoesOnAtOnce) {
+  Rounds(&a_);
+  Rounds(&b_);
+  etcd_.SetFault(Fault::kUnreachable);
+  now_ += kTtl - 100 * kMs;
+  Rounds(&a_);
+  EXPECT_FALSE(Leads(a_));
+  etcd_.SetFault(Fault::kNone);
+  Rounds(&a_);
+  EXPECT_TRUE(Leads(a_));
+  now_ += 200 * kMs;
+  Rounds(&b_);
+  EXPECT_FALSE(Leads(b_));
+}
+
+// A store of another history may have that revision, too.
+TEST_F(LeadershipTest, ButNotInTheNameOfAnother) {
+  Rounds(&a_);
+  const int64_t revision = etcd_.Get(kLeaderKey).mod_revision;
+  etcd_.Empty();
+  Rounds(&b_);
+  ASSERT_EQ(etcd_.Get(kLeaderKey).mod_revision, revision);
+  now_ += 1000 * kMs;
+  Rounds(&b_);
+  Rounds(&a_);
+  EXPECT_FALSE(Leads(a_));
+  EXPECT_TRUE(Leads(b_));
+}
+
+// Managers of before have a key with an etcd lease, and no renewals.
+TEST_F(LeadershipTest, ALeaderOfAnOlderVersionIsWaitedFor) {
+  etcd_.Put(kLeaderKey, "old:1");
+  Rounds(&a_);
+  now_ += 10 * kTtl;
+  Rounds(&a_);
+  EXPECT_FALSE(Leads(a_));
+  etcd_.Delete(kLeaderKey);
+  Rounds(&a_);
+  EXPECT_TRUE(Leads(a_));
+}
+
+// The leases that its predecessor granted are told by the renewals; of one
+// whose keys are gone nothing is known, so it may even lead still.
+TEST_F(LeadershipTest, ANewLeaderKnowsHowLongFormerLeasesRun) {
+  RenewalRecord former;
+  former.set_leader("z:1");
+  former.set_node_lease_ms(20000);
+  former.set_resigned(true);
+  EXPECT_GE(DropsNobodyFor(former.SerializeAsString()), 20000 * kMs);
+  EXPECT_GE(DropsNobodyFor(""), kTtl + 700 * kMs);
+  faults::PlantFault("membership-new-leader-drops-at-once");
+  EXPECT_LT(DropsNobodyFor(former.SerializeAsString()), 20000 * kMs);
+}
+
+TEST_F(LeadershipTest, NobodyLeadsWhileEtcdIsFull) {
+  Rounds(&a_);
+  Rounds(&b_);
+  etcd_.SetFault(Fault::kFull);
+  now_ += 1000 * kMs;
+  Rounds(&a_);
+  EXPECT_TRUE(Leads(a_));
+  now_ += 1700 * kMs;
+  EXPECT_FALSE(Leads(a_));
+  now_ += 10 * kTtl;
+  Rounds(&a_);
+  Rounds(&b_);
+  EXPECT_FALSE(Leads(a_));
+  EXPECT_FALSE(Leads(b_));
+  etcd_.SetFault(Fault::kNone);
+  Rounds(&b_);
+  EXPECT_TRUE(Leads(b_));
+}
+
+// So that renewals do not fill it.
+TEST_F(LeadershipTest, TheLeaderDropsWhatEtcdRemembersOfMoreThanAnHourAgo) {
+  Rounds(&a_);
+  int64_t then = etcd_.Get(kRenewalKey).mod_revision;
+  for (int hour = 1; hour <= 3; ++hour) {
+    for (int second = 0; second < 3600; ++second) {
+      now_ += absl::Seconds(1);
+      Rounds(&a_, 3);
+    }
+    EXPECT_EQ(etcd_.calls("Compact"), hour);
+    EXPECT_EQ(etcd_.compacted(), then);
+    then = etcd_.Get(kRenewalKey).mod_revision;
+  }
+  ManagerLoop::Options options = OptionsOf("c:1");
+  options.compacts = false;
+  ManagerLoop quiet(options);
+  CarryOut(*a_.Resign(), &connection_);
+  for (int second = 0; second < 4000; ++second) {
+    now_ += absl::Seconds(1);
+    Rounds(&quiet, 3);
+  }
+  EXPECT_TRUE(Leads(quiet));
+  EXPECT_EQ(etcd_.calls("Compact"), 3);
+}
+
+}  // namespace
+}  // namespace kamino::membership

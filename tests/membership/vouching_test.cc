@@ -1,0 +1,305 @@
+#include "membership/vouching.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "membership/agent_core.h"
+#include "membership/records.h"
+#include "membership/view_history.h"
+#include "tests/faults/planted.h"
+
+namespace kamino::membership {
+namespace {
+
+using kamino::internal::v1::VouchRequest;
+
+constexpr absl::Duration kMs = absl::Milliseconds(1);
+constexpr absl::Duration kVouch = absl::Milliseconds(500);
+
+Member Node(int number, uint64_t incarnation = 7) {
+  const std::string id = absl::StrCat("n", number);
+  return Member{id, incarnation, id + ":1", {{"tcp", id + ":2"}}, 64, "h"};
+}
+
+View ViewOf(uint64_t id, const std::vector<Member>& members) {
+  View view{"c", id, members};
+  Succeed(View{"c", id - 1, {Node(1)}, {}, kOnlyChain, id - 1}, &view);
+  return view;
+}
+
+class VouchingTest : public testing::Test {
+ protected:
+  VouchingTest() {
+    for (int i = 1; i <= 3; ++i) {
+      nodes_.push_back(std::make_unique<Vouching>(kVouch));
+      nodes_.back()->Begin(Node(i), /*was_member=*/false, now_);
+      nodes_.back()->SetView(view_);
+    }
+  }
+
+  Vouching& node(int number) { return *nodes_[number - 1]; }
+  VouchRequest RequestOf(int number) {
+    return node(number).Next(now_).front().request;
+  }
+  // What node 2 says to it.
+  absl::Status Asked(const VouchRequest& request,
+                     bool manager_answers = false) {
+    return node(2).Give(request, manager_answers, now_);
+  }
+  // A round of questions of that node's, to some of which there is no answer.
+  void Ask(int number, const std::vector<int>& silent = {}) {
+    for (const Vouching::Call& call : node(number).Next(now_)) {
+      Vouching::Answer answer;
+      answer.status = absl::DeadlineExceededError("");
+      const int asked = call.node_id.back() - '0';
+      if (std::find(silent.begin(), silent.end(), asked) == silent.end()) {
+        answer.status = node(asked).Give(call.request, false, now_);
+        answer.response.set_vouch_ms(500);
+      }
+      node(number).OnAnswer(call, answer);
+    }
+  }
+
+  absl::Time now_ = absl::FromUnixSeconds(1000);
+  const View view_ = ViewOf(3, {Node(1), Node(2), Node(3)});
+  std::vector<std::unique_ptr<Vouching>> nodes_;
+};
+
+TEST_F(VouchingTest, AllOthersAreAsked) {
+  const auto calls = node(2).Next(now_);
+  ASSERT_EQ(calls.size(), 2u);
+  EXPECT_EQ(calls[0].node_id, "n1");
+  EXPECT_EQ(calls[0].address, "n1:1");
+  EXPECT_EQ(calls[1].node_id, "n3");
+  EXPECT_EQ(calls[0].sent, now_);
+  EXPECT_EQ(calls[0].request.node_id(), "n2");
+  EXPECT_EQ(calls[0].request.view_id(), 3u);
+}
+
+TEST_F(VouchingTest, NobodyIsWhereNobodyCouldStandIn) {
+  Vouching outside(kVouch);
+  EXPECT_TRUE(outside.Next(now_).empty());
+  outside.Begin(Node(4), false, now_);
+  outside.SetView(view_);
+  EXPECT_TRUE(outside.Next(now_).empty());
+  EXPECT_FALSE(outside.Holds(3, now_));
+  // Alone it would hold them all.
+  Vouching alone(kVouch);
+  alone.Begin(Node(1), false, now_);
+  alone.SetView(ViewOf(3, {Node(1)}));
+  EXPECT_TRUE(alone.Next(now_).empty());
+  EXPECT_FALSE(alone.Holds(3, now_));
+}
+
+TEST_F(VouchingTest, HoldsForNineTenthsFromWhenItAsked) {
+  EXPECT_FALSE(node(1).Holds(3, now_));
+  Ask(1);
+  EXPECT_TRUE(node(1).Holds(3, now_ + 449 * kMs));
+  EXPECT_FALSE(node(1).Holds(3, now_ + 450 * kMs));
+  EXPECT_FALSE(node(1).Holds(2, now_));
+  EXPECT_FALSE(node(1).Holds(4, now_));
+  EXPECT_EQ(node(2).given_until(), now_ + kVouch);
+}
+
+TEST_F(VouchingTest, ItTakesAllOfThem) {
+  Ask(1, /*silent=*/{3});
+  EXPECT_FALSE(node(1).Holds(3, now_));
+  {
+    faults::Planted fault("membership-one-vouch-is-enough");
+    EXPECT_TRUE(node(1).Holds(3, now_));
+  }
+  now_ += 100 * kMs;
+  Ask(1, /*silent=*/{2});
+  EXPECT_TRUE(node(1).Holds(3, now_ + 349 * kMs));
+  EXPECT_FALSE(node(1).Holds(3, now_ + 350 * kMs));
+}
+
+TEST_F(VouchingTest, ANewViewEndsWhatWasHeld) {
+  Ask(1);
+  const auto old = node(1).Next(now_);
+  node(1).SetView(ViewOf(4, {Node(1), Node(2)}));
+  EXPECT_FALSE(node(1).Holds(3, now_));
+  EXPECT_FALSE(node(1).Holds(4, now_));
+  // An answer that comes late is of the view before.
+  Vouching::Answer answer;
+  answer.response.set_vouch_ms(500);
+  for (const auto& call : old) node(1).OnAnswer(call, answer);
+  EXPECT_FALSE(node(1).Holds(4, now_));
+}
+
+TEST_F(VouchingTest, VouchesForMembersOfItsViewOnly) {
+  EXPECT_EQ(Asked(RequestOf(1)), absl::OkStatus());
+  const absl::Time given = node(2).given_until();
+  now_ += 100 * kMs;
+  std::vector<VouchRequest> wrong(7, RequestOf(1));
+  wrong[0].set_view_id(2);
+  wrong[1].set_view_id(4);
+  wrong[2].set_view_digest(wrong[2].view_digest() + 1);
+  wrong[3].set_incarnation(6);
+  wrong[4].set_node_id("n4");
+  wrong[5].set_cluster_id("d");
+  wrong[6].set_chain_id(2);
+  for (const VouchRequest& request : wrong) {
+    EXPECT_FALSE(Asked(request).ok()) << request.ShortDebugString();
+  }
+  EXPECT_FALSE(Asked(RequestOf(2)).ok());  // itself
+  EXPECT_FALSE(Asked(VouchRequest()).ok());
+  EXPECT_EQ(node(2).given_until(), given);
+}
+
+TEST_F(VouchingTest, NobodyVouchesInAViewThatIsOver) {
+  node(2).Supersede();
+  EXPECT_TRUE(absl::IsFailedPrecondition(Asked(RequestOf(1))));
+  EXPECT_TRUE(node(2).Next(now_).empty());
+  node(2).SetView(ViewOf(4, {Node(2), Node(3)}));
+  EXPECT_TRUE(absl::IsFailedPrecondition(Asked(RequestOf(1))));
+  Vouching formed_later(kVouch);
+  formed_later.Begin(Node(2), false, now_);
+  EXPECT_FALSE(formed_later.Give(RequestOf(1), false, now_).ok());
+}
+
+TEST_F(VouchingTest, NobodyVouchesWhomTheManagerAnswers) {
+  EXPECT_TRUE(absl::IsFailedPrecondition(Asked(RequestOf(1), true)));
+  EXPECT_EQ(node(2).given_until(), absl::InfinitePast());
+}
+
+// The next view need not wait for what is of use to nobody.
+TEST_F(VouchingTest, NobodyVouchesWhileAnotherMemberIsSilent) {
+  Ask(2, /*silent=*/{3});
+  EXPECT_EQ(Asked(RequestOf(1)), absl::OkStatus());
+  Ask(2, /*silent=*/{3});
+  EXPECT_TRUE(absl::IsFailedPrecondition(Asked(RequestOf(1))));
+  // The silent one itself is there now, whatever else.
+  EXPECT_EQ(Asked(RequestOf(3)), absl::OkStatus());
+  // One that refuses is there as well.
+  node(3).Supersede();
+  Ask(2);
+  EXPECT_EQ(Asked(RequestOf(1)), absl::OkStatus());
+}
+
+// --- What a node does by it.
+
+class VouchingAgentTest : public testing::Test {
+ protected:
+  static AgentCore::Options Options() {
+    AgentCore::Options options;
+    options.cluster_id = "c";
+    options.managers = {"a:1"};
+    options.vouch = kVouch;
+    return options;
+  }
+  VouchingAgentTest() { Begin(/*last_view=*/0); }
+
+  void Begin(uint64_t last_view) {
+    core_ = std::make_unique<AgentCore>(Options());
+    NodeReport report;
+    report.member_view = last_view;
+    core_->SetReport(report);
+    core_->Begin(Node(1), now_);
+  }
+  // The manager answers with its newest view.
+  AgentCore::Effects Beat(const View& view) {
+    const AgentCore::Call call = core_->Next(now_);
+    AgentCore::Answer answer;
+    answer.registration.set_chain_id(kOnlyChain);
+    answer.registration.set_lease_ms(700);
+    *answer.registration.mutable_view() = ToProto(view);
+    answer.registration.set_lease_view_id(view.id);
+    answer.heartbeat.set_chain_id(kOnlyChain);
+    answer.heartbeat.set_lease_ms(700);
+    *answer.heartbeat.mutable_view() = ToProto(view);
+    answer.heartbeat.set_lease_view_id(view.id);
+    return core_->OnAnswer(call, answer, now_);
+  }
+  Vouching::Answer AskedBy(int number) {
+    VouchRequest request;
+    request.set_cluster_id("c");
+    request.set_chain_id(kOnlyChain);
+    request.set_node_id(Node(number).node_id);
+    request.set_incarnation(7);
+    request.set_view_id(view_.id);
+    request.set_view_digest(view_.digest);
+    return core_->Vouch(request, now_);
+  }
+  void AllVouch() {
+    const auto calls = core_->NextVouches(now_);
+    std::vector<Vouching::Answer> answers(calls.size());
+    for (auto& answer : answers) answer.response.set_vouch_ms(500);
+    core_->OnVouches(calls, answers, now_);
+  }
+
+  absl::Time now_ = absl::FromUnixSeconds(1000);
+  const View view_ = ViewOf(3, {Node(1), Node(2), Node(3)});
+  const View next_ = ViewOf(4, {Node(1), Node(2)});
+  std::unique_ptr<AgentCore> core_;
+};
+
+TEST_F(VouchingAgentTest, AsksAndVouchesOnceHalfItsLeaseIsOver) {
+  Beat(view_);
+  now_ += 350 * kMs;
+  EXPECT_TRUE(core_->NextVouches(now_).empty());
+  EXPECT_FALSE(AskedBy(2).status.ok());
+  now_ += kMs;
+  EXPECT_EQ(core_->NextVouches(now_).size(), 2u);
+  const Vouching::Answer given = AskedBy(2);
+  EXPECT_EQ(given.status, absl::OkStatus());
+  EXPECT_EQ(given.response.vouch_ms(), 500u);
+}
+
+TEST_F(VouchingAgentTest, GoesOnWhileAllVouch) {
+  Beat(view_);
+  for (int i = 0; i < 100; ++i) {
+    now_ += 360 * kMs;
+    AllVouch();
+    EXPECT_TRUE(core_->LeaseValid(3, now_)) << i;
+    EXPECT_FALSE(core_->LeaseValid(2, now_));
+  }
+  now_ += 450 * kMs;
+  EXPECT_FALSE(core_->LeaseValid(3, now_));
+  AllVouch();
+  EXPECT_TRUE(core_->LeaseValid(3, now_));
+  core_->EndLease();
+  EXPECT_FALSE(core_->LeaseValid(3, now_));
+  EXPECT_TRUE(core_->NextVouches(now_).empty());
+  EXPECT_FALSE(AskedBy(2).status.ok());
+}
+
+TEST_F(VouchingAgentTest, TakesNoNewerViewBeforeWhatItVouchedForIsOver) {
+  for (const bool planted : {false, true}) {
+    Begin(0);
+    Beat(view_);
+    now_ += 400 * kMs;
+    ASSERT_EQ(AskedBy(3).status, absl::OkStatus());
+    now_ += 499 * kMs;
+    if (planted) {
+      faults::Planted fault("membership-acts-while-it-vouches");
+      EXPECT_TRUE(Beat(next_).view.has_value());
+      continue;
+    }
+    EXPECT_FALSE(Beat(next_).view.has_value());
+    EXPECT_FALSE(core_->LeaseValid(3, now_));  // it knows better
+    EXPECT_FALSE(AskedBy(2).status.ok());      // likewise
+    now_ += kMs;
+    const auto effects = Beat(next_);
+    ASSERT_TRUE(effects.view.has_value());
+    EXPECT_EQ(effects.view->id, 4u);
+    EXPECT_TRUE(core_->LeaseValid(4, now_));
+  }
+}
+
+TEST_F(VouchingAgentTest, ANodeThatReturnsWaitsAsIfItHadVouched) {
+  Begin(/*last_view=*/2);
+  EXPECT_FALSE(Beat(view_).view.has_value());
+  now_ += kVouch;
+  EXPECT_TRUE(Beat(view_).view.has_value());
+  faults::Planted fault("membership-forgets-what-it-vouched-for");
+  Begin(/*last_view=*/2);
+  EXPECT_TRUE(Beat(view_).view.has_value());
+}
+
+}  // namespace
+}  // namespace kamino::membership

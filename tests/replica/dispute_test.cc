@@ -1,0 +1,107 @@
+#include "replica/dispute.h"
+
+#include <optional>
+
+#include "engine/pmem/sim_region.h"
+#include "gtest/gtest.h"
+#include "tests/replica/text_entry.h"
+
+namespace kamino::replica {
+namespace {
+
+using Judgement = Dispute::Judgement;
+
+constexpr uint64_t kHead = 11;
+constexpr uint64_t kOwn = 12;
+
+Judgement JudgeOf(size_t before, bool successor, std::optional<uint64_t> vote,
+                  uint64_t own = kOwn) {
+  return Dispute::Judge({.before = before,
+                         .head = kHead,
+                         .own = own,
+                         .successor = successor,
+                         .vote = vote});
+}
+
+TEST(DisputeTest, OneOfThreeErred) {
+  EXPECT_EQ(JudgeOf(1, true, std::nullopt), Judgement::kAsk);
+  EXPECT_EQ(JudgeOf(1, true, kHead), Judgement::kThisNodeErred);
+  EXPECT_EQ(JudgeOf(1, true, kOwn), Judgement::kHeadErred);
+  EXPECT_EQ(JudgeOf(1, true, 13), Judgement::kUndecided);
+  // Neither could execute it.
+  EXPECT_EQ(JudgeOf(1, true, 0, /*own=*/0), Judgement::kHeadErred);
+  EXPECT_EQ(JudgeOf(1, true, 0), Judgement::kUndecided);
+}
+
+TEST(DisputeTest, OfTwoNobodyCanTell) {
+  EXPECT_EQ(JudgeOf(1, false, std::nullopt), Judgement::kUndecided);
+}
+
+TEST(DisputeTest, TwoAgreeBeforeOneOfTheRest) {
+  for (size_t before : {2, 3}) {
+    EXPECT_EQ(JudgeOf(before, false, std::nullopt), Judgement::kThisNodeErred);
+    EXPECT_EQ(JudgeOf(before, true, std::nullopt), Judgement::kAsk);
+    EXPECT_EQ(JudgeOf(before, true, kHead), Judgement::kThisNodeErred);
+    // Two against two.
+    EXPECT_EQ(JudgeOf(before, true, kOwn), Judgement::kUndecided);
+    EXPECT_EQ(JudgeOf(before, true, 13), Judgement::kUndecided);
+  }
+}
+
+class RecordedDisputeTest : public ::testing::Test {
+ protected:
+  RecordedDisputeTest() : region_(64u << 10), record_(&region_) {
+    record_.Create({.incarnation = 7, .view_id = 3});
+  }
+  NodeState Reread() {
+    NodeRecord read(&region_);
+    EXPECT_TRUE(read.Open().ok());
+    return read.state();
+  }
+
+  engine::SimRegion region_;
+  NodeRecord record_;
+  const std::string text_ = TextEntry(5, "a=1", /*count=*/2);
+  const LogEntry entry_ = *LogEntry::Check(text_);
+};
+
+TEST_F(RecordedDisputeTest, IsRememberedUntilItIsOver) {
+  Dispute dispute(&record_, absl::Milliseconds(50));
+  EXPECT_FALSE(dispute.open());
+  dispute.Begin(entry_, absl::OkStatus(), kOwn);
+  EXPECT_TRUE(dispute.open());
+  EXPECT_EQ(dispute.first(), 5u);
+  EXPECT_EQ(dispute.last(), 6u);
+  EXPECT_EQ(Reread().disputed, 5u);
+  EXPECT_TRUE(Reread().disputed_whole);
+  EXPECT_EQ(Reread().incarnation, 7u);
+  dispute.End();
+  EXPECT_FALSE(dispute.open());
+  EXPECT_EQ(Reread().disputed, 0u);
+  dispute.Begin(entry_, absl::DataLossError("diverged"), 0);
+  EXPECT_EQ(Reread().disputed, 5u);
+  EXPECT_FALSE(Reread().disputed_whole);
+}
+
+TEST_F(RecordedDisputeTest, VotesCountForTheirOperationAndView) {
+  Dispute dispute(&record_, absl::Milliseconds(50));
+  dispute.Begin(entry_, absl::OkStatus(), kOwn);
+  dispute.OnVote(4, kOwn);
+  EXPECT_EQ(dispute.Judge(1, true), Judgement::kAsk);
+  dispute.OnVote(5, kOwn);
+  EXPECT_EQ(dispute.Judge(1, true), Judgement::kHeadErred);
+  dispute.ForgetVotes();
+  EXPECT_EQ(dispute.Judge(1, true), Judgement::kAsk);
+}
+
+TEST_F(RecordedDisputeTest, AsksNowAndThen) {
+  Dispute dispute(&record_, absl::Milliseconds(50));
+  dispute.Begin(entry_, absl::OkStatus(), kOwn);
+  const absl::Time now = absl::UnixEpoch();
+  EXPECT_TRUE(dispute.MaySpeak(now));
+  EXPECT_FALSE(dispute.MaySpeak(now + absl::Milliseconds(49)));
+  EXPECT_TRUE(dispute.MaySpeak(now + absl::Milliseconds(50)));
+}
+
+}  // namespace
+}  // namespace kamino::replica

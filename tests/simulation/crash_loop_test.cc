@@ -1,0 +1,345 @@
+// What ends processes again and again: requests that end the one which executes
+// them, whose clients ask again; a process that does not live for long. The
+// chain must not lose one node after another, nor be kept from its work.
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "glog/logging.h"
+#include "gtest/gtest.h"
+#include "replica/errors.h"
+#include "tests/faults/fault.h"
+#include "tests/simulation/checker.h"
+#include "tests/simulation/cluster.h"
+#include "tests/simulation/final_state.h"
+#include "tests/simulation/model.h"
+
+namespace kamino::simulation {
+namespace {
+
+using kamino::v1::Reason;
+
+constexpr absl::Duration kLasts = absl::Seconds(12);
+constexpr absl::Duration kLongOutage = absl::Seconds(2);
+constexpr absl::Duration kProbationIsOver = absl::Seconds(6);
+constexpr int kMembers = 4;
+constexpr uint64_t kSeeds = 4;
+
+ClusterOptions Options() {
+  ClusterOptions options;
+  options.nodes = kMembers;
+  options.chain_length = kMembers;
+  options.think = absl::Milliseconds(20);
+  return options;
+}
+
+replica::Mutation Poison(uint64_t client_id) {
+  replica::Mutation request;
+  request.function = "test.poison";
+  request.arguments = absl::StrCat(kHead, " poisoned value");
+  request.client_id = client_id;
+  request.number = 1;
+  return request;
+}
+
+// One cluster, and what befalls it.
+class CrashRun {
+ public:
+  // Who dies is started again after `supervised`.
+  CrashRun(uint64_t seed, absl::Duration supervised,
+           const ClusterOptions& options = Options())
+      : world_(seed, nullptr), cluster_(&world_, options) {
+    FLAGS_minloglevel = google::GLOG_FATAL;
+    for (const auto& node : cluster_.nodes()) {
+      node->set_supervisor_delay(supervised);
+    }
+    cluster_.Start();
+    Run(absl::Seconds(2));
+    CHECK(cluster_.clients().front()->done_first());
+    began_ = world_.now();
+  }
+
+  void Run(absl::Duration time) { world_.RunUntil(world_.now() + time); }
+  SimNode* Member(size_t index) {
+    return cluster_.node(cluster_.StoredView().members.at(index).node_id);
+  }
+  void AddPoison(const char* whom) { cluster_.workload().AddPoison(whom); }
+  void MakeImmune(bool immune) {
+    for (const auto& node : cluster_.nodes()) node->set_immune(immune);
+  }
+  int Deaths() {
+    int deaths = 0;
+    for (const auto& node : cluster_.nodes()) {
+      deaths += node->deaths_by_requests();
+    }
+    return deaths;
+  }
+
+  // Asks whoever is head until there is an answer that says what became of it.
+  Reason Ask(const replica::Mutation& request) {
+    const auto answer = std::make_shared<absl::Status>();
+    for (int i = 0; i < 60; ++i) {
+      *answer = absl::UnavailableError("");
+      SimNode* const head = Member(0);
+      if (head->up()) {
+        head->Mutate(request, absl::Milliseconds(250),
+                     [answer](const NodeAnswer& got) { *answer = got.status; });
+      }
+      Run(absl::Milliseconds(300));
+      if (answer->ok()) return kamino::v1::REASON_UNSPECIFIED;
+      const Reason reason = replica::ReasonOf(*answer);
+      if (reason == kamino::v1::REASON_POISONOUS) return reason;
+    }
+    return kamino::v1::REASON_OUTCOME_UNKNOWN;
+  }
+
+  // What is wrong; "" for nothing.
+  std::string Judge(int most_deaths) {
+    if (!world_.violation().ok()) return world_.violation().ToString();
+    if (Deaths() > most_deaths) return absl::StrCat(Deaths(), " have died");
+    const absl::Duration outage =
+        LongestOutage(cluster_.history(), began_, world_.now());
+    if (outage > kLongOutage) {
+      return absl::StrCat("nothing was acknowledged for ",
+                          absl::FormatDuration(outage));
+    }
+    return "";
+  }
+
+  // The same once clients are done.
+  std::string JudgeTheEnd() {
+    for (const auto& client : cluster_.clients()) client->Stop();
+    Run(absl::Seconds(2));
+    for (const auto& client : cluster_.clients()) {
+      if (!client->idle()) return "a client waits for its answer";
+    }
+    absl::Status status = CheckAtRest(&cluster_);
+    Model model;
+    if (status.ok()) {
+      status = CheckAgainstLog(cluster_.history(), cluster_.log(),
+                               cluster_.sent(), cluster_.max_clients(), &model);
+    }
+    if (status.ok()) status = CheckHeaps(&cluster_, model);
+    return status.ok() ? "" : status.ToString();
+  }
+
+ private:
+  World world_;
+  Cluster cluster_;
+  absl::Time began_;
+};
+
+// What is wrong, with the seed; "" when all is well.
+using Judgement = std::function<std::string(uint64_t seed)>;
+std::string FirstWrong(const Judgement& judge) {
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const std::string wrong = judge(seed);
+    if (!wrong.empty()) return absl::StrCat("seed ", seed, ": ", wrong);
+  }
+  return "";
+}
+
+// A client sends a request that ends `whom`, which may cost so many lives.
+std::string AfterPoison(const char* whom, absl::Duration supervised,
+                        int most_deaths) {
+  return FirstWrong([&](uint64_t seed) -> std::string {
+    CrashRun run(seed, supervised);
+    run.AddPoison(whom);
+    run.Run(kLasts);
+    if (run.Deaths() == 0) return "nobody died";
+    std::string wrong = run.Judge(most_deaths);
+    return wrong.empty() ? run.JudgeTheEnd() : wrong;
+  });
+}
+
+// --- Heads: one whose death was no warning, and the next.
+
+TEST(PoisonTest, EndsHeads) {
+  EXPECT_EQ(AfterPoison(kHead, absl::InfiniteDuration(), 2), "");
+}
+
+TEST(PoisonTest, EndsAHeadThatComesBackInItsPlace) {
+  EXPECT_EQ(AfterPoison(kHead, absl::Milliseconds(50), 2), "");
+}
+
+TEST(PoisonTest, EndsHeadsThatJoinAnew) {
+  EXPECT_EQ(AfterPoison(kHead, absl::Milliseconds(900), 2), "");
+}
+
+// Two heads die, and the third one for another reason. The fourth is alone.
+std::string AfterTheThirdHead(uint64_t seed) {
+  CrashRun run(seed, absl::InfiniteDuration());
+  const Reason first = run.Ask(Poison(7));
+  if (first != kamino::v1::REASON_POISONOUS) return "it is not refused";
+  run.Member(0)->Die(Crash::kProcess);
+  run.Run(absl::Seconds(1));
+  const Reason second = run.Ask(Poison(7));
+  if (second != kamino::v1::REASON_POISONOUS) return "it is refused no more";
+  return run.Judge(2);
+}
+
+TEST(PoisonTest, IsKnownToAllHeadsThatFollow) {
+  EXPECT_EQ(FirstWrong(AfterTheThirdHead), "");
+}
+
+// It is alone, and has nobody to tell.
+std::string AtAChainOfOne(uint64_t seed) {
+  CrashRun run(seed, absl::Milliseconds(50));
+  for (size_t i = kMembers; i > 1; --i) {
+    run.Member(i - 1)->Die(Crash::kProcess);
+    run.Run(absl::Seconds(1));
+  }
+  const Reason first = run.Ask(Poison(7));
+  if (first != kamino::v1::REASON_POISONOUS) return "it is not refused";
+  return run.Judge(2);
+}
+
+TEST(PoisonTest, EndsAChainOfOne) { EXPECT_EQ(FirstWrong(AtAChainOfOne), ""); }
+
+// The same bytes under other names cost one more life, and then none.
+std::string UnderOtherNames(uint64_t seed) {
+  CrashRun run(seed, absl::Milliseconds(50));
+  for (uint64_t client_id = 7; client_id < 12; ++client_id) {
+    const Reason reason = run.Ask(Poison(client_id));
+    if (reason != kamino::v1::REASON_POISONOUS) return "one is not refused";
+    run.Run(kProbationIsOver);
+  }
+  return run.Judge(3);
+}
+
+TEST(PoisonTest, IsKnownUnderOtherNames) {
+  EXPECT_EQ(FirstWrong(UnderOtherNames), "");
+}
+
+// Heads may die of something else while they execute a request. One call is
+// lost to that, and its bytes are not.
+std::string ByCoincidence(uint64_t seed) {
+  CrashRun run(seed, absl::Milliseconds(50));
+  for (uint64_t client_id = 7; client_id < 15; client_id += 2) {
+    run.MakeImmune(false);
+    Reason reason = run.Ask(Poison(client_id));
+    if (reason != kamino::v1::REASON_POISONOUS) return "one is not refused";
+    run.Run(kProbationIsOver);
+    run.MakeImmune(true);
+    reason = run.Ask(Poison(client_id + 1));
+    if (reason != kamino::v1::REASON_UNSPECIFIED) {
+      return absl::StrCat("others of its bytes are refused after ", client_id);
+    }
+    if (run.Ask(Poison(client_id)) != kamino::v1::REASON_POISONOUS) {
+      return "it is refused no more";
+    }
+  }
+  return run.Judge(8);
+}
+
+TEST(PoisonTest, BytesThatDoNoHarmArePardoned) {
+  EXPECT_EQ(FirstWrong(ByCoincidence), "");
+}
+
+// --- Replicas, of which one dies and the others take its bytes over.
+
+TEST(PoisonTest, EndsReplicas) {
+  EXPECT_EQ(AfterPoison(kReplica, absl::InfiniteDuration(), 1), "");
+}
+
+TEST(PoisonTest, EndsAReplicaThatComesBackInItsPlace) {
+  EXPECT_EQ(AfterPoison(kReplica, absl::Milliseconds(50), 1), "");
+}
+
+TEST(PoisonTest, EndsAReplicaThatJoinsAnew) {
+  EXPECT_EQ(AfterPoison(kReplica, absl::Milliseconds(900), 1), "");
+}
+
+// The head goes away when its successor dies of an entry, which comes back as
+// the head and executes it again; and the client sends it again, as nobody has
+// answered, which ends the next.
+std::string AtTheNewHead(uint64_t seed) {
+  CrashRun run(seed, absl::Milliseconds(50));
+  SimNode* const head = run.Member(0);
+  run.AddPoison(kReplica);
+  for (int i = 0; i < 5000 && run.Deaths() == 0; ++i) {
+    run.Run(absl::Microseconds(200));
+  }
+  head->Die(Crash::kProcess);
+  run.Run(absl::Seconds(5));
+  head->Start();
+  run.Run(kLasts);
+  std::string wrong = run.Judge(3);
+  return wrong.empty() ? run.JudgeTheEnd() : wrong;
+}
+
+TEST(PoisonTest, EndsANewHeadThatWasInterrupted) {
+  EXPECT_EQ(FirstWrong(AtTheNewHead), "");
+}
+
+// --- Processes that do not live for long.
+
+constexpr uint32_t kRestartLimit = 6;
+
+// Each process of a member lives for so long; the node may restart so often.
+std::string AmongShortLives(absl::Duration life, bool stays_down) {
+  return FirstWrong([&](uint64_t seed) -> std::string {
+    ClusterOptions options = Options();
+    options.restart_limit = kRestartLimit;
+    options.restarts.first_delay = absl::Milliseconds(200);
+    options.restarts.most_delay = absl::Seconds(1);
+    options.restarts.long_life = absl::Seconds(1);
+    CrashRun run(seed, absl::Milliseconds(100), options);
+    SimNode* const node = run.Member(1);
+    const int before = node->starts();
+    node->set_life(life);
+    node->Die(Crash::kProcess);
+    node->Start();
+    run.Run(absl::Seconds(20));
+    const int starts = node->starts() - before;
+    if (node->stays_down() != stays_down) {
+      return absl::StrCat("after ", starts, " starts it ",
+                          stays_down ? "goes on" : "stays down");
+    }
+    if (stays_down && starts > static_cast<int>(kRestartLimit) + 1) {
+      return absl::StrCat("it started ", starts, " times");
+    }
+    std::string wrong = run.Judge(0);
+    return wrong;
+  });
+}
+
+TEST(RestartTest, ANodeThatDiesAgainAndAgainStaysDown) {
+  EXPECT_EQ(AmongShortLives(absl::Milliseconds(300), /*stays_down=*/true), "");
+}
+
+TEST(RestartTest, ANodeThatLivesForLongComesBack) {
+  EXPECT_EQ(AmongShortLives(absl::Milliseconds(1200), /*stays_down=*/false),
+            "");
+}
+
+// --- Mistakes.
+
+TEST(PoisonTest, OldMistakesAreNoticed) {
+  const std::vector<std::pair<const char*, std::function<std::string()>>>
+      mistakes = {
+          {"head-is-never-on-probation",
+           [] { return AfterPoison(kHead, absl::InfiniteDuration(), 2); }},
+          {"head-keeps-poison-to-itself",
+           [] { return FirstWrong(AfterTheThirdHead); }},
+          {"head-pardons-nothing", [] { return FirstWrong(ByCoincidence); }},
+          {"chain-executes-what-is-deadly",
+           [] { return AfterPoison(kReplica, absl::InfiniteDuration(), 1); }},
+          {"chain-executes-again-for-ever",
+           [] { return FirstWrong(AtTheNewHead); }},
+          {"storage-opens-after-any-restarts",
+           [] { return AmongShortLives(absl::Milliseconds(300), true); }},
+      };
+  for (const auto& [fault, judge] : mistakes) {
+    faults::PlantFault(fault);
+    EXPECT_NE(judge(), "") << fault;
+  }
+  faults::PlantFault("");
+}
+
+}  // namespace
+}  // namespace kamino::simulation

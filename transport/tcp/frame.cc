@@ -24,6 +24,9 @@ uint64_t Checksum(absl::Span<const std::byte> first,
     return XXH3_64bits_withSeed(second.data(), second.size(), length);
   }
   XXH3_state_t state;
+  // Without it, reset takes a seed that the stack happens to hold for a sign
+  // that the state has been made for that seed already.
+  XXH3_INITSTATE(&state);
   XXH3_64bits_reset_withSeed(&state, length);
   XXH3_64bits_update(&state, first.data(), first.size());
   XXH3_64bits_update(&state, second.data(), second.size());

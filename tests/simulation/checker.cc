@@ -220,10 +220,7 @@ class Replay {
   absl::Status CheckRefusals(uint64_t sequence) {
     for (auto it = refused_.begin(); it != refused_.end();) {
       const Record& record = **it;
-      if (sequence < floor_[&record]) {
-        ++it;
-        continue;
-      }
+      if (sequence < floor_[&record]) break;
       if (sequence > record.newest_at_return) {
         return Violation(
             record,
@@ -331,7 +328,8 @@ class Replay {
   std::map<const Record*, bool> met_;
   std::map<Name, std::vector<const Record*>> by_name_;
   std::map<uint64_t, std::vector<const Record*>> reads_;  // by sequence
-  std::vector<const Record*> refused_;  // that hold in no state so far
+  // Those that hold in no state so far, by floor.
+  std::vector<const Record*> refused_;
 };
 
 }  // namespace

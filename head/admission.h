@@ -171,7 +171,8 @@ class Admission {
   // Not OK: it is one that heads have died of.
   absl::Status CheckPoison(engine::Transaction& transaction,
                            const replica::Mutation& mutation);
-  // It has ended this process neither by its failure nor by its success.
+  // It was executed, and this process is still there: pardons its bytes if they
+  // were under suspicion.
   void NoteSurvived(const replica::Mutation& mutation);
   void SubmitRefusal(const replica::RequestIdentity& request);
 

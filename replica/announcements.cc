@@ -6,7 +6,6 @@ namespace kamino::replica {
 
 using kamino::internal::v1::AnnounceAck;
 using kamino::internal::v1::Sync;
-using membership::Member;
 using membership::View;
 
 Announcements::Announcements(const ChainOptions& options, NodeRecord* record,

@@ -1,6 +1,6 @@
-// How far the chain's operations are applied to a node's heap, as a region of
-// the node says. Each region of a node has one, and all are written together:
-// so they tell whether the regions are of one age.
+// Up to which mutation the chain's log is applied to a node's heap, as a region
+// of the node says. Each region of a node has one, and all are written
+// together: so they tell whether the regions are of one age.
 //
 // A mark says where the one before it, which was durable when this one was
 // made, stood; it covers what was marked with one drain. Two regions of one

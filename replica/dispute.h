@@ -1,10 +1,10 @@
-// What becomes of an operation that this node's own execution came to something
-// else of than the head's did. One of the two computes wrongly, or on wrong
-// data; which of them, others have to say.
+// What becomes of a log entry whose execution here left something else than the
+// head's did. One of the two computes wrongly, or on wrong data; which of them,
+// others have to say.
 //
-// Such an operation is neither applied nor sent on, and nothing after it is
-// executed. The successor is asked: it tries the operation without any effect,
-// and says what it comes to. Then one has two against it:
+// Such an entry is neither applied nor sent on, and nothing after it is
+// executed. The successor is asked: it tries the entry without any effect, and
+// says what it comes to. Then one has two against it:
 //
 //   comes before   the successor says      then
 //   the head       nothing yet             kAsk
@@ -19,12 +19,12 @@
 //
 // Who erred discards its state and ends; it joins anew. A node whose result
 // was borne out, or whose head has gone, goes on with it as the next head; one
-// that could not execute the operation to its end is rolled back by its
-// successor then, and drops it: no one was answered. What is undecided waits
-// for an operator.
+// that could not execute the entry to its end is rolled back by its successor
+// then, and drops it: no one was answered. What is undecided waits for an
+// operator.
 //
-// A dispute is in the node's record: a restart neither ends it, nor is the
-// operation taken for one that was interrupted and mended by a neighbour.
+// A dispute is in the node's record: a restart does not end it, nor is the
+// entry mended by a neighbour then, as one that was interrupted is.
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_DISPUTE_H_
@@ -58,7 +58,7 @@ class Dispute {
       : record_(record), retry_(retry) {}
 
   bool open() const { return entry_.has_value(); }
-  // While it is open: numbers of the operation's mutations.
+  // While it is open: numbers of the entry's mutations.
   uint64_t first() const { return entry_->first; }
   uint64_t last() const { return entry_->last; }
   uint64_t own_hash() const { return entry_->own; }

@@ -89,7 +89,8 @@ class Donor {
   bool OnTick(absl::Time now);
   // Nobody who joins needs what is in the ring any more.
   void Forget();
-  // Nor is anybody to get what the heap holds.
+  // As Forget, where somebody joins or something is retained: what the heap
+  // holds now is no state of the chain, and must not be given on.
   void Stop();
 
   // True when it was the link to the node that joins.

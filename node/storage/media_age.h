@@ -3,7 +3,7 @@
 // and together they are a state that never was.
 //
 // Two things tell. All regions have one stamp, another one each time they are
-// opened. And each says how far the chain's operations are applied
+// opened. And each says how far the chain's log is applied
 // (replica::AppliedMark), so that within one time two copies are told apart as
 // soon as more than one drain lies between them.
 #ifndef KAMINO_NODE_STORAGE_MEDIA_AGE_H_

@@ -55,9 +55,8 @@ class Storage {
   // incarnation is one higher than the last time.
   // kFailedPrecondition: the regions are of another cluster, node, size or
   // version, not of one age, or another process has them open; or this node has
-  // died too often; kDataLoss:
-  // damaged;
-  // kResourceExhausted: no space. Messages name the region and what to do.
+  // died too often; kDataLoss: damaged; kResourceExhausted: no space. Messages
+  // name the region and what to do.
   static absl::StatusOr<std::unique_ptr<Storage>> Open(
       StorageOptions options, std::unique_ptr<Media> media);
 

@@ -164,7 +164,7 @@ class MediaTest(unittest.TestCase):
   def write_ring(self):
     """One that has wrapped: mutations 6, then 7 and 8; 5 is cleaned."""
     ring = bytearray(8192)
-    struct.pack_into("<QIIQ", ring, 0, 0x474e49526f6d614b, 8, 3, 8192)
+    struct.pack_into("<QIIQ", ring, 0, 0x474e49526f6d614b, 9, 3, 8192)
     struct.pack_into("<QQ", ring, 64, 2, 6)
     struct.pack_into("<QQ", ring, 128, 4, 5)
     struct.pack_into("<QQ", ring, 192, 5, 7936)
@@ -190,6 +190,24 @@ class MediaTest(unittest.TestCase):
     for _ in range(8):
       self.assertIn(media.ring_mark(self.folder, self.dice)[0].offset,
                     (64, 192))
+
+  def write_record(self, serials):
+    """The page of a ring that has both copies of two versions."""
+    ring = bytearray(4096)
+    for copy in (1024, 2048):
+      for version, serial in enumerate(serials):
+        # Behind it, where a line of half the length would begin, a larger one.
+        struct.pack_into("<Q56xQ", ring, copy + version * 128, serial, 99)
+    self.write(media.RING, ring)
+
+  def test_a_record_is_its_newer_version(self):
+    for serials, line in (((7, 8), 128), ((9, 8), 0)):
+      self.write_record(serials)
+      both = media.record(self.folder, self.dice)
+      self.assertEqual(both, [media.Place(media.RING, 1024 + line, 128),
+                              media.Place(media.RING, 2048 + line, 128)])
+      for _ in range(8):
+        self.assertIn(media.record_copy(self.folder, self.dice)[0], both)
 
   def test_a_ring_that_needs_none(self):
     self.write_ring()

@@ -16,7 +16,7 @@ ALIGNMENT = 64
 APPLIED_LINES = (64, 128)
 CLEANED_LINES = (192, 256)
 RECORD_COPIES = (1024, 2048)
-RECORD_BYTES = 64
+RECORD_BYTES = 128
 SLOT_MAGIC, WRAP_MAGIC = 0x544f4c53, 0x50415257
 SLOT = struct.Struct("<IIQII")
 SLOT_BYTES = 32
@@ -156,7 +156,7 @@ def ring_entry(folder, dice):
 
 
 def _record_line(folder):
-  """Of the newest version: where it is in either copy."""
+  """Of the newer of the two versions: where it is in either copy."""
   lines = [RECORD_COPIES[0] + i * RECORD_BYTES for i in range(2)]
   line, _ = _newest(folder, lines)
   return line - RECORD_COPIES[0]

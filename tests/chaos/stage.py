@@ -101,7 +101,7 @@ class Stage:
     self.cuts = []
 
   def may_end(self, name, *texts):
-    """What an operator is told to do about it is done (operator.py)."""
+    """What an operator is told to do about it is done (operator_acts.py)."""
     self.ends[name] = texts
 
 

@@ -8,9 +8,9 @@ namespace {
 // In failure timeouts: for how long an accusation counts against the accuser of
 // the next one; how long a node that was left out is kept out, at first.
 constexpr int kRemembered = 20;
-constexpr int kKeptOut = 10;
+constexpr int kKeptOut = 4;
 // At the most, so much longer.
-constexpr int kMostDoubled = 32;
+constexpr int kMostDoubled = 64;
 
 }  // namespace
 

@@ -26,7 +26,7 @@ class Suspects {
   // Nobody is left out for now.
   void LetGo() { present_.reset(); }
   // The view `before` is followed by `after`. Who was left out so is kept out
-  // for ten failure timeouts, twice as long each time, if it comes soon again.
+  // for four failure timeouts, twice as long each time, if it comes soon again.
   void OnView(const View& before, const View& after, absl::Time now);
 
   // The member that is being left out.

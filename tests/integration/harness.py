@@ -13,7 +13,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
 sys.path.insert(0, os.path.join(ROOT, "deploy", "local"))
 # pylint: disable=wrong-import-position
 from binaries import Binaries
-from local_cluster import LocalCluster, default_parent
+from local_cluster import ClusterError, LocalCluster, default_parent
 from processes import free_port, wait_until
 
 __all__ = ["ClusterTest", "Load", "free_port", "wait_until", "main"]
@@ -72,7 +72,26 @@ class ClusterTest(unittest.TestCase):
     self.cluster = self.cluster_class(os.path.join(self.folder, "c"),
                                       Binaries(), self.patience)
     self.addCleanup(self.cluster.destroy)
+    self.addCleanup(self.tell_of_failure)  # before the cluster is gone
     self.cluster.start(**self.start)
+
+  def tell_of_failure(self):
+    """Prints what the managers say, and the last warnings in the logs."""
+    outcome = getattr(self, "_outcome", None)  # unittest has no public way
+    if outcome is None or outcome.success or not self.cluster.state:
+      return
+    if self.cluster.managers:
+      addresses = ",".join(self.cluster.addresses_of(self.cluster.managers))
+      try:
+        said = self.cluster.kamino("admin", "status", f"--managers={addresses}",
+                                   "--timeout=5s", check=False)
+        print(said.stdout + said.stderr)
+      except ClusterError as error:
+        print(error)
+    for name in self.cluster.state["processes"]:
+      warnings = [line for line in self.cluster.log_tail(name, 400).splitlines()
+                  if line[:1] in "WEF"]
+      print(f"--- {name}", *warnings[-20:], sep="\n", flush=True)
 
   def kamino(self, *words, expect=0, stderr=None):
     """Runs a command; checks exit code and a part of its one error line."""

@@ -23,8 +23,9 @@ ViewRecord Outline(const ViewRecord& record) {
   for (kamino::v1::Member& member : *outline.mutable_members()) {
     member.clear_address();
     member.mutable_instance()->clear_link_addresses();
-    member.mutable_instance()->clear_agreement();
+    member.mutable_instance()->clear_agreement_ranges();
   }
+  outline.clear_in_force();
   return outline;
 }
 

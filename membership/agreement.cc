@@ -1,23 +1,49 @@
 #include "membership/agreement.h"
 
+#include <algorithm>
+
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 
 namespace kamino::membership {
 namespace {
 
-absl::string_view ValueOf(const Agreement& agreement, const std::string& name) {
+Range RangeOf(const Agreement& agreement, const std::string& name) {
   const auto found = agreement.find(name);
-  if (found == agreement.end()) return "missing";
-  return found->second;
+  return found == agreement.end() ? Range{} : found->second;
+}
+
+std::string TextOf(const Range& range) {
+  if (range.low != range.high) {
+    return absl::StrCat(range.low, " to ", range.high);
+  }
+  return range.low == 0 ? "missing" : absl::StrCat(range.low);
+}
+
+bool Meet(const Range& a, const Range& b) {
+  return a.low <= b.high && b.low <= a.high;
 }
 
 }  // namespace
 
+std::string Malformed(const Agreement& agreement) {
+  if (AgreementBytes(agreement) > kMaxAgreementBytes) {
+    return absl::StrCat("what a node has to have in common with others takes ",
+                        AgreementBytes(agreement), " bytes; at most ",
+                        kMaxAgreementBytes, ": fewer procedures");
+  }
+  for (const auto& [name, range] : agreement) {
+    if (range.low <= range.high) continue;
+    return absl::StrCat(absl::CHexEscape(name), " ends at ", range.high,
+                        ", before it begins at ", range.low);
+  }
+  return "";
+}
+
 size_t AgreementBytes(const Agreement& agreement) {
   size_t bytes = 0;
-  for (const auto& [name, value] : agreement) {
-    bytes += name.size() + value.size();
+  for (const auto& [name, range] : agreement) {
+    bytes += name.size() + sizeof(range);
   }
   return bytes;
 }
@@ -25,17 +51,41 @@ size_t AgreementBytes(const Agreement& agreement) {
 std::string Misfit(const Agreement& a, absl::string_view a_node,
                    const Agreement& b, absl::string_view b_node) {
   for (const Agreement* each : {&a, &b}) {
-    for (const auto& [name, value] : *each) {
-      const absl::string_view here = ValueOf(a, name);
-      const absl::string_view there = ValueOf(b, name);
-      if (here == there) continue;
+    for (const auto& [name, range] : *each) {
+      const Range here = RangeOf(a, name);
+      const Range there = RangeOf(b, name);
+      if (Meet(here, there)) continue;
       // Perhaps a stranger's.
-      return absl::StrCat(absl::CHexEscape(name), " is ",
-                          absl::CHexEscape(here), " at ", a_node, ", but ",
-                          absl::CHexEscape(there), " at ", b_node);
+      return absl::StrCat(absl::CHexEscape(name), " is ", TextOf(here), " at ",
+                          a_node, ", but ", TextOf(there), " at ", b_node);
     }
   }
   return "";
+}
+
+std::string Misfit(const Agreement& agreement, absl::string_view node,
+                   const InForce& in_force) {
+  for (const auto& [name, value] : in_force) {
+    const Range here = RangeOf(agreement, name);
+    if (here.Has(value)) continue;
+    return absl::StrCat(absl::CHexEscape(name), " is ", TextOf(here), " at ",
+                        node, ", but ", TextOf({value, value}),
+                        " in the chain");
+  }
+  return "";
+}
+
+InForce InForceOf(const std::vector<const Agreement*>& agreements) {
+  InForce in_force;
+  for (const Agreement* agreement : agreements) {
+    for (const auto& [name, range] : *agreement) in_force[name] = range.high;
+  }
+  for (auto& [name, value] : in_force) {
+    for (const Agreement* agreement : agreements) {
+      value = std::min(value, RangeOf(*agreement, name).high);
+    }
+  }
+  return in_force;
 }
 
 }  // namespace kamino::membership

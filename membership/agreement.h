@@ -1,29 +1,60 @@
-// What the nodes of one chain must have in common besides the size of their
-// heaps: the sizes, formats and procedures without which one could not take
-// what another sends. Here they are names and values to compare; who makes one
+// What the nodes of one chain must be able to work with alike, besides heaps of
+// one size: the sizes, formats and procedures without which one could not take
+// what another sends. Each node says from what to what it goes, so that nodes
+// of two releases can be in one chain; what all members can do is in force
+// (View::in_force). Here they are names and numbers to compare; who makes them
 // knows what they mean (node/driver/node_agreement.h).
 #ifndef KAMINO_MEMBERSHIP_AGREEMENT_H_
 #define KAMINO_MEMBERSHIP_AGREEMENT_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 
 namespace kamino::membership {
 
-using Agreement = std::map<std::string, std::string>;
+// Both ends included; low <= high. 0 stands for going without: what a node does
+// not name is 0 to 0 there, what it can go without begins at 0.
+struct Range {
+  uint64_t low = 0;
+  uint64_t high = 0;
 
-// Names and values together. A view's record holds one for each member.
+  bool Has(uint64_t value) const { return low <= value && value <= high; }
+  friend bool operator==(const Range&, const Range&) = default;
+};
+
+// What a node can work with, by name.
+using Agreement = std::map<std::string, Range>;
+// What a chain works with, by name: of each thing that a member names, the
+// highest that all members can. 0: it is not used, as not all members have it.
+using InForce = std::map<std::string, uint64_t>;
+
+// As many as may be said. A view's record holds them for each member.
 inline constexpr size_t kMaxAgreementBytes = 16u << 10;
 
+// What is wrong with it by itself, if it is a stranger's; empty: nothing.
+std::string Malformed(const Agreement& agreement);
+
+// Of names and numbers.
 size_t AgreementBytes(const Agreement& agreement);
 
-// The first thing that `a`, of node `a_node`, and `b` do not have in common, as
-// "ring_mb is 16 at n2, but 64 at n1"; empty when there is none.
+// The first thing for which `a`, of node `a_node`, and `b` have nothing in
+// common, as "ring_mb is 16 at n2, but 64 at n1"; empty when there is none.
+// Nodes of which any two have something in common have it all together.
 std::string Misfit(const Agreement& a, absl::string_view a_node,
                    const Agreement& b, absl::string_view b_node);
+
+// The same for what is in force in a chain, which does not change for a node
+// that comes later.
+std::string Misfit(const Agreement& agreement, absl::string_view node,
+                   const InForce& in_force);
+
+// What is in force among nodes of which any two fit.
+InForce InForceOf(const std::vector<const Agreement*>& agreements);
 
 }  // namespace kamino::membership
 

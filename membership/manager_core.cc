@@ -83,13 +83,9 @@ absl::Status ManagerCore::CheckMember(const std::string& cluster_id,
         kMaxAddressBytes, "; a node has at most ", kMaxLinkAddresses,
         " link addresses"));
   }
-  if (AgreementBytes(member.agreement) > kMaxAgreementBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("what a node must have in common with others takes ",
-                     AgreementBytes(member.agreement), " bytes; at most ",
-                     kMaxAgreementBytes, ": fewer procedures"));
-  }
-  return absl::OkStatus();
+  const std::string malformed = Malformed(member.agreement);
+  return malformed.empty() ? absl::OkStatus()
+                           : absl::InvalidArgumentError(malformed);
 }
 
 absl::Status ManagerCore::CheckHeap(const Member& member,
@@ -117,15 +113,29 @@ bool ManagerCore::Binds(const Node& node, absl::Time now) const {
 
 absl::Status ManagerCore::CheckAgreement(const Member& member,
                                          absl::Time now) const {
+  std::string misfit;
+  bool alone = true;
   for (const auto& [id, node] : nodes_) {
-    if (id == member.node_id || !Binds(node, now)) continue;
-    const std::string misfit = Misfit(member.agreement, member.node_id,
-                                      node.state.member.agreement, id);
-    if (misfit.empty()) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat(misfit, "; it must be alike on all nodes of a chain"));
+    if (id == member.node_id || !Binds(node, now) || !misfit.empty()) continue;
+    misfit = Misfit(member.agreement, member.node_id,
+                    node.state.member.agreement, id);
+    alone = false;
   }
-  return absl::OkStatus();
+  // When all are down, all can be changed together.
+  if (misfit.empty() && !alone) {
+    misfit = Misfit(member.agreement, member.node_id, view_.in_force);
+  }
+  if (misfit.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(misfit, "; all nodes of a chain must have it in common"));
+}
+
+void ManagerCore::ForgetMisfits() {
+  std::erase_if(nodes_, [this](const auto& each) {
+    const Member& member = each.second.state.member;
+    return !HasPlace(member) &&
+           !Misfit(member.agreement, member.node_id, view_.in_force).empty();
+  });
 }
 
 void ManagerCore::ForgetMisfits(const Member& member) {
@@ -423,7 +433,9 @@ std::optional<View> ManagerCore::ProposeView(absl::Time now) {
   }
   if (view_.formed()) suspects_.Look(view_, states, now);
   proposed_ = NextView(view_, states, options_.chain_length, excluded_);
-  if (proposed_.has_value()) Succeed(view_, &*proposed_);
+  if (!proposed_.has_value()) return std::nullopt;
+  proposed_->Agree();
+  Succeed(view_, &*proposed_);
   return proposed_;
 }
 
@@ -434,6 +446,7 @@ void ManagerCore::OnViewStored(const View& view) {
   view_.cluster_id = options_.cluster_id;
   view_.chain_id = options_.chain_id;
   proposed_.reset();
+  ForgetMisfits();
 }
 
 std::vector<ManagerCore::Known> ManagerCore::nodes(absl::Time now) const {

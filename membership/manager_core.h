@@ -80,7 +80,7 @@ class ManagerCore {
   // --- Nodes; only while IsLeader. Success grants a lease.
 
   // kInvalidArgument: something is missing; kFailedPrecondition: another
-  // cluster, something that must be alike is not, or an old copy of a member's
+  // cluster, something that nodes must have in common they have not, or an old copy of a member's
   // data; kAlreadyExists: a node of that id is alive with
   // another heap, a later incarnation is known, or an earlier one may hold a
   // lease at another address (at the same one it is dead, as only one process
@@ -214,6 +214,8 @@ class ManagerCore {
   // Nodes outside the view that are not set up like its member, and came while
   // it was away, have to register again, and are told why they cannot stay.
   void ForgetMisfits(const Member& member);
+  // Likewise, of what is in force.
+  void ForgetMisfits();
   absl::Status MakeRoom(absl::Time now);
   // Every call with a time comes through here: a long gap means a hold-up.
   void Observe(absl::Time now);

@@ -1,5 +1,7 @@
 #include "membership/records.h"
 
+#include "membership/agreement_record.h"
+
 #include <algorithm>
 #include <cstdint>
 
@@ -79,8 +81,7 @@ kamino::v1::Member ToProto(const Member& member) {
                                             member.link_addresses.end());
   instance.set_heap_bytes(member.heap_bytes);
   instance.set_heap_id(member.heap_id);
-  instance.mutable_agreement()->insert(member.agreement.begin(),
-                                       member.agreement.end());
+  *instance.mutable_agreement_ranges() = ToProto(member.agreement);
   return message;
 }
 
@@ -94,8 +95,7 @@ Member FromProto(const kamino::v1::Member& message) {
                                instance.link_addresses().end());
   member.heap_bytes = instance.heap_bytes();
   member.heap_id = instance.heap_id();
-  member.agreement.insert(instance.agreement().begin(),
-                          instance.agreement().end());
+  member.agreement = FromProto(instance.agreement_ranges());
   return member;
 }
 
@@ -121,6 +121,7 @@ ViewRecord ToProto(const View& view) {
     exclusion->set_node_id(node_id);
     exclusion->set_drain(drain);
   }
+  record.mutable_in_force()->insert(view.in_force.begin(), view.in_force.end());
   record.set_digest(view.digest);
   record.mutable_ancestors()->Add(view.ancestors.begin(), view.ancestors.end());
   return record;
@@ -137,6 +138,7 @@ View FromProto(const ViewRecord& record) {
   for (const auto& exclusion : record.excluded()) {
     view.excluded[exclusion.node_id()] = exclusion.drain();
   }
+  view.in_force.insert(record.in_force().begin(), record.in_force().end());
   view.digest = record.digest();
   view.ancestors.assign(record.ancestors().begin(), record.ancestors().end());
   return view;

@@ -126,6 +126,7 @@ absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanRecovery(
         absl::StrCat("no node that is alive was a member of ", Named(newest),
                      " and holds its data; start those that were"));
   }
+  recovery.view.Agree();
   Succeed(newest, &recovery.view);
   return recovery;
 }

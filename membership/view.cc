@@ -34,7 +34,14 @@ bool operator==(const Member& a, const Member& b) {
 bool operator==(const View& a, const View& b) {
   return a.cluster_id == b.cluster_id && a.chain_id == b.chain_id &&
          a.id == b.id && a.members == b.members && a.excluded == b.excluded &&
-         a.digest == b.digest && a.ancestors == b.ancestors;
+         a.digest == b.digest && a.ancestors == b.ancestors &&
+         a.in_force == b.in_force;
+}
+
+void View::Agree() {
+  std::vector<const Agreement*> agreements;
+  for (const Member& member : members) agreements.push_back(&member.agreement);
+  in_force = InForceOf(agreements);
 }
 
 int View::IndexOf(absl::string_view node_id, uint64_t incarnation) const {

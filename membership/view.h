@@ -35,7 +35,7 @@ struct Member {
   std::map<std::string, std::string> link_addresses;  // by transport name
   uint64_t heap_bytes = 0;
   std::string heap_id;       // the heap's uuid, 16 bytes: survives a restart
-  Agreement agreement = {};  // what the others must have as well
+  Agreement agreement = {};  // what it can work with
 
   // Whether `later` is this node, started again on the same heap.
   bool IsRestartedAs(const Member& later) const {
@@ -58,10 +58,14 @@ struct View {
   // views was put back from an older copy (view_history.h); 0: not known.
   uint64_t digest = 0;
   std::vector<uint64_t> ancestors = {};  // digests, of the one before first
+  InForce in_force = {};                 // what its members work with
 
   friend bool operator==(const View& a, const View& b);
 
   bool formed() const { return id != 0; }
+
+  // Puts in force what all members can.
+  void Agree();
 
   // Position of that incarnation of that node, or -1.
   int IndexOf(absl::string_view node_id, uint64_t incarnation) const;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "glog/logging.h"
+#include "membership/agreement_record.h"
 
 namespace kamino::replica {
 
@@ -241,8 +242,7 @@ void ChainCore::OnLinkOpened(LinkId link, absl::Time now, Actions* actions) {
   hello.set_cluster_id(options_.cluster_id);
   hello.set_node_id(options_.node_id);
   hello.set_heap_bytes(options_.heap_bytes);
-  hello.mutable_agreement()->insert(options_.agreement.begin(),
-                                    options_.agreement.end());
+  *hello.mutable_agreement_ranges() = membership::ToProto(options_.agreement);
   *outbox_.Send(link).mutable_hello() = std::move(hello);
 }
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "glog/logging.h"
+#include "membership/agreement_record.h"
 #include "replica/chain_core.h"
 
 namespace kamino::replica {
@@ -103,13 +104,16 @@ std::string ChainCore::RefuseHello(LinkId link, const Hello& hello,
     return absl::StrCat("heaps differ in size: ", options_.heap_bytes,
                         " bytes here, ", hello.heap_bytes(), " there");
   }
-  const membership::Agreement there(hello.agreement().begin(),
-                                    hello.agreement().end());
-  if (membership::AgreementBytes(there) > membership::kMaxAgreementBytes) {
-    return "what must be alike is too long";
+  const membership::Agreement there =
+      membership::FromProto(hello.agreement_ranges());
+  std::string misfit = membership::Malformed(there);
+  if (misfit.empty()) {
+    misfit = membership::Misfit(options_.agreement, options_.node_id, there,
+                                hello.node_id());
   }
-  const std::string misfit = membership::Misfit(
-      options_.agreement, options_.node_id, there, hello.node_id());
+  if (misfit.empty()) {
+    misfit = membership::Misfit(there, hello.node_id(), view_.in_force);
+  }
   if (!misfit.empty()) return misfit;
   if (hello.purpose() == LINK_PURPOSE_TRANSFER) {
     const bool may_give =

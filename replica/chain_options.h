@@ -20,7 +20,7 @@ struct ChainOptions {
   std::string node_id;
   uint64_t incarnation = 0;
   uint64_t heap_bytes = 0;
-  // What neighbours must have as well.
+  // What this node can work with.
   membership::Agreement agreement;
   // The largest log entry that every neighbour and its link can take; larger
   // ones are not appended. 0: what the ring takes.

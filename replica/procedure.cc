@@ -65,6 +65,10 @@ absl::StatusOr<bool> ProcedureContext::RangeUnchangedSince(
   return objects_->RangeUnchangedSince(start, end, sequence);
 }
 
+bool IsBuiltin(absl::string_view name) {
+  return absl::StartsWith(name, "kv.") || absl::StartsWith(name, "kamino.");
+}
+
 ProcedureRegistry::ProcedureRegistry() { procedures_ = BuiltinProcedures(); }
 
 void ProcedureRegistry::Register(std::string name, Procedure procedure) {
@@ -75,7 +79,7 @@ void ProcedureRegistry::Register(std::string name, Procedure procedure) {
                              c == '-';
                     }))
       << "procedure name: " << name;
-  CHECK(!absl::StartsWith(name, "kv.") && !absl::StartsWith(name, "kamino."))
+  CHECK(!IsBuiltin(name))
       << "procedure name is reserved: " << name;
   const bool added =
       procedures_.emplace(std::move(name), std::move(procedure)).second;

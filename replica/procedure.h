@@ -87,6 +87,9 @@ class ProcedureContext {
   bool changed_ = false;
 };
 
+// By its name; a procedure that is registered is none.
+bool IsBuiltin(absl::string_view name);
+
 // Returns the result for the client, at most kMaxResultBytes.
 using Procedure = std::function<absl::StatusOr<std::string>(
     ProcedureContext& context, absl::string_view arguments)>;

@@ -8,6 +8,7 @@
 
 namespace kamino::replica::state_format {
 
+inline constexpr uint64_t kStateVersion = 3;
 inline constexpr uint64_t kStateMagic = 0x33657461746b4bull;  // "Kktate3"
 
 struct StateRoot {

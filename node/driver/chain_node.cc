@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "engine/heap/heap_reader.h"
 #include "glog/logging.h"
+#include "node/driver/node_agreement.h"
 #include "replica/errors.h"
 
 namespace kamino::node {
@@ -150,6 +151,9 @@ absl::Status ChainNode::NotHead() const {
 void ChainNode::Submit(head::Request request, absl::Time now) {
   options_.doing("a request", request.mutation.client_id);
   if (admission_ != nullptr && !failed()) {
+    const absl::Status in_force =
+        CheckInForce(core_.view(), request.mutation.function);
+    if (!in_force.ok()) return request.done({in_force, "", 0});
     admission_->Submit(std::move(request), now);
     return;
   }

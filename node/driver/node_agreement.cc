@@ -3,8 +3,10 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "engine/heap/heap_format.h"
 #include "replica/builtins.h"
+#include "replica/errors.h"
 #include "replica/log_entry_format.h"
 #include "replica/ring_format.h"
 #include "replica/snapshot_format.h"
@@ -16,13 +18,9 @@ namespace {
 // In front of a log entry: replica/chain_frame.h, with an Append in it.
 constexpr size_t kEnvelopeBytes = 256;
 
-std::string Megabytes(size_t bytes) {
-  constexpr size_t kMegabyte = 1u << 20;
-  if (bytes % kMegabyte == 0) return absl::StrCat(bytes / kMegabyte);
-  return absl::StrCat(
-      bytes / kMegabyte, ".",
-      absl::Dec(bytes % kMegabyte * 1000 / kMegabyte, absl::kZeroPad3));
-}
+constexpr absl::string_view kProcedure = "procedure ";
+
+membership::Range Exactly(uint64_t value) { return {value, value}; }
 
 }  // namespace
 
@@ -30,22 +28,40 @@ membership::Agreement AgreementOf(const Storage& storage,
                                   const replica::ProcedureRegistry& procedures,
                                   size_t max_message) {
   membership::Agreement agreement;
-  agreement["ring_mb"] = Megabytes(storage.ring_bytes());
-  agreement["largest message"] = absl::StrCat(max_message);
-  agreement["heap format"] = absl::StrCat(engine::heap_format::kHeapVersion);
-  agreement["ring format"] = absl::StrCat(replica::ring_format::kRingVersion);
+  agreement["ring size in KiB (--ring_mb)"] =
+      Exactly(storage.ring_bytes() >> 10);
+  agreement["largest message"] = Exactly(max_message);
+  agreement["heap format"] = Exactly(engine::heap_format::kHeapVersion);
+  agreement["ring format"] = Exactly(replica::ring_format::kRingVersion);
   agreement["log entry format"] =
-      absl::StrCat(replica::log_entry_format::kEntryVersion);
-  agreement["state format"] =
-      absl::StrCat(absl::Hex(replica::state_format::kStateMagic));
-  agreement["snapshot format"] =
-      absl::StrCat(replica::snapshot_format::kVersion);
+      Exactly(replica::log_entry_format::kEntryVersion);
+  agreement["state format"] = Exactly(replica::state_format::kStateVersion);
+  agreement["snapshot format"] = Exactly(replica::snapshot_format::kVersion);
   agreement["built-in functions' version"] =
-      absl::StrCat(replica::kBuiltinsVersion);
+      Exactly(replica::kBuiltinsVersion);
   for (const std::string& name : procedures.Names()) {
-    agreement[absl::StrCat("procedure ", name)] = "there";
+    if (replica::IsBuiltin(name)) continue;  // these have that version
+    agreement[absl::StrCat(kProcedure, name)] = {0, 1};
   }
   return agreement;
+}
+
+absl::Status CheckInForce(const membership::View& view,
+                          absl::string_view function) {
+  if (replica::IsBuiltin(function)) return absl::OkStatus();
+  const std::string name = absl::StrCat(kProcedure, function);
+  const auto found = view.in_force.find(name);
+  if (found == view.in_force.end() || found->second > 0) {
+    return absl::OkStatus();
+  }
+  for (const membership::Member& member : view.members) {
+    if (member.agreement.contains(name)) continue;
+    return replica::MakeError(
+        kamino::v1::REASON_UNKNOWN_PROCEDURE,
+        absl::StrCat("procedure ", function, " is not in force, as node ",
+                     member.node_id, " does not have it"));
+  }
+  return absl::OkStatus();
 }
 
 size_t MaxEntryBytes(size_t max_message) {

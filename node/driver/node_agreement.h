@@ -4,18 +4,27 @@
 
 #include <cstddef>
 
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "membership/agreement.h"
+#include "membership/view.h"
 #include "node/storage/storage.h"
 #include "replica/procedure.h"
 
 namespace kamino::node {
 
-// Without equal rings and messages one node could not take what another has
-// admitted, without equal formats not read it, without equal procedures not
-// execute it. `max_message` is that of the links, in bytes.
+// What a node with that storage can work with. Without equal rings and messages
+// one node could not take what another has admitted, without a format that both
+// know not read it. A procedure is in force once all members have it.
+// `max_message` is that of the links, in bytes.
 membership::Agreement AgreementOf(const Storage& storage,
                                   const replica::ProcedureRegistry& procedures,
                                   size_t max_message);
+
+// REASON_UNKNOWN_PROCEDURE for a procedure that is not in force, as a member of
+// `view` does not have it; its name is the caller's to check.
+absl::Status CheckInForce(const membership::View& view,
+                          absl::string_view function);
 
 // The largest log entry that such a link carries, in bytes.
 size_t MaxEntryBytes(size_t max_message);

@@ -16,7 +16,7 @@ DAMAGED = ("damaged", "not a Kamino", "format is version",
 OTHERWISE = ("came to something else", "diverged", "but the ring ends with",
              "cannot read")
 # A member that is set up otherwise: it is started as the others are.
-UNALIKE = ("must be alike", "but --heap_mb says", "but --ring_mb says",
+UNALIKE = ("must have it in common", "but --heap_mb says", "but --ring_mb says",
            "belongs to", "this is the manager of cluster", "of one chain are")
 BEHIND = "the views stored at etcd are not the newest"
 PLAN = re.compile(r"the chain would go on in view (\d+) with (.*)")

@@ -43,8 +43,8 @@ TEST(JsonTest, WhatIsWithinAStringStays) {
 // What nodes have in common has names and values of any kind.
 TEST(JsonTest, WhatIsInAMapStays) {
   kamino::v1::Member member;
-  (*member.mutable_instance()->mutable_agreement())["role"] = "ROLE_HEAD";
-  (*member.mutable_instance()->mutable_agreement())["a\\"] = "{[\"";
+  (*member.mutable_instance()->mutable_link_addresses())["role"] = "ROLE_HEAD";
+  (*member.mutable_instance()->mutable_link_addresses())["a\\"] = "{[\"";
   member.set_role(kamino::v1::ROLE_TAIL);
   const std::string json = ToJson(member);
   for (const char* part :

@@ -30,12 +30,12 @@ class ConfigurationTest(ClusterTest):
 
   def test_a_node_with_another_ring_is_refused(self):
     line = self.refused("x2", "--ring_mb=16")
-    self.assertRegex(line, r"ring_mb is 16 at x2, but 64 at n[123]; it must be "
-                           r"alike on all nodes of a chain")
+    self.assertRegex(line, r"ring_mb\) is 16384 at x2, but 65536 at n[123]; all "
+                           r"nodes of a chain must have it in common")
     # Likewise a member that comes back with another one.
     self.cluster.kill("n3")
     line = self.refused("n3", "--ring_mb=32")
-    self.assertRegex(line, r"ring_mb is 32 at n3, but 64 at n[12]")
+    self.assertRegex(line, r"ring_mb\) is 32768 at n3, but 65536 at n[12]")
     self.cluster.await_chain(["n1", "n2"])
     self.cluster.restart("n3")
     self.cluster.await_chain(["n1", "n2", "n3"], timeout=30)

@@ -127,26 +127,26 @@ TEST_F(ManagerCoreTest, WhatAMemberHeldIsNotForgottenForOthers) {
   EXPECT_TRUE(absl::IsResourceExhausted(Register(Node("n6"))));
 }
 
-// --- What must be alike.
+// --- What nodes must have in common.
 
 TEST_F(ManagerCoreTest, WhatMustBeAlikeIsComparedWithThoseAlive) {
   Member first = Node("n1");
-  first.agreement = {{"formats", "3"}, {"ring_mb", "64"}};
+  first.agreement = {{"formats", {3, 3}}, {"ring_mb", {64, 64}}};
   Member second = Node("n2");
-  second.agreement = {{"formats", "3"}, {"ring_mb", "16"}};
+  second.agreement = {{"formats", {3, 3}}, {"ring_mb", {16, 16}}};
   EXPECT_EQ(Register(first), absl::OkStatus());
   const absl::Status refused = Register(second);
   EXPECT_TRUE(absl::IsFailedPrecondition(refused));
   EXPECT_EQ(refused.message(),
-            "ring_mb is 16 at n2, but 64 at n1; it must be alike on all nodes "
-            "of a chain");
-  second.agreement = {{"ring_mb", "64"}};
+            "ring_mb is 16 at n2, but 64 at n1; all nodes of a chain must "
+            "have it in common");
+  second.agreement = {{"ring_mb", {64, 64}}};
   EXPECT_NE(
       Register(second).message().find("formats is missing at n2, but 3 at n1"),
       std::string::npos);
   // All are changed together, after all were down.
   now_ += kTimeout;
-  second.agreement = {{"formats", "3"}, {"ring_mb", "128"}};
+  second.agreement = {{"formats", {3, 3}}, {"ring_mb", {128, 128}}};
   EXPECT_EQ(Register(second), absl::OkStatus());
   EXPECT_TRUE(absl::IsFailedPrecondition(Register(first)));
   first.agreement = second.agreement;
@@ -157,17 +157,49 @@ TEST_F(ManagerCoreTest, AViewsMembersBindUnderANewLeaderUntilTheyAreSilent) {
   FormChain();
   Lead(core_.view());
   Member other = Node("n4");
-  other.agreement = {{"ring_mb", "64"}};
+  other.agreement = {{"ring_mb", {64, 64}}};
   EXPECT_TRUE(absl::IsFailedPrecondition(Register(other)));
   now_ += kTimeout;
   EXPECT_EQ(Register(other), absl::OkStatus());
-  other.agreement["procedure x"] = std::string(kMaxAgreementBytes, 'x');
+  other.agreement[std::string(kMaxAgreementBytes, 'x')] = {0, 1};
   EXPECT_TRUE(absl::IsInvalidArgument(Register(other)));
+  other.agreement = {{"ring_mb", {64, 63}}};
+  EXPECT_TRUE(absl::IsInvalidArgument(Register(other)));
+}
+
+// Members are exchanged for those of a newer program one after the other.
+TEST_F(ManagerCoreTest, WhatIsNewIsInForceOnceAllMembersHaveIt) {
+  const Agreement old_one = {{"format", {2, 2}}};
+  const Agreement new_one = {{"format", {2, 3}}, {"procedure p", {0, 1}}};
+  std::vector<Member> members = all_;
+  for (Member& member : members) {
+    member.agreement = old_one;
+    ASSERT_EQ(Register(member), absl::OkStatus());
+  }
+  core_.OnViewStored(*core_.ProposeView(now_));
+  EXPECT_EQ(core_.view().in_force, (InForce{{"format", 2}}));
+  Member spare = Node("n4");
+  spare.agreement = old_one;
+  ASSERT_EQ(Register(spare), absl::OkStatus());
+  for (size_t i = 0; i < members.size(); ++i) {
+    ++members[i].incarnation;
+    members[i].agreement = new_one;
+    ASSERT_EQ(Register(members[i], Condition::kReturned), absl::OkStatus());
+    core_.OnViewStored(*core_.ProposeView(now_));
+    const bool all = i + 1 == members.size();
+    EXPECT_EQ(core_.view().in_force,
+              (InForce{{"format", all ? 3 : 2}, {"procedure p", all ? 1 : 0}}));
+  }
+  // It stood by, and is too old now: it hears so when it registers again.
+  EXPECT_TRUE(absl::IsNotFound(Beat("n4", 1, Condition::kFresh)));
+  EXPECT_EQ(Register(spare).message(),
+            "format is 2 at n4, but 2 to 3 at n1; all nodes of a chain must "
+            "have it in common");
 }
 
 // An empty spare that is set up otherwise is back before the members are.
 TEST_F(ManagerCoreTest, MembersOfTheViewDecideWhoIsOutside) {
-  const Agreement usual = {{"ring_mb", "32"}};
+  const Agreement usual = {{"ring_mb", {32, 32}}};
   std::vector<Member> members = all_;
   for (Member& member : members) {
     member.agreement = usual;
@@ -176,7 +208,7 @@ TEST_F(ManagerCoreTest, MembersOfTheViewDecideWhoIsOutside) {
   core_.OnViewStored(*core_.ProposeView(now_));
   now_ += 2 * kTimeout;
   Member spare = Node("n5");
-  spare.agreement = {{"ring_mb", "16"}};
+  spare.agreement = {{"ring_mb", {16, 16}}};
   Member like = Node("n4");
   like.agreement = usual;
   EXPECT_EQ(Register(spare), absl::OkStatus());
@@ -190,8 +222,8 @@ TEST_F(ManagerCoreTest, MembersOfTheViewDecideWhoIsOutside) {
   const absl::Status refused = Register(spare);
   EXPECT_TRUE(absl::IsFailedPrecondition(refused));
   EXPECT_EQ(refused.message(),
-            "ring_mb is 16 at n5, but 32 at n1; it must be alike on all nodes "
-            "of a chain");
+            "ring_mb is 16 at n5, but 32 at n1; all nodes of a chain must "
+            "have it in common");
   // A member that came back without its data is outside as well.
   Member lost = Replacement("n3", 5);
   lost.agreement = spare.agreement;

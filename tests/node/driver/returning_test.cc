@@ -234,13 +234,15 @@ TEST_F(ReturningTest, ALieOfThePredecessorStopsNobody) {
   EXPECT_EQ(rig_.Difference(), "");
 }
 
-// --- What must be alike.
+// --- What nodes must have in common.
 
 TEST_F(ReturningTest, ANeighbourThatIsSetUpOtherwiseIsTurnedAway) {
   rig_.ChangeNext(
       "n3", "n4", [](const ChainMessage& m) { return m.has_hello(); },
       [](ChainMessage* m) {
-        (*m->mutable_hello()->mutable_agreement())["ring_mb"] = "64";
+        auto& range = (*m->mutable_hello()->mutable_agreement_ranges())["formats"];
+        range.set_low(3);
+        range.set_high(4);
       });
   std::string reason;
   rig_.SetTap([&](const std::string& to, replica::LinkId,

@@ -1,0 +1,60 @@
+#include "membership/agreement.h"
+
+#include <string>
+
+#include "gtest/gtest.h"
+#include "membership/view.h"
+
+namespace kamino::membership {
+namespace {
+
+TEST(AgreementTest, RangesThatMeetFit) {
+  struct Case {
+    Range a, b;
+    std::string misfit;
+  };
+  const Case cases[] = {
+      {{3, 3}, {3, 3}, ""},
+      {{1, 3}, {3, 4}, ""},
+      {{3, 4}, {1, 3}, ""},
+      {{0, 1}, {0, 0}, ""},
+      {{1, 5}, {2, 3}, ""},
+      {{3, 3}, {4, 4}, "x is 3 at n1, but 4 at n2"},
+      {{1, 2}, {3, 4}, "x is 1 to 2 at n1, but 3 to 4 at n2"},
+      {{1, 1}, {0, 0}, "x is 1 at n1, but missing at n2"},
+  };
+  for (const Case& each : cases) {
+    const Agreement a = {{"x", each.a}};
+    Agreement b = {{"x", each.b}};
+    EXPECT_EQ(Misfit(a, "n1", b, "n2"), each.misfit);
+    // What is not named is 0.
+    if (each.b.high == 0) b.clear();
+    EXPECT_EQ(Misfit(a, "n1", b, "n2"), each.misfit);
+  }
+}
+
+TEST(AgreementTest, InForceIsTheHighestThatAllCan) {
+  const Agreement old_one = {{"format", {1, 3}}, {"size", {64, 64}}};
+  const Agreement new_one = {
+      {"format", {2, 5}}, {"size", {64, 64}}, {"procedure p", {0, 1}}};
+  EXPECT_EQ(InForceOf({&old_one, &new_one}),
+            (InForce{{"format", 3}, {"size", 64}, {"procedure p", 0}}));
+  EXPECT_EQ(InForceOf({&new_one}),
+            (InForce{{"format", 5}, {"size", 64}, {"procedure p", 1}}));
+  EXPECT_EQ(InForceOf({}), InForce());
+  EXPECT_EQ(Misfit(old_one, "n1", InForceOf({&old_one, &new_one})), "");
+  EXPECT_EQ(Misfit(old_one, "n1", InForceOf({&new_one})),
+            "format is 1 to 3 at n1, but 5 in the chain");
+  EXPECT_EQ(Misfit(Agreement(), "n1", {{"procedure p", 1}}),
+            "procedure p is missing at n1, but 1 in the chain");
+}
+
+TEST(AgreementTest, WhatAStrangerSaysIsBounded) {
+  EXPECT_EQ(Malformed({{"x", {3, 4}}}), "");
+  EXPECT_EQ(Malformed({{"x\n", {4, 3}}}),
+            "x\\n ends at 3, before it begins at 4");
+  EXPECT_NE(Malformed({{std::string(kMaxAgreementBytes, 'x'), {0, 1}}}), "");
+}
+
+}  // namespace
+}  // namespace kamino::membership

@@ -193,7 +193,7 @@ TEST_F(ManagerCoreTest, WhatIsNewIsInForceOnceAllMembersHaveIt) {
   // It stood by, and is too old now: it hears so when it registers again.
   EXPECT_TRUE(absl::IsNotFound(Beat("n4", 1, Condition::kFresh)));
   EXPECT_EQ(Register(spare).message(),
-            "format is 2 at n4, but 2 to 3 at n1; all nodes of a chain must "
+            "format is 2 at n4, but 3 in the chain; all nodes of a chain must "
             "have it in common");
 }
 

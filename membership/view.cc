@@ -34,7 +34,9 @@ bool operator==(const Member& a, const Member& b) {
 bool operator==(const View& a, const View& b) {
   return a.cluster_id == b.cluster_id && a.chain_id == b.chain_id &&
          a.id == b.id && a.members == b.members && a.excluded == b.excluded &&
-         a.digest == b.digest && a.ancestors == b.ancestors;
+         a.digest == b.digest && a.ancestors == b.ancestors &&
+         a.cluster_uuid == b.cluster_uuid && a.epoch == b.epoch &&
+         a.recovered_at == b.recovered_at;
 }
 
 int View::IndexOf(absl::string_view node_id, uint64_t incarnation) const {

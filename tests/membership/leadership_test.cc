@@ -248,7 +248,7 @@ TEST_F(LeadershipTest, ARenewalThatAStandbyDidNotSeeKeepsItOut) {
 TEST_F(LeadershipTest, WhoResignsIsFollowedAtOnce) {
   Rounds(&a_);
   Rounds(&b_);
-  const auto last = a_.Resign();
+  const auto last = a_.Resign(now_);
   ASSERT_TRUE(last.has_value());
   EXPECT_FALSE(Leads(a_));
   CarryOut(*last, &connection_);
@@ -347,7 +347,7 @@ TEST_F(LeadershipTest, TheLeaderDropsWhatEtcdRemembersOfMoreThanAnHourAgo) {
   ManagerLoop::Options options = OptionsOf("c:1");
   options.compacts = false;
   ManagerLoop quiet(options);
-  CarryOut(*a_.Resign(), &connection_);
+  CarryOut(*a_.Resign(now_), &connection_);
   for (int second = 0; second < 4000; ++second) {
     now_ += absl::Seconds(1);
     Rounds(&quiet, 3);

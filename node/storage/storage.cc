@@ -448,8 +448,7 @@ void Storage::BeginReceiving() {
   state.was_head = false;
   // What it is to hold was never a member's.
   state.view_id = 0;
-  state.heap_id =
-      NextHeapId(state.heap_id, record_->serial(), options_.salt);
+  state.heap_id = NextHeapId(state.heap_id, record_->serial(), options_.salt);
   record_->Update(state);
   ForgetUndoCopyAge();
   EmptyLog();

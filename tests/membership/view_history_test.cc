@@ -82,5 +82,31 @@ TEST(ViewHistoryTest, AViewWithoutADigestIsTakenForWhatItSays) {
   EXPECT_EQ(KinshipOf({0, 6, 77}, next), Kinship::kAnother);
 }
 
+TEST(ViewHistoryTest, AnEpochOutweighsIds) {
+  View stored{"c", 6, {}};
+  stored.epoch = 2;
+  Succeed(View(), &stored);
+  EXPECT_EQ(stored.epoch, 2u);
+  EXPECT_EQ(KinshipOf({1, 9, 77}, stored), Kinship::kAbandoned);
+  EXPECT_EQ(KinshipOf({1, 6, 77}, stored), Kinship::kAbandoned);
+  EXPECT_EQ(KinshipOf({1, 5, 77}, stored), Kinship::kPast);
+  EXPECT_EQ(KinshipOf({3, 2, 77}, stored), Kinship::kAhead);
+  EXPECT_EQ(KinshipOf({0, 7, 77}, stored), Kinship::kAhead);
+}
+
+TEST(ViewHistoryTest, AllViewsHaveTheUuidOfTheFirst) {
+  View first{"c", 1, {}};
+  Succeed(View(), &first);
+  EXPECT_EQ(first.cluster_uuid.size(), 16u);
+  EXPECT_EQ(first.epoch, 1u);
+  View second{"c", 2, {}};
+  Succeed(first, &second);
+  EXPECT_EQ(second.cluster_uuid, first.cluster_uuid);
+  EXPECT_EQ(second.epoch, 1u);
+  View other{"other", 1, {}};
+  Succeed(View(), &other);
+  EXPECT_NE(other.cluster_uuid, first.cluster_uuid);
+}
+
 }  // namespace
 }  // namespace kamino::membership

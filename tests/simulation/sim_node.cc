@@ -84,6 +84,13 @@ SimNode::Copy SimNode::TakeCopy() const {
           disk_->Copy()};
 }
 
+SimNode::Copy SimNode::TakeCopyOfDisk() const {
+  CHECK(!up());
+  Copy copy;
+  copy.images = disk_->Copy();
+  return copy;
+}
+
 bool SimNode::IsOf(const Copy& copy) const {
   return incarnation_ == copy.incarnation && up() &&
          node()->core().view().id == copy.view_id;
@@ -92,7 +99,7 @@ bool SimNode::IsOf(const Copy& copy) const {
 void SimNode::PutBack(const Copy& copy) {
   CHECK(!up());
   Discard();
-  Trace("is put back to an older copy of its disk");
+  Trace("is put back to a copy of its disk");
   disk_->PutBack(copy.images);
   put_back_ = true;
   old_files_.clear();

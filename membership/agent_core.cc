@@ -104,13 +104,12 @@ AgentCore::Answer AgentCore::Checked(const Call& call,
   }
   if (checked.status.ok()) {
     checked.status =
-        call.registers
-            ? CheckHistory({answer.registration.lease_epoch(),
-                            answer.registration.lease_view_id(),
-                            answer.registration.lease_view_digest()})
-            : CheckHistory({answer.heartbeat.lease_epoch(),
-                            answer.heartbeat.lease_view_id(),
-                            answer.heartbeat.lease_view_digest()});
+        call.registers ? CheckHistory({answer.registration.lease_epoch(),
+                                       answer.registration.lease_view_id(),
+                                       answer.registration.lease_view_digest()})
+                       : CheckHistory({answer.heartbeat.lease_epoch(),
+                                       answer.heartbeat.lease_view_id(),
+                                       answer.heartbeat.lease_view_digest()});
   }
   return checked;
 }

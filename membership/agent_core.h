@@ -129,8 +129,7 @@ class AgentCore {
   // another history.
   absl::Status CheckHistory(const KnownView& newest) const;
   // Nor when a view is one of another cluster than its data.
-  absl::Status CheckCluster(
-      const kamino::internal::v1::ViewRecord& view) const;
+  absl::Status CheckCluster(const kamino::internal::v1::ViewRecord& view) const;
 
   const Options options_;
   Member self_;

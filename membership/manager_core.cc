@@ -218,39 +218,6 @@ bool ManagerCore::HasPlace(const Member& member) const {
       });
 }
 
-// Outside the chain a heap may hold what the chain never acknowledged.
-uint64_t ManagerCore::HeldBefore(const Node& known,
-                                 const Member& member) const {
-  const NodeReport& said = known.state.report;
-  if (!HasPlace(member) || known.state.member.heap_id != member.heap_id ||
-      said.condition == Condition::kBehind ||
-      said.condition == Condition::kReceiving) {
-    return 0;
-  }
-  return std::max(known.state.held, said.cursors.applied);
-}
-
-absl::Status ManagerCore::CheckHoldsAll(const Node& node,
-                                        absl::Time now) const {
-  const std::string& id = node.state.member.node_id;
-  const auto shortfall = ShortfallOfNode(node, now);
-  if (!shortfall.has_value()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "node ", id, " is on an old copy of its data: it holds mutations up to ",
-      shortfall->holds, ", but by the word of ",
-      shortfall->known_by.empty() ? "the managers" : shortfall->known_by,
-      " it had applied those up to ", shortfall->needs,
-      "; move its files away and start it again: it joins as a new node"));
-}
-
-std::optional<Shortfall> ManagerCore::ShortfallOfNode(const Node& node,
-                                                      absl::Time now) const {
-  const std::string& id = node.state.member.node_id;
-  KnownNodes states = States(now);
-  states[id] = StateOf(node, now);
-  return ShortfallOf(view_, states, id);
-}
-
 absl::Status ManagerCore::CheckTakeover(const Node& known, const Member& member,
                                         absl::Time now) const {
   const Member& there = known.state.member;

@@ -262,8 +262,7 @@ void ManagerLoop::StartLeading(const Etcd::Stored& stored, const View& view,
   leader_ = options_.name;
   leader_until_ = sent_ + LeadershipOf(options_.leader_ttl);
   former_leases_until_ = now + FormerLeases();
-  core_.BecomeLeader(view, FormerLeases(), now,
-                     FromProto(renewal_.progress()));
+  core_.BecomeLeader(view, FormerLeases(), now, FromProto(renewal_.progress()));
   core_.ExtendLeadership(leader_until_);
   LOG(INFO) << options_.name << " is the leader of cluster "
             << options_.core.cluster_id << "; " << view.ToString();

@@ -28,6 +28,39 @@ void ManagerCore::NoteProgress(const KnownNode& node) {
   progress_.view_id = view_.id;
 }
 
+// Outside the chain a heap may hold what the chain never acknowledged.
+uint64_t ManagerCore::HeldBefore(const Node& known,
+                                 const Member& member) const {
+  const NodeReport& said = known.state.report;
+  if (!HasPlace(member) || known.state.member.heap_id != member.heap_id ||
+      said.condition == Condition::kBehind ||
+      said.condition == Condition::kReceiving) {
+    return 0;
+  }
+  return std::max(known.state.held, said.cursors.applied);
+}
+
+absl::Status ManagerCore::CheckHoldsAll(const Node& node,
+                                        absl::Time now) const {
+  const std::string& id = node.state.member.node_id;
+  const auto shortfall = ShortfallOfNode(node, now);
+  if (!shortfall.has_value()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "node ", id, " is on an old copy of its data: it holds mutations up to ",
+      shortfall->holds, ", but by the word of ",
+      shortfall->known_by.empty() ? "the managers" : shortfall->known_by,
+      " it had applied those up to ", shortfall->needs,
+      "; move its files away and start it again: it joins as a new node"));
+}
+
+std::optional<Shortfall> ManagerCore::ShortfallOfNode(const Node& node,
+                                                      absl::Time now) const {
+  const std::string& id = node.state.member.node_id;
+  KnownNodes states = States(now);
+  states[id] = StateOf(node, now);
+  return ShortfallOf(view_, states, id);
+}
+
 absl::Status ManagerCore::CheckCluster(const Member& member,
                                        const NodeReport& report) const {
   if (view_.cluster_uuid.empty() || report.cluster_uuid.empty() ||
@@ -61,8 +94,7 @@ bool ManagerCore::IsAbandoned(const Node& node) const {
 bool ManagerCore::FallsShort(const Node& node) const {
   const NodeReport& report = node.state.report;
   return HasPlace(node.state.member) && report.ClaimsAll() &&
-         (IsAbandoned(node) ||
-          report.cursors.applied < progress_.acknowledged);
+         (IsAbandoned(node) || report.cursors.applied < progress_.acknowledged);
 }
 
 bool ManagerCore::IsOfEarlierLife(const Node& node, const Node& known,
@@ -129,8 +161,7 @@ const ManagerCore::Node* ManagerCore::NewestOldCopy(absl::Time now,
     const NodeReport& report = node.state.report;
     if (!Alive(node, now) || !FallsShort(node)) continue;
     if (whole && report.condition == Condition::kTorn) continue;
-    if (newest == nullptr ||
-        RankOf(newest->state.report) < RankOf(report)) {
+    if (newest == nullptr || RankOf(newest->state.report) < RankOf(report)) {
       newest = &node;
     }
   }
@@ -146,7 +177,8 @@ std::string ManagerCore::WhyWaits(absl::Time now) const {
       progress_.acknowledged, " in view ", progress_.view_id,
       ", the newest that came back is ", newest->state.member.node_id, " with ",
       newest->state.report.cursors.applied,
-      OfEpoch(newest->state.report, view_), "; put newer files of a member back, or have the chain go on without "
+      OfEpoch(newest->state.report, view_),
+      "; put newer files of a member back, or have the chain go on without "
       "what it has acknowledged since: kamino admin recover");
 }
 

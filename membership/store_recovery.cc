@@ -44,8 +44,8 @@ absl::Status ManagerCore::CheckHistory(const std::string& node_id,
   const Kinship kinship = KinshipOf(newest, view_);
   if (kinship == Kinship::kAbandoned && report.view_id >= view_.id) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "node ", node_id, " is in view ", report.view_id,
-        " of recovery epoch ", report.view_epoch,
+        "node ", node_id, " is in view ", report.view_id, " of recovery epoch ",
+        report.view_epoch,
         "; the chain was recovered by force since, and is in ", Named(view_),
         " of epoch ", view_.epoch, ": start the node again"));
   }
@@ -57,8 +57,7 @@ absl::Status ManagerCore::CheckHistory(const std::string& node_id,
         " and is left as it is; move its files away and start it again: it "
         "joins as a new node"));
   }
-  const bool ahead =
-      kinship == Kinship::kAhead || kinship == Kinship::kAnother;
+  const bool ahead = kinship == Kinship::kAhead || kinship == Kinship::kAnother;
   if (ahead && (ahead_.empty() || ahead_view_.IsBefore(newest))) {
     if (ahead_.empty()) {
       leases_until_ = std::max(leases_until_, now + options_.failure_timeout);

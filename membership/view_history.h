@@ -21,9 +21,9 @@ void Succeed(const View& previous, View* next);
 
 // What a view that somebody knows is to the one that is stored.
 enum class Kinship {
-  kPast,     // that one, or one of those before it, as far as can be told
-  kAhead,    // one that came later: what is stored is old
-  kAnother,  // of the same id as that one or one before it, and not the same
+  kPast,       // that one, or one of those before it, as far as can be told
+  kAhead,      // one that came later: what is stored is old
+  kAnother,    // of the same id as that one or one before it, and not the same
   kAbandoned,  // not before it, but of an epoch that a forced recovery ended
 };
 Kinship KinshipOf(const KnownView& known, const View& stored);

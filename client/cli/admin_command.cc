@@ -200,8 +200,7 @@ int Recover(Cli& cli, const Recovery& recovery) {
   std::cout << absl::StrCat(
       recovery.confirmed ? "the chain goes on" : "the chain would go on",
       " in view ", planned->view_id(), " with ", absl::StrJoin(members, ", "),
-      planned->complete()
-          ? ", which hold all that was acknowledged"
+      planned->complete() ? ", which hold all that was acknowledged"
       : planned->acknowledged() > 0
           ? absl::StrCat(", which hold mutations up to ", planned->holds(),
                          " of ", planned->acknowledged(),

@@ -15,10 +15,10 @@ class OldCopiesTest : public ManagerCoreTest {
   void SetUp() override {
     FormChain();
     for (const Member& member : all_) {
-      EXPECT_EQ(core_.Heartbeat(
-                    "c", {member.node_id, 1, Says(Condition::kSound, 120)},
-                    now_),
-                absl::OkStatus());
+      EXPECT_EQ(
+          core_.Heartbeat(
+              "c", {member.node_id, 1, Says(Condition::kSound, 120)}, now_),
+          absl::OkStatus());
     }
     stored_ = core_.progress();
     now_ += 10 * kTimeout;
@@ -95,9 +95,9 @@ TEST_F(OldCopiesTest, NewerFilesMakeItGoOn) {
   for (int i = 0; i < 15; ++i) {
     now_ += kBeat;
     if (auto next = core_.ProposeView(now_)) core_.OnViewStored(*next);
-    EXPECT_EQ(core_.Heartbeat(
-                  "c", {"n2", 3, Says(Condition::kReturned, 120)}, now_),
-              absl::OkStatus());
+    EXPECT_EQ(
+        core_.Heartbeat("c", {"n2", 3, Says(Condition::kReturned, 120)}, now_),
+        absl::OkStatus());
   }
   EXPECT_EQ(Names(view()), "n2.3 ");
   EXPECT_EQ(core_.progress().acknowledged, 120u);
@@ -218,8 +218,8 @@ TEST_F(ForcedRecoveryTest, ALaterViewOfAnEpochThatIsOverIsNotAhead) {
   EXPECT_EQ(core_.WhyBehind(), "");
   // But one of a later epoch is.
   away.epoch = away.view_epoch = 3;
-  EXPECT_TRUE(absl::IsUnavailable(
-      core_.Register("c", Node("n3", 6), away, now_)));
+  EXPECT_TRUE(
+      absl::IsUnavailable(core_.Register("c", Node("n3", 6), away, now_)));
   EXPECT_TRUE(absl::StrContains(core_.WhyBehind(), "view 9"));
 }
 

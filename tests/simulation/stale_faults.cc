@@ -64,8 +64,7 @@ void Faults::PutBackAll(const std::map<std::string, SimNode::Copy>& copies) {
 }
 
 // Of all nodes, or all but one: two of the last view hold everything then.
-void Faults::PutNewestBack(
-    const std::map<std::string, SimNode::Copy>& newest) {
+void Faults::PutNewestBack(const std::map<std::string, SimNode::Copy>& newest) {
   const membership::View view = cluster_->StoredView();
   std::string stays_old;
   if (view.members.size() > 2 && random_.OneIn(2)) {

@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "membership/records.h"
@@ -88,6 +89,10 @@ void Describe(const ManagerCore& core, absl::Time now,
   }
   response->set_nodes_missing(static_cast<uint32_t>(core.NodesMissing(now)));
   response->set_store_behind(core.WhyBehind());
+  response->set_waits_for_newer(core.WhyWaits(now));
+  response->set_acknowledged(core.progress().acknowledged);
+  response->set_epoch(view.epoch);
+  response->set_cluster_uuid(absl::BytesToHexString(view.cluster_uuid));
 }
 
 ServerUnaryReactor* AdminService::GetCluster(
@@ -154,6 +159,11 @@ ServerUnaryReactor* AdminService::Recover(
                   response->set_chain_id(core->options().chain_id);
                   response->set_view_id(recovery.view.id);
                   response->set_complete(recovery.complete);
+                  response->set_epoch(recovery.view.epoch);
+                  if (recovery.holds > 0) {
+                    response->set_holds(recovery.holds);
+                    response->set_acknowledged(core->progress().acknowledged);
+                  }
                   for (size_t i = 0; i < recovery.view.members.size(); ++i) {
                     *response->add_members() =
                         PublicMember(recovery.view, static_cast<int>(i));

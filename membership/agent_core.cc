@@ -40,7 +40,12 @@ AgentCore::AgentCore(Options options)
 
 void AgentCore::Begin(const Member& self, absl::Time now) {
   self_ = self;
-  vouching_.Begin(self, /*was_member=*/report_.member_view > 0, now);
+  // Of what its heap held before it began to receive it does not know.
+  vouching_.Begin(self,
+                  /*was_member=*/report_.member_view > 0 ||
+                      report_.condition == Condition::kReceiving ||
+                      report_.condition == Condition::kBehind,
+                  now);
 }
 
 AgentCore::Call AgentCore::Next(absl::Time now) {
@@ -96,24 +101,41 @@ AgentCore::Answer AgentCore::Checked(const Call& call,
                      view.cluster_id(), "; this node is one of chain ",
                      options_.chain_id, " of cluster ", options_.cluster_id));
   } else {
-    checked.status = call.registers
-                         ? CheckHistory(answer.registration.lease_view_id(),
-                                        answer.registration.lease_view_digest())
-                         : CheckHistory(answer.heartbeat.lease_view_id(),
-                                        answer.heartbeat.lease_view_digest());
+    checked.status = CheckCluster(view);
+  }
+  if (checked.status.ok()) {
+    checked.status =
+        call.registers ? CheckHistory({answer.registration.lease_epoch(),
+                                       answer.registration.lease_view_id(),
+                                       answer.registration.lease_view_digest()})
+                       : CheckHistory({answer.heartbeat.lease_epoch(),
+                                       answer.heartbeat.lease_view_id(),
+                                       answer.heartbeat.lease_view_digest()});
   }
   return checked;
 }
 
-absl::Status AgentCore::CheckHistory(uint64_t view_id, uint64_t digest) const {
-  const uint64_t newest = std::max(last_view_.view_id(), report_.member_view);
-  const bool another = view_id == last_view_.view_id() && digest != 0 &&
-                       last_view_.digest() != 0 &&
-                       digest != last_view_.digest();
-  if (view_id >= newest && !another) return absl::OkStatus();
+absl::Status AgentCore::CheckCluster(const ViewRecord& view) const {
+  if (view.cluster_uuid().empty() || report_.cluster_uuid.empty() ||
+      view.cluster_uuid() == report_.cluster_uuid) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "it leads another cluster named ", options_.cluster_id,
+      " than this node's data is of: the two have different uuids"));
+}
+
+absl::Status AgentCore::CheckHistory(const KnownView& newest) const {
+  KnownView known{report_.epoch, report_.member_view, 0};
+  const KnownView last{last_view_.epoch(), last_view_.view_id(),
+                       last_view_.digest()};
+  if (!last.IsBefore(known)) known = last;
+  const bool another = newest.id == last.id && newest.digest != 0 &&
+                       last.digest != 0 && newest.digest != last.digest;
+  if (!newest.IsBefore(known) && !another) return absl::OkStatus();
   return absl::UnavailableError(
-      absl::StrCat("its newest view is ", another ? "another " : "", view_id,
-                   ", this node knows view ", newest,
+      absl::StrCat("its newest view is ", another ? "another " : "", newest.id,
+                   ", this node knows view ", known.id,
                    ": the store of views was emptied or put back"));
 }
 
@@ -218,9 +240,11 @@ void AgentCore::EndLease() {
 void AgentCore::SetReport(const NodeReport& report) {
   const NodeReport before = report_;
   report_ = report;
+  if (!report.heap_id.empty()) self_.heap_id = report.heap_id;
   if (before.view_id <= report.view_id) return;
   report_.view_id = before.view_id;
   report_.view_digest = before.view_digest;
+  report_.view_epoch = before.view_epoch;
 }
 
 void AgentCore::TakeLease(absl::Time sent, uint32_t lease_ms,

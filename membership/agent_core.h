@@ -127,7 +127,9 @@ class AgentCore {
   }
   // Not OK when the manager's views are older than what this node knows, or of
   // another history.
-  absl::Status CheckHistory(uint64_t view_id, uint64_t digest) const;
+  absl::Status CheckHistory(const KnownView& newest) const;
+  // Nor when a view is one of another cluster than its data.
+  absl::Status CheckCluster(const kamino::internal::v1::ViewRecord& view) const;
 
   const Options options_;
   Member self_;

@@ -44,7 +44,7 @@ void Manager::Run() {
   std::optional<EtcdCall> last;
   {
     absl::MutexLock lock(&mutex_);
-    last = loop_.Resign();
+    last = loop_.Resign(clock_());
   }
   if (last.has_value()) CarryOut(*last, etcd_.get());
 }

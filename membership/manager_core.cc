@@ -18,26 +18,32 @@ ManagerCore::ManagerCore(ManagerOptions options)
 }
 
 void ManagerCore::BecomeLeader(const View& view, absl::Duration former_leases,
-                               absl::Time now) {
+                               absl::Time now, const Progress& progress) {
   leading_ = true;
   view_ = view;
   view_.cluster_id = options_.cluster_id;
   view_.chain_id = options_.chain_id;
   proposed_.reset();
-  nodes_.clear();
   excluded_ = view.excluded;
-  for (const Member& member : view.members) {
-    Node& node = nodes_[member.node_id];
-    node.state.member = member;
-    // Whoever is silent from then on for a lease of ours holds no other either.
-    node.last_heard =
-        now + std::max(former_leases - options_.lease(), absl::ZeroDuration());
-  }
+  // Whoever is silent from then on for a lease of ours holds no other either.
+  KnowMembersOf(view, now + std::max(former_leases - options_.lease(),
+                                     absl::ZeroDuration()));
+  progress_ = ProgressIn(view_, progress);
   ahead_.clear();
   learned_ = View();
   leases_until_ = now + std::max(former_leases, options_.failure_timeout);
   last_call_ = now;
   hold_until_ = view.formed() ? now + options_.takeover_grace : now;
+}
+
+void ManagerCore::KnowMembersOf(const View& view, absl::Time last_heard) {
+  nodes_.clear();
+  waiting_.clear();
+  for (const Member& member : view.members) {
+    Node& node = nodes_[member.node_id];
+    node.state.member = member;
+    node.last_heard = last_heard;
+  }
 }
 
 void ManagerCore::LoseLeadership() {
@@ -46,6 +52,7 @@ void ManagerCore::LoseLeadership() {
   leader_until_ = absl::InfinitePast();
   proposed_.reset();
   nodes_.clear();
+  waiting_.clear();
   joining_.clear();
 }
 
@@ -167,6 +174,7 @@ absl::Status ManagerCore::Register(const std::string& cluster_id,
                                    const NodeReport& report, absl::Time now) {
   Observe(now);
   absl::Status ok = CheckMember(cluster_id, member);
+  if (ok.ok()) ok = CheckCluster(member, report);
   if (ok.ok()) ok = CheckHistory(member.node_id, report, now);
   if (!ahead_.empty() && absl::IsUnavailable(ok) &&
       (nodes_.count(member.node_id) > 0 || MakeRoom(now).ok())) {
@@ -178,8 +186,11 @@ absl::Status ManagerCore::Register(const std::string& cluster_id,
   const auto found = nodes_.find(member.node_id);
   if (found == nodes_.end()) {
     RETURN_IF_ERROR(MakeRoom(now));
-  } else
-    RETURN_IF_ERROR(CheckTakeover(found->second, member, now));
+  } else if (absl::Status taken = CheckTakeover(found->second, member, now);
+             !taken.ok()) {
+    const Node node{{.member = member, .report = report}, now};
+    return IsOfEarlierLife(node, found->second, now) ? Waits(node, now) : taken;
+  }
   if (found != nodes_.end() && Leaves(found->second, now)) {
     return absl::UnavailableError(
         absl::StrCat("node ", member.node_id, " is being removed"));
@@ -198,11 +209,13 @@ absl::Status ManagerCore::Register(const std::string& cluster_id,
     node.state.held = HeldBefore(found->second, member);
     node.last_heard = std::max(found->second.last_heard, now);
   }
-  if (absl::Status holds = CheckHoldsAll(node, now); !holds.ok()) {
+  if (absl::Status holds = CheckReturn(node, now); !holds.ok()) {
     // Its former self may be alive, and is dropped only when it is silent.
     if (found != nodes_.end()) found->second.state.turned_away = true;
     return holds;
   }
+  waiting_.erase(member.node_id);
+  NoteProgress(node.state);
   nodes_[member.node_id] = std::move(node);
   ForgetMisfits(member);
   return absl::OkStatus();
@@ -213,32 +226,6 @@ bool ManagerCore::HasPlace(const Member& member) const {
       view_.members.begin(), view_.members.end(), [&](const Member& each) {
         return each.node_id == member.node_id && each.heap_id == member.heap_id;
       });
-}
-
-// Outside the chain a heap may hold what the chain never acknowledged.
-uint64_t ManagerCore::HeldBefore(const Node& known,
-                                 const Member& member) const {
-  const NodeReport& said = known.state.report;
-  if (!HasPlace(member) || known.state.member.heap_id != member.heap_id ||
-      said.condition == Condition::kBehind ||
-      said.condition == Condition::kReceiving) {
-    return 0;
-  }
-  return std::max(known.state.held, said.cursors.applied);
-}
-
-absl::Status ManagerCore::CheckHoldsAll(const Node& node,
-                                        absl::Time now) const {
-  const std::string& id = node.state.member.node_id;
-  KnownNodes states = States(now);
-  states[id] = StateOf(node, now);
-  const auto shortfall = ShortfallOf(view_, states, id);
-  if (!shortfall.has_value()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "node ", id, " is on an old copy of its data: it holds mutations up to ",
-      shortfall->holds, ", but by the word of ", shortfall->known_by,
-      " it had applied those up to ", shortfall->needs,
-      "; move its files away and start it again: it joins as a new node"));
 }
 
 absl::Status ManagerCore::CheckTakeover(const Node& known, const Member& member,
@@ -253,6 +240,11 @@ absl::Status ManagerCore::CheckTakeover(const Node& known, const Member& member,
         "node ", member.node_id, " runs at ", there.service_address,
         " in the same life of its process: these are a copy of its files; move "
         "them away, and give the node another id"));
+  }
+  // Outside the chain there is no lease that counts.
+  if (!HasPlace(there) && there.incarnation < member.incarnation &&
+      there.service_address == member.service_address) {
+    return absl::OkStatus();
   }
   if (there.IsRestartedAs(member)) {
     if (there.service_address == member.service_address ||
@@ -299,12 +291,16 @@ absl::Status ManagerCore::Heartbeat(const std::string& cluster_id,
   Node node = found->second;
   node.last_heard = std::max(node.last_heard, now);
   node.state.report = beat.report;
+  if (beat.report.heap_id.size() == kHeapIdBytes) {
+    node.state.member.heap_id = beat.report.heap_id;  // it joins anew
+  }
   node.state.turned_away = false;
   if (!HasPlace(node.state.member)) node.state.held = 0;
   if (!CheckHoldsAll(node, now).ok()) {
     return absl::NotFoundError(absl::StrCat(
         "node ", beat.node_id, " has to register, to be told what is wrong"));
   }
+  NoteProgress(node.state);
   found->second = std::move(node);
   return absl::OkStatus();
 }
@@ -395,6 +391,7 @@ absl::Status ManagerCore::Exclude(const std::string& node_id, Removal how,
 KnownNode ManagerCore::StateOf(const Node& node, absl::Time now) const {
   KnownNode state = node.state;
   state.alive = Alive(node, now);
+  state.must_hold = progress_.acknowledged;
   return state;
 }
 
@@ -442,16 +439,24 @@ std::optional<View> ManagerCore::ProposeView(absl::Time now) {
 void ManagerCore::OnViewStored(const View& view) {
   ahead_.clear();  // whoever knows more will say so
   suspects_.OnView(view_, view, last_call_);
+  // What was said before a forced recovery counts no more.
+  if (view.id > view_.id && !view.recovered_at.empty()) {
+    KnowMembersOf(view, last_call_);
+  }
   view_ = view;
   view_.cluster_id = options_.cluster_id;
   view_.chain_id = options_.chain_id;
+  progress_ = ProgressIn(view_, progress_);
   proposed_.reset();
   ForgetMisfits();
 }
 
 std::vector<ManagerCore::Known> ManagerCore::nodes(absl::Time now) const {
   std::vector<Known> known;
-  for (const auto& [id, node] : nodes_) {
+  for (const auto& [id, former] : nodes_) {
+    const auto waits = waiting_.find(id);
+    const bool waits_now = waits != waiting_.end() && Alive(waits->second, now);
+    const Node& node = waits_now ? waits->second : former;
     known.push_back({StateOf(node, now),
                      std::max(now - node.last_heard, absl::ZeroDuration()),
                      id == joining_, suspects_.Is(id),

@@ -33,6 +33,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "membership/next_view.h"
+#include "membership/progress.h"
 #include "membership/suspects.h"
 #include "membership/view.h"
 
@@ -67,9 +68,9 @@ class ManagerCore {
 
   // This process was elected and `view` is what is stored (id 0: nothing).
   // Leases that former leaders granted, or grant, run for up to
-  // `former_leases` from now.
+  // `former_leases` from now. `progress` is what they have stored.
   void BecomeLeader(const View& view, absl::Duration former_leases,
-                    absl::Time now);
+                    absl::Time now, const Progress& progress = {});
   // It is sure to be the leader until then.
   void ExtendLeadership(absl::Time until) { leader_until_ = until; }
   void LoseLeadership();
@@ -80,13 +81,14 @@ class ManagerCore {
   // --- Nodes; only while IsLeader. Success grants a lease.
 
   // kInvalidArgument: something is missing; kFailedPrecondition: another
-  // cluster, something that nodes must have in common they have not, or an old copy of a member's
-  // data; kAlreadyExists: a node of that id is alive with
+  // cluster, something nodes must have in common they have not, an old copy of a member's
+  // data, or one of a recovery epoch that is over; kAlreadyExists: a node of
+  // that id is alive with
   // another heap, a later incarnation is known, or an earlier one may hold a
   // lease at another address (at the same one it is dead, as only one process
   // can listen there);
   // kResourceExhausted: max_nodes; kUnavailable: the node is being dropped from
-  // the view, try again.
+  // the view, or waits for newer data; try again.
   absl::Status Register(const std::string& cluster_id, const Member& member,
                         const NodeReport& report, absl::Time now);
   struct Beat {
@@ -124,16 +126,28 @@ class ManagerCore {
     View view;
     bool complete =
         false;  // those who are alive hold all that was acknowledged
+    // Of old copies: what their newest one holds.
+    uint64_t holds = 0;
   };
-  // From what the nodes that are alive know. kFailedPrecondition: the store is
-  // not behind, or nobody who is alive holds anything; kUnavailable: leases may
-  // still run.
+  // From what the nodes that are alive know and hold. kFailedPrecondition: the
+  // store is not behind, nor are all who came back on old copies; or nobody who
+  // is alive holds anything; kUnavailable: leases may still run.
   absl::StatusOr<Recovery> PlanRecovery(absl::Time now) const;
   // Has the recovery's view written. kFailedPrecondition: also when it is not
-  // complete, and not forced.
+  // complete, and not forced. One that is forced is of the next epoch.
   absl::StatusOr<Recovery> Recover(bool force, absl::Time now);
   // A view that a node knows in full.
   void Learn(const View& view);
+
+  // --- Members that came back on old copies of their data, all of them: nobody
+  // who is alive holds what the chain is known to have acknowledged. They wait
+  // for others, or for newer files, and are asked for nothing meanwhile; or
+  // until an operator recovers from what they hold (old_copies.cc).
+
+  // How far the chain has come; for the store, while this one leads and after.
+  const Progress& progress() const { return progress_; }
+  // For whom and for what; "" when it is not so.
+  std::string WhyWaits(absl::Time now) const;
 
   // Whether that node should ask the tail for the chain's state.
   bool ShouldJoin(const std::string& node_id, absl::Time now);
@@ -182,6 +196,32 @@ class ManagerCore {
                             const NodeReport& report, absl::Time now);
   // The newest view that nodes know of, as far as they know it.
   View NewestKnown(absl::Time now) const;
+  // Has the nodes of a view be known by that alone.
+  void KnowMembersOf(const View& view, absl::Time last_heard);
+
+  // Takes note of what a member says.
+  void NoteProgress(const KnownNode& node);
+  absl::Status CheckCluster(const Member& member,
+                            const NodeReport& report) const;
+  // Whether it is a member's, of a recovery epoch that is over.
+  bool IsAbandoned(const Node& node) const;
+  // The same and CheckHoldsAll, for one that registers. kUnavailable: nobody
+  // holds what it lacks, or that may be yet to be heard of: it waits.
+  absl::Status CheckReturn(const Node& node, absl::Time now);
+  // Whether it is on a copy from before the life that the view names, which
+  // nobody else makes good.
+  bool IsOfEarlierLife(const Node& node, const Node& known,
+                       absl::Time now) const;
+  // Whether it is a member's node and holds less than was acknowledged in this
+  // epoch.
+  bool FallsShort(const Node& node) const;
+  // Whether a member but that one is there and holds all.
+  bool SomebodyHoldsAll(const std::string& but, absl::Time now) const;
+  absl::Status Waits(const Node& node, absl::Time now);
+  // Of those who wait, the one that holds most, and of `whole` only those of
+  // which no entry was interrupted; null: nobody does.
+  const Node* NewestOldCopy(absl::Time now, bool whole) const;
+  absl::StatusOr<Recovery> PlanFromOldCopies(absl::Time now) const;
 
   // The member that alone is alive and stays when this one goes; "" when it is
   // not so.
@@ -211,6 +251,8 @@ class ManagerCore {
   uint64_t HeldBefore(const Node& known, const Member& member) const;
   // Not an old copy of what a member had.
   absl::Status CheckHoldsAll(const Node& node, absl::Time now) const;
+  std::optional<Shortfall> ShortfallOfNode(const Node& node,
+                                           absl::Time now) const;
   // Nodes outside the view that are not set up like its member, and came while
   // it was away, have to register again, and are told why they cannot stay.
   void ForgetMisfits(const Member& member);
@@ -235,9 +277,13 @@ class ManagerCore {
   // The store is behind: who says so, what it knows, and until when leases may
   // run that were granted before.
   std::string ahead_;  // a node; "": it is not
-  uint64_t ahead_view_ = 0;
+  KnownView ahead_view_;
   absl::Time leases_until_ = absl::InfinitePast();
   View learned_;  // the newest that a node knows in full
+
+  Progress progress_;
+  // Members on old copies that wait; some of them gone.
+  std::map<std::string, Node> waiting_;
 };
 
 }  // namespace kamino::membership

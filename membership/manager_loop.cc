@@ -85,7 +85,7 @@ ManagerLoop::Step ManagerLoop::Next(absl::Time now) {
 
 std::optional<EtcdCall> ManagerLoop::NextCall(absl::Time now) {
   if (give_back_ != 0) {
-    return RenewCall(std::exchange(give_back_, 0), /*resigns=*/true);
+    return RenewCall(std::exchange(give_back_, 0), /*resigns=*/true, now);
   }
   if (leading_) return NextCallAsLeader(now);
   if (std::exchange(campaigns_, false)) return CampaignCall();
@@ -95,17 +95,18 @@ std::optional<EtcdCall> ManagerLoop::NextCall(absl::Time now) {
 std::optional<EtcdCall> ManagerLoop::NextCallAsLeader(absl::Time now) {
   const absl::Duration whole = LeadershipOf(options_.leader_ttl);
   if (leader_until_ - now < whole * 2 / 3) {
-    return RenewCall(leader_revision_, /*resigns=*/false);
+    return RenewCall(leader_revision_, /*resigns=*/false, now);
   }
   TellWhoIsMissing(now);
   TellWhatIsBehind(now);
+  TellWhatIsOld(now);
   const std::optional<View> view = core_.ProposeView(now);
   TellWhoIsSuspect();
   if (view.has_value()) return ReplaceCall(*view);
   if (now >= looks_again_) {
     looks_again_ = absl::InfiniteFuture();
     StepDown(absl::UnavailableError("looks whether etcd was put back"));
-    return RenewCall(leader_revision_, /*resigns=*/true);
+    return RenewCall(leader_revision_, /*resigns=*/true, now);
   }
   if (!options_.compacts || now < next_compaction_) return std::nullopt;
   next_compaction_ = now + kCompactEvery;
@@ -119,30 +120,38 @@ EtcdCall ManagerLoop::MakeCall(Kind kind) const {
   call.kind = kind;
   call.keys = keys_;
   call.leadership = {options_.name, leader_revision_};
+  return call;
+}
+
+std::string ManagerLoop::Renewal(absl::Duration former_leases,
+                                 const Progress& progress, bool resigns) const {
   kamino::internal::v1::RenewalRecord renewal;
   renewal.set_leader(options_.name);
   renewal.set_ttl_ms(Milliseconds(options_.leader_ttl));
-  renewal.set_node_lease_ms(Milliseconds(core_.options().lease()));
-  call.renewal = renewal.SerializeAsString();
-  return call;
+  // Whoever leads next waits for those who led before as well.
+  renewal.set_node_lease_ms(
+      Milliseconds(std::max(core_.options().lease(), former_leases)));
+  renewal.set_resigned(resigns);
+  *renewal.mutable_progress() = ToProto(progress, core_.options().chain_id);
+  return renewal.SerializeAsString();
 }
 
 EtcdCall ManagerLoop::CampaignCall() const {
   EtcdCall call = MakeCall(Kind::kCampaign);
   call.leadership.revision = seen_leader_.mod_revision;
   call.renewal_revision = seen_renewal_.mod_revision;
+  // Compared with what was seen: nothing newer is lost.
+  call.renewal = Renewal(FormerLeases(), FromProto(renewal_.progress()),
+                         /*resigns=*/false);
   return call;
 }
 
-EtcdCall ManagerLoop::RenewCall(int64_t leader_revision, bool resigns) const {
+EtcdCall ManagerLoop::RenewCall(int64_t leader_revision, bool resigns,
+                                absl::Time now) const {
   EtcdCall call = MakeCall(Kind::kRenew);
   call.leadership.revision = leader_revision;
-  if (resigns) {
-    kamino::internal::v1::RenewalRecord renewal;
-    CHECK(renewal.ParseFromString(call.renewal));
-    renewal.set_resigned(true);
-    call.renewal = renewal.SerializeAsString();
-  }
+  call.renewal = Renewal(former_leases_until_ - now,
+                         leading_ ? core_.progress() : last_progress_, resigns);
   return call;
 }
 
@@ -237,6 +246,8 @@ void ManagerLoop::OnElection(const EtcdAnswer& answer, absl::Time now) {
   auto view = Parse(stored.view, options_.core);
   if (view.ok()) return StartLeading(stored, *view, now);
   Complain(view.status(), now);
+  last_progress_ = FromProto(renewal_.progress());
+  former_leases_until_ = now + FormerLeases();
   give_back_ = stored.leader.mod_revision;
 }
 
@@ -250,7 +261,8 @@ void ManagerLoop::StartLeading(const Etcd::Stored& stored, const View& view,
   next_compaction_ = now + kCompactEvery;
   leader_ = options_.name;
   leader_until_ = sent_ + LeadershipOf(options_.leader_ttl);
-  core_.BecomeLeader(view, FormerLeases(), now);
+  former_leases_until_ = now + FormerLeases();
+  core_.BecomeLeader(view, FormerLeases(), now, FromProto(renewal_.progress()));
   core_.ExtendLeadership(leader_until_);
   LOG(INFO) << options_.name << " is the leader of cluster "
             << options_.core.cluster_id << "; " << view.ToString();
@@ -301,13 +313,23 @@ void ManagerLoop::StepDown(const absl::Status& why) {
   unmoved_since_ = absl::InfinitePast();
   leader_.clear();
   core_.LoseLeadership();
+  last_progress_ = core_.progress();
 }
 
-std::optional<EtcdCall> ManagerLoop::Resign() {
+std::optional<EtcdCall> ManagerLoop::Resign(absl::Time now) {
   // First: the moment etcd knows, another manager may lead.
   core_.LoseLeadership();
+  last_progress_ = core_.progress();
   if (!std::exchange(leading_, false)) return std::nullopt;
-  return RenewCall(leader_revision_, /*resigns=*/true);
+  return RenewCall(leader_revision_, /*resigns=*/true, now);
+}
+
+void ManagerLoop::TellWhatIsOld(absl::Time now) {
+  if (now < next_old_complaint_) return;
+  const std::string why = core_.WhyWaits(now);
+  if (why.empty()) return;
+  next_old_complaint_ = now + kComplainEvery;
+  LOG(ERROR) << why;
 }
 
 void ManagerLoop::TellWhatIsBehind(absl::Time now) {
@@ -383,6 +405,7 @@ absl::Status ManagerLoop::Register(const RegisterRequest& request,
   *response->mutable_view() = ToProto(core_.view());
   response->set_lease_view_id(core_.view().id);
   response->set_lease_view_digest(core_.view().digest);
+  response->set_lease_epoch(core_.view().epoch);
   return absl::OkStatus();
 }
 
@@ -404,6 +427,7 @@ absl::Status ManagerLoop::Heartbeat(const HeartbeatRequest& request,
   response->set_chain_id(chain_id);
   response->set_lease_view_id(core_.view().id);
   response->set_lease_view_digest(core_.view().digest);
+  response->set_lease_epoch(core_.view().epoch);
   response->set_join(core_.ShouldJoin(request.node_id(), now));
   return absl::OkStatus();
 }

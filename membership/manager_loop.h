@@ -48,7 +48,7 @@ class ManagerLoop {
 
   // Gives the leadership up, at the end: to be carried out last, with no call
   // outstanding, or lost. Nothing: there is nothing to give back.
-  std::optional<EtcdCall> Resign();
+  std::optional<EtcdCall> Resign(absl::Time now);
 
   // --- Nodes.
 
@@ -72,7 +72,10 @@ class ManagerLoop {
   std::optional<EtcdCall> NextCallAsLeader(absl::Time now);
   EtcdCall MakeCall(EtcdCall::Kind kind) const;
   EtcdCall CampaignCall() const;
-  EtcdCall RenewCall(int64_t leader_revision, bool resigns) const;
+  EtcdCall RenewCall(int64_t leader_revision, bool resigns,
+                     absl::Time now) const;
+  std::string Renewal(absl::Duration former_leases, const Progress& progress,
+                      bool resigns) const;
   EtcdCall ReplaceCall(const View& view) const;
 
   void OnLooked(const EtcdAnswer& answer, absl::Time now);
@@ -91,6 +94,8 @@ class ManagerLoop {
   void StepDown(const absl::Status& why);
   // Says that the store is behind, and looks at it anew once a while.
   void TellWhatIsBehind(absl::Time now);
+  // Says for what the chain waits, where all who came back are on old copies.
+  void TellWhatIsOld(absl::Time now);
   // Says which members are missing, when the chain cannot go on without.
   void TellWhoIsMissing(absl::Time now);
   void TellWhoIsSuspect();
@@ -115,6 +120,9 @@ class ManagerLoop {
   absl::Time leader_until_ = absl::InfinitePast();
   int64_t leader_revision_ = 0;  // of the last leadership that was ours
   int64_t view_revision_ = 0;
+  // Until when leases may run that those granted who led before.
+  absl::Time former_leases_until_ = absl::InfinitePast();
+  Progress last_progress_;  // as it was when this one led last
   absl::Time next_compaction_ = absl::InfinitePast();
   absl::Time looks_again_ =
       absl::InfiniteFuture();     // at a store that is behind
@@ -125,6 +133,7 @@ class ManagerLoop {
   absl::Time sent_;
   absl::Duration wait_;  // before the next round
   absl::Time next_complaint_ = absl::InfinitePast();
+  absl::Time next_old_complaint_ = absl::InfinitePast();
   std::vector<std::string> missing_;  // as told
   std::optional<Suspicion> suspect_;  // likewise
 };

@@ -54,23 +54,36 @@ bool SpeaksFor(const KnownNode& node, const Member& member) {
          node.report.condition != Condition::kReceiving;
 }
 
-// Whether the node says that it holds everything it ever acknowledged.
-bool ClaimsAll(Condition condition) {
-  return condition != Condition::kUnknown && condition != Condition::kBehind &&
-         condition != Condition::kReceiving;
-}
-
 // The state of a member that can stay; null when it cannot.
 const KnownNode* Kept(const View& view, const Member& member,
                       const KnownNodes& nodes) {
   const auto found = nodes.find(member.node_id);
   if (found == nodes.end() || !found->second.alive) return nullptr;
   const KnownNode& node = found->second;
-  if (node.report.condition == Condition::kReceiving) return nullptr;
+  if (node.report.condition == Condition::kReceiving ||
+      node.member.heap_id != member.heap_id) {
+    return nullptr;
+  }
   // It may hold a lease: it is left out once it is silent.
   if (node.member.incarnation == member.incarnation) return &node;
   if (!member.IsRestartedAs(node.member)) return nullptr;
   return ShortfallOf(view, nodes, member.node_id).has_value() ? nullptr : &node;
+}
+
+// Members that can stay, in their order. One that is behind is brought up by
+// those before it, and must not come first: it never was an end of the chain
+// that answers, so that nobody need wait for its lease.
+std::vector<std::pair<const Member*, const KnownNode*>> Staying(
+    const View& view, const KnownNodes& nodes) {
+  std::vector<std::pair<const Member*, const KnownNode*>> staying;
+  for (const Member& member : view.members) {
+    const KnownNode* node = Kept(view, member, nodes);
+    if (node == nullptr) continue;
+    const bool first = staying.empty();
+    if (first && node->report.condition == Condition::kBehind) continue;
+    staying.emplace_back(&member, node);
+  }
+  return staying;
 }
 
 // Whether the member's node is back without what it held: there is nothing to
@@ -131,7 +144,7 @@ std::optional<Shortfall> ShortfallOf(const View& view, const KnownNodes& nodes,
     return std::nullopt;
   }
   const KnownNode& node = found->second;
-  if (!SpeaksFor(node, *member) || !ClaimsAll(node.report.condition)) {
+  if (!SpeaksFor(node, *member) || !node.report.ClaimsAll()) {
     return std::nullopt;
   }
   Shortfall shortfall{node.report.cursors.applied, node.held, node_id};
@@ -142,6 +155,7 @@ std::optional<Shortfall> ShortfallOf(const View& view, const KnownNodes& nodes,
   };
   const bool went_on = node.member.incarnation == member->incarnation &&
                        node.report.condition != Condition::kOutrun;
+  if (!went_on) need(node.must_hold, "");
   for (auto other = view.members.begin();
        other != view.members.end() && !went_on; ++other) {
     const auto known = nodes.find(other->node_id);
@@ -164,14 +178,20 @@ bool CanGoOn(const View& view, const KnownNodes& nodes,
   size_t hopeless = 0;
   bool whole = false;
   bool any_sound = false;
+  const auto staying = Staying(view, nodes);
   for (const Member& member : view.members) {
-    const KnownNode* node = Kept(view, member, nodes);
-    if (node == nullptr) hopeless += IsLost(view, member, nodes);
-    if (node == nullptr || IsRemoved(member.node_id, excluded)) continue;
+    const bool stays = std::any_of(
+        staying.begin(), staying.end(),
+        [&member](const auto& each) { return each.first == &member; });
+    hopeless += IsLost(view, member, nodes) ||
+                (!stays && Kept(view, member, nodes) != nullptr);
+  }
+  for (const auto& [member, node] : staying) {
+    if (IsRemoved(member->node_id, excluded)) continue;
     const bool returned = node->report.condition == Condition::kReturned;
     const bool sound = IsSound(node->report.condition) || returned;
     const bool went_on =
-        node->member.incarnation == member.incarnation && !returned;
+        node->member.incarnation == member->incarnation && !returned;
     if ((sound && went_on) || view.members.size() == 1) return true;
     ++there;
     any_sound = any_sound || sound;
@@ -185,11 +205,9 @@ std::optional<View> NextView(const View& view, const KnownNodes& nodes,
                              size_t chain_length, const Exclusions& excluded) {
   if (!view.formed()) return FirstView(view, nodes, chain_length, excluded);
   View next{view.cluster_id, view.id + 1, {}, excluded, view.chain_id};
-  for (const Member& member : view.members) {
-    const KnownNode* node = Kept(view, member, nodes);
-    if (node == nullptr) continue;
-    const bool same = node->member.incarnation == member.incarnation;
-    next.members.push_back(same ? member : node->member);
+  for (const auto& [member, node] : Staying(view, nodes)) {
+    const bool same = node->member.incarnation == member->incarnation;
+    next.members.push_back(same ? *member : node->member);
   }
   if (next.members.size() < view.members.size()) {
     if (next.members.empty() || !CanGoOn(view, nodes)) return std::nullopt;

@@ -18,6 +18,9 @@ struct KnownNode {
   NodeReport report;   // its last
   // A member: what its heap was known to have applied, as it said earlier.
   uint64_t held = 0;
+  // A member that was restarted: what it must have applied by the word of the
+  // managers' store (membership/progress.h).
+  uint64_t must_hold = 0;
   // A member that came back on an old copy was turned away.
   bool turned_away = false;
 };
@@ -29,15 +32,16 @@ using Exclusions = std::map<std::string, bool>;       // as View::excluded
 struct Shortfall {
   uint64_t holds = 0;
   uint64_t needs = 0;
-  std::string known_by;  // the node, perhaps itself, whose word it is
+  // The node, perhaps itself, whose word it is; "": the managers' store.
+  std::string known_by;
 };
 
 // Whether the node of a member of `view` is on an old copy of its data: one
 // that was restarted since, or that finds itself outrun, and holds less than
-// what the whole chain has applied by the word of another member, than what a
-// member after it has received, or than what it has said itself. Only the words
-// of this view and of earlier ones may be in `nodes`, so that what they say was
-// true of the member before it was away.
+// what the whole chain has applied by the word of the store or of another
+// member, than what a member after it has received, or than what it has said
+// itself. Only the words of this view and of earlier ones may be in `nodes`, so
+// that what they say was true of the member before it was away.
 std::optional<Shortfall> ShortfallOf(const View& view, const KnownNodes& nodes,
                                      const std::string& node_id);
 
@@ -48,7 +52,8 @@ std::optional<Shortfall> ShortfallOf(const View& view, const KnownNodes& nodes,
 //   - With one: the members that are alive, in the same order. One that was
 //     restarted on the same heap keeps its place, under its new incarnation
 //     (Kamino-Tx, section 5.3); one that holds nothing of use, or an old copy,
-//     does not.
+//     does not. Nor does one that is behind where nobody who is not stays
+//     before it: it would be head.
 //   - Members are left out only when CanGoOn.
 //   - When all members stay as they are, are sound and fewer than
 //     `chain_length`, one that has caught up in this view becomes the tail.

@@ -2,8 +2,8 @@
 #ifndef KAMINO_MEMBERSHIP_NODE_REPORT_H_
 #define KAMINO_MEMBERSHIP_NODE_REPORT_H_
 
-#include <algorithm>
 #include <cstdint>
+#include <string>
 
 #include "absl/time/time.h"
 #include "membership/condition.h"
@@ -20,6 +20,21 @@ struct Cursors {
   friend bool operator==(const Cursors&, const Cursors&) = default;
 };
 
+// A view that somebody knows. Of two the one of the higher epoch is the newer
+// one, of one epoch that of the higher id.
+struct KnownView {
+  uint64_t epoch = 0;  // 0: not known
+  uint64_t id = 0;
+  uint64_t digest = 0;  // 0: not known
+
+  bool IsBefore(const KnownView& other) const {
+    if (epoch != 0 && other.epoch != 0 && epoch != other.epoch) {
+      return epoch < other.epoch;
+    }
+    return id < other.id;
+  }
+};
+
 struct NodeReport {
   uint64_t view_id = 0;  // the newest view it knows
   Condition condition = Condition::kUnknown;
@@ -34,9 +49,27 @@ struct NodeReport {
   uint64_t view_digest = 0;  // of view_id's; 0: not known
   // The newest view in which its heap was a member's, also before a restart.
   uint64_t member_view = 0;
+  uint64_t view_epoch = 0;  // of view_id's
+  // Of what its heap holds: an id of that, another one each time it joins anew,
+  // as Member::heap_id, and the cluster and epoch that it is of, as in View.
+  // Empty and 0: it holds nothing.
+  std::string heap_id = {};
+  std::string cluster_uuid = {};
+  uint64_t epoch = 0;
 
   // The newest view that it knows of.
-  uint64_t newest_view() const { return std::max(view_id, member_view); }
+  KnownView newest_view() const {
+    const KnownView known{view_epoch, view_id, view_digest};
+    const KnownView was_in{epoch, member_view, 0};
+    return known.IsBefore(was_in) ? was_in : known;
+  }
+  // What it holds is a state of the chain, to which all that it acknowledged
+  // belongs.
+  bool ClaimsAll() const {
+    return condition != Condition::kUnknown &&
+           condition != Condition::kBehind &&
+           condition != Condition::kReceiving;
+  }
 
   friend bool operator==(const NodeReport&, const NodeReport&) = default;
 };

@@ -56,6 +56,10 @@ kamino::v1::NodeReport ToProto(const NodeReport& report) {
   message.set_completion_debt_ms(Milliseconds(report.completion_debt));
   message.set_view_digest(report.view_digest);
   message.set_member_view_id(report.member_view);
+  message.set_view_epoch(report.view_epoch);
+  message.set_heap_id(report.heap_id);
+  message.set_cluster_uuid(report.cluster_uuid);
+  message.set_epoch(report.epoch);
   return message;
 }
 
@@ -68,7 +72,11 @@ NodeReport FromProto(const kamino::v1::NodeReport& message) {
           absl::Milliseconds(message.append_debt_ms()),
           absl::Milliseconds(message.completion_debt_ms()),
           message.view_digest(),
-          message.member_view_id()};
+          message.member_view_id(),
+          message.view_epoch(),
+          message.heap_id(),
+          message.cluster_uuid(),
+          message.epoch()};
 }
 
 kamino::v1::Member ToProto(const Member& member) {
@@ -124,6 +132,10 @@ ViewRecord ToProto(const View& view) {
   record.mutable_in_force()->insert(view.in_force.begin(), view.in_force.end());
   record.set_digest(view.digest);
   record.mutable_ancestors()->Add(view.ancestors.begin(), view.ancestors.end());
+  record.set_cluster_uuid(view.cluster_uuid);
+  record.set_epoch(view.epoch);
+  record.mutable_recovered_at()->insert(view.recovered_at.begin(),
+                                        view.recovered_at.end());
   return record;
 }
 
@@ -141,7 +153,27 @@ View FromProto(const ViewRecord& record) {
   view.in_force.insert(record.in_force().begin(), record.in_force().end());
   view.digest = record.digest();
   view.ancestors.assign(record.ancestors().begin(), record.ancestors().end());
+  view.cluster_uuid = record.cluster_uuid();
+  view.epoch = record.epoch();
+  view.recovered_at.insert(record.recovered_at().begin(),
+                           record.recovered_at().end());
   return view;
+}
+
+kamino::internal::v1::Progress ToProto(const Progress& progress,
+                                       ChainId chain_id) {
+  kamino::internal::v1::Progress message;
+  message.set_cluster_uuid(progress.cluster_uuid);
+  message.set_chain_id(chain_id);
+  message.set_epoch(progress.epoch);
+  message.set_view_id(progress.view_id);
+  message.set_acknowledged(progress.acknowledged);
+  return message;
+}
+
+Progress FromProto(const kamino::internal::v1::Progress& message) {
+  return {message.cluster_uuid(), message.epoch(), message.view_id(),
+          message.acknowledged()};
 }
 
 }  // namespace kamino::membership

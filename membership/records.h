@@ -5,6 +5,7 @@
 #include "kamino/internal/v1/membership.pb.h"
 #include "kamino/v1/member.pb.h"
 #include "membership/node_report.h"
+#include "membership/progress.h"
 #include "membership/view.h"
 
 namespace kamino::membership {
@@ -26,6 +27,10 @@ kamino::v1::Member PublicMember(const View& view, int index);
 
 kamino::internal::v1::ViewRecord ToProto(const View& view);
 View FromProto(const kamino::internal::v1::ViewRecord& record);
+
+kamino::internal::v1::Progress ToProto(const Progress& progress,
+                                       ChainId chain_id);
+Progress FromProto(const kamino::internal::v1::Progress& message);
 
 }  // namespace kamino::membership
 

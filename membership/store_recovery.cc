@@ -29,7 +29,10 @@ std::string ManagerCore::WhyBehind() const {
   return absl::StrCat(
       "the views stored at etcd are not the newest: there is ", Named(view_),
       ", but node ", ahead_, " knows ",
-      ahead_view_ == view_.id ? "another " : "", "view ", ahead_view_,
+      ahead_view_.id == view_.id ? "another " : "", "view ", ahead_view_.id,
+      ahead_view_.id < view_.id
+          ? absl::StrCat(" of recovery epoch ", ahead_view_.epoch)
+          : "",
       "; nobody is led until the newest copy of etcd is put back, or the chain "
       "goes on from what its nodes hold: kamino admin recover");
 }
@@ -37,18 +40,25 @@ std::string ManagerCore::WhyBehind() const {
 absl::Status ManagerCore::CheckHistory(const std::string& node_id,
                                        const NodeReport& report,
                                        absl::Time now) {
-  const uint64_t newest = report.newest_view();
-  const uint64_t digest = report.view_id == newest ? report.view_digest : 0;
-  const Kinship kinship = KinshipOf(newest, digest, view_);
-  if (kinship == Kinship::kAnother && newest < view_.id) {
+  const KnownView newest = report.newest_view();
+  const Kinship kinship = KinshipOf(newest, view_);
+  if (kinship == Kinship::kAbandoned && report.view_id >= view_.id) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "node ", node_id, " knows another view ", newest,
+        "node ", node_id, " is in view ", report.view_id, " of recovery epoch ",
+        report.view_epoch,
+        "; the chain was recovered by force since, and is in ", Named(view_),
+        " of epoch ", view_.epoch, ": start the node again"));
+  }
+  if (kinship == Kinship::kAnother && newest.id < view_.id) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "node ", node_id, " knows another view ", newest.id,
         " than the one before ", Named(view_),
         ": its data is of another history of cluster ", options_.cluster_id,
         " and is left as it is; move its files away and start it again: it "
         "joins as a new node"));
   }
-  if (kinship != Kinship::kPast && (ahead_.empty() || newest > ahead_view_)) {
+  const bool ahead = kinship == Kinship::kAhead || kinship == Kinship::kAnother;
+  if (ahead && (ahead_.empty() || ahead_view_.IsBefore(newest))) {
     if (ahead_.empty()) {
       leases_until_ = std::max(leases_until_, now + options_.failure_timeout);
     }
@@ -60,24 +70,29 @@ absl::Status ManagerCore::CheckHistory(const std::string& node_id,
 }
 
 void ManagerCore::Learn(const View& view) {
-  if (view.id > learned_.id) learned_ = view;
+  if (KnownView{learned_.epoch, learned_.id}.IsBefore({view.epoch, view.id})) {
+    learned_ = view;
+  }
 }
 
 View ManagerCore::NewestKnown(absl::Time now) const {
-  uint64_t newest = view_.id;
+  KnownView newest{view_.epoch, view_.id};
   for (const auto& [id, node] : nodes_) {
-    if (Alive(node, now)) {
-      newest = std::max(newest, node.state.report.newest_view());
-    }
+    const KnownView known = node.state.report.newest_view();
+    if (Alive(node, now) && newest.IsBefore(known)) newest = known;
   }
-  if (learned_.id == newest) return learned_;
-  if (view_.id == newest) return view_;
+  if (learned_.id == newest.id) return learned_;
+  if (view_.id == newest.id) return view_;
   // All who were in it have been restarted: who had more was further ahead.
-  View view{options_.cluster_id, newest, {}, {}, options_.chain_id};
+  View view{options_.cluster_id, newest.id, {}, {}, options_.chain_id};
+  view.epoch = newest.epoch;
   std::vector<const KnownNode*> held;
   for (const auto& [id, node] : nodes_) {
-    if (Alive(node, now) && node.state.report.member_view == newest) {
+    const NodeReport& report = node.state.report;
+    if (Alive(node, now) && report.member_view == newest.id &&
+        report.epoch == newest.epoch) {
       held.push_back(&node.state);
+      if (view.cluster_uuid.empty()) view.cluster_uuid = report.cluster_uuid;
     }
   }
   std::stable_sort(
@@ -90,11 +105,7 @@ View ManagerCore::NewestKnown(absl::Time now) const {
 
 absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanRecovery(
     absl::Time now) const {
-  if (ahead_.empty()) {
-    return absl::FailedPreconditionError(
-        "nothing to recover from: no node knows a later view than the one that "
-        "is stored");
-  }
+  if (ahead_.empty()) return PlanFromOldCopies(now);
   if (now < leases_until_) {
     return absl::UnavailableError(
         absl::StrCat("leases of before may run for another ",
@@ -119,6 +130,10 @@ absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanRecovery(
       continue;
     }
     recovery.view.members.push_back(now_there);
+    if (!recovery.complete) {
+      recovery.view.recovered_at[now_there.node_id] =
+          found->second.report.cursors.applied;
+    }
     whole = whole || HoldsData(found->second.report.condition);
   }
   if (!whole) {
@@ -127,6 +142,8 @@ absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanRecovery(
                      " and holds its data; start those that were"));
   }
   recovery.view.Agree();
+  recovery.view.epoch =
+      std::max(newest.epoch, uint64_t{1}) + (recovery.complete ? 0 : 1);
   Succeed(newest, &recovery.view);
   return recovery;
 }
@@ -136,7 +153,12 @@ absl::StatusOr<ManagerCore::Recovery> ManagerCore::Recover(bool force,
   ASSIGN_OR_RETURN(Recovery recovery, PlanRecovery(now));
   if (!recovery.complete && !force) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "those who are alive may lack what the chain has acknowledged: start "
+        recovery.holds > 0 || !WhyWaits(now).empty()
+            ? absl::StrCat("they hold mutations up to ", recovery.holds,
+                           ", and those up to ", progress_.acknowledged,
+                           " were acknowledged")
+            : "those who are alive may lack what the chain has acknowledged",
+        ": start "
         "all nodes of view ",
         recovery.view.id - 1, ", or force it; it would be ",
         recovery.view.ToString()));

@@ -22,9 +22,6 @@ void Suspects::Look(const View& view, const KnownNodes& nodes, absl::Time now) {
   }
   if (now - last_accused_ >= failure_timeout_ * kRemembered) last_.reset();
   present_ = SuspectOf(view, nodes, failure_timeout_, last_);
-  if (!present_.has_value()) return;
-  last_ = present_;
-  last_accused_ = now;
 }
 
 void Suspects::OnView(const View& before, const View& after, absl::Time now) {
@@ -32,7 +29,11 @@ void Suspects::OnView(const View& before, const View& after, absl::Time now) {
   const bool stays =
       std::any_of(after.members.begin(), after.members.end(),
                   [this](const Member& member) { return Is(member.node_id); });
-  if (!stays) KeepOut(present_->suspect, now);
+  if (!stays) {
+    KeepOut(present_->suspect, now);
+    last_ = present_;
+    last_accused_ = now;
+  }
   LetGo();
 }
 

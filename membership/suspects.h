@@ -49,6 +49,8 @@ class Suspects {
 
   absl::Duration failure_timeout_;
   std::optional<Suspicion> present_;
+  // The last one that came to something. One that did not says nothing of its
+  // accuser, and must not hide the one before it.
   std::optional<Suspicion> last_;
   absl::Time last_accused_ = absl::InfinitePast();
   std::map<std::string, Term> kept_out_;  // by node id; some of them over

@@ -59,6 +59,14 @@ struct View {
   uint64_t digest = 0;
   std::vector<uint64_t> ancestors = {};  // digests, of the one before first
   InForce in_force = {};                 // what its members work with
+  // Made with the cluster's first view, 16 bytes; empty: not known.
+  std::string cluster_uuid = {};
+  // One higher with each forced recovery (store_recovery.cc); from 1, 0: not
+  // known. Views and data of a lower one count no more.
+  uint64_t epoch = 0;
+  // Of a forced recovery's view: up to which mutation its members held the
+  // chain's data, by node id.
+  std::map<std::string, uint64_t> recovered_at = {};
 
   friend bool operator==(const View& a, const View& b);
 

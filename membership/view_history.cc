@@ -10,8 +10,7 @@
 namespace kamino::membership {
 namespace {
 
-// Never 0. Other programs compute it, too: what it covers stays as it is.
-uint64_t DigestOf(const View& view) {
+std::string TextOf(const View& view) {
   std::string text =
       absl::StrCat(view.cluster_id, "/", view.chain_id, "/", view.id, "/",
                    view.ancestors.empty() ? 0 : view.ancestors.front(), "\n");
@@ -19,7 +18,22 @@ uint64_t DigestOf(const View& view) {
     absl::StrAppend(&text, member.node_id, "/", member.incarnation, "/",
                     member.heap_id, "\n");
   }
+  return text;
+}
+
+// Never 0. Other programs compute it, too: what it covers stays as it is.
+uint64_t DigestOf(const View& view) {
+  const std::string text = TextOf(view);
   return std::max<uint64_t>(1, XXH3_64bits(text.data(), text.size()));
+}
+
+// Heap ids are drawn at random.
+std::string UuidOf(const View& view) {
+  const std::string text = TextOf(view);
+  XXH128_canonical_t bytes;
+  XXH128_canonicalFromHash(&bytes, XXH3_128bits(text.data(), text.size()));
+  return std::string(reinterpret_cast<const char*>(bytes.digest),
+                     sizeof(bytes.digest));
 }
 
 }  // namespace
@@ -34,11 +48,19 @@ void Succeed(const View& previous, View* next) {
       next->ancestors.resize(kMaxAncestors);
     }
   }
+  next->epoch = std::max({next->epoch, previous.epoch, uint64_t{1}});
+  next->cluster_uuid = previous.cluster_uuid;
+  if (next->cluster_uuid.empty()) next->cluster_uuid = UuidOf(*next);
   next->digest = DigestOf(*next);
 }
 
-Kinship KinshipOf(uint64_t id, uint64_t digest, const View& stored) {
-  if (id > stored.id) return Kinship::kAhead;
+Kinship KinshipOf(const KnownView& known_view, const View& stored) {
+  const auto& [epoch, id, digest] = known_view;
+  const KnownView newest{stored.epoch, stored.id, stored.digest};
+  if (newest.IsBefore(known_view)) return Kinship::kAhead;
+  if (epoch != 0 && epoch < stored.epoch) {
+    return id < stored.id ? Kinship::kPast : Kinship::kAbandoned;
+  }
   if (id == 0 || digest == 0) return Kinship::kPast;
   const uint64_t back = stored.id - id;
   uint64_t known = stored.digest;

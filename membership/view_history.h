@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "membership/node_report.h"
 #include "membership/view.h"
 
 namespace kamino::membership {
@@ -13,17 +14,19 @@ namespace kamino::membership {
 inline constexpr size_t kMaxAncestors = 64;
 
 // Sets what `next`, complete otherwise, says of its history: that it follows
-// `previous`.
+// `previous`, in the same cluster and, unless it has a higher one, in the same
+// epoch. The first one of all makes the cluster's uuid, of what its members
+// are.
 void Succeed(const View& previous, View* next);
 
-// What a view that somebody knows, by its id and digest (0: not known), is to
-// the one that is stored.
+// What a view that somebody knows is to the one that is stored.
 enum class Kinship {
-  kPast,     // that one, or one of those before it, as far as can be told
-  kAhead,    // one that came later: what is stored is old
-  kAnother,  // of the same id as that one or one before it, and not the same
+  kPast,       // that one, or one of those before it, as far as can be told
+  kAhead,      // one that came later: what is stored is old
+  kAnother,    // of the same id as that one or one before it, and not the same
+  kAbandoned,  // not before it, but of an epoch that a forced recovery ended
 };
-Kinship KinshipOf(uint64_t id, uint64_t digest, const View& stored);
+Kinship KinshipOf(const KnownView& known, const View& stored);
 
 }  // namespace kamino::membership
 

@@ -146,8 +146,9 @@ void ChainCore::OnView(const View& view, absl::Time now, Actions* actions) {
                      "; this node is one of chain ", options_.chain_id)));
   }
   if (view.id <= view_.id) return;
-  const int index = view.IndexOf(options_.node_id, options_.incarnation);
-  if (index >= 0 && view.id <= record_->state().view_id) {
+  const int index = PlaceIn(view);
+  if (index >= 0 && view.id <= record_->state().view_id &&
+      view.epoch <= record_->state().epoch) {
     return outbox_.Fail(absl::FailedPreconditionError(
         absl::StrCat("view ", view.id,
                      " takes this node in, but its heap "
@@ -166,6 +167,15 @@ void ChainCore::OnView(const View& view, absl::Time now, Actions* actions) {
   EnterView(now);
 }
 
+int ChainCore::PlaceIn(const View& view) const {
+  const int index = view.IndexOf(options_.node_id, options_.incarnation);
+  if (index < 0) return index;
+  // A copy of files of before may come to the same incarnation.
+  const std::string& named = view.members[index].heap_id;
+  const std::string held = BytesOf(record_->state().heap_id);
+  return named.empty() || held.empty() || named == held ? index : -1;
+}
+
 void ChainCore::LeaveView(absl::Time now) {
   donor_.Leave(now);
   downstream_.Leave();
@@ -181,6 +191,7 @@ void ChainCore::LeaveView(absl::Time now) {
 void ChainCore::EnterView(absl::Time now) {
   NodeState state = record_->state();
   state.view_id = view_.id;
+  TakeOrigin(&state);
   if (state.condition == Condition::kFresh) {
     // Of the first view nobody can hold anything.
     if (view_.id == 1) returning_.Forget();
@@ -218,6 +229,25 @@ void ChainCore::EnterView(absl::Time now) {
   if (is_tail()) CompleteAsTail();
 }
 
+void ChainCore::TakeOrigin(NodeState* state) const {
+  state->epoch = view_.epoch;
+  state->cluster_uuid = UuidFrom(view_.cluster_uuid);
+}
+
+void ChainCore::OnHeapVoid() {
+  dispute_.End();
+  ForgetInterrupted();
+  returning_.Forget();
+  NodeState state = record_->state();
+  LOG_IF(WARNING, state.epoch != 0 && state.epoch < view_.epoch)
+      << "what this node held, of recovery epoch " << state.epoch
+      << ", is given up: the chain was recovered by force since, and is in "
+         "epoch "
+      << view_.epoch;
+  TakeOrigin(&state);
+  record_->Update(state);
+}
+
 void ChainCore::DiscardState() {
   copy_->BeginReceiving();
   dispute_.End();
@@ -243,6 +273,8 @@ void ChainCore::OnLinkOpened(LinkId link, absl::Time now, Actions* actions) {
   hello.set_node_id(options_.node_id);
   hello.set_heap_bytes(options_.heap_bytes);
   *hello.mutable_agreement_ranges() = membership::ToProto(options_.agreement);
+  hello.set_cluster_uuid(BytesOf(record_->state().cluster_uuid));
+  hello.set_epoch(record_->state().epoch);
   *outbox_.Send(link).mutable_hello() = std::move(hello);
 }
 

@@ -172,6 +172,8 @@ class ChainCore {
 
   // --- Views.
 
+  // Where the view has this process and what its heap holds; -1: nowhere.
+  int PlaceIn(const membership::View& view) const;
   void LeaveView(absl::Time now);
   void EnterView(absl::Time now);
   // Whether the heap holds a state of the chain, be it an old one.
@@ -182,7 +184,16 @@ class ChainCore {
   }
   // Log entries of the chain can follow on what this node has, though it has no
   // place.
-  bool may_resume() const { return behind() && !mending_.torn(); }
+  bool may_resume() const {
+    return behind() && !mending_.torn() &&
+           record_->state().epoch == view_.epoch;
+  }
+  // What the heap holds, or receives from here on, is of this view's cluster
+  // and epoch.
+  void TakeOrigin(NodeState* state) const;
+  // The heap begins to receive another state: says what is given up, if that is
+  // of an epoch that is over.
+  void OnHeapVoid();
   void Record(membership::Condition condition);
   // What this node holds is of no use: it has to get the chain's state anew.
   void DiscardState();

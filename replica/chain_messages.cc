@@ -100,6 +100,12 @@ std::string ChainCore::RefuseHello(LinkId link, const Hello& hello,
     return absl::StrCat("this is cluster ", options_.cluster_id, ", not ",
                         hello.cluster_id());
   }
+  const std::string uuid = BytesOf(record_->state().cluster_uuid);
+  if (!uuid.empty() && !hello.cluster_uuid().empty() &&
+      hello.cluster_uuid() != uuid) {
+    return absl::StrCat("this is another cluster named ", options_.cluster_id,
+                        " than the one of ", hello.node_id(), "'s data");
+  }
   if (hello.heap_bytes() != options_.heap_bytes) {
     return absl::StrCat("heaps differ in size: ", options_.heap_bytes,
                         " bytes here, ", hello.heap_bytes(), " there");
@@ -126,6 +132,11 @@ std::string ChainCore::RefuseHello(LinkId link, const Hello& hello,
 std::string ChainCore::RefuseNeighbour(const Hello& hello) const {
   if (!has_state()) {
     return absl::StrCat(options_.node_id, " holds no state of the chain");
+  }
+  if (hello.epoch() != record_->state().epoch) {
+    return absl::StrCat(hello.node_id(), " holds data of recovery epoch ",
+                        hello.epoch(), ", ", options_.node_id, " of epoch ",
+                        record_->state().epoch);
   }
   const Member* expected = nullptr;
   if (hello.purpose() == LINK_PURPOSE_APPEND) {
@@ -286,10 +297,7 @@ void ChainCore::OnTransferMessage(LinkId link, const Message& message,
     case Joiner::Effect::kNone:
       return;
     case Joiner::Effect::kHeapVoid:
-      dispute_.End();
-      ForgetInterrupted();
-      returning_.Forget();
-      return;
+      return OnHeapVoid();
     case Joiner::Effect::kHasHeap:
       completions_.Restart(ring_->cleaned());
       upstream_.OweCleanUp();

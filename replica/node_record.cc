@@ -72,6 +72,19 @@ absl::Status Damaged() {
 
 }  // namespace
 
+std::string BytesOf(const Uuid& uuid) {
+  if (uuid == Uuid{}) return "";
+  return std::string(uuid.begin(), uuid.end());
+}
+
+Uuid UuidFrom(const std::string& bytes) {
+  Uuid uuid = {};
+  if (bytes.size() == uuid.size()) {
+    std::memcpy(uuid.data(), bytes.data(), uuid.size());
+  }
+  return uuid;
+}
+
 void NodeRecord::Create(const NodeState& state) {
   for (int version = 0; version < 2; ++version) {
     for (int copy = 0; copy < 2; ++copy) {
@@ -113,6 +126,10 @@ absl::Status NodeRecord::Open() {
   state_.announced = {announced[0], announced[1], announced[2]};
   state_.restarts = best.line->restarts;
   state_.ended_in_order = best.line->ended_in_order != 0;
+  std::memcpy(state_.heap_id.data(), best.line->heap_id, sizeof(Uuid));
+  std::memcpy(state_.cluster_uuid.data(), best.line->cluster_uuid,
+              sizeof(Uuid));
+  state_.epoch = best.line->epoch;
   current_ = newer;
   if (!best.whole) Write(newer);
   return absl::OkStatus();
@@ -141,6 +158,9 @@ void NodeRecord::Write(int version) {
   line.announced[2] = state_.announced.digest;
   line.restarts = state_.restarts;
   line.ended_in_order = state_.ended_in_order ? 1 : 0;
+  std::memcpy(line.heap_id, state_.heap_id.data(), sizeof(Uuid));
+  std::memcpy(line.cluster_uuid, state_.cluster_uuid.data(), sizeof(Uuid));
+  line.epoch = state_.epoch;
   line.checksum = ChecksumOf(line);
   for (int copy = 0; copy < 2; ++copy) {
     region_->CopyFlush(LineOf(region_, version, copy), &line, sizeof(line));

@@ -12,7 +12,9 @@
 #ifndef KAMINO_REPLICA_NODE_RECORD_H_
 #define KAMINO_REPLICA_NODE_RECORD_H_
 
+#include <array>
 #include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
 #include "engine/pmem/region.h"
@@ -20,6 +22,11 @@
 #include "replica/request_identity.h"
 
 namespace kamino::replica {
+
+using Uuid = std::array<uint8_t, 16>;  // all zero: none
+// Its bytes; "" for none.
+std::string BytesOf(const Uuid& uuid);
+Uuid UuidFrom(const std::string& bytes);  // of 16; none for others
 
 struct NodeState {
   // Grows with each start of the process; begins at a random number, so that no
@@ -52,6 +59,14 @@ struct NodeState {
   // one not counted; and whether it has ended in order.
   uint32_t restarts = 0;
   bool ended_in_order = false;
+  // What the heap holds has an id, by which the chain knows it for what was a
+  // member: another one each time the node joins anew, so that a copy of its
+  // files of before is never taken for those it has now.
+  Uuid heap_id = {};
+  // What the heap holds is of that cluster and recovery epoch; none and 0 while
+  // it was never in a chain (membership/view.h).
+  Uuid cluster_uuid = {};
+  uint64_t epoch = 0;
 };
 
 class NodeRecord {

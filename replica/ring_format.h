@@ -9,7 +9,7 @@
 namespace kamino::replica::ring_format {
 
 inline constexpr uint64_t kRingMagic = 0x474e49526f6d614bull;  // "KamoRING"
-inline constexpr uint32_t kRingVersion = 9;
+inline constexpr uint32_t kRingVersion = 10;
 inline constexpr uint32_t kSlotMagic = 0x544f4c53u;  // "SLOT"
 inline constexpr uint32_t kWrapMagic = 0x50415257u;  // "WRAP"
 
@@ -82,14 +82,21 @@ struct alignas(64) RecordLine {
   uint64_t announced[3];
   uint32_t restarts;
   uint32_t ended_in_order;  // 0 or 1
-  uint8_t unused[24];
+  // Of what the heap holds: an id of that, and the cluster and the recovery
+  // epoch that it is of; 0: none.
+  uint8_t heap_id[16];
+  uint8_t cluster_uuid[16];
+  uint64_t epoch;
+  uint8_t unused[48];
   uint64_t checksum;  // XXH3 of the fields above
 };
 
-static_assert(sizeof(RecordLine) == 128);
+static_assert(sizeof(RecordLine) == 192);
 static_assert(offsetof(RecordLine, redone) == 56);
 static_assert(offsetof(RecordLine, restarts) == 88);
-static_assert(offsetof(RecordLine, checksum) == 120);
+static_assert(offsetof(RecordLine, heap_id) == 96);
+static_assert(offsetof(RecordLine, epoch) == 128);
+static_assert(offsetof(RecordLine, checksum) == 184);
 static_assert(sizeof(AppliedLine) == 64);
 static_assert(offsetof(AppliedLine, checksum) == 16);
 static_assert(sizeof(CleanedLine) == 64);

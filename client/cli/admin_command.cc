@@ -49,8 +49,10 @@ void Print(const GetClusterResponse& cluster) {
     std::cout << "the chain waits for "
               << absl::StrJoin(cluster.waiting_for(), " or ") << "\n";
   }
-  if (!cluster.store_behind().empty())
-    std::cout << cluster.store_behind() << "\n";
+  for (const std::string& why :
+       {cluster.store_behind(), cluster.waits_for_newer()}) {
+    if (!why.empty()) std::cout << why << "\n";
+  }
   if (cluster.nodes_missing() == 0) return;
   std::cout << absl::StrCat("the chain forms once ", cluster.chain_length(),
                             " fresh nodes of one heap size are there: ",
@@ -198,8 +200,11 @@ int Recover(Cli& cli, const Recovery& recovery) {
   std::cout << absl::StrCat(
       recovery.confirmed ? "the chain goes on" : "the chain would go on",
       " in view ", planned->view_id(), " with ", absl::StrJoin(members, ", "),
-      planned->complete()
-          ? ", which hold all that was acknowledged"
+      planned->complete() ? ", which hold all that was acknowledged"
+      : planned->acknowledged() > 0
+          ? absl::StrCat(", which hold mutations up to ", planned->holds(),
+                         " of ", planned->acknowledged(),
+                         " that were acknowledged: rather put newer files back")
           : ", which may lack what was acknowledged: rather start all nodes of "
             "its last view first",
       recovery.confirmed
@@ -250,8 +255,9 @@ void AddAdminCommand(CLI::App* app, Cli* cli) {
   CLI::App* recover =
       AddCommand(admin, cli, "recover",
                  "Goes on from what the nodes hold, when etcd was emptied or "
-                 "put back from "
-                 "an older copy. Says how; with --confirm, does it.",
+                 "put back from an older copy, or all nodes that came back are "
+                 "on old copies of their data. Says how; with --confirm, does "
+                 "it.",
                  "  kamino admin recover --confirm");
   recover->add_flag("--confirm", recovery->confirmed, "Do it.");
   recover->add_flag("--force", recovery->force,

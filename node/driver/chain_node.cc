@@ -281,7 +281,14 @@ membership::NodeReport ChainNode::report() const {
   membership::NodeReport report;
   report.view_id = core_.view().id;
   report.view_digest = core_.view().digest;
-  report.member_view = storage_->record()->state().view_id;
+  const replica::NodeState& state = storage_->record()->state();
+  report.view_epoch = core_.view().epoch;
+  report.member_view = state.view_id;
+  report.heap_id = replica::BytesOf(state.heap_id);
+  if (state.condition != membership::Condition::kReceiving) {
+    report.cluster_uuid = replica::BytesOf(state.cluster_uuid);
+    report.epoch = state.epoch;
+  }
   report.condition = core_.condition();
   report.caught_up_view = core_.caught_up_view();
   const replica::LogRing& ring = core_.ring();

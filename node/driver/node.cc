@@ -136,8 +136,7 @@ absl::Status Node::Join(const std::string& service_address) {
   self.service_address = service_address;
   self.link_addresses = links_->Addresses(service_address);
   self.heap_bytes = storage_->heap()->region()->size();
-  const engine::HeapUuid& uuid = storage_->heap()->uuid();
-  self.heap_id.assign(uuid.begin(), uuid.end());
+  self.heap_id = replica::BytesOf(storage_->record()->state().heap_id);
   self.agreement = agreement_;
   membership::ViewSourceCallbacks callbacks;
   callbacks.on_view = [this](const View& view) {

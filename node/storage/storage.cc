@@ -1,5 +1,7 @@
 #include "node/storage/storage.h"
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -23,6 +25,19 @@ using membership::Condition;
 using replica::LogRing;
 using replica::NodeState;
 using Part = Media::Part;
+
+// Unlike all others; `salt` is drawn anew for each start.
+replica::Uuid NextHeapId(const replica::Uuid& last, uint64_t serial,
+                         uint64_t salt) {
+  std::string text = replica::BytesOf(last);
+  text.append(reinterpret_cast<const char*>(&serial), sizeof(serial));
+  const XXH128_hash_t hash =
+      XXH3_128bits_withSeed(text.data(), text.size(), salt);
+  replica::Uuid id;
+  static_assert(sizeof(id) == sizeof(hash));
+  std::memcpy(id.data(), &hash, sizeof(id));
+  return id;
+}
 
 absl::Status Annotate(const absl::Status& status, absl::string_view what) {
   return absl::Status(status.code(),
@@ -85,6 +100,7 @@ absl::Status Storage::Create() {
   NodeState state;
   state.incarnation = options_.first_incarnation;
   state.nonce = NextNonce({}, options_.salt);
+  state.heap_id = heap_->uuid();
   record_.emplace(ring_region_.get());
   record_->Create(state);
   heap_age_.emplace(heap_region_.get(), media_->Name(Part::kHeap));
@@ -430,6 +446,9 @@ void Storage::BeginReceiving() {
   NodeState state = record_->state();
   state.condition = Condition::kReceiving;
   state.was_head = false;
+  // What it is to hold was never a member's.
+  state.view_id = 0;
+  state.heap_id = NextHeapId(state.heap_id, record_->serial(), options_.salt);
   record_->Update(state);
   ForgetUndoCopyAge();
   EmptyLog();

@@ -11,7 +11,7 @@ SUPPORTED = {
     # All nodes at once, restarted on their data.
     "power_cut": True,
     # Nobody serves below what was acknowledged, whoever comes back first.
-    "known_sequence": False,
+    "known_sequence": True,
     # Bytes of objects that have changed are found before anybody is told them.
     "sound_objects": False,
 }

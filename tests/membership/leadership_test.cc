@@ -248,7 +248,7 @@ TEST_F(LeadershipTest, ARenewalThatAStandbyDidNotSeeKeepsItOut) {
 TEST_F(LeadershipTest, WhoResignsIsFollowedAtOnce) {
   Rounds(&a_);
   Rounds(&b_);
-  const auto last = a_.Resign();
+  const auto last = a_.Resign(now_);
   ASSERT_TRUE(last.has_value());
   EXPECT_FALSE(Leads(a_));
   CarryOut(*last, &connection_);
@@ -312,6 +312,68 @@ TEST_F(LeadershipTest, ANewLeaderKnowsHowLongFormerLeasesRun) {
   EXPECT_LT(DropsNobodyFor(former.SerializeAsString()), 20000 * kMs);
 }
 
+// A leader that grants short leases passes on how long those of before run.
+TEST_F(LeadershipTest, FormerLeasesArePassedOn) {
+  RenewalRecord former;
+  former.set_leader("z:1");
+  former.set_node_lease_ms(20000);
+  former.set_resigned(true);
+  etcd_.Put(kRenewalKey, former.SerializeAsString());
+  Rounds(&a_);
+  ASSERT_TRUE(Leads(a_));
+  EXPECT_EQ(Renewal().node_lease_ms(), 20000u);
+  for (int i = 0; i < 5; ++i) {
+    now_ += 1000 * kMs;
+    Rounds(&a_, 2);
+  }
+  EXPECT_EQ(Renewal().node_lease_ms(), 15000u);
+  faults::PlantFault("membership-forgets-former-leases");
+  now_ += 1000 * kMs;
+  Rounds(&a_, 2);
+  EXPECT_EQ(Renewal().node_lease_ms(), 700u);
+}
+
+// What the chain has acknowledged goes from leader to leader.
+TEST_F(LeadershipTest, ProgressIsStoredWithRenewals) {
+  PutView();
+  Rounds(&a_);
+  const View& view = a_.core().view();
+  const auto acknowledge = [&](ManagerLoop* loop, uint64_t applied) {
+    kamino::internal::v1::HeartbeatRequest beat;
+    kamino::internal::v1::HeartbeatResponse response;
+    beat.set_cluster_id("c");
+    beat.set_node_id("n2");
+    beat.set_incarnation(1);
+    beat.mutable_report()->set_view_id(view.id);
+    beat.mutable_report()->set_condition(kamino::v1::CONDITION_SOUND);
+    beat.mutable_report()->mutable_cursors()->set_applied(applied);
+    EXPECT_EQ(loop->Heartbeat(beat, &response, now_), absl::OkStatus());
+  };
+  acknowledge(&a_, 70);
+  EXPECT_EQ(Renewal().progress().acknowledged(), 0u);
+  const int renewals = etcd_.calls("Renew");
+  now_ += 1000 * kMs;
+  Rounds(&a_, 2);
+  EXPECT_EQ(Renewal().progress().acknowledged(), 70u);
+  EXPECT_EQ(Renewal().progress().view_id(), 1u);
+  EXPECT_EQ(etcd_.calls("Renew"), renewals + 1);  // no write of its own
+  // Told to stop, it tells the last.
+  acknowledge(&a_, 80);
+  CarryOut(*a_.Resign(now_), &connection_);
+  EXPECT_EQ(Renewal().progress().acknowledged(), 80u);
+  Rounds(&b_);
+  ASSERT_TRUE(Leads(b_));
+  EXPECT_EQ(b_.core().progress().acknowledged, 80u);
+  EXPECT_EQ(Renewal().progress().acknowledged(), 80u);
+  acknowledge(&b_, 75);
+  now_ += 1000 * kMs;
+  Rounds(&b_, 2);
+  EXPECT_EQ(Renewal().progress().acknowledged(), 80u);
+  faults::PlantFault("membership-resigns-without-progress");
+  CarryOut(*b_.Resign(now_), &connection_);
+  EXPECT_EQ(Renewal().progress().acknowledged(), 0u);
+}
+
 TEST_F(LeadershipTest, NobodyLeadsWhileEtcdIsFull) {
   Rounds(&a_);
   Rounds(&b_);
@@ -347,7 +409,7 @@ TEST_F(LeadershipTest, TheLeaderDropsWhatEtcdRemembersOfMoreThanAnHourAgo) {
   ManagerLoop::Options options = OptionsOf("c:1");
   options.compacts = false;
   ManagerLoop quiet(options);
-  CarryOut(*a_.Resign(), &connection_);
+  CarryOut(*a_.Resign(now_), &connection_);
   for (int second = 0; second < 4000; ++second) {
     now_ += absl::Seconds(1);
     Rounds(&quiet, 3);

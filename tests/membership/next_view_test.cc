@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "gtest/gtest.h"
+#include "tests/faults/fault.h"
 
 namespace kamino::membership {
 namespace {
@@ -223,6 +224,18 @@ TEST(NextViewTest, MembersAreLeftOutOnlyWhenTheRestCanGoOn) {
   EXPECT_EQ(After("rrrr"), std::nullopt);
   EXPECT_EQ(After("t"), std::nullopt);  // nothing to decide
   EXPECT_EQ(After("----"), std::nullopt);
+}
+
+TEST(NextViewTest, OneThatIsBehindIsNeverHead) {
+  EXPECT_EQ(After("-bss"), "n2n3");
+  EXPECT_EQ(After("bsss"), "n1n2n3");
+  EXPECT_EQ(After("-bs-"), "n2");
+  EXPECT_EQ(After("-bt-"), std::nullopt);  // who would mend it
+  EXPECT_EQ(After("-btt"), "n2n3");
+  EXPECT_EQ(After("sb-s"), "n0n1n3");
+  faults::PlantFault("view-led-by-one-behind");
+  EXPECT_EQ(After("-bss"), "n1n2n3");
+  faults::PlantFault("");
 }
 
 TEST(NextViewTest, AfterAllWereAwayTwoAreNeeded) {

@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "membership/suspects.h"
+#include "tests/faults/fault.h"
 
 namespace kamino::membership {
 namespace {
@@ -144,6 +146,37 @@ TEST(SuspicionTest, NobodyWhileSomethingElseIsGoingOn) {
   EXPECT_EQ(chain.Suspect(), "nobody");
   chain.nodes.erase("n3");
   EXPECT_EQ(chain.Suspect(), "nobody");
+}
+
+// Two faults after each other: a chain of four, of which the second one's links
+// are bad, and another fault that is over by itself.
+std::string SuspectAfterAnIdleAccusation() {
+  Chain chain(4);
+  Suspects suspects(kPatience);
+  absl::Time now = absl::FromUnixSeconds(1000);
+  chain.report(1).append_debt = kPatience;
+  suspects.Look(chain.view, chain.nodes, now);
+  View next = chain.view;
+  next.id = 8;
+  next.members.erase(next.members.begin() + 2);
+  suspects.OnView(chain.view, next, now);
+  chain.view = next;
+  for (auto& [id, node] : chain.nodes) node.report.view_id = 8;
+  chain.report(1).append_debt = absl::ZeroDuration();
+  chain.report(0).append_debt = kPatience;
+  suspects.Look(chain.view, chain.nodes, now);
+  suspects.LetGo();
+  chain.report(0).append_debt = absl::ZeroDuration();
+  chain.report(1).append_debt = kPatience;
+  suspects.Look(chain.view, chain.nodes, now);
+  return suspects.present().has_value() ? suspects.present()->suspect : "";
+}
+
+TEST(SuspectsTest, AnAccusationThatCameToNothingHidesNoneBeforeIt) {
+  EXPECT_EQ(SuspectAfterAnIdleAccusation(), "n1");
+  faults::PlantFault("membership-idle-accusations-count");
+  EXPECT_EQ(SuspectAfterAnIdleAccusation(), "n3");
+  faults::PlantFault("");
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ namespace {
 
 constexpr char kClusterId[] = "sim";
 constexpr char kViewKey[] = "/kamino/sim/chains/1/view";
+constexpr char kRenewalKey[] = "/kamino/sim/renewal";
 constexpr absl::Duration kStartPoll = absl::Milliseconds(5);
 
 constexpr size_t kHeapBytes = 512u << 10;
@@ -148,6 +149,12 @@ void Cluster::StartOthers() {
 
 membership::View Cluster::StoredView() const {
   return Parse(etcd_.Read(kViewKey).value);
+}
+
+uint64_t Cluster::StoredAcknowledged() const {
+  kamino::internal::v1::RenewalRecord renewal;
+  renewal.ParseFromString(etcd_.Read(kRenewalKey).value);
+  return renewal.progress().acknowledged();
 }
 
 membership::View Cluster::LastView() const {

@@ -65,12 +65,15 @@ class Cluster {
 
   // The view that is in force: stored at etcd.
   membership::View StoredView() const;
+  // Up to which mutation it is stored that the chain has acknowledged.
+  uint64_t StoredAcknowledged() const;
   // The one that was, if the store was put back since.
   membership::View LastView() const;
 
   const Workload& workload() const { return workload_; }
   Workload& workload() { return workload_; }
   const CommittedLog& log() const { return log_; }
+  CommittedLog& log() { return log_; }
   const History& history() const { return history_; }
   const SentRequests& sent() const { return sent_; }
   const ClusterOptions& options() const { return options_; }

@@ -37,6 +37,11 @@ class CommittedLog {
     world_->trace().Mix(bytes.size());
   }
 
+  // What came after it is given up: the chain was recovered by force.
+  void CutAfter(uint64_t sequence) {
+    while (size() > sequence) entries_.pop_back();
+  }
+
   // The number of the last mutation.
   uint64_t size() const { return entries_.empty() ? 0 : entries_.back().last; }
   const std::vector<Entry>& entries() const { return entries_; }

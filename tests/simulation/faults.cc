@@ -76,6 +76,15 @@ FaultPlan FaultPlan::Draw(Scenario scenario, Random* random) {
       plan.managers = 1;
       plan.etcd = 1;
       plan.old_stores = 5;
+      break;
+    case Scenario::kAllOld:
+      plan = {};
+      plan.restarts = true;
+      plan.kills = 1;
+      plan.pauses = 1;
+      plan.managers = 1;
+      plan.all_old = 4;
+      return plan;
   }
   // Who errs is told by two others.
   if (plan.restarts && plan.errors == 0 && random->Percent(20)) plan.poison = 2;
@@ -119,13 +128,14 @@ bool Faults::SomebodyErrs() const {
 
 void Faults::Strike() {
   // Nothing else may happen to the two who tell: all three would be lost.
-  if (SomebodyErrs()) return;
+  if (SomebodyErrs() || all_are_old_) return;
   const std::vector<std::pair<int, std::function<void()>>> kinds = {
       {plan_.kills, [this] { Kill(); }},
       {plan_.heads, [this] { KillHeads(); }},
       {plan_.power_cuts, [this] { PowerCut(); }},
       {plan_.lost_disks, [this] { LoseDisk(); }},
       {plan_.old_copies, [this] { PutBackCopy(); }},
+      {plan_.all_old, [this] { PutBackAll(); }},
       {plan_.mixed_files, [this] { MixFiles(); }},
       {plan_.errors, [this] { Err(); }},
       {plan_.rot, [this] { Rot(); }},

@@ -28,6 +28,8 @@ enum class Scenario {
   kLeaders,
   // What etcd stores is put back from older copies, or emptied.
   kOldStore,
+  // Old copies of all nodes' files are put back, while no manager remembers.
+  kAllOld,
 };
 
 // Which kinds there are, and how often one strikes.
@@ -48,6 +50,7 @@ struct FaultPlan {
   int errors = 0;       // a node computes something wrong
   int poison = 0;       // a request ends the head that executes it
   int rot = 0;          // bits of a node's files flip while it is down
+  int all_old = 0;      // old copies of all nodes' files are put back
   int old_stores = 0;   // etcd's, put back or emptied
   int hidden = 0;       // managers, from each node for a time of its own
   int stale_ends = 0;
@@ -82,6 +85,9 @@ class Faults {
   void LoseDisk();
   void PutBackCopy();
   void PutBack(SimNode* node, const SimNode::Copy& copy);
+  void PutBackAll();
+  void PutBackAll(const std::map<std::string, SimNode::Copy>& copies);
+  void PutNewestBack(const std::map<std::string, SimNode::Copy>& newest);
   void MixFiles();
   void Err();
   void Poison();
@@ -127,6 +133,7 @@ class Faults {
   Random random_;
   bool stopped_ = false;
   uint64_t struck_ = 0;
+  bool all_are_old_ = false;  // nothing else happens meanwhile
   // Until when something is wrong with it.
   std::map<std::string, absl::Time> disturbed_;
   std::map<std::string, absl::Time> unsettled_;

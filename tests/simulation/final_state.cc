@@ -163,6 +163,21 @@ absl::Status CheckHeaps(Cluster* cluster, const Model& model) {
   return absl::OkStatus();
 }
 
+absl::Status CheckAlike(Cluster* cluster) {
+  std::optional<Contents> first;
+  for (SimNode* node : Members(cluster)) {
+    auto contents = ReadAll(node);
+    if (!contents.ok()) return contents.status();
+    if (!first.has_value()) first = *contents;
+    std::string wrong = FirstDifference(contents->objects, first->objects);
+    if (wrong.empty()) {
+      wrong = FirstDifference(contents->clients, first->clients);
+    }
+    if (!wrong.empty()) return Left(*node, absl::StrCat("differs: ", wrong));
+  }
+  return absl::OkStatus();
+}
+
 std::map<std::string, std::string> ReadFinal(
     Cluster* cluster, const std::vector<std::string>& keys) {
   std::map<std::string, std::string> values;

@@ -15,6 +15,9 @@ namespace kamino::simulation {
 // The chain's nodes are up, in one view, with nothing on its way.
 absl::Status CheckAtRest(Cluster* cluster);
 
+// Whether all nodes of the chain hold the same.
+absl::Status CheckAlike(Cluster* cluster);
+
 // The heaps of the chain's nodes hold what the model does, no more, in the same
 // number of bytes.
 absl::Status CheckHeaps(Cluster* cluster, const Model& model);

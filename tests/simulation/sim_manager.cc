@@ -61,8 +61,13 @@ bool SimManager::leads() const {
   return up() && loop_->core().IsLeader(Clock());
 }
 
+std::string SimManager::WhyWaits() const {
+  return leads() ? loop_->core().WhyWaits(Clock()) : "";
+}
+
 void SimManager::Recover(bool force) {
-  if (!leads() || paused() || loop_->core().WhyBehind().empty()) return;
+  if (!leads() || paused()) return;
+  if (loop_->core().WhyBehind().empty() && WhyWaits().empty()) return;
   const absl::Status recovered = loop_->Administer(
       [&](membership::ManagerCore* core, absl::Time now) {
         return core->Recover(force, now).status();

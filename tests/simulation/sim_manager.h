@@ -28,8 +28,10 @@ class SimManager final : public Process {
   // As it believes.
   bool leads() const;
 
+  // For whom and for what the chain waits, where it leads.
+  std::string WhyWaits() const;
   // An operator's command, where it leads: to go on from what nodes hold, if
-  // the store is behind.
+  // the store is behind, or all of them are on old copies.
   void Recover(bool force);
 
   // A node's call, as it arrives here.

@@ -84,6 +84,13 @@ SimNode::Copy SimNode::TakeCopy() const {
           disk_->Copy()};
 }
 
+SimNode::Copy SimNode::TakeCopyOfDisk() const {
+  CHECK(!up());
+  Copy copy;
+  copy.images = disk_->Copy();
+  return copy;
+}
+
 bool SimNode::IsOf(const Copy& copy) const {
   return incarnation_ == copy.incarnation && up() &&
          node()->core().view().id == copy.view_id;
@@ -92,7 +99,7 @@ bool SimNode::IsOf(const Copy& copy) const {
 void SimNode::PutBack(const Copy& copy) {
   CHECK(!up());
   Discard();
-  Trace("is put back to an older copy of its disk");
+  Trace("is put back to a copy of its disk");
   disk_->PutBack(copy.images);
   put_back_ = true;
   old_files_.clear();
@@ -139,8 +146,8 @@ void SimNode::FlipBits() {
   constexpr size_t kPage = 4096;
   // What a node's files say of themselves: heads, marks, records; and entries.
   const Place places[] = {
-      {Part::kRing, 0, 320},    {Part::kRing, 1024, 256},
-      {Part::kRing, 2048, 256}, {Part::kRing, kPage, 32u << 10},
+      {Part::kRing, 0, 320},    {Part::kRing, 1024, 384},
+      {Part::kRing, 2048, 384}, {Part::kRing, kPage, 32u << 10},
       {Part::kHeap, 0, 216},    {Part::kHeap, 1024, 192},
       {Part::kUndoCopy, 0, 64}, {Part::kUndoCopy, 1024, 192}};
   SimDisk::Images images = disk_->Copy();
@@ -158,7 +165,7 @@ void SimNode::FlipBits() {
     // Both copies of a version of the record.
     const size_t version = random_.Pick(2);
     for (size_t copy : {1024, 2048}) {
-      images[Part::kRing][copy + version * 128 + random_.Pick(120)] ^=
+      images[Part::kRing][copy + version * 192 + random_.Pick(184)] ^=
           std::byte{1};
     }
     Trace("has both copies of a version of its record damaged");

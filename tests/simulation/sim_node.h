@@ -109,6 +109,8 @@ class SimNode final : public Process {
     node::SimDisk::Images images;
   };
   Copy TakeCopy() const;
+  // The same of one that is down.
+  Copy TakeCopyOfDisk() const;
   // Whether it still is in that life and view.
   bool IsOf(const Copy& copy) const;
   // Its disk is put back to that; only while it is down.

@@ -30,6 +30,7 @@ Scenario DrawScenario(Random* random) {
          : drawn < 43 ? Scenario::kOldCopies
          : drawn < 51 ? Scenario::kLeaders
          : drawn < 57 ? Scenario::kOldStore
+         : drawn < 61 ? Scenario::kAllOld
                       : Scenario::kAny;
 }
 
@@ -77,6 +78,7 @@ ClusterOptions DrawCluster(Scenario scenario, Random* random) {
     case Scenario::kOldCopies:
       options.think = options.think / 8;
       break;
+    case Scenario::kAllOld:
     case Scenario::kOldStore:
       break;
     case Scenario::kLeaders:

@@ -1,0 +1,228 @@
+// ManagerCore's part for members that come back on old copies of their data, to
+// a manager that knows by the store how far the chain has come.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "membership/manager_core.h"
+#include "membership/view_history.h"
+
+namespace kamino::membership {
+namespace {
+
+std::string OfEpoch(const NodeReport& report, const View& view) {
+  return report.epoch < view.epoch
+             ? absl::StrCat(" of recovery epoch ", report.epoch,
+                            ", which is over")
+             : "";
+}
+
+}  // namespace
+
+void ManagerCore::NoteProgress(const KnownNode& node) {
+  const uint64_t said = AcknowledgedBy(view_, node.member, node.report);
+  if (said <= progress_.acknowledged) return;
+  progress_.acknowledged = said;
+  progress_.view_id = view_.id;
+}
+
+// Outside the chain a heap may hold what the chain never acknowledged.
+uint64_t ManagerCore::HeldBefore(const Node& known,
+                                 const Member& member) const {
+  const NodeReport& said = known.state.report;
+  if (!HasPlace(member) || known.state.member.heap_id != member.heap_id ||
+      said.condition == Condition::kBehind ||
+      said.condition == Condition::kReceiving) {
+    return 0;
+  }
+  return std::max(known.state.held, said.cursors.applied);
+}
+
+absl::Status ManagerCore::CheckHoldsAll(const Node& node,
+                                        absl::Time now) const {
+  const std::string& id = node.state.member.node_id;
+  const auto shortfall = ShortfallOfNode(node, now);
+  if (!shortfall.has_value()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "node ", id, " is on an old copy of its data: it holds mutations up to ",
+      shortfall->holds, ", but by the word of ",
+      shortfall->known_by.empty() ? "the managers" : shortfall->known_by,
+      " it had applied those up to ", shortfall->needs,
+      "; move its files away and start it again: it joins as a new node"));
+}
+
+std::optional<Shortfall> ManagerCore::ShortfallOfNode(const Node& node,
+                                                      absl::Time now) const {
+  const std::string& id = node.state.member.node_id;
+  KnownNodes states = States(now);
+  states[id] = StateOf(node, now);
+  return ShortfallOf(view_, states, id);
+}
+
+absl::Status ManagerCore::CheckCluster(const Member& member,
+                                       const NodeReport& report) const {
+  if (view_.cluster_uuid.empty() || report.cluster_uuid.empty() ||
+      view_.cluster_uuid == report.cluster_uuid) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "node ", member.node_id, " holds data of another cluster named ",
+      options_.cluster_id, ", of uuid ",
+      absl::BytesToHexString(report.cluster_uuid), "; this one's is ",
+      absl::BytesToHexString(view_.cluster_uuid),
+      ": the data is left as it is; move its files away and start it again: it "
+      "joins as a new node"));
+}
+
+bool ManagerCore::IsAbandoned(const Node& node) const {
+  const Member& member = node.state.member;
+  const NodeReport& report = node.state.report;
+  if (report.epoch == 0 || report.epoch >= view_.epoch || !HasPlace(member)) {
+    return false;
+  }
+  // Named by the recovery's view, and has not heard of it: it goes on, or was
+  // started again on what it had.
+  const auto recovered = view_.recovered_at.find(member.node_id);
+  const bool goes_on = view_.IndexOf(member.node_id, member.incarnation) >= 0 &&
+                       report.view_id != 0;
+  return !goes_on && (recovered == view_.recovered_at.end() ||
+                      recovered->second != report.cursors.applied);
+}
+
+bool ManagerCore::FallsShort(const Node& node) const {
+  const NodeReport& report = node.state.report;
+  return HasPlace(node.state.member) && report.ClaimsAll() &&
+         (IsAbandoned(node) || report.cursors.applied < progress_.acknowledged);
+}
+
+bool ManagerCore::IsOfEarlierLife(const Node& node, const Node& known,
+                                  absl::Time now) const {
+  const std::string& id = node.state.member.node_id;
+  return node.state.member.IsRestartedAs(known.state.member) &&
+         !Alive(known, now) && FallsShort(node) && !SomebodyHoldsAll(id, now);
+}
+
+bool ManagerCore::SomebodyHoldsAll(const std::string& but,
+                                   absl::Time now) const {
+  const KnownNodes states = States(now);
+  return std::any_of(
+      view_.members.begin(), view_.members.end(), [&](const Member& member) {
+        const auto found = states.find(member.node_id);
+        return member.node_id != but && found != states.end() &&
+               found->second.alive && HasPlace(found->second.member) &&
+               found->second.report.ClaimsAll() &&
+               !ShortfallOf(view_, states, member.node_id).has_value();
+      });
+}
+
+absl::Status ManagerCore::CheckReturn(const Node& node, absl::Time now) {
+  const std::string& id = node.state.member.node_id;
+  const NodeReport& report = node.state.report;
+  const bool falls_short = FallsShort(node);
+  const absl::Status holds =
+      IsAbandoned(node)
+          ? absl::FailedPreconditionError(absl::StrCat(
+                "node ", id, " holds data of recovery epoch ", report.epoch,
+                ", mutations up to ", report.cursors.applied,
+                "; the chain was recovered by force since, and is in epoch ",
+                view_.epoch,
+                ": that data counts no more, and is left as it is; move its "
+                "files away and start it again: it joins as a new node"))
+          : CheckHoldsAll(node, now);
+  if (holds.ok()) {
+    // A copy from before the last start may have come to the same incarnation.
+    // That may be wrong: this report may be older than others'.
+    const bool just_begun = report.condition == Condition::kReturned ||
+                            report.condition == Condition::kTorn;
+    return falls_short && just_begun ? Waits(node, now) : holds;
+  }
+  return falls_short && !SomebodyHoldsAll(id, now) ? Waits(node, now) : holds;
+}
+
+absl::Status ManagerCore::Waits(const Node& node, absl::Time now) {
+  const std::string& id = node.state.member.node_id;
+  Node waits = node;
+  waits.last_heard = now;
+  waiting_[id] = std::move(waits);
+  return absl::UnavailableError(absl::StrCat(
+      "node ", id, " is on an old copy of its data: it holds mutations up to ",
+      node.state.report.cursors.applied, OfEpoch(node.state.report, view_),
+      ", and those up to ", progress_.acknowledged,
+      " were acknowledged in view ", progress_.view_id,
+      "; it waits until a member is there that holds them"));
+}
+
+const ManagerCore::Node* ManagerCore::NewestOldCopy(absl::Time now,
+                                                    bool whole) const {
+  const Node* newest = nullptr;
+  for (const auto& [id, node] : waiting_) {
+    const NodeReport& report = node.state.report;
+    if (!Alive(node, now) || !FallsShort(node)) continue;
+    if (whole && report.condition == Condition::kTorn) continue;
+    if (newest == nullptr || RankOf(newest->state.report) < RankOf(report)) {
+      newest = &node;
+    }
+  }
+  return newest;
+}
+
+std::string ManagerCore::WhyWaits(absl::Time now) const {
+  if (!view_.formed() || CanGoOn(view_, States(now))) return "";
+  const Node* newest = NewestOldCopy(now, /*whole=*/false);
+  if (newest == nullptr) return "";
+  return absl::StrCat(
+      "the chain waits for newer files: acknowledged up to ",
+      progress_.acknowledged, " in view ", progress_.view_id,
+      ", the newest that came back is ", newest->state.member.node_id, " with ",
+      newest->state.report.cursors.applied,
+      OfEpoch(newest->state.report, view_),
+      "; put newer files of a member back, or have the chain go on without "
+      "what it has acknowledged since: kamino admin recover");
+}
+
+absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanFromOldCopies(
+    absl::Time now) const {
+  if (WhyWaits(now).empty()) {
+    return absl::FailedPreconditionError(
+        "nothing to recover from: no node knows a later view than the one that "
+        "is stored, nor are all members that came back on old copies of their "
+        "data");
+  }
+  if (now < leases_until_) {
+    return absl::UnavailableError(
+        absl::StrCat("leases of before may run for another ",
+                     absl::FormatDuration(leases_until_ - now)));
+  }
+  // It has nobody to mend what was interrupted: others may be on copies of
+  // other moments. They join anew.
+  const Node* newest = NewestOldCopy(now, /*whole=*/true);
+  if (newest == nullptr) {
+    return absl::FailedPreconditionError(
+        "all members that came back were interrupted within a mutation, and "
+        "none can go on alone; put other files back");
+  }
+  for (const Member& member : view_.members) {
+    const auto found = nodes_.find(member.node_id);
+    if (found != nodes_.end() && Alive(found->second, now) &&
+        (found->second.state.report.ClaimsAll() ||
+         found->second.state.report.condition == Condition::kUnknown)) {
+      return absl::UnavailableError(absl::StrCat(
+          "node ", member.node_id, " may hold a lease; stop it first"));
+    }
+  }
+  Recovery recovery;
+  recovery.holds = newest->state.report.cursors.applied;
+  recovery.view = View{options_.cluster_id,
+                       view_.id + 1,
+                       {newest->state.member},
+                       excluded_,
+                       options_.chain_id};
+  recovery.view.epoch = std::max(view_.epoch, uint64_t{1}) + 1;
+  recovery.view.recovered_at[newest->state.member.node_id] = recovery.holds;
+  Succeed(view_, &recovery.view);
+  return recovery;
+}
+
+}  // namespace kamino::membership

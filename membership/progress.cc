@@ -1,0 +1,40 @@
+#include "membership/progress.h"
+
+#include <algorithm>
+
+namespace kamino::membership {
+
+Progress ProgressIn(const View& view, const Progress& before) {
+  if (before.cluster_uuid == view.cluster_uuid && before.epoch >= view.epoch) {
+    return before;
+  }
+  Progress progress{view.cluster_uuid, view.epoch, view.id, 0};
+  // Of a forced recovery: what all who are in it hold.
+  bool first = true;
+  for (const auto& [id, applied] : view.recovered_at) {
+    progress.acknowledged =
+        first ? applied : std::min(progress.acknowledged, applied);
+    first = false;
+  }
+  return progress;
+}
+
+uint64_t AcknowledgedBy(const View& view, const Member& member,
+                        const NodeReport& report) {
+  const int index = view.IndexOf(member.node_id, member.incarnation);
+  if (index < 0 || view.members[index].heap_id != member.heap_id ||
+      report.epoch != view.epoch) {
+    return 0;
+  }
+  // The tail's answers need nobody else's.
+  const bool as_tail = index + 1 == static_cast<int>(view.members.size()) &&
+                       report.view_id == view.id &&
+                       report.condition == Condition::kSound;
+  return as_tail ? report.cursors.applied : report.cursors.cleaned;
+}
+
+StateRank RankOf(const NodeReport& report) {
+  return {report.epoch, report.member_view, report.cursors.applied};
+}
+
+}  // namespace kamino::membership

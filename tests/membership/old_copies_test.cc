@@ -1,0 +1,239 @@
+// Members that come back on old copies of their data, to a manager that knows
+// by the store how far the chain has come; and recoveries by force.
+#include "absl/strings/match.h"
+#include "gtest/gtest.h"
+#include "tests/faults/fault.h"
+#include "tests/membership/manager_core_fixture.h"
+
+namespace kamino::membership {
+namespace {
+
+class OldCopiesTest : public ManagerCoreTest {
+ protected:
+  // A chain that has acknowledged 120 in its first view; then everything is
+  // down, and another manager leads, which knows what is stored.
+  void SetUp() override {
+    FormChain();
+    for (const Member& member : all_) {
+      EXPECT_EQ(
+          core_.Heartbeat(
+              "c", {member.node_id, 1, Says(Condition::kSound, 120)}, now_),
+          absl::OkStatus());
+    }
+    stored_ = core_.progress();
+    now_ += 10 * kTimeout;
+    ManagerCoreTest::core_.LoseLeadership();
+    core_.BecomeLeader(view(), Options().lease(), now_, stored_);
+    core_.ExtendLeadership(absl::InfiniteFuture());
+    now_ += 3 * kTimeout;
+  }
+  void TearDown() override { faults::PlantFault(""); }
+
+  const View& view() const { return core_.view(); }
+  NodeReport Says(Condition condition, uint64_t applied) const {
+    NodeReport report;
+    report.view_id = condition == Condition::kSound ? view().id : 0;
+    report.view_digest = view().digest;
+    report.view_epoch = report.view_id == 0 ? 0 : view().epoch;
+    report.condition = condition;
+    report.cursors = {applied, applied, 0};
+    report.member_view = view().id;
+    report.epoch = view().epoch;
+    report.cluster_uuid = view().cluster_uuid;
+    return report;
+  }
+  absl::Status Comes(const Member& member, uint64_t applied,
+                     Condition condition = Condition::kReturned) {
+    return core_.Register("c", member, Says(condition, applied), now_);
+  }
+  absl::Status Comes(const std::string& id, uint64_t applied,
+                     Condition condition = Condition::kReturned) {
+    return Comes(Node(id, 2), applied, condition);
+  }
+  std::string Why() { return core_.WhyWaits(now_); }
+
+  Progress stored_;
+};
+
+TEST_F(OldCopiesTest, TheStoreKnowsHowFarTheChainHasCome) {
+  EXPECT_EQ(stored_.acknowledged, 120u);
+  EXPECT_EQ(stored_.view_id, 1u);
+  EXPECT_EQ(stored_.epoch, 1u);
+  EXPECT_EQ(stored_.cluster_uuid, view().cluster_uuid);
+  EXPECT_EQ(stored_.cluster_uuid.size(), 16u);
+  EXPECT_EQ(core_.progress(), stored_);  // the next leader goes on from it
+  EXPECT_EQ(Why(), "");                  // nobody has come back
+}
+
+TEST_F(OldCopiesTest, AllWaitWhereNobodyHoldsIt) {
+  EXPECT_TRUE(absl::IsUnavailable(Comes("n1", 90)));
+  EXPECT_TRUE(absl::IsUnavailable(Comes("n2", 96)));
+  const absl::Status told = Comes("n3", 94, Condition::kTorn);
+  EXPECT_TRUE(absl::IsUnavailable(told));
+  EXPECT_TRUE(absl::StrContains(
+      told.message(),
+      "it holds mutations up to 94, and those up to 120 were acknowledged in "
+      "view 1"))
+      << told;
+  EXPECT_TRUE(absl::StrContains(
+      Why(),
+      "the chain waits for newer files: acknowledged up to 120 in view 1, the "
+      "newest that came back is n2 with 96"))
+      << Why();
+  EXPECT_FALSE(core_.ProposeView(now_).has_value());
+  EXPECT_TRUE(absl::IsNotFound(Beat("n2", 2)));
+}
+
+TEST_F(OldCopiesTest, NewerFilesMakeItGoOn) {
+  EXPECT_TRUE(absl::IsUnavailable(Comes("n1", 90)));
+  EXPECT_TRUE(absl::IsUnavailable(Comes("n2", 96)));
+  EXPECT_TRUE(absl::IsUnavailable(Comes("n3", 94)));
+  EXPECT_EQ(Comes(Node("n2", 3), 120), absl::OkStatus());
+  EXPECT_EQ(Why(), "");
+  // Now it is known whose copy is the old one.
+  EXPECT_TRUE(absl::IsFailedPrecondition(Comes("n1", 90)));
+  for (int i = 0; i < 15; ++i) {
+    now_ += kBeat;
+    if (auto next = core_.ProposeView(now_)) core_.OnViewStored(*next);
+    EXPECT_EQ(
+        core_.Heartbeat("c", {"n2", 3, Says(Condition::kReturned, 120)}, now_),
+        absl::OkStatus());
+  }
+  EXPECT_EQ(Names(view()), "n2.3 ");
+  EXPECT_EQ(core_.progress().acknowledged, 120u);
+}
+
+// Backups that are older than the last start of all nodes come to the very
+// incarnations that the view names.
+TEST_F(OldCopiesTest, CopiesFromBeforeTheLastStartAreSeen) {
+  EXPECT_TRUE(absl::IsUnavailable(Comes(Node("n1", 1), 90)));
+  EXPECT_TRUE(absl::IsUnavailable(Comes(Node("n2", 1), 96)));
+  EXPECT_TRUE(absl::StrContains(Why(), "n2 with 96"));
+  faults::PlantFault("membership-copies-never-wait");
+  EXPECT_EQ(Comes(Node("n1", 1), 90), absl::OkStatus());
+}
+
+TEST_F(OldCopiesTest, WhatIsForgottenLetsThemServe) {
+  faults::PlantFault("membership-forgets-progress");
+  core_.BecomeLeader(view(), Options().lease(), now_, stored_);
+  now_ += 3 * kTimeout;
+  EXPECT_EQ(Comes("n1", 90), absl::OkStatus());
+}
+
+TEST_F(OldCopiesTest, ProgressNeverGoesBack) {
+  EXPECT_EQ(Comes("n2", 130), absl::OkStatus());
+  EXPECT_EQ(core_.progress().acknowledged, 120u);  // nobody has acknowledged it
+  Progress other = stored_;
+  other.cluster_uuid = "another";
+  EXPECT_EQ(ProgressIn(view(), other).acknowledged, 0u);
+  EXPECT_EQ(ProgressIn(view(), stored_), stored_);
+  View next = view();
+  next.epoch = 2;
+  next.recovered_at = {{"n1", 90}};
+  EXPECT_EQ(ProgressIn(next, stored_).acknowledged, 90u);
+  EXPECT_EQ(ProgressIn(next, stored_).epoch, 2u);
+}
+
+TEST_F(OldCopiesTest, ANodeOfAnotherClusterIsRefusedByName) {
+  NodeReport report = Says(Condition::kReturned, 500);
+  report.cluster_uuid = std::string(16, 'x');
+  for (const char* id : {"n1", "n4"}) {
+    const absl::Status told = core_.Register("c", Node(id, 2), report, now_);
+    EXPECT_TRUE(absl::IsFailedPrecondition(told));
+    EXPECT_TRUE(absl::StrContains(told.message(), "another cluster named c"));
+  }
+  EXPECT_EQ(core_.WhyBehind(), "");
+}
+
+// --- By force.
+
+class ForcedRecoveryTest : public OldCopiesTest {
+ protected:
+  void Recover() {
+    EXPECT_FALSE(Comes("n1", 90).ok());
+    EXPECT_FALSE(Comes("n2", 96).ok());
+    EXPECT_FALSE(Comes("n3", 98, Condition::kTorn).ok());
+    ASSERT_EQ(core_.Recover(/*force=*/true, now_).status(), absl::OkStatus());
+    const auto next = core_.ProposeView(now_);
+    ASSERT_TRUE(next.has_value());
+    core_.OnViewStored(*next);
+  }
+};
+
+TEST_F(ForcedRecoveryTest, IsOfferedOnlyWhereAllAreOld) {
+  EXPECT_TRUE(absl::IsFailedPrecondition(core_.PlanRecovery(now_).status()));
+  EXPECT_FALSE(Comes("n2", 96).ok());
+  const auto plan = core_.PlanRecovery(now_);
+  ASSERT_EQ(plan.status(), absl::OkStatus());
+  EXPECT_FALSE(plan->complete);
+  EXPECT_EQ(plan->holds, 96u);
+  const auto unforced = core_.Recover(/*force=*/false, now_);
+  EXPECT_TRUE(absl::IsFailedPrecondition(unforced.status()));
+  EXPECT_TRUE(absl::StrContains(unforced.status().message(), "up to 96"));
+  EXPECT_EQ(Comes("n1", 120), absl::OkStatus());
+  EXPECT_TRUE(absl::IsFailedPrecondition(core_.PlanRecovery(now_).status()));
+}
+
+TEST_F(ForcedRecoveryTest, GoesOnFromTheNewestThatIsWhole) {
+  Recover();
+  EXPECT_EQ(Names(view()), "n2.2 ");
+  EXPECT_EQ(view().id, 2u);
+  EXPECT_EQ(view().epoch, 2u);
+  EXPECT_EQ(view().cluster_uuid, stored_.cluster_uuid);
+  EXPECT_EQ(core_.progress().acknowledged, 96u);
+  EXPECT_EQ(Why(), "");
+}
+
+TEST_F(ForcedRecoveryTest, WhatWasLostComesBackTooLate) {
+  Recover();
+  NodeReport lost = Says(Condition::kReturned, 120);
+  lost.epoch = 1;
+  lost.member_view = 1;
+  NodeReport goes_on = Says(Condition::kReturned, 96);
+  goes_on.epoch = 1;
+  goes_on.member_view = 1;
+  // The process that the view names has not heard of it yet.
+  EXPECT_EQ(core_.Register("c", Node("n2", 2), goes_on, now_),
+            absl::OkStatus());
+  EXPECT_TRUE(
+      absl::IsUnavailable(core_.Register("c", Node("n2", 3), lost, now_)));
+  EXPECT_EQ(core_.Heartbeat("c", {"n2", 2, Says(Condition::kSound, 96)}, now_),
+            absl::OkStatus());
+  // Those who have no place any more join anew.
+  EXPECT_EQ(core_.Register("c", Node("n1", 3), lost, now_), absl::OkStatus());
+  EXPECT_EQ(core_.WhyBehind(), "");
+}
+
+TEST_F(ForcedRecoveryTest, ALaterViewOfAnEpochThatIsOverIsNotAhead) {
+  Recover();
+  NodeReport away = Says(Condition::kReturned, 300);
+  away.epoch = 1;
+  away.member_view = 9;
+  EXPECT_EQ(core_.Register("c", Node("n3", 5), away, now_), absl::OkStatus());
+  away.view_id = 9;
+  away.view_epoch = 1;
+  const absl::Status told = core_.Register("c", Node("n3", 5), away, now_);
+  EXPECT_TRUE(absl::IsFailedPrecondition(told));
+  EXPECT_TRUE(absl::StrContains(told.message(), "start the node again"));
+  EXPECT_EQ(core_.WhyBehind(), "");
+  // But one of a later epoch is.
+  away.epoch = away.view_epoch = 3;
+  EXPECT_TRUE(
+      absl::IsUnavailable(core_.Register("c", Node("n3", 6), away, now_)));
+  EXPECT_TRUE(absl::StrContains(core_.WhyBehind(), "view 9"));
+}
+
+TEST_F(ForcedRecoveryTest, SequencesCompareWithinOneEpochAndView) {
+  NodeReport one = Says(Condition::kReturned, 120);
+  NodeReport two = Says(Condition::kReturned, 96);
+  two.member_view = 5;
+  EXPECT_LT(RankOf(one), RankOf(two));
+  one.epoch = 2;
+  EXPECT_GT(RankOf(one), RankOf(two));
+  two.epoch = 2;
+  two.member_view = one.member_view;
+  EXPECT_GT(RankOf(one), RankOf(two));
+}
+
+}  // namespace
+}  // namespace kamino::membership

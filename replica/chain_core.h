@@ -145,9 +145,7 @@ class ChainCore {
   bool ready() const;
   // Nothing is known against what it holds. A head for which that does not hold
   // takes no more requests.
-  bool beyond_doubt() const {
-    return condemned_.ok() && !scrub_.in_doubt();
-  }
+  bool beyond_doubt() const { return condemned_.ok() && !scrub_.in_doubt(); }
   // No operation is half executed on its heap, nor is it being received.
   bool heap_whole() const { return has_state() && !half_executed(); }
   // For the manager.
@@ -266,8 +264,7 @@ class ChainCore {
   // They are the first `count` members'.
   bool AreOfMembers(const RangeVotes& votes, int count) const;
   void PassUp(const kamino::internal::v1::Compared& compared);
-  void Conclude(const kamino::internal::v1::Compared& compared,
-                absl::Time now);
+  void Conclude(const kamino::internal::v1::Compared& compared, absl::Time now);
   // The successor asks for the entry that begins with it, perhaps again: it may
   // be this node's bytes that are damaged.
   void CheckUnsent(uint64_t sequence);

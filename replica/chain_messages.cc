@@ -116,9 +116,8 @@ std::string ChainCore::RefuseHello(LinkId link, const Hello& hello,
       options_.agreement, options_.node_id, there, hello.node_id());
   if (!misfit.empty()) return misfit;
   if (hello.purpose() == LINK_PURPOSE_TRANSFER) {
-    const bool may_give =
-        is_tail() && condition() == Condition::kSound && !dispute_.open() &&
-        beyond_doubt();
+    const bool may_give = is_tail() && condition() == Condition::kSound &&
+                          !dispute_.open() && beyond_doubt();
     return donor_.Refuse(hello, view_, may_give, now);
   }
   return RefuseNeighbour(hello);

@@ -24,7 +24,7 @@ void ChainCore::ContinueScrub(absl::Time now) {
   }
   auto compare = scrub_.Next(ring_->applied(), now);
   if (!compare.has_value()) return;
-  downstream_.SendBehind(ring_->applied(), *std::move(compare));
+  downstream_.SendInOrder(*std::move(compare));
 }
 
 bool ChainCore::AreOfMembers(const RangeVotes& votes, int count) const {
@@ -61,7 +61,7 @@ void ChainCore::OnCompare(LinkId link, Compare compare, absl::Time now) {
       break;
   }
   if (!is_tail()) {
-    return downstream_.SendBehind(compare.position(), std::move(compare));
+    return downstream_.SendInOrder(std::move(compare));
   }
   Compared compared;
   compared.set_number(compare.number());
@@ -93,8 +93,7 @@ void ChainCore::PassUp(const Compared& compared) {
 void ChainCore::Conclude(const Compared& compared, absl::Time now) {
   PassUp(compared);
   const auto own = static_cast<size_t>(index_);
-  const RangeJudgement judgement =
-      scrub_.Conclude(compared.votes(), own, now);
+  const RangeJudgement judgement = scrub_.Conclude(compared.votes(), own, now);
   if (judgement.kind == RangeJudgement::Kind::kAgreed) return;
   LOG(ERROR) << scrub_.stats().last_found;
   if (judgement.kind == RangeJudgement::Kind::kUndecided) {
@@ -106,9 +105,9 @@ void ChainCore::Conclude(const Compared& compared, absl::Time now) {
   }
   if (judgement.convicted != own) return;
   // What this node has to say goes out first.
-  condemned_ = RecordDamage(absl::StrCat(
-      "bits of what this node holds have changed: ",
-      scrub_.stats().last_found));
+  condemned_ =
+      RecordDamage(absl::StrCat("bits of what this node holds have changed: ",
+                                scrub_.stats().last_found));
 }
 
 }  // namespace kamino::replica

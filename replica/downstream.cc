@@ -100,9 +100,8 @@ bool Downstream::CanHaveCleaned(uint64_t cleaned) {
   return false;
 }
 
-void Downstream::SendBehind(uint64_t position,
-                            kamino::internal::v1::Compare compare) {
-  if (state_ != State::kReplicate || sent_ > position) return;
+void Downstream::SendInOrder(kamino::internal::v1::Compare compare) {
+  if (state_ != State::kReplicate || sent_ > compare.position()) return;
   compare_ = std::move(compare);
 }
 

@@ -16,7 +16,7 @@
 //               OnAppendAck           kFollow     frees the window
 //               Pump                  kFollow     Appends
 //               OnClosed              kNobody
-//   kReplicate  SendBehind            kReplicate  a Compare, once all up to its
+//   kReplicate  SendInOrder           kReplicate  a Compare, once all up to its
 //                                                 position is sent
 //   any         Join                  kSnapshot   closes the link to another
 //               Leave                 kNobody     closes the link
@@ -102,10 +102,10 @@ class Downstream {
   // the ring: nothing may be cleaned or appended before it has gone.
   // Those up to `deadly` are flagged: a node may have died of them.
   void Pump(uint64_t deadly = 0);
-  // Sends that to the successor behind everything up to `position`, and before
-  // what follows: with a Pump. Nothing of a link or view that is over, nor once
+  // Sends that to the successor behind everything up to its position, and
+  // before what follows: with a Pump. Not once the link or view is over, or
   // more than that is sent. Another one takes its place.
-  void SendBehind(uint64_t position, kamino::internal::v1::Compare compare);
+  void SendInOrder(kamino::internal::v1::Compare compare);
 
  private:
   void SendCompareIfDue();

@@ -15,6 +15,8 @@ namespace {
 
 // Longer than the time between two ticks.
 constexpr absl::Duration kPacedBurst = absl::Milliseconds(50);
+// A head has other things to do while it finds where a range begins.
+constexpr absl::Duration kBetweenWalks = absl::Milliseconds(10);
 
 }  // namespace
 
@@ -26,6 +28,8 @@ Scrub::Scrub(const ChainOptions& options, ScrubbedHeap* heap)
   stats_.on = options.scrub_bytes_per_s > 0;
   stats_.ranges = heap_->book()->ranges();
   stats_.range_bytes = heap_->range_bytes();
+  // Ranges may have been of another size.
+  if (in_doubt() && *doubt() >= stats_.ranges) SetDoubt(0);
   next_ = stats_.next = doubt().value_or(0);
 }
 
@@ -103,7 +107,10 @@ std::optional<Scrub::Compare> Scrub::Next(uint64_t position, absl::Time now) {
     return std::nullopt;
   }
   const uint64_t range = doubt().value_or(next_);
-  if (range >= stats_.ranges || !heap_->Reach(range)) return std::nullopt;
+  if (!heap_->Reach(range)) {
+    not_before_ = now + kBetweenWalks;
+    return std::nullopt;
+  }
   asked_ = Asked{++last_number_, range, now, /*by_this_node=*/true};
   pacer_.Went(stats_.range_bytes);
   Compare compare;
@@ -200,9 +207,8 @@ void Scrub::Describe(uint64_t range, const RangeVotes& votes,
   stats_.last_found = absl::StrCat(
       "range ", range, " of the heap: ",
       judgement.kind == Kind::kConvicted
-          ? absl::StrCat(
-                votes[static_cast<int>(judgement.convicted)].node_id(),
-                " holds something else than was written")
+          ? absl::StrCat(votes[static_cast<int>(judgement.convicted)].node_id(),
+                         " holds something else than was written")
           : "nobody can tell who is right",
       "; ", held);
 }

@@ -132,9 +132,9 @@ class Scrub {
   ScrubbedHeap* const heap_;
 
   std::optional<Asked> asked_;
-  uint64_t last_number_ = 0;             // of this node's questions
-  uint64_t next_ = 0;                    // range
-  std::optional<uint64_t> walking_;      // to that range
+  uint64_t last_number_ = 0;                      // of this node's questions
+  uint64_t next_ = 0;                             // range
+  std::optional<uint64_t> walking_;               // to that range
   absl::Time not_before_ = absl::InfinitePast();  // the next question
   Pacer pacer_;
   // Of the pass under way: ranges that were agreed on, one after the other from

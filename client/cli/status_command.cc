@@ -70,8 +70,8 @@ std::vector<std::string> RowOf(
 // How far the nodes have compared what they hold, as the head knows.
 std::string ScrubLine(const kamino::v1::ScrubStatus& scrub) {
   if (!scrub.on() || scrub.ranges() == 0) return "scrub: off\n";
-  std::string line = absl::StrFormat(
-      "scrub: %.0f%% of this pass", 100.0 * scrub.next() / scrub.ranges());
+  std::string line = absl::StrFormat("scrub: %.0f%% of this pass",
+                                     100.0 * scrub.next() / scrub.ranges());
   if (scrub.passes() > 0) {
     absl::StrAppend(
         &line, "; the last one took ",
@@ -104,8 +104,7 @@ bool Show(const Cli& cli, Client* client) {
   }
   if (!cli.json()) {
     std::cout << absl::StrCat("cluster ", chain.cluster_id(), ", view ",
-                              chain.view_id(), "\n", FormatTable(rows),
-                              scrub);
+                              chain.view_id(), "\n", FormatTable(rows), scrub);
   }
   std::cout.flush();
   return std::cout.good();

@@ -15,8 +15,9 @@ using heap_format::UnitsOf;
 
 namespace {
 
-// Where the range that was reached last begins, and where it ends: so both it
-// and the next one are found at once.
+// The block that the begin of the range that was reached last lies in, and the
+// last one of that range: so both it and the next one are found at once. Not
+// the first block behind a range's begin, before which others may come to be.
 constexpr size_t kBegin = 0;
 constexpr size_t kEnd = 1;
 
@@ -41,7 +42,8 @@ uint64_t RangeWalk::RangeOf(ObjectId id) const {
 }
 
 uint64_t RangeWalk::WordAt(ObjectId id) const {
-  const uint64_t word = heap_format::HeaderOf(heap_->region()->base(), id)->word;
+  const uint64_t word =
+      heap_format::HeaderOf(heap_->region()->base(), id)->word;
   const bool block = heap_format::IsBlock(word) &&
                      UnitsOf(word) <= (heap_->objects_end() - id) / kUnitBytes;
   return block ? word : 0;
@@ -52,33 +54,42 @@ bool RangeWalk::Reach(uint64_t range, size_t most_blocks) {
   ObjectId at = heap_->mark(kEnd);
   if (at > begin) at = heap_->mark(kBegin);
   if (at > begin) at = heap_->root();
-  for (size_t i = 0; i < most_blocks && at < begin; ++i) {
+  bool found = false;
+  for (size_t i = 0; i <= most_blocks; ++i) {
     const uint64_t word = WordAt(at);
-    if (word == 0) break;
-    at += UnitsOf(word) * kUnitBytes;
+    const ObjectId next = at + UnitsOf(word) * kUnitBytes;
+    // Where it goes on no further, the digest is to tell.
+    found = word == 0 || next > begin;
+    if (found || i == most_blocks) break;
+    at = next;
   }
   heap_->SetMark(kBegin, at);
   if (heap_->mark(kEnd) < at) heap_->SetMark(kEnd, at);
-  // Where it goes on no further, the digest is to tell.
-  return at >= begin || WordAt(at) == 0;
+  return found;
 }
 
 uint64_t RangeWalk::Digest(uint64_t range) {
+  const ObjectId begin = Begin(range);
   const ObjectId end = Begin(range + 1);
   ObjectId at = heap_->mark(kBegin);
+  ObjectId last = at;
   uint64_t digest = 0;
   while (at < end) {
     const uint64_t word = WordAt(at);
-    if (word == 0) return std::max<uint64_t>(1, FoldHash(FoldHash(1, at), range));
-    if (StateOf(word) == BlockState::kAllocated) {
+    if (word == 0) {
+      return std::max<uint64_t>(1, FoldHash(FoldHash(1, at), range));
+    }
+    if (at >= begin && StateOf(word) == BlockState::kAllocated) {
       const absl::Span<const std::byte> payload(
           heap_->region()->base() + at,
           heap_format::PayloadBytes(UnitsOf(word)));
-      digest = FoldHash(FoldHash(FoldHash(digest, at), word), Checksum(payload));
+      digest =
+          FoldHash(FoldHash(FoldHash(digest, at), word), Checksum(payload));
     }
+    last = at;
     at += UnitsOf(word) * kUnitBytes;
   }
-  heap_->SetMark(kEnd, at);
+  heap_->SetMark(kEnd, last);
   return std::max<uint64_t>(1, digest);
 }
 

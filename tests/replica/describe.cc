@@ -52,8 +52,9 @@ std::string TextOf(const kamino::internal::v1::RequestIdentity& request) {
   return absl::StrCat("request ", request.client_id(), "/", request.number());
 }
 
-std::string TextOf(const google::protobuf::RepeatedPtrField<
-                   kamino::internal::v1::RangeVote>& votes) {
+std::string TextOf(
+    const google::protobuf::RepeatedPtrField<kamino::internal::v1::RangeVote>&
+        votes) {
   std::string text;
   for (const auto& vote : votes) {
     absl::StrAppend(&text, text.empty() ? "" : ", ", vote.node_id(), " ",

@@ -101,16 +101,19 @@ TEST(ScrubTest, WalksItsTable) {
   table.AddInput("OnCompare of 0", [](Rig& rig) { rig.OnCompare(6, 0); });
   table.AddInput("OnCompare of 1", [](Rig& rig) { rig.OnCompare(6, 1); });
   table.AddInput("OnCompare of 2", [](Rig& rig) { rig.OnCompare(6, 2); });
-  table.AddInput("Conclude, agreed",
-                 [](Rig& rig) { rig.Conclude(0, {11, 11}); });
-  table.AddInput("Conclude, this one differs",
-                 [](Rig& rig) { rig.Conclude(0, {13, 13}); });
-  table.AddInput("Conclude, another one differs",
-                 [](Rig& rig) { rig.Conclude(0, {11, 13}); });
-  table.AddInput("Conclude, all differ",
-                 [](Rig& rig) { rig.Conclude(0, {12, 13}); });
-  table.AddInput("OnFirst 1",
-                 [](Rig& rig) { rig.scrub->OnFirst(1, rig.now); });
+  table.AddInput("Conclude, agreed", [](Rig& rig) {
+    rig.Conclude(0, {11, 11});
+  });
+  table.AddInput("Conclude, this one differs", [](Rig& rig) {
+    rig.Conclude(0, {13, 13});
+  });
+  table.AddInput("Conclude, another one differs", [](Rig& rig) {
+    rig.Conclude(0, {11, 13});
+  });
+  table.AddInput("Conclude, all differ", [](Rig& rig) {
+    rig.Conclude(0, {12, 13});
+  });
+  table.AddInput("OnFirst 1", [](Rig& rig) { rig.scrub->OnFirst(1, rig.now); });
   table.AddInput("OnTick", [](Rig& rig) { rig.Pass(absl::Milliseconds(20)); });
   table.AddInput("OnTick, late", [](Rig& rig) { rig.Pass(absl::Seconds(1)); });
   table.AddInput("Leave", [](Rig& rig) { rig.scrub->Leave(); });
@@ -124,11 +127,11 @@ TEST(ScrubTest, CountsWholePasses) {
   for (int round = 0; round < 4; ++round) {
     rig.Next();
     rig.Conclude(round % 2, {rig.heap.Digest(round % 2)});
-    rig.now += absl::Seconds(10);
+    rig.now += absl::Seconds(11);
   }
   EXPECT_EQ(rig.scrub->stats().passes, 2u);
-  EXPECT_EQ(rig.scrub->stats().took, absl::Seconds(10));
-  EXPECT_EQ(rig.scrub->stats().ended, rig.now - absl::Seconds(10));
+  EXPECT_EQ(rig.scrub->stats().took, absl::Seconds(11));
+  EXPECT_EQ(rig.scrub->stats().ended, rig.now - absl::Seconds(11));
 }
 
 TEST(ScrubTest, APassThatBeganElsewhereIsNotWhole) {

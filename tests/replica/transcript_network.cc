@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "replica/scrub_record.h"
 #include "proto/words.h"
+#include "replica/scrub_record.h"
 #include "tests/replica/describe.h"
 
 namespace kamino::replica {
@@ -113,9 +113,8 @@ void TranscriptNetwork::Start(Node* node, const Disk* disk) {
   }
   node->record = std::make_unique<NodeRecord>(node->region.get());
   node->scrub_region =
-      disk == nullptr
-          ? std::make_unique<engine::SimRegion>(kScrubRecordBytes)
-          : std::make_unique<engine::SimRegion>(disk->scrub_record);
+      disk == nullptr ? std::make_unique<engine::SimRegion>(kScrubRecordBytes)
+                      : std::make_unique<engine::SimRegion>(disk->scrub_record);
   node->scrub_record =
       std::make_unique<ScrubRecord>(node->scrub_region.get(), 0);
   node->heap = std::make_unique<FakeHeap>(node->ring.get(), node->record.get(),

@@ -78,8 +78,8 @@ FaultPlan FaultPlan::Draw(Scenario scenario, Random* random) {
       plan.old_stores = 5;
   }
   if (plan.restarts && plan.errors == 0 && scenario == Scenario::kAny &&
-      random->Percent(30)) {
-    plan.decay = 4;
+      random->Percent(35)) {
+    plan.decay = 6;
   }
   // Who errs is told by two others.
   if (plan.restarts && plan.errors == 0 && random->Percent(20)) plan.poison = 2;
@@ -416,7 +416,7 @@ void Faults::Decay() {
       return;
     }
   }
-  for (const auto& [name, until] : disturbed_) {
+  for (const auto& [name, until] : unsettled_) {
     if (until > world_->now()) return;
   }
   SimNode* const node =

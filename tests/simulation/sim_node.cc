@@ -437,8 +437,8 @@ void SimNode::OnConvicted(const absl::Status& status) {
   }
   if (!changed) {
     world()->Fail(absl::InternalError(absl::StrCat(
-        name(), " is convicted and holds what was written: ",
-        status.message())));
+        name(),
+        " is convicted and holds what was written: ", status.message())));
     return;
   }
   Trace("ends: ", status.message());

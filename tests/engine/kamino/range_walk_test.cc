@@ -163,9 +163,9 @@ TEST_F(RangeWalkTest, IsFoundPieceByPiece) {
   EXPECT_GT(pieces, 10);
   EXPECT_EQ(head_.walk.Digest(last), digests[last]);
   // The next one, and the same again, at once.
-  EXPECT_TRUE(head_.walk.Reach(last, 0));
+  EXPECT_TRUE(head_.walk.Reach(last, 1));
   EXPECT_EQ(head_.walk.Digest(last), digests[last]);
-  EXPECT_TRUE(head_.walk.Reach(last + 1, 0));
+  EXPECT_TRUE(head_.walk.Reach(last + 1, 1));
   EXPECT_EQ(head_.walk.Digest(last + 1), digests[last + 1]);
 }
 

@@ -26,7 +26,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "google/protobuf/repeated_field.h"
 #include "kamino/internal/v1/chain.pb.h"
 
 namespace kamino::replica {

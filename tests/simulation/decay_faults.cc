@@ -42,6 +42,20 @@ void Faults::Decay() {
   TakeOutDecayed();
 }
 
+// Another member holds what was written, as an operator finds out.
+bool Faults::OthersHold(const SimNode& node) const {
+  for (const membership::Member& member : cluster_->StoredView().members) {
+    SimNode* const other = cluster_->node(member.node_id);
+    if (other != &node && other->up() &&
+        other->incarnation() == member.incarnation &&
+        other->node()->core().condition() == membership::Condition::kSound &&
+        !other->decayed()) {
+      return true;
+    }
+  }
+  return false;
+}
+
 // An operator: where nobody can tell who is right.
 void Faults::TakeOutDecayed() {
   world_->After(absl::Seconds(2), [this] {
@@ -50,7 +64,7 @@ void Faults::TakeOutDecayed() {
       in_doubt |= node->up() && !node->node()->core().beyond_doubt();
     }
     for (const auto& node : cluster_->nodes()) {
-      if (!node->decayed() || !in_doubt || !MayLose(*node)) continue;
+      if (!node->decayed() || !in_doubt || !OthersHold(*node)) continue;
       world_->trace().Line(world_->now(), node->name(), "is taken out");
       node->Die(Crash::kProcess);
       node->LoseDisk();

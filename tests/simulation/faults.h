@@ -91,6 +91,7 @@ class Faults {
   void Rot();
   void Decay();
   void TakeOutDecayed();
+  bool OthersHold(const SimNode& node) const;
   void LookAfter(SimNode* node);
   void Pause();
   void CutSome();

@@ -117,6 +117,7 @@ absl::StatusOr<NodeOptions> OptionsFrom(
     options.restarts.first_delay = absl::ZeroDuration();
   }
   options.chain.transfer_bytes_per_s = flags.transfer_mb_per_s * 1000 * 1000;
+  options.chain.scrub_bytes_per_s = flags.scrub_mb_per_s * 1000 * 1000;
   RETURN_IF_ERROR(
       ChooseTransports(flags, std::move(rendezvous), &options.links));
   return options;

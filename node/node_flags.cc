@@ -63,6 +63,11 @@ ABSL_FLAG(bool, reserve_undo_copy, true,
 ABSL_FLAG(uint64_t, transfer_mb_per_s, 600,
           "How fast this node sends its heap to one that joins, in MB/s; 0: as "
           "fast as can be. Slower leaves more to the chain's clients.");
+ABSL_FLAG(
+    uint64_t, scrub_mb_per_s, 16,
+    "How fast the nodes compare what they hold while this one is head, in "
+    "MB/s of the heap, free space included; 0: not at all. A pass over "
+    "the whole heap takes --heap_mb divided by that, in seconds.");
 ABSL_FLAG(uint32_t, restart_limit, 10,
           "Once this node has died so often, each time within ten minutes of "
           "its start, it stays down; after two such deaths it waits before it "
@@ -228,6 +233,11 @@ absl::StatusOr<NodeFlags> ReadNodeFlags() {
   flags.transfer_mb_per_s = absl::GetFlag(FLAGS_transfer_mb_per_s);
   if (flags.transfer_mb_per_s > kMaxMegabytes) {
     return BadFlag("transfer_mb_per_s",
+                   absl::StrCat("must be from 0 to ", kMaxMegabytes));
+  }
+  flags.scrub_mb_per_s = absl::GetFlag(FLAGS_scrub_mb_per_s);
+  if (flags.scrub_mb_per_s > kMaxMegabytes) {
+    return BadFlag("scrub_mb_per_s",
                    absl::StrCat("must be from 0 to ", kMaxMegabytes));
   }
   flags.managers =

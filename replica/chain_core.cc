@@ -16,7 +16,8 @@ using membership::Role;
 using membership::View;
 
 ChainCore::ChainCore(ChainOptions options, LogRing* ring, NodeRecord* record,
-                     Executor* executor, StateCopy* copy)
+                     Executor* executor, StateCopy* copy,
+                     ScrubbedHeap* scrubbed)
     : options_(std::move(options)),
       ring_(ring),
       record_(record),
@@ -34,7 +35,8 @@ ChainCore::ChainCore(ChainOptions options, LogRing* ring, NodeRecord* record,
       mending_source_(ring, executor, &outbox_),
       dispute_(record, options_.fetch_timeout),
       joiner_(options_, ring, copy, &upstream_, &outbox_, &transfer_stats_),
-      donor_(options_, ring, copy, &downstream_, &outbox_, &transfer_stats_) {
+      donor_(options_, ring, copy, &downstream_, &outbox_, &transfer_stats_),
+      scrub_(options_, scrubbed) {
   outbox_.set_chain_id(options_.chain_id);
   ResumeDispute();
   if (!mending_.torn() || record->state().redone != ring->applied() + 1) {
@@ -60,7 +62,7 @@ bool ChainCore::is_tail() const {
 
 bool ChainCore::ready() const {
   return !outbox_.failed() && index_ >= 0 && !dispute_.open() &&
-         condition() == Condition::kSound;
+         beyond_doubt() && condition() == Condition::kSound;
 }
 
 Condition ChainCore::condition() const {
@@ -139,7 +141,7 @@ void ChainCore::Record(Condition condition) {
 
 void ChainCore::OnView(const View& view, absl::Time now, Actions* actions) {
   const Outbox::Delivery delivery(&outbox_, actions);
-  if (outbox_.failed()) return;
+  if (outbox_.failed() || !condemned_.ok()) return;
   if (view.chain_id != options_.chain_id) {
     return outbox_.Fail(absl::FailedPreconditionError(
         absl::StrCat("was given a view of chain ", view.chain_id,
@@ -184,6 +186,7 @@ void ChainCore::LeaveView(absl::Time now) {
   upstream_.Leave();
   mending_.Leave();
   returning_.Leave();
+  scrub_.Leave();
   append_debt_.Forgive();
   completion_debt_.Forgive();
 }
@@ -218,6 +221,7 @@ void ChainCore::EnterView(absl::Time now) {
   dispute_.ForgetVotes();
   if (dispute_.open() && is_head()) KeepOwnResult();
   if (outbox_.failed()) return;
+  if (role() == Role::kSingle) scrub_.OnAlone();
 
   // What is in the ring was acknowledged upstream: it is executed whatever the
   // new role.
@@ -292,8 +296,10 @@ void ChainCore::OnLinkClosed(LinkId link, absl::Time now, Actions* actions) {
 void ChainCore::OnTick(absl::Time now, Actions* actions) {
   const Outbox::Delivery delivery(&outbox_, actions);
   if (outbox_.failed()) return;
+  if (!condemned_.ok()) return outbox_.Fail(condemned_);
   joiner_.OnTick(now);
   if (index_ < 0) return;
+  scrub_.OnTick(now);
   downstream_.OnTick(now);
   completions_.OnTick(now);
   mending_.OnTick(now);
@@ -318,6 +324,7 @@ void ChainCore::EndOfBatch(absl::Time now, Actions* actions) {
   if (!half_executed()) donor_.Continue(now);
   // After all that may append or clean: what it sends lies in the ring.
   AdoptDeadly(now);
+  ContinueScrub(now);
   downstream_.Pump(deadly_);
   upstream_.Acknowledge(behind());
 }
@@ -342,6 +349,7 @@ absl::Status ChainCore::AppendLocal(absl::Span<const Mutation* const> mutations,
         " bytes; the chain's links take at most ", options_.max_entry_bytes));
   }
   absl::Status appended = ring_->Append(draft);
+  if (appended.ok()) scrub_.OnWritten(write_set);
   if (appended.ok() && options_.on_appended) {
     options_.on_appended(ring_->EntryOf(draft.first));
   }

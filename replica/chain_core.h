@@ -16,6 +16,7 @@
 //     (section 5.3);
 //   - Announcements: what a head is about to execute, told to its successor;
 //   - Dispute: an operation that comes to something else here than at the head;
+//   - Scrub: members compare what they hold, in the background;
 //   - Joiner, and Donor at the tail: a node that joins gets the tail's heap,
 //     then its log entries, and only then a place in the chain (section 5.2);
 //   - Outbox: what they have to say.
@@ -67,6 +68,8 @@
 #include "replica/node_record.h"
 #include "replica/outbox.h"
 #include "replica/returning.h"
+#include "replica/scrub.h"
+#include "replica/scrubbed_heap.h"
 #include "replica/state_copy.h"
 #include "replica/upstream.h"
 
@@ -76,8 +79,10 @@ class ChainCore {
  public:
   // All pointers must outlive the core. `ring` and `record` are as a restart
   // found them: log entries that are not marked applied are taken for torn.
+  // `scrubbed` may be null: then nothing is compared with other nodes.
   ChainCore(ChainOptions options, LogRing* ring, NodeRecord* record,
-            Executor* executor, StateCopy* copy);
+            Executor* executor, StateCopy* copy,
+            ScrubbedHeap* scrubbed = nullptr);
 
   // --- Inputs. `now` is monotonic and never goes back.
 
@@ -138,6 +143,9 @@ class ChainCore {
   bool is_tail() const;
   // It has a place in the chain and a heap that it may execute on.
   bool ready() const;
+  // Nothing is known against what it holds. A head for which that does not hold
+  // takes no more requests.
+  bool beyond_doubt() const { return condemned_.ok() && !scrub_.in_doubt(); }
   // No operation is half executed on its heap, nor is it being received.
   bool heap_whole() const { return has_state() && !half_executed(); }
   // For the manager.
@@ -154,6 +162,7 @@ class ChainCore {
   absl::Duration append_debt() const { return append_debt_.age(); }
   absl::Duration completion_debt() const { return completion_debt_.age(); }
   TransferStats transfer() const;
+  const Scrub& scrub() const { return scrub_; }
   const TurnedDown& turned_down() const { return outbox_.turned_down(); }
   const LogRing& ring() const { return *ring_; }
 
@@ -224,6 +233,10 @@ class ChainCore {
   void OnCleanUp(LinkId link, uint64_t cleaned);
   void OnFetch(LinkId link, const kamino::internal::v1::Fetch& fetch);
   void OnTransferMessage(LinkId link, const Message& message, absl::Time now);
+  void OnCompare(LinkId link, kamino::internal::v1::Compare compare,
+                 absl::Time now);
+  void OnCompared(LinkId link, const kamino::internal::v1::Compared& compared,
+                  absl::Time now);
 
   // --- What follows.
 
@@ -254,6 +267,15 @@ class ChainCore {
   // What this node holds is wrong: it discards it, and ends.
   void Convict(uint64_t first, absl::string_view by);
   void LeaveDamaged(absl::string_view why);
+  // Durably; returns what it is to end with.
+  absl::Status RecordDamage(absl::string_view why);
+  // Its heap is what the operations applied so far have made of it.
+  bool MayCompare() const;
+  void ContinueScrub(absl::Time now);
+  // They are the first `count` members'.
+  bool AreOfMembers(const RangeVotes& votes, int count) const;
+  void PassUp(const kamino::internal::v1::Compared& compared);
+  void Conclude(const kamino::internal::v1::Compared& compared, absl::Time now);
   // The successor asks for the entry that begins with it, perhaps again: it may
   // be this node's bytes that are damaged.
   void CheckUnsent(uint64_t sequence);
@@ -288,6 +310,9 @@ class ChainCore {
   Dispute dispute_;
   Joiner joiner_;
   Donor donor_;
+  Scrub scrub_;
+  // Of what this node is to end when it has told its neighbours; else OK.
+  absl::Status condemned_;
   // A node may have died of entries up to this one, of those that are not
   // complete.
   uint64_t deadly_ = 0;

@@ -207,16 +207,20 @@ void ChainCore::CheckUnsent(uint64_t sequence) {
 }
 
 void ChainCore::LeaveDamaged(absl::string_view why) {
+  outbox_.Fail(RecordDamage(why));
+}
+
+absl::Status ChainCore::RecordDamage(absl::string_view why) {
   NodeState state = record_->state();
   state.condition = Condition::kReceiving;
   state.was_head = false;
   state.disputed = 0;
   state.disputed_whole = false;
   record_->Update(state);
-  outbox_.Fail(absl::DataLossError(absl::StrCat(
+  return absl::DataLossError(absl::StrCat(
       why,
       ". Its data are of no use any more; once it is started again it joins as "
-      "a new node")));
+      "a new node"));
 }
 
 }  // namespace kamino::replica

@@ -42,7 +42,7 @@ void ChainCore::OnMessage(LinkId link, const Message& message,
                           absl::string_view payload, absl::Time now,
                           Actions* actions) {
   const Outbox::Delivery delivery(&outbox_, actions);
-  if (outbox_.failed()) return;
+  if (outbox_.failed() || !condemned_.ok()) return;
   if (message.chain_id() != options_.chain_id) {
     outbox_.CountMalformed();
     LOG(WARNING) << "ignored a message of chain " << message.chain_id();
@@ -61,6 +61,10 @@ void ChainCore::OnMessage(LinkId link, const Message& message,
       return OnVote(link, message.vote());
     case Message::kConvict:
       return OnConvict(link, message.convict().first());
+    case Message::kCompare:
+      return OnCompare(link, message.compare(), now);
+    case Message::kCompared:
+      return OnCompared(link, message.compared(), now);
     case Message::kAnnounce:
       if (!outbox_.Belongs(upstream_.Has(link))) return;
       return announcements_.OnAnnounce(message.announce(), link);
@@ -122,8 +126,8 @@ std::string ChainCore::RefuseHello(LinkId link, const Hello& hello,
   }
   if (!misfit.empty()) return misfit;
   if (hello.purpose() == LINK_PURPOSE_TRANSFER) {
-    const bool may_give =
-        is_tail() && condition() == Condition::kSound && !dispute_.open();
+    const bool may_give = is_tail() && condition() == Condition::kSound &&
+                          !dispute_.open() && beyond_doubt();
     return donor_.Refuse(hello, view_, may_give, now);
   }
   return RefuseNeighbour(hello);
@@ -160,7 +164,7 @@ void ChainCore::OnHello(LinkId link, const Hello& hello, absl::Time now) {
   }
   switch (hello.purpose()) {
     case LINK_PURPOSE_TRANSFER:
-      return donor_.Begin(link, hello, now);
+      return donor_.Begin(link, hello, scrub_.borne_out(), now);
     case LINK_PURPOSE_APPEND:
       return OnHelloAppend(link, hello, now);
     default:
@@ -297,6 +301,8 @@ void ChainCore::OnTransferMessage(LinkId link, const Message& message,
     case Joiner::Effect::kNone:
       return;
     case Joiner::Effect::kHeapVoid:
+      scrub_.OnCopied(message.state_begin().borne_out() ? view_.tail().node_id
+                                                        : "");
       return OnHeapVoid();
     case Joiner::Effect::kHasHeap:
       completions_.Restart(ring_->cleaned());

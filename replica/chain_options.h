@@ -52,6 +52,13 @@ struct ChainOptions {
   // A node that joins and has got no further for so long, or has all and has
   // not become a member by then, gives way to another that the manager invites.
   absl::Duration joining_patience = absl::Seconds(3);
+  // How fast members compare what they hold, while this node is head; 0: not at
+  // all. In ranges of so many bytes, a multiple of 64 that all must have alike.
+  // A question that is not answered by scrub_retry is asked again; where
+  // members differed, not sooner.
+  uint64_t scrub_bytes_per_s = 0;
+  uint64_t scrub_range_bytes = 256u << 10;
+  absl::Duration scrub_retry = absl::Seconds(1);
   // Told of each log entry once it is durable in this node's ring; for tests
   // that keep a history. May be null.
   std::function<void(const LogEntry& entry)> on_appended;

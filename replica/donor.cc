@@ -64,7 +64,8 @@ std::string Donor::Refuse(const Hello& hello, const View& view, bool may_give,
   return "";
 }
 
-void Donor::Begin(LinkId link, const Hello& hello, absl::Time now) {
+void Donor::Begin(LinkId link, const Hello& hello, bool borne_out,
+                  absl::Time now) {
   LOG_IF(WARNING, !joining_.empty() && joining_ != hello.node_id())
       << joining_ << " has got no further for a while; " << hello.node_id()
       << " joins in its place";
@@ -78,6 +79,7 @@ void Donor::Begin(LinkId link, const Hello& hello, absl::Time now) {
   StateBegin* begin = outbox_->Send(link).mutable_state_begin();
   begin->set_resume(resume);
   begin->set_applied(ring_->applied());
+  begin->set_borne_out(borne_out);
   ++stats_->begun;
   if (resume) {
     LOG(INFO) << joining_ << " goes on after mutation " << hello.applied();

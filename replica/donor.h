@@ -76,9 +76,9 @@ class Donor {
   std::string Refuse(const kamino::internal::v1::Hello& hello,
                      const membership::View& view, bool may_give,
                      absl::Time now) const;
-  // It may.
+  // It may. `borne_out`: as StateBegin says.
   void Begin(LinkId link, const kamino::internal::v1::Hello& hello,
-             absl::Time now);
+             bool borne_out, absl::Time now);
   void OnChunkAck(uint64_t chunks);
   // Sends what may go now.
   void Continue(absl::Time now);

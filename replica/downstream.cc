@@ -1,6 +1,7 @@
 #include "replica/downstream.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace kamino::replica {
 
@@ -23,6 +24,7 @@ Downstream::Downstream(const ChainOptions& options, const LogRing* ring,
       dialer_(options, LINK_PURPOSE_APPEND, outbox) {}
 
 void Downstream::Enter(const membership::Member& successor, absl::Time now) {
+  compare_.reset();
   state_ = State::kProbe;
   dialer_.Aim(successor, now);
   dialer_.OnTick(now);
@@ -34,6 +36,7 @@ void Downstream::Join(LinkId link) {
 }
 
 void Downstream::Leave() {
+  compare_.reset();
   state_ = State::kNobody;
   dialer_.Leave();
 }
@@ -49,12 +52,14 @@ bool Downstream::OnOpened(LinkId link, absl::Time now, Hello* hello) {
 void Downstream::OnClosed(LinkId link, absl::Time now) {
   if (!dialer_.OnClosed(link, now)) return;
   if (joins()) return Leave();
+  compare_.reset();
   state_ = State::kProbe;
 }
 
 void Downstream::OnRejected(LinkId link, absl::Time now) {
   if (!Has(link) || joins()) return;
   dialer_.Retry(now);
+  compare_.reset();
   state_ = State::kProbe;
 }
 
@@ -95,8 +100,22 @@ bool Downstream::CanHaveCleaned(uint64_t cleaned) {
   return false;
 }
 
+void Downstream::SendInOrder(kamino::internal::v1::Compare compare) {
+  if (state_ != State::kReplicate || sent_ > compare.position()) return;
+  compare_ = std::move(compare);
+}
+
+void Downstream::SendCompareIfDue() {
+  if (!compare_.has_value() || sent_ < compare_->position()) return;
+  if (sent_ == compare_->position()) {
+    *outbox_->Send(link()).mutable_compare() = *std::move(compare_);
+  }
+  compare_.reset();
+}
+
 void Downstream::Pump(uint64_t deadly) {
   if (!replicates()) return;
+  SendCompareIfDue();
   while (sent_ < ring_->applied() && sent_entries_ < options_.window_entries &&
          sent_bytes_ < kWindowBytes) {
     const LogEntry entry = ring_->EntryOf(sent_ + 1);
@@ -106,6 +125,7 @@ void Downstream::Pump(uint64_t deadly) {
     Append* append = outbox_->SendEntry(link(), entry);
     // Nobody waits for one that joins, so that what it lacks may be complete.
     append->set_deadly(entry.last() <= deadly && !joins());
+    SendCompareIfDue();
   }
 }
 

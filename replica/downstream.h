@@ -16,6 +16,8 @@
 //               OnAppendAck           kFollow     frees the window
 //               Pump                  kFollow     Appends
 //               OnClosed              kNobody
+//   kReplicate  SendInOrder           kReplicate  a Compare, once all up to its
+//                                                 position is sent
 //   any         Join                  kSnapshot   closes the link to another
 //               Leave                 kNobody     closes the link
 // Appends: of what is applied and not sent, as far as the window allows.
@@ -32,6 +34,7 @@
 #define KAMINO_REPLICA_DOWNSTREAM_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "absl/time/time.h"
 #include "kamino/internal/v1/chain.pb.h"
@@ -99,8 +102,14 @@ class Downstream {
   // the ring: nothing may be cleaned or appended before it has gone.
   // Those up to `deadly` are flagged: a node may have died of them.
   void Pump(uint64_t deadly = 0);
+  // Sends that to the successor behind everything up to its position, and
+  // before what follows: with a Pump. Not once the link or view is over, or
+  // more than that is sent. Another one takes its place.
+  void SendInOrder(kamino::internal::v1::Compare compare);
 
  private:
+  void SendCompareIfDue();
+
   const ChainOptions& options_;
   const LogRing* const ring_;
   Outbox* const outbox_;
@@ -112,6 +121,8 @@ class Downstream {
   uint64_t acked_ = 0;
   uint64_t sent_bytes_ = 0;  // of (acked_, sent_]
   uint64_t sent_entries_ = 0;
+  // While kReplicate: what goes behind the entry of its position.
+  std::optional<kamino::internal::v1::Compare> compare_;
 };
 
 }  // namespace kamino::replica

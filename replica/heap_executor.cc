@@ -12,6 +12,9 @@ using engine::WriteSet;
 template <typename Transaction>
 absl::StatusOr<uint64_t> HeapExecutor::Run(const LogEntry& entry, bool trial) {
   ASSIGN_OR_RETURN(auto write_set, entry.WriteSet());
+  if (scrubbed_ != nullptr && !trial) {
+    for (const Intent& intent : write_set) scrubbed_->OnWritten(intent.object);
+  }
   Transaction transaction(heap_, write_set);
   absl::Status done = state_->Replay(transaction, entry, trial);
   if (done.ok()) {
@@ -59,6 +62,7 @@ absl::Status HeapExecutor::BeginMending(const WriteSet& intents) {
 
 absl::Status HeapExecutor::MendIntent(const Intent& intent,
                                       absl::string_view bytes, Mend mend) {
+  if (scrubbed_ != nullptr) scrubbed_->OnBorrowed(intent.object);
   return mender_.Apply(intent, bytes, mend);
 }
 

@@ -6,15 +6,17 @@
 #include "engine/heap/heap.h"
 #include "replica/executor.h"
 #include "replica/mender.h"
+#include "replica/scrubbed_heap.h"
 #include "replica/state_machine.h"
 
 namespace kamino::replica {
 
 class HeapExecutor : public Executor {
  public:
-  // Both must outlive this.
-  HeapExecutor(engine::Heap* heap, StateMachine* state)
-      : heap_(heap), state_(state), mender_(heap) {}
+  // All must outlive this. `scrubbed`, which may be null, is told what changes.
+  HeapExecutor(engine::Heap* heap, StateMachine* state,
+               ScrubbedHeap* scrubbed = nullptr)
+      : heap_(heap), state_(state), scrubbed_(scrubbed), mender_(heap) {}
 
   absl::StatusOr<uint64_t> Execute(const LogEntry& entry) override;
   absl::StatusOr<uint64_t> Try(const LogEntry& entry) override;
@@ -32,6 +34,7 @@ class HeapExecutor : public Executor {
 
   engine::Heap* const heap_;
   StateMachine* const state_;
+  ScrubbedHeap* const scrubbed_;
   Mender mender_;
 };
 

@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
 #include "client/cli/cli.h"
 #include "client/cli/table.h"
 #include "proto/words.h"
@@ -66,20 +67,44 @@ std::vector<std::string> RowOf(
           Links(*status)};
 }
 
+// How far the nodes have compared what they hold, as the head knows.
+std::string ScrubLine(const kamino::v1::ScrubStatus& scrub) {
+  if (!scrub.on() || scrub.ranges() == 0) return "scrub: off\n";
+  std::string line = absl::StrFormat("scrub: %.0f%% of this pass",
+                                     100.0 * scrub.next() / scrub.ranges());
+  if (scrub.passes() > 0) {
+    absl::StrAppend(
+        &line, "; the last one took ",
+        absl::FormatDuration(absl::Milliseconds(scrub.took_ms())),
+        " and ended ",
+        absl::FormatDuration(absl::Milliseconds(scrub.ended_ms_ago())), " ago");
+  }
+  if (scrub.differences() > 0) {
+    absl::StrAppend(&line, "; ", scrub.differences(),
+                    " differences, the last: ", scrub.last_found());
+  }
+  if (scrub.in_doubt()) absl::StrAppend(&line, "; nothing is served");
+  return line + "\n";
+}
+
 // False when the terminal is gone.
 bool Show(const Cli& cli, Client* client) {
   const kamino::v1::Chain chain = client->chain();
   std::vector<std::vector<std::string>> rows = {
       {"NODE", "ROLE", "ADDRESS", "STATE", "VIEW", "LEASE", "RECEIVED",
        "APPLIED", "CLEANED", "HEAP", "UNDO COPY", "RESTARTS", "LINKS"}};
+  std::string scrub;
   for (const Member& node : chain.nodes()) {
     auto status = client->NodeStatus(node.address());
     if (cli.json() && status.ok()) PrintJson(*status);
+    if (status.ok() && status->role() == kamino::v1::ROLE_HEAD) {
+      scrub = ScrubLine(status->scrub());
+    }
     rows.push_back(RowOf(node, status));
   }
   if (!cli.json()) {
     std::cout << absl::StrCat("cluster ", chain.cluster_id(), ", view ",
-                              chain.view_id(), "\n", FormatTable(rows));
+                              chain.view_id(), "\n", FormatTable(rows), scrub);
   }
   std::cout.flush();
   return std::cout.good();

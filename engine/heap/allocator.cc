@@ -41,6 +41,7 @@ absl::Status Allocator::Walk(
   by_size_.clear();
   for (std::vector<ObjectId>& blocks : ready_) blocks.clear();
   free_units_ = taken_ = 0;
+  marks_.fill(begin_);
   uint64_t at = begin_;
   while (at < end_) {
     const uint64_t word = HeaderAt(at)->word;
@@ -115,6 +116,9 @@ void Allocator::Carve(Extents::iterator extent, ObjectId id, uint64_t units) {
   const uint64_t after = total - before - blocks * units;
   const ObjectId rest = id + blocks * units * kUnitBytes;
   Erase(extent);
+  for (ObjectId& mark : marks_) {
+    if (mark > start && mark < start + total * kUnitBytes) mark = start;
+  }
 
   // An extent's start is the start of a block, so this is a header.
   if (HeaderAt(start)->word != MakeWord(BlockState::kFree, total)) {
@@ -234,6 +238,16 @@ std::vector<std::pair<ObjectId, uint64_t>> Allocator::WholeExtents(
     }
   }
   return whole;
+}
+
+void Allocator::SetMark(size_t which, ObjectId id) {
+  MutexLock lock(&mutex_);
+  marks_[which] = id;
+}
+
+ObjectId Allocator::mark(size_t which) const {
+  MutexLock lock(&mutex_);
+  return marks_[which];
 }
 
 uint64_t Allocator::free_bytes() const {

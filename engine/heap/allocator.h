@@ -43,7 +43,9 @@ class Allocator {
  public:
   // Of the blocks in [begin, end), bytes from the region's start.
   Allocator(Region* region, uint64_t begin, uint64_t end)
-      : region_(region), begin_(begin), end_(end) {}
+      : region_(region), begin_(begin), end_(end) {
+    marks_.fill(begin);
+  }
 
   // Finds the free blocks by walking all headers; forgets what was taken.
   // Calls `visit` with every block's id and header. kDataLoss: no tiling.
@@ -63,6 +65,13 @@ class Allocator {
   // Free space of at least `units` in one piece that is one block on media as
   // well, in ascending order.
   std::vector<std::pair<ObjectId, uint64_t>> WholeExtents(uint64_t units) const;
+
+  // Marks: starts of blocks, for who walks the heap piece by piece while it is
+  // in use. One whose block becomes part of a larger one goes to the start of
+  // that. `id` is the start of a block; after Walk all are the first one.
+  static constexpr size_t kMarks = 2;
+  void SetMark(size_t which, ObjectId id);
+  ObjectId mark(size_t which) const;
 
   uint64_t free_bytes() const;
   uint64_t blocks_taken() const;
@@ -115,6 +124,7 @@ class Allocator {
       ABSL_GUARDED_BY(mutex_);
   uint64_t free_units_ ABSL_GUARDED_BY(mutex_) = 0;  // of both
   uint64_t taken_ ABSL_GUARDED_BY(mutex_) = 0;       // blocks
+  std::array<ObjectId, kMarks> marks_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace kamino::engine

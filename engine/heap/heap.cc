@@ -291,6 +291,12 @@ std::vector<std::pair<size_t, size_t>> Heap::UnusedRanges(size_t bytes) const {
   return ranges;
 }
 
+void Heap::SetMark(size_t which, ObjectId id) {
+  allocator_->SetMark(which, id);
+}
+
+ObjectId Heap::mark(size_t which) const { return allocator_->mark(which); }
+
 HeapStats Heap::stats() const {
   HeapStats stats;
   stats.bytes_total = objects_end_ - objects_begin_;

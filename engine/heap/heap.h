@@ -148,6 +148,14 @@ class Heap {
   // nothing: [first, second) of each, headers left out, ascending.
   std::vector<std::pair<size_t, size_t>> UnusedRanges(size_t bytes) const;
 
+  // --- For who walks it piece by piece (engine/kamino/range_walk.h).
+
+  // Where the last block ends.
+  ObjectId objects_end() const { return objects_end_; }
+  // As Allocator's.
+  void SetMark(size_t which, ObjectId id);
+  ObjectId mark(size_t which) const;
+
   HeapStats stats() const;
 
  private:

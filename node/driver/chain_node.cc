@@ -37,7 +37,9 @@ ChainNode::ChainNode(Options options, Storage* storage,
     : options_(std::move(options)),
       storage_(storage),
       state_(procedures, storage->heap()->root()),
-      executor_(storage->heap(), &state_),
+      ranges_(storage->heap(), storage->scrub_record(),
+              options_.chain.scrub_range_bytes),
+      executor_(storage->heap(), &state_, &ranges_),
       copy_(
           storage,
           [this] {
@@ -46,7 +48,7 @@ ChainNode::ChainNode(Options options, Storage* storage,
           },
           [this] { state_.ForgetSummary(); }),
       core_(options_.chain, storage->ring(), storage->record(), &executor_,
-            &copy_) {}
+            &copy_, &ranges_) {}
 
 void ChainNode::Fail(absl::Status status) {
   if (pending_.fatal.ok()) pending_.fatal = std::move(status);
@@ -137,6 +139,12 @@ absl::Status ChainNode::Failed() const {
 
 absl::Status ChainNode::NotHead() const {
   if (failed()) return Failed();
+  if (core_.is_head() && !core_.beyond_doubt()) {
+    return MakeError(
+        kamino::v1::REASON_RECONFIGURING,
+        "the nodes of the chain hold different things, and nobody can tell who "
+        "is right; an operator has to take one out");
+  }
   if (core_.is_head()) {
     return MakeError(
         kamino::v1::REASON_RECONFIGURING,
@@ -150,7 +158,7 @@ absl::Status ChainNode::NotHead() const {
 
 void ChainNode::Submit(head::Request request, absl::Time now) {
   options_.doing("a request", request.mutation.client_id);
-  if (admission_ != nullptr && !failed()) {
+  if (admission_ != nullptr && !failed() && core_.beyond_doubt()) {
     const absl::Status in_force =
         CheckInForce(core_.view(), request.mutation.function);
     if (!in_force.ok()) return request.done({in_force, "", 0});
@@ -167,7 +175,7 @@ void ChainNode::Submit(head::Request request, absl::Time now) {
 Actions ChainNode::EndOfBatch(absl::Time now) {
   BecomeHeadIfDue(now);
   while (admission_ != nullptr && !failed()) {
-    admission_->ExecuteReady(now, &pending_);
+    if (core_.beyond_doubt()) admission_->ExecuteReady(now, &pending_);
     if (!admission_->fatal().ok()) Fail(admission_->fatal());
     if (failed() || pending_.completed == 0) break;
     // Completion may free locks, and so make parked requests ready.

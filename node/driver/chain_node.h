@@ -29,6 +29,7 @@
 #include "node/storage/storage_copy.h"
 #include "replica/chain_core.h"
 #include "replica/heap_executor.h"
+#include "replica/heap_ranges.h"
 #include "replica/procedure.h"
 #include "replica/state_machine.h"
 
@@ -114,6 +115,7 @@ class ChainNode {
   const Options options_;
   Storage* const storage_;
   replica::StateMachine state_;
+  replica::HeapRanges ranges_;
   replica::HeapExecutor executor_;
   StorageCopy copy_;
   replica::ChainCore core_;

@@ -37,6 +37,25 @@ kamino::v1::AdmissionStatus ToProto(const head::AdmissionStats& stats) {
   return admission;
 }
 
+kamino::v1::ScrubStatus ToProto(const replica::Scrub& scrub, absl::Time now) {
+  const replica::ScrubStats& stats = scrub.stats();
+  kamino::v1::ScrubStatus status;
+  status.set_on(stats.on);
+  status.set_ranges(stats.ranges);
+  status.set_range_bytes(stats.range_bytes);
+  status.set_next(stats.next);
+  status.set_passes(stats.passes);
+  if (stats.passes > 0) {
+    status.set_ended_ms_ago(absl::ToInt64Milliseconds(now - stats.ended));
+    status.set_took_ms(absl::ToInt64Milliseconds(stats.took));
+  }
+  status.set_differences(stats.differences);
+  status.set_last_found(stats.last_found);
+  status.set_in_doubt(scrub.in_doubt());
+  status.set_unanswered(stats.unanswered);
+  return status;
+}
+
 }  // namespace
 
 void Node::Describe(ChainNode& node,
@@ -61,6 +80,7 @@ void Node::Describe(ChainNode& node,
   response->mutable_transfer()->set_bytes(transfer.bytes);
   response->mutable_transfer()->set_begun(transfer.begun);
   response->mutable_transfer()->set_damaged(transfer.damaged);
+  *response->mutable_scrub() = ToProto(core.scrub(), Now());
   response->set_ring_bytes_used(ring.bytes_used());
   response->set_ring_bytes_total(ring.bytes_total());
   const engine::HeapStats heap = node.heap().stats();

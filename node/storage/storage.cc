@@ -12,6 +12,8 @@
 #include "engine/kamino/backup_format.h"
 #include "engine/kamino/kamino_store.h"
 #include "glog/logging.h"
+#include "node/storage/stamp_format.h"
+#include "replica/scrub_format.h"
 
 namespace kamino::node {
 namespace {
@@ -38,6 +40,9 @@ replica::Uuid NextHeapId(const replica::Uuid& last, uint64_t serial,
   std::memcpy(id.data(), &hash, sizeof(id));
   return id;
 }
+
+static_assert(stamp_format::kAppliedOffset + replica::AppliedMark::kBytes <=
+              replica::scrub_format::kOffset);
 
 absl::Status Annotate(const absl::Status& status, absl::string_view what) {
   return absl::Status(status.code(),
@@ -91,6 +96,7 @@ absl::Status Storage::Create() {
                   : Heap::Create(heap_region_.get(), Label());
   if (!heap.ok()) return Annotate(heap.status(), media_->Name(Part::kHeap));
   heap_ = std::move(*heap);
+  scrub_record_.emplace(heap_region_.get(), replica::scrub_format::kOffset);
   ASSIGN_OR_RETURN(ring_region_,
                    media_->Create(Part::kRing, options_.ring_bytes));
   auto ring =
@@ -135,6 +141,7 @@ absl::Status Storage::OpenHeap() {
   auto heap = Heap::Open(heap_region_.get());
   if (!heap.ok()) return Annotate(heap.status(), media_->Name(Part::kHeap));
   heap_ = std::move(*heap);
+  scrub_record_.emplace(heap_region_.get(), replica::scrub_format::kOffset);
   return CheckOwner();
 }
 
@@ -183,6 +190,7 @@ absl::Status Storage::BeginAnewIfUnused() {
             << (options_.heap_bytes >> 20);
   ring_.reset();
   heap_age_.reset();
+  scrub_record_.reset();
   record_.reset();
   ring_region_.reset();
   heap_.reset();

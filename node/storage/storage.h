@@ -19,6 +19,7 @@
 #include "node/storage/media_age.h"
 #include "replica/log_ring.h"
 #include "replica/node_record.h"
+#include "replica/scrub_record.h"
 
 namespace kamino::node {
 
@@ -64,6 +65,7 @@ class Storage {
   engine::TrackedRegion* heap_region() { return heap_region_.get(); }
   replica::LogRing* ring() { return ring_.get(); }
   replica::NodeRecord* record() { return &*record_; }
+  replica::ScrubRecord* scrub_record() { return &*scrub_record_; }
   const StorageOptions& options() const { return options_; }
   size_t ring_bytes() const { return ring_region_->size(); }
 
@@ -131,6 +133,7 @@ class Storage {
   std::optional<MediaAge> undo_copy_age_;  // while it may be needed
   std::unique_ptr<replica::LogRing> ring_;
   std::optional<replica::NodeRecord> record_;
+  std::optional<replica::ScrubRecord> scrub_record_;
 };
 
 }  // namespace kamino::node

@@ -12,8 +12,8 @@ SUPPORTED = {
     "power_cut": True,
     # Nobody serves below what was acknowledged, whoever comes back first.
     "known_sequence": True,
-    # Bytes of objects that have changed are found before anybody is told them.
-    "sound_objects": False,
+    # Bytes of objects that have changed where nobody reads them are found.
+    "sound_objects": True,
 }
 
 # A fault that is over well before the failure timeout costs nothing, one that

@@ -3,7 +3,7 @@ bytes, another node's flags."""
 
 import media
 from fault import LONG, SHORT, Fault, nothing
-from operator_acts import DAMAGED, MIXED, OLD_COPY, OTHERWISE, UNALIKE
+from operator_acts import CHANGED, DAMAGED, MIXED, OLD_COPY, OTHERWISE, UNALIKE
 from stage import NoVictim, left
 
 LATER = 150  # writes that are acknowledged after a copy was made
@@ -119,11 +119,11 @@ def _mixture_is_refused(stage):
 
 # --- Changed bits.
 
-def _flip(*places):
+def _flip(*places, role="any"):
   """Flips a bit in each of the places of one of these kinds."""
   def inject(stage):
-    victim = stage.hit(stage.node("any"))
-    stage.may_end(victim, *OLD_COPY, *MIXED, *DAMAGED, *OTHERWISE)
+    victim = stage.hit(stage.node(role))
+    stage.may_end(victim, *OLD_COPY, *MIXED, *DAMAGED, *OTHERWISE, *CHANGED)
     stage.cluster.crash(victim)
     folder = stage.cluster.data_dir(victim)
     try:
@@ -141,9 +141,10 @@ def _is_refused(stage):
   return all(stage.cluster.has_ended(name) for name in stage.victims)
 
 
-def _flipped(name, *places, refused=False, needs=()):
-  return Fault(f"flip bits, {name}", _flip(*places), nothing, SHORT, 1, needs,
-               took=_is_refused if refused else None, goes_on=True)
+def _flipped(name, *places, refused=False, needs=(), role="any", alone=False):
+  return Fault(f"flip bits, {name}", _flip(*places, role=role), nothing, SHORT,
+               1, needs, took=_is_refused if refused else None, goes_on=True,
+               alone=alone)
 
 
 # --- Flags.
@@ -213,7 +214,9 @@ FAULTS = [
           took=_mixture_is_refused, goes_on=True),
     _flipped("heap's frame", media.superblock, media.stamp, refused=True),
     _flipped("heap's blocks", media.block_word),
-    _flipped("objects", media.object_bytes, needs=("sound_objects",)),
+    # Nobody is told what a node in the middle holds.
+    _flipped("objects", media.object_bytes, refused=True,
+             needs=("sound_objects",), role="middle", alone=True),
     _flipped("ring's frame", media.ring_header, refused=True),
     _flipped("ring's marks", media.ring_mark),
     _flipped("ring's entries", media.ring_entry),

@@ -15,6 +15,7 @@ DAMAGED = ("damaged", "not a Kamino", "format is version",
            "checksum")
 OTHERWISE = ("came to something else", "diverged", "but the ring ends with",
              "cannot read")
+CHANGED = ("bits of what this node holds have changed",)
 # A member that is set up otherwise: it is started as the others are.
 UNALIKE = ("must have it in common", "but --heap_mb says", "but --ring_mb says",
            "belongs to", "this is the manager of cluster", "of one chain are")

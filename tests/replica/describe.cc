@@ -52,6 +52,24 @@ std::string TextOf(const kamino::internal::v1::RequestIdentity& request) {
   return absl::StrCat("request ", request.client_id(), "/", request.number());
 }
 
+std::string TextOf(
+    const google::protobuf::RepeatedPtrField<kamino::internal::v1::RangeVote>&
+        votes) {
+  std::string text;
+  for (const auto& vote : votes) {
+    absl::StrAppend(&text, text.empty() ? "" : ", ", vote.node_id(), " ",
+                    vote.digest());
+    if (vote.agreed() != 0) {
+      absl::StrAppend(&text, " (", vote.agreed(), " before)");
+    }
+    if (vote.copied()) {
+      absl::StrAppend(&text, " (a copy of ",
+                      vote.source().empty() ? "?" : vote.source(), ")");
+    }
+  }
+  return text;
+}
+
 std::string TextOf(const Sync& sync) {
   return absl::StrCat(
       "Sync: received ", sync.received(), ", applied ", sync.applied(),
@@ -115,6 +133,17 @@ std::string Describe(const ChainMessage& message, absl::string_view payload) {
                           message.vote().image_hash());
     case ChainMessage::kConvict:
       return absl::StrCat("Convict of ", message.convict().first());
+    case ChainMessage::kCompare:
+      return absl::StrCat("Compare ", message.compare().number(), " of range ",
+                          message.compare().range(), " after ",
+                          message.compare().position(), ": ",
+                          TextOf(message.compare().votes()));
+    case ChainMessage::kCompared:
+      return absl::StrCat("Compared ", message.compared().number(),
+                          " of range ", message.compared().range(), ": ",
+                          message.compared().first()
+                              ? "this comes first"
+                              : TextOf(message.compared().votes()));
     case ChainMessage::kAppendAck:
       return absl::StrCat("AppendAck ", message.append_ack().received());
     case ChainMessage::kCompletion:
@@ -132,7 +161,8 @@ std::string Describe(const ChainMessage& message, absl::string_view payload) {
     case ChainMessage::kStateBegin:
       return absl::StrCat(
           "StateBegin: ", message.state_begin().resume() ? "goes on" : "anew",
-          ", applied ", message.state_begin().applied());
+          ", applied ", message.state_begin().applied(),
+          message.state_begin().borne_out() ? "" : ", not borne out");
     case ChainMessage::kStateChunk:
       return absl::StrCat("StateChunk: ", message.state_chunk().snapshot());
     case ChainMessage::kStateChunkAck:

@@ -28,6 +28,25 @@ bool Exists(uint64_t id) {
 
 }  // namespace
 
+FakeHeap::FakeHeap(LogRing* ring, NodeRecord* record, ScrubRecord* scrub_record)
+    : ring_(ring), record_(record), scrub_record_(scrub_record) {
+  if (scrub_record->state().copied) book_.Reset(RangeBook::Origin::kCopied);
+}
+
+uint64_t FakeHeap::RangeOf(engine::ObjectId id) const {
+  return ObjectOf(id) <= 'm' ? 0 : 1;
+}
+
+// What a reader can make out: 1 and the values' digits, if they are numbers.
+uint64_t FakeHeap::Digest(uint64_t range) {
+  uint64_t digest = 1;
+  for (const auto& [object, value] : objects) {
+    if ((object <= 'm') != (range == 0)) continue;
+    for (char c : value) digest = digest * 10 + static_cast<uint64_t>(c - '0');
+  }
+  return digest;
+}
+
 std::string FakeHeap::Text() const {
   if (objects.empty()) return "nothing";
   std::string text;
@@ -51,6 +70,9 @@ void FakeHeap::ExecutePart(absl::string_view text, size_t writes) {
 }
 
 absl::StatusOr<uint64_t> FakeHeap::Execute(const LogEntry& entry) {
+  for (const auto& [object, value] : WritesOf(TextOf(entry))) {
+    book_.OnWritten(object <= 'm' ? 0 : 1);
+  }
   ExecutePart(TextOf(entry), std::numeric_limits<size_t>::max());
   return Try(entry);
 }
@@ -74,6 +96,7 @@ absl::Status FakeHeap::BeginMending(const WriteSet&) {
 absl::Status FakeHeap::MendIntent(const Intent& intent, absl::string_view bytes,
                                   Mend) {
   if (!Exists(intent.object)) return absl::DataLossError("no such object");
+  OnBorrowed(intent.object);
   Write(ObjectOf(intent.object), std::string(bytes));
   return absl::OkStatus();
 }

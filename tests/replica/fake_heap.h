@@ -16,17 +16,19 @@
 #include "replica/executor.h"
 #include "replica/log_ring.h"
 #include "replica/node_record.h"
+#include "replica/scrubbed_heap.h"
 #include "replica/state_copy.h"
 #include "tests/replica/text_entry.h"
 
 namespace kamino::replica {
 
-class FakeHeap final : public Executor, public StateCopy {
+class FakeHeap final : public Executor, public StateCopy, public ScrubbedHeap {
  public:
   static constexpr uint64_t kSpacing = kObjectSpacing;
+  static constexpr uint64_t kRanges = 2;  // a to m, and n to z
 
-  // Both must outlive it.
-  FakeHeap(LogRing* ring, NodeRecord* record) : ring_(ring), record_(record) {}
+  // All must outlive it.
+  FakeHeap(LogRing* ring, NodeRecord* record, ScrubRecord* scrub_record);
 
   // Objects by letter.
   using Objects = std::map<char, std::string>;
@@ -66,11 +68,20 @@ class FakeHeap final : public Executor, public StateCopy {
   absl::StatusOr<Taken> Take(absl::string_view chunk) override;
   absl::Status FinishReceiving(uint64_t sequence) override;
 
+  uint64_t range_bytes() const override { return 13 * kSpacing; }
+  uint64_t RangeOf(engine::ObjectId id) const override;
+  bool Reach(uint64_t) override { return true; }
+  uint64_t Digest(uint64_t range) override;
+  RangeBook* book() override { return &book_; }
+  ScrubRecord* record() override { return scrub_record_; }
+
  private:
   void Write(char object, const std::string& value);
 
   LogRing* const ring_;
   NodeRecord* const record_;
+  ScrubRecord* const scrub_record_;
+  RangeBook book_{kRanges};
   bool sending_ = false;
   std::set<char> unsent_;  // while sending
 };

@@ -13,6 +13,7 @@
 #include "replica/log_ring.h"
 #include "replica/node_record.h"
 #include "replica/outbox.h"
+#include "replica/scrub_record.h"
 #include "tests/replica/fake_heap.h"
 #include "tests/replica/text_entry.h"
 
@@ -23,7 +24,9 @@ struct PartRig {
       : region(2 * LogRing::kMinTinyBytes),
         ring(*LogRing::Create(&region, {}, LogRing::kMinTinyBytes)),
         record(&region),
-        heap(ring.get(), &record) {
+        scrub_region(4096),
+        scrub_record(&scrub_region, 0),
+        heap(ring.get(), &record, &scrub_record) {
     record.Create(NodeState());
     options.node_id = "n1";
     options.window_entries = 2;
@@ -49,6 +52,8 @@ struct PartRig {
   engine::SimRegion region;
   std::unique_ptr<LogRing> ring;
   NodeRecord record;
+  engine::SimRegion scrub_region;
+  ScrubRecord scrub_record;
   FakeHeap heap;
   ChainOptions options;
   Outbox outbox;

@@ -86,6 +86,7 @@ class Player {
         {"submit", &Player::Submit},   {"append", &Player::Submit},
         {"deliver", &Player::Deliver}, {"drop", &Player::Deliver},
         {"damage", &Player::Harm},     {"diverge", &Player::Harm},
+        {"flip", &Player::Flip},       {"scrub", &Player::Scrub},
         {"rot", &Player::Harm},        {"kill", &Player::Harm},
         {"copy", &Player::Harm},       {"tear", &Player::Harm},
         {"break", &Player::Links},     {"cut", &Player::Links},
@@ -98,7 +99,7 @@ class Player {
     const auto command = commands->find(words[0]);
     if (command == commands->end()) return "there is no such command";
     if (words.size() < 2 && words[0] != "deliver" && words[0] != "tick" &&
-        words[0] != "settle" && words[0] != "show") {
+        words[0] != "scrub" && words[0] != "settle" && words[0] != "show") {
       return "of whom?";
     }
     for (size_t i = 1; i < words.size() && words[0] != "nodes"; ++i) {
@@ -156,6 +157,13 @@ class Player {
       network_.TearNext(words[1], words.size() > 2 ? NumberOf(words[2]) : 1);
     }
   }
+
+  void Flip(const Words& words) {
+    if (words.size() < 3) return Say("? what?");
+    network_.Flip(words[1], words[2]);
+  }
+
+  void Scrub(const Words&) { network_.Scrub(); }
 
   void Links(const Words& words) {
     if (words.size() < 3) return Say("? between whom?");

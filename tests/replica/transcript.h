@@ -22,6 +22,9 @@
 //   tear n2 1                the power fails when n2 has executed one write of
 //                            the next operation
 //   rot n1                   a bit flips in the newest entry of its ring
+//   scrub                    nodes that start from now on compare a range (a to
+//                            m, n to z) every ten seconds, as head
+//   flip n2 a=7              bits of an object of its heap change
 //   diverge n2               what n2 executes next is not what the head made
 //   kill n2                  the power fails; only what is durable is left
 //   copy n2                  its files are saved

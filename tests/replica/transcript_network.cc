@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/words.h"
+#include "replica/scrub_record.h"
 #include "tests/replica/describe.h"
 
 namespace kamino::replica {
@@ -15,6 +16,8 @@ using membership::View;
 namespace {
 
 constexpr uint64_t kHeapBytes = 1000;
+constexpr size_t kScrubRecordBytes = 4096;
+constexpr uint64_t kScrubSeconds = 10;  // a range
 
 }  // namespace
 
@@ -70,6 +73,8 @@ struct TranscriptNetwork::Node {
   std::unique_ptr<engine::SimRegion> region;
   std::unique_ptr<LogRing> ring;
   std::unique_ptr<NodeRecord> record;
+  std::unique_ptr<engine::SimRegion> scrub_region;
+  std::unique_ptr<ScrubRecord> scrub_record;
   std::unique_ptr<FakeHeap> heap;
   std::unique_ptr<TearingExecutor> executor;
   std::unique_ptr<ChainCore> core;
@@ -107,7 +112,13 @@ void TranscriptNetwork::Start(Node* node, const Disk* disk) {
     node->ring = *LogRing::Open(node->region.get(), {});
   }
   node->record = std::make_unique<NodeRecord>(node->region.get());
-  node->heap = std::make_unique<FakeHeap>(node->ring.get(), node->record.get());
+  node->scrub_region =
+      disk == nullptr ? std::make_unique<engine::SimRegion>(kScrubRecordBytes)
+                      : std::make_unique<engine::SimRegion>(disk->scrub_record);
+  node->scrub_record =
+      std::make_unique<ScrubRecord>(node->scrub_region.get(), 0);
+  node->heap = std::make_unique<FakeHeap>(node->ring.get(), node->record.get(),
+                                          node->scrub_record.get());
   if (disk == nullptr) {
     node->record->Create(NodeState());
   } else {
@@ -130,20 +141,28 @@ void TranscriptNetwork::Start(Node* node, const Disk* disk) {
   options.window_entries = 4;
   options.cut_bytes = 1;  // FakeHeap counts objects
   options.chunks_at_once = 1;
-  node->core =
-      std::make_unique<ChainCore>(options, node->ring.get(), node->record.get(),
-                                  node->executor.get(), node->heap.get());
+  if (scrubs_) {
+    options.scrub_bytes_per_s = node->heap->range_bytes() / kScrubSeconds;
+  }
+  node->core = std::make_unique<ChainCore>(
+      options, node->ring.get(), node->record.get(), node->executor.get(),
+      node->heap.get(), node->heap.get());
   node->standing = StandingOf(*node);
 }
 
 void TranscriptNetwork::Stop(Node* node) {
   const std::byte* durable = node->region->durable();
   node->disk.ring.assign(durable, durable + node->region->size());
+  const std::byte* scrub_record = node->scrub_region->durable();
+  node->disk.scrub_record.assign(scrub_record,
+                                 scrub_record + node->scrub_region->size());
   node->disk.objects = node->heap->objects;
   node->disk.diverges = node->heap->diverges;
   node->core.reset();
   node->executor.reset();
   node->heap.reset();
+  node->scrub_record.reset();
+  node->scrub_region.reset();
   node->record.reset();
   node->ring.reset();
   node->region.reset();
@@ -161,6 +180,9 @@ void TranscriptNetwork::SaveCopy(const std::string& name) {
   const std::byte* durable = node.region->durable();
   Disk copy;
   copy.ring.assign(durable, durable + node.region->size());
+  const std::byte* scrub_record = node.scrub_region->durable();
+  copy.scrub_record.assign(scrub_record,
+                           scrub_record + node.scrub_region->size());
   copy.objects = node.heap->objects;
   At(name).copy = copy;
 }
@@ -184,6 +206,11 @@ void TranscriptNetwork::Rot(const std::string& name) {
 
 void TranscriptNetwork::Diverge(const std::string& name) {
   At(name).heap->diverges = true;
+}
+
+void TranscriptNetwork::Flip(const std::string& name,
+                             const std::string& write) {
+  At(name).heap->objects[write[0]] = write.substr(2);
 }
 
 void TranscriptNetwork::DamageNext(const std::string& name) {
@@ -399,7 +426,8 @@ void TranscriptNetwork::Cut(const std::string& a, const std::string& b,
 std::string TranscriptNetwork::StandingOf(const Node& node) const {
   return absl::StrCat(membership::RoleName(node.core->role()), ", ",
                       membership::ConditionName(node.core->condition()),
-                      node.core->caught_up_view() != 0 ? ", keeps up" : "");
+                      node.core->caught_up_view() != 0 ? ", keeps up" : "",
+                      node.core->beyond_doubt() ? "" : ", in doubt");
 }
 
 std::string TranscriptNetwork::TextOf(const std::string& name) const {

@@ -68,6 +68,10 @@ class TranscriptNetwork {
   void Diverge(const std::string& name);
   void Rot(const std::string& name);
   void DamageNext(const std::string& name);
+  // An object of its heap becomes something else: "a=7".
+  void Flip(const std::string& name, const std::string& write);
+  // Nodes that start from now on compare a range every ten seconds, as head.
+  void Scrub() { scrubs_ = true; }
 
   // "n1 head, sound: received 2, applied 2, cleaned 1; a=1".
   std::string TextOf(const std::string& name) const;
@@ -76,6 +80,7 @@ class TranscriptNetwork {
  private:
   struct Disk {
     engine::SimRegion::Image ring;
+    engine::SimRegion::Image scrub_record;
     FakeHeap::Objects objects;
     bool diverges = false;
   };
@@ -102,6 +107,7 @@ class TranscriptNetwork {
   std::string StandingOf(const Node& node) const;
 
   const Print print_;
+  bool scrubs_ = false;
   absl::Time now_ = absl::UnixEpoch();
   std::map<std::string, std::unique_ptr<Node>> nodes_;
   std::map<End, End> peers_;

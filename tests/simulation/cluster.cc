@@ -18,6 +18,7 @@ constexpr absl::Duration kStartPoll = absl::Milliseconds(5);
 constexpr size_t kHeapBytes = 512u << 10;
 constexpr size_t kLogBytes = 64u << 10;
 constexpr size_t kRingBytes = 128u << 10;
+constexpr size_t kScrubRangeBytes = 32u << 10;
 
 membership::ManagerOptions ManagerOptionsOf(const ClusterOptions& options) {
   membership::ManagerOptions manager;
@@ -108,6 +109,10 @@ SimNode::Options Cluster::NodeOptions(const std::string& name) const {
   options.node.chain.chunks_at_once = 2;
   options.node.chain.cut_bytes = 16u << 10;
   options.node.chain.transfer_bytes_per_s = options_.transfer_bytes_per_s;
+  options.node.chain.scrub_bytes_per_s = options_.scrub_bytes_per_s;
+  options.node.chain.scrub_range_bytes = kScrubRangeBytes;
+  options.node.chain.scrub_retry = absl::Milliseconds(150);
+  options.cold = workload_.ColdValues();
   options.node.chain.retain = absl::Seconds(1);
   options.node.admission.max_in_flight = 16;
   if (options_.client_records > 0) {

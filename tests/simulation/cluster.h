@@ -41,6 +41,7 @@ struct ClusterOptions {
   SimNode::Pace pace;
   uint64_t transfer_bytes_per_s = 0;  // 0: as fast as can be
   size_t link_credits = 0;            // see TimedNetwork; 0: plenty
+  uint64_t scrub_bytes_per_s = 0;     // 0: nothing is compared
   // As storage and node options; without a limit nodes do not wait either.
   uint32_t restart_limit = 0;
   node::RestartPolicy restarts;

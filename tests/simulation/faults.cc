@@ -86,6 +86,10 @@ FaultPlan FaultPlan::Draw(Scenario scenario, Random* random) {
       plan.all_old = 4;
       return plan;
   }
+  if (plan.restarts && plan.errors == 0 && scenario == Scenario::kAny &&
+      random->Percent(35)) {
+    plan.decay = 6;
+  }
   // Who errs is told by two others.
   if (plan.restarts && plan.errors == 0 && random->Percent(20)) plan.poison = 2;
   return plan;
@@ -129,6 +133,7 @@ bool Faults::SomebodyErrs() const {
 void Faults::Strike() {
   // Nothing else may happen to the two who tell: all three would be lost.
   if (SomebodyErrs() || all_are_old_) return;
+  if (SomebodyDecays()) return StrikeLightly();
   const std::vector<std::pair<int, std::function<void()>>> kinds = {
       {plan_.kills, [this] { Kill(); }},
       {plan_.heads, [this] { KillHeads(); }},
@@ -139,6 +144,7 @@ void Faults::Strike() {
       {plan_.mixed_files, [this] { MixFiles(); }},
       {plan_.errors, [this] { Err(); }},
       {plan_.rot, [this] { Rot(); }},
+      {plan_.decay, [this] { Decay(); }},
       {plan_.poison, [this] { Poison(); }},
       {plan_.pauses, [this] { Pause(); }},
       {plan_.cuts, [this] { CutSome(); }},
@@ -205,6 +211,7 @@ bool Faults::MayDie(const SimNode& node) const {
   for (const auto& each : cluster_->nodes()) {
     if (each->has_erred()) return false;
   }
+  if (SomebodyDecays() && !MayLose(node)) return false;
   // One that comes back with what it holds is never missed for good.
   return (plan_.restarts || MayLose(node)) && MayTear(node);
 }
@@ -238,6 +245,7 @@ bool Faults::MayLose(const SimNode& node) const {
     const auto disturbed = disturbed_.find(other->name());
     if (other->up() && other->incarnation() == member.incarnation &&
         other->node()->core().condition() == membership::Condition::kSound &&
+        !other->decayed() &&
         (disturbed == disturbed_.end() || disturbed->second < world_->now())) {
       return true;
     }

@@ -49,6 +49,7 @@ struct FaultPlan {
   int mixed_files = 0;  // of some of a node's files only
   int errors = 0;       // a node computes something wrong
   int poison = 0;       // a request ends the head that executes it
+  int decay = 0;        // a bit of what nobody reads flips in a heap
   int rot = 0;          // bits of a node's files flip while it is down
   int all_old = 0;      // old copies of all nodes' files are put back
   int old_stores = 0;   // etcd's, put back or emptied
@@ -78,6 +79,8 @@ class Faults {
   void Next();
   void Strike();
   bool SomebodyErrs() const;
+  bool SomebodyDecays() const;
+  void StrikeLightly();
   void Kill();
   void KillHeads();
   void Doom(SimNode* node, Crash crash, uint64_t most_drains);
@@ -92,6 +95,9 @@ class Faults {
   void Err();
   void Poison();
   void Rot();
+  void Decay();
+  void TakeOutDecayed();
+  bool OthersHold(const SimNode& node) const;
   void LookAfter(SimNode* node);
   void Pause();
   void CutSome();
@@ -134,6 +140,7 @@ class Faults {
   bool stopped_ = false;
   uint64_t struck_ = 0;
   bool all_are_old_ = false;  // nothing else happens meanwhile
+  bool decays_ = false;  // some node did
   // Until when something is wrong with it.
   std::map<std::string, absl::Time> disturbed_;
   std::map<std::string, absl::Time> unsettled_;

@@ -121,6 +121,9 @@ absl::Status CheckAtRest(Cluster* cluster) {
                   absl::StrCat("is in view ", node->node()->core().view().id,
                                ", not in ", view.ToString()));
     }
+    if (!node->node()->core().beyond_doubt()) {
+      return Left(*node, "does not know whether it holds what was written");
+    }
     absl::Status status =
         CheckRing(*node, node->node()->core().ring(), cluster->log().size());
     if (status.ok() && node->node()->core().is_head()) {

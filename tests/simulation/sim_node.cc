@@ -1,5 +1,7 @@
 #include "tests/simulation/sim_node.h"
 
+#include <string.h>
+
 #include <iterator>
 #include <utility>
 
@@ -70,6 +72,7 @@ void SimNode::LoseDisk() {
   must_tell_old_files_ = false;
   has_erred_ = false;
   rotten_ = false;
+  decayed_ = false;
 }
 
 void SimNode::HangCore(absl::Duration time) {
@@ -172,6 +175,40 @@ void SimNode::FlipBits() {
   }
   disk_->PutBack(images);
   rotten_ = put_back_ = true;
+}
+
+std::byte* SimNode::Find(const std::string& value) const {
+  engine::Region* const region = storage_->heap()->region();
+  return static_cast<std::byte*>(
+      memmem(region->base(), region->size(), value.data(), value.size()));
+}
+
+void SimNode::Decay() {
+  const std::string& value = options_.cold[random_.Pick(options_.cold.size())];
+  std::byte* const place = Find(value);
+  if (place == nullptr) return;
+  const uint64_t bit = random_.Pick(value.size() * 8);
+  place[bit / 8] ^= static_cast<std::byte>(1u << bit % 8);
+  Trace("has a bit flipped in ", value.substr(0, 5), " at ",
+        place + bit / 8 - storage_->heap()->region()->base());
+  decayed_ = true;
+}
+
+bool SimNode::decayed() {
+  if (!up() || storage_ == nullptr || node_ == nullptr ||
+      !node()->core().view().formed()) {
+    return decayed_;
+  }
+  // What it holds outside of the chain is of no use.
+  if (node()->core().role() == membership::Role::kOutside) return false;
+  if (node()->core().condition() != membership::Condition::kSound) {
+    return decayed_;
+  }
+  decayed_ = false;
+  for (const std::string& value : options_.cold) {
+    decayed_ |= Find(value) == nullptr;
+  }
+  return decayed_;
 }
 
 void SimNode::Start() {
@@ -379,6 +416,10 @@ void SimNode::OnFatal(const absl::Status& status) {
     });
     return;
   }
+  if (absl::IsDataLoss(status) &&
+      absl::StrContains(status.message(), "have changed")) {
+    return OnConvicted(status);
+  }
   if (TellsRot(status)) return BeginAnewLater(status);
   const bool refused = agent_ != nullptr && agent_->refused();
   const bool old_copy =
@@ -392,6 +433,25 @@ void SimNode::OnFatal(const absl::Status& status) {
   Trace("is refused: ", status.message());
   GoDown(Crash::kProcess);
   world()->After(old_copy ? kOperatorDelay : kSupervisorDelay, [this] {
+    if (!up()) Start();
+  });
+}
+
+void SimNode::OnConvicted(const absl::Status& status) {
+  bool changed = false;
+  for (const std::string& value : options_.cold) {
+    changed |= Find(value) == nullptr;
+  }
+  if (!changed) {
+    world()->Fail(absl::InternalError(absl::StrCat(
+        name(),
+        " is convicted and holds what was written: ", status.message())));
+    return;
+  }
+  Trace("ends: ", status.message());
+  decayed_ = false;
+  GoDown(Crash::kProcess);
+  world()->After(kSupervisorDelay, [this] {
     if (!up()) Start();
   });
 }

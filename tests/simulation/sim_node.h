@@ -56,6 +56,7 @@ class SimNode final : public Process {
     std::vector<transport::Capabilities> transports;  // the best first
     membership::AgentCore::Options agent;
     bool drains_all = false;
+    std::vector<std::string> cold;  // values that its heap holds for ever
     Pace pace;
   };
   // Everyone there is, by name; filled before anyone starts.
@@ -90,6 +91,12 @@ class SimNode final : public Process {
   void ErrNext(bool errs = true) { errs_next_ = errs; }
   bool errs_next() const { return errs_next_; }
   bool has_erred() const { return has_erred_; }
+  // A bit of a value that nobody reads flips in its heap, while it is up: the
+  // others are to find out, and it is to end and join anew.
+  void Decay();
+  // It holds something else than was written, by that or as a copy of one that
+  // does; as far as can be seen, or could when it was up.
+  bool decayed();
   // Poisoned requests end the process (Workload::AddPoison), and whoever looks
   // after it starts it again so much later; for ever: nobody does.
   void set_supervisor_delay(absl::Duration delay) { supervised_ = delay; }
@@ -154,6 +161,10 @@ class SimNode final : public Process {
   // It ends, and an operator moves its files away.
   void BeginAnewLater(const absl::Status& why);
   void OnFatal(const absl::Status& status);
+  // Where the heap holds that value; null: nowhere.
+  std::byte* Find(const std::string& value) const;
+  // It is told by others that it holds something else than they.
+  void OnConvicted(const absl::Status& status);
   // Whether that is what it must say of its files.
   bool TellsOldFile(const absl::Status& status) const;
   bool TellsRot(const absl::Status& status) const;
@@ -182,6 +193,7 @@ class SimNode final : public Process {
   bool errs_next_ = false;
   // In this life or one before; it has not begun anew since.
   bool has_erred_ = false;
+  bool decayed_ = false;
   absl::Duration supervised_ = absl::Milliseconds(200);
   bool immune_ = false;
   int deaths_by_requests_ = 0;

@@ -97,6 +97,9 @@ ClusterOptions DrawCluster(Scenario scenario, Random* random) {
     options.transfer_bytes_per_s = 100000 + random->Pick(1000000);
   }
   if (random->OneIn(3)) options.link_credits = 1000 + random->Pick(30000);
+  if (!random->OneIn(4)) {
+    options.scrub_bytes_per_s = 300000 + random->Pick(900000);
+  }
   options.verbs = random->OneIn(2);
   if (options.verbs && random->OneIn(4)) options.without_verbs = 1;
   return options;
@@ -129,6 +132,14 @@ class Simulation {
         }
         return true;
       });
+      if (status.ok()) {
+        status = WaitFor("bits that changed are found", [this] {
+          for (const auto& node : cluster_.nodes()) {
+            if (node->decayed()) return false;
+          }
+          return true;
+        });
+      }
       if (status.ok()) status = WaitForRest();
     }
     if (status.ok()) status = Check();

@@ -117,6 +117,14 @@ std::vector<std::string> Workload::AccountKeys() const {
   return keys;
 }
 
+std::vector<std::string> Workload::ColdValues() const {
+  std::vector<std::string> values;
+  for (int i = 0; i < options_.cold; ++i) {
+    values.push_back(absl::StrCat("cold", i, "-", std::string(120, 'z')));
+  }
+  return values;
+}
+
 std::vector<std::string> Workload::ListKeys() const {
   std::vector<std::string> keys;
   for (int i = 0; i < options_.lists; ++i) {
@@ -131,6 +139,12 @@ Record Workload::Setup() const {
     auto* put = commit.add_then_operations()->mutable_put();
     put->set_key(key);
     put->set_value(absl::StrCat(kBalance));
+  }
+  const std::vector<std::string> cold = ColdValues();
+  for (size_t i = 0; i < cold.size(); ++i) {
+    auto* put = commit.add_then_operations()->mutable_put();
+    put->set_key(absl::StrCat("z", i));
+    put->set_value(cold[i]);
   }
   return Mutation(replica::kCommitFunction, commit.SerializeAsString());
 }

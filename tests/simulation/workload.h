@@ -35,6 +35,8 @@ class Workload {
     int accounts = 5;
     // Values that fill the heap; 0: none.
     uint32_t ballast_bytes = 0;
+    // Objects that nobody reads or writes again.
+    int cold = 3;
     // Of mutations: conditions that fail as often as not, which a head answers
     // by itself, and what changes whether they do.
     uint64_t doubt_percent = 0;
@@ -44,7 +46,8 @@ class Workload {
   Workload(const Options& options, Random random)
       : options_(options), random_(random) {}
 
-  // The first mutation, before any other: makes the accounts.
+  // The first mutation, before any other: makes the accounts, and what nobody
+  // reads.
   Record Setup() const;
   // The version that a client knows of an object, by key, as some answer told.
   using Versions = std::map<std::string, uint64_t>;
@@ -56,6 +59,8 @@ class Workload {
   // The next one is poisoned: it ends the processes that execute it.
   void AddPoison(absl::string_view whom);
 
+  // Of those that nobody reads: no other bytes are like these.
+  std::vector<std::string> ColdValues() const;
   std::vector<std::string> AccountKeys() const;
   std::vector<std::string> ListKeys() const;
 

@@ -1,0 +1,113 @@
+// What a node's core does so that members compare what they hold
+// (replica/scrub.h).
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "glog/logging.h"
+#include "replica/chain_core.h"
+
+namespace kamino::replica {
+
+using kamino::internal::v1::Compare;
+using kamino::internal::v1::Compared;
+using membership::Condition;
+using membership::Role;
+
+bool ChainCore::MayCompare() const {
+  return scrub_.takes_part() && !outbox_.failed() && condemned_.ok() &&
+         index_ >= 0 && !dispute_.open() && condition() == Condition::kSound;
+}
+
+void ChainCore::ContinueScrub(absl::Time now) {
+  if (role() != Role::kHead || !downstream_.replicates() || !MayCompare()) {
+    return;
+  }
+  auto compare = scrub_.Next(ring_->applied(), now);
+  if (!compare.has_value()) return;
+  downstream_.SendInOrder(*std::move(compare));
+}
+
+bool ChainCore::AreOfMembers(const RangeVotes& votes, int count) const {
+  if (votes.size() != count) return false;
+  for (int i = 0; i < count; ++i) {
+    const auto place = static_cast<size_t>(i);
+    if (votes[i].digest() == 0 || place >= view_.members.size() ||
+        votes[i].node_id() != view_.members[place].node_id) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void ChainCore::OnCompare(LinkId link, Compare compare, absl::Time now) {
+  if (!outbox_.Belongs(upstream_.Has(link))) return;
+  if (!AreOfMembers(compare.votes(), index_)) return outbox_.CountMalformed();
+  // After exactly the same operations; else the head asks again.
+  if (!MayCompare() || ring_->applied() != compare.position() ||
+      ring_->received() != compare.position()) {
+    return;
+  }
+  switch (scrub_.OnCompare(&compare, now)) {
+    case Scrub::Answer::kNone:
+      return;
+    case Scrub::Answer::kFirst: {
+      Compared* compared = outbox_.Send(link).mutable_compared();
+      compared->set_number(compare.number());
+      compared->set_range(*scrub_.doubt());
+      compared->set_first(true);
+      return;
+    }
+    case Scrub::Answer::kVoted:
+      break;
+  }
+  if (!is_tail()) {
+    return downstream_.SendInOrder(std::move(compare));
+  }
+  Compared compared;
+  compared.set_number(compare.number());
+  compared.set_range(compare.range());
+  *compared.mutable_votes() = std::move(*compare.mutable_votes());
+  Conclude(compared, now);
+}
+
+void ChainCore::OnCompared(LinkId link, const Compared& compared,
+                           absl::Time now) {
+  const bool of_successor = downstream_.Has(link) && !downstream_.joins();
+  if (!outbox_.Belongs(of_successor)) return;
+  if (!MayCompare() || !scrub_.Awaits(compared.number())) return;
+  if (compared.first()) {
+    scrub_.OnFirst(compared.range(), now);
+    return PassUp(compared);
+  }
+  if (!AreOfMembers(compared.votes(), static_cast<int>(view_.members.size()))) {
+    return outbox_.CountMalformed();
+  }
+  Conclude(compared, now);
+}
+
+void ChainCore::PassUp(const Compared& compared) {
+  if (!upstream_.attached()) return;
+  *outbox_.Send(upstream_.link()).mutable_compared() = compared;
+}
+
+void ChainCore::Conclude(const Compared& compared, absl::Time now) {
+  PassUp(compared);
+  const auto own = static_cast<size_t>(index_);
+  const RangeJudgement judgement = scrub_.Conclude(compared.votes(), own, now);
+  if (judgement.kind == RangeJudgement::Kind::kAgreed) return;
+  LOG(ERROR) << scrub_.stats().last_found;
+  if (judgement.kind == RangeJudgement::Kind::kUndecided) {
+    donor_.Stop();
+    LOG(ERROR) << "nothing is served until one of those who hold something "
+                  "else is taken out (kamino admin remove); see "
+                  "docs/recovery.md, Scrub";
+    return;
+  }
+  if (judgement.convicted != own) return;
+  // What this node has to say goes out first.
+  condemned_ =
+      RecordDamage(absl::StrCat("bits of what this node holds have changed: ",
+                                scrub_.stats().last_found));
+}
+
+}  // namespace kamino::replica

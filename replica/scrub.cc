@@ -1,0 +1,216 @@
+#include "replica/scrub.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "glog/logging.h"
+
+namespace kamino::replica {
+
+using kamino::internal::v1::RangeVote;
+using Kind = RangeJudgement::Kind;
+
+namespace {
+
+// Longer than the time between two ticks.
+constexpr absl::Duration kPacedBurst = absl::Milliseconds(50);
+// A head has other things to do while it finds where a range begins.
+constexpr absl::Duration kBetweenWalks = absl::Milliseconds(10);
+
+}  // namespace
+
+Scrub::Scrub(const ChainOptions& options, ScrubbedHeap* heap)
+    : options_(options),
+      heap_(heap),
+      pacer_(options.scrub_bytes_per_s, kPacedBurst) {
+  if (heap_ == nullptr) return;
+  stats_.on = options.scrub_bytes_per_s > 0;
+  stats_.ranges = heap_->book()->ranges();
+  stats_.range_bytes = heap_->range_bytes();
+  // Ranges may have been of another size.
+  if (in_doubt() && *doubt() >= stats_.ranges) SetDoubt(0);
+  next_ = stats_.next = doubt().value_or(0);
+}
+
+std::optional<uint64_t> Scrub::doubt() const {
+  if (heap_ == nullptr) return std::nullopt;
+  return heap_->record()->state().doubt;
+}
+
+bool Scrub::borne_out() const {
+  return heap_ == nullptr ||
+         (!heap_->record()->state().copied && heap_->book()->all_own());
+}
+
+void Scrub::OnCopied(const std::string& source) {
+  if (heap_ == nullptr) return;
+  heap_->book()->Reset(RangeBook::Origin::kCopied);
+  heap_->record()->Update({.copied = true, .source = source, .doubt = {}});
+  asked_.reset();
+  walking_.reset();
+  in_a_row_ = 0;
+}
+
+void Scrub::OnAlone() {
+  if (!in_doubt()) return;
+  LOG(WARNING) << "no other node is left to tell who is right about range "
+               << *doubt() << " of the heap: what this one holds counts";
+  SetDoubt(std::nullopt);
+}
+
+void Scrub::SetDoubt(std::optional<uint64_t> range) {
+  if (doubt() == range) return;
+  ScrubState state = heap_->record()->state();
+  state.doubt = range;
+  heap_->record()->Update(state);
+}
+
+void Scrub::Leave() {
+  asked_.reset();
+  not_before_ = absl::InfinitePast();
+}
+
+void Scrub::OnWritten(const engine::WriteSet& write_set) {
+  if (heap_ == nullptr) return;
+  for (const engine::Intent& intent : write_set) {
+    heap_->OnWritten(intent.object);
+  }
+}
+
+void Scrub::OnTick(absl::Time now) {
+  if (walking_.has_value() && heap_->Reach(*walking_)) walking_.reset();
+  if (!asked_.has_value() || !asked_->by_this_node ||
+      now - asked_->at < options_.scrub_retry) {
+    return;
+  }
+  ++stats_.unanswered;
+  asked_.reset();
+}
+
+void Scrub::AddVote(uint64_t range, RangeVotes* votes) {
+  const RangeBook& book = *heap_->book();
+  RangeVote* vote = votes->Add();
+  vote->set_node_id(options_.node_id);
+  vote->set_digest(heap_->Digest(range));
+  vote->set_agreed(book.agreed(range));
+  vote->set_copied(book.origin(range) != RangeBook::Origin::kOwn);
+  if (book.origin(range) == RangeBook::Origin::kCopied) {
+    vote->set_source(heap_->record()->state().source);
+  }
+  heap_->book()->Begin(range);
+}
+
+std::optional<Scrub::Compare> Scrub::Next(uint64_t position, absl::Time now) {
+  if (!stats_.on || asked_.has_value() || now < not_before_ ||
+      !pacer_.MayGo(now)) {
+    return std::nullopt;
+  }
+  const uint64_t range = doubt().value_or(next_);
+  if (!heap_->Reach(range)) {
+    not_before_ = now + kBetweenWalks;
+    return std::nullopt;
+  }
+  asked_ = Asked{++last_number_, range, now, /*by_this_node=*/true};
+  pacer_.Went(stats_.range_bytes);
+  Compare compare;
+  compare.set_number(asked_->number);
+  compare.set_range(range);
+  compare.set_range_bytes(stats_.range_bytes);
+  compare.set_position(position);
+  AddVote(range, compare.mutable_votes());
+  return compare;
+}
+
+Scrub::Answer Scrub::OnCompare(Compare* compare, absl::Time now) {
+  const uint64_t range = compare->range();
+  if (compare->range_bytes() != stats_.range_bytes || range >= stats_.ranges) {
+    return Answer::kNone;
+  }
+  asked_.reset();
+  next_ = stats_.next = range;
+  if (in_doubt() && *doubt() != range) return Answer::kFirst;
+  if (!heap_->Reach(range)) {
+    walking_ = range;
+    return Answer::kNone;
+  }
+  asked_ = Asked{compare->number(), range, now, /*by_this_node=*/false};
+  AddVote(range, compare->mutable_votes());
+  return Answer::kVoted;
+}
+
+void Scrub::OnFirst(uint64_t range, absl::Time now) {
+  asked_.reset();
+  if (range >= stats_.ranges) return;
+  next_ = stats_.next = range;
+  not_before_ = now + options_.scrub_retry;
+}
+
+RangeJudgement Scrub::Conclude(const RangeVotes& votes, size_t own,
+                               absl::Time now) {
+  const Asked asked = *std::exchange(asked_, std::nullopt);
+  const RangeJudgement judgement = JudgeRange(votes);
+  const bool right = judgement.kind != Kind::kUndecided &&
+                     votes[static_cast<int>(own)].digest() == judgement.digest;
+  if (right) heap_->book()->Agree(asked.range, judgement.digest);
+  if (heap_->book()->all_own() && heap_->record()->state().copied) {
+    LOG(INFO) << "all that this node got from another was borne out";
+    ScrubState state = heap_->record()->state();
+    state.copied = false;
+    state.source.clear();
+    heap_->record()->Update(state);
+  }
+  if (judgement.kind == Kind::kAgreed) {
+    next_ = stats_.next = (asked.range + 1) % stats_.ranges;
+    CountAgreed(asked.range, asked.at, now);
+  } else {
+    not_before_ = now + options_.scrub_retry;
+    Describe(asked.range, votes, judgement);
+  }
+  if (judgement.kind == Kind::kUndecided) {
+    SetDoubt(asked.range);
+  } else if (doubt() == asked.range) {
+    SetDoubt(std::nullopt);
+  }
+  return judgement;
+}
+
+void Scrub::CountAgreed(uint64_t range, absl::Time asked_at, absl::Time now) {
+  if (range == 0) {
+    pass_began_ = asked_at;
+    in_a_row_ = 0;
+  }
+  if (range + 1 == in_a_row_) return;  // the same again
+  in_a_row_ = range == in_a_row_ ? in_a_row_ + 1 : 0;
+  if (in_a_row_ < stats_.ranges) return;
+  ++stats_.passes;
+  stats_.ended = now;
+  stats_.took = now - pass_began_;
+}
+
+void Scrub::Describe(uint64_t range, const RangeVotes& votes,
+                     const RangeJudgement& judgement) {
+  ++stats_.differences;
+  const std::string held =
+      absl::StrJoin(votes, ", ", [](std::string* out, const RangeVote& vote) {
+        absl::StrAppend(out, vote.node_id(), " ", absl::Hex(vote.digest()));
+        if (vote.copied()) {
+          absl::StrAppend(
+              out, " (a copy",
+              vote.source().empty() ? "" : absl::StrCat(" of ", vote.source()),
+              ")");
+        }
+        if (vote.agreed() != 0 && vote.agreed() != vote.digest()) {
+          absl::StrAppend(out, ", agreed before ", absl::Hex(vote.agreed()));
+        }
+      });
+  stats_.last_found = absl::StrCat(
+      "range ", range, " of the heap: ",
+      judgement.kind == Kind::kConvicted
+          ? absl::StrCat(votes[static_cast<int>(judgement.convicted)].node_id(),
+                         " holds something else than was written")
+          : "nobody can tell who is right",
+      "; ", held);
+}
+
+}  // namespace kamino::replica

@@ -1,0 +1,149 @@
+// The members of a chain compare what they hold, range by range and again and
+// again, so that bits that change where nobody looks are found while there are
+// others who hold what was written.
+//
+// The head asks: a Compare travels down the chain in order with the log
+// entries. Each member takes the digest of that range of its own heap when it
+// has executed the same operations, and before it executes more; with the
+// tail's all votes are there (replica/range_votes.h), and travel up again. One
+// range is under way at a time. Whoever cannot take part just now says nothing,
+// and the head asks again: that is all there is against a loss.
+//
+//   state   input                         next    effects
+//   kRests  Next, due                     kAsked  the question, with the vote
+//           Next, not due, or not         kRests
+//           reached yet
+//           OnCompare                     kAsked  adds the vote
+//           OnCompare, of another range   kRests  says which comes first
+//           than the one in doubt
+//           OnCompare, not reached yet    kRests  goes on with reaching it
+//   kAsked  Next                          kAsked
+//           OnCompare                     as in kRests
+//           Conclude, agreed              kRests  the next range is due
+//           Conclude, convicted           kRests  the same again, later
+//           Conclude, undecided           kRests  the same again, later; in
+//                                                 doubt, durably
+//           OnFirst                       kRests  that one is next, later
+//           OnTick, the head, late        kRests  the same again
+//   any     Leave                         kRests
+//
+// Where nobody can tell who is right nothing is served, until the members that
+// are left agree, or one is left.
+//
+// Not thread-safe: the node's core thread owns it.
+#ifndef KAMINO_REPLICA_SCRUB_H_
+#define KAMINO_REPLICA_SCRUB_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "kamino/internal/v1/chain.pb.h"
+#include "replica/chain_options.h"
+#include "replica/pacer.h"
+#include "replica/range_votes.h"
+#include "replica/scrubbed_heap.h"
+
+namespace kamino::replica {
+
+struct ScrubStats {
+  bool on = false;
+  uint64_t ranges = 0;  // 0: this node takes no part
+  uint64_t range_bytes = 0;
+  uint64_t next = 0;    // range that is compared next
+  uint64_t passes = 0;  // over the whole heap, from its begin
+  absl::Time ended = absl::InfinitePast();  // of the last one
+  absl::Duration took;
+  uint64_t differences = 0;
+  std::string last_found;
+  uint64_t unanswered = 0;
+};
+
+class Scrub {
+ public:
+  enum class State {
+    kRests,
+    kAsked,  // the members' votes are awaited
+  };
+
+  using Compare = kamino::internal::v1::Compare;
+  using Compared = kamino::internal::v1::Compared;
+
+  // Both must outlive it. `heap` may be null: then it takes no part.
+  Scrub(const ChainOptions& options, ScrubbedHeap* heap);
+
+  State state() const {
+    return asked_.has_value() ? State::kAsked : State::kRests;
+  }
+  bool takes_part() const { return heap_ != nullptr; }
+  bool in_doubt() const { return doubt().has_value(); }
+  std::optional<uint64_t> doubt() const;
+  // What this node holds is no copy that was not borne out.
+  bool borne_out() const;
+  const ScrubStats& stats() const { return stats_; }
+
+  // What the heap holds is void; a copy of that node's takes its place. "":
+  // nobody knows of whose it is one, in turn. Durable on return.
+  void OnCopied(const std::string& source);
+  // No other member is left: what this one holds counts. Durable on return.
+  void OnAlone();
+  void Leave();  // the view has ended
+  // An operation of this head has stored to these.
+  void OnWritten(const engine::WriteSet& write_set);
+  void OnTick(absl::Time now);
+
+  // At the head: the next question, if it is due, after mutation `position`.
+  std::optional<Compare> Next(uint64_t position, absl::Time now);
+
+  // At the others.
+  enum class Answer {
+    kNone,
+    kVoted,  // the vote is added to the question
+    kFirst,  // *doubt() has to come first
+  };
+  // Everything up to the question's position is executed here, no more.
+  Answer OnCompare(Compare* compare, absl::Time now);
+  // Whether that is about the question this node has voted on last.
+  bool Awaits(uint64_t number) const {
+    return asked_.has_value() && asked_->number == number;
+  }
+  // `range` has to come first.
+  void OnFirst(uint64_t range, absl::Time now);
+  // All have voted on the question that is awaited; this node's own vote is the
+  // one at `own`.
+  RangeJudgement Conclude(const RangeVotes& votes, size_t own, absl::Time now);
+
+ private:
+  struct Asked {
+    uint64_t number;
+    uint64_t range;
+    absl::Time at;
+    bool by_this_node;
+  };
+
+  void AddVote(uint64_t range, RangeVotes* votes);
+  void SetDoubt(std::optional<uint64_t> range);
+  void CountAgreed(uint64_t range, absl::Time asked_at, absl::Time now);
+  void Describe(uint64_t range, const RangeVotes& votes,
+                const RangeJudgement& judgement);
+
+  const ChainOptions& options_;
+  ScrubbedHeap* const heap_;
+
+  std::optional<Asked> asked_;
+  uint64_t last_number_ = 0;                      // of this node's questions
+  uint64_t next_ = 0;                             // range
+  std::optional<uint64_t> walking_;               // to that range
+  absl::Time not_before_ = absl::InfinitePast();  // the next question
+  Pacer pacer_;
+  // Of the pass under way: ranges that were agreed on, one after the other from
+  // the first on, and since when.
+  uint64_t in_a_row_ = 0;
+  absl::Time pass_began_;
+  ScrubStats stats_;
+};
+
+}  // namespace kamino::replica
+
+#endif  // KAMINO_REPLICA_SCRUB_H_

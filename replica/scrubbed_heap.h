@@ -1,0 +1,46 @@
+// A node's heap, as the core compares it with that of others. In a node it is a
+// HeapRanges, in tests of the protocol a list.
+#ifndef KAMINO_REPLICA_SCRUBBED_HEAP_H_
+#define KAMINO_REPLICA_SCRUBBED_HEAP_H_
+
+#include <cstdint>
+
+#include "engine/transaction.h"
+#include "replica/range_book.h"
+#include "replica/scrub_record.h"
+
+namespace kamino::replica {
+
+// Not thread-safe.
+class ScrubbedHeap {
+ public:
+  virtual ~ScrubbedHeap() = default;
+
+  // By which ranges are numbered.
+  virtual uint64_t range_bytes() const = 0;
+  virtual uint64_t RangeOf(engine::ObjectId id) const = 0;
+
+  // Gets on, for about a millisecond, with finding where that range begins;
+  // true once it is found.
+  virtual bool Reach(uint64_t range) = 0;
+  // Of the objects of a range that was reached just now; not 0. Nodes that have
+  // executed the same operations come to the same.
+  virtual uint64_t Digest(uint64_t range) = 0;
+
+  virtual RangeBook* book() = 0;
+  const RangeBook* book() const {
+    return const_cast<ScrubbedHeap*>(this)->book();
+  }
+  virtual ScrubRecord* record() = 0;
+  const ScrubRecord* record() const {
+    return const_cast<ScrubbedHeap*>(this)->record();
+  }
+
+  // An object is written, or a neighbour's bytes are stored to it.
+  void OnWritten(engine::ObjectId id) { book()->OnWritten(RangeOf(id)); }
+  void OnBorrowed(engine::ObjectId id) { book()->OnBorrowed(RangeOf(id)); }
+};
+
+}  // namespace kamino::replica
+
+#endif  // KAMINO_REPLICA_SCRUBBED_HEAP_H_

@@ -1,0 +1,113 @@
+#include "replica/range_votes.h"
+
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/faults/planted.h"
+
+namespace kamino::replica {
+namespace {
+
+using kamino::internal::v1::RangeVote;
+
+constexpr char kNobodyKnows[] = "?";
+
+struct Vote {
+  uint64_t digest;
+  std::string source = "";  // of a copy
+  uint64_t agreed = 0;
+};
+
+// "agreed", "n2 is wrong" or "undecided"; of n1, n2 and so on.
+std::string JudgementOf(const std::vector<Vote>& given) {
+  RangeVotes votes;
+  for (const Vote& each : given) {
+    RangeVote* vote = votes.Add();
+    vote->set_node_id("n" + std::to_string(votes.size()));
+    vote->set_digest(each.digest);
+    vote->set_agreed(each.agreed);
+    vote->set_copied(!each.source.empty());
+    if (each.source != kNobodyKnows) vote->set_source(each.source);
+  }
+  const RangeJudgement judgement = JudgeRange(votes);
+  switch (judgement.kind) {
+    case RangeJudgement::Kind::kAgreed:
+      return "agreed";
+    case RangeJudgement::Kind::kConvicted:
+      return votes[static_cast<int>(judgement.convicted)].node_id() +
+             " is wrong";
+    case RangeJudgement::Kind::kUndecided:
+      return "undecided";
+  }
+  return "";
+}
+
+constexpr uint64_t kA = 1;
+constexpr uint64_t kB = 2;
+constexpr uint64_t kC = 3;
+
+TEST(RangeVotesTest, AllHoldTheSame) {
+  EXPECT_EQ(JudgementOf({{kA}}), "agreed");
+  EXPECT_EQ(JudgementOf({{kA}, {kA}}), "agreed");
+  EXPECT_EQ(JudgementOf({{kA}, {kA, "n1"}, {kA, kNobodyKnows}}), "agreed");
+  EXPECT_EQ(JudgementOf({{kA, "", kA}, {kA}, {kA, "", kA}}), "agreed");
+}
+
+TEST(RangeVotesTest, OneOfThreeDiffers) {
+  EXPECT_EQ(JudgementOf({{kA}, {kA}, {kB}}), "n3 is wrong");
+  EXPECT_EQ(JudgementOf({{kA}, {kB}, {kA}}), "n2 is wrong");
+  EXPECT_EQ(JudgementOf({{kB}, {kA}, {kA}}), "n1 is wrong");
+  // Also where it differs from what it was copied from, or that from it.
+  EXPECT_EQ(JudgementOf({{kA}, {kA}, {kB, "n2"}}), "n3 is wrong");
+  EXPECT_EQ(JudgementOf({{kA}, {kB}, {kA, "n2"}}), "n2 is wrong");
+}
+
+TEST(RangeVotesTest, NobodyKnowsWhoIsRight) {
+  EXPECT_EQ(JudgementOf({{kA}, {kB}}), "undecided");
+  EXPECT_EQ(JudgementOf({{kA}, {kB}, {kC}}), "undecided");
+  EXPECT_EQ(JudgementOf({{kA}, {kA}, {kB}, {kB}}), "undecided");
+}
+
+TEST(RangeVotesTest, CopiesOfEachOtherAreOneVote) {
+  EXPECT_EQ(JudgementOf({{kA}, {kB}, {kB, "n2"}}), "undecided");
+  EXPECT_EQ(JudgementOf({{kA}, {kB, "n3"}, {kB}}), "undecided");
+  // Of one that has gone.
+  EXPECT_EQ(JudgementOf({{kA}, {kB, "n9"}, {kB, "n9"}}), "undecided");
+  EXPECT_EQ(JudgementOf({{kA}, {kB}, {kB, kNobodyKnows}}), "undecided");
+  EXPECT_EQ(JudgementOf({{kA}, {kB, kNobodyKnows}, {kB, kNobodyKnows}}),
+            "undecided");
+  EXPECT_EQ(JudgementOf({{kA}, {kB}, {kB, "n1"}}), "n1 is wrong");
+  EXPECT_EQ(JudgementOf({{kA}, {kA}, {kB}, {kB, "n3"}}), "n3 is wrong");
+}
+
+TEST(RangeVotesTest, WhatWasAgreedBeforeIsAVote) {
+  EXPECT_EQ(JudgementOf({{kA, "", kA}, {kB}}), "n2 is wrong");
+  EXPECT_EQ(JudgementOf({{kA}, {kB, "", kA}}), "n2 is wrong");
+  EXPECT_EQ(JudgementOf({{kA, "", kB}, {kB, "", kB}}), "n1 is wrong");
+  EXPECT_EQ(JudgementOf({{kA, "", kA}, {kB}, {kC}}), "n3 is wrong");
+  // The copy goes after what it was made of.
+  EXPECT_EQ(JudgementOf({{kA, "", kA}, {kB}, {kB, "n2"}}), "n2 is wrong");
+  EXPECT_EQ(JudgementOf({{kA, "", kA}, {kB, "n1"}}), "n2 is wrong");
+  // It was the same with two of them.
+  EXPECT_EQ(JudgementOf({{kA, "", kA}, {kB}, {kB}}), "undecided");
+  // Nobody has it any more.
+  EXPECT_EQ(JudgementOf({{kA, "", kC}, {kB}}), "undecided");
+  EXPECT_EQ(JudgementOf({{kA, "", kB}, {kA, "n1"}}), "undecided");
+  EXPECT_EQ(JudgementOf({{kA, "", kB}, {kA}}), "agreed");
+  // They remember different things.
+  EXPECT_EQ(JudgementOf({{kA, "", kA}, {kB, "", kB}}), "undecided");
+  EXPECT_EQ(JudgementOf({{kA, "", kA}, {kB, "", kB}, {kB}}), "n1 is wrong");
+}
+
+TEST(RangeVotesTest, MistakesAreNoticed) {
+  {
+    const faults::Planted planted("scrub-counts-a-copy-twice");
+    EXPECT_EQ(JudgementOf({{kA}, {kB}, {kB, "n2"}}), "n1 is wrong");
+  }
+  const faults::Planted planted("scrub-convicts-the-majority");
+  EXPECT_EQ(JudgementOf({{kA}, {kB}, {kB}}), "n3 is wrong");
+}
+
+}  // namespace
+}  // namespace kamino::replica

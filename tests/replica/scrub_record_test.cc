@@ -1,0 +1,63 @@
+#include "replica/scrub_record.h"
+
+#include "engine/pmem/sim_region.h"
+#include "gtest/gtest.h"
+#include "replica/scrub_format.h"
+
+namespace kamino::replica {
+namespace {
+
+constexpr size_t kOffset = 128;
+
+class ScrubRecordTest : public ::testing::Test {
+ protected:
+  ScrubRecordTest() : region_(4096), record_(&region_, kOffset) {}
+  ScrubState Reread() { return ScrubRecord(&region_, kOffset).state(); }
+
+  engine::SimRegion region_;
+  ScrubRecord record_;
+};
+
+TEST_F(ScrubRecordTest, IsNoCopyAtFirst) {
+  EXPECT_FALSE(Reread().copied);
+  EXPECT_FALSE(Reread().doubt.has_value());
+}
+
+TEST_F(ScrubRecordTest, IsDurable) {
+  record_.Update({.copied = true, .source = "n2", .doubt = 0});
+  const engine::SimRegion::Image image(region_.durable(),
+                                       region_.durable() + region_.size());
+  engine::SimRegion after(image);
+  ScrubRecord reread(&after, kOffset);
+  EXPECT_TRUE(reread.state().copied);
+  EXPECT_EQ(reread.state().source, "n2");
+  EXPECT_EQ(reread.state().doubt, 0u);
+  reread.Update({});
+  EXPECT_FALSE(ScrubRecord(&after, kOffset).state().copied);
+}
+
+TEST_F(ScrubRecordTest, TheNewestCounts) {
+  for (uint64_t range = 0; range < 5; ++range) {
+    record_.Update({.copied = false, .source = "", .doubt = range});
+    EXPECT_EQ(Reread().doubt, range);
+  }
+}
+
+// It is a copy of nobody knows whose, be it that a crash came while the line
+// was written.
+TEST_F(ScrubRecordTest, WhatCannotBeReadIsACopy) {
+  record_.Update({.copied = true, .source = "n2", .doubt = {}});
+  record_.Update({.copied = false, .source = "", .doubt = {}});
+  for (size_t line : {0, 1}) {
+    std::byte& byte =
+        region_.base()[kOffset + line * sizeof(scrub_format::ScrubLine) + 30];
+    byte ^= std::byte{4};
+    EXPECT_TRUE(Reread().copied);
+    EXPECT_EQ(Reread().source, "");
+    byte ^= std::byte{4};
+    EXPECT_FALSE(Reread().copied);
+  }
+}
+
+}  // namespace
+}  // namespace kamino::replica

@@ -1,0 +1,185 @@
+#include "replica/scrub.h"
+
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "tests/replica/describe.h"
+#include "tests/replica/expected_text.h"
+#include "tests/replica/part_rig.h"
+#include "tests/replica/transition_table.h"
+
+namespace kamino::replica {
+namespace {
+
+using kamino::internal::v1::ChainMessage;
+using Compare = Scrub::Compare;
+
+constexpr uint64_t kPosition = 9;
+
+// n1, whose heap has a=1 and z=2, so that ranges 0 and 1 come to 11 and 12. It
+// compares one of them in ten seconds.
+struct ScrubRig : PartRig {
+  ScrubRig() {
+    heap.objects = {{'a', "1"}, {'z', "2"}};
+    options.scrub_bytes_per_s = heap.range_bytes() / 10;
+    scrub.emplace(options, &heap);
+  }
+
+  std::string StateText() const {
+    std::string text =
+        scrub->state() == Scrub::State::kAsked ? "kAsked" : "kRests";
+    absl::StrAppend(&text, ", next ", scrub->stats().next, ", passes ",
+                    scrub->stats().passes, ", differences ",
+                    scrub->stats().differences, ", unanswered ",
+                    scrub->stats().unanswered);
+    if (scrub->in_doubt()) absl::StrAppend(&text, ", doubt ", *scrub->doubt());
+    return text;
+  }
+
+  void Next() {
+    const auto compare = scrub->Next(kPosition, now);
+    if (!compare.has_value()) return Note("not due");
+    ChainMessage message;
+    *message.mutable_compare() = *compare;
+    Note(Describe(message, ""));
+  }
+  void OnCompare(uint64_t number, uint64_t range) {
+    ChainMessage message;
+    Compare* compare = message.mutable_compare();
+    compare->set_number(number);
+    compare->set_range(range);
+    compare->set_range_bytes(heap.range_bytes());
+    compare->set_position(kPosition);
+    const Scrub::Answer answer = scrub->OnCompare(compare, now);
+    if (answer == Scrub::Answer::kVoted) Note(Describe(message, ""));
+    if (answer == Scrub::Answer::kFirst) {
+      Note(absl::StrCat("range ", *scrub->doubt(), " first"));
+    }
+  }
+  // This node's vote on `range`, and those of others.
+  void Conclude(uint64_t range, const std::vector<uint64_t>& others) {
+    if (scrub->state() != Scrub::State::kAsked) return Note("not asked");
+    RangeVotes votes;
+    votes.Add()->set_digest(heap.Digest(range));
+    for (uint64_t other : others) votes.Add()->set_digest(other);
+    for (int i = 0; i < votes.size(); ++i) {
+      votes[i].set_node_id(absl::StrCat("n", i + 1));
+    }
+    (void)scrub->Conclude(votes, 0, now);
+    Note(scrub->stats().last_found);
+  }
+  void Pass(absl::Duration time) {
+    now += time;
+    scrub->OnTick(now);
+  }
+
+  std::optional<Scrub> scrub;
+};
+
+TEST(ScrubTest, WalksItsTable) {
+  using Rig = ScrubRig;
+  TransitionTable<Rig> table;
+  table.AddState("kRests", [](Rig&) {});
+  table.AddState("kRests, one was compared", [](Rig& rig) {
+    rig.Next();
+    rig.Conclude(0, {11, 11});
+  });
+  table.AddState("kRests, in doubt of 1", [](Rig& rig) {
+    rig.OnCompare(5, 1);
+    rig.Conclude(1, {13});
+  });
+  table.AddState("kAsked, as the head", [](Rig& rig) { rig.Next(); });
+  table.AddState("kAsked by another", [](Rig& rig) { rig.OnCompare(5, 0); });
+
+  table.AddInput("Next", [](Rig& rig) { rig.Next(); });
+  table.AddInput("Next, ten seconds later", [](Rig& rig) {
+    rig.now += absl::Seconds(10);
+    rig.Next();
+  });
+  table.AddInput("OnCompare of 0", [](Rig& rig) { rig.OnCompare(6, 0); });
+  table.AddInput("OnCompare of 1", [](Rig& rig) { rig.OnCompare(6, 1); });
+  table.AddInput("OnCompare of 2", [](Rig& rig) { rig.OnCompare(6, 2); });
+  table.AddInput("Conclude, agreed", [](Rig& rig) {
+    rig.Conclude(0, {11, 11});
+  });
+  table.AddInput("Conclude, this one differs", [](Rig& rig) {
+    rig.Conclude(0, {13, 13});
+  });
+  table.AddInput("Conclude, another one differs", [](Rig& rig) {
+    rig.Conclude(0, {11, 13});
+  });
+  table.AddInput("Conclude, all differ", [](Rig& rig) {
+    rig.Conclude(0, {12, 13});
+  });
+  table.AddInput("OnFirst 1", [](Rig& rig) { rig.scrub->OnFirst(1, rig.now); });
+  table.AddInput("OnTick", [](Rig& rig) { rig.Pass(absl::Milliseconds(20)); });
+  table.AddInput("OnTick, late", [](Rig& rig) { rig.Pass(absl::Seconds(1)); });
+  table.AddInput("Leave", [](Rig& rig) { rig.scrub->Leave(); });
+  table.AddInput("OnAlone", [](Rig& rig) { rig.scrub->OnAlone(); });
+  table.AddInput("OnCopied", [](Rig& rig) { rig.scrub->OnCopied("n2"); });
+  ExpectText("tests/replica/tables/scrub.txt", table.Walk());
+}
+
+TEST(ScrubTest, CountsWholePasses) {
+  ScrubRig rig;
+  for (int round = 0; round < 4; ++round) {
+    rig.Next();
+    rig.Conclude(round % 2, {rig.heap.Digest(round % 2)});
+    rig.now += absl::Seconds(11);
+  }
+  EXPECT_EQ(rig.scrub->stats().passes, 2u);
+  EXPECT_EQ(rig.scrub->stats().took, absl::Seconds(11));
+  EXPECT_EQ(rig.scrub->stats().ended, rig.now - absl::Seconds(11));
+}
+
+TEST(ScrubTest, APassThatBeganElsewhereIsNotWhole) {
+  ScrubRig rig;
+  rig.OnCompare(5, 1);
+  rig.Conclude(1, {12});
+  EXPECT_EQ(rig.scrub->stats().passes, 0u);
+  rig.OnCompare(6, 0);
+  rig.Conclude(0, {11});
+  EXPECT_EQ(rig.scrub->stats().passes, 0u);
+  rig.OnCompare(7, 1);
+  rig.Conclude(1, {12});
+  EXPECT_EQ(rig.scrub->stats().passes, 1u);
+}
+
+TEST(ScrubTest, ACopyIsBorneOutByAWholePass) {
+  ScrubRig rig;
+  rig.scrub->OnCopied("n2");
+  for (uint64_t range : {1, 0}) {
+    EXPECT_FALSE(rig.scrub->borne_out());
+    EXPECT_TRUE(rig.scrub_record.state().copied);
+    EXPECT_EQ(rig.scrub_record.state().source, "n2");
+    rig.OnCompare(5, range);
+    rig.Conclude(range, {rig.heap.Digest(range)});
+  }
+  EXPECT_TRUE(rig.scrub->borne_out());
+  EXPECT_FALSE(rig.scrub_record.state().copied);
+}
+
+TEST(ScrubTest, WithoutARateNothingIsAsked) {
+  ScrubRig rig;
+  rig.options.scrub_bytes_per_s = 0;
+  Scrub scrub(rig.options, &rig.heap);
+  EXPECT_FALSE(scrub.Next(kPosition, rig.now).has_value());
+}
+
+TEST(ScrubTest, WithoutAHeapItTakesNoPart) {
+  ScrubRig rig;
+  Scrub scrub(rig.options, nullptr);
+  EXPECT_FALSE(scrub.takes_part());
+  EXPECT_FALSE(scrub.in_doubt());
+  EXPECT_TRUE(scrub.borne_out());
+  scrub.OnCopied("n2");
+  scrub.OnAlone();
+  scrub.OnWritten({{FakeHeap::kSpacing, 0, 8, engine::IntentKind::kWrite}});
+  scrub.OnTick(rig.now);
+  EXPECT_FALSE(scrub.Next(kPosition, rig.now).has_value());
+}
+
+}  // namespace
+}  // namespace kamino::replica

@@ -41,8 +41,9 @@ class TearingExecutor final : public Executor {
                           std::string* bytes) override {
     return heap_->ReadIntent(intent, bytes);
   }
-  absl::Status BeginMending(const engine::WriteSet& intents) override {
-    return heap_->BeginMending(intents);
+  absl::Status BeginMending(const engine::WriteSet& intents,
+                            bool interrupted) override {
+    return heap_->BeginMending(intents, interrupted);
   }
   absl::Status MendIntent(const engine::Intent& intent, absl::string_view bytes,
                           Mend mend) override {
@@ -184,6 +185,10 @@ void TranscriptNetwork::Rot(const std::string& name) {
 
 void TranscriptNetwork::Diverge(const std::string& name) {
   At(name).heap->diverges = true;
+}
+
+void TranscriptNetwork::Falter(const std::string& name, size_t writes) {
+  At(name).heap->falters_after = writes;
 }
 
 void TranscriptNetwork::DamageNext(const std::string& name) {

@@ -61,6 +61,7 @@ void ChainCore::ExecuteAdopted() {
   mending_.Forget();
   deadly_ = {};
   ExecuteReceived();
+  SendSync(upstream_.link());  // what came meanwhile was not taken in
 }
 
 void ChainCore::ExecuteAgain() {

@@ -22,6 +22,7 @@ constexpr Trial kTrials[] = {
     {"chain-sends-what-it-cannot-read", "rotten_ring"},
     {"downstream-flags-nothing-as-deadly", "deadly_entry"},
     {"chain-flags-what-is-complete", "deadly_behind"},
+    {"chain-discards-what-lacks-the-complete", "deadly_complete"},
 };
 
 class PlantedTranscriptsTest : public ::testing::TestWithParam<Trial> {};

@@ -413,7 +413,11 @@ std::string TranscriptNetwork::TextOf(const std::string& name) const {
   const LogRing& ring = node.core->ring();
   return absl::StrCat(name, " ", StandingOf(node), ": received ",
                       ring.received(), ", applied ", ring.applied(),
-                      ", cleaned ", ring.cleaned(), "; ", node.heap->Text());
+                      ", cleaned ", ring.cleaned(),
+                      node.core->disputed() == 0
+                          ? ""
+                          : absl::StrCat(", disputes ", node.core->disputed()),
+                      "; ", node.heap->Text());
 }
 
 std::vector<std::string> TranscriptNetwork::LinksOf(

@@ -176,6 +176,7 @@ void Admission::ExecuteBatch(std::vector<Request> batch, absl::Time now,
       alone_.push_front(std::move(request));
     } else if (single) {
       ++counters_.aborted;
+      if (attempt.ended) NoteSurvived(request.mutation);
       Answer(request, attempt.outcome);
     } else {
       alone_.push_back(std::move(request));
@@ -215,6 +216,7 @@ std::optional<std::pair<size_t, Admission::Attempt>> Admission::TryBatch(
   }
   Abort(*transaction);
   for (size_t i = 0; i < batch->size(); ++i) {
+    if (attempts[i].ended) NoteSurvived((*batch)[i].mutation);
     Answer((*batch)[i], std::move(attempts[i].outcome));
   }
   return std::nullopt;
@@ -281,7 +283,6 @@ Admission::Attempt Admission::ExecuteOne(Transaction& transaction,
   auto execution = state_->Execute(transaction, request.mutation, sequence,
                                    &changed, &meter);
   touched_ += meter.touched();
-  if (!transaction.conflict().has_value()) NoteSurvived(request.mutation);
   if (execution.ok()) {
     attempt.outcome.sequence = execution->sequence;
     attempt.outcome.result = std::move(execution->result);
@@ -289,7 +290,7 @@ Admission::Attempt Admission::ExecuteOne(Transaction& transaction,
       ++counters_.repeated;
       return attempt;
     }
-    attempt.executed = true;
+    attempt.executed = attempt.ended = true;
     const uint64_t client_id = request.mutation.client_id;
     if (!IsKnown(client_id, *clients)) clients->added.insert(client_id);
     for (uint64_t evicted : request.mutation.dropped_clients) {
@@ -297,7 +298,10 @@ Admission::Attempt Admission::ExecuteOne(Transaction& transaction,
     }
     return attempt;
   }
-  return Failed(transaction, execution.status(), declared, changed);
+  attempt = Failed(transaction, execution.status(), declared, changed);
+  attempt.ended = !attempt.conflict.has_value() && meter.status().ok() &&
+                  IsOwnDecision(execution.status());
+  return attempt;
 }
 
 Admission::Attempt Admission::Failed(Transaction& transaction,
@@ -355,6 +359,7 @@ void Admission::CommitBatch(Transaction& transaction, uint32_t executed,
   std::vector<Waiter>& waiters = in_flight_[last];
   for (size_t i = 0; i < batch->size(); ++i) {
     const replica::Mutation& mutation = (*batch)[i].mutation;
+    if (attempts[i].ended) NoteSurvived(mutation);
     if (attempts[i].executed && mutation.client_id != 0) {
       for (uint64_t dropped : mutation.dropped_clients) {
         clients_.Forget(dropped);
@@ -392,6 +397,7 @@ size_t Admission::PropagateToBackup(size_t max) {
 }
 
 void Admission::OnTick(absl::Time now) {
+  SubmitUnrecorded();
   for (auto it = parked_.begin(); it != parked_.end();) {
     std::deque<Request>& requests = it->second;
     const auto expired = std::stable_partition(

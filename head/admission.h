@@ -144,6 +144,7 @@ class Admission {
   struct Attempt {
     bool executed = false;  // part of the log entry
     bool spoilt = false;    // failed, and the transaction cannot go on
+    bool ended = false;     // the function came to its end, if to a refusal
     std::optional<engine::ObjectId> conflict;  // met this locked object
     RequestOutcome outcome;
   };
@@ -171,10 +172,12 @@ class Admission {
   // Not OK: it is one that heads have died of.
   absl::Status CheckPoison(engine::Transaction& transaction,
                            const replica::Mutation& mutation);
-  // It was executed, and this process is still there: pardons its bytes if they
-  // were under suspicion.
+  // It was executed to its end, and is committed or taken back, and this
+  // process is still there: pardons its bytes if they were under suspicion.
   void NoteSurvived(const replica::Mutation& mutation);
   void SubmitRefusal(const replica::RequestIdentity& request);
+  // Those that could not be recorded are tried again.
+  void SubmitUnrecorded();
 
   // Executes `batch` but for requests that spoil it: those are parked, put into
   // alone_ or, when they were alone, answered.
@@ -229,6 +232,7 @@ class Admission {
   uint64_t touched_ = 0;  // objects, in this call of ExecuteReady
 
   replica::RefusedRequests refused_;
+  std::vector<replica::RequestIdentity> unrecorded_;  // refusals and pardons
   absl::Time probation_until_ = absl::InfinitePast();
   bool on_probation_ = false;  // as of this call of ExecuteReady
   bool announced_ = false;     // the successor was told of a request

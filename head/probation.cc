@@ -48,12 +48,21 @@ void Admission::SubmitRefusal(const RequestIdentity& request) {
   Request own;
   own.mutation.function = replica::kRefuseFunction;
   own.mutation.arguments = refusal.SerializeAsString();
-  own.done = [](const RequestOutcome& outcome) {
+  own.done = [this, request](const RequestOutcome& outcome) {
     if (outcome.status.ok()) return;
-    LOG(WARNING) << "a poisonous request could not be recorded: "
-                 << outcome.status;
+    LOG_EVERY_N(WARNING, 100)
+        << "that a request is poisonous, or is not, could not be recorded; "
+           "this is tried again: "
+        << outcome.status;
+    unrecorded_.push_back(request);
   };
   alone_.push_back(std::move(own));
+}
+
+void Admission::SubmitUnrecorded() {
+  for (const RequestIdentity& request : std::exchange(unrecorded_, {})) {
+    SubmitRefusal(request);
+  }
 }
 
 bool Admission::IsWatched(const Request& request) const {

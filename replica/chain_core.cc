@@ -77,6 +77,10 @@ uint64_t ChainCore::caught_up_view() const {
   return joiner_.keeps_up() ? view_.id : 0;
 }
 
+bool ChainCore::half_executed() const {
+  return (mending_.torn() && !mending_.untouched()) || !dispute_is_whole();
+}
+
 uint64_t ChainCore::settled() const {
   if (is_tail() && ready()) return ring_->applied();
   return is_head() ? std::max(completed(), ring_->cleaned()) : ring_->cleaned();
@@ -213,6 +217,9 @@ void ChainCore::EnterView(absl::Time now) {
                      " were interrupted, and no other node is left to mend "
                      "them by; start another node of the last view")));
   }
+  if (record_->state().disputed != 0 && !dispute_.open()) {
+    return outbox_.Fail(LostDispute());
+  }
   const Member* next = view_.Successor(index_);
   returning_.Enter(view_.Predecessor(index_) != nullptr, next != nullptr);
   CheckReturned();
@@ -325,7 +332,7 @@ void ChainCore::EndOfBatch(absl::Time now, Actions* actions) {
   // After all that may append or clean: what it sends lies in the ring.
   AdoptDeadly(now);
   ContinueScrub(now);
-  downstream_.Pump(deadly_);
+  downstream_.Pump({std::max(deadly_.after, KnownComplete()), deadly_.last});
   upstream_.Acknowledge(behind());
 }
 
@@ -419,7 +426,7 @@ void ChainCore::AfterApplied() {
 }
 
 void ChainCore::CompleteAsTail() {
-  if (ring_->applied() >= deadly_) deadly_ = 0;  // complete, all of them
+  if (ring_->applied() >= deadly_.last) deadly_ = {};  // complete, all of them
   if (is_head()) completions_.CompleteTo(ring_->applied());
   completions_.Owe();
   if (!donor_.KeepsRing()) CleanTo(ring_->applied());
@@ -441,7 +448,7 @@ void ChainCore::GoOnMended(Mending::Mended mended) {
     if (record_->state().redone == ring_->applied() + 1) DropInterrupted();
     return ExecuteReceived();
   }
-  deadly_ = std::max(deadly_, ring_->received());
+  NoteDeadly(ring_->applied(), ring_->received());
   ring_->MarkApplied(ring_->received());
   SendSync(upstream_.link());
   AfterApplied();

@@ -15,7 +15,7 @@
 //   - Mending: it mends what it was in the middle of, by what a neighbour holds
 //     (section 5.3);
 //   - Announcements: what a head is about to execute, told to its successor;
-//   - Dispute: an operation that comes to something else here than at the head;
+//   - Dispute: an entry that comes to something else here than at the head;
 //   - Scrub: members compare what they hold, in the background;
 //   - Joiner, and Donor at the tail: a node that joins gets the tail's heap,
 //     then its log entries, and only then a place in the chain (section 5.2);
@@ -150,6 +150,9 @@ class ChainCore {
   bool heap_whole() const { return has_state() && !half_executed(); }
   // For the manager.
   membership::Condition condition() const;
+  // The first mutation of an entry that came to something else here than at the
+  // head, while it is not decided who erred; 0: there is none.
+  uint64_t disputed() const { return record_->state().disputed; }
   // The view whose tail sends this node, which is outside, every log entry.
   uint64_t caught_up_view() const;
   uint64_t completed() const { return completions_.completed(); }
@@ -188,8 +191,12 @@ class ChainCore {
   // Whether the heap holds a state of the chain, be it an old one.
   bool has_state() const;
   bool behind() const;
-  bool half_executed() const {
-    return mending_.torn() && !mending_.untouched();
+  // What the heap holds is between two states: of interrupted entries, or of a
+  // disputed one that was not executed to its end.
+  bool half_executed() const;
+  bool dispute_is_whole() const {
+    return record_->state().disputed == 0 ||
+           (dispute_.open() && dispute_.whole());
   }
   // Log entries of the chain can follow on what this node has, though it has no
   // place.
@@ -249,18 +256,27 @@ class ChainCore {
   // Whether a node may have died of the entry: its predecessor has executed it,
   // and this one is to take over what that holds.
   bool IsDeadly(const LogEntry& entry) const;
+  // The same of entries (after, last].
+  void NoteDeadly(uint64_t after, uint64_t last);
+  // Nobody has died of mutations up to here: all have applied them.
+  uint64_t KnownComplete() const;
   void AdoptDeadly(absl::Time now);
   // A view takes the place of view_: what the successor was sent may have
   // ended it.
   void SuspectEntries(const membership::View& next);
   void DropInterrupted();
+  // What was to be adopted is complete, and is executed as any.
+  void ExecuteAdopted();
   void ForgetInterrupted();  // the heap is void
   void SetRedone(uint64_t first);
   // This node's execution differs from the head's: `why`, or `hash`.
   void Dissent(const LogEntry& entry, const absl::Status& why, uint64_t hash);
   void ResumeDispute();
+  absl::Status LostDispute() const;
   void Decide(absl::Time now);
-  // This node is head now: its result of the disputed operation counts.
+  void DecideAsHead(absl::Time now);
+  // This node is head now: its result of the disputed entry counts. Does
+  // nothing while the ring has no room for it.
   void KeepOwnResult();
   void TakeBackDisputed();
   void DropDisputed();
@@ -276,9 +292,9 @@ class ChainCore {
   bool AreOfMembers(const RangeVotes& votes, int count) const;
   void PassUp(const kamino::internal::v1::Compared& compared);
   void Conclude(const kamino::internal::v1::Compared& compared, absl::Time now);
-  // The successor asks for the entry that begins with it, perhaps again: it may
-  // be this node's bytes that are damaged.
-  void CheckUnsent(uint64_t sequence);
+  // The successor asks for the entry after what it has received, perhaps again:
+  // it may be this node's bytes that are damaged. False: it does not get it.
+  bool CheckUnsent(const kamino::internal::v1::Sync& sync);
   // Something is applied that was not before.
   void AfterApplied();
   // The last of the chain: what is applied is complete.
@@ -313,9 +329,9 @@ class ChainCore {
   Scrub scrub_;
   // Of what this node is to end when it has told its neighbours; else OK.
   absl::Status condemned_;
-  // A node may have died of entries up to this one, of those that are not
+  // A node may have died of entries (after, last], of those that are not
   // complete.
-  uint64_t deadly_ = 0;
+  DeadlyRange deadly_;
   Debt append_debt_;
   Debt completion_debt_;
 };

@@ -27,11 +27,22 @@ void ChainCore::SuspectEntries(const View& next) {
   const Member* successor = index_ < 0 ? nullptr : view_.Successor(index_);
   if (successor == nullptr) return;
   if (next.IndexOf(successor->node_id, successor->incarnation) >= 0) return;
-  deadly_ = std::max(deadly_, downstream_.sent());
+  NoteDeadly(KnownComplete(), downstream_.sent());
+}
+
+uint64_t ChainCore::KnownComplete() const {
+  return is_head() ? std::max(completed(), ring_->cleaned()) : ring_->cleaned();
+}
+
+void ChainCore::NoteDeadly(uint64_t after, uint64_t last) {
+  if (last <= after) return;
+  const bool others = deadly_.last > KnownComplete();
+  deadly_.after = others ? std::min(deadly_.after, after) : after;
+  deadly_.last = others ? std::max(deadly_.last, last) : last;
 }
 
 bool ChainCore::IsDeadly(const LogEntry& entry) const {
-  return index_ > 0 && entry.last() <= deadly_;
+  return index_ > 0 && deadly_.Has(entry);
 }
 
 void ChainCore::AdoptDeadly(absl::Time now) {
@@ -41,6 +52,16 @@ void ChainCore::AdoptDeadly(absl::Time now) {
     return;
   }
   GoOnMended(mending_.Adopt(upstream_.link(), now));
+}
+
+void ChainCore::ExecuteAdopted() {
+  LOG(INFO) << "mutations (" << ring_->applied() << ", " << ring_->received()
+            << "] are complete: the predecessor holds what came of later ones "
+               "as well; they are executed here";
+  mending_.Forget();
+  deadly_ = {};
+  ExecuteReceived();
+  SendSync(upstream_.link());  // what came meanwhile was not taken in
 }
 
 void ChainCore::ExecuteAgain() {
@@ -69,7 +90,7 @@ void ChainCore::DropInterrupted() {
 
 void ChainCore::ForgetInterrupted() {
   mending_.Forget();
-  deadly_ = 0;
+  deadly_ = {};
   SetRedone(0);
 }
 

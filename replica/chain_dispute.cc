@@ -1,4 +1,4 @@
-// What a node's core does about an operation that comes to something else here
+// What a node's core does about a log entry that comes to something else here
 // than at the head (replica/dispute.h).
 #include <string>
 #include <utility>
@@ -10,6 +10,7 @@
 
 namespace kamino::replica {
 
+using kamino::internal::v1::Sync;
 using kamino::internal::v1::Vote;
 using membership::Condition;
 using membership::Member;
@@ -35,8 +36,16 @@ void ChainCore::ResumeDispute() {
   const uint64_t first = record_->state().disputed;
   if (first == 0) return;
   if (!has_state() || first <= ring_->applied()) return dispute_.End();
-  if (first == ring_->applied() + 1 && first <= ring_->received() &&
-      !behind()) {
+  if (behind()) {  // the chain does not need what it holds
+    LOG(ERROR) << "mutation " << first
+               << " came to something else here than at the head, and this "
+                  "node has just joined; it begins anew";
+    copy_->BeginReceiving();
+    dispute_.End();
+    return mending_.Forget();
+  }
+  if (first > ring_->received()) return;  // EnterView tells
+  if (first == ring_->applied() + 1) {
     const LogEntry entry = ring_->EntryOf(first);
     const bool whole = record_->state().disputed_whole;
     const auto own = executor_->HashImage(entry);
@@ -49,23 +58,24 @@ void ChainCore::ResumeDispute() {
     ring_->PersistApplied();
     return dispute_.End();
   }
-  LOG(ERROR) << "operation " << first
-             << " came to something else here than at the head, and is not in "
-                "the ring any more; this node begins anew";
-  copy_->BeginReceiving();
+  // The mark was taken back: those before it are to be mended, and it with
+  // them.
   dispute_.End();
-  mending_.Forget();
+}
+
+absl::Status ChainCore::LostDispute() const {
+  return absl::DataLossError(absl::StrCat(
+      "mutation ", record_->state().disputed,
+      " came to something else here than at the head, and its log entry is not "
+      "in the ring any more, so that nobody can tell what this node holds; "
+      "move "
+      "its files away and start it again: it joins as a new node"));
 }
 
 void ChainCore::Decide(absl::Time now) {
   if (!dispute_.open() || !has_state()) return;
   const Member* next = view_.Successor(index_);
-  if (is_head()) {
-    if (mending_.state() == Mending::State::kTorn && downstream_.replicates()) {
-      GoOnMended(mending_.Begin(downstream_.link(), Mend::kBack, now));
-    }
-    return;
-  }
+  if (is_head()) return DecideAsHead(now);
   switch (dispute_.Judge(static_cast<size_t>(index_), next != nullptr)) {
     case Dispute::Judgement::kAsk:
       if (downstream_.replicates() && dispute_.MaySpeak(now)) {
@@ -84,14 +94,26 @@ void ChainCore::Decide(absl::Time now) {
       return;
     case Dispute::Judgement::kUndecided:
       if (!dispute_.FirstUndecided()) return;
-      LOG(ERROR) << "nobody can tell who is right about operation "
+      LOG(ERROR) << "nobody can tell who is right about mutation "
                  << dispute_.first()
                  << ": the chain stands still until one of those who disagree, "
                  << options_.node_id << " and the head, "
                  << view_.head().node_id
-                 << ", is taken out (kamino admin remove); see "
-                    "docs/recovery.md, Disputes";
+                 << ", is taken out (kamino admin remove NODE, with --force "
+                    "where that leaves one node); see docs/recovery.md, "
+                    "Disputes";
   }
+}
+
+void ChainCore::DecideAsHead(absl::Time now) {
+  if (!dispute_.whole()) {
+    if (mending_.state() == Mending::State::kTorn && downstream_.replicates()) {
+      GoOnMended(mending_.Begin(downstream_.link(), Mend::kBack, now));
+    }
+    return;
+  }
+  KeepOwnResult();  // the ring may have room now
+  if (!dispute_.open() && !outbox_.failed()) AfterApplied();
 }
 
 void ChainCore::OnVote(LinkId link, const Vote& vote) {
@@ -103,14 +125,11 @@ void ChainCore::OnVote(LinkId link, const Vote& vote) {
 
 void ChainCore::KeepOwnResult() {
   if (!dispute_.whole()) return TakeBackDisputed();
-  LOG(WARNING) << "operation " << dispute_.first()
-               << " is what this node made of it, which is head now";
-  const uint64_t first = dispute_.first();
   std::vector<Mutation> mutations;
   engine::WriteSet write_set;
   engine::AfterImage image;
   {
-    const LogEntry entry = ring_->EntryOf(first);
+    const LogEntry entry = ring_->EntryOf(dispute_.first());
     auto views = entry.Mutations();
     auto intents = entry.WriteSet();
     auto filled = entry.Filled();
@@ -126,11 +145,24 @@ void ChainCore::KeepOwnResult() {
     image = {dispute_.own_hash(), *std::move(filled)};
   }
   // What the head has sent after it was neither applied nor answered.
-  ring_->TruncateAfter(ring_->applied());
+  ring_->TruncateAfter(dispute_.last());
   std::vector<const Mutation*> pointers;
   for (const Mutation& mutation : mutations) pointers.push_back(&mutation);
-  absl::Status appended = AppendLocal(pointers, write_set, image);
-  if (!appended.ok()) return outbox_.Fail(appended);
+  LogEntryDraft draft;
+  draft.first = dispute_.first();
+  draft.chain_id = options_.chain_id;
+  draft.view_id = view_.id;
+  draft.mutations = pointers;
+  draft.write_set = &write_set;
+  draft.image = &image;
+  absl::Status replaced = ring_->ReplaceLast(draft);
+  if (absl::IsResourceExhausted(replaced)) return;
+  if (!replaced.ok()) return outbox_.Fail(replaced);
+  LOG(WARNING) << "mutation " << dispute_.first()
+               << " is what this node made of it, which is head now";
+  if (options_.on_appended) {
+    options_.on_appended(ring_->EntryOf(draft.first));
+  }
   ring_->MarkApplied(ring_->received());
   ring_->PersistApplied();
   dispute_.End();
@@ -140,7 +172,7 @@ void ChainCore::KeepOwnResult() {
 void ChainCore::TakeBackDisputed() {
   if (role() == Role::kSingle) {
     return outbox_.Fail(absl::UnavailableError(absl::StrCat(
-        "operation ", dispute_.first(),
+        "mutation ", dispute_.first(),
         " could not be executed to its end, and no other node is left to take "
         "it back by; start another node of the last view")));
   }
@@ -149,10 +181,11 @@ void ChainCore::TakeBackDisputed() {
 }
 
 void ChainCore::DropDisputed() {
-  LOG(WARNING) << "operation " << dispute_.first()
+  LOG(WARNING) << "mutation " << dispute_.first()
                << ", which only the former head could execute, is dropped";
-  ring_->TruncateAfter(ring_->applied());
+  // In this order: a crash on the way leaves an entry that was interrupted.
   dispute_.End();
+  ring_->TruncateAfter(ring_->applied());
 }
 
 // --- At the successor.
@@ -167,7 +200,7 @@ void ChainCore::OnDisputed(LinkId link, absl::string_view bytes) {
     return;
   }
   const auto hash = executor_->Try(*entry);
-  LOG(WARNING) << "operation " << entry->first()
+  LOG(WARNING) << "mutation " << entry->first()
                << " came to something else at the predecessor than at the "
                   "head; here it comes to "
                << (!hash.ok() ? hash.status().message()
@@ -191,19 +224,34 @@ void ChainCore::OnConvict(LinkId link, uint64_t first) {
 }
 
 void ChainCore::Convict(uint64_t first, absl::string_view by) {
-  LeaveDamaged(absl::StrCat("operation ", first,
+  LeaveDamaged(absl::StrCat("mutation ", first,
                             " came to something else at this node than at ", by,
                             ": what it holds, its memory or its processor is "
                             "damaged"));
 }
 
-void ChainCore::CheckUnsent(uint64_t sequence) {
-  if (sequence <= ring_->cleaned() || sequence > ring_->applied()) return;
+bool ChainCore::CheckUnsent(const Sync& sync) {
+  const uint64_t sequence = sync.received() + 1;
+  if (sequence <= ring_->cleaned() || sequence > ring_->applied()) return true;
   const auto entry = LogEntry::Check(ring_->EntryOf(sequence).bytes());
-  if (entry.ok()) return;
-  LeaveDamaged(absl::StrCat(
-      "operation ", sequence,
-      " is not in this node's ring as it was: ", entry.status().message()));
+  if (entry.ok()) return true;
+  std::string why = absl::StrCat(
+      "mutation ", sequence,
+      " is not in this node's ring as it was: ", entry.status().message());
+  // What it has made of the entry is in its heap. Who joins gets it from there.
+  if (downstream_.joins()) {
+    LOG(ERROR) << why << "; " << donor_.joining() << " has to begin anew";
+    donor_.ForgetUnreadable(sequence);
+    return false;
+  }
+  // And who lacks what is complete cannot take its place.
+  if (sync.behind() || (is_head() && sequence <= completed())) {
+    LOG(ERROR) << why << "; the successor has to begin anew";
+    outbox_.Reject(downstream_.link(), std::move(why), sync.behind());
+    return false;
+  }
+  LeaveDamaged(why);
+  return false;
 }
 
 void ChainCore::LeaveDamaged(absl::string_view why) {

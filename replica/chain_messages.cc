@@ -218,8 +218,7 @@ void ChainCore::ContinueDownstream(const Sync& sync) {
     return outbox_.Reject(downstream_.link(), std::move(verdict.reason),
                           verdict.useless);
   }
-  CheckUnsent(sync.received() + 1);
-  if (outbox_.failed()) return;
+  if (!CheckUnsent(sync)) return;
   downstream_.ContinueAfter(sync.received());
   OnCleanUp(downstream_.link(), sync.cleaned());
   if (is_head() && !downstream_.joins()) {
@@ -231,6 +230,10 @@ void ChainCore::ContinueDownstream(const Sync& sync) {
 void ChainCore::OnReject(LinkId link, const Message& message, absl::Time now) {
   if (message.view_id() > view_.id) outbox_.FetchView();
   if (link == kNoLink) return;
+  if (mending_.untouched() && mending_.Asks(link) &&
+      message.view_id() == view_.id && message.reject().behind()) {
+    return ExecuteAdopted();
+  }
   if (upstream_.Has(link) && message.view_id() == view_.id &&
       message.reject().behind() &&
       (condition() == Condition::kBehind ||
@@ -253,7 +256,10 @@ void ChainCore::OnAppend(LinkId link,
   if (!outbox_.Belongs(upstream_.Has(link)) || mending_.torn()) return;
   if (append.disputed()) return OnDisputed(link, entry);
   if (!upstream_.Take(entry, returning_.may_append())) return;
-  if (append.deadly() && index_ > 0) deadly_ = ring_->received();
+  if (append.deadly() && index_ > 0) {
+    NoteDeadly(ring_->EntryOf(ring_->received()).first() - 1,
+               ring_->received());
+  }
   ExecuteReceived();
 }
 

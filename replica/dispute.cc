@@ -26,7 +26,7 @@ Dispute::Judgement Dispute::Judge(size_t before, bool successor) const {
 
 void Dispute::Begin(const LogEntry& entry, const absl::Status& why,
                     uint64_t own) {
-  LOG(ERROR) << "operation " << entry.first()
+  LOG(ERROR) << "mutation " << entry.first()
              << " came to something else here than at the head: "
              << (why.ok() ? "it leaves other bytes" : why.message())
              << "; it is not applied, and nothing is executed after it";

@@ -75,6 +75,7 @@ void Donor::Begin(LinkId link, const Hello& hello, bool borne_out,
   progressed_ = now;
   progress_ = chunks_sent_ = chunks_acked_ = 0;
   const bool resume = hello.resume() && hello.applied() <= ring_->applied() &&
+                      hello.applied() >= unreadable_ &&
                       ring_->EndsEntry(hello.applied());
   StateBegin* begin = outbox_->Send(link).mutable_state_begin();
   begin->set_resume(resume);
@@ -187,6 +188,11 @@ void Donor::Forget() {
   if (state() == State::kCopying) copy_->EndSending();
   joining_.clear();
   downstream_->Leave();
+}
+
+void Donor::ForgetUnreadable(uint64_t first) {
+  unreadable_ = std::max(unreadable_, first);
+  Forget();
 }
 
 void Donor::Stop() {

@@ -89,6 +89,9 @@ class Donor {
   bool OnTick(absl::Time now);
   // Nobody who joins needs what is in the ring any more.
   void Forget();
+  // The same, and the entry that begins with this mutation cannot be sent any
+  // more: who joins and lacks it gets the heap.
+  void ForgetUnreadable(uint64_t first);
   // As Forget, where somebody joins or something is retained: what the heap
   // holds now is no state of the chain, and must not be given on.
   void Stop();
@@ -128,6 +131,8 @@ class Donor {
   // by without a tick does not count.
   uint64_t target_ = 0;
   uint64_t progress_ = 0;
+  // A mutation that cannot be sent any more; nobody goes on from before it.
+  uint64_t unreadable_ = 0;
   absl::Time progressed_;
   absl::Time ticked_ = absl::InfinitePast();  // also while nobody joins
   Pacer pacer_;

@@ -113,7 +113,7 @@ void Downstream::SendCompareIfDue() {
   compare_.reset();
 }
 
-void Downstream::Pump(uint64_t deadly) {
+void Downstream::Pump(const DeadlyRange& deadly) {
   if (!replicates()) return;
   SendCompareIfDue();
   while (sent_ < ring_->applied() && sent_entries_ < options_.window_entries &&
@@ -124,7 +124,7 @@ void Downstream::Pump(uint64_t deadly) {
     ++sent_entries_;
     Append* append = outbox_->SendEntry(link(), entry);
     // Nobody waits for one that joins, so that what it lacks may be complete.
-    append->set_deadly(entry.last() <= deadly && !joins());
+    append->set_deadly(deadly.Has(entry) && !joins());
     SendCompareIfDue();
   }
 }

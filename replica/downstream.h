@@ -47,6 +47,16 @@
 
 namespace kamino::replica {
 
+// Entries (after, last] that a node may have died of.
+struct DeadlyRange {
+  uint64_t after = 0;
+  uint64_t last = 0;
+
+  bool Has(const LogEntry& entry) const {
+    return entry.first() > after && entry.last() <= last;
+  }
+};
+
 class Downstream {
  public:
   enum class State {
@@ -100,8 +110,8 @@ class Downstream {
   bool CanHaveCleaned(uint64_t cleaned);
   // Sends what is applied, as far as the window allows. What is sent lies in
   // the ring: nothing may be cleaned or appended before it has gone.
-  // Those up to `deadly` are flagged: a node may have died of them.
-  void Pump(uint64_t deadly = 0);
+  // Those that are deadly are flagged.
+  void Pump(const DeadlyRange& deadly = {});
   // Sends that to the successor behind everything up to its position, and
   // before what follows: with a Pump. Not once the link or view is over, or
   // more than that is sent. Another one takes its place.

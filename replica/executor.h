@@ -41,10 +41,12 @@ class Executor {
                                   std::string* bytes) = 0;
 
   // --- At the node that restarted. `intents` are all there are to be mended;
-  // each gets the neighbour's bytes, in Mender::Order.
-  // Doing it all again, after a crash on the way, leads to the same. An error
-  // means that the node must stop.
-  virtual absl::Status BeginMending(const engine::WriteSet& intents) = 0;
+  // each gets the neighbour's bytes, in Mender::Order. `interrupted`: some may
+  // be half executed. If not, nothing but what they touch is looked at: it
+  // takes no longer for a larger heap. Doing it all again, after a crash on the
+  // way, leads to the same. An error means that the node must stop.
+  virtual absl::Status BeginMending(const engine::WriteSet& intents,
+                                    bool interrupted) = 0;
   virtual absl::Status MendIntent(const engine::Intent& intent,
                                   absl::string_view bytes, Mend mend) = 0;
   // All that was mended is durable.

@@ -56,8 +56,9 @@ absl::Status HeapExecutor::ReadIntent(const Intent& intent,
   return absl::OkStatus();
 }
 
-absl::Status HeapExecutor::BeginMending(const WriteSet& intents) {
-  return mender_.Begin(intents);
+absl::Status HeapExecutor::BeginMending(const WriteSet& intents,
+                                        bool interrupted) {
+  return interrupted ? mender_.Begin(intents) : mender_.BeginWhole(intents);
 }
 
 absl::Status HeapExecutor::MendIntent(const Intent& intent,

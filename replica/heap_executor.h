@@ -23,7 +23,8 @@ class HeapExecutor : public Executor {
   absl::StatusOr<uint64_t> HashImage(const LogEntry& entry) override;
   absl::Status ReadIntent(const engine::Intent& intent,
                           std::string* bytes) override;
-  absl::Status BeginMending(const engine::WriteSet& intents) override;
+  absl::Status BeginMending(const engine::WriteSet& intents,
+                            bool interrupted) override;
   absl::Status MendIntent(const engine::Intent& intent, absl::string_view bytes,
                           Mend mend) override;
   void EndMending() override;

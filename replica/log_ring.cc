@@ -166,14 +166,15 @@ absl::Status LogRing::ReadCleaned() {
 
 absl::Status LogRing::Recover() {
   RETURN_IF_ERROR(ReadCleaned());
-  while (ScanOne(received() + 1)) {
+  // One that begins as the last one does takes its place.
+  while (ScanOne(received() + 1) ||
+         (!entries_.empty() && ScanOne(entries_.back().first))) {
   }
   RETURN_IF_ERROR(mark_.Open());
   applied_ = mark_.end();
   if (applied_ < cleaned_) {
-    return absl::DataLossError(
-        absl::StrCat("operation ring is damaged: applied ", applied_,
-                     ", cleaned ", cleaned_));
+    return absl::DataLossError(absl::StrCat("log ring is damaged: applied ",
+                                            applied_, ", cleaned ", cleaned_));
   }
   if (applied_ > received()) {
     return absl::DataLossError(absl::StrCat("log ring lost entries: applied ",
@@ -215,16 +216,29 @@ bool LogRing::ScanOne(uint64_t first) {
         slot.checksum != SlotChecksum(slot, EntryAt(offset))) {
       return false;
     }
-    Slot found{offset, slot.length, space + bytes, first, first};
+    Slot found{offset, slot.length, space + bytes, first, first, write_offset_};
     const auto entry = LogEntry::Check(BytesOf(found));
     if (!entry.ok() || entry->first() != first) return false;
     found.last = entry->last();
-    entries_.push_back(found);
-    used_ += found.space;
-    write_offset_ = offset + bytes;
+    Add(found);
     return true;
   }
   return false;
+}
+
+void LogRing::Add(Slot slot) {
+  used_ += slot.space;
+  write_offset_ = slot.offset + PaddedBytes(slot.length);
+  if (!entries_.empty() && entries_.back().first == slot.first) {
+    const Slot& old = entries_.back();
+    replaced_.push_back(old.offset);
+    slot.space += old.space;
+    slot.begin = old.begin;
+    entries_.pop_back();
+  } else {
+    replaced_.clear();
+  }
+  entries_.push_back(slot);
 }
 
 bool LogRing::Place(uint64_t bytes, uint64_t* offset, uint64_t* space) const {
@@ -240,20 +254,29 @@ bool LogRing::Place(uint64_t bytes, uint64_t* offset, uint64_t* space) const {
 }
 
 absl::Status LogRing::Append(const LogEntry& entry) {
+  CHECK_EQ(entry.first(), received() + 1);
   return Append(entry.first(), entry.last(), entry.bytes().size(),
                 [&entry](char* to) {
                   std::memcpy(to, entry.bytes().data(), entry.bytes().size());
                 });
 }
 
+absl::Status LogRing::ReplaceLast(const LogEntryDraft& draft) {
+  CHECK_GT(received(), applied_);
+  CHECK_EQ(draft.first, entries_.back().first);
+  CHECK_EQ(draft.last(), received());
+  return Append(draft.first, draft.last(), draft.bytes(),
+                [&draft](char* to) { draft.WriteTo(to); });
+}
+
 absl::Status LogRing::Append(const LogEntryDraft& draft) {
+  CHECK_EQ(draft.first, received() + 1);
   return Append(draft.first, draft.last(), draft.bytes(),
                 [&draft](char* to) { draft.WriteTo(to); });
 }
 
 absl::Status LogRing::Append(uint64_t first, uint64_t last, uint64_t length,
                              absl::FunctionRef<void(char*)> write) {
-  CHECK_EQ(first, received() + 1);
   CHECK_LE(first, last);
   if (length > max_entry_bytes()) {
     return absl::InvalidArgumentError(
@@ -286,9 +309,7 @@ absl::Status LogRing::Append(uint64_t first, uint64_t last, uint64_t length,
   region_->Flush(base + offset, sizeof(slot) + length);
   region_->Drain();
   if (one_drain_) OnAppliedDrained();
-  entries_.push_back({offset, slot.length, space, first, last});
-  used_ += space;
-  write_offset_ = offset + bytes;
+  Add({offset, slot.length, space, first, last, write_offset_});
   return absl::OkStatus();
 }
 
@@ -386,19 +407,24 @@ void LogRing::TruncateAfter(uint64_t sequence) {
   CHECK_GE(sequence, applied_);
   if (sequence >= received()) return;
   CHECK(EndsEntry(sequence)) << sequence;
-  while (received() > sequence) {
-    const Slot& slot = entries_.back();
-    auto* header = reinterpret_cast<SlotHeader*>(region_->base() + slot.offset);
+  while (received() > sequence) DropLast();
+}
+
+void LogRing::DropLast() {
+  const Slot slot = entries_.back();
+  // The newest first, each durably: one that is left behind a dropped one would
+  // be found behind what takes that one's place.
+  replaced_.push_back(slot.offset);
+  for (; !replaced_.empty(); replaced_.pop_back()) {
+    auto* header =
+        reinterpret_cast<SlotHeader*>(region_->base() + replaced_.back());
     header->magic = 0;
-    region_->Flush(&header->magic, sizeof(header->magic));
-    // Space that a wrap before it left unused comes back as well.
-    const uint64_t unused = slot.space - PaddedBytes(slot.length);
-    write_offset_ =
-        unused > 0 ? kHeaderBytes + capacity_ - unused : slot.offset;
-    used_ -= slot.space;
-    entries_.pop_back();
+    region_->Persist(&header->magic, sizeof(header->magic));
   }
-  region_->Drain();
+  // Space that a wrap before it left unused comes back as well.
+  write_offset_ = slot.begin;
+  used_ -= slot.space;
+  entries_.pop_back();
 }
 
 }  // namespace kamino::replica

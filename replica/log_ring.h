@@ -94,8 +94,14 @@ class LogRing {
   // Advances cleaned to `sequence` <= applied(), which ends an entry.
   void Clean(uint64_t sequence);
 
+  // Puts an entry of the same numbers in the place of the last one, which is
+  // not applied, in one step: a crash leaves the one or the other. Errors as
+  // Append.
+  absl::Status ReplaceLast(const LogEntryDraft& draft);
+
   // Drops every entry after `sequence`, which ends one, durably: one of the
-  // head's that has no commit mark was never sent.
+  // head's that has no commit mark was never sent. A crash on the way leaves
+  // the first of them.
   void TruncateAfter(uint64_t sequence);
 
   // Begins anew, empty, as if everything up to `sequence` were cleaned.
@@ -121,6 +127,7 @@ class LogRing {
     uint64_t space;   // padded bytes it takes, a wrap before it included
     uint64_t first;
     uint64_t last;
+    uint64_t begin;  // where its space does: what it replaces lies there
   };
 
   LogRing(engine::Region* region, uint64_t capacity)
@@ -141,10 +148,13 @@ class LogRing {
   // Where an entry of `bytes` (header and padding included) would go;
   // `*space` gets what it takes. False when it does not fit now.
   bool Place(uint64_t bytes, uint64_t* offset, uint64_t* space) const;
-  // `write` stores the entry's `length` bytes.
+  // `write` stores the entry's `length` bytes. `first`: received() + 1, or that
+  // of the last entry, whose place it takes.
   absl::Status Append(uint64_t first, uint64_t last, uint64_t length,
                       absl::FunctionRef<void(char* to)> write);
   bool ScanOne(uint64_t first);
+  void Add(Slot slot);
+  void DropLast();
 
   engine::Region* const region_;
   const uint64_t capacity_;  // bytes for entries
@@ -159,7 +169,9 @@ class LogRing {
   int current_line_ = 0;       // the CleanedLine that counts
   uint64_t write_offset_ = 0;  // where the next entry goes
   uint64_t used_ = 0;          // space of entries_
-  uint64_t reclaimable_ = 0;   // cleaned, not yet durably so
+  // Offsets of what the last entry took the place of, while it is the last.
+  std::vector<uint64_t> replaced_;
+  uint64_t reclaimable_ = 0;  // cleaned, not yet durably so
 };
 
 }  // namespace kamino::replica

@@ -38,6 +38,23 @@ absl::Status Mender::Begin(const WriteSet& intents) {
   return absl::OkStatus();
 }
 
+absl::Status Mender::BeginWhole(const WriteSet& intents) {
+  blocks_.clear();
+  for (const Intent& intent : intents) {
+    // What an intent allocates is no block yet, whatever lies there.
+    if (intent.kind == IntentKind::kAlloc) blocks_[intent.object] = {};
+    if (blocks_.contains(intent.object)) continue;
+    const auto payload = heap_->Payload(intent.object);
+    if (!payload.ok()) {
+      return absl::DataLossError(
+          absl::StrCat("diverged: a log entry touches object ", intent.object,
+                       ": ", payload.status().message()));
+    }
+    blocks_[intent.object] = {static_cast<uint32_t>(payload->size()), true};
+  }
+  return absl::OkStatus();
+}
+
 bool Mender::IsAllocated(ObjectId id) const {
   const auto found = blocks_.find(id);
   return found != blocks_.end() && found->second.allocated;

@@ -29,6 +29,10 @@ class Mender {
   // heap for that. kDataLoss: it is damaged.
   absl::Status Begin(const engine::WriteSet& intents);
 
+  // The same where no crash was: the heap is loaded, and only those objects are
+  // looked at. Those that an intent allocates count as free.
+  absl::Status BeginWhole(const engine::WriteSet& intents);
+
   // kDataLoss: bytes or block do not fit.
   absl::Status Apply(const engine::Intent& intent, absl::string_view bytes,
                      Mend mend);

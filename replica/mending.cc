@@ -47,8 +47,8 @@ Mending::Mending(const LogRing* ring, Executor* executor, Outbox* outbox,
       executor_(executor),
       outbox_(outbox),
       fetch_timeout_(fetch_timeout),
-      state_(ring->applied() < ring->received() ? State::kTorn
-                                                : State::kWhole) {}
+      state_(ring->applied() < ring->received() ? State::kTorn : State::kWhole),
+      interrupted_(torn()) {}
 
 Mending::Mended Mending::Begin(LinkId link, Mend mend, absl::Time now) {
   if (!torn()) return std::nullopt;
@@ -63,7 +63,7 @@ Mending::Mended Mending::Begin(LinkId link, Mend mend, absl::Time now) {
   }
   asking_.intents = *std::move(intents);
   Mender::Order(mend, &asking_.intents);
-  absl::Status begun = executor_->BeginMending(asking_.intents);
+  absl::Status begun = executor_->BeginMending(asking_.intents, interrupted_);
   if (!begun.ok()) {
     outbox_->Fail(begun);
     return std::nullopt;
@@ -154,17 +154,20 @@ void Mending::OnLinkClosed(LinkId link) {
 void Mending::Leave() {
   if (untouched_) return Forget();
   if (state_ == State::kFetching) state_ = State::kTorn;
+  interrupted_ = true;  // of what is adopted a part is taken over
   asking_ = Asking();
 }
 
 void Mending::Forget() {
   state_ = State::kWhole;
   untouched_ = false;
+  interrupted_ = false;
   asking_ = Asking();
 }
 
 void Mending::Tear() {
   state_ = State::kTorn;
+  interrupted_ = true;
   asking_ = Asking();
 }
 
@@ -179,7 +182,8 @@ void MendingSource::AnswerSuccessor(LinkId link, const Fetch& fetch) {
       absl::StrCat("mutations up to ", fetch.received(),
                    " were interrupted, but what they touch was touched "
                    "again by mutation ",
-                   *later, ": this is an old copy of the data"),
+                   *later,
+                   ": they are complete, or this is an old copy of the data"),
       /*behind=*/true);
 }
 

@@ -118,6 +118,9 @@ class Mending {
   LinkId link_ = kNoLink;
   Mend mend_ = Mend::kForward;
   bool untouched_ = false;  // adopted, and nothing was taken over
+  // What is on the heap may not be what this process knows of it: an entry was
+  // cut short.
+  bool interrupted_;
   Asking asking_;
 };
 

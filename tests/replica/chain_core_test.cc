@@ -35,7 +35,7 @@ class NoExecutor final : public Executor {
   absl::Status ReadIntent(const engine::Intent&, std::string*) override {
     return absl::OkStatus();
   }
-  absl::Status BeginMending(const engine::WriteSet&) override {
+  absl::Status BeginMending(const engine::WriteSet&, bool) override {
     return absl::OkStatus();
   }
   absl::Status MendIntent(const engine::Intent&, absl::string_view,

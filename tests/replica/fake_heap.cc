@@ -70,6 +70,10 @@ void FakeHeap::ExecutePart(absl::string_view text, size_t writes) {
 }
 
 absl::StatusOr<uint64_t> FakeHeap::Execute(const LogEntry& entry) {
+  if (falters_after.has_value()) {
+    ExecutePart(TextOf(entry), *std::exchange(falters_after, std::nullopt));
+    return absl::DataLossError("diverged: it touches what the head did not");
+  }
   for (const auto& [object, value] : WritesOf(TextOf(entry))) {
     book_.OnWritten(object <= 'm' ? 0 : 1);
   }
@@ -89,7 +93,7 @@ absl::Status FakeHeap::ReadIntent(const Intent& intent, std::string* bytes) {
   return absl::OkStatus();
 }
 
-absl::Status FakeHeap::BeginMending(const WriteSet&) {
+absl::Status FakeHeap::BeginMending(const WriteSet&, bool) {
   return absl::OkStatus();
 }
 

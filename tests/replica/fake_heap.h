@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -39,6 +40,9 @@ class FakeHeap final : public Executor, public StateCopy, public ScrubbedHeap {
   void ExecutePart(absl::string_view text, size_t writes);
   // Entries that are executed differ from what the head made of them.
   bool diverges = false;
+  // The next entry that is executed here comes to an error after so many
+  // writes.
+  std::optional<size_t> falters_after;
   // A chunk of a snapshot is an object, "a=1", or the end, "after 3"; the next
   // one arrives damaged.
   bool damages_next_chunk = false;
@@ -53,7 +57,8 @@ class FakeHeap final : public Executor, public StateCopy, public ScrubbedHeap {
   }
   absl::Status ReadIntent(const engine::Intent& intent,
                           std::string* bytes) override;
-  absl::Status BeginMending(const engine::WriteSet& intents) override;
+  absl::Status BeginMending(const engine::WriteSet& intents,
+                            bool interrupted) override;
   absl::Status MendIntent(const engine::Intent& intent, absl::string_view bytes,
                           Mend mend) override;
   void EndMending() override {}

@@ -1,5 +1,6 @@
 #include "replica/log_ring.h"
 
+#include <algorithm>
 #include <random>
 #include <string>
 
@@ -239,6 +240,75 @@ TEST(LogRingTest, TruncateDropsForGood) {
   ASSERT_TRUE(AppendText(ring.get(), Text(last + 1, 200)).ok());
   EXPECT_EQ(TextOf((*LogRing::Open(&region, kHeap))->EntryOf(last + 1)),
             Text(last + 1, 200));
+}
+
+// Fills the ring so far that what replaces the last entry goes to the start.
+void FillUpTo(LogRing* ring, uint64_t left) {
+  while (ring->bytes_total() - ring->bytes_used() > left) {
+    const uint64_t room = ring->bytes_total() - ring->bytes_used() - left;
+    ASSERT_TRUE(
+        AppendText(ring, std::string(std::min<uint64_t>(room, 12000), 'x'))
+            .ok());
+    ring->MarkApplied(ring->received());
+  }
+}
+
+TEST(LogRingTest, AnEntryTakesThePlaceOfTheLast) {
+  for (const bool wraps : {false, true}) {
+    SimRegion region(LogRing::kMinTinyBytes);
+    auto ring = *LogRing::Create(&region, kHeap, LogRing::kMinTinyBytes);
+    ASSERT_TRUE(AppendText(ring.get(), std::string(9000, 'y')).ok());
+    ring->MarkApplied(1);
+    if (wraps) {
+      FillUpTo(ring.get(), 6000);
+      ring->Clean(1);
+    }
+    const uint64_t number = ring->received() + 1;
+    ASSERT_TRUE(AppendText(ring.get(), std::string(3000, 'a'), 2).ok());
+    const uint64_t used = ring->bytes_used();
+    const TextBatch batch(std::string(3000, 'b'), 2);
+    ASSERT_TRUE(ring->ReplaceLast(batch.Draft(number)).ok());
+    for (int opened = 0; opened < 2; ++opened) {
+      EXPECT_EQ(ring->received(), number + 1);
+      EXPECT_EQ(TextOf(ring->EntryOf(number)), std::string(3000, 'b'));
+      EXPECT_GT(ring->bytes_used(), used);
+      ring->PersistApplied();
+      ring = *LogRing::Open(&region, kHeap);
+    }
+    // What it took the place of goes with it.
+    ring->TruncateAfter(number - 1);
+    ring = *LogRing::Open(&region, kHeap);
+    EXPECT_EQ(ring->received(), number - 1);
+    ASSERT_TRUE(AppendText(ring.get(), "c").ok());
+    ring->MarkApplied(number);
+    ring->Clean(number);
+    EXPECT_EQ(ring->bytes_used(), 0u);
+  }
+}
+
+TEST(LogRingTest, ACrashLeavesTheOneOrTheOther) {
+  SimRegion region(LogRing::kMinTinyBytes);
+  auto ring = *LogRing::Create(&region, kHeap, LogRing::kMinTinyBytes);
+  ASSERT_TRUE(AppendText(ring.get(), "one").ok());
+  ring->MarkApplied(1);
+  ASSERT_TRUE(AppendText(ring.get(), "old").ok());
+  int olds = 0, news = 0;
+  const auto look = [&] {
+    for (uint64_t seed = 0; seed < 50; ++seed) {
+      SimRegion after(region.CrashImage(seed));
+      const auto found = *LogRing::Open(&after, kHeap);
+      ASSERT_EQ(found->received(), 2u);
+      const std::string text = TextOf(found->EntryOf(2));
+      olds += text == "old";
+      news += text == "new";
+    }
+  };
+  region.SetDrainHook(look);
+  ASSERT_TRUE(ring->ReplaceLast(TextBatch("new").Draft(2)).ok());
+  region.SetDrainHook(nullptr);
+  EXPECT_GT(olds, 0);
+  EXPECT_GT(news, 0);
+  EXPECT_EQ(olds + news, 50);
 }
 
 TEST(LogRingTest, RefusesWhatIsNotItsOwn) {

@@ -89,12 +89,13 @@ class Player {
         {"flip", &Player::Flip},       {"scrub", &Player::Scrub},
         {"rot", &Player::Harm},        {"kill", &Player::Harm},
         {"copy", &Player::Harm},       {"tear", &Player::Harm},
-        {"break", &Player::Links},     {"cut", &Player::Links},
-        {"heal", &Player::Links},      {"tick", &Player::Time},
-        {"settle", &Player::Time},     {"rounds", &Player::Time},
-        {"restart", &Player::Restart}, {"invite", &Player::Invite},
-        {"uninvite", &Player::Invite}, {"say", &Player::Forge},
-        {"show", &Player::Show},       {"links", &Player::ShowLinks},
+        {"falter", &Player::Harm},     {"break", &Player::Links},
+        {"cut", &Player::Links},       {"heal", &Player::Links},
+        {"tick", &Player::Time},       {"settle", &Player::Time},
+        {"rounds", &Player::Time},     {"restart", &Player::Restart},
+        {"invite", &Player::Invite},   {"uninvite", &Player::Invite},
+        {"say", &Player::Forge},       {"show", &Player::Show},
+        {"links", &Player::ShowLinks},
     };
     const auto command = commands->find(words[0]);
     if (command == commands->end()) return "there is no such command";
@@ -153,9 +154,9 @@ class Player {
     if (words[0] == "rot") network_.Rot(words[1]);
     if (words[0] == "kill") network_.Kill(words[1]);
     if (words[0] == "copy") network_.SaveCopy(words[1]);
-    if (words[0] == "tear") {
-      network_.TearNext(words[1], words.size() > 2 ? NumberOf(words[2]) : 1);
-    }
+    const size_t writes = words.size() > 2 ? NumberOf(words[2]) : 1;
+    if (words[0] == "tear") network_.TearNext(words[1], writes);
+    if (words[0] == "falter") network_.Falter(words[1], writes);
   }
 
   void Flip(const Words& words) {

@@ -26,6 +26,8 @@
 //                            m, n to z) every ten seconds, as head
 //   flip n2 a=7              bits of an object of its heap change
 //   diverge n2               what n2 executes next is not what the head made
+//   falter n2 1              it cannot execute the next operation as the head
+//                            did, and stops after one write of it
 //   kill n2                  the power fails; only what is durable is left
 //   copy n2                  its files are saved
 //   restart n2 [copy|empty]  it starts again, on what it had, on the saved

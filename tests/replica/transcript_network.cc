@@ -44,8 +44,9 @@ class TearingExecutor final : public Executor {
                           std::string* bytes) override {
     return heap_->ReadIntent(intent, bytes);
   }
-  absl::Status BeginMending(const engine::WriteSet& intents) override {
-    return heap_->BeginMending(intents);
+  absl::Status BeginMending(const engine::WriteSet& intents,
+                            bool interrupted) override {
+    return heap_->BeginMending(intents, interrupted);
   }
   absl::Status MendIntent(const engine::Intent& intent, absl::string_view bytes,
                           Mend mend) override {
@@ -211,6 +212,10 @@ void TranscriptNetwork::Diverge(const std::string& name) {
 void TranscriptNetwork::Flip(const std::string& name,
                              const std::string& write) {
   At(name).heap->objects[write[0]] = write.substr(2);
+}
+
+void TranscriptNetwork::Falter(const std::string& name, size_t writes) {
+  At(name).heap->falters_after = writes;
 }
 
 void TranscriptNetwork::DamageNext(const std::string& name) {
@@ -436,7 +441,11 @@ std::string TranscriptNetwork::TextOf(const std::string& name) const {
   const LogRing& ring = node.core->ring();
   return absl::StrCat(name, " ", StandingOf(node), ": received ",
                       ring.received(), ", applied ", ring.applied(),
-                      ", cleaned ", ring.cleaned(), "; ", node.heap->Text());
+                      ", cleaned ", ring.cleaned(),
+                      node.core->disputed() == 0
+                          ? ""
+                          : absl::StrCat(", disputes ", node.core->disputed()),
+                      "; ", node.heap->Text());
 }
 
 std::vector<std::string> TranscriptNetwork::LinksOf(

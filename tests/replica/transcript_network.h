@@ -66,6 +66,7 @@ class TranscriptNetwork {
   void Restart(const std::string& name, Files files);
   void TearNext(const std::string& name, size_t writes);
   void Diverge(const std::string& name);
+  void Falter(const std::string& name, size_t writes);
   void Rot(const std::string& name);
   void DamageNext(const std::string& name);
   // An object of its heap becomes something else: "a=7".

@@ -407,7 +407,7 @@ void Faults::Poison() {
 // else goes wrong with it: one against two.
 void Faults::Err() {
   const membership::View view = cluster_->StoredView();
-  if (view.members.size() < 3) return;
+  if (view.members.size() < 2) return;
   for (const membership::Member& member : view.members) {
     const SimNode& node = *cluster_->node(member.node_id);
     if (node.has_erred() || node.errs_next() || !node.up() || node.doomed() ||
@@ -426,8 +426,8 @@ void Faults::Err() {
   LookAfter(node);
 }
 
-// An operator: where fewer than three are left meanwhile, nobody can tell who
-// erred, and the chain waits.
+// An operator: where fewer than three are there, or are left meanwhile, nobody
+// can tell who erred, and the chain waits.
 void Faults::LookAfter(SimNode* node) {
   world_->After(absl::Seconds(2), [this, node] {
     node->ErrNext(false);

@@ -21,6 +21,7 @@
 #include "tests/simulation/sim_executor.h"
 #include "tests/simulation/sim_manager.h"
 #include "tests/simulation/timed_network.h"
+#include "tests/simulation/workload.h"
 #include "tests/simulation/world.h"
 
 namespace kamino::simulation {
@@ -143,6 +144,8 @@ class SimNode final : public Process {
   bool serves_alone() const;
 
  private:
+  // What it makes of the next operation.
+  Slip Slips();
   void Boot();
   node::NodeOptions NodeOptionsOf();
   node::NodeRuntime Runtime();

@@ -49,11 +49,12 @@ Record Mutation(const char* function, std::string arguments) {
 
 }  // namespace
 
-// One less than it should, or something else besides.
+// One less than it should, or something else besides, which a replica stops at.
 absl::StatusOr<std::string> TransferWrongly(replica::ProcedureContext& context,
-                                            absl::string_view arguments) {
+                                            absl::string_view arguments,
+                                            Slip slip) {
   std::vector<std::string> words = absl::StrSplit(arguments, ' ');
-  if (words.size() == 3 && words[2] != "1") {
+  if (words.size() == 3 && words[2] != "1" && slip == Slip::kAny) {
     int amount = 0;
     if (absl::SimpleAtoi(words[2], &amount))
       words[2] = absl::StrCat(amount - 1);
@@ -79,15 +80,16 @@ absl::StatusOr<std::string> PoisonProcedure(
 }
 
 replica::ProcedureRegistry WorkloadProcedures(
-    std::function<bool()> errs, std::function<bool(absl::string_view)> dies) {
+    std::function<Slip()> errs, std::function<bool(absl::string_view)> dies) {
   replica::ProcedureRegistry registry;
   registry.Register("bank.transfer",
                     [errs = std::move(errs)](replica::ProcedureContext& context,
                                              absl::string_view arguments) {
-                      if (errs == nullptr || !errs()) {
+                      const Slip slip = errs == nullptr ? Slip::kNone : errs();
+                      if (slip == Slip::kNone) {
                         return head::BankTransfer(context, arguments);
                       }
-                      return TransferWrongly(context, arguments);
+                      return TransferWrongly(context, arguments, slip);
                     });
   registry.Register("test.lists", ListsProcedure);
   registry.Register("test.poison",

@@ -16,12 +16,19 @@
 
 namespace kamino::simulation {
 
+// What a node that errs makes of an operation.
+enum class Slip {
+  kNone,
+  kAny,    // something else than it should
+  kStops,  // a replica finds within it that it is not what the head did
+};
+
 // The procedures that nodes of the simulation have.
-// `errs`: asked at each transfer; whether this node computes it wrongly.
+// `errs`: asked at each transfer; how this node computes it.
 // `dies`: asked at each poisoned request; whether that ends this node's process
 // now. Of whom it is to end: kHead, kReplica.
 replica::ProcedureRegistry WorkloadProcedures(
-    std::function<bool()> errs = nullptr,
+    std::function<Slip()> errs = nullptr,
     std::function<bool(absl::string_view whom)> dies = nullptr);
 
 inline constexpr char kHead[] = "head";        // that executes it for a client

@@ -1,6 +1,7 @@
 #include "node/driver/restart_policy.h"
 
 #include "gtest/gtest.h"
+#include "tests/faults/planted.h"
 
 namespace kamino::node {
 namespace {
@@ -23,6 +24,11 @@ TEST(RestartPolicyTest, WithoutADelayNobodyWaits) {
   RestartPolicy policy;
   policy.first_delay = absl::ZeroDuration();
   EXPECT_EQ(DelayAfter(policy, 100), absl::ZeroDuration());
+}
+
+TEST(RestartPolicyTest, OneThatNeverWaitsIsNoticed) {
+  faults::Planted fault("restart-policy-never-waits");
+  EXPECT_EQ(DelayAfter({}, 9), absl::ZeroDuration());
 }
 
 }  // namespace

@@ -1,0 +1,190 @@
+// What a head records of requests that heads may have died of, where something
+// comes in between. Whole chains are in tests/simulation/crash_loop_test.cc.
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "tests/faults/planted.h"
+#include "tests/head/admission_fixture.h"
+#include "tests/replica/text_entry.h"
+
+namespace kamino::head {
+namespace {
+
+using kamino::internal::v1::ChainMessage;
+using replica::Mutation;
+using replica::RequestIdentity;
+
+constexpr uint64_t kDied = 10;   // the client whose request heads died of
+constexpr uint64_t kOther = 11;  // another one, of the same bytes
+
+AdmissionOptions Options() {
+  AdmissionOptions options;
+  options.max_touched = 60;
+  return options;
+}
+
+class ProbationTest : public AdmissionTest {
+ protected:
+  ProbationTest() : AdmissionTest(Options()) {
+    successor_ = actions_.open.at(0).link;
+    core_.OnLinkOpened(successor_, now_, &actions_);
+  }
+
+  static RequestIdentity IdentityOf(const std::string& function,
+                                    const std::string& arguments,
+                                    uint64_t client) {
+    Mutation mutation;
+    mutation.function = function;
+    mutation.arguments = arguments;
+    mutation.client_id = client;
+    mutation.number = 1;
+    return replica::IdentityOf(mutation);
+  }
+
+  void FromSuccessor(ChainMessage message) {
+    message.set_chain_id(1);
+    message.set_view_id(1);
+    core_.OnMessage(successor_, message, "", now_, &actions_);
+  }
+
+  // The successor was told of it by a head that has died.
+  void HearOf(const RequestIdentity& request) {
+    ChainMessage message;
+    auto* sync = message.mutable_sync();
+    sync->set_received(ring_->received());
+    sync->mutable_announced()->set_node_id("n0");
+    sync->mutable_announced()->set_incarnation(1);
+    replica::ToProto(request, sync->mutable_announced()->mutable_request());
+    FromSuccessor(std::move(message));
+    Execute();
+    Complete();
+  }
+
+  // Executes what is watched, which the successor has to hear of before.
+  void ExecuteWatched() {
+    actions_.send.clear();
+    Execute();
+    for (const auto& send : std::exchange(actions_.send, {})) {
+      if (!send.message.has_announce()) continue;
+      ChainMessage ack;
+      ack.mutable_announce_ack()->set_number(send.message.announce().number());
+      FromSuccessor(std::move(ack));
+    }
+    Execute();
+    Complete();
+  }
+
+  void FillRing() {
+    const std::string large(ring_->max_entry_bytes() / 2, 'x');
+    while (replica::AppendText(ring_.get(), large).ok()) {
+    }
+    while (replica::AppendText(ring_.get(), "small").ok()) {
+    }
+    ring_->MarkApplied(ring_->received());
+  }
+
+  // A while later; what could not be recorded is.
+  void MakeRoom() {
+    ring_->PersistApplied();
+    ring_->Clean(ring_->applied());
+    admission_->OnTick(now_);
+    Execute();
+    Complete();
+  }
+
+  replica::RefusedRequests Recorded() {
+    engine::HeapReader reader(&under_.heap());
+    return *state_.Refused(reader);
+  }
+
+  replica::LinkId successor_;
+};
+
+TEST_F(ProbationTest, ARefusalIsRecordedOnceThereIsRoom) {
+  const RequestIdentity request = IdentityOf("test.decline", "x", kDied);
+  FillRing();
+  HearOf(request);
+  EXPECT_FALSE(Recorded().Has(request));
+  // It is refused all the same.
+  const size_t asked = Submit("test.decline", "x", kDied);
+  ExecuteWatched();
+  EXPECT_EQ(replica::ReasonOf(StatusOf(asked)), kamino::v1::REASON_POISONOUS);
+  MakeRoom();
+  EXPECT_TRUE(Recorded().Has(request));
+}
+
+TEST_F(ProbationTest, ARefusalThatFailsIsForgotten) {
+  faults::Planted fault("head-tries-once-to-record-poison");
+  const RequestIdentity request = IdentityOf("test.decline", "x", kDied);
+  FillRing();
+  HearOf(request);
+  MakeRoom();
+  EXPECT_FALSE(Recorded().Has(request));
+}
+
+TEST_F(ProbationTest, WhatComesToItsEndIsPardoned) {
+  HearOf(IdentityOf("test.decline", "x", kDied));
+  const RequestIdentity other = IdentityOf("test.decline", "x", kOther);
+  ASSERT_TRUE(Recorded().Watches(other));
+  Submit("test.decline", "x", kOther);
+  ExecuteWatched();
+  EXPECT_EQ(declined_, 1);
+  MakeRoom();
+  EXPECT_FALSE(Recorded().Watches(other));
+}
+
+class UncommittedTest : public ProbationTest {
+ protected:
+  void Try() {
+    kamino::v1::PutRequest put;
+    put.set_key("a");
+    put.set_value("1");
+    const std::string bytes = put.SerializeAsString();
+    HearOf(IdentityOf(replica::kPutFunction, bytes, kDied));
+    other_ = IdentityOf(replica::kPutFunction, bytes, kOther);
+    ASSERT_TRUE(Recorded().Watches(other_));
+    FillRing();
+    const size_t asked = Submit(replica::kPutFunction, bytes, kOther);
+    ExecuteWatched();
+    EXPECT_EQ(replica::ReasonOf(StatusOf(asked)),
+              kamino::v1::REASON_OVERLOADED);
+    MakeRoom();
+  }
+
+  RequestIdentity other_;
+};
+
+TEST_F(UncommittedTest, WhatIsNotCommittedIsNotPardoned) {
+  Try();
+  EXPECT_TRUE(Recorded().Watches(other_));
+}
+
+TEST_F(UncommittedTest, PardonsTooEarly) {
+  faults::Planted fault("head-pardons-what-it-begins");
+  Try();
+  EXPECT_FALSE(Recorded().Watches(other_));
+}
+
+TEST_F(ProbationTest, WhatIsCutShortIsNotPardoned) {
+  kamino::v1::CommitRequest commit;
+  for (int i = 0; i < 100; ++i) {
+    auto* put = commit.add_then_operations()->mutable_put();
+    put->set_key(absl::StrCat("k", i));
+    put->set_value("v");
+  }
+  const std::string bytes = commit.SerializeAsString();
+  HearOf(IdentityOf(replica::kCommitFunction, bytes, kDied));
+  const RequestIdentity other =
+      IdentityOf(replica::kCommitFunction, bytes, kOther);
+  ASSERT_TRUE(Recorded().Watches(other));
+  const size_t asked = Submit(replica::kCommitFunction, bytes, kOther);
+  ExecuteWatched();
+  EXPECT_EQ(replica::ReasonOf(StatusOf(asked)), kamino::v1::REASON_TOO_LARGE);
+  MakeRoom();
+  EXPECT_TRUE(Recorded().Watches(other));
+}
+
+}  // namespace
+}  // namespace kamino::head

@@ -1,0 +1,101 @@
+// What is looked at when entries are adopted that nobody here has begun: what
+// they touch, and nothing else of the heap, however large it is.
+#include "replica/mender.h"
+
+#include <memory>
+#include <string>
+
+#include "engine/heap/heap.h"
+#include "engine/pmem/sim_region.h"
+#include "gtest/gtest.h"
+#include "replica/heap_executor.h"
+#include "replica/procedure.h"
+#include "replica/state_machine.h"
+#include "tests/faults/planted.h"
+
+namespace kamino::replica {
+namespace {
+
+using engine::Heap;
+using engine::IntentKind;
+using engine::ObjectId;
+
+constexpr uint32_t kSize = 112;
+
+class AdoptingTest : public ::testing::Test {
+ protected:
+  AdoptingTest()
+      : region_(1u << 20),
+        heap_(*Heap::CreateTiny(&region_, "test", 4096)),
+        state_(&procedures_, heap_->root()),
+        executor_(heap_.get(), &state_) {
+    written_ = NewObject();
+    freed_ = NewObject();
+    unreadable_ = NewObject();
+    allocated_ = *heap_->Reserve(kSize);
+    capacity_ = static_cast<uint32_t>(heap_->BlockPayload(allocated_).size());
+    heap_->Release(allocated_);
+    // Whoever visits it cannot go on.
+    region_.base()[unreadable_ - 16 + 7] = std::byte{0xff};
+    region_.base()[unreadable_ - 16] = std::byte{0xff};
+  }
+
+  ObjectId NewObject() {
+    const ObjectId id = *heap_->Reserve(kSize);
+    heap_->MarkAllocated(id);
+    region_.Drain();
+    return id;
+  }
+
+  absl::Status Adopt() {
+    engine::WriteSet intents = {{written_, 8, 3, IntentKind::kWrite},
+                                {freed_, 0, 0, IntentKind::kFree},
+                                {allocated_, 0, capacity_, IntentKind::kAlloc}};
+    Mender::Order(Mend::kForward, &intents);
+    absl::Status begun = executor_.BeginMending(intents, /*interrupted=*/false);
+    if (!begun.ok()) return begun;
+    for (const engine::Intent& intent : intents) {
+      const std::string bytes(intent.length, 'x');
+      begun = executor_.MendIntent(intent, bytes, Mend::kForward);
+      if (!begun.ok()) return begun;
+    }
+    return absl::OkStatus();
+  }
+
+  engine::SimRegion region_;
+  std::unique_ptr<Heap> heap_;
+  ProcedureRegistry procedures_;
+  StateMachine state_;
+  HeapExecutor executor_;
+  ObjectId written_, freed_, unreadable_, allocated_;
+  uint32_t capacity_;
+};
+
+TEST_F(AdoptingTest, VisitsOnlyWhatIsTouched) {
+  const auto objects = heap_->stats().objects;
+  ASSERT_FALSE(heap_->Payload(unreadable_).ok());
+  const absl::Status adopted = Adopt();
+  ASSERT_TRUE(adopted.ok()) << adopted;
+  const auto written = *heap_->Payload(written_);
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(written.data()) + 8, 3),
+            "xxx");
+  EXPECT_FALSE(heap_->Payload(freed_).ok());
+  EXPECT_TRUE(heap_->Payload(allocated_).ok());
+  EXPECT_EQ(heap_->stats().objects, objects);  // one more, one less
+  // A walk would have come by it.
+  EXPECT_FALSE(heap_->Load().ok());
+}
+
+TEST_F(AdoptingTest, AWalkIsNoticed) {
+  faults::Planted fault("adopting-walks-the-heap");
+  EXPECT_FALSE(Adopt().ok());
+}
+
+TEST_F(AdoptingTest, WhatIsNotThereDiverges) {
+  const engine::WriteSet intents = {{unreadable_, 0, 1, IntentKind::kWrite}};
+  EXPECT_EQ(executor_.BeginMending(intents, false).code(),
+            absl::StatusCode::kDataLoss);
+}
+
+}  // namespace
+}  // namespace kamino::replica

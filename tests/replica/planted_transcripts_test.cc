@@ -1,0 +1,42 @@
+// Mistakes that a transcript must come out otherwise by.
+#include <string>
+
+#include "gtest/gtest.h"
+#include "tests/faults/planted.h"
+#include "tests/replica/expected_text.h"
+#include "tests/replica/transcript.h"
+
+namespace kamino::replica {
+namespace {
+
+struct Trial {
+  const char* fault;
+  const char* transcript;
+};
+
+constexpr Trial kTrials[] = {
+    {"chain-half-disputed-counts-as-sound", "disputed_halfway"},
+    {"chain-forgets-disputes-at-a-restart", "disputed_outlives_restart"},
+    {"ring-rot-ends-the-last-holder", "rotten_ring_last_copy"},
+    {"ring-rot-ends-the-last-holder", "rotten_ring_last_copy_behind"},
+    {"chain-sends-what-it-cannot-read", "rotten_ring"},
+    {"downstream-flags-nothing-as-deadly", "deadly_entry"},
+    {"chain-flags-what-is-complete", "deadly_behind"},
+    {"chain-discards-what-lacks-the-complete", "deadly_complete"},
+};
+
+class PlantedTranscriptsTest : public ::testing::TestWithParam<Trial> {};
+
+TEST_P(PlantedTranscriptsTest, ComesOutOtherwise) {
+  const std::string text = ReadText(std::string("tests/replica/transcripts/") +
+                                    GetParam().transcript + ".txt");
+  ASSERT_EQ(PlayTranscript(text), text);
+  const faults::Planted fault(GetParam().fault);
+  EXPECT_NE(PlayTranscript(text), text);
+}
+
+INSTANTIATE_TEST_SUITE_P(Faults, PlantedTranscriptsTest,
+                         ::testing::ValuesIn(kTrials));
+
+}  // namespace
+}  // namespace kamino::replica

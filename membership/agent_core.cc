@@ -16,6 +16,9 @@ namespace {
 using kamino::internal::v1::ViewRecord;
 
 constexpr absl::Duration kComplainEvery = absl::Seconds(5);
+// Questions to one member in a lease, or a vouch if that is shorter.
+constexpr int kAskedInALease = 8;
+constexpr absl::Duration kMinVouchInterval = absl::Milliseconds(5);
 
 // Which view it is and who is in it: what a request has room for.
 ViewRecord Outline(const ViewRecord& record) {
@@ -245,17 +248,23 @@ std::optional<View> AgentCore::TakeView(const ViewRecord& record,
 
 // --- Without a manager.
 
-std::vector<Vouching::Call> AgentCore::NextVouches(absl::Time now) const {
+absl::Duration AgentCore::vouch_interval() const {
+  return std::max(std::min(lease_, options_.vouch) / kAskedInALease,
+                  kMinVouchInterval);
+}
+
+std::vector<Vouching::Call> AgentCore::NextVouches(absl::Time now) {
+  NoteWhoAnswers(now);
   if (ended_ || !LacksManager(now)) return {};
   return vouching_.Next(now);
 }
 
-void AgentCore::OnVouches(const std::vector<Vouching::Call>& calls,
-                          const std::vector<Vouching::Answer>& answers,
-                          absl::Time now) {
-  for (size_t i = 0; i < calls.size(); ++i) {
-    vouching_.OnAnswer(calls[i], answers[i]);
-  }
+void AgentCore::OnVouch(const Vouching::Call& call,
+                        const Vouching::Answer& answer) {
+  vouching_.OnAnswer(call, answer);
+}
+
+void AgentCore::NoteWhoAnswers(absl::Time now) {
   const bool leased = now < lease_until_;
   const bool stood_in = !leased && LeaseValid(last_view_.view_id(), now);
   if (std::exchange(stood_in_, stood_in) == stood_in) return;

@@ -88,12 +88,16 @@ class AgentCore {
   // From now on this node holds none.
   void EndLease();
 
-  // Whom to ask to vouch for this node, again and again; nobody while the
-  // manager answers.
-  std::vector<Vouching::Call> NextVouches(absl::Time now) const;
-  // Answers to all of those calls, in their order; none to none.
-  void OnVouches(const std::vector<Vouching::Call>& calls,
-                 const std::vector<Vouching::Answer>& answers, absl::Time now);
+  // Whom to ask to vouch for this node, every vouch_interval(), whether those
+  // asked before have answered or not; nobody while the manager answers.
+  std::vector<Vouching::Call> NextVouches(absl::Time now);
+  // The answer to one of those calls, when it comes; or that there is none
+  // after vouch_deadline().
+  void OnVouch(const Vouching::Call& call, const Vouching::Answer& answer);
+  // Several times in what is left of a lease then, and in a vouch.
+  absl::Duration vouch_interval() const;
+  // A vouch that comes later is worth little.
+  absl::Duration vouch_deadline() const { return options_.vouch / 2; }
   // Another one asks this node.
   Vouching::Answer Vouch(const kamino::internal::v1::VouchRequest& request,
                          absl::Time now);
@@ -125,6 +129,8 @@ class AgentCore {
   bool LacksManager(absl::Time now) const {
     return lease_until_ - now < lease_ / 2;
   }
+  // For the log: who is to answer for this node's being in its view.
+  void NoteWhoAnswers(absl::Time now);
   // Not OK when the manager's views are older than what this node knows, or of
   // another history.
   absl::Status CheckHistory(uint64_t view_id, uint64_t digest) const;

@@ -421,6 +421,37 @@ TEST_F(StorageTest, EndsThatWereNotInOrderAreCounted) {
   EXPECT_EQ(Open()->record()->state().restarts, 1u);
 }
 
+TEST_F(StorageTest, RefusalsAreNoDeathsAndForgiveNone) {
+  Open();
+  for (int i = 0; i < 3; ++i) Open()->EndRefused();
+  Open()->EndRefused();  // with the end of the first one
+  EXPECT_EQ(Open()->record()->state().restarts, 1u);
+  auto third = Open();
+  EXPECT_EQ(third->record()->state().restarts, 2u);
+  third->EndRefused();
+  third.reset();
+  EXPECT_EQ(Open()->record()->state().restarts, 2u);
+}
+
+TEST_F(StorageTest, WhoEndsWithItsMachineHasNotDied) {
+  StorageOptions options = Tiny();
+  options.restart_limit = 3;
+  for (options.boot = 1; options.boot < 10; ++options.boot) {
+    EXPECT_EQ(Open(options)->record()->state().restarts, 0u);
+  }
+  EXPECT_EQ(Open(options)->record()->state().restarts, 0u);
+  EXPECT_EQ(Open(options)->record()->state().restarts, 1u);
+  EXPECT_EQ(Open(options)->record()->state().restarts, 2u);
+  EXPECT_FALSE(TryOpen(options).ok());
+  // That one may have been the machine's doing.
+  ++options.boot;
+  EXPECT_EQ(Open(options)->record()->state().restarts, 2u);
+  EXPECT_FALSE(TryOpen(options).ok());
+  // Where it is not known nothing is forgiven.
+  options.boot = 0;
+  EXPECT_FALSE(TryOpen(options).ok());
+}
+
 TEST_F(StorageTest, OneThatHasDiedTooOftenStaysDown) {
   StorageOptions limited = Tiny();
   limited.restart_limit = 3;

@@ -19,6 +19,9 @@ constexpr absl::Duration kComplainEvery = absl::Seconds(5);
 // Questions to one member in a lease, or a vouch if that is shorter.
 constexpr int kAskedInALease = 8;
 constexpr absl::Duration kMinVouchInterval = absl::Milliseconds(5);
+// Steps of the core that take this part of a lease are long: far beyond what
+// any work is cut into.
+constexpr int kLongSteps = 4;
 
 // Which view it is and who is in it: what a request has room for.
 ViewRecord Outline(const ViewRecord& record) {
@@ -46,6 +49,7 @@ void AgentCore::Begin(const Member& self, absl::Time now) {
 }
 
 AgentCore::Call AgentCore::Next(absl::Time now) {
+  report_.late = Late(now);
   Call call;
   call.manager = managers_[current_];
   call.sent = now;
@@ -69,6 +73,24 @@ AgentCore::Call AgentCore::Next(absl::Time now) {
 }
 
 bool AgentCore::Hangs(absl::Time now) const { return now - progress_ > lease_; }
+
+void AgentCore::NoteProgress(absl::Time now) {
+  if (now <= progress_) return;
+  if (progress_ != absl::InfinitePast()) {
+    lateness_.Add(now - progress_, lease_ / kLongSteps);
+  }
+  progress_ = now;
+}
+
+absl::Duration AgentCore::Late(absl::Time now) const {
+  Lateness lateness = lateness_;
+  const absl::Duration step = now - progress_;  // it may last
+  if (progress_ < now && progress_ != absl::InfinitePast() &&
+      step > lease_ / kLongSteps) {
+    lateness.Add(step, lease_ / kLongSteps);
+  }
+  return lateness.of_a_second();
+}
 
 AgentCore::Effects AgentCore::OnAnswer(const Call& call, const Answer& answer,
                                        absl::Time now) {

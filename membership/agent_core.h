@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "kamino/internal/v1/membership.pb.h"
+#include "membership/lateness.h"
 #include "membership/view.h"
 #include "membership/view_source.h"
 #include "membership/vouching.h"
@@ -54,11 +55,15 @@ class AgentCore {
   void RestUntil(absl::Time time) { rest_until_ = time; }
   bool Rests(absl::Time now) const { return now < rest_until_; }
 
-  // The node was seen to go on.
-  void NoteProgress(absl::Time now) { progress_ = std::max(progress_, now); }
+  // The node's core was seen to go on; what lies between two of these moments
+  // is a step.
+  void NoteProgress(absl::Time now);
   // It was not for as long as a lease lasts: there is no next call yet, so that
   // the manager takes it for dead.
   bool Hangs(absl::Time now) const;
+  // How much of the last second the core was in steps of over a quarter of a
+  // lease; the manager is told.
+  absl::Duration Late(absl::Time now) const;
   // How long to wait then before it is asked again.
   absl::Duration interval() const { return interval_; }
 
@@ -144,6 +149,7 @@ class AgentCore {
   uint64_t lease_view_id_ = 0;
   absl::Duration lease_ = absl::InfiniteDuration();  // as the manager said last
   absl::Time progress_ = absl::InfinitePast();       // was seen last
+  Lateness lateness_;
   Vouching vouching_;
   bool stood_in_ = false;  // others vouch for this node; for the log
   NodeReport report_;

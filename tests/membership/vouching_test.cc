@@ -277,6 +277,17 @@ class VouchingAgentTest : public testing::Test {
     return without;
   }
 
+  // The core takes steps of that length for so long.
+  void Steps(absl::Duration step, absl::Duration time) {
+    for (const absl::Time end = now_ + time; now_ < end; now_ += step) {
+      core_->NoteProgress(now_);
+    }
+    core_->NoteProgress(now_);
+  }
+  uint32_t ReportedLate() {
+    return core_->Next(now_).heartbeat.report().late_ms();
+  }
+
   absl::Time now_ = absl::FromUnixSeconds(1000);
   const View view_ = ViewOf(3, {Node(1), Node(2), Node(3)});
   const View next_ = ViewOf(4, {Node(1), Node(2)});
@@ -363,6 +374,25 @@ TEST_F(VouchingAgentTest, TakesNoNewerViewBeforeWhatItVouchedForIsOver) {
     EXPECT_EQ(effects.view->id, 4u);
     EXPECT_TRUE(core_->LeaseValid(4, now_));
   }
+}
+
+// A quarter of a lease of 700 ms is 175 ms.
+TEST_F(VouchingAgentTest, TellsHowMuchOfASecondItsCoreWasInLongSteps) {
+  Steps(300 * kMs, absl::Seconds(3));  // nobody has said what is long
+  Beat(view_);
+  EXPECT_EQ(ReportedLate(), 0u);
+  Steps(170 * kMs, absl::Seconds(5));
+  EXPECT_EQ(ReportedLate(), 0u);
+  Steps(200 * kMs, absl::Seconds(4));
+  EXPECT_GT(ReportedLate(), 900u);
+  EXPECT_LE(ReportedLate(), 1000u);
+  Steps(5 * kMs, absl::Seconds(1));
+  EXPECT_LT(ReportedLate(), 400u);
+  Steps(5 * kMs, absl::Seconds(9));
+  EXPECT_EQ(ReportedLate(), 0u);
+  // The step that it is in.
+  now_ += absl::Seconds(1);
+  EXPECT_EQ(ReportedLate(), 500u);
 }
 
 TEST_F(VouchingAgentTest, ANodeThatReturnsWaitsAsIfItHadVouched) {

@@ -11,6 +11,7 @@
 #include "engine/kamino/kamino_store.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/faults/planted.h"
 #include "tests/node/storage/sim_media.h"
 #include "tests/replica/text_entry.h"
 
@@ -431,6 +432,9 @@ TEST_F(StorageTest, RefusalsAreNoDeathsAndForgiveNone) {
   third->EndRefused();
   third.reset();
   EXPECT_EQ(Open()->record()->state().restarts, 2u);
+  faults::Planted fault("storage-counts-refusals");
+  Open()->EndRefused();
+  EXPECT_EQ(Open()->record()->state().restarts, 4u);
 }
 
 TEST_F(StorageTest, WhoEndsWithItsMachineHasNotDied) {

@@ -3,6 +3,8 @@
 #ifndef KAMINO_MEMBERSHIP_LATENESS_H_
 #define KAMINO_MEMBERSHIP_LATENESS_H_
 
+#include <algorithm>
+
 #include "absl/time/time.h"
 
 namespace kamino::membership {
@@ -11,9 +13,12 @@ namespace kamino::membership {
 class Lateness {
  public:
   // A step has ended that took so much time; those that took `longest` or less
-  // do not count. The further it lies back, the less.
+  // do not count. The further it lies back, the less. One step alone is no
+  // slowness, however long it took: the process may have been stopped.
   void Add(absl::Duration step, absl::Duration longest) {
-    const double weight = absl::FDivDuration(step, step + absl::Seconds(1));
+    const absl::Duration counted = std::min(step, absl::Milliseconds(500));
+    const double weight =
+        absl::FDivDuration(counted, counted + absl::Seconds(1));
     part_ += ((step > longest ? 1 : 0) - part_) * weight;
   }
   // Of a second.

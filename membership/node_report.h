@@ -56,6 +56,9 @@ struct NodeReport {
   std::string heap_id = {};
   std::string cluster_uuid = {};
   uint64_t epoch = 0;
+  // How much of the last second its core was in steps that took long
+  // (AgentCore::Late).
+  absl::Duration late = absl::ZeroDuration();
 
   // The newest view that it knows of.
   KnownView newest_view() const {

@@ -60,6 +60,7 @@ kamino::v1::NodeReport ToProto(const NodeReport& report) {
   message.set_heap_id(report.heap_id);
   message.set_cluster_uuid(report.cluster_uuid);
   message.set_epoch(report.epoch);
+  message.set_late_ms(Milliseconds(report.late));
   return message;
 }
 
@@ -76,7 +77,8 @@ NodeReport FromProto(const kamino::v1::NodeReport& message) {
           message.view_epoch(),
           message.heap_id(),
           message.cluster_uuid(),
-          message.epoch()};
+          message.epoch(),
+          absl::Milliseconds(message.late_ms())};
 }
 
 kamino::v1::Member ToProto(const Member& member) {

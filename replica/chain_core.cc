@@ -199,6 +199,7 @@ void ChainCore::EnterView(absl::Time now) {
   NodeState state = record_->state();
   state.view_id = view_.id;
   TakeOrigin(&state);
+  state.alone = role() == Role::kSingle;
   if (state.condition == Condition::kFresh) {
     // Of the first view nobody can hold anything.
     if (view_.id == 1) returning_.Forget();

@@ -130,6 +130,8 @@ absl::Status NodeRecord::Open() {
   std::memcpy(state_.cluster_uuid.data(), best.line->cluster_uuid,
               sizeof(Uuid));
   state_.epoch = best.line->epoch;
+  state_.boot = best.line->boot;
+  state_.alone = best.line->alone != 0;
   current_ = newer;
   if (!best.whole) Write(newer);
   return absl::OkStatus();
@@ -161,6 +163,8 @@ void NodeRecord::Write(int version) {
   std::memcpy(line.heap_id, state_.heap_id.data(), sizeof(Uuid));
   std::memcpy(line.cluster_uuid, state_.cluster_uuid.data(), sizeof(Uuid));
   line.epoch = state_.epoch;
+  line.boot = state_.boot;
+  line.alone = state_.alone ? 1 : 0;
   line.checksum = ChecksumOf(line);
   for (int copy = 0; copy < 2; ++copy) {
     region_->CopyFlush(LineOf(region_, version, copy), &line, sizeof(line));

@@ -67,6 +67,10 @@ struct NodeState {
   // it was never in a chain (membership/view.h).
   Uuid cluster_uuid = {};
   uint64_t epoch = 0;
+  // Which boot of the machine it was started in; 0: not known.
+  uint64_t boot = 0;
+  // In that view it is the whole chain.
+  bool alone = false;
 };
 
 class NodeRecord {

@@ -81,13 +81,15 @@ struct alignas(64) RecordLine {
   // What a head that is alone executes: client id, number and digest; or 0.
   uint64_t announced[3];
   uint32_t restarts;
-  uint32_t ended_in_order;  // 0 or 1
+  uint16_t ended_in_order;  // 0 or 1
+  uint16_t alone;           // 0 or 1
   // Of what the heap holds: an id of that, and the cluster and the recovery
   // epoch that it is of; 0: none.
   uint8_t heap_id[16];
   uint8_t cluster_uuid[16];
   uint64_t epoch;
-  uint8_t unused[48];
+  uint64_t boot;  // of the machine; 0: not known
+  uint8_t unused[40];
   uint64_t checksum;  // XXH3 of the fields above
 };
 

@@ -56,6 +56,24 @@ std::string Misfit(const Agreement& agreement, absl::string_view node,
 // What is in force among nodes of which any two fit.
 InForce InForceOf(const std::vector<const Agreement*>& agreements);
 
+// As a message's map of names to messages with `low` and `high`:
+// NodeInstance.agreement_ranges and Hello.agreement_ranges.
+template <typename MessageMap>
+void ToMessage(const Agreement& agreement, MessageMap* message) {
+  for (const auto& [name, range] : agreement) {
+    (*message)[name].set_low(range.low);
+    (*message)[name].set_high(range.high);
+  }
+}
+template <typename MessageMap>
+Agreement AgreementFrom(const MessageMap& message) {
+  Agreement agreement;
+  for (const auto& [name, range] : message) {
+    agreement[name] = {range.low(), range.high()};
+  }
+  return agreement;
+}
+
 }  // namespace kamino::membership
 
 #endif  // KAMINO_MEMBERSHIP_AGREEMENT_H_

@@ -81,12 +81,11 @@ class ManagerCore {
   // --- Nodes; only while IsLeader. Success grants a lease.
 
   // kInvalidArgument: something is missing; kFailedPrecondition: another
-  // cluster, something nodes must have in common they have not, an old copy of a member's
-  // data, or one of a recovery epoch that is over; kAlreadyExists: a node of
-  // that id is alive with
-  // another heap, a later incarnation is known, or an earlier one may hold a
-  // lease at another address (at the same one it is dead, as only one process
-  // can listen there);
+  // cluster, something that nodes must have in common they have not, an old
+  // copy of a member's data, or one of a recovery epoch that is over;
+  // kAlreadyExists: a node of that id is alive with another heap, a later
+  // incarnation is known, or an earlier one may hold a lease at another address
+  // (at the same one it is dead, as only one process can listen there);
   // kResourceExhausted: max_nodes; kUnavailable: the node is being dropped from
   // the view, or waits for newer data; try again.
   absl::Status Register(const std::string& cluster_id, const Member& member,

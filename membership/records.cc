@@ -1,7 +1,5 @@
 #include "membership/records.h"
 
-#include "membership/agreement_record.h"
-
 #include <algorithm>
 #include <cstdint>
 
@@ -91,7 +89,7 @@ kamino::v1::Member ToProto(const Member& member) {
                                             member.link_addresses.end());
   instance.set_heap_bytes(member.heap_bytes);
   instance.set_heap_id(member.heap_id);
-  *instance.mutable_agreement_ranges() = ToProto(member.agreement);
+  ToMessage(member.agreement, instance.mutable_agreement_ranges());
   return message;
 }
 
@@ -105,7 +103,7 @@ Member FromProto(const kamino::v1::Member& message) {
                                instance.link_addresses().end());
   member.heap_bytes = instance.heap_bytes();
   member.heap_id = instance.heap_id();
-  member.agreement = FromProto(instance.agreement_ranges());
+  member.agreement = AgreementFrom(instance.agreement_ranges());
   return member;
 }
 

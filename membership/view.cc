@@ -35,9 +35,8 @@ bool operator==(const View& a, const View& b) {
   return a.cluster_id == b.cluster_id && a.chain_id == b.chain_id &&
          a.id == b.id && a.members == b.members && a.excluded == b.excluded &&
          a.digest == b.digest && a.ancestors == b.ancestors &&
-         a.in_force == b.in_force &&
-         a.cluster_uuid == b.cluster_uuid && a.epoch == b.epoch &&
-         a.recovered_at == b.recovered_at;
+         a.in_force == b.in_force && a.cluster_uuid == b.cluster_uuid &&
+         a.epoch == b.epoch && a.recovered_at == b.recovered_at;
 }
 
 void View::Agree() {

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "glog/logging.h"
-#include "membership/agreement_record.h"
 
 namespace kamino::replica {
 
@@ -284,7 +283,7 @@ void ChainCore::OnLinkOpened(LinkId link, absl::Time now, Actions* actions) {
   hello.set_cluster_id(options_.cluster_id);
   hello.set_node_id(options_.node_id);
   hello.set_heap_bytes(options_.heap_bytes);
-  *hello.mutable_agreement_ranges() = membership::ToProto(options_.agreement);
+  membership::ToMessage(options_.agreement, hello.mutable_agreement_ranges());
   hello.set_cluster_uuid(BytesOf(record_->state().cluster_uuid));
   hello.set_epoch(record_->state().epoch);
   *outbox_.Send(link).mutable_hello() = std::move(hello);

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "glog/logging.h"
-#include "membership/agreement_record.h"
 #include "replica/chain_core.h"
 
 namespace kamino::replica {
@@ -115,7 +114,7 @@ std::string ChainCore::RefuseHello(LinkId link, const Hello& hello,
                         " bytes here, ", hello.heap_bytes(), " there");
   }
   const membership::Agreement there =
-      membership::FromProto(hello.agreement_ranges());
+      membership::AgreementFrom(hello.agreement_ranges());
   std::string misfit = membership::Malformed(there);
   if (misfit.empty()) {
     misfit = membership::Misfit(options_.agreement, options_.node_id, there,

@@ -79,8 +79,7 @@ void ProcedureRegistry::Register(std::string name, Procedure procedure) {
                              c == '-';
                     }))
       << "procedure name: " << name;
-  CHECK(!IsBuiltin(name))
-      << "procedure name is reserved: " << name;
+  CHECK(!IsBuiltin(name)) << "procedure name is reserved: " << name;
   const bool added =
       procedures_.emplace(std::move(name), std::move(procedure)).second;
   CHECK(added) << "procedure registered twice";

@@ -37,8 +37,7 @@ membership::Agreement AgreementOf(const Storage& storage,
       Exactly(replica::log_entry_format::kEntryVersion);
   agreement["state format"] = Exactly(replica::state_format::kStateVersion);
   agreement["snapshot format"] = Exactly(replica::snapshot_format::kVersion);
-  agreement["built-in functions' version"] =
-      Exactly(replica::kBuiltinsVersion);
+  agreement["built-in functions' version"] = Exactly(replica::kBuiltinsVersion);
   for (const std::string& name : procedures.Names()) {
     if (replica::IsBuiltin(name)) continue;  // these have that version
     agreement[absl::StrCat(kProcedure, name)] = {0, 1};

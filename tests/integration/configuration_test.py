@@ -30,8 +30,8 @@ class ConfigurationTest(ClusterTest):
 
   def test_a_node_with_another_ring_is_refused(self):
     line = self.refused("x2", "--ring_mb=16")
-    self.assertRegex(line, r"ring_mb\) is 16384 at x2, but 65536 at n[123]; all "
-                           r"nodes of a chain must have it in common")
+    self.assertRegex(line, r"ring_mb\) is 16384 at x2, but 65536 at n[123]; "
+                           r"all nodes of a chain must have it in common")
     # Likewise a member that comes back with another one.
     self.cluster.kill("n3")
     line = self.refused("n3", "--ring_mb=32")

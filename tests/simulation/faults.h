@@ -140,7 +140,7 @@ class Faults {
   bool stopped_ = false;
   uint64_t struck_ = 0;
   bool all_are_old_ = false;  // nothing else happens meanwhile
-  bool decays_ = false;  // some node did
+  bool decays_ = false;       // some node did
   // Until when something is wrong with it.
   std::map<std::string, absl::Time> disturbed_;
   std::map<std::string, absl::Time> unsettled_;

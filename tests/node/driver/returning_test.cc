@@ -240,7 +240,8 @@ TEST_F(ReturningTest, ANeighbourThatIsSetUpOtherwiseIsTurnedAway) {
   rig_.ChangeNext(
       "n3", "n4", [](const ChainMessage& m) { return m.has_hello(); },
       [](ChainMessage* m) {
-        auto& range = (*m->mutable_hello()->mutable_agreement_ranges())["formats"];
+        auto& range =
+            (*m->mutable_hello()->mutable_agreement_ranges())["formats"];
         range.set_low(3);
         range.set_high(4);
       });

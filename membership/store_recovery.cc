@@ -114,7 +114,16 @@ absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanRecovery(
   const View newest = NewestKnown(now);
   const KnownNodes states = States(now);
   Recovery recovery;
-  recovery.complete = learned_.id == newest.id && CanGoOn(newest, states);
+  // Any of its members that is away may have been in a later view, without
+  // those who are there.
+  const auto is_there = [&](const Member& member) {
+    const auto found = states.find(member.node_id);
+    return found != states.end() && found->second.alive &&
+           found->second.member.heap_id == member.heap_id;
+  };
+  recovery.complete = learned_.id == newest.id && CanGoOn(newest, states) &&
+                      std::all_of(newest.members.begin(), newest.members.end(),
+                                  is_there);
   recovery.view = View{options_.cluster_id,
                        newest.id + 1,
                        {},

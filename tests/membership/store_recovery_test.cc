@@ -136,6 +136,19 @@ TEST_F(StoreRecoveryTest, RecoveryIsAboveAllThatIsKnown) {
   EXPECT_EQ(Tell("n1", Knows(newest_)), absl::OkStatus());
 }
 
+// Those who are away may have gone on in a view of their own.
+TEST_F(StoreRecoveryTest, WithoutAllOfTheNewestViewItTakesForce) {
+  Lead(View());
+  core_.Learn(newest_);
+  EXPECT_FALSE(Tell("n1", Knows(newest_)).ok());
+  Wait({"n1"});
+  const auto plan = core_.PlanRecovery(now_);
+  ASSERT_EQ(plan.status(), absl::OkStatus());
+  EXPECT_EQ(Names(plan->view), "n1.1 ");
+  EXPECT_FALSE(plan->complete);
+  EXPECT_TRUE(absl::IsFailedPrecondition(core_.Recover(false, now_).status()));
+}
+
 TEST_F(StoreRecoveryTest, WithoutThoseWhoHoldEverythingItTakesForce) {
   Lead(View());
   NodeReport report;

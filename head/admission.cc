@@ -119,7 +119,8 @@ void Admission::ExecuteReady(absl::Time now, Actions* actions) {
   awaits_successor_ = false;
   on_probation_ = now < probation_until_;
   HearSuspect();
-  while (has_ready() && fatal_.ok() && !turn_is_over() && MayBegin(actions)) {
+  while (has_ready() && fatal_.ok() && damage_.ok() && !turn_is_over() &&
+         MayBegin(actions)) {
     ExecuteBatch(TakeBatch(), now, actions);
   }
   EndAnnouncement(actions);
@@ -173,6 +174,9 @@ void Admission::ExecuteBatch(std::vector<Request> batch, absl::Time now,
       Park(*attempt.conflict, std::move(request));
     } else if (single && MayEvictLess(request, attempt.outcome.status)) {
       request.evicts_least = true;
+      alone_.push_front(std::move(request));
+    } else if (single && attempt.damaged && !answers_damage_) {
+      damage_ = attempt.outcome.status;
       alone_.push_front(std::move(request));
     } else if (single) {
       ++counters_.aborted;
@@ -310,6 +314,8 @@ Admission::Attempt Admission::Failed(Transaction& transaction,
   Attempt attempt;
   attempt.conflict = transaction.conflict();
   attempt.outcome.status = Explain(status);
+  attempt.damaged = absl::IsDataLoss(status) &&
+                    replica::ReasonOf(status) == kamino::v1::REASON_UNSPECIFIED;
   // A decision of the function itself that has changed nothing leaves the
   // transaction as it was; any other failure takes everything back.
   attempt.spoilt = attempt.conflict.has_value() || changed ||

@@ -138,12 +138,21 @@ class Admission {
   AdmissionStats stats() const;
   // Not OK once the heap cannot be trusted any more; the node must stop.
   const absl::Status& fatal() const { return fatal_; }
+  // Not OK once a request, which waits now, came by an object that is damaged;
+  // nothing is executed then: the node should leave the chain to others, or
+  // answer such requests with that.
+  const absl::Status& damage() const { return damage_; }
+  void AnswerDamage() {
+    damage_ = absl::OkStatus();
+    answers_damage_ = true;
+  }
 
  private:
   // A request executed within a transaction, and its answer once that is done.
   struct Attempt {
     bool executed = false;  // part of the log entry
     bool spoilt = false;    // failed, and the transaction cannot go on
+    bool damaged = false;   // as an object is
     bool ended = false;     // the function came to its end, if to a refusal
     std::optional<engine::ObjectId> conflict;  // met this locked object
     RequestOutcome outcome;
@@ -239,6 +248,8 @@ class Admission {
   bool awaits_successor_ = false;
   AdmissionStats counters_;
   absl::Status fatal_;
+  absl::Status damage_;
+  bool answers_damage_ = false;
 };
 
 }  // namespace kamino::head

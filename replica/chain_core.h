@@ -123,6 +123,11 @@ class ChainCore {
   // down the chain.
   void CommitLocal(Actions* actions);
 
+  // This node came by an object that cannot be read, as `found` says: it
+  // discards what it holds and ends, if a neighbour has everything. False: it
+  // is to go on as it is.
+  bool LeaveAsDamaged(const absl::Status& found, Actions* actions);
+
   // Whether `request` may be executed by a head on probation: its successor
   // knows of it. If not, that is told, and this is to be called again after
   // further inputs. Another request takes the place of the last one.

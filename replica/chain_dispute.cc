@@ -254,6 +254,24 @@ bool ChainCore::CheckUnsent(const Sync& sync) {
   return false;
 }
 
+bool ChainCore::LeaveAsDamaged(const absl::Status& found, Actions* actions) {
+  const Outbox::Delivery delivery(&outbox_, actions);
+  // Who comes before this node has applied what this node has; who comes after
+  // it has what is complete once it has acknowledged that.
+  const bool held = upstream_.attached() ||
+                    (downstream_.replicates() && !downstream_.joins() &&
+                     downstream_.acked() >= settled());
+  if (!held || index_ < 0 || dispute_.open() ||
+      condition() != Condition::kSound) {
+    LOG(ERROR) << "this node's data are damaged, and nobody is known to hold "
+                  "all of them: "
+               << found.message();
+    return false;
+  }
+  LeaveDamaged(absl::StrCat("an object cannot be read: ", found.message()));
+  return true;
+}
+
 void ChainCore::LeaveDamaged(absl::string_view why) {
   outbox_.Fail(RecordDamage(why));
 }

@@ -21,7 +21,7 @@ absl::StatusOr<ObjectView> ProcedureContext::Get(absl::string_view key) {
 
 absl::StatusOr<ObjectView> ProcedureContext::Find(absl::string_view key) {
   auto entry = objects_->Get(key);
-  if (!entry.ok()) return ExplainKeyError(entry.status(), key);
+  if (!entry.ok()) return Explain(entry.status(), key);
   return ObjectView{entry->version, entry->value};
 }
 
@@ -44,7 +44,7 @@ absl::Status ProcedureContext::Delete(absl::string_view key) {
 absl::Status ProcedureContext::Changed(const absl::Status& status,
                                        absl::string_view key) {
   changed_ |= status.ok();
-  return ExplainKeyError(status, key);
+  return Explain(status, key);
 }
 
 absl::Status ProcedureContext::Scan(
@@ -57,12 +57,20 @@ absl::Status ProcedureContext::Scan(
         return too_much.ok() &&
                visit(key, ObjectView{entry.version, entry.value});
       });
-  return ExplainKeyError(scanned.ok() ? too_much : scanned, start);
+  return Explain(scanned.ok() ? too_much : scanned, start);
 }
 
 absl::StatusOr<bool> ProcedureContext::RangeUnchangedSince(
     absl::string_view start, absl::string_view end, uint64_t sequence) {
-  return objects_->RangeUnchangedSince(start, end, sequence);
+  auto unchanged = objects_->RangeUnchangedSince(start, end, sequence);
+  if (!unchanged.ok()) return Explain(unchanged.status(), start);
+  return unchanged;
+}
+
+absl::Status ProcedureContext::Explain(const absl::Status& status,
+                                       absl::string_view key) {
+  if (absl::IsDataLoss(status)) damage_ = status;
+  return ExplainKeyError(status, key);
 }
 
 bool IsBuiltin(absl::string_view name) {

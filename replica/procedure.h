@@ -77,14 +77,19 @@ class ProcedureContext {
 
   // Whether anything was written or deleted so far.
   bool changed() const { return changed_; }
+  // kDataLoss once objects could not be read as they are damaged.
+  const absl::Status& damage() const { return damage_; }
 
  private:
   absl::Status Changed(const absl::Status& status, absl::string_view key);
+  // For clients to act upon.
+  absl::Status Explain(const absl::Status& status, absl::string_view key);
 
   engine::KeyValue* const objects_;
   const uint64_t sequence_;
   RequestMeter* const meter_;
   bool changed_ = false;
+  absl::Status damage_;
 };
 
 // By its name; a procedure that is registered is none.

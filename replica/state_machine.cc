@@ -275,8 +275,14 @@ absl::StatusOr<StateMachine::Execution> StateMachine::Execute(
   ProcedureContext context(&objects, sequence, meter);
   auto result = (*procedure)(context, mutation.arguments);
   if (changed != nullptr) *changed = context.changed();
+  RETURN_IF_ERROR(context.damage());
   // A procedure that swallows the error has not succeeded.
   if (result.ok() && !meter->status().ok()) return meter->status();
+  if (absl::IsDataLoss(result.status()) &&
+      ReasonOf(result.status()) == kamino::v1::REASON_UNSPECIFIED) {
+    // The procedure's own word for something; the heap's is another matter.
+    return WithReason(result.status(), kamino::v1::REASON_PROCEDURE_FAILED);
+  }
   RETURN_IF_ERROR(result.status());
   if (result->size() > kMaxResultBytes) {
     return MakeError(kamino::v1::REASON_TOO_LARGE,

@@ -177,6 +177,10 @@ Actions ChainNode::EndOfBatch(absl::Time now) {
   while (admission_ != nullptr && !failed()) {
     if (core_.beyond_doubt()) admission_->ExecuteReady(now, &pending_);
     if (!admission_->fatal().ok()) Fail(admission_->fatal());
+    if (!admission_->damage().ok() &&
+        !core_.LeaveAsDamaged(admission_->damage(), &pending_)) {
+      admission_->AnswerDamage();
+    }
     if (failed() || pending_.completed == 0) break;
     // Completion may free locks, and so make parked requests ready.
     admission_->OnCompleted(std::exchange(pending_.completed, 0));
@@ -243,8 +247,12 @@ absl::Status ChainNode::Read(
     absl::FunctionRef<absl::Status(engine::KeyValueReader&)> read) {
   RETURN_IF_ERROR(CheckMayRead());
   engine::HeapReader reader(storage_->heap());
-  ASSIGN_OR_RETURN(auto objects, state_.Objects(reader));
-  absl::Status status = read(objects);
+  auto objects = state_.Objects(reader);
+  absl::Status status = objects.ok() ? read(*objects) : objects.status();
+  if (absl::IsDataLoss(status) && !tells_damage_ &&
+      replica::ReasonOf(status) == kamino::v1::REASON_UNSPECIFIED) {
+    tells_damage_ = !core_.LeaveAsDamaged(status, &pending_);
+  }
   // The answer counts as of now: nobody else can have served in between.
   RETURN_IF_ERROR(CheckMayRead());
   return status;

@@ -53,7 +53,8 @@ class Disputing {
         ring_(disk != nullptr ? *LogRing::Open(region_.get(), {})
                               : *LogRing::Create(region_.get(), {}, kBytes)),
         record_(region_.get()),
-        heap_(ring_.get(), &record_) {
+        scrub_record_(region_.get()),
+        heap_(ring_.get(), &record_, &scrub_record_) {
     if (disk != nullptr) {
       EXPECT_TRUE(record_.Open().ok());
       heap_.objects = disk->objects;
@@ -151,6 +152,7 @@ class Disputing {
   std::unique_ptr<SimRegion> region_;
   std::unique_ptr<LogRing> ring_;
   NodeRecord record_;
+  ScrubRecord scrub_record_;
   FakeHeap heap_;
   std::unique_ptr<ChainCore> core_;
   std::vector<ChainMessage> sent_;

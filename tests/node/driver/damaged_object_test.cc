@@ -1,0 +1,90 @@
+// An object of a head or a tail cannot be read any more: the node leaves the
+// chain to those who have it, or, when nobody has, answers with what is wrong.
+#include <cstddef>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "replica/state_format.h"
+#include "tests/node/driver/chain_rig.h"
+
+namespace kamino::node {
+namespace {
+
+using replica::state_format::StateRoot;
+
+// Overwrites the first page of the index of objects.
+void DamageIndex(engine::Heap* heap) {
+  StateRoot root;
+  std::memcpy(&root, (*heap->Payload(heap->root())).data(), sizeof(root));
+  const auto page = *heap->Payload(root.objects_root);
+  std::memset(const_cast<std::byte*>(page.data()), 0xff, page.size());
+}
+
+// As a client's read of a key, at a tail.
+absl::Status ReadFrom(ChainRig* rig, const std::string& name) {
+  absl::Status status =
+      rig->node(name).Read([](engine::KeyValueReader& objects) {
+        return objects.Get("key1").status();
+      });
+  rig->Tick();
+  rig->Settle(2);
+  return status;
+}
+
+void Fill(ChainRig* rig, const std::vector<std::string>& members) {
+  rig->StartAll();
+  rig->InstallView(members);
+  rig->Settle();
+  for (int i = 0; i < 5; ++i) {
+    rig->Submit(1, {Put("key" + std::to_string(i), "value")});
+    rig->Settle(2);
+  }
+  rig->Settle();
+}
+
+TEST(DamagedObjectTest, AHeadLeavesToThoseWhoHoldIt) {
+  ChainRig rig({.ring_bytes = 512 << 10});
+  Fill(&rig, {"n1", "n2", "n3"});
+  const auto before = rig.ReadAll("n3");
+  ASSERT_TRUE(before.ok() && !before->empty());
+  DamageIndex(rig.storage("n1").heap());
+  rig.Submit(1, {Put("key1", "another")});
+  rig.Settle(2);
+  EXPECT_THAT(std::string(rig.fatal("n1").message()),
+              testing::HasSubstr("an object cannot be read: the index"));
+  rig.InstallView({"n2", "n3"});
+  rig.Settle();
+  EXPECT_TRUE(rig.fatal("n2").ok()) << rig.fatal("n2");
+  const auto after = rig.ReadAll("n3");
+  ASSERT_TRUE(after.ok()) << after.status();
+  EXPECT_EQ(*after, *before);
+}
+
+TEST(DamagedObjectTest, ATailLeavesToThoseBeforeIt) {
+  ChainRig rig({.ring_bytes = 512 << 10});
+  Fill(&rig, {"n1", "n2", "n3"});
+  DamageIndex(rig.storage("n3").heap());
+  EXPECT_FALSE(ReadFrom(&rig, "n3").ok());
+  EXPECT_THAT(std::string(rig.fatal("n3").message()),
+              testing::HasSubstr("an object cannot be read: the index"));
+  EXPECT_TRUE(rig.fatal("n2").ok());
+}
+
+TEST(DamagedObjectTest, OneThatIsAloneGoesOnAndSaysWhatIsWrong) {
+  ChainRig rig({.ring_bytes = 512 << 10});
+  Fill(&rig, {"n1"});
+  DamageIndex(rig.storage("n1").heap());
+  for (int i = 0; i < 2; ++i) {
+    rig.Submit(1, {Put("key1", "another")});
+    rig.Settle(2);
+    const absl::Status read = ReadFrom(&rig, "n1");
+    EXPECT_TRUE(absl::IsDataLoss(read)) << read;
+  }
+  EXPECT_TRUE(rig.fatal("n1").ok()) << rig.fatal("n1");
+}
+
+}  // namespace
+}  // namespace kamino::node

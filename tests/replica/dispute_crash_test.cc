@@ -9,6 +9,7 @@
 #include "engine/pmem/sim_region.h"
 #include "gtest/gtest.h"
 #include "replica/chain_core.h"
+#include "replica/scrub_record.h"
 #include "tests/faults/planted.h"
 #include "tests/replica/fake_heap.h"
 #include "tests/replica/text_entry.h"
@@ -53,7 +54,8 @@ class Disputing {
         ring_(disk != nullptr ? *LogRing::Open(region_.get(), {})
                               : *LogRing::Create(region_.get(), {}, kBytes)),
         record_(region_.get()),
-        scrub_record_(region_.get()),
+        scrub_region_(std::make_unique<SimRegion>(4096)),
+        scrub_record_(scrub_region_.get(), 0),
         heap_(ring_.get(), &record_, &scrub_record_) {
     if (disk != nullptr) {
       EXPECT_TRUE(record_.Open().ok());
@@ -152,6 +154,7 @@ class Disputing {
   std::unique_ptr<SimRegion> region_;
   std::unique_ptr<LogRing> ring_;
   NodeRecord record_;
+  std::unique_ptr<SimRegion> scrub_region_;
   ScrubRecord scrub_record_;
   FakeHeap heap_;
   std::unique_ptr<ChainCore> core_;

@@ -15,7 +15,7 @@ Member Node(const std::string& id, uint64_t incarnation) {
                 {{"tcp", id + ":2"}, {"shm", "/" + id}},
                 1 << 20,
                 std::string(16, 'h'),
-                {{"ring_mb", "64"}}};
+                {{"ring_mb", {64, 64}}}};
 }
 
 View ViewOf(int length) {

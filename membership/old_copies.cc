@@ -206,6 +206,7 @@ absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanFromOldCopies(
   for (const Member& member : view_.members) {
     const auto found = nodes_.find(member.node_id);
     if (found != nodes_.end() && Alive(found->second, now) &&
+        HasPlace(found->second.state.member) &&
         (found->second.state.report.ClaimsAll() ||
          found->second.state.report.condition == Condition::kUnknown)) {
       return absl::UnavailableError(absl::StrCat(

@@ -169,7 +169,10 @@ const ManagerCore::Node* ManagerCore::NewestOldCopy(absl::Time now,
 }
 
 std::string ManagerCore::WhyWaits(absl::Time now) const {
-  if (!view_.formed() || CanGoOn(view_, States(now))) return "";
+  if (!view_.formed() || CanGoOn(view_, States(now)) ||
+      SomebodyHoldsAll(/*but=*/"", now)) {
+    return "";
+  }
   const Node* newest = NewestOldCopy(now, /*whole=*/false);
   if (newest == nullptr) return "";
   return absl::StrCat(

@@ -169,7 +169,10 @@ const ManagerCore::Node* ManagerCore::NewestOldCopy(absl::Time now,
 }
 
 std::string ManagerCore::WhyWaits(absl::Time now) const {
-  if (!view_.formed() || CanGoOn(view_, States(now))) return "";
+  if (!view_.formed() || CanGoOn(view_, States(now)) ||
+      SomebodyHoldsAll(/*but=*/"", now)) {
+    return "";
+  }
   const Node* newest = NewestOldCopy(now, /*whole=*/false);
   if (newest == nullptr) return "";
   return absl::StrCat(
@@ -206,6 +209,7 @@ absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanFromOldCopies(
   for (const Member& member : view_.members) {
     const auto found = nodes_.find(member.node_id);
     if (found != nodes_.end() && Alive(found->second, now) &&
+        HasPlace(found->second.state.member) &&
         (found->second.state.report.ClaimsAll() ||
          found->second.state.report.condition == Condition::kUnknown)) {
       return absl::UnavailableError(absl::StrCat(

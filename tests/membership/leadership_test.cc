@@ -125,7 +125,11 @@ TEST_F(LeadershipTest, SaysWhoLeadsAndForHowLong) {
   EXPECT_EQ(etcd_.Get(kLeaderKey).value, "a:1");
   EXPECT_EQ(Renewal().leader(), "a:1");
   EXPECT_EQ(Renewal().ttl_ms(), 3000u);
-  EXPECT_EQ(Renewal().node_lease_ms(), 700u);
+  // Of those before it nothing is known: a TTL and a lease.
+  EXPECT_EQ(Renewal().node_lease_ms(), 3700u);
+  now_ += 1000 * kMs;
+  Rounds(&a_, 2);
+  EXPECT_EQ(Renewal().node_lease_ms(), 2700u);
   EXPECT_FALSE(Renewal().resigned());
 }
 

@@ -54,6 +54,7 @@ const char* const kFaults[] = {
     "media-of-any-age-within-a-start",
     "membership-acts-while-it-vouches",
     "membership-clocks-stop-in-sleep",
+    "membership-forgets-progress",
     "membership-leads-by-keep-alives",
     "membership-leads-too-long",
     "membership-leases-too-long",

@@ -121,9 +121,9 @@ absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanRecovery(
     return found != states.end() && found->second.alive &&
            found->second.member.heap_id == member.heap_id;
   };
-  recovery.complete = learned_.id == newest.id && CanGoOn(newest, states) &&
-                      std::all_of(newest.members.begin(), newest.members.end(),
-                                  is_there);
+  recovery.complete =
+      learned_.id == newest.id && CanGoOn(newest, states) &&
+      std::all_of(newest.members.begin(), newest.members.end(), is_there);
   recovery.view = View{options_.cluster_id,
                        newest.id + 1,
                        {},

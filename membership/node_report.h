@@ -34,6 +34,8 @@ struct NodeReport {
   uint64_t view_digest = 0;  // of view_id's; 0: not known
   // The newest view in which its heap was a member's, also before a restart.
   uint64_t member_view = 0;
+  // The first mutation of a log entry that it disputes with the head; 0: none.
+  uint64_t disputed = 0;
 
   // The newest view that it knows of.
   uint64_t newest_view() const { return std::max(view_id, member_view); }

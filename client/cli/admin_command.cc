@@ -49,6 +49,9 @@ void Print(const GetClusterResponse& cluster) {
     std::cout << "the chain waits for "
               << absl::StrJoin(cluster.waiting_for(), " or ") << "\n";
   }
+  for (const ClusterNode& node : cluster.nodes()) {
+    std::cout << DisputeOf(node.member().node_id(), node.report().disputed());
+  }
   if (!cluster.store_behind().empty())
     std::cout << cluster.store_behind() << "\n";
   if (cluster.nodes_missing() == 0) return;

@@ -72,14 +72,17 @@ bool Show(const Cli& cli, Client* client) {
   std::vector<std::vector<std::string>> rows = {
       {"NODE", "ROLE", "ADDRESS", "STATE", "VIEW", "LEASE", "RECEIVED",
        "APPLIED", "CLEANED", "HEAP", "UNDO COPY", "RESTARTS", "LINKS"}};
+  std::string disputes;
   for (const Member& node : chain.nodes()) {
     auto status = client->NodeStatus(node.address());
     if (cli.json() && status.ok()) PrintJson(*status);
+    if (status.ok()) disputes += DisputeOf(node.node_id(), status->disputed());
     rows.push_back(RowOf(node, status));
   }
   if (!cli.json()) {
     std::cout << absl::StrCat("cluster ", chain.cluster_id(), ", view ",
-                              chain.view_id(), "\n", FormatTable(rows));
+                              chain.view_id(), "\n", FormatTable(rows),
+                              disputes);
   }
   std::cout.flush();
   return std::cout.good();

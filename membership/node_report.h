@@ -59,6 +59,8 @@ struct NodeReport {
   // How much of the last second its core was in steps that took long
   // (AgentCore::Late).
   absl::Duration late = absl::ZeroDuration();
+  // The first mutation of a log entry that it disputes with the head; 0: none.
+  uint64_t disputed = 0;
 
   // The newest view that it knows of.
   KnownView newest_view() const {

@@ -59,6 +59,7 @@ kamino::v1::NodeReport ToProto(const NodeReport& report) {
   message.set_cluster_uuid(report.cluster_uuid);
   message.set_epoch(report.epoch);
   message.set_late_ms(Milliseconds(report.late));
+  message.set_disputed(report.disputed);
   return message;
 }
 
@@ -76,7 +77,8 @@ NodeReport FromProto(const kamino::v1::NodeReport& message) {
           message.heap_id(),
           message.cluster_uuid(),
           message.epoch(),
-          absl::Milliseconds(message.late_ms())};
+          absl::Milliseconds(message.late_ms()),
+          message.disputed()};
 }
 
 kamino::v1::Member ToProto(const Member& member) {

@@ -261,6 +261,9 @@ class ChainCore {
   // Whether a node may have died of the entry: its predecessor has executed it,
   // and this one is to take over what that holds.
   bool IsDeadly(const LogEntry& entry) const;
+  // Up to here entries that this node has not applied are complete, as a later
+  // one is of an object of theirs.
+  uint64_t CompleteAsShared() const;
   // The same of entries (after, last].
   void NoteDeadly(uint64_t after, uint64_t last);
   // Nobody has died of mutations up to here: all have applied them.

@@ -12,9 +12,11 @@
 //     its record before. If it dies of that, it drops the entry once it is
 //     back: nobody behind it can have it, and nobody was answered.
 // What was taken over is in flight, as what was interrupted is (invariant 4 of
-// replica/chain_core.h): it shares no object with what comes after it.
+// replica/chain_core.h): it shares no object with what comes after it. Where
+// two entries do share one, the earlier is complete, and was executed.
 #include <algorithm>
 
+#include "absl/container/flat_hash_set.h"
 #include "glog/logging.h"
 #include "replica/chain_core.h"
 
@@ -45,11 +47,33 @@ bool ChainCore::IsDeadly(const LogEntry& entry) const {
   return index_ > 0 && deadly_.Has(entry);
 }
 
+uint64_t ChainCore::CompleteAsShared() const {
+  absl::flat_hash_set<engine::ObjectId> later;
+  for (uint64_t last = ring_->received(); last > ring_->applied();) {
+    const LogEntry entry = ring_->EntryOf(last);
+    const auto write_set = entry.WriteSet();
+    if (!write_set.ok()) break;  // nor is it adopted
+    for (const engine::Intent& intent : *write_set) {
+      if (later.contains(intent.object)) return last;
+    }
+    for (const engine::Intent& intent : *write_set) {
+      later.insert(intent.object);
+    }
+    last = entry.first() - 1;
+  }
+  return ring_->applied();
+}
+
 void ChainCore::AdoptDeadly(absl::Time now) {
   if (mending_.torn() || dispute_.open() || !upstream_.attached() ||
       ring_->applied() == ring_->received() ||
       !IsDeadly(ring_->EntryOf(ring_->applied() + 1))) {
     return;
+  }
+  const uint64_t complete = CompleteAsShared();
+  if (complete > ring_->applied()) {
+    deadly_.after = std::max(deadly_.after, complete);
+    return ExecuteReceived();  // the others are adopted with the next batch
   }
   GoOnMended(mending_.Adopt(upstream_.link(), now));
 }

@@ -54,6 +54,9 @@ void Print(const GetClusterResponse& cluster) {
     std::cout << "the chain waits for "
               << absl::StrJoin(cluster.waiting_for(), " or ") << "\n";
   }
+  for (const ClusterNode& node : cluster.nodes()) {
+    std::cout << DisputeOf(node.member().node_id(), node.report().disputed());
+  }
   for (const std::string& why :
        {cluster.store_behind(), cluster.waits_for_newer()}) {
     if (!why.empty()) std::cout << why << "\n";

@@ -93,10 +93,12 @@ bool Show(const Cli& cli, Client* client) {
   std::vector<std::vector<std::string>> rows = {
       {"NODE", "ROLE", "ADDRESS", "STATE", "VIEW", "LEASE", "RECEIVED",
        "APPLIED", "CLEANED", "HEAP", "UNDO COPY", "RESTARTS", "LINKS"}};
+  std::string disputes;
   std::string scrub;
   for (const Member& node : chain.nodes()) {
     auto status = client->NodeStatus(node.address());
     if (cli.json() && status.ok()) PrintJson(*status);
+    if (status.ok()) disputes += DisputeOf(node.node_id(), status->disputed());
     if (status.ok() && status->role() == kamino::v1::ROLE_HEAD) {
       scrub = ScrubLine(status->scrub());
     }
@@ -104,7 +106,8 @@ bool Show(const Cli& cli, Client* client) {
   }
   if (!cli.json()) {
     std::cout << absl::StrCat("cluster ", chain.cluster_id(), ", view ",
-                              chain.view_id(), "\n", FormatTable(rows), scrub);
+                              chain.view_id(), "\n", FormatTable(rows), disputes,
+                              scrub);
   }
   std::cout.flush();
   return std::cout.good();

@@ -36,4 +36,11 @@ std::string FormatBytes(uint64_t bytes) {
   return absl::StrFormat("%.1f GiB", bytes / 1073741824.0);
 }
 
+std::string DisputeOf(const std::string& node_id, uint64_t disputed) {
+  if (disputed == 0) return "";
+  return absl::StrCat(node_id, " disputes mutation ", disputed,
+                      " with the head; if that lasts, see docs/recovery.md, "
+                      "Disputes\n");
+}
+
 }  // namespace kamino::client

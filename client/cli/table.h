@@ -12,6 +12,10 @@ namespace kamino::client {
 // head. Rows may be of different lengths.
 std::string FormatTable(const std::vector<std::vector<std::string>>& rows);
 
+// A line below it for a node that disputes this mutation with the head; ""
+// where it is 0: it disputes none.
+std::string DisputeOf(const std::string& node_id, uint64_t disputed);
+
 // "1.5 MiB"
 std::string FormatBytes(uint64_t bytes);
 

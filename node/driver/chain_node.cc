@@ -309,6 +309,7 @@ membership::NodeReport ChainNode::report() const {
   report.caught_up_view = core_.caught_up_view();
   const replica::LogRing& ring = core_.ring();
   report.cursors = {ring.received(), ring.applied(), ring.cleaned()};
+  report.disputed = core_.disputed();
   report.append_debt = core_.append_debt();
   report.completion_debt = core_.completion_debt();
   return report;

@@ -74,6 +74,7 @@ void Node::Describe(ChainNode& node,
   response->set_completed(core.completed());
   response->set_restarts(storage_->record()->state().restarts);
   response->set_condition(membership::ToProto(core.condition()));
+  response->set_disputed(core.disputed());
   const replica::TransferStats& transfer = core.transfer();
   response->mutable_transfer()->set_sending(transfer.sending);
   response->mutable_transfer()->set_receiving(transfer.receiving);

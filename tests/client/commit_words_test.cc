@@ -58,5 +58,11 @@ TEST(TableTest, AlignsColumns) {
   EXPECT_EQ(FormatBytes(uint64_t{5} << 30), "5.0 GiB");
 }
 
+TEST(TableTest, DisputesAreNamed) {
+  EXPECT_EQ(DisputeOf("n2", 0), "");
+  EXPECT_THAT(DisputeOf("n2", 128),
+              HasSubstr("n2 disputes mutation 128 with the head"));
+}
+
 }  // namespace
 }  // namespace kamino::client

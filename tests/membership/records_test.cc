@@ -51,7 +51,8 @@ TEST(RecordsTest, RolesAreTheSameInWords) {
 }
 
 TEST(RecordsTest, AReportSurvives) {
-  const NodeReport report = {3, Condition::kBehind, 2, {5, 4, 1}};
+  NodeReport report = {3, Condition::kBehind, 2, {5, 4, 1}};
+  report.disputed = 5;
   EXPECT_EQ(FromProto(ToProto(report)), report);
   EXPECT_EQ(FromProto(kamino::v1::NodeReport()), NodeReport());
 }

@@ -106,8 +106,8 @@ bool Show(const Cli& cli, Client* client) {
   }
   if (!cli.json()) {
     std::cout << absl::StrCat("cluster ", chain.cluster_id(), ", view ",
-                              chain.view_id(), "\n", FormatTable(rows), disputes,
-                              scrub);
+                              chain.view_id(), "\n", FormatTable(rows),
+                              disputes, scrub);
   }
   std::cout.flush();
   return std::cout.good();

@@ -154,6 +154,7 @@ ServerUnaryReactor* AdminService::Recover(
                   response->set_chain_id(core->options().chain_id);
                   response->set_view_id(recovery.view.id);
                   response->set_complete(recovery.complete);
+                  response->set_confirmed(request->confirmed());
                   for (size_t i = 0; i < recovery.view.members.size(); ++i) {
                     *response->add_members() =
                         PublicMember(recovery.view, static_cast<int>(i));

@@ -164,6 +164,7 @@ ServerUnaryReactor* AdminService::Recover(
                     response->set_holds(recovery.holds);
                     response->set_acknowledged(core->progress().acknowledged);
                   }
+                  response->set_confirmed(request->confirmed());
                   for (size_t i = 0; i < recovery.view.members.size(); ++i) {
                     *response->add_members() =
                         PublicMember(recovery.view, static_cast<int>(i));

@@ -196,8 +196,12 @@ absl::Status AgentCore::Refusal(const Answer& answer, absl::Time now) {
   switch (answer.status.code()) {
     case absl::StatusCode::kFailedPrecondition:
     case absl::StatusCode::kInvalidArgument:
-    case absl::StatusCode::kUnimplemented:
       return answer.status;
+    case absl::StatusCode::kUnimplemented:
+      return absl::UnimplementedError(
+          absl::StrCat(managers_[current_],
+                       " answers, but is no manager (a node or etcd, "
+                       "perhaps); check --managers"));
     default:
       return absl::OkStatus();
   }

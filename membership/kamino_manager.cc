@@ -12,7 +12,6 @@
 #include "absl/flags/flag.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "glog/logging.h"
 #include "membership/admin_service.h"
@@ -64,13 +63,8 @@ struct Deployment {
 };
 
 absl::Status CheckNames(const Deployment& deployment) {
-  const std::string& id = deployment.manager.core.cluster_id;
-  if (id.empty() || id.size() > ManagerCore::kMaxNameBytes ||
-      absl::StrContains(id, '/')) {
-    return BadFlag("cluster_id",
-                   absl::StrCat("is required, has at most ",
-                                ManagerCore::kMaxNameBytes, " bytes and no /"));
-  }
+  RETURN_IF_ERROR(
+      CheckIdFlag("cluster_id", deployment.manager.core.cluster_id));
   const std::string& prefix = deployment.manager.etcd_prefix;
   if (!absl::StartsWith(prefix, "/") || absl::EndsWith(prefix, "/")) {
     return BadFlag("etcd_prefix", "must start with / and not end with one");
@@ -90,9 +84,8 @@ absl::StatusOr<Deployment> ReadFlags() {
   options.name = absl::GetFlag(FLAGS_advertise).empty()
                      ? absl::GetFlag(FLAGS_listen)
                      : absl::GetFlag(FLAGS_advertise);
-  deployment.etcd_endpoints =
-      absl::StrSplit(absl::GetFlag(FLAGS_etcd), ',', absl::SkipEmpty());
-  if (deployment.etcd_endpoints.empty()) return BadFlag("etcd", "is required");
+  ASSIGN_OR_RETURN(deployment.etcd_endpoints,
+                   ReadAddressesFlag("etcd", absl::GetFlag(FLAGS_etcd)));
   const int timeout_ms = absl::GetFlag(FLAGS_failure_timeout_ms);
   int interval_ms = absl::GetFlag(FLAGS_heartbeat_interval_ms);
   if (interval_ms == 0) {
@@ -109,9 +102,6 @@ absl::StatusOr<Deployment> ReadFlags() {
       // Some heartbeats may be lost before a lease is.
       CheckRange("heartbeat_interval_ms", interval_ms, 1, timeout_ms / 4),
       CheckRange("leader_ttl_s", ttl, 1, 600)};
-  for (const std::string& endpoint : deployment.etcd_endpoints) {
-    checks.push_back(CheckAddressFlag("etcd", endpoint, false));
-  }
   for (const absl::Status& check : checks) {
     if (!check.ok()) return check;
   }

@@ -18,6 +18,11 @@
 
 namespace kamino::membership {
 
+// In what another manager, which leads, was started otherwise than this one, as
+// a line; "": in nothing that renewals tell.
+std::string SettingsDiffer(const kamino::internal::v1::RenewalRecord& own,
+                           const kamino::internal::v1::RenewalRecord& theirs);
+
 // Thread-safe.
 class Manager {
  public:
@@ -35,6 +40,7 @@ class Manager {
                         kamino::internal::v1::RegisterResponse* response);
   absl::Status Heartbeat(const kamino::internal::v1::HeartbeatRequest& request,
                          kamino::internal::v1::HeartbeatResponse* response);
+  // While etcd does not answer, who does not lead says so.
   absl::Status Administer(
       absl::FunctionRef<absl::Status(ManagerCore*, absl::Time)> request);
 
@@ -44,6 +50,8 @@ class Manager {
   void Run();
   // Calls etcd, with no lock held.
   void CarryOutAndTell(const EtcdCall& call);
+  // Once for each that differs, of a manager that looks on.
+  void CompareSettings(const std::string& renewal);
 
   const std::string name_;
   const std::function<absl::Time()> clock_;
@@ -51,8 +59,12 @@ class Manager {
   absl::Mutex mutex_;
   ManagerLoop loop_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status etcd_failure_ ABSL_GUARDED_BY(mutex_);  // of the last call
 
-  const std::unique_ptr<Etcd> etcd_;  // the thread's own
+  // The thread's own.
+  const std::unique_ptr<Etcd> etcd_;
+  const kamino::internal::v1::RenewalRecord own_settings_;
+  std::string told_;  // of settings that differ
   std::thread thread_;
 };
 

@@ -6,19 +6,16 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
+#include <algorithm>
+#include <cstddef>
 #include <iostream>
 #include <new>
 
-#include "absl/flags/parse.h"
-#include "absl/flags/usage.h"
-#include "absl/flags/usage_config.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/address.h"
+#include "base/parse_flags.h"
 #include "glog/logging.h"
 #include "proto/version.h"
 
@@ -27,43 +24,8 @@ namespace {
 
 constexpr int kExitFailure = 1;
 constexpr int kExitUsage = 2;
-
-// Abseil ends the process with 1 for bad flags and for --help.
-bool parsing_flags = false;
-int parse_exit_code = kExitUsage;
-
-void ParseFlags(const ServerProgram& program, int argc, char** argv) {
-  for (int i = 1; i < argc; ++i) {
-    if (absl::StartsWith(argv[i], "--help") ||
-        absl::StartsWith(argv[i], "--version")) {
-      parse_exit_code = 0;
-    }
-  }
-  std::atexit([] {
-    if (!parsing_flags) return;
-    std::cout.flush();
-    std::fflush(nullptr);
-    _exit(parse_exit_code);
-  });
-  absl::SetProgramUsageMessage(program.usage);
-  absl::FlagsUsageConfig config;
-  // All flags but Abseil's own, wherever they are defined.
-  config.contains_help_flags = [](absl::string_view file) {
-    return !absl::StrContains(file, "absl/");
-  };
-  config.contains_helpshort_flags = config.contains_help_flags;
-  config.version_string = [name = program.name] {
-    return absl::StrCat(name, " ", kVersion, "\n");
-  };
-  absl::SetFlagsUsageConfig(config);
-  parsing_flags = true;
-  const auto rest = absl::ParseCommandLine(argc, argv);
-  parsing_flags = false;
-  if (rest.size() > 1) {
-    std::cerr << program.name << ": unexpected argument " << rest[1] << "\n";
-    std::exit(kExitUsage);
-  }
-}
+// Of a cluster's or a node's id: the heap's label has both, and the chain's.
+constexpr size_t kMaxIdBytes = 48;
 
 // Shells give 1024 at first, whatever a process may have.
 void RaiseDescriptorLimit() {
@@ -108,15 +70,31 @@ absl::Status BadFlag(absl::string_view flag, absl::string_view why) {
 
 absl::Status CheckAddressFlag(absl::string_view flag, absl::string_view address,
                               bool any_port) {
-  const size_t colon = address.rfind(':');
-  uint32_t port;
-  if (colon != absl::string_view::npos && colon > 0 &&
-      absl::SimpleAtoi(address.substr(colon + 1), &port) && port <= 65535 &&
-      (port > 0 || any_port)) {
-    return absl::OkStatus();
+  const absl::Status checked = CheckAddress(address, any_port);
+  if (checked.ok()) return checked;
+  return BadFlag(flag, absl::StrCat("must be host:port; ", checked.message()));
+}
+
+absl::StatusOr<std::vector<std::string>> ReadAddressesFlag(
+    absl::string_view flag, absl::string_view text) {
+  auto addresses = SplitAddresses(text);
+  if (!addresses.ok()) {
+    return BadFlag(flag, absl::StrCat("must be host:port,...; ",
+                                      addresses.status().message()));
   }
-  return BadFlag(flag,
-                 absl::StrCat("must be host:port, not \"", address, "\""));
+  if (addresses->empty()) return BadFlag(flag, "is required");
+  return addresses;
+}
+
+absl::Status CheckIdFlag(absl::string_view flag, absl::string_view id) {
+  const bool good =
+      !id.empty() && id.size() <= kMaxIdBytes &&
+      std::all_of(id.begin(), id.end(), [](char c) {
+        return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
+      });
+  if (good) return absl::OkStatus();
+  return BadFlag(flag, absl::StrCat("must be 1 to ", kMaxIdBytes,
+                                    " letters, digits or -_."));
 }
 
 bool IsReachable(absl::string_view address) {
@@ -131,7 +109,7 @@ bool IsLoopback(absl::string_view address) {
 }
 
 int RunServer(const ServerProgram& program, int argc, char** argv) {
-  ParseFlags(program, argc, argv);
+  ParseFlags(program.name, program.usage, kVersion, argc, argv);
   FLAGS_logtostderr = true;
   google::InitGoogleLogging(argv[0]);
   ExpectLackOfMemory();

@@ -5,8 +5,10 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
 namespace kamino::membership {
@@ -17,6 +19,13 @@ absl::Status BadFlag(absl::string_view flag, absl::string_view why);
 // Whether `address` is host:port; port 0 only with `any_port`.
 absl::Status CheckAddressFlag(absl::string_view flag, absl::string_view address,
                               bool any_port);
+
+// Of "host:port,...": one address at least.
+absl::StatusOr<std::vector<std::string>> ReadAddressesFlag(
+    absl::string_view flag, absl::string_view text);
+
+// Whether `id` can be a cluster's or a node's: what heaps are labelled with.
+absl::Status CheckIdFlag(absl::string_view flag, absl::string_view id);
 
 // Whether `address` names a host that others can connect to, not every address
 // of this one.

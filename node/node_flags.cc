@@ -1,13 +1,10 @@
 #include "node/node_flags.h"
 
-#include <algorithm>
 #include <set>
 
 #include "absl/flags/flag.h"
 #include "absl/status/status.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "engine/heap/heap.h"
 #include "membership/server_program.h"
@@ -83,6 +80,7 @@ namespace kamino::node {
 
 using membership::BadFlag;
 using membership::CheckAddressFlag;
+using membership::CheckIdFlag;
 using membership::IsLoopback;
 using membership::IsReachable;
 
@@ -92,19 +90,6 @@ constexpr uint64_t kMaxMegabytes = 1u << 20;  // 1 TiB
 constexpr int kMaxVerbsPort = 255;
 constexpr int kMaxGidIndex = 255;
 constexpr int kMaxSpinMicros = 1'000'000;
-// Of a cluster's or a node's id: the heap's label has both, and the chain's.
-constexpr size_t kMaxIdBytes = 48;
-
-absl::Status CheckId(absl::string_view flag, absl::string_view id) {
-  const bool good =
-      !id.empty() && id.size() <= kMaxIdBytes &&
-      std::all_of(id.begin(), id.end(), [](char c) {
-        return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
-      });
-  if (good) return absl::OkStatus();
-  return BadFlag(flag, absl::StrCat("must be 1 to ", kMaxIdBytes,
-                                    " letters, digits or -_."));
-}
 
 absl::Status ReadUndoCopy(StorageOptions* storage) {
   const std::string kind = absl::GetFlag(FLAGS_undo_copy);
@@ -137,8 +122,8 @@ absl::Status ReadStorage(NodeFlags* flags) {
   const uint64_t heap_mb = absl::GetFlag(FLAGS_heap_mb);
   const uint64_t ring_mb = absl::GetFlag(FLAGS_ring_mb);
   storage->alpha = absl::GetFlag(FLAGS_alpha);
-  RETURN_IF_ERROR(CheckId("cluster_id", storage->cluster_id));
-  RETURN_IF_ERROR(CheckId("node_id", storage->node_id));
+  RETURN_IF_ERROR(CheckIdFlag("cluster_id", storage->cluster_id));
+  RETURN_IF_ERROR(CheckIdFlag("node_id", storage->node_id));
   RETURN_IF_ERROR(CheckMegabytes("heap_mb", heap_mb, engine::Heap::kMinBytes));
   RETURN_IF_ERROR(
       CheckMegabytes("ring_mb", ring_mb, replica::LogRing::kMinBytes));
@@ -240,12 +225,9 @@ absl::StatusOr<NodeFlags> ReadNodeFlags() {
     return BadFlag("scrub_mb_per_s",
                    absl::StrCat("must be from 0 to ", kMaxMegabytes));
   }
-  flags.managers =
-      absl::StrSplit(absl::GetFlag(FLAGS_managers), ',', absl::SkipEmpty());
-  if (flags.managers.empty()) return BadFlag("managers", "is required");
-  for (const std::string& manager : flags.managers) {
-    RETURN_IF_ERROR(CheckAddressFlag("managers", manager, false));
-  }
+  ASSIGN_OR_RETURN(
+      flags.managers,
+      membership::ReadAddressesFlag("managers", absl::GetFlag(FLAGS_managers)));
   return flags;
 }
 

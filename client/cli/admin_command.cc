@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "client/admin.h"
 #include "client/cli/cli.h"
+#include "client/cli/cluster_text.h"
 #include "client/cli/table.h"
 #include "proto/words.h"
 
@@ -49,27 +50,7 @@ void Print(const GetClusterResponse& cluster) {
   }
   std::cout << absl::StrCat("cluster ", cluster.cluster_id(), ", view ",
                             cluster.view_id(), ", manager ", cluster.leader(),
-                            "\n", FormatTable(rows));
-  if (!cluster.waiting_for().empty()) {
-    std::cout << "the chain waits for "
-              << absl::StrJoin(cluster.waiting_for(), " or ") << "\n";
-  }
-  for (const ClusterNode& node : cluster.nodes()) {
-    std::cout << DisputeOf(node.member().node_id(), node.report().disputed());
-  }
-  for (const std::string& why :
-       {cluster.store_behind(), cluster.waits_for_newer()}) {
-    if (!why.empty()) std::cout << why << "\n";
-  }
-  if (cluster.nodes_missing() == 0) return;
-  std::cout << absl::StrCat("the chain forms once ", cluster.chain_length(),
-                            " fresh nodes of one heap size are there: ",
-                            cluster.chain_length() - cluster.nodes_missing(),
-                            " of ", cluster.chain_length(), " are\n");
-}
-
-bool IsIn(const ClusterNode& node) {
-  return node.member().role() != kamino::v1::ROLE_OUTSIDE;
+                            "\n", FormatTable(rows), Remarks(cluster));
 }
 
 int Status(Cli& cli) {
@@ -119,10 +100,7 @@ int TellWhatIs(Cli& cli, Admin* admin, const std::string& what) {
     PrintJson(*cluster);
     return kExitOk;
   }
-  std::vector<std::string> members;
-  for (const ClusterNode& node : cluster->nodes()) {
-    if (IsIn(node)) members.push_back(node.member().node_id());
-  }
+  const std::vector<std::string> members = MembersOf(*cluster);
   std::cout << absl::StrCat(what, "; the chain has ", members.size(), " of ",
                             cluster->chain_length(),
                             " nodes: ", absl::StrJoin(members, ", "), "\n");
@@ -228,7 +206,9 @@ CLI::App* AddChange(CLI::App* admin, Cli* cli, const std::string& name,
                     const std::shared_ptr<Change>& change) {
   CLI::App* command = AddCommand(admin, cli, name, description,
                                  absl::StrCat("  kamino admin ", name, " n2"));
-  command->add_option("NODE", change->node_id)->required()->type_name("");
+  command->add_option("NODE", change->node_id, "Its --node_id.")
+      ->required()
+      ->type_name("");
   command->add_flag("--wait,!--no_wait", change->wait,
                     "Wait until it is so, up to --timeout (the default).");
   command->callback([=] { cli->run = [=] { return run(*cli, *change); }; });
@@ -256,8 +236,11 @@ void AddAdminCommand(CLI::App* app, Cli* cli) {
                 RemoveNow, change);
   remove->add_flag("--force", change->force,
                    "Even if one node alone is left with the data.");
-  AddChange(admin, cli, "drain",
-            "The same, once another node has taken its place.", Drain, change);
+  AddChange(
+      admin, cli, "drain",
+      "Takes a node out of the chain once another has taken its place, so that "
+      "the chain is never short of one; it stays out until it is added.",
+      Drain, change);
   AddChange(admin, cli, "add", "Lets a node join again.", AddNode, change);
   auto recovery = std::make_shared<Recovery>();
   CLI::App* recover =

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "CLI/Formatter.hpp"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -77,6 +78,9 @@ int RunCall(Cli& cli, const std::string& procedure,
   return kExitOk;
 }
 
+constexpr char kCommitUsage[] =
+    "[if CONDITION]... [then] OPERATION... [else OPERATION...]";
+
 struct OutcomeOptions {
   uint64_t client_id = 0;
   uint64_t number = 0;
@@ -125,17 +129,31 @@ absl::StatusOr<Words> CommitWords(Words words, const Words& literal) {
   return words;
 }
 
+// The library knows of no words of a commit's.
+class CommitFormatter : public CLI::Formatter {
+ public:
+  using CLI::Formatter::Formatter;
+  std::string make_usage(const CLI::App*, std::string name) const override {
+    return absl::StrCat("Usage: ", name, " [OPTIONS] ", kCommitUsage, "\n");
+  }
+};
+
 void AddCommit(CLI::App* app, Cli* cli) {
-  CLI::App* commit =
-      AddCommand(app, cli, "commit",
-                 "Several operations at once, or none: [if CONDITION]... "
-                 "[then] OPERATION... [else OPERATION...].",
-                 "  kamino commit put a 1 put b 2\n"
-                 "  kamino commit if version a 7 then put a 2 else get a\n"
-                 "  kamino commit if absent lock then put lock me\n"
-                 "Conditions: exists K, absent K, version K N, value K TEXT,\n"
-                 "            unchanged START END SEQUENCE\n"
-                 "Operations: put K V, patch K OFFSET DATA, del K, get K");
+  CLI::App* commit = AddCommand(
+      app, cli, "commit",
+      absl::StrCat("Several operations at once, or none: ", kCommitUsage, "."),
+      "  kamino commit put a 1 put b 2\n"
+      "  kamino commit if version a 7 then put a 2 else get a\n"
+      "  kamino commit if absent lock then put lock me\n"
+      "Conditions: exists K, absent K, version K N, value K TEXT,\n"
+      "            unchanged START END SEQUENCE\n"
+      "Operations: put K V, patch K OFFSET DATA, del K, get K\n"
+      "K is a key, V its whole value, N a version as put prints "
+      "it, DATA the bytes\n"
+      "to write from byte OFFSET on.");
+  auto formatter = std::make_shared<CommitFormatter>();
+  formatter->column_width(app->get_formatter()->get_column_width());
+  commit->formatter(formatter);
   // As extras, not as an option of many values: the library would take "[a,b]"
   // apart.
   commit->allow_extras();
@@ -155,8 +173,12 @@ void AddCall(CLI::App* app, Cli* cli) {
       AddCommand(app, cli, "call", "Runs a procedure at the head, atomically.",
                  "  kamino commit put alice 10 put bob 5\n"
                  "  kamino call bank.transfer 'alice bob 3'    # 7 8");
-  call->add_option("PROCEDURE", *procedure)->required()->type_name("");
-  call->add_option("ARGUMENTS", *arguments)->required()->type_name("");
+  call->add_option("PROCEDURE", *procedure, "Its name, as nodes know it.")
+      ->required()
+      ->type_name("");
+  call->add_option("ARGUMENTS", *arguments, "What it takes, as one word.")
+      ->required()
+      ->type_name("");
   call->callback([=] {
     cli->run = [=] { return RunCall(*cli, *procedure, *arguments); };
   });
@@ -168,11 +190,11 @@ void AddOutcome(CLI::App* app, Cli* cli) {
       app, cli, "outcome", "Tells what became of a mutation.",
       "  kamino outcome 6129484611666145821 3 1207\n"
       "The numbers are those that an error named whose outcome is unknown.");
-  outcome->add_option("CLIENT_ID", options->client_id)
+  outcome->add_option("CLIENT_ID", options->client_id, "Who has sent it.")
       ->required()
       ->type_name("")
       ->transform(Decimal());
-  outcome->add_option("NUMBER", options->number)
+  outcome->add_option("NUMBER", options->number, "Which of its mutations.")
       ->required()
       ->type_name("")
       ->transform(Decimal());

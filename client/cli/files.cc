@@ -3,10 +3,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -17,13 +15,14 @@ namespace kamino::client {
 namespace {
 
 absl::Status CannotRead(const std::string& path, absl::string_view why) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      "cannot read ", path == "-" ? "standard input" : path, ": ", why));
+  return absl::InvalidArgumentError(
+      absl::StrCat("cannot read ", NameOf(path), ": ", why));
 }
 
-}  // namespace
-
-absl::StatusOr<std::string> ReadFile(const std::string& path, size_t most) {
+// Calls `take` with one part of the file after the other, none of them empty.
+absl::Status ReadParts(
+    const std::string& path,
+    absl::FunctionRef<absl::Status(absl::string_view)> take) {
   const bool standard_input = path == "-";
   const int fd =
       standard_input ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -31,29 +30,47 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, size_t most) {
   const auto closed = absl::MakeCleanup([&] {
     if (!standard_input) close(fd);
   });
-  std::string bytes;
   char part[1 << 16];
   for (;;) {
     const ssize_t got = read(fd, part, sizeof(part));
-    if (got == 0) return bytes;
+    if (got == 0) return absl::OkStatus();
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return CannotRead(path, std::strerror(errno));
-    bytes.append(part, static_cast<size_t>(got));
-    if (bytes.size() > most) {
-      return CannotRead(path, absl::StrCat("it has over ", most, " bytes"));
-    }
+    RETURN_IF_ERROR(take(absl::string_view(part, static_cast<size_t>(got))));
   }
+}
+
+}  // namespace
+
+std::string NameOf(const std::string& path) {
+  return path == "-" ? "standard input" : path;
+}
+
+absl::StatusOr<std::string> ReadFile(const std::string& path, size_t most,
+                                     absl::string_view too_large) {
+  std::string bytes;
+  RETURN_IF_ERROR(ReadParts(path, [&](absl::string_view part) {
+    bytes.append(part.data(), part.size());
+    if (bytes.size() <= most) return absl::OkStatus();
+    return CannotRead(
+        path, absl::StrCat("it has over ", most, " bytes, ", too_large));
+  }));
+  return bytes;
 }
 
 absl::Status ReadLines(const std::string& path,
                        absl::FunctionRef<absl::Status(std::string)> take) {
-  std::ifstream file(path);
-  if (!file) return CannotRead(path, std::strerror(errno));
-  for (std::string line; std::getline(file, line);) {
-    RETURN_IF_ERROR(take(std::move(line)));
-  }
-  // A folder opens, and cannot be read.
-  return file.bad() ? CannotRead(path, std::strerror(errno)) : absl::OkStatus();
+  std::string line;
+  RETURN_IF_ERROR(ReadParts(path, [&](absl::string_view part) {
+    for (size_t end; (end = part.find('\n')) != absl::string_view::npos;) {
+      line.append(part.data(), end);
+      part.remove_prefix(end + 1);
+      RETURN_IF_ERROR(take(std::exchange(line, "")));
+    }
+    line.append(part.data(), part.size());
+    return absl::OkStatus();
+  }));
+  return line.empty() ? absl::OkStatus() : take(std::move(line));
 }
 
 }  // namespace kamino::client

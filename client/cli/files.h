@@ -8,12 +8,20 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 
 namespace kamino::client {
 
-// The bytes of a file; "-": of standard input. kInvalidArgument, with the path:
-// it cannot be read to its end, or has more than `most` bytes.
-absl::StatusOr<std::string> ReadFile(const std::string& path, size_t most);
+// "-" is standard input wherever a file is read.
+
+// As errors name it.
+std::string NameOf(const std::string& path);
+
+// The bytes of a file. kInvalidArgument, with its name: it cannot be read to
+// its end, or has more than `most` bytes, of which `too_large` says why that is
+// too much.
+absl::StatusOr<std::string> ReadFile(const std::string& path, size_t most,
+                                     absl::string_view too_large);
 
 // Calls `take` with each line, without its end. kInvalidArgument: the file
 // cannot be read to its end. The first error of `take` ends it.

@@ -54,8 +54,8 @@ void AddHelp(CLI::App* app, Cli* cli) {
       for (const std::string& word : *words) name += " " + word;
       // By the formatter: help() of the whole app is that of the command that
       // was given, which is this one.
-      std::cout << app->get_formatter()->make_help(command, name,
-                                                   CLI::AppFormatMode::Normal);
+      std::cout << command->get_formatter()->make_help(
+          command, name, CLI::AppFormatMode::Normal);
       return kExitOk;
     };
   });

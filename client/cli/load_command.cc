@@ -11,6 +11,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
+#include "client/check.h"
 #include "client/cli/cli.h"
 #include "client/cli/files.h"
 #include "client/cli/text.h"
@@ -51,7 +52,10 @@ absl::StatusOr<Objects> ReadDpkg(const std::string& path) {
     return absl::OkStatus();
   }));
   finish();
-  return objects;
+  if (!objects.empty()) return objects;
+  return absl::InvalidArgumentError(
+      absl::StrCat(NameOf(path), " names no packages: no line of it begins ",
+                   "with \"Package: \", as dpkg's status file has them"));
 }
 
 // "KEY<tab>VALUE", escaped as scan does it.
@@ -62,6 +66,8 @@ absl::Status ReadTsvLine(absl::string_view line, Objects* objects) {
   }
   ASSIGN_OR_RETURN(std::string key, Unescape(line.substr(0, tab)));
   ASSIGN_OR_RETURN(std::string value, Unescape(line.substr(tab + 1)));
+  RETURN_IF_ERROR(CheckKey(key));
+  RETURN_IF_ERROR(CheckValue(value));
   objects->emplace_back(std::move(key), std::move(value));
   return absl::OkStatus();
 }
@@ -71,8 +77,8 @@ absl::StatusOr<Objects> ReadTsv(const std::string& path) {
   RETURN_IF_ERROR(ReadLines(path, [&](const std::string& line) {
     absl::Status read = ReadTsvLine(line, &objects);
     if (read.ok()) return read;
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, " line ", objects.size() + 1, ": ", read.message()));
+    return absl::InvalidArgumentError(absl::StrCat(
+        NameOf(path), " line ", objects.size() + 1, ": ", read.message()));
   }));
   return objects;
 }
@@ -140,7 +146,7 @@ struct LoadOptions {
 
 int RunLoad(Cli& cli, const LoadOptions& options) {
   if (options.kind == "tsv" && options.file.empty()) {
-    return cli.FailUsage("load tsv takes a file");
+    return cli.FailUsage("load tsv takes a file, or - for standard input");
   }
   auto objects = options.kind == "tsv"  ? ReadTsv(options.file)
                  : options.file.empty() ? ReadDpkg("/var/lib/dpkg/status")
@@ -173,13 +179,15 @@ void AddLoadCommand(CLI::App* app, Cli* cli) {
       app, cli, "load", "Writes one object for each record of a file.",
       "  kamino load tsv all.tsv      # KEY, a tab, VALUE; as scan prints "
       "them\n"
+      "  kamino scan | kamino load tsv - --cluster=other\n"
       "  kamino load dpkg             # Debian's packages, by name");
   load->add_option("KIND", options->kind, "tsv or dpkg.")
       ->required()
       ->type_name("")
       ->check(CLI::IsMember({"tsv", "dpkg"}));
   load->add_option("FILE", options->file,
-                   "dpkg: /var/lib/dpkg/status by default.")
+                   "- is standard input; of dpkg, /var/lib/dpkg/status by "
+                   "default.")
       ->type_name("");
   load->add_option("--outstanding", options->outstanding,
                    "Calls under way at once; 64 by default.")

@@ -15,6 +15,7 @@
 namespace kamino::client {
 namespace {
 
+constexpr char kKey[] = "The object's name, 1 to 1,024 bytes.";
 // Of a file with a value: as hexadecimal digits, a byte takes up to three.
 constexpr size_t kMostFileBytes = 4 * kMaxValueBytes;
 
@@ -103,7 +104,9 @@ int RunPut(Cli& cli, const PutOptions& options, bool has_value) {
     return cli.FailUsage("put takes a value or --file, one of them");
   }
   absl::StatusOr<std::string> value =
-      has_value ? options.value : ReadFile(options.file, kMostFileBytes);
+      has_value ? options.value
+                : ReadFile(options.file, kMostFileBytes,
+                           "more than any value, which has at most 1 MiB");
   if (value.ok() && options.hex) value = FromHex(*value);
   if (!value.ok()) return cli.FailUsage(value.status().message());
   auto client = cli.Connect();
@@ -173,7 +176,7 @@ void AddGet(CLI::App* app, Cli* cli) {
       "  kamino get greeting\n"
       "  kamino get picture -o picture.png      # the bytes, into a file\n"
       "  kamino get picture --offset=16 --length=8 --hex");
-  get->add_option("KEY", options->key)->required()->type_name("");
+  get->add_option("KEY", options->key, kKey)->required()->type_name("");
   get->add_option("--offset", options->offset, "First byte to read.")
       ->type_name("N")
       ->transform(Decimal());
@@ -198,8 +201,11 @@ void AddPut(CLI::App* app, Cli* cli) {
                              "  kamino put picture --file=picture.png\n"
                              "  date | kamino put now --file=-\n"
                              "  kamino put header --hex '00 ff 17'");
-  put->add_option("KEY", options->key)->required()->type_name("");
-  CLI::Option* value = put->add_option("VALUE", options->value)->type_name("");
+  put->add_option("KEY", options->key, kKey)->required()->type_name("");
+  CLI::Option* value = put->add_option("VALUE", options->value,
+                                       "What it is to be, up to 1 MiB; or "
+                                       "else --file.");
+  value->type_name("");
   put->add_option("--file", options->file,
                   "Take the value from this file; - is standard input.")
       ->type_name("FILE");
@@ -215,12 +221,18 @@ void AddPatch(CLI::App* app, Cli* cli) {
       AddCommand(app, cli, "patch", "Overwrites bytes of an object, in place.",
                  "  kamino patch greeting 0 J\n"
                  "  kamino patch header 4 --hex 00ff");
-  patch->add_option("KEY", options->key)->required()->type_name("");
-  patch->add_option("OFFSET", options->offset)
+  patch->add_option("KEY", options->key, kKey)->required()->type_name("");
+  patch
+      ->add_option("OFFSET", options->offset,
+                   "First byte to overwrite, from 0.")
       ->required()
       ->type_name("")
       ->transform(Decimal());
-  patch->add_option("DATA", options->data)->required()->type_name("");
+  patch
+      ->add_option("DATA", options->data,
+                   "The new bytes; the object keeps its length.")
+      ->required()
+      ->type_name("");
   patch->add_flag("--hex", options->hex, "The data is hexadecimal digits.");
   patch->callback([=] { cli->run = [=] { return RunPatch(*cli, *options); }; });
 }
@@ -229,7 +241,7 @@ void AddDelete(CLI::App* app, Cli* cli) {
   auto key = std::make_shared<std::string>();
   CLI::App* del = AddCommand(app, cli, "del", "Removes an object.",
                              "  kamino del greeting");
-  del->add_option("KEY", *key)->required()->type_name("");
+  del->add_option("KEY", *key, kKey)->required()->type_name("");
   del->callback([=] { cli->run = [=] { return RunDelete(*cli, *key); }; });
 }
 
@@ -243,8 +255,11 @@ void AddScan(CLI::App* app, Cli* cli) {
       "  kamino scan > all.tsv; kamino load tsv all.tsv\n"
       "Bytes that a line cannot hold are printed as \\t, \\n, \\r, \\\\ or "
       "\\xHH,\nbut for --output=raw; load tsv reads them so.");
-  auto* start = scan->add_option("START", options->start)->type_name("");
-  scan->add_option("END", options->end)->type_name("");
+  auto* start =
+      scan->add_option("START", options->start, "The first key to list.");
+  start->type_name("");
+  scan->add_option("END", options->end, "The first key not to list.")
+      ->type_name("");
   scan->add_option("--prefix", options->prefix,
                    "Only keys that begin with this.")
       ->type_name("TEXT")

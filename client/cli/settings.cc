@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "CLI/Validators.hpp"
-#include "absl/strings/numbers.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
+#include "base/address.h"
 #include "base/status_macros.h"
 #include "toml++/toml.h"
 
@@ -20,25 +20,13 @@ namespace {
 
 constexpr char kGroup[] = "Of all commands";
 
-bool IsAddress(absl::string_view text) {
-  const size_t colon = text.rfind(':');
-  uint32_t port = 0;
-  return colon != absl::string_view::npos && colon > 0 &&
-         absl::SimpleAtoi(text.substr(colon + 1), &port) && port > 0 &&
-         port <= 65535;
-}
-
 // Of "host:port,...".
 absl::StatusOr<std::vector<std::string>> Addresses(absl::string_view from,
                                                    absl::string_view text) {
-  std::vector<std::string> addresses =
-      absl::StrSplit(text, ',', absl::SkipEmpty());
-  for (const std::string& address : addresses) {
-    if (IsAddress(address)) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(from, ": \"", address, "\" is not host:port"));
-  }
-  return addresses;
+  auto addresses = SplitAddresses(text);
+  if (addresses.ok()) return addresses;
+  return absl::InvalidArgumentError(
+      absl::StrCat(from, ": ", addresses.status().message()));
 }
 
 // An option without a value, as of a variable that is not set, would be no
@@ -71,9 +59,13 @@ void AddAddresses(CLI::App* app, const std::string& name,
       ->group(kGroup);
 }
 
-bool IsFile(const std::string& path) {
+enum class Kind { kFile, kFolder, kNothing };
+
+Kind KindOf(const std::string& path) {
   struct stat info;
-  return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+  if (stat(path.c_str(), &info) != 0) return Kind::kNothing;
+  if (S_ISDIR(info.st_mode)) return Kind::kFolder;
+  return S_ISREG(info.st_mode) ? Kind::kFile : Kind::kNothing;
 }
 
 std::string DefaultConfig(const Environment& environment) {
@@ -106,17 +98,21 @@ absl::Status CheckKeys(const toml::table& table, absl::string_view what,
 
 absl::StatusOr<std::vector<std::string>> ReadAddresses(
     const toml::table& cluster, const char* name, const std::string& path) {
-  const absl::Status bad =
-      BadConfig(path, absl::StrCat(name, " is no array of \"host:port\""));
+  const auto bad = [&](absl::string_view why) {
+    return BadConfig(path, absl::StrCat(name, " is no array of \"host:port\"",
+                                        why.empty() ? "" : ": ", why));
+  };
   std::vector<std::string> addresses;
   const toml::node* node = cluster.get(name);
   if (node == nullptr) return addresses;
   const toml::array* array = node->as_array();
-  if (array == nullptr) return bad;
+  if (array == nullptr) return bad("");
   for (const toml::node& element : *array) {
     const auto address = element.value<std::string>();
-    if (!address.has_value() || !IsAddress(*address)) return bad;
-    addresses.push_back(*address);
+    if (!address.has_value()) return bad("");
+    addresses.emplace_back(absl::StripAsciiWhitespace(*address));
+    const absl::Status checked = CheckAddress(addresses.back());
+    if (!checked.ok()) return bad(checked.message());
   }
   return addresses;
 }
@@ -190,14 +186,21 @@ absl::Status LocateCluster(std::string cluster, const Environment& environment,
   if (path.empty()) path = environment("KAMINO_CONFIG");
   const bool asked_for = !path.empty();
   if (!asked_for) path = DefaultConfig(environment);
-  if (IsFile(path)) {
+  const Kind kind = KindOf(path);
+  if (kind == Kind::kFile) {
     RETURN_IF_ERROR(ReadConfig(path, &cluster, settings));
     if (!cluster.empty()) {
       settings->located_by = absl::StrCat("cluster ", cluster, " of ", path);
+    } else if (!settings->config.empty()) {
+      return BadConfig(path,
+                       "no cluster is its current one; name one by --cluster");
     }
     return absl::OkStatus();
   }
   if (!asked_for && cluster.empty()) return absl::OkStatus();
+  if (kind == Kind::kFolder) {
+    return BadConfig(path, "is a folder, not a configuration file");
+  }
   return absl::InvalidArgumentError(absl::StrCat(
       "there is no configuration file ", path,
       asked_for
@@ -209,10 +212,11 @@ absl::Status Find(const Environment& environment, Settings* settings) {
   std::string* const by = &settings->located_by;
   if (!by->empty()) return absl::OkStatus();
   if (Knows(*settings)) {
-    if (!settings->cluster.empty()) {
-      return absl::InvalidArgumentError(
-          "--cluster says where the cluster is, and so do --seeds and "
-          "--managers: either it or them");
+    if (!settings->cluster.empty() || !settings->config.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          settings->cluster.empty() ? "--config" : "--cluster",
+          " says where the cluster is, and so do --seeds and --managers: "
+          "either it or them"));
     }
     *by = "the command line";
     return absl::OkStatus();
@@ -220,10 +224,13 @@ absl::Status Find(const Environment& environment, Settings* settings) {
   if (!settings->cluster.empty()) {
     return LocateCluster(settings->cluster, environment, settings);
   }
-  RETURN_IF_ERROR(ReadEnvironment(environment, settings));
-  if (Knows(*settings)) {
-    *by = "the environment";
-    return absl::OkStatus();
+  // What is typed goes before what is exported.
+  if (settings->config.empty()) {
+    RETURN_IF_ERROR(ReadEnvironment(environment, settings));
+    if (Knows(*settings)) {
+      *by = "the environment";
+      return absl::OkStatus();
+    }
   }
   return LocateCluster(environment("KAMINO_CLUSTER"), environment, settings);
 }

@@ -43,12 +43,12 @@ enum class Place { kChain, kManagers };
 // Finds where the chain and its managers are. Both come from one place, the
 // first that says where either is, so that no command meets another cluster
 // than the one before it: the command line's addresses; the cluster that it
-// names; KAMINO_SEEDS and KAMINO_MANAGERS; the cluster that KAMINO_CLUSTER or
-// the configuration file names. The file, of KAMINO_CONFIG or the default one,
-// is read only for a cluster. kInvalidArgument: that place does not say where
-// `wanted` is, or there is none; the command line has both addresses and a
-// cluster; a file or cluster that was asked for is not there; the file is not
-// as docs/cli.md says.
+// names, or has a file for; KAMINO_SEEDS and KAMINO_MANAGERS; the cluster that
+// KAMINO_CLUSTER or the configuration file names. The file, of KAMINO_CONFIG or
+// the default one, is read only for a cluster. kInvalidArgument: that place
+// does not say where `wanted` is, or there is none; the command line has both
+// addresses and a cluster or file; a file or cluster that was asked for is not
+// there; the file is not as docs/cli.md says.
 absl::Status Locate(Place wanted, const Environment& environment,
                     Settings* settings);
 

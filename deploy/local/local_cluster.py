@@ -98,6 +98,8 @@ class LocalCluster:
         self.start_node(f"n{i}")
       wait_until(lambda: self._ready(nodes), START_TIMEOUT_S * self.patience,
                  f"the chain to form (logs are in {self.folder})")
+      self.state["formed"] = True
+      self._save()
     except BaseException:
       self.stop()
       raise
@@ -105,7 +107,7 @@ class LocalCluster:
   def _check_startable(self, room_mb):
     if self.state:
       raise ClusterError(
-          f"{self.folder} holds a cluster already; destroy it first")
+          f"{self.folder} holds a cluster already{self._advice()}")
     for program in ("kamino", "kamino_manager", "kamino_node"):
       self.binary(program)
     if shutil.which("etcd") is None:
@@ -120,6 +122,15 @@ class LocalCluster:
     if free_mb < room_mb:
       raise ClusterError(f"{self.folder} has room for {free_mb} MiB, but "
                          f"{room_mb} are needed; choose another --dir")
+
+  def _advice(self):
+    """What to do about one that is there."""
+    if any(self.alive(name) for name in self.state["processes"]):
+      return ", which runs; destroy it first to begin anew"
+    if not self.state.get("formed"):
+      return " that never came to be; destroy it first"
+    return (", which is stopped; restart goes on with it, destroy removes its "
+            "data")
 
   def start_etcd(self, address=None):
     self._start_listening("etcd", self._etcd_command, address)

@@ -112,11 +112,15 @@ absl::Status EtcdClient::Run(const char* what, Call call) {
   const absl::Status status = rpc::FromGrpc(call(stubs, &context));
   if (status.ok()) return absl::OkStatus();
   const bool connected = stubs.channel->GetState(false) == GRPC_CHANNEL_READY;
+  const bool other = absl::IsUnimplemented(status);
   const absl::Status error(
       status.code(),
-      absl::StrCat("etcd at ", endpoints_[current_], ": ", what, ": ",
-                   connected ? status.message() : "no connection"));
-  if (absl::IsUnavailable(error) || absl::IsDeadlineExceeded(error)) {
+      other ? absl::StrCat(endpoints_[current_],
+                           " answers, but is no etcd (a node or a manager, "
+                           "perhaps); check --etcd")
+            : absl::StrCat("etcd at ", endpoints_[current_], ": ", what, ": ",
+                           connected ? status.message() : "no connection"));
+  if (other || absl::IsUnavailable(error) || absl::IsDeadlineExceeded(error)) {
     current_ = (current_ + 1) % endpoints_.size();
   }
   return error;

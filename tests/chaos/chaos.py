@@ -202,6 +202,9 @@ def chosen_faults(only, unsupported=False):
 
 
 def check(arguments):
+  if not os.path.isdir(arguments.folder):
+    raise ClusterError(f"there is no folder {arguments.folder}; histories are "
+                       f"kept in one for each round")
   reports, problems = check_histories(arguments.folder)
   for workload, report in reports.items():
     say(f"{workload}: {report}")

@@ -6,6 +6,7 @@ toolchains fetch what they depend on, pinned by go.sum and Cargo.lock. Built
 once into a cache folder, by this program or by whoever needs them first.
 """
 
+import argparse
 import fcntl
 import hashlib
 import json
@@ -152,6 +153,9 @@ def check(workload, history):
 
 
 def main():
+  argparse.ArgumentParser(
+      description=__doc__,
+      formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
   try:
     for language in PROGRAMS:
       program(language)

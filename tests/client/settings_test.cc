@@ -62,11 +62,11 @@ managers = ["m1:1", "m2:2"]
 
 TEST_F(SettingsTest, TheCommandLineGoesFirst) {
   Write(kTwoClusters);
-  ASSERT_TRUE(Run({"--seeds=x:1,y:2", "--managers=z:1", "--timeout=250ms",
-                   "--json", "--config=" + path_},
-                  {{"KAMINO_SEEDS", "e:1"}, {"KAMINO_MANAGERS", "m:1"}},
-                  {Place::kManagers, Place::kChain})
-                  .ok());
+  ASSERT_TRUE(
+      Run({"--seeds=x:1,y:2", "--managers=z:1", "--timeout=250ms", "--json"},
+          {{"KAMINO_SEEDS", "e:1"}, {"KAMINO_MANAGERS", "m:1"}},
+          {Place::kManagers, Place::kChain})
+          .ok());
   EXPECT_THAT(settings_.seeds, ElementsAre("x:1", "y:2"));
   EXPECT_THAT(settings_.managers, ElementsAre("z:1"));
   EXPECT_EQ(settings_.timeout, absl::Milliseconds(250));
@@ -106,15 +106,62 @@ TEST_F(SettingsTest, SeedsAndManagersComeFromOnePlace) {
               HasSubstr("cluster home of " + path_ + " names no managers"));
   EXPECT_THAT(RefusalToAdmin({}, {{"KAMINO_CONFIG", path_}}),
               HasSubstr("cluster home of " + path_ + " names no managers"));
-  EXPECT_THAT(RefusalToAdmin({config}, {{"KAMINO_SEEDS", "e:1"},
-                                        {"KAMINO_CLUSTER", "away"}}),
+  EXPECT_THAT(RefusalToAdmin({}, {{"KAMINO_SEEDS", "e:1"},
+                                  {"KAMINO_CONFIG", path_},
+                                  {"KAMINO_CLUSTER", "away"}}),
               HasSubstr("the environment names no managers"));
-  EXPECT_THAT(std::string(Run({config}, managers).message()),
+  EXPECT_THAT(std::string(Run({}, managers).message()),
               HasSubstr("the environment names no seeds"));
   ASSERT_TRUE(Run({config, "--cluster=away"}, managers,
                   {Place::kChain, Place::kManagers})
                   .ok());
   EXPECT_THAT(settings_.managers, ElementsAre("m1:1", "m2:2"));
+}
+
+// What is typed would otherwise be passed over for what was exported once.
+TEST_F(SettingsTest, AFileThatIsNamedGoesBeforeTheEnvironment) {
+  Write(kTwoClusters);
+  const std::string config = "--config=" + path_;
+  std::map<std::string, std::string> elsewhere = {{"KAMINO_SEEDS", "e:1"},
+                                                  {"KAMINO_MANAGERS", "m:1"}};
+  ASSERT_TRUE(Run({config}, elsewhere).ok());
+  EXPECT_THAT(settings_.seeds, ElementsAre("h1:1", "h2:2"));
+  EXPECT_THAT(RefusalToAdmin({config}, elsewhere),
+              HasSubstr("cluster home of " + path_ + " names no managers"));
+  elsewhere["KAMINO_CLUSTER"] = "away";
+  ASSERT_TRUE(Run({config}, elsewhere).ok());
+  EXPECT_THAT(settings_.seeds, ElementsAre("a1:1"));
+  for (const char* addresses : {"--seeds=x:1", "--managers=x:1"}) {
+    EXPECT_THAT(RefusalToAdmin({addresses, config}, {}),
+                HasSubstr("--config says where the cluster is"))
+        << addresses;
+  }
+  Write("[clusters.home]\nseeds = [\"h1:1\"]\n");
+  elsewhere.erase("KAMINO_CLUSTER");
+  EXPECT_THAT(
+      std::string(Run({config}, elsewhere).message()),
+      HasSubstr("no cluster is its current one; name one by --cluster"));
+}
+
+TEST_F(SettingsTest, AddressesAreTrimmedAndHaveNoScheme) {
+  ASSERT_TRUE(Run({"--seeds= x:1 ,\ty:2,"}).ok());
+  EXPECT_THAT(settings_.seeds, ElementsAre("x:1", "y:2"));
+  ASSERT_TRUE(Run({}, {{"KAMINO_SEEDS", "x:1, y:2\n"}}).ok());
+  EXPECT_THAT(settings_.seeds, ElementsAre("x:1", "y:2"));
+  EXPECT_EQ(Run({}, {{"KAMINO_SEEDS", "http://x:1"}}).message(),
+            "KAMINO_SEEDS: \"http://x:1\" is not host:port: leave out what "
+            "ends with ://");
+  EXPECT_THAT(std::string(Run({}, {{"KAMINO_SEEDS", "x:1 y:2"}}).message()),
+              HasSubstr("white space"));
+  EXPECT_THROW(static_cast<void>(Run({"--seeds=http://x:1"})), CLI::ParseError);
+  const std::string config = "--config=" + path_;
+  Write("current = \"a\"\n[clusters.a]\nseeds = [\" h1:1 \"]\n");
+  ASSERT_TRUE(Run({config}).ok());
+  EXPECT_THAT(settings_.seeds, ElementsAre("h1:1"));
+  Write("current = \"a\"\n[clusters.a]\nseeds = [\"http://h1:1\"]\n");
+  EXPECT_THAT(std::string(Run({config}).message()),
+              HasSubstr("seeds is no array of \"host:port\": \"http://h1:1\" "
+                        "is not host:port: leave out"));
 }
 
 TEST_F(SettingsTest, TheDefaultFileNeedNotBeThere) {
@@ -126,8 +173,8 @@ TEST_F(SettingsTest, TheDefaultFileNeedNotBeThere) {
 
 TEST_F(SettingsTest, TheFileIsReadOnlyWhenItIsNeeded) {
   Write("one\ntwo =\n");
-  EXPECT_TRUE(Run({"--seeds=x:1", "--managers=m:1", "--config=" + path_},
-                  {{"KAMINO_CLUSTER", "nowhere"}})
+  EXPECT_TRUE(Run({"--seeds=x:1", "--managers=m:1"},
+                  {{"KAMINO_CLUSTER", "nowhere"}, {"KAMINO_CONFIG", path_}})
                   .ok());
   EXPECT_THAT(settings_.seeds, ElementsAre("x:1"));
 }
@@ -150,7 +197,7 @@ TEST_F(SettingsTest, WhatIsWrongIsSaid) {
   EXPECT_THAT(message({"--config=" + path_, "--cluster=home"}),
               HasSubstr("seeds is no array"));
   EXPECT_THAT(message({"--config=" + ::testing::TempDir()}),
-              HasSubstr("no configuration file"));
+              HasSubstr("is a folder, not a configuration file"));
   Write("one\ntwo =\n");
   EXPECT_THAT(message({"--config=" + path_}), HasSubstr("line 1"));
   Write("\n[clusters.home]\nseds = [\"h1:1\"]\n");

@@ -88,10 +88,30 @@ class LocalClusterTest(ProgramTest):
 
   def test_a_second_start_leaves_the_first_alone(self):
     self.start()
-    with self.assertRaisesRegex(ClusterError, "holds a cluster already"):
+    with self.assertRaisesRegex(ClusterError,
+                                "holds a cluster already, which runs; destroy"):
       self.start(self.open())
     for name in self.cluster.state["processes"]:
       self.assertTrue(self.cluster.alive(name), name)
+
+  def test_one_that_is_stopped_is_to_be_restarted(self):
+    self.start()
+    self.cluster.stop()
+    with self.assertRaisesRegex(ClusterError, "is stopped; restart goes on"):
+      self.start(self.open())
+    other = self.open()
+    other.restart()
+    self.addCleanup(other.stop)
+    self.assertTrue(other.alive("n2"))
+
+  def test_help_says_what_the_options_of_start_are(self):
+    done = subprocess.run(
+        [os.path.join(ROOT, "deploy", "local", "cluster"), "start", "--help"],
+        stdout=subprocess.PIPE, text=True, timeout=60, check=True)
+    options = " ".join(done.stdout.split())
+    for text in ("1 to 16 (default: 4)", "verbs (RDMA)", "written last",
+                 "in MiB, from 16 on (default: 128)"):
+      self.assertIn(text, options)
 
   def test_a_folder_with_something_else_in_it(self):
     os.mkdir(self.cluster.folder)
@@ -158,7 +178,7 @@ class LocalClusterTest(ProgramTest):
     self.assertIn("no such pmem", done.stderr)
     self.assertIn(f"logs are in {folder} until you destroy it", done.stderr)
     done = cluster("start", f"--dir={folder}")
-    self.assertIn("destroy it first", done.stderr)
+    self.assertIn("never came to be; destroy it first", done.stderr)
     self.assertIn("no such pmem",
                   cluster(f"--dir={folder}", "logs", "n1").stdout)
     self.assertEqual(cluster("destroy", f"--dir={folder}").returncode, 0)

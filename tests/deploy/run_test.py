@@ -2,9 +2,10 @@
 
 import json
 import os
+import subprocess
 import unittest
 
-from programs import ProgramTest
+from programs import ROOT, ProgramTest
 
 
 def summary(label, status, log=None, passed=None):
@@ -91,6 +92,35 @@ exit {exit_code}
   def test_no_tests_is_a_failure(self):
     self.assertEqual(self.run_with(exit_code=0),
                      (1, ["no tests were found", "0 passed, 1 failed"]))
+
+
+class HelpTest(ProgramTest):
+
+  def run_words(self, *words):
+    done = subprocess.run(
+        [os.path.join(ROOT, words[0]), *words[1:]], env=self.environment,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, timeout=60, check=False)
+    return done.returncode, done.stdout
+
+  def test_usage_and_nothing_else(self):
+    for name in ("bazel", "clang", "go", "cargo"):
+      self.recorder(name, "exit 1")
+    for path in ("tests/run", "tests/fuzz/run", "tests/chaos/chaos.py",
+                 "tests/chaos/checkers.py"):
+      for word in ("-h", "--help"):
+        code, output = self.run_words(path, word)
+        self.assertEqual((code, output[:6]), (0, "usage:"), (path, output))
+    self.assertEqual(self.calls(), [])
+
+  def test_what_cannot_be_is_refused(self):
+    code, output = self.run_words("tests/fuzz/run", "chain")
+    self.assertEqual(code, 2)
+    self.assertIn("minutes are a number, not chain", output)
+    code, output = self.run_words("tests/chaos/chaos.py", "check",
+                                  "/nonexistent")
+    self.assertEqual((code, len(output.splitlines())), (2, 1), output)
+    self.assertIn("there is no folder /nonexistent", output)
 
 
 class CiTest(ProgramTest):

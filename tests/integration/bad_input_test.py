@@ -38,7 +38,7 @@ class BadRequestTest(ClusterTest):
     self.kamino("put", "a", self.large((1 << 20) + 1), expect=2,
                 stderr="REASON_INVALID_ARGUMENT")
     self.kamino("put", "a", self.large(7 << 20), expect=2,
-                stderr="it has over")
+                stderr="at most 1 MiB")
     self.assertEqual(self.kamino("get", "a"), "0123456789\n")
     self.kamino("put", "k" * 1024, self.large(1 << 20))
 

@@ -9,7 +9,7 @@ import shutil
 import signal
 import subprocess
 
-from harness import ClusterTest, main, wait_until
+from harness import ClusterTest, free_port, main, wait_until
 
 
 class Zsh:
@@ -212,6 +212,74 @@ class CliTest(ClusterTest):
     self.kamino("put", "a", "--file=/nope", expect=2,
                 stderr="cannot read /nope: No such file")
 
+  def load(self, *words, stdin=b""):
+    command = [self.cluster.binary("kamino"),
+               f"--seeds={self.cluster.seeds}", "load", *words]
+    done = subprocess.run(command, input=stdin, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, timeout=30, check=False)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+  def test_load_reads_standard_input(self):
+    self.assertIn("loaded 2 objects",
+                  self.load("tsv", "-", stdin=b"a\t1\nb\t2")[1])
+    self.assertEqual(self.kamino("scan"), "a\t1\nb\t2\n")
+    package = b"Package: zsh\nVersion: 5\n\n"
+    self.assertIn("loaded 1 ", self.load("dpkg", "-", stdin=package)[1])
+    self.assertEqual(self.kamino("get", "zsh"),
+                     "Package: zsh\nVersion: 5\n\n")
+    code, _, error = self.load("tsv", "-", stdin=b"a\t1\nb\n")
+    self.assertEqual(code, 2)
+    self.assertIn("standard input line 2: it has no tab", error)
+    done = self.run_program(
+        "sh", "-c", f"{self.cluster.binary('kamino')} load tsv - <&-")
+    self.assertEqual(done.returncode, 2, done.stderr)
+    self.assertIn("cannot read standard input", done.stderr)
+
+  def test_load_of_what_is_not_there(self):
+    self.kamino("load", "dpkg", self.path("none", b"a\t1\n"), expect=2,
+                stderr="none names no packages")
+    self.kamino("load", "tsv", self.path("empty_key", b"a\t1\n\tx\n"),
+                expect=2, stderr="empty_key line 2: a key has 1 to 1,024 bytes")
+    self.kamino("get", "a", expect=1, stderr="NOT_FOUND")
+
+  def test_the_largest_value_is_named(self):
+    large = self.path("large", b"x" * (5 << 20))
+    for option in ((), ("--hex",)):
+      self.kamino("put", "a", f"--file={large}", *option, expect=2,
+                  stderr="more than any value, which has at most 1 MiB")
+
+  def test_servers_of_another_kind_to_servers(self):
+    addresses = self.cluster.state["addresses"]
+    for name in ("n1", "etcd"):
+      done = self.run_program(
+          *self.cluster.node_command("x1", f"127.0.0.1:{free_port()}"),
+          f"--managers= {addresses[name]} ")
+      self.assertEqual(done.returncode, 1, done.stderr)
+      self.assertEqual(done.stderr.splitlines()[-1],
+                       f"kamino_node: {addresses[name]} answers, but is no "
+                       "manager (a node or etcd, perhaps); check --managers")
+    done = self.run_program(
+        *self.cluster.node_command("x1", f"127.0.0.1:{free_port()}"),
+        "--managers=http://127.0.0.1:1")
+    self.assertEqual(done.returncode, 2)
+    self.assertIn("leave out what ends with ://", done.stderr)
+
+  def test_what_the_chain_lacks_is_said(self):
+    managers = "--managers=" + ",".join(
+        self.cluster.addresses_of(self.cluster.managers))
+    self.assertNotIn("the chain has", self.kamino("admin", "status", managers))
+    self.kamino("admin", "remove", "n3", managers)
+    self.assertTrue(self.kamino("admin", "status", managers).endswith(
+        "\nthe chain has 2 of 3 nodes\n"))
+
+  def test_without_etcd_the_manager_says_why_it_does_not_lead(self):
+    manager = self.cluster.state["addresses"]["manager"]
+    self.cluster.kill("etcd")
+    self.cluster.kill("manager")
+    self.cluster.restart_manager()
+    self.kamino("admin", "status", f"--managers={manager}", "--timeout=8s",
+                expect=3, stderr="etcd at ")
+
   def test_mistyped_commands_are_named(self):
     for words, text in ((("gett", "a"), "no command gett; see kamino help"),
                         (("admin", "stauts"),
@@ -291,6 +359,13 @@ class CliTest(ClusterTest):
                         (("help", "put"), "date | kamino put now"),
                         (("help", "put"), "Usage: kamino put"),
                         (("help", "admin", "remove"), "--force"),
+                        (("help", "admin", "drain"),
+                         "Takes a node out of the chain once another"),
+                        (("help", "commit"), "[OPTIONS] [if CONDITION]... "
+                                             "[then] OPERATION..."),
+                        (("commit", "--help"), "Usage: kamino commit [OPT"),
+                        (("help", "put"), "The object's name"),
+                        (("help", "patch"), "First byte to overwrite"),
                         (("put", "--help"), "Examples"),
                         (("--version",), "kamino 0.")):
       done = self.run_program(kamino, *words)

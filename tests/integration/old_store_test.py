@@ -1,6 +1,7 @@
 """An etcd that was put back from an older copy, or emptied: the chain stops and
 says so, and goes on with all it has acknowledged when an operator recovers."""
 
+import json
 import os
 import shutil
 import signal
@@ -74,8 +75,11 @@ class OldStoreTest(ClusterTest):
     self.assertIn(f"the chain would go on in view 3 with {names}", plan)
     self.assertIn("which hold all that was acknowledged", plan)
     self.assertIn("kamino admin recover --confirm", plan)
+    self.assertIs(json.loads(self.admin("recover", "--json"))["confirmed"],
+                  False)
     # Only said so far.
     self.assertIn(WHY, self.admin("status"))
+    self.assertNotIn("the chain forms once", self.admin("status"))
     done = self.admin("recover", "--confirm")
     self.assertIn(f"the chain goes on in view 3 with {names}", done)
     self.cluster.await_chain(members, timeout=30)

@@ -9,6 +9,7 @@
 #include "etcd/etcdserver/etcdserverpb/rpc.grpc.pb.h"
 #include "gtest/gtest.h"
 #include "rpc/channel.h"
+#include "rpc/server.h"
 #include "tests/membership/child_process.h"
 
 namespace kamino::membership {
@@ -75,6 +76,19 @@ auto Await(Call call) {
 }
 
 const Etcd::Keys kKeys = {"/l", "/r", "/v"};
+
+TEST(EtcdClientWithoutEtcdTest, WhatIsNoEtcdIsNamed) {
+  rpc::ServerOptions options;
+  options.listen = "127.0.0.1:0";
+  const auto server = rpc::Server::Start(options, {});
+  ASSERT_EQ(server.status(), absl::OkStatus());
+  const std::string address = absl::StrCat("127.0.0.1:", (*server)->port());
+  EtcdClient client({address}, kDeadline);
+  EXPECT_EQ(Await([&] { return client.Look(kKeys); }).status(),
+            absl::UnimplementedError(
+                address + " answers, but is no etcd (a node or a manager, "
+                          "perhaps); check --etcd"));
+}
 
 class EtcdClientTest : public testing::Test {
  protected:

@@ -149,6 +149,8 @@ TEST_F(KaminoManagerTest, BadFlagsAreOneLineAndExitCodeTwo) {
   const std::vector<std::pair<std::string, std::string>> bad = {
       {"--cluster_id=", "--cluster_id"},
       {"--cluster_id=a/b", "--cluster_id"},
+      {"--cluster_id=a b", "--cluster_id must be 1 to 48 letters"},
+      {"--etcd=http://127.0.0.1:2379", "leave out what ends with ://"},
       {"--listen=nowhere", "--listen"},
       {"--listen=127.0.0.1:70000", "--listen"},
       {"--listen=0.0.0.0:7000", "--advertise"},

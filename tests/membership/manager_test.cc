@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "absl/strings/match.h"
 #include "gtest/gtest.h"
 #include "membership/records.h"
 #include "rpc/redirect.h"
@@ -263,6 +264,50 @@ TEST_F(ManagerTest, RequestsForAnotherChainAreRefused) {
   EXPECT_EQ(manager->Heartbeat(beat, &response), absl::OkStatus());
   beat.set_chain_id(7);  // is told when it registers
   EXPECT_TRUE(absl::IsInvalidArgument(manager->Heartbeat(beat, &response)));
+}
+
+TEST_F(ManagerTest, WhoDoesNotLeadAsEtcdIsAwaySaysSo) {
+  const auto refusal = [](Manager* manager) {
+    return manager->Administer(
+        [](ManagerCore*, absl::Time) { return absl::OkStatus(); });
+  };
+  etcd_.SetFault(FakeEtcdServer::Fault::kUnreachable);
+  auto manager = Start("a:1");
+  ASSERT_TRUE(clock_.Eventually([&] {
+    return absl::StrContains(refusal(manager.get()).message(),
+                             "; etcd: unreachable");
+  })) << refusal(manager.get());
+  EXPECT_EQ(rpc::LeaderIn(refusal(manager.get())), "");
+  etcd_.SetFault(FakeEtcdServer::Fault::kNone);
+  EXPECT_TRUE(Leads(manager.get()));
+  // One that only looks on has nothing to say of etcd.
+  auto other = Start("b:1");
+  ASSERT_TRUE(clock_.Eventually(
+      [&] { return rpc::LeaderIn(refusal(other.get())) == "a:1"; }));
+  EXPECT_FALSE(absl::StrContains(refusal(other.get()).message(), "etcd"));
+}
+
+TEST(SettingsDifferTest, OfAnotherManagerThatLeads) {
+  kamino::internal::v1::RenewalRecord own;
+  own.set_leader("a:1");
+  own.set_ttl_ms(3000);
+  own.set_node_lease_ms(700);
+  auto theirs = own;
+  theirs.set_leader("b:1");
+  EXPECT_EQ(SettingsDiffer(own, theirs), "");
+  theirs.set_node_lease_ms(1400);
+  EXPECT_EQ(SettingsDiffer(own, theirs),
+            "the manager at b:1, which leads, has another --failure_timeout_ms "
+            "(nodes get leases of 700 ms here, of 1400 ms there): whoever "
+            "leads goes by its own; start all managers with the same flags, "
+            "--chain_length as well");
+  theirs.set_ttl_ms(1000);
+  EXPECT_TRUE(absl::StrContains(SettingsDiffer(own, theirs),
+                                " and --leader_ttl_s (3000 ms here, 1000 ms "));
+  theirs.set_leader("a:1");  // its own, of an earlier start
+  EXPECT_EQ(SettingsDiffer(own, theirs), "");
+  theirs.set_leader("");  // nobody has renewed yet
+  EXPECT_EQ(SettingsDiffer(own, theirs), "");
 }
 
 TEST_F(ManagerTest, AnUnreadableViewIsNotOverwritten) {

@@ -474,6 +474,19 @@ TEST_F(MembershipAgentTest, WhatCannotChangeIsRefusedAtOnce) {
   }
 }
 
+TEST_F(MembershipAgentTest, WhatIsNoManagerIsNamed) {
+  manager_.OnRegister([](const RegisterRequest&, RegisterResponse*) {
+    return grpc::Status(grpc::StatusCode::UNIMPLEMENTED, "");
+  });
+  Start({manager_.address()});
+  const absl::Status refused = AwaitRefusal();
+  EXPECT_TRUE(absl::IsUnimplemented(refused));
+  EXPECT_EQ(refused.message(),
+            manager_.address() +
+                " answers, but is no manager (a node or etcd, perhaps); check "
+                "--managers");
+}
+
 TEST_F(MembershipAgentTest, WaitsForItsFormerSelfToEnd) {
   left_ = 3;
   manager_.OnRegister([&](const RegisterRequest&, RegisterResponse*) {

@@ -13,11 +13,13 @@
 #include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/parse_flags.h"
 #include "glog/logging.h"
+#include "proto/version.h"
 #include "tests/faults/fault.h"
+#include "tests/faults/names.h"
 #include "tests/simulation/simulation.h"
 
 ABSL_FLAG(uint64_t, first, 1, "the first seed");
@@ -27,6 +29,12 @@ ABSL_FLAG(bool, trace, false, "tell everything that happens, in one process");
 ABSL_FLAG(std::string, fault, "",
           "planted in every run; those of the product's sources only in "
           "simulate_faulty");
+
+namespace {
+
+constexpr int kExitUsage = 2;
+
+}  // namespace
 
 namespace kamino::simulation {
 namespace {
@@ -145,7 +153,7 @@ int Main() {
   const std::string fault = absl::GetFlag(FLAGS_fault);
   if (!fault.empty() && !counts.met) {
     absl::FPrintF(stderr, "no run came by a fault named \"%s\"\n", fault);
-    return 2;
+    return kExitUsage;
   }
   return all && counts.failed == 0 ? 0 : 1;
 }
@@ -154,9 +162,19 @@ int Main() {
 }  // namespace kamino::simulation
 
 int main(int argc, char** argv) {
-  absl::ParseCommandLine(argc, argv);
+  kamino::ParseFlags("simulate_main",
+                     "Runs seeds of the simulator. Example:\n"
+                     "  simulate_main --seeds=1000 --first=1",
+                     kamino::kVersion, argc, argv);
   google::InitGoogleLogging(argv[0]);
   FLAGS_minloglevel = google::GLOG_FATAL;
-  kamino::faults::PlantFault(absl::GetFlag(FLAGS_fault));
+  const std::string fault = absl::GetFlag(FLAGS_fault);
+  if (!fault.empty() && !kamino::faults::FaultKnown(fault)) {
+    absl::FPrintF(
+        stderr, "simulate_main: no fault is named \"%s\"; see tests/faults/\n",
+        fault);
+    return kExitUsage;
+  }
+  kamino::faults::PlantFault(fault);
   return kamino::simulation::Main();
 }

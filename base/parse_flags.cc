@@ -1,0 +1,60 @@
+#include "base/parse_flags.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+
+#include "absl/flags/parse.h"
+#include "absl/flags/usage.h"
+#include "absl/flags/usage_config.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace kamino {
+namespace {
+
+constexpr int kExitUsage = 2;
+
+// Abseil ends the process with 1 for bad flags and for --help.
+bool parsing_flags = false;
+int parse_exit_code = kExitUsage;
+
+}  // namespace
+
+void ParseFlags(const std::string& name, const std::string& usage,
+                const std::string& version, int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    if (absl::StartsWith(argv[i], "--help") ||
+        absl::StartsWith(argv[i], "--version")) {
+      parse_exit_code = 0;
+    }
+  }
+  std::atexit([] {
+    if (!parsing_flags) return;
+    std::cout.flush();
+    std::fflush(nullptr);
+    _exit(parse_exit_code);
+  });
+  absl::SetProgramUsageMessage(usage);
+  absl::FlagsUsageConfig config;
+  // All flags but Abseil's own, wherever they are defined.
+  config.contains_help_flags = [](absl::string_view file) {
+    return !absl::StrContains(file, "absl/");
+  };
+  config.contains_helpshort_flags = config.contains_help_flags;
+  config.version_string = [name, version] {
+    return absl::StrCat(name, " ", version, "\n");
+  };
+  absl::SetFlagsUsageConfig(config);
+  parsing_flags = true;
+  const auto rest = absl::ParseCommandLine(argc, argv);
+  parsing_flags = false;
+  if (rest.size() > 1) {
+    std::cerr << name << ": unexpected argument " << rest[1] << "\n";
+    std::exit(kExitUsage);
+  }
+}
+
+}  // namespace kamino

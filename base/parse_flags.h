@@ -1,0 +1,18 @@
+// Command lines of programs that have Abseil's flags and nothing else.
+#ifndef KAMINO_BASE_PARSE_FLAGS_H_
+#define KAMINO_BASE_PARSE_FLAGS_H_
+
+#include <string>
+
+namespace kamino {
+
+// Sets the flags, or ends the process: with 0 after --help and --version, which
+// print what there is (`usage`, then all flags but Abseil's own; `version`);
+// with 2 for a flag that is unknown or wrong and for a word that is none, with
+// a line on stderr. To be called first.
+void ParseFlags(const std::string& name, const std::string& usage,
+                const std::string& version, int argc, char** argv);
+
+}  // namespace kamino
+
+#endif  // KAMINO_BASE_PARSE_FLAGS_H_

@@ -1,0 +1,72 @@
+#include "client/cli/cluster_text.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/cli/table.h"
+
+namespace kamino::client {
+namespace {
+
+using kamino::v1::ClusterNode;
+using kamino::v1::GetClusterResponse;
+
+// A node that is there, but empty, is not what the chain waits for.
+std::string Awaited(const GetClusterResponse& cluster,
+                    const std::string& node_id) {
+  for (const ClusterNode& node : cluster.nodes()) {
+    if (node.member().node_id() == node_id && node.alive() &&
+        node.report().condition() == kamino::v1::CONDITION_FRESH) {
+      return absl::StrCat("the data of ", node_id);
+    }
+  }
+  return node_id;
+}
+
+}  // namespace
+
+bool IsIn(const ClusterNode& node) {
+  return node.member().role() != kamino::v1::ROLE_OUTSIDE;
+}
+
+std::vector<std::string> MembersOf(const GetClusterResponse& cluster) {
+  std::vector<std::string> members;
+  for (const ClusterNode& node : cluster.nodes()) {
+    if (IsIn(node)) members.push_back(node.member().node_id());
+  }
+  return members;
+}
+
+std::string Remarks(const GetClusterResponse& cluster) {
+  std::string text;
+  if (!cluster.waiting_for().empty()) {
+    const auto awaited = [&](std::string* out, const std::string& node_id) {
+      out->append(Awaited(cluster, node_id));
+    };
+    absl::StrAppend(&text, "the chain waits for ",
+                    absl::StrJoin(cluster.waiting_for(), " or ", awaited),
+                    "\n");
+  }
+  // Until that is decided, what is stored says nothing of the chain.
+  for (const ClusterNode& node : cluster.nodes()) {
+    absl::StrAppend(&text, DisputeOf(node.member().node_id(),
+                                     node.report().disputed()));
+  }
+  for (const std::string& why :
+       {cluster.store_behind(), cluster.waits_for_newer()}) {
+    if (!why.empty()) return absl::StrCat(text, why, "\n");
+  }
+  const uint32_t length = cluster.chain_length();
+  if (cluster.nodes_missing() > 0) {
+    absl::StrAppend(&text, "the chain forms once ", length,
+                    " fresh nodes of one heap size are there: ",
+                    length - cluster.nodes_missing(), " of ", length, " are\n");
+  }
+  const size_t members = MembersOf(cluster).size();
+  if (cluster.view_id() > 0 && members < length) {
+    absl::StrAppend(&text, "the chain has ", members, " of ", length,
+                    " nodes\n");
+  }
+  return text;
+}
+
+}  // namespace kamino::client

@@ -1,0 +1,25 @@
+// What `kamino admin` says of a cluster in words.
+#ifndef KAMINO_CLIENT_CLI_CLUSTER_TEXT_H_
+#define KAMINO_CLIENT_CLI_CLUSTER_TEXT_H_
+
+#include <string>
+#include <vector>
+
+#include "kamino/v1/admin.pb.h"
+
+namespace kamino::client {
+
+// Whether it has a place in the view that is stored.
+bool IsIn(const kamino::v1::ClusterNode& node);
+
+// Ids of the nodes that are in, head first.
+std::vector<std::string> MembersOf(
+    const kamino::v1::GetClusterResponse& cluster);
+
+// Lines below the table of nodes, each with its end: whom the chain waits for,
+// what is wrong with the store, what the chain lacks. "": all is well.
+std::string Remarks(const kamino::v1::GetClusterResponse& cluster);
+
+}  // namespace kamino::client
+
+#endif  // KAMINO_CLIENT_CLI_CLUSTER_TEXT_H_

@@ -1,0 +1,82 @@
+#include "client/cli/cluster_text.h"
+
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace kamino::client {
+namespace {
+
+using kamino::v1::ClusterNode;
+using kamino::v1::GetClusterResponse;
+
+// Of view 5, which should have three nodes.
+class ClusterTextTest : public ::testing::Test {
+ protected:
+  ClusterTextTest() {
+    cluster_.set_view_id(5);
+    cluster_.set_chain_length(3);
+  }
+
+  ClusterNode* Add(const std::string& id, kamino::v1::Role role,
+                   kamino::v1::Condition condition, bool alive = true) {
+    ClusterNode* node = cluster_.add_nodes();
+    node->mutable_member()->set_node_id(id);
+    node->mutable_member()->set_role(role);
+    node->mutable_report()->set_condition(condition);
+    node->set_alive(alive);
+    return node;
+  }
+  void AddTwo() {
+    Add("n1", kamino::v1::ROLE_HEAD, kamino::v1::CONDITION_SOUND);
+    Add("n2", kamino::v1::ROLE_TAIL, kamino::v1::CONDITION_SOUND);
+  }
+
+  GetClusterResponse cluster_;
+};
+
+TEST_F(ClusterTextTest, OfAWholeChainThereIsNothingToSay) {
+  AddTwo();
+  Add("n3", kamino::v1::ROLE_TAIL, kamino::v1::CONDITION_SOUND);
+  EXPECT_EQ(Remarks(cluster_), "");
+}
+
+TEST_F(ClusterTextTest, AShortChainIsTold) {
+  AddTwo();
+  Add("n3", kamino::v1::ROLE_OUTSIDE, kamino::v1::CONDITION_SOUND);
+  EXPECT_EQ(Remarks(cluster_), "the chain has 2 of 3 nodes\n");
+}
+
+TEST_F(ClusterTextTest, OfANodeThatIsThereItsDataIsWaitedFor) {
+  cluster_.set_chain_length(2);
+  AddTwo();
+  cluster_.mutable_nodes(0)->mutable_report()->set_condition(
+      kamino::v1::CONDITION_FRESH);
+  cluster_.add_waiting_for("n1");
+  EXPECT_EQ(Remarks(cluster_), "the chain waits for the data of n1\n");
+  cluster_.mutable_nodes(0)->set_alive(false);
+  EXPECT_EQ(Remarks(cluster_), "the chain waits for n1\n");
+  cluster_.mutable_nodes(0)->set_alive(true);
+  cluster_.add_waiting_for("n2");
+  EXPECT_EQ(Remarks(cluster_), "the chain waits for the data of n1 or n2\n");
+}
+
+TEST_F(ClusterTextTest, BeforeTheFirstViewItSaysHowManyAreThere) {
+  cluster_.set_view_id(0);
+  Add("n1", kamino::v1::ROLE_OUTSIDE, kamino::v1::CONDITION_FRESH);
+  cluster_.set_nodes_missing(2);
+  EXPECT_EQ(Remarks(cluster_),
+            "the chain forms once 3 fresh nodes of one heap size are there: 1 "
+            "of 3 are\n");
+}
+
+// Fresh nodes would end nothing, and an operator might start some.
+TEST_F(ClusterTextTest, OfAStoreThatIsBehindNothingElseIsSaid) {
+  cluster_.set_view_id(0);
+  cluster_.set_nodes_missing(3);
+  cluster_.set_store_behind("the views are not the newest");
+  EXPECT_EQ(Remarks(cluster_), "the views are not the newest\n");
+}
+
+}  // namespace
+}  // namespace kamino::client

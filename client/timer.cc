@@ -1,5 +1,7 @@
 #include "client/timer.h"
 
+#include <pthread.h>
+
 #include <utility>
 
 #include "base/clock.h"
@@ -39,6 +41,7 @@ bool Timer::Due() const {
 }
 
 void Timer::Run() {
+  pthread_setname_np(pthread_self(), "timer");
   for (;;) {
     std::function<void()> task;
     {

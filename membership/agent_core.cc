@@ -16,6 +16,12 @@ namespace {
 using kamino::internal::v1::ViewRecord;
 
 constexpr absl::Duration kComplainEvery = absl::Seconds(5);
+// Questions to one member in a lease, or a vouch if that is shorter.
+constexpr int kAskedInALease = 8;
+constexpr absl::Duration kMinVouchInterval = absl::Milliseconds(5);
+// Steps of the core that take this part of a lease are long: far beyond what
+// any work is cut into.
+constexpr int kLongSteps = 4;
 
 // Which view it is and who is in it: what a request has room for.
 ViewRecord Outline(const ViewRecord& record) {
@@ -44,6 +50,7 @@ void AgentCore::Begin(const Member& self, absl::Time now) {
 }
 
 AgentCore::Call AgentCore::Next(absl::Time now) {
+  report_.late = Late(now);
   Call call;
   call.manager = managers_[current_];
   call.sent = now;
@@ -67,6 +74,24 @@ AgentCore::Call AgentCore::Next(absl::Time now) {
 }
 
 bool AgentCore::Hangs(absl::Time now) const { return now - progress_ > lease_; }
+
+void AgentCore::NoteProgress(absl::Time now) {
+  if (now <= progress_) return;
+  if (progress_ != absl::InfinitePast()) {
+    lateness_.Add(now - progress_, lease_ / kLongSteps);
+  }
+  progress_ = now;
+}
+
+absl::Duration AgentCore::Late(absl::Time now) const {
+  Lateness lateness = lateness_;
+  const absl::Duration step = now - progress_;  // it may last
+  if (progress_ < now && progress_ != absl::InfinitePast() &&
+      step > lease_ / kLongSteps) {
+    lateness.Add(step, lease_ / kLongSteps);
+  }
+  return lateness.of_a_second();
+}
 
 AgentCore::Effects AgentCore::OnAnswer(const Call& call, const Answer& answer,
                                        absl::Time now) {
@@ -246,17 +271,23 @@ std::optional<View> AgentCore::TakeView(const ViewRecord& record,
 
 // --- Without a manager.
 
-std::vector<Vouching::Call> AgentCore::NextVouches(absl::Time now) const {
+absl::Duration AgentCore::vouch_interval() const {
+  return std::max(std::min(lease_, options_.vouch) / kAskedInALease,
+                  kMinVouchInterval);
+}
+
+std::vector<Vouching::Call> AgentCore::NextVouches(absl::Time now) {
+  NoteWhoAnswers(now);
   if (ended_ || !LacksManager(now)) return {};
   return vouching_.Next(now);
 }
 
-void AgentCore::OnVouches(const std::vector<Vouching::Call>& calls,
-                          const std::vector<Vouching::Answer>& answers,
-                          absl::Time now) {
-  for (size_t i = 0; i < calls.size(); ++i) {
-    vouching_.OnAnswer(calls[i], answers[i]);
-  }
+void AgentCore::OnVouch(const Vouching::Call& call,
+                        const Vouching::Answer& answer) {
+  vouching_.OnAnswer(call, answer);
+}
+
+void AgentCore::NoteWhoAnswers(absl::Time now) {
   const bool leased = now < lease_until_;
   const bool stood_in = !leased && LeaseValid(last_view_.view_id(), now);
   if (std::exchange(stood_in_, stood_in) == stood_in) return;

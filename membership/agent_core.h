@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "kamino/internal/v1/membership.pb.h"
+#include "membership/lateness.h"
 #include "membership/view.h"
 #include "membership/view_source.h"
 #include "membership/vouching.h"
@@ -54,11 +55,15 @@ class AgentCore {
   void RestUntil(absl::Time time) { rest_until_ = time; }
   bool Rests(absl::Time now) const { return now < rest_until_; }
 
-  // The node was seen to go on.
-  void NoteProgress(absl::Time now) { progress_ = std::max(progress_, now); }
+  // The node's core was seen to go on; what lies between two of these moments
+  // is a step.
+  void NoteProgress(absl::Time now);
   // It was not for as long as a lease lasts: there is no next call yet, so that
   // the manager takes it for dead.
   bool Hangs(absl::Time now) const;
+  // How much of the last second the core was in steps of over a quarter of a
+  // lease; the manager is told.
+  absl::Duration Late(absl::Time now) const;
   // How long to wait then before it is asked again.
   absl::Duration interval() const { return interval_; }
 
@@ -88,12 +93,16 @@ class AgentCore {
   // From now on this node holds none.
   void EndLease();
 
-  // Whom to ask to vouch for this node, again and again; nobody while the
-  // manager answers.
-  std::vector<Vouching::Call> NextVouches(absl::Time now) const;
-  // Answers to all of those calls, in their order; none to none.
-  void OnVouches(const std::vector<Vouching::Call>& calls,
-                 const std::vector<Vouching::Answer>& answers, absl::Time now);
+  // Whom to ask to vouch for this node, every vouch_interval(), whether those
+  // asked before have answered or not; nobody while the manager answers.
+  std::vector<Vouching::Call> NextVouches(absl::Time now);
+  // The answer to one of those calls, when it comes; or that there is none
+  // after vouch_deadline().
+  void OnVouch(const Vouching::Call& call, const Vouching::Answer& answer);
+  // Several times in what is left of a lease then, and in a vouch.
+  absl::Duration vouch_interval() const;
+  // A vouch that comes later is worth little.
+  absl::Duration vouch_deadline() const { return options_.vouch / 2; }
   // Another one asks this node.
   Vouching::Answer Vouch(const kamino::internal::v1::VouchRequest& request,
                          absl::Time now);
@@ -125,6 +134,8 @@ class AgentCore {
   bool LacksManager(absl::Time now) const {
     return lease_until_ - now < lease_ / 2;
   }
+  // For the log: who is to answer for this node's being in its view.
+  void NoteWhoAnswers(absl::Time now);
   // Not OK when the manager's views are older than what this node knows, or of
   // another history.
   absl::Status CheckHistory(uint64_t view_id, uint64_t digest) const;
@@ -138,6 +149,7 @@ class AgentCore {
   uint64_t lease_view_id_ = 0;
   absl::Duration lease_ = absl::InfiniteDuration();  // as the manager said last
   absl::Time progress_ = absl::InfinitePast();       // was seen last
+  Lateness lateness_;
   Vouching vouching_;
   bool stood_in_ = false;  // others vouch for this node; for the log
   NodeReport report_;

@@ -1,5 +1,7 @@
 #include "membership/manager.h"
 
+#include <pthread.h>
+
 #include <optional>
 #include <utility>
 
@@ -29,6 +31,7 @@ Manager::~Manager() {
 }
 
 void Manager::Run() {
+  pthread_setname_np(pthread_self(), "manager");
   absl::Duration wait = absl::ZeroDuration();
   for (;;) {
     ManagerLoop::Step step;

@@ -338,6 +338,13 @@ void ManagerLoop::TellWhoIsSuspect() {
   if (suspect_ == core_.suspicion()) return;
   suspect_ = core_.suspicion();
   if (!suspect_.has_value()) return;
+  if (suspect_->accuser == suspect_->suspect) {
+    LOG(WARNING) << suspect_->suspect << " was in long steps for "
+                 << absl::FormatDuration(suspect_->debt)
+                 << " of the last second, as on a medium that is slow, and "
+                    "others are not: the chain goes on without it";
+    return;
+  }
   LOG(WARNING) << suspect_->accuser << " has waited for an answer of "
                << suspect_->suspect << " for "
                << absl::FormatDuration(suspect_->debt)

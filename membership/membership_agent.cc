@@ -16,8 +16,6 @@ using kamino::internal::v1::MembershipService;
 
 // Between two calls at least, however often RequestView asks for one.
 constexpr absl::Duration kMinSpacing = absl::Milliseconds(5);
-// Several times in a vouch.
-constexpr absl::Duration kVouchEvery = absl::Milliseconds(100);
 constexpr int kTellOneIn = 50;  // heartbeats that were not sent
 constexpr absl::Duration kMaxReconnect = absl::Milliseconds(200);
 
@@ -97,17 +95,27 @@ Vouching::Answer MembershipAgent::Vouch(
 // --- The thread that asks for vouches.
 
 void MembershipAgent::AskForVouches() {
-  VouchCalls vouch_calls;
-  absl::MutexLock lock(&mutex_);
-  while (!mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kVouchEvery)) {
-    const auto calls = core_.NextVouches(options_.clock());
-    std::vector<Vouching::Answer> answers;
-    if (!calls.empty()) {
-      mutex_.Unlock();
-      answers = vouch_calls.CarryOut(calls, options_.deadline);
-      mutex_.Lock();
+  pthread_setname_np(pthread_self(), "vouching");
+  VouchCalls vouch_calls(
+      [this](const Vouching::Call& call, const Vouching::Answer& answer) {
+        absl::MutexLock lock(&mutex_);
+        core_.OnVouch(call, answer);
+      });
+  for (;;) {
+    std::vector<Vouching::Call> calls;
+    absl::Duration deadline;
+    {
+      absl::MutexLock lock(&mutex_);
+      if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_),
+                                  core_.vouch_interval())) {
+        return;
+      }
+      calls = core_.NextVouches(options_.clock());
+      deadline = core_.vouch_deadline();
     }
-    core_.OnVouches(calls, answers, options_.clock());
+    for (Vouching::Call& call : calls) {
+      vouch_calls.Begin(std::move(call), deadline);
+    }
   }
 }
 

@@ -34,6 +34,9 @@ struct NodeReport {
   uint64_t view_digest = 0;  // of view_id's; 0: not known
   // The newest view in which its heap was a member's, also before a restart.
   uint64_t member_view = 0;
+  // How much of the last second its core was in steps that took long
+  // (AgentCore::Late).
+  absl::Duration late = absl::ZeroDuration();
 
   // The newest view that it knows of.
   uint64_t newest_view() const { return std::max(view_id, member_view); }

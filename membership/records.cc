@@ -56,6 +56,7 @@ kamino::v1::NodeReport ToProto(const NodeReport& report) {
   message.set_completion_debt_ms(Milliseconds(report.completion_debt));
   message.set_view_digest(report.view_digest);
   message.set_member_view_id(report.member_view);
+  message.set_late_ms(Milliseconds(report.late));
   return message;
 }
 
@@ -68,7 +69,8 @@ NodeReport FromProto(const kamino::v1::NodeReport& message) {
           absl::Milliseconds(message.append_debt_ms()),
           absl::Milliseconds(message.completion_debt_ms()),
           message.view_digest(),
-          message.member_view_id()};
+          message.member_view_id(),
+          absl::Milliseconds(message.late_ms())};
 }
 
 kamino::v1::Member ToProto(const Member& member) {

@@ -54,6 +54,30 @@ std::optional<Suspicion> AccusationOf(const View& view,
                    head.completion_debt};
 }
 
+// Of the last second: who stands in the chain's way; whom one may be slowed
+// down by what all are asked for.
+constexpr absl::Duration kTooLate = absl::Milliseconds(800);
+constexpr absl::Duration kAlsoLate = absl::Milliseconds(400);
+
+std::optional<Suspicion> SlowestOf(const View& view,
+                                   const std::vector<NodeReport>& reports,
+                                   const std::optional<Suspicion>& last) {
+  std::optional<Suspicion> found;
+  for (size_t i = 0; i < reports.size(); ++i) {
+    if (reports[i].late < kAlsoLate) continue;
+    if (found.has_value()) return std::nullopt;
+    const std::string& id = view.members[i].node_id;
+    found = {id, id, reports[i].late};
+  }
+  const bool another = last.has_value() && found.has_value() &&
+                       last->suspect == last->accuser &&
+                       last->suspect != found->suspect;
+  if (!found.has_value() || found->debt < kTooLate || another) {
+    return std::nullopt;
+  }
+  return found;
+}
+
 }  // namespace
 
 std::optional<Suspicion> SuspectOf(const View& view, const KnownNodes& nodes,
@@ -62,6 +86,7 @@ std::optional<Suspicion> SuspectOf(const View& view, const KnownNodes& nodes,
   const auto reports = Reports(view, nodes);
   if (!reports.has_value()) return std::nullopt;
   auto found = AccusationOf(view, *reports, patience);
+  if (!found.has_value()) found = SlowestOf(view, *reports, last);
   if (!found.has_value()) return std::nullopt;
   if (last.has_value() && found->accuser == last->accuser &&
       found->suspect != last->suspect) {

@@ -15,8 +15,9 @@ namespace kamino::membership {
 
 struct Suspicion {
   std::string suspect;
-  std::string accuser;  // another member
-  absl::Duration debt;  // how long the accuser has waited
+  std::string accuser;  // another member; or itself, as it is slow
+  // How long the accuser has waited; or was slow, of the last second.
+  absl::Duration debt;
 
   friend bool operator==(const Suspicion&, const Suspicion&) = default;
 };
@@ -29,6 +30,10 @@ struct Suspicion {
 //     waited that long, others that have for half of it count.
 //   - If there is none: the tail, when nothing was completed at the head for
 //     `patience` although the tail has applied all that the head has.
+//   - If there is none: the one member whose core was in long steps for most of
+//     the last second (NodeReport::late), as one on a medium that is slow. If
+//     others were as well it may be what the chain is asked for; likewise if
+//     `last` was for this, of another member. The accuser is the member itself.
 //   - Whoever accused another one before (`last`) is the suspect itself: what
 //     the two had in common is its end of the links.
 //

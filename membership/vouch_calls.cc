@@ -1,8 +1,8 @@
 #include "membership/vouch_calls.h"
 
+#include <memory>
 #include <utility>
 
-#include "absl/synchronization/blocking_counter.h"
 #include "rpc/answer.h"
 #include "rpc/channel.h"
 #include "rpc/status.h"
@@ -20,31 +20,42 @@ constexpr size_t kMaxStubs = 16;
 
 }  // namespace
 
-std::vector<Vouching::Answer> VouchCalls::CarryOut(
-    const std::vector<Vouching::Call>& calls, absl::Duration deadline) {
+struct VouchCalls::Outstanding {
+  Vouching::Call call;
+  Vouching::Answer answer;
+  grpc::ClientContext context;
+};
+
+VouchCalls::~VouchCalls() {
+  absl::MutexLock lock(&mutex_);
+  mutex_.Await(absl::Condition(this, &VouchCalls::Idle));
+}
+
+void VouchCalls::Begin(Vouching::Call call, absl::Duration deadline) {
   if (stubs_.size() > kMaxStubs) stubs_.clear();
-  std::vector<Vouching::Answer> answers(calls.size());
-  std::vector<grpc::ClientContext> contexts(calls.size());
-  absl::BlockingCounter outstanding(static_cast<int>(calls.size()));
-  for (size_t i = 0; i < calls.size(); ++i) {
-    std::unique_ptr<Stub>& stub = stubs_[calls[i].address];
-    if (stub == nullptr) {
-      rpc::ChannelOptions options;
-      options.max_answer_bytes = kMaxAnswerBytes;
-      options.max_reconnect = kMaxReconnect;
-      stub = kamino::internal::v1::VouchService::NewStub(
-          rpc::MakeChannel(calls[i].address, options));
-    }
-    rpc::SetTimeout(deadline, &contexts[i]);
-    stub->async()->Vouch(
-        &contexts[i], &calls[i].request, &answers[i].response,
-        [answer = &answers[i], &outstanding](const grpc::Status& status) {
-          answer->status = rpc::FromGrpc(status);
-          outstanding.DecrementCount();
-        });
+  std::unique_ptr<Stub>& stub = stubs_[call.address];
+  if (stub == nullptr) {
+    rpc::ChannelOptions options;
+    options.max_answer_bytes = kMaxAnswerBytes;
+    options.max_reconnect = kMaxReconnect;
+    stub = kamino::internal::v1::VouchService::NewStub(
+        rpc::MakeChannel(call.address, options));
   }
-  outstanding.Wait();
-  return answers;
+  const auto each = std::make_shared<Outstanding>();
+  each->call = std::move(call);
+  rpc::SetTimeout(deadline, &each->context);
+  {
+    absl::MutexLock lock(&mutex_);
+    ++outstanding_;
+  }
+  stub->async()->Vouch(&each->context, &each->call.request,
+                       &each->answer.response,
+                       [this, each](const grpc::Status& status) {
+                         each->answer.status = rpc::FromGrpc(status);
+                         done_(each->call, each->answer);
+                         absl::MutexLock lock(&mutex_);
+                         --outstanding_;
+                       });
 }
 
 grpc::ServerUnaryReactor* VouchServer::Vouch(

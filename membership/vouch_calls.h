@@ -2,11 +2,14 @@
 #ifndef KAMINO_MEMBERSHIP_VOUCH_CALLS_H_
 #define KAMINO_MEMBERSHIP_VOUCH_CALLS_H_
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
-#include <vector>
+#include <utility>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "grpcpp/grpcpp.h"
 #include "kamino/internal/v1/membership.grpc.pb.h"
@@ -14,18 +17,34 @@
 
 namespace kamino::membership {
 
-// Carries calls out. Not thread-safe.
+// Carries calls out, each by itself.
 class VouchCalls {
  public:
-  // At once, and waits for all; none takes longer than `deadline`. Answers are
-  // in the order of their calls.
-  std::vector<Vouching::Answer> CarryOut(
-      const std::vector<Vouching::Call>& calls, absl::Duration deadline);
+  using Done =
+      std::function<void(const Vouching::Call&, const Vouching::Answer&)>;
+
+  // `done` gets each call's answer, on any thread, while the others are
+  // waited for.
+  explicit VouchCalls(Done done) : done_(std::move(done)) {}
+  // Waits for those that are outstanding.
+  ~VouchCalls();
+
+  // Does not wait; the call ends after `deadline` at the latest, which bounds
+  // how many are outstanding. From one thread.
+  void Begin(Vouching::Call call, absl::Duration deadline);
 
  private:
   using Stub = kamino::internal::v1::VouchService::Stub;
+  struct Outstanding;
 
+  bool Idle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return outstanding_ == 0;
+  }
+
+  const Done done_;
   std::map<std::string, std::unique_ptr<Stub>> stubs_;  // by address
+  absl::Mutex mutex_;
+  int outstanding_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 // Who answers those of others. Thread-safe.

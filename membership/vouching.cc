@@ -88,7 +88,8 @@ void Vouching::OnAnswer(const Call& call, const Answer& answer) {
                         absl::IsInvalidArgument(answer.status);
   other.missed = answered ? 0 : other.missed + 1;
   if (!answer.status.ok()) return;
-  const auto time = absl::Milliseconds(answer.response.vouch_ms());
+  const absl::Duration time =
+      std::min(absl::Milliseconds(answer.response.vouch_ms()), time_);
   other.holds_until = std::max(other.holds_until, call.sent + time * 0.9);
 }
 

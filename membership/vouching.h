@@ -62,8 +62,12 @@ class Vouching {
     absl::Status status;
     kamino::internal::v1::VouchResponse response;  // where it is OK
   };
-  // All others of the view; none where nobody could stand in.
+  // All others of the view; none where nobody could stand in. Each is asked
+  // anew whether it has answered before or not: what a vouch is worth is
+  // counted from when it was asked for, and nobody is to wait for the slowest.
   std::vector<Call> Next(absl::Time now) const;
+  // In whatever order answers come. No vouch is believed to last longer than
+  // one of this node's own.
   void OnAnswer(const Call& call, const Answer& answer);
   // Whether all others vouch for this node in that view.
   bool Holds(uint64_t view_id, absl::Time now) const;

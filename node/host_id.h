@@ -2,6 +2,7 @@
 #ifndef KAMINO_NODE_HOST_ID_H_
 #define KAMINO_NODE_HOST_ID_H_
 
+#include <cstdint>
 #include <string>
 
 namespace kamino::node {
@@ -10,6 +11,10 @@ namespace kamino::node {
 // the same files and are of one user. 16 hexadecimal digits; empty when it
 // cannot be found out, which is equal to nothing.
 std::string HostId();
+
+// Of this boot of the machine; another one has another number. 0 when it cannot
+// be found out.
+uint64_t BootId();
 
 }  // namespace kamino::node
 

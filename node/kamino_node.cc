@@ -146,9 +146,14 @@ absl::Status Serve(const NodeFlags& flags,
   RETURN_IF_ERROR(CheckNoDamage(flags.data_dir));
   ASSIGN_OR_RETURN(auto media, OpenMedia(flags));
   RecordBusErrors(flags.data_dir, flags.device);
+  // What is wrong with a transport is no death of the node's.
+  auto rendezvous =
+      std::make_shared<GrpcRendezvous>(flags.storage.cluster_id, kOnlyChain);
+  ASSIGN_OR_RETURN(auto options, OptionsFrom(flags, rendezvous));
   StorageOptions storage_options = flags.storage;
   storage_options.first_incarnation = RandomIncarnation();
   storage_options.salt = RandomIncarnation();
+  storage_options.boot = BootId();
   ASSIGN_OR_RETURN(auto storage,
                    Storage::Open(storage_options, std::move(media)));
 
@@ -178,15 +183,18 @@ absl::Status Serve(const NodeFlags& flags,
   events.role = [&server](membership::Role role, bool lease_valid) {
     server->SetRole(role, lease_valid);
   };
-  auto rendezvous =
-      std::make_shared<GrpcRendezvous>(flags.storage.cluster_id, kOnlyChain);
-  ASSIGN_OR_RETURN(auto options, OptionsFrom(flags, rendezvous));
   ASSIGN_OR_RETURN(auto node, Node::Create(std::move(options), RealRuntime(),
                                            std::move(storage), &procedures,
                                            &agent, std::move(events)));
   membership::VouchServer vouches(&agent);
-  ASSIGN_OR_RETURN(server, NodeServer::Start(flags.listen, node.get(),
-                                             {rendezvous.get(), &vouches}));
+  auto started =
+      NodeServer::Start(flags.listen, node.get(), {rendezvous.get(), &vouches});
+  if (!started.ok()) {
+    node->Stop();
+    node->EndRefused();
+    return started.status();
+  }
+  server = std::move(*started);
   address = Advertised(flags, server->port());
   LOG(INFO) << "node " << flags.storage.node_id << " of cluster "
             << flags.storage.cluster_id << " listens on " << flags.listen

@@ -181,6 +181,7 @@ void ChainCore::LeaveView(absl::Time now) {
 void ChainCore::EnterView(absl::Time now) {
   NodeState state = record_->state();
   state.view_id = view_.id;
+  state.alone = role() == Role::kSingle;
   if (state.condition == Condition::kFresh) {
     // Of the first view nobody can hold anything.
     if (view_.id == 1) returning_.Forget();

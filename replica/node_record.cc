@@ -113,6 +113,8 @@ absl::Status NodeRecord::Open() {
   state_.announced = {announced[0], announced[1], announced[2]};
   state_.restarts = best.line->restarts;
   state_.ended_in_order = best.line->ended_in_order != 0;
+  state_.boot = best.line->boot;
+  state_.alone = best.line->alone != 0;
   current_ = newer;
   if (!best.whole) Write(newer);
   return absl::OkStatus();
@@ -141,6 +143,8 @@ void NodeRecord::Write(int version) {
   line.announced[2] = state_.announced.digest;
   line.restarts = state_.restarts;
   line.ended_in_order = state_.ended_in_order ? 1 : 0;
+  line.boot = state_.boot;
+  line.alone = state_.alone ? 1 : 0;
   line.checksum = ChecksumOf(line);
   for (int copy = 0; copy < 2; ++copy) {
     region_->CopyFlush(LineOf(region_, version, copy), &line, sizeof(line));

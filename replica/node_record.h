@@ -52,6 +52,10 @@ struct NodeState {
   // one not counted; and whether it has ended in order.
   uint32_t restarts = 0;
   bool ended_in_order = false;
+  // Which boot of the machine it was started in; 0: not known.
+  uint64_t boot = 0;
+  // In that view it is the whole chain.
+  bool alone = false;
 };
 
 class NodeRecord {

@@ -81,8 +81,10 @@ struct alignas(64) RecordLine {
   // What a head that is alone executes: client id, number and digest; or 0.
   uint64_t announced[3];
   uint32_t restarts;
-  uint32_t ended_in_order;  // 0 or 1
-  uint8_t unused[24];
+  uint16_t ended_in_order;  // 0 or 1
+  uint16_t alone;           // 0 or 1; 0 in records of before it was kept
+  uint8_t unused[16];
+  uint64_t boot;      // of the machine; 0: not known
   uint64_t checksum;  // XXH3 of the fields above
 };
 

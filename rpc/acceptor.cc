@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -164,6 +165,7 @@ int Acceptor::MaxDescriptors() const {
 }
 
 void Acceptor::Run() {
+  pthread_setname_np(pthread_self(), "acceptor");
   std::vector<pollfd> awaited = {{wake_, POLLIN, 0}};
   for (const int listener : listeners_) {
     awaited.push_back({listener, POLLIN, 0});

@@ -105,6 +105,13 @@ class Rig:
     gap, since = longest_gap(self.acks(), event, event + longest_s)
     return max(0.0, since + gap - event)
 
+  def longest_gap_after(self, event, longest_s):
+    """The longest time without an acknowledged write that begins within
+    `longest_s` of the event, whenever: of what need not interrupt them."""
+    self.await_writes(event + longest_s + WARM_UP_S)
+    gap, _ = longest_gap(self.acks(), event, event + longest_s)
+    return gap
+
   def whole_chain(self):
     """Names of its nodes, head first; all of them."""
     names, _ = self.cluster.chain()

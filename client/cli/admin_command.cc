@@ -20,6 +20,7 @@ using kamino::v1::ClusterNode;
 using kamino::v1::GetClusterResponse;
 
 constexpr absl::Duration kPoll = absl::Milliseconds(100);
+constexpr uint32_t kSlowMs = 300;  // of a second
 
 std::string Wish(const ClusterNode& node) {
   if (node.removed()) return "removed";
@@ -28,7 +29,11 @@ std::string Wish(const ClusterNode& node) {
   if (node.kept_out_ms() > 0) {
     return absl::StrCat("kept out ", (node.kept_out_ms() + 999) / 1000, " s");
   }
-  return node.joining() ? "joining" : "";
+  if (node.joining()) return "joining";
+  const uint32_t late_ms = node.report().late_ms();
+  if (!node.alive() || late_ms < kSlowMs) return "";
+  return absl::StrCat("slow: in long steps for ", late_ms,
+                      " ms of the last second");
 }
 
 void Print(const GetClusterResponse& cluster) {

@@ -1,5 +1,7 @@
 #include "engine/kamino/backup_propagator.h"
 
+#include <pthread.h>
+
 #include "absl/time/time.h"
 
 namespace kamino::engine {
@@ -20,6 +22,7 @@ BackupPropagator::~BackupPropagator() {
 }
 
 void BackupPropagator::Run() {
+  pthread_setname_np(pthread_self(), "propagator");
   while (!stopping_.WaitForNotificationWithTimeout(kPeriod)) {
     store_->Quiesce();
   }

@@ -1,5 +1,7 @@
 #include "node/driver/core_watchdog.h"
 
+#include <pthread.h>
+
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -33,6 +35,7 @@ CoreWatchdog::~CoreWatchdog() {
 }
 
 void CoreWatchdog::Run() {
+  pthread_setname_np(pthread_self(), "watchdog");
   for (;;) {
     {
       absl::MutexLock lock(&mutex_);

@@ -99,7 +99,10 @@ absl::StatusOr<std::unique_ptr<Node>> Node::Create(
   auto node = absl::WrapUnique(new Node(std::move(options), std::move(runtime),
                                         std::move(storage), procedures, views,
                                         std::move(events)));
-  RETURN_IF_ERROR(node->Listen());
+  if (absl::Status listens = node->Listen(); !listens.ok()) {
+    node->EndRefused();
+    return listens;
+  }
   return node;
 }
 
@@ -153,10 +156,17 @@ absl::Status Node::Join(const std::string& service_address) {
     core_->Post([this, invited] { node_->OnInvited(invited, Now()); });
   };
   callbacks.on_refused = [this](absl::Status status) {
-    events_.fatal(std::move(status));
+    core_->Post([this, status = std::move(status)] {
+      storage_->EndRefused();
+      events_.fatal(status);
+    });
   };
-  const uint32_t restarts = storage_->record()->state().restarts;
-  const absl::Duration rest = DelayAfter(options_.restarts, restarts);
+  const replica::NodeState& state = storage_->record()->state();
+  const uint32_t restarts = state.restarts;
+  // Where it was the whole chain nobody has peace while it rests.
+  const absl::Duration rest = state.alone
+                                  ? absl::ZeroDuration()
+                                  : DelayAfter(options_.restarts, restarts);
   if (rest > absl::ZeroDuration()) {
     LOG(WARNING) << "node " << self.node_id << " has died " << restarts
                  << " times, each time soon after its start; it waits for "

@@ -94,6 +94,8 @@ class Node {
   // After Stop: the process ends because it was told to, not because it cannot
   // go on.
   void EndInOrder() { storage_->EndInOrder(); }
+  // After Stop: it ends before it has asked to be taken in.
+  void EndRefused() { storage_->EndRefused(); }
 
   // A mutation; request.done is called on the core thread, or at once on this
   // one when it is refused.

@@ -4,8 +4,10 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <fstream>
@@ -134,7 +136,19 @@ bool IsWatched(const char* path) {
          path[folder] == '/' && strstr(path + folder, ".pmem") != nullptr;
 }
 
+// Several threads may come by the same damage: each is in the handler until
+// the one that records has ended the process.
+std::atomic<int> inside{0};
+std::atomic<bool> busy{false};
+
+void WaitAMoment() {
+  const timespec moment = {0, 1'000'000};
+  nanosleep(&moment, nullptr);
+}
+
 void OnBusError(int, siginfo_t* info, void*) {
+  inside.fetch_add(1);
+  while (busy.exchange(true)) WaitAMoment();
   const uint64_t address = reinterpret_cast<uint64_t>(info->si_addr);
   bool found = false;
   Line line;
@@ -150,7 +164,15 @@ void OnBusError(int, siginfo_t* info, void*) {
                                          : ": the memory is damaged\n");
     return true;
   });
-  if (!found) return;  // the default follows, at the same instruction
+  if (!found) {
+    // The default follows, at the same instruction; but what others have come
+    // by is recorded first.
+    busy.store(false);
+    inside.fetch_sub(1);
+    while (inside.load() > 0) WaitAMoment();
+    signal(SIGBUS, SIG_DFL);
+    return;
+  }
   const int file =
       open(watched.record, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (file >= 0) {
@@ -187,7 +209,9 @@ void RecordBusErrors(const std::string& data_dir, const std::string& device) {
   CopyReal(device, watched.device);
   struct sigaction action = {};
   action.sa_sigaction = OnBusError;
-  action.sa_flags = SA_SIGINFO | SA_RESETHAND;
+  // Not SA_RESETHAND: another thread's fault would end the process before the
+  // first one's is recorded. One within the handler does, as it is blocked.
+  action.sa_flags = SA_SIGINFO;
   PCHECK(sigaction(SIGBUS, &action, nullptr) == 0);
 }
 

@@ -85,6 +85,7 @@ absl::Status Storage::Create() {
   NodeState state;
   state.incarnation = options_.first_incarnation;
   state.nonce = NextNonce({}, options_.salt);
+  state.boot = options_.boot;
   record_.emplace(ring_region_.get());
   record_->Create(state);
   heap_age_.emplace(heap_region_.get(), media_->Name(Part::kHeap));
@@ -177,15 +178,21 @@ absl::Status Storage::BeginAnewIfUnused() {
 
 // --- Restarts.
 
-absl::Status Storage::CheckRestarts() const {
+uint64_t Storage::Deaths() const {
   const NodeState& state = record_->state();
-  const uint64_t ends = uint64_t{state.restarts} + 1;  // the last one as well
-  if (options_.restart_limit == 0 || state.ended_in_order ||
-      ends < options_.restart_limit) {
+  if (state.ended_in_order) return 0;
+  const bool with_its_machine =
+      options_.boot != 0 && state.boot != 0 && options_.boot != state.boot;
+  return uint64_t{state.restarts} + (with_its_machine ? 0 : 1);
+}
+
+absl::Status Storage::CheckRestarts() const {
+  const uint64_t deaths = Deaths();
+  if (options_.restart_limit == 0 || deaths < options_.restart_limit) {
     return absl::OkStatus();
   }
   return absl::FailedPreconditionError(absl::StrCat(
-      "node ", options_.node_id, " has died ", ends,
+      "node ", options_.node_id, " has died ", deaths,
       " times, each time soon after its start, and stays down so that the "
       "chain is left alone; its log says what it died of. Start it with "
       "--restart_limit=0 to try once more, or move its files away (",
@@ -194,8 +201,9 @@ absl::Status Storage::CheckRestarts() const {
 
 void Storage::CountRestart() {
   NodeState state = record_->state();
-  state.restarts =
-      std::exchange(state.ended_in_order, false) ? 0 : state.restarts + 1;
+  state.restarts = static_cast<uint32_t>(Deaths());
+  state.ended_in_order = false;
+  state.boot = options_.boot;
   record_->Update(state);
 }
 
@@ -209,6 +217,17 @@ void Storage::ForgetRestarts() {
 void Storage::EndInOrder() {
   NodeState state = record_->state();
   state.ended_in_order = true;
+  record_->Update(state);
+}
+
+void Storage::EndRefused() {
+  NodeState state = record_->state();
+  // The next start adds one.
+  if (state.restarts > 0) {
+    --state.restarts;
+  } else {
+    state.ended_in_order = true;
+  }
   record_->Update(state);
 }
 

@@ -40,6 +40,9 @@ struct StorageOptions {
   // Once its process has ended so often otherwise than in order, each time soon
   // after its start, it is not opened. 0: it always is.
   uint32_t restart_limit = 0;
+  // Which boot of the machine this is; 0: not known. A process that ended with
+  // its machine did not die of what it did.
+  uint64_t boot = 0;
   // Makes the stamp of this start unlike any other's. Drawn at random by a
   // real node.
   uint64_t salt = 1;
@@ -71,6 +74,9 @@ class Storage {
   void ForgetRestarts();
   // It is about to end because it was told to.
   void EndInOrder();
+  // It is about to end because it is not taken in, or before it asked to be:
+  // this start does not count, those before do.
+  void EndRefused();
 
   // An empty undo copy, in place of an earlier one, which must be gone. Nothing
   // may be left to be rolled back from that one.
@@ -93,6 +99,8 @@ class Storage {
   // For a heap of another size than the options say. One that was in a chain
   // stays: kFailedPrecondition.
   absl::Status BeginAnewIfUnused();
+  // How often its process has died, the last one included.
+  uint64_t Deaths() const;
   absl::Status CheckRestarts() const;
   void CountRestart();
   // Makes the ring as large as the options say, with all that is in it.

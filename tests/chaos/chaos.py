@@ -71,6 +71,15 @@ def rows_of(verdicts, missing):
   return dict(sorted(rows.items()))
 
 
+def never_injected(verdicts):
+  """Kinds that could not be injected in any of their turns, not even in one by
+  themselves: name to why."""
+  injected = [i for v in verdicts for i in v.injected]
+  came = {i.name for i in injected if not i.skipped}
+  return {i.name: i.skipped for i in injected
+          if i.skipped and i.again and i.name not in came}
+
+
 def table(rows):
   """Lines: what was injected and survived, by kind; the longest times without
   an answer, of a fault alone and of one with others."""
@@ -98,7 +107,8 @@ def counts(verdicts, missing):
       "unknown": sum(r["unknown"] for r in reports),
       "longest_unavailability_s": max((v.longest_gap_s for v in verdicts),
                                       default=0.0),
-      "violations": sum(len(v.problems) for v in verdicts)}
+      "violations": (sum(len(v.problems) for v in verdicts) +
+                     len(never_injected(verdicts)))}
 
 
 def summary(verdicts, seed, missing):
@@ -149,7 +159,8 @@ def run(arguments):
       say(f"  VIOLATION: {problem}")
     if verdict.problems:
       break
-  came = {i.name for v in verdicts for i in v.injected}
+  came = {i.name for v in verdicts for i in v.injected
+          if not i.skipped or i.again}
   late = [k.key for k in kinds if k.name not in came]
   if late:
     say(f"no time for: {', '.join(late)}")
@@ -157,12 +168,16 @@ def run(arguments):
 
 
 def conclude(arguments, verdicts, seed, out, missing):
-  bad = any(v.problems for v in verdicts)
+  never = never_injected(verdicts)
+  bad = never or any(v.problems for v in verdicts)
   rows = rows_of(verdicts, missing)
   say("\n".join(table(rows)))
+  for name, why in sorted(never.items()):
+    say(f"VIOLATION: {name} was skipped in all its turns: {why}")
   if arguments.json:
     with open(arguments.json, "w", encoding="utf-8") as f:
       json.dump({"seed": seed, **counts(verdicts, missing), "kinds": rows,
+                 "never_injected": never,
                  "problems": [p for v in verdicts for p in v.problems]}, f,
                 indent=1)
   if bad:

@@ -15,6 +15,7 @@ from fault import SUPPORTED
 from held_thread import ThreadError
 from network import Network, NetworkError
 from processes import ClusterError, wait_until
+from schedule import Step
 from stage import NoVictim, Stage
 
 RECOVERY_S = 20.0  # from a fault's end to the next acknowledged write
@@ -53,6 +54,7 @@ class Injected:
   healed: float = 0.0
   survived: bool = False
   skipped: str = ""  # why it was not injected
+  again: bool = False  # in a turn by itself, as it was skipped before
   gap_s: float = 0.0  # the longest without an acknowledged write
   read_gap_s: float = 0.0  # and without a read that was answered
 
@@ -127,6 +129,7 @@ class Round:
         if time.monotonic() > deadline or self.verdict.problems:
           break
         self._step(step)
+      self._second_turns(steps, deadline)
       self._end()
     except PROBLEMS as error:
       self.verdict.problems.append(str(error))
@@ -147,8 +150,20 @@ class Round:
 
   # --- Faults.
 
-  def _step(self, step):
-    told = [Injected(p.fault.name, began=time.monotonic(),
+  def _second_turns(self, steps, deadline):
+    """Who could not be injected each time gets a turn by itself, while the
+    chain is whole: nothing is in its way then."""
+    parts = {p.fault.name: p for s in steps for p in s.parts}
+    came = {i.name for i in self.verdict.injected if not i.skipped}
+    skipped = dict.fromkeys(i.name for i in self.verdict.injected)
+    for name in (n for n in skipped if n not in came):
+      if time.monotonic() > deadline or self.verdict.problems:
+        return
+      self._await_whole(f"before {name}")
+      self._step(Step((parts[name],), GOES_ON, patient=True), again=True)
+
+  def _step(self, step, again=False):
+    told = [Injected(p.fault.name, began=time.monotonic(), again=again,
                      company=step.name if len(step.parts) > 1 else "")
             for p in step.parts]
     self.verdict.injected += told

@@ -1,11 +1,13 @@
 """The parts of the chaos harness that need no cluster."""
 
+import argparse
 import json
 import os
 import socket
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from unittest import mock
 
@@ -14,10 +16,11 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import chaos
 import faults
 from acknowledged import AckWatch, longest_gap
-from chaos_round import Injected, Verdict, check_histories, differences
+from chaos_round import (Injected, Round, Verdict, check_histories,
+                         differences)
 from network import HUB, Network, NetworkError, check_possible, cut_ruleset
 from fault import LOSABLE, Fault, nothing
-from schedule import PER_LONG_ROUND, Schedule, fits
+from schedule import PER_LONG_ROUND, Part, Schedule, Step, fits
 
 
 class GapTest(unittest.TestCase):
@@ -144,6 +147,43 @@ class ReportTest(unittest.TestCase):
         "chaos: seed 9, 1 rounds, 3 faults, 2 survived, 1 kinds not run; 5 "
         "operations checked (1 of unknown outcome), longest unavailability "
         "2.00 s; 1 violations")
+
+  def test_a_kind_that_is_skipped_in_all_its_turns_is_a_failure(self):
+    said = []
+    arguments = argparse.Namespace(json=None, keep=True)
+    def concluded(*injected):
+      said.clear()
+      with mock.patch.object(chaos, "say", said.append):
+        return chaos.conclude(arguments, [Verdict(injected=list(injected))],
+                              1, "out", {})
+    came = Injected("a", survived=True)
+    skipped = Injected("a", skipped="nobody there")
+    alone = Injected("a", skipped="still nobody", again=True)
+    self.assertEqual(concluded(came, skipped, alone), 0)
+    # It has had no turn by itself yet.
+    self.assertEqual(concluded(skipped), 0)
+    self.assertEqual(concluded(skipped, alone), 1)
+    self.assertIn("VIOLATION: a was skipped in all its turns: still nobody",
+                  said)
+    self.assertTrue(said[-1].endswith("; 1 violations"), said[-1])
+
+  def test_who_was_skipped_gets_a_turn_by_itself(self):
+    def fault(name):
+      return Fault(name, nothing, nothing, (1, 2))
+    parts = [Part(fault(name), 1.0, 1, 1) for name in ("a", "b", "c")]
+    steps = [Step(tuple(parts), 1, False), Step((parts[0],), 1, False)]
+    judged = Round.__new__(Round)
+    judged.verdict = Verdict(injected=[
+        Injected("a", skipped="x"), Injected("b"), Injected("c", skipped="x"),
+        Injected("a")])
+    turns = []
+    judged._await_whole = turns.append
+    judged._step = lambda step, again: turns.append((step.name, again))
+    judged._second_turns(steps, time.monotonic() + 60)
+    self.assertEqual(turns, ["before c", ("c", True)])
+    turns.clear()
+    judged._second_turns(steps, time.monotonic() - 1)  # there is no time
+    self.assertEqual(turns, [])
 
   def test_kinds_that_cannot_be_had_are_not_run(self):
     kinds = [Fault("a", nothing, nothing, (1, 2), missing=lambda: "no nft"),

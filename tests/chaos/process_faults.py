@@ -134,10 +134,22 @@ def _hold_etcd_thread(stage):
   _hold(stage, "etcd")
 
 
+def _hold_vouching_without_etcd(stage):
+  """It is vouched for no more; the others are, by it as well."""
+  etcd = stage.hit("etcd")
+  _hold(stage, stage.node("any"), "vouching")
+  stage.cluster.pause(etcd)
+
+
 def _let_go(stage):
   for thread in stage.held:
     thread.let_go()
   stage.held = []
+
+
+def _let_go_and_resume(stage):
+  _let_go(stage)
+  stage.cluster.resume("etcd")
 
 
 # --- Disks.
@@ -213,6 +225,11 @@ FAULTS = [
           took=left, goes_on=True, missing=cannot_hold),
     Fault("hang membership thread", _hold_node_thread("membership"), _let_go,
           LONG, 1, took=left, goes_on=True, missing=cannot_hold),
+    Fault("hang vouching thread", _hold_node_thread("vouching"), _let_go,
+          LONG, 1, goes_on=True, missing=cannot_hold),
+    Fault("hang vouching thread without etcd", _hold_vouching_without_etcd,
+          _let_go_and_resume, (2, 4), 1, goes_on=True, settles=True,
+          missing=cannot_hold),
     Fault("hang transport thread", _hold_node_thread("transport"), _let_go,
           LASTING, 1, goes_on=True, missing=cannot_hold),
     Fault("hang any thread of node", _hold_any_node_thread, _let_go, LASTING,

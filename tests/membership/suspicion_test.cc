@@ -108,6 +108,41 @@ TEST(SuspicionTest, ATailWhoseWordDoesNotReachTheHead) {
   EXPECT_EQ(chain.Suspect(), "n2 by n1");
 }
 
+constexpr absl::Duration kLate = absl::Milliseconds(900);
+
+TEST(SuspicionTest, TheOneWhoseMediumIsSlow) {
+  for (size_t i = 0; i < 4; ++i) {
+    Chain chain(4);
+    const std::string id = absl::StrCat("n", i);
+    chain.report(i).late = kLate;
+    EXPECT_EQ(chain.Suspect(), id + " by " + id);
+    // Again.
+    EXPECT_EQ(chain.Suspect(Suspicion{id, id, kLong}), id + " by " + id);
+    chain.report(i).late = absl::Milliseconds(799);
+    EXPECT_EQ(chain.Suspect(), "nobody");
+  }
+  // Whoever is silent comes first.
+  Chain chain(4);
+  chain.report(3).late = kLate;
+  chain.report(0).append_debt = kPatience;
+  EXPECT_EQ(chain.Suspect(), "n1 by n0");
+}
+
+TEST(SuspicionTest, NobodyWhenItMayBeWhatTheChainIsAskedFor) {
+  Chain chain(4);
+  chain.report(0).late = kLate;
+  chain.report(2).late = absl::Milliseconds(400);
+  EXPECT_EQ(chain.Suspect(), "nobody");
+  chain.report(2).late = absl::Milliseconds(399);
+  EXPECT_EQ(chain.Suspect(), "n0 by n0");
+  // Another one was left out for it, and it did not help.
+  EXPECT_EQ(chain.Suspect(Suspicion{"n9", "n9", kLong}), "nobody");
+  EXPECT_EQ(chain.Suspect(Suspicion{"n9", "n8", kLong}), "n0 by n0");
+  Chain two(2);
+  two.report(0).late = kLate;
+  EXPECT_EQ(two.Suspect(), "nobody");
+}
+
 TEST(SuspicionTest, NobodyWhoCannotBeSpared) {
   Chain two(2);
   two.report(0).append_debt = kLong;

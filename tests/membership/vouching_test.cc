@@ -1,6 +1,8 @@
 #include "membership/vouching.h"
 
 #include <algorithm>
+#include <limits>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -105,6 +107,18 @@ TEST_F(VouchingTest, HoldsForNineTenthsFromWhenItAsked) {
   EXPECT_EQ(node(2).given_until(), now_ + kVouch);
 }
 
+// Whoever gives it may be mistaken, or of another version.
+TEST_F(VouchingTest, BelievesInNoLongerVouchThanItsOwn) {
+  Vouching::Answer answer;
+  answer.response.set_vouch_ms(std::numeric_limits<uint32_t>::max());
+  for (const auto& call : node(1).Next(now_)) node(1).OnAnswer(call, answer);
+  EXPECT_TRUE(node(1).Holds(3, now_ + 449 * kMs));
+  EXPECT_FALSE(node(1).Holds(3, now_ + 450 * kMs));
+  faults::Planted fault("membership-vouches-of-any-length");
+  for (const auto& call : node(1).Next(now_)) node(1).OnAnswer(call, answer);
+  EXPECT_TRUE(node(1).Holds(3, now_ + 450 * kMs));
+}
+
 TEST_F(VouchingTest, ItTakesAllOfThem) {
   Ask(1, /*silent=*/{3});
   EXPECT_FALSE(node(1).Holds(3, now_));
@@ -202,15 +216,18 @@ class VouchingAgentTest : public testing::Test {
     core_->Begin(Node(1), now_);
   }
   // The manager answers with its newest view.
-  AgentCore::Effects Beat(const View& view) {
+  AgentCore::Effects Beat(const View& view,
+                          absl::Duration lease = absl::Milliseconds(700)) {
     const AgentCore::Call call = core_->Next(now_);
     AgentCore::Answer answer;
+    const auto lease_ms =
+        static_cast<uint32_t>(absl::ToInt64Milliseconds(lease));
     answer.registration.set_chain_id(kOnlyChain);
-    answer.registration.set_lease_ms(700);
+    answer.registration.set_lease_ms(lease_ms);
     *answer.registration.mutable_view() = ToProto(view);
     answer.registration.set_lease_view_id(view.id);
     answer.heartbeat.set_chain_id(kOnlyChain);
-    answer.heartbeat.set_lease_ms(700);
+    answer.heartbeat.set_lease_ms(lease_ms);
     *answer.heartbeat.mutable_view() = ToProto(view);
     answer.heartbeat.set_lease_view_id(view.id);
     return core_->OnAnswer(call, answer, now_);
@@ -226,10 +243,49 @@ class VouchingAgentTest : public testing::Test {
     return core_->Vouch(request, now_);
   }
   void AllVouch() {
-    const auto calls = core_->NextVouches(now_);
-    std::vector<Vouching::Answer> answers(calls.size());
-    for (auto& answer : answers) answer.response.set_vouch_ms(500);
-    core_->OnVouches(calls, answers, now_);
+    Vouching::Answer answer;
+    answer.response.set_vouch_ms(500);
+    for (const Vouching::Call& call : core_->NextVouches(now_)) {
+      core_->OnVouch(call, answer);
+    }
+  }
+  // For how long in all it may not answer within `time` after the manager has
+  // last answered, with a lease of so much, if one member's vouches come so
+  // late and the other's at once.
+  absl::Duration WithoutALease(absl::Duration lease, absl::Duration late,
+                               absl::Duration time) {
+    Begin(0);
+    Beat(view_, lease);
+    std::multimap<absl::Time, Vouching::Call> answers;
+    absl::Time next = now_;
+    absl::Duration without;
+    for (const absl::Time end = now_ + time; now_ < end; now_ += kMs) {
+      while (!answers.empty() && answers.begin()->first <= now_) {
+        Vouching::Answer answer;
+        answer.response.set_vouch_ms(500);
+        core_->OnVouch(answers.begin()->second, answer);
+        answers.erase(answers.begin());
+      }
+      if (now_ >= next) {
+        next = now_ + core_->vouch_interval();
+        for (const Vouching::Call& call : core_->NextVouches(now_)) {
+          answers.emplace(call.node_id == "n2" ? now_ + late : now_, call);
+        }
+      }
+      if (!core_->LeaseValid(view_.id, now_)) without += kMs;
+    }
+    return without;
+  }
+
+  // The core takes steps of that length for so long.
+  void Steps(absl::Duration step, absl::Duration time) {
+    for (const absl::Time end = now_ + time; now_ < end; now_ += step) {
+      core_->NoteProgress(now_);
+    }
+    core_->NoteProgress(now_);
+  }
+  uint32_t ReportedLate() {
+    return core_->Next(now_).heartbeat.report().late_ms();
   }
 
   absl::Time now_ = absl::FromUnixSeconds(1000);
@@ -268,6 +324,36 @@ TEST_F(VouchingAgentTest, GoesOnWhileAllVouch) {
   EXPECT_FALSE(AskedBy(2).status.ok());
 }
 
+// It is asked again before it has answered, so that its vouches follow each
+// other.
+TEST_F(VouchingAgentTest, OneSlowMemberMakesNoGaps) {
+  const absl::Duration lease = 700 * kMs;
+  EXPECT_EQ(WithoutALease(lease, 240 * kMs, absl::Seconds(10)),
+            absl::ZeroDuration());
+  // The others' vouches do not wait for it, nor its own for those before.
+  EXPECT_EQ(core_->vouch_deadline(), 250 * kMs);
+  faults::Planted fault("membership-vouches-wait-for-the-slowest");
+  EXPECT_GT(WithoutALease(lease, 240 * kMs, absl::Seconds(10)),
+            absl::Milliseconds(500));
+}
+
+// A manager with a short failure timeout gives short leases.
+TEST_F(VouchingAgentTest, IsVouchedForBeforeAnyLeaseIsOver) {
+  for (const int lease_ms : {40, 140, 350, 700, 1400, 10000}) {
+    const absl::Duration lease = lease_ms * kMs;
+    const absl::Duration late = std::min(lease / 4, 240 * kMs);
+    EXPECT_EQ(WithoutALease(lease, late, lease + absl::Seconds(2)),
+              absl::ZeroDuration())
+        << lease;
+  }
+  // Of whatever a manager says.
+  Beat(view_, absl::ZeroDuration());
+  EXPECT_EQ(core_->vouch_interval(), 5 * kMs);
+  faults::Planted fault("membership-asks-for-vouches-now-and-then");
+  EXPECT_GT(WithoutALease(40 * kMs, 10 * kMs, absl::Seconds(2)),
+            absl::ZeroDuration());
+}
+
 TEST_F(VouchingAgentTest, TakesNoNewerViewBeforeWhatItVouchedForIsOver) {
   for (const bool planted : {false, true}) {
     Begin(0);
@@ -289,6 +375,25 @@ TEST_F(VouchingAgentTest, TakesNoNewerViewBeforeWhatItVouchedForIsOver) {
     EXPECT_EQ(effects.view->id, 4u);
     EXPECT_TRUE(core_->LeaseValid(4, now_));
   }
+}
+
+// A quarter of a lease of 700 ms is 175 ms.
+TEST_F(VouchingAgentTest, TellsHowMuchOfASecondItsCoreWasInLongSteps) {
+  Steps(300 * kMs, absl::Seconds(3));  // nobody has said what is long
+  Beat(view_);
+  EXPECT_EQ(ReportedLate(), 0u);
+  Steps(170 * kMs, absl::Seconds(5));
+  EXPECT_EQ(ReportedLate(), 0u);
+  Steps(200 * kMs, absl::Seconds(4));
+  EXPECT_GT(ReportedLate(), 900u);
+  EXPECT_LE(ReportedLate(), 1000u);
+  Steps(5 * kMs, absl::Seconds(1));
+  EXPECT_LT(ReportedLate(), 400u);
+  Steps(5 * kMs, absl::Seconds(9));
+  EXPECT_EQ(ReportedLate(), 0u);
+  // The step that it is in; one alone is not much, however long it takes.
+  now_ += absl::Seconds(60);
+  EXPECT_EQ(ReportedLate(), 333u);
 }
 
 TEST_F(VouchingAgentTest, ANodeThatReturnsWaitsAsIfItHadVouched) {

@@ -317,6 +317,26 @@ TEST(RestartTest, ANodeThatLivesForLongComesBack) {
             "");
 }
 
+// The power of its machine fails again and again, which it is not to blame for.
+std::string AmongPowerCuts(uint64_t seed) {
+  ClusterOptions options = Options();
+  options.restart_limit = kRestartLimit;
+  CrashRun run(seed, absl::Milliseconds(100), options);
+  SimNode* const node = run.Member(1);
+  for (uint32_t i = 0; i < kRestartLimit + 2 && node->up(); ++i) {
+    node->Die(Crash::kPower);
+    node->Start();
+    run.Run(absl::Milliseconds(300));
+  }
+  if (node->stays_down()) return "it stays down";
+  run.Run(absl::Seconds(5));
+  return run.Judge(0);
+}
+
+TEST(RestartTest, PowerCutsAreNoDeaths) {
+  EXPECT_EQ(FirstWrong(AmongPowerCuts), "");
+}
+
 // --- Mistakes.
 
 TEST(PoisonTest, OldMistakesAreNoticed) {
@@ -333,6 +353,8 @@ TEST(PoisonTest, OldMistakesAreNoticed) {
            [] { return FirstWrong(AtTheNewHead); }},
           {"storage-opens-after-any-restarts",
            [] { return AmongShortLives(absl::Milliseconds(300), true); }},
+          {"storage-counts-power-cuts",
+           [] { return FirstWrong(AmongPowerCuts); }},
       };
   for (const auto& [fault, judge] : mistakes) {
     faults::PlantFault(fault);

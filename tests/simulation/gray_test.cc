@@ -1,8 +1,9 @@
 // Failures that are none to those who only ask whether a process is there: one
 // link that is dead while both its ends reach the manager, a core that hangs
-// while another thread sends heartbeats; and nobody to lead for a while. Writes
-// go on within three failure timeouts, and the chain is whole again soon after
-// it is over.
+// while another thread sends heartbeats, a medium that is slow; and nobody to
+// lead for a while. Writes go on within three failure timeouts, at a quarter of
+// their number before or more, and the chain is whole again soon after it is
+// over.
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -20,6 +21,9 @@ namespace {
 
 constexpr absl::Duration kFailureTimeout = absl::Milliseconds(300);
 constexpr absl::Duration kLasts = absl::Seconds(12);
+constexpr absl::Duration kBefore = absl::Seconds(1);
+// A hundred times what a disk takes to write a page.
+constexpr absl::Duration kSlowDrain = absl::Milliseconds(20);
 constexpr size_t kMembers = 4;
 constexpr uint64_t kSeeds = 2;
 
@@ -75,10 +79,21 @@ class GrayRun {
       return absl::StrCat("nothing was acknowledged for ",
                           absl::FormatDuration(outage));
     }
+    const auto& history = cluster_.history();
+    const double before = AcknowledgedRate(history, struck - kBefore, struck);
+    const double after = AcknowledgedRate(
+        history, struck + kFailureTimeout * most_timeouts, world_.now());
+    if (after < before / 4) {
+      return absl::StrCat("of ", before, " writes a second ", after,
+                          " are left");
+    }
     if (cluster_.StoredView().members.size() < kMembers - 1) {
       return "more than one was left out";
     }
     cluster_.network().HealAll();
+    for (const auto& node : cluster_.nodes()) {
+      node->SlowMedia(absl::ZeroDuration());
+    }
     if (!cluster_.etcd().up()) cluster_.etcd().Start();
     for (const auto& manager : cluster_.managers()) {
       if (!manager->up()) manager->Start();
@@ -142,6 +157,11 @@ std::vector<Case> StoppedProcesses() {
   return EachMember("process", [](SimNode* node) { node->Pause(kLasts); });
 }
 
+std::vector<Case> SlowMedia() {
+  return EachMember("media",
+                    [](SimNode* node) { node->SlowMedia(kSlowDrain); });
+}
+
 // It takes two accusations to know a head for the one to blame.
 std::vector<Case> CutFromNodes() {
   std::vector<Case> cases;
@@ -187,6 +207,8 @@ TEST(GrayTest, AProcessIsStopped) {
   EXPECT_EQ(FirstWrong(StoppedProcesses()), "");
 }
 
+TEST(GrayTest, AMediumIsSlow) { EXPECT_EQ(FirstWrong(SlowMedia()), ""); }
+
 TEST(GrayTest, NobodyLeads) { EXPECT_EQ(FirstWrong(NobodyLeads()), ""); }
 
 TEST(GrayTest, OldMistakesAreNoticed) {
@@ -196,6 +218,8 @@ TEST(GrayTest, OldMistakesAreNoticed) {
   EXPECT_NE(FirstWrong(CutFromNodes()), "");
   faults::PlantFault("membership-hung-cores-are-there");
   EXPECT_NE(FirstWrong(HungCores()), "");
+  faults::PlantFault("membership-slow-members-stay");
+  EXPECT_NE(FirstWrong(SlowMedia()), "");
   faults::PlantFault("membership-nobody-vouches");
   EXPECT_NE(FirstWrong(NobodyLeads()), "");
   faults::PlantFault("");

@@ -74,6 +74,17 @@ inline absl::Duration LongestOutage(const History& history, absl::Time from,
   return longest;
 }
 
+// Mutations that were acknowledged between two moments, per second.
+inline double AcknowledgedRate(const History& history, absl::Time from,
+                               absl::Time until) {
+  const auto count =
+      std::count_if(history.begin(), history.end(), [&](const Record& record) {
+        return !record.is_read && record.end == Record::End::kDone &&
+               record.returned > from && record.returned <= until;
+      });
+  return static_cast<double>(count) / absl::ToDoubleSeconds(until - from);
+}
+
 }  // namespace kamino::simulation
 
 #endif  // KAMINO_TESTS_SIMULATION_HISTORY_H_

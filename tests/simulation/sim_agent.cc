@@ -15,7 +15,6 @@ namespace {
 
 constexpr absl::Duration kCallDeadline = absl::Milliseconds(80);
 constexpr absl::Duration kMinSpacing = absl::Milliseconds(5);
-constexpr absl::Duration kVouchEvery = absl::Milliseconds(30);
 
 }  // namespace
 
@@ -93,55 +92,38 @@ void SimAgent::Ask() {
 
 // --- Vouches.
 
-struct SimAgent::VouchRound {
-  std::vector<Vouching::Call> calls;
-  std::vector<Vouching::Answer> answers;
-  size_t answered = 0;
-  bool over = false;
-};
-
 void SimAgent::AskForVouches() {
-  process_->After(kVouchEvery, [this] {
-    auto round = std::make_shared<VouchRound>();
-    round->calls = core_.NextVouches(process_->Clock());
-    if (round->calls.empty()) {
-      core_.OnVouches({}, {}, process_->Clock());
-      return AskForVouches();
+  process_->After(core_.vouch_interval(), [this] {
+    for (const Vouching::Call& call : core_.NextVouches(process_->Clock())) {
+      AskForVouch(call);
     }
-    Vouching::Answer none;
-    none.status = absl::DeadlineExceededError("no answer");
-    round->answers.resize(round->calls.size(), none);
-    for (size_t i = 0; i < round->calls.size(); ++i) AskForVouch(round, i);
-    process_->After(kCallDeadline, [this, round] { EndVouches(round.get()); });
+    AskForVouches();
   });
 }
 
-void SimAgent::AskForVouch(const std::shared_ptr<VouchRound>& round,
-                           size_t index) {
-  const Peer peer = find_peer_(round->calls[index].node_id);
+void SimAgent::AskForVouch(const Vouching::Call& call) {
+  const auto over = std::make_shared<bool>(false);
+  const auto answered = [this, call, over](const Vouching::Answer& answer) {
+    if (!std::exchange(*over, true)) core_.OnVouch(call, answer);
+  };
+  const Peer peer = find_peer_(call.node_id);
   network_->Send(process_, peer.process,
-                 [this, peer, round, index, network = network_, from = process_,
+                 [answered, call, peer, network = network_, from = process_,
                   life = process_->life()] {
                    SimAgent* const other = peer.agent();
                    if (other == nullptr) return;
-                   const auto answer = other->core_.Vouch(
-                       round->calls[index].request, peer.process->Clock());
-                   network->Send(
-                       peer.process, from,
-                       [this, from, life, round, index, answer] {
-                         if (life != from->life() || round->over) return;
-                         round->answers[index] = answer;
-                         if (++round->answered == round->calls.size()) {
-                           EndVouches(round.get());
-                         }
-                       });
+                   const auto answer =
+                       other->core_.Vouch(call.request, peer.process->Clock());
+                   network->Send(peer.process, from,
+                                 [from, life, answer, answered] {
+                                   if (life == from->life()) answered(answer);
+                                 });
                  });
-}
-
-void SimAgent::EndVouches(VouchRound* round) {
-  if (std::exchange(round->over, true)) return;
-  core_.OnVouches(round->calls, round->answers, process_->Clock());
-  AskForVouches();
+  process_->After(core_.vouch_deadline(), [answered] {
+    Vouching::Answer none;
+    none.status = absl::DeadlineExceededError("no answer");
+    answered(none);
+  });
 }
 
 void SimAgent::OnAnswer(const Call& call, const SimManager::Answer& answer) {

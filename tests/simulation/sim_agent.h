@@ -51,12 +51,9 @@ class SimAgent final : public membership::ViewSource {
 
  private:
   using Call = membership::AgentCore::Call;
-  // One round of questions, which all end.
-  struct VouchRound;
 
   void AskForVouches();
-  void AskForVouch(const std::shared_ptr<VouchRound>& round, size_t index);
-  void EndVouches(VouchRound* round);
+  void AskForVouch(const membership::Vouching::Call& call);
   void WaitThenAsk(absl::Duration wait);
   void Ask();
   void OnAnswer(const Call& call, const SimManager::Answer& answer);

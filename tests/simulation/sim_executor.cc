@@ -1,5 +1,6 @@
 #include "tests/simulation/sim_executor.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace kamino::simulation {
@@ -32,6 +33,10 @@ void SimExecutor::Stop() {
 
 void SimExecutor::Hang(absl::Duration time) {
   hangs_until_ = process_->world()->now() + time;
+}
+
+void SimExecutor::Spend(absl::Duration time) {
+  hangs_until_ = std::max(hangs_until_, process_->world()->now()) + time;
 }
 
 void SimExecutor::Schedule() {

@@ -32,6 +32,8 @@ class SimExecutor final : public node::CoreExecutor {
   void Stop() override;
   // Nothing runs for that long, while the process' other threads go on.
   void Hang(absl::Duration time);
+  // What it does now takes so much longer.
+  void Spend(absl::Duration time);
 
  private:
   void Schedule();

@@ -77,6 +77,11 @@ void SimNode::HangCore(absl::Duration time) {
   executor_->Hang(time);
 }
 
+void SimNode::SlowMedia(absl::Duration drain) {
+  Trace("a drain takes ", absl::FormatDuration(drain));
+  drain_takes_ = drain;
+}
+
 SimNode::Copy SimNode::TakeCopy() const {
   return {incarnation_, node()->core().view().id,
           node()->core().ring().applied(),
@@ -181,6 +186,7 @@ void SimNode::Boot() {
   node::StorageOptions storage_options = options_.storage;
   storage_options.first_incarnation = 1 + random_.Pick(1u << 30);
   storage_options.salt = random_.Next();
+  storage_options.boot = boot_;
   auto storage = node::Storage::Open(storage_options,
                                      std::make_unique<SimMedia>(disk_.get()));
   if (!up()) return;
@@ -280,7 +286,9 @@ void SimNode::DieAtDrain(uint64_t drains, Crash crash,
 }
 
 void SimNode::OnDrain() {
-  if (!up() || drains_left_ == 0 || --drains_left_ > 0) return;
+  if (!up()) return;
+  if (executor_ != nullptr) executor_->Spend(drain_takes_);
+  if (drains_left_ == 0 || --drains_left_ > 0) return;
   if (!may_die_()) return;
   Trace("goes down at a drain");
   GoDown(next_crash_);
@@ -321,6 +329,7 @@ void SimNode::GoDown(Crash crash) {
   }
   if (crash == Crash::kPower) {
     disk_->Crash(random_.Next());
+    ++boot_;
   } else {
     disk_->Kill();
   }
@@ -337,6 +346,7 @@ void SimNode::Discard() {
   node_.reset();
   agent_.reset();
   storage_ = nullptr;
+  executor_ = nullptr;
   if (disk_ != nullptr) disk_->Bury();
 }
 

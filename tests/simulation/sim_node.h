@@ -79,6 +79,8 @@ class SimNode final : public Process {
   bool doomed() const { return drains_left_ > 0; }
   // Its core thread hangs; the process' other threads go on.
   void HangCore(absl::Duration time);
+  // Its medium is slow: each drain takes so long. Zero: no longer.
+  void SlowMedia(absl::Duration drain);
   // Its disk is lost as well: it comes back empty.
   void LoseDisk();
   // Some bits of what its files say of themselves, or of its ring, flip; only
@@ -177,6 +179,7 @@ class SimNode final : public Process {
   uint64_t applied_before_ = 0;
   bool was_receiving_ = false;
   bool rotten_ = false;  // bits of its files have flipped
+  absl::Duration drain_takes_;
   bool errs_next_ = false;
   // In this life or one before; it has not begun anew since.
   bool has_erred_ = false;
@@ -185,6 +188,7 @@ class SimNode final : public Process {
   int deaths_by_requests_ = 0;
   absl::Duration life_time_ = absl::InfiniteDuration();
   int starts_ = 0;
+  uint64_t boot_ = 1;  // of its machine
   bool stays_down_ = false;
 
   // Of this life.

@@ -185,6 +185,21 @@ class TidyTest(unittest.TestCase):
                           "set; base/clock.h")
     self.check(problems)
 
+  def test_every_thread_has_a_name(self):
+    """As tools show it, and as chaos chooses whom to hold."""
+    problems = []
+    makes = re.compile(r"std::thread\(\[|^\s*[:,]?.*\bthread_\(\[")
+    for name, path in files(".cc"):
+      if name.split("/")[0] not in PROJECT_FOLDERS - {"bench"}:
+        continue
+      text = lines(path)
+      made = sum(bool(makes.search(line)) for line in text)
+      named = sum("pthread_setname_np(" in line for line in text)
+      if made != named:
+        problems.append(f"{name}: makes {made} threads and names {named} "
+                        "(pthread_setname_np)")
+    self.check(problems)
+
   def test_every_source_is_built(self):
     problems = []
     for name, path in files(".cc", ".h"):

@@ -53,6 +53,11 @@ class FiguresTest(unittest.TestCase):
     rig._watch.acks = [10.0, 10.1, 10.35, 10.4, 10.5, 20.0]
     self.assertAlmostEqual(rig.stall_after(10.15, 0.2), 0.2)
     self.assertAlmostEqual(rig.write_rate(10.0, 10.45), 4 / 0.45)
+    # Where nothing was interrupted, when the longest gap ended says nothing.
+    rig._watch.acks = [10.0, 10.01, 10.02, 14.0 - 0.02, 14.0, 20.0]
+    rig._watch.acks[2:2] = [10.02 + i / 100 for i in range(396)]
+    self.assertAlmostEqual(rig.longest_gap_after(10.0, 3.99), 0.02)
+    self.assertAlmostEqual(rig.stall_after(10.0, 3.99), 4.0)
 
   def test_a_row(self):
     row = {"name": "kill head", "unit": "ms", "rounds": [3, 1, 2],
@@ -92,7 +97,9 @@ class KillsTest(unittest.TestCase):
       # Not before it can be known, and long before a client gives up.
       self.assertGreater(row["median"], 200)
       self.assertLess(row["median"], 5000)
-    self.assertIn("kill leader to next write", figures)
+    for name in ("no kill: without a write for",
+                 "kill leader: without a write for"):
+      self.assertIn(name, figures)
     self.assertIn("kill head to next write", done.stderr)
 
 

@@ -1,17 +1,26 @@
 #include "node/storage/bus_error.h"
 
 #include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cstdint>
+#include <fstream>
 #include <string>
+#include <thread>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/pmem/file_region.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "node/storage/file_media.h"
+#include "tests/faults/fault.h"
 
 namespace kamino::node {
 namespace {
@@ -44,6 +53,43 @@ class BusErrorDeathTest : public ::testing::Test {
     _exit(0);
   }
 
+  // Two threads fault; the first one is still in its handler, as nobody reads
+  // what it writes to, when the second one does.
+  void TouchWhatIsGoneTwice() {
+    RecordBusErrors(folder_, "");
+    auto media = *FileMedia::Open(folder_, engine::PmemMode::kForce, false);
+    auto region = *media->Create(Part::kHeap, kBytes);
+    ASSERT_TRUE(media->Publish(Part::kHeap).ok());
+    ASSERT_EQ(truncate(media->Name(Part::kHeap).c_str(), 8192), 0);
+    const std::string record = absl::StrCat(folder_, "/", kDamageFile);
+    ASSERT_EQ(mkfifo(record.c_str(), 0644), 0);
+    for (const size_t byte : {12345, 23456}) {
+      std::atomic<pid_t> thread{0};
+      std::thread([&, byte] {
+        thread = gettid();
+        region->base()[byte] = std::byte{1};
+        _exit(0);
+      }).detach();
+      while (thread == 0 || !InHandler(thread)) sched_yield();
+    }
+    const int reader = open(record.c_str(), O_RDONLY);
+    char text[256];
+    while (read(reader, text, sizeof(text)) > 0) {
+    }
+    for (;;) pause();
+  }
+
+  // Whether it is in a handler of SIGBUS: the signal is blocked then.
+  static bool InHandler(pid_t thread) {
+    std::ifstream status(absl::StrCat("/proc/self/task/", thread, "/status"));
+    for (std::string line; std::getline(status, line);) {
+      if (!absl::StartsWith(line, "SigBlk:")) continue;
+      const uint64_t blocked = std::stoull(line.substr(7), nullptr, 16);
+      return (blocked >> (SIGBUS - 1) & 1) != 0;
+    }
+    return false;
+  }
+
   std::string folder_;
 };
 
@@ -57,6 +103,17 @@ TEST_F(BusErrorDeathTest, ThePlaceIsRecordedAndTheNodeStaysDown) {
       std::string(refused.message()),
       AllOf(HasSubstr("damage.txt: an earlier process"),
             HasSubstr("heap.pmem at byte 12345"), HasSubstr("move all files")));
+}
+
+TEST_F(BusErrorDeathTest, AnotherThreadsFaultDoesNotKeepItFromBeingRecorded) {
+  EXPECT_EXIT(TouchWhatIsGoneTwice(), ::testing::ExitedWithCode(1),
+              "heap.pmem at byte 12345: the file is shorter than it was");
+  const auto with_a_fault = [this] {
+    faults::PlantFault("bus-error-handles-one-fault");
+    TouchWhatIsGoneTwice();
+  };
+  EXPECT_EQ(system(absl::StrCat("rm ", folder_, "/*").c_str()), 0);
+  EXPECT_EXIT(with_a_fault(), ::testing::KilledBySignal(SIGBUS), "");
 }
 
 TEST_F(BusErrorDeathTest, WhatIsNotTheNodesIsNotRecorded) {

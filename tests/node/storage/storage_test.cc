@@ -11,6 +11,7 @@
 #include "engine/kamino/kamino_store.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/faults/planted.h"
 #include "tests/node/storage/sim_media.h"
 #include "tests/replica/text_entry.h"
 
@@ -419,6 +420,40 @@ TEST_F(StorageTest, EndsThatWereNotInOrderAreCounted) {
   fifth->ForgetRestarts();
   fifth.reset();
   EXPECT_EQ(Open()->record()->state().restarts, 1u);
+}
+
+TEST_F(StorageTest, RefusalsAreNoDeathsAndForgiveNone) {
+  Open();
+  for (int i = 0; i < 3; ++i) Open()->EndRefused();
+  Open()->EndRefused();  // with the end of the first one
+  EXPECT_EQ(Open()->record()->state().restarts, 1u);
+  auto third = Open();
+  EXPECT_EQ(third->record()->state().restarts, 2u);
+  third->EndRefused();
+  third.reset();
+  EXPECT_EQ(Open()->record()->state().restarts, 2u);
+  faults::Planted fault("storage-counts-refusals");
+  Open()->EndRefused();
+  EXPECT_EQ(Open()->record()->state().restarts, 4u);
+}
+
+TEST_F(StorageTest, WhoEndsWithItsMachineHasNotDied) {
+  StorageOptions options = Tiny();
+  options.restart_limit = 3;
+  for (options.boot = 1; options.boot < 10; ++options.boot) {
+    EXPECT_EQ(Open(options)->record()->state().restarts, 0u);
+  }
+  EXPECT_EQ(Open(options)->record()->state().restarts, 0u);
+  EXPECT_EQ(Open(options)->record()->state().restarts, 1u);
+  EXPECT_EQ(Open(options)->record()->state().restarts, 2u);
+  EXPECT_FALSE(TryOpen(options).ok());
+  // That one may have been the machine's doing.
+  ++options.boot;
+  EXPECT_EQ(Open(options)->record()->state().restarts, 2u);
+  EXPECT_FALSE(TryOpen(options).ok());
+  // Where it is not known nothing is forgiven.
+  options.boot = 0;
+  EXPECT_FALSE(TryOpen(options).ok());
 }
 
 TEST_F(StorageTest, OneThatHasDiedTooOftenStaysDown) {

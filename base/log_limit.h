@@ -25,7 +25,7 @@ class LogLimit {
  private:
   absl::Mutex mutex_;
   absl::Time second_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  int told_ ABSL_GUARDED_BY(mutex_) = 0;  // in the second from then on
+  int told_ ABSL_GUARDED_BY(mutex_) = 0;          // in the second from then on
   int64_t left_out_ ABSL_GUARDED_BY(mutex_) = 0;  // since the last one told
 };
 

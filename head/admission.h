@@ -131,7 +131,8 @@ class Admission {
 
   // Whether ExecuteReady has something to execute.
   bool has_ready() const {
-    return !retired_ && !awaits_successor_ && (!ready_.empty() || !alone_.empty()) &&
+    return !retired_ && !awaits_successor_ &&
+           (!ready_.empty() || !alone_.empty()) &&
            in_flight_.size() < options_.max_in_flight &&
            result_bytes_ < options_.max_result_bytes;
   }

@@ -154,7 +154,7 @@ class Node {
   membership::Role reported_role_ = membership::Role::kOutside;
   bool reported_lease_ = false;
   membership::NodeReport reported_;
-  bool ticked_ = true;  // since the cursors were reported
+  bool ticked_ = true;                // since the cursors were reported
   std::function<void()> on_retired_;  // null: nobody waits for it
 
   bool stopped_ = false;  // Stop() only

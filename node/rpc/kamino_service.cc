@@ -145,16 +145,15 @@ ServerUnaryReactor* KaminoService::Read(CallbackServerContext* context,
   }
   const absl::Time deadline = DeadlineOf(*context, node_->Now());
   const auto bytes = static_cast<int64_t>(request->ByteSizeLong());
-  return Run(context, &node_->reads(), bytes, response,
-             [=, this](ChainNode& node) {
-               absl::Status status =
-                   node_->reads().Begin(context->peer(), context->IsCancelled(),
-                                        deadline, node_->Now());
-               if (!status.ok()) return status;
-               status = read(node);
-               CountAnswer<Request, Response>(context);
-               return status;
-             });
+  return Run(
+      context, &node_->reads(), bytes, response, [=, this](ChainNode& node) {
+        absl::Status status = node_->reads().Begin(
+            context->peer(), context->IsCancelled(), deadline, node_->Now());
+        if (!status.ok()) return status;
+        status = read(node);
+        CountAnswer<Request, Response>(context);
+        return status;
+      });
 }
 
 template <typename Request, typename Response>
@@ -238,8 +237,8 @@ ServerUnaryReactor* KaminoService::BatchGet(
 
 grpc::ServerWriteReactor<kamino::v1::ScanResponse>* KaminoService::Scan(
     CallbackServerContext* context, const kamino::v1::ScanRequest* request) {
-  return ScanStream::Start(node_, context,
-                           DeadlineOf(*context, node_->Now()), *request);
+  return ScanStream::Start(node_, context, DeadlineOf(*context, node_->Now()),
+                           *request);
 }
 
 ServerUnaryReactor* KaminoService::GetOutcome(

@@ -78,11 +78,10 @@ absl::Status AskWhenFull(bool kept) {
   FullMember member;
   absl::Status status;
   absl::Notification answered;
-  VouchCalls calls(
-      [&](const Vouching::Call&, const Vouching::Answer& answer) {
-        status = answer.status;
-        answered.Notify();
-      });
+  VouchCalls calls([&](const Vouching::Call&, const Vouching::Answer& answer) {
+    status = answer.status;
+    answered.Notify();
+  });
   const int before = Descriptors();
   // It has both ends, and what gRPC has for the connection.
   while (kept && Descriptors() < before + 2) {

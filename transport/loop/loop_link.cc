@@ -101,8 +101,8 @@ void LoopLink::Fail(const absl::Status& why) {
 void TellRefusal(AcceptGate* gate, absl::string_view peer,
                  absl::string_view why) {
   const auto end = gate->refusals.Take(MonotonicNow());
-  LOG_IF(WARNING, end.has_value()) << "refused " << peer << " at "
-                                   << gate->address << ": " << why << *end;
+  LOG_IF(WARNING, end.has_value())
+      << "refused " << peer << " at " << gate->address << ": " << why << *end;
 }
 
 void LoopLink::Finish() {

@@ -149,9 +149,7 @@ class ChainRig {
   // The same, but each of them only once it is told.
   void StoreView(const std::vector<std::string>& members);
   void Tell(const std::string& name);
-  void SetLease(const std::string& name, bool valid) {
-    At(name).lease = valid;
-  }
+  void SetLease(const std::string& name, bool valid) { At(name).lease = valid; }
   void Invite(const std::string& name, bool invited = true);
   void BreakLinks(const std::string& a, const std::string& b) {
     network_.BreakBetween(a, b);

@@ -427,8 +427,8 @@ std::string EndedCalls() {
   CallLoad load(options);
   std::string ended;
   load.AddAnswer(kPeer, 1, kNow, [&ended] { ended += "first "; });
-  const uint64_t second = load.AddAnswer(
-      kPeer, 1, kNow + absl::Seconds(5), [&ended] { ended += "second "; });
+  const uint64_t second = load.AddAnswer(kPeer, 1, kNow + absl::Seconds(5),
+                                         [&ended] { ended += "second "; });
   load.EndOverdue(kNow + absl::Seconds(9));
   if (!ended.empty()) return "too soon";
   load.EndOverdue(kNow + absl::Seconds(10));
@@ -460,8 +460,10 @@ TEST(CallLimitsTest, ReadsThatWaitAreBounded) {
 
 std::string TryReadsForNobody() {
   CallLoad load{CallLoadOptions()};
-  if (!absl::IsCancelled(load.Begin(kPeer, true, kLater, kNow))) return "cancelled";
-  if (!absl::IsDeadlineExceeded(load.Begin(kPeer, false, kNow, kNow))) return "late";
+  if (!absl::IsCancelled(load.Begin(kPeer, true, kLater, kNow)))
+    return "cancelled";
+  if (!absl::IsDeadlineExceeded(load.Begin(kPeer, false, kNow, kNow)))
+    return "late";
   return load.stats().given_up == 2 ? "" : "not counted";
 }
 

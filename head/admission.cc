@@ -118,7 +118,7 @@ void Admission::ExecuteReady(absl::Time now, Actions* actions) {
   touched_ = 0;
   awaits_successor_ = false;
   on_probation_ = now < probation_until_;
-  HearSuspect();
+  if (!retired_) HearSuspect();
   while (has_ready() && fatal_.ok() && damage_.ok() && !turn_is_over() &&
          MayBegin(actions)) {
     ExecuteBatch(TakeBatch(), now, actions);

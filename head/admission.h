@@ -122,12 +122,17 @@ class Admission {
   // their locks. Returns how many are left.
   size_t PropagateToBackup(size_t max);
 
+  // This process ends in order: nothing more is executed, and with the next
+  // ExecuteReady nothing is announced any more.
+  void Retire() { retired_ = true; }
+
   // Answers parked requests whose deadline has passed, or that were given up.
   void OnTick(absl::Time now);
 
   // Whether ExecuteReady has something to execute.
   bool has_ready() const {
-    return !awaits_successor_ && (!ready_.empty() || !alone_.empty()) &&
+    return !retired_ && !awaits_successor_ &&
+           (!ready_.empty() || !alone_.empty()) &&
            in_flight_.size() < options_.max_in_flight &&
            result_bytes_ < options_.max_result_bytes;
   }
@@ -246,6 +251,7 @@ class Admission {
   bool on_probation_ = false;  // as of this call of ExecuteReady
   bool announced_ = false;     // the successor was told of a request
   bool awaits_successor_ = false;
+  bool retired_ = false;
   AdmissionStats counters_;
   absl::Status fatal_;
   absl::Status damage_;

@@ -75,6 +75,13 @@ bool Admission::IsWatched(const Request& request) const {
 bool Admission::MayBegin(Actions* actions) {
   const Request& next = alone_.empty() ? ready_.front() : alone_.front();
   if (!IsWatched(next)) return true;
+  if (!options_.lease_valid()) {
+    // It may be about to lose its place, alive: then what it has announced
+    // would be taken for what it died of.
+    EndAnnouncement(actions);
+    awaits_successor_ = true;
+    return false;
+  }
   announced_ = true;
   if (core_->Announce(replica::IdentityOf(next.mutation), actions)) return true;
   awaits_successor_ = true;

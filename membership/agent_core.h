@@ -93,6 +93,11 @@ class AgentCore {
   // From now on this node holds none.
   void EndLease();
 
+  // Whom connections are kept to while no vouch is needed. Who has as many as
+  // it takes by then refuses new ones.
+  std::vector<std::string> AddressesOfVouchers() const {
+    return vouching_.Addresses();
+  }
   // Whom to ask to vouch for this node, every vouch_interval(), whether those
   // asked before have answered or not; nobody while the manager answers.
   std::vector<Vouching::Call> NextVouches(absl::Time now);

@@ -103,6 +103,7 @@ void MembershipAgent::AskForVouches() {
       });
   for (;;) {
     std::vector<Vouching::Call> calls;
+    std::vector<std::string> vouchers;
     absl::Duration deadline;
     {
       absl::MutexLock lock(&mutex_);
@@ -111,8 +112,10 @@ void MembershipAgent::AskForVouches() {
         return;
       }
       calls = core_.NextVouches(options_.clock());
+      vouchers = core_.AddressesOfVouchers();
       deadline = core_.vouch_deadline();
     }
+    vouch_calls.KeepConnected(vouchers);
     for (Vouching::Call& call : calls) {
       vouch_calls.Begin(std::move(call), deadline);
     }

@@ -15,8 +15,6 @@ using kamino::internal::v1::VouchResponse;
 
 constexpr absl::Duration kMaxReconnect = absl::Milliseconds(200);
 constexpr int kMaxAnswerBytes = 4096;
-// Channels to former members are dropped when there are more.
-constexpr size_t kMaxStubs = 16;
 
 }  // namespace
 
@@ -31,16 +29,28 @@ VouchCalls::~VouchCalls() {
   mutex_.Await(absl::Condition(this, &VouchCalls::Idle));
 }
 
-void VouchCalls::Begin(Vouching::Call call, absl::Duration deadline) {
-  if (stubs_.size() > kMaxStubs) stubs_.clear();
-  std::unique_ptr<Stub>& stub = stubs_[call.address];
-  if (stub == nullptr) {
-    rpc::ChannelOptions options;
-    options.max_answer_bytes = kMaxAnswerBytes;
-    options.max_reconnect = kMaxReconnect;
-    stub = kamino::internal::v1::VouchService::NewStub(
-        rpc::MakeChannel(call.address, options));
+const VouchCalls::Peer& VouchCalls::At(const std::string& address) {
+  Peer& peer = peers_[address];
+  if (peer.channel != nullptr) return peer;
+  rpc::ChannelOptions options;
+  options.max_answer_bytes = kMaxAnswerBytes;
+  options.max_reconnect = kMaxReconnect;
+  peer.channel = rpc::MakeChannel(address, options);
+  peer.stub = kamino::internal::v1::VouchService::NewStub(peer.channel);
+  return peer;
+}
+
+void VouchCalls::KeepConnected(const std::vector<std::string>& addresses) {
+  std::map<std::string, Peer> kept;
+  for (const std::string& address : addresses) {
+    At(address).channel->GetState(/*try_to_connect=*/true);
+    kept.insert(peers_.extract(address));
   }
+  peers_ = std::move(kept);
+}
+
+void VouchCalls::Begin(Vouching::Call call, absl::Duration deadline) {
+  Stub* const stub = At(call.address).stub.get();
   const auto each = std::make_shared<Outstanding>();
   each->call = std::move(call);
   rpc::SetTimeout(deadline, &each->context);

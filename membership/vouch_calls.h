@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
@@ -29,6 +30,9 @@ class VouchCalls {
   // Waits for those that are outstanding.
   ~VouchCalls();
 
+  // Has connections to these, and to nobody else, from now on: to be called
+  // again and again. From the thread that calls Begin.
+  void KeepConnected(const std::vector<std::string>& addresses);
   // Does not wait; the call ends after `deadline` at the latest, which bounds
   // how many are outstanding. From one thread.
   void Begin(Vouching::Call call, absl::Duration deadline);
@@ -36,13 +40,18 @@ class VouchCalls {
  private:
   using Stub = kamino::internal::v1::VouchService::Stub;
   struct Outstanding;
+  struct Peer {
+    std::shared_ptr<grpc::Channel> channel;
+    std::unique_ptr<Stub> stub;
+  };
 
+  const Peer& At(const std::string& address);
   bool Idle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return outstanding_ == 0;
   }
 
   const Done done_;
-  std::map<std::string, std::unique_ptr<Stub>> stubs_;  // by address
+  std::map<std::string, Peer> peers_;  // by address
   absl::Mutex mutex_;
   int outstanding_ ABSL_GUARDED_BY(mutex_) = 0;
 };

@@ -57,6 +57,12 @@ absl::Status Vouching::Give(const VouchRequest& request, bool manager_answers,
   return absl::OkStatus();
 }
 
+std::vector<std::string> Vouching::Addresses() const {
+  std::vector<std::string> addresses;
+  for (const auto& [id, other] : others_) addresses.push_back(other.address);
+  return addresses;
+}
+
 std::vector<Vouching::Call> Vouching::Next(absl::Time now) const {
   std::vector<Call> calls;
   if (superseded_) return calls;

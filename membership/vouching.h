@@ -66,6 +66,8 @@ class Vouching {
   // anew whether it has answered before or not: what a vouch is worth is
   // counted from when it was asked for, and nobody is to wait for the slowest.
   std::vector<Call> Next(absl::Time now) const;
+  // Where all others of the view are.
+  std::vector<std::string> Addresses() const;
   // In whatever order answers come. No vouch is believed to last longer than
   // one of this node's own.
   void OnAnswer(const Call& call, const Answer& answer);

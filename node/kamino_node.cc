@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 #include "base/status_macros.h"
 #include "glog/logging.h"
 #include "head/procedures/bank_transfer.h"
@@ -203,6 +204,9 @@ absl::Status Serve(const NodeFlags& flags,
   RETURN_IF_ERROR(node->Join(address));
 
   await_end();
+  absl::Notification retired;
+  node->Retire([&retired] { retired.Notify(); });
+  retired.WaitForNotificationWithTimeout(Node::kRetireTime);
   node->Stop();
   server.reset();
   rendezvous->Stop();

@@ -1,5 +1,7 @@
 #include "replica/announcements.h"
 
+#include <algorithm>
+
 #include "glog/logging.h"
 
 namespace kamino::replica {
@@ -17,7 +19,10 @@ Announcements::Announcements(const ChainOptions& options, NodeRecord* record,
 
 void Announcements::Enter(const View& view, int index) {
   if (state_ == State::kHeard) state_ = State::kAsked;
-  if (index != 0) state_ = State::kQuiet;
+  if (index != 0) {
+    state_ = State::kQuiet;
+    heard_number_ = number_;
+  }
   // One that was restarted is outside of the view that it finds.
   if (index > 0) {
     suspect_.reset();
@@ -78,6 +83,7 @@ void Announcements::Note(const RequestIdentity& request) {
 }
 
 void Announcements::OnAck(const AnnounceAck& ack) {
+  heard_number_ = std::max(heard_number_, std::min(ack.number(), number_));
   if (state_ != State::kAsked || ack.number() != number_) return;
   state_ = State::kHeard;
   ++answers_;

@@ -56,6 +56,10 @@ class Announcements {
   // The successor has to answer; and how often it has.
   bool waits() const { return state_ == State::kAsked; }
   uint64_t answers() const { return answers_; }
+  // What was announced is over, and the successor knows that.
+  bool over() const {
+    return state_ == State::kQuiet && heard_number_ == number_;
+  }
 
   // A view, in which this node is at `index`, or nowhere (-1).
   void Enter(const membership::View& view, int index);
@@ -89,8 +93,9 @@ class Announcements {
   Outbox* const outbox_;
 
   State state_ = State::kQuiet;
-  RequestIdentity request_;  // unless kQuiet
-  uint64_t number_ = 0;      // of the last one
+  RequestIdentity request_;    // unless kQuiet
+  uint64_t number_ = 0;        // of the last one
+  uint64_t heard_number_ = 0;  // of the last one that was answered
   uint64_t answers_ = 0;
   std::optional<RequestIdentity> suspect_;
 

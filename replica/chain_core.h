@@ -134,6 +134,8 @@ class ChainCore {
   bool Announce(const RequestIdentity& request, Actions* actions);
   // What was announced last has not ended this process.
   void EndAnnouncement(Actions* actions);
+  // Nothing is announced that the successor could still remember.
+  bool announces_nothing() const { return announcements_.over(); }
   // What a head before this one, or this one before its restart, may have died
   // of. Each is told once, and again whenever it is heard of again.
   std::optional<RequestIdentity> TakeSuspect() {

@@ -1,5 +1,8 @@
 #include "node/driver/call_load.h"
 
+#include <utility>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "replica/errors.h"
 
@@ -30,8 +33,8 @@ void CallLoad::Leave(int64_t bytes) {
   waiting_bytes_ -= bytes;
 }
 
-absl::Status CallLoad::Begin(bool cancelled, absl::Time deadline,
-                             absl::Time now) {
+absl::Status CallLoad::Begin(absl::string_view peer, bool cancelled,
+                             absl::Time deadline, absl::Time now) {
   if (cancelled || now >= deadline) {
     ++given_up_;
     if (cancelled) {
@@ -39,26 +42,81 @@ absl::Status CallLoad::Begin(bool cancelled, absl::Time deadline,
     }
     return absl::DeadlineExceededError("the read waited too long");
   }
-  return CheckRoomForAnswer();
+  return CheckRoomForAnswer(peer);
 }
 
-absl::Status CallLoad::CheckRoomForAnswer() {
+absl::Status CallLoad::CheckRoomForAnswer(absl::string_view peer) {
+  absl::ReleasableMutexLock lock(&mutex_);
   const int64_t unsent = unsent_bytes_;
-  if (unsent < options_.max_unsent_bytes) return absl::OkStatus();
+  const auto found = unsent_of_.find(peer);
+  const int64_t of_peer = found == unsent_of_.end() ? 0 : found->second;
+  lock.Release();
+  const bool full = unsent >= options_.max_unsent_bytes;
+  if (!full && of_peer < options_.max_unsent_bytes_of_one) {
+    return absl::OkStatus();
+  }
   ++shed_;
+  if (full) {
+    return MakeError(
+        kamino::v1::REASON_OVERLOADED,
+        absl::StrCat("this node is overloaded: answers of ", unsent,
+                     " bytes have not left it yet (at most ",
+                     options_.max_unsent_bytes, "); try again later"));
+  }
   return MakeError(
       kamino::v1::REASON_OVERLOADED,
-      absl::StrCat("this node is overloaded: answers of ", unsent,
-                   " bytes have not left it yet (at most ",
-                   options_.max_unsent_bytes, "); try again later"));
+      absl::StrCat("this connection has not taken answers of ", of_peer,
+                   " bytes yet (at most ", options_.max_unsent_bytes_of_one,
+                   "); take them, then try again"));
+}
+
+uint64_t CallLoad::AddAnswer(absl::string_view peer, int64_t bytes,
+                             absl::Time now, absl::AnyInvocable<void()> end) {
+  absl::MutexLock lock(&mutex_);
+  const uint64_t number = next_answer_++;
+  unsent_[number] = {std::string(peer), bytes, now, std::move(end)};
+  unsent_bytes_ += bytes;
+  unsent_of_[peer] += bytes;
+  return number;
+}
+
+void CallLoad::RemoveAnswer(uint64_t answer) {
+  Answer removed;  // its end is destroyed without the lock
+  absl::MutexLock lock(&mutex_);
+  const auto found = unsent_.find(answer);
+  if (found == unsent_.end()) return;
+  removed = std::move(found->second);
+  unsent_.erase(found);
+  unsent_bytes_ -= removed.bytes;
+  const auto of_peer = unsent_of_.find(removed.peer);
+  of_peer->second -= removed.bytes;
+  if (of_peer->second == 0) unsent_of_.erase(of_peer);
+}
+
+void CallLoad::EndOverdue(absl::Time now) {
+  std::vector<absl::AnyInvocable<void()>> ends;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (auto& [number, answer] : unsent_) {
+      if (now - answer.since < options_.max_unsent_time) break;
+      if (answer.end == nullptr) continue;
+      ends.push_back(std::exchange(answer.end, nullptr));
+    }
+  }
+  ended_ += ends.size();
+  for (auto& end : ends) end();
 }
 
 CallLoadStats CallLoad::stats() const {
   CallLoadStats stats;
   stats.waiting = waiting_;
-  stats.unsent_bytes = unsent_bytes_;
+  {
+    absl::MutexLock lock(&mutex_);
+    stats.unsent_bytes = unsent_bytes_;
+  }
   stats.shed = shed_;
   stats.given_up = given_up_;
+  stats.ended = ended_;
   return stats;
 }
 

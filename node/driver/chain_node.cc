@@ -72,7 +72,8 @@ void ChainNode::OnInvited(bool invited, absl::Time now) {
 }
 
 void ChainNode::BecomeHeadIfDue(absl::Time now) {
-  if (failed() || admission_ != nullptr || !core_.is_head() || !core_.ready()) {
+  if (failed() || retiring_ || admission_ != nullptr || !core_.is_head() ||
+      !core_.ready()) {
     return;
   }
   if (absl::Status done = BecomeHead(now); !done.ok()) {
@@ -132,13 +133,18 @@ void ChainNode::OnTick(absl::Time now) {
   if (admission_ != nullptr) admission_->OnTick(now);
 }
 
+void ChainNode::Retire() {
+  retiring_ = true;
+  if (admission_ != nullptr) admission_->Retire();
+}
+
 absl::Status ChainNode::Failed() const {
   return MakeError(kamino::v1::REASON_RECONFIGURING,
                    absl::StrCat(options_.chain.node_id, " is stopping"));
 }
 
 absl::Status ChainNode::NotHead() const {
-  if (failed()) return Failed();
+  if (failed() || retiring_) return Failed();
   if (core_.is_head() && !core_.beyond_doubt()) {
     return MakeError(
         kamino::v1::REASON_RECONFIGURING,
@@ -158,7 +164,8 @@ absl::Status ChainNode::NotHead() const {
 
 void ChainNode::Submit(head::Request request, absl::Time now) {
   options_.doing("a request", request.mutation.client_id);
-  if (admission_ != nullptr && !failed() && core_.beyond_doubt()) {
+  if (admission_ != nullptr && !failed() && core_.beyond_doubt() &&
+      !retiring_) {
     const absl::Status in_force =
         CheckInForce(core_.view(), request.mutation.function);
     if (!in_force.ok()) return request.done({in_force, "", 0});

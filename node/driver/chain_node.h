@@ -65,6 +65,10 @@ class ChainNode {
   // Whether the manager wants this node to join the chain.
   void OnInvited(bool invited, absl::Time now);
 
+  // The process ends in order: nothing more is executed, and whatever is
+  // announced to the successor is over. Then retired(), unless the link breaks.
+  void Retire();
+
   // A mutation. Answered at once when this node is not the head.
   void Submit(head::Request request, absl::Time now);
 
@@ -94,6 +98,11 @@ class ChainNode {
 
   // --- What is.
 
+  // Nothing is, or will be, under way that the successor could take for what
+  // this node has died of.
+  bool retired() const {
+    return retiring_ && (admission_ == nullptr || core_.announces_nothing());
+  }
   const replica::ChainCore& core() const { return core_; }
   // For the manager.
   membership::NodeReport report() const;
@@ -128,6 +137,7 @@ class ChainNode {
   bool failed_ = false;       // for good; EndOfBatch has said why
   bool cannot_summarize_ = false;
   bool tells_damage_ = false;  // found by a read, with nobody to leave to
+  bool retiring_ = false;
 };
 
 }  // namespace kamino::node

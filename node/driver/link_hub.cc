@@ -5,6 +5,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/is_told.h"
 #include "base/status_macros.h"
 #include "glog/logging.h"
@@ -54,8 +55,10 @@ class LinkHub::Handler : public transport::LinkHandler {
     auto frame = replica::DecodeFrame(
         {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     if (!frame.ok()) {
-      LOG(WARNING) << "closed a link that sent " << bytes.size()
-                   << " bytes: " << frame.status().message();
+      const auto end = hub_->damaged_.Take(MonotonicNow());
+      LOG_IF(WARNING, end.has_value())
+          << "closed a link that sent " << bytes.size()
+          << " bytes: " << frame.status().message() << *end;
       damaged_ = true;
       hub_->Close(id_);
       return;

@@ -21,6 +21,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "base/log_limit.h"
 #include "kamino/internal/v1/chain.pb.h"
 #include "membership/view.h"
 #include "replica/chain_core.h"
@@ -140,6 +141,7 @@ class LinkHub {
   // Attempts in a row that failed, by node id; of all the nodes of a cluster.
   absl::flat_hash_map<std::string, int> failures_ ABSL_GUARDED_BY(mutex_);
   int64_t closed_unused_ = 0;  // core thread only
+  LogLimit damaged_;           // links that sent what is no message
 
   // As they were offered. Last: their threads use the above.
   std::vector<Port> ports_;

@@ -81,6 +81,8 @@ CoreExecutor::Hooks Node::ExecutorHooks() {
       storage_->ForgetRestarts();
     }
     node_->OnTick(Now());
+    reads_.EndOverdue(Now());
+    results_.EndOverdue(Now());
     links_->CloseUnused(
         Now(), [this](LinkId link) { return node_->core().Uses(link); });
     ReportRole();
@@ -177,6 +179,13 @@ absl::Status Node::Join(const std::string& service_address) {
 
 Node::~Node() { Stop(); }
 
+void Node::Retire(std::function<void()> done) {
+  core_->Post([this, done = std::move(done)] {
+    node_->Retire();
+    on_retired_ = done;
+  });
+}
+
 void Node::Stop() {
   if (std::exchange(stopped_, true)) return;
   views_->Stop();
@@ -239,6 +248,9 @@ bool Node::EndOfBatch() {
   Actions actions = node_->EndOfBatch(Now());
   if (events_.decided) events_.decided(*node_);
   CarryOut(std::move(actions));
+  if (on_retired_ != nullptr && node_->retired()) {
+    std::exchange(on_retired_, nullptr)();
+  }
   Report();
   const bool summarizing = node_->Summarize();
   return node_->PropagateToBackup(propagation_step_()) || summarizing;

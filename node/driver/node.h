@@ -50,7 +50,7 @@ struct NodeOptions {
   int64_t max_pending_requests = 16384;
   int64_t max_pending_bytes = 256 << 20;
   CallLoadOptions reads;
-  // Of these max_unsent_bytes alone counts.
+  // Of these, what is said of unsent answers alone counts.
   CallLoadOptions results;
 };
 
@@ -82,6 +82,13 @@ class Node {
   // and again.
   absl::Status Join(const std::string& service_address);
 
+  // The process is about to end in order. Executes nothing more, and calls
+  // `done`, once, on the core thread, when the next head will not take what
+  // this one was about to execute for what it died of. That takes an answer of
+  // its successor, which may never come: wait for so long (kRetireTime), then
+  // Stop.
+  void Retire(std::function<void()> done);
+  static constexpr absl::Duration kRetireTime = absl::Milliseconds(100);
   // Answers what is outstanding and stops. Idempotent.
   void Stop();
   // After Stop: the process ends because it was told to, not because it cannot
@@ -147,7 +154,8 @@ class Node {
   membership::Role reported_role_ = membership::Role::kOutside;
   bool reported_lease_ = false;
   membership::NodeReport reported_;
-  bool ticked_ = true;  // since the cursors were reported
+  bool ticked_ = true;                // since the cursors were reported
+  std::function<void()> on_retired_;  // null: nobody waits for it
 
   bool stopped_ = false;  // Stop() only
   std::unique_ptr<CoreExecutor> core_;

@@ -1,5 +1,6 @@
 #include "node/driver/view_board.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "membership/records.h"
@@ -28,7 +29,7 @@ void ViewBoard::Publish(const membership::View& view) {
   absl::MutexLock lock(&mutex_);
   if (chain->view_id() < current_->view_id()) return;
   current_ = std::move(chain);
-  for (auto& [id, listener] : listeners_) listener(current_);
+  for (auto& [id, each] : listeners_) each.listener(current_);
 }
 
 ViewBoard::Snapshot ViewBoard::current() const {
@@ -36,12 +37,16 @@ ViewBoard::Snapshot ViewBoard::current() const {
   return current_;
 }
 
-uint64_t ViewBoard::Subscribe(Listener listener) {
+uint64_t ViewBoard::Subscribe(absl::string_view peer, Listener listener) {
   absl::MutexLock lock(&mutex_);
   if (listeners_.size() >= kMaxListeners) return 0;
+  const auto of_peer = std::count_if(
+      listeners_.begin(), listeners_.end(),
+      [peer](const auto& each) { return each.second.peer == peer; });
+  if (of_peer >= kMaxOfOnePeer) return 0;
   listener(current_);
   const uint64_t id = next_id_++;
-  listeners_.emplace(id, std::move(listener));
+  listeners_[id] = {std::string(peer), std::move(listener)};
   return id;
 }
 

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "base/chain_id.h"
 #include "kamino/v1/kamino.pb.h"
@@ -28,6 +30,7 @@ class ViewBoard {
   using Listener = std::function<void(const Snapshot&)>;
 
   static constexpr size_t kMaxListeners = 1024;
+  static constexpr int kMaxOfOnePeer = kMaxListeners / 4;
 
   // Of this chain.
   explicit ViewBoard(ChainId chain_id);
@@ -39,14 +42,20 @@ class ViewBoard {
   Snapshot current() const;
 
   // Calls `listener` with the current chain, then with each later one, until
-  // Unsubscribe returns. 0: there are kMaxListeners already.
-  uint64_t Subscribe(Listener listener);
+  // Unsubscribe returns. 0: there are kMaxListeners already, or kMaxOfOnePeer
+  // for `peer`, the connection that asks for it.
+  uint64_t Subscribe(absl::string_view peer, Listener listener);
   void Unsubscribe(uint64_t id);
 
  private:
   mutable absl::Mutex mutex_;
   Snapshot current_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<uint64_t, Listener> listeners_ ABSL_GUARDED_BY(mutex_);
+  struct Subscription {
+    std::string peer;
+    Listener listener;
+  };
+  absl::flat_hash_map<uint64_t, Subscription> listeners_
+      ABSL_GUARDED_BY(mutex_);
   uint64_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
 };
 

@@ -7,6 +7,7 @@
 
 #include "grpcpp/support/message_allocator.h"
 #include "node/driver/call_load.h"
+#include "node/rpc/call_ender.h"
 
 namespace kamino::node {
 
@@ -19,22 +20,24 @@ class CountedMessages final : public grpc::MessageHolder<Request, Response> {
     this->set_response(&response_);
   }
 
-  // The response is made up: at most once, before the call is finished.
-  void CountAnswer() {
-    bytes_ = static_cast<int64_t>(response_.ByteSizeLong());
-    load_->AddAnswer(bytes_);
+  // The response is made up, at `now` on the node's clock: at most once, before
+  // the call is finished.
+  void CountAnswer(grpc::CallbackServerContext* context, absl::Time now) {
+    answer_ = load_->AddAnswer(context->peer(),
+                               static_cast<int64_t>(response_.ByteSizeLong()),
+                               now, EnderOf(context));
   }
 
  private:
   void Release() override {
-    load_->RemoveAnswer(bytes_);
+    load_->RemoveAnswer(answer_);
     delete this;
   }
 
   CallLoad* const load_;
   Request request_;
   Response response_;
-  int64_t bytes_ = 0;
+  uint64_t answer_ = 0;
 };
 
 template <typename Request, typename Response>

@@ -145,23 +145,23 @@ ServerUnaryReactor* KaminoService::Read(CallbackServerContext* context,
   }
   const absl::Time deadline = DeadlineOf(*context, node_->Now());
   const auto bytes = static_cast<int64_t>(request->ByteSizeLong());
-  return Run(context, &node_->reads(), bytes, response,
-             [=, this](ChainNode& node) {
-               absl::Status status = node_->reads().Begin(
-                   context->IsCancelled(), deadline, node_->Now());
-               if (!status.ok()) return status;
-               status = read(node);
-               CountAnswer<Request, Response>(context);
-               return status;
-             });
+  return Run(
+      context, &node_->reads(), bytes, response, [=, this](ChainNode& node) {
+        absl::Status status = node_->reads().Begin(
+            context->peer(), context->IsCancelled(), deadline, node_->Now());
+        if (!status.ok()) return status;
+        status = read(node);
+        CountAnswer<Request, Response>(context);
+        return status;
+      });
 }
 
 template <typename Request, typename Response>
-void KaminoService::CountAnswer(CallbackServerContext* context) {
+void KaminoService::CountAnswer(CallbackServerContext* context) const {
   if constexpr (kHasLargeAnswer<Request>) {
     static_cast<CountedMessages<Request, Response>*>(
         context->GetRpcAllocatorState())
-        ->CountAnswer();
+        ->CountAnswer(context, node_->Now());
   }
 }
 
@@ -176,7 +176,7 @@ ServerUnaryReactor* KaminoService::Mutate(
   if (absl::Status ok = CheckId(id); !ok.ok())
     return Refuse(context, response, ok);
   if (kHasLargeAnswer<Request>) {
-    absl::Status room = node_->results().CheckRoomForAnswer();
+    absl::Status room = node_->results().CheckRoomForAnswer(context->peer());
     if (!room.ok()) return Refuse(context, response, room);
   }
   if (arguments.size() > kMaxArgumentBytes) {
@@ -196,8 +196,8 @@ ServerUnaryReactor* KaminoService::Mutate(
   request.deadline = DeadlineOf(*context, node_->Now());
   request.abandoned = [context] { return context->IsCancelled(); };
   if (kHasLargeAnswer<Request>) {
-    request.room_for_answer = [this] {
-      return node_->results().CheckRoomForAnswer();
+    request.room_for_answer = [this, context] {
+      return node_->results().CheckRoomForAnswer(context->peer());
     };
   }
   request.done = [=, this](head::RequestOutcome outcome) {
@@ -237,7 +237,8 @@ ServerUnaryReactor* KaminoService::BatchGet(
 
 grpc::ServerWriteReactor<kamino::v1::ScanResponse>* KaminoService::Scan(
     CallbackServerContext* context, const kamino::v1::ScanRequest* request) {
-  return ScanStream::Start(node_, DeadlineOf(*context, node_->Now()), *request);
+  return ScanStream::Start(node_, context, DeadlineOf(*context, node_->Now()),
+                           *request);
 }
 
 ServerUnaryReactor* KaminoService::GetOutcome(
@@ -331,10 +332,9 @@ ServerUnaryReactor* KaminoService::GetChain(
 }
 
 grpc::ServerWriteReactor<kamino::v1::WatchChainResponse>*
-KaminoService::WatchChain(CallbackServerContext*,
+KaminoService::WatchChain(CallbackServerContext* context,
                           const kamino::v1::WatchChainRequest* request) {
-  return WatchStream::Start(&node_->view_board(), node_->node_id(),
-                            Check(*request));
+  return WatchStream::Start(node_, context, Check(*request));
 }
 
 namespace {

@@ -92,7 +92,7 @@ class KaminoService final : public kamino::v1::KaminoService::CallbackService {
                                    FillFunction fill);
 
   template <typename Request, typename Response>
-  static void CountAnswer(grpc::CallbackServerContext* context);
+  void CountAnswer(grpc::CallbackServerContext* context) const;
 
   // How every unary call of the service ends; counts it.
   template <typename Response>

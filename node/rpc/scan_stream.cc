@@ -1,13 +1,15 @@
 #include "node/rpc/scan_stream.h"
 
+#include "node/rpc/call_ender.h"
 #include "node/rpc/status_details.h"
 #include "rpc/call_counts.h"
 
 namespace kamino::node {
 
-ScanStream* ScanStream::Start(Node* node, absl::Time deadline,
+ScanStream* ScanStream::Start(Node* node, grpc::CallbackServerContext* context,
+                              absl::Time deadline,
                               const kamino::v1::ScanRequest& request) {
-  auto* stream = new ScanStream(node, deadline, request);
+  auto* stream = new ScanStream(node, context, deadline, request);
   absl::Status ok = CheckAsked(request.chain_id(), node->chain_id());
   if (ok.ok()) ok = CheckScan(request);
   if (!ok.ok()) {
@@ -34,11 +36,12 @@ void ScanStream::Next() {
 
 void ScanStream::ReadAndWrite(ChainNode& node) {
   absl::Status status =
-      node_->reads().Begin(cancelled_, deadline_, node_->Now());
+      node_->reads().Begin(peer_, cancelled_, deadline_, node_->Now());
   if (status.ok()) status = ReadMessage(node);
   if (!status.ok()) return FinishWith(status);
-  unsent_bytes_ = static_cast<int64_t>(response_.ByteSizeLong());
-  node_->reads().AddAnswer(unsent_bytes_);
+  unsent_ = node_->reads().AddAnswer(
+      peer_, static_cast<int64_t>(response_.ByteSizeLong()), node_->Now(),
+      EnderOf(context_));
   StartWrite(&response_);
 }
 
@@ -56,7 +59,7 @@ absl::Status ScanStream::ReadMessage(ChainNode& node) {
 }
 
 void ScanStream::OnWriteDone(bool ok) {
-  node_->reads().RemoveAnswer(unsent_bytes_);
+  node_->reads().RemoveAnswer(unsent_);
   if (!ok) return FinishWith(absl::CancelledError("cancelled"));
   if (cursor_.done) return FinishWith(absl::OkStatus());
   Next();

@@ -1,10 +1,12 @@
 // One Scan call: reads a message's worth on the core thread, sends it, and goes
 // on when it has left. So a slow reader holds one message, which counts among
-// the node's unsent answers.
+// the node's unsent answers, and ends the call if it stays for too long.
 #ifndef KAMINO_NODE_RPC_SCAN_STREAM_H_
 #define KAMINO_NODE_RPC_SCAN_STREAM_H_
 
 #include <atomic>
+#include <cstdint>
+#include <string>
 
 #include "kamino/v1/kamino.grpc.pb.h"
 #include "node/driver/node.h"
@@ -16,7 +18,8 @@ namespace kamino::node {
 class ScanStream final
     : public grpc::ServerWriteReactor<kamino::v1::ScanResponse> {
  public:
-  static ScanStream* Start(Node* node, absl::Time deadline,
+  static ScanStream* Start(Node* node, grpc::CallbackServerContext* context,
+                           absl::Time deadline,
                            const kamino::v1::ScanRequest& request);
 
   void OnWriteDone(bool ok) override;
@@ -24,9 +27,13 @@ class ScanStream final
   void OnDone() override { delete this; }
 
  private:
-  ScanStream(Node* node, absl::Time deadline,
-             const kamino::v1::ScanRequest& request)
-      : node_(node), deadline_(deadline), cursor_(request) {}
+  ScanStream(Node* node, grpc::CallbackServerContext* context,
+             absl::Time deadline, const kamino::v1::ScanRequest& request)
+      : node_(node),
+        context_(context),
+        peer_(context->peer()),
+        deadline_(deadline),
+        cursor_(request) {}
 
   void Next();
   void ReadAndWrite(ChainNode& node);
@@ -34,11 +41,13 @@ class ScanStream final
   void FinishWith(const absl::Status& status);
 
   Node* const node_;
+  grpc::CallbackServerContext* const context_;
+  const std::string peer_;     // the connection it came by
   const absl::Time deadline_;  // on the node's clock
   // Of the thread that reads now; reading and writing take turns.
   ScanCursor cursor_;
   kamino::v1::ScanResponse response_;
-  int64_t unsent_bytes_ = 0;
+  uint64_t unsent_ = 0;  // the message, among the node's unsent answers
   std::atomic<bool> cancelled_{false};
 };
 

@@ -1,5 +1,5 @@
 // One WatchChain call. A watcher that is slow misses views in between, never
-// the latest.
+// the latest; one that takes nothing for too long is ended.
 #ifndef KAMINO_NODE_RPC_WATCH_STREAM_H_
 #define KAMINO_NODE_RPC_WATCH_STREAM_H_
 
@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "kamino/v1/kamino.grpc.pb.h"
+#include "node/driver/node.h"
 #include "node/driver/view_board.h"
 
 namespace kamino::node {
@@ -19,7 +20,7 @@ class WatchStream final
     : public grpc::ServerWriteReactor<kamino::v1::WatchChainResponse> {
  public:
   // Ends at once where the request is not `ok`.
-  static WatchStream* Start(ViewBoard* board, const std::string& node_id,
+  static WatchStream* Start(Node* node, grpc::CallbackServerContext* context,
                             const absl::Status& ok);
 
   void OnWriteDone(bool ok) override;
@@ -27,16 +28,17 @@ class WatchStream final
   void OnDone() override;
 
  private:
-  WatchStream(ViewBoard* board, std::string node_id)
-      : board_(board), node_id_(std::move(node_id)) {}
+  WatchStream(Node* node, grpc::CallbackServerContext* context)
+      : node_(node), context_(context), peer_(context->peer()) {}
 
   void OnChain(const ViewBoard::Snapshot& chain);
   void WriteLatest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FinishOnce(const absl::Status& status)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  ViewBoard* const board_;
-  const std::string node_id_;
+  Node* const node_;
+  grpc::CallbackServerContext* const context_;
+  const std::string peer_;     // the connection it came by
   uint64_t subscription_ = 0;  // constant after Start
 
   absl::Mutex mutex_;
@@ -44,7 +46,9 @@ class WatchStream final
   uint64_t written_view_ ABSL_GUARDED_BY(mutex_) = 0;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
-  kamino::v1::WatchChainResponse response_;  // of the write under way
+  // Of the write under way; and what it is among the node's unsent answers.
+  kamino::v1::WatchChainResponse response_;
+  uint64_t unsent_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace kamino::node

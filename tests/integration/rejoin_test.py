@@ -46,6 +46,26 @@ class RejoinTest(ClusterTest):
     self.check_serves()
 
 
+class OrderlyEndTest(RejoinTest):
+
+  def test_heads_one_after_the_other(self):
+    """Each is on probation, as the one before it has ended a moment ago."""
+    self.open_bank()
+    load = Load(self.cluster, count=1000000)
+    for _ in range(3):
+      load.await_acked(load.acked() + 100)
+      chain, _ = self.cluster.chain()
+      self.cluster.kill(chain[0], signal.SIGTERM)
+      self.cluster.await_chain(chain[1:], 20)
+      load.await_acked(load.acked() + 10)
+      self.cluster.restart(chain[0])
+      self.cluster.await_chain(chain[1:] + chain[:1], 20)
+    self.assertTrue(load.is_alive(), "the load was too short")
+    for node in self.cluster.nodes:
+      with open(self.cluster.log_path(node), encoding="utf-8") as log:
+        self.assertNotIn("a head died", log.read())
+
+
 class QuickRebootTest(RejoinTest):
   # Long enough for a process to be started on a machine that is busy.
   start = {"failure_timeout_ms": 4000}

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "glog/logging.h"
 
 namespace kamino::transport {
@@ -97,6 +98,13 @@ void LoopLink::Fail(const absl::Status& why) {
   Finish();
 }
 
+void TellRefusal(AcceptGate* gate, absl::string_view peer,
+                 absl::string_view why) {
+  const auto end = gate->refusals.Take(MonotonicNow());
+  LOG_IF(WARNING, end.has_value())
+      << "refused " << peer << " at " << gate->address << ": " << why << *end;
+}
+
 void LoopLink::Finish() {
   if (state_ == State::kClosed) return;
   const std::shared_ptr<LoopLink> keep = shared_from_this();
@@ -116,8 +124,7 @@ void LoopLink::Finish() {
     handler_->OnClosed(why);
     handler_ = nullptr;
   } else if (gate_ != nullptr && !absl::IsCancelled(why)) {
-    LOG(WARNING) << "refused " << peer_ << " at " << gate_->address << ": "
-                 << why.message();
+    TellRefusal(gate_.get(), peer_, why.message());
   }
   gate_ = nullptr;
 }

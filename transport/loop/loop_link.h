@@ -14,7 +14,9 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "base/log_limit.h"
 #include "transport/link.h"
 #include "transport/loop/event_loop.h"
 
@@ -60,11 +62,17 @@ struct AcceptGate {
   std::string address;
   bool open = true;
   int live = 0;  // links accepted and not closed, unfinished ones included
+  LogLimit refusals;  // anybody can cause them
 };
 
 // Shuts `gate` and drops the links of `context` it has still to decide on. The
 // loop's thread only.
 void ShutGate(LinkContext& context, AcceptGate* gate);
+
+// Logs that `peer` is not taken, and why, unless too many were lately. The
+// loop's thread only.
+void TellRefusal(AcceptGate* gate, absl::string_view peer,
+                 absl::string_view why);
 
 // The Listener over a LoopPort.
 class LoopListener final : public Listener {

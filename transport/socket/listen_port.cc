@@ -7,6 +7,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "glog/logging.h"
 
@@ -84,8 +85,8 @@ void ListenPort::AcceptAll() {
 void ListenPort::Admit(UniqueFd socket) {
   auto link = protocol_->NewAcceptor(context_, socket.get());
   if (gate_->live >= context_->options.max_accepted) {
-    LOG(WARNING) << "refused " << link->peer() << " at " << address() << ": "
-                 << gate_->live << " links are accepted already";
+    TellRefusal(gate_.get(), link->peer(),
+                absl::StrCat(gate_->live, " links are accepted already"));
     return;
   }
   link->StartAccepting(std::move(socket), gate_);

@@ -66,8 +66,8 @@ class VerbsPort final : public LoopPort,
       return reply(absl::UnavailableError("nobody listens any more"));
     }
     if (gate_->live >= context_->options.max_accepted) {
-      LOG(WARNING) << "refused a verbs link at " << address() << ": "
-                   << gate_->live << " links are accepted already";
+      TellRefusal(gate_.get(), "a verbs link",
+                  absl::StrCat(gate_->live, " links are accepted already"));
       return reply(absl::UnavailableError("too many links"));
     }
     auto port = context_->Port();

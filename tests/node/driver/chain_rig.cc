@@ -110,8 +110,7 @@ NodeOptions ChainRig::NodeOptionsOf(const std::string& name) const {
   options.chain.transfer_bytes_per_s = options_.transfer_bytes_per_s;
   // As with a real ring, which takes more than a batch.
   options.admission.max_batch_bytes = RingBytesOf(name) / 8;
-  // Tests force what a head does with many requests at once.
-  options.admission.probation = absl::ZeroDuration();
+  options.admission.probation = options_.probation;
   return options;
 }
 

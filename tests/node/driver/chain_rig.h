@@ -105,6 +105,8 @@ class ChainRig {
     uint64_t window_entries = replica::ChainOptions().window_entries;
     int64_t max_pending_requests = NodeOptions().max_pending_requests;
     int64_t max_pending_bytes = NodeOptions().max_pending_bytes;
+    // Of new heads. Without, tests force what one does with many requests.
+    absl::Duration probation = absl::ZeroDuration();
     // A node that must stop is not ended, to see what it would do.
     bool outlives_fatal = false;
   };
@@ -130,6 +132,10 @@ class ChainRig {
   void CutPowerAt(const std::string& name, Moment moment, int count);
   void Disarm(const std::string& name) { At(name).countdown = 0; }
   const Tear& tear(const std::string& name) const { return At(name).tear; }
+  // It ends in order soon: `done` as Node::Retire says.
+  void Retire(const std::string& name, std::function<void()> done) {
+    At(name).node->Retire(std::move(done));
+  }
   // Why a node stopped by itself; it is down then.
   const absl::Status& fatal(const std::string& name) const {
     return At(name).fatal;
@@ -143,6 +149,7 @@ class ChainRig {
   // The same, but each of them only once it is told.
   void StoreView(const std::vector<std::string>& members);
   void Tell(const std::string& name);
+  void SetLease(const std::string& name, bool valid) { At(name).lease = valid; }
   void Invite(const std::string& name, bool invited = true);
   void BreakLinks(const std::string& a, const std::string& b) {
     network_.BreakBetween(a, b);

@@ -22,12 +22,13 @@ struct FixedViews : membership::ViewSource {
   void RestBeforeStart(absl::Duration) override {}
   void Stop() override {}
   void NoteProgress() override {}
-  bool LeaseValid(uint64_t) const override { return true; }
+  bool LeaseValid(uint64_t) const override { return lease; }
   void RequestView() override {}
   void SetReport(const membership::NodeReport& to_send) override {
     report = to_send;
   }
 
+  bool lease = true;
   membership::Member self;  // as it runs, or ran
   membership::NodeReport report;
   membership::ViewSourceCallbacks callbacks;

@@ -355,13 +355,16 @@ TEST(CallLimitsTest, WhatHasNoRoomForItsAnswerIsNotBegun) {
 // --- Memory that reads take.
 
 constexpr absl::Time kNow = absl::UnixEpoch();
+constexpr char kPeer[] = "ipv4:192.0.2.1:1";
 const absl::Time kLater = absl::UnixEpoch() + absl::Seconds(1);
 
 // The most that answers of 3 MiB take together when nobody takes them.
 int64_t MostUnsent() {
   CallLoad load{CallLoadOptions()};
   for (int i = 0; i < 300; ++i) {
-    if (load.Begin(false, kLater, kNow).ok()) load.AddAnswer(3 << 20);
+    if (load.Begin(absl::StrCat("client ", i), false, kLater, kNow).ok()) {
+      load.AddAnswer(absl::StrCat("client ", i), 3 << 20, kNow, nullptr);
+    }
   }
   return load.stats().unsent_bytes;
 }
@@ -377,13 +380,68 @@ TEST(CallLimitsTest, ThereIsRoomAgainOnceAnAnswerHasLeft) {
   CallLoadOptions options;
   options.max_unsent_bytes = 10;
   CallLoad load(options);
-  ASSERT_TRUE(load.Begin(false, kLater, kNow).ok());
-  load.AddAnswer(10);
-  EXPECT_EQ(ReasonOf(load.Begin(false, kLater, kNow)),
+  ASSERT_TRUE(load.Begin(kPeer, false, kLater, kNow).ok());
+  const uint64_t answer = load.AddAnswer(kPeer, 10, kNow, nullptr);
+  EXPECT_EQ(ReasonOf(load.Begin(kPeer, false, kLater, kNow)),
             kamino::v1::REASON_OVERLOADED);
   EXPECT_EQ(load.stats().shed, 1u);
-  load.RemoveAnswer(10);
-  EXPECT_TRUE(load.Begin(false, kLater, kNow).ok());
+  load.RemoveAnswer(answer);
+  EXPECT_TRUE(load.Begin(kPeer, false, kLater, kNow).ok());
+}
+
+// Whether others are served while one connection takes nothing of its answers.
+std::string TryBesideOneThatTakesNothing() {
+  CallLoad load{CallLoadOptions()};
+  absl::Status refused;
+  while (refused.ok()) {
+    refused = load.Begin(kPeer, false, kLater, kNow);
+    if (refused.ok()) load.AddAnswer(kPeer, 1 << 20, kNow, nullptr);
+  }
+  if (ReasonOf(refused) != kamino::v1::REASON_OVERLOADED) {
+    return refused.ToString();
+  }
+  const absl::Status other = load.Begin("another", false, kLater, kNow);
+  return other.ok() ? "" : absl::StrCat("the other: ", other.ToString());
+}
+
+TEST(CallLimitsTest, OneConnectionLeavesRoomToOthers) {
+  EXPECT_EQ(TryBesideOneThatTakesNothing(), "");
+  faults::Planted fault("one-connection-may-take-all-the-room");
+  EXPECT_NE(TryBesideOneThatTakesNothing(), "");
+}
+
+TEST(CallLimitsTest, OneConnectionHasRoomAgainOnceItTakesItsAnswers) {
+  CallLoadOptions options;
+  options.max_unsent_bytes_of_one = 10;
+  CallLoad load(options);
+  const uint64_t answer = load.AddAnswer(kPeer, 10, kNow, nullptr);
+  EXPECT_FALSE(load.CheckRoomForAnswer(kPeer).ok());
+  load.RemoveAnswer(answer);
+  EXPECT_TRUE(load.CheckRoomForAnswer(kPeer).ok());
+}
+
+// Which of two answers, of which nobody takes the first, end their calls.
+std::string EndedCalls() {
+  CallLoadOptions options;
+  options.max_unsent_time = absl::Seconds(10);
+  CallLoad load(options);
+  std::string ended;
+  load.AddAnswer(kPeer, 1, kNow, [&ended] { ended += "first "; });
+  const uint64_t second = load.AddAnswer(kPeer, 1, kNow + absl::Seconds(5),
+                                         [&ended] { ended += "second "; });
+  load.EndOverdue(kNow + absl::Seconds(9));
+  if (!ended.empty()) return "too soon";
+  load.EndOverdue(kNow + absl::Seconds(10));
+  load.EndOverdue(kNow + absl::Seconds(11));
+  load.RemoveAnswer(second);
+  load.EndOverdue(kNow + absl::Seconds(20));
+  return ended;
+}
+
+TEST(CallLimitsTest, ACallWhoseAnswerNobodyTakesEndsOnce) {
+  EXPECT_EQ(EndedCalls(), "first ");
+  faults::Planted fault("answers-wait-for-ever");
+  EXPECT_NE(EndedCalls(), "first ");
 }
 
 TEST(CallLimitsTest, ReadsThatWaitAreBounded) {
@@ -402,8 +460,10 @@ TEST(CallLimitsTest, ReadsThatWaitAreBounded) {
 
 std::string TryReadsForNobody() {
   CallLoad load{CallLoadOptions()};
-  if (!absl::IsCancelled(load.Begin(true, kLater, kNow))) return "cancelled";
-  if (!absl::IsDeadlineExceeded(load.Begin(false, kNow, kNow))) return "late";
+  if (!absl::IsCancelled(load.Begin(kPeer, true, kLater, kNow)))
+    return "cancelled";
+  if (!absl::IsDeadlineExceeded(load.Begin(kPeer, false, kNow, kNow)))
+    return "late";
   return load.stats().given_up == 2 ? "" : "not counted";
 }
 

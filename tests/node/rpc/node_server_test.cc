@@ -2,6 +2,7 @@
 // test plays the membership manager.
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
@@ -301,6 +302,73 @@ TEST_F(LittleRoomTest, WhatAReaderLeavesLyingIsInTheWayOfOthers) {
     status = Get("b", &got);
   }
   EXPECT_TRUE(status.ok()) << status.error_message();
+}
+
+class NoPatienceTest : public NodeServerTest {
+ protected:
+  NoPatienceTest() : NodeServerTest(Options()) {}
+
+  static CallLoadOptions Options() {
+    CallLoadOptions options;
+    options.max_unsent_time = absl::ZeroDuration();
+    return options;
+  }
+};
+
+TEST_F(NoPatienceTest, AScanThatNobodyReadsEndsAndSaysWhy) {
+  views_.Install(1);
+  const std::string large(1 << 20, 'x');
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_TRUE(Put(absl::StrCat("a", i), large, i + 1).ok());
+  }
+  grpc::ChannelArguments narrow;
+  narrow.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  const auto stub = kamino::v1::KaminoService::NewStub(
+      grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", server_->port()),
+                                rpc::ChannelCredentials(), narrow));
+  grpc::ClientContext context;  // without a deadline
+  auto scan = stub->Scan(&context, kamino::v1::ScanRequest());
+  while (node_->reads().stats().ended == 0) {
+  }
+  kamino::v1::ScanResponse part;
+  while (scan->Read(&part)) {
+  }
+  const grpc::Status status = scan->Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_NE(status.error_message().find("has not taken"), std::string::npos)
+      << status.error_message();
+  while (node_->reads().stats().unsent_bytes > 0) {
+  }
+}
+
+TEST_F(NodeServerTest, OneConnectionTakesNotAllPlacesOfWatchers) {
+  views_.Install(1);
+  std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+  std::vector<
+      std::unique_ptr<grpc::ClientReader<kamino::v1::WatchChainResponse>>>
+      watches;
+  kamino::v1::WatchChainResponse seen;
+  for (int i = 0; i < ViewBoard::kMaxOfOnePeer; ++i) {
+    contexts.push_back(std::make_unique<grpc::ClientContext>());
+    watches.push_back(stub_->WatchChain(contexts.back().get(),
+                                        kamino::v1::WatchChainRequest()));
+    ASSERT_TRUE(watches.back()->Read(&seen));
+  }
+  grpc::ClientContext context;
+  auto one_more = stub_->WatchChain(&context, kamino::v1::WatchChainRequest());
+  EXPECT_FALSE(one_more->Read(&seen));
+  EXPECT_EQ(DetailOf(one_more->Finish()).reason(),
+            kamino::v1::REASON_OVERLOADED);
+  grpc::ChannelArguments own;
+  own.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  const auto other = kamino::v1::KaminoService::NewStub(
+      grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", server_->port()),
+                                rpc::ChannelCredentials(), own));
+  grpc::ClientContext others;
+  auto watch = other->WatchChain(&others, kamino::v1::WatchChainRequest());
+  EXPECT_TRUE(watch->Read(&seen));
+  others.TryCancel();
+  for (auto& each : contexts) each->TryCancel();
 }
 
 TEST_F(LittleRoomTest, CommitsAreRefusedWhereResultsHaveNoRoom) {

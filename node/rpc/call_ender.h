@@ -1,0 +1,34 @@
+// Ends a call of which gRPC itself waits for the client: that it takes what is
+// sent. Who serves it cannot, as what it says comes after that.
+#ifndef KAMINO_NODE_RPC_CALL_ENDER_H_
+#define KAMINO_NODE_RPC_CALL_ENDER_H_
+
+#include <memory>
+
+#include "absl/functional/any_invocable.h"
+#include "grpc/grpc.h"
+#include "grpcpp/server_context.h"
+
+namespace kamino::node {
+
+// For CallLoad::AddAnswer, while the call is not over; what it returns may be
+// called and destroyed at any time, on any thread. The client sees
+// RESOURCE_EXHAUSTED, whoever serves the call that it was cancelled.
+inline absl::AnyInvocable<void()> EnderOf(
+    grpc::CallbackServerContext* context) {
+  struct Unref {
+    void operator()(grpc_call* call) const { grpc_call_unref(call); }
+  };
+  grpc_call_ref(context->c_call());
+  return [call = std::unique_ptr<grpc_call, Unref>(context->c_call())] {
+    grpc_call_cancel_with_status(
+        call.get(), GRPC_STATUS_RESOURCE_EXHAUSTED,
+        "the client has not taken for too long what this node answered; begin "
+        "again, and read what comes",
+        nullptr);
+  };
+}
+
+}  // namespace kamino::node
+
+#endif  // KAMINO_NODE_RPC_CALL_ENDER_H_

@@ -48,8 +48,8 @@ std::string Remarks(const GetClusterResponse& cluster) {
   }
   // Until that is decided, what is stored says nothing of the chain.
   for (const ClusterNode& node : cluster.nodes()) {
-    absl::StrAppend(&text, DisputeOf(node.member().node_id(),
-                                     node.report().disputed()));
+    absl::StrAppend(
+        &text, DisputeOf(node.member().node_id(), node.report().disputed()));
   }
   for (const std::string& why :
        {cluster.store_behind(), cluster.waits_for_newer()}) {

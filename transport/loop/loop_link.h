@@ -61,7 +61,7 @@ struct AcceptGate {
   AcceptCallback acceptor;
   std::string address;
   bool open = true;
-  int live = 0;  // links accepted and not closed, unfinished ones included
+  int live = 0;       // links accepted and not closed, unfinished ones included
   LogLimit refusals;  // anybody can cause them
 };
 

@@ -344,8 +344,8 @@ TEST_F(NoPatienceTest, AScanThatNobodyReadsEndsAndSaysWhy) {
 TEST_F(NodeServerTest, OneConnectionTakesNotAllPlacesOfWatchers) {
   views_.Install(1);
   std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
-  std::vector<
-      std::unique_ptr<grpc::ClientReader<kamino::v1::WatchChainResponse>>>
+  std::vector<std::unique_ptr<
+      grpc::ClientReaderInterface<kamino::v1::WatchChainResponse>>>
       watches;
   kamino::v1::WatchChainResponse seen;
   for (int i = 0; i < ViewBoard::kMaxOfOnePeer; ++i) {

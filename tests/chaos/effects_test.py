@@ -197,15 +197,15 @@ class MediaTest(unittest.TestCase):
     for copy in (1024, 2048):
       for version, serial in enumerate(serials):
         # Behind it, where a line of half the length would begin, a larger one.
-        struct.pack_into("<Q56xQ", ring, copy + version * 128, serial, 99)
+        struct.pack_into("<Q56xQ", ring, copy + version * 192, serial, 99)
     self.write(media.RING, ring)
 
   def test_a_record_is_its_newer_version(self):
-    for serials, line in (((7, 8), 128), ((9, 8), 0)):
+    for serials, line in (((7, 8), 192), ((9, 8), 0)):
       self.write_record(serials)
       both = media.record(self.folder, self.dice)
-      self.assertEqual(both, [media.Place(media.RING, 1024 + line, 128),
-                              media.Place(media.RING, 2048 + line, 128)])
+      self.assertEqual(both, [media.Place(media.RING, 1024 + line, 192),
+                              media.Place(media.RING, 2048 + line, 192)])
       for _ in range(8):
         self.assertIn(media.record_copy(self.folder, self.dice)[0], both)
 

@@ -34,7 +34,7 @@ std::string NewFolder() {
 class Node {
  public:
   Node(const std::string& id, uint64_t incarnation,
-       const std::vector<std::string>& managers)
+       const std::vector<std::string>& managers, int port = 1)
       : agent_(Options(managers)) {
     ViewSourceCallbacks callbacks;
     callbacks.on_view = [this](const View& view) {
@@ -50,8 +50,12 @@ class Node {
     // Another heap for each incarnation.
     const std::string heap =
         absl::StrFormat("%-8s%08d", id, static_cast<int>(incarnation));
-    const Member self{id, incarnation, id + ":1", {{"tcp", id + ":2"}},
-                      64, heap};
+    const Member self{id,
+                      incarnation,
+                      absl::StrCat(id, ":", port),
+                      {{"tcp", id + ":2"}},
+                      64,
+                      heap};
     EXPECT_EQ(agent_.Start(self, std::move(callbacks)), absl::OkStatus());
     core_ = std::thread([this] {
       absl::MutexLock lock(&mutex_);
@@ -288,7 +292,7 @@ TEST_F(KaminoManagerTest, ATwinOfALiveNodeIsRefused) {
   Process manager = Run(address);
   Node n1("n1", 1, {address});
   ASSERT_TRUE(n1.AwaitLease(true));
-  Node twin("n1", 2, {address});
+  Node twin("n1", 2, {address}, /*port=*/3);
   EXPECT_TRUE(absl::IsAlreadyExists(twin.AwaitRefusal()));
   EXPECT_TRUE(n1.AwaitLease(true));
 }

@@ -270,6 +270,10 @@ void ChainRig::StoreView(const std::vector<std::string>& members) {
   view.id = view_.id + 1;
   for (const std::string& name : members) {
     view.members.push_back(At(name).self);
+    // Another one once it has joined anew.
+    if (!up(name)) continue;
+    view.members.back().heap_id =
+        replica::BytesOf(storage(name).record()->state().heap_id);
   }
   view_ = view;
 }

@@ -253,7 +253,7 @@ TEST_F(ReturningTest, ANeighbourThatIsSetUpOtherwiseIsTurnedAway) {
   rig_.BreakLinks("n3", "n4");
   rig_.Settle();
   EXPECT_TRUE(rig_.changed());
-  EXPECT_EQ(reason, "ring_mb is 0.125 at n4, but 64 at n3");
+  EXPECT_EQ(reason, "formats is missing at n4, but 3 to 4 at n3");
   Execute();
   EXPECT_EQ(rig_.Difference(), "");
 }

@@ -225,6 +225,7 @@ absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanFromOldCopies(
                        options_.chain_id};
   recovery.view.epoch = std::max(view_.epoch, uint64_t{1}) + 1;
   recovery.view.recovered_at[newest->state.member.node_id] = recovery.holds;
+  recovery.view.Agree();
   Succeed(view_, &recovery.view);
   return recovery;
 }

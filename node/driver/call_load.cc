@@ -89,6 +89,7 @@ void CallLoad::RemoveAnswer(uint64_t answer) {
   unsent_.erase(found);
   unsent_bytes_ -= removed.bytes;
   const auto of_peer = unsent_of_.find(removed.peer);
+  if (of_peer == unsent_of_.end()) return;  // those that are left are empty
   of_peer->second -= removed.bytes;
   if (of_peer->second == 0) unsent_of_.erase(of_peer);
 }

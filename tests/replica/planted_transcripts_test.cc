@@ -23,6 +23,8 @@ constexpr Trial kTrials[] = {
     {"downstream-flags-nothing-as-deadly", "deadly_entry"},
     {"chain-flags-what-is-complete", "deadly_behind"},
     {"chain-discards-what-lacks-the-complete", "deadly_complete"},
+    {"dispute-keeps-the-heads-image", "disputed_head"},
+    {"scrub-skips-a-range", "scrub_agrees"},
 };
 
 class PlantedTranscriptsTest : public ::testing::TestWithParam<Trial> {};

@@ -267,48 +267,10 @@ TEST(StaleAllTest, AForcedRecoveryGoesOnFromOldCopies) {
   EXPECT_EQ(FirstWrong(Recovered), "");
 }
 
-// After that all are on old copies again, one of them from before the recovery,
-// with higher numbers.
-std::string RecoveredTwice(uint64_t seed) {
-  StaleRun run(seed);
-  const Copies first = run.TakeCopies();
-  run.Run(absl::Seconds(3));
-  const Copies given_up = run.KillAll();
-  run.StartAll(first);
-  run.Run(absl::Seconds(3));
-  if (!run.Recover()) return "it is not recovered";
-  SimNode* const node = run.Member(0);
-  run.Run(absl::Seconds(5));  // the others join anew
-  const size_t a1 = run.Acknowledged();
-  Copies second = run.TakeCopies();
-  run.Run(absl::Milliseconds(1500));
-  const size_t a2 = run.Acknowledged();
-  run.KillAll();
-  second.at(node->name()) = given_up.at(node->name());
-  run.StartAll(second);
-  run.Run(absl::Seconds(3));
-  const size_t a3 = run.Acknowledged();
-  if (!run.Recover()) {
-    std::string text;
-    for (const auto& n : run.cluster().nodes()) {
-      absl::StrAppend(&text, " ", n->name(), n->up() ? " up" : " down");
-    }
-    return absl::StrCat("it is not recovered again: ", run.WhyWaits(), text, " view ", run.cluster().StoredView().ToString(), " acked ", a1, " ", a2, " ", a3);
-  }
-  if (run.Member(0) == node) return "by what was given up";
-  run.Run(absl::Seconds(8));
-  return run.JudgeTheEnd(/*by_log=*/false);
-}
-
-TEST(StaleAllTest, WhatWasGivenUpDoesNotOutrankTheChain) {
-  EXPECT_EQ(FirstWrong(RecoveredTwice), "");
-}
-
 TEST(StaleAllTest, OldMistakesAreNoticed) {
   const std::vector<std::pair<const char*, Story*>> mistakes = {
       {"membership-forgets-progress", AllWait},
       {"storage-keeps-its-heap-id", FilesOfBefore},
-      {"membership-sequence-outranks-view", RecoveredTwice},
       {"membership-recovery-keeps-epoch", Recovered},
   };
   for (const auto& [fault, story] : mistakes) {

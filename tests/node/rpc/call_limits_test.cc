@@ -389,6 +389,15 @@ TEST(CallLimitsTest, ThereIsRoomAgainOnceAnAnswerHasLeft) {
   EXPECT_TRUE(load.Begin(kPeer, false, kLater, kNow).ok());
 }
 
+TEST(CallLimitsTest, AnEmptyAnswerMayLeaveLast) {
+  CallLoad load{CallLoadOptions()};
+  const uint64_t empty = load.AddAnswer(kPeer, 0, kNow, nullptr);
+  const uint64_t answer = load.AddAnswer(kPeer, 10, kNow, nullptr);
+  load.RemoveAnswer(answer);
+  load.RemoveAnswer(empty);
+  EXPECT_EQ(load.stats().unsent_bytes, 0);
+}
+
 // Whether others are served while one connection takes nothing of its answers.
 std::string TryBesideOneThatTakesNothing() {
   CallLoad load{CallLoadOptions()};

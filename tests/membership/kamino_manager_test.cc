@@ -50,12 +50,9 @@ class Node {
     // Another heap for each incarnation.
     const std::string heap =
         absl::StrFormat("%-8s%08d", id, static_cast<int>(incarnation));
-    const Member self{id,
-                      incarnation,
-                      absl::StrCat(id, ":", port),
-                      {{"tcp", id + ":2"}},
-                      64,
-                      heap};
+    const Member self{
+        id, incarnation, absl::StrCat(id, ":", port), {{"tcp", id + ":2"}},
+        64, heap};
     EXPECT_EQ(agent_.Start(self, std::move(callbacks)), absl::OkStatus());
     core_ = std::thread([this] {
       absl::MutexLock lock(&mutex_);

@@ -121,15 +121,15 @@ bool ManagerCore::Binds(const Node& node, absl::Time now) const {
 absl::Status ManagerCore::CheckAgreement(const Member& member,
                                          absl::Time now) const {
   std::string misfit;
-  bool alone = true;
+  bool kept = false;  // what is in force, by somebody who is there
   for (const auto& [id, node] : nodes_) {
     if (id == member.node_id || !Binds(node, now) || !misfit.empty()) continue;
     misfit = Misfit(member.agreement, member.node_id,
                     node.state.member.agreement, id);
-    alone = false;
+    kept |= Misfit(node.state.member.agreement, id, view_.in_force).empty();
   }
   // When all are down, all can be changed together.
-  if (misfit.empty() && !alone) {
+  if (misfit.empty() && kept) {
     misfit = Misfit(member.agreement, member.node_id, view_.in_force);
   }
   if (misfit.empty()) return absl::OkStatus();

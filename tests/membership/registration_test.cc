@@ -167,6 +167,21 @@ TEST_F(ManagerCoreTest, AViewsMembersBindUnderANewLeaderUntilTheyAreSilent) {
   EXPECT_TRUE(absl::IsInvalidArgument(Register(other)));
 }
 
+TEST_F(ManagerCoreTest, WhatIsInForceIsChangedWhenAllAreDown) {
+  std::vector<Member> members = all_;
+  for (Member& member : members) {
+    member.agreement = {{"ring_mb", {64, 64}}};
+    ASSERT_EQ(Register(member), absl::OkStatus());
+  }
+  core_.OnViewStored(*core_.ProposeView(now_));
+  now_ += 2 * kTimeout;
+  for (Member& member : members) {
+    ++member.incarnation;
+    member.agreement = {{"ring_mb", {16, 16}}};
+    EXPECT_EQ(Register(member, Condition::kReturned), absl::OkStatus());
+  }
+}
+
 // Members are exchanged for those of a newer program one after the other.
 TEST_F(ManagerCoreTest, WhatIsNewIsInForceOnceAllMembersHaveIt) {
   const Agreement old_one = {{"format", {2, 2}}};

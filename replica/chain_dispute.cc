@@ -99,6 +99,11 @@ void ChainCore::Decide(absl::Time now) {
                  << ": the chain stands still until one of those who disagree, "
                  << options_.node_id << " and the head, "
                  << view_.head().node_id
+                 << (dispute_.a_copy_agrees()
+                         ? absl::StrCat(" (", next->node_id, " agrees with ",
+                                        options_.node_id,
+                                        ", but their data are one copy)")
+                         : "")
                  << ", is taken out (kamino admin remove NODE, with --force "
                     "where that leaves one node); see docs/recovery.md, "
                     "Disputes";
@@ -120,7 +125,10 @@ void ChainCore::OnVote(LinkId link, const Vote& vote) {
   if (!outbox_.Belongs(downstream_.Has(link) && downstream_.replicates())) {
     return;
   }
-  dispute_.OnVote(vote.first(), vote.image_hash());
+  const std::string origin = scrub_.origin();
+  dispute_.OnVote(vote.first(), vote.image_hash(),
+                  /*one_origin=*/origin.empty() || vote.origin().empty() ||
+                      vote.origin() == origin);
 }
 
 void ChainCore::KeepOwnResult() {
@@ -210,6 +218,7 @@ void ChainCore::OnDisputed(LinkId link, absl::string_view bytes) {
   Vote* vote = outbox_.Send(link).mutable_vote();
   vote->set_first(entry->first());
   vote->set_image_hash(hash.ok() ? *hash : 0);
+  vote->set_origin(scrub_.origin());
 }
 
 // --- At who erred.

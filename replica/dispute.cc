@@ -12,8 +12,11 @@ Dispute::Judgement Dispute::Judge(const Votes& votes) {
   }
   if (!votes.vote.has_value()) return Judgement::kAsk;
   if (*votes.vote == votes.head) return Judgement::kThisNodeErred;
-  return votes.before == 1 && *votes.vote == votes.own ? Judgement::kHeadErred
-                                                       : Judgement::kUndecided;
+  if (*votes.vote != votes.own) return Judgement::kUndecided;
+  if (votes.before > 1) {
+    return votes.one_origin ? Judgement::kThisNodeErred : Judgement::kUndecided;
+  }
+  return votes.one_origin ? Judgement::kUndecided : Judgement::kHeadErred;
 }
 
 Dispute::Judgement Dispute::Judge(size_t before, bool successor) const {
@@ -21,7 +24,8 @@ Dispute::Judgement Dispute::Judge(size_t before, bool successor) const {
                 .head = entry_->head,
                 .own = entry_->own,
                 .successor = successor,
-                .vote = vote_});
+                .vote = vote_,
+                .one_origin = one_origin_});
 }
 
 void Dispute::Begin(const LogEntry& entry, const absl::Status& why,
@@ -57,9 +61,10 @@ void Dispute::ForgetVotes() {
   told_ = false;
 }
 
-void Dispute::OnVote(uint64_t first, uint64_t hash) {
+void Dispute::OnVote(uint64_t first, uint64_t hash, bool one_origin) {
   if (!open() || first != entry_->first || vote_.has_value()) return;
   vote_ = hash;
+  one_origin_ = one_origin;
   speak_at_ = absl::InfinitePast();  // there is something new to say
 }
 

@@ -10,12 +10,17 @@
 //   the head       nothing yet             kAsk
 //                  as the head             kThisNodeErred
 //                  as this node            kHeadErred
+//                  as this node, a copy    kUndecided: one against one
 //                  something else          kUndecided
 //                  there is none           kUndecided
 //   more nodes     nothing yet             kAsk
 //                  as the head             kThisNodeErred
+//                  as this node, a copy    kThisNodeErred: two against one
 //                  anything else           kUndecided: two against two
 //                  there is none           kThisNodeErred
+//
+// A copy: the successor's data and this node's are of one origin, and nobody
+// has borne them out since (replica/scrub.h), so that they err alike.
 //
 // Who erred discards its state and ends; it joins anew. A node whose result
 // was borne out, or whose head has gone, goes on with it as the next head; one
@@ -50,6 +55,7 @@ class Dispute {
     uint64_t own = 0;              // 0: it could not be executed to its end
     bool successor = false;        // there is one
     std::optional<uint64_t> vote;  // of the successor
+    bool one_origin = false;       // its data and this node's are copies
   };
   static Judgement Judge(const Votes& votes);
 
@@ -63,6 +69,8 @@ class Dispute {
   uint64_t last() const { return entry_->last; }
   uint64_t own_hash() const { return entry_->own; }
   bool whole() const { return entry_->whole; }
+  // The successor says what this node does, but its data are the same copy.
+  bool a_copy_agrees() const { return one_origin_ && vote_ == entry_->own; }
 
   // `why`: an error that the execution ended with, or OK where it came to
   // another image, whose hash is `own`. Everything before the entry is applied,
@@ -75,7 +83,8 @@ class Dispute {
 
   // A new view: others may be asked.
   void ForgetVotes();
-  void OnVote(uint64_t first, uint64_t hash);
+  // `one_origin`: as Votes has it.
+  void OnVote(uint64_t first, uint64_t hash, bool one_origin);
   Judgement Judge(size_t before, bool successor) const;
   // At most once in `retry`.
   bool MaySpeak(absl::Time now);
@@ -95,6 +104,7 @@ class Dispute {
   const absl::Duration retry_;
   std::optional<Entry> entry_;
   std::optional<uint64_t> vote_;
+  bool one_origin_ = false;
   absl::Time speak_at_ = absl::InfinitePast();
   bool told_ = false;
 };

@@ -43,6 +43,10 @@ bool Scrub::borne_out() const {
          (!heap_->record()->state().copied && heap_->book()->all_own());
 }
 
+std::string Scrub::origin() const {
+  return borne_out() ? options_.node_id : heap_->record()->state().source;
+}
+
 void Scrub::OnCopied(const std::string& source) {
   if (heap_ == nullptr) return;
   heap_->book()->Reset(RangeBook::Origin::kCopied);

@@ -81,6 +81,9 @@ class Scrub {
   std::optional<uint64_t> doubt() const;
   // What this node holds is no copy that was not borne out.
   bool borne_out() const;
+  // The node whose data these are: this one or, as long as the copy was not
+  // borne out, its source; "": nobody knows.
+  std::string origin() const;
   const ScrubStats& stats() const { return stats_; }
 
   // What the heap holds is void; a copy of that node's takes its place. "":

@@ -107,4 +107,16 @@ absl::Status MediaAge::Check(const Ring& ring) {
   return absl::OkStatus();
 }
 
+absl::Status MediaAge::CheckBeside(const MediaAge& other) const {
+  if (mark_.end() < other.mark_.begin()) {
+    return Older(name_, other.name_,
+                 TellApplied(mark_.end(), other.mark_.begin()));
+  }
+  if (other.mark_.end() < mark_.begin()) {
+    return Older(other.name_, name_,
+                 TellApplied(other.mark_.end(), mark_.begin()));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace kamino::node

@@ -55,6 +55,8 @@ class MediaAge {
   // Whether this region and the ring are of one age. kFailedPrecondition: they
   // are not; says which is the old one. kDataLoss: damaged.
   absl::Status Check(const Ring& ring);
+  // Likewise, with another region; both were checked with the ring.
+  absl::Status CheckBeside(const MediaAge& other) const;
 
  private:
   // kDataLoss: damaged. All zeros: none was ever set.

@@ -317,6 +317,7 @@ absl::Status Storage::CheckAge() {
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(heap_age_->Check(AgeOfRing()));
+  if (record_->state().was_head) RETURN_IF_ERROR(OpenUndoCopy());
   const uint64_t applied = std::min(ring_->applied(), heap_age_->mark()->end());
   if (!ring_->EndsEntry(applied)) {
     return absl::DataLossError(
@@ -325,11 +326,29 @@ absl::Status Storage::CheckAge() {
                      media_->Name(Part::kRing)));
   }
   // No other node has heard of what only one of them says: it was not drained.
+  // From here on all say the same: marks of a later drain would otherwise be
+  // too far from what a crash within that one leaves of this.
+  if (undo_copy_age_.has_value() && undo_copy_age_->mark()->end() != applied) {
+    undo_copy_age_->mark()->Reset(applied);
+  }
   if (heap_age_->mark()->end() != ring_->applied()) {
     heap_age_->mark()->Reset(applied);
     ring_->TakeBackApplied(applied);
   }
   return absl::OkStatus();
+}
+
+// Before anything is taken back, as that could not be told from an old region.
+absl::Status Storage::OpenUndoCopy() {
+  const std::string name = media_->Name(Part::kUndoCopy);
+  ASSIGN_OR_RETURN(undo_copy_region_, media_->Open(Part::kUndoCopy));
+  if (undo_copy_region_->size() < engine::backup_format::kHeaderBytes) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        name, " is truncated to ", undo_copy_region_->size(), " bytes"));
+  }
+  undo_copy_age_.emplace(undo_copy_region_.get(), name);
+  RETURN_IF_ERROR(undo_copy_age_->Check(AgeOfRing()));
+  return heap_age_->CheckBeside(*undo_copy_age_);
 }
 
 void Storage::MarkWithRing() {
@@ -377,30 +396,24 @@ absl::Status Storage::Recover() {
 }
 
 absl::Status Storage::RecoverHead() {
-  ASSIGN_OR_RETURN(auto region, media_->Open(Part::kUndoCopy));
-  absl::Status done = RollBack(region.get());
+  absl::Status done = RollBack();
   ForgetUndoCopyAge();
   RETURN_IF_ERROR(done);
   // Nothing is left to roll back; the region serves again.
-  if (region->size() == UndoCopyBytes()) undo_copy_region_ = std::move(region);
+  if (undo_copy_region_->size() != UndoCopyBytes()) undo_copy_region_.reset();
   NodeState state = record_->state();
   state.was_head = false;
   record_->Update(state);
   return absl::OkStatus();
 }
 
-absl::Status Storage::RollBack(Region* undo_copy) {
-  const std::string name = media_->Name(Part::kUndoCopy);
-  if (undo_copy->size() < engine::backup_format::kHeaderBytes) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(name, " is truncated to ", undo_copy->size(), " bytes"));
-  }
-  undo_copy_age_.emplace(undo_copy, name);
-  RETURN_IF_ERROR(undo_copy_age_->Check(AgeOfRing()));
-  MarkWithRing();
+absl::Status Storage::RollBack() {
+  Region* const undo_copy = undo_copy_region_.get();
   auto backup = engine::OpenSimpleBackup(heap_.get(), undo_copy);
   if (!backup.ok()) backup = engine::OpenDynamicBackup(heap_.get(), undo_copy);
-  if (!backup.ok()) return Annotate(backup.status(), name);
+  if (!backup.ok()) {
+    return Annotate(backup.status(), media_->Name(Part::kUndoCopy));
+  }
   engine::KaminoOptions options;
   // Before the log forgets it: a crash in here must not make it uncommitted.
   options.on_recovered = [this](uint64_t last) { return KeepCommitted(last); };

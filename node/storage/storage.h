@@ -107,9 +107,10 @@ class Storage {
   void CountRestart();
   // Makes the ring as large as the options say, with all that is in it.
   absl::Status ResizeRing();
-  // Whether the heap and the ring are of one age. What not both of them say is
-  // applied is not.
+  // Whether the heap, the ring and a head's undo copy are of one age. What not
+  // both heap and ring say is applied is not.
   absl::Status CheckAge();
+  absl::Status OpenUndoCopy();
   // All regions get the next stamp, and the node the next incarnation.
   void RenewStamp();
   void FinishRenewal();
@@ -121,7 +122,7 @@ class Storage {
   // Rolls back what this node, as a head, had not committed.
   absl::Status Recover();
   absl::Status RecoverHead();
-  absl::Status RollBack(engine::Region* undo_copy);
+  absl::Status RollBack();
   // What has a commit mark is applied.
   absl::Status KeepCommitted(uint64_t last_sequence);
   absl::Status CheckOwner() const;

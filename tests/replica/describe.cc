@@ -130,7 +130,8 @@ std::string Describe(const ChainMessage& message, absl::string_view payload) {
       return absl::StrCat("AnnounceAck ", message.announce_ack().number());
     case ChainMessage::kVote:
       return absl::StrCat("Vote on ", message.vote().first(), ": ",
-                          message.vote().image_hash());
+                          message.vote().image_hash(), ", data of ",
+                          message.vote().origin());
     case ChainMessage::kConvict:
       return absl::StrCat("Convict of ", message.convict().first());
     case ChainMessage::kCompare:

@@ -15,12 +15,17 @@ constexpr uint64_t kHead = 11;
 constexpr uint64_t kOwn = 12;
 
 Judgement JudgeOf(size_t before, bool successor, std::optional<uint64_t> vote,
-                  uint64_t own = kOwn) {
+                  uint64_t own = kOwn, bool one_origin = false) {
   return Dispute::Judge({.before = before,
                          .head = kHead,
                          .own = own,
                          .successor = successor,
-                         .vote = vote});
+                         .vote = vote,
+                         .one_origin = one_origin});
+}
+
+Judgement JudgeOfCopy(size_t before, uint64_t vote, uint64_t own = kOwn) {
+  return JudgeOf(before, /*successor=*/true, vote, own, /*one_origin=*/true);
 }
 
 TEST(DisputeTest, OneOfThreeErred) {
@@ -46,6 +51,16 @@ TEST(DisputeTest, TwoAgreeBeforeOneOfTheRest) {
     EXPECT_EQ(JudgeOf(before, true, kOwn), Judgement::kUndecided);
     EXPECT_EQ(JudgeOf(before, true, 13), Judgement::kUndecided);
   }
+}
+
+TEST(DisputeTest, TwoOfOneOriginAreOne) {
+  EXPECT_EQ(JudgeOfCopy(1, kOwn), Judgement::kUndecided);
+  EXPECT_EQ(JudgeOfCopy(1, 0, /*own=*/0), Judgement::kUndecided);
+  EXPECT_EQ(JudgeOfCopy(2, kOwn), Judgement::kThisNodeErred);
+  // They differ: bits of one have changed since.
+  EXPECT_EQ(JudgeOfCopy(1, kHead), Judgement::kThisNodeErred);
+  EXPECT_EQ(JudgeOfCopy(1, 13), Judgement::kUndecided);
+  EXPECT_EQ(JudgeOfCopy(2, 13), Judgement::kUndecided);
 }
 
 class RecordedDisputeTest : public ::testing::Test {
@@ -86,12 +101,14 @@ TEST_F(RecordedDisputeTest, IsRememberedUntilItIsOver) {
 TEST_F(RecordedDisputeTest, VotesCountForTheirOperationAndView) {
   Dispute dispute(&record_, absl::Milliseconds(50));
   dispute.Begin(entry_, absl::OkStatus(), kOwn);
-  dispute.OnVote(4, kOwn);
+  dispute.OnVote(4, kOwn, /*one_origin=*/false);
   EXPECT_EQ(dispute.Judge(1, true), Judgement::kAsk);
-  dispute.OnVote(5, kOwn);
+  dispute.OnVote(5, kOwn, /*one_origin=*/false);
   EXPECT_EQ(dispute.Judge(1, true), Judgement::kHeadErred);
   dispute.ForgetVotes();
   EXPECT_EQ(dispute.Judge(1, true), Judgement::kAsk);
+  dispute.OnVote(5, kOwn, /*one_origin=*/true);
+  EXPECT_EQ(dispute.Judge(1, true), Judgement::kUndecided);
 }
 
 TEST_F(RecordedDisputeTest, AsksNowAndThen) {

@@ -24,6 +24,7 @@ constexpr Trial kTrials[] = {
     {"chain-flags-what-is-complete", "deadly_behind"},
     {"chain-discards-what-lacks-the-complete", "deadly_complete"},
     {"dispute-keeps-the-heads-image", "disputed_head"},
+    {"dispute-counts-a-copy-twice", "disputed_by_copy"},
     {"scrub-skips-a-range", "scrub_agrees"},
 };
 

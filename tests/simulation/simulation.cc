@@ -134,10 +134,7 @@ class Simulation {
       });
       if (status.ok()) {
         status = WaitFor("bits that changed are found", [this] {
-          for (const auto& node : cluster_.nodes()) {
-            if (node->decayed()) return false;
-          }
-          return true;
+          return faults_.DecaysAreFound();
         });
       }
       if (status.ok()) status = WaitForRest();

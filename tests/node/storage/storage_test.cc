@@ -137,29 +137,62 @@ TEST_F(StorageTest, AHeadsRingEndsWithWhatItHasCommitted) {
   }
 }
 
+// Up to three times in its recovery, then no more. Returns what a start said
+// that nothing disturbed, and how often the node has died.
+struct Deaths {
+  absl::Status opened;
+  int count = 0;
+};
+
+class DyingHeadTest : public StorageTest {
+ protected:
+  Deaths DieAtDrain(int moment, uint64_t seed) {
+    CommitOneAndCrash(seed);
+    Deaths deaths;
+    for (uint64_t again = 0; again < 3; ++again) {
+      int drains = 0;
+      disk_.SetDrainHook([&] {
+        if (++drains == moment) disk_.Crash(3 * seed + again);
+      });
+      deaths.opened = TryOpen().status();
+      disk_.SetDrainHook(nullptr);
+      if (drains < moment) return deaths;
+      ++deaths.count;
+    }
+    deaths.opened = TryOpen().status();
+    return deaths;
+  }
+};
+
 // The second time the log may be empty already, which knew of the commit.
-TEST_F(StorageTest, AHeadMayDieAgainAtAnyMomentOfItsRecovery) {
+TEST_F(DyingHeadTest, StartsWheneverItHasDied) {
   int crashes = 0;
   for (uint64_t seed = 0; seed < 20; ++seed) {
     for (int moment = 1; moment < 100; ++moment) {
       SCOPED_TRACE(absl::StrCat("seed ", seed, ", drain ", moment));
-      CommitOneAndCrash(seed);
-      int drains = 0;
-      disk_.SetDrainHook([&] {
-        if (++drains == moment) disk_.Crash(seed);
-      });
-      TryOpen().IgnoreError();
-      disk_.SetDrainHook(nullptr);
-      if (drains < moment) break;  // that one came to its end
-      ++crashes;
+      const Deaths deaths = DieAtDrain(moment, seed);
+      ASSERT_TRUE(deaths.opened.ok()) << deaths.opened;
       auto after = Open();
       EXPECT_EQ(after->ring()->applied(), kMutations);
       EXPECT_EQ(after->ring()->received(), kMutations);
       const auto bytes = *after->heap()->Payload(after->heap()->root());
       EXPECT_EQ(std::memcmp(bytes.data(), "12345678", 8), 0);
+      crashes += deaths.count;
+      if (deaths.count == 0) break;
     }
   }
-  EXPECT_GT(crashes, 100);
+  EXPECT_GT(crashes, 300);
+}
+
+TEST_F(DyingHeadTest, IsTakenForAMixtureWhereMarksDriftApart) {
+  faults::Planted fault("storage-leaves-marks-apart");
+  bool refused = false;
+  for (uint64_t seed = 0; seed < 20 && !refused; ++seed) {
+    for (int moment = 1; moment < 20 && !refused; ++moment) {
+      refused = absl::IsFailedPrecondition(DieAtDrain(moment, seed).opened);
+    }
+  }
+  EXPECT_TRUE(refused);
 }
 
 // The ring has the size that it is opened with, whatever it had, and all that
@@ -343,6 +376,27 @@ TEST_F(StorageTest, AHeadsUndoCopyIsOfItsAge) {
               HasSubstr("backup is older than ring: "));
   disk_.PutBack(whole);
   EXPECT_EQ(Open()->ring()->applied(), 2u);
+}
+
+TEST(MediaAgeTest, RegionsMayBeOneDrainApart) {
+  engine::SimRegion first(64u << 10);
+  engine::SimRegion second(64u << 10);
+  MediaAge heap(&first, "heap");
+  MediaAge undo_copy(&second, "backup");
+  heap.mark()->Reset(3);
+  undo_copy.mark()->Reset(3);
+  undo_copy.mark()->Mark(5);
+  EXPECT_TRUE(heap.CheckBeside(undo_copy).ok());
+  EXPECT_TRUE(undo_copy.CheckBeside(heap).ok());
+  undo_copy.mark()->OnDrained();
+  undo_copy.mark()->Mark(6);
+  const char text[] =
+      "heap is older than backup: mutations up to 3 are applied by its word, "
+      "by that of the other those up to 5";
+  EXPECT_THAT(std::string(heap.CheckBeside(undo_copy).message()),
+              HasSubstr(text));
+  EXPECT_THAT(std::string(undo_copy.CheckBeside(heap).message()),
+              HasSubstr(text));
 }
 
 // What is marked and not drained may be found in one file and not in another:

@@ -78,7 +78,7 @@ CoreExecutor::Hooks Node::ExecutorHooks() {
     ticked_ = true;
     views_->NoteProgress();
     if (Now() - started_ >= options_.restarts.long_life) {
-      storage_->ForgetRestarts();
+      storage_->restarts()->Forget();
     }
     node_->OnTick(Now());
     reads_.EndOverdue(Now());
@@ -156,7 +156,7 @@ absl::Status Node::Join(const std::string& service_address) {
   };
   callbacks.on_refused = [this](absl::Status status) {
     core_->Post([this, status = std::move(status)] {
-      storage_->EndRefused();
+      storage_->restarts()->OnRefused();
       events_.fatal(status);
     });
   };

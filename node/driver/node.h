@@ -93,9 +93,9 @@ class Node {
   void Stop();
   // After Stop: the process ends because it was told to, not because it cannot
   // go on.
-  void EndInOrder() { storage_->EndInOrder(); }
+  void EndInOrder() { storage_->restarts()->OnEndInOrder(); }
   // After Stop: it ends before it has asked to be taken in.
-  void EndRefused() { storage_->EndRefused(); }
+  void EndRefused() { storage_->restarts()->OnRefused(); }
 
   // A mutation; request.done is called on the core thread, or at once on this
   // one when it is refused.

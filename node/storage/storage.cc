@@ -110,6 +110,7 @@ absl::Status Storage::Create() {
   state.boot = options_.boot;
   record_.emplace(ring_region_.get());
   record_->Create(state);
+  restarts_.emplace(&*record_, options_.boot, options_.restart_limit);
   heap_age_.emplace(heap_region_.get(), media_->Name(Part::kHeap));
   heap_age_->SetStamp(Stamp());
   heap_age_->mark()->Reset(ring_->applied());
@@ -121,15 +122,18 @@ absl::Status Storage::Create() {
 absl::Status Storage::OpenExisting() {
   RETURN_IF_ERROR(OpenHeap());
   RETURN_IF_ERROR(OpenRing());
-  RETURN_IF_ERROR(CheckRestarts());
+  restarts_.emplace(&*record_, options_.boot, options_.restart_limit);
+  RETURN_IF_ERROR(
+      restarts_->Check(options_.node_id, media_->Name(Part::kHeap)));
   if (heap_region_->size() != options_.heap_bytes) return BeginAnewIfUnused();
   RETURN_IF_ERROR(CheckAge());
   if (ring_region_->size() != options_.ring_bytes) {
     RETURN_IF_ERROR(ResizeRing());
   }
   MarkWithRing();
-  CountRestart();
+  restarts_->OnStart();  // it may die of what it recovers
   if (absl::Status done = Recover(); !done.ok()) {
+    restarts_->OnRefused();
     return Annotate(done, media_->Name(Part::kHeap));
   }
   RenewStamp();
@@ -192,67 +196,13 @@ absl::Status Storage::BeginAnewIfUnused() {
   ring_.reset();
   heap_age_.reset();
   scrub_record_.reset();
+  restarts_.reset();
   record_.reset();
   ring_region_.reset();
   heap_.reset();
   heap_region_.reset();
   RETURN_IF_ERROR(media_->Remove(Part::kHeap));
   return Create();
-}
-
-// --- Restarts.
-
-uint64_t Storage::Deaths() const {
-  const NodeState& state = record_->state();
-  if (state.ended_in_order) return 0;
-  const bool with_its_machine =
-      options_.boot != 0 && state.boot != 0 && options_.boot != state.boot;
-  return uint64_t{state.restarts} + (with_its_machine ? 0 : 1);
-}
-
-absl::Status Storage::CheckRestarts() const {
-  const uint64_t deaths = Deaths();
-  if (options_.restart_limit == 0 || deaths < options_.restart_limit) {
-    return absl::OkStatus();
-  }
-  return absl::FailedPreconditionError(absl::StrCat(
-      "node ", options_.node_id, " has died ", deaths,
-      " times, each time soon after its start, and stays down so that the "
-      "chain is left alone; its log says what it died of. Start it with "
-      "--restart_limit=0 to try once more, or move its files away (",
-      media_->Name(Part::kHeap), "), and it joins as a new node"));
-}
-
-void Storage::CountRestart() {
-  NodeState state = record_->state();
-  state.restarts = static_cast<uint32_t>(Deaths());
-  state.ended_in_order = false;
-  state.boot = options_.boot;
-  record_->Update(state);
-}
-
-void Storage::ForgetRestarts() {
-  NodeState state = record_->state();
-  if (state.restarts == 0) return;
-  state.restarts = 0;
-  record_->Update(state);
-}
-
-void Storage::EndInOrder() {
-  NodeState state = record_->state();
-  state.ended_in_order = true;
-  record_->Update(state);
-}
-
-void Storage::EndRefused() {
-  NodeState state = record_->state();
-  // The next start adds one.
-  if (state.restarts > 0) {
-    --state.restarts;
-  } else {
-    state.ended_in_order = true;
-  }
-  record_->Update(state);
 }
 
 absl::Status Storage::ResizeRing() {
@@ -277,6 +227,7 @@ absl::Status Storage::ResizeRing() {
   const NodeState state = record_->state();
   record_.emplace(region.get());
   record_->Create(state);
+  restarts_.emplace(&*record_, options_.boot, options_.restart_limit);
   LOG(INFO) << name << " had " << (ring_region_->size() >> 20)
             << " MiB and has " << (options_.ring_bytes >> 20) << " MiB now";
   ring_ = std::move(*ring);

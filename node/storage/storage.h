@@ -17,6 +17,7 @@
 #include "engine/pmem/tracked_region.h"
 #include "node/storage/media.h"
 #include "node/storage/media_age.h"
+#include "node/storage/restart_count.h"
 #include "replica/log_ring.h"
 #include "replica/node_record.h"
 #include "replica/scrub_record.h"
@@ -69,16 +70,9 @@ class Storage {
   replica::LogRing* ring() { return ring_.get(); }
   replica::NodeRecord* record() { return &*record_; }
   replica::ScrubRecord* scrub_record() { return &*scrub_record_; }
+  RestartCount* restarts() { return &*restarts_; }
   const StorageOptions& options() const { return options_; }
   size_t ring_bytes() const { return ring_region_->size(); }
-
-  // The process has run for long: its end will count as the first.
-  void ForgetRestarts();
-  // It is about to end because it was told to.
-  void EndInOrder();
-  // It is about to end because it is not taken in, or before it asked to be:
-  // this start does not count, those before do.
-  void EndRefused();
 
   // An empty undo copy, in place of an earlier one, which must be gone. Nothing
   // may be left to be rolled back from that one.
@@ -101,10 +95,6 @@ class Storage {
   // For a heap of another size than the options say. One that was in a chain
   // stays: kFailedPrecondition.
   absl::Status BeginAnewIfUnused();
-  // How often its process has died, the last one included.
-  uint64_t Deaths() const;
-  absl::Status CheckRestarts() const;
-  void CountRestart();
   // Makes the ring as large as the options say, with all that is in it.
   absl::Status ResizeRing();
   // Whether the heap, the ring and a head's undo copy are of one age. What not
@@ -142,6 +132,7 @@ class Storage {
   std::optional<MediaAge> undo_copy_age_;  // while it may be needed
   std::unique_ptr<replica::LogRing> ring_;
   std::optional<replica::NodeRecord> record_;
+  std::optional<RestartCount> restarts_;
   std::optional<replica::ScrubRecord> scrub_record_;
 };
 

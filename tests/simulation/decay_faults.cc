@@ -56,21 +56,6 @@ bool Faults::OthersHold(const SimNode& node) const {
   return false;
 }
 
-bool Faults::DecaysAreFound() {
-  if (!SomebodyDecays()) return true;
-  for (const membership::Member& member : cluster_->StoredView().members) {
-    SimNode* const node = cluster_->node(member.node_id);
-    // It may hold that once it is back.
-    if (!node->up() || node->incarnation() != member.incarnation ||
-        node->node()->core().condition() != membership::Condition::kSound) {
-      return false;
-    }
-    if (!node->decayed()) return false;
-  }
-  world_->trace().Line(world_->now(), "-----", "nobody holds what was written");
-  return true;
-}
-
 // An operator: where nobody can tell who is right.
 void Faults::TakeOutDecayed() {
   world_->After(absl::Seconds(2), [this] {

@@ -73,10 +73,6 @@ class Faults {
   // Everything is healed, everyone is up, or will be soon.
   void Stop();
 
-  // No member holds bits that have changed, or none holds those of before: a
-  // node that leaves gives up what it holds, be it the last one that is right.
-  bool DecaysAreFound();
-
   uint64_t struck() const { return struck_; }
 
  private:

@@ -55,6 +55,8 @@ void Faults::DeposeEtcdMember() {
   After(together,
         [this, stays, others, leader, both_ways, time = time - together] {
           Unsettle(stays->name(), time);
+          // They may be left out before they have found another leader.
+          for (const std::string& other : others) Disturb(other, time);
           Cut(others, {leader}, time);
           if (both_ways) Cut({leader}, others, time);
         });

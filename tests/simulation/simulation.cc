@@ -134,7 +134,10 @@ class Simulation {
       });
       if (status.ok()) {
         status = WaitFor("bits that changed are found", [this] {
-          return faults_.DecaysAreFound();
+          for (const auto& node : cluster_.nodes()) {
+            if (node->decayed()) return false;
+          }
+          return true;
         });
       }
       if (status.ok()) status = WaitForRest();

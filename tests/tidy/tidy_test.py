@@ -8,6 +8,7 @@ import sys
 import unittest
 
 ROOT = os.environ.get("KAMINO_TREE") or os.getcwd()
+MAX_BYTES = 512 << 10  # a core dump, a program
 MAX_LINE = 80
 MAX_PROSE_LINE = 120
 MAX_FILE = 500
@@ -82,6 +83,16 @@ class TidyTest(unittest.TestCase):
           problems.append(f"{name}:{i}: {len(line)} characters")
         if line != line.rstrip():
           problems.append(f"{name}:{i}: space at the end")
+    self.check(problems)
+
+  def test_nothing_is_there_that_nobody_wrote(self):
+    problems = []
+    for name, path in files(""):
+      if name.split("/")[-2:-1] == ["out"]:
+        continue  # results, which git ignores
+      size = os.path.getsize(path)
+      if size > MAX_BYTES:
+        problems.append(f"{name}: {size} bytes")
     self.check(problems)
 
   def test_prose_is_wrapped(self):

@@ -466,29 +466,43 @@ TEST_F(StorageTest, EndsThatWereNotInOrderAreCounted) {
   EXPECT_EQ(Open()->record()->state().restarts, 1u);
   auto third = Open();
   EXPECT_EQ(third->record()->state().restarts, 2u);
-  third->EndInOrder();
+  third->restarts()->OnEndInOrder();
   third.reset();
   EXPECT_EQ(Open()->record()->state().restarts, 0u);
   auto fifth = Open();
   EXPECT_EQ(fifth->record()->state().restarts, 1u);
-  fifth->ForgetRestarts();
+  fifth->restarts()->Forget();
   fifth.reset();
   EXPECT_EQ(Open()->record()->state().restarts, 1u);
 }
 
 TEST_F(StorageTest, RefusalsAreNoDeathsAndForgiveNone) {
   Open();
-  for (int i = 0; i < 3; ++i) Open()->EndRefused();
-  Open()->EndRefused();  // with the end of the first one
+  for (int i = 0; i < 3; ++i) Open()->restarts()->OnRefused();
+  Open()->restarts()->OnRefused();  // with the end of the first one
   EXPECT_EQ(Open()->record()->state().restarts, 1u);
   auto third = Open();
   EXPECT_EQ(third->record()->state().restarts, 2u);
-  third->EndRefused();
+  third->restarts()->OnRefused();
   third.reset();
   EXPECT_EQ(Open()->record()->state().restarts, 2u);
   faults::Planted fault("storage-counts-refusals");
-  Open()->EndRefused();
+  Open()->restarts()->OnRefused();
   EXPECT_EQ(Open()->record()->state().restarts, 4u);
+}
+
+// Its supervisor starts it all the same: it is to say each time what is wrong.
+TEST_F(StorageTest, WhoCannotRecoverHasNotDied) {
+  StorageOptions options = Tiny();
+  options.restart_limit = 3;
+  CommitOneAndCrash(1);
+  SimDisk::Images images = disk_.Copy();
+  std::memset(images[Part::kUndoCopy].data(), 0xa5, 64);
+  disk_.PutBack(images);
+  for (int i = 0; i < 10; ++i) {
+    const absl::Status refused = TryOpen(options).status();
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("heap: backup"));
+  }
 }
 
 TEST_F(StorageTest, WhoEndsWithItsMachineHasNotDied) {
@@ -525,7 +539,7 @@ TEST_F(StorageTest, OneThatHasDiedTooOftenStaysDown) {
   // Refusals do not count, and it goes on where an operator wants it to.
   auto again = Open();
   EXPECT_EQ(again->record()->state().restarts, 3u);
-  again->EndInOrder();
+  again->restarts()->OnEndInOrder();
   again.reset();
   EXPECT_TRUE(TryOpen(limited).ok());
 }

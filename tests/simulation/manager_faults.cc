@@ -51,12 +51,12 @@ void Faults::DeposeEtcdMember() {
                        " stay with a deposed member of etcd for ",
                        absl::FormatDuration(time));
   cluster_->etcd().DeposeMember({leader}, time);
+  // They may be left out before they have found another leader.
+  for (const std::string& other : others) Disturb(other, time);
   const bool both_ways = random_.OneIn(2);
   After(together,
         [this, stays, others, leader, both_ways, time = time - together] {
           Unsettle(stays->name(), time);
-          // They may be left out before they have found another leader.
-          for (const std::string& other : others) Disturb(other, time);
           Cut(others, {leader}, time);
           if (both_ways) Cut({leader}, others, time);
         });

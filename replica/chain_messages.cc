@@ -271,7 +271,7 @@ void ChainCore::OnAppendAck(LinkId link, uint64_t received) {
 void ChainCore::OnCleanUp(LinkId link, uint64_t cleaned) {
   const bool belongs = downstream_.Has(link) && downstream_.replicates();
   if (!outbox_.Belongs(belongs)) return;
-  if (downstream_.CanHaveCleaned(cleaned)) CleanTo(cleaned);
+  if (downstream_.OnCleaned(cleaned)) CleanTo(cleaned);
 }
 
 void ChainCore::OnCompletion(LinkId link, uint64_t applied) {

@@ -32,6 +32,7 @@ void Downstream::Enter(const membership::Member& successor, absl::Time now) {
 
 void Downstream::Join(LinkId link) {
   state_ = State::kSnapshot;
+  most_sent_ = 0;
   dialer_.Adopt(link);
 }
 
@@ -43,6 +44,7 @@ void Downstream::Leave() {
 
 bool Downstream::OnOpened(LinkId link, absl::Time now, Hello* hello) {
   if (!dialer_.OnOpened(link, now)) return false;
+  most_sent_ = 0;
   hello->set_purpose(LINK_PURPOSE_APPEND);
   hello->set_applied(ring_->applied());
   hello->set_cleaned(ring_->cleaned());
@@ -70,12 +72,13 @@ void Downstream::ContinueAfter(uint64_t sequence) {
   dialer_.Establish();
   state_ = joins() ? State::kFollow : State::kReplicate;
   sent_ = acked_ = sequence;
+  most_sent_ = std::max(most_sent_, sequence);
   sent_bytes_ = sent_entries_ = 0;
 }
 
 void Downstream::OnAppendAck(uint64_t received) {
   if (!replicates()) return;
-  if (received > sent_) outbox_->CountMalformed();
+  if (received > most_sent_) outbox_->CountMalformed();
   // Acknowledgements come before clean-ups, so the entries are still here.
   acked_ = std::max(acked_, std::min(ring_->cleaned(), sent_));
   while (acked_ < std::min(received, sent_)) {
@@ -91,13 +94,19 @@ void Downstream::OnAppendAck(uint64_t received) {
   if (acked_ == sent_) sent_bytes_ = sent_entries_ = 0;
 }
 
-bool Downstream::CanHaveCleaned(uint64_t cleaned) {
-  if (cleaned <= sent_ &&
-      (cleaned <= ring_->cleaned() || ring_->EndsEntry(cleaned))) {
-    return true;
+bool Downstream::OnCleaned(uint64_t cleaned) {
+  const bool can_have = cleaned <= most_sent_ && (cleaned <= ring_->cleaned() ||
+                                                  ring_->EndsEntry(cleaned));
+  if (!can_have) {
+    outbox_->CountMalformed();
+    return false;
   }
-  outbox_->CountMalformed();
-  return false;
+  // It was sent that before it asked to be sent some of it again.
+  if (cleaned > sent_) {
+    sent_ = acked_ = cleaned;
+    sent_bytes_ = sent_entries_ = 0;
+  }
+  return true;
 }
 
 void Downstream::SendInOrder(kamino::internal::v1::Compare compare) {
@@ -120,6 +129,7 @@ void Downstream::Pump(const DeadlyRange& deadly) {
          sent_bytes_ < kWindowBytes) {
     const LogEntry entry = ring_->EntryOf(sent_ + 1);
     sent_ = entry.last();
+    most_sent_ = std::max(most_sent_, sent_);
     sent_bytes_ += entry.bytes().size();
     ++sent_entries_;
     Append* append = outbox_->SendEntry(link(), entry);

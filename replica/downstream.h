@@ -102,12 +102,14 @@ class Downstream {
   void OnRejected(LinkId link, absl::Time now);
   void OnTick(absl::Time now);
 
-  // It holds everything up to `sequence`, and nothing is on its way: entries
-  // follow. `sequence` ends an entry of the ring.
+  // It said that it holds everything up to `sequence`, and wants what follows.
+  // It may hold more: entries were on their way, or are. `sequence` ends an
+  // entry of the ring.
   void ContinueAfter(uint64_t sequence);
   void OnAppendAck(uint64_t received);
-  // Whether it can have applied everything up to there; counts it if not.
-  bool CanHaveCleaned(uint64_t cleaned);
+  // It has applied everything up to there: what it is sent follows that.
+  // Whether it can have; counts it if not.
+  bool OnCleaned(uint64_t cleaned);
   // Sends what is applied, as far as the window allows. What is sent lies in
   // the ring: nothing may be cleaned or appended before it has gone.
   // Those that are deadly are flagged.
@@ -129,6 +131,8 @@ class Downstream {
   // While it gets log entries.
   uint64_t sent_ = 0;
   uint64_t acked_ = 0;
+  // Over this link: a Sync that was on its way meanwhile takes sent_ back.
+  uint64_t most_sent_ = 0;
   uint64_t sent_bytes_ = 0;  // of (acked_, sent_]
   uint64_t sent_entries_ = 0;
   // While kReplicate: what goes behind the entry of its position.

@@ -124,6 +124,12 @@ TEST(DownstreamTest, TakesOnlyAcknowledgementsThatCanBe) {
     rig.downstream.OnAppendAck(3);
     rig.downstream.Pump();
   });
+  table.AddState("2 and 3 are sent, and are to be sent again", [](Rig& rig) {
+    rig.downstream.Enter(rig.Named("n2"), rig.now);
+    rig.downstream.ContinueAfter(1);
+    rig.downstream.Pump();
+    rig.downstream.ContinueAfter(1);
+  });
   for (uint64_t sequence : {0, 1, 2, 3, 5, 6, 7, 8}) {
     table.AddInput(absl::StrCat("OnAppendAck ", sequence),
                    [sequence](Rig& rig) {
@@ -132,9 +138,9 @@ TEST(DownstreamTest, TakesOnlyAcknowledgementsThatCanBe) {
                        rig.Note("malformed");
                      }
                    });
-    table.AddInput(absl::StrCat("CanHaveCleaned ", sequence),
+    table.AddInput(absl::StrCat("OnCleaned ", sequence),
                    [sequence](Rig& rig) {
-                     rig.Check(rig.downstream.CanHaveCleaned(sequence));
+                     rig.Check(rig.downstream.OnCleaned(sequence));
                    });
   }
   ExpectText("tests/replica/tables/downstream_acknowledgements.txt",

@@ -25,6 +25,7 @@ constexpr Trial kTrials[] = {
     {"chain-discards-what-lacks-the-complete", "deadly_complete"},
     {"dispute-keeps-the-heads-image", "disputed_head"},
     {"dispute-counts-a-copy-twice", "disputed_by_copy"},
+    {"downstream-forgets-what-it-sent", "asked_again_late"},
     {"scrub-skips-a-range", "scrub_agrees"},
 };
 

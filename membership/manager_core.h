@@ -15,7 +15,8 @@
 //
 // A member that does not answer another one, though both are heard here, is
 // left out like one that operators remove (membership/suspicion.h), and kept
-// out for ten failure timeouts, twice as long each time it comes to that again.
+// out for four failure timeouts, twice as long each time it comes to that again
+// (membership/suspects.h).
 //
 // Silence that has a likelier cause than the death of nodes drops nobody: when
 // this process itself was held up, or when those who are left could not go on,

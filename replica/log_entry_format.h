@@ -23,6 +23,10 @@ inline constexpr size_t kPartAlignment = 8;
 
 // In front of every entry. It is followed by its parts:
 //   mutations{count} intents{intent_count} after_images{after_image_bytes}
+//
+// `epoch` is reserved for the recovery epoch, and not read. It need not be
+// there: neighbours have shown by their Hello that they hold data of the same
+// one, and who joins from a former one begins its ring anew.
 struct EntryHeader {
   uint64_t checksum;  // XXH3 of all bytes after this field
   uint32_t magic;
@@ -33,7 +37,7 @@ struct EntryHeader {
   uint64_t first;         // number of the first mutation
   uint64_t chain_id;
   uint64_t view_id;            // in which the head executed it
-  uint64_t epoch;              // recovery epoch; 0 as long as there are none
+  uint64_t epoch;              // 0: see below
   uint64_t image_hash;         // engine::AfterImage::hash; 0: not told
   uint32_t mutation_bytes;     // of the part
   uint32_t intent_count;       // of the write set

@@ -21,7 +21,6 @@ sys.path.insert(0, HERE)
 # pylint: disable=wrong-import-position
 from rig import ClusterError, Disturbed, Rig, wait_until
 from binaries import Binaries
-import faults
 
 ROLES = {"head": 0, "middle": 1, "tail": -1}
 LEADER_TTL_S = 2
@@ -49,9 +48,9 @@ class Bench:
         "leader_ttl_s": LEADER_TTL_S, **changes})
 
   def row(self, name, values, unit, target=None, note=""):
-    """`values`: of the rounds; none when the product cannot do it yet."""
+    """`values`: of the rounds."""
     row = {"name": name, "unit": unit, "rounds": values, "target": target,
-           "median": statistics.median(values) if values else None,
+           "median": statistics.median(values),
            "note": note}
     self.rows.append(row)
     print(line(row), flush=True)
@@ -150,8 +149,6 @@ class Bench:
     """The tail is killed and started again at once."""
     heap_mb = self.settings.heaps_mb[-1]
     name = f"quick reboot, heap {heap_mb} MiB"
-    if not faults.SUPPORTED["quick_reboot"]:
-      return self.row(name, [], "ms", None, "not supported yet")
     return self.row(name, self.rounds(lambda: self.quick_reboot(heap_mb)),
                     "ms", 200, "kill tail to next write, less starting a "
                     "program")
@@ -176,10 +173,6 @@ class Bench:
   def transfers(self):
     heap_mb = self.settings.heaps_mb[-1]
     names = [f"state transfer, heap {heap_mb} MiB", "writes during it"]
-    if not faults.SUPPORTED["rejoin"]:
-      self.row(names[0], [], "MB/s", 500, "not supported yet")
-      self.row(names[1], [], "% of before", 50, "not supported yet")
-      return
     results = self.rounds(lambda: self.transfer(heap_mb))
     self.row(names[0], [rate for rate, _ in results], "MB/s", 500,
              "objects of 1 MB in half of the heap")
@@ -218,12 +211,9 @@ def program_start_s(program):
 
 
 def line(row):
-  median = "-" if row["median"] is None else f"{row['median']:.0f}"
   target = "" if row["target"] is None else f"{row['target']}"
-  spread = ""
-  if row["rounds"]:
-    spread = f"{min(row['rounds']):.0f}..{max(row['rounds']):.0f}"
-  return (f"{row['name']:32} {median:>8} {spread:>14} {target:>8} "
+  spread = f"{min(row['rounds']):.0f}..{max(row['rounds']):.0f}"
+  return (f"{row['name']:32} {row['median']:>8.0f} {spread:>14} {target:>8} "
           f"{row['unit']:12} {row['note']}").rstrip()
 
 

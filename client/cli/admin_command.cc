@@ -21,21 +21,6 @@ using kamino::v1::ClusterNode;
 using kamino::v1::GetClusterResponse;
 
 constexpr absl::Duration kPoll = absl::Milliseconds(100);
-constexpr uint32_t kSlowMs = 300;  // of a second
-
-std::string Wish(const ClusterNode& node) {
-  if (node.removed()) return "removed";
-  if (node.draining()) return "draining";
-  if (node.suspect()) return "suspect";
-  if (node.kept_out_ms() > 0) {
-    return absl::StrCat("kept out ", (node.kept_out_ms() + 999) / 1000, " s");
-  }
-  if (node.joining()) return "joining";
-  const uint32_t late_ms = node.report().late_ms();
-  if (!node.alive() || late_ms < kSlowMs) return "";
-  return absl::StrCat("slow: in long steps for ", late_ms,
-                      " ms of the last second");
-}
 
 void Print(const GetClusterResponse& cluster) {
   std::vector<std::vector<std::string>> rows = {
@@ -46,7 +31,7 @@ void Print(const GetClusterResponse& cluster) {
                     node.alive() ? "yes" : "no",
                     absl::StrCat(node.silent_ms(), " ms"),
                     Word(node.report().condition()),
-                    absl::StrCat(node.report().view_id()), Wish(node)});
+                    absl::StrCat(node.report().view_id()), RemarkOn(node)});
   }
   std::cout << absl::StrCat("cluster ", cluster.cluster_id(), ", view ",
                             cluster.view_id(), ", manager ", cluster.leader(),

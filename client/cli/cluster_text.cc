@@ -10,6 +10,8 @@ namespace {
 using kamino::v1::ClusterNode;
 using kamino::v1::GetClusterResponse;
 
+constexpr uint32_t kSlowMs = 300;  // of a second
+
 // A node that is there, but empty, is not what the chain waits for.
 std::string Awaited(const GetClusterResponse& cluster,
                     const std::string& node_id) {
@@ -34,6 +36,20 @@ std::vector<std::string> MembersOf(const GetClusterResponse& cluster) {
     if (IsIn(node)) members.push_back(node.member().node_id());
   }
   return members;
+}
+
+std::string RemarkOn(const ClusterNode& node) {
+  if (node.removed()) return "removed";
+  if (node.draining()) return "draining";
+  if (node.suspect()) return "suspect";
+  if (node.kept_out_ms() > 0) {
+    return absl::StrCat("kept out ", (node.kept_out_ms() + 999) / 1000, " s");
+  }
+  if (node.joining()) return "joining";
+  const uint32_t late_ms = node.report().late_ms();
+  if (!node.alive() || late_ms < kSlowMs) return "";
+  return absl::StrCat("slow: in long steps for ", late_ms,
+                      " ms of the last second");
 }
 
 std::string Remarks(const GetClusterResponse& cluster) {

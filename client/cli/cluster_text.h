@@ -16,6 +16,10 @@ bool IsIn(const kamino::v1::ClusterNode& node);
 std::vector<std::string> MembersOf(
     const kamino::v1::GetClusterResponse& cluster);
 
+// The last column of its row: what becomes of it, or that it is slow. "": there
+// is nothing to say.
+std::string RemarkOn(const kamino::v1::ClusterNode& node);
+
 // Lines below the table of nodes, each with its end: whom the chain waits for,
 // what is wrong with the store, what the chain lacks. "": all is well.
 std::string Remarks(const kamino::v1::GetClusterResponse& cluster);

@@ -132,7 +132,7 @@ def run(arguments):
     seed = random.SystemRandom().randrange(1 << 32)
   out = arguments.out or tempfile.mkdtemp(prefix="kamino-chaos-")
   say(f"seed {seed}; histories in {out}")
-  kinds = chosen_faults(arguments.only, arguments.unsupported)
+  kinds = chosen_faults(arguments.only)
   missing = faults.not_here(kinds)
   for name, why in sorted(missing.items()):
     say(f"NOT RUN: {name}: {why}")
@@ -189,16 +189,15 @@ def conclude(arguments, verdicts, seed, out, missing):
   return 1 if bad else 0
 
 
-def chosen_faults(only, unsupported=False):
-  kinds = faults.FAULTS if unsupported else faults.usable()
+def chosen_faults(only):
   if not only:
-    return kinds
+    return faults.FAULTS
   names = only.split(",")
-  unknown = set(names) - {k.key for k in kinds}
+  unknown = set(names) - {k.key for k in faults.FAULTS}
   if unknown:
-    raise ClusterError(f"no such fault, or not supported now: "
-                       f"{', '.join(sorted(unknown))}; see chaos.py faults")
-  return [k for k in kinds if k.key in names]
+    raise ClusterError(f"no such fault: {', '.join(sorted(unknown))}; see "
+                       f"chaos.py faults")
+  return [k for k in faults.FAULTS if k.key in names]
 
 
 def check(arguments):
@@ -217,11 +216,9 @@ def check(arguments):
 
 def list_faults(arguments):
   del arguments
-  usable, missing = faults.usable(), faults.not_here(faults.FAULTS)
+  missing = faults.not_here(faults.FAULTS)
   for fault in faults.FAULTS:
-    state = missing.get(fault.name) or (
-        "yes" if fault in usable else "not yet")
-    say(f"{fault.key:30} {state}")
+    say(f"{fault.key:30} {missing.get(fault.name, 'yes')}")
   return 0
 
 
@@ -233,8 +230,6 @@ def parse():
   go.add_argument("--minutes", type=float, default=2)
   go.add_argument("--seed", type=int, help="default: a random one")
   go.add_argument("--only", help="faults by name, comma-separated")
-  go.add_argument("--unsupported", action="store_true",
-                  help="also what the product is not said to survive")
   go.add_argument("--json", help="file for the table, as JSON")
   go.add_argument("--out", help="folder for histories (default: a new one)")
   go.add_argument("--keep", action="store_true",

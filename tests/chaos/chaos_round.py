@@ -11,7 +11,6 @@ import time
 import checkers
 from acknowledged import AckWatch, longest_gap, merge
 from chaos_cluster import NODES, SIDES, WORKLOADS, ChaosCluster, parties
-from fault import SUPPORTED
 from held_thread import ThreadError
 from network import Network, NetworkError
 from processes import ClusterError, wait_until
@@ -293,9 +292,7 @@ class Round:
                  RECOVERY_S, "the leadership to be renewed")
 
   def _await_whole(self, when):
-    """Every node is back in the chain, where the product can do that."""
-    if not SUPPORTED["rejoin"]:
-      return
+    """Every node is back in the chain."""
     def whole():
       self._attend(when)
       return len(self.cluster.serving()) == NODES

@@ -1,20 +1,6 @@
-"""What a fault is, and what the product is said to survive now."""
+"""What a fault is."""
 
 import dataclasses
-
-# What the product can do: the one place to say so.
-SUPPORTED = {
-    # A node that is back before it was declared failed keeps its place.
-    "quick_reboot": True,
-    # A node that comes back later joins again, as a fresh tail.
-    "rejoin": True,
-    # All nodes at once, restarted on their data.
-    "power_cut": True,
-    # Nobody serves below what was acknowledged, whoever comes back first.
-    "known_sequence": True,
-    # Bytes of objects that have changed where nobody reads them are found.
-    "sound_objects": True,
-}
 
 # A fault that is over well before the failure timeout costs nothing, one that
 # lasts well beyond it costs a node; a lasting one has to be lived with.
@@ -46,7 +32,6 @@ class Fault:
     lasts: (shortest, longest) seconds between the two, in units of the
       failure timeout.
     costs: nodes that may be out of the chain by it, or hold nothing any more.
-    needs: what the product must be able to do.
     times: it is injected and healed that often, on the same victims.
     settles: a leadership may end by it when it is over, as etcd was lost.
     took: function of a Stage: whether the chain shows its effect; it lasts
@@ -60,7 +45,6 @@ class Fault:
   heal: object
   lasts: tuple
   costs: int = 0
-  needs: tuple = ()
   times: int = 1
   settles: bool = False
   took: object = None

@@ -7,7 +7,6 @@ import network_faults
 import process_faults
 import store_faults
 import time_faults
-from fault import SUPPORTED
 
 FAMILIES = [process_faults.FAULTS, network_faults.FAULTS, media_faults.FAULTS,
             store_faults.FAULTS, time_faults.FAULTS]
@@ -20,11 +19,6 @@ def in_turn(kinds):
   columns = [[f for f in kinds if f in family] for family in FAMILIES]
   rows = itertools.zip_longest(*columns, others)
   return [f for row in rows for f in row if f is not None]
-
-
-def usable():
-  """The faults whose needs are met."""
-  return [f for f in FAULTS if all(SUPPORTED[n] for n in f.needs)]
 
 
 def not_here(kinds):

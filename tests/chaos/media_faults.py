@@ -141,9 +141,9 @@ def _is_refused(stage):
   return all(stage.cluster.has_ended(name) for name in stage.victims)
 
 
-def _flipped(name, *places, refused=False, needs=(), role="any", alone=False):
+def _flipped(name, *places, refused=False, role="any", alone=False):
   return Fault(f"flip bits, {name}", _flip(*places, role=role), nothing, SHORT,
-               1, needs, took=_is_refused if refused else None, goes_on=True,
+               1, took=_is_refused if refused else None, goes_on=True,
                alone=alone)
 
 
@@ -208,15 +208,15 @@ FAULTS = [
     Fault("old copies in power cut", _old_copies_in_power_cut(2),
           _all_come_back, SHORT, 2, alone=True),
     Fault("old copies come back first", _old_copies_in_power_cut(2, True),
-          _old_ones_come_back_first, SHORT, 2, ("known_sequence",),
-          settles=True, alone=True),
+          _old_ones_come_back_first, SHORT, 2, settles=True,
+          alone=True),
     Fault("old copy of one file", _old_file, nothing, SHORT, 1,
           took=_mixture_is_refused, goes_on=True),
     _flipped("heap's frame", media.superblock, media.stamp, refused=True),
     _flipped("heap's blocks", media.block_word),
     # Nobody is told what a node in the middle holds.
-    _flipped("objects", media.object_bytes, refused=True,
-             needs=("sound_objects",), role="middle", alone=True),
+    _flipped("objects", media.object_bytes, refused=True, role="middle",
+             alone=True),
     _flipped("ring's frame", media.ring_header, refused=True),
     _flipped("ring's marks", media.ring_mark),
     _flipped("ring's entries", media.ring_entry),

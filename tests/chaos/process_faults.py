@@ -1,6 +1,6 @@
 """Processes that die, stop or are started again; disks that are full."""
 
-from fault import LASTING, LONG, LOSABLE, SHORT, SUPPORTED, Fault, nothing
+from fault import LASTING, LONG, LOSABLE, SHORT, Fault, nothing
 from held_thread import cannot_hold
 from stage import NoVictim, left
 
@@ -13,12 +13,6 @@ def kill_role(role):
     stage.cluster.crash(victim)
     stage.away = [victim]
   return inject
-
-
-def revive_if_it_may_join(stage):
-  """A slow restart: the node was dropped in the meantime."""
-  if SUPPORTED["rejoin"]:
-    revive(stage)
 
 
 def revive(stage):
@@ -34,10 +28,9 @@ def _quick_restart(stage):
 
 def _lose_data_and_revive(stage):
   """A new disk: all of the state has to come from the chain."""
-  if SUPPORTED["rejoin"]:
-    for name in stage.victims:
-      stage.cluster.lose_data(name)
-    revive(stage)
+  for name in stage.victims:
+    stage.cluster.lose_data(name)
+  revive(stage)
 
 
 def _power_cut(stage):
@@ -178,7 +171,7 @@ def _free(stage):
 
 def _free_and_revive(stage):
   _free(stage)
-  revive_if_it_may_join(stage)
+  revive(stage)
 
 
 def _fill_etcd(stage):
@@ -202,8 +195,8 @@ def _control(name, inject, heal, lasts, **more):
 
 
 def _kill(role):
-  return Fault(f"kill {role}", kill_role(role), revive_if_it_may_join, LONG, 1,
-               took=left, goes_on=True)
+  return Fault(f"kill {role}", kill_role(role), revive, LONG, 1, took=left,
+               goes_on=True)
 
 
 FAULTS = [
@@ -212,12 +205,10 @@ FAULTS = [
     _kill("tail"),
     Fault("lose node and data", kill_role("any"), _lose_data_and_revive, LONG,
           1, took=left, goes_on=True),
-    Fault("quick restart", _quick_restart, nothing, LONG,
-          0 if SUPPORTED["quick_reboot"] else 1),
-    Fault("power cut", _power_cut, revive_in_any_order, SHORT, LOSABLE,
-          ("power_cut",)),
+    Fault("quick restart", _quick_restart, nothing, LONG),
+    Fault("power cut", _power_cut, revive_in_any_order, SHORT, LOSABLE),
     Fault("long power cut", _power_cut_of_all, revive_in_any_order, LONG,
-          LOSABLE, ("power_cut",), settles=True, alone=True),
+          LOSABLE, settles=True, alone=True),
     Fault("pause node, short", _pause_node, _resume, SHORT),
     Fault("pause node, long", _pause_node_out, _resume, LONG, 1, took=left,
           goes_on=True),

@@ -7,8 +7,7 @@ import random
 import faults
 from fault import LOSABLE
 
-PER_ROUND = 10
-PER_LONG_ROUND = 24  # of a chain that becomes whole again
+PER_ROUND = 24
 PATIENCE = 0.7  # how often the chain is whole again before the next fault
 COMPOSED = 0.3  # how often another fault comes while one lasts
 TOGETHER = 3  # faults at a time
@@ -55,40 +54,30 @@ def fits(chosen, fault):
 
 
 class Schedule:
-  """Rounds without end. Every kind comes before any comes again, as far as a
-  round can bear the loss of nodes; first one of each family."""
+  """Rounds without end. Every kind comes before any comes again; first one of
+  each family."""
 
   def __init__(self, seed, kinds=None):
     self._dice = random.Random(seed)
-    self._kinds = kinds if kinds is not None else faults.usable()
+    self._kinds = kinds if kinds is not None else faults.FAULTS
     self._waiting = collections.deque()
 
   def next_round(self):
     """A list of Steps for a fresh cluster."""
-    whole = faults.SUPPORTED["rejoin"]
-    count = PER_LONG_ROUND if whole else PER_ROUND
-    budget = LOSABLE
-    if len(self._waiting) < count:
+    if len(self._waiting) < PER_ROUND:
       more = [k for k in self._kinds if k not in self._waiting]
       self._dice.shuffle(more)
       self._waiting.extend(faults.in_turn(more))
-    steps, put_off = [], []
-    while self._waiting and len(steps) < count:
+    steps = []
+    while self._waiting and len(steps) < PER_ROUND:
       fault = self._waiting.popleft()
-      cost = 0 if whole else fault.costs
-      if cost > budget:
-        put_off.append(fault)
-        continue
-      budget -= cost
-      steps.append(self._step([fault, *self._company(fault, whole)]))
-    self._waiting.extendleft(reversed(put_off))
+      steps.append(self._step([fault, *self._company(fault)]))
     return steps
 
-  def _company(self, fault, whole):
+  def _company(self, fault):
     """Who comes while it lasts: of the next ones, those that fit."""
     chosen = [fault]
-    while (whole and len(chosen) < TOGETHER and
-           self._dice.random() < COMPOSED):
+    while len(chosen) < TOGETHER and self._dice.random() < COMPOSED:
       other = next((f for f in self._waiting if fits(chosen, f)), None)
       if other is None:
         break

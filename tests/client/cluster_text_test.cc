@@ -78,5 +78,33 @@ TEST_F(ClusterTextTest, OfAStoreThatIsBehindNothingElseIsSaid) {
   EXPECT_EQ(Remarks(cluster_), "the views are not the newest\n");
 }
 
+TEST_F(ClusterTextTest, AMemberThatIsSlowForLongOfASecondIsNamed) {
+  AddTwo();
+  ClusterNode* slow = cluster_.mutable_nodes(0);
+  slow->mutable_report()->set_late_ms(299);
+  EXPECT_EQ(RemarkOn(*slow), "");
+  slow->mutable_report()->set_late_ms(300);
+  EXPECT_EQ(RemarkOn(*slow),
+            "slow: in long steps for 300 ms of the last second");
+  slow->set_alive(false);
+  EXPECT_EQ(RemarkOn(*slow), "");
+}
+
+TEST_F(ClusterTextTest, WhatBecomesOfANodeComesFirst) {
+  AddTwo();
+  ClusterNode* node = cluster_.mutable_nodes(0);
+  node->mutable_report()->set_late_ms(1000);
+  node->set_joining(true);
+  EXPECT_EQ(RemarkOn(*node), "joining");
+  node->set_kept_out_ms(1001);
+  EXPECT_EQ(RemarkOn(*node), "kept out 2 s");
+  node->set_suspect(true);
+  EXPECT_EQ(RemarkOn(*node), "suspect");
+  node->set_draining(true);
+  EXPECT_EQ(RemarkOn(*node), "draining");
+  node->set_removed(true);
+  EXPECT_EQ(RemarkOn(*node), "removed");
+}
+
 }  // namespace
 }  // namespace kamino::client

@@ -68,7 +68,8 @@ class SteppedClockTest(ClusterTest):
       set_clock(self.cluster.clock_of(name), seconds)
 
   def longest_silence(self, load):
-    """Between two answers, in the next seconds."""
+    """Between two answers, in the next seconds: it looks, for nothing that it
+    could wait for, as long as they last."""
     longest, acked, since = 0, load.acked(), time.monotonic()
     end = since + WATCHED_S
     while time.monotonic() < end and load.is_alive():

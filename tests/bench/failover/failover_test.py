@@ -64,9 +64,9 @@ class FiguresTest(unittest.TestCase):
            "median": 2, "target": 250, "note": "why"}
     self.assertEqual(failover.line(row).split(),
                      ["kill", "head", "2", "1..3", "250", "ms", "why"])
-    row.update(rounds=[], median=None, target=None)
+    row.update(rounds=[3], median=3, target=None)
     self.assertEqual(failover.line(row).split(),
-                     ["kill", "head", "-", "ms", "why"])
+                     ["kill", "head", "3", "3..3", "ms", "why"])
 
   def test_a_disturbed_round_is_repeated(self):
     left = [failover.Disturbed("busy"), failover.Disturbed("busy")]

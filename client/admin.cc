@@ -20,9 +20,15 @@ using kamino::v1::AddNodeRequest;
 using kamino::v1::AdminResponse;
 using kamino::v1::GetClusterRequest;
 using kamino::v1::GetClusterResponse;
+using kamino::v1::GetManagerRequest;
+using kamino::v1::GetManagerResponse;
 using kamino::v1::RemoveNodeRequest;
 
 constexpr absl::Duration kAttempt = absl::Seconds(1);
+// A manager answers when the view is stored, or after some seconds.
+constexpr absl::Duration kRecovery = absl::Seconds(6);
+// One that is away is not waited for.
+constexpr absl::Duration kLook = absl::Milliseconds(500);
 constexpr rpc::Backoff kBackoff = {absl::Milliseconds(100),
                                    absl::Milliseconds(500)};
 // Whether another manager, or the same one later, may answer better.
@@ -40,7 +46,7 @@ absl::Status NoManager(const std::string& address) {
 Admin::Admin(std::vector<std::string> managers, absl::Duration timeout)
     : managers_(std::move(managers)), timeout_(timeout) {}
 
-absl::Status Admin::AskLeader(Call call) {
+absl::Status Admin::AskLeader(Call call, absl::Duration attempt) {
   const absl::Time end = MonotonicNow() + timeout_;
   std::string manager = managers_.front();
   size_t turn = 0;
@@ -51,7 +57,7 @@ absl::Status Admin::AskLeader(Call call) {
   while (MonotonicNow() < end) {
     auto stub = kamino::v1::AdminService::NewStub(rpc::MakeChannel(manager));
     grpc::ClientContext context;
-    rpc::SetTimeout(std::min(kAttempt, end - MonotonicNow()), &context);
+    rpc::SetTimeout(std::min(attempt, end - MonotonicNow()), &context);
     const absl::Status status = call(stub.get(), &context);
     if (absl::IsUnimplemented(status)) return NoManager(manager);
     if (!IsPassing(status)) return status;
@@ -76,38 +82,56 @@ absl::Status Admin::AskLeader(Call call) {
 
 absl::StatusOr<GetClusterResponse> Admin::GetCluster() {
   GetClusterResponse response;
-  RETURN_IF_ERROR(AskLeader([&](Stub* stub, grpc::ClientContext* context) {
+  const auto ask = [&](Stub* stub, grpc::ClientContext* context) {
     response.Clear();
     return rpc::FromGrpc(
         stub->GetCluster(context, GetClusterRequest(), &response));
-  }));
+  };
+  RETURN_IF_ERROR(AskLeader(ask, kAttempt));
   return response;
 }
 
 absl::Status Admin::RemoveNode(const RemoveNodeRequest& request) {
-  return AskLeader([&](Stub* stub, grpc::ClientContext* context) {
+  const auto ask = [&](Stub* stub, grpc::ClientContext* context) {
     AdminResponse response;
     return rpc::FromGrpc(stub->RemoveNode(context, request, &response));
-  });
+  };
+  return AskLeader(ask, kAttempt);
 }
 
 absl::Status Admin::AddNode(const std::string& node_id) {
   AddNodeRequest request;
   request.set_node_id(node_id);
-  return AskLeader([&](Stub* stub, grpc::ClientContext* context) {
+  const auto ask = [&](Stub* stub, grpc::ClientContext* context) {
     AdminResponse response;
     return rpc::FromGrpc(stub->AddNode(context, request, &response));
-  });
+  };
+  return AskLeader(ask, kAttempt);
 }
 
 absl::StatusOr<kamino::v1::RecoverResponse> Admin::Recover(
     const kamino::v1::RecoverRequest& request) {
   kamino::v1::RecoverResponse response;
-  RETURN_IF_ERROR(AskLeader([&](Stub* stub, grpc::ClientContext* context) {
+  const auto ask = [&](Stub* stub, grpc::ClientContext* context) {
     response.Clear();
     return rpc::FromGrpc(stub->Recover(context, request, &response));
-  }));
+  };
+  RETURN_IF_ERROR(AskLeader(ask, request.confirmed() ? kRecovery : kAttempt));
   return response;
+}
+
+std::vector<GetManagerResponse> Admin::GetManagers() {
+  std::vector<GetManagerResponse> answers;
+  for (const std::string& manager : managers_) {
+    auto stub = kamino::v1::AdminService::NewStub(rpc::MakeChannel(manager));
+    grpc::ClientContext context;
+    rpc::SetTimeout(kLook, &context);
+    GetManagerResponse answer;
+    const grpc::Status status =
+        stub->GetManager(&context, GetManagerRequest(), &answer);
+    if (status.ok()) answers.push_back(std::move(answer));
+  }
+  return answers;
 }
 
 }  // namespace kamino::client

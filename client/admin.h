@@ -26,12 +26,15 @@ class Admin {
   absl::Status AddNode(const std::string& node_id);
   absl::StatusOr<kamino::v1::RecoverResponse> Recover(
       const kamino::v1::RecoverRequest& request);
+  // What each manager says of itself, but for those that do not answer.
+  std::vector<kamino::v1::GetManagerResponse> GetManagers();
 
  private:
   using Stub = kamino::v1::AdminService::Stub;
   // One attempt.
   using Call = absl::FunctionRef<absl::Status(Stub*, grpc::ClientContext*)>;
-  absl::Status AskLeader(Call call);
+  // `attempt`: how long one may take.
+  absl::Status AskLeader(Call call, absl::Duration attempt);
 
   const std::vector<std::string> managers_;
   const absl::Duration timeout_;

@@ -53,6 +53,20 @@ void Describe(const ManagerCore::Known& known, ClusterNode* node) {
       static_cast<uint64_t>(absl::ToInt64Milliseconds(known.kept_out)));
 }
 
+void Describe(const ManagerCore::Recovery& recovery,
+              kamino::v1::RecoverResponse* response) {
+  response->set_view_id(recovery.view.id);
+  response->set_complete(recovery.complete);
+  response->set_epoch(recovery.view.epoch);
+  if (recovery.holds > 0) {
+    response->set_holds(recovery.holds);
+    response->set_acknowledged(recovery.acknowledged);
+  }
+  for (size_t i = 0; i < recovery.view.members.size(); ++i) {
+    *response->add_members() = PublicMember(recovery.view, static_cast<int>(i));
+  }
+}
+
 }  // namespace
 
 void Describe(const ManagerCore& core, absl::Time now,
@@ -91,6 +105,13 @@ void Describe(const ManagerCore& core, absl::Time now,
   response->set_store_behind(core.WhyBehind());
   response->set_waits_for_newer(core.WhyWaits(now));
   response->set_acknowledged(core.progress().acknowledged);
+  for (const auto& [id, refusal] : core.refusals().Lately(now)) {
+    kamino::v1::RefusedNode* refused = response->add_refused();
+    refused->set_node_id(id);
+    refused->set_why(refusal.why);
+    refused->set_ms_ago(
+        static_cast<uint64_t>(absl::ToInt64Milliseconds(now - refusal.at)));
+  }
   response->set_epoch(view.epoch);
   response->set_cluster_uuid(absl::BytesToHexString(view.cluster_uuid));
 }
@@ -148,29 +169,37 @@ ServerUnaryReactor* AdminService::AddNode(
 ServerUnaryReactor* AdminService::Recover(
     CallbackServerContext* context, const kamino::v1::RecoverRequest* request,
     kamino::v1::RecoverResponse* response) {
-  return Finish(context, request,
-                manager_->Administer([&](ManagerCore* core, absl::Time now) {
-                  RETURN_IF_ERROR(CheckChain(request->chain_id(),
-                                             core->options().chain_id));
-                  ASSIGN_OR_RETURN(const ManagerCore::Recovery recovery,
-                                   request->confirmed()
-                                       ? core->Recover(request->force(), now)
-                                       : core->PlanRecovery(now));
-                  response->set_chain_id(core->options().chain_id);
-                  response->set_view_id(recovery.view.id);
-                  response->set_complete(recovery.complete);
-                  response->set_epoch(recovery.view.epoch);
-                  if (recovery.holds > 0) {
-                    response->set_holds(recovery.holds);
-                    response->set_acknowledged(core->progress().acknowledged);
-                  }
-                  response->set_confirmed(request->confirmed());
-                  for (size_t i = 0; i < recovery.view.members.size(); ++i) {
-                    *response->add_members() =
-                        PublicMember(recovery.view, static_cast<int>(i));
-                  }
-                  return absl::OkStatus();
-                }));
+  absl::StatusOr<ManagerCore::Recovery> planned =
+      absl::InternalError("not planned");
+  const absl::Status asked = manager_->Administer([&](ManagerCore* core,
+                                                      absl::Time now) {
+    RETURN_IF_ERROR(CheckChain(request->chain_id(), core->options().chain_id));
+    response->set_chain_id(core->options().chain_id);
+    if (!request->confirmed()) planned = core->PlanRecovery(now);
+    return absl::OkStatus();
+  });
+  if (!asked.ok()) return Finish(context, request, asked);
+  if (!request->confirmed()) {
+    if (planned.ok()) Describe(*planned, response);
+    return Finish(context, request, planned.status());
+  }
+  ServerUnaryReactor* reactor = context->DefaultReactor();
+  manager_->Recover(
+      request->force(),
+      [reactor, response](const absl::StatusOr<ManagerCore::Recovery>& done) {
+        if (done.ok()) Describe(*done, response);
+        response->set_confirmed(done.ok());
+        rpc::Finish<kamino::v1::RecoverRequest>(reactor, done.status());
+      });
+  return reactor;
+}
+
+ServerUnaryReactor* AdminService::GetManager(
+    CallbackServerContext* context,
+    const kamino::v1::GetManagerRequest* request,
+    kamino::v1::GetManagerResponse* response) {
+  manager_->Describe(response);
+  return Finish(context, request, absl::OkStatus());
 }
 
 }  // namespace kamino::membership

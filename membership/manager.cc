@@ -2,16 +2,12 @@
 
 #include <pthread.h>
 
-#include <cstdint>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
-#include "glog/logging.h"
 #include "membership/etcd/etcd_call.h"
 #include "rpc/redirect.h"
 
@@ -21,46 +17,13 @@ using kamino::internal::v1::HeartbeatRequest;
 using kamino::internal::v1::HeartbeatResponse;
 using kamino::internal::v1::RegisterRequest;
 using kamino::internal::v1::RegisterResponse;
-using kamino::internal::v1::RenewalRecord;
 
 namespace {
 
-uint32_t Milliseconds(absl::Duration duration) {
-  return static_cast<uint32_t>(absl::ToInt64Milliseconds(duration));
-}
-
-// As the loop's renewals have them.
-RenewalRecord SettingsOf(const Manager::Options& options) {
-  RenewalRecord settings;
-  settings.set_leader(options.name);
-  settings.set_ttl_ms(Milliseconds(options.leader_ttl));
-  settings.set_node_lease_ms(Milliseconds(options.core.lease()));
-  return settings;
-}
+// An operator waits for so long for a view to be stored: some renewals.
+constexpr absl::Duration kStoringTime = absl::Seconds(4);
 
 }  // namespace
-
-std::string SettingsDiffer(const RenewalRecord& own,
-                           const RenewalRecord& theirs) {
-  if (theirs.leader().empty() || theirs.leader() == own.leader()) return "";
-  std::vector<std::string> differ;
-  if (theirs.node_lease_ms() != own.node_lease_ms()) {
-    differ.push_back(absl::StrCat("--failure_timeout_ms (nodes get leases of ",
-                                  own.node_lease_ms(), " ms here, of ",
-                                  theirs.node_lease_ms(), " ms there)"));
-  }
-  if (theirs.ttl_ms() != own.ttl_ms()) {
-    differ.push_back(absl::StrCat("--leader_ttl_s (", own.ttl_ms(),
-                                  " ms here, ", theirs.ttl_ms(), " ms there)"));
-  }
-  if (differ.empty()) return "";
-  return absl::StrCat("the manager at ", theirs.leader(),
-                      ", which leads, has another ",
-                      absl::StrJoin(differ, " and "),
-                      ": whoever leads goes by its own; start all managers "
-                      "with the same flags, "
-                      "--chain_length as well");
-}
 
 Manager::Manager(Options options, std::unique_ptr<Etcd> etcd,
                  std::function<absl::Time()> clock)
@@ -68,7 +31,6 @@ Manager::Manager(Options options, std::unique_ptr<Etcd> etcd,
       clock_(std::move(clock)),
       loop_(options),
       etcd_(std::move(etcd)),
-      own_settings_(SettingsOf(options)),
       thread_([this] { Run(); }) {}
 
 Manager::~Manager() {
@@ -92,33 +54,24 @@ void Manager::Run() {
     }
     wait = step.wait;
     if (step.call.has_value()) CarryOutAndTell(*step.call);
+    TellWhetherRecovered();
   }
   std::optional<EtcdCall> last;
   {
     absl::MutexLock lock(&mutex_);
     last = loop_.Resign(clock_());
   }
+  TellWhetherRecovered();
   if (last.has_value()) CarryOut(*last, etcd_.get());
 }
 
 void Manager::CarryOutAndTell(const EtcdCall& call) {
   const EtcdAnswer answer = CarryOut(call, etcd_.get());
-  if (call.kind == EtcdCall::Kind::kLook && answer.status.ok()) {
-    CompareSettings(answer.seen.renewal.value);
-  }
   absl::MutexLock lock(&mutex_);
   // etcd has spoken, though against this manager.
   etcd_failure_ =
       absl::IsAborted(answer.status) ? absl::OkStatus() : answer.status;
   loop_.OnAnswer(answer, clock_());
-}
-
-void Manager::CompareSettings(const std::string& renewal) {
-  RenewalRecord theirs;
-  if (!theirs.ParseFromString(renewal)) return;
-  const std::string differs = SettingsDiffer(own_settings_, theirs);
-  if (std::exchange(told_, differs) == differs || differs.empty()) return;
-  LOG(WARNING) << differs;
 }
 
 absl::Status Manager::Register(const RegisterRequest& request,
@@ -136,7 +89,10 @@ absl::Status Manager::Heartbeat(const HeartbeatRequest& request,
 absl::Status Manager::Administer(
     absl::FunctionRef<absl::Status(ManagerCore*, absl::Time)> request) {
   absl::MutexLock lock(&mutex_);
-  const absl::Status status = loop_.Administer(request, clock_());
+  return WithEtcdsFailure(loop_.Administer(request, clock_()));
+}
+
+absl::Status Manager::WithEtcdsFailure(const absl::Status& status) const {
   if (etcd_failure_.ok() || !rpc::LeaderIn(status).has_value()) return status;
   absl::Status why(status.code(), absl::StrCat(status.message(), "; ",
                                                etcd_failure_.message()));
@@ -145,6 +101,47 @@ absl::Status Manager::Administer(
         why.SetPayload(url, detail);
       });
   return why;
+}
+
+void Manager::Recover(bool force, OnRecovered done) {
+  absl::Status refused;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (recovery_.has_value() || stopping_) {
+      refused = absl::UnavailableError("a view is being stored; try again");
+    } else if (auto begun = loop_.Recover(force, clock_()); begun.ok()) {
+      recovery_ = {*std::move(begun), clock_() + kStoringTime, std::move(done)};
+      return;
+    } else {
+      refused = WithEtcdsFailure(begun.status());
+    }
+  }
+  done(refused);
+}
+
+void Manager::TellWhetherRecovered() {
+  std::optional<Recovery> told;
+  absl::Status status;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!recovery_.has_value()) return;
+    const auto& recovered = loop_.recovered();
+    if (!recovered.has_value() && clock_() < recovery_->until) return;
+    status = recovered.value_or(loop_.NotKnownWhether());
+    told = std::exchange(recovery_, std::nullopt);
+  }
+  if (status.ok()) return told->done(told->recovery);
+  told->done(status);
+}
+
+void Manager::Describe(kamino::v1::GetManagerResponse* response) {
+  absl::MutexLock lock(&mutex_);
+  response->set_cluster_id(loop_.core().options().cluster_id);
+  response->set_chain_id(loop_.core().options().chain_id);
+  response->set_manager(name_);
+  response->set_leads(loop_.core().IsLeader(clock_()));
+  *response->mutable_settings() = loop_.settings();
+  response->set_settings_differ(loop_.settings_differ());
 }
 
 }  // namespace kamino::membership

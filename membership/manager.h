@@ -5,23 +5,21 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "kamino/internal/v1/membership.pb.h"
+#include "kamino/v1/admin.pb.h"
 #include "membership/etcd/etcd.h"
 #include "membership/manager_loop.h"
 
 namespace kamino::membership {
-
-// In what another manager, which leads, was started otherwise than this one, as
-// a line; "": in nothing that renewals tell.
-std::string SettingsDiffer(const kamino::internal::v1::RenewalRecord& own,
-                           const kamino::internal::v1::RenewalRecord& theirs);
 
 // Thread-safe.
 class Manager {
@@ -44,14 +42,33 @@ class Manager {
   absl::Status Administer(
       absl::FunctionRef<absl::Status(ManagerCore*, absl::Time)> request);
 
+  // An operator's recovery. `done`: once its view is stored, or it is known
+  // that it is not, or after some seconds, as kAborted; at once, as
+  // ManagerLoop, where it is refused. It must not call this manager.
+  using OnRecovered =
+      std::function<void(const absl::StatusOr<ManagerCore::Recovery>&)>;
+  void Recover(bool force, OnRecovered done);
+
+  // What this one is itself.
+  void Describe(kamino::v1::GetManagerResponse* response);
+
   const std::string& name() const { return name_; }
 
  private:
   void Run();
   // Calls etcd, with no lock held.
   void CarryOutAndTell(const EtcdCall& call);
-  // Once for each that differs, of a manager that looks on.
-  void CompareSettings(const std::string& renewal);
+  // Answers who waits for a recovery.
+  void TellWhetherRecovered();
+  // Why nobody leads, where this is to say so.
+  absl::Status WithEtcdsFailure(const absl::Status& status) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  struct Recovery {
+    ManagerCore::Recovery recovery;
+    absl::Time until;  // then it is answered, whatever is known
+    OnRecovered done;
+  };
 
   const std::string name_;
   const std::function<absl::Time()> clock_;
@@ -60,11 +77,10 @@ class Manager {
   ManagerLoop loop_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status etcd_failure_ ABSL_GUARDED_BY(mutex_);  // of the last call
+  std::optional<Recovery> recovery_ ABSL_GUARDED_BY(mutex_);
 
   // The thread's own.
   const std::unique_ptr<Etcd> etcd_;
-  const kamino::internal::v1::RenewalRecord own_settings_;
-  std::string told_;  // of settings that differ
   std::thread thread_;
 };
 

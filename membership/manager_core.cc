@@ -54,6 +54,7 @@ void ManagerCore::LoseLeadership() {
   nodes_.clear();
   waiting_.clear();
   joining_.clear();
+  refusals_.Clear();
 }
 
 void ManagerCore::Observe(absl::Time now) {
@@ -171,16 +172,36 @@ absl::Status ManagerCore::MakeRoom(absl::Time now) {
 
 absl::Status ManagerCore::Register(const std::string& cluster_id,
                                    const Member& member,
-                                   const NodeReport& report, absl::Time now) {
+                                   const NodeReport& report, absl::Time now,
+                                   const View& newest) {
   Observe(now);
-  absl::Status ok = CheckMember(cluster_id, member);
-  if (ok.ok()) ok = CheckCluster(member, report);
-  if (ok.ok()) ok = CheckHistory(member.node_id, report, now);
-  if (!ahead_.empty() && absl::IsUnavailable(ok) &&
-      (nodes_.count(member.node_id) > 0 || MakeRoom(now).ok())) {
-    nodes_[member.node_id] = Node{{.member = member, .report = report}, now};
+  const absl::Status ok = TakeIn(cluster_id, member, report, newest, now);
+  if (absl::IsFailedPrecondition(ok)) {
+    refusals_.Note(member.node_id, ok, now);
+  } else if (ok.ok()) {
+    refusals_.Forget(member.node_id);
   }
-  if (ok.ok()) ok = CheckHeap(member, now);
+  return ok;
+}
+
+absl::Status ManagerCore::TakeIn(const std::string& cluster_id,
+                                 const Member& member, const NodeReport& report,
+                                 const View& newest, absl::Time now) {
+  RETURN_IF_ERROR(CheckMember(cluster_id, member));
+  RETURN_IF_ERROR(CheckClaims(member, report));
+  RETURN_IF_ERROR(CheckCluster(member, report));
+  // Whom a chain could not take teaches it nothing. But a store that was
+  // emptied has no chain, and who came first says nothing of the real one's;
+  // nor do those whom it has dropped since, of what it has in common.
+  const bool formed = view_.formed();
+  if (formed) RETURN_IF_ERROR(CheckHeap(member, now));
+  absl::Status ok = CheckHistory(member.node_id, report, newest, now);
+  if (ok.ok() || absl::IsUnavailable(ok)) Learn(newest);
+  if (!ahead_.empty() && absl::IsUnavailable(ok)) {
+    RETURN_IF_ERROR(
+        NoteWhileBehind({{.member = member, .report = report}, now}, now));
+  }
+  if (ok.ok() && !formed) ok = CheckHeap(member, now);
   if (ok.ok()) ok = CheckAgreement(member, now);
   if (!ok.ok()) return ok;
   const auto found = nodes_.find(member.node_id);
@@ -215,8 +236,8 @@ absl::Status ManagerCore::Register(const std::string& cluster_id,
     return holds;
   }
   waiting_.erase(member.node_id);
-  NoteProgress(node.state);
   nodes_[member.node_id] = std::move(node);
+  NoteProgress();
   ForgetMisfits(member);
   return absl::OkStatus();
 }
@@ -284,7 +305,9 @@ absl::Status ManagerCore::Heartbeat(const std::string& cluster_id,
     return absl::NotFoundError(
         absl::StrCat("node ", beat.node_id, " is being removed"));
   }
-  if (!CheckHistory(beat.node_id, beat.report, now).ok()) {
+  const Member& member = found->second.state.member;
+  if (!CheckClaims(member, beat.report).ok() || IsAhead(beat.report) ||
+      !CheckHistory(beat.node_id, beat.report, View(), now).ok()) {
     return absl::NotFoundError(absl::StrCat(
         "node ", beat.node_id, " has to register, to be told what is wrong"));
   }
@@ -300,8 +323,8 @@ absl::Status ManagerCore::Heartbeat(const std::string& cluster_id,
     return absl::NotFoundError(absl::StrCat(
         "node ", beat.node_id, " has to register, to be told what is wrong"));
   }
-  NoteProgress(node.state);
   found->second = std::move(node);
+  NoteProgress();
   return absl::OkStatus();
 }
 
@@ -319,73 +342,6 @@ bool ManagerCore::ShouldJoin(const std::string& node_id, absl::Time now) {
   joining_ =
       NextToJoin(view_, States(now), options_.chain_length, joining_, excluded);
   return joining_ == node_id;
-}
-
-std::string ManagerCore::LastWithout(const std::string& node_id,
-                                     const KnownNodes& states,
-                                     const Exclusions& excluded) const {
-  std::vector<std::string> left;
-  for (const Member& member : view_.members) {
-    const auto found = states.find(member.node_id);
-    if (found == states.end() || !found->second.alive) continue;
-    const auto out = excluded.find(member.node_id);
-    const bool stays = out == excluded.end() || out->second;  // drained later
-    if (member.node_id != node_id && stays) left.push_back(member.node_id);
-  }
-  return left.size() == 1 ? left[0] : "";
-}
-
-absl::Status ManagerCore::Exclude(const std::string& node_id, Removal how,
-                                  absl::Time now) {
-  const bool member =
-      std::any_of(view_.members.begin(), view_.members.end(),
-                  [&](const Member& each) { return each.node_id == node_id; });
-  if (!member && nodes_.count(node_id) == 0) {
-    return absl::NotFoundError(
-        absl::StrCat("no node ", node_id, " is known to the manager"));
-  }
-  if (!view_.formed()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "there is no chain yet, and what operators want is stored with its "
-        "view; stop ",
-        node_id, " to keep it out of the first one"));
-  }
-  if (excluded_.size() >= options_.max_nodes && excluded_.count(node_id) == 0) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        excluded_.size(), " nodes are removed already; add some again"));
-  }
-  if (!ahead_.empty()) return absl::FailedPreconditionError(WhyBehind());
-  Exclusions wanted = excluded_;
-  wanted[node_id] = how == Removal::kDrain && member;
-  const KnownNodes states = States(now);
-  if (member && !CanGoOn(view_, states, wanted)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the chain could not go on without ", node_id,
-                     ": no other member holds everything and was never away"));
-  }
-  if (member && how == Removal::kNow) {
-    const std::string last = LastWithout(node_id, states, wanted);
-    if (!last.empty()) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "without ", node_id, " all data would be at ", last,
-          " alone, and lost with it; drain it once another node has caught up, "
-          "or force it"));
-    }
-  }
-  if (member && how == Removal::kDrain) {
-    size_t others = 0;
-    for (const auto& [id, node] : states) {
-      others += node.alive && wanted.count(id) == 0;
-    }
-    if (others < options_.chain_length) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "no node could take the place of ", node_id, ": a chain of ",
-          options_.chain_length, " needs ", options_.chain_length - others,
-          " more; start another, or remove instead of draining"));
-    }
-  }
-  excluded_ = std::move(wanted);
-  return absl::OkStatus();
 }
 
 KnownNode ManagerCore::StateOf(const Node& node, absl::Time now) const {
@@ -419,6 +375,7 @@ std::optional<View> ManagerCore::ProposeView(absl::Time now) {
   Observe(now);
   if (!IsLeader(now)) return std::nullopt;
   if (proposed_.has_value()) return proposed_;
+  ForgetOldClaims(now);
   if (!ahead_.empty()) return std::nullopt;
   const KnownNodes states = States(now);
   if (view_.formed() && (!CanGoOn(view_, states) || !HearsAMember(now))) {

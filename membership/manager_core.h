@@ -35,6 +35,7 @@
 #include "absl/time/time.h"
 #include "membership/next_view.h"
 #include "membership/progress.h"
+#include "membership/refusals.h"
 #include "membership/suspects.h"
 #include "membership/view.h"
 
@@ -81,16 +82,23 @@ class ManagerCore {
 
   // --- Nodes; only while IsLeader. Success grants a lease.
 
+  // `newest`: the newest view that the process knows, but for what members say
+  // of themselves; id 0: none.
+  //
   // kInvalidArgument: something is missing; kFailedPrecondition: another
   // cluster, something that nodes must have in common they have not, an old
-  // copy of a member's data, or one of a recovery epoch that is over;
+  // copy of a member's data, one of a recovery epoch that is over, or it says
+  // what cannot be (membership/claims.h);
   // kAlreadyExists: a node of that id is alive with another heap, a later
   // incarnation is known, or an earlier one may hold a lease at another address
   // (at the same one it is dead, as only one process can listen there);
   // kResourceExhausted: max_nodes; kUnavailable: the node is being dropped from
   // the view, or waits for newer data; try again.
   absl::Status Register(const std::string& cluster_id, const Member& member,
-                        const NodeReport& report, absl::Time now);
+                        const NodeReport& report, absl::Time now,
+                        const View& newest = {});
+  // Nodes whose registration has failed for good.
+  const Refusals& refusals() const { return refusals_; }
   struct Beat {
     std::string node_id;
     uint64_t incarnation = 0;
@@ -117,7 +125,8 @@ class ManagerCore {
   // --- A store that is behind. Once a node says that it knows a later view
   // than what is stored, or another one of that id, the store was put back from
   // an older copy, or emptied. Then nobody gets a lease, nor is a view made,
-  // until an operator recovers, or another leader finds another store.
+  // until an operator recovers, another leader finds another store, or nobody
+  // has said so for some time.
 
   // Why; "" when it is not so.
   std::string WhyBehind() const;
@@ -128,17 +137,16 @@ class ManagerCore {
         false;  // those who are alive hold all that was acknowledged
     // Of old copies: what their newest one holds.
     uint64_t holds = 0;
+    uint64_t acknowledged = 0;  // by the chain, as far as is known
   };
   // From what the nodes that are alive know and hold. kFailedPrecondition: the
   // store is not behind, nor are all who came back on old copies; or nobody who
   // is alive holds anything; kUnavailable: leases may still run.
   absl::StatusOr<Recovery> PlanRecovery(absl::Time now) const;
   // Has the recovery's view written. kFailedPrecondition: also when it is not
-  // complete, and not forced. One that is forced is of the next epoch.
+  // complete, and not forced; kUnavailable: also while another view is written.
+  // One that is forced is of the next epoch.
   absl::StatusOr<Recovery> Recover(bool force, absl::Time now);
-  // A view that a node knows in full.
-  void Learn(const View& view);
-
   // --- Members that came back on old copies of their data, all of them: nobody
   // who is alive holds what the chain is known to have acknowledged. They wait
   // for others, or for newer files, and are asked for nothing meanwhile; or
@@ -157,6 +165,8 @@ class ManagerCore {
   // The view to write now, if any; to be asked many times per failure_timeout.
   // Until OnViewStored it stays the same one.
   std::optional<View> ProposeView(absl::Time now);
+  // There is one that is not known to be stored.
+  bool writes_view() const { return proposed_.has_value(); }
   // What is stored, after an attempt to write the proposed view.
   void OnViewStored(const View& view);
   const View& view() const { return view_; }
@@ -190,17 +200,37 @@ class ManagerCore {
     absl::Time last_heard;  // ahead of now: while leases of others may run
   };
 
+  absl::Status TakeIn(const std::string& cluster_id, const Member& member,
+                      const NodeReport& report, const View& newest,
+                      absl::Time now);
+  // That nothing of what it says cannot be.
+  absl::Status CheckClaims(const Member& member,
+                           const NodeReport& report) const;
   // kUnavailable: the store is behind; kFailedPrecondition: the node holds data
-  // of another history.
+  // of another history, or says that the store is behind and does not show it.
   absl::Status CheckHistory(const std::string& node_id,
-                            const NodeReport& report, absl::Time now);
+                            const NodeReport& report, const View& newest,
+                            absl::Time now);
+  // Whether it says that it knows more than the store.
+  bool IsAhead(const NodeReport& report) const;
+  // Takes note, while the store is behind, of a node that may be gone on with.
+  // kAlreadyExists: as Register.
+  absl::Status NoteWhileBehind(const Node& node, absl::Time now);
+  // A view that a node knows in full.
+  void Learn(const View& view);
+  // Once nobody has said for long that the store is behind, it counts again.
+  void ForgetOldClaims(absl::Time now);
   // The newest view that nodes know of, as far as they know it.
   View NewestKnown(absl::Time now) const;
   // Has the nodes of a view be known by that alone.
   void KnowMembersOf(const View& view, absl::Time last_heard);
 
-  // Takes note of what a member says.
-  void NoteProgress(const KnownNode& node);
+  // Takes note of what members say. It is stored for good, and so takes the
+  // word of two: what one says is acknowledged another one has applied.
+  void NoteProgress();
+  // By a member but that one, as it said last; what one who is alone in its
+  // view says nobody else can know.
+  uint64_t AppliedByOthers(const std::string& node_id) const;
   absl::Status CheckCluster(const Member& member,
                             const NodeReport& report) const;
   // Whether it is a member's, of a recovery epoch that is over.
@@ -279,8 +309,10 @@ class ManagerCore {
   std::string ahead_;  // a node; "": it is not
   KnownView ahead_view_;
   absl::Time leases_until_ = absl::InfinitePast();
+  absl::Time ahead_said_ = absl::InfinitePast();  // by anybody, last
   View learned_;  // the newest that a node knows in full
 
+  Refusals refusals_;
   Progress progress_;
   // Members on old copies that wait; some of them gone.
   std::map<std::string, Node> waiting_;

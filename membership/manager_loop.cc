@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "glog/logging.h"
+#include "membership/manager_settings.h"
 #include "membership/records.h"
 #include "rpc/redirect.h"
 
@@ -17,14 +17,12 @@ using kamino::internal::v1::HeartbeatRequest;
 using kamino::internal::v1::HeartbeatResponse;
 using kamino::internal::v1::RegisterRequest;
 using kamino::internal::v1::RegisterResponse;
+using kamino::internal::v1::RenewalRecord;
 using kamino::internal::v1::ViewRecord;
 using Kind = EtcdCall::Kind;
 
 constexpr absl::Duration kRetry = absl::Milliseconds(200);
-constexpr absl::Duration kComplainEvery = absl::Seconds(5);
 constexpr absl::Duration kCompactEvery = absl::Hours(1);
-// Whether the store, which is behind, was replaced.
-constexpr absl::Duration kLookAgainEvery = absl::Seconds(30);
 
 // How long the leader relies on a renewal, from when it sent that. Others wait
 // for the whole time, from when they have seen it: a tenth is left for clocks
@@ -43,6 +41,21 @@ Etcd::Keys KeysOf(const ManagerLoop::Options& options) {
   keys.renewal = absl::StrCat(cluster, "renewal");
   keys.view = absl::StrCat(cluster, "chains/", options.core.chain_id, "/view");
   return keys;
+}
+
+// As renewals have them.
+RenewalRecord SettingsOf(const ManagerLoop::Options& options) {
+  RenewalRecord record;
+  record.set_leader(options.name);
+  record.set_ttl_ms(Milliseconds(options.leader_ttl));
+  kamino::v1::ManagerSettings& settings = *record.mutable_settings();
+  settings.set_chain_length(static_cast<uint32_t>(options.core.chain_length));
+  settings.set_failure_timeout_ms(Milliseconds(options.core.failure_timeout));
+  settings.set_heartbeat_interval_ms(
+      Milliseconds(options.core.heartbeat_interval));
+  settings.set_leader_ttl_ms(Milliseconds(options.leader_ttl));
+  settings.set_compacts_etcd(options.compacts);
+  return record;
 }
 
 absl::StatusOr<View> Parse(const Etcd::Value& value,
@@ -64,6 +77,7 @@ absl::StatusOr<View> Parse(const Etcd::Value& value,
 ManagerLoop::ManagerLoop(Options options)
     : options_(std::move(options)),
       keys_(KeysOf(options_)),
+      own_settings_(SettingsOf(options_)),
       core_(options_.core) {}
 
 // --- The election.
@@ -97,17 +111,9 @@ std::optional<EtcdCall> ManagerLoop::NextCallAsLeader(absl::Time now) {
   if (leader_until_ - now < whole * 2 / 3) {
     return RenewCall(leader_revision_, /*resigns=*/false, now);
   }
-  TellWhoIsMissing(now);
-  TellWhatIsBehind(now);
-  TellWhatIsOld(now);
   const std::optional<View> view = core_.ProposeView(now);
-  TellWhoIsSuspect();
+  log_.Tell(core_, now);
   if (view.has_value()) return ReplaceCall(*view);
-  if (now >= looks_again_) {
-    looks_again_ = absl::InfiniteFuture();
-    StepDown(absl::UnavailableError("looks whether etcd was put back"));
-    return RenewCall(leader_revision_, /*resigns=*/true, now);
-  }
   if (!options_.compacts || now < next_compaction_) return std::nullopt;
   next_compaction_ = now + kCompactEvery;
   EtcdCall call = MakeCall(Kind::kCompact);
@@ -125,13 +131,14 @@ EtcdCall ManagerLoop::MakeCall(Kind kind) const {
 
 std::string ManagerLoop::Renewal(absl::Duration former_leases,
                                  const Progress& progress, bool resigns) const {
-  kamino::internal::v1::RenewalRecord renewal;
+  RenewalRecord renewal;
   renewal.set_leader(options_.name);
   renewal.set_ttl_ms(Milliseconds(options_.leader_ttl));
   // Whoever leads next waits for those who led before as well.
   renewal.set_node_lease_ms(
       Milliseconds(std::max(core_.options().lease(), former_leases)));
   renewal.set_resigned(resigns);
+  *renewal.mutable_settings() = own_settings_.settings();
   *renewal.mutable_progress() = ToProto(progress, core_.options().chain_id);
   return renewal.SerializeAsString();
 }
@@ -174,19 +181,19 @@ void ManagerLoop::OnAnswer(const EtcdAnswer& answer, absl::Time now) {
     case Kind::kReplace:
       return OnStored(answer, now);
     case Kind::kCompact:
-      if (!answer.status.ok()) Complain(answer.status, now);
+      if (!answer.status.ok()) log_.Complain(answer.status, now);
       return;
   }
 }
 
 void ManagerLoop::OnLooked(const EtcdAnswer& answer, absl::Time now) {
   wait_ = kRetry;
-  if (!answer.status.ok()) return Complain(answer.status, now);
+  if (!answer.status.ok()) return log_.Complain(answer.status, now);
   Watch(answer.seen, now);
   if (!MayTakeOver(now)) return;
   // Another manager, of a newer version perhaps, may do better.
   if (auto view = Parse(answer.seen.view, options_.core); !view.ok()) {
-    return Complain(view.status(), now);
+    return log_.Complain(view.status(), now);
   }
   campaigns_ = true;
   wait_ = absl::ZeroDuration();
@@ -202,6 +209,11 @@ void ManagerLoop::Watch(const Etcd::Stored& stored, absl::Time now) {
     unmoved_since_ = now;
     renewal_.Clear();
     if (!renewal_.ParseFromString(stored.renewal.value)) renewal_.Clear();
+    const std::string differs = SettingsDiffer(own_settings_, renewal_);
+    if (std::exchange(settings_differ_, differs) != differs &&
+        !differs.empty()) {
+      LOG(WARNING) << differs;
+    }
   }
   seen_leader_ = stored.leader;
   seen_renewal_ = stored.renewal;
@@ -236,7 +248,7 @@ void ManagerLoop::OnElection(const EtcdAnswer& answer, absl::Time now) {
   if (!answer.status.ok()) {
     // If we have won we do not know it, and wait as for another one.
     wait_ = kRetry;
-    return Complain(answer.status, now);
+    return log_.Complain(answer.status, now);
   }
   if (!answer.election.won) {
     wait_ = kRetry;
@@ -245,7 +257,7 @@ void ManagerLoop::OnElection(const EtcdAnswer& answer, absl::Time now) {
   const Etcd::Stored& stored = answer.election.stored;
   auto view = Parse(stored.view, options_.core);
   if (view.ok()) return StartLeading(stored, *view, now);
-  Complain(view.status(), now);
+  log_.Complain(view.status(), now);
   last_progress_ = FromProto(renewal_.progress());
   former_leases_until_ = now + FormerLeases();
   give_back_ = stored.leader.mod_revision;
@@ -254,6 +266,7 @@ void ManagerLoop::OnElection(const EtcdAnswer& answer, absl::Time now) {
 void ManagerLoop::StartLeading(const Etcd::Stored& stored, const View& view,
                                absl::Time now) {
   leading_ = true;
+  settings_differ_.clear();
   leader_revision_ = stored.leader.mod_revision;
   view_revision_ = stored.view.mod_revision;
   revision_ = stored.renewal.mod_revision;
@@ -280,13 +293,20 @@ void ManagerLoop::OnRenewed(const EtcdAnswer& answer, absl::Time now) {
       return StepDown(absl::DataLossError(
           "what etcd stores was put back: the view that was stored is gone"));
     }
+    // Or somebody has put a newer one there, as a store that is behind wants.
+    if (answer.seen.view.mod_revision > view_revision_ &&
+        !core_.WhyBehind().empty() && !core_.writes_view()) {
+      give_back_ = leader_revision_;
+      return StepDown(absl::DataLossError(
+          "another view was stored at etcd than this manager's last"));
+    }
     revision_ = answer.seen.renewal.mod_revision;
     leader_until_ = sent_ + LeadershipOf(options_.leader_ttl);
     return core_.ExtendLeadership(leader_until_);
   }
   if (absl::IsAborted(answer.status)) return StepDown(answer.status);
   // Leases of nodes go on until the leadership ends.
-  Complain(answer.status, now);
+  log_.Complain(answer.status, now);
   wait_ = options_.poll_interval;
   if (now < leader_until_) return;
   StepDown(answer.status);
@@ -296,7 +316,8 @@ void ManagerLoop::OnRenewed(const EtcdAnswer& answer, absl::Time now) {
 void ManagerLoop::OnStored(const EtcdAnswer& answer, absl::Time now) {
   if (absl::IsAborted(answer.status)) return StepDown(answer.status);
   wait_ = options_.poll_interval;
-  if (!answer.status.ok()) return Complain(answer.status, now);  // tried again
+  if (!answer.status.ok())
+    return log_.Complain(answer.status, now);  // tried again
   auto stored = Parse(answer.stored, options_.core);
   if (!stored.ok()) {
     give_back_ = leader_revision_;
@@ -304,11 +325,19 @@ void ManagerLoop::OnStored(const EtcdAnswer& answer, absl::Time now) {
   }
   view_revision_ = answer.stored.mod_revision;
   core_.OnViewStored(*stored);
+  if (recovering_.has_value()) {
+    EndRecovery(stored->digest == recovering_->digest
+                    ? absl::OkStatus()
+                    : absl::AbortedError(absl::StrCat(
+                          "not recovered: another view was stored instead, ",
+                          stored->ToString())));
+  }
   LOG(INFO) << "stored " << stored->ToString();
 }
 
 void ManagerLoop::StepDown(const absl::Status& why) {
   LOG(WARNING) << options_.name << " leads no more: " << why.message();
+  EndRecovery(NotKnownWhether());
   leading_ = false;
   unmoved_since_ = absl::InfinitePast();
   leader_.clear();
@@ -320,68 +349,32 @@ std::optional<EtcdCall> ManagerLoop::Resign(absl::Time now) {
   // First: the moment etcd knows, another manager may lead.
   core_.LoseLeadership();
   last_progress_ = core_.progress();
+  EndRecovery(NotKnownWhether());
   if (!std::exchange(leading_, false)) return std::nullopt;
   return RenewCall(leader_revision_, /*resigns=*/true, now);
 }
 
-void ManagerLoop::TellWhatIsOld(absl::Time now) {
-  if (now < next_old_complaint_) return;
-  const std::string why = core_.WhyWaits(now);
-  if (why.empty()) return;
-  next_old_complaint_ = now + kComplainEvery;
-  LOG(ERROR) << why;
+// --- Recoveries.
+
+absl::StatusOr<ManagerCore::Recovery> ManagerLoop::Recover(bool force,
+                                                           absl::Time now) {
+  RETURN_IF_ERROR(CheckLeading(now));
+  ASSIGN_OR_RETURN(ManagerCore::Recovery recovery, core_.Recover(force, now));
+  recovering_ = recovery.view;
+  recovered_.reset();
+  return recovery;
 }
 
-void ManagerLoop::TellWhatIsBehind(absl::Time now) {
-  const std::string why = core_.WhyBehind();
-  if (why.empty()) {
-    looks_again_ = absl::InfiniteFuture();
-    return;
-  }
-  if (looks_again_ == absl::InfiniteFuture()) {
-    looks_again_ = now + kLookAgainEvery;
-  }
-  if (now < next_complaint_) return;
-  next_complaint_ = now + kComplainEvery;
-  LOG(ERROR) << why;
+absl::Status ManagerLoop::NotKnownWhether() const {
+  return absl::AbortedError(
+      "it is not known whether the recovery's view was stored at etcd: kamino "
+      "admin status says which view there is");
 }
 
-void ManagerLoop::TellWhoIsMissing(absl::Time now) {
-  std::vector<std::string> missing = core_.WaitingFor(now);
-  if (missing == missing_) return;
-  missing_ = std::move(missing);
-  if (missing_.empty()) return;
-  LOG(WARNING) << "the chain of " << core_.view().ToString()
-               << " cannot go on with those that are alive: it waits for "
-               << absl::StrJoin(missing_, " or ");
-}
-
-void ManagerLoop::TellWhoIsSuspect() {
-  if (suspect_ == core_.suspicion()) return;
-  suspect_ = core_.suspicion();
-  if (!suspect_.has_value()) return;
-  if (suspect_->accuser == suspect_->suspect) {
-    LOG(WARNING) << suspect_->suspect << " was in long steps for "
-                 << absl::FormatDuration(suspect_->debt)
-                 << " of the last second, as on a medium that is slow, and "
-                    "others are not: the chain goes on without it";
-    return;
-  }
-  LOG(WARNING) << suspect_->accuser << " has waited for an answer of "
-               << suspect_->suspect << " for "
-               << absl::FormatDuration(suspect_->debt)
-               << ": the chain goes on without " << suspect_->suspect;
-}
-
-void ManagerLoop::Complain(const absl::Status& error, absl::Time now) {
-  if (now < next_complaint_) return;
-  next_complaint_ = now + kComplainEvery;
-  const bool full = absl::IsResourceExhausted(error);
-  LOG(ERROR) << error.message()
-             << (full ? "; etcd is full, and nobody can lead until it has "
-                        "space again: see \"A full etcd\" in "
-                        "docs/operations.md"
-                      : "; trying again");
+void ManagerLoop::EndRecovery(const absl::Status& status) {
+  if (!recovering_.has_value()) return;
+  recovering_.reset();
+  recovered_ = status;
 }
 
 // --- Nodes.
@@ -397,14 +390,9 @@ absl::Status ManagerLoop::Register(const RegisterRequest& request,
   RETURN_IF_ERROR(CheckLeading(now));
   const ChainId chain_id = core_.options().chain_id;
   RETURN_IF_ERROR(CheckChain(request.chain_id(), chain_id));
-  const ViewRecord& newest = request.newest_view();
-  if (newest.cluster_id() == request.cluster_id() &&
-      newest.chain_id() == chain_id && !newest.members().empty()) {
-    core_.Learn(FromProto(newest));
-  }
-  RETURN_IF_ERROR(core_.Register(request.cluster_id(),
-                                 FromProto(request.member()),
-                                 FromProto(request.report()), now));
+  RETURN_IF_ERROR(core_.Register(
+      request.cluster_id(), FromProto(request.member()),
+      FromProto(request.report()), now, FromProto(request.newest_view())));
   response->set_lease_ms(Milliseconds(core_.options().lease()));
   response->set_chain_id(chain_id);
   response->set_heartbeat_interval_ms(

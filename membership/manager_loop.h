@@ -9,7 +9,6 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -17,6 +16,7 @@
 #include "kamino/internal/v1/membership.pb.h"
 #include "membership/etcd/etcd_call.h"
 #include "membership/manager_core.h"
+#include "membership/manager_log.h"
 
 namespace kamino::membership {
 
@@ -50,6 +50,16 @@ class ManagerLoop {
   // outstanding, or lost. Nothing: there is nothing to give back.
   std::optional<EtcdCall> Resign(absl::Time now);
 
+  // --- Recoveries.
+
+  // An operator's: as ManagerCore, but not done before recovered() says so.
+  absl::StatusOr<ManagerCore::Recovery> Recover(bool force, absl::Time now);
+  // What has become of the last one: OK: its view is stored; kAborted: another
+  // view is, or it is not known; nothing: it may be yet.
+  const std::optional<absl::Status>& recovered() const { return recovered_; }
+  // As recovered(), of one that nobody waits for any longer.
+  absl::Status NotKnownWhether() const;
+
   // --- Nodes.
 
   // All three fail with rpc::NotLeader while this one does not lead; else as
@@ -66,6 +76,12 @@ class ManagerLoop {
       absl::Time now);
 
   const ManagerCore& core() const { return core_; }
+  const kamino::v1::ManagerSettings& settings() const {
+    return own_settings_.settings();
+  }
+  // In what this one was started otherwise than the one that leads, or led
+  // last; "": in nothing.
+  const std::string& settings_differ() const { return settings_differ_; }
 
  private:
   std::optional<EtcdCall> NextCall(absl::Time now);
@@ -92,19 +108,13 @@ class ManagerLoop {
   void StartLeading(const Etcd::Stored& stored, const View& view,
                     absl::Time now);
   void StepDown(const absl::Status& why);
-  // Says that the store is behind, and looks at it anew once a while.
-  void TellWhatIsBehind(absl::Time now);
-  // Says for what the chain waits, where all who came back are on old copies.
-  void TellWhatIsOld(absl::Time now);
-  // Says which members are missing, when the chain cannot go on without.
-  void TellWhoIsMissing(absl::Time now);
-  void TellWhoIsSuspect();
-  // Logs an etcd error once a while.
-  void Complain(const absl::Status& error, absl::Time now);
+  void EndRecovery(const absl::Status& status);
   absl::Status CheckLeading(absl::Time now) const;
 
   const Options options_;
   const Etcd::Keys keys_;
+  const kamino::internal::v1::RenewalRecord own_settings_;
+  std::string settings_differ_;
   ManagerCore core_;
   std::string leader_;  // last seen
 
@@ -124,18 +134,15 @@ class ManagerLoop {
   absl::Time former_leases_until_ = absl::InfinitePast();
   Progress last_progress_;  // as it was when this one led last
   absl::Time next_compaction_ = absl::InfinitePast();
-  absl::Time looks_again_ =
-      absl::InfiniteFuture();     // at a store that is behind
   int64_t compact_revision_ = 0;  // etcd's, at the compaction before
   int64_t revision_ = 0;          // etcd's, last
 
   std::optional<EtcdCall::Kind> outstanding_;
   absl::Time sent_;
   absl::Duration wait_;  // before the next round
-  absl::Time next_complaint_ = absl::InfinitePast();
-  absl::Time next_old_complaint_ = absl::InfinitePast();
-  std::vector<std::string> missing_;  // as told
-  std::optional<Suspicion> suspect_;  // likewise
+  ManagerLog log_;
+  std::optional<View> recovering_;  // an operator waits for it to be stored
+  std::optional<absl::Status> recovered_;
 };
 
 }  // namespace kamino::membership

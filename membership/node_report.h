@@ -61,13 +61,16 @@ struct NodeReport {
   absl::Duration late = absl::ZeroDuration();
   // The first mutation of a log entry that it disputes with the head; 0: none.
   uint64_t disputed = 0;
+  // How often its process has died, each time soon after its start.
+  uint32_t restarts = 0;
 
   // The newest view that it knows of.
   KnownView newest_view() const {
     const KnownView known{view_epoch, view_id, view_digest};
-    const KnownView was_in{epoch, member_view, 0};
-    return known.IsBefore(was_in) ? was_in : known;
+    return known.IsBefore(was_in()) ? was_in() : known;
   }
+  // The newest one of which it was a member.
+  KnownView was_in() const { return {epoch, member_view, 0}; }
   // What it holds is a state of the chain, to which all that it acknowledged
   // belongs.
   bool ClaimsAll() const {

@@ -21,11 +21,29 @@ std::string OfEpoch(const NodeReport& report, const View& view) {
 
 }  // namespace
 
-void ManagerCore::NoteProgress(const KnownNode& node) {
-  const uint64_t said = AcknowledgedBy(view_, node.member, node.report);
-  if (said <= progress_.acknowledged) return;
-  progress_.acknowledged = said;
-  progress_.view_id = view_.id;
+void ManagerCore::NoteProgress() {
+  for (const auto& [id, node] : nodes_) {
+    const uint64_t said =
+        std::min(AcknowledgedBy(view_, node.state.member, node.state.report),
+                 AppliedByOthers(id));
+    if (said <= progress_.acknowledged) continue;
+    progress_.acknowledged = said;
+    progress_.view_id = view_.id;
+  }
+}
+
+uint64_t ManagerCore::AppliedByOthers(const std::string& node_id) const {
+  if (view_.members.size() == 1) return UINT64_MAX;
+  uint64_t applied = 0;
+  for (const auto& [id, node] : nodes_) {
+    const NodeReport& report = node.state.report;
+    if (id == node_id || !HasPlace(node.state.member) ||
+        report.epoch != view_.epoch) {
+      continue;
+    }
+    applied = std::max(applied, report.cursors.applied);
+  }
+  return applied;
 }
 
 // Outside the chain a heap may hold what the chain never acknowledged.
@@ -218,6 +236,7 @@ absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanFromOldCopies(
   }
   Recovery recovery;
   recovery.holds = newest->state.report.cursors.applied;
+  recovery.acknowledged = progress_.acknowledged;
   recovery.view = View{options_.cluster_id,
                        view_.id + 1,
                        {newest->state.member},

@@ -60,6 +60,7 @@ kamino::v1::NodeReport ToProto(const NodeReport& report) {
   message.set_epoch(report.epoch);
   message.set_late_ms(Milliseconds(report.late));
   message.set_disputed(report.disputed);
+  message.set_restarts(report.restarts);
   return message;
 }
 
@@ -78,7 +79,8 @@ NodeReport FromProto(const kamino::v1::NodeReport& message) {
           message.cluster_uuid(),
           message.epoch(),
           absl::Milliseconds(message.late_ms()),
-          message.disputed()};
+          message.disputed(),
+          message.restarts()};
 }
 
 kamino::v1::Member ToProto(const Member& member) {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "membership/claims.h"
 #include "membership/manager_core.h"
 #include "membership/view_history.h"
 
@@ -16,6 +17,11 @@ std::string Named(const View& view) {
   return view.formed() ? absl::StrCat("view ", view.id)
                        : std::string("no view");
 }
+
+// Until the store counts again that somebody said is behind. Who says so may be
+// restarted meanwhile, and waits a minute at most before it asks (its
+// restarts).
+constexpr absl::Duration kBelievedFor = absl::Seconds(90);
 
 bool HoldsData(Condition condition) {
   return condition == Condition::kSound || condition == Condition::kTorn ||
@@ -37,8 +43,56 @@ std::string ManagerCore::WhyBehind() const {
       "goes on from what its nodes hold: kamino admin recover");
 }
 
+absl::Status ManagerCore::CheckClaims(const Member& member,
+                                      const NodeReport& report) const {
+  std::string why = Absurd(report, view_);
+  const auto known = nodes_.find(member.node_id);
+  if (why.empty() && known != nodes_.end() &&
+      known->second.state.member.heap_id == member.heap_id) {
+    why = AbsurdIncarnation(member.incarnation,
+                            known->second.state.member.incarnation);
+  }
+  if (why.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "node ", member.node_id, " is not believed: ", why,
+      ": look at its machine's memory, then start it again; if it says the "
+      "same then, move its files away: it joins as a new node"));
+}
+
+bool ManagerCore::IsAhead(const NodeReport& report) const {
+  const KnownView newest = report.newest_view();
+  const Kinship kinship = KinshipOf(newest, view_);
+  return kinship == Kinship::kAhead ||
+         (kinship == Kinship::kAnother && newest.id >= view_.id);
+}
+
+void ManagerCore::ForgetOldClaims(absl::Time now) {
+  if (ahead_.empty() || now - ahead_said_ < kBelievedFor) return;
+  // As a new leader, which nobody has told anything.
+  ahead_.clear();
+  learned_ = View();
+  KnowMembersOf(view_, now);
+  hold_until_ = now + options_.takeover_grace;
+}
+
+absl::Status ManagerCore::NoteWhileBehind(const Node& node, absl::Time now) {
+  const Member& member = node.state.member;
+  const auto found = nodes_.find(member.node_id);
+  if (found == nodes_.end()) {
+    if (MakeRoom(now).ok()) nodes_[member.node_id] = node;
+    return absl::OkStatus();
+  }
+  // Of one that has not come by itself the old store alone tells.
+  if (found->second.state.report != NodeReport()) {
+    RETURN_IF_ERROR(CheckTakeover(found->second, member, now));
+  }
+  found->second = node;
+  return absl::OkStatus();
+}
+
 absl::Status ManagerCore::CheckHistory(const std::string& node_id,
                                        const NodeReport& report,
+                                       const View& newest_in_full,
                                        absl::Time now) {
   const KnownView newest = report.newest_view();
   const Kinship kinship = KinshipOf(newest, view_);
@@ -57,7 +111,17 @@ absl::Status ManagerCore::CheckHistory(const std::string& node_id,
         " and is left as it is; move its files away and start it again: it "
         "joins as a new node"));
   }
-  const bool ahead = kinship == Kinship::kAhead || kinship == Kinship::kAnother;
+  const bool ahead = IsAhead(report);
+  if (ahead) {
+    const std::string lacks = Unshown(report, newest_in_full, view_);
+    if (!lacks.empty()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "node ", node_id, " is not believed: ", lacks,
+          ": start it again; if it says the same then, move its files away: "
+          "it joins as a new node"));
+    }
+    ahead_said_ = now;
+  }
   if (ahead && (ahead_.empty() || ahead_view_.IsBefore(newest))) {
     if (ahead_.empty()) {
       leases_until_ = std::max(leases_until_, now + options_.failure_timeout);
@@ -70,6 +134,7 @@ absl::Status ManagerCore::CheckHistory(const std::string& node_id,
 }
 
 void ManagerCore::Learn(const View& view) {
+  if (!IsWhole(view, view_)) return;
   if (KnownView{learned_.epoch, learned_.id}.IsBefore({view.epoch, view.id})) {
     learned_ = view;
   }
@@ -159,6 +224,9 @@ absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanRecovery(
 
 absl::StatusOr<ManagerCore::Recovery> ManagerCore::Recover(bool force,
                                                            absl::Time now) {
+  if (proposed_.has_value()) {
+    return absl::UnavailableError("a view is being stored; try again");
+  }
   ASSIGN_OR_RETURN(Recovery recovery, PlanRecovery(now));
   if (!recovery.complete && !force) {
     return absl::FailedPreconditionError(absl::StrCat(

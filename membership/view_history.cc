@@ -54,6 +54,8 @@ void Succeed(const View& previous, View* next) {
   next->digest = DigestOf(*next);
 }
 
+bool HasItsDigest(const View& view) { return view.digest == DigestOf(view); }
+
 Kinship KinshipOf(const KnownView& known_view, const View& stored) {
   const auto& [epoch, id, digest] = known_view;
   const KnownView newest{stored.epoch, stored.id, stored.digest};

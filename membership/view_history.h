@@ -19,6 +19,9 @@ inline constexpr size_t kMaxAncestors = 64;
 // are.
 void Succeed(const View& previous, View* next);
 
+// Whether its digest is the one of what it says.
+bool HasItsDigest(const View& view);
+
 // What a view that somebody knows is to the one that is stored.
 enum class Kinship {
   kPast,       // that one, or one of those before it, as far as can be told

@@ -23,15 +23,16 @@ using kamino::v1::GetClusterResponse;
 constexpr absl::Duration kPoll = absl::Milliseconds(100);
 
 void Print(const GetClusterResponse& cluster) {
-  std::vector<std::vector<std::string>> rows = {
-      {"NODE", "ROLE", "ADDRESS", "ALIVE", "SILENT", "STATE", "VIEW", ""}};
+  std::vector<std::vector<std::string>> rows = {{"NODE", "ROLE", "ADDRESS",
+                                                 "ALIVE", "SILENT", "STATE",
+                                                 "VIEW", "RESTARTS", ""}};
   for (const ClusterNode& node : cluster.nodes()) {
     const kamino::v1::Member& member = node.member();
-    rows.push_back({member.node_id(), Word(member.role()), member.address(),
-                    node.alive() ? "yes" : "no",
-                    absl::StrCat(node.silent_ms(), " ms"),
-                    Word(node.report().condition()),
-                    absl::StrCat(node.report().view_id()), RemarkOn(node)});
+    rows.push_back(
+        {member.node_id(), Word(member.role()), member.address(),
+         node.alive() ? "yes" : "no", absl::StrCat(node.silent_ms(), " ms"),
+         Word(node.report().condition()), absl::StrCat(node.report().view_id()),
+         absl::StrCat(node.report().restarts()), RemarkOn(node)});
   }
   std::cout << absl::StrCat("cluster ", cluster.cluster_id(), ", view ",
                             cluster.view_id(), ", manager ", cluster.leader(),
@@ -43,6 +44,7 @@ int Status(Cli& cli) {
   if (!admin.ok()) return cli.Fail(admin.status());
   auto cluster = (*admin)->GetCluster();
   if (!cluster.ok()) return cli.Fail(cluster.status());
+  NoteHowManagersDiffer((*admin)->GetManagers(), &*cluster);
   if (cli.json()) {
     PrintJson(*cluster);
   } else {

@@ -9,6 +9,7 @@ namespace {
 
 using kamino::v1::ClusterNode;
 using kamino::v1::GetClusterResponse;
+using kamino::v1::GetManagerResponse;
 
 constexpr uint32_t kSlowMs = 300;  // of a second
 
@@ -52,8 +53,28 @@ std::string RemarkOn(const ClusterNode& node) {
                       " ms of the last second");
 }
 
+void NoteHowManagersDiffer(const std::vector<GetManagerResponse>& managers,
+                           GetClusterResponse* cluster) {
+  for (const GetManagerResponse& manager : managers) {
+    if (manager.cluster_id() != cluster->cluster_id()) {
+      cluster->add_managers_differ(absl::StrCat(
+          "the manager at ", manager.manager(), " is one of cluster ",
+          manager.cluster_id(), ", not of ", cluster->cluster_id()));
+    } else if (!manager.settings_differ().empty() && !manager.leads()) {
+      cluster->add_managers_differ(manager.settings_differ());
+    }
+  }
+}
+
 std::string Remarks(const GetClusterResponse& cluster) {
   std::string text;
+  for (const std::string& differs : cluster.managers_differ()) {
+    absl::StrAppend(&text, differs, "\n");
+  }
+  for (const kamino::v1::RefusedNode& refused : cluster.refused()) {
+    absl::StrAppend(&text, "node ", refused.node_id(), " was refused ",
+                    refused.ms_ago() / 1000, " s ago: ", refused.why(), "\n");
+  }
   if (!cluster.waiting_for().empty()) {
     const auto awaited = [&](std::string* out, const std::string& node_id) {
       out->append(Awaited(cluster, node_id));

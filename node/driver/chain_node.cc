@@ -307,6 +307,7 @@ membership::NodeReport ChainNode::report() const {
   const replica::NodeState& state = storage_->record()->state();
   report.view_epoch = core_.view().epoch;
   report.member_view = state.view_id;
+  report.restarts = state.restarts;
   report.heap_id = replica::BytesOf(state.heap_id);
   if (state.condition != membership::Condition::kReceiving) {
     report.cluster_uuid = replica::BytesOf(state.cluster_uuid);

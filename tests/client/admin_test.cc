@@ -58,6 +58,14 @@ class Manager final : public kamino::v1::AdminService::CallbackService {
     return Answer(context);
   }
 
+  grpc::ServerUnaryReactor* GetManager(
+      grpc::CallbackServerContext* context,
+      const kamino::v1::GetManagerRequest*,
+      kamino::v1::GetManagerResponse* response) override {
+    response->set_manager(address());
+    return Answer(context);
+  }
+
   std::atomic<int> asked_{0};
   std::unique_ptr<rpc::Server> server_;  // last: it ends first
 };
@@ -117,6 +125,16 @@ TEST_F(AdminTest, WhatIsNoManagerIsNamed) {
   EXPECT_EQ(none.message().find(first_.address() + " answers, but is no"), 0u)
       << none;
   EXPECT_EQ(first_.asked(), 1);
+}
+
+TEST_F(AdminTest, EachManagerSaysWhatItIs) {
+  second_.answer = [] { return absl::UnimplementedError("an older one"); };
+  Admin admin({first_.address(), second_.address(), leader_.address()},
+              absl::Seconds(20));
+  const auto managers = admin.GetManagers();
+  ASSERT_EQ(managers.size(), 2u);
+  EXPECT_EQ(managers[0].manager(), first_.address());
+  EXPECT_EQ(managers[1].manager(), leader_.address());
 }
 
 TEST_F(AdminTest, PlantedFaultsAreNoticed) {

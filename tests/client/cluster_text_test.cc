@@ -1,6 +1,7 @@
 #include "client/cli/cluster_text.h"
 
 #include <string>
+#include <vector>
 
 #include "gtest/gtest.h"
 
@@ -9,6 +10,7 @@ namespace {
 
 using kamino::v1::ClusterNode;
 using kamino::v1::GetClusterResponse;
+using kamino::v1::GetManagerResponse;
 
 // Of view 5, which should have three nodes.
 class ClusterTextTest : public ::testing::Test {
@@ -104,6 +106,33 @@ TEST_F(ClusterTextTest, WhatBecomesOfANodeComesFirst) {
   EXPECT_EQ(RemarkOn(*node), "draining");
   node->set_removed(true);
   EXPECT_EQ(RemarkOn(*node), "removed");
+}
+
+TEST_F(ClusterTextTest, WhoWasRefusedIsNamed) {
+  cluster_.set_chain_length(2);
+  AddTwo();
+  kamino::v1::RefusedNode* refused = cluster_.add_refused();
+  refused->set_node_id("n9");
+  refused->set_why("heaps of one chain are equal");
+  refused->set_ms_ago(7300);
+  EXPECT_EQ(Remarks(cluster_),
+            "node n9 was refused 7 s ago: heaps of one chain are equal\n");
+}
+
+TEST_F(ClusterTextTest, ManagersThatWereStartedOtherwiseAreNamed) {
+  cluster_.set_chain_length(2);
+  cluster_.set_cluster_id("c");
+  AddTwo();
+  std::vector<GetManagerResponse> managers(4);
+  for (GetManagerResponse& manager : managers) manager.set_cluster_id("c");
+  managers[0].set_leads(true);
+  managers[1].set_settings_differ("the manager at b:1 has another length");
+  managers[2].set_manager("d:1");
+  managers[2].set_cluster_id("d");
+  NoteHowManagersDiffer(managers, &cluster_);
+  EXPECT_EQ(Remarks(cluster_),
+            "the manager at b:1 has another length\n"
+            "the manager at d:1 is one of cluster d, not of c\n");
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ from harness import ClusterTest, free_port, main, wait_until
 
 
 class ConfigurationTest(ClusterTest):
-  start = {"nodes": 3, "heap_mb": 64, "ring_mb": 64}
+  start = {"nodes": 3, "heap_mb": 64, "ring_mb": 64, "managers": 2}
 
   def refused(self, name, *flags):
     """Runs a node that must not start; its last line."""
@@ -16,11 +16,13 @@ class ConfigurationTest(ClusterTest):
     self.assertEqual(done.returncode, 1, done.stderr)
     return done.stderr.strip().splitlines()[-1]
 
+  def status(self, *flags):
+    managers = ",".join(self.cluster.addresses_of(self.cluster.managers))
+    return self.kamino("admin", "status", f"--managers={managers}", *flags)
+
   def alive(self):
     """Nodes that the manager has heard of lately."""
-    managers = self.cluster.state["addresses"]["manager"]
-    status = json.loads(self.kamino("admin", "status", "--json",
-                                    f"--managers={managers}"))
+    status = json.loads(self.status("--json"))
     return [n["member"]["node_id"] for n in status["nodes"] if n.get("alive")]
 
   def rings(self):
@@ -40,6 +42,25 @@ class ConfigurationTest(ClusterTest):
     self.cluster.restart("n3")
     self.cluster.await_chain(["n1", "n2", "n3"], timeout=30)
     self.assertEqual(self.rings(), {63})  # a page of it is the header
+
+    self.assertIn("node x2 was refused", self.status())
+
+  def test_a_manager_with_another_length_is_named(self):
+    status = json.loads(self.status("--json"))
+    self.assertNotIn("managers_differ", status)
+    addresses = self.cluster.state["addresses"]
+    standby = next(name for name in self.cluster.managers
+                   if addresses[name] != status["leader"])
+    self.cluster.kill(standby)
+    arguments = self.cluster.state["manager_args"]
+    arguments[arguments.index("--chain_length=3")] = "--chain_length=2"
+    self.cluster.restart(standby)
+    said = (f"the manager at {addresses[standby]} was started with another "
+            "--chain_length (2 here, 3 there) than the one at "
+            f"{status['leader']}, which leads")
+    wait_until(lambda: said in self.status(), 10, "the manager to be named")
+    self.assertIn(said, self.cluster.log_tail(standby, 50))
+    self.assertEqual(json.loads(self.status("--json"))["chain_length"], 3)
 
   def test_all_are_changed_together(self):
     chain, _ = self.cluster.chain()

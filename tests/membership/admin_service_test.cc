@@ -116,5 +116,32 @@ TEST_F(AdminServiceTest, ADrainingWithoutEndIsNoticed) {
   faults::PlantFault("");
 }
 
+TEST_F(AdminServiceTest, WhoIsRefusedIsNamed) {
+  FormChain();
+  Member other = Node("n4");
+  other.heap_bytes *= 2;
+  const absl::Status refused = Register(other);
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused));
+  now_ += 300 * kMs;
+  ASSERT_EQ(Cluster().refused_size(), 1);
+  EXPECT_EQ(Cluster().refused(0).node_id(), "n4");
+  EXPECT_EQ(Cluster().refused(0).why(), refused.message());
+  EXPECT_EQ(Cluster().refused(0).ms_ago(), 300u);
+  EXPECT_EQ(Register(Node("n4")), absl::OkStatus());
+  EXPECT_EQ(Cluster().refused_size(), 0);
+}
+
+TEST_F(AdminServiceTest, RestartsAreToldOfNodesOutsideToo) {
+  FormChain();
+  NodeReport report{.condition = Condition::kFresh};
+  report.restarts = 4;
+  ASSERT_EQ(core_.Register("c", Node("n4", 5), report, now_), absl::OkStatus());
+  now_ += kTimeout * 2;  // it has died again, or waits
+  ASSERT_EQ(Cluster().nodes_size(), 4);
+  EXPECT_EQ(Cluster().nodes(3).member().node_id(), "n4");
+  EXPECT_FALSE(Cluster().nodes(3).alive());
+  EXPECT_EQ(Cluster().nodes(3).report().restarts(), 4u);
+}
+
 }  // namespace
 }  // namespace kamino::membership

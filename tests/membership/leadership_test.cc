@@ -2,10 +2,12 @@
 // carried out and each answer given at a moment that the test chooses.
 #include <optional>
 
+#include "absl/strings/match.h"
 #include "gtest/gtest.h"
 #include "kamino/internal/v1/membership.pb.h"
 #include "membership/manager_loop.h"
 #include "membership/records.h"
+#include "membership/view_history.h"
 #include "tests/faults/fault.h"
 #include "tests/membership/fake_etcd.h"
 
@@ -346,12 +348,15 @@ TEST_F(LeadershipTest, ProgressIsStoredWithRenewals) {
     kamino::internal::v1::HeartbeatRequest beat;
     kamino::internal::v1::HeartbeatResponse response;
     beat.set_cluster_id("c");
-    beat.set_node_id("n2");
     beat.set_incarnation(1);
     beat.mutable_report()->set_view_id(view.id);
     beat.mutable_report()->set_condition(kamino::v1::CONDITION_SOUND);
+    beat.mutable_report()->mutable_cursors()->set_received(applied);
     beat.mutable_report()->mutable_cursors()->set_applied(applied);
-    EXPECT_EQ(loop->Heartbeat(beat, &response, now_), absl::OkStatus());
+    for (const char* id : {"n1", "n2"}) {
+      beat.set_node_id(id);
+      EXPECT_EQ(loop->Heartbeat(beat, &response, now_), absl::OkStatus());
+    }
   };
   acknowledge(&a_, 70);
   EXPECT_EQ(Renewal().progress().acknowledged(), 0u);
@@ -420,6 +425,147 @@ TEST_F(LeadershipTest, TheLeaderDropsWhatEtcdRemembersOfMoreThanAnHourAgo) {
   }
   EXPECT_TRUE(Leads(quiet));
   EXPECT_EQ(etcd_.calls("Compact"), 3);
+}
+
+// --- Recoveries, and a store that is behind.
+
+class RecoveringTest : public LeadershipTest {
+ protected:
+  // It leads by view 1, and both nodes know view 2; their leases are over.
+  void SetUp() override {
+    PutView();
+    Rounds(&a_);
+    ASSERT_TRUE(Leads(a_));
+    known_ = a_.core().view();
+    const View stored = known_;
+    known_.id = 2;
+    Succeed(stored, &known_);
+    for (int i = 0; i < 50; ++i) {
+      now_ += 100 * kMs;
+      Rounds(&a_, 2);
+      Tell(&a_);
+    }
+    ASSERT_NE(a_.core().WhyBehind(), "");
+  }
+  void Tell(ManagerLoop* loop) {
+    for (const Member& member : known_.members) {
+      kamino::internal::v1::RegisterRequest request;
+      kamino::internal::v1::RegisterResponse response;
+      request.set_cluster_id("c");
+      *request.mutable_member() = ToProto(member);
+      *request.mutable_newest_view() = ToProto(known_);
+      kamino::v1::NodeReport& report = *request.mutable_report();
+      report.set_view_id(known_.id);
+      report.set_view_digest(known_.digest);
+      report.set_condition(kamino::v1::CONDITION_SOUND);
+      EXPECT_FALSE(loop->Register(request, &response, now_).ok());
+    }
+  }
+  uint64_t StoredView() {
+    kamino::internal::v1::ViewRecord record;
+    EXPECT_TRUE(record.ParseFromString(etcd_.Get(kViewKey).value));
+    return record.view_id();
+  }
+
+  View known_;
+};
+
+TEST_F(RecoveringTest, ItIsDoneOnceItIsStored) {
+  etcd_.SetFault(Fault::kUnreachable, "Replace");
+  ASSERT_EQ(a_.Recover(/*force=*/false, now_).status(), absl::OkStatus());
+  Rounds(&a_);
+  EXPECT_EQ(a_.recovered(), std::nullopt);
+  EXPECT_EQ(StoredView(), 1u);
+  etcd_.SetFault(Fault::kAnswerLost, "Replace");
+  Rounds(&a_);
+  EXPECT_EQ(a_.recovered(), std::nullopt);
+  etcd_.SetFault(Fault::kNone);
+  Rounds(&a_);
+  EXPECT_EQ(a_.recovered(), absl::OkStatus());
+  EXPECT_EQ(StoredView(), 3u);
+}
+
+TEST_F(RecoveringTest, OneThatIsNotStoredIsNotDone) {
+  etcd_.SetFault(Fault::kUnreachable, "Replace");
+  ASSERT_EQ(a_.Recover(/*force=*/false, now_).status(), absl::OkStatus());
+  Rounds(&a_);
+  View other = known_;
+  etcd_.Put(kViewKey, ToProto(other).SerializeAsString());
+  etcd_.SetFault(Fault::kNone);
+  Rounds(&a_);
+  ASSERT_TRUE(a_.recovered().has_value());
+  EXPECT_TRUE(absl::IsAborted(*a_.recovered())) << *a_.recovered();
+  EXPECT_EQ(StoredView(), 2u);
+}
+
+TEST_F(RecoveringTest, OfOneWhoseLeadershipEndsNothingIsKnown) {
+  etcd_.SetFault(Fault::kUnreachable, "Replace");
+  ASSERT_EQ(a_.Recover(/*force=*/false, now_).status(), absl::OkStatus());
+  Rounds(&a_);
+  etcd_.Delete(kLeaderKey);
+  etcd_.Put(kLeaderKey, "b:1");
+  etcd_.SetFault(Fault::kNone);
+  Rounds(&a_);
+  ASSERT_TRUE(a_.recovered().has_value());
+  EXPECT_TRUE(absl::IsAborted(*a_.recovered())) << *a_.recovered();
+}
+
+TEST_F(RecoveringTest, OneThatIsDoneTooEarlyIsNoticed) {
+  faults::PlantFault("membership-recovers-before-it-is-stored");
+  etcd_.SetFault(Fault::kUnreachable, "Replace");
+  ASSERT_EQ(a_.Recover(/*force=*/false, now_).status(), absl::OkStatus());
+  EXPECT_EQ(a_.recovered(), absl::OkStatus());
+  EXPECT_EQ(StoredView(), 1u);
+  EXPECT_TRUE(faults::PlantedFaultWasMet());
+}
+
+// The leadership is the same one all the while: what nodes said stays known.
+TEST_F(RecoveringTest, ItLeadsOnWhileItWaits) {
+  const std::string renewed = etcd_.Get(kLeaderKey).value;
+  const int campaigns = etcd_.calls("Campaign");
+  for (int i = 0; i < 700; ++i) {
+    now_ += 100 * kMs;
+    Rounds(&a_, 2);
+    Tell(&a_);
+    EXPECT_TRUE(Leads(a_));
+    EXPECT_EQ(a_.core().nodes(now_).size(), 2u);
+    EXPECT_EQ(a_.core().PlanRecovery(now_).status(), absl::OkStatus());
+  }
+  EXPECT_EQ(etcd_.calls("Campaign"), campaigns);
+}
+
+TEST_F(RecoveringTest, ANewerViewThatIsPutThereIsTaken) {
+  etcd_.Put(kViewKey, ToProto(known_).SerializeAsString());
+  now_ += 1000 * kMs;
+  Rounds(&a_, 8);
+  EXPECT_TRUE(Leads(a_));
+  EXPECT_EQ(a_.core().view().id, 2u);
+  EXPECT_EQ(a_.core().WhyBehind(), "");
+}
+
+// --- Managers that were started otherwise.
+
+TEST_F(LeadershipTest, AManagerThatWasStartedOtherwiseSaysSo) {
+  ManagerLoop::Options options = OptionsOf("c:1");
+  options.core.chain_length = 3;
+  options.core.heartbeat_interval = 50 * kMs;
+  ManagerLoop other(options);
+  Rounds(&a_);
+  ASSERT_TRUE(Leads(a_));
+  Rounds(&b_);
+  EXPECT_EQ(b_.settings_differ(), "");
+  Rounds(&other);
+  EXPECT_EQ(other.settings_differ(),
+            "the manager at c:1 was started with another --chain_length (3 "
+            "here, 2 there) and --heartbeat_interval_ms (50 here, 100 there) "
+            "than the one at a:1, which leads: whoever leads goes by its own; "
+            "start all managers with the same flags");
+  CarryOut(*a_.Resign(now_), &connection_);
+  Rounds(&other);
+  EXPECT_TRUE(Leads(other));
+  EXPECT_EQ(other.settings_differ(), "");  // it is for the others to say
+  Rounds(&b_);
+  EXPECT_TRUE(absl::StrContains(b_.settings_differ(), "than the one at c:1"));
 }
 
 }  // namespace

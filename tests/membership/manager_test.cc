@@ -4,7 +4,9 @@
 
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
+#include "membership/manager_settings.h"
 #include "membership/records.h"
+#include "membership/view_history.h"
 #include "rpc/redirect.h"
 #include "tests/membership/fake_etcd.h"
 
@@ -291,23 +293,105 @@ TEST(SettingsDifferTest, OfAnotherManagerThatLeads) {
   kamino::internal::v1::RenewalRecord own;
   own.set_leader("a:1");
   own.set_ttl_ms(3000);
-  own.set_node_lease_ms(700);
+  own.mutable_settings()->set_chain_length(4);
+  own.mutable_settings()->set_failure_timeout_ms(1000);
   auto theirs = own;
   theirs.set_leader("b:1");
-  EXPECT_EQ(SettingsDiffer(own, theirs), "");
+  // What is left of former leases is no flag.
   theirs.set_node_lease_ms(1400);
+  EXPECT_EQ(SettingsDiffer(own, theirs), "");
+  theirs.mutable_settings()->set_failure_timeout_ms(2000);
   EXPECT_EQ(SettingsDiffer(own, theirs),
-            "the manager at b:1, which leads, has another --failure_timeout_ms "
-            "(nodes get leases of 700 ms here, of 1400 ms there): whoever "
-            "leads goes by its own; start all managers with the same flags, "
-            "--chain_length as well");
+            "the manager at a:1 was started with another --failure_timeout_ms "
+            "(1000 here, 2000 there) than the one at b:1, which leads: whoever "
+            "leads goes by its own; start all managers with the same flags");
   theirs.set_ttl_ms(1000);
   EXPECT_TRUE(absl::StrContains(SettingsDiffer(own, theirs),
-                                " and --leader_ttl_s (3000 ms here, 1000 ms "));
+                                " and --leader_ttl_s (3 here, 1 there) "));
+  theirs.set_resigned(true);
+  EXPECT_TRUE(absl::StrContains(SettingsDiffer(own, theirs), "which led last"));
   theirs.set_leader("a:1");  // its own, of an earlier start
   EXPECT_EQ(SettingsDiffer(own, theirs), "");
   theirs.set_leader("");  // nobody has renewed yet
   EXPECT_EQ(SettingsDiffer(own, theirs), "");
+  // One of before does not say what it goes by.
+  theirs = own;
+  theirs.set_leader("b:1");
+  theirs.clear_settings();
+  EXPECT_EQ(SettingsDiffer(own, theirs), "");
+}
+
+TEST_F(ManagerTest, EachSaysWhatItIs) {
+  auto first = Start("a:1");
+  FormChain(first.get());
+  auto second = Start("b:1");
+  const auto is = [](Manager* manager) {
+    kamino::v1::GetManagerResponse response;
+    manager->Describe(&response);
+    return response;
+  };
+  EXPECT_EQ(is(first.get()).cluster_id(), "c");
+  EXPECT_EQ(is(first.get()).manager(), "a:1");
+  EXPECT_TRUE(is(first.get()).leads());
+  EXPECT_EQ(is(first.get()).settings().chain_length(), 2u);
+  EXPECT_EQ(is(second.get()).manager(), "b:1");
+  EXPECT_FALSE(is(second.get()).leads());
+}
+
+TEST_F(ManagerTest, ARecoveryIsAnsweredOnceItIsStored) {
+  auto manager = Start("a:1");
+  FormChain(manager.get());
+  View known = *ViewOf(manager.get());
+  const View stored = known;
+  known.id = 2;
+  Succeed(stored, &known);
+  const auto tell = [&](const std::string& id) {
+    RegisterRequest request = Registration(id);
+    *request.mutable_newest_view() = ToProto(known);
+    kamino::v1::NodeReport& report = *request.mutable_report();
+    report.set_view_id(known.id);
+    report.set_view_digest(known.digest);
+    report.set_condition(kamino::v1::CONDITION_SOUND);
+    RegisterResponse response;
+    EXPECT_TRUE(absl::IsUnavailable(manager->Register(request, &response)));
+  };
+  // Leases of before run out meanwhile, and it leads on.
+  for (int i = 0; i < 10; ++i) {
+    const int renewals = etcd_.calls("Renew");
+    clock_.Advance(absl::Milliseconds(950));
+    ASSERT_TRUE(
+        clock_.Eventually([&] { return etcd_.calls("Renew") > renewals; }));
+    tell("n1");
+    tell("n2");
+  }
+  absl::Mutex mutex;
+  std::optional<absl::Status> answer;
+  const auto answered = [&] {
+    absl::MutexLock lock(&mutex);
+    return answer;
+  };
+  const auto done =
+      [&](const absl::StatusOr<ManagerCore::Recovery>& recovered) {
+        absl::MutexLock lock(&mutex);
+        answer = recovered.status();
+      };
+  etcd_.SetFault(Fault::kUnreachable, "Replace");
+  manager->Recover(/*force=*/false, done);
+  const int before = etcd_.calls("Replace");
+  ASSERT_TRUE(
+      clock_.Eventually([&] { return etcd_.calls("Replace") > before + 2; }));
+  EXPECT_EQ(answered(), std::nullopt);
+  // Nor is another one begun meanwhile.
+  std::optional<absl::Status> second;
+  manager->Recover(/*force=*/false,
+                   [&](const auto& refused) { second = refused.status(); });
+  EXPECT_TRUE(second.has_value() && absl::IsUnavailable(*second));
+  etcd_.SetFault(Fault::kNone);
+  ASSERT_TRUE(clock_.Eventually([&] { return answered().has_value(); }));
+  EXPECT_EQ(*answered(), absl::OkStatus());
+  kamino::internal::v1::ViewRecord record;
+  ASSERT_TRUE(record.ParseFromString(etcd_.Get(kViewKey).value));
+  EXPECT_EQ(record.view_id(), 3u);
 }
 
 TEST_F(ManagerTest, AnUnreadableViewIsNotOverwritten) {

@@ -217,7 +217,8 @@ TEST_F(ForcedRecoveryTest, ALaterViewOfAnEpochThatIsOverIsNotAhead) {
   EXPECT_TRUE(absl::StrContains(told.message(), "start the node again"));
   EXPECT_EQ(core_.WhyBehind(), "");
   // But one of a later epoch is.
-  away.epoch = away.view_epoch = 3;
+  away.epoch = 3;
+  away.view_id = 0;
   EXPECT_TRUE(
       absl::IsUnavailable(core_.Register("c", Node("n3", 6), away, now_)));
   EXPECT_TRUE(absl::StrContains(core_.WhyBehind(), "view 9"));

@@ -28,18 +28,32 @@ class StoreRecoveryTest : public ManagerCoreTest {
     report.view_id = view.id;
     report.view_digest = view.digest;
     report.member_view = view.id;
+    report.cluster_uuid = view.cluster_uuid;
     report.condition = Condition::kSound;
     return report;
   }
-  absl::Status Tell(const std::string& id, const NodeReport& report) {
-    return core_.Register("c", Node(id), report, now_);
+  // Of a view that it was a member of before it was started again.
+  NodeReport WasIn(uint64_t view_id, Condition condition) {
+    NodeReport report;
+    report.condition = condition;
+    report.member_view = view_id;
+    report.cluster_uuid = newest_.cluster_uuid;
+    return report;
+  }
+  // `newest`: what its process was given.
+  absl::Status Tell(const std::string& id, const NodeReport& report,
+                    const View& newest = {}) {
+    return core_.Register("c", Node(id), report, now_, newest);
+  }
+  absl::Status Tell(const std::string& id, const View& knows) {
+    return Tell(id, Knows(knows), knows);
   }
   // Until what was granted before has run out, with those heard of.
   void Wait(const std::vector<std::string>& ids) {
     for (int i = 0; i < 40; ++i) {
       now_ += kBeat;
       for (const std::string& id : ids) {
-        EXPECT_FALSE(Tell(id, Knows(newest_)).ok());
+        EXPECT_FALSE(Tell(id, newest_).ok());
         EXPECT_FALSE(core_.ProposeView(now_).has_value());
       }
     }
@@ -53,14 +67,14 @@ TEST_F(StoreRecoveryTest, NobodyIsLedWhenANodeKnowsMore) {
   Lead(old_);
   EXPECT_EQ(core_.WhyBehind(), "");
   EXPECT_EQ(Beat("n2"), absl::OkStatus());
-  const absl::Status told = Tell("n1", Knows(newest_));
+  const absl::Status told = Tell("n1", newest_);
   EXPECT_TRUE(absl::IsUnavailable(told));
   EXPECT_EQ(told.message(), core_.WhyBehind());
   EXPECT_TRUE(absl::StrContains(told.message(), "kamino admin recover"));
   EXPECT_TRUE(absl::StrContains(told.message(), "n1 knows view 2"));
   // Nor is anyone else, not even one that knows no more than the store.
   EXPECT_FALSE(Beat("n2").ok());
-  EXPECT_TRUE(absl::IsUnavailable(Tell("n3", Knows(old_))));
+  EXPECT_TRUE(absl::IsUnavailable(Tell("n3", old_)));
   EXPECT_TRUE(absl::IsFailedPrecondition(
       core_.Exclude("n3", ManagerCore::Removal::kForced, now_)));
   Wait({"n1"});
@@ -70,15 +84,15 @@ TEST_F(StoreRecoveryTest, AHeartbeatTellsItToo) {
   Lead(old_);
   EXPECT_TRUE(
       absl::IsNotFound(core_.Heartbeat("c", {"n1", 1, Knows(newest_)}, now_)));
+  // Once it shows it, which it does next.
+  EXPECT_EQ(core_.WhyBehind(), "");
+  EXPECT_TRUE(absl::IsUnavailable(Tell("n1", newest_)));
   EXPECT_NE(core_.WhyBehind(), "");
 }
 
 TEST_F(StoreRecoveryTest, SoDoesARestartedNodeThatWasAMember) {
   Lead(View());
-  NodeReport report;
-  report.condition = Condition::kReturned;
-  report.member_view = 2;
-  EXPECT_TRUE(absl::IsUnavailable(Tell("n1", report)));
+  EXPECT_TRUE(absl::IsUnavailable(Tell("n1", WasIn(2, Condition::kReturned))));
   // Fresh nodes do not form another chain beside it.
   for (const char* id : {"n4", "n5", "n2"}) {
     EXPECT_FALSE(
@@ -93,7 +107,7 @@ TEST_F(StoreRecoveryTest, AnotherViewOfTheSameIdIsNotTheSame) {
   other.members.pop_back();
   Succeed(old_, &other);
   Lead(other);
-  EXPECT_TRUE(absl::IsUnavailable(Tell("n1", Knows(newest_))));
+  EXPECT_TRUE(absl::IsUnavailable(Tell("n1", newest_)));
   EXPECT_TRUE(absl::StrContains(core_.WhyBehind(), "n1 knows another view 2"));
 }
 
@@ -105,18 +119,17 @@ TEST_F(StoreRecoveryTest, ANodeOfAnotherPastIsLeftAlone) {
   later.id = 3;
   Succeed(other, &later);
   Lead(later);
-  const absl::Status told = Tell("n2", Knows(newest_));
+  const absl::Status told = Tell("n2", newest_);
   EXPECT_TRUE(absl::IsFailedPrecondition(told)) << told;
   EXPECT_TRUE(absl::StrContains(told.message(), "another history"));
   // The others go on.
   EXPECT_EQ(core_.WhyBehind(), "");
-  EXPECT_EQ(Tell("n1", Knows(later)), absl::OkStatus());
+  EXPECT_EQ(Tell("n1", later), absl::OkStatus());
 }
 
 TEST_F(StoreRecoveryTest, RecoveryIsAboveAllThatIsKnown) {
   Lead(old_);
-  core_.Learn(newest_);
-  EXPECT_FALSE(Tell("n1", Knows(newest_)).ok());
+  EXPECT_FALSE(Tell("n1", newest_).ok());
   // Leases that were granted before may run.
   EXPECT_TRUE(absl::IsUnavailable(core_.PlanRecovery(now_).status()));
   Wait({"n1", "n2"});
@@ -133,14 +146,13 @@ TEST_F(StoreRecoveryTest, RecoveryIsAboveAllThatIsKnown) {
   EXPECT_EQ(view->ancestors.front(), newest_.digest);
   core_.OnViewStored(*view);
   EXPECT_EQ(core_.WhyBehind(), "");
-  EXPECT_EQ(Tell("n1", Knows(newest_)), absl::OkStatus());
+  EXPECT_EQ(Tell("n1", newest_), absl::OkStatus());
 }
 
 // Those who are away may have gone on in a view of their own.
 TEST_F(StoreRecoveryTest, WithoutAllOfTheNewestViewItTakesForce) {
   Lead(View());
-  core_.Learn(newest_);
-  EXPECT_FALSE(Tell("n1", Knows(newest_)).ok());
+  EXPECT_FALSE(Tell("n1", newest_).ok());
   Wait({"n1"});
   const auto plan = core_.PlanRecovery(now_);
   ASSERT_EQ(plan.status(), absl::OkStatus());
@@ -151,9 +163,7 @@ TEST_F(StoreRecoveryTest, WithoutAllOfTheNewestViewItTakesForce) {
 
 TEST_F(StoreRecoveryTest, WithoutThoseWhoHoldEverythingItTakesForce) {
   Lead(View());
-  NodeReport report;
-  report.condition = Condition::kReturned;
-  report.member_view = 2;
+  NodeReport report = WasIn(2, Condition::kReturned);
   report.cursors = {7, 7, 7};
   for (int i = 0; i < 40; ++i) {
     now_ += kBeat;
@@ -173,9 +183,7 @@ TEST_F(StoreRecoveryTest, WithoutThoseWhoHoldEverythingItTakesForce) {
 
 TEST_F(StoreRecoveryTest, NobodyWhoHoldsNothingIsGoneOnWith) {
   Lead(View());
-  NodeReport report;
-  report.condition = Condition::kBehind;
-  report.member_view = 2;
+  const NodeReport report = WasIn(2, Condition::kBehind);
   for (int i = 0; i < 40; ++i) {
     now_ += kBeat;
     EXPECT_FALSE(Tell("n2", report).ok());
@@ -227,6 +235,67 @@ TEST_F(StoreRecoveryTest, ANodeTakesNothingFromAYoungerChain) {
   effects = agent.OnAnswer(agent.Next(later), beat, later);
   EXPECT_EQ(effects.invited, std::nullopt);
   EXPECT_FALSE(agent.LeaseValid(2, later));
+}
+
+// For as long as somebody says so, what is known of the nodes stays.
+TEST_F(StoreRecoveryTest, WhatNodesSaidIsNotForgotten) {
+  Lead(old_);
+  EXPECT_FALSE(Tell("n1", newest_).ok());
+  for (int i = 0; i < 60; ++i) {
+    Wait({"n1", "n2"});
+    EXPECT_NE(core_.WhyBehind(), "");
+    const auto plan = core_.PlanRecovery(now_);
+    ASSERT_EQ(plan.status(), absl::OkStatus());
+    EXPECT_TRUE(plan->complete);
+  }
+}
+
+TEST_F(StoreRecoveryTest, AManagerThatForgetsWhatNodesSaidIsNoticed) {
+  faults::PlantFault("membership-forgets-who-is-ahead");
+  Lead(old_);
+  EXPECT_FALSE(Tell("n1", newest_).ok());
+  bool forgotten = false;
+  for (int i = 0; i < 400; ++i) {
+    now_ += kBeat;
+    EXPECT_FALSE(core_.ProposeView(now_).has_value());
+    forgotten = forgotten || core_.WhyBehind().empty();
+    EXPECT_FALSE(Tell("n1", newest_).ok());
+  }
+  EXPECT_TRUE(forgotten);
+  EXPECT_TRUE(faults::PlantedFaultWasMet());
+}
+
+// It was a stray one, and has been stopped.
+TEST_F(StoreRecoveryTest, OnceNobodySaysSoTheStoreCountsAgain) {
+  Lead(old_);
+  EXPECT_FALSE(Tell("n1", newest_).ok());
+  for (int i = 0; i < 890; ++i) {
+    now_ += kBeat;
+    EXPECT_FALSE(Tell("n3", old_).ok());
+    EXPECT_FALSE(core_.ProposeView(now_).has_value());
+  }
+  EXPECT_NE(core_.WhyBehind(), "");
+  now_ += absl::Seconds(2);
+  EXPECT_FALSE(core_.ProposeView(now_).has_value());
+  EXPECT_EQ(core_.WhyBehind(), "");
+  // As under a new leader, who is heard of has its time to come.
+  EXPECT_EQ(Tell("n3", old_), absl::OkStatus());
+  EXPECT_EQ(Tell("n2", old_), absl::OkStatus());
+  Pass(kTimeout * 3, {all_[1], all_[2]});
+  EXPECT_EQ(Names(core_.view()), "n2.1 n3.1 ");
+}
+
+TEST_F(StoreRecoveryTest, WhileAViewIsWrittenNothingIsRecovered) {
+  Lead(old_);
+  Pass(kTimeout / 2, {all_[0], all_[1]});
+  std::optional<View> proposed;
+  while (!proposed.has_value()) {
+    now_ += kBeat;
+    EXPECT_EQ(Beat("n1"), absl::OkStatus());
+    EXPECT_EQ(Beat("n2"), absl::OkStatus());
+    proposed = core_.ProposeView(now_);
+  }
+  EXPECT_TRUE(absl::IsUnavailable(core_.Recover(true, now_).status()));
 }
 
 }  // namespace

@@ -99,10 +99,12 @@ Faults::Faults(Cluster* cluster, const FaultPlan& plan)
     : cluster_(cluster),
       world_(cluster->world()),
       plan_(plan),
-      random_(world_->random().Fork()) {}
+      random_(world_->random().Fork()),
+      nonsense_(random_) {}
 
 void Faults::Start() {
   if (plan_.old_stores > 0) Operate();
+  TalkNonsense();
   if (plan_.damaged_one_in > 0 || plan_.damaged_entries_one_in > 0) {
     cluster_->network().SetFilter(DamagesMessages(
         world_, plan_.damaged_one_in, plan_.damaged_entries_one_in));

@@ -112,6 +112,9 @@ class Faults {
   void DeposeEtcdMember();
   void HideManagers();
   void PutBackStore();
+  // A node that is damaged, or of another cluster, says what cannot be; again
+  // and again, in every run.
+  void TalkNonsense();
   // An operator who sees to a store that is behind, also when faults stop.
   void Operate();
 
@@ -137,6 +140,7 @@ class Faults {
   World* const world_;
   const FaultPlan plan_;
   Random random_;
+  Random nonsense_;  // of its own: what else befalls a run is the same
   bool stopped_ = false;
   uint64_t struck_ = 0;
   bool all_are_old_ = false;  // nothing else happens meanwhile

@@ -96,6 +96,13 @@ void Faults::PutBackStore() {
   });
 }
 
+void Faults::TalkNonsense() {
+  for (const auto& manager : cluster_->managers()) {
+    manager->HearNonsense(&nonsense_);
+  }
+  After(absl::Milliseconds(150), [this] { TalkNonsense(); });
+}
+
 void Faults::Operate() {
   for (const auto& manager : cluster_->managers()) {
     // Who has waited for long takes what there is.

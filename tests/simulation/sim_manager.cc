@@ -1,7 +1,10 @@
 #include "tests/simulation/sim_manager.h"
 
+#include <cstdint>
+#include <limits>
 #include <utility>
 
+#include "membership/records.h"
 #include "tests/faults/fault.h"
 
 namespace kamino::simulation {
@@ -25,12 +28,51 @@ bool OldCopiesGoUnseen() {
          faults::FaultPlanted("chain-stops-at-stale-successor");
 }
 
+// More than any run has, and no more than a manager believes.
+constexpr uint64_t kEverything = uint64_t{1} << 50;
+
 // As if each node held all there can be, until it says that it is outrun.
 template <typename Request>
 void Boast(Request* request) {
   kamino::v1::NodeReport* report = request->mutable_report();
   if (report->condition() == kamino::v1::CONDITION_OUTRUN) return;
-  report->mutable_cursors()->set_applied(uint64_t{1} << 60);
+  report->mutable_cursors()->set_applied(kEverything);
+}
+
+// What a member of the view says of itself, but for one thing.
+membership::NodeReport Nonsense(const membership::View& view, Random* random) {
+  constexpr uint64_t kAbsurd = std::numeric_limits<uint64_t>::max();
+  membership::NodeReport report;
+  report.condition = membership::Condition::kSound;
+  report.view_id = report.member_view = view.id;
+  report.view_digest = view.digest;
+  report.view_epoch = report.epoch = view.epoch;
+  report.cluster_uuid = view.cluster_uuid;
+  switch (random->Pick(6)) {
+    case 0:
+      report.view_id = kAbsurd - random->Pick(100);
+      break;
+    case 1:
+      report.view_id = 0;
+      report.member_view = kAbsurd - random->Pick(100);
+      break;
+    case 2:
+      report.epoch = kAbsurd - random->Pick(100);
+      break;
+    case 3:
+      report.cursors = {kAbsurd, kAbsurd, kAbsurd - random->Pick(100)};
+      break;
+    case 4:  // which it does not show
+      report.view_id = report.member_view = view.id + 1 + random->Pick(9);
+      report.view_digest = random->Next();
+      break;
+    default:  // of no cluster
+      report.view_id = 0;
+      report.cluster_uuid.clear();
+      report.member_view = view.id + 1 + random->Pick(9);
+      break;
+  }
+  return report;
 }
 
 }  // namespace
@@ -68,11 +110,7 @@ std::string SimManager::WhyWaits() const {
 void SimManager::Recover(bool force) {
   if (!leads() || paused()) return;
   if (loop_->core().WhyBehind().empty() && WhyWaits().empty()) return;
-  const absl::Status recovered = loop_->Administer(
-      [&](membership::ManagerCore* core, absl::Time now) {
-        return core->Recover(force, now).status();
-      },
-      Clock());
+  const absl::Status recovered = loop_->Recover(force, Clock()).status();
   Trace("is told to recover: ", recovered.message());
 }
 
@@ -103,6 +141,33 @@ void SimManager::Call(EtcdCall call) {
     answer.status = absl::DeadlineExceededError("etcd does not answer");
     answered(answer);
   });
+}
+
+void SimManager::HearNonsense(Random* random) {
+  if (!leads() || paused()) return;
+  const membership::View view = loop_->core().view();
+  const membership::NodeReport report = Nonsense(view, random);
+  AgentCore::Call call;
+  Answer answer;
+  call.registration.set_cluster_id(options_.cluster_id);
+  *call.registration.mutable_member() = membership::ToProto(
+      membership::Member{"stranger",
+                         1,
+                         "stranger:1",
+                         {{"tcp", "stranger:2"}},
+                         view.formed() ? view.head().heap_bytes : 1 << 20,
+                         std::string(16, 's')});
+  *call.registration.mutable_report() = membership::ToProto(report);
+  loop_->Register(call.registration, &answer.registration, Clock())
+      .IgnoreError();
+  if (!view.formed()) return;
+  const membership::Member& member =
+      view.members[random->Pick(view.members.size())];
+  call.heartbeat.set_cluster_id(options_.cluster_id);
+  call.heartbeat.set_node_id(member.node_id);
+  call.heartbeat.set_incarnation(member.incarnation);
+  *call.heartbeat.mutable_report() = membership::ToProto(report);
+  loop_->Heartbeat(call.heartbeat, &answer.heartbeat, Clock()).IgnoreError();
 }
 
 SimManager::Answer SimManager::Serve(AgentCore::Call call) {

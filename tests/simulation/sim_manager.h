@@ -8,6 +8,7 @@
 
 #include "membership/agent_core.h"
 #include "membership/manager_loop.h"
+#include "tests/simulation/random.h"
 #include "tests/simulation/sim_etcd.h"
 #include "tests/simulation/timed_network.h"
 #include "tests/simulation/world.h"
@@ -33,6 +34,10 @@ class SimManager final : public Process {
   // An operator's command, where it leads: to go on from what nodes hold, if
   // the store is behind, or all of them are on old copies.
   void Recover(bool force);
+
+  // Where it leads: a stranger registers, and a member that is damaged reports,
+  // with something that cannot be.
+  void HearNonsense(Random* random);
 
   // A node's call, as it arrives here.
   Answer Serve(membership::AgentCore::Call call);

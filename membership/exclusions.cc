@@ -1,0 +1,77 @@
+// ManagerCore's part for nodes that operators take out of the chain.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "membership/manager_core.h"
+
+namespace kamino::membership {
+
+std::string ManagerCore::LastWithout(const std::string& node_id,
+                                     const KnownNodes& states,
+                                     const Exclusions& excluded) const {
+  std::vector<std::string> left;
+  for (const Member& member : view_.members) {
+    const auto found = states.find(member.node_id);
+    if (found == states.end() || !found->second.alive) continue;
+    const auto out = excluded.find(member.node_id);
+    const bool stays = out == excluded.end() || out->second;  // drained later
+    if (member.node_id != node_id && stays) left.push_back(member.node_id);
+  }
+  return left.size() == 1 ? left[0] : "";
+}
+
+absl::Status ManagerCore::Exclude(const std::string& node_id, Removal how,
+                                  absl::Time now) {
+  const bool member =
+      std::any_of(view_.members.begin(), view_.members.end(),
+                  [&](const Member& each) { return each.node_id == node_id; });
+  if (!member && nodes_.count(node_id) == 0) {
+    return absl::NotFoundError(
+        absl::StrCat("no node ", node_id, " is known to the manager"));
+  }
+  if (!view_.formed()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "there is no chain yet, and what operators want is stored with its "
+        "view; stop ",
+        node_id, " to keep it out of the first one"));
+  }
+  if (excluded_.size() >= options_.max_nodes && excluded_.count(node_id) == 0) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        excluded_.size(), " nodes are removed already; add some again"));
+  }
+  if (!ahead_.empty()) return absl::FailedPreconditionError(WhyBehind());
+  Exclusions wanted = excluded_;
+  wanted[node_id] = how == Removal::kDrain && member;
+  const KnownNodes states = States(now);
+  if (member && !CanGoOn(view_, states, wanted)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the chain could not go on without ", node_id,
+                     ": no other member holds everything and was never away"));
+  }
+  if (member && how == Removal::kNow) {
+    const std::string last = LastWithout(node_id, states, wanted);
+    if (!last.empty()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "without ", node_id, " all data would be at ", last,
+          " alone, and lost with it; drain it once another node has caught up, "
+          "or force it"));
+    }
+  }
+  if (member && how == Removal::kDrain) {
+    size_t others = 0;
+    for (const auto& [id, node] : states) {
+      others += node.alive && wanted.count(id) == 0;
+    }
+    if (others < options_.chain_length) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "no node could take the place of ", node_id, ": a chain of ",
+          options_.chain_length, " needs ", options_.chain_length - others,
+          " more; start another, or remove instead of draining"));
+    }
+  }
+  excluded_ = std::move(wanted);
+  return absl::OkStatus();
+}
+
+}  // namespace kamino::membership

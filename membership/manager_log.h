@@ -1,0 +1,44 @@
+// What a manager that leads writes to its log of the chain: what has changed,
+// and now and then what keeps it from being led.
+#ifndef KAMINO_MEMBERSHIP_MANAGER_LOG_H_
+#define KAMINO_MEMBERSHIP_MANAGER_LOG_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "membership/manager_core.h"
+
+namespace kamino::membership {
+
+// Not thread-safe.
+class ManagerLog {
+ public:
+  // To be called again and again.
+  void Tell(const ManagerCore& core, absl::Time now);
+  // An error of etcd's, once a while.
+  void Complain(const absl::Status& error, absl::Time now);
+
+ private:
+  // Which members are missing, when the chain cannot go on without.
+  void TellWhoIsMissing(const ManagerCore& core, absl::Time now);
+  // That the store is behind; for what the chain waits, where all who came back
+  // are on old copies.
+  void TellWhatIsOld(const ManagerCore& core, absl::Time now);
+  void TellWhoIsRefused(const ManagerCore& core, absl::Time now);
+  void TellWhoIsSuspect(const ManagerCore& core);
+
+  absl::Time next_complaint_ = absl::InfinitePast();
+  absl::Time next_old_ = absl::InfinitePast();
+  absl::Time next_refused_ = absl::InfinitePast();
+  std::vector<std::string> missing_;            // as told
+  std::optional<Suspicion> suspect_;            // likewise
+  std::map<std::string, std::string> refused_;  // likewise, by node id
+};
+
+}  // namespace kamino::membership
+
+#endif  // KAMINO_MEMBERSHIP_MANAGER_LOG_H_

@@ -99,6 +99,7 @@ SimNode::Options Cluster::NodeOptions(const std::string& name) const {
   options.storage.alpha = 0.5;
   options.storage.restart_limit = options_.restart_limit;
   options.node.restarts = options_.restarts;
+  options.limit_is_lifted = options_.restart_limit_is_lifted;
   if (options_.restart_limit == 0) {
     options.node.restarts.first_delay = absl::ZeroDuration();
   }

@@ -45,6 +45,7 @@ struct ClusterOptions {
   // As storage and node options; without a limit nodes do not wait either.
   uint32_t restart_limit = 0;
   node::RestartPolicy restarts;
+  bool restart_limit_is_lifted = false;  // by operators
   bool verbs = false;     // there is another transport, preferred,
   int without_verbs = 0;  // which gets through to all but so many nodes
 };

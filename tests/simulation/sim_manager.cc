@@ -76,6 +76,12 @@ void SimManager::Recover(bool force) {
   Trace("is told to recover: ", recovered.message());
 }
 
+absl::Status SimManager::Administer(
+    absl::FunctionRef<absl::Status(membership::ManagerCore*, absl::Time)>
+        request) {
+  return loop_->Administer(request, Clock());
+}
+
 void SimManager::Step() {
   const ManagerLoop::Step step = loop_->Next(Clock());
   if (step.call.has_value()) return Call(*step.call);

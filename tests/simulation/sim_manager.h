@@ -6,6 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "membership/agent_core.h"
 #include "membership/manager_loop.h"
 #include "tests/simulation/sim_etcd.h"
@@ -33,6 +35,12 @@ class SimManager final : public Process {
   // An operator's command, where it leads: to go on from what nodes hold, if
   // the store is behind, or all of them are on old copies.
   void Recover(bool force);
+  // Another one; fails where it does not lead.
+  absl::Status Administer(
+      absl::FunctionRef<absl::Status(membership::ManagerCore*, absl::Time)>
+          request);
+  // The one that it goes by, where it leads.
+  const membership::View& view() const { return loop_->core().view(); }
 
   // A node's call, as it arrives here.
   Answer Serve(membership::AgentCore::Call call);

@@ -25,6 +25,8 @@ using replica::Mutation;
 namespace {
 
 constexpr absl::Duration kSupervisorDelay = absl::Milliseconds(200);
+// Of a node with a copy of other times, which may have counted more.
+constexpr uint32_t kMany = 1000;
 // Whoever looks at the files that were put back.
 constexpr absl::Duration kOperatorDelay = absl::Milliseconds(700);
 
@@ -53,15 +55,20 @@ SimNode::~SimNode() {
 
 Slip SimNode::Slips() {
   if (!errs_next_) return Slip::kNone;
-  // Two others are to tell. Of two nobody can, so that a wrong result may be
-  // what counts in the end: there a replica comes to none.
+  // Two others are to tell; of two an operator is. A replica that stopped within
+  // what a head did wrongly could not go on without it: so of two that must not
+  // stop.
   const replica::ChainCore& core = node()->core();
   const size_t members = core.view().members.size();
-  if (members < 2 || (members == 2 && core.is_head())) return Slip::kNone;
+  if (members < 2) return Slip::kNone;
   errs_next_ = false;
   Trace("computes something wrong");
   has_erred_ = true;
-  return members == 2 ? Slip::kStops : Slip::kAny;
+  world()->tally().Count(members == 2 ? Kind::kErrorOfTwo : Kind::kError);
+  if (members == 2 && core.is_head()) return Slip::kBytes;
+  return random_.OneIn(3)   ? Slip::kBytes
+         : random_.OneIn(2) ? Slip::kStops
+                            : Slip::kAny;
 }
 
 // --- Life and death.
@@ -77,6 +84,7 @@ void SimNode::LoseDisk() {
   has_erred_ = false;
   rotten_ = false;
   decayed_ = false;
+  deaths_ = 0;
 }
 
 void SimNode::HangCore(absl::Duration time) {
@@ -114,6 +122,7 @@ void SimNode::PutBack(const Copy& copy) {
   Trace("is put back to a copy of its disk");
   disk_->PutBack(copy.images);
   put_back_ = true;
+  deaths_ = kMany;
   old_files_.clear();
   must_tell_old_files_ = false;
 }
@@ -143,6 +152,7 @@ void SimNode::PutBackSome(const Copy& copy) {
       one_of_two && !one_drain && !copy.receiving && !was_receiving_;
   Trace("has older copies of ", absl::StrJoin(old_files_, ", "));
   disk_->PutBack(old);
+  deaths_ = kMany;
   put_back_ = true;  // what lies within a drain its neighbours may know for old
 }
 
@@ -183,6 +193,7 @@ void SimNode::FlipBits() {
     Trace("has both copies of a version of its record damaged");
   }
   disk_->PutBack(images);
+  deaths_ = kMany;
   rotten_ = put_back_ = true;
 }
 
@@ -222,7 +233,10 @@ bool SimNode::decayed() {
 
 void SimNode::Start() {
   CHECK(!up());
+  // Whoever starts it again and again sees the same line each time.
+  if (stays_down_ && options_.limit_is_lifted) return;
   Discard();
+  started_ = world()->now();
   Trace("starts");
   ++starts_;
   Begin();
@@ -235,6 +249,7 @@ void SimNode::Boot() {
   storage_options.first_incarnation = 1 + random_.Pick(1u << 30);
   storage_options.salt = random_.Next();
   storage_options.boot = boot_;
+  if (std::exchange(limit_is_lifted_, false)) storage_options.restart_limit = 0;
   auto storage = node::Storage::Open(storage_options,
                                      std::make_unique<SimMedia>(disk_.get()));
   if (!up()) return;
@@ -375,11 +390,15 @@ void SimNode::GoDown(Crash crash) {
     was_receiving_ = storage_->record()->state().condition ==
                      membership::Condition::kReceiving;
   }
+  // Longer than by its own clock.
+  const absl::Duration long_life = options_.node.restarts.long_life * 1.2;
+  if (world()->now() - started_ > long_life) deaths_ = 0;
   if (crash == Crash::kPower) {
     disk_->Crash(random_.Next());
     ++boot_;
   } else {
     disk_->Kill();
+    ++deaths_;
   }
   drains_left_ = 0;
   network_->Died(this);
@@ -414,9 +433,7 @@ void SimNode::OnFatal(const absl::Status& status) {
   if (!up()) return;
   if (storage_ == nullptr &&
       absl::StrContains(status.message(), "stays down")) {
-    Trace("ends: ", status.message());
-    stays_down_ = true;
-    return GoDown(Crash::kProcess);
+    return OnStaysDown(status);
   }
   if (TellsOldFile(status)) return BeginAnewLater(status);
   // It is told which operation it was.
@@ -448,6 +465,25 @@ void SimNode::OnFatal(const absl::Status& status) {
   GoDown(Crash::kProcess);
   world()->After(old_copy ? kOperatorDelay : kSupervisorDelay, [this] {
     if (!up()) Start();
+  });
+}
+
+// It must have died so often by itself, as far as can be seen from outside.
+void SimNode::OnStaysDown(const absl::Status& status) {
+  Trace("ends: ", status.message());
+  world()->tally().Count(Kind::kStaysDown);
+  stays_down_ = true;
+  End();
+  if (deaths_ < options_.storage.restart_limit) {
+    return world()->Fail(absl::InternalError(
+        absl::StrCat(name(), " stays down, and has died ", deaths_,
+                     " times at the most: ", status.message())));
+  }
+  if (!options_.limit_is_lifted) return;
+  world()->After(kOperatorDelay, [this] {
+    limit_is_lifted_ = true;
+    stays_down_ = false;
+    Start();
   });
 }
 

@@ -20,6 +20,7 @@ namespace kamino::simulation {
 enum class Slip {
   kNone,
   kAny,    // something else than it should
+  kBytes,  // the same objects, of the same sizes, with other bytes
   kStops,  // a replica finds within it that it is not what the head did
 };
 

@@ -8,7 +8,10 @@ namespace kamino::simulation {
 // with it: one against two, or against one.
 bool Faults::Err() {
   const membership::View view = cluster_->StoredView();
-  if (view.members.size() < 2 || operator_.busy()) return false;
+  if (view.members.size() < 2 || operator_.busy() ||
+      cuts_until_ > world_->now()) {
+    return false;
+  }
   for (const membership::Member& member : view.members) {
     const SimNode& node = *cluster_->node(member.node_id);
     if (node.has_erred() || node.errs_next() || !node.up() || node.doomed() ||
@@ -72,6 +75,7 @@ void Faults::StrikeLightly() {
 bool Faults::Decay() {
   const membership::View view = cluster_->StoredView();
   if (view.members.size() < 2 || operator_.busy() ||
+      cuts_until_ > world_->now() ||
       cluster_->options().scrub_bytes_per_s == 0) {
     return false;
   }

@@ -155,6 +155,8 @@ class Faults {
   uint64_t struck_ = 0;
   bool all_are_old_ = false;  // nothing else happens meanwhile
   bool decays_ = false;       // some node did
+  // Until when cuts are to come that were struck before.
+  absl::Time cuts_until_ = absl::InfinitePast();
   // What is to come next: whether it has.
   bool (Faults::*due_)() = nullptr;
   // Until when something is wrong with it.

@@ -52,6 +52,7 @@ void Faults::DeposeEtcdMember() {
                        absl::FormatDuration(time));
   cluster_->etcd().DeposeMember({leader}, time);
   const bool both_ways = random_.OneIn(2);
+  cuts_until_ = std::max(cuts_until_, world_->now() + time);
   After(together,
         [this, stays, others, leader, both_ways, time = time - together] {
           Unsettle(stays->name(), time);

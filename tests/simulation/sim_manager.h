@@ -20,9 +20,13 @@ class SimManager final : public Process {
  public:
   using Answer = membership::AgentCore::Answer;
 
+  struct Options {
+    membership::ManagerOptions core;
+    absl::Duration leader_ttl = absl::Seconds(1);
+  };
+
   SimManager(World* world, TimedNetwork* network, SimEtcd* etcd,
-             const std::string& name,
-             const membership::ManagerOptions& options);
+             const std::string& name, const Options& options);
 
   void Start();
   void Kill();  // kill -9: all it knew is gone
@@ -51,7 +55,7 @@ class SimManager final : public Process {
 
   TimedNetwork* const network_;
   SimEtcd* const etcd_;
-  const membership::ManagerOptions options_;
+  const Options options_;
   std::unique_ptr<membership::ManagerLoop> loop_;
   uint64_t call_ = 0;  // the one that is outstanding
 };

@@ -41,8 +41,13 @@ SimNode::SimNode(World* world, TimedNetwork* network, const Peers* peers,
       procedures_(WorkloadProcedures(
           [this] { return Slips(); },
           [this](absl::string_view whom) { return DiesOf(whom); })),
+      newer_procedures_(WorkloadProcedures(
+          [this] { return Slips(); },
+          [this](absl::string_view whom) { return DiesOf(whom); },
+          /*newer=*/true)),
       options_(std::move(options)),
-      random_(world->random().Fork()) {
+      random_(world->random().Fork()),
+      newer_(options_.newer) {
   LoseDisk();
 }
 
@@ -239,6 +244,7 @@ void SimNode::Start() {
   started_ = world()->now();
   Trace("starts");
   ++starts_;
+  if (options_.unequal) DrawFlags();
   Begin();
   DieByItself();
   Boot();
@@ -249,6 +255,7 @@ void SimNode::Boot() {
   storage_options.first_incarnation = 1 + random_.Pick(1u << 30);
   storage_options.salt = random_.Next();
   storage_options.boot = boot_;
+  if (misfit_) storage_options.ring_bytes *= 2;
   if (std::exchange(limit_is_lifted_, false)) storage_options.restart_limit = 0;
   auto storage = node::Storage::Open(storage_options,
                                      std::make_unique<SimMedia>(disk_.get()));
@@ -278,7 +285,8 @@ void SimNode::Boot() {
                                  options_.agent, random_.Fork());
   auto node =
       node::Node::Create(NodeOptionsOf(), Runtime(), std::move(*storage),
-                         &procedures_, agent_.get(), NodeEvents());
+                         newer_ ? &newer_procedures_ : &procedures_,
+                         agent_.get(), NodeEvents());
   CHECK(node.ok()) << node.status();
   node_ = std::move(*node);
   if (!up()) return;
@@ -452,6 +460,7 @@ void SimNode::OnFatal(const absl::Status& status) {
     return OnConvicted(status);
   }
   if (TellsRot(status)) return BeginAnewLater(status);
+  if (IsMisfit(status)) return OnMisfit(status);
   const bool refused = agent_ != nullptr && agent_->refused();
   const bool old_copy =
       refused && put_back_ && absl::IsFailedPrecondition(status);
@@ -466,6 +475,57 @@ void SimNode::OnFatal(const absl::Status& status) {
   world()->After(old_copy ? kOperatorDelay : kSupervisorDelay, [this] {
     if (!up()) Start();
   });
+}
+
+void SimNode::DrawFlags() {
+  // What all may have begun anew with binds nobody: see operations.md, Changing
+  // what nodes must have in common.
+  if (!OthersAreUp()) return;
+  if (starts_ > 1 && random_.OneIn(8)) misfit_ = true;
+  if (starts_ > 1 && random_.OneIn(4)) newer_ = !newer_;
+  if (misfit_) Trace("is started with a ring of another size");
+}
+
+bool SimNode::OthersAreUp() const {
+  size_t up = 0;
+  for (const auto& [name, node] : peers_->nodes) {
+    if (node->misfit_) return false;
+    up += node != this && node->up() && node->node_ != nullptr &&
+          node->node()->core().role() != membership::Role::kOutside;
+  }
+  return up > 0;
+}
+
+bool SimNode::IsMisfit(const absl::Status& status) const {
+  if (!options_.unequal || !absl::IsFailedPrecondition(status) ||
+      agent_ == nullptr || !agent_->refused() ||
+      !absl::StrContains(status.message(), "must have it in common")) {
+    return false;
+  }
+  bool somebody = misfit_ || !newer_;
+  for (const auto& [name, node] : peers_->nodes) somebody |= node->misfit_;
+  return somebody;
+}
+
+void SimNode::OnMisfit(const absl::Status& status) {
+  Trace("is refused: ", status.message());
+  world()->tally().Count(Kind::kMisfit);
+  GoDown(Crash::kProcess);
+  world()->After(kOperatorDelay, [this] {
+    for (const auto& [name, node] : peers_->nodes) {
+      if (node->misfit_) node->SetRight();
+    }
+    if (up()) return;  // with other flags already
+    newer_ = true;
+    Start();
+  });
+}
+
+// An operator has it started as the others are.
+void SimNode::SetRight() {
+  if (up()) Die(Crash::kProcess);
+  misfit_ = false;
+  Start();
 }
 
 // It must have died so often by itself, as far as can be seen from outside.

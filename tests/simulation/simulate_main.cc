@@ -26,6 +26,7 @@ ABSL_FLAG(uint64_t, first, 1, "the first seed");
 ABSL_FLAG(uint64_t, seeds, 1, "how many seeds");
 ABSL_FLAG(int, jobs, 0, "processes at a time; 0: as many as processors");
 ABSL_FLAG(bool, trace, false, "tell everything that happens, in one process");
+ABSL_FLAG(bool, logs, false, "what nodes and managers log, too");
 ABSL_FLAG(std::string, fault, "",
           "planted in every run; those of the product's sources only in "
           "simulate_faulty");
@@ -180,7 +181,9 @@ int main(int argc, char** argv) {
                      "  simulate_main --seeds=1000 --first=1",
                      kamino::kVersion, argc, argv);
   google::InitGoogleLogging(argv[0]);
-  FLAGS_minloglevel = google::GLOG_FATAL;
+  FLAGS_minloglevel =
+      absl::GetFlag(FLAGS_logs) ? google::GLOG_INFO : google::GLOG_FATAL;
+  FLAGS_logtostderr = absl::GetFlag(FLAGS_logs);
   const std::string fault = absl::GetFlag(FLAGS_fault);
   if (!fault.empty() && !kamino::faults::FaultKnown(fault)) {
     absl::FPrintF(

@@ -20,6 +20,8 @@ enum class Kind : size_t {
   kErrorOfTwo,
   kRot,
   kMixedFiles,
+  kMisfit,  // a node is refused, as it differs from the others
+  kLacks,   // a member lacks what a client asks for
   kCount,
 };
 
@@ -34,7 +36,9 @@ inline constexpr std::array<const char*, static_cast<size_t>(Kind::kCount)>
                   "errors",
                   "errors in chains of two",
                   "rot",
-                  "mixed files"};
+                  "mixed files",
+                  "misfits",
+                  "procedures that a member lacks"};
 
 class Tally {
  public:

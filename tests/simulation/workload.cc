@@ -83,6 +83,15 @@ absl::StatusOr<std::string> TransferWrongly(replica::ProcedureContext& context,
   return result;
 }
 
+// "KEY VALUE": a put.
+absl::StatusOr<std::string> NewerProcedure(replica::ProcedureContext& context,
+                                           absl::string_view arguments) {
+  const std::vector<absl::string_view> words = absl::StrSplit(arguments, ' ');
+  absl::Status put = context.Put(words[0], words[1]);
+  if (!put.ok()) return put;
+  return std::string();
+}
+
 // "WHOM KEY VALUE": a put, which ends the processes that `dies` says.
 absl::StatusOr<std::string> PoisonProcedure(
     const std::function<bool(absl::string_view)>& dies,
@@ -96,7 +105,8 @@ absl::StatusOr<std::string> PoisonProcedure(
 }
 
 replica::ProcedureRegistry WorkloadProcedures(
-    std::function<Slip()> errs, std::function<bool(absl::string_view)> dies) {
+    std::function<Slip()> errs, std::function<bool(absl::string_view)> dies,
+    bool newer) {
   replica::ProcedureRegistry registry;
   registry.Register("bank.transfer",
                     [errs = std::move(errs)](replica::ProcedureContext& context,
@@ -113,6 +123,7 @@ replica::ProcedureRegistry WorkloadProcedures(
                                              absl::string_view arguments) {
                       return PoisonProcedure(dies, context, arguments);
                     });
+  if (newer) registry.Register(kNewer, NewerProcedure);
   return registry;
 }
 
@@ -180,6 +191,7 @@ Record Workload::Next(const Versions& versions) {
   }
   if (options_.ballast_bytes > 0 && random_.OneIn(6)) return Ballast();
   if (random_.Percent(options_.doubt_percent)) return Doubt();
+  if (random_.Percent(options_.newer_percent)) return Newer();
   switch (random_.Pick(22)) {
     case 0:
     case 1:
@@ -209,6 +221,10 @@ Record Workload::Next(const Versions& versions) {
     default:
       return Lists();
   }
+}
+
+Record Workload::Newer() {
+  return Mutation(kNewer, absl::StrCat(Register(), " ", Value()));
 }
 
 Record Workload::Read() {

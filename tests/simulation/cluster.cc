@@ -20,13 +20,27 @@ constexpr size_t kLogBytes = 64u << 10;
 constexpr size_t kRingBytes = 128u << 10;
 constexpr size_t kScrubRangeBytes = 32u << 10;
 
-membership::ManagerOptions ManagerOptionsOf(const ClusterOptions& options) {
+membership::ManagerOptions CoreOptionsOf(const ClusterOptions& options) {
   membership::ManagerOptions manager;
   manager.cluster_id = kClusterId;
   manager.chain_length = options.chain_length;
   manager.failure_timeout = absl::Milliseconds(300);
   manager.heartbeat_interval = absl::Milliseconds(40);
   manager.takeover_grace = absl::Milliseconds(150);
+  return manager;
+}
+
+SimManager::Options ManagerOptionsOf(const ClusterOptions& options,
+                                     int number) {
+  SimManager::Options manager;
+  manager.core = CoreOptionsOf(options);
+  if (options.unequal == 0) return manager;
+  Random random(options.unequal + number);
+  manager.core.failure_timeout =
+      random.Between(absl::Milliseconds(200), absl::Milliseconds(450));
+  manager.core.heartbeat_interval = manager.core.failure_timeout / 8;
+  manager.leader_ttl =
+      random.Between(absl::Milliseconds(700), absl::Milliseconds(1500));
   return manager;
 }
 
@@ -40,6 +54,7 @@ Workload::Options WorkloadOptionsOf(const ClusterOptions& options) {
   Workload::Options workload;
   workload.ballast_bytes = options.ballast_bytes;
   workload.doubt_percent = options.doubt_percent;
+  workload.newer_percent = options.unequal != 0 ? 10 : 0;
   return workload;
 }
 
@@ -61,14 +76,16 @@ Cluster::Cluster(World* world, const ClusterOptions& options)
   for (int i = 1; i <= options.managers; ++i) {
     const std::string name = absl::StrCat("m", i);
     managers_.push_back(std::make_unique<SimManager>(
-        world, &network_, &etcd_, name, ManagerOptionsOf(options)));
+        world, &network_, &etcd_, name, ManagerOptionsOf(options, i)));
     peers_.managers[name] = managers_.back().get();
     network_.SetFar({name}, options.manager_distance);
   }
   for (int i = 1; i <= options.nodes; ++i) {
     const std::string name = absl::StrCat("n", i);
-    nodes_.push_back(std::make_unique<SimNode>(world, &network_, &peers_, &log_,
-                                               name, NodeOptions(name)));
+    SimNode::Options node = NodeOptions(name);
+    if (options.unequal != 0) Differ(i, &node);
+    nodes_.push_back(std::make_unique<SimNode>(
+        world, &network_, &peers_, &log_, name, std::move(node)));
     peers_.nodes[name] = nodes_.back().get();
     if (i <= options.without_verbs) network_.Forbid("verbs", name);
   }
@@ -99,6 +116,7 @@ SimNode::Options Cluster::NodeOptions(const std::string& name) const {
   options.storage.alpha = 0.5;
   options.storage.restart_limit = options_.restart_limit;
   options.node.restarts = options_.restarts;
+  options.limit_is_lifted = options_.restart_limit_is_lifted;
   if (options_.restart_limit == 0) {
     options.node.restarts.first_delay = absl::ZeroDuration();
   }
@@ -134,6 +152,34 @@ SimNode::Options Cluster::NodeOptions(const std::string& name) const {
   options.drains_all = options_.drains_all;
   options.pace = options_.pace;
   return options;
+}
+
+void Cluster::Differ(int number, SimNode::Options* options) const {
+  constexpr int kManagers = 100;  // fewer than these; they draw of it, too
+  Random random(options_.unequal + kManagers + number);
+  const auto half_or_twice = [&random](auto value) {
+    return random.OneIn(3) ? value : random.OneIn(2) ? value / 2 : value * 2;
+  };
+  if (random.OneIn(2)) {
+    options->storage.undo_copy = random.OneIn(2)
+                                     ? node::UndoCopyKind::kSimple
+                                     : node::UndoCopyKind::kDynamic;
+  }
+  auto& chain = options->node.chain;
+  chain.window_entries = half_or_twice(chain.window_entries);
+  chain.window_chunks = half_or_twice(chain.window_chunks);
+  chain.transfer_bytes_per_s = half_or_twice(chain.transfer_bytes_per_s);
+  chain.scrub_bytes_per_s = half_or_twice(chain.scrub_bytes_per_s);
+  chain.fetch_timeout = half_or_twice(chain.fetch_timeout);
+  options->node.admission.max_in_flight =
+      half_or_twice(options->node.admission.max_in_flight);
+  if (options_.client_records > 0) {
+    options->node.admission.max_clients += random.Pick(kMoreClients + 1);
+    options->node.admission.evict_at_once = 1 + random.Pick(3);
+  }
+  options->pace.batch = half_or_twice(options->pace.batch);
+  options->unequal = true;
+  options->newer = random.OneIn(2);
 }
 
 void Cluster::Start() {

@@ -1,7 +1,61 @@
-// Bits that change where nobody looks.
+// Of Faults, what nodes compute wrongly, and bits that change where nobody looks:
+// what the others find out, or an operator.
 #include "tests/simulation/faults.h"
 
 namespace kamino::simulation {
+
+// One member at a time, in a chain that is well, and nothing else goes wrong
+// with it: one against two, or against one.
+bool Faults::Err() {
+  const membership::View view = cluster_->StoredView();
+  if (view.members.size() < 2 || operator_.busy() ||
+      cuts_until_ > world_->now()) {
+    return false;
+  }
+  for (const membership::Member& member : view.members) {
+    const SimNode& node = *cluster_->node(member.node_id);
+    if (node.has_erred() || node.errs_next() || !node.up() || node.doomed() ||
+        node.incarnation() != member.incarnation) {
+      return false;
+    }
+  }
+  SimNode* const node =
+      cluster_->node(view.members[random_.Pick(view.members.size())].node_id);
+  if (!MayLose(*node)) return false;
+  for (const auto& [name, until] : disturbed_) {
+    if (until > world_->now()) return false;
+  }
+  Disturb(node->name(), absl::Seconds(3));
+  node->ErrNext();
+  LookAfter(node);
+  return true;
+}
+
+// An operator: where fewer than three are there, or are left meanwhile, nobody
+// can tell who erred, and the chain waits. Who is at fault is known here.
+void Faults::LookAfter(SimNode* node) {
+  world_->After(absl::Seconds(2), [this, node] {
+    node->ErrNext(false);
+    if (!node->has_erred()) return;
+    if (operator_.Wants(node->name())) return LookAfter(node);
+    operator_.TakeOut(node->name(), Operator::Removal::kForced,
+                      [this, node] { Repair(node); }, /*insists=*/true);
+    LookAfter(node);
+  });
+}
+
+// It is out: its machine is exchanged, with its disk or not. What it holds is of
+// no use in either case.
+void Faults::Repair(SimNode* node) {
+  world_->trace().Line(world_->now(), node->name(), "is repaired");
+  if (random_.OneIn(2)) {
+    if (node->up()) node->Die(Crash::kProcess);
+    node->LoseDisk();
+    node->Start();
+  }
+  node->Forgive();
+  operator_.Add(node->name());
+}
 
 bool Faults::SomebodyDecays() const {
   if (!decays_) return false;
@@ -17,29 +71,34 @@ void Faults::StrikeLightly() {
   cluster_->network().BreakLinks(20 + random_.Pick(81));
 }
 
-// One member of three or more that are well, as in Err.
-void Faults::Decay() {
+// One member of a chain that is well, as in Err.
+bool Faults::Decay() {
   const membership::View view = cluster_->StoredView();
-  if (view.members.size() < 3 || cluster_->options().scrub_bytes_per_s == 0) {
-    return;
+  if (view.members.size() < 2 || operator_.busy() ||
+      cuts_until_ > world_->now() ||
+      cluster_->options().scrub_bytes_per_s == 0) {
+    return false;
   }
   for (const membership::Member& member : view.members) {
     const SimNode& node = *cluster_->node(member.node_id);
     if (!node.up() || node.doomed() ||
         node.incarnation() != member.incarnation ||
         node.node()->core().condition() != membership::Condition::kSound) {
-      return;
+      return false;
     }
   }
   for (const auto& [name, until] : unsettled_) {
-    if (until > world_->now()) return;
+    if (until > world_->now()) return false;
   }
   SimNode* const node =
       cluster_->node(view.members[random_.Pick(view.members.size())].node_id);
-  if (!MayLose(*node)) return;
+  if (!MayLose(*node)) return false;
   decays_ = true;
   node->Decay();
+  world_->tally().Count(view.members.size() == 2 ? Kind::kDecayOfTwo
+                                                 : Kind::kDecay);
   TakeOutDecayed();
+  return true;
 }
 
 // Another member holds what was written, as an operator finds out.
@@ -65,10 +124,10 @@ void Faults::TakeOutDecayed() {
     }
     for (const auto& node : cluster_->nodes()) {
       if (!node->decayed() || !in_doubt || !OthersHold(*node)) continue;
-      world_->trace().Line(world_->now(), node->name(), "is taken out");
-      node->Die(Crash::kProcess);
-      node->LoseDisk();
-      node->Start();
+      if (!operator_.busy()) {
+        operator_.TakeOut(node->name(), Operator::Removal::kForced,
+                          [this, node = node.get()] { Repair(node); });
+      }
       break;
     }
     if (SomebodyDecays() || in_doubt) TakeOutDecayed();

@@ -29,7 +29,7 @@ FaultPlan FaultPlan::Draw(Scenario scenario, Random* random) {
   if (plan.restarts && random->Percent(30)) plan.lost_disks = 1;
   if (plan.restarts && random->Percent(20)) plan.old_copies = 3;
   if (plan.restarts && random->Percent(20)) plan.mixed_files = 2;
-  if (plan.restarts && random->Percent(20)) plan.errors = 3;
+  if (plan.restarts && random->Percent(25)) plan.errors = 3;
   if (plan.restarts && random->Percent(20)) plan.rot = 3;
   if (random->Percent(40)) plan.damaged_one_in = 2 + random->Pick(10);
   if (random->Percent(20)) plan.damaged_entries_one_in = 5 + random->Pick(200);
@@ -86,9 +86,13 @@ FaultPlan FaultPlan::Draw(Scenario scenario, Random* random) {
       plan.all_old = 4;
       return plan;
   }
-  if (plan.restarts && plan.errors == 0 && scenario == Scenario::kAny &&
-      random->Percent(35)) {
+  if (plan.restarts && plan.errors == 0 && scenario != Scenario::kOldStore &&
+      random->Percent(40)) {
     plan.decay = 6;
+  }
+  if (plan.restarts && random->Percent(25)) plan.storms = 3;
+  if (plan.restarts && scenario != Scenario::kOldStore && random->Percent(25)) {
+    plan.operators = 4;
   }
   // Who errs is told by two others.
   if (plan.restarts && plan.errors == 0 && random->Percent(20)) plan.poison = 2;
@@ -99,6 +103,7 @@ Faults::Faults(Cluster* cluster, const FaultPlan& plan)
     : cluster_(cluster),
       world_(cluster->world()),
       plan_(plan),
+      operator_(cluster),
       random_(world_->random().Fork()),
       nonsense_(random_) {}
 
@@ -136,6 +141,11 @@ void Faults::Strike() {
   // Nothing else may happen to the two who tell: all three would be lost.
   if (SomebodyErrs() || all_are_old_) return;
   if (SomebodyDecays()) return StrikeLightly();
+  // Once all are well; until then nothing else happens.
+  if (due_ != nullptr) {
+    if ((this->*due_)()) due_ = nullptr;
+    return;
+  }
   const std::vector<std::pair<int, std::function<void()>>> kinds = {
       {plan_.kills, [this] { Kill(); }},
       {plan_.heads, [this] { KillHeads(); }},
@@ -144,10 +154,12 @@ void Faults::Strike() {
       {plan_.old_copies, [this] { PutBackCopy(); }},
       {plan_.all_old, [this] { PutBackAll(); }},
       {plan_.mixed_files, [this] { MixFiles(); }},
-      {plan_.errors, [this] { Err(); }},
+      {plan_.errors, [this] { due_ = &Faults::Err; }},
       {plan_.rot, [this] { Rot(); }},
-      {plan_.decay, [this] { Decay(); }},
+      {plan_.decay, [this] { due_ = &Faults::Decay; }},
       {plan_.poison, [this] { Poison(); }},
+      {plan_.storms, [this] { Storm(); }},
+      {plan_.operators, [this] { ChangeMembers(); }},
       {plan_.pauses, [this] { Pause(); }},
       {plan_.cuts, [this] { CutSome(); }},
       {plan_.broken_links,
@@ -187,6 +199,7 @@ void Faults::Stop() {
     node->DieAtDrain(0, Crash::kProcess, nullptr);
     if (plan_.restarts && !node->up()) node->Start();
   }
+  operator_.Finish();
 }
 
 // --- Nodes.
@@ -230,6 +243,7 @@ bool Faults::MayTear(const SimNode& node) const {
     }
     const auto unsettled = unsettled_.find(other.name());
     if (other.up() && other.incarnation() == each.incarnation &&
+        !operator_.Wants(other.name()) &&
         (unsettled == unsettled_.end() || unsettled->second < world_->now())) {
       return true;
     }
@@ -247,7 +261,7 @@ bool Faults::MayLose(const SimNode& node) const {
     const auto disturbed = disturbed_.find(other->name());
     if (other->up() && other->incarnation() == member.incarnation &&
         other->node()->core().condition() == membership::Condition::kSound &&
-        !other->decayed() &&
+        !other->decayed() && !operator_.Wants(other->name()) &&
         (disturbed == disturbed_.end() || disturbed->second < world_->now())) {
       return true;
     }
@@ -267,60 +281,6 @@ void Faults::Kill() {
   }
   if (!plan_.restarts) return;
   Restart(node, random_.OneIn(2) ? Between(5, 150) : Between(400, 1500));
-}
-
-void Faults::Doom(SimNode* node, Crash crash, uint64_t most_drains) {
-  node->DieAtDrain(1 + random_.Pick(most_drains), crash,
-                   [this, node] { return MayDie(*node); });
-}
-
-// The second is head when it comes back, and may have to mend what it was in
-// the middle of.
-void Faults::KillHeads() {
-  const membership::View view = cluster_->LastView();
-  if (view.members.size() < 3) return;
-  SimNode* const head = cluster_->node(view.members[0].node_id);
-  SimNode* const next = cluster_->node(view.members[1].node_id);
-  for (SimNode* node : {head, next}) {
-    if (!node->up() || node->doomed() || !MayDie(*node)) return;
-  }
-  for (SimNode* node : {head, next}) {
-    Disturb(node->name(), absl::Seconds(1000));
-    Doom(node, Crash::kPower, 12);
-  }
-  Restart(next, Between(5, 150));
-  Restart(head, Between(400, 1500));
-}
-
-void Faults::Restart(SimNode* node, absl::Duration time) {
-  After(time, [this, node] {
-    if (node->up()) {
-      // It has not come to that drain yet.
-      if (node->doomed()) Restart(node, absl::Milliseconds(50));
-      return;
-    }
-    if (random_.OneIn(4)) {
-      // Again while it recovers, or soon after.
-      Doom(node, Crash::kPower, 30);
-    }
-    node->Start();
-    Unsettle(node->name(), absl::ZeroDuration());
-    if (!node->up() || node->doomed()) Restart(node, Between(5, 300));
-  });
-}
-
-void Faults::PowerCut() {
-  world_->trace().Line(world_->now(), "-----", "the power is cut");
-  std::vector<SimNode*> dying;  // at once
-  for (const auto& node : cluster_->nodes()) {
-    if (!node->up() || !MayDie(*node)) continue;
-    dying.push_back(node.get());
-  }
-  for (SimNode* node : dying) {
-    node->Die(Crash::kPower);
-    Disturb(node->name(), absl::Seconds(3));
-    Restart(node, Between(5, 1000));
-  }
 }
 
 void Faults::LoseDisk() {
@@ -386,6 +346,7 @@ void Faults::MixFiles() {
           Disturb(node->name(), absl::Seconds(3));
           Restart(node, Between(5, 1000));
           node->PutBackSome(*copy);
+          world_->tally().Count(Kind::kMixedFiles);
         });
 }
 
@@ -396,6 +357,7 @@ void Faults::Rot() {
   }
   node->Die(random_.OneIn(2) ? Crash::kPower : Crash::kProcess);
   node->FlipBits();
+  world_->tally().Count(Kind::kRot);
   Disturb(node->name(), absl::Seconds(3));
   Restart(node, Between(5, 1000));
 }
@@ -403,43 +365,6 @@ void Faults::Rot() {
 void Faults::Poison() {
   if (cluster_->LastView().members.size() < 3) return;
   cluster_->workload().AddPoison(kHead);
-}
-
-// One member at a time, in a chain of three or more that are well, and nothing
-// else goes wrong with it: one against two.
-void Faults::Err() {
-  const membership::View view = cluster_->StoredView();
-  if (view.members.size() < 2) return;
-  for (const membership::Member& member : view.members) {
-    const SimNode& node = *cluster_->node(member.node_id);
-    if (node.has_erred() || node.errs_next() || !node.up() || node.doomed() ||
-        node.incarnation() != member.incarnation) {
-      return;
-    }
-  }
-  SimNode* const node =
-      cluster_->node(view.members[random_.Pick(view.members.size())].node_id);
-  if (!MayLose(*node)) return;
-  for (const auto& [name, until] : disturbed_) {
-    if (until > world_->now()) return;
-  }
-  Disturb(node->name(), absl::Seconds(3));
-  node->ErrNext();
-  LookAfter(node);
-}
-
-// An operator: where fewer than three are there, or are left meanwhile, nobody
-// can tell who erred, and the chain waits.
-void Faults::LookAfter(SimNode* node) {
-  world_->After(absl::Seconds(2), [this, node] {
-    node->ErrNext(false);
-    if (!node->has_erred()) return;
-    if (!node->up() || !MayLose(*node)) return LookAfter(node);
-    world_->trace().Line(world_->now(), node->name(), "is taken out");
-    node->Die(Crash::kProcess);
-    node->LoseDisk();
-    node->Start();
-  });
 }
 
 void Faults::Pause() {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/simulation/cluster.h"
+#include "tests/simulation/operator.h"
 #include "tests/simulation/random.h"
 
 namespace kamino::simulation {
@@ -55,6 +56,8 @@ struct FaultPlan {
   int old_stores = 0;   // etcd's, put back or emptied
   int hidden = 0;       // managers, from each node for a time of its own
   int stale_ends = 0;
+  int storms = 0;     // several die again and again
+  int operators = 0;  // take nodes out and add them
   int heads = 0;  // the head falls for long, the next one for a moment
 
   uint64_t damaged_one_in = 0;          // chunks of a state transfer; 0: none
@@ -73,6 +76,8 @@ class Faults {
   // Everything is healed, everyone is up, or will be soon.
   void Stop();
 
+  // After Stop: operators have done what they were at.
+  bool over() const { return !operator_.busy(); }
   uint64_t struck() const { return struck_; }
 
  private:
@@ -83,6 +88,13 @@ class Faults {
   void StrikeLightly();
   void Kill();
   void KillHeads();
+  void Storm();
+  // What ends.
+  enum class Churning { kProcesses, kMachines, kBoth };
+  void Churn(SimNode* node, absl::Time until, Churning how);
+  void ChurnManager(SimManager* manager, absl::Time until);
+  void ChangeMembers();
+  void Maintain(SimNode* node);
   void Doom(SimNode* node, Crash crash, uint64_t most_drains);
   void PowerCut();
   void LoseDisk();
@@ -92,13 +104,14 @@ class Faults {
   void PutBackAll(const std::map<std::string, SimNode::Copy>& copies);
   void PutNewestBack(const std::map<std::string, SimNode::Copy>& newest);
   void MixFiles();
-  void Err();
+  bool Err();
   void Poison();
   void Rot();
-  void Decay();
+  bool Decay();
   void TakeOutDecayed();
   bool OthersHold(const SimNode& node) const;
   void LookAfter(SimNode* node);
+  void Repair(SimNode* node);
   void Pause();
   void CutSome();
   void Cut(const std::vector<std::string>& from,
@@ -139,12 +152,17 @@ class Faults {
   Cluster* const cluster_;
   World* const world_;
   const FaultPlan plan_;
+  Operator operator_;
   Random random_;
   Random nonsense_;  // of its own: what else befalls a run is the same
   bool stopped_ = false;
   uint64_t struck_ = 0;
   bool all_are_old_ = false;  // nothing else happens meanwhile
   bool decays_ = false;       // some node did
+  // Until when cuts are to come that were struck before.
+  absl::Time cuts_until_ = absl::InfinitePast();
+  // What is to come next: whether it has.
+  bool (Faults::*due_)() = nullptr;
   // Until when something is wrong with it.
   std::map<std::string, absl::Time> disturbed_;
   std::map<std::string, absl::Time> unsettled_;

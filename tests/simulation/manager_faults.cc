@@ -54,6 +54,7 @@ void Faults::DeposeEtcdMember() {
   // They may be left out before they have found another leader.
   for (const std::string& other : others) Disturb(other, time);
   const bool both_ways = random_.OneIn(2);
+  cuts_until_ = std::max(cuts_until_, world_->now() + time);
   After(together,
         [this, stays, others, leader, both_ways, time = time - together] {
           Unsettle(stays->name(), time);

@@ -200,6 +200,13 @@ Model::Outcome Poison(const std::string& arguments, Changes* changes) {
   return Result("");
 }
 
+// "KEY VALUE"
+Model::Outcome Newer(const std::string& arguments, Changes* changes) {
+  const std::vector<std::string> words = absl::StrSplit(arguments, ' ');
+  changes->Put(words[0], words[1]);
+  return Result("");
+}
+
 template <typename Message>
 Message Parsed(const std::string& arguments) {
   Message message;
@@ -236,6 +243,7 @@ Model::Outcome Run(const MutationView& request, Changes* changes) {
   if (function == "bank.transfer") return Transfer(arguments, changes);
   if (function == "test.lists") return Lists(arguments, changes);
   if (function == "test.poison") return Poison(arguments, changes);
+  if (function == "test.newer") return Newer(arguments, changes);
   return Single(function, arguments, changes);
 }
 

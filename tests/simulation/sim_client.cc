@@ -239,6 +239,9 @@ void SimClient::OnAnswer(const NodeAnswer& answer) {
 }
 
 void SimClient::OnRefused(const absl::Status& status) {
+  if (replica::ReasonOf(status) == kamino::v1::REASON_UNKNOWN_PROCEDURE) {
+    world()->tally().Count(Kind::kLacks);
+  }
   if (record_->is_read) {
     record_->status = status;
     return Finish(Record::End::kRefused);

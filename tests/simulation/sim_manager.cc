@@ -16,7 +16,6 @@ using membership::ManagerLoop;
 
 namespace {
 
-constexpr absl::Duration kLeaderTtl = absl::Seconds(1);
 constexpr absl::Duration kEtcdDeadline = absl::Milliseconds(300);
 
 // A node on an old copy is kept out by the manager, which knows what members
@@ -78,16 +77,15 @@ membership::NodeReport Nonsense(const membership::View& view, Random* random) {
 }  // namespace
 
 SimManager::SimManager(World* world, TimedNetwork* network, SimEtcd* etcd,
-                       const std::string& name,
-                       const membership::ManagerOptions& options)
+                       const std::string& name, const Options& options)
     : Process(world, name), network_(network), etcd_(etcd), options_(options) {}
 
 void SimManager::Start() {
   Trace("starts");
   ManagerLoop::Options options;
-  options.core = options_;
+  options.core = options_.core;
   options.name = name();
-  options.leader_ttl = kLeaderTtl;
+  options.leader_ttl = options_.leader_ttl;
   loop_ = std::make_unique<ManagerLoop>(options);
   Begin();
   Step();
@@ -112,6 +110,12 @@ void SimManager::Recover(bool force) {
   if (loop_->core().WhyBehind().empty() && WhyWaits().empty()) return;
   const absl::Status recovered = loop_->Recover(force, Clock()).status();
   Trace("is told to recover: ", recovered.message());
+}
+
+absl::Status SimManager::Administer(
+    absl::FunctionRef<absl::Status(membership::ManagerCore*, absl::Time)>
+        request) {
+  return loop_->Administer(request, Clock());
 }
 
 void SimManager::Step() {

@@ -6,6 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "membership/agent_core.h"
 #include "membership/manager_loop.h"
 #include "tests/simulation/random.h"
@@ -19,9 +21,13 @@ class SimManager final : public Process {
  public:
   using Answer = membership::AgentCore::Answer;
 
+  struct Options {
+    membership::ManagerOptions core;
+    absl::Duration leader_ttl = absl::Seconds(1);
+  };
+
   SimManager(World* world, TimedNetwork* network, SimEtcd* etcd,
-             const std::string& name,
-             const membership::ManagerOptions& options);
+             const std::string& name, const Options& options);
 
   void Start();
   void Kill();  // kill -9: all it knew is gone
@@ -34,6 +40,12 @@ class SimManager final : public Process {
   // An operator's command, where it leads: to go on from what nodes hold, if
   // the store is behind, or all of them are on old copies.
   void Recover(bool force);
+  // Another one; fails where it does not lead.
+  absl::Status Administer(
+      absl::FunctionRef<absl::Status(membership::ManagerCore*, absl::Time)>
+          request);
+  // The one that it goes by, where it leads.
+  const membership::View& view() const { return loop_->core().view(); }
 
   // Where it leads: a stranger registers, and a member that is damaged reports,
   // with something that cannot be.
@@ -48,7 +60,7 @@ class SimManager final : public Process {
 
   TimedNetwork* const network_;
   SimEtcd* const etcd_;
-  const membership::ManagerOptions options_;
+  const Options options_;
   std::unique_ptr<membership::ManagerLoop> loop_;
   uint64_t call_ = 0;  // the one that is outstanding
 };

@@ -25,6 +25,8 @@ using replica::Mutation;
 namespace {
 
 constexpr absl::Duration kSupervisorDelay = absl::Milliseconds(200);
+// Of a node with a copy of other times, which may have counted more.
+constexpr uint32_t kMany = 1000;
 // Whoever looks at the files that were put back.
 constexpr absl::Duration kOperatorDelay = absl::Milliseconds(700);
 
@@ -39,8 +41,13 @@ SimNode::SimNode(World* world, TimedNetwork* network, const Peers* peers,
       procedures_(WorkloadProcedures(
           [this] { return Slips(); },
           [this](absl::string_view whom) { return DiesOf(whom); })),
+      newer_procedures_(WorkloadProcedures(
+          [this] { return Slips(); },
+          [this](absl::string_view whom) { return DiesOf(whom); },
+          /*newer=*/true)),
       options_(std::move(options)),
-      random_(world->random().Fork()) {
+      random_(world->random().Fork()),
+      newer_(options_.newer) {
   LoseDisk();
 }
 
@@ -53,15 +60,20 @@ SimNode::~SimNode() {
 
 Slip SimNode::Slips() {
   if (!errs_next_) return Slip::kNone;
-  // Two others are to tell. Of two nobody can, so that a wrong result may be
-  // what counts in the end: there a replica comes to none.
+  // Two others are to tell; of two an operator is. A replica that stopped within
+  // what a head did wrongly could not go on without it: so of two that must not
+  // stop.
   const replica::ChainCore& core = node()->core();
   const size_t members = core.view().members.size();
-  if (members < 2 || (members == 2 && core.is_head())) return Slip::kNone;
+  if (members < 2) return Slip::kNone;
   errs_next_ = false;
   Trace("computes something wrong");
   has_erred_ = true;
-  return members == 2 ? Slip::kStops : Slip::kAny;
+  world()->tally().Count(members == 2 ? Kind::kErrorOfTwo : Kind::kError);
+  if (members == 2 && core.is_head()) return Slip::kBytes;
+  return random_.OneIn(3)   ? Slip::kBytes
+         : random_.OneIn(2) ? Slip::kStops
+                            : Slip::kAny;
 }
 
 // --- Life and death.
@@ -77,6 +89,7 @@ void SimNode::LoseDisk() {
   has_erred_ = false;
   rotten_ = false;
   decayed_ = false;
+  deaths_ = 0;
 }
 
 void SimNode::HangCore(absl::Duration time) {
@@ -114,6 +127,7 @@ void SimNode::PutBack(const Copy& copy) {
   Trace("is put back to a copy of its disk");
   disk_->PutBack(copy.images);
   put_back_ = true;
+  deaths_ = kMany;
   old_files_.clear();
   must_tell_old_files_ = false;
 }
@@ -143,6 +157,7 @@ void SimNode::PutBackSome(const Copy& copy) {
       one_of_two && !one_drain && !copy.receiving && !was_receiving_;
   Trace("has older copies of ", absl::StrJoin(old_files_, ", "));
   disk_->PutBack(old);
+  deaths_ = kMany;
   put_back_ = true;  // what lies within a drain its neighbours may know for old
 }
 
@@ -183,6 +198,7 @@ void SimNode::FlipBits() {
     Trace("has both copies of a version of its record damaged");
   }
   disk_->PutBack(images);
+  deaths_ = kMany;
   rotten_ = put_back_ = true;
 }
 
@@ -222,9 +238,13 @@ bool SimNode::decayed() {
 
 void SimNode::Start() {
   CHECK(!up());
+  // Whoever starts it again and again sees the same line each time.
+  if (stays_down_ && options_.limit_is_lifted) return;
   Discard();
+  started_ = world()->now();
   Trace("starts");
   ++starts_;
+  if (options_.unequal) DrawFlags();
   Begin();
   DieByItself();
   Boot();
@@ -235,6 +255,8 @@ void SimNode::Boot() {
   storage_options.first_incarnation = 1 + random_.Pick(1u << 30);
   storage_options.salt = random_.Next();
   storage_options.boot = boot_;
+  if (misfit_) storage_options.ring_bytes *= 2;
+  if (std::exchange(limit_is_lifted_, false)) storage_options.restart_limit = 0;
   auto storage = node::Storage::Open(storage_options,
                                      std::make_unique<SimMedia>(disk_.get()));
   if (!up()) return;
@@ -263,7 +285,8 @@ void SimNode::Boot() {
                                  options_.agent, random_.Fork());
   auto node =
       node::Node::Create(NodeOptionsOf(), Runtime(), std::move(*storage),
-                         &procedures_, agent_.get(), NodeEvents());
+                         newer_ ? &newer_procedures_ : &procedures_,
+                         agent_.get(), NodeEvents());
   CHECK(node.ok()) << node.status();
   node_ = std::move(*node);
   if (!up()) return;
@@ -375,11 +398,15 @@ void SimNode::GoDown(Crash crash) {
     was_receiving_ = storage_->record()->state().condition ==
                      membership::Condition::kReceiving;
   }
+  // Longer than by its own clock.
+  const absl::Duration long_life = options_.node.restarts.long_life * 1.2;
+  if (world()->now() - started_ > long_life) deaths_ = 0;
   if (crash == Crash::kPower) {
     disk_->Crash(random_.Next());
     ++boot_;
   } else {
     disk_->Kill();
+    ++deaths_;
   }
   drains_left_ = 0;
   network_->Died(this);
@@ -414,9 +441,7 @@ void SimNode::OnFatal(const absl::Status& status) {
   if (!up()) return;
   if (storage_ == nullptr &&
       absl::StrContains(status.message(), "stays down")) {
-    Trace("ends: ", status.message());
-    stays_down_ = true;
-    return GoDown(Crash::kProcess);
+    return OnStaysDown(status);
   }
   if (TellsOldFile(status)) return BeginAnewLater(status);
   // It is told which operation it was.
@@ -435,6 +460,7 @@ void SimNode::OnFatal(const absl::Status& status) {
     return OnConvicted(status);
   }
   if (TellsRot(status)) return BeginAnewLater(status);
+  if (IsMisfit(status)) return OnMisfit(status);
   const bool refused = agent_ != nullptr && agent_->refused();
   const bool old_copy =
       refused && put_back_ && absl::IsFailedPrecondition(status);
@@ -448,6 +474,76 @@ void SimNode::OnFatal(const absl::Status& status) {
   GoDown(Crash::kProcess);
   world()->After(old_copy ? kOperatorDelay : kSupervisorDelay, [this] {
     if (!up()) Start();
+  });
+}
+
+void SimNode::DrawFlags() {
+  // What all may have begun anew with binds nobody: see operations.md, Changing
+  // what nodes must have in common.
+  if (!OthersAreUp()) return;
+  if (starts_ > 1 && random_.OneIn(8)) misfit_ = true;
+  if (starts_ > 1 && random_.OneIn(4)) newer_ = !newer_;
+  if (misfit_) Trace("is started with a ring of another size");
+}
+
+bool SimNode::OthersAreUp() const {
+  size_t up = 0;
+  for (const auto& [name, node] : peers_->nodes) {
+    if (node->misfit_) return false;
+    up += node != this && node->up() && node->node_ != nullptr &&
+          node->node()->core().role() != membership::Role::kOutside;
+  }
+  return up > 0;
+}
+
+bool SimNode::IsMisfit(const absl::Status& status) const {
+  if (!options_.unequal || !absl::IsFailedPrecondition(status) ||
+      agent_ == nullptr || !agent_->refused() ||
+      !absl::StrContains(status.message(), "must have it in common")) {
+    return false;
+  }
+  bool somebody = misfit_ || !newer_;
+  for (const auto& [name, node] : peers_->nodes) somebody |= node->misfit_;
+  return somebody;
+}
+
+void SimNode::OnMisfit(const absl::Status& status) {
+  Trace("is refused: ", status.message());
+  world()->tally().Count(Kind::kMisfit);
+  GoDown(Crash::kProcess);
+  world()->After(kOperatorDelay, [this] {
+    for (const auto& [name, node] : peers_->nodes) {
+      if (node->misfit_) node->SetRight();
+    }
+    if (up()) return;  // with other flags already
+    newer_ = true;
+    Start();
+  });
+}
+
+// An operator has it started as the others are.
+void SimNode::SetRight() {
+  if (up()) Die(Crash::kProcess);
+  misfit_ = false;
+  Start();
+}
+
+// It must have died so often by itself, as far as can be seen from outside.
+void SimNode::OnStaysDown(const absl::Status& status) {
+  Trace("ends: ", status.message());
+  world()->tally().Count(Kind::kStaysDown);
+  stays_down_ = true;
+  End();
+  if (deaths_ < options_.storage.restart_limit) {
+    return world()->Fail(absl::InternalError(
+        absl::StrCat(name(), " stays down, and has died ", deaths_,
+                     " times at the most: ", status.message())));
+  }
+  if (!options_.limit_is_lifted) return;
+  world()->After(kOperatorDelay, [this] {
+    limit_is_lifted_ = true;
+    stays_down_ = false;
+    Start();
   });
 }
 

@@ -59,6 +59,13 @@ class SimNode final : public Process {
     bool drains_all = false;
     std::vector<std::string> cold;  // values that its heap holds for ever
     Pace pace;
+    // An operator starts it without storage.restart_limit where it stays down.
+    bool limit_is_lifted = false;
+    // It need not be like the others: at times it is started with a ring of
+    // another size, which the others must refuse until an operator sees to it,
+    // or with another release of the program: `newer` at first.
+    bool unequal = false;
+    bool newer = false;
   };
   // Everyone there is, by name; filled before anyone starts.
   struct Peers {
@@ -94,6 +101,8 @@ class SimNode final : public Process {
   void ErrNext(bool errs = true) { errs_next_ = errs; }
   bool errs_next() const { return errs_next_; }
   bool has_erred() const { return has_erred_; }
+  // It is out of the chain: what it came to counts no more.
+  void Forgive() { has_erred_ = false; }
   // A bit of a value that nobody reads flips in its heap, while it is up: the
   // others are to find out, and it is to end and join anew.
   void Decay();
@@ -172,6 +181,14 @@ class SimNode final : public Process {
   void OnConvicted(const absl::Status& status);
   // Whether that is what it must say of its files.
   bool TellsOldFile(const absl::Status& status) const;
+  // With what it is started this time.
+  void DrawFlags();
+  bool OthersAreUp() const;
+  // It differs from the others, or another one does, and is refused for that.
+  bool IsMisfit(const absl::Status& status) const;
+  void OnMisfit(const absl::Status& status);
+  void SetRight();
+  void OnStaysDown(const absl::Status& status);
   bool TellsRot(const absl::Status& status) const;
   NodeAnswer Answer(absl::Status status) const;
 
@@ -179,6 +196,7 @@ class SimNode final : public Process {
   const Peers* const peers_;
   CommittedLog* const log_;
   const replica::ProcedureRegistry procedures_;
+  const replica::ProcedureRegistry newer_procedures_;
   const Options options_;
   Random random_;
 
@@ -207,6 +225,13 @@ class SimNode final : public Process {
   int starts_ = 0;
   uint64_t boot_ = 1;  // of its machine
   bool stays_down_ = false;
+  bool limit_is_lifted_ = false;  // with the next start
+  bool newer_ = false;            // its program
+  bool misfit_ = false;           // it is started with a ring of another size
+  absl::Time started_;
+  // How often its process, but not its machine, has ended since one of them
+  // lived for long: as often at the least as it knows itself.
+  uint32_t deaths_ = 0;
 
   // Of this life.
   node::Storage* storage_ = nullptr;  // the node's

@@ -26,6 +26,7 @@ ABSL_FLAG(uint64_t, first, 1, "the first seed");
 ABSL_FLAG(uint64_t, seeds, 1, "how many seeds");
 ABSL_FLAG(int, jobs, 0, "processes at a time; 0: as many as processors");
 ABSL_FLAG(bool, trace, false, "tell everything that happens, in one process");
+ABSL_FLAG(bool, logs, false, "what nodes and managers log, too");
 ABSL_FLAG(std::string, fault, "",
           "planted in every run; those of the product's sources only in "
           "simulate_faulty");
@@ -50,6 +51,7 @@ struct Counts {
   uint64_t faults = 0;
   bool met = false;  // what is planted
   uint64_t views = 0;
+  Tally runs;  // how many had a kind at all
 };
 
 void Add(const Counts& from, Counts* to) {
@@ -62,6 +64,7 @@ void Add(const Counts& from, Counts* to) {
   to->faults += from.faults;
   to->met |= from.met;
   to->views += from.views;
+  to->runs.Add(from.runs);
 }
 
 Counts RunOne(uint64_t seed, std::FILE* trace) {
@@ -73,6 +76,7 @@ Counts RunOne(uint64_t seed, std::FILE* trace) {
   counts.acknowledged = result.acknowledged;
   counts.faults = result.faults;
   counts.views = result.views;
+  counts.runs.AddRun(result.tally);
   if (result.violation.ok()) return counts;
   counts.failed = 1;
   const std::string text = absl::StrCat(
@@ -127,6 +131,15 @@ bool RunParallel(uint64_t first, uint64_t end, int jobs, Counts* counts) {
   return all;
 }
 
+std::string RunsWith(const Tally& runs) {
+  std::string text;
+  for (size_t kind = 0; kind < kKindNames.size(); ++kind) {
+    absl::StrAppend(&text, kind == 0 ? "runs with " : ", ", kKindNames[kind],
+                    ": ", runs.of(static_cast<Kind>(kind)));
+  }
+  return text;
+}
+
 int Main() {
   const uint64_t first = absl::GetFlag(FLAGS_first);
   const uint64_t end = first + absl::GetFlag(FLAGS_seeds);
@@ -150,6 +163,7 @@ int Main() {
       counts.seeds, counts.failed, counts.simulated, took,
       counts.busy > 0 ? counts.simulated / counts.busy : 0.0, counts.operations,
       counts.acknowledged, counts.faults, counts.views);
+  absl::PrintF("%s\n", RunsWith(counts.runs));
   const std::string fault = absl::GetFlag(FLAGS_fault);
   if (!fault.empty() && !counts.met) {
     absl::FPrintF(stderr, "no run came by a fault named \"%s\"\n", fault);
@@ -167,7 +181,9 @@ int main(int argc, char** argv) {
                      "  simulate_main --seeds=1000 --first=1",
                      kamino::kVersion, argc, argv);
   google::InitGoogleLogging(argv[0]);
-  FLAGS_minloglevel = google::GLOG_FATAL;
+  FLAGS_minloglevel =
+      absl::GetFlag(FLAGS_logs) ? google::GLOG_INFO : google::GLOG_FATAL;
+  FLAGS_logtostderr = absl::GetFlag(FLAGS_logs);
   const std::string fault = absl::GetFlag(FLAGS_fault);
   if (!fault.empty() && !kamino::faults::FaultKnown(fault)) {
     absl::FPrintF(

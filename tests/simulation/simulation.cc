@@ -87,6 +87,15 @@ ClusterOptions DrawCluster(Scenario scenario, Random* random) {
       options.doubt_percent = 70;
       options.think = options.think / 4;
   }
+  if (random->OneIn(2)) {
+    // As a node's are, but that time is short here.
+    options.restart_limit = 3 + static_cast<uint32_t>(random->Pick(7));
+    options.restarts.first_delay = absl::Milliseconds(100);
+    options.restarts.most_delay = absl::Seconds(2);
+    options.restarts.long_life = absl::Milliseconds(1500);
+    options.restart_limit_is_lifted = true;
+  }
+  if (random->OneIn(3)) options.unequal = random->Next() | 1;
   if (busy) {
     options.pace.batch =
         random->Between(absl::Microseconds(60), absl::Milliseconds(5));
@@ -140,6 +149,7 @@ class Simulation {
           return true;
         });
       }
+      if (status.ok()) status = WaitUntilWhole();
       if (status.ok()) status = WaitForRest();
     }
     if (status.ok()) status = Check();
@@ -159,6 +169,17 @@ class Simulation {
       world_.RunUntil(world_.now() + kStep);
     }
     return world_.violation();
+  }
+
+  // Everyone is back who comes back at all, and nobody is kept out for ever.
+  absl::Status WaitUntilWhole() {
+    if (!plan_.restarts) return absl::OkStatus();
+    const size_t length = static_cast<size_t>(cluster_.options().chain_length);
+    return WaitFor("the chain is whole again", [this, length] {
+      // One more, where a drain was taken back when another had come.
+      return cluster_.StoredView().members.size() >= length &&
+             faults_.over();
+    });
   }
 
   // What is on its way comes to an end: nothing is left over anywhere.
@@ -200,6 +221,7 @@ class Simulation {
     result.digest = world_.trace().digest();
     result.events = world_.events();
     result.faults = faults_.struck();
+    result.tally = world_.tally();
     result.views = cluster_.StoredView().id;
     for (const Record& record : cluster_.history()) {
       if (record.end == Record::End::kUnknown) continue;

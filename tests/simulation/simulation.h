@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "tests/simulation/tally.h"
 
 namespace kamino::simulation {
 
@@ -19,6 +20,7 @@ struct RunResult {
   uint64_t acknowledged = 0;  // of these, mutations
   uint64_t faults = 0;
   uint64_t views = 0;
+  Tally tally;
 };
 
 // `trace`: where to tell what happens; null: nowhere.

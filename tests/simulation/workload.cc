@@ -49,22 +49,47 @@ Record Mutation(const char* function, std::string arguments) {
 
 }  // namespace
 
+// Whether a transfer of one less leaves balances of as many digits.
+bool KeepsLengths(replica::ProcedureContext& context,
+                  const std::vector<std::string>& words, int amount) {
+  const auto same = [&context](const std::string& account, int one, int other) {
+    int balance = 0;
+    const auto object = context.Get(account);
+    return object.ok() && absl::SimpleAtoi(object->value, &balance) &&
+           absl::StrCat(balance + one).size() ==
+               absl::StrCat(balance + other).size();
+  };
+  return same(words[0], -amount, 1 - amount) &&
+         same(words[1], amount, amount - 1);
+}
+
 // One less than it should, or something else besides, which a replica stops at.
+// kBytes: rightly, where it cannot be had.
 absl::StatusOr<std::string> TransferWrongly(replica::ProcedureContext& context,
                                             absl::string_view arguments,
                                             Slip slip) {
   std::vector<std::string> words = absl::StrSplit(arguments, ' ');
-  if (words.size() == 3 && words[2] != "1" && slip == Slip::kAny) {
-    int amount = 0;
-    if (absl::SimpleAtoi(words[2], &amount))
-      words[2] = absl::StrCat(amount - 1);
+  int amount = 0;
+  if (words.size() == 3 && absl::SimpleAtoi(words[2], &amount) && amount > 1 &&
+      (slip == Slip::kAny ||
+       (slip == Slip::kBytes && KeepsLengths(context, words, amount)))) {
+    words[2] = absl::StrCat(amount - 1);
     return head::BankTransfer(context, absl::StrJoin(words, " "));
   }
   auto result = head::BankTransfer(context, arguments);
-  if (!result.ok()) return result;
+  if (!result.ok() || slip == Slip::kBytes) return result;
   absl::Status put = context.Put(words[0], "wrong");
   if (!put.ok()) return put;
   return result;
+}
+
+// "KEY VALUE": a put.
+absl::StatusOr<std::string> NewerProcedure(replica::ProcedureContext& context,
+                                           absl::string_view arguments) {
+  const std::vector<absl::string_view> words = absl::StrSplit(arguments, ' ');
+  absl::Status put = context.Put(words[0], words[1]);
+  if (!put.ok()) return put;
+  return std::string();
 }
 
 // "WHOM KEY VALUE": a put, which ends the processes that `dies` says.
@@ -80,7 +105,8 @@ absl::StatusOr<std::string> PoisonProcedure(
 }
 
 replica::ProcedureRegistry WorkloadProcedures(
-    std::function<Slip()> errs, std::function<bool(absl::string_view)> dies) {
+    std::function<Slip()> errs, std::function<bool(absl::string_view)> dies,
+    bool newer) {
   replica::ProcedureRegistry registry;
   registry.Register("bank.transfer",
                     [errs = std::move(errs)](replica::ProcedureContext& context,
@@ -97,6 +123,7 @@ replica::ProcedureRegistry WorkloadProcedures(
                                              absl::string_view arguments) {
                       return PoisonProcedure(dies, context, arguments);
                     });
+  if (newer) registry.Register(kNewer, NewerProcedure);
   return registry;
 }
 
@@ -164,6 +191,7 @@ Record Workload::Next(const Versions& versions) {
   }
   if (options_.ballast_bytes > 0 && random_.OneIn(6)) return Ballast();
   if (random_.Percent(options_.doubt_percent)) return Doubt();
+  if (random_.Percent(options_.newer_percent)) return Newer();
   switch (random_.Pick(22)) {
     case 0:
     case 1:
@@ -193,6 +221,10 @@ Record Workload::Next(const Versions& versions) {
     default:
       return Lists();
   }
+}
+
+Record Workload::Newer() {
+  return Mutation(kNewer, absl::StrCat(Register(), " ", Value()));
 }
 
 Record Workload::Read() {

@@ -20,6 +20,7 @@ namespace kamino::simulation {
 enum class Slip {
   kNone,
   kAny,    // something else than it should
+  kBytes,  // the same objects, of the same sizes, with other bytes
   kStops,  // a replica finds within it that it is not what the head did
 };
 
@@ -27,9 +28,13 @@ enum class Slip {
 // `errs`: asked at each transfer; how this node computes it.
 // `dies`: asked at each poisoned request; whether that ends this node's process
 // now. Of whom it is to end: kHead, kReplica.
+// `newer`: of a release that has one more.
 replica::ProcedureRegistry WorkloadProcedures(
     std::function<Slip()> errs = nullptr,
-    std::function<bool(absl::string_view whom)> dies = nullptr);
+    std::function<bool(absl::string_view whom)> dies = nullptr,
+    bool newer = false);
+
+inline constexpr char kNewer[] = "test.newer";
 
 inline constexpr char kHead[] = "head";        // that executes it for a client
 inline constexpr char kReplica[] = "replica";  // that executes its log entry
@@ -47,6 +52,8 @@ class Workload {
     // Of mutations: conditions that fail as often as not, which a head answers
     // by itself, and what changes whether they do.
     uint64_t doubt_percent = 0;
+    // Of all: calls of a procedure that some nodes lack.
+    uint64_t newer_percent = 0;
   };
   static constexpr int64_t kBalance = 100;  // of each account, at first
 
@@ -87,6 +94,7 @@ class Workload {
   Record Lists();
   Record Ballast();
   Record Doubt();
+  Record Newer();
 
   const Options options_;
   Random random_;

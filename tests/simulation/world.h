@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "tests/simulation/random.h"
+#include "tests/simulation/tally.h"
 #include "tests/simulation/trace.h"
 
 namespace kamino::simulation {
@@ -27,6 +28,7 @@ class World {
   absl::Time now() const { return now_; }
   Random& random() { return random_; }
   Trace& trace() { return trace_; }
+  Tally& tally() { return tally_; }
 
   // Events of one moment happen in the order they were asked for.
   void After(absl::Duration delay, Event event);
@@ -55,6 +57,7 @@ class World {
   absl::Time now_ = absl::UnixEpoch();
   Random random_;
   Trace trace_;
+  Tally tally_;
   std::vector<Entry> queue_;  // a heap
   uint64_t order_ = 0;
   uint64_t events_ = 0;

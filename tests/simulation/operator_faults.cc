@@ -1,0 +1,34 @@
+// Of Faults, operators who take nodes out of the chain and add them at random,
+// whatever else goes wrong.
+#include "tests/simulation/faults.h"
+
+namespace kamino::simulation {
+
+void Faults::ChangeMembers() {
+  SimNode* const node = AnyNode();
+  if (operator_.Wants(node->name())) return;
+  // Who forces it answers for what is left; else the managers do.
+  const bool may_force = MayLose(*node);
+  const Operator::Removal how =
+      random_.OneIn(2)                ? Operator::Removal::kDrain
+      : may_force && random_.OneIn(3) ? Operator::Removal::kForced
+                                      : Operator::Removal::kNow;
+  operator_.TakeOut(node->name(), how, [this, node, how] {
+    world_->tally().Count(how == Operator::Removal::kDrain ? Kind::kDrain
+                                                           : Kind::kRemoval);
+    Maintain(node);
+  });
+}
+
+// It is out, and is added later; its machine is served meanwhile, or not.
+void Faults::Maintain(SimNode* node) {
+  if (stopped_) return;
+  if (random_.OneIn(2) && node->up()) {
+    node->Die(random_.OneIn(2) ? Crash::kPower : Crash::kProcess);
+    if (random_.OneIn(2)) node->LoseDisk();
+    Restart(node, Between(5, 800));
+  }
+  After(Between(5, 1500), [this, node] { operator_.Add(node->name()); });
+}
+
+}  // namespace kamino::simulation

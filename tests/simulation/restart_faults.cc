@@ -1,0 +1,118 @@
+// Of Faults, who dies and comes back.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tests/simulation/faults.h"
+
+namespace kamino::simulation {
+
+void Faults::Doom(SimNode* node, Crash crash, uint64_t most_drains) {
+  node->DieAtDrain(1 + random_.Pick(most_drains), crash,
+                   [this, node] { return MayDie(*node); });
+}
+
+void Faults::Restart(SimNode* node, absl::Duration time) {
+  After(time, [this, node] {
+    if (node->up()) {
+      // It has not come to that drain yet.
+      if (node->doomed()) Restart(node, absl::Milliseconds(50));
+      return;
+    }
+    if (random_.OneIn(4)) {
+      // Again while it recovers, or soon after.
+      Doom(node, Crash::kPower, 30);
+    }
+    node->Start();
+    Unsettle(node->name(), absl::ZeroDuration());
+    if (!node->up() || node->doomed()) Restart(node, Between(5, 300));
+  });
+}
+
+// The second is head when it comes back, and may have to mend what it was in
+// the middle of.
+void Faults::KillHeads() {
+  const membership::View view = cluster_->LastView();
+  if (view.members.size() < 3) return;
+  SimNode* const head = cluster_->node(view.members[0].node_id);
+  SimNode* const next = cluster_->node(view.members[1].node_id);
+  for (SimNode* node : {head, next}) {
+    if (!node->up() || node->doomed() || !MayDie(*node)) return;
+  }
+  for (SimNode* node : {head, next}) {
+    Disturb(node->name(), absl::Seconds(1000));
+    Doom(node, Crash::kPower, 12);
+  }
+  Restart(next, Between(5, 150));
+  Restart(head, Between(400, 1500));
+}
+
+void Faults::PowerCut() {
+  world_->trace().Line(world_->now(), "-----", "the power is cut");
+  std::vector<SimNode*> dying;  // at once
+  for (const auto& node : cluster_->nodes()) {
+    if (!node->up() || !MayDie(*node)) continue;
+    dying.push_back(node.get());
+  }
+  for (SimNode* node : dying) {
+    node->Die(Crash::kPower);
+    Disturb(node->name(), absl::Seconds(3));
+    Restart(node, Between(5, 1000));
+  }
+}
+
+// Several nodes and managers die and start again and again, for a few failure
+// timeouts.
+void Faults::Storm() {
+  const absl::Time until = world_->now() + Between(300, 1200);
+  const Churning how = random_.OneIn(3)   ? Churning::kProcesses
+                       : random_.OneIn(2) ? Churning::kMachines
+                                          : Churning::kBoth;
+  world_->trace().Line(world_->now(), "-----", "a storm of restarts");
+  world_->tally().Count(Kind::kStorm);
+  const uint64_t spared = random_.Pick(cluster_->nodes().size());
+  for (size_t i = 0; i < cluster_->nodes().size(); ++i) {
+    if (i != spared || random_.OneIn(2)) {
+      Churn(cluster_->nodes()[i].get(), until, how);
+    }
+  }
+  for (const auto& manager : cluster_->managers()) {
+    if (random_.OneIn(2)) ChurnManager(manager.get(), until);
+  }
+}
+
+void Faults::Churn(SimNode* node, absl::Time until, Churning how) {
+  After(node->up() ? Between(1, 200) : Between(1, 120), [=, this] {
+    if (world_->now() > until) return Restart(node, Between(5, 150));
+    if (!node->up()) {
+      node->Start();
+      Unsettle(node->name(), absl::ZeroDuration());
+    } else if (!node->doomed() && MayDie(*node)) {
+      const bool power = how == Churning::kMachines ||
+                         (how == Churning::kBoth && random_.OneIn(2));
+      const Crash crash = power ? Crash::kPower : Crash::kProcess;
+      Disturb(node->name(), until - world_->now() + absl::Seconds(3));
+      if (random_.OneIn(3)) {
+        Doom(node, crash, 30);
+      } else {
+        node->Die(crash);
+      }
+    }
+    Churn(node, until, how);
+  });
+}
+
+void Faults::ChurnManager(SimManager* manager, absl::Time until) {
+  After(Between(5, 300), [=, this] {
+    if (!manager->up()) {
+      manager->Start();
+    } else if (world_->now() < until) {
+      manager->Kill();
+    } else {
+      return;
+    }
+    ChurnManager(manager, until);
+  });
+}
+
+}  // namespace kamino::simulation

@@ -64,6 +64,15 @@ void ManagerLog::TellWhoIsSuspect(const ManagerCore& core) {
                     "others are not: the chain goes on without it";
     return;
   }
+  if (suspect_->turned) {
+    LOG(WARNING) << suspect_->suspect << " has waited for an answer of "
+                 << suspect_->accuser << " for "
+                 << absl::FormatDuration(suspect_->debt)
+                 << ", as of others before, who answer others: the chain goes "
+                    "on without "
+                 << suspect_->suspect;
+    return;
+  }
   LOG(WARNING) << suspect_->accuser << " has waited for an answer of "
                << suspect_->suspect << " for "
                << absl::FormatDuration(suspect_->debt)

@@ -5,9 +5,11 @@
 namespace kamino::membership {
 namespace {
 
-// In failure timeouts: for how long an accusation counts against the accuser of
-// the next one; how long a node that was left out is kept out, at first.
+// In failure timeouts: for how long after the last accusation those until then
+// count against their accusers; how long a node that was left out is kept out,
+// at first.
 constexpr int kRemembered = 20;
+constexpr size_t kMostRemembered = 64;
 constexpr int kKeptOut = 4;
 // At the most, so much longer.
 constexpr int kMostDoubled = 64;
@@ -20,8 +22,8 @@ void Suspects::Look(const View& view, const KnownNodes& nodes, absl::Time now) {
     if (!CanGoOn(view, nodes, {{present_->suspect, false}})) LetGo();
     return;
   }
-  if (now - last_accused_ >= failure_timeout_ * kRemembered) last_.reset();
-  present_ = SuspectOf(view, nodes, failure_timeout_, last_);
+  if (now - last_accused_ >= failure_timeout_ * kRemembered) lately_.clear();
+  present_ = SuspectOf(view, nodes, failure_timeout_, lately_);
 }
 
 void Suspects::OnView(const View& before, const View& after, absl::Time now) {
@@ -31,7 +33,8 @@ void Suspects::OnView(const View& before, const View& after, absl::Time now) {
                   [this](const Member& member) { return Is(member.node_id); });
   if (!stays) {
     KeepOut(present_->suspect, now);
-    last_ = present_;
+    if (lately_.size() == kMostRemembered) lately_.erase(lately_.begin());
+    lately_.push_back(*present_);
     last_accused_ = now;
   }
   LetGo();

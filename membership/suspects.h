@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "membership/next_view.h"
@@ -49,9 +50,9 @@ class Suspects {
 
   absl::Duration failure_timeout_;
   std::optional<Suspicion> present_;
-  // The last one that came to something. One that did not says nothing of its
-  // accuser, and must not hide the one before it.
-  std::optional<Suspicion> last_;
+  // Those that came to something lately, the last one last. One that did not
+  // says nothing of its accuser.
+  std::vector<Suspicion> lately_;
   absl::Time last_accused_ = absl::InfinitePast();
   std::map<std::string, Term> kept_out_;  // by node id; some of them over
 };

@@ -10,8 +10,8 @@ bool HasToMend(Condition condition) {
   return condition != Condition::kSound && condition != Condition::kBehind;
 }
 
-// The reports of all members, in their order; nothing when one of them is
-// away, in another view, or has something to mend.
+// The reports of all members, in their order; nothing when one of them is away
+// or in another view.
 std::optional<std::vector<NodeReport>> Reports(const View& view,
                                                const KnownNodes& nodes) {
   std::vector<NodeReport> reports;
@@ -19,8 +19,7 @@ std::optional<std::vector<NodeReport>> Reports(const View& view,
     const auto found = nodes.find(member.node_id);
     if (found == nodes.end() || !found->second.alive ||
         found->second.member.incarnation != member.incarnation ||
-        found->second.report.view_id != view.id ||
-        HasToMend(found->second.report.condition)) {
+        found->second.report.view_id != view.id) {
       return std::nullopt;
     }
     reports.push_back(found->second.report);
@@ -54,6 +53,10 @@ std::optional<Suspicion> AccusationOf(const View& view,
                    head.completion_debt};
 }
 
+// Mending takes a few messages to a neighbour and back; what is to be mended is
+// not more than what was on its way.
+constexpr int kMending = 4;
+
 // Of the last second: who stands in the chain's way; whom one may be slowed
 // down by what all are asked for.
 constexpr absl::Duration kTooLate = absl::Milliseconds(800);
@@ -61,7 +64,7 @@ constexpr absl::Duration kAlsoLate = absl::Milliseconds(400);
 
 std::optional<Suspicion> SlowestOf(const View& view,
                                    const std::vector<NodeReport>& reports,
-                                   const std::optional<Suspicion>& last) {
+                                   const std::vector<Suspicion>& lately) {
   std::optional<Suspicion> found;
   for (size_t i = 0; i < reports.size(); ++i) {
     if (reports[i].late < kAlsoLate) continue;
@@ -69,28 +72,62 @@ std::optional<Suspicion> SlowestOf(const View& view,
     const std::string& id = view.members[i].node_id;
     found = {id, id, reports[i].late};
   }
-  const bool another = last.has_value() && found.has_value() &&
-                       last->suspect == last->accuser &&
-                       last->suspect != found->suspect;
+  const bool another = !lately.empty() && found.has_value() &&
+                       lately.back().suspect == lately.back().accuser &&
+                       lately.back().suspect != found->suspect;
   if (!found.has_value() || found->debt < kTooLate || another) {
     return std::nullopt;
   }
   return found;
 }
 
+bool Accuses(const Suspicion& each, const std::string& accuser,
+             const std::string& suspect) {
+  return each.turned ? each.suspect == accuser && each.accuser == suspect
+                     : each.accuser == accuser && each.suspect == suspect;
+}
+
+bool IsAccusedByOthers(const std::string& id, const std::string& but,
+                       const std::vector<Suspicion>& lately) {
+  return std::any_of(lately.begin(), lately.end(), [&](const Suspicion& each) {
+    return !each.turned && each.suspect == id && each.accuser != id &&
+           each.accuser != but;
+  });
+}
+
+// Whether it is rather the accuser whose links are bad.
+bool IsTurned(const Suspicion& found, const std::vector<Suspicion>& lately) {
+  if (found.accuser == found.suspect ||
+      IsAccusedByOthers(found.suspect, found.accuser, lately)) {
+    return false;
+  }
+  return std::any_of(lately.begin(), lately.end(), [&](const Suspicion& each) {
+    const std::string& other = each.turned ? each.accuser : each.suspect;
+    return other != found.suspect && other != found.accuser &&
+           Accuses(each, found.accuser, other) &&
+           !IsAccusedByOthers(other, found.accuser, lately);
+  });
+}
+
 }  // namespace
 
 std::optional<Suspicion> SuspectOf(const View& view, const KnownNodes& nodes,
                                    absl::Duration patience,
-                                   const std::optional<Suspicion>& last) {
+                                   const std::vector<Suspicion>& lately) {
   const auto reports = Reports(view, nodes);
   if (!reports.has_value()) return std::nullopt;
-  auto found = AccusationOf(view, *reports, patience);
-  if (!found.has_value()) found = SlowestOf(view, *reports, last);
+  const bool mending = std::any_of(
+      reports->begin(), reports->end(),
+      [](const NodeReport& each) { return HasToMend(each.condition); });
+  auto found =
+      AccusationOf(view, *reports, mending ? patience * kMending : patience);
+  if (!found.has_value() && !mending) {
+    found = SlowestOf(view, *reports, lately);
+  }
   if (!found.has_value()) return std::nullopt;
-  if (last.has_value() && found->accuser == last->accuser &&
-      found->suspect != last->suspect) {
+  if (IsTurned(*found, lately)) {
     std::swap(found->accuser, found->suspect);
+    found->turned = true;
   }
   const KnownNode& suspect = nodes.at(found->suspect);
   // One that has just joined is no loss to those who were enough before.

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "membership/next_view.h"
@@ -18,6 +19,9 @@ struct Suspicion {
   std::string accuser;  // another member; or itself, as it is slow
   // How long the accuser has waited; or was slow, of the last second.
   absl::Duration debt;
+  // It was the suspect who waited for the accuser: the links of the one who
+  // waits for one member after another are bad themselves.
+  bool turned = false;
 
   friend bool operator==(const Suspicion&, const Suspicion&) = default;
 };
@@ -33,17 +37,22 @@ struct Suspicion {
 //   - If there is none: the one member whose core was in long steps for most of
 //     the last second (NodeReport::late), as one on a medium that is slow. If
 //     others were as well it may be what the chain is asked for; likewise if
-//     `last` was for this, of another member. The accuser is the member itself.
-//   - Whoever accused another one before (`last`) is the suspect itself: what
-//     the two had in common is its end of the links.
+//     the last of `lately` was for this, of another member. The accuser is the
+//     member itself.
+//   - By `lately`, which came to something, the last one last: who has accused
+//     another one before, whom nobody else has, is the suspect itself, unless
+//     others have accused whom it accuses now. What the two had in common is
+//     its end of the links.
+//
+// While a member has something to mend, which takes time, four times `patience`
+// is what counts, and nobody is slow: that member may wait for a link, too.
 //
 // Nobody, if one member alone would be left, but for one that has just joined
 // and is behind, or those who are left could not go on; and nobody before all
-// members are known to be in the view and to have nothing to mend, as that
-// takes time.
+// members are known to be in the view.
 std::optional<Suspicion> SuspectOf(const View& view, const KnownNodes& nodes,
                                    absl::Duration patience,
-                                   const std::optional<Suspicion>& last);
+                                   const std::vector<Suspicion>& lately);
 
 }  // namespace kamino::membership
 

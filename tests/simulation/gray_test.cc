@@ -62,6 +62,26 @@ class GrayRun {
     }
   }
 
+  // It can reach the others.
+  void CutOthersFrom(size_t index) {
+    for (const auto& other : cluster_.nodes()) {
+      cluster_.network().Cut(other->name(), members_.at(index));
+    }
+  }
+  void PauseOthers() {
+    for (const auto& node : cluster_.nodes()) {
+      if (std::count(members_.begin(), members_.end(), node->name()) == 0) {
+        node->Pause(kLasts);
+      }
+    }
+  }
+  // Soon enough to keep its place.
+  void Restart(size_t index) {
+    SimNode* const node = this->node(index);
+    node->Die(Crash::kProcess);
+    world_.After(kFailureTimeout / 4, [node] { node->Start(); });
+  }
+
   void StopEtcd() { cluster_.etcd().Stop(); }
   void StopManagers() {
     for (const auto& manager : cluster_.managers()) manager->Kill();
@@ -69,10 +89,16 @@ class GrayRun {
 
   // What is wrong once it was struck by that; "" for nothing.
   std::string Strike(const std::function<void(GrayRun*)>& strike,
-                     int most_timeouts) {
+                     int most_timeouts, size_t most_left_out) {
     const absl::Time struck = world_.now();
     strike(this);
-    Run(kLasts);
+    while (world_.now() < struck + kLasts) {
+      Run(absl::Milliseconds(100));
+      if (cluster_.StoredView().members.size() + most_left_out <
+          members_.size()) {
+        return absl::StrCat("more than ", most_left_out, " were left out");
+      }
+    }
     const absl::Duration outage =
         LongestOutage(cluster_.history(), struck, world_.now());
     if (outage > kFailureTimeout * most_timeouts) {
@@ -86,9 +112,6 @@ class GrayRun {
     if (after < before / 4) {
       return absl::StrCat("of ", before, " writes a second ", after,
                           " are left");
-    }
-    if (cluster_.StoredView().members.size() < members_.size() - 1) {
-      return "more than one was left out";
     }
     cluster_.network().HealAll();
     for (const auto& node : cluster_.nodes()) {
@@ -121,6 +144,7 @@ struct Case {
   std::string name;
   std::function<void(GrayRun*)> strike;
   int most_timeouts = 3;  // without a write
+  size_t most_left_out = 1;
 };
 
 std::vector<Case> DeadLinks(size_t members) {
@@ -178,6 +202,36 @@ std::vector<Case> CutFromNodes(size_t members) {
   return cases;
 }
 
+// Whoever is back needs its neighbours' word, and one of them is not heard.
+std::vector<Case> RestartsAtDeadLinks(size_t members) {
+  std::vector<Case> cases;
+  for (size_t from = 0; from + 1 < members; ++from) {
+    for (size_t restarted : {from, from + 1}) {
+      cases.push_back({absl::StrCat(restarted, " is restarted, and ", from,
+                                    " and ", from + 1, " do not reach"),
+                       [from, restarted](GrayRun* run) {
+                         run->Restart(restarted);
+                         run->Cut(from, from + 1);
+                         run->Cut(from + 1, from);
+                       },
+                       /*most_timeouts=*/8});
+    }
+  }
+  return cases;
+}
+
+// Two go on: whoever comes back is not reached again.
+std::vector<Case> TwoAreNotReached(size_t members) {
+  if (members < 4) return {};
+  return {{"1 and 3 are not reached",
+           [](GrayRun* run) {
+             run->CutOthersFrom(1);
+             run->CutOthersFrom(3);
+             run->PauseOthers();
+           },
+           /*most_timeouts=*/6, /*most_left_out=*/2}};
+}
+
 // The chain goes on as it is.
 std::vector<Case> NobodyLeads(size_t /*members*/) {
   return {{"etcd is away", [](GrayRun* run) { run->StopEtcd(); },
@@ -192,7 +246,8 @@ std::string FirstWrongOf(size_t members, const std::vector<Case>& cases) {
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     for (const Case& each : cases) {
       const std::string wrong =
-          GrayRun(seed, members).Strike(each.strike, each.most_timeouts);
+          GrayRun(seed, members)
+              .Strike(each.strike, each.most_timeouts, each.most_left_out);
       if (!wrong.empty()) {
         return absl::StrCat(members, " members, seed ", seed, ", ", each.name,
                             ": ", wrong);
@@ -216,6 +271,14 @@ TEST(GrayTest, AMemberIsCutFromTheOthers) {
   EXPECT_EQ(FirstWrong(CutFromNodes), "");
 }
 
+TEST(GrayTest, AMemberIsRestartedAtADeadLink) {
+  EXPECT_EQ(FirstWrong(RestartsAtDeadLinks), "");
+}
+
+TEST(GrayTest, TwoMembersAreNotReached) {
+  EXPECT_EQ(FirstWrong(TwoAreNotReached), "");
+}
+
 TEST(GrayTest, ACoreHangs) { EXPECT_EQ(FirstWrong(HungCores), ""); }
 
 TEST(GrayTest, AProcessIsStopped) {
@@ -231,6 +294,10 @@ TEST(GrayTest, OldMistakesAreNoticed) {
   EXPECT_NE(FirstWrong(DeadLinks), "");
   faults::PlantFault("membership-accusers-are-forgotten");
   EXPECT_NE(FirstWrong(CutFromNodes), "");
+  faults::PlantFault("membership-waits-for-who-mends");
+  EXPECT_NE(FirstWrong(RestartsAtDeadLinks), "");
+  faults::PlantFault("membership-accusers-count-alone");
+  EXPECT_NE(FirstWrong(TwoAreNotReached), "");
   faults::PlantFault("membership-hung-cores-are-there");
   EXPECT_NE(FirstWrong(HungCores), "");
   faults::PlantFault("membership-slow-members-stay");

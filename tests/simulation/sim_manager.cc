@@ -153,7 +153,7 @@ void SimManager::HearNonsense(Random* random) {
   const membership::NodeReport report = Nonsense(view, random);
   AgentCore::Call call;
   Answer answer;
-  call.registration.set_cluster_id(options_.cluster_id);
+  call.registration.set_cluster_id(options_.core.cluster_id);
   *call.registration.mutable_member() = membership::ToProto(
       membership::Member{"stranger",
                          1,
@@ -167,7 +167,7 @@ void SimManager::HearNonsense(Random* random) {
   if (!view.formed()) return;
   const membership::Member& member =
       view.members[random->Pick(view.members.size())];
-  call.heartbeat.set_cluster_id(options_.cluster_id);
+  call.heartbeat.set_cluster_id(options_.core.cluster_id);
   call.heartbeat.set_node_id(member.node_id);
   call.heartbeat.set_incarnation(member.incarnation);
   *call.heartbeat.mutable_report() = membership::ToProto(report);

@@ -52,8 +52,6 @@ const char* const kFaults[] = {
     "media-of-any-age",
     "media-of-any-age-within-a-start",
     "membership-acts-while-it-vouches",
-    "membership-believes-absurd-numbers",
-    "membership-believes-who-shows-nothing",
     "membership-clocks-stop-in-sleep",
     "membership-forgets-progress",
     "membership-leads-by-keep-alives",

@@ -300,6 +300,7 @@ class ChainCore {
   void ContinueScrub(absl::Time now);
   // They are the first `count` members'.
   bool AreOfMembers(const RangeVotes& votes, int count) const;
+  void TellDoubt(absl::Time now);
   void PassUp(const kamino::internal::v1::Compared& compared);
   void Conclude(const kamino::internal::v1::Compared& compared, absl::Time now);
   // The successor asks for the entry after what it has received, perhaps again:

@@ -26,6 +26,8 @@ constexpr Trial kTrials[] = {
     {"dispute-keeps-the-heads-image", "disputed_head"},
     {"dispute-counts-a-copy-twice", "disputed_by_copy"},
     {"scrub-skips-a-range", "scrub_agrees"},
+    {"scrub-rests-while-in-doubt", "scrub_off_in_doubt"},
+    {"scrub-keeps-doubts-to-itself", "scrub_off_untold"},
 };
 
 class PlantedTranscriptsTest : public ::testing::TestWithParam<Trial> {};

@@ -125,7 +125,7 @@ class ChainCore {
 
   // This node came by an object that cannot be read, as `found` says: it
   // discards what it holds and ends, if a neighbour has everything. False: it
-  // is to go on as it is.
+  // is to go on as it is, and to ask again when it comes by that again.
   bool LeaveAsDamaged(const absl::Status& found, Actions* actions);
 
   // Whether `request` may be executed by a head on probation: its successor

@@ -26,14 +26,7 @@ Admission::Admission(AdmissionOptions options, engine::KaminoStore* store,
       core_(core),
       clients_(options_.client_min_idle) {
   store_->SetUnlockListener([this](absl::Span<const ObjectId> objects) {
-    for (ObjectId object : objects) {
-      auto found = parked_.find(object);
-      if (found == parked_.end()) continue;
-      std::move(found->second.begin(), found->second.end(),
-                std::back_inserter(ready_));
-      parked_count_ -= found->second.size();
-      parked_.erase(found);
-    }
+    waiting_.OnUnlocked(objects);
   });
 }
 
@@ -49,11 +42,10 @@ Admission::~Admission() {
   }
   const absl::Status not_head =
       MakeError(kamino::v1::REASON_NOT_HEAD, "this node is the head no more");
-  for (auto* queue : {&alone_, &ready_}) {
-    for (Request& request : *queue) Answer(request, {not_head, "", 0});
-  }
-  for (auto& [object, requests] : parked_) {
-    for (Request& request : requests) Answer(request, {not_head, "", 0});
+  if (damaged_.has_value()) Answer(*damaged_, {not_head, "", 0});
+  for (Request& request :
+       waiting_.TakeIf([](const Request&) { return true; })) {
+    Answer(request, {not_head, "", 0});
   }
 }
 
@@ -99,19 +91,19 @@ absl::Status Admission::FormatState(absl::Time now, Actions* actions) {
 }
 
 void Admission::Submit(Request request, absl::Time now) {
-  if (ready_.size() + alone_.size() + parked_count_ >= options_.max_waiting) {
+  if (waiting_.size() >= options_.max_waiting) {
     ++counters_.rejected;
-    Answer(request, {MakeError(kamino::v1::REASON_OVERLOADED,
-                               absl::StrCat("the head is overloaded: ",
-                                            ready_.size() + parked_count_,
-                                            " requests wait for it")),
-                     "", 0});
+    Answer(request,
+           {MakeError(kamino::v1::REASON_OVERLOADED,
+                      absl::StrCat("the head is overloaded: ", waiting_.size(),
+                                   " requests wait for it")),
+            "", 0});
     return;
   }
   if (clients_.Knows(request.mutation.client_id)) {
     clients_.Touch(request.mutation.client_id, now);
   }
-  ready_.push_back(std::move(request));
+  waiting_.Add(std::move(request));
 }
 
 void Admission::ExecuteReady(absl::Time now, Actions* actions) {
@@ -126,28 +118,18 @@ void Admission::ExecuteReady(absl::Time now, Actions* actions) {
   EndAnnouncement(actions);
 }
 
-void Admission::PutBack(std::vector<Request>* batch, size_t begin) {
-  ready_.insert(ready_.begin(), std::make_move_iterator(batch->begin() + begin),
-                std::make_move_iterator(batch->end()));
-  batch->resize(begin);
-}
-
 std::vector<Request> Admission::TakeBatch() {
   std::vector<Request> batch;
-  if (!alone_.empty()) {
-    batch.push_back(std::move(alone_.front()));
-    alone_.pop_front();
-    return batch;
-  }
-  size_t bytes = 0;
-  while (!ready_.empty() && batch.size() < options_.max_batch &&
-         (batch.empty() ||
-          (!IsWatched(batch.front()) && !IsWatched(ready_.front()))) &&
-         (batch.empty() || bytes + ready_.front().mutation.arguments.size() <=
-                               options_.max_batch_bytes)) {
-    bytes += ready_.front().mutation.arguments.size();
-    batch.push_back(std::move(ready_.front()));
-    ready_.pop_front();
+  size_t bytes = waiting_.next().mutation.arguments.size();
+  const bool others_may_come = waiting_.next_ready() != nullptr;
+  batch.push_back(waiting_.TakeNext());
+  if (!others_may_come || IsWatched(batch.front())) return batch;
+  while (batch.size() < options_.max_batch) {
+    Request* const next = waiting_.next_ready();
+    if (next == nullptr || IsWatched(*next)) break;
+    bytes += next->mutation.arguments.size();
+    if (bytes > options_.max_batch_bytes) break;
+    batch.push_back(waiting_.TakeNext());
   }
   return batch;
 }
@@ -171,23 +153,29 @@ void Admission::ExecuteBatch(std::vector<Request> batch, absl::Time now,
     batch.erase(batch.begin() + spoilt->first);
     const Attempt& attempt = spoilt->second;
     if (attempt.conflict.has_value()) {
-      Park(*attempt.conflict, std::move(request));
+      waiting_.Park(*attempt.conflict, std::move(request));
     } else if (single && MayEvictLess(request, attempt.outcome.status)) {
       request.evicts_least = true;
-      alone_.push_front(std::move(request));
-    } else if (single && attempt.damaged && !answers_damage_) {
+      waiting_.PutBackAlone(std::move(request));
+    } else if (single && attempt.damaged) {
       damage_ = attempt.outcome.status;
-      alone_.push_front(std::move(request));
+      damaged_ = std::move(request);
     } else if (single) {
       ++counters_.aborted;
-      if (attempt.ended) NoteSurvived(request.mutation);
+      if (attempt.ended) NoteSurvived(&request);
       Answer(request, attempt.outcome);
     } else {
-      alone_.push_back(std::move(request));
+      waiting_.AddAlone(std::move(request));
     }
-    if (turn_is_over()) PutBack(&batch, 0);
+    if (turn_is_over()) waiting_.PutBack(&batch, 0);
   }
-  for (Request& request : batch) alone_.push_back(std::move(request));
+  for (Request& request : batch) waiting_.AddAlone(std::move(request));
+}
+
+void Admission::AnswerDamage() {
+  ++counters_.aborted;
+  Answer(*damaged_, {std::exchange(damage_, absl::OkStatus()), "", 0});
+  damaged_.reset();
 }
 
 std::optional<std::pair<size_t, Admission::Attempt>> Admission::TryBatch(
@@ -202,7 +190,7 @@ std::optional<std::pair<size_t, Admission::Attempt>> Admission::TryBatch(
   uint32_t executed = 0;
   for (size_t i = 0; i < batch->size(); ++i) {
     if (i > 0 && turn_is_over()) {
-      PutBack(batch, i);
+      waiting_.PutBack(batch, i);
       break;
     }
     const uint64_t sequence = core_->next_sequence() + executed;
@@ -220,26 +208,13 @@ std::optional<std::pair<size_t, Admission::Attempt>> Admission::TryBatch(
   }
   Abort(*transaction);
   for (size_t i = 0; i < batch->size(); ++i) {
-    if (attempts[i].ended) NoteSurvived((*batch)[i].mutation);
+    if (attempts[i].ended) NoteSurvived(&(*batch)[i]);
     Answer((*batch)[i], std::move(attempts[i].outcome));
   }
   return std::nullopt;
 }
 
 namespace {
-
-// Not OK: nobody waits for the request any more.
-absl::Status CheckAwaited(const Request& request, absl::Time now) {
-  if (now >= request.deadline) {
-    return absl::DeadlineExceededError(
-        "the request waited too long at the head and was not executed");
-  }
-  if (request.abandoned != nullptr && request.abandoned()) {
-    return absl::CancelledError(
-        "the client gave the request up; it was not executed");
-  }
-  return absl::OkStatus();
-}
 
 // Whether a function failed for a reason of its own, not of the engine's.
 bool IsOwnDecision(const absl::Status& status) {
@@ -274,7 +249,7 @@ Admission::Attempt Admission::ExecuteOne(Transaction& transaction,
   }
   options_.executing(request.mutation.function, request.mutation.client_id);
   const size_t declared = transaction.write_set().size();
-  absl::Status poison = CheckPoison(transaction, request.mutation);
+  absl::Status poison = CheckPoison(transaction, &request);
   if (!poison.ok()) {
     return Failed(transaction, poison, declared, /*changed=*/false);
   }
@@ -365,7 +340,7 @@ void Admission::CommitBatch(Transaction& transaction, uint32_t executed,
   std::vector<Waiter>& waiters = in_flight_[last];
   for (size_t i = 0; i < batch->size(); ++i) {
     const replica::Mutation& mutation = (*batch)[i].mutation;
-    if (attempts[i].ended) NoteSurvived(mutation);
+    if (attempts[i].ended) NoteSurvived(&(*batch)[i]);
     if (attempts[i].executed && mutation.client_id != 0) {
       for (uint64_t dropped : mutation.dropped_clients) {
         clients_.Forget(dropped);
@@ -404,22 +379,11 @@ size_t Admission::PropagateToBackup(size_t max) {
 
 void Admission::OnTick(absl::Time now) {
   SubmitUnrecorded();
-  for (auto it = parked_.begin(); it != parked_.end();) {
-    std::deque<Request>& requests = it->second;
-    const auto expired = std::stable_partition(
-        requests.begin(), requests.end(), [now](const Request& request) {
-          return CheckAwaited(request, now).ok();
-        });
-    for (auto late = expired; late != requests.end(); ++late) {
-      Answer(*late, {CheckAwaited(*late, now), "", 0});
-    }
-    parked_count_ -= std::distance(expired, requests.end());
-    requests.erase(expired, requests.end());
-    if (requests.empty()) {
-      parked_.erase(it++);
-    } else {
-      ++it;
-    }
+  const auto expired = [this, now](const Request& request) {
+    return !IsAnnounced(request) && !CheckAwaited(request, now).ok();
+  };
+  for (Request& request : waiting_.TakeIf(expired)) {
+    Answer(request, {CheckAwaited(request, now), "", 0});
   }
 }
 
@@ -470,11 +434,6 @@ absl::Status Admission::MakeRoomForClient(Transaction& transaction,
   return absl::OkStatus();
 }
 
-void Admission::Park(ObjectId object, Request request) {
-  parked_[object].push_back(std::move(request));
-  ++parked_count_;
-}
-
 void Admission::Answer(Request& request, RequestOutcome outcome) {
   if (!options_.lease_valid()) {
     outcome = {MakeError(kamino::v1::REASON_RECONFIGURING,
@@ -487,7 +446,7 @@ void Admission::Answer(Request& request, RequestOutcome outcome) {
 AdmissionStats Admission::stats() const {
   AdmissionStats stats = counters_;
   stats.in_flight = in_flight_.size();
-  stats.parked = parked_count_;
+  stats.parked = waiting_.parked();
   stats.clients = clients_.size();
   stats.result_bytes = result_bytes_;
   stats.on_probation = on_probation_;

@@ -29,7 +29,6 @@
 #define KAMINO_HEAD_ADMISSION_H_
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -41,6 +40,7 @@
 #include "engine/kamino/kamino_store.h"
 #include "head/client_clock.h"
 #include "head/request.h"
+#include "head/waiting_requests.h"
 #include "replica/chain_core.h"
 #include "replica/refused_requests.h"
 #include "replica/request_identity.h"
@@ -90,6 +90,8 @@ struct AdmissionStats {
   uint64_t result_bytes = 0;  // kept until what they are of is completed
   bool on_probation = false;
   uint64_t poisonous = 0;  // requests that are refused as heads died of them
+  // Requests whose bytes were digested, as it mattered which they are.
+  uint64_t identified = 0;
 };
 
 class Admission {
@@ -126,13 +128,13 @@ class Admission {
   // ExecuteReady nothing is announced any more.
   void Retire() { retired_ = true; }
 
-  // Answers parked requests whose deadline has passed, or that were given up.
+  // Answers requests that wait and whose deadline has passed, or that were
+  // given up; but none that the successor was told of.
   void OnTick(absl::Time now);
 
   // Whether ExecuteReady has something to execute.
   bool has_ready() const {
-    return !retired_ && !awaits_successor_ &&
-           (!ready_.empty() || !alone_.empty()) &&
+    return !retired_ && !awaits_successor_ && waiting_.has_ready() &&
            in_flight_.size() < options_.max_in_flight &&
            result_bytes_ < options_.max_result_bytes;
   }
@@ -145,12 +147,10 @@ class Admission {
   const absl::Status& fatal() const { return fatal_; }
   // Not OK once a request, which waits now, came by an object that is damaged;
   // nothing is executed then: the node should leave the chain to others, or
-  // answer such requests with that.
+  // answer the request with that.
   const absl::Status& damage() const { return damage_; }
-  void AnswerDamage() {
-    damage_ = absl::OkStatus();
-    answers_damage_ = true;
-  }
+  // That one is answered so; others may come by damage again.
+  void AnswerDamage();
 
  private:
   // A request executed within a transaction, and its answer once that is done.
@@ -179,22 +179,24 @@ class Admission {
   // Refuses from now on what a head before this one may have died of.
   void HearSuspect();
   // Whether the request is executed alone, once the successor knows of it.
-  bool IsWatched(const Request& request) const;
+  bool IsWatched(Request& request);
+  bool IsAnnounced(const Request& request) const;
+  // Once for each request that it matters of.
+  const replica::RequestIdentity& IdentityOf(Request& request);
   // Whether what is ready first may be executed now; tells the successor.
   bool MayBegin(replica::Actions* actions);
   void EndAnnouncement(replica::Actions* actions);
   // Not OK: it is one that heads have died of.
-  absl::Status CheckPoison(engine::Transaction& transaction,
-                           const replica::Mutation& mutation);
+  absl::Status CheckPoison(engine::Transaction& transaction, Request* request);
   // It was executed to its end, and is committed or taken back, and this
   // process is still there: pardons its bytes if they were under suspicion.
-  void NoteSurvived(const replica::Mutation& mutation);
+  void NoteSurvived(Request* request);
   void SubmitRefusal(const replica::RequestIdentity& request);
   // Those that could not be recorded are tried again.
   void SubmitUnrecorded();
 
-  // Executes `batch` but for requests that spoil it: those are parked, put into
-  // alone_ or, when they were alone, answered.
+  // Executes `batch` but for requests that spoil it: those are parked, to be
+  // executed alone or, when they were, answered.
   void ExecuteBatch(std::vector<Request> batch, absl::Time now,
                     replica::Actions* actions);
   // Executes `batch` in one transaction. When batch[i] spoils it, everything
@@ -211,8 +213,6 @@ class Admission {
                    std::vector<Request>* batch, std::vector<Attempt> attempts,
                    absl::Time now, replica::Actions* actions);
   void Abort(engine::Transaction& transaction);
-  // Makes the requests of the batch from `begin` on ready again, as the first.
-  void PutBack(std::vector<Request>* batch, size_t begin);
 
   // Chooses clients to drop when `request` brings a new one and there is no
   // room for it. An error is the request's answer, or that of the transaction.
@@ -220,7 +220,6 @@ class Admission {
                                  const BatchClients& clients, absl::Time now,
                                  Request* request);
   bool IsKnown(uint64_t client_id, const BatchClients& clients) const;
-  void Park(engine::ObjectId object, Request request);
   void Answer(Request& request, RequestOutcome outcome);
   // An error of the engine, in terms a client can act upon.
   absl::Status Explain(const absl::Status& status);
@@ -231,12 +230,7 @@ class Admission {
   replica::ChainCore* const core_;
 
   ClientClock clients_;
-  // Ordered, so that those that expire or are sent away together do so in an
-  // order that a simulation can repeat.
-  std::map<engine::ObjectId, std::deque<Request>> parked_;
-  size_t parked_count_ = 0;
-  std::deque<Request> ready_;
-  std::deque<Request> alone_;  // spoilt a batch; each is executed by itself
+  WaitingRequests waiting_;
   struct Waiter {
     absl::AnyInvocable<void(RequestOutcome)> done;
     RequestOutcome outcome;
@@ -249,13 +243,14 @@ class Admission {
   std::vector<replica::RequestIdentity> unrecorded_;  // refusals and pardons
   absl::Time probation_until_ = absl::InfinitePast();
   bool on_probation_ = false;  // as of this call of ExecuteReady
-  bool announced_ = false;     // the successor was told of a request
+  // The request that the successor was told of.
+  std::optional<replica::RequestIdentity> announced_;
   bool awaits_successor_ = false;
   bool retired_ = false;
   AdmissionStats counters_;
   absl::Status fatal_;
   absl::Status damage_;
-  bool answers_damage_ = false;
+  std::optional<Request> damaged_;  // that came by it
 };
 
 }  // namespace kamino::head

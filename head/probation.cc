@@ -56,7 +56,7 @@ void Admission::SubmitRefusal(const RequestIdentity& request) {
         << outcome.status;
     unrecorded_.push_back(request);
   };
-  alone_.push_back(std::move(own));
+  waiting_.AddAlone(std::move(own));
 }
 
 void Admission::SubmitUnrecorded() {
@@ -65,15 +65,30 @@ void Admission::SubmitUnrecorded() {
   }
 }
 
-bool Admission::IsWatched(const Request& request) const {
-  if (request.mutation.client_id == 0) return false;
+const RequestIdentity& Admission::IdentityOf(Request& request) {
+  if (!request.identity.has_value()) {
+    request.identity = replica::IdentityOf(request.mutation);
+    ++counters_.identified;
+  }
+  return *request.identity;
+}
+
+bool Admission::IsWatched(Request& request) {
+  const Mutation& mutation = request.mutation;
+  if (mutation.client_id == 0) return false;
   if (on_probation_) return true;
-  return !refused_.empty() &&
-         refused_.Watches(replica::IdentityOf(request.mutation));
+  return refused_.Concern(mutation.client_id, mutation.number) &&
+         refused_.Watches(IdentityOf(request));
+}
+
+bool Admission::IsAnnounced(const Request& request) const {
+  return announced_.has_value() &&
+         announced_->client_id == request.mutation.client_id &&
+         announced_->number == request.mutation.number;
 }
 
 bool Admission::MayBegin(Actions* actions) {
-  const Request& next = alone_.empty() ? ready_.front() : alone_.front();
+  Request& next = waiting_.next();
   if (!IsWatched(next)) return true;
   if (!options_.lease_valid()) {
     // It may be about to lose its place, alive: then what it has announced
@@ -82,22 +97,26 @@ bool Admission::MayBegin(Actions* actions) {
     awaits_successor_ = true;
     return false;
   }
-  announced_ = true;
-  if (core_->Announce(replica::IdentityOf(next.mutation), actions)) return true;
+  announced_ = IdentityOf(next);
+  if (core_->Announce(*announced_, actions)) return true;
   awaits_successor_ = true;
   return false;
 }
 
 void Admission::EndAnnouncement(Actions* actions) {
-  if (!announced_ || awaits_successor_) return;
+  if (!announced_.has_value() || awaits_successor_) return;
   core_->EndAnnouncement(actions);
-  announced_ = false;
+  announced_.reset();
 }
 
 absl::Status Admission::CheckPoison(Transaction& transaction,
-                                    const Mutation& mutation) {
-  if (refused_.empty() || mutation.client_id == 0) return absl::OkStatus();
-  if (!refused_.Refuses(replica::IdentityOf(mutation))) return absl::OkStatus();
+                                    Request* request) {
+  const Mutation& mutation = request->mutation;
+  if (mutation.client_id == 0 ||
+      !refused_.Concern(mutation.client_id, mutation.number) ||
+      !refused_.Refuses(IdentityOf(*request))) {
+    return absl::OkStatus();
+  }
   ASSIGN_OR_RETURN(
       auto found,
       state_->FindOutcome(transaction, mutation.client_id, mutation.since));
@@ -113,12 +132,16 @@ absl::Status Admission::CheckPoison(Transaction& transaction,
       "carried out, and is not executed again");
 }
 
-void Admission::NoteSurvived(const Mutation& mutation) {
-  if (refused_.empty() || mutation.client_id == 0) return;
-  const RequestIdentity request = replica::IdentityOf(mutation);
-  if (!refused_.Watches(request)) return;
-  refused_.Pardon(request.digest);
-  SubmitRefusal({0, 0, request.digest});
+void Admission::NoteSurvived(Request* request) {
+  const Mutation& mutation = request->mutation;
+  if (mutation.client_id == 0 ||
+      !refused_.Concern(mutation.client_id, mutation.number)) {
+    return;
+  }
+  const RequestIdentity& identity = IdentityOf(*request);
+  if (!refused_.Watches(identity)) return;
+  refused_.Pardon(identity.digest);
+  SubmitRefusal({0, 0, identity.digest});
 }
 
 }  // namespace kamino::head

@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "replica/log_entry.h"
+#include "replica/request_identity.h"
 
 namespace kamino::head {
 
@@ -35,6 +37,8 @@ struct Request {
   // Not OK: there is no room for the answer now, and the request is answered
   // with that instead of being executed. May be null; called as `abandoned`.
   std::function<absl::Status()> room_for_answer;
+  // Of `mutation`, once it was needed: it takes a digest of all arguments.
+  std::optional<replica::RequestIdentity> identity;
   // Called exactly once, on the core thread; must not call back into the node.
   absl::AnyInvocable<void(RequestOutcome)> done;
 };

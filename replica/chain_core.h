@@ -125,7 +125,7 @@ class ChainCore {
 
   // This node came by an object that cannot be read, as `found` says: it
   // discards what it holds and ends, if a neighbour has everything. False: it
-  // is to go on as it is.
+  // is to go on as it is, and to ask again when it comes by that again.
   bool LeaveAsDamaged(const absl::Status& found, Actions* actions);
 
   // Whether `request` may be executed by a head on probation: its successor
@@ -300,6 +300,7 @@ class ChainCore {
   void ContinueScrub(absl::Time now);
   // They are the first `count` members'.
   bool AreOfMembers(const RangeVotes& votes, int count) const;
+  void TellDoubt(absl::Time now);
   void PassUp(const kamino::internal::v1::Compared& compared);
   void Conclude(const kamino::internal::v1::Compared& compared, absl::Time now);
   // The successor asks for the entry after what it has received, perhaps again:

@@ -272,9 +272,10 @@ bool ChainCore::LeaveAsDamaged(const absl::Status& found, Actions* actions) {
                      downstream_.acked() >= settled());
   if (!held || index_ < 0 || dispute_.open() ||
       condition() != Condition::kSound) {
-    LOG(ERROR) << "this node's data are damaged, and nobody is known to hold "
-                  "all of them: "
-               << found.message();
+    LOG_EVERY_N(ERROR, 100)
+        << "this node's data are damaged, and nobody is known to hold all of "
+           "them: "
+        << found.message();
     return false;
   }
   LeaveDamaged(absl::StrCat("an object cannot be read: ", found.message()));

@@ -19,12 +19,21 @@ bool ChainCore::MayCompare() const {
 }
 
 void ChainCore::ContinueScrub(absl::Time now) {
-  if (role() != Role::kHead || !downstream_.replicates() || !MayCompare()) {
-    return;
-  }
+  if (role() != Role::kHead) return TellDoubt(now);
+  if (!downstream_.replicates() || !MayCompare()) return;
   auto compare = scrub_.Next(ring_->applied(), now);
   if (!compare.has_value()) return;
   downstream_.SendInOrder(*std::move(compare));
+}
+
+void ChainCore::TellDoubt(absl::Time now) {
+  if (!upstream_.attached() || !MayCompare()) return;
+  const auto range = scrub_.Tell(now);
+  if (!range.has_value()) return;
+  Compared compared;
+  compared.set_range(*range);
+  compared.set_first(true);
+  PassUp(compared);
 }
 
 bool ChainCore::AreOfMembers(const RangeVotes& votes, int count) const {
@@ -74,7 +83,9 @@ void ChainCore::OnCompared(LinkId link, const Compared& compared,
                            absl::Time now) {
   const bool of_successor = downstream_.Has(link) && !downstream_.joins();
   if (!outbox_.Belongs(of_successor)) return;
-  if (!MayCompare() || !scrub_.Awaits(compared.number())) return;
+  if (!MayCompare()) return;
+  const bool unasked = compared.first() && compared.number() == 0;
+  if (!unasked && !scrub_.Awaits(compared.number())) return;
   if (compared.first()) {
     scrub_.OnFirst(compared.range(), now);
     return PassUp(compared);

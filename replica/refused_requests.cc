@@ -26,6 +26,15 @@ size_t RefusedRequests::size() const {
   return count;
 }
 
+bool RefusedRequests::Concern(uint64_t client_id, uint64_t number) const {
+  for (const RefusedSlot& slot : kept_.slots) {
+    if (slot.sequence == 0) continue;
+    if (slot.pardoned == 0) return true;
+    if (slot.client_id == client_id && slot.number == number) return true;
+  }
+  return false;
+}
+
 int RefusedRequests::CountOf(uint64_t digest) const {
   int count = 0;
   for (const RefusedSlot& slot : kept_.slots) {

@@ -26,8 +26,11 @@ class RefusedRequests {
   explicit RefusedRequests(const state_format::RefusedRequests& kept)
       : kept_(kept) {}
 
-  bool empty() const { return size() == 0; }
   size_t size() const;
+  // Whether it may matter which bytes a request of that name has: some are
+  // under suspicion, or one of that name is refused. Most often nothing is, and
+  // a digest of all requests' bytes can be saved.
+  bool Concern(uint64_t client_id, uint64_t number) const;
   bool Has(const RequestIdentity& request) const;
   bool Refuses(const RequestIdentity& request) const;
   // Whether it is of the bytes of one that is refused, and is not itself.

@@ -17,6 +17,9 @@ namespace {
 constexpr absl::Duration kPacedBurst = absl::Milliseconds(50);
 // A head has other things to do while it finds where a range begins.
 constexpr absl::Duration kBetweenWalks = absl::Milliseconds(10);
+// A head that knows what is in doubt asks once in options.scrub_retry, or in
+// two of them where a question was lost.
+constexpr int kUnasked = 4;
 
 }  // namespace
 
@@ -72,6 +75,8 @@ void Scrub::SetDoubt(std::optional<uint64_t> range) {
 
 void Scrub::Leave() {
   asked_.reset();
+  told_ = false;
+  tell_at_ = absl::InfiniteFuture();
   not_before_ = absl::InfinitePast();
 }
 
@@ -106,8 +111,8 @@ void Scrub::AddVote(uint64_t range, RangeVotes* votes) {
 }
 
 std::optional<Scrub::Compare> Scrub::Next(uint64_t position, absl::Time now) {
-  if (!stats_.on || asked_.has_value() || now < not_before_ ||
-      !pacer_.MayGo(now)) {
+  if (!(stats_.on || told_ || in_doubt()) || asked_.has_value() ||
+      now < not_before_ || !pacer_.MayGo(now)) {
     return std::nullopt;
   }
   const uint64_t range = doubt().value_or(next_);
@@ -133,6 +138,7 @@ Scrub::Answer Scrub::OnCompare(Compare* compare, absl::Time now) {
   }
   asked_.reset();
   next_ = stats_.next = range;
+  tell_at_ = now + kUnasked * options_.scrub_retry;
   if (in_doubt() && *doubt() != range) return Answer::kFirst;
   if (!heap_->Reach(range)) {
     walking_ = range;
@@ -143,16 +149,29 @@ Scrub::Answer Scrub::OnCompare(Compare* compare, absl::Time now) {
   return Answer::kVoted;
 }
 
+std::optional<uint64_t> Scrub::Tell(absl::Time now) {
+  if (!in_doubt()) return std::nullopt;
+  if (tell_at_ == absl::InfiniteFuture()) {
+    tell_at_ = now + kUnasked * options_.scrub_retry;
+  }
+  if (now < tell_at_) return std::nullopt;
+  tell_at_ = now + options_.scrub_retry;
+  return doubt();
+}
+
 void Scrub::OnFirst(uint64_t range, absl::Time now) {
+  if (asked_.has_value() && asked_->range == range) return;
   asked_.reset();
   if (range >= stats_.ranges) return;
   next_ = stats_.next = range;
+  told_ = true;
   not_before_ = now + options_.scrub_retry;
 }
 
 RangeJudgement Scrub::Conclude(const RangeVotes& votes, size_t own,
                                absl::Time now) {
   const Asked asked = *std::exchange(asked_, std::nullopt);
+  told_ = false;
   const RangeJudgement judgement = JudgeRange(votes);
   const bool right = judgement.kind != Kind::kUndecided &&
                      votes[static_cast<int>(own)].digest() == judgement.digest;
@@ -172,6 +191,7 @@ RangeJudgement Scrub::Conclude(const RangeVotes& votes, size_t own,
     Describe(asked.range, votes, judgement);
   }
   if (judgement.kind == Kind::kUndecided) {
+    next_ = stats_.next = asked.range;
     SetDoubt(asked.range);
   } else if (doubt() == asked.range) {
     SetDoubt(std::nullopt);

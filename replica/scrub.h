@@ -23,12 +23,15 @@
 //           Conclude, convicted           kRests  the same again, later
 //           Conclude, undecided           kRests  the same again, later; in
 //                                                 doubt, durably
-//           OnFirst                       kRests  that one is next, later
+//           OnFirst, another one          kRests  that one is next, later
 //           OnTick, the head, late        kRests  the same again
 //   any     Leave                         kRests
+//           Tell, in doubt, not asked     as is   says which comes first
+//           for long
 //
 // Where nobody can tell who is right nothing is served, until the members that
-// are left agree, or one is left.
+// are left agree, or one is left. So the head asks about such a range whatever
+// the rate; and a member that knows of one, and is not asked, says which.
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_SCRUB_H_
@@ -48,10 +51,10 @@
 namespace kamino::replica {
 
 struct ScrubStats {
-  bool on = false;
+  bool on = false;      // asks about more than what is in doubt
   uint64_t ranges = 0;  // 0: this node takes no part
   uint64_t range_bytes = 0;
-  uint64_t next = 0;    // range that is compared next
+  uint64_t next = 0;    // range that is compared next: the one in doubt first
   uint64_t passes = 0;  // over the whole heap, from its begin
   absl::Time ended = absl::InfinitePast();  // of the last one
   absl::Duration took;
@@ -107,6 +110,9 @@ class Scrub {
   };
   // Everything up to the question's position is executed here, no more.
   Answer OnCompare(Compare* compare, absl::Time now);
+  // A range that is in doubt here, and that the head may not know of, as it
+  // has not asked for long; at most once in scrub_retry.
+  std::optional<uint64_t> Tell(absl::Time now);
   // Whether that is about the question this node has voted on last.
   bool Awaits(uint64_t number) const {
     return asked_.has_value() && asked_->number == number;
@@ -135,8 +141,10 @@ class Scrub {
   ScrubbedHeap* const heap_;
 
   std::optional<Asked> asked_;
-  uint64_t last_number_ = 0;                      // of this node's questions
-  uint64_t next_ = 0;                             // range
+  uint64_t last_number_ = 0;  // of this node's questions
+  uint64_t next_ = 0;         // range
+  bool told_ = false;         // that next_ is in doubt
+  absl::Time tell_at_ = absl::InfiniteFuture();
   std::optional<uint64_t> walking_;               // to that range
   absl::Time not_before_ = absl::InfinitePast();  // the next question
   Pacer pacer_;

@@ -14,6 +14,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "client/cli/cli.h"
+#include "client/cli/scrub_line.h"
 #include "client/cli/table.h"
 #include "proto/words.h"
 
@@ -65,26 +66,6 @@ std::vector<std::string> RowOf(
           HitRate(*status),
           absl::StrCat(status->restarts()),
           Links(*status)};
-}
-
-// How far the nodes have compared what they hold, as the head knows.
-std::string ScrubLine(const kamino::v1::ScrubStatus& scrub) {
-  if (!scrub.on() || scrub.ranges() == 0) return "scrub: off\n";
-  std::string line = absl::StrFormat("scrub: %.0f%% of this pass",
-                                     100.0 * scrub.next() / scrub.ranges());
-  if (scrub.passes() > 0) {
-    absl::StrAppend(
-        &line, "; the last one took ",
-        absl::FormatDuration(absl::Milliseconds(scrub.took_ms())),
-        " and ended ",
-        absl::FormatDuration(absl::Milliseconds(scrub.ended_ms_ago())), " ago");
-  }
-  if (scrub.differences() > 0) {
-    absl::StrAppend(&line, "; ", scrub.differences(),
-                    " differences, the last: ", scrub.last_found());
-  }
-  if (scrub.in_doubt()) absl::StrAppend(&line, "; nothing is served");
-  return line + "\n";
 }
 
 // False when the terminal is gone.

@@ -256,9 +256,11 @@ absl::Status ChainNode::Read(
   engine::HeapReader reader(storage_->heap());
   auto objects = state_.Objects(reader);
   absl::Status status = objects.ok() ? read(*objects) : objects.status();
-  if (absl::IsDataLoss(status) && !tells_damage_ &&
+  // Where nobody is known to hold it that is the answer, this time: others may
+  // be there at the next.
+  if (absl::IsDataLoss(status) &&
       replica::ReasonOf(status) == kamino::v1::REASON_UNSPECIFIED) {
-    tells_damage_ = !core_.LeaveAsDamaged(status, &pending_);
+    (void)core_.LeaveAsDamaged(status, &pending_);
   }
   // The answer counts as of now: nobody else can have served in between.
   RETURN_IF_ERROR(CheckMayRead());

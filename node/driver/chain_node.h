@@ -136,7 +136,6 @@ class ChainNode {
   replica::Actions pending_;  // of inputs since the last EndOfBatch
   bool failed_ = false;       // for good; EndOfBatch has said why
   bool cannot_summarize_ = false;
-  bool tells_damage_ = false;  // found by a read, with nobody to leave to
   bool retiring_ = false;
 };
 

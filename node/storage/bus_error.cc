@@ -30,6 +30,7 @@ struct Watched {
   char record[kMostPath];
   char folder[kMostPath];  // files of it, or this device
   char device[kMostPath];
+  int record_folder = -1;  // open
 };
 Watched watched;
 
@@ -179,6 +180,8 @@ void OnBusError(int, siginfo_t* info, void*) {
     line.WriteTo(file);
     fsync(file);
     close(file);
+    // The record's name has to last as well.
+    if (watched.record_folder >= 0) fsync(watched.record_folder);
   }
   line.WriteTo(STDERR_FILENO);
   _exit(EXIT_FAILURE);
@@ -207,6 +210,11 @@ void RecordBusErrors(const std::string& data_dir, const std::string& device) {
   Copy(RecordIn(data_dir), watched.record);
   CopyReal(data_dir, watched.folder);
   CopyReal(device, watched.device);
+  watched.record_folder =
+      open(data_dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (watched.record_folder < 0) {
+    PLOG(WARNING) << data_dir << ": a record of damage may be lost with power";
+  }
   struct sigaction action = {};
   action.sa_sigaction = OnBusError;
   // Not SA_RESETHAND: another thread's fault would end the process before the

@@ -2,10 +2,10 @@
 // poisoned, or a file that was truncated under its mapping. The kernel sends
 // SIGBUS to whoever touches it.
 //
-// The place is recorded in the node's folder, and the process ends. While the
-// record is there a node does not start: it would come by the same place again,
-// now or later. Where its files are moved away, the record among them, it
-// joins as a new node.
+// The place is recorded in the node's folder, durably, and the process ends.
+// While the record is there a node does not start: it would come by the same
+// place again, now or later. Where its files are moved away, the record among
+// them, it joins as a new node.
 #ifndef KAMINO_NODE_STORAGE_BUS_ERROR_H_
 #define KAMINO_NODE_STORAGE_BUS_ERROR_H_
 

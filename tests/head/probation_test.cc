@@ -66,6 +66,10 @@ class ProbationTest : public AdmissionTest {
   void ExecuteWatched() {
     actions_.send.clear();
     Execute();
+    AcknowledgeAnnounced();
+  }
+
+  void AcknowledgeAnnounced() {
     for (const auto& send : std::exchange(actions_.send, {})) {
       if (!send.message.has_announce()) continue;
       ChainMessage ack;
@@ -133,6 +137,84 @@ TEST_F(ProbationTest, WhatComesToItsEndIsPardoned) {
   EXPECT_EQ(declined_, 1);
   MakeRoom();
   EXPECT_FALSE(Recorded().Watches(other));
+}
+
+// Requests of other bytes, in one batch; how many had to be looked at for it.
+class IdentifiedTest : public ProbationTest {
+ protected:
+  uint64_t IdentifiedOf(int requests) {
+    const uint64_t before = admission_->stats().identified;
+    for (int i = 0; i < requests; ++i) {
+      Submit("test.decline", absl::StrCat("other ", i), 100 + i);
+    }
+    Execute();
+    EXPECT_EQ(declined_, requests);
+    return admission_->stats().identified - before;
+  }
+
+  void HearOfOnePardoned() {
+    HearOf(IdentityOf("test.decline", "x", kDied));
+    Submit("test.decline", "x", kOther);
+    ExecuteWatched();
+    declined_ = 0;
+  }
+};
+
+TEST_F(IdentifiedTest, WhileBytesAreUnderSuspicionEachIsOnce) {
+  HearOf(IdentityOf("test.decline", "x", kDied));
+  EXPECT_EQ(IdentifiedOf(20), 20u);
+}
+
+TEST_F(IdentifiedTest, AgainAndAgainIsNoticed) {
+  const faults::Planted fault("head-identifies-again");
+  HearOf(IdentityOf("test.decline", "x", kDied));
+  EXPECT_GT(IdentifiedOf(20), 20u);
+}
+
+TEST_F(IdentifiedTest, OnceTheyArePardonedNoneIs) {
+  HearOfOnePardoned();
+  EXPECT_EQ(IdentifiedOf(20), 0u);
+  // But for one that is refused for good.
+  const size_t refused = Submit("test.decline", "x", kDied);
+  Execute();
+  EXPECT_EQ(replica::ReasonOf(StatusOf(refused)), kamino::v1::REASON_POISONOUS);
+}
+
+TEST_F(IdentifiedTest, CostsForGoodAreNoticed) {
+  const faults::Planted fault("refused-matter-for-good");
+  HearOfOnePardoned();
+  EXPECT_EQ(IdentifiedOf(20), 20u);
+}
+
+class UnansweredTest : public ProbationTest {
+ protected:
+  // The first is announced, and the successor is silent.
+  void Expire() {
+    HearOf(IdentityOf("test.decline", "x", kDied));
+    announced_ = Submit("test.decline", "x", kOther, 1, now_);
+    behind_ = Submit("test.decline", "y", kOther + 1, 1, now_);
+    Execute();
+    admission_->OnTick(now_);
+  }
+
+  size_t announced_;
+  size_t behind_;
+};
+
+TEST_F(UnansweredTest, WhatWaitsForTheSuccessorExpires) {
+  Expire();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(StatusOf(behind_)));
+  EXPECT_FALSE(Answered(announced_));
+  AcknowledgeAnnounced();
+  ASSERT_TRUE(Answered(announced_));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(StatusOf(announced_)));
+  EXPECT_EQ(declined_, 0);
+}
+
+TEST_F(UnansweredTest, WhoExpiresWhatIsAnnouncedIsNoticed) {
+  const faults::Planted fault("head-expires-what-it-announced");
+  Expire();
+  EXPECT_TRUE(Answered(announced_));
 }
 
 class UncommittedTest : public ProbationTest {

@@ -27,6 +27,8 @@ constexpr Trial kTrials[] = {
     {"dispute-counts-a-copy-twice", "disputed_by_copy"},
     {"downstream-forgets-what-it-sent", "asked_again_late"},
     {"scrub-skips-a-range", "scrub_agrees"},
+    {"scrub-rests-while-in-doubt", "scrub_off_in_doubt"},
+    {"scrub-keeps-doubts-to-itself", "scrub_off_untold"},
 };
 
 class PlantedTranscriptsTest : public ::testing::TestWithParam<Trial> {};

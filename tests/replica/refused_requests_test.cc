@@ -30,8 +30,10 @@ TEST(RequestIdentityTest, IsOfNameFunctionAndBytes) {
 
 TEST(RefusedRequestsTest, OneIsRefusedAndItsBytesAreWatched) {
   RefusedRequests refused;
-  EXPECT_TRUE(refused.empty());
+  EXPECT_FALSE(refused.Concern(1, 2));
   refused.Add({1, 2, 33}, 10);
+  EXPECT_TRUE(refused.Concern(1, 2));
+  EXPECT_TRUE(refused.Concern(5, 2));
   EXPECT_TRUE(refused.Refuses({1, 2, 33}));
   EXPECT_FALSE(refused.Watches({1, 2, 33}));
   EXPECT_FALSE(refused.Refuses({1, 2, 44}));  // it settles the first
@@ -55,6 +57,9 @@ TEST(RefusedRequestsTest, PardonedBytesCountNoMore) {
   EXPECT_TRUE(refused.Pardon(33).empty());
   EXPECT_TRUE(refused.Refuses({1, 2, 33}));
   EXPECT_FALSE(refused.Watches({5, 2, 33}));
+  EXPECT_TRUE(refused.Concern(1, 2));  // it is refused for good
+  EXPECT_FALSE(refused.Concern(1, 3));
+  EXPECT_FALSE(refused.Concern(5, 2));
   refused.Add({5, 2, 33}, 11);
   EXPECT_TRUE(refused.Watches({6, 2, 33}));
 }

@@ -45,6 +45,11 @@ struct ScrubRig : PartRig {
     *message.mutable_compare() = *compare;
     Note(Describe(message, ""));
   }
+  void Tell() {
+    const auto range = scrub->Tell(now);
+    Note(range.has_value() ? absl::StrCat("range ", *range, " first")
+                           : "nothing to tell");
+  }
   void OnCompare(uint64_t number, uint64_t range) {
     ChainMessage message;
     Compare* compare = message.mutable_compare();
@@ -114,6 +119,11 @@ TEST(ScrubTest, WalksItsTable) {
     rig.Conclude(0, {12, 13});
   });
   table.AddInput("OnFirst 1", [](Rig& rig) { rig.scrub->OnFirst(1, rig.now); });
+  table.AddInput("Tell, twice, ten seconds between", [](Rig& rig) {
+    rig.Tell();
+    rig.now += absl::Seconds(10);
+    rig.Tell();
+  });
   table.AddInput("OnTick", [](Rig& rig) { rig.Pass(absl::Milliseconds(20)); });
   table.AddInput("OnTick, late", [](Rig& rig) { rig.Pass(absl::Seconds(1)); });
   table.AddInput("Leave", [](Rig& rig) { rig.scrub->Leave(); });
@@ -166,6 +176,43 @@ TEST(ScrubTest, WithoutARateNothingIsAsked) {
   rig.options.scrub_bytes_per_s = 0;
   Scrub scrub(rig.options, &rig.heap);
   EXPECT_FALSE(scrub.Next(kPosition, rig.now).has_value());
+}
+
+TEST(ScrubTest, WithoutARateWhatIsInDoubtIsAskedAgain) {
+  ScrubRig rig;
+  rig.options.scrub_bytes_per_s = 0;
+  rig.OnCompare(5, 1);
+  rig.Conclude(1, {13});
+  rig.scrub.emplace(rig.options, &rig.heap);  // it starts again
+  for (int round = 0; round < 2; ++round) {
+    const auto compare = rig.scrub->Next(kPosition, rig.now);
+    ASSERT_TRUE(compare.has_value());
+    EXPECT_EQ(compare->range(), 1u);
+    rig.Conclude(1, {13});
+    EXPECT_FALSE(rig.scrub->Next(kPosition, rig.now).has_value());
+    rig.now += rig.options.scrub_retry;
+  }
+  rig.Next();
+  rig.Conclude(1, {12});
+  EXPECT_FALSE(rig.scrub->in_doubt());
+  rig.now += rig.options.scrub_retry;
+  EXPECT_FALSE(rig.scrub->Next(kPosition, rig.now).has_value());
+}
+
+TEST(ScrubTest, WithoutARateWhatIsInDoubtElsewhereIsAskedOnce) {
+  ScrubRig rig;
+  rig.options.scrub_bytes_per_s = 0;
+  rig.scrub.emplace(rig.options, &rig.heap);
+  rig.scrub->OnFirst(1, rig.now);
+  rig.now += rig.options.scrub_retry;
+  const auto compare = rig.scrub->Next(kPosition, rig.now);
+  ASSERT_TRUE(compare.has_value());
+  EXPECT_EQ(compare->range(), 1u);
+  rig.scrub->OnFirst(1, rig.now);  // it is on its way
+  EXPECT_EQ(rig.scrub->state(), Scrub::State::kAsked);
+  rig.Conclude(1, {12});
+  rig.now += rig.options.scrub_retry;
+  EXPECT_FALSE(rig.scrub->Next(kPosition, rig.now).has_value());
 }
 
 TEST(ScrubTest, WithoutAHeapItTakesNoPart) {

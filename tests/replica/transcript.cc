@@ -164,7 +164,7 @@ class Player {
     network_.Flip(words[1], words[2]);
   }
 
-  void Scrub(const Words&) { network_.Scrub(); }
+  void Scrub(const Words& words) { network_.Scrub(words.size() == 1); }
 
   void Links(const Words& words) {
     if (words.size() < 3) return Say("? between whom?");

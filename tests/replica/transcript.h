@@ -23,7 +23,8 @@
 //                            the next operation
 //   rot n1                   a bit flips in the newest entry of its ring
 //   scrub                    nodes that start from now on compare a range (a to
-//                            m, n to z) every ten seconds, as head
+//                            m, n to z) every ten seconds, as head; with
+//                            "off": only what is in doubt, as else
 //   flip n2 a=7              bits of an object of its heap change
 //   diverge n2               what n2 executes next is not what the head made
 //   falter n2 1              it cannot execute the next operation as the head

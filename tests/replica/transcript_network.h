@@ -72,7 +72,7 @@ class TranscriptNetwork {
   // An object of its heap becomes something else: "a=7".
   void Flip(const std::string& name, const std::string& write);
   // Nodes that start from now on compare a range every ten seconds, as head.
-  void Scrub() { scrubs_ = true; }
+  void Scrub(bool on) { scrubs_ = on; }
 
   // "n1 head, sound: received 2, applied 2, cleaned 1; a=1".
   std::string TextOf(const std::string& name) const;

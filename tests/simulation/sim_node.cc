@@ -608,6 +608,10 @@ void SimNode::TraceEntry(const LogEntry& entry) {
 
 void SimNode::Observe(const node::ChainNode& node) {
   const replica::ChainCore& core = node.core();
+  if (core.role() != membership::Role::kOutside &&
+      core.condition() == membership::Condition::kSound) {
+    put_back_ = rotten_ = false;  // that excuses nothing any more
+  }
   if (!core.is_tail()) return;
   while (log_->size() < core.ring().applied()) {
     const uint64_t first = log_->size() + 1;

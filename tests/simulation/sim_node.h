@@ -204,7 +204,8 @@ class SimNode final : public Process {
   uint64_t drains_left_ = 0;  // until it dies; 0: it need not
   Crash next_crash_ = Crash::kPower;
   std::function<bool()> may_die_;
-  // It is on an older copy of its disk: the cluster may refuse it for that.
+  // It is on an older copy of its disk: the cluster may refuse it for that,
+  // until it is a sound member again.
   bool put_back_ = false;
   // Of those of its files that are older than the others.
   std::vector<std::string> old_files_;
@@ -212,7 +213,7 @@ class SimNode final : public Process {
   // When it went down: what was applied one drain before.
   uint64_t applied_before_ = 0;
   bool was_receiving_ = false;
-  bool rotten_ = false;  // bits of its files have flipped
+  bool rotten_ = false;  // bits of its files have flipped; as long
   absl::Duration drain_takes_;
   bool errs_next_ = false;
   // In this life or one before; it has not begun anew since.

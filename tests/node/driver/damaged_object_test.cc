@@ -8,6 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "replica/state_format.h"
+#include "tests/faults/planted.h"
 #include "tests/node/driver/chain_rig.h"
 
 namespace kamino::node {
@@ -71,6 +72,52 @@ TEST(DamagedObjectTest, ATailLeavesToThoseBeforeIt) {
   EXPECT_THAT(std::string(rig.fatal("n3").message()),
               testing::HasSubstr("an object cannot be read: the index"));
   EXPECT_TRUE(rig.fatal("n2").ok());
+}
+
+// It comes by the damage while a neighbour cannot be reached, and again once it
+// can be; whether it left then.
+bool AHeadLeavesLater() {
+  ChainRig rig({.ring_bytes = 512 << 10});
+  Fill(&rig, {"n1", "n2", "n3"});
+  DamageIndex(rig.storage("n1").heap());
+  rig.Hold("n2");
+  rig.BreakLinks("n1", "n2");
+  rig.Settle(2);
+  const auto first = rig.Submit(1, {Put("key1", "another")});
+  rig.Settle(2);
+  EXPECT_TRUE(absl::IsDataLoss(first->outcome.status)) << first->outcome.status;
+  EXPECT_TRUE(rig.fatal("n1").ok()) << rig.fatal("n1");
+  rig.Hold("n2", false);
+  rig.Settle();
+  rig.Submit(2, {Put("key1", "another")});
+  rig.Settle(2);
+  return !rig.fatal("n1").ok();
+}
+
+bool ATailLeavesLater() {
+  ChainRig rig({.ring_bytes = 512 << 10});
+  Fill(&rig, {"n1", "n2", "n3"});
+  DamageIndex(rig.storage("n3").heap());
+  rig.Hold("n2");
+  rig.BreakLinks("n2", "n3");
+  rig.Settle(2);
+  EXPECT_TRUE(absl::IsDataLoss(ReadFrom(&rig, "n3")));
+  EXPECT_TRUE(rig.fatal("n3").ok()) << rig.fatal("n3");
+  rig.Hold("n2", false);
+  rig.Settle();
+  EXPECT_FALSE(ReadFrom(&rig, "n3").ok());
+  return !rig.fatal("n3").ok();
+}
+
+TEST(DamagedObjectTest, WhoCannotLeaveLeavesLater) {
+  EXPECT_TRUE(AHeadLeavesLater());
+  EXPECT_TRUE(ATailLeavesLater());
+}
+
+TEST(DamagedObjectTest, WhoNeverAsksAgainIsNoticed) {
+  const faults::Planted fault("chain-asks-once-who-holds-its-data");
+  EXPECT_FALSE(AHeadLeavesLater());
+  EXPECT_FALSE(ATailLeavesLater());
 }
 
 TEST(DamagedObjectTest, OneThatIsAloneGoesOnAndSaysWhatIsWrong) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -21,6 +22,15 @@
 #include "gtest/gtest.h"
 #include "node/storage/file_media.h"
 #include "tests/faults/fault.h"
+
+// The library's, but that it says when the folder of a record is synced.
+extern "C" int fsync(int file) {
+  if (faccessat(file, kamino::node::kDamageFile, F_OK, 0) == 0) {
+    constexpr char kSaid[] = "its folder is synced\n";
+    (void)!write(STDERR_FILENO, kSaid, sizeof(kSaid) - 1);
+  }
+  return static_cast<int>(syscall(SYS_fsync, file));
+}
 
 namespace kamino::node {
 namespace {
@@ -114,6 +124,20 @@ TEST_F(BusErrorDeathTest, AnotherThreadsFaultDoesNotKeepItFromBeingRecorded) {
   };
   EXPECT_EQ(system(absl::StrCat("rm ", folder_, "/*").c_str()), 0);
   EXPECT_EXIT(with_a_fault(), ::testing::KilledBySignal(SIGBUS), "");
+}
+
+TEST_F(BusErrorDeathTest, TheRecordsNameIsSynced) {
+  EXPECT_EXIT(TouchWhatIsGone(), ::testing::ExitedWithCode(1),
+              "its folder is synced\ncannot read .*heap.pmem at byte 12345");
+  const auto with_a_fault = [this] {
+    faults::PlantFault("bus-error-forgets-the-folder");
+    TouchWhatIsGone();
+  };
+  EXPECT_EQ(system(absl::StrCat("rm ", folder_, "/*").c_str()), 0);
+  EXPECT_EXIT(
+      with_a_fault(), ::testing::ExitedWithCode(1),
+      ::testing::AllOf(HasSubstr("heap.pmem at byte 12345"),
+                       ::testing::Not(HasSubstr("its folder is synced"))));
 }
 
 TEST_F(BusErrorDeathTest, WhatIsNotTheNodesIsNotRecorded) {

@@ -1,0 +1,34 @@
+#include "client/cli/scrub_line.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+
+namespace kamino::client {
+
+std::string ScrubLine(const kamino::v1::ScrubStatus& scrub) {
+  if (scrub.ranges() == 0) return "scrub: off\n";
+  std::string line =
+      scrub.on() ? absl::StrFormat("scrub: %.0f%% of this pass",
+                                   100.0 * scrub.next() / scrub.ranges())
+                 : "scrub: off";
+  if (scrub.passes() > 0) {
+    absl::StrAppend(
+        &line, "; the last one took ",
+        absl::FormatDuration(absl::Milliseconds(scrub.took_ms())),
+        " and ended ",
+        absl::FormatDuration(absl::Milliseconds(scrub.ended_ms_ago())), " ago");
+  }
+  if (scrub.differences() > 0) {
+    absl::StrAppend(&line, "; ", scrub.differences(),
+                    " differences, the last: ", scrub.last_found());
+  }
+  if (scrub.in_doubt()) {
+    absl::StrAppend(&line, "; nothing is served, as range ", scrub.next(),
+                    " is in doubt (it is compared again each second; see "
+                    "docs/recovery.md, Scrub)");
+  }
+  return line + "\n";
+}
+
+}  // namespace kamino::client

@@ -1,0 +1,68 @@
+// The requests that wait at a head: for their turn, for a lock, or to be
+// executed by themselves.
+#ifndef KAMINO_HEAD_WAITING_REQUESTS_H_
+#define KAMINO_HEAD_WAITING_REQUESTS_H_
+
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "engine/kamino/kamino_store.h"
+#include "head/request.h"
+
+namespace kamino::head {
+
+// Not OK: nobody waits for the request any more, which was not executed.
+absl::Status CheckAwaited(const Request& request, absl::Time now);
+
+// Not thread-safe: the core thread owns it.
+class WaitingRequests {
+ public:
+  size_t size() const { return ready_.size() + alone_.size() + parked_count_; }
+  size_t parked() const { return parked_count_; }
+  bool has_ready() const { return !ready_.empty() || !alone_.empty(); }
+
+  // --- In the order they came.
+
+  void Add(Request request) { ready_.push_back(std::move(request)); }
+  // Those of the batch from `begin` on, as the first.
+  void PutBack(std::vector<Request>* batch, size_t begin);
+
+  // --- Before all others, each by itself.
+
+  void AddAlone(Request request) { alone_.push_back(std::move(request)); }
+  void PutBackAlone(Request request) { alone_.push_front(std::move(request)); }
+
+  // --- Until a release of the object's lock makes them ready.
+
+  void Park(engine::ObjectId object, Request request);
+  void OnUnlocked(absl::Span<const engine::ObjectId> objects);
+
+  // --- Next; only while has_ready().
+
+  Request& next() { return alone_.empty() ? ready_.front() : alone_.front(); }
+  Request TakeNext();
+  // Null where the next one is executed alone, or there is none.
+  Request* next_ready() {
+    return alone_.empty() && !ready_.empty() ? &ready_.front() : nullptr;
+  }
+
+  // All that `gone` holds for, in an order that a simulation can repeat.
+  std::vector<Request> TakeIf(absl::FunctionRef<bool(const Request&)> gone);
+
+ private:
+  std::map<engine::ObjectId, std::deque<Request>> parked_;
+  size_t parked_count_ = 0;
+  std::deque<Request> ready_;
+  std::deque<Request> alone_;  // spoilt a batch, or are the head's own
+};
+
+}  // namespace kamino::head
+
+#endif  // KAMINO_HEAD_WAITING_REQUESTS_H_

@@ -1,0 +1,38 @@
+#include "client/cli/scrub_line.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace kamino::client {
+namespace {
+
+using ::testing::HasSubstr;
+
+kamino::v1::ScrubStatus Status(bool on) {
+  kamino::v1::ScrubStatus status;
+  status.set_on(on);
+  status.set_ranges(8);
+  status.set_next(2);
+  return status;
+}
+
+TEST(ScrubLineTest, OfAPass) {
+  EXPECT_EQ(ScrubLine(Status(true)), "scrub: 25% of this pass\n");
+  EXPECT_EQ(ScrubLine(Status(false)), "scrub: off\n");
+  EXPECT_EQ(ScrubLine({}), "scrub: off\n");
+}
+
+TEST(ScrubLineTest, ThatNothingIsServedIsSaidWhateverTheRate) {
+  for (bool on : {true, false}) {
+    kamino::v1::ScrubStatus status = Status(on);
+    status.set_in_doubt(true);
+    status.set_differences(3);
+    status.set_last_found("n1 11, n2 12");
+    EXPECT_THAT(ScrubLine(status),
+                HasSubstr("3 differences, the last: n1 11, n2 12; nothing is "
+                          "served, as range 2 is in doubt"));
+  }
+}
+
+}  // namespace
+}  // namespace kamino::client

@@ -148,12 +148,19 @@ void ManagerCore::ForgetMisfits() {
 
 void ManagerCore::ForgetMisfits(const Member& member) {
   if (!HasPlace(member)) return;
+  // What is in force, too, by a member that keeps to it: nobody would let them
+  // join, and who waits for one that cannot join does so for ever.
+  const bool keeps =
+      Misfit(member.agreement, member.node_id, view_.in_force).empty();
   for (auto it = nodes_.begin(); it != nodes_.end();) {
     const Member& other = it->second.state.member;
-    const bool stays =
-        HasPlace(other) || other.node_id == member.node_id ||
+    const bool fits =
         Misfit(other.agreement, other.node_id, member.agreement, member.node_id)
-            .empty();
+            .empty() &&
+        (!keeps ||
+         Misfit(other.agreement, other.node_id, view_.in_force).empty());
+    const bool stays =
+        HasPlace(other) || other.node_id == member.node_id || fits;
     it = stays ? std::next(it) : nodes_.erase(it);
   }
 }

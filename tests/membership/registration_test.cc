@@ -5,6 +5,7 @@
 
 #include "gtest/gtest.h"
 #include "membership/manager_core.h"
+#include "tests/faults/fault.h"
 #include "tests/membership/manager_core_fixture.h"
 
 namespace kamino::membership {
@@ -210,6 +211,36 @@ TEST_F(ManagerCoreTest, WhatIsNewIsInForceOnceAllMembersHaveIt) {
   EXPECT_EQ(Register(spare).message(),
             "format is 2 at n4, but 3 in the chain; all nodes of a chain must "
             "have it in common");
+}
+
+// A spare of an older program comes when no member is heard: one that keeps to
+// what is in force lets it join no more than the others do.
+class OlderSpareTest : public ManagerCoreTest {
+ protected:
+  // Whether it is told once a member is back.
+  bool IsTold() {
+    std::vector<Member> members = all_;
+    for (Member& member : members) {
+      member.agreement = {{"format", {2, 2}}, {"procedure p", {0, 1}}};
+      EXPECT_EQ(Register(member), absl::OkStatus());
+    }
+    core_.OnViewStored(*core_.ProposeView(now_));
+    now_ += 2 * kTimeout;
+    Member spare = Node("n4");
+    spare.agreement = {{"format", {2, 2}}};
+    EXPECT_EQ(Register(spare), absl::OkStatus());
+    EXPECT_EQ(Register(members[0], Condition::kSound), absl::OkStatus());
+    return absl::IsNotFound(Beat("n4", 1, Condition::kFresh)) &&
+           absl::IsFailedPrecondition(Register(spare));
+  }
+};
+
+TEST_F(OlderSpareTest, IsToldOnceAMemberIsBack) { EXPECT_TRUE(IsTold()); }
+
+TEST_F(OlderSpareTest, AManagerThatLetsItWaitIsNoticed) {
+  faults::PlantFault("membership-forgets-what-is-in-force");
+  EXPECT_FALSE(IsTold());
+  faults::PlantFault("");
 }
 
 // An empty spare that is set up otherwise is back before the members are.

@@ -84,8 +84,8 @@ Cluster::Cluster(World* world, const ClusterOptions& options)
     const std::string name = absl::StrCat("n", i);
     SimNode::Options node = NodeOptions(name);
     if (options.unequal != 0) Differ(i, &node);
-    nodes_.push_back(std::make_unique<SimNode>(
-        world, &network_, &peers_, &log_, name, std::move(node)));
+    nodes_.push_back(std::make_unique<SimNode>(world, &network_, &peers_, &log_,
+                                               name, std::move(node)));
     peers_.nodes[name] = nodes_.back().get();
     if (i <= options.without_verbs) network_.Forbid("verbs", name);
   }
@@ -161,9 +161,8 @@ void Cluster::Differ(int number, SimNode::Options* options) const {
     return random.OneIn(3) ? value : random.OneIn(2) ? value / 2 : value * 2;
   };
   if (random.OneIn(2)) {
-    options->storage.undo_copy = random.OneIn(2)
-                                     ? node::UndoCopyKind::kSimple
-                                     : node::UndoCopyKind::kDynamic;
+    options->storage.undo_copy = random.OneIn(2) ? node::UndoCopyKind::kSimple
+                                                 : node::UndoCopyKind::kDynamic;
   }
   auto& chain = options->node.chain;
   chain.window_entries = half_or_twice(chain.window_entries);
@@ -173,10 +172,6 @@ void Cluster::Differ(int number, SimNode::Options* options) const {
   chain.fetch_timeout = half_or_twice(chain.fetch_timeout);
   options->node.admission.max_in_flight =
       half_or_twice(options->node.admission.max_in_flight);
-  if (options_.client_records > 0) {
-    options->node.admission.max_clients += random.Pick(kMoreClients + 1);
-    options->node.admission.evict_at_once = 1 + random.Pick(3);
-  }
   options->pace.batch = half_or_twice(options->pace.batch);
   options->unequal = true;
   options->newer = random.OneIn(2);

@@ -46,7 +46,7 @@ struct ClusterOptions {
   uint32_t restart_limit = 0;
   node::RestartPolicy restarts;
   bool restart_limit_is_lifted = false;  // by operators
-  bool verbs = false;     // there is another transport, preferred,
+  bool verbs = false;  // there is another transport, preferred,
   // Not 0: managers and nodes differ in what need not be alike, as it says.
   uint64_t unequal = 0;
   int without_verbs = 0;  // which gets through to all but so many nodes
@@ -83,14 +83,10 @@ class Cluster {
   const ClusterOptions& options() const { return options_; }
   // Whose outcomes are stored.
   size_t max_clients() const {
-    return NodeOptions("").node.admission.max_clients +
-           (options_.unequal != 0 ? kMoreClients : 0);
+    return NodeOptions("").node.admission.max_clients;
   }
 
  private:
-  // Some nodes have so many more.
-  static constexpr uint64_t kMoreClients = 2;
-
   SimNode::Options NodeOptions(const std::string& name) const;
   // Those of the `number`-th node, which has a mind of its own.
   void Differ(int number, SimNode::Options* options) const;

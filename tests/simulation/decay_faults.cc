@@ -1,5 +1,5 @@
-// Of Faults, what nodes compute wrongly, and bits that change where nobody looks:
-// what the others find out, or an operator.
+// Of Faults, what nodes compute wrongly, and bits that change where nobody
+// looks: what the others find out, or an operator.
 #include "tests/simulation/faults.h"
 
 namespace kamino::simulation {
@@ -38,14 +38,15 @@ void Faults::LookAfter(SimNode* node) {
     node->ErrNext(false);
     if (!node->has_erred()) return;
     if (operator_.Wants(node->name())) return LookAfter(node);
-    operator_.TakeOut(node->name(), Operator::Removal::kForced,
-                      [this, node] { Repair(node); }, /*insists=*/true);
+    operator_.TakeOut(
+        node->name(), Operator::Removal::kForced,
+        [this, node] { Repair(node); }, /*insists=*/true);
     LookAfter(node);
   });
 }
 
-// It is out: its machine is exchanged, with its disk or not. What it holds is of
-// no use in either case.
+// It is out: its machine is exchanged, with its disk or not. What it holds is
+// of no use in either case.
 void Faults::Repair(SimNode* node) {
   world_->trace().Line(world_->now(), node->name(), "is repaired");
   if (random_.OneIn(2)) {

@@ -58,7 +58,7 @@ struct FaultPlan {
   int stale_ends = 0;
   int storms = 0;     // several die again and again
   int operators = 0;  // take nodes out and add them
-  int heads = 0;  // the head falls for long, the next one for a moment
+  int heads = 0;      // the head falls for long, the next one for a moment
 
   uint64_t damaged_one_in = 0;          // chunks of a state transfer; 0: none
   uint64_t damaged_entries_one_in = 0;  // log entries on their way

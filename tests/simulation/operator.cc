@@ -114,10 +114,10 @@ void Operator::Ask(SimManager* leader, const std::string& node, Task* task) {
         core->Include(node);
         return absl::OkStatus();
       });
-  const char* const what = task->adds                       ? "add "
-                           : task->how == Removal::kDrain   ? "drain "
+  const char* const what = task->adds                      ? "add "
+                           : task->how == Removal::kDrain  ? "drain "
                            : task->how == Removal::kForced ? "remove by force "
-                                                            : "remove ";
+                                                           : "remove ";
   if (!status.ok()) world_->tally().Count(Kind::kRefused);
   leader->Trace("is asked to ", what, node, ": ",
                 status.ok() ? "ok" : status.message());

@@ -9,10 +9,10 @@ void Faults::ChangeMembers() {
   if (operator_.Wants(node->name())) return;
   // Who forces it answers for what is left; else the managers do.
   const bool may_force = MayLose(*node);
-  const Operator::Removal how =
-      random_.OneIn(2)                ? Operator::Removal::kDrain
-      : may_force && random_.OneIn(3) ? Operator::Removal::kForced
-                                      : Operator::Removal::kNow;
+  const Operator::Removal how = random_.OneIn(2) ? Operator::Removal::kDrain
+                                : may_force && random_.OneIn(3)
+                                    ? Operator::Removal::kForced
+                                    : Operator::Removal::kNow;
   operator_.TakeOut(node->name(), how, [this, node, how] {
     world_->tally().Count(how == Operator::Removal::kDrain ? Kind::kDrain
                                                            : Kind::kRemoval);

@@ -60,9 +60,9 @@ SimNode::~SimNode() {
 
 Slip SimNode::Slips() {
   if (!errs_next_) return Slip::kNone;
-  // Two others are to tell; of two an operator is. A replica that stopped within
-  // what a head did wrongly could not go on without it: so of two that must not
-  // stop.
+  // Two others are to tell; of two an operator is. A replica that stopped
+  // within what a head did wrongly could not go on without it: so of two that
+  // must not stop.
   const replica::ChainCore& core = node()->core();
   const size_t members = core.view().members.size();
   if (members < 2) return Slip::kNone;
@@ -283,10 +283,9 @@ void SimNode::Boot() {
   agent_ =
       std::make_unique<SimAgent>(this, network_, &peers_->managers, find_peer,
                                  options_.agent, random_.Fork());
-  auto node =
-      node::Node::Create(NodeOptionsOf(), Runtime(), std::move(*storage),
-                         newer_ ? &newer_procedures_ : &procedures_,
-                         agent_.get(), NodeEvents());
+  auto node = node::Node::Create(
+      NodeOptionsOf(), Runtime(), std::move(*storage),
+      newer_ ? &newer_procedures_ : &procedures_, agent_.get(), NodeEvents());
   CHECK(node.ok()) << node.status();
   node_ = std::move(*node);
   if (!up()) return;

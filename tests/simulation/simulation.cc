@@ -177,8 +177,7 @@ class Simulation {
     const size_t length = static_cast<size_t>(cluster_.options().chain_length);
     return WaitFor("the chain is whole again", [this, length] {
       // One more, where a drain was taken back when another had come.
-      return cluster_.StoredView().members.size() >= length &&
-             faults_.over();
+      return cluster_.StoredView().members.size() >= length && faults_.over();
     });
   }
 

@@ -41,6 +41,7 @@ class SimulationTest : public ::testing::TestWithParam<int> {
 TEST_P(SimulationTest, HoldsWhateverGoesWrong) {
   absl::Duration simulated;
   RunResult sum;
+  Tally runs;
   const double start = BusySeconds();
   for (uint64_t seed = 1 + GetParam(); seed <= kSeeds; seed += kParts) {
     const RunResult result = RunSeed(seed, nullptr);
@@ -51,11 +52,17 @@ TEST_P(SimulationTest, HoldsWhateverGoesWrong) {
     sum.acknowledged += result.acknowledged;
     sum.faults += result.faults;
     sum.views += result.views;
+    runs.AddRun(result.tally);
   }
   // These runs had what they are for.
   EXPECT_GT(sum.acknowledged, 5000u);
   EXPECT_GT(sum.faults, 500u);
   EXPECT_GT(sum.views, 200u);
+  for (const Kind kind :
+       {Kind::kStorm, Kind::kRemoval, Kind::kDrain, Kind::kDecay, Kind::kError,
+        Kind::kRot, Kind::kMixedFiles, Kind::kMisfit, Kind::kLacks}) {
+    EXPECT_GT(runs.of(kind), 0u) << kKindNames[static_cast<size_t>(kind)];
+  }
   const double speed =
       absl::ToDoubleSeconds(simulated) / (BusySeconds() - start);
   std::printf("%.0f times real time\n", speed);

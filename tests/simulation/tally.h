@@ -9,14 +9,14 @@
 namespace kamino::simulation {
 
 enum class Kind : size_t {
-  kStorm,        // of restarts
-  kStaysDown,    // a node that had died too often
-  kRemoval,      // a node is out as an operator asked for it
-  kDrain,        // likewise, once another had taken its place
-  kRefused,      // an operator was told why not
-  kDecay,        // in a chain of three or more
-  kDecayOfTwo,   // in one of two
-  kError,        // likewise
+  kStorm,       // of restarts
+  kStaysDown,   // a node that had died too often
+  kRemoval,     // a node is out as an operator asked for it
+  kDrain,       // likewise, once another had taken its place
+  kRefused,     // an operator was told why not
+  kDecay,       // in a chain of three or more
+  kDecayOfTwo,  // in one of two
+  kError,       // likewise
   kErrorOfTwo,
   kRot,
   kMixedFiles,

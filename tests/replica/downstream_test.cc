@@ -138,10 +138,9 @@ TEST(DownstreamTest, TakesOnlyAcknowledgementsThatCanBe) {
                        rig.Note("malformed");
                      }
                    });
-    table.AddInput(absl::StrCat("OnCleaned ", sequence),
-                   [sequence](Rig& rig) {
-                     rig.Check(rig.downstream.OnCleaned(sequence));
-                   });
+    table.AddInput(absl::StrCat("OnCleaned ", sequence), [sequence](Rig& rig) {
+      rig.Check(rig.downstream.OnCleaned(sequence));
+    });
   }
   ExpectText("tests/replica/tables/downstream_acknowledgements.txt",
              table.Walk());

@@ -1,5 +1,5 @@
-// Who is being left out of the chain because another member accuses it, and who
-// was and is kept out for a while. Of one leadership: the next one begins anew.
+// Who is being left out of the chain because a member accuses it, and who was
+// and is kept out for a while. Of one leadership: the next one begins anew.
 #ifndef KAMINO_MEMBERSHIP_SUSPECTS_H_
 #define KAMINO_MEMBERSHIP_SUSPECTS_H_
 

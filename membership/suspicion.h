@@ -19,8 +19,8 @@ struct Suspicion {
   std::string accuser;  // another member; or itself, as it is slow
   // How long the accuser has waited; or was slow, of the last second.
   absl::Duration debt;
-  // It was the suspect who waited for the accuser: the links of the one who
-  // waits for one member after another are bad themselves.
+  // It was the suspect who waited for the accuser: of whoever waits for one
+  // member after another the links are bad themselves.
   bool turned = false;
 
   friend bool operator==(const Suspicion&, const Suspicion&) = default;

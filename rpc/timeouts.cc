@@ -32,6 +32,7 @@ constexpr Timeout kTimeouts[] = {
     {"/kamino.v1.KaminoService/WatchChain", absl::InfiniteDuration()},
     {"/kamino.v1.KaminoService/GetNodeStatus", kShort},
     {"/kamino.v1.AdminService/GetCluster", kShort},
+    {"/kamino.v1.AdminService/GetManager", kShort},
     {"/kamino.v1.AdminService/RemoveNode", kLong},
     {"/kamino.v1.AdminService/AddNode", kLong},
     {"/kamino.v1.AdminService/Recover", kLong},

@@ -342,7 +342,10 @@ bool SimNode::IsMisfit(const absl::Status& status) const {
     return false;
   }
   bool somebody = misfit_ || !newer_;
-  for (const auto& [name, node] : peers_->nodes) somebody |= node->misfit_;
+  // The manager may count on its former self for as long as it was silent.
+  for (const auto& [name, node] : peers_->nodes) {
+    somebody |= node->misfit_ || world()->now() < node->misfit_until_;
+  }
   return somebody;
 }
 
@@ -364,6 +367,7 @@ void SimNode::OnMisfit(const absl::Status& status) {
 void SimNode::SetRight() {
   if (up()) Die(Crash::kProcess);
   misfit_ = false;
+  misfit_until_ = world()->now() + absl::Seconds(2);
   Start();
 }
 

@@ -229,6 +229,7 @@ class SimNode final : public Process {
   bool limit_is_lifted_ = false;  // with the next start
   bool newer_ = false;            // its program
   bool misfit_ = false;           // it is started with a ring of another size
+  absl::Time misfit_until_ = absl::InfinitePast();  // to others
   absl::Time started_;
   // How often its process, but not its machine, has ended since one of them
   // lived for long: as often at the least as it knows itself.

@@ -15,7 +15,7 @@ namespace kamino::simulation {
 namespace {
 
 constexpr uint64_t kMany = 20000;  // seeds
-constexpr uint64_t kSeedsToMeet = 300;
+constexpr uint64_t kSeedsToMeet = 1000;
 
 const char* const kFaults[] = {
     // Those that take longest, each for another shard.

@@ -273,8 +273,8 @@ Admission::Attempt Admission::ExecuteOne(Transaction& transaction,
       return attempt;
     }
     const uint64_t client_id = request.mutation.client_id;
-    absl::Status fits =
-        CheckResultFits(client_id, StoredBytes(attempt.outcome.result), clients);
+    absl::Status fits = CheckResultFits(
+        client_id, StoredBytes(attempt.outcome.result), clients);
     if (!fits.ok()) {
       attempt = Failed(transaction, fits, declared, /*changed=*/true);
       attempt.ended = attempt.lacks_room = true;
@@ -299,8 +299,8 @@ Admission::Attempt Admission::Failed(Transaction& transaction,
   Attempt attempt;
   attempt.conflict = transaction.conflict();
   attempt.outcome.status = Explain(status);
-  attempt.lacks_room = replica::ReasonOf(attempt.outcome.status) ==
-                       kamino::v1::REASON_HEAP_FULL;
+  attempt.lacks_room =
+      replica::ReasonOf(attempt.outcome.status) == kamino::v1::REASON_HEAP_FULL;
   attempt.damaged = absl::IsDataLoss(status) &&
                     replica::ReasonOf(status) == kamino::v1::REASON_UNSPECIFIED;
   // A decision of the function itself that has changed nothing leaves the

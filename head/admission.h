@@ -90,7 +90,7 @@ struct AdmissionStats {
   uint64_t rejected = 0;
   uint64_t clients = 0;
   uint64_t evicted = 0;
-  uint64_t result_bytes = 0;  // kept until what they are of is completed
+  uint64_t result_bytes = 0;         // kept until what they are of is completed
   uint64_t stored_result_bytes = 0;  // of outcomes, but for short ones
   bool on_probation = false;
   uint64_t poisonous = 0;  // requests that are refused as heads died of them
@@ -159,10 +159,10 @@ class Admission {
  private:
   // A request executed within a transaction, and its answer once that is done.
   struct Attempt {
-    bool executed = false;  // part of the log entry
-    bool spoilt = false;    // failed, and the transaction cannot go on
-    bool damaged = false;   // as an object is
-    bool ended = false;     // the function came to its end, if to a refusal
+    bool executed = false;    // part of the log entry
+    bool spoilt = false;      // failed, and the transaction cannot go on
+    bool damaged = false;     // as an object is
+    bool ended = false;       // the function came to its end, if to a refusal
     bool lacks_room = false;  // in the heap, or among the stored results
     std::optional<engine::ObjectId> conflict;  // met this locked object
     RequestOutcome outcome;
@@ -259,7 +259,7 @@ class Admission {
   };
   std::map<uint64_t, std::vector<Waiter>> in_flight_;  // by last mutation
   size_t result_bytes_ = 0;                            // of in_flight_
-  uint64_t touched_ = 0;  // objects, in this call of ExecuteReady
+  uint64_t touched_ = 0;   // objects, in this call of ExecuteReady
   bool dropping_ = false;  // a mutation that only drops outcomes is under way
   // Until when what it frees may take to be free.
   absl::Time room_due_ = absl::InfinitePast();

@@ -67,11 +67,13 @@ absl::Status Admission::Promote(absl::Time now, Actions* actions) {
   absl::Status visited = state_->VisitClients(
       reader, [&](uint64_t client_id, const auto& outcome) {
         by_sequence.emplace_back(outcome.sequence(), client_id);
+        clients_.Touch(client_id, now);
+        clients_.SetResultBytes(client_id, StoredBytes(outcome.result()));
         return true;
       });
   std::sort(by_sequence.begin(), by_sequence.end());
   for (const auto& [sequence, client_id] : by_sequence) {
-    clients_.Touch(client_id, now);
+    clients_.Touch(client_id, now);  // the latest last
   }
   return visited;
 }
@@ -151,7 +153,7 @@ void Admission::ExecuteBatch(std::vector<Request> batch, absl::Time now,
     if (!spoilt.has_value()) return;
     Request request = std::move(batch[spoilt->first]);
     batch.erase(batch.begin() + spoilt->first);
-    const Attempt& attempt = spoilt->second;
+    Attempt& attempt = spoilt->second;
     if (attempt.conflict.has_value()) {
       waiting_.Park(*attempt.conflict, std::move(request));
     } else if (single && MayEvictLess(request, attempt.outcome.status)) {
@@ -163,7 +165,8 @@ void Admission::ExecuteBatch(std::vector<Request> batch, absl::Time now,
     } else if (single) {
       ++counters_.aborted;
       if (attempt.ended) NoteSurvived(&request);
-      Answer(request, attempt.outcome);
+      if (attempt.lacks_room) DropForRoom(now, &attempt.outcome.status);
+      Answer(request, std::move(attempt.outcome));
     } else {
       waiting_.AddAlone(std::move(request));
     }
@@ -269,8 +272,15 @@ Admission::Attempt Admission::ExecuteOne(Transaction& transaction,
       ++counters_.repeated;
       return attempt;
     }
-    attempt.executed = attempt.ended = true;
     const uint64_t client_id = request.mutation.client_id;
+    absl::Status fits = CheckResultFits(
+        client_id, StoredBytes(attempt.outcome.result), clients);
+    if (!fits.ok()) {
+      attempt = Failed(transaction, fits, declared, /*changed=*/true);
+      attempt.ended = attempt.lacks_room = true;
+      return attempt;
+    }
+    attempt.executed = attempt.ended = true;
     if (!IsKnown(client_id, *clients)) clients->added.insert(client_id);
     for (uint64_t evicted : request.mutation.dropped_clients) {
       clients->evicted.insert(evicted);
@@ -289,6 +299,8 @@ Admission::Attempt Admission::Failed(Transaction& transaction,
   Attempt attempt;
   attempt.conflict = transaction.conflict();
   attempt.outcome.status = Explain(status);
+  attempt.lacks_room =
+      replica::ReasonOf(attempt.outcome.status) == kamino::v1::REASON_HEAP_FULL;
   attempt.damaged = absl::IsDataLoss(status) &&
                     replica::ReasonOf(status) == kamino::v1::REASON_UNSPECIFIED;
   // A decision of the function itself that has changed nothing leaves the
@@ -341,19 +353,26 @@ void Admission::CommitBatch(Transaction& transaction, uint32_t executed,
   for (size_t i = 0; i < batch->size(); ++i) {
     const replica::Mutation& mutation = (*batch)[i].mutation;
     if (attempts[i].ended) NoteSurvived(&(*batch)[i]);
-    if (attempts[i].executed && mutation.client_id != 0) {
-      for (uint64_t dropped : mutation.dropped_clients) {
-        clients_.Forget(dropped);
-        ++counters_.evicted;
-      }
-      clients_.Touch(mutation.client_id, now);
-      ++counters_.committed;
+    if (attempts[i].executed) {
+      NoteCommitted(mutation, attempts[i].outcome.result, now);
     }
     result_bytes_ += attempts[i].outcome.result.size();
     waiters.push_back(
         {std::move((*batch)[i].done), std::move(attempts[i].outcome)});
   }
   core_->CommitLocal(actions);
+}
+
+void Admission::NoteCommitted(const replica::Mutation& mutation,
+                              const std::string& result, absl::Time now) {
+  for (uint64_t dropped : mutation.dropped_clients) {
+    clients_.Forget(dropped);
+    ++counters_.evicted;
+  }
+  if (mutation.client_id == 0) return;
+  clients_.Touch(mutation.client_id, now);
+  clients_.SetResultBytes(mutation.client_id, StoredBytes(result));
+  ++counters_.committed;
 }
 
 void Admission::Abort(Transaction& transaction) {
@@ -398,7 +417,11 @@ absl::Status Admission::MakeRoomForClient(Transaction& transaction,
                                           absl::Time now, Request* request) {
   replica::Mutation& mutation = request->mutation;
   mutation.dropped_clients.clear();
-  if (mutation.client_id == 0) return absl::OkStatus();  // the head's own
+  if (mutation.client_id == 0) {  // the head's own
+    return mutation.function == replica::kDropFunction
+               ? ChooseDropped(now, request)
+               : absl::OkStatus();
+  }
   const bool is_new = !IsKnown(mutation.client_id, clients);
   const size_t stored =
       clients_.size() + clients.added.size() - clients.evicted.size();
@@ -449,6 +472,7 @@ AdmissionStats Admission::stats() const {
   stats.parked = waiting_.parked();
   stats.clients = clients_.size();
   stats.result_bytes = result_bytes_;
+  stats.stored_result_bytes = clients_.result_bytes();
   stats.on_probation = on_probation_;
   stats.poisonous = refused_.size();
   return stats;

@@ -63,6 +63,9 @@ struct AdmissionOptions {
   // more ready requests wait; one operation may exceed it.
   size_t max_result_bytes = 64u << 20;
   size_t max_clients = 65536;  // outcomes stored
+  // The results stored with them take this part of the heap at most, 1/8, but
+  // for short ones, which fit the room that each outcome has.
+  size_t outcomes_share = 8;
   // Outcomes that a request drops when there is no room for its own: many, so
   // that few requests have to, but what fits a transaction easily.
   size_t evict_at_once = 32;
@@ -87,7 +90,8 @@ struct AdmissionStats {
   uint64_t rejected = 0;
   uint64_t clients = 0;
   uint64_t evicted = 0;
-  uint64_t result_bytes = 0;  // kept until what they are of is completed
+  uint64_t result_bytes = 0;         // kept until what they are of is completed
+  uint64_t stored_result_bytes = 0;  // of outcomes, but for short ones
   bool on_probation = false;
   uint64_t poisonous = 0;  // requests that are refused as heads died of them
   // Requests whose bytes were digested, as it mattered which they are.
@@ -155,10 +159,11 @@ class Admission {
  private:
   // A request executed within a transaction, and its answer once that is done.
   struct Attempt {
-    bool executed = false;  // part of the log entry
-    bool spoilt = false;    // failed, and the transaction cannot go on
-    bool damaged = false;   // as an object is
-    bool ended = false;     // the function came to its end, if to a refusal
+    bool executed = false;    // part of the log entry
+    bool spoilt = false;      // failed, and the transaction cannot go on
+    bool damaged = false;     // as an object is
+    bool ended = false;       // the function came to its end, if to a refusal
+    bool lacks_room = false;  // in the heap, or among the stored results
     std::optional<engine::ObjectId> conflict;  // met this locked object
     RequestOutcome outcome;
   };
@@ -168,6 +173,7 @@ class Admission {
     absl::flat_hash_set<uint64_t> asking;  // of every request in it
     absl::flat_hash_set<uint64_t> added;
     absl::flat_hash_set<uint64_t> evicted;
+    size_t result_bytes = 0;  // that stored results take more
   };
 
   absl::Status FormatState(absl::Time now, replica::Actions* actions);
@@ -212,6 +218,8 @@ class Admission {
   void CommitBatch(engine::Transaction& transaction, uint32_t executed,
                    std::vector<Request>* batch, std::vector<Attempt> attempts,
                    absl::Time now, replica::Actions* actions);
+  void NoteCommitted(const replica::Mutation& mutation,
+                     const std::string& result, absl::Time now);
   void Abort(engine::Transaction& transaction);
 
   // Chooses clients to drop when `request` brings a new one and there is no
@@ -220,6 +228,20 @@ class Admission {
                                  const BatchClients& clients, absl::Time now,
                                  Request* request);
   bool IsKnown(uint64_t client_id, const BatchClients& clients) const;
+
+  // --- Room for outcomes, and what they leave (head/outcome_room.cc).
+
+  // Not OK: stored results take too much with this one, which is taken back.
+  absl::Status CheckResultFits(uint64_t client_id, size_t bytes,
+                               BatchClients* clients) const;
+  // What lacked room is to be tried again once idle clients' outcomes are
+  // dropped, if there are any: `refusal` says so then.
+  void DropForRoom(absl::Time now, absl::Status* refusal);
+  void SubmitDrop();
+  // Chooses clients for a mutation that only drops.
+  absl::Status ChooseDropped(absl::Time now, Request* request);
+  // What a stored result takes beyond the room that each outcome has.
+  static size_t StoredBytes(absl::string_view result);
   void Answer(Request& request, RequestOutcome outcome);
   // An error of the engine, in terms a client can act upon.
   absl::Status Explain(const absl::Status& status);
@@ -237,7 +259,10 @@ class Admission {
   };
   std::map<uint64_t, std::vector<Waiter>> in_flight_;  // by last mutation
   size_t result_bytes_ = 0;                            // of in_flight_
-  uint64_t touched_ = 0;  // objects, in this call of ExecuteReady
+  uint64_t touched_ = 0;   // objects, in this call of ExecuteReady
+  bool dropping_ = false;  // a mutation that only drops outcomes is under way
+  // Until when what it frees may take to be free.
+  absl::Time room_due_ = absl::InfinitePast();
 
   replica::RefusedRequests refused_;
   std::vector<replica::RequestIdentity> unrecorded_;  // refusals and pardons

@@ -16,8 +16,22 @@ void ClientClock::Touch(uint64_t client_id, absl::Time now) {
 void ClientClock::Forget(uint64_t client_id) {
   auto found = by_id_.find(client_id);
   if (found == by_id_.end()) return;
+  result_bytes_ -= found->second->result_bytes;
   by_age_.erase(found->second);
   by_id_.erase(found);
+}
+
+void ClientClock::SetResultBytes(uint64_t client_id, size_t bytes) {
+  auto found = by_id_.find(client_id);
+  if (found == by_id_.end()) return;
+  size_t& stored = found->second->result_bytes;
+  result_bytes_ = result_bytes_ - stored + bytes;
+  stored = bytes;
+}
+
+size_t ClientClock::ResultBytesOf(uint64_t client_id) const {
+  auto found = by_id_.find(client_id);
+  return found == by_id_.end() ? 0 : found->second->result_bytes;
 }
 
 std::vector<uint64_t> ClientClock::Idle(

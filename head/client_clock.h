@@ -1,5 +1,6 @@
 // Which clients have a stored outcome, and which of them may lose it: the head
-// bounds their number, and drops those that have been silent longest.
+// bounds their number and what their results take, and drops those that have
+// been silent longest.
 #ifndef KAMINO_HEAD_CLIENT_CLOCK_H_
 #define KAMINO_HEAD_CLIENT_CLOCK_H_
 
@@ -21,6 +22,10 @@ class ClientClock {
 
   void Touch(uint64_t client_id, absl::Time now);
   void Forget(uint64_t client_id);
+  // What the result of a client that it knows takes; 0 before the first call.
+  void SetResultBytes(uint64_t client_id, size_t bytes);
+  size_t ResultBytesOf(uint64_t client_id) const;
+  size_t result_bytes() const { return result_bytes_; }  // of all
   bool Knows(uint64_t client_id) const { return by_id_.contains(client_id); }
   size_t size() const { return by_id_.size(); }
 
@@ -34,9 +39,11 @@ class ClientClock {
   struct Entry {
     uint64_t client_id;
     absl::Time last_heard;
+    size_t result_bytes = 0;
   };
 
   const absl::Duration min_idle_;
+  size_t result_bytes_ = 0;
   std::list<Entry> by_age_;  // longest silent first
   absl::flat_hash_map<uint64_t, std::list<Entry>::iterator> by_id_;
 };

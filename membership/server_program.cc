@@ -113,6 +113,8 @@ int RunServer(const ServerProgram& program, int argc, char** argv) {
   FLAGS_logtostderr = true;
   google::InitGoogleLogging(argv[0]);
   ExpectLackOfMemory();
+  // Whoever reads the log may end before this process does.
+  PCHECK(signal(SIGPIPE, SIG_IGN) != SIG_ERR);
   absl::Status configured = program.configure();
   if (!configured.ok()) {
     std::cerr << program.name << ": " << configured.message() << "\n";
@@ -124,12 +126,12 @@ int RunServer(const ServerProgram& program, int argc, char** argv) {
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  int signal = 0;
+  int ended_by = 0;
   absl::Status served =
-      program.serve([&signals, &signal] { sigwait(&signals, &signal); });
+      program.serve([&signals, &ended_by] { sigwait(&signals, &ended_by); });
   if (served.ok()) {
     LOG(INFO) << program.name << " has ended, asked to by "
-              << sigabbrev_np(signal);
+              << sigabbrev_np(ended_by);
     return 0;
   }
   std::cerr << program.name << ": " << served.message() << "\n";

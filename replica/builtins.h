@@ -19,9 +19,10 @@ inline constexpr char kDeleteFunction[] = "kv.delete";  // DeleteRequest, ""
 inline constexpr char kCommitFunction[] = "kv.commit";  // CommitRequest,
                                                         // CommitResponse
 
-// Another one whenever any of them acts otherwise on the same arguments: nodes
-// of one chain must have the same.
-inline constexpr int kBuiltinsVersion = 2;
+// Another one whenever any of them, or of those that the head submits by itself
+// (replica/state_machine.h), acts otherwise on the same arguments: nodes of one
+// chain must have the same.
+inline constexpr int kBuiltinsVersion = 3;
 
 std::map<std::string, Procedure, std::less<>> BuiltinProcedures();
 

@@ -256,6 +256,11 @@ absl::StatusOr<StateMachine::Execution> StateMachine::Execute(
     return Refuse(transaction, mutation, sequence);
   }
   ASSIGN_OR_RETURN(auto trees, ReadTrees(transaction));
+  if (mutation.client_id == 0 && mutation.function == kDropFunction) {
+    if (changed != nullptr) *changed = true;
+    RETURN_IF_ERROR(DropOutcomes(transaction, trees, mutation, sequence));
+    return Execution{"", sequence, false};
+  }
   if (mutation.since >= sequence) {
     return SinceIsAhead(mutation.since, sequence - 1);
   }

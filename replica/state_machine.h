@@ -40,6 +40,10 @@ inline constexpr char kFormatFunction[] = "kamino.format";
 // Submitted by the head, by no client.
 inline constexpr char kRefuseFunction[] = "kamino.refuse";
 
+// Drops outcomes to make room in the heap, and does nothing else. Submitted by
+// the head, by no client.
+inline constexpr char kDropFunction[] = "kamino.drop";
+
 class StateMachine {
  public:
   // `root` is the heap's root object. Both must outlive this.

@@ -230,6 +230,10 @@ absl::Status CheckNoDamage(const std::string& data_dir) {
   std::string text{std::istreambuf_iterator<char>(file), {}};
   while (!text.empty() && text.back() == '\n') text.pop_back();
   absl::StrReplaceAll({{"\n", "; "}}, &text);
+  // The disk may have been full when it was written.
+  if (text.empty()) {
+    text = "came by memory that it cannot read, at a place that is not known";
+  }
   return absl::DataLossError(absl::StrCat(
       name, ": an earlier process of this node ", text,
       ". Nothing is served from these data any more: move all files of the "

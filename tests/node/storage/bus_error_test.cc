@@ -140,6 +140,13 @@ TEST_F(BusErrorDeathTest, TheRecordsNameIsSynced) {
                        ::testing::Not(HasSubstr("its folder is synced"))));
 }
 
+TEST_F(BusErrorDeathTest, ARecordThatIsEmptySaysThatThePlaceIsNotKnown) {
+  std::ofstream(absl::StrCat(folder_, "/", kDamageFile));
+  EXPECT_THAT(std::string(CheckNoDamage(folder_).message()),
+              AllOf(HasSubstr("at a place that is not known. Nothing is"),
+                    HasSubstr("move all files")));
+}
+
 TEST_F(BusErrorDeathTest, WhatIsNotTheNodesIsNotRecorded) {
   const std::string other = absl::StrCat(::testing::TempDir(), "/other");
   const auto touch = [&] {

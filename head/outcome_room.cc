@@ -1,0 +1,92 @@
+// What a head does when outcomes leave no room: in the heap for what a request
+// writes, or for one more result among those that are stored.
+//
+// It drops outcomes of clients that were silent for long enough to lose them,
+// by a mutation of its own: what a transaction frees is no room for itself. Who
+// lacked the room is refused with REASON_OVERLOADED meanwhile, without a trace,
+// and asks again.
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "glog/logging.h"
+#include "head/admission.h"
+#include "replica/errors.h"
+#include "replica/state_format.h"
+
+namespace kamino::head {
+
+using replica::MakeError;
+
+namespace {
+
+// Of an outcome's room what a result may take; the rest is the two numbers'.
+constexpr size_t kShortResult = replica::state_format::kOutcomeCapacity - 32;
+
+// From the mutation that drops until the chain has it and the backup lets go of
+// what is freed: some round trips, or a repair of the chain.
+constexpr absl::Duration kRoomDelay = absl::Seconds(1);
+
+}  // namespace
+
+size_t Admission::StoredBytes(absl::string_view result) {
+  return result.size() <= kShortResult ? 0 : result.size();
+}
+
+absl::Status Admission::CheckResultFits(uint64_t client_id, size_t bytes,
+                                        BatchClients* clients) const {
+  const size_t had = clients_.ResultBytesOf(client_id);
+  if (client_id == 0 || bytes <= had) return absl::OkStatus();
+  const size_t most =
+      store_->heap()->stats().bytes_total / options_.outcomes_share;
+  const size_t stored = clients_.result_bytes() + clients->result_bytes;
+  if (stored + bytes - had > most) {
+    return MakeError(
+        kamino::v1::REASON_OVERLOADED,
+        absl::StrCat("the results that are stored for retries take ", stored,
+                     " bytes; with one of ", bytes, " more than ", most,
+                     ", and too few of their clients have been silent for long "
+                     "enough; smaller results are taken"));
+  }
+  clients->result_bytes += bytes - had;
+  return absl::OkStatus();
+}
+
+void Admission::DropForRoom(absl::Time now, absl::Status* refusal) {
+  const auto none = [](uint64_t) { return false; };
+  if (!dropping_ && !clients_.Idle(now, 1, none).empty()) {
+    SubmitDrop();
+    room_due_ = now + kRoomDelay;
+  }
+  if (!dropping_ && now >= room_due_) return;
+  *refusal = MakeError(
+      kamino::v1::REASON_OVERLOADED,
+      absl::StrCat("there is no room now, but outcomes of clients that have "
+                   "been silent are dropped to make some: ",
+                   refusal->message()));
+}
+
+void Admission::SubmitDrop() {
+  dropping_ = true;
+  Request own;
+  own.mutation.function = replica::kDropFunction;
+  own.done = [this](const RequestOutcome& outcome) {
+    dropping_ = false;
+    // Whoever lacks room next tries this again.
+    LOG_IF_EVERY_N(WARNING, !outcome.status.ok(), 100)
+        << "outcomes of silent clients could not be dropped: "
+        << outcome.status;
+  };
+  waiting_.AddAlone(std::move(own));
+}
+
+absl::Status Admission::ChooseDropped(absl::Time now, Request* request) {
+  const auto none = [](uint64_t) { return false; };
+  request->mutation.dropped_clients = clients_.Idle(
+      now, request->evicts_least ? 1 : options_.evict_at_once, none);
+  if (!request->mutation.dropped_clients.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError("all clients have been heard of since");
+}
+
+}  // namespace kamino::head

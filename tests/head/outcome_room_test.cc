@@ -1,0 +1,203 @@
+// What the head does when stored outcomes leave no room.
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "head/admission.h"
+#include "tests/faults/planted.h"
+#include "tests/head/admission_fixture.h"
+
+namespace kamino::head {
+namespace {
+
+using replica::ReasonOf;
+using ::testing::HasSubstr;
+
+constexpr size_t kResultBytes = 60'000;
+
+class OutcomeRoomTest : public AdmissionTest {
+ protected:
+  explicit OutcomeRoomTest(AdmissionOptions options = {})
+      : AdmissionTest(options) {
+    EXPECT_TRUE(Run(Put("large", std::string(kResultBytes, 'x'), 1)).ok());
+  }
+
+  // All have been silent for that long; who comes now has heard of the chain.
+  void PassAnHour() {
+    now_ += absl::Hours(1);
+    since_ = ring_->applied();
+  }
+
+  // Until nothing is ready any more.
+  absl::Status Run(size_t index) {
+    do {
+      Execute();
+      Complete();
+    } while (admission_->has_ready());
+    return StatusOf(index);
+  }
+
+  // One commit, whose outcome is large.
+  size_t CommitLarge(uint64_t client, uint64_t number = 1) {
+    kamino::v1::CommitRequest commit;
+    commit.add_then_operations()->mutable_get()->set_key("large");
+    return Submit(replica::kCommitFunction, commit.SerializeAsString(), client,
+                  number);
+  }
+
+  // By clients from 100 on, until one is refused: that one.
+  uint64_t CommitLargeUntilRefused(absl::Status* refused) {
+    uint64_t client = 100;
+    while ((*refused = Run(CommitLarge(client))).ok() && client < 1000) {
+      ++client;
+    }
+    return client;
+  }
+};
+
+void ExpectOverloaded(const absl::Status& status) {
+  EXPECT_EQ(ReasonOf(status), kamino::v1::REASON_OVERLOADED) << status;
+}
+
+class BoundedResultsTest : public OutcomeRoomTest {
+ protected:
+  void ExpectAnEighth() {
+    absl::Status refused;
+    CommitLargeUntilRefused(&refused);
+    ExpectOverloaded(refused);
+    EXPECT_THAT(std::string(refused.message()),
+                HasSubstr("stored for retries"));
+    const size_t bytes = under_.heap().stats().bytes_total;
+    EXPECT_LE(admission_->stats().stored_result_bytes, bytes / 8);
+    EXPECT_GE(admission_->stats().stored_result_bytes,
+              bytes / 8 - kResultBytes - 1000);
+  }
+};
+
+TEST_F(BoundedResultsTest, TheyTakeAnEighthOfTheHeap) {
+  ExpectAnEighth();
+  // Others go on, and who has a large one already gets another.
+  EXPECT_TRUE(Run(Put("small", "1", 50)).ok());
+  EXPECT_TRUE(Run(CommitLarge(100, 2)).ok());
+}
+
+TEST_F(BoundedResultsTest, MoreAreNoticed) {
+  faults::Planted fault("head-stores-results-without-bound");
+  absl::Status refused;
+  CommitLargeUntilRefused(&refused);
+  EXPECT_GT(admission_->stats().stored_result_bytes,
+            under_.heap().stats().bytes_total / 8);
+}
+
+TEST_F(BoundedResultsTest, ABatchFindsNoMoreRoomThanThereIs) {
+  size_t last = 0;
+  for (uint64_t client = 100; client < 140; ++client) {
+    last = CommitLarge(client);
+  }
+  ExpectOverloaded(Run(last));
+  EXPECT_LE(admission_->stats().stored_result_bytes,
+            under_.heap().stats().bytes_total / 8);
+}
+
+TEST_F(BoundedResultsTest, ThoseOfSilentClientsAreDropped) {
+  absl::Status refused;
+  const uint64_t client = CommitLargeUntilRefused(&refused);
+  PassAnHour();
+  const size_t before = CommitLarge(client);
+  Execute();
+  ExpectOverloaded(StatusOf(before));
+  EXPECT_TRUE(Run(CommitLarge(client)).ok());
+  EXPECT_GT(admission_->stats().evicted, 0u);
+  // Those that were dropped and ask again are not executed again.
+  since_ = 0;
+  EXPECT_EQ(ReasonOf(Run(CommitLarge(100))), kamino::v1::REASON_CLIENT_EXPIRED);
+}
+
+TEST_F(BoundedResultsTest, ANewHeadKnowsWhatTheyTake) {
+  absl::Status refused;
+  CommitLargeUntilRefused(&refused);
+  const uint64_t stored = admission_->stats().stored_result_bytes;
+  admission_.reset();
+  admission_ = std::make_unique<Admission>(AdmissionOptions(), &under_.store(),
+                                           &state_, &core_);
+  ASSERT_TRUE(admission_->Promote(now_, &actions_).ok());
+  EXPECT_EQ(admission_->stats().stored_result_bytes, stored);
+}
+
+class FullHeapTest : public OutcomeRoomTest {
+ protected:
+  static AdmissionOptions AllOfTheHeap() {
+    AdmissionOptions options;
+    options.outcomes_share = 1;
+    return options;
+  }
+  FullHeapTest() : OutcomeRoomTest(AllOfTheHeap()) {
+    absl::Status refused;
+    CommitLargeUntilRefused(&refused);
+    EXPECT_EQ(ReasonOf(refused), kamino::v1::REASON_HEAP_FULL) << refused;
+  }
+
+  size_t PutLarge(uint64_t client) {
+    return Put("another", std::string(kResultBytes, 'y'), client);
+  }
+
+  void ExpectRoomOnceTheyAreSilent() {
+    PassAnHour();
+    const size_t first = PutLarge(5000);
+    Execute();
+    ExpectOverloaded(StatusOf(first));
+    // The outcomes are dropped here, but not by the chain.
+    EXPECT_EQ(admission_->stats().in_flight, 1u);
+    Complete();
+    EXPECT_TRUE(Run(PutLarge(5000)).ok());
+    EXPECT_EQ(admission_->stats().evicted, 32u);
+  }
+};
+
+TEST_F(FullHeapTest, NobodyWhoWasHeardOfIsDropped) {
+  now_ += absl::Minutes(9);
+  EXPECT_EQ(ReasonOf(Run(PutLarge(5000))), kamino::v1::REASON_HEAP_FULL);
+  EXPECT_EQ(admission_->stats().evicted, 0u);
+}
+
+TEST_F(FullHeapTest, OutcomesOfSilentClientsAreDropped) {
+  ExpectRoomOnceTheyAreSilent();
+  // Longest silent first; 1 put the object.
+  since_ = 0;
+  EXPECT_EQ(ReasonOf(Run(CommitLarge(130))), kamino::v1::REASON_CLIENT_EXPIRED);
+  const size_t kept = CommitLarge(131);
+  ASSERT_TRUE(Run(kept).ok()) << StatusOf(kept);
+  EXPECT_EQ(admission_->stats().repeated, 1u);
+}
+
+TEST_F(FullHeapTest, WhoKeepsThemIsNoticed) {
+  faults::Planted fault("head-keeps-outcomes-in-a-full-heap");
+  PassAnHour();
+  EXPECT_EQ(ReasonOf(Run(PutLarge(5000))), kamino::v1::REASON_HEAP_FULL);
+}
+
+TEST_F(FullHeapTest, OneWhoAsksAgainMeanwhileIsKept) {
+  PassAnHour();
+  PutLarge(5000);
+  const size_t repeated = CommitLarge(100);
+  EXPECT_TRUE(Run(repeated).ok()) << StatusOf(repeated);
+  EXPECT_EQ(admission_->stats().repeated, 1u);
+  const size_t again = CommitLarge(100);
+  EXPECT_TRUE(Run(again).ok()) << StatusOf(again);
+  EXPECT_EQ(admission_->stats().repeated, 2u);
+}
+
+TEST_F(FullHeapTest, WhatNeverFitsIsToldSoInTheEnd) {
+  PassAnHour();
+  int tries = 0;
+  absl::Status status;
+  do {
+    status = Run(Put("huge", std::string(3 << 20, 'z'), 5000));
+    now_ += absl::Milliseconds(100);
+  } while (ReasonOf(status) == kamino::v1::REASON_OVERLOADED && ++tries < 100);
+  EXPECT_LT(tries, 100) << status;
+}
+
+}  // namespace
+}  // namespace kamino::head

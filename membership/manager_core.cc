@@ -23,13 +23,13 @@ void ManagerCore::BecomeLeader(const View& view, absl::Duration former_leases,
   view_ = view;
   view_.cluster_id = options_.cluster_id;
   view_.chain_id = options_.chain_id;
-  proposed_.reset();
+  Propose(std::nullopt);
   excluded_ = view.excluded;
   // Whoever is silent from then on for a lease of ours holds no other either.
   KnowMembersOf(view, now + std::max(former_leases - options_.lease(),
                                      absl::ZeroDuration()));
-  progress_ = ProgressIn(view_, progress);
-  ahead_.clear();
+  progress_ = view_.formed() ? ProgressIn(view_, progress) : progress;
+  GoByProgress();
   learned_ = View();
   leases_until_ = now + std::max(former_leases, options_.failure_timeout);
   last_call_ = now;
@@ -50,7 +50,7 @@ void ManagerCore::LoseLeadership() {
   suspects_ = Suspects(options_.failure_timeout);
   leading_ = false;
   leader_until_ = absl::InfinitePast();
-  proposed_.reset();
+  Propose(std::nullopt);
   nodes_.clear();
   waiting_.clear();
   joining_.clear();
@@ -378,11 +378,19 @@ bool ManagerCore::HearsAMember(absl::Time now) const {
   return false;
 }
 
+void ManagerCore::Propose(std::optional<View> view) {
+  proposed_ = std::move(view);
+  recovers_ = false;
+}
+
 std::optional<View> ManagerCore::ProposeView(absl::Time now) {
   Observe(now);
   if (!IsLeader(now)) return std::nullopt;
-  if (proposed_.has_value()) return proposed_;
   ForgetOldClaims(now);
+  // What a view of a store that is behind led to is not written any more. If it
+  // is stored already, the next renewal shows it.
+  if (!ahead_.empty() && !recovers_) Propose(std::nullopt);
+  if (proposed_.has_value()) return proposed_;
   if (!ahead_.empty()) return std::nullopt;
   const KnownNodes states = States(now);
   if (view_.formed() && (!CanGoOn(view_, states) || !HearsAMember(now))) {
@@ -401,7 +409,6 @@ std::optional<View> ManagerCore::ProposeView(absl::Time now) {
 }
 
 void ManagerCore::OnViewStored(const View& view) {
-  ahead_.clear();  // whoever knows more will say so
   suspects_.OnView(view_, view, last_call_);
   // What was said before a forced recovery counts no more.
   if (view.id > view_.id && !view.recovered_at.empty()) {
@@ -410,8 +417,9 @@ void ManagerCore::OnViewStored(const View& view) {
   view_ = view;
   view_.cluster_id = options_.cluster_id;
   view_.chain_id = options_.chain_id;
+  if (!ahead_.empty() && !Outruns(ahead_view_, view_)) ahead_.clear();
   progress_ = ProgressIn(view_, progress_);
-  proposed_.reset();
+  Propose(std::nullopt);
   ForgetMisfits();
 }
 

@@ -123,10 +123,11 @@ class ManagerCore {
   void Include(const std::string& node_id) { excluded_.erase(node_id); }
 
   // --- A store that is behind. Once a node says that it knows a later view
-  // than what is stored, or another one of that id, the store was put back from
-  // an older copy, or emptied. Then nobody gets a lease, nor is a view made,
-  // until an operator recovers, another leader finds another store, or nobody
-  // has said so for some time.
+  // than what is stored, or another one of that id, or what is stored of the
+  // chain's progress is of a later one, the store was put back from an older
+  // copy, or emptied. Then nobody gets a lease, nor is a view made, until an
+  // operator recovers, another leader finds another store, or no node has said
+  // so for some time.
 
   // Why; "" when it is not so.
   std::string WhyBehind() const;
@@ -218,6 +219,11 @@ class ManagerCore {
   absl::Status NoteWhileBehind(const Node& node, absl::Time now);
   // A view that a node knows in full.
   void Learn(const View& view);
+  // Whether the store is behind by what it says of progress: a leader before
+  // this one, to which etcd looked as it does now, has written that into it.
+  void GoByProgress();
+  // The views of which anybody has said something, be it gone since.
+  std::vector<KnownView> AllKnown() const;
   // Once nobody has said for long that the store is behind, it counts again.
   void ForgetOldClaims(absl::Time now);
   // The newest view that nodes know of, as far as they know it.
@@ -265,6 +271,7 @@ class ManagerCore {
     return now - node.last_heard < options_.failure_timeout;
   }
   bool HearsAMember(absl::Time now) const;
+  void Propose(std::optional<View> view);
   absl::Status CheckMember(const std::string& cluster_id,
                            const Member& member) const;
   absl::Status CheckHeap(const Member& member, absl::Time now) const;
@@ -297,6 +304,7 @@ class ManagerCore {
   absl::Time leader_until_ = absl::InfinitePast();
   View view_;
   std::optional<View> proposed_;  // may be stored already
+  bool recovers_ = false;         // an operator's recovery is what is proposed
   std::map<std::string, Node> nodes_;
   Exclusions excluded_;  // as operators want it; stored with the next view
   std::string joining_;  // the node that is told to join; "": nobody
@@ -306,7 +314,7 @@ class ManagerCore {
 
   // The store is behind: who says so, what it knows, and until when leases may
   // run that were granted before.
-  std::string ahead_;  // a node; "": it is not
+  std::string ahead_;  // "node n1 knows"; "": it is not
   KnownView ahead_view_;
   absl::Time leases_until_ = absl::InfinitePast();
   absl::Time ahead_said_ = absl::InfinitePast();  // by anybody, last

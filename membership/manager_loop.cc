@@ -58,6 +58,11 @@ RenewalRecord SettingsOf(const ManagerLoop::Options& options) {
   return record;
 }
 
+absl::Status PutBack() {
+  return absl::DataLossError(
+      "what etcd stores was put back: the view that was stored is gone");
+}
+
 absl::StatusOr<View> Parse(const Etcd::Value& value,
                            const ManagerOptions& options) {
   if (value.mod_revision == 0) return View();
@@ -290,8 +295,7 @@ void ManagerLoop::OnRenewed(const EtcdAnswer& answer, absl::Time now) {
     // One that goes backwards was put back; one that is ahead has a view that
     // etcd did not say it had stored.
     if (answer.seen.view.mod_revision < view_revision_) {
-      return StepDown(absl::DataLossError(
-          "what etcd stores was put back: the view that was stored is gone"));
+      return StepDown(PutBack());
     }
     // Or somebody has put a newer one there, as a store that is behind wants.
     if (answer.seen.view.mod_revision > view_revision_ &&
@@ -318,6 +322,7 @@ void ManagerLoop::OnStored(const EtcdAnswer& answer, absl::Time now) {
   wait_ = options_.poll_interval;
   if (!answer.status.ok())
     return log_.Complain(answer.status, now);  // tried again
+  if (answer.stored.mod_revision < view_revision_) return StepDown(PutBack());
   auto stored = Parse(answer.stored, options_.core);
   if (!stored.ok()) {
     give_back_ = leader_revision_;

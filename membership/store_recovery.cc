@@ -23,6 +23,11 @@ std::string Named(const View& view) {
 // restarts).
 constexpr absl::Duration kBelievedFor = absl::Seconds(90);
 
+bool IsSame(const KnownView& known, const View& view) {
+  const KnownView other{view.epoch, view.id, 0};
+  return !known.IsBefore(other) && !other.IsBefore(known);
+}
+
 bool HoldsData(Condition condition) {
   return condition == Condition::kSound || condition == Condition::kTorn ||
          condition == Condition::kReturned;
@@ -34,7 +39,7 @@ std::string ManagerCore::WhyBehind() const {
   if (ahead_.empty()) return "";
   return absl::StrCat(
       "the views stored at etcd are not the newest: there is ", Named(view_),
-      ", but node ", ahead_, " knows ",
+      ", but ", ahead_, " ",
       ahead_view_.id == view_.id ? "another " : "", "view ", ahead_view_.id,
       ahead_view_.id < view_.id
           ? absl::StrCat(" of recovery epoch ", ahead_view_.epoch)
@@ -60,16 +65,26 @@ absl::Status ManagerCore::CheckClaims(const Member& member,
 }
 
 bool ManagerCore::IsAhead(const NodeReport& report) const {
-  const KnownView newest = report.newest_view();
-  const Kinship kinship = KinshipOf(newest, view_);
-  return kinship == Kinship::kAhead ||
-         (kinship == Kinship::kAnother && newest.id >= view_.id);
+  return Outruns(report.newest_view(), view_);
+}
+
+void ManagerCore::GoByProgress() {
+  ahead_.clear();
+  if (progress_.cluster_uuid.empty() ||
+      (view_.formed() && progress_.cluster_uuid != view_.cluster_uuid)) {
+    return;
+  }
+  const KnownView known{progress_.epoch, progress_.view_id, 0};
+  if (!Outruns(known, view_)) return;
+  ahead_ = "a leader before led by";
+  ahead_view_ = known;
+  ahead_said_ = absl::InfiniteFuture();
 }
 
 void ManagerCore::ForgetOldClaims(absl::Time now) {
   if (ahead_.empty() || now - ahead_said_ < kBelievedFor) return;
   // As a new leader, which nobody has told anything.
-  ahead_.clear();
+  GoByProgress();
   learned_ = View();
   KnowMembersOf(view_, now);
   hold_until_ = now + options_.takeover_grace;
@@ -126,7 +141,7 @@ absl::Status ManagerCore::CheckHistory(const std::string& node_id,
     if (ahead_.empty()) {
       leases_until_ = std::max(leases_until_, now + options_.failure_timeout);
     }
-    ahead_ = node_id;
+    ahead_ = absl::StrCat("node ", node_id, " knows");
     ahead_view_ = newest;
   }
   return ahead_.empty() ? absl::OkStatus()
@@ -146,8 +161,8 @@ View ManagerCore::NewestKnown(absl::Time now) const {
     const KnownView known = node.state.report.newest_view();
     if (Alive(node, now) && newest.IsBefore(known)) newest = known;
   }
-  if (learned_.id == newest.id) return learned_;
-  if (view_.id == newest.id) return view_;
+  if (IsSame(newest, learned_)) return learned_;
+  if (IsSame(newest, view_)) return view_;
   // All who were in it have been restarted: who had more was further ahead.
   View view{options_.cluster_id, newest.id, {}, {}, options_.chain_id};
   view.epoch = newest.epoch;
@@ -168,6 +183,16 @@ View ManagerCore::NewestKnown(absl::Time now) const {
   return view;
 }
 
+std::vector<KnownView> ManagerCore::AllKnown() const {
+  std::vector<KnownView> all = {{view_.epoch, view_.id, 0},
+                                {learned_.epoch, learned_.id, 0}};
+  if (!ahead_.empty()) all.push_back(ahead_view_);
+  for (const auto& [id, node] : nodes_) {
+    all.push_back(node.state.report.newest_view());
+  }
+  return all;
+}
+
 absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanRecovery(
     absl::Time now) const {
   if (ahead_.empty()) return PlanFromOldCopies(now);
@@ -186,8 +211,14 @@ absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanRecovery(
     return found != states.end() && found->second.alive &&
            found->second.member.heap_id == member.heap_id;
   };
+  const std::vector<KnownView> known = AllKnown();
+  const bool is_newest =
+      std::none_of(known.begin(), known.end(), [&](const KnownView& each) {
+        return KnownView{newest.epoch, newest.id, 0}.IsBefore(each);
+      });
   recovery.complete =
-      learned_.id == newest.id && CanGoOn(newest, states) &&
+      is_newest && learned_.epoch == newest.epoch && learned_.id == newest.id &&
+      CanGoOn(newest, states) &&
       std::all_of(newest.members.begin(), newest.members.end(), is_there);
   recovery.view = View{options_.cluster_id,
                        newest.id + 1,
@@ -216,8 +247,14 @@ absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanRecovery(
                      " and holds its data; start those that were"));
   }
   recovery.view.Agree();
-  recovery.view.epoch =
-      std::max(newest.epoch, uint64_t{1}) + (recovery.complete ? 0 : 1);
+  recovery.view.epoch = std::max(newest.epoch, uint64_t{1});
+  if (!recovery.complete) {
+    for (const KnownView& each : known) {
+      recovery.view.id = std::max(recovery.view.id, each.id + 1);
+      recovery.view.epoch = std::max(recovery.view.epoch, each.epoch);
+    }
+    ++recovery.view.epoch;
+  }
   Succeed(newest, &recovery.view);
   return recovery;
 }
@@ -241,6 +278,7 @@ absl::StatusOr<ManagerCore::Recovery> ManagerCore::Recover(bool force,
         recovery.view.ToString()));
   }
   proposed_ = recovery.view;
+  recovers_ = true;
   excluded_ = recovery.view.excluded;
   return recovery;
 }

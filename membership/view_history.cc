@@ -72,4 +72,10 @@ Kinship KinshipOf(const KnownView& known_view, const View& stored) {
   return known == 0 || known == digest ? Kinship::kPast : Kinship::kAnother;
 }
 
+bool Outruns(const KnownView& known, const View& stored) {
+  const Kinship kinship = KinshipOf(known, stored);
+  return kinship == Kinship::kAhead ||
+         (kinship == Kinship::kAnother && known.id >= stored.id);
+}
+
 }  // namespace kamino::membership

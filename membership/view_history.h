@@ -31,6 +31,9 @@ enum class Kinship {
 };
 Kinship KinshipOf(const KnownView& known, const View& stored);
 
+// Whether who knows that one shows that `stored` is old.
+bool Outruns(const KnownView& known, const View& stored);
+
 }  // namespace kamino::membership
 
 #endif  // KAMINO_MEMBERSHIP_VIEW_HISTORY_H_

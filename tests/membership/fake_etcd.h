@@ -83,6 +83,11 @@ class FakeEtcdServer {
     absl::MutexLock lock(&mutex_);
     values_.erase(key);
   }
+  // As it was before, its revision as well.
+  void PutBack(const std::string& key, const Etcd::Value& before) {
+    absl::MutexLock lock(&mutex_);
+    values_[key] = before;
+  }
   // Put back to nothing, its revisions as well.
   void Empty() {
     absl::MutexLock lock(&mutex_);

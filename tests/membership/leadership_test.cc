@@ -88,6 +88,15 @@ class LeadershipTest : public testing::Test {
     }
     etcd_.Put(kViewKey, ToProto(view).SerializeAsString());
   }
+  void BeatOfN1(ManagerLoop* loop) {
+    kamino::internal::v1::HeartbeatRequest beat;
+    kamino::internal::v1::HeartbeatResponse response;
+    beat.set_cluster_id("c");
+    beat.set_node_id("n1");
+    beat.set_incarnation(1);
+    beat.mutable_report()->set_condition(kamino::v1::CONDITION_SOUND);
+    EXPECT_EQ(loop->Heartbeat(beat, &response, now_), absl::OkStatus());
+  }
   // A new leader, by the renewal it finds, a member that is silent.
   absl::Duration DropsNobodyFor(const std::string& renewal) {
     PutView();
@@ -100,13 +109,7 @@ class LeadershipTest : public testing::Test {
     const absl::Time begin = now_;
     while (loop.core().view().id == 1 && now_ < begin + 100 * kTtl) {
       now_ += 50 * kMs;
-      kamino::internal::v1::HeartbeatRequest beat;
-      kamino::internal::v1::HeartbeatResponse response;
-      beat.set_cluster_id("c");
-      beat.set_node_id("n1");
-      beat.set_incarnation(1);
-      beat.mutable_report()->set_condition(kamino::v1::CONDITION_SOUND);
-      EXPECT_EQ(loop.Heartbeat(beat, &response, now_), absl::OkStatus());
+      BeatOfN1(&loop);
       Rounds(&loop, 2);
     }
     return now_ - begin;
@@ -541,6 +544,31 @@ TEST_F(RecoveringTest, ANewerViewThatIsPutThereIsTaken) {
   EXPECT_TRUE(Leads(a_));
   EXPECT_EQ(a_.core().view().id, 2u);
   EXPECT_EQ(a_.core().WhyBehind(), "");
+}
+
+TEST_F(LeadershipTest, AStoreThatIsPutBackBeforeAViewIsStoredEndsIt) {
+  PutView();
+  const Etcd::Value before = etcd_.Get(kViewKey);
+  PutView();  // the same again, later
+  Rounds(&a_);
+  ASSERT_TRUE(Leads(a_));
+  bool put_back = false;
+  for (int i = 0; i < 100 && !put_back; ++i) {
+    now_ += 50 * kMs;
+    BeatOfN1(&a_);
+    ManagerLoop::Step step = a_.Next(now_);
+    if (!step.call.has_value()) continue;
+    put_back = step.call->kind == Kind::kReplace;
+    if (put_back) etcd_.PutBack(kViewKey, before);
+    a_.OnAnswer(CarryOut(*step.call, &connection_), now_);
+  }
+  ASSERT_TRUE(put_back);
+  EXPECT_FALSE(Leads(a_));
+  EXPECT_EQ(etcd_.Get(kViewKey).mod_revision, before.mod_revision);
+  // It begins anew, by what is stored now.
+  Rounds(&a_);
+  EXPECT_TRUE(Leads(a_));
+  EXPECT_EQ(etcd_.Get(kViewKey).mod_revision, before.mod_revision);
 }
 
 // --- Managers that were started otherwise.

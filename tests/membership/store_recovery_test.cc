@@ -181,6 +181,156 @@ TEST_F(StoreRecoveryTest, WithoutThoseWhoHoldEverythingItTakesForce) {
   EXPECT_EQ(view->id, 3u);
 }
 
+// Of two views of one id the one of the later recovery epoch is the newer one.
+class TwoEpochsTest : public StoreRecoveryTest {
+ protected:
+  // n2 slept in view 3; without it the chain was recovered by force, and went
+  // on in a view 3 of its own, of which n1, started again since, was a member.
+  // Then the store was emptied.
+  void Meet() {
+    View slept = newest_;
+    slept.id = 3;
+    slept.members = {all_[1]};
+    Succeed(newest_, &slept);
+    NodeReport sleeper = Knows(slept);
+    sleeper.view_epoch = sleeper.epoch = 1;
+    sleeper.cursors = {44, 44, 44};
+    NodeReport later = WasIn(3, Condition::kReturned);
+    later.epoch = 2;
+    later.cursors = {60, 60, 60};
+    Lead(View());
+    for (int i = 0; i < 40; ++i) {
+      now_ += kBeat;
+      EXPECT_FALSE(Tell("n1", later).ok());
+      EXPECT_FALSE(Tell("n2", sleeper, slept).ok());
+    }
+  }
+};
+
+TEST_F(TwoEpochsTest, WhoSleptInTheEarlierOneIsNotGoneOnWith) {
+  Meet();
+  EXPECT_TRUE(absl::IsFailedPrecondition(core_.Recover(false, now_).status()));
+  const auto plan = core_.Recover(/*force=*/true, now_);
+  ASSERT_EQ(plan.status(), absl::OkStatus());
+  EXPECT_FALSE(plan->complete);
+  EXPECT_EQ(Names(plan->view), "n1.1 ");
+  EXPECT_EQ(plan->view.id, 4u);
+  EXPECT_EQ(plan->view.epoch, 3u);
+}
+
+TEST_F(TwoEpochsTest, ARecoveryThatGoesByIdsAloneIsNoticed) {
+  faults::PlantFault("membership-recovers-by-ids-alone");
+  Meet();
+  const auto plan = core_.PlanRecovery(now_);
+  ASSERT_EQ(plan.status(), absl::OkStatus());
+  EXPECT_TRUE(plan->complete);
+  EXPECT_EQ(Names(plan->view), "n2.1 ");
+  EXPECT_TRUE(faults::PlantedFaultWasMet());
+}
+
+TEST_F(StoreRecoveryTest, ItIsAboveWhatThoseSaidWhoAreGoneAgain) {
+  View later = newest_;
+  later.id = 3;
+  Succeed(newest_, &later);
+  Lead(old_);
+  EXPECT_FALSE(Tell("n3", later).ok());
+  Wait({"n1", "n2"});
+  EXPECT_TRUE(absl::IsFailedPrecondition(core_.Recover(false, now_).status()));
+  const auto plan = core_.PlanRecovery(now_);
+  ASSERT_EQ(plan.status(), absl::OkStatus());
+  EXPECT_EQ(Names(plan->view), "n1.1 n2.1 ");
+  EXPECT_EQ(plan->view.id, 4u);
+  EXPECT_EQ(plan->view.epoch, 2u);
+}
+
+// What the leader of before wrote, when etcd had been put back under it.
+class ProgressAheadTest : public StoreRecoveryTest {
+ protected:
+  void SetUp() override {
+    StoreRecoveryTest::SetUp();
+    stored_ = {newest_.cluster_uuid, 1, 2, 44};
+  }
+  void LeadBy(const View& view) {
+    core_.BecomeLeader(view, Options().lease(), now_, stored_);
+    core_.ExtendLeadership(absl::InfiniteFuture());
+  }
+  NodeReport Returned() {
+    NodeReport report = WasIn(1, Condition::kReturned);
+    report.epoch = 1;
+    report.cursors = {10, 10, 10};
+    return report;
+  }
+
+  Progress stored_;
+};
+
+TEST_F(ProgressAheadTest, AStoreBehindItsOwnProgressIsSeen) {
+  LeadBy(old_);
+  EXPECT_TRUE(absl::StrContains(
+      core_.WhyBehind(), "there is view 1, but a leader before led by view 2"))
+      << core_.WhyBehind();
+  // Nor does it count again after a while.
+  for (int i = 0; i < 1000; ++i) {
+    now_ += kBeat;
+    // Nobody is told that its data is old.
+    const absl::Status told = Tell("n2", Returned());
+    ASSERT_TRUE(absl::IsUnavailable(told)) << told;
+    ASSERT_EQ(told.message(), core_.WhyBehind());
+    ASSERT_FALSE(core_.ProposeView(now_).has_value());
+  }
+  EXPECT_EQ(core_.progress(), stored_);  // for whoever leads next
+}
+
+TEST_F(ProgressAheadTest, SoIsOneWithoutAView) {
+  LeadBy(View());
+  EXPECT_TRUE(absl::StrContains(core_.WhyBehind(), "there is no view, but"));
+  EXPECT_EQ(core_.progress(), stored_);
+}
+
+TEST_F(ProgressAheadTest, OneThatHasThatViewIsNotBehind) {
+  LeadBy(newest_);
+  EXPECT_EQ(core_.WhyBehind(), "");
+  stored_.cluster_uuid = std::string(16, 'x');
+  LeadBy(old_);
+  EXPECT_EQ(core_.WhyBehind(), "");
+}
+
+TEST_F(ProgressAheadTest, ItIsRecoveredFromThoseWhoWereInIt) {
+  LeadBy(old_);
+  Wait({"n1", "n2"});
+  const auto plan = core_.Recover(/*force=*/false, now_);
+  ASSERT_EQ(plan.status(), absl::OkStatus());
+  EXPECT_EQ(plan->view.id, 3u);
+  EXPECT_EQ(plan->view.epoch, 1u);
+  core_.OnViewStored(plan->view);
+  EXPECT_EQ(core_.WhyBehind(), "");
+  EXPECT_EQ(core_.progress(), stored_);
+}
+
+TEST_F(ProgressAheadTest, OrByForceAboveIt) {
+  LeadBy(old_);
+  for (int i = 0; i < 40; ++i) {
+    now_ += kBeat;
+    EXPECT_FALSE(Tell("n2", Returned()).ok());
+  }
+  EXPECT_TRUE(absl::IsFailedPrecondition(core_.Recover(false, now_).status()));
+  const auto plan = core_.Recover(/*force=*/true, now_);
+  ASSERT_EQ(plan.status(), absl::OkStatus());
+  EXPECT_EQ(Names(plan->view), "n2.1 ");
+  EXPECT_EQ(plan->view.id, 3u);
+  EXPECT_EQ(plan->view.epoch, 2u);
+  core_.OnViewStored(plan->view);
+  EXPECT_EQ(core_.WhyBehind(), "");
+  EXPECT_EQ(core_.progress().acknowledged, 10u);
+}
+
+TEST_F(ProgressAheadTest, OneThatGoesByAnOlderViewIsNoticed) {
+  faults::PlantFault("membership-goes-by-a-view-before-its-progress");
+  LeadBy(old_);
+  EXPECT_EQ(core_.WhyBehind(), "");
+  EXPECT_TRUE(faults::PlantedFaultWasMet());
+}
+
 TEST_F(StoreRecoveryTest, NobodyWhoHoldsNothingIsGoneOnWith) {
   Lead(View());
   const NodeReport report = WasIn(2, Condition::kBehind);
@@ -296,6 +446,19 @@ TEST_F(StoreRecoveryTest, WhileAViewIsWrittenNothingIsRecovered) {
     proposed = core_.ProposeView(now_);
   }
   EXPECT_TRUE(absl::IsUnavailable(core_.Recover(true, now_).status()));
+
+  // But it is written no more once somebody knows a later one; and should it be
+  // stored, the store is behind nevertheless.
+  View later = newest_;
+  later.id = 3;
+  Succeed(newest_, &later);
+  EXPECT_TRUE(absl::IsUnavailable(Tell("n3", later)));
+  EXPECT_FALSE(core_.ProposeView(now_).has_value());
+  EXPECT_FALSE(core_.writes_view());
+  core_.OnViewStored(*proposed);
+  EXPECT_TRUE(absl::StrContains(core_.WhyBehind(),
+                                "there is view 2, but node n3 knows view 3"));
+  EXPECT_FALSE(core_.ProposeView(now_).has_value());
 }
 
 }  // namespace

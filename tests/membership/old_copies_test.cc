@@ -2,7 +2,7 @@
 // by the store how far the chain has come; and recoveries by force.
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
-#include "tests/faults/fault.h"
+#include "tests/faults/planted.h"
 #include "tests/membership/manager_core_fixture.h"
 
 namespace kamino::membership {
@@ -182,6 +182,15 @@ TEST_F(ForcedRecoveryTest, GoesOnFromTheNewestThatIsWhole) {
   EXPECT_EQ(view().cluster_uuid, stored_.cluster_uuid);
   EXPECT_EQ(core_.progress().acknowledged, 96u);
   EXPECT_EQ(Why(), "");
+}
+
+TEST_F(ForcedRecoveryTest, WhatWasLostIsTakenInWhereTheEpochStays) {
+  const faults::Planted fault("membership-recovery-keeps-epoch");
+  Recover();
+  NodeReport lost = Says(Condition::kReturned, 120);
+  lost.epoch = 1;
+  lost.member_view = 1;
+  EXPECT_EQ(core_.Register("c", Node("n2", 3), lost, now_), absl::OkStatus());
 }
 
 TEST_F(ForcedRecoveryTest, WhatWasLostComesBackTooLate) {

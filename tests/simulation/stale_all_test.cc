@@ -271,7 +271,6 @@ TEST(StaleAllTest, OldMistakesAreNoticed) {
   const std::vector<std::pair<const char*, Story*>> mistakes = {
       {"membership-forgets-progress", AllWait},
       {"storage-keeps-its-heap-id", FilesOfBefore},
-      {"membership-recovery-keeps-epoch", Recovered},
   };
   for (const auto& [fault, story] : mistakes) {
     faults::PlantFault(fault);

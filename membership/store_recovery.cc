@@ -39,8 +39,8 @@ std::string ManagerCore::WhyBehind() const {
   if (ahead_.empty()) return "";
   return absl::StrCat(
       "the views stored at etcd are not the newest: there is ", Named(view_),
-      ", but ", ahead_, " ",
-      ahead_view_.id == view_.id ? "another " : "", "view ", ahead_view_.id,
+      ", but ", ahead_, " ", ahead_view_.id == view_.id ? "another " : "",
+      "view ", ahead_view_.id,
       ahead_view_.id < view_.id
           ? absl::StrCat(" of recovery epoch ", ahead_view_.epoch)
           : "",

@@ -50,6 +50,9 @@ constexpr int kMaxChainLength = 16;
 constexpr int kUsualHeartbeatMs = 100;
 constexpr absl::Duration kEtcdDeadline = absl::Seconds(1);
 constexpr int kMaxRequestBytes = 64 << 10;
+// Nodes call all the time. Idle connections of others would keep restarted
+// nodes and operators out.
+constexpr absl::Duration kMaxIdle = absl::Minutes(1);
 
 absl::Status CheckRange(absl::string_view flag, int value, int low, int high) {
   if (value >= low && value <= high) return absl::OkStatus();
@@ -126,6 +129,7 @@ absl::Status Serve(const Deployment& deployment,
   ManagerService service(&manager);
   AdminService admin(&manager);
   rpc::ServerOptions server_options;
+  server_options.max_idle = kMaxIdle;
   server_options.listen = absl::GetFlag(FLAGS_listen);
   server_options.max_request_bytes = kMaxRequestBytes;
   ASSIGN_OR_RETURN(const auto server,

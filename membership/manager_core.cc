@@ -12,7 +12,9 @@
 namespace kamino::membership {
 
 ManagerCore::ManagerCore(ManagerOptions options)
-    : options_(std::move(options)), suspects_(options_.failure_timeout) {
+    : options_(std::move(options)),
+      invitation_(options_.failure_timeout),
+      suspects_(options_.failure_timeout) {
   view_.cluster_id = options_.cluster_id;
   view_.chain_id = options_.chain_id;
 }
@@ -28,7 +30,8 @@ void ManagerCore::BecomeLeader(const View& view, absl::Duration former_leases,
   // Whoever is silent from then on for a lease of ours holds no other either.
   KnowMembersOf(view, now + std::max(former_leases - options_.lease(),
                                      absl::ZeroDuration()));
-  progress_ = view_.formed() ? ProgressIn(view_, progress) : progress;
+  progress_ =
+      view_.formed() ? Later(ProgressIn(view_, progress), progress_) : progress;
   GoByProgress();
   learned_ = View();
   leases_until_ = now + std::max(former_leases, options_.failure_timeout);
@@ -53,7 +56,7 @@ void ManagerCore::LoseLeadership() {
   Propose(std::nullopt);
   nodes_.clear();
   waiting_.clear();
-  joining_.clear();
+  invitation_.Withdraw();
   refusals_.Clear();
 }
 
@@ -346,9 +349,8 @@ bool ManagerCore::Leaves(const Node& node, absl::Time now) const {
 bool ManagerCore::ShouldJoin(const std::string& node_id, absl::Time now) {
   Exclusions excluded = excluded_;
   suspects_.AddKeptOut(now, &excluded);
-  joining_ =
-      NextToJoin(view_, States(now), options_.chain_length, joining_, excluded);
-  return joining_ == node_id;
+  invitation_.Look(view_, States(now), options_.chain_length, excluded, now);
+  return invitation_.holder() == node_id;
 }
 
 KnownNode ManagerCore::StateOf(const Node& node, absl::Time now) const {
@@ -431,7 +433,7 @@ std::vector<ManagerCore::Known> ManagerCore::nodes(absl::Time now) const {
     const Node& node = waits_now ? waits->second : former;
     known.push_back({StateOf(node, now),
                      std::max(now - node.last_heard, absl::ZeroDuration()),
-                     id == joining_, suspects_.Is(id),
+                     id == invitation_.holder(), suspects_.Is(id),
                      suspects_.KeptOut(id, now)});
   }
   return known;

@@ -33,6 +33,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "membership/invitation.h"
 #include "membership/next_view.h"
 #include "membership/progress.h"
 #include "membership/refusals.h"
@@ -70,7 +71,8 @@ class ManagerCore {
 
   // This process was elected and `view` is what is stored (id 0: nothing).
   // Leases that former leaders granted, or grant, run for up to
-  // `former_leases` from now. `progress` is what they have stored.
+  // `former_leases` from now. `progress` is what they have stored; what this
+  // one knew when it led last, in the same recovery epoch, counts as well.
   void BecomeLeader(const View& view, absl::Duration former_leases,
                     absl::Time now, const Progress& progress = {});
   // It is sure to be the leader until then.
@@ -306,8 +308,8 @@ class ManagerCore {
   std::optional<View> proposed_;  // may be stored already
   bool recovers_ = false;         // an operator's recovery is what is proposed
   std::map<std::string, Node> nodes_;
-  Exclusions excluded_;  // as operators want it; stored with the next view
-  std::string joining_;  // the node that is told to join; "": nobody
+  Exclusions excluded_;    // as operators want it; stored with the next view
+  Invitation invitation_;  // to join
   Suspects suspects_;
   absl::Time last_call_ = absl::InfinitePast();
   absl::Time hold_until_ = absl::InfinitePast();  // nobody is dropped before

@@ -19,6 +19,16 @@ Progress ProgressIn(const View& view, const Progress& before) {
   return progress;
 }
 
+Progress Later(const Progress& one, const Progress& other) {
+  if (one.cluster_uuid != other.cluster_uuid || one.epoch != other.epoch) {
+    return one;
+  }
+  Progress later = one;
+  later.view_id = std::max(one.view_id, other.view_id);
+  later.acknowledged = std::max(one.acknowledged, other.acknowledged);
+  return later;
+}
+
 uint64_t AcknowledgedBy(const View& view, const Member& member,
                         const NodeReport& report) {
   const int index = view.IndexOf(member.node_id, member.incarnation);

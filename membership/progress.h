@@ -35,6 +35,9 @@ struct Progress {
 // another cluster or of a lower epoch.
 Progress ProgressIn(const View& view, const Progress& before);
 
+// As far as either says, where both are of one cluster and epoch; else `one`.
+Progress Later(const Progress& one, const Progress& other);
+
 // What is acknowledged for certain by what `member`, one of `view`, says; 0: it
 // tells nothing.
 uint64_t AcknowledgedBy(const View& view, const Member& member,

@@ -39,6 +39,9 @@ void Configure(const ServerOptions& options, grpc::ServerBuilder* builder) {
         static_cast<grpc_compression_algorithm>(i), false);
   }
   builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
+  if (options.max_idle != absl::InfiniteDuration()) {
+    Set(GRPC_ARG_MAX_CONNECTION_IDLE_MS, options.max_idle, builder);
+  }
   Set(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeTimeout, builder);
   Set(GRPC_ARG_KEEPALIVE_TIME_MS, kPingAfter, builder);
   Set(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeout, builder);

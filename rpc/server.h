@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "grpcpp/server.h"
 #include "rpc/acceptor.h"
 
@@ -21,6 +22,9 @@ struct ServerOptions {
   size_t max_memory_bytes = 64 << 20;
   // Connections are taken while this process has fewer descriptors open.
   int max_descriptors = Acceptor::Options().max_descriptors;
+  // A connection on which there was no call for so long is closed, so that
+  // those who hold some for nothing do not keep others out for ever.
+  absl::Duration max_idle = absl::InfiniteDuration();
 };
 
 class Server {

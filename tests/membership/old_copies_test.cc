@@ -134,6 +134,28 @@ TEST_F(OldCopiesTest, ProgressNeverGoesBack) {
   EXPECT_EQ(ProgressIn(next, stored_).epoch, 2u);
 }
 
+// What was acknowledged since the last renewal, as while etcd was away.
+TEST_F(OldCopiesTest, WhoLedBeforeRemembersMoreThanIsStored) {
+  Progress less = stored_;
+  less.acknowledged = 60;
+  const auto lead_again = [&](const View& view) {
+    core_.LoseLeadership();
+    core_.BecomeLeader(view, Options().lease(), now_, less);
+  };
+  lead_again(view());
+  EXPECT_EQ(core_.progress(), stored_);
+  // Nor where the keys of the leadership were deleted.
+  less = {};
+  lead_again(view());
+  EXPECT_EQ(core_.progress(), stored_);
+  // But it says nothing of another cluster, nor once the chain was recovered.
+  View recovered = view();
+  recovered.epoch = 2;
+  recovered.recovered_at = {{"n1", 90}};
+  lead_again(recovered);
+  EXPECT_EQ(core_.progress().acknowledged, 90u);
+}
+
 TEST_F(OldCopiesTest, ANodeOfAnotherClusterIsRefusedByName) {
   NodeReport report = Says(Condition::kReturned, 500);
   report.cluster_uuid = std::string(16, 'x');

@@ -16,6 +16,7 @@
 #include "rpc/answer.h"
 #include "rpc/call_counts.h"
 #include "rpc/channel.h"
+#include "rpc/grpc_time.h"
 #include "rpc/redirect.h"
 #include "rpc/status.h"
 
@@ -177,6 +178,20 @@ TEST_F(ServerTest, NewConnectionsAreTakenWhileThereIsRoom) {
   stub_ = AdminService::NewStub(
       MakeChannel(absl::StrCat("127.0.0.1:", full->port())));
   EXPECT_EQ(LeaderIn(FromGrpc(Remove("n1"))), "there");
+}
+
+TEST_F(ServerTest, ConnectionsWithoutCallsAreClosed) {
+  ServerOptions options;
+  options.listen = "127.0.0.1:0";
+  options.max_idle = absl::Milliseconds(200);
+  const auto server = *Server::Start(options, {&service_});
+  const auto channel = MakeChannel(absl::StrCat("127.0.0.1:", server->port()));
+  stub_ = AdminService::NewStub(channel);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(LeaderIn(FromGrpc(Remove("n1"))), "there");
+    EXPECT_TRUE(channel->WaitForStateChange(GRPC_CHANNEL_READY,
+                                            FromNow(absl::Seconds(20))));
+  }
 }
 
 TEST_F(ServerTest, CallsAreCountedAtBothEnds) {

@@ -31,9 +31,11 @@ def start_time(pid):
     with open(f"/proc/{pid}/stat", encoding="ascii",
               errors="replace") as f:
       fields = f.read().rsplit(")", 1)[1].split()
+    # Its first thread may be gone before others, which hold its files.
+    ended = fields[0] == "Z" and len(os.listdir(f"/proc/{pid}/task")) < 2
   except (OSError, IndexError):
     return None
-  return None if fields[0] == "Z" else fields[19]
+  return None if ended else fields[19]
 
 
 def _listening_sockets(pid, port):

@@ -162,7 +162,7 @@ class AdminTest(RejoinTest):
   def test_remove_add_and_drain(self):
     self.kamino("put", "a", "1")
     chain, _ = self.cluster.chain()
-    self.assertIn("sound", self.admin("status"))
+    wait_until(lambda: "sound" in self.admin("status"), 5, "the first reports")
     # The head leaves, and nobody else comes for it.
     self.admin("remove", chain[0])
     self.await_order(chain[1:])

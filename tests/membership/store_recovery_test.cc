@@ -290,6 +290,9 @@ TEST_F(ProgressAheadTest, SoIsOneWithoutAView) {
 TEST_F(ProgressAheadTest, OneThatHasThatViewIsNotBehind) {
   LeadBy(newest_);
   EXPECT_EQ(core_.WhyBehind(), "");
+}
+
+TEST_F(ProgressAheadTest, NorIsOneOfAnotherCluster) {
   stored_.cluster_uuid = std::string(16, 'x');
   LeadBy(old_);
   EXPECT_EQ(core_.WhyBehind(), "");

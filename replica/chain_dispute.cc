@@ -290,6 +290,7 @@ absl::Status ChainCore::RecordDamage(absl::string_view why) {
   NodeState state = record_->state();
   state.condition = Condition::kReceiving;
   state.was_head = false;
+  state.view_id = 0;  // of which it holds nothing any more
   state.disputed = 0;
   state.disputed_whole = false;
   record_->Update(state);

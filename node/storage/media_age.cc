@@ -75,6 +75,13 @@ absl::Status MediaAge::CheckStamp(const Ring& ring) const {
   if (stamp == ring.stamp || (renewing && stamp == next)) {
     return absl::OkStatus();
   }
+  if (stamp == MediaStamp()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        name_, " was never opened, but by the word of ", ring.name,
+        " it holds this node's data: one of them is of another time; put back "
+        "copies that were made at one time, or move all of this node's files "
+        "away: it then joins as a new node"));
+  }
   const std::string times =
       absl::StrCat("they were last opened as incarnations ", stamp.incarnation,
                    " and ", ring.stamp.incarnation);

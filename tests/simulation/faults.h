@@ -78,13 +78,15 @@ class Faults {
 
   // After Stop: operators have done what they were at.
   bool over() const { return !operator_.busy(); }
+  // A member holds bits that have changed.
+  bool SomebodyDecays() const;
+
   uint64_t struck() const { return struck_; }
 
  private:
   void Next();
   void Strike();
   bool SomebodyErrs() const;
-  bool SomebodyDecays() const;
   void StrikeLightly();
   void Kill();
   void KillHeads();

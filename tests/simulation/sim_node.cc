@@ -420,6 +420,11 @@ bool SimNode::TellsOldFile(const absl::Status& status) const {
       absl::StrContains(status.message(), "belongs to another heap")) {
     return true;
   }
+  // It was emptied since then.
+  if (!old_files_.empty() &&
+      absl::StrContains(status.message(), "one of them is of another time")) {
+    return true;
+  }
   for (const std::string& name : old_files_) {
     if (absl::StrContains(status.message(), absl::StrCat(name, " is older"))) {
       return true;

@@ -142,12 +142,8 @@ class Simulation {
         return true;
       });
       if (status.ok()) {
-        status = WaitFor("bits that changed are found", [this] {
-          for (const auto& node : cluster_.nodes()) {
-            if (node->decayed()) return false;
-          }
-          return true;
-        });
+        status = WaitFor("bits that changed are found",
+                         [this] { return !faults_.SomebodyDecays(); });
       }
       if (status.ok()) status = WaitUntilWhole();
       if (status.ok()) status = WaitForRest();

@@ -357,7 +357,7 @@ TEST_F(StorageTest, AHeadsUndoCopyIsOfItsAge) {
   CommitOneAndCrash(1);
   disk_.PutBack(Only(never_used, {Part::kUndoCopy}));
   EXPECT_THAT(std::string(TryOpen().status().message()),
-              HasSubstr("backup is older than ring"));
+              HasSubstr("backup was never opened, but by the word of ring"));
 
   disk_ = SimDisk();
   storage = Open();

@@ -35,11 +35,12 @@ ChainCore::ChainCore(ChainOptions options, LogRing* ring, NodeRecord* record,
       dispute_(record, options_.fetch_timeout),
       joiner_(options_, ring, copy, &upstream_, &outbox_, &transfer_stats_),
       donor_(options_, ring, copy, &downstream_, &outbox_, &transfer_stats_),
-      scrub_(options_, scrubbed) {
+      scrub_(options_, scrubbed),
+      deadly_(ring, record) {
   outbox_.set_chain_id(options_.chain_id);
   ResumeDispute();
-  if (!mending_.torn() || record->state().redone != ring->applied() + 1) {
-    SetRedone(0);
+  if (!mending_.torn() || deadly_.redone() != ring->applied() + 1) {
+    deadly_.SetRedone(0);
   }
   if (!mending_.torn() || !behind()) return;
   // The chain completes without a node that joins: its neighbours may hold
@@ -332,7 +333,7 @@ void ChainCore::EndOfBatch(absl::Time now, Actions* actions) {
   // After all that may append or clean: what it sends lies in the ring.
   AdoptDeadly(now);
   ContinueScrub(now);
-  downstream_.Pump({std::max(deadly_.after, KnownComplete()), deadly_.last});
+  downstream_.Pump(deadly_.Beyond(KnownComplete()));
   upstream_.Acknowledge(behind());
 }
 
@@ -426,7 +427,7 @@ void ChainCore::AfterApplied() {
 }
 
 void ChainCore::CompleteAsTail() {
-  if (ring_->applied() >= deadly_.last) deadly_ = {};  // complete, all of them
+  deadly_.OnComplete(ring_->applied());
   if (is_head()) completions_.CompleteTo(ring_->applied());
   completions_.Owe();
   if (!donor_.KeepsRing()) CleanTo(ring_->applied());
@@ -445,7 +446,7 @@ void ChainCore::GoOnMended(Mending::Mended mended) {
   if (*mended == Mend::kBack) {
     if (dispute_.open()) DropDisputed();
     // Executing it again has ended this process once.
-    if (record_->state().redone == ring_->applied() + 1) DropInterrupted();
+    if (deadly_.redone() == ring_->applied() + 1) DropInterrupted();
     return ExecuteReceived();
   }
   NoteDeadly(ring_->applied(), ring_->received());

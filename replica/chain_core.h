@@ -56,6 +56,7 @@
 #include "replica/chain_actions.h"
 #include "replica/chain_options.h"
 #include "replica/completions.h"
+#include "replica/deadly_entries.h"
 #include "replica/debt.h"
 #include "replica/dispute.h"
 #include "replica/donor.h"
@@ -263,9 +264,6 @@ class ChainCore {
   // Whether a node may have died of the entry: its predecessor has executed it,
   // and this one is to take over what that holds.
   bool IsDeadly(const LogEntry& entry) const;
-  // Up to here entries that this node has not applied are complete, as a later
-  // one is of an object of theirs.
-  uint64_t CompleteAsShared() const;
   // The same of entries (after, last].
   void NoteDeadly(uint64_t after, uint64_t last);
   // Nobody has died of mutations up to here: all have applied them.
@@ -278,7 +276,6 @@ class ChainCore {
   // What was to be adopted is complete, and is executed as any.
   void ExecuteAdopted();
   void ForgetInterrupted();  // the heap is void
-  void SetRedone(uint64_t first);
   // This node's execution differs from the head's: `why`, or `hash`.
   void Dissent(const LogEntry& entry, const absl::Status& why, uint64_t hash);
   void ResumeDispute();
@@ -340,9 +337,7 @@ class ChainCore {
   Scrub scrub_;
   // Of what this node is to end when it has told its neighbours; else OK.
   absl::Status condemned_;
-  // A node may have died of entries (after, last], of those that are not
-  // complete.
-  DeadlyRange deadly_;
+  DeadlyEntries deadly_;
   Debt append_debt_;
   Debt completion_debt_;
 };

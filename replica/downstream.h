@@ -41,21 +41,12 @@
 #include "membership/view.h"
 #include "replica/chain_actions.h"
 #include "replica/chain_options.h"
+#include "replica/deadly_entries.h"
 #include "replica/dialer.h"
 #include "replica/log_ring.h"
 #include "replica/outbox.h"
 
 namespace kamino::replica {
-
-// Entries (after, last] that a node may have died of.
-struct DeadlyRange {
-  uint64_t after = 0;
-  uint64_t last = 0;
-
-  bool Has(const LogEntry& entry) const {
-    return entry.first() > after && entry.last() <= last;
-  }
-};
 
 class Downstream {
  public:

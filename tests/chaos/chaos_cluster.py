@@ -78,6 +78,7 @@ class ChaosCluster(LocalCluster):
     self.tell = lambda text: None  # a fault's detail
     self.await_more = lambda count: None  # acknowledged writes
     self.await_more_or = lambda count: None  # or a while
+    self.await_renewal = lambda: None  # of the leadership, at etcd
 
   def start_all(self):
     self.start(nodes=NODES, heap_mb=HEAP_MB, ring_mb=RING_MB,

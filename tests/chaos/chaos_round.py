@@ -109,6 +109,7 @@ class Round:
     self.cluster = ChaosCluster(folder, binaries, self.network,
                                 settings.failure_timeout_ms)
     self.cluster.await_more = self._await_more
+    self.cluster.await_renewal = self._await_renewal
     self.cluster.await_more_or = (
         lambda count: self._await_acks_or(count, GOES_ON_S / 2))
     self.operator = self.cluster.operator

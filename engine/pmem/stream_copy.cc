@@ -50,6 +50,7 @@ __attribute__((target("avx2"))) void StreamLinesAvx2(char* to, const char* from,
     _mm256_stream_si256(reinterpret_cast<__m256i*>(to), low);
     _mm256_stream_si256(reinterpret_cast<__m256i*>(to + kLine / 2), high);
   }
+  _mm256_zeroupper();  // compilers do that only where they optimise enough
 }
 
 __attribute__((target("avx512f"))) void StreamLinesAvx512(char* to,
@@ -59,6 +60,7 @@ __attribute__((target("avx512f"))) void StreamLinesAvx512(char* to,
     _mm512_stream_si512(reinterpret_cast<__m512i*>(to),
                         _mm512_loadu_si512(from));
   }
+  _mm256_zeroupper();
 }
 
 const StreamLinesFn kStreamLines = StreamLinesFns().back();

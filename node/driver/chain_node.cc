@@ -19,7 +19,8 @@ constexpr uint64_t kSummarizeObjects = 2048;
 absl::string_view KindOf(const kamino::internal::v1::ChainMessage& message) {
   const auto* field =
       message.GetDescriptor()->FindFieldByNumber(message.message_case());
-  return field == nullptr ? "an empty message" : field->name();
+  if (field == nullptr) return "an empty message";
+  return field->name();
 }
 
 }  // namespace

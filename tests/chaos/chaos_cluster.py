@@ -3,6 +3,7 @@ what faults do to it. Each act checks that it was one."""
 
 import errno
 import itertools
+import json
 import os
 import re
 import shutil
@@ -37,6 +38,7 @@ FIRST_PORT = 7000
 BALLAST = "ballast"
 LEADS = re.compile(r"(is the leader of cluster|leads no more)")
 ENDS_S = 20.0  # what is to end by itself
+BORNE_OUT_S = 60.0  # two passes take a few seconds
 MORE_S = 30.0  # writes while a fault is prepared
 FATAL = ("Check failed", "*** SIG")
 
@@ -215,6 +217,17 @@ class ChaosCluster(LocalCluster):
       return self.chain()[0]
     except ClusterError:
       return []
+
+  def await_borne_out(self):
+    """Two whole passes of the scrub: all members agree on what they hold."""
+    def passes():
+      lines = self.kamino("status", "--json", check=False).stdout.splitlines()
+      nodes = [json.loads(line) for line in lines[1:]]
+      return max((int(node.get("scrub", {}).get("passes", 0))
+                  for node in nodes if node.get("role") == "head"), default=0)
+    goal = passes() + 2
+    wait_until(lambda: passes() >= goal, BORNE_OUT_S,
+               "what the members hold to be borne out")
 
   def unexpected_ends(self):
     """Processes that have ended by themselves."""

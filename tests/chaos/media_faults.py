@@ -125,9 +125,12 @@ def _mixture_is_refused(stage):
 
 # --- Changed bits.
 
-def _flip(*places, role="any"):
+def _flip(*places, role="any", borne_out=False):
   """Flips a bit in each of the places of one of these kinds."""
   def inject(stage):
+    if borne_out:
+      # Copies of each other would be one vote (docs/fault_model.md).
+      stage.cluster.await_borne_out()
     victim = stage.hit(stage.node(role))
     stage.may_end(victim, *OLD_COPY, *MIXED, *DAMAGED, *OTHERWISE, *CHANGED)
     stage.cluster.crash(victim)
@@ -147,10 +150,12 @@ def _is_refused(stage):
   return all(stage.cluster.has_ended(name) for name in stage.victims)
 
 
-def _flipped(name, *places, refused=False, role="any", alone=False):
-  return Fault(f"flip bits, {name}", _flip(*places, role=role), nothing, SHORT,
-               1, took=_is_refused if refused else None, goes_on=True,
-               alone=alone)
+def _flipped(name, *places, refused=False, role="any", alone=False,
+             borne_out=False):
+  return Fault(f"flip bits, {name}", _flip(*places, role=role,
+                                           borne_out=borne_out),
+               nothing, SHORT, 1, took=_is_refused if refused else None,
+               goes_on=True, alone=alone)
 
 
 # --- Flags.
@@ -222,7 +227,7 @@ FAULTS = [
     _flipped("heap's blocks", media.block_word),
     # Nobody is told what a node in the middle holds.
     _flipped("objects", media.object_bytes, refused=True, role="middle",
-             alone=True),
+             alone=True, borne_out=True),
     _flipped("ring's frame", media.ring_header, refused=True),
     _flipped("ring's marks", media.ring_mark),
     _flipped("ring's entries", media.ring_entry),

@@ -88,7 +88,7 @@ class TidyTest(unittest.TestCase):
   def test_nothing_is_there_that_nobody_wrote(self):
     problems = []
     for name, path in files(""):
-      if name.split("/")[-2:-1] == ["out"]:
+      if "out" in name.split("/")[:-1]:
         continue  # results, which git ignores
       size = os.path.getsize(path)
       if size > MAX_BYTES:

@@ -175,8 +175,10 @@ class StaleCopyTest(ClusterTest):
   def test_all_wait_for_newer_files(self):
     newest = self.all_go_back()
     back = self.order[:2]
+    # Both before one is back, by which the other one would be refused.
     for name in back:
       self.cluster.kill(name, signal.SIGTERM)
+    for name in back:
       self.put_back(name, newest[name])
       self.cluster.restart(name)
     for name in self.order[2:]:

@@ -378,6 +378,27 @@ TEST_F(StorageTest, AHeadsUndoCopyIsOfItsAge) {
   EXPECT_EQ(Open()->ring()->applied(), 2u);
 }
 
+// By the ring alone it might be what a crash leaves: the head would drop what
+// it has committed.
+TEST_F(StorageTest, AnOldHeapIsToldByTheUndoCopy) {
+  auto storage = Open();
+  ApplyOne(storage.get());
+  const SimDisk::Images before = disk_.Copy();
+  ApplyOne(storage.get());
+  const auto undo_copy = *storage->NewUndoCopy();
+  NodeState state = storage->record()->state();
+  state.was_head = true;
+  state.condition = Condition::kSound;
+  storage->record()->Update(state);
+  disk_.Kill();
+  const SimDisk::Images whole = disk_.Copy();
+  disk_.PutBack(Only(before, {Part::kHeap}));
+  EXPECT_THAT(std::string(TryOpen().status().message()),
+              HasSubstr("heap is older than backup: "));
+  disk_.PutBack(whole);
+  EXPECT_EQ(Open()->ring()->applied(), 2u);
+}
+
 TEST(MediaAgeTest, RegionsMayBeOneDrainApart) {
   engine::SimRegion first(64u << 10);
   engine::SimRegion second(64u << 10);

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "glog/logging.h"
+#include "replica/handshake.h"
 
 namespace kamino::replica {
 
@@ -36,9 +37,17 @@ ChainCore::ChainCore(ChainOptions options, LogRing* ring, NodeRecord* record,
       joiner_(options_, ring, copy, &upstream_, &outbox_, &transfer_stats_),
       donor_(options_, ring, copy, &downstream_, &outbox_, &transfer_stats_),
       scrub_(options_, scrubbed),
-      deadly_(ring, record) {
+      deadly_(ring, record),
+      execution_(ring, executor, &deadly_, &outbox_),
+      damage_(record, &outbox_),
+      disputed_result_(options_, &place_, ring, record, executor, copy,
+                       &mending_, &dispute_, &outbox_),
+      arbitration_(options_, &place_, ring, executor, &dispute_, &scrub_,
+                   &upstream_, &downstream_, &damage_, &outbox_),
+      scrub_exchange_(&place_, ring, &scrub_, &upstream_, &downstream_, &donor_,
+                      &damage_, &outbox_) {
   outbox_.set_chain_id(options_.chain_id);
-  ResumeDispute();
+  disputed_result_.Resume();
   if (!mending_.torn() || deadly_.redone() != ring->applied() + 1) {
     deadly_.SetRedone(0);
   }
@@ -52,16 +61,8 @@ ChainCore::ChainCore(ChainOptions options, LogRing* ring, NodeRecord* record,
 
 // --- What is.
 
-bool ChainCore::is_head() const {
-  return role() == Role::kHead || role() == Role::kSingle;
-}
-
-bool ChainCore::is_tail() const {
-  return role() == Role::kTail || role() == Role::kSingle;
-}
-
 bool ChainCore::ready() const {
-  return !outbox_.failed() && index_ >= 0 && !dispute_.open() &&
+  return !outbox_.failed() && place_.inside() && !dispute_.open() &&
          beyond_doubt() && condition() == Condition::kSound;
 }
 
@@ -74,11 +75,12 @@ Condition ChainCore::condition() const {
 }
 
 uint64_t ChainCore::caught_up_view() const {
-  return joiner_.keeps_up() ? view_.id : 0;
+  return joiner_.keeps_up() ? place_.view.id : 0;
 }
 
 bool ChainCore::half_executed() const {
-  return (mending_.torn() && !mending_.untouched()) || !dispute_is_whole();
+  return (mending_.torn() && !mending_.untouched()) ||
+         !disputed_result_.whole();
 }
 
 uint64_t ChainCore::settled() const {
@@ -96,25 +98,25 @@ TransferStats ChainCore::transfer() const {
 std::vector<ChainCore::LinkState> ChainCore::links() const {
   std::vector<LinkState> states;
   if (joiner_.link() != kNoLink) {
-    states.push_back({view_.tail().node_id, kamino::v1::LINK_ROLE_JOINING,
+    states.push_back({place_.view.tail().node_id, kamino::v1::LINK_ROLE_JOINING,
                       joiner_.link(), joiner_.established()});
   }
-  if (index_ < 0) return states;
+  if (!place_.inside()) return states;
   if (downstream_.joins()) {
     states.push_back({donor_.joining(), kamino::v1::LINK_ROLE_JOINING,
                       downstream_.link(), downstream_.replicates()});
   }
-  if (const Member* member = view_.Predecessor(index_)) {
+  if (const Member* member = place_.predecessor()) {
     states.push_back({member->node_id, kamino::v1::LINK_ROLE_PREDECESSOR,
                       upstream_.link(), upstream_.attached()});
   }
-  if (const Member* member = view_.Successor(index_)) {
+  if (const Member* member = place_.successor()) {
     states.push_back({member->node_id, kamino::v1::LINK_ROLE_SUCCESSOR,
                       downstream_.link(), downstream_.replicates()});
   }
   const bool tells = completions_.state() == Completions::State::kTail;
   if (tells || role() == Role::kHead) {
-    states.push_back({(tells ? view_.head() : view_.tail()).node_id,
+    states.push_back({(tells ? place_.view.head() : place_.view.tail()).node_id,
                       kamino::v1::LINK_ROLE_COMPLETION, completions_.link(),
                       completions_.connected()});
   }
@@ -141,17 +143,23 @@ void ChainCore::Record(Condition condition) {
   record_->Update(state);
 }
 
+bool ChainCore::may_compare() const {
+  return scrub_.takes_part() && !outbox_.failed() && !damage_.condemned() &&
+         place_.inside() && !dispute_.open() &&
+         condition() == Condition::kSound;
+}
+
 // --- Views.
 
 void ChainCore::OnView(const View& view, absl::Time now, Actions* actions) {
   const Outbox::Delivery delivery(&outbox_, actions);
-  if (outbox_.failed() || !condemned_.ok()) return;
+  if (outbox_.failed() || damage_.condemned()) return;
   if (view.chain_id != options_.chain_id) {
     return outbox_.Fail(absl::FailedPreconditionError(
         absl::StrCat("was given a view of chain ", view.chain_id,
                      "; this node is one of chain ", options_.chain_id)));
   }
-  if (view.id <= view_.id) return;
+  if (view.id <= place_.view.id) return;
   const int index = PlaceIn(view);
   if (index >= 0 && view.id <= record_->state().view_id &&
       view.epoch <= record_->state().epoch) {
@@ -165,11 +173,11 @@ void ChainCore::OnView(const View& view, absl::Time now, Actions* actions) {
   }
   SuspectEntries(view);
   LeaveView(now);
-  view_ = view;
-  index_ = index;
-  outbox_.set_view_id(view_.id);
-  announcements_.Enter(view_, index_);
-  if (index_ < 0) return joiner_.Aim(view_, now);
+  place_.view = view;
+  place_.index = index;
+  outbox_.set_view_id(place_.view.id);
+  announcements_.Enter(place_.view, place_.index);
+  if (!place_.inside()) return joiner_.Aim(place_.view, now);
   EnterView(now);
 }
 
@@ -197,19 +205,19 @@ void ChainCore::LeaveView(absl::Time now) {
 
 void ChainCore::EnterView(absl::Time now) {
   NodeState state = record_->state();
-  state.view_id = view_.id;
+  state.view_id = place_.view.id;
   TakeOrigin(&state);
   state.alone = role() == Role::kSingle;
   if (state.condition == Condition::kFresh) {
     // Of the first view nobody can hold anything.
-    if (view_.id == 1) returning_.Forget();
+    if (place_.view.id == 1) returning_.Forget();
     state.condition = Condition::kSound;
   }
   record_->Update(state);
   if (!has_state()) return;  // the manager learns of it, and leaves us out
   if (is_head() && behind()) {
     return outbox_.Fail(absl::FailedPreconditionError(
-        absl::StrCat("this node is to be head of view ", view_.id,
+        absl::StrCat("this node is to be head of view ", place_.view.id,
                      " but may lack what the chain has acknowledged")));
   }
   if (mending_.torn() && role() == Role::kSingle) {
@@ -218,16 +226,14 @@ void ChainCore::EnterView(absl::Time now) {
                      " were interrupted, and no other node is left to mend "
                      "them by; start another node of the last view")));
   }
-  if (record_->state().disputed != 0 && !dispute_.open()) {
-    return outbox_.Fail(LostDispute());
-  }
-  const Member* next = view_.Successor(index_);
-  returning_.Enter(view_.Predecessor(index_) != nullptr, next != nullptr);
+  if (disputed_result_.lost()) return outbox_.Fail(disputed_result_.Lost());
+  const Member* next = place_.successor();
+  returning_.Enter(place_.predecessor() != nullptr, next != nullptr);
   CheckReturned();
   completions_.Know(ring_->cleaned());
   if (!is_tail()) donor_.EndRetaining();
   dispute_.ForgetVotes();
-  if (dispute_.open() && is_head()) KeepOwnResult();
+  if (dispute_.open() && is_head()) disputed_result_.Keep();
   if (outbox_.failed()) return;
   if (role() == Role::kSingle) scrub_.OnAlone();
 
@@ -236,14 +242,14 @@ void ChainCore::EnterView(absl::Time now) {
   ExecuteReceived();
   if (next != nullptr) downstream_.Enter(*next, now);
   if (role() == Role::kHead) completions_.EnterAsHead();
-  if (role() == Role::kTail) completions_.EnterAsTail(view_.head(), now);
+  if (role() == Role::kTail) completions_.EnterAsTail(place_.view.head(), now);
   // Section 5.2: a new tail completes what the old one forwarded or not.
   if (is_tail()) CompleteAsTail();
 }
 
 void ChainCore::TakeOrigin(NodeState* state) const {
-  state->epoch = view_.epoch;
-  state->cluster_uuid = UuidFrom(view_.cluster_uuid);
+  state->epoch = place_.view.epoch;
+  state->cluster_uuid = UuidFrom(place_.view.cluster_uuid);
 }
 
 void ChainCore::OnHeapVoid() {
@@ -251,11 +257,11 @@ void ChainCore::OnHeapVoid() {
   ForgetInterrupted();
   returning_.Forget();
   NodeState state = record_->state();
-  LOG_IF(WARNING, state.epoch != 0 && state.epoch < view_.epoch)
+  LOG_IF(WARNING, state.epoch != 0 && state.epoch < place_.view.epoch)
       << "what this node held, of recovery epoch " << state.epoch
       << ", is given up: the chain was recovered by force since, and is in "
          "epoch "
-      << view_.epoch;
+      << place_.view.epoch;
   TakeOrigin(&state);
   record_->Update(state);
 }
@@ -281,12 +287,7 @@ void ChainCore::OnLinkOpened(LinkId link, absl::Time now, Actions* actions) {
       !joiner_.OnOpened(link, now, may_resume(), &hello)) {
     return;  // of an older view
   }
-  hello.set_cluster_id(options_.cluster_id);
-  hello.set_node_id(options_.node_id);
-  hello.set_heap_bytes(options_.heap_bytes);
-  membership::ToMessage(options_.agreement, hello.mutable_agreement_ranges());
-  hello.set_cluster_uuid(BytesOf(record_->state().cluster_uuid));
-  hello.set_epoch(record_->state().epoch);
+  DescribeNode(options_, record_->state(), &hello);
   *outbox_.Send(link).mutable_hello() = std::move(hello);
 }
 
@@ -303,15 +304,15 @@ void ChainCore::OnLinkClosed(LinkId link, absl::Time now, Actions* actions) {
 
 void ChainCore::OnTick(absl::Time now, Actions* actions) {
   const Outbox::Delivery delivery(&outbox_, actions);
+  damage_.OnTick();
   if (outbox_.failed()) return;
-  if (!condemned_.ok()) return outbox_.Fail(condemned_);
   joiner_.OnTick(now);
-  if (index_ < 0) return;
+  if (!place_.inside()) return;
   scrub_.OnTick(now);
   downstream_.OnTick(now);
   completions_.OnTick(now);
   mending_.OnTick(now);
-  Decide(now);
+  ContinueDispute(now);
   if (donor_.OnTick(now) && is_tail()) CompleteAsTail();
   append_debt_.Update(downstream_.waits() || announcements_.waits(),
                       downstream_.acked() + announcements_.answers(), now);
@@ -326,13 +327,14 @@ void ChainCore::OnInvited(bool invited, absl::Time now, Actions* actions) {
 
 void ChainCore::EndOfBatch(absl::Time now, Actions* actions) {
   const Outbox::Delivery delivery(&outbox_, actions);
-  if (outbox_.failed() || (index_ < 0 && joiner_.link() == kNoLink)) return;
+  if (outbox_.failed() || (!place_.inside() && joiner_.link() == kNoLink))
+    return;
   joiner_.Acknowledge();
   completions_.Report(ring_->applied());
   if (!half_executed()) donor_.Continue(now);
   // After all that may append or clean: what it sends lies in the ring.
   AdoptDeadly(now);
-  ContinueScrub(now);
+  scrub_exchange_.Continue(may_compare(), now);
   downstream_.Pump(deadly_.Beyond(KnownComplete()));
   upstream_.Acknowledge(behind());
 }
@@ -346,7 +348,7 @@ absl::Status ChainCore::AppendLocal(absl::Span<const Mutation* const> mutations,
   LogEntryDraft draft;
   draft.first = next_sequence();
   draft.chain_id = options_.chain_id;
-  draft.view_id = view_.id;
+  draft.view_id = place_.view.id;
   draft.mutations = mutations;
   draft.write_set = &write_set;
   draft.image = &image;
@@ -383,39 +385,63 @@ void ChainCore::EndAnnouncement(Actions* actions) {
   announcements_.End(up ? downstream_.link() : kNoLink);
 }
 
-void ChainCore::SendSync(LinkId link) {
-  announcements_.TellIn(upstream_.SendSync(link, behind()));
+bool ChainCore::LeaveAsDamaged(const absl::Status& found, Actions* actions) {
+  const Outbox::Delivery delivery(&outbox_, actions);
+  // Who comes before this node has applied what this node has; who comes after
+  // it has what is complete once it has acknowledged that.
+  const bool held = upstream_.attached() ||
+                    (downstream_.replicates() && !downstream_.joins() &&
+                     downstream_.acked() >= settled());
+  if (!held || !place_.inside() || dispute_.open() ||
+      condition() != Condition::kSound) {
+    LOG_EVERY_N(ERROR, 100)
+        << "this node's data are damaged, and nobody is known to hold all of "
+           "them: "
+        << found.message();
+    return false;
+  }
+  damage_.Leave(absl::StrCat("an object cannot be read: ", found.message()));
+  return true;
 }
 
-bool ChainCore::ExecuteOne(const LogEntry& entry) {
-  const auto executed = executor_->Execute(entry);
-  if (absl::IsDataLoss(executed.status())) {
-    Dissent(entry, executed.status(), 0);
-    return false;
-  }
-  if (!executed.ok()) {
-    outbox_.Fail(absl::DataLossError(absl::StrCat(
-        "mutation ", entry.first(), ": ", executed.status().message())));
-    return false;
-  }
-  if (*executed != entry.image_hash()) {
-    Dissent(entry, absl::OkStatus(), *executed);
-    return false;
-  }
-  ring_->MarkApplied(entry.last());
-  return true;
+void ChainCore::SendSync(LinkId link) {
+  announcements_.TellIn(upstream_.SendSync(link, behind()));
 }
 
 void ChainCore::ExecuteReceived() {
   if (mending_.torn() || dispute_.open()) return;
   if (ring_->applied() == ring_->received()) return;
-  if (is_head()) return ExecuteAgain();
-  while (!outbox_.failed() && ring_->applied() < ring_->received()) {
-    const LogEntry entry = ring_->EntryOf(ring_->applied() + 1);
-    if (IsDeadly(entry)) break;
-    if (!ExecuteOne(entry)) return;
-  }
+  const auto dissent = execution_.Run(place_);
+  if (outbox_.failed()) return;
+  if (dissent.has_value()) return OnDissent(*dissent);
   AfterApplied();
+}
+
+void ChainCore::OnDissent(const Execution::Dissent& dissent) {
+  // What the heap holds now is no state of the chain.
+  donor_.Stop();
+  AfterApplied();  // those before it
+  if (outbox_.failed()) return;
+  dispute_.Begin(dissent.entry, dissent.why, dissent.hash);
+  if (!place_.inside()) {  // it joins
+    return arbitration_.Convict(dispute_.first(), "the chain");
+  }
+  // What came from another head, which has gone.
+  if (is_head()) KeepOwnResult();
+}
+
+void ChainCore::KeepOwnResult() {
+  disputed_result_.Keep();
+  if (!dispute_.open() && !outbox_.failed()) AfterApplied();
+}
+
+void ChainCore::ContinueDispute(absl::Time now) {
+  if (!dispute_.open() || !has_state()) return;
+  if (!is_head()) return arbitration_.Continue(now);
+  if (dispute_.whole()) return KeepOwnResult();  // the ring may have room now
+  if (mending_.state() == Mending::State::kTorn && downstream_.replicates()) {
+    GoOnMended(mending_.Begin(downstream_.link(), Mend::kBack, now));
+  }
 }
 
 void ChainCore::AfterApplied() {
@@ -444,7 +470,7 @@ void ChainCore::CleanTo(uint64_t sequence) {
 void ChainCore::GoOnMended(Mending::Mended mended) {
   if (!mended.has_value()) return;
   if (*mended == Mend::kBack) {
-    if (dispute_.open()) DropDisputed();
+    if (dispute_.open()) disputed_result_.Drop();
     // Executing it again has ended this process once.
     if (deadly_.redone() == ring_->applied() + 1) DropInterrupted();
     return ExecuteReceived();

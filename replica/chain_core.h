@@ -53,14 +53,18 @@
 #include "kamino/v1/kamino.pb.h"
 #include "membership/view.h"
 #include "replica/announcements.h"
+#include "replica/arbitration.h"
 #include "replica/chain_actions.h"
 #include "replica/chain_options.h"
 #include "replica/completions.h"
+#include "replica/damage.h"
 #include "replica/deadly_entries.h"
 #include "replica/debt.h"
 #include "replica/dispute.h"
+#include "replica/disputed_result.h"
 #include "replica/donor.h"
 #include "replica/downstream.h"
+#include "replica/execution.h"
 #include "replica/executor.h"
 #include "replica/joiner.h"
 #include "replica/log_entry.h"
@@ -68,8 +72,10 @@
 #include "replica/mending.h"
 #include "replica/node_record.h"
 #include "replica/outbox.h"
+#include "replica/place.h"
 #include "replica/returning.h"
 #include "replica/scrub.h"
+#include "replica/scrub_exchange.h"
 #include "replica/scrubbed_heap.h"
 #include "replica/state_copy.h"
 #include "replica/upstream.h"
@@ -145,15 +151,17 @@ class ChainCore {
 
   // --- What is.
 
-  const membership::View& view() const { return view_; }
-  membership::Role role() const { return view_.RoleAt(index_); }
-  bool is_head() const;
-  bool is_tail() const;
+  const membership::View& view() const { return place_.view; }
+  membership::Role role() const { return place_.role(); }
+  bool is_head() const { return place_.is_head(); }
+  bool is_tail() const { return place_.is_tail(); }
   // It has a place in the chain and a heap that it may execute on.
   bool ready() const;
   // Nothing is known against what it holds. A head for which that does not hold
   // takes no more requests.
-  bool beyond_doubt() const { return condemned_.ok() && !scrub_.in_doubt(); }
+  bool beyond_doubt() const {
+    return !damage_.condemned() && !scrub_.in_doubt();
+  }
   // No operation is half executed on its heap, nor is it being received.
   bool heap_whole() const { return has_state() && !half_executed(); }
   // For the manager.
@@ -202,15 +210,11 @@ class ChainCore {
   // What the heap holds is between two states: of interrupted entries, or of a
   // disputed one that was not executed to its end.
   bool half_executed() const;
-  bool dispute_is_whole() const {
-    return record_->state().disputed == 0 ||
-           (dispute_.open() && dispute_.whole());
-  }
   // Log entries of the chain can follow on what this node has, though it has no
   // place.
   bool may_resume() const {
     return behind() && !mending_.torn() &&
-           record_->state().epoch == view_.epoch;
+           record_->state().epoch == place_.view.epoch;
   }
   // What the heap holds, or receives from here on, is of this view's cluster
   // and epoch.
@@ -229,7 +233,6 @@ class ChainCore {
   // Why no link is taken up by this Hello; "" if it is.
   std::string RefuseHello(LinkId link, const kamino::internal::v1::Hello& hello,
                           absl::Time now) const;
-  std::string RefuseNeighbour(const kamino::internal::v1::Hello& hello) const;
   void OnHello(LinkId link, const kamino::internal::v1::Hello& hello,
                absl::Time now);
   void OnHelloAppend(LinkId link, const kamino::internal::v1::Hello& hello,
@@ -240,66 +243,35 @@ class ChainCore {
   void OnReject(LinkId link, const Message& message, absl::Time now);
   void OnAppend(LinkId link, const kamino::internal::v1::Append& append,
                 absl::string_view entry);
-  void OnDisputed(LinkId link, absl::string_view bytes);
-  void OnVote(LinkId link, const kamino::internal::v1::Vote& vote);
-  void OnConvict(LinkId link, uint64_t first);
   void OnAppendAck(LinkId link, uint64_t received);
   void OnCompletion(LinkId link, uint64_t applied);
   void OnCleanUp(LinkId link, uint64_t cleaned);
   void OnFetch(LinkId link, const kamino::internal::v1::Fetch& fetch);
   void OnTransferMessage(LinkId link, const Message& message, absl::Time now);
-  void OnCompare(LinkId link, kamino::internal::v1::Compare compare,
-                 absl::Time now);
-  void OnCompared(LinkId link, const kamino::internal::v1::Compared& compared,
-                  absl::Time now);
 
   // --- What follows.
 
   void SendSync(LinkId link);
   void ExecuteReceived();
-  // The same at a head: what its predecessors have not answered.
-  void ExecuteAgain();
-  // False: it differs from the head's execution, or the node must stop.
-  bool ExecuteOne(const LogEntry& entry);
-  // Whether a node may have died of the entry: its predecessor has executed it,
-  // and this one is to take over what that holds.
-  bool IsDeadly(const LogEntry& entry) const;
-  // The same of entries (after, last].
+  void OnDissent(const Execution::Dissent& dissent);
+  // What this node, which is head now, has made of the disputed entry counts.
+  void KeepOwnResult();
+  void ContinueDispute(absl::Time now);
+  // A node may have died of entries (after, last].
   void NoteDeadly(uint64_t after, uint64_t last);
   // Nobody has died of mutations up to here: all have applied them.
   uint64_t KnownComplete() const;
   void AdoptDeadly(absl::Time now);
-  // A view takes the place of view_: what the successor was sent may have
+  // A view takes the place of this one: what the successor was sent may have
   // ended it.
   void SuspectEntries(const membership::View& next);
   void DropInterrupted();
   // What was to be adopted is complete, and is executed as any.
   void ExecuteAdopted();
   void ForgetInterrupted();  // the heap is void
-  // This node's execution differs from the head's: `why`, or `hash`.
-  void Dissent(const LogEntry& entry, const absl::Status& why, uint64_t hash);
-  void ResumeDispute();
-  absl::Status LostDispute() const;
-  void Decide(absl::Time now);
-  void DecideAsHead(absl::Time now);
-  // This node is head now: its result of the disputed entry counts. Does
-  // nothing while the ring has no room for it.
-  void KeepOwnResult();
-  void TakeBackDisputed();
-  void DropDisputed();
-  // What this node holds is wrong: it discards it, and ends.
-  void Convict(uint64_t first, absl::string_view by);
-  void LeaveDamaged(absl::string_view why);
-  // Durably; returns what it is to end with.
-  absl::Status RecordDamage(absl::string_view why);
-  // Its heap is what the operations applied so far have made of it.
-  bool MayCompare() const;
-  void ContinueScrub(absl::Time now);
-  // They are the first `count` members'.
-  bool AreOfMembers(const RangeVotes& votes, int count) const;
-  void TellDoubt(absl::Time now);
-  void PassUp(const kamino::internal::v1::Compared& compared);
-  void Conclude(const kamino::internal::v1::Compared& compared, absl::Time now);
+  // Its heap is what the operations applied so far have made of it, and nothing
+  // is known against it.
+  bool may_compare() const;
   // The successor asks for the entry after what it has received, perhaps again:
   // it may be this node's bytes that are damaged. False: it does not get it.
   bool CheckUnsent(const kamino::internal::v1::Sync& sync);
@@ -319,8 +291,7 @@ class ChainCore {
   Executor* const executor_;
   StateCopy* const copy_;
 
-  membership::View view_;
-  int index_ = -1;
+  Place place_;
   TransferStats transfer_stats_;
 
   Outbox outbox_;
@@ -335,9 +306,12 @@ class ChainCore {
   Joiner joiner_;
   Donor donor_;
   Scrub scrub_;
-  // Of what this node is to end when it has told its neighbours; else OK.
-  absl::Status condemned_;
   DeadlyEntries deadly_;
+  Execution execution_;
+  Damage damage_;
+  DisputedResult disputed_result_;
+  Arbitration arbitration_;
+  ScrubExchange scrub_exchange_;
   Debt append_debt_;
   Debt completion_debt_;
 };

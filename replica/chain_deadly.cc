@@ -11,7 +11,7 @@ using membership::Member;
 using membership::View;
 
 void ChainCore::SuspectEntries(const View& next) {
-  const Member* successor = index_ < 0 ? nullptr : view_.Successor(index_);
+  const Member* successor = !place_.inside() ? nullptr : place_.successor();
   if (successor == nullptr) return;
   if (next.IndexOf(successor->node_id, successor->incarnation) >= 0) return;
   NoteDeadly(KnownComplete(), downstream_.sent());
@@ -25,14 +25,9 @@ void ChainCore::NoteDeadly(uint64_t after, uint64_t last) {
   deadly_.Note(after, last, KnownComplete());
 }
 
-bool ChainCore::IsDeadly(const LogEntry& entry) const {
-  return index_ > 0 && deadly_.Has(entry);
-}
-
 void ChainCore::AdoptDeadly(absl::Time now) {
   if (mending_.torn() || dispute_.open() || !upstream_.attached() ||
-      ring_->applied() == ring_->received() ||
-      !IsDeadly(ring_->EntryOf(ring_->applied() + 1))) {
+      !execution_.AwaitsAdoption(place_)) {
     return;
   }
   const uint64_t complete = deadly_.CompleteAsShared();
@@ -51,20 +46,6 @@ void ChainCore::ExecuteAdopted() {
   deadly_.Forget();
   ExecuteReceived();
   SendSync(upstream_.link());  // what came meanwhile was not taken in
-}
-
-void ChainCore::ExecuteAgain() {
-  while (!outbox_.failed() && ring_->applied() < ring_->received()) {
-    const LogEntry entry = ring_->EntryOf(ring_->applied() + 1);
-    deadly_.SetRedone(entry.first());
-    if (!ExecuteOne(entry)) {
-      if (!outbox_.failed()) deadly_.SetRedone(0);
-      return;
-    }
-    ring_->PersistApplied();
-  }
-  deadly_.SetRedone(0);
-  AfterApplied();
 }
 
 void ChainCore::DropInterrupted() {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "glog/logging.h"
 #include "replica/chain_core.h"
+#include "replica/handshake.h"
 
 namespace kamino::replica {
 
@@ -20,10 +21,11 @@ using membership::Member;
 using membership::Role;
 
 bool ChainCore::CheckView(LinkId link, const Message& message) {
-  if (message.view_id() == view_.id && (index_ >= 0 || joiner_.Has(link))) {
+  if (message.view_id() == place_.view.id &&
+      (place_.inside() || joiner_.Has(link))) {
     return true;
   }
-  if (message.view_id() > view_.id) {
+  if (message.view_id() > place_.view.id) {
     outbox_.FetchView();
     // Only a Hello is worth an answer: its sender tries again soon, and by
     // then we have caught up.
@@ -32,7 +34,7 @@ bool ChainCore::CheckView(LinkId link, const Message& message) {
   outbox_.Reject(
       link,
       absl::StrCat("a message of view ", message.view_id(), " reached ",
-                   options_.node_id, " in view ", view_.id),
+                   options_.node_id, " in view ", place_.view.id),
       /*behind=*/false);
   return false;
 }
@@ -41,7 +43,7 @@ void ChainCore::OnMessage(LinkId link, const Message& message,
                           absl::string_view payload, absl::Time now,
                           Actions* actions) {
   const Outbox::Delivery delivery(&outbox_, actions);
-  if (outbox_.failed() || !condemned_.ok()) return;
+  if (outbox_.failed() || damage_.condemned()) return;
   if (message.chain_id() != options_.chain_id) {
     outbox_.CountMalformed();
     LOG(WARNING) << "ignored a message of chain " << message.chain_id();
@@ -57,13 +59,16 @@ void ChainCore::OnMessage(LinkId link, const Message& message,
     case Message::kAppend:
       return OnAppend(link, message.append(), payload);
     case Message::kVote:
-      return OnVote(link, message.vote());
+      return arbitration_.OnVote(link, message.vote());
     case Message::kConvict:
-      return OnConvict(link, message.convict().first());
+      return arbitration_.OnConvict(link, message.convict().first(),
+                                    completed());
     case Message::kCompare:
-      return OnCompare(link, message.compare(), now);
+      return scrub_exchange_.OnCompare(link, message.compare(), may_compare(),
+                                       now);
     case Message::kCompared:
-      return OnCompared(link, message.compared(), now);
+      return scrub_exchange_.OnCompared(link, message.compared(), may_compare(),
+                                        now);
     case Message::kAnnounce:
       if (!outbox_.Belongs(upstream_.Has(link))) return;
       return announcements_.OnAnnounce(message.announce(), link);
@@ -99,60 +104,15 @@ void ChainCore::OnMessage(LinkId link, const Message& message,
 std::string ChainCore::RefuseHello(LinkId link, const Hello& hello,
                                    absl::Time now) const {
   if (Uses(link)) return "this link has its purpose already";
-  if (hello.cluster_id() != options_.cluster_id) {
-    return absl::StrCat("this is cluster ", options_.cluster_id, ", not ",
-                        hello.cluster_id());
-  }
-  const std::string uuid = BytesOf(record_->state().cluster_uuid);
-  if (!uuid.empty() && !hello.cluster_uuid().empty() &&
-      hello.cluster_uuid() != uuid) {
-    return absl::StrCat("this is another cluster named ", options_.cluster_id,
-                        " than the one of ", hello.node_id(), "'s data");
-  }
-  if (hello.heap_bytes() != options_.heap_bytes) {
-    return absl::StrCat("heaps differ in size: ", options_.heap_bytes,
-                        " bytes here, ", hello.heap_bytes(), " there");
-  }
-  const membership::Agreement there =
-      membership::AgreementFrom(hello.agreement_ranges());
-  std::string misfit = membership::Malformed(there);
-  if (misfit.empty()) {
-    misfit = membership::Misfit(options_.agreement, options_.node_id, there,
-                                hello.node_id());
-  }
-  if (misfit.empty()) {
-    misfit = membership::Misfit(there, hello.node_id(), view_.in_force);
-  }
-  if (!misfit.empty()) return misfit;
+  std::string refusal =
+      RefuseStranger(options_, record_->state(), place_.view, hello);
+  if (!refusal.empty()) return refusal;
   if (hello.purpose() == LINK_PURPOSE_TRANSFER) {
     const bool may_give = is_tail() && condition() == Condition::kSound &&
                           !dispute_.open() && beyond_doubt();
-    return donor_.Refuse(hello, view_, may_give, now);
+    return donor_.Refuse(hello, place_.view, may_give, now);
   }
-  return RefuseNeighbour(hello);
-}
-
-std::string ChainCore::RefuseNeighbour(const Hello& hello) const {
-  if (!has_state()) {
-    return absl::StrCat(options_.node_id, " holds no state of the chain");
-  }
-  if (hello.epoch() != record_->state().epoch) {
-    return absl::StrCat(hello.node_id(), " holds data of recovery epoch ",
-                        hello.epoch(), ", ", options_.node_id, " of epoch ",
-                        record_->state().epoch);
-  }
-  const Member* expected = nullptr;
-  if (hello.purpose() == LINK_PURPOSE_APPEND) {
-    expected = view_.Predecessor(index_);
-  } else if (hello.purpose() == LINK_PURPOSE_COMPLETION &&
-             role() == Role::kHead) {
-    expected = &view_.tail();
-  }
-  if (expected == nullptr || expected->node_id != hello.node_id()) {
-    return absl::StrCat(hello.node_id(), " is not the neighbour of ",
-                        options_.node_id, " in view ", view_.id);
-  }
-  return "";
+  return RefuseNeighbour(options_, record_->state(), place_, hello);
 }
 
 void ChainCore::OnHello(LinkId link, const Hello& hello, absl::Time now) {
@@ -226,14 +186,38 @@ void ChainCore::ContinueDownstream(const Sync& sync) {
   CheckReturned();
 }
 
+bool ChainCore::CheckUnsent(const Sync& sync) {
+  const uint64_t sequence = sync.received() + 1;
+  if (sequence <= ring_->cleaned() || sequence > ring_->applied()) return true;
+  const auto entry = LogEntry::Check(ring_->EntryOf(sequence).bytes());
+  if (entry.ok()) return true;
+  std::string why = absl::StrCat(
+      "mutation ", sequence,
+      " is not in this node's ring as it was: ", entry.status().message());
+  // What it has made of the entry is in its heap. Who joins gets it from there.
+  if (downstream_.joins()) {
+    LOG(ERROR) << why << "; " << donor_.joining() << " has to begin anew";
+    donor_.ForgetUnreadable(sequence);
+    return false;
+  }
+  // And who lacks what is complete cannot take its place.
+  if (sync.behind() || (is_head() && sequence <= completed())) {
+    LOG(ERROR) << why << "; the successor has to begin anew";
+    outbox_.Reject(downstream_.link(), std::move(why), sync.behind());
+    return false;
+  }
+  damage_.Leave(why);
+  return false;
+}
+
 void ChainCore::OnReject(LinkId link, const Message& message, absl::Time now) {
-  if (message.view_id() > view_.id) outbox_.FetchView();
+  if (message.view_id() > place_.view.id) outbox_.FetchView();
   if (link == kNoLink) return;
   if (mending_.untouched() && mending_.Asks(link) &&
-      message.view_id() == view_.id && message.reject().behind()) {
+      message.view_id() == place_.view.id && message.reject().behind()) {
     return ExecuteAdopted();
   }
-  if (upstream_.Has(link) && message.view_id() == view_.id &&
+  if (upstream_.Has(link) && message.view_id() == place_.view.id &&
       message.reject().behind() &&
       (condition() == Condition::kBehind ||
        (mending_.Asks(link) && !returning_.trusted()))) {
@@ -253,9 +237,11 @@ void ChainCore::OnAppend(LinkId link,
                          const kamino::internal::v1::Append& append,
                          absl::string_view entry) {
   if (!outbox_.Belongs(upstream_.Has(link)) || mending_.torn()) return;
-  if (append.disputed()) return OnDisputed(link, entry);
+  if (append.disputed()) {
+    return arbitration_.OnAsked(link, entry, condition() == Condition::kSound);
+  }
   if (!upstream_.Take(entry, returning_.may_append())) return;
-  if (append.deadly() && index_ > 0) {
+  if (append.deadly() && place_.index > 0) {
     NoteDeadly(ring_->EntryOf(ring_->received()).first() - 1,
                ring_->received());
   }
@@ -306,8 +292,8 @@ void ChainCore::OnTransferMessage(LinkId link, const Message& message,
     case Joiner::Effect::kNone:
       return;
     case Joiner::Effect::kHeapVoid:
-      scrub_.OnCopied(message.state_begin().borne_out() ? view_.tail().node_id
-                                                        : "");
+      scrub_.OnCopied(
+          message.state_begin().borne_out() ? place_.view.tail().node_id : "");
       return OnHeapVoid();
     case Joiner::Effect::kHasHeap:
       completions_.Restart(ring_->cleaned());

@@ -1,0 +1,100 @@
+#include "replica/arbitration.h"
+
+#include "absl/strings/str_cat.h"
+#include "glog/logging.h"
+
+namespace kamino::replica {
+
+using kamino::internal::v1::Vote;
+
+void Arbitration::Continue(absl::Time now) {
+  switch (dispute_->Judge(static_cast<size_t>(place_->index),
+                          place_->successor() != nullptr)) {
+    case Dispute::Judgement::kAsk:
+      if (downstream_->replicates() && dispute_->MaySpeak(now)) {
+        outbox_
+            ->SendEntry(downstream_->link(), ring_->EntryOf(dispute_->first()))
+            ->set_disputed(true);
+      }
+      return;
+    case Dispute::Judgement::kThisNodeErred:
+      return Convict(dispute_->first(), "two others");
+    case Dispute::Judgement::kHeadErred:
+      if (upstream_->attached() && dispute_->MaySpeak(now)) {
+        outbox_->Send(upstream_->link())
+            .mutable_convict()
+            ->set_first(dispute_->first());
+      }
+      return;
+    case Dispute::Judgement::kUndecided:
+      return TellUndecided();
+  }
+}
+
+void Arbitration::TellUndecided() {
+  if (!dispute_->FirstUndecided()) return;
+  std::string copies;
+  if (dispute_->a_copy_agrees()) {
+    copies = absl::StrCat(" (", place_->successor()->node_id, " agrees with ",
+                          options_.node_id, ", but their data are one copy)");
+  }
+  LOG(ERROR) << "nobody can tell who is right about mutation "
+             << dispute_->first()
+             << ": the chain stands still until one of those who disagree, "
+             << options_.node_id << " and the head, "
+             << place_->view.head().node_id << copies
+             << ", is taken out (kamino admin remove NODE, with --force where "
+                "that leaves one node); see docs/recovery.md, Disputes";
+}
+
+void Arbitration::OnVote(LinkId link, const Vote& vote) {
+  if (!outbox_->Belongs(downstream_->Has(link) && downstream_->replicates())) {
+    return;
+  }
+  const std::string origin = scrub_->origin();
+  dispute_->OnVote(vote.first(), vote.image_hash(),
+                   /*one_origin=*/origin.empty() || vote.origin().empty() ||
+                       vote.origin() == origin);
+}
+
+void Arbitration::OnAsked(LinkId link, absl::string_view bytes, bool sound) {
+  const auto entry = LogEntry::Check(bytes);
+  if (!entry.ok()) return outbox_->CountMalformed();
+  // It is asked again; by then it may have executed all before.
+  if (entry->first() != ring_->applied() + 1 ||
+      ring_->applied() != ring_->received() || dispute_->open() || !sound) {
+    return;
+  }
+  const auto hash = executor_->Try(*entry);
+  LOG(WARNING) << "mutation " << entry->first()
+               << " came to something else at the predecessor than at the "
+                  "head; here it comes to "
+               << (!hash.ok() ? hash.status().message()
+                   : *hash == entry->image_hash()
+                       ? "the same as at the head"
+                       : "something else than at the head");
+  Vote* vote = outbox_->Send(link).mutable_vote();
+  vote->set_first(entry->first());
+  vote->set_image_hash(hash.ok() ? *hash : 0);
+  vote->set_origin(scrub_->origin());
+}
+
+void Arbitration::OnConvict(LinkId link, uint64_t first, uint64_t completed) {
+  if (!outbox_->Belongs(downstream_->Has(link) &&
+                        place_->role() == membership::Role::kHead)) {
+    return;
+  }
+  // What is complete was borne out by all.
+  if (first <= completed || first > ring_->applied()) {
+    return outbox_->CountMalformed();
+  }
+  Convict(first, "two others");
+}
+
+void Arbitration::Convict(uint64_t first, absl::string_view by) {
+  damage_->Leave(absl::StrCat(
+      "mutation ", first, " came to something else at this node than at ", by,
+      ": what it holds, its memory or its processor is damaged"));
+}
+
+}  // namespace kamino::replica

@@ -1,0 +1,81 @@
+// Who is asked about an entry that is disputed, what each node says, and who
+// has to go (replica/dispute.h has the rules).
+//
+// Not thread-safe: the node's core thread owns it.
+#ifndef KAMINO_REPLICA_ARBITRATION_H_
+#define KAMINO_REPLICA_ARBITRATION_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "kamino/internal/v1/chain.pb.h"
+#include "replica/chain_options.h"
+#include "replica/damage.h"
+#include "replica/dispute.h"
+#include "replica/downstream.h"
+#include "replica/executor.h"
+#include "replica/log_ring.h"
+#include "replica/outbox.h"
+#include "replica/place.h"
+#include "replica/scrub.h"
+#include "replica/upstream.h"
+
+namespace kamino::replica {
+
+class Arbitration {
+ public:
+  // All must outlive it.
+  Arbitration(const ChainOptions& options, const Place* place,
+              const LogRing* ring, Executor* executor, Dispute* dispute,
+              const Scrub* scrub, Upstream* upstream, Downstream* downstream,
+              Damage* damage, Outbox* outbox)
+      : options_(options),
+        place_(place),
+        ring_(ring),
+        executor_(executor),
+        dispute_(dispute),
+        scrub_(scrub),
+        upstream_(upstream),
+        downstream_(downstream),
+        damage_(damage),
+        outbox_(outbox) {}
+
+  // --- At the node that disputes, which has a head before it.
+
+  // Does what the votes so far call for.
+  void Continue(absl::Time now);
+  void OnVote(LinkId link, const kamino::internal::v1::Vote& vote);
+
+  // --- At its successor. The predecessor asks about the entry of these bytes.
+  // `sound`: everything before it is executed here.
+  void OnAsked(LinkId link, absl::string_view bytes, bool sound);
+
+  // --- At who erred.
+
+  // The successor and its own have found that this head did; `completed`: what
+  // all have borne out.
+  void OnConvict(LinkId link, uint64_t first, uint64_t completed);
+  // `by`: whose executions came to something else.
+  void Convict(uint64_t first, absl::string_view by);
+
+ private:
+  // Once in a view.
+  void TellUndecided();
+
+  const ChainOptions& options_;
+  const Place* const place_;
+  const LogRing* const ring_;
+  Executor* const executor_;
+  Dispute* const dispute_;
+  const Scrub* const scrub_;
+  Upstream* const upstream_;
+  Downstream* const downstream_;
+  Damage* const damage_;
+  Outbox* const outbox_;
+};
+
+}  // namespace kamino::replica
+
+#endif  // KAMINO_REPLICA_ARBITRATION_H_

@@ -1,0 +1,30 @@
+#include "replica/damage.h"
+
+#include "absl/strings/str_cat.h"
+#include "membership/condition.h"
+
+namespace kamino::replica {
+
+void Damage::Leave(absl::string_view why) { outbox_->Fail(Record(why)); }
+
+void Damage::Condemn(absl::string_view why) { condemned_ = Record(why); }
+
+void Damage::OnTick() {
+  if (condemned()) outbox_->Fail(condemned_);
+}
+
+absl::Status Damage::Record(absl::string_view why) {
+  NodeState state = record_->state();
+  state.condition = membership::Condition::kReceiving;
+  state.was_head = false;
+  state.view_id = 0;  // of which it holds nothing any more
+  state.disputed = 0;
+  state.disputed_whole = false;
+  record_->Update(state);
+  return absl::DataLossError(absl::StrCat(
+      why,
+      ". Its data are of no use any more; once it is started again it joins as "
+      "a new node"));
+}
+
+}  // namespace kamino::replica

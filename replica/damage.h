@@ -1,0 +1,40 @@
+// What this node holds is wrong, or cannot be read. That is sticky: it is
+// recorded before the node ends, so that nothing of it is served by whatever
+// process comes next, which joins as a new node.
+//
+// Not thread-safe: the node's core thread owns it.
+#ifndef KAMINO_REPLICA_DAMAGE_H_
+#define KAMINO_REPLICA_DAMAGE_H_
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "replica/node_record.h"
+#include "replica/outbox.h"
+
+namespace kamino::replica {
+
+class Damage {
+ public:
+  // Both must outlive it.
+  Damage(NodeRecord* record, Outbox* outbox)
+      : record_(record), outbox_(outbox) {}
+
+  // Ends the node with this input.
+  void Leave(absl::string_view why);
+  // Ends it with the next tick: what it has to say goes out first.
+  void Condemn(absl::string_view why);
+  bool condemned() const { return !condemned_.ok(); }
+  void OnTick();
+
+ private:
+  // Durably; returns what the node is to end with.
+  absl::Status Record(absl::string_view why);
+
+  NodeRecord* const record_;
+  Outbox* const outbox_;
+  absl::Status condemned_;
+};
+
+}  // namespace kamino::replica
+
+#endif  // KAMINO_REPLICA_DAMAGE_H_

@@ -1,0 +1,117 @@
+#include "replica/disputed_result.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "glog/logging.h"
+
+namespace kamino::replica {
+
+using membership::Condition;
+
+void DisputedResult::Resume() {
+  const uint64_t first = record_->state().disputed;
+  if (first == 0) return;
+  const Condition condition = record_->state().condition;
+  if (condition == Condition::kReceiving || first <= ring_->applied()) {
+    return dispute_->End();
+  }
+  if (condition == Condition::kBehind) {  // the chain does not need what it has
+    LOG(ERROR) << "mutation " << first
+               << " came to something else here than at the head, and this "
+                  "node has just joined; it begins anew";
+    copy_->BeginReceiving();
+    dispute_->End();
+    return mending_->Forget();
+  }
+  if (first > ring_->received()) return;  // lost()
+  if (first == ring_->applied() + 1) {
+    const LogEntry entry = ring_->EntryOf(first);
+    const bool whole = record_->state().disputed_whole;
+    const auto own = executor_->HashImage(entry);
+    mending_->Forget();  // it was not interrupted
+    if (!whole || !own.ok() || *own != entry.image_hash()) {
+      return dispute_->Resume(entry, whole && own.ok(), own.ok() ? *own : 0);
+    }
+    // It had become head, and the entry is its own.
+    ring_->MarkApplied(entry.last());
+    ring_->PersistApplied();
+    return dispute_->End();
+  }
+  // The mark was taken back: those before it are to be mended, and it with
+  // them.
+  dispute_->End();
+}
+
+absl::Status DisputedResult::Lost() const {
+  return absl::DataLossError(absl::StrCat(
+      "mutation ", record_->state().disputed,
+      " came to something else here than at the head, and its log entry is not "
+      "in the ring any more, so that nobody can tell what this node holds; "
+      "move its files away and start it again: it joins as a new node"));
+}
+
+void DisputedResult::Keep() {
+  if (!dispute_->whole()) return TakeBack();
+  const uint64_t first = dispute_->first();
+  const absl::Status replaced = Replace();
+  if (absl::IsResourceExhausted(replaced)) return;
+  if (!replaced.ok()) return outbox_->Fail(replaced);
+  LOG(WARNING) << "mutation " << first
+               << " is what this node made of it, which is head now";
+  if (options_.on_appended) options_.on_appended(ring_->EntryOf(first));
+  ring_->MarkApplied(ring_->received());
+  ring_->PersistApplied();
+  dispute_->End();
+}
+
+absl::Status DisputedResult::Replace() {
+  const LogEntry entry = ring_->EntryOf(dispute_->first());
+  ASSIGN_OR_RETURN(const std::vector<MutationView> views, entry.Mutations());
+  ASSIGN_OR_RETURN(const engine::WriteSet write_set, entry.WriteSet());
+  ASSIGN_OR_RETURN(std::vector<uint32_t> filled, entry.Filled());
+  // Copies: the entry's bytes make room for those that follow.
+  std::vector<Mutation> mutations;
+  for (const MutationView& view : views) {
+    mutations.push_back({std::string(view.function),
+                         std::string(view.arguments), view.client_id,
+                         view.number, view.since, view.dropped_clients});
+  }
+  std::vector<const Mutation*> pointers;
+  for (const Mutation& mutation : mutations) pointers.push_back(&mutation);
+  const engine::AfterImage image = {dispute_->own_hash(), std::move(filled)};
+  LogEntryDraft draft;
+  draft.first = dispute_->first();
+  draft.chain_id = options_.chain_id;
+  draft.view_id = place_->view.id;
+  draft.mutations = pointers;
+  draft.write_set = &write_set;
+  draft.image = &image;
+  // What the former head has sent after it was neither applied nor answered.
+  ring_->TruncateAfter(dispute_->last());
+  return ring_->ReplaceLast(draft);
+}
+
+void DisputedResult::TakeBack() {
+  if (place_->role() == membership::Role::kSingle) {
+    return outbox_->Fail(absl::UnavailableError(absl::StrCat(
+        "mutation ", dispute_->first(),
+        " could not be executed to its end, and no other node is left to take "
+        "it back by; start another node of the last view")));
+  }
+  ring_->TruncateAfter(dispute_->last());
+  mending_->Tear();
+}
+
+void DisputedResult::Drop() {
+  LOG(WARNING) << "mutation " << dispute_->first()
+               << ", which only the former head could execute, is dropped";
+  // In this order: a crash on the way leaves an entry that was interrupted.
+  dispute_->End();
+  ring_->TruncateAfter(ring_->applied());
+}
+
+}  // namespace kamino::replica

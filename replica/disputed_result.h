@@ -1,0 +1,74 @@
+// What this node has made of a disputed entry, and what becomes of that: it
+// outlives a restart, counts where this node is head now, or is taken back by
+// what the successor holds and dropped.
+//
+// Not thread-safe: the node's core thread owns it.
+#ifndef KAMINO_REPLICA_DISPUTED_RESULT_H_
+#define KAMINO_REPLICA_DISPUTED_RESULT_H_
+
+#include "absl/status/status.h"
+#include "replica/chain_options.h"
+#include "replica/dispute.h"
+#include "replica/executor.h"
+#include "replica/log_ring.h"
+#include "replica/mending.h"
+#include "replica/node_record.h"
+#include "replica/outbox.h"
+#include "replica/place.h"
+#include "replica/state_copy.h"
+
+namespace kamino::replica {
+
+class DisputedResult {
+ public:
+  // All must outlive it.
+  DisputedResult(const ChainOptions& options, const Place* place, LogRing* ring,
+                 const NodeRecord* record, Executor* executor, StateCopy* copy,
+                 Mending* mending, Dispute* dispute, Outbox* outbox)
+      : options_(options),
+        place_(place),
+        ring_(ring),
+        record_(record),
+        executor_(executor),
+        copy_(copy),
+        mending_(mending),
+        dispute_(dispute),
+        outbox_(outbox) {}
+
+  // After a restart, before any view: goes on with the dispute that the record
+  // names.
+  void Resume();
+  // The record names one, but the ring does not have its entry.
+  bool lost() const { return record_->state().disputed != 0 && !open(); }
+  absl::Status Lost() const;
+  // Nothing is half executed by a dispute.
+  bool whole() const {
+    return record_->state().disputed == 0 || (open() && dispute_->whole());
+  }
+
+  // This node is head now: its own result counts, or is to be taken back where
+  // it has none. Does nothing while the ring has no room for it.
+  void Keep();
+  // It was taken back: nobody was answered, the client asks again.
+  void Drop();
+
+ private:
+  bool open() const { return dispute_->open(); }
+  void TakeBack();
+  // The entry as it stands in the ring, with this node's image of it.
+  absl::Status Replace();
+
+  const ChainOptions& options_;
+  const Place* const place_;
+  LogRing* const ring_;
+  const NodeRecord* const record_;
+  Executor* const executor_;
+  StateCopy* const copy_;
+  Mending* const mending_;
+  Dispute* const dispute_;
+  Outbox* const outbox_;
+};
+
+}  // namespace kamino::replica
+
+#endif  // KAMINO_REPLICA_DISPUTED_RESULT_H_

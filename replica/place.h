@@ -1,0 +1,29 @@
+// Where a node stands: the view that it goes by, and its place there.
+#ifndef KAMINO_REPLICA_PLACE_H_
+#define KAMINO_REPLICA_PLACE_H_
+
+#include "membership/view.h"
+
+namespace kamino::replica {
+
+struct Place {
+  membership::View view;
+  int index = -1;  // among the view's members; -1: it is outside
+
+  bool inside() const { return index >= 0; }
+  membership::Role role() const { return view.RoleAt(index); }
+  // Alone it is both.
+  bool is_head() const { return index == 0; }
+  bool is_tail() const {
+    return inside() && index + 1 == static_cast<int>(view.members.size());
+  }
+  // Null where there is none.
+  const membership::Member* predecessor() const {
+    return view.Predecessor(index);
+  }
+  const membership::Member* successor() const { return view.Successor(index); }
+};
+
+}  // namespace kamino::replica
+
+#endif  // KAMINO_REPLICA_PLACE_H_

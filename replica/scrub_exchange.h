@@ -1,0 +1,71 @@
+// What the members of a chain say to each other so that they compare what they
+// hold: Scrub has the rules, this the links, and what follows of a judgement.
+//
+// Nobody compares while its heap is not what the operations applied so far have
+// made of it: `may_compare` says whether it is, and nothing else is known
+// against it.
+//
+// Not thread-safe: the node's core thread owns it.
+#ifndef KAMINO_REPLICA_SCRUB_EXCHANGE_H_
+#define KAMINO_REPLICA_SCRUB_EXCHANGE_H_
+
+#include "absl/time/time.h"
+#include "kamino/internal/v1/chain.pb.h"
+#include "replica/damage.h"
+#include "replica/donor.h"
+#include "replica/downstream.h"
+#include "replica/log_ring.h"
+#include "replica/outbox.h"
+#include "replica/place.h"
+#include "replica/scrub.h"
+#include "replica/upstream.h"
+
+namespace kamino::replica {
+
+class ScrubExchange {
+ public:
+  using Compare = kamino::internal::v1::Compare;
+  using Compared = kamino::internal::v1::Compared;
+
+  // All must outlive it.
+  ScrubExchange(const Place* place, const LogRing* ring, Scrub* scrub,
+                Upstream* upstream, Downstream* downstream, Donor* donor,
+                Damage* damage, Outbox* outbox)
+      : place_(place),
+        ring_(ring),
+        scrub_(scrub),
+        upstream_(upstream),
+        downstream_(downstream),
+        donor_(donor),
+        damage_(damage),
+        outbox_(outbox) {}
+
+  // The head asks, if that is due; the others tell of a range in doubt.
+  void Continue(bool may_compare, absl::Time now);
+  // From the predecessor.
+  void OnCompare(LinkId link, Compare compare, bool may_compare,
+                 absl::Time now);
+  // From the successor.
+  void OnCompared(LinkId link, const Compared& compared, bool may_compare,
+                  absl::Time now);
+
+ private:
+  void TellDoubt(absl::Time now);
+  // They are the first `count` members'.
+  bool AreOfMembers(const RangeVotes& votes, int count) const;
+  void PassUp(const Compared& compared);
+  void Conclude(const Compared& compared, absl::Time now);
+
+  const Place* const place_;
+  const LogRing* const ring_;
+  Scrub* const scrub_;
+  Upstream* const upstream_;
+  Downstream* const downstream_;
+  Donor* const donor_;
+  Damage* const damage_;
+  Outbox* const outbox_;
+};
+
+}  // namespace kamino::replica
+
+#endif  // KAMINO_REPLICA_SCRUB_EXCHANGE_H_

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <iostream>
 #include <new>
 
@@ -46,20 +47,37 @@ void RaiseDescriptorLimit() {
   _exit(kExitFailure);
 }
 
-// gRPC's C parts abort without a word when malloc has nothing. So whoever
-// aborts, and can have no memory, ends for that.
-void OnAbort(int) {
+bool MayHaveNoMemory() {
   constexpr size_t kSome = 16u << 20;
   void* some = mmap(nullptr, kSome, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (some == MAP_FAILED && errno == ENOMEM) EndWithoutMemory();
+  return some == MAP_FAILED && errno == ENOMEM;
+}
+
+// gRPC's C parts abort without a word when malloc has nothing. So whoever
+// aborts, and can have no memory, ends for that.
+void OnAbort(int) {
+  if (MayHaveNoMemory()) EndWithoutMemory();
+  // abort() goes on when this returns.
+}
+
+// Its slices are filled in without a look at what malloc said. Anything else
+// faults once more when this returns, as if there were no handler.
+void OnFault(int, siginfo_t* info, void*) {
+  constexpr uintptr_t kBehindNull = 64u << 10;
+  const bool of_null = reinterpret_cast<uintptr_t>(info->si_addr) < kBehindNull;
+  if (of_null && MayHaveNoMemory()) EndWithoutMemory();
 }
 
 void ExpectLackOfMemory() {
   std::set_new_handler(EndWithoutMemory);
-  struct sigaction action = {};
-  action.sa_handler = OnAbort;  // abort() goes on when it returns
-  PCHECK(sigaction(SIGABRT, &action, nullptr) == 0);
+  struct sigaction abort_action = {};
+  abort_action.sa_handler = OnAbort;
+  PCHECK(sigaction(SIGABRT, &abort_action, nullptr) == 0);
+  struct sigaction fault_action = {};
+  fault_action.sa_sigaction = OnFault;
+  fault_action.sa_flags = SA_SIGINFO | SA_RESETHAND;
+  PCHECK(sigaction(SIGSEGV, &fault_action, nullptr) == 0);
 }
 
 }  // namespace

@@ -1,9 +1,14 @@
 #include "membership/server_program.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <functional>
+#include <new>
 #include <string>
+#include <vector>
 
 #include "glog/logging.h"
 #include "gtest/gtest.h"
@@ -11,28 +16,82 @@
 namespace kamino::membership {
 namespace {
 
-// A whole program whose log goes to a pipe that nobody reads any more.
-[[noreturn]] void LogToNobody() {
-  signal(SIGPIPE, SIG_DFL);  // as a shell starts it
+// The whole of a program that does that.
+[[noreturn]] void RunProgram(std::function<absl::Status()> serve) {
   ServerProgram program;
-  program.name = "logger";
+  program.name = "program";
   program.configure = [] { return absl::OkStatus(); };
-  program.serve = [](const std::function<void()>&) {
-    int ends[2];
-    PCHECK(pipe(ends) == 0);
-    PCHECK(dup2(ends[1], STDERR_FILENO) == STDERR_FILENO);
-    PCHECK(close(ends[0]) == 0);
-    LOG(INFO) << "nobody reads this";
-    return absl::FailedPreconditionError("the last line");
-  };
-  std::string name = "logger";
+  program.serve = [&serve](const std::function<void()>&) { return serve(); };
+  std::string name = "program";
   char* arguments[] = {name.data(), nullptr};
   _exit(RunServer(program, 1, arguments));
 }
 
+// Whose log goes to a pipe that nobody reads any more.
+absl::Status LogToNobody() {
+  int ends[2];
+  PCHECK(pipe(ends) == 0);
+  PCHECK(dup2(ends[1], STDERR_FILENO) == STDERR_FILENO);
+  PCHECK(close(ends[0]) == 0);
+  LOG(INFO) << "nobody reads this";
+  return absl::FailedPreconditionError("the last line");
+}
+
+void HaveNoMoreMemory() {
+  const rlimit none = {0, 0};
+  PCHECK(setrlimit(RLIMIT_DATA, &none) == 0);
+}
+
+absl::Status AllocateForEver() {
+  std::vector<void*> all;  // else the compiler leaves them out
+  for (;;) all.push_back(::operator new(64u << 20));
+}
+
+// As a library that does not look at what malloc said.
+absl::Status StoreToNull() {
+  volatile int* volatile null = nullptr;
+  null[8] = 1;
+  return absl::OkStatus();
+}
+
 TEST(ServerProgramDeathTest, OneWhoseLogIsReadNoMoreGoesOn) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(LogToNobody(), testing::ExitedWithCode(1), "");
+  EXPECT_EXIT(
+      {
+        signal(SIGPIPE, SIG_DFL);  // as a shell starts it
+        RunProgram(LogToNobody);
+      },
+      testing::ExitedWithCode(1), "");
+}
+
+TEST(ServerProgramDeathTest, LackOfMemorySaysSo) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(RunProgram([] {
+                HaveNoMoreMemory();
+                return AllocateForEver();
+              }),
+              testing::ExitedWithCode(1), "out of memory: ");
+  EXPECT_EXIT(RunProgram([] {
+                HaveNoMoreMemory();
+                abort();
+                return absl::OkStatus();
+              }),
+              testing::ExitedWithCode(1), "out of memory: ");
+  EXPECT_EXIT(RunProgram([] {
+                HaveNoMoreMemory();
+                return StoreToNull();
+              }),
+              testing::ExitedWithCode(1), "out of memory: ");
+}
+
+TEST(ServerProgramDeathTest, OtherEndsStayWhatTheyAre) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(RunProgram([] {
+                abort();
+                return absl::OkStatus();
+              }),
+              testing::KilledBySignal(SIGABRT), "");
+  EXPECT_EXIT(RunProgram(StoreToNull), testing::KilledBySignal(SIGSEGV), "");
 }
 
 }  // namespace

@@ -112,7 +112,7 @@ void Admission::ExecuteReady(absl::Time now, Actions* actions) {
   touched_ = 0;
   awaits_successor_ = false;
   on_probation_ = now < probation_until_;
-  if (!retired_) HearSuspect();
+  if (!retired_) HearBlamed();
   while (has_ready() && fatal_.ok() && damage_.ok() && !turn_is_over() &&
          MayBegin(actions)) {
     ExecuteBatch(TakeBatch(), now, actions);

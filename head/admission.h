@@ -183,7 +183,7 @@ class Admission {
 
   void BeginProbation(absl::Time now);
   // Refuses from now on what a head before this one may have died of.
-  void HearSuspect();
+  void HearBlamed();
   // Whether the request is executed alone, once the successor knows of it.
   bool IsWatched(Request& request);
   bool IsAnnounced(const Request& request) const;

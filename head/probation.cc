@@ -23,21 +23,21 @@ void Admission::BeginProbation(absl::Time now) {
   on_probation_ = true;
 }
 
-void Admission::HearSuspect() {
-  const auto suspect = core_->TakeSuspect();
-  if (!suspect.has_value() || refused_.Has(*suspect)) return;
+void Admission::HearBlamed() {
+  const auto blamed = core_->TakeBlamed();
+  if (!blamed.has_value() || refused_.Has(*blamed)) return;
   engine::HeapReader reader(store_->heap());
   const auto found =
-      state_->FindOutcome(reader, suspect->client_id, /*since=*/0);
+      state_->FindOutcome(reader, blamed->client_id, /*since=*/0);
   if (found.ok() && found->knowledge == StateMachine::Knowledge::kStored &&
-      found->outcome.number() >= suspect->number) {
+      found->outcome.number() >= blamed->number) {
     return;  // it was carried out, and is answered by its outcome
   }
   LOG(WARNING) << "a head died when it was about to execute request "
-               << suspect->client_id << "/" << suspect->number
+               << blamed->client_id << "/" << blamed->number
                << "; it is refused from now on";
-  refused_.Add(*suspect, core_->next_sequence());
-  SubmitRefusal(*suspect);
+  refused_.Add(*blamed, core_->next_sequence());
+  SubmitRefusal(*blamed);
 }
 
 void Admission::SubmitRefusal(const RequestIdentity& request) {

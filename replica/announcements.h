@@ -18,7 +18,7 @@
 // record, and finds it there when it comes back.
 //
 // The successor remembers the last one, and of which process it was, until that
-// is over. It is suspect once that process is not in the view any more: a head
+// is over. It is blamed once that process is not in the view any more: a head
 // died of it, or at the same moment. Then the next head is told in Sync, or is
 // the one who remembers.
 //
@@ -76,7 +76,7 @@ class Announcements {
   void OnSync(const kamino::internal::v1::Sync& sync, LinkId successor);
   // What a head that died had announced. Told once, and again if it is heard of
   // again.
-  std::optional<RequestIdentity> TakeSuspect();
+  std::optional<RequestIdentity> TakeBlamed();
 
   // --- At the successor.
 
@@ -97,7 +97,7 @@ class Announcements {
   uint64_t number_ = 0;        // of the last one
   uint64_t heard_number_ = 0;  // of the last one that was answered
   uint64_t answers_ = 0;
-  std::optional<RequestIdentity> suspect_;
+  std::optional<RequestIdentity> blamed_;
 
   struct Heard {
     std::string node_id;  // of the head, at the time

@@ -171,7 +171,7 @@ void ChainCore::OnView(const View& view, absl::Time now, Actions* actions) {
                      ": the store of views was emptied; restore it, or move "
                      "the data away")));
   }
-  SuspectEntries(view);
+  NoteOnTheWay(view);
   LeaveView(now);
   place_.view = view;
   place_.index = index;

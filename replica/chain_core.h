@@ -145,8 +145,8 @@ class ChainCore {
   bool announces_nothing() const { return announcements_.over(); }
   // What a head before this one, or this one before its restart, may have died
   // of. Each is told once, and again whenever it is heard of again.
-  std::optional<RequestIdentity> TakeSuspect() {
-    return announcements_.TakeSuspect();
+  std::optional<RequestIdentity> TakeBlamed() {
+    return announcements_.TakeBlamed();
   }
 
   // --- What is.
@@ -264,7 +264,7 @@ class ChainCore {
   void AdoptDeadly(absl::Time now);
   // A view takes the place of this one: what the successor was sent may have
   // ended it.
-  void SuspectEntries(const membership::View& next);
+  void NoteOnTheWay(const membership::View& next);
   void DropInterrupted();
   // What was to be adopted is complete, and is executed as any.
   void ExecuteAdopted();

@@ -10,7 +10,7 @@ namespace kamino::replica {
 using membership::Member;
 using membership::View;
 
-void ChainCore::SuspectEntries(const View& next) {
+void ChainCore::NoteOnTheWay(const View& next) {
   const Member* successor = !place_.inside() ? nullptr : place_.successor();
   if (successor == nullptr) return;
   if (next.IndexOf(successor->node_id, successor->incarnation) >= 0) return;

@@ -51,7 +51,7 @@ struct Capabilities {
   bool needs_rendezvous = false;
   // The peer writes into this side's memory without this side having a hand in
   // it. So whoever must be kept off is refused before there is a link, by
-  // TransportOptions::epoch; over the others an answer can say why.
+  // TransportOptions::era; over the others an answer can say why.
   bool one_sided = false;
 };
 
@@ -143,8 +143,8 @@ struct TransportOptions {
   int max_accepted = 64;
   // This side's place in a sequence that all sides go through, as the number of
   // a view; any thread, never goes back. A listener refuses a connector whose
-  // epoch is before its own. Empty: zero for ever.
-  std::function<uint64_t()> epoch;
+  // era is before its own. Empty: zero for ever.
+  std::function<uint64_t()> era;
 };
 
 // Makes links of one kind; owns one thread. Thread-safe. The destructor closes

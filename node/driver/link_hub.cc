@@ -104,7 +104,7 @@ absl::Status LinkHub::Listen(const Offer& offer) {
   Port port{offer.factory.capabilities(), nullptr, nullptr};
   transport::TransportOptions options = options_.transport;
   // Over the others a Hello of an old view gets an answer, which says more.
-  if (!port.kind.one_sided) options.epoch = nullptr;
+  if (!port.kind.one_sided) options.era = nullptr;
   ASSIGN_OR_RETURN(port.transport, offer.factory.Make(options));
   auto listener =
       port.transport->Listen(offer.listen, [this](std::shared_ptr<Link> link) {

@@ -65,7 +65,7 @@ void ToProto(const VerbsEndpoint& from, ProtoEndpoint* to) {
   to->set_ring_key(from.ring_key);
   to->set_ring_bytes(from.ring_bytes);
   to->set_max_message(from.max_message);
-  to->set_view_id(from.epoch);
+  to->set_view_id(from.era);
 }
 
 absl::StatusOr<VerbsEndpoint> FromProto(const ProtoEndpoint& from) {
@@ -91,7 +91,7 @@ absl::StatusOr<VerbsEndpoint> FromProto(const ProtoEndpoint& from) {
   to.ring_key = from.ring_key();
   to.ring_bytes = from.ring_bytes();
   to.max_message = from.max_message();
-  to.epoch = from.view_id();
+  to.era = from.view_id();
   return to;
 }
 

@@ -66,7 +66,7 @@ class AnnouncementsTest : public ::testing::Test {
     kamino::internal::v1::Sync sync;
     next_.announcements.TellIn(&sync);
     to->announcements.OnSync(sync, kLink);
-    return to->announcements.TakeSuspect();
+    return to->announcements.TakeBlamed();
   }
 
   Speaker head_{"n1", 1};
@@ -102,8 +102,8 @@ TEST_F(AnnouncementsTest, TheSuccessorOfOneThatDiedKnowsOfWhat) {
   Announce(kRequest);
   Exchange();
   next_.announcements.Enter(ViewOf(3, {{"n2", 1}}), 0);
-  EXPECT_EQ(next_.announcements.TakeSuspect(), kRequest);
-  EXPECT_EQ(next_.announcements.TakeSuspect(), std::nullopt);
+  EXPECT_EQ(next_.announcements.TakeBlamed(), kRequest);
+  EXPECT_EQ(next_.announcements.TakeBlamed(), std::nullopt);
 }
 
 TEST_F(AnnouncementsTest, AHeadThatComesBackIsTold) {
@@ -128,7 +128,7 @@ TEST_F(AnnouncementsTest, WhatIsOverIsForgotten) {
   head_.announcements.End(kLink);
   Exchange();
   next_.announcements.Enter(ViewOf(3, {{"n2", 1}}), 0);
-  EXPECT_EQ(next_.announcements.TakeSuspect(), std::nullopt);
+  EXPECT_EQ(next_.announcements.TakeBlamed(), std::nullopt);
 }
 
 TEST_F(AnnouncementsTest, TheEndThatWasLostIsToldAgain) {
@@ -138,7 +138,7 @@ TEST_F(AnnouncementsTest, TheEndThatWasLostIsToldAgain) {
   EXPECT_EQ(SuspectOf(&head_), std::nullopt);
   Exchange();
   next_.announcements.Enter(ViewOf(3, {{"n2", 1}}), 0);
-  EXPECT_EQ(next_.announcements.TakeSuspect(), std::nullopt);
+  EXPECT_EQ(next_.announcements.TakeBlamed(), std::nullopt);
 }
 
 TEST_F(AnnouncementsTest, AHeadThatLivesWithAnotherSuccessorIsNotSuspect) {
@@ -146,7 +146,7 @@ TEST_F(AnnouncementsTest, AHeadThatLivesWithAnotherSuccessorIsNotSuspect) {
   Exchange();
   next_.announcements.Enter(ViewOf(3, {{"n1", 1}, {"n3", 1}}), -1);
   next_.announcements.Enter(ViewOf(4, {{"n2", 1}}), 0);
-  EXPECT_EQ(next_.announcements.TakeSuspect(), std::nullopt);
+  EXPECT_EQ(next_.announcements.TakeBlamed(), std::nullopt);
 }
 
 TEST_F(AnnouncementsTest, NobodyAnnouncesToOneThatIsNoSuccessor) {
@@ -162,10 +162,10 @@ TEST_F(AnnouncementsTest, AChainOfOneFindsItInItsRecord) {
   Announcements again(head_.options, &head_.record, &head_.outbox);
   again.Enter(ViewOf(2, {{"n1", 1}}), -1);
   again.Enter(ViewOf(3, {{"n1", 2}}), 0);
-  EXPECT_EQ(again.TakeSuspect(), kRequest);
+  EXPECT_EQ(again.TakeBlamed(), kRequest);
   head_.announcements.End(kNoLink);
   Announcements after_its_end(head_.options, &head_.record, &head_.outbox);
-  EXPECT_EQ(after_its_end.TakeSuspect(), std::nullopt);
+  EXPECT_EQ(after_its_end.TakeBlamed(), std::nullopt);
 }
 
 }  // namespace

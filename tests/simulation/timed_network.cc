@@ -136,8 +136,7 @@ void TimedNetwork::Knock(const Ref& connection) {
   if (IsCutBetween(opener, *acceptor)) {
     return Refuse(connection, /*soon=*/false);
   }
-  const bool stale =
-      port.station->epoch && connection->epoch < port.station->epoch();
+  const bool stale = port.station->era && connection->era < port.station->era();
   if (stale || forbidden_.count({kind, opener.name()}) != 0 ||
       forbidden_.count({kind, acceptor->name()}) != 0) {
     return Refuse(connection, /*soon=*/true);

@@ -108,7 +108,7 @@ class TimedNetwork {
   struct Station {
     Process* owner = nullptr;
     transport::Capabilities kind;  // max_message is of its links
-    std::function<uint64_t()> epoch;
+    std::function<uint64_t()> era;
     bool gone = false;  // destroyed, or its process has ended
     uint64_t opened = 0;
     uint64_t accepted = 0;
@@ -131,7 +131,7 @@ class TimedNetwork {
   struct Connection {
     uint64_t number = 0;
     std::string address;
-    uint64_t epoch = 0;    // the opener's
+    uint64_t era = 0;      // the opener's
     bool refused = false;  // never was one
     bool broken = false;   // nothing arrives any more
     End ends[2];           // who opened it first

@@ -103,7 +103,7 @@ TransportFactory TimedNetwork::Transports(Process* owner,
             station->owner = owner;
             station->kind = kind;
             station->kind.max_message = options.max_message;
-            station->epoch = options.epoch;
+            station->era = options.era;
             stations_.push_back(station);
             return std::make_unique<TimedTransport>(this, std::move(station));
           }};
@@ -115,7 +115,7 @@ std::shared_ptr<Link> TimedNetwork::Connect(
   auto connection = std::make_shared<Connection>();
   connection->number = next_number_++;
   connection->address = address;
-  connection->epoch = station->epoch ? station->epoch() : 0;
+  connection->era = station->era ? station->era() : 0;
   auto link = std::make_shared<TimedLink>(this, connection, 0);
   End& end = connection->ends[0];
   end.station = station;

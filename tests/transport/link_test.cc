@@ -526,12 +526,12 @@ TEST_P(LinkTest, ThePeerDies) {
 }
 
 // Who was left behind does not get in; who is ahead does.
-TEST_P(LinkTest, AStaleEpochIsRefused) {
-  std::atomic<uint64_t> server_epoch{3};
-  std::atomic<uint64_t> client_epoch{2};
-  rig_.options.epoch = [&] { return server_epoch.load(); };
+TEST_P(LinkTest, AStaleEraIsRefused) {
+  std::atomic<uint64_t> server_era{3};
+  std::atomic<uint64_t> client_era{2};
+  rig_.options.era = [&] { return server_era.load(); };
   server_ = rig_.NewTransport();
-  rig_.options.epoch = [&] { return client_epoch.load(); };
+  rig_.options.era = [&] { return client_era.load(); };
   client_ = rig_.NewTransport();
   listener_ = std::make_unique<RecordingListener>(&rig_, server_.get());
   auto stale = rig_.NewRecorder();
@@ -539,14 +539,14 @@ TEST_P(LinkTest, AStaleEpochIsRefused) {
   EXPECT_TRUE(absl::IsUnavailable(UntilClosed(*stale)));
   EXPECT_EQ(stale->connected, 0);
   EXPECT_EQ(accepted_count(), 0u);
-  for (uint64_t epoch : {3, 4}) {
-    client_epoch = epoch;
+  for (uint64_t era : {3, 4}) {
+    client_era = era;
     Connect();
     ASSERT_TRUE(link_->Send(Bytes("hello"), {}).ok());
-    EXPECT_TRUE(UntilMessages(*acceptor_, 1)) << epoch;
+    EXPECT_TRUE(UntilMessages(*acceptor_, 1)) << era;
   }
   client_.reset();
-  server_.reset();  // before the epochs
+  server_.reset();  // before the eras
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, OrderlyEndTest,

@@ -67,11 +67,11 @@ absl::Status LoopLink::CheckSendLocked(size_t length) const {
   return absl::OkStatus();
 }
 
-absl::Status LoopLink::CheckEpoch(uint64_t epoch) const {
-  const uint64_t own = this->epoch();
-  if (epoch >= own) return absl::OkStatus();
+absl::Status LoopLink::CheckEra(uint64_t era) const {
+  const uint64_t own = this->era();
+  if (era >= own) return absl::OkStatus();
   return absl::UnavailableError(
-      absl::StrCat("its epoch ", epoch, " is over; this side is at ", own));
+      absl::StrCat("its era ", era, " is over; this side is at ", own));
 }
 
 void LoopLink::Close() {

@@ -137,9 +137,9 @@ class LoopLink : public Link, public std::enable_shared_from_this<LoopLink> {
   // May turn true at any time; callbacks other than OnClosed end then.
   bool closing() const { return closing_.load(std::memory_order_acquire); }
   // This side's, now.
-  uint64_t epoch() const { return options().epoch ? options().epoch() : 0; }
-  // For the accepting side. kUnavailable: the connector's `epoch` is over.
-  absl::Status CheckEpoch(uint64_t epoch) const;
+  uint64_t era() const { return options().era ? options().era() : 0; }
+  // For the accepting side. kUnavailable: the connector's `era` is over.
+  absl::Status CheckEra(uint64_t era) const;
   // Whether Send may send `length` bytes, credits aside.
   absl::Status CheckSendLocked(size_t length) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

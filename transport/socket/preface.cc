@@ -21,7 +21,7 @@ uint64_t PrefaceChecksum(const Preface& preface) {
 }  // namespace
 
 Preface MakePreface(SocketKind kind, SocketSide role, uint32_t max_message,
-                    uint64_t ring_bytes, uint64_t epoch) {
+                    uint64_t ring_bytes, uint64_t era) {
   Preface preface = {};
   preface.magic = kPrefaceMagic;
   preface.version = kLinkVersion;
@@ -29,7 +29,7 @@ Preface MakePreface(SocketKind kind, SocketSide role, uint32_t max_message,
   preface.max_message = max_message;
   preface.role = static_cast<uint32_t>(role);
   preface.ring_bytes = ring_bytes;
-  preface.epoch = epoch;
+  preface.era = era;
   preface.checksum = PrefaceChecksum(preface);
   return preface;
 }

@@ -26,7 +26,7 @@ struct Preface {
   uint32_t max_message;  // bytes the sender of the preface accepts
   uint32_t role;         // SocketSide
   uint64_t ring_bytes;   // kShm, connector's: capacity of each ring; else zero
-  uint64_t epoch;        // TransportOptions::epoch of the sender
+  uint64_t era;          // TransportOptions::era of the sender
   uint64_t checksum;     // XXH3-64 of the bytes before
 };
 inline constexpr size_t kPrefaceBytes = 40;
@@ -35,11 +35,11 @@ static_assert(offsetof(Preface, kind) == 6);
 static_assert(offsetof(Preface, max_message) == 8);
 static_assert(offsetof(Preface, role) == 12);
 static_assert(offsetof(Preface, ring_bytes) == 16);
-static_assert(offsetof(Preface, epoch) == 24);
+static_assert(offsetof(Preface, era) == 24);
 static_assert(offsetof(Preface, checksum) == 32);
 
 Preface MakePreface(SocketKind kind, SocketSide role, uint32_t max_message,
-                    uint64_t ring_bytes, uint64_t epoch = 0);
+                    uint64_t ring_bytes, uint64_t era = 0);
 
 // kFailedPrecondition with a text for the log: a stranger, another version,
 // another kind of link, or a preface that `sender` does not send. `received`

@@ -121,7 +121,7 @@ void SocketLink::OnConnectDone() {
 bool SocketLink::SendPreface(const Offer& offer) {
   Preface preface = MakePreface(
       kind_, connector() ? SocketSide::kConnector : SocketSide::kAcceptor,
-      static_cast<uint32_t>(options().max_message), offer.ring_bytes, epoch());
+      static_cast<uint32_t>(options().max_message), offer.ring_bytes, era());
   iovec piece = {&preface, sizeof(preface)};
   msghdr message = {};
   message.msg_iov = &piece;
@@ -198,7 +198,7 @@ void SocketLink::ReadPreface() {
 
 void SocketLink::OnPrefaceComplete() {
   if (!connector()) {
-    if (absl::Status now = CheckEpoch(received_.epoch); !now.ok()) {
+    if (absl::Status now = CheckEra(received_.era); !now.ok()) {
       Fail(now);
       return;
     }

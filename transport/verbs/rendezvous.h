@@ -27,8 +27,8 @@ struct VerbsEndpoint {
   uint32_t ring_key = 0;
   uint64_t ring_bytes = 0;
   uint64_t max_message = 0;
-  // TransportOptions::epoch of the sender; a stale connector is refused.
-  uint64_t epoch = 0;
+  // TransportOptions::era of the sender; a stale connector is refused.
+  uint64_t era = 0;
 };
 
 // Thread-safe.

@@ -41,7 +41,7 @@ VerbsLink::VerbsLink(std::shared_ptr<VerbsContext> context, std::string peer,
 VerbsEndpoint VerbsLink::Endpoint() const {
   VerbsEndpoint own = wire_->Endpoint();
   own.max_message = options().max_message;
-  own.epoch = epoch();
+  own.era = era();
   return own;
 }
 
@@ -83,7 +83,7 @@ void VerbsLink::StartAccepting(const VerbsEndpoint& offer,
     reply(absl::UnavailableError("the transport is being destroyed"));
     return;
   }
-  absl::Status status = CheckEpoch(offer.epoch);
+  absl::Status status = CheckEra(offer.era);
   if (status.ok()) status = ConnectTo(offer);
   if (!status.ok()) {
     reply(status);

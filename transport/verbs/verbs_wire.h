@@ -46,7 +46,7 @@ class VerbsWire {
   static absl::StatusOr<std::unique_ptr<VerbsWire>> Create(
       const OpenedPort& port, size_t ring_bytes);
 
-  // What the peer must know: everything but max_message and epoch.
+  // What the peer must know: everything but max_message and era.
   VerbsEndpoint Endpoint() const;
 
   // Connects to `peer`; rings are the smaller of both sides'.

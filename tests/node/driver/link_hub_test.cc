@@ -249,8 +249,8 @@ TEST_F(LinkHubTest, OfTheSameHostOnlyIfItIsAskedFor) {
 
 // Over the others its Hello gets an answer, which says more.
 TEST_F(LinkHubTest, OnlyOneSidedTransportsRefuseWhoIsBehind) {
-  a_.options.transport.epoch = [] { return uint64_t{3}; };
-  b_.options.transport.epoch = [] { return uint64_t{4}; };
+  a_.options.transport.era = [] { return uint64_t{3}; };
+  b_.options.transport.era = [] { return uint64_t{4}; };
   Listen({kVerbs, kTcp});
   EXPECT_EQ(Open(), "");
   EXPECT_EQ(Open(), "");

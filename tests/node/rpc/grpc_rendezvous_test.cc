@@ -33,7 +33,7 @@ VerbsEndpoint Sample(uint32_t number) {
   endpoint.ring_key = 0xfeedbeef;
   endpoint.ring_bytes = 8 << 20;
   endpoint.max_message = 5 << 20;
-  endpoint.epoch = 42;
+  endpoint.era = 42;
   return endpoint;
 }
 
@@ -52,7 +52,7 @@ void ExpectEqual(const VerbsEndpoint& a, const VerbsEndpoint& b) {
   EXPECT_EQ(a.ring_key, b.ring_key);
   EXPECT_EQ(a.ring_bytes, b.ring_bytes);
   EXPECT_EQ(a.max_message, b.max_message);
-  EXPECT_EQ(a.epoch, b.epoch);
+  EXPECT_EQ(a.era, b.era);
 }
 
 class GrpcRendezvousTest : public ::testing::Test {
@@ -132,12 +132,12 @@ TEST_F(GrpcRendezvousTest, RefusalsAndTheirReasonsArrive) {
                   .Listen("",
                           [](const VerbsEndpoint&,
                              transport::VerbsRendezvous::Reply reply) {
-                            reply(absl::UnavailableError("epoch 42 is over"));
+                            reply(absl::UnavailableError("era 42 is over"));
                           })
                   .ok());
   const absl::Status refused = Ask(Sample(7)).status();
   EXPECT_TRUE(absl::IsUnavailable(refused));
-  EXPECT_NE(refused.message().find("epoch 42 is over"), std::string::npos);
+  EXPECT_NE(refused.message().find("era 42 is over"), std::string::npos);
   EXPECT_TRUE(absl::IsAlreadyExists(server_.Listen("", nullptr).status()));
   server_.StopListening("");
   EXPECT_TRUE(absl::IsUnavailable(Ask(Sample(7)).status()));

@@ -122,6 +122,12 @@ bool ManagerCore::Binds(const Node& node, absl::Time now) const {
   return Alive(node, now) && (!view_.formed() || HasPlace(node.state.member));
 }
 
+absl::Status ManagerCore::InCommon(absl::string_view misfit) {
+  if (misfit.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(misfit, "; all nodes of a chain must have it in common"));
+}
+
 absl::Status ManagerCore::CheckAgreement(const Member& member,
                                          absl::Time now) const {
   std::string misfit;
@@ -136,9 +142,7 @@ absl::Status ManagerCore::CheckAgreement(const Member& member,
   if (misfit.empty() && kept) {
     misfit = Misfit(member.agreement, member.node_id, view_.in_force);
   }
-  if (misfit.empty()) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat(misfit, "; all nodes of a chain must have it in common"));
+  return InCommon(misfit);
 }
 
 void ManagerCore::ForgetMisfits() {

@@ -216,8 +216,13 @@ class ManagerCore {
                             absl::Time now);
   // Whether it says that it knows more than the store.
   bool IsAhead(const NodeReport& report) const;
+  // In what it has to be like the processes that act in `newest`, the newest
+  // view that is known, and is not, as it was started again otherwise; "" when
+  // there is nothing, or none of them is there: then all may have been changed.
+  std::string MisfitWhileBehind(const KnownNode& node, const View& newest,
+                                absl::Time now) const;
   // Takes note, while the store is behind, of a node that may be gone on with.
-  // kAlreadyExists: as Register.
+  // kAlreadyExists, kFailedPrecondition: as Register.
   absl::Status NoteWhileBehind(const Node& node, absl::Time now);
   // A view that a node knows in full.
   void Learn(const View& view);
@@ -280,6 +285,8 @@ class ManagerCore {
   // Whether those who register have to be set up like it: once there is a view
   // its members decide.
   bool Binds(const Node& node, absl::Time now) const;
+  // kFailedPrecondition: with what a node has not in common with the others.
+  static absl::Status InCommon(absl::string_view misfit);
   // That everyone who binds is set up like it.
   absl::Status CheckAgreement(const Member& member, absl::Time now) const;
   absl::Status CheckTakeover(const Node& known, const Member& member,

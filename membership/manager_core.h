@@ -293,6 +293,8 @@ class ManagerCore {
                              absl::Time now) const;
   // Whether the view names that heap of that node.
   bool HasPlace(const Member& member) const;
+  // Whether it names that very process, which was not started again since.
+  bool ActsInView(const Member& member) const;
   // What the former self of a member's node was known to have applied.
   uint64_t HeldBefore(const Node& known, const Member& member) const;
   // Not an old copy of what a member had.
@@ -300,8 +302,9 @@ class ManagerCore {
   std::optional<Shortfall> ShortfallOfNode(const Node& node,
                                            absl::Time now) const;
   // Nodes outside the view that are not set up like its member, and came while
-  // it was away, have to register again, and are told why they cannot stay.
-  void ForgetMisfits(const Member& member);
+  // it was away, have to register again, and are told why they cannot stay; so
+  // do members that were started again, where that one was not.
+  void ForgetMisfits(const Member& member, absl::Time now);
   // Likewise, of what is in force.
   void ForgetMisfits();
   absl::Status MakeRoom(absl::Time now);

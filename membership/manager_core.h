@@ -85,7 +85,7 @@ class ManagerCore {
   // --- Nodes; only while IsLeader. Success grants a lease.
 
   // `newest`: the newest view that the process knows, but for what members say
-  // of themselves; id 0: none.
+  // of themselves, and with what is in force in it; id 0: none.
   //
   // kInvalidArgument: something is missing; kFailedPrecondition: another
   // cluster, something that nodes must have in common they have not, an old

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "gtest/gtest.h"
 #include "membership/agent_core.h"
 #include "membership/records.h"
@@ -102,6 +101,11 @@ TEST_F(RecoveredAgreementTest, WhoComesBackWithoutAProcedureIsRefused) {
   EXPECT_EQ(refused.message(),
             "procedure p is missing at n3, but 1 in the chain; all nodes of a "
             "chain must have it in common");
+  Member other = Newer(Node("n3", 2));
+  other.agreement["ring_mb"] = {16, 16};
+  EXPECT_EQ(ComesBack(other).message(),
+            "ring_mb is 16 at n3, but 64 at n1; all nodes of a chain must have "
+            "it in common");
   // With the others' program it is one of the chain.
   EXPECT_TRUE(absl::IsUnavailable(ComesBack(Newer(Node("n3", 3)))));
   const auto recovery = core_.Recover(/*force=*/false, now_);

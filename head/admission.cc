@@ -426,7 +426,8 @@ absl::Status Admission::MakeRoomForClient(Transaction& transaction,
   const size_t stored =
       clients_.size() + clients.added.size() - clients.evicted.size();
   // More are stored already if another head was allowed to store more. Then
-  // whoever is known makes them fewer.
+  // each request makes them fewer, and a new client's takes a place at least:
+  // all that are too many may be more than one transaction drops.
   const size_t wanted = stored + (is_new ? 1 : 0);
   if (wanted <= options_.max_clients) return absl::OkStatus();
   if (is_new) {
@@ -438,16 +439,14 @@ absl::Status Admission::MakeRoomForClient(Transaction& transaction,
       return absl::OkStatus();
     }
   }
-  const size_t needed = wanted - options_.max_clients;
-  const size_t most = request->evicts_least
-                          ? std::min(needed, options_.evict_at_once)
-                          : options_.evict_at_once;
+  const size_t needed = is_new ? 1 : 0;
+  const size_t most = request->evicts_least ? needed : options_.evict_at_once;
   std::vector<uint64_t> idle =
       clients_.Idle(now, most, [&clients](uint64_t client_id) {
         return clients.asking.contains(client_id) ||
                clients.evicted.contains(client_id);
       });
-  if (is_new && idle.size() < needed) {
+  if (idle.size() < needed) {
     return MakeError(kamino::v1::REASON_OVERLOADED,
                      absl::StrCat("outcomes of ", stored,
                                   " clients are stored and too few of them "

@@ -23,7 +23,9 @@ constexpr absl::Duration kMinVouchInterval = absl::Milliseconds(5);
 // any work is cut into.
 constexpr int kLongSteps = 4;
 
-// Which view it is and who is in it: what a request has room for.
+// Which view it is, who is in it and what they work with: what a request has
+// room for. What is not used in it as a member lacks it binds nobody, and there
+// may be more of that than of what all members have.
 ViewRecord Outline(const ViewRecord& record) {
   ViewRecord outline = record;
   for (kamino::v1::Member& member : *outline.mutable_members()) {
@@ -32,6 +34,9 @@ ViewRecord Outline(const ViewRecord& record) {
     member.mutable_instance()->clear_agreement_ranges();
   }
   outline.clear_in_force();
+  for (const auto& [name, value] : record.in_force()) {
+    if (value > 0) (*outline.mutable_in_force())[name] = value;
+  }
   return outline;
 }
 

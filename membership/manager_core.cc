@@ -122,12 +122,20 @@ bool ManagerCore::Binds(const Node& node, absl::Time now) const {
   return Alive(node, now) && (!view_.formed() || HasPlace(node.state.member));
 }
 
+absl::Status ManagerCore::InCommon(absl::string_view misfit) {
+  if (misfit.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(misfit, "; all nodes of a chain must have it in common"));
+}
+
 absl::Status ManagerCore::CheckAgreement(const Member& member,
                                          absl::Time now) const {
   std::string misfit;
   bool kept = false;  // what is in force, by somebody who is there
   for (const auto& [id, node] : nodes_) {
     if (id == member.node_id || !Binds(node, now) || !misfit.empty()) continue;
+    // It is those who were started again that have to be like it.
+    if (ActsInView(member) && !ActsInView(node.state.member)) continue;
     misfit = Misfit(member.agreement, member.node_id,
                     node.state.member.agreement, id);
     kept |= Misfit(node.state.member.agreement, id, view_.in_force).empty();
@@ -136,9 +144,7 @@ absl::Status ManagerCore::CheckAgreement(const Member& member,
   if (misfit.empty() && kept) {
     misfit = Misfit(member.agreement, member.node_id, view_.in_force);
   }
-  if (misfit.empty()) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat(misfit, "; all nodes of a chain must have it in common"));
+  return InCommon(misfit);
 }
 
 void ManagerCore::ForgetMisfits() {
@@ -149,7 +155,7 @@ void ManagerCore::ForgetMisfits() {
   });
 }
 
-void ManagerCore::ForgetMisfits(const Member& member) {
+void ManagerCore::ForgetMisfits(const Member& member, absl::Time now) {
   if (!HasPlace(member)) return;
   // What is in force, too, by a member that keeps to it: nobody would let them
   // join, and who waits for one that cannot join does so for ever.
@@ -162,6 +168,12 @@ void ManagerCore::ForgetMisfits(const Member& member) {
             .empty() &&
         (!keeps ||
          Misfit(other.agreement, other.node_id, view_.in_force).empty());
+    // It was let in while those were not heard that were not down: what is in
+    // force must not fall under what they work at. What it held counts on.
+    if (!fits && ActsInView(member) && !ActsInView(other)) {
+      it->second.last_heard =
+          std::min(it->second.last_heard, now - options_.failure_timeout);
+    }
     const bool stays =
         HasPlace(other) || other.node_id == member.node_id || fits;
     it = stays ? std::next(it) : nodes_.erase(it);
@@ -226,8 +238,7 @@ absl::Status ManagerCore::TakeIn(const std::string& cluster_id,
     return absl::UnavailableError(
         absl::StrCat("node ", member.node_id, " is being removed"));
   }
-  if (proposed_.has_value() &&
-      view_.IndexOf(member.node_id, member.incarnation) >= 0 &&
+  if (proposed_.has_value() && ActsInView(member) &&
       proposed_->IndexOf(member.node_id, member.incarnation) < 0) {
     return absl::UnavailableError(absl::StrCat(
         "node ", member.node_id, " is being dropped from the view"));
@@ -248,8 +259,12 @@ absl::Status ManagerCore::TakeIn(const std::string& cluster_id,
   waiting_.erase(member.node_id);
   nodes_[member.node_id] = std::move(node);
   NoteProgress();
-  ForgetMisfits(member);
+  ForgetMisfits(member, now);
   return absl::OkStatus();
+}
+
+bool ManagerCore::ActsInView(const Member& member) const {
+  return view_.IndexOf(member.node_id, member.incarnation) >= 0;
 }
 
 bool ManagerCore::HasPlace(const Member& member) const {
@@ -340,7 +355,7 @@ absl::Status ManagerCore::Heartbeat(const std::string& cluster_id,
 
 bool ManagerCore::Leaves(const Node& node, absl::Time now) const {
   const Member& member = node.state.member;
-  return view_.IndexOf(member.node_id, member.incarnation) >= 0 &&
+  return ActsInView(member) &&
          (suspects_.Is(member.node_id) ||
           ShouldLeave(view_, States(now), options_.chain_length, excluded_,
                       member.node_id));

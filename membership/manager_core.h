@@ -85,7 +85,7 @@ class ManagerCore {
   // --- Nodes; only while IsLeader. Success grants a lease.
 
   // `newest`: the newest view that the process knows, but for what members say
-  // of themselves; id 0: none.
+  // of themselves, and with what is in force in it; id 0: none.
   //
   // kInvalidArgument: something is missing; kFailedPrecondition: another
   // cluster, something that nodes must have in common they have not, an old
@@ -216,8 +216,13 @@ class ManagerCore {
                             absl::Time now);
   // Whether it says that it knows more than the store.
   bool IsAhead(const NodeReport& report) const;
+  // In what it has to be like the processes that act in `newest`, the newest
+  // view that is known, and is not, as it was started again otherwise; "" when
+  // there is nothing, or none of them is there: then all may have been changed.
+  std::string MisfitWhileBehind(const KnownNode& node, const View& newest,
+                                absl::Time now) const;
   // Takes note, while the store is behind, of a node that may be gone on with.
-  // kAlreadyExists: as Register.
+  // kAlreadyExists, kFailedPrecondition: as Register.
   absl::Status NoteWhileBehind(const Node& node, absl::Time now);
   // A view that a node knows in full.
   void Learn(const View& view);
@@ -280,12 +285,16 @@ class ManagerCore {
   // Whether those who register have to be set up like it: once there is a view
   // its members decide.
   bool Binds(const Node& node, absl::Time now) const;
+  // kFailedPrecondition: with what a node has not in common with the others.
+  static absl::Status InCommon(absl::string_view misfit);
   // That everyone who binds is set up like it.
   absl::Status CheckAgreement(const Member& member, absl::Time now) const;
   absl::Status CheckTakeover(const Node& known, const Member& member,
                              absl::Time now) const;
   // Whether the view names that heap of that node.
   bool HasPlace(const Member& member) const;
+  // Whether it names that very process, which was not started again since.
+  bool ActsInView(const Member& member) const;
   // What the former self of a member's node was known to have applied.
   uint64_t HeldBefore(const Node& known, const Member& member) const;
   // Not an old copy of what a member had.
@@ -293,8 +302,9 @@ class ManagerCore {
   std::optional<Shortfall> ShortfallOfNode(const Node& node,
                                            absl::Time now) const;
   // Nodes outside the view that are not set up like its member, and came while
-  // it was away, have to register again, and are told why they cannot stay.
-  void ForgetMisfits(const Member& member);
+  // it was away, have to register again, and are told why they cannot stay; so
+  // do members that were started again, where that one was not.
+  void ForgetMisfits(const Member& member, absl::Time now);
   // Likewise, of what is in force.
   void ForgetMisfits();
   absl::Status MakeRoom(absl::Time now);

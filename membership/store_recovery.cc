@@ -92,6 +92,8 @@ void ManagerCore::ForgetOldClaims(absl::Time now) {
 
 absl::Status ManagerCore::NoteWhileBehind(const Node& node, absl::Time now) {
   const Member& member = node.state.member;
+  RETURN_IF_ERROR(
+      InCommon(MisfitWhileBehind(node.state, NewestKnown(now), now)));
   const auto found = nodes_.find(member.node_id);
   if (found == nodes_.end()) {
     if (MakeRoom(now).ok()) nodes_[member.node_id] = node;
@@ -155,6 +157,35 @@ void ManagerCore::Learn(const View& view) {
   }
 }
 
+std::string ManagerCore::MisfitWhileBehind(const KnownNode& node,
+                                           const View& newest,
+                                           absl::Time now) const {
+  const Member& member = node.member;
+  const auto acts_in_it = [&newest](const Member& each) {
+    return newest.IndexOf(each.node_id, each.incarnation) >= 0;
+  };
+  // Nobody is judged by what was before the view that it was in itself.
+  if (newest.in_force.empty() || acts_in_it(member) ||
+      KnownView{newest.epoch, newest.id, 0}.IsBefore(
+          node.report.newest_view())) {
+    return "";
+  }
+  for (const auto& [id, other] : nodes_) {
+    const Member& there = other.state.member;
+    if (!Alive(other, now) || !acts_in_it(there) ||
+        !Misfit(there.agreement, id, newest.in_force).empty()) {
+      continue;
+    }
+    std::string misfit =
+        Misfit(member.agreement, member.node_id, there.agreement, id);
+    if (misfit.empty()) {
+      misfit = Misfit(member.agreement, member.node_id, newest.in_force);
+    }
+    if (!misfit.empty()) return misfit;
+  }
+  return "";
+}
+
 View ManagerCore::NewestKnown(absl::Time now) const {
   KnownView newest{view_.epoch, view_.id};
   for (const auto& [id, node] : nodes_) {
@@ -209,7 +240,8 @@ absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanRecovery(
   const auto is_there = [&](const Member& member) {
     const auto found = states.find(member.node_id);
     return found != states.end() && found->second.alive &&
-           found->second.member.heap_id == member.heap_id;
+           found->second.member.heap_id == member.heap_id &&
+           MisfitWhileBehind(found->second, newest, now).empty();
   };
   const std::vector<KnownView> known = AllKnown();
   const bool is_newest =
@@ -227,19 +259,15 @@ absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanRecovery(
                        options_.chain_id};
   bool whole = false;
   for (const Member& member : newest.members) {
-    const auto found = states.find(member.node_id);
-    if (found == states.end() || !found->second.alive) continue;
-    const Member& now_there = found->second.member;
-    if (now_there.heap_id != member.heap_id ||
-        found->second.report.condition == Condition::kReceiving) {
-      continue;
-    }
-    recovery.view.members.push_back(now_there);
+    if (!is_there(member)) continue;
+    const KnownNode& node = states.at(member.node_id);
+    const NodeReport& report = node.report;
+    if (report.condition == Condition::kReceiving) continue;
+    recovery.view.members.push_back(node.member);
     if (!recovery.complete) {
-      recovery.view.recovered_at[now_there.node_id] =
-          found->second.report.cursors.applied;
+      recovery.view.recovered_at[member.node_id] = report.cursors.applied;
     }
-    whole = whole || HoldsData(found->second.report.condition);
+    whole = whole || HoldsData(report.condition);
   }
   if (!whole) {
     return absl::FailedPreconditionError(

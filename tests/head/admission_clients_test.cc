@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "head/admission.h"
+#include "tests/faults/fault.h"
 #include "tests/head/admission_fixture.h"
 
 namespace kamino::head {
@@ -220,28 +221,75 @@ TEST_F(FewClientsTest, AClientOfTheBatchKeepsItsPlace) {
   EXPECT_LE(Stored(), 4u);
 }
 
-TEST_F(FewClientsTest, APromotedHeadMakesThoseFewerThatAreTooMany) {
-  for (uint64_t client = 10; client < 14; ++client) {
-    Put("a", "1", client);
-    Execute();
+class FewerClientsTest : public FewClientsTest {
+ protected:
+  ~FewerClientsTest() override { faults::PlantFault(""); }
+
+  // Four clients are stored, and silent since, under a head that keeps two.
+  void Promote(size_t evict_at_once) {
+    for (uint64_t client = 10; client < 14; ++client) {
+      Put("a", "1", client);
+      Execute();
+      Complete();
+    }
+    admission_.reset();
+    AdmissionOptions fewer;
+    fewer.max_clients = 2;
+    fewer.evict_at_once = evict_at_once;
+    admission_ =
+        std::make_unique<Admission>(fewer, &under_.store(), &state_, &core_);
+    ASSERT_TRUE(admission_->Promote(now_, &actions_).ok());
+    EXPECT_EQ(admission_->stats().clients, 4u);
     Complete();
+    now_ += absl::Hours(1);
   }
-  admission_.reset();
-  AdmissionOptions fewer;
-  fewer.max_clients = 2;
-  fewer.evict_at_once = 1;
-  admission_ =
-      std::make_unique<Admission>(fewer, &under_.store(), &state_, &core_);
-  ASSERT_TRUE(admission_->Promote(now_, &actions_).ok());
-  EXPECT_EQ(admission_->stats().clients, 4u);
-  now_ += absl::Hours(1);
-  for (uint64_t number = 2; number < 5; ++number) {
-    Put("a", "2", 13, number);
+
+  absl::Status PutBy(uint64_t client, uint64_t number) {
+    since_ = ring_->applied();
+    const size_t put = Put("a", "2", client, number);
     Execute();
     Complete();
+    return StatusOf(put);
+  }
+};
+
+TEST_F(FewerClientsTest, APromotedHeadMakesThoseFewerThatAreTooMany) {
+  Promote(/*evict_at_once=*/1);
+  for (uint64_t number = 2; number < 5; ++number) {
+    EXPECT_TRUE(PutBy(13, number).ok());
   }
   EXPECT_EQ(Stored(), 2u);
   EXPECT_EQ(admission_->stats().clients, 2u);
+}
+
+// More are too many than one request drops, and none of them asks any more.
+TEST_F(FewerClientsTest, NewClientsMakeThemFewerToo) {
+  Promote(/*evict_at_once=*/2);
+  EXPECT_EQ(PutBy(20, 1), absl::OkStatus());
+  EXPECT_EQ(Stored(), 3u);
+  EXPECT_EQ(PutBy(21, 1), absl::OkStatus());
+  EXPECT_EQ(Stored(), 2u);
+  // The two that are left have just been heard of.
+  EXPECT_EQ(ReasonOf(PutBy(22, 1)), kamino::v1::REASON_OVERLOADED);
+}
+
+TEST_F(FewerClientsTest, OrNoMoreAtLeast) {
+  Promote(/*evict_at_once=*/1);
+  for (uint64_t client = 20; client < 24; ++client) {
+    EXPECT_EQ(PutBy(client, 1), absl::OkStatus());
+    EXPECT_EQ(Stored(), 4u);
+  }
+  EXPECT_EQ(ReasonOf(PutBy(24, 1)), kamino::v1::REASON_OVERLOADED);
+}
+
+TEST_F(FewerClientsTest, AHeadThatRefusesNewOnesForEverIsNoticed) {
+  faults::PlantFault("head-drops-all-that-are-too-many-or-none");
+  Promote(/*evict_at_once=*/2);
+  for (uint64_t client = 20; client < 30; ++client) {
+    EXPECT_EQ(ReasonOf(PutBy(client, 1)), kamino::v1::REASON_OVERLOADED);
+    now_ += absl::Hours(1);
+  }
+  EXPECT_TRUE(faults::PlantedFaultWasMet());
 }
 
 }  // namespace

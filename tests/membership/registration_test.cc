@@ -1,5 +1,7 @@
 // Whom the manager does not take: members on old copies of their data, and
 // nodes that are set up unlike the others.
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -241,6 +243,75 @@ TEST_F(OlderSpareTest, AManagerThatLetsItWaitIsNoticed) {
   faults::PlantFault("membership-forgets-what-is-in-force");
   EXPECT_FALSE(IsTold());
   faults::PlantFault("");
+}
+
+// No member was heard for a while, though the chain went on, and one that was
+// started again without what is in force comes first.
+class OlderMemberTest : public ManagerCoreTest {
+ protected:
+  ~OlderMemberTest() override { faults::PlantFault(""); }
+
+  // What is in force at the least once the others are heard again.
+  uint64_t InForceThen() {
+    std::vector<Member> members = all_;
+    for (Member& member : members) {
+      member.agreement = {{"procedure p", {0, 1}}};
+      EXPECT_EQ(Register(member), absl::OkStatus());
+    }
+    core_.OnViewStored(*core_.ProposeView(now_));
+    now_ += 2 * kTimeout;
+    older_ = Node("n3", 2);
+    EXPECT_EQ(Register(older_, Condition::kReturned), absl::OkStatus());
+    for (size_t i = 0; i < 2; ++i) {
+      EXPECT_EQ(Register(members[i], Condition::kSound), absl::OkStatus());
+    }
+    uint64_t least = 1;
+    for (int i = 0; i < 40; ++i) {
+      Pass(kBeat, {members[0], members[1]});
+      if (!Beat("n3", 2).ok()) {
+        Register(older_, Condition::kReturned).IgnoreError();
+      }
+      least = std::min(least, core_.view().in_force.at("procedure p"));
+    }
+    return least;
+  }
+
+  Member older_;
+};
+
+TEST_F(OlderMemberTest, TakesNothingOutOfForce) {
+  EXPECT_EQ(InForceThen(), 1u);
+  EXPECT_EQ(Names(core_.view()), "n1.1 n2.1 ");
+  EXPECT_EQ(Register(older_, Condition::kReturned).message(),
+            "procedure p is missing at n3, but 1 in the chain; all nodes of a "
+            "chain must have it in common");
+}
+
+TEST_F(OlderMemberTest, AManagerThatLetsItInIsNoticed) {
+  faults::PlantFault("membership-lets-an-older-member-in");
+  EXPECT_EQ(InForceThen(), 0u);
+  EXPECT_TRUE(faults::PlantedFaultWasMet());
+}
+
+// Nor is one that goes on refused, as another one came back before it is heard.
+TEST_F(OlderMemberTest, NorDoesOneOfAnotherSizeRefuseThoseThatGoOn) {
+  std::vector<Member> members = all_;
+  for (Member& member : members) {
+    member.agreement = {{"ring_mb", {64, 64}}};
+    ASSERT_EQ(Register(member), absl::OkStatus());
+  }
+  core_.OnViewStored(*core_.ProposeView(now_));
+  now_ += 2 * kTimeout;
+  Member other = Node("n3", 2);
+  other.agreement = {{"ring_mb", {16, 16}}};
+  EXPECT_EQ(Register(other, Condition::kReturned), absl::OkStatus());
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(Register(members[i], Condition::kSound), absl::OkStatus());
+  }
+  EXPECT_TRUE(absl::IsNotFound(Beat("n3", 2)));
+  EXPECT_EQ(Register(other, Condition::kReturned).message(),
+            "ring_mb is 16 at n3, but 64 at n1; all nodes of a chain must have "
+            "it in common");
 }
 
 // An empty spare that is set up otherwise is back before the members are.

@@ -265,10 +265,24 @@ Model::Outcome Model::CheckName(const MutationView& request) const {
   return outcome;
 }
 
+void Model::Drop(const std::vector<uint64_t>& clients) {
+  for (uint64_t expired : clients) {
+    const auto dropped = clients_.find(expired);
+    if (dropped == clients_.end()) continue;
+    horizon_ = std::max(horizon_, dropped->second.sequence);
+    clients_.erase(dropped);
+  }
+}
+
 Model::Outcome Model::Execute(const MutationView& request, uint64_t sequence) {
   // The head's own: nobody sees anything of them.
   if (request.function == "kamino.format" ||
       request.function == "kamino.refuse") {
+    return Outcome();
+  }
+  // Likewise, but for whose outcomes it makes room by.
+  if (request.function == "kamino.drop") {
+    Drop(request.dropped_clients);
     return Outcome();
   }
   Outcome outcome = CheckName(request);
@@ -277,12 +291,7 @@ Model::Outcome Model::Execute(const MutationView& request, uint64_t sequence) {
   outcome = Run(request, &changes);
   if (!outcome.ok()) return outcome;
   changes.MakeIn(&objects_, &deleted_);
-  for (uint64_t expired : request.dropped_clients) {
-    const auto dropped = clients_.find(expired);
-    if (dropped == clients_.end()) continue;
-    horizon_ = std::max(horizon_, dropped->second.sequence);
-    clients_.erase(dropped);
-  }
+  Drop(request.dropped_clients);
   clients_[request.client_id] =
       Client{request.number, sequence, outcome.result};
   return outcome;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "kamino/v1/kamino.pb.h"
 #include "replica/log_entry.h"
@@ -50,6 +51,7 @@ class Model {
 
  private:
   Outcome CheckName(const replica::MutationView& request) const;
+  void Drop(const std::vector<uint64_t>& clients);  // their outcomes
 
   std::map<std::string, Object> objects_;
   uint64_t deleted_ = 0;  // the version of the newest delete

@@ -321,7 +321,10 @@ void SimNode::DrawFlags() {
   // what nodes must have in common.
   if (!OthersAreUp()) return;
   if (starts_ > 1 && random_.OneIn(8)) misfit_ = true;
-  if (starts_ > 1 && random_.OneIn(4)) newer_ = !newer_;
+  if (starts_ > 1 && random_.OneIn(4)) {
+    newer_ = !newer_;
+    Trace("is started with ", newer_ ? "a newer" : "an older", " program");
+  }
   if (misfit_) Trace("is started with a ring of another size");
 }
 

@@ -177,11 +177,15 @@ class Simulation {
     });
   }
 
-  // What is on its way comes to an end: nothing is left over anywhere.
+  // What is on its way comes to an end: nothing is left over anywhere. Nor bits
+  // that changed, which one that has joined since may have from a copy that was
+  // found out meanwhile.
   absl::Status WaitForRest() {
     absl::Status left;
     absl::Status reached = WaitFor("the chain is at rest", [this, &left] {
-      left = CheckAtRest(&cluster_);
+      left = faults_.SomebodyDecays()
+                 ? absl::InternalError("bits that changed are not found")
+                 : CheckAtRest(&cluster_);
       return left.ok();
     });
     return world_.violation().ok() && !reached.ok() ? left : reached;

@@ -1,0 +1,186 @@
+// What members work with, when the store has lost it (What nodes must have in
+// common, docs/membership.md): a chain that an operator recovers goes on with
+// what was in force.
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "membership/agent_core.h"
+#include "membership/records.h"
+#include "tests/faults/fault.h"
+#include "tests/membership/manager_core_fixture.h"
+
+namespace kamino::membership {
+namespace {
+
+class RecoveredAgreementTest : public ManagerCoreTest {
+ protected:
+  // A chain with a procedure in force, of which the store knows nothing more.
+  void SetUp() override {
+    for (const Member& member : all_) {
+      ASSERT_EQ(Register(Newer(member)), absl::OkStatus());
+    }
+    const auto view = core_.ProposeView(now_);
+    ASSERT_TRUE(view.has_value());
+    newest_ = *view;
+    core_.OnViewStored(newest_);
+    Lead(View());
+  }
+  void TearDown() override { faults::PlantFault(""); }
+
+  static Member Newer(Member member) {
+    member.agreement = {{"ring_mb", {64, 64}}, {"procedure p", {0, 1}}};
+    return member;
+  }
+  static Member Older(Member member) {
+    member.agreement = {{"ring_mb", {64, 64}}};
+    return member;
+  }
+  // As its agent tells what it was given.
+  absl::Status GoesOn(const std::string& id) {
+    AgentCore agent(Agents());
+    agent.Begin(Newer(Node(id)), now_);
+    AgentCore::Answer answer;
+    answer.registration.set_chain_id(kOnlyChain);
+    answer.registration.set_lease_ms(700);
+    *answer.registration.mutable_view() = ToProto(newest_);
+    EXPECT_EQ(agent.OnAnswer(agent.Next(now_), answer, now_).view, newest_);
+    NodeReport report = Returned();
+    report.condition = Condition::kSound;
+    report.view_id = newest_.id;
+    report.view_digest = newest_.digest;
+    report.view_epoch = newest_.epoch;
+    agent.SetReport(report);
+    // A manager that has forgotten it has it register.
+    AgentCore::Answer unknown;
+    unknown.status = absl::NotFoundError("");
+    agent.OnAnswer(agent.Next(now_), unknown, now_);
+    const auto call = agent.Next(now_);
+    EXPECT_TRUE(call.registration.has_newest_view());
+    return core_.Register("c", FromProto(call.registration.member()),
+                          FromProto(call.registration.report()), now_,
+                          FromProto(call.registration.newest_view()));
+  }
+  absl::Status ComesBack(const Member& member) {
+    return core_.Register("c", member, Returned(), now_);
+  }
+  // Until leases of before have run out, with n1 and n2 as they were.
+  void Wait() {
+    for (int i = 0; i < 40; ++i) {
+      now_ += kBeat;
+      for (const char* id : {"n1", "n2"}) {
+        EXPECT_TRUE(absl::IsUnavailable(GoesOn(id)));
+      }
+    }
+  }
+
+  View newest_;
+
+ private:
+  static AgentCore::Options Agents() {
+    AgentCore::Options options;
+    options.cluster_id = "c";
+    options.managers = {"m:1"};
+    return options;
+  }
+  // Of a member of the newest view that was started again.
+  NodeReport Returned() const {
+    NodeReport report;
+    report.condition = Condition::kReturned;
+    report.member_view = newest_.id;
+    report.epoch = newest_.epoch;
+    report.cluster_uuid = newest_.cluster_uuid;
+    return report;
+  }
+};
+
+TEST_F(RecoveredAgreementTest, WhoComesBackWithoutAProcedureIsRefused) {
+  Wait();
+  const absl::Status refused = ComesBack(Older(Node("n3", 2)));
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_EQ(refused.message(),
+            "procedure p is missing at n3, but 1 in the chain; all nodes of a "
+            "chain must have it in common");
+  Member other = Newer(Node("n3", 2));
+  other.agreement["ring_mb"] = {16, 16};
+  EXPECT_EQ(ComesBack(other).message(),
+            "ring_mb is 16 at n3, but 64 at n1; all nodes of a chain must have "
+            "it in common");
+  // With the others' program it is one of the chain.
+  EXPECT_TRUE(absl::IsUnavailable(ComesBack(Newer(Node("n3", 3)))));
+  const auto recovery = core_.Recover(/*force=*/false, now_);
+  ASSERT_EQ(recovery.status(), absl::OkStatus());
+  EXPECT_EQ(Names(recovery->view), "n1.1 n2.1 n3.3 ");
+  EXPECT_EQ(recovery->view.in_force, newest_.in_force);
+}
+
+// It came before those that know what was in force.
+TEST_F(RecoveredAgreementTest, NorIsItGoneOnWithIfItCameFirst) {
+  for (int i = 0; i < 40; ++i) {
+    now_ += kBeat;
+    EXPECT_TRUE(absl::IsUnavailable(ComesBack(Older(Node("n3", 2)))));
+  }
+  EXPECT_TRUE(absl::IsUnavailable(GoesOn("n1")));
+  EXPECT_TRUE(absl::IsUnavailable(GoesOn("n2")));
+  const auto plan = core_.PlanRecovery(now_);
+  ASSERT_EQ(plan.status(), absl::OkStatus());
+  EXPECT_EQ(Names(plan->view), "n1.1 n2.1 ");
+  EXPECT_FALSE(plan->complete);
+  EXPECT_TRUE(absl::IsFailedPrecondition(ComesBack(Older(Node("n3", 2)))));
+  EXPECT_TRUE(absl::IsUnavailable(ComesBack(Newer(Node("n3", 3)))));
+  const auto recovery = core_.Recover(/*force=*/false, now_);
+  ASSERT_EQ(recovery.status(), absl::OkStatus());
+  EXPECT_EQ(recovery->view.in_force, newest_.in_force);
+}
+
+// Nobody who knows what was in force is there.
+TEST_F(RecoveredAgreementTest, WhatAllHaveBegunAnewWithIsTaken) {
+  for (int i = 0; i < 40; ++i) {
+    now_ += kBeat;
+    for (const Member& member : {Node("n1", 2), Node("n2", 2), Node("n3", 2)}) {
+      EXPECT_TRUE(absl::IsUnavailable(ComesBack(Older(member))));
+    }
+  }
+  const auto recovery = core_.Recover(/*force=*/true, now_);
+  ASSERT_EQ(recovery.status(), absl::OkStatus());
+  EXPECT_EQ(Names(recovery->view), "n1.2 n2.2 n3.2 ");
+  EXPECT_EQ(recovery->view.in_force, (InForce{{"ring_mb", 64}}));
+}
+
+// One whose own view is a later one is not judged by an older one.
+TEST_F(RecoveredAgreementTest, WhoKnowsMoreIsNotRefused) {
+  Wait();
+  NodeReport report;
+  report.condition = Condition::kReturned;
+  report.member_view = newest_.id + 1;
+  report.epoch = newest_.epoch;
+  report.cluster_uuid = newest_.cluster_uuid;
+  EXPECT_TRUE(absl::IsUnavailable(
+      core_.Register("c", Older(Node("n3", 2)), report, now_)));
+}
+
+// A manager, and an agent, as before they minded it.
+class ForgottenAgreementTest : public RecoveredAgreementTest {
+ protected:
+  void IsGoneOnWithout(const std::string& fault) {
+    faults::PlantFault(fault);
+    Wait();
+    EXPECT_TRUE(absl::IsUnavailable(ComesBack(Older(Node("n3", 2)))));
+    const auto recovery = core_.Recover(/*force=*/false, now_);
+    ASSERT_EQ(recovery.status(), absl::OkStatus());
+    EXPECT_EQ(Names(recovery->view), "n1.1 n2.1 n3.2 ");
+    EXPECT_EQ(recovery->view.in_force.at("procedure p"), 0u);
+    EXPECT_TRUE(faults::PlantedFaultWasMet());
+  }
+};
+
+TEST_F(ForgottenAgreementTest, AManagerThatTakesAnyoneWhileBehindIsNoticed) {
+  IsGoneOnWithout("membership-takes-misfits-while-behind");
+}
+
+TEST_F(ForgottenAgreementTest, AnAgentThatDoesNotTellIsNoticed) {
+  IsGoneOnWithout("membership-tells-nothing-of-what-is-in-force");
+}
+
+}  // namespace
+}  // namespace kamino::membership

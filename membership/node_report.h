@@ -63,6 +63,10 @@ struct NodeReport {
   uint64_t disputed = 0;
   // How often its process has died, each time soon after its start.
   uint32_t restarts = 0;
+  // At the tail, of the heap on its way to a node that joins: which pass this
+  // is over what has changed, 0: none is on its way; and what is left.
+  uint64_t transfer_pass = 0;
+  uint64_t transfer_bytes_left = 0;
 
   // The newest view that it knows of.
   KnownView newest_view() const {

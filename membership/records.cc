@@ -61,6 +61,8 @@ kamino::v1::NodeReport ToProto(const NodeReport& report) {
   message.set_late_ms(Milliseconds(report.late));
   message.set_disputed(report.disputed);
   message.set_restarts(report.restarts);
+  message.set_transfer_pass(report.transfer_pass);
+  message.set_transfer_bytes_left(report.transfer_bytes_left);
   return message;
 }
 
@@ -80,7 +82,9 @@ NodeReport FromProto(const kamino::v1::NodeReport& message) {
           message.epoch(),
           absl::Milliseconds(message.late_ms()),
           message.disputed(),
-          message.restarts()};
+          message.restarts(),
+          message.transfer_pass(),
+          message.transfer_bytes_left()};
 }
 
 kamino::v1::Member ToProto(const Member& member) {

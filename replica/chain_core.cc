@@ -330,7 +330,7 @@ void ChainCore::EndOfBatch(absl::Time now, Actions* actions) {
   if (outbox_.failed() || (!place_.inside() && joiner_.link() == kNoLink))
     return;
   joiner_.Acknowledge();
-  completions_.Report(ring_->applied());
+  completions_.Report(donor_.released());
   if (!half_executed()) donor_.Continue(now);
   // After all that may append or clean: what it sends lies in the ring.
   AdoptDeadly(now);
@@ -454,9 +454,10 @@ void ChainCore::AfterApplied() {
 
 void ChainCore::CompleteAsTail() {
   deadly_.OnComplete(ring_->applied());
-  if (is_head()) completions_.CompleteTo(ring_->applied());
+  const uint64_t complete = donor_.MayComplete();
+  if (is_head()) completions_.CompleteTo(complete);
   completions_.Owe();
-  if (!donor_.KeepsRing()) CleanTo(ring_->applied());
+  if (!donor_.KeepsRing()) CleanTo(complete);
 }
 
 void ChainCore::CleanTo(uint64_t sequence) {

@@ -87,7 +87,9 @@ void ChainCore::OnMessage(LinkId link, const Message& message,
       return GoOnMended(mending_.OnFetched(link, message.fetched(), now));
     case Message::kStateChunkAck:
       if (!outbox_.Belongs(downstream_.Has(link))) return;
-      return donor_.OnChunkAck(message.state_chunk_ack().chunks());
+      donor_.OnChunkAck(message.state_chunk_ack().chunks());
+      if (donor_.holds() && is_tail()) CompleteAsTail();
+      return;
     case Message::kStateBegin:
     case Message::kStateChunk:
       return OnTransferMessage(link, message, now);

@@ -18,6 +18,11 @@ namespace {
 // Longer than the time between two ticks.
 constexpr absl::Duration kLongTick = absl::Milliseconds(50);
 constexpr absl::Duration kPacedBurst = kLongTick;
+// Over what has changed, as fast as clients change it. A heap that changes more
+// slowly than it is sent is nearly always cut by then.
+constexpr uint64_t kFreePasses = 3;
+// Passes that are logged, each; of more every so manieth.
+constexpr uint64_t kLoggedPasses = 32;
 
 }  // namespace
 
@@ -54,14 +59,17 @@ std::string Donor::Refuse(const Hello& hello, const View& view, bool may_give,
       return absl::StrCat(hello.node_id(), " is in view ", view.id);
     }
   }
-  // This node itself may have been held up, and have yet to look at what came
-  // meanwhile.
-  const absl::Time counted = std::min(now, ticked_ + kLongTick);
-  if (!joining_.empty() && joining_ != hello.node_id() &&
-      counted - progressed_ < options_.joining_patience) {
+  if (!joining_.empty() && joining_ != hello.node_id() && !IsStuck(now)) {
     return absl::StrCat(joining_, " is joining just now");
   }
   return "";
+}
+
+bool Donor::IsStuck(absl::Time now) const {
+  // This node itself may have been held up, and have yet to look at what came
+  // meanwhile.
+  const absl::Time counted = std::min(now, ticked_ + kLongTick);
+  return counted - progressed_ >= options_.joining_patience;
 }
 
 void Donor::Begin(LinkId link, const Hello& hello, bool borne_out,
@@ -74,6 +82,7 @@ void Donor::Begin(LinkId link, const Hello& hello, bool borne_out,
   joining_ = hello.node_id();
   progressed_ = now;
   progress_ = chunks_sent_ = chunks_acked_ = 0;
+  brake_.Reset();
   const bool resume = hello.resume() && hello.applied() <= ring_->applied() &&
                       hello.applied() >= unreadable_ &&
                       ring_->EndsEntry(hello.applied());
@@ -88,8 +97,8 @@ void Donor::Begin(LinkId link, const Hello& hello, bool borne_out,
   }
   LOG(INFO) << "sending the heap to " << joining_;
   copy_->BeginSending(ring_->applied());
-  stats_->bytes = 0;
-  bytes_sent_ = 0;
+  stats_->bytes = stats_->pass = 0;
+  bytes_sent_ = pass_sent_ = pass_left_ = 0;
 }
 
 void Donor::SendEntriesAfter(uint64_t sequence) {
@@ -103,18 +112,56 @@ void Donor::OnChunkAck(uint64_t chunks) {
 }
 
 void Donor::Continue(absl::Time now) {
-  if (state() != State::kCopying) return;
-  // A heap that changes faster than it is sent is cut with more left to send.
-  const size_t limit = stats_->bytes > 3 * options_.heap_bytes
-                           ? 16 * options_.cut_bytes
-                           : options_.cut_bytes;
-  for (int i = 0; i < options_.chunks_at_once &&
+  for (int i = 0; state() == State::kCopying && i < options_.chunks_at_once &&
                   chunks_sent_ - chunks_acked_ < options_.window_chunks;
        ++i) {
-    if (copy_->BytesLeft() <= limit) return SendCut();
-    if (!pacer_.MayGo(now)) return;
-    SendChunk();
+    CountPass();
+    if (stats_->bytes_left <= options_.cut_bytes) {
+      SendCut();
+    } else if (brake_.overrun() || pacer_.MayGo(now)) {
+      SendChunk();
+    } else {
+      break;
+    }
   }
+  brake_.Update(IsBehind(now), now);
+}
+
+void Donor::CountPass() {
+  stats_->bytes_left = copy_->BytesLeft();
+  if (stats_->pass > 0 && stats_->bytes - pass_sent_ < pass_left_) return;
+  ++stats_->pass;
+  pass_sent_ = stats_->bytes;
+  pass_left_ = stats_->bytes_left;
+  if (stats_->pass <= kFreePasses) return;
+  if (stats_->pass == kFreePasses + 1) {
+    braked_sent_ = pass_sent_;
+    braked_left_ = pass_left_;
+  }
+  LOG_IF(INFO, stats_->pass <= kLoggedPasses ||
+                   stats_->pass % kLoggedPasses == 0)
+      << joining_ << " joins: pass " << stats_->pass << ", "
+      << (stats_->bytes_left >> 10)
+      << " KiB are left; writes are slowed down until it has them";
+}
+
+bool Donor::IsBehind(absl::Time now) const {
+  if (state() == State::kNobody || IsStuck(now)) return false;
+  if (state() == State::kFollowed) {
+    return ring_->bytes_used() > ring_->bytes_total() / 4;
+  }
+  if (stats_->pass <= kFreePasses) return false;
+  const uint64_t gained = (stats_->bytes - braked_sent_) / 2;
+  return copy_->BytesLeft() > braked_left_ - std::min(braked_left_, gained);
+}
+
+uint64_t Donor::MayComplete() {
+  if (!brake_.holds()) return released_ = ring_->applied();
+  released_ = std::max(released_, ring_->cleaned());
+  if (brake_.TakeOne() && released_ < ring_->applied()) {
+    released_ = ring_->EntryOf(released_ + 1).last();
+  }
+  return released_;
 }
 
 void Donor::Send(std::string chunk, size_t bytes) {
@@ -151,7 +198,9 @@ void Donor::SendCut() {
 
 bool Donor::KeepsRing() {
   if (state() != State::kFollowed && !retains()) return false;
-  if (ring_->bytes_used() <= ring_->bytes_total() / 2) {
+  // While writes are held back what was on its way may still come.
+  const uint64_t quarters = brake_.holds() ? 3 : 2;
+  if (ring_->bytes_used() <= ring_->bytes_total() / 4 * quarters) {
     return true;  // it cleans up as far as it has come
   }
   Forget();
@@ -176,7 +225,8 @@ bool Donor::OnTick(absl::Time now) {
       state() == State::kCopying && chunks_acked_ == chunks_sent_;
   if (waits || progress != progress_) progressed_ = now;
   progress_ = progress;
-  if (!retains() || now < *retain_until_) return false;
+  brake_.Update(IsBehind(now), now);
+  if (!retains() || now < *retain_until_) return holds();
   retain_until_.reset();
   return true;
 }
@@ -187,6 +237,7 @@ void Donor::Forget() {
   if (joining_.empty()) return;
   if (state() == State::kCopying) copy_->EndSending();
   joining_.clear();
+  brake_.Reset();
   downstream_->Leave();
 }
 
@@ -214,6 +265,7 @@ void Donor::Lose(absl::Time now) {
   if (state() == State::kFollowed) retain_until_ = now + options_.retain;
   if (state() == State::kCopying) copy_->EndSending();
   joining_.clear();
+  brake_.Reset();
 }
 
 }  // namespace kamino::replica

@@ -6,23 +6,33 @@
 // so does every node before it; but not beyond half of the ring, and not for
 // ever: then the node has to begin again.
 //
+// Clients may write faster than the heap is sent. After a few passes over what
+// has changed they are slowed down (replica/brake.h): what is left may grow no
+// more, but shrinks by half of what is sent. So a transfer ends whatever they
+// write. Likewise while the node that joins takes entries more slowly.
+//
 //   state      input                    next       effects
 //   kNobody    Begin                    kCopying   StateBegin
 //              Begin, it can go on      kFollowed  StateBegin, log entries
 //              KeepsRing                kNobody    while it is retained
 //   kCopying   Continue                 kCopying   chunks, as paced and as the
-//                                                  window allows
+//                                                  window allows; from the
+//                                                  fourth pass on holds
+//                                                  completions
 //              Continue, little left    kFollowed  the last chunks of a cut,
 //                                                  log entries
 //              OnChunkAck               kCopying
 //              OnClosed, Leave          kNobody
 //   kFollowed  OnClosed, Leave          kNobody    the ring is retained a while
+//              Continue                 kFollowed  holds completions while a
+//                                                  quarter of the ring is full
 //   any        Begin                    as above, anew; who joined before has
 //                                       given way
 //              Forget                   kNobody    closes the link; nothing is
 //                                                  retained
 //              KeepsRing, ring half     kNobody    as Forget
-//              full
+//              full, or three quarters
+//              while it holds
 //
 // Its state follows Downstream's: kSnapshot is kCopying, kFollow is kFollowed.
 //
@@ -43,6 +53,7 @@
 #include "absl/time/time.h"
 #include "kamino/internal/v1/chain.pb.h"
 #include "membership/view.h"
+#include "replica/brake.h"
 #include "replica/chain_actions.h"
 #include "replica/chain_options.h"
 #include "replica/downstream.h"
@@ -85,7 +96,15 @@ class Donor {
 
   // Whether log entries that the chain has completed stay in the ring.
   bool KeepsRing();
-  // True when they have stayed for long enough just now.
+  // How much the chain may complete: all that is applied, or less while writes
+  // are held back.
+  uint64_t MayComplete();
+  // What that said last.
+  uint64_t released() const { return released_; }
+  // More is applied by now.
+  bool holds() const { return released_ < ring_->applied(); }
+  // True when entries have stayed in the ring for long enough just now, or some
+  // were held back that may be completed.
   bool OnTick(absl::Time now);
   // Nobody who joins needs what is in the ring any more.
   void Forget();
@@ -111,6 +130,12 @@ class Donor {
   void Send(std::string chunk, size_t bytes);
   // The link is gone, or will be.
   void Lose(absl::Time now);
+  // Counts passes.
+  void CountPass();
+  // Whether writes are to wait for the node that joins.
+  bool IsBehind(absl::Time now) const;
+  // Whether it has taken nothing for longer than it may.
+  bool IsStuck(absl::Time now) const;
   // Of what the node that joins has to take before it can be a member.
   uint64_t Progress() const;
 
@@ -136,6 +161,14 @@ class Donor {
   absl::Time progressed_;
   absl::Time ticked_ = absl::InfinitePast();  // also while nobody joins
   Pacer pacer_;
+  // While kCopying: what had been sent when the pass began, and was left then;
+  // the same when the first pass began in which writes are held back.
+  uint64_t pass_sent_ = 0;
+  uint64_t pass_left_ = 0;
+  uint64_t braked_sent_ = 0;
+  uint64_t braked_left_ = 0;
+  Brake brake_;
+  uint64_t released_ = 0;
   // The ring is kept for one that is not there, until then.
   std::optional<absl::Time> retain_until_;
 };

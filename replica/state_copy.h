@@ -19,6 +19,10 @@ struct TransferStats {
   bool receiving = false;  // the heap, as one that joins
   uint64_t bytes = 0;      // of this transfer so far, zeros included
   uint64_t begun = 0;      // transfers
+  // At the tail: how often what was left was sent since, this time included;
+  // and what is left of the heap now.
+  uint64_t pass = 0;
+  uint64_t bytes_left = 0;
   uint64_t damaged = 0;    // that were turned down for what came
 };
 

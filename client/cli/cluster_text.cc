@@ -48,7 +48,13 @@ std::string RemarkOn(const ClusterNode& node) {
   }
   if (node.joining()) return "joining";
   const uint32_t late_ms = node.report().late_ms();
-  if (!node.alive() || late_ms < kSlowMs) return "";
+  if (!node.alive()) return "";
+  if (const auto pass = node.report().transfer_pass(); pass > 0) {
+    return absl::StrCat("sends its heap: pass ", pass, ", ",
+                        node.report().transfer_bytes_left() >> 20,
+                        " MiB left");
+  }
+  if (late_ms < kSlowMs) return "";
   return absl::StrCat("slow: in long steps for ", late_ms,
                       " ms of the last second");
 }

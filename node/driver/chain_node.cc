@@ -323,6 +323,11 @@ membership::NodeReport ChainNode::report() const {
   report.disputed = core_.disputed();
   report.append_debt = core_.append_debt();
   report.completion_debt = core_.completion_debt();
+  if (const replica::TransferStats transfer = core_.transfer();
+      transfer.sending) {
+    report.transfer_pass = transfer.pass;
+    report.transfer_bytes_left = transfer.bytes_left;
+  }
   return report;
 }
 

@@ -235,6 +235,8 @@ void Node::Report() {
     older.cursors = reported_.cursors;
     older.append_debt = reported_.append_debt;
     older.completion_debt = reported_.completion_debt;
+    older.transfer_pass = reported_.transfer_pass;
+    older.transfer_bytes_left = reported_.transfer_bytes_left;
   }
   if (older == reported_) return;
   const bool caught_up =

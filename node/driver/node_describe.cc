@@ -81,6 +81,8 @@ void Node::Describe(ChainNode& node,
   response->mutable_transfer()->set_bytes(transfer.bytes);
   response->mutable_transfer()->set_begun(transfer.begun);
   response->mutable_transfer()->set_damaged(transfer.damaged);
+  response->mutable_transfer()->set_pass(transfer.pass);
+  response->mutable_transfer()->set_bytes_left(transfer.bytes_left);
   *response->mutable_scrub() = ToProto(core.scrub(), Now());
   response->set_ring_bytes_used(ring.bytes_used());
   response->set_ring_bytes_total(ring.bytes_total());

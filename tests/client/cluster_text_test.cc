@@ -63,6 +63,16 @@ TEST_F(ClusterTextTest, OfANodeThatIsThereItsDataIsWaitedFor) {
   EXPECT_EQ(Remarks(cluster_), "the chain waits for the data of n1 or n2\n");
 }
 
+TEST_F(ClusterTextTest, ATailSaysHowFarItsHeapHasGone) {
+  ClusterNode* tail =
+      Add("n2", kamino::v1::ROLE_TAIL, kamino::v1::CONDITION_SOUND);
+  tail->mutable_report()->set_transfer_pass(5);
+  tail->mutable_report()->set_transfer_bytes_left((18u << 20) + 5000);
+  EXPECT_EQ(RemarkOn(*tail), "sends its heap: pass 5, 18 MiB left");
+  tail->set_alive(false);
+  EXPECT_EQ(RemarkOn(*tail), "");
+}
+
 TEST_F(ClusterTextTest, BeforeTheFirstViewItSaysHowManyAreThere) {
   cluster_.set_view_id(0);
   Add("n1", kamino::v1::ROLE_OUTSIDE, kamino::v1::CONDITION_FRESH);

@@ -1,5 +1,6 @@
 #include "replica/donor.h"
 
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -192,6 +193,140 @@ TEST(DonorTest, OneThatIsSentNothingIsNotBlamedForIt) {
   hello.set_node_id("n5");
   EXPECT_EQ(donor.Refuse(hello, view, true, rig.now + absl::Seconds(4)),
             "n4 is joining just now");
+}
+
+// Clients write to everything as fast as they may: each round all of the heap,
+// of which less than that is sent. What they may have in flight is bounded.
+struct BusyRig : DonorRig {
+  static constexpr uint64_t kInFlight = 4;  // log entries
+
+  BusyRig() {
+    options.window_chunks = 1;
+    heap.objects.clear();
+    for (char c = 'a'; c <= 'z'; ++c) heap.objects[c] = "0";
+    released = donor.MayComplete();
+  }
+
+  // One chunk goes; true if clients wrote before it.
+  bool Round() {
+    now += absl::Milliseconds(1);
+    bool wrote = false;
+    while (ring->applied() < released + kInFlight) {
+      const std::string name(1, static_cast<char>('a' + writes++ % 26));
+      Append(name + "=1");
+      heap.ExecutePart(name + "=1", 1);
+      wrote = true;
+    }
+    if (takes) donor.OnChunkAck(++taken);
+    Continue();
+    donor.OnTick(now);
+    released = donor.MayComplete();
+    if (!donor.KeepsRing()) ring->Clean(released);
+    return wrote;
+  }
+
+  uint64_t released = 0;
+  uint64_t writes = 0;
+  uint64_t taken = 0;
+  bool takes = true;
+};
+
+// The number of passes that a transfer took; 0: it did not end.
+uint64_t PassesUnderLoad() {
+  BusyRig rig;
+  Copy(rig);
+  uint64_t most = 0;
+  for (int i = 0; i < 5000; ++i) {
+    rig.Round();
+    most = std::max(most, rig.stats.pass);
+    if (rig.donor.state() == Donor::State::kFollowed) return most;
+  }
+  return 0;
+}
+
+TEST(DonorTest, ATransferEndsWhateverClientsWrite) {
+  const uint64_t passes = PassesUnderLoad();
+  EXPECT_GT(passes, 3u);
+  EXPECT_LE(passes, 12u);
+}
+
+TEST(DonorTest, WritesGoOnWhileOneIsSentTheRest) {
+  BusyRig rig;
+  Copy(rig);
+  int wrote = 0;
+  int rounds = 0;
+  int longest = 0;
+  for (int still = 0; rig.donor.state() == Donor::State::kCopying; ++rounds) {
+    still = rig.Round() ? 0 : still + 1;
+    wrote += still == 0;
+    longest = std::max(longest, still);
+    ASSERT_LT(rounds, 5000);
+  }
+  EXPECT_GT(wrote, rounds / 4);
+  EXPECT_LE(longest, absl::ToInt64Milliseconds(Brake::kLongestHold));
+}
+
+// It holds nobody up for long, and then not at all.
+TEST(DonorTest, OneThatTakesNothingMoreDoesNotStopWrites) {
+  BusyRig rig;
+  Copy(rig);
+  while (!rig.donor.holds()) rig.Round();
+  rig.takes = false;
+  const absl::Time stopped = rig.now;
+  for (absl::Time wrote = rig.now;
+       rig.now < stopped + rig.options.joining_patience;) {
+    if (rig.Round()) wrote = rig.now;
+    EXPECT_LE(rig.now - wrote, Brake::kLongestHold + absl::Milliseconds(2));
+  }
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(rig.Round()) << i;
+}
+
+TEST(DonorTest, APaceIsNotKeptIfATransferCouldNotEnd) {
+  BusyRig rig;
+  rig.options.transfer_bytes_per_s = 1;
+  Donor donor(rig.options, rig.ring.get(), &rig.heap, &rig.downstream,
+              &rig.outbox, &rig.stats);
+  Hello hello;
+  hello.set_node_id("n4");
+  donor.Begin(kLink, hello, /*borne_out=*/true, rig.now);
+  uint64_t taken = 0;
+  for (int s = 0; s < 3600 && donor.state() == Donor::State::kCopying; ++s) {
+    rig.now += absl::Seconds(1);
+    for (uint64_t i = donor.MayComplete(); i + 4 > rig.ring->applied();) {
+      const std::string name(1, static_cast<char>('a' + rig.writes++ % 26));
+      rig.Append(name + "=1");
+      rig.heap.ExecutePart(name + "=1", 1);
+    }
+    rig.ring->Clean(donor.MayComplete());
+    donor.OnChunkAck(++taken);
+    donor.Continue(rig.now);
+    donor.OnTick(rig.now);
+  }
+  EXPECT_EQ(donor.state(), Donor::State::kFollowed);
+}
+
+// Nor does one that has the heap, and takes entries more slowly than they come,
+// have to begin again for that.
+TEST(DonorTest, WritesWaitForOneThatIsCatchingUp) {
+  BusyRig rig;
+  Follow(rig);
+  const std::string large(rig.ring->max_entry_bytes() / 4, 'x');
+  rig.released = rig.donor.MayComplete();
+  for (int i = 0; i < 500; ++i) {
+    rig.now += absl::Milliseconds(1);
+    while (rig.ring->applied() < rig.released + BusyRig::kInFlight) {
+      rig.Append(large);
+    }
+    rig.Continue();
+    if (i % 10 == 0 && rig.downstream.acked() < rig.downstream.sent()) {
+      rig.downstream.OnAppendAck(rig.downstream.acked() + 1);
+      rig.ring->Clean(rig.downstream.acked());
+    }
+    rig.donor.OnTick(rig.now);
+    rig.released = std::max(rig.donor.MayComplete(), rig.ring->cleaned());
+    EXPECT_TRUE(rig.donor.KeepsRing());
+    ASSERT_EQ(rig.donor.state(), Donor::State::kFollowed) << i;
+  }
 }
 
 // What it sent meanwhile is looked at only after it.

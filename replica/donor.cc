@@ -138,8 +138,8 @@ void Donor::CountPass() {
     braked_sent_ = pass_sent_;
     braked_left_ = pass_left_;
   }
-  LOG_IF(INFO, stats_->pass <= kLoggedPasses ||
-                   stats_->pass % kLoggedPasses == 0)
+  LOG_IF(INFO,
+         stats_->pass <= kLoggedPasses || stats_->pass % kLoggedPasses == 0)
       << joining_ << " joins: pass " << stats_->pass << ", "
       << (stats_->bytes_left >> 10)
       << " KiB are left; writes are slowed down until it has them";

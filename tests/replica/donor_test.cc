@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "tests/faults/fault.h"
 #include "tests/replica/expected_text.h"
 #include "tests/replica/part_rig.h"
 #include "tests/replica/transition_table.h"
@@ -27,6 +28,7 @@ struct DonorRig : PartRig {
     Append("b=2");
     Append("c=3");
     heap.objects = {{'a', "1"}, {'b', "2"}, {'c', "3"}};
+    donor.MayComplete();
   }
 
   std::string StateText() const {
@@ -204,7 +206,7 @@ struct BusyRig : DonorRig {
     options.window_chunks = 1;
     heap.objects.clear();
     for (char c = 'a'; c <= 'z'; ++c) heap.objects[c] = "0";
-    released = donor.MayComplete();
+    released = donor.released();
   }
 
   // One chunk goes; true if clients wrote before it.
@@ -248,6 +250,13 @@ TEST(DonorTest, ATransferEndsWhateverClientsWrite) {
   const uint64_t passes = PassesUnderLoad();
   EXPECT_GT(passes, 3u);
   EXPECT_LE(passes, 12u);
+}
+
+TEST(DonorTest, WritesThatNeverWaitAreNoticed) {
+  faults::PlantFault("joining-writes-never-wait");
+  EXPECT_EQ(PassesUnderLoad(), 0u);
+  EXPECT_TRUE(faults::PlantedFaultWasMet());
+  faults::PlantFault("");
 }
 
 TEST(DonorTest, WritesGoOnWhileOneIsSentTheRest) {

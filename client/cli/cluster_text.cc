@@ -25,6 +25,14 @@ std::string Awaited(const GetClusterResponse& cluster,
   return node_id;
 }
 
+// To a node that joins; "" if it does not.
+std::string SendsOf(const ClusterNode& node) {
+  const kamino::v1::NodeReport& report = node.report();
+  if (!node.alive() || report.transfer_pass() == 0) return "";
+  return absl::StrCat("sends its heap: pass ", report.transfer_pass(), ", ",
+                      report.transfer_bytes_left() >> 20, " MiB left");
+}
+
 }  // namespace
 
 bool IsIn(const ClusterNode& node) {
@@ -41,7 +49,10 @@ std::vector<std::string> MembersOf(const GetClusterResponse& cluster) {
 
 std::string RemarkOn(const ClusterNode& node) {
   if (node.removed()) return "removed";
-  if (node.draining()) return "draining";
+  if (node.draining()) {
+    const std::string sends = SendsOf(node);
+    return absl::StrCat("draining", sends.empty() ? "" : "; ", sends);
+  }
   if (node.suspect()) return "suspect";
   if (node.kept_out_ms() > 0) {
     return absl::StrCat("kept out ", (node.kept_out_ms() + 999) / 1000, " s");
@@ -49,11 +60,7 @@ std::string RemarkOn(const ClusterNode& node) {
   if (node.joining()) return "joining";
   const uint32_t late_ms = node.report().late_ms();
   if (!node.alive()) return "";
-  if (const auto pass = node.report().transfer_pass(); pass > 0) {
-    return absl::StrCat("sends its heap: pass ", pass, ", ",
-                        node.report().transfer_bytes_left() >> 20,
-                        " MiB left");
-  }
+  if (const std::string sends = SendsOf(node); !sends.empty()) return sends;
   if (late_ms < kSlowMs) return "";
   return absl::StrCat("slow: in long steps for ", late_ms,
                       " ms of the last second");

@@ -69,6 +69,9 @@ TEST_F(ClusterTextTest, ATailSaysHowFarItsHeapHasGone) {
   tail->mutable_report()->set_transfer_pass(5);
   tail->mutable_report()->set_transfer_bytes_left((18u << 20) + 5000);
   EXPECT_EQ(RemarkOn(*tail), "sends its heap: pass 5, 18 MiB left");
+  tail->set_draining(true);
+  EXPECT_EQ(RemarkOn(*tail), "draining; sends its heap: pass 5, 18 MiB left");
+  tail->set_draining(false);
   tail->set_alive(false);
   EXPECT_EQ(RemarkOn(*tail), "");
 }

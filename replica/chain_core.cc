@@ -330,7 +330,7 @@ void ChainCore::EndOfBatch(absl::Time now, Actions* actions) {
   if (outbox_.failed() || (!place_.inside() && joiner_.link() == kNoLink))
     return;
   joiner_.Acknowledge();
-  completions_.Report(donor_.released());
+  completions_.Report(donor_.held_at().value_or(ring_->applied()));
   if (!half_executed()) donor_.Continue(now);
   // After all that may append or clean: what it sends lies in the ring.
   AdoptDeadly(now);

@@ -88,7 +88,7 @@ void ChainCore::OnMessage(LinkId link, const Message& message,
     case Message::kStateChunkAck:
       if (!outbox_.Belongs(downstream_.Has(link))) return;
       donor_.OnChunkAck(message.state_chunk_ack().chunks());
-      if (donor_.holds() && is_tail()) CompleteAsTail();
+      if (donor_.held_at().has_value()) CompleteAsTail();
       return;
     case Message::kStateBegin:
     case Message::kStateChunk:

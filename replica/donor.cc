@@ -156,11 +156,17 @@ bool Donor::IsBehind(absl::Time now) const {
 }
 
 uint64_t Donor::MayComplete() {
-  if (!brake_.holds()) return released_ = ring_->applied();
-  released_ = std::max(released_, ring_->cleaned());
-  if (brake_.TakeOne() && released_ < ring_->applied()) {
-    released_ = ring_->EntryOf(released_ + 1).last();
+  const uint64_t applied = ring_->applied();
+  if (brake_.holds()) {
+    released_ = std::max(released_, ring_->cleaned());
+    if (brake_.TakeOne() && released_ < applied) {
+      released_ = ring_->EntryOf(released_ + 1).last();
+    }
+  } else {
+    released_ = applied;
   }
+  held_at_.reset();
+  if (released_ < applied) held_at_ = released_;
   return released_;
 }
 
@@ -226,7 +232,7 @@ bool Donor::OnTick(absl::Time now) {
   if (waits || progress != progress_) progressed_ = now;
   progress_ = progress;
   brake_.Update(IsBehind(now), now);
-  if (!retains() || now < *retain_until_) return holds();
+  if (!retains() || now < *retain_until_) return held_at_.has_value();
   retain_until_.reset();
   return true;
 }
@@ -258,6 +264,7 @@ bool Donor::OnClosed(LinkId link, absl::Time now) {
 }
 
 void Donor::Leave(absl::Time now) {
+  held_at_.reset();  // the next view's tail completes it
   if (!joining_.empty()) Lose(now);
 }
 

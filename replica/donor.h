@@ -99,10 +99,8 @@ class Donor {
   // How much the chain may complete: all that is applied, or less while writes
   // are held back.
   uint64_t MayComplete();
-  // What that said last.
-  uint64_t released() const { return released_; }
-  // More is applied by now.
-  bool holds() const { return released_ < ring_->applied(); }
+  // What that said last, if it was less than all; else nothing.
+  std::optional<uint64_t> held_at() const { return held_at_; }
   // True when entries have stayed in the ring for long enough just now, or some
   // were held back that may be completed.
   bool OnTick(absl::Time now);
@@ -168,7 +166,8 @@ class Donor {
   uint64_t braked_sent_ = 0;
   uint64_t braked_left_ = 0;
   Brake brake_;
-  uint64_t released_ = 0;
+  std::optional<uint64_t> held_at_;
+  uint64_t released_ = 0;  // what MayComplete said last
   // The ring is kept for one that is not there, until then.
   std::optional<absl::Time> retain_until_;
 };

@@ -28,7 +28,6 @@ struct DonorRig : PartRig {
     Append("b=2");
     Append("c=3");
     heap.objects = {{'a', "1"}, {'b', "2"}, {'c', "3"}};
-    donor.MayComplete();
   }
 
   std::string StateText() const {
@@ -206,7 +205,7 @@ struct BusyRig : DonorRig {
     options.window_chunks = 1;
     heap.objects.clear();
     for (char c = 'a'; c <= 'z'; ++c) heap.objects[c] = "0";
-    released = donor.released();
+    released = donor.MayComplete();
   }
 
   // One chunk goes; true if clients wrote before it.
@@ -279,7 +278,7 @@ TEST(DonorTest, WritesGoOnWhileOneIsSentTheRest) {
 TEST(DonorTest, OneThatTakesNothingMoreDoesNotStopWrites) {
   BusyRig rig;
   Copy(rig);
-  while (!rig.donor.holds()) rig.Round();
+  while (!rig.donor.held_at().has_value()) rig.Round();
   rig.takes = false;
   const absl::Time stopped = rig.now;
   for (absl::Time wrote = rig.now;

@@ -23,7 +23,7 @@ struct TransferStats {
   // and what is left of the heap now.
   uint64_t pass = 0;
   uint64_t bytes_left = 0;
-  uint64_t damaged = 0;    // that were turned down for what came
+  uint64_t damaged = 0;  // that were turned down for what came
 };
 
 // Not thread-safe. Nothing of the heap is under way between two calls: no

@@ -133,6 +133,8 @@ int RunServer(const ServerProgram& program, int argc, char** argv) {
   ExpectLackOfMemory();
   // Whoever reads the log may end before this process does.
   PCHECK(signal(SIGPIPE, SIG_IGN) != SIG_ERR);
+  // Whoever makes a file that is larger than it may be is told so.
+  PCHECK(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
   absl::Status configured = program.configure();
   if (!configured.ok()) {
     std::cerr << program.name << ": " << configured.message() << "\n";

@@ -146,7 +146,7 @@ absl::Status Serve(const NodeFlags& flags,
                    const std::function<void()>& await_end) {
   RETURN_IF_ERROR(CheckNoDamage(flags.data_dir));
   ASSIGN_OR_RETURN(auto media, OpenMedia(flags));
-  RecordBusErrors(flags.data_dir, flags.device);
+  RecordMediumErrors(flags.data_dir, flags.device);
   // What is wrong with a transport is no death of the node's.
   auto rendezvous =
       std::make_shared<GrpcRendezvous>(flags.storage.cluster_id, kOnlyChain);

@@ -19,9 +19,19 @@ enum class PmemMode {
   kForce,  // cache line flushes, even where only msync makes stores durable
 };
 
-// How stores become durable. The process ends when an msync fails: what is
-// durable is unknown then, and nothing more may be acknowledged.
+// How stores become durable.
 enum class FlushKind { kNone, kCacheLine, kPage };
+
+// What could not be written to its medium, by errno, is lost: the kernel takes
+// the pages for clean from then on, and what a later process reads from them
+// may be gone once they are read from the medium. So nothing more may be
+// acknowledged, by no process: the handler records that. It gets the place in
+// memory, or null and the path of a file that is being opened, and the process
+// ends when it returns. Any thread; set before there are regions. Without one
+// the process ends.
+using LostWritesHandler = void (*)(const void* place, const char* path,
+                                   int error);
+void OnLostWrites(LostWritesHandler handler);
 
 class FileRegion final : public Region {
  public:

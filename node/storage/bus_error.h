@@ -1,6 +1,7 @@
-// What becomes of a node whose memory can't be read: persistent memory that is
-// poisoned, or a file that was truncated under its mapping. The kernel sends
-// SIGBUS to whoever touches it.
+// What becomes of a node whose medium fails: persistent memory that is
+// poisoned, a file that was truncated under its mapping (the kernel sends
+// SIGBUS to whoever touches that), or a disk that does not take what was
+// written.
 //
 // The place is recorded in the node's folder, durably, and the process ends.
 // While the record is there a node does not start: it would come by the same
@@ -18,10 +19,10 @@ namespace kamino::node {
 // The record's name within the node's folder.
 inline constexpr char kDamageFile[] = "damage.txt";
 
-// From here on, for the whole process; called once. Of what else than the files
-// of `data_dir` and `device` ("": none) cannot be read nothing is recorded, and
-// the process dies as it would have.
-void RecordBusErrors(const std::string& data_dir, const std::string& device);
+// From here on, for the whole process; called once, before any region is there.
+// Of what else than the files of `data_dir` and `device` ("": none) cannot be
+// read or written nothing is recorded, and the process dies as it would have.
+void RecordMediumErrors(const std::string& data_dir, const std::string& device);
 
 // kDataLoss: there is a record, which the message quotes.
 absl::Status CheckNoDamage(const std::string& data_dir);

@@ -256,8 +256,8 @@ absl::Status CheckNoDamage(const std::string& data_dir) {
   struct stat info;
   if (stat(name.c_str(), &info) != 0) return absl::OkStatus();
   if (!S_ISREG(info.st_mode)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(name, " is no file; that name is kept for one: remove it"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        name, " is no file; that name is kept for one: remove it"));
   }
   std::ifstream file(name);
   std::string text{std::istreambuf_iterator<char>(file), {}};

@@ -6,7 +6,8 @@
 //   1. A lease is granted only while this manager is sure to be the leader.
 //   2. A lease runs for less than failure_timeout, from when the node sent its
 //      heartbeat; a node is dead only when nothing was heard of it for
-//      failure_timeout. So a view that drops a node comes after its lease.
+//      failure_timeout, or it is a process that no view names, so that it has
+//      none. So a view that drops a node comes after its lease.
 //   3. While a view that drops a node is being written, and after that, the
 //      node gets no lease under the old view.
 //   4. A new leader counts every member of the view as heard of when it took

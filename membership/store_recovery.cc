@@ -152,7 +152,12 @@ absl::Status ManagerCore::CheckHistory(const std::string& node_id,
 
 void ManagerCore::Learn(const View& view) {
   if (!IsWhole(view, view_)) return;
-  if (KnownView{learned_.epoch, learned_.id}.IsBefore({view.epoch, view.id})) {
+  // An older program does not tell what is in force.
+  const bool tells_more =
+      view.id == learned_.id && view.epoch == learned_.epoch &&
+      view.digest == learned_.digest && learned_.in_force.empty();
+  if (tells_more ||
+      KnownView{learned_.epoch, learned_.id}.IsBefore({view.epoch, view.id})) {
     learned_ = view;
   }
 }

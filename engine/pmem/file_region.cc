@@ -61,14 +61,21 @@ std::atomic<LostWritesHandler> lost_writes_handler{nullptr};
   abort();
 }
 
+bool Sync(int fd) {
+  while (fsync(fd) != 0) {
+    if (errno != EINTR) return false;
+  }
+  return true;
+}
+
 // libpmem2's own has no way to tell that msync failed.
 void FlushPages(const void* data, size_t length) {
   static const uintptr_t kPage = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const uintptr_t address = reinterpret_cast<uintptr_t>(data);
   const uintptr_t begin = address & ~(kPage - 1);
-  if (msync(reinterpret_cast<void*>(begin), address + length - begin,
-            MS_SYNC) != 0) {
-    EndWithLostWrites(data, nullptr);
+  while (msync(reinterpret_cast<void*>(begin), address + length - begin,
+               MS_SYNC) != 0) {
+    if (errno != EINTR) EndWithLostWrites(data, nullptr);
   }
 }
 
@@ -97,7 +104,7 @@ absl::StatusOr<std::unique_ptr<FileRegion>> FileRegion::Create(
   auto region = absl::WrapUnique(new FileRegion(fd));
   absl::Status status = Lock(fd, path);
   if (status.ok()) status = AllocateSpace(fd, size, path);
-  if (status.ok() && fsync(fd) != 0) status = FileError(errno, "sync", path);
+  if (status.ok() && !Sync(fd)) status = FileError(errno, "sync", path);
   if (status.ok()) status = SyncFolderOf(path);
   if (status.ok()) status = region->Map(path, mode);
   if (status.ok()) return region;
@@ -120,7 +127,7 @@ absl::StatusOr<std::unique_ptr<FileRegion>> FileRegion::Open(
   if (S_ISREG(info.st_mode)) {
     RETURN_IF_ERROR(AllocateSpace(fd, static_cast<size_t>(info.st_size), path));
     // Of what an earlier process has written, too.
-    if (fsync(fd) != 0) EndWithLostWrites(nullptr, path.c_str());
+    if (!Sync(fd)) EndWithLostWrites(nullptr, path.c_str());
   }
   RETURN_IF_ERROR(region->Map(path, mode));
   return region;

@@ -42,7 +42,9 @@ class FileRegion final : public Region {
   static absl::StatusOr<std::unique_ptr<FileRegion>> Create(
       const std::string& path, size_t size, PmemMode mode);
 
-  // The whole of an existing file or of a device. kNotFound;
+  // The whole of an existing file or of a device. Ends the process as
+  // OnLostWrites says where the medium does not take what is not written yet.
+  // kNotFound;
   // kFailedPrecondition: in use by another process, empty, or cannot be mapped.
   static absl::StatusOr<std::unique_ptr<FileRegion>> Open(
       const std::string& path, PmemMode mode);

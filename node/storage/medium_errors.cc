@@ -1,4 +1,4 @@
-#include "node/storage/bus_error.h"
+#include "node/storage/medium_errors.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -168,12 +168,22 @@ bool FindPlace(const void* place, Line* line) {
 [[noreturn]] void RecordAndEnd(const Line& line) {
   const int file =
       open(watched.record, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (file >= 0) {
+  bool kept = file >= 0;
+  if (kept) {
     line.WriteTo(file);
-    fsync(file);
+    kept = fsync(file) == 0;
     close(file);
     // The record's name has to last as well.
-    if (watched.record_folder >= 0) fsync(watched.record_folder);
+    if (watched.record_folder >= 0) {
+      kept = fsync(watched.record_folder) == 0 && kept;
+    }
+  }
+  if (!kept) {
+    Line unkept;
+    unkept.Add("cannot be sure to remember this in ");
+    unkept.Add(watched.record);
+    unkept.Add(": do not start this node again on the same files\n");
+    unkept.WriteTo(STDERR_FILENO);
   }
   line.WriteTo(STDERR_FILENO);
   _exit(EXIT_FAILURE);
@@ -199,16 +209,22 @@ void OnBusError(int, siginfo_t* info, void*) {
 }
 
 void OnLostWrites(const void* place, const char* path, int error) {
+  inside.fetch_add(1);
   while (busy.exchange(true)) WaitAMoment();
   Line line;
   line.Add("cannot write ");
   if (place != nullptr) {
-    if (!FindPlace(place, &line)) return busy.store(false);
+    if (!FindPlace(place, &line)) {
+      busy.store(false);
+      inside.fetch_sub(1);
+      return;
+    }
   } else {
     line.Add(path);
   }
   line.Add(": ");
-  line.Add(strerrordesc_np(error));
+  const char* description = strerrordesc_np(error);
+  line.Add(description != nullptr ? description : "an error without a name");
   line.Add("; what was written there before may be lost\n");
   RecordAndEnd(line);
 }

@@ -7,8 +7,8 @@
 // While the record is there a node does not start: it would come by the same
 // place again, now or later. Where its files are moved away, the record among
 // them, it joins as a new node.
-#ifndef KAMINO_NODE_STORAGE_BUS_ERROR_H_
-#define KAMINO_NODE_STORAGE_BUS_ERROR_H_
+#ifndef KAMINO_NODE_STORAGE_MEDIUM_ERRORS_H_
+#define KAMINO_NODE_STORAGE_MEDIUM_ERRORS_H_
 
 #include <string>
 
@@ -29,4 +29,4 @@ absl::Status CheckNoDamage(const std::string& data_dir);
 
 }  // namespace kamino::node
 
-#endif  // KAMINO_NODE_STORAGE_BUS_ERROR_H_
+#endif  // KAMINO_NODE_STORAGE_MEDIUM_ERRORS_H_

@@ -1,4 +1,4 @@
-#include "node/storage/bus_error.h"
+#include "node/storage/medium_errors.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -60,11 +60,11 @@ using Part = Media::Part;
 
 constexpr size_t kBytes = 1 << 20;
 
-class BusErrorDeathTest : public ::testing::Test {
+class MediumErrorsDeathTest : public ::testing::Test {
  protected:
-  BusErrorDeathTest() {
+  MediumErrorsDeathTest() {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
-    folder_ = absl::StrCat(::testing::TempDir(), "/bus_error");
+    folder_ = absl::StrCat(::testing::TempDir(), "/medium_errors");
     const std::string command =
         absl::StrCat("rm -rf ", folder_, "; mkdir -p ", folder_);
     EXPECT_EQ(system(command.c_str()), 0);
@@ -143,7 +143,7 @@ class BusErrorDeathTest : public ::testing::Test {
   std::string folder_;
 };
 
-TEST_F(BusErrorDeathTest, ThePlaceIsRecordedAndTheNodeStaysDown) {
+TEST_F(MediumErrorsDeathTest, ThePlaceIsRecordedAndTheNodeStaysDown) {
   EXPECT_TRUE(CheckNoDamage(folder_).ok());
   EXPECT_EXIT(TouchWhatIsGone(), ::testing::ExitedWithCode(1),
               "heap.pmem at byte 12345: the file is shorter than it was");
@@ -155,7 +155,7 @@ TEST_F(BusErrorDeathTest, ThePlaceIsRecordedAndTheNodeStaysDown) {
             HasSubstr("heap.pmem at byte 12345"), HasSubstr("move all files")));
 }
 
-TEST_F(BusErrorDeathTest, WhatADiskDoesNotTakeIsRecorded) {
+TEST_F(MediumErrorsDeathTest, WhatADiskDoesNotTakeIsRecorded) {
   EXPECT_EXIT(WriteToADiskThatFails(), ::testing::ExitedWithCode(1),
               "cannot write .*heap.pmem at byte 12345: Input/output error");
   EXPECT_THAT(std::string(CheckNoDamage(folder_).message()),
@@ -168,7 +168,7 @@ TEST_F(BusErrorDeathTest, WhatADiskDoesNotTakeIsRecorded) {
   EXPECT_TRUE(absl::IsDataLoss(CheckNoDamage(folder_)));
 }
 
-TEST_F(BusErrorDeathTest, AMediumThatFailsIsRememberedByItsRecordAlone) {
+TEST_F(MediumErrorsDeathTest, AMediumThatFailsIsRememberedByItsRecordAlone) {
   const auto with_a_fault = [this] {
     faults::PlantFault("medium-that-fails-is-forgotten");
     WriteToADiskThatFails();
@@ -177,7 +177,8 @@ TEST_F(BusErrorDeathTest, AMediumThatFailsIsRememberedByItsRecordAlone) {
   EXPECT_TRUE(CheckNoDamage(folder_).ok());
 }
 
-TEST_F(BusErrorDeathTest, AnotherThreadsFaultDoesNotKeepItFromBeingRecorded) {
+TEST_F(MediumErrorsDeathTest,
+       AnotherThreadsFaultDoesNotKeepItFromBeingRecorded) {
   EXPECT_EXIT(TouchWhatIsGoneTwice(), ::testing::ExitedWithCode(1),
               "heap.pmem at byte 12345: the file is shorter than it was");
   const auto with_a_fault = [this] {
@@ -188,7 +189,7 @@ TEST_F(BusErrorDeathTest, AnotherThreadsFaultDoesNotKeepItFromBeingRecorded) {
   EXPECT_EXIT(with_a_fault(), ::testing::KilledBySignal(SIGBUS), "");
 }
 
-TEST_F(BusErrorDeathTest, TheRecordsNameIsSynced) {
+TEST_F(MediumErrorsDeathTest, TheRecordsNameIsSynced) {
   EXPECT_EXIT(TouchWhatIsGone(), ::testing::ExitedWithCode(1),
               "its folder is synced\ncannot read .*heap.pmem at byte 12345");
   const auto with_a_fault = [this] {
@@ -202,14 +203,14 @@ TEST_F(BusErrorDeathTest, TheRecordsNameIsSynced) {
                        ::testing::Not(HasSubstr("its folder is synced"))));
 }
 
-TEST_F(BusErrorDeathTest, ARecordThatIsEmptySaysThatThePlaceIsNotKnown) {
+TEST_F(MediumErrorsDeathTest, ARecordThatIsEmptySaysThatThePlaceIsNotKnown) {
   std::ofstream(absl::StrCat(folder_, "/", kDamageFile));
   EXPECT_THAT(std::string(CheckNoDamage(folder_).message()),
               AllOf(HasSubstr("at a place that is not known. Nothing is"),
                     HasSubstr("move all files")));
 }
 
-TEST_F(BusErrorDeathTest, ANameThatIsNoFileIsRefused) {
+TEST_F(MediumErrorsDeathTest, ANameThatIsNoFileIsRefused) {
   const std::string record = absl::StrCat(folder_, "/", kDamageFile);
   for (const bool fifo : {true, false}) {
     ASSERT_EQ(fifo ? mkfifo(record.c_str(), 0644) : mkdir(record.c_str(), 0755),
@@ -221,7 +222,7 @@ TEST_F(BusErrorDeathTest, ANameThatIsNoFileIsRefused) {
   }
 }
 
-TEST_F(BusErrorDeathTest, WhatIsNotTheNodesIsNotRecorded) {
+TEST_F(MediumErrorsDeathTest, WhatIsNotTheNodesIsNotRecorded) {
   const std::string other = absl::StrCat(::testing::TempDir(), "/other");
   const auto touch = [&] {
     RecordMediumErrors(folder_, "");

@@ -138,6 +138,7 @@ class ManagerCore {
     View view;
     bool complete =
         false;  // those who are alive hold all that was acknowledged
+    uint64_t goes_by = 0;  // the view whose members it takes
     // Of old copies: what their newest one holds.
     uint64_t holds = 0;
     uint64_t acknowledged = 0;  // by the chain, as far as is known

@@ -235,6 +235,7 @@ absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanFromOldCopies(
     }
   }
   Recovery recovery;
+  recovery.goes_by = view_.id;
   recovery.holds = newest->state.report.cursors.applied;
   recovery.acknowledged = progress_.acknowledged;
   recovery.view = View{options_.cluster_id,

@@ -144,8 +144,9 @@ class ManagerCore {
     uint64_t acknowledged = 0;  // by the chain, as far as is known
   };
   // From what the nodes that are alive know and hold. kFailedPrecondition: the
-  // store is not behind, nor are all who came back on old copies; or nobody who
-  // is alive holds anything; kUnavailable: leases may still run.
+  // store is not behind, nor are all who came back on old copies, nor are all
+  // members away or lost; or those who are alive could not go on; kUnavailable:
+  // leases may still run.
   absl::StatusOr<Recovery> PlanRecovery(absl::Time now) const;
   // Has the recovery's view written. kFailedPrecondition: also when it is not
   // complete, and not forced; kUnavailable: also while another view is written.
@@ -265,6 +266,13 @@ class ManagerCore {
   // Of those who wait, the one that holds most, and of `whole` only those of
   // which no entry was interrupted; null: nobody does.
   const Node* NewestOldCopy(absl::Time now, bool whole) const;
+  // Of those outside the chain who hold what it once had, the one with the
+  // newest state; null: nobody does, or a member is there.
+  const Node* NewestOutside(absl::Time now) const;
+  // kUnavailable: a member may hold a lease.
+  absl::Status CheckNoneServes(absl::Time now) const;
+  // The chain goes on with what that one holds.
+  Recovery RecoveryFrom(const Node& node) const;
   absl::StatusOr<Recovery> PlanFromOldCopies(absl::Time now) const;
 
   // The member that alone is alive and stays when this one goes; "" when it is

@@ -136,9 +136,9 @@ class ManagerCore {
   // The view that Recover would have written.
   struct Recovery {
     View view;
-    bool complete =
-        false;  // those who are alive hold all that was acknowledged
-    uint64_t goes_by = 0;  // the view whose members it takes
+    // Those who are alive hold all that was acknowledged.
+    bool complete = false;
+    uint64_t goes_by = 0;  // the newest view that is known
     // Of old copies: what their newest one holds.
     uint64_t holds = 0;
     uint64_t acknowledged = 0;  // by the chain, as far as is known

@@ -360,9 +360,8 @@ absl::StatusOr<ManagerCore::Recovery> ManagerCore::Recover(bool force,
                            ", and those up to ", progress_.acknowledged,
                            " were acknowledged")
             : "those who are alive may lack what the chain has acknowledged",
-        ": start whoever else was in view ",
-        recovery.goes_by, ", or force it; it would be ",
-        recovery.view.ToString()));
+        ": start whoever else was in view ", recovery.goes_by,
+        ", or force it; it would be ", recovery.view.ToString()));
   }
   proposed_ = recovery.view;
   recovers_ = true;

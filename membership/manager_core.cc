@@ -170,7 +170,11 @@ void ManagerCore::ForgetMisfits(const Member& member, absl::Time now) {
          Misfit(other.agreement, other.node_id, view_.in_force).empty());
     // It was let in while those were not heard that were not down: what is in
     // force must not fall under what they work at. What it held counts on.
-    if (!fits && ActsInView(member) && !ActsInView(other)) {
+    const bool is_proposed =
+        proposed_.has_value() &&
+        proposed_->IndexOf(other.node_id, other.incarnation) >= 0;
+    // Nor has it a lease: no view names it.
+    if (!fits && ActsInView(member) && !ActsInView(other) && !is_proposed) {
       it->second.last_heard =
           std::min(it->second.last_heard, now - options_.failure_timeout);
     }

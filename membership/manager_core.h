@@ -6,7 +6,8 @@
 //   1. A lease is granted only while this manager is sure to be the leader.
 //   2. A lease runs for less than failure_timeout, from when the node sent its
 //      heartbeat; a node is dead only when nothing was heard of it for
-//      failure_timeout. So a view that drops a node comes after its lease.
+//      failure_timeout, or it is a process that no view names, so that it has
+//      none. So a view that drops a node comes after its lease.
 //   3. While a view that drops a node is being written, and after that, the
 //      node gets no lease under the old view.
 //   4. A new leader counts every member of the view as heard of when it took
@@ -136,15 +137,17 @@ class ManagerCore {
   // The view that Recover would have written.
   struct Recovery {
     View view;
-    bool complete =
-        false;  // those who are alive hold all that was acknowledged
+    // Those who are alive hold all that was acknowledged.
+    bool complete = false;
+    uint64_t goes_by = 0;  // the newest view that is known
     // Of old copies: what their newest one holds.
     uint64_t holds = 0;
     uint64_t acknowledged = 0;  // by the chain, as far as is known
   };
   // From what the nodes that are alive know and hold. kFailedPrecondition: the
-  // store is not behind, nor are all who came back on old copies; or nobody who
-  // is alive holds anything; kUnavailable: leases may still run.
+  // store is not behind, nor are all who came back on old copies, nor are all
+  // members away or lost; or those who are alive could not go on; kUnavailable:
+  // leases may still run.
   absl::StatusOr<Recovery> PlanRecovery(absl::Time now) const;
   // Has the recovery's view written. kFailedPrecondition: also when it is not
   // complete, and not forced; kUnavailable: also while another view is written.
@@ -264,6 +267,13 @@ class ManagerCore {
   // Of those who wait, the one that holds most, and of `whole` only those of
   // which no entry was interrupted; null: nobody does.
   const Node* NewestOldCopy(absl::Time now, bool whole) const;
+  // Of those outside the chain who hold what it once had, the one with the
+  // newest state; null: nobody does, or a member is there.
+  const Node* NewestOutside(absl::Time now) const;
+  // kUnavailable: a member may hold a lease.
+  absl::Status CheckNoneServes(absl::Time now) const;
+  // The chain goes on with what that one holds.
+  Recovery RecoveryFrom(const Node& node) const;
   absl::StatusOr<Recovery> PlanFromOldCopies(absl::Time now) const;
 
   // The member that alone is alive and stays when this one goes; "" when it is

@@ -203,27 +203,24 @@ std::string ManagerCore::WhyWaits(absl::Time now) const {
       "what it has acknowledged since: kamino admin recover");
 }
 
-absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanFromOldCopies(
-    absl::Time now) const {
-  if (WhyWaits(now).empty()) {
-    return absl::FailedPreconditionError(
-        "nothing to recover from: no node knows a later view than the one that "
-        "is stored, nor are all members that came back on old copies of their "
-        "data");
+const ManagerCore::Node* ManagerCore::NewestOutside(absl::Time now) const {
+  const Node* newest = nullptr;
+  for (const auto& [id, node] : nodes_) {
+    const NodeReport& report = node.state.report;
+    if (!Alive(node, now) || excluded_.count(id) > 0) continue;
+    // Who is there of the chain waits for the rest of it.
+    if (HasPlace(node.state.member)) return nullptr;
+    const bool holds_data = report.condition == Condition::kSound ||
+                            report.condition == Condition::kReturned;
+    if (!holds_data || report.member_view == 0) continue;
+    if (newest == nullptr || RankOf(newest->state.report) < RankOf(report)) {
+      newest = &node;
+    }
   }
-  if (now < leases_until_) {
-    return absl::UnavailableError(
-        absl::StrCat("leases of before may run for another ",
-                     absl::FormatDuration(leases_until_ - now)));
-  }
-  // It has nobody to mend what was interrupted: others may be on copies of
-  // other moments. They join anew.
-  const Node* newest = NewestOldCopy(now, /*whole=*/true);
-  if (newest == nullptr) {
-    return absl::FailedPreconditionError(
-        "all members that came back were interrupted within a mutation, and "
-        "none can go on alone; put other files back");
-  }
+  return newest;
+}
+
+absl::Status ManagerCore::CheckNoneServes(absl::Time now) const {
   for (const Member& member : view_.members) {
     const auto found = nodes_.find(member.node_id);
     if (found != nodes_.end() && Alive(found->second, now) &&
@@ -234,19 +231,57 @@ absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanFromOldCopies(
           "node ", member.node_id, " may hold a lease; stop it first"));
     }
   }
+  return absl::OkStatus();
+}
+
+ManagerCore::Recovery ManagerCore::RecoveryFrom(const Node& node) const {
+  const NodeReport& report = node.state.report;
   Recovery recovery;
-  recovery.holds = newest->state.report.cursors.applied;
-  recovery.acknowledged = progress_.acknowledged;
+  recovery.goes_by = view_.id;
+  // Of an epoch that is over the numbers say nothing in this one.
+  if (report.epoch == view_.epoch) {
+    recovery.holds = report.cursors.applied;
+    recovery.acknowledged = progress_.acknowledged;
+  }
   recovery.view = View{options_.cluster_id,
                        view_.id + 1,
-                       {newest->state.member},
+                       {node.state.member},
                        excluded_,
                        options_.chain_id};
   recovery.view.epoch = std::max(view_.epoch, uint64_t{1}) + 1;
-  recovery.view.recovered_at[newest->state.member.node_id] = recovery.holds;
+  recovery.view.recovered_at[node.state.member.node_id] =
+      report.cursors.applied;
   recovery.view.Agree();
   Succeed(view_, &recovery.view);
   return recovery;
+}
+
+absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanFromOldCopies(
+    absl::Time now) const {
+  const bool all_old = !WhyWaits(now).empty();
+  const bool stands = view_.formed() && !CanGoOn(view_, States(now));
+  const Node* outside = stands && !all_old ? NewestOutside(now) : nullptr;
+  if (!all_old && outside == nullptr) {
+    return absl::FailedPreconditionError(
+        "nothing to recover from: no node knows a later view than the one that "
+        "is stored, nor are all members that came back on old copies of their "
+        "data, nor are all away or lost while a node outside holds some");
+  }
+  if (now < leases_until_) {
+    return absl::UnavailableError(
+        absl::StrCat("leases of before may run for another ",
+                     absl::FormatDuration(leases_until_ - now)));
+  }
+  // It has nobody to mend what was interrupted: others may be on copies of
+  // other moments. They join anew.
+  const Node* newest = all_old ? NewestOldCopy(now, /*whole=*/true) : outside;
+  if (newest == nullptr) {
+    return absl::FailedPreconditionError(
+        "all members that came back were interrupted within a mutation, and "
+        "none can go on alone; put other files back");
+  }
+  RETURN_IF_ERROR(CheckNoneServes(now));
+  return RecoveryFrom(*newest);
 }
 
 }  // namespace kamino::membership

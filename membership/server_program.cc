@@ -61,12 +61,16 @@ void OnAbort(int) {
   // abort() goes on when this returns.
 }
 
-// Its slices are filled in without a look at what malloc said. Anything else
-// faults once more when this returns, as if there were no handler.
-void OnFault(int, siginfo_t* info, void*) {
+// gRPC fills its slices without a look at what malloc said. Any other fault
+// ends the process as if there were no handler: with the same instruction, or
+// sent once more where another process has sent it.
+void OnFault(int number, siginfo_t* info, void*) {
   constexpr uintptr_t kBehindNull = 64u << 10;
   const bool of_null = reinterpret_cast<uintptr_t>(info->si_addr) < kBehindNull;
-  if (of_null && MayHaveNoMemory()) EndWithoutMemory();
+  const bool sent = info->si_code <= 0;
+  if (of_null && !sent && MayHaveNoMemory()) EndWithoutMemory();
+  signal(number, SIG_DFL);
+  if (sent) raise(number);
 }
 
 void ExpectLackOfMemory() {
@@ -76,7 +80,9 @@ void ExpectLackOfMemory() {
   PCHECK(sigaction(SIGABRT, &abort_action, nullptr) == 0);
   struct sigaction fault_action = {};
   fault_action.sa_sigaction = OnFault;
-  fault_action.sa_flags = SA_SIGINFO | SA_RESETHAND;
+  // Not SA_RESETHAND: another thread's fault would end the process before the
+  // line of the first is written.
+  fault_action.sa_flags = SA_SIGINFO;
   PCHECK(sigaction(SIGSEGV, &fault_action, nullptr) == 0);
 }
 
@@ -133,6 +139,8 @@ int RunServer(const ServerProgram& program, int argc, char** argv) {
   ExpectLackOfMemory();
   // Whoever reads the log may end before this process does.
   PCHECK(signal(SIGPIPE, SIG_IGN) != SIG_ERR);
+  // A file beyond RLIMIT_FSIZE is an error then (EFBIG), and no death.
+  PCHECK(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
   absl::Status configured = program.configure();
   if (!configured.ok()) {
     std::cerr << program.name << ": " << configured.message() << "\n";

@@ -1,6 +1,7 @@
 // ManagerCore's part for a store of views that was put back from an older copy,
 // or emptied.
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -31,6 +32,62 @@ bool IsSame(const KnownView& known, const View& view) {
 bool HoldsData(Condition condition) {
   return condition == Condition::kSound || condition == Condition::kTorn ||
          condition == Condition::kReturned;
+}
+
+// Whether those nodes alone can go on as a chain: what was interrupted at one
+// takes another one to mend it, which is not on a copy of before.
+bool CanServe(const View& view, const KnownNodes& nodes) {
+  const auto of = [&nodes](const Member& member) -> const NodeReport& {
+    return nodes.at(member.node_id).report;
+  };
+  uint64_t cleaned = 0;
+  for (const Member& member : view.members) {
+    cleaned = std::max(cleaned, of(member).cursors.cleaned);
+  }
+  View able = view;
+  std::erase_if(able.members, [&](const Member& member) {
+    return of(member).cursors.applied < cleaned;
+  });
+  if (able.members.size() != 1) return CanGoOn(able, nodes);
+  const Condition condition = of(able.head()).condition;
+  return HoldsData(condition) && condition != Condition::kTorn;
+}
+
+// Why those of the members of `newest` cannot who are there, and whom it takes:
+// one of `away`, so far as they are known.
+absl::Status CannotGoOn(const View& newest, const View& there,
+                        const KnownNodes& nodes,
+                        const std::vector<std::string>& away) {
+  std::vector<std::string> torn;
+  for (const Member& member : there.members) {
+    if (nodes.at(member.node_id).report.condition == Condition::kTorn) {
+      torn.push_back(member.node_id);
+    }
+  }
+  if (torn.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("no node that is alive was a member of ", Named(newest),
+                     " and holds its data; start those that were"));
+  }
+  const std::string which = absl::StrJoin(torn, ", ");
+  return absl::FailedPreconditionError(absl::StrCat(
+      "node ", which,
+      " was interrupted within a mutation, and has nobody to mend it by: start "
+      "another node that was in ",
+      Named(newest), away.empty() ? "" : ": ", absl::StrJoin(away, " or "),
+      "; where none is left, stop ", which,
+      ", and the chain can go on with nodes of an earlier view"));
+}
+
+// Whether `a` comes before `b` in a chain of which nobody knows the order:
+// whoever is before another one has applied whatever that one has received, and
+// received no less.
+bool IsFurther(const KnownNode* a, const KnownNode* b) {
+  const auto rank = [](const NodeReport& report) {
+    return std::make_tuple(report.condition != Condition::kBehind,
+                           report.cursors.applied, report.cursors.received);
+  };
+  return rank(b->report) < rank(a->report);
 }
 
 }  // namespace
@@ -152,7 +209,12 @@ absl::Status ManagerCore::CheckHistory(const std::string& node_id,
 
 void ManagerCore::Learn(const View& view) {
   if (!IsWhole(view, view_)) return;
-  if (KnownView{learned_.epoch, learned_.id}.IsBefore({view.epoch, view.id})) {
+  // An older program does not tell what is in force.
+  const bool tells_more =
+      view.id == learned_.id && view.epoch == learned_.epoch &&
+      view.digest == learned_.digest && learned_.in_force.empty();
+  if (tells_more ||
+      KnownView{learned_.epoch, learned_.id}.IsBefore({view.epoch, view.id})) {
     learned_ = view;
   }
 }
@@ -206,10 +268,7 @@ View ManagerCore::NewestKnown(absl::Time now) const {
       if (view.cluster_uuid.empty()) view.cluster_uuid = report.cluster_uuid;
     }
   }
-  std::stable_sort(
-      held.begin(), held.end(), [](const KnownNode* a, const KnownNode* b) {
-        return a->report.cursors.received > b->report.cursors.received;
-      });
+  std::stable_sort(held.begin(), held.end(), IsFurther);
   for (const KnownNode* node : held) view.members.push_back(node->member);
   return view;
 }
@@ -235,6 +294,7 @@ absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanRecovery(
   const View newest = NewestKnown(now);
   const KnownNodes states = States(now);
   Recovery recovery;
+  recovery.goes_by = newest.id;
   // Any of its members that is away may have been in a later view, without
   // those who are there.
   const auto is_there = [&](const Member& member) {
@@ -257,22 +317,27 @@ absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanRecovery(
                        {},
                        newest.excluded,
                        options_.chain_id};
-  bool whole = false;
+  std::vector<std::string> away;
   for (const Member& member : newest.members) {
-    if (!is_there(member)) continue;
+    if (!is_there(member)) {
+      away.push_back(member.node_id);
+      continue;
+    }
     const KnownNode& node = states.at(member.node_id);
     const NodeReport& report = node.report;
-    if (report.condition == Condition::kReceiving) continue;
+    // One that is behind is brought up by somebody before it.
+    if (report.condition == Condition::kReceiving ||
+        (report.condition == Condition::kBehind &&
+         recovery.view.members.empty())) {
+      continue;
+    }
     recovery.view.members.push_back(node.member);
     if (!recovery.complete) {
       recovery.view.recovered_at[member.node_id] = report.cursors.applied;
     }
-    whole = whole || HoldsData(report.condition);
   }
-  if (!whole) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("no node that is alive was a member of ", Named(newest),
-                     " and holds its data; start those that were"));
+  if (!CanServe(recovery.view, states)) {
+    return CannotGoOn(newest, recovery.view, states, away);
   }
   recovery.view.Agree();
   recovery.view.epoch = std::max(newest.epoch, uint64_t{1});
@@ -300,10 +365,8 @@ absl::StatusOr<ManagerCore::Recovery> ManagerCore::Recover(bool force,
                            ", and those up to ", progress_.acknowledged,
                            " were acknowledged")
             : "those who are alive may lack what the chain has acknowledged",
-        ": start "
-        "all nodes of view ",
-        recovery.view.id - 1, ", or force it; it would be ",
-        recovery.view.ToString()));
+        ": start whoever else was in view ", recovery.goes_by,
+        ", or force it; it would be ", recovery.view.ToString()));
   }
   proposed_ = recovery.view;
   recovers_ = true;

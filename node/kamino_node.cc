@@ -28,9 +28,9 @@
 #include "node/node_flags.h"
 #include "node/rpc/grpc_rendezvous.h"
 #include "node/rpc/node_server.h"
-#include "node/storage/bus_error.h"
 #include "node/storage/device_media.h"
 #include "node/storage/file_media.h"
+#include "node/storage/medium_errors.h"
 #include "replica/procedure.h"
 #include "transport/shm/shm_transport.h"
 #include "transport/tcp/tcp_transport.h"
@@ -132,7 +132,9 @@ std::string Advertised(const NodeFlags& flags, int port) {
 
 absl::StatusOr<std::unique_ptr<Media>> OpenMedia(const NodeFlags& flags) {
   auto files = FileMedia::Open(flags.data_dir, flags.pmem, flags.prefault);
-  if (flags.device.empty() || !files.ok()) return files;
+  if (!files.ok()) return files;
+  RecordMediumErrors(flags.data_dir, flags.device);  // the folder is there now
+  if (flags.device.empty()) return files;
   // Nobody would miss it before the node has begun anew on the device.
   if ((*files)->Exists(Media::Part::kHeap)) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -146,7 +148,6 @@ absl::Status Serve(const NodeFlags& flags,
                    const std::function<void()>& await_end) {
   RETURN_IF_ERROR(CheckNoDamage(flags.data_dir));
   ASSIGN_OR_RETURN(auto media, OpenMedia(flags));
-  RecordBusErrors(flags.data_dir, flags.device);
   // What is wrong with a transport is no death of the node's.
   auto rendezvous =
       std::make_shared<GrpcRendezvous>(flags.storage.cluster_id, kOnlyChain);

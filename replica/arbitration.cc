@@ -92,7 +92,7 @@ void Arbitration::OnConvict(LinkId link, uint64_t first, uint64_t completed) {
 }
 
 void Arbitration::Convict(uint64_t first, absl::string_view by) {
-  damage_->Leave(absl::StrCat(
+  damage_->EndNow(absl::StrCat(
       "mutation ", first, " came to something else at this node than at ", by,
       ": what it holds, its memory or its processor is damaged"));
 }

@@ -44,12 +44,12 @@ class Arbitration {
 
   // --- At the node that disputes, which has a head before it.
 
-  // Does what the votes so far call for.
+  // Does what the votes so far call for; only while the dispute is open.
   void Continue(absl::Time now);
   void OnVote(LinkId link, const kamino::internal::v1::Vote& vote);
 
   // --- At its successor. The predecessor asks about the entry of these bytes.
-  // `sound`: everything before it is executed here.
+  // `sound`: nothing is known against what this node holds.
   void OnAsked(LinkId link, absl::string_view bytes, bool sound);
 
   // --- At who erred.

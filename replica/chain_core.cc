@@ -304,6 +304,7 @@ void ChainCore::OnLinkClosed(LinkId link, absl::Time now, Actions* actions) {
 
 void ChainCore::OnTick(absl::Time now, Actions* actions) {
   const Outbox::Delivery delivery(&outbox_, actions);
+  if (outbox_.failed()) return;
   damage_.OnTick();
   if (outbox_.failed()) return;
   joiner_.OnTick(now);
@@ -400,7 +401,7 @@ bool ChainCore::LeaveAsDamaged(const absl::Status& found, Actions* actions) {
         << found.message();
     return false;
   }
-  damage_.Leave(absl::StrCat("an object cannot be read: ", found.message()));
+  damage_.EndNow(absl::StrCat("an object cannot be read: ", found.message()));
   return true;
 }
 
@@ -426,8 +427,10 @@ void ChainCore::OnDissent(const Execution::Dissent& dissent) {
   if (!place_.inside()) {  // it joins
     return arbitration_.Convict(dispute_.first(), "the chain");
   }
+  if (!is_head()) return;
   // What came from another head, which has gone.
-  if (is_head()) KeepOwnResult();
+  KeepOwnResult();
+  if (!outbox_.failed()) deadly_.SetRedone(0);
 }
 
 void ChainCore::KeepOwnResult() {

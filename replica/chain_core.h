@@ -15,8 +15,14 @@
 //   - Mending: it mends what it was in the middle of, by what a neighbour holds
 //     (section 5.3);
 //   - Announcements: what a head is about to execute, told to its successor;
+//   - Execution: what is received is executed, in place, in order;
+//   - DeadlyEntries: those that a node may have died of;
 //   - Dispute: an entry that comes to something else here than at the head;
-//   - Scrub: members compare what they hold, in the background;
+//     Arbitration asks and answers who is right, DisputedResult is what this
+//     node has made of it;
+//   - Scrub, and ScrubExchange over the links: members compare what they hold,
+//     in the background;
+//   - Damage: what this node holds is of no use;
 //   - Joiner, and Donor at the tail: a node that joins gets the tail's heap,
 //     then its log entries, and only then a place in the chain (section 5.2);
 //   - Outbox: what they have to say.
@@ -253,9 +259,12 @@ class ChainCore {
 
   void SendSync(LinkId link);
   void ExecuteReceived();
+  // Begins the dispute; at a head, which has none before it, also ends it.
   void OnDissent(const Execution::Dissent& dissent);
-  // What this node, which is head now, has made of the disputed entry counts.
+  // At a head: its own result counts, and goes on from there. (EnterView does
+  // not go on, as it executes what follows.)
   void KeepOwnResult();
+  // Does what an open dispute calls for.
   void ContinueDispute(absl::Time now);
   // A node may have died of entries (after, last].
   void NoteDeadly(uint64_t after, uint64_t last);

@@ -13,12 +13,9 @@ namespace kamino::replica {
 using kamino::internal::v1::Fetch;
 using kamino::internal::v1::Hello;
 using kamino::internal::v1::LINK_PURPOSE_APPEND;
-using kamino::internal::v1::LINK_PURPOSE_COMPLETION;
 using kamino::internal::v1::LINK_PURPOSE_TRANSFER;
 using kamino::internal::v1::Sync;
 using membership::Condition;
-using membership::Member;
-using membership::Role;
 
 bool ChainCore::CheckView(LinkId link, const Message& message) {
   if (message.view_id() == place_.view.id &&
@@ -208,7 +205,7 @@ bool ChainCore::CheckUnsent(const Sync& sync) {
     outbox_.Reject(downstream_.link(), std::move(why), sync.behind());
     return false;
   }
-  damage_.Leave(why);
+  damage_.EndNow(why);
   return false;
 }
 

@@ -5,7 +5,7 @@
 
 namespace kamino::replica {
 
-void Damage::Leave(absl::string_view why) { outbox_->Fail(Record(why)); }
+void Damage::EndNow(absl::string_view why) { outbox_->Fail(Record(why)); }
 
 void Damage::Condemn(absl::string_view why) { condemned_ = Record(why); }
 

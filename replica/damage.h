@@ -19,12 +19,12 @@ class Damage {
   Damage(NodeRecord* record, Outbox* outbox)
       : record_(record), outbox_(outbox) {}
 
-  // Ends the node with this input.
-  void Leave(absl::string_view why);
+  // Both are recorded durably on return. Ends the node with this input.
+  void EndNow(absl::string_view why);
   // Ends it with the next tick: what it has to say goes out first.
   void Condemn(absl::string_view why);
   bool condemned() const { return !condemned_.ok(); }
-  void OnTick();
+  void OnTick();  // ends the node that is condemned
 
  private:
   // Durably; returns what the node is to end with.

@@ -73,7 +73,7 @@ absl::Status DisputedResult::Replace() {
   ASSIGN_OR_RETURN(const std::vector<MutationView> views, entry.Mutations());
   ASSIGN_OR_RETURN(const engine::WriteSet write_set, entry.WriteSet());
   ASSIGN_OR_RETURN(std::vector<uint32_t> filled, entry.Filled());
-  // Copies: the entry's bytes make room for those that follow.
+  // Copies, as a draft takes mutations, not views.
   std::vector<Mutation> mutations;
   for (const MutationView& view : views) {
     mutations.push_back({std::string(view.function),

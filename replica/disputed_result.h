@@ -46,6 +46,7 @@ class DisputedResult {
     return record_->state().disputed == 0 || (open() && dispute_->whole());
   }
 
+  // Both only while the dispute is open.
   // This node is head now: its own result counts, or is to be taken back where
   // it has none. Does nothing while the ring has no room for it.
   void Keep();

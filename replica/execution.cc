@@ -24,7 +24,7 @@ std::optional<Execution::Dissent> Execution::RunAgain() {
     dissent = ExecuteNext();
     ring_->PersistApplied();
   }
-  if (!outbox_->failed()) deadly_->SetRedone(0);
+  if (!outbox_->failed() && !dissent.has_value()) deadly_->SetRedone(0);
   return dissent;
 }
 

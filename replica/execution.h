@@ -24,7 +24,7 @@ class Execution {
  public:
   // An entry came to something else here than at the head.
   struct Dissent {
-    LogEntry entry;     // holds until the ring changes
+    LogEntry entry;     // as LogRing::EntryOf; not applied, so never cleaned
     absl::Status why;   // what its execution ended with; OK: other bytes,
     uint64_t hash = 0;  // whose hash is this
   };
@@ -35,7 +35,8 @@ class Execution {
       : ring_(ring), executor_(executor), deadly_(deadly), outbox_(outbox) {}
 
   // Marks applied what it executes, and ends at an entry that is to be adopted,
-  // or with a dissent. An error of another kind fails the node.
+  // or with a dissent: a head's entry is still said to be executed again then,
+  // until the dispute is durable. An error of another kind fails the node.
   std::optional<Dissent> Run(const Place& place);
   // Whether a node may have died of the next entry: its predecessor has
   // executed it, and this one is to take over what that holds.

@@ -1,8 +1,8 @@
 #include "replica/handshake.h"
 
 #include "absl/strings/str_cat.h"
-#include "membership/agreement.h"
 #include "membership/condition.h"
+#include "membership/view.h"
 
 namespace kamino::replica {
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "glog/logging.h"
+
 namespace kamino::replica {
 
 using kamino::internal::v1::Append;
@@ -41,6 +43,7 @@ void Outbox::Close(LinkId link) {
 }
 
 void Outbox::Fail(absl::Status status) {
+  CHECK(!status.ok());
   failed_ = true;
   if (actions_->fatal.ok()) actions_->fatal = std::move(status);
 }

@@ -17,7 +17,7 @@ struct Place {
   bool is_tail() const {
     return inside() && index + 1 == static_cast<int>(view.members.size());
   }
-  // Null where there is none.
+  // Null where there is none; they hold until the next view.
   const membership::Member* predecessor() const {
     return view.Predecessor(index);
   }

@@ -178,8 +178,8 @@ int Recover(Cli& cli, const Recovery& recovery) {
           ? absl::StrCat(", which hold mutations up to ", planned->holds(),
                          " of ", planned->acknowledged(),
                          " that were acknowledged: rather put newer files back")
-          : ", which may lack what was acknowledged: rather start all nodes of "
-            "its last view first",
+          : ", which may lack what was acknowledged: if other nodes were in "
+            "its last view, rather start those first",
       recovery.confirmed
           ? "\n"
           : absl::StrCat("\nto have it so: kamino admin recover --confirm",

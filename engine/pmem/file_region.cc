@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
@@ -46,7 +47,25 @@ absl::Status AllocateSpace(int fd, size_t size, const std::string& path) {
     error = posix_fallocate(fd, 0, static_cast<off_t>(size));
   } while (error == EINTR);
   if (error != 0) return FileError(error, "allocate space for", path);
-  return fsync(fd) == 0 ? absl::OkStatus() : FileError(errno, "sync", path);
+  return absl::OkStatus();
+}
+
+std::atomic<LostWritesHandler> lost_writes_handler{nullptr};
+
+[[noreturn]] void EndWithLostWrites(const void* place, const char* path) {
+  const int error = errno;
+  const LostWritesHandler handler = lost_writes_handler.load();
+  if (handler != nullptr) handler(place, path, error);
+  errno = error;
+  PLOG(FATAL) << "the medium of a heap fails";
+  abort();
+}
+
+bool Sync(int fd) {
+  while (fsync(fd) != 0) {
+    if (errno != EINTR) return false;
+  }
+  return true;
 }
 
 // libpmem2's own has no way to tell that msync failed.
@@ -54,9 +73,10 @@ void FlushPages(const void* data, size_t length) {
   static const uintptr_t kPage = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const uintptr_t address = reinterpret_cast<uintptr_t>(data);
   const uintptr_t begin = address & ~(kPage - 1);
-  PCHECK(msync(reinterpret_cast<void*>(begin), address + length - begin,
-               MS_SYNC) == 0)
-      << "the medium of a heap fails";
+  while (msync(reinterpret_cast<void*>(begin), address + length - begin,
+               MS_SYNC) != 0) {
+    if (errno != EINTR) EndWithLostWrites(data, nullptr);
+  }
 }
 
 // So that the new name survives a crash of the machine.
@@ -74,6 +94,8 @@ absl::Status SyncFolderOf(const std::string& path) {
 
 }  // namespace
 
+void OnLostWrites(LostWritesHandler handler) { lost_writes_handler = handler; }
+
 absl::StatusOr<std::unique_ptr<FileRegion>> FileRegion::Create(
     const std::string& path, size_t size, PmemMode mode) {
   const int fd =
@@ -82,6 +104,7 @@ absl::StatusOr<std::unique_ptr<FileRegion>> FileRegion::Create(
   auto region = absl::WrapUnique(new FileRegion(fd));
   absl::Status status = Lock(fd, path);
   if (status.ok()) status = AllocateSpace(fd, size, path);
+  if (status.ok() && !Sync(fd)) status = FileError(errno, "sync", path);
   if (status.ok()) status = SyncFolderOf(path);
   if (status.ok()) status = region->Map(path, mode);
   if (status.ok()) return region;
@@ -103,6 +126,8 @@ absl::StatusOr<std::unique_ptr<FileRegion>> FileRegion::Open(
   // A copy of a file may have holes where that had zeros.
   if (S_ISREG(info.st_mode)) {
     RETURN_IF_ERROR(AllocateSpace(fd, static_cast<size_t>(info.st_size), path));
+    // Of what an earlier process has written, too.
+    if (!Sync(fd)) EndWithLostWrites(nullptr, path.c_str());
   }
   RETURN_IF_ERROR(region->Map(path, mode));
   return region;

@@ -19,9 +19,19 @@ enum class PmemMode {
   kForce,  // cache line flushes, even where only msync makes stores durable
 };
 
-// How stores become durable. The process ends when an msync fails: what is
-// durable is unknown then, and nothing more may be acknowledged.
+// How stores become durable.
 enum class FlushKind { kNone, kCacheLine, kPage };
+
+// What could not be written to its medium, by errno, is lost: the kernel takes
+// the pages for clean from then on, and what a later process reads from them
+// may be gone once they are read from the medium. So nothing more may be
+// acknowledged, by no process: the handler records that. It gets the place in
+// memory, or null and the path of a file that is being opened, and the process
+// ends when it returns. Any thread; set before there are regions. Without one
+// the process ends.
+using LostWritesHandler = void (*)(const void* place, const char* path,
+                                   int error);
+void OnLostWrites(LostWritesHandler handler);
 
 class FileRegion final : public Region {
  public:
@@ -32,7 +42,9 @@ class FileRegion final : public Region {
   static absl::StatusOr<std::unique_ptr<FileRegion>> Create(
       const std::string& path, size_t size, PmemMode mode);
 
-  // The whole of an existing file or of a device. kNotFound;
+  // The whole of an existing file or of a device. Ends the process as
+  // OnLostWrites says where the medium does not take what is not written yet.
+  // kNotFound;
   // kFailedPrecondition: in use by another process, empty, or cannot be mapped.
   static absl::StatusOr<std::unique_ptr<FileRegion>> Open(
       const std::string& path, PmemMode mode);

@@ -206,6 +206,83 @@ TEST_F(ForcedRecoveryTest, GoesOnFromTheNewestThatIsWhole) {
   EXPECT_EQ(Why(), "");
 }
 
+// --- By force, from nodes that the view does not name, as all that it names
+// are lost.
+
+class RecoveryFromOutsideTest : public OldCopiesTest {
+ protected:
+  absl::Status Plan() { return core_.PlanRecovery(now_).status(); }
+};
+
+TEST_F(RecoveryFromOutsideTest, GoesOnFromTheNewestOfThem) {
+  EXPECT_EQ(Comes("n4", 100), absl::OkStatus());
+  EXPECT_EQ(Comes("n5", 110), absl::OkStatus());
+  EXPECT_EQ(Why(), "");
+  EXPECT_TRUE(absl::IsFailedPrecondition(core_.Recover(false, now_).status()));
+  const auto plan = core_.Recover(/*force=*/true, now_);
+  ASSERT_EQ(plan.status(), absl::OkStatus());
+  EXPECT_FALSE(plan->complete);
+  EXPECT_EQ(plan->holds, 110u);
+  EXPECT_EQ(plan->acknowledged, 120u);
+  const auto next = core_.ProposeView(now_);
+  ASSERT_TRUE(next.has_value());
+  core_.OnViewStored(*next);
+  EXPECT_EQ(Names(view()), "n5.2 ");
+  EXPECT_EQ(view().id, 2u);
+  EXPECT_EQ(view().epoch, 2u);
+  EXPECT_EQ(core_.progress().acknowledged, 110u);
+  // It has not heard of it yet.
+  NodeReport goes_on = Says(Condition::kReturned, 110);
+  goes_on.epoch = 1;
+  goes_on.member_view = 1;
+  EXPECT_EQ(core_.Register("c", Node("n5", 2), goes_on, now_),
+            absl::OkStatus());
+  // What turns up later counts no more: its node joins anew.
+  goes_on.cursors = {120, 120, 120};
+  EXPECT_EQ(core_.Register("c", Node("n1", 2), goes_on, now_),
+            absl::OkStatus());
+  EXPECT_EQ(Names(view()), "n5.2 ");
+}
+
+TEST_F(RecoveryFromOutsideTest, NotWhileAMemberIsThere) {
+  EXPECT_EQ(Comes("n4", 100), absl::OkStatus());
+  EXPECT_EQ(Plan(), absl::OkStatus());
+  EXPECT_EQ(Comes("n1", 120), absl::OkStatus());
+  EXPECT_TRUE(absl::IsFailedPrecondition(Plan())) << Plan();
+}
+
+TEST_F(RecoveryFromOutsideTest, NorByThoseWhoCannotServe) {
+  EXPECT_EQ(Comes("n4", 100, Condition::kTorn), absl::OkStatus());
+  EXPECT_EQ(Comes("n5", 100, Condition::kBehind), absl::OkStatus());
+  EXPECT_TRUE(absl::IsFailedPrecondition(Plan())) << Plan();
+}
+
+TEST_F(RecoveryFromOutsideTest, NorByThoseWhoAreToStayOut) {
+  EXPECT_EQ(Comes("n4", 100), absl::OkStatus());
+  EXPECT_EQ(core_.Exclude("n4", ManagerCore::Removal::kNow, now_),
+            absl::OkStatus());
+  EXPECT_TRUE(absl::IsFailedPrecondition(Plan())) << Plan();
+  core_.Include("n4");
+  EXPECT_EQ(Plan(), absl::OkStatus());
+}
+
+// The numbers of two epochs do not compare.
+TEST_F(RecoveryFromOutsideTest, OfAnEpochThatIsOverNoNumbersAreTold) {
+  NodeReport report = Says(Condition::kReturned, 300);
+  report.epoch = 1;
+  View next = view();
+  next.epoch = 2;
+  core_.BecomeLeader(next, Options().lease(), now_, stored_);
+  now_ += 3 * kTimeout;
+  EXPECT_EQ(core_.Register("c", Node("n4", 2), report, now_), absl::OkStatus());
+  const auto plan = core_.PlanRecovery(now_);
+  ASSERT_EQ(plan.status(), absl::OkStatus());
+  EXPECT_EQ(plan->holds, 0u);
+  EXPECT_EQ(plan->acknowledged, 0u);
+  EXPECT_EQ(plan->view.epoch, 3u);
+  EXPECT_EQ(plan->view.recovered_at.at("n4"), 300u);
+}
+
 TEST_F(ForcedRecoveryTest, WhatWasLostIsTakenInWhereTheEpochStays) {
   const faults::Planted fault("membership-recovery-keeps-epoch");
   Recover();

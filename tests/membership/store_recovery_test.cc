@@ -344,6 +344,103 @@ TEST_F(StoreRecoveryTest, NobodyWhoHoldsNothingIsGoneOnWith) {
   EXPECT_TRUE(absl::IsFailedPrecondition(core_.Recover(true, now_).status()));
 }
 
+// All were started again, to a store that was emptied.
+class AllReturnTest : public StoreRecoveryTest {
+ protected:
+  struct Came {
+    std::string id;
+    Condition condition;
+    Cursors cursors;
+  };
+  void Come(const std::vector<Came>& nodes) {
+    Lead(View());
+    for (int i = 0; i < 40; ++i) {
+      now_ += kBeat;
+      for (const Came& node : nodes) {
+        NodeReport report = WasIn(2, node.condition);
+        report.cursors = node.cursors;
+        EXPECT_FALSE(Tell(node.id, report).ok());
+      }
+    }
+  }
+  // By force; or why it is refused.
+  std::string Recovered() {
+    const auto plan = core_.Recover(/*force=*/true, now_);
+    if (!plan.ok()) return std::string(plan.status().message());
+    EXPECT_FALSE(plan->complete);
+    EXPECT_EQ(plan->goes_by, 2u);
+    return Names(plan->view);
+  }
+};
+
+TEST_F(AllReturnTest, OneThatWasInterruptedIsNotGoneOnWithAlone) {
+  Come({{"n1", Condition::kTorn, {69, 68, 60}}});
+  const std::string why = Recovered();
+  EXPECT_TRUE(absl::StrContains(
+      why,
+      "node n1 was interrupted within a mutation, and has nobody to mend it "
+      "by: start another node that was in view 2;"))
+      << why;
+  EXPECT_FALSE(core_.ProposeView(now_).has_value());
+  // Stopped, it is in nobody's way.
+  for (int i = 0; i < 15; ++i) {
+    now_ += kBeat;
+    EXPECT_FALSE(Tell("n2", WasIn(1, Condition::kReturned)).ok());
+  }
+  const auto plan = core_.PlanRecovery(now_);
+  ASSERT_EQ(plan.status(), absl::OkStatus());
+  EXPECT_EQ(Names(plan->view), "n2.1 ");
+  EXPECT_EQ(plan->view.id, 3u);
+}
+
+TEST_F(AllReturnTest, WhomItTakesIsNamedWhereThatIsKnown) {
+  Come({{"n1", Condition::kTorn, {69, 68, 60}}});
+  EXPECT_FALSE(Tell("n4", newest_).ok());
+  const std::string why = Recovered();
+  EXPECT_TRUE(absl::StrContains(why, "that was in view 2: n2;")) << why;
+}
+
+TEST_F(AllReturnTest, BesideOneThatMendsItItIs) {
+  Come({{"n1", Condition::kTorn, {69, 68, 60}},
+        {"n2", Condition::kReturned, {70, 69, 60}}});
+  EXPECT_EQ(Recovered(), "n2.1 n1.1 ");
+}
+
+TEST_F(AllReturnTest, AnOldCopyMendsNobody) {
+  Come({{"n1", Condition::kTorn, {69, 68, 60}},
+        {"n2", Condition::kReturned, {44, 44, 40}}});
+  EXPECT_TRUE(absl::StrContains(Recovered(), "node n1 was interrupted"));
+}
+
+TEST_F(AllReturnTest, NobodyWhoIsBehindLeads) {
+  Come({{"n1", Condition::kBehind, {69, 69, 60}},
+        {"n2", Condition::kReturned, {69, 69, 60}}});
+  EXPECT_EQ(Recovered(), "n2.1 n1.1 ");
+}
+
+// The chain's order was n3, n2, n1.
+TEST_F(AllReturnTest, WhoHasAppliedLessComesLater) {
+  Come({{"n1", Condition::kTorn, {69, 68, 60}},
+        {"n2", Condition::kReturned, {69, 69, 60}},
+        {"n3", Condition::kReturned, {70, 69, 60}}});
+  EXPECT_EQ(Recovered(), "n3.1 n2.1 n1.1 ");
+}
+
+TEST_F(AllReturnTest, OldMistakesAreNoticed) {
+  faults::PlantFault("membership-recovers-with-torn-alone");
+  Come({{"n1", Condition::kTorn, {69, 68, 60}}});
+  EXPECT_EQ(Recovered(), "n1.1 ");
+  EXPECT_TRUE(faults::PlantedFaultWasMet());
+}
+
+TEST_F(AllReturnTest, ARecoveryThatGoesByWhatWasReceivedIsNoticed) {
+  faults::PlantFault("membership-orders-by-received-alone");
+  Come({{"n1", Condition::kTorn, {69, 68, 60}},
+        {"n2", Condition::kReturned, {69, 69, 60}}});
+  EXPECT_EQ(Recovered(), "n1.1 n2.1 ");
+  EXPECT_TRUE(faults::PlantedFaultWasMet());
+}
+
 TEST_F(StoreRecoveryTest, WhereNothingIsBehindThereIsNothingToRecover) {
   EXPECT_TRUE(absl::IsFailedPrecondition(core_.Recover(true, now_).status()));
   EXPECT_TRUE(absl::IsFailedPrecondition(core_.PlanRecovery(now_).status()));

@@ -62,7 +62,7 @@ class AnnouncementsTest : public ::testing::Test {
     }
   }
   // What `to` learns of the successor's memory.
-  std::optional<RequestIdentity> SuspectOf(Speaker* to) {
+  std::optional<RequestIdentity> BlamedOf(Speaker* to) {
     kamino::internal::v1::Sync sync;
     next_.announcements.TellIn(&sync);
     to->announcements.OnSync(sync, kLink);
@@ -113,13 +113,13 @@ TEST_F(AnnouncementsTest, AHeadThatComesBackIsTold) {
   const View view = ViewOf(3, {{"n1", 2}, {"n2", 1}});
   again.announcements.Enter(view, 0);
   next_.announcements.Enter(view, 1);
-  EXPECT_EQ(SuspectOf(&again), kRequest);
+  EXPECT_EQ(BlamedOf(&again), kRequest);
 }
 
-TEST_F(AnnouncementsTest, OneThatGoesOnIsNotSuspect) {
+TEST_F(AnnouncementsTest, OneThatGoesOnIsNotBlamed) {
   Announce(kRequest);
   Exchange();
-  EXPECT_EQ(SuspectOf(&head_), std::nullopt);
+  EXPECT_EQ(BlamedOf(&head_), std::nullopt);
 }
 
 TEST_F(AnnouncementsTest, WhatIsOverIsForgotten) {
@@ -135,13 +135,13 @@ TEST_F(AnnouncementsTest, TheEndThatWasLostIsToldAgain) {
   Announce(kRequest);
   Exchange();
   head_.announcements.End(kNoLink);
-  EXPECT_EQ(SuspectOf(&head_), std::nullopt);
+  EXPECT_EQ(BlamedOf(&head_), std::nullopt);
   Exchange();
   next_.announcements.Enter(ViewOf(3, {{"n2", 1}}), 0);
   EXPECT_EQ(next_.announcements.TakeBlamed(), std::nullopt);
 }
 
-TEST_F(AnnouncementsTest, AHeadThatLivesWithAnotherSuccessorIsNotSuspect) {
+TEST_F(AnnouncementsTest, AHeadThatLivesWithAnotherSuccessorIsNotBlamed) {
   Announce(kRequest);
   Exchange();
   next_.announcements.Enter(ViewOf(3, {{"n1", 1}, {"n3", 1}}), -1);

@@ -1,9 +1,10 @@
-#include "node/storage/bus_error.h"
+#include "node/storage/medium_errors.h"
 
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
+#include "engine/pmem/file_region.h"
 #include "glog/logging.h"
 
 namespace kamino::node {
@@ -147,25 +149,52 @@ void WaitAMoment() {
   nanosleep(&moment, nullptr);
 }
 
-void OnBusError(int, siginfo_t* info, void*) {
-  inside.fetch_add(1);
-  while (busy.exchange(true)) WaitAMoment();
-  const uint64_t address = reinterpret_cast<uint64_t>(info->si_addr);
+// The file, or the device, of this node that has the place, and the byte there.
+bool FindPlace(const void* place, Line* line) {
+  const auto address = reinterpret_cast<uint64_t>(place);
   bool found = false;
-  Line line;
   VisitMaps([&](const Mapping& mapping) {
     if (address < mapping.begin || address >= mapping.end) return false;
     if (!IsWatched(mapping.path)) return true;
     found = true;
-    line.Add("cannot read ");
-    line.Add(mapping.path);
-    line.Add(" at byte ");
-    line.AddNumber(address - mapping.begin + mapping.offset);
-    line.Add(info->si_code == BUS_ADRERR ? ": the file is shorter than it was\n"
-                                         : ": the memory is damaged\n");
+    line->Add(mapping.path);
+    line->Add(" at byte ");
+    line->AddNumber(address - mapping.begin + mapping.offset);
     return true;
   });
-  if (!found) {
+  return found;
+}
+
+[[noreturn]] void RecordAndEnd(const Line& line) {
+  const int file =
+      open(watched.record, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  bool kept = file >= 0;
+  if (kept) {
+    line.WriteTo(file);
+    kept = fsync(file) == 0;
+    close(file);
+    // The record's name has to last as well.
+    if (watched.record_folder >= 0) {
+      kept = fsync(watched.record_folder) == 0 && kept;
+    }
+  }
+  if (!kept) {
+    Line unkept;
+    unkept.Add("cannot be sure to remember this in ");
+    unkept.Add(watched.record);
+    unkept.Add(": do not start this node again on the same files\n");
+    unkept.WriteTo(STDERR_FILENO);
+  }
+  line.WriteTo(STDERR_FILENO);
+  _exit(EXIT_FAILURE);
+}
+
+void OnBusError(int, siginfo_t* info, void*) {
+  inside.fetch_add(1);
+  while (busy.exchange(true)) WaitAMoment();
+  Line line;
+  line.Add("cannot read ");
+  if (!FindPlace(info->si_addr, &line)) {
     // The default follows, at the same instruction; but what others have come
     // by is recorded first.
     busy.store(false);
@@ -174,17 +203,30 @@ void OnBusError(int, siginfo_t* info, void*) {
     signal(SIGBUS, SIG_DFL);
     return;
   }
-  const int file =
-      open(watched.record, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (file >= 0) {
-    line.WriteTo(file);
-    fsync(file);
-    close(file);
-    // The record's name has to last as well.
-    if (watched.record_folder >= 0) fsync(watched.record_folder);
+  line.Add(info->si_code == BUS_ADRERR ? ": the file is shorter than it was\n"
+                                       : ": the memory is damaged\n");
+  RecordAndEnd(line);
+}
+
+void OnLostWrites(const void* place, const char* path, int error) {
+  inside.fetch_add(1);
+  while (busy.exchange(true)) WaitAMoment();
+  Line line;
+  line.Add("cannot write ");
+  if (place != nullptr) {
+    if (!FindPlace(place, &line)) {
+      busy.store(false);
+      inside.fetch_sub(1);
+      return;
+    }
+  } else {
+    line.Add(path);
   }
-  line.WriteTo(STDERR_FILENO);
-  _exit(EXIT_FAILURE);
+  line.Add(": ");
+  const char* description = strerrordesc_np(error);
+  line.Add(description != nullptr ? description : "an error without a name");
+  line.Add("; what was written there before may be lost\n");
+  RecordAndEnd(line);
 }
 
 std::string RecordIn(const std::string& data_dir) {
@@ -206,7 +248,8 @@ void CopyReal(const std::string& path, char* to) {
 
 }  // namespace
 
-void RecordBusErrors(const std::string& data_dir, const std::string& device) {
+void RecordMediumErrors(const std::string& data_dir,
+                        const std::string& device) {
   Copy(RecordIn(data_dir), watched.record);
   CopyReal(data_dir, watched.folder);
   CopyReal(device, watched.device);
@@ -221,23 +264,29 @@ void RecordBusErrors(const std::string& data_dir, const std::string& device) {
   // first one's is recorded. One within the handler does, as it is blocked.
   action.sa_flags = SA_SIGINFO;
   PCHECK(sigaction(SIGBUS, &action, nullptr) == 0);
+  engine::OnLostWrites(OnLostWrites);
 }
 
 absl::Status CheckNoDamage(const std::string& data_dir) {
   const std::string name = RecordIn(data_dir);
+  struct stat info;
+  if (stat(name.c_str(), &info) != 0) return absl::OkStatus();
+  if (!S_ISREG(info.st_mode)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        name, " is no file; that name is kept for one: remove it"));
+  }
   std::ifstream file(name);
-  if (!file) return absl::OkStatus();
   std::string text{std::istreambuf_iterator<char>(file), {}};
   while (!text.empty() && text.back() == '\n') text.pop_back();
   absl::StrReplaceAll({{"\n", "; "}}, &text);
   // The disk may have been full when it was written.
   if (text.empty()) {
-    text = "came by memory that it cannot read, at a place that is not known";
+    text = "came by a medium that fails, at a place that is not known";
   }
   return absl::DataLossError(absl::StrCat(
       name, ": an earlier process of this node ", text,
       ". Nothing is served from these data any more: move all files of the "
-      "node away, this one among them, onto memory that is sound, and start "
+      "node away, this one among them, onto a medium that is sound, and start "
       "it again; it joins as a new node"));
 }
 

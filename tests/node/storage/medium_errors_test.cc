@@ -1,4 +1,4 @@
-#include "node/storage/bus_error.h"
+#include "node/storage/medium_errors.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <fstream>
 #include <string>
@@ -23,13 +25,30 @@
 #include "node/storage/file_media.h"
 #include "tests/faults/fault.h"
 
+// The library's calls fail from here on, as if a disk did.
+bool writes_are_lost = false;
+
 // The library's, but that it says when the folder of a record is synced.
 extern "C" int fsync(int file) {
   if (faccessat(file, kamino::node::kDamageFile, F_OK, 0) == 0) {
     constexpr char kSaid[] = "its folder is synced\n";
     (void)!write(STDERR_FILENO, kSaid, sizeof(kSaid) - 1);
   }
+  struct stat info;
+  if (writes_are_lost && fstat(file, &info) == 0 && info.st_size > 4096 &&
+      S_ISREG(info.st_mode)) {
+    errno = EIO;
+    return -1;
+  }
   return static_cast<int>(syscall(SYS_fsync, file));
+}
+
+extern "C" int msync(void* begin, size_t length, int flags) {
+  if (!writes_are_lost) {
+    return static_cast<int>(syscall(SYS_msync, begin, length, flags));
+  }
+  errno = EIO;
+  return -1;
 }
 
 namespace kamino::node {
@@ -41,11 +60,11 @@ using Part = Media::Part;
 
 constexpr size_t kBytes = 1 << 20;
 
-class BusErrorDeathTest : public ::testing::Test {
+class MediumErrorsDeathTest : public ::testing::Test {
  protected:
-  BusErrorDeathTest() {
+  MediumErrorsDeathTest() {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
-    folder_ = absl::StrCat(::testing::TempDir(), "/bus_error");
+    folder_ = absl::StrCat(::testing::TempDir(), "/medium_errors");
     const std::string command =
         absl::StrCat("rm -rf ", folder_, "; mkdir -p ", folder_);
     EXPECT_EQ(system(command.c_str()), 0);
@@ -53,7 +72,7 @@ class BusErrorDeathTest : public ::testing::Test {
 
   // In a process of its own: a file of the node loses its end.
   void TouchWhatIsGone() {
-    RecordBusErrors(folder_, "");
+    RecordMediumErrors(folder_, "");
     auto media = *FileMedia::Open(folder_, engine::PmemMode::kForce, false);
     auto region = *media->Create(Part::kHeap, kBytes);
     ASSERT_TRUE(media->Publish(Part::kHeap).ok());
@@ -63,10 +82,31 @@ class BusErrorDeathTest : public ::testing::Test {
     _exit(0);
   }
 
+  void WriteToADiskThatFails() {
+    RecordMediumErrors(folder_, "");
+    auto media = *FileMedia::Open(folder_, engine::PmemMode::kAuto, false);
+    auto region = *media->Create(Part::kHeap, kBytes);
+    ASSERT_TRUE(media->Publish(Part::kHeap).ok());
+    region->base()[12345] = std::byte{1};
+    writes_are_lost = true;
+    region->Persist(region->base() + 12345, 1);
+    _exit(0);
+  }
+
+  void OpenWhatADiskHasLost() {
+    RecordMediumErrors(folder_, "");
+    auto media = *FileMedia::Open(folder_, engine::PmemMode::kAuto, false);
+    ASSERT_TRUE(media->Create(Part::kHeap, kBytes).ok());
+    ASSERT_TRUE(media->Publish(Part::kHeap).ok());
+    writes_are_lost = true;
+    const auto region = media->Open(Part::kHeap);
+    _exit(0);
+  }
+
   // Two threads fault; the first one is still in its handler, as nobody reads
   // what it writes to, when the second one does.
   void TouchWhatIsGoneTwice() {
-    RecordBusErrors(folder_, "");
+    RecordMediumErrors(folder_, "");
     auto media = *FileMedia::Open(folder_, engine::PmemMode::kForce, false);
     auto region = *media->Create(Part::kHeap, kBytes);
     ASSERT_TRUE(media->Publish(Part::kHeap).ok());
@@ -103,7 +143,7 @@ class BusErrorDeathTest : public ::testing::Test {
   std::string folder_;
 };
 
-TEST_F(BusErrorDeathTest, ThePlaceIsRecordedAndTheNodeStaysDown) {
+TEST_F(MediumErrorsDeathTest, ThePlaceIsRecordedAndTheNodeStaysDown) {
   EXPECT_TRUE(CheckNoDamage(folder_).ok());
   EXPECT_EXIT(TouchWhatIsGone(), ::testing::ExitedWithCode(1),
               "heap.pmem at byte 12345: the file is shorter than it was");
@@ -115,7 +155,30 @@ TEST_F(BusErrorDeathTest, ThePlaceIsRecordedAndTheNodeStaysDown) {
             HasSubstr("heap.pmem at byte 12345"), HasSubstr("move all files")));
 }
 
-TEST_F(BusErrorDeathTest, AnotherThreadsFaultDoesNotKeepItFromBeingRecorded) {
+TEST_F(MediumErrorsDeathTest, WhatADiskDoesNotTakeIsRecorded) {
+  EXPECT_EXIT(WriteToADiskThatFails(), ::testing::ExitedWithCode(1),
+              "cannot write .*heap.pmem at byte 12345: Input/output error");
+  EXPECT_THAT(std::string(CheckNoDamage(folder_).message()),
+              AllOf(HasSubstr("heap.pmem at byte 12345"),
+                    HasSubstr("may be lost"), HasSubstr("move all files")));
+  // Nor is it taken for whole when the next process is the one that hears of
+  // it.
+  EXPECT_EXIT(OpenWhatADiskHasLost(), ::testing::ExitedWithCode(1),
+              "cannot write .*heap.pmem: Input/output error");
+  EXPECT_TRUE(absl::IsDataLoss(CheckNoDamage(folder_)));
+}
+
+TEST_F(MediumErrorsDeathTest, AMediumThatFailsIsRememberedByItsRecordAlone) {
+  const auto with_a_fault = [this] {
+    faults::PlantFault("medium-that-fails-is-forgotten");
+    WriteToADiskThatFails();
+  };
+  EXPECT_EXIT(with_a_fault(), ::testing::KilledBySignal(SIGABRT), "");
+  EXPECT_TRUE(CheckNoDamage(folder_).ok());
+}
+
+TEST_F(MediumErrorsDeathTest,
+       AnotherThreadsFaultDoesNotKeepItFromBeingRecorded) {
   EXPECT_EXIT(TouchWhatIsGoneTwice(), ::testing::ExitedWithCode(1),
               "heap.pmem at byte 12345: the file is shorter than it was");
   const auto with_a_fault = [this] {
@@ -126,7 +189,7 @@ TEST_F(BusErrorDeathTest, AnotherThreadsFaultDoesNotKeepItFromBeingRecorded) {
   EXPECT_EXIT(with_a_fault(), ::testing::KilledBySignal(SIGBUS), "");
 }
 
-TEST_F(BusErrorDeathTest, TheRecordsNameIsSynced) {
+TEST_F(MediumErrorsDeathTest, TheRecordsNameIsSynced) {
   EXPECT_EXIT(TouchWhatIsGone(), ::testing::ExitedWithCode(1),
               "its folder is synced\ncannot read .*heap.pmem at byte 12345");
   const auto with_a_fault = [this] {
@@ -140,17 +203,29 @@ TEST_F(BusErrorDeathTest, TheRecordsNameIsSynced) {
                        ::testing::Not(HasSubstr("its folder is synced"))));
 }
 
-TEST_F(BusErrorDeathTest, ARecordThatIsEmptySaysThatThePlaceIsNotKnown) {
+TEST_F(MediumErrorsDeathTest, ARecordThatIsEmptySaysThatThePlaceIsNotKnown) {
   std::ofstream(absl::StrCat(folder_, "/", kDamageFile));
   EXPECT_THAT(std::string(CheckNoDamage(folder_).message()),
               AllOf(HasSubstr("at a place that is not known. Nothing is"),
                     HasSubstr("move all files")));
 }
 
-TEST_F(BusErrorDeathTest, WhatIsNotTheNodesIsNotRecorded) {
+TEST_F(MediumErrorsDeathTest, ANameThatIsNoFileIsRefused) {
+  const std::string record = absl::StrCat(folder_, "/", kDamageFile);
+  for (const bool fifo : {true, false}) {
+    ASSERT_EQ(fifo ? mkfifo(record.c_str(), 0644) : mkdir(record.c_str(), 0755),
+              0);
+    const absl::Status refused = CheckNoDamage(folder_);
+    EXPECT_TRUE(absl::IsFailedPrecondition(refused));
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("is no file"));
+    ASSERT_EQ(remove(record.c_str()), 0);
+  }
+}
+
+TEST_F(MediumErrorsDeathTest, WhatIsNotTheNodesIsNotRecorded) {
   const std::string other = absl::StrCat(::testing::TempDir(), "/other");
   const auto touch = [&] {
-    RecordBusErrors(folder_, "");
+    RecordMediumErrors(folder_, "");
     const int file = open(other.c_str(), O_RDWR | O_CREAT, 0644);
     void* memory =
         mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);

@@ -59,7 +59,7 @@ void Faults::Repair(SimNode* node) {
 }
 
 bool Faults::SomebodyDecays() const {
-  if (!decays_) return false;
+  if (!decays_ || only_decayed_are_left_) return false;
   bool some = false;
   for (const auto& node : cluster_->nodes()) some |= node->decayed();
   return some;
@@ -76,7 +76,7 @@ void Faults::StrikeLightly() {
 bool Faults::Decay() {
   const membership::View view = cluster_->StoredView();
   if (view.members.size() < 2 || operator_.busy() ||
-      cuts_until_ > world_->now() ||
+      cuts_until_ > world_->now() || only_decayed_are_left_ ||
       cluster_->options().scrub_bytes_per_s == 0) {
     return false;
   }
@@ -99,7 +99,20 @@ bool Faults::Decay() {
   world_->tally().Count(view.members.size() == 2 ? Kind::kDecayOfTwo
                                                  : Kind::kDecay);
   TakeOutDecayed();
+  WatchDecayed();
   return true;
+}
+
+// Where the chain comes down to it alone, as links break, all that join have
+// what it holds, and nobody can know better (docs/fault_model.md).
+void Faults::WatchDecayed() {
+  world_->After(absl::Milliseconds(50), [this] {
+    const membership::View view = cluster_->StoredView();
+    only_decayed_are_left_ =
+        view.members.size() == 1 &&
+        cluster_->node(view.members.front().node_id)->decayed();
+    if (!only_decayed_are_left_) WatchDecayed();
+  });
 }
 
 // Another member holds what was written, as an operator finds out.

@@ -80,6 +80,8 @@ class Faults {
   bool over() const { return !operator_.busy(); }
   // A member holds bits that have changed.
   bool SomebodyDecays() const;
+  // One was the whole chain: what it holds is the chain's from then on.
+  bool only_decayed_are_left() const { return only_decayed_are_left_; }
 
   uint64_t struck() const { return struck_; }
 
@@ -111,6 +113,7 @@ class Faults {
   void Rot();
   bool Decay();
   void TakeOutDecayed();
+  void WatchDecayed();
   bool OthersHold(const SimNode& node) const;
   void LookAfter(SimNode* node);
   void Repair(SimNode* node);
@@ -159,8 +162,9 @@ class Faults {
   Random nonsense_;  // of its own: what else befalls a run is the same
   bool stopped_ = false;
   uint64_t struck_ = 0;
-  bool all_are_old_ = false;  // nothing else happens meanwhile
-  bool decays_ = false;       // some node did
+  bool all_are_old_ = false;            // nothing else happens meanwhile
+  bool decays_ = false;                 // some node did
+  bool only_decayed_are_left_ = false;  // once: what they hold is the chain's
   // Until when cuts are to come that were struck before.
   absl::Time cuts_until_ = absl::InfinitePast();
   // What is to come next: whether it has.

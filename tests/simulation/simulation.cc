@@ -198,8 +198,13 @@ class Simulation {
     if (!status.ok()) return status;
     status = CheckAgainstLog(cluster_.history(), cluster_.log(),
                              cluster_.sent(), cluster_.max_clients(), &model);
-    if (status.ok()) status = CheckHeaps(&cluster_, model);
     const Workload& workload = cluster_.workload();
+    if (status.ok()) {
+      status = CheckHeaps(&cluster_, model,
+                          faults_.only_decayed_are_left()
+                              ? workload.ColdKeys()
+                              : std::vector<std::string>());
+    }
     if (status.ok()) {
       status = CheckLists(cluster_.history(),
                           ReadFinal(&cluster_, workload.ListKeys()));

@@ -162,6 +162,12 @@ std::vector<std::string> Workload::ListKeys() const {
   return keys;
 }
 
+std::vector<std::string> Workload::ColdKeys() const {
+  std::vector<std::string> keys;
+  for (int i = 0; i < options_.cold; ++i) keys.push_back(absl::StrCat("z", i));
+  return keys;
+}
+
 Record Workload::Setup() const {
   CommitRequest commit;
   for (const std::string& key : AccountKeys()) {
@@ -170,9 +176,10 @@ Record Workload::Setup() const {
     put->set_value(absl::StrCat(kBalance));
   }
   const std::vector<std::string> cold = ColdValues();
+  const std::vector<std::string> cold_keys = ColdKeys();
   for (size_t i = 0; i < cold.size(); ++i) {
     auto* put = commit.add_then_operations()->mutable_put();
-    put->set_key(absl::StrCat("z", i));
+    put->set_key(cold_keys[i]);
     put->set_value(cold[i]);
   }
   return Mutation(replica::kCommitFunction, commit.SerializeAsString());

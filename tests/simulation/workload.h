@@ -75,6 +75,8 @@ class Workload {
 
   // Of those that nobody reads: no other bytes are like these.
   std::vector<std::string> ColdValues() const;
+  // Where they lie.
+  std::vector<std::string> ColdKeys() const;
   std::vector<std::string> AccountKeys() const;
   std::vector<std::string> ListKeys() const;
 

@@ -24,7 +24,7 @@ help:
 	@echo "             node/kamino_node, membership/kamino_manager"
 	@echo "make bench-engine"
 	@echo "             measure the engine against its baselines (some minutes;"
-	@echo "             QUICK=1: under one); results in bench/out"
+	@echo "             QUICK=1: one or two); results in bench/out"
 	@echo "make bench-failover"
 	@echo "             time from a kill to the next write, and more (some"
 	@echo "             minutes; QUICK=1: two); results in bench/out"

@@ -154,6 +154,25 @@ struct Recovery {
   bool force = false;
 };
 
+// Of the members of a recovery's view; while there is a choice, the better one.
+std::string WhatTheyHold(const kamino::v1::RecoverResponse& planned,
+                         bool done) {
+  const char* hold =
+      planned.members_size() == 1 ? ", which holds " : ", which hold ";
+  if (planned.complete())
+    return absl::StrCat(hold, "all that was acknowledged");
+  if (planned.acknowledged() > 0) {
+    return absl::StrCat(hold, "mutations up to ", planned.holds(), " of ",
+                        planned.acknowledged(), " that were acknowledged",
+                        done ? "" : ": rather put newer files back");
+  }
+  return absl::StrCat(
+      hold, "less than was acknowledged, maybe",
+      done ? ""
+           : ": if other nodes were in its last view, rather start those "
+             "first");
+}
+
 int Recover(Cli& cli, const Recovery& recovery) {
   auto admin = cli.ConnectToManagers();
   if (!admin.ok()) return cli.Fail(admin.status());
@@ -173,17 +192,10 @@ int Recover(Cli& cli, const Recovery& recovery) {
   std::cout << absl::StrCat(
       recovery.confirmed ? "the chain goes on" : "the chain would go on",
       " in view ", planned->view_id(), " with ", absl::StrJoin(members, ", "),
-      planned->complete() ? ", which hold all that was acknowledged"
-      : planned->acknowledged() > 0
-          ? absl::StrCat(", which hold mutations up to ", planned->holds(),
-                         " of ", planned->acknowledged(),
-                         " that were acknowledged: rather put newer files back")
-          : ", which may lack what was acknowledged: if other nodes were in "
-            "its last view, rather start those first",
-      recovery.confirmed
-          ? "\n"
-          : absl::StrCat("\nto have it so: kamino admin recover --confirm",
-                         planned->complete() ? "" : " --force", "\n"));
+      WhatTheyHold(*planned, recovery.confirmed), "\n");
+  if (recovery.confirmed) return kExitOk;
+  std::cout << "to have it so: kamino admin recover --confirm"
+            << (planned->complete() ? "\n" : " --force\n");
   return kExitOk;
 }
 

@@ -323,8 +323,10 @@ void AddBenchCommand(CLI::App* app, Cli* cli) {
   AddKeys(put, options.get());
   AddNumber(put, "--value_size", &options->value_size,
             "Bytes of a value; 100 by default.", 0, kMaxValueBytes);
-  CLI::App* get = AddLoad(bench, cli, "get", "Reads of what put wrote.",
-                          "  kamino bench get --outstanding=1", options);
+  CLI::App* get =
+      AddLoad(bench, cli, "get",
+              "Reads of what put wrote; of keys that it has not, DECLINED.",
+              "  kamino bench get --outstanding=1", options);
   AddKeys(get, options.get());
 }
 

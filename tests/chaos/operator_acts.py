@@ -21,7 +21,7 @@ UNALIKE = ("must have it in common", "but --heap_mb says", "but --ring_mb says",
            "belongs to", "this is the manager of cluster", "of one chain are")
 BEHIND = "the views stored at etcd are not the newest"
 PLAN = re.compile(r"the chain would go on in view (\d+) with (.*)")
-ALL_HELD = "which hold all that was acknowledged"
+ALL_HELD = "all that was acknowledged"
 
 
 class Operator:

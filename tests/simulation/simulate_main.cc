@@ -79,9 +79,11 @@ Counts RunOne(uint64_t seed, std::FILE* trace) {
   counts.runs.AddRun(result.tally);
   if (result.violation.ok()) return counts;
   counts.failed = 1;
-  const std::string text = absl::StrCat(
-      "seed ", seed, ": ", result.violation.ToString(),
-      "\n  replay: make simulate SEEDS=1 FIRST=", seed, " TRACE=1\n");
+  const std::string fault = absl::GetFlag(FLAGS_fault);
+  const std::string text =
+      absl::StrCat("seed ", seed, ": ", result.violation.ToString(),
+                   "\n  replay: make simulate SEEDS=1 FIRST=", seed, " TRACE=1",
+                   fault.empty() ? "" : " FAULT=", fault, "\n");
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
   return counts;

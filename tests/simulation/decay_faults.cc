@@ -94,12 +94,15 @@ bool Faults::Decay() {
   SimNode* const node =
       cluster_->node(view.members[random_.Pick(view.members.size())].node_id);
   if (!MayLose(*node)) return false;
+  const bool first = !decays_;
   decays_ = true;
   node->Decay();
   world_->tally().Count(view.members.size() == 2 ? Kind::kDecayOfTwo
                                                  : Kind::kDecay);
-  TakeOutDecayed();
-  WatchDecayed();
+  if (first) {
+    TakeOutDecayed();
+    WatchDecayed();
+  }
   return true;
 }
 
@@ -144,7 +147,8 @@ void Faults::TakeOutDecayed() {
       }
       break;
     }
-    if (SomebodyDecays() || in_doubt) TakeOutDecayed();
+    // Also while those that hold it are outside: they may be back with it.
+    if (!only_decayed_are_left_) TakeOutDecayed();
   });
 }
 

@@ -4,12 +4,15 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <functional>
 #include <new>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "glog/logging.h"
 #include "gtest/gtest.h"
 
@@ -82,6 +85,30 @@ TEST(ServerProgramDeathTest, LackOfMemorySaysSo) {
                 return StoreToNull();
               }),
               testing::ExitedWithCode(1), "out of memory: ");
+}
+
+// Writes beyond what a file may have; as an error it can be told of.
+absl::Status WriteTooMuch() {
+  rlimit before;
+  PCHECK(getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const rlimit one_byte = {1, before.rlim_max};
+  PCHECK(setrlimit(RLIMIT_FSIZE, &one_byte) == 0);
+  std::string name = absl::StrCat(testing::TempDir(), "/too_much_XXXXXX");
+  const int file = mkstemp(name.data());
+  PCHECK(file >= 0);
+  PCHECK(write(file, "ab", 2) == 1);  // what there is room for
+  const ssize_t written = write(file, "b", 1);
+  const int error = errno;
+  unlink(name.c_str());
+  PCHECK(setrlimit(RLIMIT_FSIZE, &before) == 0);  // stderr may be a file
+  if (written >= 0) return absl::OkStatus();
+  return absl::ErrnoToStatus(error, "cannot write");
+}
+
+TEST(ServerProgramDeathTest, AFileBeyondItsBoundIsAnError) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(RunProgram(WriteTooMuch), testing::ExitedWithCode(1),
+              "cannot write: File too large");
 }
 
 TEST(ServerProgramDeathTest, OtherEndsStayWhatTheyAre) {

@@ -59,14 +59,6 @@ Role View::RoleOf(absl::string_view node_id, uint64_t incarnation) const {
   return RoleAt(IndexOf(node_id, incarnation));
 }
 
-Role View::RoleAt(int index) const {
-  if (index < 0) return Role::kOutside;
-  if (members.size() == 1) return Role::kSingle;
-  if (index == 0) return Role::kHead;
-  return index + 1 == static_cast<int>(members.size()) ? Role::kTail
-                                                       : Role::kMiddle;
-}
-
 const Member* View::Predecessor(int index) const {
   return index > 0 ? &members[index - 1] : nullptr;
 }

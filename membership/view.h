@@ -78,7 +78,14 @@ struct View {
   // Position of that incarnation of that node, or -1.
   int IndexOf(absl::string_view node_id, uint64_t incarnation) const;
   Role RoleOf(absl::string_view node_id, uint64_t incarnation) const;
-  Role RoleAt(int index) const;  // kOutside for -1
+  // kOutside for -1.
+  Role RoleAt(int index) const {
+    if (index < 0) return Role::kOutside;
+    if (members.size() == 1) return Role::kSingle;
+    if (index == 0) return Role::kHead;
+    return index + 1 == static_cast<int>(members.size()) ? Role::kTail
+                                                         : Role::kMiddle;
+  }
 
   // Of the member at `index`; null when there is none.
   const Member* Predecessor(int index) const;

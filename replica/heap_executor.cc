@@ -17,13 +17,17 @@ absl::StatusOr<uint64_t> HeapExecutor::Run(const LogEntry& entry, bool trial) {
   }
   Transaction transaction(heap_, write_set);
   absl::Status done = state_->Replay(transaction, entry, trial);
+  uint64_t hash = 0;
+  if (done.ok() && entry.image_hash() != 0) {
+    ASSIGN_OR_RETURN(auto filled, entry.Filled());
+    // Before Commit: what is flushed may have left the cache.
+    hash = transaction.HashImage(filled);
+  }
   if (done.ok()) {
     done = static_cast<engine::Transaction&>(transaction).Commit();
   }
   if (!done.ok()) return absl::DataLossError(done.message());
-  if (entry.image_hash() == 0) return 0;
-  ASSIGN_OR_RETURN(auto filled, entry.Filled());
-  return transaction.HashImage(filled);
+  return hash;
 }
 
 absl::StatusOr<uint64_t> HeapExecutor::Execute(const LogEntry& entry) {

@@ -1,13 +1,12 @@
 #include "replica/log_entry.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 #include <cstring>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "engine/kamino/checksum.h"
 #include "glog/logging.h"
 
 namespace kamino::replica {
@@ -27,7 +26,9 @@ constexpr size_t kChecksumBytes = sizeof(EntryHeader::checksum);
 constexpr size_t kIdBytes = sizeof(uint64_t);
 
 uint64_t ChecksumOf(const char* entry, size_t length) {
-  return XXH3_64bits(entry + kChecksumBytes, length - kChecksumBytes);
+  return engine::Checksum(
+      {reinterpret_cast<const std::byte*>(entry + kChecksumBytes),
+       length - kChecksumBytes});
 }
 
 uint64_t Padded(uint64_t bytes) {
@@ -138,7 +139,7 @@ absl::StatusOr<LogEntry> LogEntry::Check(absl::string_view bytes) {
   RETURN_IF_ERROR(entry.CheckLengths());
   RETURN_IF_ERROR(entry.VisitMutations(
       [](const MutationView&) { return absl::OkStatus(); }));
-  RETURN_IF_ERROR(entry.WriteSet().status());
+  RETURN_IF_ERROR(entry.VisitIntents([](const IntentRecord&) {}));
   return entry;
 }
 

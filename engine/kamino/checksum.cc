@@ -4,6 +4,7 @@
 #include <xxh_x86dispatch.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "absl/container/flat_hash_set.h"
 
@@ -32,6 +33,12 @@ uint64_t Checksum(absl::Span<const std::byte> bytes) {
 }
 
 namespace {
+
+bool IsZero(absl::Span<const std::byte> bytes) {
+  return bytes.empty() ||
+         (bytes[0] == std::byte{} &&
+          std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
+}
 
 // The range as far as it is there.
 absl::Span<const std::byte> Part(absl::Span<const std::byte> payload,
@@ -63,10 +70,7 @@ uint64_t HashAfterImage(
     const size_t length = place < filled.size() ? filled[place] : 0;
     hash = FoldHash(hash, Checksum(Part(payload, 0, length)));
     const auto rest = Part(payload, length, intent.length);
-    if (std::any_of(rest.begin(), rest.end(),
-                    [](std::byte b) { return b != std::byte{}; })) {
-      hash = FoldHash(hash, Checksum(rest));
-    }
+    if (!IsZero(rest)) hash = FoldHash(hash, Checksum(rest));
   }
   return hash;
 }

@@ -30,7 +30,7 @@ class ReplicaTransaction : public Transaction {
   ReplicaTransaction(Heap* heap, const WriteSet& write_set);
   ~ReplicaTransaction() override;
 
-  // After Commit: AfterImage::hash of what it has left. `filled` is the head's
+  // AfterImage::hash of what it leaves. `filled` is the head's
   // AfterImage::filled.
   uint64_t HashImage(absl::Span<const uint32_t> filled) const;
 

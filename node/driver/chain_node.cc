@@ -1,7 +1,10 @@
 #include "node/driver/chain_node.h"
 
+#include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -16,11 +19,25 @@ namespace {
 // Records and pages that one call of Summarize looks at.
 constexpr uint64_t kSummarizeObjects = 2048;
 
+using KindNames = std::vector<std::string>;  // by message_case
+
+KindNames NamesOfKinds() {
+  const auto* kinds =
+      kamino::internal::v1::ChainMessage::descriptor()->FindOneofByName(
+          "message");
+  KindNames names = {"an empty message"};
+  for (int i = 0; i < kinds->field_count(); ++i) {
+    const auto number = static_cast<size_t>(kinds->field(i)->number());
+    names.resize(std::max(names.size(), number + 1));
+    names[number] = kinds->field(i)->name();
+  }
+  return names;
+}
+
 absl::string_view KindOf(const kamino::internal::v1::ChainMessage& message) {
-  const auto* field =
-      message.GetDescriptor()->FindFieldByNumber(message.message_case());
-  if (field == nullptr) return "an empty message";
-  return field->name();
+  // Looked up each time they would cost every message.
+  static const KindNames* const kNames = new KindNames(NamesOfKinds());
+  return (*kNames)[message.message_case()];
 }
 
 }  // namespace
@@ -329,6 +346,11 @@ membership::NodeReport ChainNode::report() const {
     report.transfer_bytes_left = transfer.bytes_left;
   }
   return report;
+}
+
+ChainNode::Standing ChainNode::standing() const {
+  return {storage_->record()->serial(), core_.view().id, core_.condition(),
+          core_.caught_up_view()};
 }
 
 std::optional<head::AdmissionStats> ChainNode::admission_stats() const {

@@ -106,6 +106,17 @@ class ChainNode {
   const replica::ChainCore& core() const { return core_; }
   // For the manager.
   membership::NodeReport report() const;
+  // What all of a report goes by but cursors, debts and transfers, which move
+  // all the time.
+  struct Standing {
+    uint64_t record = 0;  // NodeRecord::serial
+    uint64_t view_id = 0;
+    membership::Condition condition = membership::Condition::kUnknown;
+    uint64_t caught_up_view = 0;
+
+    friend bool operator==(const Standing&, const Standing&) = default;
+  };
+  Standing standing() const;
   const engine::Heap& heap() const { return *storage_->heap(); }
   std::optional<head::AdmissionStats> admission_stats() const;
   std::optional<engine::KaminoStats> store_stats() const;

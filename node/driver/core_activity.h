@@ -24,23 +24,23 @@ class CoreActivity {
   // end of a batch.
 
   void BeginStep(absl::string_view what) {
-    steps_.fetch_add(1, std::memory_order_release);
+    CountStep();
     Doing(what);
   }
   // Within a step: what it is about now, and for which client or link, if any.
   void Doing(absl::string_view what, uint64_t whose = 0) {
-    std::array<uint64_t, kMaxName / sizeof(uint64_t)> words = {};
-    std::memcpy(words.data(), what.data(), std::min(what.size(), kMaxName));
-    for (size_t i = 0; i < words.size(); ++i) {
-      name_[i].store(words[i], std::memory_order_relaxed);
+    what = what.substr(0, kMaxName);
+    for (size_t i = 0; i < name_.size(); ++i) {
+      uint64_t word = 0;
+      std::memcpy(&word, what.data(), std::min(what.size(), sizeof(word)));
+      name_[i].store(word, std::memory_order_relaxed);
+      if (what.size() < sizeof(word)) break;  // ToString stops there, too
+      what.remove_prefix(sizeof(word));
     }
     whose_.store(whose, std::memory_order_relaxed);
   }
   // The thread waits.
-  void Idle() {
-    idle_at_.store(steps_.fetch_add(1, std::memory_order_release) + 1,
-                   std::memory_order_release);
-  }
+  void Idle() { idle_at_.store(CountStep(), std::memory_order_release); }
 
   // --- Any thread.
 
@@ -53,6 +53,13 @@ class CoreActivity {
   std::string ToString() const;
 
  private:
+  // Nobody else writes it.
+  uint64_t CountStep() {
+    const uint64_t step = steps_.load(std::memory_order_relaxed) + 1;
+    steps_.store(step, std::memory_order_release);
+    return step;
+  }
+
   std::atomic<uint64_t> steps_{0};
   std::atomic<uint64_t> idle_at_{0};
   std::array<std::atomic<uint64_t>, kMaxName / sizeof(uint64_t)> name_ = {};

@@ -76,7 +76,8 @@ void CoreThread::Run() {
       Take(more ? absl::ZeroDuration() : next_tick - MonotonicNow(), &tasks)) {
     absl::Time batch_began = MonotonicNow();
     for (Task& task : tasks) {
-      if (MonotonicNow() - batch_began >= options_.max_batch_time) {
+      if (&task != &tasks.front() &&
+          MonotonicNow() - batch_began >= options_.max_batch_time) {
         EndBatch(&next_tick);
         batch_began = MonotonicNow();
       }

@@ -227,18 +227,13 @@ bool Node::Run(absl::AnyInvocable<void(ChainNode&)> task) {
 // --- Core thread.
 
 void Node::Report() {
-  membership::NodeReport report = node_->report();
   // Each batch moves the cursors; a heartbeat needs no finer ones. They go with
   // whatever else has changed: what a node holds is judged by both.
-  membership::NodeReport older = report;
-  if (!std::exchange(ticked_, false)) {
-    older.cursors = reported_.cursors;
-    older.append_debt = reported_.append_debt;
-    older.completion_debt = reported_.completion_debt;
-    older.transfer_pass = reported_.transfer_pass;
-    older.transfer_bytes_left = reported_.transfer_bytes_left;
-  }
-  if (older == reported_) return;
+  const ChainNode::Standing standing = node_->standing();
+  if (!std::exchange(ticked_, false) && standing == standing_) return;
+  standing_ = standing;
+  membership::NodeReport report = node_->report();
+  if (report == reported_) return;
   const bool caught_up =
       report.caught_up_view != 0 && reported_.caught_up_view == 0;
   reported_ = report;

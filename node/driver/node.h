@@ -154,6 +154,7 @@ class Node {
   membership::Role reported_role_ = membership::Role::kOutside;
   bool reported_lease_ = false;
   membership::NodeReport reported_;
+  ChainNode::Standing standing_;      // as of the last look at the report
   bool ticked_ = true;                // since the cursors were reported
   std::function<void()> on_retired_;  // null: nobody waits for it
 

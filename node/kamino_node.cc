@@ -119,6 +119,7 @@ absl::StatusOr<NodeOptions> OptionsFrom(
   }
   options.chain.transfer_bytes_per_s = flags.transfer_mb_per_s * 1000 * 1000;
   options.chain.scrub_bytes_per_s = flags.scrub_mb_per_s * 1000 * 1000;
+  options.chain.scrub_min_pass = flags.scrub_min_pass;
   RETURN_IF_ERROR(
       ChooseTransports(flags, std::move(rendezvous), &options.links));
   return options;

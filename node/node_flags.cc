@@ -65,6 +65,9 @@ ABSL_FLAG(
     "How fast the nodes compare what they hold while this one is head, in "
     "MB/s of the heap, free space included; 0: not at all. A pass over "
     "the whole heap takes --heap_mb divided by that, in seconds.");
+ABSL_FLAG(uint32_t, scrub_min_pass_s, 60,
+          "From the begin of one such pass to that of the next it takes so "
+          "many seconds at least; a new view begins one at once.");
 ABSL_FLAG(uint32_t, restart_limit, 10,
           "Once this node has died so often, each time within ten minutes of "
           "its start, it stays down; after two such deaths it waits before it "
@@ -225,6 +228,7 @@ absl::StatusOr<NodeFlags> ReadNodeFlags() {
     return BadFlag("scrub_mb_per_s",
                    absl::StrCat("must be from 0 to ", kMaxMegabytes));
   }
+  flags.scrub_min_pass = absl::Seconds(absl::GetFlag(FLAGS_scrub_min_pass_s));
   ASSIGN_OR_RETURN(
       flags.managers,
       membership::ReadAddressesFlag("managers", absl::GetFlag(FLAGS_managers)));

@@ -55,9 +55,12 @@ struct ChainOptions {
   // How fast members compare what they hold, while this node is head; 0: not at
   // all. In ranges of so many bytes, a multiple of 64 that all must have alike.
   // A question that is not answered by scrub_retry is asked again; where
-  // members differed, not sooner.
+  // members differed, not sooner. From one pass over the heap to the next, in
+  // one view, it takes scrub_min_pass at least: a small heap is not compared
+  // for ever, but what a view begins with at once.
   uint64_t scrub_bytes_per_s = 0;
   uint64_t scrub_range_bytes = 256u << 10;
+  absl::Duration scrub_min_pass = absl::ZeroDuration();
   absl::Duration scrub_retry = absl::Seconds(1);
   // Told of each log entry once it is durable in this node's ring; for tests
   // that keep a history. May be null.

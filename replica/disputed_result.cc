@@ -71,8 +71,7 @@ void DisputedResult::Keep() {
 absl::Status DisputedResult::Replace() {
   const LogEntry entry = ring_->EntryOf(dispute_->first());
   ASSIGN_OR_RETURN(const std::vector<MutationView> views, entry.Mutations());
-  ASSIGN_OR_RETURN(const engine::WriteSet write_set, entry.WriteSet());
-  ASSIGN_OR_RETURN(std::vector<uint32_t> filled, entry.Filled());
+  ASSIGN_OR_RETURN(const LogEntry::Declared declared, entry.ReadDeclared());
   // Copies, as a draft takes mutations, not views.
   std::vector<Mutation> mutations;
   for (const MutationView& view : views) {
@@ -82,13 +81,13 @@ absl::Status DisputedResult::Replace() {
   }
   std::vector<const Mutation*> pointers;
   for (const Mutation& mutation : mutations) pointers.push_back(&mutation);
-  const engine::AfterImage image = {dispute_->own_hash(), std::move(filled)};
+  const engine::AfterImage image = {dispute_->own_hash(), declared.filled};
   LogEntryDraft draft;
   draft.first = dispute_->first();
   draft.chain_id = options_.chain_id;
   draft.view_id = place_->view.id;
   draft.mutations = pointers;
-  draft.write_set = &write_set;
+  draft.write_set = &declared.write_set;
   draft.image = &image;
   // What the former head has sent after it was neither applied nor answered.
   ring_->TruncateAfter(dispute_->last());

@@ -11,7 +11,8 @@ using engine::WriteSet;
 
 template <typename Transaction>
 absl::StatusOr<uint64_t> HeapExecutor::Run(const LogEntry& entry, bool trial) {
-  ASSIGN_OR_RETURN(auto write_set, entry.WriteSet());
+  ASSIGN_OR_RETURN(const auto declared, entry.ReadDeclared());
+  const WriteSet& write_set = declared.write_set;
   if (scrubbed_ != nullptr && !trial) {
     for (const Intent& intent : write_set) scrubbed_->OnWritten(intent.object);
   }
@@ -19,9 +20,8 @@ absl::StatusOr<uint64_t> HeapExecutor::Run(const LogEntry& entry, bool trial) {
   absl::Status done = state_->Replay(transaction, entry, trial);
   uint64_t hash = 0;
   if (done.ok() && entry.image_hash() != 0) {
-    ASSIGN_OR_RETURN(auto filled, entry.Filled());
     // Before Commit: what is flushed may have left the cache.
-    hash = transaction.HashImage(filled);
+    hash = transaction.HashImage(declared.filled);
   }
   if (done.ok()) {
     done = static_cast<engine::Transaction&>(transaction).Commit();
@@ -39,9 +39,9 @@ absl::StatusOr<uint64_t> HeapExecutor::Try(const LogEntry& entry) {
 }
 
 absl::StatusOr<uint64_t> HeapExecutor::HashImage(const LogEntry& entry) {
-  ASSIGN_OR_RETURN(auto write_set, entry.WriteSet());
-  ASSIGN_OR_RETURN(auto filled, entry.Filled());
-  return engine::ReplicaTransaction(heap_, write_set).HashImage(filled);
+  ASSIGN_OR_RETURN(const auto declared, entry.ReadDeclared());
+  return engine::ReplicaTransaction(heap_, declared.write_set)
+      .HashImage(declared.filled);
 }
 
 absl::Status HeapExecutor::ReadIntent(const Intent& intent,

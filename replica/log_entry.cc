@@ -194,17 +194,17 @@ absl::StatusOr<std::vector<MutationView>> LogEntry::Mutations() const {
   return mutations;
 }
 
-absl::Status LogEntry::VisitIntents(
-    absl::FunctionRef<void(const IntentRecord&)> visit) const {
+template <typename Visit>
+absl::Status LogEntry::VisitIntents(const Visit& visit) const {
   const size_t begin = sizeof(EntryHeader) + size_t{header_.mutation_bytes};
   if (begin > bytes_.size()) return Damaged("is shorter than its mutations");
-  Cursor cursor(bytes_.substr(begin));
-  if (header_.intent_count > cursor.left() / sizeof(IntentRecord)) {
+  const absl::string_view records = bytes_.substr(begin);
+  if (header_.intent_count > records.size() / sizeof(IntentRecord)) {
     return Damaged("is shorter than its write set");
   }
   for (uint32_t i = 0; i < header_.intent_count; ++i) {
     IntentRecord record;
-    if (!cursor.TakeCopy(&record)) return Damaged("is cut off");
+    std::memcpy(&record, records.data() + i * sizeof(record), sizeof(record));
     if (record.kind < static_cast<uint32_t>(IntentKind::kWrite) ||
         record.kind > static_cast<uint32_t>(IntentKind::kFree)) {
       return Damaged(absl::StrCat("has an intent of kind ", record.kind));
@@ -219,25 +219,22 @@ absl::Status LogEntry::VisitIntents(
 }
 
 absl::StatusOr<engine::WriteSet> LogEntry::WriteSet() const {
-  engine::WriteSet write_set;
-  // No more than there are bytes for.
-  write_set.reserve(std::min<size_t>(header_.intent_count,
-                                     bytes_.size() / sizeof(IntentRecord)));
-  RETURN_IF_ERROR(VisitIntents([&](const IntentRecord& record) {
-    write_set.push_back({record.object, record.offset, record.length,
-                         static_cast<IntentKind>(record.kind)});
-  }));
-  return write_set;
+  ASSIGN_OR_RETURN(Declared declared, ReadDeclared());
+  return std::move(declared.write_set);
 }
 
-absl::StatusOr<std::vector<uint32_t>> LogEntry::Filled() const {
-  std::vector<uint32_t> filled;
+absl::StatusOr<LogEntry::Declared> LogEntry::ReadDeclared() const {
+  Declared declared;
+  // No more than there are bytes for.
+  declared.write_set.reserve(std::min<size_t>(
+      header_.intent_count, bytes_.size() / sizeof(IntentRecord)));
   RETURN_IF_ERROR(VisitIntents([&](const IntentRecord& record) {
-    if (record.kind == static_cast<uint32_t>(IntentKind::kAlloc)) {
-      filled.push_back(record.filled);
-    }
+    const auto kind = static_cast<IntentKind>(record.kind);
+    declared.write_set.push_back(
+        {record.object, record.offset, record.length, kind});
+    if (kind == IntentKind::kAlloc) declared.filled.push_back(record.filled);
   }));
-  return filled;
+  return declared;
 }
 
 // --- Making.

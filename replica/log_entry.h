@@ -83,17 +83,20 @@ class LogEntry {
   // An intent log in the sense of section 3: a node whose execution touches
   // anything else stops. kDataLoss as above.
   absl::StatusOr<engine::WriteSet> WriteSet() const;
-  // engine::AfterImage::filled of the head's execution. kDataLoss as above.
-  absl::StatusOr<std::vector<uint32_t>> Filled() const;
+  // The same, and engine::AfterImage::filled of the head's execution.
+  struct Declared {
+    engine::WriteSet write_set;
+    std::vector<uint32_t> filled;
+  };
+  absl::StatusOr<Declared> ReadDeclared() const;
 
  private:
   LogEntry(absl::string_view bytes, const log_entry_format::EntryHeader& header)
       : bytes_(bytes), header_(header) {}
 
   absl::Status CheckLengths() const;
-  absl::Status VisitIntents(
-      absl::FunctionRef<void(const log_entry_format::IntentRecord&)> visit)
-      const;
+  template <typename Visit>  // void(const log_entry_format::IntentRecord&)
+  absl::Status VisitIntents(const Visit& visit) const;
 
   absl::string_view bytes_;
   log_entry_format::EntryHeader header_;

@@ -78,6 +78,7 @@ void Scrub::Leave() {
   told_ = false;
   tell_at_ = absl::InfiniteFuture();
   not_before_ = absl::InfinitePast();
+  rest_until_ = absl::InfinitePast();
 }
 
 void Scrub::OnWritten(const engine::WriteSet& write_set) {
@@ -111,7 +112,8 @@ void Scrub::AddVote(uint64_t range, RangeVotes* votes) {
 }
 
 std::optional<Scrub::Compare> Scrub::Next(uint64_t position, absl::Time now) {
-  if (!(stats_.on || told_ || in_doubt()) || asked_.has_value() ||
+  const bool passes = stats_.on && now >= rest_until_;
+  if (!(passes || told_ || in_doubt()) || asked_.has_value() ||
       now < not_before_ || !pacer_.MayGo(now)) {
     return std::nullopt;
   }
@@ -210,6 +212,7 @@ void Scrub::CountAgreed(uint64_t range, absl::Time asked_at, absl::Time now) {
   ++stats_.passes;
   stats_.ended = now;
   stats_.took = now - pass_began_;
+  rest_until_ = pass_began_ + options_.scrub_min_pass;
 }
 
 void Scrub::Describe(uint64_t range, const RangeVotes& votes,

@@ -147,6 +147,7 @@ class Scrub {
   absl::Time tell_at_ = absl::InfiniteFuture();
   std::optional<uint64_t> walking_;               // to that range
   absl::Time not_before_ = absl::InfinitePast();  // the next question
+  absl::Time rest_until_ = absl::InfinitePast();  // unless something is told
   Pacer pacer_;
   // Of the pass under way: ranges that were agreed on, one after the other from
   // the first on, and since when.

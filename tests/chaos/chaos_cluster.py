@@ -86,8 +86,8 @@ class ChaosCluster(LocalCluster):
     self.start(nodes=NODES, heap_mb=HEAP_MB, ring_mb=RING_MB,
                failure_timeout_ms=int(self.failure_timeout_s * 1000),
                managers=MANAGERS,
-               # They are killed again and again.
-               node_flags=["--restart_limit=0"])
+               # They are killed again and again, and their bits change.
+               node_flags=["--restart_limit=0", "--scrub_min_pass_s=0"])
 
   # --- Where its processes live.
 

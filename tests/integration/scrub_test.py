@@ -13,7 +13,7 @@ COLD = "cold-" + "0123456789" * 30
 
 class ScrubTest(ClusterTest):
   start = {"nodes": 3, "heap_mb": 16, "ring_mb": 16,
-           "node_flags": ("--scrub_mb_per_s=32",)}
+           "node_flags": ("--scrub_mb_per_s=32", "--scrub_min_pass_s=0")}
 
   def setUp(self):
     super().setUp()

@@ -77,7 +77,7 @@ TEST(LogEntryTest, SaysWhatWasPutIn) {
   EXPECT_THAT((*mutations)[1].dropped_clients, ElementsAre(70, 71));
   EXPECT_EQ(*entry->WriteSet(), sample.write_set);
   EXPECT_EQ(entry->image_hash(), 0x123456789abcdef0);
-  EXPECT_THAT(*entry->Filled(), ElementsAre(150));
+  EXPECT_THAT(entry->ReadDeclared()->filled, ElementsAre(150));
 }
 
 TEST(LogEntryTest, FillsNoMoreThanThereIs) {

@@ -178,6 +178,48 @@ TEST(ScrubTest, WithoutARateNothingIsAsked) {
   EXPECT_FALSE(scrub.Next(kPosition, rig.now).has_value());
 }
 
+// One that has made its pass, and rests.
+struct RestingRig : ScrubRig {
+  RestingRig() {
+    options.scrub_bytes_per_s = 1u << 30;
+    options.scrub_min_pass = absl::Seconds(60);
+    scrub.emplace(options, &heap);
+    while (scrub->stats().passes == 0 && Asks()) {
+      const uint64_t digest = heap.Digest(scrub->stats().next);
+      Conclude(scrub->stats().next, {digest, digest});
+    }
+  }
+  bool Asks() {
+    now += absl::Milliseconds(10);
+    return scrub->Next(kPosition, now).has_value();
+  }
+
+  const absl::Time began = now;
+};
+
+TEST(ScrubTest, APassRestsBeforeTheNext) {
+  RestingRig rig;
+  EXPECT_EQ(rig.scrub->stats().passes, 1u);
+  EXPECT_FALSE(rig.Asks());
+  rig.now = rig.began + rig.options.scrub_min_pass;
+  EXPECT_TRUE(rig.Asks());
+}
+
+TEST(ScrubTest, WhatIsInDoubtElsewhereIsAskedWhileItRests) {
+  RestingRig rig;
+  rig.scrub->OnFirst(1, rig.now);
+  rig.now += rig.options.scrub_retry;
+  EXPECT_TRUE(rig.Asks());
+  rig.Conclude(1, {12, 12});
+  EXPECT_FALSE(rig.Asks());
+}
+
+TEST(ScrubTest, ANewViewEndsItsRest) {
+  RestingRig rig;
+  rig.scrub->Leave();
+  EXPECT_TRUE(rig.Asks());
+}
+
 TEST(ScrubTest, WithoutARateWhatIsInDoubtIsAskedAgain) {
   ScrubRig rig;
   rig.options.scrub_bytes_per_s = 0;

@@ -230,7 +230,8 @@ void Node::Report() {
   // Each batch moves the cursors; a heartbeat needs no finer ones. They go with
   // whatever else has changed: what a node holds is judged by both.
   const ChainNode::Standing standing = node_->standing();
-  if (!std::exchange(ticked_, false) && standing == standing_) return;
+  const bool ticked = std::exchange(ticked_, false);
+  if (!ticked && standing == standing_) return;
   standing_ = standing;
   membership::NodeReport report = node_->report();
   if (report == reported_) return;

@@ -153,6 +153,7 @@ absl::Status Serve(const NodeFlags& flags,
   auto rendezvous =
       std::make_shared<GrpcRendezvous>(flags.storage.cluster_id, kOnlyChain);
   ASSIGN_OR_RETURN(auto options, OptionsFrom(flags, rendezvous));
+  ASSIGN_OR_RETURN(auto runtime, RealRuntime(flags.link_spin));
   StorageOptions storage_options = flags.storage;
   storage_options.first_incarnation = RandomIncarnation();
   storage_options.salt = RandomIncarnation();
@@ -186,9 +187,10 @@ absl::Status Serve(const NodeFlags& flags,
   events.role = [&server](membership::Role role, bool lease_valid) {
     server->SetRole(role, lease_valid);
   };
-  ASSIGN_OR_RETURN(auto node, Node::Create(std::move(options), RealRuntime(),
-                                           std::move(storage), &procedures,
-                                           &agent, std::move(events)));
+  ASSIGN_OR_RETURN(
+      auto node,
+      Node::Create(std::move(options), std::move(runtime), std::move(storage),
+                   &procedures, &agent, std::move(events)));
   membership::VouchServer vouches(&agent);
   auto started =
       NodeServer::Start(flags.listen, node.get(), {rendezvous.get(), &vouches});

@@ -8,9 +8,9 @@
 //      OnClosed there is no gap.
 //   3. Bytes accepted and not yet taken over by the mover (kernel, peer's ring)
 //      are bounded by the link's credits.
-//   4. Callbacks run on the transport's own thread, one at a time, with no
-//      internal lock held, and never from inside Send or Close. A callback may
-//      call anything here except the destructor of its own transport.
+//   4. Callbacks run on the transport's thread, one at a time, with no internal
+//      lock held, and never from inside Send or Close. A callback may call
+//      anything here except the destructor of its own transport.
 //
 // Ownership: the transport keeps a live link and its handler alive and lets go
 // of both after OnClosed, so a handler may own its link. A link object outlives
@@ -32,6 +32,8 @@
 #include "absl/types/span.h"
 
 namespace kamino::transport {
+
+class EventLoop;
 
 // What a kind of transport can do, and one of its links. Users ask for these,
 // never for a name.
@@ -145,11 +147,14 @@ struct TransportOptions {
   // a view; any thread, never goes back. A listener refuses a connector whose
   // era is before its own. Empty: zero for ever.
   std::function<uint64_t()> era;
+  // Whose thread the links live on (transport/loop/event_loop.h), which others
+  // may use as well; it is stopped once the transport is destroyed. Null: the
+  // transport has one of its own. Not every kind has a use for it.
+  std::shared_ptr<EventLoop> loop;
 };
 
-// Makes links of one kind; owns one thread. Thread-safe. The destructor closes
-// all links (OnClosed on the transport's thread), and joins the thread; it must
-// not run on that thread.
+// Makes links of one kind, on one thread. Thread-safe. The destructor closes
+// all links (OnClosed on that thread); it must not run on that thread.
 class Transport {
  public:
   virtual ~Transport() = default;

@@ -6,9 +6,14 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 
 #include "absl/functional/any_invocable.h"
 #include "node/driver/core_activity.h"
+
+namespace kamino::transport {
+class EventLoop;
+}
 
 namespace kamino::node {
 
@@ -33,13 +38,17 @@ class CoreExecutor {
   // Any thread. False when stopped; the task is then destroyed, not run.
   virtual bool Post(absl::AnyInvocable<void()> task) = 0;
 
-  // Any thread but the one that runs tasks: may wait until there is room for
-  // `weight`.
+  // Any thread: may wait until there is room for `weight`, but on the one that
+  // runs tasks.
   virtual bool PostAndWait(absl::AnyInvocable<void()> task, size_t weight) = 0;
 
   // Likewise. Returns when no task or hook runs any more, nor ever will.
   // Idempotent.
   virtual void Stop() = 0;
+
+  // On whose thread tasks and hooks run, so that links may live there as well,
+  // and outlives Stop; null: on none.
+  virtual std::shared_ptr<transport::EventLoop> loop() { return nullptr; }
 };
 
 }  // namespace kamino::node

@@ -1,91 +1,137 @@
 #include "node/driver/core_thread.h"
 
-#include <pthread.h>
-
 #include <utility>
 
+#include "absl/memory/memory.h"
 #include "base/clock.h"
+#include "base/status_macros.h"
+#include "glog/logging.h"
 
 namespace kamino::node {
 
-CoreThread::CoreThread(Options options) : options_(std::move(options)) {}
+using transport::EventLoop;
 
-CoreThread::~CoreThread() { Stop(); }
+CoreThread::CoreThread(Options options, std::shared_ptr<EventLoop> loop)
+    : options_(std::move(options)), loop_(std::move(loop)) {}
+
+absl::StatusOr<std::unique_ptr<CoreThread>> CoreThread::Create(
+    Options options) {
+  ASSIGN_OR_RETURN(auto loop, EventLoop::Start(options.spin, "core"));
+  return absl::WrapUnique(new CoreThread(std::move(options), std::move(loop)));
+}
+
+CoreThread::~CoreThread() {
+  Stop();
+  loop_->Stop();
+}
 
 void CoreThread::Start(Hooks hooks) {
+  CHECK(!std::exchange(started_, true));
   hooks_ = std::move(hooks);
   if (hooks_.activity != nullptr) {
     watchdog_ =
         std::make_unique<CoreWatchdog>(options_.watchdog, hooks_.activity);
   }
-  thread_ = std::thread([this] { Run(); });
+  loop_->RunSync([this] {
+    loop_->AddPoller(this, /*spins=*/false);
+    tick_due_ = true;
+    AwaitTick();
+  });
+}
+
+bool CoreThread::Push(Task task) {
+  if (stopping_) return false;
+  queued_weight_ += task.weight;
+  tasks_.push_back(std::move(task));
+  has_tasks_.store(true, std::memory_order_release);
+  if (std::exchange(asleep_, false)) loop_->Wake();
+  return true;
 }
 
 bool CoreThread::Post(absl::AnyInvocable<void()> task) {
   absl::MutexLock lock(&mutex_);
-  if (stopping_) return false;
-  tasks_.push_back({std::move(task), 0});
-  return true;
+  return Push({std::move(task), 0});
 }
 
 bool CoreThread::PostAndWait(absl::AnyInvocable<void()> task, size_t weight) {
   absl::MutexLock lock(&mutex_);
-  mutex_.Await(absl::Condition(this, &CoreThread::HasRoom));
-  if (stopping_) return false;
-  tasks_.push_back({std::move(task), weight});
-  queued_weight_ += weight;
-  return true;
+  // Who runs the tasks cannot wait for it; its links have each their turn.
+  if (!loop_->OnLoopThread()) {
+    mutex_.Await(absl::Condition(this, &CoreThread::HasRoom));
+  }
+  return Push({std::move(task), weight});
 }
 
 void CoreThread::Stop() {
   {
     absl::MutexLock lock(&mutex_);
-    stopping_ = true;
+    if (std::exchange(stopping_, true)) return;
   }
-  if (thread_.joinable()) thread_.join();
+  if (started_) {
+    loop_->RunSync([this] {
+      while (has_tasks_.load(std::memory_order_acquire)) Poll();
+      loop_->RemovePoller(this);
+      if (tick_timer_ != 0) loop_->CancelTimer(tick_timer_);
+    });
+  }
   watchdog_.reset();
 }
 
-bool CoreThread::Take(absl::Duration wait, std::vector<Task>* tasks) {
-  if (hooks_.activity != nullptr) hooks_.activity->Idle();
+// --- The loop's thread.
+
+void CoreThread::AwaitTick() {
+  tick_timer_ = loop_->StartTimer(options_.tick_interval, [this] {
+    tick_due_ = true;
+    AwaitTick();
+  });
+}
+
+bool CoreThread::Arm() {
   absl::MutexLock lock(&mutex_);
-  mutex_.AwaitWithTimeout(absl::Condition(this, &CoreThread::HasNews), wait);
-  tasks->clear();
+  asleep_ = tasks_.empty() && !more_ && !tick_due_;
+  return asleep_;
+}
+
+void CoreThread::Disarm() {
+  absl::MutexLock lock(&mutex_);
+  asleep_ = false;
+}
+
+bool CoreThread::Take(std::vector<Task>* tasks) {
+  absl::MutexLock lock(&mutex_);
   tasks->swap(tasks_);
   queued_weight_ = 0;
-  return !stopping_ || !tasks->empty();
+  has_tasks_.store(false, std::memory_order_relaxed);
+  return !tasks->empty();
 }
 
-bool CoreThread::EndBatch(absl::Time* next_tick) {
-  const absl::Time now = MonotonicNow();
-  if (now >= *next_tick) {
+void CoreThread::EndBatch() {
+  if (std::exchange(tick_due_, false)) {
     BeginStep("a tick");
     hooks_.tick();
-    *next_tick = now + options_.tick_interval;
   }
   BeginStep("the end of a batch");
-  return hooks_.end_of_batch();
+  more_ = hooks_.end_of_batch();
 }
 
-void CoreThread::Run() {
-  pthread_setname_np(pthread_self(), "core");
-  std::vector<Task> tasks;
-  absl::Time next_tick = MonotonicNow();
-  bool more = false;
-  while (
-      Take(more ? absl::ZeroDuration() : next_tick - MonotonicNow(), &tasks)) {
-    absl::Time batch_began = MonotonicNow();
-    for (Task& task : tasks) {
-      if (&task != &tasks.front() &&
-          MonotonicNow() - batch_began >= options_.max_batch_time) {
-        EndBatch(&next_tick);
-        batch_began = MonotonicNow();
-      }
-      BeginStep("a task");
-      task.run();
+bool CoreThread::Poll() {
+  const bool has_tasks =
+      has_tasks_.load(std::memory_order_acquire) && Take(&batch_);
+  if (!has_tasks && !more_ && !tick_due_) return false;
+  absl::Time began = MonotonicNow();
+  for (Task& task : batch_) {
+    if (&task != &batch_.front() &&
+        MonotonicNow() - began >= options_.max_batch_time) {
+      EndBatch();
+      began = MonotonicNow();
     }
-    more = EndBatch(&next_tick);
+    BeginStep("a task");
+    task.run();
   }
+  batch_.clear();
+  EndBatch();
+  if (hooks_.activity != nullptr) hooks_.activity->Idle();
+  return true;
 }
 
 }  // namespace kamino::node

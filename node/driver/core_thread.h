@@ -1,23 +1,26 @@
 // The thread that owns a node's protocol core and heap. Others post tasks to
-// it.
+// it. The node's links live on it as well, so that what comes over them is not
+// handed from thread to thread.
 #ifndef KAMINO_NODE_DRIVER_CORE_THREAD_H_
 #define KAMINO_NODE_DRIVER_CORE_THREAD_H_
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
-#include <thread>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
+#include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "node/driver/core_executor.h"
 #include "node/driver/core_watchdog.h"
+#include "transport/loop/event_loop.h"
 
 namespace kamino::node {
 
-class CoreThread final : public CoreExecutor {
+class CoreThread final : public CoreExecutor, private transport::Poller {
  public:
   struct Options {
     // Ticks come at least that often.
@@ -26,51 +29,72 @@ class CoreThread final : public CoreExecutor {
     absl::Duration max_batch_time = absl::Milliseconds(2);
     // PostAndWait waits while tasks of this weight together are queued.
     size_t max_queued_weight = 64u << 20;
+    // How long it looks for messages of links in shared memory, or over verbs,
+    // before it sleeps.
+    absl::Duration spin = absl::Microseconds(20);
     CoreWatchdogOptions watchdog;
   };
 
-  explicit CoreThread(Options options);  // watched if there is an activity
-  ~CoreThread() override;                // Stop()
+  // Watched if there is an activity. An error: the system lacks descriptors.
+  static absl::StatusOr<std::unique_ptr<CoreThread>> Create(Options options);
+  ~CoreThread() override;  // Stop()
   CoreThread(const CoreThread&) = delete;
   CoreThread& operator=(const CoreThread&) = delete;
 
   void Start(Hooks hooks) override;
   bool Post(absl::AnyInvocable<void()> task) override;
   bool PostAndWait(absl::AnyInvocable<void()> task, size_t weight) override;
-  // Runs what was posted before, then joins.
+  // Runs what was posted before.
   void Stop() override;
+  std::shared_ptr<transport::EventLoop> loop() override { return loop_; }
 
  private:
+  CoreThread(Options options, std::shared_ptr<transport::EventLoop> loop);
+
   struct Task {
     absl::AnyInvocable<void()> run;
     size_t weight;
   };
 
-  void Run();
+  // --- The loop's thread.
+
+  // Runs a batch, if there is something for it.
+  bool Poll() override;
+  bool Arm() override;
+  void Disarm() override;
+  void AwaitTick();
+  bool Take(std::vector<Task>* tasks);
+  // Ticks if it is time to, and ends the batch.
+  void EndBatch();
   void BeginStep(absl::string_view what) {
     if (hooks_.activity != nullptr) hooks_.activity->BeginStep(what);
   }
-  // Ticks if it is time to; returns what the hook did.
-  bool EndBatch(absl::Time* next_tick);
-  // Waits so long for tasks; false when stopped and empty.
-  bool Take(absl::Duration wait, std::vector<Task>* tasks);
-  bool HasNews() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return stopping_ || !tasks_.empty();
-  }
+
+  bool Push(Task task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool HasRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopping_ || queued_weight_ < options_.max_queued_weight;
   }
 
   const Options options_;
-  Hooks hooks_;  // set by Start
+  const std::shared_ptr<transport::EventLoop> loop_;
 
   absl::Mutex mutex_;
   std::vector<Task> tasks_ ABSL_GUARDED_BY(mutex_);
   size_t queued_weight_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool asleep_ ABSL_GUARDED_BY(mutex_) = false;  // a task has to wake the loop
+  // A hint that there are tasks, to be read without the lock.
+  std::atomic<bool> has_tasks_{false};
 
+  // Set by Start; then the loop's thread only.
+  Hooks hooks_;
+  transport::EventLoop::Id tick_timer_ = 0;
+  bool tick_due_ = false;
+  bool more_ = false;  // the last batch has left something to do
+  std::vector<Task> batch_;
+
+  bool started_ = false;                    // Start and Stop only
   std::unique_ptr<CoreWatchdog> watchdog_;  // outlives no step
-  std::thread thread_;
 };
 
 }  // namespace kamino::node

@@ -39,8 +39,7 @@ std::string PathOf(const std::string& address) {
 
 }  // namespace
 
-// The transport's view of one link. Parses on the transport's thread, so that
-// the core thread need not.
+// The transport's view of one link.
 class LinkHub::Handler : public transport::LinkHandler {
  public:
   Handler(LinkHub* hub, LinkId id) : hub_(hub), id_(id) {}

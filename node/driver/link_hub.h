@@ -31,7 +31,7 @@ namespace kamino::node {
 
 class LinkHub {
  public:
-  // Called on a transport's thread, `closed` also on the core thread, within
+  // Called on a transport's thread, be it the core's, and `closed` also within
   // Open. They must not call the hub, and only `message` may wait. A link that
   // the peer opened is heard of with its first message.
   struct Events {

@@ -129,6 +129,7 @@ LinkHub::Events Node::HubEvents() {
 absl::Status Node::Listen() {
   LinkHub::Options options = options_.links;
   options.transport.era = [this] { return view_board_.current()->view_id(); };
+  options.transport.loop = core_->loop();
   ASSIGN_OR_RETURN(links_, LinkHub::Create(std::move(options), HubEvents()));
   core_->Start(ExecutorHooks());
   return absl::OkStatus();

@@ -1,14 +1,17 @@
 #include "node/driver/real_runtime.h"
 
 #include "base/clock.h"
+#include "base/status_macros.h"
 #include "node/driver/core_thread.h"
 
 namespace kamino::node {
 
-NodeRuntime RealRuntime() {
+absl::StatusOr<NodeRuntime> RealRuntime(absl::Duration spin) {
+  CoreThread::Options options;
+  options.spin = spin;
   NodeRuntime runtime;
   runtime.clock = MonotonicNow;
-  runtime.executor = std::make_unique<CoreThread>(CoreThread::Options());
+  ASSIGN_OR_RETURN(runtime.executor, CoreThread::Create(std::move(options)));
   return runtime;
 }
 

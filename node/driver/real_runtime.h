@@ -3,11 +3,15 @@
 #ifndef KAMINO_NODE_DRIVER_REAL_RUNTIME_H_
 #define KAMINO_NODE_DRIVER_REAL_RUNTIME_H_
 
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "node/driver/node.h"
 
 namespace kamino::node {
 
-NodeRuntime RealRuntime();
+// `spin`: as TransportOptions::spin, of the thread that links live on as well.
+// An error: the system lacks descriptors.
+absl::StatusOr<NodeRuntime> RealRuntime(absl::Duration spin);
 
 }  // namespace kamino::node
 

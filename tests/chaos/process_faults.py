@@ -221,8 +221,6 @@ FAULTS = [
     Fault("hang vouching thread without etcd", _hold_vouching_without_etcd,
           _let_go_and_resume, (2, 4), 1, goes_on=True, settles=True,
           missing=cannot_hold),
-    Fault("hang transport thread", _hold_node_thread("transport"), _let_go,
-          LASTING, 1, goes_on=True, missing=cannot_hold),
     Fault("hang any thread of node", _hold_any_node_thread, _let_go, LASTING,
           1, missing=cannot_hold),
     _control("hang thread of leader", _hold_leader_thread, _let_go, LASTING,

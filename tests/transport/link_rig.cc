@@ -5,9 +5,12 @@
 #include <filesystem>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
+#include "transport/loop/event_loop.h"
 #include "transport/shm/shm_transport.h"
 #include "transport/tcp/tcp_transport.h"
 #include "transport/verbs/ibverbs_device.h"
@@ -79,7 +82,9 @@ void Recorder::OnClosed(const absl::Status& status) {
 }
 
 LinkRig::LinkRig(std::string kind)
-    : kind_(std::move(kind)), rendezvous_(std::make_shared<LocalRendezvous>()) {
+    : kind_(absl::StripSuffix(kind, kGuest)),
+      guests_(absl::EndsWith(kind, kGuest)),
+      rendezvous_(std::make_shared<LocalRendezvous>()) {
   options.max_message = size_t{1} << 20;
   options.send_buffer = size_t{2} << 20;
   options.ring_bytes = size_t{2} << 20;
@@ -91,7 +96,10 @@ LinkRig::LinkRig(std::string kind)
   }
 }
 
-LinkRig::~LinkRig() { std::filesystem::remove_all(folder_); }
+LinkRig::~LinkRig() {
+  for (const auto& loop : loops_) loop->Stop();
+  std::filesystem::remove_all(folder_);
+}
 
 TransportFactory LinkRig::Factory() {
   if (kind_ == "tcp") return TcpTransports();
@@ -113,7 +121,12 @@ TransportFactory LinkRig::Factory() {
 }
 
 std::unique_ptr<Transport> LinkRig::NewTransport() {
-  auto transport = Factory().Make(options);
+  TransportOptions own = options;
+  if (guests_) {
+    own.loop = *EventLoop::Start(options.spin);
+    loops_.push_back(own.loop);
+  }
+  auto transport = Factory().Make(own);
   EXPECT_TRUE(transport.ok()) << transport.status();
   return transport.ok() ? *std::move(transport) : nullptr;
 }

@@ -554,7 +554,9 @@ INSTANTIATE_TEST_SUITE_P(Transports, OrderlyEndTest,
                          [](const auto& info) { return info.param; });
 
 INSTANTIATE_TEST_SUITE_P(Transports, LinkTest,
-                         ::testing::Values("tcp", "shm", "sim", "verbs"),
+                         ::testing::Values("tcp", "shm", "sim", "verbs",
+                                           "tcpGuest", "shmGuest",
+                                           "verbsGuest"),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

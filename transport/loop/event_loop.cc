@@ -42,8 +42,8 @@ void Relax() {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<EventLoop>> EventLoop::Start(
-    absl::Duration spin) {
+absl::StatusOr<std::shared_ptr<EventLoop>> EventLoop::Start(absl::Duration spin,
+                                                            const char* name) {
   UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
   if (!epoll.valid()) return absl::ErrnoToStatus(errno, "epoll_create1");
   UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -63,7 +63,7 @@ absl::StatusOr<std::shared_ptr<EventLoop>> EventLoop::Start(
   pthread_sigmask(SIG_SETMASK, &all, &old);
   loop->thread_ = std::thread([raw = loop.get()] { raw->Run(); });
   pthread_sigmask(SIG_SETMASK, &old, nullptr);
-  pthread_setname_np(loop->thread_.native_handle(), "transport");
+  pthread_setname_np(loop->thread_.native_handle(), name);
   return loop;
 }
 
@@ -81,10 +81,15 @@ bool EventLoop::Post(std::function<void()> task) {
     posted_.push_back(std::move(task));
     attention_.store(true, std::memory_order_release);
   }
+  // The loop looks for what was posted before it sleeps.
+  if (!OnLoopThread()) Wake();
+  return true;
+}
+
+void EventLoop::Wake() {
   const uint64_t one = 1;
   // Fails only when the counter is full, which wakes the loop just as well.
   (void)!::write(wake_.get(), &one, sizeof(one));
-  return true;
 }
 
 bool EventLoop::RunSync(const std::function<void()>& task) {
@@ -111,8 +116,7 @@ void EventLoop::Stop() {
     stopping_ = true;
     attention_.store(true, std::memory_order_release);
   }
-  const uint64_t one = 1;
-  (void)!::write(wake_.get(), &one, sizeof(one));
+  Wake();
   thread_.join();
   watched_.clear();
   timers_.clear();
@@ -160,16 +164,20 @@ void EventLoop::CancelTimer(Id id) {
   timer_due_.erase(it);
 }
 
-void EventLoop::AddPoller(Poller* poller) {
+void EventLoop::AddPoller(Poller* poller, bool spins) {
   CHECK(OnLoopThread());
-  pollers_.push_back(poller);
+  pollers_.push_back({poller, spins});
+  spinning_ += spins;
 }
 
 void EventLoop::RemovePoller(Poller* poller) {
   CHECK(OnLoopThread());
   // Compacted by PollAll: an iteration may be under way further up the stack.
-  std::replace(pollers_.begin(), pollers_.end(), poller,
-               static_cast<Poller*>(nullptr));
+  for (Polled& polled : pollers_) {
+    if (polled.poller != poller) continue;
+    polled.poller = nullptr;
+    spinning_ -= polled.spins;
+  }
 }
 
 void EventLoop::Run() {
@@ -188,7 +196,7 @@ void EventLoop::Run() {
     const int64_t now = Now();
     RunTimers(now);
     if (worked) last_work = now;
-    awake = worked || (!pollers_.empty() && now - last_work < spin_nanos_);
+    awake = worked || (spinning_ > 0 && now - last_work < spin_nanos_);
     worked = false;
     if (awake) {
       if (Wait(0)) last_work = Now();
@@ -236,10 +244,9 @@ bool EventLoop::PollAll() {
   bool busy = false;
   // By index: a callback may add pollers.
   for (size_t i = 0; i < pollers_.size(); ++i) {
-    if (pollers_[i] != nullptr) busy |= pollers_[i]->Poll();
+    if (pollers_[i].poller != nullptr) busy |= pollers_[i].poller->Poll();
   }
-  pollers_.erase(std::remove(pollers_.begin(), pollers_.end(), nullptr),
-                 pollers_.end());
+  std::erase_if(pollers_, [](const Polled& p) { return p.poller == nullptr; });
   return busy;
 }
 
@@ -247,14 +254,14 @@ bool EventLoop::ArmAll() {
   bool idle = true;
   // By index, and some may be gone: a timer or a poller may remove pollers.
   for (size_t i = 0; i < pollers_.size(); ++i) {
-    if (pollers_[i] != nullptr) idle &= pollers_[i]->Arm();
+    if (pollers_[i].poller != nullptr) idle &= pollers_[i].poller->Arm();
   }
   return idle;
 }
 
 void EventLoop::DisarmAll() {
-  for (Poller* poller : pollers_) {
-    if (poller != nullptr) poller->Disarm();
+  for (const Polled& polled : pollers_) {
+    if (polled.poller != nullptr) polled.poller->Disarm();
   }
 }
 

@@ -45,8 +45,10 @@ class EventLoop {
  public:
   using Id = uint64_t;  // never zero, never reused
 
-  // Starts the thread. `spin`: how long pollers are asked before sleeping.
-  static absl::StatusOr<std::shared_ptr<EventLoop>> Start(absl::Duration spin);
+  // Starts the thread, under that name. `spin`: how long after work pollers are
+  // asked again and again before it sleeps.
+  static absl::StatusOr<std::shared_ptr<EventLoop>> Start(
+      absl::Duration spin, const char* name = "transport");
 
   // Stop() must have been called.
   ~EventLoop();
@@ -63,6 +65,9 @@ class EventLoop {
   // Any thread but the loop's. Runs what was posted, then joins the thread.
   void Stop();
 
+  // Any thread. The loop looks at its pollers again, even if it sleeps now.
+  void Wake();
+
   bool OnLoopThread() const {
     return std::this_thread::get_id() == thread_.get_id();
   }
@@ -78,8 +83,10 @@ class EventLoop {
   Id StartTimer(absl::Duration after, std::function<void()> callback);
   void CancelTimer(Id id);
 
-  // Not owned. Must be removed before it is destroyed.
-  void AddPoller(Poller* poller);
+  // Not owned. Must be removed before it is destroyed. `spins`: work may come
+  // to it that is worth spinning for; else it has its turn whenever there was
+  // any work, and before the loop sleeps.
+  void AddPoller(Poller* poller, bool spins = true);
   void RemovePoller(Poller* poller);
 
  private:
@@ -119,7 +126,12 @@ class EventLoop {
   absl::flat_hash_map<Id, Watched> watched_;
   std::map<std::pair<int64_t, Id>, std::function<void()>> timers_;
   absl::flat_hash_map<Id, int64_t> timer_due_;  // nanoseconds, monotonic
-  std::vector<Poller*> pollers_;  // null: removed during an iteration
+  struct Polled {
+    Poller* poller;  // null: removed during an iteration
+    bool spins;
+  };
+  std::vector<Polled> pollers_;
+  int spinning_ = 0;  // of them
 };
 
 }  // namespace kamino::transport

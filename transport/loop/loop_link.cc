@@ -8,6 +8,18 @@
 
 namespace kamino::transport {
 
+absl::StatusOr<std::shared_ptr<EventLoop>> LinkContext::LoopFor(
+    const TransportOptions& options, absl::Duration spin) {
+  if (options.loop != nullptr) return options.loop;
+  return EventLoop::Start(spin);
+}
+
+void LinkContext::EndLoop() {
+  if (options.loop == nullptr) return loop->Stop();
+  CHECK(!loop->OnLoopThread()) << "a transport was destroyed by its own user";
+  loop->RunSync([] {});  // behind what closes them
+}
+
 void LinkContext::CloseAll(const std::shared_ptr<LinkContext>& context) {
   context->stopping = true;
   context->loop->Post([context] {

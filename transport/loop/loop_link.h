@@ -40,9 +40,15 @@ struct LinkContext {
   LinkContext(const TransportOptions& options, std::shared_ptr<EventLoop> loop)
       : options(options), loop(std::move(loop)) {}
 
+  // options.loop, or one of a transport's own, which spins for so long.
+  static absl::StatusOr<std::shared_ptr<EventLoop>> LoopFor(
+      const TransportOptions& options, absl::Duration spin);
+
   // Closes all ports and links. Any thread but the loop's; the first step of a
-  // transport's destructor, whose last is loop->Stop().
+  // transport's destructor, whose last is EndLoop().
   static void CloseAll(const std::shared_ptr<LinkContext>& context);
+  // Then no callback of a link or port runs any more, nor ever will.
+  void EndLoop();
 
   const TransportOptions options;
   const std::shared_ptr<EventLoop> loop;

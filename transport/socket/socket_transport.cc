@@ -17,7 +17,7 @@ class SocketTransport final : public Transport {
 
   ~SocketTransport() override {
     LinkContext::CloseAll(context_);
-    context_->loop->Stop();
+    context_->EndLoop();
   }
 
   absl::StatusOr<std::unique_ptr<Listener>> Listen(
@@ -63,7 +63,7 @@ class SocketTransport final : public Transport {
 absl::StatusOr<std::unique_ptr<Transport>> MakeSocketTransport(
     const TransportOptions& options, absl::Duration spin,
     std::shared_ptr<const SocketProtocol> protocol) {
-  ASSIGN_OR_RETURN(std::shared_ptr<EventLoop> loop, EventLoop::Start(spin));
+  ASSIGN_OR_RETURN(auto loop, LinkContext::LoopFor(options, spin));
   return std::make_unique<SocketTransport>(
       std::make_shared<LinkContext>(options, std::move(loop)),
       std::move(protocol));

@@ -93,7 +93,7 @@ class VerbsTransport final : public Transport {
   ~VerbsTransport() override {
     LinkContext::CloseAll(context_);
     context_->AwaitGoodByes();
-    context_->loop->Stop();
+    context_->EndLoop();
   }
 
   absl::StatusOr<std::unique_ptr<Listener>> Listen(
@@ -138,7 +138,8 @@ TransportFactory VerbsTransports(VerbsSetup setup) {
       kVerbsCapabilities,
       [setup = std::move(setup)](const TransportOptions& options)
           -> absl::StatusOr<std::unique_ptr<Transport>> {
-        ASSIGN_OR_RETURN(auto loop, EventLoop::Start(options.spin));
+        ASSIGN_OR_RETURN(auto loop,
+                         LinkContext::LoopFor(options, options.spin));
         return std::make_unique<VerbsTransport>(
             std::make_shared<VerbsContext>(options, std::move(loop), setup));
       }};

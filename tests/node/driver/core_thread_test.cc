@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "node/driver/core_activity.h"
 #include "tests/faults/fault.h"
+#include "transport/loop/event_loop.h"
 
 namespace kamino::node {
 namespace {
@@ -19,7 +20,8 @@ namespace {
 TEST(CoreThreadTest, RunsTasksInOrderAndEndsBatches) {
   std::vector<int> ran;
   int batches = 0;
-  CoreThread thread({});
+  const auto owned = *CoreThread::Create({});
+  CoreThread& thread = *owned;
   for (int i = 0; i < 100; ++i) thread.Post([&ran, i] { ran.push_back(i); });
   thread.Start({[] {},
                 [&] {
@@ -38,7 +40,8 @@ TEST(CoreThreadTest, TicksWithoutTasks) {
   int ticks = 0;
   CoreThread::Options options;
   options.tick_interval = absl::Milliseconds(1);
-  CoreThread thread(options);
+  const auto owned = *CoreThread::Create(options);
+  CoreThread& thread = *owned;
   thread.Start({[&] {
                   if (++ticks == 3) third.Notify();
                 },
@@ -51,7 +54,8 @@ TEST(CoreThreadTest, MoreWorkNeedsNoTask) {
   int left = 1000;
   CoreThread::Options options;
   options.tick_interval = absl::Hours(1);
-  CoreThread thread(options);
+  const auto owned = *CoreThread::Create(options);
+  CoreThread& thread = *owned;
   thread.Start({[] {},
                 [&] {
                   if (--left == 0) done.Notify();
@@ -66,7 +70,8 @@ TEST(CoreThreadTest, ABatchEndsWhenItHasTakenLong) {
   std::vector<int> batches_before;
   CoreThread::Options options;
   options.max_batch_time = absl::ZeroDuration();
-  CoreThread thread(options);
+  const auto owned = *CoreThread::Create(options);
+  CoreThread& thread = *owned;
   for (int i = 0; i < 10; ++i) {
     thread.Post([&] { batches_before.push_back(batches); });
   }
@@ -85,7 +90,8 @@ TEST(CoreThreadTest, ABatchEndsWhenItHasTakenLong) {
 TEST(CoreThreadTest, WeightHoldsPostersBack) {
   CoreThread::Options options;
   options.max_queued_weight = 10;
-  CoreThread thread(options);
+  const auto owned = *CoreThread::Create(options);
+  CoreThread& thread = *owned;
   ASSERT_TRUE(thread.PostAndWait([] {}, 10));
   std::atomic<bool> posted{false};
   std::thread other([&] {
@@ -96,6 +102,50 @@ TEST(CoreThreadTest, WeightHoldsPostersBack) {
   thread.Start({[] {}, [] { return false; }});
   other.join();
   EXPECT_TRUE(posted);
+}
+
+TEST(CoreThreadTest, WhatIsPostedOnItsThreadNeitherWaitsNorIsLost) {
+  CoreThread::Options options;
+  options.max_queued_weight = 10;
+  options.tick_interval = absl::Hours(1);
+  const auto owned = *CoreThread::Create(options);
+  CoreThread& thread = *owned;
+  thread.Start({[] {}, [] { return false; }});
+  absl::Notification done;
+  int ran = 0;
+  // As a link does whose message has come.
+  thread.loop()->RunSync([&] {
+    for (int i = 0; i < 5; ++i) {
+      EXPECT_TRUE(thread.PostAndWait(
+          [&] {
+            if (++ran == 5) done.Notify();
+          },
+          10));
+    }
+    EXPECT_EQ(ran, 0);  // never within the call
+  });
+  done.WaitForNotification();
+}
+
+TEST(CoreThreadTest, ATimerOfALinkMayPost) {
+  CoreThread::Options options;
+  options.tick_interval = absl::Hours(1);
+  const auto owned = *CoreThread::Create(options);
+  CoreThread& thread = *owned;
+  thread.Start({[] {}, [] { return false; }});
+  absl::Notification done;
+  thread.loop()->RunSync([&] {
+    thread.loop()->StartTimer(absl::Milliseconds(5),
+                              [&] { thread.Post([&] { done.Notify(); }); });
+  });
+  done.WaitForNotification();
+}
+
+TEST(CoreThreadTest, OneThatWasNeverStartedStops) {
+  const auto owned = *CoreThread::Create({});
+  EXPECT_TRUE(owned->Post([] { ADD_FAILURE() << "it ran"; }));
+  owned->Stop();
+  EXPECT_FALSE(owned->Post([] {}));
 }
 
 // --- Steps that take long.
@@ -130,7 +180,8 @@ std::pair<std::string, std::string> WatchALongStep(absl::Duration patience) {
   CoreThread::Options options;
   options.watchdog.patience = absl::Milliseconds(20);
   options.watchdog.log = [&](const std::string& line) { lines.Add(line); };
-  CoreThread thread(options);
+  const auto owned = *CoreThread::Create(options);
+  CoreThread& thread = *owned;
   std::string first;
   thread.Post([&] {
     activity.Doing("kv.commit", 7);

@@ -83,7 +83,7 @@ class NodeServerTest : public ::testing::Test {
     };
     auto media = FileMedia::Open(folder, engine::PmemMode::kForce,
                                  /*prefault=*/true);
-    node_ = *Node::Create(options, RealRuntime(),
+    node_ = *Node::Create(options, *RealRuntime(absl::Microseconds(20)),
                           *Storage::Open(storage, std::move(*media)),
                           &procedures_, &views_, events);
     server_ = *NodeServer::Start("127.0.0.1:0", node_.get());

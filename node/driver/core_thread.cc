@@ -34,32 +34,33 @@ void CoreThread::Start(Hooks hooks) {
   }
   loop_->RunSync([this] {
     loop_->AddPoller(this, /*spins=*/false);
-    tick_due_ = true;
-    AwaitTick();
+    AwaitTick(absl::ZeroDuration());
   });
 }
 
-bool CoreThread::Push(Task task) {
-  if (stopping_) return false;
-  queued_weight_ += task.weight;
-  tasks_.push_back(std::move(task));
-  has_tasks_.store(true, std::memory_order_release);
-  if (std::exchange(asleep_, false)) loop_->Wake();
+bool CoreThread::Push(Task task, bool may_wait) {
+  bool wake;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (may_wait) mutex_.Await(absl::Condition(this, &CoreThread::HasRoom));
+    if (stopping_) return false;
+    queued_weight_ += task.weight;
+    tasks_.push_back(std::move(task));
+    has_tasks_.store(true, std::memory_order_release);
+    wake = std::exchange(asleep_, false);
+  }
+  // Not with the lock, which is what it takes first.
+  if (wake) loop_->Wake();
   return true;
 }
 
 bool CoreThread::Post(absl::AnyInvocable<void()> task) {
-  absl::MutexLock lock(&mutex_);
-  return Push({std::move(task), 0});
+  return Push({std::move(task), 0}, /*may_wait=*/false);
 }
 
 bool CoreThread::PostAndWait(absl::AnyInvocable<void()> task, size_t weight) {
-  absl::MutexLock lock(&mutex_);
   // Who runs the tasks cannot wait for it; its links have each their turn.
-  if (!loop_->OnLoopThread()) {
-    mutex_.Await(absl::Condition(this, &CoreThread::HasRoom));
-  }
-  return Push({std::move(task), weight});
+  return Push({std::move(task), weight}, !loop_->OnLoopThread());
 }
 
 void CoreThread::Stop() {
@@ -79,16 +80,16 @@ void CoreThread::Stop() {
 
 // --- The loop's thread.
 
-void CoreThread::AwaitTick() {
-  tick_timer_ = loop_->StartTimer(options_.tick_interval, [this] {
-    tick_due_ = true;
-    AwaitTick();
+void CoreThread::AwaitTick(absl::Duration wait) {
+  tick_timer_ = loop_->StartTimer(wait, [this] {
+    timer_fired_ = true;
+    AwaitTick(options_.tick_interval);
   });
 }
 
 bool CoreThread::Arm() {
   absl::MutexLock lock(&mutex_);
-  asleep_ = tasks_.empty() && !more_ && !tick_due_;
+  asleep_ = tasks_.empty() && !more_ && !timer_fired_;
   return asleep_;
 }
 
@@ -105,10 +106,16 @@ bool CoreThread::Take(std::vector<Task>* tasks) {
   return !tasks->empty();
 }
 
-void CoreThread::EndBatch() {
-  if (std::exchange(tick_due_, false)) {
+void CoreThread::EndBatch(bool timer_fired) {
+  // Not by the timer alone, which waits while there is much to do; but always
+  // by that where there is nothing to do, be it early.
+  const absl::Duration early =
+      timer_fired ? options_.tick_interval / 2 : absl::ZeroDuration();
+  const absl::Time now = MonotonicNow();
+  if (now + early >= next_tick_) {
     BeginStep("a tick");
     hooks_.tick();
+    next_tick_ = now + options_.tick_interval;
   }
   BeginStep("the end of a batch");
   more_ = hooks_.end_of_batch();
@@ -117,19 +124,20 @@ void CoreThread::EndBatch() {
 bool CoreThread::Poll() {
   const bool has_tasks =
       has_tasks_.load(std::memory_order_acquire) && Take(&batch_);
-  if (!has_tasks && !more_ && !tick_due_) return false;
+  const bool timer_fired = std::exchange(timer_fired_, false);
+  if (!timer_fired && !has_tasks && !more_) return false;
   absl::Time began = MonotonicNow();
   for (Task& task : batch_) {
     if (&task != &batch_.front() &&
         MonotonicNow() - began >= options_.max_batch_time) {
-      EndBatch();
+      EndBatch(/*timer_fired=*/false);
       began = MonotonicNow();
     }
     BeginStep("a task");
     task.run();
   }
   batch_.clear();
-  EndBatch();
+  EndBatch(timer_fired);
   if (hooks_.activity != nullptr) hooks_.activity->Idle();
   return true;
 }

@@ -62,15 +62,15 @@ class CoreThread final : public CoreExecutor, private transport::Poller {
   bool Poll() override;
   bool Arm() override;
   void Disarm() override;
-  void AwaitTick();
+  void AwaitTick(absl::Duration wait);
   bool Take(std::vector<Task>* tasks);
   // Ticks if it is time to, and ends the batch.
-  void EndBatch();
+  void EndBatch(bool timer_fired);
   void BeginStep(absl::string_view what) {
     if (hooks_.activity != nullptr) hooks_.activity->BeginStep(what);
   }
 
-  bool Push(Task task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Push(Task task, bool may_wait) ABSL_LOCKS_EXCLUDED(mutex_);
   bool HasRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopping_ || queued_weight_ < options_.max_queued_weight;
   }
@@ -89,7 +89,8 @@ class CoreThread final : public CoreExecutor, private transport::Poller {
   // Set by Start; then the loop's thread only.
   Hooks hooks_;
   transport::EventLoop::Id tick_timer_ = 0;
-  bool tick_due_ = false;
+  bool timer_fired_ = false;
+  absl::Time next_tick_ = absl::InfinitePast();
   bool more_ = false;  // the last batch has left something to do
   std::vector<Task> batch_;
 

@@ -187,8 +187,9 @@ void EventLoop::Run() {
   bool awake = false;  // polling again and again
   while (true) {
     if (attention_.load(std::memory_order_acquire) && !RunPosted()) return;
-    worked |= PollAll();
-    if (awake && ++rounds < kRoundsPerWait) {
+    const Work found = PollAll();
+    worked |= found != Work::kNone;
+    if (awake && found != Work::kMuch && ++rounds < kRoundsPerWait) {
       Relax();
       continue;
     }
@@ -240,14 +241,16 @@ void EventLoop::RunTimers(int64_t now) {
   }
 }
 
-bool EventLoop::PollAll() {
-  bool busy = false;
+EventLoop::Work EventLoop::PollAll() {
+  Work found = Work::kNone;
   // By index: a callback may add pollers.
   for (size_t i = 0; i < pollers_.size(); ++i) {
-    if (pollers_[i].poller != nullptr) busy |= pollers_[i].poller->Poll();
+    const Polled polled = pollers_[i];
+    if (polled.poller == nullptr || !polled.poller->Poll()) continue;
+    found = std::max(found, polled.spins ? Work::kSome : Work::kMuch);
   }
   std::erase_if(pollers_, [](const Polled& p) { return p.poller == nullptr; });
-  return busy;
+  return found;
 }
 
 bool EventLoop::ArmAll() {

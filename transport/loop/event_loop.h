@@ -97,10 +97,16 @@ class EventLoop {
 
   EventLoop(absl::Duration spin, UniqueFd epoll, UniqueFd wake);
 
+  enum class Work {
+    kNone,
+    kSome,
+    kMuch,  // of one that does not spin: time has passed
+  };
+
   void Run();
   bool RunPosted();
   void RunTimers(int64_t now);
-  bool PollAll();
+  Work PollAll();
   bool ArmAll();
   void DisarmAll();
   // Returns whether any watched descriptor had an event.

@@ -269,7 +269,10 @@ class ManagerCore {
   const Node* NewestOldCopy(absl::Time now, bool whole) const;
   // Of those outside the chain who hold what it once had, the one with the
   // newest state; null: nobody does, or a member is there.
-  const Node* NewestOutside(absl::Time now) const;
+  // `excluded`: of those only who are to stay out, else of the others.
+  const Node* NewestOutside(absl::Time now, bool excluded) const;
+  // Why; `stands`: there is a view, and it cannot go on.
+  absl::Status NothingToRecoverFrom(bool stands, absl::Time now) const;
   // kUnavailable: a member may hold a lease.
   absl::Status CheckNoneServes(absl::Time now) const;
   // The chain goes on with what that one holds.

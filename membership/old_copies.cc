@@ -203,11 +203,12 @@ std::string ManagerCore::WhyWaits(absl::Time now) const {
       "what it has acknowledged since: kamino admin recover");
 }
 
-const ManagerCore::Node* ManagerCore::NewestOutside(absl::Time now) const {
+const ManagerCore::Node* ManagerCore::NewestOutside(absl::Time now,
+                                                    bool excluded) const {
   const Node* newest = nullptr;
   for (const auto& [id, node] : nodes_) {
     const NodeReport& report = node.state.report;
-    if (!Alive(node, now) || excluded_.count(id) > 0) continue;
+    if (!Alive(node, now) || (excluded_.count(id) > 0) != excluded) continue;
     // Who is there of the chain waits for the rest of it.
     if (HasPlace(node.state.member)) return nullptr;
     const bool holds_data = report.condition == Condition::kSound ||
@@ -238,8 +239,11 @@ ManagerCore::Recovery ManagerCore::RecoveryFrom(const Node& node) const {
   const NodeReport& report = node.state.report;
   Recovery recovery;
   recovery.goes_by = view_.id;
-  // Of an epoch that is over the numbers say nothing in this one.
-  if (report.epoch == view_.epoch) {
+  // Numbers of an epoch that is over say nothing in this one, and those of a
+  // view that is, no more than that there are fewer.
+  const bool compares = report.member_view >= progress_.view_id ||
+                        report.cursors.applied < progress_.acknowledged;
+  if (report.epoch == view_.epoch && compares) {
     recovery.holds = report.cursors.applied;
     recovery.acknowledged = progress_.acknowledged;
   }
@@ -256,17 +260,33 @@ ManagerCore::Recovery ManagerCore::RecoveryFrom(const Node& node) const {
   return recovery;
 }
 
+absl::Status ManagerCore::NothingToRecoverFrom(bool stands,
+                                               absl::Time now) const {
+  const Node* removed =
+      stands ? NewestOutside(now, /*excluded=*/true) : nullptr;
+  if (removed != nullptr) {
+    const std::string& id = removed->state.member.node_id;
+    return absl::FailedPreconditionError(absl::StrCat(
+        "nothing to recover from but ", id, ", which holds mutations up to ",
+        removed->state.report.cursors.applied, " of view ",
+        removed->state.report.member_view,
+        ", and was removed: kamino admin add --no_wait ", id,
+        " lets the chain go on from it"));
+  }
+  return absl::FailedPreconditionError(
+      "nothing to recover from: no node knows a later view than the one that "
+      "is stored, nor are all members that came back on old copies of their "
+      "data, nor are all away or lost while a node outside holds some; start "
+      "all nodes that have data of the chain");
+}
+
 absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanFromOldCopies(
     absl::Time now) const {
   const bool all_old = !WhyWaits(now).empty();
   const bool stands = view_.formed() && !CanGoOn(view_, States(now));
-  const Node* outside = stands && !all_old ? NewestOutside(now) : nullptr;
-  if (!all_old && outside == nullptr) {
-    return absl::FailedPreconditionError(
-        "nothing to recover from: no node knows a later view than the one that "
-        "is stored, nor are all members that came back on old copies of their "
-        "data, nor are all away or lost while a node outside holds some");
-  }
+  const Node* outside =
+      stands && !all_old ? NewestOutside(now, /*excluded=*/false) : nullptr;
+  if (!all_old && outside == nullptr) return NothingToRecoverFrom(stands, now);
   if (now < leases_until_) {
     return absl::UnavailableError(
         absl::StrCat("leases of before may run for another ",

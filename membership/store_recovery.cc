@@ -360,7 +360,7 @@ absl::StatusOr<ManagerCore::Recovery> ManagerCore::Recover(bool force,
   ASSIGN_OR_RETURN(Recovery recovery, PlanRecovery(now));
   if (!recovery.complete && !force) {
     return absl::FailedPreconditionError(absl::StrCat(
-        recovery.holds > 0 || !WhyWaits(now).empty()
+        recovery.holds > 0
             ? absl::StrCat("they hold mutations up to ", recovery.holds,
                            ", and those up to ", progress_.acknowledged,
                            " were acknowledged")

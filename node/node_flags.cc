@@ -90,6 +90,7 @@ using membership::IsReachable;
 namespace {
 
 constexpr uint64_t kMaxMegabytes = 1u << 20;  // 1 TiB
+constexpr uint32_t kMaxMinPassSeconds = 30 * 24 * 60 * 60;
 constexpr int kMaxVerbsPort = 255;
 constexpr int kMaxGidIndex = 255;
 constexpr int kMaxSpinMicros = 1'000'000;
@@ -228,7 +229,12 @@ absl::StatusOr<NodeFlags> ReadNodeFlags() {
     return BadFlag("scrub_mb_per_s",
                    absl::StrCat("must be from 0 to ", kMaxMegabytes));
   }
-  flags.scrub_min_pass = absl::Seconds(absl::GetFlag(FLAGS_scrub_min_pass_s));
+  const uint32_t min_pass_s = absl::GetFlag(FLAGS_scrub_min_pass_s);
+  if (min_pass_s > kMaxMinPassSeconds) {
+    return BadFlag("scrub_min_pass_s",
+                   absl::StrCat("must be from 0 to ", kMaxMinPassSeconds));
+  }
+  flags.scrub_min_pass = absl::Seconds(min_pass_s);
   ASSIGN_OR_RETURN(
       flags.managers,
       membership::ReadAddressesFlag("managers", absl::GetFlag(FLAGS_managers)));

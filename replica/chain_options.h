@@ -57,7 +57,7 @@ struct ChainOptions {
   // A question that is not answered by scrub_retry is asked again; where
   // members differed, not sooner. From one pass over the heap to the next, in
   // one view, it takes scrub_min_pass at least: a small heap is not compared
-  // for ever, but what a view begins with at once.
+  // for ever. A view that begins within a pass ends it, and makes a whole one.
   uint64_t scrub_bytes_per_s = 0;
   uint64_t scrub_range_bytes = 256u << 10;
   absl::Duration scrub_min_pass = absl::ZeroDuration();

@@ -18,6 +18,8 @@ namespace {
 // Longer than the time between two ticks.
 constexpr absl::Duration kLongTick = absl::Milliseconds(50);
 constexpr absl::Duration kPacedBurst = kLongTick;
+// Between two chunks that are taken; longer than over any link that will do.
+constexpr absl::Duration kLongPause = absl::Milliseconds(250);
 // Over what has changed, as fast as clients change it. A heap that changes more
 // slowly than it is sent is nearly always cut by then.
 constexpr uint64_t kFreePasses = 3;
@@ -65,11 +67,26 @@ std::string Donor::Refuse(const Hello& hello, const View& view, bool may_give,
   return "";
 }
 
-bool Donor::IsStuck(absl::Time now) const {
+absl::Duration Donor::Pause(absl::Time now) const {
   // This node itself may have been held up, and have yet to look at what came
   // meanwhile.
-  const absl::Time counted = std::min(now, ticked_ + kLongTick);
-  return counted - progressed_ >= options_.joining_patience;
+  return std::min(now, ticked_ + kLongTick) - progressed_;
+}
+
+bool Donor::IsStuck(absl::Time now) const {
+  return Pause(now) >= options_.joining_patience;
+}
+
+bool Donor::Stutters(absl::Time now) const {
+  return paused_ + Pause(now) >= options_.joining_patience;
+}
+
+void Donor::NoteProgress(absl::Time now) {
+  const absl::Duration pause = now - progressed_;
+  paused_ = pause >= kLongPause
+                ? paused_ + pause
+                : std::max(absl::ZeroDuration(), paused_ - pause);
+  progressed_ = now;
 }
 
 void Donor::Begin(LinkId link, const Hello& hello, bool borne_out,
@@ -81,6 +98,8 @@ void Donor::Begin(LinkId link, const Hello& hello, bool borne_out,
   downstream_->Join(link);
   joining_ = hello.node_id();
   progressed_ = now;
+  paused_ = absl::ZeroDuration();
+  told_ = false;
   progress_ = chunks_sent_ = chunks_acked_ = 0;
   brake_.Reset();
   const bool resume = hello.resume() && hello.applied() <= ring_->applied() &&
@@ -146,7 +165,7 @@ void Donor::CountPass() {
 }
 
 bool Donor::IsBehind(absl::Time now) const {
-  if (state() == State::kNobody || IsStuck(now)) return false;
+  if (state() == State::kNobody || Stutters(now)) return false;
   if (state() == State::kFollowed) {
     return ring_->bytes_used() > ring_->bytes_total() / 4;
   }
@@ -229,8 +248,13 @@ bool Donor::OnTick(absl::Time now) {
   // While it is sent nothing it can take nothing.
   const bool waits =
       state() == State::kCopying && chunks_acked_ == chunks_sent_;
-  if (waits || progress != progress_) progressed_ = now;
+  if (waits || progress != progress_) NoteProgress(now);
   progress_ = progress;
+  if (brake_.holds() && Stutters(now) && !std::exchange(told_, true)) {
+    LOG(WARNING) << joining_
+                 << " takes the heap with long pauses; writes do not wait for "
+                    "it, so that it may never have all";
+  }
   brake_.Update(IsBehind(now), now);
   if (!retains() || now < *retain_until_) return held_at_.has_value();
   retain_until_.reset();

@@ -132,8 +132,12 @@ class Donor {
   void CountPass();
   // Whether writes are to wait for the node that joins.
   bool IsBehind(absl::Time now) const;
-  // Whether it has taken nothing for longer than it may.
+  // For how long it has taken nothing.
+  absl::Duration Pause(absl::Time now) const;
+  // Whether that is longer than it may be; and whether pauses are so, together.
   bool IsStuck(absl::Time now) const;
+  bool Stutters(absl::Time now) const;
+  void NoteProgress(absl::Time now);
   // Of what the node that joins has to take before it can be a member.
   uint64_t Progress() const;
 
@@ -157,6 +161,10 @@ class Donor {
   // A mutation that cannot be sent any more; nobody goes on from before it.
   uint64_t unreadable_ = 0;
   absl::Time progressed_;
+  // Its long pauses, less the time in which it went on since; whether the log
+  // says so.
+  absl::Duration paused_;
+  bool told_ = false;
   absl::Time ticked_ = absl::InfinitePast();  // also while nobody joins
   Pacer pacer_;
   // While kCopying: what had been sent when the pass began, and was left then;

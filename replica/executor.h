@@ -49,8 +49,9 @@ class Executor {
                                     bool interrupted) = 0;
   virtual absl::Status MendIntent(const engine::Intent& intent,
                                   absl::string_view bytes, Mend mend) = 0;
-  // All that was mended is durable.
-  virtual void EndMending() = 0;
+  // All that was mended is durable. `borne_out`: it is what the head made, as
+  // its hashes say; else it is the neighbour's word.
+  virtual void EndMending(bool borne_out) = 0;
 };
 
 }  // namespace kamino::replica

@@ -1,5 +1,7 @@
 #include "replica/heap_executor.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "engine/kamino/replica_transaction.h"
@@ -62,18 +64,27 @@ absl::Status HeapExecutor::ReadIntent(const Intent& intent,
 
 absl::Status HeapExecutor::BeginMending(const WriteSet& intents,
                                         bool interrupted) {
+  mended_.clear();
   return interrupted ? mender_.Begin(intents) : mender_.BeginWhole(intents);
 }
 
 absl::Status HeapExecutor::MendIntent(const Intent& intent,
                                       absl::string_view bytes, Mend mend) {
-  if (scrubbed_ != nullptr) scrubbed_->OnBorrowed(intent.object);
+  // Until it is known to be right.
+  if (scrubbed_ != nullptr) mended_.push_back(intent.object);
   return mender_.Apply(intent, bytes, mend);
 }
 
-void HeapExecutor::EndMending() {
+void HeapExecutor::EndMending(bool borne_out) {
   heap_->region()->Drain();
   state_->ForgetSummary();
+  for (engine::ObjectId object : std::exchange(mended_, {})) {
+    if (borne_out) {
+      scrubbed_->OnWritten(object);
+    } else {
+      scrubbed_->OnBorrowed(object);
+    }
+  }
 }
 
 }  // namespace kamino::replica

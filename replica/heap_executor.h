@@ -3,6 +3,8 @@
 #ifndef KAMINO_REPLICA_HEAP_EXECUTOR_H_
 #define KAMINO_REPLICA_HEAP_EXECUTOR_H_
 
+#include <vector>
+
 #include "engine/heap/heap.h"
 #include "replica/executor.h"
 #include "replica/mender.h"
@@ -27,7 +29,7 @@ class HeapExecutor : public Executor {
                             bool interrupted) override;
   absl::Status MendIntent(const engine::Intent& intent, absl::string_view bytes,
                           Mend mend) override;
-  void EndMending() override;
+  void EndMending(bool borne_out) override;
 
  private:
   template <typename Transaction>
@@ -37,6 +39,7 @@ class HeapExecutor : public Executor {
   StateMachine* const state_;
   ScrubbedHeap* const scrubbed_;
   Mender mender_;
+  std::vector<engine::ObjectId> mended_;  // since BeginMending
 };
 
 }  // namespace kamino::replica

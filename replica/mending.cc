@@ -137,8 +137,20 @@ Mending::Mended Mending::OnFetched(LinkId link, const Fetched& fetched,
   return std::nullopt;
 }
 
+bool Mending::IsBorneOut() const {
+  if (mend_ != Mend::kForward) return false;
+  for (uint64_t last = ring_->applied(); last < ring_->received();) {
+    const LogEntry entry = ring_->EntryOf(last + 1);
+    last = entry.last();
+    if (entry.image_hash() == 0) return false;
+    const auto hash = executor_->HashImage(entry);
+    if (!hash.ok() || *hash != entry.image_hash()) return false;
+  }
+  return true;
+}
+
 Mending::Mended Mending::End() {
-  executor_->EndMending();
+  executor_->EndMending(IsBorneOut());
   Forget();
   return mend_;
 }

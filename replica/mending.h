@@ -107,6 +107,8 @@ class Mending {
   absl::StatusOr<engine::WriteSet> Interrupted() const;
   void SendFetch(absl::Time now);
   Mended End();
+  // What was mended is what the head made of the entries, by their hashes.
+  bool IsBorneOut() const;
 
   const LogRing* const ring_;
   Executor* const executor_;

@@ -79,6 +79,7 @@ void Scrub::Leave() {
   tell_at_ = absl::InfiniteFuture();
   not_before_ = absl::InfinitePast();
   rest_until_ = absl::InfinitePast();
+  pass_is_of_view_ = false;
 }
 
 void Scrub::OnWritten(const engine::WriteSet& write_set) {
@@ -204,6 +205,7 @@ RangeJudgement Scrub::Conclude(const RangeVotes& votes, size_t own,
 void Scrub::CountAgreed(uint64_t range, absl::Time asked_at, absl::Time now) {
   if (range == 0) {
     pass_began_ = asked_at;
+    pass_is_of_view_ = true;
     in_a_row_ = 0;
   }
   if (range + 1 == in_a_row_) return;  // the same again
@@ -212,7 +214,8 @@ void Scrub::CountAgreed(uint64_t range, absl::Time asked_at, absl::Time now) {
   ++stats_.passes;
   stats_.ended = now;
   stats_.took = now - pass_began_;
-  rest_until_ = pass_began_ + options_.scrub_min_pass;
+  // What a new view has not seen from its first range on it sees at once.
+  if (pass_is_of_view_) rest_until_ = pass_began_ + options_.scrub_min_pass;
 }
 
 void Scrub::Describe(uint64_t range, const RangeVotes& votes,

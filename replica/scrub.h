@@ -153,6 +153,7 @@ class Scrub {
   // the first on, and since when.
   uint64_t in_a_row_ = 0;
   absl::Time pass_began_;
+  bool pass_is_of_view_ = false;  // from its first range on
   ScrubStats stats_;
 };
 

@@ -8,10 +8,12 @@ namespace kamino::client {
 
 std::string ScrubLine(const kamino::v1::ScrubStatus& scrub) {
   if (scrub.ranges() == 0) return "scrub: off\n";
+  const bool between = scrub.passes() > 0 && scrub.next() == 0;
   std::string line =
-      scrub.on() ? absl::StrFormat("scrub: %.0f%% of this pass",
-                                   100.0 * scrub.next() / scrub.ranges())
-                 : "scrub: off";
+      !scrub.on() ? "scrub: off"
+      : between   ? "scrub: between two passes"
+                  : absl::StrFormat("scrub: %.0f%% of this pass",
+                                    100.0 * scrub.next() / scrub.ranges());
   if (scrub.passes() > 0) {
     absl::StrAppend(
         &line, "; the last one took ",

@@ -22,6 +22,18 @@ TEST(ScrubLineTest, OfAPass) {
   EXPECT_EQ(ScrubLine({}), "scrub: off\n");
 }
 
+TEST(ScrubLineTest, BetweenTwoPasses) {
+  kamino::v1::ScrubStatus status = Status(true);
+  status.set_next(0);
+  EXPECT_EQ(ScrubLine(status), "scrub: 0% of this pass\n");
+  status.set_passes(1);
+  status.set_took_ms(8000);
+  status.set_ended_ms_ago(2000);
+  EXPECT_EQ(ScrubLine(status),
+            "scrub: between two passes; the last one took 8s and ended 2s "
+            "ago\n");
+}
+
 TEST(ScrubLineTest, ThatNothingIsServedIsSaidWhateverTheRate) {
   for (bool on : {true, false}) {
     kamino::v1::ScrubStatus status = Status(on);

@@ -262,8 +262,37 @@ TEST_F(RecoveryFromOutsideTest, NorByThoseWhoAreToStayOut) {
   EXPECT_EQ(core_.Exclude("n4", ManagerCore::Removal::kNow, now_),
             absl::OkStatus());
   EXPECT_TRUE(absl::IsFailedPrecondition(Plan())) << Plan();
+  EXPECT_TRUE(
+      absl::StrContains(Plan().message(), "kamino admin add --no_wait n4"))
+      << Plan();
   core_.Include("n4");
   EXPECT_EQ(Plan(), absl::OkStatus());
+}
+
+// Its numbers may be of what the chain never had.
+TEST_F(RecoveryFromOutsideTest, OfAnEarlierViewNoNumbersAreToldThatReachFar) {
+  NodeReport report = Says(Condition::kReturned, 300);
+  report.member_view = 1;
+  View next = view();
+  next.id = 3;
+  stored_.view_id = 3;
+  core_.BecomeLeader(next, Options().lease(), now_, stored_);
+  now_ += 3 * kTimeout;
+  const auto holds = [&] {
+    EXPECT_EQ(core_.Register("c", Node("n4", 2), report, now_),
+              absl::OkStatus());
+    const auto plan = core_.PlanRecovery(now_);
+    EXPECT_EQ(plan.status(), absl::OkStatus());
+    EXPECT_FALSE(plan->complete);
+    return plan->holds;
+  };
+  EXPECT_EQ(holds(), 0u);
+  {
+    const faults::Planted fault("membership-recovery-compares-views");
+    EXPECT_EQ(holds(), 300u);
+  }
+  report.cursors = {110, 110, 110};
+  EXPECT_EQ(holds(), 110u);
 }
 
 // The numbers of two epochs do not compare.

@@ -42,7 +42,7 @@ class NoExecutor final : public Executor {
                           Mend) override {
     return absl::OkStatus();
   }
-  void EndMending() override {}
+  void EndMending(bool) override {}
 };
 
 class ChainCoreTest : public ::testing::Test {

@@ -290,6 +290,32 @@ TEST(DonorTest, OneThatTakesNothingMoreDoesNotStopWrites) {
   for (int i = 0; i < 100; ++i) EXPECT_TRUE(rig.Round()) << i;
 }
 
+// For how long writes wait in a minute in which it takes something just often
+// enough not to be given up.
+absl::Duration HeldByOneThatStutters() {
+  BusyRig rig;
+  Copy(rig);
+  while (!rig.donor.held_at().has_value()) rig.Round();
+  const absl::Duration pause =
+      rig.options.joining_patience - absl::Milliseconds(200);
+  const absl::Time end = rig.now + absl::Minutes(1);
+  absl::Duration held;
+  for (absl::Time took = rig.now; rig.now < end;) {
+    rig.takes = rig.now - took >= pause;
+    if (rig.takes) took = rig.now;
+    if (!rig.Round()) held += absl::Milliseconds(1);
+  }
+  return held;
+}
+
+TEST(DonorTest, OneThatStuttersDoesNotHoldWritesForLong) {
+  EXPECT_LE(HeldByOneThatStutters(), absl::Seconds(4));
+  faults::PlantFault("joining-writes-wait-for-a-stutterer");
+  EXPECT_GT(HeldByOneThatStutters(), absl::Seconds(30));
+  EXPECT_TRUE(faults::PlantedFaultWasMet());
+  faults::PlantFault("");
+}
+
 TEST(DonorTest, APaceIsNotKeptIfATransferCouldNotEnd) {
   BusyRig rig;
   rig.options.transfer_bytes_per_s = 1;

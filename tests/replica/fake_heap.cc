@@ -100,9 +100,15 @@ absl::Status FakeHeap::BeginMending(const WriteSet&, bool) {
 absl::Status FakeHeap::MendIntent(const Intent& intent, absl::string_view bytes,
                                   Mend) {
   if (!Exists(intent.object)) return absl::DataLossError("no such object");
-  OnBorrowed(intent.object);
+  mended_.push_back(intent.object);
   Write(ObjectOf(intent.object), std::string(bytes));
   return absl::OkStatus();
+}
+
+void FakeHeap::EndMending(bool borne_out) {
+  for (engine::ObjectId object : std::exchange(mended_, {})) {
+    if (!borne_out) OnBorrowed(object);
+  }
 }
 
 void FakeHeap::BeginSending(uint64_t) {

@@ -61,7 +61,7 @@ class FakeHeap final : public Executor, public StateCopy, public ScrubbedHeap {
                             bool interrupted) override;
   absl::Status MendIntent(const engine::Intent& intent, absl::string_view bytes,
                           Mend mend) override;
-  void EndMending() override {}
+  void EndMending(bool borne_out) override;
 
   void BeginSending(uint64_t sequence) override;
   void PrepareCut() override {}
@@ -88,6 +88,7 @@ class FakeHeap final : public Executor, public StateCopy, public ScrubbedHeap {
   ScrubRecord* const scrub_record_;
   RangeBook book_{kRanges};
   bool sending_ = false;
+  std::vector<engine::ObjectId> mended_;
   std::set<char> unsent_;  // while sending
 };
 

@@ -4,8 +4,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "tests/faults/planted.h"
 #include "tests/replica/expected_text.h"
 #include "tests/replica/part_rig.h"
+#include "tests/replica/text_entry.h"
 #include "tests/replica/transition_table.h"
 
 namespace kamino::replica {
@@ -49,6 +51,35 @@ void Tear(MendingRig& rig) {
   rig.Append("a=1");
   rig.Append("a=2 b=2", /*applied=*/false);
   rig.Make();
+}
+
+// Of range 0, once an entry was mended that has such a hash and wrote there.
+RangeBook::Origin OriginAfter(Mend mend, uint64_t hash, bool differs) {
+  MendingRig rig;
+  const TextBatch batch("a=2");
+  const engine::AfterImage image = {hash, {}};
+  LogEntryDraft draft = batch.Draft(1);
+  draft.image = &image;
+  EXPECT_TRUE(rig.ring->Append(draft).ok());
+  rig.heap.diverges = differs;
+  rig.Make();
+  (void)rig.mending->Begin(kNeighbour, mend, rig.now);
+  Fetched fetched;
+  fetched.set_number(1);
+  fetched.add_bytes("2");
+  EXPECT_EQ(rig.mending->OnFetched(kNeighbour, fetched, rig.now), mend);
+  return rig.heap.book()->origin(0);
+}
+
+TEST(MendingTest, WhatTheHashesBearOutIsNotTheNeighboursWord) {
+  using Origin = RangeBook::Origin;
+  constexpr uint64_t kHash = 7;
+  EXPECT_EQ(OriginAfter(Mend::kForward, kHash, false), Origin::kOwn);
+  EXPECT_EQ(OriginAfter(Mend::kForward, kHash, true), Origin::kBorrowed);
+  EXPECT_EQ(OriginAfter(Mend::kForward, 0, false), Origin::kBorrowed);
+  EXPECT_EQ(OriginAfter(Mend::kBack, kHash, false), Origin::kBorrowed);
+  const faults::Planted fault("mending-trusts-what-it-is-sent");
+  EXPECT_EQ(OriginAfter(Mend::kForward, kHash, true), Origin::kOwn);
 }
 
 TransitionTable<MendingRig> Table() {

@@ -184,10 +184,16 @@ struct RestingRig : ScrubRig {
     options.scrub_bytes_per_s = 1u << 30;
     options.scrub_min_pass = absl::Seconds(60);
     scrub.emplace(options, &heap);
-    while (scrub->stats().passes == 0 && Asks()) {
-      const uint64_t digest = heap.Digest(scrub->stats().next);
-      Conclude(scrub->stats().next, {digest, digest});
-    }
+    Pass();
+  }
+  // To the end of the present one.
+  void Pass() {
+    const uint64_t passes = scrub->stats().passes;
+    while (scrub->stats().passes == passes && Asks()) Agree();
+  }
+  void Agree() {
+    const uint64_t digest = heap.Digest(scrub->stats().next);
+    Conclude(scrub->stats().next, {digest, digest});
   }
   bool Asks() {
     now += absl::Milliseconds(10);
@@ -218,6 +224,20 @@ TEST(ScrubTest, ANewViewEndsItsRest) {
   RestingRig rig;
   rig.scrub->Leave();
   EXPECT_TRUE(rig.Asks());
+}
+
+TEST(ScrubTest, AViewThatBeginsWithinAPassMakesAWholeOne) {
+  RestingRig rig;
+  rig.now = rig.began + rig.options.scrub_min_pass;
+  ASSERT_TRUE(rig.Asks());
+  rig.Agree();
+  ASSERT_GT(rig.scrub->stats().next, 0u);
+  rig.scrub->Leave();
+  rig.Pass();
+  EXPECT_EQ(rig.scrub->stats().passes, 2u);
+  rig.Pass();  // at once
+  EXPECT_EQ(rig.scrub->stats().passes, 3u);
+  EXPECT_FALSE(rig.Asks());
 }
 
 TEST(ScrubTest, WithoutARateWhatIsInDoubtIsAskedAgain) {

@@ -52,7 +52,7 @@ class TearingExecutor final : public Executor {
                           Mend mend) override {
     return heap_->MendIntent(intent, bytes, mend);
   }
-  void EndMending() override { heap_->EndMending(); }
+  void EndMending(bool borne_out) override { heap_->EndMending(borne_out); }
 
  private:
   FakeHeap* const heap_;

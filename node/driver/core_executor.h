@@ -38,8 +38,8 @@ class CoreExecutor {
   // Any thread. False when stopped; the task is then destroyed, not run.
   virtual bool Post(absl::AnyInvocable<void()> task) = 0;
 
-  // Any thread: may wait until there is room for `weight`, but on the one that
-  // runs tasks.
+  // Any thread: may wait until there is room for `weight`; on the one that runs
+  // tasks it may run those that are there instead, so not within a task.
   virtual bool PostAndWait(absl::AnyInvocable<void()> task, size_t weight) = 0;
 
   // Likewise. Returns when no task or hook runs any more, nor ever will.

@@ -33,6 +33,7 @@ void CoreThread::Start(Hooks hooks) {
         std::make_unique<CoreWatchdog>(options_.watchdog, hooks_.activity);
   }
   loop_->RunSync([this] {
+    runs_ = true;
     loop_->AddPoller(this, /*spins=*/false);
     AwaitTick(absl::ZeroDuration());
   });
@@ -59,8 +60,17 @@ bool CoreThread::Post(absl::AnyInvocable<void()> task) {
 }
 
 bool CoreThread::PostAndWait(absl::AnyInvocable<void()> task, size_t weight) {
-  // Who runs the tasks cannot wait for it; its links have each their turn.
-  return Push({std::move(task), weight}, !loop_->OnLoopThread());
+  if (!loop_->OnLoopThread()) {
+    return Push({std::move(task), weight}, /*may_wait=*/true);
+  }
+  // Who runs the tasks cannot wait for it: many links may have much to say.
+  if (runs_ && IsFull()) Poll();
+  return Push({std::move(task), weight}, /*may_wait=*/false);
+}
+
+bool CoreThread::IsFull() {
+  absl::MutexLock lock(&mutex_);
+  return !HasRoom();
 }
 
 void CoreThread::Stop() {
@@ -71,6 +81,7 @@ void CoreThread::Stop() {
   if (started_) {
     loop_->RunSync([this] {
       while (has_tasks_.load(std::memory_order_acquire)) Poll();
+      runs_ = false;
       loop_->RemovePoller(this);
       if (tick_timer_ != 0) loop_->CancelTimer(tick_timer_);
     });

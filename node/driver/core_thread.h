@@ -71,6 +71,7 @@ class CoreThread final : public CoreExecutor, private transport::Poller {
   }
 
   bool Push(Task task, bool may_wait) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool IsFull() ABSL_LOCKS_EXCLUDED(mutex_);
   bool HasRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopping_ || queued_weight_ < options_.max_queued_weight;
   }
@@ -89,6 +90,7 @@ class CoreThread final : public CoreExecutor, private transport::Poller {
   // Set by Start; then the loop's thread only.
   Hooks hooks_;
   transport::EventLoop::Id tick_timer_ = 0;
+  bool runs_ = false;  // between Start and Stop
   bool timer_fired_ = false;
   absl::Time next_tick_ = absl::InfinitePast();
   bool more_ = false;  // the last batch has left something to do

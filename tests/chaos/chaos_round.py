@@ -375,7 +375,7 @@ class Round:
     self.verdict.problems += self.cluster.end_clients(LAST_READS_S)
     if not self.verdict.problems:
       wait_until(self._agree, SETTLE_S, "the nodes of the chain to agree")
-    self._check_processes_at_end()
+    self._attend("at the end")
     if not self.verdict.problems:
       expected = self.cluster.contents()
       self._check_replicas(expected)
@@ -419,11 +419,6 @@ class Round:
             f"every copy was destroyed, and kamino {words[0]} ended with "
             f"{done.returncode}: {(done.stdout + done.stderr).strip()[:200]}")
     injected.survived = len(self.verdict.problems) == before
-
-  def _check_processes_at_end(self):
-    for name in self.cluster.unexpected_ends():
-      self.verdict.problems.append(
-          f"{name} ended by itself: {self.cluster.log_tail(name, 2).strip()}")
 
   def _agree(self):
     done = self.cluster.kamino("status", "--json", "--timeout=2s", check=False)

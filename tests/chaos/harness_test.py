@@ -20,6 +20,7 @@ from chaos_round import (Injected, Round, Verdict, check_histories,
                          differences)
 from network import HUB, Network, NetworkError, check_possible, cut_ruleset
 from fault import LOSABLE, Fault, nothing
+from operator_acts import CHANGED, OLD_COPY, Operator
 from schedule import PER_ROUND, Part, Schedule, Step, fits
 
 
@@ -278,6 +279,45 @@ class NetworkTest(unittest.TestCase):
         s.bind((self.network.host("a"), 0))  # no address of this machine
     self.network.destroy()
     self.assertNotIn(space, listed())
+
+
+class EndedCluster:
+  """One whose nodes end, and say why."""
+
+  def __init__(self):
+    self.ended = {}  # name to last words
+    self.emptied = []
+
+  def unexpected_ends(self):
+    return list(self.ended)
+
+  def last_words(self, name):
+    return self.ended[name]
+
+  def crash(self, name):
+    del self.ended[name]
+
+  def lose_data(self, name):
+    self.emptied.append(name)
+
+  def revive(self, name):
+    pass
+
+
+class OperatorTest(unittest.TestCase):
+
+  def test_changed_bits_may_be_found_later_but_once(self):
+    cluster = EndedCluster()
+    operator = Operator(cluster)
+    operator.expect({"n1": OLD_COPY + CHANGED})
+    operator.forget()
+    cluster.ended = {"n1": f"n1: {OLD_COPY[0]}"}
+    self.assertEqual(["n1"], operator.attend())
+    cluster.ended = {"n1": f"n1: {CHANGED[0]}", "n2": f"n2: {CHANGED[0]}"}
+    self.assertEqual(["n2"], operator.attend())
+    self.assertEqual(["n1"], cluster.emptied)
+    cluster.ended = {"n1": f"n1: {CHANGED[0]}"}
+    self.assertEqual(["n1"], operator.attend())
 
 
 class ImpossibleTest(unittest.TestCase):

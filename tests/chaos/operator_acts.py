@@ -36,8 +36,10 @@ class Operator:
     self._may_end.update(ends)
 
   def forget(self):
-    """From now on nobody is expected to end."""
-    self._may_end = {}
+    """From now on nobody is expected to end, but for bits that have changed:
+    the scrub comes by each in the end, though a node may serve before."""
+    self._may_end = {name: CHANGED for name, texts in self._may_end.items()
+                     if set(CHANGED) <= set(texts)}
 
   def attend(self):
     """Starts anew who has ended as it should; returns who ended otherwise."""
@@ -49,6 +51,9 @@ class Operator:
         self.cluster.crash(name)
         self.cluster.lose_data(name)
         self.cluster.revive(name)
+        # Its bits are others now.
+        self._may_end[name] = tuple(text for text in self._may_end[name]
+                                    if text not in CHANGED)
       else:
         strange.append(name)
     return strange

@@ -32,7 +32,9 @@
 #include "client/error.h"
 #include "client/retry.h"
 #include "client/runner.h"
+#include "client/session/connection.h"
 #include "grpcpp/client_context.h"
+#include "proto/session_frame.h"
 #include "rpc/channel.h"
 #include "rpc/status.h"
 
@@ -54,15 +56,48 @@ inline absl::Status OutcomeUnknown(const Lane& lane,
   return MakeError(
       absl::StatusCode::kDeadlineExceeded, kamino::v1::REASON_OUTCOME_UNKNOWN,
       absl::StrCat("the outcome is unknown; it is told by: kamino outcome ",
-                   lane.client_id, " ", lane.number, " ", lane.since,
+                   lane.client_id, " ", lane.number, " ",
+                   lane.in_session ? "session" : absl::StrCat(lane.since),
                    " (last error: ", cause.message(), ")"));
 }
+
+inline absl::Status SessionExpired() {
+  return MakeError(absl::StatusCode::kFailedPrecondition,
+                   kamino::v1::REASON_SESSION_EXPIRED,
+                   "the session that it was sent in has expired");
+}
+
+// How a request goes by a connection; 0: it has no such way.
+template <typename Request>
+inline constexpr session::Method kSessionMethod = session::Method{};
+template <>
+inline constexpr auto kSessionMethod<kamino::v1::GetRequest> =
+    session::Method::kGet;
+template <>
+inline constexpr auto kSessionMethod<kamino::v1::BatchGetRequest> =
+    session::Method::kBatchGet;
+template <>
+inline constexpr auto kSessionMethod<kamino::v1::PutRequest> =
+    session::Method::kPut;
+template <>
+inline constexpr auto kSessionMethod<kamino::v1::PatchRequest> =
+    session::Method::kPatch;
+template <>
+inline constexpr auto kSessionMethod<kamino::v1::DeleteRequest> =
+    session::Method::kDelete;
+template <>
+inline constexpr auto kSessionMethod<kamino::v1::CommitRequest> =
+    session::Method::kCommit;
+template <>
+inline constexpr auto kSessionMethod<kamino::v1::CallRequest> =
+    session::Method::kCall;
 
 // The name a mutation was sent under.
 inline void SetRequestId(const Lane& lane, kamino::v1::RequestId* id) {
   id->set_client_id(lane.client_id);
   id->set_number(lane.number);
   id->set_since(lane.since);
+  id->set_in_session(lane.in_session);
 }
 
 template <typename Request, typename Response>
@@ -89,17 +124,17 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
     const absl::Duration left = deadline_ - MonotonicNow();
     if (runner_->stopping()) return Expire(Closed());
     if (left <= absl::ZeroDuration()) return Expire(last_error_);
-    stub_ = runner_->directory().Find(target_);
-    if (stub_ == nullptr) return RefreshAndRetry(absl::Milliseconds(50));
+    const std::string address = runner_->directory().AddressOf(target_);
+    if (address.empty()) return RefreshAndRetry(absl::Milliseconds(50));
     if (++attempts_ > 1) runner_->CountRetry();
-    request_.set_chain_id(runner_->directory().chain_id());
-    context_ = std::make_unique<grpc::ClientContext>();
-    rpc::SetTimeout(std::min(left, kAttemptTimeout), context_.get());
-    response_.Clear();
-    attempt_(stub_.get(), context_.get(), &request_, &response_,
-             [self = this->shared_from_this()](grpc::Status status) {
-               self->OnAnswer(rpc::FromGrpc(status));
-             });
+    const absl::Duration timeout = std::min(left, kAttemptTimeout);
+    if constexpr (kSessionMethod<Request> != session::Method{}) {
+      bool expired = false;
+      const auto connection = FindConnection(address, &expired);
+      if (expired) return OnAnswer(SessionExpired());
+      if (connection != nullptr && SendBy(connection, timeout)) return;
+    }
+    SendAlone(address, timeout);
   }
 
  protected:
@@ -140,6 +175,16 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
   // The chain was just asked for.
   virtual void BeforeRetry() {}
 
+  // By which the attempt goes; null: by itself. `*expired`: not at all.
+  virtual std::shared_ptr<Connection> FindConnection(const std::string& address,
+                                                     bool* expired) {
+    (void)expired;
+    return runner_->connections().Find(address, /*mutates=*/false,
+                                       runner_->directory().chain_id());
+  }
+  // Of the mutation, in its session.
+  virtual uint64_t number() const { return 0; }
+
   Runner* const runner_;
   const Target target_;
   const Attempt attempt_;
@@ -148,6 +193,58 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
   bool outcome_unknown_ = false;  // of some attempt
 
  private:
+  void SendAlone(const std::string& address, absl::Duration timeout) {
+    stub_ = runner_->directory().At(address);
+    request_.set_chain_id(runner_->directory().chain_id());
+    context_ = std::make_unique<grpc::ClientContext>();
+    rpc::SetTimeout(timeout, context_.get());
+    response_.Clear();
+    attempt_(stub_.get(), context_.get(), &request_, &response_,
+             [self = this->shared_from_this()](grpc::Status status) {
+               self->OnAnswer(rpc::FromGrpc(status));
+             });
+  }
+
+  // False: it could not be sent.
+  bool SendBy(const std::shared_ptr<Connection>& connection,
+              absl::Duration timeout) {
+    if (body_.empty()) {
+      Request bare = request_;
+      Strip(&bare);
+      body_ = bare.SerializeAsString();
+    }
+    return connection->Send(kSessionMethod<Request>, number(), timeout, body_,
+                            [self = this->shared_from_this(),
+                             connection](const Connection::Answer& answer) {
+                              self->OnConnectionAnswer(connection->welcome(),
+                                                       answer);
+                            });
+  }
+
+  // What the connection says once is not in its requests.
+  static void Strip(Request* request) {
+    request->clear_chain_id();
+    if constexpr (requires { request->clear_request_id(); }) {
+      request->clear_request_id();
+    }
+  }
+
+  void OnConnectionAnswer(const kamino::v1::SessionWelcome& welcome,
+                          const Connection::Answer& answer) {
+    response_.Clear();
+    if (!answer.status.ok()) return OnAnswer(answer.status);
+    if (!response_.ParseFromArray(answer.body.data(),
+                                  static_cast<int>(answer.body.size()))) {
+      return OnAnswer(absl::InternalError("the answer cannot be read"));
+    }
+    auto* const header = response_.mutable_header();
+    header->set_view_id(welcome.view_id());
+    header->set_sequence(answer.sequence);
+    header->set_served_by(welcome.node_id());
+    header->set_chain_id(welcome.chain_id());
+    OnAnswer(absl::OkStatus());
+  }
+
   void OnAnswer(const absl::Status& status) {
     if (status.ok()) {
       runner_->directory().Saw(response_.header());
@@ -178,8 +275,24 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
   absl::Status last_error_ = absl::UnavailableError("no chain is known");
   std::shared_ptr<Stub> stub_;
   std::unique_ptr<grpc::ClientContext> context_;
+  std::string body_;  // of the request, once it went by a connection
   Response response_;
 };
+
+// By which a mutation of that name goes.
+inline std::shared_ptr<Connection> FindConnectionOf(Runner* runner,
+                                                    const Lane& lane,
+                                                    const std::string& address,
+                                                    bool* expired) {
+  const ChainId chain_id = runner->directory().chain_id();
+  if (lane.in_session) {
+    return runner->connections().FindOf(lane.client_id, address, chain_id,
+                                        expired);
+  }
+  // The session is opened once it is worth while, for mutations after this.
+  runner->connections().Find(address, /*mutates=*/true, chain_id);
+  return nullptr;
+}
 
 // Sends a mutation that changes nothing under a name that may be taken.
 // `done(true)`: it took the name, no earlier one had; `done(false)`: an earlier
@@ -202,13 +315,15 @@ class Mutation : public Call<Request, Response> {
  protected:
   void Conclude(const absl::Status& status) override {
     if (status.ok()) {
-      ++lane_.number;
-      this->runner_->lanes().Release(lane_);
+      this->runner_->lanes().Release(lane_, /*used=*/true);
       return this->Finish(status);
     }
     if (committed_) return this->Finish(OutcomeUnknown(lane_, status));
     if (this->outcome_unknown_) return SettleThenFinish(status);
-    if (ReasonOf(status) == kamino::v1::REASON_CLIENT_EXPIRED) {
+    if (ReasonOf(status) == kamino::v1::REASON_CLIENT_EXPIRED ||
+        ReasonOf(status) == kamino::v1::REASON_SESSION_EXPIRED) {
+      if (lane_.in_session)
+        this->runner_->connections().Expired(lane_.client_id);
       // The servers may have forgotten the lane, for all that its `since` says,
       // and no attempt has changed anything: anew, once the chain's own number
       // is known.
@@ -217,7 +332,7 @@ class Mutation : public Call<Request, Response> {
     }
     // A number that is over is of no use any more.
     if (ReasonOf(status) != kamino::v1::REASON_SUPERSEDED) {
-      this->runner_->lanes().Release(lane_);
+      this->runner_->lanes().Release(lane_, /*used=*/false);
     }
     this->Finish(status);
   }
@@ -226,7 +341,7 @@ class Mutation : public Call<Request, Response> {
     if (this->outcome_unknown_) {
       return this->Finish(OutcomeUnknown(lane_, cause));
     }
-    this->runner_->lanes().Release(lane_);
+    this->runner_->lanes().Release(lane_, /*used=*/false);
     Base::Expire(cause);
   }
 
@@ -234,6 +349,12 @@ class Mutation : public Call<Request, Response> {
   void BeforeRetry() override {
     if (std::exchange(expired_, false)) TakeLane();
   }
+
+  std::shared_ptr<Connection> FindConnection(const std::string& address,
+                                             bool* expired) override {
+    return FindConnectionOf(this->runner_, lane_, address, expired);
+  }
+  uint64_t number() const override { return lane_.number; }
 
   void TakeLane() {
     lane_ = this->runner_->lanes().Acquire(this->runner_->directory().seen());
@@ -251,8 +372,7 @@ class Mutation : public Call<Request, Response> {
                self->committed_ = true;
                return self->Start();  // fetches the outcome
              }
-             ++self->lane_.number;
-             self->runner_->lanes().Release(self->lane_);
+             self->runner_->lanes().Release(self->lane_, /*used=*/true);
              self->Finish(refusal);
            });
   }

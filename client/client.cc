@@ -1,5 +1,6 @@
 #include "client/client.h"
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "client/error.h"
 #include "client/runner.h"
 #include "client/scan_call.h"
+#include "client/session/carriers.h"
 #include "client/transaction.h"
 #include "rpc/channel.h"
 #include "rpc/status.h"
@@ -132,12 +134,24 @@ void PullParts(const std::shared_ptr<ScanCall>& call,
   });
 }
 
+constexpr int kMaxWindow = 1024;
+
+ConnectionsOptions ConnectionsFor(const ClientOptions& options) {
+  ConnectionsOptions connections;
+  connections.carrier = options.carrier;
+  connections.window =
+      static_cast<uint32_t>(std::min(options.max_outstanding, kMaxWindow));
+  connections.lease = options.session_lease;
+  return connections;
+}
+
 }  // namespace
 
 Client::Client(ClientOptions options)
     : options_(std::move(options)),
       runner_(absl::make_unique<Runner>(options_.seeds, options_.chain_id,
-                                        options_.max_outstanding)) {}
+                                        options_.max_outstanding,
+                                        ConnectionsFor(options_))) {}
 
 Client::~Client() = default;
 
@@ -148,6 +162,14 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(ClientOptions options) {
   if (options.max_outstanding < 1 || options.timeout <= absl::ZeroDuration()) {
     return absl::InvalidArgumentError(
         "max_outstanding and timeout must be over 0");
+  }
+  if (options.carrier != "unary") {
+    RETURN_IF_ERROR(Carriers::Check(options.carrier));
+  }
+  if (options.session_lease < absl::Seconds(1) ||
+      options.session_lease > absl::Hours(1)) {
+    return absl::InvalidArgumentError(
+        "session_lease must be from a second to an hour");
   }
   auto client = absl::WrapUnique(new Client(std::move(options)));
   const absl::Time deadline = client->Deadline();

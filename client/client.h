@@ -47,6 +47,13 @@ struct ClientOptions {
   // Which chain of the cluster. 0: the only one; once it is known, calls name
   // it, and nodes of another one refuse them (REASON_UNKNOWN_CHAIN).
   ChainId chain_id = 0;
+  // What calls go by once there are enough of them to be worth a connection and
+  // a session: "shm", "tcp" or "grpc" (a stream); "": the best of these that
+  // leads to the node. "unary": each call goes by itself, as the first ones do.
+  std::string carrier;
+  // How long the servers keep the outcomes of this client's mutations once they
+  // hear nothing of it; a second to an hour.
+  absl::Duration session_lease = absl::Seconds(60);
 };
 
 template <typename Response>

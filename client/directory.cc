@@ -70,11 +70,15 @@ std::shared_ptr<Directory::Stub> Directory::At(const std::string& address) {
 }
 
 std::shared_ptr<Directory::Stub> Directory::Find(Target target) {
+  const std::string address = AddressOf(target);
+  return address.empty() ? nullptr : At(address);
+}
+
+std::string Directory::AddressOf(Target target) const {
   absl::MutexLock lock(&mutex_);
-  if (chain_.nodes().empty()) return nullptr;
-  const auto& node = target == Target::kHead ? *chain_.nodes().begin()
-                                             : *chain_.nodes().rbegin();
-  return AtLocked(node.address());
+  if (chain_.nodes().empty()) return "";
+  return target == Target::kHead ? chain_.nodes().begin()->address()
+                                 : chain_.nodes().rbegin()->address();
 }
 
 bool Directory::Learn(const Chain& chain) {

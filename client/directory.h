@@ -31,6 +31,8 @@ class Directory {
 
   // Null while no chain is known.
   std::shared_ptr<Stub> Find(Target target);
+  // host:port of it; likewise empty.
+  std::string AddressOf(Target target) const;
   std::shared_ptr<Stub> At(const std::string& address);
 
   // Takes a view of the chain over when it is newer than the one known, and

@@ -1,6 +1,6 @@
-// Where mutations get their names from. A lane is a client id with its numbers;
-// it names one mutation at a time, so as many lanes are in use as mutations are
-// under way.
+// Where mutations get their names from. A lane names one mutation at a time, so
+// as many lanes are in use as mutations are under way. It is a slot of the
+// client's session, while there is one, or else a client id with its numbers.
 #ifndef KAMINO_CLIENT_LANE_POOL_H_
 #define KAMINO_CLIENT_LANE_POOL_H_
 
@@ -14,11 +14,12 @@
 namespace kamino::client {
 
 struct Lane {
-  uint64_t client_id = 0;
-  uint64_t number = 1;  // of the next mutation
+  uint64_t client_id = 0;  // or the session's
+  uint64_t number = 1;     // of the next mutation
   // What the client had seen of the chain before it sends that; see
-  // kamino.v1.RequestId.
+  // kamino.v1.RequestId. 0 in a session.
   uint64_t since = 0;
+  bool in_session = false;
 };
 
 // Thread-safe.
@@ -27,15 +28,25 @@ class LanePool {
   // A lane nobody else uses, made anew when none is free, for a mutation that
   // is sent by a client that has seen `since`.
   Lane Acquire(uint64_t since);
-  // Gives a lane back whose number names no mutation that may have been carried
-  // out. One that is not given back is never used again.
-  void Release(const Lane& lane);
+  // Gives a lane back. `used`: its number names a mutation that was answered;
+  // else none that may have been carried out. One that is not given back is
+  // never used again.
+  void Release(Lane lane, bool used);
+
+  // From now on mutations are those of this session, of which nothing was sent
+  // yet, as long as it has free slots.
+  void OpenSession(uint64_t id, uint32_t window);
+  // None is from now on.
+  void CloseSession();
 
  private:
   absl::Mutex mutex_;
   absl::BitGen random_ ABSL_GUARDED_BY(mutex_);
+  uint64_t session_id_ ABSL_GUARDED_BY(mutex_) = 0;  // 0: none
+  uint32_t window_ ABSL_GUARDED_BY(mutex_) = 0;
   // Used last first: the servers drop client ids that are silent for long.
-  std::vector<Lane> free_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Lane> free_slots_ ABSL_GUARDED_BY(mutex_);  // of the session
+  std::vector<Lane> free_ids_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace kamino::client

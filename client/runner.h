@@ -15,6 +15,7 @@
 #include "client/chain_watch.h"
 #include "client/directory.h"
 #include "client/lane_pool.h"
+#include "client/session/connections.h"
 #include "client/timer.h"
 
 namespace kamino::client {
@@ -22,9 +23,14 @@ namespace kamino::client {
 // Thread-safe.
 class Runner {
  public:
-  Runner(std::vector<std::string> seeds, ChainId chain_id, int max_outstanding)
+  Runner(std::vector<std::string> seeds, ChainId chain_id, int max_outstanding,
+         ConnectionsOptions connections)
       : max_outstanding_(max_outstanding),
         directory_(std::move(seeds), chain_id),
+        connections_(std::move(connections), &lanes_, &timer_,
+                     [this](const kamino::v1::Chain& chain) {
+                       directory_.Learn(chain);
+                     }),
         watch_(&directory_, &timer_) {}
   // Waits for all calls; they end early once stopping() says so.
   ~Runner() {
@@ -34,9 +40,11 @@ class Runner {
       mutex_.Await(absl::Condition(this, &Runner::Idle));
     }
     watch_.Stop();
+    connections_.Stop();
   }
 
   Directory& directory() { return directory_; }
+  Connections& connections() { return connections_; }
   ChainWatch& watch() { return watch_; }
   LanePool& lanes() { return lanes_; }
   Timer& timer() { return timer_; }
@@ -114,6 +122,7 @@ class Runner {
   absl::BitGen random_ ABSL_GUARDED_BY(mutex_);
 
   Directory directory_;
+  Connections connections_;
   ChainWatch watch_;
   Timer timer_;  // last: its tasks use the above
 };

@@ -8,6 +8,26 @@ namespace kamino::client {
 using kamino::v1::CommitRequest;
 using kamino::v1::CommitResponse;
 
+namespace {
+
+class Settling final : public Call<CommitRequest, CommitResponse> {
+ public:
+  template <typename... Arguments>
+  explicit Settling(const Lane& lane, Arguments&&... arguments)
+      : Call(std::forward<Arguments>(arguments)...), lane_(lane) {}
+
+ private:
+  std::shared_ptr<Connection> FindConnection(const std::string& address,
+                                             bool* expired) override {
+    return FindConnectionOf(runner_, lane_, address, expired);
+  }
+  uint64_t number() const override { return lane_.number; }
+
+  const Lane lane_;
+};
+
+}  // namespace
+
 void Settle(Runner* runner, const Lane& lane, absl::Time deadline,
             std::function<void(absl::StatusOr<bool>)> done) {
   CommitRequest request;
@@ -21,8 +41,8 @@ void Settle(Runner* runner, const Lane& lane, absl::Time deadline,
   condition->set_key(mark);
   condition->set_exists(true);
   runner->EnterNested();
-  auto call = std::make_shared<Call<CommitRequest, CommitResponse>>(
-      runner, Target::kHead,
+  auto call = std::make_shared<Settling>(
+      lane, runner, Target::kHead,
       [](Directory::Stub* stub, grpc::ClientContext* context,
          const CommitRequest* commit, CommitResponse* response,
          std::function<void(grpc::Status)> answered) {

@@ -16,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
+#include "base/host_id.h"
 #include "base/status_macros.h"
 #include "glog/logging.h"
 #include "head/procedures/bank_transfer.h"
@@ -24,10 +25,12 @@
 #include "membership/vouch_calls.h"
 #include "node/driver/node.h"
 #include "node/driver/real_runtime.h"
-#include "node/host_id.h"
 #include "node/node_flags.h"
 #include "node/rpc/grpc_rendezvous.h"
 #include "node/rpc/node_server.h"
+#include "node/rpc/session_service.h"
+#include "node/session/session_links.h"
+#include "node/session/session_server.h"
 #include "node/storage/device_media.h"
 #include "node/storage/file_media.h"
 #include "node/storage/medium_errors.h"
@@ -125,10 +128,25 @@ absl::StatusOr<NodeOptions> OptionsFrom(
   return options;
 }
 
+std::vector<SessionLinks::Offer> SessionOffers(const NodeFlags& flags) {
+  std::vector<SessionLinks::Offer> offers;
+  const std::string host_id = HostId();
+  if (!host_id.empty()) {
+    offers.push_back(
+        {transport::ShmTransports(),
+         std::filesystem::absolute(flags.data_dir) / "session.sock", host_id});
+  }
+  offers.push_back({transport::TcpTransports(), flags.session_listen, ""});
+  return offers;
+}
+
+std::string HostOf(const std::string& address) {
+  return address.substr(0, address.rfind(':'));
+}
+
 std::string Advertised(const NodeFlags& flags, int port) {
   if (!flags.advertise.empty()) return flags.advertise;
-  return absl::StrCat(flags.listen.substr(0, flags.listen.rfind(':')), ":",
-                      port);
+  return absl::StrCat(HostOf(flags.listen), ":", port);
 }
 
 absl::StatusOr<std::unique_ptr<Media>> OpenMedia(const NodeFlags& flags) {
@@ -192,28 +210,44 @@ absl::Status Serve(const NodeFlags& flags,
       Node::Create(std::move(options), std::move(runtime), std::move(storage),
                    &procedures, &agent, std::move(events)));
   membership::VouchServer vouches(&agent);
-  auto started =
-      NodeServer::Start(flags.listen, node.get(), {rendezvous.get(), &vouches});
-  if (!started.ok()) {
+  SessionServer sessions({}, node.get());
+  SessionService session_service(&sessions);
+  std::unique_ptr<SessionLinks> session_links;
+  const auto stop = [&] {
     node->Stop();
+    session_links.reset();
+    server.reset();
+    rendezvous->Stop();
+  };
+  const auto start = [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(session_links,
+                     SessionLinks::Listen(SessionOffers(flags), &sessions));
+    ASSIGN_OR_RETURN(server, NodeServer::Start(flags.listen, node.get(),
+                                               {rendezvous.get(), &vouches,
+                                                &session_service}));
+    return absl::OkStatus();
+  };
+  if (absl::Status started = start(); !started.ok()) {
+    stop();
     node->EndRefused();
-    return started.status();
+    return started;
   }
-  server = std::move(*started);
   address = Advertised(flags, server->port());
+  session_service.SetCarriers(session_links->carriers(HostOf(address)));
   LOG(INFO) << "node " << flags.storage.node_id << " of cluster "
             << flags.storage.cluster_id << " listens on " << flags.listen
             << " as " << address << ", and asks to be taken in by "
             << absl::StrJoin(flags.managers, " or ");
-  RETURN_IF_ERROR(node->Join(address));
+  if (absl::Status joins = node->Join(address); !joins.ok()) {
+    stop();
+    return joins;
+  }
 
   await_end();
   absl::Notification retired;
   node->Retire([&retired] { retired.Notify(); });
   retired.WaitForNotificationWithTimeout(Node::kRetireTime);
-  node->Stop();
-  server.reset();
-  rendezvous->Stop();
+  stop();
   absl::Status ended = failure.Get();
   if (ended.ok()) node->EndInOrder();
   return ended;

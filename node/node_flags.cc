@@ -25,6 +25,9 @@ ABSL_FLAG(std::string, listen, "",
           "host:port for clients, gRPC (required). Port 0 picks one.");
 ABSL_FLAG(std::string, advertise, "",
           "host:port under which clients reach --listen; by default the same.");
+ABSL_FLAG(std::string, session_listen, "",
+          "host:port on which clients' sessions come over plain TCP, besides "
+          "--listen; by default any port of --listen's host.");
 ABSL_FLAG(std::string, link_listen, "127.0.0.1:0",
           "host:port for chain links over tcp. Port 0 picks one. Its host is "
           "what the other nodes connect to.");
@@ -206,11 +209,18 @@ absl::StatusOr<NodeFlags> ReadNodeFlags() {
   flags.listen = absl::GetFlag(FLAGS_listen);
   flags.advertise = absl::GetFlag(FLAGS_advertise);
   flags.link_listen = absl::GetFlag(FLAGS_link_listen);
+  flags.session_listen = absl::GetFlag(FLAGS_session_listen);
+  if (flags.session_listen.empty()) {
+    flags.session_listen =
+        absl::StrCat(flags.listen.substr(0, flags.listen.rfind(':')), ":0");
+  }
   RETURN_IF_ERROR(CheckAddressFlag("listen", flags.listen, true));
   if (!flags.advertise.empty()) {
     RETURN_IF_ERROR(CheckAddressFlag("advertise", flags.advertise, false));
   }
   RETURN_IF_ERROR(CheckAddressFlag("link_listen", flags.link_listen, true));
+  RETURN_IF_ERROR(
+      CheckAddressFlag("session_listen", flags.session_listen, true));
   if (flags.advertise.empty() && !IsReachable(flags.listen)) {
     return BadFlag("advertise", "is required when --listen is every address");
   }

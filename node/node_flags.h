@@ -24,6 +24,7 @@ struct NodeFlags {
   std::string listen;
   std::string advertise;
   std::string link_listen;
+  std::string session_listen;
   std::string transport;           // tcp, shm, verbs or auto
   absl::Duration link_spin;        // how long links poll before they sleep
   transport::PortWish verbs;       // of its links

@@ -61,7 +61,7 @@ class LinkHub {
     // A link that a peer opened, and that nobody here has a use for, ends after
     // so long: listeners take only so many.
     absl::Duration unused_timeout = absl::Seconds(1);
-    // Of where this node runs, see node/host_id.h; empty: shares memory with
+    // Of where this node runs, see base/host_id.h; empty: shares memory with
     // nobody.
     std::string host_id;
   };

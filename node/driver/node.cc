@@ -86,6 +86,7 @@ CoreExecutor::Hooks Node::ExecutorHooks() {
     links_->CloseUnused(
         Now(), [this](LinkId link) { return node_->core().Uses(link); });
     ReportRole();
+    if (user_ != nullptr) user_->OnTick(Now());
   };
   hooks.end_of_batch = [this] { return EndOfBatch(); };
   hooks.activity = &activity_;
@@ -195,27 +196,40 @@ void Node::Stop() {
   node_.reset();   // answers requests that wait
 }
 
-void Node::Mutate(head::Request request) {
-  const int64_t bytes = static_cast<int64_t>(request.mutation.arguments.size());
+void Node::Attach(CoreUser* user) {
+  core_->Post([this, user] { user_ = user; });
+}
+
+bool Node::Admit(head::Request* request) {
+  const int64_t bytes =
+      static_cast<int64_t>(request->mutation.arguments.size());
   const bool full =
       pending_requests_.fetch_add(1) >= options_.max_pending_requests;
   const bool heavy =
       pending_bytes_.fetch_add(bytes) + bytes > options_.max_pending_bytes;
-  request.done = [this, bytes, done = std::move(request.done)](
-                     head::RequestOutcome outcome) mutable {
+  request->done = [this, bytes, done = std::move(request->done)](
+                      head::RequestOutcome outcome) mutable {
     pending_requests_.fetch_sub(1);
     pending_bytes_.fetch_sub(bytes);
     done(std::move(outcome));
   };
-  if (full || heavy) {
-    request.done({replica::MakeError(kamino::v1::REASON_OVERLOADED,
-                                     "too many requests wait at this node"),
-                  "", 0});
-    return;
-  }
+  if (!full && !heavy) return true;
+  head::RequestOutcome refusal;
+  refusal.status = replica::MakeError(kamino::v1::REASON_OVERLOADED,
+                                      "too many requests wait at this node");
+  request->done(std::move(refusal));
+  return false;
+}
+
+void Node::Mutate(head::Request request) {
+  if (!Admit(&request)) return;
   core_->Post([this, owed = Owed(std::move(request))]() mutable {
     node_->Submit(owed.Take(), Now());
   });
+}
+
+void Node::Submit(head::Request request) {
+  if (Admit(&request)) node_->Submit(std::move(request), Now());
 }
 
 bool Node::Run(absl::AnyInvocable<void(ChainNode&)> task) {
@@ -223,6 +237,15 @@ bool Node::Run(absl::AnyInvocable<void(ChainNode&)> task) {
     activity_.Doing("a call");
     task(*node_);
   });
+}
+
+bool Node::RunWeighed(absl::AnyInvocable<void(ChainNode&)> task, size_t bytes) {
+  return core_->PostAndWait(
+      [this, task = std::move(task)]() mutable {
+        activity_.Doing("a frame of a session");
+        task(*node_);
+      },
+      bytes);
 }
 
 // --- Core thread.
@@ -247,6 +270,7 @@ bool Node::EndOfBatch() {
   Actions actions = node_->EndOfBatch(Now());
   if (events_.decided) events_.decided(*node_);
   CarryOut(std::move(actions));
+  if (user_ != nullptr) user_->EndOfBatch();
   if (on_retired_ != nullptr && node_->retired()) {
     std::exchange(on_retired_, nullptr)();
   }

@@ -54,6 +54,16 @@ struct NodeOptions {
   CallLoadOptions results;
 };
 
+// What works beside the node on its core thread, by what requests lead to.
+class CoreUser {
+ public:
+  virtual ~CoreUser() = default;
+  // With each tick of the node.
+  virtual void OnTick(absl::Time now) = 0;
+  // What the batch has decided was carried out; it sends what that answers.
+  virtual void EndOfBatch() = 0;
+};
+
 // Thread-safe unless said otherwise.
 class Node {
  public:
@@ -97,12 +107,23 @@ class Node {
   // After Stop: it ends before it has asked to be taken in.
   void EndRefused() { storage_->restarts()->OnRefused(); }
 
+  // From now on `user` is called; it outlives the core thread (Stop). Once.
+  void Attach(CoreUser* user);
+
   // A mutation; request.done is called on the core thread, or at once on this
   // one when it is refused.
   void Mutate(head::Request request);
+  // The same, from the core thread.
+  void Submit(head::Request request);
 
   // Runs `task` on the core thread; false when the node has stopped.
   bool Run(absl::AnyInvocable<void(ChainNode& node)> task);
+  // The same, of something that takes `bytes`; may wait for room, and so not
+  // within another task (CoreExecutor::PostAndWait).
+  bool RunWeighed(absl::AnyInvocable<void(ChainNode& node)> task, size_t bytes);
+
+  // Of the core thread (CoreExecutor::loop).
+  std::shared_ptr<transport::EventLoop> loop() { return core_->loop(); }
 
   // Fills everything but the header. Core thread only.
   void Describe(ChainNode& node, kamino::v1::GetNodeStatusResponse* response);
@@ -126,6 +147,9 @@ class Node {
   CoreExecutor::Hooks ExecutorHooks();
   absl::Status Listen();
   LinkHub::Events HubEvents();
+
+  // Counts the request until it is answered; false: it was refused.
+  bool Admit(head::Request* request);
 
   // Core thread only.
   bool EndOfBatch();
@@ -157,6 +181,7 @@ class Node {
   ChainNode::Standing standing_;      // as of the last look at the report
   bool ticked_ = true;                // since the cursors were reported
   std::function<void()> on_retired_;  // null: nobody waits for it
+  CoreUser* user_ = nullptr;
 
   bool stopped_ = false;  // Stop() only
   std::unique_ptr<CoreExecutor> core_;

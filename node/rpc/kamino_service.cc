@@ -4,9 +4,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "node/reads.h"
+#include "node/request_checks.h"
 #include "node/rpc/scan_stream.h"
 #include "node/rpc/status_details.h"
 #include "node/rpc/watch_stream.h"
@@ -21,11 +21,6 @@ namespace {
 using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
 using replica::MakeError;
-
-// Below what a chain link carries as one message.
-constexpr size_t kMaxArgumentBytes = 4u << 20;
-constexpr size_t kMaxCallBytes = 1u << 20;
-constexpr int kMaxCommitParts = 1000;
 
 // On the node's clock, of which it is `now`.
 absl::Time DeadlineOf(const CallbackServerContext& context, absl::Time now) {
@@ -44,32 +39,6 @@ absl::Status CheckId(const kamino::v1::RequestId& id) {
   if (id.client_id() != 0 && id.number() != 0) return absl::OkStatus();
   return MakeError(kamino::v1::REASON_INVALID_ARGUMENT,
                    "request_id needs a client_id and a number, neither 0");
-}
-
-absl::Status CheckCommit(const kamino::v1::CommitRequest& request) {
-  if (request.preconditions_size() <= kMaxCommitParts &&
-      request.then_operations_size() <= kMaxCommitParts &&
-      request.else_operations_size() <= kMaxCommitParts) {
-    return absl::OkStatus();
-  }
-  return MakeError(
-      kamino::v1::REASON_INVALID_ARGUMENT,
-      absl::StrCat("a commit has at most ", kMaxCommitParts,
-                   " preconditions, then_operations and else_operations each"));
-}
-
-absl::Status CheckCall(const kamino::v1::CallRequest& request) {
-  // The chain's own functions have methods of their own.
-  if (absl::StartsWith(request.procedure(), "kv.") ||
-      absl::StartsWith(request.procedure(), "kamino.")) {
-    return MakeError(kamino::v1::REASON_UNKNOWN_PROCEDURE,
-                     absl::StrCat("no procedure is named ",
-                                  replica::Printable(request.procedure())));
-  }
-  if (request.arguments().size() <= kMaxCallBytes) return absl::OkStatus();
-  return MakeError(kamino::v1::REASON_INVALID_ARGUMENT,
-                   absl::StrCat("arguments of ", request.arguments().size(),
-                                " bytes; at most ", kMaxCallBytes));
 }
 
 }  // namespace
@@ -179,12 +148,8 @@ ServerUnaryReactor* KaminoService::Mutate(
     absl::Status room = node_->results().CheckRoomForAnswer(context->peer());
     if (!room.ok()) return Refuse(context, response, room);
   }
-  if (arguments.size() > kMaxArgumentBytes) {
-    return Refuse(
-        context, response,
-        MakeError(kamino::v1::REASON_INVALID_ARGUMENT,
-                  absl::StrCat("a request of ", arguments.size(),
-                               " bytes; at most ", kMaxArgumentBytes)));
+  if (absl::Status ok = CheckArgumentBytes(arguments.size()); !ok.ok()) {
+    return Refuse(context, response, ok);
   }
   ServerUnaryReactor* reactor = context->DefaultReactor();
   head::Request request;
@@ -192,7 +157,8 @@ ServerUnaryReactor* KaminoService::Mutate(
   request.mutation.arguments = std::move(arguments);
   request.mutation.client_id = id.client_id();
   request.mutation.number = id.number();
-  request.mutation.since = id.since();
+  request.mutation.since = id.in_session() ? 0 : id.since();
+  request.mutation.in_session = id.in_session();
   request.deadline = DeadlineOf(*context, node_->Now());
   request.abandoned = [context] { return context->IsCancelled(); };
   if (kHasLargeAnswer<Request>) {
@@ -201,6 +167,7 @@ ServerUnaryReactor* KaminoService::Mutate(
     };
   }
   request.done = [=, this](head::RequestOutcome outcome) {
+    if (outcome.status.ok() && outcome.voided) outcome.status = WasVoided();
     if (outcome.status.ok()) outcome.status = fill(outcome.result, response);
     FillHeader(node_->view_board().current()->view_id(), outcome.sequence,
                response->mutable_header());
@@ -282,7 +249,10 @@ ServerUnaryReactor* KaminoService::Delete(
 ServerUnaryReactor* KaminoService::Commit(
     CallbackServerContext* context, const kamino::v1::CommitRequest* request,
     kamino::v1::CommitResponse* response) {
-  if (absl::Status ok = CheckCommit(*request); !ok.ok()) {
+  if (absl::Status ok = CheckCommitParts(request->preconditions_size(),
+                                         request->then_operations_size(),
+                                         request->else_operations_size());
+      !ok.ok()) {
     return Refuse(context, response, ok);
   }
   return Mutate(
@@ -299,7 +269,9 @@ ServerUnaryReactor* KaminoService::Commit(
 ServerUnaryReactor* KaminoService::Call(CallbackServerContext* context,
                                         const kamino::v1::CallRequest* request,
                                         kamino::v1::CallResponse* response) {
-  if (absl::Status ok = CheckCall(*request); !ok.ok()) {
+  if (absl::Status ok =
+          CheckCall(request->procedure(), request->arguments().size());
+      !ok.ok()) {
     return Refuse(context, response, ok);
   }
   return Mutate(

@@ -29,7 +29,7 @@ MAY_USE = {
     "head": {"head", "replica", "engine", "kamino"},
     "node": {"node", "head", "replica", "engine", "transport", "membership",
              "rpc", "proto", "kamino", "google"},
-    "client": {"client", "rpc", "proto", "kamino", "google"},
+    "client": {"client", "rpc", "transport", "proto", "kamino", "google"},
 }
 # Of the above only what decides by views may be seen outside membership/.
 MEMBERSHIP_FOR_REPLICA = {"membership/condition.h", "membership/view.h"}

@@ -1,11 +1,11 @@
-// Tells nodes that can share memory from those that cannot.
-#ifndef KAMINO_NODE_HOST_ID_H_
-#define KAMINO_NODE_HOST_ID_H_
+// Tells processes that can share memory from those that cannot.
+#ifndef KAMINO_BASE_HOST_ID_H_
+#define KAMINO_BASE_HOST_ID_H_
 
 #include <cstdint>
 #include <string>
 
-namespace kamino::node {
+namespace kamino {
 
 // Equal for two processes exactly if they are of one boot of one kernel, see
 // the same files and are of one user. 16 hexadecimal digits; empty when it
@@ -16,6 +16,6 @@ std::string HostId();
 // be found out.
 uint64_t BootId();
 
-}  // namespace kamino::node
+}  // namespace kamino
 
-#endif  // KAMINO_NODE_HOST_ID_H_
+#endif  // KAMINO_BASE_HOST_ID_H_

@@ -1,4 +1,4 @@
-#include "node/host_id.h"
+#include "base/host_id.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "xxhash.h"
 
-namespace kamino::node {
+namespace kamino {
 
 namespace {
 
@@ -34,4 +34,4 @@ uint64_t BootId() {
   return boot.empty() ? 0 : XXH3_64bits(boot.data(), boot.size());
 }
 
-}  // namespace kamino::node
+}  // namespace kamino

@@ -1,0 +1,49 @@
+// Ways from this process to nodes: links over shared memory and TCP on one
+// thread of their own, and streams of gRPC's. Private to the library.
+#ifndef KAMINO_CLIENT_SESSION_CARRIERS_H_
+#define KAMINO_CLIENT_SESSION_CARRIERS_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "client/session/wire.h"
+#include "kamino/v1/session.grpc.pb.h"
+#include "transport/link.h"
+#include "transport/loop/event_loop.h"
+
+namespace kamino::client {
+
+// Thread-safe.
+class Carriers {
+ public:
+  // `only`: "" for any; or "shm", "tcp", "grpc".
+  explicit Carriers(std::string only) : only_(std::move(only)) {}
+  // Ends all links; not on their thread.
+  ~Carriers();
+
+  // OK, or that there is no such kind.
+  static absl::Status Check(absl::string_view only);
+
+  // Ways to the node that has said where it takes connections, best first.
+  std::vector<WireMaker> Ways(
+      const kamino::v1::GetCarriersResponse& node,
+      std::shared_ptr<kamino::v1::SessionService::Stub> stub);
+
+ private:
+  // Null: there cannot be one.
+  transport::Transport* Find(absl::string_view kind);
+
+  const std::string only_;
+  absl::Mutex mutex_;
+  std::shared_ptr<transport::EventLoop> loop_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<transport::Transport> shm_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<transport::Transport> tcp_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace kamino::client
+
+#endif  // KAMINO_CLIENT_SESSION_CARRIERS_H_

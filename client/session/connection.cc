@@ -1,0 +1,219 @@
+#include "client/session/connection.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "google/rpc/status.pb.h"
+#include "rpc/status.h"
+
+namespace kamino::client {
+
+using kamino::v1::SessionHello;
+using kamino::v1::SessionWelcome;
+using session::FrameKind;
+
+namespace {
+
+absl::Status ErrorIn(absl::string_view body) {
+  google::rpc::Status error;
+  if (!error.ParseFromArray(body.data(), static_cast<int>(body.size())) ||
+      error.code() == 0) {
+    return absl::InternalError("the node's error cannot be read");
+  }
+  return rpc::FromGrpc(grpc::Status(static_cast<grpc::StatusCode>(error.code()),
+                                    error.message(), std::string(body)));
+}
+
+uint32_t MillisOf(absl::Duration timeout) {
+  return static_cast<uint32_t>(
+      std::clamp<int64_t>(absl::ToInt64Milliseconds(timeout), 1, 3600 * 1000));
+}
+
+}  // namespace
+
+std::shared_ptr<Connection> Connection::Open(const SessionHello& hello,
+                                             const WireMaker& make,
+                                             Opened opened) {
+  std::shared_ptr<Connection> connection(new Connection(std::move(opened)));
+  // Before the wire is known nothing is sent but this.
+  std::shared_ptr<Wire> wire = make(connection);
+  if (wire == nullptr) {
+    connection->OnWireClosed(
+        absl::UnavailableError("there is no such way to the node"));
+    return connection;
+  }
+  {
+    absl::MutexLock lock(&connection->mutex_);
+    if (connection->state_ == State::kEnded) return connection;
+    connection->wire_ = wire;
+  }
+  wire->Send(session::MakeFrame(FrameKind::kHello, hello.SerializeAsString()));
+  return connection;
+}
+
+// --- What goes.
+
+bool Connection::Send(session::Method method, uint64_t number,
+                      absl::Duration timeout, absl::string_view body,
+                      Done done) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (state_ != State::kOpen) return false;
+    while (next_tag_ == 0 || pending_.contains(next_tag_)) ++next_tag_;
+    const uint32_t tag = next_tag_++;
+    pending_[tag] = {std::move(done), MonotonicNow() + timeout};
+    if (!out_.HasRoom(body.size())) full_.push_back(out_.Take());
+    session::Request request;
+    request.tag = tag;
+    request.method = method;
+    request.timeout_ms = MillisOf(timeout);
+    request.number = number;
+    request.body = body;
+    out_.Add(request);
+    if (std::exchange(busy_, true)) return true;
+  }
+  Flush();
+  return true;
+}
+
+void Connection::Flush() {
+  while (true) {
+    std::shared_ptr<Wire> wire;
+    std::string frame;
+    {
+      absl::MutexLock lock(&mutex_);
+      if ((full_.empty() && out_.empty()) || wire_ == nullptr) {
+        busy_ = false;
+        return;
+      }
+      wire = wire_;
+      if (full_.empty()) {
+        frame = out_.Take();
+      } else {
+        frame = std::move(full_.front());
+        full_.pop_front();
+      }
+    }
+    wire->Send(std::move(frame));
+  }
+}
+
+// --- What comes.
+
+void Connection::OnFrame(absl::string_view bytes) {
+  auto frame = session::ParseFrame(bytes);
+  if (!frame.ok()) return End(frame.status());
+  switch (frame->kind) {
+    case FrameKind::kWelcome:
+      return OnWelcome(frame->parts);
+    case FrameKind::kResponses:
+      return OnResponses(*frame);
+    case FrameKind::kGoodbye:
+      return End(ErrorIn(frame->parts));
+    default:
+      return End(absl::InternalError("a frame that nodes do not send"));
+  }
+}
+
+void Connection::OnWelcome(absl::string_view body) {
+  if (opened_ == nullptr) return End(absl::InternalError("a second welcome"));
+  if (!welcome_.ParseFromArray(body.data(), static_cast<int>(body.size()))) {
+    return End(absl::InternalError("the welcome cannot be read"));
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    if (state_ != State::kOpening) return;
+    state_ = State::kOpen;
+  }
+  std::exchange(opened_, nullptr)(shared_from_this(), welcome_);
+}
+
+void Connection::OnResponses(const session::Frame& frame) {
+  std::vector<std::pair<Done, session::Response>> answered;
+  answered.reserve(frame.count);
+  absl::Status whole;
+  bool flushes;
+  {
+    absl::MutexLock lock(&mutex_);
+    whole = session::VisitResponses(
+        frame,
+        [&](const session::Response& response)
+            ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+              auto node = pending_.extract(response.tag);
+              if (!node.empty()) {  // else it took too long
+                answered.emplace_back(std::move(node.mapped().done), response);
+              }
+              return true;
+            });
+    // What the answers lead to is collected meanwhile.
+    flushes = !std::exchange(busy_, true);
+  }
+  for (auto& [done, response] : answered) {
+    done({response.code == 0 ? absl::OkStatus() : ErrorIn(response.body),
+          response.sequence, response.body});
+  }
+  if (flushes) Flush();
+  if (!whole.ok()) End(whole);
+}
+
+void Connection::OnWireClosed(const absl::Status& why) {
+  End(absl::UnavailableError(
+      absl::StrCat("the connection to the node ended: ", why.message())));
+}
+
+// --- The end.
+
+void Connection::End(const absl::Status& why) {
+  absl::flat_hash_map<uint32_t, Pending> pending;
+  std::shared_ptr<Wire> wire;
+  {
+    absl::MutexLock lock(&mutex_);
+    state_ = State::kEnded;
+    pending.swap(pending_);
+    wire.swap(wire_);
+  }
+  if (wire != nullptr) wire->Close();
+  if (opened_ != nullptr) std::exchange(opened_, nullptr)(nullptr, why);
+  const absl::Status lost = absl::UnavailableError(why.message());
+  for (auto& [tag, each] : pending) each.done({lost, 0, ""});
+}
+
+void Connection::Close() {
+  std::shared_ptr<Wire> wire;
+  {
+    absl::MutexLock lock(&mutex_);
+    wire = wire_;
+  }
+  if (wire != nullptr) wire->Close();  // its thread ends what is under way
+}
+
+void Connection::EndOverdue(absl::Time now) {
+  std::vector<Done> overdue;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (auto it = pending_.begin(); it != pending_.end();) {
+      if (it->second.deadline > now) {
+        ++it;
+        continue;
+      }
+      overdue.push_back(std::move(it->second.done));
+      if (out_.HasRoom(0)) {
+        session::Request cancel;
+        cancel.tag = it->first;
+        cancel.method = session::Method::kCancel;
+        out_.Add(cancel);
+      }
+      pending_.erase(it++);
+    }
+    if (overdue.empty()) return;
+  }
+  for (Done& done : overdue) {
+    done({absl::DeadlineExceededError("the node did not answer in time"), 0,
+          ""});
+  }
+}
+
+}  // namespace kamino::client

@@ -1,0 +1,105 @@
+// One connection of sessions to one node (docs/session_format.md): requests of
+// many threads in, batched as they come, and each answered once. Private to the
+// library.
+#ifndef KAMINO_CLIENT_SESSION_CONNECTION_H_
+#define KAMINO_CLIENT_SESSION_CONNECTION_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/functional/any_invocable.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "client/session/wire.h"
+#include "kamino/v1/session.pb.h"
+#include "proto/session_frame.h"
+
+namespace kamino::client {
+
+// Thread-safe.
+class Connection final : public WireHandler,
+                         public std::enable_shared_from_this<Connection> {
+ public:
+  struct Answer {
+    absl::Status status;  // with an ErrorDetail if it is a node's
+    uint64_t sequence = 0;
+    absl::string_view body;  // until the call returns
+  };
+  using Done = absl::AnyInvocable<void(const Answer&)>;
+  // The node's answer to the hello, or why there is none.
+  using Opened =
+      absl::AnyInvocable<void(const std::shared_ptr<Connection>&,
+                              absl::StatusOr<kamino::v1::SessionWelcome>)>;
+
+  // `opened` is called once, on the wire's thread; where there is no way, on
+  // this one. `hello` names the session, if there is to be one. Close gives it
+  // up.
+  static std::shared_ptr<Connection> Open(const kamino::v1::SessionHello& hello,
+                                          const WireMaker& make, Opened opened);
+
+  // Of a connection that was opened. False: it has ended, nothing was sent and
+  // `done` is not called. Else `done` is, once, on the wire's thread or that of
+  // EndOverdue: with kUnavailable when the connection ends, kDeadlineExceeded
+  // when there is no answer within `timeout`. Requests that are sent by `done`
+  // leave together, when all answers of a frame were handed out.
+  bool Send(session::Method method, uint64_t number, absl::Duration timeout,
+            absl::string_view body, Done done);
+
+  // Ends what has had no answer in time; to be called again and again.
+  void EndOverdue(absl::Time now);
+  // Ends all that is under way, and the wire.
+  void Close();
+
+  bool opening() const {
+    absl::MutexLock lock(&mutex_);
+    return state_ == State::kOpening;
+  }
+  bool ended() const {
+    absl::MutexLock lock(&mutex_);
+    return state_ == State::kEnded;
+  }
+  // Of an opened connection.
+  const kamino::v1::SessionWelcome& welcome() const { return welcome_; }
+
+ private:
+  enum class State { kOpening, kOpen, kEnded };
+  struct Pending {
+    Done done;
+    absl::Time deadline;
+  };
+
+  explicit Connection(Opened opened) : opened_(std::move(opened)) {}
+
+  void OnFrame(absl::string_view bytes) override;
+  void OnWireClosed(const absl::Status& why) override;
+  void OnWelcome(absl::string_view body);
+  void OnResponses(const session::Frame& frame);
+  void End(const absl::Status& why);
+  // Sends what was collected, unless another thread is about to.
+  void Flush();
+
+  Opened opened_;  // until it was called; the wire's thread
+  kamino::v1::SessionWelcome welcome_;  // constant once it is open
+
+  mutable absl::Mutex mutex_;
+  State state_ ABSL_GUARDED_BY(mutex_) = State::kOpening;
+  std::shared_ptr<Wire> wire_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<uint32_t, Pending> pending_ ABSL_GUARDED_BY(mutex_);
+  uint32_t next_tag_ ABSL_GUARDED_BY(mutex_) = 1;
+  session::FrameWriter out_ ABSL_GUARDED_BY(mutex_){
+      session::FrameKind::kRequests};
+  std::deque<std::string> full_ ABSL_GUARDED_BY(mutex_);  // before out_
+  // Some thread sends, or hands answers out, and looks at out_ afterwards.
+  bool busy_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace kamino::client
+
+#endif  // KAMINO_CLIENT_SESSION_CONNECTION_H_

@@ -1,0 +1,323 @@
+#include "client/session/connections.h"
+
+#include <limits>
+#include <utility>
+
+#include "absl/synchronization/notification.h"
+#include "base/clock.h"
+#include "client/error.h"
+#include "grpcpp/client_context.h"
+#include "rpc/backoff.h"
+#include "rpc/channel.h"
+#include "rpc/status.h"
+
+namespace kamino::client {
+
+using kamino::v1::SessionName;
+using kamino::v1::SessionService;
+using kamino::v1::SessionWelcome;
+
+namespace {
+
+constexpr rpc::Backoff kBackoff = {absl::Milliseconds(10), absl::Seconds(2)};
+constexpr absl::Duration kTick = absl::Milliseconds(100);
+constexpr absl::Duration kAskTimeout = absl::Seconds(1);
+constexpr int kMaxAnswerBytes = 6 << 20;  // a frame, and what gRPC adds
+constexpr absl::Duration kCloseTime = absl::Milliseconds(500);
+
+}  // namespace
+
+// To make one connection, by one way after the other.
+struct Connections::Attempt {
+  Key key;
+  ChainId chain_id = 0;
+  std::shared_ptr<SessionService::Stub> stub;
+  std::unique_ptr<grpc::ClientContext> context =
+      std::make_unique<grpc::ClientContext>();
+  kamino::v1::GetCarriersRequest request;
+  kamino::v1::GetCarriersResponse carriers;
+  std::vector<WireMaker> ways;
+  size_t next_way = 0;
+};
+
+Connections::Connections(ConnectionsOptions options, LanePool* lanes,
+                         Timer* timer, Learn learn)
+    : options_(std::move(options)),
+      lanes_(lanes),
+      timer_(timer),
+      learn_(std::move(learn)),
+      carriers_(options_.carrier == "unary" ? "" : options_.carrier) {
+  absl::MutexLock lock(&mutex_);
+  LoseSession();
+}
+
+Connections::~Connections() = default;
+
+void Connections::LoseSession() {
+  session_.set_id(absl::Uniform<uint64_t>(
+      absl::IntervalClosed, random_, 1, std::numeric_limits<uint64_t>::max()));
+  session_.set_epoch(0);
+  session_.set_window(options_.window);
+  session_.set_lease_ms(
+      static_cast<uint32_t>(absl::ToInt64Milliseconds(options_.lease)));
+}
+
+std::shared_ptr<Connection> Connections::Find(const std::string& address,
+                                              bool mutates, ChainId chain_id) {
+  if (options_.carrier == "unary") return nullptr;
+  const Key key(address, mutates);
+  {
+    absl::MutexLock lock(&mutex_);
+    Route& route = routes_[key];
+    if (route.connection != nullptr) {
+      if (!route.connection->ended()) return route.connection;
+      route.connection = nullptr;
+    }
+    ++route.uses;
+    if (stopping_ || route.opening || route.uses < options_.worth ||
+        MonotonicNow() < route.not_before) {
+      return nullptr;
+    }
+    route.opening = true;
+    ++attempts_;
+    if (mutates) head_ = address;
+    chain_id_ = chain_id;
+  }
+  Dial(key, chain_id);
+  return nullptr;
+}
+
+std::shared_ptr<Connection> Connections::FindOf(uint64_t id,
+                                                const std::string& address,
+                                                ChainId chain_id,
+                                                bool* expired) {
+  {
+    absl::MutexLock lock(&mutex_);
+    *expired = stopping_ || session_.id() != id || session_.epoch() == 0;
+    if (*expired) return nullptr;
+    head_ = address;
+    routes_[{address, true}].uses += options_.worth;
+  }
+  std::shared_ptr<Connection> found = Find(address, true, chain_id);
+  if (found != nullptr && found->welcome().session().id() != id) return nullptr;
+  return found;
+}
+
+// --- A connection is made.
+
+std::shared_ptr<SessionService::Stub> Connections::StubOf(
+    const std::string& address) {
+  absl::MutexLock lock(&mutex_);
+  std::shared_ptr<SessionService::Stub>& stub = stubs_[address];
+  if (stub == nullptr) {
+    rpc::ChannelOptions channel;
+    channel.max_answer_bytes = kMaxAnswerBytes;
+    stub = SessionService::NewStub(rpc::MakeChannel(address, channel));
+  }
+  return stub;
+}
+
+void Connections::Dial(const Key& key, ChainId chain_id) {
+  auto attempt = std::make_shared<Attempt>();
+  attempt->key = key;
+  attempt->chain_id = chain_id;
+  attempt->stub = StubOf(key.first);
+  attempt->request.set_chain_id(chain_id);
+  rpc::SetTimeout(kAskTimeout, attempt->context.get());
+  attempt->stub->async()->GetCarriers(
+      attempt->context.get(), &attempt->request, &attempt->carriers,
+      [this, attempt](const grpc::Status& status) {
+        attempt->context.reset();
+        if (!status.ok()) return OnRefused(attempt, rpc::FromGrpc(status));
+        attempt->ways = carriers_.Ways(attempt->carriers, attempt->stub);
+        TryWay(attempt);
+      });
+}
+
+void Connections::TryWay(std::shared_ptr<Attempt> attempt) {
+  if (attempt->next_way >= attempt->ways.size()) {
+    return OnRefused(attempt, absl::UnavailableError("no way leads there"));
+  }
+  kamino::v1::SessionHello hello;
+  hello.set_min_version(session::kVersion);
+  hello.set_max_version(session::kVersion);
+  hello.set_chain_id(attempt->chain_id);
+  if (attempt->key.second) {
+    absl::MutexLock lock(&mutex_);
+    *hello.mutable_session() = session_;
+  }
+  const WireMaker& way = attempt->ways[attempt->next_way++];
+  auto opening = Connection::Open(
+      hello, way, [this, attempt](const auto& connection, auto welcome) {
+        OnOpened(attempt, connection, std::move(welcome));
+      });
+  GiveUpAt(MonotonicNow() + kAskTimeout, opening);
+}
+
+void Connections::GiveUpAt(absl::Time deadline,
+                           std::weak_ptr<Connection> opening) {
+  timer_->After(kTick, [this, deadline, opening] {
+    const auto connection = opening.lock();
+    if (connection == nullptr || !connection->opening()) return;
+    bool stopping;
+    {
+      absl::MutexLock lock(&mutex_);
+      stopping = stopping_;
+    }
+    if (stopping || MonotonicNow() >= deadline) return connection->Close();
+    GiveUpAt(deadline, opening);
+  });
+}
+
+void Connections::OnOpened(const std::shared_ptr<Attempt>& attempt,
+                           const std::shared_ptr<Connection>& connection,
+                           absl::StatusOr<SessionWelcome> welcome) {
+  if (welcome.ok()) {
+    if (welcome->has_session()) OnSession(welcome->session());
+    return Done(attempt, connection);
+  }
+  // A node's word has a reason, and would be the same by any other way.
+  if (ReasonOf(welcome.status()) == kamino::v1::REASON_UNSPECIFIED &&
+      attempt->next_way < attempt->ways.size()) {
+    return TryWay(attempt);
+  }
+  OnRefused(attempt, welcome.status());
+}
+
+void Connections::OnSession(const SessionName& session) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (session_.id() != session.id()) return;
+    const bool is_new = session_.epoch() == 0;
+    session_ = session;
+    keep_alive_at_ = MonotonicNow() + options_.lease / 4;
+    if (!is_new) return;
+  }
+  lanes_->OpenSession(session.id(), session.window());
+}
+
+void Connections::OnRefused(const std::shared_ptr<Attempt>& attempt,
+                            const absl::Status& why) {
+  learn_(DetailOf(why).chain());
+  if (ReasonOf(why) == kamino::v1::REASON_SESSION_EXPIRED) {
+    absl::MutexLock lock(&mutex_);
+    lanes_->CloseSession();
+    LoseSession();
+  }
+  Done(attempt, nullptr);
+}
+
+void Connections::Expired(uint64_t id) {
+  std::vector<std::shared_ptr<Connection>> useless;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (session_.id() != id) return;
+    lanes_->CloseSession();
+    LoseSession();
+    for (auto& [key, route] : routes_) {
+      if (key.second && route.connection != nullptr) {
+        useless.push_back(std::move(route.connection));
+      }
+    }
+  }
+  for (const auto& connection : useless) connection->Close();
+}
+
+void Connections::Done(const std::shared_ptr<Attempt>& attempt,
+                       std::shared_ptr<Connection> connection) {
+  const bool opened = connection != nullptr;
+  // They hold the channel, and an attempt may end on a thread of gRPC's.
+  attempt->stub.reset();
+  attempt->ways.clear();
+  {
+    absl::MutexLock lock(&mutex_);
+    Route& route = routes_[attempt->key];
+    route.opening = false;
+    route.failures = opened ? 0 : route.failures + 1;
+    route.not_before =
+        MonotonicNow() +
+        kBackoff.After(route.failures, absl::Uniform<double>(random_, 0, 1));
+    if (opened) {
+      route.not_before = absl::InfinitePast();
+      route.connection = std::move(connection);
+      if (!std::exchange(ticking_, !stopping_) && !stopping_) {
+        timer_->After(kTick, [this] { Tick(); });
+      }
+    }
+  }
+  // Mutations of the session may wait for it.
+  if (opened) timer_->Hurry();
+  absl::MutexLock lock(&mutex_);
+  --attempts_;
+}
+
+// --- Beside the calls.
+
+void Connections::Tick() {
+  std::vector<std::shared_ptr<Connection>> open;
+  std::string head;
+  ChainId chain_id = 0;
+  const absl::Time now = MonotonicNow();
+  {
+    absl::MutexLock lock(&mutex_);
+    for (auto& [key, route] : routes_) {
+      if (route.connection != nullptr) open.push_back(route.connection);
+    }
+    if (session_.epoch() != 0 && now >= keep_alive_at_) {
+      keep_alive_at_ = now + options_.lease / 4;
+      head = head_;
+      chain_id = chain_id_;
+    }
+  }
+  for (const auto& connection : open) connection->EndOverdue(now);
+  if (!head.empty()) {
+    auto connection = Find(head, true, chain_id);
+    if (connection != nullptr) {
+      connection->Send(session::Method::kKeepAlive, 0, kAskTimeout, "",
+                       [](const Connection::Answer&) {});
+    }
+  }
+  absl::MutexLock lock(&mutex_);
+  if (stopping_) {
+    ticking_ = false;
+  } else {
+    timer_->After(kTick, [this] { Tick(); });
+  }
+}
+
+bool Connections::Quiet() const {
+  if (attempts_ > 0 || ticking_) return false;
+  for (const auto& [key, route] : routes_) {
+    if (route.connection != nullptr && !route.connection->ended()) return false;
+  }
+  return true;
+}
+
+void Connections::Stop() {
+  std::vector<std::shared_ptr<Connection>> open;
+  std::shared_ptr<Connection> of_session;
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+    for (auto& [key, route] : routes_) {
+      if (route.connection == nullptr) continue;
+      open.push_back(route.connection);
+      if (key.second && key.first == head_) of_session = route.connection;
+    }
+    lanes_->CloseSession();
+  }
+  if (of_session != nullptr) {
+    auto closed = std::make_shared<absl::Notification>();
+    if (of_session->Send(
+            session::Method::kClose, 0, kCloseTime, "",
+            [closed](const Connection::Answer&) { closed->Notify(); })) {
+      closed->WaitForNotificationWithTimeout(kCloseTime);
+    }
+  }
+  for (const auto& connection : open) connection->Close();
+  timer_->Hurry();
+  absl::MutexLock lock(&mutex_);
+  mutex_.Await(absl::Condition(this, &Connections::Quiet));
+}
+
+}  // namespace kamino::client

@@ -1,0 +1,120 @@
+// The client's session and its connections: to whom one is worth while, made
+// beside the calls, which go by themselves until it is there. Private to the
+// library.
+#ifndef KAMINO_CLIENT_SESSION_CONNECTIONS_H_
+#define KAMINO_CLIENT_SESSION_CONNECTIONS_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/random/random.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "base/chain_id.h"
+#include "client/lane_pool.h"
+#include "client/session/carriers.h"
+#include "client/session/connection.h"
+#include "client/timer.h"
+#include "kamino/v1/kamino.pb.h"
+
+namespace kamino::client {
+
+struct ConnectionsOptions {
+  // "": any carrier; "unary": no connections at all; else Carriers'.
+  std::string carrier;
+  uint32_t window = 1024;  // of the session
+  absl::Duration lease = absl::Seconds(60);
+  // A node that was asked so often is worth a connection.
+  int worth = 16;
+};
+
+// Thread-safe.
+class Connections {
+ public:
+  // Told of the chain that a node names when it turns this client away.
+  using Learn = std::function<void(const kamino::v1::Chain&)>;
+
+  // `lanes` and `timer` outlive this, and tasks of it are with the timer.
+  Connections(ConnectionsOptions options, LanePool* lanes, Timer* timer,
+              Learn learn);
+  // After Stop.
+  ~Connections();
+
+  // The connection by which a call to the node at `address` goes: one for
+  // mutations has the session. Null: it goes by itself. Each call asks once,
+  // and is counted.
+  std::shared_ptr<Connection> Find(const std::string& address, bool mutates,
+                                   ChainId chain_id);
+  // For a mutation of the session `id`. Null: there is none now, and `*expired`
+  // says whether there never will be.
+  std::shared_ptr<Connection> FindOf(uint64_t id, const std::string& address,
+                                     ChainId chain_id, bool* expired);
+
+  // A node has said that the session is not open any more.
+  void Expired(uint64_t id);
+
+  // Ends the session and waits, not for long; opens no more connections.
+  void Stop();
+
+ private:
+  struct Route {
+    int uses = 0;
+    bool opening = false;
+    absl::Time not_before = absl::InfinitePast();  // of the next attempt
+    int failures = 0;
+    std::shared_ptr<Connection> connection;
+  };
+  using Key = std::pair<std::string, bool>;  // address, mutates
+  struct Attempt;
+
+  std::shared_ptr<kamino::v1::SessionService::Stub> StubOf(
+      const std::string& address);
+  void Dial(const Key& key, ChainId chain_id);
+  void TryWay(std::shared_ptr<Attempt> attempt);
+  // Closes it then if it is still being opened, or when this stops.
+  void GiveUpAt(absl::Time deadline, std::weak_ptr<Connection> opening);
+  void OnOpened(const std::shared_ptr<Attempt>& attempt,
+                const std::shared_ptr<Connection>& connection,
+                absl::StatusOr<kamino::v1::SessionWelcome> welcome);
+  void OnSession(const kamino::v1::SessionName& session);
+  void OnRefused(const std::shared_ptr<Attempt>& attempt,
+                 const absl::Status& why);
+  void Done(const std::shared_ptr<Attempt>& attempt,
+            std::shared_ptr<Connection> connection);
+  // The next hello opens another one.
+  void LoseSession() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Tick();
+  bool Quiet() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const ConnectionsOptions options_;
+  LanePool* const lanes_;
+  Timer* const timer_;
+  const Learn learn_;
+
+  absl::Mutex mutex_;
+  std::map<Key, Route> routes_ ABSL_GUARDED_BY(mutex_);
+  // Until the end, so that no channel ends on a thread of gRPC's.
+  std::map<std::string, std::shared_ptr<kamino::v1::SessionService::Stub>>
+      stubs_ ABSL_GUARDED_BY(mutex_);
+  // As the next hello names it; epoch 0: it is not open yet.
+  kamino::v1::SessionName session_ ABSL_GUARDED_BY(mutex_);
+  std::string head_ ABSL_GUARDED_BY(mutex_);  // where it was used last
+  ChainId chain_id_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Time keep_alive_at_ ABSL_GUARDED_BY(mutex_);
+  int attempts_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool ticking_ ABSL_GUARDED_BY(mutex_) = false;  // the timer has a task
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::BitGen random_ ABSL_GUARDED_BY(mutex_);
+
+  Carriers carriers_;
+};
+
+}  // namespace kamino::client
+
+#endif  // KAMINO_CLIENT_SESSION_CONNECTIONS_H_

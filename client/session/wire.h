@@ -1,0 +1,50 @@
+// What carries the frames of one connection, at the client's end: a link or a
+// stream of gRPC's. Private to the library.
+#ifndef KAMINO_CLIENT_SESSION_WIRE_H_
+#define KAMINO_CLIENT_SESSION_WIRE_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "kamino/v1/session.grpc.pb.h"
+#include "transport/link.h"
+
+namespace kamino::client {
+
+// Called on the wire's thread, one at a time, never from inside Send or Close.
+class WireHandler {
+ public:
+  virtual ~WireHandler() = default;
+  virtual void OnFrame(absl::string_view frame) = 0;
+  // Once, last; never OK.
+  virtual void OnWireClosed(const absl::Status& why) = 0;
+};
+
+// Thread-safe. Keeps itself and its handler alive until OnWireClosed.
+class Wire {
+ public:
+  virtual ~Wire() = default;
+  // In the order of the calls; a wire that is still being made sends it later.
+  virtual void Send(std::string frame) = 0;
+  // OnWireClosed follows; what was sent before may be lost.
+  virtual void Close() = 0;
+};
+
+// Makes a wire that leads to one node; null: there is no way.
+using WireMaker =
+    std::function<std::shared_ptr<Wire>(std::shared_ptr<WireHandler> handler)>;
+
+// `transport` outlives the wire, or ends it.
+std::shared_ptr<Wire> OpenLinkWire(transport::Transport* transport,
+                                   const std::string& address,
+                                   std::shared_ptr<WireHandler> handler);
+std::shared_ptr<Wire> OpenStreamWire(
+    std::shared_ptr<kamino::v1::SessionService::Stub> stub,
+    std::shared_ptr<WireHandler> handler);
+
+}  // namespace kamino::client
+
+#endif  // KAMINO_CLIENT_SESSION_WIRE_H_

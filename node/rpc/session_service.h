@@ -1,0 +1,41 @@
+// kamino.v1.SessionService of a node: connections of sessions over a stream of
+// gRPC's, for clients that no link leads to this node from.
+#ifndef KAMINO_NODE_RPC_SESSION_SERVICE_H_
+#define KAMINO_NODE_RPC_SESSION_SERVICE_H_
+
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "kamino/v1/session.grpc.pb.h"
+#include "node/session/session_server.h"
+
+namespace kamino::node {
+
+// Thread-safe.
+class SessionService final
+    : public kamino::v1::SessionService::CallbackService {
+ public:
+  // `server` must outlive the gRPC server that this is registered with.
+  explicit SessionService(SessionServer* server) : server_(server) {}
+
+  // Where else this node takes connections; none until it is told.
+  void SetCarriers(std::vector<kamino::v1::Carrier> carriers);
+
+  grpc::ServerBidiReactor<kamino::v1::SessionFrame, kamino::v1::SessionFrame>*
+  Connect(grpc::CallbackServerContext* context) override;
+
+  grpc::ServerUnaryReactor* GetCarriers(
+      grpc::CallbackServerContext* context,
+      const kamino::v1::GetCarriersRequest* request,
+      kamino::v1::GetCarriersResponse* response) override;
+
+ private:
+  SessionServer* const server_;
+  absl::Mutex mutex_;
+  std::vector<kamino::v1::Carrier> carriers_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace kamino::node
+
+#endif  // KAMINO_NODE_RPC_SESSION_SERVICE_H_

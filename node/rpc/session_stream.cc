@@ -1,0 +1,154 @@
+#include "node/rpc/session_stream.h"
+
+#include <utility>
+
+namespace kamino::node {
+namespace {
+
+class StreamCarrier final : public SessionCarrier {
+ public:
+  explicit StreamCarrier(std::shared_ptr<SessionStream> stream)
+      : stream_(std::move(stream)) {}
+  ~StreamCarrier() override { stream_->Close(); }
+
+  void Send(std::string frame) override { stream_->Send(std::move(frame)); }
+  size_t unsent() const override { return stream_->unsent(); }
+  void Close() override { stream_->Close(); }
+  std::string peer() const override { return stream_->peer(); }
+
+ private:
+  const std::shared_ptr<SessionStream> stream_;
+};
+
+}  // namespace
+
+SessionStream* SessionStream::Start(SessionServer* server, std::string peer) {
+  std::shared_ptr<SessionStream> stream(
+      new SessionStream(server, std::move(peer)));
+  stream->self_ = stream;
+  auto carrier = std::make_unique<StreamCarrier>(stream);
+  const bool runs = server->node()->Run(
+      [server, id = stream->id_, carrier = std::move(carrier)](
+          ChainNode&) mutable { server->Open(id, std::move(carrier)); });
+  if (!runs) stream->Close();
+  stream->StartRead(&stream->in_);
+  return stream.get();
+}
+
+void SessionStream::Send(std::string frame) {
+  Next next;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (closing_) return;
+    unsent_ += frame.size();
+    waiting_.push_back(std::move(frame));
+    next = NextLocked();
+  }
+  Do(next);
+}
+
+size_t SessionStream::unsent() const {
+  absl::MutexLock lock(&mutex_);
+  return unsent_;
+}
+
+void SessionStream::Close() {
+  Next next;
+  {
+    absl::MutexLock lock(&mutex_);
+    closing_ = true;
+    next = NextLocked();
+  }
+  Do(next);
+}
+
+void SessionStream::OnReadDone(bool ok) {
+  if (!ok) {
+    server_->node()->Run(
+        [server = server_, id = id_](ChainNode&) { server->OnClosed(id); });
+    return Close();
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    taking_ = true;
+  }
+  auto self = shared_from_this();
+  const bool runs = server_->node()->Run(
+      [self, frame = std::move(*in_.mutable_frame())](ChainNode&) {
+        self->server_->OnFrame(self->id_, frame);
+        self->OnFrameTaken();
+      });
+  if (!runs) {
+    Close();
+    OnFrameTaken();
+  }
+}
+
+void SessionStream::OnFrameTaken() {
+  Next next;
+  {
+    absl::MutexLock lock(&mutex_);
+    taking_ = false;
+    next = closing_ ? NextLocked() : Next::kRead;
+  }
+  Do(next);
+}
+
+void SessionStream::OnWriteDone(bool ok) {
+  Next next;
+  {
+    absl::MutexLock lock(&mutex_);
+    writing_ = false;
+    unsent_ -= out_.frame().size();
+    if (!ok) {
+      closing_ = true;
+      waiting_.clear();
+      unsent_ = 0;
+    }
+    next = NextLocked();
+  }
+  Do(next);
+}
+
+void SessionStream::OnCancel() {
+  Next next;
+  {
+    absl::MutexLock lock(&mutex_);
+    closing_ = true;
+    unsent_ = writing_ ? out_.frame().size() : 0;
+    waiting_.clear();
+    next = NextLocked();
+  }
+  Do(next);
+}
+
+void SessionStream::OnDone() { self_.reset(); }
+
+SessionStream::Next SessionStream::NextLocked() {
+  if (writing_ || finished_) return Next::kNothing;
+  if (!waiting_.empty()) {
+    writing_ = true;
+    *out_.mutable_frame() = std::move(waiting_.front());
+    waiting_.pop_front();
+    return Next::kWrite;
+  }
+  // A frame that the core has is followed by a read, or by this.
+  if (!closing_ || taking_) return Next::kNothing;
+  finished_ = true;
+  return Next::kFinish;
+}
+
+void SessionStream::Do(Next next) {
+  switch (next) {
+    case Next::kNothing:
+      return;
+    case Next::kRead:
+      return StartRead(&in_);
+    case Next::kWrite:
+      return StartWrite(&out_);
+    case Next::kFinish:
+      return Finish(grpc::Status::OK);
+  }
+}
+
+}  // namespace kamino::node

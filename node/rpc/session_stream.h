@@ -1,0 +1,70 @@
+// A stream of gRPC's that carries one connection of a session. It reads the
+// next frame once the core thread is done with the one before, so that a client
+// that sends faster is held back by gRPC's flow control.
+#ifndef KAMINO_NODE_RPC_SESSION_STREAM_H_
+#define KAMINO_NODE_RPC_SESSION_STREAM_H_
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "kamino/v1/session.grpc.pb.h"
+#include "node/session/session_server.h"
+
+namespace kamino::node {
+
+// Thread-safe. Lives until gRPC is done with it and the carrier is gone.
+class SessionStream final
+    : public grpc::ServerBidiReactor<kamino::v1::SessionFrame,
+                                     kamino::v1::SessionFrame>,
+      public std::enable_shared_from_this<SessionStream> {
+ public:
+  // For gRPC, which ends it.
+  static SessionStream* Start(SessionServer* server, std::string peer);
+
+  // For the carrier.
+  void Send(std::string frame);
+  size_t unsent() const;
+  // What was sent leaves, then the stream ends.
+  void Close();
+  const std::string& peer() const { return peer_; }
+
+ private:
+  // What to tell gRPC, once the lock is released: it may call back at once.
+  enum class Next { kNothing, kRead, kWrite, kFinish };
+
+  SessionStream(SessionServer* server, std::string peer)
+      : server_(server), id_(server->NewId()), peer_(std::move(peer)) {}
+
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override;
+  void OnDone() override;
+
+  void OnFrameTaken();
+  Next NextLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Do(Next next);
+
+  SessionServer* const server_;
+  const uint64_t id_;
+  const std::string peer_;
+  std::shared_ptr<SessionStream> self_;  // until OnDone
+
+  kamino::v1::SessionFrame in_;   // gRPC's from StartRead to OnReadDone
+  kamino::v1::SessionFrame out_;  // gRPC's from StartWrite to OnWriteDone
+
+  mutable absl::Mutex mutex_;
+  std::deque<std::string> waiting_ ABSL_GUARDED_BY(mutex_);
+  size_t unsent_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool taking_ ABSL_GUARDED_BY(mutex_) = false;  // the core has a frame
+  bool closing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace kamino::node
+
+#endif  // KAMINO_NODE_RPC_SESSION_STREAM_H_

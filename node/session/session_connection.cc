@@ -1,0 +1,349 @@
+#include "node/session/session_connection.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "glog/logging.h"
+#include "node/request_checks.h"
+#include "node/rpc/status_details.h"
+#include "node/session/session_requests.h"
+#include "replica/errors.h"
+
+namespace kamino::node {
+
+using kamino::v1::SessionName;
+using kamino::v1::SessionWelcome;
+using replica::MakeError;
+using session::FrameKind;
+using session::Method;
+
+namespace {
+
+constexpr absl::Duration kDefaultTimeout = absl::Seconds(10);
+
+absl::Status Malformed(absl::string_view what) {
+  return MakeError(kamino::v1::REASON_INVALID_ARGUMENT, what);
+}
+
+absl::Status Overloaded(absl::string_view what) {
+  return MakeError(kamino::v1::REASON_OVERLOADED, what);
+}
+
+}  // namespace
+
+SessionConnection::SessionConnection(const SessionLimits& limits, Node* node,
+                                     std::unique_ptr<SessionCarrier> carrier,
+                                     Finder find, size_t* all_unsent,
+                                     absl::Time now)
+    : limits_(limits),
+      node_(node),
+      carrier_(std::move(carrier)),
+      find_(std::move(find)),
+      all_unsent_(all_unsent),
+      quiet_since_(now) {}
+
+SessionConnection::~SessionConnection() { *all_unsent_ -= unsent_; }
+
+// --- What comes.
+
+void SessionConnection::OnFrame(absl::string_view bytes, absl::Time now) {
+  if (ended()) return;
+  auto frame = session::ParseFrame(bytes);
+  if (!frame.ok()) return Goodbye(Malformed(frame.status().message()));
+  if (state_ == State::kGreeting && frame->kind == FrameKind::kHello) {
+    return OnHello(frame->parts, now);
+  }
+  if (frame->kind == FrameKind::kGoodbye) {
+    state_ = State::kEnded;
+    return carrier_->Close();
+  }
+  if (state_ != State::kOpen || frame->kind != FrameKind::kRequests) {
+    return Goodbye(Malformed(
+        "frames of a client are a hello, and requests once it is answered"));
+  }
+  if (session_id_ != 0) node_->chain_node().HearSession(session_id_, now);
+  absl::Status ok;
+  absl::Status whole =
+      session::VisitRequests(*frame, [&](const session::Request& request) {
+        ok = OnRequest(request, now);
+        return ok.ok();
+      });
+  if (!whole.ok()) ok = Malformed(whole.message());
+  if (!ok.ok()) Goodbye(ok);
+}
+
+void SessionConnection::OnHello(absl::string_view body, absl::Time now) {
+  kamino::v1::SessionHello hello;
+  if (!hello.ParseFromArray(body.data(), static_cast<int>(body.size()))) {
+    return Goodbye(Malformed("the hello is not a SessionHello"));
+  }
+  if (hello.min_version() > session::kVersion ||
+      hello.max_version() < session::kVersion) {
+    return Goodbye(Malformed(absl::StrCat(
+        "the client speaks versions ", hello.min_version(), " to ",
+        hello.max_version(), " of the session format; this node speaks ",
+        session::kVersion)));
+  }
+  absl::Status asked = CheckAsked(hello.chain_id(), node_->chain_id());
+  if (!asked.ok()) return Goodbye(asked);
+  if (!hello.has_session()) return Welcome(nullptr);
+  const SessionName& asked_for = hello.session();
+  if (asked_for.epoch() == 0) return OpenSession(asked_for, now);
+  ChainNode& node = node_->chain_node();
+  if (!node.admission_stats().has_value()) return Goodbye(NotHead());
+  node.HearSession(asked_for.id(), now);
+  const auto found = node.FindSession(asked_for.id());
+  if (!found.has_value() || found->epoch != asked_for.epoch()) {
+    return Goodbye(MakeError(
+        kamino::v1::REASON_SESSION_EXPIRED,
+        absl::StrCat("no session ", asked_for.id(),
+                     " is open: it was silent for longer than its lease, or "
+                     "was closed, or is of a chain that was recovered by "
+                     "force since")));
+  }
+  OnOpened(*found);
+}
+
+void SessionConnection::OpenSession(const SessionName& asked_for,
+                                    absl::Time now) {
+  state_ = State::kOpening;
+  head::SessionParams params;
+  params.id = asked_for.id();
+  params.window = asked_for.window();
+  params.lease = absl::Milliseconds(asked_for.lease_ms());
+  params.deadline = now + kDefaultTimeout;
+  node_->chain_node().OpenSession(
+      params, now, [find = find_](absl::StatusOr<head::SessionInfo> session) {
+        SessionConnection* const self = find();
+        if (self != nullptr) self->OnOpened(std::move(session));
+      });
+}
+
+void SessionConnection::OnOpened(absl::StatusOr<head::SessionInfo> opened) {
+  if (ended()) return;
+  if (!opened.ok()) return Goodbye(opened.status());
+  session_id_ = opened->id;
+  SessionName session;
+  session.set_id(opened->id);
+  session.set_epoch(opened->epoch);
+  session.set_window(opened->window);
+  session.set_lease_ms(
+      static_cast<uint32_t>(absl::ToInt64Milliseconds(opened->lease)));
+  Welcome(&session);
+}
+
+absl::Status SessionConnection::NotHead() const {
+  return MakeError(kamino::v1::REASON_NOT_HEAD,
+                   "sessions are the head's; this node is not it");
+}
+
+void SessionConnection::Welcome(const SessionName* session) {
+  SessionWelcome welcome;
+  welcome.set_version(session::kVersion);
+  welcome.set_node_id(node_->node_id());
+  welcome.set_view_id(node_->view_board().current()->view_id());
+  welcome.set_chain_id(node_->chain_id());
+  welcome.set_max_requests(static_cast<uint32_t>(limits_.max_requests));
+  welcome.set_max_frame_bytes(static_cast<uint32_t>(session::kMaxFrameBytes));
+  if (session != nullptr) *welcome.mutable_session() = *session;
+  state_ = State::kOpen;
+  Send(session::MakeFrame(FrameKind::kWelcome, welcome.SerializeAsString()));
+}
+
+// --- Requests.
+
+absl::Status SessionConnection::OnRequest(const session::Request& request,
+                                          absl::Time now) {
+  if (request.method == Method::kCancel) {
+    const auto found = pending_.find(request.tag);
+    if (found != pending_.end()) found->second.cancelled = true;
+    return absl::OkStatus();
+  }
+  if (pending_.contains(request.tag)) {
+    return Malformed(
+        absl::StrCat("tag ", request.tag, " is that of a request under way"));
+  }
+  const uint16_t method = static_cast<uint16_t>(request.method);
+  if (method == 0 || method > session::kLastMethod) {
+    Answer(request.tag, Malformed(absl::StrCat("there is no method ", method)),
+           0, "");
+    return absl::OkStatus();
+  }
+  if (absl::Status room = CheckRoom(request); !room.ok()) {
+    Answer(request.tag, room, 0, "");
+    return absl::OkStatus();
+  }
+  pending_[request.tag].bytes = request.body.size();
+  pending_bytes_ += request.body.size();
+  Begin(request, now);
+  return absl::OkStatus();
+}
+
+absl::Status SessionConnection::CheckRoom(
+    const session::Request& request) const {
+  if (pending_.size() >= limits_.max_requests ||
+      pending_bytes_ + request.body.size() > limits_.max_request_bytes) {
+    return Overloaded("too many requests of this connection are under way");
+  }
+  if (unsent_ + out_.bytes() > limits_.max_unsent_bytes ||
+      *all_unsent_ > limits_.max_all_unsent_bytes) {
+    return Overloaded("too many answers wait to be taken");
+  }
+  return absl::OkStatus();
+}
+
+void SessionConnection::Begin(const session::Request& request, absl::Time now) {
+  switch (request.method) {
+    case Method::kGet:
+    case Method::kBatchGet:
+      return Read(request);
+    case Method::kKeepAlive:
+      return Answer(request.tag, absl::OkStatus(),
+                    node_->chain_node().core().settled(), "");
+    case Method::kClose:
+      return CloseSession(request.tag);
+    default:
+      return Mutate(request, now);
+  }
+}
+
+void SessionConnection::Read(const session::Request& request) {
+  std::string body;
+  ChainNode& node = node_->chain_node();
+  const absl::Status read = node.Read([&](engine::KeyValueReader& objects) {
+    return ReadFor(request, objects, &body);
+  });
+  Answer(request.tag, read, node.core().settled(), read.ok() ? body : "");
+}
+
+void SessionConnection::Mutate(const session::Request& request,
+                               absl::Time now) {
+  if (session_id_ == 0) {
+    return Answer(request.tag,
+                  Malformed("this connection has no session, so it may read "
+                            "only; a hello may name one"),
+                  0, "");
+  }
+  auto mutation = ToMutation(request);
+  if (!mutation.ok()) return Answer(request.tag, mutation.status(), 0, "");
+  head::Request asked;
+  asked.mutation = std::move(*mutation);
+  asked.mutation.client_id = session_id_;
+  asked.deadline =
+      now + (request.timeout_ms == 0 ? kDefaultTimeout
+                                     : absl::Milliseconds(request.timeout_ms));
+  const uint32_t tag = request.tag;
+  asked.abandoned = [find = find_, tag] {
+    SessionConnection* const self = find();
+    if (self == nullptr) return false;  // its slot tells what became of it
+    const auto found = self->pending_.find(tag);
+    return found != self->pending_.end() && found->second.cancelled;
+  };
+  asked.done = [find = find_, tag,
+                method = request.method](head::RequestOutcome outcome) {
+    SessionConnection* const self = find();
+    if (self == nullptr) return;
+    const uint64_t sequence = outcome.sequence;
+    if (outcome.status.ok() && outcome.voided && method != Method::kVoid) {
+      outcome.status = WasVoided();
+    }
+    if (!outcome.status.ok()) {
+      return self->Answer(tag, outcome.status, sequence, "");
+    }
+    auto body = ToResponse(method, std::move(outcome));
+    self->Answer(tag, body.status(), sequence, body.ok() ? *body : "");
+  };
+  node_->Submit(std::move(asked));
+}
+
+void SessionConnection::CloseSession(uint32_t tag) {
+  if (session_id_ == 0) {
+    return Answer(tag, Malformed("this connection has no session"), 0, "");
+  }
+  node_->chain_node().CloseSession(session_id_, node_->Now(),
+                                   [find = find_, tag](absl::Status status) {
+                                     SessionConnection* const self = find();
+                                     if (self == nullptr) return;
+                                     if (status.ok()) self->session_id_ = 0;
+                                     self->Answer(tag, status, 0, "");
+                                   });
+}
+
+// --- What goes.
+
+void SessionConnection::Answer(uint32_t tag, const absl::Status& status,
+                               uint64_t sequence, absl::string_view body) {
+  if (ended()) return;
+  const auto found = pending_.find(tag);
+  if (found != pending_.end()) {
+    pending_bytes_ -= found->second.bytes;
+    pending_.erase(found);
+  }
+  std::string error;
+  if (!status.ok()) {
+    error = Explain(status);
+    body = error;
+  }
+  if (!out_.HasRoom(body.size())) Flush();
+  session::Response response;
+  response.tag = tag;
+  response.code = static_cast<uint16_t>(status.code());
+  response.sequence = sequence;
+  response.body = body;
+  out_.Add(response);
+}
+
+std::string SessionConnection::Explain(const absl::Status& status) const {
+  return ToGrpcStatus(status, *node_->view_board().current(), node_->node_id())
+      .error_details();
+}
+
+void SessionConnection::Goodbye(const absl::Status& why) {
+  LOG_EVERY_N(INFO, 100) << "connection of " << carrier_->peer()
+                         << " ends: " << why.message();
+  Flush();
+  carrier_->Send(session::MakeFrame(FrameKind::kGoodbye, Explain(why)));
+  carrier_->Close();
+  state_ = State::kEnded;
+}
+
+void SessionConnection::Flush() {
+  if (!out_.empty()) Send(out_.Take());
+}
+
+void SessionConnection::Send(std::string frame) {
+  carrier_->Send(std::move(frame));
+  CountUnsent();
+}
+
+void SessionConnection::CountUnsent() {
+  const size_t unsent = carrier_->unsent();
+  *all_unsent_ += unsent;
+  *all_unsent_ -= std::exchange(unsent_, unsent);
+}
+
+void SessionConnection::OnWritable() {
+  carrier_->OnWritable();
+  CountUnsent();
+}
+
+void SessionConnection::OnTick(absl::Time now) {
+  const size_t before = unsent_;
+  CountUnsent();
+  const bool stuck = unsent_ > 0 && unsent_ >= before;
+  if (ended() || (state_ != State::kGreeting && !stuck)) {
+    quiet_since_ = now;
+    return;
+  }
+  if (now - quiet_since_ < limits_.max_silence) return;
+  Goodbye(
+      state_ == State::kGreeting
+          ? MakeError(kamino::v1::REASON_INVALID_ARGUMENT,
+                      absl::StrCat("no hello came within ",
+                                   absl::FormatDuration(limits_.max_silence)))
+          : Overloaded("answers were not taken for too long"));
+}
+
+}  // namespace kamino::node

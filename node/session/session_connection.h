@@ -1,0 +1,107 @@
+// One connection of a client: greets, hands requests to the node in the order
+// they come, and collects the answers, which leave together at the end of each
+// batch. docs/session_format.md is the protocol.
+//
+// Not thread-safe: the core thread owns it.
+#ifndef KAMINO_NODE_SESSION_SESSION_CONNECTION_H_
+#define KAMINO_NODE_SESSION_SESSION_CONNECTION_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "head/session_table.h"
+#include "kamino/v1/session.pb.h"
+#include "node/driver/node.h"
+#include "node/session/session_carrier.h"
+#include "proto/session_frame.h"
+
+namespace kamino::node {
+
+struct SessionLimits {
+  size_t max_requests = 4096;           // under way, of one connection
+  size_t max_request_bytes = 16 << 20;  // their bodies
+  size_t max_unsent_bytes = 16 << 20;   // of answers; requests are shed beyond
+  size_t max_all_unsent_bytes = 256 << 20;  // of all connections
+  // What was not greeted, or does not take its answers, for so long ends.
+  absl::Duration max_silence = absl::Seconds(5);
+};
+
+class SessionConnection {
+ public:
+  // An answer comes by `answered`, which finds this connection again if it is
+  // still there: requests outlive connections.
+  using Finder = std::function<SessionConnection*()>;
+
+  // `node` outlives this. `all_unsent` counts the bytes of all connections.
+  SessionConnection(const SessionLimits& limits, Node* node,
+                    std::unique_ptr<SessionCarrier> carrier, Finder find,
+                    size_t* all_unsent, absl::Time now);
+  ~SessionConnection();
+
+  void OnFrame(absl::string_view bytes, absl::Time now);
+  void OnTick(absl::Time now);
+  // The carrier's peer has taken something.
+  void OnWritable();
+
+  // Sends the answers that were collected.
+  void Flush();
+  bool has_answers() const { return !out_.empty(); }
+
+  // The protocol is over: the carrier was told.
+  bool ended() const { return state_ == State::kEnded; }
+
+ private:
+  enum class State { kGreeting, kOpening, kOpen, kEnded };
+  struct Pending {
+    size_t bytes = 0;
+    bool cancelled = false;
+  };
+
+  void OnHello(absl::string_view body, absl::Time now);
+  void OpenSession(const kamino::v1::SessionName& asked_for, absl::Time now);
+  void OnOpened(absl::StatusOr<head::SessionInfo> opened);
+  absl::Status NotHead() const;
+  void Welcome(const kamino::v1::SessionName* session);
+  // Not OK: the connection ends with that.
+  absl::Status OnRequest(const session::Request& request, absl::Time now);
+  void Begin(const session::Request& request, absl::Time now);
+  absl::Status CheckRoom(const session::Request& request) const;
+
+  void Read(const session::Request& request);
+  void Mutate(const session::Request& request, absl::Time now);
+  void CloseSession(uint32_t tag);
+
+  void Answer(uint32_t tag, const absl::Status& status, uint64_t sequence,
+              absl::string_view body);
+  // The end of the protocol, for the peer's fault or this node's.
+  void Goodbye(const absl::Status& why);
+  void Send(std::string frame);
+  void CountUnsent();
+  // As google.rpc.Status, with what a client goes by.
+  std::string Explain(const absl::Status& status) const;
+
+  const SessionLimits limits_;
+  Node* const node_;
+  const std::unique_ptr<SessionCarrier> carrier_;
+  const Finder find_;
+  size_t* const all_unsent_;
+
+  State state_ = State::kGreeting;
+  uint64_t session_id_ = 0;                         // 0: reads only
+  absl::flat_hash_map<uint32_t, Pending> pending_;  // by tag
+  size_t pending_bytes_ = 0;
+  session::FrameWriter out_{session::FrameKind::kResponses};
+  size_t unsent_ = 0;       // as counted last
+  absl::Time quiet_since_;  // of what limits_.max_silence bounds
+};
+
+}  // namespace kamino::node
+
+#endif  // KAMINO_NODE_SESSION_SESSION_CONNECTION_H_

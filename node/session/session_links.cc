@@ -1,0 +1,150 @@
+#include "node/session/session_links.h"
+
+#include <deque>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "base/status_macros.h"
+#include "proto/session_frame.h"
+
+namespace kamino::node {
+namespace {
+
+using transport::Link;
+
+// Links of one listener. Each may come to two rings, or send buffers, of
+// kRingBytes.
+constexpr int kMaxTcpLinks = 16384;
+constexpr int kMaxSharedLinks = 64;
+constexpr size_t kRingBytes = size_t{8} << 20;
+
+absl::Span<const std::byte> BytesOf(absl::string_view text) {
+  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
+}
+
+// A link, once for its handler and once for the carrier; both live on the
+// node's core thread.
+class LinkCarrier final : public SessionCarrier {
+ public:
+  explicit LinkCarrier(std::shared_ptr<Link> link) : link_(std::move(link)) {}
+  ~LinkCarrier() override { link_->Close(); }
+
+  void Send(std::string frame) override {
+    waiting_bytes_ += frame.size();
+    waiting_.push_back(std::move(frame));
+    if (waiting_.size() == 1) SendWaiting();
+  }
+  size_t unsent() const override { return waiting_bytes_; }
+  void Close() override {
+    closing_ = true;
+    if (waiting_.empty()) link_->Close();
+  }
+  std::string peer() const override { return link_->peer(); }
+
+  void OnWritable() override { SendWaiting(); }
+
+ private:
+  void SendWaiting() {
+    while (!waiting_.empty()) {
+      const absl::Status sent = link_->Send({}, BytesOf(waiting_.front()));
+      if (absl::IsResourceExhausted(sent)) return;
+      waiting_bytes_ -= waiting_.front().size();
+      waiting_.pop_front();
+      if (!sent.ok()) link_->Close();  // what is left is refused as well
+    }
+    if (closing_) link_->Close();
+  }
+
+  const std::shared_ptr<Link> link_;
+  std::deque<std::string> waiting_;
+  size_t waiting_bytes_ = 0;
+  bool closing_ = false;
+};
+
+class SessionLinkHandler final : public transport::LinkHandler {
+ public:
+  SessionLinkHandler(SessionServer* server, std::shared_ptr<Link> link)
+      : server_(server), id_(server->NewId()) {
+    auto carrier = std::make_unique<LinkCarrier>(std::move(link));
+    server_->node()->Run(
+        [server, id = id_, carrier = std::move(carrier)](ChainNode&) mutable {
+          server->Open(id, std::move(carrier));
+        });
+  }
+
+  void OnMessage(absl::Span<const std::byte> message) override {
+    server_->node()->RunWeighed(
+        [server = server_, id = id_,
+         frame = std::string(reinterpret_cast<const char*>(message.data()),
+                             message.size())](ChainNode&) {
+          server->OnFrame(id, frame);
+        },
+        message.size());
+  }
+
+  void OnWritable() override {
+    server_->node()->Run(
+        [server = server_, id = id_](ChainNode&) { server->OnWritable(id); });
+  }
+
+  void OnClosed(const absl::Status&) override {
+    server_->node()->Run(
+        [server = server_, id = id_](ChainNode&) { server->OnClosed(id); });
+  }
+
+ private:
+  SessionServer* const server_;
+  const uint64_t id_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SessionLinks>> SessionLinks::Listen(
+    const std::vector<Offer>& offers, SessionServer* server) {
+  auto links = absl::WrapUnique(new SessionLinks());
+  for (const Offer& offer : offers) {
+    transport::TransportOptions options;
+    options.max_message = session::kMaxFrameBytes;
+    options.send_buffer = kRingBytes;
+    options.ring_bytes = kRingBytes;
+    options.max_accepted = offer.factory.capabilities().same_host_only
+                               ? kMaxSharedLinks
+                               : kMaxTcpLinks;
+    options.loop = server->node()->loop();
+    ASSIGN_OR_RETURN(auto transport, offer.factory.Make(options));
+    ASSIGN_OR_RETURN(
+        auto listener,
+        transport->Listen(offer.listen, [server](std::shared_ptr<Link> link) {
+          return std::make_shared<SessionLinkHandler>(server, std::move(link));
+        }));
+    links->listening_.push_back(
+        {offer, std::move(transport), std::move(listener)});
+  }
+  return links;
+}
+
+SessionLinks::~SessionLinks() {
+  for (Listening& each : listening_) each.listener.reset();
+}
+
+std::vector<kamino::v1::Carrier> SessionLinks::carriers(
+    const std::string& host) const {
+  std::vector<kamino::v1::Carrier> carriers;
+  for (const Listening& each : listening_) {
+    kamino::v1::Carrier carrier;
+    carrier.set_transport(std::string(each.offer.factory.capabilities().name));
+    std::string address = each.listener->address();
+    if (!each.offer.factory.capabilities().same_host_only) {
+      address = absl::StrCat(host, address.substr(address.rfind(':')));
+    }
+    carrier.set_address(address);
+    carrier.set_host_id(each.offer.host_id);
+    carriers.push_back(std::move(carrier));
+  }
+  return carriers;
+}
+
+}  // namespace kamino::node

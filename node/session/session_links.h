@@ -1,0 +1,48 @@
+// Takes connections of sessions over transport's links: kamino+tcp, kamino+shm.
+#ifndef KAMINO_NODE_SESSION_SESSION_LINKS_H_
+#define KAMINO_NODE_SESSION_SESSION_LINKS_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kamino/v1/session.pb.h"
+#include "node/session/session_server.h"
+#include "transport/link.h"
+
+namespace kamino::node {
+
+class SessionLinks {
+ public:
+  struct Offer {
+    transport::TransportFactory factory;
+    std::string listen;
+    std::string host_id;  // of those that only processes of this host can use
+  };
+
+  // Listens by each offer, on the node's own thread. The server outlives this,
+  // and the node has stopped before this ends. kAlreadyExists,
+  // kInvalidArgument: as transport::Transport::Listen says.
+  static absl::StatusOr<std::unique_ptr<SessionLinks>> Listen(
+      const std::vector<Offer>& offers, SessionServer* server);
+  ~SessionLinks();
+
+  // Where it listens, as clients are told. `host` is where they reach this
+  // node.
+  std::vector<kamino::v1::Carrier> carriers(const std::string& host) const;
+
+ private:
+  SessionLinks() = default;
+
+  struct Listening {
+    Offer offer;
+    std::unique_ptr<transport::Transport> transport;
+    std::unique_ptr<transport::Listener> listener;
+  };
+  std::vector<Listening> listening_;
+};
+
+}  // namespace kamino::node
+
+#endif  // KAMINO_NODE_SESSION_SESSION_LINKS_H_

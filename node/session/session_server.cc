@@ -1,0 +1,65 @@
+#include "node/session/session_server.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "glog/logging.h"
+
+namespace kamino::node {
+
+SessionServer::SessionServer(const Options& options, Node* node)
+    : options_(options), node_(node) {
+  node->Attach(this);
+}
+
+void SessionServer::Open(uint64_t id, std::unique_ptr<SessionCarrier> carrier) {
+  if (connections_.size() >= options_.max_connections) {
+    LOG_EVERY_N(WARNING, 1000)
+        << "a client's connection is refused: " << connections_.size()
+        << " are open";
+    carrier->Close();
+    return;
+  }
+  connections_[id] = std::make_unique<SessionConnection>(
+      options_.limits, node_, std::move(carrier),
+      /*find=*/
+      [this, id] {
+        touched_.push_back(id);
+        return Find(id);
+      },
+      &unsent_, node_->Now());
+}
+
+SessionConnection* SessionServer::Find(uint64_t id) {
+  const auto found = connections_.find(id);
+  return found == connections_.end() ? nullptr : found->second.get();
+}
+
+void SessionServer::OnFrame(uint64_t id, absl::string_view frame) {
+  SessionConnection* const connection = Find(id);
+  if (connection == nullptr) return;
+  connection->OnFrame(frame, node_->Now());
+  touched_.push_back(id);
+}
+
+void SessionServer::OnWritable(uint64_t id) {
+  SessionConnection* const connection = Find(id);
+  if (connection != nullptr) connection->OnWritable();
+}
+
+void SessionServer::OnClosed(uint64_t id) { connections_.erase(id); }
+
+void SessionServer::OnTick(absl::Time now) {
+  for (auto& [id, connection] : connections_) connection->OnTick(now);
+}
+
+void SessionServer::EndOfBatch() {
+  // A flush calls nobody back.
+  for (uint64_t id : touched_) {
+    SessionConnection* const connection = Find(id);
+    if (connection != nullptr) connection->Flush();
+  }
+  touched_.clear();
+}
+
+}  // namespace kamino::node

@@ -1,0 +1,64 @@
+// The connections of clients' sessions, whichever carrier they came by.
+#ifndef KAMINO_NODE_SESSION_SESSION_SERVER_H_
+#define KAMINO_NODE_SESSION_SESSION_SERVER_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "node/driver/node.h"
+#include "node/session/session_connection.h"
+
+namespace kamino::node {
+
+struct SessionServerOptions {
+  SessionLimits limits;
+  size_t max_connections = 16384;
+};
+
+// Core thread only unless said otherwise.
+class SessionServer final : public CoreUser {
+ public:
+  using Options = SessionServerOptions;
+
+  // `node` outlives this, and has stopped before this ends. Any thread.
+  SessionServer(const Options& options, Node* node);
+
+  // Names a connection to come. Any thread.
+  uint64_t NewId() { return next_id_.fetch_add(1); }
+
+  // At once ends what is one too many.
+  void Open(uint64_t id, std::unique_ptr<SessionCarrier> carrier);
+  // No effect on one that is gone.
+  void OnFrame(uint64_t id, absl::string_view frame);
+  void OnWritable(uint64_t id);
+  // The carrier is gone.
+  void OnClosed(uint64_t id);
+
+  Node* node() const { return node_; }
+
+  // CoreUser:
+  void OnTick(absl::Time now) override;
+  void EndOfBatch() override;
+
+ private:
+  SessionConnection* Find(uint64_t id);
+
+  const Options options_;
+  Node* const node_;
+  std::atomic<uint64_t> next_id_{1};
+
+  size_t unsent_ = 0;  // of all; outlives them
+  absl::flat_hash_map<uint64_t, std::unique_ptr<SessionConnection>>
+      connections_;
+  std::vector<uint64_t> touched_;  // since the last EndOfBatch; may repeat
+};
+
+}  // namespace kamino::node
+
+#endif  // KAMINO_NODE_SESSION_SESSION_SERVER_H_

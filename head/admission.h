@@ -36,10 +36,14 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "engine/kamino/kamino_store.h"
 #include "head/client_clock.h"
 #include "head/request.h"
+#include "head/session_table.h"
 #include "head/waiting_requests.h"
 #include "replica/chain_core.h"
 #include "replica/refused_requests.h"
@@ -70,6 +74,16 @@ struct AdmissionOptions {
   // that few requests have to, but what fits a transaction easily.
   size_t evict_at_once = 32;
   absl::Duration client_min_idle = absl::Minutes(10);
+  // Sessions that may be open, and slots of all of them; of these no more than
+  // fit the part of the heap that `outcomes_share` says. None is closed for
+  // another one.
+  size_t max_sessions = 65536;
+  uint64_t max_session_slots = 1u << 20;
+  // Sessions that one mutation closes, and about as many slots.
+  size_t close_at_once = 64;
+  uint64_t close_slots_at_once = 1024;
+  // Between two ticks; what is longer is no silence of any session.
+  absl::Duration longest_pause = absl::Milliseconds(250);
   // How long a new head is on probation: long enough for clients of the one
   // that died to find the new one, and to ask again.
   absl::Duration probation = absl::Seconds(5);
@@ -92,6 +106,8 @@ struct AdmissionStats {
   uint64_t evicted = 0;
   uint64_t result_bytes = 0;         // kept until what they are of is completed
   uint64_t stored_result_bytes = 0;  // of outcomes, but for short ones
+  uint64_t sessions = 0;             // that are open
+  uint64_t session_slots = 0;        // of all of them
   bool on_probation = false;
   uint64_t poisonous = 0;  // requests that are refused as heads died of them
   // Requests whose bytes were digested, as it mattered which they are.
@@ -114,8 +130,29 @@ class Admission {
   // is that the state's root cannot be read, which must not be formatted over.
   absl::Status Promote(absl::Time now, replica::Actions* actions);
 
-  // Takes the request in; ExecuteReady executes it.
+  // Takes the request in; ExecuteReady executes it. One that is of a session
+  // (Mutation::in_session) renews its lease.
   void Submit(Request request, absl::Time now);
+
+  // --- Sessions (docs/session_format.md).
+
+  // Opens one, as a mutation. `done` is called exactly once, on the core
+  // thread, and must not call back into the node; it gets the session as it is,
+  // which may have been opened before. Errors: REASON_INVALID_ARGUMENT: no id,
+  // window or lease; REASON_OVERLOADED: no room for one more;
+  // REASON_SESSION_EXPIRED: of that id there is one of another recovery epoch,
+  // or it was closed meanwhile; those of Submit.
+  using SessionOpened = absl::AnyInvocable<void(absl::StatusOr<SessionInfo>)>;
+  void OpenSession(const SessionParams& params, absl::Time now,
+                   SessionOpened done);
+  // Closes one, as a mutation: OK once the chain has closed it.
+  // REASON_SESSION_EXPIRED: there is none; those of Submit. `done` as above.
+  void CloseSession(uint64_t id, absl::Time now,
+                    absl::AnyInvocable<void(absl::Status)> done);
+  // It has a whole lease again. Nothing is done for one that is not there.
+  void HearSession(uint64_t id, absl::Time now);
+  // Nothing: there is none of that id, or none of this recovery epoch.
+  std::optional<SessionInfo> FindSession(uint64_t id) const;
 
   // Executes what is ready: answers, parks or sends. May leave something ready,
   // so that it does not take long.

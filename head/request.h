@@ -19,6 +19,10 @@ struct RequestOutcome {
   absl::Status status;    // with an ErrorDetail payload when not OK
   std::string result;     // of the function
   uint64_t sequence = 0;  // of the mutation the result is of
+  // Of a session: its number was voided, and what had it was not executed. OK
+  // is what who voids it gets; for whoever sent a mutation under it that is
+  // another matter.
+  bool voided = false;
 };
 
 // Moved only: whoever holds it owes the answer.

@@ -72,6 +72,15 @@ class ChainNode {
   // A mutation. Answered at once when this node is not the head.
   void Submit(head::Request request, absl::Time now);
 
+  // Sessions, as head::Admission has them. Opening and closing is answered at
+  // once when this node is not the head; then it hears and finds none, either.
+  void OpenSession(const head::SessionParams& params, absl::Time now,
+                   head::Admission::SessionOpened done);
+  void CloseSession(uint64_t id, absl::Time now,
+                    absl::AnyInvocable<void(absl::Status)> done);
+  void HearSession(uint64_t id, absl::Time now);
+  std::optional<head::SessionInfo> FindSession(uint64_t id) const;
+
   // What the inputs lead to, to be carried out before the next one. An action
   // that is fatal ends the node's life: it comes alone, and from then on
   // nothing else leaves the node, nor is any input heeded.

@@ -64,7 +64,7 @@ ChainNode::ChainNode(Options options, Storage* storage,
             // States of blocks are flushed when the backup takes them.
             if (store_ != nullptr) store_->Quiesce();
           },
-          [this] { state_.ForgetSummary(); }),
+          [this] { state_.Forget(); }),
       core_(options_.chain, storage->ring(), storage->record(), &executor_,
             &copy_, &ranges_) {}
 

@@ -4,7 +4,8 @@
 //
 // A session that is silent for longer than its lease is due to be closed. Time
 // in which the head itself stood still is nobody's silence: between two calls
-// that are further apart than Options::longest_pause no time passes here.
+// that are further apart than `longest_pause` no time passes here. So it is to
+// be asked more often what is due, whether or not anything is.
 #ifndef KAMINO_HEAD_SESSION_TABLE_H_
 #define KAMINO_HEAD_SESSION_TABLE_H_
 
@@ -62,9 +63,9 @@ class SessionTable {
   // Of a session that is there: its results take so much more, or less.
   void AddResultBytes(uint64_t id, size_t more, size_t less);
 
-  // Sessions that are due: longest first, up to `most` of `most_slots`
-  // together, but one at least.
-  std::vector<uint64_t> Due(absl::Time now, size_t most, size_t most_slots);
+  // Sessions that are due, up to `most` of `most_slots` together, but one where
+  // there is any.
+  std::vector<uint64_t> Due(absl::Time now, size_t most, uint64_t most_slots);
 
   size_t size() const { return by_id_.size(); }
   uint64_t slots() const { return slots_; }              // of all

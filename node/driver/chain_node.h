@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 
+#include "absl/functional/any_invocable.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -137,6 +138,7 @@ class ChainNode {
   void StopBeingHead();
   absl::Status Failed() const;  // what clients are told of it
   absl::Status NotHead() const;
+  absl::Status CheckMaySubmit() const;
   absl::Status CheckMayRead() const;
   void Fail(absl::Status status);
   bool failed() const { return failed_ || !pending_.fatal.ok(); }

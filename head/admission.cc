@@ -24,7 +24,8 @@ Admission::Admission(AdmissionOptions options, engine::KaminoStore* store,
       store_(store),
       state_(state),
       core_(core),
-      clients_(options_.client_min_idle) {
+      clients_(options_.client_min_idle),
+      sessions_(options_.longest_pause) {
   store_->SetUnlockListener([this](absl::Span<const ObjectId> objects) {
     waiting_.OnUnlocked(objects);
   });
@@ -60,7 +61,10 @@ absl::Status Admission::Promote(absl::Time now, Actions* actions) {
   }
   engine::HeapReader reader(store_->heap());
   ASSIGN_OR_RETURN(const bool formatted, state_->Formatted(reader));
-  if (!formatted) return FormatState(now, actions);
+  if (!formatted) {
+    sessions_.SetEpoch(core_->view().epoch);
+    return FormatState(now, actions);
+  }
   ASSIGN_OR_RETURN(refused_, state_->Refused(reader));
   BeginProbation(now);
   std::vector<std::pair<uint64_t, uint64_t>> by_sequence;
@@ -68,14 +72,15 @@ absl::Status Admission::Promote(absl::Time now, Actions* actions) {
       reader, [&](uint64_t client_id, const auto& outcome) {
         by_sequence.emplace_back(outcome.sequence(), client_id);
         clients_.Touch(client_id, now);
-        clients_.SetResultBytes(client_id, StoredBytes(outcome.result()));
+        clients_.SetResultBytes(client_id, StoredBytes({}, outcome.result()));
         return true;
       });
+  RETURN_IF_ERROR(visited);
   std::sort(by_sequence.begin(), by_sequence.end());
   for (const auto& [sequence, client_id] : by_sequence) {
     clients_.Touch(client_id, now);  // the latest last
   }
-  return visited;
+  return LoadSessions(now);
 }
 
 absl::Status Admission::FormatState(absl::Time now, Actions* actions) {
@@ -102,7 +107,9 @@ void Admission::Submit(Request request, absl::Time now) {
             "", 0});
     return;
   }
-  if (clients_.Knows(request.mutation.client_id)) {
+  if (request.mutation.in_session) {
+    sessions_.Hear(request.mutation.client_id, now);
+  } else if (clients_.Knows(request.mutation.client_id)) {
     clients_.Touch(request.mutation.client_id, now);
   }
   waiting_.Add(std::move(request));
@@ -139,7 +146,9 @@ std::vector<Request> Admission::TakeBatch() {
 namespace {
 
 bool MayEvictLess(const Request& request, const absl::Status& status) {
-  return !request.evicts_least && request.mutation.dropped_clients.size() > 1 &&
+  return !request.evicts_least &&
+         (request.mutation.dropped_clients.size() > 1 ||
+          request.closes_silent) &&
          replica::ReasonOf(status) == kamino::v1::REASON_TOO_LARGE;
 }
 
@@ -187,6 +196,7 @@ std::optional<std::pair<size_t, Admission::Attempt>> Admission::TryBatch(
       store_->Begin(absl::ZeroDuration());
   BatchClients clients;
   for (const Request& request : *batch) {
+    if (request.mutation.in_session) continue;
     clients.asking.insert(request.mutation.client_id);
   }
   std::vector<Attempt> attempts;
@@ -256,9 +266,9 @@ Admission::Attempt Admission::ExecuteOne(Transaction& transaction,
   if (!poison.ok()) {
     return Failed(transaction, poison, declared, /*changed=*/false);
   }
-  absl::Status room = MakeRoomForClient(transaction, *clients, now, &request);
-  if (!room.ok()) {
-    return Failed(transaction, room, declared, /*changed=*/false);
+  absl::Status prepared = Prepare(transaction, *clients, now, &request);
+  if (!prepared.ok()) {
+    return Failed(transaction, prepared, declared, /*changed=*/false);
   }
   bool changed = false;
   replica::RequestMeter meter(options_.max_touched, request.abandoned);
@@ -268,21 +278,29 @@ Admission::Attempt Admission::ExecuteOne(Transaction& transaction,
   if (execution.ok()) {
     attempt.outcome.sequence = execution->sequence;
     attempt.outcome.result = std::move(execution->result);
+    attempt.outcome.voided = execution->voided;
     if (execution->repeated) {
       ++counters_.repeated;
       return attempt;
     }
-    const uint64_t client_id = request.mutation.client_id;
-    absl::Status fits = CheckResultFits(
-        client_id, StoredBytes(attempt.outcome.result), clients);
+    const replica::Mutation& mutation = request.mutation;
+    attempt.stored_bytes = StoredBytes(mutation, attempt.outcome.result);
+    attempt.replaced_bytes = mutation.in_session
+                                 ? execution->replaced_bytes
+                                 : clients_.ResultBytesOf(mutation.client_id);
+    absl::Status fits = CheckResultFits(attempt, clients);
     if (!fits.ok()) {
       attempt = Failed(transaction, fits, declared, /*changed=*/true);
       attempt.ended = attempt.lacks_room = true;
       return attempt;
     }
     attempt.executed = attempt.ended = true;
-    if (!IsKnown(client_id, *clients)) clients->added.insert(client_id);
-    for (uint64_t evicted : request.mutation.dropped_clients) {
+    if (mutation.in_session) return attempt;
+    if (mutation.client_id == 0) NoteOpened(mutation, clients);
+    if (!IsKnown(mutation.client_id, *clients)) {
+      clients->added.insert(mutation.client_id);
+    }
+    for (uint64_t evicted : mutation.dropped_clients) {
       clients->evicted.insert(evicted);
     }
     return attempt;
@@ -354,7 +372,7 @@ void Admission::CommitBatch(Transaction& transaction, uint32_t executed,
     const replica::Mutation& mutation = (*batch)[i].mutation;
     if (attempts[i].ended) NoteSurvived(&(*batch)[i]);
     if (attempts[i].executed) {
-      NoteCommitted(mutation, attempts[i].outcome.result, now);
+      NoteCommitted(mutation, attempts[i], now);
     }
     result_bytes_ += attempts[i].outcome.result.size();
     waiters.push_back(
@@ -364,14 +382,20 @@ void Admission::CommitBatch(Transaction& transaction, uint32_t executed,
 }
 
 void Admission::NoteCommitted(const replica::Mutation& mutation,
-                              const std::string& result, absl::Time now) {
+                              const Attempt& attempt, absl::Time now) {
   for (uint64_t dropped : mutation.dropped_clients) {
     clients_.Forget(dropped);
     ++counters_.evicted;
   }
-  if (mutation.client_id == 0) return;
-  clients_.Touch(mutation.client_id, now);
-  clients_.SetResultBytes(mutation.client_id, StoredBytes(result));
+  if (mutation.in_session) {
+    sessions_.AddResultBytes(mutation.client_id, attempt.stored_bytes,
+                             attempt.replaced_bytes);
+  } else if (mutation.client_id == 0) {
+    return NoteOwnCommitted(mutation, attempt.outcome.sequence, now);
+  } else {
+    clients_.Touch(mutation.client_id, now);
+    clients_.SetResultBytes(mutation.client_id, attempt.stored_bytes);
+  }
   ++counters_.committed;
 }
 
@@ -398,6 +422,7 @@ size_t Admission::PropagateToBackup(size_t max) {
 
 void Admission::OnTick(absl::Time now) {
   SubmitUnrecorded();
+  CloseSilentSessions(now);
   const auto expired = [this, now](const Request& request) {
     return !IsAnnounced(request) && !CheckAwaited(request, now).ok();
   };
@@ -412,16 +437,28 @@ bool Admission::IsKnown(uint64_t client_id, const BatchClients& clients) const {
          (clients_.Knows(client_id) && !clients.evicted.contains(client_id));
 }
 
+absl::Status Admission::Prepare(Transaction& transaction,
+                                const BatchClients& clients, absl::Time now,
+                                Request* request) {
+  replica::Mutation& mutation = request->mutation;
+  mutation.dropped_clients.clear();
+  if (mutation.in_session) return CheckSession(mutation.client_id);
+  if (mutation.client_id != 0) {
+    return MakeRoomForClient(transaction, clients, now, request);
+  }
+  if (mutation.function == replica::kDropFunction) {
+    return ChooseDropped(now, request);
+  }
+  if (mutation.function == replica::kOpenSessionFunction) {
+    return CheckRoomForSession(mutation, clients);
+  }
+  return request->closes_silent ? ChooseClosed(now, request) : absl::OkStatus();
+}
+
 absl::Status Admission::MakeRoomForClient(Transaction& transaction,
                                           const BatchClients& clients,
                                           absl::Time now, Request* request) {
   replica::Mutation& mutation = request->mutation;
-  mutation.dropped_clients.clear();
-  if (mutation.client_id == 0) {  // the head's own
-    return mutation.function == replica::kDropFunction
-               ? ChooseDropped(now, request)
-               : absl::OkStatus();
-  }
   const bool is_new = !IsKnown(mutation.client_id, clients);
   const size_t stored =
       clients_.size() + clients.added.size() - clients.evicted.size();
@@ -471,7 +508,10 @@ AdmissionStats Admission::stats() const {
   stats.parked = waiting_.parked();
   stats.clients = clients_.size();
   stats.result_bytes = result_bytes_;
-  stats.stored_result_bytes = clients_.result_bytes();
+  stats.stored_result_bytes =
+      clients_.result_bytes() + sessions_.result_bytes();
+  stats.sessions = sessions_.size();
+  stats.session_slots = sessions_.slots();
   stats.on_probation = on_probation_;
   stats.poisonous = refused_.size();
   return stats;

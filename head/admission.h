@@ -36,10 +36,14 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "engine/kamino/kamino_store.h"
 #include "head/client_clock.h"
 #include "head/request.h"
+#include "head/session_table.h"
 #include "head/waiting_requests.h"
 #include "replica/chain_core.h"
 #include "replica/refused_requests.h"
@@ -70,6 +74,16 @@ struct AdmissionOptions {
   // that few requests have to, but what fits a transaction easily.
   size_t evict_at_once = 32;
   absl::Duration client_min_idle = absl::Minutes(10);
+  // Sessions that may be open, and slots of all of them; of these no more than
+  // fit the part of the heap that `outcomes_share` says. None is closed for
+  // another one.
+  size_t max_sessions = 65536;
+  uint64_t max_session_slots = 1u << 20;
+  // Sessions that one mutation closes, and about as many slots.
+  size_t close_at_once = 64;
+  uint64_t close_slots_at_once = 1024;
+  // Between two ticks; what is longer is no silence of any session.
+  absl::Duration longest_pause = absl::Milliseconds(250);
   // How long a new head is on probation: long enough for clients of the one
   // that died to find the new one, and to ask again.
   absl::Duration probation = absl::Seconds(5);
@@ -92,6 +106,8 @@ struct AdmissionStats {
   uint64_t evicted = 0;
   uint64_t result_bytes = 0;         // kept until what they are of is completed
   uint64_t stored_result_bytes = 0;  // of outcomes, but for short ones
+  uint64_t sessions = 0;             // that are open
+  uint64_t session_slots = 0;        // of all of them
   bool on_probation = false;
   uint64_t poisonous = 0;  // requests that are refused as heads died of them
   // Requests whose bytes were digested, as it mattered which they are.
@@ -114,8 +130,29 @@ class Admission {
   // is that the state's root cannot be read, which must not be formatted over.
   absl::Status Promote(absl::Time now, replica::Actions* actions);
 
-  // Takes the request in; ExecuteReady executes it.
+  // Takes the request in; ExecuteReady executes it. One that is of a session
+  // (Mutation::in_session) renews its lease.
   void Submit(Request request, absl::Time now);
+
+  // --- Sessions (docs/session_format.md).
+
+  // Opens one, as a mutation. `done` is called exactly once, on the core
+  // thread, and must not call back into the node; it gets the session as it is,
+  // which may have been opened before. Errors: REASON_INVALID_ARGUMENT: no id,
+  // window or lease; REASON_OVERLOADED: no room for one more;
+  // REASON_SESSION_EXPIRED: of that id there is one of another recovery epoch,
+  // or it was closed meanwhile; those of Submit.
+  using SessionOpened = absl::AnyInvocable<void(absl::StatusOr<SessionInfo>)>;
+  void OpenSession(const SessionParams& params, absl::Time now,
+                   SessionOpened done);
+  // Closes one, as a mutation: OK once the chain has closed it.
+  // REASON_SESSION_EXPIRED: there is none; those of Submit. `done` as above.
+  void CloseSession(uint64_t id, absl::Time now,
+                    absl::AnyInvocable<void(absl::Status)> done);
+  // It has a whole lease again. Nothing is done for one that is not there.
+  void HearSession(uint64_t id, absl::Time now);
+  // Nothing: there is none of that id, or none of this recovery epoch.
+  std::optional<SessionInfo> FindSession(uint64_t id) const;
 
   // Executes what is ready: answers, parks or sends. May leave something ready,
   // so that it does not take long.
@@ -166,14 +203,19 @@ class Admission {
     bool lacks_room = false;  // in the heap, or among the stored results
     std::optional<engine::ObjectId> conflict;  // met this locked object
     RequestOutcome outcome;
+    size_t stored_bytes = 0;    // that its result takes, where it is stored
+    size_t replaced_bytes = 0;  // that the one takes in whose place that goes
   };
 
-  // How the clients with a stored outcome change by the batch under way.
+  // How the clients with a stored outcome, and sessions, change by the batch
+  // under way.
   struct BatchClients {
     absl::flat_hash_set<uint64_t> asking;  // of every request in it
     absl::flat_hash_set<uint64_t> added;
     absl::flat_hash_set<uint64_t> evicted;
-    size_t result_bytes = 0;  // that stored results take more
+    size_t result_bytes = 0;     // that stored results take more
+    uint64_t sessions = 0;       // that are opened
+    uint64_t session_slots = 0;  // of these
   };
 
   absl::Status FormatState(absl::Time now, replica::Actions* actions);
@@ -184,6 +226,11 @@ class Admission {
   void BeginProbation(absl::Time now);
   // Refuses from now on what a head before this one may have died of.
   void HearBlamed();
+  bool WasCarriedOut(const replica::RequestIdentity& request);
+  // Whether there is nothing to refuse: its outcome is stored, or is not known
+  // any more.
+  absl::StatusOr<bool> IsSettled(engine::Transaction& transaction,
+                                 const replica::Mutation& mutation);
   // Whether the request is executed alone, once the successor knows of it.
   bool IsWatched(Request& request);
   bool IsAnnounced(const Request& request) const;
@@ -218,10 +265,16 @@ class Admission {
   void CommitBatch(engine::Transaction& transaction, uint32_t executed,
                    std::vector<Request>* batch, std::vector<Attempt> attempts,
                    absl::Time now, replica::Actions* actions);
-  void NoteCommitted(const replica::Mutation& mutation,
-                     const std::string& result, absl::Time now);
+  void NoteCommitted(const replica::Mutation& mutation, const Attempt& attempt,
+                     absl::Time now);
   void Abort(engine::Transaction& transaction);
 
+  // Chooses what the mutation is about where the head does so, and makes room
+  // for what it leaves. An error is the request's answer, or that of the
+  // transaction.
+  absl::Status Prepare(engine::Transaction& transaction,
+                       const BatchClients& clients, absl::Time now,
+                       Request* request);
   // Chooses clients to drop when `request` brings a new one and there is no
   // room for it. An error is the request's answer, or that of the transaction.
   absl::Status MakeRoomForClient(engine::Transaction& transaction,
@@ -232,7 +285,7 @@ class Admission {
   // --- Room for outcomes, and what they leave (head/outcome_room.cc).
 
   // Not OK: stored results take too much with this one, which is taken back.
-  absl::Status CheckResultFits(uint64_t client_id, size_t bytes,
+  absl::Status CheckResultFits(const Attempt& attempt,
                                BatchClients* clients) const;
   // What lacked room is to be tried again once idle clients' outcomes are
   // dropped, if there are any: `refusal` says so then.
@@ -241,7 +294,25 @@ class Admission {
   // Chooses clients for a mutation that only drops.
   absl::Status ChooseDropped(absl::Time now, Request* request);
   // What a stored result takes beyond the room that each outcome has.
-  static size_t StoredBytes(absl::string_view result);
+  static size_t StoredBytes(const replica::Mutation& mutation,
+                            absl::string_view result);
+
+  // --- Sessions (head/sessions.cc).
+
+  absl::Status LoadSessions(absl::Time now);
+  // Not OK: it is known, and of another recovery epoch.
+  absl::Status CheckSession(uint64_t id) const;
+  absl::Status CheckRoomForSession(const replica::Mutation& mutation,
+                                   const BatchClients& batch) const;
+  static void NoteOpened(const replica::Mutation& mutation,
+                         BatchClients* batch);
+  // Of mutation `sequence`, the head's own.
+  void NoteOwnCommitted(const replica::Mutation& mutation, uint64_t sequence,
+                        absl::Time now);
+  void CloseSilentSessions(absl::Time now);
+  // Chooses sessions for a mutation that closes those that were silent.
+  absl::Status ChooseClosed(absl::Time now, Request* request);
+
   void Answer(Request& request, RequestOutcome outcome);
   // An error of the engine, in terms a client can act upon.
   absl::Status Explain(const absl::Status& status);
@@ -252,6 +323,7 @@ class Admission {
   replica::ChainCore* const core_;
 
   ClientClock clients_;
+  SessionTable sessions_;
   WaitingRequests waiting_;
   struct Waiter {
     absl::AnyInvocable<void(RequestOutcome)> done;
@@ -263,6 +335,9 @@ class Admission {
   bool dropping_ = false;  // a mutation that only drops outcomes is under way
   // Until when what it frees may take to be free.
   absl::Time room_due_ = absl::InfinitePast();
+  bool closing_ = false;  // a mutation that closes silent sessions is under way
+  // When the next one may be tried.
+  absl::Time close_due_ = absl::InfinitePast();
 
   replica::RefusedRequests refused_;
   std::vector<replica::RequestIdentity> unrecorded_;  // refusals and pardons

@@ -30,17 +30,21 @@ constexpr absl::Duration kRoomDelay = absl::Seconds(1);
 
 }  // namespace
 
-size_t Admission::StoredBytes(absl::string_view result) {
+size_t Admission::StoredBytes(const replica::Mutation& mutation,
+                              absl::string_view result) {
+  if (mutation.in_session) return replica::Sessions::LongBytes(result.size());
   return result.size() <= kShortResult ? 0 : result.size();
 }
 
-absl::Status Admission::CheckResultFits(uint64_t client_id, size_t bytes,
+absl::Status Admission::CheckResultFits(const Attempt& attempt,
                                         BatchClients* clients) const {
-  const size_t had = clients_.ResultBytesOf(client_id);
-  if (client_id == 0 || bytes <= had) return absl::OkStatus();
+  const size_t had = attempt.replaced_bytes;
+  const size_t bytes = attempt.stored_bytes;
+  if (bytes <= had) return absl::OkStatus();
   const size_t most =
       store_->heap()->stats().bytes_total / options_.outcomes_share;
-  const size_t stored = clients_.result_bytes() + clients->result_bytes;
+  const size_t stored = clients_.result_bytes() + sessions_.result_bytes() +
+                        clients->result_bytes;
   if (stored + bytes - had > most) {
     return MakeError(
         kamino::v1::REASON_OVERLOADED,

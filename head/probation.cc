@@ -26,18 +26,27 @@ void Admission::BeginProbation(absl::Time now) {
 void Admission::HearBlamed() {
   const auto blamed = core_->TakeBlamed();
   if (!blamed.has_value() || refused_.Has(*blamed)) return;
-  engine::HeapReader reader(store_->heap());
-  const auto found =
-      state_->FindOutcome(reader, blamed->client_id, /*since=*/0);
-  if (found.ok() && found->knowledge == StateMachine::Knowledge::kStored &&
-      found->outcome.number() >= blamed->number) {
-    return;  // it was carried out, and is answered by its outcome
-  }
+  if (WasCarriedOut(*blamed)) return;  // it is answered by its outcome
   LOG(WARNING) << "a head died when it was about to execute request "
                << blamed->client_id << "/" << blamed->number
                << "; it is refused from now on";
   refused_.Add(*blamed, core_->next_sequence());
   SubmitRefusal(*blamed);
+}
+
+bool Admission::WasCarriedOut(const RequestIdentity& request) {
+  engine::HeapReader reader(store_->heap());
+  const auto found =
+      state_->FindOutcome(reader, request.client_id, /*since=*/0);
+  const auto taken = state_->IsTaken(reader, request.client_id, request.number);
+  const bool is_client =
+      found.ok() && found->knowledge == StateMachine::Knowledge::kStored;
+  const bool is_session = taken.ok() && taken->has_value();
+  // What has died does not say which of the two its name is of; where it could
+  // be either, one that is refused for nothing is answered by its outcome.
+  if (is_client && found->outcome.number() < request.number) return false;
+  if (is_session && !**taken) return false;
+  return is_client || is_session;
 }
 
 void Admission::SubmitRefusal(const RequestIdentity& request) {
@@ -109,6 +118,22 @@ void Admission::EndAnnouncement(Actions* actions) {
   announced_.reset();
 }
 
+absl::StatusOr<bool> Admission::IsSettled(Transaction& transaction,
+                                          const Mutation& mutation) {
+  if (mutation.in_session) {
+    ASSIGN_OR_RETURN(
+        const auto taken,
+        state_->IsTaken(transaction, mutation.client_id, mutation.number));
+    return taken.value_or(true);
+  }
+  ASSIGN_OR_RETURN(
+      const auto found,
+      state_->FindOutcome(transaction, mutation.client_id, mutation.since));
+  return found.knowledge == StateMachine::Knowledge::kDropped ||
+         (found.knowledge == StateMachine::Knowledge::kStored &&
+          found.outcome.number() >= mutation.number);
+}
+
 absl::Status Admission::CheckPoison(Transaction& transaction,
                                     Request* request) {
   const Mutation& mutation = request->mutation;
@@ -117,15 +142,8 @@ absl::Status Admission::CheckPoison(Transaction& transaction,
       !refused_.Refuses(IdentityOf(*request))) {
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(
-      auto found,
-      state_->FindOutcome(transaction, mutation.client_id, mutation.since));
-  // Its outcome tells more, or that it is not known any more.
-  if (found.knowledge == StateMachine::Knowledge::kDropped ||
-      (found.knowledge == StateMachine::Knowledge::kStored &&
-       found.outcome.number() >= mutation.number)) {
-    return absl::OkStatus();
-  }
+  ASSIGN_OR_RETURN(const bool settled, IsSettled(transaction, mutation));
+  if (settled) return absl::OkStatus();
   return replica::MakeError(
       kamino::v1::REASON_POISONOUS,
       "heads of the chain died when they executed this request; it was not "

@@ -19,6 +19,10 @@ struct RequestOutcome {
   absl::Status status;    // with an ErrorDetail payload when not OK
   std::string result;     // of the function
   uint64_t sequence = 0;  // of the mutation the result is of
+  // Of a session: its number was voided, and what had it was not executed. OK
+  // is what who voids it gets; for whoever sent a mutation under it that is
+  // another matter.
+  bool voided = false;
 };
 
 // Moved only: whoever holds it owes the answer.
@@ -27,9 +31,11 @@ struct Request {
   // On the node's monotonic clock. A request that has not been executed by
   // then is answered kDeadlineExceeded and leaves no trace.
   absl::Time deadline = absl::InfiniteFuture();
-  // Of the head's: it drops no more outcomes than it must, since with more its
-  // transaction was too large.
+  // Of the head's: it drops no more outcomes, or closes no more sessions, than
+  // it must, since with more its transaction was too large.
   bool evicts_least = false;
+  // Of the head's: it closes the sessions that are due when it is executed.
+  bool closes_silent = false;
   // Whether nobody waits for the answer any more: the request is then answered
   // kCancelled, and leaves no trace, unless it has been executed. May be null.
   // Called on the core thread, until `done` is.

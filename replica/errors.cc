@@ -27,6 +27,7 @@ absl::StatusCode CodeOf(Reason reason) {
     case kamino::v1::REASON_SUPERSEDED:
     case kamino::v1::REASON_CLIENT_EXPIRED:
     case kamino::v1::REASON_POISONOUS:
+    case kamino::v1::REASON_SESSION_EXPIRED:
       return absl::StatusCode::kFailedPrecondition;
     case kamino::v1::REASON_RECONFIGURING:
     case kamino::v1::REASON_OUTCOME_UNKNOWN:

@@ -77,7 +77,7 @@ absl::Status HeapExecutor::MendIntent(const Intent& intent,
 
 void HeapExecutor::EndMending(bool borne_out) {
   heap_->region()->Drain();
-  state_->ForgetSummary();
+  state_->Forget();
   for (engine::ObjectId object : std::exchange(mended_, {})) {
     if (borne_out) {
       scrubbed_->OnWritten(object);

@@ -17,6 +17,7 @@ using log_entry_format::EntryHeader;
 using log_entry_format::IntentRecord;
 using log_entry_format::kEntryMagic;
 using log_entry_format::kEntryVersion;
+using log_entry_format::kOfSession;
 using log_entry_format::kPartAlignment;
 using log_entry_format::MutationHeader;
 
@@ -66,9 +67,11 @@ class Cursor {
   absl::string_view left_;
 };
 
-bool TakeMutation(Cursor* cursor, MutationView* mutation) {
+bool TakeMutation(Cursor* cursor, MutationView* mutation, uint16_t* flags) {
   MutationHeader header;
   if (!cursor->TakeCopy(&header)) return false;
+  *flags = header.flags;
+  mutation->in_session = (header.flags & kOfSession) != 0;
   mutation->client_id = header.client_id;
   mutation->number = header.number;
   mutation->since = header.since;
@@ -105,6 +108,7 @@ char* PutMutation(char* to, const Mutation& mutation) {
   header.argument_bytes = static_cast<uint32_t>(mutation.arguments.size());
   header.dropped_count = static_cast<uint32_t>(mutation.dropped_clients.size());
   header.name_bytes = static_cast<uint16_t>(mutation.function.size());
+  header.flags = mutation.in_session ? kOfSession : 0;
   to = Put(to, &header, sizeof(header));
   to = Put(to, mutation.dropped_clients.data(),
            mutation.dropped_clients.size() * kIdBytes);
@@ -175,9 +179,13 @@ absl::Status LogEntry::VisitMutations(
   Cursor cursor(bytes_.substr(sizeof(EntryHeader), header_.mutation_bytes));
   for (uint32_t i = 0; i < header_.count; ++i) {
     MutationView mutation;
-    if (!TakeMutation(&cursor, &mutation)) {
+    uint16_t flags = 0;
+    if (!TakeMutation(&cursor, &mutation, &flags)) {
       return Damaged(absl::StrCat("of ", header_.count,
                                   " mutations ends within mutation ", i));
+    }
+    if ((flags & ~kOfSession) != 0) {
+      return Damaged(absl::StrCat("has a mutation of unknown flags ", flags));
     }
     RETURN_IF_ERROR(visit(mutation));
   }

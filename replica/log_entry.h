@@ -26,9 +26,10 @@ namespace kamino::replica {
 struct Mutation {
   std::string function;  // a built-in ("kv.put", ...) or a procedure
   std::string arguments;
-  uint64_t client_id = 0;
-  uint64_t number = 0;
-  uint64_t since = 0;  // kamino.v1.RequestId.since
+  uint64_t client_id = 0;  // of a session: its id
+  uint64_t number = 0;     // of a session: one of its own (session_format.h)
+  uint64_t since = 0;      // kamino.v1.RequestId.since; of a session: 0
+  bool in_session = false;
   // Client ids whose stored outcome it drops: the head's choice, made from idle
   // times that other nodes do not know.
   std::vector<uint64_t> dropped_clients;
@@ -43,6 +44,7 @@ struct MutationView {
         client_id(of.client_id),
         number(of.number),
         since(of.since),
+        in_session(of.in_session),
         dropped_clients(of.dropped_clients) {}
 
   absl::string_view function;
@@ -50,6 +52,7 @@ struct MutationView {
   uint64_t client_id = 0;
   uint64_t number = 0;
   uint64_t since = 0;
+  bool in_session = false;
   std::vector<uint64_t> dropped_clients;
 };
 

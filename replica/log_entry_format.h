@@ -16,7 +16,7 @@ static_assert(std::endian::native == std::endian::little,
               "numbers are stored as they are in memory");
 
 inline constexpr uint32_t kEntryMagic = 0x5952544eu;  // "NTRY"
-inline constexpr uint16_t kEntryVersion = 1;
+inline constexpr uint16_t kEntryVersion = 2;
 
 // Parts begin at multiples of that, from the entry's begin.
 inline constexpr size_t kPartAlignment = 8;
@@ -55,8 +55,13 @@ struct MutationHeader {
   uint32_t argument_bytes;  // what the client sent, byte for byte
   uint32_t dropped_count;   // of clients whose stored outcome goes
   uint16_t name_bytes;
-  uint16_t unused[3];  // 0
+  uint16_t flags;      // kOfSession
+  uint16_t unused[2];  // 0
 };
+
+// Flags of a mutation; any other makes the entry none. It is of a session:
+// `client_id` is the session's id, and `number` one of the session's.
+inline constexpr uint16_t kOfSession = 1;
 
 // What the head's execution was about to store to, in the order that it
 // declared it: engine::Intent.
@@ -80,6 +85,7 @@ static_assert(offsetof(EntryHeader, reserved) == 80);
 static_assert(std::has_unique_object_representations_v<EntryHeader>);
 static_assert(sizeof(MutationHeader) == 40);
 static_assert(offsetof(MutationHeader, argument_bytes) == 24);
+static_assert(offsetof(MutationHeader, flags) == 34);
 static_assert(std::has_unique_object_representations_v<MutationHeader>);
 static_assert(sizeof(IntentRecord) == 24);
 static_assert(offsetof(IntentRecord, kind) == 16);

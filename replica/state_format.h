@@ -8,15 +8,16 @@
 
 namespace kamino::replica::state_format {
 
-inline constexpr uint64_t kStateVersion = 3;
-inline constexpr uint64_t kStateMagic = 0x33657461746b4bull;  // "Kktate3"
+inline constexpr uint64_t kStateVersion = 4;
+inline constexpr uint64_t kStateMagic = 0x34657461746b4bull;  // "Kktate4"
 
 struct StateRoot {
-  uint64_t magic;         // 0 until the chain's first mutation
-  uint64_t objects_root;  // node id of the tree: key -> object
-  uint64_t clients_root;  // node id of the tree: client id -> StoredOutcome
-  uint64_t horizon;       // object id of the EvictionHorizon
-  uint64_t refused;       // object id of the RefusedRequests
+  uint64_t magic;          // 0 until the chain's first mutation
+  uint64_t objects_root;   // node id of the tree: key -> object
+  uint64_t clients_root;   // node id of the tree: client id -> StoredOutcome
+  uint64_t horizon;        // object id of the EvictionHorizon
+  uint64_t refused;        // object id of the RefusedRequests
+  uint64_t sessions_root;  // node id of the tree: session id -> SessionRecord
 };
 
 // An object of its own, so that dropping outcomes is nothing that mutations of
@@ -39,11 +40,12 @@ struct RefusedRequests {
   RefusedSlot slots[kRefusedSlots];
 };
 
-static_assert(sizeof(StateRoot) == 40);
+static_assert(sizeof(StateRoot) == 48);
 static_assert(offsetof(StateRoot, objects_root) == 8);
 static_assert(offsetof(StateRoot, clients_root) == 16);
 static_assert(offsetof(StateRoot, horizon) == 24);
 static_assert(offsetof(StateRoot, refused) == 32);
+static_assert(offsetof(StateRoot, sessions_root) == 40);
 static_assert(sizeof(EvictionHorizon) == 8);
 static_assert(sizeof(RefusedSlot) == 40);
 static_assert(offsetof(RefusedSlot, pardoned) == 32);

@@ -72,8 +72,8 @@ absl::StatusOr<StateMachine::Trees> StateMachine::ReadTrees(
     engine::Reader& reader) {
   ASSIGN_OR_RETURN(auto root, ReadRoot(reader, root_));
   if (root.magic == 0) return NotFormatted();
-  return Trees{root.objects_root, root.clients_root, root.horizon,
-               root.refused};
+  return Trees{root.objects_root, root.clients_root, root.horizon, root.refused,
+               root.sessions_root};
 }
 
 absl::StatusOr<bool> StateMachine::Formatted(engine::Reader& reader) {
@@ -95,6 +95,7 @@ absl::StatusOr<StateMachine::Execution> StateMachine::Format(
                    transaction.Alloc(sizeof(state_format::EvictionHorizon)));
   ASSIGN_OR_RETURN(auto refused,
                    transaction.Alloc(sizeof(state_format::RefusedRequests)));
+  ASSIGN_OR_RETURN(auto sessions, engine::BTree::Create(transaction));
   ASSIGN_OR_RETURN(auto bytes, transaction.Write(root_, 0, sizeof(StateRoot)));
   const StateRoot root{
       .magic = kStateMagic,
@@ -102,6 +103,7 @@ absl::StatusOr<StateMachine::Execution> StateMachine::Format(
       .clients_root = clients,
       .horizon = horizon,
       .refused = refused,
+      .sessions_root = sessions,
   };
   std::memcpy(bytes, &root, sizeof(root));
   return Execution{"", sequence, false};
@@ -246,40 +248,58 @@ absl::Status StateMachine::StoreOutcome(KeyValue& clients,
                      sequence, state_format::kOutcomeCapacity);
 }
 
-absl::StatusOr<StateMachine::Execution> StateMachine::Execute(
-    engine::Transaction& transaction, const MutationView& mutation,
-    uint64_t sequence, bool* changed, RequestMeter* meter) {
-  if (mutation.function == kFormatFunction) {
-    return Format(transaction, sequence);
-  }
-  if (mutation.client_id == 0 && mutation.function == kRefuseFunction) {
-    return Refuse(transaction, mutation, sequence);
-  }
-  ASSIGN_OR_RETURN(auto trees, ReadTrees(transaction));
-  if (mutation.client_id == 0 && mutation.function == kDropFunction) {
-    if (changed != nullptr) *changed = true;
+absl::StatusOr<std::optional<StateMachine::Execution>> StateMachine::ExecuteOwn(
+    engine::Transaction& transaction, const Trees& trees,
+    const MutationView& mutation, uint64_t sequence, bool* changed) {
+  const absl::string_view arguments = mutation.arguments;
+  const auto parse = [&](google::protobuf::Message* request) -> absl::Status {
+    *changed = true;
+    if (request->ParseFromArray(arguments.data(),
+                                static_cast<int>(arguments.size()))) {
+      return absl::OkStatus();
+    }
+    return absl::DataLossError(absl::StrCat("mutation ", sequence, ", ",
+                                            mutation.function,
+                                            ", does not say which session"));
+  };
+  Execution execution{"", sequence, false};
+  if (mutation.function == kDropFunction) {
+    *changed = true;
     RETURN_IF_ERROR(DropOutcomes(transaction, trees, mutation, sequence));
-    return Execution{"", sequence, false};
+  } else if (mutation.function == kOpenSessionFunction) {
+    kamino::internal::v1::OpenSession wanted;
+    RETURN_IF_ERROR(parse(&wanted));
+    ASSIGN_OR_RETURN(
+        execution.sequence,
+        sessions_.Open(transaction, trees.sessions, wanted, sequence));
+    execution.repeated = execution.sequence != sequence;
+  } else if (mutation.function == kCloseSessionsFunction) {
+    kamino::internal::v1::CloseSessions request;
+    RETURN_IF_ERROR(parse(&request));
+    RETURN_IF_ERROR(sessions_.Close(transaction, trees.sessions,
+                                    request.session_ids(), sequence));
+  } else {
+    return std::optional<Execution>();
   }
-  if (mutation.since >= sequence) {
-    return SinceIsAhead(mutation.since, sequence - 1);
-  }
-  ASSIGN_OR_RETURN(auto repeated, CheckRepeated(transaction, trees, mutation));
-  if (repeated.has_value()) return std::move(*repeated);
+  return std::optional<Execution>(std::move(execution));
+}
 
+absl::StatusOr<std::string> StateMachine::Run(engine::Transaction& transaction,
+                                              const Trees& trees,
+                                              const MutationView& mutation,
+                                              uint64_t sequence, bool* changed,
+                                              RequestMeter* meter) {
   const Procedure* procedure = procedures_->Find(mutation.function);
   if (procedure == nullptr) {
     return MakeError(
         kamino::v1::REASON_UNKNOWN_PROCEDURE,
         absl::StrCat("no procedure is named ", Printable(mutation.function)));
   }
-  RequestMeter without_limit;
-  if (meter == nullptr) meter = &without_limit;
   MeteredTransaction metered(&transaction, meter);
   KeyValue objects(&metered, trees.objects, &summary_);
   ProcedureContext context(&objects, sequence, meter);
   auto result = (*procedure)(context, mutation.arguments);
-  if (changed != nullptr) *changed = context.changed();
+  *changed = context.changed();
   RETURN_IF_ERROR(context.damage());
   // A procedure that swallows the error has not succeeded.
   if (result.ok() && !meter->status().ok()) return meter->status();
@@ -294,14 +314,73 @@ absl::StatusOr<StateMachine::Execution> StateMachine::Execute(
                      absl::StrCat("result of ", result->size(),
                                   " bytes; at most ", kMaxResultBytes));
   }
-  if (changed != nullptr) *changed = true;
+  *changed = true;
+  return result;
+}
+
+absl::StatusOr<StateMachine::Execution> StateMachine::ExecuteInSession(
+    engine::Transaction& transaction, const Trees& trees,
+    const MutationView& mutation, uint64_t sequence, bool* changed,
+    RequestMeter* meter) {
+  ASSIGN_OR_RETURN(auto place,
+                   sessions_.FindPlace(transaction, trees.sessions,
+                                       mutation.client_id, mutation.number));
+  if (place.taken.has_value()) {
+    return Execution{std::move(place.taken->result), place.taken->sequence,
+                     /*repeated=*/true, place.taken->voided};
+  }
+  Sessions::Outcome outcome;
+  outcome.sequence = sequence;
+  if (mutation.function == kVoidFunction) {
+    outcome.voided = *changed = true;
+  } else {
+    ASSIGN_OR_RETURN(outcome.result, Run(transaction, trees, mutation, sequence,
+                                         changed, meter));
+  }
+  RETURN_IF_ERROR(
+      sessions_.Store(transaction, place, mutation.number, outcome));
+  return Execution{std::move(outcome.result), sequence, /*repeated=*/false,
+                   outcome.voided, Sessions::LongBytes(place.length)};
+}
+
+absl::StatusOr<StateMachine::Execution> StateMachine::Execute(
+    engine::Transaction& transaction, const MutationView& mutation,
+    uint64_t sequence, bool* changed, RequestMeter* meter) {
+  if (mutation.function == kFormatFunction) {
+    return Format(transaction, sequence);
+  }
+  if (mutation.client_id == 0 && mutation.function == kRefuseFunction) {
+    return Refuse(transaction, mutation, sequence);
+  }
+  bool ignored = false;
+  if (changed == nullptr) changed = &ignored;
+  RequestMeter without_limit;
+  if (meter == nullptr) meter = &without_limit;
+  ASSIGN_OR_RETURN(auto trees, ReadTrees(transaction));
+  if (mutation.in_session) {
+    return ExecuteInSession(transaction, trees, mutation, sequence, changed,
+                            meter);
+  }
+  if (mutation.client_id == 0) {
+    ASSIGN_OR_RETURN(
+        auto own, ExecuteOwn(transaction, trees, mutation, sequence, changed));
+    if (own.has_value()) return std::move(*own);
+  }
+  if (mutation.since >= sequence) {
+    return SinceIsAhead(mutation.since, sequence - 1);
+  }
+  ASSIGN_OR_RETURN(auto repeated, CheckRepeated(transaction, trees, mutation));
+  if (repeated.has_value()) return std::move(*repeated);
+  ASSIGN_OR_RETURN(auto result,
+                   Run(transaction, trees, mutation, sequence, changed, meter));
   RETURN_IF_ERROR(DropOutcomes(transaction, trees, mutation, sequence));
   KeyValue clients(&transaction, trees.clients);
-  RETURN_IF_ERROR(StoreOutcome(clients, mutation, sequence, *result));
-  return Execution{std::move(*result), sequence, false};
+  RETURN_IF_ERROR(StoreOutcome(clients, mutation, sequence, result));
+  return Execution{std::move(result), sequence, false};
 }
 
 void StateMachine::Ended(bool committed) {
+  sessions_.Ended(committed);
   if (committed) {
     summary_.Keep();
   } else {
@@ -319,7 +398,8 @@ absl::StatusOr<bool> StateMachine::Summarize(engine::Reader& reader,
   return summarized_;
 }
 
-void StateMachine::ForgetSummary() {
+void StateMachine::Forget() {
+  sessions_.Forget();
   summary_.ForgetAll();
   summarized_ = false;
 }
@@ -352,6 +432,19 @@ absl::StatusOr<StateMachine::Lookup> StateMachine::FindOutcome(
     engine::Reader& reader, uint64_t client_id, uint64_t since) {
   ASSIGN_OR_RETURN(auto trees, ReadTrees(reader));
   return LookUp(reader, trees, client_id, since);
+}
+
+absl::StatusOr<std::optional<bool>> StateMachine::IsTaken(
+    engine::Reader& reader, uint64_t session_id, uint64_t number) {
+  ASSIGN_OR_RETURN(auto trees, ReadTrees(reader));
+  return sessions_.IsTaken(reader, trees.sessions, session_id, number);
+}
+
+absl::Status StateMachine::VisitSessions(
+    engine::Reader& reader,
+    absl::FunctionRef<void(const Sessions::Session&)> visit) {
+  ASSIGN_OR_RETURN(auto trees, ReadTrees(reader));
+  return sessions_.Visit(reader, trees.sessions, visit);
 }
 
 absl::StatusOr<uint64_t> StateMachine::EvictionHorizon(engine::Reader& reader) {

@@ -1,11 +1,14 @@
-// What the nodes of a chain agree on: the objects, and each client's latest
-// outcome, as two trees on one heap; and how a request changes them.
+// What the nodes of a chain agree on: the objects, each client's latest
+// outcome, and the sessions, as trees on one heap; and how a request changes
+// them.
 //
 // Outcomes are dropped to bound their number. The state then keeps how far that
 // reaches: the highest number, the horizon, of all mutations whose outcome was
 // dropped. A mutation that was first sent when the chain had reached `since`
 // has a number over that, if any; so if since >= horizon its outcome was not
 // dropped. Where that cannot be told, nothing is executed and nothing claimed.
+// Of mutations that are of a session (replica/sessions.h) none is dropped while
+// it is open.
 //
 // Deterministic: the same requests in the same order make the same
 // declarations to the transaction, on every node.
@@ -29,10 +32,11 @@
 #include "replica/procedure.h"
 #include "replica/refused_requests.h"
 #include "replica/request_meter.h"
+#include "replica/sessions.h"
 
 namespace kamino::replica {
 
-// The first mutation of every chain: makes the two trees. Submitted by the
+// The first mutation of every chain: makes the trees. Submitted by the
 // first head, by no client; an error where there is a state already.
 inline constexpr char kFormatFunction[] = "kamino.format";
 
@@ -44,6 +48,16 @@ inline constexpr char kRefuseFunction[] = "kamino.refuse";
 // the head, by no client.
 inline constexpr char kDropFunction[] = "kamino.drop";
 
+// Opens a session: OpenSession. Nothing is changed where it is open already.
+// Submitted by the head, by no client.
+inline constexpr char kOpenSessionFunction[] = "kamino.open_session";
+
+// Closes sessions: CloseSessions. Submitted by the head, by no client.
+inline constexpr char kCloseSessionsFunction[] = "kamino.close_sessions";
+
+// Of a session: takes its number, and changes nothing else.
+inline constexpr char kVoidFunction[] = "kamino.void";
+
 class StateMachine {
  public:
   // `root` is the heap's root object. Both must outlive this.
@@ -54,6 +68,10 @@ class StateMachine {
     std::string result;
     uint64_t sequence = 0;  // of the mutation that the result is of
     bool repeated = false;  // a stored outcome; nothing was changed
+    // Of a session: the number was voided, if not by this mutation.
+    bool voided = false;
+    // Of a session: what the result takes that this one takes the place of.
+    uint64_t replaced_bytes = 0;
   };
 
   // Runs one mutation within `transaction`, as number `sequence`. On an error
@@ -84,8 +102,9 @@ class StateMachine {
   // False: there is more to do. Not within a transaction, nor on a heap on
   // which operations are half executed.
   absl::StatusOr<bool> Summarize(engine::Reader& reader, uint64_t objects);
-  // The heap's bytes have changed otherwise than by Execute.
-  void ForgetSummary();
+  // The heap's bytes have changed otherwise than by Execute: all that is
+  // volatile goes.
+  void Forget();
 
   // For reads. kUnavailable (REASON_RECONFIGURING): the chain's first
   // mutation has not come yet.
@@ -104,6 +123,16 @@ class StateMachine {
   // `since` as in kamino.v1.RequestId.
   absl::StatusOr<Lookup> FindOutcome(engine::Reader& reader, uint64_t client_id,
                                      uint64_t since);
+
+  // Sessions::IsTaken.
+  absl::StatusOr<std::optional<bool>> IsTaken(engine::Reader& reader,
+                                              uint64_t session_id,
+                                              uint64_t number);
+
+  // Every session that is open, by id. Not within a transaction.
+  absl::Status VisitSessions(
+      engine::Reader& reader,
+      absl::FunctionRef<void(const Sessions::Session&)> visit);
 
   absl::StatusOr<RefusedRequests> Refused(engine::Reader& reader);
 
@@ -127,6 +156,7 @@ class StateMachine {
     engine::ObjectId clients;
     engine::ObjectId horizon;
     engine::ObjectId refused;
+    engine::ObjectId sessions;
   };
 
   absl::StatusOr<Trees> ReadTrees(engine::Reader& reader);
@@ -137,6 +167,21 @@ class StateMachine {
   absl::StatusOr<Execution> Refuse(engine::Transaction& transaction,
                                    const MutationView& mutation,
                                    uint64_t sequence);
+  // What the head submits by itself, by no client; nothing: it is another one.
+  absl::StatusOr<std::optional<Execution>> ExecuteOwn(
+      engine::Transaction& transaction, const Trees& trees,
+      const MutationView& mutation, uint64_t sequence, bool* changed);
+  absl::StatusOr<Execution> ExecuteInSession(engine::Transaction& transaction,
+                                             const Trees& trees,
+                                             const MutationView& mutation,
+                                             uint64_t sequence, bool* changed,
+                                             RequestMeter* meter);
+  // The function's result.
+  absl::StatusOr<std::string> Run(engine::Transaction& transaction,
+                                  const Trees& trees,
+                                  const MutationView& mutation,
+                                  uint64_t sequence, bool* changed,
+                                  RequestMeter* meter);
   absl::StatusOr<uint64_t> ReadHorizon(engine::Reader& reader,
                                        const Trees& trees);
   absl::StatusOr<Lookup> LookUp(engine::Reader& reader, const Trees& trees,
@@ -155,6 +200,7 @@ class StateMachine {
 
   const ProcedureRegistry* const procedures_;
   const engine::ObjectId root_;
+  Sessions sessions_;
   engine::VersionSummary summary_;  // of the objects
   bool summarized_ = false;         // it knows all of the tree
 };

@@ -64,7 +64,7 @@ ChainNode::ChainNode(Options options, Storage* storage,
             // States of blocks are flushed when the backup takes them.
             if (store_ != nullptr) store_->Quiesce();
           },
-          [this] { state_.ForgetSummary(); }),
+          [this] { state_.Forget(); }),
       core_(options_.chain, storage->ring(), storage->record(), &executor_,
             &copy_, &ranges_) {}
 
@@ -180,21 +180,47 @@ absl::Status ChainNode::NotHead() const {
                                 " is not the head of view ", core_.view().id));
 }
 
-void ChainNode::Submit(head::Request request, absl::Time now) {
-  options_.doing("a request", request.mutation.client_id);
+absl::Status ChainNode::CheckMaySubmit() const {
   if (admission_ != nullptr && !failed() && core_.beyond_doubt() &&
       !retiring_) {
-    const absl::Status in_force =
-        CheckInForce(core_.view(), request.mutation.function);
-    if (!in_force.ok()) return request.done({in_force, "", 0});
-    admission_->Submit(std::move(request), now);
-    return;
+    return absl::OkStatus();
   }
-  const absl::Status status = core_.view().formed()
-                                  ? NotHead()
-                                  : MakeError(kamino::v1::REASON_RECONFIGURING,
-                                              "this node knows of no view yet");
-  request.done({status, "", 0});
+  return core_.view().formed() ? NotHead()
+                               : MakeError(kamino::v1::REASON_RECONFIGURING,
+                                           "this node knows of no view yet");
+}
+
+void ChainNode::Submit(head::Request request, absl::Time now) {
+  options_.doing("a request", request.mutation.client_id);
+  absl::Status refusal = CheckMaySubmit();
+  if (refusal.ok()) {
+    refusal = CheckInForce(core_.view(), request.mutation.function);
+  }
+  if (!refusal.ok()) return request.done({refusal, "", 0});
+  admission_->Submit(std::move(request), now);
+}
+
+void ChainNode::OpenSession(const head::SessionParams& params, absl::Time now,
+                            head::Admission::SessionOpened done) {
+  options_.doing("a session to be opened", params.id);
+  if (absl::Status may = CheckMaySubmit(); !may.ok()) return done(may);
+  admission_->OpenSession(params, now, std::move(done));
+}
+
+void ChainNode::CloseSession(uint64_t id, absl::Time now,
+                             absl::AnyInvocable<void(absl::Status)> done) {
+  options_.doing("a session to be closed", id);
+  if (absl::Status may = CheckMaySubmit(); !may.ok()) return done(may);
+  admission_->CloseSession(id, now, std::move(done));
+}
+
+void ChainNode::HearSession(uint64_t id, absl::Time now) {
+  if (admission_ != nullptr) admission_->HearSession(id, now);
+}
+
+std::optional<head::SessionInfo> ChainNode::FindSession(uint64_t id) const {
+  if (admission_ == nullptr) return std::nullopt;
+  return admission_->FindSession(id);
 }
 
 Actions ChainNode::EndOfBatch(absl::Time now) {

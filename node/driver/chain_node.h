@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 
+#include "absl/functional/any_invocable.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -72,6 +73,15 @@ class ChainNode {
   // A mutation. Answered at once when this node is not the head.
   void Submit(head::Request request, absl::Time now);
 
+  // Sessions, as head::Admission has them. Opening and closing is answered at
+  // once when this node is not the head; then it hears and finds none, either.
+  void OpenSession(const head::SessionParams& params, absl::Time now,
+                   head::Admission::SessionOpened done);
+  void CloseSession(uint64_t id, absl::Time now,
+                    absl::AnyInvocable<void(absl::Status)> done);
+  void HearSession(uint64_t id, absl::Time now);
+  std::optional<head::SessionInfo> FindSession(uint64_t id) const;
+
   // What the inputs lead to, to be carried out before the next one. An action
   // that is fatal ends the node's life: it comes alone, and from then on
   // nothing else leaves the node, nor is any input heeded.
@@ -128,6 +138,7 @@ class ChainNode {
   void StopBeingHead();
   absl::Status Failed() const;  // what clients are told of it
   absl::Status NotHead() const;
+  absl::Status CheckMaySubmit() const;
   absl::Status CheckMayRead() const;
   void Fail(absl::Status status);
   bool failed() const { return failed_ || !pending_.fatal.ok(); }

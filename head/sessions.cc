@@ -1,0 +1,210 @@
+// What a head does about sessions: it opens and closes them by mutations of its
+// own, and tells which have been silent for longer than their lease. What they
+// are for is in docs/session_format.md.
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/heap/heap_format.h"
+#include "engine/heap/heap_reader.h"
+#include "glog/logging.h"
+#include "head/admission.h"
+#include "kamino/internal/v1/operation.pb.h"
+#include "replica/errors.h"
+#include "replica/session_format.h"
+
+namespace kamino::head {
+
+using kamino::internal::v1::CloseSessions;
+using replica::MakeError;
+using replica::session_format::kMaxWindow;
+
+namespace {
+
+// What a slot takes of the heap.
+constexpr uint64_t kSlotBytes = engine::heap_format::UnitsFor(sizeof(
+                                    replica::session_format::SessionSlot)) *
+                                engine::heap_format::kUnitBytes;
+
+// Between two attempts to close what could not be closed.
+constexpr absl::Duration kCloseDelay = absl::Seconds(1);
+
+absl::Status NotOpen(uint64_t id) {
+  return MakeError(
+      kamino::v1::REASON_SESSION_EXPIRED,
+      absl::StrCat("session ", id, " is not open, or not any more"));
+}
+
+absl::Status CheckParams(const SessionParams& params) {
+  if (params.id != 0 && params.window > 0 &&
+      params.lease > absl::ZeroDuration()) {
+    return absl::OkStatus();
+  }
+  return MakeError(
+      kamino::v1::REASON_INVALID_ARGUMENT,
+      absl::StrCat("a session has an id, a window and a lease, of which none "
+                   "is 0; these are ",
+                   params.id, ", ", params.window, " and ",
+                   absl::FormatDuration(params.lease)));
+}
+
+}  // namespace
+
+// --- As the state has them.
+
+absl::Status Admission::LoadSessions(absl::Time now) {
+  sessions_.SetEpoch(core_->view().epoch);
+  engine::HeapReader reader(store_->heap());
+  return state_->VisitSessions(
+      reader, [&](const replica::Sessions::Session& session) {
+        sessions_.Add({session.id, session.window, session.lease, session.epoch,
+                       session.opened},
+                      session.result_bytes, now);
+      });
+}
+
+void Admission::NoteOpened(const replica::Mutation& mutation,
+                           BatchClients* batch) {
+  if (mutation.function != replica::kOpenSessionFunction) return;
+  kamino::internal::v1::OpenSession opened;
+  CHECK(opened.ParseFromString(mutation.arguments));
+  ++batch->sessions;
+  batch->session_slots += opened.window();
+}
+
+void Admission::NoteOwnCommitted(const replica::Mutation& mutation,
+                                 uint64_t sequence, absl::Time now) {
+  if (mutation.function == replica::kOpenSessionFunction) {
+    kamino::internal::v1::OpenSession opened;
+    CHECK(opened.ParseFromString(mutation.arguments));
+    sessions_.Add(
+        {opened.session_id(), opened.window(),
+         absl::Milliseconds(opened.lease_ms()), opened.epoch(), sequence},
+        /*result_bytes=*/0, now);
+  } else if (mutation.function == replica::kCloseSessionsFunction) {
+    CloseSessions closed;
+    CHECK(closed.ParseFromString(mutation.arguments));
+    for (uint64_t id : closed.session_ids()) sessions_.Remove(id);
+  }
+}
+
+// --- What clients ask for.
+
+void Admission::OpenSession(const SessionParams& params, absl::Time now,
+                            SessionOpened done) {
+  if (absl::Status checked = CheckParams(params); !checked.ok()) {
+    return done(checked);
+  }
+  sessions_.Hear(params.id, now);
+  kamino::internal::v1::OpenSession wanted;
+  wanted.set_session_id(params.id);
+  wanted.set_epoch(core_->view().epoch);
+  wanted.set_lease_ms(absl::ToInt64Milliseconds(
+      std::clamp(params.lease, kMinSessionLease, kMaxSessionLease)));
+  wanted.set_window(std::min(params.window, kMaxWindow));
+  Request own;
+  own.mutation.function = replica::kOpenSessionFunction;
+  own.mutation.arguments = wanted.SerializeAsString();
+  own.deadline = params.deadline;
+  own.done = [this, id = params.id,
+              done = std::move(done)](const RequestOutcome& outcome) mutable {
+    if (!outcome.status.ok()) return done(outcome.status);
+    const SessionInfo* const session = sessions_.Find(id);
+    if (session == nullptr) return done(NotOpen(id));
+    done(*session);
+  };
+  Submit(std::move(own), now);
+}
+
+absl::Status Admission::CheckRoomForSession(const replica::Mutation& mutation,
+                                            const BatchClients& batch) const {
+  kamino::internal::v1::OpenSession wanted;
+  CHECK(wanted.ParseFromString(mutation.arguments));
+  if (sessions_.Has(wanted.session_id())) return absl::OkStatus();
+  const uint64_t sessions = sessions_.size() + batch.sessions;
+  if (sessions >= options_.max_sessions) {
+    return MakeError(kamino::v1::REASON_OVERLOADED,
+                     absl::StrCat(sessions, " sessions are open, of at most ",
+                                  options_.max_sessions));
+  }
+  const uint64_t slots = sessions_.slots() + batch.session_slots;
+  const uint64_t most = std::min(options_.max_session_slots,
+                                 store_->heap()->stats().bytes_total /
+                                     options_.outcomes_share / kSlotBytes);
+  if (slots + wanted.window() > most) {
+    return MakeError(kamino::v1::REASON_OVERLOADED,
+                     absl::StrCat("the windows of ", sessions,
+                                  " sessions that are open are ", slots,
+                                  " mutations wide; with one of ",
+                                  wanted.window(), " more than ", most));
+  }
+  return absl::OkStatus();
+}
+
+void Admission::CloseSession(uint64_t id, absl::Time now,
+                             absl::AnyInvocable<void(absl::Status)> done) {
+  CloseSessions closed;
+  closed.add_session_ids(id);
+  Request own;
+  own.mutation.function = replica::kCloseSessionsFunction;
+  own.mutation.arguments = closed.SerializeAsString();
+  own.done = [id, done = std::move(done)](RequestOutcome outcome) mutable {
+    const bool none =
+        replica::ReasonOf(outcome.status) == kamino::v1::REASON_SESSION_EXPIRED;
+    done(none ? NotOpen(id) : std::move(outcome.status));
+  };
+  Submit(std::move(own), now);
+}
+
+void Admission::HearSession(uint64_t id, absl::Time now) {
+  sessions_.Hear(id, now);
+}
+
+std::optional<SessionInfo> Admission::FindSession(uint64_t id) const {
+  const SessionInfo* const session = sessions_.Find(id);
+  if (session == nullptr) return std::nullopt;
+  return *session;
+}
+
+absl::Status Admission::CheckSession(uint64_t id) const {
+  // One that it does not know may be opened by the batch under way; the state
+  // says so.
+  if (sessions_.Has(id) && sessions_.Find(id) == nullptr) return NotOpen(id);
+  return absl::OkStatus();
+}
+
+// --- Those that were silent.
+
+void Admission::CloseSilentSessions(absl::Time now) {
+  sessions_.SetEpoch(core_->view().epoch);
+  const bool any = !sessions_.Due(now, 1, 0).empty();
+  if (!any || closing_ || now < close_due_) return;
+  closing_ = true;
+  Request own;
+  own.mutation.function = replica::kCloseSessionsFunction;
+  own.closes_silent = true;
+  own.done = [this, now](const RequestOutcome& outcome) {
+    closing_ = false;
+    if (outcome.status.ok()) return;
+    close_due_ = now + kCloseDelay;
+    LOG_EVERY_N(WARNING, 100) << "silent sessions could not be closed; this is "
+                                 "tried again: "
+                              << outcome.status;
+  };
+  waiting_.AddAlone(std::move(own));
+}
+
+absl::Status Admission::ChooseClosed(absl::Time now, Request* request) {
+  const size_t most = request->evicts_least ? 1 : options_.close_at_once;
+  CloseSessions closed;
+  for (uint64_t id : sessions_.Due(now, most, options_.close_slots_at_once)) {
+    closed.add_session_ids(id);
+  }
+  request->mutation.arguments = closed.SerializeAsString();
+  if (closed.session_ids_size() > 0) return absl::OkStatus();
+  return absl::FailedPreconditionError("all sessions have been heard of since");
+}
+
+}  // namespace kamino::head

@@ -213,9 +213,11 @@ absl::StatusOr<BatchGetResponse> Client::BatchGet(
 
 absl::StatusOr<GetOutcomeResponse> Client::GetOutcome(uint64_t client_id,
                                                       uint64_t number,
-                                                      uint64_t since) {
+                                                      uint64_t since,
+                                                      bool in_session) {
   GetOutcomeRequest request;
-  SetRequestId(Lane{client_id, number, since}, request.mutable_request_id());
+  SetRequestId(Lane{client_id, number, since, in_session},
+               request.mutable_request_id());
   return Wait(runner_.get(), std::move(request), Deadline());
 }
 

@@ -95,11 +95,12 @@ class Client {
       const kamino::v1::ScanRequest& request,
       absl::FunctionRef<bool(const kamino::v1::ScanResponse& part)> visit);
   // Not committed is as of the answer's header.sequence; unknown: the servers
-  // may have forgotten it. See kamino.proto. The three numbers are those that
-  // an error with REASON_OUTCOME_UNKNOWN names.
-  absl::StatusOr<kamino::v1::GetOutcomeResponse> GetOutcome(uint64_t client_id,
-                                                            uint64_t number,
-                                                            uint64_t since = 0);
+  // may have forgotten it. See kamino.proto. What names the mutation is what an
+  // error with REASON_OUTCOME_UNKNOWN says: client id, number and `since`, or
+  // the id of a session and number.
+  absl::StatusOr<kamino::v1::GetOutcomeResponse> GetOutcome(
+      uint64_t client_id, uint64_t number, uint64_t since = 0,
+      bool in_session = false);
 
   // --- Mutations: atomic, durable on all nodes when answered.
 

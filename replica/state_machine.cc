@@ -434,6 +434,13 @@ absl::StatusOr<StateMachine::Lookup> StateMachine::FindOutcome(
   return LookUp(reader, trees, client_id, since);
 }
 
+absl::StatusOr<Sessions::Place> StateMachine::FindPlace(engine::Reader& reader,
+                                                        uint64_t session_id,
+                                                        uint64_t number) {
+  ASSIGN_OR_RETURN(auto trees, ReadTrees(reader));
+  return sessions_.FindPlace(reader, trees.sessions, session_id, number);
+}
+
 absl::StatusOr<std::optional<bool>> StateMachine::IsTaken(
     engine::Reader& reader, uint64_t session_id, uint64_t number) {
   ASSIGN_OR_RETURN(auto trees, ReadTrees(reader));

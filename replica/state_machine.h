@@ -124,6 +124,10 @@ class StateMachine {
   absl::StatusOr<Lookup> FindOutcome(engine::Reader& reader, uint64_t client_id,
                                      uint64_t since);
 
+  // Sessions::FindPlace, of a number whose outcome is asked for.
+  absl::StatusOr<Sessions::Place> FindPlace(engine::Reader& reader,
+                                            uint64_t session_id,
+                                            uint64_t number);
   // Sessions::IsTaken.
   absl::StatusOr<std::optional<bool>> IsTaken(engine::Reader& reader,
                                               uint64_t session_id,

@@ -5,6 +5,7 @@
 
 #include "CLI/Formatter.hpp"
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/cli.h"
@@ -84,14 +85,22 @@ constexpr char kCommitUsage[] =
 struct OutcomeOptions {
   uint64_t client_id = 0;
   uint64_t number = 0;
-  uint64_t since = 0;
+  std::string since = "0";
 };
+
+constexpr char kInSession[] = "session";
 
 int RunOutcome(Cli& cli, const OutcomeOptions& options) {
   auto client = cli.Connect();
   if (!client.ok()) return cli.Fail(client.status());
-  auto outcome =
-      (*client)->GetOutcome(options.client_id, options.number, options.since);
+  const bool in_session = options.since == kInSession;
+  uint64_t since = 0;
+  if (!in_session && !absl::SimpleAtoi(options.since, &since)) {
+    return cli.Fail(absl::InvalidArgumentError(absl::StrCat(
+        "SINCE is a number or the word session, not ", options.since)));
+  }
+  auto outcome = (*client)->GetOutcome(options.client_id, options.number, since,
+                                       in_session);
   if (!outcome.ok()) return cli.Fail(outcome.status());
   if (cli.json()) {
     PrintJson(*outcome);
@@ -103,8 +112,10 @@ int RunOutcome(Cli& cli, const OutcomeOptions& options) {
                                 "\n");
       break;
     case kamino::v1::OUTCOME_SUPERSEDED:
-      std::cout << absl::StrCat("over: number ", outcome->last_number(),
-                                " has committed since\n");
+      std::cout << (in_session
+                        ? std::string("over: a later number has its slot\n")
+                        : absl::StrCat("over: number ", outcome->last_number(),
+                                       " has committed since\n"));
       break;
     case kamino::v1::OUTCOME_NOT_COMMITTED:
       std::cout << "not committed\n";
@@ -189,7 +200,8 @@ void AddOutcome(CLI::App* app, Cli* cli) {
   CLI::App* outcome = AddCommand(
       app, cli, "outcome", "Tells what became of a mutation.",
       "  kamino outcome 6129484611666145821 3 1207\n"
-      "The numbers are those that an error named whose outcome is unknown.");
+      "  kamino outcome 8210466389915733402 77 session\n"
+      "The words are those that an error named whose outcome is unknown.");
   outcome->add_option("CLIENT_ID", options->client_id, "Who has sent it.")
       ->required()
       ->type_name("")
@@ -201,9 +213,9 @@ void AddOutcome(CLI::App* app, Cli* cli) {
   outcome
       ->add_option("SINCE", options->since,
                    "The newest version seen before it was sent first; without "
-                   "it the answer may be that nobody knows.")
-      ->type_name("")
-      ->transform(Decimal());
+                   "it the answer may be that nobody knows. Or the word "
+                   "session, where CLIENT_ID is that of one.")
+      ->type_name("");
   outcome->callback(
       [=] { cli->run = [=] { return RunOutcome(*cli, *options); }; });
 }

@@ -332,6 +332,30 @@ void Tell(const StateMachine::Lookup& found, uint64_t number,
   }
 }
 
+// Of a session's number, by where its outcome would go.
+absl::Status TellOfSession(
+    const absl::StatusOr<replica::Sessions::Place>& place,
+    kamino::v1::GetOutcomeResponse* response) {
+  switch (replica::ReasonOf(place.status())) {
+    case kamino::v1::REASON_SESSION_EXPIRED:
+      response->set_outcome(kamino::v1::OUTCOME_UNKNOWN);
+      return absl::OkStatus();
+    case kamino::v1::REASON_SUPERSEDED:
+      response->set_outcome(kamino::v1::OUTCOME_SUPERSEDED);
+      return absl::OkStatus();
+    case kamino::v1::REASON_INVALID_ARGUMENT:  // its turn has not come
+      response->set_outcome(kamino::v1::OUTCOME_NOT_COMMITTED);
+      return absl::OkStatus();
+    default:
+      RETURN_IF_ERROR(place.status());
+  }
+  const bool executed = place->taken.has_value() && !place->taken->voided;
+  response->set_outcome(executed ? kamino::v1::OUTCOME_COMMITTED
+                                 : kamino::v1::OUTCOME_NOT_COMMITTED);
+  if (executed) response->set_sequence(place->taken->sequence);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status ChainNode::ReadOutcome(const kamino::v1::RequestId& id,
@@ -340,6 +364,11 @@ absl::Status ChainNode::ReadOutcome(const kamino::v1::RequestId& id,
   const uint64_t applied = core_.ring().applied();
   if (id.since() > applied) return replica::SinceIsAhead(id.since(), applied);
   engine::HeapReader reader(storage_->heap());
+  if (id.in_session()) {
+    RETURN_IF_ERROR(TellOfSession(
+        state_.FindPlace(reader, id.client_id(), id.number()), response));
+    return CheckMayRead();
+  }
   ASSIGN_OR_RETURN(auto found,
                    state_.FindOutcome(reader, id.client_id(), id.since()));
   Tell(found, id.number(), response);

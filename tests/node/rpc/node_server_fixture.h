@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
+#include "base/host_id.h"
 #include "google/rpc/status.pb.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "grpcpp/grpcpp.h"
@@ -20,8 +21,12 @@
 #include "kamino/v1/kamino.grpc.pb.h"
 #include "node/driver/real_runtime.h"
 #include "node/rpc/node_server.h"
+#include "node/rpc/session_service.h"
+#include "node/session/session_links.h"
+#include "node/session/session_server.h"
 #include "node/storage/file_media.h"
 #include "rpc/channel.h"
+#include "transport/shm/shm_transport.h"
 #include "transport/tcp/tcp_transport.h"
 
 namespace kamino::node {
@@ -60,7 +65,8 @@ class FakeViews : public membership::ViewSource {
 class NodeServerTest : public ::testing::Test {
  protected:
   explicit NodeServerTest(CallLoadOptions reads = {},
-                          CallLoadOptions results = {}) {
+                          CallLoadOptions results = {},
+                          const SessionServerOptions& sessions = {}) {
     procedures_.Register(head::kBankTransfer, head::BankTransfer);
     StorageOptions storage;
     const std::string folder =
@@ -86,7 +92,15 @@ class NodeServerTest : public ::testing::Test {
     node_ = *Node::Create(options, *RealRuntime(absl::Microseconds(20)),
                           *Storage::Open(storage, std::move(*media)),
                           &procedures_, &views_, events);
-    server_ = *NodeServer::Start("127.0.0.1:0", node_.get());
+    sessions_ = std::make_unique<SessionServer>(sessions, node_.get());
+    session_service_ = std::make_unique<SessionService>(sessions_.get());
+    session_links_ = *SessionLinks::Listen(
+        {{transport::ShmTransports(), folder + "/session.sock", HostId()},
+         {transport::TcpTransports(), "127.0.0.1:0", ""}},
+        sessions_.get());
+    session_service_->SetCarriers(session_links_->carriers("127.0.0.1"));
+    server_ = *NodeServer::Start("127.0.0.1:0", node_.get(),
+                                 {session_service_.get()});
     const std::string address = absl::StrCat("127.0.0.1:", server_->port());
     EXPECT_TRUE(node_->Join(address).ok());
     channel_ = rpc::MakeChannel(address);
@@ -95,6 +109,7 @@ class NodeServerTest : public ::testing::Test {
 
   ~NodeServerTest() override {
     node_->Stop();
+    session_links_.reset();
     server_.reset();
   }
 
@@ -173,6 +188,9 @@ class NodeServerTest : public ::testing::Test {
   replica::ProcedureRegistry procedures_;
   FakeViews views_;
   std::unique_ptr<Node> node_;
+  std::unique_ptr<SessionServer> sessions_;
+  std::unique_ptr<SessionService> session_service_;
+  std::unique_ptr<SessionLinks> session_links_;
   std::unique_ptr<NodeServer> server_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<kamino::v1::KaminoService::StubInterface> stub_;

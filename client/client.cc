@@ -331,6 +331,8 @@ kamino::v1::Chain Client::chain() const { return runner_->directory().chain(); }
 
 uint64_t Client::retries() const { return runner_->retries(); }
 
+uint64_t Client::session() const { return runner_->lanes().session_id(); }
+
 absl::Status Client::Refresh() {
   absl::Notification refreshed;
   runner_->directory().Refresh([&refreshed] { refreshed.Notify(); });

@@ -159,6 +159,8 @@ class Client {
       const std::string& address);
   // Attempts beyond the first, of all calls so far.
   uint64_t retries() const;
+  // The id of the session that mutations are in; 0: of none, as yet.
+  uint64_t session() const;
 
  private:
   explicit Client(ClientOptions options);

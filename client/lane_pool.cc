@@ -51,4 +51,9 @@ void LanePool::CloseSession() {
   free_slots_.clear();
 }
 
+uint64_t LanePool::session_id() const {
+  absl::MutexLock lock(&mutex_);
+  return session_id_;
+}
+
 }  // namespace kamino::client

@@ -38,9 +38,10 @@ class LanePool {
   void OpenSession(uint64_t id, uint32_t window);
   // None is from now on.
   void CloseSession();
+  uint64_t session_id() const;  // 0: none
 
  private:
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   absl::BitGen random_ ABSL_GUARDED_BY(mutex_);
   uint64_t session_id_ ABSL_GUARDED_BY(mutex_) = 0;  // 0: none
   uint32_t window_ ABSL_GUARDED_BY(mutex_) = 0;

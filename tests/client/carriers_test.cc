@@ -1,0 +1,167 @@
+// The library and a whole node, by each carrier.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "client/client.h"
+#include "client/error.h"
+#include "client/transaction.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/node/rpc/node_server_fixture.h"
+
+namespace kamino::client {
+namespace {
+
+class CarriersTest : public node::NodeServerTest,
+                     public ::testing::WithParamInterface<const char*> {
+ protected:
+  CarriersTest() { views_.Install(1); }
+
+  std::unique_ptr<Client> Connect() {
+    ClientOptions options;
+    options.seeds = {absl::StrCat("127.0.0.1:", server_->port())};
+    options.carrier = GetParam();
+    auto client = Client::Connect(options);
+    EXPECT_TRUE(client.ok()) << client.status();
+    return *std::move(client);
+  }
+
+  // Puts value i under key i, many at a time, and waits for all.
+  static void PutAll(Client* client, int count) {
+    absl::Mutex mutex;
+    int done = 0;
+    std::vector<absl::Status> failures;
+    for (int begin = 0; begin < count; begin += kOutstanding) {
+      const int end = std::min(begin + kOutstanding, count);
+      for (int i = begin; i < end; ++i) {
+        kamino::v1::PutRequest put;
+        put.set_key(absl::StrCat("key", i));
+        put.set_value(absl::StrCat("value", i));
+        client->PutAsync(
+            put, [&](const absl::StatusOr<kamino::v1::PutResponse>& response) {
+              absl::MutexLock lock(&mutex);
+              if (!response.ok()) failures.push_back(response.status());
+              ++done;
+            });
+      }
+      absl::MutexLock lock(&mutex);
+      const auto all = [&] { return done == end; };
+      mutex.Await(absl::Condition(&all));
+    }
+    EXPECT_THAT(failures, ::testing::IsEmpty());
+  }
+
+  void ExpectAll(Client* client, int count) {
+    for (int i = 0; i < count; ++i) {
+      const auto got = client->Get(absl::StrCat("key", i));
+      ASSERT_TRUE(got.ok()) << got.status();
+      EXPECT_EQ(got->value(), absl::StrCat("value", i));
+      EXPECT_EQ(got->header().served_by(), "n1");
+    }
+  }
+
+  bool OpensSession() const { return GetParam() != std::string("unary"); }
+
+  static constexpr int kOutstanding = 50;
+};
+
+TEST_P(CarriersTest, CallsGoByIt) {
+  auto client = Connect();
+  PutAll(client.get(), 400);
+  ExpectAll(client.get(), 400);
+  EXPECT_EQ(Status().admission().sessions(), OpensSession() ? 1 : 0);
+  EXPECT_EQ(client->retries(), 0);
+  client.reset();
+  EXPECT_EQ(Status().admission().sessions(), 0);
+}
+
+TEST_P(CarriersTest, ErrorsSayWhatTheyDoWithoutIt) {
+  auto client = Connect();
+  PutAll(client.get(), 100);
+  ExpectAll(client.get(), 50);
+  EXPECT_EQ(ReasonOf(client->Get("none").status()),
+            kamino::v1::REASON_KEY_NOT_FOUND);
+  EXPECT_EQ(ReasonOf(client->Delete("none").status()),
+            kamino::v1::REASON_KEY_NOT_FOUND);
+  EXPECT_EQ(ReasonOf(client->Call("none", "").status()),
+            kamino::v1::REASON_UNKNOWN_PROCEDURE);
+  EXPECT_EQ(ReasonOf(client->Call("kv.put", "").status()),
+            kamino::v1::REASON_UNKNOWN_PROCEDURE);
+  kamino::v1::CommitRequest commit;
+  commit.add_preconditions()->set_key("key1");
+  commit.mutable_preconditions(0)->set_exists(false);
+  commit.set_fail_on_conflict(true);
+  EXPECT_EQ(ReasonOf(client->Commit(commit).status()),
+            kamino::v1::REASON_CONFLICT);
+}
+
+TEST_P(CarriersTest, LargeValuesAndTransactions) {
+  auto client = Connect();
+  PutAll(client.get(), 100);
+  const std::string large(1 << 20, 'x');
+  ASSERT_TRUE(client->Put("large", large).ok());
+  EXPECT_EQ(client->Get("large")->value(), large);
+  const absl::Status done =
+      client->RunTransaction([](Transaction& transaction) -> absl::Status {
+        auto value = transaction.Get("key7");
+        if (!value.ok()) return value.status();
+        transaction.Put("copy", value->value_or(""));
+        return absl::OkStatus();
+      });
+  EXPECT_TRUE(done.ok()) << done;
+  const auto got = client->BatchGet({"copy", "none"});
+  ASSERT_TRUE(got.ok()) << got.status();
+  EXPECT_EQ(got->results(0).value(), "value7");
+  EXPECT_FALSE(got->results(1).found());
+}
+
+TEST_P(CarriersTest, AnotherWayIsTakenWhenItBreaks) {
+  auto client = Connect();
+  PutAll(client.get(), 100);
+  ExpectAll(client.get(), 50);
+  session_links_.reset();
+  PutAll(client.get(), 200);
+  ExpectAll(client.get(), 200);
+}
+
+TEST_P(CarriersTest, AnotherSessionIsOpenedWhenItHasExpired) {
+  auto client = Connect();
+  PutAll(client.get(), 100);
+  if (!OpensSession()) return;
+  // As the head does with one that is silent.
+  const uint64_t expired = client->session();
+  ASSERT_NE(expired, 0);
+  absl::Notification closed;
+  node_->Run([&, id = expired](node::ChainNode& node) {
+    node.CloseSession(id, node_->Now(), [&closed](const absl::Status& status) {
+      EXPECT_TRUE(status.ok()) << status;
+      closed.Notify();
+    });
+  });
+  closed.WaitForNotification();
+  PutAll(client.get(), 200);
+  ExpectAll(client.get(), 200);
+  EXPECT_NE(client->session(), expired);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CarriersTest,
+                         ::testing::Values("", "shm", "tcp", "grpc", "unary"),
+                         [](const auto& test) {
+                           const std::string name = test.param;
+                           return name.empty() ? "any" : name;
+                         });
+
+TEST(CarrierNamesTest, AreKnown) {
+  ClientOptions options;
+  options.seeds = {"127.0.0.1:1"};
+  options.carrier = "pigeon";
+  EXPECT_THAT(Client::Connect(options).status().message(),
+              ::testing::HasSubstr("no carrier \"pigeon\""));
+}
+
+}  // namespace
+}  // namespace kamino::client

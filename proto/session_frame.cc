@@ -134,7 +134,7 @@ std::string MakeFrame(FrameKind kind, absl::string_view body) {
   header.count = 1;
   header.length = static_cast<uint32_t>(sizeof(header) + body.size());
   std::string frame(reinterpret_cast<const char*>(&header), sizeof(header));
-  frame.append(body);
+  frame.append(body.data(), body.size());
   return frame;
 }
 

@@ -84,6 +84,17 @@ TEST(LogEntryTest, SaysWhatWasPutIn) {
   EXPECT_THAT(entry->ReadDeclared()->filled, ElementsAre(150));
 }
 
+TEST(LogEntryTest, ACopySaysTheSame) {
+  const Sample sample;
+  const std::string bytes = sample.Entry();
+  const auto mutations = LogEntry::Check(bytes)->Mutations();
+  ASSERT_TRUE(mutations.ok()) << mutations.status();
+  Sample copied;
+  copied.put = (*mutations)[0].Copy();
+  copied.call = (*mutations)[1].Copy();
+  EXPECT_EQ(copied.Entry(), bytes);
+}
+
 TEST(LogEntryTest, FillsNoMoreThanThereIs) {
   Sample sample;
   sample.image.filled = {193};

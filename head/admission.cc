@@ -431,12 +431,6 @@ void Admission::OnTick(absl::Time now) {
   }
 }
 
-bool Admission::IsKnown(uint64_t client_id, const BatchClients& clients) const {
-  return client_id == 0 ||  // nobody's: stores no outcome
-         clients.added.contains(client_id) ||
-         (clients_.Knows(client_id) && !clients.evicted.contains(client_id));
-}
-
 absl::Status Admission::Prepare(Transaction& transaction,
                                 const BatchClients& clients, absl::Time now,
                                 Request* request) {
@@ -453,44 +447,6 @@ absl::Status Admission::Prepare(Transaction& transaction,
     return CheckRoomForSession(mutation, clients);
   }
   return request->closes_silent ? ChooseClosed(now, request) : absl::OkStatus();
-}
-
-absl::Status Admission::MakeRoomForClient(Transaction& transaction,
-                                          const BatchClients& clients,
-                                          absl::Time now, Request* request) {
-  replica::Mutation& mutation = request->mutation;
-  const bool is_new = !IsKnown(mutation.client_id, clients);
-  const size_t stored =
-      clients_.size() + clients.added.size() - clients.evicted.size();
-  // More are stored already if another head was allowed to store more. Then
-  // each request makes them fewer, and a new client's takes a place at least:
-  // all that are too many may be more than one transaction drops.
-  const size_t wanted = stored + (is_new ? 1 : 0);
-  if (wanted <= options_.max_clients) return absl::OkStatus();
-  if (is_new) {
-    // One whose outcome was dropped is to hear that, and costs nobody's place.
-    ASSIGN_OR_RETURN(
-        auto found,
-        state_->FindOutcome(transaction, mutation.client_id, mutation.since));
-    if (found.knowledge == replica::StateMachine::Knowledge::kDropped) {
-      return absl::OkStatus();
-    }
-  }
-  const size_t needed = is_new ? 1 : 0;
-  const size_t most = request->evicts_least ? needed : options_.evict_at_once;
-  std::vector<uint64_t> idle =
-      clients_.Idle(now, most, [&clients](uint64_t client_id) {
-        return clients.asking.contains(client_id) ||
-               clients.evicted.contains(client_id);
-      });
-  if (idle.size() < needed) {
-    return MakeError(kamino::v1::REASON_OVERLOADED,
-                     absl::StrCat("outcomes of ", stored,
-                                  " clients are stored and too few of them "
-                                  "have been silent for long enough"));
-  }
-  mutation.dropped_clients = std::move(idle);
-  return absl::OkStatus();
 }
 
 void Admission::Answer(Request& request, RequestOutcome outcome) {

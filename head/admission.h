@@ -275,15 +275,18 @@ class Admission {
   absl::Status Prepare(engine::Transaction& transaction,
                        const BatchClients& clients, absl::Time now,
                        Request* request);
+  void Answer(Request& request, RequestOutcome outcome);
+  // An error of the engine, in terms a client can act upon.
+  absl::Status Explain(const absl::Status& status);
+
+  // --- Room for outcomes, and what they leave (head/outcome_room.cc).
+
   // Chooses clients to drop when `request` brings a new one and there is no
   // room for it. An error is the request's answer, or that of the transaction.
   absl::Status MakeRoomForClient(engine::Transaction& transaction,
                                  const BatchClients& clients, absl::Time now,
                                  Request* request);
   bool IsKnown(uint64_t client_id, const BatchClients& clients) const;
-
-  // --- Room for outcomes, and what they leave (head/outcome_room.cc).
-
   // Not OK: stored results take too much with this one, which is taken back.
   absl::Status CheckResultFits(const Attempt& attempt,
                                BatchClients* clients) const;
@@ -312,10 +315,6 @@ class Admission {
   void CloseSilentSessions(absl::Time now);
   // Chooses sessions for a mutation that closes those that were silent.
   absl::Status ChooseClosed(absl::Time now, Request* request);
-
-  void Answer(Request& request, RequestOutcome outcome);
-  // An error of the engine, in terms a client can act upon.
-  absl::Status Explain(const absl::Status& status);
 
   const AdmissionOptions options_;
   engine::KaminoStore* const store_;

@@ -1,15 +1,18 @@
-// What a head does when outcomes leave no room: in the heap for what a request
-// writes, or for one more result among those that are stored.
+// What a head does when outcomes leave no room: for one more client among those
+// whose outcome is stored, in the heap for what a request writes, or for one
+// more result among those that are stored.
 //
-// It drops outcomes of clients that were silent for long enough to lose them,
-// by a mutation of its own: what a transaction frees is no room for itself. Who
-// lacked the room is refused with REASON_OVERLOADED meanwhile, without a trace,
-// and asks again.
+// It drops outcomes of clients that were silent for long enough to lose them:
+// where clients are too many, within the mutation of the new one; else by a
+// mutation of its own, as what a transaction frees is no room for itself. Who
+// lacked that room is refused with REASON_OVERLOADED meanwhile, without a
+// trace, and asks again.
 #include <cstdint>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "glog/logging.h"
 #include "head/admission.h"
 #include "replica/errors.h"
@@ -17,6 +20,7 @@
 
 namespace kamino::head {
 
+using engine::Transaction;
 using replica::MakeError;
 
 namespace {
@@ -29,6 +33,50 @@ constexpr size_t kShortResult = replica::state_format::kOutcomeCapacity - 32;
 constexpr absl::Duration kRoomDelay = absl::Seconds(1);
 
 }  // namespace
+
+bool Admission::IsKnown(uint64_t client_id, const BatchClients& clients) const {
+  return client_id == 0 ||  // nobody's: stores no outcome
+         clients.added.contains(client_id) ||
+         (clients_.Knows(client_id) && !clients.evicted.contains(client_id));
+}
+
+absl::Status Admission::MakeRoomForClient(Transaction& transaction,
+                                          const BatchClients& clients,
+                                          absl::Time now, Request* request) {
+  replica::Mutation& mutation = request->mutation;
+  const bool is_new = !IsKnown(mutation.client_id, clients);
+  const size_t stored =
+      clients_.size() + clients.added.size() - clients.evicted.size();
+  // More are stored already if another head was allowed to store more. Then
+  // each request makes them fewer, and a new client's takes a place at least:
+  // all that are too many may be more than one transaction drops.
+  const size_t wanted = stored + (is_new ? 1 : 0);
+  if (wanted <= options_.max_clients) return absl::OkStatus();
+  if (is_new) {
+    // One whose outcome was dropped is to hear that, and costs nobody's place.
+    ASSIGN_OR_RETURN(
+        auto found,
+        state_->FindOutcome(transaction, mutation.client_id, mutation.since));
+    if (found.knowledge == replica::StateMachine::Knowledge::kDropped) {
+      return absl::OkStatus();
+    }
+  }
+  const size_t needed = is_new ? 1 : 0;
+  const size_t most = request->evicts_least ? needed : options_.evict_at_once;
+  std::vector<uint64_t> idle =
+      clients_.Idle(now, most, [&clients](uint64_t client_id) {
+        return clients.asking.contains(client_id) ||
+               clients.evicted.contains(client_id);
+      });
+  if (idle.size() < needed) {
+    return MakeError(kamino::v1::REASON_OVERLOADED,
+                     absl::StrCat("outcomes of ", stored,
+                                  " clients are stored and too few of them "
+                                  "have been silent for long enough"));
+  }
+  mutation.dropped_clients = std::move(idle);
+  return absl::OkStatus();
+}
 
 size_t Admission::StoredBytes(const replica::Mutation& mutation,
                               absl::string_view result) {

@@ -75,9 +75,7 @@ absl::Status DisputedResult::Replace() {
   // Copies, as a draft takes mutations, not views.
   std::vector<Mutation> mutations;
   for (const MutationView& view : views) {
-    mutations.push_back({std::string(view.function),
-                         std::string(view.arguments), view.client_id,
-                         view.number, view.since, view.dropped_clients});
+    mutations.push_back(view.Copy());
   }
   std::vector<const Mutation*> pointers;
   for (const Mutation& mutation : mutations) pointers.push_back(&mutation);

@@ -121,6 +121,16 @@ char* PutMutation(char* to, const Mutation& mutation) {
 
 }  // namespace
 
+Mutation MutationView::Copy() const {
+  return {.function = std::string(function),
+          .arguments = std::string(arguments),
+          .client_id = client_id,
+          .number = number,
+          .since = since,
+          .in_session = in_session,
+          .dropped_clients = dropped_clients};
+}
+
 // --- Reading.
 
 absl::StatusOr<LogEntry> LogEntry::Check(absl::string_view bytes) {

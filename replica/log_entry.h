@@ -46,6 +46,7 @@ struct MutationView {
         since(of.since),
         in_session(of.in_session),
         dropped_clients(of.dropped_clients) {}
+  Mutation Copy() const;  // whose bytes are its own
 
   absl::string_view function;
   absl::string_view arguments;

@@ -73,7 +73,8 @@ class LoneHead {
     request.mutation.arguments = arguments;
     request.mutation.client_id = client;
     request.mutation.number = number;
-    request.mutation.since = since_;
+    request.mutation.in_session = in_session_;
+    if (!in_session_) request.mutation.since = since_;
     request.deadline = deadline;
     request.abandoned = std::move(abandoned);
     request.room_for_answer = room_for_answer_;
@@ -98,6 +99,28 @@ class LoneHead {
     kamino::v1::DeleteRequest del;
     del.set_key(key);
     return Submit(replica::kDeleteFunction, del.SerializeAsString(), client);
+  }
+
+  // As Submit, of a session.
+  size_t SubmitIn(uint64_t session, uint64_t number,
+                  const std::string& function, const std::string& arguments) {
+    in_session_ = true;
+    const size_t index = Submit(function, arguments, session, number);
+    in_session_ = false;
+    return index;
+  }
+
+  size_t PutIn(uint64_t session, uint64_t number, const std::string& key,
+               const std::string& value) {
+    kamino::v1::PutRequest put;
+    put.set_key(key);
+    put.set_value(value);
+    return SubmitIn(session, number, replica::kPutFunction,
+                    put.SerializeAsString());
+  }
+
+  size_t VoidIn(uint64_t session, uint64_t number) {
+    return SubmitIn(session, number, replica::kVoidFunction, "");
   }
 
   void Execute() { admission_->ExecuteReady(now_, &actions_); }
@@ -143,6 +166,7 @@ class LoneHead {
   int declined_ = 0;
   // Of what is submitted.
   uint64_t since_ = 0;
+  bool in_session_ = false;
   std::function<absl::Status()> room_for_answer_;
   replica::ProcedureRegistry procedures_;
   engine::StoreUnderTest under_;

@@ -19,7 +19,8 @@ using log_entry_format::MutationHeader;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Two mutations, of which the second drops two clients, and three intents.
+// Two mutations, of which the second drops two clients and is of a session, and
+// three intents.
 struct Sample {
   Sample() {
     put.function = "kv.put";
@@ -31,6 +32,7 @@ struct Sample {
     call.arguments = "from to 5";
     call.client_id = 7;
     call.number = 1;
+    call.in_session = true;
     call.dropped_clients = {70, 71};
   }
   std::string Entry() const {
@@ -72,12 +74,25 @@ TEST(LogEntryTest, SaysWhatWasPutIn) {
   EXPECT_EQ(put.client_id, sample.put.client_id);
   EXPECT_EQ(put.number, 9u);
   EXPECT_EQ(put.since, 4u);
+  EXPECT_FALSE(put.in_session);
   EXPECT_TRUE(put.dropped_clients.empty());
   EXPECT_EQ((*mutations)[1].function, "bank.transfer");
+  EXPECT_TRUE((*mutations)[1].in_session);
   EXPECT_THAT((*mutations)[1].dropped_clients, ElementsAre(70, 71));
   EXPECT_EQ(*entry->WriteSet(), sample.write_set);
   EXPECT_EQ(entry->image_hash(), 0x123456789abcdef0);
   EXPECT_THAT(entry->ReadDeclared()->filled, ElementsAre(150));
+}
+
+TEST(LogEntryTest, ACopySaysTheSame) {
+  const Sample sample;
+  const std::string bytes = sample.Entry();
+  const auto mutations = LogEntry::Check(bytes)->Mutations();
+  ASSERT_TRUE(mutations.ok()) << mutations.status();
+  Sample copied;
+  copied.put = (*mutations)[0].Copy();
+  copied.call = (*mutations)[1].Copy();
+  EXPECT_EQ(copied.Entry(), bytes);
 }
 
 TEST(LogEntryTest, FillsNoMoreThanThereIs) {
@@ -111,7 +126,7 @@ TEST(LogEntryTest, LiesAsThePageSays) {
     }
   };
   add(0x5952544e, 4);
-  add(1, 2);
+  add(2, 2);
   add(128, 2);
   add(128 + 56 + 24, 4);  // length
   add(1, 4);              // count
@@ -130,7 +145,9 @@ TEST(LogEntryTest, LiesAsThePageSays) {
   add(0, 8);
   add(3, 4);
   add(0, 4);
-  add(6, 8);
+  add(6, 2);
+  add(0, 2);  // flags
+  add(0, 4);
   expected += "kv.putabc";
   expected.append(7, '\0');
   add(4096, 8);
@@ -177,8 +194,8 @@ std::string Refusal(const std::function<void(EntryHeader*)>& change) {
 TEST(LogEntryTest, NoNumberOfTheHeaderIsBelieved) {
   EXPECT_THAT(Refusal([](auto* h) { h->magic = 0; }),
               HasSubstr("something else"));
-  EXPECT_THAT(Refusal([](auto* h) { h->version = 2; }),
-              HasSubstr("format version 2; this program reads version 1"));
+  EXPECT_THAT(Refusal([](auto* h) { h->version = 1; }),
+              HasSubstr("format version 1; this program reads version 2"));
   EXPECT_THAT(Refusal([](auto* h) { h->header_bytes = 120; }),
               HasSubstr("unknown kind"));
   EXPECT_THAT(Refusal([](auto* h) { h->flags = 1; }),
@@ -215,6 +232,21 @@ TEST(LogEntryTest, NoNumberOfAMutationIsBelieved) {
       EXPECT_TRUE(absl::IsDataLoss(LogEntry::Check(changed).status()))
           << at << " " << lie;
     }
+  }
+}
+
+TEST(LogEntryTest, AFlagThatNobodyKnowsIsRefused) {
+  const std::string entry = Sample().Entry();
+  for (int bit = 1; bit < 16; ++bit) {
+    std::string changed = entry;
+    const auto flags = static_cast<uint16_t>(1 << bit);
+    std::memcpy(
+        changed.data() + sizeof(EntryHeader) + offsetof(MutationHeader, flags),
+        &flags, sizeof(flags));
+    FixChecksum(&changed);
+    const absl::Status refused = LogEntry::Check(changed).status();
+    EXPECT_TRUE(absl::IsDataLoss(refused)) << bit;
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("unknown flags"));
   }
 }
 

@@ -1,0 +1,517 @@
+// Sessions as the chain's state has them: their numbers, outcomes, and what
+// they take of the heap. What a head does about them is in tests/head.
+#include "replica/sessions.h"
+
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/heap/heap_reader.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "kamino/internal/v1/operation.pb.h"
+#include "kamino/v1/kamino.pb.h"
+#include "replica/builtins.h"
+#include "replica/errors.h"
+#include "replica/heap_executor.h"
+#include "replica/log_entry.h"
+#include "replica/state_machine.h"
+#include "tests/engine/kamino/fixture.h"
+#include "tests/faults/planted.h"
+
+namespace kamino::replica {
+namespace {
+
+using engine::IntentKind;
+using engine::Scheme;
+using engine::StoreUnderTest;
+using Execution = StateMachine::Execution;
+using session_format::kInlineBytes;
+using session_format::kMaxWindow;
+using ::testing::HasSubstr;
+
+constexpr uint64_t kSession = 0x1122334455667788;
+constexpr uint32_t kWindow = 4;
+
+// A head and a replica that executes what it did.
+class SessionsTest : public ::testing::Test {
+ protected:
+  SessionsTest()
+      : head_(Scheme::kSimple),
+        state_(Registry(), head_.heap().root()),
+        replica_(Scheme::kSimple),
+        replica_state_(Registry(), replica_.heap().root()),
+        executor_(&replica_.heap(), &replica_state_) {
+    Mutation format;
+    format.function = kFormatFunction;
+    EXPECT_TRUE(Execute(format).ok());
+    bytes_without_ = head_.heap().stats().bytes_used;
+    EXPECT_TRUE(Open(kSession, kWindow).ok());
+    bytes_with_ = head_.heap().stats().bytes_used;
+  }
+  // Whatever is done, the replica has come to the same.
+  ~SessionsTest() override {
+    if (dissent_) return;
+    EXPECT_EQ(head_.heap().stats().bytes_used,
+              replica_.heap().stats().bytes_used);
+  }
+
+  static const ProcedureRegistry* Registry() {
+    static const ProcedureRegistry* registry = [] {
+      auto* made = new ProcedureRegistry;
+      // Its result has as many bytes as its arguments; it counts its calls.
+      made->Register(
+          "test.echo",
+          [](ProcedureContext& context,
+             absl::string_view arguments) -> absl::StatusOr<std::string> {
+            auto calls = context.Get("calls");
+            absl::Status put = context.Put(
+                "calls", calls.ok() ? absl::StrCat(calls->value, "x") : "x");
+            if (!put.ok()) return put;
+            return std::string(arguments);
+          });
+      return made;
+    }();
+    return registry;
+  }
+
+  absl::StatusOr<Execution> Execute(const Mutation& mutation) {
+    auto transaction = head_.Begin();
+    auto done = state_.Execute(*transaction, mutation, sequence_ + 1);
+    if (!done.ok() || done->repeated) {
+      EXPECT_TRUE(transaction->Abort().ok());
+      state_.Ended(/*committed=*/false);
+      return done;
+    }
+    ++sequence_;
+    write_set_ = transaction->write_set();
+    EXPECT_TRUE(transaction->Commit().ok());
+    state_.Ended(/*committed=*/true);
+    head_.Propagate();
+    Replay(mutation);
+    return done;
+  }
+
+  void Replay(const Mutation& mutation) {
+    const std::vector<const Mutation*> mutations = {&mutation};
+    LogEntryDraft draft;
+    draft.first = sequence_;
+    draft.mutations = mutations;
+    draft.write_set = &write_set_;
+    const std::string bytes = draft.ToString();
+    const auto entry = LogEntry::Check(bytes);
+    ASSERT_TRUE(entry.ok()) << entry.status();
+    // Without effect, also on what is cached.
+    const auto tried = executor_.Try(*entry);
+    const auto executed = executor_.Execute(*entry);
+    dissent_ |= !tried.ok() || !executed.ok();
+    if (faulty_) return;
+    EXPECT_TRUE(tried.ok()) << tried.status();
+    EXPECT_TRUE(executed.ok()) << executed.status();
+  }
+
+  absl::StatusOr<Execution> Open(uint64_t id, uint32_t window,
+                                 uint64_t epoch = 1) {
+    kamino::internal::v1::OpenSession wanted;
+    wanted.set_session_id(id);
+    wanted.set_window(window);
+    wanted.set_epoch(epoch);
+    wanted.set_lease_ms(5000);
+    Mutation mutation;
+    mutation.function = kOpenSessionFunction;
+    mutation.arguments = wanted.SerializeAsString();
+    return Execute(mutation);
+  }
+
+  absl::Status Close(const std::vector<uint64_t>& ids) {
+    kamino::internal::v1::CloseSessions closed;
+    for (uint64_t id : ids) closed.add_session_ids(id);
+    Mutation mutation;
+    mutation.function = kCloseSessionsFunction;
+    mutation.arguments = closed.SerializeAsString();
+    return Execute(mutation).status();
+  }
+
+  static Mutation Of(uint64_t number, const std::string& function,
+                     const std::string& arguments = "",
+                     uint64_t session = kSession) {
+    Mutation mutation;
+    mutation.function = function;
+    mutation.arguments = arguments;
+    mutation.client_id = session;
+    mutation.number = number;
+    mutation.in_session = true;
+    return mutation;
+  }
+  absl::StatusOr<Execution> Echo(uint64_t number, const std::string& text) {
+    return Execute(Of(number, "test.echo", text));
+  }
+  absl::StatusOr<Execution> Void(uint64_t number) {
+    return Execute(Of(number, kVoidFunction));
+  }
+
+  size_t Calls() {
+    engine::HeapReader reader(&head_.heap());
+    auto calls = state_.Objects(reader)->Get("calls");
+    return calls.ok() ? calls->value.size() : 0;
+  }
+
+  std::vector<Sessions::Session> All() {
+    std::vector<Sessions::Session> all;
+    engine::HeapReader reader(&head_.heap());
+    absl::Status visited = state_.VisitSessions(
+        reader, [&](const Sessions::Session& one) { all.push_back(one); });
+    EXPECT_TRUE(visited.ok()) << visited;
+    return all;
+  }
+
+  StoreUnderTest head_;
+  StateMachine state_;
+  StoreUnderTest replica_;
+  StateMachine replica_state_;
+  HeapExecutor executor_;
+  engine::WriteSet write_set_;  // of the last mutation
+  uint64_t sequence_ = 0;
+  uint64_t bytes_without_ = 0;  // of the heap, without the session
+  uint64_t bytes_with_ = 0;
+  bool faulty_ = false;   // the replica is expected to differ
+  bool dissent_ = false;  // it does
+};
+
+void ExpectReason(const absl::Status& status, kamino::v1::Reason reason,
+                  const std::string& text) {
+  EXPECT_EQ(ReasonOf(status), reason) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr(text));
+}
+
+// --- Numbers.
+
+TEST_F(SessionsTest, ASlotTakesItsNumbersInTurn) {
+  for (const uint64_t number : {3, 1, 4, 2, 7, 6, 5, 8}) {
+    const auto done = Echo(number, absl::StrCat("n", number));
+    ASSERT_TRUE(done.ok()) << number << ": " << done.status();
+    EXPECT_FALSE(done->repeated);
+    EXPECT_EQ(done->sequence, sequence_);
+  }
+  EXPECT_EQ(Calls(), 8u);
+}
+
+TEST_F(SessionsTest, ANumberIsExecutedOnce) {
+  const auto first = Echo(2, "first");
+  ASSERT_TRUE(first.ok());
+  // Whatever comes under it.
+  for (const std::string function : {"test.echo", "kv.put", "no such"}) {
+    const auto again = Execute(Of(2, function, "again"));
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_TRUE(again->repeated);
+    EXPECT_FALSE(again->voided);
+    EXPECT_EQ(again->result, "first");
+    EXPECT_EQ(again->sequence, first->sequence);
+  }
+  EXPECT_EQ(Calls(), 1u);
+}
+
+TEST_F(SessionsTest, ExecutingItAgainIsNoticed) {
+  faults::Planted fault("session-executes-a-number-again");
+  ASSERT_TRUE(Echo(2, "first").ok());
+  EXPECT_FALSE(Echo(2, "again")->repeated);
+  EXPECT_EQ(Calls(), 2u);
+}
+
+TEST_F(SessionsTest, WhatIsOverIsSuperseded) {
+  ASSERT_TRUE(Echo(2, "").ok());
+  ASSERT_TRUE(Echo(6, "").ok());
+  ExpectReason(Echo(2, "").status(), kamino::v1::REASON_SUPERSEDED,
+               "number 2 of session 1234605616436508552 is over: its slot has "
+               "come to number 6");
+  EXPECT_EQ(Calls(), 2u);
+}
+
+TEST_F(SessionsTest, WhatComesTooEarlyIsRefused) {
+  ExpectReason(Echo(7, "").status(), kamino::v1::REASON_INVALID_ARGUMENT,
+               "with a window of 4 its slot takes number 3 next");
+  ASSERT_TRUE(Echo(3, "").ok());
+  ExpectReason(Echo(11, "").status(), kamino::v1::REASON_INVALID_ARGUMENT,
+               "takes number 7 next");
+  ExpectReason(Echo(~uint64_t{0}, "").status(),
+               kamino::v1::REASON_INVALID_ARGUMENT, "takes number 7 next");
+  ExpectReason(Echo(0, "").status(), kamino::v1::REASON_INVALID_ARGUMENT,
+               "begin with 1");
+  EXPECT_EQ(Calls(), 1u);
+}
+
+TEST_F(SessionsTest, ARefusalLeavesNoTrace) {
+  EXPECT_EQ(ReasonOf(Execute(Of(1, "kv.put", "\xff\xff")).status()),
+            kamino::v1::REASON_INVALID_ARGUMENT);
+  EXPECT_EQ(ReasonOf(Execute(Of(1, "no such")).status()),
+            kamino::v1::REASON_UNKNOWN_PROCEDURE);
+  EXPECT_EQ(head_.heap().stats().bytes_used, bytes_with_);
+  EXPECT_FALSE(Echo(1, "")->repeated);
+}
+
+TEST_F(SessionsTest, WhereNoneIsOpenNothingIsExecuted) {
+  for (const uint64_t id : {uint64_t{0}, uint64_t{5}}) {
+    ExpectReason(Execute(Of(1, "test.echo", "", id)).status(),
+                 kamino::v1::REASON_SESSION_EXPIRED, "is not open");
+    ExpectReason(Execute(Of(1, kVoidFunction, "", id)).status(),
+                 kamino::v1::REASON_SESSION_EXPIRED, "is not open");
+  }
+  EXPECT_EQ(Calls(), 0u);
+}
+
+// --- Void.
+
+TEST_F(SessionsTest, AVoidedNumberIsNotExecuted) {
+  const auto voided = Void(1);
+  ASSERT_TRUE(voided.ok()) << voided.status();
+  EXPECT_TRUE(voided->voided);
+  EXPECT_FALSE(voided->repeated);
+  for (const auto& late : {Echo(1, "late"), Void(1)}) {
+    ASSERT_TRUE(late.ok());
+    EXPECT_TRUE(late->repeated);
+    EXPECT_TRUE(late->voided);
+    EXPECT_EQ(late->result, "");
+    EXPECT_EQ(late->sequence, voided->sequence);
+  }
+  EXPECT_EQ(Calls(), 0u);
+  EXPECT_FALSE(Echo(5, "")->repeated);
+}
+
+TEST_F(SessionsTest, WhatWasExecutedIsNotVoided) {
+  const auto first = Echo(1, "outcome");
+  const auto voided = Void(1);
+  ASSERT_TRUE(voided.ok());
+  EXPECT_TRUE(voided->repeated);
+  EXPECT_FALSE(voided->voided);
+  EXPECT_EQ(voided->result, "outcome");
+  EXPECT_EQ(voided->sequence, first->sequence);
+}
+
+TEST_F(SessionsTest, OutsideOfSessionsThereIsNoVoid) {
+  Mutation mutation = Of(1, kVoidFunction);
+  mutation.in_session = false;
+  EXPECT_EQ(ReasonOf(Execute(mutation).status()),
+            kamino::v1::REASON_UNKNOWN_PROCEDURE);
+  // Nor is anything within them that the head does.
+  EXPECT_EQ(ReasonOf(Execute(Of(1, kDropFunction)).status()),
+            kamino::v1::REASON_UNKNOWN_PROCEDURE);
+}
+
+// --- Results.
+
+TEST_F(SessionsTest, ResultsOfAnyLengthAreKept) {
+  uint64_t number = 1;
+  for (const size_t length :
+       {size_t{0}, size_t{1}, kInlineBytes, kInlineBytes + 1, size_t{5000},
+        kMaxResultBytes, size_t{3}}) {
+    const std::string text(length, 'r');
+    ASSERT_TRUE(Echo(number, text).ok()) << length;
+    EXPECT_EQ(Echo(number, "")->result, text);
+    ++number;
+  }
+}
+
+TEST_F(SessionsTest, AMutationWritesNoMoreThanItMust) {
+  ASSERT_TRUE(Echo(1, "").ok());
+  ASSERT_TRUE(Echo(2, "12345").ok());
+  // The value that is counted in, and the slot.
+  ASSERT_EQ(write_set_.size(), 2u);
+  EXPECT_EQ(write_set_[1].kind, IntentKind::kWrite);
+  EXPECT_EQ(write_set_[1].offset, 0u);
+  EXPECT_EQ(write_set_[1].length, 32u + 5u);
+  ASSERT_TRUE(Void(3).ok());
+  ASSERT_EQ(write_set_.size(), 1u);
+  EXPECT_EQ(write_set_[0].length, 32u);
+}
+
+class LongResultsTest : public SessionsTest {
+ protected:
+  // What is left when a long result's slot was used again.
+  uint64_t BytesAfterReuse() {
+    EXPECT_TRUE(Echo(1, "").ok());  // makes what counts the calls
+    const uint64_t before = head_.heap().stats().bytes_used;
+    EXPECT_TRUE(Echo(5, std::string(20'000, 'r')).ok());
+    EXPECT_GT(head_.heap().stats().bytes_used, before + 20'000);
+    EXPECT_EQ(All().at(0).result_bytes, 20'000u);
+    const auto next = Echo(9, std::string(10'000, 's'));
+    EXPECT_EQ(next->replaced_bytes, 20'000u);
+    EXPECT_EQ(Echo(13, "short")->replaced_bytes, 10'000u);
+    EXPECT_EQ(Echo(13, "")->result, "short");
+    EXPECT_EQ(All().at(0).result_bytes, 0u);
+    return head_.heap().stats().bytes_used - before;
+  }
+};
+
+TEST_F(LongResultsTest, AreFreedWhenTheirSlotIsUsedAgain) {
+  EXPECT_EQ(BytesAfterReuse(), 0u);
+}
+
+TEST_F(LongResultsTest, KeepingThemIsNoticed) {
+  faults::Planted fault("session-keeps-results-of-reused-slots");
+  EXPECT_GT(BytesAfterReuse(), 0u);
+}
+
+// --- Opening and closing.
+
+TEST_F(SessionsTest, OpeningAgainChangesNothing) {
+  const auto other = Open(7, kMaxWindow, /*epoch=*/3);
+  ASSERT_TRUE(other.ok()) << other.status();
+  const uint64_t opened = sequence_;
+  ASSERT_TRUE(Echo(1, "kept").ok());
+  const auto again = Open(7, 2, /*epoch=*/3);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_TRUE(again->repeated);
+  EXPECT_EQ(again->sequence, opened);
+  const auto all = All();
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].id, 7u);
+  EXPECT_EQ(all[0].window, kMaxWindow);
+  EXPECT_EQ(all[0].epoch, 3u);
+  EXPECT_EQ(all[0].opened, opened);
+  EXPECT_EQ(all[0].lease, absl::Seconds(5));
+  EXPECT_EQ(all[1].id, kSession);
+  EXPECT_TRUE(Echo(1, "")->repeated);
+}
+
+TEST_F(SessionsTest, OneOfAnotherEpochIsNotOpenedAgain) {
+  ExpectReason(Open(kSession, kWindow, /*epoch=*/2).status(),
+               kamino::v1::REASON_SESSION_EXPIRED, "recovery epoch 1");
+}
+
+TEST_F(SessionsTest, WhatCannotBeIsNotOpened) {
+  for (const auto& [id, window] :
+       {std::pair<uint64_t, uint32_t>{0, 1}, {1, 0}, {1, kMaxWindow + 1}}) {
+    ExpectReason(Open(id, window).status(), kamino::v1::REASON_INVALID_ARGUMENT,
+                 "a window 1 to 1024");
+  }
+  EXPECT_EQ(All().size(), 1u);
+}
+
+TEST_F(SessionsTest, ClosingGivesBackAllThatItTook) {
+  // The counter's value is no part of the session.
+  ASSERT_TRUE(Echo(1, std::string(20'000, 'r')).ok());
+  Mutation remove;
+  remove.function = kDeleteFunction;
+  kamino::v1::DeleteRequest calls;
+  calls.set_key("calls");
+  ASSERT_TRUE(Execute(Of(2, kDeleteFunction, calls.SerializeAsString())).ok());
+  ASSERT_TRUE(Void(3).ok());
+  ASSERT_TRUE(Open(8, 9).ok());
+  ASSERT_TRUE(Close({kSession, 77, 8}).ok());
+  EXPECT_EQ(head_.heap().stats().bytes_used, bytes_without_);
+  EXPECT_TRUE(All().empty());
+  ExpectReason(Echo(5, "").status(), kamino::v1::REASON_SESSION_EXPIRED,
+               "is not open");
+  ExpectReason(Close({kSession}), kamino::v1::REASON_SESSION_EXPIRED,
+               "none of the sessions");
+}
+
+TEST_F(SessionsTest, OneThatIsOpenedAnewKnowsNothingOfBefore) {
+  ASSERT_TRUE(Echo(1, "before").ok());
+  ASSERT_TRUE(Close({kSession}).ok());
+  ASSERT_TRUE(Open(kSession, 2).ok());
+  const auto done = Echo(1, "after");
+  ASSERT_TRUE(done.ok()) << done.status();
+  EXPECT_FALSE(done->repeated);
+}
+
+TEST_F(SessionsTest, WhoGoesOnWithAClosedOneIsNoticed) {
+  faults::Planted fault("session-cache-keeps-the-closed");
+  ASSERT_TRUE(Echo(1, "").ok());
+  ASSERT_TRUE(Close({kSession}).ok());
+  EXPECT_NE(ReasonOf(Echo(5, "").status()), kamino::v1::REASON_SESSION_EXPIRED);
+}
+
+// --- What is cached counts for nothing else.
+
+// Within one transaction, which is taken back.
+TEST_F(SessionsTest, WhatIsTakenBackWasNotOpened) {
+  auto transaction = head_.Begin();
+  kamino::internal::v1::OpenSession wanted;
+  wanted.set_session_id(9);
+  wanted.set_window(1);
+  Mutation open;
+  open.function = kOpenSessionFunction;
+  open.arguments = wanted.SerializeAsString();
+  ASSERT_TRUE(state_.Execute(*transaction, open, sequence_ + 1).ok());
+  const Mutation put = Of(1, "test.echo", "", 9);
+  EXPECT_TRUE(state_.Execute(*transaction, put, sequence_ + 2).ok());
+  kamino::internal::v1::CloseSessions closed;
+  closed.add_session_ids(kSession);
+  Mutation close;
+  close.function = kCloseSessionsFunction;
+  close.arguments = closed.SerializeAsString();
+  ASSERT_TRUE(state_.Execute(*transaction, close, sequence_ + 3).ok());
+  EXPECT_EQ(
+      ReasonOf(state_.Execute(*transaction, Of(1, "test.echo"), sequence_ + 4)
+                   .status()),
+      kamino::v1::REASON_SESSION_EXPIRED);
+  ASSERT_TRUE(transaction->Abort().ok());
+  state_.Ended(/*committed=*/false);
+  EXPECT_EQ(ReasonOf(Execute(put).status()),
+            kamino::v1::REASON_SESSION_EXPIRED);
+  EXPECT_TRUE(Echo(1, "").ok());
+}
+
+TEST_F(SessionsTest, WhatIsForgottenIsFoundAgain) {
+  ASSERT_TRUE(Echo(1, "kept").ok());
+  state_.Forget();
+  replica_state_.Forget();
+  EXPECT_EQ(Echo(1, "")->result, "kept");
+  EXPECT_FALSE(Echo(2, "")->repeated);
+}
+
+TEST_F(SessionsTest, WhetherANumberIsTaken) {
+  ASSERT_TRUE(Echo(2, "").ok());
+  ASSERT_TRUE(Echo(6, "").ok());
+  ASSERT_TRUE(Void(3).ok());
+  engine::HeapReader reader(&head_.heap());
+  const auto is_taken = [&](uint64_t number, uint64_t id = kSession) {
+    auto taken = state_.IsTaken(reader, id, number);
+    EXPECT_TRUE(taken.ok()) << taken.status();
+    return taken.value_or(std::nullopt);
+  };
+  EXPECT_EQ(is_taken(1), false);
+  EXPECT_EQ(is_taken(2), true);
+  EXPECT_EQ(is_taken(3), true);
+  EXPECT_EQ(is_taken(6), true);
+  EXPECT_EQ(is_taken(10), false);
+  EXPECT_EQ(is_taken(1, 5), std::nullopt);
+}
+
+// --- Damage.
+
+TEST_F(SessionsTest, ADamagedSlotIsNotBelieved) {
+  ASSERT_TRUE(Echo(1, "").ok());
+  const engine::Intent slot = write_set_.back();
+  std::byte* const payload = head_.heap().BlockPayload(slot.object).data();
+  session_format::SessionSlot sound;
+  std::memcpy(&sound, payload, sizeof(sound));
+  using Slot = session_format::SessionSlot;
+  const std::vector<std::function<void(Slot*)>> changes = {
+      [](Slot* it) { it->kind = 0; },
+      [](Slot* it) { it->kind = 3; },
+      [](Slot* it) { it->number = 2; },
+      [](Slot* it) { it->number = 0; },
+      [](Slot* it) { it->sequence = 0; },
+      [](Slot* it) { it->length = kInlineBytes + 1; },
+      [](Slot* it) { it->overflow = 4096; },
+      [](Slot* it) { it->kind = 2, it->length = 1; },
+  };
+  for (size_t i = 0; i < changes.size(); ++i) {
+    Slot damaged = sound;
+    changes[i](&damaged);
+    std::memcpy(payload, &damaged, sizeof(damaged));
+    EXPECT_TRUE(absl::IsDataLoss(Echo(1, "").status())) << i;
+    EXPECT_TRUE(absl::IsDataLoss(Close({kSession}))) << i;
+  }
+  std::memcpy(payload, &sound, sizeof(sound));
+  EXPECT_TRUE(Echo(1, "")->repeated);
+}
+
+}  // namespace
+}  // namespace kamino::replica

@@ -134,7 +134,7 @@ std::vector<SessionLinks::Offer> SessionOffers(const NodeFlags& flags) {
   if (!host_id.empty()) {
     offers.push_back(
         {transport::ShmTransports(),
-         std::filesystem::absolute(flags.data_dir) / "session.sock", host_id});
+         std::filesystem::absolute(flags.data_dir) / "call.sock", host_id});
   }
   offers.push_back({transport::TcpTransports(), flags.session_listen, ""});
   return offers;

@@ -56,14 +56,24 @@ class Connection final : public WireHandler,
   void EndOverdue(absl::Time now);
   // Ends all that is under way, and the wire.
   void Close();
+  // Of one that was closed; not on the wire's thread.
+  void AwaitEnd() {
+    absl::MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(this, &Connection::EndedLocked));
+  }
 
+  // Nothing is under way.
+  bool idle() const {
+    absl::MutexLock lock(&mutex_);
+    return pending_.empty();
+  }
   bool opening() const {
     absl::MutexLock lock(&mutex_);
     return state_ == State::kOpening;
   }
   bool ended() const {
     absl::MutexLock lock(&mutex_);
-    return state_ == State::kEnded;
+    return EndedLocked();
   }
   // Of an opened connection.
   const kamino::v1::SessionWelcome& welcome() const { return welcome_; }
@@ -77,6 +87,9 @@ class Connection final : public WireHandler,
 
   explicit Connection(Opened opened) : opened_(std::move(opened)) {}
 
+  bool EndedLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return state_ == State::kEnded;
+  }
   void OnFrame(absl::string_view bytes) override;
   void OnWireClosed(const absl::Status& why) override;
   void OnWelcome(absl::string_view body);

@@ -208,19 +208,17 @@ void Connections::OnRefused(const std::shared_ptr<Attempt>& attempt,
 }
 
 void Connections::Expired(uint64_t id) {
-  std::vector<std::shared_ptr<Connection>> useless;
-  {
-    absl::MutexLock lock(&mutex_);
-    if (session_.id() != id) return;
-    lanes_->CloseSession();
-    LoseSession();
-    for (auto& [key, route] : routes_) {
-      if (key.second && route.connection != nullptr) {
-        useless.push_back(std::move(route.connection));
-      }
+  absl::MutexLock lock(&mutex_);
+  if (session_.id() != id) return;
+  lanes_->CloseSession();
+  LoseSession();
+  // What is under way by its connection is answered all the same.
+  for (auto& [key, route] : routes_) {
+    if (key.second && route.connection != nullptr) {
+      retired_.push_back(std::move(route.connection));
+      route.connection = nullptr;
     }
   }
-  for (const auto& connection : useless) connection->Close();
 }
 
 void Connections::Done(const std::shared_ptr<Attempt>& attempt,
@@ -263,6 +261,11 @@ void Connections::Tick() {
     for (auto& [key, route] : routes_) {
       if (route.connection != nullptr) open.push_back(route.connection);
     }
+    for (const auto& connection : retired_) open.push_back(connection);
+    for (auto it = retired_.begin(); it != retired_.end();) {
+      if ((*it)->idle()) (*it)->Close();
+      it = (*it)->ended() ? retired_.erase(it) : it + 1;
+    }
     if (session_.epoch() != 0 && now >= keep_alive_at_) {
       keep_alive_at_ = now + options_.lease / 4;
       head = head_;
@@ -285,25 +288,13 @@ void Connections::Tick() {
   }
 }
 
-bool Connections::Quiet() const {
-  if (attempts_ > 0 || ticking_) return false;
-  for (const auto& [key, route] : routes_) {
-    if (route.connection != nullptr && !route.connection->ended()) return false;
-  }
-  return true;
-}
-
 void Connections::Stop() {
-  std::vector<std::shared_ptr<Connection>> open;
   std::shared_ptr<Connection> of_session;
   {
     absl::MutexLock lock(&mutex_);
     stopping_ = true;
-    for (auto& [key, route] : routes_) {
-      if (route.connection == nullptr) continue;
-      open.push_back(route.connection);
-      if (key.second && key.first == head_) of_session = route.connection;
-    }
+    const auto route = routes_.find({head_, true});
+    if (route != routes_.end()) of_session = route->second.connection;
     lanes_->CloseSession();
   }
   if (of_session != nullptr) {
@@ -314,10 +305,21 @@ void Connections::Stop() {
       closed->WaitForNotificationWithTimeout(kCloseTime);
     }
   }
-  for (const auto& connection : open) connection->Close();
   timer_->Hurry();
-  absl::MutexLock lock(&mutex_);
-  mutex_.Await(absl::Condition(this, &Connections::Quiet));
+  std::vector<std::shared_ptr<Connection>> open;
+  {
+    absl::MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(this, &Connections::Quiet));
+    open.swap(retired_);
+    for (auto& [key, route] : routes_) {
+      if (route.connection != nullptr) open.push_back(route.connection);
+    }
+    routes_.clear();
+  }
+  for (const auto& connection : open) {
+    connection->Close();
+    connection->AwaitEnd();
+  }
 }
 
 }  // namespace kamino::client

@@ -90,7 +90,9 @@ class Connections {
   // The next hello opens another one.
   void LoseSession() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Tick();
-  bool Quiet() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Quiet() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return attempts_ == 0 && !ticking_;
+  }
 
   const ConnectionsOptions options_;
   LanePool* const lanes_;
@@ -99,6 +101,8 @@ class Connections {
 
   absl::Mutex mutex_;
   std::map<Key, Route> routes_ ABSL_GUARDED_BY(mutex_);
+  // Of sessions that have expired: until nothing is under way by them.
+  std::vector<std::shared_ptr<Connection>> retired_ ABSL_GUARDED_BY(mutex_);
   // Until the end, so that no channel ends on a thread of gRPC's.
   std::map<std::string, std::shared_ptr<kamino::v1::SessionService::Stub>>
       stubs_ ABSL_GUARDED_BY(mutex_);

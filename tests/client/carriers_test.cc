@@ -71,7 +71,9 @@ class CarriersTest : public node::NodeServerTest,
 
 TEST_P(CarriersTest, CallsGoByIt) {
   auto client = Connect();
-  PutAll(client.get(), 400);
+  do {
+    PutAll(client.get(), 400);
+  } while (OpensSession() && client->session() == 0);
   ExpectAll(client.get(), 400);
   EXPECT_EQ(Status().admission().sessions(), OpensSession() ? 1 : 0);
   EXPECT_EQ(client->retries(), 0);
@@ -130,8 +132,8 @@ TEST_P(CarriersTest, AnotherWayIsTakenWhenItBreaks) {
 
 TEST_P(CarriersTest, AnotherSessionIsOpenedWhenItHasExpired) {
   auto client = Connect();
-  PutAll(client.get(), 100);
   if (!OpensSession()) return;
+  while (client->session() == 0) PutAll(client.get(), 100);
   // As the head does with one that is silent.
   const uint64_t expired = client->session();
   ASSERT_NE(expired, 0);

@@ -3,6 +3,8 @@
 #ifndef KAMINO_TESTS_NODE_RPC_NODE_SERVER_FIXTURE_H_
 #define KAMINO_TESTS_NODE_RPC_NODE_SERVER_FIXTURE_H_
 
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
@@ -52,7 +54,9 @@ class FakeViews : public membership::ViewSource {
       member.node_id = "other";
       member.service_address = "other:1";
     }
-    callbacks_.on_view(membership::View{"c", id, {member}});
+    membership::View view{"c", id, {member}};
+    view.epoch = 1;
+    callbacks_.on_view(view);
   }
 
   std::atomic<bool> lease_{true};
@@ -95,7 +99,8 @@ class NodeServerTest : public ::testing::Test {
     sessions_ = std::make_unique<SessionServer>(sessions, node_.get());
     session_service_ = std::make_unique<SessionService>(sessions_.get());
     session_links_ = *SessionLinks::Listen(
-        {{transport::ShmTransports(), folder + "/session.sock", HostId()},
+        {{transport::ShmTransports(),
+          absl::StrCat("/tmp/kamino-", getpid(), ".sock"), HostId()},
          {transport::TcpTransports(), "127.0.0.1:0", ""}},
         sessions_.get());
     session_service_->SetCarriers(session_links_->carriers("127.0.0.1"));

@@ -374,14 +374,13 @@ TEST_F(SessionProtocolTest, AnotherChain) {
 }
 
 TEST_F(SessionProtocolTest, SessionsThatCannotBe) {
-  kamino::v1::SessionHello hello;
-  hello.set_min_version(1);
-  hello.set_max_version(1);
-  hello.mutable_session()->set_id(7);
-  hello.mutable_session()->set_window(1 << 20);
-  hello.mutable_session()->set_lease_ms(60000);
-  SendFrame(session::MakeFrame(FrameKind::kHello, hello.SerializeAsString()));
+  SendHello(7, /*epoch=*/0, /*window=*/0);
   EXPECT_EQ(AwaitGoodbye().reason, kamino::v1::REASON_INVALID_ARGUMENT);
+}
+
+TEST_F(SessionProtocolTest, AWindowIsCutToWhatMayBe) {
+  SendHello(7, /*epoch=*/0, /*window=*/1 << 20);
+  EXPECT_EQ(AwaitWelcome().session().window(), 1024);
 }
 
 // --- Bounds.

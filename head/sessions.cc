@@ -187,7 +187,7 @@ void Admission::CloseSilentSessions(absl::Time now) {
   own.closes_silent = true;
   own.done = [this, now](const RequestOutcome& outcome) {
     closing_ = false;
-    if (outcome.status.ok()) return;
+    if (outcome.status.ok() || chosen_none_) return;
     close_due_ = now + kCloseDelay;
     LOG_EVERY_N(WARNING, 100) << "silent sessions could not be closed; this is "
                                  "tried again: "
@@ -203,7 +203,8 @@ absl::Status Admission::ChooseClosed(absl::Time now, Request* request) {
     closed.add_session_ids(id);
   }
   request->mutation.arguments = closed.SerializeAsString();
-  if (closed.session_ids_size() > 0) return absl::OkStatus();
+  chosen_none_ = closed.session_ids_size() == 0;
+  if (!chosen_none_) return absl::OkStatus();
   return absl::FailedPreconditionError("all sessions have been heard of since");
 }
 

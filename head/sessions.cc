@@ -28,6 +28,10 @@ constexpr uint64_t kSlotBytes = engine::heap_format::UnitsFor(sizeof(
                                     replica::session_format::SessionSlot)) *
                                 engine::heap_format::kUnitBytes;
 
+// For what a slot adds to a transaction that opens or closes its session, of
+// AdmissionOptions::max_batch_bytes.
+constexpr size_t kSlotWeight = 1024;
+
 // Between two attempts to close what could not be closed.
 constexpr absl::Duration kCloseDelay = absl::Seconds(1);
 
@@ -107,6 +111,7 @@ void Admission::OpenSession(const SessionParams& params, absl::Time now,
   Request own;
   own.mutation.function = replica::kOpenSessionFunction;
   own.mutation.arguments = wanted.SerializeAsString();
+  own.weight = wanted.window() * kSlotWeight;
   own.deadline = params.deadline;
   own.done = [this, id = params.id,
               done = std::move(done)](const RequestOutcome& outcome) mutable {
@@ -150,6 +155,9 @@ void Admission::CloseSession(uint64_t id, absl::Time now,
   Request own;
   own.mutation.function = replica::kCloseSessionsFunction;
   own.mutation.arguments = closed.SerializeAsString();
+  if (const SessionInfo* const session = sessions_.Find(id)) {
+    own.weight = session->window * kSlotWeight;
+  }
   own.done = [id, done = std::move(done)](RequestOutcome outcome) mutable {
     const bool none =
         replica::ReasonOf(outcome.status) == kamino::v1::REASON_SESSION_EXPIRED;

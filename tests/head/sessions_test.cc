@@ -167,6 +167,15 @@ TEST_F(OpenSessionTest, ClosingGivesBackAllThatItTook) {
                "session 7 is not open");
 }
 
+// What opens and closes them is as large as their windows are wide.
+TEST_F(OpenSessionTest, WideOnesAreNotOpenedInOneTransaction) {
+  const uint64_t before = ring_->applied();
+  for (uint64_t id = 1; id <= 4; ++id) Open(id, 500);
+  Execute();
+  EXPECT_EQ(ring_->applied() - before, 4u);
+  EXPECT_EQ(InFlight(), 2u);
+}
+
 // --- Bounds.
 
 class BoundedSessionsTest : public HeadSessionsTest {

@@ -127,16 +127,24 @@ void Admission::ExecuteReady(absl::Time now, Actions* actions) {
   EndAnnouncement(actions);
 }
 
+namespace {
+
+size_t BytesOf(const Request& request) {
+  return request.mutation.arguments.size() + request.weight;
+}
+
+}  // namespace
+
 std::vector<Request> Admission::TakeBatch() {
   std::vector<Request> batch;
-  size_t bytes = waiting_.next().mutation.arguments.size();
+  size_t bytes = BytesOf(waiting_.next());
   const bool others_may_come = waiting_.next_ready() != nullptr;
   batch.push_back(waiting_.TakeNext());
   if (!others_may_come || IsWatched(batch.front())) return batch;
   while (batch.size() < options_.max_batch) {
     Request* const next = waiting_.next_ready();
     if (next == nullptr || IsWatched(*next)) break;
-    bytes += next->mutation.arguments.size();
+    bytes += BytesOf(*next);
     if (bytes > options_.max_batch_bytes) break;
     batch.push_back(waiting_.TakeNext());
   }

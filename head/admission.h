@@ -335,6 +335,7 @@ class Admission {
   // Until when what it frees may take to be free.
   absl::Time room_due_ = absl::InfinitePast();
   bool closing_ = false;  // a mutation that closes silent sessions is under way
+  bool chosen_none_ = false;  // all of them had been heard of since
   // When the next one may be tried.
   absl::Time close_due_ = absl::InfinitePast();
 

@@ -34,6 +34,9 @@ struct Request {
   // Of the head's: it drops no more outcomes, or closes no more sessions, than
   // it must, since with more its transaction was too large.
   bool evicts_least = false;
+  // Of the head's: as so many bytes of arguments it counts in a batch, beyond
+  // those that it has.
+  size_t weight = 0;
   // Of the head's: it closes the sessions that are due when it is executed.
   bool closes_silent = false;
   // Whether nobody waits for the answer any more: the request is then answered

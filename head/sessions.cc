@@ -28,6 +28,10 @@ constexpr uint64_t kSlotBytes = engine::heap_format::UnitsFor(sizeof(
                                     replica::session_format::SessionSlot)) *
                                 engine::heap_format::kUnitBytes;
 
+// For what a slot adds to a transaction that opens or closes its session, of
+// AdmissionOptions::max_batch_bytes.
+constexpr size_t kSlotWeight = 1024;
+
 // Between two attempts to close what could not be closed.
 constexpr absl::Duration kCloseDelay = absl::Seconds(1);
 
@@ -107,6 +111,7 @@ void Admission::OpenSession(const SessionParams& params, absl::Time now,
   Request own;
   own.mutation.function = replica::kOpenSessionFunction;
   own.mutation.arguments = wanted.SerializeAsString();
+  own.weight = wanted.window() * kSlotWeight;
   own.deadline = params.deadline;
   own.done = [this, id = params.id,
               done = std::move(done)](const RequestOutcome& outcome) mutable {
@@ -150,6 +155,9 @@ void Admission::CloseSession(uint64_t id, absl::Time now,
   Request own;
   own.mutation.function = replica::kCloseSessionsFunction;
   own.mutation.arguments = closed.SerializeAsString();
+  if (const SessionInfo* const session = sessions_.Find(id)) {
+    own.weight = session->window * kSlotWeight;
+  }
   own.done = [id, done = std::move(done)](RequestOutcome outcome) mutable {
     const bool none =
         replica::ReasonOf(outcome.status) == kamino::v1::REASON_SESSION_EXPIRED;
@@ -187,7 +195,7 @@ void Admission::CloseSilentSessions(absl::Time now) {
   own.closes_silent = true;
   own.done = [this, now](const RequestOutcome& outcome) {
     closing_ = false;
-    if (outcome.status.ok()) return;
+    if (outcome.status.ok() || chosen_none_) return;
     close_due_ = now + kCloseDelay;
     LOG_EVERY_N(WARNING, 100) << "silent sessions could not be closed; this is "
                                  "tried again: "
@@ -203,7 +211,8 @@ absl::Status Admission::ChooseClosed(absl::Time now, Request* request) {
     closed.add_session_ids(id);
   }
   request->mutation.arguments = closed.SerializeAsString();
-  if (closed.session_ids_size() > 0) return absl::OkStatus();
+  chosen_none_ = closed.session_ids_size() == 0;
+  if (!chosen_none_) return absl::OkStatus();
   return absl::FailedPreconditionError("all sessions have been heard of since");
 }
 

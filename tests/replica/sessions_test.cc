@@ -2,191 +2,22 @@
 // they take of the heap. What a head does about them is in tests/head.
 #include "replica/sessions.h"
 
-#include <cstring>
-#include <functional>
-#include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "engine/heap/heap_reader.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kamino/internal/v1/operation.pb.h"
-#include "kamino/v1/kamino.pb.h"
 #include "replica/builtins.h"
-#include "replica/errors.h"
-#include "replica/heap_executor.h"
-#include "replica/log_entry.h"
-#include "replica/state_machine.h"
-#include "tests/engine/kamino/fixture.h"
 #include "tests/faults/planted.h"
+#include "tests/replica/sessions_fixture.h"
 
 namespace kamino::replica {
 namespace {
 
 using engine::IntentKind;
-using engine::Scheme;
-using engine::StoreUnderTest;
-using Execution = StateMachine::Execution;
 using session_format::kInlineBytes;
 using session_format::kMaxWindow;
-using ::testing::HasSubstr;
-
-constexpr uint64_t kSession = 0x1122334455667788;
-constexpr uint32_t kWindow = 4;
-
-// A head and a replica that executes what it did.
-class SessionsTest : public ::testing::Test {
- protected:
-  SessionsTest()
-      : head_(Scheme::kSimple),
-        state_(Registry(), head_.heap().root()),
-        replica_(Scheme::kSimple),
-        replica_state_(Registry(), replica_.heap().root()),
-        executor_(&replica_.heap(), &replica_state_) {
-    Mutation format;
-    format.function = kFormatFunction;
-    EXPECT_TRUE(Execute(format).ok());
-    bytes_without_ = head_.heap().stats().bytes_used;
-    EXPECT_TRUE(Open(kSession, kWindow).ok());
-    bytes_with_ = head_.heap().stats().bytes_used;
-  }
-  // Whatever is done, the replica has come to the same.
-  ~SessionsTest() override {
-    if (dissent_) return;
-    EXPECT_EQ(head_.heap().stats().bytes_used,
-              replica_.heap().stats().bytes_used);
-  }
-
-  static const ProcedureRegistry* Registry() {
-    static const ProcedureRegistry* registry = [] {
-      auto* made = new ProcedureRegistry;
-      // Its result has as many bytes as its arguments; it counts its calls.
-      made->Register(
-          "test.echo",
-          [](ProcedureContext& context,
-             absl::string_view arguments) -> absl::StatusOr<std::string> {
-            auto calls = context.Get("calls");
-            absl::Status put = context.Put(
-                "calls", calls.ok() ? absl::StrCat(calls->value, "x") : "x");
-            if (!put.ok()) return put;
-            return std::string(arguments);
-          });
-      return made;
-    }();
-    return registry;
-  }
-
-  absl::StatusOr<Execution> Execute(const Mutation& mutation) {
-    auto transaction = head_.Begin();
-    auto done = state_.Execute(*transaction, mutation, sequence_ + 1);
-    if (!done.ok() || done->repeated) {
-      EXPECT_TRUE(transaction->Abort().ok());
-      state_.Ended(/*committed=*/false);
-      return done;
-    }
-    ++sequence_;
-    write_set_ = transaction->write_set();
-    EXPECT_TRUE(transaction->Commit().ok());
-    state_.Ended(/*committed=*/true);
-    head_.Propagate();
-    Replay(mutation);
-    return done;
-  }
-
-  void Replay(const Mutation& mutation) {
-    const std::vector<const Mutation*> mutations = {&mutation};
-    LogEntryDraft draft;
-    draft.first = sequence_;
-    draft.mutations = mutations;
-    draft.write_set = &write_set_;
-    const std::string bytes = draft.ToString();
-    const auto entry = LogEntry::Check(bytes);
-    ASSERT_TRUE(entry.ok()) << entry.status();
-    // Without effect, also on what is cached.
-    const auto tried = executor_.Try(*entry);
-    const auto executed = executor_.Execute(*entry);
-    dissent_ |= !tried.ok() || !executed.ok();
-    if (faulty_) return;
-    EXPECT_TRUE(tried.ok()) << tried.status();
-    EXPECT_TRUE(executed.ok()) << executed.status();
-  }
-
-  absl::StatusOr<Execution> Open(uint64_t id, uint32_t window,
-                                 uint64_t epoch = 1) {
-    kamino::internal::v1::OpenSession wanted;
-    wanted.set_session_id(id);
-    wanted.set_window(window);
-    wanted.set_epoch(epoch);
-    wanted.set_lease_ms(5000);
-    Mutation mutation;
-    mutation.function = kOpenSessionFunction;
-    mutation.arguments = wanted.SerializeAsString();
-    return Execute(mutation);
-  }
-
-  absl::Status Close(const std::vector<uint64_t>& ids) {
-    kamino::internal::v1::CloseSessions closed;
-    for (uint64_t id : ids) closed.add_session_ids(id);
-    Mutation mutation;
-    mutation.function = kCloseSessionsFunction;
-    mutation.arguments = closed.SerializeAsString();
-    return Execute(mutation).status();
-  }
-
-  static Mutation Of(uint64_t number, const std::string& function,
-                     const std::string& arguments = "",
-                     uint64_t session = kSession) {
-    Mutation mutation;
-    mutation.function = function;
-    mutation.arguments = arguments;
-    mutation.client_id = session;
-    mutation.number = number;
-    mutation.in_session = true;
-    return mutation;
-  }
-  absl::StatusOr<Execution> Echo(uint64_t number, const std::string& text) {
-    return Execute(Of(number, "test.echo", text));
-  }
-  absl::StatusOr<Execution> Void(uint64_t number) {
-    return Execute(Of(number, kVoidFunction));
-  }
-
-  size_t Calls() {
-    engine::HeapReader reader(&head_.heap());
-    auto calls = state_.Objects(reader)->Get("calls");
-    return calls.ok() ? calls->value.size() : 0;
-  }
-
-  std::vector<Sessions::Session> All() {
-    std::vector<Sessions::Session> all;
-    engine::HeapReader reader(&head_.heap());
-    absl::Status visited = state_.VisitSessions(
-        reader, [&](const Sessions::Session& one) { all.push_back(one); });
-    EXPECT_TRUE(visited.ok()) << visited;
-    return all;
-  }
-
-  StoreUnderTest head_;
-  StateMachine state_;
-  StoreUnderTest replica_;
-  StateMachine replica_state_;
-  HeapExecutor executor_;
-  engine::WriteSet write_set_;  // of the last mutation
-  uint64_t sequence_ = 0;
-  uint64_t bytes_without_ = 0;  // of the heap, without the session
-  uint64_t bytes_with_ = 0;
-  bool faulty_ = false;   // the replica is expected to differ
-  bool dissent_ = false;  // it does
-};
-
-void ExpectReason(const absl::Status& status, kamino::v1::Reason reason,
-                  const std::string& text) {
-  EXPECT_EQ(ReasonOf(status), reason) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr(text));
-}
 
 // --- Numbers.
 
@@ -424,93 +255,6 @@ TEST_F(SessionsTest, WhoGoesOnWithAClosedOneIsNoticed) {
   ASSERT_TRUE(Echo(1, "").ok());
   ASSERT_TRUE(Close({kSession}).ok());
   EXPECT_NE(ReasonOf(Echo(5, "").status()), kamino::v1::REASON_SESSION_EXPIRED);
-}
-
-// --- What is cached counts for nothing else.
-
-// Within one transaction, which is taken back.
-TEST_F(SessionsTest, WhatIsTakenBackWasNotOpened) {
-  auto transaction = head_.Begin();
-  kamino::internal::v1::OpenSession wanted;
-  wanted.set_session_id(9);
-  wanted.set_window(1);
-  Mutation open;
-  open.function = kOpenSessionFunction;
-  open.arguments = wanted.SerializeAsString();
-  ASSERT_TRUE(state_.Execute(*transaction, open, sequence_ + 1).ok());
-  const Mutation put = Of(1, "test.echo", "", 9);
-  EXPECT_TRUE(state_.Execute(*transaction, put, sequence_ + 2).ok());
-  kamino::internal::v1::CloseSessions closed;
-  closed.add_session_ids(kSession);
-  Mutation close;
-  close.function = kCloseSessionsFunction;
-  close.arguments = closed.SerializeAsString();
-  ASSERT_TRUE(state_.Execute(*transaction, close, sequence_ + 3).ok());
-  EXPECT_EQ(
-      ReasonOf(state_.Execute(*transaction, Of(1, "test.echo"), sequence_ + 4)
-                   .status()),
-      kamino::v1::REASON_SESSION_EXPIRED);
-  ASSERT_TRUE(transaction->Abort().ok());
-  state_.Ended(/*committed=*/false);
-  EXPECT_EQ(ReasonOf(Execute(put).status()),
-            kamino::v1::REASON_SESSION_EXPIRED);
-  EXPECT_TRUE(Echo(1, "").ok());
-}
-
-TEST_F(SessionsTest, WhatIsForgottenIsFoundAgain) {
-  ASSERT_TRUE(Echo(1, "kept").ok());
-  state_.Forget();
-  replica_state_.Forget();
-  EXPECT_EQ(Echo(1, "")->result, "kept");
-  EXPECT_FALSE(Echo(2, "")->repeated);
-}
-
-TEST_F(SessionsTest, WhetherANumberIsTaken) {
-  ASSERT_TRUE(Echo(2, "").ok());
-  ASSERT_TRUE(Echo(6, "").ok());
-  ASSERT_TRUE(Void(3).ok());
-  engine::HeapReader reader(&head_.heap());
-  const auto is_taken = [&](uint64_t number, uint64_t id = kSession) {
-    auto taken = state_.IsTaken(reader, id, number);
-    EXPECT_TRUE(taken.ok()) << taken.status();
-    return taken.value_or(std::nullopt);
-  };
-  EXPECT_EQ(is_taken(1), false);
-  EXPECT_EQ(is_taken(2), true);
-  EXPECT_EQ(is_taken(3), true);
-  EXPECT_EQ(is_taken(6), true);
-  EXPECT_EQ(is_taken(10), false);
-  EXPECT_EQ(is_taken(1, 5), std::nullopt);
-}
-
-// --- Damage.
-
-TEST_F(SessionsTest, ADamagedSlotIsNotBelieved) {
-  ASSERT_TRUE(Echo(1, "").ok());
-  const engine::Intent slot = write_set_.back();
-  std::byte* const payload = head_.heap().BlockPayload(slot.object).data();
-  session_format::SessionSlot sound;
-  std::memcpy(&sound, payload, sizeof(sound));
-  using Slot = session_format::SessionSlot;
-  const std::vector<std::function<void(Slot*)>> changes = {
-      [](Slot* it) { it->kind = 0; },
-      [](Slot* it) { it->kind = 3; },
-      [](Slot* it) { it->number = 2; },
-      [](Slot* it) { it->number = 0; },
-      [](Slot* it) { it->sequence = 0; },
-      [](Slot* it) { it->length = kInlineBytes + 1; },
-      [](Slot* it) { it->overflow = 4096; },
-      [](Slot* it) { it->kind = 2, it->length = 1; },
-  };
-  for (size_t i = 0; i < changes.size(); ++i) {
-    Slot damaged = sound;
-    changes[i](&damaged);
-    std::memcpy(payload, &damaged, sizeof(damaged));
-    EXPECT_TRUE(absl::IsDataLoss(Echo(1, "").status())) << i;
-    EXPECT_TRUE(absl::IsDataLoss(Close({kSession}))) << i;
-  }
-  std::memcpy(payload, &sound, sizeof(sound));
-  EXPECT_TRUE(Echo(1, "")->repeated);
 }
 
 }  // namespace

@@ -5,7 +5,9 @@
 namespace kamino::membership {
 namespace {
 
-constexpr int kPatience = 30;  // failure timeouts
+// In failure timeouts.
+constexpr int kPatience = 30;
+constexpr int kFirstTurn = 60;
 
 bool IsNearer(const NodeReport& now, const NodeReport& before) {
   return now.condition == Condition::kReceiving ||
@@ -33,12 +35,16 @@ void Invitation::Look(const View& view, const KnownNodes& nodes,
       seen_ = report;
       since_ = now;
     }
-    if (now - since_ < failure_timeout_ * kPatience) return;
+    const bool over = now - began_ >= turn_;
+    if (!over && now - since_ < failure_timeout_ * kPatience) return;
+    if (over) turn_ *= 2;
     to = next(After(holder_, nodes), "");
     if (to.empty()) to = next(nodes, "");
+  } else {
+    turn_ = failure_timeout_ * kFirstTurn;
   }
   holder_ = std::move(to);
-  since_ = now;
+  began_ = since_ = now;
   seen_ = holder_.empty() ? NodeReport() : nodes.at(holder_).report;
 }
 

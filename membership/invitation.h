@@ -23,7 +23,10 @@ class Invitation {
   // Gives it to whom NextToJoin names; and to the one after, in the order of
   // their ids and round again, when the holder has got no nearer in thirty
   // failure timeouts. One that receives the state says nothing of how far it
-  // has come, and keeps it. To be called often.
+  // has come: it counts as nearer, but its turn is over after sixty, and the
+  // turns of all are twice as long each time that one is. Who has begun goes on
+  // without; the tail does not take another while it gets on
+  // (replica/donor.h). To be called often.
   void Look(const View& view, const KnownNodes& nodes, size_t chain_length,
             const Exclusions& excluded, absl::Time now);
 
@@ -32,6 +35,8 @@ class Invitation {
   std::string holder_;
   NodeReport seen_;   // of the holder, when it had got nearer last
   absl::Time since_;  // then
+  absl::Time began_;  // its turn
+  absl::Duration turn_;
 };
 
 }  // namespace kamino::membership

@@ -208,9 +208,10 @@ const ManagerCore::Node* ManagerCore::NewestOutside(absl::Time now,
   const Node* newest = nullptr;
   for (const auto& [id, node] : nodes_) {
     const NodeReport& report = node.state.report;
-    if (!Alive(node, now) || (excluded_.count(id) > 0) != excluded) continue;
-    // Who is there of the chain waits for the rest of it.
+    if (!Alive(node, now)) continue;
+    // Who is there of the chain waits for the rest of it, be it to stay out.
     if (HasPlace(node.state.member)) return nullptr;
+    if ((excluded_.count(id) > 0) != excluded) continue;
     const bool holds_data = report.condition == Condition::kSound ||
                             report.condition == Condition::kReturned;
     if (!holds_data || report.member_view == 0) continue;
@@ -270,8 +271,10 @@ absl::Status ManagerCore::NothingToRecoverFrom(bool stands,
         "nothing to recover from but ", id, ", which holds mutations up to ",
         removed->state.report.cursors.applied, " of view ",
         removed->state.report.member_view,
-        ", and was removed: kamino admin add --no_wait ", id,
-        " lets the chain go on from it"));
+        ", and was removed: start the members of the chain; where all of them "
+        "are lost for good, kamino admin add --no_wait ",
+        id, ", then kamino admin recover --confirm --force, ",
+        "lets the chain go on from it"));
   }
   return absl::FailedPreconditionError(
       "nothing to recover from: no node knows a later view than the one that "

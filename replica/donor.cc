@@ -61,7 +61,7 @@ std::string Donor::Refuse(const Hello& hello, const View& view, bool may_give,
       return absl::StrCat(hello.node_id(), " is in view ", view.id);
     }
   }
-  if (!joining_.empty() && joining_ != hello.node_id() && !IsStuck(now)) {
+  if (!joining_.empty() && joining_ != hello.node_id() && !Stutters(now)) {
     return absl::StrCat(joining_, " is joining just now");
   }
   return "";
@@ -73,33 +73,35 @@ absl::Duration Donor::Pause(absl::Time now) const {
   return std::min(now, ticked_ + kLongTick) - progressed_;
 }
 
-bool Donor::IsStuck(absl::Time now) const {
-  return Pause(now) >= options_.joining_patience;
-}
-
 bool Donor::Stutters(absl::Time now) const {
   return paused_ + Pause(now) >= options_.joining_patience;
 }
 
 void Donor::NoteProgress(absl::Time now) {
   const absl::Duration pause = now - progressed_;
+  // Bounded, or one that was stopped for long would have to make up for it.
   paused_ = pause >= kLongPause
-                ? paused_ + pause
+                ? std::min(paused_ + pause, 2 * options_.joining_patience)
                 : std::max(absl::ZeroDuration(), paused_ - pause);
   progressed_ = now;
+}
+
+void Donor::UpdateBrake(absl::Time now) {
+  brake_.Update(IsBehind(now), now);
+  braked_ = braked_ || brake_.holds();
 }
 
 void Donor::Begin(LinkId link, const Hello& hello, bool borne_out,
                   absl::Time now) {
   LOG_IF(WARNING, !joining_.empty() && joining_ != hello.node_id())
-      << joining_ << " has got no further for a while; " << hello.node_id()
-      << " joins in its place";
+      << joining_ << " has got no further for a while, or with long pauses; "
+      << hello.node_id() << " joins in its place";
   if (state() == State::kCopying) copy_->EndSending();
   downstream_->Join(link);
   joining_ = hello.node_id();
   progressed_ = now;
   paused_ = absl::ZeroDuration();
-  told_ = false;
+  braked_ = told_ = false;
   progress_ = chunks_sent_ = chunks_acked_ = 0;
   brake_.Reset();
   const bool resume = hello.resume() && hello.applied() <= ring_->applied() &&
@@ -143,7 +145,7 @@ void Donor::Continue(absl::Time now) {
       break;
     }
   }
-  brake_.Update(IsBehind(now), now);
+  UpdateBrake(now);
 }
 
 void Donor::CountPass() {
@@ -250,12 +252,14 @@ bool Donor::OnTick(absl::Time now) {
       state() == State::kCopying && chunks_acked_ == chunks_sent_;
   if (waits || progress != progress_) NoteProgress(now);
   progress_ = progress;
-  if (brake_.holds() && Stutters(now) && !std::exchange(told_, true)) {
+  if (braked_ && !joining_.empty() && Stutters(now) &&
+      !std::exchange(told_, true)) {
     LOG(WARNING) << joining_
-                 << " takes the heap with long pauses; writes do not wait for "
-                    "it, so that it may never have all";
+                 << " takes what it is sent with long pauses; writes do not "
+                    "wait for it, so that it may never have all, and another "
+                    "node that is invited may take its place";
   }
-  brake_.Update(IsBehind(now), now);
+  UpdateBrake(now);
   if (!retains() || now < *retain_until_) return held_at_.has_value();
   retain_until_.reset();
   return true;

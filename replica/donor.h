@@ -38,8 +38,8 @@
 //
 // Invariants:
 //   1. At most one node joins. It keeps out others that ask only while it gets
-//      on: it may be stopped, or cut off from the manager, and its link be
-//      well.
+//      on, and without long pauses: it may be stopped, or cut off from the
+//      manager, and its link be well.
 //   2. What a node that follows, or did a moment ago, lacks is in the ring.
 //
 // Not thread-safe: the node's core thread owns it.
@@ -134,10 +134,11 @@ class Donor {
   bool IsBehind(absl::Time now) const;
   // For how long it has taken nothing.
   absl::Duration Pause(absl::Time now) const;
-  // Whether that is longer than it may be; and whether pauses are so, together.
-  bool IsStuck(absl::Time now) const;
+  // Whether that, or its pauses together, are longer than they may be.
   bool Stutters(absl::Time now) const;
   void NoteProgress(absl::Time now);
+  // Holds writes back, or lets them go.
+  void UpdateBrake(absl::Time now);
   // Of what the node that joins has to take before it can be a member.
   uint64_t Progress() const;
 
@@ -161,10 +162,10 @@ class Donor {
   // A mutation that cannot be sent any more; nobody goes on from before it.
   uint64_t unreadable_ = 0;
   absl::Time progressed_;
-  // Its long pauses, less the time in which it went on since; whether the log
-  // says so.
+  // Its long pauses, less the time in which it went on since.
   absl::Duration paused_;
-  bool told_ = false;
+  bool braked_ = false;  // writes were held back in this transfer
+  bool told_ = false;    // the log says that they do not wait for it
   absl::Time ticked_ = absl::InfinitePast();  // also while nobody joins
   Pacer pacer_;
   // While kCopying: what had been sent when the pass began, and was left then;

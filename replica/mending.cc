@@ -144,7 +144,13 @@ bool Mending::IsBorneOut() const {
     last = entry.last();
     if (entry.image_hash() == 0) return false;
     const auto hash = executor_->HashImage(entry);
-    if (!hash.ok() || *hash != entry.image_hash()) return false;
+    if (!hash.ok()) return false;
+    if (*hash != entry.image_hash()) {
+      LOG(WARNING) << "a neighbour has mended mutations " << entry.first()
+                   << " to " << last
+                   << ", and not to what the head made of them";
+      return false;
+    }
   }
   return true;
 }

@@ -17,7 +17,7 @@ class RangeBook {
   enum class Origin : uint8_t {
     kOwn,       // what this node has executed, or others have borne out
     kCopied,    // came with a state transfer
-    kBorrowed,  // some of it a neighbour has mended
+    kBorrowed,  // some of it a neighbour has mended, and no hash bears it out
   };
 
   explicit RangeBook(uint64_t ranges)

@@ -80,6 +80,7 @@ void Scrub::Leave() {
   not_before_ = absl::InfinitePast();
   rest_until_ = absl::InfinitePast();
   pass_is_of_view_ = false;
+  stats_.between_passes = false;
 }
 
 void Scrub::OnWritten(const engine::WriteSet& write_set) {
@@ -123,6 +124,7 @@ std::optional<Scrub::Compare> Scrub::Next(uint64_t position, absl::Time now) {
     not_before_ = now + kBetweenWalks;
     return std::nullopt;
   }
+  if (!told_ && !in_doubt()) stats_.between_passes = false;
   asked_ = Asked{++last_number_, range, now, /*by_this_node=*/true};
   pacer_.Went(stats_.range_bytes);
   Compare compare;
@@ -141,6 +143,7 @@ Scrub::Answer Scrub::OnCompare(Compare* compare, absl::Time now) {
   }
   asked_.reset();
   next_ = stats_.next = range;
+  stats_.between_passes = false;
   tell_at_ = now + kUnasked * options_.scrub_retry;
   if (in_doubt() && *doubt() != range) return Answer::kFirst;
   if (!heap_->Reach(range)) {
@@ -187,8 +190,12 @@ RangeJudgement Scrub::Conclude(const RangeVotes& votes, size_t own,
     heap_->record()->Update(state);
   }
   if (judgement.kind == Kind::kAgreed) {
-    next_ = stats_.next = (asked.range + 1) % stats_.ranges;
-    CountAgreed(asked.range, asked.at, now);
+    if (stats_.between_passes) {
+      next_ = stats_.next = 0;
+    } else {
+      next_ = stats_.next = (asked.range + 1) % stats_.ranges;
+      CountAgreed(asked.range, asked.at, now);
+    }
   } else {
     not_before_ = now + options_.scrub_retry;
     Describe(asked.range, votes, judgement);
@@ -212,6 +219,7 @@ void Scrub::CountAgreed(uint64_t range, absl::Time asked_at, absl::Time now) {
   in_a_row_ = range == in_a_row_ ? in_a_row_ + 1 : 0;
   if (in_a_row_ < stats_.ranges) return;
   ++stats_.passes;
+  stats_.between_passes = true;
   stats_.ended = now;
   stats_.took = now - pass_began_;
   // What a new view has not seen from its first range on it sees at once.

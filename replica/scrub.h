@@ -56,6 +56,9 @@ struct ScrubStats {
   uint64_t range_bytes = 0;
   uint64_t next = 0;    // range that is compared next: the one in doubt first
   uint64_t passes = 0;  // over the whole heap, from its begin
+  // One has ended, and none begun since: what the head is told of meanwhile is
+  // no part of the next.
+  bool between_passes = false;
   absl::Time ended = absl::InfinitePast();  // of the last one
   absl::Duration took;
   uint64_t differences = 0;

@@ -8,7 +8,7 @@ namespace kamino::client {
 
 std::string ScrubLine(const kamino::v1::ScrubStatus& scrub) {
   if (scrub.ranges() == 0) return "scrub: off\n";
-  const bool between = scrub.passes() > 0 && scrub.next() == 0;
+  const bool between = scrub.between_passes() && !scrub.in_doubt();
   std::string line =
       !scrub.on() ? "scrub: off"
       : between   ? "scrub: between two passes"

@@ -42,8 +42,8 @@ class CoreExecutor {
   // tasks it may run those that are there instead, so not within a task.
   virtual bool PostAndWait(absl::AnyInvocable<void()> task, size_t weight) = 0;
 
-  // Likewise. Returns when no task or hook runs any more, nor ever will.
-  // Idempotent.
+  // Any thread but the one that runs tasks. Returns when no task or hook runs
+  // any more, nor ever will. Idempotent.
   virtual void Stop() = 0;
 
   // On whose thread tasks and hooks run, so that links may live there as well,

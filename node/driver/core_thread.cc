@@ -133,10 +133,12 @@ void CoreThread::EndBatch(bool timer_fired) {
 }
 
 bool CoreThread::Poll() {
+  CHECK(!polling_) << "a task, a tick or the end of a batch waits for tasks";
   const bool has_tasks =
       has_tasks_.load(std::memory_order_acquire) && Take(&batch_);
   const bool timer_fired = std::exchange(timer_fired_, false);
   if (!timer_fired && !has_tasks && !more_) return false;
+  polling_ = true;
   absl::Time began = MonotonicNow();
   for (Task& task : batch_) {
     if (&task != &batch_.front() &&
@@ -150,6 +152,7 @@ bool CoreThread::Poll() {
   batch_.clear();
   EndBatch(timer_fired);
   if (hooks_.activity != nullptr) hooks_.activity->Idle();
+  polling_ = false;
   return true;
 }
 

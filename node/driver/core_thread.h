@@ -90,7 +90,8 @@ class CoreThread final : public CoreExecutor, private transport::Poller {
   // Set by Start; then the loop's thread only.
   Hooks hooks_;
   transport::EventLoop::Id tick_timer_ = 0;
-  bool runs_ = false;  // between Start and Stop
+  bool runs_ = false;     // between Start and Stop
+  bool polling_ = false;  // in Poll, which never runs within itself
   bool timer_fired_ = false;
   absl::Time next_tick_ = absl::InfinitePast();
   bool more_ = false;  // the last batch has left something to do

@@ -32,8 +32,9 @@ namespace kamino::node {
 class LinkHub {
  public:
   // Called on a transport's thread, be it the core's, and `closed` also within
-  // Open. They must not call the hub, and only `message` may wait. A link that
-  // the peer opened is heard of with its first message.
+  // Open; with no lock of the hub held. Only `message` may wait: on the core's
+  // thread it may run tasks instead, which call the hub. A link that the peer
+  // opened is heard of with its first message.
   struct Events {
     std::function<void(replica::LinkId)> opened;
     std::function<void(replica::LinkId)> closed;

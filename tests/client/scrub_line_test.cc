@@ -1,5 +1,6 @@
 #include "client/cli/scrub_line.h"
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -29,9 +30,15 @@ TEST(ScrubLineTest, BetweenTwoPasses) {
   status.set_passes(1);
   status.set_took_ms(8000);
   status.set_ended_ms_ago(2000);
+  constexpr char kTheLast[] = "; the last one took 8s and ended 2s ago\n";
+  // The first range of the next one is being compared.
   EXPECT_EQ(ScrubLine(status),
-            "scrub: between two passes; the last one took 8s and ended 2s "
-            "ago\n");
+            absl::StrCat("scrub: 0% of this pass", kTheLast));
+  status.set_between_passes(true);
+  EXPECT_EQ(ScrubLine(status),
+            absl::StrCat("scrub: between two passes", kTheLast));
+  status.set_in_doubt(true);
+  EXPECT_THAT(ScrubLine(status), HasSubstr("scrub: 0% of this pass; "));
 }
 
 TEST(ScrubLineTest, ThatNothingIsServedIsSaidWhateverTheRate) {

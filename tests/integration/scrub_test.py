@@ -6,6 +6,7 @@ import os
 import signal
 
 from harness import ClusterTest, main, wait_until
+from processes import ClusterError
 
 CHANGED = "bits of what this node holds have changed"
 COLD = "cold-" + "0123456789" * 30
@@ -96,6 +97,34 @@ class OneOfThreeTest(ScrubTest):
                30, "the head to say so")
     self.assertIn(f"{self.order[-1]} holds something else than was written",
                   self.kamino("status"))
+
+
+class MediumTest(ScrubTest):
+
+  def test_a_file_that_is_truncated_ends_the_node_for_good(self):
+    name = self.order[1]
+    folder = self.cluster.data_dir(name)
+    path = os.path.join(folder, "heap.pmem")
+    with open(path, "rb") as heap:
+      place = heap.read().find(COLD.encode())
+    self.assertGreater(place, 0)
+    os.truncate(path, place // 4096 * 4096)
+    wait_until(lambda: not self.cluster.alive(name), 60, f"{name} to end")
+    self.assertRegex(self.cluster.log_tail(name, 3),
+                     r"cannot read .*/heap\.pmem at byte \d+: the file is "
+                     r"shorter than it was")
+    self.assertTrue(os.path.exists(os.path.join(folder, "damage.txt")))
+    self.cluster.await_chain([n for n in self.order if n != name], timeout=30)
+    self.assertEqual(self.kamino("get", "cold"), COLD + "\n")
+    try:
+      self.cluster.restart(name)
+    except ClusterError:
+      pass  # it has ended by then
+    wait_until(lambda: not self.cluster.alive(name), 20, f"{name} to end")
+    tail = self.cluster.log_tail(name, 3)
+    self.assertIn("damage.txt: an earlier process of this node cannot read",
+                  tail)
+    self.assertIn("joins as a new node", tail)
 
 
 class TwoTest(ScrubTest):

@@ -136,33 +136,6 @@ TEST_F(ManagerCoreTest, AQuickRebootKeepsItsPlace) {
   EXPECT_EQ(core_.view().id, 2u);
 }
 
-TEST_F(ManagerCoreTest, WhoNeverJoinsPassesTheInvitationOn) {
-  FormChain();
-  Pass(kTimeout, {all_[0], all_[2]});
-  Condition second = Condition::kBehind;
-  ASSERT_EQ(Register(Node("n4"), Condition::kBehind), absl::OkStatus());
-  ASSERT_EQ(Register(Node("n5"), Condition::kBehind), absl::OkStatus());
-  const auto first_is_invited = [&] {
-    Pass(kBeat, {all_[0], all_[2]});
-    EXPECT_EQ(Beat("n4", 1, Condition::kBehind), absl::OkStatus());
-    EXPECT_EQ(Beat("n5", 1, second), absl::OkStatus());
-    EXPECT_NE(core_.ShouldJoin("n4", now_), core_.ShouldJoin("n5", now_));
-    return core_.ShouldJoin("n4", now_);
-  };
-  for (const bool first : {true, false, true}) {
-    int beats = 0;
-    while (first_is_invited() == first && beats < 1000) ++beats;
-    EXPECT_NEAR(beats, 300, 2);
-  }
-  // Whoever receives the state keeps it.
-  second = Condition::kReceiving;
-  for (int i = 0; i < 1000; ++i) ASSERT_FALSE(first_is_invited());
-  second = Condition::kBehind;
-  int beats = 0;
-  while (!first_is_invited() && beats < 1000) ++beats;
-  EXPECT_NEAR(beats, 300, 2);
-}
-
 TEST_F(ManagerCoreTest, ASlowRebootHasLostItsPlace) {
   FormChain();
   Pass(kTimeout, {all_[0], all_[2]});

@@ -262,11 +262,25 @@ TEST_F(RecoveryFromOutsideTest, NorByThoseWhoAreToStayOut) {
   EXPECT_EQ(core_.Exclude("n4", ManagerCore::Removal::kNow, now_),
             absl::OkStatus());
   EXPECT_TRUE(absl::IsFailedPrecondition(Plan())) << Plan();
-  EXPECT_TRUE(
-      absl::StrContains(Plan().message(), "kamino admin add --no_wait n4"))
+  EXPECT_TRUE(absl::StrContains(
+      Plan().message(),
+      "start the members of the chain; where all of them are lost for good, "
+      "kamino admin add --no_wait n4, then kamino admin recover --confirm "
+      "--force, lets the chain go on from it"))
       << Plan();
   core_.Include("n4");
   EXPECT_EQ(Plan(), absl::OkStatus());
+}
+
+// Where a member is there the others are to be started: nothing else helps.
+TEST_F(RecoveryFromOutsideTest, NorAreTheyNamedWhileAMemberIsThere) {
+  EXPECT_EQ(Comes("n4", 100), absl::OkStatus());
+  EXPECT_EQ(core_.Exclude("n4", ManagerCore::Removal::kNow, now_),
+            absl::OkStatus());
+  EXPECT_EQ(Comes("n1", 120), absl::OkStatus());
+  EXPECT_TRUE(absl::IsFailedPrecondition(Plan())) << Plan();
+  EXPECT_FALSE(absl::StrContains(Plan().message(), "n4")) << Plan();
+  EXPECT_TRUE(absl::StrContains(Plan().message(), "start all nodes")) << Plan();
 }
 
 // Its numbers may be of what the chain never had.

@@ -220,6 +220,43 @@ TEST(ScrubTest, WhatIsInDoubtElsewhereIsAskedWhileItRests) {
   EXPECT_FALSE(rig.Asks());
 }
 
+TEST(ScrubTest, WhatIsToldWhileItRestsIsNoPartOfTheNextPass) {
+  for (const uint64_t told : {0, 1}) {
+    RestingRig rig;
+    EXPECT_TRUE(rig.scrub->stats().between_passes);
+    rig.scrub->OnFirst(told, rig.now);
+    rig.now += rig.options.scrub_retry;
+    ASSERT_TRUE(rig.Asks());
+    rig.Agree();
+    EXPECT_TRUE(rig.scrub->stats().between_passes);
+    EXPECT_EQ(rig.scrub->stats().next, 0u);
+    const absl::Duration took = rig.scrub->stats().took;
+    rig.now = rig.began + rig.options.scrub_min_pass;
+    ASSERT_TRUE(rig.Asks());
+    EXPECT_FALSE(rig.scrub->stats().between_passes);
+    rig.Agree();
+    rig.Pass();
+    EXPECT_EQ(rig.scrub->stats().passes, 2u);
+    EXPECT_EQ(rig.scrub->stats().took, took);
+    EXPECT_TRUE(rig.scrub->stats().between_passes);
+  }
+}
+
+// As it is in doubt, it is asked about until that is over.
+TEST(ScrubTest, WhatIsInDoubtWhileItRestsIsNoPartOfTheNextPass) {
+  RestingRig rig;
+  rig.scrub->OnFirst(0, rig.now);
+  rig.now += rig.options.scrub_retry;
+  ASSERT_TRUE(rig.Asks());
+  rig.Conclude(0, {13});
+  EXPECT_TRUE(rig.scrub->in_doubt());
+  rig.now = rig.began + rig.options.scrub_min_pass;
+  ASSERT_TRUE(rig.Asks());
+  rig.Agree();
+  EXPECT_FALSE(rig.scrub->in_doubt());
+  EXPECT_EQ(rig.scrub->stats().next, 0u);
+}
+
 TEST(ScrubTest, ANewViewEndsItsRest) {
   RestingRig rig;
   rig.scrub->Leave();

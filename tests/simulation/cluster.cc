@@ -128,6 +128,7 @@ SimNode::Options Cluster::NodeOptions(const std::string& name) const {
   options.node.chain.cut_bytes = 16u << 10;
   options.node.chain.transfer_bytes_per_s = options_.transfer_bytes_per_s;
   options.node.chain.scrub_bytes_per_s = options_.scrub_bytes_per_s;
+  options.node.chain.scrub_min_pass = options_.scrub_min_pass;
   options.node.chain.scrub_range_bytes = kScrubRangeBytes;
   options.node.chain.scrub_retry = absl::Milliseconds(150);
   options.cold = workload_.ColdValues();

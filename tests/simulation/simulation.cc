@@ -108,6 +108,10 @@ ClusterOptions DrawCluster(Scenario scenario, Random* random) {
   if (random->OneIn(3)) options.link_credits = 1000 + random->Pick(30000);
   if (!random->OneIn(4)) {
     options.scrub_bytes_per_s = 200000 + random->Pick(600000);
+    if (random->OneIn(2)) {
+      options.scrub_min_pass =
+          random->Between(absl::Milliseconds(500), absl::Seconds(4));
+    }
   }
   options.verbs = random->OneIn(2);
   if (options.verbs && random->OneIn(4)) options.without_verbs = 1;

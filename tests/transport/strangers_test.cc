@@ -2,10 +2,12 @@
 // whose bytes turn bad loses its link and no more.
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -14,13 +16,25 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
 #include "tests/transport/link_rig.h"
+#include "transport/loop/event_loop.h"
 #include "transport/socket/preface.h"
 #include "transport/tcp/frame.h"
 
 namespace kamino::transport {
 namespace {
+
+// A plain socket that is connected to that path.
+int KnockAt(const std::string& path) {
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un to{};
+  to.sun_family = AF_UNIX;
+  std::strncpy(to.sun_path, path.c_str(), sizeof(to.sun_path) - 1);
+  EXPECT_EQ(::connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof(to)), 0);
+  return fd;
+}
 
 class StrangersTest : public ::testing::TestWithParam<std::string> {
  protected:
@@ -49,11 +63,7 @@ class StrangersTest : public ::testing::TestWithParam<std::string> {
       to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
       EXPECT_EQ(::connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof(to)), 0);
     } else {
-      fd = ::socket(AF_UNIX, SOCK_STREAM, 0);
-      sockaddr_un to{};
-      to.sun_family = AF_UNIX;
-      std::strncpy(to.sun_path, address.c_str(), sizeof(to.sun_path) - 1);
-      EXPECT_EQ(::connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof(to)), 0);
+      fd = KnockAt(address);
     }
     strangers_.push_back(fd);
     return fd;
@@ -142,6 +152,42 @@ TEST_P(StrangersTest, SharedMemoryThatIsNotHandedOverIsHungUpOn) {
   Say(fd, {reinterpret_cast<const char*>(&preface), kPrefaceBytes});
   AwaitHangUp(fd);
   ExpectService();
+}
+
+// All but the first are hung up on when they are accepted.
+TEST(StrangersAtOnceTest, LeaveTimeForOthersOnTheLoop) {
+  constexpr int kStrangers = 100;
+  LinkRig rig("shm");
+  rig.options.max_accepted = 1;
+  rig.options.loop = *EventLoop::Start(absl::ZeroDuration());
+  EventLoop& loop = *rig.options.loop;
+  auto server = rig.NewTransport();
+  RecordingListener listener(&rig, server.get());
+  absl::Notification all_are_there;
+  loop.Post([&] { all_are_there.WaitForNotification(); });
+  std::vector<pollfd> strangers;
+  for (int i = 0; i < kStrangers; ++i) {
+    strangers.push_back({KnockAt(listener.address()), POLLRDHUP, 0});
+  }
+  int accepted = 0;
+  int most = 0;
+  absl::Notification done;
+  std::function<void()> look = [&] {
+    const int now = ::poll(strangers.data(), strangers.size(), 0);
+    most = std::max(most, now - accepted);
+    accepted = now;
+    if (accepted >= kStrangers - 1) return done.Notify();
+    loop.Post(look);
+  };
+  loop.Post(look);
+  all_are_there.Notify();
+  EXPECT_TRUE(done.WaitForNotificationWithTimeout(absl::Seconds(20)))
+      << accepted;
+  EXPECT_LE(most, kStrangers / 2);
+  listener.Close();
+  server.reset();
+  loop.Stop();
+  for (const pollfd& stranger : strangers) ::close(stranger.fd);
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, StrangersTest,

@@ -13,7 +13,10 @@
 #include "gtest/gtest.h"
 #include "tests/transport/fake_verbs.h"
 #include "tests/transport/link_rig.h"
+#include "transport/loop/event_loop.h"
+#include "transport/verbs/local_rendezvous.h"
 #include "transport/verbs/verbs_format.h"
+#include "transport/verbs/verbs_transport.h"
 #include "transport/verbs/verbs_wire.h"
 
 namespace kamino::transport {
@@ -306,6 +309,56 @@ TEST_F(VerbsLinkTest, AConnectorThatFallsSilentIsGivenUp) {
   // Until its time is over and its place is free.
   while (!knock().ok()) {
   }
+}
+
+// Devices that stay open after a transport is done with them.
+class KeptOpen final : public VerbsApi {
+ public:
+  explicit KeptOpen(std::shared_ptr<VerbsApi> api) : api_(std::move(api)) {}
+  absl::StatusOr<std::vector<std::string>> DeviceNames() override {
+    return api_->DeviceNames();
+  }
+  absl::StatusOr<std::shared_ptr<VerbsDevice>> Open(
+      const std::string& name) override {
+    auto device = api_->Open(name);
+    if (device.ok()) opened = *device;
+    return device;
+  }
+
+  std::shared_ptr<VerbsDevice> opened;
+
+ private:
+  const std::shared_ptr<VerbsApi> api_;
+};
+
+TEST(VerbsGuestTest, ALoopOfOthersKnowsNothingOfATransportThatIsGone) {
+  const auto fabric = std::make_shared<FakeFabric>();
+  const auto api = std::make_shared<KeptOpen>(fabric);
+  TransportOptions options;
+  options.peer_timeout = absl::Seconds(1);
+  options.loop = *EventLoop::Start(absl::ZeroDuration());
+  EventLoop& loop = *options.loop;
+  auto transport =
+      VerbsTransports({{}, std::make_shared<LocalRendezvous>(), api})
+          .Make(options);
+  ASSERT_TRUE(transport.ok());
+  absl::Mutex mutex;
+  ASSERT_TRUE(
+      (*transport)->Connect("nobody", std::make_shared<Recorder>(&mutex)).ok());
+  loop.RunSync([] {});
+  transport->reset();
+  ASSERT_NE(api->opened, nullptr);
+  fabric->PortDown("fake0");
+  for (int i = 0; i < 2; ++i) loop.RunSync([] {});
+  EXPECT_TRUE(api->opened->NextEvent().has_value()) << "somebody took it";
+  // Nor does it look any more whether the device is there.
+  fabric->Remove("fake0");
+  absl::Notification later;
+  loop.RunSync([&] {
+    loop.StartTimer(options.peer_timeout / 2, [&] { later.Notify(); });
+  });
+  later.WaitForNotification();
+  loop.Stop();
 }
 
 }  // namespace

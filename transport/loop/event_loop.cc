@@ -34,6 +34,18 @@ int64_t Now() {
       .count();
 }
 
+// A fault is the faulting thread's own: where it is blocked no handler hears of
+// it, and the process dies.
+sigset_t AllButFaults() {
+  sigset_t signals;
+  sigfillset(&signals);
+  for (const int fault :
+       {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT}) {
+    sigdelset(&signals, fault);
+  }
+  return signals;
+}
+
 void Relax() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -58,9 +70,9 @@ absl::StatusOr<std::shared_ptr<EventLoop>> EventLoop::Start(absl::Duration spin,
       new EventLoop(spin, std::move(epoll), std::move(wake)));
   // Signals belong to the process's own threads; the new one inherits this
   // mask, and OnLoopThread needs thread_ set before anything is posted.
-  sigset_t all, old;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &old);
+  const sigset_t blocked = AllButFaults();
+  sigset_t old;
+  pthread_sigmask(SIG_SETMASK, &blocked, &old);
   loop->thread_ = std::thread([raw = loop.get()] { raw->Run(); });
   pthread_sigmask(SIG_SETMASK, &old, nullptr);
   pthread_setname_np(loop->thread_.native_handle(), name);
@@ -200,13 +212,14 @@ void EventLoop::Run() {
     awake = worked || (spinning_ > 0 && now - last_work < spin_nanos_);
     worked = false;
     if (awake) {
-      if (Wait(0)) last_work = Now();
+      if (Wait(0, /*armed=*/false)) last_work = Now();
       continue;
     }
     // RunPosted may have left a reason to come back that nobody wakes us for.
     const bool asleep = ArmAll() && !attention_.load(std::memory_order_acquire);
-    if (Wait(asleep ? MillisUntilTimer() : 0)) last_work = Now();
-    DisarmAll();
+    if (Wait(asleep ? MillisUntilTimer() : 0, /*armed=*/true)) {
+      last_work = Now();
+    }
   }
 }
 
@@ -268,12 +281,16 @@ void EventLoop::DisarmAll() {
   }
 }
 
-bool EventLoop::Wait(int timeout_ms) {
+bool EventLoop::Wait(int timeout_ms, bool armed) {
   epoll_event events[kEventsPerWait];
   const int count =
       ::epoll_wait(epoll_.get(), events, kEventsPerWait, timeout_ms);
+  const int error = errno;
+  // Before the callbacks: pollers come next, and need not be woken for what
+  // those have for them.
+  if (armed) DisarmAll();
   if (count < 0) {
-    CHECK_EQ(errno, EINTR);
+    CHECK_EQ(error, EINTR);
     return false;
   }
   bool any = false;

@@ -109,8 +109,9 @@ class EventLoop {
   Work PollAll();
   bool ArmAll();
   void DisarmAll();
-  // Returns whether any watched descriptor had an event.
-  bool Wait(int timeout_ms);
+  // Returns whether any watched descriptor had an event. `armed`: pollers are,
+  // until the loop is awake.
+  bool Wait(int timeout_ms, bool armed);
   int MillisUntilTimer() const;
 
   // Constant after Start.

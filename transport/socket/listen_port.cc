@@ -17,6 +17,9 @@ namespace {
 // When the process is out of descriptors no event announces their return.
 constexpr absl::Duration kAcceptRetry = absl::Milliseconds(100);
 
+// Connections that are accepted in a row; others have work for the loop, too.
+constexpr int kAcceptsAtOnce = 16;
+
 }  // namespace
 
 ListenPort::ListenPort(std::shared_ptr<LinkContext> context,
@@ -62,7 +65,12 @@ void ListenPort::Release() {
 
 void ListenPort::AcceptAll() {
   const std::shared_ptr<ListenPort> keep = shared_from_this();
-  while (watch_ != 0) {
+  for (int accepts = 0; watch_ != 0; ++accepts) {
+    if (accepts == kAcceptsAtOnce) {
+      // No event comes for those that are there already.
+      context_->loop->Post([keep] { keep->AcceptAll(); });
+      return;
+    }
     UniqueFd socket(::accept4(bound_.socket.get(), nullptr, nullptr,
                               SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (socket.valid()) {

@@ -85,6 +85,15 @@ void VerbsContext::Retire(const std::shared_ptr<VerbsDevice>& device) {
   if (device_ == device) device_ = nullptr;
 }
 
+void VerbsContext::RetireAll() {
+  loop->RunSync([this] {
+    while (!watched_.empty()) {
+      const std::shared_ptr<VerbsDevice> device = watched_.begin()->first;
+      Retire(device);
+    }
+  });
+}
+
 void VerbsContext::OnDeviceEvents(const std::shared_ptr<VerbsDevice>& device) {
   while (std::optional<DeviceEvent> event = device->NextEvent()) {
     OnDeviceEvent(device, *event);

@@ -49,8 +49,13 @@ class VerbsContext : public LinkContext {
   void SayGoodBye(std::unique_ptr<VerbsWire> wire);
 
   // Any thread but the loop's: returns when all good-byes are said, or given
-  // up. The last that a transport's destructor does before it stops the loop.
+  // up.
   void AwaitGoodByes();
+
+  // Any thread but the loop's. Then nothing on the loop, which may be another's
+  // and go on, names this any more. The last that a transport's destructor does
+  // before it ends the loop.
+  void RetireAll();
 
  private:
   friend class Farewell;

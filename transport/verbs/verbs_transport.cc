@@ -93,6 +93,7 @@ class VerbsTransport final : public Transport {
   ~VerbsTransport() override {
     LinkContext::CloseAll(context_);
     context_->AwaitGoodByes();
+    context_->RetireAll();
     context_->EndLoop();
   }
 

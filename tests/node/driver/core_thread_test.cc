@@ -1,13 +1,21 @@
 #include "node/driver/core_thread.h"
 
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
@@ -143,6 +151,70 @@ TEST(CoreThreadTest, ATimerOfALinkMayPost) {
                               [&] { thread.Post([&] { done.Notify(); }); });
   });
   done.WaitForNotification();
+}
+
+// System calls of this process that write, so far.
+uint64_t Writes() {
+  std::ifstream file("/proc/self/io");
+  uint64_t count = 0;
+  for (std::string word; file >> word;) {
+    if (word == "syscw:") file >> count;
+  }
+  return count;
+}
+
+bool Sleeps(pid_t thread) {
+  std::ifstream file(absl::StrCat("/proc/self/task/", thread, "/stat"));
+  std::string id, name, state;
+  file >> id >> name >> state;
+  return state == "S";
+}
+
+// As the first message that comes to a link while the loop sleeps.
+TEST(CoreThreadTest, WhatAnEventOfTheLoopPostsWakesNobody) {
+  constexpr uint64_t kRounds = 50;
+  CoreThread::Options options;
+  options.tick_interval = absl::Hours(1);
+  options.spin = absl::ZeroDuration();
+  const auto owned = *CoreThread::Create(options);
+  CoreThread& thread = *owned;
+  thread.Start({[] {}, [] { return false; }});
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
+  std::atomic<uint64_t> ran{0};
+  transport::EventLoop::Id watch = 0;
+  pid_t loops_thread = 0;
+  thread.loop()->RunSync([&] {
+    loops_thread = gettid();
+    watch = *thread.loop()->Watch(ends[0], EPOLLIN, [&](uint32_t) {
+      char byte;
+      EXPECT_EQ(read(ends[0], &byte, 1), 1);
+      thread.Post([&] { ++ran; });
+    });
+  });
+  const uint64_t before = Writes();
+  for (uint64_t i = 0; i < kRounds; ++i) {
+    while (ran < i || !Sleeps(loops_thread)) sched_yield();
+    ASSERT_EQ(write(ends[1], "x", 1), 1);
+  }
+  while (ran < kRounds) sched_yield();
+  EXPECT_LT(Writes() - before, kRounds + kRounds / 5);
+  thread.loop()->RunSync([&] { thread.loop()->Unwatch(watch); });
+  for (const int end : ends) close(end);
+}
+
+TEST(CoreThreadDeathTest, ATaskMayNotWaitForRoom) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto wait_within_a_task = [] {
+    CoreThread::Options options;
+    options.max_queued_weight = 0;
+    const auto owned = *CoreThread::Create(options);
+    CoreThread& thread = *owned;
+    thread.Start({[] {}, [] { return false; }});
+    thread.Post([&] { thread.PostAndWait([] {}, 1); });
+    thread.Stop();
+  };
+  EXPECT_DEATH(wait_within_a_task(), "waits for tasks");
 }
 
 TEST(CoreThreadTest, OneThatWasNeverStartedStops) {

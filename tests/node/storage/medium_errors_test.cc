@@ -22,6 +22,7 @@
 #include "engine/pmem/file_region.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "node/driver/core_thread.h"
 #include "node/storage/file_media.h"
 #include "tests/faults/fault.h"
 
@@ -79,6 +80,20 @@ class MediumErrorsDeathTest : public ::testing::Test {
     ASSERT_EQ(truncate(media->Name(Part::kHeap).c_str(), 8192), 0);
     region->base()[4096] = std::byte{1};  // still there
     region->base()[12345] = std::byte{1};
+    _exit(0);
+  }
+
+  // The same, by the thread that a node's core and heap live on.
+  void TouchWhatIsGoneOnTheCoreThread() {
+    RecordMediumErrors(folder_, "");
+    auto media = *FileMedia::Open(folder_, engine::PmemMode::kForce, false);
+    auto region = *media->Create(Part::kHeap, kBytes);
+    ASSERT_TRUE(media->Publish(Part::kHeap).ok());
+    ASSERT_EQ(truncate(media->Name(Part::kHeap).c_str(), 8192), 0);
+    const auto thread = *CoreThread::Create({});
+    thread->Start({[] {}, [] { return false; }});
+    thread->Post([&] { region->base()[12345] = std::byte{1}; });
+    thread->Stop();
     _exit(0);
   }
 
@@ -153,6 +168,19 @@ TEST_F(MediumErrorsDeathTest, ThePlaceIsRecordedAndTheNodeStaysDown) {
       std::string(refused.message()),
       AllOf(HasSubstr("damage.txt: an earlier process"),
             HasSubstr("heap.pmem at byte 12345"), HasSubstr("move all files")));
+}
+
+TEST_F(MediumErrorsDeathTest, TheCoreThreadsFaultIsRecorded) {
+  EXPECT_EXIT(TouchWhatIsGoneOnTheCoreThread(), ::testing::ExitedWithCode(1),
+              "heap.pmem at byte 12345: the file is shorter than it was");
+  EXPECT_TRUE(absl::IsDataLoss(CheckNoDamage(folder_)));
+  const auto with_a_fault = [this] {
+    faults::PlantFault("loop-blocks-faults-of-its-own");
+    TouchWhatIsGoneOnTheCoreThread();
+  };
+  EXPECT_EQ(system(absl::StrCat("rm ", folder_, "/*").c_str()), 0);
+  EXPECT_EXIT(with_a_fault(), ::testing::KilledBySignal(SIGBUS), "");
+  EXPECT_TRUE(CheckNoDamage(folder_).ok());
 }
 
 TEST_F(MediumErrorsDeathTest, WhatADiskDoesNotTakeIsRecorded) {

@@ -12,6 +12,7 @@ import html
 import json
 import os
 import sys
+import textwrap
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, HERE)
@@ -137,11 +138,17 @@ def pictures(rows, palette):
     yield ("latency", "Open loads: p50, p99 (dashed), p99.9 (dotted)", lines)
 
 
+def item(text):
+  """Of a list, wrapped as documents are."""
+  return textwrap.fill(f"- {text}", width=120, subsequent_indent="  ")
+
+
 def markdown(results):
   rival = main_rival(results)
-  parts = [f"- {name}: {value}" for name, value in results["facts"].items()]
+  parts = [item(f"{name}: {value}")
+           for name, value in results["facts"].items()]
   parts.append("")
-  parts += [f"- `{s['name']}`: {s['about']}" for s in results["subjects"]]
+  parts += [item(f"`{s['name']}`: {s['about']}") for s in results["subjects"]]
   for title, _, rows in sections(results):
     parts += ["", f"### {title}"]
     for heading, table in tables(rows, rival):

@@ -29,7 +29,7 @@ help:
 	@echo "             time from a kill to the next write, and more (some"
 	@echo "             minutes; QUICK=1: two); results in bench/out"
 	@echo "make bench-service"
-	@echo "             measure Kamino beside Redis and etcd (half an hour;"
+	@echo "             measure Kamino beside Redis and etcd (20 minutes;"
 	@echo "             QUICK=1: two minutes), ARGS=flags; results in bench/out"
 	@echo "make bench-transport"
 	@echo "             measure chain links over every transport (30 seconds;"

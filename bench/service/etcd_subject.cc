@@ -1,3 +1,4 @@
+#include <atomic>
 #include <memory>
 #include <utility>
 
@@ -25,8 +26,11 @@ struct Call {
 // Reads are linearizable, which is etcd's default.
 class EtcdSubject : public Subject {
  public:
-  EtcdSubject(std::string name, std::shared_ptr<grpc::Channel> channel)
-      : name_(std::move(name)), kv_(KV::NewStub(channel)) {}
+  EtcdSubject(std::string name,
+              const std::vector<std::shared_ptr<grpc::Channel>>& channels)
+      : name_(std::move(name)) {
+    for (const auto& channel : channels) kvs_.push_back(KV::NewStub(channel));
+  }
 
   const std::string& name() const override { return name_; }
 
@@ -34,7 +38,7 @@ class EtcdSubject : public Subject {
     auto call = MakeCall<etcdserverpb::PutRequest, etcdserverpb::PutResponse>();
     call->request.set_key(object.key);
     call->request.set_value(object.value);
-    kv_->async()->Put(
+    Next().async()->Put(
         &call->context, &call->request, &call->response,
         [call, done = std::move(done)](const grpc::Status& status) {
           done(status.ok() ? absl::OkStatus() : rpc::FromGrpc(status), "");
@@ -43,7 +47,7 @@ class EtcdSubject : public Subject {
 
   void Get(const std::string& key, Done done) override {
     auto call = MakeRange(key);
-    kv_->async()->Range(
+    Next().async()->Range(
         &call->context, &call->request, &call->response,
         [call, done = std::move(done)](const grpc::Status& status) {
           if (!status.ok()) return done(rpc::FromGrpc(status), "");
@@ -61,7 +65,7 @@ class EtcdSubject : public Subject {
       put->set_key(object.key);
       put->set_value(object.value);
     }
-    kv_->async()->Txn(
+    Next().async()->Txn(
         &call->context, &call->request, &call->response,
         [call, done = std::move(done)](const grpc::Status& status) {
           if (!status.ok()) return done(rpc::FromGrpc(status), "");
@@ -80,7 +84,7 @@ class EtcdSubject : public Subject {
     auto call = MakeRange(key);
     call->request.set_range_end(std::string(1, '\0'));  // to the last key
     call->request.set_limit(static_cast<int64_t>(limit));
-    kv_->async()->Range(
+    Next().async()->Range(
         &call->context, &call->request, &call->response,
         [call, done = std::move(done)](const grpc::Status& status) {
           if (!status.ok()) return done(rpc::FromGrpc(status), 0);
@@ -97,7 +101,7 @@ class EtcdSubject : public Subject {
     etcdserverpb::RangeRequest range;
     etcdserverpb::RangeResponse found;
     range.set_key("bench");
-    RETURN_IF_ERROR(rpc::FromGrpc(kv_->Range(&looking, range, &found)));
+    RETURN_IF_ERROR(rpc::FromGrpc(Next().Range(&looking, range, &found)));
     grpc::ClientContext compacting;
     rpc::SetTimeout(kTidyTimeout, &compacting);
     etcdserverpb::CompactionRequest request;
@@ -105,7 +109,7 @@ class EtcdSubject : public Subject {
     request.set_revision(found.header().revision());
     request.set_physical(true);  // and wait until it is done
     const absl::Status done =
-        rpc::FromGrpc(kv_->Compact(&compacting, request, &unused));
+        rpc::FromGrpc(Next().Compact(&compacting, request, &unused));
     // Nothing was written since.
     return absl::IsOutOfRange(done) ? absl::OkStatus() : done;
   }
@@ -127,19 +131,28 @@ class EtcdSubject : public Subject {
     return call;
   }
 
+  KV::Stub& Next() { return *kvs_[next_++ % kvs_.size()]; }
+
   const std::string name_;
-  const std::unique_ptr<KV::Stub> kv_;
+  std::vector<std::unique_ptr<KV::Stub>> kvs_;  // constant
+  std::atomic<size_t> next_{0};
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Subject>> MakeEtcd(
-    const std::string& name, const std::vector<std::string>& endpoints) {
-  rpc::ChannelOptions options;
-  options.max_answer_bytes = 64 << 20;
-  options.counted = false;
-  auto subject = std::make_unique<EtcdSubject>(
-      name, rpc::MakeChannel(endpoints.front(), options));
+absl::StatusOr<std::unique_ptr<Subject>> MakeEtcd(const std::string& name,
+                                                  const std::string& address,
+                                                  int connections) {
+  std::vector<std::shared_ptr<grpc::Channel>> channels;
+  for (int i = 0; i < connections; ++i) {
+    rpc::ChannelOptions options;
+    options.max_answer_bytes = 64 << 20;
+    options.counted = false;
+    // Channels whose settings are the same have one connection together.
+    options.max_reconnect += absl::Milliseconds(i);
+    channels.push_back(rpc::MakeChannel(address, options));
+  }
+  auto subject = std::make_unique<EtcdSubject>(name, channels);
   RETURN_IF_ERROR(subject->TidyUp());
   return subject;
 }

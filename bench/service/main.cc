@@ -85,7 +85,8 @@ void AddFlags(CLI::App* flags, Options* options) {
       ->add_option("--subject", options->subjects,
                    "One for each: name=;kind=kamino|redis|etcd;at=host:port,"
                    "...;processes=role:pid,...;about=; kamino: carrier=; "
-                   "redis: writing=;reading= (connections);replicas=")
+                   "redis: writing=;reading= (connections);replicas=; etcd: "
+                   "connections=")
       ->required();
   flags
       ->add_option("--rival", options->rival,

@@ -213,17 +213,18 @@ class Etcd:
         return server
     return None
 
-  def spec(self, name):
+  def spec(self, name, connections):
     # By the leader: a follower would only pass it on.
     ordered = [self._leader] + [s for s in self.servers
                                 if s is not self._leader]
     return spec(
-        name, "etcd", [f"127.0.0.1:{s.port}" for s in ordered],
+        name, "etcd", [f"127.0.0.1:{ordered[0].port}"],
         [("leader" if i == 0 else f"follower{i}", s.pid)
          for i, s in enumerate(ordered)],
         f"etcd {version(self.program)}, {ETCD_MEMBERS} members: in the logs of "
-        "2 of them at least, each synced (tmpfs) - reads: linearizable - one "
-        "connection, to the leader, which is compacted between turns")
+        "2 of them at least, each synced (tmpfs) - reads: linearizable - "
+        f"connections to the leader: {connections} - compacted between turns",
+        connections=connections)
 
   def disturbed(self):
     return (None if self.leader() is self._leader
@@ -305,7 +306,8 @@ class Rig:
 
   Args:
     words: which subjects; check_subject has nothing against them.
-    settings: nodes, heap_mb, undo_copy, redis_connections.
+    settings: nodes, heap_mb, undo_copy, redis_connections,
+      etcd_connections.
     binaries: a Binaries.
   """
 
@@ -339,7 +341,8 @@ class Rig:
 
   def _start(self, word):
     if word == "etcd":
-      return self._once(word, Etcd).spec(word)
+      return self._once(word, Etcd).spec(
+          word, self._settings.etcd_connections)
     if word in RIVALS:
       redis = self._once(word, lambda folder: Redis(folder,
                                                     word == "redis-aof"))

@@ -60,6 +60,9 @@ def parse(words=None):
                       metavar="WRITING,READING",
                       help="to the master; see docs/bench_service.md "
                            "(default: 2,1)")
+  parser.add_argument("--etcd_connections", type=int, default=1,
+                      choices=range(1, 129), metavar="N",
+                      help="to the leader (default: %(default)s)")
   return parser.parse_known_args(words)
 
 

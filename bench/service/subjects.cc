@@ -55,6 +55,8 @@ absl::Status ParseSetting(absl::string_view name, absl::string_view value,
     return ParseCount(value, 1, &spec->redis.writing);
   } else if (name == "reading") {
     return ParseCount(value, 1, &spec->redis.reading);
+  } else if (name == "connections") {
+    return ParseCount(value, 1, &spec->connections);
   } else if (name == "replicas") {
     return ParseCount(value, 0, &spec->redis.replicas);
   } else if (name == "about") {
@@ -86,7 +88,9 @@ absl::StatusOr<std::unique_ptr<Subject>> MakeSubject(const SubjectSpec& spec) {
   if (spec.kind == "redis") {
     return MakeRedis(spec.name, spec.addresses.front(), spec.redis);
   }
-  if (spec.kind == "etcd") return MakeEtcd(spec.name, spec.addresses);
+  if (spec.kind == "etcd") {
+    return MakeEtcd(spec.name, spec.addresses.front(), spec.connections);
+  }
   return MakeKamino(spec.name, spec.carrier, spec.addresses);
 }
 

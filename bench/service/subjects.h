@@ -24,12 +24,13 @@ struct RedisConnections {
 struct SubjectSpec {
   std::string name;
   std::string kind;                    // "kamino", "redis", "etcd"
-  std::vector<std::string> addresses;  // host:port; Redis: the master's alone
+  std::vector<std::string> addresses;  // host:port; one, but of Kamino
   std::vector<Process> processes;
   // Of Kamino: what calls go over. See MakeKamino.
   std::string carrier = "grpc";
   RedisConnections redis;
-  std::string about;  // for the reader: nodes, durability
+  int connections = 1;  // of etcd
+  std::string about;    // for the reader: nodes, durability
 };
 
 // kInvalidArgument: it is not as above.
@@ -48,9 +49,10 @@ absl::StatusOr<std::unique_ptr<Subject>> MakeRedis(
     const std::string& name, const std::string& address,
     const RedisConnections& connections);
 
-// By gRPC stubs, through the first of `endpoints`.
-absl::StatusOr<std::unique_ptr<Subject>> MakeEtcd(
-    const std::string& name, const std::vector<std::string>& endpoints);
+// By gRPC stubs, over so many connections to the member there.
+absl::StatusOr<std::unique_ptr<Subject>> MakeEtcd(const std::string& name,
+                                                  const std::string& address,
+                                                  int connections);
 
 }  // namespace kamino::bench::service
 

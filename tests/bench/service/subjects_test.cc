@@ -25,13 +25,15 @@ TEST(ParseSubjectTest, TakesSettingsInAnyOrder) {
   EXPECT_EQ(spec->processes[1].pid, 13);
 }
 
-TEST(ParseSubjectTest, KnowsOfRedisConnections) {
-  const auto spec =
-      ParseSubject("name=r;kind=redis;at=a:1;writing=128;reading=4;replicas=0");
+TEST(ParseSubjectTest, KnowsOfConnections) {
+  const auto spec = ParseSubject(
+      "name=r;kind=redis;at=a:1;writing=128;reading=4;replicas=0;"
+      "connections=8");
   ASSERT_TRUE(spec.ok()) << spec.status();
   EXPECT_EQ(spec->redis.writing, 128);
   EXPECT_EQ(spec->redis.reading, 4);
   EXPECT_EQ(spec->redis.replicas, 0);
+  EXPECT_EQ(spec->connections, 8);
 }
 
 TEST(ParseSubjectTest, SaysWhatIsWrong) {

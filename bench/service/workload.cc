@@ -7,6 +7,11 @@
 #include "absl/strings/str_format.h"
 
 namespace kamino::bench::service {
+namespace {
+
+constexpr int kDraws = 100;
+
+}  // namespace
 
 bool Mix::scans() const {
   return std::any_of(parts.begin(), parts.end(),
@@ -67,6 +72,18 @@ uint64_t Workload::Choose(Random& random) const {
                      : Scrambled(zipfian_, random);
 }
 
+uint64_t Workload::ChooseAnother(Random& random,
+                                 const std::vector<uint64_t>& but) const {
+  const auto taken = [&but](uint64_t number) {
+    return std::find(but.begin(), but.end(), number) != but.end();
+  };
+  uint64_t number = Choose(random);
+  for (int i = 0; i < kDraws && taken(number); ++i) number = Choose(random);
+  // Of few objects some may never be drawn.
+  while (taken(number)) number = (number + 1) % zipfian_.n();
+  return number;
+}
+
 void Workload::Next(Random& random, Step* step) const {
   auto drawn = static_cast<int>(random.Below(100));
   step->kind = mix_.parts.back().kind;
@@ -87,12 +104,7 @@ void Workload::Next(Random& random, Step* step) const {
           ? std::min<uint64_t>(kPutsOfTransaction, zipfian_.n())
           : 1;
   while (step->numbers.size() < wanted) {
-    const uint64_t number = Choose(random);
-    // Not one object twice in a transaction.
-    if (std::find(step->numbers.begin(), step->numbers.end(), number) ==
-        step->numbers.end()) {
-      step->numbers.push_back(number);
-    }
+    step->numbers.push_back(ChooseAnother(random, step->numbers));
   }
   if (step->kind == Kind::kScan) step->limit = random.Between(1, kMostScanned);
 }

@@ -93,6 +93,9 @@ class Workload {
 
  private:
   uint64_t Choose(Random& random) const;
+  // One that is none of these, which are not all.
+  uint64_t ChooseAnother(Random& random,
+                         const std::vector<uint64_t>& but) const;
 
   const Mix& mix_;
   const Zipfian zipfian_;

@@ -1,6 +1,6 @@
 # The front door. `make` lists what there is.
 .PHONY: help packages checkers build demo test test-rdma chaos bench-engine \
-  bench-failover bench-transport crash simulate fuzz sanitize lint format clean
+  bench-failover bench-service bench-transport crash simulate fuzz sanitize lint format clean
 .DEFAULT_GOAL := help
 
 PROGRAMS := //client/cli:kamino //node:kamino_node //membership:kamino_manager
@@ -28,6 +28,9 @@ help:
 	@echo "make bench-failover"
 	@echo "             time from a kill to the next write, and more (some"
 	@echo "             minutes; QUICK=1: two); results in bench/out"
+	@echo "make bench-service"
+	@echo "             measure Kamino beside Redis and etcd (20 minutes;"
+	@echo "             QUICK=1: two minutes), ARGS=flags; results in bench/out"
 	@echo "make bench-transport"
 	@echo "             measure chain links over every transport (30 seconds;"
 	@echo "             QUICK=1: five); results in bench/out"
@@ -111,6 +114,15 @@ bench-failover: packages
 	@mkdir -p bench/out
 	@bench/failover/failover.py --out=bench/out/failover.json \
 	  $(if $(filter-out 0,$(QUICK)),--quick) $(BENCH_FLAGS)
+
+bench-service: packages
+	@echo "building"
+	@bazel build $(PROGRAMS) //bench/service:bench_service
+	@mkdir -p bench/out
+	@bench/service/service.py --out=bench/out/service.json \
+	  $(if $(filter-out 0,$(QUICK)),--quick) $(ARGS)
+	@bench/service/report.py bench/out/service.json bench/out
+	@echo "bench/out/service.json, service.html, service.md, service-*.svg"
 
 bench-transport: packages
 	@echo "building"

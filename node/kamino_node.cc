@@ -132,9 +132,9 @@ std::vector<SessionLinks::Offer> SessionOffers(const NodeFlags& flags) {
   std::vector<SessionLinks::Offer> offers;
   const std::string host_id = HostId();
   if (!host_id.empty()) {
-    offers.push_back(
-        {transport::ShmTransports(),
-         std::filesystem::absolute(flags.data_dir) / "call.sock", host_id});
+    offers.push_back({transport::ShmTransports(),
+                      std::filesystem::absolute(flags.data_dir) / "call.sock",
+                      host_id});
   }
   offers.push_back({transport::TcpTransports(), flags.session_listen, ""});
   return offers;

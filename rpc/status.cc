@@ -32,6 +32,16 @@ grpc::Status ToGrpc(const absl::Status& status) {
   return grpc::Status(code, message, details.SerializeAsString());
 }
 
+absl::Status ErrorIn(absl::string_view details) {
+  google::rpc::Status error;
+  if (!error.ParseFromArray(details.data(), static_cast<int>(details.size())) ||
+      error.code() == 0) {
+    return absl::InternalError("the peer's error cannot be read");
+  }
+  return FromGrpc(grpc::Status(static_cast<grpc::StatusCode>(error.code()),
+                               error.message(), std::string(details)));
+}
+
 absl::Status FromGrpc(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
   const auto code = static_cast<absl::StatusCode>(status.error_code());

@@ -5,6 +5,7 @@
 #define KAMINO_RPC_STATUS_H_
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "grpcpp/support/status.h"
 
 namespace kamino::rpc {
@@ -17,6 +18,9 @@ grpc::Status ToGrpc(const absl::Status& status);
 // An error always says something, even where gRPC does not. Details that cannot
 // be parsed are left out.
 absl::Status FromGrpc(const grpc::Status& status);
+
+// Of a serialized google.rpc.Status, as a call's details are; never OK.
+absl::Status ErrorIn(absl::string_view details);
 
 }  // namespace kamino::rpc
 

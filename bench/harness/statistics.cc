@@ -5,12 +5,15 @@
 
 namespace kamino::bench {
 
-void Histogram::Merge(const Histogram& other) {
+template <int kBits>
+void LogLinearHistogram<kBits>::Merge(const LogLinearHistogram& other) {
   for (uint64_t i = 0; i < kBuckets; ++i) counts_[i] += other.counts_[i];
   count_ += other.count_;
+  most_ = std::max(most_, other.most_);
 }
 
-double Histogram::MiddleOf(uint64_t bucket) {
+template <int kBits>
+double LogLinearHistogram<kBits>::MiddleOf(uint64_t bucket) {
   if (bucket < (1u << kBits)) return static_cast<double>(bucket);
   const uint64_t shift = (bucket >> kBits) - 1;
   const double low = std::ldexp(
@@ -19,7 +22,8 @@ double Histogram::MiddleOf(uint64_t bucket) {
   return low + (std::ldexp(1.0, static_cast<int>(shift)) - 1) / 2;
 }
 
-double Histogram::Quantile(double quantile) const {
+template <int kBits>
+double LogLinearHistogram<kBits>::Quantile(double quantile) const {
   if (count_ == 0) return 0;
   const double wanted = std::ceil(quantile * static_cast<double>(count_));
   const uint64_t rank = std::max<uint64_t>(static_cast<uint64_t>(wanted), 1);
@@ -30,6 +34,9 @@ double Histogram::Quantile(double quantile) const {
   }
   return MiddleOf(kBuckets - 1);
 }
+
+template class LogLinearHistogram<6>;
+template class LogLinearHistogram<10>;
 
 double Median(std::vector<double> values) {
   if (values.empty()) return 0;

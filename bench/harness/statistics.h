@@ -7,30 +7,35 @@
 
 namespace kamino::bench {
 
-// Of positive whole numbers, within 1/64 of each. Not thread-safe.
-class Histogram {
+// Of positive whole numbers, within 1/2^kBits of each; so many numbers as there
+// may be, it takes (65 - kBits) * 2^(kBits + 3) bytes. Not thread-safe.
+template <int kBits>
+class LogLinearHistogram {
  public:
-  Histogram() : counts_(kBuckets) {}
+  LogLinearHistogram() : counts_(kBuckets) {}
 
   void Add(uint64_t value) {
     ++counts_[BucketOf(value)];
     ++count_;
+    if (value > most_) most_ = value;
   }
-  void Merge(const Histogram& other);
+  void Merge(const LogLinearHistogram& other);
 
   uint64_t count() const { return count_; }
+  // The largest, exactly. 0 when there is none.
+  uint64_t most() const { return most_; }
 
   // The least value that at least `quantile` (0 to 1) of all are not above,
   // as the middle of its bucket. 0 when there is none.
   double Quantile(double quantile) const;
 
  private:
-  // Values below 64 have a bucket each; from there on every doubling has 64.
-  static constexpr int kBits = 6;
-  static constexpr uint64_t kBuckets = (64 - kBits + 1) << kBits;
+  // Values below 2^kBits have a bucket each; from there on every doubling has
+  // 2^kBits.
+  static constexpr uint64_t kBuckets = uint64_t{64 - kBits + 1} << kBits;
 
   static uint64_t BucketOf(uint64_t value) {
-    if (value < (1u << kBits)) return value;
+    if (value < (uint64_t{1} << kBits)) return value;
     const int shift = 63 - __builtin_clzll(value) - kBits;
     return (static_cast<uint64_t>(shift) << kBits) + (value >> shift);
   }
@@ -38,7 +43,11 @@ class Histogram {
 
   std::vector<uint64_t> counts_;
   uint64_t count_ = 0;
+  uint64_t most_ = 0;
 };
+
+using Histogram = LogLinearHistogram<6>;       // 30 KiB
+using FineHistogram = LogLinearHistogram<10>;  // 440 KiB
 
 // 0 for none.
 double Median(std::vector<double> values);

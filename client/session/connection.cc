@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
-#include "google/rpc/status.pb.h"
 #include "rpc/status.h"
 
 namespace kamino::client {
@@ -16,16 +15,6 @@ using kamino::v1::SessionWelcome;
 using session::FrameKind;
 
 namespace {
-
-absl::Status ErrorIn(absl::string_view body) {
-  google::rpc::Status error;
-  if (!error.ParseFromArray(body.data(), static_cast<int>(body.size())) ||
-      error.code() == 0) {
-    return absl::InternalError("the node's error cannot be read");
-  }
-  return rpc::FromGrpc(grpc::Status(static_cast<grpc::StatusCode>(error.code()),
-                                    error.message(), std::string(body)));
-}
 
 uint32_t MillisOf(absl::Duration timeout) {
   return static_cast<uint32_t>(
@@ -112,7 +101,7 @@ void Connection::OnFrame(absl::string_view bytes) {
     case FrameKind::kResponses:
       return OnResponses(*frame);
     case FrameKind::kGoodbye:
-      return End(ErrorIn(frame->parts));
+      return End(rpc::ErrorIn(frame->parts));
     default:
       return End(absl::InternalError("a frame that nodes do not send"));
   }
@@ -152,7 +141,7 @@ void Connection::OnResponses(const session::Frame& frame) {
     flushes = !std::exchange(busy_, true);
   }
   for (auto& [done, response] : answered) {
-    done({response.code == 0 ? absl::OkStatus() : ErrorIn(response.body),
+    done({response.code == 0 ? absl::OkStatus() : rpc::ErrorIn(response.body),
           response.sequence, response.body});
   }
   if (flushes) Flush();

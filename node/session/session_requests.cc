@@ -87,7 +87,8 @@ absl::StatusOr<replica::Mutation> ToMutation(const session::Request& request) {
     RETURN_IF_ERROR(CheckCommit(request.body));
   }
   mutation.function = FunctionOf(request.method);
-  if (request.method != Method::kVoid) mutation.arguments = std::string(request.body);
+  if (request.method != Method::kVoid)
+    mutation.arguments = std::string(request.body);
   return mutation;
 }
 

@@ -43,10 +43,42 @@ TEST(HistogramTest, QuantilesAreWithinOneIn64OfTheSorted) {
   }
 }
 
+TEST(HistogramTest, FineOnesAreWithinOneIn1024) {
+  Random random(2);
+  FineHistogram histogram;
+  std::vector<uint64_t> values;
+  for (int i = 0; i < 100'000; ++i) {
+    const auto value =
+        static_cast<uint64_t>(std::exp(random.Fraction() * 40)) + 1;
+    values.push_back(value);
+    histogram.Add(value);
+  }
+  std::sort(values.begin(), values.end());
+  for (double quantile : {0.001, 0.5, 0.99, 0.999, 0.9999, 1.0}) {
+    const auto exact = static_cast<double>(
+        values[static_cast<size_t>(std::ceil(quantile * 100'000)) - 1]);
+    EXPECT_NEAR(histogram.Quantile(quantile), exact, exact / 1024) << quantile;
+  }
+  EXPECT_EQ(histogram.most(), values.back());
+}
+
+TEST(HistogramTest, EveryNumberIsInABucketAroundIt) {
+  for (uint64_t value = 1; value != 0; value <<= 1) {
+    for (uint64_t near : {value - 1, value, value + 1, value + value / 3}) {
+      FineHistogram histogram;
+      histogram.Add(near);
+      const auto exact = static_cast<double>(near);
+      EXPECT_NEAR(histogram.Quantile(1), exact, exact / 1024) << near;
+    }
+  }
+}
+
 TEST(HistogramTest, TakesTheLargestNumber) {
   Histogram histogram;
+  EXPECT_EQ(histogram.most(), 0u);
   histogram.Add(~uint64_t{0});
   EXPECT_NEAR(histogram.Quantile(0.5), 18446744073709551615.0, 3e17);
+  EXPECT_EQ(histogram.most(), ~uint64_t{0});
 }
 
 TEST(HistogramTest, MergedIsAsAddedTogether) {
@@ -57,6 +89,7 @@ TEST(HistogramTest, MergedIsAsAddedTogether) {
   }
   a.Merge(b);
   EXPECT_EQ(a.count(), both.count());
+  EXPECT_EQ(a.most(), both.most());
   for (double quantile : {0.1, 0.5, 0.9}) {
     EXPECT_EQ(a.Quantile(quantile), both.Quantile(quantile));
   }

@@ -1,0 +1,245 @@
+#include "bench/service/load.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "bench/service/caller.h"
+
+namespace kamino::bench::service {
+namespace {
+
+constexpr Nanos kNever = std::numeric_limits<Nanos>::max();
+
+// What ends is told to it, by any thread.
+class Recorder {
+ public:
+  void OpenWindow(Nanos at) { begin_.store(at, std::memory_order_relaxed); }
+  void CloseWindow(Nanos at) { end_.store(at, std::memory_order_relaxed); }
+
+  void Sent(Nanos due, Nanos at) {
+    if (!Within(due)) return;
+    absl::MutexLock lock(&mutex_);
+    outcome_.lateness.Add(static_cast<uint64_t>(std::max<Nanos>(at - due, 0)));
+  }
+
+  void Ended(Nanos due, Nanos at, const absl::Status& status) {
+    absl::MutexLock lock(&mutex_);
+    if (!status.ok()) {
+      if (outcome_.errors++ == 0) outcome_.first_error = status;
+      return;
+    }
+    if (Within(at)) ++outcome_.ended;
+    if (Within(due)) {
+      outcome_.latency.Add(static_cast<uint64_t>(std::max<Nanos>(at - due, 0)));
+    }
+  }
+
+  // Once nothing is under way.
+  Outcome Take() {
+    absl::MutexLock lock(&mutex_);
+    outcome_.elapsed = absl::Nanoseconds(end_.load() - begin_.load());
+    return std::move(outcome_);
+  }
+
+ private:
+  bool Within(Nanos at) const {
+    return at >= begin_.load(std::memory_order_relaxed) &&
+           at < end_.load(std::memory_order_relaxed);
+  }
+
+  std::atomic<Nanos> begin_{kNever};
+  std::atomic<Nanos> end_{kNever};
+  absl::Mutex mutex_;
+  Outcome outcome_ ABSL_GUARDED_BY(mutex_);
+};
+
+class ClosedLoad {
+ public:
+  // Begins no more than `operations`.
+  ClosedLoad(Subject* subject, const Workload& workload, int outstanding,
+             uint64_t operations, uint64_t seed)
+      : left_(static_cast<int64_t>(operations)), running_(outstanding) {
+    for (int i = 0; i < outstanding; ++i) {
+      callers_.push_back(std::make_unique<Caller>(
+          subject, &workload, FnvHash(seed) + static_cast<uint64_t>(i)));
+    }
+  }
+
+  void Start() {
+    for (const auto& caller : callers_) Next(caller.get());
+  }
+  void Stop() { left_.store(0); }
+  void AwaitEnd() {
+    absl::MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(
+        +[](int* running) { return *running == 0; }, &running_));
+  }
+
+  Recorder& recorder() { return recorder_; }
+
+ private:
+  void Next(Caller* caller) {
+    if (left_.fetch_sub(1) <= 0) return Leave();
+    caller->Prepare();
+    const Nanos begin = NowNanos();
+    caller->Begin([this, caller, begin](const absl::Status& status, Nanos at) {
+      recorder_.Ended(begin, at, status);
+      status.ok() ? Next(caller) : Leave();
+    });
+  }
+
+  void Leave() {
+    absl::MutexLock lock(&mutex_);
+    --running_;
+  }
+
+  std::vector<std::unique_ptr<Caller>> callers_;
+  std::atomic<int64_t> left_;
+  Recorder recorder_;
+  absl::Mutex mutex_;
+  int running_ ABSL_GUARDED_BY(mutex_);
+};
+
+void Call(const std::function<void()>& hook) {
+  if (hook) hook();
+}
+
+void Wait(absl::Duration duration) {
+  absl::Notification nothing;
+  nothing.WaitForNotificationWithTimeout(duration);
+}
+
+// To the microsecond, where the processor is free then.
+void WaitUntil(Nanos at) {
+  timespec until;
+  until.tv_sec = at / 1'000'000'000;
+  until.tv_nsec = at % 1'000'000'000;
+  while (NowNanos() < at) {
+    ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
+  }
+}
+
+// Callers that have nothing to do.
+class FreeCallers {
+ public:
+  void Add(Caller* caller) {
+    absl::MutexLock lock(&mutex_);
+    free_.push_back(caller);
+  }
+
+  Caller* Take() {
+    absl::MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(
+        +[](std::vector<Caller*>* free) { return !free->empty(); }, &free_));
+    // The last one: its memory is still in the cache.
+    Caller* const caller = free_.back();
+    free_.pop_back();
+    return caller;
+  }
+
+  void AwaitAll(size_t count) {
+    absl::MutexLock lock(&mutex_);
+    const auto all = [this, count]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+      return free_.size() == count;
+    };
+    mutex_.Await(absl::Condition(&all));
+  }
+
+ private:
+  absl::Mutex mutex_;
+  std::vector<Caller*> free_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Times between arrivals.
+class Gaps {
+ public:
+  Gaps(double per_second, Arrivals arrivals, uint64_t seed)
+      : mean_(1e9 / per_second), arrivals_(arrivals), random_(seed) {}
+
+  double Next() {
+    if (arrivals_ == Arrivals::kFixed) return mean_;
+    return -mean_ * std::log(1 - random_.Fraction());
+  }
+
+ private:
+  const double mean_;
+  const Arrivals arrivals_;
+  Random random_;
+};
+
+}  // namespace
+
+Outcome RunClosed(Subject* subject, const Workload& workload, int outstanding,
+                  uint64_t seed, const Window& window) {
+  ClosedLoad load(subject, workload, outstanding,
+                  std::numeric_limits<int64_t>::max(), seed);
+  load.Start();
+  Wait(window.warm_up);
+  Call(window.begins);
+  load.recorder().OpenWindow(NowNanos());
+  Wait(window.length);
+  load.recorder().CloseWindow(NowNanos());
+  Call(window.ends);
+  load.Stop();
+  load.AwaitEnd();
+  return load.recorder().Take();
+}
+
+absl::Status RunToEnd(Subject* subject, const Workload& workload,
+                      int outstanding, uint64_t operations, uint64_t seed) {
+  ClosedLoad load(subject, workload, outstanding, operations, seed);
+  load.Start();
+  load.AwaitEnd();
+  return load.recorder().Take().first_error;
+}
+
+Outcome RunOpen(Subject* subject, const Workload& workload, double per_second,
+                Arrivals arrivals, uint64_t seed, const Window& window) {
+  std::vector<std::unique_ptr<Caller>> callers;
+  FreeCallers free;
+  for (int i = 0; i < kMostUnderWay; ++i) {
+    callers.push_back(std::make_unique<Caller>(
+        subject, &workload, FnvHash(seed) + static_cast<uint64_t>(i)));
+    free.Add(callers.back().get());
+  }
+  Recorder recorder;
+  Gaps gaps(per_second, arrivals, seed);
+  const Nanos start = NowNanos();
+  const Nanos begin = start + absl::ToInt64Nanoseconds(window.warm_up);
+  const Nanos end = begin + absl::ToInt64Nanoseconds(window.length);
+  recorder.OpenWindow(begin);
+  recorder.CloseWindow(end);
+  bool begun = false;
+  for (double due = gaps.Next();; due += gaps.Next()) {
+    const Nanos at = start + static_cast<Nanos>(due);
+    if (at >= begin && !begun) {
+      WaitUntil(begin);
+      Call(window.begins);
+      begun = true;
+    }
+    if (at >= end) break;
+    Caller* const caller = free.Take();
+    caller->Prepare();
+    WaitUntil(at);
+    recorder.Sent(at, NowNanos());
+    caller->Begin([&, at, caller](const absl::Status& status, Nanos answered) {
+      recorder.Ended(at, answered, status);
+      free.Add(caller);
+    });
+  }
+  WaitUntil(end);
+  Call(window.ends);
+  free.AwaitAll(callers.size());
+  return recorder.Take();
+}
+
+}  // namespace kamino::bench::service

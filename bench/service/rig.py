@@ -1,0 +1,385 @@
+"""The servers of a race: Kamino chains, Redis with its replicas, etcd.
+
+All is on loopback, on free ports; data and logs are in one folder in memory,
+which is removed at the end. Only processes that were started here are ended.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.realpath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "deploy", "local"))
+# pylint: disable=wrong-import-position
+from local_cluster import LocalCluster, needed_mb
+from processes import ClusterError, free_port, listens, wait_until
+
+SHARED_MEMORY = "/dev/shm"
+START_S = 30.0
+STOP_S = 10.0
+# The chain is not to lose a node because the machine is busy.
+FAILURE_TIMEOUT_MS = 5000
+RIVAL_MB = 3072  # room for each rival's data, logs and what they keep of old
+REPLICAS = 2
+ETCD_MEMBERS = 3
+
+KAMINO = re.compile(r"kamino-(?P<links>tcp|shm|verbs|auto)(-(?P<nodes>\d+))?"
+                    r"(@(?P<carrier>[a-z+]+))?")
+RIVALS = ("redis", "redis-aof", "etcd")
+
+
+def check_subject(word):
+  """None, or what is wrong with it."""
+  if word in RIVALS:
+    return None
+  parts = KAMINO.fullmatch(word)
+  if parts is None:
+    return (f"'{word}' is none of {', '.join(RIVALS)}, kamino-LINKS, "
+            "kamino-LINKS-NODES, each with @CARRIER or without")
+  nodes = parts["nodes"]
+  if nodes is not None and not 2 <= int(nodes) <= 16:
+    return f"'{word}': a chain has 2 to 16 nodes"
+  return None
+
+
+class Server:
+  """One process with its log."""
+
+  def __init__(self, folder, name, command, port):
+    self.name, self.port = name, port
+    self._log = os.path.join(folder, f"{name}.log")
+    with open(self._log, "a", encoding="utf-8") as log:
+      # A session of its own: Ctrl-C is for the caller, who stops us.
+      self._process = subprocess.Popen(
+          command, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+          start_new_session=True)
+
+  @property
+  def pid(self):
+    return self._process.pid
+
+  def await_port(self):
+    def settled():
+      if self._process.poll() is not None:
+        return "ended"
+      return "up" if listens(self.pid, self.port) else None
+    if wait_until(settled, START_S, f"{self.name} to listen") == "ended":
+      raise ClusterError(f"{self.name} did not start: {self.log_tail()}")
+
+  def log_tail(self):
+    with open(self._log, encoding="utf-8", errors="replace") as log:
+      return "".join(log.readlines()[-5:]).strip()
+
+  def stop(self):
+    if self._process.poll() is not None:
+      return
+    self._process.send_signal(signal.SIGTERM)
+    try:
+      self._process.wait(STOP_S)
+    except subprocess.TimeoutExpired:
+      self._process.kill()
+      self._process.wait()
+
+
+class Redis:
+  """A master and its replicas."""
+
+  def __init__(self, folder, aof):
+    self.aof = aof
+    self.servers = []
+    self._folder = folder
+    self.program = program("redis-server")
+
+  def start(self):
+    master = None
+    for i in range(1 + REPLICAS):
+      role = "master" if i == 0 else f"replica{i}"
+      folder = os.path.join(self._folder, role)
+      os.makedirs(folder)
+      port = free_port()
+      server = Server(folder, role, self.command(folder, port, master), port)
+      self.servers.append(server)
+      server.await_port()
+      master = master or server
+    wait_until(self.in_step, START_S, "Redis' replicas")
+
+  def command(self, folder, port, master):
+    command = [
+        self.program, "--port", str(port), "--bind", "127.0.0.1",
+        "--dir", folder, "--save", "",
+        # Replicas are never thrown out for being slow, nor copied anew.
+        "--client-output-buffer-limit", "replica", "0", "0", "0",
+        "--repl-backlog-size", "64mb", "--repl-diskless-sync-delay", "0",
+        "--appendonly", "yes" if self.aof else "no",
+        "--appendfsync", "always",
+        # Not every 64 MiB, where a rewrite would be most of what is measured.
+        "--auto-aof-rewrite-min-size", "1gb"]
+    if master is not None:
+      command += ["--replicaof", "127.0.0.1", str(master.port)]
+    return command
+
+  def in_step(self):
+    told = self.info("replication")
+    return len(re.findall(r"^slave\d+:.*state=online", told, re.M)) == REPLICAS
+
+  def info(self, section):
+    with socket.create_connection(
+        ("127.0.0.1", self.servers[0].port), timeout=START_S) as connection:
+      connection.sendall(f"INFO {section}\r\n".encode())
+      answer = connection.makefile("rb")
+      head = answer.readline()
+      if not head.startswith(b"$"):
+        raise ClusterError(f"Redis: {head.decode(errors='replace').strip()}")
+      return answer.read(int(head[1:])).decode(errors="replace")
+
+  def spec(self, name, connections):
+    writing, reading = connections
+    durable = ("in the append-only files of 3, each synced (tmpfs)"
+               if self.aof else "in the memory of 3, in no file")
+    return spec(
+        name, "redis", [f"127.0.0.1:{self.servers[0].port}"],
+        [(s.name, s.pid) for s in self.servers],
+        f"Redis {version(self.program)}, master and {REPLICAS} replicas, "
+        f"SET and WAIT {REPLICAS}: {durable} - reads: the master, without WAIT "
+        f"- {writing} connections for writes, {reading} for reads",
+        writing=writing, reading=reading, replicas=REPLICAS)
+
+  def disturbed(self):
+    if not self.in_step():
+      return "Redis has lost a replica"
+    syncs = re.search(r"^sync_full:(\d+)", self.info("stats"), re.M)
+    if syncs is None or int(syncs[1]) != REPLICAS:
+      return "a replica of Redis was copied anew"
+    return None
+
+  def stop(self):
+    for server in reversed(self.servers):
+      server.stop()
+
+
+class Etcd:
+  """A cluster of etcd's."""
+
+  def __init__(self, folder):
+    self.servers = []
+    self._folder = folder
+    self.program = program("etcd")
+    self.control = program("etcdctl")
+    self._leader = None
+
+  def start(self):
+    ports = [(free_port(), free_port()) for _ in range(ETCD_MEMBERS)]
+    peers = ",".join(f"e{i}=http://127.0.0.1:{peer}"
+                     for i, (_, peer) in enumerate(ports))
+    for i, (port, peer) in enumerate(ports):
+      client, own = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{peer}"
+      self.servers.append(Server(self._folder, f"e{i}", [
+          self.program, f"--name=e{i}",
+          f"--data-dir={os.path.join(self._folder, f'e{i}')}",
+          f"--listen-client-urls={client}",
+          f"--advertise-client-urls={client}", f"--listen-peer-urls={own}",
+          f"--initial-advertise-peer-urls={own}",
+          f"--initial-cluster={peers}", "--logger=zap", "--log-level=warn",
+          # It is not to elect anew because the machine is busy.
+          "--election-timeout=2000",
+          f"--quota-backend-bytes={8 << 30}"], port))
+    for server in self.servers:
+      server.await_port()
+    self._leader = wait_until(self.leader, START_S, "etcd to have a leader")
+
+  def leader(self):
+    """Which server it is; None: there is none."""
+    endpoints = ",".join(f"127.0.0.1:{s.port}" for s in self.servers)
+    done = subprocess.run(
+        [self.control, f"--endpoints={endpoints}", "endpoint", "status",
+         "--write-out=json"], env={**os.environ, "ETCDCTL_API": "3"},
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        check=False)
+    try:
+      states = [member["Status"] for member in json.loads(done.stdout)]
+    except (ValueError, KeyError):
+      return None
+    if len(states) != ETCD_MEMBERS:
+      return None
+    for server, state in zip(self.servers, states):
+      if state["header"]["member_id"] == state.get("leader"):
+        return server
+    return None
+
+  def spec(self, name, connections):
+    # By the leader: a follower would only pass it on.
+    ordered = [self._leader] + [s for s in self.servers
+                                if s is not self._leader]
+    return spec(
+        name, "etcd", [f"127.0.0.1:{ordered[0].port}"],
+        [("leader" if i == 0 else f"follower{i}", s.pid)
+         for i, s in enumerate(ordered)],
+        f"etcd {version(self.program)}, {ETCD_MEMBERS} members: in the logs of "
+        "2 of them at least, each synced (tmpfs) - reads: linearizable - "
+        f"connections to the leader: {connections} - compacted between turns",
+        connections=connections)
+
+  def disturbed(self):
+    return (None if self.leader() is self._leader
+            else "etcd has elected another leader")
+
+  def stop(self):
+    for server in reversed(self.servers):
+      server.stop()
+
+
+class Chain:
+  """A Kamino cluster."""
+
+  def __init__(self, folder, binaries, links, nodes, settings):
+    self.links, self.nodes = links, nodes
+    self.cluster = LocalCluster(folder, binaries)
+    self._settings = settings
+    self._formed = None
+
+  def start(self):
+    self.cluster.start(
+        nodes=self.nodes, transport=self.links,
+        heap_mb=self._settings.heap_mb, undo_copy=self._settings.undo_copy,
+        failure_timeout_ms=FAILURE_TIMEOUT_MS)
+    self._formed = self.cluster.chain()
+
+  def spec(self, name, carrier):
+    names = self._formed[0]
+    roles = ["head", *(f"middle{i}" for i in range(1, len(names) - 1)), "tail"]
+    processes = [(role, self.pid(node)) for role, node in zip(roles, names)]
+    processes += [(other, self.pid(other)) for other in ("manager", "etcd")]
+    return spec(
+        name, "kamino", self.cluster.addresses_of(names), processes,
+        f"Kamino, {self.nodes} nodes (f = {self.nodes - 2}), links over "
+        f"{self.links}, calls over {carrier or 'the best carrier'}: in the persistent regions of all "
+        f"{self.nodes} (tmpfs) - reads: linearizable - the SDK as it is",
+        carrier=carrier)
+
+  def pid(self, name):
+    return self.cluster.state["processes"][name]["pid"]
+
+  def disturbed(self):
+    now = self.cluster.chain()
+    if now == self._formed:
+      return None
+    return (f"the chain over {self.links} has changed, from view "
+            f"{self._formed[1]} to {now[1]}")
+
+  def stop(self):
+    self.cluster.destroy()
+
+
+def program(name):
+  path = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin")
+  if path is None:
+    raise ClusterError(f"{name} is missing; run deploy/install-packages")
+  return path
+
+
+def version(path):
+  """The first number with dots that it says of itself."""
+  done = subprocess.run([path, "--version"], stdout=subprocess.PIPE, text=True,
+                        check=False)
+  found = re.search(r"\d+\.\d+(\.\d+)?", done.stdout)
+  return found[0] if found else "?"
+
+
+def spec(name, kind, addresses, processes, about, **others):
+  """As bench_service takes it."""
+  settings = {
+      "name": name, "kind": kind, "at": ",".join(addresses),
+      "processes": ",".join(f"{role}:{pid}" for role, pid in processes),
+      **others, "about": about}
+  return ";".join(f"{key}={value}" for key, value in settings.items())
+
+
+class Rig:
+  """Use with `with`: the servers run inside it.
+
+  Args:
+    words: which subjects; check_subject has nothing against them.
+    settings: nodes, heap_mb, undo_copy, redis_connections,
+      etcd_connections.
+    binaries: a Binaries.
+  """
+
+  def __init__(self, words, settings, binaries):
+    self._words = words
+    self._settings = settings
+    self._binaries = binaries
+    self._servers = {}  # by what tells them apart
+    self.specs = []
+    self.folder = tempfile.mkdtemp(prefix="kamino-service-", dir=SHARED_MEMORY)
+
+  def __enter__(self):
+    try:
+      self._check_room()
+      for word in self._words:
+        self.specs.append(self._start(word))
+    except BaseException:
+      self.__exit__()
+      raise
+    return self
+
+  def __exit__(self, *unused):
+    for servers in reversed(list(self._servers.values())):
+      servers.stop()
+    shutil.rmtree(self.folder, ignore_errors=True)
+
+  def disturbed(self):
+    """What befell the servers meanwhile, a line for each."""
+    return [why for why in (s.disturbed() for s in self._servers.values())
+            if why is not None]
+
+  def _start(self, word):
+    if word == "etcd":
+      return self._once(word, Etcd).spec(
+          word, self._settings.etcd_connections)
+    if word in RIVALS:
+      redis = self._once(word, lambda folder: Redis(folder,
+                                                    word == "redis-aof"))
+      return redis.spec(word, self._settings.redis_connections)
+    links, nodes, carrier = self._chain_of(word)
+    chain = self._once(
+        f"{links}{nodes}", lambda folder: Chain(
+            os.path.join(folder, "c"), self._binaries, links, nodes,
+            self._settings))
+    return chain.spec(word, carrier)
+
+  def _chain_of(self, word):
+    parts = KAMINO.fullmatch(word)
+    return (parts["links"], int(parts["nodes"] or self._settings.nodes),
+            parts["carrier"] or "")
+
+  def _once(self, key, make):
+    """Several subjects may be ways to the same servers."""
+    if key not in self._servers:
+      folder = os.path.join(self.folder, key)
+      os.makedirs(folder)
+      servers = make(folder)
+      self._servers[key] = servers
+      servers.start()
+    return self._servers[key]
+
+  def _check_room(self):
+    chains = {self._chain_of(word)[:2] for word in self._words
+              if word not in RIVALS}
+    wanted = sum(needed_mb(nodes, self._settings.undo_copy,
+                           self._settings.heap_mb) for _, nodes in chains)
+    wanted += RIVAL_MB * sum(word in RIVALS for word in self._words)
+    free = shutil.disk_usage(SHARED_MEMORY).free >> 20
+    if free < wanted:
+      raise ClusterError(
+          f"{SHARED_MEMORY} has room for {free} MiB, but {wanted} are needed; "
+          "take fewer --subjects, or a smaller --heap_mb")
+
+
+__all__ = ["ClusterError", "Rig", "check_subject"]

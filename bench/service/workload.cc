@@ -1,0 +1,131 @@
+#include "bench/service/workload.h"
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace kamino::bench::service {
+namespace {
+
+constexpr int kDraws = 100;
+
+}  // namespace
+
+bool Mix::scans() const {
+  return std::any_of(parts.begin(), parts.end(),
+                     [](const Part& part) { return part.kind == Kind::kScan; });
+}
+
+const std::vector<Mix>& Mixes() {
+  static const auto& mixes = *new std::vector<Mix>{
+      {"put", "writes", {{Kind::kPut, 100}}},
+      {"get", "reads", {{Kind::kGet, 100}}},
+      {"tx10", "10 puts, all or none", {{Kind::kTransaction, 100}}},
+      {"ycsb-a", "half reads", {{Kind::kGet, 50}, {Kind::kPut, 50}}},
+      {"ycsb-b", "95 % reads", {{Kind::kGet, 95}, {Kind::kPut, 5}}},
+      {"ycsb-c", "reads", {{Kind::kGet, 100}}},
+      {"ycsb-d",
+       "reads of the latest, 5 % inserts",
+       {{Kind::kGet, 95}, {Kind::kInsert, 5}},
+       true},
+      {"ycsb-e",
+       "scans of 1 to 100, 5 % inserts",
+       {{Kind::kScan, 95}, {Kind::kInsert, 5}}},
+      {"ycsb-f",
+       "half read-modify-writes",
+       {{Kind::kGet, 50}, {Kind::kReadModifyWrite, 50}}},
+      {"load", "new objects", {{Kind::kLoad, 100}}},
+  };
+  return mixes;
+}
+
+const Mix* FindMix(absl::string_view name) {
+  for (const Mix& mix : Mixes()) {
+    if (name == mix.name) return &mix;
+  }
+  return nullptr;
+}
+
+uint64_t Population::Reserve() {
+  absl::MutexLock lock(&mutex_);
+  return next_++;
+}
+
+void Population::Inserted(uint64_t number) {
+  absl::MutexLock lock(&mutex_);
+  early_.insert(number);
+  while (!early_.empty() && *early_.begin() == acknowledged_) {
+    early_.erase(early_.begin());
+    ++acknowledged_;
+  }
+}
+
+uint64_t Population::acknowledged() const {
+  absl::MutexLock lock(&mutex_);
+  return acknowledged_;
+}
+
+uint64_t Workload::Choose(Random& random) const {
+  return mix_.latest ? Latest(zipfian_, population_->acknowledged(), random)
+                     : Scrambled(zipfian_, random);
+}
+
+uint64_t Workload::ChooseAnother(Random& random,
+                                 const std::vector<uint64_t>& but) const {
+  const auto taken = [&but](uint64_t number) {
+    return std::find(but.begin(), but.end(), number) != but.end();
+  };
+  uint64_t number = Choose(random);
+  for (int i = 0; i < kDraws && taken(number); ++i) number = Choose(random);
+  // Of few objects some may never be drawn.
+  while (taken(number)) number = (number + 1) % zipfian_.n();
+  return number;
+}
+
+void Workload::Next(Random& random, Step* step) const {
+  auto drawn = static_cast<int>(random.Below(100));
+  step->kind = mix_.parts.back().kind;
+  for (const Mix::Part& part : mix_.parts) {
+    if (drawn < part.percent) {
+      step->kind = part.kind;
+      break;
+    }
+    drawn -= part.percent;
+  }
+  step->numbers.clear();
+  if (step->kind == Kind::kInsert || step->kind == Kind::kLoad) {
+    step->numbers.push_back(population_->Reserve());
+    return;
+  }
+  const uint64_t wanted =
+      step->kind == Kind::kTransaction
+          ? std::min<uint64_t>(kPutsOfTransaction, zipfian_.n())
+          : 1;
+  while (step->numbers.size() < wanted) {
+    step->numbers.push_back(ChooseAnother(random, step->numbers));
+  }
+  if (step->kind == Kind::kScan) step->limit = random.Between(1, kMostScanned);
+}
+
+std::string KeyOf(uint64_t number) {
+  return absl::StrFormat("bench/%010d", number);
+}
+
+std::string ValueOf(uint64_t number, size_t size) {
+  std::string value = KeyOf(number);
+  value.resize(size, 'x');
+  return value;
+}
+
+absl::Status CheckValue(absl::string_view value, uint64_t number, size_t size) {
+  if (value.size() == size && absl::StartsWith(value, KeyOf(number))) {
+    return absl::OkStatus();
+  }
+  return absl::DataLossError(absl::StrCat(
+      "object ", number, " is not as it was written: ", value.size(),
+      " bytes instead of ", size, ", or another object's"));
+}
+
+}  // namespace kamino::bench::service

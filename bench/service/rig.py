@@ -259,8 +259,8 @@ class Chain:
     return spec(
         name, "kamino", self.cluster.addresses_of(names), processes,
         f"Kamino, {self.nodes} nodes (f = {self.nodes - 2}), links over "
-        f"{self.links}, calls over {carrier or 'the best carrier'}: in the persistent regions of all "
-        f"{self.nodes} (tmpfs) - reads: linearizable - the SDK as it is",
+        f"{self.links}, calls over {carrier or 'the best carrier'}: in the "
+        f"persistent regions of all {self.nodes} (tmpfs) - reads: linearizable - the SDK as it is",
         carrier=carrier)
 
   def pid(self, name):

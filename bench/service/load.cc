@@ -67,7 +67,9 @@ class ClosedLoad {
   // Begins no more than `operations`.
   ClosedLoad(Subject* subject, const Workload& workload, int outstanding,
              uint64_t operations, uint64_t seed)
-      : left_(static_cast<int64_t>(operations)), running_(outstanding) {
+      : subject_(subject),
+        left_(static_cast<int64_t>(operations)),
+        running_(outstanding) {
     for (int i = 0; i < outstanding; ++i) {
       callers_.push_back(std::make_unique<Caller>(
           subject, &workload, FnvHash(seed) + static_cast<uint64_t>(i)));
@@ -76,6 +78,7 @@ class ClosedLoad {
 
   void Start() {
     for (const auto& caller : callers_) Next(caller.get());
+    subject_->Flush();
   }
   void Stop() { left_.store(0); }
   void AwaitEnd() {
@@ -102,6 +105,7 @@ class ClosedLoad {
     --running_;
   }
 
+  Subject* const subject_;
   std::vector<std::unique_ptr<Caller>> callers_;
   std::atomic<int64_t> left_;
   Recorder recorder_;
@@ -127,6 +131,10 @@ void WaitUntil(Nanos at) {
     ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
   }
 }
+
+// Fewer than there are callers: some is sent when there is none left.
+constexpr int kMostUnsent = 64;
+static_assert(kMostUnsent < kMostUnderWay);
 
 // Callers that have nothing to do.
 class FreeCallers {
@@ -219,8 +227,14 @@ Outcome RunOpen(Subject* subject, const Workload& workload, double per_second,
   recorder.OpenWindow(begin);
   recorder.CloseWindow(end);
   bool begun = false;
+  int unsent = 0;
   for (double due = gaps.Next();; due += gaps.Next()) {
     const Nanos at = start + static_cast<Nanos>(due);
+    // What is late already goes together with what was before it.
+    if (unsent == kMostUnsent || (unsent != 0 && NowNanos() < at)) {
+      subject->Flush();
+      unsent = 0;
+    }
     if (at >= begin && !begun) {
       WaitUntil(begin);
       Call(window.begins);
@@ -235,7 +249,9 @@ Outcome RunOpen(Subject* subject, const Workload& workload, double per_second,
       recorder.Ended(at, answered, status);
       free.Add(caller);
     });
+    ++unsent;
   }
+  subject->Flush();
   WaitUntil(end);
   Call(window.ends);
   free.AwaitAll(callers.size());

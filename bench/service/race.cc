@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -200,8 +202,11 @@ class Race {
         static_cast<double>(std::max<uint64_t>(outcome.ended, 1));
     turn->processor_time.push_back({"driver", spent(0) / operations});
     double others = 0;
+    double all = spent(0);
+    std::set<pid_t> counted;
     for (size_t i = 0; i < processes_.size(); ++i) {
       const double micros = spent(i + 1);
+      if (counted.insert(processes_[i].pid).second) all += micros;
       const Process* const own = OwnOf(racer, processes_[i].pid);
       if (own == nullptr) {
         others += micros;
@@ -209,9 +214,13 @@ class Race {
         turn->processor_time.push_back({own->role, micros / operations});
       }
     }
-    turn->others = others / absl::ToDoubleMicroseconds(outcome.elapsed);
+    const double elapsed = absl::ToDoubleMicroseconds(outcome.elapsed);
+    turn->others = others / elapsed;
     turn->steal = StealFraction(before.system, after.system);
     turn->idle = IdleFraction(before.system, after.system);
+    turn->foreign = std::max(0.0, (1 - turn->idle - turn->steal) *
+                                          std::thread::hardware_concurrency() -
+                                      all / elapsed);
   }
 
   // The racer's process of that id: two may be ways to the same servers.

@@ -70,6 +70,9 @@ struct Turn {
   std::vector<RoleTime> processor_time;       // the driver's first
   // Of one processor, all servers of the other subjects together.
   double others = 0;
+  // Of one processor: what belongs to no part of the bench, kernel threads
+  // included.
+  double foreign = 0;
   double steal = 0;  // of all processors
   double idle = 0;
 };

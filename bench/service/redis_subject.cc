@@ -69,7 +69,7 @@ class RedisSubject::Hold {
   Hold(const Hold&) = delete;
   Hold& operator=(const Hold&) = delete;
 
-  // Else whoever holds it sends what is put off.
+  // Else whoever holds it goes on to write.
   bool outermost() const { return outermost_; }
 
  private:
@@ -177,8 +177,15 @@ void RedisSubject::Loop() {
       Handle(events[i].events, static_cast<Connection*>(events[i].data.ptr));
     }
     StartBatches();
-    Flush();
+    WriteAll();
   }
+}
+
+void RedisSubject::Flush() {
+  const Hold hold(this);
+  if (!hold.outermost()) return;
+  StartBatches();
+  WriteAll();
 }
 
 void RedisSubject::Handle(uint32_t events, Connection* connection) {
@@ -196,7 +203,7 @@ void RedisSubject::OnConnected(const redisAsyncContext* context, int status) {
   static_cast<Connection*>(context->data)->connected = status == REDIS_OK;
 }
 
-void RedisSubject::Flush() {
+void RedisSubject::WriteAll() {
   for (const auto& connection : connections_) {
     if (connection->context != nullptr && connection->wants_write &&
         connection->connected) {
@@ -230,9 +237,6 @@ void RedisSubject::PutAll(const std::vector<Object>& objects, Done done) {
 void RedisSubject::Submit(Write write) {
   const Hold hold(this);
   waiting_.push_back(std::move(write));
-  if (!hold.outermost()) return;
-  StartBatches();
-  Flush();
 }
 
 // What waits is dealt out to the connections that carry no batch.
@@ -342,7 +346,6 @@ void RedisSubject::Get(const std::string& key, Done done) {
     return (*owned)(Lost(), "");
   }
   static_cast<void>(owned.release());  // OnRead's
-  if (hold.outermost()) Flush();
 }
 
 void RedisSubject::OnRead(redisAsyncContext*, void* reply, void* read) {

@@ -8,9 +8,9 @@
 // which cost Redis the least. Reads go over connections of their own, as many
 // as there are on each at once.
 //
-// A call writes to the socket on its own thread. Within a callback, and so in
-// closed loads, it is put off until all that was received is dealt with: what
-// many answers lead to is sent at once.
+// Flush writes to the sockets on its caller's thread. What callbacks ask for,
+// and so all of a closed load, is put off until what was received is dealt
+// with: what many answers lead to is sent at once.
 #ifndef KAMINO_BENCH_SERVICE_REDIS_SUBJECT_H_
 #define KAMINO_BENCH_SERVICE_REDIS_SUBJECT_H_
 
@@ -42,6 +42,7 @@ class RedisSubject : public Subject {
   void Put(const Object& object, Done done) override;
   void Get(const std::string& key, Done done) override;
   void PutAll(const std::vector<Object>& objects, Done done) override;
+  void Flush() override;
 
  private:
   // A mutation: its commands are those of its objects.
@@ -81,7 +82,7 @@ class RedisSubject : public Subject {
   void StartBatch(size_t writes, Connection* connection);
   void Send(Write* write, redisAsyncContext* context);
   void EndBatch(const absl::Status& status, Connection* connection);
-  void Flush();
+  void WriteAll();
   void Arm(Connection* connection);
   const std::string name_;
   const int replicas_;

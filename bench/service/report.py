@@ -56,8 +56,8 @@ def ratios(row, rival):
 def latency_table(rows, rival):
   """Heads and lines."""
   heads = ["", "subject", "per second", "spread", "p50 us", "p99 us",
-           "p99.9 us", "p99.99 us", "max us", f"/ {rival}: per second, p99",
-           "steal", "errors"]
+           "p99.9 us", "p99.99 us", "max us", "sent late us",
+           f"/ {rival}: per second, p99", "foreign", "steal", "errors"]
   lines, before = [], None
   for row in rows:
     cell = load_of(row)
@@ -66,7 +66,8 @@ def latency_table(rows, rival):
         number(row["ops_per_s"]), f"{100 * row['spread']:.0f} %",
         *(number(row[name]) for name in ("p50_us", "p99_us", "p999_us",
                                          "p9999_us", "max_us")),
-        ratios(row, rival), f"{100 * row['steal']:.1f} %",
+        "-" if row["mode"] == "closed" else number(row["lateness_p50_us"]),
+        ratios(row, rival), number(row["foreign_processors"]), f"{100 * row['steal']:.1f} %",
         str(row["errors"])])
     before = cell
   return heads, lines

@@ -113,6 +113,7 @@ std::string RowJson(const Row& row, const std::vector<Row>& rows) {
   }
   fields.Add("processor_us_per_op", roles.ToJson());
   fields.Add("others_processors", Number(medians.others));
+  fields.Add("foreign_processors", Number(medians.foreign));
   fields.Add("steal", Number(medians.steal));
   fields.Add("idle", Number(medians.idle));
   fields.Add("errors", absl::StrCat(row.errors));
@@ -149,7 +150,7 @@ void AddLine(const Row& row, const std::vector<Row>& rows,
   absl::StrAppendFormat(
       text,
       "%-9s %-7s %6d %14s %-14s %9.0f %4.0f%% %8.0f %8.0f %8.0f %8.0f %9.0f "
-      "%6s %6s %6s %6.1f %6.1f %5.2f %4.1f%%%s\n",
+      "%6s %6s %6s %6.1f %6.1f %5.2f %7.2f %4.1f%%%s\n",
       NameOf(row.cell.mode), row.cell.workload, row.cell.value_size,
       Load(row, medians), row.subject, medians.per_second, 100 * medians.spread,
       medians.p50 / 1e3, medians.p99 / 1e3, medians.p999 / 1e3,
@@ -159,7 +160,7 @@ void AddLine(const Row& row, const std::vector<Row>& rows,
       ratios.has_value() ? Ratio(ratios->p99) : "-", ServersMicros(medians),
       medians.processor_time.empty() ? 0
                                      : medians.processor_time.front().micros,
-      medians.others, 100 * medians.steal,
+      medians.others, medians.foreign, 100 * medians.steal,
       row.errors == 0 ? ""
                       : absl::StrCat("  ", row.errors,
                                      " ERRORS: ", row.first_error.ToString()));
@@ -180,6 +181,7 @@ Medians MediansOf(const Row& row) {
   medians.lateness_p50 = median([](const Turn& t) { return t.lateness_p50; });
   medians.lateness_p99 = median([](const Turn& t) { return t.lateness_p99; });
   medians.others = median([](const Turn& t) { return t.others; });
+  medians.foreign = median([](const Turn& t) { return t.foreign; });
   medians.steal = median([](const Turn& t) { return t.steal; });
   medians.idle = median([](const Turn& t) { return t.idle; });
   medians.spread = Spread(All(row, [](const Turn& t) { return t.per_second; }));
@@ -250,10 +252,10 @@ std::string ToTables(const std::vector<SubjectSpec>& specs,
       &text,
       "\nLatencies in us; processor time in us for each operation; / x: over "
       "%s's\n%-9s %-7s %6s %14s %-14s %9s %5s %8s %8s %8s %8s %9s %6s %6s %6s "
-      "%6s %6s %5s %5s\n",
+      "%6s %6s %5s %7s %5s\n",
       rival, "mode", "work", "bytes", "load", "subject", "per s", "sprd", "p50",
       "p99", "p99.9", "p99.99", "max", "/ per s", "/ p50", "/ p99", "servers",
-      "driver", "other", "steal");
+      "driver", "other", "foreign", "steal");
   const Row* before = nullptr;
   for (const Row& row : rows) {
     if (before != nullptr && !SameCell(before->cell, row.cell)) {

@@ -27,7 +27,8 @@ using Done =
     std::function<void(const absl::Status& status, absl::string_view value)>;
 using Scanned = std::function<void(const absl::Status& status, size_t objects)>;
 
-// Thread-safe. Each call ends by calling `done` once, on some thread of the
+// Thread-safe. A call may be put off until Flush, unless a callback makes it.
+// Each ends by calling `done` once, on some thread of the
 // subject's (or, for an error, before the call returns), which may make calls.
 // A mutation is answered when it is as durable as the subject says it is.
 class Subject {
@@ -47,6 +48,10 @@ class Subject {
   // order of their keys.
   virtual bool scans() const { return false; }
   virtual void Scan(const std::string& key, size_t limit, Scanned done);
+
+  // Sends what is put off: one that comes late with many makes them, and then
+  // one Flush.
+  virtual void Flush() {}
 
   // What it has to do now and then, between measurements.
   virtual absl::Status TidyUp() { return absl::OkStatus(); }

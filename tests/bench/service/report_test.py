@@ -30,7 +30,7 @@ def row(subject, mode="closed", **others):
       "spread": 0.05, "rounds_ops_per_s": [12000.0, 12345.6, 13000.0],
       "lateness_p50_us": 5.0, "lateness_p99_us": 50.0,
       "processor_us_per_op": {"driver": 20.5, "head": 30.0, "tail": 15.5},
-      "others_processors": 0.03, "steal": 0.012, "idle": 0.2, "errors": 0,
+      "others_processors": 0.03, "foreign_processors": 0.5, "steal": 0.012, "idle": 0.2, "errors": 0,
       "ratio_to": {"redis": {"ops_per_s": 0.75, "p50": 2.0, "p99": 3.0}},
   }
   sample.update(others)
@@ -78,7 +78,7 @@ class ReportTest(unittest.TestCase):
       if line.startswith("|"):
         self.assertTrue(line.endswith("|"))
     self.assertIn("| redis | 12,346 | 5 % | 81.5 | 900 | 1,200 | 5,000 | "
-                  "70,001 | 1 | 1.2 % | 7 |", text)
+                  "70,001 | - | 1 | 0.500 | 1.2 % | 7 |", text)
 
   def test_plots_are_well_formed(self):
     written = report.files(SAMPLE)

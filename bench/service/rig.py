@@ -260,7 +260,8 @@ class Chain:
         name, "kamino", self.cluster.addresses_of(names), processes,
         f"Kamino, {self.nodes} nodes (f = {self.nodes - 2}), links over "
         f"{self.links}, calls over {carrier or 'the best carrier'}: in the "
-        f"persistent regions of all {self.nodes} (tmpfs) - reads: linearizable - the SDK as it is",
+        f"persistent regions of all {self.nodes} (tmpfs) - reads: linearizable "
+        f"- the SDK as it is",
         carrier=carrier)
 
   def pid(self, name):

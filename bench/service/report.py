@@ -67,7 +67,8 @@ def latency_table(rows, rival):
         *(number(row[name]) for name in ("p50_us", "p99_us", "p999_us",
                                          "p9999_us", "max_us")),
         "-" if row["mode"] == "closed" else number(row["lateness_p50_us"]),
-        ratios(row, rival), number(row["foreign_processors"]), f"{100 * row['steal']:.1f} %",
+        ratios(row, rival), number(row["foreign_processors"]),
+        f"{100 * row['steal']:.1f} %",
         str(row["errors"])])
     before = cell
   return heads, lines

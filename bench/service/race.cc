@@ -104,7 +104,8 @@ class Race {
     }
     cell.rate = 0;
     if (options_.endurance <= absl::ZeroDuration() ||
-        workload != options_.workloads.front()) {
+        workload != options_.workloads.front() ||
+        size != options_.value_sizes.front()) {
       return absl::OkStatus();
     }
     cell.mode = Mode::kEndurance;

@@ -37,7 +37,7 @@ struct RaceOptions {
   int rounds = 5;
   absl::Duration warm_up;
   absl::Duration slice;
-  // One long slice at half load, of the first workload. Zero: none.
+  // One long slice at half load, of the first workload and size. Zero: none.
   absl::Duration endurance;
   Arrivals arrivals = Arrivals::kPoisson;
 };

@@ -68,7 +68,8 @@ def latency_table(rows, rival):
                                          "p9999_us", "max_us")),
         "-" if row["mode"] == "closed" else number(row["lateness_p50_us"]),
         ratios(row, rival), number(row["foreign_processors"]),
-        f"{100 * row['steal']:.1f} %", str(row["errors"])])
+        f"{100 * row['steal']:.1f} %",
+        str(row["errors"])])
     before = cell
   return heads, lines
 

@@ -30,8 +30,8 @@ def row(subject, mode="closed", **others):
       "spread": 0.05, "rounds_ops_per_s": [12000.0, 12345.6, 13000.0],
       "lateness_p50_us": 5.0, "lateness_p99_us": 50.0,
       "processor_us_per_op": {"driver": 20.5, "head": 30.0, "tail": 15.5},
-      "others_processors": 0.03, "foreign_processors": 0.5, "steal": 0.012,
-      "idle": 0.2, "errors": 0,
+      "others_processors": 0.03, "foreign_processors": 0.5,
+      "steal": 0.012, "idle": 0.2, "errors": 0,
       "ratio_to": {"redis": {"ops_per_s": 0.75, "p50": 2.0, "p99": 3.0}},
   }
   sample.update(others)

@@ -211,7 +211,12 @@ TEST(CoreThreadDeathTest, ATaskMayNotWaitForRoom) {
     const auto owned = *CoreThread::Create(options);
     CoreThread& thread = *owned;
     thread.Start({[] {}, [] { return false; }});
-    thread.Post([&] { thread.PostAndWait([] {}, 1); });
+    absl::Notification waited;  // one that stops has room
+    thread.Post([&] {
+      thread.PostAndWait([] {}, 1);
+      waited.Notify();
+    });
+    waited.WaitForNotification();
     thread.Stop();
   };
   EXPECT_DEATH(wait_within_a_task(), "waits for tasks");

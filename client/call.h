@@ -47,6 +47,9 @@ inline constexpr absl::Duration kAttemptTimeout = absl::Seconds(2);
 // the first one.
 inline constexpr absl::Duration kRenewDelay = absl::Milliseconds(1);
 
+// What goes by a connection; a node takes less of a mutation.
+inline constexpr size_t kMaxBodyBytes = size_t{4} << 20;
+
 inline absl::Status Closed() {
   return absl::CancelledError("the client is closed");
 }
@@ -213,6 +216,7 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
       Strip(&bare);
       body_ = bare.SerializeAsString();
     }
+    if (body_.size() > kMaxBodyBytes) return false;  // a node refuses it
     return connection->Send(kSessionMethod<Request>, number(), timeout, body_,
                             [self = this->shared_from_this(),
                              connection](const Connection::Answer& answer) {
@@ -235,10 +239,12 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
     if (!answer.status.ok()) return OnAnswer(answer.status);
     if (!response_.ParseFromArray(answer.body.data(),
                                   static_cast<int>(answer.body.size()))) {
-      return OnAnswer(absl::InternalError("the answer cannot be read"));
+      // As a node says of an outcome that is another function's.
+      return OnAnswer(absl::DataLossError("the answer cannot be read"));
     }
     auto* const header = response_.mutable_header();
-    header->set_view_id(welcome.view_id());
+    header->set_view_id(
+        std::max(welcome.view_id(), runner_->directory().view_id()));
     header->set_sequence(answer.sequence);
     header->set_served_by(welcome.node_id());
     header->set_chain_id(welcome.chain_id());
@@ -318,7 +324,7 @@ class Mutation : public Call<Request, Response> {
       this->runner_->lanes().Release(lane_, /*used=*/true);
       return this->Finish(status);
     }
-    if (committed_) return this->Finish(OutcomeUnknown(lane_, status));
+    if (committed_) return FinishUnknown(status);
     if (this->outcome_unknown_) return SettleThenFinish(status);
     if (ReasonOf(status) == kamino::v1::REASON_CLIENT_EXPIRED ||
         ReasonOf(status) == kamino::v1::REASON_SESSION_EXPIRED) {
@@ -333,14 +339,14 @@ class Mutation : public Call<Request, Response> {
     // A number that is over is of no use any more.
     if (ReasonOf(status) != kamino::v1::REASON_SUPERSEDED) {
       this->runner_->lanes().Release(lane_, /*used=*/false);
+    } else {
+      this->runner_->GiveUp(lane_);
     }
     this->Finish(status);
   }
 
   void Expire(const absl::Status& cause) override {
-    if (this->outcome_unknown_) {
-      return this->Finish(OutcomeUnknown(lane_, cause));
-    }
+    if (this->outcome_unknown_) return FinishUnknown(cause);
     this->runner_->lanes().Release(lane_, /*used=*/false);
     Base::Expire(cause);
   }
@@ -356,6 +362,11 @@ class Mutation : public Call<Request, Response> {
   }
   uint64_t number() const override { return lane_.number; }
 
+  void FinishUnknown(const absl::Status& cause) {
+    this->runner_->GiveUp(lane_);
+    this->Finish(OutcomeUnknown(lane_, cause));
+  }
+
   void TakeLane() {
     lane_ = this->runner_->lanes().Acquire(this->runner_->directory().seen());
     SetRequestId(lane_, this->request_.mutable_request_id());
@@ -366,7 +377,7 @@ class Mutation : public Call<Request, Response> {
     Settle(this->runner_, lane_, this->deadline_,
            [self, refusal](absl::StatusOr<bool> took) {
              if (!took.ok()) {
-               return self->Finish(OutcomeUnknown(self->lane_, took.status()));
+               return self->FinishUnknown(took.status());
              }
              if (!*took) {
                self->committed_ = true;

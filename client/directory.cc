@@ -98,6 +98,11 @@ Chain Directory::chain() const {
   return chain_;
 }
 
+uint64_t Directory::view_id() const {
+  absl::MutexLock lock(&mutex_);
+  return chain_.view_id();
+}
+
 ChainId Directory::chain_id() const {
   absl::MutexLock lock(&mutex_);
   return chain_.nodes().empty() ? wanted_chain_ : chain_.chain_id();

@@ -40,6 +40,7 @@ class Directory {
   // are ignored.
   bool Learn(const kamino::v1::Chain& chain);
   kamino::v1::Chain chain() const;
+  uint64_t view_id() const;  // of it; 0 while none is known
   // What requests name; 0 while no chain is known and none was given.
   ChainId chain_id() const;
 

@@ -35,10 +35,17 @@ void LanePool::Release(Lane lane, bool used) {
   free_slots_.push_back(lane);
 }
 
+bool LanePool::GiveUp(const Lane& lane) {
+  absl::MutexLock lock(&mutex_);
+  if (!lane.in_session || lane.client_id != session_id_) return false;
+  return ++given_up_ * 2 > window_;
+}
+
 void LanePool::OpenSession(uint64_t id, uint32_t window) {
   absl::MutexLock lock(&mutex_);
   session_id_ = id;
   window_ = window;
+  given_up_ = 0;
   free_slots_.clear();
   for (uint32_t number = window; number > 0; --number) {
     free_slots_.push_back({id, number, 0, /*in_session=*/true});

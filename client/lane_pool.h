@@ -33,6 +33,10 @@ class LanePool {
   // never used again.
   void Release(Lane lane, bool used);
 
+  // One whose number names nobody knows what will not be given back. True: so
+  // many slots of the session are gone that another one should be opened.
+  bool GiveUp(const Lane& lane);
+
   // From now on mutations are those of this session, of which nothing was sent
   // yet, as long as it has free slots.
   void OpenSession(uint64_t id, uint32_t window);
@@ -45,6 +49,7 @@ class LanePool {
   absl::BitGen random_ ABSL_GUARDED_BY(mutex_);
   uint64_t session_id_ ABSL_GUARDED_BY(mutex_) = 0;  // 0: none
   uint32_t window_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint32_t given_up_ ABSL_GUARDED_BY(mutex_) = 0;  // of its slots
   // Used last first: the servers drop client ids that are silent for long.
   std::vector<Lane> free_slots_ ABSL_GUARDED_BY(mutex_);  // of the session
   std::vector<Lane> free_ids_ ABSL_GUARDED_BY(mutex_);

@@ -27,10 +27,10 @@ class Runner {
          ConnectionsOptions connections)
       : max_outstanding_(max_outstanding),
         directory_(std::move(seeds), chain_id),
-        connections_(std::move(connections), &lanes_, &timer_,
-                     [this](const kamino::v1::Chain& chain) {
-                       directory_.Learn(chain);
-                     }),
+        connections_(
+            std::move(connections), &lanes_, &timer_,
+            [this](const kamino::v1::Chain& chain) { directory_.Learn(chain); },
+            [this] { return directory_.AddressOf(Target::kHead); }),
         watch_(&directory_, &timer_) {}
   // Waits for all calls; they end early once stopping() says so.
   ~Runner() {
@@ -44,6 +44,10 @@ class Runner {
   }
 
   Directory& directory() { return directory_; }
+  // Nobody knows what became of a mutation of that name.
+  void GiveUp(const Lane& lane) {
+    if (lanes_.GiveUp(lane)) connections_.Expired(lane.client_id);
+  }
   Connections& connections() { return connections_; }
   ChainWatch& watch() { return watch_; }
   LanePool& lanes() { return lanes_; }

@@ -98,6 +98,11 @@ absl::Status Admission::FormatState(absl::Time now, Actions* actions) {
 }
 
 void Admission::Submit(Request request, absl::Time now) {
+  if (request.mutation.in_session) {
+    sessions_.Hear(request.mutation.client_id, now);
+  } else if (clients_.Knows(request.mutation.client_id)) {
+    clients_.Touch(request.mutation.client_id, now);
+  }
   if (waiting_.size() >= options_.max_waiting) {
     ++counters_.rejected;
     Answer(request,
@@ -106,11 +111,6 @@ void Admission::Submit(Request request, absl::Time now) {
                                    " requests wait for it")),
             "", 0});
     return;
-  }
-  if (request.mutation.in_session) {
-    sessions_.Hear(request.mutation.client_id, now);
-  } else if (clients_.Knows(request.mutation.client_id)) {
-    clients_.Touch(request.mutation.client_id, now);
   }
   waiting_.Add(std::move(request));
 }

@@ -53,8 +53,11 @@ bool Connection::Send(session::Method method, uint64_t number,
     if (state_ != State::kOpen) return false;
     while (next_tag_ == 0 || pending_.contains(next_tag_)) ++next_tag_;
     const uint32_t tag = next_tag_++;
-    pending_[tag] = {std::move(done), MonotonicNow() + timeout};
-    if (!out_.HasRoom(body.size())) full_.push_back(out_.Take());
+    const absl::Time now = MonotonicNow();
+    pending_[tag] = {std::move(done), now, now + timeout};
+    if (!out_.empty() && !out_.HasRoom(body.size())) {
+      full_.push_back(out_.Take());
+    }
     session::Request request;
     request.tag = tag;
     request.method = method;
@@ -127,6 +130,7 @@ void Connection::OnResponses(const session::Frame& frame) {
   bool flushes;
   {
     absl::MutexLock lock(&mutex_);
+    heard_ = MonotonicNow();
     whole = session::VisitResponses(
         frame,
         [&](const session::Response& response)
@@ -151,6 +155,8 @@ void Connection::OnResponses(const session::Frame& frame) {
 void Connection::OnWireClosed(const absl::Status& why) {
   End(absl::UnavailableError(
       absl::StrCat("the connection to the node ended: ", why.message())));
+  absl::MutexLock lock(&mutex_);
+  over_ = true;
 }
 
 // --- The end.
@@ -181,6 +187,7 @@ void Connection::Close() {
 
 void Connection::EndOverdue(absl::Time now) {
   std::vector<Done> overdue;
+  bool hangs = false;
   {
     absl::MutexLock lock(&mutex_);
     for (auto it = pending_.begin(); it != pending_.end();) {
@@ -188,6 +195,8 @@ void Connection::EndOverdue(absl::Time now) {
         ++it;
         continue;
       }
+      // Nothing at all has come since: others need not wait as long.
+      hangs |= it->second.sent > heard_;
       overdue.push_back(std::move(it->second.done));
       if (out_.HasRoom(0)) {
         session::Request cancel;
@@ -203,6 +212,7 @@ void Connection::EndOverdue(absl::Time now) {
     done({absl::DeadlineExceededError("the node did not answer in time"), 0,
           ""});
   }
+  if (hangs) Close();
 }
 
 }  // namespace kamino::client

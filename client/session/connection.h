@@ -52,14 +52,20 @@ class Connection final : public WireHandler,
   bool Send(session::Method method, uint64_t number, absl::Duration timeout,
             absl::string_view body, Done done);
 
-  // Ends what has had no answer in time; to be called again and again.
+  // Ends what has had no answer in time, and the connection where nothing has
+  // come since that was sent; to be called again and again.
   void EndOverdue(absl::Time now);
   // Ends all that is under way, and the wire.
   void Close();
+  // The wire is gone and nothing of this is called any more.
+  bool over() const {
+    absl::MutexLock lock(&mutex_);
+    return over_;
+  }
   // Of one that was closed; not on the wire's thread.
   void AwaitEnd() {
     absl::MutexLock lock(&mutex_);
-    mutex_.Await(absl::Condition(this, &Connection::EndedLocked));
+    mutex_.Await(absl::Condition(&over_));
   }
 
   // Nothing is under way.
@@ -73,7 +79,7 @@ class Connection final : public WireHandler,
   }
   bool ended() const {
     absl::MutexLock lock(&mutex_);
-    return EndedLocked();
+    return state_ == State::kEnded;
   }
   // Of an opened connection.
   const kamino::v1::SessionWelcome& welcome() const { return welcome_; }
@@ -82,14 +88,12 @@ class Connection final : public WireHandler,
   enum class State { kOpening, kOpen, kEnded };
   struct Pending {
     Done done;
+    absl::Time sent;
     absl::Time deadline;
   };
 
   explicit Connection(Opened opened) : opened_(std::move(opened)) {}
 
-  bool EndedLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return state_ == State::kEnded;
-  }
   void OnFrame(absl::string_view bytes) override;
   void OnWireClosed(const absl::Status& why) override;
   void OnWelcome(absl::string_view body);
@@ -103,8 +107,10 @@ class Connection final : public WireHandler,
 
   mutable absl::Mutex mutex_;
   State state_ ABSL_GUARDED_BY(mutex_) = State::kOpening;
+  bool over_ ABSL_GUARDED_BY(mutex_) = false;
   std::shared_ptr<Wire> wire_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint32_t, Pending> pending_ ABSL_GUARDED_BY(mutex_);
+  absl::Time heard_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   uint32_t next_tag_ ABSL_GUARDED_BY(mutex_) = 1;
   session::FrameWriter out_ ABSL_GUARDED_BY(mutex_){
       session::FrameKind::kRequests};

@@ -1,5 +1,6 @@
 #include "client/session/connections.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -38,14 +39,16 @@ struct Connections::Attempt {
   kamino::v1::GetCarriersResponse carriers;
   std::vector<WireMaker> ways;
   size_t next_way = 0;
+  uint64_t session_id = 0;  // that its hello names
 };
 
 Connections::Connections(ConnectionsOptions options, LanePool* lanes,
-                         Timer* timer, Learn learn)
+                         Timer* timer, Learn learn, Head head)
     : options_(std::move(options)),
       lanes_(lanes),
       timer_(timer),
       learn_(std::move(learn)),
+      head_(std::move(head)),
       carriers_(options_.carrier == "unary" ? "" : options_.carrier) {
   absl::MutexLock lock(&mutex_);
   LoseSession();
@@ -70,17 +73,19 @@ std::shared_ptr<Connection> Connections::Find(const std::string& address,
     absl::MutexLock lock(&mutex_);
     Route& route = routes_[key];
     if (route.connection != nullptr) {
-      if (!route.connection->ended()) return route.connection;
+      const bool of_another = mutates && !IsOfSession(*route.connection);
+      if (!of_another && !route.connection->ended()) return route.connection;
+      retired_.push_back(std::move(route.connection));
       route.connection = nullptr;
     }
     ++route.uses;
     if (stopping_ || route.opening || route.uses < options_.worth ||
-        MonotonicNow() < route.not_before) {
+        MonotonicNow() < route.not_before || (mutates && opening_session_)) {
       return nullptr;
     }
     route.opening = true;
     ++attempts_;
-    if (mutates) head_ = address;
+    if (mutates) opening_session_ = session_.epoch() == 0;
     chain_id_ = chain_id;
   }
   Dial(key, chain_id);
@@ -95,7 +100,6 @@ std::shared_ptr<Connection> Connections::FindOf(uint64_t id,
     absl::MutexLock lock(&mutex_);
     *expired = stopping_ || session_.id() != id || session_.epoch() == 0;
     if (*expired) return nullptr;
-    head_ = address;
     routes_[{address, true}].uses += options_.worth;
   }
   std::shared_ptr<Connection> found = Find(address, true, chain_id);
@@ -145,6 +149,7 @@ void Connections::TryWay(std::shared_ptr<Attempt> attempt) {
   if (attempt->key.second) {
     absl::MutexLock lock(&mutex_);
     *hello.mutable_session() = session_;
+    attempt->session_id = session_.id();
   }
   const WireMaker& way = attempt->ways[attempt->next_way++];
   auto opening = Connection::Open(
@@ -191,18 +196,15 @@ void Connections::OnSession(const SessionName& session) {
     const bool is_new = session_.epoch() == 0;
     session_ = session;
     keep_alive_at_ = MonotonicNow() + options_.lease / 4;
-    if (!is_new) return;
+    if (is_new) lanes_->OpenSession(session.id(), session.window());
   }
-  lanes_->OpenSession(session.id(), session.window());
 }
 
 void Connections::OnRefused(const std::shared_ptr<Attempt>& attempt,
                             const absl::Status& why) {
   learn_(DetailOf(why).chain());
   if (ReasonOf(why) == kamino::v1::REASON_SESSION_EXPIRED) {
-    absl::MutexLock lock(&mutex_);
-    lanes_->CloseSession();
-    LoseSession();
+    Expired(attempt->session_id);
   }
   Done(attempt, nullptr);
 }
@@ -229,6 +231,10 @@ void Connections::Done(const std::shared_ptr<Attempt>& attempt,
   attempt->ways.clear();
   {
     absl::MutexLock lock(&mutex_);
+    if (attempt->key.second) opening_session_ = false;
+    if (opened && attempt->key.second && !IsOfSession(*connection)) {
+      retired_.push_back(std::move(connection));  // it has expired meanwhile
+    }
     Route& route = routes_[attempt->key];
     route.opening = false;
     route.failures = opened ? 0 : route.failures + 1;
@@ -253,7 +259,7 @@ void Connections::Done(const std::shared_ptr<Attempt>& attempt,
 
 void Connections::Tick() {
   std::vector<std::shared_ptr<Connection>> open;
-  std::string head;
+  bool keep_alive = false;
   ChainId chain_id = 0;
   const absl::Time now = MonotonicNow();
   {
@@ -264,22 +270,16 @@ void Connections::Tick() {
     for (const auto& connection : retired_) open.push_back(connection);
     for (auto it = retired_.begin(); it != retired_.end();) {
       if ((*it)->idle()) (*it)->Close();
-      it = (*it)->ended() ? retired_.erase(it) : it + 1;
+      it = (*it)->over() ? retired_.erase(it) : it + 1;
     }
     if (session_.epoch() != 0 && now >= keep_alive_at_) {
       keep_alive_at_ = now + options_.lease / 4;
-      head = head_;
+      keep_alive = true;
       chain_id = chain_id_;
     }
   }
   for (const auto& connection : open) connection->EndOverdue(now);
-  if (!head.empty()) {
-    auto connection = Find(head, true, chain_id);
-    if (connection != nullptr) {
-      connection->Send(session::Method::kKeepAlive, 0, kAskTimeout, "",
-                       [](const Connection::Answer&) {});
-    }
-  }
+  if (keep_alive) KeepAlive(chain_id);
   absl::MutexLock lock(&mutex_);
   if (stopping_) {
     ticking_ = false;
@@ -288,14 +288,38 @@ void Connections::Tick() {
   }
 }
 
+void Connections::KeepAlive(ChainId chain_id) {
+  const std::string head = head_();
+  if (head.empty()) return;
+  const auto soon = [this] {
+    absl::MutexLock lock(&mutex_);
+    keep_alive_at_ = std::min(keep_alive_at_, MonotonicNow() + kAskTimeout);
+  };
+  auto connection = Find(head, /*mutates=*/true, chain_id);
+  // One that is to be made says hello by itself.
+  if (connection == nullptr) return soon();
+  connection->Send(session::Method::kKeepAlive, 0, kAskTimeout, "",
+                   [this, soon](const Connection::Answer& answer) {
+                     if (answer.status.ok()) return;
+                     learn_(DetailOf(answer.status).chain());
+                     soon();
+                   });
+}
+
 void Connections::Stop() {
+  const std::string head = head_();
   std::shared_ptr<Connection> of_session;
   {
     absl::MutexLock lock(&mutex_);
     stopping_ = true;
-    const auto route = routes_.find({head_, true});
-    if (route != routes_.end()) of_session = route->second.connection;
     lanes_->CloseSession();
+    for (const auto& [key, route] : routes_) {
+      if (key.second && route.connection != nullptr &&
+          !route.connection->ended()) {
+        of_session = route.connection;
+        if (key.first == head) break;
+      }
+    }
   }
   if (of_session != nullptr) {
     auto closed = std::make_shared<absl::Notification>();

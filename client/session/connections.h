@@ -39,10 +39,12 @@ class Connections {
  public:
   // Told of the chain that a node names when it turns this client away.
   using Learn = std::function<void(const kamino::v1::Chain&)>;
+  // host:port of the head, as far as known; or empty.
+  using Head = std::function<std::string()>;
 
   // `lanes` and `timer` outlive this, and tasks of it are with the timer.
   Connections(ConnectionsOptions options, LanePool* lanes, Timer* timer,
-              Learn learn);
+              Learn learn, Head head);
   // After Stop.
   ~Connections();
 
@@ -89,7 +91,13 @@ class Connections {
             std::shared_ptr<Connection> connection);
   // The next hello opens another one.
   void LoseSession() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether a connection has the session that calls are in now.
+  bool IsOfSession(const Connection& connection) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return connection.welcome().session().id() == session_.id();
+  }
   void Tick();
+  void KeepAlive(ChainId chain_id);
   bool Quiet() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return attempts_ == 0 && !ticking_;
   }
@@ -98,6 +106,7 @@ class Connections {
   LanePool* const lanes_;
   Timer* const timer_;
   const Learn learn_;
+  const Head head_;
 
   absl::Mutex mutex_;
   std::map<Key, Route> routes_ ABSL_GUARDED_BY(mutex_);
@@ -108,7 +117,9 @@ class Connections {
       stubs_ ABSL_GUARDED_BY(mutex_);
   // As the next hello names it; epoch 0: it is not open yet.
   kamino::v1::SessionName session_ ABSL_GUARDED_BY(mutex_);
-  std::string head_ ABSL_GUARDED_BY(mutex_);  // where it was used last
+  // A hello that opens it is under way. No second one may be: late, it would
+  // open anew what was used and closed meanwhile.
+  bool opening_session_ ABSL_GUARDED_BY(mutex_) = false;
   ChainId chain_id_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Time keep_alive_at_ ABSL_GUARDED_BY(mutex_);
   int attempts_ ABSL_GUARDED_BY(mutex_) = 0;

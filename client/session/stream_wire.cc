@@ -50,12 +50,7 @@ class StreamWire final
   }
 
   void Close() override {
-    std::shared_ptr<grpc::ClientContext> context;
-    {
-      absl::MutexLock lock(&mutex_);
-      context = context_;
-    }
-    if (context != nullptr) context->TryCancel();
+    Cancel();
     End();
   }
 
@@ -67,30 +62,40 @@ class StreamWire final
   }
 
   void OnWriteDone(bool ok) override {
-    if (!ok) return Close();
+    bool writes = false;
     bool ends = false;
     {
       absl::MutexLock lock(&mutex_);
-      writing_ = !waiting_.empty() && !closing_;
-      if (writing_) {
+      closing_ |= !ok;
+      writes = writing_ = !waiting_.empty() && !closing_;
+      if (writes) {
         *out_.mutable_frame() = std::move(waiting_.front());
         waiting_.pop_front();
       } else {
         ends = closing_ && !std::exchange(released_, true);
       }
-      if (!writing_ && !ends) return;
     }
-    if (ends) return RemoveHold();
-    StartWrite(&out_);
+    if (writes) return StartWrite(&out_);
+    if (!ok) Cancel();
+    if (ends) RemoveHold();
   }
 
-  // No write begins from now on.
+  void Cancel() {
+    std::shared_ptr<grpc::ClientContext> context;
+    {
+      absl::MutexLock lock(&mutex_);
+      context = context_;
+    }
+    if (context != nullptr) context->TryCancel();
+  }
+
+  // No write begins from now on but one that is about to, whose end follows.
   void End() {
     {
       absl::MutexLock lock(&mutex_);
       closing_ = true;
       waiting_.clear();
-      if (std::exchange(released_, true)) return;
+      if (writing_ || std::exchange(released_, true)) return;
     }
     RemoveHold();
   }

@@ -14,7 +14,7 @@ void SessionService::SetCarriers(std::vector<kamino::v1::Carrier> carriers) {
 
 grpc::ServerBidiReactor<kamino::v1::SessionFrame, kamino::v1::SessionFrame>*
 SessionService::Connect(grpc::CallbackServerContext* context) {
-  return SessionStream::Start(server_, context->peer());
+  return SessionStream::Start(server_, context);
 }
 
 grpc::ServerUnaryReactor* SessionService::GetCarriers(

@@ -14,6 +14,7 @@ class StreamCarrier final : public SessionCarrier {
   void Send(std::string frame) override { stream_->Send(std::move(frame)); }
   size_t unsent() const override { return stream_->unsent(); }
   void Close() override { stream_->Close(); }
+  void Abort() override { stream_->Abort(); }
   std::string peer() const override { return stream_->peer(); }
 
  private:
@@ -22,16 +23,16 @@ class StreamCarrier final : public SessionCarrier {
 
 }  // namespace
 
-SessionStream* SessionStream::Start(SessionServer* server, std::string peer) {
-  std::shared_ptr<SessionStream> stream(
-      new SessionStream(server, std::move(peer)));
+SessionStream* SessionStream::Start(SessionServer* server,
+                                    grpc::CallbackServerContext* context) {
+  std::shared_ptr<SessionStream> stream(new SessionStream(server, context));
   stream->self_ = stream;
   auto carrier = std::make_unique<StreamCarrier>(stream);
   const bool runs = server->node()->Run(
       [server, id = stream->id_, carrier = std::move(carrier)](
           ChainNode&) mutable { server->Open(id, std::move(carrier)); });
   if (!runs) stream->Close();
-  stream->StartRead(&stream->in_);
+  stream->ReadNext();
   return stream.get();
 }
 
@@ -57,6 +58,33 @@ void SessionStream::Close() {
   {
     absl::MutexLock lock(&mutex_);
     closing_ = true;
+    next = NextLocked();
+  }
+  Do(next);
+}
+
+void SessionStream::Abort() {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (finished_ || std::exchange(cancelling_, true)) return;
+    closing_ = true;
+  }
+  context_->TryCancel();  // not with the lock: it may call back at once
+  Next next;
+  {
+    absl::MutexLock lock(&mutex_);
+    cancelling_ = false;
+    next = NextLocked();
+  }
+  Do(next);
+}
+
+void SessionStream::ReadNext() {
+  StartRead(&in_);
+  Next next;
+  {
+    absl::MutexLock lock(&mutex_);
+    starting_read_ = false;
     next = NextLocked();
   }
   Do(next);
@@ -89,6 +117,7 @@ void SessionStream::OnFrameTaken() {
   {
     absl::MutexLock lock(&mutex_);
     taking_ = false;
+    starting_read_ = !closing_;
     next = closing_ ? NextLocked() : Next::kRead;
   }
   Do(next);
@@ -122,7 +151,11 @@ void SessionStream::OnCancel() {
   Do(next);
 }
 
-void SessionStream::OnDone() { self_.reset(); }
+void SessionStream::OnDone() {
+  server_->node()->Run(
+      [server = server_, id = id_](ChainNode&) { server->OnClosed(id); });
+  self_.reset();
+}
 
 SessionStream::Next SessionStream::NextLocked() {
   if (writing_ || finished_) return Next::kNothing;
@@ -133,7 +166,9 @@ SessionStream::Next SessionStream::NextLocked() {
     return Next::kWrite;
   }
   // A frame that the core has is followed by a read, or by this.
-  if (!closing_ || taking_) return Next::kNothing;
+  if (!closing_ || taking_ || starting_read_ || cancelling_) {
+    return Next::kNothing;
+  }
   finished_ = true;
   return Next::kFinish;
 }
@@ -143,7 +178,7 @@ void SessionStream::Do(Next next) {
     case Next::kNothing:
       return;
     case Next::kRead:
-      return StartRead(&in_);
+      return ReadNext();
     case Next::kWrite:
       return StartWrite(&out_);
     case Next::kFinish:

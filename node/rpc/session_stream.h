@@ -23,21 +23,27 @@ class SessionStream final
       public std::enable_shared_from_this<SessionStream> {
  public:
   // For gRPC, which ends it.
-  static SessionStream* Start(SessionServer* server, std::string peer);
+  static SessionStream* Start(SessionServer* server,
+                              grpc::CallbackServerContext* context);
 
   // For the carrier.
   void Send(std::string frame);
   size_t unsent() const;
   // What was sent leaves, then the stream ends.
   void Close();
+  // It ends now, whatever its client takes.
+  void Abort();
   const std::string& peer() const { return peer_; }
 
  private:
   // What to tell gRPC, once the lock is released: it may call back at once.
   enum class Next { kNothing, kRead, kWrite, kFinish };
 
-  SessionStream(SessionServer* server, std::string peer)
-      : server_(server), id_(server->NewId()), peer_(std::move(peer)) {}
+  SessionStream(SessionServer* server, grpc::CallbackServerContext* context)
+      : server_(server),
+        id_(server->NewId()),
+        peer_(context->peer()),
+        context_(context) {}
 
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
@@ -45,13 +51,15 @@ class SessionStream final
   void OnDone() override;
 
   void OnFrameTaken();
+  void ReadNext();
   Next NextLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Do(Next next);
 
   SessionServer* const server_;
   const uint64_t id_;
   const std::string peer_;
-  std::shared_ptr<SessionStream> self_;  // until OnDone
+  grpc::CallbackServerContext* const context_;  // until Finish
+  std::shared_ptr<SessionStream> self_;         // until OnDone
 
   kamino::v1::SessionFrame in_;   // gRPC's from StartRead to OnReadDone
   kamino::v1::SessionFrame out_;  // gRPC's from StartWrite to OnWriteDone
@@ -61,6 +69,9 @@ class SessionStream final
   size_t unsent_ ABSL_GUARDED_BY(mutex_) = 0;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool taking_ ABSL_GUARDED_BY(mutex_) = false;  // the core has a frame
+  // A read is about to begin, which it may not after Finish.
+  bool starting_read_ ABSL_GUARDED_BY(mutex_) = true;
+  bool cancelling_ ABSL_GUARDED_BY(mutex_) = false;  // likewise
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
 };

@@ -23,6 +23,9 @@ class SessionCarrier {
   // The server may hear of frames that had come, and of the end.
   virtual void Close() = 0;
 
+  // The connection ends now, and what is here with it.
+  virtual void Abort() = 0;
+
   // The peer has taken some, after it took none for a while.
   virtual void OnWritable() {}
 

@@ -55,23 +55,21 @@ void SessionConnection::OnFrame(absl::string_view bytes, absl::Time now) {
   if (state_ == State::kGreeting && frame->kind == FrameKind::kHello) {
     return OnHello(frame->parts, now);
   }
-  if (frame->kind == FrameKind::kGoodbye) {
-    state_ = State::kEnded;
-    return carrier_->Close();
-  }
+  if (frame->kind == FrameKind::kGoodbye) return End();
   if (state_ != State::kOpen || frame->kind != FrameKind::kRequests) {
     return Goodbye(Malformed(
         "frames of a client are a hello, and requests once it is answered"));
   }
   if (session_id_ != 0) node_->chain_node().HearSession(session_id_, now);
+  lookups_left_ = limits_.max_lookups;
   absl::Status ok;
   absl::Status whole =
       session::VisitRequests(*frame, [&](const session::Request& request) {
         ok = OnRequest(request, now);
-        return ok.ok();
+        return ok.ok() && !ended();
       });
   if (!whole.ok()) ok = Malformed(whole.message());
-  if (!ok.ok()) Goodbye(ok);
+  if (!ok.ok() && !ended()) Goodbye(ok);
 }
 
 void SessionConnection::OnHello(absl::string_view body, absl::Time now) {
@@ -158,7 +156,7 @@ absl::Status SessionConnection::OnRequest(const session::Request& request,
                                           absl::Time now) {
   if (request.method == Method::kCancel) {
     const auto found = pending_.find(request.tag);
-    if (found != pending_.end()) found->second.cancelled = true;
+    if (found != pending_.end()) *found->second.cancelled = true;
     return absl::OkStatus();
   }
   if (pending_.contains(request.tag)) {
@@ -187,11 +185,15 @@ absl::Status SessionConnection::CheckRoom(
       pending_bytes_ + request.body.size() > limits_.max_request_bytes) {
     return Overloaded("too many requests of this connection are under way");
   }
-  if (unsent_ + out_.bytes() > limits_.max_unsent_bytes ||
-      *all_unsent_ > limits_.max_all_unsent_bytes) {
-    return Overloaded("too many answers wait to be taken");
+  return CheckRoomForAnswer();
+}
+
+absl::Status SessionConnection::CheckRoomForAnswer() const {
+  if (unsent_ + out_.bytes() <= limits_.max_unsent_bytes &&
+      *all_unsent_ <= limits_.max_all_unsent_bytes) {
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
+  return Overloaded("too many answers wait to be taken");
 }
 
 void SessionConnection::Begin(const session::Request& request, absl::Time now) {
@@ -199,9 +201,12 @@ void SessionConnection::Begin(const session::Request& request, absl::Time now) {
     case Method::kGet:
     case Method::kBatchGet:
       return Read(request);
-    case Method::kKeepAlive:
-      return Answer(request.tag, absl::OkStatus(),
-                    node_->chain_node().core().settled(), "");
+    case Method::kKeepAlive: {
+      ChainNode& node = node_->chain_node();
+      const bool knows = session_id_ == 0 || node.admission_stats().has_value();
+      return Answer(request.tag, knows ? absl::OkStatus() : NotHead(),
+                    node.core().settled(), "");
+    }
     case Method::kClose:
       return CloseSession(request.tag);
     default:
@@ -210,6 +215,15 @@ void SessionConnection::Begin(const session::Request& request, absl::Time now) {
 }
 
 void SessionConnection::Read(const session::Request& request) {
+  // A key takes three bytes of a request at least.
+  const size_t lookups = request.body.size() / 3 + 1;
+  if (request.method == Method::kBatchGet) {
+    if (lookups > lookups_left_) {
+      return Answer(request.tag, Overloaded("too many keys in one frame"), 0,
+                    "");
+    }
+    lookups_left_ -= lookups;
+  }
   std::string body;
   ChainNode& node = node_->chain_node();
   const absl::Status read = node.Read([&](engine::KeyValueReader& objects) {
@@ -235,12 +249,14 @@ void SessionConnection::Mutate(const session::Request& request,
       now + (request.timeout_ms == 0 ? kDefaultTimeout
                                      : absl::Milliseconds(request.timeout_ms));
   const uint32_t tag = request.tag;
-  asked.abandoned = [find = find_, tag] {
-    SessionConnection* const self = find();
-    if (self == nullptr) return false;  // its slot tells what became of it
-    const auto found = self->pending_.find(tag);
-    return found != self->pending_.end() && found->second.cancelled;
-  };
+  const auto cancelled = pending_[tag].cancelled;
+  asked.abandoned = [cancelled] { return *cancelled; };
+  if (request.method == Method::kCommit || request.method == Method::kCall) {
+    asked.room_for_answer = [find = find_] {
+      SessionConnection* const self = find();
+      return self == nullptr ? absl::OkStatus() : self->CheckRoomForAnswer();
+    };
+  }
   asked.done = [find = find_, tag,
                 method = request.method](head::RequestOutcome outcome) {
     SessionConnection* const self = find();
@@ -293,6 +309,9 @@ void SessionConnection::Answer(uint32_t tag, const absl::Status& status,
   response.sequence = sequence;
   response.body = body;
   out_.Add(response);
+  if (unsent_ + out_.bytes() > 2 * limits_.max_unsent_bytes) {
+    Abort("it takes no answers, and goes on asking");
+  }
 }
 
 std::string SessionConnection::Explain(const absl::Status& status) const {
@@ -304,9 +323,21 @@ void SessionConnection::Goodbye(const absl::Status& why) {
   LOG_EVERY_N(INFO, 100) << "connection of " << carrier_->peer()
                          << " ends: " << why.message();
   Flush();
-  carrier_->Send(session::MakeFrame(FrameKind::kGoodbye, Explain(why)));
-  carrier_->Close();
+  Send(session::MakeFrame(FrameKind::kGoodbye, Explain(why)));
+  End();
+}
+
+void SessionConnection::End() {
   state_ = State::kEnded;
+  quiet_since_ = node_->Now();
+  carrier_->Close();
+}
+
+void SessionConnection::Abort(absl::string_view why) {
+  LOG_EVERY_N(INFO, 100) << "connection of " << carrier_->peer()
+                         << " is cut off: " << why;
+  End();
+  carrier_->Abort();
 }
 
 void SessionConnection::Flush() {
@@ -314,12 +345,14 @@ void SessionConnection::Flush() {
 }
 
 void SessionConnection::Send(std::string frame) {
+  CountUnsent();  // what the peer has taken shows before there is more
   carrier_->Send(std::move(frame));
   CountUnsent();
 }
 
 void SessionConnection::CountUnsent() {
   const size_t unsent = carrier_->unsent();
+  took_some_ |= unsent < unsent_;
   *all_unsent_ += unsent;
   *all_unsent_ -= std::exchange(unsent_, unsent);
 }
@@ -330,20 +363,18 @@ void SessionConnection::OnWritable() {
 }
 
 void SessionConnection::OnTick(absl::Time now) {
-  const size_t before = unsent_;
   CountUnsent();
-  const bool stuck = unsent_ > 0 && unsent_ >= before;
-  if (ended() || (state_ != State::kGreeting && !stuck)) {
+  const bool stuck = unsent_ > 0 && !std::exchange(took_some_, false);
+  if ((state_ == State::kOpening || state_ == State::kOpen) && !stuck) {
     quiet_since_ = now;
     return;
   }
   if (now - quiet_since_ < limits_.max_silence) return;
-  Goodbye(
-      state_ == State::kGreeting
-          ? MakeError(kamino::v1::REASON_INVALID_ARGUMENT,
-                      absl::StrCat("no hello came within ",
-                                   absl::FormatDuration(limits_.max_silence)))
-          : Overloaded("answers were not taken for too long"));
+  if (state_ == State::kGreeting) {
+    return Goodbye(Malformed(absl::StrCat(
+        "no hello came within ", absl::FormatDuration(limits_.max_silence))));
+  }
+  Abort(ended() ? "it does not end" : "it takes no answers");
 }
 
 }  // namespace kamino::node

@@ -27,10 +27,14 @@ namespace kamino::node {
 struct SessionLimits {
   size_t max_requests = 4096;           // under way, of one connection
   size_t max_request_bytes = 16 << 20;  // their bodies
-  size_t max_unsent_bytes = 16 << 20;   // of answers; requests are shed beyond
+  // Of answers; requests are shed beyond, and beyond twice that the connection
+  // ends.
+  size_t max_unsent_bytes = 16 << 20;
   size_t max_all_unsent_bytes = 256 << 20;  // of all connections
   // What was not greeted, or does not take its answers, for so long ends.
   absl::Duration max_silence = absl::Seconds(5);
+  // Keys that the reads of one frame may look up: some tens of milliseconds.
+  size_t max_lookups = 65536;
 };
 
 class SessionConnection {
@@ -61,7 +65,8 @@ class SessionConnection {
   enum class State { kGreeting, kOpening, kOpen, kEnded };
   struct Pending {
     size_t bytes = 0;
-    bool cancelled = false;
+    // The request's as well, which asks often.
+    std::shared_ptr<bool> cancelled = std::make_shared<bool>(false);
   };
 
   void OnHello(absl::string_view body, absl::Time now);
@@ -78,10 +83,15 @@ class SessionConnection {
   void Mutate(const session::Request& request, absl::Time now);
   void CloseSession(uint32_t tag);
 
+  // Not OK: there is no room for an answer of some size.
+  absl::Status CheckRoomForAnswer() const;
   void Answer(uint32_t tag, const absl::Status& status, uint64_t sequence,
               absl::string_view body);
   // The end of the protocol, for the peer's fault or this node's.
   void Goodbye(const absl::Status& why);
+  void End();
+  // Without another word.
+  void Abort(absl::string_view why);
   void Send(std::string frame);
   void CountUnsent();
   // As google.rpc.Status, with what a client goes by.
@@ -93,12 +103,15 @@ class SessionConnection {
   const Finder find_;
   size_t* const all_unsent_;
 
+  // Of this frame: keys that it may still look up.
+  size_t lookups_left_ = 0;
   State state_ = State::kGreeting;
   uint64_t session_id_ = 0;                         // 0: reads only
   absl::flat_hash_map<uint32_t, Pending> pending_;  // by tag
   size_t pending_bytes_ = 0;
   session::FrameWriter out_{session::FrameKind::kResponses};
   size_t unsent_ = 0;       // as counted last
+  bool took_some_ = false;  // the peer, since the last tick
   absl::Time quiet_since_;  // of what limits_.max_silence bounds
 };
 

@@ -15,11 +15,12 @@ namespace {
 
 using transport::Link;
 
-// Links of one listener. Each may come to two rings, or send buffers, of
-// kRingBytes.
+// Links of one listener. Each may come to two rings of kRingBytes, or to
+// kSendBuffer beside what its carrier counts.
 constexpr int kMaxTcpLinks = 16384;
 constexpr int kMaxSharedLinks = 64;
 constexpr size_t kRingBytes = size_t{8} << 20;
+constexpr size_t kSendBuffer = session::kMaxFrameBytes + 4096;
 
 absl::Span<const std::byte> BytesOf(absl::string_view text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
@@ -42,6 +43,7 @@ class LinkCarrier final : public SessionCarrier {
     closing_ = true;
     if (waiting_.empty()) link_->Close();
   }
+  void Abort() override { link_->Close(); }
   std::string peer() const override { return link_->peer(); }
 
   void OnWritable() override { SendWaiting(); }
@@ -108,7 +110,7 @@ absl::StatusOr<std::unique_ptr<SessionLinks>> SessionLinks::Listen(
   for (const Offer& offer : offers) {
     transport::TransportOptions options;
     options.max_message = session::kMaxFrameBytes;
-    options.send_buffer = kRingBytes;
+    options.send_buffer = kSendBuffer;
     options.ring_bytes = kRingBytes;
     options.max_accepted = offer.factory.capabilities().same_host_only
                                ? kMaxSharedLinks

@@ -78,6 +78,7 @@ class TestCarrier final : public SessionCarrier {
   void Send(std::string frame) override { peer_->Add(std::move(frame)); }
   size_t unsent() const override { return peer_->untaken(); }
   void Close() override { peer_->Close(); }
+  void Abort() override { peer_->Close(); }
   std::string peer() const override { return "test"; }
 
  private:

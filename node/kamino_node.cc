@@ -214,8 +214,8 @@ absl::Status Serve(const NodeFlags& flags,
   SessionService session_service(&sessions);
   std::unique_ptr<SessionLinks> session_links;
   const auto stop = [&] {
-    node->Stop();
     session_links.reset();
+    node->Stop();
     server.reset();
     rendezvous->Stop();
   };

@@ -15,7 +15,7 @@ namespace kamino::session {
 
 inline constexpr uint32_t kVersion = 1;
 inline constexpr size_t kMaxFrameBytes = size_t{5} << 20;
-inline constexpr size_t kMaxParts = 4096;
+inline constexpr size_t kMaxParts = 1024;
 // In front of a frame, and of each part of it.
 inline constexpr size_t kHeaderBytes = 16;
 inline constexpr size_t kPartHeaderBytes = 24;

@@ -371,6 +371,16 @@ absl::Status ChainNode::ReadOutcome(const kamino::v1::RequestId& id,
   }
   ASSIGN_OR_RETURN(auto found,
                    state_.FindOutcome(reader, id.client_id(), id.since()));
+  if (found.knowledge == StateMachine::Knowledge::kNone) {
+    // Whoever asks may not know that it was in a session.
+    ASSIGN_OR_RETURN(const auto taken,
+                     state_.IsTaken(reader, id.client_id(), id.number()));
+    if (taken.has_value()) {
+      RETURN_IF_ERROR(TellOfSession(
+          state_.FindPlace(reader, id.client_id(), id.number()), response));
+      return CheckMayRead();
+    }
+  }
   Tell(found, id.number(), response);
   return CheckMayRead();
 }

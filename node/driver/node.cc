@@ -239,15 +239,6 @@ bool Node::Run(absl::AnyInvocable<void(ChainNode&)> task) {
   });
 }
 
-bool Node::RunWeighed(absl::AnyInvocable<void(ChainNode&)> task, size_t bytes) {
-  return core_->PostAndWait(
-      [this, task = std::move(task)]() mutable {
-        activity_.Doing("a frame of a session");
-        task(*node_);
-      },
-      bytes);
-}
-
 // --- Core thread.
 
 void Node::Report() {

@@ -118,9 +118,6 @@ class Node {
 
   // Runs `task` on the core thread; false when the node has stopped.
   bool Run(absl::AnyInvocable<void(ChainNode& node)> task);
-  // The same, of something that takes `bytes`; may wait for room, and so not
-  // within another task (CoreExecutor::PostAndWait).
-  bool RunWeighed(absl::AnyInvocable<void(ChainNode& node)> task, size_t bytes);
 
   // Of the core thread (CoreExecutor::loop).
   std::shared_ptr<transport::EventLoop> loop() { return core_->loop(); }

@@ -189,10 +189,11 @@ absl::Status SessionConnection::CheckRoom(
 }
 
 absl::Status SessionConnection::CheckRoomForAnswer() const {
-  if (unsent_ + out_.bytes() <= limits_.max_unsent_bytes &&
-      *all_unsent_ <= limits_.max_all_unsent_bytes) {
-    return absl::OkStatus();
-  }
+  // Where all have much, those do without who have some.
+  const size_t most = *all_unsent_ <= limits_.max_all_unsent_bytes
+                          ? limits_.max_unsent_bytes
+                          : limits_.max_unsent_bytes / 256;
+  if (unsent_ + out_.bytes() <= most) return absl::OkStatus();
   return Overloaded("too many answers wait to be taken");
 }
 

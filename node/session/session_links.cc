@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/status_macros.h"
+#include "glog/logging.h"
 #include "proto/session_frame.h"
 
 namespace kamino::node {
@@ -71,20 +72,13 @@ class SessionLinkHandler final : public transport::LinkHandler {
   SessionLinkHandler(SessionServer* server, std::shared_ptr<Link> link)
       : server_(server), id_(server->NewId()) {
     auto carrier = std::make_unique<LinkCarrier>(std::move(link));
-    server_->node()->Run(
-        [server, id = id_, carrier = std::move(carrier)](ChainNode&) mutable {
-          server->Open(id, std::move(carrier));
-        });
+    server_->Open(id_, std::move(carrier));  // on the core thread's loop
   }
 
   void OnMessage(absl::Span<const std::byte> message) override {
-    server_->node()->RunWeighed(
-        [server = server_, id = id_,
-         frame = std::string(reinterpret_cast<const char*>(message.data()),
-                             message.size())](ChainNode&) {
-          server->OnFrame(id, frame);
-        },
-        message.size());
+    server_->Queue(id_,
+                   std::string(reinterpret_cast<const char*>(message.data()),
+                               message.size()));
   }
 
   void OnWritable() override {
@@ -116,6 +110,7 @@ absl::StatusOr<std::unique_ptr<SessionLinks>> SessionLinks::Listen(
                                ? kMaxSharedLinks
                                : kMaxTcpLinks;
     options.loop = server->node()->loop();
+    CHECK(options.loop != nullptr) << "links of sessions live on the node's";
     ASSIGN_OR_RETURN(auto transport, offer.factory.Make(options));
     ASSIGN_OR_RETURN(
         auto listener,

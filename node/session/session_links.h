@@ -22,7 +22,7 @@ class SessionLinks {
   };
 
   // Listens by each offer, on the node's own thread. The server outlives this,
-  // and the node has stopped before this ends. kAlreadyExists,
+  // and this ends before the node stops. kAlreadyExists,
   // kInvalidArgument: as transport::Transport::Listen says.
   static absl::StatusOr<std::unique_ptr<SessionLinks>> Listen(
       const std::vector<Offer>& offers, SessionServer* server);

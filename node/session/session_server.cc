@@ -42,6 +42,33 @@ void SessionServer::OnFrame(uint64_t id, absl::string_view frame) {
   touched_.push_back(id);
 }
 
+void SessionServer::Queue(uint64_t id, std::string frame) {
+  waiting_bytes_ += frame.size();
+  waiting_.emplace_back(id, std::move(frame));
+  while (waiting_bytes_ > options_.max_waiting_bytes) ServeFirst();
+  if (std::exchange(has_turn_, true)) return;
+  // Also where nothing waits any more: what was served is still to be flushed.
+  has_turn_ = node_->Run([this](ChainNode&) { ServeTurn(); });
+}
+
+void SessionServer::ServeFirst() {
+  auto [id, frame] = std::move(waiting_.front());
+  waiting_.pop_front();
+  waiting_bytes_ -= frame.size();
+  OnFrame(id, frame);
+}
+
+void SessionServer::ServeTurn() {
+  has_turn_ = false;
+  const absl::Time end = node_->Now() + options_.max_turn;
+  while (!waiting_.empty()) {
+    ServeFirst();
+    if (node_->Now() < end || waiting_.empty()) continue;
+    has_turn_ = node_->Run([this](ChainNode&) { ServeTurn(); });
+    return;
+  }
+}
+
 void SessionServer::OnWritable(uint64_t id) {
   SessionConnection* const connection = Find(id);
   if (connection != nullptr) connection->OnWritable();

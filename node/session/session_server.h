@@ -5,7 +5,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -18,6 +21,12 @@ namespace kamino::node {
 
 struct SessionServerOptions {
   SessionLimits limits;
+  // Frames of links that wait for their turn. With more they are served as they
+  // are read, so that no more is read meanwhile.
+  size_t max_waiting_bytes = 1 << 20;
+  // How long one turn takes, but for the last frame; then others have theirs:
+  // neighbours, ticks.
+  absl::Duration max_turn = absl::Milliseconds(1);
   size_t max_connections = 16384;
 };
 
@@ -36,6 +45,9 @@ class SessionServer final : public CoreUser {
   void Open(uint64_t id, std::unique_ptr<SessionCarrier> carrier);
   // No effect on one that is gone.
   void OnFrame(uint64_t id, absl::string_view frame);
+  // One that came by a link, on the core thread's loop, not within a task: it
+  // is served in its turn.
+  void Queue(uint64_t id, std::string frame);
   void OnWritable(uint64_t id);
   // The carrier is gone.
   void OnClosed(uint64_t id);
@@ -48,6 +60,8 @@ class SessionServer final : public CoreUser {
 
  private:
   SessionConnection* Find(uint64_t id);
+  void ServeFirst();
+  void ServeTurn();
 
   const Options options_;
   Node* const node_;
@@ -56,6 +70,9 @@ class SessionServer final : public CoreUser {
   size_t unsent_ = 0;  // of all; outlives them
   absl::flat_hash_map<uint64_t, std::unique_ptr<SessionConnection>>
       connections_;
+  std::deque<std::pair<uint64_t, std::string>> waiting_;  // frames
+  size_t waiting_bytes_ = 0;
+  bool has_turn_ = false;          // a task that serves is on its way
   std::vector<uint64_t> touched_;  // since the last EndOfBatch; may repeat
 };
 

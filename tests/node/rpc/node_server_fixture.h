@@ -113,8 +113,8 @@ class NodeServerTest : public ::testing::Test {
   }
 
   ~NodeServerTest() override {
-    node_->Stop();
     session_links_.reset();
+    node_->Stop();
     server_.reset();
   }
 

@@ -115,7 +115,8 @@ class Transaction : public Reader {
   //
   // kNotFound: no live object. kOutOfRange: range outside the payload.
   // kResourceExhausted: log or backup full. kAborted: conflict().
-  // After an error the transaction can only be aborted.
+  // After an error the transaction can only be aborted; but see
+  // ForgetConflict.
   virtual absl::StatusOr<std::byte*> Write(ObjectId id, uint32_t offset,
                                            uint32_t length) = 0;
 
@@ -159,6 +160,10 @@ class Transaction : public Reader {
   // The object whose lock another transaction holds, after kAborted from Read,
   // Write or Free; a dependent transaction in the sense of section 3.
   virtual std::optional<ObjectId> conflict() const = 0;
+
+  // After a conflict the transaction goes on, without what met it: that has
+  // declared nothing. conflict() is none again.
+  virtual void ForgetConflict() = 0;
 };
 
 }  // namespace kamino::engine

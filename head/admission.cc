@@ -207,21 +207,32 @@ std::optional<std::pair<size_t, Admission::Attempt>> Admission::TryBatch(
     if (request.mutation.in_session) continue;
     clients.asking.insert(request.mutation.client_id);
   }
-  std::vector<Attempt> attempts;
+  std::vector<Attempt> attempts;  // of those that are not parked
   uint32_t executed = 0;
   for (size_t i = 0; i < batch->size(); ++i) {
     if (i > 0 && turn_is_over()) {
       waiting_.PutBack(batch, i);
       break;
     }
+    Request& request = (*batch)[i];
     const uint64_t sequence = core_->next_sequence() + executed;
-    attempts.push_back(
-        ExecuteOne(*transaction, (*batch)[i], sequence, &clients, now));
-    if (attempts.back().executed) ++executed;
-    if (!attempts.back().spoilt) continue;
-    Abort(*transaction);
-    return std::make_pair(i, std::move(attempts.back()));
+    Attempt attempt =
+        ExecuteOne(*transaction, request, sequence, &clients, now);
+    const size_t place = attempts.size();
+    if (attempt.spoilt) {
+      Abort(*transaction);
+      batch->erase(batch->begin() + place, batch->begin() + i);
+      return std::make_pair(place, std::move(attempt));
+    }
+    if (attempt.conflict.has_value()) {
+      waiting_.Park(*attempt.conflict, std::move(request));
+      continue;
+    }
+    if (place != i) (*batch)[place] = std::move(request);
+    if (attempt.executed) ++executed;
+    attempts.push_back(std::move(attempt));
   }
+  batch->resize(attempts.size());
   if (executed > 0) {
     CommitBatch(*transaction, executed, batch, std::move(attempts), now,
                 actions);
@@ -329,12 +340,16 @@ Admission::Attempt Admission::Failed(Transaction& transaction,
       replica::ReasonOf(attempt.outcome.status) == kamino::v1::REASON_HEAP_FULL;
   attempt.damaged = absl::IsDataLoss(status) &&
                     replica::ReasonOf(status) == kamino::v1::REASON_UNSPECIFIED;
-  // A decision of the function itself that has changed nothing leaves the
-  // transaction as it was; any other failure takes everything back.
-  attempt.spoilt = attempt.conflict.has_value() || changed ||
-                   transaction.write_set().size() != declared ||
-                   !IsOwnDecision(status);
+  // A lock that was met, or a decision of the function itself, before anything
+  // was changed leaves the transaction as it was; any other failure takes
+  // everything back.
+  attempt.spoilt = changed || transaction.write_set().size() != declared ||
+                   !(attempt.conflict.has_value() || IsOwnDecision(status));
   if (attempt.spoilt) return attempt;
+  if (attempt.conflict.has_value()) {
+    transaction.ForgetConflict();
+    return attempt;
+  }
   if (replica::ReasonOf(status) == kamino::v1::REASON_OVERLOADED) {
     ++counters_.rejected;
   } else {

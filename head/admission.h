@@ -8,7 +8,8 @@
 //      are new ones and those that a release of locks has freed; a hot index
 //      leaf so admits a batch per round trip rather than one request.
 //   2. One that meets a locked object takes back what it did, holds nothing,
-//      and is parked on that object; so there is no deadlock.
+//      and is parked on that object; so there is no deadlock. The batch goes on
+//      without it, from the start if it had changed something.
 //   3. One that fails changes nothing and never enters the chain. Neither does
 //      one whose outcome is stored already.
 //   4. The entry becomes durable in the ring, then its commit mark is set,
@@ -197,7 +198,7 @@ class Admission {
   // A request executed within a transaction, and its answer once that is done.
   struct Attempt {
     bool executed = false;    // part of the log entry
-    bool spoilt = false;      // failed, and the transaction cannot go on
+    bool spoilt = false;      // failed, and the transaction is to be aborted
     bool damaged = false;     // as an object is
     bool ended = false;       // the function came to its end, if to a refusal
     bool lacks_room = false;  // in the heap, or among the stored results

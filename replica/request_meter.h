@@ -85,6 +85,7 @@ class MeteredTransaction final : public engine::Transaction {
   std::optional<engine::ObjectId> conflict() const override {
     return transaction_->conflict();
   }
+  void ForgetConflict() override { transaction_->ForgetConflict(); }
 
  private:
   engine::Transaction* const transaction_;

@@ -55,6 +55,9 @@ class ReadingTransaction final : public Transaction {
   std::optional<ObjectId> conflict() const override {
     return below_ == nullptr ? std::nullopt : below_->conflict();
   }
+  void ForgetConflict() override {
+    if (below_ != nullptr) below_->ForgetConflict();
+  }
 
  private:
   engine::HeapReader heap_;

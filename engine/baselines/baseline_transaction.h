@@ -47,6 +47,7 @@ class BaselineTransaction : public Transaction {
   absl::Status Abort() final;
   const WriteSet& write_set() const final { return write_set_; }
   std::optional<ObjectId> conflict() const final { return conflict_; }
+  void ForgetConflict() final { conflict_.reset(); }
 
  protected:
   struct NewObject {

@@ -37,6 +37,7 @@ class KaminoTransaction final : public Transaction {
   absl::Status Abort() override;
   const WriteSet& write_set() const override;
   std::optional<ObjectId> conflict() const override { return conflict_; }
+  void ForgetConflict() override { conflict_.reset(); }
 
  private:
   using Object = TransactionState::Object;

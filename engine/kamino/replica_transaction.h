@@ -48,6 +48,7 @@ class ReplicaTransaction : public Transaction {
   absl::Status Abort() override;
   const WriteSet& write_set() const override;
   std::optional<ObjectId> conflict() const override { return std::nullopt; }
+  void ForgetConflict() override {}
 
  protected:
   // --- Where it stores.

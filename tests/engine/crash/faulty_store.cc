@@ -77,6 +77,7 @@ class FaultyTransaction final : public Transaction {
   std::optional<ObjectId> conflict() const override {
     return inner_->conflict();
   }
+  void ForgetConflict() override { inner_->ForgetConflict(); }
 
  private:
   absl::StatusOr<std::byte*> Bytes(ObjectId id, uint32_t offset) {

@@ -54,6 +54,7 @@ class MemoryTransaction final : public Transaction {
   }
   const WriteSet& write_set() const override { return none_; }
   std::optional<ObjectId> conflict() const override { return std::nullopt; }
+  void ForgetConflict() override {}
 
   // Calls so far.
   uint64_t reads() const { return reads_; }

@@ -61,6 +61,9 @@ class Failure {
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
 };
 
+// No more wake-ups than that for what nobody waits for; see ChainOptions.
+constexpr absl::Duration kAckDelay = absl::Milliseconds(1);
+
 // Leaves room to count up.
 uint64_t RandomIncarnation() {
   std::random_device random;
@@ -121,6 +124,7 @@ absl::StatusOr<NodeOptions> OptionsFrom(
     options.restarts.first_delay = absl::ZeroDuration();
   }
   options.chain.transfer_bytes_per_s = flags.transfer_mb_per_s * 1000 * 1000;
+  options.chain.ack_delay = kAckDelay;
   options.chain.scrub_bytes_per_s = flags.scrub_mb_per_s * 1000 * 1000;
   options.chain.scrub_min_pass = flags.scrub_min_pass;
   RETURN_IF_ERROR(

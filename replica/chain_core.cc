@@ -337,7 +337,7 @@ void ChainCore::EndOfBatch(absl::Time now, Actions* actions) {
   AdoptDeadly(now);
   scrub_exchange_.Continue(may_compare(), now);
   downstream_.Pump(deadly_.Beyond(KnownComplete()));
-  upstream_.Acknowledge(behind());
+  upstream_.Acknowledge(behind(), now);
 }
 
 // --- Log entries.

@@ -27,6 +27,10 @@ struct ChainOptions {
   uint64_t max_entry_bytes = 0;
   // Log entries that may be on their way to the successor, unacknowledged.
   uint64_t window_entries = 1024;
+  // Between two acknowledgements to the predecessor, while nothing runs full;
+  // the next tick may be what sends one. What the chain completes does not
+  // wait for them.
+  absl::Duration ack_delay = absl::ZeroDuration();
   // Between two attempts to reach a neighbour, of which the first few are
   // closer: one that is only late with a view has it in a moment.
   absl::Duration reconnect_delay = absl::Milliseconds(20);

@@ -12,10 +12,19 @@ namespace kamino::replica {
 
 using kamino::internal::v1::Sync;
 
+namespace {
+
+// Of log entries, or of a ring, that an acknowledgement does not wait beyond.
+constexpr uint64_t kMuchBytes = 1u << 20;
+constexpr uint64_t kMuchOf = 4;  // one part in so many
+
+}  // namespace
+
 void Upstream::Attach(LinkId link) {
   if (link != link_) outbox_->Close(link_);
   link_ = link;
   state_ = State::kInOrder;
+  last_paid_ = absl::InfinitePast();
 }
 
 void Upstream::Detach() {
@@ -81,6 +90,8 @@ bool Upstream::Take(absl::string_view bytes, bool may_append) {
   }
   state_ = State::kInOrder;
   owed_.ack = true;
+  ++owed_.entries;
+  owed_.bytes += bytes.size();
   return true;
 }
 
@@ -93,10 +104,20 @@ void Upstream::OnCleaned() {
   if (std::exchange(owed_.sync_once_cleaned, false)) owed_.sync = true;
 }
 
-void Upstream::Acknowledge(bool behind) {
+bool Upstream::OwesMuch() const {
+  return owed_.bytes >= kMuchBytes ||
+         owed_.entries >= options_.window_entries / kMuchOf ||
+         ring_->bytes_used() >= ring_->bytes_total() / kMuchOf;
+}
+
+void Upstream::Acknowledge(bool behind, absl::Time now) {
   if (!attached()) return;
   if (owed_.sync) {
     SendSync(link_, behind);
+  } else if (!owed_.ack && !owed_.clean_up) {
+    return;
+  } else if (now < last_paid_ + options_.ack_delay && !OwesMuch()) {
+    return;
   } else {
     if (owed_.ack) {
       outbox_->Send(link_).mutable_append_ack()->set_received(
@@ -107,6 +128,8 @@ void Upstream::Acknowledge(bool behind) {
     }
   }
   owed_.sync = owed_.ack = owed_.clean_up = false;
+  owed_.entries = owed_.bytes = 0;
+  last_paid_ = now;
 }
 
 Sync* Upstream::SendSync(LinkId link, bool behind) {

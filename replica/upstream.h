@@ -18,10 +18,16 @@
 //                                                 that waited for room
 //             Acknowledge                         sends what it owes: a Sync
 //                                                 says all there is to be said
+//             Acknowledge, too soon after         sends a Sync that it owes
+//             the last one
 //   any       Attach                    kInOrder  closes another link
 //             Detach, OnClosed          kApart
 //             Leave                     kApart    closes the link; owes nothing
 // What is owed while it is kApart is sent once it is attached.
+//
+// Nobody waits for an acknowledgement or a clean-up but who runs out of room, in
+// the window or in a ring: so one stands for all of the last moment, rather than
+// wake the neighbour up for each entry.
 //
 // Invariant: what is acknowledged is durable in the ring.
 //
@@ -29,7 +35,10 @@
 #ifndef KAMINO_REPLICA_UPSTREAM_H_
 #define KAMINO_REPLICA_UPSTREAM_H_
 
+#include <cstdint>
+
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "replica/chain_actions.h"
 #include "replica/chain_options.h"
 #include "replica/log_ring.h"
@@ -69,8 +78,9 @@ class Upstream {
   void OnCleaned();
   void OweCleanUp() { owed_.clean_up = true; }
 
-  // Sends what is owed. `behind`: as Sync says.
-  void Acknowledge(bool behind);
+  // Sends what is owed, if it is time to or there is much of it. `behind`: as
+  // Sync says.
+  void Acknowledge(bool behind, absl::Time now);
   // Tells the other side, at once, where to go on. What it returns may be added
   // to, before anything else is sent.
   kamino::internal::v1::Sync* SendSync(LinkId link, bool behind);
@@ -82,10 +92,15 @@ class Upstream {
     bool clean_up = false;
     bool sync = false;
     bool sync_once_cleaned = false;  // not before the ring has room
+    // Log entries that `ack` is of.
+    uint64_t entries = 0;
+    uint64_t bytes = 0;
   };
 
   // What came is not the next entry.
   void FallBehind();
+  // Whether the window or a ring, this one or one before it, may run full.
+  bool OwesMuch() const;
 
   const ChainOptions& options_;
   LogRing* const ring_;
@@ -94,6 +109,7 @@ class Upstream {
   State state_ = State::kApart;
   LinkId link_ = kNoLink;  // unless kApart
   Owed owed_;
+  absl::Time last_paid_ = absl::InfinitePast();
 };
 
 }  // namespace kamino::replica

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "absl/functional/any_invocable.h"
+#include "absl/functional/function_ref.h"
 #include "node/driver/core_activity.h"
 
 namespace kamino::transport {
@@ -41,6 +42,14 @@ class CoreExecutor {
   // Any thread: may wait until there is room for `weight`; on the one that runs
   // tasks it may run those that are there instead, so not within a task.
   virtual bool PostAndWait(absl::AnyInvocable<void()> task, size_t weight) = 0;
+
+  // Runs the task at once, as the next one of the batch under way, and returns
+  // true: on the thread that runs tasks, not within one, and while none is
+  // queued. Else false, and it has not run.
+  virtual bool RunNow(absl::FunctionRef<void()> task) {
+    (void)task;
+    return false;
+  }
 
   // Any thread but the one that runs tasks. Returns when no task or hook runs
   // any more, nor ever will. Idempotent.

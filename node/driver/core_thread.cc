@@ -1,5 +1,6 @@
 #include "node/driver/core_thread.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -66,6 +67,22 @@ bool CoreThread::PostAndWait(absl::AnyInvocable<void()> task, size_t weight) {
   // Who runs the tasks cannot wait for it: many links may have much to say.
   if (runs_ && IsFull()) Poll();
   return Push({std::move(task), weight}, /*may_wait=*/false);
+}
+
+bool CoreThread::RunNow(absl::FunctionRef<void()> task) {
+  if (!loop_->OnLoopThread() || !runs_ || polling_ ||
+      has_tasks_.load(std::memory_order_acquire)) {
+    return false;
+  }
+  const absl::Time now = MonotonicNow();
+  if (now - began_ >= options_.max_batch_time) Poll();
+  began_ = std::min(began_, now);
+  more_ = true;  // the end of the batch
+  polling_ = true;
+  BeginStep("a task");
+  task();
+  polling_ = false;
+  return true;
 }
 
 bool CoreThread::IsFull() {
@@ -139,6 +156,7 @@ bool CoreThread::Poll() {
   const bool timer_fired = std::exchange(timer_fired_, false);
   if (!timer_fired && !has_tasks && !more_) return false;
   polling_ = true;
+  began_ = absl::InfiniteFuture();
   absl::Time began = MonotonicNow();
   for (Task& task : batch_) {
     if (&task != &batch_.front() &&

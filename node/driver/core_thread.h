@@ -44,6 +44,7 @@ class CoreThread final : public CoreExecutor, private transport::Poller {
   void Start(Hooks hooks) override;
   bool Post(absl::AnyInvocable<void()> task) override;
   bool PostAndWait(absl::AnyInvocable<void()> task, size_t weight) override;
+  bool RunNow(absl::FunctionRef<void()> task) override;
   // Runs what was posted before.
   void Stop() override;
   std::shared_ptr<transport::EventLoop> loop() override { return loop_; }
@@ -95,6 +96,8 @@ class CoreThread final : public CoreExecutor, private transport::Poller {
   bool timer_fired_ = false;
   absl::Time next_tick_ = absl::InfinitePast();
   bool more_ = false;  // the last batch has left something to do
+  // Of the first task of a batch that RunNow began; else infinite.
+  absl::Time began_ = absl::InfiniteFuture();
   std::vector<Task> batch_;
 
   bool started_ = false;                    // Start and Stop only

@@ -38,7 +38,7 @@ struct UpstreamRig : PartRig {
   }
 
   // What is owed shows when it is sent.
-  void Acknowledge() { upstream.Acknowledge(/*behind=*/false); }
+  void Acknowledge() { upstream.Acknowledge(/*behind=*/false, now); }
 
   Upstream upstream{options, ring.get(), &outbox};
 };

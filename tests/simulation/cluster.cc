@@ -124,6 +124,7 @@ SimNode::Options Cluster::NodeOptions(const std::string& name) const {
   options.node.chain.window_entries = 64;
   options.node.chain.fetch_timeout = absl::Milliseconds(50);
   options.node.chain.window_chunks = 8;
+  options.node.chain.ack_delay = options_.ack_delay;
   options.node.chain.chunks_at_once = 2;
   options.node.chain.cut_bytes = 16u << 10;
   options.node.chain.transfer_bytes_per_s = options_.transfer_bytes_per_s;

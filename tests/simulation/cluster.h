@@ -43,6 +43,7 @@ struct ClusterOptions {
   size_t link_credits = 0;            // see TimedNetwork; 0: plenty
   uint64_t scrub_bytes_per_s = 0;     // 0: nothing is compared
   absl::Duration scrub_min_pass;
+  absl::Duration ack_delay;
   // As storage and node options; without a limit nodes do not wait either.
   uint32_t restart_limit = 0;
   node::RestartPolicy restarts;

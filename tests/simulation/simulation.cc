@@ -113,6 +113,10 @@ ClusterOptions DrawCluster(Scenario scenario, Random* random) {
           random->Between(absl::Milliseconds(500), absl::Seconds(4));
     }
   }
+  if (!random->OneIn(3)) {
+    options.ack_delay =
+        random->Between(absl::ZeroDuration(), absl::Milliseconds(40));
+  }
   options.verbs = random->OneIn(2);
   if (options.verbs && random->OneIn(4)) options.without_verbs = 1;
   return options;

@@ -28,6 +28,10 @@ constexpr int kRoundsPerWait = 32;
 
 constexpr int kEventsPerWait = 64;
 
+// After kMostWorth spins in vain it spins only once in so many turns of work:
+// the thread on whose answer it waits may need the processor.
+constexpr int kSkippedSpins = 32;
+
 int64_t Now() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
@@ -209,7 +213,8 @@ void EventLoop::Run() {
     const int64_t now = Now();
     RunTimers(now);
     if (worked) last_work = now;
-    awake = worked || (spinning_ > 0 && now - last_work < spin_nanos_);
+    // Where nobody spins the next wait finds what there is as well.
+    awake = spinning_ > 0 && IsWorthSpinning(worked, now - last_work);
     worked = false;
     if (awake) {
       if (Wait(0, /*armed=*/false)) last_work = Now();
@@ -221,6 +226,21 @@ void EventLoop::Run() {
       last_work = Now();
     }
   }
+}
+
+bool EventLoop::IsWorthSpinning(bool worked, int64_t idle_nanos) {
+  if (worked) {
+    if (std::exchange(spun_, false)) worth_ = kMostWorth;
+    may_spin_ = worth_ > 0 || ++skipped_ % kSkippedSpins == 0;
+    return may_spin_;
+  }
+  if (may_spin_ && idle_nanos < spin_nanos_) {
+    spun_ = true;
+    return true;
+  }
+  if (std::exchange(spun_, false) && worth_ > 0) --worth_;
+  may_spin_ = false;
+  return false;
 }
 
 // False when the loop is to end.

@@ -46,7 +46,8 @@ class EventLoop {
   using Id = uint64_t;  // never zero, never reused
 
   // Starts the thread, under that name. `spin`: how long after work pollers are
-  // asked again and again before it sleeps.
+  // asked again and again before it sleeps; it learns whether that is worth
+  // while.
   static absl::StatusOr<std::shared_ptr<EventLoop>> Start(
       absl::Duration spin, const char* name = "transport");
 
@@ -97,6 +98,8 @@ class EventLoop {
 
   EventLoop(absl::Duration spin, UniqueFd epoll, UniqueFd wake);
 
+  static constexpr int kMostWorth = 32;
+
   enum class Work {
     kNone,
     kSome,
@@ -113,6 +116,9 @@ class EventLoop {
   // until the loop is awake.
   bool Wait(int timeout_ms, bool armed);
   int MillisUntilTimer() const;
+  // Whether to look for work again and again, rather than to sleep: `worked`
+  // in the last round, or nothing to do for so long.
+  bool IsWorthSpinning(bool worked, int64_t idle_nanos);
 
   // Constant after Start.
   const int64_t spin_nanos_;
@@ -139,6 +145,11 @@ class EventLoop {
   };
   std::vector<Polled> pollers_;
   int spinning_ = 0;  // of them
+  // Spins in vain that it may still make before it seldom spins.
+  int worth_ = kMostWorth;
+  uint64_t skipped_ = 0;   // turns of work that no spin may follow
+  bool may_spin_ = false;  // after the last turn of work
+  bool spun_ = false;      // since
 };
 
 }  // namespace kamino::transport

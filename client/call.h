@@ -187,6 +187,8 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
   }
   // Of the mutation, in its session.
   virtual uint64_t number() const { return 0; }
+  // Says in a request that goes by itself what it is the only one to say.
+  virtual void Name(Request*) const {}
 
   Runner* const runner_;
   const Target target_;
@@ -199,6 +201,7 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
   void SendAlone(const std::string& address, absl::Duration timeout) {
     stub_ = runner_->directory().At(address);
     request_.set_chain_id(runner_->directory().chain_id());
+    Name(&request_);
     context_ = std::make_unique<grpc::ClientContext>();
     rpc::SetTimeout(timeout, context_.get());
     response_.Clear();
@@ -211,18 +214,15 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
   // False: it could not be sent.
   bool SendBy(const std::shared_ptr<Connection>& connection,
               absl::Duration timeout) {
-    if (body_.empty()) {
-      Request bare = request_;
-      Strip(&bare);
-      body_ = bare.SerializeAsString();
-    }
-    if (body_.size() > kMaxBodyBytes) return false;  // a node refuses it
-    return connection->Send(kSessionMethod<Request>, number(), timeout, body_,
-                            [self = this->shared_from_this(),
-                             connection](const Connection::Answer& answer) {
-                              self->OnConnectionAnswer(connection->welcome(),
-                                                       answer);
-                            });
+    Strip(&request_);
+    // A node refuses it.
+    if (request_.ByteSizeLong() > kMaxBodyBytes) return false;
+    return connection->Send(
+        kSessionMethod<Request>, number(), timeout, request_,
+        [self = this->shared_from_this(),
+         connection](const Connection::Answer& answer) {
+          self->OnConnectionAnswer(connection->welcome(), answer);
+        });
   }
 
   // What the connection says once is not in its requests.
@@ -281,7 +281,6 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
   absl::Status last_error_ = absl::UnavailableError("no chain is known");
   std::shared_ptr<Stub> stub_;
   std::unique_ptr<grpc::ClientContext> context_;
-  std::string body_;  // of the request, once it went by a connection
   Response response_;
 };
 
@@ -361,6 +360,9 @@ class Mutation : public Call<Request, Response> {
     return FindConnectionOf(this->runner_, lane_, address, expired);
   }
   uint64_t number() const override { return lane_.number; }
+  void Name(Request* request) const override {
+    SetRequestId(lane_, request->mutable_request_id());
+  }
 
   void FinishUnknown(const absl::Status& cause) {
     this->runner_->GiveUp(lane_);
@@ -369,7 +371,6 @@ class Mutation : public Call<Request, Response> {
 
   void TakeLane() {
     lane_ = this->runner_->lanes().Acquire(this->runner_->directory().seen());
-    SetRequestId(lane_, this->request_.mutable_request_id());
   }
 
   void SettleThenFinish(const absl::Status& refusal) {

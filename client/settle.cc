@@ -22,6 +22,9 @@ class Settling final : public Call<CommitRequest, CommitResponse> {
     return FindConnectionOf(runner_, lane_, address, expired);
   }
   uint64_t number() const override { return lane_.number; }
+  void Name(CommitRequest* request) const override {
+    SetRequestId(lane_, request->mutable_request_id());
+  }
 
   const Lane lane_;
 };
@@ -31,7 +34,6 @@ class Settling final : public Call<CommitRequest, CommitResponse> {
 void Settle(Runner* runner, const Lane& lane, absl::Time deadline,
             std::function<void(absl::StatusOr<bool>)> done) {
   CommitRequest request;
-  SetRequestId(lane, request.mutable_request_id());
   // A precondition that never holds, on a key that shows whose answer it is.
   absl::BitGen random;
   const std::string mark =

@@ -290,7 +290,7 @@ Admission::Attempt Admission::ExecuteOne(Transaction& transaction,
     return Failed(transaction, prepared, declared, /*changed=*/false);
   }
   bool changed = false;
-  replica::RequestMeter meter(options_.max_touched, request.abandoned);
+  replica::RequestMeter meter(options_.max_touched, &request.abandoned);
   auto execution = state_->Execute(transaction, request.mutation, sequence,
                                    &changed, &meter);
   touched_ += meter.touched();

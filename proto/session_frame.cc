@@ -1,5 +1,6 @@
 #include "proto/session_frame.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <utility>
@@ -44,6 +45,9 @@ struct ResponseHeader {
 };
 static_assert(sizeof(ResponseHeader) == kPartHeaderBytes);
 
+// Before it is known how much a frame takes.
+constexpr size_t kMostReserved = 128u << 10;
+
 constexpr size_t Padded(size_t bytes) { return (bytes + 7) & ~size_t{7}; }
 
 // Calls `visit` with the header and the body of each part.
@@ -78,6 +82,8 @@ absl::Status VisitParts(
 }  // namespace
 
 void FrameWriter::Begin() {
+  // Frames that follow one another are often alike.
+  frame_.reserve(std::min(last_bytes_, kMostReserved));
   frame_.assign(sizeof(FrameHeader), '\0');
   count_ = 0;
 }
@@ -90,27 +96,36 @@ char* FrameWriter::AddPart(size_t body_bytes) {
 }
 
 void FrameWriter::Add(const Request& request) {
+  char* const body = Add(request, request.body.size());
+  std::memcpy(body, request.body.data(), request.body.size());
+}
+
+void FrameWriter::Add(const Response& response) {
+  char* const body = Add(response, response.body.size());
+  std::memcpy(body, response.body.data(), response.body.size());
+}
+
+char* FrameWriter::Add(const Request& request, size_t body_bytes) {
   RequestHeader header = {};
-  header.length = static_cast<uint32_t>(sizeof(header) + request.body.size());
+  header.length = static_cast<uint32_t>(sizeof(header) + body_bytes);
   header.tag = request.tag;
   header.method = static_cast<uint16_t>(request.method);
   header.timeout_ms = request.timeout_ms;
   header.number = request.number;
-  char* const part = AddPart(request.body.size());
+  char* const part = AddPart(body_bytes);
   std::memcpy(part, &header, sizeof(header));
-  std::memcpy(part + sizeof(header), request.body.data(), request.body.size());
+  return part + sizeof(header);
 }
 
-void FrameWriter::Add(const Response& response) {
+char* FrameWriter::Add(const Response& response, size_t body_bytes) {
   ResponseHeader header = {};
-  header.length = static_cast<uint32_t>(sizeof(header) + response.body.size());
+  header.length = static_cast<uint32_t>(sizeof(header) + body_bytes);
   header.tag = response.tag;
   header.code = response.code;
   header.sequence = response.sequence;
-  char* const part = AddPart(response.body.size());
+  char* const part = AddPart(body_bytes);
   std::memcpy(part, &header, sizeof(header));
-  std::memcpy(part + sizeof(header), response.body.data(),
-              response.body.size());
+  return part + sizeof(header);
 }
 
 std::string FrameWriter::Take() {
@@ -122,6 +137,7 @@ std::string FrameWriter::Take() {
   header.length = static_cast<uint32_t>(frame_.size());
   std::memcpy(frame_.data(), &header, sizeof(header));
   std::string taken = std::move(frame_);
+  last_bytes_ = taken.size();
   Begin();
   return taken;
 }

@@ -71,6 +71,10 @@ class FrameWriter {
 
   void Add(const Request& request);
   void Add(const Response& response);
+  // As one with a body of so many bytes, instead of its own: returns where they
+  // go, until the next call.
+  char* Add(const Request& request, size_t body_bytes);
+  char* Add(const Response& response, size_t body_bytes);
 
   bool empty() const { return count_ == 0; }
   // Of the frame so far.
@@ -89,6 +93,7 @@ class FrameWriter {
   char* AddPart(size_t body_bytes);
 
   const FrameKind kind_;
+  size_t last_bytes_ = 0;  // of the frame before
   std::string frame_;
   uint32_t count_ = 0;
 };

@@ -24,9 +24,10 @@ absl::Status RequestMeter::Touch(uint64_t objects) {
                      " objects (pages of the index count, and each ",
                      kBytesPerTouch,
                      " bytes of values); split it, or narrow its ranges"));
-  } else if (touched_ - asked_at_ >= kAskEvery && abandoned_ != nullptr) {
+  } else if (touched_ - asked_at_ >= kAskEvery && abandoned_ != nullptr &&
+             *abandoned_ != nullptr) {
     asked_at_ = touched_;
-    if (abandoned_()) {
+    if ((*abandoned_)()) {
       status_ = absl::CancelledError(
           "the client gave the request up while it was executed; it was taken "
           "back");

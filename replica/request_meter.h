@@ -29,11 +29,11 @@ class RequestMeter {
  public:
   // Without a limit: the head has let the request pass, so every node must.
   RequestMeter() = default;
-  // `abandoned`, which may be null, is asked now and then whether nobody waits
+  // `abandoned`, which may be null or empty and outlives this, is asked now and then whether nobody waits
   // for the request any more. It need not be deterministic: what it ends has
   // not entered the chain.
   explicit RequestMeter(uint64_t max_touched,
-                        const std::function<bool()>& abandoned = nullptr)
+                        const std::function<bool()>* abandoned = nullptr)
       : max_touched_(max_touched), abandoned_(abandoned) {}
 
   // kResourceExhausted (REASON_TOO_LARGE): the limit is passed. kCancelled: the
@@ -48,7 +48,7 @@ class RequestMeter {
   absl::Status Touch(uint64_t objects);
 
   const uint64_t max_touched_ = ~uint64_t{0};
-  const std::function<bool()> abandoned_;
+  const std::function<bool()>* const abandoned_ = nullptr;
   uint64_t touched_ = 0;
   uint64_t asked_at_ = 0;   // touched_ when abandoned_ was asked last
   uint64_t odd_bytes_ = 0;  // less than kBytesPerTouch

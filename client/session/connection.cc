@@ -46,8 +46,9 @@ std::shared_ptr<Connection> Connection::Open(const SessionHello& hello,
 // --- What goes.
 
 bool Connection::Send(session::Method method, uint64_t number,
-                      absl::Duration timeout, absl::string_view body,
-                      Done done) {
+                      absl::Duration timeout,
+                      const google::protobuf::MessageLite& body, Done done) {
+  const size_t bytes = body.ByteSizeLong();
   {
     absl::MutexLock lock(&mutex_);
     if (state_ != State::kOpen) return false;
@@ -55,7 +56,7 @@ bool Connection::Send(session::Method method, uint64_t number,
     const uint32_t tag = next_tag_++;
     const absl::Time now = MonotonicNow();
     pending_[tag] = {std::move(done), now, now + timeout};
-    if (!out_.empty() && !out_.HasRoom(body.size())) {
+    if (!out_.empty() && !out_.HasRoom(bytes)) {
       full_.push_back(out_.Take());
     }
     session::Request request;
@@ -63,8 +64,8 @@ bool Connection::Send(session::Method method, uint64_t number,
     request.method = method;
     request.timeout_ms = MillisOf(timeout);
     request.number = number;
-    request.body = body;
-    out_.Add(request);
+    body.SerializeWithCachedSizesToArray(
+        reinterpret_cast<uint8_t*>(out_.Add(request, bytes)));
     if (std::exchange(busy_, true)) return true;
   }
   Flush();

@@ -18,6 +18,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "client/session/wire.h"
+#include "google/protobuf/message_lite.h"
 #include "kamino/v1/session.pb.h"
 #include "proto/session_frame.h"
 
@@ -50,7 +51,7 @@ class Connection final : public WireHandler,
   // when there is no answer within `timeout`. Requests that are sent by `done`
   // leave together, when all answers of a frame were handed out.
   bool Send(session::Method method, uint64_t number, absl::Duration timeout,
-            absl::string_view body, Done done);
+            const google::protobuf::MessageLite& body, Done done);
 
   // Ends what has had no answer in time, and the connection where nothing has
   // come since that was sent; to be called again and again.

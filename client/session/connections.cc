@@ -7,6 +7,7 @@
 #include "absl/synchronization/notification.h"
 #include "base/clock.h"
 #include "client/error.h"
+#include "google/protobuf/empty.pb.h"
 #include "grpcpp/client_context.h"
 #include "rpc/backoff.h"
 #include "rpc/channel.h"
@@ -298,7 +299,8 @@ void Connections::KeepAlive(ChainId chain_id) {
   auto connection = Find(head, /*mutates=*/true, chain_id);
   // One that is to be made says hello by itself.
   if (connection == nullptr) return soon();
-  connection->Send(session::Method::kKeepAlive, 0, kAskTimeout, "",
+  connection->Send(session::Method::kKeepAlive, 0, kAskTimeout,
+                   google::protobuf::Empty(),
                    [this, soon](const Connection::Answer& answer) {
                      if (answer.status.ok()) return;
                      learn_(DetailOf(answer.status).chain());
@@ -324,7 +326,7 @@ void Connections::Stop() {
   if (of_session != nullptr) {
     auto closed = std::make_shared<absl::Notification>();
     if (of_session->Send(
-            session::Method::kClose, 0, kCloseTime, "",
+            session::Method::kClose, 0, kCloseTime, google::protobuf::Empty(),
             [closed](const Connection::Answer&) { closed->Notify(); })) {
       closed->WaitForNotificationWithTimeout(kCloseTime);
     }

@@ -72,6 +72,8 @@ class ReplicaTransaction : public Transaction {
 
  private:
   absl::Status Expect(const Intent& intent);
+  // Brings the range of that declaration into the cache, and its header.
+  void PrefetchExpected(size_t index) const;
   absl::Status Diverged(const Intent& intent) const;
 
   Heap* const heap_;

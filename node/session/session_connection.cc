@@ -1,6 +1,7 @@
 #include "node/session/session_connection.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -225,12 +226,19 @@ void SessionConnection::Read(const session::Request& request) {
     }
     lookups_left_ -= lookups;
   }
-  std::string body;
+  ReadAnswer answer;
   ChainNode& node = node_->chain_node();
   const absl::Status read = node.Read([&](engine::KeyValueReader& objects) {
-    return ReadFor(request, objects, &body);
+    return ReadFor(request, objects, &answer);
   });
-  Answer(request.tag, read, node.core().settled(), read.ok() ? body : "");
+  const uint64_t sequence = node.core().settled();
+  if (!read.ok()) return Answer(request.tag, read, sequence, "");
+  const size_t bytes = answer.message->ByteSizeLong();
+  char* const body = BeginAnswer(request.tag, read, sequence, bytes);
+  if (body == nullptr) return;
+  answer.message->SerializeWithCachedSizesToArray(
+      reinterpret_cast<uint8_t*>(body));
+  EndAnswer();
 }
 
 void SessionConnection::Mutate(const session::Request& request,
@@ -292,24 +300,35 @@ void SessionConnection::CloseSession(uint32_t tag) {
 
 void SessionConnection::Answer(uint32_t tag, const absl::Status& status,
                                uint64_t sequence, absl::string_view body) {
-  if (ended()) return;
-  const auto found = pending_.find(tag);
-  if (found != pending_.end()) {
-    pending_bytes_ -= found->second.bytes;
-    pending_.erase(found);
-  }
   std::string error;
   if (!status.ok()) {
     error = Explain(status);
     body = error;
   }
-  if (!out_.HasRoom(body.size())) Flush();
+  char* const to = BeginAnswer(tag, status, sequence, body.size());
+  if (to == nullptr) return;
+  std::memcpy(to, body.data(), body.size());
+  EndAnswer();
+}
+
+char* SessionConnection::BeginAnswer(uint32_t tag, const absl::Status& status,
+                                     uint64_t sequence, size_t body_bytes) {
+  if (ended()) return nullptr;
+  const auto found = pending_.find(tag);
+  if (found != pending_.end()) {
+    pending_bytes_ -= found->second.bytes;
+    pending_.erase(found);
+  }
+  if (!out_.HasRoom(body_bytes)) Flush();
   session::Response response;
   response.tag = tag;
   response.code = static_cast<uint16_t>(status.code());
   response.sequence = sequence;
-  response.body = body;
-  out_.Add(response);
+  return out_.Add(response, body_bytes);
+}
+
+void SessionConnection::EndAnswer() {
+  if (out_.bytes() >= limits_.piece_bytes) Flush();
   if (unsent_ + out_.bytes() > 2 * limits_.max_unsent_bytes) {
     Abort("it takes no answers, and goes on asking");
   }

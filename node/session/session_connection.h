@@ -31,6 +31,9 @@ struct SessionLimits {
   // ends.
   size_t max_unsent_bytes = 16 << 20;
   size_t max_all_unsent_bytes = 256 << 20;  // of all connections
+  // Answers leave at the end of a batch, or once they are so many bytes: the
+  // peer works at those while this node works at the rest.
+  size_t piece_bytes = 16 << 10;
   // What was not greeted, or does not take its answers, for so long ends.
   absl::Duration max_silence = absl::Seconds(5);
   // Keys that the reads of one frame may look up: some tens of milliseconds.
@@ -87,6 +90,11 @@ class SessionConnection {
   absl::Status CheckRoomForAnswer() const;
   void Answer(uint32_t tag, const absl::Status& status, uint64_t sequence,
               absl::string_view body);
+  // The same of a body that the caller puts where this says, before EndAnswer;
+  // null: there is nobody to answer.
+  char* BeginAnswer(uint32_t tag, const absl::Status& status, uint64_t sequence,
+                    size_t body_bytes);
+  void EndAnswer();
   // The end of the protocol, for the peer's fault or this node's.
   void Goodbye(const absl::Status& why);
   void End();

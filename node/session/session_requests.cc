@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "kamino/v1/kamino.pb.h"
 #include "kamino/v1/session.pb.h"
 #include "node/reads.h"
 #include "node/request_checks.h"
@@ -114,21 +113,17 @@ absl::StatusOr<std::string> ToResponse(Method method,
 }
 
 absl::Status ReadFor(const session::Request& request,
-                     engine::KeyValueReader& objects, std::string* body) {
+                     engine::KeyValueReader& objects, ReadAnswer* answer) {
   if (request.method == Method::kGet) {
     ASSIGN_OR_RETURN(auto asked, Parse<kamino::v1::GetRequest>(request.body));
-    kamino::v1::GetResponse response;
-    RETURN_IF_ERROR(ReadOne(objects, asked, &response));
-    response.SerializeToString(body);
-    return absl::OkStatus();
+    answer->message = &answer->one;
+    return ReadOne(objects, asked, &answer->one);
   }
   ASSIGN_OR_RETURN(auto asked,
                    Parse<kamino::v1::BatchGetRequest>(request.body));
   RETURN_IF_ERROR(CheckBatch(asked));
-  kamino::v1::BatchGetResponse response;
-  RETURN_IF_ERROR(ReadBatch(objects, asked, &response));
-  response.SerializeToString(body);
-  return absl::OkStatus();
+  answer->message = &answer->many;
+  return ReadBatch(objects, asked, &answer->many);
 }
 
 }  // namespace kamino::node

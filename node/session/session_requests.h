@@ -6,7 +6,9 @@
 
 #include "absl/status/statusor.h"
 #include "engine/index/key_value.h"
+#include "google/protobuf/message_lite.h"
 #include "head/request.h"
+#include "kamino/v1/kamino.pb.h"
 #include "proto/session_frame.h"
 #include "replica/log_entry.h"
 
@@ -20,9 +22,14 @@ absl::StatusOr<replica::Mutation> ToMutation(const session::Request& request);
 absl::StatusOr<std::string> ToResponse(session::Method method,
                                        head::RequestOutcome outcome);
 
-// Body of the response to a GET or BATCH_GET.
+// The response to a GET or BATCH_GET: `message` is the one of the two.
+struct ReadAnswer {
+  kamino::v1::GetResponse one;
+  kamino::v1::BatchGetResponse many;
+  const google::protobuf::MessageLite* message = nullptr;
+};
 absl::Status ReadFor(const session::Request& request,
-                     engine::KeyValueReader& objects, std::string* body);
+                     engine::KeyValueReader& objects, ReadAnswer* answer);
 
 }  // namespace kamino::node
 

@@ -34,7 +34,7 @@ TEST(RequestMeterTest, WithoutALimit) {
 TEST(RequestMeterTest, AsksWhetherItWasGivenUp) {
   int asked = 0;
   const std::function<bool()> abandoned = [&asked] { return ++asked == 3; };
-  RequestMeter meter(kMaxTouchedObjects, abandoned);
+  RequestMeter meter(kMaxTouchedObjects, &abandoned);
   while (meter.TouchObject().ok()) {
   }
   EXPECT_TRUE(absl::IsCancelled(meter.status())) << meter.status();

@@ -205,6 +205,11 @@ void EventLoop::Run() {
     if (attention_.load(std::memory_order_acquire) && !RunPosted()) return;
     const Work found = PollAll();
     worked |= found != Work::kNone;
+    if (found == Work::kNone) {
+      spun_ |= awake;
+    } else if (std::exchange(spun_, false)) {
+      worth_ = kMostWorth;
+    }
     if (awake && found != Work::kMuch && ++rounds < kRoundsPerWait) {
       Relax();
       continue;
@@ -230,14 +235,10 @@ void EventLoop::Run() {
 
 bool EventLoop::IsWorthSpinning(bool worked, int64_t idle_nanos) {
   if (worked) {
-    if (std::exchange(spun_, false)) worth_ = kMostWorth;
     may_spin_ = worth_ > 0 || ++skipped_ % kSkippedSpins == 0;
     return may_spin_;
   }
-  if (may_spin_ && idle_nanos < spin_nanos_) {
-    spun_ = true;
-    return true;
-  }
+  if (may_spin_ && idle_nanos < spin_nanos_) return true;
   if (std::exchange(spun_, false) && worth_ > 0) --worth_;
   may_spin_ = false;
   return false;

@@ -149,7 +149,7 @@ class EventLoop {
   int worth_ = kMostWorth;
   uint64_t skipped_ = 0;   // turns of work that no spin may follow
   bool may_spin_ = false;  // after the last turn of work
-  bool spun_ = false;      // since
+  bool spun_ = false;      // since, and has found nothing yet
 };
 
 }  // namespace kamino::transport

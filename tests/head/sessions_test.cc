@@ -1,6 +1,7 @@
 // What a head does about sessions: what waits for what, opening, closing, and
 // bounds. Their numbers and what they take of the heap are in
 // tests/replica/sessions_test.cc.
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "head/admission.h"
+#include "kamino/v1/kamino.pb.h"
 #include "tests/head/sessions_fixture.h"
 
 namespace kamino::head {
@@ -30,6 +32,65 @@ TEST_F(OpenSessionTest, MutationsOfDifferentSlotsDoNotWaitForEachOther) {
   EXPECT_TRUE(StatusOf(first).ok());
   EXPECT_TRUE(StatusOf(second).ok());
   EXPECT_EQ(outcomes_[second]->sequence, VersionOf("b"));
+}
+
+AdmissionOptions Counting(std::vector<uint64_t>* executed) {
+  AdmissionOptions options;
+  options.executing = [executed](absl::string_view, uint64_t client) {
+    executed->push_back(client);
+  };
+  return options;
+}
+
+class CountedSessionTest : public OpenSessionTest {
+ protected:
+  CountedSessionTest() : OpenSessionTest(Counting(&executed_)) {}
+  static std::vector<uint64_t> executed_;  // the client of each, in order
+};
+std::vector<uint64_t> CountedSessionTest::executed_;
+
+TEST_F(CountedSessionTest, OneThatMeetsALockDoesNotCostItsBatchAnything) {
+  PutIn(kSession, 1, "a", "1");
+  Execute();
+  executed_.clear();
+  // Each but one meets the lock on what is in flight.
+  std::vector<size_t> dependent;
+  for (const uint64_t number : {2, 3, 5, 6}) {
+    dependent.push_back(PutIn(kSession, number, "a", "2"));
+    if (number == 3) PutIn(kSession, 4, "b", "3");
+  }
+  Execute();
+  EXPECT_EQ(executed_.size(), 5u);
+  EXPECT_EQ(Parked(), 4u);
+  EXPECT_EQ(BatchSizes().back(), 1);
+  EXPECT_EQ(Get("b"), "3");
+  Complete();
+  Execute();
+  EXPECT_EQ(executed_.size(), 9u);
+  EXPECT_EQ(BatchSizes().back(), 4);
+  Run();
+  for (const size_t index : dependent) EXPECT_TRUE(StatusOf(index).ok());
+}
+
+TEST_F(CountedSessionTest, OneThatMetALockAfterAChangeIsTakenBack) {
+  PutIn(kSession, 1, "a", "1");
+  Execute();
+  PutIn(kSession, 2, "b", "2");
+  kamino::v1::CommitRequest both;
+  for (const char* key : {"b", "a"}) {
+    auto* const put = both.add_then_operations()->mutable_put();
+    put->set_key(key);
+    put->set_value("3");
+  }
+  const size_t dependent =
+      SubmitIn(kSession, 3, replica::kCommitFunction, both.SerializeAsString());
+  PutIn(kSession, 4, "c", "4");
+  Execute();
+  EXPECT_EQ(Parked(), 1u);
+  EXPECT_EQ(Get("b"), "2");
+  EXPECT_EQ(Get("c"), "4");
+  EXPECT_TRUE(Run(dependent).ok());
+  EXPECT_EQ(Get("a") + Get("b"), "33");
 }
 
 TEST_F(OpenSessionTest, ARetryWaitsForTheFirstAndGetsItsOutcome) {

@@ -120,6 +120,47 @@ TEST(UpstreamTest, WalksItsTable) {
   ExpectText("tests/replica/tables/upstream.txt", table.Walk());
 }
 
+// Of the acknowledgements and clean-ups that Acknowledge sends.
+size_t SentBy(UpstreamRig& rig) {
+  rig.Acknowledge();
+  return rig.outbox.Take().send.size();
+}
+
+TEST(UpstreamTest, OneAcknowledgementStandsForAMoment) {
+  UpstreamRig rig;
+  rig.options.window_entries = 64;
+  rig.options.ack_delay = absl::Milliseconds(2);
+  rig.upstream.Attach(kLink);
+  rig.Take(3, "three");
+  EXPECT_EQ(SentBy(rig), 1u);  // after a silence: at once
+  rig.now += absl::Milliseconds(1);
+  rig.Take(4, "four");
+  rig.upstream.OnCleaned();
+  EXPECT_EQ(SentBy(rig), 0u);
+  rig.now += absl::Milliseconds(1);
+  EXPECT_EQ(SentBy(rig), 2u);
+  EXPECT_EQ(SentBy(rig), 0u);
+  rig.Take(6, "six");  // behind a gap: what comes meanwhile is lost on it
+  EXPECT_EQ(SentBy(rig), 1u);
+}
+
+TEST(UpstreamTest, MuchIsAcknowledgedAtOnce) {
+  UpstreamRig rig;
+  rig.options.window_entries = 8;
+  rig.options.ack_delay = absl::Hours(1);
+  rig.upstream.Attach(kLink);
+  rig.Take(3, "three");
+  EXPECT_EQ(SentBy(rig), 1u);
+  rig.Take(4, "four");
+  EXPECT_EQ(SentBy(rig), 0u);
+  rig.Take(5, "five");  // a quarter of the window
+  EXPECT_EQ(SentBy(rig), 1u);
+  // A ring that fills up, be it by little entries.
+  const std::string large(rig.ring->max_entry_bytes() - 192, 'x');
+  rig.Take(6, large);
+  EXPECT_EQ(SentBy(rig), 1u);
+}
+
 TEST(UpstreamTest, AnOperationThatCannotBeStoredStopsTheNode) {
   UpstreamRig rig;
   rig.upstream.Attach(kLink);

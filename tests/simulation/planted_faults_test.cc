@@ -39,6 +39,7 @@ const char* const kFaults[] = {
     "head-answers-at-commit",
     "head-answers-without-lease",
     "head-counts-clients-once",
+    "head-keeps-what-met-a-lock",
     "head-unlocks-at-commit",
     "joining-copies-pages-once",
     "joining-ignores-checksums",

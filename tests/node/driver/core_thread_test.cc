@@ -139,6 +139,52 @@ TEST(CoreThreadTest, WhatIsPostedOnItsThreadNeitherWaitsNorPilesUp) {
   done.WaitForNotification();
 }
 
+TEST(CoreThreadTest, RunsAtOnceWhatComesOnItsThreadAndEndsItsBatch) {
+  const auto owned = *CoreThread::Create({});
+  CoreThread& thread = *owned;
+  absl::Notification ended;
+  int ran = 0;
+  thread.Start({[] {},
+                [&] {
+                  if (ran == 2 && !ended.HasBeenNotified()) ended.Notify();
+                  return false;
+                }});
+  EXPECT_FALSE(thread.RunNow([&] { ran = 100; }));  // not its thread
+  thread.loop()->RunSync([&] {
+    EXPECT_TRUE(thread.RunNow([&] {
+      ++ran;
+      EXPECT_FALSE(thread.RunNow([&] { ran = 100; }));  // within a task
+    }));
+    EXPECT_EQ(ran, 1);
+    // Not before what was posted.
+    EXPECT_TRUE(thread.Post([&] { ++ran; }));
+    EXPECT_FALSE(thread.RunNow([&] { ran = 100; }));
+    EXPECT_EQ(ran, 1);
+  });
+  ended.WaitForNotification();
+  thread.Stop();
+  EXPECT_EQ(ran, 2);
+}
+
+TEST(CoreThreadTest, ABatchOfWhatRunsAtOnceEndsInTime) {
+  CoreThread::Options options;
+  options.max_batch_time = absl::ZeroDuration();
+  const auto owned = *CoreThread::Create(options);
+  CoreThread& thread = *owned;
+  int batches = 0;
+  thread.Start({[] {},
+                [&] {
+                  ++batches;
+                  return false;
+                }});
+  thread.loop()->RunSync([&] {
+    const int before = batches;
+    for (int i = 0; i < 10; ++i) EXPECT_TRUE(thread.RunNow([] {}));
+    EXPECT_GE(batches - before, 9);
+  });
+  thread.Stop();
+}
+
 TEST(CoreThreadTest, ATimerOfALinkMayPost) {
   CoreThread::Options options;
   options.tick_interval = absl::Hours(1);

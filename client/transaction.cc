@@ -51,7 +51,12 @@ absl::StatusOr<const Transaction::Version*> Transaction::Read(
   const std::string name(key);
   const auto known = read_.find(name);
   if (known != read_.end()) return &known->second;
-  auto got = client_->Get(key);
+  auto expected = expected_.extract(name);
+  auto got =
+      expected.empty() ? client_->Get(key) : std::move(expected.mapped()).Get();
+  if (!expected.empty() && absl::IsResourceExhausted(got.status())) {
+    got = client_->Get(key);  // there was no room for as many calls at once
+  }
   if (got.ok()) {
     return &(read_[name] = Version{got->version(), got->value()});
   }
@@ -59,6 +64,16 @@ absl::StatusOr<const Transaction::Version*> Transaction::Read(
     return got.status();
   }
   return &(read_[name] = Version{0, ""});
+}
+
+void Transaction::Expect(absl::Span<const std::string> keys) {
+  for (const std::string& key : keys) {
+    if (read_.contains(key) || expected_.contains(key)) continue;
+    kamino::v1::GetRequest request;
+    request.set_key(key);
+    expected_.emplace(key,
+                      Start(*client_, &Client::GetAsync, std::move(request)));
+  }
 }
 
 absl::StatusOr<std::optional<std::string>> Transaction::Apply(

@@ -15,7 +15,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "client/client.h"
+#include "client/future.h"
 #include "kamino/v1/kamino.pb.h"
 
 namespace kamino::client {
@@ -33,6 +35,10 @@ class Transaction {
   // The value, or nothing when the key is absent. Sees this transaction's own
   // writes. kOutOfRange: an own patch goes past the end of the value.
   absl::StatusOr<std::optional<std::string>> Get(absl::string_view key);
+
+  // These are likely to be read: they are asked for at once, together, and a
+  // Get waits for its own only. What is not read does not count.
+  void Expect(absl::Span<const std::string> keys);
 
   // Objects of [start, end) in key order, an empty end meaning to the last,
   // until `visit` returns false; own writes among them. The whole range is
@@ -87,6 +93,8 @@ class Transaction {
 
   Client* const client_;
   std::map<std::string, Version> read_;
+  // Asked for, and not read yet.
+  std::map<std::string, Future<kamino::v1::GetResponse>> expected_;
   std::vector<Range> ranges_;
   std::map<std::string, Write> written_;
 };

@@ -34,6 +34,8 @@ kamino::v1::AdmissionStatus ToProto(const head::AdmissionStats& stats) {
   admission.set_rejected(stats.rejected);
   admission.set_clients(stats.clients);
   admission.set_evicted(stats.evicted);
+  admission.set_on_probation(stats.on_probation);
+  admission.set_poisonous(stats.poisonous);
   admission.set_sessions(stats.sessions);
   admission.set_session_slots(stats.session_slots);
   return admission;

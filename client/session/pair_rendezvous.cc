@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "grpcpp/client_context.h"
 #include "rpc/channel.h"
-#include "rpc/queue_pair.h"
 #include "rpc/status.h"
+#include "transport/verbs/send_endpoint.h"
 
 namespace kamino::client {
 
@@ -22,9 +22,7 @@ struct PairRendezvous::Call {
   absl::StatusOr<transport::VerbsEndpoint> Answer(
       const grpc::Status& status) const {
     if (!status.ok()) return rpc::FromGrpc(status);
-    auto answer = rpc::FromProto(response.pair());
-    if (answer.ok()) answer->token = response.token();
-    return answer;
+    return transport::DecodeSendEndpoint(response.end());
   }
 };
 
@@ -52,7 +50,7 @@ void PairRendezvous::Exchange(const std::string& address,
                               absl::Duration timeout, Reply reply) {
   auto call = std::make_shared<Call>();
   rpc::SetTimeout(timeout, call->context.get());
-  *call->request.mutable_pair() = rpc::ToProto(offer);
+  call->request.set_end(transport::EncodeSendEndpoint(offer));
   call->reply = std::move(reply);
   absl::ReleasableMutexLock lock(&mutex_);
   const auto stub = stubs_.find(address);

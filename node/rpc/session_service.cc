@@ -4,7 +4,7 @@
 
 #include "node/rpc/session_stream.h"
 #include "node/rpc/status_details.h"
-#include "rpc/queue_pair.h"
+#include "transport/verbs/send_endpoint.h"
 
 namespace kamino::node {
 
@@ -42,7 +42,7 @@ grpc::ServerUnaryReactor* SessionService::ConnectPair(
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
   absl::Status status =
       CheckAsked(request->chain_id(), server_->node()->chain_id());
-  const auto offer = rpc::FromProto(request->pair());
+  const auto offer = transport::DecodeSendEndpoint(request->end());
   if (status.ok()) status = offer.status();
   if (!status.ok()) {
     Finish(reactor, status);
@@ -52,8 +52,7 @@ grpc::ServerUnaryReactor* SessionService::ConnectPair(
       *offer, [this, reactor,
                response](absl::StatusOr<transport::VerbsEndpoint> answer) {
         if (answer.ok()) {
-          *response->mutable_pair() = rpc::ToProto(*answer);
-          response->set_token(answer->token);
+          response->set_end(transport::EncodeSendEndpoint(*answer));
         }
         Finish(reactor, answer.status());
       });

@@ -192,8 +192,7 @@ TEST_F(CarrierOffersTest, APairThatMakesNoSenseIsRefused) {
     grpc::ClientContext context;
     EXPECT_EQ(stub->ConnectPair(&context, request, &response).error_code(),
               grpc::StatusCode::FAILED_PRECONDITION);
-    request.mutable_pair()->set_gid(std::string(16, 'g'));
-    request.mutable_pair()->set_gid_kind(kamino::v1::GID_KIND_ROCE_V2);
+    request.set_end(std::string(96, 'e'));
   }
   request.set_chain_id(77);
   grpc::ClientContext context;

@@ -28,10 +28,10 @@ def listing():
                         text=True, timeout=PATIENCE_S).stdout
 
 
-def program_of(pid):
+def program_of(thread):
+  """The list names threads, each of which has a name of its own."""
   try:
-    with open(f"/proc/{pid}/comm", encoding="ascii") as f:
-      return f.read().strip()
+    return os.path.basename(os.readlink(f"/proc/{thread}/exe"))
   except OSError:  # it has ended
     return ""
 

@@ -142,6 +142,7 @@ ConnectionsOptions ConnectionsFor(const ClientOptions& options) {
   connections.window =
       static_cast<uint32_t>(std::min(options.max_outstanding, kMaxWindow));
   connections.lease = options.session_lease;
+  connections.devices = options.rdma_devices;
   return connections;
 }
 

@@ -32,6 +32,10 @@
 #include "base/chain_id.h"
 #include "kamino/v1/kamino.pb.h"
 
+namespace kamino::transport {
+class VerbsApi;  // transport/verbs/device.h
+}
+
 namespace kamino::client {
 
 class Runner;
@@ -48,12 +52,16 @@ struct ClientOptions {
   // it, and nodes of another one refuse them (REASON_UNKNOWN_CHAIN).
   ChainId chain_id = 0;
   // What calls go by once there are enough of them to be worth a connection and
-  // a session: "shm", "tcp" or "grpc" (a stream); "": the best of these that
-  // leads to the node. "unary": each call goes by itself, as the first ones do.
+  // a session: "shm", "verbs" (RDMA), "tcp" or "grpc" (a stream); "": the best
+  // of these, in this order, that leads to the node. "unary": each call goes by
+  // itself, as the first ones do.
   std::string carrier;
   // How long the servers keep the outcomes of this client's mutations once they
   // hear nothing of it; a second to an hour.
   absl::Duration session_lease = absl::Seconds(60);
+  // The RDMA devices of this host; null: those that libibverbs finds. Others
+  // are for tests.
+  std::shared_ptr<transport::VerbsApi> rdma_devices;
 };
 
 template <typename Response>

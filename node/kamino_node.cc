@@ -39,6 +39,7 @@
 #include "transport/tcp/tcp_transport.h"
 #include "transport/verbs/choose_port.h"
 #include "transport/verbs/ibverbs_device.h"
+#include "transport/verbs/send_transport.h"
 #include "transport/verbs/verbs_transport.h"
 
 namespace kamino::node {
@@ -132,13 +133,25 @@ absl::StatusOr<NodeOptions> OptionsFrom(
   return options;
 }
 
-std::vector<SessionLinks::Offer> SessionOffers(const NodeFlags& flags) {
+// `rendezvous` sets those over verbs up. Best first.
+std::vector<SessionLinks::Offer> SessionOffers(
+    const NodeFlags& flags, std::shared_ptr<SessionRendezvous> rendezvous) {
   std::vector<SessionLinks::Offer> offers;
   const std::string host_id = HostId();
   if (!host_id.empty()) {
     offers.push_back({transport::ShmTransports(),
                       std::filesystem::absolute(flags.data_dir) / "call.sock",
                       host_id});
+  }
+  if (flags.transport == "auto" || flags.transport == "verbs") {
+    const auto verbs = transport::SystemVerbs();
+    const auto port = transport::OpenPort(verbs.get(), flags.verbs);
+    if (port.ok()) {
+      LOG(INFO) << "sessions: also over verbs, on " << Describe(port->choice);
+      offers.push_back({transport::VerbsSendTransports(
+                            {flags.verbs, std::move(rendezvous), verbs}),
+                        "", ""});
+    }
   }
   offers.push_back({transport::TcpTransports(), flags.session_listen, ""});
   return offers;
@@ -224,8 +237,10 @@ absl::Status Serve(const NodeFlags& flags,
     rendezvous->Stop();
   };
   const auto start = [&]() -> absl::Status {
-    ASSIGN_OR_RETURN(session_links,
-                     SessionLinks::Listen(SessionOffers(flags), &sessions));
+    ASSIGN_OR_RETURN(
+        session_links,
+        SessionLinks::Listen(SessionOffers(flags, session_service.rendezvous()),
+                             &sessions));
     ASSIGN_OR_RETURN(server, NodeServer::Start(flags.listen, node.get(),
                                                {rendezvous.get(), &vouches,
                                                 &session_service}));
@@ -237,7 +252,7 @@ absl::Status Serve(const NodeFlags& flags,
     return started;
   }
   address = Advertised(flags, server->port());
-  session_service.SetCarriers(session_links->carriers(HostOf(address)));
+  session_service.SetCarriers(session_links->carriers(address));
   LOG(INFO) << "node " << flags.storage.node_id << " of cluster "
             << flags.storage.cluster_id << " listens on " << flags.listen
             << " as " << address << ", and asks to be taken in by "

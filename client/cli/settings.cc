@@ -266,6 +266,12 @@ void AddSettings(CLI::App* app, Settings* settings) {
          "Of each call, retries included, such as 500ms; 10s by default.")
       ->type_name("DURATION")
       ->group(kGroup);
+  app->add_option("--carrier", settings->carrier,
+                  "What a session goes by: shm, verbs, tcp or grpc, by default "
+                  "the best there is; unary: no session.")
+      ->check(CLI::IsMember({"shm", "verbs", "tcp", "grpc", "unary"}))
+      ->type_name("KIND")
+      ->group(kGroup);
   static const std::map<std::string, Output> kOutputs = {
       {"table", Output::kTable},
       {"json", Output::kJson},

@@ -27,6 +27,7 @@ struct Settings {
   std::string cluster;                // a name in the configuration file
   std::string config;                 // that file; "": the default one, if any
   absl::Duration timeout = absl::Seconds(10);
+  std::string carrier;  // of sessions, as ClientOptions has it
   Output output = Output::kTable;
   std::string located_by;  // who said where the cluster is, once it is known
 };

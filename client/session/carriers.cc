@@ -7,6 +7,9 @@
 #include "proto/session_frame.h"
 #include "transport/shm/shm_transport.h"
 #include "transport/tcp/tcp_transport.h"
+#include "transport/verbs/choose_port.h"
+#include "transport/verbs/ibverbs_device.h"
+#include "transport/verbs/send_transport.h"
 
 namespace kamino::client {
 namespace {
@@ -18,34 +21,56 @@ constexpr absl::Duration kConnectTimeout = absl::Seconds(1);
 
 }  // namespace
 
+Carriers::Carriers(std::string only,
+                   std::shared_ptr<transport::VerbsApi> devices)
+    : only_(std::move(only)),
+      devices_(devices != nullptr ? std::move(devices)
+                                  : transport::SystemVerbs()) {}
+
 absl::Status Carriers::Check(absl::string_view only) {
-  if (only.empty() || only == "shm" || only == "tcp" || only == "grpc") {
+  if (only.empty() || only == "shm" || only == "verbs" || only == "tcp" ||
+      only == "grpc") {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(absl::StrCat("there is no carrier \"", only,
-                                                 "\"; it is shm, tcp or grpc"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "there is no carrier \"", only, "\"; it is shm, verbs, tcp or grpc"));
 }
 
 Carriers::~Carriers() {
+  rendezvous_->Stop();
   // Links end on the loop's thread, and may still be asked for here.
-  std::unique_ptr<transport::Transport> shm;
-  std::unique_ptr<transport::Transport> tcp;
+  std::map<std::string, std::unique_ptr<transport::Transport>> transports;
   std::shared_ptr<transport::EventLoop> loop;
   {
     absl::MutexLock lock(&mutex_);
-    shm = std::move(shm_);
-    tcp = std::move(tcp_);
+    transports.swap(transports_);
     loop = std::move(loop_);
   }
-  shm.reset();
-  tcp.reset();
+  transports.clear();
   if (loop != nullptr) loop->Stop();
 }
 
-transport::Transport* Carriers::Find(absl::string_view kind) {
+bool Carriers::Takes(const std::string& kind) const {
+  if (kind != "shm" && kind != "verbs" && kind != "tcp") return false;
+  return only_.empty() || only_ == kind;
+}
+
+absl::StatusOr<transport::TransportFactory> Carriers::FactoryOf(
+    const std::string& kind) {
+  if (kind == "shm") return transport::ShmTransports();
+  if (kind == "tcp") return transport::TcpTransports();
+  // Where there is no port nothing is to be tried, nor logged.
+  const auto port = transport::OpenPort(devices_.get(), {});
+  if (!port.ok()) return port.status();
+  return transport::VerbsSendTransports({{}, rendezvous_, devices_});
+}
+
+transport::Transport* Carriers::Find(const std::string& kind) {
   absl::MutexLock lock(&mutex_);
-  std::unique_ptr<transport::Transport>& known = kind == "shm" ? shm_ : tcp_;
+  std::unique_ptr<transport::Transport>& known = transports_[kind];
   if (known != nullptr) return known.get();
+  const auto factory = FactoryOf(kind);
+  if (!factory.ok()) return nullptr;
   if (loop_ == nullptr) {
     auto loop = transport::EventLoop::Start(kSpin, "kamino client");
     if (!loop.ok()) return nullptr;
@@ -58,9 +83,7 @@ transport::Transport* Carriers::Find(absl::string_view kind) {
   options.spin = kSpin;
   options.connect_timeout = kConnectTimeout;
   options.loop = loop_;
-  const auto factory =
-      kind == "shm" ? transport::ShmTransports() : transport::TcpTransports();
-  auto made = factory.Make(options);
+  auto made = factory->Make(options);
   if (!made.ok()) return nullptr;
   known = *std::move(made);
   return known.get();
@@ -73,12 +96,13 @@ std::vector<WireMaker> Carriers::Ways(
   const std::string host_id = HostId();
   for (const kamino::v1::Carrier& carrier : node.carriers()) {
     const std::string& kind = carrier.transport();
-    if ((kind != "shm" && kind != "tcp") || (!only_.empty() && only_ != kind) ||
+    if (!Takes(kind) ||
         (!carrier.host_id().empty() && carrier.host_id() != host_id)) {
       continue;
     }
     transport::Transport* const transport = Find(kind);
     if (transport == nullptr) continue;
+    if (kind == "verbs") rendezvous_->Know(carrier.address(), stub);
     ways.push_back([transport, address = carrier.address()](
                        std::shared_ptr<WireHandler> handler) {
       return OpenLinkWire(transport, address, std::move(handler));

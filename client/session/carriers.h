@@ -1,8 +1,9 @@
-// Ways from this process to nodes: links over shared memory and TCP on one
-// thread of their own, and streams of gRPC's. Private to the library.
+// Ways from this process to nodes: links over shared memory, RDMA and TCP on
+// one thread of their own, and streams of gRPC's. Private to the library.
 #ifndef KAMINO_CLIENT_SESSION_CARRIERS_H_
 #define KAMINO_CLIENT_SESSION_CARRIERS_H_
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,18 +11,21 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "client/session/pair_rendezvous.h"
 #include "client/session/wire.h"
 #include "kamino/v1/session.grpc.pb.h"
 #include "transport/link.h"
 #include "transport/loop/event_loop.h"
+#include "transport/verbs/device.h"
 
 namespace kamino::client {
 
 // Thread-safe.
 class Carriers {
  public:
-  // `only`: "" for any; or "shm", "tcp", "grpc".
-  explicit Carriers(std::string only) : only_(std::move(only)) {}
+  // `only`: "" for any; or "shm", "verbs", "tcp", "grpc". `devices`: the host's
+  // RDMA devices; null: those that libibverbs finds.
+  Carriers(std::string only, std::shared_ptr<transport::VerbsApi> devices);
   // Ends all links; not on their thread.
   ~Carriers();
 
@@ -35,13 +39,21 @@ class Carriers {
 
  private:
   // Null: there cannot be one.
-  transport::Transport* Find(absl::string_view kind);
+  transport::Transport* Find(const std::string& kind);
+  absl::StatusOr<transport::TransportFactory> FactoryOf(
+      const std::string& kind);
+  // Whether nodes' carriers of that kind are taken.
+  bool Takes(const std::string& kind) const;
 
   const std::string only_;
+  const std::shared_ptr<transport::VerbsApi> devices_;
+  const std::shared_ptr<PairRendezvous> rendezvous_ =
+      std::make_shared<PairRendezvous>();
   absl::Mutex mutex_;
   std::shared_ptr<transport::EventLoop> loop_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<transport::Transport> shm_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<transport::Transport> tcp_ ABSL_GUARDED_BY(mutex_);
+  // By kind.
+  std::map<std::string, std::unique_ptr<transport::Transport>> transports_
+      ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace kamino::client

@@ -50,7 +50,8 @@ Connections::Connections(ConnectionsOptions options, LanePool* lanes,
       timer_(timer),
       learn_(std::move(learn)),
       head_(std::move(head)),
-      carriers_(options_.carrier == "unary" ? "" : options_.carrier) {
+      carriers_(options_.carrier == "unary" ? "" : options_.carrier,
+                options_.devices) {
   absl::MutexLock lock(&mutex_);
   LoseSession();
 }

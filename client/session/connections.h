@@ -32,6 +32,7 @@ struct ConnectionsOptions {
   absl::Duration lease = absl::Seconds(60);
   // A node that was asked so often is worth a connection.
   int worth = 16;
+  std::shared_ptr<transport::VerbsApi> devices;  // as Carriers has it
 };
 
 // Thread-safe.

@@ -4,6 +4,7 @@
 
 #include "node/rpc/session_stream.h"
 #include "node/rpc/status_details.h"
+#include "transport/verbs/send_endpoint.h"
 
 namespace kamino::node {
 
@@ -30,10 +31,39 @@ grpc::ServerUnaryReactor* SessionService::GetCarriers(
     }
   }
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  reactor->Finish(ToGrpcStatus(CheckAsked(request->chain_id(), node.chain_id()),
-                               *server_->node()->view_board().current(),
-                               node.node_id()));
+  Finish(reactor, CheckAsked(request->chain_id(), node.chain_id()));
   return reactor;
+}
+
+grpc::ServerUnaryReactor* SessionService::ConnectPair(
+    grpc::CallbackServerContext* context,
+    const kamino::v1::ConnectPairRequest* request,
+    kamino::v1::ConnectPairResponse* response) {
+  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+  absl::Status status =
+      CheckAsked(request->chain_id(), server_->node()->chain_id());
+  const auto offer = transport::DecodeSendEndpoint(request->end());
+  if (status.ok()) status = offer.status();
+  if (!status.ok()) {
+    Finish(reactor, status);
+    return reactor;
+  }
+  rendezvous_->Answer(
+      *offer, [this, reactor,
+               response](absl::StatusOr<transport::VerbsEndpoint> answer) {
+        if (answer.ok()) {
+          response->set_end(transport::EncodeSendEndpoint(*answer));
+        }
+        Finish(reactor, answer.status());
+      });
+  return reactor;
+}
+
+void SessionService::Finish(grpc::ServerUnaryReactor* reactor,
+                            const absl::Status& status) {
+  const Node& node = *server_->node();
+  reactor->Finish(ToGrpcStatus(status, *server_->node()->view_board().current(),
+                               node.node_id()));
 }
 
 }  // namespace kamino::node

@@ -3,11 +3,13 @@
 #ifndef KAMINO_NODE_RPC_SESSION_SERVICE_H_
 #define KAMINO_NODE_RPC_SESSION_SERVICE_H_
 
+#include <memory>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "kamino/v1/session.grpc.pb.h"
+#include "node/rpc/session_rendezvous.h"
 #include "node/session/session_server.h"
 
 namespace kamino::node {
@@ -18,6 +20,11 @@ class SessionService final
  public:
   // `server` must outlive the gRPC server that this is registered with.
   explicit SessionService(SessionServer* server) : server_(server) {}
+
+  // Who asks for a link over RDMA asks there. Any thread.
+  const std::shared_ptr<SessionRendezvous>& rendezvous() const {
+    return rendezvous_;
+  }
 
   // Where else this node takes connections; none until it is told.
   void SetCarriers(std::vector<kamino::v1::Carrier> carriers);
@@ -30,8 +37,17 @@ class SessionService final
       const kamino::v1::GetCarriersRequest* request,
       kamino::v1::GetCarriersResponse* response) override;
 
+  grpc::ServerUnaryReactor* ConnectPair(
+      grpc::CallbackServerContext* context,
+      const kamino::v1::ConnectPairRequest* request,
+      kamino::v1::ConnectPairResponse* response) override;
+
  private:
+  void Finish(grpc::ServerUnaryReactor* reactor, const absl::Status& status);
+
   SessionServer* const server_;
+  const std::shared_ptr<SessionRendezvous> rendezvous_ =
+      std::make_shared<SessionRendezvous>();
   absl::Mutex mutex_;
   std::vector<kamino::v1::Carrier> carriers_ ABSL_GUARDED_BY(mutex_);
 };

@@ -17,8 +17,10 @@ namespace {
 using transport::Link;
 
 // Links of one listener. Each may come to two rings of kRingBytes, or to
-// kSendBuffer beside what its carrier counts.
+// kSendBuffer beside what its carrier counts; one over verbs to locked memory
+// as well (transport/verbs/send_transport.h).
 constexpr int kMaxTcpLinks = 16384;
+constexpr int kMaxVerbsLinks = 512;
 constexpr int kMaxSharedLinks = 64;
 constexpr size_t kRingBytes = size_t{8} << 20;
 constexpr size_t kSendBuffer = session::kMaxFrameBytes + 4096;
@@ -96,6 +98,20 @@ class SessionLinkHandler final : public transport::LinkHandler {
   const uint64_t id_;
 };
 
+int MaxLinks(const transport::Capabilities& kind) {
+  if (kind.same_host_only) return kMaxSharedLinks;
+  return kind.needs_rendezvous ? kMaxVerbsLinks : kMaxTcpLinks;
+}
+
+// Where clients find what listens at `own`; they call the node at `service`.
+std::string AddressFor(const transport::Capabilities& kind,
+                       const std::string& own, const std::string& service) {
+  if (kind.needs_rendezvous) return service;
+  if (kind.same_host_only) return own;
+  return absl::StrCat(service.substr(0, service.rfind(':')),
+                      own.substr(own.rfind(':')));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SessionLinks>> SessionLinks::Listen(
@@ -106,9 +122,9 @@ absl::StatusOr<std::unique_ptr<SessionLinks>> SessionLinks::Listen(
     options.max_message = session::kMaxFrameBytes;
     options.send_buffer = kSendBuffer;
     options.ring_bytes = kRingBytes;
-    options.max_accepted = offer.factory.capabilities().same_host_only
-                               ? kMaxSharedLinks
-                               : kMaxTcpLinks;
+    CHECK(!offer.factory.capabilities().one_sided)
+        << "clients have no keys to a node's memory";
+    options.max_accepted = MaxLinks(offer.factory.capabilities());
     options.loop = server->node()->loop();
     CHECK(options.loop != nullptr) << "links of sessions live on the node's";
     ASSIGN_OR_RETURN(auto transport, offer.factory.Make(options));
@@ -128,16 +144,13 @@ SessionLinks::~SessionLinks() {
 }
 
 std::vector<kamino::v1::Carrier> SessionLinks::carriers(
-    const std::string& host) const {
+    const std::string& address) const {
   std::vector<kamino::v1::Carrier> carriers;
   for (const Listening& each : listening_) {
     kamino::v1::Carrier carrier;
-    carrier.set_transport(std::string(each.offer.factory.capabilities().name));
-    std::string address = each.listener->address();
-    if (!each.offer.factory.capabilities().same_host_only) {
-      address = absl::StrCat(host, address.substr(address.rfind(':')));
-    }
-    carrier.set_address(address);
+    const transport::Capabilities kind = each.offer.factory.capabilities();
+    carrier.set_transport(std::string(kind.name));
+    carrier.set_address(AddressFor(kind, each.listener->address(), address));
     carrier.set_host_id(each.offer.host_id);
     carriers.push_back(std::move(carrier));
   }

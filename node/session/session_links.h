@@ -1,4 +1,5 @@
-// Takes connections of sessions over transport's links: kamino+tcp, kamino+shm.
+// Takes connections of sessions over transport's links: kamino+shm,
+// kamino+verbs, kamino+tcp.
 #ifndef KAMINO_NODE_SESSION_SESSION_LINKS_H_
 #define KAMINO_NODE_SESSION_SESSION_LINKS_H_
 
@@ -17,7 +18,7 @@ class SessionLinks {
  public:
   struct Offer {
     transport::TransportFactory factory;
-    std::string listen;
+    std::string listen;   // "" for those that need a rendezvous
     std::string host_id;  // of those that only processes of this host can use
   };
 
@@ -28,9 +29,9 @@ class SessionLinks {
       const std::vector<Offer>& offers, SessionServer* server);
   ~SessionLinks();
 
-  // Where it listens, as clients are told. `host` is where they reach this
-  // node.
-  std::vector<kamino::v1::Carrier> carriers(const std::string& host) const;
+  // Where it listens, as clients are told, in the order of the offers.
+  // `address`, host:port, is where they call this node.
+  std::vector<kamino::v1::Carrier> carriers(const std::string& address) const;
 
  private:
   SessionLinks() = default;

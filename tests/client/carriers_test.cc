@@ -25,6 +25,7 @@ class CarriersTest : public node::NodeServerTest,
     ClientOptions options;
     options.seeds = {absl::StrCat("127.0.0.1:", server_->port())};
     options.carrier = GetParam();
+    options.rdma_devices = fabric_;
     auto client = Client::Connect(options);
     EXPECT_TRUE(client.ok()) << client.status();
     return *std::move(client);
@@ -77,8 +78,18 @@ TEST_P(CarriersTest, CallsGoByIt) {
   ExpectAll(client.get(), 400);
   EXPECT_EQ(Status().admission().sessions(), OpensSession() ? 1 : 0);
   EXPECT_EQ(client->retries(), 0);
+  EXPECT_EQ(fabric_->counts().sends > 0, GetParam() == std::string("verbs"));
   client.reset();
   EXPECT_EQ(Status().admission().sessions(), 0);
+  EXPECT_EQ(fabric_->counts().waits, 0);
+}
+
+TEST_P(CarriersTest, TheirDeviceMayGo) {
+  auto client = Connect();
+  PutAll(client.get(), 100);
+  fabric_->Unplug("fake0");
+  PutAll(client.get(), 200);
+  ExpectAll(client.get(), 200);
 }
 
 TEST_P(CarriersTest, ErrorsSayWhatTheyDoWithoutIt) {
@@ -151,11 +162,43 @@ TEST_P(CarriersTest, AnotherSessionIsOpenedWhenItHasExpired) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CarriersTest,
-                         ::testing::Values("", "shm", "tcp", "grpc", "unary"),
+                         ::testing::Values("", "shm", "verbs", "tcp", "grpc",
+                                           "unary"),
                          [](const auto& test) {
                            const std::string name = test.param;
                            return name.empty() ? "any" : name;
                          });
+
+using CarrierOffersTest = node::NodeServerTest;
+
+TEST_F(CarrierOffersTest, AreTheBestFirst) {
+  grpc::ClientContext context;
+  kamino::v1::GetCarriersResponse response;
+  auto stub = kamino::v1::SessionService::NewStub(channel_);
+  ASSERT_TRUE(stub->GetCarriers(&context, {}, &response).ok());
+  std::vector<std::string> kinds;
+  for (const auto& carrier : response.carriers()) {
+    kinds.push_back(carrier.transport());
+  }
+  EXPECT_THAT(kinds, ::testing::ElementsAre("shm", "verbs", "tcp"));
+}
+
+// A stranger's words are looked at before anything is made of them.
+TEST_F(CarrierOffersTest, APairThatMakesNoSenseIsRefused) {
+  auto stub = kamino::v1::SessionService::NewStub(channel_);
+  kamino::v1::ConnectPairRequest request;
+  kamino::v1::ConnectPairResponse response;
+  for (int round = 0; round < 2; ++round) {
+    grpc::ClientContext context;
+    EXPECT_EQ(stub->ConnectPair(&context, request, &response).error_code(),
+              grpc::StatusCode::FAILED_PRECONDITION);
+    request.set_end(std::string(96, 'e'));
+  }
+  request.set_chain_id(77);
+  grpc::ClientContext context;
+  EXPECT_FALSE(stub->ConnectPair(&context, request, &response).ok());
+  EXPECT_EQ(fabric_->counts().pairs, 0);
+}
 
 TEST(CarrierNamesTest, AreKnown) {
   ClientOptions options;

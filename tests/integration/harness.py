@@ -23,14 +23,19 @@ BALANCE = 1000
 
 
 class Load(threading.Thread):
-  """A load of bank transfers in the background."""
+  """A load of bank transfers in the background.
 
-  def __init__(self, cluster, count=20000, log="acked.log", outstanding=32):
+  `words`: what else `kamino bench transfer` is told.
+  """
+
+  def __init__(self, cluster, count=20000, log="acked.log", outstanding=32,
+               words=()):
     super().__init__(daemon=True)
     self.cluster = cluster
     self.log = os.path.join(cluster.folder, log)
     self.count = count
     self.outstanding = outstanding
+    self.words = words
     self.done = None
     self.start()
 
@@ -39,7 +44,7 @@ class Load(threading.Thread):
         "bench", "transfer", f"--count={self.count}",
         f"--outstanding={self.outstanding}",
         f"--accounts={ACCOUNTS}", f"--acked_log={self.log}", "--timeout=30s",
-        "--json", check=False, timeout=120)
+        "--json", *self.words, check=False, timeout=120)
 
   def acked(self):
     try:

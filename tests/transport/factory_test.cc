@@ -13,6 +13,7 @@
 #include "transport/shm/shm_transport.h"
 #include "transport/tcp/tcp_transport.h"
 #include "transport/verbs/local_rendezvous.h"
+#include "transport/verbs/send_transport.h"
 #include "transport/verbs/verbs_transport.h"
 
 namespace kamino::transport {
@@ -39,6 +40,14 @@ TEST(TransportFactoryTest, SaysWhatItsTransportsCanDo) {
   EXPECT_EQ(verbs.name, "verbs");
   EXPECT_TRUE(verbs.needs_rendezvous && verbs.one_sided);
   EXPECT_FALSE(verbs.same_host_only);
+  const Capabilities sends =
+      VerbsSendTransports({{},
+                           std::make_shared<LocalRendezvous>(),
+                           std::make_shared<FakeFabric>()})
+          .capabilities();
+  EXPECT_EQ(sends.name, "verbs");
+  EXPECT_TRUE(sends.needs_rendezvous);
+  EXPECT_FALSE(sends.same_host_only || sends.one_sided);
 }
 
 TEST(TransportFactoryTest, RefusesOptionsThatContradictEachOther) {

@@ -1,8 +1,5 @@
 #include "tests/transport/fake_verbs.h"
 
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -10,65 +7,37 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "transport/loop/unique_fd.h"
+#include "tests/transport/fake_device.h"
 
 namespace kamino::transport {
-namespace {
-
-constexpr char kFlushed[] = "flushed";
-constexpr char kNoAnswer[] = "transport retry counter exceeded";
-constexpr char kNoReceive[] = "receiver not ready, retries exceeded";
-constexpr char kNoAccess[] = "remote access error";
-
-UniqueFd NewEventFd() {
-  return UniqueFd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+absl::Status FakeEnd::ConnectTo(const GidEntry& own_gid, const PairAddress& own,
+                                const PairAddress& peer,
+                                const PairPatience& patience) {
+  EXPECT_EQ(own.number, number_);
+  EXPECT_EQ(own_gid.kind, peer.kind);
+  EXPECT_LT(patience.receiver_not_ready_retries, 7) << "retries for ever";
+  EXPECT_GT(patience.ack_timeout, 0) << "waits for ever";
+  EXPECT_LT(patience.retries, 7) << "soft-RoCE retries for ever";
+  absl::MutexLock lock(&fabric_.mu_);
+  if (error_) return absl::UnavailableError("the pair is in error");
+  peer_ = peer;
+  connected_ = true;
+  return absl::OkStatus();
 }
 
-void Ring(const UniqueFd& fd) {
-  const uint64_t one = 1;
-  (void)!::write(fd.get(), &one, sizeof(one));
-}
-
-void Drain(const UniqueFd& fd) {
-  uint64_t count;
-  (void)!::read(fd.get(), &count, sizeof(count));
-}
-
-}  // namespace
-
-class FakeDevice final : public VerbsDevice,
-                         public std::enable_shared_from_this<FakeDevice> {
- public:
-  FakeDevice(std::shared_ptr<FakeFabric> fabric, std::string name)
-      : fabric_(std::move(fabric)), name_(std::move(name)) {}
-
-  const std::string& name() const override { return name_; }
-  absl::StatusOr<std::vector<PortInfo>> Ports() override;
-  absl::StatusOr<std::unique_ptr<VerbsPair>> CreatePair(
-      int port, const PairSize& size) override;
-  bool Present() const override {
-    absl::MutexLock lock(&fabric_->mu_);
-    const FakeFabric::Unit& unit = fabric_->units_.at(name_);
-    return unit.present && !unit.being_removed;
+FakeEnd* FakeEnd::Peer() {
+  const auto found = fabric_.pairs_.find(peer_.number);
+  if (found == fabric_.pairs_.end()) return nullptr;
+  FakeEnd* const peer = found->second;
+  if (peer->dead_ || peer->error_ || !peer->connected_ ||
+      peer->peer_.number != number_) {
+    return nullptr;
   }
-  int event_fd() const override { return event_fd_.get(); }
-  std::optional<DeviceEvent> NextEvent() override {
-    absl::MutexLock lock(&fabric_->mu_);
-    Drain(event_fd_);
-    if (events_.empty()) return std::nullopt;
-    DeviceEvent event = events_.front();
-    events_.pop_front();
-    return event;
-  }
-
-  const std::shared_ptr<FakeFabric> fabric_;
-  const std::string name_;
-  const UniqueFd event_fd_ = NewEventFd();
-  std::deque<DeviceEvent> events_;  // guarded by the fabric's lock
-};
+  return peer;
+}
 
 // Everything is guarded by the fabric's lock.
-class FakePair final : public VerbsPair {
+class FakePair final : public VerbsPair, public FakeEnd {
  public:
   struct Range {
     absl::Span<std::byte> bytes;
@@ -78,10 +47,7 @@ class FakePair final : public VerbsPair {
 
   FakePair(std::shared_ptr<FakeDevice> device, const PairSize& size,
            uint32_t number)
-      : device_(std::move(device)),
-        fabric_(*device_->fabric_),
-        size_(size),
-        number_(number) {}
+      : FakeEnd(std::move(device), number), size_(size) {}
 
   ~FakePair() override {
     absl::MutexLock lock(&fabric_.mu_);
@@ -120,16 +86,7 @@ class FakePair final : public VerbsPair {
   absl::Status Connect(const GidEntry& own_gid, const PairAddress& own,
                        const PairAddress& peer,
                        const PairPatience& patience) override {
-    EXPECT_EQ(own.number, number_);
-    EXPECT_EQ(own_gid.kind, peer.kind);
-    EXPECT_LT(patience.receiver_not_ready_retries, 7) << "retries for ever";
-    EXPECT_GT(patience.ack_timeout, 0) << "waits for ever";
-    EXPECT_LT(patience.retries, 7) << "soft-RoCE retries for ever";
-    absl::MutexLock lock(&fabric_.mu_);
-    if (error_) return absl::UnavailableError("the pair is in error");
-    peer_ = peer;
-    connected_ = true;
-    return absl::OkStatus();
+    return ConnectTo(own_gid, own, peer, patience);
   }
 
   absl::Status PostReceives(int count) override {
@@ -192,7 +149,7 @@ class FakePair final : public VerbsPair {
   }
 
   // The pair is in error; `first` is what the write under way completes with.
-  void FailLocked(const char* first) {
+  void FailLocked(const char* first) override {
     if (std::exchange(error_, true)) return;
     for (FakeFabric::Posted& posted : posted_) {
       Completion completion;
@@ -224,7 +181,24 @@ class FakePair final : public VerbsPair {
     return nullptr;
   }
 
-  std::byte* FindRemote(uint32_t key, uint64_t address, size_t length) {
+  bool HasReceive() const override { return receives_ > 0; }
+  const char* TakeNotice(uint32_t immediate) override {
+    --receives_;
+    Completion completion;
+    completion.received = true;
+    completion.immediate = immediate;
+    Complete(completion);
+    return nullptr;
+  }
+  const char* TakeSend(absl::Span<const std::byte>) override {
+    return "remote operation error";
+  }
+  bool HasPosted() const override { return !posted_.empty(); }
+  void DropPosted() override { posted_.clear(); }
+  bool ExecuteFirst() override;
+
+  std::byte* FindRemote(uint32_t key, uint64_t address,
+                        size_t length) override {
     for (const Range& range : ranges_) {
       const auto base = reinterpret_cast<uint64_t>(range.bytes.data());
       if (range.keys.remote == key && range.peer_writes && address >= base &&
@@ -236,16 +210,9 @@ class FakePair final : public VerbsPair {
     return nullptr;
   }
 
-  const std::shared_ptr<FakeDevice> device_;
-  FakeFabric& fabric_;
   const PairSize size_;
-  const uint32_t number_;
   const UniqueFd event_fd_ = NewEventFd();
   std::vector<Range> ranges_;
-  PairAddress peer_;
-  bool connected_ = false;
-  bool error_ = false;
-  bool dead_ = false;  // answers nobody and hears of nothing
   bool armed_ = false;
   int receives_ = 0;
   int outstanding_ = 0;   // slots of the send queue that are taken
@@ -285,6 +252,12 @@ absl::StatusOr<std::unique_ptr<VerbsPair>> FakeDevice::CreatePair(
   fabric_->pairs_[pair->number_] = pair.get();
   ++fabric_->counts_.pairs;
   return pair;
+}
+
+absl::StatusOr<std::shared_ptr<VerbsGroup>> FakeDevice::CreateGroup(
+    int port, const GroupSize& size) {
+  EXPECT_EQ(port, 1);
+  return NewFakeGroup(shared_from_this(), size);
 }
 
 FakeFabric::FakeFabric() { AddDevice("fake0"); }
@@ -371,9 +344,9 @@ void FakeFabric::FailPair(uint32_t number) {
 
 void FakeFabric::Kill(uint32_t number) {
   absl::MutexLock lock(&mu_);
-  FakePair* pair = pairs_.at(number);
+  FakeEnd* pair = pairs_.at(number);
   pair->dead_ = true;
-  pair->posted_.clear();
+  pair->DropPosted();
 }
 
 FakeFabric::Counts FakeFabric::counts() {
@@ -415,64 +388,59 @@ void FakeFabric::RunLocked() {
   for (bool any = true; any;) {
     any = false;
     for (const auto& [number, pair] : pairs_) {
-      if (pair->posted_.empty()) continue;
-      any = true;
+      if (!pair->HasPosted()) continue;
       if (pair->dead_) {
-        pair->posted_.clear();
-        continue;
-      }
-      if (pair->error_) {
+        pair->DropPosted();
+      } else if (pair->error_) {
         pair->error_ = false;
         pair->FailLocked(kFlushed);
+      } else if (fail_next_ != nullptr) {
+        pair->FailLocked(std::exchange(fail_next_, nullptr));
+      } else if (!pair->ExecuteFirst()) {
         continue;
       }
-      const Posted posted = pair->posted_.front();
-      Execute(pair, posted);
-      if (!pair->error_ && !pair->posted_.empty()) pair->posted_.pop_front();
+      any = true;
     }
   }
 }
 
-// Fails the pair, or leaves `posted` to be taken off its queue.
-void FakeFabric::Execute(FakePair* from, const Posted& posted) {
+bool FakePair::ExecuteFirst() {
+  const FakeFabric::Posted posted = posted_.front();
   const RdmaWrite& write = posted.write;
-  if (fail_next_ != nullptr) {
-    return from->FailLocked(std::exchange(fail_next_, nullptr));
-  }
-  auto found = pairs_.find(from->peer_.number);
-  FakePair* peer = found == pairs_.end() ? nullptr : found->second;
-  if (peer == nullptr || peer->dead_ || peer->error_ || !peer->connected_ ||
-      peer->peer_.number != from->number_) {
-    return from->FailLocked(kNoAnswer);
-  }
+  const auto fail = [this](const char* why) {
+    FailLocked(why);
+    return true;
+  };
+  FakeEnd* const peer = Peer();
+  if (peer == nullptr) return fail(kNoAnswer);
   if (!write.from.empty()) {
-    if (!write.inlined &&
-        from->FindLocal(write.local_key, write.from) == nullptr) {
-      return from->FailLocked("local protection error");
+    if (!write.inlined && FindLocal(write.local_key, write.from) == nullptr) {
+      return fail("local protection error");
     }
     std::byte* to =
         peer->FindRemote(write.remote_key, write.to, write.from.size());
     if (to == nullptr) {
-      from->FailLocked(kNoAccess);
-      return peer->FailLocked(kFlushed);
+      FailLocked(kNoAccess);
+      peer->FailLocked(kFlushed);
+      return true;
     }
     const std::byte* bytes =
         write.inlined ? posted.inlined.data() : write.from.data();
     std::memcpy(to, bytes, write.from.size());
   }
   if (write.immediate.has_value()) {
-    if (peer->receives_ == 0) return from->FailLocked(kNoReceive);
-    --peer->receives_;
-    Completion completion;
-    completion.received = true;
-    completion.immediate = *write.immediate;
-    peer->Complete(completion);
+    if (!peer->HasReceive()) return fail(kNoReceive);
+    if (const char* error = peer->TakeNotice(*write.immediate)) {
+      return fail(error);
+    }
   }
+  posted_.pop_front();
   if (write.signaled) {
     Completion completion;
     completion.id = write.id;
-    from->Complete(completion);
+    Complete(completion);
   }
+  return true;
 }
 
 }  // namespace kamino::transport

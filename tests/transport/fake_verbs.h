@@ -17,8 +17,11 @@
 
 namespace kamino::transport {
 
-class FakePair;
 class FakeDevice;
+class FakeEnd;
+class FakeGroup;
+class FakeGroupPair;
+class FakePair;
 
 // All devices of the test and what connects them. Thread-safe. Outlives what is
 // made from it.
@@ -31,7 +34,8 @@ class FakeFabric : public VerbsApi,
   // With one active RoCE port of two GIDs; one device, "fake0", is there from
   // the start.
   void AddDevice(const std::string& name);
-  // Limits of pairs and operations made from now on.
+  // Limits of pairs and operations made from now on. A SEND waits for a receive
+  // for as long as there is none; all else that finds none fails.
   void LimitMessage(size_t bytes);
   void LimitMemory(size_t bytes);
 
@@ -60,6 +64,8 @@ class FakeFabric : public VerbsApi,
     uint64_t signaled = 0;
     uint64_t inlined = 0;
     uint64_t in_pieces = 0;  // of a record, without immediate data
+    uint64_t sends = 0;      // of groups
+    uint64_t waits = 0;      // of those, for a receive
   };
   Counts counts();
   std::vector<uint32_t> live_pairs();
@@ -71,6 +77,9 @@ class FakeFabric : public VerbsApi,
 
  private:
   friend class FakeDevice;
+  friend class FakeEnd;
+  friend class FakeGroup;
+  friend class FakeGroupPair;
   friend class FakePair;
 
   struct Unit {
@@ -87,14 +96,12 @@ class FakeFabric : public VerbsApi,
   };
 
   void RunLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void Execute(FakePair* from, const Posted& posted)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Tell(const std::string& device, const DeviceEvent& event)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   absl::Mutex mu_;
   std::map<std::string, Unit> units_ ABSL_GUARDED_BY(mu_);
-  std::map<uint32_t, FakePair*> pairs_ ABSL_GUARDED_BY(mu_);
+  std::map<uint32_t, FakeEnd*> pairs_ ABSL_GUARDED_BY(mu_);
   uint32_t next_number_ ABSL_GUARDED_BY(mu_) = 100;
   uint32_t next_key_ ABSL_GUARDED_BY(mu_) = 7000;
   bool held_ ABSL_GUARDED_BY(mu_) = false;

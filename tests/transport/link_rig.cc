@@ -15,6 +15,7 @@
 #include "transport/tcp/tcp_transport.h"
 #include "transport/verbs/ibverbs_device.h"
 #include "transport/verbs/local_rendezvous.h"
+#include "transport/verbs/send_transport.h"
 #include "transport/verbs/verbs_transport.h"
 
 namespace kamino::transport {
@@ -82,8 +83,9 @@ void Recorder::OnClosed(const absl::Status& status) {
 }
 
 LinkRig::LinkRig(std::string kind)
-    : kind_(absl::StripSuffix(kind, kGuest)),
+    : kind_(absl::StripSuffix(absl::StripSuffix(kind, kGuest), kSends)),
       guests_(absl::EndsWith(kind, kGuest)),
+      sends_(absl::EndsWith(absl::StripSuffix(kind, kGuest), kSends)),
       rendezvous_(std::make_shared<LocalRendezvous>()) {
   options.max_message = size_t{1} << 20;
   options.send_buffer = size_t{2} << 20;
@@ -104,11 +106,14 @@ LinkRig::~LinkRig() {
 TransportFactory LinkRig::Factory() {
   if (kind_ == "tcp") return TcpTransports();
   if (kind_ == "shm") return ShmTransports(folder_);
-  if (fabric_ != nullptr) return VerbsTransports({{}, rendezvous_, fabric_});
   if (!simulated()) {
-    PortWish wish;
-    wish.device = RealDevice();
-    return VerbsTransports({wish, rendezvous_, SystemVerbs()});
+    VerbsSetup setup{{}, rendezvous_, fabric_};
+    if (fabric_ == nullptr) {
+      setup.wish.device = RealDevice();
+      setup.api = SystemVerbs();
+    }
+    return sends_ ? VerbsSendTransports(std::move(setup))
+                  : VerbsTransports(std::move(setup));
   }
   if (network_ == nullptr) {
     simulation::TimedNetwork::Options sim;

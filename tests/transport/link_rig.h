@@ -55,13 +55,15 @@ class Recorder : public LinkHandler {
 
 class LinkRig {
  public:
+  static constexpr char kSends[] = "Sends";
   static constexpr char kGuest[] = "Guest";
 
   // `kind`: the name of a transport, or "sim", which is what the simulator has
   // (tests/simulation/timed_network.h). Options are the test's to
   // change before the first NewTransport. "verbs" is on devices in memory,
-  // unless the environment names a real one in KAMINO_VERBS_DEVICE. Behind the
-  // name kGuest may stand: transports live on loops of the rig's then.
+  // unless the environment names a real one in KAMINO_VERBS_DEVICE; with kSends
+  // behind it, its links have no rings. Behind that kGuest may stand:
+  // transports live on loops of the rig's then.
   explicit LinkRig(std::string kind);
   ~LinkRig();
 
@@ -93,6 +95,7 @@ class LinkRig {
 
   const std::string kind_;
   const bool guests_;
+  const bool sends_;
   std::vector<std::shared_ptr<EventLoop>> loops_;  // of guests
   std::string folder_;
   absl::Mutex mutex_;

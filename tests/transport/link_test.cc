@@ -555,8 +555,8 @@ INSTANTIATE_TEST_SUITE_P(Transports, OrderlyEndTest,
 
 INSTANTIATE_TEST_SUITE_P(Transports, LinkTest,
                          ::testing::Values("tcp", "shm", "sim", "verbs",
-                                           "tcpGuest", "shmGuest",
-                                           "verbsGuest"),
+                                           "verbsSends", "tcpGuest", "shmGuest",
+                                           "verbsGuest", "verbsSendsGuest"),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

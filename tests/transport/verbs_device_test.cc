@@ -10,12 +10,15 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "tests/transport/link_rig.h"
+#include "tests/transport/raw_sender.h"
 #include "transport/verbs/choose_port.h"
 #include "transport/verbs/ibverbs_device.h"
 #include "transport/verbs/pinned_memory.h"
+#include "transport/verbs/verbs_format.h"
 #include "transport/verbs/verbs_wire.h"
 
 namespace kamino::transport {
@@ -147,6 +150,25 @@ TEST_F(WireTest, APairThatIsGoneAnswersNobody) {
   EXPECT_NE(done->error, nullptr) << "the probe of a dead peer succeeded";
 }
 
+// A key is of one link: what was made since is out of its reach, by a pair that
+// is connected to that as well.
+TEST_F(WireTest, AKeyOfALinkThatIsGoneOpensNothingOfTheNextOne) {
+  const uint32_t kept = right_->Endpoint().ring_key;
+  right_.reset();
+  left_.reset();
+  ASSERT_NO_FATAL_FAILURE(Make(&left_));
+  ASSERT_NO_FATAL_FAILURE(Make(&right_));
+  const VerbsEndpoint left = left_->Endpoint();
+  const VerbsEndpoint right = right_->Endpoint();
+  PairPatience patience;
+  patience.ack_timeout = 12;
+  ASSERT_TRUE(left_->Connect(right, patience).ok());
+  ASSERT_TRUE(right_->Connect(left, patience).ok());
+  ASSERT_NE(kept, right.ring_key);
+  EXPECT_NE(Scribble(kept, 0, 8), "");
+  EXPECT_TRUE(Untouched());
+}
+
 // Everything posted comes back once the pair is in error.
 TEST_F(WireTest, AnErrorFlushesTheReceives) {
   EXPECT_NE(Scribble(right_->Endpoint().ring_key + 0x100, 0, 8), "");
@@ -156,6 +178,45 @@ TEST_F(WireTest, AnErrorFlushesTheReceives) {
     EXPECT_TRUE(done->received);
     EXPECT_NE(done->error, nullptr);
   }
+}
+
+// Offers a pair to who listens.
+VerbsEndpoint Ask(LinkRig* rig, const std::string& address,
+                  const VerbsEndpoint& offer) {
+  absl::Notification answered;
+  VerbsEndpoint answer;
+  rig->rendezvous().Exchange(address, offer, absl::Seconds(30),
+                             [&](const absl::StatusOr<VerbsEndpoint>& found) {
+                               EXPECT_TRUE(found.ok()) << found.status();
+                               if (found.ok()) answer = *found;
+                               answered.Notify();
+                             });
+  answered.WaitForNotification();
+  return answer;
+}
+
+// Whether something that was posted on `pair` fails.
+bool Fails(VerbsPair* pair) {
+  const absl::Time deadline = absl::Now() + kPatience;
+  Completion completion;
+  while (absl::Now() < deadline) {
+    auto count = pair->Poll(absl::MakeSpan(&completion, 1));
+    if (!count.ok()) return true;
+    if (*count == 1 && completion.error != nullptr) return true;
+  }
+  return false;
+}
+
+// What the next SEND of `raw` that completes comes to.
+std::string Outcome(RawSender* raw) {
+  const absl::Time deadline = absl::Now() + kPatience;
+  while (absl::Now() < deadline) {
+    const auto one = raw->Next();
+    if (!one.has_value()) continue;
+    if (one->error != nullptr) return one->error;
+    if (!one->received) return "";
+  }
+  return "nothing";
 }
 
 // Pairs, keys and memory go with each link: the device must not run out.
@@ -181,6 +242,150 @@ TEST(DeviceLinkTest, OneLinkAfterAnother) {
       return recorder->closed == 1 && listener.accepted.back()->closed == 1;
     })) << i;
   }
+  client.reset();
+  server.reset();
+}
+
+// A peer by hand: who has the number of the pair and the key to the ring of a
+// link that closed writes nothing by them.
+TEST(DeviceLinkTest, AKeptKeyOfAClosedLinkWritesNothing) {
+  LinkRig rig("verbs");
+  auto server = rig.NewTransport();
+  ASSERT_NE(server, nullptr);
+  RecordingListener listener(&rig, server.get());
+  auto port = OpenPort(SystemVerbs().get(), Wish());
+  ASSERT_TRUE(port.ok()) << port.status();
+  auto made = VerbsWire::Create(*port, kRing);
+  ASSERT_TRUE(made.ok()) << made.status();
+  VerbsWire& wire = **made;
+  VerbsEndpoint offer = wire.Endpoint();
+  offer.max_message = 1000;
+  ASSERT_TRUE(
+      wire.Connect(Ask(&rig, listener.address(), offer), {.ack_timeout = 12})
+          .ok());
+  ASSERT_TRUE(wire.SendNotice(Notice::kHello, 0, false).ok());
+  ASSERT_TRUE(rig.Until([&] { return listener.accepted.size() == 1; }));
+  const auto end = listener.accepted[0];
+  const auto record = [&](uint64_t position, absl::string_view text) {
+    wire.AddRecord(position, Bytes(text), {});
+    return wire.PushRecords();
+  };
+  ASSERT_TRUE(record(0, "12345678").ok());
+  ASSERT_TRUE(rig.Until([&] { return end->messages.size() == 1; }));
+  end->link->Close();
+  ASSERT_TRUE(rig.Until([&] { return end->closed == 1; }));
+  ASSERT_TRUE(record(16, "still in").ok());
+  ASSERT_TRUE(wire.SendProbe().ok());
+  EXPECT_TRUE(Fails(&wire.pair()));
+  EXPECT_EQ(end->messages.size(), 1u);
+  server.reset();
+}
+
+// Likewise of the links that clients have.
+TEST(SendDeviceTest, NothingArrivesByAPairThatWasTakenDown) {
+  LinkRig rig("verbsSends");
+  auto server = rig.NewTransport();
+  auto client = rig.NewTransport();
+  ASSERT_TRUE(server != nullptr && client != nullptr);
+  RecordingListener listener(&rig, server.get());
+  auto port = OpenPort(SystemVerbs().get(), Wish());
+  ASSERT_TRUE(port.ok()) << port.status();
+  RawSender raw(*port);
+  ASSERT_TRUE(raw.Knock(rig.rendezvous(), listener.address()).ok());
+  raw.SayHello();
+  raw.Send(SendKind::kFirst, 5, "alive");
+  ASSERT_TRUE(rig.Until([&] {
+    return listener.accepted.size() == 1 &&
+           listener.accepted[0]->messages.size() == 1;
+  }));
+  const auto end = listener.accepted[0];
+  end->link->Close();
+  ASSERT_TRUE(rig.Until([&] { return end->closed == 1; }));
+  // The pair goes once its good-bye is said: until then what comes is nobody's.
+  const absl::Time deadline = absl::Now() + kPatience;
+  std::string error;
+  while (error.empty() && absl::Now() < deadline) {
+    raw.Send(SendKind::kFirst, 5, "stale");
+    error = Outcome(&raw);
+  }
+  EXPECT_NE(error, "");
+  EXPECT_EQ(end->messages.size(), 1u);
+  // Who comes next is served, and hears nothing of it.
+  auto recorder = rig.NewRecorder();
+  auto link = client->Connect(listener.address(), recorder);
+  ASSERT_TRUE(link.ok()) << link.status();
+  ASSERT_TRUE(rig.Until([&] { return recorder->connected == 1; }));
+  ASSERT_TRUE((*link)->Send(Bytes("next"), {}).ok());
+  ASSERT_TRUE(rig.Until([&] {
+    return listener.accepted.size() == 2 &&
+           listener.accepted[1]->messages.size() == 1;
+  }));
+  EXPECT_EQ(listener.accepted[1]->messages[0], "next");
+  client.reset();
+  server.reset();
+}
+
+// The device itself refuses to write for a peer: no key does, not even the one
+// that this process has to its own buffers.
+TEST(SendDeviceTest, APeerCanWriteNowhere) {
+  LinkRig rig("verbsSends");
+  auto server = rig.NewTransport();
+  ASSERT_NE(server, nullptr);
+  RecordingListener listener(&rig, server.get());
+  auto port = OpenPort(SystemVerbs().get(), Wish());
+  ASSERT_TRUE(port.ok()) << port.status();
+  for (uint32_t key : {0u, 1u, 0x100u, 0x1000u}) {
+    auto wire = VerbsWire::Create(*port, kRing);
+    ASSERT_TRUE(wire.ok()) << wire.status();
+    VerbsEndpoint offer = RawSender(*port).Offer();
+    offer.address = (*wire)->Endpoint().address;
+    VerbsEndpoint answer = Ask(&rig, listener.address(), offer);
+    EXPECT_EQ(answer.ring_key, 0u);
+    ASSERT_TRUE((*wire)
+                    ->pair()
+                    .Connect(port->choice.gid, (*wire)->Endpoint().address,
+                             answer.address, {.ack_timeout = 12})
+                    .ok());
+    const std::string bytes = "overwritten";
+    RdmaWrite write;
+    write.id = 1;
+    write.from = Bytes(bytes);
+    write.to = reinterpret_cast<uint64_t>(bytes.data());
+    write.remote_key = key;
+    write.inlined = write.signaled = true;
+    ASSERT_TRUE((*wire)->pair().PostWrites({&write, 1}).ok());
+    EXPECT_TRUE(Fails(&(*wire)->pair())) << key;
+  }
+  server.reset();
+}
+
+// All of the shared receives are used up for a moment; who keeps to its window
+// is served, and who does not is cut off.
+TEST(SendDeviceTest, AFloodDoesNotBreakTheOthers) {
+  LinkRig rig("verbsSends");
+  auto server = rig.NewTransport();
+  auto client = rig.NewTransport();
+  ASSERT_TRUE(server != nullptr && client != nullptr);
+  RecordingListener listener(&rig, server.get());
+  auto recorder = rig.NewRecorder();
+  auto link = client->Connect(listener.address(), recorder);
+  ASSERT_TRUE(link.ok()) << link.status();
+  ASSERT_TRUE(rig.Until([&] { return listener.accepted.size() == 1; }));
+  auto port = OpenPort(SystemVerbs().get(), Wish());
+  ASSERT_TRUE(port.ok()) << port.status();
+  RawSender raw(*port);
+  ASSERT_TRUE(raw.Knock(rig.rendezvous(), listener.address()).ok());
+  raw.SayHello();
+  ASSERT_TRUE(rig.Until([&] { return listener.accepted.size() == 2; }));
+  for (int i = 0; i < RawSender::kSends - 10; ++i) {
+    raw.Send(SendKind::kFirst, 1, "x");
+  }
+  const std::string large(200'000, 'l');
+  ASSERT_TRUE((*link)->Send(Bytes(large), {}).ok());
+  ASSERT_TRUE(
+      rig.Until([&] { return listener.accepted[0]->messages.size() == 1; }));
+  EXPECT_TRUE(listener.accepted[0]->messages[0] == large);
+  EXPECT_EQ(recorder->closed, 0);
   client.reset();
   server.reset();
 }

@@ -50,6 +50,7 @@ class SingleVm:
       if part("NVDIMM, fsdax", self._fsdax):
         if rdma:
           part("chain, verbs", lambda: self._chain("verbs"))
+          part("sessions, verbs", self._sessions)
           part("device, port go away", self._unplug)
         part("loss of power", self._power)
       if part("NVDIMM, devdax", self._devdax):
@@ -95,7 +96,8 @@ class SingleVm:
     return self._tests("verbs_device_test")
 
   def _link_suite(self):
-    return self._tests("link_test", "--gtest_filter=*/verbs")
+    return self._tests("link_test",
+                       "--gtest_filter=*/verbs:*/verbsSends")
 
   def _tests(self, name, *flags):
     """Runs a program of GoogleTest over rxe0; how many tests passed."""
@@ -118,6 +120,12 @@ class SingleVm:
     self._machine.run(*self._python("chain.py", transport, *devices),
                       timeout=CHAIN_TIMEOUT_S)
     return "4 nodes on the NVDIMM; tail and head killed under load"
+
+  def _sessions(self):
+    _, output = self._machine.run(*self._python("sessions.py"),
+                                  timeout=CHAIN_TIMEOUT_S)
+    line, = (line for line in output.splitlines() if "was killed" in line)
+    return f"a load, gets and puts; {line}"
 
   def _unplug(self):
     _, output = self._machine.run(*self._python("unplug.py"),

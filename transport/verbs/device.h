@@ -136,10 +136,20 @@ class VerbsPair {
   virtual void TakeEvents() = 0;
 };
 
+class VerbsGroup;  // transport/verbs/verbs_group.h
+struct GroupSize;
+
 struct DeviceEvent {
-  enum class Kind { kPairFailed, kPortDown, kDeviceGone, kOther };
+  enum class Kind {
+    kPairFailed,
+    kPairDrained,  // of a group: it fills no receive any more
+    kGroupFailed,  // all pairs of the device's groups with it
+    kPortDown,
+    kDeviceGone,
+    kOther
+  };
   Kind kind = Kind::kOther;
-  uint32_t pair = 0;  // kPairFailed
+  uint32_t pair = 0;  // kPairFailed, kPairDrained
   int port = 0;       // kPortDown
   std::string text;
 };
@@ -154,6 +164,9 @@ class VerbsDevice {
   // kResourceExhausted: `size` is over the device's limits.
   virtual absl::StatusOr<std::unique_ptr<VerbsPair>> CreatePair(
       int port, const PairSize& size) = 0;
+  // kUnimplemented: the device has no shared receive queues.
+  virtual absl::StatusOr<std::shared_ptr<VerbsGroup>> CreateGroup(
+      int port, const GroupSize& size) = 0;
 
   // False once the host is removing it. A driver may not say so by an event,
   // and may let pairs go on while the removal waits until all has been closed.

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "transport/verbs/ibverbs_group.h"
 #include "transport/verbs/ibverbs_pair.h"
 
 namespace kamino::transport {
@@ -77,6 +78,10 @@ class IbverbsDevice final : public VerbsDevice,
   absl::StatusOr<std::unique_ptr<VerbsPair>> CreatePair(
       int port, const PairSize& size) override {
     return IbverbsPair::Create(shared_from_this(), context_.get(), port, size);
+  }
+  absl::StatusOr<std::shared_ptr<VerbsGroup>> CreateGroup(
+      int port, const GroupSize& size) override {
+    return IbverbsGroup::Create(shared_from_this(), context_.get(), port, size);
   }
   bool Present() const override {
     return FileNumber(folder_) == folder_number_;
@@ -148,7 +153,18 @@ std::optional<DeviceEvent> IbverbsDevice::NextEvent() {
       told.kind = DeviceEvent::Kind::kPairFailed;
       told.pair = event.element.qp->qp_num;
       break;
+    case IBV_EVENT_QP_LAST_WQE_REACHED:
+      told.kind = DeviceEvent::Kind::kPairDrained;
+      told.pair = event.element.qp->qp_num;
+      break;
+    case IBV_EVENT_SRQ_ERR:
+      told.kind = DeviceEvent::Kind::kGroupFailed;
+      break;
     case IBV_EVENT_CQ_ERR:
+      if (event.element.cq->cq_context == nullptr) {
+        told.kind = DeviceEvent::Kind::kGroupFailed;
+        break;
+      }
       told.kind = DeviceEvent::Kind::kPairFailed;
       told.pair =
           static_cast<IbverbsPair*>(event.element.cq->cq_context)->number();

@@ -21,45 +21,9 @@ constexpr size_t kWritesPerCall = 16;
 constexpr int kReceivesPerCall = 64;
 // 0.64 ms until a write that found no receive is tried again.
 constexpr uint8_t kReceiverNotReadyTimer = 12;
-constexpr uint8_t kHopLimit = 64;
-
-ibv_mtu MtuOf(size_t bytes) {
-  ibv_mtu mtu = IBV_MTU_256;
-  while (mtu < IBV_MTU_4096 && (size_t{256} << (mtu - IBV_MTU_256)) < bytes) {
-    mtu = static_cast<ibv_mtu>(mtu + 1);
-  }
-  return mtu;
-}
-
-bool SameSubnet(const Gid& a, const Gid& b) {
-  return std::equal(a.begin(), a.begin() + 8, b.begin());
-}
-
-ibv_ah_attr RouteTo(const PairAddress& peer, const GidEntry& own_gid,
-                    int port) {
-  ibv_ah_attr route = {};
-  route.port_num = static_cast<uint8_t>(port);
-  route.dlid = peer.lid;
-  if (peer.kind == GidKind::kInfiniBand && SameSubnet(own_gid.gid, peer.gid)) {
-    return route;
-  }
-  route.is_global = 1;
-  std::memcpy(route.grh.dgid.raw, peer.gid.data(), peer.gid.size());
-  route.grh.sgid_index = static_cast<uint8_t>(own_gid.index);
-  route.grh.hop_limit = kHopLimit;
-  return route;
-}
+constexpr int kPeerWrites = IBV_ACCESS_REMOTE_WRITE;
 
 }  // namespace
-
-absl::Status IbvError(absl::StatusCode code, absl::string_view what,
-                      int error) {
-  std::string text = absl::StrCat(what, ": ", ::strerror(error));
-  if (error == ENOMEM) {
-    absl::StrAppend(&text, " (is the limit of locked memory high enough?)");
-  }
-  return absl::Status(code, text);
-}
 
 absl::StatusOr<std::unique_ptr<VerbsPair>> IbverbsPair::Create(
     std::shared_ptr<VerbsDevice> device, ibv_context* context, int port,
@@ -81,7 +45,9 @@ absl::StatusOr<std::unique_ptr<VerbsPair>> IbverbsPair::Create(
                                      made.get(), made->channel_.get(), 0));
   if (made->queue_ == nullptr) return failed("ibv_create_cq");
   absl::Status status = made->CreatePair(size);
-  if (status.ok()) status = made->Initialize();
+  if (status.ok()) {
+    status = InitializeQueuePair(made->pair_.get(), port, kPeerWrites);
+  }
   if (!status.ok()) return status;
   return made;
 }
@@ -112,55 +78,12 @@ absl::Status IbverbsPair::CreatePair(const PairSize& size) {
 
 IbverbsPair::~IbverbsPair() = default;
 
-absl::Status IbverbsPair::Modify(ibv_qp_attr* attributes, int mask,
-                                 const char* state) {
-  const int error = ::ibv_modify_qp(pair_.get(), attributes, mask);
-  if (error == 0) return absl::OkStatus();
-  return IbvError(absl::StatusCode::kUnavailable,
-                  absl::StrCat("queue pair to ", state), error);
-}
-
-absl::Status IbverbsPair::Initialize() {
-  ibv_qp_attr attributes = {};
-  attributes.qp_state = IBV_QPS_INIT;
-  attributes.pkey_index = 0;
-  attributes.port_num = static_cast<uint8_t>(port_);
-  attributes.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
-  return Modify(
-      &attributes,
-      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
-      "INIT");
-}
-
 absl::Status IbverbsPair::Connect(const GidEntry& own_gid,
                                   const PairAddress& own,
                                   const PairAddress& peer,
                                   const PairPatience& patience) {
-  ibv_qp_attr receive = {};
-  receive.qp_state = IBV_QPS_RTR;
-  receive.path_mtu = MtuOf(std::min(own.mtu, peer.mtu));
-  receive.dest_qp_num = peer.number;
-  receive.rq_psn = peer.psn;
-  receive.max_dest_rd_atomic = 1;
-  receive.min_rnr_timer = kReceiverNotReadyTimer;
-  receive.ah_attr = RouteTo(peer, own_gid, port_);
-  RETURN_IF_ERROR(Modify(&receive,
-                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-                             IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                             IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
-                         "RTR"));
-  ibv_qp_attr send = {};
-  send.qp_state = IBV_QPS_RTS;
-  send.sq_psn = own.psn;
-  send.timeout = patience.ack_timeout;
-  send.retry_cnt = patience.retries;
-  send.rnr_retry = patience.receiver_not_ready_retries;
-  send.max_rd_atomic = 1;
-  return Modify(&send,
-                IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
-                    IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                    IBV_QP_MAX_QP_RD_ATOMIC,
-                "RTS");
+  return ConnectQueuePair(pair_.get(), {port_, own_gid, own, peer, patience,
+                                        kReceiverNotReadyTimer});
 }
 
 absl::StatusOr<MemoryKeys> IbverbsPair::Register(absl::Span<std::byte> memory,

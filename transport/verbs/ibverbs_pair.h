@@ -11,24 +11,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "transport/verbs/device.h"
+#include "transport/verbs/ibverbs_state.h"
 
 namespace kamino::transport {
-
-// Ends what a verbs call has made.
-template <typename T, int (*End)(T*)>
-struct IbvEnd {
-  void operator()(T* made) const { End(made); }
-};
-using IbvDomain = std::unique_ptr<ibv_pd, IbvEnd<ibv_pd, ibv_dealloc_pd>>;
-using IbvMemory = std::unique_ptr<ibv_mr, IbvEnd<ibv_mr, ibv_dereg_mr>>;
-using IbvChannel =
-    std::unique_ptr<ibv_comp_channel,
-                    IbvEnd<ibv_comp_channel, ibv_destroy_comp_channel>>;
-using IbvQueue = std::unique_ptr<ibv_cq, IbvEnd<ibv_cq, ibv_destroy_cq>>;
-using IbvPair = std::unique_ptr<ibv_qp, IbvEnd<ibv_qp, ibv_destroy_qp>>;
-
-// "what: why", for a call that has set errno.
-absl::Status IbvError(absl::StatusCode code, absl::string_view what, int error);
 
 class IbverbsPair final : public VerbsPair {
  public:
@@ -58,8 +43,6 @@ class IbverbsPair final : public VerbsPair {
       : device_(std::move(device)), port_(port) {}
 
   absl::Status CreatePair(const PairSize& size);
-  absl::Status Initialize();
-  absl::Status Modify(ibv_qp_attr* attributes, int mask, const char* state);
 
   const std::shared_ptr<VerbsDevice> device_;
   const int port_;

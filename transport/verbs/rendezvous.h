@@ -14,7 +14,8 @@
 
 namespace kamino::transport {
 
-// One end of a link to be: its pair, its ring and what it accepts.
+// One end of a link to be: its pair, and what it accepts. Links with rings say
+// where theirs is; those without say what they take of the peer's at a time.
 struct VerbsEndpoint {
   uint32_t version = 0;
   // For log lines.
@@ -26,6 +27,9 @@ struct VerbsEndpoint {
   uint64_t ring_address = 0;
   uint32_t ring_key = 0;
   uint64_t ring_bytes = 0;
+  uint32_t window = 0;        // SENDs
+  uint32_t buffer_bytes = 0;  // of one
+  uint64_t token = 0;         // of an answer: the offer's first SEND holds it
   uint64_t max_message = 0;
   // TransportOptions::era of the sender; a stale connector is refused.
   uint64_t era = 0;

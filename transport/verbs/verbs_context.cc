@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "glog/logging.h"
 #include "transport/verbs/farewell.h"
-#include "transport/verbs/verbs_link.h"
 
 namespace kamino::transport {
 namespace {
@@ -18,6 +17,18 @@ namespace {
 constexpr int kLooksPerTimeout = 4;
 
 }  // namespace
+
+PairPatience PatienceFor(absl::Duration timeout) {
+  PairPatience patience;
+  const auto total = [&] {
+    return absl::Nanoseconds(4096) * (int64_t{1} << patience.ack_timeout) *
+           (patience.retries + 1);
+  };
+  while (patience.ack_timeout > 8 && total() > timeout / 4) {
+    --patience.ack_timeout;
+  }
+  return patience;
+}
 
 VerbsContext::VerbsContext(const TransportOptions& options,
                            std::shared_ptr<EventLoop> loop, VerbsSetup setup)
@@ -102,6 +113,9 @@ void VerbsContext::OnDeviceEvents(const std::shared_ptr<VerbsDevice>& device) {
 
 void VerbsContext::OnDeviceEvent(const std::shared_ptr<VerbsDevice>& device,
                                  const DeviceEvent& event) {
+  if (event.kind == DeviceEvent::Kind::kPairDrained) {
+    return OnPairDrained({device.get(), event.pair});
+  }
   LOG(WARNING) << device->name() << ": " << event.text;
   const absl::Status why =
       absl::UnavailableError(absl::StrCat(device->name(), ": ", event.text));
@@ -118,11 +132,14 @@ void VerbsContext::OnDeviceEvent(const std::shared_ptr<VerbsDevice>& device,
           },
           why);
       return;
+    case DeviceEvent::Kind::kGroupFailed:
     case DeviceEvent::Kind::kDeviceGone:
       FailPairs([&](const PairId& id, int) { return id.first == device.get(); },
                 why);
+      OnDeviceGone(device);
       Retire(device);
       return;
+    case DeviceEvent::Kind::kPairDrained:
     case DeviceEvent::Kind::kOther:
       return;
   }
@@ -132,14 +149,16 @@ void VerbsContext::FailPairs(
     const std::function<bool(const PairId&, int port)>& lost,
     const absl::Status& why) {
   std::vector<std::shared_ptr<LoopLink>> failing;
-  for (const auto& [id, link] : pairs_) {
-    if (lost(id, link->port())) failing.push_back(link->shared_from_this());
+  for (const auto& [id, watcher] : pairs_) {
+    if (lost(id, watcher.port)) {
+      failing.push_back(watcher.link->shared_from_this());
+    }
   }
   for (const std::shared_ptr<LoopLink>& link : failing) link->Fail(why);
 }
 
-void VerbsContext::AddPair(const PairId& id, VerbsLink* link) {
-  pairs_[id] = link;
+void VerbsContext::AddPair(const PairId& id, LoopLink* link, int port) {
+  pairs_[id] = {link, port};
 }
 
 void VerbsContext::RemovePair(const PairId& id) { pairs_.erase(id); }

@@ -23,16 +23,18 @@
 namespace kamino::transport {
 
 class Farewell;
-class VerbsLink;
 
 // Pairs are told apart by their device and number.
 using PairId = std::pair<const VerbsDevice*, uint32_t>;
+
+// All retries together take about a quarter of `timeout` at most.
+PairPatience PatienceFor(absl::Duration timeout);
 
 class VerbsContext : public LinkContext {
  public:
   VerbsContext(const TransportOptions& options, std::shared_ptr<EventLoop> loop,
                VerbsSetup setup);
-  ~VerbsContext();
+  virtual ~VerbsContext();
 
   VerbsRendezvous& rendezvous() const { return *setup_.rendezvous; }
 
@@ -40,8 +42,9 @@ class VerbsContext : public LinkContext {
   // already is kept while it has a port that will do.
   absl::StatusOr<OpenedPort> Port();
 
-  // The loop's thread only: whom to tell when a pair or its device fails.
-  void AddPair(const PairId& id, VerbsLink* link);
+  // The loop's thread only: whom to tell when a pair, its port or its device
+  // fails.
+  void AddPair(const PairId& id, LoopLink* link, int port);
   void RemovePair(const PairId& id);
 
   // The loop's thread only. Says good-bye to the peer and destroys the wire,
@@ -57,8 +60,21 @@ class VerbsContext : public LinkContext {
   // before it ends the loop.
   void RetireAll();
 
+ protected:
+  // The loop's thread: what a context of groups hears besides.
+  virtual void OnPairDrained(const PairId& id) { (void)id; }
+  // The device is lost, and its links are closed.
+  virtual void OnDeviceGone(const std::shared_ptr<VerbsDevice>& device) {
+    (void)device;
+  }
+
  private:
   friend class Farewell;
+
+  struct Watcher {
+    LoopLink* link;
+    int port;
+  };
 
   struct Watched {
     EventLoop::Id events = 0;
@@ -88,7 +104,7 @@ class VerbsContext : public LinkContext {
 
   // The loop's thread only.
   absl::flat_hash_map<std::shared_ptr<VerbsDevice>, Watched> watched_;
-  absl::flat_hash_map<PairId, VerbsLink*> pairs_;
+  absl::flat_hash_map<PairId, Watcher> pairs_;
   absl::flat_hash_set<std::shared_ptr<Farewell>> farewells_;
 };
 

@@ -15,19 +15,6 @@ namespace {
 // Probes in one peer_timeout.
 constexpr int kProbesPerTimeout = 4;
 
-// All retries together take about a quarter of `timeout` at most.
-PairPatience PatienceFor(absl::Duration timeout) {
-  PairPatience patience;
-  const auto total = [&] {
-    return absl::Nanoseconds(4096) * (int64_t{1} << patience.ack_timeout) *
-           (patience.retries + 1);
-  };
-  while (patience.ack_timeout > 8 && total() > timeout / 4) {
-    --patience.ack_timeout;
-  }
-  return patience;
-}
-
 }  // namespace
 
 VerbsLink::VerbsLink(std::shared_ptr<VerbsContext> context, std::string peer,
@@ -105,7 +92,8 @@ absl::Status VerbsLink::ConnectTo(const VerbsEndpoint& peer) {
                                             }));
   watch_ = watch;
   connected_ = true;
-  verbs_->AddPair({wire_->device(), wire_->pair().number()}, this);
+  verbs_->AddPair({wire_->device(), wire_->pair().number()}, this,
+                  wire_->choice().port.number);
   largest_ = StartRings(wire_->ring(), peer.max_message);
   loop().AddPoller(this);
   return absl::OkStatus();

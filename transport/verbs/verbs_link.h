@@ -35,9 +35,6 @@ class VerbsLink final : public RingLink<LoopLink> {
                       std::shared_ptr<AcceptGate> gate,
                       const VerbsRendezvous::Reply& reply);
 
-  // The loop's thread only, before the link is closed: the device's port.
-  int port() const { return wire_->choice().port.number; }
-
  private:
   void Detach() override;
   void ReleaseLocked() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

@@ -28,8 +28,10 @@
 #include "node/session/session_server.h"
 #include "node/storage/file_media.h"
 #include "rpc/channel.h"
+#include "tests/transport/fake_verbs.h"
 #include "transport/shm/shm_transport.h"
 #include "transport/tcp/tcp_transport.h"
+#include "transport/verbs/send_transport.h"
 
 namespace kamino::node {
 
@@ -101,12 +103,15 @@ class NodeServerTest : public ::testing::Test {
     session_links_ = *SessionLinks::Listen(
         {{transport::ShmTransports(),
           absl::StrCat("/tmp/kamino-", getpid(), ".sock"), HostId()},
+         {transport::VerbsSendTransports(
+              {{}, session_service_->rendezvous(), fabric_}),
+          "", ""},
          {transport::TcpTransports(), "127.0.0.1:0", ""}},
         sessions_.get());
-    session_service_->SetCarriers(session_links_->carriers("127.0.0.1"));
     server_ = *NodeServer::Start("127.0.0.1:0", node_.get(),
                                  {session_service_.get()});
     const std::string address = absl::StrCat("127.0.0.1:", server_->port());
+    session_service_->SetCarriers(session_links_->carriers(address));
     EXPECT_TRUE(node_->Join(address).ok());
     channel_ = rpc::MakeChannel(address);
     stub_ = kamino::v1::KaminoService::NewStub(channel_);
@@ -192,6 +197,9 @@ class NodeServerTest : public ::testing::Test {
 
   replica::ProcedureRegistry procedures_;
   FakeViews views_;
+  // RDMA devices, of this node and of clients that are given them.
+  const std::shared_ptr<transport::FakeFabric> fabric_ =
+      std::make_shared<transport::FakeFabric>();
   std::unique_ptr<Node> node_;
   std::unique_ptr<SessionServer> sessions_;
   std::unique_ptr<SessionService> session_service_;

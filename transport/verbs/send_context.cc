@@ -1,0 +1,99 @@
+#include "transport/verbs/send_context.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/status_macros.h"
+
+namespace kamino::transport {
+namespace {
+
+constexpr size_t kInlineBytes = 192;
+// Memory for so many of the largest messages, unfinished, of all links.
+constexpr size_t kUnfinished = 16;
+// Links that have an answer and have not said hello; set-ups begun in a second,
+// each of which takes the thread a good part of a millisecond.
+constexpr int kMostSetUps = 64;
+constexpr int kMostSetUpsPerSecond = 256;
+
+}  // namespace
+
+absl::StatusOr<SendHub*> SendContext::Hub() {
+  ASSIGN_OR_RETURN(const OpenedPort port, Port());
+  if (!hubs_.empty() && !newest_lost_ &&
+      hubs_.back()->device() == port.device) {
+    return hubs_.back().get();
+  }
+  ASSIGN_OR_RETURN(
+      auto hub,
+      SendHub::Create(loop.get(), port, kInlineBytes, options.max_accepted,
+                      kUnfinished * options.max_message));
+  newest_lost_ = false;
+  hubs_.push_back(std::move(hub));
+  DropIdleHubs();
+  return hubs_.back().get();
+}
+
+void SendContext::TakeBack(SendHub* hub, std::unique_ptr<SendWire> wire,
+                           bool at_once) {
+  {
+    absl::MutexLock lock(&mutex_);
+    ++leaving_;
+  }
+  if (stopping) hub->NoMore();
+  hub->TakeBack(std::move(wire), at_once, [this] {
+    // A hub does not survive this where it is idle and of no use.
+    loop->Post([this] { DropIdleHubs(); });
+    absl::MutexLock lock(&mutex_);
+    --leaving_;
+  });
+}
+
+absl::Status SendContext::CheckSetUp() {
+  const absl::Time now = MonotonicNow();
+  if (now - second_ >= absl::Seconds(1)) {
+    second_ = now;
+    this_second_ = 0;
+  }
+  if (set_ups_ >= kMostSetUps || this_second_ >= kMostSetUpsPerSecond) {
+    return absl::UnavailableError("too many links are being set up");
+  }
+  ++this_second_;
+  return absl::OkStatus();
+}
+
+void SendContext::OnPairDrained(const PairId& id) {
+  for (const auto& hub : hubs_) {
+    if (hub->device().get() == id.first) hub->OnDrained(id.second);
+  }
+}
+
+void SendContext::OnDeviceGone(const std::shared_ptr<VerbsDevice>& device) {
+  if (!hubs_.empty() && hubs_.back()->device() == device) newest_lost_ = true;
+  // It may be the last that has the device open.
+  loop->Post([this] { DropIdleHubs(); });
+}
+
+void SendContext::DropIdleHubs() {
+  const SendHub* const in_use =
+      hubs_.empty() || newest_lost_ || stopping ? nullptr : hubs_.back().get();
+  hubs_.erase(std::remove_if(hubs_.begin(), hubs_.end(),
+                             [&](const auto& hub) {
+                               return hub.get() != in_use && hub->idle();
+                             }),
+              hubs_.end());
+}
+
+void SendContext::AwaitWires() {
+  // Behind the closing of the links, which hands their wires over.
+  loop->RunSync([] {});
+  {
+    absl::MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(this, &SendContext::NoneLeaving));
+  }
+  loop->RunSync([this] { DropIdleHubs(); });
+}
+
+}  // namespace kamino::transport

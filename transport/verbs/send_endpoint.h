@@ -1,0 +1,23 @@
+// One end of a link without rings as bytes, for a rendezvous to carry.
+#ifndef KAMINO_TRANSPORT_VERBS_SEND_ENDPOINT_H_
+#define KAMINO_TRANSPORT_VERBS_SEND_ENDPOINT_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "transport/verbs/rendezvous.h"
+
+namespace kamino::transport {
+
+// Of docs/link_format.md, "Verbs, without rings": what `from` says of rings and
+// of its era is left out.
+std::string EncodeSendEndpoint(const VerbsEndpoint& from);
+
+// kFailedPrecondition: the bytes make no sense. Whether the two sides can talk
+// is for who connects to say.
+absl::StatusOr<VerbsEndpoint> DecodeSendEndpoint(absl::string_view bytes);
+
+}  // namespace kamino::transport
+
+#endif  // KAMINO_TRANSPORT_VERBS_SEND_ENDPOINT_H_

@@ -1,0 +1,20 @@
+// Links over RDMA queue pairs for peers that are not to have a key to this
+// side's memory: they send, into buffers that all links of a transport share.
+#ifndef KAMINO_TRANSPORT_VERBS_SEND_TRANSPORT_H_
+#define KAMINO_TRANSPORT_VERBS_SEND_TRANSPORT_H_
+
+#include "transport/link.h"
+#include "transport/verbs/verbs_transport.h"
+
+namespace kamino::transport {
+
+// Addresses are the rendezvous's; both ends' must be of this kind. A transport
+// has at most TransportOptions::max_accepted links, made or accepted, of 192
+// KiB of locked memory each, which it keeps; a link accepts send_buffer bytes.
+// A peer that is over its credit, or stands still for as long as peer_timeout,
+// is cut off. Where many messages are unfinished the oldest one's link is.
+TransportFactory VerbsSendTransports(VerbsSetup setup);
+
+}  // namespace kamino::transport
+
+#endif  // KAMINO_TRANSPORT_VERBS_SEND_TRANSPORT_H_

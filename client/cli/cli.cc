@@ -68,6 +68,7 @@ absl::StatusOr<Client*> Cli::Connect() {
   ClientOptions options;
   options.seeds = settings_.seeds;
   options.timeout = settings_.timeout;
+  options.reads = reads_;
   ASSIGN_OR_RETURN(client_, Client::Connect(std::move(options)));
   return client_.get();
 }

@@ -227,9 +227,7 @@ void SessionConnection::Read(const session::Request& request) {
   }
   std::string body;
   ChainNode& node = node_->chain_node();
-  const absl::Status read = node.Read([&](engine::KeyValueReader& objects) {
-    return ReadFor(request, objects, &body);
-  });
+  const absl::Status read = ReadFor(request, node, &body);
   Answer(request.tag, read, node.core().settled(), read.ok() ? body : "");
 }
 

@@ -17,6 +17,7 @@ namespace kamino::node {
 namespace {
 
 using session::Method;
+using Objects = engine::KeyValueReader;
 
 absl::Status Invalid(absl::string_view message) {
   return replica::MakeError(kamino::v1::REASON_INVALID_ARGUMENT, message);
@@ -113,12 +114,14 @@ absl::StatusOr<std::string> ToResponse(Method method,
   }
 }
 
-absl::Status ReadFor(const session::Request& request,
-                     engine::KeyValueReader& objects, std::string* body) {
+absl::Status ReadFor(const session::Request& request, ChainNode& node,
+                     std::string* body) {
   if (request.method == Method::kGet) {
     ASSIGN_OR_RETURN(auto asked, Parse<kamino::v1::GetRequest>(request.body));
     kamino::v1::GetResponse response;
-    RETURN_IF_ERROR(ReadOne(objects, asked, &response));
+    RETURN_IF_ERROR(node.Read(
+        [&](Objects& objects) { return ReadOne(objects, asked, &response); },
+        ReadAtOf(asked)));
     response.SerializeToString(body);
     return absl::OkStatus();
   }
@@ -126,7 +129,9 @@ absl::Status ReadFor(const session::Request& request,
                    Parse<kamino::v1::BatchGetRequest>(request.body));
   RETURN_IF_ERROR(CheckBatch(asked));
   kamino::v1::BatchGetResponse response;
-  RETURN_IF_ERROR(ReadBatch(objects, asked, &response));
+  RETURN_IF_ERROR(node.Read(
+      [&](Objects& objects) { return ReadBatch(objects, asked, &response); },
+      ReadAtOf(asked)));
   response.SerializeToString(body);
   return absl::OkStatus();
 }

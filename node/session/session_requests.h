@@ -1,12 +1,12 @@
-// What the requests of sessions ask of a node, in its own terms. Pure.
+// What the requests of sessions ask of a node, in its own terms. Keeps nothing.
 #ifndef KAMINO_NODE_SESSION_SESSION_REQUESTS_H_
 #define KAMINO_NODE_SESSION_SESSION_REQUESTS_H_
 
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "engine/index/key_value.h"
 #include "head/request.h"
+#include "node/driver/chain_node.h"
 #include "proto/session_frame.h"
 #include "replica/log_entry.h"
 
@@ -20,9 +20,9 @@ absl::StatusOr<replica::Mutation> ToMutation(const session::Request& request);
 absl::StatusOr<std::string> ToResponse(session::Method method,
                                        head::RequestOutcome outcome);
 
-// Body of the response to a GET or BATCH_GET.
-absl::Status ReadFor(const session::Request& request,
-                     engine::KeyValueReader& objects, std::string* body);
+// Body of the response to a GET or BATCH_GET. Errors as ChainNode::Read's.
+absl::Status ReadFor(const session::Request& request, ChainNode& node,
+                     std::string* body);
 
 }  // namespace kamino::node
 

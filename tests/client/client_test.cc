@@ -57,9 +57,6 @@ struct State {
   std::deque<Fault> faults;
   std::deque<Reason> refusals;  // of the next reads
   int refused = 0;
-  bool not_clean = false;   // at replicas
-  bool only_tails = false;  // of a release without such reads
-  int asked_replicas = 0;
   kamino::v1::Chain chain;
   uint32_t asked_chain = 0;  // by the last Get
   int executed = 0;
@@ -93,14 +90,7 @@ class Service final : public kamino::v1::KaminoService::Service {
                    kamino::v1::GetResponse* response) override {
     absl::MutexLock lock(&state_->mutex);
     state_->asked_chain = request->chain_id();
-    const bool is_tail = state_->chain.nodes().rbegin()->node_id() == id_;
-    const bool may_answer = request->any_replica() && !state_->only_tails;
-    if (!is_tail) ++state_->asked_replicas;
-    if (!is_tail && may_answer && state_->not_clean) {
-      return Refusal(grpc::StatusCode::FAILED_PRECONDITION,
-                     kamino::v1::REASON_NOT_CLEAN);
-    }
-    if (!is_tail && !may_answer) {
+    if (state_->chain.nodes().rbegin()->node_id() != id_) {
       return Refusal(grpc::StatusCode::FAILED_PRECONDITION,
                      kamino::v1::REASON_NOT_TAIL);
     }
@@ -262,14 +252,12 @@ class ClientTest : public ::testing::Test {
     }
   }
 
-  void Connect(absl::Duration timeout, int max_outstanding = 1024,
-               Reads reads = Reads::kTail) {
+  void Connect(absl::Duration timeout, int max_outstanding = 1024) {
     ClientOptions options;
     // A seed that is nobody's does not matter.
     options.seeds = {addresses_["n2"], "127.0.0.1:1"};
     options.timeout = timeout;
     options.max_outstanding = max_outstanding;
-    options.reads = reads;
     auto client = Client::Connect(options);
     ASSERT_TRUE(client.ok()) << client.status();
     client_ = std::move(*client);
@@ -296,22 +284,6 @@ class ClientTest : public ::testing::Test {
     return state_.executed;
   }
 
-  // Of a client whose reads any replica may answer: who has, of so many.
-  std::map<std::string, int> ReadAround(int reads) {
-    std::map<std::string, int> served;
-    for (int i = 0; i < reads; ++i) {
-      auto got = client_->Get("key");
-      EXPECT_TRUE(got.ok()) << got.status();
-      if (got.ok()) ++served[got->header().served_by()];
-    }
-    return served;
-  }
-
-  int asked_replicas() {
-    absl::MutexLock lock(&state_.mutex);
-    return state_.asked_replicas;
-  }
-
   State state_;
   std::map<std::string, std::string> addresses_;
   std::vector<std::unique_ptr<Service>> services_;
@@ -329,70 +301,6 @@ TEST_F(ClientTest, WritesAtTheHeadAndReadsAtTheTail) {
   EXPECT_EQ(got->header().served_by(), "n3");
   EXPECT_EQ(ReasonOf(client_->Get("absent").status()),
             kamino::v1::REASON_KEY_NOT_FOUND);
-}
-
-class ReplicaReadsTest : public ClientTest {
- protected:
-  ReplicaReadsTest() {
-    EXPECT_TRUE(client_->Put("key", "value").ok());
-    Connect(absl::Seconds(10), 1024, Reads::kAnyReplica);
-  }
-};
-
-TEST_F(ClientTest, ReplicasAreNotAskedUnlessToldTo) {
-  ASSERT_TRUE(client_->Put("key", "value").ok());
-  EXPECT_EQ(ReadAround(6)["n3"], 6);
-  EXPECT_EQ(asked_replicas(), 0);
-  // One request may be for any.
-  absl::Notification answered;
-  std::vector<std::string> served;
-  kamino::v1::GetRequest request;
-  request.set_key("key");
-  request.set_any_replica(true);
-  client_->GetAsync(request, [&](auto got) {
-    served.push_back(got.ok() ? got->header().served_by() : "nobody");
-    answered.Notify();
-  });
-  answered.WaitForNotification();
-  EXPECT_THAT(served, ::testing::ElementsAre("n2"));
-}
-
-TEST_F(ReplicaReadsTest, GoToAllNodesButTheHeadInTurn) {
-  const std::map<std::string, int> served = ReadAround(10);
-  EXPECT_THAT(served, ::testing::ElementsAre(::testing::Pair("n2", 5),
-                                             ::testing::Pair("n3", 5)));
-  EXPECT_EQ(client_->replica_reads().answered, 5u);
-  EXPECT_EQ(ReasonOf(client_->Get("absent").status()),
-            kamino::v1::REASON_KEY_NOT_FOUND);
-  EXPECT_EQ(client_->retries(), 0u);
-}
-
-TEST_F(ReplicaReadsTest, OfWhatIsNotCleanGoToTheTailAndThenStayThere) {
-  {
-    absl::MutexLock lock(&state_.mutex);
-    state_.not_clean = true;
-  }
-  EXPECT_EQ(ReadAround(200)["n3"], 200);
-  EXPECT_GE(asked_replicas(), 32);
-  EXPECT_EQ(client_->replica_reads().not_clean,
-            static_cast<uint64_t>(asked_replicas()));
-  EXPECT_EQ(client_->retries(), 0u);
-}
-
-TEST_F(ReplicaReadsTest, OfANodeThatIsGoneGoToTheTail) {
-  servers_[1]->Shutdown();
-  EXPECT_EQ(ReadAround(10)["n3"], 10);
-  EXPECT_GE(client_->replica_reads().failed, 1u);
-  EXPECT_EQ(client_->retries(), 0u);
-}
-
-TEST_F(ReplicaReadsTest, OfANodeThatKnowsNothingOfItGoToTheTail) {
-  {
-    absl::MutexLock lock(&state_.mutex);
-    state_.only_tails = true;
-  }
-  EXPECT_EQ(ReadAround(10)["n3"], 10);
-  EXPECT_EQ(client_->retries(), 0u);
 }
 
 TEST_F(ClientTest, FollowsTheView) {

@@ -33,7 +33,6 @@ const char* const kFaults[] = {
     "chain-stops-at-stale-successor",
     "chain-takes-messages-of-old-views",
     "chain-torn-counts-as-applied",
-    "clean-reads-at-one-that-is-not-ready",
     "clean-reads-look-at-the-last-object",
     "clean-reads-look-at-values-alone",
     "clean-reads-take-applied-for-clean",

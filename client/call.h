@@ -42,6 +42,8 @@ namespace kamino::client {
 
 // An attempt that takes longer is given up and retried: a node that hangs.
 inline constexpr absl::Duration kAttemptTimeout = absl::Seconds(2);
+// The same at a replica: the tail may be well.
+inline constexpr absl::Duration kReplicaTimeout = absl::Seconds(1);
 
 // Before a mutation is sent under another name, the servers having forgotten
 // the first one.
@@ -115,10 +117,10 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
   Call(Runner* runner, Target target, Attempt attempt, Request request,
        absl::Time deadline, Done done)
       : runner_(runner),
-        target_(target),
         attempt_(std::move(attempt)),
         request_(std::move(request)),
         deadline_(deadline),
+        target_(target),
         done_(std::move(done)) {}
   virtual ~Call() = default;
 
@@ -127,10 +129,11 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
     const absl::Duration left = deadline_ - MonotonicNow();
     if (runner_->stopping()) return Expire(Closed());
     if (left <= absl::ZeroDuration()) return Expire(last_error_);
-    const std::string address = runner_->directory().AddressOf(target_);
+    const std::string address = FindAddress();
     if (address.empty()) return RefreshAndRetry(absl::Milliseconds(50));
     if (++attempts_ > 1) runner_->CountRetry();
-    const absl::Duration timeout = std::min(left, kAttemptTimeout);
+    const absl::Duration timeout =
+        std::min(left, replica_.empty() ? kAttemptTimeout : kReplicaTimeout);
     if constexpr (kSessionMethod<Request> != session::Method{}) {
       bool expired = false;
       const auto connection = FindConnection(address, &expired);
@@ -191,13 +194,45 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
   virtual void Name(Request*) const {}
 
   Runner* const runner_;
-  const Target target_;
   const Attempt attempt_;
   Request request_;
   const absl::Time deadline_;
   bool outcome_unknown_ = false;  // of some attempt
 
  private:
+  // A replica is asked once; whatever it says, the tail is next.
+  std::string FindAddress() {
+    if (target_ == Target::kAnyReplica) {
+      target_ = Target::kTail;
+      const auto place_at = [this](uint64_t turn) {
+        return runner_->directory().ReplicaAt(turn);
+      };
+      replica_ = runner_->reads().Next(place_at, MonotonicNow());
+      if (!replica_.empty()) return replica_;
+    }
+    return runner_->directory().AddressOf(target_);
+  }
+
+  // True when the answer was a replica's, and the tail is asked instead.
+  bool GoToTail(const absl::Status& status) {
+    const std::string replica = std::exchange(replica_, "");
+    if (replica.empty()) return false;
+    using Result = ReadSpread::Result;
+    const bool not_clean = ReasonOf(status) == kamino::v1::REASON_NOT_CLEAN;
+    // The failures that DecideAfter has tried again.
+    const bool failed = !not_clean && DecideAfter(status, 1, 0).retry;
+    runner_->reads().OnResult(replica,
+                              not_clean ? Result::kNotClean
+                              : failed  ? Result::kFailed
+                                        : Result::kAnswered,
+                              MonotonicNow());
+    if (!not_clean && !failed) return false;
+    last_error_ = status;
+    --attempts_;  // not one that was made in vain
+    Retry(absl::ZeroDuration());
+    return true;
+  }
+
   void SendAlone(const std::string& address, absl::Duration timeout) {
     stub_ = runner_->directory().At(address);
     request_.set_chain_id(runner_->directory().chain_id());
@@ -257,6 +292,7 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
     } else {
       runner_->directory().Learn(DetailOf(status).chain());
     }
+    if (GoToTail(status)) return;
     const int failures =
         status.ok() ? 0 : failures_.Add(runner_->directory().chain().view_id());
     const Decision decision = DecideAfter(status, failures, runner_->Random());
@@ -275,6 +311,8 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
                            [self] { self->Start(); });
   }
 
+  Target target_;
+  std::string replica_;  // that is asked; "": it is the tail or the head
   Done done_;
   int attempts_ = 0;
   FailureCount failures_;

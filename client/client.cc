@@ -79,6 +79,23 @@ template <typename Request>
 using ResponseOf = typename Method<Request>::Response;
 
 // The call has entered the runner.
+// Those that any replica may answer say so themselves.
+template <typename Request>
+bool IsForAnyReplica(const Request& request) {
+  if constexpr (requires { request.any_replica(); }) {
+    return request.any_replica();
+  }
+  return false;
+}
+
+// As the client's options have it.
+template <typename Request>
+void Spread(const ClientOptions& options, Request* request) {
+  if constexpr (requires { request->any_replica(); }) {
+    if (options.reads == Reads::kAnyReplica) request->set_any_replica(true);
+  }
+}
+
 template <typename Request>
 void Begin(Runner* runner, Request request, absl::Time deadline,
            Callback<ResponseOf<Request>> done) {
@@ -89,9 +106,11 @@ void Begin(Runner* runner, Request request, absl::Time deadline,
         std::move(done))
         ->Start();
   } else {
+    const Target target =
+        IsForAnyReplica(request) ? Target::kAnyReplica : Target::kTail;
     std::make_shared<client::Call<Request, Response>>(
-        runner, Target::kTail, &Method<Request>::Attempt, std::move(request),
-        deadline, std::move(done))
+        runner, target, &Method<Request>::Attempt, std::move(request), deadline,
+        std::move(done))
         ->Start();
   }
 }
@@ -202,6 +221,7 @@ absl::StatusOr<GetResponse> Client::Get(absl::string_view key, uint64_t offset,
   request.set_key(std::string(key));
   request.set_offset(offset);
   request.set_length(length);
+  Spread(options_, &request);
   return Wait(runner_.get(), std::move(request), Deadline());
 }
 
@@ -209,6 +229,7 @@ absl::StatusOr<BatchGetResponse> Client::BatchGet(
     const std::vector<std::string>& keys) {
   BatchGetRequest request;
   for (const std::string& key : keys) request.add_keys(key);
+  Spread(options_, &request);
   return Wait(runner_.get(), std::move(request), Deadline());
 }
 
@@ -301,6 +322,7 @@ absl::StatusOr<CallResponse> Client::Call(absl::string_view procedure,
 #define KAMINO_CLIENT_ASYNC(Name)                             \
   void Client::Name##Async(Name##Request request,             \
                            Callback<Name##Response> done) {   \
+    Spread(options_, &request);                               \
     BeginAsync(runner_.get(), std::move(request), Deadline(), \
                std::move(done));                              \
   }
@@ -331,6 +353,11 @@ void Client::ScanAsync(
 kamino::v1::Chain Client::chain() const { return runner_->directory().chain(); }
 
 uint64_t Client::retries() const { return runner_->retries(); }
+
+Client::ReplicaReads Client::replica_reads() const {
+  const ReadSpread::Stats stats = runner_->reads().stats();
+  return {stats.answered, stats.not_clean, stats.failed};
+}
 
 uint64_t Client::session() const { return runner_->lanes().session_id(); }
 

@@ -41,6 +41,14 @@ namespace kamino::client {
 class Runner;
 class Transaction;
 
+enum class Reads {
+  kTail,
+  // Get and BatchGet go to all nodes but the head in turn. What one cannot
+  // answer at once, as something it comes by is being changed, goes to the
+  // tail. As linearizable; docs/reads.md says what it costs and what it gains.
+  kAnyReplica,
+};
+
 struct ClientOptions {
   std::vector<std::string> seeds;  // host:port of any nodes, at least one
   // Of each call, retries included.
@@ -62,6 +70,8 @@ struct ClientOptions {
   // The RDMA devices of this host; null: those that libibverbs finds. Others
   // are for tests.
   std::shared_ptr<transport::VerbsApi> rdma_devices;
+  // Who answers reads.
+  Reads reads = Reads::kTail;
 };
 
 template <typename Response>
@@ -79,7 +89,7 @@ class Client {
   // Waits for the calls under way, which end early.
   ~Client();
 
-  // --- Reads: linearizable, from the tail.
+  // --- Reads: linearizable; from the tail, or as options.reads says.
 
   // kNotFound; kOutOfRange: [offset, offset + length) is not within the value;
   // length 0 means to its end.
@@ -167,6 +177,15 @@ class Client {
       const std::string& address);
   // Attempts beyond the first, of all calls so far.
   uint64_t retries() const;
+  // Of reads at nodes other than the tail (options.reads): answered; sent on to
+  // the tail, as something was being changed; the same, as the node did not
+  // answer. None of these is a retry.
+  struct ReplicaReads {
+    uint64_t answered = 0;
+    uint64_t not_clean = 0;
+    uint64_t failed = 0;
+  };
+  ReplicaReads replica_reads() const;
   // The id of the session that mutations are in; 0: of none, as yet.
   uint64_t session() const;
 

@@ -81,6 +81,14 @@ std::string Directory::AddressOf(Target target) const {
                                  : chain_.nodes().rbegin()->address();
 }
 
+ReadSpread::Place Directory::ReplicaAt(uint64_t turn) const {
+  absl::MutexLock lock(&mutex_);
+  const int replicas = chain_.nodes_size() - 1;
+  if (replicas < 1) return {"", /*is_tail=*/true};
+  const int index = 1 + static_cast<int>(turn % replicas);
+  return {chain_.nodes(index).address(), /*is_tail=*/index == replicas};
+}
+
 bool Directory::Learn(const Chain& chain) {
   if (chain.nodes().empty()) return false;
   absl::MutexLock lock(&mutex_);

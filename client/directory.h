@@ -13,11 +13,16 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/chain_id.h"
+#include "client/read_spread.h"
 #include "kamino/v1/kamino.grpc.pb.h"
 
 namespace kamino::client {
 
-enum class Target { kHead, kTail };
+enum class Target {
+  kHead,
+  kTail,
+  kAnyReplica,  // as ReadSpread chooses
+};
 
 // Thread-safe.
 class Directory {
@@ -29,11 +34,14 @@ class Directory {
   // Waits for questions that are still under way.
   ~Directory();
 
-  // Null while no chain is known.
+  // Null while no chain is known. Not of kAnyReplica, here and below.
   std::shared_ptr<Stub> Find(Target target);
   // host:port of it; likewise empty.
   std::string AddressOf(Target target) const;
   std::shared_ptr<Stub> At(const std::string& address);
+  // The nodes but the head in turn, for reads that any replica may answer: the
+  // tail while no more are known.
+  ReadSpread::Place ReplicaAt(uint64_t turn) const;
 
   // Takes a view of the chain over when it is newer than the one known, and
   // says whether it was. Other chains, and other clusters than the first one's,

@@ -15,6 +15,7 @@
 #include "client/chain_watch.h"
 #include "client/directory.h"
 #include "client/lane_pool.h"
+#include "client/read_spread.h"
 #include "client/session/connections.h"
 #include "client/timer.h"
 
@@ -49,6 +50,7 @@ class Runner {
     if (lanes_.GiveUp(lane)) connections_.Expired(lane.client_id);
   }
   Connections& connections() { return connections_; }
+  ReadSpread& reads() { return reads_; }
   ChainWatch& watch() { return watch_; }
   LanePool& lanes() { return lanes_; }
   Timer& timer() { return timer_; }
@@ -125,6 +127,7 @@ class Runner {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   absl::BitGen random_ ABSL_GUARDED_BY(mutex_);
 
+  ReadSpread reads_;
   Directory directory_;
   Connections connections_;
   ChainWatch watch_;

@@ -28,6 +28,7 @@ absl::StatusCode CodeOf(Reason reason) {
     case kamino::v1::REASON_CLIENT_EXPIRED:
     case kamino::v1::REASON_POISONOUS:
     case kamino::v1::REASON_SESSION_EXPIRED:
+    case kamino::v1::REASON_NOT_CLEAN:
       return absl::StatusCode::kFailedPrecondition;
     case kamino::v1::REASON_RECONFIGURING:
     case kamino::v1::REASON_OUTCOME_UNKNOWN:

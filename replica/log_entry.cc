@@ -236,6 +236,12 @@ absl::Status LogEntry::VisitIntents(const Visit& visit) const {
   return absl::OkStatus();
 }
 
+absl::Status LogEntry::VisitWrittenObjects(
+    absl::FunctionRef<void(engine::ObjectId)> visit) const {
+  return VisitIntents(
+      [&visit](const IntentRecord& record) { visit(record.object); });
+}
+
 absl::StatusOr<engine::WriteSet> LogEntry::WriteSet() const {
   ASSIGN_OR_RETURN(Declared declared, ReadDeclared());
   return std::move(declared.write_set);

@@ -84,6 +84,11 @@ class LogEntry {
       const;
   absl::StatusOr<std::vector<MutationView>> Mutations() const;
 
+  // Each object that the write set names, as often as it does, until its end or
+  // an error. kDataLoss as above.
+  absl::Status VisitWrittenObjects(
+      absl::FunctionRef<void(engine::ObjectId object)> visit) const;
+
   // An intent log in the sense of section 3: a node whose execution touches
   // anything else stops. kDataLoss as above.
   absl::StatusOr<engine::WriteSet> WriteSet() const;

@@ -100,6 +100,7 @@ void LogRing::Format(const HeapUuid& heap, uint64_t sequence,
   header->checksum = HeaderChecksum(*header);
   region_->Persist(header, sizeof(RingHeader));
   entries_.clear();
+  ++rewrites_;
   applied_ = cleaned_ = sequence;
   applied_durable_ = true;
   used_ = reclaimable_ = 0;
@@ -232,6 +233,7 @@ void LogRing::Add(Slot slot) {
   if (!entries_.empty() && entries_.back().first == slot.first) {
     const Slot& old = entries_.back();
     replaced_.push_back(old.offset);
+    ++rewrites_;
     slot.space += old.space;
     slot.begin = old.begin;
     entries_.pop_back();
@@ -421,6 +423,7 @@ void LogRing::DropLast() {
     header->magic = 0;
     region_->Persist(&header->magic, sizeof(header->magic));
   }
+  ++rewrites_;
   // Space that a wrap before it left unused comes back as well.
   write_offset_ = slot.begin;
   used_ -= slot.space;

@@ -116,6 +116,10 @@ class LogRing {
   uint64_t applied() const { return applied_; }
   uint64_t cleaned() const { return cleaned_; }
 
+  // How often what was appended has been taken back, replaced or dropped: as
+  // long as it is the same, an entry is what it was when it was appended.
+  uint64_t rewrites() const { return rewrites_; }
+
   uint64_t bytes_used() const { return used_; }
   uint64_t bytes_total() const { return capacity_; }
   uint64_t max_entry_bytes() const { return capacity_ / 4; }
@@ -172,6 +176,7 @@ class LogRing {
   // Offsets of what the last entry took the place of, while it is the last.
   std::vector<uint64_t> replaced_;
   uint64_t reclaimable_ = 0;  // cleaned, not yet durably so
+  uint64_t rewrites_ = 0;
 };
 
 }  // namespace kamino::replica

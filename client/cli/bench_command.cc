@@ -31,6 +31,7 @@ struct BenchOptions {
   std::string acked_log;
   uint64_t keys = 1000;
   bool in_order = false;
+  bool any_replica = false;
   uint64_t value_size = 100;
 };
 
@@ -215,6 +216,16 @@ void Print(const Cli& cli, const std::string& kind, Tally tally) {
         absl::StrFormat("%.3f", most)}});
 }
 
+void PrintReplicaReads(const Client& client) {
+  const Client::ReplicaReads reads = client.replica_reads();
+  std::cout << absl::StrCat(
+      reads.answered,
+      " answered by other nodes than the tail; it was asked "
+      "instead for ",
+      reads.not_clean, " of what was being changed, and for ", reads.failed,
+      " as a node did not answer\n");
+}
+
 // Accounts to a commit: small enough for the intent log of a small heap.
 constexpr int kAccountsPerCommit = 100;
 
@@ -249,6 +260,7 @@ int RunBench(Cli& cli, const BenchOptions& options) {
     acked_log.open(options.acked_log, std::ios::app);
     if (!acked_log) return cli.Fail(CannotWrite(options.acked_log));
   }
+  if (options.any_replica) cli.ReadAtAnyReplica();
   auto client = cli.Connect();
   if (!client.ok()) return cli.Fail(client.status());
   if (options.kind == "transfer") {
@@ -260,6 +272,7 @@ int RunBench(Cli& cli, const BenchOptions& options) {
   Load load(*client, options, std::move(acked_log));
   const Tally tally = load.Run(options.outstanding);
   Print(cli, options.kind, tally);
+  if (options.any_replica && !cli.json()) PrintReplicaReads(**client);
   return tally.first_failure.ok() ? kExitOk : cli.Fail(tally.first_failure);
 }
 
@@ -328,6 +341,9 @@ void AddBenchCommand(CLI::App* app, Cli* cli) {
               "Reads of what put wrote; of keys that it has not, DECLINED.",
               "  kamino bench get --outstanding=1", options);
   AddKeys(get, options.get());
+  get->add_flag("--any_replica", options->any_replica,
+                "Ask all nodes but the head in turn, and the tail where one "
+                "cannot tell.");
 }
 
 }  // namespace kamino::client

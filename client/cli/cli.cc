@@ -69,6 +69,7 @@ absl::StatusOr<Client*> Cli::Connect() {
   options.seeds = settings_.seeds;
   options.timeout = settings_.timeout;
   options.carrier = settings_.carrier;
+  options.reads = reads_;
   ASSIGN_OR_RETURN(client_, Client::Connect(std::move(options)));
   return client_.get();
 }

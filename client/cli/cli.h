@@ -41,6 +41,8 @@ class Cli {
   // Words of a commit behind --.
   Words& literal_words() { return literal_words_; }
   bool json() const { return settings_.output == Output::kJson; }
+  // Reads of this run, before it connects: from any replica.
+  void ReadAtAnyReplica() { reads_ = Reads::kAnyReplica; }
   bool raw() const { return settings_.output == Output::kRaw; }
 
   // The chain's client, or the managers'; made when it is asked for first.
@@ -57,6 +59,7 @@ class Cli {
  private:
   Settings settings_;
   Words literal_words_;
+  Reads reads_ = Reads::kTail;
   std::unique_ptr<Client> client_;
   std::unique_ptr<Admin> admin_;
 };

@@ -25,6 +25,7 @@ struct GetOptions {
   uint64_t length = 0;
   std::string file;
   bool hex = false;
+  bool any_replica = false;
 };
 
 struct PutOptions {
@@ -79,6 +80,7 @@ int RunGet(Cli& cli, const GetOptions& options, bool to_file) {
   if (options.hex && (cli.json() || cli.raw())) {
     return cli.FailUsage("get prints --hex or what --output says, one of them");
   }
+  if (options.any_replica) cli.ReadAtAnyReplica();
   auto client = cli.Connect();
   if (!client.ok()) return cli.Fail(client.status());
   auto got = (*client)->Get(options.key, options.offset, options.length);
@@ -188,6 +190,8 @@ void AddGet(CLI::App* app, Cli* cli) {
   file->type_name("FILE");
   get->add_flag("--hex", options->hex, "Print hexadecimal digits.")
       ->excludes(file);
+  get->add_flag("--any_replica", options->any_replica,
+                "Ask any node but the head, and the tail if it cannot tell.");
   get->callback([=] {
     cli->run = [=] { return RunGet(*cli, *options, file->count() > 0); };
   });

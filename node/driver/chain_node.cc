@@ -11,6 +11,7 @@
 #include "engine/heap/heap_reader.h"
 #include "glog/logging.h"
 #include "node/driver/node_agreement.h"
+#include "replica/clean_reader.h"
 #include "replica/errors.h"
 
 namespace kamino::node {
@@ -66,7 +67,8 @@ ChainNode::ChainNode(Options options, Storage* storage,
           },
           [this] { state_.Forget(); }),
       core_(options_.chain, storage->ring(), storage->record(), &executor_,
-            &copy_, &ranges_) {}
+            &copy_, &ranges_),
+      in_flight_(storage->ring()) {}
 
 void ChainNode::Fail(absl::Status status) {
   if (pending_.fatal.ok()) pending_.fatal = std::move(status);
@@ -269,13 +271,15 @@ bool ChainNode::Summarize() {
 
 // --- Reads.
 
-absl::Status ChainNode::CheckMayRead() const {
+absl::Status ChainNode::CheckMayRead(ReadAt at) const {
   if (failed()) return Failed();
   if (!core_.view().formed()) {
     return MakeError(kamino::v1::REASON_RECONFIGURING,
                      "this node knows of no view yet");
   }
-  if (!core_.is_tail()) {
+  const bool may_be_asked =
+      at == ReadAt::kAnyReplica && core_.role() != Role::kOutside;
+  if (!core_.is_tail() && !may_be_asked) {
     return MakeError(
         kamino::v1::REASON_NOT_TAIL,
         absl::StrCat(options_.chain.node_id, " is not the tail of view ",
@@ -295,7 +299,8 @@ absl::Status ChainNode::CheckMayRead() const {
 }
 
 absl::Status ChainNode::Read(
-    absl::FunctionRef<absl::Status(engine::KeyValueReader&)> read) {
+    absl::FunctionRef<absl::Status(engine::KeyValueReader&)> read, ReadAt at) {
+  if (at == ReadAt::kAnyReplica && !core_.is_tail()) return ReadIfClean(read);
   RETURN_IF_ERROR(CheckMayRead());
   engine::HeapReader reader(storage_->heap());
   auto objects = state_.Objects(reader);
@@ -308,6 +313,39 @@ absl::Status ChainNode::Read(
   }
   // The answer counts as of now: nobody else can have served in between.
   RETURN_IF_ERROR(CheckMayRead());
+  return status;
+}
+
+absl::Status ChainNode::ReadIfClean(
+    absl::FunctionRef<absl::Status(engine::KeyValueReader&)> read) {
+  RETURN_IF_ERROR(CheckMayRead(ReadAt::kAnyReplica));
+  engine::HeapReader heap(storage_->heap());
+  replica::CleanReader reader(&heap, &in_flight_);
+  absl::Status status =
+      MakeError(kamino::v1::REASON_NOT_CLEAN, "too much is under way to tell");
+  if (in_flight_.CatchUp()) {
+    auto objects = state_.Objects(reader);
+    status = objects.ok() ? read(*objects) : objects.status();
+    if (reader.met_in_flight()) {
+      status = MakeError(
+          kamino::v1::REASON_NOT_CLEAN,
+          absl::StrCat("what is asked for is being changed; ask the tail of "
+                       "view ",
+                       core_.view().id));
+    }
+  }
+  if (absl::IsDataLoss(status)) {
+    // As at the tail, which may hold it.
+    if (replica::ReasonOf(status) == kamino::v1::REASON_UNSPECIFIED) {
+      (void)core_.LeaveAsDamaged(status, &pending_);
+    }
+    status = MakeError(kamino::v1::REASON_NOT_CLEAN, status.message());
+  }
+  // Nobody else may have gone on without this node meanwhile.
+  RETURN_IF_ERROR(CheckMayRead(ReadAt::kAnyReplica));
+  ++(replica::ReasonOf(status) == kamino::v1::REASON_NOT_CLEAN
+         ? clean_reads_.not_clean
+         : clean_reads_.clean);
   return status;
 }
 

@@ -1,5 +1,5 @@
 // All of a node that decides: protocol core, state, admission while it is head,
-// reads while it is tail. Without I/O, threads or clocks, as the parts it is
+// reads. Without I/O, threads or clocks, as the parts it is
 // made of; a simulator can drive it as node/driver/node.h does.
 //
 // Use: any number of inputs, then EndOfBatch, then carry out the actions (see
@@ -31,10 +31,28 @@
 #include "replica/chain_core.h"
 #include "replica/heap_executor.h"
 #include "replica/heap_ranges.h"
+#include "replica/objects_in_flight.h"
 #include "replica/procedure.h"
 #include "replica/state_machine.h"
 
 namespace kamino::node {
+
+// Which node may answer a read.
+enum class ReadAt {
+  kTail,
+  kAnyReplica,  // any node of the view at which nothing of it is in flight
+};
+
+// Of a GetRequest or BatchGetRequest.
+template <typename Request>
+ReadAt ReadAtOf(const Request& request) {
+  return request.any_replica() ? ReadAt::kAnyReplica : ReadAt::kTail;
+}
+
+struct CleanReadStats {  // of reads at any replica, where that is not the tail
+  uint64_t clean = 0;    // answered
+  uint64_t not_clean = 0;  // turned away: REASON_NOT_CLEAN
+};
 
 class ChainNode {
  public:
@@ -95,12 +113,17 @@ class ChainNode {
   // for less than a millisecond. Returns whether there is more to do.
   bool Summarize();
 
-  // --- Reads, as of the last mutation this node has applied.
+  // --- Reads (docs/reads.md).
 
   // Runs `read` when this node may serve reads: it is the tail, lacks nothing
-  // that was acknowledged, and holds its lease also afterwards.
+  // that was acknowledged, and holds its lease also afterwards. Where `at`
+  // says so a node of another place does as well, unless `read` comes by an
+  // object in flight: REASON_NOT_CLEAN. The answer is as of settled(), which is
+  // the last mutation that a tail has applied.
   absl::Status Read(
-      absl::FunctionRef<absl::Status(engine::KeyValueReader&)> read);
+      absl::FunctionRef<absl::Status(engine::KeyValueReader&)> read,
+      ReadAt at = ReadAt::kTail);
+  const CleanReadStats& clean_reads() const { return clean_reads_; }
 
   // The same for what became of a mutation.
   absl::Status ReadOutcome(const kamino::v1::RequestId& id,
@@ -139,7 +162,9 @@ class ChainNode {
   absl::Status Failed() const;  // what clients are told of it
   absl::Status NotHead() const;
   absl::Status CheckMaySubmit() const;
-  absl::Status CheckMayRead() const;
+  absl::Status CheckMayRead(ReadAt at = ReadAt::kTail) const;
+  absl::Status ReadIfClean(
+      absl::FunctionRef<absl::Status(engine::KeyValueReader&)> read);
   void Fail(absl::Status status);
   bool failed() const { return failed_ || !pending_.fatal.ok(); }
 
@@ -150,6 +175,8 @@ class ChainNode {
   replica::HeapExecutor executor_;
   StorageCopy copy_;
   replica::ChainCore core_;
+  replica::ObjectsInFlight in_flight_;
+  CleanReadStats clean_reads_;
 
   // While head.
   std::unique_ptr<engine::KaminoStore> store_;

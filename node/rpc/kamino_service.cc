@@ -185,7 +185,8 @@ ServerUnaryReactor* KaminoService::Get(CallbackServerContext* context,
                                        kamino::v1::GetResponse* response) {
   return Read(context, request, response, [=, this](ChainNode& node) {
     return node.Read(
-        [&](Objects& objects) { return ReadOne(objects, *request, response); });
+        [&](Objects& objects) { return ReadOne(objects, *request, response); },
+        ReadAtOf(*request));
   });
 }
 
@@ -196,9 +197,11 @@ ServerUnaryReactor* KaminoService::BatchGet(
     return Refuse(context, response, ok);
   }
   return Read(context, request, response, [=, this](ChainNode& node) {
-    return node.Read([&](Objects& objects) {
-      return ReadBatch(objects, *request, response);
-    });
+    return node.Read(
+        [&](Objects& objects) {
+          return ReadBatch(objects, *request, response);
+        },
+        ReadAtOf(*request));
   });
 }
 

@@ -228,9 +228,7 @@ void SessionConnection::Read(const session::Request& request) {
   }
   ReadAnswer answer;
   ChainNode& node = node_->chain_node();
-  const absl::Status read = node.Read([&](engine::KeyValueReader& objects) {
-    return ReadFor(request, objects, &answer);
-  });
+  const absl::Status read = ReadFor(request, node, &answer);
   const uint64_t sequence = node.core().settled();
   if (!read.ok()) return Answer(request.tag, read, sequence, "");
   const size_t bytes = answer.message->ByteSizeLong();

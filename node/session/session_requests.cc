@@ -16,6 +16,7 @@ namespace kamino::node {
 namespace {
 
 using session::Method;
+using Objects = engine::KeyValueReader;
 
 absl::Status Invalid(absl::string_view message) {
   return replica::MakeError(kamino::v1::REASON_INVALID_ARGUMENT, message);
@@ -112,18 +113,24 @@ absl::StatusOr<std::string> ToResponse(Method method,
   }
 }
 
-absl::Status ReadFor(const session::Request& request,
-                     engine::KeyValueReader& objects, ReadAnswer* answer) {
+absl::Status ReadFor(const session::Request& request, ChainNode& node,
+                     ReadAnswer* answer) {
   if (request.method == Method::kGet) {
     ASSIGN_OR_RETURN(auto asked, Parse<kamino::v1::GetRequest>(request.body));
     answer->message = &answer->one;
-    return ReadOne(objects, asked, &answer->one);
+    return node.Read(
+        [&](Objects& objects) { return ReadOne(objects, asked, &answer->one); },
+        ReadAtOf(asked));
   }
   ASSIGN_OR_RETURN(auto asked,
                    Parse<kamino::v1::BatchGetRequest>(request.body));
   RETURN_IF_ERROR(CheckBatch(asked));
   answer->message = &answer->many;
-  return ReadBatch(objects, asked, &answer->many);
+  return node.Read(
+      [&](Objects& objects) {
+        return ReadBatch(objects, asked, &answer->many);
+      },
+      ReadAtOf(asked));
 }
 
 }  // namespace kamino::node

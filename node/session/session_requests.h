@@ -1,14 +1,14 @@
-// What the requests of sessions ask of a node, in its own terms. Pure.
+// What the requests of sessions ask of a node, in its own terms. Keeps nothing.
 #ifndef KAMINO_NODE_SESSION_SESSION_REQUESTS_H_
 #define KAMINO_NODE_SESSION_SESSION_REQUESTS_H_
 
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "engine/index/key_value.h"
 #include "google/protobuf/message_lite.h"
 #include "head/request.h"
 #include "kamino/v1/kamino.pb.h"
+#include "node/driver/chain_node.h"
 #include "proto/session_frame.h"
 #include "replica/log_entry.h"
 
@@ -28,8 +28,9 @@ struct ReadAnswer {
   kamino::v1::BatchGetResponse many;
   const google::protobuf::MessageLite* message = nullptr;
 };
-absl::Status ReadFor(const session::Request& request,
-                     engine::KeyValueReader& objects, ReadAnswer* answer);
+// Errors as ChainNode::Read's.
+absl::Status ReadFor(const session::Request& request, ChainNode& node,
+                     ReadAnswer* answer);
 
 }  // namespace kamino::node
 

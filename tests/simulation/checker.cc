@@ -97,7 +97,9 @@ class Replay {
         floor = std::max(floor, next->second->sequence);
       }
       floor_[record] = floor;
-      if (record->is_read && record->end == Record::End::kDone) {
+      if (record->at_replica) {
+        met_[record] = true;  // CheckReplicaReads
+      } else if (record->is_read && record->end == Record::End::kDone) {
         reads_[record->sequence].push_back(record);
       }
       if (record->end == Record::End::kRefused && !record->is_read &&

@@ -21,6 +21,7 @@ namespace kamino::simulation {
 //     ago the first time was;
 //   - outcomes are told as they are, or as not known if they may be dropped;
 //   - outcomes of `max_clients` are stored at most.
+// But for reads at replicas (replica_read_checker.h).
 // Leaves the model as the chain has to be. An error says which record.
 absl::Status CheckAgainstLog(const History& history, const CommittedLog& log,
                              const SentRequests& sent, size_t max_clients,

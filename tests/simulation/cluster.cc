@@ -95,6 +95,7 @@ Cluster::Cluster(World* world, const ClusterOptions& options)
   client.astray_percent = options.astray_percent;
   client.fresh_ids_percent = options.fresh_ids_percent;
   client.late_percent = options.late_percent;
+  client.replica_percent = options.replica_percent;
   for (int i = 1; i <= options.clients; ++i) {
     clients_.push_back(std::make_unique<SimClient>(
         world, &network_, &peers_, &workload_, &log_, &history_, &sent_,

@@ -35,6 +35,7 @@ struct ClusterOptions {
   size_t evict_at_once = 1;
   uint64_t fresh_ids_percent = 0;   // see SimClient
   uint64_t late_percent = 0;        // see SimClient
+  uint64_t replica_percent = 0;     // see SimClient
   uint32_t ballast_bytes = 0;       // see Workload
   uint64_t doubt_percent = 0;       // see Workload
   absl::Duration manager_distance;  // more for each call

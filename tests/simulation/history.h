@@ -37,6 +37,9 @@ struct Record {
 
   bool is_read = false;
   std::vector<std::string> keys;  // of a read
+  // Of a read: any replica may answer it; one that was not the tail has.
+  bool any_replica = false;
+  bool at_replica = false;
   // A read, of what became of this mutation.
   std::optional<kamino::v1::RequestId> asks_for;
   kamino::v1::GetOutcomeResponse outcome;

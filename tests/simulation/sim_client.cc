@@ -40,6 +40,7 @@ Decision Decide(const absl::Status& status) {
     case kamino::v1::REASON_UNSPECIFIED:
       return {true, true, true};
     case kamino::v1::REASON_OVERLOADED:
+    case kamino::v1::REASON_NOT_CLEAN:
       return {true, false, false};
     default:
       return {};
@@ -137,6 +138,9 @@ void SimClient::Begin(Record record) {
   history_->push_back(std::move(record));
   record_ = &history_->back();
   if (!record_->is_read) SetName();
+  record_->any_replica = options_.replica_percent > 0 && record_->is_read &&
+                         !record_->asks_for.has_value() &&
+                         random_.Percent(options_.replica_percent);
   expired_ = false;
   phase_ = Phase::kAsk;
   tries_ = 0;
@@ -170,7 +174,8 @@ void SimClient::Attempt() {
       chain_->nodes(record_->is_read ? chain_->nodes_size() - 1 : 0);
   const auto node = peers_->nodes.find(member.node_id());
   if (node == peers_->nodes.end()) return Refresh();
-  const bool astray = random_.Percent(options_.astray_percent);
+  const bool astray = random_.Percent(options_.astray_percent) ||
+                      (record_->any_replica && tries_ == 1);
   SendTo(astray ? AnyNode() : node->second);
   After(kAttemptDeadline, [this, attempt = attempt_] {
     if (attempt != attempt_) return;
@@ -193,8 +198,10 @@ void SimClient::SendTo(SimNode* node) {
     return;
   }
   if (record_->is_read) {
-    network_->Send(this, node, [node, keys = record_->keys, reply] {
-      node->Read(keys, reply);
+    const auto at =
+        record_->any_replica ? node::ReadAt::kAnyReplica : node::ReadAt::kTail;
+    network_->Send(this, node, [node, keys = record_->keys, at, reply] {
+      node->Read(keys, at, reply);
     });
     return;
   }
@@ -224,10 +231,15 @@ void SimClient::OnAnswer(const NodeAnswer& answer) {
     record_->result = answer.result;
     record_->sequence = answer.sequence;
     record_->values = answer.values;
+    record_->at_replica = answer.at_replica;
+    if (answer.at_replica) world()->tally().Count(Kind::kCleanRead);
     record_->outcome = answer.outcome;
     return Finish(Record::End::kDone);
   }
   const Decision decision = Decide(answer.status);
+  if (replica::ReasonOf(answer.status) == kamino::v1::REASON_NOT_CLEAN) {
+    world()->tally().Count(Kind::kNotClean);
+  }
   outcome_unknown_ |= decision.outcome_unknown;
   if (!decision.retry) return OnRefused(answer.status);
   if (outcome_unknown_ && !record_->is_read &&

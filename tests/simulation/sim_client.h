@@ -37,6 +37,9 @@ class SimClient final : public Process {
     // Of mutations that are not known to have failed: what was sent is sent
     // once more, much later.
     uint64_t late_percent = 0;
+    // Of reads: they go to any node first, then to the tail, and any replica
+    // may answer.
+    uint64_t replica_percent = 0;
   };
 
   SimClient(World* world, TimedNetwork* network, const SimNode::Peers* peers,

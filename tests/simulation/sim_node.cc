@@ -502,15 +502,21 @@ void SimNode::Mutate(Mutation mutation, absl::Duration timeout, Reply reply) {
   node_->Mutate(std::move(request));
 }
 
-void SimNode::Read(std::vector<std::string> keys, Reply reply) {
-  node_->Run([this, keys = std::move(keys), reply](node::ChainNode& node) {
+void SimNode::Read(std::vector<std::string> keys, node::ReadAt at,
+                   Reply reply) {
+  node_->Run([this, keys = std::move(keys), at, reply](node::ChainNode& node) {
     kamino::v1::BatchGetRequest request;
     for (const std::string& key : keys) request.add_keys(key);
     kamino::v1::BatchGetResponse response;
-    NodeAnswer answer = Answer(node.Read([&](engine::KeyValueReader& objects) {
-      return node::ReadBatch(objects, request, &response);
-    }));
-    answer.sequence = node.core().ring().applied();
+    NodeAnswer answer = Answer(node.Read(
+        [&](engine::KeyValueReader& objects) {
+          return node::ReadBatch(objects, request, &response);
+        },
+        at));
+    answer.at_replica =
+        at == node::ReadAt::kAnyReplica && !node.core().is_tail();
+    answer.sequence = answer.at_replica ? node.core().settled()
+                                        : node.core().ring().applied();
     for (const auto& result : response.results()) {
       answer.values.push_back(
           {result.key(), result.found(), result.value(), result.version()});

@@ -32,6 +32,7 @@ struct NodeAnswer {
   std::string result;
   uint64_t sequence = 0;
   std::vector<ReadValue> values;
+  bool at_replica = false;  // a read, by a node that is not the tail
   kamino::v1::GetOutcomeResponse outcome;
   node::ViewBoard::Snapshot chain;  // as the node knows it
 };
@@ -142,7 +143,7 @@ class SimNode final : public Process {
   // --- Clients; called as their messages arrive. `reply` sends the answer.
 
   void Mutate(replica::Mutation request, absl::Duration timeout, Reply reply);
-  void Read(std::vector<std::string> keys, Reply reply);
+  void Read(std::vector<std::string> keys, node::ReadAt at, Reply reply);
   void ReadOutcome(kamino::v1::RequestId id, Reply reply);
   void AskChain(Reply reply);
 

@@ -11,6 +11,7 @@
 #include "tests/simulation/faults.h"
 #include "tests/simulation/final_state.h"
 #include "tests/simulation/model.h"
+#include "tests/simulation/replica_read_checker.h"
 #include "tests/simulation/version_checker.h"
 
 namespace kamino::simulation {
@@ -122,13 +123,26 @@ ClusterOptions DrawCluster(Scenario scenario, Random* random) {
   return options;
 }
 
+// Of reads, in half of the runs. By the seed alone, so that the other half is
+// what it would be without.
+uint64_t DrawReplicaReads(uint64_t seed) {
+  Random random(~seed);
+  return random.OneIn(2) ? 20 + random.Pick(80) : 0;
+}
+
+ClusterOptions WithReplicaReads(uint64_t seed, ClusterOptions options) {
+  options.replica_percent = DrawReplicaReads(seed);
+  return options;
+}
+
 class Simulation {
  public:
   Simulation(uint64_t seed, std::FILE* trace)
       : world_(seed, trace),
         scenario_(DrawScenario(&world_.random())),
         plan_(FaultPlan::Draw(scenario_, &world_.random())),
-        cluster_(&world_, DrawCluster(scenario_, &world_.random())),
+        cluster_(&world_, WithReplicaReads(
+                              seed, DrawCluster(scenario_, &world_.random()))),
         faults_(&cluster_, plan_) {}
 
   RunResult Run() {
@@ -206,6 +220,9 @@ class Simulation {
     if (!status.ok()) return status;
     status = CheckAgainstLog(cluster_.history(), cluster_.log(),
                              cluster_.sent(), cluster_.max_clients(), &model);
+    if (status.ok()) {
+      status = CheckReplicaReads(cluster_.history(), cluster_.log());
+    }
     const Workload& workload = cluster_.workload();
     if (status.ok()) {
       status = CheckHeaps(&cluster_, model,

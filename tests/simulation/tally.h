@@ -20,8 +20,10 @@ enum class Kind : size_t {
   kErrorOfTwo,
   kRot,
   kMixedFiles,
-  kMisfit,  // a node is refused, as it differs from the others
-  kLacks,   // a member lacks what a client asks for
+  kMisfit,     // a node is refused, as it differs from the others
+  kLacks,      // a member lacks what a client asks for
+  kCleanRead,  // at another node than the tail
+  kNotClean,   // likewise, of what was being changed
   kCount,
 };
 
@@ -38,7 +40,9 @@ inline constexpr std::array<const char*, static_cast<size_t>(Kind::kCount)>
                   "rot",
                   "mixed files",
                   "misfits",
-                  "procedures that a member lacks"};
+                  "procedures that a member lacks",
+                  "reads at clean replicas",
+                  "reads of what was not clean"};
 
 class Tally {
  public:

@@ -1,0 +1,38 @@
+// Reads of objects that are not in flight, and of no others: what a node that
+// is not the tail may answer by itself (docs/reads.md).
+#ifndef KAMINO_REPLICA_CLEAN_READER_H_
+#define KAMINO_REPLICA_CLEAN_READER_H_
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/transaction.h"
+#include "replica/objects_in_flight.h"
+
+namespace kamino::replica {
+
+class CleanReader final : public engine::Reader {
+ public:
+  // Both must outlive it; `in_flight` has caught up, and nothing is appended to
+  // its ring meanwhile.
+  CleanReader(engine::Reader* reader, const ObjectsInFlight* in_flight)
+      : reader_(reader), in_flight_(in_flight) {}
+
+  // kFailedPrecondition (REASON_NOT_CLEAN): it may be in flight. Else as the
+  // reader's.
+  absl::StatusOr<absl::Span<const std::byte>> Read(
+      engine::ObjectId id) override;
+  void Prefetch(engine::ObjectId id) const override { reader_->Prefetch(id); }
+
+  // It came by an object that may be in flight: whatever is made of what was
+  // read says nothing.
+  bool met_in_flight() const { return met_in_flight_; }
+
+ private:
+  engine::Reader* const reader_;
+  const ObjectsInFlight* const in_flight_;
+  bool met_in_flight_ = false;
+};
+
+}  // namespace kamino::replica
+
+#endif  // KAMINO_REPLICA_CLEAN_READER_H_

@@ -153,7 +153,8 @@ void Connections::TryWay(std::shared_ptr<Attempt> attempt) {
   }
   const WireMaker& way = attempt->ways[attempt->next_way++];
   auto opening = Connection::Open(
-      hello, way, [this, attempt](const auto& connection, auto welcome) {
+      hello, way, MonotonicNow,
+      [this, attempt](const auto& connection, auto welcome) {
         OnOpened(attempt, connection, std::move(welcome));
       });
   GiveUpAt(MonotonicNow() + kAskTimeout, opening);

@@ -118,13 +118,23 @@ ClusterOptions DrawCluster(Scenario scenario, Random* random) {
   return options;
 }
 
+// Drawn by themselves, so that runs without sessions are as they were.
+ClusterOptions WithSessions(ClusterOptions options, uint64_t seed) {
+  Random random(seed ^ 0x5e5510u);
+  if (random.OneIn(2)) return options;
+  options.session_clients = 1 + static_cast<int>(random.Pick(2));
+  options.session_window = 2 + static_cast<uint32_t>(random.Pick(7));
+  return options;
+}
+
 class Simulation {
  public:
   Simulation(uint64_t seed, std::FILE* trace)
       : world_(seed, trace),
         scenario_(DrawScenario(&world_.random())),
         plan_(FaultPlan::Draw(scenario_, &world_.random())),
-        cluster_(&world_, DrawCluster(scenario_, &world_.random())),
+        cluster_(&world_,
+                 WithSessions(DrawCluster(scenario_, &world_.random()), seed)),
         faults_(&cluster_, plan_) {}
 
   RunResult Run() {
@@ -138,18 +148,15 @@ class Simulation {
                                                              absl::Seconds(7)));
       faults_.Stop();
       world_.RunUntil(world_.now() + kRest);
-      for (const auto& client : cluster_.clients()) client->Stop();
-      status = WaitFor("all clients are done", [this] {
-        for (const auto& client : cluster_.clients()) {
-          if (!client->idle()) return false;
-        }
-        return true;
-      });
+      cluster_.StopClients();
+      status = WaitFor("all clients are done",
+                       [this] { return cluster_.ClientsAreIdle(); });
       if (status.ok()) {
         status = WaitFor("bits that changed are found",
                          [this] { return !faults_.SomebodyDecays(); });
       }
       if (status.ok()) status = WaitUntilWhole();
+      if (status.ok()) status = WaitForSessions();
       if (status.ok()) status = WaitForRest();
     }
     if (status.ok()) status = Check();
@@ -181,6 +188,18 @@ class Simulation {
     });
   }
 
+  // Nobody says anything in a session any more.
+  absl::Status WaitForSessions() {
+    if (cluster_.options().session_clients == 0) return absl::OkStatus();
+    return WaitFor("silent sessions are closed", [this] {
+      const auto& members = cluster_.StoredView().members;
+      SimNode* const head = cluster_.node(members.front().node_id);
+      if (!head->up()) return false;
+      const auto stats = head->node()->admission_stats();
+      return stats.has_value() && stats->sessions == 0;
+    });
+  }
+
   // What is on its way comes to an end: nothing is left over anywhere. Nor bits
   // that changed, which one that has joined since may have from a copy that was
   // found out meanwhile.
@@ -198,10 +217,12 @@ class Simulation {
   absl::Status Check() {
     if (!world_.violation().ok()) return world_.violation();
     Model model;
+    model.set_last_epoch(cluster_.StoredView().epoch);
     absl::Status status = CheckVersions(cluster_.history());
     if (!status.ok()) return status;
     status = CheckAgainstLog(cluster_.history(), cluster_.log(),
                              cluster_.sent(), cluster_.max_clients(), &model);
+    if (status.ok()) status = cluster_.session_book().Check(cluster_.log());
     const Workload& workload = cluster_.workload();
     if (status.ok()) {
       status = CheckHeaps(&cluster_, model,

@@ -22,6 +22,9 @@ enum class Kind : size_t {
   kMixedFiles,
   kMisfit,  // a node is refused, as it differs from the others
   kLacks,   // a member lacks what a client asks for
+  kSessionExpired,  // a client is told
+  kSessionClosed,   // as its client asked
+  kVoided,          // a number whose outcome was not known
   kCount,
 };
 
@@ -38,7 +41,10 @@ inline constexpr std::array<const char*, static_cast<size_t>(Kind::kCount)>
                   "rot",
                   "mixed files",
                   "misfits",
-                  "procedures that a member lacks"};
+                  "procedures that a member lacks",
+                  "sessions that expire",
+                  "sessions that are closed",
+                  "numbers that are voided"};
 
 class Tally {
  public:

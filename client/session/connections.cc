@@ -300,9 +300,14 @@ void Connections::KeepAlive(ChainId chain_id) {
   // One that is to be made says hello by itself.
   if (connection == nullptr) return soon();
   connection->Send(session::Method::kKeepAlive, 0, kAskTimeout, "",
-                   [this, soon](const Connection::Answer& answer) {
+                   [this, soon, id = connection->welcome().session().id()](
+                       const Connection::Answer& answer) {
                      if (answer.status.ok()) return;
                      learn_(DetailOf(answer.status).chain());
+                     if (ReasonOf(answer.status) ==
+                         kamino::v1::REASON_SESSION_EXPIRED) {
+                       return Expired(id);
+                     }
                      soon();
                    });
 }

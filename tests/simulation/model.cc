@@ -280,9 +280,9 @@ Model::Outcome Model::CheckSlot(const MutationView& request) const {
 Model::Outcome Model::Open(const std::string& arguments, uint64_t sequence) {
   const auto wanted = Parsed<kamino::internal::v1::OpenSession>(arguments);
   const uint64_t id = wanted.session_id();
-  // Whoever opens it a second time has not been told of the first, or its
-  // numbers would be executed anew.
-  if (sessions_.count(id) > 0 || ended_.count(id) > 0) {
+  // Whoever opens it a second time has not been told of the first, and so has
+  // not used it: else its numbers would be executed anew.
+  if (sessions_.count(id) > 0 || used_before_.count(id) > 0) {
     return Refuse(kamino::v1::REASON_SESSION_EXPIRED);
   }
   epoch_ = std::max(epoch_, wanted.epoch());
@@ -294,7 +294,13 @@ Model::Outcome Model::Close(const std::string& arguments) {
   const auto closed = Parsed<kamino::internal::v1::CloseSessions>(arguments);
   bool any = false;
   for (uint64_t id : closed.session_ids()) {
-    if (sessions_.erase(id) > 0) any = ended_[id] = true;
+    const auto session = sessions_.find(id);
+    if (session == sessions_.end()) continue;
+    any = true;
+    for (const Slot& slot : session->second.slots) {
+      if (slot.number != 0) used_before_.insert(id);
+    }
+    sessions_.erase(session);
   }
   return any ? Outcome() : Refuse(kamino::v1::REASON_SESSION_EXPIRED);
 }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -89,7 +90,7 @@ class Model {
   std::map<uint64_t, Client> clients_;
   uint64_t horizon_ = 0;
   std::map<uint64_t, Session> sessions_;
-  std::map<uint64_t, bool> ended_;  // sessions that were closed
+  std::set<uint64_t> used_before_;  // sessions that were closed
   uint64_t epoch_ = 0;              // the highest one of any session
   uint64_t last_epoch_ = 0;
 };

@@ -181,9 +181,10 @@ void Admission::AskForSession(uint64_t id, uint64_t epoch, absl::Time now,
   if (sessions_.Has(id)) return done(NotOpen(id));
   // What has closed it may be lost with this head: the state says it, once the
   // chain has it, to one more that closes what is not there.
-  CloseSession(id, now, [id, done = std::move(done)](absl::Status none) mutable {
-    done(none.ok() ? NotOpen(id) : std::move(none));
-  });
+  CloseSession(id, now,
+               [id, done = std::move(done)](absl::Status none) mutable {
+                 done(none.ok() ? NotOpen(id) : std::move(none));
+               });
 }
 
 void Admission::HearSession(uint64_t id, absl::Time now) {

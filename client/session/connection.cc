@@ -23,8 +23,8 @@ uint32_t MillisOf(absl::Duration timeout) {
 }  // namespace
 
 std::shared_ptr<Connection> Connection::Open(const SessionHello& hello,
-                                             const WireMaker& make,
-                                             Clock clock, Opened opened) {
+                                             const WireMaker& make, Clock clock,
+                                             Opened opened) {
   std::shared_ptr<Connection> connection(
       new Connection(std::move(clock), std::move(opened)));
   // Before the wire is known nothing is sent but this.

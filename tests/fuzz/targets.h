@@ -28,6 +28,8 @@ Target EntryTarget();
 Target LinkTarget();
 // What nodes tell the membership manager, and what it finds stored.
 Target ManagerTarget();
+// Frames of sessions, to a node and to a client.
+Target SessionTarget();
 // Bytes that are to be a snapshot.
 Target SnapshotTarget();
 

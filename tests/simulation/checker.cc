@@ -230,10 +230,9 @@ class Replay {
                          " to ", record.newest_at_return));
       }
       const auto reason = replica::ReasonOf(record.status);
-      const bool held =
-          model_->Try(record.request).refused == reason ||
-          (reason == kamino::v1::REASON_SESSION_EXPIRED &&
-           model_->MayHaveLost(record.request.client_id));
+      const bool held = model_->Try(record.request).refused == reason ||
+                        (reason == kamino::v1::REASON_SESSION_EXPIRED &&
+                         model_->MayHaveLost(record.request.client_id));
       it = held ? refused_.erase(it) : std::next(it);
     }
     return absl::OkStatus();
@@ -324,12 +323,11 @@ class Replay {
     if (read.outcome.outcome() == right && read.outcome.sequence() == sequence)
       return absl::OkStatus();
     return Violation(
-        read,
-        absl::StrCat("as of ", read.sequence, " was told ",
-                     kamino::v1::Outcome_Name(read.outcome.outcome()), " ",
-                     read.outcome.sequence(), " of number ", number,
-                     " of session ", read.asks_for->client_id(), ", not ",
-                     kamino::v1::Outcome_Name(right), " ", sequence));
+        read, absl::StrCat("as of ", read.sequence, " was told ",
+                           kamino::v1::Outcome_Name(read.outcome.outcome()),
+                           " ", read.outcome.sequence(), " of number ", number,
+                           " of session ", read.asks_for->client_id(), ", not ",
+                           kamino::v1::Outcome_Name(right), " ", sequence));
   }
 
   absl::Status CheckAllMet() {

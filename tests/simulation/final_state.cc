@@ -74,14 +74,13 @@ absl::Status CheckSlots(engine::Reader& reader, replica::StateMachine& state,
       if (slot.number == 0) continue;
       const auto place = state.FindPlace(reader, id, slot.number);
       if (!place.ok()) return place.status();
-      if (place->taken.has_value() &&
-          place->taken->sequence == slot.sequence &&
+      if (place->taken.has_value() && place->taken->sequence == slot.sequence &&
           place->taken->result == slot.result &&
           place->taken->voided == slot.voided) {
         continue;
       }
-      return absl::DataLossError(absl::StrCat("number ", slot.number,
-                                              " of session ", id, " differs"));
+      return absl::DataLossError(
+          absl::StrCat("number ", slot.number, " of session ", id, " differs"));
     }
   }
   return absl::OkStatus();
@@ -110,12 +109,12 @@ absl::StatusOr<Contents> ReadAll(SimNode* node, const Model* model = nullptr) {
     return true;
   });
   if (!status.ok()) return status;
-  status = state.VisitSessions(
-      reader, [&](const replica::Sessions::Session& session) {
-        contents.sessions[session.id] = {
-            session.epoch, session.opened,
-            std::vector<Model::Slot>(session.window)};
-      });
+  status = state.VisitSessions(reader,
+                               [&](const replica::Sessions::Session& session) {
+                                 contents.sessions[session.id] = {
+                                     session.epoch, session.opened,
+                                     std::vector<Model::Slot>(session.window)};
+                               });
   if (!status.ok()) return status;
   if (model != nullptr) {
     status = CheckSlots(reader, state, model->sessions());

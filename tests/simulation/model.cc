@@ -286,7 +286,8 @@ Model::Outcome Model::Open(const std::string& arguments, uint64_t sequence) {
     return Refuse(kamino::v1::REASON_SESSION_EXPIRED);
   }
   epoch_ = std::max(epoch_, wanted.epoch());
-  sessions_[id] = {wanted.epoch(), sequence, std::vector<Slot>(wanted.window())};
+  sessions_[id] = {wanted.epoch(), sequence,
+                   std::vector<Slot>(wanted.window())};
   return Outcome();
 }
 

@@ -1,6 +1,6 @@
 // What a chain is to do, as simply as it can be said: a map, and for each
-// client its latest outcome, for each session those of its slots. Shares nothing
-// with what it is compared to.
+// client its latest outcome, for each session those of its slots. Shares
+// nothing with what it is compared to.
 #ifndef KAMINO_TESTS_SIMULATION_MODEL_H_
 #define KAMINO_TESTS_SIMULATION_MODEL_H_
 

@@ -55,12 +55,12 @@ absl::Status SessionBook::CheckClosed(uint64_t id, absl::Time closed) const {
             ? ", and has a lease of "
             : nullptr;
     if (wrong == nullptr) continue;
-    return absl::DataLossError(absl::StrCat(
-        "session ", id, " was closed at ",
-        absl::FormatDuration(closed - absl::UnixEpoch()),
-        "; the head had heard of it, by what was sent at ",
-        absl::FormatDuration(sent - absl::UnixEpoch()), wrong,
-        sent > closed ? "" : absl::FormatDuration(session.lease)));
+    return absl::DataLossError(
+        absl::StrCat("session ", id, " was closed at ",
+                     absl::FormatDuration(closed - absl::UnixEpoch()),
+                     "; the head had heard of it, by what was sent at ",
+                     absl::FormatDuration(sent - absl::UnixEpoch()), wrong,
+                     sent > closed ? "" : absl::FormatDuration(session.lease)));
   }
   return absl::OkStatus();
 }

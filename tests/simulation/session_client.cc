@@ -45,8 +45,8 @@ void SessionClient::Revive() {
   Process::Begin();
   transport::TransportOptions options;
   options.max_message = session::kMaxFrameBytes;
-  transport_ = *at_.network->Transports(this, SimNode::SessionTransport())
-                    .Make(options);
+  transport_ =
+      *at_.network->Transports(this, SimNode::SessionTransport()).Make(options);
   BeginSession();
   Tick();
   Think();
@@ -415,8 +415,8 @@ void SessionClient::SendCopy(const Mutation& request) {
 
 void SessionClient::AskForOutcome() {
   if (chain_ == nullptr) return;
-  const auto tail = at_.peers->nodes.find(
-      chain_->nodes(chain_->nodes_size() - 1).node_id());
+  const auto tail =
+      at_.peers->nodes.find(chain_->nodes(chain_->nodes_size() - 1).node_id());
   if (tail == at_.peers->nodes.end()) return;
   Record* const record = NewRecord();
   record->is_read = true;

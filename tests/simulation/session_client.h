@@ -32,8 +32,8 @@ class SessionClient final : public Process {
   struct Options {
     uint32_t window = 4;
     absl::Duration think = absl::Milliseconds(40);  // at most, between two
-    uint64_t astray_percent = 0;  // of connections and calls, to any node
-    uint64_t unary_percent = 10;  // of attempts, that go by themselves
+    uint64_t astray_percent = 0;   // of connections and calls, to any node
+    uint64_t unary_percent = 10;   // of attempts, that go by themselves
     uint64_t settle_percent = 30;  // of attempts whose answer is missing: VOID
     uint64_t abandon_percent = 5;  // likewise: nobody asks again
     uint64_t late_percent = 20;    // of mutations, sent once more, much later
@@ -71,7 +71,7 @@ class SessionClient final : public Process {
     uint64_t attempt = 0;  // answers to older ones do not count
     int tries = 0;
     bool outcome_unknown = false;
-    absl::Time sent;      // the latest attempt
+    absl::Time sent;       // the latest attempt
     absl::Status refusal;  // once it is voided
   };
   // What ends a session.
@@ -163,7 +163,7 @@ class SessionClient final : public Process {
   uint64_t connecting_ = 0;  // attempts; an odd one is under way
   absl::Time give_up_at_;
   bool refreshing_ = false;
-  uint64_t attempts_ = 0;  // of all operations
+  uint64_t attempts_ = 0;                     // of all operations
   std::map<uint64_t, Operation> operations_;  // under way, by record
 };
 

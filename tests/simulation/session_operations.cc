@@ -83,10 +83,10 @@ void SessionClient::Attempt(uint64_t id) {
   ++operation.tries;
   operation.sent = world()->now();
   const Mutation request = RequestOf(operation);
-  const auto answered = [this, id, attempt = operation.attempt](
-                            const CallAnswer& answer) {
-    OnAnswer(id, attempt, answer);
-  };
+  const auto answered =
+      [this, id, attempt = operation.attempt](const CallAnswer& answer) {
+        OnAnswer(id, attempt, answer);
+      };
   if (chain_ != nullptr && random_.Percent(options_.unary_percent)) {
     NoteSent(request);
     const bool astray = random_.Percent(options_.astray_percent);
@@ -111,19 +111,19 @@ void SessionClient::CallNode(SimNode* node, const Mutation& request,
                              std::function<void(const CallAnswer&)> done) {
   const auto reply = [this, node, life = life(), request,
                       done = std::move(done)](NodeAnswer answer) {
-    at_.network->Send(
-        node, this, [this, life, request, done, answer = std::move(answer)] {
-          if (life != this->life()) return;
-          if (answer.chain != nullptr) Learn(*answer.chain);
-          CallAnswer told{answer.status, answer.sequence, answer.result,
-                          answer.voided};
-          // As the service says it.
-          if (told.status.ok() && told.voided &&
-              request.function != replica::kVoidFunction) {
-            told.status = node::WasVoided();
-          }
-          done(told);
-        });
+    at_.network->Send(node, this,
+                      [this, life, request, done, answer = std::move(answer)] {
+                        if (life != this->life()) return;
+                        if (answer.chain != nullptr) Learn(*answer.chain);
+                        CallAnswer told{answer.status, answer.sequence,
+                                        answer.result, answer.voided};
+                        // As the service says it.
+                        if (told.status.ok() && told.voided &&
+                            request.function != replica::kVoidFunction) {
+                          told.status = node::WasVoided();
+                        }
+                        done(told);
+                      });
   };
   at_.network->Send(this, node, [node, request, reply] {
     node->Mutate(request, kAttemptTimeout, reply);
@@ -202,9 +202,8 @@ void SessionClient::Finish(uint64_t id, Record::End end) {
   if (end != Record::End::kUnknown) record->returned = world()->now();
   const bool voided =
       end == Record::End::kRefused && operation.phase == Phase::kVoid;
-  const bool spoilt =
-      !voided && client::ReasonOf(record->status) ==
-                     kamino::v1::REASON_SUPERSEDED;
+  const bool spoilt = !voided && client::ReasonOf(record->status) ==
+                                     kamino::v1::REASON_SUPERSEDED;
   if (end == Record::End::kUnknown || spoilt) {
     ++given_up_;
     lanes_->GiveUp(operation.lane);

@@ -20,8 +20,8 @@ enum class Kind : size_t {
   kErrorOfTwo,
   kRot,
   kMixedFiles,
-  kMisfit,  // a node is refused, as it differs from the others
-  kLacks,   // a member lacks what a client asks for
+  kMisfit,          // a node is refused, as it differs from the others
+  kLacks,           // a member lacks what a client asks for
   kSessionExpired,  // a client is told
   kSessionClosed,   // as its client asked
   kVoided,          // a number whose outcome was not known

@@ -158,8 +158,9 @@ void RunClient(Input input) {
 struct Peer {
   std::map<uint32_t, int> unanswered;  // requests, by tag
   bool takes = true;
-  bool open = true;
   size_t unsent = 0;
+  int welcomes = 0;
+  int fulfilled = 0;  // requests
 };
 
 class PeerCarrier final : public node::SessionCarrier {
@@ -174,16 +175,18 @@ class PeerCarrier final : public node::SessionCarrier {
     if (frame->kind != FrameKind::kResponses) {
       CHECK(frame->kind == FrameKind::kWelcome ||
             frame->kind == FrameKind::kGoodbye);
+      peer_->welcomes += frame->kind == FrameKind::kWelcome;
       return;
     }
     CHECK(session::VisitResponses(*frame, [this](const auto& response) {
             CHECK_GE(--peer_->unanswered[response.tag], 0) << response.tag;
+            peer_->fulfilled += response.code == 0;
             return true;
           }).ok());
   }
   size_t unsent() const override { return peer_->unsent; }
-  void Close() override { peer_->open = false; }
-  void Abort() override { peer_->open = false; }
+  void Close() override {}
+  void Abort() override {}
   void OnWritable() override { peer_->unsent = 0; }
   std::string peer() const override { return "fuzz"; }
 
@@ -273,6 +276,16 @@ class FuzzedServer {
     RunBatches();
   }
 
+  // Of the connections as they are.
+  SessionRun Told() const {
+    SessionRun told;
+    for (const auto& peer : peers_) {
+      told.welcomes += peer->welcomes;
+      told.fulfilled += peer->fulfilled;
+    }
+    return told;
+  }
+
  private:
   void Connect(size_t which) {
     server_->OnClosed(ids_[which]);
@@ -324,9 +337,10 @@ class FuzzedServer {
   uint64_t ids_[kConnections] = {};
 };
 
-void RunNode(Input input) {
+SessionRun RunNode(Input input) {
   FuzzedServer server;
   while (!input.empty()) server.Take(&input);
+  return server.Told();
 }
 
 // --- The target.
@@ -339,7 +353,7 @@ void Run(absl::string_view bytes) {
     case kOfClient:
       return RunClient(input);
     default:
-      return RunNode(input);
+      RunNode(input);
   }
 }
 
@@ -407,7 +421,8 @@ std::vector<std::string> Seeds() {
   std::string of_node = {kOfNode};
   for (int which : {0, 1}) {
     // Its session: the first opens it, the other goes on with it.
-    for (const int number : {+kHello, which, 1, which, 8, 0, 0, 0x20}) {
+    const int epoch = which * static_cast<int>(Single().view.epoch);
+    for (const int number : {+kHello, which, 1, epoch, 8, 0, 0, 0x20}) {
       AppendNumber(static_cast<uint64_t>(number), 1, &of_node);
     }
     AppendFrame(kRaw, which, RequestsFrame(), &of_node);
@@ -442,6 +457,11 @@ std::vector<std::string> Seeds() {
 }
 
 }  // namespace
+
+SessionRun RunValidSession() {
+  const std::string of_node = Seeds().front();
+  return RunNode(Input(absl::string_view(of_node).substr(1)));
+}
 
 Target SessionTarget() { return {"session", Run, Seeds, MutateBytes}; }
 

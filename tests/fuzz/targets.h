@@ -35,6 +35,13 @@ Target SnapshotTarget();
 
 std::vector<Target> AllTargets();
 
+// What the node says in the first valid input of SessionTarget.
+struct SessionRun {
+  int welcomes = 0;
+  int fulfilled = 0;  // requests
+};
+SessionRun RunValidSession();
+
 // An entry whose bytes are changed, but mostly not so that this alone shows.
 std::string MutateEntry(const std::string& input, uint64_t seed, size_t max);
 

@@ -76,7 +76,6 @@ const char* const kFaults[] = {
     "session-asked-for-without-a-lease",
     "session-closed-by-an-old-look",
     "session-executes-a-number-again",
-    "session-expired-by-an-end-that-may-be-lost",
     "session-goes-on-though-closed",
     "session-new-head-cuts-leases",
     "session-slot-reused-without-its-turn",

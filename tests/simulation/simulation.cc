@@ -121,7 +121,7 @@ ClusterOptions DrawCluster(Scenario scenario, Random* random) {
 // Drawn by themselves, so that runs without sessions are as they were.
 ClusterOptions WithSessions(ClusterOptions options, uint64_t seed) {
   Random random(seed ^ 0x5e5510u);
-  if (random.OneIn(2)) return options;
+  if (!random.OneIn(3)) return options;
   options.session_clients = 1 + static_cast<int>(random.Pick(2));
   options.session_window = 2 + static_cast<uint32_t>(random.Pick(7));
   return options;

@@ -55,11 +55,11 @@ class SimulationTest : public ::testing::TestWithParam<int> {
       reference = std::min(reference, ReferenceSeconds());
     }
     // All of them had what is rare in one.
-    for (const Kind kind : {Kind::kStorm, Kind::kRemoval, Kind::kDrain,
-                            Kind::kDecay, Kind::kError, Kind::kRot,
-                            Kind::kMixedFiles, Kind::kMisfit, Kind::kLacks,
-                            Kind::kSessionExpired, Kind::kSessionClosed,
-                            Kind::kVoided}) {
+    for (const Kind kind :
+         {Kind::kStorm, Kind::kRemoval, Kind::kDrain, Kind::kDecay,
+          Kind::kError, Kind::kRot, Kind::kMixedFiles, Kind::kMisfit,
+          Kind::kLacks, Kind::kSessionExpired, Kind::kSessionClosed,
+          Kind::kVoided}) {
       EXPECT_GT(runs_.of(kind), 0u) << kKindNames[static_cast<size_t>(kind)];
     }
     std::printf("the reference took %.3f s\n", reference);

@@ -22,7 +22,8 @@ void SessionBook::OnAppended(uint64_t first, absl::string_view bytes,
   closings_.insert({{first, std::string(bytes)}, now});
 }
 
-absl::Status SessionBook::Check(const CommittedLog& log) const {
+absl::Status SessionBook::Check(const CommittedLog& log,
+                                uint64_t last_epoch) const {
   for (const CommittedLog::Entry& entry : log.entries()) {
     const auto closing = closings_.find({entry.first, entry.bytes});
     if (closing == closings_.end()) continue;
@@ -35,7 +36,7 @@ absl::Status SessionBook::Check(const CommittedLog& log) const {
       kamino::internal::v1::CloseSessions closed;
       closed.ParseFromString(std::string(mutation.arguments));
       for (uint64_t id : closed.session_ids()) {
-        absl::Status status = CheckClosed(id, closing->second);
+        absl::Status status = CheckClosed(id, closing->second, last_epoch);
         if (!status.ok()) return status;
       }
     }
@@ -43,9 +44,12 @@ absl::Status SessionBook::Check(const CommittedLog& log) const {
   return absl::OkStatus();
 }
 
-absl::Status SessionBook::CheckClosed(uint64_t id, absl::Time closed) const {
+absl::Status SessionBook::CheckClosed(uint64_t id, absl::Time closed,
+                                      uint64_t last_epoch) const {
   const auto found = sessions_.find(id);
-  if (found == sessions_.end()) return absl::OkStatus();
+  if (found == sessions_.end() || found->second.epoch < last_epoch) {
+    return absl::OkStatus();
+  }
   const Session& session = found->second;
   for (const absl::Time sent : session.sent) {
     const char* const wrong =

@@ -18,8 +18,12 @@ namespace kamino::simulation {
 // Times are the world's.
 class SessionBook {
  public:
-  // The client was told that its session is open, with that lease.
-  void Opened(uint64_t id, absl::Duration lease) { of(id).lease = lease; }
+  // The client was told that its session is open, with that lease and recovery
+  // epoch.
+  void Opened(uint64_t id, absl::Duration lease, uint64_t epoch) {
+    of(id).lease = lease;
+    of(id).epoch = epoch;
+  }
   // The client asks for it to be closed.
   void AskedToClose(uint64_t id) { of(id).asked_to_close = true; }
   // What was sent then, in the session, has an answer that is no error: the
@@ -30,17 +34,20 @@ class SessionBook {
   void OnAppended(uint64_t first, absl::string_view bytes, absl::Time now);
 
   // Every session that the log closes was asked to be closed, or was silent for
-  // as long as its lease, and nothing that was sent later was answered.
-  absl::Status Check(const CommittedLog& log) const;
+  // as long as its lease, and nothing that was sent later was answered. But for
+  // those of before the last recovery by force, which has ended them all.
+  absl::Status Check(const CommittedLog& log, uint64_t last_epoch) const;
 
  private:
   struct Session {
     absl::Duration lease;
+    uint64_t epoch = 0;
     bool asked_to_close = false;
     std::vector<absl::Time> sent;
   };
   Session& of(uint64_t id) { return sessions_[id]; }
-  absl::Status CheckClosed(uint64_t id, absl::Time closed) const;
+  absl::Status CheckClosed(uint64_t id, absl::Time closed,
+                           uint64_t last_epoch) const;
 
   std::map<uint64_t, Session> sessions_;
   // When an entry that closes sessions was there first.

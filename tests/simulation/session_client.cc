@@ -237,7 +237,8 @@ void SessionClient::OnOpened(bool anew,
   session_ = told->session();
   Trace("has session ", session_.id() % 1000, " of epoch ", session_.epoch());
   lanes_->OpenSession(session_.id(), session_.window());
-  at_.book->Opened(session_.id(), absl::Milliseconds(session_.lease_ms()));
+  at_.book->Opened(session_.id(), absl::Milliseconds(session_.lease_ms()),
+                   session_.epoch());
 }
 
 void SessionClient::Disconnect() {

@@ -222,7 +222,9 @@ class Simulation {
     if (!status.ok()) return status;
     status = CheckAgainstLog(cluster_.history(), cluster_.log(),
                              cluster_.sent(), cluster_.max_clients(), &model);
-    if (status.ok()) status = cluster_.session_book().Check(cluster_.log());
+    if (status.ok())
+      status = cluster_.session_book().Check(cluster_.log(),
+                                             cluster_.StoredView().epoch);
     const Workload& workload = cluster_.workload();
     if (status.ok()) {
       status = CheckHeaps(&cluster_, model,

@@ -146,6 +146,12 @@ class Admission {
   using SessionOpened = absl::AnyInvocable<void(absl::StatusOr<SessionInfo>)>;
   void OpenSession(const SessionParams& params, absl::Time now,
                    SessionOpened done);
+  // The session of that id and recovery epoch as it is, and renews its lease.
+  // `done` as above. REASON_SESSION_EXPIRED: it is not open any more, whoever
+  // is head next: what closed it has gone through the chain.
+  // REASON_RECONFIGURING: there may be another head, that knows better.
+  void AskForSession(uint64_t id, uint64_t epoch, absl::Time now,
+                     SessionOpened done);
   // Closes one, as a mutation: OK once the chain has closed it.
   // REASON_SESSION_EXPIRED: there is none; those of Submit. `done` as above.
   void CloseSession(uint64_t id, absl::Time now,

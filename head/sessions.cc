@@ -41,6 +41,11 @@ absl::Status NotOpen(uint64_t id) {
       absl::StrCat("session ", id, " is not open, or not any more"));
 }
 
+absl::Status NoLease() {
+  return MakeError(kamino::v1::REASON_RECONFIGURING,
+                   "the head holds no lease of the manager now");
+}
+
 absl::Status CheckParams(const SessionParams& params) {
   if (params.id != 0 && params.window > 0 &&
       params.lease > absl::ZeroDuration()) {
@@ -164,6 +169,22 @@ void Admission::CloseSession(uint64_t id, absl::Time now,
     done(none ? NotOpen(id) : std::move(outcome.status));
   };
   Submit(std::move(own), now);
+}
+
+void Admission::AskForSession(uint64_t id, uint64_t epoch, absl::Time now,
+                              SessionOpened done) {
+  sessions_.Hear(id, now);
+  if (!options_.lease_valid()) return done(NoLease());
+  const SessionInfo* const session = sessions_.Find(id);
+  if (session != nullptr && session->epoch == epoch) return done(*session);
+  // Of another epoch, and as long as this head is one none goes back.
+  if (sessions_.Has(id)) return done(NotOpen(id));
+  // What has closed it may be lost with this head: the state says it, once the
+  // chain has it, to one more that closes what is not there.
+  CloseSession(id, now,
+               [id, done = std::move(done)](absl::Status none) mutable {
+                 done(none.ok() ? NotOpen(id) : std::move(none));
+               });
 }
 
 void Admission::HearSession(uint64_t id, absl::Time now) {

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/clock.h"
 #include "rpc/status.h"
 
 namespace kamino::client {
@@ -24,9 +23,10 @@ uint32_t MillisOf(absl::Duration timeout) {
 }  // namespace
 
 std::shared_ptr<Connection> Connection::Open(const SessionHello& hello,
-                                             const WireMaker& make,
+                                             const WireMaker& make, Clock clock,
                                              Opened opened) {
-  std::shared_ptr<Connection> connection(new Connection(std::move(opened)));
+  std::shared_ptr<Connection> connection(
+      new Connection(std::move(clock), std::move(opened)));
   // Before the wire is known nothing is sent but this.
   std::shared_ptr<Wire> wire = make(connection);
   if (wire == nullptr) {
@@ -54,7 +54,7 @@ bool Connection::Send(session::Method method, uint64_t number,
     if (state_ != State::kOpen) return false;
     while (next_tag_ == 0 || pending_.contains(next_tag_)) ++next_tag_;
     const uint32_t tag = next_tag_++;
-    const absl::Time now = MonotonicNow();
+    const absl::Time now = clock_();
     pending_[tag] = {std::move(done), now, now + timeout};
     if (!out_.empty() && !out_.HasRoom(bytes)) {
       full_.push_back(out_.Take());
@@ -131,7 +131,7 @@ void Connection::OnResponses(const session::Frame& frame) {
   bool flushes;
   {
     absl::MutexLock lock(&mutex_);
-    heard_ = MonotonicNow();
+    heard_ = clock_();
     whole = session::VisitResponses(
         frame,
         [&](const session::Response& response)
@@ -163,7 +163,7 @@ void Connection::OnWireClosed(const absl::Status& why) {
 // --- The end.
 
 void Connection::End(const absl::Status& why) {
-  absl::flat_hash_map<uint32_t, Pending> pending;
+  absl::btree_map<uint32_t, Pending> pending;
   std::shared_ptr<Wire> wire;
   {
     absl::MutexLock lock(&mutex_);
@@ -205,7 +205,7 @@ void Connection::EndOverdue(absl::Time now) {
         cancel.method = session::Method::kCancel;
         out_.Add(cancel);
       }
-      pending_.erase(it++);
+      it = pending_.erase(it);
     }
     if (overdue.empty()) return;
   }

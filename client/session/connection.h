@@ -11,7 +11,7 @@
 #include <string>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
+#include "absl/container/btree_map.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -39,11 +39,15 @@ class Connection final : public WireHandler,
       absl::AnyInvocable<void(const std::shared_ptr<Connection>&,
                               absl::StatusOr<kamino::v1::SessionWelcome>)>;
 
+  // What timeouts are reckoned by; never goes back. Any thread.
+  using Clock = std::function<absl::Time()>;
+
   // `opened` is called once, on the wire's thread; where there is no way, on
   // this one. `hello` names the session, if there is to be one. Close gives it
   // up.
   static std::shared_ptr<Connection> Open(const kamino::v1::SessionHello& hello,
-                                          const WireMaker& make, Opened opened);
+                                          const WireMaker& make, Clock clock,
+                                          Opened opened);
 
   // Of a connection that was opened. False: it has ended, nothing was sent and
   // `done` is not called. Else `done` is, once, on the wire's thread or that of
@@ -53,8 +57,9 @@ class Connection final : public WireHandler,
   bool Send(session::Method method, uint64_t number, absl::Duration timeout,
             const google::protobuf::MessageLite& body, Done done);
 
-  // Ends what has had no answer in time, and the connection where nothing has
-  // come since that was sent; to be called again and again.
+  // Ends what has had no answer in time, in the order it was sent, and the
+  // connection where nothing has come since that was sent; to be called again
+  // and again. `now` is the clock's.
   void EndOverdue(absl::Time now);
   // Ends all that is under way, and the wire.
   void Close();
@@ -93,7 +98,8 @@ class Connection final : public WireHandler,
     absl::Time deadline;
   };
 
-  explicit Connection(Opened opened) : opened_(std::move(opened)) {}
+  Connection(Clock clock, Opened opened)
+      : clock_(std::move(clock)), opened_(std::move(opened)) {}
 
   void OnFrame(absl::string_view bytes) override;
   void OnWireClosed(const absl::Status& why) override;
@@ -103,6 +109,7 @@ class Connection final : public WireHandler,
   // Sends what was collected, unless another thread is about to.
   void Flush();
 
+  const Clock clock_;
   Opened opened_;  // until it was called; the wire's thread
   kamino::v1::SessionWelcome welcome_;  // constant once it is open
 
@@ -110,7 +117,7 @@ class Connection final : public WireHandler,
   State state_ ABSL_GUARDED_BY(mutex_) = State::kOpening;
   bool over_ ABSL_GUARDED_BY(mutex_) = false;
   std::shared_ptr<Wire> wire_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<uint32_t, Pending> pending_ ABSL_GUARDED_BY(mutex_);
+  absl::btree_map<uint32_t, Pending> pending_ ABSL_GUARDED_BY(mutex_);
   absl::Time heard_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   uint32_t next_tag_ ABSL_GUARDED_BY(mutex_) = 1;
   session::FrameWriter out_ ABSL_GUARDED_BY(mutex_){

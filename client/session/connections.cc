@@ -154,10 +154,11 @@ void Connections::TryWay(std::shared_ptr<Attempt> attempt) {
     attempt->session_id = session_.id();
   }
   const WireMaker& way = attempt->ways[attempt->next_way++];
-  auto opening = Connection::Open(
-      hello, way, [this, attempt](const auto& connection, auto welcome) {
-        OnOpened(attempt, connection, std::move(welcome));
-      });
+  auto opening =
+      Connection::Open(hello, way, MonotonicNow,
+                       [this, attempt](const auto& connection, auto welcome) {
+                         OnOpened(attempt, connection, std::move(welcome));
+                       });
   GiveUpAt(MonotonicNow() + kAskTimeout, opening);
 }
 
@@ -300,13 +301,17 @@ void Connections::KeepAlive(ChainId chain_id) {
   auto connection = Find(head, /*mutates=*/true, chain_id);
   // One that is to be made says hello by itself.
   if (connection == nullptr) return soon();
-  connection->Send(session::Method::kKeepAlive, 0, kAskTimeout,
-                   google::protobuf::Empty(),
-                   [this, soon](const Connection::Answer& answer) {
-                     if (answer.status.ok()) return;
-                     learn_(DetailOf(answer.status).chain());
-                     soon();
-                   });
+  connection->Send(
+      session::Method::kKeepAlive, 0, kAskTimeout, google::protobuf::Empty(),
+      [this, soon, id = connection->welcome().session().id()](
+          const Connection::Answer& answer) {
+        if (answer.status.ok()) return;
+        learn_(DetailOf(answer.status).chain());
+        if (ReasonOf(answer.status) == kamino::v1::REASON_SESSION_EXPIRED) {
+          return Expired(id);
+        }
+        soon();
+      });
 }
 
 void Connections::Stop() {

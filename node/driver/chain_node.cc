@@ -209,6 +209,13 @@ void ChainNode::OpenSession(const head::SessionParams& params, absl::Time now,
   admission_->OpenSession(params, now, std::move(done));
 }
 
+void ChainNode::AskForSession(uint64_t id, uint64_t epoch, absl::Time now,
+                              head::Admission::SessionOpened done) {
+  options_.doing("a session to go on with", id);
+  if (absl::Status may = CheckMaySubmit(); !may.ok()) return done(may);
+  admission_->AskForSession(id, epoch, now, std::move(done));
+}
+
 void ChainNode::CloseSession(uint64_t id, absl::Time now,
                              absl::AnyInvocable<void(absl::Status)> done) {
   options_.doing("a session to be closed", id);

@@ -91,10 +91,12 @@ class ChainNode {
   // A mutation. Answered at once when this node is not the head.
   void Submit(head::Request request, absl::Time now);
 
-  // Sessions, as head::Admission has them. Opening and closing is answered at
-  // once when this node is not the head; then it hears and finds none, either.
+  // Sessions, as head::Admission has them. When this node is not the head it
+  // answers so at once, and hears and finds none.
   void OpenSession(const head::SessionParams& params, absl::Time now,
                    head::Admission::SessionOpened done);
+  void AskForSession(uint64_t id, uint64_t epoch, absl::Time now,
+                     head::Admission::SessionOpened done);
   void CloseSession(uint64_t id, absl::Time now,
                     absl::AnyInvocable<void(absl::Status)> done);
   void HearSession(uint64_t id, absl::Time now);

@@ -90,19 +90,13 @@ void SessionConnection::OnHello(absl::string_view body, absl::Time now) {
   if (!hello.has_session()) return Welcome(nullptr);
   const SessionName& asked_for = hello.session();
   if (asked_for.epoch() == 0) return OpenSession(asked_for, now);
-  ChainNode& node = node_->chain_node();
-  if (!node.admission_stats().has_value()) return Goodbye(NotHead());
-  node.HearSession(asked_for.id(), now);
-  const auto found = node.FindSession(asked_for.id());
-  if (!found.has_value() || found->epoch != asked_for.epoch()) {
-    return Goodbye(MakeError(
-        kamino::v1::REASON_SESSION_EXPIRED,
-        absl::StrCat("no session ", asked_for.id(),
-                     " is open: it was silent for longer than its lease, or "
-                     "was closed, or is of a chain that was recovered by "
-                     "force since")));
-  }
-  OnOpened(*found);
+  state_ = State::kOpening;
+  node_->chain_node().AskForSession(
+      asked_for.id(), asked_for.epoch(), now,
+      [find = find_](absl::StatusOr<head::SessionInfo> session) {
+        SessionConnection* const self = find();
+        if (self != nullptr) self->OnOpened(std::move(session));
+      });
 }
 
 void SessionConnection::OpenSession(const SessionName& asked_for,
@@ -124,6 +118,7 @@ void SessionConnection::OnOpened(absl::StatusOr<head::SessionInfo> opened) {
   if (ended()) return;
   if (!opened.ok()) return Goodbye(opened.status());
   session_id_ = opened->id;
+  session_epoch_ = opened->epoch;
   SessionName session;
   session.set_id(opened->id);
   session.set_epoch(opened->epoch);
@@ -131,11 +126,6 @@ void SessionConnection::OnOpened(absl::StatusOr<head::SessionInfo> opened) {
   session.set_lease_ms(
       static_cast<uint32_t>(absl::ToInt64Milliseconds(opened->lease)));
   Welcome(&session);
-}
-
-absl::Status SessionConnection::NotHead() const {
-  return MakeError(kamino::v1::REASON_NOT_HEAD,
-                   "sessions are the head's; this node is not it");
 }
 
 void SessionConnection::Welcome(const SessionName* session) {
@@ -203,12 +193,8 @@ void SessionConnection::Begin(const session::Request& request, absl::Time now) {
     case Method::kGet:
     case Method::kBatchGet:
       return Read(request);
-    case Method::kKeepAlive: {
-      ChainNode& node = node_->chain_node();
-      const bool knows = session_id_ == 0 || node.admission_stats().has_value();
-      return Answer(request.tag, knows ? absl::OkStatus() : NotHead(),
-                    node.core().settled(), "");
-    }
+    case Method::kKeepAlive:
+      return KeepAlive(request.tag, now);
     case Method::kClose:
       return CloseSession(request.tag);
     default:
@@ -279,6 +265,21 @@ void SessionConnection::Mutate(const session::Request& request,
     self->Answer(tag, body.status(), sequence, body.ok() ? *body : "");
   };
   node_->Submit(std::move(asked));
+}
+
+void SessionConnection::KeepAlive(uint32_t tag, absl::Time now) {
+  if (session_id_ == 0) {
+    return Answer(tag, absl::OkStatus(), node_->chain_node().core().settled(),
+                  "");
+  }
+  node_->chain_node().AskForSession(
+      session_id_, session_epoch_, now,
+      [find = find_, tag](const absl::StatusOr<head::SessionInfo>& session) {
+        SessionConnection* const self = find();
+        if (self == nullptr) return;
+        self->Answer(tag, session.status(),
+                     self->node_->chain_node().core().settled(), "");
+      });
 }
 
 void SessionConnection::CloseSession(uint32_t tag) {

@@ -75,7 +75,6 @@ class SessionConnection {
   void OnHello(absl::string_view body, absl::Time now);
   void OpenSession(const kamino::v1::SessionName& asked_for, absl::Time now);
   void OnOpened(absl::StatusOr<head::SessionInfo> opened);
-  absl::Status NotHead() const;
   void Welcome(const kamino::v1::SessionName* session);
   // Not OK: the connection ends with that.
   absl::Status OnRequest(const session::Request& request, absl::Time now);
@@ -84,6 +83,7 @@ class SessionConnection {
 
   void Read(const session::Request& request);
   void Mutate(const session::Request& request, absl::Time now);
+  void KeepAlive(uint32_t tag, absl::Time now);
   void CloseSession(uint32_t tag);
 
   // Not OK: there is no room for an answer of some size.
@@ -114,7 +114,8 @@ class SessionConnection {
   // Of this frame: keys that it may still look up.
   size_t lookups_left_ = 0;
   State state_ = State::kGreeting;
-  uint64_t session_id_ = 0;                         // 0: reads only
+  uint64_t session_id_ = 0;  // 0: reads only
+  uint64_t session_epoch_ = 0;
   absl::flat_hash_map<uint32_t, Pending> pending_;  // by tag
   size_t pending_bytes_ = 0;
   session::FrameWriter out_{session::FrameKind::kResponses};

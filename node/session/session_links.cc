@@ -126,7 +126,8 @@ absl::StatusOr<std::unique_ptr<SessionLinks>> SessionLinks::Listen(
         << "clients have no keys to a node's memory";
     options.max_accepted = MaxLinks(offer.factory.capabilities());
     options.loop = server->node()->loop();
-    CHECK(options.loop != nullptr) << "links of sessions live on the node's";
+    CHECK(options.loop != nullptr || offer.lives_on_core)
+        << "links of sessions live on the node's";
     ASSIGN_OR_RETURN(auto transport, offer.factory.Make(options));
     ASSIGN_OR_RETURN(
         auto listener,

@@ -20,6 +20,9 @@ class SessionLinks {
     transport::TransportFactory factory;
     std::string listen;   // "" for those that need a rendezvous
     std::string host_id;  // of those that only processes of this host can use
+    // Its links live where the node's tasks run, without a loop that they would
+    // be given: those of tests.
+    bool lives_on_core = false;
   };
 
   // Listens by each offer, on the node's own thread. The server outlives this,

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/container/btree_map.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "node/driver/node.h"
@@ -68,8 +68,7 @@ class SessionServer final : public CoreUser {
   std::atomic<uint64_t> next_id_{1};
 
   size_t unsent_ = 0;  // of all; outlives them
-  absl::flat_hash_map<uint64_t, std::unique_ptr<SessionConnection>>
-      connections_;
+  absl::btree_map<uint64_t, std::unique_ptr<SessionConnection>> connections_;
   std::deque<std::pair<uint64_t, std::string>> waiting_;  // frames
   size_t waiting_bytes_ = 0;
   bool has_turn_ = false;          // a task that serves is on its way

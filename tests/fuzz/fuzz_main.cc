@@ -14,7 +14,8 @@
 #include "glog/logging.h"
 #include "tests/fuzz/driver.h"
 
-ABSL_FLAG(std::string, target, "chain", "chain, link or manager");
+ABSL_FLAG(std::string, target, "chain",
+          "chain, entry, link, manager, session or snapshot");
 ABSL_FLAG(uint64_t, first, 1, "first seed");
 ABSL_FLAG(uint64_t, seeds, 1000, "mutated inputs to run");
 ABSL_FLAG(bool, print, false, "print each seed before it runs");

@@ -48,5 +48,11 @@ TEST(ScriptTest, IsWhatWasEncoded) {
   }
 }
 
+TEST(SessionTargetTest, AValidInputIsTakenForOne) {
+  const SessionRun told = RunValidSession();
+  EXPECT_EQ(told.welcomes, 2);
+  EXPECT_GE(told.fulfilled, 10);
+}
+
 }  // namespace
 }  // namespace kamino::fuzz

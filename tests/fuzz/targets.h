@@ -28,10 +28,19 @@ Target EntryTarget();
 Target LinkTarget();
 // What nodes tell the membership manager, and what it finds stored.
 Target ManagerTarget();
+// Frames of sessions, to a node and to a client.
+Target SessionTarget();
 // Bytes that are to be a snapshot.
 Target SnapshotTarget();
 
 std::vector<Target> AllTargets();
+
+// What the node says in the first valid input of SessionTarget.
+struct SessionRun {
+  int welcomes = 0;
+  int fulfilled = 0;  // requests
+};
+SessionRun RunValidSession();
 
 // An entry whose bytes are changed, but mostly not so that this alone shows.
 std::string MutateEntry(const std::string& input, uint64_t seed, size_t max);

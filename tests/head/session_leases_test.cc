@@ -99,6 +99,67 @@ TEST_F(OpenSessionTest, ManyAreClosedAFewAtATime) {
   EXPECT_EQ(ring_->applied() - before, 3u);  // of 64, 64 and 2
 }
 
+// --- Going on with one.
+
+class AskForSessionTest : public OpenSessionTest {
+ protected:
+  std::shared_ptr<Opened> Ask(uint64_t id, uint64_t epoch) {
+    auto answer = std::make_shared<Opened>();
+    admission_->AskForSession(
+        id, epoch, now_, [answer](absl::StatusOr<SessionInfo> session) {
+          EXPECT_FALSE(answer->has_value()) << "answered twice";
+          *answer = std::move(session);
+        });
+    return answer;
+  }
+  uint64_t epoch() { return core_.view().epoch; }
+};
+
+TEST_F(AskForSessionTest, OneThatIsOpenIsKept) {
+  Pass(kLease - kTick);
+  const auto told = Ask(kSession, epoch());
+  ASSERT_TRUE(told->has_value() && (*told)->ok());
+  EXPECT_EQ((**told)->window, 8u);
+  Pass(kLease - kTick);
+  EXPECT_TRUE(admission_->FindSession(kSession).has_value());
+}
+
+TEST_F(AskForSessionTest, OneThatIsNotOpenIsNot) {
+  const uint64_t before = ring_->applied();
+  const auto unknown = Ask(7, epoch());
+  const auto other = Ask(kSession, epoch() + 1);
+  Run();
+  for (const auto& told : {unknown, other}) {
+    ASSERT_TRUE(told->has_value());
+    ExpectReason((*told)->status(), kamino::v1::REASON_SESSION_EXPIRED,
+                 "is not open");
+  }
+  EXPECT_EQ(ring_->applied(), before);
+  EXPECT_TRUE(admission_->FindSession(kSession).has_value());
+}
+
+// This head may die, and its end of the session with it.
+TEST_F(AskForSessionTest, AnEndCountsOnceTheChainHasIt) {
+  const auto closed = Close(kSession);
+  Execute();
+  EXPECT_FALSE(admission_->FindSession(kSession).has_value());
+  const auto told = Ask(kSession, epoch());
+  Execute();
+  EXPECT_FALSE(told->has_value());
+  Run();
+  ASSERT_TRUE(told->has_value());
+  ExpectReason((*told)->status(), kamino::v1::REASON_SESSION_EXPIRED,
+               "is not open");
+  EXPECT_TRUE((*closed)->ok());
+}
+
+TEST_F(AskForSessionTest, AnEndThatMayBeLostIsNoticed) {
+  faults::Planted fault("session-expired-by-an-end-that-may-be-lost");
+  Close(kSession);
+  Execute();
+  EXPECT_TRUE(Ask(kSession, epoch())->has_value());
+}
+
 // --- Recovery epochs.
 
 class OtherEpochTest : public OpenSessionTest {

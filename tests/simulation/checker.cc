@@ -39,7 +39,8 @@ bool SaysSomething(kamino::v1::Reason reason) {
     case kamino::v1::REASON_PROCEDURE_FAILED:
     case kamino::v1::REASON_SUPERSEDED:
     case kamino::v1::REASON_CLIENT_EXPIRED:
-    // Never right: nobody asks for what is not possible.
+    case kamino::v1::REASON_SESSION_EXPIRED:
+    // Only of a session's numbers: nobody asks for what is not possible.
     case kamino::v1::REASON_INVALID_ARGUMENT:
       return true;
     default:
@@ -190,7 +191,7 @@ class Replay {
                          absl::StrCat("refused (", record->status.message(),
                                       "), but it is mutation ", sequence));
       }
-      if (same && sequence <= floor_[record]) {
+      if (same && !record->repeats && sequence <= floor_[record]) {
         return Violation(
             *record, absl::StrCat("is mutation ", sequence, ", but ",
                                   floor_[record], " was told before it began"));
@@ -230,8 +231,10 @@ class Replay {
                          "), which held in no state from ", floor_[&record],
                          " to ", record.newest_at_return));
       }
-      const bool held = model_->Try(record.request).refused ==
-                        replica::ReasonOf(record.status);
+      const auto reason = replica::ReasonOf(record.status);
+      const bool held = model_->Try(record.request).refused == reason ||
+                        (reason == kamino::v1::REASON_SESSION_EXPIRED &&
+                         model_->MayHaveLost(record.request.client_id));
       it = held ? refused_.erase(it) : std::next(it);
     }
     return absl::OkStatus();
@@ -264,6 +267,7 @@ class Replay {
 
   // By what was executed up to here, whether its outcome is stored or not.
   absl::Status CheckOutcome(const Record& read) {
+    if (read.asks_for->in_session()) return CheckOutcomeInSession(read);
     const Name name{read.asks_for->client_id(), read.asks_for->number()};
     const auto at = executed_.find(name);
     const auto later = executed_.upper_bound(name);
@@ -302,6 +306,30 @@ class Replay {
                      stored ? "; an outcome is stored"
                             : "; none is stored, and dropped are those up to ",
                      stored ? "" : absl::StrCat(model_->horizon())));
+  }
+
+  absl::Status CheckOutcomeInSession(const Record& read) {
+    const uint64_t number = read.asks_for->number();
+    const auto open = model_->sessions().find(read.asks_for->client_id());
+    kamino::v1::Outcome right = kamino::v1::OUTCOME_UNKNOWN;
+    uint64_t sequence = 0;
+    if (open != model_->sessions().end()) {
+      const auto& slots = open->second.slots;
+      const Model::Slot& slot = slots[(number - 1) % slots.size()];
+      right = number < slot.number ? kamino::v1::OUTCOME_SUPERSEDED
+              : number == slot.number && !slot.voided
+                  ? kamino::v1::OUTCOME_COMMITTED
+                  : kamino::v1::OUTCOME_NOT_COMMITTED;
+      if (right == kamino::v1::OUTCOME_COMMITTED) sequence = slot.sequence;
+    }
+    if (read.outcome.outcome() == right && read.outcome.sequence() == sequence)
+      return absl::OkStatus();
+    return Violation(
+        read, absl::StrCat("as of ", read.sequence, " was told ",
+                           kamino::v1::Outcome_Name(read.outcome.outcome()),
+                           " ", read.outcome.sequence(), " of number ", number,
+                           " of session ", read.asks_for->client_id(), ", not ",
+                           kamino::v1::Outcome_Name(right), " ", sequence));
   }
 
   absl::Status CheckAllMet() {

@@ -20,6 +20,8 @@ namespace kamino::simulation {
 //   - nothing is in the log that nobody sent, and nothing twice, however long
 //     ago the first time was;
 //   - outcomes are told as they are, or as not known if they may be dropped;
+//   - of sessions: each number once, none that was voided, none after its
+//     session's end, none out of its slot's turn;
 //   - outcomes of `max_clients` are stored at most.
 // But for reads at replicas (replica_read_checker.h).
 // Leaves the model as the chain has to be. An error says which record.

@@ -88,6 +88,7 @@ class ListChecker {
     absl::Status status = FindWriters();
     for (const Record& record : history_) {
       if (!status.ok()) return status;
+      if (record.repeats) continue;
       if (record.is_read) {
         if (record.end == Record::End::kDone) status = OnRead(record);
       } else if (record.request.function == "test.lists") {
@@ -136,7 +137,10 @@ class ListChecker {
       writers_[key].resize(list.size(), -1);
     }
     for (const Record& record : history_) {
-      if (record.is_read || record.request.function != "test.lists") continue;
+      if (record.is_read || record.repeats ||
+          record.request.function != "test.lists") {
+        continue;
+      }
       for (const auto& step : Steps(record)) {
         if (step[0] != "a") continue;
         const auto place = places.find(step[2]);

@@ -1,5 +1,6 @@
 #include "tests/simulation/cluster.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -84,6 +85,7 @@ Cluster::Cluster(World* world, const ClusterOptions& options)
     const std::string name = absl::StrCat("n", i);
     SimNode::Options node = NodeOptions(name);
     if (options.unequal != 0) Differ(i, &node);
+    if (options.session_clients > 0) node.session_book = &session_book_;
     nodes_.push_back(std::make_unique<SimNode>(world, &network_, &peers_, &log_,
                                                name, std::move(node)));
     peers_.nodes[name] = nodes_.back().get();
@@ -101,6 +103,38 @@ Cluster::Cluster(World* world, const ClusterOptions& options)
         world, &network_, &peers_, &workload_, &log_, &history_, &sent_,
         absl::StrCat("c", i), client));
   }
+  MakeSessionClients();
+}
+
+void Cluster::MakeSessionClients() {
+  SessionClient::Options client;
+  client.window = options_.session_window;
+  client.think = options_.think / 2;
+  client.astray_percent = options_.astray_percent;
+  for (int i = 1; i <= options_.session_clients; ++i) {
+    session_clients_.push_back(std::make_unique<SessionClient>(
+        SessionClient::Surroundings{world_, &network_, &peers_, &workload_,
+                                    &log_, &history_, &sent_, &session_book_},
+        absl::StrCat("s", i), client));
+  }
+}
+
+std::vector<std::string> Cluster::ClientNames() const {
+  std::vector<std::string> names;
+  for (const auto& client : clients_) names.push_back(client->name());
+  for (const auto& client : session_clients_) names.push_back(client->name());
+  return names;
+}
+
+void Cluster::StopClients() {
+  for (const auto& client : clients_) client->Stop();
+  for (const auto& client : session_clients_) client->Stop();
+}
+
+bool Cluster::ClientsAreIdle() const {
+  const auto idle = [](const auto& client) { return client->idle(); };
+  return std::all_of(clients_.begin(), clients_.end(), idle) &&
+         std::all_of(session_clients_.begin(), session_clients_.end(), idle);
 }
 
 SimNode::Options Cluster::NodeOptions(const std::string& name) const {
@@ -193,6 +227,7 @@ void Cluster::StartOthers() {
     for (size_t i = 1; i < clients_.size(); ++i) {
       clients_[i]->Start(std::nullopt);
     }
+    for (const auto& client : session_clients_) client->Start();
   });
 }
 

@@ -10,6 +10,8 @@
 #include "membership/view.h"
 #include "tests/simulation/committed_log.h"
 #include "tests/simulation/history.h"
+#include "tests/simulation/session_book.h"
+#include "tests/simulation/session_client.h"
 #include "tests/simulation/sim_client.h"
 #include "tests/simulation/sim_etcd.h"
 #include "tests/simulation/sim_manager.h"
@@ -25,6 +27,8 @@ struct ClusterOptions {
   int chain_length = 4;  // are in the chain at first
   int managers = 2;
   int clients = 4;
+  int session_clients = 0;  // besides
+  uint32_t session_window = 4;
   absl::Duration think = absl::Milliseconds(120);
   uint64_t abandon_percent = 0;
   uint64_t astray_percent = 0;
@@ -68,6 +72,13 @@ class Cluster {
   std::vector<std::unique_ptr<SimManager>>& managers() { return managers_; }
   std::vector<std::unique_ptr<SimNode>>& nodes() { return nodes_; }
   std::vector<std::unique_ptr<SimClient>>& clients() { return clients_; }
+  std::vector<std::unique_ptr<SessionClient>>& session_clients() {
+    return session_clients_;
+  }
+  // Of all clients.
+  std::vector<std::string> ClientNames() const;
+  void StopClients();
+  bool ClientsAreIdle() const;
   SimNode* node(const std::string& name) { return peers_.nodes.at(name); }
 
   // The view that is in force: stored at etcd.
@@ -83,6 +94,7 @@ class Cluster {
   CommittedLog& log() { return log_; }
   const History& history() const { return history_; }
   const SentRequests& sent() const { return sent_; }
+  const SessionBook& session_book() const { return session_book_; }
   const ClusterOptions& options() const { return options_; }
   // Whose outcomes are stored.
   size_t max_clients() const {
@@ -91,6 +103,7 @@ class Cluster {
 
  private:
   SimNode::Options NodeOptions(const std::string& name) const;
+  void MakeSessionClients();
   // Those of the `number`-th node, which has a mind of its own.
   void Differ(int number, SimNode::Options* options) const;
   void StartOthers();
@@ -103,10 +116,12 @@ class Cluster {
   Workload workload_;
   History history_;
   SentRequests sent_;
+  SessionBook session_book_;
   SimNode::Peers peers_;
   std::vector<std::unique_ptr<SimManager>> managers_;
   std::vector<std::unique_ptr<SimNode>> nodes_;
   std::vector<std::unique_ptr<SimClient>> clients_;
+  std::vector<std::unique_ptr<SessionClient>> session_clients_;
 };
 
 }  // namespace kamino::simulation

@@ -402,7 +402,9 @@ void Faults::CutSome() {
   for (const auto& manager : cluster_->managers()) {
     managers.push_back(manager->name());
   }
-  for (const auto& client : cluster_->clients()) all.push_back(client->name());
+  for (std::string& name : cluster_->ClientNames()) {
+    all.push_back(std::move(name));
+  }
   all.insert(all.end(), nodes.begin(), nodes.end());
   all.insert(all.end(), managers.begin(), managers.end());
 

@@ -61,10 +61,33 @@ absl::Status CheckHead(SimNode& node) {
 struct Contents {
   std::map<std::string, Model::Object> objects;
   std::map<uint64_t, Model::Client> clients;
+  // But for their slots' outcomes.
+  std::map<uint64_t, Model::Session> sessions;
   uint64_t horizon = 0;
 };
 
-absl::StatusOr<Contents> ReadAll(SimNode* node) {
+// Each slot that was used has the outcome that it should.
+absl::Status CheckSlots(engine::Reader& reader, replica::StateMachine& state,
+                        const std::map<uint64_t, Model::Session>& sessions) {
+  for (const auto& [id, session] : sessions) {
+    for (const Model::Slot& slot : session.slots) {
+      if (slot.number == 0) continue;
+      const auto place = state.FindPlace(reader, id, slot.number);
+      if (!place.ok()) return place.status();
+      if (place->taken.has_value() && place->taken->sequence == slot.sequence &&
+          place->taken->result == slot.result &&
+          place->taken->voided == slot.voided) {
+        continue;
+      }
+      return absl::DataLossError(
+          absl::StrCat("number ", slot.number, " of session ", id, " differs"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Compares outcomes of sessions with `model`, if there is one.
+absl::StatusOr<Contents> ReadAll(SimNode* node, const Model* model = nullptr) {
   engine::Heap* const heap = node->storage()->heap();
   static const replica::ProcedureRegistry* const none =
       new replica::ProcedureRegistry();
@@ -86,6 +109,17 @@ absl::StatusOr<Contents> ReadAll(SimNode* node) {
     return true;
   });
   if (!status.ok()) return status;
+  status = state.VisitSessions(reader,
+                               [&](const replica::Sessions::Session& session) {
+                                 contents.sessions[session.id] = {
+                                     session.epoch, session.opened,
+                                     std::vector<Model::Slot>(session.window)};
+                               });
+  if (!status.ok()) return status;
+  if (model != nullptr) {
+    status = CheckSlots(reader, state, model->sessions());
+    if (!status.ok()) return status;
+  }
   auto horizon = state.EvictionHorizon(reader);
   if (!horizon.ok()) return horizon.status();
   contents.horizon = *horizon;
@@ -138,8 +172,12 @@ absl::Status CheckHeaps(Cluster* cluster, const Model& model,
                         const std::vector<std::string>& except) {
   std::optional<engine::HeapStats> first;
   std::map<std::string, Model::Object> objects = model.objects();
+  std::map<uint64_t, Model::Session> sessions = model.sessions();
+  for (auto& [id, session] : sessions) {
+    session.slots.assign(session.slots.size(), {});
+  }
   for (SimNode* node : Members(cluster)) {
-    auto contents = ReadAll(node);
+    auto contents = ReadAll(node, &model);
     if (!contents.ok()) {
       return Left(*node, absl::StrCat("cannot be read: ",
                                       contents.status().ToString()));
@@ -155,6 +193,7 @@ absl::Status CheckHeaps(Cluster* cluster, const Model& model,
     if (wrong.empty()) {
       wrong = FirstDifference(contents->clients, model.clients());
     }
+    if (wrong.empty()) wrong = FirstDifference(contents->sessions, sessions);
     if (wrong.empty() && contents->horizon != model.horizon()) {
       wrong = absl::StrCat("outcomes dropped up to ", contents->horizon,
                            ", not ", model.horizon());
@@ -184,6 +223,9 @@ absl::Status CheckAlike(Cluster* cluster) {
     std::string wrong = FirstDifference(contents->objects, first->objects);
     if (wrong.empty()) {
       wrong = FirstDifference(contents->clients, first->clients);
+    }
+    if (wrong.empty()) {
+      wrong = FirstDifference(contents->sessions, first->sessions);
     }
     if (!wrong.empty()) return Left(*node, absl::StrCat("differs: ", wrong));
   }

@@ -44,6 +44,8 @@ struct Record {
   std::optional<kamino::v1::RequestId> asks_for;
   kamino::v1::GetOutcomeResponse outcome;
   replica::Mutation request;  // a mutation
+  // A copy of one that has a record of its own, sent again.
+  bool repeats = false;
 
   End end = End::kUnknown;
   absl::Status status;            // kRefused

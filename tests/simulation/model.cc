@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "kamino/internal/v1/operation.pb.h"
 
 namespace kamino::simulation {
 namespace {
@@ -239,6 +240,7 @@ Model::Outcome Single(absl::string_view function, const std::string& arguments,
 Model::Outcome Run(const MutationView& request, Changes* changes) {
   const absl::string_view function = request.function;
   const std::string arguments(request.arguments);
+  if (function == "kamino.void") return Result("");
   if (function == "kv.commit") return Commit(arguments, changes);
   if (function == "bank.transfer") return Transfer(arguments, changes);
   if (function == "test.lists") return Lists(arguments, changes);
@@ -249,7 +251,63 @@ Model::Outcome Run(const MutationView& request, Changes* changes) {
 
 }  // namespace
 
+// Of a request of a session: number n has slot (n - 1) mod W, and comes W after
+// the slot's last one.
+Model::Outcome Model::CheckSlot(const MutationView& request) const {
+  const auto session = sessions_.find(request.client_id);
+  if (session == sessions_.end() || session->second.epoch < epoch_) {
+    return Refuse(kamino::v1::REASON_SESSION_EXPIRED);
+  }
+  if (request.number == 0) return Refuse(kamino::v1::REASON_INVALID_ARGUMENT);
+  const std::vector<Slot>& slots = session->second.slots;
+  const size_t index = (request.number - 1) % slots.size();
+  const Slot& slot = slots[index];
+  if (request.number == slot.number) {
+    Outcome outcome = Result(slot.result);
+    outcome.repeated = true;
+    if (slot.voided && request.function != "kamino.void") {
+      outcome.refused = kamino::v1::REASON_SUPERSEDED;
+    }
+    return outcome;
+  }
+  const uint64_t next =
+      slot.number == 0 ? index + 1 : slot.number + slots.size();
+  if (request.number == next) return Result("");
+  return Refuse(request.number < next ? kamino::v1::REASON_SUPERSEDED
+                                      : kamino::v1::REASON_INVALID_ARGUMENT);
+}
+
+Model::Outcome Model::Open(const std::string& arguments, uint64_t sequence) {
+  const auto wanted = Parsed<kamino::internal::v1::OpenSession>(arguments);
+  const uint64_t id = wanted.session_id();
+  // Whoever opens it a second time has not been told of the first, and so has
+  // not used it: else its numbers would be executed anew.
+  if (sessions_.count(id) > 0 || used_before_.count(id) > 0) {
+    return Refuse(kamino::v1::REASON_SESSION_EXPIRED);
+  }
+  epoch_ = std::max(epoch_, wanted.epoch());
+  sessions_[id] = {wanted.epoch(), sequence,
+                   std::vector<Slot>(wanted.window())};
+  return Outcome();
+}
+
+Model::Outcome Model::Close(const std::string& arguments) {
+  const auto closed = Parsed<kamino::internal::v1::CloseSessions>(arguments);
+  bool any = false;
+  for (uint64_t id : closed.session_ids()) {
+    const auto session = sessions_.find(id);
+    if (session == sessions_.end()) continue;
+    any = true;
+    for (const Slot& slot : session->second.slots) {
+      if (slot.number != 0) used_before_.insert(id);
+    }
+    sessions_.erase(session);
+  }
+  return any ? Outcome() : Refuse(kamino::v1::REASON_SESSION_EXPIRED);
+}
+
 Model::Outcome Model::CheckName(const MutationView& request) const {
+  if (request.in_session) return CheckSlot(request);
   const auto client = clients_.find(request.client_id);
   if (client == clients_.end()) {
     return request.since >= horizon_
@@ -285,12 +343,25 @@ Model::Outcome Model::Execute(const MutationView& request, uint64_t sequence) {
     Drop(request.dropped_clients);
     return Outcome();
   }
+  if (request.function == "kamino.open_session") {
+    return Open(std::string(request.arguments), sequence);
+  }
+  if (request.function == "kamino.close_sessions") {
+    return Close(std::string(request.arguments));
+  }
   Outcome outcome = CheckName(request);
   if (!outcome.ok() || outcome.repeated) return outcome;
   Changes changes(objects_, deleted_, sequence);
   outcome = Run(request, &changes);
   if (!outcome.ok()) return outcome;
   changes.MakeIn(&objects_, &deleted_);
+  if (request.in_session) {
+    std::vector<Slot>& slots = sessions_[request.client_id].slots;
+    slots[(request.number - 1) % slots.size()] = {
+        request.number, sequence, outcome.result,
+        request.function == "kamino.void"};
+    return outcome;
+  }
   Drop(request.dropped_clients);
   clients_[request.client_id] =
       Client{request.number, sequence, outcome.result};

@@ -129,10 +129,24 @@ void SimNode::Boot() {
   CHECK(node.ok()) << node.status();
   node_ = std::move(*node);
   if (!up()) return;
+  if (options_.session_book != nullptr) ListenForSessions();
   Trace("has received ", ring.received(), ", applied ", ring.applied(),
         ", cleaned ", ring.cleaned(), "; incarnation ", incarnation_, ", ",
         membership::ConditionName(this->node()->core().condition()));
   CHECK(node_->Join(name()).ok());
+}
+
+void SimNode::ListenForSessions() {
+  sessions_ = std::make_unique<node::SessionServer>(
+      node::SessionServer::Options(), node_.get());
+  const node::SessionLinks::Offer offer = {
+      .factory = network_->Transports(this, SessionTransport()),
+      .listen = SessionAddress(),
+      .host_id = "",
+      .lives_on_core = true};
+  auto links = node::SessionLinks::Listen({offer}, sessions_.get());
+  CHECK(links.ok()) << links.status();
+  session_links_ = std::move(*links);
 }
 
 node::NodeOptions SimNode::NodeOptionsOf() {
@@ -142,6 +156,10 @@ node::NodeOptions SimNode::NodeOptionsOf() {
   options.chain.on_appended = [this](const LogEntry& entry) {
     if (!up()) return;
     log_->OnAppended(entry.last());
+    if (options_.session_book != nullptr) {
+      options_.session_book->OnAppended(entry.first(), entry.bytes(),
+                                        world()->now());
+    }
     TraceEntry(entry);
     appended_[entry.first()] = {entry.last(), std::string(entry.bytes())};
   };
@@ -257,6 +275,9 @@ void SimNode::GoDown(Crash crash) {
 }
 
 void SimNode::Discard() {
+  session_links_.reset();
+  if (node_ != nullptr) node_->Stop();
+  sessions_.reset();
   node_.reset();
   agent_.reset();
   storage_ = nullptr;
@@ -497,6 +518,7 @@ void SimNode::Mutate(Mutation mutation, absl::Duration timeout, Reply reply) {
     NodeAnswer answer = Answer(std::move(outcome.status));
     answer.result = std::move(outcome.result);
     answer.sequence = outcome.sequence;
+    answer.voided = outcome.voided;
     reply(std::move(answer));
   };
   node_->Mutate(std::move(request));

@@ -10,13 +10,17 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "membership/agent_core.h"
 #include "node/driver/node.h"
 #include "node/driver/view_board.h"
+#include "node/session/session_links.h"
+#include "node/session/session_server.h"
 #include "node/storage/storage.h"
 #include "tests/node/storage/sim_media.h"
 #include "tests/simulation/committed_log.h"
 #include "tests/simulation/history.h"
+#include "tests/simulation/session_book.h"
 #include "tests/simulation/sim_agent.h"
 #include "tests/simulation/sim_executor.h"
 #include "tests/simulation/sim_manager.h"
@@ -31,6 +35,7 @@ struct NodeAnswer {
   absl::Status status;  // with an ErrorDetail payload where a node has said so
   std::string result;
   uint64_t sequence = 0;
+  bool voided = false;  // of a session: the number
   std::vector<ReadValue> values;
   bool at_replica = false;  // a read, by a node that is not the tail
   kamino::v1::GetOutcomeResponse outcome;
@@ -67,6 +72,9 @@ class SimNode final : public Process {
     // or with another release of the program: `newer` at first.
     bool unequal = false;
     bool newer = false;
+    // It takes connections of sessions, and tells this of its entries; null: it
+    // does not.
+    SessionBook* session_book = nullptr;
   };
   // Everyone there is, by name; filled before anyone starts.
   struct Peers {
@@ -147,6 +155,10 @@ class SimNode final : public Process {
   void ReadOutcome(kamino::v1::RequestId id, Reply reply);
   void AskChain(Reply reply);
 
+  // Where connections of sessions are made to, and by what.
+  std::string SessionAddress() const { return absl::StrCat(name(), ":s"); }
+  static transport::Capabilities SessionTransport() { return {.name = "tcp"}; }
+
   // --- For checks; only while it is up.
 
   node::ChainNode* node() const { return &node_->chain_node(); }
@@ -159,6 +171,7 @@ class SimNode final : public Process {
   // What it makes of the next operation.
   Slip Slips();
   void Boot();
+  void ListenForSessions();
   node::NodeOptions NodeOptionsOf();
   node::NodeRuntime Runtime();
   node::Node::Events NodeEvents();
@@ -241,6 +254,8 @@ class SimNode final : public Process {
   SimExecutor* executor_ = nullptr;   // likewise
   std::unique_ptr<SimAgent> agent_;
   std::unique_ptr<node::Node> node_;
+  std::unique_ptr<node::SessionServer> sessions_;
+  std::unique_ptr<node::SessionLinks> session_links_;
   uint64_t incarnation_ = 0;
 
   // Log entries that log_ does not have yet, by their first mutation: the

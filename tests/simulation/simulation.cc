@@ -114,24 +114,37 @@ ClusterOptions DrawCluster(Scenario scenario, Random* random) {
           random->Between(absl::Milliseconds(500), absl::Seconds(4));
     }
   }
-  if (!random->OneIn(3)) {
-    options.ack_delay =
-        random->Between(absl::ZeroDuration(), absl::Milliseconds(40));
-  }
   options.verbs = random->OneIn(2);
   if (options.verbs && random->OneIn(4)) options.without_verbs = 1;
   return options;
 }
 
-// Of reads, in half of the runs. By the seed alone, so that the other half is
-// what it would be without.
+// --- Drawn by themselves, so that runs without them are what they would be.
+
 uint64_t DrawReplicaReads(uint64_t seed) {
   Random random(~seed);
   return random.OneIn(2) ? 20 + random.Pick(80) : 0;
 }
 
-ClusterOptions WithReplicaReads(uint64_t seed, ClusterOptions options) {
+void DrawSessions(uint64_t seed, ClusterOptions* options) {
+  Random random(seed ^ 0x5e5510u);
+  if (!random.OneIn(3)) return;
+  options->session_clients = 1 + static_cast<int>(random.Pick(2));
+  options->session_window = 2 + static_cast<uint32_t>(random.Pick(7));
+}
+
+absl::Duration DrawAckDelay(uint64_t seed) {
+  Random random(seed ^ 0xacdeu);
+  return random.OneIn(3)
+             ? absl::ZeroDuration()
+             : random.Between(absl::ZeroDuration(), absl::Milliseconds(40));
+}
+
+ClusterOptions DrawCluster(Scenario scenario, uint64_t seed, Random* random) {
+  ClusterOptions options = DrawCluster(scenario, random);
   options.replica_percent = DrawReplicaReads(seed);
+  DrawSessions(seed, &options);
+  options.ack_delay = DrawAckDelay(seed);
   return options;
 }
 
@@ -141,8 +154,7 @@ class Simulation {
       : world_(seed, trace),
         scenario_(DrawScenario(&world_.random())),
         plan_(FaultPlan::Draw(scenario_, &world_.random())),
-        cluster_(&world_, WithReplicaReads(
-                              seed, DrawCluster(scenario_, &world_.random()))),
+        cluster_(&world_, DrawCluster(scenario_, seed, &world_.random())),
         faults_(&cluster_, plan_) {}
 
   RunResult Run() {
@@ -156,18 +168,15 @@ class Simulation {
                                                              absl::Seconds(7)));
       faults_.Stop();
       world_.RunUntil(world_.now() + kRest);
-      for (const auto& client : cluster_.clients()) client->Stop();
-      status = WaitFor("all clients are done", [this] {
-        for (const auto& client : cluster_.clients()) {
-          if (!client->idle()) return false;
-        }
-        return true;
-      });
+      cluster_.StopClients();
+      status = WaitFor("all clients are done",
+                       [this] { return cluster_.ClientsAreIdle(); });
       if (status.ok()) {
         status = WaitFor("bits that changed are found",
                          [this] { return !faults_.SomebodyDecays(); });
       }
       if (status.ok()) status = WaitUntilWhole();
+      if (status.ok()) status = WaitForSessions();
       if (status.ok()) status = WaitForRest();
     }
     if (status.ok()) status = Check();
@@ -199,6 +208,18 @@ class Simulation {
     });
   }
 
+  // Nobody says anything in a session any more.
+  absl::Status WaitForSessions() {
+    if (cluster_.options().session_clients == 0) return absl::OkStatus();
+    return WaitFor("silent sessions are closed", [this] {
+      const auto& members = cluster_.StoredView().members;
+      SimNode* const head = cluster_.node(members.front().node_id);
+      if (!head->up()) return false;
+      const auto stats = head->node()->admission_stats();
+      return stats.has_value() && stats->sessions == 0;
+    });
+  }
+
   // What is on its way comes to an end: nothing is left over anywhere. Nor bits
   // that changed, which one that has joined since may have from a copy that was
   // found out meanwhile.
@@ -216,12 +237,17 @@ class Simulation {
   absl::Status Check() {
     if (!world_.violation().ok()) return world_.violation();
     Model model;
+    model.set_last_epoch(cluster_.StoredView().epoch);
     absl::Status status = CheckVersions(cluster_.history());
     if (!status.ok()) return status;
     status = CheckAgainstLog(cluster_.history(), cluster_.log(),
                              cluster_.sent(), cluster_.max_clients(), &model);
     if (status.ok()) {
       status = CheckReplicaReads(cluster_.history(), cluster_.log());
+    }
+    if (status.ok()) {
+      status = cluster_.session_book().Check(cluster_.log(),
+                                             cluster_.StoredView().epoch);
     }
     const Workload& workload = cluster_.workload();
     if (status.ok()) {

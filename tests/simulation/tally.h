@@ -20,10 +20,13 @@ enum class Kind : size_t {
   kErrorOfTwo,
   kRot,
   kMixedFiles,
-  kMisfit,     // a node is refused, as it differs from the others
-  kLacks,      // a member lacks what a client asks for
-  kCleanRead,  // at another node than the tail
-  kNotClean,   // likewise, of what was being changed
+  kMisfit,          // a node is refused, as it differs from the others
+  kLacks,           // a member lacks what a client asks for
+  kCleanRead,       // at another node than the tail
+  kNotClean,        // likewise, of what was being changed
+  kSessionExpired,  // a client is told
+  kSessionClosed,   // as its client asked
+  kVoided,          // a number whose outcome was not known
   kCount,
 };
 
@@ -42,7 +45,10 @@ inline constexpr std::array<const char*, static_cast<size_t>(Kind::kCount)>
                   "misfits",
                   "procedures that a member lacks",
                   "reads at clean replicas",
-                  "reads of what was not clean"};
+                  "reads of what was not clean",
+                  "sessions that expire",
+                  "sessions that are closed",
+                  "numbers that are voided"};
 
 class Tally {
  public:

@@ -104,7 +104,7 @@ absl::Status CheckVersions(const History& history) {
            std::pair<std::string, const Record*>>
       values;
   for (const Record& record : history) {
-    if (record.end != Record::End::kDone) continue;
+    if (record.end != Record::End::kDone || record.repeats) continue;
     if (!record.is_read) {
       const auto [other, added] = mutations.insert({record.sequence, &record});
       if (!added) {

@@ -300,6 +300,34 @@ TEST_F(SessionProtocolTest, WhatWasClosedIsNotKnownAnyMore) {
   EXPECT_EQ(AwaitGoodbye().reason, kamino::v1::REASON_SESSION_EXPIRED);
 }
 
+TEST_F(SessionProtocolTest, WhatWasClosedIsNotKeptAlive) {
+  const auto welcome = OpenSession(7);
+  const auto peer = peer_;
+  const uint64_t id = id_;
+  Connect();
+  SendHello(7, welcome.session().epoch());
+  AwaitWelcome();
+  EXPECT_EQ(Ask(Method::kKeepAlive, 0, "").code, 0);
+  EXPECT_EQ(Ask(Method::kClose, 0, "").code, 0);
+  peer_ = peer;
+  id_ = id;
+  EXPECT_EQ(ErrorIn(Ask(Method::kKeepAlive, 0, "").body).reason,
+            kamino::v1::REASON_SESSION_EXPIRED);
+}
+
+// There may be another head, with other sessions.
+TEST_F(SessionProtocolTest, WithoutALeaseAHeadSaysNothingOfSessions) {
+  const auto welcome = OpenSession(7);
+  views_.lease_ = false;
+  EXPECT_EQ(ErrorIn(Ask(Method::kKeepAlive, 0, "").body).reason,
+            kamino::v1::REASON_RECONFIGURING);
+  for (uint64_t session : {7, 8}) {
+    Connect();
+    SendHello(session, welcome.session().epoch());
+    EXPECT_EQ(AwaitGoodbye().reason, kamino::v1::REASON_RECONFIGURING);
+  }
+}
+
 TEST_F(SessionProtocolTest, WithoutASessionOneMayRead) {
   EXPECT_TRUE(NodeServerTest::Put("a", "1", 1).ok());
   SendHello(0);

@@ -29,9 +29,9 @@ class RequestMeter {
  public:
   // Without a limit: the head has let the request pass, so every node must.
   RequestMeter() = default;
-  // `abandoned`, which may be null or empty and outlives this, is asked now and then whether nobody waits
-  // for the request any more. It need not be deterministic: what it ends has
-  // not entered the chain.
+  // `abandoned`, which may be null or empty and outlives this, is asked now and
+  // then whether nobody waits for the request any more. It need not be
+  // deterministic: what it ends has not entered the chain.
   explicit RequestMeter(uint64_t max_touched,
                         const std::function<bool()>* abandoned = nullptr)
       : max_touched_(max_touched), abandoned_(abandoned) {}

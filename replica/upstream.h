@@ -17,17 +17,17 @@
 //   these     OnCleaned                           owes a clean-up, and the Sync
 //                                                 that waited for room
 //             Acknowledge                         sends what it owes: a Sync
-//                                                 says all there is to be said
-//             Acknowledge, too soon after         sends a Sync that it owes
-//             the last one
+//                                                 says all there is to be said;
+//                                                 too soon after the last time
+//                                                 no more than a Sync
 //   any       Attach                    kInOrder  closes another link
 //             Detach, OnClosed          kApart
 //             Leave                     kApart    closes the link; owes nothing
 // What is owed while it is kApart is sent once it is attached.
 //
-// Nobody waits for an acknowledgement or a clean-up but who runs out of room, in
-// the window or in a ring: so one stands for all of the last moment, rather than
-// wake the neighbour up for each entry.
+// Nobody waits for an acknowledgement or a clean-up but who runs out of room,
+// in the window or in a ring: so one stands for all of the last moment, rather
+// than wake the neighbour up for each entry.
 //
 // Invariant: what is acknowledged is durable in the ring.
 //

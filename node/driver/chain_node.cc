@@ -320,6 +320,7 @@ absl::Status ChainNode::Read(
   }
   // The answer counts as of now: nobody else can have served in between.
   RETURN_IF_ERROR(CheckMayRead());
+  ++read_stats_.answered;
   return status;
 }
 
@@ -351,8 +352,8 @@ absl::Status ChainNode::ReadIfClean(
   // Nobody else may have gone on without this node meanwhile.
   RETURN_IF_ERROR(CheckMayRead(ReadAt::kAnyReplica));
   ++(replica::ReasonOf(status) == kamino::v1::REASON_NOT_CLEAN
-         ? clean_reads_.not_clean
-         : clean_reads_.clean);
+         ? read_stats_.not_clean
+         : read_stats_.clean);
   return status;
 }
 

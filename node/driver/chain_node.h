@@ -49,8 +49,11 @@ ReadAt ReadAtOf(const Request& request) {
   return request.any_replica() ? ReadAt::kAnyReplica : ReadAt::kTail;
 }
 
-struct CleanReadStats {  // of reads at any replica, where that is not the tail
-  uint64_t clean = 0;    // answered
+// Of Get, BatchGet and parts of scans, errors included, since the start.
+struct ReadStats {
+  uint64_t answered = 0;  // as tail
+  // Of those at any replica, where that is not the tail.
+  uint64_t clean = 0;      // answered
   uint64_t not_clean = 0;  // turned away: REASON_NOT_CLEAN
 };
 
@@ -125,7 +128,7 @@ class ChainNode {
   absl::Status Read(
       absl::FunctionRef<absl::Status(engine::KeyValueReader&)> read,
       ReadAt at = ReadAt::kTail);
-  const CleanReadStats& clean_reads() const { return clean_reads_; }
+  const ReadStats& read_stats() const { return read_stats_; }
 
   // The same for what became of a mutation.
   absl::Status ReadOutcome(const kamino::v1::RequestId& id,
@@ -178,7 +181,7 @@ class ChainNode {
   StorageCopy copy_;
   replica::ChainCore core_;
   replica::ObjectsInFlight in_flight_;
-  CleanReadStats clean_reads_;
+  ReadStats read_stats_;
 
   // While head.
   std::unique_ptr<engine::KaminoStore> store_;

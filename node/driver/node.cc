@@ -117,8 +117,8 @@ LinkHub::Events Node::HubEvents() {
   };
   events.message = [this](LinkId link, ChainMessage message,
                           absl::string_view payload, size_t bytes) {
-    const bool ran = core_->RunNow(
-        [&] { node_->OnMessage(link, message, payload, Now()); });
+    const bool ran =
+        core_->RunNow([&] { node_->OnMessage(link, message, payload, Now()); });
     if (ran) return;
     core_->PostAndWait(
         [this, link, message = std::move(message),

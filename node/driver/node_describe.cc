@@ -106,8 +106,9 @@ void Node::Describe(ChainNode& node,
   response->mutable_reads()->set_unsent_bytes(reads.unsent_bytes);
   response->mutable_reads()->set_shed(reads.shed);
   response->mutable_reads()->set_given_up(reads.given_up);
-  response->mutable_reads()->set_clean(node.clean_reads().clean);
-  response->mutable_reads()->set_not_clean(node.clean_reads().not_clean);
+  response->mutable_reads()->set_answered(node.read_stats().answered);
+  response->mutable_reads()->set_clean(node.read_stats().clean);
+  response->mutable_reads()->set_not_clean(node.read_stats().not_clean);
   const replica::TurnedDown& turned_down = core.turned_down();
   response->mutable_turned_down()->set_rejected(turned_down.rejected);
   response->mutable_turned_down()->set_stray(turned_down.stray);

@@ -1,5 +1,7 @@
 #include "node/rpc/kamino_service.h"
 
+#include <time.h>
+
 #include <numeric>
 #include <type_traits>
 #include <utility>
@@ -25,6 +27,13 @@ using replica::MakeError;
 // On the node's clock, of which it is `now`.
 absl::Time DeadlineOf(const CallbackServerContext& context, absl::Time now) {
   return now + rpc::LeftUntil(context.raw_deadline());
+}
+
+uint64_t ProcessorMicros() {
+  timespec used = {};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return static_cast<uint64_t>(
+      absl::ToInt64Microseconds(absl::DurationFromTimespec(used)));
 }
 
 // Whether answers are counted: those of the others are small.
@@ -338,6 +347,7 @@ ServerUnaryReactor* KaminoService::GetNodeStatus(
   }
   return Run(context, &looks_, 0, response, [=, this](ChainNode& node) {
     node_->Describe(node, response);
+    response->set_processor_us(ProcessorMicros());
     AddCalls(rpc::CallsServed(), response->mutable_calls_served());
     AddCalls(rpc::CallsMade(), response->mutable_calls_made());
     return absl::OkStatus();

@@ -88,9 +88,9 @@ TEST_F(CleanReadsTest, EveryNodeAnswersWhileNothingIsUnderWay) {
   for (const std::string& name : kAll) {
     EXPECT_EQ(Read(name, {"a", "b", "nothing"}).values, "11-") << name;
   }
-  EXPECT_EQ(rig_.node("n2").clean_reads().clean, 1u);
-  EXPECT_EQ(rig_.node("n2").clean_reads().not_clean, 0u);
-  EXPECT_EQ(rig_.node("n4").clean_reads().clean, 0u);  // the tail
+  EXPECT_EQ(rig_.node("n2").read_stats().clean, 1u);
+  EXPECT_EQ(rig_.node("n2").read_stats().not_clean, 0u);
+  EXPECT_EQ(rig_.node("n4").read_stats().clean, 0u);  // the tail
 }
 
 TEST_F(CleanReadsTest, OnlyTheTailDoesWhereNobodyAskedForMore) {
@@ -113,8 +113,8 @@ TEST_F(CleanReadsTest, WhatTheTailLacksNobodyTellsOf) {
     EXPECT_LE(other.version, before) << name;
   }
   EXPECT_EQ(Read("n4", {"a"}).values, "1");
-  EXPECT_EQ(rig_.node("n2").clean_reads().clean, 1u);
-  EXPECT_EQ(rig_.node("n2").clean_reads().not_clean, 3u);
+  EXPECT_EQ(rig_.node("n2").read_stats().clean, 1u);
+  EXPECT_EQ(rig_.node("n2").read_stats().not_clean, 3u);
   rig_.Hold("n4", false);
   rig_.Settle();
   EXPECT_TRUE(issued->acknowledged());

@@ -73,6 +73,8 @@ TEST_F(NodeServerTest, CallsAreCountedByMethodAndByHowTheyEnd) {
     EXPECT_GE(calls.failed(), refused + 1);
   }
   EXPECT_EQ(found, 1);
+  EXPECT_GT(status.processor_us(), 0u);
+  EXPECT_GE(status.reads().answered(), 1u);
 }
 
 TEST_F(NodeServerTest, EveryMethod) {

@@ -184,12 +184,20 @@ void Connections::OnOpened(const std::shared_ptr<Attempt>& attempt,
     if (welcome->has_session()) OnSession(welcome->session());
     return Done(attempt, connection);
   }
+  ForgetHello(*attempt);
   // A node's word has a reason, and would be the same by any other way.
   if (ReasonOf(welcome.status()) == kamino::v1::REASON_UNSPECIFIED &&
       attempt->next_way < attempt->ways.size()) {
     return TryWay(attempt);
   }
   OnRefused(attempt, welcome.status());
+}
+
+void Connections::ForgetHello(const Attempt& attempt) {
+  absl::MutexLock lock(&mutex_);
+  const bool was_to_open = attempt.key.second && session_.epoch() == 0 &&
+                           session_.id() == attempt.session_id;
+  if (was_to_open) LoseSession();
 }
 
 void Connections::OnSession(const SessionName& session) {

@@ -85,6 +85,10 @@ class Connections {
   void OnOpened(const std::shared_ptr<Attempt>& attempt,
                 const std::shared_ptr<Connection>& connection,
                 absl::StatusOr<kamino::v1::SessionWelcome> welcome);
+  // It was not welcomed. If it was to open a session the next one names
+  // another: late, it would open that one again after its end, and numbers
+  // would be taken anew.
+  void ForgetHello(const Attempt& attempt);
   void OnSession(const kamino::v1::SessionName& session);
   void OnRefused(const std::shared_ptr<Attempt>& attempt,
                  const absl::Status& why);

@@ -1,6 +1,7 @@
 #include "client/session/connection.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -46,9 +47,29 @@ std::shared_ptr<Connection> Connection::Open(const SessionHello& hello,
 // --- What goes.
 
 bool Connection::Send(session::Method method, uint64_t number,
+                      absl::Duration timeout, absl::string_view body,
+                      Done done) {
+  return Send(
+      method, number, timeout, body.size(),
+      [body](char* to) { std::memcpy(to, body.data(), body.size()); },
+      std::move(done));
+}
+
+bool Connection::Send(session::Method method, uint64_t number,
                       absl::Duration timeout,
                       const google::protobuf::MessageLite& body, Done done) {
   const size_t bytes = body.ByteSizeLong();
+  return Send(
+      method, number, timeout, bytes,
+      [&body](char* to) {
+        body.SerializeWithCachedSizesToArray(reinterpret_cast<uint8_t*>(to));
+      },
+      std::move(done));
+}
+
+bool Connection::Send(session::Method method, uint64_t number,
+                      absl::Duration timeout, size_t body_bytes,
+                      absl::FunctionRef<void(char* to)> write, Done done) {
   {
     absl::MutexLock lock(&mutex_);
     if (state_ != State::kOpen) return false;
@@ -56,7 +77,7 @@ bool Connection::Send(session::Method method, uint64_t number,
     const uint32_t tag = next_tag_++;
     const absl::Time now = clock_();
     pending_[tag] = {std::move(done), now, now + timeout};
-    if (!out_.empty() && !out_.HasRoom(bytes)) {
+    if (!out_.empty() && !out_.HasRoom(body_bytes)) {
       full_.push_back(out_.Take());
     }
     session::Request request;
@@ -64,8 +85,7 @@ bool Connection::Send(session::Method method, uint64_t number,
     request.method = method;
     request.timeout_ms = MillisOf(timeout);
     request.number = number;
-    body.SerializeWithCachedSizesToArray(
-        reinterpret_cast<uint8_t*>(out_.Add(request, bytes)));
+    write(out_.Add(request, body_bytes));
     if (std::exchange(busy_, true)) return true;
   }
   Flush();

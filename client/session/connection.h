@@ -13,6 +13,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/btree_map.h"
 #include "absl/functional/any_invocable.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
@@ -54,6 +55,8 @@ class Connection final : public WireHandler,
   // EndOverdue: with kUnavailable when the connection ends, kDeadlineExceeded
   // when there is no answer within `timeout`. Requests that are sent by `done`
   // leave together, when all answers of a frame were handed out.
+  bool Send(session::Method method, uint64_t number, absl::Duration timeout,
+            absl::string_view body, Done done);
   bool Send(session::Method method, uint64_t number, absl::Duration timeout,
             const google::protobuf::MessageLite& body, Done done);
 
@@ -101,6 +104,10 @@ class Connection final : public WireHandler,
   Connection(Clock clock, Opened opened)
       : clock_(std::move(clock)), opened_(std::move(opened)) {}
 
+  // `write` puts the body, of so many bytes, where it goes.
+  bool Send(session::Method method, uint64_t number, absl::Duration timeout,
+            size_t body_bytes, absl::FunctionRef<void(char* to)> write,
+            Done done);
   void OnFrame(absl::string_view bytes) override;
   void OnWireClosed(const absl::Status& why) override;
   void OnWelcome(absl::string_view body);

@@ -7,7 +7,6 @@
 #include "absl/synchronization/notification.h"
 #include "base/clock.h"
 #include "client/error.h"
-#include "google/protobuf/empty.pb.h"
 #include "grpcpp/client_context.h"
 #include "rpc/backoff.h"
 #include "rpc/channel.h"
@@ -310,7 +309,7 @@ void Connections::KeepAlive(ChainId chain_id) {
   // One that is to be made says hello by itself.
   if (connection == nullptr) return soon();
   connection->Send(
-      session::Method::kKeepAlive, 0, kAskTimeout, google::protobuf::Empty(),
+      session::Method::kKeepAlive, 0, kAskTimeout, "",
       [this, soon, id = connection->welcome().session().id()](
           const Connection::Answer& answer) {
         if (answer.status.ok()) return;
@@ -340,7 +339,7 @@ void Connections::Stop() {
   if (of_session != nullptr) {
     auto closed = std::make_shared<absl::Notification>();
     if (of_session->Send(
-            session::Method::kClose, 0, kCloseTime, google::protobuf::Empty(),
+            session::Method::kClose, 0, kCloseTime, "",
             [closed](const Connection::Answer&) { closed->Notify(); })) {
       closed->WaitForNotificationWithTimeout(kCloseTime);
     }

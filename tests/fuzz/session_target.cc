@@ -195,10 +195,13 @@ class PeerCarrier final : public node::SessionCarrier {
 };
 
 const Situation& Single() {
-  for (const Situation& situation : Situations()) {
-    if (situation.view.members.size() == 1) return situation;
-  }
-  LOG(FATAL) << "no node is a chain by itself";
+  const auto& all = Situations();
+  const auto found =
+      std::find_if(all.begin(), all.end(), [](const Situation& situation) {
+        return situation.view.members.size() == 1;
+      });
+  CHECK(found != all.end()) << "no node is a chain by itself";
+  return *found;
 }
 
 class FuzzedServer {

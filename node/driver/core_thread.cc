@@ -74,14 +74,14 @@ bool CoreThread::RunNow(absl::FunctionRef<void()> task) {
       has_tasks_.load(std::memory_order_acquire)) {
     return false;
   }
-  const absl::Time now = MonotonicNow();
-  if (now - began_ >= options_.max_batch_time) Poll();
-  began_ = std::min(began_, now);
+  began_ = std::min(began_, MonotonicNow());
   more_ = true;  // the end of the batch
   polling_ = true;
   BeginStep("a task");
   task();
   polling_ = false;
+  // Not before: that may close the link whose message the task looks at.
+  if (MonotonicNow() - began_ >= options_.max_batch_time) Poll();
   return true;
 }
 

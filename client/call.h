@@ -132,8 +132,10 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
     const std::string address = FindAddress();
     if (address.empty()) return RefreshAndRetry(absl::Milliseconds(50));
     if (++attempts_ > 1) runner_->CountRetry();
-    const absl::Duration timeout =
-        std::min(left, replica_.empty() ? kAttemptTimeout : kReplicaTimeout);
+    // Where a replica does not answer the tail has to have time to.
+    const absl::Duration timeout = replica_.empty()
+                                       ? std::min(left, kAttemptTimeout)
+                                       : std::min(left / 2, kReplicaTimeout);
     if constexpr (kSessionMethod<Request> != session::Method{}) {
       bool expired = false;
       const auto connection = FindConnection(address, &expired);

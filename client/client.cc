@@ -78,7 +78,6 @@ KAMINO_CLIENT_METHOD(Call, true)
 template <typename Request>
 using ResponseOf = typename Method<Request>::Response;
 
-// The call has entered the runner.
 // Those that any replica may answer say so themselves.
 template <typename Request>
 bool IsForAnyReplica(const Request& request) {
@@ -96,6 +95,7 @@ void Spread(const ClientOptions& options, Request* request) {
   }
 }
 
+// The call has entered the runner.
 template <typename Request>
 void Begin(Runner* runner, Request request, absl::Time deadline,
            Callback<ResponseOf<Request>> done) {

@@ -33,11 +33,13 @@ class Future {
 
   bool ready() const { return state_->Ready(); }
 
-  // Waits; the call's own timeout bounds that.
+  // Waits; the call's own timeout bounds that. Not on a thread that answers
+  // calls: in a callback, or in a coroutine that went on in one.
   Answer Get() && { return std::exchange(state_, nullptr)->Take(); }
 
   // A coroutine that awaits it goes on at once if the answer is there, else on
-  // the thread that has it, where it must not block, like a callback.
+  // the thread that has it, where it must not block, like a callback. Its frame
+  // has to last until then: this cannot be cancelled.
   auto operator co_await() && {
     struct Awaiter {
       std::shared_ptr<State> state;

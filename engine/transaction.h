@@ -161,8 +161,9 @@ class Transaction : public Reader {
   // Write or Free; a dependent transaction in the sense of section 3.
   virtual std::optional<ObjectId> conflict() const = 0;
 
-  // After a conflict the transaction goes on, without what met it: that has
-  // declared nothing. conflict() is none again.
+  // After a conflict the transaction goes on, without the function that met it,
+  // which has declared nothing since it began: the caller's to know. What it
+  // has read stays locked until the transaction ends. conflict() is none again.
   virtual void ForgetConflict() = 0;
 };
 

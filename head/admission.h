@@ -8,8 +8,9 @@
 //      are new ones and those that a release of locks has freed; a hot index
 //      leaf so admits a batch per round trip rather than one request.
 //   2. One that meets a locked object takes back what it did, holds nothing,
-//      and is parked on that object; so there is no deadlock. The batch goes on
-//      without it, from the start if it had changed something.
+//      and is parked on that object, so there is no deadlock; once its batch
+//      has ended, which goes on without it, from the start if it had changed
+//      something.
 //   3. One that fails changes nothing and never enters the chain. Neither does
 //      one whose outcome is stored already.
 //   4. The entry becomes durable in the ring, then its commit mark is set,
@@ -319,6 +320,9 @@ class Admission {
   // Of mutation `sequence`, the head's own.
   void NoteOwnCommitted(const replica::Mutation& mutation, uint64_t sequence,
                         absl::Time now);
+  // As CloseSession; not executed after the deadline.
+  void SubmitClose(uint64_t id, absl::Time now, absl::Time deadline,
+                   absl::AnyInvocable<void(absl::Status)> done);
   void CloseSilentSessions(absl::Time now);
   // Chooses sessions for a mutation that closes those that were silent.
   absl::Status ChooseClosed(absl::Time now, Request* request);

@@ -35,6 +35,10 @@ constexpr size_t kSlotWeight = 1024;
 // Between two attempts to close what could not be closed.
 constexpr absl::Duration kCloseDelay = absl::Seconds(1);
 
+// Who asks for a session asks again, so that questions must not pile up while
+// nothing is executed.
+constexpr absl::Duration kAskTime = absl::Seconds(2);
+
 absl::Status NotOpen(uint64_t id) {
   return MakeError(
       kamino::v1::REASON_SESSION_EXPIRED,
@@ -155,6 +159,11 @@ absl::Status Admission::CheckRoomForSession(const replica::Mutation& mutation,
 
 void Admission::CloseSession(uint64_t id, absl::Time now,
                              absl::AnyInvocable<void(absl::Status)> done) {
+  SubmitClose(id, now, absl::InfiniteFuture(), std::move(done));
+}
+
+void Admission::SubmitClose(uint64_t id, absl::Time now, absl::Time deadline,
+                            absl::AnyInvocable<void(absl::Status)> done) {
   CloseSessions closed;
   closed.add_session_ids(id);
   Request own;
@@ -163,6 +172,7 @@ void Admission::CloseSession(uint64_t id, absl::Time now,
   if (const SessionInfo* const session = sessions_.Find(id)) {
     own.weight = session->window * kSlotWeight;
   }
+  own.deadline = deadline;
   own.done = [id, done = std::move(done)](RequestOutcome outcome) mutable {
     const bool none =
         replica::ReasonOf(outcome.status) == kamino::v1::REASON_SESSION_EXPIRED;
@@ -181,10 +191,10 @@ void Admission::AskForSession(uint64_t id, uint64_t epoch, absl::Time now,
   if (sessions_.Has(id)) return done(NotOpen(id));
   // What has closed it may be lost with this head: the state says it, once the
   // chain has it, to one more that closes what is not there.
-  CloseSession(id, now,
-               [id, done = std::move(done)](absl::Status none) mutable {
-                 done(none.ok() ? NotOpen(id) : std::move(none));
-               });
+  SubmitClose(id, now, now + kAskTime,
+              [id, done = std::move(done)](absl::Status none) mutable {
+                done(none.ok() ? NotOpen(id) : std::move(none));
+              });
 }
 
 void Admission::HearSession(uint64_t id, absl::Time now) {

@@ -71,8 +71,8 @@ const KnownNode* Kept(const View& view, const Member& member,
 }
 
 // Members that can stay, in their order. One that is behind is brought up by
-// those before it, and must not come first: it never was an end of the chain
-// that answers, so that nobody need wait for its lease.
+// those before it, and must not come first: it never answered anybody, as it is
+// not ready (ChainCore::ready), so that nobody need wait for its lease.
 std::vector<std::pair<const Member*, const KnownNode*>> Staying(
     const View& view, const KnownNodes& nodes) {
   std::vector<std::pair<const Member*, const KnownNode*>> staying;

@@ -82,14 +82,15 @@ absl::Status VisitParts(
 }  // namespace
 
 void FrameWriter::Begin() {
-  // Frames that follow one another are often alike.
-  frame_.reserve(std::min(last_bytes_, kMostReserved));
   frame_.assign(sizeof(FrameHeader), '\0');
   count_ = 0;
 }
 
 char* FrameWriter::AddPart(size_t body_bytes) {
   const size_t at = frame_.size();
+  // Frames that follow one another are often alike; but nobody keeps room for
+  // one that does not come.
+  if (count_ == 0) frame_.reserve(std::min(last_bytes_, kMostReserved));
   frame_.resize(at + Padded(kPartHeaderBytes + body_bytes));
   ++count_;
   return frame_.data() + at;

@@ -266,6 +266,10 @@ void ChainCore::OnCompletion(LinkId link, uint64_t applied) {
     return outbox_.CountMalformed();
   }
   completions_.CompleteTo(reached);
+  // What the tail has applied the successor has, which says so later.
+  if (downstream_.replicates() && !downstream_.joins()) {
+    downstream_.OnAppendAck(std::min(reached, downstream_.sent()));
+  }
 }
 
 // --- Recovery.

@@ -128,13 +128,14 @@ using AcceptCallback =
 struct TransportOptions {
   // Bytes of the largest message this side sends or accepts.
   size_t max_message = size_t{5} << 20;
-  // tcp: credits of a link, bytes accepted by Send and not yet by the kernel.
-  // At least max_message and 64 bytes.
+  // tcp, verbs without rings: credits of a link, bytes accepted by Send and not
+  // yet by the kernel, or the peer. At least max_message and 64 bytes.
   size_t send_buffer = size_t{16} << 20;
-  // shm, verbs: credits of a link, bytes of each direction's ring. Rounded up
+  // shm, verbs with rings: credits of a link, bytes of each direction's ring. Rounded up
   // to a power of two; at least max_message and 64 bytes.
   size_t ring_bytes = size_t{8} << 20;
-  // shm, verbs: how long to poll for the next message before going to sleep.
+  // shm, verbs: how long to poll for the next message before going to sleep,
+  // for as long as that finds some now and then.
   absl::Duration spin = absl::Microseconds(20);
   // Limit for a link to be established, at both ends.
   absl::Duration connect_timeout = absl::Seconds(5);

@@ -24,10 +24,11 @@ constexpr size_t kAhead = 4;
 
 void ReplicaTransaction::PrefetchExpected(size_t index) const {
   const Intent& intent = expected_[index];
-  constexpr uint32_t kLine = 64;
+  constexpr uint64_t kLine = 64;
   constexpr uint32_t kMost = 1024;  // what lies behind streams by itself
-  const uint32_t end = intent.offset + std::min(intent.length, kMost);
-  for (uint32_t at = intent.offset; at < end; at += kLine) {
+  // Nobody has checked yet that there is such a range.
+  const uint64_t end = uint64_t{intent.offset} + std::min(intent.length, kMost);
+  for (uint64_t at = intent.offset; at < end; at += kLine) {
     heap_->Prefetch(intent.object, at);
   }
 }

@@ -72,7 +72,8 @@ class ReplicaTransaction : public Transaction {
 
  private:
   absl::Status Expect(const Intent& intent);
-  // Brings the range of that declaration into the cache, and its header.
+  // Brings what that declaration is of into the cache: the header, and the
+  // first KiB of the range.
   void PrefetchExpected(size_t index) const;
   absl::Status Diverged(const Intent& intent) const;
 

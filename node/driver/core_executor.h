@@ -45,7 +45,9 @@ class CoreExecutor {
 
   // Runs the task at once, as the next one of the batch under way, and returns
   // true: on the thread that runs tasks, not within one, and while none is
-  // queued. Else false, and it has not run.
+  // queued. Else false, and it has not run. Where the batch has taken long
+  // enough it ends before this returns, with a tick if one is due: links may be
+  // closed then, also that of the caller.
   virtual bool RunNow(absl::FunctionRef<void()> task) {
     (void)task;
     return false;

@@ -97,7 +97,11 @@ void CoreThread::Stop() {
   }
   if (started_) {
     loop_->RunSync([this] {
-      while (has_tasks_.load(std::memory_order_acquire)) Poll();
+      // What was run at once has an end of its batch to come.
+      while (has_tasks_.load(std::memory_order_acquire) ||
+             began_ != absl::InfiniteFuture()) {
+        Poll();
+      }
       runs_ = false;
       loop_->RemovePoller(this);
       if (tick_timer_ != 0) loop_->CancelTimer(tick_timer_);

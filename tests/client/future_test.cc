@@ -216,6 +216,7 @@ TEST_F(FutureTest, ATransactionReadsTogetherWhatItExpects) {
 
 TEST_F(FutureTest, ATransactionMayExpectMoreThanThereIsRoomFor) {
   Connect(/*max_outstanding=*/1);
+  service_.Hold(2);  // the second of them can only come by a Get
   const absl::Status done =
       client_->RunTransaction([](Transaction& transaction) {
         transaction.Expect({"a", "b", "c"});

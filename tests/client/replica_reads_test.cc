@@ -30,6 +30,7 @@ enum class Mode {
   kAnswer,
   kNotClean,   // all is being changed
   kOnlyTails,  // of a release without such reads
+  kHang,       // until that is over
 };
 
 struct Shared {
@@ -83,6 +84,11 @@ class Service final : public kamino::v1::KaminoService::Service {
     absl::MutexLock lock(&shared_->mutex);
     ++shared_->asked[id_];
     if (id_ == kNodes.back()) return grpc::Status::OK;
+    const auto answers = [this]()
+                             ABSL_EXCLUSIVE_LOCKS_REQUIRED(shared_->mutex) {
+                               return shared_->mode != Mode::kHang;
+                             };
+    shared_->mutex.Await(absl::Condition(&answers));
     if (!any_replica || shared_->mode == Mode::kOnlyTails) {
       return Refusal(grpc::StatusCode::FAILED_PRECONDITION,
                      kamino::v1::REASON_NOT_TAIL);
@@ -116,8 +122,9 @@ class ReplicaReadsTest : public ::testing::Test {
     Connect(Reads::kAnyReplica);
   }
 
-  void Connect(Reads reads) {
+  void Connect(Reads reads, absl::Duration timeout = absl::Seconds(10)) {
     ClientOptions options;
+    options.timeout = timeout;
     options.seeds = {shared_.chain.nodes(0).address()};
     options.reads = reads;
     options.carrier = "unary";
@@ -200,6 +207,14 @@ TEST_F(ReplicaReadsTest, ANodeThatIsGoneCostsNoError) {
   servers_[1]->Shutdown();
   EXPECT_THAT(Read(10), ElementsAre(Pair("n3", 10)));
   EXPECT_GE(client_->replica_reads().failed, 1u);
+}
+
+TEST_F(ReplicaReadsTest, NorDoesOneThatHangsHoweverShortTheTimeout) {
+  Connect(Reads::kAnyReplica, absl::Milliseconds(600));
+  SetMode(Mode::kHang);
+  EXPECT_THAT(Read(4), ElementsAre(Pair("n3", 4)));
+  EXPECT_GE(client_->replica_reads().failed, 1u);
+  SetMode(Mode::kAnswer);
 }
 
 TEST_F(ReplicaReadsTest, NorDoesOneThatKnowsNothingOfIt) {

@@ -22,7 +22,7 @@ constexpr int kMostSetUpsPerSecond = 256;
 
 absl::StatusOr<SendHub*> SendContext::Hub() {
   ASSIGN_OR_RETURN(const OpenedPort port, Port());
-  if (!hubs_.empty() && !newest_lost_ &&
+  if (!hubs_.empty() && !newest_lost_ && !hubs_.back()->broken() &&
       hubs_.back()->device() == port.device) {
     return hubs_.back().get();
   }

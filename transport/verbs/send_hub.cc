@@ -229,12 +229,13 @@ void SendHub::EndBatch() {
   touched.swap(touched_);
   if (!posted.ok()) {
     LOG(ERROR) << posted;
-    return FailAll("no receive can be posted");
+    return FailAll("no receive can be posted");  // those of this batch are lost
   }
   for (const Touched& one : touched) one.first->OnBatchEnd();
 }
 
 void SendHub::FailAll(const char* why) {
+  broken_ = true;
   std::vector<Touched> all;
   for (const auto& [number, user] : users_) {
     all.emplace_back(user, user->Keep());
@@ -243,10 +244,15 @@ void SendHub::FailAll(const char* why) {
 }
 
 bool SendHub::Arm() {
-  if (completion_count_ != 0 || !group_->Arm().ok()) return false;
+  if (completion_count_ != 0) return false;
   // What completed before the call makes no event.
+  const bool armed = group_->Arm().ok();
   const auto count = group_->Poll(absl::MakeSpan(completions_));
-  if (!count.ok()) return false;  // Poll will find the same
+  if (!armed || !count.ok()) {
+    // Its links end, and there is nothing more to come.
+    if (!broken_) FailAll("the device says nothing of what completes");
+    return true;
+  }
   completion_count_ = *count;
   return completion_count_ == 0;
 }

@@ -77,6 +77,8 @@ class SendHub final : private Poller {
   void NoMore() { no_more_ = true; }
   // None is in use or leaving.
   bool idle() const { return wires_ == 0; }
+  // It has failed its links, and serves no other ones.
+  bool broken() const { return broken_; }
 
   // Unfinished messages, by numbers that this gives out; 0 is none.
   uint64_t BeginUnfinished(SendUser* user);
@@ -131,6 +133,7 @@ class SendHub final : private Poller {
   const std::shared_ptr<VerbsGroup> group_;
   EventLoop::Id watch_ = 0;
   bool no_more_ = false;
+  bool broken_ = false;
 
   std::vector<size_t> free_;  // slabs whose sends nobody uses
   int wires_ = 0;

@@ -102,6 +102,7 @@ NodeOptions ChainRig::NodeOptionsOf(const std::string& name) const {
   options.chain.cluster_id = kClusterId;
   options.chain.node_id = name;
   options.chain.window_entries = options_.window_entries;
+  options.chain.ack_delay = options_.ack_delay;
   options.max_pending_requests = options_.max_pending_requests;
   options.max_pending_bytes = options_.max_pending_bytes;
   options.chain.window_chunks = 2;

@@ -103,6 +103,7 @@ class ChainRig {
     UndoCopyKind undo_copy = UndoCopyKind::kSimple;
     uint64_t transfer_bytes_per_s = 0;  // without a limit
     uint64_t window_entries = replica::ChainOptions().window_entries;
+    absl::Duration ack_delay = absl::ZeroDuration();
     int64_t max_pending_requests = NodeOptions().max_pending_requests;
     int64_t max_pending_bytes = NodeOptions().max_pending_bytes;
     // Of new heads. Without, tests force what one does with many requests.

@@ -64,6 +64,19 @@ TEST(DamagedObjectTest, AHeadLeavesToThoseWhoHoldIt) {
   EXPECT_EQ(*after, *before);
 }
 
+// What the tail has completed is held, whenever that is acknowledged.
+TEST(DamagedObjectTest, AHeadThatIsBusyLeavesAsWell) {
+  ChainRig rig({.ring_bytes = 512 << 10, .ack_delay = absl::Hours(1)});
+  Fill(&rig, {"n1", "n2"});
+  rig.Submit(1, {Put("key0", "another")});
+  rig.Settle();
+  DamageIndex(rig.storage("n1").heap());
+  rig.Submit(1, {Put("key1", "another")});
+  rig.Settle(2);
+  EXPECT_THAT(std::string(rig.fatal("n1").message()),
+              testing::HasSubstr("an object cannot be read: the index"));
+}
+
 TEST(DamagedObjectTest, ATailLeavesToThoseBeforeIt) {
   ChainRig rig({.ring_bytes = 512 << 10});
   Fill(&rig, {"n1", "n2", "n3"});

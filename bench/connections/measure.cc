@@ -1,0 +1,144 @@
+#include "bench/connections/measure.h"
+
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "base/clock.h"
+#include "base/status_macros.h"
+#include "bench/service/load.h"
+#include "bench/service/subjects.h"
+#include "bench/service/workload.h"
+#include "client/client.h"
+
+namespace kamino::bench::connections {
+namespace {
+
+using service::Subject;
+
+constexpr uint64_t kObjects = 10'000;
+constexpr size_t kValueBytes = 100;
+constexpr int kLoaders = 32;
+
+class Measurement {
+ public:
+  Measurement(const MeasureOptions& options, Crowd* crowd,
+              const Progress& progress)
+      : options_(options), crowd_(crowd), progress_(progress) {}
+
+  absl::Status Begin() {
+    client::ClientOptions asking;
+    asking.seeds = options_.seeds;
+    ASSIGN_OR_RETURN(asker_, client::Client::Connect(std::move(asking)));
+    ASSIGN_OR_RETURN(beside_, service::MakeKamino("beside", options_.carrier,
+                                                  options_.seeds));
+    progress_(absl::StrCat("loading ", kObjects, " objects"));
+    const service::Workload load(*service::FindMix("load"), kObjects,
+                                 kValueBytes, &population_);
+    RETURN_IF_ERROR(
+        service::RunToEnd(beside_.get(), load, kLoaders, kObjects, 0));
+    return RunSlices().status();  // so that all have what they need
+  }
+
+  absl::StatusOr<Round> RunRound() {
+    Round round;
+    progress_("without them");
+    ASSIGN_OR_RETURN(round.speed_before, RunSlices());
+    ASSIGN_OR_RETURN(round.before, Look());
+    progress_("they come");
+    absl::Time begin = MonotonicNow();
+    RETURN_IF_ERROR(crowd_->Open(&round.refused));
+    round.opening = MonotonicNow() - begin;
+    round.opened = crowd_->size();
+    progress_(absl::StrCat("with ", round.opened));
+    ASSIGN_OR_RETURN(round.speed_with, RunSlices());
+    ASSIGN_OR_RETURN(round.with, Look());
+    round.newcomer = FirstWrite();
+    progress_("they go");
+    begin = MonotonicNow();
+    RETURN_IF_ERROR(crowd_->Close(&round.lost));
+    round.closing = MonotonicNow() - begin;
+    ASSIGN_OR_RETURN(round.speed_after, RunSlices());
+    ASSIGN_OR_RETURN(round.after, Look());
+    return round;
+  }
+
+ private:
+  absl::StatusOr<Speed> RunSlices() {
+    Speed speed;
+    ASSIGN_OR_RETURN(speed.puts, RunSlice("put"));
+    ASSIGN_OR_RETURN(speed.gets, RunSlice("get"));
+    return speed;
+  }
+
+  absl::StatusOr<double> RunSlice(const std::string& mix) {
+    const service::Workload workload(*service::FindMix(mix), kObjects,
+                                     kValueBytes, &population_);
+    service::Window window;
+    window.warm_up = options_.slice / 4;
+    window.length = options_.slice;
+    const service::Outcome outcome = service::RunClosed(
+        beside_.get(), workload, options_.outstanding, ++seed_, window);
+    if (outcome.errors == 0) return outcome.per_second();
+    return absl::Status(
+        outcome.first_error.code(),
+        absl::StrCat("the client beside: ", outcome.errors, " ", mix,
+                     "s failed: ", outcome.first_error.message()));
+  }
+
+  absl::StatusOr<Snapshot> Look() const {
+    Snapshot all;
+    ASSIGN_OR_RETURN(const auto status,
+                     asker_->NodeStatus(options_.seeds.front()));
+    all.heap = static_cast<int64_t>(status.heap_bytes_used());
+    ASSIGN_OR_RETURN(all.kernel, ReadKernelMemory());
+    for (const service::Process& process : options_.processes) {
+      ASSIGN_OR_RETURN(const Memory memory, ReadMemory(process.pid));
+      all.processes.push_back(memory);
+    }
+    return all;
+  }
+
+  absl::StatusOr<absl::Duration> FirstWrite() const {
+    const absl::Time begin = MonotonicNow();
+    ASSIGN_OR_RETURN(
+        const std::unique_ptr<Subject> newcomer,
+        service::MakeKamino("newcomer", options_.carrier, options_.seeds));
+    absl::Status status;
+    absl::Notification ended;
+    newcomer->Put({service::KeyOf(0), service::ValueOf(0, kValueBytes)},
+                  [&](const absl::Status& outcome, absl::string_view) {
+                    status = outcome;
+                    ended.Notify();
+                  });
+    ended.WaitForNotification();
+    if (!status.ok()) return status;
+    return MonotonicNow() - begin;
+  }
+
+  const MeasureOptions& options_;
+  Crowd* const crowd_;
+  const Progress& progress_;
+  service::Population population_{0};
+  std::unique_ptr<client::Client> asker_;  // what nodes say of themselves
+  std::unique_ptr<Subject> beside_;
+  uint64_t seed_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<Round>> Measure(const MeasureOptions& options,
+                                           Crowd* crowd,
+                                           const Progress& progress) {
+  Measurement measurement(options, crowd, progress);
+  RETURN_IF_ERROR(measurement.Begin());
+  std::vector<Round> rounds;
+  for (int i = 0; i < options.rounds; ++i) {
+    ASSIGN_OR_RETURN(Round round, measurement.RunRound());
+    rounds.push_back(std::move(round));
+  }
+  return rounds;
+}
+
+}  // namespace kamino::bench::connections

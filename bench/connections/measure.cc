@@ -1,5 +1,6 @@
 #include "bench/connections/measure.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -67,28 +68,55 @@ class Measurement {
  private:
   absl::StatusOr<Speed> RunSlices() {
     Speed speed;
-    ASSIGN_OR_RETURN(speed.puts, RunSlice("put"));
-    ASSIGN_OR_RETURN(speed.gets, RunSlice("get"));
+    RETURN_IF_ERROR(RunSlice("put", &speed.puts, &speed.put_micros));
+    RETURN_IF_ERROR(RunSlice("get", &speed.gets, &speed.get_micros));
     return speed;
   }
 
-  absl::StatusOr<double> RunSlice(const std::string& mix) {
+  absl::Status RunSlice(const std::string& mix, double* per_second,
+                        double* micros) {
     const service::Workload workload(*service::FindMix(mix), kObjects,
                                      kValueBytes, &population_);
     service::Window window;
     window.warm_up = options_.slice / 4;
     window.length = options_.slice;
+    absl::StatusOr<service::Usage> begin = absl::UnknownError(""), end = begin;
+    window.begins = [&] { begin = service::ReadUsage(options_.processes); };
+    window.ends = [&] { end = service::ReadUsage(options_.processes); };
     const service::Outcome outcome = service::RunClosed(
         beside_.get(), workload, options_.outstanding, ++seed_, window);
-    if (outcome.errors == 0) return outcome.per_second();
-    return absl::Status(
-        outcome.first_error.code(),
-        absl::StrCat("the client beside: ", outcome.errors, " ", mix,
-                     "s failed: ", outcome.first_error.message()));
+    if (outcome.errors != 0) {
+      return absl::Status(
+          outcome.first_error.code(),
+          absl::StrCat("the client beside: ", outcome.errors, " ", mix,
+                       "s failed: ", outcome.first_error.message()));
+    }
+    RETURN_IF_ERROR(begin.status());
+    RETURN_IF_ERROR(end.status());
+    *per_second = outcome.per_second();
+    for (size_t i = 0; i < options_.processes.size(); ++i) {
+      *micros += absl::ToDoubleMicroseconds(Spent(*begin, *end, i)) /
+                 static_cast<double>(std::max<uint64_t>(outcome.ended, 1));
+    }
+    return absl::OkStatus();
+  }
+
+  // By the process of that number; usages begin with this process.
+  static absl::Duration Spent(const service::Usage& begin,
+                              const service::Usage& end, size_t process) {
+    return end.processor_time[process + 1] - begin.processor_time[process + 1];
   }
 
   absl::StatusOr<Snapshot> Look() const {
     Snapshot all;
+    ASSIGN_OR_RETURN(const auto begin, service::ReadUsage(options_.processes));
+    absl::Notification never;
+    never.WaitForNotificationWithTimeout(options_.slice);
+    ASSIGN_OR_RETURN(const auto end, service::ReadUsage(options_.processes));
+    for (size_t i = 0; i < options_.processes.size(); ++i) {
+      all.idle_processor.push_back(
+          absl::FDivDuration(Spent(begin, end, i), options_.slice));
+    }
     ASSIGN_OR_RETURN(const auto status,
                      asker_->NodeStatus(options_.seeds.front()));
     all.heap = static_cast<int64_t>(status.heap_bytes_used());

@@ -20,6 +20,10 @@ namespace kamino::bench::connections {
 struct Speed {
   double puts = 0;  // per second
   double gets = 0;
+  // Processor time of all nodes, for each operation. That of a machine which is
+  // busy otherwise can be compared as well.
+  double put_micros = 0;
+  double get_micros = 0;
 };
 
 // What it all has at one moment.
@@ -27,6 +31,8 @@ struct Snapshot {
   std::vector<Memory> processes;  // in their order
   int64_t kernel = 0;             // of the machine, so of both ends
   int64_t heap = 0;  // bytes that are used of it, at the first node
+  // Of a processor, while the client beside does nothing; in their order.
+  std::vector<double> idle_processor;
 };
 
 struct Round {

@@ -18,6 +18,8 @@ void Add(const std::string& name, double value, Fields* fields) {
 void AddSpeed(const std::string& when, const Speed& speed, Fields* fields) {
   Add(absl::StrCat("puts_per_s_", when), speed.puts, fields);
   Add(absl::StrCat("gets_per_s_", when), speed.gets, fields);
+  Add(absl::StrCat("put_us_", when), speed.put_micros, fields);
+  Add(absl::StrCat("get_us_", when), speed.get_micros, fields);
 }
 
 // Of the kernel, of the heap, and of each process by its role.
@@ -33,6 +35,8 @@ void AddMemory(const std::string& when, const MeasureOptions& options,
         static_cast<double>(memory.processes[i].own), fields);
     Add(absl::StrCat(role, "_shared_bytes_", when),
         static_cast<double>(memory.processes[i].shared), fields);
+    Add(absl::StrCat(role, "_idle_processor_", when), memory.idle_processor[i],
+        fields);
   }
 }
 

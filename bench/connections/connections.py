@@ -171,6 +171,10 @@ def row(name, result):
       "gets_per_s": statistics.median(r["gets_per_s_with"] for r in rounds),
       "puts_ratio": speed_ratio(rounds, "puts_per_s"),
       "gets_ratio": speed_ratio(rounds, "gets_per_s"),
+      "put_us_ratio": speed_ratio(rounds, "put_us"),
+      "idle_percent": 100 * statistics.median(
+          r["head_idle_processor_with"] - r["head_idle_processor_before"]
+          for r in rounds),
       "newcomer_ms": statistics.median(newcomers) if newcomers else None,
       "newcomer_error": next(
           (r["newcomer_error"] for r in rounds if r["newcomer_error"]), None),
@@ -189,7 +193,9 @@ COLUMNS = (  # of the table: head, field, format
     ("open s", "opening_s", "{:>7.2f}"),
     ("puts/s", "puts_per_s", "{:>7.0f}"), ("ratio", "puts_ratio", "{:>5.2f}"),
     ("gets/s", "gets_per_s", "{:>7.0f}"), ("ratio", "gets_ratio", "{:>5.2f}"),
-    ("new ms", "newcomer_ms", "{:>7.0f}"))
+    ("put us", "put_us_ratio", "{:>6.2f}"),
+    ("idle %", "idle_percent", "{:>6.1f}"),
+    ("new ms", "newcomer_ms", "{:>6.1f}"))
 
 
 def width(form):
@@ -209,7 +215,7 @@ def line(figures):
     text += (f"\n  no more than {figures['opened']} of {figures['asked']}: "
              f"{figures['refused']}")
   if figures["newcomer_error"]:
-    text += f"\n  a new client has failed: {figures['newcomer_error']}"
+    text += f"\n  a new client is refused: {figures['newcomer_error']}"
   return text
 
 

@@ -7,6 +7,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/status_macros.h"
 #include "grpcpp/client_context.h"
 #include "rpc/channel.h"
 #include "rpc/status.h"
@@ -61,34 +62,51 @@ Dialer::Dialer(const std::string& carrier, const std::string& address,
     : carrier_(carrier),
       address_(address),
       streams_(static_cast<size_t>(streams)),
+      asking_(NewStub()),
       carriers_(carrier, nullptr) {}
 
 absl::StatusOr<std::unique_ptr<Dialer>> Dialer::Make(const std::string& carrier,
                                                      const std::string& address,
                                                      int streams) {
   auto dialer = absl::WrapUnique(new Dialer(carrier, address, streams));
-  const std::shared_ptr<Stub> stub =
-      SessionService::NewStub(rpc::MakeChannel(address));
-  dialer->stubs_.push_back(stub);
-  grpc::ClientContext context;
-  rpc::SetTimeout(kPatience, &context);
-  const grpc::Status asked = stub->GetCarriers(&context, {}, &dialer->node_);
-  if (!asked.ok()) return rpc::FromGrpc(asked);
-  if (!dialer->carriers_.Ways(dialer->node_, stub).empty()) return dialer;
+  RETURN_IF_ERROR(
+      dialer->AskForCarriers(dialer->asking_.get(), &dialer->node_));
+  if (!dialer->carriers_.Ways(dialer->node_, dialer->asking_).empty()) {
+    return dialer;
+  }
   return absl::UnimplementedError(
       absl::StrCat("nothing leads to ", address, " over ", carrier));
 }
 
+std::shared_ptr<Dialer::Stub> Dialer::NewStub() {
+  // Channels that are made alike share a connection.
+  rpc::ChannelOptions options;
+  options.max_answer_bytes = kMaxAnswerBytes + channels_++;
+  return SessionService::NewStub(rpc::MakeChannel(address_, options));
+}
+
+absl::Status Dialer::AskForCarriers(
+    Stub* stub, kamino::v1::GetCarriersResponse* node) const {
+  grpc::ClientContext context;
+  rpc::SetTimeout(kPatience, &context);
+  return rpc::FromGrpc(stub->GetCarriers(&context, {}, node));
+}
+
+absl::StatusOr<absl::Duration> Dialer::FirstCall() {
+  const absl::Time begin = MonotonicNow();
+  const std::shared_ptr<Stub> stub = NewStub();
+  kamino::v1::GetCarriersResponse ignored;
+  RETURN_IF_ERROR(AskForCarriers(stub.get(), &ignored));
+  return MonotonicNow() - begin;
+}
+
 client::WireMaker Dialer::NextWay() {
-  if (carrier_ == "grpc" && dialed_ % streams_ == 0) {
-    // Channels that are made alike share a connection.
-    rpc::ChannelOptions options;
-    options.max_answer_bytes = kMaxAnswerBytes + static_cast<int>(dialed_);
-    stubs_.push_back(
-        SessionService::NewStub(rpc::MakeChannel(address_, options)));
+  std::shared_ptr<Stub> stub = asking_;
+  if (carrier_ == "grpc") {
+    if (dialed_++ % streams_ == 0) stubs_.push_back(NewStub());
+    stub = stubs_.back();
   }
-  ++dialed_;
-  return carriers_.Ways(node_, stubs_.back()).front();
+  return carriers_.Ways(node_, std::move(stub)).front();
 }
 
 std::vector<Dialed> Dialer::Open(std::vector<SessionHello> hellos) {
@@ -138,9 +156,12 @@ std::vector<absl::Status> Dialer::Ask(
   return answers;
 }
 
-void Dialer::Close(const std::vector<ConnectionPtr>& connections) {
-  for (const ConnectionPtr& each : connections) each->Close();
-  for (const ConnectionPtr& each : connections) each->AwaitEnd();
+void Dialer::Close(std::vector<ConnectionPtr>* connections) {
+  for (const ConnectionPtr& each : *connections) each->Close();
+  for (const ConnectionPtr& each : *connections) each->AwaitEnd();
+  connections->clear();
+  stubs_.clear();
+  dialed_ = 0;
 }
 
 }  // namespace kamino::bench::connections

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "client/session/carriers.h"
 #include "client/session/connection.h"
 #include "google/protobuf/message_lite.h"
@@ -45,13 +46,22 @@ class Dialer {
       const std::vector<ConnectionPtr>& connections, session::Method method,
       uint64_t number, const google::protobuf::MessageLite& body);
 
-  // Waits until they are gone.
-  static void Close(const std::vector<ConnectionPtr>& connections);
+  // Waits until they are gone, which are all that this one has opened, and ends
+  // their channels.
+  void Close(std::vector<ConnectionPtr>* connections);
+
+  // A call by a channel of its own, as a new client's first one is: how long it
+  // took, or why the node did not take it.
+  absl::StatusOr<absl::Duration> FirstCall();
 
  private:
   using Stub = kamino::v1::SessionService::Stub;
 
   Dialer(const std::string& carrier, const std::string& address, int streams);
+  // One that shares no connection with those made before.
+  std::shared_ptr<Stub> NewStub();
+  absl::Status AskForCarriers(Stub* stub,
+                              kamino::v1::GetCarriersResponse* node) const;
   // The next connection's.
   client::WireMaker NextWay();
 
@@ -59,8 +69,10 @@ class Dialer {
   const std::string address_;
   const size_t streams_;
   kamino::v1::GetCarriersResponse node_;
-  std::vector<std::shared_ptr<Stub>> stubs_;  // the last channel is its last
-  size_t dialed_ = 0;
+  int channels_ = 0;  // so far
+  const std::shared_ptr<Stub> asking_;
+  std::vector<std::shared_ptr<Stub>> stubs_;  // of "grpc"
+  size_t dialed_ = 0;                         // since the last Close
   client::Carriers carriers_;
 };
 

@@ -34,8 +34,7 @@ class IdleCrowd final : public Crowd {
     *lost += static_cast<size_t>(
         std::count_if(answers.begin(), answers.end(),
                       [](const absl::Status& each) { return !each.ok(); }));
-    Dialer::Close(open_);
-    open_.clear();
+    dialer_->Close(&open_);
     return absl::OkStatus();
   }
 

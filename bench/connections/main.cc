@@ -82,13 +82,13 @@ void AddFlags(CLI::App* flags, Options* options) {
       ->capture_default_str();
   flags
       ->add_option("--rounds", options->rounds,
-                   "How often they come and go; by default 3, or 1 of the "
+                   "How often they come and go; by default 5, or 1 of the "
                    "quick ones.")
       ->check(CLI::Range(1, 1000));
   flags
       ->add_option("--slice_ms", options->slice_ms,
                    "How long puts, and gets, are measured each time; by "
-                   "default 2000, or 250 of the quick ones.")
+                   "default 1000, or 250 of the quick ones.")
       ->check(CLI::Range(1, 3'600'000));
 }
 
@@ -134,7 +134,7 @@ absl::StatusOr<std::vector<Round>> Run(const Options& options,
       sessions ? Sessions({scale.sessions, scale.connections, options.window},
                           dialer.get())
                : IdleConnections(scale.idle, dialer.get());
-  return Measure(measure, crowd.get(), Program::StartProgress());
+  return Measure(measure, crowd.get(), dialer.get(), Program::StartProgress());
 }
 
 Facts FactsOf(const Options& options, const Scale& scale,
@@ -170,9 +170,9 @@ int Run(const Program& program, const Options& options) {
   measure.processes = *processes;
   measure.carrier = options.beside;
   measure.outstanding = options.outstanding;
-  measure.rounds = options.rounds.value_or(program.quick() ? 1 : 3);
+  measure.rounds = options.rounds.value_or(program.quick() ? 1 : 5);
   measure.slice = absl::Milliseconds(
-      options.slice_ms.value_or(program.quick() ? 250 : 2000));
+      options.slice_ms.value_or(program.quick() ? 250 : 1000));
   // As every program of ours that counts microseconds; docs/engine.md.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   const auto rounds = Run(options, scale, measure);

@@ -24,9 +24,12 @@ constexpr int kLoaders = 32;
 
 class Measurement {
  public:
-  Measurement(const MeasureOptions& options, Crowd* crowd,
+  Measurement(const MeasureOptions& options, Crowd* crowd, Dialer* dialer,
               const Progress& progress)
-      : options_(options), crowd_(crowd), progress_(progress) {}
+      : options_(options),
+        crowd_(crowd),
+        dialer_(dialer),
+        progress_(progress) {}
 
   absl::Status Begin() {
     client::ClientOptions asking;
@@ -55,7 +58,7 @@ class Measurement {
     progress_(absl::StrCat("with ", round.opened));
     ASSIGN_OR_RETURN(round.speed_with, RunSlices());
     ASSIGN_OR_RETURN(round.with, Look());
-    round.newcomer = FirstWrite();
+    round.newcomer = dialer_->FirstCall();
     progress_("they go");
     begin = MonotonicNow();
     RETURN_IF_ERROR(crowd_->Close(&round.lost));
@@ -128,25 +131,9 @@ class Measurement {
     return all;
   }
 
-  absl::StatusOr<absl::Duration> FirstWrite() const {
-    const absl::Time begin = MonotonicNow();
-    ASSIGN_OR_RETURN(
-        const std::unique_ptr<Subject> newcomer,
-        service::MakeKamino("newcomer", options_.carrier, options_.seeds));
-    absl::Status status;
-    absl::Notification ended;
-    newcomer->Put({service::KeyOf(0), service::ValueOf(0, kValueBytes)},
-                  [&](const absl::Status& outcome, absl::string_view) {
-                    status = outcome;
-                    ended.Notify();
-                  });
-    ended.WaitForNotification();
-    if (!status.ok()) return status;
-    return MonotonicNow() - begin;
-  }
-
   const MeasureOptions& options_;
   Crowd* const crowd_;
+  Dialer* const dialer_;
   const Progress& progress_;
   service::Population population_{0};
   std::unique_ptr<client::Client> asker_;  // what nodes say of themselves
@@ -157,9 +144,9 @@ class Measurement {
 }  // namespace
 
 absl::StatusOr<std::vector<Round>> Measure(const MeasureOptions& options,
-                                           Crowd* crowd,
+                                           Crowd* crowd, Dialer* dialer,
                                            const Progress& progress) {
-  Measurement measurement(options, crowd, progress);
+  Measurement measurement(options, crowd, dialer, progress);
   RETURN_IF_ERROR(measurement.Begin());
   std::vector<Round> rounds;
   for (int i = 0; i < options.rounds; ++i) {

@@ -41,8 +41,8 @@ struct Round {
   absl::Duration opening;
   absl::Duration closing;
   size_t lost = 0;
-  // Of a client that came when the crowd was there: till its first write was
-  // acknowledged; or why it never was.
+  // Of a client that came when the crowd was there, its first call; or why the
+  // node did not take it.
   absl::StatusOr<absl::Duration> newcomer = absl::UnknownError("");
   Snapshot before, with, after;
   Speed speed_before, speed_with, speed_after;
@@ -53,14 +53,15 @@ struct MeasureOptions {
   std::vector<service::Process> processes;
   std::string carrier;  // of the client beside
   int outstanding = 32;
-  int rounds = 3;
-  absl::Duration slice = absl::Seconds(2);  // of puts, and of gets
+  int rounds = 5;
+  absl::Duration slice = absl::Seconds(1);  // of puts, and of gets
 };
 
-// In each round: before, the crowd comes, with it, it goes, after. Not OK: that
-// could not be measured, or an operation of the client beside failed.
+// `dialer`: by which newcomers come. In each round: before, the crowd comes,
+// with it, it goes, after. Not OK: that could not be measured, or an operation
+// of the client beside failed.
 absl::StatusOr<std::vector<Round>> Measure(const MeasureOptions& options,
-                                           Crowd* crowd,
+                                           Crowd* crowd, Dialer* dialer,
                                            const Progress& progress);
 
 }  // namespace kamino::bench::connections

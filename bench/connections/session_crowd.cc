@@ -27,8 +27,7 @@ class SessionCrowd final : public Crowd {
     while (names_.size() < plan_.sessions && refused->ok()) {
       const size_t now =
           std::min(plan_.connections, plan_.sessions - names_.size());
-      Dialer::Close(kept_);
-      kept_.clear();
+      dialer_->Close(&kept_);
       std::vector<SessionHello> hellos(now);
       for (SessionHello& hello : hellos) *hello.mutable_session() = NewName();
       for (Dialed& each : dialer_->Open(std::move(hellos))) {
@@ -61,7 +60,7 @@ class SessionCrowd final : public Crowd {
       *lost += end - first - connections.size();
       RETURN_IF_ERROR(AskAll(connections, session::Method::kClose, 0,
                              kamino::v1::GetRequest()));
-      Dialer::Close(connections);
+      dialer_->Close(&connections);
     }
     names_.clear();
     return absl::OkStatus();
@@ -93,8 +92,7 @@ class SessionCrowd final : public Crowd {
              kept_, session::Method::kKeepAlive, 0, kamino::v1::GetRequest())) {
       if (!each.ok()) ++*lost;
     }
-    Dialer::Close(kept_);
-    kept_.clear();
+    dialer_->Close(&kept_);
   }
 
   const SessionsPlan plan_;

@@ -24,7 +24,7 @@ help:
 	@echo "make build   build the programs: bazel-bin/client/cli/kamino,"
 	@echo "             node/kamino_node, membership/kamino_manager"
 	@echo "make bench-connections"
-	@echo "             what 10,000 sessions or idle connections cost a node (six"
+	@echo "             what 10,000 sessions or idle connections cost a node (seven"
 	@echo "             minutes; QUICK=1: 1,000 of each, 40 seconds), ARGS=flags;"
 	@echo "             results in bench/out"
 	@echo "make bench-engine"

@@ -142,11 +142,14 @@ def kept(rounds, what):
   return rounds[-1][f"{what}_after"] - rounds[0][f"{what}_before"]
 
 
+def speed_ratios(rounds, what):
+  """With them to without, of each round."""
+  return [2 * r[f"{what}_with"] / (r[f"{what}_before"] + r[f"{what}_after"])
+          for r in rounds]
+
+
 def speed_ratio(rounds, what):
-  """With them to without, the median of the rounds."""
-  return statistics.median(
-      2 * r[f"{what}_with"] / (r[f"{what}_before"] + r[f"{what}_after"])
-      for r in rounds)
+  return statistics.median(speed_ratios(rounds, what))
 
 
 def row(name, result):
@@ -171,6 +174,8 @@ def row(name, result):
       "gets_per_s": statistics.median(r["gets_per_s_with"] for r in rounds),
       "puts_ratio": speed_ratio(rounds, "puts_per_s"),
       "gets_ratio": speed_ratio(rounds, "gets_per_s"),
+      "puts_ratios": speed_ratios(rounds, "puts_per_s"),
+      "gets_ratios": speed_ratios(rounds, "gets_per_s"),
       "put_us_ratio": speed_ratio(rounds, "put_us"),
       "idle_percent": 100 * statistics.median(
           r["head_idle_processor_with"] - r["head_idle_processor_before"]
@@ -219,26 +224,33 @@ def line(figures):
   return text
 
 
+def target(what, wanted, rounds, at_most):
+  """One that was aimed at, by the median of the rounds."""
+  measured = statistics.median(rounds)
+  return {"what": what, "wanted": wanted, "measured": measured,
+          "rounds": rounds,
+          "met": measured <= wanted if at_most else measured >= wanted}
+
+
 def targets(rows):
-  """What was aimed at: (what, wanted, measured, met)."""
   all_targets = []
   for each in rows:
     name = each["measure"]
     if name == "sessions":
-      all_targets.append((f"{each['opened']} sessions at the head, MiB",
-                          TARGET_SESSIONS_MIB, each["head_own_mib"],
-                          each["head_own_mib"] <= TARGET_SESSIONS_MIB))
+      all_targets.append(target(f"{each['opened']} sessions at the head, MiB",
+                                TARGET_SESSIONS_MIB, [each["head_own_mib"]],
+                                at_most=True))
     for what in ("puts", "gets"):
-      ratio = each[f"{what}_ratio"]
-      all_targets.append((f"{name}: {what} per second, with to without",
-                          TARGET_SPEED, ratio, ratio >= TARGET_SPEED))
-  return [{"what": what, "wanted": wanted, "measured": measured, "met": met}
-          for what, wanted, measured, met in all_targets]
+      all_targets.append(target(
+          f"{name}: {what} per second, with to without", TARGET_SPEED,
+          each[f"{what}_ratios"], at_most=False))
+  return all_targets
 
 
-def target_line(target):
-  return (f"{target['what']:45} {target['measured']:8.2f}  "
-          f"({target['wanted']:g}: {'met' if target['met'] else 'missed'})")
+def target_line(each):
+  spread = f"{min(each['rounds']):.2f}..{max(each['rounds']):.2f}"
+  return (f"{each['what']:47} {each['measured']:6.2f} {spread:>12}  "
+          f"({each['wanted']:g}: {'met' if each['met'] else 'missed'})")
 
 
 def run(arguments, flags):
@@ -259,8 +271,8 @@ def run(arguments, flags):
     print(line(rows[-1]), flush=True)
   print()
   met = targets(rows)
-  for target in met:
-    print(target_line(target), flush=True)
+  for each in met:
+    print(target_line(each), flush=True)
   return {"settings": vars(arguments), "flags": flags, "figures": rows,
           "targets": met, "measurements": results}
 

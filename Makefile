@@ -1,6 +1,7 @@
 # The front door. `make` lists what there is.
-.PHONY: help packages checkers build demo test test-rdma chaos bench-engine \
-  bench-failover bench-service bench-transport crash simulate fuzz sanitize lint format clean
+.PHONY: help packages checkers build demo test test-rdma chaos \
+  bench-connections bench-engine bench-failover bench-service bench-transport \
+  crash simulate fuzz sanitize lint format clean
 .DEFAULT_GOAL := help
 
 PROGRAMS := //client/cli:kamino //node:kamino_node //membership:kamino_manager
@@ -22,6 +23,10 @@ help:
 	@echo "make sanitize  the engine's tests under sanitizers"
 	@echo "make build   build the programs: bazel-bin/client/cli/kamino,"
 	@echo "             node/kamino_node, membership/kamino_manager"
+	@echo "make bench-connections"
+	@echo "             what 10,000 sessions or idle connections cost a node (seven"
+	@echo "             minutes; QUICK=1: 1,000 of each, 40 seconds), ARGS=flags;"
+	@echo "             results in bench/out"
 	@echo "make bench-engine"
 	@echo "             measure the engine against its baselines (some minutes;"
 	@echo "             QUICK=1: one or two); results in bench/out"
@@ -98,6 +103,14 @@ fuzz: packages
 sanitize: packages
 	@bazel test --config=asan //tests/engine/...
 	@bazel test --config=tsan //tests/engine/...
+
+bench-connections: packages
+	@echo "building"
+	@bazel build $(PROGRAMS) //bench/connections:bench_connections
+	@mkdir -p bench/out
+	@bench/connections/connections.py --out=bench/out/connections.json \
+	  $(if $(filter-out 0,$(QUICK)),--quick) $(ARGS)
+	@echo "bench/out/connections.json"
 
 bench-engine: packages
 	@echo "building"

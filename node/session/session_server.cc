@@ -1,11 +1,20 @@
 #include "node/session/session_server.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "glog/logging.h"
 
 namespace kamino::node {
+namespace {
+
+// They are told of seconds, and a look at thousands takes as long as a hundred
+// puts: where there are many, each has its turn in one of so many ticks.
+constexpr size_t kTicksForAll = 20;
+constexpr size_t kLeastLooks = 64;  // of a tick
+
+}  // namespace
 
 SessionServer::SessionServer(const Options& options, Node* node)
     : options_(options), node_(node) {
@@ -77,7 +86,15 @@ void SessionServer::OnWritable(uint64_t id) {
 void SessionServer::OnClosed(uint64_t id) { connections_.erase(id); }
 
 void SessionServer::OnTick(absl::Time now) {
-  for (auto& [id, connection] : connections_) connection->OnTick(now);
+  const size_t looks =
+      std::min(connections_.size(),
+               std::max(kLeastLooks, connections_.size() / kTicksForAll + 1));
+  auto next = connections_.lower_bound(next_look_);
+  for (size_t i = 0; i < looks; ++i) {
+    if (next == connections_.end()) next = connections_.begin();
+    next_look_ = next->first + 1;
+    (next++)->second->OnTick(now);
+  }
 }
 
 void SessionServer::EndOfBatch() {

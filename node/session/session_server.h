@@ -69,6 +69,7 @@ class SessionServer final : public CoreUser {
 
   size_t unsent_ = 0;  // of all; outlives them
   absl::btree_map<uint64_t, std::unique_ptr<SessionConnection>> connections_;
+  uint64_t next_look_ = 0;  // of a tick; at that connection or a later one
   std::deque<std::pair<uint64_t, std::string>> waiting_;  // frames
   size_t waiting_bytes_ = 0;
   bool has_turn_ = false;          // a task that serves is on its way

@@ -19,8 +19,12 @@
 namespace kamino::transport {
 namespace {
 
+// Of a link that was never sent much at a time, as many clients' are; and how
+// much of it has to be free for a read.
+constexpr size_t kFirstBuffer = 1024;
+constexpr size_t kFirstRead = 512;
+// Of the others. Below this much free room a read is not worth its system call.
 constexpr size_t kLeastBuffer = size_t{256} << 10;
-// Below this much free room a read is not worth its system call.
 constexpr size_t kLeastRead = size_t{32} << 10;
 // Bounds how long one link holds the thread.
 constexpr int kReadsPerEvent = 16;
@@ -138,6 +142,7 @@ void TcpLink::Read() {
       return;
     }
     end_ += static_cast<size_t>(count);
+    much_ |= static_cast<size_t>(count) == room;
     if (!DeliverFrames()) return;
     // The kernel had no more; what comes later has its own edge, but for the
     // end of the stream when its edge came with these bytes.
@@ -170,8 +175,10 @@ void TcpLink::MakeRoom() {
     frame += head.length;  // checked by DeliverFrames
   }
   const size_t room = buffer_capacity_ - end_;
-  if (begin_ + frame <= buffer_capacity_ && room >= kLeastRead) return;
-  const size_t needed = std::max(kLeastBuffer, frame + kLeastRead);
+  const size_t least_read = much_ ? kLeastRead : kFirstRead;
+  if (begin_ + frame <= buffer_capacity_ && room >= least_read) return;
+  const size_t needed =
+      std::max(much_ ? kLeastBuffer : kFirstBuffer, frame + least_read);
   std::unique_ptr<std::byte[]> larger;
   if (needed > buffer_capacity_) larger.reset(new std::byte[needed]);
   std::byte* to = larger != nullptr ? larger.get() : buffer_.get();

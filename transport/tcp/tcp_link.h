@@ -46,6 +46,7 @@ class TcpLink final : public SocketLink {
   bool hung_up_ = false;  // the peer sends nothing after what the kernel has
   bool flush_posted_ = false;
   bool read_posted_ = false;
+  bool much_ = false;  // some read has filled the buffer
   std::unique_ptr<std::byte[]> buffer_;
   size_t buffer_capacity_ = 0;
   size_t begin_ = 0;  // buffer_[begin_, end_) is received and not handed out

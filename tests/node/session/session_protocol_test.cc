@@ -1,5 +1,6 @@
 // What a node answers to the frames of a connection, whatever carries them: the
 // test is the carrier.
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <string>
@@ -7,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "google/rpc/status.pb.h"
 #include "gtest/gtest.h"
@@ -83,6 +85,24 @@ class TestCarrier final : public SessionCarrier {
 
  private:
   const std::shared_ptr<Peer> peer_;
+};
+
+// One whose looks at it are counted.
+class CountingCarrier final : public SessionCarrier {
+ public:
+  explicit CountingCarrier(std::shared_ptr<int> looks)
+      : looks_(std::move(looks)) {}
+  void Send(std::string) override {}
+  size_t unsent() const override {
+    ++*looks_;
+    return 0;
+  }
+  void Close() override {}
+  void Abort() override {}
+  std::string peer() const override { return "test"; }
+
+ private:
+  const std::shared_ptr<int> looks_;
 };
 
 SessionServerOptions TightOptions() {
@@ -326,6 +346,35 @@ TEST_F(SessionProtocolTest, WithoutALeaseAHeadSaysNothingOfSessions) {
     SendHello(session, welcome.session().epoch());
     EXPECT_EQ(AwaitGoodbye().reason, kamino::v1::REASON_RECONFIGURING);
   }
+}
+
+// It would take longer than the ticks are apart.
+TEST_F(SessionProtocolTest, ATickLooksAtAFewOfMany) {
+  constexpr int kMany = 2000;
+  std::vector<std::shared_ptr<int>> looks;
+  int most = 0;
+  absl::Notification done;
+  node_->Run([&](ChainNode&) {
+    for (int i = 0; i < kMany; ++i) {
+      looks.push_back(std::make_shared<int>(0));
+      sessions_->Open(sessions_->NewId(),
+                      std::make_unique<CountingCarrier>(looks.back()));
+    }
+    const auto sum = [&] {
+      int all = 0;
+      for (const auto& each : looks) all += *each;
+      return all;
+    };
+    for (int tick = 0; tick < 20; ++tick) {
+      const int before = sum();
+      sessions_->OnTick(node_->Now());
+      most = std::max(most, sum() - before);
+    }
+    done.Notify();
+  });
+  done.WaitForNotification();
+  EXPECT_LE(most, kMany / 10);
+  for (int i = 0; i < kMany; ++i) EXPECT_GE(*looks[i], 1) << i;
 }
 
 TEST_F(SessionProtocolTest, WithoutASessionOneMayRead) {

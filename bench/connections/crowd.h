@@ -1,0 +1,48 @@
+// Those whose cost is measured: many clients of a node, who open something,
+// keep it for a while and close it.
+#ifndef KAMINO_BENCH_CONNECTIONS_CROWD_H_
+#define KAMINO_BENCH_CONNECTIONS_CROWD_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "bench/connections/dialer.h"
+
+namespace kamino::bench::connections {
+
+// Not thread-safe.
+class Crowd {
+ public:
+  virtual ~Crowd() = default;
+
+  // Opens as many as it is to, or as the node takes: why it took no more goes
+  // to `refused`. Not OK: something failed that is no refusal.
+  virtual absl::Status Open(absl::Status* refused) = 0;
+  // How many there are.
+  virtual size_t size() const = 0;
+  // Asks each whether it is still good, and closes it. To `lost` go how many
+  // were not.
+  virtual absl::Status Close(size_t* lost) = 0;
+};
+
+// Connections without a session, which say hello and nothing more until they
+// are closed. `dialer` outlives it.
+std::unique_ptr<Crowd> IdleConnections(size_t count, Dialer* dialer);
+
+struct SessionsPlan {
+  size_t sessions = 0;
+  size_t connections = 0;  // at a time
+  uint32_t window = 0;
+};
+
+// Sessions with a lease of an hour and one mutation each. A connection has one
+// session; so as many connections as there may be are opened at a time, and
+// closed for the next, but for the last ones. They are closed in the same way.
+// `dialer` outlives it and leads to the head.
+std::unique_ptr<Crowd> Sessions(const SessionsPlan& plan, Dialer* dialer);
+
+}  // namespace kamino::bench::connections
+
+#endif  // KAMINO_BENCH_CONNECTIONS_CROWD_H_

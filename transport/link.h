@@ -131,8 +131,8 @@ struct TransportOptions {
   // tcp, verbs without rings: credits of a link, bytes accepted by Send and not
   // yet by the kernel, or the peer. At least max_message and 64 bytes.
   size_t send_buffer = size_t{16} << 20;
-  // shm, verbs with rings: credits of a link, bytes of each direction's ring. Rounded up
-  // to a power of two; at least max_message and 64 bytes.
+  // shm, verbs with rings: credits of a link, bytes of each direction's ring.
+  // Rounded up to a power of two; at least max_message and 64 bytes.
   size_t ring_bytes = size_t{8} << 20;
   // shm, verbs: how long to poll for the next message before going to sleep,
   // for as long as that finds some now and then.

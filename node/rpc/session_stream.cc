@@ -12,6 +12,7 @@ class StreamCarrier final : public SessionCarrier {
   ~StreamCarrier() override { stream_->Close(); }
 
   void Send(std::string frame) override { stream_->Send(std::move(frame)); }
+  size_t piece_bytes() const override { return 256 << 10; }
   size_t unsent() const override { return stream_->unsent(); }
   void Close() override { stream_->Close(); }
   void Abort() override { stream_->Abort(); }

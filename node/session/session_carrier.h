@@ -16,6 +16,11 @@ class SessionCarrier {
   // Takes the frame, whatever the peer does; in order.
   virtual void Send(std::string frame) = 0;
 
+  // Answers of one batch leave once they are so many bytes, as frames of their
+  // own: the peer works at those while this node works at the rest. More where
+  // a frame costs more.
+  virtual size_t piece_bytes() const { return 16 << 10; }
+
   // Bytes of frames that Send took and that are still here.
   virtual size_t unsent() const = 0;
 

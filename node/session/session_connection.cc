@@ -327,7 +327,7 @@ char* SessionConnection::BeginAnswer(uint32_t tag, const absl::Status& status,
 }
 
 void SessionConnection::EndAnswer() {
-  if (out_.bytes() >= limits_.piece_bytes) Flush();
+  if (out_.bytes() >= carrier_->piece_bytes()) Flush();
   if (unsent_ + out_.bytes() > 2 * limits_.max_unsent_bytes) {
     Abort("it takes no answers, and goes on asking");
   }

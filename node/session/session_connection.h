@@ -31,9 +31,6 @@ struct SessionLimits {
   // ends.
   size_t max_unsent_bytes = 16 << 20;
   size_t max_all_unsent_bytes = 256 << 20;  // of all connections
-  // Answers leave at the end of a batch, or once they are so many bytes: the
-  // peer works at those while this node works at the rest.
-  size_t piece_bytes = 16 << 10;
   // What was not greeted, or does not take its answers, for so long ends.
   absl::Duration max_silence = absl::Seconds(5);
   // Keys that the reads of one frame may look up: some tens of milliseconds.

@@ -140,7 +140,7 @@ absl::Status CheckReplicaReads(const History& history,
                                       ", which was told before it began, to ",
                                       record.newest_at_return));
       }
-    } else if (seen < floor) {
+    } else if (!record.repeats && seen < floor) {
       return Violation(record, absl::StrCat("is as of ", seen, ", but ", floor,
                                             " was told before it began"));
     }

@@ -83,7 +83,7 @@ class RaceTest(unittest.TestCase):
       done = run("--subjects=kamino-tcp,redis,redis-aof,etcd", "--heap_mb=64",
                  "--redis_connections=2,2",
                  "--workloads=put,get,tx10,ycsb-d,ycsb-e,ycsb-f",
-                 "--objects=200", "--rounds=1", "--slice_ms=50",
+                 "--objects=200", "--rounds=1", "--slice_ms=150",
                  "--warm_up_ms=5", "--outstanding=1,16", "--loads=50",
                  "--endurance_s=0", "--json", f"--out={out}")
       self.assertEqual(done.returncode, 0, done.stderr)

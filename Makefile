@@ -19,7 +19,7 @@ help:
 	@echo "             JSON=file; CHECK=folder checks kept histories again"
 	@echo "make simulate"
 	@echo "             run the cluster in the simulator, SEEDS=n FIRST=seed"
-	@echo "             TRACE=1 FAULT=name"
+	@echo "             MODE=kamino|traditional|images TRACE=1 FAULT=name"
 	@echo "make sanitize  the engine's tests under sanitizers"
 	@echo "make build   build the programs: bazel-bin/client/cli/kamino,"
 	@echo "             node/kamino_node, membership/kamino_manager"
@@ -91,8 +91,8 @@ SIMULATE = simulate_$(if $(FAULT),faulty,main)
 simulate: packages
 	@bazel build //tests/simulation:$(SIMULATE)
 	@bazel-bin/tests/simulation/$(SIMULATE) --seeds=$(SEEDS) \
-	  --first=$(FIRST) $(if $(FAULT),--fault=$(FAULT)) \
-	  $(if $(filter-out 0,$(TRACE)),--trace)
+	  --first=$(FIRST) $(if $(MODE),--mode=$(MODE)) \
+	  $(if $(FAULT),--fault=$(FAULT)) $(if $(filter-out 0,$(TRACE)),--trace)
 
 # For that long in all; docs/testing_fuzz.md.
 fuzz: packages

@@ -55,9 +55,10 @@ absl::Status Admission::Promote(absl::Time now, Actions* actions) {
   for (uint64_t last = core_->completed(); last < ring.applied();) {
     const replica::LogEntry entry = ring.EntryOf(last + 1);
     last = entry.last();
+    in_flight_[last];
+    if (options_.pipelines) continue;
     ASSIGN_OR_RETURN(auto write_set, entry.WriteSet());
     store_->HoldLocks(last, write_set);
-    in_flight_[last];
   }
   engine::HeapReader reader(store_->heap());
   ASSIGN_OR_RETURN(const bool formatted, state_->Formatted(reader));
@@ -183,7 +184,7 @@ void Admission::ExecuteBatch(std::vector<Request> batch, absl::Time now,
       ++counters_.aborted;
       if (attempt.ended) NoteSurvived(&request);
       if (attempt.lacks_room) DropForRoom(now, &attempt.outcome.status);
-      Answer(request, std::move(attempt.outcome));
+      AnswerWhatItSaw(request, std::move(attempt.outcome));
     } else {
       waiting_.AddAlone(std::move(request));
     }
@@ -241,7 +242,7 @@ std::optional<std::pair<size_t, Admission::Attempt>> Admission::TryBatch(
   Abort(*transaction);
   for (size_t i = 0; i < batch->size(); ++i) {
     if (attempts[i].ended) NoteSurvived(&(*batch)[i]);
-    Answer((*batch)[i], std::move(attempts[i].outcome));
+    AnswerWhatItSaw((*batch)[i], std::move(attempts[i].outcome));
   }
   return std::nullopt;
 }
@@ -374,7 +375,7 @@ void Admission::CommitBatch(Transaction& transaction, uint32_t executed,
   };
   engine::CommitOptions options;
   options.sequence = last;  // so that a recovery finds the end of an entry
-  options.hold_locks = true;
+  options.hold_locks = !options_.pipelines;
   options.before_mark.emplace(append);
   options.image = &image;
   absl::Status committed = transaction.Commit(options);
@@ -479,6 +480,15 @@ void Admission::Answer(Request& request, RequestOutcome outcome) {
                "", 0};
   }
   request.done(std::move(outcome));
+}
+
+void Admission::AnswerWhatItSaw(Request& request, RequestOutcome outcome) {
+  if (!options_.pipelines || in_flight_.empty()) {
+    return Answer(request, std::move(outcome));
+  }
+  result_bytes_ += outcome.result.size();
+  in_flight_.rbegin()->second.push_back(
+      {std::move(request.done), std::move(outcome)});
 }
 
 AdmissionStats Admission::stats() const {

@@ -18,6 +18,11 @@
 //      backup holds it. Its requests are answered when it is completed, also
 //      those that failed within it: they may have seen what it wrote.
 //
+// Where dependent requests are pipelined (AdmissionOptions::pipelines) locks
+// only wait for the backup. So a request may see what is not completed, and may
+// fail of it, or be a repetition of it: whatever it comes to, it is answered
+// once everything is completed that was executed before it.
+//
 // A head that follows one that died is on probation for a while: the request
 // that killed the other one may be among those that come. It executes one
 // request at a time, and none before its successor knows of it. If it dies as
@@ -86,6 +91,9 @@ struct AdmissionOptions {
   uint64_t close_slots_at_once = 1024;
   // Between two ticks; what is longer is no silence of any session.
   absl::Duration longest_pause = absl::Milliseconds(250);
+  // Requests that depend on entries without completion are executed behind
+  // them (base/chain_mode.h, Pipelines), rather than parked until that.
+  bool pipelines = false;
   // How long a new head is on probation: long enough for clients of the one
   // that died to find the new one, and to ask again.
   absl::Duration probation = absl::Seconds(5);
@@ -284,6 +292,9 @@ class Admission {
                        const BatchClients& clients, absl::Time now,
                        Request* request);
   void Answer(Request& request, RequestOutcome outcome);
+  // Of a request that was executed and is part of no entry, when what it may
+  // have seen is completed.
+  void AnswerWhatItSaw(Request& request, RequestOutcome outcome);
   // An error of the engine, in terms a client can act upon.
   absl::Status Explain(const absl::Status& status);
 

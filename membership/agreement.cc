@@ -4,6 +4,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/chain_mode.h"
 
 namespace kamino::membership {
 namespace {
@@ -13,7 +14,10 @@ Range RangeOf(const Agreement& agreement, const std::string& name) {
   return found == agreement.end() ? Range{} : found->second;
 }
 
-std::string TextOf(const Range& range) {
+std::string TextOf(absl::string_view name, const Range& range) {
+  if (name == kChainModeTerm && range.low == range.high) {
+    return std::string(ChainModeNameOf(range.low));
+  }
   if (range.low != range.high) {
     return absl::StrCat(range.low, " to ", range.high);
   }
@@ -56,8 +60,9 @@ std::string Misfit(const Agreement& a, absl::string_view a_node,
       const Range there = RangeOf(b, name);
       if (Meet(here, there)) continue;
       // Perhaps a stranger's.
-      return absl::StrCat(absl::CHexEscape(name), " is ", TextOf(here), " at ",
-                          a_node, ", but ", TextOf(there), " at ", b_node);
+      return absl::StrCat(absl::CHexEscape(name), " is ", TextOf(name, here),
+                          " at ", a_node, ", but ", TextOf(name, there), " at ",
+                          b_node);
     }
   }
   return "";
@@ -68,8 +73,8 @@ std::string Misfit(const Agreement& agreement, absl::string_view node,
   for (const auto& [name, value] : in_force) {
     const Range here = RangeOf(agreement, name);
     if (here.Has(value)) continue;
-    return absl::StrCat(absl::CHexEscape(name), " is ", TextOf(here), " at ",
-                        node, ", but ", TextOf({value, value}),
+    return absl::StrCat(absl::CHexEscape(name), " is ", TextOf(name, here),
+                        " at ", node, ", but ", TextOf(name, {value, value}),
                         " in the chain");
   }
   return "";

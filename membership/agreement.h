@@ -33,6 +33,10 @@ using Agreement = std::map<std::string, Range>;
 // highest that all members can. 0: it is not used, as not all members have it.
 using InForce = std::map<std::string, uint64_t>;
 
+// The chain's mode (base/chain_mode.h), as its number: kamino, 0, is what a
+// node has that names none.
+inline constexpr absl::string_view kChainModeTerm = "chain mode (--chain_mode)";
+
 // As many as may be said. A view's record holds them for each member.
 inline constexpr size_t kMaxAgreementBytes = 16u << 10;
 

@@ -72,8 +72,9 @@ size_t NodesMissing(const View& view, const KnownNodes& nodes,
 // acknowledged, and can mend what is torn: one of them is sound and was never
 // away, or has met its neighbours since; or there are two, and one of them
 // holds everything, be it torn (section 5.3, last paragraph); or all others are
-// back without what they held; or it is the only member. Those to be removed do
-// not count.
+// back without what they held; or it is the only member. Where nodes mend what
+// is interrupted by themselves (MendsAlone) one that holds everything is
+// enough. Those to be removed do not count.
 bool CanGoOn(const View& view, const KnownNodes& nodes,
              const Exclusions& excluded = {});
 

@@ -45,6 +45,12 @@ void View::Agree() {
   in_force = InForceOf(agreements);
 }
 
+ChainMode View::mode() const {
+  const auto found = in_force.find(std::string(kChainModeTerm));
+  return found == in_force.end() ? ChainMode::kKamino
+                                 : static_cast<ChainMode>(found->second);
+}
+
 int View::IndexOf(absl::string_view node_id, uint64_t incarnation) const {
   for (size_t i = 0; i < members.size(); ++i) {
     if (members[i].node_id == node_id &&

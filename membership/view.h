@@ -10,6 +10,7 @@
 
 #include "absl/strings/string_view.h"
 #include "base/chain_id.h"
+#include "base/chain_mode.h"
 #include "membership/agreement.h"
 
 namespace kamino::membership {
@@ -74,6 +75,8 @@ struct View {
 
   // Puts in force what all members can.
   void Agree();
+  // The one mode that all members have.
+  ChainMode mode() const;
 
   // Position of that incarnation of that node, or -1.
   int IndexOf(absl::string_view node_id, uint64_t incarnation) const;

@@ -51,6 +51,11 @@ ABSL_FLAG(uint64_t, heap_mb, 256,
           "Size of the heap in MiB; the same on all nodes, for good.");
 ABSL_FLAG(uint64_t, ring_mb, 64,
           "Size of the log ring in MiB; the same on all nodes.");
+ABSL_FLAG(std::string, chain_mode, "kamino",
+          "How the chain keeps what a crash may cut short; the same on all "
+          "nodes, for good: kamino (f + 2 nodes for f failures, no copies), "
+          "traditional (f + 1, each with undo copies) or images (f + 1; log "
+          "entries carry what they leave).");
 ABSL_FLAG(std::string, undo_copy, "dynamic",
           "What this node keeps, while it is head, to take transactions back "
           "by: simple (a copy of the whole heap) or dynamic (of what was "
@@ -111,6 +116,17 @@ absl::Status ReadUndoCopy(StorageOptions* storage) {
   return absl::OkStatus();
 }
 
+absl::Status ReadChainMode(StorageOptions* storage) {
+  const std::string name = absl::GetFlag(FLAGS_chain_mode);
+  const auto mode = ChainModeFrom(name);
+  if (!mode.has_value()) {
+    return BadFlag("chain_mode", absl::StrCat("must be ", kChainModeNames,
+                                              ", not \"", name, "\""));
+  }
+  storage->mode = *mode;
+  return absl::OkStatus();
+}
+
 absl::Status CheckMegabytes(absl::string_view flag, uint64_t megabytes,
                             uint64_t min_bytes) {
   if (megabytes >= min_bytes >> 20 && megabytes <= kMaxMegabytes) {
@@ -146,6 +162,7 @@ absl::Status ReadStorage(NodeFlags* flags) {
   if (!(storage->alpha > 0 && storage->alpha <= 1)) {
     return BadFlag("alpha", "must be over 0 and at most 1");
   }
+  RETURN_IF_ERROR(ReadChainMode(storage));
   RETURN_IF_ERROR(ReadUndoCopy(storage));
   const std::string pmem = absl::GetFlag(FLAGS_pmem);
   if (pmem != "auto" && pmem != "force") {

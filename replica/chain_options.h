@@ -9,6 +9,7 @@
 
 #include "absl/time/time.h"
 #include "base/chain_id.h"
+#include "base/chain_mode.h"
 #include "membership/view.h"
 #include "replica/log_entry.h"
 
@@ -17,6 +18,7 @@ namespace kamino::replica {
 struct ChainOptions {
   std::string cluster_id;
   ChainId chain_id = kOnlyChain;
+  ChainMode mode = ChainMode::kKamino;
   std::string node_id;
   uint64_t incarnation = 0;
   uint64_t heap_bytes = 0;

@@ -65,18 +65,23 @@ absl::string_view LogRing::BytesOf(const Slot& slot) const {
 
 absl::StatusOr<std::unique_ptr<LogRing>> LogRing::Create(engine::Region* region,
                                                          const HeapUuid& heap,
-                                                         size_t min_bytes) {
+                                                         size_t min_bytes,
+                                                         ChainMode mode) {
   if (region->size() < min_bytes) {
     return absl::InvalidArgumentError(
         absl::StrCat("log ring of ", region->size(),
                      " bytes is too small; at least ", min_bytes));
   }
   auto ring = absl::WrapUnique(new LogRing(region, CapacityOf(*region)));
-  ring->Format(heap, 0, 0);
+  ring->Format(heap, mode, 0, 0);
   return ring;
 }
 
-void LogRing::Format(const HeapUuid& heap, uint64_t sequence,
+ChainMode LogRing::mode() const {
+  return static_cast<ChainMode>(header()->mode);
+}
+
+void LogRing::Format(const HeapUuid& heap, ChainMode mode, uint64_t sequence,
                      uint32_t generation) {
   RingHeader* header = this->header();
   // The first slot must not look like one of an earlier ring.
@@ -87,6 +92,7 @@ void LogRing::Format(const HeapUuid& heap, uint64_t sequence,
   header->generation = generation;
   header->size = region_->size();
   std::memcpy(header->heap_uuid, heap.data(), heap.size());
+  header->mode = static_cast<uint32_t>(mode);
   write_offset_ = kHeaderBytes;
   current_line_ = 0;
   CleanedLine& line = header->cleaned[0];
@@ -109,7 +115,7 @@ void LogRing::Format(const HeapUuid& heap, uint64_t sequence,
 void LogRing::Restart(uint64_t sequence, uint32_t generation) {
   HeapUuid heap;
   std::memcpy(heap.data(), header()->heap_uuid, heap.size());
-  Format(heap, sequence, generation);
+  Format(heap, mode(), sequence, generation);
 }
 
 absl::StatusOr<std::unique_ptr<LogRing>> LogRing::Open(engine::Region* region,

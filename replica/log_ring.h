@@ -32,6 +32,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "base/chain_mode.h"
 #include "engine/pmem/region.h"
 #include "replica/applied_mark.h"
 #include "replica/log_entry.h"
@@ -48,11 +49,11 @@ class LogRing {
   // Enough for tests, with entries of a quarter of that.
   static constexpr size_t kMinTinyBytes = 64u << 10;
 
-  // Makes the region an empty ring. The region must outlive the ring.
-  // kInvalidArgument: the region is smaller than `min_bytes`.
+  // Makes the region an empty ring of a chain of that mode. The region must
+  // outlive the ring. kInvalidArgument: the region is smaller than `min_bytes`.
   static absl::StatusOr<std::unique_ptr<LogRing>> Create(
       engine::Region* region, const HeapUuid& heap,
-      size_t min_bytes = kMinBytes);
+      size_t min_bytes = kMinBytes, ChainMode mode = ChainMode::kKamino);
 
   // Finds the entries again; a torn last one was never acknowledged and is
   // dropped. kFailedPrecondition: not a ring, of another version, or of
@@ -110,6 +111,9 @@ class LogRing {
   // the caller's to know, and to begin anew again.
   void Restart(uint64_t sequence, uint32_t generation);
 
+  // As it was made with, for good.
+  ChainMode mode() const;
+
   uint64_t received() const {
     return entries_.empty() ? cleaned_ : entries_.back().last;
   }
@@ -140,7 +144,8 @@ class LogRing {
         mark_(region, offsetof(ring_format::RingHeader, applied)) {}
 
   ring_format::RingHeader* header() const;
-  void Format(const HeapUuid& heap, uint64_t sequence, uint32_t generation);
+  void Format(const HeapUuid& heap, ChainMode mode, uint64_t sequence,
+              uint32_t generation);
   std::byte* EntryAt(uint64_t slot_offset) const;
   absl::string_view BytesOf(const Slot& slot) const;
   // Of the entry that covers `sequence`.

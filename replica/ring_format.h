@@ -9,7 +9,7 @@
 namespace kamino::replica::ring_format {
 
 inline constexpr uint64_t kRingMagic = 0x474e49526f6d614bull;  // "KamoRING"
-inline constexpr uint32_t kRingVersion = 10;
+inline constexpr uint32_t kRingVersion = 11;
 inline constexpr uint32_t kSlotMagic = 0x544f4c53u;  // "SLOT"
 inline constexpr uint32_t kWrapMagic = 0x50415257u;  // "WRAP"
 
@@ -41,6 +41,8 @@ struct RingHeader {
   uint32_t generation;    // a new one whenever the ring begins anew
   uint64_t size;          // of the region, in bytes
   uint8_t heap_uuid[16];  // the heap these entries belong to
+  uint32_t mode;          // ChainMode of the chain that they are of
+  uint32_t unused;        // 0
   uint64_t checksum;      // XXH3 of the fields above
   uint8_t unused1[8];
   AppliedLine applied[2];
@@ -102,7 +104,8 @@ static_assert(offsetof(RecordLine, checksum) == 184);
 static_assert(sizeof(AppliedLine) == 64);
 static_assert(offsetof(AppliedLine, checksum) == 16);
 static_assert(sizeof(CleanedLine) == 64);
-static_assert(offsetof(RingHeader, checksum) == 40);
+static_assert(offsetof(RingHeader, mode) == 40);
+static_assert(offsetof(RingHeader, checksum) == 48);
 static_assert(offsetof(RingHeader, applied) == 64);
 static_assert(offsetof(RingHeader, cleaned) == 192);
 static_assert(sizeof(RingHeader) == 320);

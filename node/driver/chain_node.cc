@@ -41,6 +41,13 @@ absl::string_view KindOf(const kamino::internal::v1::ChainMessage& message) {
   return (*kNames)[message.message_case()];
 }
 
+ChainNode::Options InModeOf(ChainNode::Options options,
+                            const Storage& storage) {
+  options.chain.mode = storage.options().mode;
+  options.admission.pipelines = Pipelines(storage.options().mode);
+  return options;
+}
+
 }  // namespace
 
 using kamino::internal::v1::ChainMessage;
@@ -53,7 +60,7 @@ using replica::StateMachine;
 
 ChainNode::ChainNode(Options options, Storage* storage,
                      const replica::ProcedureRegistry* procedures)
-    : options_(std::move(options)),
+    : options_(InModeOf(std::move(options), *storage)),
       storage_(storage),
       state_(procedures, storage->heap()->root()),
       ranges_(storage->heap(), storage->scrub_record(),

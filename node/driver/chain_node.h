@@ -60,6 +60,7 @@ struct ReadStats {
 class ChainNode {
  public:
   struct Options {
+    // The chain's mode, and what follows from it, is that of the storage.
     replica::ChainOptions chain;
     head::AdmissionOptions admission;
     // Whether this node, being in view `view_id`, may answer by itself now: it

@@ -38,6 +38,8 @@ membership::Agreement AgreementOf(const Storage& storage,
   agreement["state format"] = Exactly(replica::state_format::kStateVersion);
   agreement["snapshot format"] = Exactly(replica::snapshot_format::kVersion);
   agreement["built-in functions' version"] = Exactly(replica::kBuiltinsVersion);
+  agreement[std::string(membership::kChainModeTerm)] =
+      Exactly(static_cast<uint64_t>(storage.options().mode));
   for (const std::string& name : procedures.Names()) {
     if (replica::IsBuiltin(name)) continue;  // these have that version
     agreement[absl::StrCat(kProcedure, name)] = {0, 1};

@@ -99,8 +99,7 @@ absl::Status Storage::Create() {
   scrub_record_.emplace(heap_region_.get(), replica::scrub_format::kOffset);
   ASSIGN_OR_RETURN(ring_region_,
                    media_->Create(Part::kRing, options_.ring_bytes));
-  auto ring =
-      LogRing::Create(ring_region_.get(), heap_->uuid(), MinRingBytes());
+  auto ring = MakeRing(ring_region_.get());
   if (!ring.ok()) return Annotate(ring.status(), media_->Name(Part::kRing));
   ring_ = std::move(*ring);
   NodeState state;
@@ -168,13 +167,28 @@ absl::Status Storage::OpenRing() {
   // A transfer that did not end may have left the ring half made.
   const bool anew =
       read.ok() && record_->state().condition == Condition::kReceiving;
-  auto ring =
-      anew ? LogRing::Create(ring_region_.get(), heap_->uuid(), MinRingBytes())
-           : LogRing::Open(ring_region_.get(), heap_->uuid());
+  auto ring = anew ? MakeRing(ring_region_.get())
+                   : LogRing::Open(ring_region_.get(), heap_->uuid());
   if (!ring.ok()) return Annotate(ring.status(), name);
   if (!read.ok()) return Annotate(read, name);
   ring_ = std::move(*ring);
+  if (ring_->mode() == options_.mode) return absl::OkStatus();
+  if (record_->state().condition != Condition::kFresh) {
+    const absl::string_view mode = ChainModeName(ring_->mode());
+    return absl::FailedPreconditionError(absl::StrCat(
+        name, " is of a chain in ", mode, " mode, but --chain_mode says ",
+        ChainModeName(options_.mode),
+        "; a chain keeps its mode: start the node with --chain_mode=", mode,
+        ", or, to join a chain of the other one as a new node, move its files "
+        "away"));
+  }
+  ASSIGN_OR_RETURN(ring_, MakeRing(ring_region_.get()));
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<LogRing>> Storage::MakeRing(
+    Region* region) const {
+  return LogRing::Create(region, heap_->uuid(), MinRingBytes(), options_.mode);
 }
 
 absl::Status Storage::BeginAnewIfUnused() {
@@ -209,7 +223,7 @@ absl::Status Storage::ResizeRing() {
   const std::string name = media_->Name(Part::kRing);
   ASSIGN_OR_RETURN(auto region,
                    media_->Create(Part::kRing, options_.ring_bytes));
-  auto ring = LogRing::Create(region.get(), heap_->uuid(), MinRingBytes());
+  auto ring = MakeRing(region.get());
   if (!ring.ok()) return Annotate(ring.status(), name);
   // As it is new, no entry of before can be taken for one of its own.
   (*ring)->Restart(ring_->cleaned(), /*generation=*/0);

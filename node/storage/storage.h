@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/chain_id.h"
+#include "base/chain_mode.h"
 #include "engine/heap/heap.h"
 #include "engine/kamino/backup.h"
 #include "engine/pmem/tracked_region.h"
@@ -29,6 +30,8 @@ enum class UndoCopyKind { kSimple, kDynamic };
 struct StorageOptions {
   std::string cluster_id;
   ChainId chain_id = kOnlyChain;
+  // Of the chain, for good: files of another one are refused.
+  ChainMode mode = ChainMode::kKamino;
   std::string node_id;
   uint64_t heap_bytes = 0;
   uint64_t ring_bytes = 0;
@@ -92,6 +95,8 @@ class Storage {
   absl::Status OpenExisting();
   absl::Status OpenHeap();
   absl::Status OpenRing();
+  absl::StatusOr<std::unique_ptr<replica::LogRing>> MakeRing(
+      engine::Region* region) const;
   // For a heap of another size than the options say. One that was in a chain
   // stays: kFailedPrecondition.
   absl::Status BeginAnewIfUnused();

@@ -141,6 +141,7 @@ SimNode::Options Cluster::NodeOptions(const std::string& name) const {
   SimNode::Options options;
   options.cluster_id = kClusterId;
   options.storage.cluster_id = kClusterId;
+  options.storage.mode = options_.mode;
   options.storage.node_id = name;
   options.storage.heap_bytes = kHeapBytes;
   options.storage.ring_bytes = kRingBytes;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/chain_mode.h"
 #include "membership/view.h"
 #include "tests/simulation/committed_log.h"
 #include "tests/simulation/history.h"
@@ -23,6 +24,7 @@
 namespace kamino::simulation {
 
 struct ClusterOptions {
+  ChainMode mode = ChainMode::kKamino;
   int nodes = 4;         // of which
   int chain_length = 4;  // are in the chain at first
   int managers = 2;

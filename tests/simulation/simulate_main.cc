@@ -15,6 +15,7 @@
 #include "absl/flags/flag.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/chain_mode.h"
 #include "base/parse_flags.h"
 #include "glog/logging.h"
 #include "proto/version.h"
@@ -25,6 +26,8 @@
 ABSL_FLAG(uint64_t, first, 1, "the first seed");
 ABSL_FLAG(uint64_t, seeds, 1, "how many seeds");
 ABSL_FLAG(int, jobs, 0, "processes at a time; 0: as many as processors");
+ABSL_FLAG(std::string, mode, "kamino",
+          "of all chains: kamino, traditional or images");
 ABSL_FLAG(bool, trace, false, "tell everything that happens, in one process");
 ABSL_FLAG(bool, logs, false, "what nodes and managers log, too");
 ABSL_FLAG(std::string, fault, "",
@@ -68,7 +71,8 @@ void Add(const Counts& from, Counts* to) {
 }
 
 Counts RunOne(uint64_t seed, std::FILE* trace) {
-  const RunResult result = RunSeed(seed, trace);
+  const std::string mode = absl::GetFlag(FLAGS_mode);
+  const RunResult result = RunSeed(seed, trace, *ChainModeFrom(mode));
   Counts counts;
   counts.seeds = 1;
   counts.simulated = absl::ToDoubleSeconds(result.simulated);
@@ -80,10 +84,11 @@ Counts RunOne(uint64_t seed, std::FILE* trace) {
   if (result.violation.ok()) return counts;
   counts.failed = 1;
   const std::string fault = absl::GetFlag(FLAGS_fault);
-  const std::string text =
-      absl::StrCat("seed ", seed, ": ", result.violation.ToString(),
-                   "\n  replay: make simulate SEEDS=1 FIRST=", seed, " TRACE=1",
-                   fault.empty() ? "" : " FAULT=", fault, "\n");
+  const std::string text = absl::StrCat(
+      "seed ", seed, ": ", result.violation.ToString(),
+      "\n  replay: make simulate SEEDS=1 FIRST=", seed, " TRACE=1",
+      mode == "kamino" ? "" : " MODE=", mode == "kamino" ? "" : mode,
+      fault.empty() ? "" : " FAULT=", fault, "\n");
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
   return counts;
@@ -191,6 +196,12 @@ int main(int argc, char** argv) {
     absl::FPrintF(
         stderr, "simulate_main: no fault is named \"%s\"; see tests/faults/\n",
         fault);
+    return kExitUsage;
+  }
+  const std::string mode = absl::GetFlag(FLAGS_mode);
+  if (!kamino::ChainModeFrom(mode).has_value()) {
+    absl::FPrintF(stderr, "simulate_main: --mode is %s, not \"%s\"\n",
+                  kamino::kChainModeNames, mode);
     return kExitUsage;
   }
   kamino::faults::PlantFault(fault);

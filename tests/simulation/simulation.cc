@@ -140,8 +140,10 @@ absl::Duration DrawAckDelay(uint64_t seed) {
              : random.Between(absl::ZeroDuration(), absl::Milliseconds(40));
 }
 
-ClusterOptions DrawCluster(Scenario scenario, uint64_t seed, Random* random) {
+ClusterOptions DrawCluster(Scenario scenario, uint64_t seed, ChainMode mode,
+                           Random* random) {
   ClusterOptions options = DrawCluster(scenario, random);
+  options.mode = mode;
   options.replica_percent = DrawReplicaReads(seed);
   DrawSessions(seed, &options);
   options.ack_delay = DrawAckDelay(seed);
@@ -150,11 +152,11 @@ ClusterOptions DrawCluster(Scenario scenario, uint64_t seed, Random* random) {
 
 class Simulation {
  public:
-  Simulation(uint64_t seed, std::FILE* trace)
+  Simulation(uint64_t seed, std::FILE* trace, ChainMode mode)
       : world_(seed, trace),
         scenario_(DrawScenario(&world_.random())),
         plan_(FaultPlan::Draw(scenario_, &world_.random())),
-        cluster_(&world_, DrawCluster(scenario_, seed, &world_.random())),
+        cluster_(&world_, DrawCluster(scenario_, seed, mode, &world_.random())),
         faults_(&cluster_, plan_) {}
 
   RunResult Run() {
@@ -297,8 +299,8 @@ class Simulation {
 
 }  // namespace
 
-RunResult RunSeed(uint64_t seed, std::FILE* trace) {
-  return Simulation(seed, trace).Run();
+RunResult RunSeed(uint64_t seed, std::FILE* trace, ChainMode mode) {
+  return Simulation(seed, trace, mode).Run();
 }
 
 }  // namespace kamino::simulation

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "base/chain_mode.h"
 #include "tests/simulation/tally.h"
 
 namespace kamino::simulation {
@@ -23,8 +24,9 @@ struct RunResult {
   Tally tally;
 };
 
-// `trace`: where to tell what happens; null: nowhere.
-RunResult RunSeed(uint64_t seed, std::FILE* trace);
+// `trace`: where to tell what happens; null: nowhere. All nodes are of `mode`.
+RunResult RunSeed(uint64_t seed, std::FILE* trace,
+                  ChainMode mode = ChainMode::kKamino);
 
 }  // namespace kamino::simulation
 

@@ -16,7 +16,7 @@ help:
 	@echo "make crash   explore crashes of the engine, SEEDS=n FIRST=seed"
 	@echo "make fuzz    what peers may send, by libFuzzer (clang), MINUTES=n"
 	@echo "make chaos   faults on real processes (root), MINUTES=n SEED=s"
-	@echo "             JSON=file; CHECK=folder checks kept histories again"
+	@echo "             MODE=kamino|traditional|images JSON=file; CHECK=folder checks kept histories again"
 	@echo "make simulate"
 	@echo "             run the cluster in the simulator, SEEDS=n FIRST=seed"
 	@echo "             MODE=kamino|traditional|images TRACE=1 FAULT=name"
@@ -71,7 +71,7 @@ else
 	@bazel build $(PROGRAMS) //tests/chaos/client:chaos_client \
 	  //tests/clock:libstepped_clock.so
 	@tests/chaos/chaos.py run --minutes=$(MINUTES) $(if $(SEED),--seed=$(SEED)) \
-	  $(if $(JSON),--json=$(JSON))
+	  $(if $(JSON),--json=$(JSON)) $(if $(MODE),--mode=$(MODE))
 endif
 
 test-rdma: build

@@ -113,6 +113,7 @@ void Describe(const ManagerCore& core, absl::Time now,
         static_cast<uint64_t>(absl::ToInt64Milliseconds(now - refusal.at)));
   }
   response->set_epoch(view.epoch);
+  if (view.formed()) response->set_chain_mode(ToProto(view.mode()));
   response->set_cluster_uuid(absl::BytesToHexString(view.cluster_uuid));
 }
 

@@ -32,6 +32,18 @@ kamino::v1::Role ToProto(Role role) {
   return kamino::v1::ROLE_OUTSIDE;
 }
 
+kamino::v1::ChainMode ToProto(ChainMode mode) {
+  switch (mode) {
+    case ChainMode::kKamino:
+      return kamino::v1::CHAIN_MODE_KAMINO;
+    case ChainMode::kTraditional:
+      return kamino::v1::CHAIN_MODE_TRADITIONAL;
+    case ChainMode::kImages:
+      return kamino::v1::CHAIN_MODE_IMAGES;
+  }
+  return kamino::v1::CHAIN_MODE_UNSPECIFIED;
+}
+
 kamino::v1::Condition ToProto(Condition condition) {
   return static_cast<kamino::v1::Condition>(condition);
 }

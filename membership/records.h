@@ -12,6 +12,8 @@ namespace kamino::membership {
 
 kamino::v1::Role ToProto(Role role);
 
+kamino::v1::ChainMode ToProto(ChainMode mode);
+
 kamino::v1::Condition ToProto(Condition condition);
 // kUnknown for what this program does not know.
 Condition FromProto(kamino::v1::Condition condition);

@@ -76,18 +76,20 @@ bool Show(const Cli& cli, Client* client) {
        "APPLIED", "CLEANED", "HEAP", "UNDO COPY", "RESTARTS", "LINKS"}};
   std::string disputes;
   std::string scrub;
+  std::string mode;
   for (const Member& node : chain.nodes()) {
     auto status = client->NodeStatus(node.address());
     if (cli.json() && status.ok()) PrintJson(*status);
     if (status.ok()) disputes += DisputeOf(node.node_id(), status->disputed());
     if (status.ok() && status->role() == kamino::v1::ROLE_HEAD) {
       scrub = ScrubLine(status->scrub());
+      mode = absl::StrCat(", mode ", Word(status->chain_mode()));
     }
     rows.push_back(RowOf(node, status));
   }
   if (!cli.json()) {
     std::cout << absl::StrCat("cluster ", chain.cluster_id(), ", view ",
-                              chain.view_id(), "\n", FormatTable(rows),
+                              chain.view_id(), mode, "\n", FormatTable(rows),
                               disputes, scrub);
   }
   std::cout.flush();

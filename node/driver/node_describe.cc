@@ -70,6 +70,7 @@ void Node::Describe(ChainNode& node,
   response->set_cluster_id(options_.chain.cluster_id);
   response->set_node_id(options_.chain.node_id);
   response->set_role(membership::ToProto(core.role()));
+  response->set_chain_mode(membership::ToProto(storage_->options().mode));
   response->set_version(kVersion);
   response->set_uptime_ms(absl::ToInt64Milliseconds(Now() - started_));
   response->set_lease_valid(views_->LeaseValid(core.view().id));

@@ -25,6 +25,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "..", "deploy", "local"))
 import checkers
 import faults
 from binaries import Binaries
+from chaos_cluster import MODES
 from chaos_round import Round, check_histories
 from local_cluster import default_parent
 from network import NetworkError, check_possible
@@ -111,9 +112,9 @@ def counts(verdicts, missing):
                      len(never_injected(verdicts)))}
 
 
-def summary(verdicts, seed, missing):
+def summary(verdicts, seed, missing, mode):
   of = counts(verdicts, missing)
-  return (f"chaos: seed {seed}, {of['rounds']} rounds, {of['faults']} "
+  return (f"chaos: mode {mode}, seed {seed}, {of['rounds']} rounds, {of['faults']} "
           f"faults, {of['survived']} survived, {of['not_run']} kinds not run; "
           f"{of['operations']} operations checked ({of['unknown']} of unknown "
           f"outcome), longest unavailability "
@@ -176,7 +177,7 @@ def conclude(arguments, verdicts, seed, out, missing):
     say(f"VIOLATION: {name} was skipped in all its turns: {why}")
   if arguments.json:
     with open(arguments.json, "w", encoding="utf-8") as f:
-      json.dump({"seed": seed, **counts(verdicts, missing), "kinds": rows,
+      json.dump({"mode": arguments.mode, "seed": seed, **counts(verdicts, missing), "kinds": rows,
                  "never_injected": never,
                  "problems": [p for v in verdicts for p in v.problems]}, f,
                 indent=1)
@@ -185,7 +186,7 @@ def conclude(arguments, verdicts, seed, out, missing):
         f"again")
   elif not arguments.keep:
     shutil.rmtree(out, ignore_errors=True)
-  say(summary(verdicts, seed, missing))
+  say(summary(verdicts, seed, missing, arguments.mode))
   return 1 if bad else 0
 
 
@@ -236,6 +237,8 @@ def parse():
                   help="keep the histories of a good run, too")
   go.add_argument("--rate", type=float, default=45,
                   help="calls a second of each of 18 logical clients")
+  go.add_argument("--mode", choices=sorted(MODES), default="kamino",
+                  help="of the chain (default: %(default)s)")
   go.add_argument("--failure_timeout_ms", type=int, default=1000)
   go.set_defaults(run=run)
   again = commands.add_parser("check", help="check kept histories again")

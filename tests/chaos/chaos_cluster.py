@@ -24,6 +24,12 @@ from processes import ClusterError, wait_until
 from store import QUOTA_MB, Store
 from wall_clock import WallClock
 
+# What nodes of a chain of each mode are started with.
+MODES = {
+    "kamino": (),
+    "traditional": ("--chain_mode=traditional", "--undo_copy=log"),
+    "images": ("--chain_mode=images",),
+}
 NODES = 4
 MANAGERS = 3
 WORKLOADS = ("registers", "bank", "lists")
@@ -61,11 +67,14 @@ class ChaosCluster(LocalCluster):
 
   Args:
     network: a Network with all parties().
+    mode: one of MODES.
   """
 
-  def __init__(self, folder, binaries, network, failure_timeout_ms):
+  def __init__(self, folder, binaries, network, failure_timeout_ms,
+               mode="kamino"):
     super().__init__(folder, binaries)
     self.network = network
+    self.mode = mode
     self.failure_timeout_s = failure_timeout_ms / 1000
     self._ports = itertools.count(FIRST_PORT)
     self._mounted = []
@@ -87,7 +96,8 @@ class ChaosCluster(LocalCluster):
                failure_timeout_ms=int(self.failure_timeout_s * 1000),
                managers=MANAGERS,
                # They are killed again and again, and their bits change.
-               node_flags=["--restart_limit=0", "--scrub_min_pass_s=0"])
+               node_flags=["--restart_limit=0", "--scrub_min_pass_s=0",
+                           *MODES[self.mode]])
 
   # --- Where its processes live.
 

@@ -107,7 +107,7 @@ class Round:
     self.say = say
     self.network = Network(parties())
     self.cluster = ChaosCluster(folder, binaries, self.network,
-                                settings.failure_timeout_ms)
+                                settings.failure_timeout_ms, settings.mode)
     self.cluster.await_more = self._await_more
     self.cluster.await_renewal = self._await_renewal
     self.cluster.await_more_or = (

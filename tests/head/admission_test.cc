@@ -338,5 +338,74 @@ TEST_F(NarrowAdmissionTest, ExecutesNoMoreThanMayBeInFlight) {
   EXPECT_EQ(Get("k2"), "1");
 }
 
+// Where nodes mend alone, what depends on something goes down the chain behind
+// it.
+class PipelinedTest : public ::testing::Test, protected LoneHead {
+ protected:
+  PipelinedTest() : LoneHead(Pipelined()) {}
+
+  static AdmissionOptions Pipelined() {
+    AdmissionOptions options;
+    options.pipelines = true;
+    return options;
+  }
+  void Propagate() {
+    while (admission_->PropagateToBackup(10) > 0) {
+    }
+  }
+};
+
+TEST_F(PipelinedTest, ADependentRequestWaitsForTheUndoCopyAlone) {
+  const size_t first = Put("a", "1", 10);
+  Execute();
+  const size_t second = Put("a", "2", 11);
+  Execute();
+  EXPECT_EQ(Get("a"), "1");
+  Propagate();
+  Execute();
+  EXPECT_EQ(Get("a"), "2");
+  EXPECT_FALSE(Answered(first));
+  EXPECT_FALSE(Answered(second));
+  admission_->OnCompleted(2);
+  EXPECT_TRUE(Answered(first));
+  EXPECT_FALSE(Answered(second));
+  Complete();
+  EXPECT_TRUE(StatusOf(second).ok());
+}
+
+// It fails as the object is not there any more, and that may be lost yet.
+TEST_F(PipelinedTest, ARefusalWaitsForWhatItSaw) {
+  Put("a", "1", 10);
+  Execute();
+  Complete();
+  const size_t gone = Delete("a", 11);
+  Execute();
+  Propagate();
+  const size_t refused = Delete("a", 12);
+  Execute();
+  EXPECT_FALSE(Answered(refused));
+  Complete();
+  EXPECT_TRUE(StatusOf(gone).ok());
+  EXPECT_EQ(ReasonOf(StatusOf(refused)), kamino::v1::REASON_KEY_NOT_FOUND);
+  // Nothing is in flight.
+  const size_t at_once = Delete("a", 13);
+  Execute();
+  EXPECT_EQ(ReasonOf(StatusOf(at_once)), kamino::v1::REASON_KEY_NOT_FOUND);
+}
+
+TEST_F(PipelinedTest, ARepetitionIsAnsweredOnceItsFirstIsCompleted) {
+  const size_t first = Put("a", "1", 10);
+  Execute();
+  Propagate();
+  const size_t again = Put("a", "1", 10);
+  Execute();
+  EXPECT_EQ(ring_->received(), 2u);
+  EXPECT_FALSE(Answered(again));
+  Complete();
+  EXPECT_TRUE(StatusOf(first).ok());
+  ASSERT_TRUE(StatusOf(again).ok());
+  EXPECT_EQ(outcomes_[again]->sequence, 2u);
+}
+
 }  // namespace
 }  // namespace kamino::head

@@ -56,5 +56,23 @@ TEST(AgreementTest, WhatAStrangerSaysIsBounded) {
   EXPECT_NE(Malformed({{std::string(kMaxAgreementBytes, 'x'), {0, 1}}}), "");
 }
 
+TEST(AgreementTest, ModesAreNamed) {
+  const auto mode = [](ChainMode of) {
+    const auto number = static_cast<uint64_t>(of);
+    return Agreement{{std::string(kChainModeTerm), {number, number}}};
+  };
+  EXPECT_EQ(
+      Misfit(mode(ChainMode::kImages), "n2", mode(ChainMode::kKamino), "n1"),
+      "chain mode (--chain_mode) is images at n2, but kamino at n1");
+  const Agreement traditional = mode(ChainMode::kTraditional);
+  EXPECT_EQ(Misfit(mode(ChainMode::kImages), "n2", InForceOf({&traditional})),
+            "chain mode (--chain_mode) is images at n2, but traditional in the "
+            "chain");
+  // A program from before there were modes.
+  EXPECT_EQ(Misfit(Agreement(), "n1", mode(ChainMode::kKamino), "n2"), "");
+  EXPECT_EQ(Misfit(traditional, "n2", Agreement(), "n1"),
+            "chain mode (--chain_mode) is traditional at n2, but kamino at n1");
+}
+
 }  // namespace
 }  // namespace kamino::membership

@@ -183,8 +183,10 @@ TEST(NextViewTest, AFixedPointIsReachedInOneStep) {
 // A chain of all nodes; what each one alive says of its heap is given by a
 // character: s(ound), f(resh), t(orn), b(ehind), r(eceiving), x: returned,
 // o(utrun), ?; - is dead.
-std::optional<std::string> After(const std::string& conditions) {
+std::optional<std::string> After(const std::string& conditions,
+                                 ChainMode mode = ChainMode::kKamino) {
   View view{"c", 5, {}};
+  view.in_force[std::string(kChainModeTerm)] = static_cast<uint64_t>(mode);
   KnownNodes known;
   for (int i = 0; i < static_cast<int>(conditions.size()); ++i) {
     const Member member = MemberOf(i, kAlive);
@@ -224,6 +226,20 @@ TEST(NextViewTest, MembersAreLeftOutOnlyWhenTheRestCanGoOn) {
   EXPECT_EQ(After("rrrr"), std::nullopt);
   EXPECT_EQ(After("t"), std::nullopt);  // nothing to decide
   EXPECT_EQ(After("----"), std::nullopt);
+}
+
+TEST(NextViewTest, WhereNodesMendAloneOneThatHoldsEverythingGoesOn) {
+  for (ChainMode mode : {ChainMode::kTraditional, ChainMode::kImages}) {
+    EXPECT_EQ(After("s---", mode), "n0");
+    EXPECT_EQ(After("-t--", mode), "n1");
+    EXPECT_EQ(After("--x-", mode), "n2");
+    EXPECT_EQ(After("-bt-", mode), "n2");
+    EXPECT_EQ(After("---b", mode), std::nullopt);
+    EXPECT_EQ(After("---o", mode), std::nullopt);
+    EXPECT_EQ(After("?---", mode), std::nullopt);
+    EXPECT_EQ(After("rrrr", mode), std::nullopt);
+    EXPECT_EQ(After("----", mode), std::nullopt);
+  }
 }
 
 TEST(NextViewTest, OneThatIsBehindIsNeverHead) {

@@ -24,6 +24,7 @@ using engine::ObjectId;
 using engine::WriteSet;
 using membership::Condition;
 using replica::NodeState;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using Part = Media::Part;
 
@@ -563,6 +564,26 @@ TEST_F(StorageTest, OneThatHasDiedTooOftenStaysDown) {
   again->restarts()->OnEndInOrder();
   again.reset();
   EXPECT_TRUE(TryOpen(limited).ok());
+}
+
+TEST_F(StorageTest, DataOfAnotherChainModeAreRefused) {
+  StorageOptions images = Tiny();
+  images.mode = ChainMode::kImages;
+  {
+    // One that was never in a chain has no mode yet.
+    Open();
+    auto storage = Open(images);
+    EXPECT_EQ(storage->ring()->mode(), ChainMode::kImages);
+    NodeState state = storage->record()->state();
+    state.condition = Condition::kSound;
+    storage->record()->Update(state);
+  }
+  const absl::Status refused = TryOpen().status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()),
+              AllOf(HasSubstr("in images mode"), HasSubstr("says kamino"),
+                    HasSubstr("--chain_mode=images")));
+  EXPECT_TRUE(TryOpen(images).ok());
 }
 
 }  // namespace

@@ -335,6 +335,22 @@ TEST_F(SessionProtocolTest, WhatWasClosedIsNotKeptAlive) {
             kamino::v1::REASON_SESSION_EXPIRED);
 }
 
+// What waits is answered when there is no core any more to say how far it was.
+TEST_F(SessionProtocolTest, ANodeStopsWhileSomebodyAsksForASession) {
+  const auto welcome = OpenSession(7);
+  const auto peer = peer_;
+  const uint64_t id = id_;
+  Connect();
+  SendHello(7, welcome.session().epoch());
+  AwaitWelcome();
+  EXPECT_EQ(Ask(Method::kClose, 0, "").code, 0);
+  views_.InstallBeforeAnother(2);
+  peer_ = peer;
+  id_ = id;
+  SendFrame(Requests({{1, Method::kKeepAlive, 0, 0, ""}}));
+  node_->Stop();
+}
+
 // There may be another head, with other sessions.
 TEST_F(SessionProtocolTest, WithoutALeaseAHeadSaysNothingOfSessions) {
   const auto welcome = OpenSession(7);

@@ -1,6 +1,7 @@
 // What a node answers to the frames of a connection, whatever carries them: the
 // test is the carrier.
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <string>
@@ -343,8 +344,16 @@ TEST_F(SessionProtocolTest, ANodeStopsWhileSomebodyAsksForASession) {
   Connect();
   SendHello(7, welcome.session().epoch());
   AwaitWelcome();
-  EXPECT_EQ(Ask(Method::kClose, 0, "").code, 0);
   views_.InstallBeforeAnother(2);
+  SendFrame(Requests({{1, Method::kClose, 0, 0, ""}}));
+  for (std::atomic<uint64_t> in_flight = 0; in_flight == 0;) {
+    node_->Run([&in_flight](ChainNode& node) {
+      in_flight = node.admission_stats()->in_flight;
+    });
+    absl::Notification ran;
+    node_->Run([&ran](ChainNode&) { ran.Notify(); });
+    ran.WaitForNotification();
+  }
   peer_ = peer;
   id_ = id;
   SendFrame(Requests({{1, Method::kKeepAlive, 0, 0, ""}}));

@@ -40,6 +40,10 @@ class Runner {
     {
       absl::MutexLock lock(&mutex_);
       stopping_ = true;
+    }
+    lanes_.EndWaiting();
+    {
+      absl::MutexLock lock(&mutex_);
       mutex_.Await(absl::Condition(this, &Runner::Idle));
     }
     watch_.Stop();

@@ -56,7 +56,9 @@ struct ClientOptions {
   // Of each call, retries included.
   absl::Duration timeout = absl::Seconds(10);
   // Calls under way at once, at least 1. More wait for their timeout (blocking
-  // ones) or fail at once with kResourceExhausted (asynchronous ones).
+  // ones) or fail at once with kResourceExhausted (asynchronous ones). Of more
+  // than 1024 mutations those that have no room in the session's window wait
+  // for it, in turn.
   int max_outstanding = 1024;
   // Which chain of the cluster. 0: the only one; once it is known, calls name
   // it, and nodes of another one refuse them (REASON_UNKNOWN_CHAIN).

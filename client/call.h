@@ -22,6 +22,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -54,6 +55,13 @@ inline constexpr size_t kMaxBodyBytes = size_t{4} << 20;
 
 inline absl::Status Closed() {
   return absl::CancelledError("the client is closed");
+}
+
+inline absl::Status NoRoomInWindow(uint32_t window) {
+  return MakeError(
+      absl::StatusCode::kResourceExhausted, kamino::v1::REASON_OVERLOADED,
+      absl::StrCat("no room in time among the ", window,
+                   " mutations of this client that may be under way at once"));
 }
 
 inline absl::Status OutcomeUnknown(const Lane& lane,
@@ -129,6 +137,7 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
     const absl::Duration left = deadline_ - MonotonicNow();
     if (runner_->stopping()) return Expire(Closed());
     if (left <= absl::ZeroDuration()) return Expire(last_error_);
+    if (!Prepare()) return;
     const std::string address = FindAddress();
     if (address.empty()) return RefreshAndRetry(absl::Milliseconds(50));
     if (++attempts_ > 1) runner_->CountRetry();
@@ -180,6 +189,8 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
     });
   }
 
+  // False: it cannot begin yet, and Start is called again.
+  virtual bool Prepare() { return true; }
   // The chain was just asked for.
   virtual void BeforeRetry() {}
 
@@ -353,22 +364,20 @@ class Mutation : public Call<Request, Response> {
   Mutation(Runner* runner, typename Base::Attempt attempt, Request request,
            absl::Time deadline, typename Base::Done done)
       : Base(runner, Target::kHead, std::move(attempt), std::move(request),
-             deadline, std::move(done)) {
-    TakeLane();
-  }
+             deadline, std::move(done)) {}
 
  protected:
   void Conclude(const absl::Status& status) override {
     if (status.ok()) {
-      this->runner_->lanes().Release(lane_, /*used=*/true);
+      this->runner_->lanes().Release(*lane_, /*used=*/true);
       return this->Finish(status);
     }
     if (committed_) return FinishUnknown(status);
     if (this->outcome_unknown_) return SettleThenFinish(status);
     if (ReasonOf(status) == kamino::v1::REASON_CLIENT_EXPIRED ||
         ReasonOf(status) == kamino::v1::REASON_SESSION_EXPIRED) {
-      if (lane_.in_session)
-        this->runner_->connections().Expired(lane_.client_id);
+      if (lane_->in_session)
+        this->runner_->connections().Expired(lane_->client_id);
       // The servers may have forgotten the lane, for all that its `since` says,
       // and no attempt has changed anything: anew, once the chain's own number
       // is known.
@@ -377,45 +386,62 @@ class Mutation : public Call<Request, Response> {
     }
     // A number that is over is of no use any more.
     if (ReasonOf(status) != kamino::v1::REASON_SUPERSEDED) {
-      this->runner_->lanes().Release(lane_, /*used=*/false);
+      this->runner_->lanes().Release(*lane_, /*used=*/false);
     } else {
-      this->runner_->GiveUp(lane_);
+      this->runner_->GiveUp(*lane_);
     }
     this->Finish(status);
   }
 
   void Expire(const absl::Status& cause) override {
     if (this->outcome_unknown_) return FinishUnknown(cause);
-    this->runner_->lanes().Release(lane_, /*used=*/false);
+    if (!lane_.has_value() && !this->runner_->stopping()) {
+      return Base::Expire(NoRoomInWindow(this->runner_->lanes().window()));
+    }
+    if (lane_.has_value()) {
+      this->runner_->lanes().Release(*lane_, /*used=*/false);
+    }
     Base::Expire(cause);
   }
 
  private:
+  // As many mutations are under way as the session has room for: this one
+  // waits, rather than take a way that costs the nodes more when they are busy.
+  bool Prepare() override {
+    if (lane_.has_value()) return true;
+    auto self = std::static_pointer_cast<Mutation>(this->shared_from_this());
+    const auto lane = this->runner_->lanes().AcquireOr(
+        this->runner_->directory().seen(), this->deadline_,
+        [self](std::optional<Lane> freed) {
+          self->lane_ = freed;
+          self->Start();
+        });
+    if (!lane.has_value()) return false;  // it may have begun by now
+    lane_ = lane;
+    return true;
+  }
+
   void BeforeRetry() override {
-    if (std::exchange(expired_, false)) TakeLane();
+    if (std::exchange(expired_, false)) lane_.reset();
   }
 
   std::shared_ptr<Connection> FindConnection(const std::string& address,
                                              bool* expired) override {
-    return FindConnectionOf(this->runner_, lane_, address, expired);
+    return FindConnectionOf(this->runner_, *lane_, address, expired);
   }
-  uint64_t number() const override { return lane_.number; }
+  uint64_t number() const override { return lane_->number; }
   void Name(Request* request) const override {
-    SetRequestId(lane_, request->mutable_request_id());
+    SetRequestId(*lane_, request->mutable_request_id());
   }
 
   void FinishUnknown(const absl::Status& cause) {
-    this->runner_->GiveUp(lane_);
-    this->Finish(OutcomeUnknown(lane_, cause));
-  }
-
-  void TakeLane() {
-    lane_ = this->runner_->lanes().Acquire(this->runner_->directory().seen());
+    this->runner_->GiveUp(*lane_);
+    this->Finish(OutcomeUnknown(*lane_, cause));
   }
 
   void SettleThenFinish(const absl::Status& refusal) {
     auto self = std::static_pointer_cast<Mutation>(this->shared_from_this());
-    Settle(this->runner_, lane_, this->deadline_,
+    Settle(this->runner_, *lane_, this->deadline_,
            [self, refusal](absl::StatusOr<bool> took) {
              if (!took.ok()) {
                return self->FinishUnknown(took.status());
@@ -424,13 +450,13 @@ class Mutation : public Call<Request, Response> {
                self->committed_ = true;
                return self->Start();  // fetches the outcome
              }
-             self->runner_->lanes().Release(self->lane_, /*used=*/true);
+             self->runner_->lanes().Release(*self->lane_, /*used=*/true);
              self->Finish(refusal);
            });
   }
 
-  Lane lane_;
-  bool expired_ = false;  // another lane is to be taken
+  std::optional<Lane> lane_;  // none: it waits for one
+  bool expired_ = false;      // another lane is to be taken
   // Known from settling. From then on the lane is only as good as an answer:
   // without one its number stays taken.
   bool committed_ = false;

@@ -118,7 +118,9 @@ void Begin(Runner* runner, Request request, absl::Time deadline,
 template <typename Request>
 void BeginAsync(Runner* runner, Request request, absl::Time deadline,
                 Callback<ResponseOf<Request>> done) {
-  if (absl::Status ok = Check(request); !ok.ok()) return done(ok);
+  absl::Status ok = runner->CheckForks();
+  if (ok.ok()) ok = Check(request);
+  if (!ok.ok()) return done(ok);
   if (!runner->TryEnter()) return done(TooMany());
   Begin(runner, std::move(request), deadline, std::move(done));
 }
@@ -126,6 +128,7 @@ void BeginAsync(Runner* runner, Request request, absl::Time deadline,
 template <typename Request>
 absl::StatusOr<ResponseOf<Request>> Wait(Runner* runner, Request request,
                                          absl::Time deadline) {
+  RETURN_IF_ERROR(runner->CheckForks());
   RETURN_IF_ERROR(Check(request));
   if (!runner->EnterBefore(deadline)) return TooMany();
   absl::Notification answered;
@@ -173,7 +176,10 @@ Client::Client(ClientOptions options)
                                         options_.max_outstanding,
                                         ConnectionsFor(options_))) {}
 
-Client::~Client() = default;
+Client::~Client() {
+  // Its threads are the parent's, and so is the session that it would close.
+  if (!runner_->CheckForks().ok()) (void)runner_.release();
+}
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(ClientOptions options) {
   if (options.seeds.empty()) {
@@ -260,6 +266,7 @@ absl::Status Client::Scan(
 absl::Status Client::ScanParts(
     const kamino::v1::ScanRequest& request,
     absl::FunctionRef<bool(const kamino::v1::ScanResponse&)> visit) {
+  RETURN_IF_ERROR(runner_->CheckForks());
   if (!runner_->EnterBefore(Deadline())) return TooMany();
   auto call =
       std::make_shared<ScanCall>(runner_.get(), request, options_.timeout);
@@ -342,6 +349,7 @@ void Client::ScanAsync(
     kamino::v1::ScanRequest request,
     std::function<bool(const kamino::v1::ScanResponse&)> visit,
     std::function<void(const absl::Status&)> done) {
+  if (absl::Status ok = runner_->CheckForks(); !ok.ok()) return done(ok);
   if (!runner_->TryEnter()) return done(TooMany());
   PullParts(std::make_shared<ScanCall>(runner_.get(), std::move(request),
                                        options_.timeout),
@@ -362,6 +370,7 @@ Client::ReplicaReads Client::replica_reads() const {
 uint64_t Client::session() const { return runner_->lanes().session_id(); }
 
 absl::Status Client::Refresh() {
+  RETURN_IF_ERROR(runner_->CheckForks());
   absl::Notification refreshed;
   runner_->directory().Refresh([&refreshed] { refreshed.Notify(); });
   refreshed.WaitForNotification();
@@ -371,6 +380,7 @@ absl::Status Client::Refresh() {
 
 absl::StatusOr<kamino::v1::GetNodeStatusResponse> Client::NodeStatus(
     const std::string& address) {
+  RETURN_IF_ERROR(runner_->CheckForks());
   grpc::ClientContext context;
   rpc::SetTimeout(kStatusTimeout, &context);
   kamino::v1::GetNodeStatusRequest request;

@@ -14,7 +14,9 @@
 //     REASON_OUTCOME_UNKNOWN may have been carried out (GetOutcome tells),
 //     without it has not been and never will be;
 //   kResourceExhausted (REASON_OVERLOADED): max_outstanding, or the service
-//     still overloaded.
+//     still overloaded;
+//   kFailedPrecondition without a reason: this process is a child of the one
+//     that made the client, by fork.
 #ifndef KAMINO_CLIENT_CLIENT_H_
 #define KAMINO_CLIENT_CLIENT_H_
 
@@ -54,7 +56,9 @@ struct ClientOptions {
   // Of each call, retries included.
   absl::Duration timeout = absl::Seconds(10);
   // Calls under way at once, at least 1. More wait for their timeout (blocking
-  // ones) or fail at once with kResourceExhausted (asynchronous ones).
+  // ones) or fail at once with kResourceExhausted (asynchronous ones). Of more
+  // than 1024 mutations those that have no room in the session's window wait
+  // for it, in turn.
   int max_outstanding = 1024;
   // Which chain of the cluster. 0: the only one; once it is known, calls name
   // it, and nodes of another one refuse them (REASON_UNKNOWN_CHAIN).
@@ -86,7 +90,8 @@ class Client {
   // Waits until the chain is found, for options.timeout at most.
   // kInvalidArgument: the options are no good, or no seed is a node.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(ClientOptions options);
-  // Waits for the calls under way, which end early.
+  // Waits for the calls under way, which end early. In a child of fork it does
+  // nothing.
   ~Client();
 
   // --- Reads: linearizable; from the tail, or as options.reads says.

@@ -14,7 +14,6 @@ namespace {
 using kamino::v1::Chain;
 using kamino::v1::KaminoService;
 
-constexpr absl::Duration kQuestionTimeout = absl::Milliseconds(500);
 constexpr size_t kMaxStubs = 64;
 constexpr int kMaxAnswerBytes = 8 << 20;
 
@@ -45,10 +44,20 @@ struct Directory::Round {
   std::vector<std::function<void()>> waiters;
 };
 
-Directory::Directory(std::vector<std::string> seeds, ChainId chain_id)
-    : seeds_(std::move(seeds)), wanted_chain_(chain_id) {}
+Directory::Directory(std::vector<std::string> seeds, ChainId chain_id,
+                     absl::Duration question_timeout)
+    : seeds_(std::move(seeds)),
+      wanted_chain_(chain_id),
+      question_timeout_(question_timeout) {}
 
 Directory::~Directory() {
+  std::set<std::shared_ptr<grpc::ClientContext>> asking;
+  {
+    absl::MutexLock lock(&mutex_);
+    asking = asking_;
+  }
+  for (const auto& question : asking) question->TryCancel();
+  asking.clear();
   absl::MutexLock lock(&mutex_);
   mutex_.Await(absl::Condition(this, &Directory::Idle));
 }
@@ -173,14 +182,18 @@ void Directory::Ask(const std::shared_ptr<Round>& round,
   // counted: a channel must not end on a thread of gRPC's, which would then
   // wait for itself.
   struct Question {
-    std::unique_ptr<grpc::ClientContext> context;
+    std::shared_ptr<grpc::ClientContext> context;
     kamino::v1::GetChainRequest request;
     kamino::v1::GetChainResponse response;
     std::shared_ptr<Stub> stub;
   };
   auto question = std::make_shared<Question>();
-  question->context = std::make_unique<grpc::ClientContext>();
-  rpc::SetTimeout(kQuestionTimeout, question->context.get());
+  question->context = std::make_shared<grpc::ClientContext>();
+  rpc::SetTimeout(question_timeout_, question->context.get());
+  {
+    absl::MutexLock lock(&mutex_);
+    asking_.insert(question->context);
+  }
   question->request.set_chain_id(chain_id());
   question->stub = At(address);
   question->stub->async()->GetChain(
@@ -188,6 +201,10 @@ void Directory::Ask(const std::shared_ptr<Round>& round,
       [this, round, question, address](const grpc::Status& status) {
         const absl::Status error = From(address, rpc::FromGrpc(status));
         const kamino::v1::GetChainResponse response = question->response;
+        {
+          absl::MutexLock lock(&mutex_);
+          asking_.erase(question->context);
+        }
         question->context = nullptr;
         question->stub = nullptr;
         OnAnswer(round, error, response);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "absl/time/time.h"
 #include "base/chain_id.h"
 #include "client/read_spread.h"
+#include "grpcpp/client_context.h"
 #include "kamino/v1/kamino.grpc.pb.h"
 
 namespace kamino::client {
@@ -29,9 +31,11 @@ class Directory {
  public:
   using Stub = kamino::v1::KaminoService::Stub;
 
-  // `chain_id`: which chain of the seeds' cluster; 0: the only one.
-  Directory(std::vector<std::string> seeds, ChainId chain_id);
-  // Waits for questions that are still under way.
+  // `chain_id`: which chain of the seeds' cluster; 0: the only one. A node that
+  // has not answered a question by `question_timeout` does not count.
+  Directory(std::vector<std::string> seeds, ChainId chain_id,
+            absl::Duration question_timeout = absl::Milliseconds(500));
+  // Ends questions that are still under way.
   ~Directory();
 
   // Null while no chain is known. Not of kAnyReplica, here and below.
@@ -84,12 +88,16 @@ class Directory {
 
   const std::vector<std::string> seeds_;
   const ChainId wanted_chain_;
+  const absl::Duration question_timeout_;
 
   mutable absl::Mutex mutex_;
   kamino::v1::Chain chain_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::shared_ptr<Stub>> stubs_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<Round> round_ ABSL_GUARDED_BY(mutex_);  // under way
   int questions_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Of those that were not answered yet.
+  std::set<std::shared_ptr<grpc::ClientContext>> asking_
+      ABSL_GUARDED_BY(mutex_);
   absl::Status last_error_ ABSL_GUARDED_BY(mutex_);
   uint64_t seen_ ABSL_GUARDED_BY(mutex_) = 0;
 };

@@ -9,11 +9,13 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/random/random.h"
+#include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "client/chain_watch.h"
 #include "client/directory.h"
+#include "client/forks.h"
 #include "client/lane_pool.h"
 #include "client/read_spread.h"
 #include "client/session/connections.h"
@@ -38,10 +40,22 @@ class Runner {
     {
       absl::MutexLock lock(&mutex_);
       stopping_ = true;
+    }
+    lanes_.EndWaiting();
+    {
+      absl::MutexLock lock(&mutex_);
       mutex_.Await(absl::Condition(this, &Runner::Idle));
     }
     watch_.Stop();
     connections_.Stop();
+  }
+
+  // kFailedPrecondition in a child of fork, where nothing else of this may be
+  // used: locks may be held by threads that are not there.
+  absl::Status CheckForks() const {
+    if (Forks() == forks_) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        "this client is the parent's: a child of fork makes one of its own");
   }
 
   Directory& directory() { return directory_; }
@@ -117,6 +131,7 @@ class Runner {
     return outstanding_ < max_outstanding_;
   }
 
+  const uint64_t forks_ = Forks();
   const int max_outstanding_;
   LanePool lanes_;
 

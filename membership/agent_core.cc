@@ -176,6 +176,7 @@ AgentCore::Effects AgentCore::OnRegistered(const Call& call,
   if (answer.status.ok()) {
     const auto& response = answer.registration;
     registered_ = true;
+    takeover_until_ = absl::InfiniteFuture();
     interval_ = absl::Milliseconds(
         std::max<uint32_t>(response.heartbeat_interval_ms(), 1));
     effects.view = TakeView(response.view(), now);
@@ -191,13 +192,13 @@ AgentCore::Effects AgentCore::OnRegistered(const Call& call,
 
 absl::Status AgentCore::Refusal(const Answer& answer, absl::Time now) {
   if (absl::IsAlreadyExists(answer.status)) {
-    // A process that has just died still counts as alive for a moment.
+    // A process that has just died still counts as alive for a moment, whatever
+    // managers that do not lead, or are away, have said in between.
     if (takeover_until_ == absl::InfiniteFuture()) {
       takeover_until_ = now + options_.takeover_timeout;
     }
     return now < takeover_until_ ? absl::OkStatus() : answer.status;
   }
-  takeover_until_ = absl::InfiniteFuture();
   switch (answer.status.code()) {
     case absl::StatusCode::kFailedPrecondition:
     case absl::StatusCode::kInvalidArgument:

@@ -127,7 +127,19 @@ def measure(rig, program, name, flags):
   if process.returncode != 0:
     raise ClusterError(f"{name} could not be measured")
   rig.check_undisturbed()
-  return json.loads(text)
+  result = json.loads(text)
+  check_work(name, result["rounds"])
+  return result
+
+
+def check_work(name, rounds):
+  """A slice in which nothing was done would pass for a fast one beside it."""
+  for number, one in enumerate(rounds, 1):
+    for what in ("puts", "gets"):
+      for when in ("before", "with", "after"):
+        if one[f"{what}_per_s_{when}"] <= 0:
+          raise ClusterError(f"{name}: no {what} were done in round {number}, "
+                             f"in the slice {when} the others: the node hung")
 
 
 # --- Figures.

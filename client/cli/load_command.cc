@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
@@ -165,8 +166,8 @@ int RunLoad(Cli& cli, const LoadOptions& options) {
     std::cout << absl::StrCat("{\"objects\": ", loader.done(),
                               ", \"seconds\": ", seconds, "}\n");
   } else {
-    std::cout << absl::StrCat("loaded ", loader.done(), " objects in ", seconds,
-                              " s\n");
+    std::cout << absl::StrFormat("loaded %d objects in %.2f s\n", loader.done(),
+                                 seconds);
   }
   return kExitOk;
 }

@@ -32,8 +32,9 @@ absl::Status Carriers::Check(absl::string_view only) {
       only == "grpc") {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "there is no carrier \"", only, "\"; it is shm, verbs, tcp or grpc"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("there is no carrier \"", only,
+                   "\"; it is shm, verbs, tcp, grpc or unary"));
 }
 
 Carriers::~Carriers() {

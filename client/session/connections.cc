@@ -289,6 +289,7 @@ void Connections::Tick() {
     }
   }
   for (const auto& connection : open) connection->EndOverdue(now);
+  lanes_->Tick(now);
   if (keep_alive) KeepAlive(chain_id);
   absl::MutexLock lock(&mutex_);
   if (stopping_) {

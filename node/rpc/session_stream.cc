@@ -5,6 +5,11 @@
 namespace kamino::node {
 namespace {
 
+// Of one stream, that the core may have. Frames that wait there are answered
+// together; of large ones no more than the next one waits.
+constexpr int kMostFrames = 64;
+constexpr size_t kMostBytes = 256 << 10;
+
 class StreamCarrier final : public SessionCarrier {
  public:
   explicit StreamCarrier(std::shared_ptr<SessionStream> stream)
@@ -97,31 +102,49 @@ void SessionStream::OnReadDone(bool ok) {
         [server = server_, id = id_](ChainNode&) { server->OnClosed(id); });
     return Close();
   }
+  const size_t bytes = in_.frame().size();
   {
     absl::MutexLock lock(&mutex_);
-    taking_ = true;
+    reading_ = false;
+    ++taken_frames_;
+    taken_bytes_ += bytes;
   }
   auto self = shared_from_this();
   const bool runs = server_->node()->Run(
-      [self, frame = std::move(*in_.mutable_frame())](ChainNode&) {
+      [self, bytes, frame = std::move(*in_.mutable_frame())](ChainNode&) {
         self->server_->OnFrame(self->id_, frame);
-        self->OnFrameTaken();
+        self->OnFrameTaken(bytes);
       });
   if (!runs) {
     Close();
-    OnFrameTaken();
+    return OnFrameTaken(bytes);
   }
-}
-
-void SessionStream::OnFrameTaken() {
   Next next;
   {
     absl::MutexLock lock(&mutex_);
-    taking_ = false;
-    starting_read_ = !closing_;
-    next = closing_ ? NextLocked() : Next::kRead;
+    next = ReadOrElseLocked();
   }
   Do(next);
+}
+
+void SessionStream::OnFrameTaken(size_t bytes) {
+  Next next;
+  {
+    absl::MutexLock lock(&mutex_);
+    --taken_frames_;
+    taken_bytes_ -= bytes;
+    next = ReadOrElseLocked();
+  }
+  Do(next);
+}
+
+SessionStream::Next SessionStream::ReadOrElseLocked() {
+  if (closing_) return NextLocked();
+  if (reading_ || taken_frames_ >= kMostFrames || taken_bytes_ >= kMostBytes) {
+    return Next::kNothing;
+  }
+  reading_ = starting_read_ = true;
+  return Next::kRead;
 }
 
 void SessionStream::OnWriteDone(bool ok) {
@@ -167,7 +190,7 @@ SessionStream::Next SessionStream::NextLocked() {
     return Next::kWrite;
   }
   // A frame that the core has is followed by a read, or by this.
-  if (!closing_ || taking_ || starting_read_ || cancelling_) {
+  if (!closing_ || taken_frames_ > 0 || starting_read_ || cancelling_) {
     return Next::kNothing;
   }
   finished_ = true;

@@ -1,6 +1,7 @@
-// A stream of gRPC's that carries one connection of a session. It reads the
-// next frame once the core thread is done with the one before, so that a client
-// that sends faster is held back by gRPC's flow control.
+// A stream of gRPC's that carries one connection of a session. It reads while
+// the core thread has a few frames of it to do, which are then done together,
+// and not when it has more, so that a client that sends faster is held back by
+// gRPC's flow control.
 #ifndef KAMINO_NODE_RPC_SESSION_STREAM_H_
 #define KAMINO_NODE_RPC_SESSION_STREAM_H_
 
@@ -50,7 +51,8 @@ class SessionStream final
   void OnCancel() override;
   void OnDone() override;
 
-  void OnFrameTaken();
+  void OnFrameTaken(size_t bytes);
+  Next ReadOrElseLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReadNext();
   Next NextLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Do(Next next);
@@ -68,7 +70,10 @@ class SessionStream final
   std::deque<std::string> waiting_ ABSL_GUARDED_BY(mutex_);
   size_t unsent_ ABSL_GUARDED_BY(mutex_) = 0;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool taking_ ABSL_GUARDED_BY(mutex_) = false;  // the core has a frame
+  // That the core has.
+  int taken_frames_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t taken_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool reading_ ABSL_GUARDED_BY(mutex_) = true;
   // A read is about to begin, which it may not after Finish.
   bool starting_read_ ABSL_GUARDED_BY(mutex_) = true;
   bool cancelling_ ABSL_GUARDED_BY(mutex_) = false;  // likewise

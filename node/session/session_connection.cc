@@ -277,8 +277,10 @@ void SessionConnection::KeepAlive(uint32_t tag, absl::Time now) {
       [find = find_, tag](const absl::StatusOr<head::SessionInfo>& session) {
         SessionConnection* const self = find();
         if (self == nullptr) return;
-        self->Answer(tag, session.status(),
-                     self->node_->chain_node().core().settled(), "");
+        // A node that stops answers what waits, and has no core any more.
+        const uint64_t settled =
+            session.ok() ? self->node_->chain_node().core().settled() : 0;
+        self->Answer(tag, session.status(), settled, "");
       });
 }
 

@@ -32,12 +32,13 @@ class CarriersTest : public node::NodeServerTest,
   }
 
   // Puts value i under key i, many at a time, and waits for all.
-  static void PutAll(Client* client, int count) {
+  static void PutAll(Client* client, int count,
+                     int outstanding = kOutstanding) {
     absl::Mutex mutex;
     int done = 0;
     std::vector<absl::Status> failures;
-    for (int begin = 0; begin < count; begin += kOutstanding) {
-      const int end = std::min(begin + kOutstanding, count);
+    for (int begin = 0; begin < count; begin += outstanding) {
+      const int end = std::min(begin + outstanding, count);
       for (int i = begin; i < end; ++i) {
         kamino::v1::PutRequest put;
         put.set_key(absl::StrCat("key", i));
@@ -82,6 +83,24 @@ TEST_P(CarriersTest, CallsGoByIt) {
   client.reset();
   EXPECT_EQ(Status().admission().sessions(), 0);
   EXPECT_EQ(fabric_->counts().waits, 0);
+}
+
+// The others wait for room, and take no other way.
+TEST_P(CarriersTest, MoreThanTheWindowGoByItsSessionAlone) {
+  if (!OpensSession()) GTEST_SKIP() << "it has none";
+  ClientOptions options;
+  options.seeds = {absl::StrCat("127.0.0.1:", server_->port())};
+  options.carrier = GetParam();
+  options.rdma_devices = fabric_;
+  options.max_outstanding = 3000;
+  auto client = *Client::Connect(options);
+  do {
+    PutAll(client.get(), 10);
+  } while (client->session() == 0);
+  const uint64_t alone = Status().admission().clients();
+  PutAll(client.get(), 3000, /*outstanding=*/3000);
+  EXPECT_EQ(Status().admission().clients(), alone);
+  ExpectAll(client.get(), 3000);
 }
 
 TEST_P(CarriersTest, TheirDeviceMayGo) {
@@ -205,7 +224,8 @@ TEST(CarrierNamesTest, AreKnown) {
   options.seeds = {"127.0.0.1:1"};
   options.carrier = "pigeon";
   EXPECT_THAT(Client::Connect(options).status().message(),
-              ::testing::HasSubstr("no carrier \"pigeon\""));
+              ::testing::AllOf(::testing::HasSubstr("no carrier \"pigeon\""),
+                               ::testing::HasSubstr("unary")));
 }
 
 }  // namespace

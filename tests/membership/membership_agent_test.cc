@@ -511,6 +511,19 @@ TEST_F(MembershipAgentTest, ATwinThatStaysIsRefused) {
   EXPECT_EQ(manager_.registers(), 6);
 }
 
+TEST_F(MembershipAgentTest, ATwinIsRefusedThoughAnotherManagerDoesNotLead) {
+  manager_.OnRegister([&](const RegisterRequest&, RegisterResponse*) {
+    clock_.Advance(absl::Seconds(1));
+    return grpc::Status(grpc::StatusCode::ALREADY_EXISTS, "n1 is alive");
+  });
+  second_.OnRegister([&](const RegisterRequest&, RegisterResponse*) {
+    return NotLeader(manager_.address());
+  });
+  Start({manager_.address(), second_.address()});
+  EXPECT_TRUE(absl::IsAlreadyExists(AwaitRefusal()));
+  EXPECT_GE(second_.registers(), 1);
+}
+
 TEST_F(MembershipAgentTest, AnUnreachableManagerIsTriedForEver) {
   Start({"127.0.0.1:1"}, absl::Milliseconds(20));
   // Each attempt reads the clock; a day of them changes nothing.

@@ -233,7 +233,12 @@ bool Faults::MayDie(const SimNode& node) const {
 
 bool Faults::MayTear(const SimNode& node) const {
   const membership::View view = cluster_->LastView();
-  if (view.members.size() > 2) return true;
+  // A view without the others may be on its way.
+  if (view.members.size() > 2) {
+    const auto unsettled = unsettled_.find(node.name());
+    return node.name() != left_alone_ || unsettled == unsettled_.end() ||
+           unsettled->second < world_->now();
+  }
   bool member = false;
   for (const membership::Member& each : view.members) {
     const SimNode& other = *cluster_->node(each.node_id);

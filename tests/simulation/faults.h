@@ -172,6 +172,8 @@ class Faults {
   // Until when something is wrong with it.
   std::map<std::string, absl::Time> disturbed_;
   std::map<std::string, absl::Time> unsettled_;
+  // Who hears the leader when no other node does: while that is unsettled.
+  std::string left_alone_;
 };
 
 }  // namespace kamino::simulation

@@ -58,6 +58,7 @@ void Faults::DeposeEtcdMember() {
   After(together,
         [this, stays, others, leader, both_ways, time = time - together] {
           Unsettle(stays->name(), time);
+          left_alone_ = stays->name();
           Cut(others, {leader}, time);
           if (both_ways) Cut({leader}, others, time);
         });

@@ -72,7 +72,7 @@ void SessionClient::Die() {
 
 void SessionClient::BeginSession() {
   lanes_ = std::make_unique<client::LanePool>();
-  session_.set_id(random_.Next() | 1);
+  NameSession();
   session_.set_epoch(0);
   session_.set_window(options_.window);
   session_.set_lease_ms(static_cast<uint32_t>(1000 + random_.Pick(500)));
@@ -85,6 +85,8 @@ void SessionClient::BeginSession() {
           : drawn < 7 ? Fate::kCloses
                       : Fate::kStays;
 }
+
+void SessionClient::NameSession() { session_.set_id(random_.Next() | 1); }
 
 void SessionClient::EndSession() {
   Trace("leaves session ", session_.id() % 1000);
@@ -226,9 +228,9 @@ void SessionClient::OnOpened(bool anew,
   if (!told.ok()) {
     connection_.reset();
     Learn(client::DetailOf(told.status()).chain());
-    if (client::ReasonOf(told.status()) != kamino::v1::REASON_SESSION_EXPIRED) {
-      return Refresh();
-    }
+    const kamino::v1::Reason reason = client::ReasonOf(told.status());
+    if (anew && reason == kamino::v1::REASON_UNSPECIFIED) NameSession();
+    if (reason != kamino::v1::REASON_SESSION_EXPIRED) return Refresh();
     if (anew) return BeginSession();
     return OnExpired();
   }
@@ -242,6 +244,8 @@ void SessionClient::OnOpened(bool anew,
 }
 
 void SessionClient::Disconnect() {
+  // A hello that has no answer may come late.
+  if (connecting_ % 2 == 1 && session_.epoch() == 0) NameSession();
   connecting_ += connecting_ % 2;
   if (connection_ != nullptr) std::exchange(connection_, nullptr)->Close();
 }

@@ -90,6 +90,7 @@ class SessionClient final : public Process {
   void Die();
   void GoSilent();
   void BeginSession();
+  void NameSession();
   // Nothing is under way in it any more, nor will be.
   void EndSession();
   void CloseSession();

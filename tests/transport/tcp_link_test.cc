@@ -3,8 +3,11 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "tests/transport/link_rig.h"
 
@@ -53,6 +56,40 @@ TEST(TcpLinkTest, OneThatIsSentLittleTakesLittle) {
   ASSERT_TRUE(rig.Until(
       [&] { return listener.accepted.front()->messages.size() == 2; }));
   EXPECT_EQ(listener.accepted.front()->messages.back(), much);
+}
+
+// Each of them may be sent much once, and nothing after it.
+TEST(TcpLinkTest, OneThatWasSentMuchGivesItBack) {
+  constexpr size_t kMuch = size_t{4} << 20;
+  LinkRig rig("tcp");
+  rig.options.max_message = kMuch;
+  rig.options.send_buffer = rig.options.ring_bytes = 2 * kMuch;
+  auto server = rig.NewTransport();
+  auto client = rig.NewTransport();
+  RecordingListener listener(&rig, server.get());
+  auto end = rig.NewRecorder();
+  auto link = client->Connect(listener.address(), end);
+  ASSERT_TRUE(link.ok()) << link.status();
+  ASSERT_TRUE(rig.Until(
+      [&] { return end->connected == 1 && listener.accepted.size() == 1; }));
+  const auto accepted = listener.accepted.front();
+  const size_t before = Allocated();
+  const auto send = [&](const std::string& text) {
+    if (!(*link)->Send(Bytes(text), {}).ok() ||
+        !rig.Until([&] { return !accepted->messages.empty(); })) {
+      return false;
+    }
+    absl::MutexLock lock(rig.mutex());
+    const auto came = std::exchange(accepted->messages, {});
+    return came.front() == text;
+  };
+  ASSERT_TRUE(send(std::string(kMuch, 'x')));
+  const absl::Time deadline = absl::Now() + absl::Seconds(30);
+  do {
+    ASSERT_TRUE(send("little"));
+  } while (Allocated() > before + kMuch / 2 && absl::Now() < deadline);
+  EXPECT_LT(Allocated(), before + kMuch / 2);
+  EXPECT_TRUE(send(std::string(kMuch, 'y')));
 }
 
 }  // namespace

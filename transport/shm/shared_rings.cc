@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "transport/shm/unmap.h"
 
 namespace kamino::transport {
 namespace {
@@ -80,7 +81,7 @@ SharedRings& SharedRings::operator=(SharedRings&& other) noexcept {
 }
 
 SharedRings::~SharedRings() {
-  if (base_ != nullptr) ::munmap(base_, SharedBytes(ring_bytes_));
+  if (base_ != nullptr) UnmapSoon(base_, SharedBytes(ring_bytes_));
 }
 
 }  // namespace kamino::transport

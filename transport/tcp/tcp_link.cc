@@ -26,6 +26,9 @@ constexpr size_t kFirstRead = 512;
 // Of the others. Below this much free room a read is not worth its system call.
 constexpr size_t kLeastBuffer = size_t{256} << 10;
 constexpr size_t kLeastRead = size_t{32} << 10;
+// A buffer for larger frames than that is given back when none has come for so
+// long: of thousands of clients each may send one at some time.
+constexpr absl::Duration kShrinkAfter = absl::Seconds(1);
 // Bounds how long one link holds the thread.
 constexpr int kReadsPerEvent = 16;
 
@@ -188,7 +191,23 @@ void TcpLink::MakeRoom() {
   if (larger != nullptr) {
     buffer_ = std::move(larger);
     buffer_capacity_ = needed;
+    if (needed > kLeastBuffer && shrink_ == 0) ShrinkLater();
   }
+}
+
+void TcpLink::ShrinkLater() {
+  large_ = false;
+  shrink_ = loop().StartTimer(kShrinkAfter, [this] {
+    shrink_ = 0;
+    if (large_ || buffered() != 0) return ShrinkLater();
+    buffer_.reset();
+    buffer_capacity_ = begin_ = end_ = 0;
+    much_ = false;
+  });
+}
+
+void TcpLink::OnStopping() {
+  if (shrink_ != 0) loop().CancelTimer(std::exchange(shrink_, 0));
 }
 
 bool TcpLink::DeliverFrames() {
@@ -197,6 +216,7 @@ bool TcpLink::DeliverFrames() {
     std::memcpy(&head, buffer_.get() + begin_, sizeof(head));
     absl::Status sound = CheckFrameHead(head, options().max_message);
     if (sound.ok()) {
+      large_ |= head.length > kLeastBuffer;
       if (buffered() < kFrameHeadBytes + head.length) break;
       const auto message = absl::MakeConstSpan(
           buffer_.get() + begin_ + kFrameHeadBytes, head.length);

@@ -26,6 +26,7 @@ class TcpLink final : public SocketLink {
   absl::StatusOr<size_t> OnPreface(const Preface& preface,
                                    UniqueFd fd) override;
   void OnSocketEvents(uint32_t events) override;
+  void OnStopping() override;
   void ReleaseDataLocked() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   void Flush();
@@ -38,6 +39,9 @@ class TcpLink final : public SocketLink {
   // Hands out the complete frames; false when the link is closed or closing.
   bool DeliverFrames();
   size_t buffered() const { return end_ - begin_; }
+  // Gives a buffer that was made for a large frame back, once no such frame has
+  // come for a while.
+  void ShrinkLater();
 
   SendQueue queue_ ABSL_GUARDED_BY(mu_);
   bool blocked_ ABSL_GUARDED_BY(mu_) = false;  // Send has refused since
@@ -46,7 +50,9 @@ class TcpLink final : public SocketLink {
   bool hung_up_ = false;  // the peer sends nothing after what the kernel has
   bool flush_posted_ = false;
   bool read_posted_ = false;
-  bool much_ = false;  // some read has filled the buffer
+  bool much_ = false;   // some read has filled the buffer
+  bool large_ = false;  // a large frame has come since ShrinkLater
+  EventLoop::Id shrink_ = 0;
   std::unique_ptr<std::byte[]> buffer_;
   size_t buffer_capacity_ = 0;
   size_t begin_ = 0;  // buffer_[begin_, end_) is received and not handed out

@@ -50,6 +50,15 @@ class FakeViews : public membership::ViewSource {
   void RequestView() override {}
   void SetReport(const membership::NodeReport&) override {}
 
+  // A view whose other member is never there, so that nothing is completed.
+  void InstallBeforeAnother(uint64_t id) {
+    membership::Member other = self_;
+    other.node_id = "other";
+    membership::View view{"c", id, {self_, other}};
+    view.epoch = 1;
+    callbacks_.on_view(view);
+  }
+
   void Install(uint64_t id, bool with_us = true) {
     membership::Member member = self_;
     if (!with_us) {

@@ -1,6 +1,7 @@
 // What a node answers to the frames of a connection, whatever carries them: the
 // test is the carrier.
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <string>
@@ -333,6 +334,30 @@ TEST_F(SessionProtocolTest, WhatWasClosedIsNotKeptAlive) {
   id_ = id;
   EXPECT_EQ(ErrorIn(Ask(Method::kKeepAlive, 0, "").body).reason,
             kamino::v1::REASON_SESSION_EXPIRED);
+}
+
+// What waits is answered when there is no core any more to say how far it was.
+TEST_F(SessionProtocolTest, ANodeStopsWhileSomebodyAsksForASession) {
+  const auto welcome = OpenSession(7);
+  const auto peer = peer_;
+  const uint64_t id = id_;
+  Connect();
+  SendHello(7, welcome.session().epoch());
+  AwaitWelcome();
+  views_.InstallBeforeAnother(2);
+  SendFrame(Requests({{1, Method::kClose, 0, 0, ""}}));
+  for (std::atomic<uint64_t> in_flight = 0; in_flight == 0;) {
+    node_->Run([&in_flight](ChainNode& node) {
+      in_flight = node.admission_stats()->in_flight;
+    });
+    absl::Notification ran;
+    node_->Run([&ran](ChainNode&) { ran.Notify(); });
+    ran.WaitForNotification();
+  }
+  peer_ = peer;
+  id_ = id;
+  SendFrame(Requests({{1, Method::kKeepAlive, 0, 0, ""}}));
+  node_->Stop();
 }
 
 // There may be another head, with other sessions.

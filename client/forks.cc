@@ -1,0 +1,21 @@
+#include "client/forks.h"
+
+#include <pthread.h>
+
+#include <atomic>
+
+namespace kamino::client {
+namespace {
+
+// Rather than getpid(), which is a system call each time.
+std::atomic<uint64_t> forks{0};
+
+}  // namespace
+
+uint64_t Forks() {
+  [[maybe_unused]] static const int counts = pthread_atfork(
+      nullptr, nullptr, +[] { forks.fetch_add(1, std::memory_order_relaxed); });
+  return forks.load(std::memory_order_relaxed);
+}
+
+}  // namespace kamino::client

@@ -382,13 +382,18 @@ void Admission::CommitBatch(Transaction& transaction, uint32_t executed,
   state_->Ended(committed.ok());
   if (!committed.ok()) {
     if (absl::IsDataLoss(committed)) fatal_ = committed;
+    if (absl::IsInvalidArgument(committed) && batch->size() > 1) {
+      // What one of them writes, or carries, may fit by itself.
+      for (Request& request : *batch) waiting_.AddAlone(std::move(request));
+      return;
+    }
     ++counters_.rejected;
     // The heap is as before. The ring has no room now, or never has for this.
     const absl::Status answer = MakeError(absl::IsInvalidArgument(committed)
                                               ? kamino::v1::REASON_TOO_LARGE
                                               : kamino::v1::REASON_OVERLOADED,
                                           committed.message());
-    for (Request& request : *batch) Answer(request, {answer, "", 0});
+    for (Request& request : *batch) AnswerWhatItSaw(request, {answer, "", 0});
     return;
   }
   std::vector<Waiter>& waiters = in_flight_[last];

@@ -33,6 +33,7 @@ ChainCore::ChainCore(ChainOptions options, LogRing* ring, NodeRecord* record,
       announcements_(options_, record, &outbox_),
       mending_(ring, executor, &outbox_, options_.fetch_timeout),
       mending_source_(ring, executor, &outbox_),
+      roll_forward_(ring, executor),
       dispute_(record, options_.fetch_timeout),
       joiner_(options_, ring, copy, &upstream_, &outbox_, &transfer_stats_),
       donor_(options_, ring, copy, &downstream_, &outbox_, &transfer_stats_),
@@ -48,6 +49,9 @@ ChainCore::ChainCore(ChainOptions options, LogRing* ring, NodeRecord* record,
                       &damage_, &outbox_) {
   outbox_.set_chain_id(options_.chain_id);
   disputed_result_.Resume();
+  if (mending_.torn() && CarriesImages(options_.mode)) {
+    ApplyImages(ring->received(), /*interrupted=*/true);
+  }
   if (!mending_.torn() || deadly_.redone() != ring->applied() + 1) {
     deadly_.SetRedone(0);
   }
@@ -353,6 +357,10 @@ absl::Status ChainCore::AppendLocal(absl::Span<const Mutation* const> mutations,
   draft.mutations = mutations;
   draft.write_set = &write_set;
   draft.image = &image;
+  const auto image_of = [this](const engine::Intent& intent) {
+    return *executor_->ImageOf(intent);
+  };
+  if (CarriesImages(options_.mode)) draft.image_of.emplace(image_of);
   if (options_.max_entry_bytes != 0 &&
       draft.bytes() > options_.max_entry_bytes) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -442,9 +450,15 @@ void ChainCore::ContinueDispute(absl::Time now) {
   if (!dispute_.open() || !has_state()) return;
   if (!is_head()) return arbitration_.Continue(now);
   if (dispute_.whole()) return KeepOwnResult();  // the ring may have room now
-  if (mending_.state() == Mending::State::kTorn && downstream_.replicates()) {
+  if (mending_.state() == Mending::State::kTorn && downstream_.replicates() &&
+      MayTakeBack()) {
     GoOnMended(mending_.Begin(downstream_.link(), Mend::kBack, now));
   }
+}
+
+bool ChainCore::MayTakeBack() const {
+  // Where entries in flight share objects, only once it has applied all before.
+  return !Pipelines(options_.mode) || KnownComplete() >= ring_->applied();
 }
 
 void ChainCore::AfterApplied() {

@@ -2,6 +2,7 @@
 // (replica/deadly_entries.h).
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "glog/logging.h"
 #include "replica/chain_core.h"
 
@@ -26,16 +27,50 @@ void ChainCore::NoteDeadly(uint64_t after, uint64_t last) {
 }
 
 void ChainCore::AdoptDeadly(absl::Time now) {
-  if (mending_.torn() || dispute_.open() || !upstream_.attached() ||
+  if (mending_.torn() || dispute_.open() ||
       !execution_.AwaitsAdoption(place_)) {
     return;
   }
+  if (CarriesImages(options_.mode)) return AdoptImages();
+  if (!upstream_.attached()) return;
   const uint64_t complete = deadly_.CompleteAsShared();
   if (complete > ring_->applied()) {
     deadly_.Pass(complete);
     return ExecuteReceived();  // the others are adopted with the next batch
   }
   GoOnMended(mending_.Adopt(upstream_.link(), now));
+}
+
+void ChainCore::AdoptImages() {
+  uint64_t last = ring_->applied();
+  while (last < ring_->received()) {
+    const LogEntry entry = ring_->EntryOf(last + 1);
+    if (!deadly_.Has(entry)) break;
+    last = entry.last();
+  }
+  ApplyImages(last, /*interrupted=*/false);
+  if (outbox_.failed()) return;
+  AfterApplied();
+  ExecuteReceived();
+}
+
+void ChainCore::ApplyImages(uint64_t last, bool interrupted) {
+  const uint64_t after = ring_->applied();
+  LOG(INFO) << "mutations (" << after << ", " << last << "] were interrupted"
+            << (interrupted ? "" : " at another node")
+            << "; they are rolled forward by what they carry";
+  const absl::Status applied =
+      interrupted ? roll_forward_.Interrupted(after, last)
+                  : roll_forward_.Untouched(after, last);
+  if (!applied.ok()) {
+    return outbox_.Fail(absl::Status(
+        applied.code(), absl::StrCat("mutations (", after, ", ", last,
+                                     "]: ", applied.message())));
+  }
+  NoteDeadly(after, last);
+  ring_->MarkApplied(last);
+  ring_->PersistApplied();
+  if (interrupted) mending_.Forget();
 }
 
 void ChainCore::ExecuteAdopted() {

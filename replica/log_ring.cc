@@ -224,7 +224,7 @@ bool LogRing::ScanOne(uint64_t first) {
       return false;
     }
     Slot found{offset, slot.length, space + bytes, first, first, write_offset_};
-    const auto entry = LogEntry::Check(BytesOf(found));
+    const auto entry = LogEntry::Check(BytesOf(found), mode());
     if (!entry.ok() || entry->first() != first) return false;
     found.last = entry->last();
     Add(found);

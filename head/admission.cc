@@ -439,7 +439,10 @@ void Admission::OnCompleted(uint64_t sequence) {
     auto node = in_flight_.extract(in_flight_.begin());
     for (Waiter& waiter : node.mapped()) {
       result_bytes_ -= waiter.outcome.result.size();
-      waiter.done(std::move(waiter.outcome));
+      // That entries before it are completed does not say that this node was
+      // head still when it looked.
+      waiter.done(waiter.by_itself ? IfStillHead(std::move(waiter.outcome))
+                                   : std::move(waiter.outcome));
     }
     store_->ReleaseHold(node.key());
   }
@@ -478,13 +481,15 @@ absl::Status Admission::Prepare(Transaction& transaction,
   return request->closes_silent ? ChooseClosed(now, request) : absl::OkStatus();
 }
 
+RequestOutcome Admission::IfStillHead(RequestOutcome outcome) const {
+  if (options_.lease_valid()) return outcome;
+  return {MakeError(kamino::v1::REASON_RECONFIGURING,
+                    "the head holds no lease of the manager now"),
+          "", 0};
+}
+
 void Admission::Answer(Request& request, RequestOutcome outcome) {
-  if (!options_.lease_valid()) {
-    outcome = {MakeError(kamino::v1::REASON_RECONFIGURING,
-                         "the head holds no lease of the manager now"),
-               "", 0};
-  }
-  request.done(std::move(outcome));
+  request.done(IfStillHead(std::move(outcome)));
 }
 
 void Admission::AnswerWhatItSaw(Request& request, RequestOutcome outcome) {
@@ -493,7 +498,7 @@ void Admission::AnswerWhatItSaw(Request& request, RequestOutcome outcome) {
   }
   result_bytes_ += outcome.result.size();
   in_flight_.rbegin()->second.push_back(
-      {std::move(request.done), std::move(outcome)});
+      {std::move(request.done), std::move(outcome), /*by_itself=*/true});
 }
 
 AdmissionStats Admission::stats() const {

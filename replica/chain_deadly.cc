@@ -59,9 +59,9 @@ void ChainCore::ApplyImages(uint64_t last, bool interrupted) {
   LOG(INFO) << "mutations (" << after << ", " << last << "] were interrupted"
             << (interrupted ? "" : " at another node")
             << "; they are rolled forward by what they carry";
-  const absl::Status applied =
-      interrupted ? roll_forward_.Interrupted(after, last)
-                  : roll_forward_.Untouched(after, last);
+  const absl::Status applied = interrupted
+                                   ? roll_forward_.Interrupted(after, last)
+                                   : roll_forward_.Untouched(after, last);
   if (!applied.ok()) {
     return outbox_.Fail(absl::Status(
         applied.code(), absl::StrCat("mutations (", after, ", ", last,

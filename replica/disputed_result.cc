@@ -105,8 +105,7 @@ absl::Status DisputedResult::CoverOwn(const engine::WriteSet& write_set,
   bool changed = false;
   size_t allocations = 0;
   for (const engine::Intent& intent : write_set) {
-    ASSIGN_OR_RETURN(const absl::string_view bytes,
-                     executor_->ImageOf(intent));
+    ASSIGN_OR_RETURN(const absl::string_view bytes, executor_->ImageOf(intent));
     if (intent.kind != engine::IntentKind::kAlloc) continue;
     uint32_t& filled = image->filled[allocations++];
     const auto rest = bytes.substr(filled);

@@ -48,10 +48,11 @@ class Executor {
 
   // --- At the node that restarted. `intents` are all there are to be mended;
   // each gets the neighbour's bytes, in Mender::Order, or those of its log
-  // entry's after-image, entry by entry (replica/roll_forward.h). `interrupted`: some may
-  // be half executed. If not, nothing but what they touch is looked at: it
-  // takes no longer for a larger heap. Doing it all again, after a crash on the
-  // way, leads to the same. An error means that the node must stop.
+  // entry's after-image, entry by entry (replica/roll_forward.h).
+  // `interrupted`: some may be half executed. If not, nothing but what they
+  // touch is looked at: it takes no longer for a larger heap. Doing it all
+  // again, after a crash on the way, leads to the same. An error means that the
+  // node must stop.
   virtual absl::Status BeginMending(const engine::WriteSet& intents,
                                     bool interrupted) = 0;
   virtual absl::Status MendIntent(const engine::Intent& intent,

@@ -344,9 +344,9 @@ absl::StatusOr<uint64_t> LogEntry::HashImages() const {
       VisitImages([&](const Intent& intent, absl::string_view image) {
         if (freed.contains(intent.object)) return absl::OkStatus();
         hash = engine::FoldHash(
-            hash, engine::Checksum(
-                      {reinterpret_cast<const std::byte*>(image.data()),
-                       image.size()}));
+            hash,
+            engine::Checksum({reinterpret_cast<const std::byte*>(image.data()),
+                              image.size()}));
         return absl::OkStatus();
       }));
   return hash;

@@ -25,8 +25,8 @@ inline constexpr size_t kPartAlignment = 8;
 //   mutations{count} intents{intent_count} after_images{after_image_bytes}
 //
 // After-images are there in a chain of mode images alone: in the write set's
-// order, of a write its `length` bytes, of an allocation its `filled` ones, of a
-// free none; then zeros up to kPartAlignment.
+// order, of a write its `length` bytes, of an allocation its `filled` ones, of
+// a free none; then zeros up to kPartAlignment.
 //
 // `epoch` is reserved for the recovery epoch, and not read. It need not be
 // there: neighbours have shown by their Hello that they hold data of the same

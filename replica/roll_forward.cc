@@ -10,7 +10,8 @@
 //
 // What is left goes in order. An allocation that is not skipped is of an object
 // that is there after all entries. So no other object has its space then, and
-// whatever had it before is freed by an entry before it, which has had its turn.
+// whatever had it before is freed by an entry before it, which has had its
+// turn.
 #include "replica/roll_forward.h"
 
 #include <string>
@@ -44,9 +45,9 @@ absl::StatusOr<std::vector<LogEntry>> RollForward::EntriesOf(
   while (after < last) {
     // It was looked at when it came, or when the ring was opened; but bits of
     // what nobody reads may change.
-    ASSIGN_OR_RETURN(const LogEntry entry,
-                     LogEntry::Check(ring_->EntryOf(after + 1).bytes(),
-                                     ring_->mode()));
+    ASSIGN_OR_RETURN(
+        const LogEntry entry,
+        LogEntry::Check(ring_->EntryOf(after + 1).bytes(), ring_->mode()));
     entries.push_back(entry);
     after = entry.last();
   }
@@ -88,8 +89,8 @@ absl::Status RollForward::Run(const std::vector<LogEntry>& entries,
   RETURN_IF_ERROR(executor_->BeginMending(intents, interrupted));
   uint64_t at = 0;
   for (const LogEntry& entry : entries) {
-    RETURN_IF_ERROR(entry.VisitImages(
-        [&](const Intent& intent, absl::string_view image) {
+    RETURN_IF_ERROR(
+        entry.VisitImages([&](const Intent& intent, absl::string_view image) {
           if (IsSkipped(frees, intent, at++)) return absl::OkStatus();
           if (intent.kind != IntentKind::kAlloc) {
             return executor_->MendIntent(intent, image, Mend::kForward);

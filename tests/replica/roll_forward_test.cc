@@ -56,8 +56,11 @@ using Objects = std::map<ObjectId, std::string>;
 
 Objects ObjectsOf(Heap* heap, const std::set<ObjectId>& ids) {
   Objects objects;
-  for (const auto& [id, block] :
-       *heap->Load(std::vector<ObjectId>(ids.begin(), ids.end()))) {
+  const auto blocks =
+      heap->Load(std::vector<ObjectId>(ids.begin(), ids.end()));
+  EXPECT_TRUE(blocks.ok()) << blocks.status();
+  if (!blocks.ok()) return objects;
+  for (const auto& [id, block] : *blocks) {
     if (!block.allocated) continue;
     const auto payload = heap->BlockPayload(id);
     objects[id] = std::string(reinterpret_cast<const char*>(payload.data()),
@@ -177,7 +180,8 @@ class RollForwardTest : public ::testing::Test {
   }
 
   void Append(const WriteSet& write_set, const engine::AfterImage& image) {
-    const Mutation mutation{.function = "test"};
+    Mutation mutation;
+    mutation.function = "test";
     const std::vector<const Mutation*> mutations = {&mutation};
     const auto image_of = [this](const Intent& intent) {
       return *head_->executor.ImageOf(intent);

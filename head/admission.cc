@@ -434,20 +434,6 @@ void Admission::Abort(Transaction& transaction) {
   if (!aborted.ok() && fatal_.ok()) fatal_ = aborted;
 }
 
-void Admission::OnCompleted(uint64_t sequence) {
-  while (!in_flight_.empty() && in_flight_.begin()->first <= sequence) {
-    auto node = in_flight_.extract(in_flight_.begin());
-    for (Waiter& waiter : node.mapped()) {
-      result_bytes_ -= waiter.outcome.result.size();
-      // That entries before it are completed does not say that this node was
-      // head still when it looked.
-      waiter.done(waiter.by_itself ? IfStillHead(std::move(waiter.outcome))
-                                   : std::move(waiter.outcome));
-    }
-    store_->ReleaseHold(node.key());
-  }
-}
-
 size_t Admission::PropagateToBackup(size_t max) {
   return store_->PropagateToBackup(max);
 }
@@ -479,26 +465,6 @@ absl::Status Admission::Prepare(Transaction& transaction,
     return CheckRoomForSession(mutation, clients);
   }
   return request->closes_silent ? ChooseClosed(now, request) : absl::OkStatus();
-}
-
-RequestOutcome Admission::IfStillHead(RequestOutcome outcome) const {
-  if (options_.lease_valid()) return outcome;
-  return {MakeError(kamino::v1::REASON_RECONFIGURING,
-                    "the head holds no lease of the manager now"),
-          "", 0};
-}
-
-void Admission::Answer(Request& request, RequestOutcome outcome) {
-  request.done(IfStillHead(std::move(outcome)));
-}
-
-void Admission::AnswerWhatItSaw(Request& request, RequestOutcome outcome) {
-  if (!options_.pipelines || in_flight_.empty()) {
-    return Answer(request, std::move(outcome));
-  }
-  result_bytes_ += outcome.result.size();
-  in_flight_.rbegin()->second.push_back(
-      {std::move(request.done), std::move(outcome), /*by_itself=*/true});
 }
 
 AdmissionStats Admission::stats() const {

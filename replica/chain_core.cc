@@ -381,19 +381,6 @@ void ChainCore::CommitLocal(Actions* actions) {
   AfterApplied();
 }
 
-bool ChainCore::Announce(const RequestIdentity& request, Actions* actions) {
-  const Outbox::Delivery delivery(&outbox_, actions);
-  const bool up = downstream_.replicates() && !downstream_.joins();
-  return announcements_.Announce(request, up ? downstream_.link() : kNoLink,
-                                 /*alone=*/role() == Role::kSingle);
-}
-
-void ChainCore::EndAnnouncement(Actions* actions) {
-  const Outbox::Delivery delivery(&outbox_, actions);
-  const bool up = downstream_.replicates() && !downstream_.joins();
-  announcements_.End(up ? downstream_.link() : kNoLink);
-}
-
 bool ChainCore::LeaveAsDamaged(const absl::Status& found, Actions* actions) {
   const Outbox::Delivery delivery(&outbox_, actions);
   // Who comes before this node has applied what this node has; who comes after
@@ -454,11 +441,6 @@ void ChainCore::ContinueDispute(absl::Time now) {
       MayTakeBack()) {
     GoOnMended(mending_.Begin(downstream_.link(), Mend::kBack, now));
   }
-}
-
-bool ChainCore::MayTakeBack() const {
-  // Where entries in flight share objects, only once it has applied all before.
-  return !Pipelines(options_.mode) || KnownComplete() >= ring_->applied();
 }
 
 void ChainCore::AfterApplied() {

@@ -1,5 +1,6 @@
-// What a node's core does about log entries that a node may have died of
-// (replica/deadly_entries.h).
+// What a node's core does about requests and log entries that a node may die
+// of, or may have died of (replica/announcements.h, replica/deadly_entries.h),
+// and about entries that it died within.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -9,7 +10,21 @@
 namespace kamino::replica {
 
 using membership::Member;
+using membership::Role;
 using membership::View;
+
+bool ChainCore::Announce(const RequestIdentity& request, Actions* actions) {
+  const Outbox::Delivery delivery(&outbox_, actions);
+  const bool up = downstream_.replicates() && !downstream_.joins();
+  return announcements_.Announce(request, up ? downstream_.link() : kNoLink,
+                                 /*alone=*/role() == Role::kSingle);
+}
+
+void ChainCore::EndAnnouncement(Actions* actions) {
+  const Outbox::Delivery delivery(&outbox_, actions);
+  const bool up = downstream_.replicates() && !downstream_.joins();
+  announcements_.End(up ? downstream_.link() : kNoLink);
+}
 
 void ChainCore::NoteOnTheWay(const View& next) {
   const Member* successor = !place_.inside() ? nullptr : place_.successor();
@@ -71,6 +86,11 @@ void ChainCore::ApplyImages(uint64_t last, bool interrupted) {
   ring_->MarkApplied(last);
   ring_->PersistApplied();
   if (interrupted) mending_.Forget();
+}
+
+bool ChainCore::MayTakeBack() const {
+  // Where entries in flight share objects, only once it has applied all before.
+  return !Pipelines(options_.mode) || KnownComplete() >= ring_->applied();
 }
 
 void ChainCore::ExecuteAdopted() {

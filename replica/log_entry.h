@@ -80,6 +80,7 @@ class LogEntry {
   uint32_t count() const { return header_.count; }
   uint64_t chain_id() const { return header_.chain_id; }
   uint64_t view_id() const { return header_.view_id; }
+  uint64_t after_image_bytes() const { return header_.after_image_bytes; }
   // Of what the head's execution has left; 0: not told.
   uint64_t image_hash() const { return header_.image_hash; }
 

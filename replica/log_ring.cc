@@ -318,6 +318,8 @@ absl::Status LogRing::Append(uint64_t first, uint64_t last, uint64_t length,
   region_->Drain();
   if (one_drain_) OnAppliedDrained();
   Add({offset, slot.length, space, first, last, write_offset_});
+  appended_bytes_ += length;
+  after_image_bytes_ += EntryOf(last).after_image_bytes();
   return absl::OkStatus();
 }
 

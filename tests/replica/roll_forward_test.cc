@@ -56,8 +56,7 @@ using Objects = std::map<ObjectId, std::string>;
 
 Objects ObjectsOf(Heap* heap, const std::set<ObjectId>& ids) {
   Objects objects;
-  const auto blocks =
-      heap->Load(std::vector<ObjectId>(ids.begin(), ids.end()));
+  const auto blocks = heap->Load(std::vector<ObjectId>(ids.begin(), ids.end()));
   EXPECT_TRUE(blocks.ok()) << blocks.status();
   if (!blocks.ok()) return objects;
   for (const auto& [id, block] : *blocks) {

@@ -61,7 +61,9 @@ void Faults::PowerCut() {
     const bool waits = survivor != nullptr && node != survivor;
     if (waits && all_lost) node->LoseDisk();
     Disturb(node->name(), absl::Seconds(waits ? 6 : 3));
-    Restart(node, waits ? Between(1500, 3500) : Between(5, 1000));
+    Restart(node, waits              ? Between(1500, 3500)
+                  : node == survivor ? Between(5, 150)
+                                     : Between(5, 1000));
   }
   if (survivor == nullptr) return;
   After(Between(1300, 1500), [this, survivor] {

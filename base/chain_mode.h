@@ -39,6 +39,9 @@ inline bool MendsAlone(ChainMode mode) { return mode != ChainMode::kKamino; }
 // neighbour holds, which later entries have changed.
 inline bool Pipelines(ChainMode mode) { return MendsAlone(mode); }
 
+// Whether log entries carry what they leave (docs/log_entry.md, after-images).
+inline bool CarriesImages(ChainMode mode) { return mode == ChainMode::kImages; }
+
 }  // namespace kamino
 
 #endif  // KAMINO_BASE_CHAIN_MODE_H_

@@ -382,13 +382,18 @@ void Admission::CommitBatch(Transaction& transaction, uint32_t executed,
   state_->Ended(committed.ok());
   if (!committed.ok()) {
     if (absl::IsDataLoss(committed)) fatal_ = committed;
+    if (absl::IsInvalidArgument(committed) && batch->size() > 1) {
+      // What one of them writes, or carries, may fit by itself.
+      for (Request& request : *batch) waiting_.AddAlone(std::move(request));
+      return;
+    }
     ++counters_.rejected;
     // The heap is as before. The ring has no room now, or never has for this.
     const absl::Status answer = MakeError(absl::IsInvalidArgument(committed)
                                               ? kamino::v1::REASON_TOO_LARGE
                                               : kamino::v1::REASON_OVERLOADED,
                                           committed.message());
-    for (Request& request : *batch) Answer(request, {answer, "", 0});
+    for (Request& request : *batch) AnswerWhatItSaw(request, {answer, "", 0});
     return;
   }
   std::vector<Waiter>& waiters = in_flight_[last];
@@ -429,17 +434,6 @@ void Admission::Abort(Transaction& transaction) {
   if (!aborted.ok() && fatal_.ok()) fatal_ = aborted;
 }
 
-void Admission::OnCompleted(uint64_t sequence) {
-  while (!in_flight_.empty() && in_flight_.begin()->first <= sequence) {
-    auto node = in_flight_.extract(in_flight_.begin());
-    for (Waiter& waiter : node.mapped()) {
-      result_bytes_ -= waiter.outcome.result.size();
-      waiter.done(std::move(waiter.outcome));
-    }
-    store_->ReleaseHold(node.key());
-  }
-}
-
 size_t Admission::PropagateToBackup(size_t max) {
   return store_->PropagateToBackup(max);
 }
@@ -471,24 +465,6 @@ absl::Status Admission::Prepare(Transaction& transaction,
     return CheckRoomForSession(mutation, clients);
   }
   return request->closes_silent ? ChooseClosed(now, request) : absl::OkStatus();
-}
-
-void Admission::Answer(Request& request, RequestOutcome outcome) {
-  if (!options_.lease_valid()) {
-    outcome = {MakeError(kamino::v1::REASON_RECONFIGURING,
-                         "the head holds no lease of the manager now"),
-               "", 0};
-  }
-  request.done(std::move(outcome));
-}
-
-void Admission::AnswerWhatItSaw(Request& request, RequestOutcome outcome) {
-  if (!options_.pipelines || in_flight_.empty()) {
-    return Answer(request, std::move(outcome));
-  }
-  result_bytes_ += outcome.result.size();
-  in_flight_.rbegin()->second.push_back(
-      {std::move(request.done), std::move(outcome)});
 }
 
 AdmissionStats Admission::stats() const {

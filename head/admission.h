@@ -291,6 +291,8 @@ class Admission {
   absl::Status Prepare(engine::Transaction& transaction,
                        const BatchClients& clients, absl::Time now,
                        Request* request);
+  // What is part of no entry only a head may tell.
+  RequestOutcome IfStillHead(RequestOutcome outcome) const;
   void Answer(Request& request, RequestOutcome outcome);
   // Of a request that was executed and is part of no entry, when what it may
   // have seen is completed.
@@ -349,6 +351,7 @@ class Admission {
   struct Waiter {
     absl::AnyInvocable<void(RequestOutcome)> done;
     RequestOutcome outcome;
+    bool by_itself = false;  // it is part of no entry
   };
   std::map<uint64_t, std::vector<Waiter>> in_flight_;  // by last mutation
   size_t result_bytes_ = 0;                            // of in_flight_

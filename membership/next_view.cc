@@ -198,7 +198,9 @@ bool CanGoOn(const View& view, const KnownNodes& nodes,
     whole = whole || sound || node->report.condition == Condition::kTorn;
   }
   if (any_sound && there + hopeless == view.members.size()) return true;
-  return whole && there >= (MendsAlone(view.mode()) ? 1 : 2);
+  // What is torn where nodes mend by themselves only a neighbour can take back.
+  if (any_sound && MendsAlone(view.mode())) return true;
+  return whole && there >= 2;
 }
 
 std::optional<View> NextView(const View& view, const KnownNodes& nodes,

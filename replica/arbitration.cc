@@ -58,7 +58,7 @@ void Arbitration::OnVote(LinkId link, const Vote& vote) {
 }
 
 void Arbitration::OnAsked(LinkId link, absl::string_view bytes, bool sound) {
-  const auto entry = LogEntry::Check(bytes);
+  const auto entry = LogEntry::Check(bytes, options_.mode);
   if (!entry.ok()) return outbox_->CountMalformed();
   // It is asked again; by then it may have executed all before.
   if (entry->first() != ring_->applied() + 1 ||

@@ -33,6 +33,7 @@ ChainCore::ChainCore(ChainOptions options, LogRing* ring, NodeRecord* record,
       announcements_(options_, record, &outbox_),
       mending_(ring, executor, &outbox_, options_.fetch_timeout),
       mending_source_(ring, executor, &outbox_),
+      roll_forward_(ring, executor),
       dispute_(record, options_.fetch_timeout),
       joiner_(options_, ring, copy, &upstream_, &outbox_, &transfer_stats_),
       donor_(options_, ring, copy, &downstream_, &outbox_, &transfer_stats_),
@@ -48,6 +49,9 @@ ChainCore::ChainCore(ChainOptions options, LogRing* ring, NodeRecord* record,
                       &damage_, &outbox_) {
   outbox_.set_chain_id(options_.chain_id);
   disputed_result_.Resume();
+  if (mending_.torn() && CarriesImages(options_.mode)) {
+    ApplyImages(ring->received(), /*interrupted=*/true);
+  }
   if (!mending_.torn() || deadly_.redone() != ring->applied() + 1) {
     deadly_.SetRedone(0);
   }
@@ -353,6 +357,10 @@ absl::Status ChainCore::AppendLocal(absl::Span<const Mutation* const> mutations,
   draft.mutations = mutations;
   draft.write_set = &write_set;
   draft.image = &image;
+  const auto image_of = [this](const engine::Intent& intent) {
+    return *executor_->ImageOf(intent);
+  };
+  if (CarriesImages(options_.mode)) draft.image_of.emplace(image_of);
   if (options_.max_entry_bytes != 0 &&
       draft.bytes() > options_.max_entry_bytes) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -371,19 +379,6 @@ void ChainCore::CommitLocal(Actions* actions) {
   const Outbox::Delivery delivery(&outbox_, actions);
   ring_->MarkApplied(ring_->received());
   AfterApplied();
-}
-
-bool ChainCore::Announce(const RequestIdentity& request, Actions* actions) {
-  const Outbox::Delivery delivery(&outbox_, actions);
-  const bool up = downstream_.replicates() && !downstream_.joins();
-  return announcements_.Announce(request, up ? downstream_.link() : kNoLink,
-                                 /*alone=*/role() == Role::kSingle);
-}
-
-void ChainCore::EndAnnouncement(Actions* actions) {
-  const Outbox::Delivery delivery(&outbox_, actions);
-  const bool up = downstream_.replicates() && !downstream_.joins();
-  announcements_.End(up ? downstream_.link() : kNoLink);
 }
 
 bool ChainCore::LeaveAsDamaged(const absl::Status& found, Actions* actions) {
@@ -442,7 +437,8 @@ void ChainCore::ContinueDispute(absl::Time now) {
   if (!dispute_.open() || !has_state()) return;
   if (!is_head()) return arbitration_.Continue(now);
   if (dispute_.whole()) return KeepOwnResult();  // the ring may have room now
-  if (mending_.state() == Mending::State::kTorn && downstream_.replicates()) {
+  if (mending_.state() == Mending::State::kTorn && downstream_.replicates() &&
+      MayTakeBack()) {
     GoOnMended(mending_.Begin(downstream_.link(), Mend::kBack, now));
   }
 }

@@ -13,7 +13,7 @@
 //   - Returning: a node that was restarted takes part once its neighbours have
 //     borne out that it holds what it must;
 //   - Mending: it mends what it was in the middle of, by what a neighbour holds
-//     (section 5.3);
+//     (section 5.3), or RollForward, by what the entries carry;
 //   - Announcements: what a head is about to execute, told to its successor;
 //   - Execution: what is received is executed, in place, in order;
 //   - DeadlyEntries: those that a node may have died of;
@@ -80,6 +80,7 @@
 #include "replica/outbox.h"
 #include "replica/place.h"
 #include "replica/returning.h"
+#include "replica/roll_forward.h"
 #include "replica/scrub.h"
 #include "replica/scrub_exchange.h"
 #include "replica/scrubbed_heap.h"
@@ -275,6 +276,13 @@ class ChainCore {
   // ended it.
   void NoteOnTheWay(const membership::View& next);
   void DropInterrupted();
+  // The same by what the entries carry.
+  void AdoptImages();
+  // Brings what is not applied, up to there, to its end by what the entries
+  // carry, and marks it applied, durably; a failure stops the node.
+  void ApplyImages(uint64_t last, bool interrupted);
+  // The successor holds what was before the entry that is half executed here.
+  bool MayTakeBack() const;
   // What was to be adopted is complete, and is executed as any.
   void ExecuteAdopted();
   void ForgetInterrupted();  // the heap is void
@@ -311,6 +319,7 @@ class ChainCore {
   Announcements announcements_;
   Mending mending_;
   MendingSource mending_source_;
+  RollForward roll_forward_;
   Dispute dispute_;
   Joiner joiner_;
   Donor donor_;

@@ -1,14 +1,30 @@
-// What a node's core does about log entries that a node may have died of
-// (replica/deadly_entries.h).
+// What a node's core does about requests and log entries that a node may die
+// of, or may have died of (replica/announcements.h, replica/deadly_entries.h),
+// and about entries that it died within.
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "glog/logging.h"
 #include "replica/chain_core.h"
 
 namespace kamino::replica {
 
 using membership::Member;
+using membership::Role;
 using membership::View;
+
+bool ChainCore::Announce(const RequestIdentity& request, Actions* actions) {
+  const Outbox::Delivery delivery(&outbox_, actions);
+  const bool up = downstream_.replicates() && !downstream_.joins();
+  return announcements_.Announce(request, up ? downstream_.link() : kNoLink,
+                                 /*alone=*/role() == Role::kSingle);
+}
+
+void ChainCore::EndAnnouncement(Actions* actions) {
+  const Outbox::Delivery delivery(&outbox_, actions);
+  const bool up = downstream_.replicates() && !downstream_.joins();
+  announcements_.End(up ? downstream_.link() : kNoLink);
+}
 
 void ChainCore::NoteOnTheWay(const View& next) {
   const Member* successor = !place_.inside() ? nullptr : place_.successor();
@@ -26,16 +42,55 @@ void ChainCore::NoteDeadly(uint64_t after, uint64_t last) {
 }
 
 void ChainCore::AdoptDeadly(absl::Time now) {
-  if (mending_.torn() || dispute_.open() || !upstream_.attached() ||
+  if (mending_.torn() || dispute_.open() ||
       !execution_.AwaitsAdoption(place_)) {
     return;
   }
+  if (CarriesImages(options_.mode)) return AdoptImages();
+  if (!upstream_.attached()) return;
   const uint64_t complete = deadly_.CompleteAsShared();
   if (complete > ring_->applied()) {
     deadly_.Pass(complete);
     return ExecuteReceived();  // the others are adopted with the next batch
   }
   GoOnMended(mending_.Adopt(upstream_.link(), now));
+}
+
+void ChainCore::AdoptImages() {
+  uint64_t last = ring_->applied();
+  while (last < ring_->received()) {
+    const LogEntry entry = ring_->EntryOf(last + 1);
+    if (!deadly_.Has(entry)) break;
+    last = entry.last();
+  }
+  ApplyImages(last, /*interrupted=*/false);
+  if (outbox_.failed()) return;
+  AfterApplied();
+  ExecuteReceived();
+}
+
+void ChainCore::ApplyImages(uint64_t last, bool interrupted) {
+  const uint64_t after = ring_->applied();
+  LOG(INFO) << "mutations (" << after << ", " << last << "] were interrupted"
+            << (interrupted ? "" : " at another node")
+            << "; they are rolled forward by what they carry";
+  const absl::Status applied = interrupted
+                                   ? roll_forward_.Interrupted(after, last)
+                                   : roll_forward_.Untouched(after, last);
+  if (!applied.ok()) {
+    return outbox_.Fail(absl::Status(
+        applied.code(), absl::StrCat("mutations (", after, ", ", last,
+                                     "]: ", applied.message())));
+  }
+  NoteDeadly(after, last);
+  ring_->MarkApplied(last);
+  ring_->PersistApplied();
+  if (interrupted) mending_.Forget();
+}
+
+bool ChainCore::MayTakeBack() const {
+  // Where entries in flight share objects, only once it has applied all before.
+  return !Pipelines(options_.mode) || KnownComplete() >= ring_->applied();
 }
 
 void ChainCore::ExecuteAdopted() {

@@ -163,7 +163,7 @@ void ChainCore::OnSync(LinkId link, const Sync& sync, absl::Time now) {
   ContinueDownstream(sync);
   // Newly head, and interrupted before it was (section 5.3).
   if (mending_.torn() && is_head() && downstream_.replicates() &&
-      !outbox_.failed()) {
+      MayTakeBack() && !outbox_.failed()) {
     GoOnMended(mending_.Begin(link, Mend::kBack, now));
   }
 }
@@ -188,7 +188,8 @@ void ChainCore::ContinueDownstream(const Sync& sync) {
 bool ChainCore::CheckUnsent(const Sync& sync) {
   const uint64_t sequence = sync.received() + 1;
   if (sequence <= ring_->cleaned() || sequence > ring_->applied()) return true;
-  const auto entry = LogEntry::Check(ring_->EntryOf(sequence).bytes());
+  const auto entry =
+      LogEntry::Check(ring_->EntryOf(sequence).bytes(), options_.mode);
   if (entry.ok()) return true;
   std::string why = absl::StrCat(
       "mutation ", sequence,

@@ -79,7 +79,10 @@ absl::Status DisputedResult::Replace() {
   }
   std::vector<const Mutation*> pointers;
   for (const Mutation& mutation : mutations) pointers.push_back(&mutation);
-  const engine::AfterImage image = {dispute_->own_hash(), declared.filled};
+  engine::AfterImage image = {dispute_->own_hash(), declared.filled};
+  const auto image_of = [this](const engine::Intent& intent) {
+    return *executor_->ImageOf(intent);
+  };
   LogEntryDraft draft;
   draft.first = dispute_->first();
   draft.chain_id = options_.chain_id;
@@ -87,9 +90,34 @@ absl::Status DisputedResult::Replace() {
   draft.mutations = pointers;
   draft.write_set = &declared.write_set;
   draft.image = &image;
+  if (CarriesImages(options_.mode)) {
+    draft.image_of.emplace(image_of);
+    RETURN_IF_ERROR(CoverOwn(declared.write_set, draft, &image));
+  }
   // What the former head has sent after it was neither applied nor answered.
   ring_->TruncateAfter(dispute_->last());
   return ring_->ReplaceLast(draft);
+}
+
+absl::Status DisputedResult::CoverOwn(const engine::WriteSet& write_set,
+                                      const LogEntryDraft& draft,
+                                      engine::AfterImage* image) {
+  bool changed = false;
+  size_t allocations = 0;
+  for (const engine::Intent& intent : write_set) {
+    ASSIGN_OR_RETURN(const absl::string_view bytes, executor_->ImageOf(intent));
+    if (intent.kind != engine::IntentKind::kAlloc) continue;
+    uint32_t& filled = image->filled[allocations++];
+    const auto rest = bytes.substr(filled);
+    if (rest.find_first_not_of('\0') == absl::string_view::npos) continue;
+    filled = intent.length;
+    changed = true;
+  }
+  if (!changed) return absl::OkStatus();
+  const std::string bytes = draft.ToString();
+  ASSIGN_OR_RETURN(const LogEntry entry, LogEntry::Check(bytes));
+  ASSIGN_OR_RETURN(image->hash, entry.HashImages());
+  return absl::OkStatus();
 }
 
 void DisputedResult::TakeBack() {

@@ -58,6 +58,10 @@ class DisputedResult {
   void TakeBack();
   // The entry as it stands in the ring, with this node's image of it.
   absl::Status Replace();
+  // Of allocations, what this node has stored behind what the head did is in
+  // its image as well. The draft is of that image.
+  absl::Status CoverOwn(const engine::WriteSet& write_set,
+                        const LogEntryDraft& draft, engine::AfterImage* image);
 
   const ChainOptions& options_;
   const Place* const place_;

@@ -35,16 +35,24 @@ class Executor {
   // That of what an entry, which was executed last, has left.
   virtual absl::StatusOr<uint64_t> HashImage(const LogEntry& entry) = 0;
 
-  // --- At a neighbour: appends the bytes that the intent covers here.
-  // kInvalidArgument: they do not lie among the heap's objects.
+  // The bytes that the intent covers here, where they lie: until something is
+  // executed, or mended. kInvalidArgument: they do not lie among the heap's
+  // objects.
+  virtual absl::StatusOr<absl::string_view> ImageOf(
+      const engine::Intent& intent) = 0;
+
+  // --- At a neighbour: appends the bytes that the intent covers here. Errors
+  // as ImageOf's.
   virtual absl::Status ReadIntent(const engine::Intent& intent,
                                   std::string* bytes) = 0;
 
   // --- At the node that restarted. `intents` are all there are to be mended;
-  // each gets the neighbour's bytes, in Mender::Order. `interrupted`: some may
-  // be half executed. If not, nothing but what they touch is looked at: it
-  // takes no longer for a larger heap. Doing it all again, after a crash on the
-  // way, leads to the same. An error means that the node must stop.
+  // each gets the neighbour's bytes, in Mender::Order, or those of its log
+  // entry's after-image, entry by entry (replica/roll_forward.h).
+  // `interrupted`: some may be half executed. If not, nothing but what they
+  // touch is looked at: it takes no longer for a larger heap. Doing it all
+  // again, after a crash on the way, leads to the same. An error means that the
+  // node must stop.
   virtual absl::Status BeginMending(const engine::WriteSet& intents,
                                     bool interrupted) = 0;
   virtual absl::Status MendIntent(const engine::Intent& intent,

@@ -46,8 +46,7 @@ absl::StatusOr<uint64_t> HeapExecutor::HashImage(const LogEntry& entry) {
       .HashImage(declared.filled);
 }
 
-absl::Status HeapExecutor::ReadIntent(const Intent& intent,
-                                      std::string* bytes) {
+absl::StatusOr<absl::string_view> HeapExecutor::ImageOf(const Intent& intent) {
   const engine::Region& region = *heap_->region();
   const uint64_t size = region.size();
   const uint64_t begin = intent.object + intent.offset;
@@ -57,8 +56,14 @@ absl::Status HeapExecutor::ReadIntent(const Intent& intent,
         absl::StrCat("bytes [", begin, " + ", intent.length,
                      ") are not among the heap's objects"));
   }
-  bytes->append(reinterpret_cast<const char*>(region.base() + begin),
-                intent.length);
+  return absl::string_view(reinterpret_cast<const char*>(region.base() + begin),
+                           intent.length);
+}
+
+absl::Status HeapExecutor::ReadIntent(const Intent& intent,
+                                      std::string* bytes) {
+  ASSIGN_OR_RETURN(const absl::string_view there, ImageOf(intent));
+  bytes->append(there.data(), there.size());
   return absl::OkStatus();
 }
 

@@ -23,6 +23,8 @@ class HeapExecutor : public Executor {
   absl::StatusOr<uint64_t> Execute(const LogEntry& entry) override;
   absl::StatusOr<uint64_t> Try(const LogEntry& entry) override;
   absl::StatusOr<uint64_t> HashImage(const LogEntry& entry) override;
+  absl::StatusOr<absl::string_view> ImageOf(
+      const engine::Intent& intent) override;
   absl::Status ReadIntent(const engine::Intent& intent,
                           std::string* bytes) override;
   absl::Status BeginMending(const engine::WriteSet& intents,

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "engine/kamino/checksum.h"
@@ -89,6 +90,19 @@ bool TakeMutation(Cursor* cursor, MutationView* mutation, uint16_t* flags) {
          cursor->Take(Padded(text) - text, &padding);
 }
 
+// Of an intent's after-image.
+uint64_t ImageBytesOf(const IntentRecord& record) {
+  switch (static_cast<IntentKind>(record.kind)) {
+    case IntentKind::kWrite:
+      return record.length;
+    case IntentKind::kAlloc:
+      return record.filled;
+    case IntentKind::kFree:
+      return 0;
+  }
+  return 0;
+}
+
 uint64_t BytesOf(const Mutation& mutation) {
   return sizeof(MutationHeader) + mutation.dropped_clients.size() * kIdBytes +
          Padded(mutation.function.size() + mutation.arguments.size());
@@ -97,6 +111,12 @@ uint64_t BytesOf(const Mutation& mutation) {
 char* Put(char* to, const void* from, size_t length) {
   if (length > 0) std::memcpy(to, from, length);
   return to + length;
+}
+
+// What follows on so many bytes of a part.
+char* PutPadding(char* to, uint64_t bytes) {
+  constexpr char kZeros[kPartAlignment] = {};
+  return Put(to, kZeros, Padded(bytes) - bytes);
 }
 
 char* PutMutation(char* to, const Mutation& mutation) {
@@ -114,9 +134,7 @@ char* PutMutation(char* to, const Mutation& mutation) {
            mutation.dropped_clients.size() * kIdBytes);
   to = Put(to, mutation.function.data(), mutation.function.size());
   to = Put(to, mutation.arguments.data(), mutation.arguments.size());
-  constexpr char kZeros[kPartAlignment] = {};
-  const size_t text = mutation.function.size() + mutation.arguments.size();
-  return Put(to, kZeros, Padded(text) - text);
+  return PutPadding(to, mutation.function.size() + mutation.arguments.size());
 }
 
 }  // namespace
@@ -153,7 +171,18 @@ absl::StatusOr<LogEntry> LogEntry::Check(absl::string_view bytes) {
   RETURN_IF_ERROR(entry.CheckLengths());
   RETURN_IF_ERROR(entry.VisitMutations(
       [](const MutationView&) { return absl::OkStatus(); }));
-  RETURN_IF_ERROR(entry.VisitIntents([](const IntentRecord&) {}));
+  RETURN_IF_ERROR(entry.CheckImages());
+  return entry;
+}
+
+absl::StatusOr<LogEntry> LogEntry::Check(absl::string_view bytes,
+                                         ChainMode mode) {
+  ASSIGN_OR_RETURN(const LogEntry entry, Check(bytes));
+  const bool there = entry.header_.after_image_bytes > 0;
+  if (there == CarriesImages(mode)) return entry;
+  if (there) return Damaged("carries after-images, in a chain without");
+  ASSIGN_OR_RETURN(const uint64_t due, entry.ImagesDue());
+  if (due > 0) return Damaged("lacks its after-images");
   return entry;
 }
 
@@ -236,6 +265,26 @@ absl::Status LogEntry::VisitIntents(const Visit& visit) const {
   return absl::OkStatus();
 }
 
+absl::StatusOr<uint64_t> LogEntry::ImagesDue() const {
+  uint64_t due = 0;
+  RETURN_IF_ERROR(VisitIntents(
+      [&due](const IntentRecord& record) { due += ImageBytesOf(record); }));
+  return due;
+}
+
+absl::Status LogEntry::CheckImages() const {
+  ASSIGN_OR_RETURN(const uint64_t due, ImagesDue());
+  // In other modes there are none.
+  if (header_.after_image_bytes == 0 ||
+      header_.after_image_bytes == Padded(due)) {
+    return absl::OkStatus();
+  }
+  return Damaged(absl::StrCat("has ", header_.after_image_bytes,
+                              " bytes of after-images, where its write set "
+                              "leaves ",
+                              due));
+}
+
 absl::Status LogEntry::VisitWrittenObjects(
     absl::FunctionRef<void(engine::ObjectId)> visit) const {
   return VisitIntents(
@@ -261,13 +310,86 @@ absl::StatusOr<LogEntry::Declared> LogEntry::ReadDeclared() const {
   return declared;
 }
 
+absl::Status LogEntry::VisitImages(
+    absl::FunctionRef<absl::Status(const Intent&, absl::string_view)> visit)
+    const {
+  const uint64_t begin = sizeof(EntryHeader) + header_.mutation_bytes +
+                         uint64_t{header_.intent_count} * sizeof(IntentRecord);
+  Cursor images(begin > bytes_.size() ? absl::string_view()
+                                      : bytes_.substr(begin));
+  absl::Status visited;
+  RETURN_IF_ERROR(VisitIntents([&](const IntentRecord& record) {
+    if (!visited.ok()) return;
+    absl::string_view image;
+    if (!images.Take(ImageBytesOf(record), &image)) {
+      visited = Damaged("is shorter than its after-images");
+      return;
+    }
+    visited = visit({record.object, record.offset, record.length,
+                     static_cast<IntentKind>(record.kind)},
+                    image);
+  }));
+  return visited;
+}
+
+absl::StatusOr<uint64_t> LogEntry::HashImages() const {
+  absl::flat_hash_set<engine::ObjectId> freed;
+  RETURN_IF_ERROR(VisitIntents([&freed](const IntentRecord& record) {
+    if (static_cast<IntentKind>(record.kind) == IntentKind::kFree) {
+      freed.insert(record.object);
+    }
+  }));
+  uint64_t hash = 0;
+  RETURN_IF_ERROR(
+      VisitImages([&](const Intent& intent, absl::string_view image) {
+        if (freed.contains(intent.object)) return absl::OkStatus();
+        hash = engine::FoldHash(
+            hash,
+            engine::Checksum({reinterpret_cast<const std::byte*>(image.data()),
+                              image.size()}));
+        return absl::OkStatus();
+      }));
+  return hash;
+}
+
 // --- Making.
 
 uint64_t LogEntryDraft::bytes() const {
   uint64_t bytes =
       sizeof(EntryHeader) + write_set->size() * sizeof(IntentRecord);
   for (const Mutation* mutation : mutations) bytes += BytesOf(*mutation);
+  return bytes + Padded(ImageBytes());
+}
+
+uint32_t LogEntryDraft::FilledOf(size_t n) const {
+  return image != nullptr && n < image->filled.size() ? image->filled[n] : 0;
+}
+
+uint64_t LogEntryDraft::ImageBytes() const {
+  if (!image_of.has_value()) return 0;
+  uint64_t bytes = 0;
+  size_t allocations = 0;
+  for (const Intent& intent : *write_set) {
+    if (intent.kind == IntentKind::kWrite) bytes += intent.length;
+    if (intent.kind == IntentKind::kAlloc) bytes += FilledOf(allocations++);
+  }
   return bytes;
+}
+
+char* LogEntryDraft::PutImages(char* to) const {
+  if (!image_of.has_value()) return to;
+  const char* const begin = to;
+  size_t allocations = 0;
+  for (Intent intent : *write_set) {
+    if (intent.kind == IntentKind::kFree) continue;
+    if (intent.kind == IntentKind::kAlloc) {
+      intent.length = FilledOf(allocations++);
+    }
+    const absl::string_view bytes = (*image_of)(intent);
+    CHECK_EQ(bytes.size(), intent.length) << "of object " << intent.object;
+    to = Put(to, bytes.data(), bytes.size());
+  }
+  return PutPadding(to, static_cast<uint64_t>(to - begin));
 }
 
 void LogEntryDraft::WriteTo(char* to) const {
@@ -281,12 +403,14 @@ void LogEntryDraft::WriteTo(char* to) const {
   for (const Intent& intent : *write_set) {
     IntentRecord record{intent.object, intent.offset, intent.length,
                         static_cast<uint32_t>(intent.kind), 0};
-    if (image != nullptr && intent.kind == IntentKind::kAlloc &&
-        allocations < image->filled.size()) {
-      record.filled = image->filled[allocations++];
+    if (intent.kind == IntentKind::kAlloc) {
+      record.filled = FilledOf(allocations++);
     }
     at = Put(at, &record, sizeof(record));
   }
+  const char* const images = at;
+  at = PutImages(at);
+  header.after_image_bytes = static_cast<uint32_t>(at - images);
   CHECK_EQ(static_cast<uint64_t>(at - to), length);
   header.magic = kEntryMagic;
   header.version = kEntryVersion;

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "base/chain_mode.h"
 #include "engine/transaction.h"
 #include "replica/log_entry_format.h"
 
@@ -63,6 +65,10 @@ class LogEntry {
   // The bytes are one whole entry, of this version, undamaged, and no number in
   // it leads outside. kDataLoss: they are not; says why.
   static absl::StatusOr<LogEntry> Check(absl::string_view bytes);
+  // The same, and it carries after-images if, and only if, that is a mode in
+  // which entries do.
+  static absl::StatusOr<LogEntry> Check(absl::string_view bytes,
+                                        ChainMode mode);
 
   // The same of bytes that were checked before, when they had these numbers.
   static LogEntry Checked(absl::string_view bytes, uint64_t first,
@@ -74,6 +80,7 @@ class LogEntry {
   uint32_t count() const { return header_.count; }
   uint64_t chain_id() const { return header_.chain_id; }
   uint64_t view_id() const { return header_.view_id; }
+  uint64_t after_image_bytes() const { return header_.after_image_bytes; }
   // Of what the head's execution has left; 0: not told.
   uint64_t image_hash() const { return header_.image_hash; }
 
@@ -99,6 +106,17 @@ class LogEntry {
   };
   absl::StatusOr<Declared> ReadDeclared() const;
 
+  // After-images: what the head's execution has left of each intent, in order.
+  // Of an allocation less than its length may be there; the rest are zeros.
+  // Only where entries carry them; kDataLoss also where this one does not.
+  absl::Status VisitImages(
+      absl::FunctionRef<absl::Status(const engine::Intent& intent,
+                                     absl::string_view image)>
+          visit) const;
+  // AfterImage::hash of those. It is image_hash(), unless they are not what the
+  // head has left, or that was not told.
+  absl::StatusOr<uint64_t> HashImages() const;
+
  private:
   LogEntry(absl::string_view bytes, const log_entry_format::EntryHeader& header)
       : bytes_(bytes), header_(header) {}
@@ -106,6 +124,9 @@ class LogEntry {
   absl::Status CheckLengths() const;
   template <typename Visit>  // void(const log_entry_format::IntentRecord&)
   absl::Status VisitIntents(const Visit& visit) const;
+  // Of after-images, so many bytes as fit the write set, without padding.
+  absl::StatusOr<uint64_t> ImagesDue() const;
+  absl::Status CheckImages() const;
 
   absl::string_view bytes_;
   log_entry_format::EntryHeader header_;
@@ -119,6 +140,11 @@ struct LogEntryDraft {
   absl::Span<const Mutation* const> mutations;
   const engine::WriteSet* write_set = nullptr;
   const engine::AfterImage* image = nullptr;  // null: not told
+  // Where entries carry after-images: the bytes that an intent covers, which
+  // are stored from where they lie. The same each time it is asked.
+  using ImageOf =
+      absl::FunctionRef<absl::string_view(const engine::Intent& intent)>;
+  std::optional<ImageOf> image_of;
 
   uint32_t count() const { return static_cast<uint32_t>(mutations.size()); }
   uint64_t last() const { return first + mutations.size() - 1; }
@@ -127,6 +153,13 @@ struct LogEntryDraft {
   // Stores the entry's bytes there.
   void WriteTo(char* to) const;
   std::string ToString() const;
+
+ private:
+  // Of an allocation, `filled` of the `n`-th.
+  uint32_t FilledOf(size_t n) const;
+  // Of the after-images, without padding.
+  uint64_t ImageBytes() const;
+  char* PutImages(char* to) const;
 };
 
 }  // namespace kamino::replica

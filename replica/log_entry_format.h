@@ -24,6 +24,10 @@ inline constexpr size_t kPartAlignment = 8;
 // In front of every entry. It is followed by its parts:
 //   mutations{count} intents{intent_count} after_images{after_image_bytes}
 //
+// After-images are there in a chain of mode images alone: in the write set's
+// order, of a write its `length` bytes, of an allocation its `filled` ones, of
+// a free none; then zeros up to kPartAlignment.
+//
 // `epoch` is reserved for the recovery epoch, and not read. It need not be
 // there: neighbours have shown by their Hello that they hold data of the same
 // one, and who joins from a former one begins its ring anew.
@@ -41,7 +45,7 @@ struct EntryHeader {
   uint64_t image_hash;         // engine::AfterImage::hash; 0: not told
   uint32_t mutation_bytes;     // of the part
   uint32_t intent_count;       // of the write set
-  uint32_t after_image_bytes;  // of the part; 0 as long as there are none
+  uint32_t after_image_bytes;  // of the part
   uint32_t flags;              // none: 0
   uint8_t reserved[48];        // 0
 };

@@ -224,7 +224,7 @@ bool LogRing::ScanOne(uint64_t first) {
       return false;
     }
     Slot found{offset, slot.length, space + bytes, first, first, write_offset_};
-    const auto entry = LogEntry::Check(BytesOf(found));
+    const auto entry = LogEntry::Check(BytesOf(found), mode());
     if (!entry.ok() || entry->first() != first) return false;
     found.last = entry->last();
     Add(found);
@@ -318,6 +318,8 @@ absl::Status LogRing::Append(uint64_t first, uint64_t last, uint64_t length,
   region_->Drain();
   if (one_drain_) OnAppliedDrained();
   Add({offset, slot.length, space, first, last, write_offset_});
+  appended_bytes_ += length;
+  after_image_bytes_ += EntryOf(last).after_image_bytes();
   return absl::OkStatus();
 }
 

@@ -124,6 +124,11 @@ class LogRing {
   // long as it is the same, an entry is what it was when it was appended.
   uint64_t rewrites() const { return rewrites_; }
 
+  // Bytes of entries that were appended since the ring was opened, and of their
+  // after-images, which are part of that.
+  uint64_t appended_bytes() const { return appended_bytes_; }
+  uint64_t after_image_bytes() const { return after_image_bytes_; }
+
   uint64_t bytes_used() const { return used_; }
   uint64_t bytes_total() const { return capacity_; }
   uint64_t max_entry_bytes() const { return capacity_ / 4; }
@@ -182,6 +187,8 @@ class LogRing {
   std::vector<uint64_t> replaced_;
   uint64_t reclaimable_ = 0;  // cleaned, not yet durably so
   uint64_t rewrites_ = 0;
+  uint64_t appended_bytes_ = 0;
+  uint64_t after_image_bytes_ = 0;
 };
 
 }  // namespace kamino::replica

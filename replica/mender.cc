@@ -1,6 +1,7 @@
 #include "replica/mender.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -80,6 +81,9 @@ absl::Status Mender::MakeAllocated(const Intent& intent,
   engine::Heap::Block& block = blocks_[intent.object];
   const bool allocated = block.allocated;
   if (!allocated) {
+    // What is given back to the allocator has to be free on media before it is
+    // taken again.
+    if (std::exchange(freed_, false)) heap_->region()->Drain();
     RETURN_IF_ERROR(heap_->ReserveAt(intent.object, intent.length));
     block = {intent.length, true};
   }
@@ -92,6 +96,7 @@ void Mender::MakeFree(const Intent& intent) {
   if (!IsAllocated(intent.object)) return;
   heap_->MarkFree(intent.object);
   heap_->Release(intent.object);
+  freed_ = true;
   blocks_[intent.object].allocated = false;
 }
 

@@ -46,6 +46,7 @@ class Mender {
 
   engine::Heap* const heap_;
   engine::Heap::Blocks blocks_;
+  bool freed_ = false;  // a block, since the last drain
 };
 
 }  // namespace kamino::replica

@@ -27,7 +27,10 @@ class Outbox {
   class Delivery {
    public:
     Delivery(Outbox* outbox, Actions* to)
-        : outbox_(outbox), before_(std::exchange(outbox->actions_, to)) {}
+        : outbox_(outbox), before_(std::exchange(outbox->actions_, to)) {
+      // A core that could not even begin says so with its first input.
+      if (to->fatal.ok()) std::swap(to->fatal, outbox->kept_.fatal);
+    }
     ~Delivery() { outbox_->actions_ = before_; }
     Delivery(const Delivery&) = delete;
     Delivery& operator=(const Delivery&) = delete;

@@ -50,7 +50,7 @@ void Upstream::FallBehind() {
 
 bool Upstream::Take(absl::string_view bytes, bool may_append) {
   if (!attached()) return false;
-  const absl::StatusOr<LogEntry> entry = LogEntry::Check(bytes);
+  const absl::StatusOr<LogEntry> entry = LogEntry::Check(bytes, options_.mode);
   if (!entry.ok() || entry->chain_id() != options_.chain_id) {
     LOG(WARNING) << "ignored " << bytes.size()
                  << " bytes that were sent for a log entry: "

@@ -165,6 +165,11 @@ void ChainNode::Retire() {
   if (admission_ != nullptr) admission_->Retire();
 }
 
+void ChainNode::Stop() {
+  retiring_ = true;
+  StopBeingHead();
+}
+
 absl::Status ChainNode::Failed() const {
   return MakeError(kamino::v1::REASON_RECONFIGURING,
                    absl::StrCat(options_.chain.node_id, " is stopping"));

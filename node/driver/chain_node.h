@@ -91,6 +91,8 @@ class ChainNode {
   // The process ends in order: nothing more is executed, and whatever is
   // announced to the successor is over. Then retired(), unless the link breaks.
   void Retire();
+  // The last of it: what waits here is answered. Nothing is put in any more.
+  void Stop();
 
   // A mutation. Answered at once when this node is not the head.
   void Submit(head::Request request, absl::Time now);

@@ -196,7 +196,8 @@ void Node::Stop() {
   views_->Stop();
   core_->Stop();   // runs what was posted before; later posts are refused
   links_.reset();  // its threads may still try to post
-  node_.reset();   // answers requests that wait
+  node_->Stop();   // answers requests that wait; who waits may look at it
+  node_.reset();
 }
 
 void Node::Attach(CoreUser* user) {

@@ -90,6 +90,10 @@ void Node::Describe(ChainNode& node,
   response->mutable_transfer()->set_pass(transfer.pass);
   response->mutable_transfer()->set_bytes_left(transfer.bytes_left);
   *response->mutable_scrub() = ToProto(core.scrub(), Now());
+  kamino::v1::LogStatus* const log = response->mutable_log();
+  log->set_chain_mode(std::string(ChainModeName(ring.mode())));
+  log->set_appended_bytes(ring.appended_bytes());
+  log->set_after_image_bytes(ring.after_image_bytes());
   response->set_ring_bytes_used(ring.bytes_used());
   response->set_ring_bytes_total(ring.bytes_total());
   const engine::HeapStats heap = node.heap().stats();

@@ -45,7 +45,23 @@ void Run(absl::string_view bytes) {
             .ok());
   CHECK_EQ(count, checked->count());
   CHECK_LE(names, entry.size());
-  CHECK(checked->WriteSet().ok());
+  const auto write_set = checked->WriteSet();
+  CHECK(write_set.ok());
+  if (!LogEntry::Check(entry, ChainMode::kImages).ok()) return;
+  size_t intents = 0;
+  const absl::Status visited = checked->VisitImages(
+      [&](const engine::Intent& intent, absl::string_view image) {
+        CHECK(intents < write_set->size() && intent == (*write_set)[intents]);
+        ++intents;
+        CHECK(image.empty() ||
+              (image.data() >= entry.data() &&
+               image.data() + image.size() <= entry.data() + entry.size()));
+        CHECK_LE(image.size(), intent.length);
+        return absl::OkStatus();
+      });
+  CHECK(visited.ok()) << visited;
+  CHECK_EQ(intents, write_set->size());
+  CHECK(checked->HashImages().ok());
 }
 
 std::vector<std::string> Seeds() {
@@ -68,6 +84,14 @@ std::vector<std::string> Seeds() {
     draft.chain_id = 1;
     draft.mutations = mutations;
     draft.write_set = &write_set;
+    seeds.push_back(draft.ToString());
+    const engine::AfterImage image = {7, {40}};
+    const std::string bytes(200, 'i');
+    const auto image_of = [&bytes](const engine::Intent& intent) {
+      return absl::string_view(bytes).substr(0, intent.length);
+    };
+    draft.image = &image;
+    draft.image_of.emplace(image_of);
     seeds.push_back(draft.ToString());
   }
   return seeds;

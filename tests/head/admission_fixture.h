@@ -24,14 +24,15 @@ namespace kamino::head {
 
 class LoneHead {
  public:
-  explicit LoneHead(AdmissionOptions options = {})
+  explicit LoneHead(AdmissionOptions options = {},
+                    replica::ChainOptions chain = CoreOptions())
       : under_(engine::Scheme::kSimpleLater),
         state_(&procedures_, under_.heap().root()),
         executor_(&under_.heap(), &state_),
         ring_region_(replica::LogRing::kMinBytes),
         ring_(*replica::LogRing::Create(&ring_region_, {})),
         record_(&ring_region_),
-        core_(CoreOptions(), ring_.get(), &record_, &executor_, &copy_) {
+        core_(std::move(chain), ring_.get(), &record_, &executor_, &copy_) {
     record_.Create(replica::NodeState());
     procedures_.Register("test.decline", [this](replica::ProcedureContext&,
                                                 absl::string_view) {
@@ -184,8 +185,9 @@ class LoneHead {
 
 class AdmissionTest : public ::testing::Test, protected LoneHead {
  protected:
-  explicit AdmissionTest(AdmissionOptions options = {})
-      : LoneHead(std::move(options)) {}
+  explicit AdmissionTest(AdmissionOptions options = {},
+                         replica::ChainOptions chain = LoneHead::CoreOptions())
+      : LoneHead(std::move(options), std::move(chain)) {}
 };
 
 }  // namespace kamino::head

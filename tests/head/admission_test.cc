@@ -308,6 +308,107 @@ TEST_F(SmallAdmissionTest, RefusesMoreThanMayWait) {
   EXPECT_EQ(ReasonOf(StatusOf(refused)), kamino::v1::REASON_OVERLOADED);
 }
 
+// --- What depends on entries in flight is executed behind them.
+
+class PipelinesTest : public AdmissionTest {
+ protected:
+  static AdmissionOptions Pipelining() {
+    AdmissionOptions options;
+    options.pipelines = true;
+    return options;
+  }
+  PipelinesTest() : AdmissionTest(Pipelining()) {}
+
+  // The undo copy has everything; the tail has completed nothing.
+  void Propagate() {
+    while (admission_->PropagateToBackup(10) > 0) {
+    }
+  }
+
+  // Whether a request that fails of what is in flight, and one that was
+  // executed before, are told so no sooner than that is completed, and only by
+  // a head.
+  bool TellsWhatItSawInTime(bool still_head) {
+    Put("a", "1", 10);
+    Execute();
+    Propagate();
+    const size_t declined = Submit("test.decline", "", 11);
+    const size_t again = Put("a", "1", 10);
+    Execute();
+    if (Answered(declined) || Answered(again)) return false;
+    lease_ = still_head;
+    Complete();
+    const auto told = [&](size_t index) {
+      return Answered(index) &&
+             ReasonOf(StatusOf(index)) != kamino::v1::REASON_RECONFIGURING;
+    };
+    return told(declined) == still_head && told(again) == still_head;
+  }
+};
+
+TEST_F(PipelinesTest, ADependentRequestIsExecutedBehindWhatItDependsOn) {
+  const size_t first = Put("a", "1", 10);
+  Execute();
+  const size_t second = Put("a", "2", 11);
+  Execute();
+  // The undo copy comes first: nothing else would take the second one back.
+  EXPECT_EQ(Get("a"), "1");
+  Propagate();
+  Execute();
+  EXPECT_EQ(Get("a"), "2");
+  EXPECT_FALSE(Answered(first) || Answered(second));
+  admission_->OnCompleted(2);
+  EXPECT_TRUE(Answered(first));
+  EXPECT_FALSE(Answered(second));
+  Complete();
+  EXPECT_TRUE(StatusOf(second).ok());
+}
+
+TEST_F(PipelinesTest, NothingIsToldBeforeWhatItSawIsCompleted) {
+  EXPECT_TRUE(TellsWhatItSawInTime(/*still_head=*/true));
+}
+
+TEST_F(PipelinesTest, NothingIsToldByOneThatLeadsNoMore) {
+  EXPECT_TRUE(TellsWhatItSawInTime(/*still_head=*/false));
+}
+
+TEST_F(PipelinesTest, AnAnswerThatComesTooSoonIsNoticed) {
+  faults::Planted planted("head-tells-at-once-what-it-saw");
+  EXPECT_FALSE(TellsWhatItSawInTime(/*still_head=*/true));
+}
+
+TEST_F(PipelinesTest, AnAnswerOfOneThatLeadsNoMoreIsNoticed) {
+  faults::Planted planted("head-tells-what-it-saw-later");
+  EXPECT_FALSE(TellsWhatItSawInTime(/*still_head=*/false));
+}
+
+// --- Entries that are too large.
+
+class SmallEntriesTest : public AdmissionTest {
+ protected:
+  static replica::ChainOptions SmallEntries() {
+    replica::ChainOptions options = CoreOptions();
+    options.max_entry_bytes = 4096;
+    return options;
+  }
+  SmallEntriesTest() : AdmissionTest({}, SmallEntries()) {}
+};
+
+TEST_F(SmallEntriesTest, WhatFitsAloneIsExecutedAlone) {
+  std::vector<size_t> fit;
+  for (uint64_t i = 0; i < 3; ++i) {
+    fit.push_back(Put(absl::StrCat("k", i), std::string(1500, 'v'), 10 + i));
+  }
+  const size_t too_large = Put("large", std::string(5000, 'v'), 20);
+  for (int i = 0; i < 5; ++i) {
+    Execute();
+    Complete();
+  }
+  EXPECT_THAT(BatchSizes(), ElementsAre(1, 1, 1));
+  for (size_t each : fit) EXPECT_TRUE(StatusOf(each).ok()) << StatusOf(each);
+  EXPECT_EQ(ReasonOf(StatusOf(too_large)), kamino::v1::REASON_TOO_LARGE);
+}
+
 class NarrowAdmissionTest : public AdmissionTest {
  protected:
   static AdmissionOptions Narrow() {

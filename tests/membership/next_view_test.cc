@@ -274,6 +274,33 @@ TEST(NextViewTest, AfterAllWereAwayTwoAreNeeded) {
   EXPECT_FALSE(NextView(view, known, 3).has_value());
 }
 
+// Where each mends by itself, one that holds everything is enough.
+TEST(NextViewTest, OfThoseThatMendAloneOneIsNeeded) {
+  for (const ChainMode mode : {ChainMode::kTraditional, ChainMode::kImages}) {
+    View view{"c", 5, {}};
+    for (int i = 0; i < 3; ++i) view.members.push_back(MemberOf(i, kAlive));
+    for (Member& member : view.members) {
+      const auto number = static_cast<uint64_t>(mode);
+      member.agreement[std::string(kChainModeTerm)] = {number, number};
+    }
+    view.Agree();
+    ASSERT_EQ(view.mode(), mode);
+    KnownNodes known = Sound({kUnknown, kAliveRestarted, kDead, kUnknown});
+    known["n1"].report.condition = Condition::kReturned;
+    ASSERT_TRUE(NextView(view, known, 3).has_value());
+    EXPECT_EQ(NextView(view, known, 3)->ToString(), "view 6: n1 (single)");
+    // It is torn by a dispute: only a neighbour can take that back.
+    known["n1"].report.condition = Condition::kTorn;
+    EXPECT_FALSE(NextView(view, known, 3).has_value());
+    known["n2"] = KnownNode{
+        MemberOf(2, kAliveRestarted), true, {.condition = Condition::kTorn}};
+    EXPECT_TRUE(NextView(view, known, 3).has_value());
+    known["n1"].report.condition = Condition::kBehind;
+    known.erase("n2");
+    EXPECT_FALSE(NextView(view, known, 3).has_value());
+  }
+}
+
 // --- Old copies. What a member that was restarted is on.
 enum Copy { kAway, kLatest, kOld, kCopies };
 

@@ -32,6 +32,9 @@ class NoExecutor final : public Executor {
   }
   absl::StatusOr<uint64_t> Try(const LogEntry&) override { return 0; }
   absl::StatusOr<uint64_t> HashImage(const LogEntry&) override { return 0; }
+  absl::StatusOr<absl::string_view> ImageOf(const engine::Intent&) override {
+    return absl::string_view();
+  }
   absl::Status ReadIntent(const engine::Intent&, std::string*) override {
     return absl::OkStatus();
   }

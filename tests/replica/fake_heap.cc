@@ -85,12 +85,17 @@ absl::StatusOr<uint64_t> FakeHeap::Try(const LogEntry& entry) {
   return diverges ? kWrongHash : entry.image_hash();
 }
 
-absl::Status FakeHeap::ReadIntent(const Intent& intent, std::string* bytes) {
+absl::StatusOr<absl::string_view> FakeHeap::ImageOf(const Intent& intent) {
   if (!Exists(intent.object)) {
     return absl::InvalidArgumentError("there is no such object");
   }
-  *bytes = objects[ObjectOf(intent.object)];
-  return absl::OkStatus();
+  return objects[ObjectOf(intent.object)];
+}
+
+absl::Status FakeHeap::ReadIntent(const Intent& intent, std::string* bytes) {
+  const auto there = ImageOf(intent);
+  if (there.ok()) *bytes = std::string(*there);
+  return there.status();
 }
 
 absl::Status FakeHeap::BeginMending(const WriteSet&, bool) {

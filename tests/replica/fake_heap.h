@@ -55,6 +55,8 @@ class FakeHeap final : public Executor, public StateCopy, public ScrubbedHeap {
   absl::StatusOr<uint64_t> HashImage(const LogEntry& entry) override {
     return Try(entry);
   }
+  absl::StatusOr<absl::string_view> ImageOf(
+      const engine::Intent& intent) override;
   absl::Status ReadIntent(const engine::Intent& intent,
                           std::string* bytes) override;
   absl::Status BeginMending(const engine::WriteSet& intents,

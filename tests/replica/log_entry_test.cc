@@ -5,8 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "engine/kamino/checksum.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/faults/planted.h"
 #include "tests/replica/change_entry.h"
 
 namespace kamino::replica {
@@ -262,18 +265,155 @@ TEST(LogEntryTest, AnIntentIsOfAKindThereIs) {
   }
 }
 
-// What a later version may put there, this one steps over.
-TEST(LogEntryTest, AfterImagesAreSteppedOver) {
-  std::string entry = Sample().Entry() + std::string(40, 'i');
-  ChangeHeader(&entry, [&entry](EntryHeader* header) {
-    header->length = static_cast<uint32_t>(entry.size());
-    header->after_image_bytes = 40;
-    header->image_hash = 5;
-    header->epoch = 2;
-  });
-  const auto read = LogEntry::Check(entry);
-  ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_EQ(*read->WriteSet(), Sample().write_set);
+// --- After-images.
+
+// Of the sample: 100 bytes of a write, 150 of an allocation, none of a free.
+std::string EntryWithImages() {
+  const Sample sample;
+  const std::vector<const Mutation*> mutations = {&sample.put, &sample.call};
+  const auto image_of = [](const engine::Intent& intent) {
+    static const std::string* const kBytes =
+        new std::string(std::string(100, 'w') + std::string(150, 'a'));
+    return intent.kind == IntentKind::kWrite
+               ? absl::string_view(*kBytes).substr(0, intent.length)
+               : absl::string_view(*kBytes).substr(100, intent.length);
+  };
+  LogEntryDraft draft;
+  draft.first = 41;
+  draft.mutations = mutations;
+  draft.write_set = &sample.write_set;
+  draft.image = &sample.image;
+  draft.image_of.emplace(image_of);
+  const std::string entry = draft.ToString();
+  EXPECT_EQ(entry.size(), draft.bytes());
+  return entry;
+}
+
+std::vector<std::string> ImagesOf(const LogEntry& entry) {
+  std::vector<std::string> images;
+  const absl::Status visited = entry.VisitImages(
+      [&](const engine::Intent& intent, absl::string_view image) {
+        images.push_back(absl::StrCat(intent.object, " ", image));
+        return absl::OkStatus();
+      });
+  if (!visited.ok()) images.push_back(visited.ToString());
+  return images;
+}
+
+TEST(AfterImagesTest, AreWhatTheHeadHasLeft) {
+  const std::string bytes = EntryWithImages();
+  EXPECT_EQ(bytes.size(), Sample().Entry().size() + 256);
+  const auto entry = LogEntry::Check(bytes, ChainMode::kImages);
+  ASSERT_TRUE(entry.ok()) << entry.status();
+  EXPECT_THAT(ImagesOf(*entry),
+              ElementsAre("4096 " + std::string(100, 'w'),
+                          "8192 " + std::string(150, 'a'), "640 "));
+  EXPECT_EQ(*entry->WriteSet(), Sample().write_set);
+}
+
+TEST(AfterImagesTest, AreThereInOneModeAndNoOther) {
+  const std::string with = EntryWithImages();
+  const std::string without = Sample().Entry();
+  for (const ChainMode mode : {ChainMode::kKamino, ChainMode::kTraditional}) {
+    EXPECT_TRUE(LogEntry::Check(without, mode).ok());
+    const absl::Status refused = LogEntry::Check(with, mode).status();
+    EXPECT_TRUE(absl::IsDataLoss(refused));
+    EXPECT_THAT(refused.message(), HasSubstr("carries after-images"));
+  }
+  const absl::Status refused =
+      LogEntry::Check(without, ChainMode::kImages).status();
+  EXPECT_TRUE(absl::IsDataLoss(refused));
+  EXPECT_THAT(refused.message(), HasSubstr("lacks its after-images"));
+  // Who reads it for itself, whatever the chain.
+  EXPECT_TRUE(LogEntry::Check(with).ok());
+  EXPECT_TRUE(LogEntry::Check(without).ok());
+}
+
+TEST(AfterImagesTest, OfNothingButFreesThereAreNone) {
+  Sample sample;
+  sample.write_set = {{640, 0, 64, IntentKind::kFree}};
+  for (const ChainMode mode :
+       {ChainMode::kKamino, ChainMode::kTraditional, ChainMode::kImages}) {
+    EXPECT_TRUE(LogEntry::Check(sample.Entry(), mode).ok());
+  }
+}
+
+// The first length between `from` and `to` that is taken for that of an entry's
+// after-images; 0: none.
+uint32_t TakenLength(uint32_t from, uint32_t to) {
+  const std::string entry = EntryWithImages();
+  const size_t begin = entry.size() - 256;
+  for (uint32_t length = from; length <= to; length += 8) {
+    std::string changed = entry.substr(0, begin) + std::string(length, 'i');
+    ChangeHeader(&changed, [&](EntryHeader* header) {
+      header->length = static_cast<uint32_t>(changed.size());
+      header->after_image_bytes = length;
+    });
+    if (LogEntry::Check(changed, ChainMode::kImages).ok()) return length;
+  }
+  return 0;
+}
+
+TEST(AfterImagesTest, AreAsLongAsTheWriteSetSays) {
+  EXPECT_EQ(TakenLength(1, 247), 0u);
+  EXPECT_EQ(TakenLength(8, 248), 0u);
+  EXPECT_EQ(TakenLength(256, 256), 256u);
+  EXPECT_EQ(TakenLength(257, 800), 0u);
+  EXPECT_EQ(TakenLength(264, 800), 0u);
+}
+
+TEST(AfterImagesTest, OnesOfAnyLengthWouldBeNoticed) {
+  faults::Planted planted("entry-images-of-any-length");
+  EXPECT_NE(TakenLength(8, 248), 0u);
+  EXPECT_NE(TakenLength(264, 800), 0u);
+}
+
+TEST(AfterImagesTest, AWriteSetThatNeedsOthersHasNone) {
+  for (const uint32_t filled : {151u, 192u, 0u}) {
+    std::string changed = EntryWithImages();
+    const size_t at = changed.size() - 256 - 2 * sizeof(IntentRecord) +
+                      offsetof(IntentRecord, filled);
+    std::memcpy(changed.data() + at, &filled, sizeof(filled));
+    FixChecksum(&changed);
+    // 151 comes to the same with padding.
+    EXPECT_EQ(LogEntry::Check(changed, ChainMode::kImages).ok(), filled == 151)
+        << filled;
+  }
+}
+
+TEST(AfterImagesTest, EveryBitCounts) {
+  const std::string entry = EntryWithImages();
+  for (size_t bit = 0; bit < 8 * entry.size(); ++bit) {
+    std::string damaged = entry;
+    damaged[bit / 8] ^= static_cast<char>(1 << (bit % 8));
+    EXPECT_TRUE(absl::IsDataLoss(LogEntry::Check(damaged).status())) << bit;
+  }
+  // Of one that was checked before, nothing is read beyond its end.
+  for (size_t length = sizeof(EntryHeader); length < entry.size(); ++length) {
+    const std::string cut = entry.substr(0, length);
+    const auto images = ImagesOf(LogEntry::Checked(cut, 41, 42));
+    if (length < entry.size() - 6) {
+      EXPECT_THAT(images.back(), HasSubstr("is shorter than its")) << length;
+    }
+  }
+}
+
+TEST(AfterImagesTest, TheirHashIsTheHeads) {
+  std::string entry = EntryWithImages();
+  const auto hash = LogEntry::Check(entry)->HashImages();
+  ASSERT_TRUE(hash.ok()) << hash.status();
+  EXPECT_NE(*hash, LogEntry::Check(entry)->image_hash());
+  const auto payload_of = [](engine::ObjectId id) {
+    static const std::string* const kWritten =
+        new std::string(std::string(16, 'x') + std::string(100, 'w') + "xxx");
+    static const std::string* const kNew =
+        new std::string(std::string(150, 'a') + std::string(42, '\0'));
+    const std::string& text = id == 4096 ? *kWritten : *kNew;
+    return absl::Span<const std::byte>(
+        reinterpret_cast<const std::byte*>(text.data()), text.size());
+  };
+  EXPECT_EQ(*hash, engine::HashAfterImage(Sample().write_set,
+                                          Sample().image.filled, payload_of));
 }
 
 }  // namespace

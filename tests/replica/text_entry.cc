@@ -52,6 +52,22 @@ absl::Status AppendText(LogRing* ring, absl::string_view text, uint32_t count) {
   return ring->Append(batch.Draft(ring->received() + 1));
 }
 
+absl::Status AppendTextWithImages(LogRing* ring, absl::string_view text) {
+  const auto writes = WritesOf(text);
+  const auto image_of = [&writes](const engine::Intent& intent) {
+    for (const auto& [object, value] : writes) {
+      if (kObjectSpacing * (object - 'a' + 1) == intent.object) {
+        return absl::string_view(value);
+      }
+    }
+    return absl::string_view();
+  };
+  const TextBatch batch(text);
+  LogEntryDraft draft = batch.Draft(ring->received() + 1);
+  draft.image_of.emplace(image_of);
+  return ring->Append(draft);
+}
+
 std::string TextOf(const LogEntry& entry) {
   const auto mutations = entry.Mutations();
   return mutations.ok() ? std::string(mutations->front().arguments)

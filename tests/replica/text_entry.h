@@ -47,6 +47,9 @@ std::string TextEntry(uint64_t first, absl::string_view text,
 absl::Status AppendText(LogRing* ring, absl::string_view text,
                         uint32_t count = 1);
 
+// The same with after-images: each object's value by the text.
+absl::Status AppendTextWithImages(LogRing* ring, absl::string_view text);
+
 std::string TextOf(const LogEntry& entry);
 
 }  // namespace kamino::replica

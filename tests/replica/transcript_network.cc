@@ -40,6 +40,10 @@ class TearingExecutor final : public Executor {
   absl::StatusOr<uint64_t> HashImage(const LogEntry& entry) override {
     return heap_->HashImage(entry);
   }
+  absl::StatusOr<absl::string_view> ImageOf(
+      const engine::Intent& intent) override {
+    return heap_->ImageOf(intent);
+  }
   absl::Status ReadIntent(const engine::Intent& intent,
                           std::string* bytes) override {
     return heap_->ReadIntent(intent, bytes);

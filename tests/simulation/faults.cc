@@ -231,7 +231,10 @@ bool Faults::MayDie(const SimNode& node) const {
   return (plan_.restarts || MayLose(node)) && MayTear(node);
 }
 
+bool Faults::MendAlone() const { return MendsAlone(cluster_->options().mode); }
+
 bool Faults::MayTear(const SimNode& node) const {
+  if (MendAlone()) return !SomebodyIsOld() || MayLose(node);
   const membership::View view = cluster_->LastView();
   // A view without the others may be on its way.
   if (view.members.size() > 2) {
@@ -256,6 +259,13 @@ bool Faults::MayTear(const SimNode& node) const {
   // As head it rolls back by itself.
   const SimNode* alone = cluster_->node(node.name());
   return !member || (view.members.size() == 1 && alone->serves_alone());
+}
+
+bool Faults::SomebodyIsOld() const {
+  for (const auto& node : cluster_->nodes()) {
+    if (node->put_back()) return true;
+  }
+  return false;
 }
 
 bool Faults::MayLose(const SimNode& node) const {
@@ -314,9 +324,12 @@ void Faults::PutBackCopy() {
 
 void Faults::PutBack(SimNode* node, const SimNode::Copy& copy) {
   std::vector<SimNode*> dying = {node};
-  // All of them at times: two of those that hold everything come back.
+  // All of them at times: two of those that hold everything come back. Where
+  // one that comes back first is enough, only if it can be known for old.
   const size_t members = cluster_->LastView().members.size();
-  if (members > 2 && random_.OneIn(2)) {
+  const bool is_known =
+      !MendAlone() || copy.applied < cluster_->StoredAcknowledged();
+  if (members > 2 && is_known && random_.OneIn(2)) {
     for (const auto& other : cluster_->nodes()) {
       if (other.get() == node) continue;
       const auto disturbed = disturbed_.find(other->name());

@@ -101,6 +101,9 @@ class Faults {
   void Maintain(SimNode* node);
   void Doom(SimNode* node, Crash crash, uint64_t most_drains);
   void PowerCut();
+  // Of those that died at once, one that comes back long before all others and
+  // is to go on alone; null: no such one.
+  SimNode* DrawSurvivor(const std::vector<SimNode*>& dying);
   void LoseDisk();
   void PutBackCopy();
   void PutBack(SimNode* node, const SimNode::Copy& copy);
@@ -136,10 +139,15 @@ class Faults {
   // An operator who sees to a store that is behind, also when faults stop.
   void Operate();
 
+  // Any one node that holds everything can go on without the others.
+  bool MendAlone() const;
+  // A node is on an older copy, and the others may not know yet.
+  bool SomebodyIsOld() const;
   bool MayDie(const SimNode& node) const;
   // Whether someone would mend it: a node that is the only one left, and was
   // interrupted before it was head, cannot go on. That is more than f failures,
-  // so none is to be made of it.
+  // so none is to be made of it. Where nodes mend alone it can; only if another
+  // one is on an old copy somebody is to be there who knows.
   bool MayTear(const SimNode& node) const;
   // Whether the chain outlives the loss of this node for good.
   bool MayLose(const SimNode& node) const;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/chain_mode.h"
 #include "glog/logging.h"
 #include "gtest/gtest.h"
 #include "tests/faults/fault.h"
@@ -90,13 +91,21 @@ const char* const kFaults[] = {
     "view-led-by-stale-member",
 };
 
+// In a chain whose log entries carry what they leave.
+const char* const kFaultsOfImages[] = {
+    "head-tells-at-once-what-it-saw",
+    "head-tells-what-it-saw-later",
+    "kamino-unlocks-before-sync",
+    "roll-forward-applies-nothing",
+};
+
 using faults::Verdict;
 
 // What the first seed says that notices it, as one line.
-Verdict RunWithFault(const std::string& fault, uint64_t seeds) {
+Verdict RunWithFault(const std::string& fault, uint64_t seeds, ChainMode mode) {
   faults::PlantFault(fault);
   for (uint64_t seed = 1; seed <= seeds; ++seed) {
-    const RunResult result = RunSeed(seed, nullptr);
+    const RunResult result = RunSeed(seed, nullptr, mode);
     const bool met = fault.empty() || faults::PlantedFaultWasMet();
     if (!result.violation.ok()) {
       return {/*caught=*/met, "seed " + std::to_string(seed) + ": " +
@@ -110,8 +119,9 @@ Verdict RunWithFault(const std::string& fault, uint64_t seeds) {
   return {};
 }
 
-Verdict Try(const std::string& fault, uint64_t seeds) {
-  return faults::RunTrial([&] { return RunWithFault(fault, seeds); });
+Verdict Try(const std::string& fault, uint64_t seeds,
+            ChainMode mode = ChainMode::kKamino) {
+  return faults::RunTrial([&] { return RunWithFault(fault, seeds, mode); });
 }
 
 class PlantedFaultsTest : public ::testing::TestWithParam<const char*> {};
@@ -131,9 +141,20 @@ std::string TestName(const ::testing::TestParamInfo<const char*>& info) {
 INSTANTIATE_TEST_SUITE_P(All, PlantedFaultsTest, ::testing::ValuesIn(kFaults),
                          TestName);
 
+class FaultsOfImagesTest : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(FaultsOfImagesTest, IsCaught) {
+  const Verdict verdict = Try(GetParam(), kMany, ChainMode::kImages);
+  std::printf("%-38s %s\n", GetParam(), verdict.how.substr(0, 160).c_str());
+  EXPECT_TRUE(verdict.caught) << verdict.how;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FaultsOfImagesTest,
+                         ::testing::ValuesIn(kFaultsOfImages), TestName);
+
 TEST(NoFaultTest, NothingIsCaughtWhereNothingIsWrong) {
-  const Verdict verdict = Try("", /*seeds=*/50);
-  EXPECT_EQ(verdict.how, "");
+  EXPECT_EQ(Try("", /*seeds=*/50).how, "");
+  EXPECT_EQ(Try("", /*seeds=*/50, ChainMode::kImages).how, "");
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ void Faults::Restart(SimNode* node, absl::Duration time) {
 // the middle of.
 void Faults::KillHeads() {
   const membership::View view = cluster_->LastView();
-  if (view.members.size() < 3) return;
+  if (view.members.size() < (MendAlone() ? 2 : 3)) return;
   SimNode* const head = cluster_->node(view.members[0].node_id);
   SimNode* const next = cluster_->node(view.members[1].node_id);
   for (SimNode* node : {head, next}) {
@@ -54,11 +54,40 @@ void Faults::PowerCut() {
     if (!node->up() || !MayDie(*node)) continue;
     dying.push_back(node.get());
   }
+  SimNode* const survivor = DrawSurvivor(dying);
+  const bool all_lost = survivor != nullptr && random_.OneIn(3);
   for (SimNode* node : dying) {
     node->Die(Crash::kPower);
-    Disturb(node->name(), absl::Seconds(3));
-    Restart(node, Between(5, 1000));
+    const bool waits = survivor != nullptr && node != survivor;
+    if (waits && all_lost) node->LoseDisk();
+    Disturb(node->name(), absl::Seconds(waits ? 6 : 3));
+    Restart(node, waits              ? Between(1500, 3500)
+                  : node == survivor ? Between(5, 150)
+                                     : Between(5, 1000));
   }
+  if (survivor == nullptr) return;
+  After(Between(1300, 1500), [this, survivor] {
+    if (survivor->up() && survivor->serves_alone()) {
+      world_->tally().Count(Kind::kSurvivor);
+    }
+  });
+}
+
+SimNode* Faults::DrawSurvivor(const std::vector<SimNode*>& dying) {
+  if (!MendAlone() || SomebodyIsOld() || random_.OneIn(2)) return nullptr;
+  const membership::View view = cluster_->LastView();
+  std::vector<SimNode*> holding;  // everything, by their own word
+  for (const membership::Member& member : view.members) {
+    SimNode* const node = cluster_->node(member.node_id);
+    const bool dies =
+        std::find(dying.begin(), dying.end(), node) != dying.end();
+    if (!dies) return nullptr;
+    if (node->incarnation() == member.incarnation &&
+        node->node()->core().condition() == membership::Condition::kSound) {
+      holding.push_back(node);
+    }
+  }
+  return holding.empty() ? nullptr : holding[random_.Pick(holding.size())];
 }
 
 // Several nodes and managers die and start again and again, for a few failure

@@ -141,6 +141,8 @@ class SimNode final : public Process {
   Copy TakeCopyOfDisk() const;
   // Whether it still is in that life and view.
   bool IsOf(const Copy& copy) const;
+  // It was put back to one, and is no sound member yet.
+  bool put_back() const { return put_back_; }
   // Its disk is put back to that; only while it is down.
   void PutBack(const Copy& copy);
   // Some of its files are, and the others stay: the node must refuse them, if

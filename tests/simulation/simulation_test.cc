@@ -1,5 +1,5 @@
-// Two thousand seeds, of which each must hold everything; and that a seed is a
-// run: the same, whenever and wherever.
+// Two thousand seeds, and some of another mode, of which each must hold
+// everything; and that a seed is a run: the same, whenever and wherever.
 #include "tests/simulation/simulation.h"
 
 #include <time.h>
@@ -10,6 +10,7 @@
 #include <map>
 #include <string>
 
+#include "base/chain_mode.h"
 #include "glog/logging.h"
 #include "gtest/gtest.h"
 
@@ -41,6 +42,8 @@ double ReferenceSeconds() {
 }
 
 constexpr int kParts = 20;
+constexpr uint64_t kSeedsOfImages = 400;
+constexpr int kPartsOfImages = 4;
 // Times real time, where the reference takes a second.
 constexpr double kLeastSpeed = 10;
 
@@ -98,6 +101,35 @@ TEST_P(SimulationTest, HoldsWhateverGoesWrong) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Parts, SimulationTest, ::testing::Range(0, kParts));
+
+// In a chain whose log entries carry what they leave.
+class ImagesTest : public ::testing::TestWithParam<int> {
+ protected:
+  void SetUp() override { FLAGS_minloglevel = google::GLOG_FATAL; }
+
+  static void TearDownTestSuite() {
+    for (const Kind kind : {Kind::kSurvivor, Kind::kStorm, Kind::kError}) {
+      EXPECT_GT(runs_.of(kind), 0u) << kKindNames[static_cast<size_t>(kind)];
+    }
+  }
+
+  static inline Tally runs_;
+};
+
+TEST_P(ImagesTest, HoldsWhateverGoesWrong) {
+  for (uint64_t seed = 1 + GetParam(); seed <= kSeedsOfImages;
+       seed += kPartsOfImages) {
+    const RunResult result = RunSeed(seed, nullptr, ChainMode::kImages);
+    EXPECT_TRUE(result.violation.ok())
+        << "seed " << seed << ": " << result.violation
+        << "\nreplay: make simulate SEEDS=1 FIRST=" << seed
+        << " MODE=images TRACE=1";
+    runs_.AddRun(result.tally);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Parts, ImagesTest,
+                         ::testing::Range(0, kPartsOfImages));
 
 TEST(DeterminismTest, ASeedIsARun) {
   FLAGS_minloglevel = google::GLOG_FATAL;

@@ -27,6 +27,7 @@ enum class Kind : size_t {
   kSessionExpired,  // a client is told
   kSessionClosed,   // as its client asked
   kVoided,          // a number whose outcome was not known
+  kSurvivor,        // a node that went on before any other one was back
   kCount,
 };
 
@@ -48,7 +49,8 @@ inline constexpr std::array<const char*, static_cast<size_t>(Kind::kCount)>
                   "reads of what was not clean",
                   "sessions that expire",
                   "sessions that are closed",
-                  "numbers that are voided"};
+                  "numbers that are voided",
+                  "survivors that go on alone"};
 
 class Tally {
  public:

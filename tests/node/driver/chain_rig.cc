@@ -87,6 +87,7 @@ uint64_t ChainRig::RingBytesOf(const std::string& name) const {
 StorageOptions ChainRig::StorageOptionsOf(const std::string& name) const {
   StorageOptions options;
   options.cluster_id = kClusterId;
+  options.mode = options_.mode;
   options.node_id = name;
   options.heap_bytes = options_.heap_bytes;
   options.ring_bytes = RingBytesOf(name);

@@ -15,6 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/chain_mode.h"
 #include "kamino/v1/kamino.pb.h"
 #include "node/driver/node.h"
 #include "node/storage/storage.h"
@@ -97,6 +98,7 @@ class ChainRig {
   };
   struct Options {
     std::vector<std::string> names = {"n1", "n2", "n3", "n4"};
+    ChainMode mode = ChainMode::kKamino;
     uint64_t heap_bytes = 512 << 10;
     uint64_t ring_bytes = 128 << 10;
     std::map<std::string, uint64_t> ring_bytes_of = {};  // of some others

@@ -1,0 +1,45 @@
+// Of Admission, who is told what, and when.
+#include <utility>
+
+#include "head/admission.h"
+#include "replica/errors.h"
+
+namespace kamino::head {
+
+using replica::MakeError;
+
+RequestOutcome Admission::IfStillHead(RequestOutcome outcome) const {
+  if (options_.lease_valid()) return outcome;
+  return {MakeError(kamino::v1::REASON_RECONFIGURING,
+                    "the head holds no lease of the manager now"),
+          "", 0};
+}
+
+void Admission::Answer(Request& request, RequestOutcome outcome) {
+  request.done(IfStillHead(std::move(outcome)));
+}
+
+void Admission::AnswerWhatItSaw(Request& request, RequestOutcome outcome) {
+  if (!options_.pipelines || in_flight_.empty()) {
+    return Answer(request, std::move(outcome));
+  }
+  result_bytes_ += outcome.result.size();
+  in_flight_.rbegin()->second.push_back(
+      {std::move(request.done), std::move(outcome), /*by_itself=*/true});
+}
+
+void Admission::OnCompleted(uint64_t sequence) {
+  while (!in_flight_.empty() && in_flight_.begin()->first <= sequence) {
+    auto node = in_flight_.extract(in_flight_.begin());
+    for (Waiter& waiter : node.mapped()) {
+      result_bytes_ -= waiter.outcome.result.size();
+      // That entries before it are completed does not say that this node was
+      // head still when it looked.
+      waiter.done(waiter.by_itself ? IfStillHead(std::move(waiter.outcome))
+                                   : std::move(waiter.outcome));
+    }
+    store_->ReleaseHold(node.key());
+  }
+}
+
+}  // namespace kamino::head

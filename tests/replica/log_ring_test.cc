@@ -128,7 +128,7 @@ TEST(LogRingTest, RefusesAnotherVersionByName) {
   const absl::Status refused = LogRing::Open(&region, kHeap).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(refused));
   EXPECT_THAT(std::string(refused.message()), HasSubstr("version 4"));
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("reads version 10"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("reads version 11"));
 }
 
 TEST(LogRingTest, RefusesACursorWithinAnEntry) {

@@ -37,7 +37,8 @@
 //   4. That an entry is applied is durable before a later node hears of it
 //      and before it is completed. So after a restart those not marked applied
 //      are in flight: they share no object, and no later entry that touches
-//      theirs was executed anywhere.
+//      theirs was executed anywhere. (Where dependent entries are pipelined, by
+//      base/chain_mode.h, they may, and one may have been executed before.)
 //   5. So applied here >= received at the successor and >= cleaned anywhere. A
 //      node for which that does not hold is on an old copy of its data.
 //

@@ -15,6 +15,10 @@
 // replica/chain_core.h): it shares no object with what comes after it. Where
 // two entries do share one, the earlier is complete, and was executed.
 //
+// Where entries carry what they leave, who is to take one over has all it needs
+// in its own ring, and a head that has died of one has rolled it forward when
+// it is back: it drops nothing.
+//
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_DEADLY_ENTRIES_H_
 #define KAMINO_REPLICA_DEADLY_ENTRIES_H_

@@ -3,7 +3,9 @@
 // a node that is head now, by the successor, which has not.
 //
 // A neighbour that has entries of its own to mend answers all the same: they
-// are others, and those in flight share no object.
+// are others, and those in flight share no object. Where they may share some
+// (base/chain_mode.h, Pipelines) nobody is mended so but a new head, of a
+// disputed entry, by a successor that has applied all before it.
 //
 // Mending, at the node that was interrupted:
 //

@@ -94,7 +94,6 @@ const char* const kFaults[] = {
 // In a chain whose log entries carry what they leave.
 const char* const kFaultsOfImages[] = {
     "head-tells-at-once-what-it-saw",
-    "head-tells-what-it-saw-later",
     "kamino-unlocks-before-sync",
     "roll-forward-applies-nothing",
 };

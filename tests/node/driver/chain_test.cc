@@ -1,6 +1,8 @@
 // A chain of whole nodes, their inputs one at a time, in whatever order the
 // test chooses: operations go down it, and views change in the middle.
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <memory>
 #include <random>
 #include <string>
@@ -21,6 +23,7 @@ namespace {
 using kamino::internal::v1::ChainMessage;
 using membership::Condition;
 using replica::ChangeHeader;
+using replica::FixChecksum;
 using replica::log_entry_format::EntryHeader;
 using replica::log_entry_format::IntentRecord;
 
@@ -224,11 +227,12 @@ TEST_F(ChainTest, AnExecutionThatDivergesStopsTheChain) {
   rig_.Settle();
   // Elsewhere than at the head.
   rig_.ChangeNextEntry("n2", "n3", [](std::string* entry) {
-    ChangeHeader(entry, [](EntryHeader* header) {
-      // What was the write set is something else now.
-      header->after_image_bytes = header->intent_count * sizeof(IntentRecord);
-      header->intent_count = 0;
-    });
+    // The write set is another one now.
+    EntryHeader header;
+    std::memcpy(&header, entry->data(), sizeof(header));
+    (*entry)[sizeof(header) + header.mutation_bytes +
+             offsetof(IntentRecord, offset)] ^= 1;
+    FixChecksum(entry);
   });
   const auto second = Submit();
   rig_.Settle();

@@ -61,6 +61,8 @@ void AgentCore::Begin(const Member& self, absl::Time now) {
 
 AgentCore::Call AgentCore::Next(absl::Time now) {
   report_.late = Late(now);
+  report_.process = options_.process;
+  ++report_.call;
   Call call;
   call.manager = managers_[current_];
   call.sent = now;
@@ -277,6 +279,7 @@ void AgentCore::SetReport(const NodeReport& report) {
   report_ = report;
   if (!report.heap_id.empty()) self_.heap_id = report.heap_id;
   if (before.view_id <= report.view_id) return;
+  report_.call = before.call;
   report_.view_id = before.view_id;
   report_.view_digest = before.view_digest;
   report_.view_epoch = before.view_epoch;

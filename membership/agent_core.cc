@@ -277,9 +277,9 @@ void AgentCore::EndLease() {
 void AgentCore::SetReport(const NodeReport& report) {
   const NodeReport before = report_;
   report_ = report;
+  report_.call = before.call;
   if (!report.heap_id.empty()) self_.heap_id = report.heap_id;
   if (before.view_id <= report.view_id) return;
-  report_.call = before.call;
   report_.view_id = before.view_id;
   report_.view_digest = before.view_digest;
   report_.view_epoch = before.view_epoch;

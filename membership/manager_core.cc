@@ -11,12 +11,10 @@
 
 namespace kamino::membership {
 namespace {
-
 absl::Status Overtaken(absl::string_view node_id) {
   return absl::UnavailableError(absl::StrCat("a later call of node ", node_id,
                                              " has come before this one"));
 }
-
 }  // namespace
 
 ManagerCore::ManagerCore(ManagerOptions options)

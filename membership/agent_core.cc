@@ -61,6 +61,8 @@ void AgentCore::Begin(const Member& self, absl::Time now) {
 
 AgentCore::Call AgentCore::Next(absl::Time now) {
   report_.late = Late(now);
+  report_.process = options_.process;
+  ++report_.call;
   Call call;
   call.manager = managers_[current_];
   call.sent = now;
@@ -275,6 +277,7 @@ void AgentCore::EndLease() {
 void AgentCore::SetReport(const NodeReport& report) {
   const NodeReport before = report_;
   report_ = report;
+  report_.call = before.call;
   if (!report.heap_id.empty()) self_.heap_id = report.heap_id;
   if (before.view_id <= report.view_id) return;
   report_.view_id = before.view_id;

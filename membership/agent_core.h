@@ -35,6 +35,8 @@ class AgentCore {
     // How long what this node vouches for holds: it delays the first view of a
     // life, and one that comes soon after managers are back.
     absl::Duration vouch = absl::Milliseconds(500);
+    // Unlike that of any other process of this node; not 0.
+    uint64_t process = 1;
   };
 
   explicit AgentCore(Options options);

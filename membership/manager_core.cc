@@ -10,6 +10,12 @@
 #include "membership/view_history.h"
 
 namespace kamino::membership {
+namespace {
+absl::Status Overtaken(absl::string_view node_id) {
+  return absl::UnavailableError(absl::StrCat("a later call of node ", node_id,
+                                             " has come before this one"));
+}
+}  // namespace
 
 ManagerCore::ManagerCore(ManagerOptions options)
     : options_(std::move(options)),
@@ -238,6 +244,10 @@ absl::Status ManagerCore::TakeIn(const std::string& cluster_id,
     const Node node{{.member = member, .report = report}, now};
     return IsOfEarlierLife(node, found->second, now) ? Waits(node, now) : taken;
   }
+  if (found != nodes_.end() &&
+      report.IsOvertakenBy(found->second.state.report)) {
+    return Overtaken(member.node_id);
+  }
   if (found != nodes_.end() && Leaves(found->second, now)) {
     return absl::UnavailableError(
         absl::StrCat("node ", member.node_id, " is being removed"));
@@ -335,6 +345,9 @@ absl::Status ManagerCore::Heartbeat(const std::string& cluster_id,
         absl::StrCat("node ", beat.node_id, " is being removed"));
   }
   const Member& member = found->second.state.member;
+  if (beat.report.IsOvertakenBy(found->second.state.report)) {
+    return Overtaken(beat.node_id);
+  }
   if (!CheckClaims(member, beat.report).ok() || IsAhead(beat.report) ||
       !CheckHistory(beat.node_id, beat.report, View(), now).ok()) {
     return absl::NotFoundError(absl::StrCat(

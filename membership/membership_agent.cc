@@ -3,8 +3,10 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
+#include "absl/random/random.h"
 #include "glog/logging.h"
 #include "rpc/channel.h"
 #include "rpc/status.h"
@@ -26,6 +28,9 @@ AgentCore::Options CoreOptions(const AgentOptions& options) {
   core.managers = options.managers;
   core.takeover_timeout = options.takeover_timeout;
   core.retry = options.retry;
+  absl::BitGen random;
+  core.process = absl::Uniform<uint64_t>(absl::IntervalClosed, random, 1,
+                                         std::numeric_limits<uint64_t>::max());
   return core;
 }
 

@@ -67,6 +67,17 @@ struct NodeReport {
   // is over what has changed, 0: none is on its way; and what is left.
   uint64_t transfer_pass = 0;
   uint64_t transfer_bytes_left = 0;
+  // Which of this process' calls to managers it came with, from 1: what an
+  // earlier one says may be heard later, as when a connection is cut for a
+  // while. `process` tells lives of a node apart, also those of one
+  // incarnation; 0: the node does not say so.
+  uint64_t process = 0;
+  uint64_t call = 0;
+
+  // Said before `other`, by the same process.
+  bool IsOvertakenBy(const NodeReport& other) const {
+    return process != 0 && process == other.process && call < other.call;
+  }
 
   // The newest view that it knows of.
   KnownView newest_view() const {

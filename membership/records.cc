@@ -75,6 +75,8 @@ kamino::v1::NodeReport ToProto(const NodeReport& report) {
   message.set_restarts(report.restarts);
   message.set_transfer_pass(report.transfer_pass);
   message.set_transfer_bytes_left(report.transfer_bytes_left);
+  message.set_call(report.call);
+  message.set_process(report.process);
   return message;
 }
 
@@ -96,7 +98,9 @@ NodeReport FromProto(const kamino::v1::NodeReport& message) {
           message.disputed(),
           message.restarts(),
           message.transfer_pass(),
-          message.transfer_bytes_left()};
+          message.transfer_bytes_left(),
+          message.process(),
+          message.call()};
 }
 
 kamino::v1::Member ToProto(const Member& member) {

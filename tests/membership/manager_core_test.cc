@@ -555,5 +555,37 @@ TEST_F(SuspicionsTest, NobodyIsLeftOutOfAChainThatTwoAreLeftOf) {
   EXPECT_EQ(Names(core_.view()), "n1.1 n2.1 ");
 }
 
+// A connection that was cut brings it when it is whole again. By it the node
+// would hold something else than the view says, be left out at once, and go on
+// with the lease that it has.
+TEST_F(ManagerCoreTest, WhatALaterCallHasOvertakenDoesNotCount) {
+  FormChain();
+  const std::string other_heap(16, 'o');
+  NodeReport report{.view_id = core_.view().id,
+                    .condition = Condition::kSound,
+                    .process = 7,
+                    .call = 5};
+  EXPECT_EQ(core_.Heartbeat("c", {"n3", 1, report}, now_), absl::OkStatus());
+  NodeReport earlier = report;
+  earlier.call = 4;
+  earlier.heap_id = other_heap;
+  EXPECT_TRUE(
+      absl::IsUnavailable(core_.Heartbeat("c", {"n3", 1, earlier}, now_)));
+  EXPECT_TRUE(
+      absl::IsUnavailable(core_.Register("c", Node("n3"), earlier, now_)));
+  EXPECT_FALSE(core_.ProposeView(now_).has_value());
+  // Another process of that incarnation begins to count anew.
+  NodeReport another = report;
+  another.process = 8;
+  another.call = 1;
+  EXPECT_EQ(core_.Heartbeat("c", {"n3", 1, another}, now_), absl::OkStatus());
+  // What it says later counts.
+  another.call = 2;
+  another.heap_id = other_heap;
+  EXPECT_EQ(core_.Heartbeat("c", {"n3", 1, another}, now_), absl::OkStatus());
+  ASSERT_TRUE(core_.ProposeView(now_).has_value());
+  EXPECT_EQ(core_.ProposeView(now_)->members.size(), 2u);
+}
+
 }  // namespace
 }  // namespace kamino::membership

@@ -48,6 +48,7 @@ SimManager::Options ManagerOptionsOf(const ClusterOptions& options,
 TimedNetwork::Options NetworkOptionsOf(const ClusterOptions& options) {
   TimedNetwork::Options network;
   if (options.link_credits > 0) network.credits = options.link_credits;
+  network.most_held = options.most_held;
   return network;
 }
 

@@ -48,6 +48,7 @@ struct ClusterOptions {
   SimNode::Pace pace;
   uint64_t transfer_bytes_per_s = 0;  // 0: as fast as can be
   size_t link_credits = 0;            // see TimedNetwork; 0: plenty
+  absl::Duration most_held;           // see TimedNetwork
   uint64_t scrub_bytes_per_s = 0;     // 0: nothing is compared
   absl::Duration scrub_min_pass;
   absl::Duration ack_delay;

@@ -16,6 +16,11 @@ namespace {
 constexpr absl::Duration kCallDeadline = absl::Milliseconds(80);
 constexpr absl::Duration kMinSpacing = absl::Milliseconds(5);
 
+AgentCore::Options WithProcess(AgentCore::Options options, uint64_t life) {
+  options.process = life + 1;
+  return options;
+}
+
 }  // namespace
 
 SimAgent::SimAgent(Process* process, TimedNetwork* network,
@@ -27,7 +32,7 @@ SimAgent::SimAgent(Process* process, TimedNetwork* network,
       managers_(managers),
       find_peer_(std::move(find_peer)),
       random_(random),
-      core_(options) {}
+      core_(WithProcess(options, process->life())) {}
 
 absl::Status SimAgent::Start(const membership::Member& self,
                              membership::ViewSourceCallbacks callbacks) {

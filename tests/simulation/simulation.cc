@@ -140,10 +140,18 @@ absl::Duration DrawAckDelay(uint64_t seed) {
              : random.Between(absl::ZeroDuration(), absl::Milliseconds(40));
 }
 
+absl::Duration DrawHeldCalls(uint64_t seed) {
+  Random random(seed ^ 0x4e1dca11u);
+  return random.OneIn(3)
+             ? random.Between(absl::Milliseconds(50), absl::Milliseconds(1500))
+             : absl::ZeroDuration();
+}
+
 ClusterOptions DrawCluster(Scenario scenario, uint64_t seed, ChainMode mode,
                            Random* random) {
   ClusterOptions options = DrawCluster(scenario, random);
   options.mode = mode;
+  options.most_held = DrawHeldCalls(seed);
   options.replica_percent = DrawReplicaReads(seed);
   DrawSessions(seed, &options);
   options.ack_delay = DrawAckDelay(seed);

@@ -5,6 +5,8 @@
 namespace kamino::simulation {
 namespace {
 
+constexpr size_t kMostHeld = 256;
+
 constexpr absl::Duration kStallPoll = absl::Milliseconds(7);
 // A link that stalls is given up after some time between these.
 constexpr absl::Duration kLeastTimeout = absl::Milliseconds(100);
@@ -32,11 +34,13 @@ void TimedNetwork::Cut(const std::string& from, const std::string& to) {
 
 void TimedNetwork::Heal(const std::string& from, const std::string& to) {
   cut_.erase({from, to});
+  SendHeld();
 }
 
 void TimedNetwork::HealAll() {
   cut_.clear();
   slow_ = absl::ZeroDuration();
+  SendHeld();
 }
 
 void TimedNetwork::SetFar(const std::vector<std::string>& names,
@@ -94,13 +98,43 @@ bool TimedNetwork::IsCutBetween(const Process& a, const Process& b) const {
 // --- Calls.
 
 void TimedNetwork::Send(Process* from, Process* to, World::Event arrival) {
-  if (!from->up() || IsCut(from->name(), to->name())) return;
+  if (!from->up()) return;
+  if (IsCut(from->name(), to->name())) {
+    return Hold(from, to, std::move(arrival));
+  }
   const absl::Duration delay = CallDelay(*from, *to);
   world_->After(delay,
                 [this, from, to, arrival = std::move(arrival)]() mutable {
-                  if (IsCut(from->name(), to->name())) return;
+                  if (IsCut(from->name(), to->name())) {
+                    return Hold(from, to, std::move(arrival));
+                  }
                   to->Deliver(std::move(arrival));
                 });
+}
+
+void TimedNetwork::Hold(Process* from, Process* to, World::Event arrival) {
+  if (options_.most_held <= absl::ZeroDuration()) return;
+  held_.push_back({from, to, from->life(), to->life(), std::move(arrival)});
+  if (held_.size() > kMostHeld) held_.pop_front();
+}
+
+void TimedNetwork::SendHeld() {
+  std::deque<Held> held;
+  held.swap(held_);
+  for (Held& each : held) {
+    if (IsCut(each.from->name(), each.to->name())) {
+      held_.push_back(std::move(each));
+      continue;
+    }
+    // A connection does not outlive its ends.
+    world_->After(random_.Between(absl::ZeroDuration(), options_.most_held),
+                  [each = std::move(each)]() mutable {
+                    if (each.from->life() == each.from_life &&
+                        each.to->life() == each.to_life) {
+                      each.to->Deliver(std::move(each.arrival));
+                    }
+                  });
+  }
 }
 
 // --- Making links.

@@ -38,6 +38,10 @@ class TimedNetwork {
     // Bytes that may be on their way, in each direction of a link; a single
     // message always may.
     size_t credits = size_t{16} << 20;
+    // Calls that meet a cut come when it is healed, and up to so much later, as
+    // connections send again what was not acknowledged: whoever made them has
+    // long given them up. Zero: they are lost.
+    absl::Duration most_held;
   };
   // Takes no time, and nothing goes wrong by itself. What dies loses all that
   // was on its way.
@@ -145,6 +149,9 @@ class TimedNetwork {
   using PortName = std::pair<std::string, std::string>;  // kind, address
 
   absl::Duration Delay();
+  void Hold(Process* from, Process* to, World::Event arrival);
+  // What meets no cut any more.
+  void SendHeld();
   absl::Duration CallDelay(const Process& from, const Process& to);
   bool IsCutBetween(const Process& a, const Process& b) const;
 
@@ -181,6 +188,14 @@ class TimedNetwork {
   Random random_;
   std::set<std::pair<std::string, std::string>> cut_;
   absl::Duration slow_;
+  struct Held {
+    Process* from;
+    Process* to;
+    uint64_t from_life;
+    uint64_t to_life;
+    World::Event arrival;
+  };
+  std::deque<Held> held_;  // calls
   std::set<std::string> far_;
   absl::Duration distance_;
   std::set<std::pair<std::string, std::string>> forbidden_;

@@ -50,6 +50,7 @@ class Unmapper {
   }
 
   [[noreturn]] void Run() {
+    pthread_setname_np(pthread_self(), "unmapper");
     while (true) {
       std::vector<Mapping> mappings;
       {

@@ -130,7 +130,7 @@ class RunTest(unittest.TestCase):
       out = os.path.join(folder, "connections.json")
       done = run("--only=sessions,shm,tcp,grpc,grpc-streams", "--nodes=2",
                  "--heap_mb=64", "--sessions=40", "--connections=16",
-                 "--idle=70", "--rounds=2", "--slice_ms=20", "--json",
+                 "--idle=70", "--rounds=2", "--slice_ms=250", "--json",
                  f"--out={out}")
       self.assertEqual(done.returncode, 0, done.stderr)
       with open(out, encoding="utf-8") as file:

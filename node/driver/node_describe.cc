@@ -119,6 +119,9 @@ void Node::Describe(ChainNode& node,
     link->set_role(state.role);
     link->set_transport(links_->TransportOf(state.link));
     link->set_connected(state.connected);
+    const LinkHub::Sent sent = links_->SentOver(state.link);
+    link->set_sent_messages(sent.messages);
+    link->set_sent_bytes(sent.bytes);
   }
 }
 

@@ -58,15 +58,14 @@ absl::Status CheckDistrict(Rows& rows, uint32_t w, uint32_t d, int64_t* ytd) {
 absl::Status CheckTables(Transactor transact, const TpccScale& scale) {
   for (uint32_t w = 1; w <= scale.warehouses; ++w) {
     int64_t districts_ytd = 0;
+    int64_t ytd = 0;
     for (uint32_t d = 1; d <= kDistricts; ++d) {
       const absl::Status good = transact([&](Rows& rows) {
-        // It may be run again.
-        int64_t ytd = 0;
-        RETURN_IF_ERROR(CheckDistrict(rows, w, d, &ytd));
-        districts_ytd += ytd;
-        return absl::OkStatus();
+        ytd = 0;  // it may be run again
+        return CheckDistrict(rows, w, d, &ytd);
       });
       if (!good.ok()) return good;
+      districts_ytd += ytd;
     }
     const absl::Status good = transact([&](Rows& rows) {
       ASSIGN_OR_RETURN(const auto row,

@@ -39,7 +39,8 @@ def of_ycsb(results, failures):
   """Figures 17 and 18."""
   def rows(workload, outstanding):
     return [figures.row(results, workload, subject, failures,
-                        outstanding=outstanding) for subject in (KAMINO, RIVAL)]
+                        outstanding=outstanding)
+            for subject in (KAMINO, RIVAL)]
 
   for workload in WRITES:
     ours, theirs = rows(workload, 1)

@@ -30,7 +30,7 @@ RaceOptions Short() {
   options.objects = 100;
   options.rounds = 2;
   options.warm_up = absl::Milliseconds(1);
-  options.slice = absl::Milliseconds(5);
+  options.slice = absl::Milliseconds(15);
   return options;
 }
 

@@ -111,7 +111,7 @@ def add_scale_flags(parser):
                       help="operations a second of the tree workload, the same "
                            "for all (default: 4000,16000)")
   parser.add_argument("--heap_mb", type=at_least(16, 1 << 20),
-                      help="of each node (default: 512, or 64)")
+                      help="of each node (default: 320, or 64)")
 
 
 def parse(words=None):
@@ -157,7 +157,7 @@ def parse(words=None):
   for name, value in (QUICK if settings.quick else FULL).items():
     if getattr(settings, name, None) is None:
       setattr(settings, name, value)
-  settings.heap_mb = settings.heap_mb or (64 if settings.quick else 512)
+  settings.heap_mb = settings.heap_mb or (64 if settings.quick else 320)
   if settings.delays is None:
     settings.delays = [1000] if settings.quick else [100, 300, 1000]
   return settings

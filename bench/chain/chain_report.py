@@ -85,15 +85,20 @@ def marks_table(marks):
             m["note"], m["reason"]] for m in marks])
 
 
+def percent(part):
+  return "-" if part is None else f"{100 * part:.1f} %"
+
+
 def storage_table(rows):
   mib = 1 << 20
   return (["f", "subject", "nodes", "formula", "by formula, times the data",
            "files, times the heap", "used, times the data", "used MiB",
-           "rings' files MiB"],
+           "rings' files MiB", "writes whose copy was there"],
           [[str(r["failures"]), r["subject"], str(r["nodes"]), r["formula"],
             number(r["by_formula"]), number(r["by_files"]),
             number(r["by_use"]), number(r["used_bytes"] / mib),
-            number(r["files"]["ring"] / mib)] for r in rows])
+            number(r["files"]["ring"] / mib), percent(r["copy_hit_rate"])]
+           for r in rows])
 
 
 def links_table(rows):

@@ -130,6 +130,8 @@ class ModeChain(Chain):
     used = [int(s.get("heap_bytes_used", 0)) for s in statuses]
     copies = [int(s.get("undo_copy", {}).get("bytes_used", 0))
               for s in statuses]
+    hits, misses = (sum(int(s.get("undo_copy", {}).get(name, 0))
+                        for s in statuses) for name in ("hits", "misses"))
     heap = int(statuses[-1]["heap_bytes_total"])
     return {
         "nodes": self.nodes, "formula": self.kind.formula(),
@@ -138,6 +140,8 @@ class ModeChain(Chain):
         # Times the heap, as the formula is; rings are apart.
         "by_files": (files["heap"] + files["undo_copy"]) / heap,
         "used_bytes": sum(used) + sum(copies), "data_bytes": used[-1],
+        # Of writes, where there are copies of what is hot only.
+        "copy_hit_rate": hits / (hits + misses) if hits + misses else None,
         "by_use": (sum(used) + sum(copies)) / max(used[-1], 1)}
 
   def bytes_on_links(self, value_size, count, keys):

@@ -91,8 +91,9 @@ def of_tree(results, failures):
         (RIVAL, "mean_us", "all operations", "unchanged",
          lambda v: abs(v - 1) <= EQUAL)):
       any_key = in_bursts(subject, field, "-any")
-      yield mark(f"tree, {rate:.0f} a second: {subject}, mean latency of {what} "
-                 "in bursts over spaced", paper, in_bursts(subject, field),
+      yield mark(f"tree, {rate:.0f} a second: {subject}, mean latency of "
+                 f"{what} in bursts over spaced", paper,
+                 in_bursts(subject, field),
                  holds, "of different keys: "
                  + ("-" if any_key is None else f"{any_key:.2f}"))
 

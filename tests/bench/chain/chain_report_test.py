@@ -51,7 +51,8 @@ def stored(subject, failures=2):
           "formula": "f+1", "by_formula": times, "heap_bytes": 1 << 20,
           "files": {"heap": 1 << 20, "undo_copy": 0, "ring": 1 << 20},
           "by_files": times, "used_bytes": 1 << 20, "data_bytes": 1 << 18,
-          "by_use": times}
+          "by_use": times,
+          "copy_hit_rate": 0.875 if subject == "kamino" else None}
 
 
 def sample():
@@ -174,7 +175,7 @@ class ReportTest(unittest.TestCase):
     page = chain_report.page(sample())
     for expected in ("one &lt;fast&gt; &amp; good", "1 &lt; 2", "<td>7</td>",
                      "memory slower by 300 ns", "not measured",
-                     "of &lt;this&gt; test", "<td>321</td>"):
+                     "of &lt;this&gt; test", "<td>321</td>", "<td>87.5 %</td>"):
       self.assertIn(expected, page)
 
   def test_needs_nothing_else(self):

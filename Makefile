@@ -1,6 +1,6 @@
 # The front door. `make` lists what there is.
 .PHONY: help packages checkers build demo test test-rdma chaos \
-  bench-connections bench-engine bench-failover bench-service bench-transport \
+  bench-chain bench-connections bench-engine bench-failover bench-service bench-transport \
   crash simulate fuzz sanitize lint format clean
 .DEFAULT_GOAL := help
 
@@ -23,6 +23,9 @@ help:
 	@echo "make sanitize  the engine's tests under sanitizers"
 	@echo "make build   build the programs: bazel-bin/client/cli/kamino,"
 	@echo "             node/kamino_node, membership/kamino_manager"
+	@echo "make bench-chain"
+	@echo "             measure the chain's modes beside each other (20 minutes;"
+	@echo "             QUICK=1: under three), ARGS=flags; results in bench/out"
 	@echo "make bench-connections"
 	@echo "             what 10,000 sessions or idle connections cost a node (seven"
 	@echo "             minutes; QUICK=1: 1,000 of each, 40 seconds), ARGS=flags;"
@@ -103,6 +106,15 @@ fuzz: packages
 sanitize: packages
 	@bazel test --config=asan //tests/engine/...
 	@bazel test --config=tsan //tests/engine/...
+
+bench-chain: packages
+	@echo "building"
+	@bazel build $(PROGRAMS) //bench/service:bench_service
+	@mkdir -p bench/out
+	@bench/chain/chain.py --out=bench/out/chain.json \
+	  $(if $(filter-out 0,$(QUICK)),--quick) $(ARGS)
+	@bench/chain/chain_report.py bench/out/chain.json bench/out
+	@echo "bench/out/chain.json, chain.html, chain.md, chain-*.svg"
 
 bench-connections: packages
 	@echo "building"

@@ -31,6 +31,7 @@
 #include "node/rpc/session_service.h"
 #include "node/session/session_links.h"
 #include "node/session/session_server.h"
+#include "node/storage/delayed_media.h"
 #include "node/storage/device_media.h"
 #include "node/storage/file_media.h"
 #include "node/storage/medium_errors.h"
@@ -184,6 +185,14 @@ absl::Status Serve(const NodeFlags& flags,
                    const std::function<void()>& await_end) {
   RETURN_IF_ERROR(CheckNoDamage(flags.data_dir));
   ASSIGN_OR_RETURN(auto media, OpenMedia(flags));
+  if (flags.pmem_delays.any()) {
+    LOG(WARNING) << "persistent memory is slower on purpose, by "
+                 << flags.pmem_delays.drain_ns << " ns for each drain and "
+                 << flags.pmem_delays.line_ns
+                 << " ns for each line, by --pmem_delay_drain_ns and "
+                    "--pmem_delay_line_ns";
+  }
+  media = WithDelays(std::move(media), flags.pmem_delays);
   // What is wrong with a transport is no death of the node's.
   auto rendezvous =
       std::make_shared<GrpcRendezvous>(flags.storage.cluster_id, kOnlyChain);

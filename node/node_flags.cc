@@ -1,6 +1,7 @@
 #include "node/node_flags.h"
 
 #include <set>
+#include <utility>
 
 #include "absl/flags/flag.h"
 #include "absl/status/status.h"
@@ -86,6 +87,12 @@ ABSL_FLAG(bool, prefault, true,
 ABSL_FLAG(std::string, pmem, "auto",
           "auto: as the medium demands; force: treat the files' memory as "
           "persistent even if it is not (tmpfs).");
+ABSL_FLAG(
+    uint32_t, pmem_delay_drain_ns, 0,
+    "For tests and benches: how much longer, in nanoseconds, each drain "
+    "of the persistent memory takes, as if it were slower; 0: no longer.");
+ABSL_FLAG(uint32_t, pmem_delay_line_ns, 0,
+          "The same of each cache line that is written back.");
 
 namespace kamino::node {
 
@@ -102,6 +109,7 @@ constexpr uint32_t kMaxMinPassSeconds = 30 * 24 * 60 * 60;
 constexpr int kMaxVerbsPort = 255;
 constexpr int kMaxGidIndex = 255;
 constexpr int kMaxSpinMicros = 1'000'000;
+constexpr uint32_t kMaxPmemDelayNanos = 100'000;
 
 absl::Status ReadUndoCopy(StorageOptions* storage) {
   const std::string kind = absl::GetFlag(FLAGS_undo_copy);
@@ -124,6 +132,20 @@ absl::Status ReadChainMode(StorageOptions* storage) {
                                               ", not \"", name, "\""));
   }
   storage->mode = *mode;
+  return absl::OkStatus();
+}
+
+absl::Status ReadPmemDelays(engine::PmemDelays* delays) {
+  delays->drain_ns = absl::GetFlag(FLAGS_pmem_delay_drain_ns);
+  delays->line_ns = absl::GetFlag(FLAGS_pmem_delay_line_ns);
+  for (const auto& [flag, nanos] :
+       {std::pair("pmem_delay_drain_ns", delays->drain_ns),
+        std::pair("pmem_delay_line_ns", delays->line_ns)}) {
+    if (nanos > kMaxPmemDelayNanos) {
+      return BadFlag(flag, absl::StrCat("must be from 0 to ",
+                                        kMaxPmemDelayNanos, ", not ", nanos));
+    }
+  }
   return absl::OkStatus();
 }
 
@@ -171,7 +193,7 @@ absl::Status ReadStorage(NodeFlags* flags) {
   }
   flags->pmem =
       pmem == "force" ? engine::PmemMode::kForce : engine::PmemMode::kAuto;
-  return absl::OkStatus();
+  return ReadPmemDelays(&flags->pmem_delays);
 }
 
 absl::Status ReadTransport(NodeFlags* flags) {

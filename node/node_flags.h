@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "engine/pmem/delay_region.h"
 #include "engine/pmem/file_region.h"
 #include "node/storage/storage.h"
 #include "transport/verbs/choose_port.h"
@@ -20,6 +21,7 @@ struct NodeFlags {
   std::string device;  // empty: files in data_dir
   bool format_device = false;
   engine::PmemMode pmem = engine::PmemMode::kAuto;
+  engine::PmemDelays pmem_delays;  // on top of what the medium takes
   bool prefault = true;
   std::string listen;
   std::string advertise;

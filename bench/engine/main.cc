@@ -31,6 +31,7 @@ namespace kamino::bench {
 namespace {
 
 constexpr int kMaxRounds = 1000;
+constexpr uint64_t kMaxDelayNanos = 100'000;
 
 struct Options {
   std::string only;
@@ -38,6 +39,7 @@ struct Options {
   std::string folder = "/dev/shm";
   int rounds = 5;
   bool list = false;
+  engine::PmemDelays delays;
 };
 
 std::vector<std::string> SchemeNames() {
@@ -78,6 +80,17 @@ void AddFlags(CLI::App* flags, Options* options) {
       ->capture_default_str();
   flags->add_flag("--list", options->list,
                   "Print what would be measured, and exit.");
+  flags
+      ->add_option("--pmem_delay_drain_ns", options->delays.drain_ns,
+                   "How much longer each drain takes, as if the memory were "
+                   "slower. libpmemobj cannot be slowed, and is left out then.")
+      ->check(CLI::Range(uint64_t{0}, kMaxDelayNanos))
+      ->capture_default_str();
+  flags
+      ->add_option("--pmem_delay_line_ns", options->delays.line_ns,
+                   "The same of each cache line that is written back.")
+      ->check(CLI::Range(uint64_t{0}, kMaxDelayNanos))
+      ->capture_default_str();
 }
 
 // A suite at the scale to measure and at that to count, and who takes part.
@@ -129,12 +142,26 @@ std::string ProcessorName() {
   return "unknown";
 }
 
+// Drops what cannot be slowed, where the memory is to be slower.
+void Slow(const engine::PmemDelays& delays, std::vector<Entry>* entries) {
+  if (!delays.any()) return;
+  for (Entry& entry : *entries) {
+    entry.specs.erase(
+        std::remove_if(entry.specs.begin(), entry.specs.end(),
+                       [](const StoreSpec& spec) { return !CanWatch(spec); }),
+        entry.specs.end());
+    for (StoreSpec& spec : entry.specs) spec.delays = delays;
+  }
+}
+
 Facts MakeFacts(const Options& flags, const RaceOptions& options, bool quick) {
   return {
       {"scale", quick ? "quick" : "full"},
       {"processor", ProcessorName()},
       {"processors", absl::StrCat(std::thread::hardware_concurrency())},
       {"medium", flags.folder},
+      {"added_delay_ns", absl::StrCat(flags.delays.drain_ns, " a drain, ",
+                                      flags.delays.line_ns, " a line")},
       {"rounds", absl::StrCat(options.rounds)},
       {"slice", absl::FormatDuration(options.slice)},
       {"clock_overhead_ns", absl::StrFormat("%.1f", TickOverheadNanos())},
@@ -192,6 +219,7 @@ int Run(const Program& program, const Options& flags) {
 
   std::vector<Entry> entries = AllEntries(quick ? Scale::kQuick : Scale::kFull);
   Choose(flags.schemes, &entries);
+  Slow(flags.delays, &entries);
   if (flags.list) return List(entries, options);
 
   auto folder = PoolFolder::Create(flags.folder);

@@ -20,6 +20,7 @@ namespace {
 using engine::Backup;
 using engine::BackupPropagator;
 using engine::CountingRegion;
+using engine::DelayRegion;
 using engine::FileRegion;
 using engine::Heap;
 using engine::HeapScheme;
@@ -42,13 +43,17 @@ constexpr char kSimple[] = "kamino-simple";
 constexpr char kDynamic[] = "kamino-dynamic";
 constexpr double kAlpha = 0.5;  // where it is not what is looked at
 
-// A file that is a region, watched if asked for.
+// A file that is a region, slower and watched if asked for.
 class PoolFile {
  public:
   static absl::StatusOr<std::unique_ptr<PoolFile>> Create(
-      const std::string& path, uint64_t bytes, Watch watch) {
-    ASSIGN_OR_RETURN(auto file,
+      const std::string& path, uint64_t bytes, const engine::PmemDelays& delays,
+      Watch watch) {
+    ASSIGN_OR_RETURN(std::unique_ptr<Region> file,
                      FileRegion::Create(path, bytes, engine::PmemMode::kForce));
+    if (delays.any()) {
+      file = std::make_unique<DelayRegion>(std::move(file), delays);
+    }
     return absl::WrapUnique(new PoolFile(std::move(file), watch));
   }
 
@@ -63,8 +68,7 @@ class PoolFile {
   }
 
  private:
-  PoolFile(std::unique_ptr<FileRegion> file, Watch watch)
-      : file_(std::move(file)) {
+  PoolFile(std::unique_ptr<Region> file, Watch watch) : file_(std::move(file)) {
     if (watch == Watch::kCounts) {
       counting_ = absl::make_unique<CountingRegion>(file_.get());
     }
@@ -73,7 +77,7 @@ class PoolFile {
     }
   }
 
-  const std::unique_ptr<FileRegion> file_;
+  const std::unique_ptr<Region> file_;
   // At most one of the two.
   std::unique_ptr<CountingRegion> counting_;
   std::unique_ptr<StagedRegion> staged_;
@@ -165,8 +169,8 @@ absl::StatusOr<std::unique_ptr<Bundle>> Bundle::Create(const StoreSpec& spec,
                                                        uint64_t bytes,
                                                        Watch watch) {
   auto bundle = absl::WrapUnique(new Bundle);
-  ASSIGN_OR_RETURN(bundle->heap_file_,
-                   PoolFile::Create(path, HeapBytes(bytes), watch));
+  ASSIGN_OR_RETURN(bundle->heap_file_, PoolFile::Create(path, HeapBytes(bytes),
+                                                        spec.delays, watch));
   ASSIGN_OR_RETURN(bundle->heap_,
                    Heap::Create(bundle->heap_file_->region(), spec.scheme));
   const auto heap_scheme = HeapSchemeOf(spec.scheme);
@@ -181,10 +185,10 @@ absl::StatusOr<std::unique_ptr<Bundle>> Bundle::Create(const StoreSpec& spec,
 
 absl::Status Bundle::OpenKamino(const StoreSpec& spec, const std::string& path,
                                 Watch watch) {
-  ASSIGN_OR_RETURN(
-      auto file,
-      PoolFile::Create(absl::StrCat(path, ".backup"),
-                       BackupBytes(spec, heap_->region()->size()), watch));
+  ASSIGN_OR_RETURN(auto file,
+                   PoolFile::Create(absl::StrCat(path, ".backup"),
+                                    BackupBytes(spec, heap_->region()->size()),
+                                    spec.delays, watch));
   backup_file_ = std::move(file);
   Region* const region = backup_file_->region();
   ASSIGN_OR_RETURN(auto backup, spec.scheme == kDynamic

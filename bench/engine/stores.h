@@ -15,6 +15,7 @@
 #include "engine/heap/heap.h"
 #include "engine/kamino/backup.h"
 #include "engine/pmem/counting_region.h"
+#include "engine/pmem/delay_region.h"
 #include "engine/transactional_store.h"
 
 namespace kamino::bench {
@@ -22,6 +23,8 @@ namespace kamino::bench {
 struct StoreSpec {
   std::string scheme;
   std::optional<double> alpha;  // kamino-dynamic's, of the heap's size
+  // Of all its files; only where they can be watched.
+  engine::PmemDelays delays = {};
 
   // The scheme, with its alpha if it has one.
   std::string Name() const;

@@ -7,13 +7,12 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "bench/engine/tpcc_schema.h"
-#include "bench/engine/tpcc_worker.h"
+#include "bench/engine/tpcc_rows.h"
+#include "bench/engine/tpcc_terminal.h"
 
 namespace kamino::bench {
 namespace {
 
-using engine::KeyValueReader;
 using engine::Transaction;
 using engine::TransactionalStore;
 using tpcc::Key;
@@ -31,19 +30,47 @@ constexpr uint64_t kOrderFootprint = 3072;     // and its lines
 constexpr uint64_t kStockFootprint = 640;
 constexpr uint64_t kItemFootprint = 256;
 
+// A terminal whose tables are B+trees of a store.
+class TerminalWorker final : public Worker {
+ public:
+  TerminalWorker(TransactionalStore* store, const TpccScale& scale,
+                 const tpcc::Roots& roots, bool mix, uint32_t home,
+                 uint32_t writer, uint32_t* history, uint64_t seed)
+      : store_(*store),
+        roots_(roots),
+        terminal_(scale, mix, home, writer, history, seed) {}
+
+  int Draw() override { return terminal_.Draw(); }
+  absl::Status Run() override {
+    return terminal_.Run([this](tpcc::Body body) {
+      return Transact(store_, &retries_, [&](Transaction& transaction) {
+        tpcc::EngineRows rows(&transaction, roots_);
+        return body(rows);
+      });
+    });
+  }
+
+ private:
+  TransactionalStore& store_;
+  const tpcc::Roots& roots_;
+  tpcc::Terminal terminal_;
+};
+
 class TablesDataset final : public TpccDataset {
  public:
   TablesDataset(TransactionalStore* store, const TpccScale& scale)
       : store_(*store), scale_(scale) {}
 
   absl::Status Load() override {
-    return tpcc::LoadTables(store_, scale_, &roots_);
+    RETURN_IF_ERROR(tpcc::MakeTrees(store_, &roots_));
+    return tpcc::LoadTables([this](tpcc::Body body) { return InOne(body); },
+                            scale_);
   }
 
   std::unique_ptr<Worker> MakeWorker(const Cell& cell, int thread,
                                      uint64_t seed) override {
     const auto number = static_cast<uint32_t>(thread);
-    return absl::make_unique<tpcc::TpccWorker>(
+    return absl::make_unique<TerminalWorker>(
         &store_, scale_, roots_, cell.what != 0, number % scale_.warehouses + 1,
         number + 1, &history_[number].next, seed);
   }
@@ -59,8 +86,7 @@ class TablesDataset final : public TpccDataset {
     for (uint32_t i = 0; i < kMaxThreads; ++i) {
       for (uint32_t& next = history_[i].next; next > 0; --next) {
         absl::Status gone = InOne([&](Rows& rows) {
-          return rows.Tree(tpcc::kHistory)
-              .Delete(tpcc::HistoryKey(i + 1, next - 1), 0);
+          return rows.Delete(tpcc::kHistory, tpcc::HistoryKey(i + 1, next - 1));
         });
         if (!gone.ok()) return gone;
       }
@@ -72,24 +98,8 @@ class TablesDataset final : public TpccDataset {
   const tpcc::Roots& roots() const override { return roots_; }
 
   absl::Status Check() override {
-    for (uint32_t w = 1; w <= scale_.warehouses; ++w) {
-      int64_t districts_ytd = 0;
-      for (uint32_t d = 1; d <= tpcc::kDistricts; ++d) {
-        absl::Status good = InOne([&](Rows& rows) {
-          return CheckDistrict(rows, w, d, &districts_ytd);
-        });
-        if (!good.ok()) return good;
-      }
-      absl::Status good = InOne([&](Rows& rows) {
-        ASSIGN_OR_RETURN(const auto row, rows.Get<tpcc::Warehouse>(
-                                             tpcc::kWarehouses, Key({w})));
-        return row.ytd == districts_ytd
-                   ? absl::OkStatus()
-                   : Violated(1, absl::StrCat("warehouse ", w));
-      });
-      if (!good.ok()) return good;
-    }
-    return absl::OkStatus();
+    return tpcc::CheckTables([this](tpcc::Body body) { return InOne(body); },
+                             scale_);
   }
 
  private:
@@ -101,14 +111,9 @@ class TablesDataset final : public TpccDataset {
   template <typename Body>
   absl::Status InOne(Body body) {
     return Transact(store_, &retries_, [&](Transaction& transaction) {
-      Rows rows(&transaction, roots_);
+      tpcc::EngineRows rows(&transaction, roots_);
       return body(rows);
     });
-  }
-
-  static absl::Status Violated(int condition, const std::string& where) {
-    return absl::DataLossError(absl::StrCat("consistency condition ", condition,
-                                            " does not hold for ", where));
   }
 
   absl::Status TrimDistrict(uint32_t w, uint32_t d) {
@@ -119,12 +124,12 @@ class TablesDataset final : public TpccDataset {
             const auto district,
             rows.Get<tpcc::District>(tpcc::kDistrictTable, Key({w, d})));
         uint32_t oldest = 0;
-        absl::Status found = rows.Tree(tpcc::kOrders)
-                                 .Scan(Key({w, d}), Key({w, d + 1}), 1,
-                                       [&](absl::string_view key, const auto&) {
-                                         oldest = PartOf(key, 2);
-                                         return false;
-                                       });
+        absl::Status found =
+            rows.Scan(tpcc::kOrders, Key({w, d}), Key({w, d + 1}), 1,
+                      [&](absl::string_view key, absl::string_view) {
+                        oldest = PartOf(key, 2);
+                        return false;
+                      });
         if (!found.ok()) return found;
         enough = district.next_order - oldest <= scale_.customers;
         return enough ? absl::OkStatus() : RemoveOrder(rows, w, d, oldest);
@@ -137,59 +142,14 @@ class TablesDataset final : public TpccDataset {
     const std::string key = Key({w, d, o});
     ASSIGN_OR_RETURN(const auto order,
                      rows.Get<tpcc::Order>(tpcc::kOrders, key));
-    absl::Status gone = rows.Tree(tpcc::kNewOrders).Delete(key, 0);
+    absl::Status gone = rows.Delete(tpcc::kNewOrders, key);
     if (!gone.ok() && !absl::IsNotFound(gone)) return gone;
-    gone = rows.Tree(tpcc::kOrdersByCustomer)
-               .Delete(tpcc::OrderOfCustomerKey(w, d, order.customer, o), 0);
+    gone = rows.Delete(tpcc::kOrdersByCustomer,
+                       tpcc::OrderOfCustomerKey(w, d, order.customer, o));
     for (uint32_t i = 1; i <= order.lines && gone.ok(); ++i) {
-      gone = rows.Tree(tpcc::kOrderLines).Delete(Key({w, d, o, i}), 0);
+      gone = rows.Delete(tpcc::kOrderLines, Key({w, d, o, i}));
     }
-    return gone.ok() ? rows.Tree(tpcc::kOrders).Delete(key, 0) : gone;
-  }
-
-  // Conditions 2 to 4; adds to `*ytd`.
-  absl::Status CheckDistrict(Rows& rows, uint32_t w, uint32_t d, int64_t* ytd) {
-    const std::string where = absl::StrCat("district ", w, "/", d);
-    const std::string begin = Key({w, d}), end = Key({w, d + 1});
-    ASSIGN_OR_RETURN(const auto district,
-                     rows.Get<tpcc::District>(tpcc::kDistrictTable, begin));
-    uint32_t last_order = 0, lines_promised = 0, lines = 0;
-    absl::Status done =
-        rows.Tree(tpcc::kOrders)
-            .Scan(
-                begin, end, 0,
-                [&](absl::string_view key, const KeyValueReader::Entry& entry) {
-                  tpcc::Order order;
-                  std::memcpy(&order, entry.value.data(), sizeof(order));
-                  last_order = PartOf(key, 2);
-                  lines_promised += order.lines;
-                  return true;
-                });
-    uint32_t first_new = 0, last_new = 0, new_orders = 0;
-    if (done.ok()) {
-      done = rows.Tree(tpcc::kNewOrders)
-                 .Scan(begin, end, 0, [&](absl::string_view key, const auto&) {
-                   last_new = PartOf(key, 2);
-                   if (new_orders++ == 0) first_new = last_new;
-                   return true;
-                 });
-    }
-    if (done.ok()) {
-      done = rows.Tree(tpcc::kOrderLines)
-                 .Scan(begin, end, 0, [&](absl::string_view, const auto&) {
-                   ++lines;
-                   return true;
-                 });
-    }
-    if (!done.ok()) return done;
-    if (district.next_order - 1 != last_order) return Violated(2, where);
-    if (new_orders > 0 && last_new != last_order) return Violated(2, where);
-    if (new_orders > 0 && last_new - first_new + 1 != new_orders) {
-      return Violated(3, where);
-    }
-    if (lines != lines_promised) return Violated(4, where);
-    *ytd += district.ytd;
-    return absl::OkStatus();
+    return gone.ok() ? rows.Delete(tpcc::kOrders, key) : gone;
   }
 
   TransactionalStore& store_;

@@ -8,29 +8,17 @@
 #include <cstdint>
 #include <memory>
 
+#include "bench/engine/tpcc_schema.h"
 #include "bench/engine/workload.h"
 
+namespace kamino::bench::tpcc {
+
+// Of the tables' B+trees, by Table: nine tables and two secondary indexes.
+using Roots = std::array<engine::ObjectId, kTables>;
+
+}  // namespace kamino::bench::tpcc
+
 namespace kamino::bench {
-
-// Cardinalities, for each warehouse but for the items, which all share.
-struct TpccScale {
-  uint32_t warehouses = 1;
-  uint32_t items = 0;      // and stock of each, per warehouse; 100,000
-  uint32_t customers = 0;  // per district, and as many orders; 3,000
-};
-
-// Kinds of transactions, in the order of Suite::kinds().
-enum TpccKind {
-  kNewOrder,
-  kPayment,
-  kOrderStatus,
-  kDelivery,
-  kStockLevel,
-  kTpccKinds,
-};
-
-// Nine tables and two secondary indexes.
-inline constexpr size_t kTpccTables = 11;
 
 // New-order alone, and the full mix; on 1, 2 and 4 threads, each with its
 // own home warehouse.
@@ -38,12 +26,11 @@ std::unique_ptr<Suite> MakeTpccSuite(Scale scale);
 
 class TpccDataset : public Dataset {
  public:
-  // Consistency conditions 1 to 4 (clause 3.3.2), with no worker at work.
-  // kDataLoss says which one is violated, and where.
+  // See tpcc::CheckTables; with no worker at work.
   virtual absl::Status Check() = 0;
 
-  // Of the tables' trees, by tpcc::Table.
-  virtual const std::array<engine::ObjectId, kTpccTables>& roots() const = 0;
+  // Of the tables' trees.
+  virtual const tpcc::Roots& roots() const = 0;
 };
 
 std::unique_ptr<TpccDataset> MakeTpccDataset(engine::TransactionalStore* store,

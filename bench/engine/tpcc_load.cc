@@ -1,5 +1,6 @@
 #include <numeric>
 #include <utility>
+#include <vector>
 
 #include "base/status_macros.h"
 #include "bench/engine/tpcc_schema.h"
@@ -7,28 +8,21 @@
 namespace kamino::bench::tpcc {
 namespace {
 
-using engine::Transaction;
-using engine::TransactionalStore;
-
 constexpr uint32_t kBatch = 4;  // rows and what belongs to them
 constexpr int64_t kLoadDate = 1'600'000'000;
 
 // Calls `body(rows, i)` for i of [1, count], a few to a transaction.
-template <typename Body>
-absl::Status InBatches(TransactionalStore& store, const Roots& roots,
-                       uint32_t count, Body body) {
-  uint64_t retries = 0;
+template <typename EachBody>
+absl::Status InBatches(Transactor transact, uint32_t count, EachBody body) {
   for (uint32_t next = 1; next <= count; next += kBatch) {
     const uint32_t end = std::min(next + kBatch, count + 1);
-    absl::Status done =
-        Transact(store, &retries, [&](Transaction& transaction) {
-          Rows rows(&transaction, roots);
-          absl::Status status;
-          for (uint32_t i = next; i < end && status.ok(); ++i) {
-            status = body(rows, i);
-          }
-          return status;
-        });
+    const absl::Status done = transact([&](Rows& rows) {
+      absl::Status status;
+      for (uint32_t i = next; i < end && status.ok(); ++i) {
+        status = body(rows, i);
+      }
+      return status;
+    });
     if (!done.ok()) return done;
   }
   return absl::OkStatus();
@@ -36,12 +30,12 @@ absl::Status InBatches(TransactionalStore& store, const Roots& roots,
 
 class Loader {
  public:
-  Loader(TransactionalStore& store, const TpccScale& scale, const Roots& roots)
-      : store_(store), scale_(scale), roots_(roots), inputs_(scale, 1) {}
+  Loader(Transactor transact, const TpccScale& scale)
+      : transact_(transact), scale_(scale), inputs_(scale, 1) {}
 
   absl::Status Load() {
     absl::Status done = InBatches(
-        store_, roots_, scale_.items,
+        transact_, scale_.items,
         [this](Rows& rows, uint32_t item) { return PutItem(rows, item); });
     for (uint32_t w = 1; w <= scale_.warehouses && done.ok(); ++w) {
       done = LoadWarehouse(w);
@@ -61,7 +55,7 @@ class Loader {
 
   absl::Status LoadWarehouse(uint32_t w) {
     absl::Status done =
-        InBatches(store_, roots_, 1, [this, w](Rows& rows, uint32_t) {
+        InBatches(transact_, 1, [this, w](Rows& rows, uint32_t) {
           Warehouse warehouse{};
           inputs_.FillRandom(&warehouse.name, 6);
           inputs_.FillAddress(&warehouse.address);
@@ -71,7 +65,7 @@ class Loader {
           return rows.Put(kWarehouses, Key({w}), warehouse);
         });
     if (done.ok()) {
-      done = InBatches(store_, roots_, scale_.items,
+      done = InBatches(transact_, scale_.items,
                        [this, w](Rows& rows, uint32_t item) {
                          return PutStock(rows, w, item);
                        });
@@ -92,7 +86,7 @@ class Loader {
   }
 
   absl::Status LoadDistrict(uint32_t w, uint32_t d) {
-    absl::Status done = InBatches(store_, roots_, 1, [&](Rows& rows, uint32_t) {
+    absl::Status done = InBatches(transact_, 1, [&](Rows& rows, uint32_t) {
       District district{};
       inputs_.FillRandom(&district.name, 6);
       inputs_.FillAddress(&district.address);
@@ -102,9 +96,9 @@ class Loader {
       return rows.Put(kDistrictTable, Key({w, d}), district);
     });
     if (!done.ok()) return done;
-    done = InBatches(
-        store_, roots_, scale_.customers,
-        [&](Rows& rows, uint32_t c) { return PutCustomer(rows, w, d, c); });
+    done = InBatches(transact_, scale_.customers, [&](Rows& rows, uint32_t c) {
+      return PutCustomer(rows, w, d, c);
+    });
     if (!done.ok()) return done;
     // Every customer has one order, in random order.
     std::vector<uint32_t> customers(scale_.customers);
@@ -112,10 +106,9 @@ class Loader {
     for (size_t i = customers.size(); i > 1; --i) {
       std::swap(customers[i - 1], customers[inputs_.random().Below(i)]);
     }
-    return InBatches(store_, roots_, scale_.customers,
-                     [&](Rows& rows, uint32_t o) {
-                       return PutOrder(rows, w, d, o, customers[o - 1]);
-                     });
+    return InBatches(transact_, scale_.customers, [&](Rows& rows, uint32_t o) {
+      return PutOrder(rows, w, d, o, customers[o - 1]);
+    });
   }
 
   absl::Status PutCustomer(Rows& rows, uint32_t w, uint32_t d, uint32_t c) {
@@ -177,9 +170,8 @@ class Loader {
     return put;
   }
 
-  TransactionalStore& store_;
+  const Transactor transact_;
   const TpccScale scale_;
-  const Roots& roots_;
   Inputs inputs_;
   uint32_t history_ = 0;
 };
@@ -226,17 +218,8 @@ uint32_t Inputs::Mask(uint32_t count, uint32_t standard_count,
   return mask;
 }
 
-absl::Status LoadTables(TransactionalStore& store, const TpccScale& scale,
-                        Roots* roots) {
-  uint64_t retries = 0;
-  absl::Status made = Transact(store, &retries, [&](Transaction& transaction) {
-    for (engine::ObjectId& root : *roots) {
-      ASSIGN_OR_RETURN(const auto id, engine::BTree::Create(transaction));
-      root = id;
-    }
-    return absl::OkStatus();
-  });
-  return made.ok() ? Loader(store, scale, *roots).Load() : made;
+absl::Status LoadTables(Transactor transact, const TpccScale& scale) {
+  return Loader(transact, scale).Load();
 }
 
 }  // namespace kamino::bench::tpcc

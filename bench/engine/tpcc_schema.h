@@ -10,12 +10,35 @@
 #include <initializer_list>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "bench/engine/tpcc.h"
-#include "engine/index/key_value.h"
+#include "absl/types/span.h"
+#include "base/status_macros.h"
+#include "bench/engine/distribution.h"
+
+namespace kamino::bench {
+
+// Cardinalities, for each warehouse but for the items, which all share.
+struct TpccScale {
+  uint32_t warehouses = 1;
+  uint32_t items = 0;      // and stock of each, per warehouse; 100,000
+  uint32_t customers = 0;  // per district, and as many orders; 3,000
+};
+
+// Kinds of transactions, in the order of Suite::kinds().
+enum TpccKind {
+  kNewOrder,
+  kPayment,
+  kOrderStatus,
+  kDelivery,
+  kStockLevel,
+  kTpccKinds,
+};
+
+}  // namespace kamino::bench
 
 namespace kamino::bench::tpcc {
 
@@ -109,7 +132,7 @@ struct Stock {
   Text<50> data;
 };
 
-// One B+tree each. NEW-ORDER's rows are keys without a value; so are those of
+// NEW-ORDER's rows are keys without a value; so are those of
 // the two secondary indexes that clause 1.4 allows.
 enum Table {
   kWarehouses,
@@ -125,8 +148,6 @@ enum Table {
   kStocks,
   kTables,
 };
-using Roots = std::array<engine::ObjectId, kTables>;
-static_assert(kTables == kTpccTables);
 
 // Big-endian, so that keys are in the order of their numbers.
 inline std::string Key(std::initializer_list<uint32_t> parts) {
@@ -170,36 +191,40 @@ inline std::string HistoryKey(uint32_t writer, uint32_t number) {
   return Key({writer, number});
 }
 
-// Typed access to the tables within a transaction.
+// Access to the tables within a transaction, which a subclass says how to do.
+// Errors of its methods end the transaction. kNotFound: no such row.
 class Rows {
  public:
-  Rows(engine::Transaction* transaction, const Roots& roots)
-      : transaction_(transaction), roots_(roots) {}
+  using Visit =
+      absl::FunctionRef<bool(absl::string_view key, absl::string_view row)>;
 
-  engine::KeyValue Tree(Table table) {
-    return engine::KeyValue(transaction_, roots_[table]);
-  }
+  virtual ~Rows() = default;
+
+  virtual absl::Status Delete(Table table, absl::string_view key) = 0;
+  // Rows of [begin, end) in the order of their keys, at most `limit` (0: all),
+  // until `visit` returns false.
+  virtual absl::Status Scan(Table table, absl::string_view begin,
+                            absl::string_view end, uint64_t limit,
+                            Visit visit) = 0;
+  // These are going to be read.
+  virtual void Expect(Table, absl::Span<const std::string>) {}
 
   template <typename Row>
   absl::StatusOr<Row> Get(Table table, absl::string_view key) {
-    auto entry = Tree(table).Get(key);
-    if (!entry.ok()) return entry.status();
-    if (entry->value.size() != sizeof(Row)) {
-      return absl::DataLossError("a row is not of its table's size");
-    }
     Row row;
-    std::memcpy(&row, entry->value.data(), sizeof(row));
+    RETURN_IF_ERROR(
+        Read(table, key, {reinterpret_cast<char*>(&row), sizeof(row)}));
     return row;
   }
 
   template <typename Row>
   absl::Status Put(Table table, absl::string_view key, const Row& row) {
-    return Tree(table).Put(
-        key, {reinterpret_cast<const char*>(&row), sizeof(row)}, 0);
+    return Write(table, key,
+                 {reinterpret_cast<const char*>(&row), sizeof(row)});
   }
 
   absl::Status PutKey(Table table, absl::string_view key) {
-    return Tree(table).Put(key, "", 0);
+    return Write(table, key, "");
   }
 
   // Stores `field`, a part of `row`, to the table's row.
@@ -209,13 +234,32 @@ class Rows {
     const char* const bytes = reinterpret_cast<const char*>(&field);
     const auto offset =
         static_cast<uint64_t>(bytes - reinterpret_cast<const char*>(&row));
-    return Tree(table).Patch(key, offset, {bytes, sizeof(field)}, 0);
+    return Patch(table, key, offset, {bytes, sizeof(field)});
+  }
+
+ protected:
+  // kDataLoss: the row is not of that size.
+  static absl::Status Copy(absl::string_view from, absl::Span<char> row) {
+    if (from.size() != row.size()) {
+      return absl::DataLossError("a row is not of its table's size");
+    }
+    std::memcpy(row.data(), from.data(), row.size());
+    return absl::OkStatus();
   }
 
  private:
-  engine::Transaction* const transaction_;
-  const Roots& roots_;
+  virtual absl::Status Read(Table table, absl::string_view key,
+                            absl::Span<char> row) = 0;
+  virtual absl::Status Write(Table table, absl::string_view key,
+                             absl::string_view row) = 0;
+  virtual absl::Status Patch(Table table, absl::string_view key,
+                             uint64_t offset, absl::string_view bytes) = 0;
 };
+
+// Runs a body in a transaction of its own until it commits, again when it met
+// another. An error of the body ends it without effect.
+using Body = absl::FunctionRef<absl::Status(Rows& rows)>;
+using Transactor = absl::FunctionRef<absl::Status(Body body)>;
 
 // What fills the tables and draws the inputs (clauses 2.1.6 and 4.3).
 class Inputs {
@@ -288,8 +332,11 @@ absl::string_view View(const Text<kLength>& text) {
 }
 
 // Fills the tables (clause 4.3.3).
-absl::Status LoadTables(engine::TransactionalStore& store,
-                        const TpccScale& scale, Roots* roots);
+absl::Status LoadTables(Transactor transact, const TpccScale& scale);
+
+// Consistency conditions 1 to 4 (clause 3.3.2), with no terminal at work.
+// kDataLoss says which one is violated, and where.
+absl::Status CheckTables(Transactor transact, const TpccScale& scale);
 
 }  // namespace kamino::bench::tpcc
 

@@ -9,6 +9,7 @@ template <int kBits>
 void LogLinearHistogram<kBits>::Merge(const LogLinearHistogram& other) {
   for (uint64_t i = 0; i < kBuckets; ++i) counts_[i] += other.counts_[i];
   count_ += other.count_;
+  sum_ += other.sum_;
   most_ = std::max(most_, other.most_);
 }
 

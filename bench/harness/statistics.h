@@ -17,6 +17,7 @@ class LogLinearHistogram {
   void Add(uint64_t value) {
     ++counts_[BucketOf(value)];
     ++count_;
+    sum_ += static_cast<double>(value);
     if (value > most_) most_ = value;
   }
   void Merge(const LogLinearHistogram& other);
@@ -24,6 +25,10 @@ class LogLinearHistogram {
   uint64_t count() const { return count_; }
   // The largest, exactly. 0 when there is none.
   uint64_t most() const { return most_; }
+  // Of the values, not of their buckets. 0 when there is none.
+  double Mean() const {
+    return count_ == 0 ? 0 : sum_ / static_cast<double>(count_);
+  }
 
   // The least value that at least `quantile` (0 to 1) of all are not above,
   // as the middle of its bucket. 0 when there is none.
@@ -43,6 +48,7 @@ class LogLinearHistogram {
 
   std::vector<uint64_t> counts_;
   uint64_t count_ = 0;
+  double sum_ = 0;
   uint64_t most_ = 0;
 };
 

@@ -32,6 +32,10 @@ class Caller {
   // Begins what was prepared. `end` is called once, and may prepare and begin
   // the next one.
   void Begin(End end);
+  // Whether what was prepared last changes anything.
+  bool writes() const {
+    return step_.kind != Kind::kGet && step_.kind != Kind::kScan;
+  }
 
  private:
   void Get();

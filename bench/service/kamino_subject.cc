@@ -1,10 +1,13 @@
 #include <limits>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "bench/service/subjects.h"
 #include "client/client.h"
+#include "client/transaction.h"
 
 namespace kamino::bench::service {
 namespace {
@@ -13,6 +16,40 @@ using kamino::v1::CommitResponse;
 using kamino::v1::GetResponse;
 using kamino::v1::PutResponse;
 using kamino::v1::ScanResponse;
+
+class TransactionsObjects final : public Objects {
+ public:
+  explicit TransactionsObjects(client::Transaction* transaction)
+      : transaction_(transaction) {}
+
+  absl::StatusOr<std::optional<std::string>> Get(
+      absl::string_view key) override {
+    return transaction_->Get(key);
+  }
+  void Expect(absl::Span<const std::string> keys) override {
+    transaction_->Expect(keys);
+  }
+  absl::Status Scan(
+      absl::string_view start, absl::string_view end,
+      absl::FunctionRef<bool(absl::string_view key, absl::string_view value)>
+          visit) override {
+    return transaction_->Scan(
+        start, end, [&visit](const std::string& key, const std::string& value) {
+          return visit(key, value);
+        });
+  }
+  void Put(absl::string_view key, absl::string_view value) override {
+    transaction_->Put(key, value);
+  }
+  absl::Status Patch(absl::string_view key, uint64_t offset,
+                     absl::string_view data) override {
+    return transaction_->Patch(key, offset, data);
+  }
+  void Delete(absl::string_view key) override { transaction_->Delete(key); }
+
+ private:
+  client::Transaction* const transaction_;
+};
 
 class KaminoSubject : public Subject {
  public:
@@ -58,6 +95,15 @@ class KaminoSubject : public Subject {
                    : response.status(),
                "");
         });
+  }
+
+  bool transacts() const override { return true; }
+  absl::Status Transact(
+      absl::FunctionRef<absl::Status(Objects& objects)> body) override {
+    return client_->RunTransaction([&body](client::Transaction& transaction) {
+      TransactionsObjects objects(&transaction);
+      return body(objects);
+    });
   }
 
   bool scans() const override { return true; }

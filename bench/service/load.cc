@@ -13,54 +13,10 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "bench/service/caller.h"
+#include "bench/service/recorder.h"
 
 namespace kamino::bench::service {
 namespace {
-
-constexpr Nanos kNever = std::numeric_limits<Nanos>::max();
-
-// What ends is told to it, by any thread.
-class Recorder {
- public:
-  void OpenWindow(Nanos at) { begin_.store(at, std::memory_order_relaxed); }
-  void CloseWindow(Nanos at) { end_.store(at, std::memory_order_relaxed); }
-
-  void Sent(Nanos due, Nanos at) {
-    if (!Within(due)) return;
-    absl::MutexLock lock(&mutex_);
-    outcome_.lateness.Add(static_cast<uint64_t>(std::max<Nanos>(at - due, 0)));
-  }
-
-  void Ended(Nanos due, Nanos at, const absl::Status& status) {
-    absl::MutexLock lock(&mutex_);
-    if (!status.ok()) {
-      if (outcome_.errors++ == 0) outcome_.first_error = status;
-      return;
-    }
-    if (Within(at)) ++outcome_.ended;
-    if (Within(due)) {
-      outcome_.latency.Add(static_cast<uint64_t>(std::max<Nanos>(at - due, 0)));
-    }
-  }
-
-  // Once nothing is under way.
-  Outcome Take() {
-    absl::MutexLock lock(&mutex_);
-    outcome_.elapsed = absl::Nanoseconds(end_.load() - begin_.load());
-    return std::move(outcome_);
-  }
-
- private:
-  bool Within(Nanos at) const {
-    return at >= begin_.load(std::memory_order_relaxed) &&
-           at < end_.load(std::memory_order_relaxed);
-  }
-
-  std::atomic<Nanos> begin_{kNever};
-  std::atomic<Nanos> end_{kNever};
-  absl::Mutex mutex_;
-  Outcome outcome_ ABSL_GUARDED_BY(mutex_);
-};
 
 class ClosedLoad {
  public:
@@ -95,7 +51,7 @@ class ClosedLoad {
     caller->Prepare();
     const Nanos begin = NowNanos();
     caller->Begin([this, caller, begin](const absl::Status& status, Nanos at) {
-      recorder_.Ended(begin, at, status);
+      recorder_.Ended(begin, at, caller->writes(), status);
       status.ok() ? Next(caller) : Leave();
     });
   }
@@ -112,15 +68,6 @@ class ClosedLoad {
   absl::Mutex mutex_;
   int running_ ABSL_GUARDED_BY(mutex_);
 };
-
-void Call(const std::function<void()>& hook) {
-  if (hook) hook();
-}
-
-void Wait(absl::Duration duration) {
-  absl::Notification nothing;
-  nothing.WaitForNotificationWithTimeout(duration);
-}
 
 // To the microsecond, where the processor is free then.
 void WaitUntil(Nanos at) {
@@ -191,12 +138,7 @@ Outcome RunClosed(Subject* subject, const Workload& workload, int outstanding,
   ClosedLoad load(subject, workload, outstanding,
                   std::numeric_limits<int64_t>::max(), seed);
   load.Start();
-  Wait(window.warm_up);
-  Call(window.begins);
-  load.recorder().OpenWindow(NowNanos());
-  Wait(window.length);
-  load.recorder().CloseWindow(NowNanos());
-  Call(window.ends);
+  load.recorder().Watch(window);
   load.Stop();
   load.AwaitEnd();
   return load.recorder().Take();
@@ -237,7 +179,7 @@ Outcome RunOpen(Subject* subject, const Workload& workload, double per_second,
     }
     if (at >= begin && !begun) {
       WaitUntil(begin);
-      Call(window.begins);
+      if (window.begins) window.begins();
       begun = true;
     }
     if (at >= end) break;
@@ -246,14 +188,14 @@ Outcome RunOpen(Subject* subject, const Workload& workload, double per_second,
     WaitUntil(at);
     recorder.Sent(at, NowNanos());
     caller->Begin([&, at, caller](const absl::Status& status, Nanos answered) {
-      recorder.Ended(at, answered, status);
+      recorder.Ended(at, answered, caller->writes(), status);
       free.Add(caller);
     });
     ++unsent;
   }
   subject->Flush();
   WaitUntil(end);
-  Call(window.ends);
+  if (window.ends) window.ends();
   free.AwaitAll(callers.size());
   return recorder.Take();
 }

@@ -42,6 +42,8 @@ struct Outcome {
   // Of what was due (open) or begun (closed) within the window and went well,
   // also when it ended later; nanoseconds.
   FineHistogram latency;
+  // Of those of them that change something; of a read-modify-write all of it.
+  FineHistogram latency_of_writes;
   // Open: how late operations were begun. The load's own share in `latency`,
   // where it is not the subject's stalls that kept all callers waiting.
   FineHistogram lateness;

@@ -25,6 +25,8 @@ namespace {
 
 constexpr int kMaxRounds = 1000;
 constexpr int kMaxMillis = 3'600'000;
+constexpr TpccScale kTpcc = {8, 2000, 60};
+constexpr TpccScale kQuickTpcc = {2, 200, 30};
 
 struct Options {
   std::vector<std::string> subjects;
@@ -40,6 +42,7 @@ struct Options {
   std::optional<int> warm_up_ms;
   std::optional<int> endurance_s;
   std::string arrivals = "poisson";
+  std::optional<uint32_t> tpcc_warehouses;
 };
 
 std::vector<std::string> Workloads() {
@@ -53,9 +56,9 @@ std::vector<std::string> Workloads() {
 void AddLoadFlags(CLI::App* flags, Options* options) {
   flags
       ->add_option("--outstanding", options->outstanding,
-                   "Closed loads: operations under way at once.")
+                   "Closed loads: operations under way at once; 0 for none.")
       ->delimiter(',')
-      ->check(CLI::Range(1, 1024))
+      ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   flags
       ->add_option("--loads", options->loads,
@@ -123,6 +126,12 @@ void AddFlags(CLI::App* flags, Options* options) {
       ->add_option("--warm_up_ms", options->warm_up_ms,
                    "Before each slice; by default a quarter of it.")
       ->check(CLI::Range(0, kMaxMillis));
+  flags
+      ->add_option("--tpcc_warehouses", options->tpcc_warehouses,
+                   "Of TPC-C; by default 8, or 2 of the quick ones. As many as "
+                   "there are terminals, which are --outstanding, have one "
+                   "each.")
+      ->check(CLI::Range(1u, 1024u));
   AddLoadFlags(flags, options);
 }
 
@@ -130,7 +139,9 @@ RaceOptions RaceOf(const Options& options, bool quick) {
   RaceOptions race;
   race.workloads = options.workloads;
   race.value_sizes = options.value_sizes;
-  race.outstanding = options.outstanding;
+  for (int outstanding : options.outstanding) {
+    if (outstanding != 0) race.outstanding.push_back(outstanding);
+  }
   for (int load : options.loads) {
     if (load != 0) race.loads.push_back(load);
   }
@@ -140,6 +151,10 @@ RaceOptions RaceOf(const Options& options, bool quick) {
   const int slice_ms = options.slice_ms.value_or(quick ? 500 : 2000);
   race.slice = absl::Milliseconds(slice_ms);
   race.warm_up = absl::Milliseconds(options.warm_up_ms.value_or(slice_ms / 4));
+  race.tpcc = quick ? kQuickTpcc : kTpcc;
+  if (options.tpcc_warehouses.has_value()) {
+    race.tpcc.warehouses = *options.tpcc_warehouses;
+  }
   race.endurance = absl::Seconds(options.endurance_s.value_or(quick ? 0 : 60));
   race.arrivals =
       options.arrivals == "fixed" ? Arrivals::kFixed : Arrivals::kPoisson;

@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "bench/harness/statistics.h"
+#include "bench/service/terminals.h"
 
 namespace kamino::bench::service {
 namespace {
@@ -49,9 +50,17 @@ class Race {
 
   absl::Status Run() {
     for (size_t size : options_.value_sizes) {
-      RETURN_IF_ERROR(Load(size));
+      bool loaded = false;
       for (const std::string& workload : options_.workloads) {
+        if (FindMix(workload)->transacts()) continue;
+        if (!loaded) RETURN_IF_ERROR(Load(size));
+        loaded = true;
         RETURN_IF_ERROR(RunWorkload(workload, size));
+      }
+    }
+    for (const std::string& workload : options_.workloads) {
+      if (FindMix(workload)->transacts()) {
+        RETURN_IF_ERROR(RunTransactions(workload));
       }
     }
     return absl::OkStatus();
@@ -77,6 +86,29 @@ class Race {
                                          ": loading: ", loaded.message()));
       }
       RETURN_IF_ERROR(racer.subject->TidyUp());
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status RunTransactions(const std::string& workload) {
+    populations_.clear();
+    for (const Racer& racer : racers_) {
+      populations_.push_back(std::make_unique<Population>(0));
+      if (!racer.subject->transacts()) continue;
+      progress_(absl::StrCat(racer.subject->name(), ": loading TPC-C, ",
+                             options_.tpcc.warehouses, " warehouses"));
+      const absl::Status loaded = LoadTpcc(racer.subject.get(), options_.tpcc);
+      if (!loaded.ok()) {
+        return absl::Status(loaded.code(),
+                            absl::StrCat(racer.subject->name(),
+                                         ": loading: ", loaded.message()));
+      }
+    }
+    Cell cell;
+    cell.workload = workload;
+    for (int outstanding : options_.outstanding) {
+      cell.outstanding = outstanding;
+      RETURN_IF_ERROR(RunCell(cell, options_.rounds));
     }
     return absl::OkStatus();
   }
@@ -120,6 +152,7 @@ class Race {
     std::vector<size_t> runs;  // of racers, those that can
     for (size_t i = 0; i < racers_.size(); ++i) {
       if (mix.scans() && !racers_[i].subject->scans()) continue;
+      if (mix.transacts() && !racers_[i].subject->transacts()) continue;
       runs.push_back(i);
       rows_->push_back({cell, racers_[i].subject->name(), {}, 0, {}});
     }
@@ -131,6 +164,13 @@ class Race {
         RETURN_IF_ERROR(
             TakeTurn(runs[turn], cell, mix, &(*rows_)[first + turn]));
       }
+    }
+    for (size_t i = 0; i < runs.size() && mix.transacts(); ++i) {
+      Row& row = (*rows_)[first + i];
+      const absl::Status consistent =
+          CheckTpcc(racers_[runs[i]].subject.get(), options_.tpcc);
+      row.errors += consistent.ok() ? 0 : 1;
+      row.first_error.Update(consistent);
     }
     if (cell.mode == Mode::kClosed) {
       for (size_t i = 0; i < runs.size(); ++i) {
@@ -150,8 +190,8 @@ class Race {
   absl::Status TakeTurn(size_t racer, const Cell& cell, const Mix& mix,
                         Row* row) {
     Subject* const subject = racers_[racer].subject.get();
-    const Workload workload(mix, cell.objects, cell.value_size,
-                            populations_[racer].get());
+    const Workload workload(mix, std::max<uint64_t>(cell.objects, 1),
+                            cell.value_size, populations_[racer].get());
     absl::StatusOr<Usage> before = absl::UnknownError(""), after = before;
     Window window;
     window.warm_up = options_.warm_up;
@@ -161,7 +201,10 @@ class Race {
     window.ends = [&] { after = ReadUsage(processes_); };
     Turn turn;
     Outcome outcome;
-    if (cell.mode == Mode::kClosed) {
+    if (mix.transacts()) {
+      outcome =
+          RunTerminals(subject, options_.tpcc, cell.outstanding, seed_, window);
+    } else if (cell.mode == Mode::kClosed) {
       outcome = RunClosed(subject, workload, cell.outstanding, seed_, window);
     } else {
       turn.offered =
@@ -189,6 +232,9 @@ class Race {
     turn->p999 = outcome.latency.Quantile(0.999);
     turn->p9999 = outcome.latency.Quantile(0.9999);
     turn->most = static_cast<double>(outcome.latency.most());
+    turn->mean = outcome.latency.Mean();
+    turn->writes_p50 = outcome.latency_of_writes.Quantile(0.5);
+    turn->writes_mean = outcome.latency_of_writes.Mean();
     turn->lateness_p50 = outcome.lateness.Quantile(0.5);
     turn->lateness_p99 = outcome.lateness.Quantile(0.99);
   }

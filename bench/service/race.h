@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "bench/engine/tpcc_schema.h"
 #include "bench/service/load.h"
 #include "bench/service/machine.h"
 #include "bench/service/subject.h"
@@ -40,6 +41,8 @@ struct RaceOptions {
   // One long slice at half load, of the first workload and size. Zero: none.
   absl::Duration endurance;
   Arrivals arrivals = Arrivals::kPoisson;
+  // Of the workload of transactions, whose load is always closed.
+  TpccScale tpcc = {1, 1000, 60};
 };
 
 enum class Mode { kClosed, kOpen, kEndurance };
@@ -47,7 +50,7 @@ enum class Mode { kClosed, kOpen, kEndurance };
 struct Cell {
   Mode mode = Mode::kClosed;
   std::string workload;
-  size_t value_size = 0;
+  size_t value_size = 0;  // 0 of TPC-C's, as are objects
   uint64_t objects = 0;
   int outstanding = 0;  // kClosed
   int load = 0;         // else: percent; 0: of a rate that was given
@@ -66,8 +69,10 @@ struct Turn {
   // Nanoseconds.
   double p50 = 0, p99 = 0, p999 = 0, p9999 = 0, most = 0;
   double lateness_p50 = 0, lateness_p99 = 0;  // of open loads
-  uint64_t operations = 0;                    // that latencies are of
-  std::vector<RoleTime> processor_time;       // the driver's first
+  double mean = 0;
+  double writes_p50 = 0, writes_mean = 0;  // 0: nothing was written
+  uint64_t operations = 0;                 // that latencies are of
+  std::vector<RoleTime> processor_time;    // the driver's first
   // Of one processor, all servers of the other subjects together.
   double others = 0;
   // Of one processor: what belongs to no part of the bench, kernel threads

@@ -93,6 +93,9 @@ std::string RowJson(const Row& row, const std::vector<Row>& rows) {
   fields.Add("p9999_us", Micros(medians.p9999));
   fields.Add("max_us", Micros(medians.most));
   fields.Add("worst_us", Micros(medians.worst));
+  fields.Add("mean_us", Micros(medians.mean));
+  fields.Add("writes_p50_us", Micros(medians.writes_p50));
+  fields.Add("writes_mean_us", Micros(medians.writes_mean));
   fields.Add("operations", absl::StrCat(medians.operations));
   fields.Add("spread", Number(medians.spread));
   fields.Add(
@@ -180,6 +183,9 @@ Medians MediansOf(const Row& row) {
   medians.most = median([](const Turn& t) { return t.most; });
   medians.lateness_p50 = median([](const Turn& t) { return t.lateness_p50; });
   medians.lateness_p99 = median([](const Turn& t) { return t.lateness_p99; });
+  medians.mean = median([](const Turn& t) { return t.mean; });
+  medians.writes_p50 = median([](const Turn& t) { return t.writes_p50; });
+  medians.writes_mean = median([](const Turn& t) { return t.writes_mean; });
   medians.others = median([](const Turn& t) { return t.others; });
   medians.foreign = median([](const Turn& t) { return t.foreign; });
   medians.steal = median([](const Turn& t) { return t.steal; });

@@ -20,6 +20,7 @@ struct Medians {
   double worst = 0;   // the largest of all turns
   double spread = 0;  // of per_second
   double lateness_p50 = 0, lateness_p99 = 0;
+  double mean = 0, writes_p50 = 0, writes_mean = 0;
   double others = 0, foreign = 0, steal = 0, idle = 0;
   std::vector<RoleTime> processor_time;
   uint64_t operations = 0;  // of all turns, together

@@ -238,30 +238,38 @@ class Etcd:
 class Chain:
   """A Kamino cluster."""
 
-  def __init__(self, folder, binaries, links, nodes, settings):
+  def __init__(self, folder, binaries, links, nodes, heap_mb, undo_copy,
+               node_flags=()):
     self.links, self.nodes = links, nodes
     self.cluster = LocalCluster(folder, binaries)
-    self._settings = settings
+    self._settings = {"heap_mb": heap_mb, "undo_copy": undo_copy,
+                      "node_flags": node_flags}
     self._formed = None
 
   def start(self):
     self.cluster.start(
         nodes=self.nodes, transport=self.links,
-        heap_mb=self._settings.heap_mb, undo_copy=self._settings.undo_copy,
-        failure_timeout_ms=FAILURE_TIMEOUT_MS)
+        failure_timeout_ms=FAILURE_TIMEOUT_MS, **self._settings)
     self._formed = self.cluster.chain()
 
+  @property
+  def names(self):
+    """Of its nodes, head first."""
+    return self._formed[0]
+
+  def about(self):
+    return f"Kamino, {self.nodes} nodes (f = {self.nodes - 2})"
+
   def spec(self, name, carrier):
-    names = self._formed[0]
+    names = self.names
     roles = ["head", *(f"middle{i}" for i in range(1, len(names) - 1)), "tail"]
     processes = [(role, self.pid(node)) for role, node in zip(roles, names)]
     processes += [(other, self.pid(other)) for other in ("manager", "etcd")]
     return spec(
         name, "kamino", self.cluster.addresses_of(names), processes,
-        f"Kamino, {self.nodes} nodes (f = {self.nodes - 2}), links over "
-        f"{self.links}, calls over {carrier or 'the best carrier'}: in the "
-        f"persistent regions of all {self.nodes} (tmpfs) - reads: linearizable "
-        f"- the SDK as it is",
+        f"{self.about()}, links over {self.links}, calls over "
+        f"{carrier or 'the best carrier'}: in the persistent regions of all "
+        f"{self.nodes} (tmpfs) - reads: linearizable - the SDK as it is",
         carrier=carrier)
 
   def pid(self, name):
@@ -302,23 +310,19 @@ def spec(name, kind, addresses, processes, about, **others):
   return ";".join(f"{key}={value}" for key, value in settings.items())
 
 
-class Rig:
-  """Use with `with`: the servers run inside it.
+class Servers:
+  """Use with `with`: what a subclass starts runs inside it.
 
   Args:
-    words: which subjects; check_subject has nothing against them.
-    settings: nodes, heap_mb, undo_copy, redis_connections,
-      etcd_connections.
-    binaries: a Binaries.
+    words: which subjects.
+    name: of the bench, in its folder's name.
   """
 
-  def __init__(self, words, settings, binaries):
+  def __init__(self, words, name):
     self._words = words
-    self._settings = settings
-    self._binaries = binaries
     self._servers = {}  # by what tells them apart
     self.specs = []
-    self.folder = tempfile.mkdtemp(prefix="kamino-service-", dir=SHARED_MEMORY)
+    self.folder = tempfile.mkdtemp(prefix=f"kamino-{name}-", dir=SHARED_MEMORY)
 
   def __enter__(self):
     try:
@@ -330,6 +334,14 @@ class Rig:
       raise
     return self
 
+  def needed_mb(self):
+    """Of SHARED_MEMORY, by all servers."""
+    raise NotImplementedError
+
+  def _start(self, word):
+    """Of a subject: what it is, as bench_service takes it."""
+    raise NotImplementedError
+
   def __exit__(self, *unused):
     for servers in reversed(list(self._servers.values())):
       servers.stop()
@@ -339,6 +351,40 @@ class Rig:
     """What befell the servers meanwhile, a line for each."""
     return [why for why in (s.disturbed() for s in self._servers.values())
             if why is not None]
+
+  def _once(self, key, make):
+    """Several subjects may be ways to the same servers."""
+    if key not in self._servers:
+      folder = os.path.join(self.folder, key)
+      os.makedirs(folder)
+      servers = make(folder)
+      self._servers[key] = servers
+      servers.start()
+    return self._servers[key]
+
+  def _check_room(self):
+    wanted = self.needed_mb()
+    free = shutil.disk_usage(SHARED_MEMORY).free >> 20
+    if free < wanted:
+      raise ClusterError(
+          f"{SHARED_MEMORY} has room for {free} MiB, but {wanted} are needed; "
+          "take fewer --subjects, or a smaller --heap_mb")
+
+
+class Rig(Servers):
+  """Kamino chains beside their rivals.
+
+  Args:
+    words: which subjects; check_subject has nothing against them.
+    settings: nodes, heap_mb, undo_copy, redis_connections,
+      etcd_connections.
+    binaries: a Binaries.
+  """
+
+  def __init__(self, words, settings, binaries):
+    super().__init__(words, "service")
+    self._settings = settings
+    self._binaries = binaries
 
   def _start(self, word):
     if word == "etcd":
@@ -352,7 +398,7 @@ class Rig:
     chain = self._once(
         f"{links}{nodes}", lambda folder: Chain(
             os.path.join(folder, "c"), self._binaries, links, nodes,
-            self._settings))
+            self._settings.heap_mb, self._settings.undo_copy))
     return chain.spec(word, carrier)
 
   def _chain_of(self, word):
@@ -360,27 +406,13 @@ class Rig:
     return (parts["links"], int(parts["nodes"] or self._settings.nodes),
             parts["carrier"] or "")
 
-  def _once(self, key, make):
-    """Several subjects may be ways to the same servers."""
-    if key not in self._servers:
-      folder = os.path.join(self.folder, key)
-      os.makedirs(folder)
-      servers = make(folder)
-      self._servers[key] = servers
-      servers.start()
-    return self._servers[key]
-
-  def _check_room(self):
+  def needed_mb(self):
     chains = {self._chain_of(word)[:2] for word in self._words
               if word not in RIVALS}
     wanted = sum(needed_mb(nodes, self._settings.undo_copy,
                            self._settings.heap_mb) for _, nodes in chains)
-    wanted += RIVAL_MB * sum(word in RIVALS for word in self._words)
-    free = shutil.disk_usage(SHARED_MEMORY).free >> 20
-    if free < wanted:
-      raise ClusterError(
-          f"{SHARED_MEMORY} has room for {free} MiB, but {wanted} are needed; "
-          "take fewer --subjects, or a smaller --heap_mb")
+    return wanted + RIVAL_MB * sum(word in RIVALS for word in self._words)
 
 
-__all__ = ["ClusterError", "Rig", "check_subject"]
+__all__ = ["Chain", "ClusterError", "Rig", "Servers", "check_subject",
+           "needed_mb"]

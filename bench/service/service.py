@@ -66,11 +66,12 @@ def parse(words=None):
   return parser.parse_known_args(words)
 
 
-def run(rig, program, flags):
+def run(rig, program, flags, stdout=None):
   """bench_service's exit code. It ends when this does."""
   with subprocess.Popen(
       [program, *(f"--subject={spec}" for spec in rig.specs), *flags],
-      stdin=subprocess.DEVNULL, start_new_session=True) as process:
+      stdin=subprocess.DEVNULL, stdout=stdout,
+      start_new_session=True) as process:
     try:
       return process.wait()
     finally:

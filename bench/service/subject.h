@@ -4,13 +4,18 @@
 #define KAMINO_BENCH_SERVICE_SUBJECT_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 
 namespace kamino::bench::service {
 
@@ -25,6 +30,23 @@ struct Object {
 // `value`: what a Get has found, good until it returns; else empty.
 using Done =
     std::function<void(const absl::Status& status, absl::string_view value)>;
+// The objects within a transaction; as client/transaction.h has them.
+class Objects {
+ public:
+  virtual ~Objects() = default;
+  virtual absl::StatusOr<std::optional<std::string>> Get(
+      absl::string_view key) = 0;
+  virtual void Expect(absl::Span<const std::string> keys) = 0;
+  virtual absl::Status Scan(
+      absl::string_view start, absl::string_view end,
+      absl::FunctionRef<bool(absl::string_view key, absl::string_view value)>
+          visit) = 0;
+  virtual void Put(absl::string_view key, absl::string_view value) = 0;
+  virtual absl::Status Patch(absl::string_view key, uint64_t offset,
+                             absl::string_view data) = 0;
+  virtual void Delete(absl::string_view key) = 0;
+};
+
 using Scanned = std::function<void(const absl::Status& status, size_t objects)>;
 
 // Thread-safe. A call may be put off until Flush, unless a callback makes it.
@@ -49,6 +71,13 @@ class Subject {
   virtual bool scans() const { return false; }
   virtual void Scan(const std::string& key, size_t limit, Scanned done);
 
+  // Whether Transact can be called: runs `body` and commits what it has done,
+  // again from the start when something it had read has changed. Waits for it.
+  // An error of `body` ends it without effect.
+  virtual bool transacts() const { return false; }
+  virtual absl::Status Transact(
+      absl::FunctionRef<absl::Status(Objects& objects)> body);
+
   // Sends what is put off: one that comes late with many makes them, and then
   // one Flush.
   virtual void Flush() {}
@@ -59,6 +88,11 @@ class Subject {
 
 inline void Subject::Scan(const std::string&, size_t, Scanned done) {
   done(absl::UnimplementedError("no scans"), 0);
+}
+
+inline absl::Status Subject::Transact(
+    absl::FunctionRef<absl::Status(Objects& objects)>) {
+  return absl::UnimplementedError("no transactions");
 }
 
 }  // namespace kamino::bench::service

@@ -13,9 +13,19 @@ constexpr int kDraws = 100;
 
 }  // namespace
 
-bool Mix::scans() const {
+bool Mix::Has(Kind kind) const {
   return std::any_of(parts.begin(), parts.end(),
-                     [](const Part& part) { return part.kind == Kind::kScan; });
+                     [kind](const Part& part) { return part.kind == kind; });
+}
+
+// The paper's dependent transactions (section 7.1), and the same with another
+// object each time.
+Mix InTurns(const char* name, const char* about, int writes, bool one_object) {
+  Mix mix{name, about, {{Kind::kGet, 80}, {Kind::kPut, 20}}};
+  mix.period = 5 * writes;
+  mix.writes = writes;
+  mix.one_object = one_object;
+  return mix;
 }
 
 const std::vector<Mix>& Mixes() {
@@ -36,6 +46,11 @@ const std::vector<Mix>& Mixes() {
       {"ycsb-f",
        "half read-modify-writes",
        {{Kind::kGet, 50}, {Kind::kReadModifyWrite, 50}}},
+      InTurns("tree-spaced", "4 reads, then a put of one object", 1, true),
+      InTurns("tree-bursts", "8 puts of one object, then 32 reads", 8, true),
+      InTurns("tree-spaced-any", "4 reads, then a put of any", 1, false),
+      InTurns("tree-bursts-any", "8 puts of any, then 32 reads", 8, false),
+      {"tpcc", "TPC-C's mix of transactions", {{Kind::kTpcc, 100}}},
       {"load", "new objects", {{Kind::kLoad, 100}}},
   };
   return mixes;
@@ -84,17 +99,27 @@ uint64_t Workload::ChooseAnother(Random& random,
   return number;
 }
 
-void Workload::Next(Random& random, Step* step) const {
+Kind Workload::KindOfNext(Random& random) const {
+  if (mix_.period != 0) {
+    const uint64_t turn =
+        begun_.fetch_add(1) % static_cast<uint64_t>(mix_.period);
+    return turn < static_cast<uint64_t>(mix_.writes) ? Kind::kPut : Kind::kGet;
+  }
   auto drawn = static_cast<int>(random.Below(100));
-  step->kind = mix_.parts.back().kind;
   for (const Mix::Part& part : mix_.parts) {
-    if (drawn < part.percent) {
-      step->kind = part.kind;
-      break;
-    }
+    if (drawn < part.percent) return part.kind;
     drawn -= part.percent;
   }
+  return mix_.parts.back().kind;
+}
+
+void Workload::Next(Random& random, Step* step) const {
+  step->kind = KindOfNext(random);
   step->numbers.clear();
+  if (mix_.one_object && step->kind == Kind::kPut) {
+    step->numbers.push_back(0);
+    return;
+  }
   if (step->kind == Kind::kInsert || step->kind == Kind::kLoad) {
     step->numbers.push_back(population_->Reserve());
     return;

@@ -2,6 +2,7 @@
 #ifndef KAMINO_BENCH_SERVICE_WORKLOAD_H_
 #define KAMINO_BENCH_SERVICE_WORKLOAD_H_
 
+#include <atomic>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -23,6 +24,7 @@ enum class Kind {
   kScan,
   kTransaction,  // kPutsOfTransaction puts, all or none
   kLoad,         // an insert of the next object of all
+  kTpcc,         // a transaction of TPC-C's mix; see terminals.h
 };
 
 inline constexpr int kPutsOfTransaction = 10;
@@ -40,8 +42,18 @@ struct Mix {
   std::vector<Part> parts;
   // Reads are of what was inserted last, rather than zipfian over all objects.
   bool latest = false;
+  // In turns rather than by chance: of `period` operations, as they are begun,
+  // the first `writes` are puts and the others reads. 0: by chance.
+  int period = 0;
+  int writes = 0;
+  // All puts are of one and the same object.
+  bool one_object = false;
 
-  bool scans() const;
+  bool scans() const { return Has(Kind::kScan); }
+  bool transacts() const { return Has(Kind::kTpcc); }
+
+ private:
+  bool Has(Kind kind) const;
 };
 
 const std::vector<Mix>& Mixes();
@@ -92,6 +104,7 @@ class Workload {
   size_t value_size() const { return value_size_; }
 
  private:
+  Kind KindOfNext(Random& random) const;
   uint64_t Choose(Random& random) const;
   // One that is none of these, which are not all.
   uint64_t ChooseAnother(Random& random,
@@ -101,6 +114,7 @@ class Workload {
   const Zipfian zipfian_;
   const size_t value_size_;
   Population* const population_;
+  mutable std::atomic<uint64_t> begun_{0};  // of those in turns
 };
 
 // Keys are in the order of the numbers, 16 bytes each.

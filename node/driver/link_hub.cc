@@ -261,6 +261,10 @@ bool LinkHub::TrySend(Connection* connection, absl::string_view head,
                       absl::string_view payload) {
   absl::Status sent = connection->link->Send(AsBytes(head), AsBytes(payload));
   if (absl::IsResourceExhausted(sent)) return false;
+  if (sent.ok()) {
+    ++connection->sent.messages;
+    connection->sent.bytes += head.size() + payload.size();
+  }
   if (absl::IsUnavailable(sent)) {
     VLOG(1) << "message dropped with its link: " << sent;
   } else if (absl::IsInvalidArgument(sent)) {
@@ -328,6 +332,12 @@ std::string LinkHub::TransportOf(LinkId id) {
   auto found = connections_.find(id);
   if (found == connections_.end() || found->second.link == nullptr) return "";
   return std::string(found->second.link->capabilities().name);
+}
+
+LinkHub::Sent LinkHub::SentOver(LinkId id) {
+  absl::MutexLock lock(&mutex_);
+  auto found = connections_.find(id);
+  return found == connections_.end() ? Sent() : found->second.sent;
 }
 
 }  // namespace kamino::node

@@ -95,6 +95,13 @@ class LinkHub {
                    absl::FunctionRef<bool(replica::LinkId)> used);
   // Name of the transport that carries a link; "" when it is gone.
   std::string TransportOf(replica::LinkId link);
+  // Over that link so far, what still waits for credits not included; zeros
+  // when it is gone.
+  struct Sent {
+    uint64_t messages = 0;
+    uint64_t bytes = 0;
+  };
+  Sent SentOver(replica::LinkId link);
 
  private:
   class Handler;
@@ -107,6 +114,7 @@ class LinkHub {
     std::shared_ptr<transport::Link> link;
     std::deque<std::string> queue;  // for want of credits, or of a link
     size_t queued_bytes = 0;
+    Sent sent;
     std::string opening_to;  // the neighbour's node id until it is established
     bool accepted = false;   // a peer opened it
     // Nothing is sent any more; the link is closed, as soon as there is one.

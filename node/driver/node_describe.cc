@@ -91,7 +91,6 @@ void Node::Describe(ChainNode& node,
   response->mutable_transfer()->set_bytes_left(transfer.bytes_left);
   *response->mutable_scrub() = ToProto(core.scrub(), Now());
   kamino::v1::LogStatus* const log = response->mutable_log();
-  log->set_chain_mode(std::string(ChainModeName(ring.mode())));
   log->set_appended_bytes(ring.appended_bytes());
   log->set_after_image_bytes(ring.after_image_bytes());
   response->set_ring_bytes_used(ring.bytes_used());
@@ -124,6 +123,9 @@ void Node::Describe(ChainNode& node,
     link->set_role(state.role);
     link->set_transport(links_->TransportOf(state.link));
     link->set_connected(state.connected);
+    const LinkHub::Sent sent = links_->SentOver(state.link);
+    link->set_sent_messages(sent.messages);
+    link->set_sent_bytes(sent.bytes);
   }
 }
 

@@ -119,6 +119,8 @@ class BadNodeTest(ClusterTest):
                        ("--undo_copy=none", "--undo_copy"),
                        ("--undo_copy=none", "--undo_copy"),
                        ("--pmem=maybe", "--pmem"),
+                       ("--pmem_delay_line_ns=100001", "pmem_delay_line_ns"),
+                       ("--pmem_delay_drain_ns=-1", "pmem_delay_drain_ns"),
                        ("--node_id=a/b", "--node_id"),
                        ("--cluster_id=", "--cluster_id"),
                        ("--listen=nowhere", "--listen"),

@@ -69,6 +69,11 @@ class ProgramTest(unittest.TestCase):
                         (["--schemes=nobody"], "nobody"),
                         (["--rounds=-1"], "--rounds"),
                         (["word"], "word"),
+                        (["--pmem_delay_line_ns=100001"],
+                         "--pmem_delay_line_ns"),
+                        # libpmemobj's memory cannot be slowed.
+                        (["--quick", "--schemes=undo-object",
+                          "--pmem_delay_drain_ns=5"], "nothing to measure"),
                         (["--quick", "--only=nothing"], "nothing to measure")):
       done = run(*flags)
       self.assertEqual(done.returncode, 2, flags)

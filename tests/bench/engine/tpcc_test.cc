@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "bench/engine/measure.h"
-#include "bench/engine/tpcc_schema.h"
+#include "bench/engine/tpcc_rows.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/bench/engine/fixture.h"
@@ -53,7 +53,7 @@ class TpccTest : public ::testing::Test {
     uint64_t retries = 0;
     const absl::Status done =
         Transact(*opened_.store, &retries, [&](Transaction& transaction) {
-          tpcc::Rows rows(&transaction, dataset_->roots());
+          tpcc::EngineRows rows(&transaction, dataset_->roots());
           auto row = rows.Get<Row>(table, key);
           if (!row.ok()) return row.status();
           body(*row);
@@ -66,8 +66,8 @@ class TpccTest : public ::testing::Test {
     uint64_t retries = 0;
     const absl::Status done =
         Transact(*opened_.store, &retries, [&](Transaction& transaction) {
-          tpcc::Rows rows(&transaction, dataset_->roots());
-          return rows.Tree(table).Delete(key, 0);
+          tpcc::EngineRows rows(&transaction, dataset_->roots());
+          return rows.Delete(table, key);
         });
     ASSERT_TRUE(done.ok()) << done;
   }

@@ -18,6 +18,12 @@ TEST(HistogramTest, SmallNumbersAreExact) {
   EXPECT_EQ(histogram.Quantile(0.99), 10);
   EXPECT_EQ(histogram.Quantile(0), 1);
   EXPECT_EQ(histogram.Quantile(1), 10);
+  EXPECT_EQ(histogram.Mean(), 5.5);
+  Histogram more;
+  more.Add(26);
+  histogram.Merge(more);
+  EXPECT_NEAR(histogram.Mean(), 81.0 / 11, 1e-9);
+  EXPECT_EQ(Histogram().Mean(), 0);
 }
 
 TEST(HistogramTest, NothingHasTheQuantileZero) {

@@ -30,7 +30,7 @@ RaceOptions Short() {
   options.objects = 100;
   options.rounds = 2;
   options.warm_up = absl::Milliseconds(1);
-  options.slice = absl::Milliseconds(5);
+  options.slice = absl::Milliseconds(15);
   return options;
 }
 
@@ -79,6 +79,25 @@ TEST(RaceTest, EveryCellHasEverySubject) {
   // After loading, and after each turn.
   EXPECT_EQ(static_cast<StubSubject*>(racers[0].subject.get())->tidied,
             1 + 2 * (2 * 4) + 1);
+}
+
+TEST(RaceTest, TransactionsHaveTablesOfTheirOwn) {
+  RaceOptions options = Short();
+  options.workloads = {"tpcc", "put"};
+  options.tpcc = {1, 10, 6};
+  options.slice = absl::Milliseconds(30);
+  std::vector<Row> rows;
+  const absl::Status done = RunRace(
+      Stubs(), options, [](const std::string&) {}, &rows);
+  ASSERT_TRUE(done.ok()) << done;
+  // Two closed and two open loads, and then the transactions' closed ones.
+  ASSERT_EQ(rows.size(), 2u * (4 + 2));
+  for (size_t i = 8; i < rows.size(); ++i) {
+    EXPECT_EQ(rows[i].cell.workload, "tpcc");
+    EXPECT_EQ(rows[i].cell.mode, Mode::kClosed);
+    EXPECT_EQ(rows[i].errors, 0u) << rows[i].first_error;
+    EXPECT_GT(MediansOf(rows[i]).mean, 0);
+  }
 }
 
 TEST(RaceTest, FailuresAreInTheRowsAndTheResults) {
@@ -133,6 +152,8 @@ Turn TurnOf(double per_second, double p50) {
   turn.p50 = p50;
   turn.p99 = turn.p999 = turn.p9999 = turn.most = 10 * p50;
   turn.operations = 100;
+  turn.mean = 2 * p50;
+  turn.writes_mean = 3 * p50;
   turn.processor_time = {{"driver", 1}, {"head", p50 / 1000}};
   return turn;
 }
@@ -187,7 +208,8 @@ TEST(ResultsTest, AsJsonAndAsTables) {
   const std::string json = ToJson({{"fact", "one"}}, {spec}, Rows());
   for (const char* expected :
        {"\"fact\": \"one\"", "\"about\": \"in \\\"memory\\\"\"",
-        "\"ops_per_s\": 200,", "\"p50_us\": 2,", "\"outstanding\": 32",
+        "\"ops_per_s\": 200,", "\"p50_us\": 2,", "\"mean_us\": 4,",
+        "\"writes_mean_us\": 6,", "\"outstanding\": 32",
         "\"load_percent\": null", "{\"driver\": 1, \"head\": 2}",
         "\"redis\": {\"ops_per_s\": 0.5, \"p50\": 2, \"p99\": 2}",
         "\"rounds_ops_per_s\": [100, 300, 200]"}) {

@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -75,6 +76,21 @@ class StubSubject : public Subject {
     });
   }
 
+  bool transacts() const override { return true; }
+  // One after the other; what fails has changed nothing.
+  absl::Status Transact(
+      absl::FunctionRef<absl::Status(Objects& objects)> body) override {
+    absl::MutexLock lock(&transactions_mutex_);
+    StubObjects objects(&rows_);
+    const absl::Status done = body(objects);
+    if (done.ok()) objects.Commit();
+    return done;
+  }
+  // What transactions see; while none runs.
+  std::map<std::string, std::string>& rows() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    return rows_;
+  }
+
   absl::Status TidyUp() override {
     ++tidied;
     return absl::OkStatus();
@@ -86,6 +102,49 @@ class StubSubject : public Subject {
   int tidied = 0;
 
  private:
+  using Values = std::map<std::string, std::string>;
+
+  class StubObjects final : public Objects {
+   public:
+    explicit StubObjects(Values* values) : values_(values), own_(*values) {}
+    void Commit() { values_->swap(own_); }
+
+    absl::StatusOr<std::optional<std::string>> Get(
+        absl::string_view key) override {
+      const auto found = own_.find(std::string(key));
+      if (found == own_.end()) return std::nullopt;
+      return found->second;
+    }
+    void Expect(absl::Span<const std::string>) override {}
+    absl::Status Scan(
+        absl::string_view start, absl::string_view end,
+        absl::FunctionRef<bool(absl::string_view key, absl::string_view value)>
+            visit) override {
+      for (auto at = own_.lower_bound(std::string(start));
+           at != own_.end() && at->first < end; ++at) {
+        if (!visit(at->first, at->second)) break;
+      }
+      return absl::OkStatus();
+    }
+    void Put(absl::string_view key, absl::string_view value) override {
+      own_[std::string(key)] = std::string(value);
+    }
+    absl::Status Patch(absl::string_view key, uint64_t offset,
+                       absl::string_view data) override {
+      const auto found = own_.find(std::string(key));
+      if (found == own_.end()) return absl::NotFoundError(key);
+      found->second.replace(offset, data.size(), data.data(), data.size());
+      return absl::OkStatus();
+    }
+    void Delete(absl::string_view key) override {
+      own_.erase(std::string(key));
+    }
+
+   private:
+    Values* const values_;
+    Values own_;
+  };
+
   void Ask(std::function<void()> call) {
     absl::MutexLock lock(&mutex_);
     ++asked_;
@@ -116,6 +175,9 @@ class StubSubject : public Subject {
   // The thread's.
   std::map<std::string, std::string> values_;
   uint64_t mutations_ = 0;
+
+  absl::Mutex transactions_mutex_;
+  Values rows_ ABSL_GUARDED_BY(transactions_mutex_);
 
   absl::Mutex mutex_;
   std::deque<std::function<void()>> calls_ ABSL_GUARDED_BY(mutex_);

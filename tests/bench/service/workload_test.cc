@@ -61,6 +61,30 @@ TEST(WorkloadTest, OnlyTheScanningOneScans) {
   }
 }
 
+// Of the next `count` operations: 'w' for a put of the first object, 'W' for
+// one of another, 'r' for reads.
+std::string TurnsOf(const std::string& name, int count) {
+  Population population(kObjects);
+  const Workload workload(*FindMix(name), kObjects, 64, &population);
+  Random random(1);
+  Step step;
+  std::string turns;
+  for (int i = 0; i < count; ++i) {
+    workload.Next(random, &step);
+    EXPECT_EQ(step.numbers.size(), 1u);
+    turns += step.kind == Kind::kGet ? 'r' : step.numbers[0] == 0 ? 'w' : 'W';
+  }
+  return turns;
+}
+
+TEST(WorkloadTest, DependentOperationsComeInTurns) {
+  EXPECT_EQ(TurnsOf("tree-spaced", 11), "wrrrrwrrrrw");
+  EXPECT_EQ(TurnsOf("tree-bursts", 49),
+            "wwwwwwww" + std::string(32, 'r') + "wwwwwwwwr");
+  EXPECT_EQ(TurnsOf("tree-spaced-any", 6), "WrrrrW");
+  EXPECT_EQ(TurnsOf("tree-bursts-any", 9), "WWWWWWWWr");
+}
+
 TEST(WorkloadTest, TransactionsAreOfDifferentObjects) {
   for (uint64_t objects : {kObjects, uint64_t{3}}) {
     Population population(objects);

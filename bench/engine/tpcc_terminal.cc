@@ -1,4 +1,4 @@
-#include "bench/engine/tpcc_worker.h"
+#include "bench/engine/tpcc_terminal.h"
 
 #include <algorithm>
 #include <vector>
@@ -7,9 +7,6 @@
 
 namespace kamino::bench::tpcc {
 namespace {
-
-using engine::KeyValueReader;
-using engine::Transaction;
 
 constexpr uint32_t kLastOrders = 20;  // that stock-level looks at
 
@@ -20,7 +17,7 @@ absl::Status UnusedItem() { return absl::CancelledError("unused item"); }
 
 // --- Inputs.
 
-int TpccWorker::Draw() {
+int Terminal::Draw() {
   ++now_;
   request_.district = static_cast<uint32_t>(random().Between(1, kDistricts));
   request_.customer_warehouse = home_;
@@ -45,7 +42,7 @@ int TpccWorker::Draw() {
   return kind_;
 }
 
-void TpccWorker::DrawNewOrder() {
+void Terminal::DrawNewOrder() {
   request_.customer = inputs_.Customer();
   request_.line_count = static_cast<uint32_t>(random().Between(5, kMaxLines));
   request_.unused_item = random().Below(100) == 0;
@@ -59,7 +56,7 @@ void TpccWorker::DrawNewOrder() {
   }
 }
 
-void TpccWorker::DrawPayment() {
+void Terminal::DrawPayment() {
   if (random().Below(100) < 15) {
     request_.customer_warehouse = OtherWarehouse();
     request_.customer_district =
@@ -69,7 +66,7 @@ void TpccWorker::DrawPayment() {
   request_.amount = static_cast<int64_t>(random().Between(1'00, 5000'00));
 }
 
-void TpccWorker::DrawCustomerOrName() {
+void Terminal::DrawCustomerOrName() {
   if (random().Below(100) < 60) {
     request_.customer = 0;
     request_.last = inputs_.LastName();
@@ -78,7 +75,7 @@ void TpccWorker::DrawCustomerOrName() {
   }
 }
 
-uint32_t TpccWorker::OtherWarehouse() {
+uint32_t Terminal::OtherWarehouse() {
   if (scale_.warehouses == 1) return home_;
   const auto other =
       static_cast<uint32_t>(random().Between(1, scale_.warehouses - 1));
@@ -87,40 +84,36 @@ uint32_t TpccWorker::OtherWarehouse() {
 
 // --- Transactions.
 
-absl::Status TpccWorker::Run() {
+absl::Status Terminal::Run(Transactor transact) {
   if (kind_ == kDelivery) {
     // Clause 2.7.4: an order of each district, each in a transaction.
     for (uint32_t district = 1; district <= kDistricts; ++district) {
-      absl::Status done =
-          Transact(store_, &retries_, [&](Transaction& transaction) {
-            Rows rows(&transaction, roots_);
-            return Deliver(rows, district);
-          });
+      const absl::Status done =
+          transact([&](Rows& rows) { return Deliver(rows, district); });
       if (!done.ok()) return done;
     }
     return absl::OkStatus();
   }
-  absl::Status done =
-      Transact(store_, &retries_, [this](Transaction& transaction) {
-        Rows rows(&transaction, roots_);
-        switch (kind_) {
-          case kNewOrder:
-            return NewOrder(rows);
-          case kPayment:
-            return Payment(rows);
-          case kOrderStatus:
-            return OrderStatus(rows);
-          default:
-            return StockLevel(rows);
-        }
-      });
+  const absl::Status done = transact([this](Rows& rows) {
+    switch (kind_) {
+      case kNewOrder:
+        return NewOrder(rows);
+      case kPayment:
+        return Payment(rows);
+      case kOrderStatus:
+        return OrderStatus(rows);
+      default:
+        return StockLevel(rows);
+    }
+  });
   if (absl::IsCancelled(done)) return absl::OkStatus();
   if (done.ok() && kind_ == kPayment) ++history_;
   return done;
 }
 
-absl::Status TpccWorker::NewOrder(Rows& rows) {
+absl::Status Terminal::NewOrder(Rows& rows) {
   const uint32_t d = request_.district;
+  ExpectLines(rows);
   RETURN_IF_ERROR((rows.Get<Warehouse>(kWarehouses, Key({home_}))).status());
   const std::string district_key = Key({home_, d});
   ASSIGN_OR_RETURN(auto district,
@@ -153,8 +146,19 @@ absl::Status TpccWorker::NewOrder(Rows& rows) {
   return done;
 }
 
-absl::Status TpccWorker::PutLine(Rows& rows, uint32_t order, uint32_t number,
-                                 const Line& line) {
+void Terminal::ExpectLines(Rows& rows) const {
+  std::vector<std::string> items, stocks;
+  for (uint32_t i = 0; i < request_.line_count; ++i) {
+    const Line& line = request_.lines[i];
+    items.push_back(Key({line.item}));
+    stocks.push_back(Key({line.supplier, line.item}));
+  }
+  rows.Expect(kItems, items);
+  rows.Expect(kStocks, stocks);
+}
+
+absl::Status Terminal::PutLine(Rows& rows, uint32_t order, uint32_t number,
+                               const Line& line) {
   const auto item = rows.Get<Item>(kItems, Key({line.item}));
   if (absl::IsNotFound(item.status())) return UnusedItem();
   if (!item.ok()) return item.status();
@@ -179,7 +183,7 @@ absl::Status TpccWorker::PutLine(Rows& rows, uint32_t order, uint32_t number,
                   row);
 }
 
-absl::StatusOr<uint32_t> TpccWorker::FindCustomer(Rows& rows) {
+absl::StatusOr<uint32_t> Terminal::FindCustomer(Rows& rows) {
   if (request_.customer != 0) return request_.customer;
   const uint32_t w = request_.customer_warehouse;
   const uint32_t d = request_.customer_district;
@@ -191,18 +195,18 @@ absl::StatusOr<uint32_t> TpccWorker::FindCustomer(Rows& rows) {
   end.push_back('\1');
   std::vector<uint32_t> found;
   absl::Status scanned =
-      rows.Tree(kCustomersByName)
-          .Scan(begin, end, 0, [&](absl::string_view key, const auto&) {
-            key.remove_prefix(key.size() - 4);
-            found.push_back(PartOf(key, 0));
-            return true;
-          });
+      rows.Scan(kCustomersByName, begin, end, 0,
+                [&](absl::string_view key, absl::string_view) {
+                  key.remove_prefix(key.size() - 4);
+                  found.push_back(PartOf(key, 0));
+                  return true;
+                });
   if (!scanned.ok()) return scanned;
   if (found.empty()) return absl::DataLossError("a customer is missing");
   return found[(found.size() - 1) / 2];
 }
 
-absl::Status TpccWorker::Payment(Rows& rows) {
+absl::Status Terminal::Payment(Rows& rows) {
   const std::string warehouse_key = Key({home_});
   ASSIGN_OR_RETURN(auto warehouse,
                    rows.Get<Warehouse>(kWarehouses, warehouse_key));
@@ -248,44 +252,42 @@ absl::Status TpccWorker::Payment(Rows& rows) {
   return rows.Put(kHistory, HistoryKey(writer_, history_), history);
 }
 
-absl::Status TpccWorker::OrderStatus(Rows& rows) {
+absl::Status Terminal::OrderStatus(Rows& rows) {
   const uint32_t d = request_.district;
   ASSIGN_OR_RETURN(const auto number, FindCustomer(rows));
   RETURN_IF_ERROR(
       (rows.Get<Customer>(kCustomers, Key({home_, d, number}))).status());
   uint32_t o = 0;
-  absl::Status done =
-      rows.Tree(kOrdersByCustomer)
-          .Scan(Key({home_, d, number}), Key({home_, d, number + 1}), 1,
-                [&o](absl::string_view key, const auto&) {
-                  o = ~PartOf(key, 3);
-                  return false;
-                });
+  absl::Status done = rows.Scan(kOrdersByCustomer, Key({home_, d, number}),
+                                Key({home_, d, number + 1}), 1,
+                                [&o](absl::string_view key, absl::string_view) {
+                                  o = ~PartOf(key, 3);
+                                  return false;
+                                });
   // Its orders may be among those that the bench has removed since.
   if (!done.ok() || o == 0) return done;
   RETURN_IF_ERROR((rows.Get<Order>(kOrders, Key({home_, d, o}))).status());
   int64_t amount = 0;
-  return rows.Tree(kOrderLines)
-      .Scan(Key({home_, d, o}), Key({home_, d, o + 1}), 0,
-            [&](absl::string_view, const KeyValueReader::Entry& entry) {
-              OrderLine line;
-              std::memcpy(&line, entry.value.data(), sizeof(line));
-              amount += line.amount;
-              return true;
-            });
+  return rows.Scan(kOrderLines, Key({home_, d, o}), Key({home_, d, o + 1}), 0,
+                   [&](absl::string_view, absl::string_view row) {
+                     OrderLine line;
+                     std::memcpy(&line, row.data(), sizeof(line));
+                     amount += line.amount;
+                     return true;
+                   });
 }
 
-absl::Status TpccWorker::Deliver(Rows& rows, uint32_t d) {
+absl::Status Terminal::Deliver(Rows& rows, uint32_t d) {
   uint32_t o = 0;
-  absl::Status done = rows.Tree(kNewOrders)
-                          .Scan(Key({home_, d}), Key({home_, d + 1}), 1,
-                                [&o](absl::string_view key, const auto&) {
-                                  o = PartOf(key, 2);
-                                  return false;
-                                });
+  absl::Status done =
+      rows.Scan(kNewOrders, Key({home_, d}), Key({home_, d + 1}), 1,
+                [&o](absl::string_view key, absl::string_view) {
+                  o = PartOf(key, 2);
+                  return false;
+                });
   if (!done.ok() || o == 0) return done;
   const std::string order_key = Key({home_, d, o});
-  done = rows.Tree(kNewOrders).Delete(order_key, 0);
+  done = rows.Delete(kNewOrders, order_key);
   if (!done.ok()) return done;
   ASSIGN_OR_RETURN(auto order, rows.Get<Order>(kOrders, order_key));
   order.carrier = request_.carrier;
@@ -306,7 +308,7 @@ absl::Status TpccWorker::Deliver(Rows& rows, uint32_t d) {
   return rows.Update(kCustomers, customer_key, customer, customer.account);
 }
 
-absl::Status TpccWorker::StockLevel(Rows& rows) {
+absl::Status Terminal::StockLevel(Rows& rows) {
   const uint32_t d = request_.district;
   ASSIGN_OR_RETURN(const auto district,
                    rows.Get<District>(kDistrictTable, Key({home_, d})));
@@ -314,11 +316,10 @@ absl::Status TpccWorker::StockLevel(Rows& rows) {
   const uint32_t first = next > kLastOrders ? next - kLastOrders : 1;
   std::vector<uint32_t> items;
   absl::Status done =
-      rows.Tree(kOrderLines)
-          .Scan(Key({home_, d, first}), Key({home_, d, next}), 0,
-                [&](absl::string_view, const KeyValueReader::Entry& entry) {
+      rows.Scan(kOrderLines, Key({home_, d, first}), Key({home_, d, next}), 0,
+                [&](absl::string_view, absl::string_view row) {
                   OrderLine line;
-                  std::memcpy(&line, entry.value.data(), sizeof(line));
+                  std::memcpy(&line, row.data(), sizeof(line));
                   items.push_back(line.item);
                   return true;
                 });

@@ -1,34 +1,34 @@
 // One terminal of TPC-C, without its keying and thinking times.
-#ifndef KAMINO_BENCH_ENGINE_TPCC_WORKER_H_
-#define KAMINO_BENCH_ENGINE_TPCC_WORKER_H_
+#ifndef KAMINO_BENCH_ENGINE_TPCC_TERMINAL_H_
+#define KAMINO_BENCH_ENGINE_TPCC_TERMINAL_H_
 
 #include <array>
 #include <cstdint>
 #include <string>
 
 #include "bench/engine/tpcc_schema.h"
-#include "bench/engine/workload.h"
 
 namespace kamino::bench::tpcc {
 
-class TpccWorker final : public Worker {
+// Not thread-safe.
+class Terminal {
  public:
   // `home` is the terminal's warehouse. `*history` numbers the rows that it
   // adds to HISTORY, as its writer `writer`.
-  TpccWorker(engine::TransactionalStore* store, const TpccScale& scale,
-             const Roots& roots, bool mix, uint32_t home, uint32_t writer,
-             uint32_t* history, uint64_t seed)
-      : store_(*store),
-        scale_(scale),
-        roots_(roots),
+  Terminal(const TpccScale& scale, bool mix, uint32_t home, uint32_t writer,
+           uint32_t* history, uint64_t seed)
+      : scale_(scale),
         mix_(mix),
         home_(home),
         writer_(writer),
         history_(*history),
         inputs_(scale, seed) {}
 
-  int Draw() override;
-  absl::Status Run() override;
+  // The kind of the transaction to come.
+  int Draw();
+  // Carries out what was drawn. One that is to be rolled back was, and is no
+  // error.
+  absl::Status Run(Transactor transact);
 
  private:
   struct Line {
@@ -59,6 +59,7 @@ class TpccWorker final : public Worker {
   uint32_t OtherWarehouse();
 
   absl::Status NewOrder(Rows& rows);
+  void ExpectLines(Rows& rows) const;
   absl::Status PutLine(Rows& rows, uint32_t order, uint32_t number,
                        const Line& line);
   absl::Status Payment(Rows& rows);
@@ -69,9 +70,7 @@ class TpccWorker final : public Worker {
   // The number of the request's customer.
   absl::StatusOr<uint32_t> FindCustomer(Rows& rows);
 
-  engine::TransactionalStore& store_;
   const TpccScale scale_;
-  const Roots& roots_;
   const bool mix_;
   const uint32_t home_;
   const uint32_t writer_;
@@ -85,4 +84,4 @@ class TpccWorker final : public Worker {
 
 }  // namespace kamino::bench::tpcc
 
-#endif  // KAMINO_BENCH_ENGINE_TPCC_WORKER_H_
+#endif  // KAMINO_BENCH_ENGINE_TPCC_TERMINAL_H_

@@ -1,0 +1,74 @@
+// A region that takes longer than the one below: memory that is slower than
+// this machine's, played on it. What is added is stated, by drain and by cache
+// line, and waited for by looking at the clock: the thread does not sleep, as
+// it would not in a fence.
+#ifndef KAMINO_ENGINE_PMEM_DELAY_REGION_H_
+#define KAMINO_ENGINE_PMEM_DELAY_REGION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "engine/pmem/region.h"
+
+namespace kamino::engine {
+
+// Nanoseconds that come on top of what the medium takes by itself.
+struct PmemDelays {
+  uint64_t drain_ns = 0;  // of each Drain, though nothing was flushed
+  uint64_t line_ns = 0;   // of each cache line that a flush or copy touches
+
+  bool any() const { return drain_ns != 0 || line_ns != 0; }
+};
+
+// Waits by looking at a clock again and again. Thread-safe, if the clock is.
+class BusyWait {
+ public:
+  using NanoClock = int64_t (*)();
+
+  // Learns what a look at the clock takes, so that a wait of so long, which
+  // begins and ends with one, is not longer by that.
+  explicit BusyWait(NanoClock clock);
+
+  void operator()(uint64_t nanos) const;
+
+  int64_t look_ns() const { return look_ns_; }
+
+  // By base/clock.h, learnt once.
+  static const BusyWait& Monotonic();
+
+ private:
+  const NanoClock clock_;
+  const int64_t look_ns_;
+};
+
+// Thread-safe, as the region below.
+class DelayRegion final : public Region {
+ public:
+  // Called with the nanoseconds that one call takes longer; not with 0.
+  using Wait = std::function<void(uint64_t nanos)>;
+
+  DelayRegion(std::shared_ptr<Region> below, const PmemDelays& delays,
+              Wait wait = std::cref(BusyWait::Monotonic()))
+      : below_(std::move(below)), delays_(delays), wait_(std::move(wait)) {}
+
+  std::byte* base() const override { return below_->base(); }
+  size_t size() const override { return below_->size(); }
+  bool DrainsAll() const override { return below_->DrainsAll(); }
+
+  void Flush(const void* data, size_t length) override;
+  void Drain() override;
+  void CopyFlush(void* destination, const void* source, size_t length) override;
+
+ private:
+  void WaitForLines(const void* data, size_t length) const;
+
+  const std::shared_ptr<Region> below_;
+  const PmemDelays delays_;
+  const Wait wait_;
+};
+
+}  // namespace kamino::engine
+
+#endif  // KAMINO_ENGINE_PMEM_DELAY_REGION_H_

@@ -114,8 +114,9 @@ def counts(verdicts, missing):
 
 def summary(verdicts, seed, missing, mode):
   of = counts(verdicts, missing)
-  return (f"chaos: mode {mode}, seed {seed}, {of['rounds']} rounds, {of['faults']} "
-          f"faults, {of['survived']} survived, {of['not_run']} kinds not run; "
+  return (f"chaos: mode {mode}, seed {seed}, {of['rounds']} rounds, "
+          f"{of['faults']} faults, {of['survived']} survived, "
+          f"{of['not_run']} kinds not run; "
           f"{of['operations']} operations checked ({of['unknown']} of unknown "
           f"outcome), longest unavailability "
           f"{of['longest_unavailability_s']:.2f} s; {of['violations']} "
@@ -177,7 +178,8 @@ def conclude(arguments, verdicts, seed, out, missing):
     say(f"VIOLATION: {name} was skipped in all its turns: {why}")
   if arguments.json:
     with open(arguments.json, "w", encoding="utf-8") as f:
-      json.dump({"mode": arguments.mode, "seed": seed, **counts(verdicts, missing), "kinds": rows,
+      json.dump({"mode": arguments.mode, "seed": seed,
+                 **counts(verdicts, missing), "kinds": rows,
                  "never_injected": never,
                  "problems": [p for v in verdicts for p in v.problems]}, f,
                 indent=1)

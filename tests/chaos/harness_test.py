@@ -141,8 +141,8 @@ class ReportTest(unittest.TestCase):
     self.assertEqual(
         chaos.summary([verdict], 9, {"c": "no ptrace"}, "images"),
         "chaos: mode images, seed 9, 1 rounds, 3 faults, 2 survived, 1 kinds "
-        "not run; 5 operations checked (1 of unknown outcome), longest unavailability "
-        "2.00 s; 1 violations")
+        "not run; 5 operations checked (1 of unknown outcome), longest "
+        "unavailability 2.00 s; 1 violations")
 
   def test_a_kind_that_is_skipped_in_all_its_turns_is_a_failure(self):
     said = []

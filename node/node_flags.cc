@@ -54,9 +54,8 @@ ABSL_FLAG(uint64_t, ring_mb, 64,
           "Size of the log ring in MiB; the same on all nodes.");
 ABSL_FLAG(std::string, chain_mode, "kamino",
           "How the chain keeps what a crash may cut short; the same on all "
-          "nodes, for good: kamino (f + 2 nodes for f failures, no copies), "
-          "traditional (f + 1, each with undo copies) or images (f + 1; log "
-          "entries carry what they leave).");
+          "nodes, for good: kamino (f + 2 nodes for f failures, no copies) or "
+          "images (f + 1; log entries carry what they leave).");
 ABSL_FLAG(std::string, undo_copy, "dynamic",
           "What this node keeps, while it is head, to take transactions back "
           "by: simple (a copy of the whole heap) or dynamic (of what was "
@@ -130,6 +129,10 @@ absl::Status ReadChainMode(StorageOptions* storage) {
   if (!mode.has_value()) {
     return BadFlag("chain_mode", absl::StrCat("must be ", kChainModeNames,
                                               ", not \"", name, "\""));
+  }
+  // Its nodes have no undo copies of their own yet.
+  if (*mode == ChainMode::kTraditional) {
+    return BadFlag("chain_mode", "traditional is not there yet");
   }
   storage->mode = *mode;
   return absl::OkStatus();

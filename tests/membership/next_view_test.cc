@@ -231,9 +231,11 @@ TEST(NextViewTest, MembersAreLeftOutOnlyWhenTheRestCanGoOn) {
 TEST(NextViewTest, WhereNodesMendAloneOneThatHoldsEverythingGoesOn) {
   for (ChainMode mode : {ChainMode::kTraditional, ChainMode::kImages}) {
     EXPECT_EQ(After("s---", mode), "n0");
-    EXPECT_EQ(After("-t--", mode), "n1");
     EXPECT_EQ(After("--x-", mode), "n2");
-    EXPECT_EQ(After("-bt-", mode), "n2");
+    // By a dispute: it has mended by itself all that can be mended so.
+    EXPECT_EQ(After("-t--", mode), std::nullopt);
+    EXPECT_EQ(After("-bt-", mode), std::nullopt);
+    EXPECT_EQ(After("-t-t", mode), "n1n3");
     EXPECT_EQ(After("---b", mode), std::nullopt);
     EXPECT_EQ(After("---o", mode), std::nullopt);
     EXPECT_EQ(After("?---", mode), std::nullopt);

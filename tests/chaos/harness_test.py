@@ -146,7 +146,7 @@ class ReportTest(unittest.TestCase):
 
   def test_a_kind_that_is_skipped_in_all_its_turns_is_a_failure(self):
     said = []
-    arguments = argparse.Namespace(json=None, keep=True)
+    arguments = argparse.Namespace(json=None, keep=True, mode="kamino")
     def concluded(*injected):
       said.clear()
       with mock.patch.object(chaos, "say", said.append):

@@ -17,6 +17,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "base/host_id.h"
+#include "base/memory_trimmer.h"
 #include "base/status_macros.h"
 #include "glog/logging.h"
 #include "head/procedures/bank_transfer.h"
@@ -236,7 +237,10 @@ absl::Status Serve(const NodeFlags& flags,
       Node::Create(std::move(options), std::move(runtime), std::move(storage),
                    &procedures, &agent, std::move(events)));
   membership::VouchServer vouches(&agent);
-  SessionServer sessions({}, node.get());
+  MemoryTrimmer trimmer;
+  SessionServerOptions session_options;
+  session_options.on_much_freed = [&trimmer] { trimmer.Ask(); };
+  SessionServer sessions(session_options, node.get());
   SessionService session_service(&sessions);
   std::unique_ptr<SessionLinks> session_links;
   const auto stop = [&] {
@@ -250,9 +254,10 @@ absl::Status Serve(const NodeFlags& flags,
         session_links,
         SessionLinks::Listen(SessionOffers(flags, session_service.rendezvous()),
                              &sessions));
-    ASSIGN_OR_RETURN(server, NodeServer::Start(flags.listen, node.get(),
-                                               {rendezvous.get(), &vouches,
-                                                &session_service}));
+    ASSIGN_OR_RETURN(server, NodeServer::Start(
+                                 flags.listen, node.get(),
+                                 {rendezvous.get(), &vouches, &session_service},
+                                 session_links->live()));
     return absl::OkStatus();
   };
   if (absl::Status started = start(); !started.ok()) {

@@ -156,12 +156,13 @@ void Acceptor::Start(std::function<void(int)> take) {
 }
 
 int Acceptor::MaxDescriptors() const {
+  int most = options_.max_descriptors;
+  if (options_.bounded_elsewhere) most += options_.bounded_elsewhere();
   rlimit limit = {};
   PCHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
-  const int all = static_cast<int>(
-      std::min<rlim_t>(limit.rlim_cur, options_.max_descriptors + kMostSpared));
-  return std::min(options_.max_descriptors,
-                  all - std::min(all / 4, kMostSpared));
+  const int all =
+      static_cast<int>(std::min<rlim_t>(limit.rlim_cur, most + kMostSpared));
+  return std::min(most, all - std::min(all / 4, kMostSpared));
 }
 
 void Acceptor::Run() {

@@ -28,6 +28,9 @@ class Acceptor {
     // whatever they are of; or so many that only some are left of those it may
     // have. Links, files and the way to etcd need those.
     int max_descriptors = 4096;
+    // How many of those are bounded elsewhere, and are not to keep connections
+    // out: so many more may be open. Any thread. Null: none are.
+    std::function<int()> bounded_elsewhere = nullptr;
     // How long what a connection has sent may stay unacknowledged.
     absl::Duration user_timeout = absl::Seconds(5);
   };

@@ -65,6 +65,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   Acceptor::Options accepting;
   accepting.listen = options.listen;
   accepting.max_descriptors = options.max_descriptors;
+  accepting.bounded_elsewhere = options.bounded_elsewhere;
   accepting.user_timeout = kPingTimeout;
   ASSIGN_OR_RETURN(server->acceptor_, Acceptor::Listen(accepting));
   grpc::ServerBuilder builder;

@@ -4,6 +4,7 @@
 #define KAMINO_RPC_SERVER_H_
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,6 +23,8 @@ struct ServerOptions {
   size_t max_memory_bytes = 64 << 20;
   // Connections are taken while this process has fewer descriptors open.
   int max_descriptors = Acceptor::Options().max_descriptors;
+  std::function<int()> bounded_elsewhere =
+      nullptr;  // as Acceptor::Options has it
   // A connection on which there was no call for so long is closed, so that
   // those who hold some for nothing do not keep others out for ever.
   absl::Duration max_idle = absl::InfiniteDuration();

@@ -18,6 +18,7 @@
 #ifndef KAMINO_TRANSPORT_LINK_H_
 #define KAMINO_TRANSPORT_LINK_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -77,6 +78,17 @@ class Link {
   virtual void Close() = 0;
 
   virtual Capabilities capabilities() const = 0;
+
+  // What it has in memory of its own, in bytes of messages. The transport's
+  // thread only. None of a link whose messages lie in rings.
+  struct Held {
+    // Send accepted them, the peer's host did not yet; 0 once the mover has
+    // taken all over.
+    size_t unsent = 0;
+    // Came, of a message that has not come whole.
+    size_t unfinished = 0;
+  };
+  virtual Held held() const { return {}; }
 
   // For log lines and error texts only.
   virtual std::string peer() const = 0;
@@ -144,6 +156,9 @@ struct TransportOptions {
   absl::Duration peer_timeout = absl::Seconds(10);
   // Live links one listener accepts; more are refused.
   int max_accepted = 64;
+  // Told how many there are, of all listeners, those that are not established
+  // included: each has a descriptor at least. Null: nobody is.
+  std::shared_ptr<std::atomic<int>> accepted;
   // This side's place in a sequence that all sides go through, as the number of
   // a view; any thread, never goes back. A listener refuses a connector whose
   // era is before its own. Empty: zero for ever.

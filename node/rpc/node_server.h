@@ -2,6 +2,7 @@
 #ifndef KAMINO_NODE_RPC_NODE_SERVER_H_
 #define KAMINO_NODE_RPC_NODE_SERVER_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,10 +24,12 @@ class NodeServer {
  public:
   // `node` must outlive the server, and be stopped before it (its requests are
   // answered then). `others` are services that are served beside it, and
-  // outlive it too. kUnavailable: the address cannot be bound.
+  // outlive it too. `bounded_elsewhere`: as rpc::Acceptor::Options has it.
+  // kUnavailable: the address cannot be bound.
   static absl::StatusOr<std::unique_ptr<NodeServer>> Start(
       const std::string& listen, Node* node,
-      std::vector<grpc::Service*> others = {});
+      std::vector<grpc::Service*> others = {},
+      std::function<int()> bounded_elsewhere = nullptr);
 
   int port() const { return server_->port(); }
 

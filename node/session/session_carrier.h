@@ -24,6 +24,9 @@ class SessionCarrier {
   // Bytes of frames that Send took and that are still here.
   virtual size_t unsent() const = 0;
 
+  // Bytes here of a frame that has not come whole.
+  virtual size_t unfinished() const { return 0; }
+
   // What was sent may still leave; then the peer is told that this is the end.
   // The server may hear of frames that had come, and of the end.
   virtual void Close() = 0;

@@ -36,21 +36,26 @@ absl::Status Overloaded(absl::string_view what) {
 
 SessionConnection::SessionConnection(const SessionLimits& limits, Node* node,
                                      std::unique_ptr<SessionCarrier> carrier,
-                                     Finder find, size_t* all_unsent,
+                                     Finder find, size_t* all_held,
                                      absl::Time now)
     : limits_(limits),
       node_(node),
       carrier_(std::move(carrier)),
       find_(std::move(find)),
-      all_unsent_(all_unsent),
-      quiet_since_(now) {}
+      all_held_(all_held),
+      quiet_since_(now),
+      frame_since_(now),
+      moved_since_(now) {}
 
-SessionConnection::~SessionConnection() { *all_unsent_ -= unsent_; }
+SessionConnection::~SessionConnection() { *all_held_ -= held_bytes(); }
 
 // --- What comes.
 
 void SessionConnection::OnFrame(absl::string_view bytes, absl::Time now) {
   if (ended()) return;
+  moved_ += bytes.size();
+  frame_had_ = 0;
+  frame_since_ = now;
   auto frame = session::ParseFrame(bytes);
   if (!frame.ok()) return Goodbye(Malformed(frame.status().message()));
   if (state_ == State::kGreeting && frame->kind == FrameKind::kHello) {
@@ -170,8 +175,7 @@ absl::Status SessionConnection::OnRequest(const session::Request& request,
   return absl::OkStatus();
 }
 
-absl::Status SessionConnection::CheckRoom(
-    const session::Request& request) const {
+absl::Status SessionConnection::CheckRoom(const session::Request& request) {
   if (pending_.size() >= limits_.max_requests ||
       pending_bytes_ + request.body.size() > limits_.max_request_bytes) {
     return Overloaded("too many requests of this connection are under way");
@@ -179,13 +183,19 @@ absl::Status SessionConnection::CheckRoom(
   return CheckRoomForAnswer();
 }
 
-absl::Status SessionConnection::CheckRoomForAnswer() const {
+absl::Status SessionConnection::CheckRoomForAnswer() {
+  if (HasRoomForAnswer()) return absl::OkStatus();
+  CountUnsent();  // some may have left since
+  if (HasRoomForAnswer()) return absl::OkStatus();
+  return Overloaded("too many answers wait to be taken");
+}
+
+bool SessionConnection::HasRoomForAnswer() const {
   // Where all have much, those do without who have some.
-  const size_t most = *all_unsent_ <= limits_.max_all_unsent_bytes
+  const size_t most = *all_held_ <= limits_.max_all_held_bytes
                           ? limits_.max_unsent_bytes
                           : limits_.max_unsent_bytes / 256;
-  if (unsent_ + out_.bytes() <= most) return absl::OkStatus();
-  return Overloaded("too many answers wait to be taken");
+  return unsent_ + out_.bytes() <= most;
 }
 
 void SessionConnection::Begin(const session::Request& request, absl::Time now) {
@@ -366,16 +376,26 @@ void SessionConnection::Flush() {
 }
 
 void SessionConnection::Send(std::string frame) {
-  CountUnsent();  // what the peer has taken shows before there is more
+  unsent_ += frame.size();
+  *all_held_ += frame.size();
   carrier_->Send(std::move(frame));
   CountUnsent();
 }
 
 void SessionConnection::CountUnsent() {
   const size_t unsent = carrier_->unsent();
-  took_some_ |= unsent < unsent_;
-  *all_unsent_ += unsent;
-  *all_unsent_ -= std::exchange(unsent_, unsent);
+  if (unsent < unsent_) {
+    took_some_ = true;
+    moved_ += unsent_ - unsent;
+  }
+  *all_held_ += unsent;
+  *all_held_ -= std::exchange(unsent_, unsent);
+}
+
+void SessionConnection::CountUnfinished() {
+  const size_t unfinished = carrier_->unfinished();
+  *all_held_ += unfinished;
+  *all_held_ -= std::exchange(unfinished_, unfinished);
 }
 
 void SessionConnection::OnWritable() {
@@ -383,8 +403,34 @@ void SessionConnection::OnWritable() {
   CountUnsent();
 }
 
+double SessionConnection::held_for() const {
+  // So that who has just begun does not count as slow.
+  constexpr double kLittle = 1 << 20;
+  return static_cast<double>(held_bytes()) /
+         (static_cast<double>(moved_ + moved_before_) + kLittle);
+}
+
+bool SessionConnection::FrameIsStuck(absl::Time now) {
+  const bool comes = unfinished_ >= frame_had_ + limits_.least_of_frame;
+  if (unfinished_ != 0 && !comes) {
+    return now - frame_since_ >= limits_.max_silence;
+  }
+  moved_ += unfinished_ == 0 ? 0 : unfinished_ - frame_had_;
+  frame_had_ = unfinished_;
+  frame_since_ = now;
+  return false;
+}
+
 void SessionConnection::OnTick(absl::Time now) {
   CountUnsent();
+  CountUnfinished();
+  if (now - moved_since_ >= absl::Seconds(1)) {
+    moved_before_ = std::exchange(moved_, 0);
+    moved_since_ = now;
+  }
+  if (FrameIsStuck(now) && !ended()) {
+    return Abort("a frame of it does not come whole");
+  }
   const bool stuck = unsent_ > 0 && !std::exchange(took_some_, false);
   if ((state_ == State::kOpening || state_ == State::kOpen) && !stuck) {
     quiet_since_ = now;

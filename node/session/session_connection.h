@@ -30,9 +30,14 @@ struct SessionLimits {
   // Of answers; requests are shed beyond, and beyond twice that the connection
   // ends.
   size_t max_unsent_bytes = 16 << 20;
-  size_t max_all_unsent_bytes = 256 << 20;  // of all connections
-  // What was not greeted, or does not take its answers, for so long ends.
+  // Of all connections, and of frames that have not come whole; with more,
+  // requests of those that have some are shed, and at a tick connections end.
+  size_t max_all_held_bytes = 256 << 20;
+  // What was not greeted, does not take its answers, or has begun a frame and
+  // sends no more of it, for so long ends.
   absl::Duration max_silence = absl::Seconds(5);
+  // Of a frame; who sends less in max_silence sends no more of it.
+  size_t least_of_frame = 64 << 10;
   // Keys that the reads of one frame may look up: some tens of milliseconds.
   size_t max_lookups = 65536;
 };
@@ -43,10 +48,10 @@ class SessionConnection {
   // still there: requests outlive connections.
   using Finder = std::function<SessionConnection*()>;
 
-  // `node` outlives this. `all_unsent` counts the bytes of all connections.
+  // `node` outlives this. `all_held` counts the bytes of all connections.
   SessionConnection(const SessionLimits& limits, Node* node,
                     std::unique_ptr<SessionCarrier> carrier, Finder find,
-                    size_t* all_unsent, absl::Time now);
+                    size_t* all_held, absl::Time now);
   ~SessionConnection();
 
   void OnFrame(absl::string_view bytes, absl::Time now);
@@ -60,6 +65,14 @@ class SessionConnection {
 
   // The protocol is over: the carrier was told.
   bool ended() const { return state_ == State::kEnded; }
+
+  // Answers that have not left, and what came of a frame that is not whole.
+  size_t held_bytes() const { return unsent_ + unfinished_; }
+  // How long it will be till they are gone, by how much went lately: to be
+  // compared.
+  double held_for() const;
+  // Without another word.
+  void Abort(absl::string_view why);
 
  private:
   enum class State { kGreeting, kOpening, kOpen, kEnded };
@@ -76,7 +89,7 @@ class SessionConnection {
   // Not OK: the connection ends with that.
   absl::Status OnRequest(const session::Request& request, absl::Time now);
   void Begin(const session::Request& request, absl::Time now);
-  absl::Status CheckRoom(const session::Request& request) const;
+  absl::Status CheckRoom(const session::Request& request);
 
   void Read(const session::Request& request);
   void Mutate(const session::Request& request, absl::Time now);
@@ -84,7 +97,8 @@ class SessionConnection {
   void CloseSession(uint32_t tag);
 
   // Not OK: there is no room for an answer of some size.
-  absl::Status CheckRoomForAnswer() const;
+  absl::Status CheckRoomForAnswer();
+  bool HasRoomForAnswer() const;
   void Answer(uint32_t tag, const absl::Status& status, uint64_t sequence,
               absl::string_view body);
   // The same of a body that the caller puts where this says, before EndAnswer;
@@ -95,10 +109,10 @@ class SessionConnection {
   // The end of the protocol, for the peer's fault or this node's.
   void Goodbye(const absl::Status& why);
   void End();
-  // Without another word.
-  void Abort(absl::string_view why);
   void Send(std::string frame);
   void CountUnsent();
+  void CountUnfinished();
+  bool FrameIsStuck(absl::Time now);
   // As google.rpc.Status, with what a client goes by.
   std::string Explain(const absl::Status& status) const;
 
@@ -106,7 +120,7 @@ class SessionConnection {
   Node* const node_;
   const std::unique_ptr<SessionCarrier> carrier_;
   const Finder find_;
-  size_t* const all_unsent_;
+  size_t* const all_held_;
 
   // Of this frame: keys that it may still look up.
   size_t lookups_left_ = 0;
@@ -117,8 +131,17 @@ class SessionConnection {
   size_t pending_bytes_ = 0;
   session::FrameWriter out_{session::FrameKind::kResponses};
   size_t unsent_ = 0;       // as counted last
+  size_t unfinished_ = 0;   // likewise
   bool took_some_ = false;  // the peer, since the last tick
   absl::Time quiet_since_;  // of what limits_.max_silence bounds
+  // Of the frame that is not whole: how much was there when, with which the
+  // time for the next piece began.
+  size_t frame_had_ = 0;
+  absl::Time frame_since_;
+  // What went, either way: in this second and in the one before.
+  size_t moved_ = 0;
+  size_t moved_before_ = 0;
+  absl::Time moved_since_;
 };
 
 }  // namespace kamino::node

@@ -1,5 +1,8 @@
 #include "node/session/session_links.h"
 
+#include <sys/resource.h>
+
+#include <algorithm>
 #include <deque>
 #include <utility>
 
@@ -16,10 +19,13 @@ namespace {
 
 using transport::Link;
 
-// Links of one listener. Each may come to two rings of kRingBytes, or to
-// kSendBuffer beside what its carrier counts; one over verbs to locked memory
-// as well (transport/verbs/send_transport.h).
+// Links of one listener. Each may come to two rings of kRingBytes, or to what
+// its connection counts; one over verbs to locked memory as well
+// (transport/verbs/send_transport.h).
 constexpr int kMaxTcpLinks = 16384;
+// Of calls (rpc::Acceptor::Options::max_descriptors), of what it spares, and of
+// links of other kinds.
+constexpr uint64_t kDescriptorsOfOthers = 4096 + 512;
 constexpr int kMaxVerbsLinks = 512;
 constexpr int kMaxSharedLinks = 64;
 constexpr size_t kRingBytes = size_t{8} << 20;
@@ -27,6 +33,12 @@ constexpr size_t kSendBuffer = session::kMaxFrameBytes + 4096;
 
 absl::Span<const std::byte> BytesOf(absl::string_view text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
+}
+
+uint64_t DescriptorLimit() {
+  rlimit limit = {};
+  PCHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+  return limit.rlim_cur;
 }
 
 // A link, once for its handler and once for the carrier; both live on the
@@ -41,7 +53,10 @@ class LinkCarrier final : public SessionCarrier {
     waiting_.push_back(std::move(frame));
     if (waiting_.size() == 1) SendWaiting();
   }
-  size_t unsent() const override { return waiting_bytes_; }
+  size_t unsent() const override {
+    return waiting_bytes_ + link_->held().unsent;
+  }
+  size_t unfinished() const override { return link_->held().unfinished; }
   void Close() override {
     closing_ = true;
     if (waiting_.empty()) link_->Close();
@@ -100,7 +115,13 @@ class SessionLinkHandler final : public transport::LinkHandler {
 
 int MaxLinks(const transport::Capabilities& kind) {
   if (kind.same_host_only) return kMaxSharedLinks;
-  return kind.needs_rendezvous ? kMaxVerbsLinks : kMaxTcpLinks;
+  if (kind.needs_rendezvous) return kMaxVerbsLinks;
+  const int links = MaxTcpLinks(DescriptorLimit());
+  LOG_IF(WARNING, links < kMaxTcpLinks)
+      << "sessions: " << links << " links over tcp, not " << kMaxTcpLinks
+      << ": the process may have " << DescriptorLimit()
+      << " descriptors; see docs/operations.md, Connections";
+  return links;
 }
 
 // Where clients find what listens at `own`; they call the node at `service`.
@@ -114,6 +135,13 @@ std::string AddressFor(const transport::Capabilities& kind,
 
 }  // namespace
 
+int MaxTcpLinks(uint64_t descriptors) {
+  const uint64_t others =
+      std::min<uint64_t>(kDescriptorsOfOthers, descriptors / 2);
+  return static_cast<int>(
+      std::min<uint64_t>(kMaxTcpLinks, descriptors - others));
+}
+
 absl::StatusOr<std::unique_ptr<SessionLinks>> SessionLinks::Listen(
     const std::vector<Offer>& offers, SessionServer* server) {
   auto links = absl::WrapUnique(new SessionLinks());
@@ -125,6 +153,7 @@ absl::StatusOr<std::unique_ptr<SessionLinks>> SessionLinks::Listen(
     CHECK(!offer.factory.capabilities().one_sided)
         << "clients have no keys to a node's memory";
     options.max_accepted = MaxLinks(offer.factory.capabilities());
+    options.accepted = links->live_;
     options.loop = server->node()->loop();
     CHECK(options.loop != nullptr || offer.lives_on_core)
         << "links of sessions live on the node's";

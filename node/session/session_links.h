@@ -3,6 +3,9 @@
 #ifndef KAMINO_NODE_SESSION_SESSION_LINKS_H_
 #define KAMINO_NODE_SESSION_SESSION_LINKS_H_
 
+#include <atomic>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,6 +16,11 @@
 #include "transport/link.h"
 
 namespace kamino::node {
+
+// How many links over TCP one listener takes, where the process may have so
+// many descriptors: clients' calls and the node itself are left what they may
+// need, and at least half.
+int MaxTcpLinks(uint64_t descriptors);
 
 class SessionLinks {
  public:
@@ -32,6 +40,12 @@ class SessionLinks {
       const std::vector<Offer>& offers, SessionServer* server);
   ~SessionLinks();
 
+  // How many links clients have, those that are not established included. Any
+  // thread, also when this has ended.
+  std::function<int()> live() const {
+    return [live = live_] { return live->load(); };
+  }
+
   // Where it listens, as clients are told, in the order of the offers.
   // `address`, host:port, is where they call this node.
   std::vector<kamino::v1::Carrier> carriers(const std::string& address) const;
@@ -44,6 +58,8 @@ class SessionLinks {
     std::unique_ptr<transport::Transport> transport;
     std::unique_ptr<transport::Listener> listener;
   };
+  const std::shared_ptr<std::atomic<int>> live_ =
+      std::make_shared<std::atomic<int>>(0);
   std::vector<Listening> listening_;
 };
 

@@ -14,6 +14,12 @@ namespace {
 constexpr size_t kTicksForAll = 20;
 constexpr size_t kLeastLooks = 64;  // of a tick
 
+// What is worth giving back, which stops the allocator for some milliseconds;
+// and what a connection takes for itself, more or less.
+constexpr size_t kMuch = 64 << 20;
+constexpr size_t kBytesOfConnection = 16 << 10;
+constexpr absl::Duration kFreeEvery = absl::Seconds(3);
+
 }  // namespace
 
 SessionServer::SessionServer(const Options& options, Node* node)
@@ -36,7 +42,7 @@ void SessionServer::Open(uint64_t id, std::unique_ptr<SessionCarrier> carrier) {
         touched_.push_back(id);
         return Find(id);
       },
-      &unsent_, node_->Now());
+      &held_, node_->Now());
 }
 
 SessionConnection* SessionServer::Find(uint64_t id) {
@@ -95,6 +101,35 @@ void SessionServer::OnTick(absl::Time now) {
     next_look_ = next->first + 1;
     (next++)->second->OnTick(now);
   }
+  if (held_ > options_.limits.max_all_held_bytes) Shed();
+  if (options_.on_much_freed) LookForMuchFreed(now);
+}
+
+void SessionServer::Shed() {
+  size_t held = 0;
+  std::vector<std::pair<double, SessionConnection*>> by_time;
+  for (const auto& [id, connection] : connections_) {
+    // What ended ones hold goes soon.
+    if (connection->ended() || connection->held_bytes() == 0) continue;
+    held += connection->held_bytes();
+    by_time.emplace_back(connection->held_for(), connection.get());
+  }
+  std::sort(by_time.begin(), by_time.end());
+  while (held > options_.limits.max_all_held_bytes) {
+    SessionConnection* const slowest = by_time.back().second;
+    by_time.pop_back();
+    held -= slowest->held_bytes();
+    slowest->Abort("all together take too little, and it least of what it has");
+  }
+}
+
+void SessionServer::LookForMuchFreed(absl::Time now) {
+  const size_t taken = held_ + connections_.size() * kBytesOfConnection;
+  most_taken_ = std::max(most_taken_, taken);
+  if (most_taken_ - taken < kMuch || now - freed_at_ < kFreeEvery) return;
+  most_taken_ = taken;
+  freed_at_ = now;
+  options_.on_much_freed();
 }
 
 void SessionServer::EndOfBatch() {

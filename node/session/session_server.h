@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -28,6 +29,10 @@ struct SessionServerOptions {
   // neighbours, ticks.
   absl::Duration max_turn = absl::Milliseconds(1);
   size_t max_connections = 16384;
+  // Called, on the core thread, when connections have let go of much memory,
+  // which the allocator keeps until it is told to give it back. Null: it keeps
+  // that.
+  std::function<void()> on_much_freed;
 };
 
 // Core thread only unless said otherwise.
@@ -62,14 +67,19 @@ class SessionServer final : public CoreUser {
   SessionConnection* Find(uint64_t id);
   void ServeFirst();
   void ServeTurn();
+  // Ends connections till they hold no more than they may.
+  void Shed();
+  void LookForMuchFreed(absl::Time now);
 
   const Options options_;
   Node* const node_;
   std::atomic<uint64_t> next_id_{1};
 
-  size_t unsent_ = 0;  // of all; outlives them
+  size_t held_ = 0;  // of all; outlives them
   absl::btree_map<uint64_t, std::unique_ptr<SessionConnection>> connections_;
   uint64_t next_look_ = 0;  // of a tick; at that connection or a later one
+  size_t most_taken_ = 0;   // since on_much_freed was called
+  absl::Time freed_at_;     // when it was
   std::deque<std::pair<uint64_t, std::string>> waiting_;  // frames
   size_t waiting_bytes_ = 0;
   bool has_turn_ = false;          // a task that serves is on its way

@@ -58,10 +58,13 @@ class Lines final : public google::LogSink {
 // An acceptor, and the connections that it took.
 class Taking {
  public:
-  explicit Taking(int max_descriptors) {
+  explicit Taking(int max_descriptors, int bounded_elsewhere = 0) {
     Acceptor::Options options;
     options.listen = "127.0.0.1:0";
     options.max_descriptors = max_descriptors;
+    options.bounded_elsewhere = [bounded_elsewhere] {
+      return bounded_elsewhere;
+    };
     acceptor_ = *Acceptor::Listen(options);
     acceptor_->Start([this](int descriptor) {
       absl::MutexLock lock(&mutex_);
@@ -186,6 +189,20 @@ TEST(AcceptorTest, AMomentWithoutDescriptorsPasses) {
 
 TEST(AcceptorTest, ConnectionsBeyondTheBoundAreRefused) {
   EXPECT_TRUE(KeepsItsBound(kPatience));
+}
+
+// Those of others do not use up its bound, and are no room for more either.
+TEST(AcceptorTest, WhatIsBoundedElsewhereKeepsNobodyOut) {
+  constexpr int kOthers = 20;
+  Client first, second;
+  std::vector<int> others;
+  Taking server(NextDescriptor() + 2 + 1, kOthers);  // it has two itself
+  for (int i = 0; i < kOthers; ++i) others.push_back(dup(0));
+  first.Connect(server.port());
+  EXPECT_TRUE(server.Reach(1, kPatience));
+  second.Connect(server.port());
+  EXPECT_TRUE(second.IsRefused(kPatience));
+  for (const int other : others) close(other);
 }
 
 TEST(AcceptorTest, SomeDescriptorsAreLeftForOthers) {

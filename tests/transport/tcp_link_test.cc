@@ -1,5 +1,9 @@
 // What links over TCP promise beyond transport/link.h.
+#include <arpa/inet.h>
 #include <malloc.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <memory>
 #include <string>
@@ -10,6 +14,8 @@
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "tests/transport/link_rig.h"
+#include "transport/socket/preface.h"
+#include "transport/tcp/frame.h"
 
 namespace kamino::transport {
 namespace {
@@ -56,6 +62,73 @@ TEST(TcpLinkTest, OneThatIsSentLittleTakesLittle) {
   ASSERT_TRUE(rig.Until(
       [&] { return listener.accepted.front()->messages.size() == 2; }));
   EXPECT_EQ(listener.accepted.front()->messages.back(), much);
+}
+
+// And says something now and then, or is told: no more is kept for that.
+TEST(TcpLinkTest, OneThatWasSentSomeGivesItBack) {
+  constexpr size_t kSome = size_t{100} << 10;
+  LinkRig rig("tcp");
+  auto server = rig.NewTransport();
+  auto client = rig.NewTransport();
+  RecordingListener listener(&rig, server.get());
+  auto end = rig.NewRecorder();
+  auto link = client->Connect(listener.address(), end);
+  ASSERT_TRUE(link.ok()) << link.status();
+  ASSERT_TRUE(rig.Until(
+      [&] { return end->connected == 1 && listener.accepted.size() == 1; }));
+  const auto accepted = listener.accepted.front();
+  const size_t before = Allocated();
+  ASSERT_TRUE((*link)->Send(Bytes(std::string(kSome, 'x')), {}).ok());
+  ASSERT_TRUE(rig.Until([&] { return accepted->messages.size() == 1; }));
+  {
+    absl::MutexLock lock(rig.mutex());
+    accepted->messages.clear();
+    accepted->messages.shrink_to_fit();
+  }
+  const absl::Time deadline = absl::Now() + absl::Seconds(30);
+  while (Allocated() > before + kSome / 4 && absl::Now() < deadline) {
+  }
+  EXPECT_LT(Allocated(), before + kSome / 4);
+}
+
+// That somebody takes little of much shows before the socket takes more.
+TEST(TcpLinkTest, WhatThePeerTakesShows) {
+  constexpr size_t kLittle = size_t{64} << 10;
+  LinkRig rig("tcp");
+  auto server = rig.NewTransport();
+  RecordingListener listener(&rig, server.get());
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const std::string& at = listener.address();
+  address.sin_port =
+      htons(static_cast<uint16_t>(std::stoi(at.substr(at.rfind(':') + 1))));
+  const int peer = socket(AF_INET, SOCK_STREAM, 0);
+  const int few = 4096;
+  setsockopt(peer, SOL_SOCKET, SO_RCVBUF, &few, sizeof few);
+  ASSERT_EQ(
+      connect(peer, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  const Preface preface =
+      MakePreface(SocketKind::kTcp, SocketSide::kConnector, 1 << 20, 0, 0);
+  ASSERT_EQ(send(peer, &preface, sizeof preface, 0),
+            static_cast<ssize_t>(sizeof preface));
+  ASSERT_TRUE(rig.Until([&] { return listener.accepted.size() == 1; }));
+  const std::shared_ptr<Link> link = listener.accepted.front()->link;
+  EXPECT_EQ(link->held().unsent, 0u);
+  const std::string much(rig.options.max_message - kFrameHeadBytes, 'x');
+  while (link->Send(Bytes(much), {}).ok()) {
+  }
+  const size_t held = link->held().unsent;
+  EXPECT_GT(held, rig.options.send_buffer / 2);
+  std::string little(kLittle, '\0');
+  ASSERT_EQ(recv(peer, little.data(), kLittle, MSG_WAITALL),
+            static_cast<ssize_t>(kLittle));
+  const absl::Time deadline = absl::Now() + absl::Seconds(8);
+  while (link->held().unsent >= held && absl::Now() < deadline) {
+  }
+  EXPECT_LT(link->held().unsent, held);
+  EXPECT_GT(link->held().unsent + 4 * kLittle, held);
+  close(peer);
 }
 
 // Each of them may be sent much once, and nothing after it.

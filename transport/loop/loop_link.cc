@@ -131,7 +131,10 @@ void LoopLink::Finish() {
     why = why_;
   }
   context_->links.erase(keep);
-  if (gate_ != nullptr) --gate_->live;
+  if (gate_ != nullptr) {
+    --gate_->live;
+    if (options().accepted != nullptr) --*options().accepted;
+  }
   if (handler_ != nullptr) {
     handler_->OnClosed(why);
     handler_ = nullptr;
@@ -170,6 +173,7 @@ bool LoopLink::BeginConnecting(std::shared_ptr<LinkHandler> handler) {
 bool LoopLink::BeginAccepting(std::shared_ptr<AcceptGate> gate) {
   gate_ = std::move(gate);
   ++gate_->live;
+  if (options().accepted != nullptr) ++*options().accepted;
   return Begin();
 }
 

@@ -12,10 +12,10 @@
 namespace kamino::transport {
 namespace {
 
+// What has left is given back by the chunk, so that one who takes a little at a
+// time has no more of a large message here than he has still to take.
 constexpr size_t kChunkBytes = size_t{64} << 10;
 constexpr size_t kChunksPerWrite = 64;
-// A chunk up to this size is kept: a fresh one costs the faults of its pages.
-constexpr size_t kSpareBytes = 2 * kChunkBytes;
 // Bounds how long one link holds the thread and its own lock.
 constexpr int kWritesPerFlush = 8;
 
@@ -57,15 +57,17 @@ absl::Status SendQueue::Write(int socket, const Pieces& pieces) {
 }
 
 void SendQueue::Append(absl::Span<const std::byte> piece) {
-  if (piece.empty()) return;
   bytes_ += piece.size();
-  if (chunks_.empty() ||
-      chunks_.back().capacity() - chunks_.back().size() < piece.size()) {
-    chunks_.push_back(std::exchange(spare_, std::string()));
-    chunks_.back().reserve(std::max(kChunkBytes, piece.size()));
+  while (!piece.empty()) {
+    if (chunks_.empty() || chunks_.back().size() == kChunkBytes) {
+      chunks_.push_back(std::exchange(spare_, std::string()));
+      chunks_.back().reserve(kChunkBytes);
+    }
+    const size_t count =
+        std::min(piece.size(), kChunkBytes - chunks_.back().size());
+    chunks_.back().append(reinterpret_cast<const char*>(piece.data()), count);
+    piece.remove_prefix(count);
   }
-  chunks_.back().append(reinterpret_cast<const char*>(piece.data()),
-                        piece.size());
 }
 
 absl::StatusOr<bool> SendQueue::Flush(int socket) {
@@ -89,10 +91,8 @@ void SendQueue::Pop(size_t count) {
   taken_ += count;
   while (!chunks_.empty() && taken_ >= chunks_.front().size()) {
     taken_ -= chunks_.front().size();
-    if (chunks_.front().capacity() <= kSpareBytes) {
-      spare_ = std::move(chunks_.front());
-      spare_.clear();
-    }
+    spare_ = std::move(chunks_.front());
+    spare_.clear();
     chunks_.pop_front();
   }
 }

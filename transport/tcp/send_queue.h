@@ -28,6 +28,11 @@ class SendQueue {
   absl::StatusOr<bool> Flush(int socket);
 
   void Clear();
+  // Memory that is kept to be used again.
+  bool has_spare() const {
+    return spare_.capacity() > std::string().capacity();
+  }
+  void DropSpare() { spare_ = std::string(); }
 
   // Queued and not yet taken by the kernel.
   size_t bytes() const { return bytes_; }
@@ -39,8 +44,9 @@ class SendQueue {
   // Chunks gather small frames, so that one writev carries many. Never empty
   // ones.
   std::deque<std::string> chunks_;
-  std::string spare_;  // empty; capacity to use again
-  size_t taken_ = 0;   // of the first chunk
+  // Empty, with capacity to use again: a fresh chunk costs its pages' faults.
+  std::string spare_;
+  size_t taken_ = 0;  // of the first chunk
   size_t bytes_ = 0;
 };
 

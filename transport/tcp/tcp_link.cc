@@ -1,10 +1,12 @@
 #include "transport/tcp/tcp_link.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -26,8 +28,9 @@ constexpr size_t kFirstRead = 512;
 // Of the others. Below this much free room a read is not worth its system call.
 constexpr size_t kLeastBuffer = size_t{256} << 10;
 constexpr size_t kLeastRead = size_t{32} << 10;
-// A buffer for larger frames than that is given back when none has come for so
-// long: of thousands of clients each may send one at some time.
+// Such a buffer is given back when nothing has come for so long, a larger one
+// when no such frame has: of thousands of clients each may send much at some
+// time.
 constexpr absl::Duration kShrinkAfter = absl::Seconds(1);
 // Bounds how long one link holds the thread.
 constexpr int kReadsPerEvent = 16;
@@ -104,6 +107,18 @@ absl::Status TcpLink::Send(absl::Span<const std::byte> header,
   return wrote;
 }
 
+Link::Held TcpLink::held() const {
+  absl::MutexLock lock(&mu_);
+  Held held = {.unsent = queue_.bytes(), .unfinished = buffered()};
+  // A full socket takes no more before much of it is free: that the peer takes
+  // something shows there first.
+  int in_socket = 0;
+  if (held.unsent > 0 && ::ioctl(socket(), SIOCOUTQ, &in_socket) == 0) {
+    held.unsent += static_cast<size_t>(in_socket);
+  }
+  return held;
+}
+
 void TcpLink::OnSocketEvents(uint32_t events) {
   if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) hung_up_ = true;
   if ((events & EPOLLOUT) != 0) Flush();
@@ -112,6 +127,7 @@ void TcpLink::OnSocketEvents(uint32_t events) {
 
 void TcpLink::Flush() {
   bool writable = false;
+  bool spare = false;
   {
     absl::MutexLock lock(&mu_);
     if (closing()) return;
@@ -122,12 +138,14 @@ void TcpLink::Flush() {
     }
     // Edge-triggered: a socket that is not full announces nothing.
     if (!*settled) FlushLater();
+    spare = queue_.has_spare();
     // Half the credits at once, or a blocked sender would wake for each frame.
     if (blocked_ && queue_.bytes() <= options().send_buffer / 2) {
       blocked_ = false;
       writable = true;
     }
   }
+  if (spare) ShrinkLater();
   if (writable) handler().OnWritable();
 }
 
@@ -144,6 +162,7 @@ void TcpLink::Read() {
                      : absl::StrCat("lost the peer: ", ::strerror(errno))));
       return;
     }
+    read_ = true;
     end_ += static_cast<size_t>(count);
     much_ |= static_cast<size_t>(count) == room;
     if (!DeliverFrames()) return;
@@ -191,19 +210,30 @@ void TcpLink::MakeRoom() {
   if (larger != nullptr) {
     buffer_ = std::move(larger);
     buffer_capacity_ = needed;
-    if (needed > kLeastBuffer && shrink_ == 0) ShrinkLater();
+    if (needed > kFirstBuffer) ShrinkLater();
   }
 }
 
 void TcpLink::ShrinkLater() {
-  large_ = false;
+  if (shrink_ != 0) return;
+  large_ = read_ = false;
   shrink_ = loop().StartTimer(kShrinkAfter, [this] {
     shrink_ = 0;
-    if (large_ || buffered() != 0) return ShrinkLater();
-    buffer_.reset();
-    buffer_capacity_ = begin_ = end_ = 0;
-    much_ = false;
+    Shrink();
   });
+}
+
+void TcpLink::Shrink() {
+  {
+    absl::MutexLock lock(&mu_);
+    queue_.DropSpare();
+  }
+  if (buffer_capacity_ <= kFirstBuffer) return;
+  const bool used = buffer_capacity_ > kLeastBuffer ? large_ : read_;
+  if (used || buffered() != 0) return ShrinkLater();
+  buffer_.reset();
+  buffer_capacity_ = begin_ = end_ = 0;
+  much_ = false;
 }
 
 void TcpLink::OnStopping() {

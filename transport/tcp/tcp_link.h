@@ -21,6 +21,7 @@ class TcpLink final : public SocketLink {
 
   absl::Status Send(absl::Span<const std::byte> header,
                     absl::Span<const std::byte> payload) override;
+  Held held() const override;
 
  private:
   absl::StatusOr<size_t> OnPreface(const Preface& preface,
@@ -39,9 +40,10 @@ class TcpLink final : public SocketLink {
   // Hands out the complete frames; false when the link is closed or closing.
   bool DeliverFrames();
   size_t buffered() const { return end_ - begin_; }
-  // Gives a buffer that was made for a large frame back, once no such frame has
-  // come for a while.
+  // Gives back what much that came or went has left, once there was no more of
+  // that for a while.
   void ShrinkLater();
+  void Shrink();
 
   SendQueue queue_ ABSL_GUARDED_BY(mu_);
   bool blocked_ ABSL_GUARDED_BY(mu_) = false;  // Send has refused since
@@ -50,8 +52,10 @@ class TcpLink final : public SocketLink {
   bool hung_up_ = false;  // the peer sends nothing after what the kernel has
   bool flush_posted_ = false;
   bool read_posted_ = false;
-  bool much_ = false;   // some read has filled the buffer
-  bool large_ = false;  // a large frame has come since ShrinkLater
+  bool much_ = false;  // some read has filled the buffer
+  // Since ShrinkLater:
+  bool large_ = false;  // a large frame has come
+  bool read_ = false;   // something has
   EventLoop::Id shrink_ = 0;
   std::unique_ptr<std::byte[]> buffer_;
   size_t buffer_capacity_ = 0;

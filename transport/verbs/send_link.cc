@@ -176,6 +176,11 @@ absl::Status SendLink::Probe() {
   return NotifyLocked(SendKind::kProbe, {});
 }
 
+Link::Held SendLink::held() const {
+  absl::MutexLock lock(&mu_);
+  return {.unsent = waiting_bytes_ - offset_, .unfinished = message_.size()};
+}
+
 // --- What goes; mu_ is held.
 
 absl::Status SendLink::Send(absl::Span<const std::byte> header,

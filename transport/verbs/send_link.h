@@ -35,6 +35,7 @@ class SendLink final : public LoopLink, private SendUser {
 
   absl::Status Send(absl::Span<const std::byte> header,
                     absl::Span<const std::byte> payload) override;
+  Held held() const override;
 
  private:
   void Detach() override;

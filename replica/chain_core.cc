@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "engine/kamino/undo_log.h"
 #include "glog/logging.h"
 #include "replica/handshake.h"
 
@@ -47,8 +49,10 @@ ChainCore::ChainCore(ChainOptions options, LogRing* ring, NodeRecord* record,
       scrub_exchange_(&place_, ring, &scrub_, &upstream_, &downstream_, &donor_,
                       &damage_, &outbox_) {
   outbox_.set_chain_id(options_.chain_id);
+  const bool interrupted = mending_.torn();
+  if (TakesBackAlone(options_.mode)) mending_.Forget();
   disputed_result_.Resume();
-  if (!mending_.torn() || deadly_.redone() != ring->applied() + 1) {
+  if (!interrupted || deadly_.redone() != ring->applied() + 1) {
     deadly_.SetRedone(0);
   }
   if (!mending_.torn() || !behind()) return;
@@ -237,6 +241,10 @@ void ChainCore::EnterView(absl::Time now) {
   if (outbox_.failed()) return;
   if (role() == Role::kSingle) scrub_.OnAlone();
 
+  // Executing it again has ended this process once.
+  if (TakesBackAlone(options_.mode) && is_head() && deadly_.redone() != 0) {
+    DropInterrupted();
+  }
   // What is in the ring was acknowledged upstream: it is executed whatever the
   // new role.
   ExecuteReceived();
@@ -342,6 +350,24 @@ void ChainCore::EndOfBatch(absl::Time now, Actions* actions) {
 
 // --- Log entries.
 
+absl::Status ChainCore::CheckTakesBack(
+    const engine::WriteSet& write_set) const {
+  if (!TakesBackAlone(options_.mode)) return absl::OkStatus();
+  uint64_t ranges = 0;
+  uint64_t bytes = 0;
+  for (const engine::Intent& intent : write_set) {
+    if (intent.kind != engine::IntentKind::kWrite) continue;
+    ++ranges;
+    bytes += intent.length;
+  }
+  const uint64_t needed = engine::UndoLog::BytesFor(ranges, bytes);
+  if (needed <= ring_->bytes_total() / 2) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "a log entry that writes over ", bytes, " bytes, in ", ranges,
+      " ranges; the nodes' undo logs have room for half the size of the ring: ",
+      ring_->bytes_total() / 2));
+}
+
 absl::Status ChainCore::AppendLocal(absl::Span<const Mutation* const> mutations,
                                     const engine::WriteSet& write_set,
                                     const engine::AfterImage& image) {
@@ -359,6 +385,7 @@ absl::Status ChainCore::AppendLocal(absl::Span<const Mutation* const> mutations,
         "log entry of ", draft.bytes(),
         " bytes; the chain's links take at most ", options_.max_entry_bytes));
   }
+  RETURN_IF_ERROR(CheckTakesBack(write_set));
   absl::Status appended = ring_->Append(draft);
   if (appended.ok()) scrub_.OnWritten(write_set);
   if (appended.ok() && options_.on_appended) {
@@ -424,6 +451,10 @@ void ChainCore::OnDissent(const Execution::Dissent& dissent) {
   AfterApplied();  // those before it
   if (outbox_.failed()) return;
   dispute_.Begin(dissent.entry, dissent.why, dissent.hash);
+  if (!dispute_.whole() && TakesBackAlone(options_.mode)) {
+    absl::Status taken_back = executor_->TakeBack();
+    if (!taken_back.ok()) return outbox_.Fail(std::move(taken_back));
+  }
   if (!place_.inside()) {  // it joins
     return arbitration_.Convict(dispute_.first(), "the chain");
   }

@@ -37,7 +37,8 @@
 //   4. That an entry is applied is durable before a later node hears of it
 //      and before it is completed. So after a restart those not marked applied
 //      are in flight: they share no object, and no later entry that touches
-//      theirs was executed anywhere.
+//      theirs was executed anywhere. (Where entries are pipelined, of that only
+//      the first: a node has taken them back by itself.)
 //   5. So applied here >= received at the successor and >= cleaned anywhere. A
 //      node for which that does not hold is on an old copy of its data.
 //
@@ -133,7 +134,7 @@ class ChainCore {
                            const engine::AfterImage& image = {});
 
   // The commit mark of the entry that was appended last is durable: it may go
-  // down the chain.
+  // down the chain. Drains all regions of the node.
   void CommitLocal(Actions* actions);
 
   // This node came by an object that cannot be read, as `found` says: it
@@ -254,6 +255,10 @@ class ChainCore {
   void OnCleanUp(LinkId link, uint64_t cleaned);
   void OnFetch(LinkId link, const kamino::internal::v1::Fetch& fetch);
   void OnTransferMessage(LinkId link, const Message& message, absl::Time now);
+
+  // kInvalidArgument: a node of the chain might not be able to take it back by
+  // itself, where nodes do.
+  absl::Status CheckTakesBack(const engine::WriteSet& write_set) const;
 
   // --- What follows.
 

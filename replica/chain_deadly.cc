@@ -22,6 +22,8 @@ uint64_t ChainCore::KnownComplete() const {
 }
 
 void ChainCore::NoteDeadly(uint64_t after, uint64_t last) {
+  // What a neighbour holds of their objects later entries have changed, too.
+  if (options_.mode == ChainMode::kTraditional) return;
   deadly_.Note(after, last, KnownComplete());
 }
 

@@ -93,6 +93,7 @@ absl::Status DisputedResult::Replace() {
 }
 
 void DisputedResult::TakeBack() {
+  if (TakesBackAlone(options_.mode)) return Drop();  // it is taken back
   if (place_->role() == membership::Role::kSingle) {
     return outbox_->Fail(absl::UnavailableError(absl::StrCat(
         "mutation ", dispute_->first(),

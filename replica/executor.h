@@ -35,6 +35,14 @@ class Executor {
   // That of what an entry, which was executed last, has left.
   virtual absl::StatusOr<uint64_t> HashImage(const LogEntry& entry) = 0;
 
+  // --- In a mode in which nodes take back by themselves (kTraditional).
+
+  // Takes back, durably, what was stored of entries that the ring does not say
+  // are applied. An error means that the node must stop.
+  virtual absl::Status TakeBack() {
+    return absl::UnimplementedError("nothing is taken back here");
+  }
+
   // --- At a neighbour: appends the bytes that the intent covers here.
   // kInvalidArgument: they do not lie among the heap's objects.
   virtual absl::Status ReadIntent(const engine::Intent& intent,

@@ -3,10 +3,13 @@
 #ifndef KAMINO_REPLICA_HEAP_EXECUTOR_H_
 #define KAMINO_REPLICA_HEAP_EXECUTOR_H_
 
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "engine/heap/heap.h"
 #include "replica/executor.h"
+#include "replica/local_undo.h"
 #include "replica/mender.h"
 #include "replica/scrubbed_heap.h"
 #include "replica/state_machine.h"
@@ -15,14 +18,24 @@ namespace kamino::replica {
 
 class HeapExecutor : public Executor {
  public:
+  // By what an entry is taken back, as long as the node executes entries; made
+  // when it is first asked for.
+  using Undo = std::function<absl::StatusOr<LocalUndo*>()>;
+
   // All must outlive this. `scrubbed`, which may be null, is told what changes.
+  // `undo`: null where nothing is taken back here.
   HeapExecutor(engine::Heap* heap, StateMachine* state,
-               ScrubbedHeap* scrubbed = nullptr)
-      : heap_(heap), state_(state), scrubbed_(scrubbed), mender_(heap) {}
+               ScrubbedHeap* scrubbed = nullptr, Undo undo = nullptr)
+      : heap_(heap),
+        state_(state),
+        scrubbed_(scrubbed),
+        undo_(std::move(undo)),
+        mender_(heap) {}
 
   absl::StatusOr<uint64_t> Execute(const LogEntry& entry) override;
   absl::StatusOr<uint64_t> Try(const LogEntry& entry) override;
   absl::StatusOr<uint64_t> HashImage(const LogEntry& entry) override;
+  absl::Status TakeBack() override;
   absl::Status ReadIntent(const engine::Intent& intent,
                           std::string* bytes) override;
   absl::Status BeginMending(const engine::WriteSet& intents,
@@ -34,10 +47,13 @@ class HeapExecutor : public Executor {
  private:
   template <typename Transaction>
   absl::StatusOr<uint64_t> Run(const LogEntry& entry, bool trial);
+  absl::Status PrepareToTakeBack(const LogEntry& entry,
+                                 const engine::WriteSet& write_set);
 
   engine::Heap* const heap_;
   StateMachine* const state_;
   ScrubbedHeap* const scrubbed_;
+  const Undo undo_;
   Mender mender_;
   std::vector<engine::ObjectId> mended_;  // since BeginMending
 };

@@ -53,6 +53,10 @@ class KaminoTransaction final : public Transaction {
   absl::Status MakeSticky(Object* object);
   // kResourceExhausted: more than a commit record can hold.
   absl::Status CheckRoom() const;
+  // Over an undo log: before anything is stored to the transaction's ranges, or
+  // to `more`, which is declared next.
+  absl::Status Save(const Intent* more = nullptr);
+  bool Overlaps(const Object& object, const Intent& intent) const;
   // The range's place. `*overlaps`: with an earlier one of the object.
   Range* Declare(Object* object, const Intent& intent, bool* overlaps);
 

@@ -62,7 +62,7 @@ void TransactionState::Clear() {
     *this = TransactionState();
     return;
   }
-  owner = sequence = 0;
+  owner = sequence = saved = 0;
   write_set.clear();
   ranges.clear();
   objects.clear();

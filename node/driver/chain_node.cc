@@ -48,6 +48,11 @@ ChainNode::Options InModeOf(ChainNode::Options options,
   return options;
 }
 
+replica::HeapExecutor::Undo UndoOf(Storage* storage) {
+  if (!TakesBackAlone(storage->options().mode)) return nullptr;
+  return [storage] { return storage->LocalUndo(); };
+}
+
 }  // namespace
 
 using kamino::internal::v1::ChainMessage;
@@ -65,7 +70,7 @@ ChainNode::ChainNode(Options options, Storage* storage,
       state_(procedures, storage->heap()->root()),
       ranges_(storage->heap(), storage->scrub_record(),
               options_.chain.scrub_range_bytes),
-      executor_(storage->heap(), &state_, &ranges_),
+      executor_(storage->heap(), &state_, &ranges_, UndoOf(storage)),
       copy_(
           storage,
           [this] {

@@ -146,7 +146,8 @@ SimNode::Options Cluster::NodeOptions(const std::string& name) const {
   options.storage.heap_bytes = kHeapBytes;
   options.storage.ring_bytes = kRingBytes;
   options.storage.tiny_log_bytes = kLogBytes;
-  options.storage.undo_copy = options_.simple_backup
+  options.storage.undo_copy = options_.undo_log ? node::UndoCopyKind::kLog
+                              : options_.simple_backup
                                   ? node::UndoCopyKind::kSimple
                                   : node::UndoCopyKind::kDynamic;
   options.storage.alpha = 0.5;
@@ -201,6 +202,7 @@ void Cluster::Differ(int number, SimNode::Options* options) const {
   if (random.OneIn(2)) {
     options->storage.undo_copy = random.OneIn(2) ? node::UndoCopyKind::kSimple
                                                  : node::UndoCopyKind::kDynamic;
+    if (options_.undo_log) options->storage.undo_copy = node::UndoCopyKind::kLog;
   }
   auto& chain = options->node.chain;
   chain.window_entries = half_or_twice(chain.window_entries);

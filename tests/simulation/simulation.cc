@@ -144,6 +144,7 @@ ClusterOptions DrawCluster(Scenario scenario, uint64_t seed, ChainMode mode,
                            Random* random) {
   ClusterOptions options = DrawCluster(scenario, random);
   options.mode = mode;
+  options.undo_log = mode == ChainMode::kTraditional;
   options.replica_percent = DrawReplicaReads(seed);
   DrawSessions(seed, &options);
   options.ack_delay = DrawAckDelay(seed);

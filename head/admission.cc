@@ -474,18 +474,23 @@ absl::Status Admission::Prepare(Transaction& transaction,
   return request->closes_silent ? ChooseClosed(now, request) : absl::OkStatus();
 }
 
+RequestOutcome Admission::IfLeaseHolds(RequestOutcome outcome) const {
+  if (options_.lease_valid()) return outcome;
+  return {MakeError(kamino::v1::REASON_RECONFIGURING,
+                    "the head holds no lease of the manager now"),
+          "", 0};
+}
+
 void Admission::Answer(Request& request, RequestOutcome outcome) {
-  if (!options_.lease_valid()) {
-    outcome = {MakeError(kamino::v1::REASON_RECONFIGURING,
-                         "the head holds no lease of the manager now"),
-               "", 0};
-  }
-  request.done(std::move(outcome));
+  request.done(IfLeaseHolds(std::move(outcome)));
 }
 
 void Admission::AnswerWhatItSaw(Request& request, RequestOutcome outcome) {
+  // By now nobody else has executed anything. What is completed later shows
+  // that of itself alone.
+  outcome = IfLeaseHolds(std::move(outcome));
   if (!options_.pipelines || in_flight_.empty()) {
-    return Answer(request, std::move(outcome));
+    return request.done(std::move(outcome));
   }
   result_bytes_ += outcome.result.size();
   in_flight_.rbegin()->second.push_back(

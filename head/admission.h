@@ -292,6 +292,8 @@ class Admission {
                        const BatchClients& clients, absl::Time now,
                        Request* request);
   void Answer(Request& request, RequestOutcome outcome);
+  // What it came to counts only as long as nobody else is the head.
+  RequestOutcome IfLeaseHolds(RequestOutcome outcome) const;
   // Of a request that was executed and is part of no entry, when what it may
   // have seen is completed.
   void AnswerWhatItSaw(Request& request, RequestOutcome outcome);

@@ -37,15 +37,20 @@ absl::StatusOr<uint64_t> HeapExecutor::Run(const LogEntry& entry, bool trial) {
 
 absl::Status HeapExecutor::PrepareToTakeBack(const LogEntry& entry,
                                              const WriteSet& write_set) {
-  ASSIGN_OR_RETURN(auto undo, undo_());
+  ASSIGN_OR_RETURN(auto undo, undo_->BeginLocalUndo());
   return undo->Prepare(entry, write_set);
 }
 
 absl::Status HeapExecutor::TakeBack() {
-  ASSIGN_OR_RETURN(auto undo, undo_());
+  ASSIGN_OR_RETURN(auto undo, undo_->BeginLocalUndo());
   RETURN_IF_ERROR(undo->TakeBack());
   state_->Forget();
   return absl::OkStatus();
+}
+
+void HeapExecutor::BeforeClean(uint64_t sequence) {
+  if (undo_ == nullptr || undo_->local_undo() == nullptr) return;
+  undo_->local_undo()->BeforeClean(sequence);
 }
 
 absl::StatusOr<uint64_t> HeapExecutor::Execute(const LogEntry& entry) {

@@ -3,8 +3,6 @@
 #ifndef KAMINO_REPLICA_HEAP_EXECUTOR_H_
 #define KAMINO_REPLICA_HEAP_EXECUTOR_H_
 
-#include <functional>
-#include <utility>
 #include <vector>
 
 #include "engine/heap/heap.h"
@@ -18,24 +16,22 @@ namespace kamino::replica {
 
 class HeapExecutor : public Executor {
  public:
-  // By what an entry is taken back, as long as the node executes entries; made
-  // when it is first asked for.
-  using Undo = std::function<absl::StatusOr<LocalUndo*>()>;
-
   // All must outlive this. `scrubbed`, which may be null, is told what changes.
   // `undo`: null where nothing is taken back here.
   HeapExecutor(engine::Heap* heap, StateMachine* state,
-               ScrubbedHeap* scrubbed = nullptr, Undo undo = nullptr)
+               ScrubbedHeap* scrubbed = nullptr,
+               LocalUndoSource* undo = nullptr)
       : heap_(heap),
         state_(state),
         scrubbed_(scrubbed),
-        undo_(std::move(undo)),
+        undo_(undo),
         mender_(heap) {}
 
   absl::StatusOr<uint64_t> Execute(const LogEntry& entry) override;
   absl::StatusOr<uint64_t> Try(const LogEntry& entry) override;
   absl::StatusOr<uint64_t> HashImage(const LogEntry& entry) override;
   absl::Status TakeBack() override;
+  void BeforeClean(uint64_t sequence) override;
   absl::Status ReadIntent(const engine::Intent& intent,
                           std::string* bytes) override;
   absl::Status BeginMending(const engine::WriteSet& intents,
@@ -53,7 +49,7 @@ class HeapExecutor : public Executor {
   engine::Heap* const heap_;
   StateMachine* const state_;
   ScrubbedHeap* const scrubbed_;
-  const Undo undo_;
+  LocalUndoSource* const undo_;
   Mender mender_;
   std::vector<engine::ObjectId> mended_;  // since BeginMending
 };

@@ -141,7 +141,7 @@ absl::Status KaminoTransaction::Commit(const CommitOptions& options) {
 }
 
 void KaminoTransaction::RestoreAll() {
-  if (store_->undo_log_ != nullptr) return store_->RestoreSaved();
+  if (store_->undo_log_ != nullptr) return store_->RestoreSaved(*state_);
   Region* region = store_->heap_->region();
   bool any = false;
   for (size_t i = 0; i < state_->write_set.size(); ++i) {

@@ -162,8 +162,10 @@ void KaminoStore::Committed(State state, Turn turn) {
   bool done = false;
   if (undo_log_ != nullptr) {
     CHECK_GT(state->sequence, undo_committed_);
+    CHECK(undo_owner_ == 0 || undo_owner_ == state->owner);
     undo_committed_ = state->sequence;
     undo_log_->Reuse();
+    undo_owner_ = 0;
     done = !PrepareBackup(state.get());
   }
   if (state->held) {
@@ -245,6 +247,9 @@ absl::Status KaminoStore::SaveRanges(TransactionState* state,
   }
   if (more != nullptr) unsaved.push_back(*more);
   if (!unsaved.empty()) {
+    CHECK(undo_owner_ == 0 || undo_owner_ == state->owner)
+        << "over an undo log one transaction stores at a time";
+    undo_owner_ = state->owner;
     RETURN_IF_ERROR(undo_log_->Save(undo_committed_ + 1, unsaved));
     undo_log_->region()->Drain();
   }
@@ -252,11 +257,12 @@ absl::Status KaminoStore::SaveRanges(TransactionState* state,
   return absl::OkStatus();
 }
 
-void KaminoStore::RestoreSaved() {
-  if (undo_log_->empty()) return;
+void KaminoStore::RestoreSaved(const TransactionState& state) {
+  if (undo_owner_ != state.owner) return;  // nothing was stored
   undo_log_->TakeBack(undo_committed_);
   heap_->region()->Drain();
   undo_log_->Reuse();
+  undo_owner_ = 0;
 }
 
 // --- The backup.

@@ -216,7 +216,7 @@ class KaminoStore final : public TransactionalStore {
   absl::Status SaveRanges(TransactionState* state,
                           const Intent* more = nullptr);
   // Stores back, durably, what was saved.
-  void RestoreSaved();
+  void RestoreSaved(const TransactionState& state);
 
   // --- The backup.
 
@@ -246,8 +246,9 @@ class KaminoStore final : public TransactionalStore {
 
   Heap* const heap_;
   const std::unique_ptr<Backup> backup_;
-  UndoLog* const undo_log_;  // the backup's; may be null
-  uint64_t undo_committed_ = 0;  // the largest of all that have committed
+  UndoLog* const undo_log_;          // the backup's; may be null
+  uint64_t undo_committed_ = 0;      // the largest of all that have committed
+  LockTable::Owner undo_owner_ = 0;  // who has saved something; 0: nobody
   const bool copy_at_commit_;
   const bool one_drain_;  // serves for heap and backup
   CommitLog log_;

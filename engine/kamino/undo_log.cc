@@ -177,8 +177,8 @@ void UndoLog::StoreBack(const Record& record) {
   const auto& header = *reinterpret_cast<const UndoRecord*>(at);
   const auto* pieces =
       reinterpret_cast<const UndoPiece*>(at + sizeof(UndoRecord));
-  const std::byte* bytes = reinterpret_cast<const std::byte*>(
-      pieces + header.pieces);
+  const std::byte* bytes =
+      reinterpret_cast<const std::byte*>(pieces + header.pieces);
   Region* const heap = heap_->region();
   for (uint32_t i = 0; i < header.pieces; ++i) {
     const UndoPiece& piece = pieces[i];

@@ -43,6 +43,9 @@ replica::Uuid NextHeapId(const replica::Uuid& last, uint64_t serial,
 
 static_assert(stamp_format::kAppliedOffset + replica::AppliedMark::kBytes <=
               replica::scrub_format::kOffset);
+static_assert(stamp_format::kAppliedOffset + replica::AppliedMark::kBytes <=
+              replica::LocalUndo::kMarkOffset);
+static_assert(replica::LocalUndo::kEnd <= engine::backup_format::kHeaderBytes);
 
 absl::Status Annotate(const absl::Status& status, absl::string_view what) {
   return absl::Status(status.code(),
@@ -494,15 +497,15 @@ absl::StatusOr<std::unique_ptr<Backup>> Storage::NewUndoCopy() {
   return backup;
 }
 
-absl::StatusOr<replica::LocalUndo*> Storage::LocalUndo() {
-  if (local_undo_ == nullptr) {
-    ASSIGN_OR_RETURN(local_backup_, NewUndoCopy());
-    local_undo_ = replica::MakeLocalUndo(heap_.get(), ring_.get(),
-                                         local_backup_.get());
-    NodeState state = record_->state();
-    state.local_undo = true;
-    record_->Update(state);
-  }
+absl::StatusOr<replica::LocalUndo*> Storage::BeginLocalUndo() {
+  if (local_undo_ != nullptr) return local_undo_.get();
+  CHECK(!record_->state().was_head) << "the head takes back by the undo copy";
+  ASSIGN_OR_RETURN(local_backup_, NewUndoCopy());
+  local_undo_ =
+      replica::MakeLocalUndo(heap_.get(), ring_.get(), local_backup_.get());
+  NodeState state = record_->state();
+  state.local_undo = true;
+  record_->Update(state);
   return local_undo_.get();
 }
 

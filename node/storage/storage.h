@@ -63,7 +63,7 @@ struct StorageOptions {
 };
 
 // Not thread-safe: the core thread owns it once the node runs.
-class Storage {
+class Storage final : public replica::LocalUndoSource {
  public:
   // Makes the regions, or opens those that are there and recovers the heap. The
   // incarnation is one higher than the last time.
@@ -87,10 +87,10 @@ class Storage {
   // may be left to be rolled back from that one.
   absl::StatusOr<std::unique_ptr<engine::Backup>> NewUndoCopy();
 
-  // By which this node, other than as head, takes back what it executes, by the
-  // undo copy; from the first call on, until that is made anew or the heap is
-  // received.
-  absl::StatusOr<replica::LocalUndo*> LocalUndo();
+  // By the undo copy, as long as this node does not execute as head: until
+  // another one is made, or the heap is received.
+  absl::StatusOr<replica::LocalUndo*> BeginLocalUndo() override;
+  replica::LocalUndo* local_undo() override { return local_undo_.get(); }
 
   // From now on, durably, the heap is what a state transfer makes of it.
   void BeginReceiving();

@@ -150,6 +150,7 @@ SimNode::Options Cluster::NodeOptions(const std::string& name) const {
                               : options_.simple_backup
                                   ? node::UndoCopyKind::kSimple
                                   : node::UndoCopyKind::kDynamic;
+  options.undo_copy_varies = options_.undo_copy_varies;
   options.storage.alpha = 0.5;
   options.storage.restart_limit = options_.restart_limit;
   options.node.restarts = options_.restarts;
@@ -202,7 +203,6 @@ void Cluster::Differ(int number, SimNode::Options* options) const {
   if (random.OneIn(2)) {
     options->storage.undo_copy = random.OneIn(2) ? node::UndoCopyKind::kSimple
                                                  : node::UndoCopyKind::kDynamic;
-    if (options_.undo_log) options->storage.undo_copy = node::UndoCopyKind::kLog;
   }
   auto& chain = options->node.chain;
   chain.window_entries = half_or_twice(chain.window_entries);

@@ -133,6 +133,13 @@ void DrawSessions(uint64_t seed, ClusterOptions* options) {
   options->session_window = 2 + static_cast<uint32_t>(random.Pick(7));
 }
 
+// Of nodes that take back by themselves.
+void DrawUndo(uint64_t seed, ClusterOptions* options) {
+  Random random(seed ^ 0x04d0u);
+  options->undo_log = random.OneIn(2);
+  options->undo_copy_varies = random.OneIn(5);
+}
+
 absl::Duration DrawAckDelay(uint64_t seed) {
   Random random(seed ^ 0xacdeu);
   return random.OneIn(3)
@@ -144,7 +151,7 @@ ClusterOptions DrawCluster(Scenario scenario, uint64_t seed, ChainMode mode,
                            Random* random) {
   ClusterOptions options = DrawCluster(scenario, random);
   options.mode = mode;
-  options.undo_log = mode == ChainMode::kTraditional;
+  if (mode == ChainMode::kTraditional) DrawUndo(seed, &options);
   options.replica_percent = DrawReplicaReads(seed);
   DrawSessions(seed, &options);
   options.ack_delay = DrawAckDelay(seed);

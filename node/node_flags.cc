@@ -57,9 +57,11 @@ ABSL_FLAG(std::string, chain_mode, "kamino",
           "traditional (f + 1, each with undo copies) or images (f + 1; log "
           "entries carry what they leave).");
 ABSL_FLAG(std::string, undo_copy, "dynamic",
-          "What this node keeps, while it is head, to take transactions back "
-          "by: simple (a copy of the whole heap) or dynamic (of what was "
-          "written last).");
+          "What this node keeps to take transactions back by, while it is "
+          "head, or, with --chain_mode=traditional, always: simple (a copy of "
+          "the whole heap), dynamic (of what was written last) or, in a "
+          "traditional chain alone, log (what is written over is copied each "
+          "time, and dropped at the commit).");
 ABSL_FLAG(double, alpha, 0.25,
           "With --undo_copy=dynamic: its size, as a part of the heap's.");
 ABSL_FLAG(bool, reserve_undo_copy, true,
@@ -105,13 +107,22 @@ constexpr int kMaxSpinMicros = 1'000'000;
 
 absl::Status ReadUndoCopy(StorageOptions* storage) {
   const std::string kind = absl::GetFlag(FLAGS_undo_copy);
-  if (kind != "simple" && kind != "dynamic") {
-    return BadFlag(
-        "undo_copy",
-        absl::StrCat("must be simple or dynamic, not \"", kind, "\""));
+  if (kind == "simple") {
+    storage->undo_copy = UndoCopyKind::kSimple;
+  } else if (kind == "dynamic") {
+    storage->undo_copy = UndoCopyKind::kDynamic;
+  } else if (kind == "log") {
+    storage->undo_copy = UndoCopyKind::kLog;
+    if (storage->mode != ChainMode::kTraditional) {
+      return BadFlag("undo_copy",
+                     absl::StrCat("log is for --chain_mode=traditional, not ",
+                                  ChainModeName(storage->mode)));
+    }
+  } else {
+    return BadFlag("undo_copy",
+                   absl::StrCat("must be simple, dynamic or log, not \"", kind,
+                                "\""));
   }
-  storage->undo_copy =
-      kind == "simple" ? UndoCopyKind::kSimple : UndoCopyKind::kDynamic;
   storage->reserve_undo_copy = absl::GetFlag(FLAGS_reserve_undo_copy);
   return absl::OkStatus();
 }

@@ -237,15 +237,16 @@ void KaminoStore::Aborted(State state) {
 // --- The undo log.
 
 absl::Status KaminoStore::SaveRanges(TransactionState* state,
-                                     const Intent* more) {
+                                     absl::Span<const Intent> more) {
   WriteSet& unsaved = state->unsaved;
   unsaved.clear();
+  state->foreseen.clear();
   for (size_t i = state->saved; i < state->ranges.size(); ++i) {
     const auto& object = state->objects[state->ranges[i].object];
     if (object.allocated || object.freed) continue;
     unsaved.push_back(state->write_set[i]);
   }
-  if (more != nullptr) unsaved.push_back(*more);
+  unsaved.insert(unsaved.end(), more.begin(), more.end());
   if (!unsaved.empty()) {
     CHECK(undo_owner_ == 0 || undo_owner_ == state->owner)
         << "over an undo log one transaction stores at a time";
@@ -253,7 +254,7 @@ absl::Status KaminoStore::SaveRanges(TransactionState* state,
     RETURN_IF_ERROR(undo_log_->Save(undo_committed_ + 1, unsaved));
     undo_log_->region()->Drain();
   }
-  state->saved = state->ranges.size() + (more != nullptr ? 1 : 0);
+  state->saved = state->ranges.size();
   return absl::OkStatus();
 }
 

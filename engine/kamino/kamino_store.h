@@ -211,10 +211,10 @@ class KaminoStore final : public TransactionalStore {
   // --- The undo log; not null.
 
   // Saves what lies where the transaction's ranges are about to be stored, as
-  // far as it is not saved, and where `more` is, which is declared next.
-  // kResourceExhausted: there is no room.
+  // far as it is not saved, and where `more` are. kResourceExhausted: there is
+  // no room.
   absl::Status SaveRanges(TransactionState* state,
-                          const Intent* more = nullptr);
+                          absl::Span<const Intent> more);
   // Stores back, durably, what was saved.
   void RestoreSaved(const TransactionState& state);
 

@@ -29,8 +29,8 @@ bool Overlap(const Intent& declared, const Intent& intent) {
   const auto end = [](const Intent& of) {
     return uint64_t{of.offset} + of.length;
   };
-  return declared.kind == IntentKind::kWrite &&
-         declared.offset < end(intent) && intent.offset < end(declared);
+  return declared.kind == IntentKind::kWrite && declared.offset < end(intent) &&
+         intent.offset < end(declared);
 }
 
 absl::Status NotFound(ObjectId id) {
@@ -180,9 +180,34 @@ absl::StatusOr<KaminoTransaction::Object*> KaminoTransaction::OpenForWrite(
   return object;
 }
 
-absl::Status KaminoTransaction::Save(const Intent* more) {
+absl::Status KaminoTransaction::Save(absl::Span<const Intent> more) {
   if (store_->undo_log_ == nullptr) return absl::OkStatus();
   return store_->SaveRanges(state_.get(), more);
+}
+
+absl::Status KaminoTransaction::ForeseeWrites(absl::Span<const Intent> writes) {
+  if (store_->undo_log_ == nullptr || writes.empty()) return absl::OkStatus();
+  for (const Intent& intent : writes) {
+    ASSIGN_OR_RETURN(const Object* object,
+                     OpenForWrite(intent.object, intent.offset, intent.length));
+    if (object->allocated) return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(Save(writes));
+  state_->foreseen.assign(writes.rbegin(), writes.rend());
+  return absl::OkStatus();
+}
+
+absl::Status KaminoTransaction::SaveNext(const Intent& intent) {
+  if (store_->undo_log_ == nullptr) return absl::OkStatus();
+  WriteSet& foreseen = state_->foreseen;
+  if (!foreseen.empty() && foreseen.back() == intent &&
+      state_->saved == state_->ranges.size()) {
+    foreseen.pop_back();
+  } else {
+    RETURN_IF_ERROR(store_->SaveRanges(state_.get(), {&intent, 1}));
+  }
+  ++state_->saved;
+  return absl::OkStatus();
 }
 
 bool KaminoTransaction::Overlaps(const Object& object,
@@ -290,7 +315,7 @@ absl::StatusOr<std::byte*> KaminoTransaction::Write(ObjectId id,
   }
   RETURN_IF_ERROR(CheckRoom());
   const Intent intent{id, offset, length, IntentKind::kWrite};
-  RETURN_IF_ERROR(Save(&intent));
+  RETURN_IF_ERROR(SaveNext(intent));
   if (object->deferred) Apply(object);
   bool overlaps;
   Declare(object, intent, &overlaps);
@@ -333,7 +358,9 @@ absl::Status KaminoTransaction::OverwriteWith(ObjectId id, uint32_t offset,
   const Intent intent{id, offset, static_cast<uint32_t>(bytes.size()),
                       IntentKind::kWrite};
   // Unless it is stored with the commit.
-  if (kept < 0 || Overlaps(*object, intent)) RETURN_IF_ERROR(Save(&intent));
+  if (kept < 0 || Overlaps(*object, intent)) {
+    RETURN_IF_ERROR(SaveNext(intent));
+  }
   bool overlaps;
   Range* range = Declare(object, intent, &overlaps);
   std::byte* target = object->payload.data() + offset;

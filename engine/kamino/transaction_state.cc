@@ -64,6 +64,7 @@ void TransactionState::Clear() {
   }
   owner = sequence = saved = 0;
   write_set.clear();
+  foreseen.clear();
   ranges.clear();
   objects.clear();
   index.clear();

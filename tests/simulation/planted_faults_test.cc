@@ -92,11 +92,21 @@ const char* const kFaults[] = {
 
 using faults::Verdict;
 
+// Of chains in traditional mode.
+const char* const kTraditionalFaults[] = {
+    "executor-saves-after-storing",
+    "head-answers-what-it-saw-at-once",
+    "head-answers-what-it-saw-without-lease",
+    "storage-takes-back-nothing",
+    "undo-copies-are-behind",
+    "undo-is-not-drained",
+};
+
 // What the first seed says that notices it, as one line.
-Verdict RunWithFault(const std::string& fault, uint64_t seeds) {
+Verdict RunWithFault(const std::string& fault, uint64_t seeds, ChainMode mode) {
   faults::PlantFault(fault);
   for (uint64_t seed = 1; seed <= seeds; ++seed) {
-    const RunResult result = RunSeed(seed, nullptr);
+    const RunResult result = RunSeed(seed, nullptr, mode);
     const bool met = fault.empty() || faults::PlantedFaultWasMet();
     if (!result.violation.ok()) {
       return {/*caught=*/met, "seed " + std::to_string(seed) + ": " +
@@ -110,8 +120,9 @@ Verdict RunWithFault(const std::string& fault, uint64_t seeds) {
   return {};
 }
 
-Verdict Try(const std::string& fault, uint64_t seeds) {
-  return faults::RunTrial([&] { return RunWithFault(fault, seeds); });
+Verdict Try(const std::string& fault, uint64_t seeds,
+            ChainMode mode = ChainMode::kKamino) {
+  return faults::RunTrial([&] { return RunWithFault(fault, seeds, mode); });
 }
 
 class PlantedFaultsTest : public ::testing::TestWithParam<const char*> {};
@@ -130,6 +141,17 @@ std::string TestName(const ::testing::TestParamInfo<const char*>& info) {
 
 INSTANTIATE_TEST_SUITE_P(All, PlantedFaultsTest, ::testing::ValuesIn(kFaults),
                          TestName);
+
+class TraditionalFaultsTest : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(TraditionalFaultsTest, IsCaught) {
+  const Verdict verdict = Try(GetParam(), kMany, ChainMode::kTraditional);
+  std::printf("%-38s %s\n", GetParam(), verdict.how.substr(0, 160).c_str());
+  EXPECT_TRUE(verdict.caught) << verdict.how;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, TraditionalFaultsTest,
+                         ::testing::ValuesIn(kTraditionalFaults), TestName);
 
 TEST(NoFaultTest, NothingIsCaughtWhereNothingIsWrong) {
   const Verdict verdict = Try("", /*seeds=*/50);

@@ -338,5 +338,69 @@ TEST_F(NarrowAdmissionTest, ExecutesNoMoreThanMayBeInFlight) {
   EXPECT_EQ(Get("k2"), "1");
 }
 
+class PipelinedTest : public AdmissionTest {
+ protected:
+  static AdmissionOptions Pipelined() {
+    AdmissionOptions options;
+    options.pipelines = true;
+    return options;
+  }
+  PipelinedTest() : AdmissionTest(Pipelined()) {
+    first_ = Put("a", "1", 10);
+    Execute();
+    BringBackupUpToDate();
+  }
+
+  void BringBackupUpToDate() {
+    while (admission_->PropagateToBackup(10) > 0) {
+    }
+  }
+
+  size_t first_;  // executed, and not complete
+};
+
+TEST_F(PipelinedTest, ADependentRequestDoesNotWaitForTheTail) {
+  const uint64_t received = ring_->received();
+  const size_t second = Put("a", "2", 11);
+  Execute();
+  EXPECT_EQ(Get("a"), "2");
+  EXPECT_EQ(admission_->stats().in_flight, 2u);
+  admission_->OnCompleted(received);
+  EXPECT_TRUE(Answered(first_));
+  EXPECT_FALSE(Answered(second));
+  Complete();
+  EXPECT_TRUE(StatusOf(second).ok());
+}
+
+TEST_F(PipelinedTest, WhatItSawIsCompleteWhenItIsAnswered) {
+  const size_t failed = Delete("absent", 11);
+  const size_t repeated = Put("a", "1", 10);
+  Execute();
+  EXPECT_EQ(ring_->received(), 2u);
+  EXPECT_FALSE(Answered(failed));
+  EXPECT_FALSE(Answered(repeated));
+  Complete();
+  EXPECT_EQ(ReasonOf(StatusOf(failed)), kamino::v1::REASON_KEY_NOT_FOUND);
+  EXPECT_TRUE(StatusOf(repeated).ok());
+  EXPECT_EQ(outcomes_[repeated]->sequence, 2u);
+  const size_t at_once = Delete("absent", 12);
+  Execute();
+  EXPECT_TRUE(Answered(at_once));
+}
+
+// Another head may have executed something by then. That what was before is
+// completed, by nodes that do not know of it yet either, does not tell.
+TEST_F(PipelinedTest, CountsWithTheLeaseThatItWasExecutedWith) {
+  const size_t before = Delete("absent", 11);
+  Execute();
+  lease_ = false;
+  const size_t after = Delete("absent", 12);
+  Execute();
+  Complete();
+  EXPECT_EQ(ReasonOf(StatusOf(before)), kamino::v1::REASON_KEY_NOT_FOUND);
+  EXPECT_EQ(ReasonOf(StatusOf(after)), kamino::v1::REASON_RECONFIGURING);
+  EXPECT_TRUE(StatusOf(first_).ok());
+}
+
 }  // namespace
 }  // namespace kamino::head

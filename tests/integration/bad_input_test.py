@@ -117,7 +117,7 @@ class BadNodeTest(ClusterTest):
                        ("--alpha=0", "--alpha"),
                        ("--alpha=2", "--alpha"),
                        ("--undo_copy=none", "--undo_copy"),
-                       ("--undo_copy=none", "--undo_copy"),
+                       ("--undo_copy=log", "--chain_mode=traditional"),
                        ("--pmem=maybe", "--pmem"),
                        ("--node_id=a/b", "--node_id"),
                        ("--cluster_id=", "--cluster_id"),

@@ -1,5 +1,6 @@
-// Two thousand seeds, of which each must hold everything; and that a seed is a
-// run: the same, whenever and wherever.
+// Two thousand seeds, of which each must hold everything, and some hundred of
+// chains in another mode; and that a seed is a run: the same, whenever and
+// wherever.
 #include "tests/simulation/simulation.h"
 
 #include <time.h>
@@ -9,7 +10,9 @@
 #include <cstdio>
 #include <map>
 #include <string>
+#include <tuple>
 
+#include "base/chain_mode.h"
 #include "glog/logging.h"
 #include "gtest/gtest.h"
 
@@ -98,6 +101,33 @@ TEST_P(SimulationTest, HoldsWhateverGoesWrong) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Parts, SimulationTest, ::testing::Range(0, kParts));
+
+// Of chains in another mode.
+constexpr uint64_t kSeedsOfAMode = 300;
+constexpr int kPartsOfAMode = 5;
+
+class ModeTest
+    : public ::testing::TestWithParam<std::tuple<ChainMode, int>> {};
+
+TEST_P(ModeTest, HoldsWhateverGoesWrong) {
+  FLAGS_minloglevel = google::GLOG_FATAL;
+  const auto [mode, part] = GetParam();
+  uint64_t acknowledged = 0;
+  for (uint64_t seed = 1 + part; seed <= kSeedsOfAMode; seed += kPartsOfAMode) {
+    const RunResult result = RunSeed(seed, nullptr, mode);
+    EXPECT_TRUE(result.violation.ok())
+        << "seed " << seed << ": " << result.violation
+        << "\nreplay: make simulate SEEDS=1 FIRST=" << seed
+        << " TRACE=1 MODE=" << ChainModeName(mode);
+    acknowledged += result.acknowledged;
+  }
+  EXPECT_GT(acknowledged, 5000u);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Modes, ModeTest,
+    ::testing::Combine(::testing::Values(ChainMode::kTraditional),
+                       ::testing::Range(0, kPartsOfAMode)));
 
 TEST(DeterminismTest, ASeedIsARun) {
   FLAGS_minloglevel = google::GLOG_FATAL;

@@ -34,6 +34,12 @@ absl::string_view ChainModeNameOf(uint64_t number);
 // that does can go on alone; else two are needed, one to mend the other by.
 inline bool MendsAlone(ChainMode mode) { return mode != ChainMode::kKamino; }
 
+// Whether a node takes back what it was executing when it ended, and executes
+// it again: by itself, before it takes part in anything.
+inline bool TakesBackAlone(ChainMode mode) {
+  return mode == ChainMode::kTraditional;
+}
+
 // Whether entries that depend on others go down the chain behind them, not
 // only once those are completed. They may, where nobody is mended by what a
 // neighbour holds, which later entries have changed.

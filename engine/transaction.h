@@ -120,6 +120,13 @@ class Transaction : public Reader {
   virtual absl::StatusOr<std::byte*> Write(ObjectId id, uint32_t offset,
                                            uint32_t length) = 0;
 
+  // Write is about to be called for these, in this order. Declares nothing; but
+  // a scheme that has to make durable what lies there can do so for all of them
+  // at once. Errors: as Write's.
+  virtual absl::Status ForeseeWrites(absl::Span<const Intent> /*writes*/) {
+    return absl::OkStatus();
+  }
+
   // Declares an intent for [offset, offset + bytes.size()) and puts `bytes`
   // there; Read shows them at once. Schemes that are told the bytes can store
   // them past the cache, so this is faster than Write for those who have them.

@@ -408,6 +408,7 @@ void Admission::CommitBatch(Transaction& transaction, uint32_t executed,
         {std::move((*batch)[i].done), std::move(attempts[i].outcome)});
   }
   core_->CommitLocal(actions);
+  store_->OnDrained();  // with the applied marks
 }
 
 void Admission::NoteCommitted(const replica::Mutation& mutation,

@@ -54,12 +54,15 @@ ABSL_FLAG(uint64_t, ring_mb, 64,
           "Size of the log ring in MiB; the same on all nodes.");
 ABSL_FLAG(std::string, chain_mode, "kamino",
           "How the chain keeps what a crash may cut short; the same on all "
-          "nodes, for good: kamino (f + 2 nodes for f failures, no copies) or "
-          "images (f + 1; log entries carry what they leave).");
+          "nodes, for good: kamino (f + 2 nodes for f failures, no copies), "
+          "traditional (f + 1, each with undo copies) or images (f + 1; log "
+          "entries carry what they leave).");
 ABSL_FLAG(std::string, undo_copy, "dynamic",
-          "What this node keeps, while it is head, to take transactions back "
-          "by: simple (a copy of the whole heap) or dynamic (of what was "
-          "written last).");
+          "What this node keeps to take transactions back by, while it is "
+          "head, or, with --chain_mode=traditional, always: simple (a copy of "
+          "the whole heap), dynamic (of what was written last) or, in a "
+          "traditional chain alone, log (what is written over is copied each "
+          "time, and dropped at the commit).");
 ABSL_FLAG(double, alpha, 0.25,
           "With --undo_copy=dynamic: its size, as a part of the heap's.");
 ABSL_FLAG(bool, reserve_undo_copy, true,
@@ -112,13 +115,22 @@ constexpr uint32_t kMaxPmemDelayNanos = 100'000;
 
 absl::Status ReadUndoCopy(StorageOptions* storage) {
   const std::string kind = absl::GetFlag(FLAGS_undo_copy);
-  if (kind != "simple" && kind != "dynamic") {
-    return BadFlag(
-        "undo_copy",
-        absl::StrCat("must be simple or dynamic, not \"", kind, "\""));
+  if (kind == "simple") {
+    storage->undo_copy = UndoCopyKind::kSimple;
+  } else if (kind == "dynamic") {
+    storage->undo_copy = UndoCopyKind::kDynamic;
+  } else if (kind == "log") {
+    storage->undo_copy = UndoCopyKind::kLog;
+    if (storage->mode != ChainMode::kTraditional) {
+      return BadFlag("undo_copy",
+                     absl::StrCat("log is for --chain_mode=traditional, not ",
+                                  ChainModeName(storage->mode)));
+    }
+  } else {
+    return BadFlag("undo_copy",
+                   absl::StrCat("must be simple, dynamic or log, not \"", kind,
+                                "\""));
   }
-  storage->undo_copy =
-      kind == "simple" ? UndoCopyKind::kSimple : UndoCopyKind::kDynamic;
   storage->reserve_undo_copy = absl::GetFlag(FLAGS_reserve_undo_copy);
   return absl::OkStatus();
 }
@@ -129,10 +141,6 @@ absl::Status ReadChainMode(StorageOptions* storage) {
   if (!mode.has_value()) {
     return BadFlag("chain_mode", absl::StrCat("must be ", kChainModeNames,
                                               ", not \"", name, "\""));
-  }
-  // Its nodes have no undo copies of their own yet.
-  if (*mode == ChainMode::kTraditional) {
-    return BadFlag("chain_mode", "traditional is not there yet");
   }
   storage->mode = *mode;
   return absl::OkStatus();

@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "glog/logging.h"
 #include "replica/handshake.h"
+#include "replica/local_undo.h"
 
 namespace kamino::replica {
 
@@ -49,10 +51,12 @@ ChainCore::ChainCore(ChainOptions options, LogRing* ring, NodeRecord* record,
                       &damage_, &outbox_) {
   outbox_.set_chain_id(options_.chain_id);
   disputed_result_.Resume();
-  if (mending_.torn() && CarriesImages(options_.mode)) {
+  const bool interrupted = mending_.torn();
+  if (interrupted && CarriesImages(options_.mode)) {
     ApplyImages(ring->received(), /*interrupted=*/true);
   }
-  if (!mending_.torn() || deadly_.redone() != ring->applied() + 1) {
+  if (TakesBackAlone(options_.mode)) mending_.Forget();  // it is taken back
+  if (!interrupted || deadly_.redone() != ring->applied() + 1) {
     deadly_.SetRedone(0);
   }
   if (!mending_.torn() || !behind()) return;
@@ -241,6 +245,11 @@ void ChainCore::EnterView(absl::Time now) {
   if (outbox_.failed()) return;
   if (role() == Role::kSingle) scrub_.OnAlone();
 
+  // Executing it again has ended this process once.
+  if (TakesBackAlone(options_.mode) && is_head() &&
+      deadly_.redone() == ring_->applied() + 1) {
+    DropInterrupted();
+  }
   // What is in the ring was acknowledged upstream: it is executed whatever the
   // new role.
   ExecuteReceived();
@@ -367,6 +376,9 @@ absl::Status ChainCore::AppendLocal(absl::Span<const Mutation* const> mutations,
         "log entry of ", draft.bytes(),
         " bytes; the chain's links take at most ", options_.max_entry_bytes));
   }
+  if (TakesBackAlone(options_.mode)) {
+    RETURN_IF_ERROR(CheckUndoLogsHold(write_set, ring_->bytes_total()));
+  }
   absl::Status appended = ring_->Append(draft);
   if (appended.ok()) scrub_.OnWritten(write_set);
   if (appended.ok() && options_.on_appended) {
@@ -419,6 +431,10 @@ void ChainCore::OnDissent(const Execution::Dissent& dissent) {
   AfterApplied();  // those before it
   if (outbox_.failed()) return;
   dispute_.Begin(dissent.entry, dissent.why, dissent.hash);
+  if (!dispute_.whole() && TakesBackAlone(options_.mode)) {
+    absl::Status taken_back = executor_->TakeBack();
+    if (!taken_back.ok()) return outbox_.Fail(std::move(taken_back));
+  }
   if (!place_.inside()) {  // it joins
     return arbitration_.Convict(dispute_.first(), "the chain");
   }
@@ -463,6 +479,7 @@ void ChainCore::CleanTo(uint64_t sequence) {
   // Cleaned means applied by all, so it completes as well.
   if (is_head()) completions_.CompleteTo(sequence);
   if (sequence <= ring_->cleaned()) return;
+  executor_->BeforeClean(sequence);
   ring_->Clean(sequence);
   upstream_.OnCleaned();
 }

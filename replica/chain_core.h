@@ -135,7 +135,7 @@ class ChainCore {
                            const engine::AfterImage& image = {});
 
   // The commit mark of the entry that was appended last is durable: it may go
-  // down the chain.
+  // down the chain. Drains all regions of the node.
   void CommitLocal(Actions* actions);
 
   // This node came by an object that cannot be read, as `found` says: it

@@ -38,6 +38,8 @@ uint64_t ChainCore::KnownComplete() const {
 }
 
 void ChainCore::NoteDeadly(uint64_t after, uint64_t last) {
+  // What a neighbour holds of their objects later entries have changed, too.
+  if (TakesBackAlone(options_.mode)) return;
   deadly_.Note(after, last, KnownComplete());
 }
 

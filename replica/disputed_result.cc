@@ -121,6 +121,7 @@ absl::Status DisputedResult::CoverOwn(const engine::WriteSet& write_set,
 }
 
 void DisputedResult::TakeBack() {
+  if (TakesBackAlone(options_.mode)) return Drop();  // it is taken back
   if (place_->role() == membership::Role::kSingle) {
     return outbox_->Fail(absl::UnavailableError(absl::StrCat(
         "mutation ", dispute_->first(),

@@ -43,7 +43,8 @@ class DisputedResult {
   absl::Status Lost() const;
   // Nothing is half executed by a dispute.
   bool whole() const {
-    return record_->state().disputed == 0 || (open() && dispute_->whole());
+    return record_->state().disputed == 0 ||
+           (open() && (dispute_->whole() || TakesBackAlone(options_.mode)));
   }
 
   // Both only while the dispute is open.

@@ -41,6 +41,16 @@ class Executor {
   virtual absl::StatusOr<absl::string_view> ImageOf(
       const engine::Intent& intent) = 0;
 
+  // --- In a mode in which nodes take back by themselves (kTraditional).
+
+  // Takes back, durably, what was stored of entries that the ring does not say
+  // are applied. An error means that the node must stop.
+  virtual absl::Status TakeBack() {
+    return absl::UnimplementedError("nothing is taken back here");
+  }
+  // Everything up to there, which all have applied, is about to leave the ring.
+  virtual void BeforeClean(uint64_t /*sequence*/) {}
+
   // --- At a neighbour: appends the bytes that the intent covers here. Errors
   // as ImageOf's.
   virtual absl::Status ReadIntent(const engine::Intent& intent,

@@ -18,6 +18,9 @@ absl::StatusOr<uint64_t> HeapExecutor::Run(const LogEntry& entry, bool trial) {
   if (scrubbed_ != nullptr && !trial) {
     for (const Intent& intent : write_set) scrubbed_->OnWritten(intent.object);
   }
+  if (undo_ != nullptr && !trial) {
+    RETURN_IF_ERROR(PrepareToTakeBack(entry, write_set));
+  }
   Transaction transaction(heap_, write_set);
   absl::Status done = state_->Replay(transaction, entry, trial);
   uint64_t hash = 0;
@@ -30,6 +33,24 @@ absl::StatusOr<uint64_t> HeapExecutor::Run(const LogEntry& entry, bool trial) {
   }
   if (!done.ok()) return absl::DataLossError(done.message());
   return hash;
+}
+
+absl::Status HeapExecutor::PrepareToTakeBack(const LogEntry& entry,
+                                             const WriteSet& write_set) {
+  ASSIGN_OR_RETURN(auto undo, undo_->BeginLocalUndo());
+  return undo->Prepare(entry, write_set);
+}
+
+absl::Status HeapExecutor::TakeBack() {
+  ASSIGN_OR_RETURN(auto undo, undo_->BeginLocalUndo());
+  RETURN_IF_ERROR(undo->TakeBack());
+  state_->Forget();
+  return absl::OkStatus();
+}
+
+void HeapExecutor::BeforeClean(uint64_t sequence) {
+  if (undo_ == nullptr || undo_->local_undo() == nullptr) return;
+  undo_->local_undo()->BeforeClean(sequence);
 }
 
 absl::StatusOr<uint64_t> HeapExecutor::Execute(const LogEntry& entry) {

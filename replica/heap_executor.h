@@ -7,6 +7,7 @@
 
 #include "engine/heap/heap.h"
 #include "replica/executor.h"
+#include "replica/local_undo.h"
 #include "replica/mender.h"
 #include "replica/scrubbed_heap.h"
 #include "replica/state_machine.h"
@@ -16,15 +17,23 @@ namespace kamino::replica {
 class HeapExecutor : public Executor {
  public:
   // All must outlive this. `scrubbed`, which may be null, is told what changes.
+  // `undo`: null where nothing is taken back here.
   HeapExecutor(engine::Heap* heap, StateMachine* state,
-               ScrubbedHeap* scrubbed = nullptr)
-      : heap_(heap), state_(state), scrubbed_(scrubbed), mender_(heap) {}
+               ScrubbedHeap* scrubbed = nullptr,
+               LocalUndoSource* undo = nullptr)
+      : heap_(heap),
+        state_(state),
+        scrubbed_(scrubbed),
+        undo_(undo),
+        mender_(heap) {}
 
   absl::StatusOr<uint64_t> Execute(const LogEntry& entry) override;
   absl::StatusOr<uint64_t> Try(const LogEntry& entry) override;
   absl::StatusOr<uint64_t> HashImage(const LogEntry& entry) override;
   absl::StatusOr<absl::string_view> ImageOf(
       const engine::Intent& intent) override;
+  absl::Status TakeBack() override;
+  void BeforeClean(uint64_t sequence) override;
   absl::Status ReadIntent(const engine::Intent& intent,
                           std::string* bytes) override;
   absl::Status BeginMending(const engine::WriteSet& intents,
@@ -36,10 +45,13 @@ class HeapExecutor : public Executor {
  private:
   template <typename Transaction>
   absl::StatusOr<uint64_t> Run(const LogEntry& entry, bool trial);
+  absl::Status PrepareToTakeBack(const LogEntry& entry,
+                                 const engine::WriteSet& write_set);
 
   engine::Heap* const heap_;
   StateMachine* const state_;
   ScrubbedHeap* const scrubbed_;
+  LocalUndoSource* const undo_;
   Mender mender_;
   std::vector<engine::ObjectId> mended_;  // since BeginMending
 };

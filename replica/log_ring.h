@@ -81,6 +81,8 @@ class LogRing {
 
   // What was marked is durable when this returns.
   void PersistApplied();
+  // Everything up to applied() is durably so.
+  bool applied_is_durable() const { return applied_durable_; }
 
   // Marks of other regions, which say from now on what the ring's own says:
   // they are marked and made durable with it. They must say it already, and

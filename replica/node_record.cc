@@ -132,6 +132,7 @@ absl::Status NodeRecord::Open() {
   state_.epoch = best.line->epoch;
   state_.boot = best.line->boot;
   state_.alone = best.line->alone != 0;
+  state_.local_undo = best.line->local_undo != 0;
   current_ = newer;
   if (!best.whole) Write(newer);
   return absl::OkStatus();
@@ -165,6 +166,7 @@ void NodeRecord::Write(int version) {
   line.epoch = state_.epoch;
   line.boot = state_.boot;
   line.alone = state_.alone ? 1 : 0;
+  line.local_undo = state_.local_undo ? 1 : 0;
   line.checksum = ChecksumOf(line);
   for (int copy = 0; copy < 2; ++copy) {
     region_->CopyFlush(LineOf(region_, version, copy), &line, sizeof(line));

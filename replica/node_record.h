@@ -40,6 +40,9 @@ struct NodeState {
   // It executes as head since: what it had not committed is rolled back from
   // its own backup (Kamino-Tx, section 5.3).
   bool was_head = false;
+  // It executes the chain's log entries since so that it can take them back by
+  // itself (replica/local_undo.h): what is not marked applied is.
+  bool local_undo = false;
   // What the node's regions are known by to be of one age
   // (docs/stamp_format.md). next_nonce: while they get the next one; else 0.
   uint64_t nonce = 0;

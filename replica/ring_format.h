@@ -90,8 +90,9 @@ struct alignas(64) RecordLine {
   uint8_t heap_id[16];
   uint8_t cluster_uuid[16];
   uint64_t epoch;
-  uint64_t boot;  // of the machine; 0: not known
-  uint8_t unused[40];
+  uint64_t boot;        // of the machine; 0: not known
+  uint16_t local_undo;  // 0 or 1
+  uint8_t unused[38];
   uint64_t checksum;  // XXH3 of the fields above
 };
 

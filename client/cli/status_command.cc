@@ -28,6 +28,7 @@ std::string HitRate(const GetNodeStatusResponse& status) {
   if (!status.has_undo_copy()) return "-";
   const uint64_t all = status.undo_copy().hits() + status.undo_copy().misses();
   const std::string kind = Word(status.undo_copy().kind());
+  if (status.undo_copy().kind() == kamino::v1::UNDO_COPY_KIND_LOG) return kind;
   if (all == 0) return absl::StrCat(kind, " -");
   return absl::StrFormat("%s %.1f%%", kind,
                          100.0 * status.undo_copy().hits() / all);

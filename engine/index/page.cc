@@ -257,17 +257,22 @@ absl::Status PageEditor::Insert(const Page& before, int at,
   RETURN_IF_ERROR(MakeReady(&page, key));
   PageHeader header = page.header();
   header.keys_begin -= static_cast<uint16_t>(key.size());
+  const size_t moved = (header.count - at) * sizeof(Slot);
+  const auto key_bytes = static_cast<uint32_t>(key.size());
+  const auto slot_bytes = static_cast<uint32_t>(moved + sizeof(Slot));
+  const auto slots_begin = static_cast<uint32_t>(SlotOffset(at));
+  const Intent writes[] = {{page.id(), header.keys_begin, key_bytes},
+                           {page.id(), slots_begin, slot_bytes},
+                           {page.id(), 0, sizeof(PageHeader)}};
+  RETURN_IF_ERROR(transaction_->ForeseeWrites(
+      absl::MakeConstSpan(writes).subspan(key.empty() ? 1 : 0)));
   if (!key.empty()) {
-    ASSIGN_OR_RETURN(auto bytes,
-                     transaction_->Write(page.id(), header.keys_begin,
-                                         static_cast<uint32_t>(key.size())));
+    ASSIGN_OR_RETURN(auto bytes, transaction_->Write(
+                                     page.id(), header.keys_begin, key_bytes));
     std::memcpy(bytes, key.data(), key.size());
   }
-  const size_t moved = (header.count - at) * sizeof(Slot);
-  ASSIGN_OR_RETURN(
-      auto slots,
-      transaction_->Write(page.id(), static_cast<uint32_t>(SlotOffset(at)),
-                          static_cast<uint32_t>(moved + sizeof(Slot))));
+  ASSIGN_OR_RETURN(auto slots,
+                   transaction_->Write(page.id(), slots_begin, slot_bytes));
   std::memmove(slots + sizeof(Slot), slots, moved);
   const Slot slot{PrefixOf(key, header.shared), header.keys_begin,
                   static_cast<uint16_t>(key.size()), object};
@@ -287,11 +292,15 @@ absl::Status PageEditor::Remove(const Page& page, int at,
   header.garbage = static_cast<uint16_t>(garbage);
   header.erase_version = std::max(header.erase_version, erase_version);
   const size_t moved = (header.count - at - 1) * sizeof(Slot);
+  const auto slot_bytes = static_cast<uint32_t>(moved + sizeof(Slot));
+  const auto slots_begin = static_cast<uint32_t>(SlotOffset(at));
+  const Intent writes[] = {{page.id(), slots_begin, slot_bytes},
+                           {page.id(), 0, sizeof(PageHeader)}};
+  RETURN_IF_ERROR(transaction_->ForeseeWrites(
+      absl::MakeConstSpan(writes).subspan(moved > 0 ? 0 : 1)));
   if (moved > 0) {
-    ASSIGN_OR_RETURN(
-        auto slots,
-        transaction_->Write(page.id(), static_cast<uint32_t>(SlotOffset(at)),
-                            static_cast<uint32_t>(moved + sizeof(Slot))));
+    ASSIGN_OR_RETURN(auto slots,
+                     transaction_->Write(page.id(), slots_begin, slot_bytes));
     std::memmove(slots, slots + sizeof(Slot), moved);
   }
   ASSIGN_OR_RETURN(auto bytes,

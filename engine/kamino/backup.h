@@ -17,6 +17,8 @@
 
 namespace kamino::engine {
 
+class UndoLog;
+
 struct BackupStats {
   uint64_t hits = 0;    // intents whose object had a copy
   uint64_t misses = 0;  // copies made in the critical path
@@ -30,8 +32,13 @@ class Backup {
  public:
   virtual ~Backup() = default;
 
-  // "kamino-simple" or "kamino-dynamic".
+  // "kamino-simple", "kamino-dynamic" or "undo-log".
   virtual absl::string_view scheme() const = 0;
+
+  // Where this keeps no copies, but what lay where a transaction stores, as
+  // long as that may be taken back; else null. Then of the rest only region()
+  // and stats() are called, and transactions are one at a time.
+  virtual UndoLog* undo_log() { return nullptr; }
 
   // Makes sure that a durable copy of the object's payload exists and stays,
   // where it is, until Unpin; returns its bytes, in the backup's region. Who
@@ -83,6 +90,14 @@ absl::StatusOr<std::unique_ptr<Backup>> CreateDynamicBackup(const Heap* heap,
                                                             Region* region);
 absl::StatusOr<std::unique_ptr<Backup>> OpenDynamicBackup(const Heap* heap,
                                                           Region* region);
+
+// Undo logging: in the critical path what will be overwritten is copied, and
+// dropped at the commit. For `bytes` of it in all, records included.
+size_t LogBackupBytes(size_t bytes);
+absl::StatusOr<std::unique_ptr<Backup>> CreateLogBackup(const Heap* heap,
+                                                        Region* region);
+absl::StatusOr<std::unique_ptr<Backup>> OpenLogBackup(const Heap* heap,
+                                                      Region* region);
 
 }  // namespace kamino::engine
 

@@ -12,7 +12,7 @@ inline constexpr uint64_t kBackupMagic = 0x4b43414269614bull;  // "KaiBACK"
 inline constexpr uint32_t kBackupVersion = 2;
 inline constexpr size_t kHeaderBytes = 4096;
 
-enum class Kind : uint32_t { kSimple = 1, kDynamic = 2 };
+enum class Kind : uint32_t { kSimple = 1, kDynamic = 2, kLog = 3 };
 
 struct BackupHeader {
   uint64_t magic;
@@ -32,6 +32,29 @@ constexpr size_t BitmapBytes(size_t heap_bytes) {
   return (heap_bytes / 64 / 8 + 4095) / 4096 * 4096;
 }
 
+// kLog: after the header records, each padded to kUndoAlignment: an UndoRecord,
+// its UndoPieces, and what was saved of each, padded to 8 bytes.
+inline constexpr size_t kUndoAlignment = 64;
+
+struct UndoRecord {
+  // XXH3 of the fields below, of the pieces, and of what was saved of each,
+  // folded into that of the record before; 0 for the first one.
+  uint64_t checksum;
+  uint64_t number;  // what it is of is committed once this number is
+  uint64_t bytes;   // of all of it, with padding
+  uint32_t pieces;
+  uint32_t unused;  // 0
+};
+
+struct UndoPiece {
+  uint64_t object;
+  uint32_t offset;  // bytes into the payload
+  uint32_t length;  // bytes
+};
+
+static_assert(sizeof(UndoRecord) == 32);
+static_assert(offsetof(UndoRecord, number) == 8);
+static_assert(sizeof(UndoPiece) == 16);
 static_assert(sizeof(BackupHeader) == 56);
 static_assert(offsetof(BackupHeader, checksum) == 48);
 

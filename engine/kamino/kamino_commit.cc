@@ -99,6 +99,10 @@ absl::Status KaminoTransaction::Commit(const CommitOptions& options) {
   Region* region = store_->heap_->region();
   const bool changes = !state_->write_set.empty();
   if (changes) {
+    if (absl::Status saved = Save(); !saved.ok()) {
+      absl::Status aborted = Abort();
+      return aborted.ok() ? saved : aborted;
+    }
     PrepareRecord(options.sequence);
     if (options.image != nullptr) Tell(options.image);
     state_->claim = store_->ClaimRecord(state_->record.entries.size());
@@ -137,6 +141,7 @@ absl::Status KaminoTransaction::Commit(const CommitOptions& options) {
 }
 
 void KaminoTransaction::RestoreAll() {
+  if (store_->undo_log_ != nullptr) return store_->RestoreSaved(*state_);
   Region* region = store_->heap_->region();
   bool any = false;
   for (size_t i = 0; i < state_->write_set.size(); ++i) {

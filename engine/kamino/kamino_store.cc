@@ -10,6 +10,7 @@
 #include "engine/explore.h"
 #include "engine/kamino/kamino_transaction.h"
 #include "engine/kamino/recovery.h"
+#include "engine/kamino/undo_log.h"
 #include "engine/kamino/words.h"
 #include "glog/logging.h"
 
@@ -42,7 +43,8 @@ KaminoStore::KaminoStore(Heap* heap, std::unique_ptr<Backup> backup,
                          const KaminoOptions& options)
     : heap_(heap),
       backup_(std::move(backup)),
-      copy_at_commit_(options.copy_at_commit),
+      undo_log_(backup_->undo_log()),
+      copy_at_commit_(options.copy_at_commit && undo_log_ == nullptr),
       one_drain_(heap->region()->DrainsAll() && backup_->region()->DrainsAll()),
       log_(heap->region(), heap->log_area(), [this] { return Sequence(); }),
       sticky_(heap->region(), &locks_, heap->log_area()),
@@ -58,6 +60,8 @@ KaminoStore::KaminoStore(Heap* heap, std::unique_ptr<Backup> backup,
 KaminoStore::~KaminoStore() {
   listener_ = nullptr;  // whose it is may be gone
   PropagateAll();
+  // Before the log forgets what was committed.
+  if (undo_log_ != nullptr) undo_log_->Forget();
   sticky_.Reset();
   log_.Reset(0);
 }
@@ -73,7 +77,7 @@ absl::StatusOr<std::unique_ptr<KaminoStore>> KaminoStore::Open(
       RecoverHeap(heap, backup.get(), &log, &sticky, options.on_recovered));
   auto store =
       absl::WrapUnique(new KaminoStore(heap, std::move(backup), options));
-  store->last_sequence_ = last_sequence;
+  store->last_sequence_ = store->undo_committed_ = last_sequence;
   return store;
 }
 
@@ -155,6 +159,15 @@ KaminoStore::Turn KaminoStore::TakeTurn() {
 
 void KaminoStore::Committed(State state, Turn turn) {
   MarkBlocks(*state);
+  bool done = false;
+  if (undo_log_ != nullptr) {
+    CHECK_GT(state->sequence, undo_committed_);
+    CHECK(undo_owner_ == 0 || undo_owner_ == state->owner);
+    undo_committed_ = state->sequence;
+    undo_log_->Reuse();
+    undo_owner_ = 0;
+    done = !PrepareBackup(state.get());
+  }
   if (state->held) {
     absl::MutexLock lock(&mutex_);
     held_[state->sequence];
@@ -176,11 +189,16 @@ void KaminoStore::Committed(State state, Turn turn) {
     lane.last.store(state.release(), std::memory_order_release);
     return;
   }
-  SpinLockHolder lock(&lane.mutex);
-  keep_sequence();
-  ++lane.committed;
-  lane.pending.push_back(std::move(state));
-  lane.any.store(true, std::memory_order_release);
+  {
+    SpinLockHolder lock(&lane.mutex);
+    keep_sequence();
+    ++lane.committed;
+    if (!done) {
+      lane.pending.push_back(std::move(state));
+      lane.any.store(true, std::memory_order_release);
+    }
+  }
+  if (done) Propagated(std::move(state));
 }
 
 uint64_t KaminoStore::Sequence() const {
@@ -216,6 +234,38 @@ void KaminoStore::Aborted(State state) {
   Unlock(std::move(state));
 }
 
+// --- The undo log.
+
+absl::Status KaminoStore::SaveRanges(TransactionState* state,
+                                     absl::Span<const Intent> more) {
+  WriteSet& unsaved = state->unsaved;
+  unsaved.clear();
+  state->foreseen.clear();
+  for (size_t i = state->saved; i < state->ranges.size(); ++i) {
+    const auto& object = state->objects[state->ranges[i].object];
+    if (object.allocated || object.freed) continue;
+    unsaved.push_back(state->write_set[i]);
+  }
+  unsaved.insert(unsaved.end(), more.begin(), more.end());
+  if (!unsaved.empty()) {
+    CHECK(undo_owner_ == 0 || undo_owner_ == state->owner)
+        << "over an undo log one transaction stores at a time";
+    undo_owner_ = state->owner;
+    RETURN_IF_ERROR(undo_log_->Save(undo_committed_ + 1, unsaved));
+    undo_log_->region()->Drain();
+  }
+  state->saved = state->ranges.size();
+  return absl::OkStatus();
+}
+
+void KaminoStore::RestoreSaved(const TransactionState& state) {
+  if (undo_owner_ != state.owner) return;  // nothing was stored
+  undo_log_->TakeBack(undo_committed_);
+  heap_->region()->Drain();
+  undo_log_->Reuse();
+  undo_owner_ = 0;
+}
+
 // --- The backup.
 
 void KaminoStore::MarkBlocks(const TransactionState& state) {
@@ -225,7 +275,7 @@ void KaminoStore::MarkBlocks(const TransactionState& state) {
   }
 }
 
-void KaminoStore::PrepareBackup(TransactionState* state) {
+bool KaminoStore::PrepareBackup(TransactionState* state) {
   bool any = false;
   for (TransactionState::Object& object : state->objects) {
     if (object.freed) {
@@ -236,12 +286,13 @@ void KaminoStore::PrepareBackup(TransactionState* state) {
     }
     any |= object.freed || object.allocated;
   }
-  if (!any) return;
+  if (!any) return false;
   for (const TransactionState::Object& object : state->objects) {
     if (!object.allocated && !object.freed) continue;
     heap_->FlushState(object.id);
     heap_->region()->Flush(object.cleared.data(), object.cleared.size());
   }
+  return true;
 }
 
 void KaminoStore::CopyToBackup(const TransactionState& state) {
@@ -285,6 +336,13 @@ size_t KaminoStore::PropagateBatch(std::vector<State> batch) {
   Drain(/*backup=*/true, /*heap=*/true);
   for (State& state : batch) Propagated(std::move(state));
   return batch.size();
+}
+
+void KaminoStore::OnDrained() {
+  if (undo_log_ == nullptr) return;
+  std::vector<State> batch;
+  TakePending(MyLane(), SIZE_MAX, &batch);
+  for (State& state : batch) Propagated(std::move(state));
 }
 
 size_t KaminoStore::PropagateSome(size_t max) {

@@ -21,8 +21,15 @@
 //   5. The states of blocks are stored after the commit; recovery does so where
 //      a crash came before.
 //
-// Thread-safe, but a Transaction is one thread's. The store must outlive its
-// transactions.
+// Over an undo log (Backup::undo_log) it is undo logging: what an intent covers
+// is saved, durably, before it is stored to, and is of no use any more once the
+// transaction is committed; there are no copies, nor intents that outlive their
+// transaction, and locks fall once the states of blocks are durable. Every
+// transaction that changes anything has a CommitOptions::sequence then, higher
+// than the one before: it tells what is committed.
+//
+// Thread-safe, but a Transaction is one thread's; over an undo log there is one
+// that changes anything at a time. The store must outlive its transactions.
 #ifndef KAMINO_ENGINE_KAMINO_KAMINO_STORE_H_
 #define KAMINO_ENGINE_KAMINO_KAMINO_STORE_H_
 
@@ -98,6 +105,10 @@ class KaminoStore final : public TransactionalStore {
   // Propagates the changes of up to `max` committed transactions, durably, and
   // releases what that unlocks. Returns how many transactions are left.
   size_t PropagateToBackup(size_t max);
+
+  // Over an undo log: this thread has made durable what it had flushed in any
+  // region. So what waited for that is released; a drain is saved.
+  void OnDrained();
 
   // See CommitOptions::hold_locks. A sequence that is not held is ignored.
   void ReleaseHold(uint64_t sequence);
@@ -197,13 +208,24 @@ class KaminoStore final : public TransactionalStore {
   // Everything is taken back, durably.
   void Aborted(State state);
 
+  // --- The undo log; not null.
+
+  // Saves what lies where the transaction's ranges are about to be stored, as
+  // far as it is not saved, and where `more` are. kResourceExhausted: there is
+  // no room.
+  absl::Status SaveRanges(TransactionState* state,
+                          absl::Span<const Intent> more);
+  // Stores back, durably, what was saved.
+  void RestoreSaved(const TransactionState& state);
+
   // --- The backup.
 
   // Stores the states of blocks, for all to see.
   void MarkBlocks(const TransactionState& state);
   // Stores and flushes everything that is to be durable before the locks fall,
   // in two steps: first what takes locks, then what is only stores.
-  void PrepareBackup(TransactionState* state);
+  // False: there was nothing.
+  bool PrepareBackup(TransactionState* state);
   void CopyToBackup(const TransactionState& state);
   // Adds up to `max` of the committed, whose locks are held.
   void TakePending(Lane& lane, size_t max, std::vector<State>* batch);
@@ -224,6 +246,9 @@ class KaminoStore final : public TransactionalStore {
 
   Heap* const heap_;
   const std::unique_ptr<Backup> backup_;
+  UndoLog* const undo_log_;          // the backup's; may be null
+  uint64_t undo_committed_ = 0;      // the largest of all that have committed
+  LockTable::Owner undo_owner_ = 0;  // who has saved something; 0: nobody
   const bool copy_at_commit_;
   const bool one_drain_;  // serves for heap and backup
   CommitLog log_;

@@ -25,6 +25,14 @@ constexpr size_t kLineBytes = commit_log_format::kLineBytes;
 // Most bytes of zeros behind what a new object is given.
 constexpr size_t kMostZeros = 4096;
 
+bool Overlap(const Intent& declared, const Intent& intent) {
+  const auto end = [](const Intent& of) {
+    return uint64_t{of.offset} + of.length;
+  };
+  return declared.kind == IntentKind::kWrite && declared.offset < end(intent) &&
+         intent.offset < end(declared);
+}
+
 absl::Status NotFound(ObjectId id) {
   return absl::NotFoundError(absl::StrCat("no object has the id ", id));
 }
@@ -92,7 +100,10 @@ absl::StatusOr<absl::Span<const std::byte>> KaminoTransaction::Read(
   RETURN_IF_ERROR(LockShared(id));
   Object* object = state_->Find(id);
   if (object->freed) return NotFound(id);
-  if (object->deferred) Apply(object);
+  if (object->deferred) {
+    RETURN_IF_ERROR(Save());
+    Apply(object);
+  }
   if (!object->allocated) {
     auto payload = store_->heap_->Payload(id);
     if (ChecksIntents() && payload.ok() && !object->exclusive) {
@@ -116,6 +127,8 @@ absl::Status KaminoTransaction::CheckRoom() const {
 }
 
 absl::Status KaminoTransaction::MakeSticky(Object* object) {
+  // Ranges are saved when they are known.
+  if (store_->undo_log_ != nullptr) return absl::OkStatus();
   for (bool again = true;; again = false) {
     if (object->copy == nullptr) {
       auto copy = store_->backup_->EnsureCopy(object->id);
@@ -167,19 +180,51 @@ absl::StatusOr<KaminoTransaction::Object*> KaminoTransaction::OpenForWrite(
   return object;
 }
 
+absl::Status KaminoTransaction::Save(absl::Span<const Intent> more) {
+  if (store_->undo_log_ == nullptr) return absl::OkStatus();
+  return store_->SaveRanges(state_.get(), more);
+}
+
+absl::Status KaminoTransaction::ForeseeWrites(absl::Span<const Intent> writes) {
+  if (store_->undo_log_ == nullptr || writes.empty()) return absl::OkStatus();
+  for (const Intent& intent : writes) {
+    ASSIGN_OR_RETURN(const Object* object,
+                     OpenForWrite(intent.object, intent.offset, intent.length));
+    if (object->allocated) return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(Save(writes));
+  state_->foreseen.assign(writes.rbegin(), writes.rend());
+  return absl::OkStatus();
+}
+
+absl::Status KaminoTransaction::SaveNext(const Intent& intent) {
+  if (store_->undo_log_ == nullptr) return absl::OkStatus();
+  WriteSet& foreseen = state_->foreseen;
+  if (!foreseen.empty() && foreseen.back() == intent &&
+      state_->saved == state_->ranges.size()) {
+    foreseen.pop_back();
+  } else {
+    RETURN_IF_ERROR(store_->SaveRanges(state_.get(), {&intent, 1}));
+  }
+  ++state_->saved;
+  return absl::OkStatus();
+}
+
+bool KaminoTransaction::Overlaps(const Object& object,
+                                 const Intent& intent) const {
+  for (int i = object.last_range; i >= 0; i = state_->ranges[i].previous) {
+    if (Overlap(state_->write_set[i], intent)) return true;
+  }
+  return false;
+}
+
 KaminoTransaction::Range* KaminoTransaction::Declare(Object* object,
                                                      const Intent& intent,
                                                      bool* overlaps) {
-  const auto end = [](const Intent& of) {
-    return uint64_t{of.offset} + of.length;
-  };
   *overlaps = false;
   for (int i = object->last_range; i >= 0; i = state_->ranges[i].previous) {
     const Intent& other = state_->write_set[i];
-    if (other.kind != IntentKind::kWrite || other.offset >= end(intent) ||
-        intent.offset >= end(other)) {
-      continue;
-    }
+    if (!Overlap(other, intent)) continue;
     Reached(Branch::kRangesOverlap);
     // Hashed at the end, when its bytes are what they will be.
     Range& range = state_->ranges[i];
@@ -263,14 +308,17 @@ absl::StatusOr<std::byte*> KaminoTransaction::Write(ObjectId id,
   store_->PrefetchToRead(id);
   ASSIGN_OR_RETURN(auto opened, OpenForWrite(id, offset, length));
   Object* object = opened;
-  if (object->deferred) Apply(object);
   if (object->allocated) {
+    if (object->deferred) Apply(object);
     ZeroNew(object);
     return object->payload.data() + offset;
   }
   RETURN_IF_ERROR(CheckRoom());
+  const Intent intent{id, offset, length, IntentKind::kWrite};
+  RETURN_IF_ERROR(SaveNext(intent));
+  if (object->deferred) Apply(object);
   bool overlaps;
-  Declare(object, {id, offset, length, IntentKind::kWrite}, &overlaps);
+  Declare(object, intent, &overlaps);
   return object->payload.data() + offset;
 }
 
@@ -307,11 +355,14 @@ absl::Status KaminoTransaction::OverwriteWith(ObjectId id, uint32_t offset,
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(CheckRoom());
+  const Intent intent{id, offset, static_cast<uint32_t>(bytes.size()),
+                      IntentKind::kWrite};
+  // Unless it is stored with the commit.
+  if (kept < 0 || Overlaps(*object, intent)) {
+    RETURN_IF_ERROR(SaveNext(intent));
+  }
   bool overlaps;
-  Range* range = Declare(
-      object,
-      {id, offset, static_cast<uint32_t>(bytes.size()), IntentKind::kWrite},
-      &overlaps);
+  Range* range = Declare(object, intent, &overlaps);
   std::byte* target = object->payload.data() + offset;
   if (overlaps) {
     if (!bytes.empty()) std::memcpy(target, bytes.data(), bytes.size());

@@ -25,6 +25,7 @@ class KaminoTransaction final : public Transaction {
   void Prefetch(ObjectId id) const override { store_->PrefetchToRead(id); }
   absl::StatusOr<std::byte*> Write(ObjectId id, uint32_t offset,
                                    uint32_t length) override;
+  absl::Status ForeseeWrites(absl::Span<const Intent> writes) override;
   absl::Status Overwrite(ObjectId id, uint32_t offset,
                          absl::Span<const std::byte> bytes) override;
   absl::Status OverwriteBoth(ObjectId id, uint32_t offset,
@@ -53,6 +54,12 @@ class KaminoTransaction final : public Transaction {
   absl::Status MakeSticky(Object* object);
   // kResourceExhausted: more than a commit record can hold.
   absl::Status CheckRoom() const;
+  // Over an undo log: before anything is stored to the transaction's ranges, or
+  // to `more`, which is declared next.
+  absl::Status Save(absl::Span<const Intent> more = {});
+  // The same, of one that is declared next, unless it was foreseen.
+  absl::Status SaveNext(const Intent& intent);
+  bool Overlaps(const Object& object, const Intent& intent) const;
   // The range's place. `*overlaps`: with an earlier one of the object.
   Range* Declare(Object* object, const Intent& intent, bool* overlaps);
 

@@ -33,6 +33,7 @@
 #include "base/status_macros.h"
 #include "engine/explore.h"
 #include "engine/kamino/checksum.h"
+#include "engine/kamino/undo_log.h"
 #include "glog/logging.h"
 
 namespace kamino::engine {
@@ -257,6 +258,15 @@ absl::StatusOr<uint64_t> Recovery::Run(
       in_doubt.push_back(&record);
     }
   }
+  if (UndoLog* const undo_log = backup_->undo_log()) {
+    // What it saves for one shows that all before that had committed. In doubt
+    // is only what it has to take back, then.
+    last_sequence =
+        std::max(last_sequence, undo_log->newest() -
+                                    std::min<uint64_t>(1, undo_log->newest()));
+    undo_log->TakeBack(last_sequence);
+    in_doubt.clear();
+  }
   for (ObjectId id : suspects_) {
     RETURN_IF_ERROR(Restore(id));
   }
@@ -278,6 +288,7 @@ absl::StatusOr<uint64_t> Recovery::Run(
       if (KindOf(entry) == IntentKind::kFree) backup_->Unpin(ObjectOf(entry));
     }
   }
+  if (UndoLog* const undo_log = backup_->undo_log()) undo_log->Forget();
   sticky_->Reset();
   log_->Reset(last_sequence);
   if (marked_) {

@@ -62,8 +62,9 @@ void TransactionState::Clear() {
     *this = TransactionState();
     return;
   }
-  owner = sequence = 0;
+  owner = sequence = saved = 0;
   write_set.clear();
+  foreseen.clear();
   ranges.clear();
   objects.clear();
   index.clear();

@@ -87,6 +87,12 @@ struct TransactionState {
   std::vector<Object> objects;
   absl::flat_hash_map<ObjectId, size_t> index;  // of objects, once many
   ByteBuffer bytes;  // that ranges are to have, or have
+
+  // Over an undo log: so many ranges are in it, durably, or need not be; and
+  // those that Write is about to be called for, the next one last.
+  size_t saved = 0;
+  WriteSet foreseen;
+  WriteSet unsaved;  // while they are saved
   CommitRecord record;
 
   // After the commit.

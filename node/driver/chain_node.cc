@@ -65,7 +65,8 @@ ChainNode::ChainNode(Options options, Storage* storage,
       state_(procedures, storage->heap()->root()),
       ranges_(storage->heap(), storage->scrub_record(),
               options_.chain.scrub_range_bytes),
-      executor_(storage->heap(), &state_, &ranges_),
+      executor_(storage->heap(), &state_, &ranges_,
+                TakesBackAlone(storage->options().mode) ? storage : nullptr),
       copy_(
           storage,
           [this] {
@@ -268,7 +269,11 @@ Actions ChainNode::EndOfBatch(absl::Time now) {
 }
 
 bool ChainNode::PropagateToBackup(size_t max) {
-  if (admission_ == nullptr || failed()) return false;
+  if (failed()) return false;
+  if (replica::LocalUndo* const undo = storage_->local_undo()) {
+    return undo->Propagate(max);
+  }
+  if (admission_ == nullptr) return false;
   options_.doing("bringing the undo copy up to date", 0);
   const size_t left = admission_->PropagateToBackup(max);
   return left > 0 || admission_->has_ready();

@@ -8,19 +8,27 @@
 namespace kamino::node {
 namespace {
 
-kamino::v1::UndoCopyStatus ToProto(const engine::KaminoStats& stats,
+kamino::v1::UndoCopyStatus ToProto(const engine::BackupStats& stats,
                                    const StorageOptions& options) {
   kamino::v1::UndoCopyStatus undo_copy;
-  const bool simple = options.undo_copy == UndoCopyKind::kSimple;
-  undo_copy.set_kind(simple ? kamino::v1::UNDO_COPY_KIND_SIMPLE
-                            : kamino::v1::UNDO_COPY_KIND_DYNAMIC);
-  undo_copy.set_alpha(simple ? 1.0 : options.alpha);
-  undo_copy.set_hits(stats.backup.hits);
-  undo_copy.set_misses(stats.backup.misses);
-  undo_copy.set_evictions(stats.backup.evictions);
-  undo_copy.set_bytes_used(stats.backup.bytes_used);
-  undo_copy.set_bytes_total(stats.backup.bytes_total);
-  undo_copy.set_pending_transactions(stats.unpropagated);
+  switch (options.undo_copy) {
+    case UndoCopyKind::kSimple:
+      undo_copy.set_kind(kamino::v1::UNDO_COPY_KIND_SIMPLE);
+      undo_copy.set_alpha(1.0);
+      break;
+    case UndoCopyKind::kDynamic:
+      undo_copy.set_kind(kamino::v1::UNDO_COPY_KIND_DYNAMIC);
+      undo_copy.set_alpha(options.alpha);
+      break;
+    case UndoCopyKind::kLog:
+      undo_copy.set_kind(kamino::v1::UNDO_COPY_KIND_LOG);
+      break;
+  }
+  undo_copy.set_hits(stats.hits);
+  undo_copy.set_misses(stats.misses);
+  undo_copy.set_evictions(stats.evictions);
+  undo_copy.set_bytes_used(stats.bytes_used);
+  undo_copy.set_bytes_total(stats.bytes_total);
   return undo_copy;
 }
 
@@ -100,7 +108,11 @@ void Node::Describe(ChainNode& node,
   response->set_heap_bytes_total(heap.bytes_total);
   response->set_objects(heap.objects);
   if (const auto stats = node.store_stats()) {
-    *response->mutable_undo_copy() = ToProto(*stats, storage_->options());
+    auto* undo_copy = response->mutable_undo_copy();
+    *undo_copy = ToProto(stats->backup, storage_->options());
+    undo_copy->set_pending_transactions(stats->unpropagated);
+  } else if (const auto* undo = storage_->local_undo()) {
+    *response->mutable_undo_copy() = ToProto(undo->stats(), storage_->options());
   }
   if (const auto stats = node.admission_stats()) {
     *response->mutable_admission() = ToProto(*stats);

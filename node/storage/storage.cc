@@ -43,6 +43,9 @@ replica::Uuid NextHeapId(const replica::Uuid& last, uint64_t serial,
 
 static_assert(stamp_format::kAppliedOffset + replica::AppliedMark::kBytes <=
               replica::scrub_format::kOffset);
+static_assert(stamp_format::kAppliedOffset + replica::AppliedMark::kBytes <=
+              replica::LocalUndo::kMarkOffset);
+static_assert(replica::LocalUndo::kEnd <= engine::backup_format::kHeaderBytes);
 
 absl::Status Annotate(const absl::Status& status, absl::string_view what) {
   return absl::Status(status.code(),
@@ -62,9 +65,16 @@ size_t Storage::MinRingBytes() const {
 }
 
 size_t Storage::UndoCopyBytes() const {
-  return options_.undo_copy == UndoCopyKind::kSimple
-             ? engine::SimpleBackupBytes(options_.heap_bytes)
-             : engine::DynamicBackupBytes(options_.heap_bytes, options_.alpha);
+  switch (options_.undo_copy) {
+    case UndoCopyKind::kSimple:
+      return engine::SimpleBackupBytes(options_.heap_bytes);
+    case UndoCopyKind::kDynamic:
+      return engine::DynamicBackupBytes(options_.heap_bytes, options_.alpha);
+    case UndoCopyKind::kLog:
+      return engine::LogBackupBytes(
+          replica::UndoLogBytes(options_.ring_bytes));
+  }
+  return 0;
 }
 
 absl::StatusOr<std::unique_ptr<Storage>> Storage::Open(
@@ -282,7 +292,9 @@ absl::Status Storage::CheckAge() {
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(heap_age_->Check(AgeOfRing()));
-  if (record_->state().was_head) RETURN_IF_ERROR(OpenUndoCopy());
+  if (record_->state().was_head || record_->state().local_undo) {
+    RETURN_IF_ERROR(OpenUndoCopy());
+  }
   const uint64_t applied = std::min(ring_->applied(), heap_age_->mark()->end());
   if (!ring_->EndsEntry(applied)) {
     return absl::DataLossError(
@@ -357,7 +369,8 @@ absl::Status Storage::Recover() {
     EmptyLog();
     return absl::OkStatus();  // not a heap that can be loaded
   }
-  return record_->state().was_head ? RecoverHead() : heap_->Load();
+  if (record_->state().was_head) return RecoverHead();
+  return record_->state().local_undo ? RecoverReplica() : heap_->Load();
 }
 
 absl::Status Storage::RecoverHead() {
@@ -365,25 +378,50 @@ absl::Status Storage::RecoverHead() {
   ForgetUndoCopyAge();
   RETURN_IF_ERROR(done);
   // Nothing is left to roll back; the region serves again.
+  EndUndoCopy();
   if (undo_copy_region_->size() != UndoCopyBytes()) undo_copy_region_.reset();
-  NodeState state = record_->state();
-  state.was_head = false;
-  record_->Update(state);
   return absl::OkStatus();
 }
 
-absl::Status Storage::RollBack() {
+// What was executed beyond the applied mark, and not to its end perhaps, is
+// taken back; it is executed again from the ring. A disputed entry is what this
+// node made of it, if that is whole.
+absl::Status Storage::RecoverReplica() {
+  const NodeState& state = record_->state();
+  const bool disputed =
+      state.disputed == ring_->applied() + 1 && state.disputed_whole;
+  absl::Status done;
+  if (disputed) {
+    done = heap_->Load();
+  } else {
+    auto backup = OpenBackup();
+    done = backup.ok() ? replica::TakeBackInterrupted(heap_.get(), *ring_,
+                                                      backup->get())
+                       : backup.status();
+  }
+  ForgetUndoCopyAge();
+  RETURN_IF_ERROR(done);
+  EndUndoCopy();
+  if (undo_copy_region_->size() != UndoCopyBytes()) undo_copy_region_.reset();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Backup>> Storage::OpenBackup() {
   Region* const undo_copy = undo_copy_region_.get();
   auto backup = engine::OpenSimpleBackup(heap_.get(), undo_copy);
   if (!backup.ok()) backup = engine::OpenDynamicBackup(heap_.get(), undo_copy);
-  if (!backup.ok()) {
-    return Annotate(backup.status(), media_->Name(Part::kUndoCopy));
-  }
+  if (!backup.ok()) backup = engine::OpenLogBackup(heap_.get(), undo_copy);
+  if (backup.ok()) return backup;
+  return Annotate(backup.status(), media_->Name(Part::kUndoCopy));
+}
+
+absl::Status Storage::RollBack() {
+  ASSIGN_OR_RETURN(auto backup, OpenBackup());
   engine::KaminoOptions options;
   // Before the log forgets it: a crash in here must not make it uncommitted.
   options.on_recovered = [this](uint64_t last) { return KeepCommitted(last); };
   ASSIGN_OR_RETURN(auto store,
-                   KaminoStore::Open(heap_.get(), std::move(*backup), options));
+                   KaminoStore::Open(heap_.get(), std::move(backup), options));
   // What has no commit mark was never sent.
   ring_->TruncateAfter(ring_->applied());
   return absl::OkStatus();
@@ -421,20 +459,34 @@ absl::StatusOr<std::unique_ptr<Region>> Storage::MakeUndoCopyRegion() {
   return region;
 }
 
-absl::StatusOr<std::unique_ptr<Backup>> Storage::NewUndoCopy() {
+void Storage::EndUndoCopy() {
   NodeState state = record_->state();
-  if (state.was_head) {
-    state.was_head = false;
-    record_->Update(state);
-  }
+  if (!state.was_head && !state.local_undo) return;
+  state.was_head = state.local_undo = false;
+  record_->Update(state);
+}
+
+absl::StatusOr<std::unique_ptr<Backup>> Storage::NewUndoCopy() {
+  EndUndoCopy();
   ForgetUndoCopyAge();
+  local_undo_.reset();
+  local_backup_.reset();
   if (undo_copy_region_ == nullptr) {
     ASSIGN_OR_RETURN(undo_copy_region_, MakeUndoCopyRegion());
   }
-  auto backup =
-      options_.undo_copy == UndoCopyKind::kSimple
-          ? engine::CreateSimpleBackup(heap_.get(), undo_copy_region_.get())
-          : engine::CreateDynamicBackup(heap_.get(), undo_copy_region_.get());
+  Region* const region = undo_copy_region_.get();
+  absl::StatusOr<std::unique_ptr<Backup>> backup;
+  switch (options_.undo_copy) {
+    case UndoCopyKind::kSimple:
+      backup = engine::CreateSimpleBackup(heap_.get(), region);
+      break;
+    case UndoCopyKind::kDynamic:
+      backup = engine::CreateDynamicBackup(heap_.get(), region);
+      break;
+    case UndoCopyKind::kLog:
+      backup = engine::CreateLogBackup(heap_.get(), region);
+      break;
+  }
   if (!backup.ok())
     return Annotate(backup.status(), media_->Name(Part::kUndoCopy));
   undo_copy_age_.emplace(undo_copy_region_.get(),
@@ -445,12 +497,26 @@ absl::StatusOr<std::unique_ptr<Backup>> Storage::NewUndoCopy() {
   return backup;
 }
 
+absl::StatusOr<replica::LocalUndo*> Storage::BeginLocalUndo() {
+  if (local_undo_ != nullptr) return local_undo_.get();
+  CHECK(!record_->state().was_head) << "the head takes back by the undo copy";
+  ASSIGN_OR_RETURN(local_backup_, NewUndoCopy());
+  local_undo_ =
+      replica::MakeLocalUndo(heap_.get(), ring_.get(), local_backup_.get());
+  NodeState state = record_->state();
+  state.local_undo = true;
+  record_->Update(state);
+  return local_undo_.get();
+}
+
 // --- State transfer.
 
 void Storage::BeginReceiving() {
+  local_undo_.reset();
+  local_backup_.reset();
   NodeState state = record_->state();
   state.condition = Condition::kReceiving;
-  state.was_head = false;
+  state.was_head = state.local_undo = false;
   // What it is to hold was never a member's.
   state.view_id = 0;
   state.heap_id = NextHeapId(state.heap_id, record_->serial(), options_.salt);

@@ -19,13 +19,19 @@
 #include "node/storage/media.h"
 #include "node/storage/media_age.h"
 #include "node/storage/restart_count.h"
+#include "replica/local_undo.h"
 #include "replica/log_ring.h"
 #include "replica/node_record.h"
 #include "replica/scrub_record.h"
 
 namespace kamino::node {
 
-enum class UndoCopyKind { kSimple, kDynamic };
+enum class UndoCopyKind {
+  kSimple,   // of the whole heap
+  kDynamic,  // of what was lately written
+  // Of what is written over, as long as it may be taken back: undo logging.
+  kLog,
+};
 
 struct StorageOptions {
   std::string cluster_id;
@@ -57,7 +63,7 @@ struct StorageOptions {
 };
 
 // Not thread-safe: the core thread owns it once the node runs.
-class Storage {
+class Storage final : public replica::LocalUndoSource {
  public:
   // Makes the regions, or opens those that are there and recovers the heap. The
   // incarnation is one higher than the last time.
@@ -80,6 +86,11 @@ class Storage {
   // An empty undo copy, in place of an earlier one, which must be gone. Nothing
   // may be left to be rolled back from that one.
   absl::StatusOr<std::unique_ptr<engine::Backup>> NewUndoCopy();
+
+  // By the undo copy, as long as this node does not execute as head: until
+  // another one is made, or the heap is received.
+  absl::StatusOr<replica::LocalUndo*> BeginLocalUndo() override;
+  replica::LocalUndo* local_undo() override { return local_undo_.get(); }
 
   // From now on, durably, the heap is what a state transfer makes of it.
   void BeginReceiving();
@@ -114,10 +125,15 @@ class Storage {
   // Says which other regions are marked with the ring.
   void MarkWithRing();
   void ForgetUndoCopyAge();
+  // The undo copy is of no use, durably, and may be made anew.
+  void EndUndoCopy();
   // Rolls back what this node, as a head, had not committed.
   absl::Status Recover();
   absl::Status RecoverHead();
   absl::Status RollBack();
+  // The same, of what it was executing as a replica.
+  absl::Status RecoverReplica();
+  absl::StatusOr<std::unique_ptr<engine::Backup>> OpenBackup();
   // What has a commit mark is applied.
   absl::Status KeepCommitted(uint64_t last_sequence);
   absl::Status CheckOwner() const;
@@ -139,6 +155,8 @@ class Storage {
   std::optional<replica::NodeRecord> record_;
   std::optional<RestartCount> restarts_;
   std::optional<replica::ScrubRecord> scrub_record_;
+  std::unique_ptr<engine::Backup> local_backup_;
+  std::unique_ptr<replica::LocalUndo> local_undo_;  // by local_backup_
 };
 
 }  // namespace kamino::node

@@ -117,7 +117,7 @@ class BadNodeTest(ClusterTest):
                        ("--alpha=0", "--alpha"),
                        ("--alpha=2", "--alpha"),
                        ("--undo_copy=none", "--undo_copy"),
-                       ("--undo_copy=none", "--undo_copy"),
+                       ("--undo_copy=log", "--chain_mode=traditional"),
                        ("--pmem=maybe", "--pmem"),
                        ("--pmem_delay_line_ns=100001", "pmem_delay_line_ns"),
                        ("--pmem_delay_drain_ns=-1", "pmem_delay_drain_ns"),

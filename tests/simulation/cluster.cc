@@ -147,9 +147,11 @@ SimNode::Options Cluster::NodeOptions(const std::string& name) const {
   options.storage.heap_bytes = kHeapBytes;
   options.storage.ring_bytes = kRingBytes;
   options.storage.tiny_log_bytes = kLogBytes;
-  options.storage.undo_copy = options_.simple_backup
+  options.storage.undo_copy = options_.undo_log ? node::UndoCopyKind::kLog
+                              : options_.simple_backup
                                   ? node::UndoCopyKind::kSimple
                                   : node::UndoCopyKind::kDynamic;
+  options.undo_copy_varies = options_.undo_copy_varies;
   options.storage.alpha = 0.5;
   options.storage.restart_limit = options_.restart_limit;
   options.node.restarts = options_.restarts;

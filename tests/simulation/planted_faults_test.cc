@@ -1,10 +1,12 @@
 // The simulator notices every planted fault of the protocol, and nothing when
 // there is none.
-#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
 #include "base/chain_mode.h"
 #include "glog/logging.h"
 #include "gtest/gtest.h"
@@ -91,11 +93,21 @@ const char* const kFaults[] = {
     "view-led-by-stale-member",
 };
 
-// In a chain whose log entries carry what they leave.
-const char* const kFaultsOfImages[] = {
-    "head-tells-at-once-what-it-saw",
-    "kamino-unlocks-before-sync",
-    "roll-forward-applies-nothing",
+// Those of what chains in the other modes do.
+struct FaultOfMode {
+  ChainMode mode;
+  const char* fault;
+};
+const FaultOfMode kFaultsOfModes[] = {
+    {ChainMode::kImages, "head-tells-at-once-what-it-saw"},
+    {ChainMode::kImages, "kamino-unlocks-before-sync"},
+    {ChainMode::kImages, "roll-forward-applies-nothing"},
+    {ChainMode::kTraditional, "executor-saves-after-storing"},
+    {ChainMode::kTraditional, "head-tells-at-once-what-it-saw"},
+    {ChainMode::kTraditional, "kamino-unlocks-before-sync"},
+    {ChainMode::kTraditional, "storage-takes-back-nothing"},
+    {ChainMode::kTraditional, "undo-copies-are-behind"},
+    {ChainMode::kTraditional, "undo-is-not-drained"},
 };
 
 using faults::Verdict;
@@ -131,29 +143,33 @@ TEST_P(PlantedFaultsTest, IsCaught) {
   EXPECT_TRUE(verdict.caught) << verdict.how;
 }
 
-std::string TestName(const ::testing::TestParamInfo<const char*>& info) {
-  std::string name = info.param;
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
+std::string Words(absl::string_view name) {
+  return absl::StrReplaceAll(name, {{"-", "_"}});
 }
 
 INSTANTIATE_TEST_SUITE_P(All, PlantedFaultsTest, ::testing::ValuesIn(kFaults),
-                         TestName);
+                         [](const auto& info) { return Words(info.param); });
 
-class FaultsOfImagesTest : public ::testing::TestWithParam<const char*> {};
+class FaultsOfModesTest : public ::testing::TestWithParam<FaultOfMode> {};
 
-TEST_P(FaultsOfImagesTest, IsCaught) {
-  const Verdict verdict = Try(GetParam(), kMany, ChainMode::kImages);
-  std::printf("%-38s %s\n", GetParam(), verdict.how.substr(0, 160).c_str());
+TEST_P(FaultsOfModesTest, IsCaught) {
+  const auto& [mode, fault] = GetParam();
+  const Verdict verdict = Try(fault, kMany, mode);
+  std::printf("%-38s %s\n", fault, verdict.how.substr(0, 160).c_str());
   EXPECT_TRUE(verdict.caught) << verdict.how;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, FaultsOfImagesTest,
-                         ::testing::ValuesIn(kFaultsOfImages), TestName);
+INSTANTIATE_TEST_SUITE_P(
+    All, FaultsOfModesTest, ::testing::ValuesIn(kFaultsOfModes),
+    [](const auto& info) {
+      return absl::StrCat(ChainModeName(info.param.mode), "_",
+                          Words(info.param.fault));
+    });
 
 TEST(NoFaultTest, NothingIsCaughtWhereNothingIsWrong) {
   EXPECT_EQ(Try("", /*seeds=*/50).how, "");
   EXPECT_EQ(Try("", /*seeds=*/50, ChainMode::kImages).how, "");
+  EXPECT_EQ(Try("", /*seeds=*/50, ChainMode::kTraditional).how, "");
 }
 
 }  // namespace

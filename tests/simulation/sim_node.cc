@@ -95,6 +95,12 @@ void SimNode::Boot() {
   storage_options.first_incarnation = 1 + random_.Pick(1u << 30);
   storage_options.salt = random_.Next();
   storage_options.boot = boot_;
+  if (options_.undo_copy_varies) {
+    constexpr node::UndoCopyKind kKinds[] = {node::UndoCopyKind::kSimple,
+                                             node::UndoCopyKind::kDynamic,
+                                             node::UndoCopyKind::kLog};
+    storage_options.undo_copy = kKinds[storage_options.salt % 3];
+  }
   if (misfit_) storage_options.ring_bytes *= 2;
   if (std::exchange(limit_is_lifted_, false)) storage_options.restart_limit = 0;
   auto storage = node::Storage::Open(storage_options,

@@ -65,6 +65,8 @@ class SimNode final : public Process {
     bool drains_all = false;
     std::vector<std::string> cold;  // values that its heap holds for ever
     Pace pace;
+    // Each start is with any kind of undo copy.
+    bool undo_copy_varies = false;
     // An operator starts it without storage.restart_limit where it stays down.
     bool limit_is_lifted = false;
     // It need not be like the others: at times it is started with a ring of

@@ -133,6 +133,13 @@ void DrawSessions(uint64_t seed, ClusterOptions* options) {
   options->session_window = 2 + static_cast<uint32_t>(random.Pick(7));
 }
 
+// Of nodes that take back by themselves.
+void DrawUndo(uint64_t seed, ClusterOptions* options) {
+  Random random(seed ^ 0x04d0u);
+  options->undo_log = random.OneIn(2);
+  options->undo_copy_varies = random.OneIn(5);
+}
+
 absl::Duration DrawAckDelay(uint64_t seed) {
   Random random(seed ^ 0xacdeu);
   return random.OneIn(3)
@@ -152,6 +159,7 @@ ClusterOptions DrawCluster(Scenario scenario, uint64_t seed, ChainMode mode,
   ClusterOptions options = DrawCluster(scenario, random);
   options.mode = mode;
   options.most_held = DrawHeldCalls(seed);
+  if (mode == ChainMode::kTraditional) DrawUndo(seed, &options);
   options.replica_percent = DrawReplicaReads(seed);
   DrawSessions(seed, &options);
   options.ack_delay = DrawAckDelay(seed);

@@ -1,4 +1,4 @@
-// Two thousand seeds, and some of another mode, of which each must hold
+// Two thousand seeds, and some of the other modes, of which each must hold
 // everything; and that a seed is a run: the same, whenever and wherever.
 #include "tests/simulation/simulation.h"
 
@@ -9,7 +9,9 @@
 #include <cstdio>
 #include <map>
 #include <string>
+#include <tuple>
 
+#include "absl/strings/str_cat.h"
 #include "base/chain_mode.h"
 #include "glog/logging.h"
 #include "gtest/gtest.h"
@@ -42,8 +44,8 @@ double ReferenceSeconds() {
 }
 
 constexpr int kParts = 20;
-constexpr uint64_t kSeedsOfImages = 400;
-constexpr int kPartsOfImages = 4;
+constexpr uint64_t kSeedsOfAMode = 400;
+constexpr int kPartsOfAMode = 4;
 // Times real time, where the reference takes a second.
 constexpr double kLeastSpeed = 10;
 
@@ -102,34 +104,46 @@ TEST_P(SimulationTest, HoldsWhateverGoesWrong) {
 
 INSTANTIATE_TEST_SUITE_P(Parts, SimulationTest, ::testing::Range(0, kParts));
 
-// In a chain whose log entries carry what they leave.
-class ImagesTest : public ::testing::TestWithParam<int> {
+// Of chains in the other modes.
+class ModeTest
+    : public ::testing::TestWithParam<std::tuple<ChainMode, int>> {
  protected:
   void SetUp() override { FLAGS_minloglevel = google::GLOG_FATAL; }
 
   static void TearDownTestSuite() {
-    for (const Kind kind : {Kind::kSurvivor, Kind::kStorm, Kind::kError}) {
-      EXPECT_GT(runs_.of(kind), 0u) << kKindNames[static_cast<size_t>(kind)];
+    for (const auto& [mode, runs] : runs_) {
+      for (const Kind kind : {Kind::kSurvivor, Kind::kStorm, Kind::kError}) {
+        EXPECT_GT(runs.of(kind), 0u)
+            << ChainModeName(mode) << ": "
+            << kKindNames[static_cast<size_t>(kind)];
+      }
     }
   }
 
-  static inline Tally runs_;
+  static inline std::map<ChainMode, Tally> runs_;
 };
 
-TEST_P(ImagesTest, HoldsWhateverGoesWrong) {
-  for (uint64_t seed = 1 + GetParam(); seed <= kSeedsOfImages;
-       seed += kPartsOfImages) {
-    const RunResult result = RunSeed(seed, nullptr, ChainMode::kImages);
+TEST_P(ModeTest, HoldsWhateverGoesWrong) {
+  const auto [mode, part] = GetParam();
+  for (uint64_t seed = 1 + part; seed <= kSeedsOfAMode; seed += kPartsOfAMode) {
+    const RunResult result = RunSeed(seed, nullptr, mode);
     EXPECT_TRUE(result.violation.ok())
         << "seed " << seed << ": " << result.violation
         << "\nreplay: make simulate SEEDS=1 FIRST=" << seed
-        << " MODE=images TRACE=1";
-    runs_.AddRun(result.tally);
+        << " MODE=" << ChainModeName(mode) << " TRACE=1";
+    runs_[mode].AddRun(result.tally);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Parts, ImagesTest,
-                         ::testing::Range(0, kPartsOfImages));
+INSTANTIATE_TEST_SUITE_P(
+    Modes, ModeTest,
+    ::testing::Combine(::testing::Values(ChainMode::kImages,
+                                         ChainMode::kTraditional),
+                       ::testing::Range(0, kPartsOfAMode)),
+    [](const auto& info) {
+      return absl::StrCat(ChainModeName(std::get<0>(info.param)), "_",
+                          std::get<1>(info.param));
+    });
 
 TEST(DeterminismTest, ASeedIsARun) {
   FLAGS_minloglevel = google::GLOG_FATAL;

@@ -50,6 +50,8 @@ struct Scheme {
   // locks fall while something is left to flush: the harness takes a commit
   // for done when its call returns.
   bool switches_within_calls = false;
+  // Transactions are one at a time.
+  bool one_at_a_time = false;
 
   // The store on one region for each area; made new, else recovered. The
   // regions outlive the rig.

@@ -18,6 +18,8 @@ constexpr size_t kLogBytes = 64u << 10;
 constexpr size_t kKaminoLogBytes = heap_format::kMinLogBytes;
 // Room for about ten pages of the index: copies are evicted all the time.
 constexpr double kAlpha = 0.22;
+// Transactions can have more.
+constexpr size_t kUndoLogBytes = 32u << 10;
 
 class KaminoRig final : public Rig {
  public:
@@ -80,6 +82,14 @@ Scheme Kamino(std::string name, size_t backup_bytes, BackupMaker make_backup,
   return scheme;
 }
 
+Scheme UndoLogged() {
+  Scheme scheme = Kamino("undo-log", LogBackupBytes(kUndoLogBytes),
+                         CreateLogBackup, OpenLogBackup,
+                         /*copy_at_commit=*/false);
+  scheme.one_at_a_time = true;
+  return scheme;
+}
+
 Scheme Baseline(HeapScheme which) {
   Scheme scheme;
   scheme.name = std::string(HeapSchemeName(which));
@@ -108,6 +118,7 @@ const std::vector<Scheme>& Schemes() {
       // As at the head of a chain.
       Kamino("kamino-later", DynamicBackupBytes(kHeapBytes, kAlpha),
              CreateDynamicBackup, OpenDynamicBackup, /*copy_at_commit=*/false),
+      UndoLogged(),
       Baseline(HeapScheme::kUndo),
       Baseline(HeapScheme::kCopyOnWrite),
   };

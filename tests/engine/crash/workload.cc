@@ -71,6 +71,7 @@ class Life {
   std::deque<ObjectId> recent_;
   std::set<uint64_t> held_;
   uint64_t last_sequence_ = 0;  // given to a Commit
+  size_t threads_ = kThreads;   // that have a transaction
   int steps_ = 0;               // left
   // Short transactions that seldom meet: more commits, for the log's sake.
   bool brief_ = false;
@@ -79,6 +80,7 @@ class Life {
 void Life::Live(const Scheme& scheme, const Found& found,
                 const RunOptions& options) {
   const bool make = found.world == nullptr;
+  if (scheme.one_at_a_time) threads_ = 1;
   if (!make) {
     world_ = found.world;
     sequence_ = last_sequence_ = found.sequence;
@@ -126,7 +128,7 @@ void Life::RunThreads() {
     explorer_.ActAs(static_cast<int>(thread));
   };
   std::vector<std::function<void()>> bodies;
-  for (size_t thread = 0; thread <= kThreads; ++thread) {
+  for (size_t thread = 0; thread <= threads_; ++thread) {
     bodies.push_back([this, thread] { Work(thread); });
   }
   RunTogether(bodies, schedule);

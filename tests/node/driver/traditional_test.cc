@@ -1,0 +1,200 @@
+// A chain in traditional mode: a node that a power cut tore takes back by
+// itself what it was executing, with each kind of undo copy, before it hears of
+// anybody. The cut is made at every flush or drain of an operation in turn.
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "tests/node/driver/chain_rig.h"
+
+namespace kamino::node {
+namespace {
+
+using kamino::v1::Operation;
+using membership::Condition;
+using Moment = ChainRig::Moment;
+
+constexpr int kMostMoments = 200;
+
+ChainRig::Options Traditional(UndoCopyKind kind) {
+  ChainRig::Options options;
+  options.names = {"n1", "n2", "n3"};
+  options.mode = ChainMode::kTraditional;
+  options.undo_copy = kind;
+  return options;
+}
+
+void Prepare(ChainRig& rig) {
+  rig.StartAll();
+  rig.InstallView({"n1", "n2", "n3"});
+  rig.Settle();
+  for (int i = 0; i < 8; ++i) {
+    rig.Submit(i + 1, {Put(absl::StrCat("old", i), std::string(300, 'a' + i))});
+    rig.Settle(2);
+  }
+  ASSERT_EQ(rig.Difference(), "");
+}
+
+// Allocates, writes in place and frees.
+std::vector<Operation> Change() {
+  return {Put("new0", std::string(500, 'x')), Patch("old0", 10, "patched"),
+          Delete("old1"), Put("old2", std::string(300, 'y')),
+          Put("new1", std::string(200, 'z'))};
+}
+
+// What was cut is answered, once, and there is more to come.
+void ExpectGoesOn(ChainRig& rig, const std::shared_ptr<Issued>& cut) {
+  rig.Settle();
+  EXPECT_EQ(cut->answers, 1);
+  EXPECT_TRUE(cut->acknowledged()) << cut->outcome.status;
+  EXPECT_EQ(rig.Difference(), "");
+  std::vector<std::shared_ptr<Issued>> more;
+  more.push_back(rig.Submit(20, {Put("after", std::string(400, 'q'))}));
+  more.push_back(rig.Submit(21, {Delete("old3")}));
+  more.push_back(rig.Submit(22, {Patch("old4", 0, "again")}));
+  rig.Settle();
+  for (const auto& issued : more) {
+    EXPECT_EQ(issued->answers, 1);
+    EXPECT_TRUE(issued->acknowledged()) << issued->outcome.status;
+  }
+  EXPECT_EQ(rig.Difference(), "");
+}
+
+class TraditionalTest : public ::testing::TestWithParam<UndoCopyKind> {
+ protected:
+  // Loses the power of `victim` at each moment of the change in turn, starts it
+  // again, and calls `go_on`.
+  void TearEverywhere(
+      const std::string& victim,
+      const std::function<void(ChainRig&, const std::shared_ptr<Issued>&)>&
+          go_on) {
+    int torn = 0;
+    for (const Moment moment : {Moment::kFlush, Moment::kDrain}) {
+      for (int count = 1; count < kMostMoments; ++count) {
+        SCOPED_TRACE(absl::StrCat(victim, " ", count));
+        ChainRig rig(Traditional(GetParam()));
+        Prepare(rig);
+        const auto before = *rig.ReadAll(victim);
+        const uint64_t applied = rig.ring(victim).applied();
+        rig.CutPowerAt(victim, moment, count);
+        const auto change = rig.Submit(1, Change());
+        rig.Settle(3);
+        if (!rig.tear(victim).happened) break;
+        torn += rig.tear(victim).torn();
+        rig.Start(victim);
+        ASSERT_TRUE(rig.up(victim)) << rig.fatal(victim);
+        // It has heard of nobody, and is whole.
+        ASSERT_EQ(rig.node(victim).core().condition(), Condition::kReturned);
+        if (rig.ring(victim).applied() == applied) {
+          EXPECT_EQ(*rig.ReadAll(victim), before);
+        }
+        go_on(rig, change);
+        if (HasFailure()) return;
+      }
+    }
+    EXPECT_GT(torn, 0);
+  }
+};
+
+TEST_P(TraditionalTest, ANodeTakesBackByItselfAndExecutesAgain) {
+  for (const char* victim : {"n2", "n3"}) {
+    TearEverywhere(victim, [](ChainRig& rig, const auto& change) {
+      rig.InstallView({"n1", "n2", "n3"});
+      ExpectGoesOn(rig, change);
+    });
+    if (HasFailure()) return;
+  }
+}
+
+// Nobody is left who could tell it anything.
+TEST_P(TraditionalTest, GoesOnAlone) {
+  for (const char* victim : {"n2", "n3"}) {
+    TearEverywhere(victim, [victim](ChainRig& rig, const auto& change) {
+      uint64_t seed = 1;
+      for (const char* name : {"n1", "n2", "n3"}) {
+        if (name != std::string(victim)) rig.CutPower(name, seed += 7);
+      }
+      rig.InstallView({victim});
+      rig.Settle();
+      EXPECT_TRUE(rig.up(victim)) << rig.fatal(victim);
+      if (!change->acknowledged()) rig.Retry(change);
+      ExpectGoesOn(rig, change);
+    });
+    if (HasFailure()) return;
+  }
+}
+
+TEST_P(TraditionalTest, IsHeadNowAndExecutesAgain) {
+  TearEverywhere("n2", [](ChainRig& rig, const auto& change) {
+    rig.CutPower("n1", 7);
+    const uint64_t received = rig.ring("n2").received();
+    rig.InstallView({"n2", "n3"});
+    rig.Settle();
+    // It is there before anyone asks for it again.
+    EXPECT_EQ(rig.ring("n3").applied(), received);
+    if (!change->acknowledged()) rig.Retry(change);
+    ExpectGoesOn(rig, change);
+  });
+}
+
+TEST_P(TraditionalTest, AHeadRollsBack) {
+  TearEverywhere("n1", [](ChainRig& rig, const auto& change) {
+    EXPECT_EQ(rig.ring("n1").applied(), rig.ring("n1").received());
+    rig.InstallView({"n1", "n2", "n3"});
+    rig.Settle();
+    rig.Retry(change);
+    ExpectGoesOn(rig, change);
+  });
+}
+
+// Requests that follow each other on one object do not wait for the chain; the
+// power goes while several are in flight.
+TEST_P(TraditionalTest, DependentEntriesAreInFlightTogether) {
+  for (const char* victim : {"n1", "n2", "n3"}) {
+    for (int count = 1; count < 40; ++count) {
+      SCOPED_TRACE(absl::StrCat(victim, " ", count));
+      ChainRig rig(Traditional(GetParam()));
+      Prepare(rig);
+      rig.Hold("n3");
+      std::vector<std::shared_ptr<Issued>> issued;
+      for (int i = 0; i < 6; ++i) {
+        issued.push_back(rig.Submit(
+            i + 1, {Patch("old0", 4 * i, "next"), Put("old1", "x")}));
+        rig.Settle(1);
+      }
+      EXPECT_EQ(rig.node("n1").admission_stats()->in_flight, 6u);
+      rig.CutPowerAt(victim, Moment::kFlush, count);
+      rig.Hold("n3", false);
+      issued.push_back(rig.Submit(9, {Delete("old1"), Put("new", "y")}));
+      rig.Settle(3);
+      if (!rig.tear(victim).happened) break;
+      rig.Start(victim);
+      ASSERT_TRUE(rig.up(victim)) << rig.fatal(victim);
+      rig.InstallView({"n1", "n2", "n3"});
+      rig.Settle();
+      for (const auto& each : issued) {
+        if (!each->acknowledged()) rig.Retry(each);
+        rig.Settle();
+        EXPECT_TRUE(each->acknowledged()) << each->outcome.status;
+      }
+      EXPECT_EQ(rig.Difference(), "");
+      if (HasFailure()) return;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, TraditionalTest,
+    ::testing::Values(UndoCopyKind::kLog, UndoCopyKind::kSimple,
+                      UndoCopyKind::kDynamic),
+    [](const auto& info) {
+      return std::string(info.param == UndoCopyKind::kLog      ? "Log"
+                         : info.param == UndoCopyKind::kSimple ? "Simple"
+                                                               : "Dynamic");
+    });
+
+}  // namespace
+}  // namespace kamino::node

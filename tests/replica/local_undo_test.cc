@@ -1,0 +1,473 @@
+// Log entries that a replica takes back by itself, with each kind of undo copy:
+// the power goes at any flush or drain while it executes them, and again while
+// it takes back. What is left must be what the applied ones have made.
+#include "replica/local_undo.h"
+
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/kamino/kamino_store.h"
+#include "engine/kamino/replica_transaction.h"
+#include "engine/pmem/sim_region.h"
+#include "gtest/gtest.h"
+#include "replica/log_entry.h"
+#include "replica/log_ring.h"
+#include "tests/faults/fault.h"
+#include "tests/faults/trial.h"
+
+namespace kamino::replica {
+namespace {
+
+using engine::Backup;
+using engine::Heap;
+using engine::IntentKind;
+using engine::ObjectId;
+using engine::SimRegion;
+using engine::WriteSet;
+
+constexpr size_t kHeapBytes = 256u << 10;
+constexpr size_t kLogBytes = 4096;
+constexpr size_t kRingBytes = LogRing::kMinTinyBytes;
+constexpr int kEntries = 24;
+
+using Contents = std::map<ObjectId, std::string>;
+
+// What one entry does, in order, and what it leaves.
+struct Change {
+  struct Step {
+    IntentKind kind;
+    ObjectId object = 0;
+    uint32_t offset = 0;
+    std::string bytes;  // of kAlloc: what it is given at once
+  };
+  std::vector<Step> steps;
+  WriteSet write_set;
+  Contents after;
+};
+
+Contents ContentsOf(const Heap& heap, const Contents& known) {
+  Contents contents;
+  for (const auto& [id, bytes] : known) {
+    const auto payload = heap.Payload(id);
+    if (!payload.ok()) continue;
+    contents[id].assign(reinterpret_cast<const char*>(payload->data()),
+                        payload->size());
+  }
+  return contents;
+}
+
+// Makes changes as a head would that pipelines: what is freed is used again by
+// the next one.
+class Head {
+ public:
+  explicit Head(uint64_t seed) : random_(seed) {
+    heap_ = *Heap::CreateTiny(&heap_region_, "test", 16384);
+    auto backup = *engine::CreateSimpleBackup(heap_.get(), &backup_region_);
+    store_ = *engine::KaminoStore::Open(heap_.get(), std::move(backup));
+  }
+
+  Change Next() {
+    Change change;
+    auto transaction = store_->Begin(absl::ZeroDuration());
+    Contents objects = contents_;
+    for (uint64_t steps = 1 + Random(4); steps > 0; --steps) {
+      change.steps.push_back(NextStep(objects));
+      Do(&change.steps.back(), transaction.get(), &objects);
+    }
+    engine::CommitOptions options;
+    options.sequence = ++sequence_;
+    const auto keep = [&change](const WriteSet& write_set) {
+      change.write_set = write_set;
+      return absl::OkStatus();
+    };
+    options.before_mark.emplace(keep);
+    EXPECT_TRUE(transaction->Commit(options).ok());
+    while (store_->PropagateToBackup(100) > 0) {
+    }
+    contents_ = ContentsOf(*heap_, objects);
+    change.after = contents_;
+    return change;
+  }
+
+ private:
+  uint64_t Random(uint64_t bound) { return random_() % bound; }
+
+  ObjectId AnyOf(const Contents& objects) {
+    auto chosen = objects.begin();
+    std::advance(chosen, Random(objects.size()));
+    return chosen->first;
+  }
+
+  Change::Step NextStep(const Contents& objects) {
+    Change::Step step{IntentKind::kAlloc};
+    const uint64_t drawn = objects.size() < 4 ? 0 : Random(10);
+    // Few sizes, so that what one leaves soon fits another.
+    constexpr size_t kSizes[] = {100, 100, 300, 9000};
+    step.bytes.assign(kSizes[Random(4)] - Random(30),
+                      static_cast<char>('a' + Random(26)));
+    if (drawn < 3) return step;
+    step.object = AnyOf(objects);
+    step.kind = drawn < 5 ? IntentKind::kFree : IntentKind::kWrite;
+    if (step.kind == IntentKind::kFree) return step;
+    const std::string& old = objects.at(step.object);
+    step.bytes.resize(std::min(step.bytes.size(), old.size()));
+    step.offset = Random(old.size() - step.bytes.size() + 1);
+    return step;
+  }
+
+  void Do(Change::Step* step, engine::Transaction* transaction,
+          Contents* objects);
+
+  std::mt19937_64 random_;
+  SimRegion heap_region_{kHeapBytes};
+  SimRegion backup_region_{engine::SimpleBackupBytes(kHeapBytes)};
+  std::unique_ptr<Heap> heap_;
+  std::unique_ptr<engine::KaminoStore> store_;
+  uint64_t sequence_ = 0;
+  Contents contents_;
+};
+
+absl::Span<const std::byte> Bytes(const std::string& text) {
+  return absl::MakeConstSpan(reinterpret_cast<const std::byte*>(text.data()),
+                             text.size());
+}
+
+// Its object, where it is a new one, is written to `step`.
+absl::Status Carry(Change::Step* step, engine::Transaction* transaction) {
+  if (step->kind == IntentKind::kFree) return transaction->Free(step->object);
+  if (step->kind == IntentKind::kAlloc) {
+    auto id = transaction->Alloc(static_cast<uint32_t>(step->bytes.size()));
+    if (!id.ok()) return id.status();
+    step->object = *id;
+  }
+  return transaction->Overwrite(step->object, step->offset, Bytes(step->bytes));
+}
+
+void Head::Do(Change::Step* step, engine::Transaction* transaction,
+              Contents* objects) {
+  ASSERT_TRUE(Carry(step, transaction).ok());
+  if (step->kind == IntentKind::kFree) {
+    objects->erase(step->object);
+  } else if (step->kind == IntentKind::kAlloc) {
+    // As long as its capacity, if nothing else.
+    (*objects)[step->object] = step->bytes;
+  }
+}
+
+enum class Kind { kLog, kSimple, kDynamic };
+
+size_t BackupBytes(Kind kind) {
+  return kind == Kind::kLog      ? engine::LogBackupBytes(kRingBytes / 2)
+         : kind == Kind::kSimple ? engine::SimpleBackupBytes(kHeapBytes)
+                                 : engine::DynamicBackupBytes(kHeapBytes, 0.3);
+}
+
+std::unique_ptr<Backup> OpenBackup(Kind kind, bool make, Heap* heap,
+                                   SimRegion* region) {
+  switch (kind) {
+    case Kind::kLog:
+      return *(make ? engine::CreateLogBackup : engine::OpenLogBackup)(heap,
+                                                                       region);
+    case Kind::kSimple:
+      return *(make ? engine::CreateSimpleBackup : engine::OpenSimpleBackup)(
+          heap, region);
+    case Kind::kDynamic:
+      return *(make ? engine::CreateDynamicBackup : engine::OpenDynamicBackup)(
+          heap, region);
+  }
+  return nullptr;
+}
+
+// A node's regions, and what it makes of them.
+class Replica {
+ public:
+  using Images = std::vector<SimRegion::Image>;
+
+  explicit Replica(Kind kind) : kind_(kind) {
+    for (const size_t bytes : {kHeapBytes, kRingBytes, BackupBytes(kind)}) {
+      regions_.push_back(std::make_unique<SimRegion>(bytes));
+    }
+    heap_ = *Heap::CreateTiny(regions_[0].get(), "test", 16384);
+    ring_ = *LogRing::Create(regions_[1].get(), heap_->uuid(), kRingBytes,
+                             ChainMode::kTraditional);
+    Begin();
+  }
+
+  // What a crash left; Recover comes first.
+  Replica(Kind kind, const Images& images) : kind_(kind) {
+    for (const auto& image : images) {
+      regions_.push_back(std::make_unique<SimRegion>(image));
+    }
+    heap_ = *Heap::Open(regions_[0].get());
+    ring_ = *LogRing::Open(regions_[1].get(), heap_->uuid());
+  }
+
+  absl::Status Recover() {
+    backup_ = OpenBackup(kind_, false, heap_.get(), regions_[2].get());
+    absl::Status done = TakeBackInterrupted(heap_.get(), *ring_, backup_.get());
+    recovered_ = true;
+    return done;
+  }
+  // Goes on with an empty undo copy.
+  void Begin() {
+    undo_.reset();
+    backup_ = OpenBackup(kind_, true, heap_.get(), regions_[2].get());
+    undo_ = MakeLocalUndo(heap_.get(), ring_.get(), backup_.get());
+  }
+
+  absl::Status Append(const Change& change) {
+    const Mutation mutation;
+    const std::vector<const Mutation*> mutations = {&mutation};
+    LogEntryDraft draft;
+    draft.first = ring_->received() + 1;
+    draft.chain_id = 1;
+    draft.mutations = mutations;
+    draft.write_set = &change.write_set;
+    return ring_->Append(draft);
+  }
+
+  // `steps`: of the change, before it comes to something else.
+  absl::Status Execute(const Change& change, size_t steps = SIZE_MAX) {
+    const LogEntry entry = ring_->EntryOf(ring_->applied() + 1);
+    absl::Status done = undo_->Prepare(entry, change.write_set);
+    if (!done.ok()) return done;
+    engine::ReplicaTransaction transaction(heap_.get(), change.write_set);
+    for (Change::Step step : change.steps) {
+      if (steps-- == 0) return absl::CancelledError("half executed");
+      done = Carry(&step, &transaction);
+      if (!done.ok()) return done;
+    }
+    done = static_cast<engine::Transaction&>(transaction).Commit();
+    if (done.ok()) ring_->MarkApplied(entry.last());
+    return done;
+  }
+
+  void CleanTo(uint64_t sequence) {
+    undo_->BeforeClean(sequence);
+    ring_->Clean(sequence);
+  }
+
+  // Takes images at the `count`-th flush or drain of any region from now on.
+  void CrashAt(int count, uint64_t seed) {
+    countdown_ = count;
+    for (auto& region : regions_) {
+      const auto hook = [this, seed] {
+        if (countdown_ == 0 || --countdown_ > 0) return;
+        images_.emplace();
+        for (size_t i = 0; i < regions_.size(); ++i) {
+          images_->push_back(regions_[i]->CrashImage(seed + i));
+        }
+      };
+      region->SetDrainHook(hook);
+      region->SetFlushHook(hook);
+    }
+  }
+  const std::optional<Images>& images() const { return images_; }
+
+  Heap& heap() { return *heap_; }
+  LogRing& ring() { return *ring_; }
+  LocalUndo& undo() { return *undo_; }
+
+ private:
+  const Kind kind_;
+  std::vector<std::unique_ptr<SimRegion>> regions_;
+  std::unique_ptr<Heap> heap_;
+  std::unique_ptr<LogRing> ring_;
+  std::unique_ptr<Backup> backup_;
+  std::unique_ptr<LocalUndo> undo_;
+  bool recovered_ = false;
+  int countdown_ = 0;
+  std::optional<Images> images_;
+};
+
+// How a replica goes about it; drawn alike in every run of a seed.
+class Run {
+ public:
+  Run(Kind kind, uint64_t seed) : kind_(kind), seed_(seed) {
+    Head head(seed);
+    for (int i = 0; i < kEntries; ++i) changes_.push_back(head.Next());
+  }
+
+  // Not OK: what is wrong. `*over`: there are not so many moments.
+  absl::Status CrashAt(int count, bool* over) {
+    Replica replica(kind_);
+    replica.CrashAt(count, seed_ + count);
+    absl::Status done = GoOn(&replica);
+    if (!done.ok()) return done;
+    *over = !replica.images().has_value();
+    if (*over) return Check(replica);
+    return Recover(*replica.images(), /*again=*/1 + count % 7);
+  }
+
+  int torn() const { return torn_; }        // images with entries to take back
+  int several() const { return several_; }  // with more than one
+
+ private:
+  const Change& ChangeAt(uint64_t number) const { return changes_[number - 1]; }
+
+  absl::Status GoOn(Replica* replica) {
+    std::mt19937_64 random(seed_);
+    LogRing& ring = replica->ring();
+    while (ring.applied() < kEntries) {
+      while (ring.received() < kEntries &&
+             (ring.received() == ring.applied() || random() % 3 == 0)) {
+        absl::Status done = replica->Append(ChangeAt(ring.received() + 1));
+        if (!done.ok()) return done;
+      }
+      absl::Status done = Try(replica, &random);
+      if (!done.ok()) return done;
+      if (random() % 3 == 0) ring.PersistApplied();
+      if (random() % 3 == 0) replica->undo().Propagate(1 + random() % 2);
+      if (random() % 4 == 0) {
+        ring.PersistApplied();
+        replica->CleanTo(ring.applied() -
+                         random() % 2 * (ring.applied() > ring.cleaned()));
+      }
+    }
+    ring.PersistApplied();
+    while (replica->undo().Propagate(1)) {
+    }
+    return absl::OkStatus();
+  }
+
+  // Executes one, or comes to something else within it and takes it back.
+  absl::Status Try(Replica* replica, std::mt19937_64* random) {
+    LogRing& ring = replica->ring();
+    const Change& change = ChangeAt(ring.applied() + 1);
+    if ((*random)() % 6 == 0) {
+      absl::Status half =
+          replica->Execute(change, (*random)() % change.steps.size());
+      if (!absl::IsCancelled(half)) return half;
+      absl::Status done = replica->undo().TakeBack();
+      if (!done.ok()) return done;
+      done = Check(*replica);
+      if (!done.ok()) return done;
+    }
+    return replica->Execute(change);
+  }
+
+  absl::Status Recover(const Replica::Images& images, int again) {
+    Replica replica(kind_, images);
+    replica.CrashAt(again, seed_);
+    const uint64_t left = replica.ring().received() - replica.ring().applied();
+    torn_ += left > 0;
+    several_ += left > 1;
+    absl::Status done = replica.Recover();
+    if (done.ok()) done = Check(replica);
+    if (!done.ok()) return done;
+    if (replica.images().has_value() && again > 0) {
+      done = Recover(*replica.images(), 0);
+      if (!done.ok()) return done;
+    }
+    replica.Begin();
+    done = GoOn(&replica);
+    return done.ok() ? Check(replica) : done;
+  }
+
+  // It holds what the applied changes have made, and nothing else.
+  absl::Status Check(Replica& replica) {
+    const uint64_t applied = replica.ring().applied();
+    const Contents none;
+    const Contents& expected = applied == 0 ? none : ChangeAt(applied).after;
+    const uint64_t objects = replica.heap().stats().objects;
+    if (objects != expected.size() + 1) {  // the root
+      return absl::DataLossError(absl::StrCat("after ", applied, ", ",
+                                              objects - 1, " objects and not ",
+                                              expected.size()));
+    }
+    const Contents there = ContentsOf(replica.heap(), expected);
+    for (const auto& [id, bytes] : expected) {
+      if (there.count(id) > 0 && there.at(id) == bytes) continue;
+      return absl::DataLossError(
+          absl::StrCat("after ", applied, ", object ", id, " of ", bytes.size(),
+                       there.count(id) == 0 ? " bytes is not there"
+                                            : " bytes is not what it was"));
+    }
+    return absl::OkStatus();
+  }
+
+  const Kind kind_;
+  const uint64_t seed_;
+  std::vector<Change> changes_;
+  int torn_ = 0;
+  int several_ = 0;
+};
+
+// The first thing that is wrong, in `seeds` runs that crash at each `step`-th
+// moment.
+absl::Status CrashEverywhere(Kind kind, uint64_t seeds, int step, int* torn,
+                             int* several) {
+  for (uint64_t seed = 1; seed <= seeds; ++seed) {
+    Run run(kind, seed);
+    bool over = false;
+    for (int count = 1; !over; count += step) {
+      absl::Status done = run.CrashAt(count, &over);
+      if (done.ok()) continue;
+      return absl::Status(done.code(),
+                          absl::StrCat("seed ", seed, ", moment ", count, ": ",
+                                       done.message()));
+    }
+    *torn += run.torn();
+    *several += run.several();
+  }
+  return absl::OkStatus();
+}
+
+class LocalUndoTest : public ::testing::TestWithParam<Kind> {};
+
+TEST_P(LocalUndoTest, TakesBackWhatIsNotApplied) {
+  int torn = 0;
+  int several = 0;
+  EXPECT_EQ(CrashEverywhere(GetParam(), 12, 3, &torn, &several),
+            absl::OkStatus());
+  EXPECT_GT(torn, 500);
+  EXPECT_GT(several, 200);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, LocalUndoTest,
+                         ::testing::Values(Kind::kLog, Kind::kSimple,
+                                           Kind::kDynamic));
+
+struct Fault {
+  const char* name;
+  Kind kind;
+};
+
+class PlantedTest : public ::testing::TestWithParam<Fault> {};
+
+TEST_P(PlantedTest, IsCaught) {
+  const faults::Verdict verdict = faults::RunTrial([] {
+    faults::PlantFault(GetParam().name);
+    int torn = 0;
+    int several = 0;
+    const absl::Status done =
+        CrashEverywhere(GetParam().kind, 40, 1, &torn, &several);
+    return faults::Verdict{!done.ok() && faults::PlantedFaultWasMet(),
+                           done.ToString()};
+  });
+  EXPECT_TRUE(verdict.caught) << GetParam().name << ": " << verdict.how;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Faults, PlantedTest,
+    ::testing::Values(
+        Fault{"undo-is-not-drained", Kind::kLog},
+        Fault{"undo-forgets-what-is-not-durable", Kind::kLog},
+        Fault{"undo-forgets-what-was-freed", Kind::kLog},
+        Fault{"undo-log-takes-back-the-newest", Kind::kLog},
+        Fault{"undo-log-takes-back-what-is-committed", Kind::kLog},
+        Fault{"undo-copies-are-behind", Kind::kSimple},
+        Fault{"undo-copies-are-never-stale", Kind::kSimple},
+        Fault{"undo-copies-of-what-is-not-durable", Kind::kSimple},
+        Fault{"undo-copies-marked-with-the-changes", Kind::kDynamic}));
+
+}  // namespace
+}  // namespace kamino::replica

@@ -127,9 +127,9 @@ absl::Status ReadUndoCopy(StorageOptions* storage) {
                                   ChainModeName(storage->mode)));
     }
   } else {
-    return BadFlag("undo_copy",
-                   absl::StrCat("must be simple, dynamic or log, not \"", kind,
-                                "\""));
+    return BadFlag(
+        "undo_copy",
+        absl::StrCat("must be simple, dynamic or log, not \"", kind, "\""));
   }
   storage->reserve_undo_copy = absl::GetFlag(FLAGS_reserve_undo_copy);
   return absl::OkStatus();

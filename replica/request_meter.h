@@ -69,8 +69,7 @@ class MeteredTransaction final : public engine::Transaction {
   }
   absl::StatusOr<std::byte*> Write(engine::ObjectId id, uint32_t offset,
                                    uint32_t length) override;
-  absl::Status ForeseeWrites(
-      absl::Span<const engine::Intent> writes) override {
+  absl::Status ForeseeWrites(absl::Span<const engine::Intent> writes) override {
     return transaction_->ForeseeWrites(writes);
   }
   absl::Status Overwrite(engine::ObjectId id, uint32_t offset,

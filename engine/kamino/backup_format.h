@@ -32,13 +32,16 @@ constexpr size_t BitmapBytes(size_t heap_bytes) {
   return (heap_bytes / 64 / 8 + 4095) / 4096 * 4096;
 }
 
-// kLog: after the header records, each padded to kUndoAlignment: an UndoRecord,
+// kLog: at kUndoRoundOffset how many logs were made in the region, in 8 bytes;
+// after the header records, each padded to kUndoAlignment: an UndoRecord,
 // its UndoPieces, and what was saved of each, padded to 8 bytes.
 inline constexpr size_t kUndoAlignment = 64;
+inline constexpr size_t kUndoRoundOffset = 64;
 
 struct UndoRecord {
   // XXH3 of the fields below, of the pieces, and of what was saved of each,
-  // folded into that of the record before; 0 for the first one.
+  // folded into that of the record before, and for the first one into how
+  // many logs were made here.
   uint64_t checksum;
   uint64_t number;  // what it is of is committed once this number is
   uint64_t bytes;   // of all of it, with padding

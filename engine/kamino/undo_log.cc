@@ -59,7 +59,9 @@ absl::StatusOr<std::unique_ptr<UndoLog>> UndoLog::Create(const Heap* heap,
                      " bytes; it must be at least ", RegionBytes(1)));
   }
   auto log = absl::WrapUnique(new UndoLog(heap, region));
-  log->Forget();
+  ++log->round();
+  region->Persist(&log->round(), sizeof(uint64_t));
+  log->Reuse();
   WriteBackupHeader(*heap, Kind::kLog, region);
   return log;
 }
@@ -68,6 +70,7 @@ absl::StatusOr<std::unique_ptr<UndoLog>> UndoLog::Open(const Heap* heap,
                                                        Region* region) {
   RETURN_IF_ERROR(CheckBackupHeader(*heap, Kind::kLog, *region));
   auto log = absl::WrapUnique(new UndoLog(heap, region));
+  log->Reuse();
   log->Scan();
   return log;
 }
@@ -198,7 +201,12 @@ void UndoLog::TakeBack(uint64_t committed) {
 void UndoLog::Reuse() {
   records_.clear();
   end_ = kHeaderBytes;
-  seed_ = 0;
+  seed_ = round();
+}
+
+uint64_t& UndoLog::round() const {
+  return *reinterpret_cast<uint64_t*>(region_->base() +
+                                      backup_format::kUndoRoundOffset);
 }
 
 void UndoLog::Forget() {

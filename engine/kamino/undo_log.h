@@ -5,11 +5,13 @@
 //
 // Records follow each other from the region's start, until all of them are of
 // no use; then the first place is used again. The checksum of a record is
-// seeded by that of the one before it, so that none of an earlier round is
-// taken for the next one. (Where a record is bit by bit what it was in an
-// earlier round, the one behind it may be found, too. Its number is one that
-// was not committed in between, so what it holds is what lay there when the
-// same things had been stored as now: taking it back first does no harm.)
+// seeded by that of the one before it, so that none of before is taken for the
+// next one; that of the first one by a number which each log that is made in
+// the region has for itself, as the next one may give what was dropped the same
+// numbers again. (Where a record is bit by bit what was there before, the one
+// behind it may be found, too. Its number is one that was not committed in
+// between, so what it holds is what lay there when the same things had been
+// stored as now: taking it back first does no harm.)
 //
 // Not thread-safe.
 #ifndef KAMINO_ENGINE_KAMINO_UNDO_LOG_H_
@@ -81,6 +83,8 @@ class UndoLog {
   UndoLog(const Heap* heap, Region* region) : heap_(heap), region_(region) {}
 
   void Scan();
+  // How many logs were made in the region; on media.
+  uint64_t& round() const;
   // Of the record that begins there; 0: there is none.
   uint64_t CheckedBytes(uint64_t offset) const;
   bool LiesWithin(const Intent& intent) const;
@@ -92,7 +96,7 @@ class UndoLog {
   Region* const region_;
   std::vector<Record> records_;
   uint64_t end_ = backup_format::kHeaderBytes;
-  uint64_t seed_ = 0;  // the last record's checksum
+  uint64_t seed_ = 0;  // the last record's checksum; round() for the first one
   // While it saves.
   std::vector<backup_format::UndoPiece> pieces_;
   std::vector<std::byte> small_;

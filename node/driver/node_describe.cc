@@ -112,7 +112,8 @@ void Node::Describe(ChainNode& node,
     *undo_copy = ToProto(stats->backup, storage_->options());
     undo_copy->set_pending_transactions(stats->unpropagated);
   } else if (const auto* undo = storage_->local_undo()) {
-    *response->mutable_undo_copy() = ToProto(undo->stats(), storage_->options());
+    *response->mutable_undo_copy() =
+        ToProto(undo->stats(), storage_->options());
   }
   if (const auto stats = node.admission_stats()) {
     *response->mutable_admission() = ToProto(*stats);

@@ -71,8 +71,7 @@ size_t Storage::UndoCopyBytes() const {
     case UndoCopyKind::kDynamic:
       return engine::DynamicBackupBytes(options_.heap_bytes, options_.alpha);
     case UndoCopyKind::kLog:
-      return engine::LogBackupBytes(
-          replica::UndoLogBytes(options_.ring_bytes));
+      return engine::LogBackupBytes(replica::UndoLogBytes(options_.ring_bytes));
   }
   return 0;
 }

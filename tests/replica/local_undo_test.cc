@@ -43,7 +43,7 @@ using Contents = std::map<ObjectId, std::string>;
 // What one entry does, in order, and what it leaves.
 struct Change {
   struct Step {
-    IntentKind kind;
+    IntentKind kind = IntentKind::kAlloc;
     ObjectId object = 0;
     uint32_t offset = 0;
     std::string bytes;  // of kAlloc: what it is given at once
@@ -107,7 +107,7 @@ class Head {
   }
 
   Change::Step NextStep(const Contents& objects) {
-    Change::Step step{IntentKind::kAlloc};
+    Change::Step step;
     const uint64_t drawn = objects.size() < 4 ? 0 : Random(10);
     // Few sizes, so that what one leaves soon fits another.
     constexpr size_t kSizes[] = {100, 100, 300, 9000};

@@ -159,12 +159,12 @@ TEST_P(FaultsOfModesTest, IsCaught) {
   EXPECT_TRUE(verdict.caught) << verdict.how;
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, FaultsOfModesTest, ::testing::ValuesIn(kFaultsOfModes),
-    [](const auto& info) {
-      return absl::StrCat(ChainModeName(info.param.mode), "_",
-                          Words(info.param.fault));
-    });
+INSTANTIATE_TEST_SUITE_P(All, FaultsOfModesTest,
+                         ::testing::ValuesIn(kFaultsOfModes),
+                         [](const auto& info) {
+                           return absl::StrCat(ChainModeName(info.param.mode),
+                                               "_", Words(info.param.fault));
+                         });
 
 TEST(NoFaultTest, NothingIsCaughtWhereNothingIsWrong) {
   EXPECT_EQ(Try("", /*seeds=*/50).how, "");

@@ -105,17 +105,15 @@ TEST_P(SimulationTest, HoldsWhateverGoesWrong) {
 INSTANTIATE_TEST_SUITE_P(Parts, SimulationTest, ::testing::Range(0, kParts));
 
 // Of chains in the other modes.
-class ModeTest
-    : public ::testing::TestWithParam<std::tuple<ChainMode, int>> {
+class ModeTest : public ::testing::TestWithParam<std::tuple<ChainMode, int>> {
  protected:
   void SetUp() override { FLAGS_minloglevel = google::GLOG_FATAL; }
 
   static void TearDownTestSuite() {
     for (const auto& [mode, runs] : runs_) {
       for (const Kind kind : {Kind::kSurvivor, Kind::kStorm, Kind::kError}) {
-        EXPECT_GT(runs.of(kind), 0u)
-            << ChainModeName(mode) << ": "
-            << kKindNames[static_cast<size_t>(kind)];
+        EXPECT_GT(runs.of(kind), 0u) << ChainModeName(mode) << ": "
+                                     << kKindNames[static_cast<size_t>(kind)];
       }
     }
   }

@@ -97,6 +97,23 @@ TEST_F(UndoLogTest, FindsNothingOfAnEarlierRound) {
   EXPECT_EQ(Text(a_, 0, 4), "aaaa");  // not as the second one had it
 }
 
+// What was dropped has left its numbers to others, which begin alike.
+TEST_F(UndoLogTest, FindsNothingOfAnotherLog) {
+  ASSERT_TRUE(Save(7, {{a_, 0, 3, IntentKind::kWrite}}).ok());
+  Store(a_, "old");
+  ASSERT_TRUE(Save(8, {{a_, 0, 3, IntentKind::kWrite}}).ok());
+  Store(a_, "and");
+  Restart();
+  log_->TakeBack(6);
+  log_ = *UndoLog::Create(heap_.get(), &region_);
+  ASSERT_TRUE(Save(7, {{a_, 0, 3, IntentKind::kWrite}}).ok());
+  Store(a_, "new");
+  Restart();
+  EXPECT_EQ(log_->newest(), 7u);
+  log_->TakeBack(7);
+  EXPECT_EQ(Text(a_, 0, 4), "newa");
+}
+
 TEST_F(UndoLogTest, FindsNothingThatIsForgotten) {
   ASSERT_TRUE(Save(7, {{a_, 0, 3, IntentKind::kWrite}}).ok());
   log_->Forget();

@@ -92,7 +92,6 @@ StorageOptions ChainRig::StorageOptionsOf(const std::string& name) const {
   options.heap_bytes = options_.heap_bytes;
   options.ring_bytes = RingBytesOf(name);
   options.tiny_log_bytes = kLogBytes;
-  options.mode = options_.mode;
   options.undo_copy = options_.undo_copy;
   options.alpha = 0.5;
   options.first_incarnation = 100;

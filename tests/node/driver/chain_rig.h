@@ -102,7 +102,6 @@ class ChainRig {
     uint64_t heap_bytes = 512 << 10;
     uint64_t ring_bytes = 128 << 10;
     std::map<std::string, uint64_t> ring_bytes_of = {};  // of some others
-    ChainMode mode = ChainMode::kKamino;
     UndoCopyKind undo_copy = UndoCopyKind::kSimple;
     uint64_t transfer_bytes_per_s = 0;  // without a limit
     uint64_t window_entries = replica::ChainOptions().window_entries;

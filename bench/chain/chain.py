@@ -26,7 +26,7 @@ from chains import ChainRig, ClusterError, check_subject, nodes_of
 import service
 from binaries import Binaries
 
-SUBJECTS = "kamino,images"
+SUBJECTS = "kamino,traditional-log,traditional-dynamic,images"
 MAIN_FAILURES = 2  # the paper's
 YCSB = [f"ycsb-{letter}" for letter in "abcdef"]
 TREE = ["tree-spaced", "tree-bursts", "tree-spaced-any", "tree-bursts-any"]

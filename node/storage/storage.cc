@@ -43,14 +43,6 @@ replica::Uuid NextHeapId(const replica::Uuid& last, uint64_t serial,
 
 static_assert(stamp_format::kAppliedOffset + replica::AppliedMark::kBytes <=
               replica::scrub_format::kOffset);
-static_assert(stamp_format::kAppliedOffset + replica::AppliedMark::kBytes <=
-              replica::LocalUndo::kMarkOffset);
-static_assert(replica::LocalUndo::kEnd <= engine::backup_format::kHeaderBytes);
-
-absl::Status Annotate(const absl::Status& status, absl::string_view what) {
-  return absl::Status(status.code(),
-                      absl::StrCat(what, ": ", status.message()));
-}
 
 }  // namespace
 
@@ -59,21 +51,14 @@ std::string Storage::Label() const {
                       options_.node_id);
 }
 
+absl::Status Storage::Annotate(const absl::Status& status, Part part) const {
+  return absl::Status(status.code(),
+                      absl::StrCat(media_->Name(part), ": ", status.message()));
+}
+
 size_t Storage::MinRingBytes() const {
   return options_.tiny_log_bytes > 0 ? LogRing::kMinTinyBytes
                                      : LogRing::kMinBytes;
-}
-
-size_t Storage::UndoCopyBytes() const {
-  switch (options_.undo_copy) {
-    case UndoCopyKind::kSimple:
-      return engine::SimpleBackupBytes(options_.heap_bytes);
-    case UndoCopyKind::kDynamic:
-      return engine::DynamicBackupBytes(options_.heap_bytes, options_.alpha);
-    case UndoCopyKind::kLog:
-      return engine::LogBackupBytes(replica::UndoLogBytes(options_.ring_bytes));
-  }
-  return 0;
 }
 
 absl::StatusOr<std::unique_ptr<Storage>> Storage::Open(
@@ -103,13 +88,13 @@ absl::Status Storage::Create() {
                   ? Heap::CreateTiny(heap_region_.get(), Label(),
                                      options_.tiny_log_bytes)
                   : Heap::Create(heap_region_.get(), Label());
-  if (!heap.ok()) return Annotate(heap.status(), media_->Name(Part::kHeap));
+  if (!heap.ok()) return Annotate(heap.status(), Part::kHeap);
   heap_ = std::move(*heap);
   scrub_record_.emplace(heap_region_.get(), replica::scrub_format::kOffset);
   ASSIGN_OR_RETURN(ring_region_,
                    media_->Create(Part::kRing, options_.ring_bytes));
   auto ring = MakeRing(ring_region_.get());
-  if (!ring.ok()) return Annotate(ring.status(), media_->Name(Part::kRing));
+  if (!ring.ok()) return Annotate(ring.status(), Part::kRing);
   ring_ = std::move(*ring);
   NodeState state;
   state.incarnation = options_.first_incarnation;
@@ -142,7 +127,7 @@ absl::Status Storage::OpenExisting() {
   restarts_->OnStart();  // it may die of what it recovers
   if (absl::Status done = Recover(); !done.ok()) {
     restarts_->OnRefused();
-    return Annotate(done, media_->Name(Part::kHeap));
+    return Annotate(done, Part::kHeap);
   }
   RenewStamp();
   return absl::OkStatus();
@@ -152,7 +137,7 @@ absl::Status Storage::OpenHeap() {
   ASSIGN_OR_RETURN(auto region, media_->Open(Part::kHeap));
   heap_region_ = std::make_unique<TrackedRegion>(std::move(region));
   auto heap = Heap::Open(heap_region_.get());
-  if (!heap.ok()) return Annotate(heap.status(), media_->Name(Part::kHeap));
+  if (!heap.ok()) return Annotate(heap.status(), Part::kHeap);
   heap_ = std::move(*heap);
   scrub_record_.emplace(heap_region_.get(), replica::scrub_format::kOffset);
   return CheckOwner();
@@ -178,8 +163,8 @@ absl::Status Storage::OpenRing() {
       read.ok() && record_->state().condition == Condition::kReceiving;
   auto ring = anew ? MakeRing(ring_region_.get())
                    : LogRing::Open(ring_region_.get(), heap_->uuid());
-  if (!ring.ok()) return Annotate(ring.status(), name);
-  if (!read.ok()) return Annotate(read, name);
+  if (!ring.ok()) return Annotate(ring.status(), Part::kRing);
+  if (!read.ok()) return Annotate(read, Part::kRing);
   ring_ = std::move(*ring);
   if (ring_->mode() == options_.mode) return absl::OkStatus();
   if (record_->state().condition != Condition::kFresh) {
@@ -233,7 +218,7 @@ absl::Status Storage::ResizeRing() {
   ASSIGN_OR_RETURN(auto region,
                    media_->Create(Part::kRing, options_.ring_bytes));
   auto ring = MakeRing(region.get());
-  if (!ring.ok()) return Annotate(ring.status(), name);
+  if (!ring.ok()) return Annotate(ring.status(), Part::kRing);
   // As it is new, no entry of before can be taken for one of its own.
   (*ring)->Restart(ring_->cleaned(), /*generation=*/0);
   while ((*ring)->received() < ring_->received()) {
@@ -314,28 +299,10 @@ absl::Status Storage::CheckAge() {
   return absl::OkStatus();
 }
 
-// Before anything is taken back, as that could not be told from an old region.
-absl::Status Storage::OpenUndoCopy() {
-  const std::string name = media_->Name(Part::kUndoCopy);
-  ASSIGN_OR_RETURN(undo_copy_region_, media_->Open(Part::kUndoCopy));
-  if (undo_copy_region_->size() < engine::backup_format::kHeaderBytes) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        name, " is truncated to ", undo_copy_region_->size(), " bytes"));
-  }
-  undo_copy_age_.emplace(undo_copy_region_.get(), name);
-  RETURN_IF_ERROR(undo_copy_age_->Check(AgeOfRing()));
-  return heap_age_->CheckBeside(*undo_copy_age_);
-}
-
 void Storage::MarkWithRing() {
   std::vector<replica::AppliedMark*> marks = {heap_age_->mark()};
   if (undo_copy_age_.has_value()) marks.push_back(undo_copy_age_->mark());
   ring_->SetOtherMarks(std::move(marks));
-}
-
-void Storage::ForgetUndoCopyAge() {
-  undo_copy_age_.reset();
-  MarkWithRing();
 }
 
 void Storage::RenewStamp() {
@@ -370,142 +337,6 @@ absl::Status Storage::Recover() {
   }
   if (record_->state().was_head) return RecoverHead();
   return record_->state().local_undo ? RecoverReplica() : heap_->Load();
-}
-
-absl::Status Storage::RecoverHead() {
-  absl::Status done = RollBack();
-  ForgetUndoCopyAge();
-  RETURN_IF_ERROR(done);
-  // Nothing is left to roll back; the region serves again.
-  EndUndoCopy();
-  if (undo_copy_region_->size() != UndoCopyBytes()) undo_copy_region_.reset();
-  return absl::OkStatus();
-}
-
-// What was executed beyond the applied mark, and not to its end perhaps, is
-// taken back; it is executed again from the ring. A disputed entry is what this
-// node made of it, if that is whole.
-absl::Status Storage::RecoverReplica() {
-  const NodeState& state = record_->state();
-  const bool disputed =
-      state.disputed == ring_->applied() + 1 && state.disputed_whole;
-  absl::Status done;
-  if (disputed) {
-    done = heap_->Load();
-  } else {
-    auto backup = OpenBackup();
-    done = backup.ok() ? replica::TakeBackInterrupted(heap_.get(), *ring_,
-                                                      backup->get())
-                       : backup.status();
-  }
-  ForgetUndoCopyAge();
-  RETURN_IF_ERROR(done);
-  EndUndoCopy();
-  if (undo_copy_region_->size() != UndoCopyBytes()) undo_copy_region_.reset();
-  return absl::OkStatus();
-}
-
-absl::StatusOr<std::unique_ptr<Backup>> Storage::OpenBackup() {
-  Region* const undo_copy = undo_copy_region_.get();
-  auto backup = engine::OpenSimpleBackup(heap_.get(), undo_copy);
-  if (!backup.ok()) backup = engine::OpenDynamicBackup(heap_.get(), undo_copy);
-  if (!backup.ok()) backup = engine::OpenLogBackup(heap_.get(), undo_copy);
-  if (backup.ok()) return backup;
-  return Annotate(backup.status(), media_->Name(Part::kUndoCopy));
-}
-
-absl::Status Storage::RollBack() {
-  ASSIGN_OR_RETURN(auto backup, OpenBackup());
-  engine::KaminoOptions options;
-  // Before the log forgets it: a crash in here must not make it uncommitted.
-  options.on_recovered = [this](uint64_t last) { return KeepCommitted(last); };
-  ASSIGN_OR_RETURN(auto store,
-                   KaminoStore::Open(heap_.get(), std::move(backup), options));
-  // What has no commit mark was never sent.
-  ring_->TruncateAfter(ring_->applied());
-  return absl::OkStatus();
-}
-
-absl::Status Storage::KeepCommitted(uint64_t last_sequence) {
-  const uint64_t committed = std::max(ring_->applied(), last_sequence);
-  if (committed > ring_->received()) {
-    return absl::DataLossError(
-        absl::StrCat("the heap holds mutation ", committed,
-                     ", but the ring ends with ", ring_->received()));
-  }
-  if (!ring_->EndsEntry(committed)) {
-    return absl::DataLossError(
-        absl::StrCat("the heap ends with mutation ", committed,
-                     ", which is within a log entry of the ring"));
-  }
-  ring_->MarkApplied(committed);
-  ring_->PersistApplied();
-  return absl::OkStatus();
-}
-
-// --- The undo copy.
-
-absl::StatusOr<std::unique_ptr<Region>> Storage::MakeUndoCopyRegion() {
-  if (media_->Exists(Part::kUndoCopy)) {
-    ASSIGN_OR_RETURN(auto region, media_->Open(Part::kUndoCopy));
-    if (region->size() == UndoCopyBytes()) return region;
-    region.reset();
-    RETURN_IF_ERROR(media_->Remove(Part::kUndoCopy));
-  }
-  ASSIGN_OR_RETURN(auto region,
-                   media_->Create(Part::kUndoCopy, UndoCopyBytes()));
-  RETURN_IF_ERROR(media_->Publish(Part::kUndoCopy));
-  return region;
-}
-
-void Storage::EndUndoCopy() {
-  NodeState state = record_->state();
-  if (!state.was_head && !state.local_undo) return;
-  state.was_head = state.local_undo = false;
-  record_->Update(state);
-}
-
-absl::StatusOr<std::unique_ptr<Backup>> Storage::NewUndoCopy() {
-  EndUndoCopy();
-  ForgetUndoCopyAge();
-  local_undo_.reset();
-  local_backup_.reset();
-  if (undo_copy_region_ == nullptr) {
-    ASSIGN_OR_RETURN(undo_copy_region_, MakeUndoCopyRegion());
-  }
-  Region* const region = undo_copy_region_.get();
-  absl::StatusOr<std::unique_ptr<Backup>> backup;
-  switch (options_.undo_copy) {
-    case UndoCopyKind::kSimple:
-      backup = engine::CreateSimpleBackup(heap_.get(), region);
-      break;
-    case UndoCopyKind::kDynamic:
-      backup = engine::CreateDynamicBackup(heap_.get(), region);
-      break;
-    case UndoCopyKind::kLog:
-      backup = engine::CreateLogBackup(heap_.get(), region);
-      break;
-  }
-  if (!backup.ok())
-    return Annotate(backup.status(), media_->Name(Part::kUndoCopy));
-  undo_copy_age_.emplace(undo_copy_region_.get(),
-                         media_->Name(Part::kUndoCopy));
-  undo_copy_age_->SetStamp(Stamp());
-  undo_copy_age_->mark()->Reset(ring_->applied());
-  MarkWithRing();
-  return backup;
-}
-
-absl::StatusOr<replica::LocalUndo*> Storage::BeginLocalUndo() {
-  if (local_undo_ != nullptr) return local_undo_.get();
-  CHECK(!record_->state().was_head) << "the head takes back by the undo copy";
-  ASSIGN_OR_RETURN(local_backup_, NewUndoCopy());
-  local_undo_ =
-      replica::MakeLocalUndo(heap_.get(), ring_.get(), local_backup_.get());
-  NodeState state = record_->state();
-  state.local_undo = true;
-  record_->Update(state);
-  return local_undo_.get();
 }
 
 // --- State transfer.

@@ -141,6 +141,8 @@ class Storage final : public replica::LocalUndoSource {
   void EmptyLog();
   size_t UndoCopyBytes() const;
   std::string Label() const;
+  // With what it is of.
+  absl::Status Annotate(const absl::Status& status, Media::Part part) const;
   size_t MinRingBytes() const;
 
   const StorageOptions options_;

@@ -359,6 +359,8 @@ void Faults::MixFiles() {
   After(random_.OneIn(2) ? Between(20, 3000) : Between(1, 60),
         [this, node, copy] {
           if (!node->up() || node->doomed()) return;
+          // What it holds now may be the older one of the two.
+          if (node->put_back()) return;
           if (!MayLose(*node) || !MayDie(*node)) return;
           node->Die(random_.OneIn(2) ? Crash::kPower : Crash::kProcess);
           Disturb(node->name(), absl::Seconds(3));

@@ -66,6 +66,7 @@ class WordsTest(unittest.TestCase):
     self.assertEqual(settings.failures, [1, 2, 3])
     self.assertEqual((settings.rounds, settings.delays), (3, [100, 300, 1000]))
     self.assertTrue(settings.adds_simple)
+    self.assertEqual({"kamino-simple", *settings.subjects}, set(chains.KINDS))
     self.assertGreater(settings.prices["processor_hour"], 0)
     quick = chain.parse(["--quick", "--rounds=2", "--subjects=kamino"])
     self.assertEqual((quick.rounds, quick.adds_simple), (2, False))

@@ -8,6 +8,7 @@
 #include "engine/heap/heap.h"
 #include "engine/pmem/sim_region.h"
 #include "gtest/gtest.h"
+#include "tests/faults/planted.h"
 
 namespace kamino::engine {
 namespace {
@@ -46,6 +47,21 @@ class UndoLogTest : public ::testing::Test {
   void Restart() {
     region_.Reset(region_.CrashImage(1).data());
     log_ = *UndoLog::Open(heap_.get(), &region_);
+  }
+
+  // Two records are dropped, and a restart finds the log that was made after,
+  // which begins with one that is like the first of them.
+  void FollowAnotherLog() {
+    ASSERT_TRUE(Save(7, {{a_, 0, 3, IntentKind::kWrite}}).ok());
+    Store(a_, "old");
+    ASSERT_TRUE(Save(8, {{a_, 0, 3, IntentKind::kWrite}}).ok());
+    Store(a_, "and");
+    Restart();
+    log_->TakeBack(6);
+    log_ = *UndoLog::Create(heap_.get(), &region_);
+    ASSERT_TRUE(Save(7, {{a_, 0, 3, IntentKind::kWrite}}).ok());
+    Store(a_, "new");
+    Restart();
   }
 
   SimRegion heap_region_{kHeapBytes};
@@ -99,19 +115,16 @@ TEST_F(UndoLogTest, FindsNothingOfAnEarlierRound) {
 
 // What was dropped has left its numbers to others, which begin alike.
 TEST_F(UndoLogTest, FindsNothingOfAnotherLog) {
-  ASSERT_TRUE(Save(7, {{a_, 0, 3, IntentKind::kWrite}}).ok());
-  Store(a_, "old");
-  ASSERT_TRUE(Save(8, {{a_, 0, 3, IntentKind::kWrite}}).ok());
-  Store(a_, "and");
-  Restart();
-  log_->TakeBack(6);
-  log_ = *UndoLog::Create(heap_.get(), &region_);
-  ASSERT_TRUE(Save(7, {{a_, 0, 3, IntentKind::kWrite}}).ok());
-  Store(a_, "new");
-  Restart();
+  FollowAnotherLog();
   EXPECT_EQ(log_->newest(), 7u);
   log_->TakeBack(7);
   EXPECT_EQ(Text(a_, 0, 4), "newa");
+}
+
+TEST_F(UndoLogTest, NoticesALogThatFindsThem) {
+  faults::Planted planted("undo-log-begins-as-the-last-one");
+  FollowAnotherLog();
+  EXPECT_EQ(log_->newest(), 8u);
 }
 
 TEST_F(UndoLogTest, FindsNothingThatIsForgotten) {

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/kamino/kamino_store.h"
 #include "engine/kamino/replica_transaction.h"
+#include "engine/kamino/undo_log.h"
 #include "engine/pmem/sim_region.h"
 #include "gtest/gtest.h"
 #include "replica/log_entry.h"
@@ -435,6 +436,25 @@ TEST_P(LocalUndoTest, TakesBackWhatIsNotApplied) {
 INSTANTIATE_TEST_SUITE_P(Kinds, LocalUndoTest,
                          ::testing::Values(Kind::kLog, Kind::kSimple,
                                            Kind::kDynamic));
+
+// A head lets through what each node's undo log has room for.
+TEST(CheckUndoLogsHoldTest, CountsWhatIsWrittenOver) {
+  constexpr uint64_t kRing = 128 << 10;
+  constexpr uint32_t kEach = 1024;
+  SimRegion heap_region(1 << 20);
+  const auto heap = *Heap::CreateTiny(&heap_region, "test", 16384);
+  SimRegion region(engine::LogBackupBytes(UndoLogBytes(kRing)));
+  const auto log = *engine::UndoLog::Create(heap.get(), &region);
+  const ObjectId object = *heap->Reserve(kEach);
+  WriteSet write_set = {{object, 0, 1 << 30, IntentKind::kFree}};
+  while (CheckUndoLogsHold(write_set, kRing).ok()) {
+    log->Reuse();
+    EXPECT_EQ(log->Save(1, write_set), absl::OkStatus());
+    write_set.push_back({object, 0, kEach, IntentKind::kWrite});
+  }
+  EXPECT_TRUE(absl::IsInvalidArgument(CheckUndoLogsHold(write_set, kRing)));
+  EXPECT_GT(write_set.size(), 60u);
+}
 
 struct Fault {
   const char* name;

@@ -93,6 +93,8 @@ absl::Status CheckGoesOn(Rig& rig, const World& world,
 
   std::mt19937_64 random(seed);
   auto now = std::make_shared<const World>(world);
+  CommitOptions options;
+  options.sequence = rig.last_sequence().value_or(0);
   for (int i = 0; i < 2; ++i) {
     Session session(&rig, random() % kDirectories, &now, &random, [] {});
     absl::Status done;
@@ -102,7 +104,8 @@ absl::Status CheckGoesOn(Rig& rig, const World& world,
       auto change = session.Changes();
       if (!change.ok())
         return Annotate("reading its own writes", change.status());
-      done = session.transaction().Commit();
+      ++options.sequence;
+      done = session.transaction().Commit(options);
       if (done.ok()) {
         World after = *now;
         Apply(*change, &after);

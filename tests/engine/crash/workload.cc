@@ -95,6 +95,7 @@ void Life::Live(const Scheme& scheme, const Found& found,
     auto made = MakeWorld(*rig_);
     if (!Check(made.status(), "making the world")) return;
     world_ = std::make_shared<const World>(std::move(*made));
+    sequence_ = last_sequence_ = kWorldSequence;
     Expect();
     explorer_.Explore(true);
   }

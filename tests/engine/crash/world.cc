@@ -110,7 +110,9 @@ absl::StatusOr<World> MakeWorld(Rig& rig) {
     world.objects[intent.object] = std::make_shared<const std::string>(
         reinterpret_cast<const char*>(bytes->data()), bytes->size());
   }
-  if (made.ok()) made = transaction->Commit();
+  CommitOptions options;
+  options.sequence = kWorldSequence;
+  if (made.ok()) made = transaction->Commit(options);
   if (!made.ok()) return made;
   rig.store().Quiesce();
   return world;

@@ -43,7 +43,9 @@ void Apply(const Change& change, World* world);
 // The id at `index` of an object that holds ids.
 absl::StatusOr<ObjectId> ReadId(Reader& reader, ObjectId id, uint32_t index);
 
-// Makes the tree and the directories in a new store.
+// Makes the tree and the directories in a new store, by a commit of this
+// sequence.
+inline constexpr uint64_t kWorldSequence = 1;
 absl::StatusOr<World> MakeWorld(Rig& rig);
 
 // Not OK: what differs first. Objects byte by byte; that there are as many as

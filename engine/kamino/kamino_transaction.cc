@@ -456,6 +456,8 @@ absl::Status KaminoTransaction::Free(ObjectId id) {
     object->payload = *payload;
   }
   RETURN_IF_ERROR(CheckRoom());
+  // What is put off is stored as it overlaps.
+  if (object->deferred) RETURN_IF_ERROR(Save());
   bool overlaps;
   Declare(
       object,

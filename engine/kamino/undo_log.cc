@@ -103,6 +103,7 @@ uint64_t UndoLog::CheckedBytes(uint64_t offset) const {
   uint64_t checksum = ChecksumOf(seed_, record, pieces);
   for (const UndoPiece& piece : pieces) {
     if (PieceBytes(piece) > record.bytes - used) return 0;
+    if (!LiesWithin({piece.object, piece.offset, piece.length})) return 0;
     checksum = FoldHash(checksum, Checksum({at + used, piece.length}));
     used += PieceBytes(piece);
   }

@@ -72,6 +72,7 @@ const std::vector<PlantedFault>& PlantedFaults() {
       {"undo-log-saves-in-one-place", "undo-log"},
       {"kamino-aborts-keep-what-is-saved", "undo-log"},
       {"kamino-saved-is-not-drained", "undo-log"},
+      {"kamino-free-stores-what-is-not-saved", "undo-log"},
       {"allocator-extent-not-grown", "kamino-simple"},
       {"allocator-no-drain-after-growth", "kamino-dynamic"},
       {"allocator-shrinks-first", "kamino-simple"},

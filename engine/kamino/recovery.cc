@@ -259,11 +259,16 @@ absl::StatusOr<uint64_t> Recovery::Run(
     }
   }
   if (UndoLog* const undo_log = backup_->undo_log()) {
-    // What it saves for one shows that all before that had committed. In doubt
-    // is only what it has to take back, then.
+    // What it saves for one shows that all before that had committed, as does
+    // space that was used again. In doubt is only what it has to take back,
+    // then.
     last_sequence =
         std::max(last_sequence, undo_log->newest() -
                                     std::min<uint64_t>(1, undo_log->newest()));
+    for (const CommitRecord* record : in_doubt) {
+      if (!WasDone(*record)) continue;
+      last_sequence = std::max(last_sequence, record->sequence);
+    }
     undo_log->TakeBack(last_sequence);
     in_doubt.clear();
   }
@@ -288,9 +293,10 @@ absl::StatusOr<uint64_t> Recovery::Run(
       if (KindOf(entry) == IntentKind::kFree) backup_->Unpin(ObjectOf(entry));
     }
   }
-  if (UndoLog* const undo_log = backup_->undo_log()) undo_log->Forget();
   sticky_->Reset();
   log_->Reset(last_sequence);
+  // Only now, as it may be what has told that so much is committed.
+  if (UndoLog* const undo_log = backup_->undo_log()) undo_log->Forget();
   if (marked_) {
     RETURN_IF_ERROR(heap_->Load());
   }

@@ -102,7 +102,10 @@ void SessionStream::OnReadDone(bool ok) {
         [server = server_, id = id_](ChainNode&) { server->OnClosed(id); });
     return Close();
   }
-  const size_t bytes = in_.frame().size();
+  // Once it reads no more, another thread may have the next frame read into
+  // the same place.
+  std::string frame = std::move(*in_.mutable_frame());
+  const size_t bytes = frame.size();
   {
     absl::MutexLock lock(&mutex_);
     reading_ = false;
@@ -110,8 +113,8 @@ void SessionStream::OnReadDone(bool ok) {
     taken_bytes_ += bytes;
   }
   auto self = shared_from_this();
-  const bool runs = server_->node()->Run(
-      [self, bytes, frame = std::move(*in_.mutable_frame())](ChainNode&) {
+  const bool runs =
+      server_->node()->Run([self, bytes, frame = std::move(frame)](ChainNode&) {
         self->server_->OnFrame(self->id_, frame);
         self->OnFrameTaken(bytes);
       });

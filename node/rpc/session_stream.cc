@@ -102,32 +102,30 @@ void SessionStream::OnReadDone(bool ok) {
         [server = server_, id = id_](ChainNode&) { server->OnClosed(id); });
     return Close();
   }
-  // Once it reads no more, another thread may have the next frame read into
-  // the same place.
+  const auto self = shared_from_this();
   std::string frame = std::move(*in_.mutable_frame());
   const size_t bytes = frame.size();
   {
     absl::MutexLock lock(&mutex_);
-    reading_ = false;
     ++taken_frames_;
     taken_bytes_ += bytes;
   }
-  auto self = shared_from_this();
   const bool runs =
       server_->node()->Run([self, bytes, frame = std::move(frame)](ChainNode&) {
         self->server_->OnFrame(self->id_, frame);
         self->OnFrameTaken(bytes);
       });
-  if (!runs) {
-    Close();
-    return OnFrameTaken(bytes);
-  }
-  Next next;
+  Next next = Next::kNothing;
   {
+    // Not before: another thread would read the next frame into the same place,
+    // and might hand it to the node first.
     absl::MutexLock lock(&mutex_);
-    next = ReadOrElseLocked();
+    reading_ = false;
+    if (runs) next = ReadOrElseLocked();
   }
-  Do(next);
+  if (runs) return Do(next);
+  Close();
+  OnFrameTaken(bytes);
 }
 
 void SessionStream::OnFrameTaken(size_t bytes) {

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
@@ -14,7 +15,32 @@ using engine::IntentKind;
 using engine::ObjectId;
 using engine::WriteSet;
 
+namespace {
+
+// Of each object: what begins with the last time that it was allocated or
+// freed, or backwards ends with the first time.
+WriteSet LastWordOnly(Mend mend, const WriteSet& intents) {
+  const bool forward = mend == Mend::kForward;
+  absl::flat_hash_map<ObjectId, size_t> decides;
+  for (size_t i = 0; i < intents.size(); ++i) {
+    if (intents[i].kind == IntentKind::kWrite) continue;
+    size_t& which = decides.try_emplace(intents[i].object, i).first->second;
+    if (forward) which = i;
+  }
+  WriteSet left;
+  for (size_t i = 0; i < intents.size(); ++i) {
+    const auto found = decides.find(intents[i].object);
+    const bool counts = found == decides.end() ||
+                        (forward ? i >= found->second : i <= found->second);
+    if (counts) left.push_back(intents[i]);
+  }
+  return left;
+}
+
+}  // namespace
+
 void Mender::Order(Mend mend, WriteSet* intents) {
+  *intents = LastWordOnly(mend, *intents);
   const auto rank = [mend](const Intent& intent) {
     switch (intent.kind) {
       case IntentKind::kAlloc:

@@ -376,14 +376,6 @@ absl::Status ManagerCore::Heartbeat(const std::string& cluster_id,
   return CheckOthersHeard(member, now);
 }
 
-bool ManagerCore::Leaves(const Node& node, absl::Time now) const {
-  const Member& member = node.state.member;
-  return ActsInView(member) &&
-         (suspects_.Is(member.node_id) ||
-          ShouldLeave(view_, States(now), options_.chain_length, excluded_,
-                      member.node_id));
-}
-
 bool ManagerCore::ShouldJoin(const std::string& node_id, absl::Time now) {
   Exclusions excluded = excluded_;
   suspects_.AddKeptOut(now, &excluded);

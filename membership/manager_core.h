@@ -13,6 +13,10 @@
 //   4. A new leader counts every member of the view as heard of when it took
 //      over, or for as long after that as its predecessor may still have
 //      granted leases, as it does not know which.
+//   5. For one failure_timeout after it began to lead, or to go by the store
+//      anew, a manager grants a member of the view no lease before it has heard
+//      all of them: the store may be an older copy, and they know a later view
+//      that dropped this one.
 //
 // A member that does not answer another one, though both are heard here, is
 // left out like one that operators remove (membership/suspicion.h), and kept

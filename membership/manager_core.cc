@@ -48,7 +48,7 @@ void ManagerCore::BecomeLeader(const View& view, absl::Duration former_leases,
   leases_until_ = now + std::max(former_leases, options_.failure_timeout);
   last_call_ = now;
   hold_until_ = view.formed() ? now + options_.takeover_grace : now;
-  hear_all_until_ = now + options_.failure_timeout;
+  hear_all_until_ = now + options_.TimeToBeFound();
 }
 
 void ManagerCore::KnowMembersOf(const View& view, absl::Time last_heard) {

@@ -29,6 +29,7 @@
 #ifndef KAMINO_MEMBERSHIP_MANAGER_CORE_H_
 #define KAMINO_MEMBERSHIP_MANAGER_CORE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -60,6 +61,10 @@ struct ManagerOptions {
 
   // Leaves room for clocks that run at different rates.
   absl::Duration lease() const { return failure_timeout * 0.7; }
+  // How long a new leader waits to be found by those that it does not hear.
+  absl::Duration TimeToBeFound() const {
+    return std::max(failure_timeout, takeover_grace);
+  }
 };
 
 // Not thread-safe. `now` is monotonic.

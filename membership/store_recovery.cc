@@ -145,7 +145,7 @@ void ManagerCore::ForgetOldClaims(absl::Time now) {
   learned_ = View();
   KnowMembersOf(view_, now);
   hold_until_ = now + options_.takeover_grace;
-  hear_all_until_ = now + options_.failure_timeout;
+  hear_all_until_ = now + options_.TimeToBeFound();
 }
 
 // A view that drops a member holds the chain's data by another one of this

@@ -68,9 +68,12 @@ absl::Status Mender::Begin(const WriteSet& intents) {
 absl::Status Mender::BeginWhole(const WriteSet& intents) {
   blocks_.clear();
   for (const Intent& intent : intents) {
-    // What an intent allocates is no block yet, whatever lies there.
-    if (intent.kind == IntentKind::kAlloc) blocks_[intent.object] = {};
     if (blocks_.contains(intent.object)) continue;
+    if (intent.kind == IntentKind::kAlloc) {
+      // No block yet, whatever lies there.
+      blocks_[intent.object] = {};
+      continue;
+    }
     const auto payload = heap_->Payload(intent.object);
     if (!payload.ok()) {
       return absl::DataLossError(

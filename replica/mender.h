@@ -34,7 +34,8 @@ class Mender {
   absl::Status Begin(const engine::WriteSet& intents);
 
   // The same where no crash was: the heap is loaded, and only those objects are
-  // looked at. Those that an intent allocates count as free.
+  // looked at. Those that are allocated by the first of their intents, which
+  // come in the log's order, count as free.
   absl::Status BeginWhole(const engine::WriteSet& intents);
 
   // kDataLoss: bytes or block do not fit.

@@ -90,7 +90,7 @@ void SessionStream::ReadNext() {
   Next next;
   {
     absl::MutexLock lock(&mutex_);
-    starting_read_ = false;
+    --starting_reads_;
     next = NextLocked();
   }
   Do(next);
@@ -144,7 +144,8 @@ SessionStream::Next SessionStream::ReadOrElseLocked() {
   if (reading_ || taken_frames_ >= kMostFrames || taken_bytes_ >= kMostBytes) {
     return Next::kNothing;
   }
-  reading_ = starting_read_ = true;
+  reading_ = true;
+  ++starting_reads_;
   return Next::kRead;
 }
 
@@ -191,7 +192,7 @@ SessionStream::Next SessionStream::NextLocked() {
     return Next::kWrite;
   }
   // A frame that the core has is followed by a read, or by this.
-  if (!closing_ || taken_frames_ > 0 || starting_read_ || cancelling_) {
+  if (!closing_ || taken_frames_ > 0 || starting_reads_ > 0 || cancelling_) {
     return Next::kNothing;
   }
   finished_ = true;

@@ -86,7 +86,7 @@ TEST_F(SessionStreamTest, FramesReachTheNodeInTheirOrder) {
   EXPECT_EQ(AnsweredInOrder(kFrames), kFrames);
   const faults::Planted planted("stream-reads-on-before-it-passes-on");
   bool caught = false;
-  for (int i = 0; i < 50 && !caught; ++i) {
+  for (int i = 0; i < 400 && !caught; ++i) {
     caught = AnsweredInOrder(kFrames) < kFrames;
   }
   EXPECT_TRUE(caught);

@@ -1,4 +1,5 @@
-// ManagerCore's part for nodes that operators take out of the chain.
+// ManagerCore's part for nodes that are taken out of the chain, mostly by
+// operators.
 #include <algorithm>
 #include <utility>
 
@@ -72,6 +73,14 @@ absl::Status ManagerCore::Exclude(const std::string& node_id, Removal how,
   }
   excluded_ = std::move(wanted);
   return absl::OkStatus();
+}
+
+bool ManagerCore::Leaves(const Node& node, absl::Time now) const {
+  const Member& member = node.state.member;
+  return ActsInView(member) &&
+         (suspects_.Is(member.node_id) ||
+          ShouldLeave(view_, States(now), options_.chain_length, excluded_,
+                      member.node_id));
 }
 
 }  // namespace kamino::membership

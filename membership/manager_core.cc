@@ -11,6 +11,11 @@
 
 namespace kamino::membership {
 namespace {
+absl::Status HasToRegister(const std::string& node_id) {
+  return absl::NotFoundError(absl::StrCat(
+      "node ", node_id, " has to register, to be told what is wrong"));
+}
+
 absl::Status Overtaken(absl::string_view node_id) {
   return absl::UnavailableError(absl::StrCat("a later call of node ", node_id,
                                              " has come before this one"));
@@ -43,6 +48,7 @@ void ManagerCore::BecomeLeader(const View& view, absl::Duration former_leases,
   leases_until_ = now + std::max(former_leases, options_.failure_timeout);
   last_call_ = now;
   hold_until_ = view.formed() ? now + options_.takeover_grace : now;
+  hear_all_until_ = now + options_.TimeToBeFound();
 }
 
 void ManagerCore::KnowMembersOf(const View& view, absl::Time last_heard) {
@@ -261,6 +267,7 @@ absl::Status ManagerCore::TakeIn(const std::string& cluster_id,
   node.state.member = member;
   node.state.report = report;
   node.last_heard = now;
+  node.heard = true;
   if (found != nodes_.end()) {
     node.state.held = HeldBefore(found->second, member);
     node.last_heard = std::max(found->second.last_heard, now);
@@ -274,7 +281,7 @@ absl::Status ManagerCore::TakeIn(const std::string& cluster_id,
   nodes_[member.node_id] = std::move(node);
   NoteProgress();
   ForgetMisfits(member, now);
-  return absl::OkStatus();
+  return CheckOthersHeard(member, now);
 }
 
 bool ManagerCore::ActsInView(const Member& member) const {
@@ -350,11 +357,11 @@ absl::Status ManagerCore::Heartbeat(const std::string& cluster_id,
   }
   if (!CheckClaims(member, beat.report).ok() || IsAhead(beat.report) ||
       !CheckHistory(beat.node_id, beat.report, View(), now).ok()) {
-    return absl::NotFoundError(absl::StrCat(
-        "node ", beat.node_id, " has to register, to be told what is wrong"));
+    return HasToRegister(beat.node_id);
   }
   Node node = found->second;
   node.last_heard = std::max(node.last_heard, now);
+  node.heard = true;
   node.state.report = beat.report;
   if (beat.report.heap_id.size() == kHeapIdBytes) {
     node.state.member.heap_id = beat.report.heap_id;  // it joins anew
@@ -362,20 +369,11 @@ absl::Status ManagerCore::Heartbeat(const std::string& cluster_id,
   node.state.turned_away = false;
   if (!HasPlace(node.state.member)) node.state.held = 0;
   if (!CheckHoldsAll(node, now).ok()) {
-    return absl::NotFoundError(absl::StrCat(
-        "node ", beat.node_id, " has to register, to be told what is wrong"));
+    return HasToRegister(beat.node_id);
   }
   found->second = std::move(node);
   NoteProgress();
-  return absl::OkStatus();
-}
-
-bool ManagerCore::Leaves(const Node& node, absl::Time now) const {
-  const Member& member = node.state.member;
-  return ActsInView(member) &&
-         (suspects_.Is(member.node_id) ||
-          ShouldLeave(view_, States(now), options_.chain_length, excluded_,
-                      member.node_id));
+  return CheckOthersHeard(member, now);
 }
 
 bool ManagerCore::ShouldJoin(const std::string& node_id, absl::Time now) {

@@ -13,6 +13,10 @@
 //   4. A new leader counts every member of the view as heard of when it took
 //      over, or for as long after that as its predecessor may still have
 //      granted leases, as it does not know which.
+//   5. For one failure_timeout after it began to lead, or to go by the store
+//      anew, a manager grants a member of the view no lease before it has heard
+//      all of them: the store may be an older copy, and they know a later view
+//      that dropped this one.
 //
 // A member that does not answer another one, though both are heard here, is
 // left out like one that operators remove (membership/suspicion.h), and kept
@@ -25,6 +29,7 @@
 #ifndef KAMINO_MEMBERSHIP_MANAGER_CORE_H_
 #define KAMINO_MEMBERSHIP_MANAGER_CORE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -56,6 +61,10 @@ struct ManagerOptions {
 
   // Leaves room for clocks that run at different rates.
   absl::Duration lease() const { return failure_timeout * 0.7; }
+  // How long a new leader waits to be found by those that it does not hear.
+  absl::Duration TimeToBeFound() const {
+    return std::max(failure_timeout, takeover_grace);
+  }
 };
 
 // Not thread-safe. `now` is monotonic.
@@ -96,7 +105,7 @@ class ManagerCore {
   // incarnation is known, or an earlier one may hold a lease at another address
   // (at the same one it is dead, as only one process can listen there);
   // kResourceExhausted: max_nodes; kUnavailable: the node is being dropped from
-  // the view, or waits for newer data; try again.
+  // the view, or waits for newer data, or for others to be heard; try again.
   absl::Status Register(const std::string& cluster_id, const Member& member,
                         const NodeReport& report, absl::Time now,
                         const View& newest = {});
@@ -204,6 +213,7 @@ class ManagerCore {
   struct Node {
     KnownNode state;        // but for `alive`, which the time decides
     absl::Time last_heard;  // ahead of now: while leases of others may run
+    bool heard = false;     // by this leader, not only of
   };
 
   absl::Status TakeIn(const std::string& cluster_id, const Member& member,
@@ -232,6 +242,9 @@ class ManagerCore {
   // Whether the store is behind by what it says of progress: a leader before
   // this one, to which etcd looked as it does now, has written that into it.
   void GoByProgress();
+  // kUnavailable: this leader has just begun, and another member of the view,
+  // which may know a later one, was not heard yet: so this one gets no lease.
+  absl::Status CheckOthersHeard(const Member& member, absl::Time now) const;
   // The views of which anybody has said something, be it gone since.
   std::vector<KnownView> AllKnown() const;
   // Once nobody has said for long that the store is behind, it counts again.
@@ -342,6 +355,8 @@ class ManagerCore {
   std::string ahead_;  // "node n1 knows"; "": it is not
   KnownView ahead_view_;
   absl::Time leases_until_ = absl::InfinitePast();
+  // Until then nobody gets a lease before all members of the view were heard.
+  absl::Time hear_all_until_ = absl::InfinitePast();
   absl::Time ahead_said_ = absl::InfinitePast();  // by anybody, last
   View learned_;  // the newest that a node knows in full
 

@@ -188,6 +188,8 @@ bool CanGoOn(const View& view, const KnownNodes& nodes,
   }
   for (const auto& [member, node] : staying) {
     if (IsRemoved(member->node_id, excluded)) continue;
+    // Who lives on says so with its next report, which takes that back.
+    if (node->turned_away && view.members.size() > 1) continue;
     const bool returned = node->report.condition == Condition::kReturned;
     const bool sound = IsSound(node->report.condition) || returned;
     const bool went_on =

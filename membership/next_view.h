@@ -21,7 +21,8 @@ struct KnownNode {
   // A member that was restarted: what it must have applied by the word of the
   // managers' store (membership/progress.h).
   uint64_t must_hold = 0;
-  // A member that came back on an old copy was turned away.
+  // A member that came back on an old copy was turned away, and its former self
+  // was not heard since.
   bool turned_away = false;
 };
 
@@ -74,7 +75,8 @@ size_t NodesMissing(const View& view, const KnownNodes& nodes,
 // holds everything, be it torn (section 5.3, last paragraph); or all others are
 // back without what they held; or it is the only member. Where nodes mend what
 // is interrupted by themselves (MendsAlone) one that holds everything is
-// enough. Those to be removed do not count.
+// enough. Those to be removed do not count, nor does one whose node came back
+// on an old copy, though its former self may hold a lease yet.
 bool CanGoOn(const View& view, const KnownNodes& nodes,
              const Exclusions& excluded = {});
 

@@ -145,6 +145,23 @@ void ManagerCore::ForgetOldClaims(absl::Time now) {
   learned_ = View();
   KnowMembersOf(view_, now);
   hold_until_ = now + options_.takeover_grace;
+  hear_all_until_ = now + options_.TimeToBeFound();
+}
+
+// A view that drops a member holds the chain's data by another one of this
+// view. Who was dropped and has not heard of it would be given a lease on the
+// word of an older store, and answer beside those who go on.
+absl::Status ManagerCore::CheckOthersHeard(const Member& member,
+                                           absl::Time now) const {
+  if (now >= hear_all_until_ || !ActsInView(member)) return absl::OkStatus();
+  for (const Member& each : view_.members) {
+    const auto found = nodes_.find(each.node_id);
+    if (found != nodes_.end() && found->second.heard) continue;
+    return absl::UnavailableError(absl::StrCat(
+        "this manager has just begun to lead, and is to hear node ",
+        each.node_id, " before it grants leases; try again"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ManagerCore::NoteWhileBehind(const Node& node, absl::Time now) {

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
@@ -14,7 +15,32 @@ using engine::IntentKind;
 using engine::ObjectId;
 using engine::WriteSet;
 
+namespace {
+
+// Of each object: what begins with the last time that it was allocated or
+// freed, or backwards ends with the first time.
+WriteSet LastWordOnly(Mend mend, const WriteSet& intents) {
+  const bool forward = mend == Mend::kForward;
+  absl::flat_hash_map<ObjectId, size_t> decides;
+  for (size_t i = 0; i < intents.size(); ++i) {
+    if (intents[i].kind == IntentKind::kWrite) continue;
+    size_t& which = decides.try_emplace(intents[i].object, i).first->second;
+    if (forward) which = i;
+  }
+  WriteSet left;
+  for (size_t i = 0; i < intents.size(); ++i) {
+    const auto found = decides.find(intents[i].object);
+    const bool counts = found == decides.end() ||
+                        (forward ? i >= found->second : i <= found->second);
+    if (counts) left.push_back(intents[i]);
+  }
+  return left;
+}
+
+}  // namespace
+
 void Mender::Order(Mend mend, WriteSet* intents) {
+  *intents = LastWordOnly(mend, *intents);
   const auto rank = [mend](const Intent& intent) {
     switch (intent.kind) {
       case IntentKind::kAlloc:
@@ -42,9 +68,12 @@ absl::Status Mender::Begin(const WriteSet& intents) {
 absl::Status Mender::BeginWhole(const WriteSet& intents) {
   blocks_.clear();
   for (const Intent& intent : intents) {
-    // What an intent allocates is no block yet, whatever lies there.
-    if (intent.kind == IntentKind::kAlloc) blocks_[intent.object] = {};
     if (blocks_.contains(intent.object)) continue;
+    if (intent.kind == IntentKind::kAlloc) {
+      // No block yet, whatever lies there.
+      blocks_[intent.object] = {};
+      continue;
+    }
     const auto payload = heap_->Payload(intent.object);
     if (!payload.ok()) {
       return absl::DataLossError(

@@ -3,7 +3,9 @@
 //
 // Neighbours have the same objects at the same offsets. Entries in flight
 // touch no object in common, so what the neighbour holds of an interrupted one
-// is its state before or after that entry and no other.
+// is its state before or after that entry and no other. Those that a node on a
+// slightly older copy of its data is sent again were completed once, and may:
+// there a predecessor holds the state after the last one.
 //
 // Not thread-safe.
 #ifndef KAMINO_REPLICA_MENDER_H_
@@ -21,8 +23,10 @@ class Mender {
  public:
   explicit Mender(engine::Heap* heap) : heap_(heap) {}  // must outlive this
 
-  // Sorts intents into the order they are mended in: blocks are there before
-  // they are stored to, and given up after.
+  // Sorts intents, which come in the log's order, into the one they are mended
+  // in: blocks are there before they are stored to, and given up after. Of each
+  // block that is allocated or freed more than once those count that tell of
+  // the state it is brought into.
   static void Order(Mend mend, engine::WriteSet* intents);
 
   // Finds out which of the intents' objects the crash left allocated; loads the
@@ -30,7 +34,8 @@ class Mender {
   absl::Status Begin(const engine::WriteSet& intents);
 
   // The same where no crash was: the heap is loaded, and only those objects are
-  // looked at. Those that an intent allocates count as free.
+  // looked at. Those that are allocated by the first of their intents, which
+  // come in the log's order, count as free.
   absl::Status BeginWhole(const engine::WriteSet& intents);
 
   // kDataLoss: bytes or block do not fit.

@@ -61,13 +61,13 @@ Mending::Mended Mending::Begin(LinkId link, Mend mend, absl::Time now) {
     outbox_->Fail(intents.status());
     return std::nullopt;
   }
-  asking_.intents = *std::move(intents);
-  Mender::Order(mend, &asking_.intents);
-  absl::Status begun = executor_->BeginMending(asking_.intents, interrupted_);
+  absl::Status begun = executor_->BeginMending(*intents, interrupted_);
   if (!begun.ok()) {
     outbox_->Fail(begun);
     return std::nullopt;
   }
+  asking_.intents = *std::move(intents);
+  Mender::Order(mend, &asking_.intents);
   LOG(INFO) << "mutations (" << ring_->applied() << ", " << ring_->received()
             << "] were interrupted" << (untouched_ ? " at another node" : "")
             << "; they are rolled "

@@ -200,7 +200,8 @@ RangeJudgement Scrub::Conclude(const RangeVotes& votes, size_t own,
     not_before_ = now + options_.scrub_retry;
     Describe(asked.range, votes, judgement);
   }
-  if (judgement.kind == Kind::kUndecided) {
+  if (!right &&
+      !(judgement.kind == Kind::kConvicted && judgement.convicted == own)) {
     next_ = stats_.next = asked.range;
     SetDoubt(asked.range);
   } else if (doubt() == asked.range) {

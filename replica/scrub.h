@@ -20,7 +20,10 @@
 //   kAsked  Next                          kAsked
 //           OnCompare                     as in kRests
 //           Conclude, agreed              kRests  the next range is due
-//           Conclude, convicted           kRests  the same again, later
+//           Conclude, convicted           kRests  the same again, later; in
+//                                                 doubt, durably, if this one
+//                                                 is wrong and another goes
+//                                                 first
 //           Conclude, undecided           kRests  the same again, later; in
 //                                                 doubt, durably
 //           OnFirst, another one          kRests  that one is next, later
@@ -31,7 +34,9 @@
 //
 // Where nobody can tell who is right nothing is served, until the members that
 // are left agree, or one is left. So the head asks about such a range whatever
-// the rate; and a member that knows of one, and is not asked, says which.
+// the rate; and a member that knows of one, and is not asked, says which. Who
+// is wrong, and not the one to be convicted first, is in doubt alone: else the
+// next to join would have a copy of it before its turn comes.
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_SCRUB_H_

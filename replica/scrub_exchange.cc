@@ -104,8 +104,8 @@ void ScrubExchange::Conclude(const Compared& compared, absl::Time now) {
   const RangeJudgement judgement = scrub_->Conclude(compared.votes(), own, now);
   if (judgement.kind == RangeJudgement::Kind::kAgreed) return;
   LOG(ERROR) << scrub_->stats().last_found;
+  if (scrub_->in_doubt()) donor_->Stop();
   if (judgement.kind == RangeJudgement::Kind::kUndecided) {
-    donor_->Stop();
     LOG(ERROR) << "nothing is served until one of those who hold something "
                   "else is taken out (kamino admin remove); see "
                   "docs/recovery.md, Scrub";

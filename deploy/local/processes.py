@@ -31,8 +31,9 @@ def start_time(pid):
     with open(f"/proc/{pid}/stat", encoding="ascii",
               errors="replace") as f:
       fields = f.read().rsplit(")", 1)[1].split()
-    # Its first thread may be gone before others, which hold its files.
-    ended = fields[0] == "Z" and len(os.listdir(f"/proc/{pid}/task")) < 2
+    # Its first thread may be gone before others, which hold its files. How
+    # many there are is told here: a listing of them, as they end, misses some.
+    ended = fields[0] == "Z" and int(fields[17]) < 2
   except (OSError, IndexError):
     return None
   return None if ended else fields[19]

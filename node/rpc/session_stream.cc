@@ -90,7 +90,7 @@ void SessionStream::ReadNext() {
   Next next;
   {
     absl::MutexLock lock(&mutex_);
-    starting_read_ = false;
+    --starting_reads_;
     next = NextLocked();
   }
   Do(next);
@@ -102,32 +102,30 @@ void SessionStream::OnReadDone(bool ok) {
         [server = server_, id = id_](ChainNode&) { server->OnClosed(id); });
     return Close();
   }
-  // Once it reads no more, another thread may have the next frame read into
-  // the same place.
+  const auto self = shared_from_this();
   std::string frame = std::move(*in_.mutable_frame());
   const size_t bytes = frame.size();
   {
     absl::MutexLock lock(&mutex_);
-    reading_ = false;
     ++taken_frames_;
     taken_bytes_ += bytes;
   }
-  auto self = shared_from_this();
   const bool runs =
       server_->node()->Run([self, bytes, frame = std::move(frame)](ChainNode&) {
         self->server_->OnFrame(self->id_, frame);
         self->OnFrameTaken(bytes);
       });
-  if (!runs) {
-    Close();
-    return OnFrameTaken(bytes);
-  }
-  Next next;
+  Next next = Next::kNothing;
   {
+    // Not before: another thread would read the next frame into the same place,
+    // and might hand it to the node first.
     absl::MutexLock lock(&mutex_);
-    next = ReadOrElseLocked();
+    reading_ = false;
+    if (runs) next = ReadOrElseLocked();
   }
-  Do(next);
+  if (runs) return Do(next);
+  Close();
+  OnFrameTaken(bytes);
 }
 
 void SessionStream::OnFrameTaken(size_t bytes) {
@@ -146,7 +144,8 @@ SessionStream::Next SessionStream::ReadOrElseLocked() {
   if (reading_ || taken_frames_ >= kMostFrames || taken_bytes_ >= kMostBytes) {
     return Next::kNothing;
   }
-  reading_ = starting_read_ = true;
+  reading_ = true;
+  ++starting_reads_;
   return Next::kRead;
 }
 
@@ -193,7 +192,7 @@ SessionStream::Next SessionStream::NextLocked() {
     return Next::kWrite;
   }
   // A frame that the core has is followed by a read, or by this.
-  if (!closing_ || taken_frames_ > 0 || starting_read_ || cancelling_) {
+  if (!closing_ || taken_frames_ > 0 || starting_reads_ > 0 || cancelling_) {
     return Next::kNothing;
   }
   finished_ = true;

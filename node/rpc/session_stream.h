@@ -74,8 +74,9 @@ class SessionStream final
   int taken_frames_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t taken_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool reading_ ABSL_GUARDED_BY(mutex_) = true;
-  // A read is about to begin, which it may not after Finish.
-  bool starting_read_ ABSL_GUARDED_BY(mutex_) = true;
+  // Reads that are about to begin, which they may not after Finish. One may be
+  // done, and the next one begin, before the call that began it returns.
+  int starting_reads_ ABSL_GUARDED_BY(mutex_) = 1;
   bool cancelling_ ABSL_GUARDED_BY(mutex_) = false;  // likewise
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;

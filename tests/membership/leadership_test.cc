@@ -88,14 +88,23 @@ class LeadershipTest : public testing::Test {
     }
     etcd_.Put(kViewKey, ToProto(view).SerializeAsString());
   }
-  void BeatOfN1(ManagerLoop* loop) {
+  absl::Status Beat(ManagerLoop* loop, const std::string& id,
+                    uint64_t applied = 0) {
     kamino::internal::v1::HeartbeatRequest beat;
     kamino::internal::v1::HeartbeatResponse response;
     beat.set_cluster_id("c");
-    beat.set_node_id("n1");
+    beat.set_node_id(id);
     beat.set_incarnation(1);
+    beat.mutable_report()->set_view_id(1);
     beat.mutable_report()->set_condition(kamino::v1::CONDITION_SOUND);
-    EXPECT_EQ(loop->Heartbeat(beat, &response, now_), absl::OkStatus());
+    beat.mutable_report()->mutable_cursors()->set_received(applied);
+    beat.mutable_report()->mutable_cursors()->set_applied(applied);
+    return loop->Heartbeat(beat, &response, now_);
+  }
+  // To one that leads since then, and first waits for n2, which is silent.
+  void BeatOfN1(ManagerLoop* loop, absl::Time since) {
+    const bool leased = now_ - since >= loop->core().options().failure_timeout;
+    EXPECT_EQ(Beat(loop, "n1").ok(), leased);
   }
   // A new leader, by the renewal it finds, a member that is silent.
   absl::Duration DropsNobodyFor(const std::string& renewal) {
@@ -109,7 +118,7 @@ class LeadershipTest : public testing::Test {
     const absl::Time begin = now_;
     while (loop.core().view().id == 1 && now_ < begin + 100 * kTtl) {
       now_ += 50 * kMs;
-      BeatOfN1(&loop);
+      BeatOfN1(&loop, begin);
       Rounds(&loop, 2);
     }
     return now_ - begin;
@@ -346,21 +355,11 @@ TEST_F(LeadershipTest, FormerLeasesArePassedOn) {
 TEST_F(LeadershipTest, ProgressIsStoredWithRenewals) {
   PutView();
   Rounds(&a_);
-  const View& view = a_.core().view();
   const auto acknowledge = [&](ManagerLoop* loop, uint64_t applied) {
-    kamino::internal::v1::HeartbeatRequest beat;
-    kamino::internal::v1::HeartbeatResponse response;
-    beat.set_cluster_id("c");
-    beat.set_incarnation(1);
-    beat.mutable_report()->set_view_id(view.id);
-    beat.mutable_report()->set_condition(kamino::v1::CONDITION_SOUND);
-    beat.mutable_report()->mutable_cursors()->set_received(applied);
-    beat.mutable_report()->mutable_cursors()->set_applied(applied);
-    for (const char* id : {"n1", "n2"}) {
-      beat.set_node_id(id);
-      EXPECT_EQ(loop->Heartbeat(beat, &response, now_), absl::OkStatus());
-    }
+    EXPECT_EQ(Beat(loop, "n1", applied), absl::OkStatus());
+    EXPECT_EQ(Beat(loop, "n2", applied), absl::OkStatus());
   };
+  Beat(&a_, "n2").IgnoreError();  // it waits for n1
   acknowledge(&a_, 70);
   EXPECT_EQ(Renewal().progress().acknowledged(), 0u);
   const int renewals = etcd_.calls("Renew");
@@ -377,6 +376,7 @@ TEST_F(LeadershipTest, ProgressIsStoredWithRenewals) {
   ASSERT_TRUE(Leads(b_));
   EXPECT_EQ(b_.core().progress().acknowledged, 80u);
   EXPECT_EQ(Renewal().progress().acknowledged(), 80u);
+  Beat(&b_, "n2").IgnoreError();
   acknowledge(&b_, 75);
   now_ += 1000 * kMs;
   Rounds(&b_, 2);
@@ -552,10 +552,11 @@ TEST_F(LeadershipTest, AStoreThatIsPutBackBeforeAViewIsStoredEndsIt) {
   PutView();  // the same again, later
   Rounds(&a_);
   ASSERT_TRUE(Leads(a_));
+  const absl::Time begin = now_;
   bool put_back = false;
   for (int i = 0; i < 100 && !put_back; ++i) {
     now_ += 50 * kMs;
-    BeatOfN1(&a_);
+    BeatOfN1(&a_, begin);
     ManagerLoop::Step step = a_.Next(now_);
     if (!step.call.has_value()) continue;
     put_back = step.call->kind == Kind::kReplace;

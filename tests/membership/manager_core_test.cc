@@ -182,6 +182,7 @@ TEST_F(ManagerCoreTest, ARemovedNodeLeavesOnceItsLeaseIsOver) {
   EXPECT_FALSE(core_.ShouldJoin("n3", now_));
   core_.Include("n3");
   EXPECT_TRUE(core_.ShouldJoin("n3", now_));
+  HearMembers();
   Pass(Options().takeover_grace, all_);
   EXPECT_TRUE(core_.view().excluded.empty());
 }
@@ -318,8 +319,10 @@ TEST_F(ManagerCoreTest, ANewLeaderGivesEveryMemberTime) {
   now_ += absl::Seconds(60);
   Lead(stored);
   EXPECT_EQ(core_.view(), stored);
-  // A member need not register again, its lease goes on; n3 is dead.
-  Pass(kTimeout - kMs, {all_[0], all_[1]});
+  // A member need not register again; n3 is dead. So the others get no lease
+  // yet, and are heard.
+  Pass(kTimeout - kMs, {all_[0], all_[1]}, Condition::kSound,
+       absl::StatusCode::kUnavailable);
   EXPECT_EQ(core_.view().id, 1u);
   // Another heap's node has to wait for what the last leader granted.
   EXPECT_TRUE(absl::IsAlreadyExists(Register(Replacement("n3", 2))));
@@ -333,10 +336,12 @@ TEST_F(ManagerCoreTest, ANewLeaderDropsNobodyBeforeFormerLeasesAreOver) {
   ManagerCore next(Options());
   next.BecomeLeader(core_.view(), 5 * kTimeout, now_);
   next.ExtendLeadership(absl::InfiniteFuture());
-  // It renews leases at once.
   const auto beat = [&](const std::string& id) {
     return next.Heartbeat("c", {id, 1, {1, Condition::kSound, 0}}, now_);
   };
+  // It renews leases once it has heard all.
+  EXPECT_TRUE(absl::IsUnavailable(beat("n1")));
+  EXPECT_TRUE(absl::IsUnavailable(beat("n2")));
   EXPECT_EQ(beat("n3"), absl::OkStatus());
   const absl::Time over = now_ + 5 * kTimeout;
   for (; now_ < over; now_ += kBeat) {
@@ -353,7 +358,8 @@ TEST_F(ManagerCoreTest, ANewLeaderDropsNobodyBeforeFormerLeasesAreOver) {
   EXPECT_EQ(Names(*view), "n1.1 n2.1 ");
 }
 
-// However short the timeout is, nodes need a while to find the new leader.
+// However short the timeout is, nodes need a while to find the new leader; it
+// leases nothing meanwhile.
 TEST_F(ManagerCoreTest, ANewLeaderIsGivenTimeToBeFound) {
   ManagerOptions options = Options();
   options.failure_timeout = 20 * kMs;
@@ -363,20 +369,21 @@ TEST_F(ManagerCoreTest, ANewLeaderIsGivenTimeToBeFound) {
   ManagerCore next(options);
   next.BecomeLeader(core_.view(), options.lease(), now_);
   next.ExtendLeadership(absl::InfiniteFuture());
+  const absl::Time leases = now_ + options.takeover_grace;
   const absl::Time found = now_ + options.takeover_grace - 2 * kMs;
   const auto beat = [&](const std::string& id) {
-    EXPECT_EQ(next.Heartbeat("c", {id, 1, next.view().id, Condition::kSound, 0},
-                             now_),
-              absl::OkStatus());
+    const absl::Status answer = next.Heartbeat(
+        "c", {id, 1, next.view().id, Condition::kSound, 0}, now_);
+    EXPECT_EQ(answer.code(), now_ < leases ? absl::StatusCode::kUnavailable
+                                           : absl::StatusCode::kOk);
   };
   for (; now_ < found; now_ += 2 * kMs) {
     beat("n1");
     EXPECT_FALSE(next.ProposeView(now_).has_value());
   }
   // Just in time; n3 never finds it. One that was silent registers again.
-  EXPECT_EQ(
-      next.Register("c", Node("n2"), {.condition = Condition::kSound}, now_),
-      absl::OkStatus());
+  EXPECT_TRUE(absl::IsUnavailable(
+      next.Register("c", Node("n2"), {.condition = Condition::kSound}, now_)));
   now_ = found + 2 * kMs;
   beat("n1");
   const auto view = next.ProposeView(now_);
@@ -412,6 +419,7 @@ TEST_F(ManagerCoreTest, AFormerLeaderForgetsWhatItProposed) {
   // Its write was refused or not, what is stored counts.
   Lead(stored);
   EXPECT_FALSE(core_.ProposeView(now_).has_value());
+  HearMembers();
   EXPECT_EQ(Beat("n3"), absl::OkStatus());
 }
 

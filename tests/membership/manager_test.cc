@@ -156,7 +156,9 @@ TEST_F(ManagerTest, AStandbyTakesOverAtOnceFromOneThatStops) {
   // No time has passed: the key was given up.
   ASSERT_TRUE(Leads(second.get()));
   EXPECT_EQ(ViewOf(second.get())->id, 1u);
-  // Nodes are known by the view.
+  // Nodes are known by the view, and get leases once all were heard.
+  EXPECT_TRUE(absl::IsUnavailable(Beat(second.get(), "n1")));
+  EXPECT_EQ(Beat(second.get(), "n2"), absl::OkStatus());
   EXPECT_EQ(Beat(second.get(), "n1"), absl::OkStatus());
 }
 

@@ -55,7 +55,8 @@ TEST_F(ManagerCoreTest, AnOldCopyIsKnownByWhatOthersSay) {
   FormChain();
   Lead(core_.view());  // a leader that has never heard of n1
   cursors_["n2"] = {110, 110, 0};
-  Pass(kBeat, {all_[1], all_[2]});
+  Pass(kBeat, {all_[1], all_[2]}, Condition::kSound,
+       absl::StatusCode::kUnavailable);
   const absl::Status refused = Return("n1", {12, 12, 0});
   EXPECT_TRUE(absl::IsFailedPrecondition(refused));
   EXPECT_NE(refused.message().find("by the word of n2"), std::string::npos);
@@ -386,6 +387,8 @@ TEST_F(ManagerCoreTest, ACopyInTheSameLifeIsRefused) {
   EXPECT_EQ(Register(all_[1], Condition::kSound), absl::OkStatus());
   // Under a new leader, too, which knows of it by the view alone.
   Lead(core_.view());
+  EXPECT_TRUE(absl::IsUnavailable(Register(all_[0], Condition::kSound)));
+  EXPECT_TRUE(absl::IsUnavailable(Register(all_[2], Condition::kSound)));
   EXPECT_TRUE(absl::IsAlreadyExists(Register(copy, Condition::kReturned)));
   EXPECT_EQ(Register(all_[1], Condition::kSound), absl::OkStatus());
 }

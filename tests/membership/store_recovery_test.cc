@@ -66,6 +66,12 @@ class StoreRecoveryTest : public ManagerCoreTest {
 TEST_F(StoreRecoveryTest, NobodyIsLedWhenANodeKnowsMore) {
   Lead(old_);
   EXPECT_EQ(core_.WhyBehind(), "");
+  // Once it has waited for the others, n2 gets a lease by the old store.
+  const absl::Time leases = now_ + kTimeout;
+  while (now_ < leases) {
+    EXPECT_TRUE(absl::IsUnavailable(Beat("n2")));
+    now_ += kBeat;
+  }
   EXPECT_EQ(Beat("n2"), absl::OkStatus());
   const absl::Status told = Tell("n1", newest_);
   EXPECT_TRUE(absl::IsUnavailable(told));
@@ -528,15 +534,24 @@ TEST_F(StoreRecoveryTest, OnceNobodySaysSoTheStoreCountsAgain) {
   now_ += absl::Seconds(2);
   EXPECT_FALSE(core_.ProposeView(now_).has_value());
   EXPECT_EQ(core_.WhyBehind(), "");
-  // As under a new leader, who is heard of has its time to come.
-  EXPECT_EQ(Tell("n3", old_), absl::OkStatus());
-  EXPECT_EQ(Tell("n2", old_), absl::OkStatus());
+  // As under a new leader, who is heard of has its time to come, and nobody
+  // gets a lease before.
+  for (const char* id : {"n3", "n2"}) {
+    const absl::Status told = Tell(id, old_);
+    EXPECT_TRUE(absl::IsUnavailable(told));
+    EXPECT_TRUE(absl::StrContains(told.message(), "is to hear node n1"));
+  }
+  Pass(kTimeout - kMs, {all_[1], all_[2]}, Condition::kSound,
+       absl::StatusCode::kUnavailable);
+  EXPECT_EQ(core_.view(), old_);
+  now_ += kMs;
   Pass(kTimeout * 3, {all_[1], all_[2]});
   EXPECT_EQ(Names(core_.view()), "n2.1 n3.1 ");
 }
 
 TEST_F(StoreRecoveryTest, WhileAViewIsWrittenNothingIsRecovered) {
   Lead(old_);
+  HearMembers();
   Pass(kTimeout / 2, {all_[0], all_[1]});
   std::optional<View> proposed;
   while (!proposed.has_value()) {

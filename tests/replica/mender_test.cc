@@ -97,5 +97,28 @@ TEST_F(AdoptingTest, WhatIsNotThereDiverges) {
             absl::StatusCode::kDataLoss);
 }
 
+// As where a node on an older copy is sent again what was completed once.
+TEST(MenderOrderTest, OfABlockThatIsUsedAgainTheLastWordCounts) {
+  const engine::Intent write = {64, 0, 8, IntentKind::kWrite};
+  const engine::Intent free = {64, 0, 48, IntentKind::kFree};
+  const engine::Intent taken = {64, 0, 32, IntentKind::kAlloc};
+  const engine::Intent made = {192, 0, 32, IntentKind::kAlloc};
+  const engine::Intent given_up = {192, 0, 32, IntentKind::kFree};
+  const engine::Intent beside = {320, 0, 8, IntentKind::kWrite};
+  const engine::WriteSet all = {made,  write, free,    beside,
+                                taken, write, given_up};
+  const auto ordered = [&all](Mend mend) {
+    engine::WriteSet intents = all;
+    Mender::Order(mend, &intents);
+    return intents;
+  };
+  const engine::WriteSet forward = {taken, beside, write, given_up};
+  EXPECT_EQ(ordered(Mend::kForward), forward);
+  EXPECT_EQ(ordered(Mend::kBack),
+            engine::WriteSet({free, write, beside, made}));
+  const faults::Planted planted("mending-takes-blocks-to-be-used-once");
+  EXPECT_NE(ordered(Mend::kForward), forward);
+}
+
 }  // namespace
 }  // namespace kamino::replica

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "tests/faults/planted.h"
 #include "tests/replica/describe.h"
 #include "tests/replica/expected_text.h"
 #include "tests/replica/part_rig.h"
@@ -114,6 +115,9 @@ TEST(ScrubTest, WalksItsTable) {
   });
   table.AddInput("Conclude, another one differs", [](Rig& rig) {
     rig.Conclude(0, {11, 13});
+  });
+  table.AddInput("Conclude, this one and another differ", [](Rig& rig) {
+    rig.Conclude(0, {13, 13, 12});
   });
   table.AddInput("Conclude, all differ", [](Rig& rig) {
     rig.Conclude(0, {12, 13});
@@ -312,6 +316,21 @@ TEST(ScrubTest, WithoutARateWhatIsInDoubtElsewhereIsAskedOnce) {
   rig.Conclude(1, {12});
   rig.now += rig.options.scrub_retry;
   EXPECT_FALSE(rig.scrub->Next(kPosition, rig.now).has_value());
+}
+
+// Of two that are wrong the other is convicted first.
+TEST(ScrubTest, WhoIsWrongIsInDoubtUntilItsTurnComes) {
+  const auto in_doubt = [](const std::vector<uint64_t>& others) {
+    ScrubRig rig;
+    rig.Next();
+    rig.Conclude(0, others);
+    return rig.scrub->in_doubt();
+  };
+  EXPECT_TRUE(in_doubt({13, 13, 12}));
+  EXPECT_FALSE(in_doubt({13, 13}));      // its turn
+  EXPECT_FALSE(in_doubt({11, 13, 12}));  // the others'
+  const faults::Planted planted("scrub-trusts-who-is-not-convicted-yet");
+  EXPECT_FALSE(in_doubt({13, 13, 12}));
 }
 
 TEST(ScrubTest, WithoutAHeapItTakesNoPart) {

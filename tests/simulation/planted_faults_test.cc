@@ -62,6 +62,7 @@ const char* const kFaults[] = {
     "membership-acts-while-it-vouches",
     "membership-clocks-stop-in-sleep",
     "membership-forgets-progress",
+    "membership-hears-what-was-overtaken",
     "membership-leads-by-keep-alives",
     "membership-leads-too-long",
     "membership-leases-too-long",

@@ -59,13 +59,23 @@ void Faults::PowerCut() {
   for (SimNode* node : dying) {
     node->Die(Crash::kPower);
     const bool waits = survivor != nullptr && node != survivor;
-    if (waits && all_lost) node->LoseDisk();
     Disturb(node->name(), absl::Seconds(waits ? 6 : 3));
     Restart(node, waits              ? Between(1500, 3500)
                   : node == survivor ? Between(5, 150)
                                      : Between(5, 1000));
   }
   if (survivor == nullptr) return;
+  // Of a view that has left the survivor out they would be all that there is.
+  After(absl::Milliseconds(1200), [this, survivor, dying, all_lost] {
+    const membership::View view = cluster_->LastView();
+    if (!all_lost || !survivor->up() ||
+        view.IndexOf(survivor->name(), survivor->incarnation()) < 0) {
+      return;
+    }
+    for (SimNode* node : dying) {
+      if (node != survivor && !node->up()) node->LoseDisk();
+    }
+  });
   After(Between(1300, 1500), [this, survivor] {
     if (survivor->up() && survivor->serves_alone()) {
       world_->tally().Count(Kind::kSurvivor);

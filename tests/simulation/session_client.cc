@@ -385,7 +385,7 @@ void SessionClient::SendStray() {
   request.in_session = true;
   if (!random_.OneIn(4)) {
     request.number = 1 + random_.Pick(session_.window()) +
-                     (1000 + random_.Pick(1000)) * session_.window();
+                     (1000000 + random_.Pick(1000)) * session_.window();
   }
   SendCopy(request);
 }

@@ -243,9 +243,12 @@ bool ShouldLeave(const View& view, const KnownNodes& nodes, size_t chain_length,
   const bool drain = found->second;
   if (!drain) return CanGoOn(view, nodes, excluded);
   // The chain has to be complete without it, the last one that joined included.
+  // Of itself nothing is asked: once it has been silent for long enough it must
+  // not be taken in again, or it would stay.
   return Lasting(view, excluded) >= chain_length &&
          std::all_of(view.members.begin(), view.members.end(),
                      [&](const Member& member) {
+                       if (member.node_id == node_id) return true;
                        const KnownNode* node = Kept(view, member, nodes);
                        return node != nullptr &&
                               IsSound(node->report.condition);

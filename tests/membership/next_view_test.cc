@@ -470,6 +470,26 @@ TEST(NextViewTest, OneThatHasCaughtUpBecomesTheTailOfASoundChain) {
   EXPECT_FALSE(NextView(view, known, 3).has_value());
 }
 
+// n0 and n1, n2 has joined, and n0 is drained.
+TEST(NextViewTest, OneThatIsDrainedLeavesOnceTheChainIsCompleteWithoutIt) {
+  const View view{
+      "c", 5, {MemberOf(0, kAlive), MemberOf(1, kAlive), MemberOf(2, kAlive)}};
+  const Exclusions drained = {{"n0", true}};
+  const auto leaves = [&](const KnownNodes& known) {
+    return ShouldLeave(view, known, 2, drained, "n0");
+  };
+  KnownNodes known = Sound({kAlive, kAlive, kAlive, kUnknown});
+  EXPECT_TRUE(leaves(known));
+  known["n2"].report.condition = Condition::kBehind;
+  EXPECT_FALSE(leaves(known));
+  EXPECT_FALSE(leaves(Sound({kAlive, kAlive, kDead, kUnknown})));
+  // It is not heard any more.
+  EXPECT_TRUE(leaves(Sound({kDead, kAlive, kAlive, kUnknown})));
+  faults::PlantFault("view-waits-for-who-is-drained");
+  EXPECT_FALSE(leaves(Sound({kDead, kAlive, kAlive, kUnknown})));
+  faults::PlantFault("");
+}
+
 TEST(NextViewTest, OneAtATimeIsToldToJoin) {
   View view{"c", 5, {MemberOf(1, kAlive)}};
   KnownNodes known = Sound({kAlive, kAlive, kAlive, kAliveBigger});

@@ -178,6 +178,7 @@ bool CanGoOn(const View& view, const KnownNodes& nodes,
   size_t hopeless = 0;
   bool whole = false;
   bool any_sound = false;
+  bool removed_lives = false;
   const auto staying = Staying(view, nodes);
   for (const Member& member : view.members) {
     const bool stays = std::any_of(
@@ -187,7 +188,10 @@ bool CanGoOn(const View& view, const KnownNodes& nodes,
                 (!stays && Kept(view, member, nodes) != nullptr);
   }
   for (const auto& [member, node] : staying) {
-    if (IsRemoved(member->node_id, excluded)) continue;
+    if (IsRemoved(member->node_id, excluded)) {
+      removed_lives = true;
+      continue;
+    }
     // Who lives on says so with its next report, which takes that back.
     if (node->turned_away && view.members.size() > 1) continue;
     const bool returned = node->report.condition == Condition::kReturned;
@@ -201,7 +205,9 @@ bool CanGoOn(const View& view, const KnownNodes& nodes,
   }
   if (any_sound && there + hopeless == view.members.size()) return true;
   // What is torn where nodes mend by themselves only a neighbour can take back.
-  if (any_sound && MendsAlone(view.mode())) return true;
+  // And who came back, perhaps on an old copy, is borne out before the one
+  // leaves that can do it.
+  if (any_sound && MendsAlone(view.mode()) && !removed_lives) return true;
   return whole && there >= 2;
 }
 

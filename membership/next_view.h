@@ -75,8 +75,10 @@ size_t NodesMissing(const View& view, const KnownNodes& nodes,
 // holds everything, be it torn (section 5.3, last paragraph); or all others are
 // back without what they held; or it is the only member. Where nodes mend what
 // is interrupted by themselves (MendsAlone) one that holds everything is
-// enough. Those to be removed do not count, nor does one whose node came back
-// on an old copy, though its former self may hold a lease yet.
+// enough, unless it came back and was not borne out, and one lives that is to
+// be removed and could do that. Those to be removed do not count, nor does one
+// whose node came back on an old copy, though its former self may hold a lease
+// yet.
 bool CanGoOn(const View& view, const KnownNodes& nodes,
              const Exclusions& excluded = {});
 

@@ -490,6 +490,26 @@ TEST(NextViewTest, OneThatIsDrainedLeavesOnceTheChainIsCompleteWithoutIt) {
   faults::PlantFault("");
 }
 
+// n0 is removed while n1, which came back, is all that is left.
+TEST(NextViewTest, WhoBearsAnotherOutIsNotRemovedBefore) {
+  View view{"c", 5, {MemberOf(0, kAlive), MemberOf(1, kAlive)}};
+  const Exclusions removed = {{"n0", false}};
+  for (ChainMode mode : {ChainMode::kTraditional, ChainMode::kImages}) {
+    view.in_force[std::string(kChainModeTerm)] = static_cast<uint64_t>(mode);
+    KnownNodes known = Sound({kAlive, kAlive, kUnknown, kUnknown});
+    EXPECT_TRUE(CanGoOn(view, known, removed));
+    known["n1"].report.condition = Condition::kReturned;
+    EXPECT_FALSE(CanGoOn(view, known, removed));
+    EXPECT_FALSE(ShouldLeave(view, known, 2, removed, "n0"));
+    faults::PlantFault("view-removes-who-bears-another-out");
+    EXPECT_TRUE(ShouldLeave(view, known, 2, removed, "n0"));
+    faults::PlantFault("");
+    // Nobody else will do it.
+    known["n0"].alive = false;
+    EXPECT_TRUE(CanGoOn(view, known, removed));
+  }
+}
+
 TEST(NextViewTest, OneAtATimeIsToldToJoin) {
   View view{"c", 5, {MemberOf(1, kAlive)}};
   KnownNodes known = Sound({kAlive, kAlive, kAlive, kAliveBigger});

@@ -26,7 +26,8 @@ OTHER_FILES_MB = 256  # etcd's log, processes' logs
 
 def needed_mb(nodes=4, undo_copy="dynamic", heap_mb=128, ring_mb=32):
   """What a cluster's files take: nodes allocate theirs whole."""
-  undo_mb = heap_mb if undo_copy == "simple" else heap_mb // 4
+  undo_mb = {"simple": heap_mb, "dynamic": heap_mb // 4,
+             "log": ring_mb // 2}[undo_copy]
   return nodes * (heap_mb + ring_mb + undo_mb) + OTHER_FILES_MB
 
 

@@ -245,6 +245,7 @@ class RoomTest(unittest.TestCase):
         needed_mb(2, "simple", 100, 10) - needed_mb(0, "simple", 100, 10), 420)
     self.assertLess(needed_mb(undo_copy="dynamic"),
                     needed_mb(undo_copy="simple"))
+    self.assertLess(needed_mb(undo_copy="log"), needed_mb(undo_copy="dynamic"))
 
 
 if __name__ == "__main__":

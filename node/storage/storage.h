@@ -133,6 +133,8 @@ class Storage final : public replica::LocalUndoSource {
   absl::Status RollBack();
   // The same, of what it was executing as a replica.
   absl::Status RecoverReplica();
+  // `done`: that was done by the undo copy, which is of no use from then on.
+  absl::Status FinishTakingBack(const absl::Status& done);
   absl::StatusOr<std::unique_ptr<engine::Backup>> OpenBackup();
   // What has a commit mark is applied.
   absl::Status KeepCommitted(uint64_t last_sequence);

@@ -49,12 +49,13 @@ absl::Status Storage::OpenUndoCopy() {
   return heap_age_->CheckBeside(*undo_copy_age_);
 }
 
-absl::Status Storage::RecoverHead() {
-  absl::Status done = RollBack();
+absl::Status Storage::RecoverHead() { return FinishTakingBack(RollBack()); }
+
+absl::Status Storage::FinishTakingBack(const absl::Status& done) {
   ForgetUndoCopyAge();
   RETURN_IF_ERROR(done);
-  // Nothing is left to roll back; the region serves again.
   EndUndoCopy();
+  // Else the region serves again.
   if (undo_copy_region_->size() != UndoCopyBytes()) undo_copy_region_.reset();
   return absl::OkStatus();
 }
@@ -75,18 +76,28 @@ absl::Status Storage::RecoverReplica() {
                                                       backup->get())
                        : backup.status();
   }
-  ForgetUndoCopyAge();
-  RETURN_IF_ERROR(done);
-  EndUndoCopy();
-  if (undo_copy_region_->size() != UndoCopyBytes()) undo_copy_region_.reset();
-  return absl::OkStatus();
+  return FinishTakingBack(done);
 }
 
+// By the kind that it was made with, which need not be the one of now: so what
+// is wrong with it is told, and not that it is none of another kind.
 absl::StatusOr<std::unique_ptr<Backup>> Storage::OpenBackup() {
-  Region* const undo_copy = undo_copy_region_.get();
-  auto backup = engine::OpenSimpleBackup(heap_.get(), undo_copy);
-  if (!backup.ok()) backup = engine::OpenDynamicBackup(heap_.get(), undo_copy);
-  if (!backup.ok()) backup = engine::OpenLogBackup(heap_.get(), undo_copy);
+  Region* const region = undo_copy_region_.get();
+  const auto& header =
+      *reinterpret_cast<const engine::backup_format::BackupHeader*>(
+          region->base());
+  absl::StatusOr<std::unique_ptr<Backup>> backup;
+  switch (static_cast<engine::backup_format::Kind>(header.kind)) {
+    case engine::backup_format::Kind::kDynamic:
+      backup = engine::OpenDynamicBackup(heap_.get(), region);
+      break;
+    case engine::backup_format::Kind::kLog:
+      backup = engine::OpenLogBackup(heap_.get(), region);
+      break;
+    default:  // simple, or what is no header at all: that is told likewise
+      backup = engine::OpenSimpleBackup(heap_.get(), region);
+      break;
+  }
   if (backup.ok()) return backup;
   return Annotate(backup.status(), Part::kUndoCopy);
 }

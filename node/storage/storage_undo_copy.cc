@@ -22,7 +22,7 @@ static_assert(stamp_format::kAppliedOffset + replica::AppliedMark::kBytes <=
               replica::LocalUndo::kMarkOffset);
 static_assert(replica::LocalUndo::kEnd <= engine::backup_format::kHeaderBytes);
 
-size_t Storage::UndoCopyBytes() const {
+size_t Storage::undo_copy_bytes() const {
   switch (options_.undo_copy) {
     case UndoCopyKind::kSimple:
       return engine::SimpleBackupBytes(options_.heap_bytes);
@@ -56,7 +56,7 @@ absl::Status Storage::FinishTakingBack(const absl::Status& done) {
   RETURN_IF_ERROR(done);
   EndUndoCopy();
   // Else the region serves again.
-  if (undo_copy_region_->size() != UndoCopyBytes()) undo_copy_region_.reset();
+  if (undo_copy_region_->size() != undo_copy_bytes()) undo_copy_region_.reset();
   return absl::OkStatus();
 }
 
@@ -136,12 +136,12 @@ absl::Status Storage::KeepCommitted(uint64_t last_sequence) {
 absl::StatusOr<std::unique_ptr<Region>> Storage::MakeUndoCopyRegion() {
   if (media_->Exists(Part::kUndoCopy)) {
     ASSIGN_OR_RETURN(auto region, media_->Open(Part::kUndoCopy));
-    if (region->size() == UndoCopyBytes()) return region;
+    if (region->size() == undo_copy_bytes()) return region;
     region.reset();
     RETURN_IF_ERROR(media_->Remove(Part::kUndoCopy));
   }
   ASSIGN_OR_RETURN(auto region,
-                   media_->Create(Part::kUndoCopy, UndoCopyBytes()));
+                   media_->Create(Part::kUndoCopy, undo_copy_bytes()));
   RETURN_IF_ERROR(media_->Publish(Part::kUndoCopy));
   return region;
 }

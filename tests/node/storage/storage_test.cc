@@ -1,7 +1,6 @@
 #include "node/storage/storage.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstring>
 #include <initializer_list>
 #include <memory>
@@ -9,7 +8,6 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "engine/kamino/backup_format.h"
 #include "engine/kamino/kamino_store.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -24,7 +22,6 @@ using engine::CommitOptions;
 using engine::KaminoStore;
 using engine::ObjectId;
 using engine::WriteSet;
-using engine::backup_format::BackupHeader;
 using membership::Condition;
 using replica::NodeState;
 using ::testing::AllOf;
@@ -58,10 +55,9 @@ class StorageTest : public ::testing::Test {
   // A head commits an operation of that many mutations, and the power goes
   // then. `at_append`: when it has an entry in the ring and no commit mark yet.
   static constexpr uint64_t kMutations = 3;
-  void CommitOneAndCrash(uint64_t seed, bool at_append = false,
-                         const StorageOptions& opened = Tiny()) {
+  void CommitOneAndCrash(uint64_t seed, bool at_append = false) {
     disk_ = SimDisk();
-    auto storage = Open(opened);
+    auto storage = Open();
     auto store = *KaminoStore::Open(storage->heap(), *storage->NewUndoCopy());
     NodeState state = storage->record()->state();
     state.was_head = true;
@@ -531,39 +527,6 @@ TEST_F(StorageTest, WhoCannotRecoverHasNotDied) {
   }
 }
 
-// And not that it is no copy of another kind.
-TEST_F(StorageTest, WhatIsWrongWithAnUndoCopyIsSaid) {
-  StorageOptions options = Tiny();
-  options.alpha = 0.5;
-  for (const UndoCopyKind kind : {UndoCopyKind::kDynamic, UndoCopyKind::kLog}) {
-    options.undo_copy = kind;
-    CommitOneAndCrash(1, /*at_append=*/false, options);
-    const SimDisk::Images whole = disk_.Copy();
-    SimDisk::Images damaged = whole;
-    damaged[Part::kUndoCopy][offsetof(BackupHeader, heap_uuid)] ^= std::byte{1};
-    disk_.PutBack(damaged);
-    absl::Status refused = TryOpen().status();
-    EXPECT_TRUE(absl::IsDataLoss(refused)) << refused;
-    EXPECT_THAT(std::string(refused.message()),
-                HasSubstr("header is damaged: checksum"));
-
-    if (kind == UndoCopyKind::kDynamic) {
-      damaged = whole;
-      std::memset(
-          &damaged[Part::kUndoCopy][engine::backup_format::kHeaderBytes], 0xa5,
-          64);
-      disk_.PutBack(damaged);
-      refused = TryOpen().status();
-      EXPECT_TRUE(absl::IsDataLoss(refused)) << refused;
-      EXPECT_THAT(std::string(refused.message()),
-                  HasSubstr("the backup is damaged: no tiling of blocks"));
-    }
-    // Taken back by whatever is there, whatever this start is to make.
-    disk_.PutBack(whole);
-    EXPECT_EQ(Open()->ring()->applied(), kMutations);
-  }
-}
-
 TEST_F(StorageTest, WhoEndsWithItsMachineHasNotDied) {
   StorageOptions options = Tiny();
   options.restart_limit = 3;
@@ -601,41 +564,6 @@ TEST_F(StorageTest, OneThatHasDiedTooOftenStaysDown) {
   again->restarts()->OnEndInOrder();
   again.reset();
   EXPECT_TRUE(TryOpen(limited).ok());
-}
-
-TEST_F(StorageTest, DataOfAnotherChainModeAreRefused) {
-  constexpr ChainMode kModes[] = {ChainMode::kKamino, ChainMode::kTraditional,
-                                  ChainMode::kImages};
-  for (const ChainMode theirs : kModes) {
-    const std::string name(ChainModeName(theirs));
-    disk_ = SimDisk();
-    StorageOptions first = Tiny();
-    first.mode = theirs;
-    for (const ChainMode ours : kModes) {
-      StorageOptions options = Tiny();
-      options.mode = ours;
-      Open(options);  // one that was never in a chain has no mode yet
-    }
-    {
-      auto storage = Open(first);
-      EXPECT_EQ(storage->ring()->mode(), theirs);
-      NodeState state = storage->record()->state();
-      state.condition = Condition::kSound;
-      storage->record()->Update(state);
-    }
-    for (const ChainMode ours : kModes) {
-      if (ours == theirs) continue;
-      StorageOptions options = Tiny();
-      options.mode = ours;
-      const absl::Status refused = TryOpen(options).status();
-      EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
-      EXPECT_THAT(std::string(refused.message()),
-                  AllOf(HasSubstr(absl::StrCat("in ", name, " mode")),
-                        HasSubstr(absl::StrCat("says ", ChainModeName(ours))),
-                        HasSubstr(absl::StrCat("--chain_mode=", name))));
-    }
-    EXPECT_TRUE(TryOpen(first).ok());
-  }
 }
 
 }  // namespace

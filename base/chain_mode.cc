@@ -1,5 +1,7 @@
 #include "base/chain_mode.h"
 
+#include "absl/strings/str_cat.h"
+
 namespace kamino {
 namespace {
 
@@ -32,6 +34,18 @@ absl::string_view ChainModeNameOf(uint64_t number) {
     if (static_cast<uint64_t>(mode) == number) return ChainModeName(mode);
   }
   return "unknown";
+}
+
+std::string WhyTooShort(ChainMode mode, uint64_t nodes) {
+  const uint64_t least = LeastNodes(mode);
+  if (nodes >= least) return "";
+  return absl::StrCat(
+      "in mode ", ChainModeName(mode), " a chain of ", nodes,
+      " (--chain_length) does not survive every failure of a node, ", least,
+      " do: ",
+      nodes < 2
+          ? "what its node loses is lost"
+          : "after a power cut it goes on only once all of them are back");
 }
 
 }  // namespace kamino

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "absl/strings/string_view.h"
 
@@ -44,6 +45,13 @@ inline bool TakesBackAlone(ChainMode mode) {
 // only once those are completed. They may, where nobody is mended by what a
 // neighbour holds, which later entries have changed.
 inline bool Pipelines(ChainMode mode) { return MendsAlone(mode); }
+
+// As many nodes survive the failure of any one.
+inline uint64_t LeastNodes(ChainMode mode) { return MendsAlone(mode) ? 2 : 3; }
+
+// For operators, a line on what a chain of fewer nodes does not survive; empty
+// where it has as many.
+std::string WhyTooShort(ChainMode mode, uint64_t nodes);
 
 // Whether log entries carry what they leave (docs/log_entry.md, after-images).
 inline bool CarriesImages(ChainMode mode) { return mode == ChainMode::kImages; }

@@ -5,6 +5,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/chain_mode.h"
+#include "base/undo_copy_kind.h"
 
 namespace kamino::membership {
 namespace {
@@ -17,6 +18,9 @@ Range RangeOf(const Agreement& agreement, const std::string& name) {
 std::string TextOf(absl::string_view name, const Range& range) {
   if (name == kChainModeTerm && range.low == range.high) {
     return std::string(ChainModeNameOf(range.low));
+  }
+  if (name == kUndoCopyTerm && range.low == range.high && range.low > 0) {
+    return std::string(UndoCopyKindNameOf(range.low));
   }
   if (range.low != range.high) {
     return absl::StrCat(range.low, " to ", range.high);

@@ -37,6 +37,10 @@ using InForce = std::map<std::string, uint64_t>;
 // node has that names none.
 inline constexpr absl::string_view kChainModeTerm = "chain mode (--chain_mode)";
 
+// Where all nodes take back by themselves: the kind of their undo copies
+// (base/undo_copy_kind.h), as its number.
+inline constexpr absl::string_view kUndoCopyTerm = "undo copy (--undo_copy)";
+
 // As many as may be said. A view's record holds them for each member.
 inline constexpr size_t kMaxAgreementBytes = 16u << 10;
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "base/chain_mode.h"
 #include "glog/logging.h"
 
 namespace kamino::membership {
@@ -19,6 +20,7 @@ void ManagerLog::Tell(const ManagerCore& core, absl::Time now) {
   TellWhatIsOld(core, now);
   TellWhoIsRefused(core, now);
   TellWhoIsSuspect(core);
+  TellWhatIsTooShort(core);
 }
 
 void ManagerLog::TellWhatIsOld(const ManagerCore& core, absl::Time now) {
@@ -77,6 +79,15 @@ void ManagerLog::TellWhoIsSuspect(const ManagerCore& core) {
                << suspect_->suspect << " for "
                << absl::FormatDuration(suspect_->debt)
                << ": the chain goes on without " << suspect_->suspect;
+}
+
+void ManagerLog::TellWhatIsTooShort(const ManagerCore& core) {
+  if (!core.view().formed()) return;
+  std::string why =
+      WhyTooShort(core.view().mode(), core.options().chain_length);
+  if (why == too_short_) return;
+  too_short_ = std::move(why);
+  if (!too_short_.empty()) LOG(WARNING) << too_short_;
 }
 
 void ManagerLog::Complain(const absl::Status& error, absl::Time now) {

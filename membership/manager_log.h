@@ -30,6 +30,8 @@ class ManagerLog {
   void TellWhatIsOld(const ManagerCore& core, absl::Time now);
   void TellWhoIsRefused(const ManagerCore& core, absl::Time now);
   void TellWhoIsSuspect(const ManagerCore& core);
+  // Once: that the chain is to have too few nodes for its mode.
+  void TellWhatIsTooShort(const ManagerCore& core);
 
   absl::Time next_complaint_ = absl::InfinitePast();
   absl::Time next_old_ = absl::InfinitePast();
@@ -37,6 +39,7 @@ class ManagerLog {
   std::vector<std::string> missing_;            // as told
   std::optional<Suspicion> suspect_;            // likewise
   std::map<std::string, std::string> refused_;  // likewise, by node id
+  std::string too_short_;                       // likewise
 };
 
 }  // namespace kamino::membership

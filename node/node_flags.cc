@@ -62,12 +62,14 @@ ABSL_FLAG(std::string, undo_copy, "dynamic",
           "head, or, with --chain_mode=traditional, always: simple (a copy of "
           "the whole heap), dynamic (of what was written last) or, in a "
           "traditional chain alone, log (what is written over is copied each "
-          "time, and dropped at the commit).");
+          "time, and dropped at the commit). In a traditional chain the same "
+          "on all nodes, as is --alpha.");
 ABSL_FLAG(double, alpha, 0.25,
           "With --undo_copy=dynamic: its size, as a part of the heap's.");
 ABSL_FLAG(bool, reserve_undo_copy, true,
           "Takes the space of the undo copy at the start, so that becoming "
-          "head neither waits for space nor fails for want of it.");
+          "head, or, with --chain_mode=traditional, executing anything, "
+          "neither waits for space nor fails for want of it.");
 ABSL_FLAG(uint64_t, transfer_mb_per_s, 600,
           "How fast this node sends its heap to one that joins, in MB/s; 0: as "
           "fast as can be. Slower leaves more to the chain's clients.");
@@ -114,23 +116,18 @@ constexpr int kMaxSpinMicros = 1'000'000;
 constexpr uint32_t kMaxPmemDelayNanos = 100'000;
 
 absl::Status ReadUndoCopy(StorageOptions* storage) {
-  const std::string kind = absl::GetFlag(FLAGS_undo_copy);
-  if (kind == "simple") {
-    storage->undo_copy = UndoCopyKind::kSimple;
-  } else if (kind == "dynamic") {
-    storage->undo_copy = UndoCopyKind::kDynamic;
-  } else if (kind == "log") {
-    storage->undo_copy = UndoCopyKind::kLog;
-    if (storage->mode != ChainMode::kTraditional) {
-      return BadFlag("undo_copy",
-                     absl::StrCat("log is for --chain_mode=traditional, not ",
-                                  ChainModeName(storage->mode)));
-    }
-  } else {
-    return BadFlag(
-        "undo_copy",
-        absl::StrCat("must be simple, dynamic or log, not \"", kind, "\""));
+  const std::string name = absl::GetFlag(FLAGS_undo_copy);
+  const auto kind = UndoCopyKindFrom(name);
+  if (!kind.has_value()) {
+    return BadFlag("undo_copy", absl::StrCat("must be ", kUndoCopyKindNames,
+                                             ", not \"", name, "\""));
   }
+  if (*kind == UndoCopyKind::kLog && storage->mode != ChainMode::kTraditional) {
+    return BadFlag("undo_copy",
+                   absl::StrCat("log is for --chain_mode=traditional, not ",
+                                ChainModeName(storage->mode)));
+  }
+  storage->undo_copy = *kind;
   storage->reserve_undo_copy = absl::GetFlag(FLAGS_reserve_undo_copy);
   return absl::OkStatus();
 }

@@ -1,7 +1,10 @@
 #include "client/cli/cluster_text.h"
 
+#include <optional>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/chain_mode.h"
 #include "client/cli/table.h"
 
 namespace kamino::client {
@@ -31,6 +34,20 @@ std::string SendsOf(const ClusterNode& node) {
   if (!node.alive() || report.transfer_pass() == 0) return "";
   return absl::StrCat("sends its heap: pass ", report.transfer_pass(), ", ",
                       report.transfer_bytes_left() >> 20, " MiB left");
+}
+
+// Nothing before the first view, and of a mode that this program does not know.
+std::optional<ChainMode> ModeOf(const GetClusterResponse& cluster) {
+  switch (cluster.chain_mode()) {
+    case kamino::v1::CHAIN_MODE_KAMINO:
+      return ChainMode::kKamino;
+    case kamino::v1::CHAIN_MODE_TRADITIONAL:
+      return ChainMode::kTraditional;
+    case kamino::v1::CHAIN_MODE_IMAGES:
+      return ChainMode::kImages;
+    default:
+      return std::nullopt;
+  }
 }
 
 }  // namespace
@@ -115,6 +132,10 @@ std::string Remarks(const GetClusterResponse& cluster) {
   if (cluster.view_id() > 0 && members < length) {
     absl::StrAppend(&text, "the chain has ", members, " of ", length,
                     " nodes\n");
+  }
+  if (const auto mode = ModeOf(cluster); mode.has_value()) {
+    const std::string why = WhyTooShort(*mode, length);
+    if (!why.empty()) absl::StrAppend(&text, why, "\n");
   }
   return text;
 }

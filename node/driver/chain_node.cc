@@ -270,11 +270,10 @@ Actions ChainNode::EndOfBatch(absl::Time now) {
 
 bool ChainNode::PropagateToBackup(size_t max) {
   if (failed()) return false;
-  if (replica::LocalUndo* const undo = storage_->local_undo()) {
-    return undo->Propagate(max);
-  }
-  if (admission_ == nullptr) return false;
+  replica::LocalUndo* const undo = storage_->local_undo();
+  if (undo == nullptr && admission_ == nullptr) return false;
   options_.doing("bringing the undo copy up to date", 0);
+  if (undo != nullptr) return undo->Propagate(max);
   const size_t left = admission_->PropagateToBackup(max);
   return left > 0 || admission_->has_ready();
 }

@@ -40,6 +40,17 @@ membership::Agreement AgreementOf(const Storage& storage,
   agreement["built-in functions' version"] = Exactly(replica::kBuiltinsVersion);
   agreement[std::string(membership::kChainModeTerm)] =
       Exactly(static_cast<uint64_t>(storage.options().mode));
+  if (TakesBackAlone(storage.options().mode)) {
+    const UndoCopyKind kind = storage.options().undo_copy;
+    agreement[std::string(membership::kUndoCopyTerm)] =
+        Exactly(static_cast<uint64_t>(kind));
+    // The others have room for whatever there may be: by the sizes of heap and
+    // ring, which are alike.
+    if (kind == UndoCopyKind::kDynamic) {
+      agreement["undo copy size in KiB (--alpha)"] =
+          Exactly(storage.undo_copy_bytes() >> 10);
+    }
+  }
   for (const std::string& name : procedures.Names()) {
     if (replica::IsBuiltin(name)) continue;  // these have that version
     agreement[absl::StrCat(kProcedure, name)] = {0, 1};

@@ -15,7 +15,8 @@ namespace kamino::node {
 
 // What a node with that storage can work with. Without equal rings and messages
 // one node could not take what another has admitted, without a format that both
-// know not read it. A procedure is in force once all members have it.
+// know not read it. Where all keep undo copies, one with less room could not
+// execute what another has. A procedure is in force once all members have it.
 // `max_message` is that of the links, in bytes.
 membership::Agreement AgreementOf(const Storage& storage,
                                   const replica::ProcedureRegistry& procedures,

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "base/chain_id.h"
 #include "base/chain_mode.h"
+#include "base/undo_copy_kind.h"
 #include "engine/heap/heap.h"
 #include "engine/kamino/backup.h"
 #include "engine/pmem/tracked_region.h"
@@ -25,13 +26,6 @@
 #include "replica/scrub_record.h"
 
 namespace kamino::node {
-
-enum class UndoCopyKind {
-  kSimple,   // of the whole heap
-  kDynamic,  // of what was lately written
-  // Of what is written over, as long as it may be taken back: undo logging.
-  kLog,
-};
 
 struct StorageOptions {
   std::string cluster_id;
@@ -82,6 +76,8 @@ class Storage final : public replica::LocalUndoSource {
   RestartCount* restarts() { return &*restarts_; }
   const StorageOptions& options() const { return options_; }
   size_t ring_bytes() const { return ring_region_->size(); }
+  // Of one that is made now.
+  size_t undo_copy_bytes() const;
 
   // An empty undo copy, in place of an earlier one, which must be gone. Nothing
   // may be left to be rolled back from that one.
@@ -133,13 +129,14 @@ class Storage final : public replica::LocalUndoSource {
   absl::Status RollBack();
   // The same, of what it was executing as a replica.
   absl::Status RecoverReplica();
+  // `done`: that was done by the undo copy, which is of no use from then on.
+  absl::Status FinishTakingBack(const absl::Status& done);
   absl::StatusOr<std::unique_ptr<engine::Backup>> OpenBackup();
   // What has a commit mark is applied.
   absl::Status KeepCommitted(uint64_t last_sequence);
   absl::Status CheckOwner() const;
   absl::StatusOr<std::unique_ptr<engine::Region>> MakeUndoCopyRegion();
   void EmptyLog();
-  size_t UndoCopyBytes() const;
   std::string Label() const;
   // With what it is of.
   absl::Status Annotate(const absl::Status& status, Media::Part part) const;

@@ -22,7 +22,7 @@ static_assert(stamp_format::kAppliedOffset + replica::AppliedMark::kBytes <=
               replica::LocalUndo::kMarkOffset);
 static_assert(replica::LocalUndo::kEnd <= engine::backup_format::kHeaderBytes);
 
-size_t Storage::UndoCopyBytes() const {
+size_t Storage::undo_copy_bytes() const {
   switch (options_.undo_copy) {
     case UndoCopyKind::kSimple:
       return engine::SimpleBackupBytes(options_.heap_bytes);
@@ -49,13 +49,14 @@ absl::Status Storage::OpenUndoCopy() {
   return heap_age_->CheckBeside(*undo_copy_age_);
 }
 
-absl::Status Storage::RecoverHead() {
-  absl::Status done = RollBack();
+absl::Status Storage::RecoverHead() { return FinishTakingBack(RollBack()); }
+
+absl::Status Storage::FinishTakingBack(const absl::Status& done) {
   ForgetUndoCopyAge();
   RETURN_IF_ERROR(done);
-  // Nothing is left to roll back; the region serves again.
   EndUndoCopy();
-  if (undo_copy_region_->size() != UndoCopyBytes()) undo_copy_region_.reset();
+  // Else the region serves again.
+  if (undo_copy_region_->size() != undo_copy_bytes()) undo_copy_region_.reset();
   return absl::OkStatus();
 }
 
@@ -75,18 +76,28 @@ absl::Status Storage::RecoverReplica() {
                                                       backup->get())
                        : backup.status();
   }
-  ForgetUndoCopyAge();
-  RETURN_IF_ERROR(done);
-  EndUndoCopy();
-  if (undo_copy_region_->size() != UndoCopyBytes()) undo_copy_region_.reset();
-  return absl::OkStatus();
+  return FinishTakingBack(done);
 }
 
+// By the kind that it was made with, which need not be the one of now: so what
+// is wrong with it is told, and not that it is none of another kind.
 absl::StatusOr<std::unique_ptr<Backup>> Storage::OpenBackup() {
-  Region* const undo_copy = undo_copy_region_.get();
-  auto backup = engine::OpenSimpleBackup(heap_.get(), undo_copy);
-  if (!backup.ok()) backup = engine::OpenDynamicBackup(heap_.get(), undo_copy);
-  if (!backup.ok()) backup = engine::OpenLogBackup(heap_.get(), undo_copy);
+  Region* const region = undo_copy_region_.get();
+  const auto& header =
+      *reinterpret_cast<const engine::backup_format::BackupHeader*>(
+          region->base());
+  absl::StatusOr<std::unique_ptr<Backup>> backup;
+  switch (static_cast<engine::backup_format::Kind>(header.kind)) {
+    case engine::backup_format::Kind::kDynamic:
+      backup = engine::OpenDynamicBackup(heap_.get(), region);
+      break;
+    case engine::backup_format::Kind::kLog:
+      backup = engine::OpenLogBackup(heap_.get(), region);
+      break;
+    default:  // simple, or what is no header at all: that is told likewise
+      backup = engine::OpenSimpleBackup(heap_.get(), region);
+      break;
+  }
   if (backup.ok()) return backup;
   return Annotate(backup.status(), Part::kUndoCopy);
 }
@@ -125,12 +136,12 @@ absl::Status Storage::KeepCommitted(uint64_t last_sequence) {
 absl::StatusOr<std::unique_ptr<Region>> Storage::MakeUndoCopyRegion() {
   if (media_->Exists(Part::kUndoCopy)) {
     ASSIGN_OR_RETURN(auto region, media_->Open(Part::kUndoCopy));
-    if (region->size() == UndoCopyBytes()) return region;
+    if (region->size() == undo_copy_bytes()) return region;
     region.reset();
     RETURN_IF_ERROR(media_->Remove(Part::kUndoCopy));
   }
   ASSIGN_OR_RETURN(auto region,
-                   media_->Create(Part::kUndoCopy, UndoCopyBytes()));
+                   media_->Create(Part::kUndoCopy, undo_copy_bytes()));
   RETURN_IF_ERROR(media_->Publish(Part::kUndoCopy));
   return region;
 }

@@ -24,10 +24,12 @@ from processes import ClusterError, wait_until
 from store import QUOTA_MB, Store
 from wall_clock import WallClock
 
-# What nodes of a chain of each mode are started with.
+# What nodes of a chain of each mode are started with; of the traditional one
+# with logs and with copies.
 MODES = {
     "kamino": (),
     "traditional": ("--chain_mode=traditional", "--undo_copy=log"),
+    "traditional-dynamic": ("--chain_mode=traditional", "--undo_copy=dynamic"),
     "images": ("--chain_mode=images",),
 }
 NODES = 4

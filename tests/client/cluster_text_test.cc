@@ -49,6 +49,27 @@ TEST_F(ClusterTextTest, AShortChainIsTold) {
   EXPECT_EQ(Remarks(cluster_), "the chain has 2 of 3 nodes\n");
 }
 
+TEST_F(ClusterTextTest, WhatAChainIsTooShortForIsTold) {
+  AddTwo();
+  cluster_.set_chain_length(2);
+  for (const auto mode :
+       {kamino::v1::CHAIN_MODE_TRADITIONAL, kamino::v1::CHAIN_MODE_IMAGES,
+        kamino::v1::CHAIN_MODE_UNSPECIFIED}) {
+    cluster_.set_chain_mode(mode);
+    EXPECT_EQ(Remarks(cluster_), "");
+  }
+  cluster_.set_chain_mode(kamino::v1::CHAIN_MODE_KAMINO);
+  EXPECT_EQ(Remarks(cluster_),
+            "in mode kamino a chain of 2 (--chain_length) does not survive "
+            "every failure of a node, 3 do: after a power cut it goes on only "
+            "once all of them are back\n");
+  cluster_.set_chain_length(1);
+  cluster_.set_chain_mode(kamino::v1::CHAIN_MODE_IMAGES);
+  EXPECT_EQ(Remarks(cluster_),
+            "in mode images a chain of 1 (--chain_length) does not survive "
+            "every failure of a node, 2 do: what its node loses is lost\n");
+}
+
 TEST_F(ClusterTextTest, OfANodeThatIsThereItsDataIsWaitedFor) {
   cluster_.set_chain_length(2);
   AddTwo();

@@ -94,9 +94,7 @@ class BadRequestTest(ClusterTest):
     self.kamino("del", "fits")
 
 
-class BadNodeTest(ClusterTest):
-  start = {"nodes": 2, "heap_mb": 16, "ring_mb": 16}
-
+class NodeThatMustNotStart(ClusterTest):
   def node(self, *extra, name="x1", folder=None):
     """Runs a node that must not start; later flags win over earlier ones."""
     address = f"127.0.0.1:{free_port()}"
@@ -111,13 +109,18 @@ class BadNodeTest(ClusterTest):
     self.assertEqual(result[0], code, result[1])
     self.assertIn(text, result[1])
 
+
+class BadNodeTest(NodeThatMustNotStart):
+  start = {"nodes": 2, "heap_mb": 16, "ring_mb": 16}
+
   def test_flags(self):
     for flag, text in (("--transport=udp", "--transport"),
                        ("--heap_mb=1", "--heap_mb"),
                        ("--alpha=0", "--alpha"),
                        ("--alpha=2", "--alpha"),
                        ("--undo_copy=none", "--undo_copy"),
-                       ("--undo_copy=log", "--chain_mode=traditional"),
+                       ("--undo_copy=log",
+                        "for --chain_mode=traditional, not kamino"),
                        ("--pmem=maybe", "--pmem"),
                        ("--pmem_delay_line_ns=100001", "pmem_delay_line_ns"),
                        ("--pmem_delay_drain_ns=-1", "pmem_delay_drain_ns"),
@@ -195,6 +198,9 @@ class BadNodeTest(ClusterTest):
       with open(log, encoding="utf-8") as f:
         return "serves on" in f.read()
     wait_until(serves, 30, "x2 to be taken in")
+    for mode in ("images", "traditional"):
+      self.check(self.node(f"--chain_mode={mode}", name="x3"), 1,
+                 f"chain mode (--chain_mode) is {mode} at x3, but kamino at n")
 
   def test_files(self):
     folder = os.path.join(self.folder, "copy")
@@ -261,6 +267,23 @@ class BadNodeTest(ClusterTest):
         f.write(b"\xff")
     self.check(start("--format_device"), 1, "directory is damaged")
     self.kamino("put", "a", "b")  # n1 goes on alone
+
+
+class BadTraditionalNodeTest(NodeThatMustNotStart):
+  start = {"nodes": 2, "heap_mb": 16, "ring_mb": 16, "undo_copy": "log",
+           "node_flags": ["--chain_mode=traditional"]}
+
+  def test_another_undo_copy(self):
+    for kind in ("simple", "dynamic"):
+      self.check(self.node(f"--undo_copy={kind}", name="x2"), 1,
+                 f"undo copy (--undo_copy) is {kind} at x2, but log at n")
+    # Nor is it changed while the chain runs.
+    self.cluster.kill("n2", signal.SIGTERM)
+    self.check(self.node("--undo_copy=simple", name="n2",
+                         folder=self.cluster.data_dir("n2")), 1,
+               "undo copy (--undo_copy) is simple at n2, but log at n1")
+    self.cluster.start_node("n2")
+    self.cluster.await_chain(["n1", "n2"])
 
 
 class RestartTest(ClusterTest):

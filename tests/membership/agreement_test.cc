@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "base/chain_mode.h"
+#include "base/undo_copy_kind.h"
 #include "gtest/gtest.h"
 #include "membership/view.h"
 
@@ -72,6 +74,20 @@ TEST(AgreementTest, ModesAreNamed) {
   EXPECT_EQ(Misfit(Agreement(), "n1", mode(ChainMode::kKamino), "n2"), "");
   EXPECT_EQ(Misfit(traditional, "n2", Agreement(), "n1"),
             "chain mode (--chain_mode) is traditional at n2, but kamino at n1");
+}
+
+TEST(AgreementTest, UndoCopiesAreNamed) {
+  const auto undo_copy = [](UndoCopyKind of) {
+    const auto number = static_cast<uint64_t>(of);
+    return Agreement{{std::string(kUndoCopyTerm), {number, number}}};
+  };
+  const Agreement log = undo_copy(UndoCopyKind::kLog);
+  EXPECT_EQ(Misfit(undo_copy(UndoCopyKind::kSimple), "n2", log, "n1"),
+            "undo copy (--undo_copy) is simple at n2, but log at n1");
+  EXPECT_EQ(Misfit(undo_copy(UndoCopyKind::kDynamic), "n2", InForceOf({&log})),
+            "undo copy (--undo_copy) is dynamic at n2, but log in the chain");
+  EXPECT_EQ(Misfit(log, "n1", Agreement(), "n2"),
+            "undo copy (--undo_copy) is log at n1, but missing at n2");
 }
 
 }  // namespace

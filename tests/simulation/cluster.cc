@@ -147,11 +147,9 @@ SimNode::Options Cluster::NodeOptions(const std::string& name) const {
   options.storage.heap_bytes = kHeapBytes;
   options.storage.ring_bytes = kRingBytes;
   options.storage.tiny_log_bytes = kLogBytes;
-  options.storage.undo_copy = options_.undo_log ? node::UndoCopyKind::kLog
-                              : options_.simple_backup
-                                  ? node::UndoCopyKind::kSimple
-                                  : node::UndoCopyKind::kDynamic;
-  options.undo_copy_varies = options_.undo_copy_varies;
+  options.storage.undo_copy = options_.undo_log        ? UndoCopyKind::kLog
+                              : options_.simple_backup ? UndoCopyKind::kSimple
+                                                       : UndoCopyKind::kDynamic;
   options.storage.alpha = 0.5;
   options.storage.restart_limit = options_.restart_limit;
   options.node.restarts = options_.restarts;
@@ -201,10 +199,11 @@ void Cluster::Differ(int number, SimNode::Options* options) const {
   const auto half_or_twice = [&random](auto value) {
     return random.OneIn(3) ? value : random.OneIn(2) ? value / 2 : value * 2;
   };
-  if (random.OneIn(2)) {
-    options->storage.undo_copy = random.OneIn(2) ? node::UndoCopyKind::kSimple
-                                                 : node::UndoCopyKind::kDynamic;
-  }
+  const auto kind = !random.OneIn(2)  ? options->storage.undo_copy
+                    : random.OneIn(2) ? UndoCopyKind::kSimple
+                                      : UndoCopyKind::kDynamic;
+  // Nodes that take back by themselves have it in common.
+  if (!TakesBackAlone(options_.mode)) options->storage.undo_copy = kind;
   auto& chain = options->node.chain;
   chain.window_entries = half_or_twice(chain.window_entries);
   chain.window_chunks = half_or_twice(chain.window_chunks);

@@ -36,7 +36,6 @@ struct ClusterOptions {
   uint64_t astray_percent = 0;
   bool simple_backup = false;
   bool undo_log = false;  // rather than a backup
-  bool undo_copy_varies = false;
   bool drains_all = true;
   // As few as this, so that some are dropped; 0: as many as there may be.
   size_t client_records = 0;

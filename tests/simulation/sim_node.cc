@@ -95,13 +95,7 @@ void SimNode::Boot() {
   storage_options.first_incarnation = 1 + random_.Pick(1u << 30);
   storage_options.salt = random_.Next();
   storage_options.boot = boot_;
-  if (options_.undo_copy_varies) {
-    constexpr node::UndoCopyKind kKinds[] = {node::UndoCopyKind::kSimple,
-                                             node::UndoCopyKind::kDynamic,
-                                             node::UndoCopyKind::kLog};
-    storage_options.undo_copy = kKinds[storage_options.salt % 3];
-  }
-  if (misfit_) storage_options.ring_bytes *= 2;
+  if (misfit_) Misfit(&storage_options);
   if (std::exchange(limit_is_lifted_, false)) storage_options.restart_limit = 0;
   auto storage = node::Storage::Open(storage_options,
                                      std::make_unique<SimMedia>(disk_.get()));
@@ -352,7 +346,18 @@ void SimNode::DrawFlags() {
     newer_ = !newer_;
     Trace("is started with ", newer_ ? "a newer" : "an older", " program");
   }
-  if (misfit_) Trace("is started with a ring of another size");
+  if (misfit_) Trace("is started with flags that do not fit");
+}
+
+// What was executed is taken back by the undo copy as it was made, though.
+void SimNode::Misfit(node::StorageOptions* options) {
+  if (TakesBackAlone(options->mode) && options->salt % 2 == 0) {
+    options->undo_copy = options->undo_copy == UndoCopyKind::kSimple
+                             ? UndoCopyKind::kDynamic
+                             : UndoCopyKind::kSimple;
+  } else {
+    options->ring_bytes *= 2;
+  }
 }
 
 bool SimNode::OthersAreUp() const {

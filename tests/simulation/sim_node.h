@@ -65,13 +65,12 @@ class SimNode final : public Process {
     bool drains_all = false;
     std::vector<std::string> cold;  // values that its heap holds for ever
     Pace pace;
-    // Each start is with any kind of undo copy.
-    bool undo_copy_varies = false;
     // An operator starts it without storage.restart_limit where it stays down.
     bool limit_is_lifted = false;
     // It need not be like the others: at times it is started with a ring of
-    // another size, which the others must refuse until an operator sees to it,
-    // or with another release of the program: `newer` at first.
+    // another size, or an undo copy of another kind where they have that in
+    // common, which the others must refuse until an operator sees to it, or
+    // with another release of the program: `newer` at first.
     bool unequal = false;
     bool newer = false;
     // It takes connections of sessions, and tells this of its entries; null: it
@@ -201,6 +200,8 @@ class SimNode final : public Process {
   bool TellsOldFile(const absl::Status& status) const;
   // With what it is started this time.
   void DrawFlags();
+  // Options by which it does not fit the others.
+  static void Misfit(node::StorageOptions* options);
   bool OthersAreUp() const;
   // It differs from the others, or another one does, and is refused for that.
   bool IsMisfit(const absl::Status& status) const;
@@ -246,7 +247,7 @@ class SimNode final : public Process {
   bool stays_down_ = false;
   bool limit_is_lifted_ = false;  // with the next start
   bool newer_ = false;            // its program
-  bool misfit_ = false;           // it is started with a ring of another size
+  bool misfit_ = false;           // it is started so that it does not fit
   absl::Time misfit_until_ = absl::InfinitePast();  // to others
   absl::Time started_;
   // How often its process, but not its machine, has ended since one of them

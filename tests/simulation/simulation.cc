@@ -137,7 +137,6 @@ void DrawSessions(uint64_t seed, ClusterOptions* options) {
 void DrawUndo(uint64_t seed, ClusterOptions* options) {
   Random random(seed ^ 0x04d0u);
   options->undo_log = random.OneIn(2);
-  options->undo_copy_varies = random.OneIn(5);
 }
 
 absl::Duration DrawAckDelay(uint64_t seed) {

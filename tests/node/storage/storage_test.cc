@@ -566,25 +566,5 @@ TEST_F(StorageTest, OneThatHasDiedTooOftenStaysDown) {
   EXPECT_TRUE(TryOpen(limited).ok());
 }
 
-TEST_F(StorageTest, DataOfAnotherChainModeAreRefused) {
-  StorageOptions images = Tiny();
-  images.mode = ChainMode::kImages;
-  {
-    // One that was never in a chain has no mode yet.
-    Open();
-    auto storage = Open(images);
-    EXPECT_EQ(storage->ring()->mode(), ChainMode::kImages);
-    NodeState state = storage->record()->state();
-    state.condition = Condition::kSound;
-    storage->record()->Update(state);
-  }
-  const absl::Status refused = TryOpen().status();
-  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
-  EXPECT_THAT(std::string(refused.message()),
-              AllOf(HasSubstr("in images mode"), HasSubstr("says kamino"),
-                    HasSubstr("--chain_mode=images")));
-  EXPECT_TRUE(TryOpen(images).ok());
-}
-
 }  // namespace
 }  // namespace kamino::node

@@ -1,0 +1,70 @@
+#include "membership/manager_log.h"
+
+#include <string>
+#include <vector>
+
+#include "base/chain_mode.h"
+#include "glog/logging.h"
+#include "gtest/gtest.h"
+#include "tests/membership/manager_core_fixture.h"
+
+namespace kamino::membership {
+namespace {
+
+class Warnings final : public google::LogSink {
+ public:
+  Warnings() { google::AddLogSink(this); }
+  ~Warnings() override { google::RemoveLogSink(this); }
+  void send(google::LogSeverity severity, const char*, const char*, int,
+            const google::LogMessageTime&, const char* message,
+            size_t length) override {
+    if (severity == google::GLOG_WARNING) told.emplace_back(message, length);
+  }
+
+  std::vector<std::string> told;
+};
+
+// What a manager tells of a chain of so many nodes once it forms.
+std::vector<std::string> ToldOf(ChainMode mode, size_t nodes) {
+  absl::Time now = absl::UnixEpoch();
+  ManagerOptions options;
+  options.cluster_id = "c";
+  options.chain_length = nodes;
+  ManagerCore core(options);
+  core.BecomeLeader(View(), options.lease(), now);
+  core.ExtendLeadership(absl::InfiniteFuture());
+  for (size_t i = 1; i <= nodes; ++i) {
+    Member member = Node("n" + std::to_string(i));
+    const auto number = static_cast<uint64_t>(mode);
+    member.agreement = {{std::string(kChainModeTerm), {number, number}}};
+    EXPECT_EQ(core.Register("c", member, {.condition = Condition::kFresh}, now),
+              absl::OkStatus());
+  }
+  ManagerLog log;
+  Warnings warnings;
+  log.Tell(core, now);
+  EXPECT_TRUE(warnings.told.empty()) << "no view yet";
+  const auto view = core.ProposeView(now);
+  EXPECT_TRUE(view.has_value());
+  if (view.has_value()) core.OnViewStored(*view);
+  for (int i = 0; i < 3; ++i) log.Tell(core, now);
+  return warnings.told;
+}
+
+TEST(ManagerLogTest, AChainWithTooFewNodesForItsModeIsToldOnce) {
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(ToldOf(ChainMode::kKamino, 3), Lines());
+  EXPECT_EQ(ToldOf(ChainMode::kKamino, 2),
+            Lines{"in mode kamino a chain of 2 (--chain_length) does not "
+                  "survive every failure of a node, 3 do: after a power cut it "
+                  "goes on only once all of them are back"});
+  for (const ChainMode mode : {ChainMode::kTraditional, ChainMode::kImages}) {
+    EXPECT_EQ(ToldOf(mode, 2), Lines());
+    const Lines told = ToldOf(mode, 1);
+    ASSERT_EQ(told.size(), 1u);
+    EXPECT_EQ(told[0], WhyTooShort(mode, 1));
+  }
+}
+
+}  // namespace
+}  // namespace kamino::membership

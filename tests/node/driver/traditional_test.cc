@@ -186,6 +186,38 @@ TEST_P(TraditionalTest, DependentEntriesAreInFlightTogether) {
   }
 }
 
+// It goes on where it was, and keeps up though nobody writes any more.
+TEST_P(TraditionalTest, WhoWasJoiningExecutesAgainInAnIdleChain) {
+  int interrupted = 0;
+  for (int count = 1; count < kMostMoments; ++count) {
+    SCOPED_TRACE(count);
+    ChainRig rig(Traditional(GetParam()));
+    rig.StartAll();
+    rig.InstallView({"n1", "n2"});
+    const auto old = rig.Submit(1, {Put("old0", std::string(300, 'a'))});
+    rig.Settle(2);
+    rig.Invite("n3");
+    rig.Settle();
+    ASSERT_NE(rig.node("n3").core().caught_up_view(), 0u);
+    rig.CutPowerAt("n3", Moment::kFlush, count);
+    const auto last = rig.Submit(2, {Patch("old0", 10, "patched")});
+    rig.Settle(3);
+    if (!rig.tear("n3").happened) break;
+    rig.Start("n3");
+    const auto& ring = rig.ring("n3");
+    interrupted += ring.applied() < ring.received();
+    rig.Invite("n3");
+    rig.Settle();
+    EXPECT_TRUE(old->acknowledged() && last->acknowledged());
+    EXPECT_EQ(rig.node("n3").core().transfer().bytes, 0u);  // of no heap
+    ASSERT_NE(rig.node("n3").core().caught_up_view(), 0u);
+    rig.InstallView({"n1", "n2", "n3"});
+    rig.Settle();
+    EXPECT_EQ(rig.Difference(), "");
+  }
+  EXPECT_GT(interrupted, 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Kinds, TraditionalTest,
     ::testing::Values(UndoCopyKind::kLog, UndoCopyKind::kSimple,

@@ -445,7 +445,6 @@ void ChainCore::CleanTo(uint64_t sequence) {
   // Cleaned means applied by all, so it completes as well.
   if (is_head()) completions_.CompleteTo(sequence);
   if (sequence <= ring_->cleaned()) return;
-  executor_->BeforeClean(sequence);
   ring_->Clean(sequence);
   upstream_.OnCleaned();
 }

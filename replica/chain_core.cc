@@ -55,7 +55,8 @@ ChainCore::ChainCore(ChainOptions options, LogRing* ring, NodeRecord* record,
   if (interrupted && CarriesImages(options_.mode)) {
     ApplyImages(ring->received(), /*interrupted=*/true);
   }
-  if (TakesBackAlone(options_.mode)) mending_.Forget();  // it is taken back
+  // Whoever opened the heap has taken it back (TakeBackInterrupted).
+  if (TakesBackAlone(options_.mode)) mending_.Forget();
   if (!interrupted || deadly_.redone() != ring->applied() + 1) {
     deadly_.SetRedone(0);
   }

@@ -196,7 +196,7 @@ class LogRing {
   uint64_t used_ = 0;          // space of entries_
   // Offsets of what the last entry took the place of, while it is the last.
   std::vector<uint64_t> replaced_;
-  uint64_t reclaimable_ = 0;  // cleaned, not yet durably so
+  uint64_t reclaimable_ = 0;                      // cleaned, not yet durably so
   std::function<void(uint64_t)> before_cleaned_;  // or null
   uint64_t rewrites_ = 0;
   uint64_t appended_bytes_ = 0;

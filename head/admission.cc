@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "engine/heap/heap_reader.h"
+#include "engine/resource_error.h"
 #include "glog/logging.h"
 #include "replica/errors.h"
 #include "replica/log_entry.h"
@@ -195,7 +196,7 @@ void Admission::ExecuteBatch(std::vector<Request> batch, absl::Time now,
 
 void Admission::AnswerDamage() {
   ++counters_.aborted;
-  Answer(*damaged_, {std::exchange(damage_, absl::OkStatus()), "", 0});
+  AnswerWhatItSaw(*damaged_, {std::exchange(damage_, absl::OkStatus()), "", 0});
   damaged_.reset();
 }
 
@@ -359,6 +360,16 @@ Admission::Attempt Admission::Failed(Transaction& transaction,
   return attempt;
 }
 
+namespace {
+
+// Of a commit that failed: what it writes over or carries never fits.
+bool IsTooLarge(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) ||
+         engine::ResourceOf(status) == engine::Resource::kTransaction;
+}
+
+}  // namespace
+
 void Admission::CommitBatch(Transaction& transaction, uint32_t executed,
                             std::vector<Request>* batch,
                             std::vector<Attempt> attempts, absl::Time now,
@@ -382,17 +393,17 @@ void Admission::CommitBatch(Transaction& transaction, uint32_t executed,
   state_->Ended(committed.ok());
   if (!committed.ok()) {
     if (absl::IsDataLoss(committed)) fatal_ = committed;
-    if (absl::IsInvalidArgument(committed) && batch->size() > 1) {
-      // What one of them writes, or carries, may fit by itself.
+    if (IsTooLarge(committed) && batch->size() > 1) {
+      // What one of them writes over, or carries, may fit by itself.
       for (Request& request : *batch) waiting_.AddAlone(std::move(request));
       return;
     }
     ++counters_.rejected;
     // The heap is as before. The ring has no room now, or never has for this.
-    const absl::Status answer = MakeError(absl::IsInvalidArgument(committed)
-                                              ? kamino::v1::REASON_TOO_LARGE
-                                              : kamino::v1::REASON_OVERLOADED,
-                                          committed.message());
+    const absl::Status answer =
+        MakeError(IsTooLarge(committed) ? kamino::v1::REASON_TOO_LARGE
+                                        : kamino::v1::REASON_OVERLOADED,
+                  committed.message());
     for (Request& request : *batch) AnswerWhatItSaw(request, {answer, "", 0});
     return;
   }

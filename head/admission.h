@@ -333,6 +333,8 @@ class Admission {
   // Of mutation `sequence`, the head's own.
   void NoteOwnCommitted(const replica::Mutation& mutation, uint64_t sequence,
                         absl::Time now);
+  // At once, unless what has opened it is in flight.
+  void AnswerOnceOpened(const SessionInfo& session, SessionOpened done);
   // As CloseSession; not executed after the deadline.
   void SubmitClose(uint64_t id, absl::Time now, absl::Time deadline,
                    absl::AnyInvocable<void(absl::Status)> done);

@@ -186,7 +186,9 @@ void Admission::AskForSession(uint64_t id, uint64_t epoch, absl::Time now,
   sessions_.Hear(id, now);
   if (!options_.lease_valid()) return done(NoLease());
   const SessionInfo* const session = sessions_.Find(id);
-  if (session != nullptr && session->epoch == epoch) return done(*session);
+  if (session != nullptr && session->epoch == epoch) {
+    return AnswerOnceOpened(*session, std::move(done));
+  }
   // Of another epoch, and as long as this head is one none goes back.
   if (sessions_.Has(id)) return done(NotOpen(id));
   // What has closed it may be lost with this head: the state says it, once the
@@ -195,6 +197,21 @@ void Admission::AskForSession(uint64_t id, uint64_t epoch, absl::Time now,
               [id, done = std::move(done)](absl::Status none) mutable {
                 done(none.ok() ? NotOpen(id) : std::move(none));
               });
+}
+
+void Admission::AnswerOnceOpened(const SessionInfo& session,
+                                 SessionOpened done) {
+  const auto entry = in_flight_.lower_bound(session.opened);
+  if (entry == in_flight_.end()) return done(session);
+  // What has opened it may be lost with this head.
+  Waiter waiter;
+  waiter.by_itself = true;
+  waiter.done =
+      [session, done = std::move(done)](const RequestOutcome& outcome) mutable {
+        if (!outcome.status.ok()) return done(NoLease());
+        done(session);
+      };
+  entry->second.push_back(std::move(waiter));
 }
 
 void Admission::HearSession(uint64_t id, absl::Time now) {

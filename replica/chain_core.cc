@@ -55,7 +55,8 @@ ChainCore::ChainCore(ChainOptions options, LogRing* ring, NodeRecord* record,
   if (interrupted && CarriesImages(options_.mode)) {
     ApplyImages(ring->received(), /*interrupted=*/true);
   }
-  if (TakesBackAlone(options_.mode)) mending_.Forget();  // it is taken back
+  // Whoever opened the heap has taken it back (TakeBackInterrupted).
+  if (TakesBackAlone(options_.mode)) mending_.Forget();
   if (!interrupted || deadly_.redone() != ring->applied() + 1) {
     deadly_.SetRedone(0);
   }
@@ -445,7 +446,6 @@ void ChainCore::CleanTo(uint64_t sequence) {
   // Cleaned means applied by all, so it completes as well.
   if (is_head()) completions_.CompleteTo(sequence);
   if (sequence <= ring_->cleaned()) return;
-  executor_->BeforeClean(sequence);
   ring_->Clean(sequence);
   upstream_.OnCleaned();
 }

@@ -294,6 +294,9 @@ void ChainCore::OnTransferMessage(LinkId link, const Message& message,
   if (!outbox_.Belongs(joiner_.Has(link))) return;
   switch (joiner_.OnMessage(message, may_resume(), now)) {
     case Joiner::Effect::kNone:
+      // By a node that takes back alone, what it has taken back: it may be the
+      // last there is to come.
+      if (joiner_.follows()) ExecuteReceived();
       return;
     case Joiner::Effect::kHeapVoid:
       scrub_.OnCopied(

@@ -20,6 +20,10 @@ using engine::WriteSet;
 
 namespace {
 
+// Entries that the copies may lack: whoever is never idle brings them up to
+// date in steps that hold nobody up for long.
+constexpr size_t kMaxWork = 1024;
+
 // What the write set allocates it does not say that it writes to.
 std::vector<ObjectId> ObjectsOf(const WriteSet& write_set, IntentKind kind) {
   std::vector<ObjectId> objects;
@@ -37,7 +41,10 @@ CopiedUndo::CopiedUndo(Heap* heap, LogRing* ring, engine::Backup* backup)
       backup_(backup),
       mark_(backup->region(), kMarkOffset) {
   mark_.Reset(ring->applied());
+  ring_->SetBeforeCleaned([this](uint64_t cleaned) { PropagateTo(cleaned); });
 }
+
+CopiedUndo::~CopiedUndo() { ring_->SetBeforeCleaned(nullptr); }
 
 uint64_t CopiedUndo::NeededFor(const WriteSet& write_set) const {
   uint64_t needed = 0;
@@ -53,7 +60,8 @@ uint64_t CopiedUndo::NeededFor(const WriteSet& write_set) const {
 absl::Status CopiedUndo::Prepare(const LogEntry& entry,
                                  const WriteSet& write_set) {
   CHECK_EQ(entry.first(), ring_->applied() + 1);
-  PropagateTo(NeededFor(write_set));
+  PropagateTo(work_.size() < kMaxWork ? NeededFor(write_set)
+                                      : ring_->applied());
   Work work;
   absl::Status pinned = Pin(write_set, &work);
   if (absl::IsResourceExhausted(pinned)) {
@@ -167,8 +175,6 @@ bool CopiedUndo::Propagate(size_t max) {
   PropagateSome(ring_->applied(), max);
   return !work_.empty() && work_.front().last <= ring_->applied();
 }
-
-void CopiedUndo::BeforeClean(uint64_t sequence) { PropagateTo(sequence); }
 
 // --- After a restart.
 

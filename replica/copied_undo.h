@@ -6,8 +6,9 @@
 //   1. While an entry is executed, what it writes to has a durable copy that is
 //      up to date with all entries before it.
 //   2. The mark in the backup's region never runs ahead of the copies.
-//   3. mark >= ring.cleaned(). So of an object that an entry after the mark has
-//      written to, the ring knows it.
+//   3. On media, mark >= ring.cleaned(). So of an object that an entry after
+//      the mark has written to, the ring that a restart finds knows it. In a
+//      process work_ knows it, and the ring may be cleaned beyond the mark.
 // After a restart an object of an interrupted entry is therefore what its copy
 // says, unless one after the mark that is applied has written to it: then the
 // interrupted one was not begun.
@@ -26,12 +27,12 @@ class CopiedUndo final : public LocalUndo {
  public:
   // Durable on return is the mark, at ring.applied().
   CopiedUndo(engine::Heap* heap, LogRing* ring, engine::Backup* backup);
+  ~CopiedUndo() override;
 
   absl::Status Prepare(const LogEntry& entry,
                        const engine::WriteSet& write_set) override;
   absl::Status TakeBack() override;
   bool Propagate(size_t max) override;
-  void BeforeClean(uint64_t sequence) override;
   engine::BackupStats stats() const override { return backup_->stats(); }
 
  private:

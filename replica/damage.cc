@@ -16,7 +16,7 @@ void Damage::OnTick() {
 absl::Status Damage::Record(absl::string_view why) {
   NodeState state = record_->state();
   state.condition = membership::Condition::kReceiving;
-  state.was_head = false;
+  state.was_head = state.local_undo = false;
   state.view_id = 0;  // of which it holds nothing any more
   state.disputed = 0;
   state.disputed_whole = false;

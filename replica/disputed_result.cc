@@ -121,7 +121,8 @@ absl::Status DisputedResult::CoverOwn(const engine::WriteSet& write_set,
 }
 
 void DisputedResult::TakeBack() {
-  if (TakesBackAlone(options_.mode)) return Drop();  // it is taken back
+  // The node did so itself as it came to the dispute (Executor::TakeBack).
+  if (TakesBackAlone(options_.mode)) return Drop();
   if (place_->role() == membership::Role::kSingle) {
     return outbox_->Fail(absl::UnavailableError(absl::StrCat(
         "mutation ", dispute_->first(),

@@ -48,8 +48,6 @@ class Executor {
   virtual absl::Status TakeBack() {
     return absl::UnimplementedError("nothing is taken back here");
   }
-  // Everything up to there, which all have applied, is about to leave the ring.
-  virtual void BeforeClean(uint64_t /*sequence*/) {}
 
   // --- At a neighbour: appends the bytes that the intent covers here. Errors
   // as ImageOf's.

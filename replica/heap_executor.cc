@@ -48,11 +48,6 @@ absl::Status HeapExecutor::TakeBack() {
   return absl::OkStatus();
 }
 
-void HeapExecutor::BeforeClean(uint64_t sequence) {
-  if (undo_ == nullptr || undo_->local_undo() == nullptr) return;
-  undo_->local_undo()->BeforeClean(sequence);
-}
-
 absl::StatusOr<uint64_t> HeapExecutor::Execute(const LogEntry& entry) {
   return Run<engine::ReplicaTransaction>(entry, /*trial=*/false);
 }

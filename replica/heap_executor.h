@@ -33,7 +33,6 @@ class HeapExecutor : public Executor {
   absl::StatusOr<absl::string_view> ImageOf(
       const engine::Intent& intent) override;
   absl::Status TakeBack() override;
-  void BeforeClean(uint64_t sequence) override;
   absl::Status ReadIntent(const engine::Intent& intent,
                           std::string* bytes) override;
   absl::Status BeginMending(const engine::WriteSet& intents,

@@ -51,8 +51,6 @@ class LocalUndo {
   // Brings the changes of up to `max` entries into the copies. Returns whether
   // there is more to do.
   virtual bool Propagate(size_t /*max*/) { return false; }
-  // Everything up to there is about to leave the ring.
-  virtual void BeforeClean(uint64_t /*sequence*/) {}
 
   virtual engine::BackupStats stats() const = 0;
 };

@@ -404,6 +404,7 @@ void LogRing::Clean(uint64_t sequence) {
 void LogRing::PersistCleaned() {
   // The applied cursor must not be found behind a durable cleaned one.
   PersistApplied();
+  if (before_cleaned_ != nullptr) before_cleaned_(cleaned_);
   current_line_ = 1 - current_line_;
   CleanedLine& line = header()->cleaned[current_line_];
   line.sequence = cleaned_;

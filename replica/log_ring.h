@@ -25,7 +25,9 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -96,6 +98,13 @@ class LogRing {
 
   // Advances cleaned to `sequence` <= applied(), which ends an entry.
   void Clean(uint64_t sequence);
+
+  // Called with cleaned(), where applied() is durable, before that becomes
+  // durable: every now and then, not with each entry. Until it returns a
+  // restart finds what was cleaned since the last time.
+  void SetBeforeCleaned(std::function<void(uint64_t cleaned)> hook) {
+    before_cleaned_ = std::move(hook);
+  }
 
   // Puts an entry of the same numbers in the place of the last one, which is
   // not applied, in one step: a crash leaves the one or the other. Errors as
@@ -187,7 +196,8 @@ class LogRing {
   uint64_t used_ = 0;          // space of entries_
   // Offsets of what the last entry took the place of, while it is the last.
   std::vector<uint64_t> replaced_;
-  uint64_t reclaimable_ = 0;  // cleaned, not yet durably so
+  uint64_t reclaimable_ = 0;                      // cleaned, not yet durably so
+  std::function<void(uint64_t)> before_cleaned_;  // or null
   uint64_t rewrites_ = 0;
   uint64_t appended_bytes_ = 0;
   uint64_t after_image_bytes_ = 0;

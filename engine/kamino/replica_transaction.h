@@ -1,6 +1,8 @@
 // How a replica executes an operation in place (section 5.1): the write set
 // came with it and is durable in the ring, which is the intent log; so this
-// keeps no log, takes no locks, and cannot be aborted.
+// keeps no log, takes no locks, and cannot be aborted. What a replica of a
+// traditional chain takes back by is kept beside it, before it begins
+// (replica/local_undo.h).
 #ifndef KAMINO_ENGINE_KAMINO_REPLICA_TRANSACTION_H_
 #define KAMINO_ENGINE_KAMINO_REPLICA_TRANSACTION_H_
 
@@ -20,10 +22,13 @@ namespace kamino::engine {
 // Every declaration must equal the next one of `write_set`: kDataLoss
 // ("diverged: ...") otherwise, from the call that differs or, for a declaration
 // that never came, from Commit; the node must then stop. Alloc returns the ids
-// of the write set. Objects freed are given back to the allocator at Commit: no
-// later operation of the chain reuses their space before all nodes freed them.
-// Abort and destruction without Commit leave the heap as it is, torn; only the
-// ring can mend it.
+// of the write set. Objects freed are given back to the allocator at Commit. In
+// mode kamino no later operation of the chain reuses their space before all
+// nodes freed them; in the others (base/chain_mode.h, Pipelines) one may, once
+// the head has it back. Abort and destruction without Commit leave the heap as
+// it is, torn: by the ring a neighbour mends it in mode kamino, and in mode
+// images the node itself (replica/roll_forward.h); in mode traditional
+// replica/local_undo.h takes it back.
 class ReplicaTransaction : public Transaction {
  public:
   // Both must outlive this; the heap is loaded.

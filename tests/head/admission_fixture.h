@@ -25,8 +25,9 @@ namespace kamino::head {
 class LoneHead {
  public:
   explicit LoneHead(AdmissionOptions options = {},
-                    replica::ChainOptions chain = CoreOptions())
-      : under_(engine::Scheme::kSimpleLater),
+                    replica::ChainOptions chain = CoreOptions(),
+                    engine::Scheme scheme = engine::Scheme::kSimpleLater)
+      : under_(scheme),
         state_(&procedures_, under_.heap().root()),
         executor_(&under_.heap(), &state_),
         ring_region_(replica::LogRing::kMinBytes),
@@ -186,8 +187,9 @@ class LoneHead {
 class AdmissionTest : public ::testing::Test, protected LoneHead {
  protected:
   explicit AdmissionTest(AdmissionOptions options = {},
-                         replica::ChainOptions chain = LoneHead::CoreOptions())
-      : LoneHead(std::move(options), std::move(chain)) {}
+                         replica::ChainOptions chain = LoneHead::CoreOptions(),
+                         engine::Scheme scheme = engine::Scheme::kSimpleLater)
+      : LoneHead(std::move(options), std::move(chain), scheme) {}
 };
 
 }  // namespace kamino::head

@@ -1,5 +1,6 @@
 #include "head/admission.h"
 
+#include <cstring>
 #include <map>
 #include <memory>
 #include <optional>
@@ -9,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "replica/state_format.h"
 #include "tests/faults/planted.h"
 #include "tests/head/admission_fixture.h"
 
@@ -382,6 +384,25 @@ TEST_F(PipelinesTest, AnAnswerOfOneThatLeadsNoMoreIsNoticed) {
   EXPECT_FALSE(TellsWhatItSawInTime(/*still_head=*/false));
 }
 
+// That it came by it rests on what is in flight.
+TEST_F(PipelinesTest, DamageIsToldOnceWhatWasSeenIsCompleted) {
+  Put("a", "1", 10);
+  Execute();
+  Propagate();
+  replica::state_format::StateRoot root;
+  std::memcpy(&root, (*under_.heap().Payload(under_.heap().root())).data(),
+              sizeof(root));
+  const auto page = *under_.heap().Payload(root.objects_root);
+  std::memset(const_cast<std::byte*>(page.data()), 0xff, page.size());
+  const size_t met = Put("a", "2", 11);
+  Execute();
+  ASSERT_FALSE(admission_->damage().ok());
+  admission_->AnswerDamage();
+  EXPECT_FALSE(Answered(met));
+  Complete();
+  EXPECT_TRUE(absl::IsDataLoss(StatusOf(met))) << StatusOf(met);
+}
+
 // --- Entries that are too large.
 
 class SmallEntriesTest : public AdmissionTest {
@@ -407,6 +428,64 @@ TEST_F(SmallEntriesTest, WhatFitsAloneIsExecutedAlone) {
   EXPECT_THAT(BatchSizes(), ElementsAre(1, 1, 1));
   for (size_t each : fit) EXPECT_TRUE(StatusOf(each).ok()) << StatusOf(each);
   EXPECT_EQ(ReasonOf(StatusOf(too_large)), kamino::v1::REASON_TOO_LARGE);
+}
+
+// --- Requests that write over much, and carry little.
+
+class UndoLogTest : public AdmissionTest {
+ protected:
+  // Of two a transaction puts off what it stores to its commit.
+  static constexpr size_t kMuch = engine::kTestUndoBytes * 5 / 8;
+
+  UndoLogTest() : AdmissionTest({}, CoreOptions(), engine::Scheme::kLog) {
+    procedures_.Register("test.fill", [](replica::ProcedureContext& context,
+                                         absl::string_view keys) {
+      for (const char key : keys) {
+        absl::Status filled = context.Patch(absl::string_view(&key, 1), 0,
+                                            std::string(kMuch, 'f'));
+        if (!filled.ok()) return absl::StatusOr<std::string>(filled);
+      }
+      return absl::StatusOr<std::string>("");
+    });
+    // Keys and clients are there: nothing is declared but what is written
+    // over, which is saved at the commit.
+    for (const auto& [key, client] : {std::pair("a", 11), {"b", 12}}) {
+      Put(key, std::string(kMuch, '0'), client);
+      Execute();
+      Complete();
+      Fill("", client, 2);
+      Execute();
+      Complete();
+    }
+  }
+
+  size_t Fill(const std::string& keys, uint64_t client, uint64_t number) {
+    return Submit("test.fill", keys, client, number);
+  }
+
+  void Run() {
+    for (int i = 0; i < 5; ++i) {
+      Execute();
+      Complete();
+    }
+  }
+};
+
+TEST_F(UndoLogTest, WhatFitsAloneIsExecutedAlone) {
+  const size_t a = Fill("a", 11, 3);
+  const size_t b = Fill("b", 12, 3);
+  Run();
+  EXPECT_TRUE(StatusOf(a).ok()) << StatusOf(a);
+  EXPECT_TRUE(StatusOf(b).ok()) << StatusOf(b);
+  EXPECT_THAT(BatchSizes(), ElementsAre(1, 1, 1, 1, 1, 1));
+}
+
+TEST_F(UndoLogTest, WhatNeverFitsIsTooLarge) {
+  const size_t both = Fill("ab", 11, 3);
+  Run();
+  EXPECT_EQ(ReasonOf(StatusOf(both)), kamino::v1::REASON_TOO_LARGE)
+      << StatusOf(both);
+  EXPECT_EQ(Get("a"), std::string(kMuch, '0'));
 }
 
 class NarrowAdmissionTest : public AdmissionTest {

@@ -138,6 +138,28 @@ TEST_F(AskForSessionTest, OneThatIsNotOpenIsNot) {
   EXPECT_TRUE(admission_->FindSession(kSession).has_value());
 }
 
+// This head may die, and what has opened the session with it.
+TEST_F(AskForSessionTest, OneThatIsBeingOpenedIsTheChainsFirst) {
+  for (const bool still_head : {true, false}) {
+    const uint64_t id = still_head ? 7 : 8;
+    Open(id);
+    Execute();
+    const auto told = Ask(id, epoch());
+    EXPECT_FALSE(told->has_value());
+    lease_ = still_head;
+    Complete();
+    ASSERT_TRUE(told->has_value());
+    EXPECT_EQ((*told)->ok(), still_head) << (*told)->status();
+  }
+}
+
+TEST_F(AskForSessionTest, OneThatMayNeverHaveBeenOpenedIsNoticed) {
+  faults::Planted fault("session-told-of-before-the-chain-has-it");
+  Open(7);
+  Execute();
+  EXPECT_TRUE(Ask(7, epoch())->has_value());
+}
+
 // This head may die, and its end of the session with it.
 TEST_F(AskForSessionTest, AnEndCountsOnceTheChainHasIt) {
   const auto closed = Close(kSession);

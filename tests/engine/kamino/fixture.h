@@ -15,8 +15,9 @@
 
 namespace kamino::engine {
 
-// Later: changes get into the backup by PropagateToBackup alone.
-enum class Scheme { kSimple, kDynamic, kSimpleLater, kDynamicLater };
+// Later: changes get into the backup by PropagateToBackup alone. kLog: of
+// kTestUndoBytes; it is not opened again.
+enum class Scheme { kSimple, kDynamic, kSimpleLater, kDynamicLater, kLog };
 
 inline constexpr Scheme kAllSchemes[] = {Scheme::kSimple, Scheme::kDynamic,
                                          Scheme::kSimpleLater,
@@ -35,6 +36,7 @@ inline std::string SchemeName(const ::testing::TestParamInfo<Scheme>& info) {
 }
 
 inline constexpr size_t kTestHeapBytes = Heap::kMinBytes;
+inline constexpr size_t kTestUndoBytes = 32u << 10;
 
 // Stores `text` at the object's beginning.
 inline void Overwrite(Transaction& transaction, ObjectId id,
@@ -52,7 +54,9 @@ class StoreUnderTest {
         heap_region_(kTestHeapBytes),
         backup_region_(BackupBytes(scheme)) {
     heap_ = *Heap::Create(&heap_region_, "test");
-    Open(*(IsSimple(scheme)
+    Open(*(scheme == Scheme::kLog
+               ? CreateLogBackup(heap_.get(), &backup_region_)
+           : IsSimple(scheme)
                ? CreateSimpleBackup(heap_.get(), &backup_region_)
                : CreateDynamicBackup(heap_.get(), &backup_region_)));
   }
@@ -116,6 +120,7 @@ class StoreUnderTest {
     return options;
   }
   static size_t BackupBytes(Scheme scheme) {
+    if (scheme == Scheme::kLog) return LogBackupBytes(kTestUndoBytes);
     return IsSimple(scheme) ? SimpleBackupBytes(kTestHeapBytes)
                             : DynamicBackupBytes(kTestHeapBytes, 0.3);
   }

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "tests/faults/planted.h"
 #include "tests/node/driver/chain_rig.h"
 
 namespace kamino::node {
@@ -184,6 +185,49 @@ TEST_P(TraditionalTest, DependentEntriesAreInFlightTogether) {
       if (HasFailure()) return;
     }
   }
+}
+
+// Whether a node that loses its power while it joins, within the last entry
+// there is, goes on where it was, and keeps up.
+bool KeepsUpInAnIdleChain(UndoCopyKind kind) {
+  int interrupted = 0;
+  bool keeps_up = true;
+  for (int count = 1; count < kMostMoments; ++count) {
+    SCOPED_TRACE(count);
+    ChainRig rig(Traditional(kind));
+    rig.StartAll();
+    rig.InstallView({"n1", "n2"});
+    rig.Submit(1, {Put("old0", std::string(300, 'a'))});
+    rig.Settle(2);
+    rig.Invite("n3");
+    rig.Settle();
+    EXPECT_NE(rig.node("n3").core().caught_up_view(), 0u);
+    rig.CutPowerAt("n3", Moment::kFlush, count);
+    const auto last = rig.Submit(2, {Patch("old0", 10, "patched")});
+    rig.Settle(3);
+    EXPECT_TRUE(last->acknowledged());
+    if (!rig.tear("n3").happened) break;
+    rig.Start("n3");
+    interrupted += rig.ring("n3").applied() < rig.ring("n3").received();
+    rig.Invite("n3");
+    rig.Settle();
+    EXPECT_EQ(rig.node("n3").core().transfer().bytes, 0u);  // of no heap
+    keeps_up &= rig.node("n3").core().caught_up_view() != 0;
+    rig.InstallView({"n1", "n2", "n3"});
+    rig.Settle();
+    EXPECT_EQ(rig.Difference(), "");
+  }
+  EXPECT_GT(interrupted, 0);
+  return keeps_up;
+}
+
+TEST_P(TraditionalTest, WhoWasJoiningExecutesAgainInAnIdleChain) {
+  EXPECT_TRUE(KeepsUpInAnIdleChain(GetParam()));
+}
+
+TEST_P(TraditionalTest, NoticesWhoWaitsForAnotherEntryToExecuteAgain) {
+  faults::Planted fault("chain-joins-again-with-the-next-entry");
+  EXPECT_FALSE(KeepsUpInAnIdleChain(GetParam()));
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -68,6 +68,12 @@ absl::Status CopiedUndo::Prepare(const LogEntry& entry,
     PropagateTo(ring_->applied());
     pinned = Pin(write_set, &work);
   }
+  if (absl::IsResourceExhausted(pinned)) {
+    // Its own copies, between older ones that had to give way to them, leave no
+    // gap that is large enough. They all had room at the head.
+    backup_->EvictAll();
+    pinned = Pin(write_set, &work);
+  }
   RETURN_IF_ERROR(pinned);
   work.last = entry.last();
   work.write_set = write_set;
@@ -79,9 +85,18 @@ absl::Status CopiedUndo::Prepare(const LogEntry& entry,
 }
 
 absl::Status CopiedUndo::Pin(const WriteSet& write_set, Work* work) {
+  // The largest first, so that they do not part the room that is left.
+  std::vector<std::pair<size_t, ObjectId>> objects;
   for (ObjectId id : ObjectsOf(write_set, IntentKind::kWrite)) {
+    const auto payload = heap_->Payload(id);
     // Where there is none the entry cannot be executed.
-    if (work->copies.contains(id) || !heap_->Payload(id).ok()) continue;
+    if (payload.ok()) objects.emplace_back(payload->size(), id);
+  }
+  std::stable_sort(
+      objects.begin(), objects.end(),
+      [](const auto& a, const auto& b) { return a.first > b.first; });
+  for (const auto& [size, id] : objects) {
+    if (work->copies.contains(id)) continue;
     auto copy = backup_->EnsureCopy(id);
     if (!copy.ok()) {
       Unpin(*work);

@@ -35,8 +35,13 @@ std::optional<Execution::Dissent> Execution::ExecuteNext() {
     return Dissent{entry, executed.status()};
   }
   if (!executed.ok()) {
-    outbox_->Fail(absl::DataLossError(absl::StrCat(
-        "mutation ", entry.first(), ": ", executed.status().message())));
+    // Without room for what lets it take the entry back nothing is lost.
+    const auto code = absl::IsResourceExhausted(executed.status())
+                          ? absl::StatusCode::kResourceExhausted
+                          : absl::StatusCode::kDataLoss;
+    outbox_->Fail(
+        absl::Status(code, absl::StrCat("mutation ", entry.first(), ": ",
+                                        executed.status().message())));
     return std::nullopt;
   }
   if (*executed != entry.image_hash()) {

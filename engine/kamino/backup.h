@@ -61,6 +61,10 @@ class Backup {
   // After that Drain: ends what EnsureCopy or Drop began.
   virtual void Unpin(ObjectId id) = 0;
 
+  // Gives up all copies but the pinned ones. Where none is, copies that fit all
+  // together can be made again, the largest first, whatever lay where.
+  virtual void EvictAll() {}
+
   // For this thread's drains.
   virtual Region* region() const = 0;
 

@@ -62,6 +62,7 @@ class DynamicBackup final : public Backup {
   absl::StatusOr<absl::Span<std::byte>> Copy(ObjectId id) override;
   void Drop(ObjectId id) override;
   void Unpin(ObjectId id) override;
+  void EvictAll() override;
   Region* region() const override { return region_; }
   void SetEvictionListener(std::function<void(ObjectId)> listener) override {
     MutexLock lock(&mutex_);
@@ -230,6 +231,12 @@ void DynamicBackup::Unpin(ObjectId id) {
   allocator_.Give(copy.block, copy.units);
   recency_.erase(copy.recency);
   copies_.erase(found);
+}
+
+void DynamicBackup::EvictAll() {
+  MutexLock lock(&mutex_);
+  while (EvictOne()) {
+  }
 }
 
 BackupStats DynamicBackup::stats() const {

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "engine/kamino/kamino_store.h"
 #include "engine/kamino/replica_transaction.h"
@@ -78,11 +79,22 @@ class Head {
   }
 
   Change Next() {
+    uint64_t steps = 1 + Random(4);
+    return Make([&](const Contents& objects) -> std::optional<Change::Step> {
+      if (steps-- == 0) return std::nullopt;
+      return NextStep(objects);
+    });
+  }
+
+  // Of the steps that it gives until there are no more.
+  Change Make(
+      absl::FunctionRef<std::optional<Change::Step>(const Contents& objects)>
+          next) {
     Change change;
     auto transaction = store_->Begin(absl::ZeroDuration());
     Contents objects = contents_;
-    for (uint64_t steps = 1 + Random(4); steps > 0; --steps) {
-      change.steps.push_back(NextStep(objects));
+    while (auto step = next(objects)) {
+      change.steps.push_back(*std::move(step));
       Do(&change.steps.back(), transaction.get(), &objects);
     }
     engine::CommitOptions options;
@@ -194,8 +206,9 @@ class Replica {
  public:
   using Images = std::vector<SimRegion::Image>;
 
-  explicit Replica(Kind kind) : kind_(kind) {
-    for (const size_t bytes : {kHeapBytes, kRingBytes, BackupBytes(kind)}) {
+  explicit Replica(Kind kind) : Replica(kind, BackupBytes(kind)) {}
+  Replica(Kind kind, size_t backup_bytes) : kind_(kind) {
+    for (const size_t bytes : {kHeapBytes, kRingBytes, backup_bytes}) {
       regions_.push_back(std::make_unique<SimRegion>(bytes));
     }
     heap_ = *Heap::CreateTiny(regions_[0].get(), "test", 16384);
@@ -459,6 +472,42 @@ TEST(CopiedUndoTest, CleaningAnEntryDoesNotWaitForTheCopies) {
     replica.undo().Propagate(1);
     EXPECT_GT(replica.drains(), drains);
   }
+}
+
+// A head's copies had room beside each other, but a replica's others lie
+// otherwise: here two of 34 KiB around one of 44, and one of 43 is to be made,
+// in 120.
+bool MakesRoom() {
+  Replica replica(Kind::kDynamic,
+                  engine::DynamicBackupBytes(120 << 10, /*alpha=*/1));
+  Head head(1);
+  const auto execute = [&](std::vector<Change::Step> steps) {
+    size_t done = 0;
+    const Change change =
+        head.Make([&](const Contents&) -> std::optional<Change::Step> {
+          if (done == steps.size()) return std::nullopt;
+          return steps[done++];
+        });
+    EXPECT_EQ(replica.Append(change), absl::OkStatus());
+    const absl::Status executed = replica.Execute(change);
+    return executed.ok() ? change.steps.back().object : 0;
+  };
+  std::vector<Change::Step> writes;
+  for (const size_t kib : {34, 44, 34, 43}) {
+    const ObjectId object =
+        execute({{IntentKind::kAlloc, 0, 0, std::string(kib << 10, 'a')}});
+    EXPECT_NE(object, 0u);
+    writes.push_back({IntentKind::kWrite, object, 0, "b"});
+  }
+  for (size_t i = 0; i < 3; ++i) EXPECT_NE(execute({writes[i]}), 0u);
+  return execute({writes[1], writes[3]}) != 0;
+}
+
+TEST(CopiedUndoTest, MakesRoomWhereItsOwnCopiesAreInTheWay) {
+  EXPECT_TRUE(MakesRoom());
+  faults::PlantFault("undo-copies-stay-where-they-are");
+  EXPECT_FALSE(MakesRoom());
+  faults::PlantFault("");
 }
 
 // A head lets through what each node's undo log has room for.

@@ -53,7 +53,8 @@ Admission::~Admission() {
 
 absl::Status Admission::Promote(absl::Time now, Actions* actions) {
   const replica::LogRing& ring = core_->ring();
-  for (uint64_t last = core_->completed(); last < ring.applied();) {
+  completed_ = core_->completed();
+  for (uint64_t last = completed_; last < ring.applied();) {
     const replica::LogEntry entry = ring.EntryOf(last + 1);
     last = entry.last();
     in_flight_[last];

@@ -356,9 +356,10 @@ class Admission {
     bool by_itself = false;  // it is part of no entry
   };
   std::map<uint64_t, std::vector<Waiter>> in_flight_;  // by last mutation
-  size_t result_bytes_ = 0;                            // of in_flight_
-  uint64_t touched_ = 0;   // objects, in this call of ExecuteReady
-  bool dropping_ = false;  // a mutation that only drops outcomes is under way
+  uint64_t completed_ = 0;   // mutation, by what this head was told
+  size_t result_bytes_ = 0;  // of in_flight_
+  uint64_t touched_ = 0;     // objects, in this call of ExecuteReady
+  bool dropping_ = false;    // a mutation that only drops outcomes is under way
   // Until when what it frees may take to be free.
   absl::Time room_due_ = absl::InfinitePast();
   bool closing_ = false;  // a mutation that closes silent sessions is under way

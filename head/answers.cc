@@ -1,4 +1,5 @@
 // Of Admission, who is told what, and when.
+#include <algorithm>
 #include <utility>
 
 #include "head/admission.h"
@@ -29,6 +30,7 @@ void Admission::AnswerWhatItSaw(Request& request, RequestOutcome outcome) {
 }
 
 void Admission::OnCompleted(uint64_t sequence) {
+  completed_ = std::max(completed_, sequence);
   while (!in_flight_.empty() && in_flight_.begin()->first <= sequence) {
     auto node = in_flight_.extract(in_flight_.begin());
     for (Waiter& waiter : node.mapped()) {

@@ -202,7 +202,7 @@ void Admission::AskForSession(uint64_t id, uint64_t epoch, absl::Time now,
 void Admission::AnswerOnceOpened(const SessionInfo& session,
                                  SessionOpened done) {
   const auto entry = in_flight_.lower_bound(session.opened);
-  if (session.opened <= core_->completed() || entry == in_flight_.end()) {
+  if (session.opened <= completed_ || entry == in_flight_.end()) {
     return done(session);
   }
   // What has opened it may be lost with this head.

@@ -153,6 +153,16 @@ TEST_F(AskForSessionTest, OneThatIsBeingOpenedIsTheChainsFirst) {
   }
 }
 
+// Whatever else is under way.
+TEST_F(AskForSessionTest, OneThatTheChainHasIsToldOfAtOnce) {
+  Open(7);
+  Execute();
+  const auto told = Ask(kSession, epoch());
+  ASSERT_TRUE(told->has_value());
+  EXPECT_EQ((*told)->status(), absl::OkStatus());
+  Complete();
+}
+
 TEST_F(AskForSessionTest, OneThatMayNeverHaveBeenOpenedIsNoticed) {
   faults::Planted fault("session-told-of-before-the-chain-has-it");
   Open(7);

@@ -19,17 +19,20 @@ MAX_FILE = 500
 # protobuf and of its status, in etcd/ those of etcd's protos.
 MAY_USE = {
     "base": set(),
+    "metrics": {"metrics"},
+    "web": {"web"},
     "proto": {"proto", "kamino", "google"},
     "engine": {"engine"},
     "bench": {"bench", "engine", "transport", "rpc", "client", "proto",
               "kamino", "google", "etcd"},
     "transport": {"transport"},
-    "rpc": {"rpc", "kamino", "google"},
-    "membership": {"membership", "rpc", "proto", "kamino", "etcd"},
+    "rpc": {"rpc", "metrics", "kamino", "google"},
+    "membership": {"membership", "rpc", "metrics", "web", "proto", "kamino",
+                   "etcd"},
     "replica": {"replica", "engine", "transport", "membership", "kamino"},
     "head": {"head", "replica", "engine", "kamino"},
     "node": {"node", "head", "replica", "engine", "transport", "membership",
-             "rpc", "proto", "kamino", "google"},
+             "rpc", "metrics", "web", "proto", "kamino", "google"},
     "client": {"client", "rpc", "transport", "proto", "kamino", "google"},
 }
 # Of the above only what decides by views may be seen outside membership/.

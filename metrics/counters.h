@@ -1,0 +1,84 @@
+// Counters of the process, in one line each:
+//
+//   metrics::Counters denied("kamino_denied_calls_total",
+//                            "Calls whose caller may not make them.",
+//                            {"method"});
+//   denied.Of({method})->Add();
+//
+// Each is on the page of metrics from then on (metrics/page.h), and is to be
+// in docs/metrics.md, which a test compares. Defined at the scope of a
+// namespace, or static in a function: they are never destroyed.
+#ifndef KAMINO_METRICS_COUNTERS_H_
+#define KAMINO_METRICS_COUNTERS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "metrics/cells.h"
+#include "metrics/latencies.h"
+
+namespace kamino::metrics {
+
+// Any thread; Add takes some ten instructions.
+class Counter {
+ public:
+  Counter() : cell_(Cells::Reserve(1)) {}
+  Counter(const Counter&) = delete;
+  Counter& operator=(const Counter&) = delete;
+
+  void Add(uint64_t n = 1) { Cells::Add(cell_, n); }
+  uint64_t Read() const { return Cells::Sum(cell_); }
+
+ private:
+  const size_t cell_;
+};
+
+// One kind of metric, a `Value` for each set of values of its labels. Bounded:
+// with kMaxSets of them, further ones share that whose labels are all "other".
+// Thread-safe.
+template <typename Value>
+class Labelled {
+ public:
+  static constexpr size_t kMaxSets = 256;
+  using LabelValues = std::vector<std::string>;
+
+  Labelled(std::string name, std::string help,
+           std::vector<std::string> labels = {});
+  Labelled(const Labelled&) = delete;
+  Labelled& operator=(const Labelled&) = delete;
+
+  // As many as there are labels. Takes a lock: keep the pointer, which is good
+  // for ever, where it matters.
+  Value* Of(const LabelValues& values) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const std::string& name() const { return name_; }
+  const std::string& help() const { return help_; }
+  const std::vector<std::string>& labels() const { return labels_; }
+  std::vector<std::pair<LabelValues, const Value*>> All() const
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  const std::string name_;
+  const std::string help_;
+  const std::vector<std::string> labels_;
+  mutable absl::Mutex mutex_;
+  std::map<LabelValues, std::unique_ptr<Value>> values_ ABSL_GUARDED_BY(mutex_);
+};
+
+using Counters = Labelled<Counter>;
+using LatencyCounters = Labelled<Latencies>;
+
+// All that were defined so far, in the order of their names.
+std::vector<const Counters*> AllCounters();
+std::vector<const LatencyCounters*> AllLatencyCounters();
+
+}  // namespace kamino::metrics
+
+#endif  // KAMINO_METRICS_COUNTERS_H_

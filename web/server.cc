@@ -1,0 +1,161 @@
+#include "web/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/synchronization/notification.h"
+#include "base/clock.h"
+#include "web/connections.h"
+#include "web/timed_stream.h"
+
+namespace kamino::web {
+namespace {
+
+// Of connections that are established and not accepted; httplib has 5.
+constexpr int kBacklog = 64;
+
+void Fill(httplib::Response* response, const Answer& answer) {
+  response->status = answer.status;
+  response->set_content(answer.body, answer.type);
+  // What it says is of now, and text alone.
+  response->set_header("Cache-Control", "no-store");
+  response->set_header("X-Content-Type-Options", "nosniff");
+}
+
+bool SetNonBlocking(int descriptor) {
+  const int flags = fcntl(descriptor, F_GETFL);
+  return flags >= 0 && fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) == 0;
+}
+
+}  // namespace
+
+// httplib reads requests and writes answers; what connections may take is for
+// this to say, since httplib bounds neither the time nor the size of one.
+class Server::Listener final : public httplib::Server {
+ public:
+  Listener(const ServerOptions& options, std::vector<Route> routes)
+      : options_(options) {
+    for (Route& route : routes) {
+      routes_[route.path] = std::move(route.answer);
+    }
+    new_task_queue = [this] {
+      connections_ = new Connections(options_.threads, options_.max_waiting);
+      runs_.Notify();
+      return connections_;  // httplib deletes it
+    };
+    // All requests are answered here: none has a body that is read.
+    set_pre_routing_handler(
+        [this](const httplib::Request& request, httplib::Response& response) {
+          Fill(&response, AnswerTo(request));
+          return HandlerResponse::Handled;
+        });
+    set_socket_options([](socket_t descriptor) {
+      // Not SO_REUSEPORT, which httplib has: who binds a port has it alone.
+      const int yes = 1;
+      setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+    });
+  }
+
+  int Bind(const std::string& host, int port) {
+    const bool bound = port == 0 ? (port = bind_to_any_port(host)) > 0
+                                 : bind_to_port(host, port);
+    if (!bound) return -1;
+    ::listen(svr_sock_, kBacklog);
+    return port;
+  }
+
+  // Before it runs httplib cannot be stopped.
+  void AwaitRunning() { runs_.WaitForNotification(); }
+  // While it runs; once.
+  void Stop() {
+    connections_->CutOff();
+    stop();
+  }
+
+ private:
+  Answer AnswerTo(const httplib::Request& request) const {
+    if (request.method != "GET" && request.method != "HEAD") {
+      return {405, "text/plain; charset=utf-8", "only GET and HEAD\n"};
+    }
+    const auto found = routes_.find(request.path);
+    if (found == routes_.end()) {
+      return {404, "text/plain; charset=utf-8", "there is no such page\n"};
+    }
+    return found->second();
+  }
+
+  bool process_and_close_socket(socket_t descriptor) override {
+    bool done = false;
+    {
+      const Connections::Served served(connections_, descriptor);
+      if (SetNonBlocking(descriptor)) done = Serve(descriptor);
+    }
+    ::shutdown(descriptor, SHUT_RDWR);
+    ::close(descriptor);
+    return done;
+  }
+
+  bool Serve(int descriptor) {
+    TimedStream stream(descriptor, MonotonicNow() + options_.max_time,
+                       options_.max_request_bytes);
+    bool closed = false;
+    return process_request(
+        stream, /*close_connection=*/true, closed,
+        // Parts of an answer, asked for again and again, are a large one.
+        [](httplib::Request& request) { request.ranges.clear(); });
+  }
+
+  const ServerOptions options_;
+  std::map<std::string, std::function<Answer()>> routes_;
+  Connections* connections_ = nullptr;  // while it runs
+  absl::Notification runs_;
+};
+
+Server::Server() = default;
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(
+    const ServerOptions& options, std::vector<Route> routes) {
+  const size_t colon = options.listen.rfind(':');
+  int port = 0;
+  if (colon == std::string::npos ||
+      !absl::SimpleAtoi(options.listen.substr(colon + 1), &port)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.listen, " is not host:port"));
+  }
+  absl::string_view host(options.listen.data(), colon);
+  if (absl::ConsumePrefix(&host, "[")) absl::ConsumeSuffix(&host, "]");
+  auto server = absl::WrapUnique(new Server);
+  server->listener_ = std::make_unique<Listener>(options, std::move(routes));
+  server->port_ = server->listener_->Bind(std::string(host), port);
+  if (server->port_ <= 0) {
+    const int error = errno;
+    return absl::UnavailableError(
+        absl::StrCat("cannot listen on ", options.listen,
+                     " for HTTP: ", std::strerror(error)));
+  }
+  server->accepts_ = std::thread([listener = server->listener_.get()] {
+    pthread_setname_np(pthread_self(), "web-accept");
+    listener->listen_after_bind();
+  });
+  server->listener_->AwaitRunning();
+  return server;
+}
+
+Server::~Server() {
+  if (!accepts_.joinable()) return;
+  listener_->Stop();
+  accepts_.join();
+}
+
+}  // namespace kamino::web

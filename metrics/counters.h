@@ -5,9 +5,8 @@
 //                            {"method"});
 //   denied.Of({method})->Add();
 //
-// Each is on the page of metrics from then on (metrics/page.h), and is to be
-// in docs/metrics.md, which a test compares. Defined at the scope of a
-// namespace, or static in a function: they are never destroyed.
+// Each is on the page of metrics from then on (metrics/page.h). Defined at the
+// scope of a namespace, or static in a function: they are never destroyed.
 #ifndef KAMINO_METRICS_COUNTERS_H_
 #define KAMINO_METRICS_COUNTERS_H_
 

@@ -11,7 +11,7 @@ namespace kamino::web {
 Connections::Connections(size_t threads, size_t max_waiting)
     : max_waiting_(max_waiting) {
   for (size_t i = 0; i < threads; ++i) {
-    threads_.emplace_back([this] { Work(); });
+    threads_.push_back(std::thread([this] { Work(); }));
   }
 }
 

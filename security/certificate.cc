@@ -1,0 +1,149 @@
+#include "security/certificate.h"
+
+#include <ctime>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "openssl/err.h"
+#include "openssl/pem.h"
+#include "openssl/ssl.h"
+#include "openssl/x509.h"
+
+namespace kamino::security {
+namespace {
+
+constexpr size_t kMaxCertificates = 64;
+constexpr size_t kMaxPem = 1 << 20;
+
+using Bio = std::unique_ptr<BIO, decltype(&BIO_free)>;
+
+absl::StatusOr<Bio> Open(absl::string_view pem) {
+  if (pem.size() > kMaxPem) {
+    return absl::InvalidArgumentError("is more than a MiB");
+  }
+  Bio bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), &BIO_free);
+  if (bio == nullptr) return absl::ResourceExhaustedError(OpenSslError());
+  return bio;
+}
+
+absl::Time ToTime(const ASN1_TIME* time) {
+  std::tm fields = {};
+  if (ASN1_TIME_to_tm(time, &fields) != 1) return absl::InfinitePast();
+  return absl::FromTM(fields, absl::UTCTimeZone());
+}
+
+std::string SerialOf(const X509& certificate) {
+  const std::unique_ptr<BIGNUM, decltype(&BN_free)> number(
+      ASN1_INTEGER_to_BN(X509_get0_serialNumber(&certificate), nullptr),
+      &BN_free);
+  char* const text = number == nullptr ? nullptr : BN_bn2hex(number.get());
+  std::string serial = text == nullptr ? "" : text;
+  OPENSSL_free(text);
+  return serial;
+}
+
+std::string FingerprintOf(const X509& certificate) {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned int size = 0;
+  if (X509_digest(&certificate, EVP_sha256(), digest, &size) != 1) return "";
+  return std::string(reinterpret_cast<const char*>(digest), size);
+}
+
+// There is nobody to ask for one.
+int NoPassPhrase(char*, int, int, void*) { return -1; }
+
+}  // namespace
+
+std::string OpenSslError() {
+  const unsigned long error = ERR_peek_last_error();
+  ERR_clear_error();
+  const char* const reason = ERR_reason_error_string(error);
+  return reason == nullptr ? "OpenSSL gives no reason" : reason;
+}
+
+void X509Deleter::operator()(X509* certificate) const {
+  X509_free(certificate);
+}
+
+void KeyDeleter::operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+
+absl::StatusOr<std::vector<X509Pointer>> ParseCertificates(
+    absl::string_view pem) {
+  ASSIGN_OR_RETURN(const Bio bio, Open(pem));
+  std::vector<X509Pointer> found;
+  while (X509* const one =
+             PEM_read_bio_X509(bio.get(), nullptr, &NoPassPhrase, nullptr)) {
+    found.emplace_back(one);
+    if (found.size() > kMaxCertificates) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("has more than ", kMaxCertificates, " certificates"));
+    }
+  }
+  const bool at_end =
+      ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+  const std::string error = OpenSslError();
+  if (!at_end) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("has a certificate that cannot be read: ", error));
+  }
+  if (found.empty()) {
+    return absl::InvalidArgumentError("has no certificate in PEM");
+  }
+  return found;
+}
+
+absl::StatusOr<KeyPointer> ParseKey(absl::string_view pem) {
+  ASSIGN_OR_RETURN(const Bio bio, Open(pem));
+  KeyPointer key(
+      PEM_read_bio_PrivateKey(bio.get(), nullptr, &NoPassPhrase, nullptr));
+  const std::string error = key == nullptr ? OpenSslError() : "";
+  if (key == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "has no private key in PEM, without a pass phrase: ", error));
+  }
+  return key;
+}
+
+absl::StatusOr<Certificate> Certificate::Parse(absl::string_view pem) {
+  absl::StatusOr<std::vector<X509Pointer>> chain = ParseCertificates(pem);
+  if (!chain.ok()) {
+    return absl::Status(chain.status().code(),
+                        absl::StrCat("a text ", chain.status().message()));
+  }
+  return Of(*std::move(chain));
+}
+
+absl::StatusOr<Certificate> Certificate::OfPeer(const SSL& connection) {
+  std::vector<X509Pointer> chain;
+  if (X509* const own = SSL_get1_peer_certificate(&connection)) {
+    chain.emplace_back(own);
+  }
+  // A client's view of it begins with the peer's own, a server's does not.
+  STACK_OF(X509)* const rest = SSL_get_peer_cert_chain(&connection);
+  for (int i = 0; i < sk_X509_num(rest); ++i) {
+    X509* const one = sk_X509_value(rest, i);
+    if (!chain.empty() && X509_cmp(one, chain.front().get()) == 0) continue;
+    X509_up_ref(one);
+    chain.emplace_back(one);
+  }
+  return Of(std::move(chain));
+}
+
+absl::StatusOr<Certificate> Certificate::Of(std::vector<X509Pointer> chain) {
+  if (chain.empty()) {
+    return absl::UnauthenticatedError("no certificate was shown");
+  }
+  auto facts = std::make_shared<Facts>();
+  const X509& own = *chain.front();
+  ASSIGN_OR_RETURN(facts->identity, IdentityIn(own));
+  facts->not_before = ToTime(X509_get0_notBefore(&own));
+  facts->not_after = ToTime(X509_get0_notAfter(&own));
+  facts->serial = SerialOf(own);
+  facts->fingerprint = FingerprintOf(own);
+  facts->chain = std::move(chain);
+  return Certificate(std::move(facts));
+}
+
+}  // namespace kamino::security

@@ -1,0 +1,329 @@
+#include "security/certificates.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/clock.h"
+#include "base/status_macros.h"
+#include "glog/logging.h"
+#include "openssl/err.h"
+#include "openssl/x509.h"
+
+namespace kamino::security {
+namespace {
+
+constexpr size_t kMaxFile = 1 << 20;
+constexpr size_t kMaxLists = 256;
+constexpr absl::Duration kAgeTold = absl::Hours(1);
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " cannot be read"));
+  }
+  std::string text(kMaxFile + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(file.gcount()));
+  if (file.bad() || text.size() > kMaxFile) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " cannot be read, or is more than a MiB"));
+  }
+  return text;
+}
+
+absl::StatusOr<std::vector<Trust::Source>> ReadLists(
+    const std::string& folder) {
+  std::vector<Trust::Source> lists;
+  if (folder.empty()) return lists;
+  std::error_code error;
+  std::vector<std::string> paths;
+  for (std::filesystem::directory_iterator entry(folder, error), end;
+       !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (!absl::EndsWith(name, ".pem") && !absl::EndsWith(name, ".crl")) {
+      continue;
+    }
+    paths.push_back(entry->path().string());
+    if (paths.size() > kMaxLists) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(folder, " has more than ", kMaxLists, " files"));
+    }
+  }
+  if (error) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(folder, " cannot be read: ", error.message()));
+  }
+  std::sort(paths.begin(), paths.end());
+  for (const std::string& path : paths) {
+    ASSIGN_OR_RETURN(std::string pem, ReadFile(path));
+    lists.push_back({path, std::move(pem)});
+  }
+  return lists;
+}
+
+absl::Status InFile(const std::string& path, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(path, " ", status.message()));
+}
+
+}  // namespace
+
+// The calendar is what certificates are dated by: nothing else here is.
+Certificates::Certificates(const Options& options)
+    : options_(options),
+      now_(options.now != nullptr ? options.now : [] { return absl::Now(); }) {}
+
+absl::StatusOr<std::unique_ptr<Certificates>> Certificates::Load(
+    const Options& options) {
+  std::unique_ptr<Certificates> made(new Certificates(options));
+  Texts texts = Read(options.files);
+  ASSIGN_OR_RETURN(auto set, made->Take(texts));
+  made->identity_ = set->own.identity();
+  made->cluster_ =
+      options.cluster.empty() ? made->identity_.cluster : options.cluster;
+  RETURN_IF_ERROR(made->CheckOwn(*set));
+  {
+    absl::MutexLock lock(&made->look_mutex_);
+    made->seen_ = std::move(texts);
+    made->TellAge(*set);
+  }
+  {
+    absl::MutexLock lock(&made->mutex_);
+    made->current_ = std::move(set);
+  }
+  if (options.look != absl::InfiniteDuration()) {
+    made->thread_ = std::thread([self = made.get()] { self->Run(); });
+    pthread_setname_np(made->thread_.native_handle(), "certificates");
+  }
+  return made;
+}
+
+Certificates::~Certificates() {
+  {
+    absl::MutexLock lock(&mutex_);
+    ending_ = true;
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void Certificates::Run() {
+  while (true) {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (mutex_.AwaitWithTimeout(absl::Condition(&ending_), options_.look)) {
+        return;
+      }
+    }
+    Look();
+  }
+}
+
+bool Certificates::Same(const Texts& a, const Texts& b) {
+  const auto same = [](const Trust::Source& x, const Trust::Source& y) {
+    return x.name == y.name && x.pem == y.pem;
+  };
+  return a.certificate == b.certificate && a.key == b.key &&
+         a.authorities == b.authorities && a.unreadable == b.unreadable &&
+         std::equal(a.revoked.begin(), a.revoked.end(), b.revoked.begin(),
+                    b.revoked.end(), same);
+}
+
+Certificates::Texts Certificates::Read(const TlsFiles& files) {
+  Texts texts;
+  const auto read = [&texts](const std::string& path, std::string* text) {
+    absl::StatusOr<std::string> found = ReadFile(path);
+    if (found.ok()) {
+      *text = *std::move(found);
+    } else {
+      texts.unreadable = std::string(found.status().message());
+    }
+  };
+  read(files.certificate, &texts.certificate);
+  read(files.key, &texts.key);
+  read(files.authorities, &texts.authorities);
+  absl::StatusOr<std::vector<Trust::Source>> lists = ReadLists(files.revoked);
+  if (lists.ok()) {
+    texts.revoked = *std::move(lists);
+  } else {
+    texts.unreadable = std::string(lists.status().message());
+  }
+  return texts;
+}
+
+absl::StatusOr<std::shared_ptr<const Certificates::Set>> Certificates::Take(
+    const Texts& texts) const {
+  const TlsFiles& files = options_.files;
+  if (!texts.unreadable.empty()) {
+    return absl::InvalidArgumentError(texts.unreadable);
+  }
+  absl::StatusOr<std::vector<X509Pointer>> chain =
+      ParseCertificates(texts.certificate);
+  if (!chain.ok()) return InFile(files.certificate, chain.status());
+  absl::StatusOr<KeyPointer> key = ParseKey(texts.key);
+  if (!key.ok()) return InFile(files.key, key.status());
+  if (X509_check_private_key(chain->front().get(), key->get()) != 1) {
+    ERR_clear_error();
+    return absl::InvalidArgumentError(
+        absl::StrCat(files.key, " is not the key of the certificate in ",
+                     files.certificate));
+  }
+  absl::StatusOr<Certificate> own = Certificate::Of(*std::move(chain));
+  if (!own.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(files.certificate, ": ", own.status().message()));
+  }
+  absl::StatusOr<std::shared_ptr<const Trust>> trust =
+      Trust::Parse(texts.authorities, texts.revoked);
+  if (!trust.ok()) return InFile(files.authorities + ":", trust.status());
+  return std::make_shared<const Set>(Set{texts.certificate, texts.key,
+                                         texts.authorities, *std::move(own),
+                                         *std::move(key), *std::move(trust)});
+}
+
+Verdict Certificates::CheckAt(const Set& set, const Certificate& peer) const {
+  return set.trust->Check(peer, cluster_, now_());
+}
+
+absl::Status Certificates::CheckOwn(const Set& set) const {
+  const absl::Status status = CheckAt(set, set.own).status;
+  if (status.ok()) return status;
+  return absl::Status(status.code(),
+                      absl::StrCat(options_.files.certificate,
+                                   " would be refused: ", status.message()));
+}
+
+std::shared_ptr<const Certificates::Set> Certificates::Current() const {
+  absl::MutexLock lock(&mutex_);
+  return current_;
+}
+
+absl::Status Certificates::Check(const Certificate& peer) const {
+  return CheckAt(*Current(), peer).status;
+}
+
+void Certificates::TellRefused(absl::string_view who,
+                               const absl::Status& why) const {
+  refused_.fetch_add(1, std::memory_order_relaxed);
+  if (const auto more = refusals_.Take(MonotonicNow())) {
+    LOG(WARNING) << "refused " << who << ": " << why.message() << *more;
+  }
+}
+
+void Certificates::OnChange(std::function<void(const Set&)> changed) {
+  absl::MutexLock lock(&look_mutex_);
+  changed(*Current());
+  changed_.push_back(std::move(changed));
+}
+
+void Certificates::Look() {
+  Reload();
+  EndWatched([this](const Certificate& peer) { return Check(peer); });
+}
+
+void Certificates::Reload() {
+  absl::MutexLock lock(&look_mutex_);
+  TellAge(*Current());
+  Texts texts = Read(options_.files);
+  if (Same(texts, seen_)) return;
+  absl::StatusOr<std::shared_ptr<const Set>> set = Take(texts);
+  absl::Status status = set.status();
+  seen_ = std::move(texts);
+  if (status.ok()) status = CheckOwn(**set);
+  if (status.ok() && (*set)->own.identity() != identity_) {
+    status = absl::InvalidArgumentError(absl::StrCat(
+        options_.files.certificate, " is now of ",
+        ToString((*set)->own.identity()), "; that takes a restart"));
+  }
+  if (!status.ok()) {
+    failed_reloads_.fetch_add(1, std::memory_order_relaxed);
+    LOG(ERROR) << "certificates have changed, but those from before stay: "
+               << status.message();
+    return;
+  }
+  {
+    absl::MutexLock current(&mutex_);
+    current_ = *set;
+  }
+  reloads_.fetch_add(1, std::memory_order_relaxed);
+  LOG(INFO) << "certificates have changed: own " << (*set)->own.serial()
+            << " until " << (*set)->own.not_after() << ", "
+            << (*set)->trust->revoked_lists() << " lists of revoked ones";
+  for (const auto& changed : changed_) changed(**set);
+}
+
+// Those who renew certificates do so long before the last tenth of their time.
+void Certificates::TellAge(const Set& set) {
+  const absl::Time now = now_();
+  if (now < age_told_ + kAgeTold) return;
+  const absl::Time end = set.own.not_after();
+  if (now >= end) {
+    LOG(ERROR) << "the own certificate has expired, at " << end
+               << ": every new connection is refused";
+  } else if (end - now < (end - set.own.not_before()) / 10) {
+    LOG(WARNING) << "the own certificate expires soon, at " << end;
+  } else if (now > set.trust->next_lists()) {
+    LOG(WARNING) << "a list of revoked certificates is old: the next should "
+                    "have come by "
+                 << set.trust->next_lists();
+  } else {
+    return;
+  }
+  age_told_ = now;
+}
+
+std::unique_ptr<Certificates::Watch> Certificates::WatchPeer(
+    const Certificate& peer, std::function<void(const absl::Status&)> end) {
+  absl::MutexLock lock(&watch_mutex_);
+  watched_.push_back({peer, std::move(end)});
+  return std::unique_ptr<Watch>(new Watch(this, std::prev(watched_.end())));
+}
+
+Certificates::Watch::~Watch() {
+  absl::MutexLock lock(&certificates_->watch_mutex_);
+  certificates_->watched_.erase(at_);
+}
+
+void Certificates::EndWatched(
+    const std::function<absl::Status(const Certificate& peer)>& why) {
+  // Each certificate once, and without those who come and go having to wait.
+  absl::flat_hash_map<std::string, Certificate> peers;
+  {
+    absl::MutexLock lock(&watch_mutex_);
+    for (const Watched& one : watched_) {
+      if (!one.ended) peers.emplace(one.peer.fingerprint(), one.peer);
+    }
+  }
+  absl::flat_hash_map<std::string, absl::Status> gone;
+  for (const auto& [fingerprint, peer] : peers) {
+    absl::Status status = why(peer);
+    if (!status.ok()) gone.emplace(fingerprint, std::move(status));
+  }
+  if (gone.empty()) return;
+  absl::MutexLock lock(&watch_mutex_);
+  for (Watched& one : watched_) {
+    const auto found = gone.find(one.peer.fingerprint());
+    if (one.ended || found == gone.end()) continue;
+    one.ended = true;
+    ended_.fetch_add(1, std::memory_order_relaxed);
+    one.end(found->second);
+  }
+}
+
+Certificates::Counts Certificates::counts() const {
+  Counts counts;
+  counts.reloads = reloads_.load(std::memory_order_relaxed);
+  counts.failed_reloads = failed_reloads_.load(std::memory_order_relaxed);
+  counts.refused = refused_.load(std::memory_order_relaxed);
+  counts.ended = ended_.load(std::memory_order_relaxed);
+  return counts;
+}
+
+}  // namespace kamino::security

@@ -23,6 +23,10 @@ int parse_exit_code = kExitUsage;
 
 }  // namespace
 
+bool IsOwnFlagFile(absl::string_view file) {
+  return !absl::StrContains(file, "absl/");
+}
+
 void ParseFlags(const std::string& name, const std::string& usage,
                 const std::string& version, int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
@@ -40,9 +44,7 @@ void ParseFlags(const std::string& name, const std::string& usage,
   absl::SetProgramUsageMessage(usage);
   absl::FlagsUsageConfig config;
   // All flags but Abseil's own, wherever they are defined.
-  config.contains_help_flags = [](absl::string_view file) {
-    return !absl::StrContains(file, "absl/");
-  };
+  config.contains_help_flags = IsOwnFlagFile;
   config.contains_helpshort_flags = config.contains_help_flags;
   config.version_string = [name, version] {
     return absl::StrCat(name, " ", version, "\n");

@@ -4,7 +4,12 @@
 
 #include <string>
 
+#include "absl/strings/string_view.h"
+
 namespace kamino {
+
+// Whether a flag defined in `file` is one of ours, and not of Abseil's own.
+bool IsOwnFlagFile(absl::string_view file);
 
 // Sets the flags, or ends the process: with 0 after --help and --version, which
 // print what there is (`usage`, then all flags but Abseil's own; `version`);

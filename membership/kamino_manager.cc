@@ -141,19 +141,18 @@ absl::Status Serve(const Deployment& deployment,
 }
 
 int Main(int argc, char** argv) {
-  Deployment deployment;
   ServerProgram program;
   program.name = "kamino_manager";
   program.usage =
       "The membership manager of a Kamino cluster. Example:\n"
       "  kamino_manager --cluster_id=c --listen=127.0.0.1:7000 "
       "--etcd=127.0.0.1:2379";
-  program.configure = [&deployment] {
-    auto read = ReadFlags();
-    if (read.ok()) deployment = std::move(*read);
-    return read.status();
-  };
-  program.serve = [&deployment](const std::function<void()>& await_end) {
+  program.check = [] { return ReadFlags().status(); };
+  program.example = {{"cluster_id", "c"},
+                     {"listen", "127.0.0.1:7000"},
+                     {"etcd", "127.0.0.1:2379"}};
+  program.serve = [](const std::function<void()>& await_end) -> absl::Status {
+    ASSIGN_OR_RETURN(const Deployment deployment, ReadFlags());
     return Serve(deployment, await_end);
   };
   return RunServer(program, argc, argv);

@@ -15,9 +15,12 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
 #include "base/address.h"
 #include "base/parse_flags.h"
+#include "config/example.h"
+#include "config/program_config.h"
 #include "glog/logging.h"
 #include "proto/version.h"
 
@@ -87,6 +90,27 @@ void ExpectLackOfMemory() {
   PCHECK(sigaction(SIGSEGV, &fault_action, nullptr) == 0);
 }
 
+// As a configuration file names it.
+std::string SectionOf(const ServerProgram& program) {
+  return std::string(absl::StripPrefix(program.name, "kamino_"));
+}
+
+bool AsksForHelp(int argc, char** argv) {
+  return std::any_of(argv + 1, argv + argc, [](absl::string_view word) {
+    return absl::StartsWith(word, "--help") ||
+           absl::StartsWith(word, "--version");
+  });
+}
+
+// Those that RunServer waits for.
+sigset_t BlockSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (int number : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, number);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  return signals;
+}
+
 }  // namespace
 
 absl::Status BadFlag(absl::string_view flag, absl::string_view why) {
@@ -134,7 +158,21 @@ bool IsLoopback(absl::string_view address) {
 }
 
 int RunServer(const ServerProgram& program, int argc, char** argv) {
+  config::ProgramConfig config(SectionOf(program));
+  const auto refuse = [&program](absl::string_view why) {
+    std::cerr << program.name << ": " << why << "\n";
+    return kExitUsage;
+  };
+  if (!AsksForHelp(argc, argv)) {
+    if (absl::Status loaded = config.Load(argc, argv); !loaded.ok()) {
+      return refuse(loaded.message());
+    }
+  }
   ParseFlags(program.name, program.usage, kVersion, argc, argv);
+  if (config::OnlyPrintsExample()) {
+    std::cout << config::ExampleSection(SectionOf(program), program.example);
+    return 0;
+  }
   FLAGS_logtostderr = true;
   google::InitGoogleLogging(argv[0]);
   ExpectLackOfMemory();
@@ -144,20 +182,21 @@ int RunServer(const ServerProgram& program, int argc, char** argv) {
   PCHECK(signal(SIGPIPE, SIG_IGN) != SIG_ERR);
   // A file beyond RLIMIT_FSIZE is an error then (EFBIG), and no death.
   PCHECK(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
-  absl::Status configured = program.configure();
-  if (!configured.ok()) {
-    std::cerr << program.name << ": " << configured.message() << "\n";
-    return kExitUsage;
+  if (absl::Status checked = program.check(); !checked.ok()) {
+    return refuse(config.WithPlace(checked.message()));
+  }
+  if (config::OnlyChecks()) {
+    std::cout << program.name << ": the configuration is right\n";
+    return 0;
   }
   RaiseDescriptorLimit();
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  const sigset_t signals = BlockSignals();
   int ended_by = 0;
-  absl::Status served =
-      program.serve([&signals, &ended_by] { sigwait(&signals, &ended_by); });
+  absl::Status served = program.serve([&] {
+    while (sigwait(&signals, &ended_by) == 0 && ended_by == SIGHUP) {
+      config.Reload(program.check);
+    }
+  });
   if (served.ok()) {
     LOG(INFO) << program.name << " has ended, asked to by "
               << sigabbrev_np(ended_by);

@@ -4,6 +4,7 @@
 #define KAMINO_MEMBERSHIP_SERVER_PROGRAM_H_
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -36,14 +37,20 @@ bool IsLoopback(absl::string_view address);
 struct ServerProgram {
   std::string name;
   std::string usage;
-  // Reads the flags. An error is the user's.
-  std::function<absl::Status()> configure;
-  // Runs until `await_end` returns, which it does on SIGTERM or SIGINT. Called
-  // with both blocked, so that threads made by it leave them alone.
+  // Checks the flags, and has no other effect: called at the start, and when
+  // they are read again. An error is the user's.
+  std::function<absl::Status()> check;
+  // Of flags that are required: what an example of a configuration file has.
+  std::map<std::string, std::string> example;
+  // Reads the flags, and runs until `await_end` returns, which it does on
+  // SIGTERM or SIGINT. Called with both blocked, so that threads made by it
+  // leave them alone.
   std::function<absl::Status(const std::function<void()>& await_end)> serve;
 };
 
 // The whole of main: 0 when `serve` succeeds, 1 when it fails, 2 for bad flags.
+// These come from the command line and the file that --config names; SIGHUP
+// reads that again (config/program_config.h).
 // Logs go to stderr; the last line there says why it exits with another code
 // than 0.
 int RunServer(const ServerProgram& program, int argc, char** argv);

@@ -287,19 +287,20 @@ absl::Status Serve(const NodeFlags& flags,
 }
 
 int Main(int argc, char** argv) {
-  NodeFlags flags;
   membership::ServerProgram program;
   program.name = "kamino_node";
   program.usage =
       "A node of a Kamino chain. Example:\n"
       "  kamino_node --cluster_id=c --node_id=n1 --data_dir=/var/lib/kamino/n1 "
       "--listen=127.0.0.1:7001 --managers=127.0.0.1:7000";
-  program.configure = [&flags] {
-    auto read = ReadNodeFlags();
-    if (read.ok()) flags = std::move(*read);
-    return read.status();
-  };
-  program.serve = [&flags](const std::function<void()>& await_end) {
+  program.check = [] { return ReadNodeFlags().status(); };
+  program.example = {{"cluster_id", "c"},
+                     {"node_id", "n1"},
+                     {"data_dir", "/var/lib/kamino/n1"},
+                     {"listen", "127.0.0.1:7001"},
+                     {"managers", "127.0.0.1:7000"}};
+  program.serve = [](const std::function<void()>& await_end) -> absl::Status {
+    ASSIGN_OR_RETURN(const NodeFlags flags, ReadNodeFlags());
     return Serve(flags, await_end);
   };
   return membership::RunServer(program, argc, argv);

@@ -96,6 +96,10 @@ void AddStatusCommand(CLI::App* app, Cli* cli);
 void AddAdminCommand(CLI::App* app, Cli* cli);
 void AddLoadCommand(CLI::App* app, Cli* cli);
 void AddBenchCommand(CLI::App* app, Cli* cli);
+void AddConfigCommand(CLI::App* app, Cli* cli);
+
+// What kamino_node and kamino_manager can be told in a configuration file.
+ServerSettings SettingsOfServers();
 
 }  // namespace kamino::client
 

@@ -156,6 +156,7 @@ int Main(int argc, char** argv) {
   AddAdminCommand(&app, &cli);
   AddLoadCommand(&app, &cli);
   AddBenchCommand(&app, &cli);
+  AddConfigCommand(&app, &cli);
   AddHelp(&app, &cli);
   AddCompletion(&app, &cli);
   try {
@@ -166,6 +167,7 @@ int Main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return FailToParse(error, app, cli);
   }
+  cli.settings().servers = SettingsOfServers();
   const int code = cli.run();
   std::cout.flush();
   if (std::cout.good()) return code;

@@ -2,18 +2,16 @@
 
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "CLI/Validators.hpp"
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/address.h"
 #include "base/status_macros.h"
-#include "toml++/toml.h"
+#include "client/cli/client_config.h"
 
 namespace kamino::client {
 namespace {
@@ -59,6 +57,13 @@ void AddAddresses(CLI::App* app, const std::string& name,
       ->group(kGroup);
 }
 
+// Those of AddSettings.
+std::vector<CLI::Option*> OptionsOf(CLI::App& app) {
+  return app.get_options([](CLI::Option* option) {
+    return option->get_group() == kGroup && !option->get_lnames().empty();
+  });
+}
+
 enum class Kind { kFile, kFolder, kNothing };
 
 Kind KindOf(const std::string& path) {
@@ -76,95 +81,6 @@ std::string DefaultConfig(const Environment& environment) {
   return folder.empty() ? "" : folder + "/kamino/config.toml";
 }
 
-absl::Status BadConfig(const std::string& path, absl::string_view why) {
-  return absl::InvalidArgumentError(absl::StrCat(path, ": ", why));
-}
-
-// A mistyped key would be no key at all.
-absl::Status CheckKeys(const toml::table& table, absl::string_view what,
-                       const std::vector<std::string>& known,
-                       const std::string& path) {
-  for (const auto& [key, value] : table) {
-    if (std::find(known.begin(), known.end(), key.str()) != known.end()) {
-      continue;
-    }
-    return BadConfig(
-        path, absl::StrCat("line ", uint64_t{key.source().begin.line}, ": ",
-                           what, " has no key ", std::string(key.str()),
-                           ", but ", absl::StrJoin(known, " and ")));
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<std::vector<std::string>> ReadAddresses(
-    const toml::table& cluster, const char* name, const std::string& path) {
-  const auto bad = [&](absl::string_view why) {
-    return BadConfig(path, absl::StrCat(name, " is no array of \"host:port\"",
-                                        why.empty() ? "" : ": ", why));
-  };
-  std::vector<std::string> addresses;
-  const toml::node* node = cluster.get(name);
-  if (node == nullptr) return addresses;
-  const toml::array* array = node->as_array();
-  if (array == nullptr) return bad("");
-  for (const toml::node& element : *array) {
-    const auto address = element.value<std::string>();
-    if (!address.has_value()) return bad("");
-    addresses.emplace_back(absl::StripAsciiWhitespace(*address));
-    const absl::Status checked = CheckAddress(addresses.back());
-    if (!checked.ok()) return bad(checked.message());
-  }
-  return addresses;
-}
-
-// The cluster of that name, or of `current`, and its name; null when neither
-// names one.
-absl::StatusOr<const toml::table*> FindCluster(const toml::table& config,
-                                               const std::string& path,
-                                               std::string* name) {
-  RETURN_IF_ERROR(CheckKeys(config, "the file", {"current", "clusters"}, path));
-  if (name->empty() && config.contains("current")) {
-    const auto current = config["current"].value<std::string>();
-    if (!current.has_value()) return BadConfig(path, "current is no name");
-    *name = *current;
-  }
-  if (name->empty()) return nullptr;
-  const toml::table* clusters = config["clusters"].as_table();
-  const toml::node* node = clusters == nullptr ? nullptr : clusters->get(*name);
-  const toml::table* cluster = node == nullptr ? nullptr : node->as_table();
-  if (cluster != nullptr) {
-    RETURN_IF_ERROR(CheckKeys(*cluster, absl::StrCat("cluster ", *name),
-                              {"seeds", "managers"}, path));
-    return cluster;
-  }
-  std::vector<std::string> names;
-  if (clusters != nullptr) {
-    for (const auto& [key, value] : *clusters) names.emplace_back(key.str());
-  }
-  return BadConfig(
-      path, absl::StrCat("no cluster ", *name, "; it has ",
-                         names.empty() ? "none" : absl::StrJoin(names, ", ")));
-}
-
-// Fills in a cluster's addresses, and its name where the file says it; neither
-// when no cluster is named.
-absl::Status ReadConfig(const std::string& path, std::string* cluster,
-                        Settings* settings) {
-  toml::table config;
-  try {
-    config = toml::parse_file(path);
-  } catch (const toml::parse_error& error) {
-    return BadConfig(
-        path, absl::StrCat("line ", uint64_t{error.source().begin.line}, ": ",
-                           std::string(error.description())));
-  }
-  ASSIGN_OR_RETURN(auto found, FindCluster(config, path, cluster));
-  if (found == nullptr) return absl::OkStatus();
-  ASSIGN_OR_RETURN(settings->seeds, ReadAddresses(*found, "seeds", path));
-  ASSIGN_OR_RETURN(settings->managers, ReadAddresses(*found, "managers", path));
-  return absl::OkStatus();
-}
-
 bool Knows(const Settings& settings) {
   return !settings.seeds.empty() || !settings.managers.empty();
 }
@@ -179,27 +95,56 @@ absl::Status ReadEnvironment(const Environment& environment,
   return absl::OkStatus();
 }
 
+// What the command line does not say.
+absl::Status SetOptions(const ClientConfig& config, const std::string& path,
+                        Settings* settings) {
+  const std::set<std::string> typed = settings->typed;
+  for (const auto& [name, value] : config.options) {
+    if (typed.count(name) > 0) continue;
+    CLI::App app;
+    AddSettings(&app, settings);
+    const CLI::Option* option = app.get_option("--" + name);
+    const bool flag = option->get_items_expected_max() == 0;
+    if (flag && value.text == "false") continue;
+    try {
+      app.parse(std::vector<std::string>{
+          flag ? "--" + name : absl::StrCat("--", name, "=", value.text)});
+    } catch (const CLI::ParseError& error) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ":", value.line, ": ", error.what()));
+    }
+  }
+  settings->typed = typed;
+  return absl::OkStatus();
+}
+
 // From a cluster of the configuration file; `cluster`: its name, "": current.
-absl::Status LocateCluster(std::string cluster, const Environment& environment,
-                           Settings* settings) {
+absl::Status LocateCluster(const std::string& cluster,
+                           const Environment& environment, Settings* settings) {
   std::string path = settings->config;
   if (path.empty()) path = environment("KAMINO_CONFIG");
   const bool asked_for = !path.empty();
   if (!asked_for) path = DefaultConfig(environment);
   const Kind kind = KindOf(path);
   if (kind == Kind::kFile) {
-    RETURN_IF_ERROR(ReadConfig(path, &cluster, settings));
-    if (!cluster.empty()) {
-      settings->located_by = absl::StrCat("cluster ", cluster, " of ", path);
-    } else if (!settings->config.empty()) {
-      return BadConfig(path,
-                       "no cluster is its current one; name one by --cluster");
+    ASSIGN_OR_RETURN(
+        const ClientConfig config,
+        ReadClientConfig(path, cluster, settings->servers, OptionsOfFiles()));
+    if (config.cluster.empty()) {
+      if (settings->config.empty()) return absl::OkStatus();
+      return absl::InvalidArgumentError(absl::StrCat(
+          path, ": no cluster is its current one; name one by --cluster"));
     }
-    return absl::OkStatus();
+    settings->seeds = config.seeds;
+    settings->managers = config.managers;
+    settings->located_by =
+        absl::StrCat("cluster ", config.cluster, " of ", path);
+    return SetOptions(config, path, settings);
   }
   if (!asked_for && cluster.empty()) return absl::OkStatus();
   if (kind == Kind::kFolder) {
-    return BadConfig(path, "is a folder, not a configuration file");
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": is a folder, not a configuration file"));
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "there is no configuration file ", path,
@@ -233,6 +178,14 @@ absl::Status Find(const Environment& environment, Settings* settings) {
     }
   }
   return LocateCluster(environment("KAMINO_CLUSTER"), environment, settings);
+}
+
+absl::Status CheckCluster(const std::string& path, const std::string& cluster,
+                          const ServerSettings& servers) {
+  ASSIGN_OR_RETURN(const ClientConfig config,
+                   ReadClientConfig(path, cluster, servers, OptionsOfFiles()));
+  Settings settings;
+  return SetOptions(config, path, &settings);
 }
 
 }  // namespace
@@ -294,6 +247,34 @@ void AddSettings(CLI::App* app, Settings* settings) {
          "The same as --output=raw.")
       ->group(kGroup)
       ->excludes(json);
+  for (CLI::Option* option : OptionsOf(*app)) {
+    const std::string name = option->get_lnames().front();
+    option->each(
+        [settings, name](const std::string&) { settings->typed.insert(name); });
+  }
+}
+
+std::vector<std::string> OptionsOfFiles() {
+  static const std::set<std::string> kTypedOnly = {
+      "seeds", "managers", "cluster", "config", "output", "json", "raw"};
+  Settings unused;
+  CLI::App app;
+  AddSettings(&app, &unused);
+  std::vector<std::string> names;
+  for (const CLI::Option* option : OptionsOf(app)) {
+    const std::string name = option->get_lnames().front();
+    if (kTypedOnly.count(name) == 0) names.push_back(name);
+  }
+  return names;
+}
+
+absl::Status CheckConfigFile(const std::string& path,
+                             const ServerSettings& servers) {
+  ASSIGN_OR_RETURN(const auto clusters, ClustersOf(path));
+  for (const std::string& cluster : clusters) {
+    RETURN_IF_ERROR(CheckCluster(path, cluster, servers));
+  }
+  return CheckCluster(path, /*cluster=*/"", servers);  // the current one
 }
 
 absl::Status Locate(Place wanted, const Environment& environment,

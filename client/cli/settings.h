@@ -4,6 +4,7 @@
 #define KAMINO_CLIENT_CLI_SETTINGS_H_
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "client/cli/client_config.h"
 
 namespace kamino::client {
 
@@ -30,6 +32,8 @@ struct Settings {
   std::string carrier;  // of sessions, as ClientOptions has it
   Output output = Output::kTable;
   std::string located_by;  // who said where the cluster is, once it is known
+  std::set<std::string> typed;  // options of these that the command line has
+  ServerSettings servers;       // in a configuration file for all programs
 };
 
 // Adds the options for `settings`, which must outlive the app. Every command
@@ -38,6 +42,15 @@ void AddSettings(CLI::App* app, Settings* settings);
 
 // The value of an environment variable; "" where it is not set.
 using Environment = std::function<std::string(const char* name)>;
+
+// The options of AddSettings that a configuration file may have: not what says
+// where the file or the cluster is, nor how one command prints.
+std::vector<std::string> OptionsOfFiles();
+
+// kInvalidArgument: a configuration file has names that neither the command
+// line nor servers know, or options of a cluster's that cannot be.
+absl::Status CheckConfigFile(const std::string& path,
+                             const ServerSettings& servers);
 
 enum class Place { kChain, kManagers };
 
@@ -49,7 +62,8 @@ enum class Place { kChain, kManagers };
 // the default one, is read only for a cluster. kInvalidArgument: that place
 // does not say where `wanted` is, or there is none; the command line has both
 // addresses and a cluster or file; a file or cluster that was asked for is not
-// there; the file is not as docs/cli.md says.
+// there; the file is not as docs/cli.md says. What the file has besides holds
+// where the command line does not say otherwise.
 absl::Status Locate(Place wanted, const Environment& environment,
                     Settings* settings);
 

@@ -28,6 +28,7 @@ class SettingsTest : public ::testing::Test {
                    std::map<std::string, std::string> environment = {},
                    const std::vector<Place>& wanted = {Place::kChain}) {
     settings_ = Settings();
+    settings_.servers = servers_;
     CLI::App app;
     AddSettings(&app, &settings_);
     std::reverse(words.begin(), words.end());
@@ -48,6 +49,7 @@ class SettingsTest : public ::testing::Test {
   }
 
   const std::string path_;
+  ServerSettings servers_;
   Settings settings_;
 };
 
@@ -199,14 +201,77 @@ TEST_F(SettingsTest, WhatIsWrongIsSaid) {
   EXPECT_THAT(message({"--config=" + ::testing::TempDir()}),
               HasSubstr("is a folder, not a configuration file"));
   Write("one\ntwo =\n");
-  EXPECT_THAT(message({"--config=" + path_}), HasSubstr("line 1"));
+  EXPECT_THAT(message({"--config=" + path_}), HasSubstr(path_ + ":1: "));
   Write("\n[clusters.home]\nseds = [\"h1:1\"]\n");
   EXPECT_THAT(message({"--config=" + path_, "--cluster=home"}),
-              HasSubstr(path_ + ": line 3: cluster home has no key seds, but "
-                                "seeds and managers"));
+              HasSubstr(path_ + ":3: cluster home has no key seds (did you "
+                                "mean seeds?)"));
   Write("[cluster.home]\nseeds = [\"h1:1\"]\n");
   EXPECT_THAT(message({"--config=" + path_}),
-              HasSubstr("the file has no key cluster, but current and"));
+              HasSubstr("the file has no key cluster (did you mean "
+                        "clusters?)"));
+}
+
+TEST_F(SettingsTest, TheFileSaysWhatTheCommandLineDoesNot) {
+  Write(R"(
+current = "home"
+cluster_id = "c"
+timeout = "1s"
+[clusters.home]
+seeds = ["h1:1"]
+carrier = "tcp"
+[clusters.away]
+seeds = ["a1:1"]
+timeout = "3s"
+[client]
+timeout = "2s"
+carrier = "unary"
+[node]
+data_dir = "/d"
+)");
+  servers_ = {{"node", {"cluster_id", "data_dir"}}};
+  const std::string config = "--config=" + path_;
+  ASSERT_TRUE(Run({config}).ok());
+  EXPECT_EQ(settings_.timeout, absl::Seconds(2));
+  EXPECT_EQ(settings_.carrier, "tcp");
+  ASSERT_TRUE(Run({config, "--cluster=away"}).ok());
+  EXPECT_EQ(settings_.timeout, absl::Seconds(3));
+  EXPECT_EQ(settings_.carrier, "unary");
+  ASSERT_TRUE(Run({config, "--timeout=9s", "--carrier=grpc"}).ok());
+  EXPECT_EQ(settings_.timeout, absl::Seconds(9));
+  EXPECT_EQ(settings_.carrier, "grpc");
+  EXPECT_TRUE(CheckConfigFile(path_, servers_).ok());
+}
+
+TEST_F(SettingsTest, WhatIsWrongInAFileForAllIsSaid) {
+  servers_ = {{"node", {"cluster_id", "data_dir"}}};
+  const auto refusal = [&](const std::string& text) {
+    Write(text);
+    const absl::Status checked = CheckConfigFile(path_, servers_);
+    EXPECT_EQ(Run({"--config=" + path_, "--cluster=a"}).message(),
+              checked.message());
+    return std::string(checked.message());
+  };
+  const std::string cluster = "[clusters.a]\nseeds = [\"a:1\"]\n";
+  EXPECT_EQ(refusal("data_dri = \"/d\"\n" + cluster),
+            path_ +
+                ":1: the file has no key data_dri (did you mean "
+                "data_dir?)");
+  EXPECT_THAT(refusal(cluster + "[node]\ndatadir = 1\n"),
+              HasSubstr(":4: [node] has no key datadir (did you mean"));
+  EXPECT_THAT(refusal(cluster + "[client]\ntimeot = 1\n"),
+              HasSubstr(":4: [client] has no key timeot (did you mean"));
+  EXPECT_THAT(refusal(cluster + "[client]\ntimeout = \"soon\"\n"),
+              HasSubstr(":4: --timeout: \"soon\" is no duration"));
+  EXPECT_THAT(refusal(cluster + "[client]\ntimeout = [1]\n"),
+              HasSubstr(":4: timeout must be a text"));
+  EXPECT_THAT(refusal(cluster + "carrier = \"pigeon\"\n"),
+              HasSubstr(":3: --carrier: "));
+  EXPECT_THAT(refusal("client = 1\n" + cluster),
+              HasSubstr(":1: client is a section, as in [client]"));
+  // How one command prints is no matter of the cluster's.
+  EXPECT_THAT(refusal(cluster + "output = \"json\"\n"),
+              HasSubstr("cluster a has no key output"));
 }
 
 // As of variables that are not set: the command would meet the cluster that the

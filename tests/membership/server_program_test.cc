@@ -23,7 +23,7 @@ namespace {
 [[noreturn]] void RunProgram(std::function<absl::Status()> serve) {
   ServerProgram program;
   program.name = "program";
-  program.configure = [] { return absl::OkStatus(); };
+  program.check = [] { return absl::OkStatus(); };
   program.serve = [&serve](const std::function<void()>&) { return serve(); };
   std::string name = "program";
   char* arguments[] = {name.data(), nullptr};

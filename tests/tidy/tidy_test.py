@@ -21,6 +21,7 @@ MAY_USE = {
     "base": set(),
     "metrics": {"metrics"},
     "web": {"web", "security"},
+    "config": {"config"},
     "proto": {"proto", "kamino", "google"},
     "engine": {"engine"},
     "bench": {"bench", "engine", "transport", "rpc", "client", "proto",
@@ -28,14 +29,15 @@ MAY_USE = {
     "security": {"security"},
     "transport": {"transport", "security"},
     "rpc": {"rpc", "security", "metrics", "kamino", "google"},
-    "membership": {"membership", "rpc", "security", "metrics", "web", "proto",
-                   "kamino", "etcd"},
+    "membership": {"membership", "config", "rpc", "security", "metrics", "web",
+                   "proto", "kamino", "etcd"},
     "replica": {"replica", "engine", "transport", "membership", "kamino"},
     "head": {"head", "replica", "engine", "kamino"},
     "node": {"node", "head", "replica", "engine", "transport", "membership",
-             "rpc", "security", "metrics", "web", "proto", "kamino", "google"},
-    "client": {"client", "rpc", "security", "transport", "proto", "kamino",
-               "google"},
+             "config", "rpc", "security", "metrics", "web", "proto", "kamino",
+             "google"},
+    "client": {"client", "config", "rpc", "security", "transport", "proto",
+               "kamino", "google"},
 }
 # Of the above only what decides by views may be seen outside membership/.
 MEMBERSHIP_FOR_REPLICA = {"membership/condition.h", "membership/view.h"}

@@ -1,0 +1,56 @@
+#include "config/own_flags.h"
+
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "base/parse_flags.h"
+
+namespace kamino::config {
+
+std::map<std::string, absl::CommandLineFlag*> OwnFlags() {
+  static const std::set<std::string> kAboutConfig = {"config", "check_config",
+                                                     "config_example"};
+  std::map<std::string, absl::CommandLineFlag*> own;
+  for (const auto& [name, flag] : absl::GetAllFlags()) {
+    if (flag->IsRetired() || !IsOwnFlagFile(flag->Filename())) continue;
+    if (kAboutConfig.count(std::string(name)) > 0) continue;
+    own.emplace(name, flag);
+  }
+  return own;
+}
+
+ValueKind KindOf(const absl::CommandLineFlag& flag) {
+  if (flag.IsOfType<bool>()) return ValueKind::kBool;
+  if (flag.IsOfType<double>() || flag.IsOfType<float>()) {
+    return ValueKind::kReal;
+  }
+  if (flag.IsOfType<int16_t>() || flag.IsOfType<uint16_t>() ||
+      flag.IsOfType<int32_t>() || flag.IsOfType<uint32_t>() ||
+      flag.IsOfType<int64_t>() || flag.IsOfType<uint64_t>() ||
+      flag.IsOfType<long long>() ||  // NOLINT: as Abseil's flags have it
+      flag.IsOfType<unsigned long long>()) {  // NOLINT
+    return ValueKind::kWhole;
+  }
+  return ValueKind::kText;
+}
+
+std::set<std::string> TypedFlags(int argc, const char* const* argv) {
+  std::set<std::string> typed;
+  for (int i = 1; i < argc; ++i) {
+    absl::string_view word = argv[i];
+    if (word == "--") break;
+    if (!absl::ConsumePrefix(&word, "-")) continue;
+    absl::ConsumePrefix(&word, "-");
+    word = word.substr(0, word.find('='));
+    if (absl::FindCommandLineFlag(word) == nullptr &&
+        absl::ConsumePrefix(&word, "no") &&
+        absl::FindCommandLineFlag(word) == nullptr) {
+      continue;
+    }
+    typed.emplace(word);
+  }
+  return typed;
+}
+
+}  // namespace kamino::config

@@ -1,0 +1,167 @@
+"""The configuration file of the real programs: what `kamino config example`
+prints is all of it, is taken by each, and what is wrong in it is found by
+--check_config, as at a start."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "deploy", "local"))
+# pylint: disable=wrong-import-position
+from binaries import Binaries
+from processes import free_port, wait_until
+
+SERVERS = ("node", "manager")
+# What says which configuration there is cannot be in it.
+ABOUT_CONFIG = {"config", "check_config", "config_example"}
+
+
+class ProgramsTest(unittest.TestCase):
+
+  def setUp(self):
+    self.folder = tempfile.mkdtemp(prefix="kamino-test-")
+    self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+    self.binaries = Binaries()
+
+  def path(self, name):
+    return os.path.join(self.folder, name)
+
+  def write(self, text, name="kamino.toml"):
+    with open(self.path(name), "w", encoding="utf-8") as f:
+      f.write(text)
+    return self.path(name)
+
+  def run_program(self, name, *words):
+    return subprocess.run(
+        (self.binaries.path(name),) + words, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, timeout=30, check=False)
+
+  def check_config(self, server, text, *words):
+    return self.run_program(f"kamino_{server}", "--check_config",
+                            f"--config={self.write(text)}", *words)
+
+  def example(self, *of):
+    done = self.run_program("kamino", "config", "example", *of)
+    self.assertEqual(done.returncode, 0, done.stderr)
+    return done.stdout
+
+  def flags(self, server):
+    """Name: help, of those that --help shows."""
+    text = self.run_program(f"kamino_{server}", "--help").stdout
+    found = dict(re.findall(r"^    --(\w+) \((.*?)\);\s+default: ", text,
+                            re.MULTILINE | re.DOTALL))
+    names = set(re.findall(r"^    --(\w+) ", text, re.MULTILINE))
+    self.assertEqual(set(found), names)
+    return {k: v for k, v in found.items() if k not in ABOUT_CONFIG}
+
+  def test_the_example_is_right_for_all(self):
+    text = self.example()
+    for server in SERVERS:
+      done = self.check_config(server, text)
+      self.assertEqual(done.returncode, 0, done.stderr)
+      self.assertEqual(
+          done.stdout, f"kamino_{server}: the configuration is right\n")
+      self.assertEqual(done.stderr, "")
+    done = self.run_program("kamino", "config", "check", self.write(text))
+    self.assertEqual(done.returncode, 0, done.stderr)
+
+  def test_the_example_has_every_flag_with_help(self):
+    for server in SERVERS:
+      text = self.example(server)
+      flags = self.flags(server)
+      self.assertGreater(len(flags), 8)
+      for name, help_text in flags.items():
+        self.assertGreater(len(help_text.split()), 2, f"--{name} has no help")
+        self.assertRegex(text, rf"(?m)^#?{name} = ")
+      # What is behind a # holds without it, so it can be there as well.
+      all_of_it = re.sub(r"(?m)^#(\w+ = )", r"\1", text)
+      done = self.check_config(server, all_of_it)
+      self.assertEqual(done.returncode, 0, done.stderr)
+
+  def test_the_clients_example_names_a_cluster(self):
+    path = self.write(self.example("client"))
+    done = self.run_program("kamino", "get", "a", f"--config={path}",
+                            "--cluster=office")
+    self.assertEqual(done.returncode, 2)
+    self.assertIn("no cluster office; it has home", done.stderr)
+    for option in ("timeout", "carrier"):
+      self.assertIn(f"\n#{option} = ", self.example("client"))
+
+  def test_what_is_wrong_is_found_without_a_start(self):
+    example = self.example("node")
+    line = example[:example.index("listen = ")].count("\n") + 1
+    for text, words, said in (
+        (example.replace("cluster_id = ", "clustr_id = "), (),
+         "kamino_node has no setting clustr_id (did you mean cluster_id?)"),
+        (example.replace('listen = "127.0.0.1:7001"', "listen = 7001"), (),
+         f"kamino.toml:{line}: listen must be a text in quotes"),
+        # By the checks of a start, which know what no file can.
+        (example.replace('listen = "127.0.0.1:7001"', 'listen = "here"'), (),
+         f"kamino.toml:{line}: --listen must be host:port"),
+        (example.replace("data_dir = ", "#data_dir = "), (),
+         "--data_dir is required"),
+        (example, ("--heap_mb=1",), "kamino_node: --heap_mb must be from")):
+      done = self.check_config("node", text, *words)
+      self.assertEqual(done.returncode, 2, text)
+      self.assertEqual(done.stdout, "")
+      self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+      self.assertIn(said, done.stderr)
+    self.assertFalse(os.path.exists("/var/lib/kamino/n1"))
+    done = self.check_config("node", example.replace("cluster_id = \"c\"",
+                                                     "cluster_id = \"\""),
+                             "--cluster_id=typed")
+    self.assertEqual(done.returncode, 0, done.stderr)
+
+  def test_help_needs_no_file(self):
+    done = self.run_program("kamino_node", "--config=/no/such", "--help")
+    self.assertEqual(done.returncode, 0)
+    done = self.run_program("kamino_node", "--config=/no/such")
+    self.assertEqual(done.returncode, 2)
+    self.assertIn("/no/such: the configuration file cannot be read: No such",
+                  done.stderr)
+
+  def test_sighup_says_what_takes_a_restart(self):
+    def config(length):
+      return self.write(f"""
+[manager]
+cluster_id = "c"
+listen = "127.0.0.1:{self.port}"
+etcd = ["127.0.0.1:{self.port}"]
+chain_length = {length}
+""")
+    self.port = free_port()
+    log = self.path("log")
+
+    def lines():
+      with open(log, encoding="utf-8") as f:
+        return f.read()
+    with open(log, "wb") as out:
+      manager = subprocess.Popen(  # pylint: disable=consider-using-with
+          [self.binaries.path("kamino_manager"), f"--config={config(3)}"],
+          stderr=out)
+    self.addCleanup(manager.wait)
+    self.addCleanup(manager.kill)
+    wait_until(lambda: "manager of cluster c listens" in lines(), 10,
+               "the manager to listen")
+    for length, said in (
+        (2, f"SIGHUP: --chain_length has changed in {self.path('kamino.toml')}"
+            ", which takes effect when"),
+        ('"two"', ":6: chain_length must be a whole number, not a text"),
+        (99, ":6: --chain_length must be from 1 to 16, not 99")):
+      config(length)
+      manager.send_signal(signal.SIGHUP)
+      wait_until(lambda said=said: said in lines(), 10, said)
+    manager.terminate()
+    self.assertEqual(manager.wait(10), 0)
+    self.assertIn("has ended, asked to by TERM", lines().splitlines()[-1])
+
+
+if __name__ == "__main__":
+  unittest.main()

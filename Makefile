@@ -1,5 +1,5 @@
 # The front door. `make` lists what there is.
-.PHONY: help packages checkers build demo test test-rdma chaos \
+.PHONY: help packages checkers build demo test test-rdma test-upgrade chaos \
   bench-chain bench-connections bench-engine bench-failover bench-service bench-transport \
   crash simulate fuzz sanitize lint format clean
 .DEFAULT_GOAL := help
@@ -13,6 +13,10 @@ help:
 	@echo "make test-rdma"
 	@echo "             test in virtual machines: RDMA and NVDIMM drivers,"
 	@echo "             loss of power (minutes)"
+	@echo "make test-upgrade"
+	@echo "             upgrade from the last release to this tree, and from this"
+	@echo "             one to the next, under load (minutes; the first time"
+	@echo "             builds both)"
 	@echo "make crash   explore crashes of the engine, SEEDS=n FIRST=seed"
 	@echo "make fuzz    what peers may send, by libFuzzer (clang), MINUTES=n"
 	@echo "make chaos   faults on real processes (root), MINUTES=n SEED=s"
@@ -66,6 +70,9 @@ checkers: packages
 test: packages
 	-@tests/chaos/checkers.py
 	@tests/run
+
+test-upgrade: packages
+	@tests/upgrade/upgrade.py $(ARGS)
 
 MINUTES ?= 2
 chaos: checkers

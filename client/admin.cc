@@ -120,6 +120,17 @@ absl::StatusOr<kamino::v1::RecoverResponse> Admin::Recover(
   return response;
 }
 
+absl::StatusOr<kamino::v1::FinalizeResponse> Admin::Finalize(
+    const kamino::v1::FinalizeRequest& request) {
+  kamino::v1::FinalizeResponse response;
+  const auto ask = [&](Stub* stub, grpc::ClientContext* context) {
+    response.Clear();
+    return rpc::FromGrpc(stub->Finalize(context, request, &response));
+  };
+  RETURN_IF_ERROR(AskLeader(ask, kAttempt));
+  return response;
+}
+
 std::vector<GetManagerResponse> Admin::GetManagers() {
   std::vector<GetManagerResponse> answers;
   for (const std::string& manager : managers_) {

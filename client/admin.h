@@ -26,6 +26,8 @@ class Admin {
   absl::Status AddNode(const std::string& node_id);
   absl::StatusOr<kamino::v1::RecoverResponse> Recover(
       const kamino::v1::RecoverRequest& request);
+  absl::StatusOr<kamino::v1::FinalizeResponse> Finalize(
+      const kamino::v1::FinalizeRequest& request);
   // What each manager says of itself, but for those that do not answer.
   std::vector<kamino::v1::GetManagerResponse> GetManagers();
 

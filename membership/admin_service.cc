@@ -67,6 +67,16 @@ void Describe(const ManagerCore::Recovery& recovery,
   }
 }
 
+void Describe(const std::vector<ManagerCore::Rise>& rises,
+              google::protobuf::RepeatedPtrField<kamino::v1::Rise>* messages) {
+  for (const ManagerCore::Rise& rise : rises) {
+    kamino::v1::Rise* message = messages->Add();
+    message->set_name(rise.name);
+    message->set_from(rise.from);
+    message->set_to(rise.to);
+  }
+}
+
 }  // namespace
 
 void Describe(const ManagerCore& core, absl::Time now,
@@ -114,6 +124,7 @@ void Describe(const ManagerCore& core, absl::Time now,
   }
   response->set_epoch(view.epoch);
   if (view.formed()) response->set_chain_mode(ToProto(view.mode()));
+  Describe(core.NotFinalized(), response->mutable_not_finalized());
   response->set_cluster_uuid(absl::BytesToHexString(view.cluster_uuid));
 }
 
@@ -193,6 +204,21 @@ ServerUnaryReactor* AdminService::Recover(
         rpc::Finish<kamino::v1::RecoverRequest>(reactor, done.status());
       });
   return reactor;
+}
+
+ServerUnaryReactor* AdminService::Finalize(
+    CallbackServerContext* context, const kamino::v1::FinalizeRequest* request,
+    kamino::v1::FinalizeResponse* response) {
+  return Finish(context, request,
+                manager_->Administer([&](ManagerCore* core, absl::Time now) {
+                  RETURN_IF_ERROR(CheckChain(request->chain_id(),
+                                             core->options().chain_id));
+                  response->set_chain_id(core->options().chain_id);
+                  Describe(core->NotFinalized(), response->mutable_rises());
+                  if (!request->confirmed()) return absl::OkStatus();
+                  response->set_confirmed(true);
+                  return core->Finalize(request->force(), now);
+                }));
 }
 
 ServerUnaryReactor* AdminService::GetManager(

@@ -32,6 +32,10 @@ class AdminService final : public kamino::v1::AdminService::CallbackService {
       grpc::CallbackServerContext* context,
       const kamino::v1::AddNodeRequest* request,
       kamino::v1::AdminResponse* response) override;
+  grpc::ServerUnaryReactor* Finalize(
+      grpc::CallbackServerContext* context,
+      const kamino::v1::FinalizeRequest* request,
+      kamino::v1::FinalizeResponse* response) override;
   grpc::ServerUnaryReactor* GetManager(
       grpc::CallbackServerContext* context,
       const kamino::v1::GetManagerRequest* request,

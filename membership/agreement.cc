@@ -32,6 +32,22 @@ bool Meet(const Range& a, const Range& b) {
   return a.low <= b.high && b.low <= a.high;
 }
 
+// Of each thing that one of them names, what all of them can.
+Agreement CommonOf(const std::vector<const Agreement*>& agreements) {
+  Agreement common;
+  for (const Agreement* agreement : agreements) {
+    for (const auto& [name, range] : *agreement) common[name] = range;
+  }
+  for (auto& [name, range] : common) {
+    for (const Agreement* agreement : agreements) {
+      const Range each = RangeOf(*agreement, name);
+      range.low = std::max(range.low, each.low);
+      range.high = std::min(range.high, each.high);
+    }
+  }
+  return common;
+}
+
 }  // namespace
 
 std::string Malformed(const Agreement& agreement) {
@@ -84,17 +100,25 @@ std::string Misfit(const Agreement& agreement, absl::string_view node,
   return "";
 }
 
-InForce InForceOf(const std::vector<const Agreement*>& agreements) {
-  InForce in_force;
-  for (const Agreement* agreement : agreements) {
-    for (const auto& [name, range] : *agreement) in_force[name] = range.high;
+InForce HighestOf(const std::vector<const Agreement*>& agreements) {
+  InForce highest;
+  for (const auto& [name, range] : CommonOf(agreements)) {
+    highest[name] = range.high;
   }
-  for (auto& [name, value] : in_force) {
-    for (const Agreement* agreement : agreements) {
-      value = std::min(value, RangeOf(*agreement, name).high);
-    }
+  return highest;
+}
+
+InForce KeptOf(const InForce& before,
+               const std::vector<const Agreement*>& agreements) {
+  if (before.empty()) return HighestOf(agreements);
+  InForce kept;
+  for (const auto& [name, range] : CommonOf(agreements)) {
+    const auto found = before.find(name);
+    const uint64_t value = found == before.end() ? 0 : found->second;
+    // Of those that do not fit each other the least is taken, as above.
+    kept[name] = std::min(std::max(value, range.low), range.high);
   }
-  return in_force;
+  return kept;
 }
 
 }  // namespace kamino::membership

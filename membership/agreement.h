@@ -1,9 +1,10 @@
 // What the nodes of one chain must be able to work with alike, besides heaps of
 // one size: the sizes, formats and procedures without which one could not take
 // what another sends. Each node says from what to what it goes, so that nodes
-// of two releases can be in one chain; what all members can do is in force
-// (View::in_force). Here they are names and numbers to compare; who makes them
-// knows what they mean (node/driver/node_agreement.h).
+// of two releases can be in one chain; what it works with is in force
+// (View::in_force), and rises when an operator finalizes a release. Here they
+// are names and numbers to compare; who makes them knows what they mean
+// (node/driver/node_agreement.h).
 #ifndef KAMINO_MEMBERSHIP_AGREEMENT_H_
 #define KAMINO_MEMBERSHIP_AGREEMENT_H_
 
@@ -29,8 +30,9 @@ struct Range {
 
 // What a node can work with, by name.
 using Agreement = std::map<std::string, Range>;
-// What a chain works with, by name: of each thing that a member names, the
-// highest that all members can. 0: it is not used, as not all members have it.
+// What a chain works with, by name: of each thing that a member names, what all
+// members can. 0: it is not used, as not all members have it, or nobody has
+// switched it on yet.
 using InForce = std::map<std::string, uint64_t>;
 
 // The chain's mode (base/chain_mode.h), as its number: kamino, 0, is what a
@@ -61,8 +63,14 @@ std::string Misfit(const Agreement& a, absl::string_view a_node,
 std::string Misfit(const Agreement& agreement, absl::string_view node,
                    const InForce& in_force);
 
-// What is in force among nodes of which any two fit.
-InForce InForceOf(const std::vector<const Agreement*>& agreements);
+// The highest that nodes can of which any two fit.
+InForce HighestOf(const std::vector<const Agreement*>& agreements);
+
+// What is in force among them when `before` was: that, wherever all of them can
+// work so, so that those of an older release may come back; else the nearest
+// that they can. The highest where nothing was in force.
+InForce KeptOf(const InForce& before,
+               const std::vector<const Agreement*>& agreements);
 
 // As a message's map of names to messages with `low` and `high`:
 // NodeInstance.agreement_ranges and Hello.agreement_ranges.

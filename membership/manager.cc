@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "membership/etcd/etcd_call.h"
+#include "proto/version.h"
 #include "rpc/redirect.h"
 
 namespace kamino::membership {
@@ -139,6 +140,7 @@ void Manager::Describe(kamino::v1::GetManagerResponse* response) {
   response->set_cluster_id(loop_.core().options().cluster_id);
   response->set_chain_id(loop_.core().options().chain_id);
   response->set_manager(name_);
+  response->set_release(kVersion);
   response->set_leads(loop_.core().IsLeader(clock_()));
   *response->mutable_settings() = loop_.settings();
   response->set_settings_differ(loop_.settings_differ());

@@ -65,6 +65,7 @@ void ManagerCore::LoseLeadership() {
   suspects_ = Suspects(options_.failure_timeout);
   leading_ = false;
   leader_until_ = absl::InfinitePast();
+  finalizing_ = false;
   Propose(std::nullopt);
   nodes_.clear();
   waiting_.clear();
@@ -157,14 +158,6 @@ absl::Status ManagerCore::CheckAgreement(const Member& member,
     misfit = Misfit(member.agreement, member.node_id, view_.in_force);
   }
   return InCommon(misfit);
-}
-
-void ManagerCore::ForgetMisfits() {
-  std::erase_if(nodes_, [this](const auto& each) {
-    const Member& member = each.second.state.member;
-    return !HasPlace(member) &&
-           !Misfit(member.agreement, member.node_id, view_.in_force).empty();
-  });
 }
 
 void ManagerCore::ForgetMisfits(const Member& member, absl::Time now) {
@@ -434,8 +427,12 @@ std::optional<View> ManagerCore::ProposeView(absl::Time now) {
   }
   if (view_.formed()) suspects_.Look(view_, states, now);
   proposed_ = NextView(view_, states, options_.chain_length, excluded_);
+  if (proposed_.has_value()) {
+    proposed_->Agree(view_.in_force);
+  } else {
+    proposed_ = FinalizedView();
+  }
   if (!proposed_.has_value()) return std::nullopt;
-  proposed_->Agree();
   Succeed(view_, &*proposed_);
   return proposed_;
 }
@@ -452,6 +449,7 @@ void ManagerCore::OnViewStored(const View& view) {
   if (!ahead_.empty() && !Outruns(ahead_view_, view_)) ahead_.clear();
   progress_ = ProgressIn(view_, progress_);
   Propose(std::nullopt);
+  finalizing_ = finalizing_ && !NotFinalized().empty();
   ForgetMisfits();
 }
 

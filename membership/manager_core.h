@@ -134,6 +134,22 @@ class ManagerCore {
   // It may join again.
   void Include(const std::string& node_id) { excluded_.erase(node_id); }
 
+  // --- Releases. What a newer one brings is in force once it was finalized:
+  // till then nodes of the older one may come back.
+
+  struct Rise {
+    std::string name;
+    uint64_t from = 0;
+    uint64_t to = 0;
+  };
+  // What all members could work with, and do not yet.
+  std::vector<Rise> NotFinalized() const;
+  // Has it put in force, with the next view in which nothing else changes;
+  // NotFinalized says when. kFailedPrecondition: a member is not there, there
+  // is no chain, or the store is behind; or, without `force`, a node that is
+  // not in the chain could not come back.
+  absl::Status Finalize(bool force, absl::Time now);
+
   // --- A store that is behind. Once a node says that it knows a later view
   // than what is stored, or another one of that id, or what is stored of the
   // chain's progress is of a later one, the store was put back from an older
@@ -305,6 +321,8 @@ class ManagerCore {
   }
   bool HearsAMember(absl::Time now) const;
   void Propose(std::optional<View> view);
+  // What an operator asked to be finalized; nothing else changes.
+  std::optional<View> FinalizedView() const;
   absl::Status CheckMember(const std::string& cluster_id,
                            const Member& member) const;
   absl::Status CheckHeap(const Member& member, absl::Time now) const;
@@ -344,8 +362,9 @@ class ManagerCore {
   std::optional<View> proposed_;  // may be stored already
   bool recovers_ = false;         // an operator's recovery is what is proposed
   std::map<std::string, Node> nodes_;
-  Exclusions excluded_;    // as operators want it; stored with the next view
-  Invitation invitation_;  // to join
+  bool finalizing_ = false;  // as an operator asked
+  Exclusions excluded_;      // as operators want it; stored with the next view
+  Invitation invitation_;    // to join
   Suspects suspects_;
   absl::Time last_call_ = absl::InfinitePast();
   absl::Time hold_until_ = absl::InfinitePast();  // nobody is dropped before

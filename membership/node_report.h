@@ -35,6 +35,9 @@ struct KnownView {
   }
 };
 
+// Of a release's name; what a stranger says beyond is not kept.
+inline constexpr size_t kMaxReleaseBytes = 32;
+
 struct NodeReport {
   uint64_t view_id = 0;  // the newest view it knows
   Condition condition = Condition::kUnknown;
@@ -73,6 +76,8 @@ struct NodeReport {
   // incarnation; 0: the node does not say so.
   uint64_t process = 0;
   uint64_t call = 0;
+  // That its program is of (proto/version.h); "": it does not say so.
+  std::string release = {};
 
   // Said before `other`, by the same process.
   bool IsOvertakenBy(const NodeReport& other) const {

@@ -256,7 +256,7 @@ ManagerCore::Recovery ManagerCore::RecoveryFrom(const Node& node) const {
   recovery.view.epoch = std::max(view_.epoch, uint64_t{1}) + 1;
   recovery.view.recovered_at[node.state.member.node_id] =
       report.cursors.applied;
-  recovery.view.Agree();
+  recovery.view.Agree(view_.in_force);
   Succeed(view_, &recovery.view);
   return recovery;
 }

@@ -77,6 +77,7 @@ kamino::v1::NodeReport ToProto(const NodeReport& report) {
   message.set_transfer_bytes_left(report.transfer_bytes_left);
   message.set_call(report.call);
   message.set_process(report.process);
+  message.set_release(report.release);
   return message;
 }
 
@@ -100,7 +101,8 @@ NodeReport FromProto(const kamino::v1::NodeReport& message) {
           message.transfer_pass(),
           message.transfer_bytes_left(),
           message.process(),
-          message.call()};
+          message.call(),
+          message.release().substr(0, kMaxReleaseBytes)};
 }
 
 kamino::v1::Member ToProto(const Member& member) {

@@ -356,7 +356,7 @@ absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanRecovery(
   if (!CanServe(recovery.view, states)) {
     return CannotGoOn(newest, recovery.view, states, away);
   }
-  recovery.view.Agree();
+  recovery.view.Agree(newest.in_force);
   recovery.view.epoch = std::max(newest.epoch, uint64_t{1});
   if (!recovery.complete) {
     for (const KnownView& each : known) {

@@ -5,6 +5,15 @@
 #include "absl/strings/str_cat.h"
 
 namespace kamino::membership {
+namespace {
+
+std::vector<const Agreement*> AgreementsOf(const std::vector<Member>& members) {
+  std::vector<const Agreement*> agreements;
+  for (const Member& member : members) agreements.push_back(&member.agreement);
+  return agreements;
+}
+
+}  // namespace
 
 absl::string_view RoleName(Role role) {
   switch (role) {
@@ -39,11 +48,11 @@ bool operator==(const View& a, const View& b) {
          a.epoch == b.epoch && a.recovered_at == b.recovered_at;
 }
 
-void View::Agree() {
-  std::vector<const Agreement*> agreements;
-  for (const Member& member : members) agreements.push_back(&member.agreement);
-  in_force = InForceOf(agreements);
+void View::Agree(const InForce& before) {
+  in_force = KeptOf(before, AgreementsOf(members));
 }
+
+InForce View::Highest() const { return HighestOf(AgreementsOf(members)); }
 
 ChainMode View::mode() const {
   const auto found = in_force.find(std::string(kChainModeTerm));

@@ -73,8 +73,12 @@ struct View {
 
   bool formed() const { return id != 0; }
 
-  // Puts in force what all members can.
-  void Agree();
+  // Puts in force what was before, as far as all members can (KeptOf), or the
+  // highest that they can.
+  void Agree(const InForce& before);
+  void Finalize() { in_force = Highest(); }
+  // What Finalize would put in force.
+  InForce Highest() const;
   // The one mode that all members have.
   ChainMode mode() const;
 

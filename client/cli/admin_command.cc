@@ -254,6 +254,7 @@ void AddAdminCommand(CLI::App* app, Cli* cli) {
                     "Even if what was acknowledged may be lost.");
   recover->callback(
       [=] { cli->run = [=] { return Recover(*cli, *recovery); }; });
+  AddFinalizeCommand(admin, cli);
 }
 
 }  // namespace kamino::client

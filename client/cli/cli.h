@@ -94,6 +94,7 @@ void AddObjectCommands(CLI::App* app, Cli* cli);  // get, put, patch, del, scan
 void AddCommitCommands(CLI::App* app, Cli* cli);  // commit, call, outcome
 void AddStatusCommand(CLI::App* app, Cli* cli);
 void AddAdminCommand(CLI::App* app, Cli* cli);
+void AddFinalizeCommand(CLI::App* admin, Cli* cli);
 void AddLoadCommand(CLI::App* app, Cli* cli);
 void AddBenchCommand(CLI::App* app, Cli* cli);
 void AddConfigCommand(CLI::App* app, Cli* cli);

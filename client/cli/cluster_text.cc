@@ -1,7 +1,10 @@
 #include "client/cli/cluster_text.h"
 
+#include <map>
 #include <optional>
+#include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/chain_mode.h"
@@ -50,7 +53,31 @@ std::optional<ChainMode> ModeOf(const GetClusterResponse& cluster) {
   }
 }
 
+// Of the nodes that are there, if they are of several.
+std::string ReleasesOf(const GetClusterResponse& cluster) {
+  std::map<std::string, std::vector<std::string>> nodes;
+  for (const ClusterNode& node : cluster.nodes()) {
+    const std::string& release = node.report().release();
+    if (!node.alive()) continue;
+    nodes[release.empty() ? "0.1.0 or older" : absl::CHexEscape(release)]
+        .push_back(node.member().node_id());
+  }
+  if (nodes.size() < 2) return "";
+  std::vector<std::string> texts;
+  for (const auto& [release, of] : nodes) {
+    texts.push_back(absl::StrCat(release, " (", absl::StrJoin(of, ", "), ")"));
+  }
+  return absl::StrCat(
+      "nodes run several releases: ", absl::StrJoin(texts, ", "), "\n");
+}
+
 }  // namespace
+
+std::string RiseText(const kamino::v1::Rise& rise) {
+  // What is called or not has the numbers 1 and 0.
+  if (rise.from() == 0 && rise.to() == 1) return rise.name();
+  return absl::StrCat(rise.name(), " ", rise.to(), " instead of ", rise.from());
+}
 
 bool IsIn(const ClusterNode& node) {
   return node.member().role() != kamino::v1::ROLE_OUTSIDE;
@@ -101,6 +128,7 @@ std::string Remarks(const GetClusterResponse& cluster) {
   for (const std::string& differs : cluster.managers_differ()) {
     absl::StrAppend(&text, differs, "\n");
   }
+  absl::StrAppend(&text, ReleasesOf(cluster));
   for (const kamino::v1::RefusedNode& refused : cluster.refused()) {
     absl::StrAppend(&text, "node ", refused.node_id(), " was refused ",
                     refused.ms_ago() / 1000, " s ago: ", refused.why(), "\n");
@@ -132,6 +160,13 @@ std::string Remarks(const GetClusterResponse& cluster) {
   if (cluster.view_id() > 0 && members < length) {
     absl::StrAppend(&text, "the chain has ", members, " of ", length,
                     " nodes\n");
+  }
+  if (!cluster.not_finalized().empty()) {
+    const auto rise = [](std::string* out, const kamino::v1::Rise& each) {
+      out->append(RiseText(each));
+    };
+    absl::StrAppend(&text, "not in force until kamino admin finalize: ",
+                    absl::StrJoin(cluster.not_finalized(), ", ", rise), "\n");
   }
   if (const auto mode = ModeOf(cluster); mode.has_value()) {
     const std::string why = WhyTooShort(*mode, length);

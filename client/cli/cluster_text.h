@@ -20,14 +20,18 @@ std::vector<std::string> MembersOf(
 // is nothing to say.
 std::string RemarkOn(const kamino::v1::ClusterNode& node);
 
+// What is not in force yet, as "log entry format 3 instead of 2".
+std::string RiseText(const kamino::v1::Rise& rise);
+
 // Adds to the cluster's managers_differ what its managers say of themselves.
 void NoteHowManagersDiffer(
     const std::vector<kamino::v1::GetManagerResponse>& managers,
     kamino::v1::GetClusterResponse* cluster);
 
 // Lines below the table of nodes, each with its end: how its managers differ,
-// which nodes were refused, whom the chain waits for, what is wrong with the
-// store, what the chain lacks. "": all is well.
+// of which releases its nodes are, which were refused, whom the chain waits
+// for, what is wrong with the store, what the chain lacks, what is to be
+// finalized. "": all is well.
 std::string Remarks(const kamino::v1::GetClusterResponse& cluster);
 
 }  // namespace kamino::client

@@ -11,6 +11,7 @@
 #include "engine/heap/heap_reader.h"
 #include "glog/logging.h"
 #include "node/driver/node_agreement.h"
+#include "proto/version.h"
 #include "replica/clean_reader.h"
 #include "replica/errors.h"
 
@@ -455,6 +456,7 @@ membership::NodeReport ChainNode::report() const {
   report.view_epoch = core_.view().epoch;
   report.member_view = state.view_id;
   report.restarts = state.restarts;
+  report.release = kVersion;
   report.heap_id = replica::BytesOf(state.heap_id);
   if (state.condition != membership::Condition::kReceiving) {
     report.cluster_uuid = replica::BytesOf(state.cluster_uuid);

@@ -73,7 +73,11 @@ absl::Status CheckInForce(const membership::View& view,
         absl::StrCat("procedure ", function, " is not in force, as node ",
                      member.node_id, " does not have it"));
   }
-  return absl::OkStatus();
+  return replica::MakeError(
+      kamino::v1::REASON_UNKNOWN_PROCEDURE,
+      absl::StrCat("procedure ", function,
+                   " is not in force, though all nodes have it: kamino admin "
+                   "finalize"));
 }
 
 size_t MaxEntryBytes(size_t max_message) {

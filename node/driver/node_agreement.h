@@ -16,14 +16,16 @@ namespace kamino::node {
 // What a node with that storage can work with. Without equal rings and messages
 // one node could not take what another has admitted, without a format that both
 // know not read it. Where all keep undo copies, one with less room could not
-// execute what another has. A procedure is in force once all members have it.
+// execute what another has. A procedure is in force once all members have it
+// and that is finalized.
 // `max_message` is that of the links, in bytes.
 membership::Agreement AgreementOf(const Storage& storage,
                                   const replica::ProcedureRegistry& procedures,
                                   size_t max_message);
 
 // REASON_UNKNOWN_PROCEDURE for a procedure that is not in force, as a member of
-// `view` does not have it; its name is the caller's to check.
+// `view` does not have it, or nobody has finalized it; its name is the caller's
+// to check.
 absl::Status CheckInForce(const membership::View& view,
                           absl::string_view function);
 

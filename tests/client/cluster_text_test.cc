@@ -106,6 +106,30 @@ TEST_F(ClusterTextTest, BeforeTheFirstViewItSaysHowManyAreThere) {
             "of 3 are\n");
 }
 
+TEST_F(ClusterTextTest, SeveralReleasesAndWhatIsNotFinalizedAreTold) {
+  Add("n1", kamino::v1::ROLE_HEAD, kamino::v1::CONDITION_SOUND);
+  Add("n2", kamino::v1::ROLE_MIDDLE, kamino::v1::CONDITION_SOUND);
+  Add("n3", kamino::v1::ROLE_TAIL, kamino::v1::CONDITION_SOUND);
+  for (auto& node : *cluster_.mutable_nodes()) {
+    node.mutable_report()->set_release("0.2.0");
+  }
+  EXPECT_EQ(Remarks(cluster_), "");
+  cluster_.mutable_nodes(0)->mutable_report()->set_release("0.1.0");
+  EXPECT_EQ(Remarks(cluster_),
+            "nodes run several releases: 0.1.0 (n1), 0.2.0 (n2, n3)\n");
+  cluster_.mutable_nodes(0)->mutable_report()->set_release("0.2.0");
+  kamino::v1::Rise* rise = cluster_.add_not_finalized();
+  rise->set_name("procedure p");
+  rise->set_to(1);
+  rise = cluster_.add_not_finalized();
+  rise->set_name("log entry format");
+  rise->set_from(3);
+  rise->set_to(4);
+  EXPECT_EQ(Remarks(cluster_),
+            "not in force until kamino admin finalize: procedure p, log entry "
+            "format 4 instead of 3\n");
+}
+
 // Fresh nodes would end nothing, and an operator might start some.
 TEST_F(ClusterTextTest, OfAStoreThatIsBehindNothingElseIsSaid) {
   cluster_.set_view_id(0);

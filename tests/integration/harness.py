@@ -16,7 +16,8 @@ from binaries import Binaries
 from local_cluster import ClusterError, LocalCluster, default_parent
 from processes import free_port, wait_until
 
-__all__ = ["ClusterTest", "Load", "free_port", "wait_until", "main"]
+__all__ = ["ClusterError", "ClusterTest", "Load", "free_port", "wait_until",
+           "main"]
 
 ACCOUNTS = 50
 BALANCE = 1000
@@ -75,10 +76,14 @@ class ClusterTest(unittest.TestCase):
                                    dir=self.parent or default_parent())
     self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
     self.cluster = self.cluster_class(os.path.join(self.folder, "c"),
-                                      Binaries(), self.patience)
+                                      self.programs(), self.patience)
     self.addCleanup(self.cluster.destroy)
     self.addCleanup(self.tell_of_failure)  # before the cluster is gone
     self.cluster.start(**self.start)
+
+  def programs(self):
+    """Those that the cluster is started with."""
+    return Binaries()
 
   def tell_of_failure(self):
     """Prints what the managers say, and the last warnings in the logs."""

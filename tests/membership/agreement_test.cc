@@ -35,17 +35,17 @@ TEST(AgreementTest, RangesThatMeetFit) {
   }
 }
 
-TEST(AgreementTest, InForceIsTheHighestThatAllCan) {
+TEST(AgreementTest, TheHighestIsWhatAllCan) {
   const Agreement old_one = {{"format", {1, 3}}, {"size", {64, 64}}};
   const Agreement new_one = {
       {"format", {2, 5}}, {"size", {64, 64}}, {"procedure p", {0, 1}}};
-  EXPECT_EQ(InForceOf({&old_one, &new_one}),
+  EXPECT_EQ(HighestOf({&old_one, &new_one}),
             (InForce{{"format", 3}, {"size", 64}, {"procedure p", 0}}));
-  EXPECT_EQ(InForceOf({&new_one}),
+  EXPECT_EQ(HighestOf({&new_one}),
             (InForce{{"format", 5}, {"size", 64}, {"procedure p", 1}}));
-  EXPECT_EQ(InForceOf({}), InForce());
-  EXPECT_EQ(Misfit(old_one, "n1", InForceOf({&old_one, &new_one})), "");
-  EXPECT_EQ(Misfit(old_one, "n1", InForceOf({&new_one})),
+  EXPECT_EQ(HighestOf({}), InForce());
+  EXPECT_EQ(Misfit(old_one, "n1", HighestOf({&old_one, &new_one})), "");
+  EXPECT_EQ(Misfit(old_one, "n1", HighestOf({&new_one})),
             "format is 1 to 3 at n1, but 5 in the chain");
   EXPECT_EQ(Misfit(Agreement(), "n1", {{"procedure p", 1}}),
             "procedure p is missing at n1, but 1 in the chain");
@@ -67,7 +67,7 @@ TEST(AgreementTest, ModesAreNamed) {
       Misfit(mode(ChainMode::kImages), "n2", mode(ChainMode::kKamino), "n1"),
       "chain mode (--chain_mode) is images at n2, but kamino at n1");
   const Agreement traditional = mode(ChainMode::kTraditional);
-  EXPECT_EQ(Misfit(mode(ChainMode::kImages), "n2", InForceOf({&traditional})),
+  EXPECT_EQ(Misfit(mode(ChainMode::kImages), "n2", HighestOf({&traditional})),
             "chain mode (--chain_mode) is images at n2, but traditional in the "
             "chain");
   // A program from before there were modes.
@@ -84,7 +84,7 @@ TEST(AgreementTest, UndoCopiesAreNamed) {
   const Agreement log = undo_copy(UndoCopyKind::kLog);
   EXPECT_EQ(Misfit(undo_copy(UndoCopyKind::kSimple), "n2", log, "n1"),
             "undo copy (--undo_copy) is simple at n2, but log at n1");
-  EXPECT_EQ(Misfit(undo_copy(UndoCopyKind::kDynamic), "n2", InForceOf({&log})),
+  EXPECT_EQ(Misfit(undo_copy(UndoCopyKind::kDynamic), "n2", HighestOf({&log})),
             "undo copy (--undo_copy) is dynamic at n2, but log in the chain");
   EXPECT_EQ(Misfit(log, "n1", Agreement(), "n2"),
             "undo copy (--undo_copy) is log at n1, but missing at n2");

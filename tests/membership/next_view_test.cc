@@ -310,7 +310,7 @@ TEST(NextViewTest, OfThoseThatMendAloneOneIsNeeded) {
       const auto number = static_cast<uint64_t>(mode);
       member.agreement[std::string(kChainModeTerm)] = {number, number};
     }
-    view.Agree();
+    view.Finalize();
     ASSERT_EQ(view.mode(), mode);
     KnownNodes known = Sound({kUnknown, kAliveRestarted, kDead, kUnknown});
     known["n1"].report.condition = Condition::kReturned;

@@ -186,8 +186,9 @@ TEST_F(ManagerCoreTest, WhatIsInForceIsChangedWhenAllAreDown) {
   }
 }
 
-// Members are exchanged for those of a newer program one after the other.
-TEST_F(ManagerCoreTest, WhatIsNewIsInForceOnceAllMembersHaveIt) {
+// Members are exchanged for those of a newer program one after the other, and
+// back, until that is finalized.
+TEST_F(ManagerCoreTest, WhatIsNewIsInForceOnceItIsFinalized) {
   const Agreement old_one = {{"format", {2, 2}}};
   const Agreement new_one = {{"format", {2, 3}}, {"procedure p", {0, 1}}};
   std::vector<Member> members = all_;
@@ -200,20 +201,61 @@ TEST_F(ManagerCoreTest, WhatIsNewIsInForceOnceAllMembersHaveIt) {
   Member spare = Node("n4");
   spare.agreement = old_one;
   ASSERT_EQ(Register(spare), absl::OkStatus());
-  for (size_t i = 0; i < members.size(); ++i) {
+  const auto exchange = [&](size_t i, const Agreement& program) {
     ++members[i].incarnation;
-    members[i].agreement = new_one;
+    members[i].agreement = program;
     ASSERT_EQ(Register(members[i], Condition::kReturned), absl::OkStatus());
     core_.OnViewStored(*core_.ProposeView(now_));
-    const bool all = i + 1 == members.size();
-    EXPECT_EQ(core_.view().in_force,
-              (InForce{{"format", all ? 3 : 2}, {"procedure p", all ? 1 : 0}}));
-  }
+    EXPECT_EQ(core_.view().in_force.at("format"), 2u);
+  };
+  for (size_t i = 0; i < members.size(); ++i) exchange(i, new_one);
+  exchange(1, old_one);
+  EXPECT_EQ(core_.NotFinalized().size(), 0u);
+  ASSERT_EQ(core_.Finalize(/*force=*/false, now_), absl::OkStatus());
+  EXPECT_FALSE(core_.ProposeView(now_).has_value());  // there is nothing
+  exchange(1, new_one);
+  ASSERT_EQ(core_.NotFinalized().size(), 2u);
+  EXPECT_EQ(core_.NotFinalized()[0].name, "format");
+  EXPECT_EQ(core_.NotFinalized()[0].from, 2u);
+  EXPECT_EQ(core_.NotFinalized()[0].to, 3u);
+  EXPECT_FALSE(core_.ProposeView(now_).has_value());  // nobody has asked
+  EXPECT_EQ(core_.Finalize(/*force=*/false, now_).message(),
+            "format is 2 at n4, but 3 in the chain once it is finalized: it "
+            "would be refused for good; start it on the new release first, or "
+            "force it");
+  ASSERT_EQ(core_.Finalize(/*force=*/true, now_), absl::OkStatus());
+  core_.OnViewStored(*core_.ProposeView(now_));
+  EXPECT_EQ(core_.view().in_force,
+            (InForce{{"format", 3}, {"procedure p", 1}}));
+  EXPECT_EQ(core_.NotFinalized().size(), 0u);
+  EXPECT_FALSE(core_.ProposeView(now_).has_value());
   // It stood by, and is too old now: it hears so when it registers again.
   EXPECT_TRUE(absl::IsNotFound(Beat("n4", 1, Condition::kFresh)));
   EXPECT_EQ(Register(spare).message(),
             "format is 2 at n4, but 3 in the chain; all nodes of a chain must "
             "have it in common");
+}
+
+// What is new is in force as soon as all have it, and nobody may go back.
+TEST_F(ManagerCoreTest, AManagerThatFinalizesUnaskedIsNoticed) {
+  faults::PlantFault("membership-raises-unasked");
+  std::vector<Member> members = all_;
+  for (Member& member : members) {
+    ASSERT_EQ(Register(member), absl::OkStatus());
+  }
+  core_.OnViewStored(*core_.ProposeView(now_));
+  for (Member& member : members) {
+    ++member.incarnation;
+    member.agreement = {{"procedure p", {0, 1}}};
+    ASSERT_EQ(Register(member, Condition::kReturned), absl::OkStatus());
+    core_.OnViewStored(*core_.ProposeView(now_));
+  }
+  EXPECT_TRUE(core_.NotFinalized().empty());
+  Member back = members[0];
+  ++back.incarnation;
+  back.agreement.clear();
+  EXPECT_TRUE(absl::IsFailedPrecondition(Register(back, Condition::kReturned)));
+  faults::PlantFault("");
 }
 
 // A spare of an older program comes when no member is heard: one that keeps to

@@ -63,5 +63,23 @@ TEST(NodeAgreementTest, UndoCopiesOfHeadsAreTheirOwn) {
   }
 }
 
+TEST(NodeAgreementTest, AProcedureIsCalledOnceItIsFinalized) {
+  membership::View view;
+  for (const char* id : {"n1", "n2"}) {
+    view.members.emplace_back();
+    view.members.back().node_id = id;
+  }
+  view.in_force = {{"procedure p", 0}};
+  view.members[0].agreement = {{"procedure p", {0, 1}}};
+  EXPECT_EQ(CheckInForce(view, "p").message(),
+            "procedure p is not in force, as node n2 does not have it");
+  view.members[1].agreement = {{"procedure p", {0, 1}}};
+  EXPECT_EQ(CheckInForce(view, "p").message(),
+            "procedure p is not in force, though all nodes have it: kamino "
+            "admin finalize");
+  view.Finalize();
+  EXPECT_EQ(CheckInForce(view, "p"), absl::OkStatus());
+}
+
 }  // namespace
 }  // namespace kamino::node

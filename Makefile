@@ -1,5 +1,6 @@
 # The front door. `make` lists what there is.
-.PHONY: help packages checkers build demo test test-rdma test-upgrade chaos \
+.PHONY: help packages checkers build demo test test-rdma test-upgrade \
+  test-workspace chaos \
   bench-chain bench-connections bench-engine bench-failover bench-service bench-transport \
   crash simulate fuzz sanitize lint format clean
 .DEFAULT_GOAL := help
@@ -10,6 +11,9 @@ help:
 	@echo "make demo    install what is missing, build, run the demo (10 seconds;"
 	@echo "             the first build takes some ten minutes)"
 	@echo "make test    the same for the whole test suite"
+	@echo "make test-workspace"
+	@echo "             build a program in a Bazel workspace of its own on this one"
+	@echo "             (a minute or two)"
 	@echo "make test-rdma"
 	@echo "             test in virtual machines: RDMA and NVDIMM drivers,"
 	@echo "             loss of power (minutes)"
@@ -84,6 +88,9 @@ else
 	@tests/chaos/chaos.py run --minutes=$(MINUTES) $(if $(SEED),--seed=$(SEED)) \
 	  $(if $(JSON),--json=$(JSON)) $(if $(MODE),--mode=$(MODE))
 endif
+
+test-workspace: packages
+	@python3 -B tests/deploy/workspace_test.py --build
 
 test-rdma: build
 	@bazel build //tests/transport:link_test //tests/transport:verbs_device_test \

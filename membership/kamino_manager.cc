@@ -12,6 +12,8 @@
 #include "absl/flags/flag.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/service_manager.h"
 #include "base/status_macros.h"
 #include "glog/logging.h"
 #include "membership/admin_service.h"
@@ -122,10 +124,11 @@ absl::Status Serve(const Deployment& deployment,
   // A leader has to get through to a second endpoint before its time is over.
   const absl::Duration etcd_deadline =
       std::min(kEtcdDeadline, options.leader_ttl / 4);
+  ServiceWatchdog watchdog;
   Manager manager(
       options,
       std::make_unique<EtcdClient>(deployment.etcd_endpoints, etcd_deadline),
-      LeaseClockNow);
+      LeaseClockNow, [&watchdog] { watchdog.Alive(MonotonicNow()); });
   ManagerService service(&manager);
   AdminService admin(&manager);
   rpc::ServerOptions server_options;
@@ -134,8 +137,11 @@ absl::Status Serve(const Deployment& deployment,
   server_options.max_request_bytes = kMaxRequestBytes;
   ASSIGN_OR_RETURN(const auto server,
                    rpc::Server::Start(server_options, {&service, &admin}));
-  LOG(INFO) << "manager of cluster " << options.core.cluster_id
-            << " listens on " << absl::GetFlag(FLAGS_listen);
+  const std::string serves =
+      absl::StrCat("manager of cluster ", options.core.cluster_id,
+                   " listens on ", absl::GetFlag(FLAGS_listen));
+  LOG(INFO) << serves;
+  TellServiceIsReady(serves);
   await_end();
   return absl::OkStatus();
 }

@@ -27,9 +27,11 @@ constexpr absl::Duration kStoringTime = absl::Seconds(4);
 }  // namespace
 
 Manager::Manager(Options options, std::unique_ptr<Etcd> etcd,
-                 std::function<absl::Time()> clock)
+                 std::function<absl::Time()> clock,
+                 std::function<void()> on_turn)
     : name_(options.name),
       clock_(std::move(clock)),
+      on_turn_(std::move(on_turn)),
       loop_(options),
       etcd_(std::move(etcd)),
       thread_([this] { Run(); }) {}
@@ -46,6 +48,7 @@ void Manager::Run() {
   pthread_setname_np(pthread_self(), "manager");
   absl::Duration wait = absl::ZeroDuration();
   for (;;) {
+    if (on_turn_ != nullptr) on_turn_();
     ManagerLoop::Step step;
     {
       absl::MutexLock lock(&mutex_);

@@ -28,8 +28,11 @@ class Manager {
 
   // Starts taking part. An etcd that cannot be reached is tried again for ever.
   // `clock`: LeaseClockNow, or one that a test moves; any thread may call it.
+  // `on_turn` is called again and again, on the manager's thread, which waits
+  // for etcd at most between two calls; null: for nobody.
   Manager(Options options, std::unique_ptr<Etcd> etcd,
-          std::function<absl::Time()> clock);
+          std::function<absl::Time()> clock,
+          std::function<void()> on_turn = nullptr);
   // Gives the leadership up.
   ~Manager();
 
@@ -72,6 +75,7 @@ class Manager {
 
   const std::string name_;
   const std::function<absl::Time()> clock_;
+  const std::function<void()> on_turn_;
 
   absl::Mutex mutex_;
   ManagerLoop loop_ ABSL_GUARDED_BY(mutex_);

@@ -19,6 +19,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/address.h"
 #include "base/parse_flags.h"
+#include "base/service_manager.h"
 #include "config/example.h"
 #include "config/program_config.h"
 #include "glog/logging.h"
@@ -196,6 +197,7 @@ int RunServer(const ServerProgram& program, int argc, char** argv) {
     while (sigwait(&signals, &ended_by) == 0 && ended_by == SIGHUP) {
       config.Reload(program.check);
     }
+    TellServiceStops();
   });
   if (served.ok()) {
     LOG(INFO) << program.name << " has ended, asked to by "

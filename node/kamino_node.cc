@@ -16,8 +16,10 @@
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
+#include "base/clock.h"
 #include "base/host_id.h"
 #include "base/memory_trimmer.h"
+#include "base/service_manager.h"
 #include "base/status_macros.h"
 #include "glog/logging.h"
 #include "head/procedures/bank_transfer.h"
@@ -89,7 +91,8 @@ absl::Status ChooseTransports(const NodeFlags& flags,
   if (any || flags.transport == "shm") {
     links->offers.push_back(
         {transport::ShmTransports(),
-         std::filesystem::absolute(flags.data_dir) / "link.sock"});
+         std::filesystem::absolute(flags.data_dir) / "link.sock",
+         /*advertise=*/""});
   }
   if (any || flags.transport == "verbs") {
     const auto verbs = transport::SystemVerbs();
@@ -97,7 +100,7 @@ absl::Status ChooseTransports(const NodeFlags& flags,
     if (port.ok()) {
       links->offers.push_back({transport::VerbsTransports(
                                    {flags.verbs, std::move(rendezvous), verbs}),
-                               /*listen=*/""});
+                               /*listen=*/"", /*advertise=*/""});
       LOG(INFO) << "chain links: --transport=" << flags.transport
                 << ", verbs on " << Describe(port->choice);
     } else if (any) {
@@ -113,7 +116,8 @@ absl::Status ChooseTransports(const NodeFlags& flags,
   } else {
     LOG(INFO) << "chain links: " << flags.transport << ", by --transport";
   }
-  links->offers.push_back({transport::TcpTransports(), flags.link_listen});
+  links->offers.push_back(
+      {transport::TcpTransports(), flags.link_listen, flags.link_advertise});
   return absl::OkStatus();
 }
 
@@ -198,7 +202,10 @@ absl::Status Serve(const NodeFlags& flags,
   auto rendezvous =
       std::make_shared<GrpcRendezvous>(flags.storage.cluster_id, kOnlyChain);
   ASSIGN_OR_RETURN(auto options, OptionsFrom(flags, rendezvous));
-  ASSIGN_OR_RETURN(auto runtime, RealRuntime(flags.link_spin));
+  ServiceWatchdog watchdog;
+  ASSIGN_OR_RETURN(auto runtime, RealRuntime(flags.link_spin, [&watchdog] {
+                     watchdog.Alive(MonotonicNow());
+                   }));
   StorageOptions storage_options = flags.storage;
   storage_options.first_incarnation = RandomIncarnation();
   storage_options.salt = RandomIncarnation();
@@ -215,9 +222,12 @@ absl::Status Serve(const NodeFlags& flags,
   agent_options.managers = flags.managers;
   std::string address;  // known before Join
   agent_options.on_registered = [&](const std::string& manager) {
-    LOG(INFO) << "node " << flags.storage.node_id << " of cluster "
-              << flags.storage.cluster_id << " serves on " << address
-              << ", taken in by the manager at " << manager;
+    const std::string serves =
+        absl::StrCat("node ", flags.storage.node_id, " of cluster ",
+                     flags.storage.cluster_id, " serves on ", address,
+                     ", taken in by the manager at ", manager);
+    LOG(INFO) << serves;
+    TellServiceStatus(serves);
   };
   membership::MembershipAgent agent(std::move(agent_options));
 
@@ -267,10 +277,12 @@ absl::Status Serve(const NodeFlags& flags,
   }
   address = Advertised(flags, server->port());
   session_service.SetCarriers(session_links->carriers(address));
-  LOG(INFO) << "node " << flags.storage.node_id << " of cluster "
-            << flags.storage.cluster_id << " listens on " << flags.listen
-            << " as " << address << ", and asks to be taken in by "
-            << absl::StrJoin(flags.managers, " or ");
+  const std::string listens = absl::StrCat(
+      "node ", flags.storage.node_id, " of cluster ", flags.storage.cluster_id,
+      " listens on ", flags.listen, " as ", address,
+      ", and asks to be taken in by ", absl::StrJoin(flags.managers, " or "));
+  LOG(INFO) << listens;
+  TellServiceIsReady(listens);
   if (absl::Status joins = node->Join(address); !joins.ok()) {
     stop();
     return joins;

@@ -30,8 +30,10 @@ ABSL_FLAG(std::string, session_listen, "",
           "host:port on which clients' sessions come over plain TCP, besides "
           "--listen; by default any port of --listen's host.");
 ABSL_FLAG(std::string, link_listen, "127.0.0.1:0",
-          "host:port for chain links over tcp. Port 0 picks one. Its host is "
-          "what the other nodes connect to.");
+          "host:port for chain links over tcp. Port 0 picks one.");
+ABSL_FLAG(std::string, link_advertise, "",
+          "host:port under which the other nodes reach --link_listen; by "
+          "default the same. Port 0: that of --link_listen.");
 ABSL_FLAG(std::string, transport, "tcp",
           "Preferred transport of chain links: tcp, shm for nodes on one "
           "machine, verbs (RDMA), or auto: the best of these that both "
@@ -235,17 +237,24 @@ absl::Status ReadTransport(NodeFlags* flags) {
 // A node that clients reach over the network has neighbours that do. Those of
 // shm are on its machine.
 absl::Status CheckLinksReachable(const NodeFlags& flags) {
+  const bool own = flags.link_advertise.empty();
+  const std::string& links = own ? flags.link_listen : flags.link_advertise;
+  const char* const flag = own ? "link_listen" : "link_advertise";
+  if (!IsReachable(links)) {
+    return BadFlag(flag,
+                   absl::StrCat("is ", links, ", which is every address; ",
+                                "--link_advertise must name the host that the "
+                                "other nodes connect to"));
+  }
   const std::string& service =
       flags.advertise.empty() ? flags.listen : flags.advertise;
-  if (flags.transport == "shm" || IsLoopback(service) ||
-      !IsLoopback(flags.link_listen)) {
+  if (flags.transport == "shm" || IsLoopback(service) || !IsLoopback(links)) {
     return absl::OkStatus();
   }
   return BadFlag(
-      "link_listen",
-      absl::StrCat("is ", flags.link_listen, ", which other machines cannot ",
-                   "reach, while clients reach this node at ", service,
-                   "; name a host that the other nodes connect to"));
+      flag, absl::StrCat("is ", links, ", which other machines cannot ",
+                         "reach, while clients reach this node at ", service,
+                         "; name a host that the other nodes connect to"));
 }
 
 }  // namespace
@@ -256,6 +265,7 @@ absl::StatusOr<NodeFlags> ReadNodeFlags() {
   flags.listen = absl::GetFlag(FLAGS_listen);
   flags.advertise = absl::GetFlag(FLAGS_advertise);
   flags.link_listen = absl::GetFlag(FLAGS_link_listen);
+  flags.link_advertise = absl::GetFlag(FLAGS_link_advertise);
   flags.session_listen = absl::GetFlag(FLAGS_session_listen);
   if (flags.session_listen.empty()) {
     flags.session_listen =
@@ -266,13 +276,14 @@ absl::StatusOr<NodeFlags> ReadNodeFlags() {
     RETURN_IF_ERROR(CheckAddressFlag("advertise", flags.advertise, false));
   }
   RETURN_IF_ERROR(CheckAddressFlag("link_listen", flags.link_listen, true));
+  if (!flags.link_advertise.empty()) {
+    RETURN_IF_ERROR(
+        CheckAddressFlag("link_advertise", flags.link_advertise, true));
+  }
   RETURN_IF_ERROR(
       CheckAddressFlag("session_listen", flags.session_listen, true));
   if (flags.advertise.empty() && !IsReachable(flags.listen)) {
     return BadFlag("advertise", "is required when --listen is every address");
-  }
-  if (!IsReachable(flags.link_listen)) {
-    return BadFlag("link_listen", "must name the host that nodes connect to");
   }
   RETURN_IF_ERROR(ReadTransport(&flags));
   RETURN_IF_ERROR(CheckLinksReachable(flags));

@@ -26,6 +26,7 @@ struct NodeFlags {
   std::string listen;
   std::string advertise;
   std::string link_listen;
+  std::string link_advertise;
   std::string session_listen;
   std::string transport;           // tcp, shm, verbs or auto
   absl::Duration link_spin;        // how long links poll before they sleep

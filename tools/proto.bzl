@@ -10,6 +10,9 @@ def kamino_cc_proto_library(name, srcs, deps = [], grpc = False, visibility = No
       grpc: whether to make service stubs as well.
       visibility: as usual.
     """
+    # Where protoc finds this package, also when another workspace uses this one.
+    root = Label("//tools:proto.bzl").workspace_root
+    folder = "/".join([part for part in [root, native.package_name()] if part])
     outs = []
     for src in srcs:
         base = src[:-len(".proto")]
@@ -28,7 +31,7 @@ def kamino_cc_proto_library(name, srcs, deps = [], grpc = False, visibility = No
         srcs = srcs + [dep + "_srcs" for dep in deps],
         outs = outs,
         cmd = ("/usr/bin/protoc -I%s -I$(RULEDIR) -I/usr/include --cpp_out=$(RULEDIR) %s" %
-               (native.package_name(), plugin)) +
+               (folder, plugin)) +
               " ".join(["$(location %s)" % src for src in srcs]),
         message = "protoc",
     )

@@ -54,6 +54,9 @@ void CoreWatchdog::Say(const std::string& line) const {
 
 void CoreWatchdog::Look(absl::Time now) {
   const uint64_t step = activity_->steps();
+  if (options_.goes_on != nullptr && (step != step_ || activity_->idle())) {
+    options_.goes_on();
+  }
   if (step != step_) {
     if (said_) {
       Say(absl::StrCat("the core thread was busy for about ",

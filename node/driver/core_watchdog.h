@@ -22,6 +22,9 @@ struct CoreWatchdogOptions {
   // Of steps no more than one is logged in so much time; the line says how many
   // others there were.
   absl::Duration spacing = absl::Seconds(1);
+  // Called at each look that finds the core idle or with another step than the
+  // last one did; null: for nobody. On the watchdog's thread.
+  std::function<void()> goes_on;
   // Where lines go; null: to the log.
   std::function<void(const std::string& line)> log;
 };

@@ -37,6 +37,14 @@ std::string PathOf(const std::string& address) {
   return address.substr(0, address.rfind(kHostMark));
 }
 
+// Where others connect to what listens at `own`, host:port.
+std::string Advertised(const std::string& advertise, const std::string& own) {
+  if (advertise.empty()) return own;
+  const size_t colon = advertise.rfind(':');
+  if (advertise.substr(colon) != ":0") return advertise;
+  return absl::StrCat(advertise.substr(0, colon), own.substr(own.rfind(':')));
+}
+
 }  // namespace
 
 // The transport's view of one link.
@@ -100,7 +108,7 @@ LinkHub::~LinkHub() {
 }
 
 absl::Status LinkHub::Listen(const Offer& offer) {
-  Port port{offer.factory.capabilities(), nullptr, nullptr};
+  Port port{offer.factory.capabilities(), offer.advertise, nullptr, nullptr};
   transport::TransportOptions options = options_.transport;
   // Over the others a Hello of an old view gets an answer, which says more.
   if (!port.kind.one_sided) options.era = nullptr;
@@ -133,8 +141,9 @@ std::map<std::string, std::string> LinkHub::Addresses(
   std::map<std::string, std::string> addresses;
   for (const Port& port : ports_) {
     std::string& address = addresses[std::string(port.kind.name)];
-    address =
-        port.kind.needs_rendezvous ? service_address : port.listener->address();
+    address = port.kind.needs_rendezvous
+                  ? service_address
+                  : Advertised(port.advertise, port.listener->address());
     if (port.kind.same_host_only) {
       absl::StrAppend(&address, kHostMark, options_.host_id);
     }

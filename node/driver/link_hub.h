@@ -49,6 +49,9 @@ class LinkHub {
   struct Offer {
     transport::TransportFactory factory;
     std::string listen;  // address; of its rendezvous, if it needs one
+    // host:port that others are told instead; port 0: the one it listens on.
+    // Empty: where it listens.
+    std::string advertise = "";
   };
 
   struct Options {
@@ -107,6 +110,7 @@ class LinkHub {
   class Handler;
   struct Port {
     transport::Capabilities kind;
+    std::string advertise;
     std::unique_ptr<transport::Transport> transport;
     std::unique_ptr<transport::Listener> listener;
   };

@@ -3,6 +3,8 @@
 #ifndef KAMINO_NODE_DRIVER_REAL_RUNTIME_H_
 #define KAMINO_NODE_DRIVER_REAL_RUNTIME_H_
 
+#include <functional>
+
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "node/driver/node.h"
@@ -10,8 +12,10 @@
 namespace kamino::node {
 
 // `spin`: as TransportOptions::spin, of the thread that links live on as well.
-// An error: the system lacks descriptors.
-absl::StatusOr<NodeRuntime> RealRuntime(absl::Duration spin);
+// `goes_on`: as CoreWatchdogOptions::goes_on. An error: the system lacks
+// descriptors.
+absl::StatusOr<NodeRuntime> RealRuntime(absl::Duration spin,
+                                        std::function<void()> goes_on);
 
 }  // namespace kamino::node
 

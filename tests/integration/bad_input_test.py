@@ -131,8 +131,15 @@ class BadNodeTest(NodeThatMustNotStart):
                        ("--link_listen=0.0.0.0:0", "--link_listen"),
                        ("--advertise=10.0.0.1:7001", "--link_listen"),
                        ("--listen=10.0.0.1:7001", "--link_listen"),
+                       ("--link_advertise=somewhere", "--link_advertise"),
+                       ("--link_advertise=0.0.0.0:0", "--link_advertise"),
                        ("--managers=", "--managers")):
       self.check(self.node(flag), 2, text)
+    # Neighbours on other machines could not connect to it.
+    self.check(self.node("--link_listen=0.0.0.0:0",
+                         "--link_advertise=127.0.0.1:0",
+                         "--advertise=10.0.0.1:7001"), 2,
+               "--link_advertise is 127.0.0.1:0, which other machines cannot")
     self.assertEqual(self.node("--no_such_flag=1")[0], 2)
     manager = self.cluster.binary("kamino_manager")
     done = self.run_program(manager, "--cluster_id=c", "--listen=127.0.0.1:1",

@@ -333,6 +333,27 @@ TEST(CoreThreadTest, AStepThatTakesLongIsLoggedWithWhatItIs) {
   faults::PlantFault("");
 }
 
+// What a service manager's watchdog goes by.
+TEST(CoreThreadTest, AThreadGoesOnWhileItStepsOrWaits) {
+  Lines lines;
+  std::atomic<int> goes_on{0};
+  absl::Notification waits;
+  CoreActivity activity;
+  activity.BeginStep("a task");
+  CoreWatchdogOptions options;
+  options.patience = absl::Milliseconds(2);
+  options.log = [&](const std::string& line) { lines.Add(line); };
+  options.goes_on = [&] {
+    ++goes_on;
+    if (activity.idle() && !waits.HasBeenNotified()) waits.Notify();
+  };
+  CoreWatchdog watchdog(options, &activity);
+  EXPECT_NE(lines.Get(0), "");  // some looks later
+  EXPECT_EQ(goes_on, 1);        // the step was new once
+  activity.Idle();
+  EXPECT_TRUE(waits.WaitForNotificationWithTimeout(absl::Seconds(20)));
+}
+
 TEST(CoreThreadTest, AThreadThatWaitsIsNotBusy) {
   CoreActivity activity;
   activity.BeginStep("a task");

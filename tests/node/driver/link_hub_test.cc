@@ -190,6 +190,19 @@ TEST_F(LinkHubTest, ARendezvousIsAtTheServiceAddress) {
               ElementsAre(Pair("tcp", "b"), Pair("verbs", "node:7")));
 }
 
+// As behind a container's network.
+TEST_F(LinkHubTest, OthersAreToldWhatIsAdvertised) {
+  for (const auto& [advertise, told] :
+       {std::pair("10.0.0.7:900", "10.0.0.7:900"),
+        std::pair("[fd00::7]:0", "[fd00::7]:44"), std::pair("", "p:44")}) {
+    Peer peer(&world_, &network_, "p:44");
+    peer.options.offers.push_back(
+        {network_.Transports(&peer, kTcp), "p:44", advertise});
+    ASSERT_TRUE(peer.Listen({}).ok());
+    EXPECT_THAT(peer.hub->Addresses("node:7"), ElementsAre(Pair("tcp", told)));
+  }
+}
+
 TEST_F(LinkHubTest, BetweenHostsTheBestComesFirst) {
   a_.options.host_id = "host1";
   b_.options.host_id = "host2";

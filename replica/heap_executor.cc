@@ -18,6 +18,7 @@ absl::StatusOr<uint64_t> HeapExecutor::Run(const LogEntry& entry, bool trial) {
   if (scrubbed_ != nullptr && !trial) {
     for (const Intent& intent : write_set) scrubbed_->OnWritten(intent.object);
   }
+  if (!trial) BeforeChanges(write_set);
   if (undo_ != nullptr && !trial) {
     RETURN_IF_ERROR(PrepareToTakeBack(entry, write_set));
   }
@@ -33,6 +34,12 @@ absl::StatusOr<uint64_t> HeapExecutor::Run(const LogEntry& entry, bool trial) {
   }
   if (!done.ok()) return absl::DataLossError(done.message());
   return hash;
+}
+
+// All at once, so that a snapshot holds also where the execution ends halfway.
+void HeapExecutor::BeforeChanges(const WriteSet& write_set) {
+  if (snapshots_ == nullptr) return;
+  for (const Intent& intent : write_set) snapshots_->BeforeChange(intent);
 }
 
 absl::Status HeapExecutor::PrepareToTakeBack(const LogEntry& entry,
@@ -86,6 +93,8 @@ absl::Status HeapExecutor::ReadIntent(const Intent& intent,
 absl::Status HeapExecutor::BeginMending(const WriteSet& intents,
                                         bool interrupted) {
   mended_.clear();
+  // What is half executed was told of before, if any snapshot is that old.
+  if (!interrupted) BeforeChanges(intents);
   return interrupted ? mender_.Begin(intents) : mender_.BeginWhole(intents);
 }
 

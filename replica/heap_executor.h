@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/heap/heap.h"
+#include "engine/heap/open_snapshots.h"
 #include "replica/executor.h"
 #include "replica/local_undo.h"
 #include "replica/mender.h"
@@ -16,15 +17,17 @@ namespace kamino::replica {
 
 class HeapExecutor : public Executor {
  public:
-  // All must outlive this. `scrubbed`, which may be null, is told what changes.
-  // `undo`: null where nothing is taken back here.
+  // All must outlive this. `scrubbed` and `snapshots`, which may be null, are
+  // told what changes. `undo`: null where nothing is taken back here.
   HeapExecutor(engine::Heap* heap, StateMachine* state,
                ScrubbedHeap* scrubbed = nullptr,
-               LocalUndoSource* undo = nullptr)
+               LocalUndoSource* undo = nullptr,
+               engine::OpenSnapshots* snapshots = nullptr)
       : heap_(heap),
         state_(state),
         scrubbed_(scrubbed),
         undo_(undo),
+        snapshots_(snapshots),
         mender_(heap) {}
 
   absl::StatusOr<uint64_t> Execute(const LogEntry& entry) override;
@@ -46,11 +49,13 @@ class HeapExecutor : public Executor {
   absl::StatusOr<uint64_t> Run(const LogEntry& entry, bool trial);
   absl::Status PrepareToTakeBack(const LogEntry& entry,
                                  const engine::WriteSet& write_set);
+  void BeforeChanges(const engine::WriteSet& write_set);
 
   engine::Heap* const heap_;
   StateMachine* const state_;
   ScrubbedHeap* const scrubbed_;
   LocalUndoSource* const undo_;
+  engine::OpenSnapshots* const snapshots_;
   Mender mender_;
   std::vector<engine::ObjectId> mended_;  // since BeginMending
 };

@@ -42,6 +42,7 @@ bool Pinned(const TransactionState::Object& object) {
 KaminoStore::KaminoStore(Heap* heap, std::unique_ptr<Backup> backup,
                          const KaminoOptions& options)
     : heap_(heap),
+      snapshots_(options.snapshots),
       backup_(std::move(backup)),
       undo_log_(backup_->undo_log()),
       copy_at_commit_(options.copy_at_commit && undo_log_ == nullptr),

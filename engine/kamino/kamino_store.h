@@ -48,6 +48,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "engine/heap/heap.h"
+#include "engine/heap/open_snapshots.h"
 #include "engine/kamino/backup.h"
 #include "engine/kamino/commit_log.h"
 #include "engine/kamino/lock_table.h"
@@ -78,6 +79,9 @@ struct KaminoOptions {
   // is the log emptied, which knows of it. So after a crash in between Open
   // calls it again. An error makes Open fail. May be null.
   std::function<absl::Status(uint64_t last_sequence)> on_recovered;
+  // Is told what transactions are about to change. One thread alone may run
+  // transactions then. May be null; outlives the store.
+  OpenSnapshots* snapshots = nullptr;
 };
 
 class KaminoStore final : public TransactionalStore {
@@ -197,6 +201,9 @@ class KaminoStore final : public TransactionalStore {
   // Meanwhile locks fall that only wait for somebody to drain.
   bool LockOrPropagate(ObjectId id, absl::Duration wait,
                        absl::FunctionRef<bool(absl::Duration)> take);
+  void BeforeChange(ObjectId id, IntentKind kind) {
+    if (snapshots_ != nullptr) snapshots_->BeforeChange({id, 0, 0, kind});
+  }
   // Room in the log; waits for other threads' commits if it must.
   CommitLog::Claim ClaimRecord(size_t entries);
   Turn TakeTurn();
@@ -245,6 +252,7 @@ class KaminoStore final : public TransactionalStore {
   void Unlock(State state);
 
   Heap* const heap_;
+  OpenSnapshots* const snapshots_;
   const std::unique_ptr<Backup> backup_;
   UndoLog* const undo_log_;          // the backup's; may be null
   uint64_t undo_committed_ = 0;      // the largest of all that have committed

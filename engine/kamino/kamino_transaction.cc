@@ -175,8 +175,9 @@ absl::StatusOr<KaminoTransaction::Object*> KaminoTransaction::OpenForWrite(
         "bytes [", offset, ", ", offset, " + ", length, ") are not within the ",
         object->payload.size(), " bytes of object ", id));
   }
-  if (object->allocated || object->copy != nullptr) return object;
-  RETURN_IF_ERROR(MakeSticky(object));
+  if (object->allocated) return object;
+  if (object->copy == nullptr) RETURN_IF_ERROR(MakeSticky(object));
+  store_->BeforeChange(id, IntentKind::kWrite);
   return object;
 }
 
@@ -435,6 +436,7 @@ absl::StatusOr<ObjectId> KaminoTransaction::Alloc(uint32_t size) {
     return locked.status();
   }
   Object* object = *locked;
+  store_->BeforeChange(*id, IntentKind::kAlloc);
   object->payload = store_->heap_->BlockPayload(*id);
   object->allocated = true;
   object->zeroed = false;
@@ -456,6 +458,7 @@ absl::Status KaminoTransaction::Free(ObjectId id) {
     object->payload = *payload;
   }
   RETURN_IF_ERROR(CheckRoom());
+  if (!object->allocated) store_->BeforeChange(id, IntentKind::kFree);
   // What is put off is stored as it overlaps.
   if (object->deferred) RETURN_IF_ERROR(Save());
   bool overlaps;

@@ -66,15 +66,17 @@ ChainNode::ChainNode(Options options, Storage* storage,
       state_(procedures, storage->heap()->root()),
       ranges_(storage->heap(), storage->scrub_record(),
               options_.chain.scrub_range_bytes),
+      snapshots_(storage->heap(), options_.snapshots),
       executor_(storage->heap(), &state_, &ranges_,
-                TakesBackAlone(storage->options().mode) ? storage : nullptr),
+                TakesBackAlone(storage->options().mode) ? storage : nullptr,
+                &snapshots_),
       copy_(
           storage,
           [this] {
             // States of blocks are flushed when the backup takes them.
             if (store_ != nullptr) store_->Quiesce();
           },
-          [this] { state_.Forget(); }),
+          [this] { ForgetHeap(); }),
       core_(options_.chain, storage->ring(), storage->record(), &executor_,
             &copy_, &ranges_),
       in_flight_(storage->ring()) {}
@@ -118,6 +120,7 @@ absl::Status ChainNode::BecomeHead(absl::Time now) {
   // The chain hears of a transaction before the backup does.
   engine::KaminoOptions engine_options;
   engine_options.copy_at_commit = false;
+  engine_options.snapshots = &snapshots_;
   ASSIGN_OR_RETURN(
       store_, engine::KaminoStore::Open(storage_->heap(), std::move(*backup),
                                         engine_options));

@@ -11,6 +11,7 @@
 #define KAMINO_NODE_DRIVER_CHAIN_NODE_H_
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -19,6 +20,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "engine/heap/open_snapshots.h"
 #include "engine/index/key_value.h"
 #include "engine/kamino/kamino_store.h"
 #include "head/admission.h"
@@ -70,6 +72,7 @@ class ChainNode {
     // What it is doing, and for whom, for whoever watches.
     std::function<void(absl::string_view what, uint64_t whose)> doing =
         [](absl::string_view, uint64_t) {};
+    engine::OpenSnapshotsOptions snapshots = {};
   };
 
   // Both must outlive this.
@@ -133,7 +136,27 @@ class ChainNode {
       ReadAt at = ReadAt::kTail);
   const ReadStats& read_stats() const { return read_stats_; }
 
-  // The same for what became of a mutation.
+  // --- Snapshots (docs/open_snapshots.md): reads of one moment that go on
+  // while the chain does.
+
+  struct OpenedSnapshot {
+    uint64_t id = 0;
+    uint64_t sequence = 0;  // of the last mutation that it has
+  };
+  // When this node may serve reads as the tail: so everything is in it that
+  // was acknowledged before. Errors: as Read's; kResourceExhausted.
+  absl::StatusOr<OpenedSnapshot> OpenSnapshot();
+  // Whatever has become of the node's place meanwhile. kAborted: the snapshot
+  // has ended; kNotFound: it is closed.
+  absl::Status ReadSnapshot(
+      uint64_t id,
+      absl::FunctionRef<absl::Status(engine::KeyValueReader&)> read);
+  void CloseSnapshot(uint64_t id);
+  engine::OpenSnapshotsStats snapshot_stats() const {
+    return snapshots_.stats();
+  }
+
+  // The same as Read for what became of a mutation.
   absl::Status ReadOutcome(const kamino::v1::RequestId& id,
                            kamino::v1::GetOutcomeResponse* response);
 
@@ -173,6 +196,8 @@ class ChainNode {
   absl::Status CheckMayRead(ReadAt at = ReadAt::kTail) const;
   absl::Status ReadIfClean(
       absl::FunctionRef<absl::Status(engine::KeyValueReader&)> read);
+  // It becomes another one.
+  void ForgetHeap();
   void Fail(absl::Status status);
   bool failed() const { return failed_ || !pending_.fatal.ok(); }
 
@@ -180,6 +205,9 @@ class ChainNode {
   Storage* const storage_;
   replica::StateMachine state_;
   replica::HeapRanges ranges_;
+  engine::OpenSnapshots snapshots_;
+  std::map<uint64_t, std::unique_ptr<engine::Snapshot>> held_snapshots_;
+  uint64_t last_snapshot_ = 0;
   replica::HeapExecutor executor_;
   StorageCopy copy_;
   replica::ChainCore core_;

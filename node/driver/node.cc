@@ -62,6 +62,7 @@ Node::Node(NodeOptions options, NodeRuntime runtime,
   chain.chain.max_entry_bytes =
       MaxEntryBytes(options_.links.transport.max_message);
   chain.admission = options_.admission;
+  chain.snapshots = options_.snapshots;
   chain.lease_valid = [views](uint64_t view_id) {
     return views->LeaseValid(view_id);
   };

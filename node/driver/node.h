@@ -45,6 +45,7 @@ struct NodeOptions {
   head::AdmissionOptions admission;
   LinkHub::Options links;
   RestartPolicy restarts;
+  engine::OpenSnapshotsOptions snapshots;
   // Mutations and their arguments that may wait for the core thread or be on
   // their way; more are refused with REASON_OVERLOADED.
   int64_t max_pending_requests = 16384;

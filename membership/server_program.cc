@@ -1,17 +1,13 @@
 #include "membership/server_program.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <iostream>
-#include <new>
 
+#include "absl/flags/reflection.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -20,10 +16,14 @@
 #include "base/address.h"
 #include "base/parse_flags.h"
 #include "base/service_manager.h"
+#include "base/status_macros.h"
 #include "config/example.h"
 #include "config/program_config.h"
+#include "config/reload.h"
 #include "glog/logging.h"
+#include "logs/log.h"
 #include "proto/version.h"
+#include "rpc/grpc_log.h"
 
 namespace kamino::membership {
 namespace {
@@ -42,55 +42,6 @@ void RaiseDescriptorLimit() {
       << "cannot have " << limit.rlim_max << " descriptors";
 }
 
-// --- Without memory nothing can be put together, and nobody answered.
-
-[[noreturn]] void EndWithoutMemory() {
-  constexpr char kLine[] =
-      "out of memory: the process may have no more, and ends; allow it more "
-      "(ulimit, the container's bound), or let clients do less at a time\n";
-  static_cast<void>(!write(STDERR_FILENO, kLine, sizeof(kLine) - 1));
-  _exit(kExitFailure);
-}
-
-bool MayHaveNoMemory() {
-  constexpr size_t kSome = 16u << 20;
-  void* some = mmap(nullptr, kSome, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return some == MAP_FAILED && errno == ENOMEM;
-}
-
-// gRPC's C parts abort without a word when malloc has nothing. So whoever
-// aborts, and can have no memory, ends for that.
-void OnAbort(int) {
-  if (MayHaveNoMemory()) EndWithoutMemory();
-  // abort() goes on when this returns.
-}
-
-// gRPC fills its slices without a look at what malloc said. Any other fault
-// ends the process as if there were no handler: with the same instruction, or
-// sent once more where another process has sent it.
-void OnFault(int number, siginfo_t* info, void*) {
-  constexpr uintptr_t kBehindNull = 64u << 10;
-  const bool of_null = reinterpret_cast<uintptr_t>(info->si_addr) < kBehindNull;
-  const bool sent = info->si_code <= 0;
-  if (of_null && !sent && MayHaveNoMemory()) EndWithoutMemory();
-  signal(number, SIG_DFL);
-  if (sent) raise(number);
-}
-
-void ExpectLackOfMemory() {
-  std::set_new_handler(EndWithoutMemory);
-  struct sigaction abort_action = {};
-  abort_action.sa_handler = OnAbort;
-  PCHECK(sigaction(SIGABRT, &abort_action, nullptr) == 0);
-  struct sigaction fault_action = {};
-  fault_action.sa_sigaction = OnFault;
-  // Not SA_RESETHAND: another thread's fault would end the process before the
-  // line of the first is written.
-  fault_action.sa_flags = SA_SIGINFO;
-  PCHECK(sigaction(SIGSEGV, &fault_action, nullptr) == 0);
-}
-
 // As a configuration file names it.
 std::string SectionOf(const ServerProgram& program) {
   return std::string(absl::StripPrefix(program.name, "kamino_"));
@@ -101,6 +52,35 @@ bool AsksForHelp(int argc, char** argv) {
     return absl::StartsWith(word, "--help") ||
            absl::StartsWith(word, "--version");
   });
+}
+
+// Of a flag that not every program has.
+std::string ValueOf(absl::string_view flag) {
+  const absl::CommandLineFlag* found = absl::FindCommandLineFlag(flag);
+  return found == nullptr ? "" : found->CurrentValue();
+}
+
+// To whoever typed it, or wrote the file.
+int Refuse(const ServerProgram& program, const config::ProgramConfig& config,
+           const absl::Status& why) {
+  const std::string line =
+      absl::StrCat(program.name, ": ", config.WithPlace(why.message()));
+  if (logs::LogsJson()) {
+    logs::SayLast(google::GLOG_ERROR, line);
+  } else {
+    std::cerr << line << "\n";
+  }
+  return kExitUsage;
+}
+
+void SetUpProcess() {
+  // Debian's Abseil looks for deadlocks at each lock; tests do that.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  // Whoever reads the log may end before this process does.
+  PCHECK(signal(SIGPIPE, SIG_IGN) != SIG_ERR);
+  // A file beyond RLIMIT_FSIZE is an error then (EFBIG), and no death.
+  PCHECK(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+  RaiseDescriptorLimit();
 }
 
 // Those that RunServer waits for.
@@ -160,52 +140,53 @@ bool IsLoopback(absl::string_view address) {
 
 int RunServer(const ServerProgram& program, int argc, char** argv) {
   config::ProgramConfig config(SectionOf(program));
-  const auto refuse = [&program](absl::string_view why) {
-    std::cerr << program.name << ": " << why << "\n";
-    return kExitUsage;
-  };
-  if (!AsksForHelp(argc, argv)) {
-    if (absl::Status loaded = config.Load(argc, argv); !loaded.ok()) {
-      return refuse(loaded.message());
-    }
-  }
+  absl::Status loaded;
+  if (!AsksForHelp(argc, argv)) loaded = config.Load(argc, argv);
   ParseFlags(program.name, program.usage, kVersion, argc, argv);
   if (config::OnlyPrintsExample()) {
     std::cout << config::ExampleSection(SectionOf(program), program.example);
     return 0;
   }
-  FLAGS_logtostderr = true;
-  google::InitGoogleLogging(argv[0]);
-  ExpectLackOfMemory();
-  // Debian's Abseil looks for deadlocks at each lock; tests do that.
-  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-  // Whoever reads the log may end before this process does.
-  PCHECK(signal(SIGPIPE, SIG_IGN) != SIG_ERR);
-  // A file beyond RLIMIT_FSIZE is an error then (EFBIG), and no death.
-  PCHECK(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
-  if (absl::Status checked = program.check(); !checked.ok()) {
-    return refuse(config.WithPlace(checked.message()));
-  }
+  if (loaded.ok()) loaded = logs::CheckLogFlags();
+  if (!loaded.ok()) return Refuse(program, config, loaded);
+  const auto check = [&program]() -> absl::Status {
+    RETURN_IF_ERROR(logs::CheckLogFlags());
+    return program.check();
+  };
   if (config::OnlyChecks()) {
+    const absl::Status checked = check();
+    if (!checked.ok()) return Refuse(program, config, checked);
     std::cout << program.name << ": the configuration is right\n";
     return 0;
   }
-  RaiseDescriptorLimit();
+  logs::StartLogging(argv[0],
+                     {program.name, ValueOf("cluster_id"), ValueOf("node_id")});
+  rpc::LogWhatGrpcSays();
+  SetUpProcess();
+  if (absl::Status checked = check(); !checked.ok()) {
+    return Refuse(program, config, checked);
+  }
+  const auto level = config::Reloads::Get().Add({"the log", {"log_level"}, [] {
+                                                   logs::AdoptLogLevel();
+                                                   return absl::OkStatus();
+                                                 }});
   const sigset_t signals = BlockSignals();
   int ended_by = 0;
   absl::Status served = program.serve([&] {
     while (sigwait(&signals, &ended_by) == 0 && ended_by == SIGHUP) {
-      config.Reload(program.check);
+      config.Reload(check);
     }
     TellServiceStops();
   });
-  if (served.ok()) {
-    LOG(INFO) << program.name << " has ended, asked to by "
-              << sigabbrev_np(ended_by);
-    return 0;
+  if (!served.ok()) {
+    logs::SayLast(google::GLOG_ERROR,
+                  absl::StrCat(program.name, ": ", served.message()));
+    return kExitFailure;
   }
-  std::cerr << program.name << ": " << served.message() << "\n";
-  return kExitFailure;
+  logs::SayLast(google::GLOG_INFO,
+                absl::StrCat(program.name, " has ended, asked to by ",
+                             sigabbrev_np(ended_by)));
+  return 0;
 }
 
 }  // namespace kamino::membership

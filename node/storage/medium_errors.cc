@@ -19,6 +19,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/pmem/file_region.h"
 #include "glog/logging.h"
+#include "logs/last_words.h"
 
 namespace kamino::node {
 namespace {
@@ -185,7 +186,7 @@ bool FindPlace(const void* place, Line* line) {
     unkept.Add(": do not start this node again on the same files\n");
     unkept.WriteTo(STDERR_FILENO);
   }
-  line.WriteTo(STDERR_FILENO);
+  logs::WriteLastWords(line.text());
   _exit(EXIT_FAILURE);
 }
 
@@ -200,6 +201,7 @@ void OnBusError(int, siginfo_t* info, void*) {
     busy.store(false);
     inside.fetch_sub(1);
     while (inside.load() > 0) WaitAMoment();
+    logs::WriteLastWords("ended by SIGBUS, by memory of no file of its own");
     signal(SIGBUS, SIG_DFL);
     return;
   }

@@ -2,6 +2,7 @@
 prints is all of it, is taken by each, and what is wrong in it is found by
 --check_config, as at a start."""
 
+import json
 import os
 import re
 import shutil
@@ -128,8 +129,10 @@ class ProgramsTest(unittest.TestCase):
                   done.stderr)
 
   def test_sighup_says_what_takes_a_restart(self):
-    def config(length):
+    def config(length, level="info"):
       return self.write(f"""
+log_format = "json"
+log_level = "{level}"
 [manager]
 cluster_id = "c"
 listen = "127.0.0.1:{self.port}"
@@ -153,14 +156,21 @@ chain_length = {length}
     for length, said in (
         (2, f"SIGHUP: --chain_length has changed in {self.path('kamino.toml')}"
             ", which takes effect when"),
-        ('"two"', ":6: chain_length must be a whole number, not a text"),
-        (99, ":6: --chain_length must be from 1 to 16, not 99")):
+        ('"two"', ":8: chain_length must be a whole number, not a text"),
+        (99, ":8: --chain_length must be from 1 to 16, not 99")):
       config(length)
       manager.send_signal(signal.SIGHUP)
       wait_until(lambda said=said: said in lines(), 10, said)
+    config(3, level="debug")
+    manager.send_signal(signal.SIGHUP)
+    wait_until(lambda: "changed: --log_level" in lines(), 10, "another level")
     manager.terminate()
     self.assertEqual(manager.wait(10), 0)
-    self.assertIn("has ended, asked to by TERM", lines().splitlines()[-1])
+    said = [json.loads(line) for line in lines().splitlines()]
+    self.assertEqual(said[-1]["message"],
+                     "kamino_manager has ended, asked to by TERM")
+    self.assertEqual({(line["program"], line["cluster"]) for line in said},
+                     {("kamino_manager", "c")})
 
 
 if __name__ == "__main__":

@@ -111,14 +111,17 @@ TEST(ServerProgramDeathTest, AFileBeyondItsBoundIsAnError) {
               "cannot write: File too large");
 }
 
-TEST(ServerProgramDeathTest, OtherEndsStayWhatTheyAre) {
+TEST(ServerProgramDeathTest, OtherEndsSayWhatTheyAre) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(RunProgram([] {
                 abort();
                 return absl::OkStatus();
               }),
-              testing::KilledBySignal(SIGABRT), "");
-  EXPECT_EXIT(RunProgram(StoreToNull), testing::KilledBySignal(SIGSEGV), "");
+              testing::KilledBySignal(SIGABRT), "ended by SIGABRT\n$");
+  EXPECT_EXIT(RunProgram(StoreToNull), testing::KilledBySignal(SIGSEGV),
+              "ended by SIGSEGV at address 0x20\n$");
+  EXPECT_EXIT(RunProgram([] { return absl::InternalError("it broke"); }),
+              testing::ExitedWithCode(1), "\\] program: it broke\n$");
 }
 
 }  // namespace

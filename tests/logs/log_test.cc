@@ -1,0 +1,205 @@
+#include "logs/log.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/flags/reflection.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "glog/logging.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/struct.pb.h"
+#include "google/protobuf/util/json_util.h"
+#include "gtest/gtest.h"
+#include "logs/about_request.h"
+#include "logs/last_words.h"
+
+namespace kamino::logs {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::KilledBySignal;
+using ::testing::Not;
+
+void Set(const char* flag, const char* value) {
+  std::string error;
+  CHECK(absl::FindCommandLineFlag(flag)->ParseFrom(value, &error)) << error;
+}
+
+// The whole of a program that logs, and does that; 7 where it comes to an end.
+void RunProgram(const char* format, const std::function<void()>& act,
+                const char* level = "info") {
+  Set("log_format", format);
+  Set("log_level", level);
+  StartLogging("program", {"program", "c", "n1"});
+  act();
+  _exit(7);
+}
+
+std::vector<std::string> LinesOf(const std::string& text) {
+  return absl::StrSplit(text, '\n', absl::SkipEmpty());
+}
+
+MATCHER_P(LastLine, matcher, "") {
+  const auto lines = LinesOf(arg);
+  return !lines.empty() &&
+         ExplainMatchResult(matcher, lines.back(), result_listener);
+}
+
+// And each line is an object that says what it has to.
+MATCHER_P(LastMessage, matcher, "") {
+  std::string message;
+  for (const std::string& line : LinesOf(arg)) {
+    google::protobuf::Struct parsed;
+    if (!google::protobuf::util::JsonStringToMessage(line, &parsed).ok()) {
+      *result_listener << "no JSON: " << line;
+      return false;
+    }
+    for (const char* field :
+         {"time", "severity", "program", "cluster", "node", "message"}) {
+      if (parsed.fields().count(field) == 1) continue;
+      *result_listener << "no " << field << ": " << line;
+      return false;
+    }
+    message = parsed.fields().at("message").string_value();
+  }
+  return ExplainMatchResult(matcher, message, result_listener);
+}
+
+class LogDeathTest : public ::testing::Test {
+ protected:
+  LogDeathTest() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+
+void Log() {
+  LOG(INFO) << "first\nsecond";
+  LOG(WARNING) << "third";
+  SayLast(google::GLOG_INFO, "over");
+  LOG(ERROR) << "too late";
+}
+
+TEST_F(LogDeathTest, AnEventIsALine) {
+  EXPECT_EXIT(RunProgram("text", Log), ::testing::ExitedWithCode(7),
+              AllOf(ContainsRegex("^I[0-9]{8} .* log_test.cc:[0-9]+\\] "
+                                  "first\\\\nsecond\nW"),
+                    LastLine(HasSubstr("] over"))));
+  EXPECT_EXIT(RunProgram("json", Log), ::testing::ExitedWithCode(7),
+              AllOf(HasSubstr("\"severity\":\"WARNING\""),
+                    HasSubstr("\"file\":\"log_test.cc:"), LastMessage("over")));
+}
+
+TEST_F(LogDeathTest, TheLastLineIsSaidAtAnyLevel) {
+  EXPECT_EXIT(RunProgram("text", Log, "error"), ::testing::ExitedWithCode(7),
+              AllOf(Not(HasSubstr("third")), LastLine(HasSubstr("] over"))));
+  EXPECT_EXIT(RunProgram(
+                  "text", [] { VLOG(1) << "detail"; }, "debug"),
+              ::testing::ExitedWithCode(7), HasSubstr("] detail"));
+}
+
+TEST_F(LogDeathTest, ARequestIsNamed) {
+  const auto log = [] {
+    AboutRequest about("5/7", "00-1-2-00");
+    LOG(INFO) << "slow";
+  };
+  EXPECT_EXIT(RunProgram("text", log), ::testing::ExitedWithCode(7),
+              HasSubstr("] slow [request 5/7] [traceparent 00-1-2-00]"));
+  EXPECT_EXIT(RunProgram("json", log), ::testing::ExitedWithCode(7),
+              HasSubstr("\"request\":\"5/7\",\"traceparent\":\"00-1-2-00\""));
+}
+
+TEST_F(LogDeathTest, ACheckThatFailsIsTheLastLine) {
+  const auto fail = [] { CHECK_EQ(1, 2) << "they differ"; };
+  EXPECT_EXIT(RunProgram("text", fail), KilledBySignal(SIGABRT),
+              AllOf(HasSubstr("] stack: "),
+                    LastLine(AllOf(HasSubstr("F"),
+                                   HasSubstr("Check failed: 1 == 2 (1 vs. 2) "
+                                             "they differ")))));
+  EXPECT_EXIT(RunProgram("json", fail), KilledBySignal(SIGABRT),
+              LastMessage(HasSubstr("Check failed: 1 == 2")));
+}
+
+TEST_F(LogDeathTest, AFaultSaysWhereItWas) {
+  const auto fail = [] {
+    volatile int* volatile null = nullptr;
+    null[8] = 1;
+  };
+  EXPECT_EXIT(RunProgram("text", fail), KilledBySignal(SIGSEGV),
+              AllOf(HasSubstr("stack: "),
+                    LastLine("ended by SIGSEGV at address 0x20")));
+  EXPECT_EXIT(RunProgram("json", fail), KilledBySignal(SIGSEGV),
+              LastMessage("ended by SIGSEGV at address 0x20"));
+}
+
+TEST_F(LogDeathTest, WhoAbortsSaysSo) {
+  EXPECT_EXIT(RunProgram("text", [] { abort(); }), KilledBySignal(SIGABRT),
+              LastLine("ended by SIGABRT"));
+  EXPECT_EXIT(RunProgram("text", [] { raise(SIGQUIT); }),
+              KilledBySignal(SIGQUIT), LastLine("ended by SIGQUIT"));
+}
+
+void Fail() { throw std::runtime_error("of \"no\" use"); }
+
+// As of a thread: nothing is unwound up to gtest.
+void Throw() noexcept { Fail(); }
+
+TEST_F(LogDeathTest, AnExceptionThatNobodyCaughtIsTold) {
+  EXPECT_EXIT(RunProgram("text", Throw), KilledBySignal(SIGABRT),
+              LastLine("ended by an exception that nobody caught: of \"no\" "
+                       "use"));
+  EXPECT_EXIT(RunProgram("json", Throw), KilledBySignal(SIGABRT),
+              LastMessage("ended by an exception that nobody caught: of \"no\" "
+                          "use"));
+}
+
+// Of a signal that comes while the process ends in order.
+TEST_F(LogDeathTest, TheLastLineStaysTheLast) {
+  EXPECT_EXIT(RunProgram("text",
+                         [] {
+                           SayLast(google::GLOG_INFO, "over");
+                           abort();
+                         }),
+              KilledBySignal(SIGABRT), LastLine(HasSubstr("] over")));
+}
+
+TEST_F(LogDeathTest, TheLastLinesAreKept) {
+  EXPECT_EXIT(
+      RunProgram("text",
+                 [] {
+                   const std::string filler(2 * kRecentLineBytes, 'x');
+                   for (int i = 0; i < 200; ++i)
+                     LOG(INFO) << i << " " << filler;
+                   size_t bytes = 0;
+                   const auto lines = RecentLines();
+                   for (const std::string& line : lines) bytes += line.size();
+                   CHECK_EQ(bytes, kRecentBytes);
+                   CHECK_EQ(lines.back().size(), kRecentLineBytes);
+                   CHECK(absl::StrContains(lines.back(), "] 199 xxx"));
+                   LOG(INFO) << "kept";
+                   CHECK(absl::EndsWith(RecentLines().back(), "] kept"));
+                 }),
+      ::testing::ExitedWithCode(7), "");
+}
+
+TEST(LogFlagsTest, WhatTheyMayBe) {
+  absl::FlagSaver saver;
+  EXPECT_TRUE(CheckLogFlags().ok());
+  Set("log_format", "xml");
+  EXPECT_THAT(std::string(CheckLogFlags().message()),
+              HasSubstr("--log_format must be text or json, not \"xml\""));
+  Set("log_format", "json");
+  Set("log_level", "loud");
+  EXPECT_THAT(std::string(CheckLogFlags().message()),
+              HasSubstr("--log_level must be debug, info, warning or error"));
+}
+
+}  // namespace
+}  // namespace kamino::logs

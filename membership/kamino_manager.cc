@@ -17,6 +17,7 @@
 #include "base/status_macros.h"
 #include "glog/logging.h"
 #include "membership/admin_service.h"
+#include "membership/debug_service.h"
 #include "membership/etcd/etcd_client.h"
 #include "membership/lease_clock.h"
 #include "membership/manager.h"
@@ -131,12 +132,14 @@ absl::Status Serve(const Deployment& deployment,
       LeaseClockNow, [&watchdog] { watchdog.Alive(MonotonicNow()); });
   ManagerService service(&manager);
   AdminService admin(&manager);
+  DebugService debug("kamino_manager", /*metrics=*/nullptr);
   rpc::ServerOptions server_options;
   server_options.max_idle = kMaxIdle;
   server_options.listen = absl::GetFlag(FLAGS_listen);
   server_options.max_request_bytes = kMaxRequestBytes;
-  ASSIGN_OR_RETURN(const auto server,
-                   rpc::Server::Start(server_options, {&service, &admin}));
+  ASSIGN_OR_RETURN(
+      const auto server,
+      rpc::Server::Start(server_options, {&service, &admin, &debug}));
   const std::string serves =
       absl::StrCat("manager of cluster ", options.core.cluster_id,
                    " listens on ", absl::GetFlag(FLAGS_listen));

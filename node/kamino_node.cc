@@ -23,6 +23,7 @@
 #include "base/status_macros.h"
 #include "glog/logging.h"
 #include "head/procedures/bank_transfer.h"
+#include "membership/debug_service.h"
 #include "membership/membership_agent.h"
 #include "membership/server_program.h"
 #include "membership/vouch_calls.h"
@@ -252,6 +253,7 @@ absl::Status Serve(const NodeFlags& flags,
   session_options.on_much_freed = [&trimmer] { trimmer.Ask(); };
   SessionServer sessions(session_options, node.get());
   SessionService session_service(&sessions);
+  membership::DebugService debug("kamino_node", /*metrics=*/nullptr);
   std::unique_ptr<SessionLinks> session_links;
   const auto stop = [&] {
     session_links.reset();
@@ -264,10 +266,10 @@ absl::Status Serve(const NodeFlags& flags,
         session_links,
         SessionLinks::Listen(SessionOffers(flags, session_service.rendezvous()),
                              &sessions));
-    ASSIGN_OR_RETURN(server, NodeServer::Start(
-                                 flags.listen, node.get(),
-                                 {rendezvous.get(), &vouches, &session_service},
-                                 session_links->live()));
+    ASSIGN_OR_RETURN(server, NodeServer::Start(flags.listen, node.get(),
+                                               {rendezvous.get(), &vouches,
+                                                &session_service, &debug},
+                                               session_links->live()));
     return absl::OkStatus();
   };
   if (absl::Status started = start(); !started.ok()) {

@@ -157,6 +157,7 @@ int Main(int argc, char** argv) {
   AddLoadCommand(&app, &cli);
   AddBenchCommand(&app, &cli);
   AddConfigCommand(&app, &cli);
+  AddDebugCommand(&app, &cli);
   AddHelp(&app, &cli);
   AddCompletion(&app, &cli);
   try {

@@ -18,6 +18,7 @@
 #include "kamino/internal/v1/redirect.pb.h"
 #include "kamino/internal/v1/verbs.pb.h"
 #include "kamino/v1/admin.pb.h"
+#include "kamino/v1/debug.pb.h"
 #include "kamino/v1/kamino.pb.h"
 #include "kamino/v1/member.pb.h"
 
@@ -33,6 +34,7 @@ std::vector<std::string> Now() {
   for (const auto* file : {
            v1::PutRequest::descriptor()->file(),
            v1::GetClusterRequest::descriptor()->file(),
+           v1::GetDebugRequest::descriptor()->file(),
            v1::Member::descriptor()->file(),
            internal::v1::ChainMessage::descriptor()->file(),
            internal::v1::StoredOutcome::descriptor()->file(),

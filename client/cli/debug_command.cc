@@ -1,0 +1,199 @@
+// kamino debug: what somebody needs who is to find out what is wrong.
+#include <functional>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "CLI/App.hpp"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "client/cli/archive.h"
+#include "client/cli/cli.h"
+#include "client/cli/json.h"
+#include "client/debug.h"
+
+namespace kamino::client {
+namespace {
+
+constexpr char kFolder[] = "kamino-debug/";
+constexpr absl::Duration kPatience = absl::Seconds(3);  // with one process
+
+constexpr char kReadMe[] =
+    R"(What nodes and managers of a Kamino cluster said of themselves when this
+was made: no keys, no values, no secrets.
+
+missing.txt              what could not be had, and why; empty: nothing
+cluster.json             the cluster as the manager that leads sees it
+managers.json            what each manager says of itself
+chain.json               the view, as a node told it
+nodes/ID/status.json     as kamino status --json shows it
+.../settings.toml        what the process goes by; defaults behind a #
+.../log.txt              the last lines of its log
+.../metrics.txt          as Prometheus would have got it
+managers/ADDRESS/...     the same of managers
+)";
+
+// An archive in the making, and what it lacks.
+class Dump {
+ public:
+  Dump(Cli* cli, Archive* archive) : cli_(cli), archive_(archive) {}
+
+  // Not OK: nothing can be written.
+  absl::Status Make() {
+    RETURN_IF_ERROR(Add("README.txt", kReadMe));
+    RETURN_IF_ERROR(AddCluster());
+    RETURN_IF_ERROR(AddChain());
+    for (const auto& [address, node_id] : nodes_) {
+      RETURN_IF_ERROR(AddNode(address, node_id));
+    }
+    for (const std::string& manager : cli_->settings().managers) {
+      RETURN_IF_ERROR(AddProcess(manager, "managers/" + NameOf(manager)));
+    }
+    std::string missing = absl::StrJoin(missing_, "\n");
+    if (!missing.empty()) missing += "\n";
+    RETURN_IF_ERROR(Add("missing.txt", missing));
+    return archive_->Finish();
+  }
+  const std::vector<std::string>& missing() const { return missing_; }
+
+ private:
+  // What others call themselves is no path.
+  static std::string NameOf(const std::string& text) {
+    std::string name;
+    for (const char c : text) {
+      const bool plain = absl::ascii_isalnum(c) || c == '-' || c == '_' ||
+                         (c == '.' && !name.empty());
+      name.push_back(plain ? c : '_');
+    }
+    return name.empty() ? "_" : name;
+  }
+
+  absl::Status Add(const std::string& name, absl::string_view bytes) {
+    return archive_->Add(kFolder + name, bytes);
+  }
+  absl::Status AddJson(const std::string& name,
+                       const google::protobuf::Message& message) {
+    return Add(name, ToJson(message) + "\n");
+  }
+  void Miss(absl::string_view what, const absl::Status& why) {
+    missing_.push_back(absl::StrCat(what, ": ", why.message()));
+  }
+
+  absl::Status AddCluster() {
+    auto admin = cli_->ConnectToManagers();
+    if (!admin.ok()) {
+      Miss("managers", admin.status());
+      return absl::OkStatus();
+    }
+    auto cluster = (*admin)->GetCluster();
+    if (!cluster.ok()) {
+      Miss("cluster.json", cluster.status());
+    } else {
+      for (const auto& node : cluster->nodes()) {
+        nodes_[node.member().address()] = node.member().node_id();
+      }
+      RETURN_IF_ERROR(AddJson("cluster.json", *cluster));
+    }
+    std::string managers;
+    for (const auto& manager : (*admin)->GetManagers()) {
+      absl::StrAppend(&managers, ToJson(manager), "\n");
+    }
+    return Add("managers.json", managers);
+  }
+
+  absl::Status AddChain() {
+    auto client = cli_->Connect();
+    if (!client.ok()) {
+      Miss("chain.json", client.status());
+      return absl::OkStatus();
+    }
+    const kamino::v1::Chain chain = (*client)->chain();
+    for (const auto& member : chain.nodes()) {
+      nodes_[member.address()] = member.node_id();
+    }
+    return AddJson("chain.json", chain);
+  }
+
+  absl::Status AddNode(const std::string& address, const std::string& node_id) {
+    const std::string folder = "nodes/" + NameOf(node_id);
+    auto status = GetNodeStatus(address, kPatience);
+    if (status.ok()) {
+      RETURN_IF_ERROR(AddJson(folder + "/status.json", *status));
+    } else {
+      Miss(absl::StrCat(folder, "/status.json, of ", address), status.status());
+    }
+    return AddProcess(address, folder);
+  }
+
+  absl::Status AddProcess(const std::string& address,
+                          const std::string& folder) {
+    auto debug = GetDebug(address, kPatience);
+    if (!debug.ok()) {
+      Miss(absl::StrCat(folder, " of ", address), debug.status());
+      return absl::OkStatus();
+    }
+    std::string settings =
+        absl::StrCat("# ", debug->program(), " ", debug->version(), "\n");
+    for (const auto& setting : debug->settings()) {
+      absl::StrAppend(&settings, setting.is_default() ? "#" : "",
+                      setting.name(), " = \"", setting.value(), "\"\n");
+    }
+    RETURN_IF_ERROR(Add(folder + "/settings.toml", settings));
+    std::string log;
+    for (const std::string& line : debug->log_lines()) {
+      absl::StrAppend(&log, line, "\n");
+    }
+    RETURN_IF_ERROR(Add(folder + "/log.txt", log));
+    if (debug->metrics().empty()) return absl::OkStatus();
+    return Add(folder + "/metrics.txt", debug->metrics());
+  }
+
+  Cli* const cli_;
+  Archive* const archive_;
+  std::map<std::string, std::string> nodes_;  // ids by address
+  std::vector<std::string> missing_;
+};
+
+int RunDump(Cli* cli, const std::string& path) {
+  auto archive = Archive::Create(path);
+  if (!archive.ok()) return cli->Fail(archive.status());
+  Dump dump(cli, archive->get());
+  if (absl::Status made = dump.Make(); !made.ok()) return cli->Fail(made);
+  if (path != "-") std::cout << "wrote " << path << "\n";
+  for (const std::string& missing : dump.missing()) {
+    std::cerr << "kamino: not in it: " << missing << "\n";
+  }
+  return dump.missing().empty() ? kExitOk : kExitNoAnswer;
+}
+
+}  // namespace
+
+void AddDebugCommand(CLI::App* app, Cli* cli) {
+  CLI::App* debug = app->add_subcommand(
+      "debug", "What somebody needs who is to find out what is wrong.");
+  AddSettings(debug, &cli->settings());
+  debug->require_subcommand(1);
+  auto path = std::make_shared<std::string>("kamino-debug.tar.gz");
+  CLI::App* dump = AddCommand(
+      debug, cli, "dump",
+      "Writes an archive with what all nodes and managers say of themselves: "
+      "states, views, settings, metrics, the last lines of their logs; no "
+      "keys, no values, no secrets. Ends with 3 where one of them could not be "
+      "reached; the archive says which.",
+      "  kamino debug dump\n  kamino debug dump /tmp/at-noon.tar.gz\n"
+      "  kamino debug dump - | ssh elsewhere 'cat > dump.tar.gz'");
+  dump->add_option("FILE", *path,
+                   "The archive, by default kamino-debug.tar.gz; -: standard "
+                   "output.")
+      ->type_name("");
+  dump->callback([=] { cli->run = [=] { return RunDump(cli, *path); }; });
+}
+
+}  // namespace kamino::client

@@ -1,0 +1,36 @@
+// What a process tells of itself to whoever looks for what is wrong, over gRPC
+// (proto/kamino/v1/debug.proto).
+#ifndef KAMINO_MEMBERSHIP_DEBUG_SERVICE_H_
+#define KAMINO_MEMBERSHIP_DEBUG_SERVICE_H_
+
+#include <functional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "kamino/v1/debug.grpc.pb.h"
+
+namespace kamino::membership {
+
+// The value of a setting as others may see it: not that of one whose name says
+// that it is a secret itself, nor what stands in front of @ in an address.
+std::string Redacted(absl::string_view name, absl::string_view value);
+
+class DebugService final : public kamino::v1::DebugService::CallbackService {
+ public:
+  // `metrics` may be null; called on any thread.
+  DebugService(std::string program, std::function<std::string()> metrics)
+      : program_(std::move(program)), metrics_(std::move(metrics)) {}
+
+  grpc::ServerUnaryReactor* GetDebug(
+      grpc::CallbackServerContext* context,
+      const kamino::v1::GetDebugRequest* request,
+      kamino::v1::GetDebugResponse* response) override;
+
+ private:
+  const std::string program_;
+  const std::function<std::string()> metrics_;
+};
+
+}  // namespace kamino::membership
+
+#endif  // KAMINO_MEMBERSHIP_DEBUG_SERVICE_H_

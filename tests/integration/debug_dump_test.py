@@ -1,0 +1,72 @@
+"""kamino debug dump: what all processes say of themselves, in one archive."""
+
+import io
+import json
+import os
+import tarfile
+
+from harness import ClusterTest, main
+
+VALUE = "a-value-of-a-client"
+KEY = "a-key-of-a-client"
+
+
+class DebugDumpTest(ClusterTest):
+  start = {"nodes": 3, "heap_mb": 16, "ring_mb": 16}
+
+  def dump(self, path, expect=0):
+    managers = ",".join(self.cluster.addresses_of(self.cluster.managers))
+    done = self.cluster.kamino("debug", "dump", path,
+                               f"--managers={managers}", check=False)
+    self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
+    return done
+
+  def read(self, path):
+    """Name: content."""
+    with tarfile.open(path) as archive:
+      files = {}
+      for entry in archive:
+        self.assertTrue(entry.isfile(), entry.name)
+        self.assertTrue(entry.name.startswith("kamino-debug/"), entry.name)
+        files[entry.name[len("kamino-debug/"):]] = io.TextIOWrapper(
+            archive.extractfile(entry), encoding="utf-8").read()
+      return files
+
+  def test_all_is_in_it_and_what_is_not_is_said(self):
+    self.kamino("put", KEY, VALUE)
+    self.kamino("call", "no.such", KEY, expect=1)
+    path = os.path.join(self.folder, "dump.tar.gz")
+    self.assertEqual(self.dump(path).stdout, f"wrote {path}\n")
+    self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
+    files = self.read(path)
+    self.assertEqual(files["missing.txt"], "")
+    manager = "managers/" + self.cluster.addresses_of(
+        self.cluster.managers)[0].replace(":", "_")
+    for folder in ("nodes/n1", "nodes/n2", "nodes/n3", manager):
+      self.assertIn("cluster_id", files[f"{folder}/settings.toml"])
+      self.assertIn("] ", files[f"{folder}/log.txt"])
+    self.assertIn("taken in by the manager", files["nodes/n2/log.txt"])
+    self.assertIn('\nheap_mb = "16"\n', files["nodes/n1/settings.toml"])
+    self.assertIn('\n#log_level = "info"\n', files["nodes/n1/settings.toml"])
+    self.assertEqual(json.loads(files["nodes/n1/status.json"])["node_id"], "n1")
+    self.assertEqual(len(json.loads(files["cluster.json"])["nodes"]), 3)
+    self.assertEqual(len(json.loads(files["chain.json"])["nodes"]), 3)
+    for name, text in files.items():
+      self.assertNotIn(KEY, text, name)
+      self.assertNotIn(VALUE, text, name)
+
+    # What is there is not overwritten.
+    self.assertIn("File exists", self.dump(path, expect=1).stderr)
+
+    self.cluster.kill("n3")
+    other = os.path.join(self.folder, "other.tar.gz")
+    said = self.dump(other, expect=3).stderr
+    files = self.read(other)
+    self.assertIn("nodes/n3 of ", files["missing.txt"])
+    self.assertIn("nodes/n3 of ", said)
+    self.assertNotIn("nodes/n3/log.txt", files)
+    self.assertIn("nodes/n1/log.txt", files)
+
+
+if __name__ == "__main__":
+  main()

@@ -36,6 +36,7 @@ constexpr Timeout kTimeouts[] = {
     {"/kamino.v1.AdminService/RemoveNode", kLong},
     {"/kamino.v1.AdminService/AddNode", kLong},
     {"/kamino.v1.AdminService/Recover", kLong},
+    {"/kamino.v1.AdminService/Finalize", kLong},
     {"/kamino.v1.DebugService/GetDebug", kShort},
     {"/kamino.internal.v1.MembershipService/Register", kShort},
     {"/kamino.internal.v1.MembershipService/Heartbeat", kShort},

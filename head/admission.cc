@@ -115,6 +115,7 @@ void Admission::Submit(Request request, absl::Time now) {
             "", 0});
     return;
   }
+  request.came = now;
   waiting_.Add(std::move(request));
 }
 
@@ -175,7 +176,7 @@ void Admission::ExecuteBatch(std::vector<Request> batch, absl::Time now,
     batch.erase(batch.begin() + spoilt->first);
     Attempt& attempt = spoilt->second;
     if (attempt.conflict.has_value()) {
-      waiting_.Park(*attempt.conflict, std::move(request));
+      Park(*attempt.conflict, std::move(request), now);
     } else if (single && MayEvictLess(request, attempt.outcome.status)) {
       request.evicts_least = true;
       waiting_.PutBackAlone(std::move(request));
@@ -203,6 +204,7 @@ void Admission::AnswerDamage() {
 
 std::optional<std::pair<size_t, Admission::Attempt>> Admission::TryBatch(
     std::vector<Request>* batch, absl::Time now, Actions* actions) {
+  replica::StageLap lap(options_.stages, replica::Stage::kExecute);
   std::unique_ptr<Transaction> transaction =
       store_->Begin(absl::ZeroDuration());
   BatchClients clients;
@@ -228,7 +230,7 @@ std::optional<std::pair<size_t, Admission::Attempt>> Admission::TryBatch(
       return std::make_pair(place, std::move(attempt));
     }
     if (attempt.conflict.has_value()) {
-      waiting_.Park(*attempt.conflict, std::move(request));
+      Park(*attempt.conflict, std::move(request), now);
       continue;
     }
     if (place != i) (*batch)[place] = std::move(request);
@@ -237,6 +239,7 @@ std::optional<std::pair<size_t, Admission::Attempt>> Admission::TryBatch(
   }
   batch->resize(attempts.size());
   if (executed > 0) {
+    lap.Next(replica::Stage::kPersist);
     CommitBatch(*transaction, executed, batch, std::move(attempts), now,
                 actions);
     return std::nullopt;
@@ -274,6 +277,7 @@ Admission::Attempt Admission::ExecuteOne(Transaction& transaction,
                                          BatchClients* clients,
                                          absl::Time now) {
   Attempt attempt;
+  TellHowLongItWaited(&request, now);
   absl::Status may_begin = CheckAwaited(request, now);
   if (may_begin.ok() && request.room_for_answer != nullptr) {
     may_begin = request.room_for_answer();
@@ -449,17 +453,6 @@ void Admission::Abort(Transaction& transaction) {
 
 size_t Admission::PropagateToBackup(size_t max) {
   return store_->PropagateToBackup(max);
-}
-
-void Admission::OnTick(absl::Time now) {
-  SubmitUnrecorded();
-  CloseSilentSessions(now);
-  const auto expired = [this, now](const Request& request) {
-    return !IsAnnounced(request) && !CheckAwaited(request, now).ok();
-  };
-  for (Request& request : waiting_.TakeIf(expired)) {
-    Answer(request, {CheckAwaited(request, now), "", 0});
-  }
 }
 
 absl::Status Admission::Prepare(Transaction& transaction,

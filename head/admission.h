@@ -56,6 +56,7 @@
 #include "replica/refused_requests.h"
 #include "replica/request_identity.h"
 #include "replica/request_meter.h"
+#include "replica/stage_watch.h"
 #include "replica/state_machine.h"
 
 namespace kamino::head {
@@ -100,6 +101,8 @@ struct AdmissionOptions {
   // Whether this node may answer by itself. Answers that did not go through
   // the chain are withheld without it: the state they come from may be old.
   std::function<bool()> lease_valid = [] { return true; };
+  // Told of the stages of requests and log entries; may be null.
+  replica::StageWatch* stages = nullptr;
   // Called before a request is executed; for whoever watches.
   std::function<void(absl::string_view function, uint64_t client)> executing =
       [](absl::string_view, uint64_t) {};
@@ -272,6 +275,9 @@ class Admission {
   // is taken back, nobody is answered, and the attempt and i are returned.
   std::optional<std::pair<size_t, Attempt>> TryBatch(
       std::vector<Request>* batch, absl::Time now, replica::Actions* actions);
+  void Park(engine::ObjectId object, Request request, absl::Time now);
+  // Of one that is executed now.
+  void TellHowLongItWaited(Request* request, absl::Time now);
   Attempt ExecuteOne(engine::Transaction& transaction, Request& request,
                      uint64_t sequence, BatchClients* clients, absl::Time now);
   // Of a request that failed, given how much was declared before it.

@@ -46,6 +46,10 @@ struct Request {
   // Not OK: there is no room for the answer now, and the request is answered
   // with that instead of being executed. May be null; called as `abandoned`.
   std::function<absl::Status()> room_for_answer;
+  // Since when it waits here: as long as it has not been executed, or since it
+  // was parked.
+  absl::Time came = absl::InfiniteFuture();
+  absl::Time parked = absl::InfiniteFuture();
   // Of `mutation`, once it was needed: it takes a digest of all arguments.
   std::optional<replica::RequestIdentity> identity;
   // Called exactly once, on the core thread; must not call back into the node.

@@ -6,6 +6,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "membership/records.h"
 #include "rpc/answer.h"
@@ -19,9 +20,9 @@ using kamino::v1::ClusterNode;
 
 template <typename Request>
 ServerUnaryReactor* Finish(CallbackServerContext* context, const Request*,
-                           const absl::Status& status) {
+                           absl::Time began, const absl::Status& status) {
   ServerUnaryReactor* reactor = context->DefaultReactor();
-  rpc::Finish<Request>(reactor, status);
+  rpc::Finish<Request>(reactor, began, status);
   return reactor;
 }
 
@@ -132,8 +133,9 @@ ServerUnaryReactor* AdminService::GetCluster(
     CallbackServerContext* context,
     const kamino::v1::GetClusterRequest* request,
     kamino::v1::GetClusterResponse* response) {
+  const absl::Time began = MonotonicNow();
   return Finish(
-      context, request,
+      context, request, began,
       manager_->Administer([&](ManagerCore* core, absl::Time now) {
         if (!request->cluster_id().empty() &&
             request->cluster_id() != core->options().cluster_id) {
@@ -152,11 +154,12 @@ ServerUnaryReactor* AdminService::RemoveNode(
     CallbackServerContext* context,
     const kamino::v1::RemoveNodeRequest* request,
     kamino::v1::AdminResponse* response) {
+  const absl::Time began = MonotonicNow();
   using Removal = ManagerCore::Removal;
   const Removal how = request->drain()   ? Removal::kDrain
                       : request->force() ? Removal::kForced
                                          : Removal::kNow;
-  return Finish(context, request,
+  return Finish(context, request, began,
                 manager_->Administer([&](ManagerCore* core, absl::Time now) {
                   RETURN_IF_ERROR(CheckChain(request->chain_id(),
                                              core->options().chain_id));
@@ -168,7 +171,8 @@ ServerUnaryReactor* AdminService::RemoveNode(
 ServerUnaryReactor* AdminService::AddNode(
     CallbackServerContext* context, const kamino::v1::AddNodeRequest* request,
     kamino::v1::AdminResponse* response) {
-  return Finish(context, request,
+  const absl::Time began = MonotonicNow();
+  return Finish(context, request, began,
                 manager_->Administer([&](ManagerCore* core, absl::Time) {
                   RETURN_IF_ERROR(CheckChain(request->chain_id(),
                                              core->options().chain_id));
@@ -181,6 +185,7 @@ ServerUnaryReactor* AdminService::AddNode(
 ServerUnaryReactor* AdminService::Recover(
     CallbackServerContext* context, const kamino::v1::RecoverRequest* request,
     kamino::v1::RecoverResponse* response) {
+  const absl::Time began = MonotonicNow();
   absl::StatusOr<ManagerCore::Recovery> planned =
       absl::InternalError("not planned");
   const absl::Status asked = manager_->Administer([&](ManagerCore* core,
@@ -190,18 +195,18 @@ ServerUnaryReactor* AdminService::Recover(
     if (!request->confirmed()) planned = core->PlanRecovery(now);
     return absl::OkStatus();
   });
-  if (!asked.ok()) return Finish(context, request, asked);
+  if (!asked.ok()) return Finish(context, request, began, asked);
   if (!request->confirmed()) {
     if (planned.ok()) Describe(*planned, response);
-    return Finish(context, request, planned.status());
+    return Finish(context, request, began, planned.status());
   }
   ServerUnaryReactor* reactor = context->DefaultReactor();
   manager_->Recover(
-      request->force(),
-      [reactor, response](const absl::StatusOr<ManagerCore::Recovery>& done) {
+      request->force(), [reactor, began, response](
+                            const absl::StatusOr<ManagerCore::Recovery>& done) {
         if (done.ok()) Describe(*done, response);
         response->set_confirmed(done.ok());
-        rpc::Finish<kamino::v1::RecoverRequest>(reactor, done.status());
+        rpc::Finish<kamino::v1::RecoverRequest>(reactor, began, done.status());
       });
   return reactor;
 }
@@ -209,7 +214,8 @@ ServerUnaryReactor* AdminService::Recover(
 ServerUnaryReactor* AdminService::Finalize(
     CallbackServerContext* context, const kamino::v1::FinalizeRequest* request,
     kamino::v1::FinalizeResponse* response) {
-  return Finish(context, request,
+  const absl::Time began = MonotonicNow();
+  return Finish(context, request, began,
                 manager_->Administer([&](ManagerCore* core, absl::Time now) {
                   RETURN_IF_ERROR(CheckChain(request->chain_id(),
                                              core->options().chain_id));
@@ -225,8 +231,9 @@ ServerUnaryReactor* AdminService::GetManager(
     CallbackServerContext* context,
     const kamino::v1::GetManagerRequest* request,
     kamino::v1::GetManagerResponse* response) {
+  const absl::Time began = MonotonicNow();
   manager_->Describe(response);
-  return Finish(context, request, absl::OkStatus());
+  return Finish(context, request, began, absl::OkStatus());
 }
 
 }  // namespace kamino::membership

@@ -92,6 +92,11 @@ class AgentCore {
     return !ended_ && view_id >= lease_view_id_ &&
            (now < lease_until_ || vouching_.Holds(view_id, now));
   }
+  // Since the manager was asked for the lease that it granted last; infinite:
+  // there was none.
+  absl::Duration LeaseAge(absl::Time now) const {
+    return now - (lease_until_ - lease_);
+  }
   // From now on this node holds none.
   void EndLease();
 

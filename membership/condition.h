@@ -25,6 +25,8 @@ enum class Condition : uint32_t {
                   // the two is on an old copy
 };
 
+inline constexpr int kConditions = 8;
+
 absl::string_view ConditionName(Condition condition);  // "sound", ...
 
 }  // namespace kamino::membership

@@ -49,6 +49,7 @@ std::string Redacted(absl::string_view name, absl::string_view value) {
 grpc::ServerUnaryReactor* DebugService::GetDebug(
     grpc::CallbackServerContext* context, const kamino::v1::GetDebugRequest*,
     kamino::v1::GetDebugResponse* response) {
+  const absl::Time began = MonotonicNow();
   response->set_program(program_);
   response->set_version(kVersion);
   for (const auto& [name, flag] : config::OwnFlags()) {
@@ -63,7 +64,7 @@ grpc::ServerUnaryReactor* DebugService::GetDebug(
   }
   if (metrics_ != nullptr) response->set_metrics(metrics_());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  rpc::Finish<kamino::v1::GetDebugRequest>(reactor, absl::OkStatus());
+  rpc::Finish<kamino::v1::GetDebugRequest>(reactor, began, absl::OkStatus());
   return reactor;
 }
 

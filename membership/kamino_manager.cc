@@ -22,8 +22,11 @@
 #include "membership/lease_clock.h"
 #include "membership/manager.h"
 #include "membership/manager_service.h"
+#include "membership/manager_web.h"
 #include "membership/server_program.h"
 #include "rpc/server.h"
+#include "web/server.h"
+#include "web/web_flags.h"
 
 ABSL_FLAG(std::string, cluster_id, "", "Name of the cluster (required).");
 ABSL_FLAG(std::string, listen, "", "host:port for nodes, gRPC (required).");
@@ -66,6 +69,7 @@ absl::Status CheckRange(absl::string_view flag, int value, int low, int high) {
 struct Deployment {
   Manager::Options manager;
   std::vector<std::string> etcd_endpoints;
+  std::string web_listen;
 };
 
 absl::Status CheckNames(const Deployment& deployment) {
@@ -92,6 +96,7 @@ absl::StatusOr<Deployment> ReadFlags() {
                      : absl::GetFlag(FLAGS_advertise);
   ASSIGN_OR_RETURN(deployment.etcd_endpoints,
                    ReadAddressesFlag("etcd", absl::GetFlag(FLAGS_etcd)));
+  ASSIGN_OR_RETURN(deployment.web_listen, web::WebListenOfFlags());
   const int timeout_ms = absl::GetFlag(FLAGS_failure_timeout_ms);
   int interval_ms = absl::GetFlag(FLAGS_heartbeat_interval_ms);
   if (interval_ms == 0) {
@@ -132,7 +137,8 @@ absl::Status Serve(const Deployment& deployment,
       LeaseClockNow, [&watchdog] { watchdog.Alive(MonotonicNow()); });
   ManagerService service(&manager);
   AdminService admin(&manager);
-  DebugService debug("kamino_manager", /*metrics=*/nullptr);
+  ManagerWeb pages(&manager);
+  DebugService debug("kamino_manager", [&pages] { return pages.Metrics(); });
   rpc::ServerOptions server_options;
   server_options.max_idle = kMaxIdle;
   server_options.listen = absl::GetFlag(FLAGS_listen);
@@ -140,6 +146,12 @@ absl::Status Serve(const Deployment& deployment,
   ASSIGN_OR_RETURN(
       const auto server,
       rpc::Server::Start(server_options, {&service, &admin, &debug}));
+  std::unique_ptr<web::Server> web;
+  if (!deployment.web_listen.empty()) {
+    ASSIGN_OR_RETURN(web, web::Server::Start({.listen = deployment.web_listen},
+                                             pages.Routes()));
+    LOG(INFO) << "metrics and probes on port " << web->port();
+  }
   const std::string serves =
       absl::StrCat("manager of cluster ", options.core.cluster_id,
                    " listens on ", absl::GetFlag(FLAGS_listen));

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "membership/etcd/etcd_call.h"
+#include "metrics/counters.h"
 #include "proto/version.h"
 #include "rpc/redirect.h"
 
@@ -24,6 +25,26 @@ namespace {
 // An operator waits for so long for a view to be stored: some renewals.
 constexpr absl::Duration kStoringTime = absl::Seconds(4);
 
+metrics::LatencyCounters etcd_calls("kamino_etcd_call_seconds",
+                                    "Calls of the manager to etcd.",
+                                    {"call", "code"});
+
+std::string NameOf(EtcdCall::Kind kind) {
+  switch (kind) {
+    case EtcdCall::Kind::kLook:
+      return "look";
+    case EtcdCall::Kind::kCampaign:
+      return "campaign";
+    case EtcdCall::Kind::kRenew:
+      return "renew";
+    case EtcdCall::Kind::kReplace:
+      return "replace";
+    case EtcdCall::Kind::kCompact:
+      return "compact";
+  }
+  return "unknown";
+}
+
 }  // namespace
 
 Manager::Manager(Options options, std::unique_ptr<Etcd> etcd,
@@ -33,6 +54,7 @@ Manager::Manager(Options options, std::unique_ptr<Etcd> etcd,
       clock_(std::move(clock)),
       on_turn_(std::move(on_turn)),
       loop_(options),
+      stepped_at_(clock_()),
       etcd_(std::move(etcd)),
       thread_([this] { Run(); }) {}
 
@@ -54,7 +76,9 @@ void Manager::Run() {
       absl::MutexLock lock(&mutex_);
       mutex_.AwaitWithTimeout(absl::Condition(&stopping_), wait);
       if (stopping_) break;
-      step = loop_.Next(clock_());
+      stepped_at_ = clock_();
+      step = loop_.Next(stepped_at_);
+      calling_ = step.call.has_value();
     }
     wait = step.wait;
     if (step.call.has_value()) CarryOutAndTell(*step.call);
@@ -70,12 +94,44 @@ void Manager::Run() {
 }
 
 void Manager::CarryOutAndTell(const EtcdCall& call) {
+  const absl::Time began = clock_();
   const EtcdAnswer answer = CarryOut(call, etcd_.get());
+  etcd_calls
+      .Of({NameOf(call.kind), absl::StatusCodeToString(answer.status.code())})
+      ->Add(clock_() - began);
   absl::MutexLock lock(&mutex_);
+  calling_ = false;
+  stepped_at_ = clock_();
   // etcd has spoken, though against this manager.
   etcd_failure_ =
       absl::IsAborted(answer.status) ? absl::OkStatus() : answer.status;
+  etcd_answered_ |= etcd_failure_.ok();
   loop_.OnAnswer(answer, clock_());
+  const bool leads = loop_.core().IsLeader(clock_());
+  if (leads && !led_) ++leaderships_;
+  led_ = leads;
+}
+
+Manager::Standing Manager::standing() {
+  absl::MutexLock lock(&mutex_);
+  return {leaderships_, etcd_answered_ && etcd_failure_.ok()};
+}
+
+absl::Status Manager::CheckLive() {
+  absl::MutexLock lock(&mutex_);
+  const absl::Duration still = clock_() - stepped_at_;
+  if (calling_ || still < kStuck) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("the manager has stood still for ",
+                   absl::FormatDuration(absl::Trunc(still, absl::Seconds(1)))));
+}
+
+absl::Status Manager::CheckReady() {
+  absl::MutexLock lock(&mutex_);
+  if (loop_.core().IsLeader(clock_())) return absl::OkStatus();
+  if (!etcd_failure_.ok()) return etcd_failure_;
+  if (etcd_answered_) return absl::OkStatus();
+  return absl::UnavailableError("etcd has not answered yet");
 }
 
 absl::Status Manager::Register(const RegisterRequest& request,

@@ -3,6 +3,7 @@
 #ifndef KAMINO_MEMBERSHIP_MANAGER_H_
 #define KAMINO_MEMBERSHIP_MANAGER_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "kamino/internal/v1/membership.pb.h"
 #include "kamino/v1/admin.pb.h"
 #include "membership/etcd/etcd.h"
@@ -57,6 +59,20 @@ class Manager {
 
   const std::string& name() const { return name_; }
 
+  // --- For those who watch it; docs/metrics.md.
+
+  struct Standing {
+    uint64_t leaderships = 0;  // how often it has begun to lead
+    bool etcd_reachable = false;
+  };
+  Standing standing();
+  // Not OK: its thread has stood still for kStuck, other than in a call to
+  // etcd, which has a deadline.
+  static constexpr absl::Duration kStuck = absl::Seconds(30);
+  absl::Status CheckLive();
+  // Not OK: it neither leads nor could: etcd does not answer it.
+  absl::Status CheckReady();
+
  private:
   void Run();
   // Calls etcd, with no lock held.
@@ -82,6 +98,11 @@ class Manager {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status etcd_failure_ ABSL_GUARDED_BY(mutex_);  // of the last call
   std::optional<Recovery> recovery_ ABSL_GUARDED_BY(mutex_);
+  bool etcd_answered_ ABSL_GUARDED_BY(mutex_) = false;  // ever
+  bool calling_ ABSL_GUARDED_BY(mutex_) = false;        // etcd
+  absl::Time stepped_at_ ABSL_GUARDED_BY(mutex_);
+  bool led_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t leaderships_ ABSL_GUARDED_BY(mutex_) = 0;
 
   // The thread's own.
   const std::unique_ptr<Etcd> etcd_;

@@ -1,5 +1,6 @@
 #include "membership/manager_service.h"
 
+#include "base/clock.h"
 #include "rpc/answer.h"
 
 namespace kamino::membership {
@@ -12,16 +13,19 @@ using kamino::internal::v1::RegisterRequest;
 ServerUnaryReactor* ManagerService::Register(
     CallbackServerContext* context, const RegisterRequest* request,
     kamino::internal::v1::RegisterResponse* response) {
+  const absl::Time began = MonotonicNow();
   ServerUnaryReactor* reactor = context->DefaultReactor();
-  rpc::Finish<RegisterRequest>(reactor, manager_->Register(*request, response));
+  rpc::Finish<RegisterRequest>(reactor, began,
+                               manager_->Register(*request, response));
   return reactor;
 }
 
 ServerUnaryReactor* ManagerService::Heartbeat(
     CallbackServerContext* context, const HeartbeatRequest* request,
     kamino::internal::v1::HeartbeatResponse* response) {
+  const absl::Time began = MonotonicNow();
   ServerUnaryReactor* reactor = context->DefaultReactor();
-  rpc::Finish<HeartbeatRequest>(reactor,
+  rpc::Finish<HeartbeatRequest>(reactor, began,
                                 manager_->Heartbeat(*request, response));
   return reactor;
 }

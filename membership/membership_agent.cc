@@ -76,6 +76,11 @@ bool MembershipAgent::LeaseValid(uint64_t view_id) const {
   return core_.LeaseValid(view_id, options_.clock());
 }
 
+absl::Duration MembershipAgent::LeaseAge() const {
+  absl::MutexLock lock(&mutex_);
+  return core_.LeaseAge(options_.clock());
+}
+
 void MembershipAgent::RequestView() {
   absl::MutexLock lock(&mutex_);
   requested_ = true;

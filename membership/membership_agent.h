@@ -44,6 +44,8 @@ class MembershipAgent final : public ViewSource, public Voucher {
   void RestBeforeStart(absl::Duration rest) override;
   void Stop() override;
   bool LeaseValid(uint64_t view_id) const override;
+  // As AgentCore. Thread-safe.
+  absl::Duration LeaseAge() const;
   void RequestView() override;
   void NoteProgress() override;
   void SetReport(const NodeReport& report) override;

@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/clock.h"
 #include "rpc/answer.h"
 #include "rpc/channel.h"
 #include "rpc/status.h"
@@ -71,10 +72,11 @@ void VouchCalls::Begin(Vouching::Call call, absl::Duration deadline) {
 grpc::ServerUnaryReactor* VouchServer::Vouch(
     grpc::CallbackServerContext* context, const VouchRequest* request,
     VouchResponse* response) {
+  const absl::Time began = MonotonicNow();
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   Vouching::Answer answer = voucher_->Vouch(*request);
   *response = std::move(answer.response);
-  rpc::Finish<VouchRequest>(reactor, answer.status);
+  rpc::Finish<VouchRequest>(reactor, began, answer.status);
   return reactor;
 }
 

@@ -91,17 +91,24 @@ void Cells::AddSlowly(size_t cell, uint64_t n) {
 }
 
 uint64_t Cells::Sum(size_t cell) {
+  uint64_t sum = 0;
+  Sum(cell, absl::MakeSpan(&sum, 1));
+  return sum;
+}
+
+void Cells::Sum(size_t first, absl::Span<uint64_t> sums) {
   Shared& shared = GetShared();
-  const auto of = [cell](const Block& block) {
+  absl::MutexLock lock(&shared.mutex);
+  const auto of = [](const Block& block, size_t cell) {
     const Chunk* const chunk = block.Get(cell);
     return chunk == nullptr ? 0
                             : chunk->cells[cell % kChunkCells].load(
                                   std::memory_order_relaxed);
   };
-  absl::MutexLock lock(&shared.mutex);
-  uint64_t sum = of(shared.of_ended);
-  for (const Block* block : shared.blocks) sum += of(*block);
-  return sum;
+  for (size_t i = 0; i < sums.size(); ++i) {
+    sums[i] = of(shared.of_ended, first + i);
+    for (const Block* block : shared.blocks) sums[i] += of(*block, first + i);
+  }
 }
 
 }  // namespace kamino::metrics

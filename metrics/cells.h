@@ -12,6 +12,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "absl/types/span.h"
+
 namespace kamino::metrics {
 
 // Of the process. Thread-safe.
@@ -34,8 +36,10 @@ class Cells {
               std::memory_order_relaxed);
   }
 
-  // Of all threads, also those that have ended. Never goes back.
+  // Of all threads, also those that have ended: of `cell`, and of so many from
+  // `first` on, which costs one lock. Never goes back.
   static uint64_t Sum(size_t cell);
+  static void Sum(size_t first, absl::Span<uint64_t> sums);
 
  private:
   static constexpr size_t kChunkCells = 256;

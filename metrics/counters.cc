@@ -29,25 +29,26 @@ struct Defined {
 
 template <typename Value>
 Labelled<Value>::Labelled(std::string name, std::string help,
-                          std::vector<std::string> labels)
-    : name_(std::move(name)),
-      help_(std::move(help)),
-      labels_(std::move(labels)) {
-  if (labels_.empty()) Of({});  // on the page from the start, at 0
+                          std::vector<std::string> labels) {
+  state_->name = std::move(name);
+  state_->help = std::move(help);
+  state_->labels = std::move(labels);
+  if (state_->labels.empty()) Of({});  // on the page from the start, at 0
   auto& defined = Defined<Value>::Get();
   absl::MutexLock lock(&defined.mutex);
-  CHECK(defined.by_name.emplace(name_, this).second) << name_ << ": twice";
+  CHECK(defined.by_name.emplace(this->name(), this).second)
+      << this->name() << ": twice";
 }
 
 template <typename Value>
 Value* Labelled<Value>::Of(const LabelValues& values) {
-  CHECK_EQ(values.size(), labels_.size()) << name_;
-  absl::MutexLock lock(&mutex_);
-  const auto found = values_.find(values);
-  if (found != values_.end()) return found->second.get();
-  auto& value = values_.size() < kMaxSets
-                    ? values_[values]
-                    : values_[LabelValues(labels_.size(), "other")];
+  CHECK_EQ(values.size(), labels().size()) << name();
+  absl::MutexLock lock(&state_->mutex);
+  const auto found = state_->values.find(values);
+  if (found != state_->values.end()) return found->second.get();
+  auto& value = state_->values.size() < kMaxSets
+                    ? state_->values[values]
+                    : state_->values[LabelValues(labels().size(), "other")];
   if (value == nullptr) value = std::make_unique<Value>();
   return value.get();
 }
@@ -55,9 +56,9 @@ Value* Labelled<Value>::Of(const LabelValues& values) {
 template <typename Value>
 auto Labelled<Value>::All() const
     -> std::vector<std::pair<LabelValues, const Value*>> {
-  absl::MutexLock lock(&mutex_);
+  absl::MutexLock lock(&state_->mutex);
   std::vector<std::pair<LabelValues, const Value*>> all;
-  for (const auto& [values, value] : values_) {
+  for (const auto& [values, value] : state_->values) {
     all.emplace_back(values, value.get());
   }
   return all;

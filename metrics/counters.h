@@ -55,20 +55,24 @@ class Labelled {
 
   // As many as there are labels. Takes a lock: keep the pointer, which is good
   // for ever, where it matters.
-  Value* Of(const LabelValues& values) ABSL_LOCKS_EXCLUDED(mutex_);
+  Value* Of(const LabelValues& values);
 
-  const std::string& name() const { return name_; }
-  const std::string& help() const { return help_; }
-  const std::vector<std::string>& labels() const { return labels_; }
-  std::vector<std::pair<LabelValues, const Value*>> All() const
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  const std::string& name() const { return state_->name; }
+  const std::string& help() const { return state_->help; }
+  const std::vector<std::string>& labels() const { return state_->labels; }
+  std::vector<std::pair<LabelValues, const Value*>> All() const;
 
  private:
-  const std::string name_;
-  const std::string help_;
-  const std::vector<std::string> labels_;
-  mutable absl::Mutex mutex_;
-  std::map<LabelValues, std::unique_ptr<Value>> values_ ABSL_GUARDED_BY(mutex_);
+  struct State {
+    std::string name;
+    std::string help;
+    std::vector<std::string> labels;
+    absl::Mutex mutex;
+    std::map<LabelValues, std::unique_ptr<Value>> values ABSL_GUARDED_BY(mutex);
+  };
+
+  // Left behind at the end of the process: threads may count until then.
+  State* const state_ = new State;
 };
 
 using Counters = Labelled<Counter>;

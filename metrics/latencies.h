@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "metrics/cells.h"
 
 namespace kamino::metrics {
@@ -84,9 +85,7 @@ class Latencies {
 
   LatencySnapshot Read() const {
     LatencySnapshot snapshot;
-    for (size_t i = 0; i < kLatencyBuckets; ++i) {
-      snapshot.buckets[i] = Cells::Sum(first_ + i);
-    }
+    Cells::Sum(first_, absl::MakeSpan(snapshot.buckets));
     snapshot.sum_nanos = Cells::Sum(first_ + kLatencyBuckets);
     return snapshot;
   }

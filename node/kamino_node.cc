@@ -30,6 +30,7 @@
 #include "node/driver/node.h"
 #include "node/driver/real_runtime.h"
 #include "node/node_flags.h"
+#include "node/node_web.h"
 #include "node/rpc/grpc_rendezvous.h"
 #include "node/rpc/node_server.h"
 #include "node/rpc/session_service.h"
@@ -46,6 +47,7 @@
 #include "transport/verbs/ibverbs_device.h"
 #include "transport/verbs/send_transport.h"
 #include "transport/verbs/verbs_transport.h"
+#include "web/server.h"
 
 namespace kamino::node {
 namespace {
@@ -189,6 +191,13 @@ absl::StatusOr<std::unique_ptr<Media>> OpenMedia(const NodeFlags& flags) {
 
 absl::Status Serve(const NodeFlags& flags,
                    const std::function<void()>& await_end) {
+  NodeWeb pages;
+  std::unique_ptr<web::Server> web;
+  if (!flags.web_listen.empty()) {
+    ASSIGN_OR_RETURN(
+        web, web::Server::Start({.listen = flags.web_listen}, pages.Routes()));
+    LOG(INFO) << "metrics and probes on port " << web->port();
+  }
   RETURN_IF_ERROR(CheckNoDamage(flags.data_dir));
   ASSIGN_OR_RETURN(auto media, OpenMedia(flags));
   if (flags.pmem_delays.any()) {
@@ -253,9 +262,11 @@ absl::Status Serve(const NodeFlags& flags,
   session_options.on_much_freed = [&trimmer] { trimmer.Ask(); };
   SessionServer sessions(session_options, node.get());
   SessionService session_service(&sessions);
-  membership::DebugService debug("kamino_node", /*metrics=*/nullptr);
+  membership::DebugService debug("kamino_node",
+                                 [&pages] { return pages.Metrics(); });
   std::unique_ptr<SessionLinks> session_links;
   const auto stop = [&] {
+    pages.Detach();
     session_links.reset();
     node->Stop();
     server.reset();
@@ -277,6 +288,7 @@ absl::Status Serve(const NodeFlags& flags,
     node->EndRefused();
     return started;
   }
+  pages.Attach(node.get(), &agent);
   address = Advertised(flags, server->port());
   session_service.SetCarriers(session_links->carriers(address));
   const std::string listens = absl::StrCat(

@@ -10,6 +10,7 @@
 #include "engine/heap/heap.h"
 #include "membership/server_program.h"
 #include "replica/log_ring.h"
+#include "web/web_flags.h"
 
 ABSL_FLAG(std::string, cluster_id, "", "Name of the cluster (required).");
 ABSL_FLAG(std::string, node_id, "",
@@ -285,6 +286,7 @@ absl::StatusOr<NodeFlags> ReadNodeFlags() {
   if (flags.advertise.empty() && !IsReachable(flags.listen)) {
     return BadFlag("advertise", "is required when --listen is every address");
   }
+  ASSIGN_OR_RETURN(flags.web_listen, web::WebListenOfFlags());
   RETURN_IF_ERROR(ReadTransport(&flags));
   RETURN_IF_ERROR(CheckLinksReachable(flags));
   flags.transfer_mb_per_s = absl::GetFlag(FLAGS_transfer_mb_per_s);

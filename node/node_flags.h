@@ -28,6 +28,7 @@ struct NodeFlags {
   std::string link_listen;
   std::string link_advertise;
   std::string session_listen;
+  std::string web_listen;          // empty: nowhere
   std::string transport;           // tcp, shm, verbs or auto
   absl::Duration link_spin;        // how long links poll before they sleep
   transport::PortWish verbs;       // of its links

@@ -190,6 +190,12 @@ class ChainCore {
   absl::Duration completion_debt() const { return completion_debt_.age(); }
   TransferStats transfer() const;
   const Scrub& scrub() const { return scrub_; }
+  // Log entries, by their last mutations, that the successor, or the node that
+  // joins, was sent and has acknowledged; both go back with a new link. False:
+  // there is nobody.
+  bool replicates() const { return downstream_.replicates(); }
+  uint64_t sent() const { return downstream_.sent(); }
+  uint64_t acknowledged() const { return downstream_.acked(); }
   const TurnedDown& turned_down() const { return outbox_.turned_down(); }
   const LogRing& ring() const { return *ring_; }
 

@@ -240,11 +240,13 @@ void ChainCore::OnAppend(LinkId link,
   if (append.disputed()) {
     return arbitration_.OnAsked(link, entry, condition() == Condition::kSound);
   }
+  StageLap lap(options_.stages, Stage::kPersist);
   if (!upstream_.Take(entry, returning_.may_append())) return;
   if (append.deadly() && place_.index > 0) {
     NoteDeadly(ring_->EntryOf(ring_->received()).first() - 1,
                ring_->received());
   }
+  lap.Next(Stage::kExecute);
   ExecuteReceived();
 }
 

@@ -12,6 +12,7 @@
 #include "base/chain_mode.h"
 #include "membership/view.h"
 #include "replica/log_entry.h"
+#include "replica/stage_watch.h"
 
 namespace kamino::replica {
 
@@ -68,6 +69,8 @@ struct ChainOptions {
   uint64_t scrub_range_bytes = 256u << 10;
   absl::Duration scrub_min_pass = absl::ZeroDuration();
   absl::Duration scrub_retry = absl::Seconds(1);
+  // Told of the stages of log entries; may be null. It outlives the core.
+  StageWatch* stages = nullptr;
   // Told of each log entry once it is durable in this node's ring; for tests
   // that keep a history. May be null.
   std::function<void(const LogEntry& entry)> on_appended;

@@ -3,17 +3,20 @@
 #define KAMINO_RPC_ANSWER_H_
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
 #include "grpcpp/support/server_callback.h"
 #include "rpc/call_counts.h"
 #include "rpc/status.h"
 
 namespace kamino::rpc {
 
-// Counts the call as served. `Request`: the method's, or its answer, as
-// MethodOf wants it.
+// Counts the call as served, from `began` on, of MonotonicNow. `Request`: the
+// method's, or its answer, as MethodOf wants it.
 template <typename Request>
-void Finish(grpc::ServerUnaryReactor* reactor, const absl::Status& status) {
-  CountServed<Request>(status.raw_code());
+void Finish(grpc::ServerUnaryReactor* reactor, absl::Time began,
+            const absl::Status& status) {
+  CountServed<Request>(status.raw_code(), MonotonicNow() - began);
   reactor->Finish(ToGrpc(status));
 }
 

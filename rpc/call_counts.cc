@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "glog/logging.h"
 
 namespace kamino::rpc {
@@ -22,13 +23,15 @@ class Counted final : public Interceptor {
   void Intercept(InterceptorBatchMethods* methods) override {
     if (methods->QueryInterceptionHookPoint(
             InterceptionHookPoints::POST_RECV_STATUS)) {
-      counter_->Add(methods->GetRecvStatus()->error_code());
+      counter_->Add(methods->GetRecvStatus()->error_code(),
+                    MonotonicNow() - began_);
     }
     methods->Proceed();
   }
 
  private:
   CallCounts::Counter* const counter_;
+  const absl::Time began_ = MonotonicNow();
 };
 
 class Factory final
@@ -53,11 +56,19 @@ std::vector<const MethodDescriptor*> MethodsBeside(
 
 }  // namespace
 
-void CallCounts::Counter::Add(int code) {
+void CallCounts::Counter::Add(int code, absl::Duration took) {
   // A peer may send any number.
   const bool known = code >= 0 && code < kStatusCodes;
-  ended_[known ? code : grpc::StatusCode::UNKNOWN].fetch_add(
-      1, std::memory_order_relaxed);
+  auto& place = ended_[known ? code : grpc::StatusCode::UNKNOWN];
+  metrics::Latencies* latencies = place.load(std::memory_order_acquire);
+  if (latencies == nullptr) {
+    static absl::Mutex* const mutex = new absl::Mutex;
+    absl::MutexLock lock(mutex);
+    latencies = place.load(std::memory_order_relaxed);
+    if (latencies == nullptr) latencies = new metrics::Latencies;
+    place.store(latencies, std::memory_order_release);
+  }
+  latencies->Add(took);
 }
 
 CallCounts::Counter* CallCounts::Of(absl::string_view method) {
@@ -71,7 +82,9 @@ CallCounts::Method CallCounts::ToMethod(absl::string_view name,
                                         const Counter& counter) {
   Method method{std::string(name)};
   for (int code = 0; code < kStatusCodes; ++code) {
-    method.ended[code] = counter.ended_[code].load(std::memory_order_relaxed);
+    const auto* latencies =
+        counter.ended_[code].load(std::memory_order_acquire);
+    if (latencies != nullptr) method.ended[code] = latencies->Read().count();
   }
   return method;
 }
@@ -87,6 +100,19 @@ std::vector<CallCounts::Method> CallCounts::Read() const {
   std::sort(methods.begin(), methods.end(),
             [](const Method& a, const Method& b) { return a.name < b.name; });
   return methods;
+}
+
+void CallCounts::Visit(absl::FunctionRef<void(absl::string_view, int,
+                                              const metrics::LatencySnapshot&)>
+                           visit) const {
+  absl::MutexLock lock(&mutex_);
+  for (const auto& [name, counter] : counters_) {
+    for (int code = 0; code < kStatusCodes; ++code) {
+      const auto* latencies =
+          counter->ended_[code].load(std::memory_order_acquire);
+      if (latencies != nullptr) visit(name, code, latencies->Read());
+    }
+  }
 }
 
 CallCounts::Method CallCounts::Read(absl::string_view name) const {

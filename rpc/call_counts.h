@@ -1,9 +1,11 @@
 // How many calls of each method this process has made and served, by how they
-// ended; a node's status has its own.
+// ended, and how long they took; a node's status has its own.
 //
 // Calls made are counted by an interceptor, on every channel that does not do
 // without (rpc/channel.h). Calls served are counted where they are answered, by
-// CountServed: an interceptor takes a twelfth of what a call costs a server.
+// CountServed: an interceptor takes a twelfth of what a call costs a server. A
+// call that is served takes from when its request is there until its answer is
+// given to gRPC; a stream, until its end is.
 #ifndef KAMINO_RPC_CALL_COUNTS_H_
 #define KAMINO_RPC_CALL_COUNTS_H_
 
@@ -16,10 +18,13 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "google/protobuf/descriptor.h"
 #include "grpcpp/support/client_interceptor.h"
+#include "metrics/latencies.h"
 
 namespace kamino::rpc {
 
@@ -40,14 +45,20 @@ class CallCounts {
   // The counter of one method, for as long as these counts.
   class Counter {
    public:
-    void Add(int code);
+    void Add(int code, absl::Duration took);
 
    private:
     friend class CallCounts;
-    std::array<std::atomic<uint64_t>, kStatusCodes> ended_{};
+    // Null: none has ended so. They count for good.
+    std::array<std::atomic<metrics::Latencies*>, kStatusCodes> ended_{};
   };
   // `method` must not be what a stranger made up: each takes room for good.
   Counter* Of(absl::string_view method);
+
+  // How long they took, of each method and code that there were.
+  void Visit(absl::FunctionRef<void(absl::string_view method, int code,
+                                    const metrics::LatencySnapshot& took)>
+                 visit) const;
 
  private:
   static Method ToMethod(absl::string_view name, const Counter& counter);
@@ -71,10 +82,10 @@ std::string MethodOf(const google::protobuf::Descriptor& message);
 
 // `Message`: by which MethodOf knows the method.
 template <typename Message>
-void CountServed(int code) {
+void CountServed(int code, absl::Duration took) {
   static CallCounts::Counter* const counter =
       CallsServed().Of(MethodOf(*Message::descriptor()));
-  counter->Add(code);
+  counter->Add(code, took);
 }
 
 }  // namespace kamino::rpc

@@ -74,10 +74,12 @@ class LocalCluster:
 
   def start(self, nodes=4, transport="tcp", undo_copy="dynamic", heap_mb=128,
             ring_mb=32, failure_timeout_ms=1000, managers=1, leader_ttl_s=2,
-            pmem="force", manager_flags=(), node_flags=(), devices=None):
+            pmem="force", manager_flags=(), node_flags=(), devices=None,
+            web=False):
     """Starts all of it, or ends what it started and raises.
 
-    Nodes that are named in `devices` keep their data on the device there.
+    Nodes that are named in `devices` keep their data on the device there. With
+    `web` all show metrics: state["web"] says where.
     """
     devices = devices or {}
     self._check_startable(
@@ -90,6 +92,8 @@ class LocalCluster:
             f"--heap_mb={heap_mb}", f"--ring_mb={ring_mb}",
             f"--pmem={pmem}", *node_flags],
     }
+    if web:
+      self.state["web"] = {}
     self._save()
     try:
       self.start_etcd()
@@ -154,19 +158,21 @@ class LocalCluster:
         f"--failure_timeout_ms={failure_timeout_ms}",
         f"--leader_ttl_s={leader_ttl_s}", *flags]
     for i in range(1, count + 1):
-      self._start_listening("manager" if i == 1 else f"manager{i}",
-                            self._manager_command)
+      self._start_manager("manager" if i == 1 else f"manager{i}")
+
+  def _start_manager(self, name, address=None):
+    self._start_listening(
+        name, lambda address: self._manager_command(name, address), address)
 
   def restart_manager(self, name="manager"):
     """Where it was: the nodes know no other place."""
-    address = self.state["addresses"][name]
-    self._start_listening(name, self._manager_command, address)
+    self._start_manager(name, self.state["addresses"][name])
 
-  def _manager_command(self, address):
+  def _manager_command(self, name, address):
     return [self.binary("kamino_manager"),
             f"--cluster_id={self.state['cluster_id']}", f"--listen={address}",
             f"--etcd={self.state['addresses']['etcd']}",
-            *self.state["manager_args"]]
+            *self.state["manager_args"], *self._web_args(name)]
 
   def start_node(self, name, address=None):
     self._start_listening(
@@ -192,7 +198,17 @@ class LocalCluster:
             f"--cluster_id={self.state['cluster_id']}", f"--node_id={name}",
             f"--data_dir={self.data_dir(name)}", f"--listen={address}",
             f"--managers={','.join(self.addresses_of(self.managers))}",
-            *self.state["node_args"], *self._device_args(name)]
+            *self.state["node_args"], *self._device_args(name),
+            *self._web_args(name)]
+
+  def _web_args(self, name):
+    """The same each time: whoever reads there knows no other place."""
+    web = self.state.get("web")
+    if web is None:
+      return []
+    if name not in web:
+      web[name] = self.new_address(name)
+    return [f"--web_listen={web[name]}"]
 
   def _device_args(self, name):
     device = self.state.get("devices", {}).get(name)
@@ -358,6 +374,7 @@ class LocalCluster:
       if "in use" not in self.log_tail(name) or attempt == ATTEMPTS:
         raise ClusterError(
             f"{name} did not start: {self.log_tail(name).strip()}")
+      self.state.get("web", {}).pop(name, None)  # it may have been that port
 
   def _launch(self, name, arguments, address=None):
     address = address or self.new_address(name)

@@ -50,7 +50,8 @@ std::string Advertised(const std::string& advertise, const std::string& own) {
 // The transport's view of one link.
 class LinkHub::Handler : public transport::LinkHandler {
  public:
-  Handler(LinkHub* hub, LinkId id) : hub_(hub), id_(id) {}
+  Handler(LinkHub* hub, LinkId id, std::shared_ptr<Received> received)
+      : hub_(hub), id_(id), received_(std::move(received)) {}
 
   void OnConnected(const std::shared_ptr<Link>&) override {
     hub_->OnOutcome(id_, true);
@@ -59,6 +60,8 @@ class LinkHub::Handler : public transport::LinkHandler {
 
   void OnMessage(absl::Span<const std::byte> bytes) override {
     if (damaged_) return;  // after a gap; the link may not be closed yet
+    Count(&received_->messages, 1);
+    Count(&received_->bytes, bytes.size());
     auto frame = replica::DecodeFrame(
         {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     if (!frame.ok()) {
@@ -84,8 +87,14 @@ class LinkHub::Handler : public transport::LinkHandler {
   }
 
  private:
+  static void Count(std::atomic<uint64_t>* counter, uint64_t n) {
+    counter->store(counter->load(std::memory_order_relaxed) + n,
+                   std::memory_order_relaxed);
+  }
+
   LinkHub* const hub_;
   const LinkId id_;
+  const std::shared_ptr<Received> received_;
   bool damaged_ = false;  // by a message that was none
 };
 
@@ -115,15 +124,13 @@ absl::Status LinkHub::Listen(const Offer& offer) {
   ASSIGN_OR_RETURN(port.transport, offer.factory.Make(options));
   auto listener =
       port.transport->Listen(offer.listen, [this](std::shared_ptr<Link> link) {
-        LinkId id;
-        {
-          absl::MutexLock lock(&mutex_);
-          id = next_accepted_;
-          next_accepted_ += 2;
-          connections_[id].link = std::move(link);
-          connections_[id].accepted = true;
-        }
-        return std::make_shared<Handler>(this, id);
+        absl::MutexLock lock(&mutex_);
+        const LinkId id = next_accepted_;
+        next_accepted_ += 2;
+        Connection& connection = connections_[id];
+        connection.link = std::move(link);
+        connection.accepted = true;
+        return std::make_shared<Handler>(this, id, connection.received);
       });
   if (!listener.ok()) {
     return absl::Status(
@@ -202,13 +209,15 @@ void LinkHub::Open(LinkId id, const membership::Member& member) {
   LOG_IF(INFO, IsTold(failures))
       << "opens a link to " << member.node_id << " over " << port.kind.name
       << " at " << address << ", attempt " << failures + 1;
+  std::shared_ptr<Handler> handler;
   {
     // Before connecting: the handler may be called before Connect returns.
     absl::MutexLock lock(&mutex_);
-    connections_[id].opening_to = member.node_id;
+    Connection& connection = connections_[id];
+    connection.opening_to = member.node_id;
+    handler = std::make_shared<Handler>(this, id, connection.received);
   }
-  auto link =
-      port.transport->Connect(address, std::make_shared<Handler>(this, id));
+  auto link = port.transport->Connect(address, std::move(handler));
   if (!link.ok()) {
     LOG_IF(ERROR, IsTold(failures))
         << "cannot connect to " << member.node_id << " at " << address << ": "
@@ -269,10 +278,13 @@ void LinkHub::CloseUnused(absl::Time now,
 bool LinkHub::TrySend(Connection* connection, absl::string_view head,
                       absl::string_view payload) {
   absl::Status sent = connection->link->Send(AsBytes(head), AsBytes(payload));
-  if (absl::IsResourceExhausted(sent)) return false;
+  if (absl::IsResourceExhausted(sent)) {
+    ++connection->credit_waits;
+    return false;
+  }
   if (sent.ok()) {
-    ++connection->sent.messages;
-    connection->sent.bytes += head.size() + payload.size();
+    ++connection->sent_messages;
+    connection->sent_bytes += head.size() + payload.size();
   }
   if (absl::IsUnavailable(sent)) {
     VLOG(1) << "message dropped with its link: " << sent;
@@ -343,10 +355,21 @@ std::string LinkHub::TransportOf(LinkId id) {
   return std::string(found->second.link->capabilities().name);
 }
 
-LinkHub::Sent LinkHub::SentOver(LinkId id) {
+LinkHub::Traffic LinkHub::TrafficOf(LinkId id) {
   absl::MutexLock lock(&mutex_);
-  auto found = connections_.find(id);
-  return found == connections_.end() ? Sent() : found->second.sent;
+  const auto found = connections_.find(id);
+  if (found == connections_.end()) return {};
+  const Connection& connection = found->second;
+  Traffic traffic;
+  traffic.sent_messages = connection.sent_messages;
+  traffic.sent_bytes = connection.sent_bytes;
+  traffic.received_messages =
+      connection.received->messages.load(std::memory_order_relaxed);
+  traffic.received_bytes =
+      connection.received->bytes.load(std::memory_order_relaxed);
+  traffic.waiting_bytes = connection.queued_bytes;
+  traffic.credit_waits = connection.credit_waits;
+  return traffic;
 }
 
 }  // namespace kamino::node

@@ -6,6 +6,7 @@
 #ifndef KAMINO_NODE_DRIVER_LINK_HUB_H_
 #define KAMINO_NODE_DRIVER_LINK_HUB_H_
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -98,13 +99,17 @@ class LinkHub {
                    absl::FunctionRef<bool(replica::LinkId)> used);
   // Name of the transport that carries a link; "" when it is gone.
   std::string TransportOf(replica::LinkId link);
-  // Over that link so far, what still waits for credits not included; zeros
-  // when it is gone.
-  struct Sent {
-    uint64_t messages = 0;
-    uint64_t bytes = 0;
+  // Over that link so far; zeros when it is gone. What waits for credits is not
+  // sent yet.
+  struct Traffic {
+    uint64_t sent_messages = 0;
+    uint64_t sent_bytes = 0;
+    uint64_t received_messages = 0;
+    uint64_t received_bytes = 0;
+    uint64_t waiting_bytes = 0;  // for credits, or for the link to be there
+    uint64_t credit_waits = 0;   // how often there were none
   };
-  Sent SentOver(replica::LinkId link);
+  Traffic TrafficOf(replica::LinkId link);
 
  private:
   class Handler;
@@ -114,11 +119,19 @@ class LinkHub {
     std::unique_ptr<transport::Transport> transport;
     std::unique_ptr<transport::Listener> listener;
   };
+  // Written by the transport's thread alone.
+  struct Received {
+    std::atomic<uint64_t> messages{0};
+    std::atomic<uint64_t> bytes{0};
+  };
   struct Connection {
     std::shared_ptr<transport::Link> link;
     std::deque<std::string> queue;  // for want of credits, or of a link
     size_t queued_bytes = 0;
-    Sent sent;
+    uint64_t sent_messages = 0;
+    uint64_t sent_bytes = 0;
+    uint64_t credit_waits = 0;
+    std::shared_ptr<Received> received = std::make_shared<Received>();
     std::string opening_to;  // the neighbour's node id until it is established
     bool accepted = false;   // a peer opened it
     // Nothing is sent any more; the link is closed, as soon as there is one.

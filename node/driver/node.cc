@@ -35,6 +35,12 @@ class Owed {
   head::Request request_;
 };
 
+// Of Node::standing_bits_.
+constexpr uint32_t kReadyBit = 1;
+constexpr uint32_t kLeaseBit = 2;
+constexpr int kRoleShift = 8;
+constexpr int kConditionShift = 16;
+
 }  // namespace
 
 Node::Node(NodeOptions options, NodeRuntime runtime,
@@ -50,18 +56,22 @@ Node::Node(NodeOptions options, NodeRuntime runtime,
       view_board_(options_.chain.chain_id),
       reads_(options_.reads),
       results_(options_.results),
+      stages_(clock_),
       storage_(std::move(storage)),
       agreement_(AgreementOf(*storage_, *procedures,
                              options_.links.transport.max_message)),
+      condition_since_(started_),
       core_(std::move(runtime.executor)) {
   ChainNode::Options chain;
   chain.chain = options_.chain;
+  chain.chain.stages = &stages_;
   chain.chain.heap_bytes = storage_->heap()->region()->size();
   chain.chain.incarnation = storage_->record()->state().incarnation;
   chain.chain.agreement = agreement_;
   chain.chain.max_entry_bytes =
       MaxEntryBytes(options_.links.transport.max_message);
   chain.admission = options_.admission;
+  chain.admission.stages = &stages_;
   chain.snapshots = options_.snapshots;
   chain.lease_valid = [views](uint64_t view_id) {
     return views->LeaseValid(view_id);
@@ -86,6 +96,7 @@ CoreExecutor::Hooks Node::ExecutorHooks() {
     results_.EndOverdue(Now());
     links_->CloseUnused(
         Now(), [this](LinkId link) { return node_->core().Uses(link); });
+    NoteCondition(Now());
     ReportRole();
     if (user_ != nullptr) user_->OnTick(Now());
   };
@@ -152,7 +163,9 @@ absl::Status Node::Join(const std::string& service_address) {
   membership::ViewSourceCallbacks callbacks;
   callbacks.on_view = [this](const View& view) {
     core_->Post([this, view] {
+      const uint64_t before = node_->core().view().id;
       node_->OnView(view, Now());
+      if (node_->core().view().id != before) ++view_changes_;
       view_board_.Publish(view);
       Report();
     });
@@ -263,7 +276,9 @@ void Node::Report() {
 }
 
 bool Node::EndOfBatch() {
-  Actions actions = node_->EndOfBatch(Now());
+  const absl::Time now = Now();
+  Actions actions = node_->EndOfBatch(now);
+  stages_.OnBatch(node_->core(), now);
   if (events_.decided) events_.decided(*node_);
   CarryOut(std::move(actions));
   if (user_ != nullptr) user_->EndOfBatch();
@@ -292,10 +307,31 @@ void Node::Fatal(absl::Status status) {
   events_.fatal(std::move(status));
 }
 
+NodeStanding Node::standing() const {
+  const uint32_t bits = standing_bits_.load(std::memory_order_relaxed);
+  return {(bits & kReadyBit) != 0, (bits & kLeaseBit) != 0,
+          static_cast<membership::Role>(bits >> kRoleShift & 0xff),
+          static_cast<membership::Condition>(bits >> kConditionShift)};
+}
+
+void Node::NoteCondition(absl::Time now) {
+  conditions_[static_cast<size_t>(condition_)].time += now - condition_since_;
+  condition_since_ = now;
+  const membership::Condition condition = node_->core().condition();
+  if (condition == condition_) return;
+  condition_ = condition;
+  ++conditions_[static_cast<size_t>(condition)].times;
+}
+
 void Node::ReportRole() {
   const membership::View& view = node_->core().view();
   const membership::Role role = node_->core().role();
   const bool lease = view.formed() && views_->LeaseValid(view.id);
+  const bool ready = lease && node_->core().ready();
+  standing_bits_.store((ready ? kReadyBit : 0) | (lease ? kLeaseBit : 0) |
+                           static_cast<uint32_t>(role) << kRoleShift |
+                           static_cast<uint32_t>(condition_) << kConditionShift,
+                       std::memory_order_relaxed);
   if (role == reported_role_ && lease == reported_lease_) return;
   reported_role_ = role;
   reported_lease_ = lease;

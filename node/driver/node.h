@@ -4,11 +4,13 @@
 #ifndef KAMINO_NODE_DRIVER_NODE_H_
 #define KAMINO_NODE_DRIVER_NODE_H_
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
@@ -16,6 +18,7 @@
 #include "absl/time/time.h"
 #include "head/request.h"
 #include "kamino/v1/kamino.pb.h"
+#include "membership/condition.h"
 #include "membership/view_source.h"
 #include "node/driver/call_load.h"
 #include "node/driver/chain_node.h"
@@ -23,6 +26,7 @@
 #include "node/driver/core_executor.h"
 #include "node/driver/link_hub.h"
 #include "node/driver/restart_policy.h"
+#include "node/driver/stage_times.h"
 #include "node/driver/view_board.h"
 #include "node/storage/storage.h"
 
@@ -53,6 +57,33 @@ struct NodeOptions {
   CallLoadOptions reads;
   // Of these, what is said of unsent answers alone counts.
   CallLoadOptions results;
+};
+
+// What probes ask of a node; see docs/metrics.md.
+struct NodeStanding {
+  bool ready = false;  // in the view, caught up, and it holds a lease
+  bool lease = false;
+  membership::Role role = membership::Role::kOutside;
+  membership::Condition condition = membership::Condition::kUnknown;
+};
+
+// What a node tells of itself besides its status, since it started.
+struct NodeSample {
+  kamino::v1::GetNodeStatusResponse status;  // Node::Describe
+  NodeStanding standing;
+  uint64_t view_id = 0;
+  uint64_t view_changes = 0;
+  CallLoadStats reads;
+  CallLoadStats results;
+  uint64_t result_bytes = 0;  // kept until what they are of is completed
+  // As those of the status.
+  std::vector<LinkHub::Traffic> links;
+  struct InCondition {
+    uint64_t times = 0;
+    absl::Duration time;
+  };
+  // By membership::Condition.
+  std::array<InCondition, membership::kConditions> conditions;
 };
 
 // What works beside the node on its core thread, by what requests lead to.
@@ -126,7 +157,15 @@ class Node {
   // Fills everything but the header. Core thread only.
   void Describe(ChainNode& node, kamino::v1::GetNodeStatusResponse* response);
   // Core thread only.
+  void Sample(ChainNode& node, NodeSample* sample);
+  // Core thread only.
   ChainNode& chain_node() { return *node_; }
+
+  // As of the last tick.
+  NodeStanding standing() const;
+  // What the core thread does.
+  const CoreActivity& activity() const { return activity_; }
+  const StageTimes& stages() const { return stages_; }
 
   // Of reads, and of mutations that have a result.
   CallLoad& reads() { return reads_; }
@@ -153,6 +192,7 @@ class Node {
   bool EndOfBatch();
   void CarryOut(replica::Actions actions);
   void ReportRole();
+  void NoteCondition(absl::Time now);
   void Report();  // to the manager
   void Fatal(absl::Status status);
 
@@ -167,14 +207,20 @@ class Node {
   CallLoad results_;
   std::atomic<int64_t> pending_requests_{0};
   std::atomic<int64_t> pending_bytes_{0};
+  std::atomic<uint32_t> standing_bits_{0};  // NodeStanding
+  CoreActivity activity_;
+  StageTimes stages_;
 
   // Core thread only.
-  CoreActivity activity_;
   std::unique_ptr<Storage> storage_;
   const membership::Agreement agreement_;
   std::unique_ptr<ChainNode> node_;
   membership::Role reported_role_ = membership::Role::kOutside;
   bool reported_lease_ = false;
+  uint64_t view_changes_ = 0;
+  decltype(NodeSample::conditions) conditions_;
+  membership::Condition condition_ = membership::Condition::kUnknown;
+  absl::Time condition_since_;  // counted until then
   membership::NodeReport reported_;
   ChainNode::Standing standing_;      // as of the last look at the report
   bool ticked_ = true;                // since the cursors were reported

@@ -136,10 +136,27 @@ void Node::Describe(ChainNode& node,
     link->set_role(state.role);
     link->set_transport(links_->TransportOf(state.link));
     link->set_connected(state.connected);
-    const LinkHub::Sent sent = links_->SentOver(state.link);
-    link->set_sent_messages(sent.messages);
-    link->set_sent_bytes(sent.bytes);
+    const LinkHub::Traffic traffic = links_->TrafficOf(state.link);
+    link->set_sent_messages(traffic.sent_messages);
+    link->set_sent_bytes(traffic.sent_bytes);
   }
+}
+
+void Node::Sample(ChainNode& node, NodeSample* sample) {
+  Describe(node, &sample->status);
+  NoteCondition(Now());
+  sample->standing = standing();
+  sample->view_id = node.core().view().id;
+  sample->view_changes = view_changes_;
+  sample->reads = reads_.stats();
+  sample->results = results_.stats();
+  if (const auto stats = node.admission_stats()) {
+    sample->result_bytes = stats->result_bytes;
+  }
+  for (const auto& state : node.core().links()) {
+    sample->links.push_back(links_->TrafficOf(state.link));
+  }
+  sample->conditions = conditions_;
 }
 
 }  // namespace kamino::node

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "rpc/answer.h"
 #include "rpc/channel.h"
 #include "rpc/status.h"
@@ -188,24 +189,26 @@ void GrpcRendezvous::Exchange(const std::string& address,
 grpc::ServerUnaryReactor* GrpcRendezvous::Connect(
     grpc::CallbackServerContext* context, const ConnectRequest* request,
     ConnectResponse* response) {
+  const absl::Time began = MonotonicNow();
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   if (request->cluster_id() != cluster_id_) {
     rpc::Finish<ConnectRequest>(
-        reactor, absl::FailedPreconditionError(
-                     absl::StrCat("this is a node of cluster ", cluster_id_)));
+        reactor, began,
+        absl::FailedPreconditionError(
+            absl::StrCat("this is a node of cluster ", cluster_id_)));
     return reactor;
   }
   const absl::Status chain = CheckChain(request->chain_id(), chain_id_);
   if (!chain.ok()) {
     // As a link ends for a peer that it is not for (transport/link.h).
-    rpc::Finish<ConnectRequest>(reactor,
+    rpc::Finish<ConnectRequest>(reactor, began,
                                 absl::FailedPreconditionError(chain.message()));
     return reactor;
   }
   response->set_chain_id(chain_id_);
   auto offer = FromProto(request->endpoint());
   if (!offer.ok()) {
-    rpc::Finish<ConnectRequest>(reactor, offer.status());
+    rpc::Finish<ConnectRequest>(reactor, began, offer.status());
     return reactor;
   }
   // Held for the call, which StopListening has to wait for.
@@ -213,13 +216,15 @@ grpc::ServerUnaryReactor* GrpcRendezvous::Connect(
   if (answerer_ == nullptr) {
     lock.Release();
     rpc::Finish<ConnectRequest>(
-        reactor, absl::UnavailableError("this node takes no verbs links"));
+        reactor, began,
+        absl::UnavailableError("this node takes no verbs links"));
     return reactor;
   }
-  answerer_(*offer, [reactor, response](absl::StatusOr<VerbsEndpoint> answer) {
-    if (answer.ok()) ToProto(*answer, response->mutable_endpoint());
-    rpc::Finish<ConnectRequest>(reactor, answer.status());
-  });
+  answerer_(*offer,
+            [reactor, began, response](absl::StatusOr<VerbsEndpoint> answer) {
+              if (answer.ok()) ToProto(*answer, response->mutable_endpoint());
+              rpc::Finish<ConnectRequest>(reactor, began, answer.status());
+            });
   return reactor;
 }
 

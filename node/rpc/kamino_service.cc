@@ -58,9 +58,9 @@ grpc::Status KaminoService::Explain(const absl::Status& status) const {
 }
 
 template <typename Response>
-void KaminoService::Answer(ServerUnaryReactor* reactor,
+void KaminoService::Answer(ServerUnaryReactor* reactor, absl::Time began,
                            const absl::Status& status) const {
-  rpc::CountServed<Response>(status.raw_code());
+  rpc::CountServed<Response>(status.raw_code(), node_->Now() - began);
   reactor->Finish(Explain(status));
 }
 
@@ -69,7 +69,7 @@ ServerUnaryReactor* KaminoService::Refuse(CallbackServerContext* context,
                                           const Response*,
                                           const absl::Status& status) {
   ServerUnaryReactor* reactor = context->DefaultReactor();
-  Answer<Response>(reactor, status);
+  Answer<Response>(reactor, node_->Now(), status);
   return reactor;
 }
 
@@ -97,6 +97,7 @@ template <typename Response, typename RunFunction>
 ServerUnaryReactor* KaminoService::Run(CallbackServerContext* context,
                                        CallLoad* load, int64_t request_bytes,
                                        Response* response, RunFunction run) {
+  const absl::Time began = node_->Now();
   if (absl::Status entered = load->Enter(request_bytes); !entered.ok()) {
     return Refuse(context, response, entered);
   }
@@ -106,11 +107,11 @@ ServerUnaryReactor* KaminoService::Run(CallbackServerContext* context,
     absl::Status status = run(node);
     FillHeader(node.core().view().id, node.core().settled(),
                response->mutable_header());
-    Answer<Response>(reactor, status);
+    Answer<Response>(reactor, began, status);
   });
   if (running) return reactor;
   load->Leave(request_bytes);
-  Answer<Response>(reactor, NodeStopping());
+  Answer<Response>(reactor, began, NodeStopping());
   return reactor;
 }
 
@@ -168,7 +169,8 @@ ServerUnaryReactor* KaminoService::Mutate(
   request.mutation.number = id.number();
   request.mutation.since = id.in_session() ? 0 : id.since();
   request.mutation.in_session = id.in_session();
-  request.deadline = DeadlineOf(*context, node_->Now());
+  const absl::Time began = node_->Now();
+  request.deadline = DeadlineOf(*context, began);
   request.abandoned = [context] { return context->IsCancelled(); };
   if (kHasLargeAnswer<Request>) {
     request.room_for_answer = [this, context] {
@@ -181,7 +183,7 @@ ServerUnaryReactor* KaminoService::Mutate(
     FillHeader(node_->view_board().current()->view_id(), outcome.sequence,
                response->mutable_header());
     CountAnswer<Request, Response>(context);
-    Answer<Response>(reactor, outcome.status);
+    Answer<Response>(reactor, began, outcome.status);
   };
   node_->Mutate(std::move(request));
   return reactor;

@@ -94,9 +94,10 @@ class KaminoService final : public kamino::v1::KaminoService::CallbackService {
   template <typename Request, typename Response>
   void CountAnswer(grpc::CallbackServerContext* context) const;
 
-  // How every unary call of the service ends; counts it.
+  // How every unary call of the service ends; counts it, from `began` on, of
+  // the node's clock.
   template <typename Response>
-  void Answer(grpc::ServerUnaryReactor* reactor,
+  void Answer(grpc::ServerUnaryReactor* reactor, absl::Time began,
               const absl::Status& status) const;
   template <typename Response>
   grpc::ServerUnaryReactor* Refuse(grpc::CallbackServerContext* context,

@@ -66,7 +66,8 @@ void ScanStream::OnWriteDone(bool ok) {
 }
 
 void ScanStream::FinishWith(const absl::Status& status) {
-  rpc::CountServed<kamino::v1::ScanResponse>(status.raw_code());
+  rpc::CountServed<kamino::v1::ScanResponse>(status.raw_code(),
+                                             node_->Now() - began_);
   Finish(
       ToGrpcStatus(status, *node_->view_board().current(), node_->node_id()));
 }

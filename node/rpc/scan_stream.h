@@ -44,6 +44,7 @@ class ScanStream final
   grpc::CallbackServerContext* const context_;
   const std::string peer_;     // the connection it came by
   const absl::Time deadline_;  // on the node's clock
+  const absl::Time began_ = node_->Now();
   // Of the thread that reads now; reading and writing take turns.
   ScanCursor cursor_;
   kamino::v1::ScanResponse response_;

@@ -2,7 +2,10 @@
 
 #include <chrono>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/strip.h"
 #include "google/rpc/error_details.pb.h"
+#include "metrics/counters.h"
 #include "replica/errors.h"
 #include "rpc/detail.h"
 #include "rpc/status.h"
@@ -25,6 +28,20 @@ std::chrono::milliseconds RetryDelay(Reason reason) {
   }
 }
 
+metrics::Counters refusals(
+    "kamino_refusals_total",
+    "Answers that are errors, by the reason that clients get; \"unspecified\": "
+    "none of the protocol's, as when a deadline has passed.",
+    {"reason"});
+
+void CountRefusal(Reason reason) {
+  constexpr absl::string_view kPrefix = "REASON_";
+  refusals
+      .Of({absl::AsciiStrToLower(
+          absl::StripPrefix(kamino::v1::Reason_Name(reason), kPrefix))})
+      ->Add();
+}
+
 }  // namespace
 
 grpc::Status ToGrpcStatus(const absl::Status& status,
@@ -36,6 +53,7 @@ grpc::Status ToGrpcStatus(const absl::Status& status,
   detail.set_served_by(node_id);
   detail.set_chain_id(chain.chain_id());
   detail.set_view_id(chain.view_id());
+  CountRefusal(detail.reason());
 
   absl::Status answer(status.code(), status.message());
   rpc::SetDetail(detail, &answer);

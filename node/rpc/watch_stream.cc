@@ -72,7 +72,8 @@ void WatchStream::OnDone() {
 void WatchStream::FinishOnce(const absl::Status& status) {
   if (finished_) return;
   finished_ = true;
-  rpc::CountServed<kamino::v1::WatchChainResponse>(status.raw_code());
+  rpc::CountServed<kamino::v1::WatchChainResponse>(status.raw_code(),
+                                                   node_->Now() - began_);
   Finish(ToGrpcStatus(
       status, *(latest_ == nullptr ? node_->view_board().current() : latest_),
       node_->node_id()));

@@ -38,7 +38,8 @@ class WatchStream final
 
   Node* const node_;
   grpc::CallbackServerContext* const context_;
-  const std::string peer_;     // the connection it came by
+  const std::string peer_;  // the connection it came by
+  const absl::Time began_ = node_->Now();
   uint64_t subscription_ = 0;  // constant after Start
 
   absl::Mutex mutex_;

@@ -9,6 +9,7 @@
 #include "glog/logging.h"
 #include "node/request_checks.h"
 #include "node/rpc/status_details.h"
+#include "node/session/session_metrics.h"
 #include "node/session/session_requests.h"
 #include "replica/errors.h"
 
@@ -169,7 +170,10 @@ absl::Status SessionConnection::OnRequest(const session::Request& request,
     Answer(request.tag, room, 0, "");
     return absl::OkStatus();
   }
-  pending_[request.tag].bytes = request.body.size();
+  Pending& pending = pending_[request.tag];
+  pending.bytes = request.body.size();
+  pending.method = request.method;
+  pending.began = now;
   pending_bytes_ += request.body.size();
   Begin(request, now);
   return absl::OkStatus();
@@ -328,6 +332,8 @@ char* SessionConnection::BeginAnswer(uint32_t tag, const absl::Status& status,
   const auto found = pending_.find(tag);
   if (found != pending_.end()) {
     pending_bytes_ -= found->second.bytes;
+    answered_.push_back(
+        {found->second.method, status.code(), found->second.began});
     pending_.erase(found);
   }
   if (!out_.HasRoom(body_bytes)) Flush();
@@ -373,6 +379,15 @@ void SessionConnection::Abort(absl::string_view why) {
 
 void SessionConnection::Flush() {
   if (!out_.empty()) Send(out_.Take());
+  if (!answered_.empty()) CountAnswered();
+}
+
+void SessionConnection::CountAnswered() {
+  const absl::Time now = node_->Now();
+  for (const Answered& each : answered_) {
+    CountSessionRequest(each.method, each.code, now - each.began);
+  }
+  answered_.clear();
 }
 
 void SessionConnection::Send(std::string frame) {

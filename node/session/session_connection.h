@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
@@ -78,6 +79,8 @@ class SessionConnection {
   enum class State { kGreeting, kOpening, kOpen, kEnded };
   struct Pending {
     size_t bytes = 0;
+    session::Method method = {};
+    absl::Time began;
     // The request's as well, which asks often.
     std::shared_ptr<bool> cancelled = std::make_shared<bool>(false);
   };
@@ -106,6 +109,8 @@ class SessionConnection {
   char* BeginAnswer(uint32_t tag, const absl::Status& status, uint64_t sequence,
                     size_t body_bytes);
   void EndAnswer();
+  // Those that leave now.
+  void CountAnswered();
   // The end of the protocol, for the peer's fault or this node's.
   void Goodbye(const absl::Status& why);
   void End();
@@ -130,10 +135,16 @@ class SessionConnection {
   absl::flat_hash_map<uint32_t, Pending> pending_;  // by tag
   size_t pending_bytes_ = 0;
   session::FrameWriter out_{session::FrameKind::kResponses};
-  size_t unsent_ = 0;       // as counted last
-  size_t unfinished_ = 0;   // likewise
-  bool took_some_ = false;  // the peer, since the last tick
-  absl::Time quiet_since_;  // of what limits_.max_silence bounds
+  struct Answered {
+    session::Method method;
+    absl::StatusCode code;
+    absl::Time began;
+  };
+  std::vector<Answered> answered_;  // of those that out_ has
+  size_t unsent_ = 0;               // as counted last
+  size_t unfinished_ = 0;           // likewise
+  bool took_some_ = false;          // the peer, since the last tick
+  absl::Time quiet_since_;          // of what limits_.max_silence bounds
   // Of the frame that is not whole: how much was there when, with which the
   // time for the next piece began.
   size_t frame_had_ = 0;

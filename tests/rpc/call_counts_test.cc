@@ -1,5 +1,7 @@
 #include "rpc/call_counts.h"
 
+#include <map>
+
 #include "gtest/gtest.h"
 #include "kamino/v1/admin.pb.h"
 #include "kamino/v1/kamino.pb.h"
@@ -13,17 +15,36 @@ TEST(CallCountsTest, CountsByMethodAndCode) {
   CallCounts counts;
   EXPECT_EQ(counts.Read(kGet).ended[0], 0u);
   EXPECT_TRUE(counts.Read().empty());
-  for (const int code : {0, 0, 14}) counts.Of(kGet)->Add(code);
+  for (const int code : {0, 0, 14})
+    counts.Of(kGet)->Add(code, absl::Milliseconds(3));
   // What a peer may make up counts as unknown.
-  for (const int code : {-1, 17, 99}) counts.Of(kGet)->Add(code);
+  for (const int code : {-1, 17, 99})
+    counts.Of(kGet)->Add(code, absl::Milliseconds(3));
   const CallCounts::Method get = counts.Read(kGet);
   EXPECT_EQ(get.ended[0], 2u);
   EXPECT_EQ(get.ended[14], 1u);
   EXPECT_EQ(get.ended[2], 3u);
-  counts.Of("/a")->Add(0);
+  counts.Of("/a")->Add(0, absl::Milliseconds(3));
   ASSERT_EQ(counts.Read().size(), 2u);
   EXPECT_EQ(counts.Read()[0].name, "/a");
   EXPECT_EQ(counts.Read()[1].ended, get.ended);
+}
+
+TEST(CallCountsTest, TellsHowLongTheyTook) {
+  CallCounts counts;
+  counts.Of(kGet)->Add(0, absl::Milliseconds(3));
+  counts.Of(kGet)->Add(0, absl::Milliseconds(4));
+  counts.Of(kGet)->Add(14, absl::Seconds(1));
+  std::map<int, metrics::LatencySnapshot> took;
+  counts.Visit([&](absl::string_view method, int code,
+                   const metrics::LatencySnapshot& snapshot) {
+    EXPECT_EQ(method, kGet);
+    took[code] = snapshot;
+  });
+  ASSERT_EQ(took.size(), 2u);
+  EXPECT_EQ(took[0].count(), 2u);
+  EXPECT_EQ(took[0].sum_nanos, 7'000'000u);
+  EXPECT_EQ(took[14].count(), 1u);
 }
 
 TEST(CallCountsTest, AMessageTellsItsMethod) {

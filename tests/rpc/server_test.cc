@@ -32,14 +32,16 @@ class Service final : public AdminService::CallbackService {
       kamino::v1::GetClusterResponse* response) override {
     response->set_leader("here");
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    Finish<kamino::v1::GetClusterRequest>(reactor, absl::OkStatus());
+    Finish<kamino::v1::GetClusterRequest>(reactor, MonotonicNow(),
+                                          absl::OkStatus());
     return reactor;
   }
   grpc::ServerUnaryReactor* RemoveNode(grpc::CallbackServerContext* context,
                                        const kamino::v1::RemoveNodeRequest*,
                                        kamino::v1::AdminResponse*) override {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    Finish<kamino::v1::RemoveNodeRequest>(reactor, NotLeader("there"));
+    Finish<kamino::v1::RemoveNodeRequest>(reactor, MonotonicNow(),
+                                          NotLeader("there"));
     return reactor;
   }
 };

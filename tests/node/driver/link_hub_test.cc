@@ -135,13 +135,17 @@ TEST_F(LinkHubTest, CarriesMessagesBothWaysAndTellsOfTheEnd) {
   Pass();
   EXPECT_THAT(b_.messages, ElementsAre(1, 2));
   EXPECT_THAT(a_.messages, ElementsAre(3));
-  EXPECT_EQ(a_.hub->SentOver(1).messages, 2u);
-  EXPECT_EQ(a_.hub->SentOver(1).bytes,
+  EXPECT_EQ(a_.hub->TrafficOf(1).sent_messages, 2u);
+  EXPECT_EQ(a_.hub->TrafficOf(1).sent_bytes,
             BytesOf(Numbered(1)) + BytesOf(Numbered(2)));
-  EXPECT_EQ(b_.hub->SentOver(kFirstAccepted).messages, 1u);
+  EXPECT_EQ(b_.hub->TrafficOf(kFirstAccepted).sent_messages, 1u);
+  EXPECT_EQ(b_.hub->TrafficOf(kFirstAccepted).received_messages, 2u);
+  EXPECT_EQ(b_.hub->TrafficOf(kFirstAccepted).received_bytes,
+            BytesOf(Numbered(1)) + BytesOf(Numbered(2)));
+  EXPECT_EQ(a_.hub->TrafficOf(1).received_messages, 1u);
   a_.hub->Close(1);
   Pass();
-  EXPECT_EQ(a_.hub->SentOver(1).messages, 0u);
+  EXPECT_EQ(a_.hub->TrafficOf(1).sent_messages, 0u);
   EXPECT_THAT(a_.closed, ElementsAre(1));
   EXPECT_THAT(b_.closed, ElementsAre(kFirstAccepted));
   EXPECT_EQ(a_.hub->TransportOf(1), "");

@@ -1,0 +1,74 @@
+#include "node/driver/stage_times.h"
+
+#include <utility>
+
+namespace kamino::node {
+
+using replica::Stage;
+
+absl::string_view StageName(Stage stage) {
+  switch (stage) {
+    case Stage::kAdmit:
+      return "admit";
+    case Stage::kLock:
+      return "lock";
+    case Stage::kExecute:
+      return "execute";
+    case Stage::kPersist:
+      return "persist";
+    case Stage::kHop:
+      return "hop";
+    case Stage::kComplete:
+      return "complete";
+    case Stage::kClean:
+      return "clean";
+  }
+  return "";
+}
+
+void StageTimes::Begin(Stage stage) {
+  if (!std::exchange(in_lap_, true)) {
+    timed_ = ++skipped_ >= kOneOf;
+    if (!timed_) return;
+    skipped_ = 0;
+    began_ = clock_();
+  } else {
+    if (!timed_) return;
+    const absl::Time now = clock_();
+    Of(stage_).Add(now - began_);
+    began_ = now;
+  }
+  stage_ = stage;
+}
+
+void StageTimes::End() {
+  in_lap_ = false;
+  if (timed_) Of(stage_).Add(clock_() - began_);
+}
+
+void StageTimes::OnBatch(const replica::ChainCore& core, absl::Time now) {
+  const uint64_t applied = core.ring().applied();
+  const bool sends = core.replicates();
+  Follow(Stage::kHop, sends ? core.sent() : 0, sends ? core.acknowledged() : 0,
+         now, &hop_);
+  const bool completes = core.is_head();
+  Follow(Stage::kComplete, completes ? applied : 0,
+         completes ? core.completed() : 0, now, &complete_);
+  Follow(Stage::kClean, applied, core.ring().cleaned(), now, &clean_);
+}
+
+void StageTimes::Follow(Stage stage, uint64_t from, uint64_t to, absl::Time now,
+                        Probe* probe) {
+  if (probe->sequence > from) probe->sequence = 0;  // it is not there any more
+  if (probe->sequence != 0) {
+    if (to < probe->sequence) return;
+    Of(stage).Add(now - probe->since);
+    probe->sequence = 0;
+  }
+  if (from <= to || ++probe->skipped < kOneOf / 4) return;
+  probe->skipped = 0;
+  probe->sequence = from;
+  probe->since = clock_();
+}
+
+}  // namespace kamino::node

@@ -1,0 +1,80 @@
+// How long requests and log entries are in each stage at this node, of the
+// clock that it runs by.
+//
+// A clock that is read costs as much as forty to a hundred instructions, so
+// what is timed by reading it is sampled: one log entry in kOneOf is timed as
+// it is executed and made durable, and one at a time as it goes down the chain.
+// What requests wait is told by the times of inputs, and counted of all.
+#ifndef KAMINO_NODE_DRIVER_STAGE_TIMES_H_
+#define KAMINO_NODE_DRIVER_STAGE_TIMES_H_
+
+#include <array>
+#include <cstdint>
+#include <functional>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "metrics/latencies.h"
+#include "replica/chain_core.h"
+#include "replica/stage_watch.h"
+
+namespace kamino::node {
+
+absl::string_view StageName(replica::Stage stage);  // "admit", ...
+
+// Core thread only, but for Read.
+class StageTimes final : public replica::StageWatch {
+ public:
+  static constexpr uint32_t kOneOf = 16;
+
+  explicit StageTimes(std::function<absl::Time()> clock)
+      : clock_(std::move(clock)) {}
+
+  void Took(replica::Stage stage, absl::Duration time) override {
+    Of(stage).Add(time);
+  }
+  void Begin(replica::Stage stage) override;
+  void End() override;
+
+  // After a batch, which has begun at `now`: what it has sent, completed and
+  // cleaned.
+  void OnBatch(const replica::ChainCore& core, absl::Time now);
+
+  // Any thread.
+  metrics::LatencySnapshot Read(replica::Stage stage) const {
+    return latencies_[static_cast<size_t>(stage)].Read();
+  }
+
+ private:
+  // One log entry at a time, by its last mutation, on its way to a mark.
+  struct Probe {
+    uint64_t sequence = 0;  // 0: none is under way
+    absl::Time since;
+    uint32_t skipped = 0;
+  };
+
+  metrics::OwnedLatencies& Of(replica::Stage stage) {
+    return latencies_[static_cast<size_t>(stage)];
+  }
+  // `from` is how far entries have come to where the stage begins, `to` to
+  // where it ends; `from` is behind `to` where there is nothing to time.
+  void Follow(replica::Stage stage, uint64_t from, uint64_t to, absl::Time now,
+              Probe* probe);
+
+  const std::function<absl::Time()> clock_;
+  std::array<metrics::OwnedLatencies, replica::kStages> latencies_;
+
+  uint32_t skipped_ = 0;
+  bool in_lap_ = false;
+  bool timed_ = false;  // this lap
+  replica::Stage stage_ = {};
+  absl::Time began_;
+
+  Probe hop_;
+  Probe complete_;
+  Probe clean_;
+};
+
+}  // namespace kamino::node
+
+#endif  // KAMINO_NODE_DRIVER_STAGE_TIMES_H_

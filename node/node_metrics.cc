@@ -1,0 +1,395 @@
+#include "node/node_metrics.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "engine/heap/heap_format.h"
+#include "engine/kamino/backup_format.h"
+#include "proto/session_frame.h"
+#include "proto/version.h"
+#include "replica/log_entry_format.h"
+#include "replica/ring_format.h"
+#include "replica/state_format.h"
+
+namespace kamino::node {
+namespace {
+
+using kamino::v1::GetNodeStatusResponse;
+using membership::Condition;
+using membership::Role;
+using metrics::Families;
+using metrics::Labels;
+
+// Of one chain: each has its id as a label.
+class ChainFamilies {
+ public:
+  ChainFamilies(uint64_t chain, Families* families)
+      : chain_(absl::StrCat(chain)), families_(families) {}
+
+  void Counter(const char* name, const char* help, uint64_t value,
+               Labels labels = {}) {
+    families_->Counter(name, help, static_cast<double>(value),
+                       With(std::move(labels)));
+  }
+  void Gauge(const char* name, const char* help, double value,
+             Labels labels = {}) {
+    families_->Gauge(name, help, value, With(std::move(labels)));
+  }
+  void CountSeconds(const char* name, const char* help, absl::Duration time,
+                    Labels labels) {
+    families_->Counter(name, help, absl::ToDoubleSeconds(time),
+                       With(std::move(labels)));
+  }
+  void Bytes(const char* name, const char* help, uint64_t value,
+             Labels labels = {}) {
+    Gauge(name, help, static_cast<double>(value), std::move(labels));
+  }
+  void Seconds(const char* name, const char* help,
+               const metrics::LatencySnapshot& latencies, Labels labels) {
+    families_->Seconds(name, help, latencies, With(std::move(labels)));
+  }
+  void State(const char* name, const char* help, const std::string& label,
+             const std::vector<std::string>& states, absl::string_view state) {
+    families_->State(name, help, label, states, std::string(state), With({}));
+  }
+
+ private:
+  Labels With(Labels labels) const {
+    labels.insert(labels.begin(), {"chain", chain_});
+    return labels;
+  }
+
+  const std::string chain_;
+  Families* const families_;
+};
+
+std::vector<std::string> RoleNames() {
+  std::vector<std::string> names;
+  for (Role role : {Role::kOutside, Role::kHead, Role::kMiddle, Role::kTail,
+                    Role::kSingle}) {
+    names.emplace_back(membership::RoleName(role));
+  }
+  return names;
+}
+
+std::vector<std::string> ConditionNames() {
+  std::vector<std::string> names;
+  for (int i = 0; i < membership::kConditions; ++i) {
+    names.emplace_back(membership::ConditionName(static_cast<Condition>(i)));
+  }
+  return names;
+}
+
+// "LINK_ROLE_SUCCESSOR" as "successor".
+std::string Word(absl::string_view name, absl::string_view prefix) {
+  return absl::AsciiStrToLower(absl::StripPrefix(name, prefix));
+}
+
+void DescribePlace(const NodeSample& sample, ChainFamilies* out) {
+  const GetNodeStatusResponse& status = sample.status;
+  out->Gauge(
+      "kamino_node_info", "1; who this node is, and how its chain works.", 1,
+      {{"cluster", status.cluster_id()},
+       {"node", status.node_id()},
+       {"mode",
+        Word(kamino::v1::ChainMode_Name(status.chain_mode()), "CHAIN_MODE_")}});
+  out->State("kamino_node_role", "1 for what the node is in its view.", "role",
+             RoleNames(), membership::RoleName(sample.standing.role));
+  const std::vector<std::string> conditions = ConditionNames();
+  out->State("kamino_node_condition",
+             "1 for what the node's heap is good for, by its own word.",
+             "condition", conditions,
+             membership::ConditionName(sample.standing.condition));
+  for (int i = 0; i < membership::kConditions; ++i) {
+    const NodeSample::InCondition& in = sample.conditions[i];
+    const Labels labels = {{"condition", conditions[i]}};
+    out->Counter("kamino_node_condition_entered_total",
+                 "How often the node has come to be in that condition.",
+                 in.times, labels);
+    out->CountSeconds(
+        "kamino_node_condition_seconds_total",
+        "How long the node was in that condition since it started.", in.time,
+        labels);
+  }
+  out->Gauge("kamino_node_ready",
+             "1: in the view, caught up, and it holds a lease.",
+             sample.standing.ready ? 1 : 0);
+  out->Gauge("kamino_lease_valid", "1: the node holds a lease, or a vouch.",
+             status.lease_valid() ? 1 : 0);
+  out->Gauge("kamino_view_id", "Of the newest view that the node knows.",
+             static_cast<double>(sample.view_id));
+  out->Counter("kamino_view_changes_total", "Views that the node has taken.",
+               sample.view_changes);
+  out->Gauge("kamino_node_restarts",
+             "Earlier starts, since one ran for ten minutes or ended in order.",
+             status.restarts());
+}
+
+void DescribeRing(const GetNodeStatusResponse& status, ChainFamilies* out) {
+  const std::pair<const char*, uint64_t> cursors[] = {
+      {"received", status.received()},
+      {"applied", status.applied()},
+      {"cleaned", status.cleaned()},
+      {"completed", status.completed()}};
+  for (const auto& [cursor, sequence] : cursors) {
+    out->Gauge("kamino_ring_cursor",
+               "The mutation up to which the node has come so far.",
+               static_cast<double>(sequence), {{"cursor", cursor}});
+  }
+  out->Bytes("kamino_ring_used_bytes", "Of the log ring, not yet cleaned.",
+             status.ring_bytes_used());
+  out->Bytes("kamino_ring_size_bytes", "Of the log ring.",
+             status.ring_bytes_total());
+  out->Counter("kamino_ring_appended_bytes_total",
+               "Of log entries appended to the ring.",
+               status.log().appended_bytes());
+  out->Counter("kamino_ring_after_image_bytes_total",
+               "Of these, what entries carry of what they leave.",
+               status.log().after_image_bytes());
+}
+
+void DescribeHeap(const GetNodeStatusResponse& status, ChainFamilies* out) {
+  out->Bytes("kamino_heap_used_bytes", "Of the heap, headers included.",
+             status.heap_bytes_used());
+  out->Bytes("kamino_heap_size_bytes", "Of the heap.",
+             status.heap_bytes_total());
+  out->Gauge("kamino_heap_objects", "Live objects, pages of the index too.",
+             static_cast<double>(status.objects()));
+  const kamino::v1::UndoCopyStatus& undo = status.undo_copy();
+  out->Bytes("kamino_undo_copy_used_bytes",
+             "Of the undo copy (the engine's backup); 0 where there is none.",
+             undo.bytes_used());
+  out->Bytes("kamino_undo_copy_size_bytes", "Of the undo copy.",
+             undo.bytes_total());
+  out->Counter(
+      "kamino_undo_copy_lookups_total",
+      "Writes whose object had a copy (hit), or had to be copied first "
+      "(miss), since the node became head.",
+      undo.hits(), {{"result", "hit"}});
+  out->Counter(
+      "kamino_undo_copy_lookups_total",
+      "Writes whose object had a copy (hit), or had to be copied first "
+      "(miss), since the node became head.",
+      undo.misses(), {{"result", "miss"}});
+  out->Counter("kamino_undo_copy_evictions_total",
+               "Copies dropped to make room for others.", undo.evictions());
+  out->Gauge("kamino_undo_copy_pending_transactions",
+             "Committed, and not yet in the undo copy.",
+             static_cast<double>(undo.pending_transactions()));
+}
+
+void DescribeHead(const NodeSample& sample, ChainFamilies* out) {
+  const kamino::v1::AdmissionStatus& head = sample.status.admission();
+  const std::pair<const char*, uint64_t> ends[] = {
+      {"committed", head.committed()},
+      {"aborted", head.aborted()},
+      {"repeated", head.repeated()},
+      {"rejected", head.rejected()}};
+  for (const auto& [end, count] : ends) {
+    out->Counter("kamino_head_requests_total",
+                 "Mutations that ended so at this node since it became head: "
+                 "committed, aborted (it failed), repeated (answered from a "
+                 "stored outcome), rejected (overloaded).",
+                 count, {{"end", end}});
+  }
+  out->Gauge("kamino_head_in_flight_entries",
+             "Log entries that the tail has not completed.",
+             static_cast<double>(head.in_flight()));
+  out->Gauge("kamino_head_parked_requests",
+             "Dependent requests that wait for a lock.",
+             static_cast<double>(head.parked()));
+  out->Bytes("kamino_head_result_bytes",
+             "Results kept until what they are of is completed.",
+             sample.result_bytes);
+  out->Gauge("kamino_head_clients", "Client ids with a stored outcome.",
+             static_cast<double>(head.clients()));
+  out->Counter("kamino_head_clients_evicted_total",
+               "Of them dropped to make room since the node became head.",
+               head.evicted());
+  out->Gauge("kamino_head_sessions", "Sessions that are open.",
+             static_cast<double>(head.sessions()));
+  out->Gauge("kamino_head_session_slots", "Slots of all open sessions.",
+             static_cast<double>(head.session_slots()));
+  out->Gauge("kamino_head_on_probation",
+             "1: the head before has died lately; requests go one by one.",
+             head.on_probation() ? 1 : 0);
+  out->Gauge("kamino_head_poisonous_requests",
+             "Requests that are refused as heads died of them.",
+             static_cast<double>(head.poisonous()));
+}
+
+void DescribeLoad(const char* what, const CallLoadStats& load,
+                  ChainFamilies* out) {
+  const auto with = [what](const char* reason) {
+    Labels labels = {{"of", what}};
+    if (reason != nullptr) labels.emplace_back("reason", reason);
+    return labels;
+  };
+  constexpr char kShed[] = "kamino_calls_shed_total";
+  constexpr char kShedHelp[] =
+      "gRPC calls that were not carried out: overloaded (refused), given_up "
+      "(nobody waited any more), not_taken (ended, as nobody took the answer).";
+  out->Counter(kShed, kShedHelp, load.shed, with("overloaded"));
+  out->Counter(kShed, kShedHelp, load.given_up, with("given_up"));
+  out->Counter(kShed, kShedHelp, load.ended, with("not_taken"));
+  out->Gauge("kamino_calls_waiting",
+             "gRPC calls that wait for the core thread.",
+             static_cast<double>(load.waiting), with(nullptr));
+  out->Bytes("kamino_calls_unsent_bytes",
+             "Answers to gRPC calls that have not left.",
+             static_cast<uint64_t>(load.unsent_bytes), with(nullptr));
+}
+
+void DescribeReads(const NodeSample& sample, ChainFamilies* out) {
+  const kamino::v1::ReadStatus& reads = sample.status.reads();
+  const std::pair<const char*, uint64_t> ends[] = {
+      {"answered", reads.answered()},
+      {"clean", reads.clean()},
+      {"not_clean", reads.not_clean()}};
+  for (const auto& [end, count] : ends) {
+    out->Counter("kamino_reads_total",
+                 "Reads that ended so: answered as tail, clean (answered "
+                 "elsewhere), not_clean (sent on to the tail).",
+                 count, {{"end", end}});
+  }
+  DescribeLoad("reads", sample.reads, out);
+  DescribeLoad("results", sample.results, out);
+}
+
+void DescribeLinks(const NodeSample& sample, ChainFamilies* out) {
+  const auto& links = sample.status.links();
+  for (int i = 0; i < links.size(); ++i) {
+    const kamino::v1::LinkStatus& link = links[i];
+    const LinkHub::Traffic& traffic = sample.links[i];
+    const Labels labels = {
+        {"peer", link.peer()},
+        {"to", Word(kamino::v1::LinkRole_Name(link.role()), "LINK_ROLE_")},
+        {"transport", link.transport()}};
+    out->Gauge("kamino_link_connected", "1: the link to that node is in use.",
+               link.connected() ? 1 : 0, labels);
+    constexpr char kMessages[] = "kamino_link_messages_total";
+    constexpr char kMessagesHelp[] =
+        "Messages of the chain over the present link.";
+    constexpr char kBytes[] = "kamino_link_bytes_total";
+    constexpr char kBytesHelp[] = "Bytes of these messages.";
+    Labels sent = labels;
+    sent.emplace_back("direction", "sent");
+    Labels received = labels;
+    received.emplace_back("direction", "received");
+    out->Counter(kMessages, kMessagesHelp, traffic.sent_messages, sent);
+    out->Counter(kMessages, kMessagesHelp, traffic.received_messages, received);
+    out->Counter(kBytes, kBytesHelp, traffic.sent_bytes, std::move(sent));
+    out->Counter(kBytes, kBytesHelp, traffic.received_bytes,
+                 std::move(received));
+    out->Bytes("kamino_link_waiting_bytes",
+               "Messages that wait for the link's credits.",
+               traffic.waiting_bytes, labels);
+    out->Counter("kamino_link_credit_waits_total",
+                 "How often a message found no credits.", traffic.credit_waits,
+                 labels);
+  }
+  const kamino::v1::TurnedDownStatus& down = sample.status.turned_down();
+  const std::pair<const char*, uint64_t> reasons[] = {
+      {"rejected", down.rejected()},
+      {"stray", down.stray()},
+      {"malformed", down.malformed()}};
+  for (const auto& [reason, count] : reasons) {
+    out->Counter(
+        "kamino_link_turned_down_total",
+        "Messages that were not taken in: rejected (answered with why), "
+        "stray (on a link they do not belong on), malformed.",
+        count, {{"reason", reason}});
+  }
+}
+
+void DescribeRepair(const GetNodeStatusResponse& status, ChainFamilies* out) {
+  const kamino::v1::TransferStatus& transfer = status.transfer();
+  out->Gauge("kamino_transfer_active", "1: the heap is on its way so.",
+             transfer.sending() ? 1 : 0, {{"direction", "sending"}});
+  out->Gauge("kamino_transfer_active", "1: the heap is on its way so.",
+             transfer.receiving() ? 1 : 0, {{"direction", "receiving"}});
+  out->Bytes("kamino_transfer_bytes", "Of the last transfer, so far.",
+             transfer.bytes());
+  out->Bytes("kamino_transfer_left_bytes", "Of it, of the present pass.",
+             transfer.bytes_left());
+  out->Counter("kamino_transfers_total", "Transfers begun, at either side.",
+               transfer.begun());
+  out->Counter("kamino_transfers_damaged_total",
+               "Of them broken off for what came.", transfer.damaged());
+  const kamino::v1::ScrubStatus& scrub = status.scrub();
+  out->Gauge("kamino_scrub_on", "1: the node compares when it is head.",
+             scrub.on() ? 1 : 0);
+  out->Gauge("kamino_scrub_progress_ratio", "Of the present pass.",
+             scrub.ranges() == 0 ? 0
+                                 : static_cast<double>(scrub.next()) /
+                                       static_cast<double>(scrub.ranges()));
+  out->Counter("kamino_scrub_passes_total", "Passes over the whole heap.",
+               scrub.passes());
+  out->Gauge("kamino_scrub_last_pass_age_seconds",
+             "Since the last whole pass has ended, or the process started.",
+             static_cast<double>(scrub.passes() > 0 ? scrub.ended_ms_ago()
+                                                    : status.uptime_ms()) /
+                 1000);
+  out->Gauge("kamino_scrub_last_pass_seconds",
+             "How long the last whole pass took; 0: there was none.",
+             static_cast<double>(scrub.took_ms()) / 1000);
+  out->Counter("kamino_scrub_differences_total",
+               "Comparisons in which members differed.", scrub.differences());
+  out->Counter("kamino_scrub_unanswered_total",
+               "Comparisons that came to nothing.", scrub.unanswered());
+  out->Gauge("kamino_scrub_in_doubt",
+             "1: nobody can tell who is right, and nothing is served.",
+             scrub.in_doubt() ? 1 : 0);
+  out->Gauge("kamino_disputed",
+             "1: an entry came to something else here than at the head.",
+             status.disputed() != 0 ? 1 : 0);
+}
+
+}  // namespace
+
+void DescribeBuild(Families* families) {
+  families->Gauge(
+      "kamino_build_info",
+      "1; the program's version, and those of its formats.", 1,
+      {{"version", kVersion},
+       {"heap", absl::StrCat(engine::heap_format::kHeapVersion)},
+       {"undo_copy", absl::StrCat(engine::backup_format::kBackupVersion)},
+       {"ring", absl::StrCat(replica::ring_format::kRingVersion)},
+       {"entry", absl::StrCat(replica::log_entry_format::kEntryVersion)},
+       {"state", absl::StrCat(replica::state_format::kStateVersion)},
+       {"session", absl::StrCat(session::kVersion)}});
+}
+
+void DescribeNode(const NodeSample& sample, ChainId chain, absl::Duration age,
+                  Families* families) {
+  ChainFamilies out(chain, families);
+  out.Gauge("kamino_core_sample_age_seconds",
+            "How old what the core thread says here is: more than 0 where it "
+            "did not answer in time.",
+            absl::ToDoubleSeconds(age));
+  DescribePlace(sample, &out);
+  DescribeRing(sample.status, &out);
+  DescribeHeap(sample.status, &out);
+  DescribeHead(sample, &out);
+  DescribeReads(sample, &out);
+  DescribeLinks(sample, &out);
+  DescribeRepair(sample.status, &out);
+}
+
+void DescribeStages(const StageTimes& stages, ChainId chain,
+                    Families* families) {
+  ChainFamilies out(chain, families);
+  for (int i = 0; i < replica::kStages; ++i) {
+    const auto stage = static_cast<replica::Stage>(i);
+    out.Seconds("kamino_stage_seconds",
+                "How long requests (admit, lock) and log entries (the others, "
+                "sampled) are in each stage.",
+                stages.Read(stage), {{"stage", std::string(StageName(stage))}});
+  }
+}
+
+}  // namespace kamino::node

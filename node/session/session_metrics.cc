@@ -1,0 +1,72 @@
+#include "node/session/session_metrics.h"
+
+#include <array>
+#include <atomic>
+#include <string>
+
+#include "metrics/counters.h"
+
+namespace kamino::node {
+namespace {
+
+using session::Method;
+
+constexpr size_t kMethods = session::kLastMethod + 1;
+constexpr size_t kCodes = 17;  // of Abseil's, 0 is OK
+
+metrics::LatencyCounters requests(
+    "kamino_session_request_seconds",
+    "Requests of sessions, from when their frame is looked at until the answer "
+    "leaves.",
+    {"method", "code"});
+
+std::string NameOf(size_t method) {
+  switch (static_cast<Method>(method)) {
+    case Method::kGet:
+      return "get";
+    case Method::kBatchGet:
+      return "batch_get";
+    case Method::kPut:
+      return "put";
+    case Method::kPatch:
+      return "patch";
+    case Method::kDelete:
+      return "delete";
+    case Method::kCommit:
+      return "commit";
+    case Method::kCall:
+      return "call";
+    case Method::kVoid:
+      return "void";
+    case Method::kKeepAlive:
+      return "keep_alive";
+    case Method::kClose:
+      return "close";
+    case Method::kCancel:
+      return "cancel";
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+void CountSessionRequest(Method method, absl::StatusCode code,
+                         absl::Duration took) {
+  // Looked up by name each time they would cost every request.
+  static std::array<std::array<std::atomic<metrics::Latencies*>, kCodes>,
+                    kMethods>
+      known{};
+  const size_t method_number = static_cast<size_t>(method);
+  const size_t code_number = static_cast<size_t>(code);
+  if (method_number >= kMethods || code_number >= kCodes) return;
+  auto& place = known[method_number][code_number];
+  metrics::Latencies* latencies = place.load(std::memory_order_acquire);
+  if (latencies == nullptr) {
+    latencies =
+        requests.Of({NameOf(method_number), absl::StatusCodeToString(code)});
+    place.store(latencies, std::memory_order_release);
+  }
+  latencies->Add(took);
+}
+
+}  // namespace kamino::node

@@ -23,6 +23,7 @@
 #include "membership/manager.h"
 #include "membership/manager_service.h"
 #include "membership/manager_web.h"
+#include "membership/page/chain_page.h"
 #include "membership/server_program.h"
 #include "rpc/server.h"
 #include "web/server.h"
@@ -138,6 +139,7 @@ absl::Status Serve(const Deployment& deployment,
   ManagerService service(&manager);
   AdminService admin(&manager);
   ManagerWeb pages(&manager);
+  ChainPage chain_page(&manager);
   DebugService debug("kamino_manager", [&pages] { return pages.Metrics(); });
   rpc::ServerOptions server_options;
   server_options.max_idle = kMaxIdle;
@@ -148,9 +150,13 @@ absl::Status Serve(const Deployment& deployment,
       rpc::Server::Start(server_options, {&service, &admin, &debug}));
   std::unique_ptr<web::Server> web;
   if (!deployment.web_listen.empty()) {
+    std::vector<web::Route> routes = pages.Routes();
+    for (web::Route& route : chain_page.Routes()) {
+      routes.push_back(std::move(route));
+    }
     ASSIGN_OR_RETURN(web, web::Server::Start({.listen = deployment.web_listen},
-                                             pages.Routes()));
-    LOG(INFO) << "metrics and probes on port " << web->port();
+                                             std::move(routes)));
+    LOG(INFO) << "metrics, probes and the live page on port " << web->port();
   }
   const std::string serves =
       absl::StrCat("manager of cluster ", options.core.cluster_id,

@@ -194,6 +194,16 @@ void Manager::TellWhetherRecovered() {
   told->done(status);
 }
 
+std::vector<Manager::Event> Manager::Events() {
+  absl::MutexLock lock(&mutex_);
+  const absl::Time now = clock_();
+  std::vector<Event> events;
+  for (const ChainEvent& each : loop_.events().kept()) {
+    events.push_back({each.number, now - each.at, each.text});
+  }
+  return events;
+}
+
 void Manager::Describe(kamino::v1::GetManagerResponse* response) {
   absl::MutexLock lock(&mutex_);
   response->set_cluster_id(loop_.core().options().cluster_id);

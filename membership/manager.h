@@ -54,6 +54,14 @@ class Manager {
       std::function<void(const absl::StatusOr<ManagerCore::Recovery>&)>;
   void Recover(bool force, OnRecovered done);
 
+  // What has happened to the chain while this one led; the oldest first.
+  struct Event {
+    uint64_t number = 0;  // from 1
+    absl::Duration ago;
+    std::string text;
+  };
+  std::vector<Event> Events();
+
   // What this one is itself.
   void Describe(kamino::v1::GetManagerResponse* response);
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/chain_mode.h"
 #include "glog/logging.h"
@@ -19,8 +20,14 @@ void ManagerLog::Tell(const ManagerCore& core, absl::Time now) {
   TellWhoIsMissing(core, now);
   TellWhatIsOld(core, now);
   TellWhoIsRefused(core, now);
-  TellWhoIsSuspect(core);
-  TellWhatIsTooShort(core);
+  TellWhoIsSuspect(core, now);
+  TellWhatIsTooShort(core, now);
+}
+
+void ManagerLog::Say(google::LogSeverity severity, std::string text,
+                     absl::Time now) {
+  LOG_AT_LEVEL(severity) << text;
+  events_.Add(std::move(text), now);
 }
 
 void ManagerLog::TellWhatIsOld(const ManagerCore& core, absl::Time now) {
@@ -28,7 +35,7 @@ void ManagerLog::TellWhatIsOld(const ManagerCore& core, absl::Time now) {
   for (const std::string& why : {core.WhyBehind(), core.WhyWaits(now)}) {
     if (why.empty()) continue;
     next_old_ = now + kComplainEvery;
-    LOG(ERROR) << why;
+    Say(google::GLOG_ERROR, why, now);
   }
 }
 
@@ -40,7 +47,8 @@ void ManagerLog::TellWhoIsRefused(const ManagerCore& core, absl::Time now) {
     const auto told = refused_.find(id);
     if (told != refused_.end() && told->second == refusal.why) continue;
     next_refused_ = now + kRefusalsEvery;
-    LOG(WARNING) << "refused node " << id << ": " << refusal.why;
+    Say(google::GLOG_WARNING,
+        absl::StrCat("refused node ", id, ": ", refusal.why), now);
   }
   refused_ = std::move(refused);
 }
@@ -50,55 +58,58 @@ void ManagerLog::TellWhoIsMissing(const ManagerCore& core, absl::Time now) {
   if (missing == missing_) return;
   missing_ = std::move(missing);
   if (missing_.empty()) return;
-  LOG(WARNING) << "the chain of " << core.view().ToString()
-               << " cannot go on with those that are alive: it waits for "
-               << absl::StrJoin(missing_, " or ");
+  Say(google::GLOG_WARNING,
+      absl::StrCat("the chain of ", core.view().ToString(),
+                   " cannot go on with those that are alive: it waits for ",
+                   absl::StrJoin(missing_, " or ")),
+      now);
 }
 
-void ManagerLog::TellWhoIsSuspect(const ManagerCore& core) {
+void ManagerLog::TellWhoIsSuspect(const ManagerCore& core, absl::Time now) {
   if (suspect_ == core.suspicion()) return;
   suspect_ = core.suspicion();
   if (!suspect_.has_value()) return;
+  const std::string debt = absl::FormatDuration(suspect_->debt);
   if (suspect_->accuser == suspect_->suspect) {
-    LOG(WARNING) << suspect_->suspect << " was in long steps for "
-                 << absl::FormatDuration(suspect_->debt)
-                 << " of the last second, as on a medium that is slow, and "
-                    "others are not: the chain goes on without it";
-    return;
+    return Say(google::GLOG_WARNING,
+               absl::StrCat(suspect_->suspect, " was in long steps for ", debt,
+                            " of the last second, as on a medium that is slow, "
+                            "and others are not: the chain goes on without it"),
+               now);
   }
-  if (suspect_->turned) {
-    LOG(WARNING) << suspect_->suspect << " has waited for an answer of "
-                 << suspect_->accuser << " for "
-                 << absl::FormatDuration(suspect_->debt)
-                 << ", as of others before, who answer others: the chain goes "
-                    "on without "
-                 << suspect_->suspect;
-    return;
-  }
-  LOG(WARNING) << suspect_->accuser << " has waited for an answer of "
-               << suspect_->suspect << " for "
-               << absl::FormatDuration(suspect_->debt)
-               << ": the chain goes on without " << suspect_->suspect;
+  const char* others =
+      suspect_->turned ? ", as of others before, who answer others" : "";
+  const std::string& waited =
+      suspect_->turned ? suspect_->suspect : suspect_->accuser;
+  const std::string& silent =
+      suspect_->turned ? suspect_->accuser : suspect_->suspect;
+  Say(google::GLOG_WARNING,
+      absl::StrCat(waited, " has waited for an answer of ", silent, " for ",
+                   debt, others, ": the chain goes on without ",
+                   suspect_->suspect),
+      now);
 }
 
-void ManagerLog::TellWhatIsTooShort(const ManagerCore& core) {
+void ManagerLog::TellWhatIsTooShort(const ManagerCore& core, absl::Time now) {
   if (!core.view().formed()) return;
   std::string why =
       WhyTooShort(core.view().mode(), core.options().chain_length);
   if (why == too_short_) return;
   too_short_ = std::move(why);
-  if (!too_short_.empty()) LOG(WARNING) << too_short_;
+  if (!too_short_.empty()) Say(google::GLOG_WARNING, too_short_, now);
 }
 
 void ManagerLog::Complain(const absl::Status& error, absl::Time now) {
   if (now < next_complaint_) return;
   next_complaint_ = now + kComplainEvery;
   const bool full = absl::IsResourceExhausted(error);
-  LOG(ERROR) << error.message()
-             << (full ? "; etcd is full, and nobody can lead until it has "
-                        "space again: see \"A full etcd\" in "
-                        "docs/operations.md"
-                      : "; trying again");
+  Say(google::GLOG_ERROR,
+      absl::StrCat(error.message(),
+                   full ? "; etcd is full, and nobody can lead until it has "
+                          "space again: see \"A full etcd\" in "
+                          "docs/operations.md"
+                        : "; trying again"),
+      now);
 }
 
 }  // namespace kamino::membership

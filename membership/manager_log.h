@@ -1,5 +1,5 @@
-// What a manager that leads writes to its log of the chain: what has changed,
-// and now and then what keeps it from being led.
+// What a manager that leads tells of the chain, in its log and on its page:
+// what has changed, and now and then what keeps it from being led.
 #ifndef KAMINO_MEMBERSHIP_MANAGER_LOG_H_
 #define KAMINO_MEMBERSHIP_MANAGER_LOG_H_
 
@@ -10,6 +10,8 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "glog/logging.h"
+#include "membership/chain_events.h"
 #include "membership/manager_core.h"
 
 namespace kamino::membership {
@@ -21,6 +23,10 @@ class ManagerLog {
   void Tell(const ManagerCore& core, absl::Time now);
   // An error of etcd's, once a while.
   void Complain(const absl::Status& error, absl::Time now);
+  // What has happened otherwise; one line.
+  void Say(google::LogSeverity severity, std::string text, absl::Time now);
+
+  const ChainEvents& events() const { return events_; }
 
  private:
   // Which members are missing, when the chain cannot go on without.
@@ -29,10 +35,11 @@ class ManagerLog {
   // are on old copies.
   void TellWhatIsOld(const ManagerCore& core, absl::Time now);
   void TellWhoIsRefused(const ManagerCore& core, absl::Time now);
-  void TellWhoIsSuspect(const ManagerCore& core);
+  void TellWhoIsSuspect(const ManagerCore& core, absl::Time now);
   // Once: that the chain is to have too few nodes for its mode.
-  void TellWhatIsTooShort(const ManagerCore& core);
+  void TellWhatIsTooShort(const ManagerCore& core, absl::Time now);
 
+  ChainEvents events_;
   absl::Time next_complaint_ = absl::InfinitePast();
   absl::Time next_old_ = absl::InfinitePast();
   absl::Time next_refused_ = absl::InfinitePast();

@@ -282,8 +282,10 @@ void ManagerLoop::StartLeading(const Etcd::Stored& stored, const View& view,
   former_leases_until_ = now + FormerLeases();
   core_.BecomeLeader(view, FormerLeases(), now, FromProto(renewal_.progress()));
   core_.ExtendLeadership(leader_until_);
-  LOG(INFO) << options_.name << " is the leader of cluster "
-            << options_.core.cluster_id << "; " << view.ToString();
+  log_.Say(google::GLOG_INFO,
+           absl::StrCat(options_.name, " is the leader of cluster ",
+                        options_.core.cluster_id, "; ", view.ToString()),
+           now);
 }
 
 void ManagerLoop::OnRenewed(const EtcdAnswer& answer, absl::Time now) {
@@ -337,7 +339,7 @@ void ManagerLoop::OnStored(const EtcdAnswer& answer, absl::Time now) {
                           "not recovered: another view was stored instead, ",
                           stored->ToString())));
   }
-  LOG(INFO) << "stored " << stored->ToString();
+  log_.Say(google::GLOG_INFO, absl::StrCat("stored ", stored->ToString()), now);
 }
 
 void ManagerLoop::StepDown(const absl::Status& why) {

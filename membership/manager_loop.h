@@ -79,6 +79,8 @@ class ManagerLoop {
   const kamino::v1::ManagerSettings& settings() const {
     return own_settings_.settings();
   }
+  // What has happened while this one led, and its times are those of `now`.
+  const ChainEvents& events() const { return log_.events(); }
   // In what this one was started otherwise than the one that leads, or led
   // last; "": in nothing.
   const std::string& settings_differ() const { return settings_differ_; }

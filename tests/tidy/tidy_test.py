@@ -31,7 +31,7 @@ MAY_USE = {
     "transport": {"transport", "security"},
     "rpc": {"rpc", "security", "metrics", "kamino", "google"},
     "membership": {"membership", "config", "logs", "rpc", "security", "metrics",
-                   "web", "proto", "kamino", "etcd"},
+                   "web", "proto", "kamino", "google", "etcd"},
     "replica": {"replica", "engine", "transport", "membership", "kamino"},
     "head": {"head", "replica", "engine", "kamino"},
     "node": {"node", "head", "replica", "engine", "transport", "membership",

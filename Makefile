@@ -1,6 +1,6 @@
 # The front door. `make` lists what there is.
 .PHONY: help packages checkers build demo test test-rdma test-upgrade \
-  test-workspace chaos \
+  test-workspace deb test-deb image test-kubernetes chaos \
   bench-chain bench-connections bench-engine bench-failover bench-service bench-transport \
   crash simulate fuzz sanitize lint format clean
 .DEFAULT_GOAL := help
@@ -14,6 +14,13 @@ help:
 	@echo "make test-workspace"
 	@echo "             build a program in a Bazel workspace of its own on this one"
 	@echo "             (a minute or two)"
+	@echo "make deb     build the Debian packages, deploy/out/*.deb (a quarter of an hour)"
+	@echo "make test-deb"
+	@echo "             install, upgrade and purge them under systemd (root)"
+	@echo "make image   write the image for containers, deploy/out/kamino-image.tar"
+	@echo "make test-kubernetes"
+	@echo "             the Helm chart on a real Kubernetes (root; two minutes, beside"
+	@echo "             a quarter of an hour that builds Kubernetes once)"
 	@echo "make test-rdma"
 	@echo "             test in virtual machines: RDMA and NVDIMM drivers,"
 	@echo "             loss of power (minutes)"
@@ -88,6 +95,20 @@ else
 	@tests/chaos/chaos.py run --minutes=$(MINUTES) $(if $(SEED),--seed=$(SEED)) \
 	  $(if $(JSON),--json=$(JSON)) $(if $(MODE),--mode=$(MODE))
 endif
+
+deb: packages
+	@echo "building"
+	@deploy/build-deb
+
+test-deb: packages
+	@test -e deploy/out/kamino-server_*.deb || deploy/build-deb
+	@python3 -B tests/deploy/packages.py
+
+image: build
+	@python3 -B deploy/image/build.py
+
+test-kubernetes: build
+	@python3 -B tests/kubernetes/run.py
 
 test-workspace: packages
 	@python3 -B tests/deploy/workspace_test.py --build

@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+"""Installs, starts, upgrades and purges the Debian packages, in a container
+that a real systemd runs. As root; `make deb` has built them."""
+
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from debian_machine import Machine, MachineError, await_true, base, run
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.realpath(__file__))))
+OUT = os.path.join(ROOT, "deploy", "out")
+NODES = ("n1", "n2", "n3")
+PATIENCE_S = 60
+NEWER = "99"  # a version that comes after this one
+
+CONFIGURATION = """cluster_id = "shop"
+
+[manager]
+listen = "127.0.0.1:7000"
+etcd = ["127.0.0.1:2379"]
+chain_length = 3
+
+[node]
+managers = ["127.0.0.1:7000"]
+heap_mb = 32
+ring_mb = 16
+pmem = "force"
+
+[clusters.shop]
+seeds = ["127.0.0.1:7001", "127.0.0.1:7002", "127.0.0.1:7003"]
+managers = ["127.0.0.1:7000"]
+"""
+
+
+def package(name):
+  found = glob.glob(os.path.join(OUT, f"{name}_*.deb"))
+  if len(found) != 1:
+    raise MachineError(f"{OUT} has {len(found)} packages {name}; make deb "
+                       "makes one")
+  return found[0]
+
+
+def depends(path):
+  """Names of the packages that one needs, the first of alternatives."""
+  text = run("dpkg-deb", "--field", path, "Depends")
+  return [re.match(r"\s*([a-z0-9.+-]+)", each).group(1)
+          for each in text.split(",")]
+
+
+def made_newer(path, folder):
+  """The same package, of a later version."""
+  tree = os.path.join(folder, "newer")
+  run("dpkg-deb", "--raw-extract", path, tree)
+  control = os.path.join(tree, "DEBIAN", "control")
+  with open(control, encoding="utf-8") as f:
+    text = re.sub(r"(?m)^Version: .*$", f"Version: {NEWER}", f.read())
+  with open(control, "w", encoding="utf-8") as f:
+    f.write(text.replace("(= ", "(<= "))
+  target = os.path.join(folder, os.path.basename(path))
+  run("dpkg-deb", "--build", "--root-owner-group", tree, target)
+  shutil.rmtree(tree)
+  return target
+
+
+class PackagesTest(unittest.TestCase):
+
+  def setUp(self):
+    self.folder = tempfile.mkdtemp(prefix="kamino-deb-", dir="/var/tmp")
+    self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+    self.packages = [package("kamino-server"), package("kamino-client")]
+
+  def test_lintian_has_nothing_to_say(self):
+    done = subprocess.run(
+        ["lintian", "--fail-on=error,warning", "--allow-root", *self.packages],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        check=False)
+    self.assertEqual((done.returncode, done.stdout), (0, ""))
+
+  def test_life(self):
+    needed = {d for path in self.packages for d in depends(path)}
+    archive = base(sorted({"systemd", "systemd-sysv", "dbus", "etcd-server",
+                           *needed}))
+    self.machine = Machine(self.folder, archive)
+    self.addCleanup(self.machine.stop)
+    self.machine.boot()
+    try:
+      self.install()
+      self.start()
+      self.hang()
+      self.upgrade()
+      self.purge()
+    except BaseException:
+      print(self.machine.run("journalctl", "--no-pager", "-n60", check=False))
+      raise
+
+  def dpkg(self, *paths):
+    for path in paths:
+      shutil.copy(path, self.machine.path("/var/tmp"))
+    self.machine.run("dpkg", "--install",
+                     *[f"/var/tmp/{os.path.basename(p)}" for p in paths])
+
+  def kamino(self, *words):
+    return self.machine.run("kamino", *words, "--config",
+                            "/etc/kamino/kamino.toml", "--cluster=shop")
+
+  def unit(self, name, what):
+    return self.machine.run("systemctl", "show", "--value",
+                            f"--property={what}", name).strip()
+
+  def pid(self, name):
+    return self.unit(name, "MainPID")
+
+  def install(self):
+    self.dpkg(*self.packages)
+    self.machine.run("systemd-analyze", "verify", "--man=no",
+                     "kamino-manager.service", "kamino-node@n1.service")
+    self.assertIn("/var/lib/kamino", self.machine.run("getent", "passwd",
+                                                      "kamino"))
+    # Without a configuration nothing starts, and systemd says why.
+    done = self.machine.run("systemctl", "start", "kamino-manager", check=False)
+    self.assertIn("Assertion failed", done)
+
+  def start(self):
+    self.machine.write("/etc/kamino/kamino.toml", CONFIGURATION)
+    for i, name in enumerate(NODES, 1):
+      self.machine.write(
+          f"/etc/kamino/node-{name}.env",
+          f"KAMINO_NODE_FLAGS=--listen=127.0.0.1:{7000 + i}\n")
+    self.machine.run("systemctl", "restart", "etcd")
+    # Each returns once the service says that it is ready.
+    self.machine.run("systemctl", "enable", "--now", "kamino-manager",
+                     *[f"kamino-node@{n}" for n in NODES])
+    self.await_chain()
+    self.kamino("put", "greeting", "hello")
+    self.check_data()
+    for unit in ("kamino-manager", *[f"kamino-node@{n}" for n in NODES]):
+      self.assertEqual(self.unit(unit, "ActiveState"), "active")
+      status = f"/proc/{self.pid(unit)}/status"
+      self.assertRegex(self.machine.run("cat", status), r"NoNewPrivs:\s1")
+      owner = self.machine.run("stat", "--format=%U", status).strip()
+      self.assertEqual(owner, "kamino")
+    self.assertIn("serves on 127.0.0.1:7001", self.unit("kamino-node@n1",
+                                                        "StatusText"))
+    # Whether it can be had is the machine's; this one may not raise limits.
+    self.assertEqual(self.unit("kamino-node@n1", "LimitMEMLOCK"), "infinity")
+    self.machine.run("systemctl", "reload", "kamino-manager", "kamino-node@n1")
+
+  def await_chain(self):
+    def whole():
+      lines = self.machine.run(
+          "kamino", "status", "--json", "--timeout=2s", "--config",
+          "/etc/kamino/kamino.toml", "--cluster=shop", check=False)
+      return lines.count('"lease_valid":true') == len(NODES)
+    await_true(whole, PATIENCE_S, "the chain to be whole")
+
+  def check_data(self):
+    self.assertEqual(self.kamino("get", "greeting").strip(), "hello")
+
+  def hang(self):
+    """A node that does not go on is started anew."""
+    unit = "kamino-node@n3"
+    folder = f"/etc/systemd/system/{unit}.service.d"
+    self.machine.run("mkdir", folder)
+    self.machine.write(f"{folder}/soon.conf", "[Service]\nWatchdogSec=3\n")
+    self.machine.run("systemctl", "daemon-reload")
+    self.machine.run("systemctl", "restart", unit)
+    before = self.pid(unit)
+    self.machine.run("kill", "-STOP", before)
+    await_true(lambda: self.unit(unit, "NRestarts") == "1" and
+               self.pid(unit) not in (before, "0"), PATIENCE_S,
+               "the watchdog")
+    self.await_chain()
+
+  def upgrade(self):
+    """Whoever upgrades restarts one node after the other."""
+    before = {n: self.pid(f"kamino-node@{n}") for n in NODES}
+    self.dpkg(made_newer(self.packages[0], self.folder))
+    self.assertEqual(before, {n: self.pid(f"kamino-node@{n}") for n in NODES})
+    self.assertIn(f"Version: {NEWER}",
+                  self.machine.run("dpkg", "-s", "kamino-server"))
+    self.machine.run("systemctl", "restart", "kamino-manager")
+    for name in NODES:
+      self.machine.run("systemctl", "restart", f"kamino-node@{name}")
+      self.await_chain()
+      self.check_data()
+
+  def purge(self):
+    said = self.machine.run("apt-get", "purge", "-y", "kamino-server",
+                            "kamino-client")
+    self.assertIn("the nodes' data stays in /var/lib/kamino", said)
+    self.assertTrue(os.path.exists(
+        self.machine.path("/var/lib/kamino/n1/heap.pmem")))
+    self.assertEqual(self.machine.run("pgrep", "kamino", check=False), "")
+    left = self.machine.run("find", "/usr", "/lib", "/etc/systemd", "-xdev",
+                            "-name", "*kamino*", "-not", "-path",
+                            "*.service.d*").split()
+    # Links of `systemctl enable` are systemd's own.
+    self.assertEqual([l for l in left if ".wants/" not in l], [])
+
+
+def main():
+  if os.geteuid() != 0:
+    sys.exit("test-deb: needs root, for a container")
+  unittest.main(verbosity=2)
+
+
+if __name__ == "__main__":
+  main()

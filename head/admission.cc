@@ -299,7 +299,7 @@ Admission::Attempt Admission::ExecuteOne(Transaction& transaction,
   bool changed = false;
   replica::RequestMeter meter(options_.max_touched, &request.abandoned);
   auto execution = state_->Execute(transaction, request.mutation, sequence,
-                                   &changed, &meter);
+                                   &changed, &meter, ScopeOf(request.by));
   touched_ += meter.touched();
   if (execution.ok()) {
     attempt.outcome.sequence = execution->sequence;
@@ -460,7 +460,7 @@ absl::Status Admission::Prepare(Transaction& transaction,
                                 Request* request) {
   replica::Mutation& mutation = request->mutation;
   mutation.dropped_clients.clear();
-  if (mutation.in_session) return CheckSession(mutation.client_id);
+  if (mutation.in_session) return CheckSession(transaction, *request);
   if (mutation.client_id != 0) {
     return MakeRoomForClient(transaction, clients, now, request);
   }
@@ -470,7 +470,8 @@ absl::Status Admission::Prepare(Transaction& transaction,
   if (mutation.function == replica::kOpenSessionFunction) {
     return CheckRoomForSession(mutation, clients);
   }
-  return request->closes_silent ? ChooseClosed(now, request) : absl::OkStatus();
+  if (request->closes_silent) return ChooseClosed(now, request);
+  return CheckMayClose(transaction, *request);
 }
 
 AdmissionStats Admission::stats() const {

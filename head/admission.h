@@ -151,8 +151,10 @@ class Admission {
 
   // Opens one, as a mutation. `done` is called exactly once, on the core
   // thread, and must not call back into the node; it gets the session as it is,
-  // which may have been opened before. Errors: REASON_INVALID_ARGUMENT: no id,
-  // window or lease; REASON_OVERLOADED: no room for one more;
+  // which may have been opened before. It belongs to who has opened it, and so
+  // for all below: `by` who is somebody else gets kPermissionDenied; null is
+  // nobody else. Errors: REASON_INVALID_ARGUMENT: no id, window or lease, or
+  // too long a name; REASON_OVERLOADED: no room for one more;
   // REASON_SESSION_EXPIRED: of that id there is one of another recovery epoch,
   // or it was closed meanwhile; those of Submit.
   using SessionOpened = absl::AnyInvocable<void(absl::StatusOr<SessionInfo>)>;
@@ -163,11 +165,12 @@ class Admission {
   // is head next: what closed it has gone through the chain.
   // REASON_RECONFIGURING: there may be another head, that knows better.
   void AskForSession(uint64_t id, uint64_t epoch, absl::Time now,
-                     SessionOpened done);
+                     SessionOpened done, const PrincipalPtr& by = nullptr);
   // Closes one, as a mutation: OK once the chain has closed it.
   // REASON_SESSION_EXPIRED: there is none; those of Submit. `done` as above.
   void CloseSession(uint64_t id, absl::Time now,
-                    absl::AnyInvocable<void(absl::Status)> done);
+                    absl::AnyInvocable<void(absl::Status)> done,
+                    const PrincipalPtr& by = nullptr);
   // It has a whole lease again. Nothing is done for one that is not there.
   void HearSession(uint64_t id, absl::Time now);
   // Nothing: there is none of that id, or none of this recovery epoch.
@@ -330,8 +333,12 @@ class Admission {
   // --- Sessions (head/sessions.cc).
 
   absl::Status LoadSessions(absl::Time now);
-  // Not OK: it is known, and of another recovery epoch.
-  absl::Status CheckSession(uint64_t id) const;
+  // Not OK: that of the request is known, and of another recovery epoch, or of
+  // somebody else.
+  absl::Status CheckSession(engine::Reader& reader,
+                            const Request& request) const;
+  absl::Status CheckMayClose(engine::Reader& reader,
+                             const Request& request) const;
   absl::Status CheckRoomForSession(const replica::Mutation& mutation,
                                    const BatchClients& batch) const;
   static void NoteOpened(const replica::Mutation& mutation,
@@ -343,7 +350,8 @@ class Admission {
   void AnswerOnceOpened(const SessionInfo& session, SessionOpened done);
   // As CloseSession; not executed after the deadline.
   void SubmitClose(uint64_t id, absl::Time now, absl::Time deadline,
-                   absl::AnyInvocable<void(absl::Status)> done);
+                   absl::AnyInvocable<void(absl::Status)> done,
+                   const PrincipalPtr& by);
   void CloseSilentSessions(absl::Time now);
   // Chooses sessions for a mutation that closes those that were silent.
   absl::Status ChooseClosed(absl::Time now, Request* request);

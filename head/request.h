@@ -10,6 +10,7 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "base/principal.h"
 #include "replica/log_entry.h"
 #include "replica/request_identity.h"
 
@@ -28,6 +29,9 @@ struct RequestOutcome {
 // Moved only: whoever holds it owes the answer.
 struct Request {
   replica::Mutation mutation;
+  // Whose request it is: it may touch what that scope has, and sessions that
+  // are his. Null: it may do everything.
+  PrincipalPtr by;
   // On the node's monotonic clock. A request that has not been executed by
   // then is answered kDeadlineExceeded and leaves no trace.
   absl::Time deadline = absl::InfiniteFuture();

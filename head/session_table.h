@@ -18,6 +18,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
+#include "base/principal.h"
 
 namespace kamino::head {
 
@@ -27,6 +28,7 @@ struct SessionParams {
   uint32_t window = 0;   // 1 to replica::session_format::kMaxWindow
   absl::Duration lease;  // kMinSessionLease to kMaxSessionLease
   absl::Time deadline = absl::InfiniteFuture();  // as Request::deadline
+  PrincipalPtr by;  // whose it is to be; null: anybody's
 };
 
 inline constexpr absl::Duration kMinSessionLease = absl::Seconds(1);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "engine/heap/heap_format.h"
 #include "engine/heap/heap_reader.h"
 #include "glog/logging.h"
@@ -43,6 +44,12 @@ absl::Status NotOpen(uint64_t id) {
   return MakeError(
       kamino::v1::REASON_SESSION_EXPIRED,
       absl::StrCat("session ", id, " is not open, or not any more"));
+}
+
+// As long as there is a node that does not know of them sessions have none.
+bool HasOwners(const membership::View& view) {
+  const auto found = view.in_force.find(replica::session_format::kOwnersTerm);
+  return found != view.in_force.end() && found->second > 0;
 }
 
 absl::Status NoLease() {
@@ -117,6 +124,9 @@ void Admission::OpenSession(const SessionParams& params, absl::Time now,
   wanted.set_lease_ms(absl::ToInt64Milliseconds(
       std::clamp(params.lease, kMinSessionLease, kMaxSessionLease)));
   wanted.set_window(std::min(params.window, kMaxWindow));
+  if (params.by != nullptr && HasOwners(core_->view())) {
+    wanted.set_owner(params.by->name);
+  }
   Request own;
   own.mutation.function = replica::kOpenSessionFunction;
   own.mutation.arguments = wanted.SerializeAsString();
@@ -158,12 +168,14 @@ absl::Status Admission::CheckRoomForSession(const replica::Mutation& mutation,
 }
 
 void Admission::CloseSession(uint64_t id, absl::Time now,
-                             absl::AnyInvocable<void(absl::Status)> done) {
-  SubmitClose(id, now, absl::InfiniteFuture(), std::move(done));
+                             absl::AnyInvocable<void(absl::Status)> done,
+                             const PrincipalPtr& by) {
+  SubmitClose(id, now, absl::InfiniteFuture(), std::move(done), by);
 }
 
 void Admission::SubmitClose(uint64_t id, absl::Time now, absl::Time deadline,
-                            absl::AnyInvocable<void(absl::Status)> done) {
+                            absl::AnyInvocable<void(absl::Status)> done,
+                            const PrincipalPtr& by) {
   CloseSessions closed;
   closed.add_session_ids(id);
   Request own;
@@ -173,6 +185,7 @@ void Admission::SubmitClose(uint64_t id, absl::Time now, absl::Time deadline,
     own.weight = session->window * kSlotWeight;
   }
   own.deadline = deadline;
+  own.by = by;
   own.done = [id, done = std::move(done)](RequestOutcome outcome) mutable {
     const bool none =
         replica::ReasonOf(outcome.status) == kamino::v1::REASON_SESSION_EXPIRED;
@@ -182,7 +195,10 @@ void Admission::SubmitClose(uint64_t id, absl::Time now, absl::Time deadline,
 }
 
 void Admission::AskForSession(uint64_t id, uint64_t epoch, absl::Time now,
-                              SessionOpened done) {
+                              SessionOpened done, const PrincipalPtr& by) {
+  engine::HeapReader reader(store_->heap());
+  absl::Status owned = state_->CheckSessionOwner(reader, id, by.get());
+  if (!owned.ok()) return done(std::move(owned));
   sessions_.Hear(id, now);
   if (!options_.lease_valid()) return done(NoLease());
   const SessionInfo* const session = sessions_.Find(id);
@@ -193,10 +209,12 @@ void Admission::AskForSession(uint64_t id, uint64_t epoch, absl::Time now,
   if (sessions_.Has(id)) return done(NotOpen(id));
   // What has closed it may be lost with this head: the state says it, once the
   // chain has it, to one more that closes what is not there.
-  SubmitClose(id, now, now + kAskTime,
-              [id, done = std::move(done)](absl::Status none) mutable {
-                done(none.ok() ? NotOpen(id) : std::move(none));
-              });
+  SubmitClose(
+      id, now, now + kAskTime,
+      [id, done = std::move(done)](absl::Status none) mutable {
+        done(none.ok() ? NotOpen(id) : std::move(none));
+      },
+      by);
 }
 
 void Admission::AnswerOnceOpened(const SessionInfo& session,
@@ -226,10 +244,26 @@ std::optional<SessionInfo> Admission::FindSession(uint64_t id) const {
   return *session;
 }
 
-absl::Status Admission::CheckSession(uint64_t id) const {
+absl::Status Admission::CheckSession(engine::Reader& reader,
+                                     const Request& request) const {
+  const uint64_t id = request.mutation.client_id;
   // One that it does not know may be opened by the batch under way; the state
   // says so.
   if (sessions_.Has(id) && sessions_.Find(id) == nullptr) return NotOpen(id);
+  return state_->CheckSessionOwner(reader, id, request.by.get());
+}
+
+absl::Status Admission::CheckMayClose(engine::Reader& reader,
+                                      const Request& request) const {
+  if (request.by == nullptr ||
+      request.mutation.function != replica::kCloseSessionsFunction) {
+    return absl::OkStatus();
+  }
+  CloseSessions closed;
+  CHECK(closed.ParseFromString(request.mutation.arguments));
+  for (uint64_t id : closed.session_ids()) {
+    RETURN_IF_ERROR(state_->CheckSessionOwner(reader, id, request.by.get()));
+  }
   return absl::OkStatus();
 }
 

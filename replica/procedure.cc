@@ -70,6 +70,7 @@ absl::StatusOr<bool> ProcedureContext::RangeUnchangedSince(
 absl::Status ProcedureContext::Explain(const absl::Status& status,
                                        absl::string_view key) {
   if (absl::IsDataLoss(status)) damage_ = status;
+  if (absl::IsPermissionDenied(status)) denied_ = status;
   return ExplainKeyError(status, key);
 }
 

@@ -16,7 +16,9 @@
 // everything the procedure did and goes back to the client; the chain never
 // sees it. Errors of the context must be returned, not swallowed: among them
 // is the one by which the head parks a dependent transaction, and the one that
-// says that the request touches too much (replica/request_meter.h).
+// says that the request touches too much (replica/request_meter.h). Keys that
+// the client may not touch are denied to the procedure as well, and then it has
+// failed, whatever it returns.
 //
 // docs/procedures.md walks through a whole one.
 #ifndef KAMINO_REPLICA_PROCEDURE_H_
@@ -79,6 +81,8 @@ class ProcedureContext {
   bool changed() const { return changed_; }
   // kDataLoss once objects could not be read as they are damaged.
   const absl::Status& damage() const { return damage_; }
+  // kPermissionDenied once it came to a key that who asks may not touch.
+  const absl::Status& denied() const { return denied_; }
 
  private:
   absl::Status Changed(const absl::Status& status, absl::string_view key);
@@ -90,6 +94,7 @@ class ProcedureContext {
   RequestMeter* const meter_;
   bool changed_ = false;
   absl::Status damage_;
+  absl::Status denied_;
 };
 
 // By its name; a procedure that is registered is none.

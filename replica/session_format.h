@@ -15,16 +15,22 @@ inline constexpr uint32_t kMaxWindow = 1024;
 // Key in the tree of sessions: the session's id, big-endian.
 inline constexpr size_t kSessionKeyBytes = 8;
 
-// Value in that tree: this, and behind it the object ids of the slots, 8 bytes
-// each. It never changes.
+// Value in that tree: this, behind it the object ids of the slots, 8 bytes
+// each, and behind those, with kOwnedFormat, the name of its owner, which is
+// all that is left. It never changes.
 struct SessionRecord {
-  uint32_t format;  // kRecordFormat
+  uint32_t format;  // kRecordFormat, kOwnedFormat
   uint32_t window;  // slots, 1 to kMaxWindow
   uint64_t epoch;   // recovery epoch that it was opened in
   uint64_t opened;  // number of the mutation that opened it
   uint64_t lease_ms;
 };
 inline constexpr uint32_t kRecordFormat = 1;
+inline constexpr uint32_t kOwnedFormat = 2;
+inline constexpr size_t kMaxOwnerBytes = 1024;
+
+// As what nodes agree on: whether they know kOwnedFormat (View::in_force).
+inline constexpr char kOwnersTerm[] = "owners of sessions";
 
 enum class OutcomeKind : uint32_t {
   kNone = 0,  // the slot was not used yet, and is all zeros

@@ -54,7 +54,20 @@ absl::Status NotOpen(uint64_t id) {
 struct StoredSession {
   SessionRecord record;
   std::vector<ObjectId> slots;
+  std::string owner;
 };
+
+// Whether what stands behind the slots can be an owner's name.
+bool IsOwner(uint32_t format, absl::string_view bytes) {
+  switch (format) {
+    case session_format::kRecordFormat:
+      return bytes.empty();
+    case session_format::kOwnedFormat:
+      return !bytes.empty() && bytes.size() <= session_format::kMaxOwnerBytes;
+    default:
+      return false;
+  }
+}
 
 absl::StatusOr<StoredSession> ParseSession(uint64_t id,
                                            absl::string_view bytes) {
@@ -67,12 +80,15 @@ absl::StatusOr<StoredSession> ParseSession(uint64_t id,
   std::memcpy(&session.record, bytes.data(), sizeof(session.record));
   bytes.remove_prefix(sizeof(session.record));
   const uint32_t window = session.record.window;
-  if (session.record.format != session_format::kRecordFormat || window == 0 ||
-      window > kMaxWindow || bytes.size() != window * sizeof(ObjectId)) {
+  if (window == 0 || window > kMaxWindow ||
+      bytes.size() < window * sizeof(ObjectId)) {
     return damaged();
   }
   session.slots.resize(window);
-  std::memcpy(session.slots.data(), bytes.data(), bytes.size());
+  std::memcpy(session.slots.data(), bytes.data(), window * sizeof(ObjectId));
+  bytes.remove_prefix(window * sizeof(ObjectId));
+  if (!IsOwner(session.record.format, bytes)) return damaged();
+  session.owner = std::string(bytes);
   return session;
 }
 
@@ -161,6 +177,13 @@ absl::Status CheckTurn(uint64_t id, uint64_t number, uint64_t last,
 }
 
 absl::Status CheckWanted(const kamino::internal::v1::OpenSession& wanted) {
+  if (wanted.owner().size() > session_format::kMaxOwnerBytes) {
+    return MakeError(
+        kamino::v1::REASON_INVALID_ARGUMENT,
+        absl::StrCat("the identity of who opens session ", wanted.session_id(),
+                     " has ", wanted.owner().size(), " bytes; at most ",
+                     session_format::kMaxOwnerBytes));
+  }
   if (wanted.session_id() != 0 && wanted.window() > 0 &&
       wanted.window() <= kMaxWindow) {
     return absl::OkStatus();
@@ -172,28 +195,51 @@ absl::Status CheckWanted(const kamino::internal::v1::OpenSession& wanted) {
                    "; an id is not 0, and a window 1 to ", kMaxWindow));
 }
 
+// What an empty name stands for may do everything, and may be anybody's.
+absl::Status CheckSame(uint64_t id, absl::string_view owner,
+                       absl::string_view who) {
+  if (owner.empty() || who.empty() || owner == who) return absl::OkStatus();
+  return absl::PermissionDeniedError(absl::StrCat("session ", id, " is not of ",
+                                                  who,
+                                                  ": another identity has "
+                                                  "opened it"));
+}
+
 }  // namespace
 
 // --- Mutations of a session.
 
-absl::StatusOr<absl::Span<const ObjectId>> Sessions::SlotsOf(
-    engine::Reader& reader, ObjectId root, uint64_t id) {
+absl::StatusOr<const Sessions::Known*> Sessions::Find(engine::Reader& reader,
+                                                      ObjectId root,
+                                                      uint64_t id) {
   const auto changed = changed_.find(id);
-  if (changed != changed_.end()) return changed->second;
+  if (changed != changed_.end()) {
+    return changed->second.slots.empty() ? nullptr : &changed->second;
+  }
   const auto cached = cache_.find(id);
-  if (cached != cache_.end()) return cached->second;
+  if (cached != cache_.end()) return &cached->second;
   ASSIGN_OR_RETURN(auto session, ReadSession(reader, root, id));
-  if (!session.has_value()) return absl::Span<const ObjectId>();
+  if (!session.has_value()) return nullptr;
   // The transaction under way has neither opened nor closed it, so it is as it
   // was committed.
-  return cache_.emplace(id, std::move(session->slots)).first->second;
+  Known known{std::move(session->slots), std::move(session->owner)};
+  return &cache_.emplace(id, std::move(known)).first->second;
+}
+
+absl::Status Sessions::CheckOwner(engine::Reader& reader, ObjectId root,
+                                  uint64_t id, const Principal* who) {
+  if (who == nullptr) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const Known* const known, Find(reader, root, id));
+  if (known == nullptr) return absl::OkStatus();
+  return CheckSame(id, known->owner, who->name);
 }
 
 absl::StatusOr<Sessions::Place> Sessions::FindPlace(engine::Reader& reader,
                                                     ObjectId root, uint64_t id,
                                                     uint64_t number) {
-  ASSIGN_OR_RETURN(const auto slots, SlotsOf(reader, root, id));
-  if (slots.empty()) return NotOpen(id);
+  ASSIGN_OR_RETURN(const Known* const known, Find(reader, root, id));
+  if (known == nullptr) return NotOpen(id);
+  const std::vector<ObjectId>& slots = known->slots;
   if (number == 0) {
     return MakeError(kamino::v1::REASON_INVALID_ARGUMENT,
                      "the numbers of a session's mutations begin with 1");
@@ -244,8 +290,9 @@ absl::StatusOr<std::optional<bool>> Sessions::IsTaken(engine::Reader& reader,
                                                       ObjectId root,
                                                       uint64_t id,
                                                       uint64_t number) {
-  ASSIGN_OR_RETURN(const auto slots, SlotsOf(reader, root, id));
-  if (slots.empty() || number == 0) return std::optional<bool>();
+  ASSIGN_OR_RETURN(const Known* const known, Find(reader, root, id));
+  if (known == nullptr || number == 0) return std::optional<bool>();
+  const std::vector<ObjectId>& slots = known->slots;
   ASSIGN_OR_RETURN(const SessionSlot slot,
                    ReadSlot(reader, slots, (number - 1) % slots.size()));
   return std::optional<bool>(number <= slot.number);
@@ -260,6 +307,7 @@ absl::StatusOr<uint64_t> Sessions::Open(
   const uint64_t id = wanted.session_id();
   ASSIGN_OR_RETURN(const auto open, ReadSession(transaction, root, id));
   if (open.has_value()) {
+    RETURN_IF_ERROR(CheckSame(id, open->owner, wanted.owner()));
     if (open->record.epoch == wanted.epoch()) return open->record.opened;
     return MakeError(
         kamino::v1::REASON_SESSION_EXPIRED,
@@ -272,7 +320,8 @@ absl::StatusOr<uint64_t> Sessions::Open(
     ASSIGN_OR_RETURN(slot, transaction.Alloc(sizeof(SessionSlot)));
   }
   const SessionRecord record{
-      .format = session_format::kRecordFormat,
+      .format = wanted.owner().empty() ? session_format::kRecordFormat
+                                       : session_format::kOwnedFormat,
       .window = wanted.window(),
       .epoch = wanted.epoch(),
       .opened = sequence,
@@ -281,9 +330,10 @@ absl::StatusOr<uint64_t> Sessions::Open(
   std::string value(reinterpret_cast<const char*>(&record), sizeof(record));
   value.append(reinterpret_cast<const char*>(slots.data()),
                slots.size() * sizeof(ObjectId));
+  value.append(wanted.owner());
   RETURN_IF_ERROR(
       KeyValue(&transaction, root).Put(SessionKey(id), value, sequence));
-  changed_[id] = std::move(slots);
+  changed_[id] = {std::move(slots), wanted.owner()};
   return sequence;
 }
 
@@ -304,7 +354,7 @@ absl::Status Sessions::Close(engine::Transaction& transaction, ObjectId root,
     }
     RETURN_IF_ERROR(
         KeyValue(&transaction, root).Delete(SessionKey(id), sequence));
-    changed_[id].clear();
+    changed_[id] = {};
     closed = true;
   }
   if (closed) return absl::OkStatus();
@@ -331,7 +381,7 @@ absl::Status Sessions::Visit(engine::Reader& reader, ObjectId root,
       session.result_bytes += LongBytes(slot.length);
     }
     visit(session);
-    cache_[id] = std::move(stored.slots);
+    cache_[id] = {std::move(stored.slots), std::move(stored.owner)};
     return absl::OkStatus();
   };
   absl::Status scanned = KeyValueReader(&reader, root)
@@ -347,12 +397,12 @@ absl::Status Sessions::Visit(engine::Reader& reader, ObjectId root,
 // --- The cache.
 
 void Sessions::Ended(bool committed) {
-  for (auto& [id, slots] : changed_) {
+  for (auto& [id, known] : changed_) {
     if (!committed) break;
-    if (slots.empty()) {
+    if (known.slots.empty()) {
       cache_.erase(id);
     } else {
-      cache_[id] = std::move(slots);
+      cache_[id] = std::move(known);
     }
   }
   changed_.clear();

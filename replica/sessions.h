@@ -28,6 +28,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "base/principal.h"
 #include "engine/transaction.h"
 #include "kamino/internal/v1/operation.pb.h"
 #include "replica/session_format.h"
@@ -64,11 +65,17 @@ class Sessions {
 
   // The number of the mutation that opened it: `sequence`, or an earlier one
   // where it is open. REASON_SESSION_EXPIRED: there is one of another epoch;
-  // REASON_INVALID_ARGUMENT: no session can be as it says.
+  // REASON_INVALID_ARGUMENT: no session can be as it says; kPermissionDenied:
+  // as CheckOwner.
   absl::StatusOr<uint64_t> Open(engine::Transaction& transaction,
                                 engine::ObjectId root,
                                 const kamino::internal::v1::OpenSession& wanted,
                                 uint64_t sequence);
+
+  // kPermissionDenied: it is open, and of somebody else than `who`. OK: it is
+  // not open, or nobody's, or `who` is null and may do everything.
+  absl::Status CheckOwner(engine::Reader& reader, engine::ObjectId root,
+                          uint64_t id, const Principal* who);
 
   // Closes those that are open. REASON_SESSION_EXPIRED: none is, and nothing
   // was declared.
@@ -109,15 +116,18 @@ class Sessions {
   size_t cached() const { return cache_.size(); }
 
  private:
-  using Slots = std::vector<engine::ObjectId>;
+  struct Known {
+    std::vector<engine::ObjectId> slots;
+    std::string owner;  // empty: nobody's
+  };
 
-  // Valid until the next call. Empty: the session is not open.
-  absl::StatusOr<absl::Span<const engine::ObjectId>> SlotsOf(
-      engine::Reader& reader, engine::ObjectId root, uint64_t id);
+  // Valid until the next call. Null: the session is not open.
+  absl::StatusOr<const Known*> Find(engine::Reader& reader,
+                                    engine::ObjectId root, uint64_t id);
 
-  absl::flat_hash_map<uint64_t, Slots> cache_;
-  // By the transaction under way; empty slots: closed.
-  absl::flat_hash_map<uint64_t, Slots> changed_;
+  absl::flat_hash_map<uint64_t, Known> cache_;
+  // By the transaction under way; no slots: closed.
+  absl::flat_hash_map<uint64_t, Known> changed_;
 };
 
 }  // namespace kamino::replica

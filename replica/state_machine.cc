@@ -288,7 +288,8 @@ absl::StatusOr<std::string> StateMachine::Run(engine::Transaction& transaction,
                                               const Trees& trees,
                                               const MutationView& mutation,
                                               uint64_t sequence, bool* changed,
-                                              RequestMeter* meter) {
+                                              RequestMeter* meter,
+                                              const KeyScope* scope) {
   const Procedure* procedure = procedures_->Find(mutation.function);
   if (procedure == nullptr) {
     return MakeError(
@@ -296,11 +297,13 @@ absl::StatusOr<std::string> StateMachine::Run(engine::Transaction& transaction,
         absl::StrCat("no procedure is named ", Printable(mutation.function)));
   }
   MeteredTransaction metered(&transaction, meter);
-  KeyValue objects(&metered, trees.objects, &summary_);
+  KeyValue objects(&metered, trees.objects, &summary_, scope);
   ProcedureContext context(&objects, sequence, meter);
   auto result = (*procedure)(context, mutation.arguments);
   *changed = context.changed();
   RETURN_IF_ERROR(context.damage());
+  // Else it would go another way here than where nothing is denied to it.
+  RETURN_IF_ERROR(context.denied());
   // A procedure that swallows the error has not succeeded.
   if (result.ok() && !meter->status().ok()) return meter->status();
   if (absl::IsDataLoss(result.status()) &&
@@ -321,7 +324,7 @@ absl::StatusOr<std::string> StateMachine::Run(engine::Transaction& transaction,
 absl::StatusOr<StateMachine::Execution> StateMachine::ExecuteInSession(
     engine::Transaction& transaction, const Trees& trees,
     const MutationView& mutation, uint64_t sequence, bool* changed,
-    RequestMeter* meter) {
+    RequestMeter* meter, const KeyScope* scope) {
   ASSIGN_OR_RETURN(auto place,
                    sessions_.FindPlace(transaction, trees.sessions,
                                        mutation.client_id, mutation.number));
@@ -335,7 +338,7 @@ absl::StatusOr<StateMachine::Execution> StateMachine::ExecuteInSession(
     outcome.voided = *changed = true;
   } else {
     ASSIGN_OR_RETURN(outcome.result, Run(transaction, trees, mutation, sequence,
-                                         changed, meter));
+                                         changed, meter, scope));
   }
   RETURN_IF_ERROR(
       sessions_.Store(transaction, place, mutation.number, outcome));
@@ -345,7 +348,8 @@ absl::StatusOr<StateMachine::Execution> StateMachine::ExecuteInSession(
 
 absl::StatusOr<StateMachine::Execution> StateMachine::Execute(
     engine::Transaction& transaction, const MutationView& mutation,
-    uint64_t sequence, bool* changed, RequestMeter* meter) {
+    uint64_t sequence, bool* changed, RequestMeter* meter,
+    const KeyScope* scope) {
   if (mutation.function == kFormatFunction) {
     return Format(transaction, sequence);
   }
@@ -359,7 +363,7 @@ absl::StatusOr<StateMachine::Execution> StateMachine::Execute(
   ASSIGN_OR_RETURN(auto trees, ReadTrees(transaction));
   if (mutation.in_session) {
     return ExecuteInSession(transaction, trees, mutation, sequence, changed,
-                            meter);
+                            meter, scope);
   }
   if (mutation.client_id == 0) {
     ASSIGN_OR_RETURN(
@@ -371,8 +375,8 @@ absl::StatusOr<StateMachine::Execution> StateMachine::Execute(
   }
   ASSIGN_OR_RETURN(auto repeated, CheckRepeated(transaction, trees, mutation));
   if (repeated.has_value()) return std::move(*repeated);
-  ASSIGN_OR_RETURN(auto result,
-                   Run(transaction, trees, mutation, sequence, changed, meter));
+  ASSIGN_OR_RETURN(auto result, Run(transaction, trees, mutation, sequence,
+                                    changed, meter, scope));
   RETURN_IF_ERROR(DropOutcomes(transaction, trees, mutation, sequence));
   KeyValue clients(&transaction, trees.clients);
   RETURN_IF_ERROR(StoreOutcome(clients, mutation, sequence, result));
@@ -423,9 +427,10 @@ absl::Status StateMachine::Replay(engine::Transaction& transaction,
   return replayed;
 }
 
-absl::StatusOr<KeyValueReader> StateMachine::Objects(engine::Reader& reader) {
+absl::StatusOr<KeyValueReader> StateMachine::Objects(engine::Reader& reader,
+                                                     const KeyScope* scope) {
   ASSIGN_OR_RETURN(auto trees, ReadTrees(reader));
-  return KeyValueReader(&reader, trees.objects);
+  return KeyValueReader(&reader, trees.objects, /*summary=*/nullptr, scope);
 }
 
 absl::StatusOr<StateMachine::Lookup> StateMachine::FindOutcome(
@@ -445,6 +450,14 @@ absl::StatusOr<std::optional<bool>> StateMachine::IsTaken(
     engine::Reader& reader, uint64_t session_id, uint64_t number) {
   ASSIGN_OR_RETURN(auto trees, ReadTrees(reader));
   return sessions_.IsTaken(reader, trees.sessions, session_id, number);
+}
+
+absl::Status StateMachine::CheckSessionOwner(engine::Reader& reader,
+                                             uint64_t session_id,
+                                             const Principal* who) {
+  if (who == nullptr) return absl::OkStatus();
+  ASSIGN_OR_RETURN(auto trees, ReadTrees(reader));
+  return sessions_.CheckOwner(reader, trees.sessions, session_id, who);
 }
 
 absl::Status StateMachine::VisitSessions(

@@ -24,6 +24,8 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/key_scope.h"
+#include "base/principal.h"
 #include "engine/index/key_value.h"
 #include "engine/index/version_summary.h"
 #include "engine/transaction.h"
@@ -79,11 +81,14 @@ class StateMachine {
   // it has set *changed: writes to objects that the transaction itself has
   // allocated need no declaration. `changed` may be null. `meter` counts what
   // the mutation's function touches, and limits it; null: there is no limit.
+  // `scope`: what it may touch; null: all. It is the head's to refuse by that:
+  // a mutation that is in the log was allowed, so that others need not know.
   // Whoever ends the transaction calls Ended.
   absl::StatusOr<Execution> Execute(engine::Transaction& transaction,
                                     const MutationView& mutation,
                                     uint64_t sequence, bool* changed = nullptr,
-                                    RequestMeter* meter = nullptr);
+                                    RequestMeter* meter = nullptr,
+                                    const KeyScope* scope = nullptr);
 
   // The transaction of the calls of Execute since the last Ended has committed,
   // or was taken back.
@@ -107,8 +112,10 @@ class StateMachine {
   void Forget();
 
   // For reads. kUnavailable (REASON_RECONFIGURING): the chain's first
-  // mutation has not come yet.
-  absl::StatusOr<engine::KeyValueReader> Objects(engine::Reader& reader);
+  // mutation has not come yet. `scope`, which outlives what it returns: of who
+  // reads; null: all.
+  absl::StatusOr<engine::KeyValueReader> Objects(
+      engine::Reader& reader, const KeyScope* scope = nullptr);
 
   enum class Knowledge {
     kStored,  // the outcome of the client's latest number
@@ -132,6 +139,10 @@ class StateMachine {
   absl::StatusOr<std::optional<bool>> IsTaken(engine::Reader& reader,
                                               uint64_t session_id,
                                               uint64_t number);
+
+  // Sessions::CheckOwner.
+  absl::Status CheckSessionOwner(engine::Reader& reader, uint64_t session_id,
+                                 const Principal* who);
 
   // Every session that is open, by id. Not within a transaction.
   absl::Status VisitSessions(
@@ -179,13 +190,14 @@ class StateMachine {
                                              const Trees& trees,
                                              const MutationView& mutation,
                                              uint64_t sequence, bool* changed,
-                                             RequestMeter* meter);
+                                             RequestMeter* meter,
+                                             const KeyScope* scope);
   // The function's result.
   absl::StatusOr<std::string> Run(engine::Transaction& transaction,
                                   const Trees& trees,
                                   const MutationView& mutation,
                                   uint64_t sequence, bool* changed,
-                                  RequestMeter* meter);
+                                  RequestMeter* meter, const KeyScope* scope);
   absl::StatusOr<uint64_t> ReadHorizon(engine::Reader& reader,
                                        const Trees& trees);
   absl::StatusOr<Lookup> LookUp(engine::Reader& reader, const Trees& trees,

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "engine/index/index_format.h"
@@ -53,11 +55,40 @@ absl::StatusOr<KeyValueReader::Entry> ReadRecord(Reader& reader, ObjectId id) {
        header.length}};
 }
 
+// A name of a key that people can read, cut.
+std::string Named(absl::string_view key) {
+  constexpr size_t kMost = 64;
+  return absl::StrCat("\"", absl::CHexEscape(key.substr(0, kMost)),
+                      key.size() > kMost ? "...\"" : "\"");
+}
+
 }  // namespace
+
+absl::Status KeyValueReader::CheckMayTouch(absl::string_view key) const {
+  if (scope_ == nullptr || scope_->Has(key)) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      absl::StrCat("the key ", Named(key),
+                   " is outside of what this identity "
+                   "may touch, which is ",
+                   scope_->Describe()));
+}
+
+absl::Status KeyValueReader::CheckMayScan(absl::string_view start,
+                                          absl::string_view end) const {
+  if (scope_ == nullptr || scope_->HasRange(start, end)) {
+    return absl::OkStatus();
+  }
+  return absl::PermissionDeniedError(absl::StrCat(
+      "the range from ", Named(start), " to ",
+      end.empty() ? "the end" : Named(end),
+      " has keys outside of what this identity may touch, which is ",
+      scope_->Describe()));
+}
 
 absl::StatusOr<KeyValueReader::Entry> KeyValueReader::Get(
     absl::string_view key) {
   RETURN_IF_ERROR(CheckKey(key));
+  RETURN_IF_ERROR(CheckMayTouch(key));
   ASSIGN_OR_RETURN(auto record, BTreeReader(reader_, root_).Find(key));
   return ReadRecord(*reader_, record);
 }
@@ -65,6 +96,7 @@ absl::StatusOr<KeyValueReader::Entry> KeyValueReader::Get(
 absl::Status KeyValueReader::Scan(
     absl::string_view start, absl::string_view end, uint64_t limit,
     absl::FunctionRef<bool(absl::string_view, const Entry&)> visit) {
+  RETURN_IF_ERROR(CheckMayScan(start, end));
   uint64_t seen = 0;
   return BTreeReader(reader_, root_)
       .Scan(
@@ -77,6 +109,7 @@ absl::Status KeyValueReader::Scan(
 
 absl::StatusOr<bool> KeyValueReader::RangeUnchangedSince(
     absl::string_view start, absl::string_view end, uint64_t version) {
+  RETURN_IF_ERROR(CheckMayScan(start, end));
   bool unchanged = true;
   const auto visit_leaf = [&](const Page& leaf) -> absl::StatusOr<bool> {
     unchanged = leaf.erase_version() <= version;
@@ -112,6 +145,7 @@ void KeyValue::Raise(const BTree::PageIds& path, uint64_t version) {
 absl::Status KeyValue::Put(absl::string_view key, absl::string_view value,
                            uint64_t version, uint32_t min_capacity) {
   RETURN_IF_ERROR(CheckKey(key));
+  RETURN_IF_ERROR(CheckMayTouch(key));
   if (value.size() > kMaxValueBytes || min_capacity > kMaxValueBytes) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the value has ", value.size(), " bytes; at most ", kMaxValueBytes));
@@ -151,6 +185,7 @@ absl::Status KeyValue::Put(absl::string_view key, absl::string_view value,
 absl::Status KeyValue::Patch(absl::string_view key, uint64_t offset,
                              absl::string_view data, uint64_t version) {
   RETURN_IF_ERROR(CheckKey(key));
+  RETURN_IF_ERROR(CheckMayTouch(key));
   BTree::PageIds path;
   ASSIGN_OR_RETURN(auto record,
                    BTreeReader(transaction_, root_).Find(key, &path));
@@ -177,6 +212,7 @@ absl::Status KeyValue::Patch(absl::string_view key, uint64_t offset,
 
 absl::Status KeyValue::Delete(absl::string_view key, uint64_t version) {
   RETURN_IF_ERROR(CheckKey(key));
+  RETURN_IF_ERROR(CheckMayTouch(key));
   BTree tree(transaction_, root_, summary_);
   ASSIGN_OR_RETURN(auto record, tree.Find(key));
   absl::Status erased = tree.Erase(key, version);

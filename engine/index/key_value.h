@@ -6,6 +6,10 @@
 // whatever the scheme below.
 //
 // Errors of the transaction (kAborted, kResourceExhausted, ...) pass unchanged.
+//
+// Whoever made it for somebody who may not touch all keys gives it a scope:
+// then each call for another key, or for a range that has others, is
+// kPermissionDenied before anything is looked at.
 #ifndef KAMINO_ENGINE_INDEX_KEY_VALUE_H_
 #define KAMINO_ENGINE_INDEX_KEY_VALUE_H_
 
@@ -15,6 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "base/key_scope.h"
 #include "engine/index/btree.h"
 #include "engine/index/version_summary.h"
 #include "engine/transaction.h"
@@ -34,10 +39,11 @@ class KeyValueReader {
   };
 
   // `root` is a BTree::Create's. The reader must outlive this, and so must
-  // `summary`, which may be null.
+  // `summary` and `scope`, which may be null.
   KeyValueReader(Reader* reader, ObjectId root,
-                 VersionSummary* summary = nullptr)
-      : reader_(reader), root_(root), summary_(summary) {}
+                 VersionSummary* summary = nullptr,
+                 const KeyScope* scope = nullptr)
+      : reader_(reader), root_(root), summary_(summary), scope_(scope) {}
 
   // kNotFound; kInvalidArgument: key empty or over kMaxKeyBytes.
   absl::StatusOr<Entry> Get(absl::string_view key);
@@ -62,9 +68,17 @@ class KeyValueReader {
   absl::StatusOr<bool> Summarize(uint64_t objects);
 
  protected:
+  absl::Status CheckMayTouch(absl::string_view key) const;
+
   Reader* const reader_;
   const ObjectId root_;
   VersionSummary* const summary_;
+
+ private:
+  absl::Status CheckMayScan(absl::string_view start,
+                            absl::string_view end) const;
+
+  const KeyScope* const scope_;  // null: all keys
 };
 
 class KeyValue : public KeyValueReader {
@@ -72,8 +86,9 @@ class KeyValue : public KeyValueReader {
   // `summary` is told of every change; whoever ends the transaction tells it
   // how (VersionSummary::Keep, TakeBack).
   KeyValue(Transaction* transaction, ObjectId root,
-           VersionSummary* summary = nullptr)
-      : KeyValueReader(transaction, root, summary), transaction_(transaction) {}
+           VersionSummary* summary = nullptr, const KeyScope* scope = nullptr)
+      : KeyValueReader(transaction, root, summary, scope),
+        transaction_(transaction) {}
 
   // Writes the whole value, in place when it fits. A record made new has room
   // for a value of `min_capacity` bytes. `value` may point into the heap.

@@ -57,7 +57,6 @@ using membership::View;
 using replica::Actions;
 using replica::LinkId;
 using replica::MakeError;
-using replica::StateMachine;
 
 ChainNode::ChainNode(Options options, Storage* storage,
                      const replica::ProcedureRegistry* procedures)
@@ -227,17 +226,19 @@ void ChainNode::OpenSession(const head::SessionParams& params, absl::Time now,
 }
 
 void ChainNode::AskForSession(uint64_t id, uint64_t epoch, absl::Time now,
-                              head::Admission::SessionOpened done) {
+                              head::Admission::SessionOpened done,
+                              const PrincipalPtr& by) {
   options_.doing("a session to go on with", id);
   if (absl::Status may = CheckMaySubmit(); !may.ok()) return done(may);
-  admission_->AskForSession(id, epoch, now, std::move(done));
+  admission_->AskForSession(id, epoch, now, std::move(done), by);
 }
 
 void ChainNode::CloseSession(uint64_t id, absl::Time now,
-                             absl::AnyInvocable<void(absl::Status)> done) {
+                             absl::AnyInvocable<void(absl::Status)> done,
+                             const PrincipalPtr& by) {
   options_.doing("a session to be closed", id);
   if (absl::Status may = CheckMaySubmit(); !may.ok()) return done(may);
-  admission_->CloseSession(id, now, std::move(done));
+  admission_->CloseSession(id, now, std::move(done), by);
 }
 
 void ChainNode::HearSession(uint64_t id, absl::Time now) {
@@ -325,12 +326,13 @@ absl::Status ChainNode::CheckMayRead(ReadAt at) const {
   return absl::OkStatus();
 }
 
-absl::Status ChainNode::Read(
-    absl::FunctionRef<absl::Status(engine::KeyValueReader&)> read, ReadAt at) {
-  if (at == ReadAt::kAnyReplica && !core_.is_tail()) return ReadIfClean(read);
+absl::Status ChainNode::Read(const KeyScope* scope, Reading read, ReadAt at) {
+  if (at == ReadAt::kAnyReplica && !core_.is_tail()) {
+    return ReadIfClean(scope, read);
+  }
   RETURN_IF_ERROR(CheckMayRead());
   engine::HeapReader reader(storage_->heap());
-  auto objects = state_.Objects(reader);
+  auto objects = state_.Objects(reader, scope);
   absl::Status status = objects.ok() ? read(*objects) : objects.status();
   // Where nobody is known to hold it that is the answer, this time: others may
   // be there at the next.
@@ -344,22 +346,20 @@ absl::Status ChainNode::Read(
   return status;
 }
 
-absl::Status ChainNode::ReadIfClean(
-    absl::FunctionRef<absl::Status(engine::KeyValueReader&)> read) {
+absl::Status ChainNode::ReadIfClean(const KeyScope* scope, Reading read) {
   RETURN_IF_ERROR(CheckMayRead(ReadAt::kAnyReplica));
   engine::HeapReader heap(storage_->heap());
   replica::CleanReader reader(&heap, &in_flight_);
   absl::Status status =
       MakeError(kamino::v1::REASON_NOT_CLEAN, "too much is under way to tell");
   if (in_flight_.CatchUp()) {
-    auto objects = state_.Objects(reader);
+    auto objects = state_.Objects(reader, scope);
     status = objects.ok() ? read(*objects) : objects.status();
     if (reader.met_in_flight()) {
-      status = MakeError(
-          kamino::v1::REASON_NOT_CLEAN,
-          absl::StrCat("what is asked for is being changed; ask the tail of "
-                       "view ",
-                       core_.view().id));
+      status = MakeError(kamino::v1::REASON_NOT_CLEAN,
+                         absl::StrCat("what is asked for is being changed; ask "
+                                      "the tail of view ",
+                                      core_.view().id));
     }
   }
   if (absl::IsDataLoss(status)) {
@@ -375,80 +375,6 @@ absl::Status ChainNode::ReadIfClean(
          ? read_stats_.not_clean
          : read_stats_.clean);
   return status;
-}
-
-namespace {
-
-void Tell(const StateMachine::Lookup& found, uint64_t number,
-          kamino::v1::GetOutcomeResponse* response) {
-  if (found.knowledge != StateMachine::Knowledge::kStored) {
-    response->set_outcome(found.knowledge == StateMachine::Knowledge::kDropped
-                              ? kamino::v1::OUTCOME_UNKNOWN
-                              : kamino::v1::OUTCOME_NOT_COMMITTED);
-    return;
-  }
-  const uint64_t last = found.outcome.number();
-  response->set_last_number(last);
-  if (number == last) {
-    response->set_outcome(kamino::v1::OUTCOME_COMMITTED);
-    response->set_sequence(found.outcome.sequence());
-  } else {
-    response->set_outcome(number < last ? kamino::v1::OUTCOME_SUPERSEDED
-                                        : kamino::v1::OUTCOME_NOT_COMMITTED);
-  }
-}
-
-// Of a session's number, by where its outcome would go.
-absl::Status TellOfSession(
-    const absl::StatusOr<replica::Sessions::Place>& place,
-    kamino::v1::GetOutcomeResponse* response) {
-  switch (replica::ReasonOf(place.status())) {
-    case kamino::v1::REASON_SESSION_EXPIRED:
-      response->set_outcome(kamino::v1::OUTCOME_UNKNOWN);
-      return absl::OkStatus();
-    case kamino::v1::REASON_SUPERSEDED:
-      response->set_outcome(kamino::v1::OUTCOME_SUPERSEDED);
-      return absl::OkStatus();
-    case kamino::v1::REASON_INVALID_ARGUMENT:  // its turn has not come
-      response->set_outcome(kamino::v1::OUTCOME_NOT_COMMITTED);
-      return absl::OkStatus();
-    default:
-      RETURN_IF_ERROR(place.status());
-  }
-  const bool executed = place->taken.has_value() && !place->taken->voided;
-  response->set_outcome(executed ? kamino::v1::OUTCOME_COMMITTED
-                                 : kamino::v1::OUTCOME_NOT_COMMITTED);
-  if (executed) response->set_sequence(place->taken->sequence);
-  return absl::OkStatus();
-}
-
-}  // namespace
-
-absl::Status ChainNode::ReadOutcome(const kamino::v1::RequestId& id,
-                                    kamino::v1::GetOutcomeResponse* response) {
-  RETURN_IF_ERROR(CheckMayRead());
-  const uint64_t applied = core_.ring().applied();
-  if (id.since() > applied) return replica::SinceIsAhead(id.since(), applied);
-  engine::HeapReader reader(storage_->heap());
-  if (id.in_session()) {
-    RETURN_IF_ERROR(TellOfSession(
-        state_.FindPlace(reader, id.client_id(), id.number()), response));
-    return CheckMayRead();
-  }
-  ASSIGN_OR_RETURN(auto found,
-                   state_.FindOutcome(reader, id.client_id(), id.since()));
-  if (found.knowledge == StateMachine::Knowledge::kNone) {
-    // Whoever asks may not know that it was in a session.
-    ASSIGN_OR_RETURN(const auto taken,
-                     state_.IsTaken(reader, id.client_id(), id.number()));
-    if (taken.has_value()) {
-      RETURN_IF_ERROR(TellOfSession(
-          state_.FindPlace(reader, id.client_id(), id.number()), response));
-      return CheckMayRead();
-    }
-  }
-  Tell(found, id.number(), response);
-  return CheckMayRead();
 }
 
 membership::NodeReport ChainNode::report() const {

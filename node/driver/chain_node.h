@@ -20,6 +20,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "base/principal.h"
 #include "engine/heap/open_snapshots.h"
 #include "engine/index/key_value.h"
 #include "engine/kamino/kamino_store.h"
@@ -105,9 +106,11 @@ class ChainNode {
   void OpenSession(const head::SessionParams& params, absl::Time now,
                    head::Admission::SessionOpened done);
   void AskForSession(uint64_t id, uint64_t epoch, absl::Time now,
-                     head::Admission::SessionOpened done);
+                     head::Admission::SessionOpened done,
+                     const PrincipalPtr& by = nullptr);
   void CloseSession(uint64_t id, absl::Time now,
-                    absl::AnyInvocable<void(absl::Status)> done);
+                    absl::AnyInvocable<void(absl::Status)> done,
+                    const PrincipalPtr& by = nullptr);
   void HearSession(uint64_t id, absl::Time now);
   std::optional<head::SessionInfo> FindSession(uint64_t id) const;
 
@@ -130,10 +133,11 @@ class ChainNode {
   // that was acknowledged, and holds its lease also afterwards. Where `at`
   // says so a node of another place does as well, unless `read` comes by an
   // object in flight: REASON_NOT_CLEAN. The answer is as of settled(), which is
-  // the last mutation that a tail has applied.
-  absl::Status Read(
-      absl::FunctionRef<absl::Status(engine::KeyValueReader&)> read,
-      ReadAt at = ReadAt::kTail);
+  // the last mutation that a tail has applied. `scope`: what of it may be seen;
+  // null: all.
+  using Reading = absl::FunctionRef<absl::Status(engine::KeyValueReader&)>;
+  absl::Status Read(const KeyScope* scope, Reading read,
+                    ReadAt at = ReadAt::kTail);
   const ReadStats& read_stats() const { return read_stats_; }
 
   // --- Snapshots (docs/open_snapshots.md): reads of one moment that go on
@@ -147,18 +151,19 @@ class ChainNode {
   // was acknowledged before. Errors: as Read's; kResourceExhausted.
   absl::StatusOr<OpenedSnapshot> OpenSnapshot();
   // Whatever has become of the node's place meanwhile. kAborted: the snapshot
-  // has ended; kNotFound: it is closed.
-  absl::Status ReadSnapshot(
-      uint64_t id,
-      absl::FunctionRef<absl::Status(engine::KeyValueReader&)> read);
+  // has ended; kNotFound: it is closed. `scope`: as Read's.
+  absl::Status ReadSnapshot(const KeyScope* scope, uint64_t id, Reading read);
   void CloseSnapshot(uint64_t id);
   engine::OpenSnapshotsStats snapshot_stats() const {
     return snapshots_.stats();
   }
 
-  // The same as Read for what became of a mutation.
+  // The same as Read for what became of a mutation, which `by`, who asks, may
+  // know if it is of no session of somebody else; null: who may know
+  // everything.
   absl::Status ReadOutcome(const kamino::v1::RequestId& id,
-                           kamino::v1::GetOutcomeResponse* response);
+                           kamino::v1::GetOutcomeResponse* response,
+                           const PrincipalPtr& by = nullptr);
 
   // --- What is.
 
@@ -194,8 +199,7 @@ class ChainNode {
   absl::Status NotHead() const;
   absl::Status CheckMaySubmit() const;
   absl::Status CheckMayRead(ReadAt at = ReadAt::kTail) const;
-  absl::Status ReadIfClean(
-      absl::FunctionRef<absl::Status(engine::KeyValueReader&)> read);
+  absl::Status ReadIfClean(const KeyScope* scope, Reading read);
   // It becomes another one.
   void ForgetHeap();
   void Fail(absl::Status status);

@@ -25,9 +25,8 @@ absl::StatusOr<ChainNode::OpenedSnapshot> ChainNode::OpenSnapshot() {
   return OpenedSnapshot{id, sequence};
 }
 
-absl::Status ChainNode::ReadSnapshot(
-    uint64_t id,
-    absl::FunctionRef<absl::Status(engine::KeyValueReader&)> read) {
+absl::Status ChainNode::ReadSnapshot(const KeyScope* scope, uint64_t id,
+                                     Reading read) {
   if (failed()) return Failed();
   const auto found = held_snapshots_.find(id);
   if (found == held_snapshots_.end()) {
@@ -35,7 +34,7 @@ absl::Status ChainNode::ReadSnapshot(
   }
   engine::Snapshot& snapshot = *found->second;
   RETURN_IF_ERROR(snapshot.status());
-  auto objects = state_.Objects(snapshot);
+  auto objects = state_.Objects(snapshot, scope);
   absl::Status status = objects.ok() ? read(*objects) : objects.status();
   if (absl::IsDataLoss(status) &&
       replica::ReasonOf(status) == kamino::v1::REASON_UNSPECIFIED) {

@@ -9,6 +9,7 @@
 #include "replica/errors.h"
 #include "replica/log_entry_format.h"
 #include "replica/ring_format.h"
+#include "replica/session_format.h"
 #include "replica/snapshot_format.h"
 #include "replica/state_format.h"
 
@@ -36,6 +37,7 @@ membership::Agreement AgreementOf(const Storage& storage,
   agreement["log entry format"] =
       Exactly(replica::log_entry_format::kEntryVersion);
   agreement["state format"] = Exactly(replica::state_format::kStateVersion);
+  agreement[replica::session_format::kOwnersTerm] = {0, 1};
   agreement["snapshot format"] = Exactly(replica::snapshot_format::kVersion);
   agreement["built-in functions' version"] = Exactly(replica::kBuiltinsVersion);
   agreement[std::string(membership::kChainModeTerm)] =

@@ -196,6 +196,7 @@ ServerUnaryReactor* KaminoService::Get(CallbackServerContext* context,
                                        kamino::v1::GetResponse* response) {
   return Read(context, request, response, [=, this](ChainNode& node) {
     return node.Read(
+        nullptr,
         [&](Objects& objects) { return ReadOne(objects, *request, response); },
         ReadAtOf(*request));
   });
@@ -209,6 +210,7 @@ ServerUnaryReactor* KaminoService::BatchGet(
   }
   return Read(context, request, response, [=, this](ChainNode& node) {
     return node.Read(
+        nullptr,
         [&](Objects& objects) {
           return ReadBatch(objects, *request, response);
         },

@@ -47,9 +47,10 @@ void ScanStream::ReadAndWrite(ChainNode& node) {
 
 absl::Status ScanStream::ReadMessage(ChainNode& node) {
   response_.Clear();
-  absl::Status status = node.Read([this](engine::KeyValueReader& objects) {
-    return ReadNext(objects, &cursor_, &response_);
-  });
+  absl::Status status =
+      node.Read(nullptr, [this](engine::KeyValueReader& objects) {
+        return ReadNext(objects, &cursor_, &response_);
+      });
   kamino::v1::ResponseHeader* header = response_.mutable_header();
   header->set_chain_id(node_->chain_id());
   header->set_view_id(node.core().view().id);

@@ -119,6 +119,7 @@ absl::Status ReadFor(const session::Request& request, ChainNode& node,
     ASSIGN_OR_RETURN(auto asked, Parse<kamino::v1::GetRequest>(request.body));
     answer->message = &answer->one;
     return node.Read(
+        nullptr,
         [&](Objects& objects) { return ReadOne(objects, asked, &answer->one); },
         ReadAtOf(asked));
   }
@@ -127,6 +128,7 @@ absl::Status ReadFor(const session::Request& request, ChainNode& node,
   RETURN_IF_ERROR(CheckBatch(asked));
   answer->message = &answer->many;
   return node.Read(
+      nullptr,
       [&](Objects& objects) {
         return ReadBatch(objects, asked, &answer->many);
       },

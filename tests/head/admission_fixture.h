@@ -47,6 +47,7 @@ class LoneHead {
       member.incarnation = 1;
       view.members.push_back(member);
     }
+    view.in_force[replica::session_format::kOwnersTerm] = 1;
     core_.OnView(view, now_, &actions_);
     options.lease_valid = [this] { return lease_; };
     admission_ =
@@ -77,6 +78,7 @@ class LoneHead {
     request.mutation.number = number;
     request.mutation.in_session = in_session_;
     if (!in_session_) request.mutation.since = since_;
+    request.by = by_;
     request.deadline = deadline;
     request.abandoned = std::move(abandoned);
     request.room_for_answer = room_for_answer_;
@@ -169,6 +171,7 @@ class LoneHead {
   // Of what is submitted.
   uint64_t since_ = 0;
   bool in_session_ = false;
+  PrincipalPtr by_;
   std::function<absl::Status()> room_for_answer_;
   replica::ProcedureRegistry procedures_;
   engine::StoreUnderTest under_;

@@ -40,6 +40,7 @@ class HeadSessionsTest : public AdmissionTest {
     params.id = id;
     params.window = window;
     params.lease = lease;
+    params.by = by_;
     admission_->OpenSession(
         params, now_, [answer](absl::StatusOr<SessionInfo> session) {
           EXPECT_FALSE(answer->has_value()) << "answered twice";
@@ -56,10 +57,13 @@ class HeadSessionsTest : public AdmissionTest {
 
   std::shared_ptr<std::optional<absl::Status>> Close(uint64_t id) {
     auto answer = std::make_shared<std::optional<absl::Status>>();
-    admission_->CloseSession(id, now_, [answer](absl::Status status) {
-      EXPECT_FALSE(answer->has_value()) << "answered twice";
-      *answer = std::move(status);
-    });
+    admission_->CloseSession(
+        id, now_,
+        [answer](absl::Status status) {
+          EXPECT_FALSE(answer->has_value()) << "answered twice";
+          *answer = std::move(status);
+        },
+        by_);
     return answer;
   }
 

@@ -542,6 +542,7 @@ void SimNode::Read(std::vector<std::string> keys, node::ReadAt at,
     for (const std::string& key : keys) request.add_keys(key);
     kamino::v1::BatchGetResponse response;
     NodeAnswer answer = Answer(node.Read(
+        /*scope=*/nullptr,
         [&](engine::KeyValueReader& objects) {
           return node::ReadBatch(objects, request, &response);
         },

@@ -277,6 +277,7 @@ void ChainRig::StoreView(const std::vector<std::string>& members) {
     view.members.back().heap_id =
         replica::BytesOf(storage(name).record()->state().heap_id);
   }
+  if (options_.agrees) view.Agree(/*before=*/{});
   view_ = view;
 }
 
@@ -433,6 +434,7 @@ void ChainRig::Retry(const std::shared_ptr<Issued>& issued) {
 void ChainRig::Mutate(RigNode* to, const std::shared_ptr<Issued>& issued) {
   head::Request request;
   request.mutation = issued->request;
+  request.by = issued->by;
   request.done = [to, issued](head::RequestOutcome outcome) {
     if (!to->up()) return;
     ++issued->answers;

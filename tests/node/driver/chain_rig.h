@@ -58,6 +58,7 @@ struct SilentStranger final : transport::LinkHandler {
 struct Issued {
   replica::Mutation request;
   std::vector<kamino::v1::Operation> operations;
+  PrincipalPtr by;
   int answers = 0;
   head::RequestOutcome outcome;  // the last one
 
@@ -112,6 +113,8 @@ class ChainRig {
     absl::Duration probation = absl::ZeroDuration();
     // A node that must stop is not ended, to see what it would do.
     bool outlives_fatal = false;
+    // Views put in force what all members can.
+    bool agrees = false;
   };
 
   explicit ChainRig(Options options);

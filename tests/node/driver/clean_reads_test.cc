@@ -65,6 +65,7 @@ class CleanReadsTest : public ::testing::Test {
     kamino::v1::BatchGetResponse response;
     ChainNode& node = rig_.node(name);
     const absl::Status status = node.Read(
+        /*scope=*/nullptr,
         [&](engine::KeyValueReader& objects) {
           return ReadBatch(objects, request, &response);
         },

@@ -27,7 +27,7 @@ void DamageIndex(engine::Heap* heap) {
 // As a client's read of a key, at a tail.
 absl::Status ReadFrom(ChainRig* rig, const std::string& name) {
   absl::Status status =
-      rig->node(name).Read([](engine::KeyValueReader& objects) {
+      rig->node(name).Read(nullptr, [](engine::KeyValueReader& objects) {
         return objects.Get("key1").status();
       });
   rig->Tick();

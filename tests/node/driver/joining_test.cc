@@ -101,7 +101,7 @@ class JoiningTest : public ::testing::Test {
                                          const std::string& key) {
     std::string value;
     absl::Status read =
-        rig_.node(name).Read([&](engine::KeyValueReader& objects) {
+        rig_.node(name).Read(nullptr, [&](engine::KeyValueReader& objects) {
           auto entry = objects.Get(key);
           if (!entry.ok()) return entry.status();
           value = std::string(entry->value);

@@ -116,6 +116,7 @@ TEST_F(ReturningTest, ATailAnswersOnceItHoldsWhatWasCompleted) {
   Restart("n4");
   const auto read = [this] {
     return rig_.node("n4").Read(
+        /*scope=*/nullptr,
         [](engine::KeyValueReader&) { return absl::OkStatus(); });
   };
   rig_.Hold("n3");  // no Hello comes

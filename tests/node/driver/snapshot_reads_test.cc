@@ -54,7 +54,7 @@ class SnapshotReadsTest : public ::testing::TestWithParam<ChainMode> {
   absl::StatusOr<Entries> Read(const std::string& name, uint64_t snapshot) {
     Entries entries;
     absl::Status read = rig_.node(name).ReadSnapshot(
-        snapshot, [&](engine::KeyValueReader& objects) {
+        /*scope=*/nullptr, snapshot, [&](engine::KeyValueReader& objects) {
           return objects.Scan(
               "", "", 0, [&](absl::string_view key, const auto& entry) {
                 entries[std::string(key)] = std::string(entry.value);

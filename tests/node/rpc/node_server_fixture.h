@@ -104,9 +104,10 @@ class NodeServerTest : public ::testing::Test {
     };
     auto media = FileMedia::Open(folder, engine::PmemMode::kForce,
                                  /*prefault=*/true);
-    node_ = *Node::Create(options, *RealRuntime(absl::Microseconds(20)),
-                          *Storage::Open(storage, std::move(*media)),
-                          &procedures_, &views_, events);
+    node_ = *Node::Create(
+        options, *RealRuntime(absl::Microseconds(20), /*goes_on=*/nullptr),
+        *Storage::Open(storage, std::move(*media)), &procedures_, &views_,
+        events);
     sessions_ = std::make_unique<SessionServer>(sessions, node_.get());
     session_service_ = std::make_unique<SessionService>(sessions_.get());
     session_links_ = *SessionLinks::Listen(

@@ -1,0 +1,88 @@
+// What a node tells of the outcome of a mutation.
+#include "base/status_macros.h"
+#include "engine/heap/heap_reader.h"
+#include "node/driver/chain_node.h"
+#include "replica/errors.h"
+
+namespace kamino::node {
+
+using replica::StateMachine;
+
+namespace {
+
+void Tell(const StateMachine::Lookup& found, uint64_t number,
+          kamino::v1::GetOutcomeResponse* response) {
+  if (found.knowledge != StateMachine::Knowledge::kStored) {
+    response->set_outcome(found.knowledge == StateMachine::Knowledge::kDropped
+                              ? kamino::v1::OUTCOME_UNKNOWN
+                              : kamino::v1::OUTCOME_NOT_COMMITTED);
+    return;
+  }
+  const uint64_t last = found.outcome.number();
+  response->set_last_number(last);
+  if (number == last) {
+    response->set_outcome(kamino::v1::OUTCOME_COMMITTED);
+    response->set_sequence(found.outcome.sequence());
+  } else {
+    response->set_outcome(number < last ? kamino::v1::OUTCOME_SUPERSEDED
+                                        : kamino::v1::OUTCOME_NOT_COMMITTED);
+  }
+}
+
+// Of a session's number, by where its outcome would go.
+absl::Status TellOfSession(
+    const absl::StatusOr<replica::Sessions::Place>& place,
+    kamino::v1::GetOutcomeResponse* response) {
+  switch (replica::ReasonOf(place.status())) {
+    case kamino::v1::REASON_SESSION_EXPIRED:
+      response->set_outcome(kamino::v1::OUTCOME_UNKNOWN);
+      return absl::OkStatus();
+    case kamino::v1::REASON_SUPERSEDED:
+      response->set_outcome(kamino::v1::OUTCOME_SUPERSEDED);
+      return absl::OkStatus();
+    case kamino::v1::REASON_INVALID_ARGUMENT:  // its turn has not come
+      response->set_outcome(kamino::v1::OUTCOME_NOT_COMMITTED);
+      return absl::OkStatus();
+    default:
+      RETURN_IF_ERROR(place.status());
+  }
+  const bool executed = place->taken.has_value() && !place->taken->voided;
+  response->set_outcome(executed ? kamino::v1::OUTCOME_COMMITTED
+                                 : kamino::v1::OUTCOME_NOT_COMMITTED);
+  if (executed) response->set_sequence(place->taken->sequence);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ChainNode::ReadOutcome(const kamino::v1::RequestId& id,
+                                    kamino::v1::GetOutcomeResponse* response,
+                                    const PrincipalPtr& by) {
+  RETURN_IF_ERROR(CheckMayRead());
+  const uint64_t applied = core_.ring().applied();
+  if (id.since() > applied) return replica::SinceIsAhead(id.since(), applied);
+  engine::HeapReader reader(storage_->heap());
+  // Also where it does not say so: it may be one of a session.
+  RETURN_IF_ERROR(state_.CheckSessionOwner(reader, id.client_id(), by.get()));
+  if (id.in_session()) {
+    RETURN_IF_ERROR(TellOfSession(
+        state_.FindPlace(reader, id.client_id(), id.number()), response));
+    return CheckMayRead();
+  }
+  ASSIGN_OR_RETURN(auto found,
+                   state_.FindOutcome(reader, id.client_id(), id.since()));
+  if (found.knowledge == StateMachine::Knowledge::kNone) {
+    // Whoever asks may not know that it was in a session.
+    ASSIGN_OR_RETURN(const auto taken,
+                     state_.IsTaken(reader, id.client_id(), id.number()));
+    if (taken.has_value()) {
+      RETURN_IF_ERROR(TellOfSession(
+          state_.FindPlace(reader, id.client_id(), id.number()), response));
+      return CheckMayRead();
+    }
+  }
+  Tell(found, id.number(), response);
+  return CheckMayRead();
+}
+
+}  // namespace kamino::node

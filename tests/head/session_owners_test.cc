@@ -1,0 +1,176 @@
+// Sessions belong to who has opened them: nobody else opens them again, goes on
+// with them, mutates by their numbers or closes them; nor at the next head.
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "gtest/gtest.h"
+#include "tests/faults/planted.h"
+#include "tests/head/sessions_fixture.h"
+
+namespace kamino::head {
+namespace {
+
+PrincipalPtr Named(const std::string& name) {
+  return std::make_shared<const Principal>(
+      Principal{"kamino://c/writer/" + name});
+}
+
+class SessionOwnersTest : public HeadSessionsTest {
+ protected:
+  SessionOwnersTest() {
+    by_ = alice_;
+    const auto opened = RunOpen(kSession);
+    EXPECT_TRUE(opened.ok()) << opened.status();
+    EXPECT_TRUE(Run(PutIn(kSession, 1, "key", "alice's")).ok());
+  }
+
+  absl::Status Ask(uint64_t id = kSession) {
+    auto answer = std::make_shared<absl::Status>(absl::UnknownError("none"));
+    admission_->AskForSession(
+        id, /*epoch=*/0, now_,
+        [answer](const absl::StatusOr<SessionInfo>& session) {
+          *answer = session.status();
+        },
+        by_);
+    Run();
+    return *answer;
+  }
+  absl::Status RunClose() {
+    const auto answer = Close(kSession);
+    Run();
+    return answer->value_or(absl::UnknownError("no answer"));
+  }
+
+  void ExpectBobIsRefused() {
+    by_ = bob_;
+    const uint64_t before = core_.next_sequence();
+    for (const absl::Status& status :
+         {RunOpen(kSession).status(), Ask(), RunClose(),
+          Run(PutIn(kSession, 2, "key", "bob's")),
+          // Nor the answer to what was carried out.
+          Run(PutIn(kSession, 1, "key", "bob's")), Run(VoidIn(kSession, 2))}) {
+      EXPECT_TRUE(absl::IsPermissionDenied(status)) << status;
+      EXPECT_EQ(std::string(status.message()),
+                "session 1234605616436508552 is not of kamino://c/writer/bob: "
+                "another identity has opened it");
+    }
+    EXPECT_EQ(core_.next_sequence(), before);
+    EXPECT_EQ(Get("key"), "alice's");
+  }
+
+  const PrincipalPtr alice_ = Named("alice");
+  const PrincipalPtr bob_ = Named("bob");
+};
+
+TEST_F(SessionOwnersTest, TheOwnerGoesOnWithIt) {
+  EXPECT_TRUE(RunOpen(kSession).ok());
+  EXPECT_TRUE(Ask().ok());
+  EXPECT_TRUE(Run(PutIn(kSession, 2, "key", "again")).ok());
+  EXPECT_TRUE(RunClose().ok());
+  EXPECT_EQ(Get("key"), "again");
+}
+
+TEST_F(SessionOwnersTest, NobodyElseDoes) { ExpectBobIsRefused(); }
+
+TEST_F(SessionOwnersTest, NorAtTheNextHead) {
+  Promote();
+  ExpectBobIsRefused();
+  // Which has to read whose it is first.
+  state_.Forget();
+  ExpectBobIsRefused();
+  by_ = alice_;
+  EXPECT_TRUE(Ask().ok());
+}
+
+TEST_F(SessionOwnersTest, OnceItIsClosedAnotherMayHaveItsId) {
+  EXPECT_TRUE(RunClose().ok());
+  by_ = bob_;
+  EXPECT_TRUE(RunOpen(kSession).ok());
+  EXPECT_TRUE(Run(PutIn(kSession, 1, "key", "bob's")).ok());
+  by_ = alice_;
+  EXPECT_TRUE(absl::IsPermissionDenied(Ask()));
+}
+
+// None of what comes together with its opening comes before it.
+TEST_F(SessionOwnersTest, NorWhileItIsBeingOpened) {
+  constexpr uint64_t kOther = 9;
+  const auto opened = Open(kOther);
+  by_ = bob_;
+  const auto again = Open(kOther);
+  const auto closed = Close(kOther);
+  const size_t put = PutIn(kOther, 1, "key", "bob's");
+  Run();
+  EXPECT_TRUE((*opened)->ok());
+  EXPECT_TRUE(absl::IsPermissionDenied((*again)->status()));
+  EXPECT_TRUE(absl::IsPermissionDenied(**closed)) << **closed;
+  EXPECT_TRUE(absl::IsPermissionDenied(StatusOf(put))) << StatusOf(put);
+  by_ = alice_;
+  EXPECT_TRUE(Ask(kOther).ok());
+}
+
+// As in a cluster that asks nobody who he is.
+TEST_F(SessionOwnersTest, WhoMayDoEverythingMayDoThat) {
+  by_ = nullptr;
+  EXPECT_TRUE(RunOpen(kSession).ok());
+  EXPECT_TRUE(Ask().ok());
+  EXPECT_TRUE(Run(PutIn(kSession, 2, "key", "2")).ok());
+  EXPECT_TRUE(RunClose().ok());
+  EXPECT_TRUE(RunOpen(kSession).ok());
+  by_ = bob_;
+  EXPECT_TRUE(Ask().ok()) << "it is nobody's";
+}
+
+// Nodes that do not know of owners would take another record for damaged.
+TEST_F(SessionOwnersTest, ThereAreNoneWhereANodeDoesNotKnowOfThem) {
+  membership::View view = core_.view();
+  ++view.id;
+  view.in_force.clear();
+  core_.OnView(view, now_, &actions_);
+  constexpr uint64_t kOther = 9;
+  EXPECT_TRUE(RunOpen(kOther).ok());
+  by_ = bob_;
+  EXPECT_TRUE(Ask(kOther).ok());
+  EXPECT_TRUE(absl::IsPermissionDenied(Ask())) << "it has one";
+}
+
+TEST_F(SessionOwnersTest, ANameHasABound) {
+  by_ = std::make_shared<const Principal>(Principal{std::string(1025, 'x')});
+  ExpectReason(RunOpen(9).status(), kamino::v1::REASON_INVALID_ARGUMENT,
+               "has 1025 bytes; at most 1024");
+}
+
+TEST_F(SessionOwnersTest, OneThatIsOpenedAgainByAnotherIsNoticed) {
+  faults::Planted fault("session-opened-again-by-another");
+  by_ = bob_;
+  EXPECT_TRUE(RunOpen(kSession).ok());
+}
+
+TEST_F(SessionOwnersTest, OneThatIsResumedByAnotherIsNoticed) {
+  faults::Planted fault("session-resumed-by-another");
+  by_ = bob_;
+  EXPECT_TRUE(Ask().ok());
+}
+
+TEST_F(SessionOwnersTest, OneThatIsClosedByAnotherIsNoticed) {
+  faults::Planted fault("session-closed-by-another");
+  by_ = bob_;
+  EXPECT_TRUE(RunClose().ok());
+}
+
+TEST_F(SessionOwnersTest, OneThatIsMutatedByAnotherIsNoticed) {
+  faults::Planted fault("session-mutated-by-another");
+  by_ = bob_;
+  EXPECT_TRUE(Run(PutIn(kSession, 2, "key", "bob's")).ok());
+}
+
+TEST_F(SessionOwnersTest, AHeadThatForgetsWhoseItIsIsNoticed) {
+  faults::Planted fault("session-owner-forgotten");
+  state_.Forget();
+  Promote();
+  by_ = bob_;
+  EXPECT_TRUE(Ask().ok());
+}
+
+}  // namespace
+}  // namespace kamino::head

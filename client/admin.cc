@@ -43,8 +43,18 @@ absl::Status NoManager(const std::string& address) {
 
 }  // namespace
 
-Admin::Admin(std::vector<std::string> managers, absl::Duration timeout)
-    : managers_(std::move(managers)), timeout_(timeout) {}
+Admin::Admin(std::vector<std::string> managers, absl::Duration timeout,
+             std::shared_ptr<const rpc::Credentials> credentials)
+    : managers_(std::move(managers)),
+      timeout_(timeout),
+      credentials_(std::move(credentials)) {}
+
+std::unique_ptr<Admin::Stub> Admin::StubOf(const std::string& manager) const {
+  rpc::ChannelOptions options;
+  options.credentials = credentials_;
+  options.server = security::Role::kManager;
+  return kamino::v1::AdminService::NewStub(rpc::MakeChannel(manager, options));
+}
 
 absl::Status Admin::AskLeader(Call call, absl::Duration attempt) {
   const absl::Time end = MonotonicNow() + timeout_;
@@ -55,7 +65,7 @@ absl::Status Admin::AskLeader(Call call, absl::Duration attempt) {
   absl::BitGen random;
   std::string why = "not asked yet";
   while (MonotonicNow() < end) {
-    auto stub = kamino::v1::AdminService::NewStub(rpc::MakeChannel(manager));
+    const auto stub = StubOf(manager);
     grpc::ClientContext context;
     rpc::SetTimeout(std::min(attempt, end - MonotonicNow()), &context);
     const absl::Status status = call(stub.get(), &context);
@@ -134,7 +144,7 @@ absl::StatusOr<kamino::v1::FinalizeResponse> Admin::Finalize(
 std::vector<GetManagerResponse> Admin::GetManagers() {
   std::vector<GetManagerResponse> answers;
   for (const std::string& manager : managers_) {
-    auto stub = kamino::v1::AdminService::NewStub(rpc::MakeChannel(manager));
+    const auto stub = StubOf(manager);
     grpc::ClientContext context;
     rpc::SetTimeout(kLook, &context);
     GetManagerResponse answer;

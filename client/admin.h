@@ -2,6 +2,7 @@
 #ifndef KAMINO_CLIENT_ADMIN_H_
 #define KAMINO_CLIENT_ADMIN_H_
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "kamino/v1/admin.grpc.pb.h"
+#include "rpc/credentials.h"
 
 namespace kamino::client {
 
@@ -17,7 +19,9 @@ namespace kamino::client {
 class Admin {
  public:
   // `managers`: host:port each, at least one. `timeout`: of each method.
-  Admin(std::vector<std::string> managers, absl::Duration timeout);
+  // `credentials`: null: in the clear.
+  Admin(std::vector<std::string> managers, absl::Duration timeout,
+        std::shared_ptr<const rpc::Credentials> credentials = nullptr);
 
   // Errors as AdminService; kDeadlineExceeded: no manager leads, or none can be
   // reached; kInvalidArgument: what was asked is no manager.
@@ -37,9 +41,11 @@ class Admin {
   using Call = absl::FunctionRef<absl::Status(Stub*, grpc::ClientContext*)>;
   // `attempt`: how long one may take.
   absl::Status AskLeader(Call call, absl::Duration attempt);
+  std::unique_ptr<Stub> StubOf(const std::string& manager) const;
 
   const std::vector<std::string> managers_;
   const absl::Duration timeout_;
+  const std::shared_ptr<const rpc::Credentials> credentials_;
 };
 
 }  // namespace kamino::client

@@ -13,6 +13,7 @@
 #include "client/call.h"
 #include "client/check.h"
 #include "client/error.h"
+#include "client/identification.h"
 #include "client/runner.h"
 #include "client/scan_call.h"
 #include "client/session/carriers.h"
@@ -158,8 +159,11 @@ void PullParts(const std::shared_ptr<ScanCall>& call,
 
 constexpr int kMaxWindow = 1024;
 
-ConnectionsOptions ConnectionsFor(const ClientOptions& options) {
+ConnectionsOptions ConnectionsFor(
+    const ClientOptions& options,
+    std::shared_ptr<const rpc::Credentials> credentials) {
   ConnectionsOptions connections;
+  connections.credentials = std::move(credentials);
   connections.carrier = options.carrier;
   connections.window =
       static_cast<uint32_t>(std::min(options.max_outstanding, kMaxWindow));
@@ -170,11 +174,12 @@ ConnectionsOptions ConnectionsFor(const ClientOptions& options) {
 
 }  // namespace
 
-Client::Client(ClientOptions options)
+Client::Client(ClientOptions options,
+               std::shared_ptr<const rpc::Credentials> credentials)
     : options_(std::move(options)),
-      runner_(absl::make_unique<Runner>(options_.seeds, options_.chain_id,
-                                        options_.max_outstanding,
-                                        ConnectionsFor(options_))) {}
+      runner_(absl::make_unique<Runner>(
+          options_.seeds, options_.chain_id, options_.max_outstanding,
+          ConnectionsFor(options_, std::move(credentials)))) {}
 
 Client::~Client() {
   // Its threads are the parent's, and so is the session that it would close.
@@ -197,7 +202,10 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(ClientOptions options) {
     return absl::InvalidArgumentError(
         "session_lease must be from a second to an hour");
   }
-  auto client = absl::WrapUnique(new Client(std::move(options)));
+  ASSIGN_OR_RETURN(auto credentials,
+                   Identify(options.tls, options.insecure, options.seeds));
+  auto client =
+      absl::WrapUnique(new Client(std::move(options), std::move(credentials)));
   const absl::Time deadline = client->Deadline();
   absl::Status status = client->Refresh();
   // Waiting makes no node of a seed that is none, nor a chain another one.

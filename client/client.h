@@ -33,9 +33,14 @@
 #include "absl/time/time.h"
 #include "base/chain_id.h"
 #include "kamino/v1/kamino.pb.h"
+#include "security/tls_files.h"
 
 namespace kamino::transport {
 class VerbsApi;  // transport/verbs/device.h
+}
+
+namespace kamino::rpc {
+class Credentials;  // rpc/credentials.h
 }
 
 namespace kamino::client {
@@ -76,6 +81,11 @@ struct ClientOptions {
   std::shared_ptr<transport::VerbsApi> rdma_devices;
   // Who answers reads.
   Reads reads = Reads::kTail;
+  // Who this client is, and whom it believes; read again when they change. All
+  // "": everything is in the clear, to this machine alone,
+  security::TlsFiles tls;
+  // or wherever the seeds are.
+  bool insecure = false;
 };
 
 template <typename Response>
@@ -89,6 +99,7 @@ class Client {
  public:
   // Waits until the chain is found, for options.timeout at most.
   // kInvalidArgument: the options are no good, or no seed is a node.
+  // kUnauthenticated: the certificate would be refused.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(ClientOptions options);
   // Waits for the calls under way, which end early. In a child of fork it does
   // nothing.
@@ -195,7 +206,8 @@ class Client {
   uint64_t session() const;
 
  private:
-  explicit Client(ClientOptions options);
+  Client(ClientOptions options,
+         std::shared_ptr<const rpc::Credentials> credentials);
 
   absl::Time Deadline() const;
 

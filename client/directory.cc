@@ -28,8 +28,11 @@ absl::Status From(const std::string& address, const absl::Status& error) {
                    absl::StrCat(address, ": ", error.message()));
 }
 
-std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
+std::shared_ptr<grpc::Channel> Connect(
+    const std::string& address,
+    std::shared_ptr<const rpc::Credentials> credentials) {
   rpc::ChannelOptions options;
+  options.credentials = std::move(credentials);
   options.max_answer_bytes = kMaxAnswerBytes;
   options.counted = false;  // an application counts what it calls
   return rpc::MakeChannel(address, options);
@@ -45,9 +48,11 @@ struct Directory::Round {
 };
 
 Directory::Directory(std::vector<std::string> seeds, ChainId chain_id,
+                     std::shared_ptr<const rpc::Credentials> credentials,
                      absl::Duration question_timeout)
     : seeds_(std::move(seeds)),
       wanted_chain_(chain_id),
+      credentials_(std::move(credentials)),
       question_timeout_(question_timeout) {}
 
 Directory::~Directory() {
@@ -68,7 +73,8 @@ std::shared_ptr<Directory::Stub> Directory::AtLocked(
   if (found != stubs_.end()) return found->second;
   // Addresses come and go with nodes; those in use come back at once.
   if (stubs_.size() >= kMaxStubs) stubs_.clear();
-  std::shared_ptr<Stub> stub = KaminoService::NewStub(Connect(address));
+  std::shared_ptr<Stub> stub =
+      KaminoService::NewStub(Connect(address, credentials_));
   stubs_[address] = stub;
   return stub;
 }

@@ -17,6 +17,7 @@
 #include "client/read_spread.h"
 #include "grpcpp/client_context.h"
 #include "kamino/v1/kamino.grpc.pb.h"
+#include "rpc/credentials.h"
 
 namespace kamino::client {
 
@@ -31,9 +32,11 @@ class Directory {
  public:
   using Stub = kamino::v1::KaminoService::Stub;
 
-  // `chain_id`: which chain of the seeds' cluster; 0: the only one. A node that
-  // has not answered a question by `question_timeout` does not count.
+  // `chain_id`: which chain of the seeds' cluster; 0: the only one. Without
+  // `credentials` in the clear. A node that has not answered a question by
+  // `question_timeout` does not count.
   Directory(std::vector<std::string> seeds, ChainId chain_id,
+            std::shared_ptr<const rpc::Credentials> credentials = nullptr,
             absl::Duration question_timeout = absl::Milliseconds(500));
   // Ends questions that are still under way.
   ~Directory();
@@ -88,6 +91,7 @@ class Directory {
 
   const std::vector<std::string> seeds_;
   const ChainId wanted_chain_;
+  const std::shared_ptr<const rpc::Credentials> credentials_;
   const absl::Duration question_timeout_;
 
   mutable absl::Mutex mutex_;

@@ -25,7 +25,9 @@
 #include "membership/manager_web.h"
 #include "membership/page/chain_page.h"
 #include "membership/server_program.h"
+#include "rpc/credentials.h"
 #include "rpc/server.h"
+#include "security/tls_flags.h"
 #include "web/server.h"
 #include "web/web_flags.h"
 
@@ -87,6 +89,15 @@ absl::Status CheckNames(const Deployment& deployment) {
   return absl::OkStatus();
 }
 
+absl::Status CheckSecure(const Deployment& deployment) {
+  std::vector<security::Reached> reached = {
+      {"listen", absl::GetFlag(FLAGS_listen)}};
+  for (const std::string& endpoint : deployment.etcd_endpoints) {
+    reached.emplace_back("etcd", endpoint);
+  }
+  return security::CheckTlsFlags(reached);
+}
+
 absl::StatusOr<Deployment> ReadFlags() {
   Deployment deployment;
   Manager::Options& options = deployment.manager;
@@ -117,6 +128,7 @@ absl::StatusOr<Deployment> ReadFlags() {
   for (const absl::Status& check : checks) {
     if (!check.ok()) return check;
   }
+  RETURN_IF_ERROR(CheckSecure(deployment));
   options.core.chain_length = static_cast<size_t>(length);
   options.core.failure_timeout = absl::Milliseconds(timeout_ms);
   options.core.heartbeat_interval = absl::Milliseconds(interval_ms);
@@ -128,6 +140,10 @@ absl::StatusOr<Deployment> ReadFlags() {
 absl::Status Serve(const Deployment& deployment,
                    const std::function<void()>& await_end) {
   const Manager::Options& options = deployment.manager;
+  ASSIGN_OR_RETURN(
+      auto certificates,
+      security::CertificatesOfFlags(
+          {options.core.cluster_id, security::Role::kManager, /*name=*/""}));
   // A leader has to get through to a second endpoint before its time is over.
   const absl::Duration etcd_deadline =
       std::min(kEtcdDeadline, options.leader_ttl / 4);
@@ -145,6 +161,8 @@ absl::Status Serve(const Deployment& deployment,
   server_options.max_idle = kMaxIdle;
   server_options.listen = absl::GetFlag(FLAGS_listen);
   server_options.max_request_bytes = kMaxRequestBytes;
+  ASSIGN_OR_RETURN(server_options.credentials,
+                   rpc::Credentials::MakeIfAny(std::move(certificates)));
   ASSIGN_OR_RETURN(
       const auto server,
       rpc::Server::Start(server_options, {&service, &admin, &debug}));

@@ -110,7 +110,8 @@ void MembershipAgent::AskForVouches() {
       [this](const Vouching::Call& call, const Vouching::Answer& answer) {
         absl::MutexLock lock(&mutex_);
         core_.OnVouch(call, answer);
-      });
+      },
+      options_.credentials);
   for (;;) {
     std::vector<Vouching::Call> calls;
     std::vector<std::string> vouchers;
@@ -203,6 +204,8 @@ MembershipAgent::Stub* MembershipAgent::StubFor(const std::string& manager) {
   if (stub_ == nullptr || connected_to_ != manager) {
     rpc::ChannelOptions channel;
     channel.max_reconnect = kMaxReconnect;
+    channel.credentials = options_.credentials;
+    channel.server = security::Role::kManager;
     stub_ = MembershipService::NewStub(rpc::MakeChannel(manager, channel));
     connected_to_ = manager;
   }

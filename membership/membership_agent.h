@@ -16,6 +16,7 @@
 #include "membership/lease_clock.h"
 #include "membership/view_source.h"
 #include "membership/vouch_calls.h"
+#include "rpc/credentials.h"
 
 namespace kamino::membership {
 
@@ -32,6 +33,8 @@ struct AgentOptions {
   // As AgentCore::Options.
   absl::Duration takeover_timeout = absl::Seconds(5);
   absl::Duration retry = absl::Milliseconds(100);
+  // To managers and to other nodes; null: in the clear.
+  std::shared_ptr<const rpc::Credentials> credentials;
 };
 
 class MembershipAgent final : public ViewSource, public Voucher {

@@ -132,12 +132,6 @@ bool IsReachable(absl::string_view address) {
          !absl::StartsWith(address, "[::]:");
 }
 
-bool IsLoopback(absl::string_view address) {
-  return absl::StartsWith(address, "127.") ||
-         absl::StartsWith(address, "localhost:") ||
-         absl::StartsWith(address, "[::1]:");
-}
-
 int RunServer(const ServerProgram& program, int argc, char** argv) {
   config::ProgramConfig config(SectionOf(program));
   absl::Status loaded;

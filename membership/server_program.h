@@ -31,8 +31,6 @@ absl::Status CheckIdFlag(absl::string_view flag, absl::string_view id);
 // Whether `address` names a host that others can connect to, not every address
 // of this one.
 bool IsReachable(absl::string_view address);
-// Whether no other machine can connect to it: 127.0.0.1, ::1 and the like.
-bool IsLoopback(absl::string_view address);
 
 struct ServerProgram {
   std::string name;

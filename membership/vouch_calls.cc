@@ -36,6 +36,7 @@ const VouchCalls::Peer& VouchCalls::At(const std::string& address) {
   rpc::ChannelOptions options;
   options.max_answer_bytes = kMaxAnswerBytes;
   options.max_reconnect = kMaxReconnect;
+  options.credentials = credentials_;
   peer.channel = rpc::MakeChannel(address, options);
   peer.stub = kamino::internal::v1::VouchService::NewStub(peer.channel);
   return peer;

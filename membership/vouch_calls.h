@@ -15,6 +15,7 @@
 #include "grpcpp/grpcpp.h"
 #include "kamino/internal/v1/membership.grpc.pb.h"
 #include "membership/vouching.h"
+#include "rpc/credentials.h"
 
 namespace kamino::membership {
 
@@ -26,7 +27,10 @@ class VouchCalls {
 
   // `done` gets each call's answer, on any thread, while the others are
   // waited for.
-  explicit VouchCalls(Done done) : done_(std::move(done)) {}
+  // `credentials`: null: in the clear.
+  explicit VouchCalls(
+      Done done, std::shared_ptr<const rpc::Credentials> credentials = nullptr)
+      : done_(std::move(done)), credentials_(std::move(credentials)) {}
   // Waits for those that are outstanding.
   ~VouchCalls();
 
@@ -51,6 +55,7 @@ class VouchCalls {
   }
 
   const Done done_;
+  const std::shared_ptr<const rpc::Credentials> credentials_;
   std::map<std::string, Peer> peers_;  // by address
   absl::Mutex mutex_;
   int outstanding_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -41,6 +41,8 @@
 #include "node/storage/file_media.h"
 #include "node/storage/medium_errors.h"
 #include "replica/procedure.h"
+#include "rpc/credentials.h"
+#include "security/tls_flags.h"
 #include "transport/shm/shm_transport.h"
 #include "transport/tcp/tcp_transport.h"
 #include "transport/verbs/choose_port.h"
@@ -142,9 +144,11 @@ absl::StatusOr<NodeOptions> OptionsFrom(
   return options;
 }
 
-// `rendezvous` sets those over verbs up. Best first.
+// `rendezvous` sets those over verbs up. Best first. What goes over plain TCP
+// is for who goes without certificates.
 std::vector<SessionLinks::Offer> SessionOffers(
-    const NodeFlags& flags, std::shared_ptr<SessionRendezvous> rendezvous) {
+    const NodeFlags& flags, std::shared_ptr<SessionRendezvous> rendezvous,
+    bool in_the_clear) {
   std::vector<SessionLinks::Offer> offers;
   const std::string host_id = HostId();
   if (!host_id.empty()) {
@@ -162,7 +166,9 @@ std::vector<SessionLinks::Offer> SessionOffers(
                         "", ""});
     }
   }
-  offers.push_back({transport::TcpTransports(), flags.session_listen, ""});
+  if (in_the_clear) {
+    offers.push_back({transport::TcpTransports(), flags.session_listen, ""});
+  }
   return offers;
 }
 
@@ -199,6 +205,12 @@ absl::Status Serve(const NodeFlags& flags,
     LOG(INFO) << "metrics and probes on port " << web->port();
   }
   RETURN_IF_ERROR(CheckNoDamage(flags.data_dir));
+  ASSIGN_OR_RETURN(auto certificates,
+                   security::CertificatesOfFlags({flags.storage.cluster_id,
+                                                  security::Role::kNode,
+                                                  flags.storage.node_id}));
+  ASSIGN_OR_RETURN(const auto credentials,
+                   rpc::Credentials::MakeIfAny(std::move(certificates)));
   ASSIGN_OR_RETURN(auto media, OpenMedia(flags));
   if (flags.pmem_delays.any()) {
     LOG(WARNING) << "persistent memory is slower on purpose, by "
@@ -209,8 +221,8 @@ absl::Status Serve(const NodeFlags& flags,
   }
   media = WithDelays(std::move(media), flags.pmem_delays);
   // What is wrong with a transport is no death of the node's.
-  auto rendezvous =
-      std::make_shared<GrpcRendezvous>(flags.storage.cluster_id, kOnlyChain);
+  auto rendezvous = std::make_shared<GrpcRendezvous>(flags.storage.cluster_id,
+                                                     kOnlyChain, credentials);
   ASSIGN_OR_RETURN(auto options, OptionsFrom(flags, rendezvous));
   ServiceWatchdog watchdog;
   ASSIGN_OR_RETURN(auto runtime, RealRuntime(flags.link_spin, [&watchdog] {
@@ -230,6 +242,7 @@ absl::Status Serve(const NodeFlags& flags,
   agent_options.cluster_id = flags.storage.cluster_id;
   agent_options.chain_id = kOnlyChain;
   agent_options.managers = flags.managers;
+  agent_options.credentials = credentials;
   std::string address;  // known before Join
   agent_options.on_registered = [&](const std::string& manager) {
     const std::string serves =
@@ -275,12 +288,14 @@ absl::Status Serve(const NodeFlags& flags,
   const auto start = [&]() -> absl::Status {
     ASSIGN_OR_RETURN(
         session_links,
-        SessionLinks::Listen(SessionOffers(flags, session_service.rendezvous()),
+        SessionLinks::Listen(SessionOffers(flags, session_service.rendezvous(),
+                                           credentials == nullptr),
                              &sessions));
     ASSIGN_OR_RETURN(server, NodeServer::Start(flags.listen, node.get(),
                                                {rendezvous.get(), &vouches,
                                                 &session_service, &debug},
-                                               session_links->live()));
+                                               session_links->live(),
+                                               credentials));
     return absl::OkStatus();
   };
   if (absl::Status started = start(); !started.ok()) {

@@ -2,6 +2,7 @@
 
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "absl/flags/flag.h"
 #include "absl/status/status.h"
@@ -10,6 +11,8 @@
 #include "engine/heap/heap.h"
 #include "membership/server_program.h"
 #include "replica/log_ring.h"
+#include "security/in_the_clear.h"
+#include "security/tls_flags.h"
 #include "web/web_flags.h"
 
 ABSL_FLAG(std::string, cluster_id, "", "Name of the cluster (required).");
@@ -106,8 +109,8 @@ namespace kamino::node {
 using membership::BadFlag;
 using membership::CheckAddressFlag;
 using membership::CheckIdFlag;
-using membership::IsLoopback;
 using membership::IsReachable;
+using security::IsLoopback;
 
 namespace {
 
@@ -258,6 +261,17 @@ absl::Status CheckLinksReachable(const NodeFlags& flags) {
                          "; name a host that the other nodes connect to"));
 }
 
+absl::Status CheckSecure(const NodeFlags& flags) {
+  std::vector<security::Reached> reached = {
+      {"listen", flags.listen},
+      {"link_listen", flags.link_listen},
+      {"session_listen", flags.session_listen}};
+  for (const std::string& manager : flags.managers) {
+    reached.emplace_back("managers", manager);
+  }
+  return security::CheckTlsFlags(reached);
+}
+
 }  // namespace
 
 absl::StatusOr<NodeFlags> ReadNodeFlags() {
@@ -308,6 +322,7 @@ absl::StatusOr<NodeFlags> ReadNodeFlags() {
   ASSIGN_OR_RETURN(
       flags.managers,
       membership::ReadAddressesFlag("managers", absl::GetFlag(FLAGS_managers)));
+  RETURN_IF_ERROR(CheckSecure(flags));
   return flags;
 }
 

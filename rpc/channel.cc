@@ -55,7 +55,11 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
       interceptors;
   if (options.counted) interceptors.push_back(CountCallsMade());
   return grpc::experimental::CreateCustomChannelWithInterceptors(
-      address, ChannelCredentials(), arguments, std::move(interceptors));
+      address,
+      options.credentials == nullptr
+          ? ChannelCredentials()
+          : options.credentials->ToCall(address, options.server),
+      arguments, std::move(interceptors));
 }
 
 bool MayHaveBeenSent(const absl::Status& status) {

@@ -10,7 +10,9 @@
 #include "absl/types/span.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
+#include "rpc/credentials.h"
 #include "rpc/timeouts.h"
+#include "security/identity.h"
 
 namespace kamino::rpc {
 
@@ -31,6 +33,10 @@ struct ChannelOptions {
   absl::Span<const Timeout> timeouts = Timeouts();
   // Whether CallsMade counts its calls. That takes some microseconds of each.
   bool counted = true;
+  // Who this is. Null: all is in the clear.
+  std::shared_ptr<const Credentials> credentials;
+  // Who must serve there, if not in the clear.
+  security::Role server = security::Role::kNode;
 };
 
 // `address`: host:port. Connects when the first call needs it.

@@ -1,6 +1,9 @@
 #include "rpc/server.h"
 
+#include <utility>
+
 #include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "grpc/health/v1/health.pb.h"
@@ -11,6 +14,7 @@
 #include "rpc/channel.h"
 #include "rpc/credentials.h"
 #include "rpc/grpc_time.h"
+#include "rpc/peers.h"
 
 namespace kamino::rpc {
 namespace {
@@ -73,7 +77,20 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   using Builder = grpc::ServerBuilder::experimental_type;
   std::shared_ptr<grpc::experimental::ExternalConnectionAcceptor> to =
       builder.experimental().AddExternalConnectionAcceptor(
-          Builder::ExternalConnectionType::FROM_FD, ServerCredentials());
+          Builder::ExternalConnectionType::FROM_FD,
+          options.credentials == nullptr
+              ? ServerCredentials()
+              : options.credentials->ToServe(absl::StrCat(
+                    options.listen.substr(0, options.listen.rfind(':')), ":",
+                    server->acceptor_->port())));
+  if (options.credentials != nullptr) {
+    std::vector<
+        std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>>
+        told;
+    told.push_back(TellOf(std::make_shared<Peers>(options.credentials,
+                                                  server->acceptor_->port())));
+    builder.experimental().SetInterceptorCreators(std::move(told));
+  }
   for (grpc::Service* service : services) builder.RegisterService(service);
   server->server_ = builder.BuildAndStart();
   if (server->server_ == nullptr) {

@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "grpcpp/server.h"
 #include "rpc/acceptor.h"
+#include "rpc/credentials.h"
 
 namespace kamino::rpc {
 
@@ -28,6 +29,8 @@ struct ServerOptions {
   // A connection on which there was no call for so long is closed, so that
   // those who hold some for nothing do not keep others out for ever.
   absl::Duration max_idle = absl::InfiniteDuration();
+  // Who this is, and who may call. Null: all is in the clear.
+  std::shared_ptr<const Credentials> credentials;
 };
 
 class Server {

@@ -5,10 +5,21 @@
 #include <string>
 
 #include "absl/strings/cord.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "google/rpc/status.pb.h"
 
 namespace kamino::rpc {
+namespace {
+
+// gRPC's words.
+constexpr char kNoConnection[] = "failed to connect to all addresses";
+constexpr char kHungUp[] = "Socket closed";
+constexpr char kWhyPerhaps[] =
+    " (the server took the connection and hung up: it may want a certificate, "
+    "or another one; its log says why)";
+
+}  // namespace
 
 grpc::Status ToGrpc(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
@@ -50,6 +61,11 @@ absl::Status FromGrpc(const grpc::Status& status) {
     // Abseil knows the codes that there are; a peer may send any number.
     result = absl::Status(
         code, absl::StrCat("ended as ", absl::StatusCodeToString(code)));
+  }
+  if (absl::IsUnavailable(result) &&
+      absl::StartsWith(result.message(), kNoConnection) &&
+      absl::StrContains(result.message(), kHungUp)) {
+    result = absl::Status(code, absl::StrCat(result.message(), kWhyPerhaps));
   }
   google::rpc::Status details;
   if (!details.ParseFromString(status.error_details())) return result;

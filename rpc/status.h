@@ -15,8 +15,9 @@ namespace kamino::rpc {
 // gRPC's 8 KiB of metadata.
 grpc::Status ToGrpc(const absl::Status& status);
 
-// An error always says something, even where gRPC does not. Details that cannot
-// be parsed are left out.
+// An error always says something, even where gRPC does not: as where a server
+// hangs up on a new connection, which is how one refuses a certificate. Details
+// that cannot be parsed are left out.
 absl::Status FromGrpc(const grpc::Status& status);
 
 // Of a serialized google.rpc.Status, as a call's details are; never OK.

@@ -17,6 +17,7 @@
 #include "glog/logging.h"
 #include "openssl/err.h"
 #include "openssl/x509.h"
+#include "openssl/x509v3.h"
 
 namespace kamino::security {
 namespace {
@@ -209,6 +210,26 @@ absl::Status Certificates::Check(const Certificate& peer) const {
   return CheckAt(*Current(), peer).status;
 }
 
+Certificates::Admission Certificates::Admit(std::vector<X509Pointer> chain,
+                                            Peer peer) const {
+  const int purpose =
+      peer == Peer::kServes ? X509_PURPOSE_SSL_SERVER : X509_PURPOSE_SSL_CLIENT;
+  absl::StatusOr<Certificate> shown = Certificate::Of(std::move(chain));
+  if (!shown.ok()) {
+    return {shown.status(), X509_V_ERR_APPLICATION_VERIFICATION};
+  }
+  const Verdict verdict = CheckAt(*Current(), *shown);
+  if (!verdict.status.ok()) return {verdict.status, verdict.x509_error};
+  if (X509_check_purpose(shown->chain().front().get(), purpose, 0) != 1) {
+    return {
+        absl::UnauthenticatedError(absl::StrCat(
+            ToString(shown->identity()), " (certificate ", shown->serial(),
+            "): is not for who ", peer == Peer::kServes ? "serves" : "calls")),
+        X509_V_ERR_INVALID_PURPOSE};
+  }
+  return {*std::move(shown), X509_V_OK};
+}
+
 void Certificates::TellRefused(absl::string_view who,
                                const absl::Status& why) const {
   refused_.fetch_add(1, std::memory_order_relaxed);
@@ -223,9 +244,20 @@ void Certificates::OnChange(std::function<void(const Set&)> changed) {
   changed_.push_back(std::move(changed));
 }
 
+void Certificates::OnLook(std::function<void()> looked) {
+  absl::MutexLock lock(&look_mutex_);
+  looked_.push_back(std::move(looked));
+}
+
 void Certificates::Look() {
   Reload();
   EndWatched([this](const Certificate& peer) { return Check(peer); });
+  std::vector<std::function<void()>*> looked;
+  {
+    absl::MutexLock lock(&look_mutex_);
+    for (auto& each : looked_) looked.push_back(&each);
+  }
+  for (auto* const each : looked) (*each)();
 }
 
 void Certificates::Reload() {

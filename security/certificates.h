@@ -32,18 +32,10 @@
 #include "openssl/types.h"
 #include "security/certificate.h"
 #include "security/identity.h"
+#include "security/tls_files.h"
 #include "security/trust.h"
 
 namespace kamino::security {
-
-struct TlsFiles {
-  std::string certificate;  // PEM: the own one, then what leads to an authority
-  std::string key;          // PEM
-  std::string authorities;  // PEM
-  // A folder with lists of what is revoked, in PEM: *.pem and *.crl. May be
-  // empty, or "".
-  std::string revoked;
-};
 
 // Between two looks at the files, and at who is watched.
 inline constexpr absl::Duration kLook = absl::Seconds(5);
@@ -85,6 +77,14 @@ class Certificates {
 
   // kUnauthenticated: it is not believed now; one line says why.
   absl::Status Check(const Certificate& peer) const;
+  // The same when a connection is made, of `chain`, the peer's own first: it
+  // must be for those who serve, or call, as well.
+  enum class Peer { kServes, kCalls };
+  struct Admission {
+    absl::StatusOr<Certificate> peer;
+    int x509_error = 0;  // as Verdict
+  };
+  Admission Admit(std::vector<X509Pointer> chain, Peer peer) const;
 
   // One line of the log, of which there are some a second at most, and one more
   // refused: `who` is the peer's address, or what else is known of it.
@@ -93,6 +93,10 @@ class Certificates {
   // Called after each change of Current, by the thread that looks; and once for
   // what is there now. It must not call this; for as long as this is there.
   void OnChange(std::function<void(const Set&)> changed);
+
+  // Called after each look, by the thread that looks, holding nothing; for as
+  // long as this is there.
+  void OnLook(std::function<void()> looked);
 
   // Until it is destroyed: `end` is called, once, if the certificate is
   // believed no more. It must be quick, as to shut a socket down or to set a
@@ -172,6 +176,7 @@ class Certificates {
   absl::Time age_told_ ABSL_GUARDED_BY(look_mutex_) = absl::InfinitePast();
   std::vector<std::function<void(const Set&)>> changed_
       ABSL_GUARDED_BY(look_mutex_);
+  std::list<std::function<void()>> looked_ ABSL_GUARDED_BY(look_mutex_);
 
   absl::Mutex watch_mutex_;
   std::list<Watched> watched_ ABSL_GUARDED_BY(watch_mutex_);

@@ -120,25 +120,11 @@ int Certificates::CheckPeer(X509_STORE_CTX* check, void* self) {
   const auto& certificates = *static_cast<const Certificates*>(self);
   auto* const connection = static_cast<SSL*>(
       X509_STORE_CTX_get_ex_data(check, SSL_get_ex_data_X509_STORE_CTX_idx()));
-  std::vector<X509Pointer> chain = ChainIn(check);
-  const int purpose = SSL_is_server(connection) ? X509_PURPOSE_SSL_CLIENT
-                                                : X509_PURPOSE_SSL_SERVER;
-  Verdict verdict;
-  if (X509_check_purpose(chain.front().get(), purpose, 0) != 1) {
-    verdict = {absl::UnauthenticatedError(
-                   X509_verify_cert_error_string(X509_V_ERR_INVALID_PURPOSE)),
-               X509_V_ERR_INVALID_PURPOSE};
-  } else {
-    absl::StatusOr<Certificate> peer = Certificate::Of(std::move(chain));
-    if (peer.ok()) {
-      verdict = certificates.CheckAt(*certificates.Current(), *peer);
-    } else {
-      verdict = {peer.status(), X509_V_ERR_APPLICATION_VERIFICATION};
-    }
-  }
-  X509_STORE_CTX_set_error(check, verdict.x509_error);
-  if (verdict.status.ok()) return 1;
-  certificates.TellRefused(AddressOf(connection), verdict.status);
+  const Admission admission = certificates.Admit(
+      ChainIn(check), SSL_is_server(connection) ? Peer::kCalls : Peer::kServes);
+  X509_STORE_CTX_set_error(check, admission.x509_error);
+  if (admission.peer.ok()) return 1;
+  certificates.TellRefused(AddressOf(connection), admission.peer.status());
   return 0;
 }
 

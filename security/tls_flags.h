@@ -4,30 +4,31 @@
 #define KAMINO_SECURITY_TLS_FLAGS_H_
 
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "security/certificates.h"
 #include "security/identity.h"
 
 namespace kamino::security {
 
+// A flag's name, and the address in it that is listened on or called.
+using Reached = std::pair<std::string, std::string>;
+
+// kInvalidArgument: they contradict each other; or there are no certificates,
+// and an address is not of this machine alone and --insecure is not given.
+// Reads no files.
+absl::Status CheckTlsFlags(const std::vector<Reached>& reached);
+
 // What the flags say. Null: they name no files, and all is in the clear.
-// kInvalidArgument: some are missing, or what they name is not good: a
-// certificate of another than this holder, or one that would be refused.
-absl::StatusOr<std::unique_ptr<Certificates>> CertificatesOfFlags(
+// kInvalidArgument, kUnauthenticated: what they name is not good: a certificate
+// of another than `own` (whose name may be any where it is ""), or one that
+// would be refused.
+absl::StatusOr<std::shared_ptr<Certificates>> CertificatesOfFlags(
     const Identity& own);
-
-// Whether an address may be listened on or called without certificates:
-// kInvalidArgument where it is not of this machine alone and nobody has said
-// that it may be. `what` has it, such as "--listen".
-absl::Status CheckInTheClear(absl::string_view what, absl::string_view address,
-                             bool insecure);
-// The same, by --insecure.
-absl::Status CheckInTheClear(absl::string_view what, absl::string_view address);
-
-// Of host:port, or a host: whether it is 127.*, ::1 or localhost.
-bool IsLoopback(absl::string_view address);
 
 }  // namespace kamino::security
 

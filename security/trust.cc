@@ -20,6 +20,20 @@ Verdict Refusal(int error, absl::string_view who, absl::string_view what) {
   return {absl::UnauthenticatedError(absl::StrCat(who, ": ", what)), error};
 }
 
+std::string Describe(int error) {
+  const std::string text = X509_verify_cert_error_string(error);
+  switch (error) {
+    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+    case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+      return absl::StrCat("no authority that is believed here has signed it (",
+                          text, ")");
+    default:
+      return text;
+  }
+}
+
 absl::Time NextOf(const X509_CRL* list) {
   std::tm fields = {};
   const ASN1_TIME* const next = X509_CRL_get0_nextUpdate(list);
@@ -163,8 +177,7 @@ Verdict Trust::CheckChain(const std::vector<X509Pointer>& chain,
   if (X509_verify_cert(check.get()) != 1) {
     const int error = X509_STORE_CTX_get_error(check.get());
     ERR_clear_error();
-    return {absl::UnauthenticatedError(X509_verify_cert_error_string(error)),
-            error};
+    return {absl::UnauthenticatedError(Describe(error)), error};
   }
   STACK_OF(X509)* const verified = X509_STORE_CTX_get0_chain(check.get());
   for (int i = 0; i < sk_X509_num(verified); ++i) {

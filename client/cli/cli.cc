@@ -15,6 +15,7 @@
 #include "client/cli/json.h"
 #include "client/cli/text.h"
 #include "client/error.h"
+#include "client/identification.h"
 #include "google/protobuf/struct.pb.h"
 
 namespace kamino::client {
@@ -70,6 +71,8 @@ absl::StatusOr<Client*> Cli::Connect() {
   options.timeout = settings_.timeout;
   options.carrier = settings_.carrier;
   options.reads = reads_;
+  options.tls = settings_.tls;
+  options.insecure = settings_.insecure;
   ASSIGN_OR_RETURN(client_, Client::Connect(std::move(options)));
   return client_.get();
 }
@@ -77,7 +80,10 @@ absl::StatusOr<Client*> Cli::Connect() {
 absl::StatusOr<Admin*> Cli::ConnectToManagers() {
   if (admin_ != nullptr) return admin_.get();
   RETURN_IF_ERROR(Locate(Place::kManagers, FromEnvironment, &settings_));
-  admin_ = std::make_unique<Admin>(settings_.managers, settings_.timeout);
+  ASSIGN_OR_RETURN(auto credentials, Identify(settings_.tls, settings_.insecure,
+                                              settings_.managers));
+  admin_ = std::make_unique<Admin>(settings_.managers, settings_.timeout,
+                                   std::move(credentials));
   return admin_.get();
 }
 

@@ -188,6 +188,37 @@ absl::Status CheckCluster(const std::string& path, const std::string& cluster,
   return SetOptions(config, path, &settings);
 }
 
+void AddTls(CLI::App* app, Settings* settings) {
+  security::TlsFiles* const tls = &settings->tls;
+  const auto add = [app](const char* name, std::string* path, const char* type,
+                         const char* description) {
+    app->add_option(name, *path, description)
+        ->check(NotEmpty())
+        ->type_name(type)
+        ->group(kGroup);
+  };
+  add("--tls_cert", &tls->certificate, "FILE",
+      "Certificate of who calls (PEM) [KAMINO_TLS_CERT].");
+  add("--tls_key", &tls->key, "FILE", "Its key (PEM) [KAMINO_TLS_KEY].");
+  add("--tls_ca", &tls->authorities, "FILE",
+      "Authorities whose certificates are believed (PEM) [KAMINO_TLS_CA].");
+  add("--tls_crl_dir", &tls->revoked, "FOLDER",
+      "Lists of revoked certificates (PEM) [KAMINO_TLS_CRL_DIR].");
+  app->add_flag("--insecure", settings->insecure,
+                "Goes without certificates to other machines, too "
+                "[KAMINO_INSECURE=1].")
+      ->group(kGroup);
+}
+
+// What nobody else has said.
+void ReadTlsEnvironment(const Environment& environment, Settings* settings) {
+  if (settings->tls.any() || settings->insecure) return;
+  settings->tls = {environment("KAMINO_TLS_CERT"),
+                   environment("KAMINO_TLS_KEY"), environment("KAMINO_TLS_CA"),
+                   environment("KAMINO_TLS_CRL_DIR")};
+  settings->insecure = environment("KAMINO_INSECURE") == "1";
+}
+
 }  // namespace
 
 void AddSettings(CLI::App* app, Settings* settings) {
@@ -225,6 +256,7 @@ void AddSettings(CLI::App* app, Settings* settings) {
       ->check(CLI::IsMember({"shm", "verbs", "tcp", "grpc", "unary"}))
       ->type_name("KIND")
       ->group(kGroup);
+  AddTls(app, settings);
   static const std::map<std::string, Output> kOutputs = {
       {"table", Output::kTable},
       {"json", Output::kJson},
@@ -280,6 +312,7 @@ absl::Status CheckConfigFile(const std::string& path,
 absl::Status Locate(Place wanted, const Environment& environment,
                     Settings* settings) {
   RETURN_IF_ERROR(Find(environment, settings));
+  ReadTlsEnvironment(environment, settings);
   const bool chain = wanted == Place::kChain;
   if (!(chain ? settings->seeds : settings->managers).empty()) {
     return absl::OkStatus();

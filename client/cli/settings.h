@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "client/cli/client_config.h"
+#include "security/tls_files.h"
 
 namespace kamino::client {
 
@@ -29,7 +30,9 @@ struct Settings {
   std::string cluster;                // a name in the configuration file
   std::string config;                 // that file; "": the default one, if any
   absl::Duration timeout = absl::Seconds(10);
-  std::string carrier;  // of sessions, as ClientOptions has it
+  std::string carrier;     // of sessions, as ClientOptions has it
+  security::TlsFiles tls;  // as ClientOptions has these two
+  bool insecure = false;
   Output output = Output::kTable;
   std::string located_by;  // who said where the cluster is, once it is known
   std::set<std::string> typed;  // options of these that the command line has
@@ -63,7 +66,9 @@ enum class Place { kChain, kManagers };
 // does not say where `wanted` is, or there is none; the command line has both
 // addresses and a cluster or file; a file or cluster that was asked for is not
 // there; the file is not as docs/cli.md says. What the file has besides holds
-// where the command line does not say otherwise.
+// where the command line does not say otherwise. Certificates that neither
+// names, nor goes without by --insecure, are those of KAMINO_TLS_CERT,
+// KAMINO_TLS_KEY, KAMINO_TLS_CA and KAMINO_TLS_CRL_DIR.
 absl::Status Locate(Place wanted, const Environment& environment,
                     Settings* settings);
 

@@ -117,6 +117,7 @@ std::shared_ptr<SessionService::Stub> Connections::StubOf(
   if (stub == nullptr) {
     rpc::ChannelOptions channel;
     channel.max_answer_bytes = kMaxAnswerBytes;
+    channel.credentials = options_.credentials;
     stub = SessionService::NewStub(rpc::MakeChannel(address, channel));
   }
   return stub;

@@ -22,6 +22,7 @@
 #include "client/session/connection.h"
 #include "client/timer.h"
 #include "kamino/v1/kamino.pb.h"
+#include "rpc/credentials.h"
 
 namespace kamino::client {
 
@@ -32,7 +33,8 @@ struct ConnectionsOptions {
   absl::Duration lease = absl::Seconds(60);
   // A node that was asked so often is worth a connection.
   int worth = 16;
-  std::shared_ptr<transport::VerbsApi> devices;  // as Carriers has it
+  std::shared_ptr<transport::VerbsApi> devices;         // as Carriers has it
+  std::shared_ptr<const rpc::Credentials> credentials;  // null: in the clear
 };
 
 // Thread-safe.

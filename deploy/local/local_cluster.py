@@ -55,6 +55,9 @@ class LocalCluster:
     patience: how many times longer than usual things may take.
   """
 
+  # Whether its addresses are others than this machine's own.
+  insecure = False
+
   def __init__(self, folder, binaries, patience=1):
     self.folder = os.path.abspath(folder)
     self.binaries = binaries
@@ -172,7 +175,8 @@ class LocalCluster:
     return [self.binary("kamino_manager"),
             f"--cluster_id={self.state['cluster_id']}", f"--listen={address}",
             f"--etcd={self.state['addresses']['etcd']}",
-            *self.state["manager_args"], *self._web_args(name)]
+            *self.trust(), *self.state["manager_args"],
+            *self._web_args(name)]
 
   def start_node(self, name, address=None):
     self._start_listening(
@@ -198,8 +202,8 @@ class LocalCluster:
             f"--cluster_id={self.state['cluster_id']}", f"--node_id={name}",
             f"--data_dir={self.data_dir(name)}", f"--listen={address}",
             f"--managers={','.join(self.addresses_of(self.managers))}",
-            *self.state["node_args"], *self._device_args(name),
-            *self._web_args(name)]
+            *self.trust(), *self.state["node_args"],
+            *self._device_args(name), *self._web_args(name)]
 
   def _web_args(self, name):
     """The same each time: whoever reads there knows no other place."""
@@ -300,7 +304,8 @@ class LocalCluster:
   def kamino(self, *words, check=True, timeout=60, seeds=None):
     """Runs the command line; returns the finished process."""
     arguments = self.command_for("kamino", [
-        self.binary("kamino"), f"--seeds={seeds or self.seeds}", *words])
+        self.binary("kamino"), f"--seeds={seeds or self.seeds}", *self.trust(),
+        *words])
     with subprocess.Popen(arguments, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True) as process:
@@ -348,6 +353,10 @@ class LocalCluster:
   def command_for(self, name, arguments):  # pylint: disable=unused-argument
     """The command that runs `arguments`, without a process between."""
     return arguments
+
+  def trust(self):
+    """By what its programs know whom to trust."""
+    return ["--insecure"] if self.insecure else []
 
   # --- Inside.
 

@@ -107,8 +107,12 @@ struct GrpcRendezvous::Call {
   Reply reply;
 };
 
-GrpcRendezvous::GrpcRendezvous(std::string cluster_id, ChainId chain_id)
-    : cluster_id_(std::move(cluster_id)), chain_id_(chain_id) {}
+GrpcRendezvous::GrpcRendezvous(
+    std::string cluster_id, ChainId chain_id,
+    std::shared_ptr<const rpc::Credentials> credentials)
+    : cluster_id_(std::move(cluster_id)),
+      chain_id_(chain_id),
+      credentials_(std::move(credentials)) {}
 
 GrpcRendezvous::~GrpcRendezvous() { Stop(); }
 
@@ -143,6 +147,7 @@ GrpcRendezvous::Stub* GrpcRendezvous::StubLocked(const std::string& address) {
   if (stubs_.size() >= kMaxStubs && calls_.empty()) stubs_.clear();
   rpc::ChannelOptions options;
   options.max_answer_bytes = kMaxAnswerBytes;
+  options.credentials = credentials_;
   stubs_[address] = kamino::internal::v1::VerbsLinks::NewStub(
       rpc::MakeChannel(address, options));
   return stubs_[address].get();

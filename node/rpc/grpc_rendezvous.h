@@ -14,6 +14,7 @@
 #include "base/chain_id.h"
 #include "grpcpp/grpcpp.h"
 #include "kamino/internal/v1/verbs.grpc.pb.h"
+#include "rpc/credentials.h"
 #include "transport/verbs/rendezvous.h"
 
 namespace kamino::node {
@@ -23,7 +24,9 @@ class GrpcRendezvous final
     : public transport::VerbsRendezvous,
       public kamino::internal::v1::VerbsLinks::CallbackService {
  public:
-  GrpcRendezvous(std::string cluster_id, ChainId chain_id);
+  // `credentials`: of its calls; null: in the clear.
+  GrpcRendezvous(std::string cluster_id, ChainId chain_id,
+                 std::shared_ptr<const rpc::Credentials> credentials = nullptr);
   ~GrpcRendezvous() override;  // Stop()
 
   // Gives up what is under way and waits for it. Not on a thread of gRPC's.
@@ -55,6 +58,7 @@ class GrpcRendezvous final
 
   const std::string cluster_id_;
   const ChainId chain_id_;
+  const std::shared_ptr<const rpc::Credentials> credentials_;
 
   absl::Mutex mutex_;
   Answerer answerer_ ABSL_GUARDED_BY(mutex_);

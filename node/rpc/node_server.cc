@@ -15,13 +15,15 @@ constexpr size_t kMaxMemoryBytes = 1u << 30;
 
 absl::StatusOr<std::unique_ptr<NodeServer>> NodeServer::Start(
     const std::string& listen, Node* node, std::vector<grpc::Service*> others,
-    std::function<int()> bounded_elsewhere) {
+    std::function<int()> bounded_elsewhere,
+    std::shared_ptr<const rpc::Credentials> credentials) {
   auto server = absl::WrapUnique(new NodeServer(node));
   rpc::ServerOptions options;
   options.listen = listen;
   options.max_request_bytes = KaminoService::kMaxMessageBytes;
   options.max_memory_bytes = kMaxMemoryBytes;
   options.bounded_elsewhere = std::move(bounded_elsewhere);
+  options.credentials = std::move(credentials);
   others.push_back(&server->service_);
   ASSIGN_OR_RETURN(server->server_, rpc::Server::Start(options, others));
   server->SetRole(membership::Role::kOutside, false);

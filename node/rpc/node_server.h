@@ -24,12 +24,14 @@ class NodeServer {
  public:
   // `node` must outlive the server, and be stopped before it (its requests are
   // answered then). `others` are services that are served beside it, and
-  // outlive it too. `bounded_elsewhere`: as rpc::Acceptor::Options has it.
+  // outlive it too. `bounded_elsewhere`, `credentials`: as rpc::ServerOptions
+  // has them.
   // kUnavailable: the address cannot be bound.
   static absl::StatusOr<std::unique_ptr<NodeServer>> Start(
       const std::string& listen, Node* node,
       std::vector<grpc::Service*> others = {},
-      std::function<int()> bounded_elsewhere = nullptr);
+      std::function<int()> bounded_elsewhere = nullptr,
+      std::shared_ptr<const rpc::Credentials> credentials = nullptr);
 
   int port() const { return server_->port(); }
 

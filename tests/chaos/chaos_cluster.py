@@ -72,6 +72,8 @@ class ChaosCluster(LocalCluster):
     mode: one of MODES.
   """
 
+  insecure = True
+
   def __init__(self, folder, binaries, network, failure_timeout_ms,
                mode="kamino"):
     super().__init__(folder, binaries)

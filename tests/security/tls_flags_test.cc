@@ -7,6 +7,7 @@
 #include "absl/flags/reflection.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "security/in_the_clear.h"
 #include "tests/security/test_certificates.h"
 
 ABSL_DECLARE_FLAG(std::string, tls_cert);
@@ -48,25 +49,26 @@ TEST_F(TlsFlagsTest, AllMeanCertificates) {
 TEST_F(TlsFlagsTest, WhatDoesNotFitIsAnError) {
   const TlsFiles files = authority_.Write(kNode1);
   Set({files.certificate, "", files.authorities, ""});
-  EXPECT_THAT(Error(), HasSubstr("go together"));
+  EXPECT_THAT(CheckTlsFlags({}).message(), HasSubstr("go together"));
   Set(authority_.Write({"c", Role::kNode, "n2"}));
   EXPECT_THAT(Error(), HasSubstr("is the certificate of kamino://c/node/n2"));
   Set(authority_.Write({"other", Role::kNode, "n1"}));
   EXPECT_THAT(Error(), HasSubstr("is of another cluster than c"));
   Set(files);
   absl::SetFlag(&FLAGS_insecure, true);
-  EXPECT_THAT(Error(), HasSubstr("contradict"));
+  EXPECT_THAT(CheckTlsFlags({}).message(), HasSubstr("contradict"));
 }
 
 TEST_F(TlsFlagsTest, OnlyThisMachineIsReachedInTheClear) {
   for (const char* const address : {"127.0.0.1:1", "127.1.2.3:1", "localhost:1",
                                     "[::1]:1", "::1", "LOCALHOST"}) {
-    EXPECT_TRUE(CheckInTheClear("--listen", address).ok()) << address;
+    EXPECT_TRUE(CheckInTheClear("--listen", address, false).ok()) << address;
+    EXPECT_TRUE(CheckTlsFlags({{"listen", address}}).ok()) << address;
   }
   for (const char* const address :
        {"0.0.0.0:1", "[::]:1", "10.0.0.1:1", "kamino.example:1", "128.0.0.1:1",
         "localhost.example:1", "", "127.0.0.1.example:1", ":1"}) {
-    EXPECT_THAT(CheckInTheClear("--listen", address).message(),
+    EXPECT_THAT(CheckTlsFlags({{"listen", address}}).message(),
                 HasSubstr("--insecure"))
         << address;
     EXPECT_TRUE(CheckInTheClear("--listen", address, true).ok());

@@ -66,7 +66,7 @@ class SpreadCluster:
         f"--cluster_id={CLUSTER}", f"--listen={here}:{MANAGER_PORT}",
         f"--etcd={here}:{ETCD_PORT}", f"--chain_length={len(self._places)}",
         f"--failure_timeout_ms={failure_timeout_s * 1000}",
-        "--heartbeat_interval_ms=1000", "--leader_ttl_s=10"])
+        "--heartbeat_interval_ms=1000", "--leader_ttl_s=10", "--insecure"])
 
   def start_node(self, name):
     machine = self._places[name]
@@ -79,7 +79,7 @@ class SpreadCluster:
         f"--link_listen={here}:{LINK_PORT + number}",
         f"--managers={self._addresses[self._home]}:{MANAGER_PORT}",
         f"--heap_mb={HEAP_MB}", f"--ring_mb={RING_MB}", "--pmem=auto",
-        f"--transport={TRANSPORT}"])
+        f"--transport={TRANSPORT}", "--insecure"])
 
   def _start(self, machine, name, words):
     return machine.guest("start.sh", name, *words).strip()
@@ -94,7 +94,8 @@ class SpreadCluster:
     seeds = ",".join(f"{self._addresses[machine]}:{NODE_PORT + int(name[1:])}"
                      for name, machine in self._places.items())
     return self._home.job(f"{self._programs}/client/cli/kamino",
-                          f"--seeds={seeds}", *words, timeout=timeout)
+                          f"--seeds={seeds}", "--insecure", *words,
+                          timeout=timeout)
 
   def statuses(self):
     """Of the chain's nodes, head first; nothing when there is no answer."""

@@ -72,6 +72,7 @@ int Main(int argc, char** argv) {
       absl::GetFlag(FLAGS_history),
       lists ? HistoryLog::Dialect::kElle : HistoryLog::Dialect::kEvents);
   ClientOptions options;
+  options.insecure = true;
   options.seeds =
       absl::StrSplit(absl::GetFlag(FLAGS_seeds), ',', absl::SkipEmpty());
   options.timeout = absl::GetFlag(FLAGS_timeout);

@@ -1,0 +1,128 @@
+#include "rpc/staged_pair.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace kamino::rpc {
+namespace {
+
+constexpr const char* kNames[] = {"certificate.pem", "key.pem",
+                                  "authorities.pem"};
+constexpr char kCurrent[] = "current";
+constexpr char kNext[] = "next";
+
+absl::Status Failed(absl::string_view what) {
+  return absl::UnavailableError(
+      absl::StrCat("cannot ", what, ": ", std::strerror(errno)));
+}
+
+void Close(std::array<int, 3>* files) {
+  for (int& file : *files) {
+    if (file >= 0) close(file);
+    file = -1;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<StagedPair>> StagedPair::Make(
+    const Texts& texts) {
+  std::error_code error;
+  std::string folder = std::filesystem::temp_directory_path(error).string();
+  if (error) folder = "/tmp";
+  folder += "/kamino-tls-XXXXXX";
+  if (mkdtemp(folder.data()) == nullptr) {
+    return Failed(
+        absl::StrCat("make a folder ", folder, " (TMPDIR says where else)"));
+  }
+  auto made = absl::WrapUnique(new StagedPair(folder));
+  RETURN_IF_ERROR(made->Replace(texts));
+  return made;
+}
+
+StagedPair::~StagedPair() {
+  std::error_code error;
+  std::filesystem::remove_all(folder_, error);
+  Close(&files_);
+  Close(&old_);
+}
+
+absl::Status StagedPair::Fill(const Texts& texts, Files* files) const {
+  const std::string* const contents[] = {&texts.certificate_pem, &texts.key_pem,
+                                         &texts.authorities_pem};
+  for (size_t i = 0; i < files->size(); ++i) {
+    int& file = (*files)[i];
+    file = memfd_create(kNames[i], MFD_CLOEXEC);
+    const std::string& text = *contents[i];
+    if (file < 0 || write(file, text.data(), text.size()) !=
+                        static_cast<ssize_t>(text.size())) {
+      return Failed("keep a certificate in memory");
+    }
+    // The watcher tells by the second whether files have changed while it read
+    // them: so no two sets are of the same.
+    const timespec times[] = {{generation_, 0}, {generation_, 0}};
+    if (futimens(file, times) != 0) return Failed("date a file in memory");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StagedPair::Replace(const Texts& texts) {
+  ++generation_;
+  Files files = {-1, -1, -1};
+  absl::Status status = Fill(texts, &files);
+  const std::string name = absl::StrCat(generation_);
+  const std::string folder = absl::StrCat(folder_, "/", name);
+  if (status.ok() && mkdir(folder.c_str(), 0700) != 0) {
+    status = Failed(absl::StrCat("make ", folder));
+  }
+  for (size_t i = 0; i < files.size() && status.ok(); ++i) {
+    const std::string path = absl::StrCat(folder, "/", kNames[i]);
+    if (symlink(absl::StrCat("/proc/self/fd/", files[i]).c_str(),
+                path.c_str()) != 0) {
+      status = Failed(absl::StrCat("make ", path));
+    }
+  }
+  const std::string next = absl::StrCat(folder_, "/", kNext);
+  const std::string current = absl::StrCat(folder_, "/", kCurrent);
+  if (status.ok() && (symlink(name.c_str(), next.c_str()) != 0 ||
+                      rename(next.c_str(), current.c_str()) != 0)) {
+    status = Failed(absl::StrCat("replace ", current));
+  }
+  std::error_code error;
+  if (!status.ok()) {
+    Close(&files);
+    std::filesystem::remove_all(folder, error);
+    std::filesystem::remove(next, error);
+    return status;
+  }
+  std::filesystem::remove_all(absl::StrCat(folder_, "/", generation_ - 2),
+                              error);
+  Close(&old_);
+  old_ = std::exchange(files_, files);
+  return absl::OkStatus();
+}
+
+std::string StagedPair::certificate_path() const {
+  return absl::StrCat(folder_, "/", kCurrent, "/", kNames[0]);
+}
+
+std::string StagedPair::key_path() const {
+  return absl::StrCat(folder_, "/", kCurrent, "/", kNames[1]);
+}
+
+std::string StagedPair::authorities_path() const {
+  return absl::StrCat(folder_, "/", kCurrent, "/", kNames[2]);
+}
+
+}  // namespace kamino::rpc

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <type_traits>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -10,6 +11,8 @@
 #include "base/status_macros.h"
 #include "membership/records.h"
 #include "rpc/answer.h"
+#include "rpc/call_guard.h"
+#include "rpc/redirect.h"
 
 namespace kamino::membership {
 namespace {
@@ -19,12 +22,9 @@ using grpc::ServerUnaryReactor;
 using kamino::v1::ClusterNode;
 
 template <typename Request>
-ServerUnaryReactor* Finish(CallbackServerContext* context, const Request*,
-                           absl::Time began, const absl::Status& status) {
-  ServerUnaryReactor* reactor = context->DefaultReactor();
-  rpc::Finish<Request>(reactor, began, status);
-  return reactor;
-}
+constexpr bool kOnlyLooks =
+    std::is_same_v<Request, kamino::v1::GetClusterRequest> ||
+    std::is_same_v<Request, kamino::v1::GetManagerRequest>;
 
 bool IsMember(const std::string& node_id, const View& view) {
   return std::any_of(
@@ -129,6 +129,34 @@ void Describe(const ManagerCore& core, absl::Time now,
   response->set_cluster_uuid(absl::BytesToHexString(view.cluster_uuid));
 }
 
+template <typename Request>
+void AdminService::End(CallbackServerContext* context, const Request& request,
+                       ServerUnaryReactor* reactor, absl::Time began,
+                       const absl::Status& status) {
+  if (options_.audit != nullptr) {
+    AuditRecord record;
+    record.who = rpc::IdentityOf(*context);
+    record.from = context->peer();
+    record.call = rpc::MethodOf(*Request::descriptor());
+    record.arguments = request.ShortDebugString();
+    record.outcome = status;
+    record.changes = !kOnlyLooks<Request>;
+    options_.audit->Add(record);
+  }
+  rpc::Finish<Request>(reactor, began,
+                       options_.apart ? rpc::WithoutLeader(status) : status);
+}
+
+template <typename Request>
+ServerUnaryReactor* AdminService::Finish(CallbackServerContext* context,
+                                         const Request* request,
+                                         absl::Time began,
+                                         const absl::Status& status) {
+  ServerUnaryReactor* reactor = context->DefaultReactor();
+  End(context, *request, reactor, began, status);
+  return reactor;
+}
+
 ServerUnaryReactor* AdminService::GetCluster(
     CallbackServerContext* context,
     const kamino::v1::GetClusterRequest* request,
@@ -202,11 +230,11 @@ ServerUnaryReactor* AdminService::Recover(
   }
   ServerUnaryReactor* reactor = context->DefaultReactor();
   manager_->Recover(
-      request->force(), [reactor, began, response](
-                            const absl::StatusOr<ManagerCore::Recovery>& done) {
+      request->force(),
+      [=, this](const absl::StatusOr<ManagerCore::Recovery>& done) {
         if (done.ok()) Describe(*done, response);
         response->set_confirmed(done.ok());
-        rpc::Finish<kamino::v1::RecoverRequest>(reactor, began, done.status());
+        End(context, *request, reactor, began, done.status());
       });
   return reactor;
 }

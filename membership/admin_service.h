@@ -3,6 +3,7 @@
 #define KAMINO_MEMBERSHIP_ADMIN_SERVICE_H_
 
 #include "kamino/v1/admin.grpc.pb.h"
+#include "membership/audit_log.h"
 #include "membership/manager.h"
 
 namespace kamino::membership {
@@ -14,7 +15,17 @@ void Describe(const ManagerCore& core, absl::Time now,
 
 class AdminService final : public kamino::v1::AdminService::CallbackService {
  public:
-  explicit AdminService(Manager* manager) : manager_(manager) {}
+  struct Options {
+    // Has a record of each call before it is answered; outlives this. Null:
+    // there is none.
+    AuditLog* audit = nullptr;
+    // It is served where nodes do not come: so a manager that does not lead
+    // cannot tell where the one that does serves operators.
+    bool apart = false;
+  };
+  AdminService(Manager* manager, Options options)
+      : manager_(manager), options_(options) {}
+  explicit AdminService(Manager* manager) : AdminService(manager, Options()) {}
 
   grpc::ServerUnaryReactor* GetCluster(
       grpc::CallbackServerContext* context,
@@ -42,7 +53,18 @@ class AdminService final : public kamino::v1::AdminService::CallbackService {
       kamino::v1::GetManagerResponse* response) override;
 
  private:
+  // How every call ends.
+  template <typename Request>
+  void End(grpc::CallbackServerContext* context, const Request& request,
+           grpc::ServerUnaryReactor* reactor, absl::Time began,
+           const absl::Status& status);
+  template <typename Request>
+  grpc::ServerUnaryReactor* Finish(grpc::CallbackServerContext* context,
+                                   const Request* request, absl::Time began,
+                                   const absl::Status& status);
+
   Manager* const manager_;
+  const Options options_;
 };
 
 }  // namespace kamino::membership

@@ -17,6 +17,7 @@
 #include "base/status_macros.h"
 #include "glog/logging.h"
 #include "membership/admin_service.h"
+#include "membership/audit_log.h"
 #include "membership/debug_service.h"
 #include "membership/etcd/etcd_client.h"
 #include "membership/lease_clock.h"
@@ -27,6 +28,7 @@
 #include "membership/server_program.h"
 #include "rpc/credentials.h"
 #include "rpc/server.h"
+#include "security/role_flags.h"
 #include "security/tls_flags.h"
 #include "web/server.h"
 #include "web/web_flags.h"
@@ -35,6 +37,12 @@ ABSL_FLAG(std::string, cluster_id, "", "Name of the cluster (required).");
 ABSL_FLAG(std::string, listen, "", "host:port for nodes, gRPC (required).");
 ABSL_FLAG(std::string, advertise, "",
           "host:port under which nodes reach --listen; by default the same.");
+ABSL_FLAG(std::string, admin_listen, "",
+          "host:port for operators, gRPC. Required with certificates; without "
+          "they come to --listen by default.");
+ABSL_FLAG(std::string, audit_log, "",
+          "File that has a line for each of operators' calls; by default the "
+          "log has them.");
 ABSL_FLAG(std::string, etcd, "", "host:port,... of etcd (required).");
 ABSL_FLAG(std::string, etcd_prefix, "/kamino", "Prefix of the keys at etcd.");
 ABSL_FLAG(int, chain_length, 4,
@@ -92,6 +100,11 @@ absl::Status CheckNames(const Deployment& deployment) {
 absl::Status CheckSecure(const Deployment& deployment) {
   std::vector<security::Reached> reached = {
       {"listen", absl::GetFlag(FLAGS_listen)}};
+  const std::string& admin = absl::GetFlag(FLAGS_admin_listen);
+  if (!admin.empty()) {
+    RETURN_IF_ERROR(CheckAddressFlag("admin_listen", admin, false));
+    reached.emplace_back("admin_listen", admin);
+  }
   for (const std::string& endpoint : deployment.etcd_endpoints) {
     reached.emplace_back("etcd", endpoint);
   }
@@ -137,6 +150,19 @@ absl::StatusOr<Deployment> ReadFlags() {
   return deployment;
 }
 
+// Operators' calls that nobody served, of which the log has some.
+void AuditDenials(AuditLog* audit, security::Access* access) {
+  access->SetOnDenied([audit](const absl::Status& why, absl::string_view call,
+                              absl::string_view who) {
+    if (!absl::StartsWith(call, "/kamino.v1.AdminService/")) return;
+    AuditRecord record;
+    record.who = std::string(who);
+    record.call = std::string(call);
+    record.outcome = why;
+    audit->Add(record);
+  });
+}
+
 absl::Status Serve(const Deployment& deployment,
                    const std::function<void()>& await_end) {
   const Manager::Options& options = deployment.manager;
@@ -144,6 +170,18 @@ absl::Status Serve(const Deployment& deployment,
       auto certificates,
       security::CertificatesOfFlags(
           {options.core.cluster_id, security::Role::kManager, /*name=*/""}));
+  ASSIGN_OR_RETURN(const auto roles,
+                   security::FlaggedRoles::Open(certificates));
+  const std::string admin_listen = absl::GetFlag(FLAGS_admin_listen);
+  if (certificates != nullptr && admin_listen.empty()) {
+    return BadFlag("admin_listen",
+                   "is required with --tls_cert: operators are served apart "
+                   "from nodes");
+  }
+  ASSIGN_OR_RETURN(const auto audit,
+                   AuditLog::Open(absl::GetFlag(FLAGS_audit_log)));
+  if (roles.access() != nullptr)
+    AuditDenials(audit.get(), roles.access().get());
   // A leader has to get through to a second endpoint before its time is over.
   const absl::Duration etcd_deadline =
       std::min(kEtcdDeadline, options.leader_ttl / 4);
@@ -153,7 +191,7 @@ absl::Status Serve(const Deployment& deployment,
       std::make_unique<EtcdClient>(deployment.etcd_endpoints, etcd_deadline),
       LeaseClockNow, [&watchdog] { watchdog.Alive(MonotonicNow()); });
   ManagerService service(&manager);
-  AdminService admin(&manager);
+  AdminService admin(&manager, {audit.get(), !admin_listen.empty()});
   ManagerWeb pages(&manager);
   ChainPage chain_page(&manager);
   DebugService debug("kamino_manager", [&pages] { return pages.Metrics(); });
@@ -163,9 +201,19 @@ absl::Status Serve(const Deployment& deployment,
   server_options.max_request_bytes = kMaxRequestBytes;
   ASSIGN_OR_RETURN(server_options.credentials,
                    rpc::Credentials::MakeIfAny(std::move(certificates)));
-  ASSIGN_OR_RETURN(
-      const auto server,
-      rpc::Server::Start(server_options, {&service, &admin, &debug}));
+  server_options.access = roles.access();
+  std::vector<grpc::Service*> services = {&service};
+  const std::vector<grpc::Service*> of_operators = {&admin, &debug};
+  std::unique_ptr<rpc::Server> apart;
+  if (admin_listen.empty()) {
+    services.insert(services.end(), of_operators.begin(), of_operators.end());
+  } else {
+    rpc::ServerOptions admin_options = server_options;
+    admin_options.listen = admin_listen;
+    ASSIGN_OR_RETURN(apart, rpc::Server::Start(admin_options, of_operators));
+  }
+  ASSIGN_OR_RETURN(const auto server,
+                   rpc::Server::Start(server_options, services));
   std::unique_ptr<web::Server> web;
   if (!deployment.web_listen.empty()) {
     std::vector<web::Route> routes = pages.Routes();
@@ -176,9 +224,11 @@ absl::Status Serve(const Deployment& deployment,
                                              std::move(routes)));
     LOG(INFO) << "metrics, probes and the live page on port " << web->port();
   }
-  const std::string serves =
-      absl::StrCat("manager of cluster ", options.core.cluster_id,
-                   " listens on ", absl::GetFlag(FLAGS_listen));
+  const std::string serves = absl::StrCat(
+      "manager of cluster ", options.core.cluster_id, " listens on ",
+      absl::GetFlag(FLAGS_listen),
+      apart == nullptr ? ""
+                       : absl::StrCat(", for operators on ", admin_listen));
   LOG(INFO) << serves;
   TellServiceIsReady(serves);
   await_end();

@@ -28,6 +28,10 @@ absl::string_view RoleName(Role role);  // "head", "middle", ...
 // Of a member's or a manager's: host:port, or a path.
 inline constexpr size_t kMaxAddressBytes = 256;
 
+// Among a member's link addresses: that of its server for other nodes, if it
+// has one apart.
+inline constexpr char kPeerCalls[] = "grpc";
+
 // A node that is in a chain, or may come to be.
 struct Member {
   std::string node_id;
@@ -37,6 +41,12 @@ struct Member {
   uint64_t heap_bytes = 0;
   std::string heap_id;       // the heap's uuid, 16 bytes: survives a restart
   Agreement agreement = {};  // what it can work with
+
+  // Where the other nodes' calls go: where clients' do, or to a server apart.
+  const std::string& peer_address() const {
+    const auto apart = link_addresses.find(kPeerCalls);
+    return apart == link_addresses.end() ? service_address : apart->second;
+  }
 
   // Whether `later` is this node, started again on the same heap.
   bool IsRestartedAs(const Member& later) const {

@@ -27,7 +27,7 @@ void Vouching::SetView(const View& view) {
   if (view.IndexOf(self_.node_id, self_.incarnation) < 0) return;
   for (const Member& member : view.members) {
     if (member.node_id == self_.node_id) continue;
-    others_[member.node_id].address = member.service_address;
+    others_[member.node_id].address = member.peer_address();
   }
 }
 

@@ -42,6 +42,8 @@
 #include "node/storage/medium_errors.h"
 #include "replica/procedure.h"
 #include "rpc/credentials.h"
+#include "rpc/server.h"
+#include "security/role_flags.h"
 #include "security/tls_flags.h"
 #include "transport/shm/shm_transport.h"
 #include "transport/tcp/tcp_transport.h"
@@ -70,6 +72,9 @@ class Failure {
   absl::Mutex mutex_;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
 };
+
+// Of other nodes' calls, which bring some hundred bytes.
+constexpr int kMaxPeerRequestBytes = 64 << 10;
 
 // No more wake-ups than that for what nobody waits for; see ChainOptions.
 constexpr absl::Duration kAckDelay = absl::Milliseconds(1);
@@ -144,12 +149,13 @@ absl::StatusOr<NodeOptions> OptionsFrom(
   return options;
 }
 
-// `rendezvous` sets those over verbs up. Best first. What goes over plain TCP
-// is for who goes without certificates.
+// `rendezvous` sets those over verbs up. Best first. With certificates sessions
+// come over gRPC alone: who is at the other end of these has proved nothing.
 std::vector<SessionLinks::Offer> SessionOffers(
     const NodeFlags& flags, std::shared_ptr<SessionRendezvous> rendezvous,
     bool in_the_clear) {
   std::vector<SessionLinks::Offer> offers;
+  if (!in_the_clear) return offers;
   const std::string host_id = HostId();
   if (!host_id.empty()) {
     offers.push_back({transport::ShmTransports(),
@@ -166,9 +172,7 @@ std::vector<SessionLinks::Offer> SessionOffers(
                         "", ""});
     }
   }
-  if (in_the_clear) {
-    offers.push_back({transport::TcpTransports(), flags.session_listen, ""});
-  }
+  offers.push_back({transport::TcpTransports(), flags.session_listen, ""});
   return offers;
 }
 
@@ -179,6 +183,12 @@ std::string HostOf(const std::string& address) {
 std::string Advertised(const NodeFlags& flags, int port) {
   if (!flags.advertise.empty()) return flags.advertise;
   return absl::StrCat(HostOf(flags.listen), ":", port);
+}
+
+// Where other nodes' calls come; "": where clients' do.
+std::string PeerListen(const NodeFlags& flags, bool secure) {
+  if (!flags.peer_listen.empty() || !secure) return flags.peer_listen;
+  return absl::StrCat(HostOf(flags.listen), ":0");
 }
 
 absl::StatusOr<std::unique_ptr<Media>> OpenMedia(const NodeFlags& flags) {
@@ -209,6 +219,8 @@ absl::Status Serve(const NodeFlags& flags,
                    security::CertificatesOfFlags({flags.storage.cluster_id,
                                                   security::Role::kNode,
                                                   flags.storage.node_id}));
+  ASSIGN_OR_RETURN(const auto roles,
+                   security::FlaggedRoles::Open(certificates));
   ASSIGN_OR_RETURN(const auto credentials,
                    rpc::Credentials::MakeIfAny(std::move(certificates)));
   ASSIGN_OR_RETURN(auto media, OpenMedia(flags));
@@ -273,16 +285,19 @@ absl::Status Serve(const NodeFlags& flags,
   MemoryTrimmer trimmer;
   SessionServerOptions session_options;
   session_options.on_much_freed = [&trimmer] { trimmer.Ask(); };
+  session_options.access = roles.access().get();
   SessionServer sessions(session_options, node.get());
   SessionService session_service(&sessions);
   membership::DebugService debug("kamino_node",
                                  [&pages] { return pages.Metrics(); });
   std::unique_ptr<SessionLinks> session_links;
+  std::unique_ptr<rpc::Server> peers;
   const auto stop = [&] {
     pages.Detach();
     session_links.reset();
     node->Stop();
     server.reset();
+    peers.reset();
     rendezvous->Stop();
   };
   const auto start = [&]() -> absl::Status {
@@ -291,11 +306,23 @@ absl::Status Serve(const NodeFlags& flags,
         SessionLinks::Listen(SessionOffers(flags, session_service.rendezvous(),
                                            credentials == nullptr),
                              &sessions));
+    std::vector<grpc::Service*> services = {&session_service, &debug};
+    const std::vector<grpc::Service*> of_peers = {rendezvous.get(), &vouches};
+    const std::string peer_listen =
+        PeerListen(flags, /*secure=*/credentials != nullptr);
+    if (peer_listen.empty()) {
+      services.insert(services.end(), of_peers.begin(), of_peers.end());
+    } else {
+      rpc::ServerOptions apart;
+      apart.listen = peer_listen;
+      apart.max_request_bytes = kMaxPeerRequestBytes;
+      apart.credentials = credentials;
+      apart.access = roles.access();
+      ASSIGN_OR_RETURN(peers, rpc::Server::Start(apart, of_peers));
+    }
     ASSIGN_OR_RETURN(server, NodeServer::Start(flags.listen, node.get(),
-                                               {rendezvous.get(), &vouches,
-                                                &session_service, &debug},
-                                               session_links->live(),
-                                               credentials));
+                                               services, session_links->live(),
+                                               credentials, roles.access()));
     return absl::OkStatus();
   };
   if (absl::Status started = start(); !started.ok()) {
@@ -306,13 +333,16 @@ absl::Status Serve(const NodeFlags& flags,
   pages.Attach(node.get(), &agent);
   address = Advertised(flags, server->port());
   session_service.SetCarriers(session_links->carriers(address));
+  const std::string peer_address =
+      peers == nullptr ? "" : absl::StrCat(HostOf(address), ":", peers->port());
   const std::string listens = absl::StrCat(
       "node ", flags.storage.node_id, " of cluster ", flags.storage.cluster_id,
       " listens on ", flags.listen, " as ", address,
+      peers == nullptr ? "" : " and for other nodes as ", peer_address,
       ", and asks to be taken in by ", absl::StrJoin(flags.managers, " or "));
   LOG(INFO) << listens;
   TellServiceIsReady(listens);
-  if (absl::Status joins = node->Join(address); !joins.ok()) {
+  if (absl::Status joins = node->Join(address, peer_address); !joins.ok()) {
     stop();
     return joins;
   }

@@ -30,6 +30,11 @@ ABSL_FLAG(std::string, listen, "",
           "host:port for clients, gRPC (required). Port 0 picks one.");
 ABSL_FLAG(std::string, advertise, "",
           "host:port under which clients reach --listen; by default the same.");
+ABSL_FLAG(
+    std::string, peer_listen, "",
+    "host:port for the other nodes' calls, gRPC; the host is the one that "
+    "--advertise or --listen names. By default any port with "
+    "certificates; without they come to --listen.");
 ABSL_FLAG(std::string, session_listen, "",
           "host:port on which clients' sessions come over plain TCP, besides "
           "--listen; by default any port of --listen's host.");
@@ -287,6 +292,10 @@ absl::StatusOr<NodeFlags> ReadNodeFlags() {
         absl::StrCat(flags.listen.substr(0, flags.listen.rfind(':')), ":0");
   }
   RETURN_IF_ERROR(CheckAddressFlag("listen", flags.listen, true));
+  flags.peer_listen = absl::GetFlag(FLAGS_peer_listen);
+  if (!flags.peer_listen.empty()) {
+    RETURN_IF_ERROR(CheckAddressFlag("peer_listen", flags.peer_listen, true));
+  }
   if (!flags.advertise.empty()) {
     RETURN_IF_ERROR(CheckAddressFlag("advertise", flags.advertise, false));
   }

@@ -25,6 +25,7 @@ struct NodeFlags {
   bool prefault = true;
   std::string listen;
   std::string advertise;
+  std::string peer_listen;  // "": as --peer_listen says
   std::string link_listen;
   std::string link_advertise;
   std::string session_listen;

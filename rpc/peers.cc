@@ -45,6 +45,10 @@ class Cache {
       ABSL_GUARDED_BY(mutex_);
 };
 
+absl::Status NoCertificate() {
+  return absl::UnauthenticatedError("the caller has shown no certificate");
+}
+
 class Factory final
     : public grpc::experimental::ServerInterceptorFactoryInterface {
  public:
@@ -64,16 +68,15 @@ class Factory final
 
 absl::StatusOr<security::Certificate> PeerOf(
     const grpc::ServerContextBase& context) {
-  static Cache* const cache = new Cache;
   const auto known = context.auth_context();
-  if (known != nullptr) {
-    const auto found =
-        known->FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME);
-    if (!found.empty()) {
-      return cache->Get({found.front().data(), found.front().size()}, *known);
-    }
-  }
-  return absl::UnauthenticatedError("the caller has shown no certificate");
+  return known != nullptr ? PeerOf(*known) : NoCertificate();
+}
+
+absl::StatusOr<security::Certificate> PeerOf(const grpc::AuthContext& known) {
+  static Cache* const cache = new Cache;
+  const auto found = known.FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME);
+  if (found.empty()) return NoCertificate();
+  return cache->Get({found.front().data(), found.front().size()}, known);
 }
 
 void Peers::OnCall(const grpc::ServerContextBase& context) {

@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "grpcpp/security/auth_context.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_interceptor.h"
 #include "rpc/connection_ends.h"
@@ -23,6 +24,7 @@ namespace kamino::rpc {
 // Thread-safe.
 absl::StatusOr<security::Certificate> PeerOf(
     const grpc::ServerContextBase& context);
+absl::StatusOr<security::Certificate> PeerOf(const grpc::AuthContext& known);
 
 // Of the connections of one server, as calls come by them: ends each once its
 // peer is believed no more. Thread-safe.

@@ -20,6 +20,14 @@ absl::Status NotLeader(const std::string& leader, ChainId chain_id) {
   return status;
 }
 
+absl::Status WithoutLeader(absl::Status status) {
+  auto detail = DetailIn<NotLeaderDetail>(status);
+  if (!detail.has_value()) return status;
+  detail->clear_leader_address();
+  SetDetail(*detail, &status);
+  return status;
+}
+
 std::optional<std::string> LeaderIn(const absl::Status& status) {
   const auto detail = DetailIn<NotLeaderDetail>(status);
   if (!detail.has_value()) return std::nullopt;

@@ -16,6 +16,10 @@ namespace kamino::rpc {
 absl::Status NotLeader(const std::string& leader,
                        ChainId chain_id = kOnlyChain);
 
+// Such an answer without the address, for those who would find another service
+// there; other statuses as they are.
+absl::Status WithoutLeader(absl::Status status);
+
 // Of such an answer, `leader`. Nothing: the status is something else.
 std::optional<std::string> LeaderIn(const absl::Status& status);
 

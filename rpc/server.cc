@@ -11,6 +11,7 @@
 #include "grpcpp/health_check_service_interface.h"
 #include "grpcpp/resource_quota.h"
 #include "grpcpp/server_builder.h"
+#include "rpc/call_guard.h"
 #include "rpc/channel.h"
 #include "rpc/credentials.h"
 #include "rpc/grpc_time.h"
@@ -56,6 +57,19 @@ void Configure(const ServerOptions& options, grpc::ServerBuilder* builder) {
       builder);
 }
 
+std::shared_ptr<grpc::ServerCredentials> CredentialsFor(
+    const ServerOptions& options, int port) {
+  if (options.credentials == nullptr) return ServerCredentials();
+  const std::string host = options.listen.substr(0, options.listen.rfind(':'));
+  auto credentials =
+      options.credentials->ToServe(absl::StrCat(host, ":", port));
+  credentials->SetAuthMetadataProcessor(GuardCalls(
+      options.access != nullptr
+          ? options.access
+          : std::make_shared<security::Access>(security::RoleMap())));
+  return credentials;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(
@@ -78,11 +92,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   std::shared_ptr<grpc::experimental::ExternalConnectionAcceptor> to =
       builder.experimental().AddExternalConnectionAcceptor(
           Builder::ExternalConnectionType::FROM_FD,
-          options.credentials == nullptr
-              ? ServerCredentials()
-              : options.credentials->ToServe(absl::StrCat(
-                    options.listen.substr(0, options.listen.rfind(':')), ":",
-                    server->acceptor_->port())));
+          CredentialsFor(options, server->acceptor_->port()));
   if (options.credentials != nullptr) {
     std::vector<
         std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>>

@@ -14,6 +14,7 @@
 #include "grpcpp/server.h"
 #include "rpc/acceptor.h"
 #include "rpc/credentials.h"
+#include "security/access.h"
 
 namespace kamino::rpc {
 
@@ -31,6 +32,8 @@ struct ServerOptions {
   absl::Duration max_idle = absl::InfiniteDuration();
   // Who this is, and who may call. Null: all is in the clear.
   std::shared_ptr<const Credentials> credentials;
+  // With credentials, what they may do. Null: what their certificates name.
+  std::shared_ptr<security::Access> access;
 };
 
 class Server {

@@ -151,12 +151,16 @@ absl::Status Node::Listen() {
   return absl::OkStatus();
 }
 
-absl::Status Node::Join(const std::string& service_address) {
+absl::Status Node::Join(const std::string& service_address,
+                        const std::string& peer_address) {
   Member self;
   self.node_id = options_.chain.node_id;
   self.incarnation = storage_->record()->state().incarnation;
   self.service_address = service_address;
-  self.link_addresses = links_->Addresses(service_address);
+  const bool apart = !peer_address.empty();
+  self.link_addresses =
+      links_->Addresses(apart ? peer_address : service_address);
+  if (apart) self.link_addresses[membership::kPeerCalls] = peer_address;
   self.heap_bytes = storage_->heap()->region()->size();
   self.heap_id = replica::BytesOf(storage_->record()->state().heap_id);
   self.agreement = agreement_;

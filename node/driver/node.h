@@ -120,9 +120,10 @@ class Node {
   ~Node();
 
   // Registers with the manager, once, as a node that clients reach at
-  // `service_address` (host:port); a while later, when this node has died again
-  // and again.
-  absl::Status Join(const std::string& service_address);
+  // `service_address` (host:port), and other nodes at `peer_address`, or there,
+  // too, if it is ""; a while later, when this node has died again and again.
+  absl::Status Join(const std::string& service_address,
+                    const std::string& peer_address = "");
 
   // The process is about to end in order. Executes nothing more, and calls
   // `done`, once, on the core thread, when the next head will not take what

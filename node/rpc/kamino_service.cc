@@ -15,6 +15,7 @@
 #include "replica/builtins.h"
 #include "replica/errors.h"
 #include "rpc/call_counts.h"
+#include "rpc/call_guard.h"
 #include "rpc/grpc_time.h"
 
 namespace kamino::node {
@@ -81,8 +82,9 @@ void KaminoService::FillHeader(uint64_t view_id, uint64_t sequence,
   header->set_served_by(node_->node_id());
 }
 
-KaminoService::KaminoService(Node* node)
+KaminoService::KaminoService(Node* node, security::Access* access)
     : node_(node),
+      access_(access),
       get_messages_(&node->reads()),
       batch_get_messages_(&node->reads()),
       commit_messages_(&node->results()),
@@ -124,12 +126,14 @@ ServerUnaryReactor* KaminoService::Read(CallbackServerContext* context,
   }
   const absl::Time deadline = DeadlineOf(*context, node_->Now());
   const auto bytes = static_cast<int64_t>(request->ByteSizeLong());
+  const PrincipalPtr by = rpc::PrincipalOf(*context, access_);
   return Run(
       context, &node_->reads(), bytes, response, [=, this](ChainNode& node) {
         absl::Status status = node_->reads().Begin(
             context->peer(), context->IsCancelled(), deadline, node_->Now());
         if (!status.ok()) return status;
-        status = read(node);
+        status = read(node, by);
+        NoteDenied(status, by);
         CountAnswer<Request, Response>(context);
         return status;
       });
@@ -170,6 +174,7 @@ ServerUnaryReactor* KaminoService::Mutate(
   request.mutation.since = id.in_session() ? 0 : id.since();
   request.mutation.in_session = id.in_session();
   const absl::Time began = node_->Now();
+  request.by = rpc::PrincipalOf(*context, access_);
   request.deadline = DeadlineOf(*context, began);
   request.abandoned = [context] { return context->IsCancelled(); };
   if (kHasLargeAnswer<Request>) {
@@ -177,12 +182,13 @@ ServerUnaryReactor* KaminoService::Mutate(
       return node_->results().CheckRoomForAnswer(context->peer());
     };
   }
-  request.done = [=, this](head::RequestOutcome outcome) {
+  request.done = [=, this, by = request.by](head::RequestOutcome outcome) {
     if (outcome.status.ok() && outcome.voided) outcome.status = WasVoided();
     if (outcome.status.ok()) outcome.status = fill(outcome.result, response);
     FillHeader(node_->view_board().current()->view_id(), outcome.sequence,
                response->mutable_header());
     CountAnswer<Request, Response>(context);
+    NoteDenied(outcome.status, by);
     Answer<Response>(reactor, began, outcome.status);
   };
   node_->Mutate(std::move(request));
@@ -194,12 +200,15 @@ ServerUnaryReactor* KaminoService::Mutate(
 ServerUnaryReactor* KaminoService::Get(CallbackServerContext* context,
                                        const kamino::v1::GetRequest* request,
                                        kamino::v1::GetResponse* response) {
-  return Read(context, request, response, [=, this](ChainNode& node) {
-    return node.Read(
-        nullptr,
-        [&](Objects& objects) { return ReadOne(objects, *request, response); },
-        ReadAtOf(*request));
-  });
+  return Read(context, request, response,
+              [=, this](ChainNode& node, const PrincipalPtr& by) {
+                return node.Read(
+                    ScopeOf(by),
+                    [&](Objects& objects) {
+                      return ReadOne(objects, *request, response);
+                    },
+                    ReadAtOf(*request));
+              });
 }
 
 ServerUnaryReactor* KaminoService::BatchGet(
@@ -208,20 +217,21 @@ ServerUnaryReactor* KaminoService::BatchGet(
   if (absl::Status ok = CheckBatch(*request); !ok.ok()) {
     return Refuse(context, response, ok);
   }
-  return Read(context, request, response, [=, this](ChainNode& node) {
-    return node.Read(
-        nullptr,
-        [&](Objects& objects) {
-          return ReadBatch(objects, *request, response);
-        },
-        ReadAtOf(*request));
-  });
+  return Read(context, request, response,
+              [=, this](ChainNode& node, const PrincipalPtr& by) {
+                return node.Read(
+                    ScopeOf(by),
+                    [&](Objects& objects) {
+                      return ReadBatch(objects, *request, response);
+                    },
+                    ReadAtOf(*request));
+              });
 }
 
 grpc::ServerWriteReactor<kamino::v1::ScanResponse>* KaminoService::Scan(
     CallbackServerContext* context, const kamino::v1::ScanRequest* request) {
   return ScanStream::Start(node_, context, DeadlineOf(*context, node_->Now()),
-                           *request);
+                           *request, access_);
 }
 
 ServerUnaryReactor* KaminoService::GetOutcome(
@@ -231,9 +241,10 @@ ServerUnaryReactor* KaminoService::GetOutcome(
   const kamino::v1::RequestId& id = request->request_id();
   if (absl::Status ok = CheckId(id); !ok.ok())
     return Refuse(context, response, ok);
-  return Read(context, request, response, [=](ChainNode& node) -> absl::Status {
-    return node.ReadOutcome(request->request_id(), response);
-  });
+  return Read(context, request, response,
+              [=](ChainNode& node, const PrincipalPtr& by) -> absl::Status {
+                return node.ReadOutcome(request->request_id(), response, by);
+              });
 }
 
 // --- Mutations.

@@ -11,6 +11,7 @@
 #include "node/driver/node.h"
 #include "node/rpc/counted_messages.h"
 #include "node/rpc/status_details.h"
+#include "security/access.h"
 
 namespace kamino::node {
 
@@ -21,7 +22,8 @@ class KaminoService final : public kamino::v1::KaminoService::CallbackService {
   // gets an answer that says so.
   static constexpr int kMaxMessageBytes = 8 << 20;
 
-  explicit KaminoService(Node* node);
+  // `access`, which outlives this: what callers may do; null: everything.
+  explicit KaminoService(Node* node, security::Access* access = nullptr);
 
   grpc::ServerUnaryReactor* Get(grpc::CallbackServerContext* context,
                                 const kamino::v1::GetRequest* request,
@@ -112,7 +114,13 @@ class KaminoService final : public kamino::v1::KaminoService::CallbackService {
   void FillHeader(uint64_t view_id, uint64_t sequence,
                   kamino::v1::ResponseHeader* header) const;
 
+  // Of what was refused for a key or a session.
+  void NoteDenied(const absl::Status& status, const PrincipalPtr& by) const {
+    if (access_ != nullptr) access_->Note(status, by.get());
+  }
+
   Node* const node_;
+  security::Access* const access_;
   // Of GetChain and GetNodeStatus, which are to be answered also while reads
   // are refused.
   CallLoad looks_{CallLoadOptions()};

@@ -16,14 +16,16 @@ constexpr size_t kMaxMemoryBytes = 1u << 30;
 absl::StatusOr<std::unique_ptr<NodeServer>> NodeServer::Start(
     const std::string& listen, Node* node, std::vector<grpc::Service*> others,
     std::function<int()> bounded_elsewhere,
-    std::shared_ptr<const rpc::Credentials> credentials) {
-  auto server = absl::WrapUnique(new NodeServer(node));
+    std::shared_ptr<const rpc::Credentials> credentials,
+    std::shared_ptr<security::Access> access) {
+  auto server = absl::WrapUnique(new NodeServer(node, access));
   rpc::ServerOptions options;
   options.listen = listen;
   options.max_request_bytes = KaminoService::kMaxMessageBytes;
   options.max_memory_bytes = kMaxMemoryBytes;
   options.bounded_elsewhere = std::move(bounded_elsewhere);
   options.credentials = std::move(credentials);
+  options.access = std::move(access);
   others.push_back(&server->service_);
   ASSIGN_OR_RETURN(server->server_, rpc::Server::Start(options, others));
   server->SetRole(membership::Role::kOutside, false);

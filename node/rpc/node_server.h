@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -24,14 +25,15 @@ class NodeServer {
  public:
   // `node` must outlive the server, and be stopped before it (its requests are
   // answered then). `others` are services that are served beside it, and
-  // outlive it too. `bounded_elsewhere`, `credentials`: as rpc::ServerOptions
-  // has them.
+  // outlive it too. `bounded_elsewhere`, `credentials`, `access`: as
+  // rpc::ServerOptions has them.
   // kUnavailable: the address cannot be bound.
   static absl::StatusOr<std::unique_ptr<NodeServer>> Start(
       const std::string& listen, Node* node,
       std::vector<grpc::Service*> others = {},
       std::function<int()> bounded_elsewhere = nullptr,
-      std::shared_ptr<const rpc::Credentials> credentials = nullptr);
+      std::shared_ptr<const rpc::Credentials> credentials = nullptr,
+      std::shared_ptr<security::Access> access = nullptr);
 
   int port() const { return server_->port(); }
 
@@ -39,8 +41,10 @@ class NodeServer {
   void SetRole(membership::Role role, bool lease_valid);
 
  private:
-  explicit NodeServer(Node* node) : service_(node) {}
+  NodeServer(Node* node, std::shared_ptr<security::Access> access)
+      : access_(std::move(access)), service_(node, access_.get()) {}
 
+  const std::shared_ptr<security::Access> access_;
   KaminoService service_;
   std::unique_ptr<rpc::Server> server_;
 };

@@ -8,8 +8,9 @@ namespace kamino::node {
 
 ScanStream* ScanStream::Start(Node* node, grpc::CallbackServerContext* context,
                               absl::Time deadline,
-                              const kamino::v1::ScanRequest& request) {
-  auto* stream = new ScanStream(node, context, deadline, request);
+                              const kamino::v1::ScanRequest& request,
+                              security::Access* access) {
+  auto* stream = new ScanStream(node, context, deadline, request, access);
   absl::Status ok = CheckAsked(request.chain_id(), node->chain_id());
   if (ok.ok()) ok = CheckScan(request);
   if (!ok.ok()) {
@@ -48,7 +49,7 @@ void ScanStream::ReadAndWrite(ChainNode& node) {
 absl::Status ScanStream::ReadMessage(ChainNode& node) {
   response_.Clear();
   absl::Status status =
-      node.Read(nullptr, [this](engine::KeyValueReader& objects) {
+      node.Read(ScopeOf(by_), [this](engine::KeyValueReader& objects) {
         return ReadNext(objects, &cursor_, &response_);
       });
   kamino::v1::ResponseHeader* header = response_.mutable_header();
@@ -69,6 +70,7 @@ void ScanStream::OnWriteDone(bool ok) {
 void ScanStream::FinishWith(const absl::Status& status) {
   rpc::CountServed<kamino::v1::ScanResponse>(status.raw_code(),
                                              node_->Now() - began_);
+  if (access_ != nullptr) access_->Note(status, by_.get());
   Finish(
       ToGrpcStatus(status, *node_->view_board().current(), node_->node_id()));
 }

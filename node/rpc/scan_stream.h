@@ -11,6 +11,7 @@
 #include "kamino/v1/kamino.grpc.pb.h"
 #include "node/driver/node.h"
 #include "node/reads.h"
+#include "rpc/call_guard.h"
 
 namespace kamino::node {
 
@@ -20,7 +21,8 @@ class ScanStream final
  public:
   static ScanStream* Start(Node* node, grpc::CallbackServerContext* context,
                            absl::Time deadline,
-                           const kamino::v1::ScanRequest& request);
+                           const kamino::v1::ScanRequest& request,
+                           security::Access* access);
 
   void OnWriteDone(bool ok) override;
   void OnCancel() override { cancelled_ = true; }
@@ -28,8 +30,11 @@ class ScanStream final
 
  private:
   ScanStream(Node* node, grpc::CallbackServerContext* context,
-             absl::Time deadline, const kamino::v1::ScanRequest& request)
+             absl::Time deadline, const kamino::v1::ScanRequest& request,
+             security::Access* access)
       : node_(node),
+        access_(access),
+        by_(rpc::PrincipalOf(*context, access)),
         context_(context),
         peer_(context->peer()),
         deadline_(deadline),
@@ -41,6 +46,8 @@ class ScanStream final
   void FinishWith(const absl::Status& status);
 
   Node* const node_;
+  security::Access* const access_;
+  const PrincipalPtr by_;
   grpc::CallbackServerContext* const context_;
   const std::string peer_;     // the connection it came by
   const absl::Time deadline_;  // on the node's clock

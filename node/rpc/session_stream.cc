@@ -22,6 +22,7 @@ class StreamCarrier final : public SessionCarrier {
   void Close() override { stream_->Close(); }
   void Abort() override { stream_->Abort(); }
   std::string peer() const override { return stream_->peer(); }
+  std::string identity() const override { return stream_->identity(); }
 
  private:
   const std::shared_ptr<SessionStream> stream_;

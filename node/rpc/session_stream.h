@@ -14,6 +14,7 @@
 #include "absl/synchronization/mutex.h"
 #include "kamino/v1/session.grpc.pb.h"
 #include "node/session/session_server.h"
+#include "rpc/call_guard.h"
 
 namespace kamino::node {
 
@@ -35,6 +36,7 @@ class SessionStream final
   // It ends now, whatever its client takes.
   void Abort();
   const std::string& peer() const { return peer_; }
+  const std::string& identity() const { return identity_; }
 
  private:
   // What to tell gRPC, once the lock is released: it may call back at once.
@@ -44,6 +46,7 @@ class SessionStream final
       : server_(server),
         id_(server->NewId()),
         peer_(context->peer()),
+        identity_(rpc::IdentityOf(*context)),
         context_(context) {}
 
   void OnReadDone(bool ok) override;
@@ -60,6 +63,7 @@ class SessionStream final
   SessionServer* const server_;
   const uint64_t id_;
   const std::string peer_;
+  const std::string identity_;
   grpc::CallbackServerContext* const context_;  // until Finish
   std::shared_ptr<SessionStream> self_;         // until OnDone
 

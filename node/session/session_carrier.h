@@ -39,6 +39,10 @@ class SessionCarrier {
 
   // For log lines.
   virtual std::string peer() const = 0;
+
+  // Who the peer has proved to be, as a URI (security/identity.h), from the
+  // first frame on; "": nobody.
+  virtual std::string identity() const { return ""; }
 };
 
 }  // namespace kamino::node

@@ -36,11 +36,13 @@ absl::Status Overloaded(absl::string_view what) {
 }  // namespace
 
 SessionConnection::SessionConnection(const SessionLimits& limits, Node* node,
+                                     security::Access* access,
                                      std::unique_ptr<SessionCarrier> carrier,
                                      Finder find, size_t* all_held,
                                      absl::Time now)
     : limits_(limits),
       node_(node),
+      access_(access),
       carrier_(std::move(carrier)),
       find_(std::move(find)),
       all_held_(all_held),
@@ -59,6 +61,9 @@ void SessionConnection::OnFrame(absl::string_view bytes, absl::Time now) {
   frame_since_ = now;
   auto frame = session::ParseFrame(bytes);
   if (!frame.ok()) return Goodbye(Malformed(frame.status().message()));
+  if (absl::Status may = CheckFrame(frame->kind); !may.ok()) {
+    return Goodbye(may);
+  }
   if (state_ == State::kGreeting && frame->kind == FrameKind::kHello) {
     return OnHello(frame->parts, now);
   }
@@ -102,7 +107,8 @@ void SessionConnection::OnHello(absl::string_view body, absl::Time now) {
       [find = find_](absl::StatusOr<head::SessionInfo> session) {
         SessionConnection* const self = find();
         if (self != nullptr) self->OnOpened(std::move(session));
-      });
+      },
+      peer());
 }
 
 void SessionConnection::OpenSession(const SessionName& asked_for,
@@ -113,6 +119,7 @@ void SessionConnection::OpenSession(const SessionName& asked_for,
   params.window = asked_for.window();
   params.lease = absl::Milliseconds(asked_for.lease_ms());
   params.deadline = now + kDefaultTimeout;
+  params.by = peer();
   node_->chain_node().OpenSession(
       params, now, [find = find_](absl::StatusOr<head::SessionInfo> session) {
         SessionConnection* const self = find();
@@ -122,7 +129,10 @@ void SessionConnection::OpenSession(const SessionName& asked_for,
 
 void SessionConnection::OnOpened(absl::StatusOr<head::SessionInfo> opened) {
   if (ended()) return;
-  if (!opened.ok()) return Goodbye(opened.status());
+  if (!opened.ok()) {
+    NoteDenied(opened.status());
+    return Goodbye(opened.status());
+  }
   session_id_ = opened->id;
   session_epoch_ = opened->epoch;
   SessionName session;
@@ -164,6 +174,10 @@ absl::Status SessionConnection::OnRequest(const session::Request& request,
   if (method == 0 || method > session::kLastMethod) {
     Answer(request.tag, Malformed(absl::StrCat("there is no method ", method)),
            0, "");
+    return absl::OkStatus();
+  }
+  if (absl::Status may = CheckMethod(request.method); !may.ok()) {
+    Answer(request.tag, may, 0, "");
     return absl::OkStatus();
   }
   if (absl::Status room = CheckRoom(request); !room.ok()) {
@@ -228,7 +242,8 @@ void SessionConnection::Read(const session::Request& request) {
   }
   ReadAnswer answer;
   ChainNode& node = node_->chain_node();
-  const absl::Status read = ReadFor(request, node, &answer);
+  const absl::Status read = ReadFor(request, ScopeOf(peer()), node, &answer);
+  NoteDenied(read);
   const uint64_t sequence = node.core().settled();
   if (!read.ok()) return Answer(request.tag, read, sequence, "");
   const size_t bytes = answer.message->ByteSizeLong();
@@ -252,6 +267,7 @@ void SessionConnection::Mutate(const session::Request& request,
   head::Request asked;
   asked.mutation = std::move(*mutation);
   asked.mutation.client_id = session_id_;
+  asked.by = peer();
   asked.deadline =
       now + (request.timeout_ms == 0 ? kDefaultTimeout
                                      : absl::Milliseconds(request.timeout_ms));
@@ -273,6 +289,7 @@ void SessionConnection::Mutate(const session::Request& request,
       outcome.status = WasVoided();
     }
     if (!outcome.status.ok()) {
+      self->NoteDenied(outcome.status);
       return self->Answer(tag, outcome.status, sequence, "");
     }
     auto body = ToResponse(method, std::move(outcome));
@@ -295,20 +312,23 @@ void SessionConnection::KeepAlive(uint32_t tag, absl::Time now) {
         const uint64_t settled =
             session.ok() ? self->node_->chain_node().core().settled() : 0;
         self->Answer(tag, session.status(), settled, "");
-      });
+      },
+      peer());
 }
 
 void SessionConnection::CloseSession(uint32_t tag) {
   if (session_id_ == 0) {
     return Answer(tag, Malformed("this connection has no session"), 0, "");
   }
-  node_->chain_node().CloseSession(session_id_, node_->Now(),
-                                   [find = find_, tag](absl::Status status) {
-                                     SessionConnection* const self = find();
-                                     if (self == nullptr) return;
-                                     if (status.ok()) self->session_id_ = 0;
-                                     self->Answer(tag, status, 0, "");
-                                   });
+  node_->chain_node().CloseSession(
+      session_id_, node_->Now(),
+      [find = find_, tag](absl::Status status) {
+        SessionConnection* const self = find();
+        if (self == nullptr) return;
+        if (status.ok()) self->session_id_ = 0;
+        self->Answer(tag, status, 0, "");
+      },
+      peer());
 }
 
 // --- What goes.

@@ -22,6 +22,7 @@
 #include "node/driver/node.h"
 #include "node/session/session_carrier.h"
 #include "proto/session_frame.h"
+#include "security/access.h"
 
 namespace kamino::node {
 
@@ -49,8 +50,10 @@ class SessionConnection {
   // still there: requests outlive connections.
   using Finder = std::function<SessionConnection*()>;
 
-  // `node` outlives this. `all_held` counts the bytes of all connections.
+  // `node` and `access` outlive this. `all_held` counts the bytes of all
+  // connections. `access`: what its peer may do; null: everything.
   SessionConnection(const SessionLimits& limits, Node* node,
+                    security::Access* access,
                     std::unique_ptr<SessionCarrier> carrier, Finder find,
                     size_t* all_held, absl::Time now);
   ~SessionConnection();
@@ -85,6 +88,15 @@ class SessionConnection {
     std::shared_ptr<bool> cancelled = std::make_shared<bool>(false);
   };
 
+  // That the peer may send such a frame, as of now.
+  absl::Status CheckFrame(session::FrameKind kind);
+  absl::Status CheckMethod(session::Method method);
+  // Whose connection it is; null: he may do everything.
+  PrincipalPtr peer() const {
+    return grant_ == nullptr ? nullptr : grant_->principal;
+  }
+  // Of what was refused for a key or a session.
+  void NoteDenied(const absl::Status& status);
   void OnHello(absl::string_view body, absl::Time now);
   void OpenSession(const kamino::v1::SessionName& asked_for, absl::Time now);
   void OnOpened(absl::StatusOr<head::SessionInfo> opened);
@@ -123,10 +135,14 @@ class SessionConnection {
 
   const SessionLimits limits_;
   Node* const node_;
+  security::Access* const access_;
   const std::unique_ptr<SessionCarrier> carrier_;
   const Finder find_;
   size_t* const all_held_;
 
+  // As of this generation of what is granted.
+  uint64_t generation_ = 0;
+  security::GrantPtr grant_;
   // Of this frame: keys that it may still look up.
   size_t lookups_left_ = 0;
   State state_ = State::kGreeting;

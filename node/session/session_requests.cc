@@ -113,13 +113,13 @@ absl::StatusOr<std::string> ToResponse(Method method,
   }
 }
 
-absl::Status ReadFor(const session::Request& request, ChainNode& node,
-                     ReadAnswer* answer) {
+absl::Status ReadFor(const session::Request& request, const KeyScope* scope,
+                     ChainNode& node, ReadAnswer* answer) {
   if (request.method == Method::kGet) {
     ASSIGN_OR_RETURN(auto asked, Parse<kamino::v1::GetRequest>(request.body));
     answer->message = &answer->one;
     return node.Read(
-        nullptr,
+        scope,
         [&](Objects& objects) { return ReadOne(objects, asked, &answer->one); },
         ReadAtOf(asked));
   }
@@ -128,7 +128,7 @@ absl::Status ReadFor(const session::Request& request, ChainNode& node,
   RETURN_IF_ERROR(CheckBatch(asked));
   answer->message = &answer->many;
   return node.Read(
-      nullptr,
+      scope,
       [&](Objects& objects) {
         return ReadBatch(objects, asked, &answer->many);
       },

@@ -29,8 +29,8 @@ struct ReadAnswer {
   const google::protobuf::MessageLite* message = nullptr;
 };
 // Errors as ChainNode::Read's.
-absl::Status ReadFor(const session::Request& request, ChainNode& node,
-                     ReadAnswer* answer);
+absl::Status ReadFor(const session::Request& request, const KeyScope* scope,
+                     ChainNode& node, ReadAnswer* answer);
 
 }  // namespace kamino::node
 

@@ -36,7 +36,7 @@ void SessionServer::Open(uint64_t id, std::unique_ptr<SessionCarrier> carrier) {
     return;
   }
   connections_[id] = std::make_unique<SessionConnection>(
-      options_.limits, node_, std::move(carrier),
+      options_.limits, node_, options_.access, std::move(carrier),
       /*find=*/
       [this, id] {
         touched_.push_back(id);

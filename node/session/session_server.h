@@ -33,6 +33,8 @@ struct SessionServerOptions {
   // which the allocator keeps until it is told to give it back. Null: it keeps
   // that.
   std::function<void()> on_much_freed;
+  // What those who connect may do; outlives the server. Null: everything.
+  security::Access* access = nullptr;
 };
 
 // Core thread only unless said otherwise.

@@ -44,7 +44,8 @@ TEST(DirectoryTest, ItsEndDoesNotWaitForANodeThatSaysNothing) {
   const auto server = builder.BuildAndStart();
   auto directory = std::make_unique<Directory>(
       std::vector<std::string>{absl::StrCat("127.0.0.1:", port)},
-      /*chain_id=*/0, /*question_timeout=*/absl::Hours(1));
+      /*chain_id=*/0, /*credentials=*/nullptr,
+      /*question_timeout=*/absl::Hours(1));
   absl::Status told;
   directory->Refresh(
       [&told, asked = directory.get()] { told = asked->last_error(); });

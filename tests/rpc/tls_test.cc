@@ -11,6 +11,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "base/clock.h"
 #include "glog/logging.h"
 #include "gmock/gmock.h"
 #include "grpcpp/create_channel.h"
@@ -48,7 +49,8 @@ class Service final : public AdminService::CallbackService {
     const auto peer = PeerOf(*context);
     response->set_leader(peer.ok() ? ToString(peer->identity()) : "nobody");
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    Finish<kamino::v1::GetClusterRequest>(reactor, absl::OkStatus());
+    Finish<kamino::v1::GetClusterRequest>(reactor, MonotonicNow(),
+                                          absl::OkStatus());
     return reactor;
   }
 };

@@ -90,16 +90,19 @@ class Peer {
 
 class TestCarrier final : public SessionCarrier {
  public:
-  explicit TestCarrier(std::shared_ptr<Peer> peer) : peer_(std::move(peer)) {}
+  explicit TestCarrier(std::shared_ptr<Peer> peer, std::string identity = "")
+      : peer_(std::move(peer)), identity_(std::move(identity)) {}
   void Send(std::string frame) override { peer_->Add(std::move(frame)); }
   size_t unsent() const override { return peer_->untaken(); }
   size_t unfinished() const override { return peer_->unfinished(); }
   void Close() override { peer_->Close(); }
   void Abort() override { peer_->Close(); }
   std::string peer() const override { return "test"; }
+  std::string identity() const override { return identity_; }
 
  private:
   const std::shared_ptr<Peer> peer_;
+  const std::string identity_;
 };
 
 // The body of an error, or of a goodbye.
@@ -130,7 +133,7 @@ class SessionProtocolTest : public NodeServerTest {
     peer_ = std::make_shared<Peer>();
     id_ = sessions_->NewId();
     node_->Run([this, id = id_, peer = peer_](ChainNode&) {
-      sessions_->Open(id, std::make_unique<TestCarrier>(peer));
+      sessions_->Open(id, std::make_unique<TestCarrier>(peer, identity_));
     });
   }
 
@@ -256,6 +259,7 @@ class SessionProtocolTest : public NodeServerTest {
     return got.value();
   }
 
+  std::string identity_;  // that connections come with
   std::shared_ptr<Peer> peer_;
   uint64_t id_ = 0;
   uint32_t tag_ = 0;

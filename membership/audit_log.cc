@@ -1,0 +1,132 @@
+#include "membership/audit_log.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "glog/logging.h"
+
+namespace kamino::membership {
+namespace {
+
+constexpr size_t kMaxText = 1024;  // of one field
+
+// As a string of JSON, cut.
+std::string Quoted(absl::string_view text) {
+  std::string quoted = "\"";
+  for (char c : text.substr(0, kMaxText)) {
+    if (c == '"' || c == '\\') {
+      quoted += {'\\', c};
+    } else if (static_cast<unsigned char>(c) < 0x20 ||
+               static_cast<unsigned char>(c) >= 0x7f) {
+      absl::StrAppendFormat(&quoted, "\\u%04x", static_cast<unsigned char>(c));
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + '"';
+}
+
+absl::Status Failed(absl::string_view what, const std::string& path) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the audit log ", path, " cannot be ", what, ": ", std::strerror(errno)));
+}
+
+}  // namespace
+
+std::string AuditLine(const AuditRecord& record, absl::Time at) {
+  return absl::StrCat(
+      R"({"time":")",
+      absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", at, absl::UTCTimeZone()),
+      R"(","who":)", Quoted(record.who), R"(,"from":)", Quoted(record.from),
+      R"(,"call":)", Quoted(record.call), R"(,"arguments":)",
+      Quoted(record.arguments), R"(,"outcome":)",
+      Quoted(absl::StatusCodeToString(record.outcome.code())), R"(,"message":)",
+      Quoted(record.outcome.message()), "}");
+}
+
+AuditLog::AuditLog(std::string path, Calendar calendar)
+    : path_(std::move(path)),
+      // Whoever reads it goes by the calendar, and nothing else here does.
+      calendar_(calendar != nullptr ? std::move(calendar)
+                                    : [] { return absl::Now(); }) {}
+
+AuditLog::~AuditLog() {
+  absl::MutexLock lock(&mutex_);
+  if (file_ >= 0) close(file_);
+}
+
+absl::StatusOr<std::unique_ptr<AuditLog>> AuditLog::Open(std::string path,
+                                                         Calendar calendar) {
+  auto log =
+      absl::WrapUnique(new AuditLog(std::move(path), std::move(calendar)));
+  if (!log->path_.empty()) {
+    absl::MutexLock lock(&log->mutex_);
+    RETURN_IF_ERROR(log->OpenFile());
+  }
+  return log;
+}
+
+absl::Status AuditLog::OpenFile() {
+  const int file =
+      open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0) return Failed("opened", path_);
+  if (file_ >= 0) close(file_);
+  file_ = file;
+  return absl::OkStatus();
+}
+
+bool AuditLog::IsThere() const {
+  struct stat open = {};
+  struct stat named = {};
+  return file_ >= 0 && fstat(file_, &open) == 0 &&
+         stat(path_.c_str(), &named) == 0 && open.st_dev == named.st_dev &&
+         open.st_ino == named.st_ino;
+}
+
+absl::Status AuditLog::Write(const std::string& line, bool durable) {
+  if (!IsThere()) RETURN_IF_ERROR(OpenFile());
+  // One call, so that lines of several programs do not mix.
+  const ssize_t written = write(file_, line.data(), line.size());
+  if (written < 0) return Failed("written to", path_);
+  if (static_cast<size_t>(written) != line.size()) {
+    errno = ENOSPC;
+    return Failed("written to", path_);
+  }
+  if (durable && fsync(file_) != 0) return Failed("made durable", path_);
+  return absl::OkStatus();
+}
+
+void AuditLog::Add(const AuditRecord& record) {
+  const std::string line = AuditLine(record, calendar_());
+  absl::MutexLock lock(&mutex_);
+  ++records_;
+  if (path_.empty()) {
+    LOG(INFO) << "audit: " << line;
+    return;
+  }
+  const absl::Status written = Write(absl::StrCat(line, "\n"), record.changes);
+  if (written.ok()) return;
+  ++unwritten_;
+  LOG(ERROR) << written.message() << "; audit: " << line;
+}
+
+uint64_t AuditLog::records() const {
+  absl::MutexLock lock(&mutex_);
+  return records_;
+}
+
+uint64_t AuditLog::unwritten() const {
+  absl::MutexLock lock(&mutex_);
+  return unwritten_;
+}
+
+}  // namespace kamino::membership

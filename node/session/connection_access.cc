@@ -1,0 +1,33 @@
+// Of a session's connection, what its peer may do.
+#include "node/session/session_connection.h"
+#include "security/access_table.h"
+
+namespace kamino::node {
+
+using session::FrameKind;
+using session::Method;
+
+absl::Status SessionConnection::CheckFrame(FrameKind kind) {
+  if (access_ == nullptr) return absl::OkStatus();
+  if (generation_ != access_->generation()) {
+    generation_ = access_->generation();
+    grant_ = access_->GrantOf(carrier_->identity());
+  }
+  const auto* const rule = security::RuleOfFrame(static_cast<uint8_t>(kind));
+  return access_->Check(grant_.get(), rule,
+                        rule == nullptr ? "such a frame" : rule->name);
+}
+
+absl::Status SessionConnection::CheckMethod(Method method) {
+  if (access_ == nullptr) return absl::OkStatus();
+  const auto* const rule =
+      security::RuleOfRequest(static_cast<uint16_t>(method));
+  return access_->Check(grant_.get(), rule,
+                        rule == nullptr ? "such a request" : rule->name);
+}
+
+void SessionConnection::NoteDenied(const absl::Status& status) {
+  if (access_ != nullptr) access_->Note(status, peer().get());
+}
+
+}  // namespace kamino::node

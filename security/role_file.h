@@ -1,0 +1,30 @@
+// The operators' table of grants, as a file: TOML.
+//
+//   others = "nothing"    # or "by certificate", which is the default
+//
+//   [[grant]]
+//   identity = "kamino://prod/writer/billing-*"
+//   roles = ["writer"]
+//   prefixes = ["billing/", "shared/"]   # left out: all keys
+//
+// docs/security.md explains it.
+#ifndef KAMINO_SECURITY_ROLE_FILE_H_
+#define KAMINO_SECURITY_ROLE_FILE_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "security/roles.h"
+
+namespace kamino::security {
+
+inline constexpr size_t kMaxGrants = 10000;
+inline constexpr size_t kMaxPrefixes = 1000;  // of one grant
+
+// kInvalidArgument, "path:line: why": it cannot be read, or says what makes no
+// sense.
+absl::StatusOr<RoleMap> ReadRoleFile(const std::string& path);
+
+}  // namespace kamino::security
+
+#endif  // KAMINO_SECURITY_ROLE_FILE_H_

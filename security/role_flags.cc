@@ -1,0 +1,56 @@
+#include "security/role_flags.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/flags/flag.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "security/role_file.h"
+
+ABSL_FLAG(std::string, roles, "",
+          "File with what identities may do, other than what their "
+          "certificates name (TOML; docs/security.md). Read again at SIGHUP.");
+
+namespace kamino::security {
+namespace {
+
+absl::Status ChangedFor(const Certificate& peer, const RoleMap& before,
+                        const RoleMap& now) {
+  const Identity& who = peer.identity();
+  if (before.GrantOf(who) == now.GrantOf(who)) return absl::OkStatus();
+  return absl::PermissionDeniedError(absl::StrCat(
+      "what ", ToString(who), " may do has changed; it may come back"));
+}
+
+}  // namespace
+
+absl::Status CheckRoleFlags() {
+  const std::string file = absl::GetFlag(FLAGS_roles);
+  return file.empty() ? absl::OkStatus() : ReadRoleFile(file).status();
+}
+
+absl::StatusOr<FlaggedRoles> FlaggedRoles::Open(
+    std::shared_ptr<Certificates> certificates) {
+  FlaggedRoles roles;
+  const std::string file = absl::GetFlag(FLAGS_roles);
+  if (certificates == nullptr) {
+    if (file.empty()) return roles;
+    return absl::InvalidArgumentError(
+        "--roles needs --tls_cert, --tls_key and --tls_ca: without them nobody "
+        "is asked who he is");
+  }
+  ASSIGN_OR_RETURN(auto access, Access::Open(file));
+  roles.access_ = std::move(access);
+  roles.access_->OnChange(
+      [certificates](const RoleMap& before, const RoleMap& now) {
+        certificates->EndWatched([&](const Certificate& peer) {
+          return ChangedFor(peer, before, now);
+        });
+      });
+  roles.registration_ = config::Reloads::Get().Add(
+      {"roles", {}, [access = roles.access_] { return access->Reload(); }});
+  return roles;
+}
+
+}  // namespace kamino::security

@@ -1,0 +1,57 @@
+#include "security/roles.h"
+
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace kamino::security {
+
+std::string ToString(RoleSet roles) {
+  std::string text;
+  for (Role role : kRoles) {
+    if (!roles.Has(role)) continue;
+    absl::StrAppend(&text, text.empty() ? "" : " or ", RoleName(role));
+  }
+  return text.empty() ? "no role" : text;
+}
+
+bool Matches(absl::string_view pattern, absl::string_view text) {
+  // Where the last star stands, and what it has eaten so far: one that ate too
+  // little eats one more. An earlier one never has to.
+  size_t star = absl::string_view::npos;
+  size_t eaten = 0;
+  size_t at = 0;
+  size_t i = 0;
+  while (i < text.size()) {
+    if (at < pattern.size() && pattern[at] == '*') {
+      star = at++;
+      eaten = i;
+    } else if (at < pattern.size() && pattern[at] == text[i]) {
+      ++at;
+      ++i;
+    } else if (star != absl::string_view::npos && text[eaten] != '/') {
+      at = star + 1;
+      i = ++eaten;
+    } else {
+      return false;
+    }
+  }
+  while (at < pattern.size() && pattern[at] == '*') ++at;
+  return at == pattern.size();
+}
+
+Grant RoleMap::GrantOf(const Identity& identity) const {
+  const std::string name = ToString(identity);
+  const auto with = [&](RoleSet roles, const KeyScope& scope) {
+    return Grant{roles,
+                 std::make_shared<const Principal>(Principal{name, scope})};
+  };
+  for (const GrantRule& rule : rules_) {
+    if (Matches(rule.pattern, name)) return with(rule.roles, rule.scope);
+  }
+  if (only_rules_) return with({}, KeyScope({}));
+  return with({identity.role}, KeyScope::All());
+}
+
+}  // namespace kamino::security

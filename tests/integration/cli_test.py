@@ -255,9 +255,9 @@ class CliTest(ClusterTest):
           *self.cluster.node_command("x1", f"127.0.0.1:{free_port()}"),
           f"--managers= {addresses[name]} ")
       self.assertEqual(done.returncode, 1, done.stderr)
-      self.assertEqual(done.stderr.splitlines()[-1],
-                       f"kamino_node: {addresses[name]} answers, but is no "
-                       "manager (a node or etcd, perhaps); check --managers")
+      self.assertTrue(done.stderr.splitlines()[-1].endswith(
+          f"] kamino_node: {addresses[name]} answers, but is no manager "
+          "(a node or etcd, perhaps); check --managers"), done.stderr)
     done = self.run_program(
         *self.cluster.node_command("x1", f"127.0.0.1:{free_port()}"),
         "--managers=http://127.0.0.1:1")

@@ -129,14 +129,14 @@ class OwningKaminoStore final : public OwningStore<KaminoStore> {
   std::optional<BackupPropagator> applier_;
 };
 
-StoreOr OpenPmemobj(Snapshot snapshot, const std::string& path, size_t bytes,
+StoreOr OpenPmemobj(UndoUnit unit, const std::string& path, size_t bytes,
                     const StoreOptions& options) {
   if (options.mode == PmemMode::kForce) {
     setenv("PMEM_IS_PMEM_FORCE", "1", /*overwrite=*/1);
   }
   ASSIGN_OR_RETURN(auto store, options.fresh
-                                   ? PmemobjStore::Create(path, bytes, snapshot)
-                                   : PmemobjStore::Open(path, snapshot));
+                                   ? PmemobjStore::Create(path, bytes, unit)
+                                   : PmemobjStore::Open(path, unit));
   return store;
 }
 
@@ -146,10 +146,10 @@ StoreOr OpenByName(absl::string_view scheme, const std::string& path,
     return OwningKaminoStore::Open(scheme, path, bytes, options);
   }
   if (scheme == "undo-object") {
-    return OpenPmemobj(Snapshot::kObject, path, bytes, options);
+    return OpenPmemobj(UndoUnit::kObject, path, bytes, options);
   }
   if (scheme == "undo-range") {
-    return OpenPmemobj(Snapshot::kRange, path, bytes, options);
+    return OpenPmemobj(UndoUnit::kRange, path, bytes, options);
   }
   for (HeapScheme kind :
        {HeapScheme::kUndo, HeapScheme::kCopyOnWrite, HeapScheme::kUnsafe}) {

@@ -28,14 +28,14 @@ constexpr uint64_t kObjectHeaderBytes = 16;
 
 }  // namespace
 
-PmemobjStore::PmemobjStore(pmemobjpool* pool, Snapshot snapshot,
+PmemobjStore::PmemobjStore(pmemobjpool* pool, UndoUnit unit,
                            uint64_t pool_bytes)
-    : pool_(pool), snapshot_(snapshot), pool_bytes_(pool_bytes) {}
+    : pool_(pool), unit_(unit), pool_bytes_(pool_bytes) {}
 
 PmemobjStore::~PmemobjStore() { pmemobj_close(pool_); }
 
 absl::StatusOr<std::unique_ptr<PmemobjStore>> PmemobjStore::Create(
-    const std::string& path, size_t bytes, Snapshot snapshot) {
+    const std::string& path, size_t bytes, UndoUnit unit) {
   if (bytes < PMEMOBJ_MIN_POOL) {
     return absl::InvalidArgumentError(absl::StrCat(
         "a pool of ", bytes, " bytes: at least ", PMEMOBJ_MIN_POOL));
@@ -43,19 +43,19 @@ absl::StatusOr<std::unique_ptr<PmemobjStore>> PmemobjStore::Create(
   PMEMobjpool* pool = pmemobj_create(path.c_str(), kLayout, bytes, 0600);
   if (pool == nullptr)
     return FileError(errno, "make", path, pmemobj_errormsg());
-  return Load(pool, snapshot, path);
+  return Load(pool, unit, path);
 }
 
 absl::StatusOr<std::unique_ptr<PmemobjStore>> PmemobjStore::Open(
-    const std::string& path, Snapshot snapshot) {
+    const std::string& path, UndoUnit unit) {
   PMEMobjpool* pool = pmemobj_open(path.c_str(), kLayout);
   if (pool == nullptr)
     return FileError(errno, "open", path, pmemobj_errormsg());
-  return Load(pool, snapshot, path);
+  return Load(pool, unit, path);
 }
 
 absl::StatusOr<std::unique_ptr<PmemobjStore>> PmemobjStore::Load(
-    pmemobjpool* pool, Snapshot snapshot, const std::string& path) {
+    pmemobjpool* pool, UndoUnit unit, const std::string& path) {
   std::error_code error;
   const uint64_t bytes = std::filesystem::file_size(path, error);
   if (error) {
@@ -63,7 +63,7 @@ absl::StatusOr<std::unique_ptr<PmemobjStore>> PmemobjStore::Load(
     return absl::FailedPreconditionError(
         absl::StrCat("cannot look at ", path, ": ", error.message()));
   }
-  auto store = absl::WrapUnique(new PmemobjStore(pool, snapshot, bytes));
+  auto store = absl::WrapUnique(new PmemobjStore(pool, unit, bytes));
   RETURN_IF_ERROR(store->FindObjects());
   return store;
 }
@@ -89,7 +89,7 @@ absl::Status PmemobjStore::FindObjects() {
 }
 
 absl::string_view PmemobjStore::scheme() const {
-  return snapshot_ == Snapshot::kObject ? "undo-object" : "undo-range";
+  return unit_ == UndoUnit::kObject ? "undo-object" : "undo-range";
 }
 
 std::unique_ptr<Transaction> PmemobjStore::Begin(absl::Duration lock_wait) {

@@ -27,7 +27,7 @@ struct pmemobjpool;
 
 namespace kamino::engine {
 
-enum class Snapshot {
+enum class UndoUnit {
   kObject,  // "undo-object": the whole object at its first write
   kRange,   // "undo-range": what is declared
 };
@@ -41,12 +41,12 @@ class PmemobjStore final : public TransactionalStore {
   // path exists; kInvalidArgument: too small; kResourceExhausted: no space;
   // kFailedPrecondition: cannot be made.
   static absl::StatusOr<std::unique_ptr<PmemobjStore>> Create(
-      const std::string& path, size_t bytes, Snapshot snapshot);
+      const std::string& path, size_t bytes, UndoUnit unit);
 
   // An existing pool, recovered. kNotFound; kFailedPrecondition: in use, or not
   // a pool of this.
   static absl::StatusOr<std::unique_ptr<PmemobjStore>> Open(
-      const std::string& path, Snapshot snapshot);
+      const std::string& path, UndoUnit unit);
 
   ~PmemobjStore() override;
   PmemobjStore(const PmemobjStore&) = delete;
@@ -62,10 +62,10 @@ class PmemobjStore final : public TransactionalStore {
  private:
   friend class PmemobjTransaction;
 
-  PmemobjStore(pmemobjpool* pool, Snapshot snapshot, uint64_t pool_bytes);
+  PmemobjStore(pmemobjpool* pool, UndoUnit unit, uint64_t pool_bytes);
   // Finds the root and all objects, or closes the pool.
   static absl::StatusOr<std::unique_ptr<PmemobjStore>> Load(
-      pmemobjpool* pool, Snapshot snapshot, const std::string& path);
+      pmemobjpool* pool, UndoUnit unit, const std::string& path);
   absl::Status FindObjects();
 
   // In front of every payload. Who is told an id need not know that it is one.
@@ -97,7 +97,7 @@ class PmemobjStore final : public TransactionalStore {
   void SetLive(ObjectId id, bool live);
 
   pmemobjpool* const pool_;
-  const Snapshot snapshot_;
+  const UndoUnit unit_;
   const uint64_t pool_bytes_;
   uint64_t pool_uuid_ = 0;
   std::byte* base_ = nullptr;

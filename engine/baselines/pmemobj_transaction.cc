@@ -52,7 +52,7 @@ absl::StatusOr<std::byte*> PmemobjTransaction::DeclareWrite(HeldObject& held,
   std::byte* const bytes = held.bytes.data() + offset;
   if (held.saved) return bytes;
   RETURN_IF_ERROR(EnsureBegun());
-  const bool whole = store_->snapshot_ == Snapshot::kObject;
+  const bool whole = store_->unit_ == UndoUnit::kObject;
   const int error = pmemobj_tx_xadd_range(
       OidOf(held.id), sizeof(PmemobjStore::Prefix) + (whole ? 0 : offset),
       whole ? held.bytes.size() : length, POBJ_XADD_NO_ABORT);

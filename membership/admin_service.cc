@@ -143,8 +143,13 @@ void AdminService::End(CallbackServerContext* context, const Request& request,
     record.changes = !kOnlyLooks<Request>;
     options_.audit->Add(record);
   }
-  rpc::Finish<Request>(reactor, began,
-                       options_.apart ? rpc::WithoutLeader(status) : status);
+  absl::Status told = status;
+  if (options_.apart) {
+    told = options_.port_of_all == 0
+               ? rpc::WithoutLeader(status)
+               : rpc::WithLeadersPort(status, options_.port_of_all);
+  }
+  rpc::Finish<Request>(reactor, began, told);
 }
 
 template <typename Request>

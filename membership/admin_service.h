@@ -20,8 +20,10 @@ class AdminService final : public kamino::v1::AdminService::CallbackService {
     // there is none.
     AuditLog* audit = nullptr;
     // It is served where nodes do not come: so a manager that does not lead
-    // cannot tell where the one that does serves operators.
+    // cannot tell where the one that does serves operators, unless all of them
+    // do it at one port, which is not 0 then.
     bool apart = false;
+    int port_of_all = 0;
   };
   AdminService(Manager* manager, Options options)
       : manager_(manager), options_(options) {}

@@ -20,6 +20,7 @@
 #include "membership/audit_log.h"
 #include "membership/debug_service.h"
 #include "membership/etcd/etcd_client.h"
+#include "membership/etcd/etcd_flags.h"
 #include "membership/lease_clock.h"
 #include "membership/manager.h"
 #include "membership/manager_service.h"
@@ -28,6 +29,7 @@
 #include "membership/server_program.h"
 #include "rpc/credentials.h"
 #include "rpc/server.h"
+#include "rpc/trust_metrics.h"
 #include "security/role_flags.h"
 #include "security/tls_flags.h"
 #include "web/server.h"
@@ -40,6 +42,11 @@ ABSL_FLAG(std::string, advertise, "",
 ABSL_FLAG(std::string, admin_listen, "",
           "host:port for operators, gRPC. Required with certificates; without "
           "they come to --listen by default.");
+ABSL_FLAG(
+    int, admin_port_of_all, 0,
+    "Port at which each manager serves operators, at the host of its "
+    "--advertise: so that one that does not lead can send them to the one "
+    "that does. 0: they differ.");
 ABSL_FLAG(std::string, audit_log, "",
           "File that has a line for each of operators' calls; by default the "
           "log has them.");
@@ -105,9 +112,10 @@ absl::Status CheckSecure(const Deployment& deployment) {
     RETURN_IF_ERROR(CheckAddressFlag("admin_listen", admin, false));
     reached.emplace_back("admin_listen", admin);
   }
-  for (const std::string& endpoint : deployment.etcd_endpoints) {
-    reached.emplace_back("etcd", endpoint);
+  if (!deployment.web_listen.empty()) {
+    reached.emplace_back("web_listen", deployment.web_listen);
   }
+  RETURN_IF_ERROR(CheckEtcdFlags(deployment.etcd_endpoints));
   return security::CheckTlsFlags(reached);
 }
 
@@ -137,7 +145,9 @@ absl::StatusOr<Deployment> ReadFlags() {
       CheckRange("failure_timeout_ms", timeout_ms, 100, 600000),
       // Some heartbeats may be lost before a lease is.
       CheckRange("heartbeat_interval_ms", interval_ms, 1, timeout_ms / 4),
-      CheckRange("leader_ttl_s", ttl, 1, 600)};
+      CheckRange("leader_ttl_s", ttl, 1, 600),
+      CheckRange("admin_port_of_all", absl::GetFlag(FLAGS_admin_port_of_all), 0,
+                 65535)};
   for (const absl::Status& check : checks) {
     if (!check.ok()) return check;
   }
@@ -178,6 +188,7 @@ absl::Status Serve(const Deployment& deployment,
                    "is required with --tls_cert: operators are served apart "
                    "from nodes");
   }
+  ASSIGN_OR_RETURN(EtcdAccess etcd_access, EtcdAccessOfFlags());
   ASSIGN_OR_RETURN(const auto audit,
                    AuditLog::Open(absl::GetFlag(FLAGS_audit_log)));
   if (roles.access() != nullptr)
@@ -188,11 +199,14 @@ absl::Status Serve(const Deployment& deployment,
   ServiceWatchdog watchdog;
   Manager manager(
       options,
-      std::make_unique<EtcdClient>(deployment.etcd_endpoints, etcd_deadline),
+      std::make_unique<EtcdClient>(deployment.etcd_endpoints, etcd_deadline,
+                                   std::move(etcd_access)),
       LeaseClockNow, [&watchdog] { watchdog.Alive(MonotonicNow()); });
   ManagerService service(&manager);
-  AdminService admin(&manager, {audit.get(), !admin_listen.empty()});
+  AdminService admin(&manager, {audit.get(), !admin_listen.empty(),
+                                absl::GetFlag(FLAGS_admin_port_of_all)});
   ManagerWeb pages(&manager);
+  pages.Add(rpc::DescribeTrust(certificates, roles.access()));
   ChainPage chain_page(&manager);
   DebugService debug("kamino_manager", [&pages] { return pages.Metrics(); });
   rpc::ServerOptions server_options;
@@ -200,7 +214,7 @@ absl::Status Serve(const Deployment& deployment,
   server_options.listen = absl::GetFlag(FLAGS_listen);
   server_options.max_request_bytes = kMaxRequestBytes;
   ASSIGN_OR_RETURN(server_options.credentials,
-                   rpc::Credentials::MakeIfAny(std::move(certificates)));
+                   rpc::Credentials::MakeIfAny(certificates));
   server_options.access = roles.access();
   std::vector<grpc::Service*> services = {&service};
   const std::vector<grpc::Service*> of_operators = {&admin, &debug};
@@ -220,7 +234,9 @@ absl::Status Serve(const Deployment& deployment,
     for (web::Route& route : chain_page.Routes()) {
       routes.push_back(std::move(route));
     }
-    ASSIGN_OR_RETURN(web, web::Server::Start({.listen = deployment.web_listen},
+    ASSIGN_OR_RETURN(web, web::Server::Start({.listen = deployment.web_listen,
+                                              .certificates = certificates,
+                                              .access = roles.access()},
                                              std::move(routes)));
     LOG(INFO) << "metrics, probes and the live page on port " << web->port();
   }

@@ -89,13 +89,14 @@ std::vector<web::Route> ManagerWeb::Routes() {
                ? web::Answer{200, kText, "ok\n"}
                : web::Answer{503, kText, absl::StrCat(status.message(), "\n")};
   };
-  return {
-      {"/metrics",
-       [this] {
-         return web::Answer{200, kPrometheusText, page_.Text()};
-       }},
-      {"/livez", [this, answer] { return answer(manager_->CheckLive()); }},
-      {"/readyz", [this, answer] { return answer(manager_->CheckReady()); }}};
+  return {{"/metrics",
+           [this] {
+             return web::Answer{200, kPrometheusText, page_.Text()};
+           }},
+          {"/livez", [this, answer] { return answer(manager_->CheckLive()); },
+           /*for_everybody=*/true},
+          {"/readyz", [this, answer] { return answer(manager_->CheckReady()); },
+           /*for_everybody=*/true}};
 }
 
 void ManagerWeb::Describe(Families* families) {

@@ -3,6 +3,7 @@
 #define KAMINO_MEMBERSHIP_MANAGER_WEB_H_
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "membership/manager.h"
@@ -19,6 +20,8 @@ class ManagerWeb {
 
   // /metrics, /livez and /readyz; this outlives who calls them.
   std::vector<web::Route> Routes();
+  // One more source of metrics; before anybody reads.
+  void Add(metrics::Page::Source source) { page_.Add(std::move(source)); }
   // As /metrics has them.
   std::string Metrics() const { return page_.Text(); }
 

@@ -43,6 +43,7 @@
 #include "replica/procedure.h"
 #include "rpc/credentials.h"
 #include "rpc/server.h"
+#include "rpc/trust_metrics.h"
 #include "security/role_flags.h"
 #include "security/tls_flags.h"
 #include "transport/shm/shm_transport.h"
@@ -207,20 +208,23 @@ absl::StatusOr<std::unique_ptr<Media>> OpenMedia(const NodeFlags& flags) {
 
 absl::Status Serve(const NodeFlags& flags,
                    const std::function<void()>& await_end) {
-  NodeWeb pages;
-  std::unique_ptr<web::Server> web;
-  if (!flags.web_listen.empty()) {
-    ASSIGN_OR_RETURN(
-        web, web::Server::Start({.listen = flags.web_listen}, pages.Routes()));
-    LOG(INFO) << "metrics and probes on port " << web->port();
-  }
-  RETURN_IF_ERROR(CheckNoDamage(flags.data_dir));
   ASSIGN_OR_RETURN(auto certificates,
                    security::CertificatesOfFlags({flags.storage.cluster_id,
                                                   security::Role::kNode,
                                                   flags.storage.node_id}));
   ASSIGN_OR_RETURN(const auto roles,
                    security::FlaggedRoles::Open(certificates));
+  NodeWeb pages;
+  pages.Add(rpc::DescribeTrust(certificates, roles.access()));
+  std::unique_ptr<web::Server> web;
+  if (!flags.web_listen.empty()) {
+    ASSIGN_OR_RETURN(web, web::Server::Start({.listen = flags.web_listen,
+                                              .certificates = certificates,
+                                              .access = roles.access()},
+                                             pages.Routes()));
+    LOG(INFO) << "metrics and probes on port " << web->port();
+  }
+  RETURN_IF_ERROR(CheckNoDamage(flags.data_dir));
   ASSIGN_OR_RETURN(const auto credentials,
                    rpc::Credentials::MakeIfAny(std::move(certificates)));
   ASSIGN_OR_RETURN(auto media, OpenMedia(flags));

@@ -33,8 +33,9 @@ std::vector<web::Route> NodeWeb::Routes() {
            [this] {
              return web::Answer{200, kPrometheusText, Metrics()};
            }},
-          {"/livez", [this] { return Live(MonotonicNow()); }},
-          {"/readyz", [this] { return Ready(); }}};
+          {"/livez", [this] { return Live(MonotonicNow()); },
+           /*for_everybody=*/true},
+          {"/readyz", [this] { return Ready(); }, /*for_everybody=*/true}};
 }
 
 void NodeWeb::Attach(Node* node, const membership::MembershipAgent* agent) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -29,6 +30,8 @@ class NodeWeb {
 
   // /metrics, /livez and /readyz; this outlives who calls them.
   std::vector<web::Route> Routes();
+  // One more source of metrics; before anybody reads.
+  void Add(metrics::Page::Source source) { page_.Add(std::move(source)); }
 
   // From now on, until Detach has returned, these are asked.
   void Attach(Node* node, const membership::MembershipAgent* agent);

@@ -10,6 +10,7 @@
 #include "grpcpp/support/channel_arguments.h"
 #include "rpc/call_counts.h"
 #include "rpc/credentials.h"
+#include "rpc/foreign_channel.h"
 #include "rpc/grpc_time.h"
 
 // In the place of gRPC's own (src/core/lib/gpr/time_precise.cc), which where it
@@ -36,11 +37,10 @@ void Set(const char* argument, absl::Duration value,
                     static_cast<int>(absl::ToInt64Milliseconds(value)));
 }
 
-}  // namespace
-
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
-                                           const ChannelOptions& options) {
-  grpc::ChannelArguments arguments;
+std::shared_ptr<grpc::Channel> Make(
+    const std::string& address, const ChannelOptions& options,
+    grpc::ChannelArguments arguments,
+    const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
   Set(GRPC_ARG_KEEPALIVE_TIME_MS, options.ping_after, &arguments);
   Set(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeout, &arguments);
   // By default two pings are all that a stream without data gets.
@@ -55,11 +55,26 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
       interceptors;
   if (options.counted) interceptors.push_back(CountCallsMade());
   return grpc::experimental::CreateCustomChannelWithInterceptors(
-      address,
-      options.credentials == nullptr
-          ? ChannelCredentials()
-          : options.credentials->ToCall(address, options.server),
-      arguments, std::move(interceptors));
+      address, credentials, arguments, std::move(interceptors));
+}
+
+}  // namespace
+
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
+                                           const ChannelOptions& options) {
+  return Make(address, options, grpc::ChannelArguments(),
+              options.credentials == nullptr
+                  ? ChannelCredentials()
+                  : options.credentials->ToCall(address, options.server));
+}
+
+std::shared_ptr<grpc::Channel> MakeForeignChannel(
+    const std::string& address,
+    std::shared_ptr<grpc::ChannelCredentials> credentials) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  return Make(address, ChannelOptions(), arguments,
+              credentials == nullptr ? ChannelCredentials() : credentials);
 }
 
 bool MayHaveBeenSent(const absl::Status& status) {

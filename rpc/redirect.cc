@@ -28,6 +28,17 @@ absl::Status WithoutLeader(absl::Status status) {
   return status;
 }
 
+absl::Status WithLeadersPort(absl::Status status, int port) {
+  auto detail = DetailIn<NotLeaderDetail>(status);
+  if (!detail.has_value()) return status;
+  const std::string& leader = detail->leader_address();
+  if (leader.empty()) return status;
+  detail->set_leader_address(
+      absl::StrCat(leader.substr(0, leader.rfind(':')), ":", port));
+  SetDetail(*detail, &status);
+  return status;
+}
+
 std::optional<std::string> LeaderIn(const absl::Status& status) {
   const auto detail = DetailIn<NotLeaderDetail>(status);
   if (!detail.has_value()) return std::nullopt;

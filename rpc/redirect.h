@@ -19,6 +19,8 @@ absl::Status NotLeader(const std::string& leader,
 // Such an answer without the address, for those who would find another service
 // there; other statuses as they are.
 absl::Status WithoutLeader(absl::Status status);
+// Such an answer with another port of the leader's, where that service is.
+absl::Status WithLeadersPort(absl::Status status, int port);
 
 // Of such an answer, `leader`. Nothing: the status is something else.
 std::optional<std::string> LeaderIn(const absl::Status& status);

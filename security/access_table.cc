@@ -28,6 +28,10 @@ constexpr AccessRule Request(uint16_t number, absl::string_view name,
   return {Asked::kRequest, number, name, roles};
 }
 
+constexpr AccessRule Page(absl::string_view path, RoleSet roles) {
+  return {Asked::kPage, 0, path, roles};
+}
+
 constexpr AccessRule kTable[] = {
     Call("/kamino.v1.KaminoService/Get", kData),
     Call("/kamino.v1.KaminoService/BatchGet", kData),
@@ -64,6 +68,11 @@ constexpr AccessRule kTable[] = {
     Call("/grpc.health.v1.Health/Watch", kEverybody),
     Call("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
          kOperates),
+
+    // Probes, which are for everybody, are none of these.
+    Page("/metrics", kLooks),
+    Page("/", kLooks),
+    Page("/chain.json", kLooks),
 
     Frame(1, "HELLO", kData),
     Frame(3, "REQUESTS", kData),
@@ -105,6 +114,14 @@ const AccessRule* RuleOfCall(absl::string_view method) {
   }();
   const auto found = rules->find(method);
   return found == rules->end() ? nullptr : found->second;
+}
+
+const AccessRule* RuleOfPage(absl::string_view path) {
+  const auto found = std::find_if(
+      std::begin(kTable), std::end(kTable), [path](const AccessRule& rule) {
+        return rule.kind == Asked::kPage && rule.name == path;
+      });
+  return found == std::end(kTable) ? nullptr : found;
 }
 
 const AccessRule* RuleOfFrame(uint8_t kind) {

@@ -1,6 +1,6 @@
 // The one table of everything that can be asked of a server, and of the roles
-// that may: each method of gRPC, each frame of the sessions' protocol and each
-// request in one. What is not in it nobody may.
+// that may: each method of gRPC, each page but for probes, each frame of the
+// sessions' protocol and each request in one. What is not in it nobody may.
 #ifndef KAMINO_SECURITY_ACCESS_TABLE_H_
 #define KAMINO_SECURITY_ACCESS_TABLE_H_
 
@@ -14,6 +14,7 @@ namespace kamino::security {
 
 enum class Asked {
   kCall,     // a method of gRPC
+  kPage,     // of the HTTP listener
   kFrame,    // a session::FrameKind, of those that clients send
   kRequest,  // a session::Method, of a frame of requests
 };
@@ -21,7 +22,8 @@ enum class Asked {
 struct AccessRule {
   Asked kind;
   uint16_t number;         // kFrame, kRequest; else 0
-  absl::string_view name;  // kCall: as gRPC's, "/package.Service/Method"
+  absl::string_view name;  // kCall: as gRPC's, "/package.Service/Method";
+                           // kPage: its path
   RoleSet roles;           // any of them
 };
 
@@ -29,6 +31,7 @@ absl::Span<const AccessRule> AccessTable();
 
 // Null: nobody may.
 const AccessRule* RuleOfCall(absl::string_view method);
+const AccessRule* RuleOfPage(absl::string_view path);
 const AccessRule* RuleOfFrame(uint8_t kind);
 const AccessRule* RuleOfRequest(uint16_t method);
 

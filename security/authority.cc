@@ -120,24 +120,27 @@ absl::StatusOr<Issued> Sign(X509* certificate, EVP_PKEY* own,
   return issued;
 }
 
-// As OpenSSL reads alternative names: it splits at commas.
-absl::StatusOr<std::string> AlternativeNames(const Holder& holder) {
-  std::vector<std::string> names = {
-      absl::StrCat("URI:", ToString(holder.identity))};
-  if (holder.hosts.size() > kMaxHosts) {
+bool IsHostName(const std::string& host) {
+  return !host.empty() && host.size() <= 253 &&
+         !IdentityFromDnsName(host).has_value() &&
+         std::all_of(host.begin(), host.end(), [](char c) {
+           return absl::ascii_isalnum(c) || c == '-' || c == '.' || c == '*';
+         });
+}
+
+// Adds hosts to `names`, as OpenSSL reads alternative ones: it splits at
+// commas.
+absl::StatusOr<std::string> AlternativeNames(
+    std::vector<std::string> names, const std::vector<std::string>& hosts) {
+  if (hosts.size() > kMaxHosts) {
     return absl::InvalidArgumentError(
         absl::StrCat("there are more than ", kMaxHosts, " hosts"));
   }
-  for (const std::string& host : holder.hosts) {
+  for (const std::string& host : hosts) {
     in6_addr address;
     const bool is_ip = inet_pton(AF_INET, host.c_str(), &address) == 1 ||
                        inet_pton(AF_INET6, host.c_str(), &address) == 1;
-    const bool is_name =
-        !host.empty() && host.size() <= 253 &&
-        std::all_of(host.begin(), host.end(), [](char c) {
-          return absl::ascii_isalnum(c) || c == '-' || c == '.' || c == '*';
-        });
-    if (!is_ip && (!is_name || IdentityFromDnsName(host).has_value())) {
+    if (!is_ip && !IsHostName(host)) {
       return absl::InvalidArgumentError(
           absl::StrCat("\"", host,
                        "\" is neither the name of a host nor an IP "
@@ -195,25 +198,48 @@ absl::StatusOr<Authority> Authority::Open(const Issued& issued) {
 absl::StatusOr<Issued> Authority::Issue(const Holder& holder,
                                         Validity validity) const {
   RETURN_IF_ERROR(CheckIdentity(holder.identity));
-  ASSIGN_OR_RETURN(const std::string names, AlternativeNames(holder));
-  const KeyPointer key = NewKey();
-  if (key == nullptr) return Failed("a key");
   ASSIGN_OR_RETURN(
-      const X509Pointer made,
-      Blank(holder.identity.name, validity, key.get(), certificate_.get()));
+      const std::string names,
+      AlternativeNames({absl::StrCat("URI:", ToString(holder.identity))},
+                       holder.hosts));
   const bool serves = holder.identity.role == Role::kNode ||
                       holder.identity.role == Role::kManager;
-  for (const auto& [kind, value] :
-       {std::pair{NID_basic_constraints, std::string("critical,CA:FALSE")},
-        std::pair{NID_key_usage, std::string("critical,digitalSignature")},
-        std::pair{NID_ext_key_usage,
-                  std::string(serves ? "serverAuth,clientAuth" : "clientAuth")},
-        std::pair{NID_subject_alt_name, names},
-        std::pair{NID_subject_key_identifier, std::string("hash")},
-        std::pair{NID_authority_key_identifier, std::string("keyid")}}) {
+  return Issue(holder.identity.name, names, serves, validity);
+}
+
+absl::StatusOr<Issued> Authority::IssueTo(const Outsider& outsider,
+                                          Validity validity) const {
+  ASSIGN_OR_RETURN(const std::string names,
+                   AlternativeNames({}, outsider.hosts));
+  return Issue(outsider.name, names, outsider.serves, validity);
+}
+
+absl::StatusOr<Issued> Authority::Issue(const std::string& name,
+                                        const std::string& alternative_names,
+                                        bool serves, Validity validity) const {
+  const KeyPointer key = NewKey();
+  if (key == nullptr) return Failed("a key");
+  ASSIGN_OR_RETURN(const X509Pointer made,
+                   Blank(name, validity, key.get(), certificate_.get()));
+  std::vector<std::pair<int, std::string>> extensions = {
+      {NID_basic_constraints, "critical,CA:FALSE"},
+      {NID_key_usage, "critical,digitalSignature"},
+      {NID_ext_key_usage, serves ? "serverAuth,clientAuth" : "clientAuth"},
+      {NID_subject_key_identifier, "hash"},
+      {NID_authority_key_identifier, "keyid"}};
+  if (!alternative_names.empty()) {
+    extensions.emplace_back(NID_subject_alt_name, alternative_names);
+  }
+  for (const auto& [kind, value] : extensions) {
     RETURN_IF_ERROR(Add(kind, value, certificate_.get(), made.get()));
   }
   return Sign(made.get(), key.get(), key_.get());
+}
+
+bool Authority::HasSigned(X509* certificate) const {
+  const bool signed_here = X509_verify(certificate, key_.get()) == 1;
+  ERR_clear_error();
+  return signed_here;
 }
 
 absl::StatusOr<std::string> Authority::Revoke(absl::string_view list,
@@ -222,8 +248,7 @@ absl::StatusOr<std::string> Authority::Revoke(absl::string_view list,
                                               absl::Time next_list) const {
   ASSIGN_OR_RETURN(const auto certificates, ParseCertificates(certificate_pem));
   X509* const revoked = certificates.front().get();
-  if (X509_verify(revoked, key_.get()) != 1) {
-    ERR_clear_error();
+  if (!HasSigned(revoked)) {
     return absl::InvalidArgumentError("is not of this authority");
   }
   const List made(X509_CRL_new());

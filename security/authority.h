@@ -32,6 +32,13 @@ struct Holder {
   std::vector<std::string> hosts;
 };
 
+// Who is to have one and is none of ours, as etcd and who calls it.
+struct Outsider {
+  std::string name;                // the common name
+  std::vector<std::string> hosts;  // as of a Holder
+  bool serves = false;             // else it only calls
+};
+
 class Authority {
  public:
   // A new one, which signs itself. `name`: how people call it.
@@ -43,17 +50,25 @@ class Authority {
   // With a new key. Nodes and managers may serve, the others only call.
   // kInvalidArgument: CheckIdentity, or a host that cannot be one.
   absl::StatusOr<Issued> Issue(const Holder& holder, Validity validity) const;
+  absl::StatusOr<Issued> IssueTo(const Outsider& outsider,
+                                 Validity validity) const;
   // A list, in PEM, of all that `list` has ("": none), and of `certificate`.
   absl::StatusOr<std::string> Revoke(absl::string_view list,
                                      absl::string_view certificate_pem,
                                      absl::Time now,
                                      absl::Time next_list) const;
 
+  bool HasSigned(X509* certificate) const;
+
   absl::string_view certificate_pem() const { return pem_; }
   absl::Time not_after() const { return not_after_; }
 
  private:
   Authority(std::string pem, X509Pointer certificate, KeyPointer key);
+
+  absl::StatusOr<Issued> Issue(const std::string& name,
+                               const std::string& alternative_names,
+                               bool serves, Validity validity) const;
 
   std::string pem_;
   X509Pointer certificate_;

@@ -1,6 +1,5 @@
 #include "security/certificate.h"
 
-#include <ctime>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -10,6 +9,7 @@
 #include "openssl/pem.h"
 #include "openssl/ssl.h"
 #include "openssl/x509.h"
+#include "security/certificate_facts.h"
 
 namespace kamino::security {
 namespace {
@@ -26,29 +26,6 @@ absl::StatusOr<Bio> Open(absl::string_view pem) {
   Bio bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), &BIO_free);
   if (bio == nullptr) return absl::ResourceExhaustedError(OpenSslError());
   return bio;
-}
-
-absl::Time ToTime(const ASN1_TIME* time) {
-  std::tm fields = {};
-  if (ASN1_TIME_to_tm(time, &fields) != 1) return absl::InfinitePast();
-  return absl::FromTM(fields, absl::UTCTimeZone());
-}
-
-std::string SerialOf(const X509& certificate) {
-  const std::unique_ptr<BIGNUM, decltype(&BN_free)> number(
-      ASN1_INTEGER_to_BN(X509_get0_serialNumber(&certificate), nullptr),
-      &BN_free);
-  char* const text = number == nullptr ? nullptr : BN_bn2hex(number.get());
-  std::string serial = text == nullptr ? "" : text;
-  OPENSSL_free(text);
-  return serial;
-}
-
-std::string FingerprintOf(const X509& certificate) {
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned int size = 0;
-  if (X509_digest(&certificate, EVP_sha256(), digest, &size) != 1) return "";
-  return std::string(reinterpret_cast<const char*>(digest), size);
 }
 
 // There is nobody to ask for one.

@@ -33,6 +33,7 @@
 #include "security/certificate.h"
 #include "security/identity.h"
 #include "security/tls_files.h"
+#include "security/tls_texts.h"
 #include "security/trust.h"
 
 namespace kamino::security {
@@ -136,13 +137,6 @@ class Certificates {
   Counts counts() const;
 
  private:
-  struct Texts {
-    std::string certificate;
-    std::string key;
-    std::string authorities;
-    std::vector<Trust::Source> revoked;
-    std::string unreadable;  // why not all could be read
-  };
   struct Watched {
     Certificate peer;
     std::function<void(const absl::Status&)> end;
@@ -150,9 +144,7 @@ class Certificates {
   };
 
   explicit Certificates(const Options& options);
-  static Texts Read(const TlsFiles& files);
-  static bool Same(const Texts& a, const Texts& b);
-  absl::StatusOr<std::shared_ptr<const Set>> Take(const Texts& texts) const;
+  absl::StatusOr<std::shared_ptr<const Set>> Take(const TlsTexts& texts) const;
   Verdict CheckAt(const Set& set, const Certificate& peer) const;
   absl::Status CheckOwn(const Set& set) const;
   void Reload();
@@ -172,7 +164,7 @@ class Certificates {
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
 
   absl::Mutex look_mutex_;  // held by who looks, and before the next two
-  Texts seen_ ABSL_GUARDED_BY(look_mutex_);
+  TlsTexts seen_ ABSL_GUARDED_BY(look_mutex_);
   absl::Time age_told_ ABSL_GUARDED_BY(look_mutex_) = absl::InfinitePast();
   std::vector<std::function<void(const Set&)>> changed_
       ABSL_GUARDED_BY(look_mutex_);

@@ -16,6 +16,9 @@
 #include "absl/strings/strip.h"
 #include "absl/synchronization/notification.h"
 #include "base/clock.h"
+#include "base/status_macros.h"
+#include "openssl/tls1.h"
+#include "security/access_table.h"
 #include "web/connections.h"
 #include "web/timed_stream.h"
 
@@ -24,6 +27,7 @@ namespace {
 
 // Of connections that are established and not accepted; httplib has 5.
 constexpr int kBacklog = 64;
+constexpr char kText[] = "text/plain; charset=utf-8";
 
 void Fill(httplib::Response* response, const Answer& answer) {
   response->status = answer.status;
@@ -44,10 +48,13 @@ bool SetNonBlocking(int descriptor) {
 // this to say, since httplib bounds neither the time nor the size of one.
 class Server::Listener final : public httplib::Server {
  public:
-  Listener(const ServerOptions& options, std::vector<Route> routes)
-      : options_(options) {
+  // `tls` may be null.
+  Listener(const ServerOptions& options, security::Certificates::Context tls,
+           std::vector<Route> routes)
+      : options_(options), tls_(std::move(tls)) {
     for (Route& route : routes) {
-      routes_[route.path] = std::move(route.answer);
+      std::string path = route.path;
+      routes_[std::move(path)] = std::move(route);
     }
     new_task_queue = [this] {
       connections_ = new Connections(options_.threads, options_.max_waiting);
@@ -86,13 +93,29 @@ class Server::Listener final : public httplib::Server {
  private:
   Answer AnswerTo(const httplib::Request& request) const {
     if (request.method != "GET" && request.method != "HEAD") {
-      return {405, "text/plain; charset=utf-8", "only GET and HEAD\n"};
+      return {405, kText, "only GET and HEAD\n"};
     }
     const auto found = routes_.find(request.path);
     if (found == routes_.end()) {
-      return {404, "text/plain; charset=utf-8", "there is no such page\n"};
+      return {404, kText, "there is no such page\n"};
     }
-    return found->second();
+    const absl::Status may = CheckMay(found->second, request.remote_addr);
+    if (!may.ok()) {
+      return {absl::IsUnauthenticated(may) ? 401 : 403, kText,
+              absl::StrCat(may.message(), "\n")};
+    }
+    return found->second.answer();
+  }
+
+  // `who`: as TimedStream has it.
+  absl::Status CheckMay(const Route& route, const std::string& who) const {
+    if (options_.access == nullptr || route.for_everybody) {
+      return absl::OkStatus();
+    }
+    const security::GrantPtr grant =
+        who.empty() ? nullptr : options_.access->GrantOf(who);
+    return options_.access->Check(grant.get(), security::RuleOfPage(route.path),
+                                  route.path);
   }
 
   bool process_and_close_socket(socket_t descriptor) override {
@@ -109,15 +132,19 @@ class Server::Listener final : public httplib::Server {
   bool Serve(int descriptor) {
     TimedStream stream(descriptor, MonotonicNow() + options_.max_time,
                        options_.max_request_bytes);
+    if (tls_ != nullptr && !stream.BeginTls(tls_.get())) return false;
     bool closed = false;
-    return process_request(
+    const bool done = process_request(
         stream, /*close_connection=*/true, closed,
         // Parts of an answer, asked for again and again, are a large one.
         [](httplib::Request& request) { request.ranges.clear(); });
+    stream.EndTls();
+    return done;
   }
 
   const ServerOptions options_;
-  std::map<std::string, std::function<Answer()>> routes_;
+  const security::Certificates::Context tls_;
+  std::map<std::string, Route> routes_;
   Connections* connections_ = nullptr;  // while it runs
   absl::Notification runs_;
 };
@@ -135,8 +162,16 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   }
   absl::string_view host(options.listen.data(), colon);
   if (absl::ConsumePrefix(&host, "[")) absl::ConsumeSuffix(&host, "]");
+  security::Certificates::Context tls;
+  if (options.certificates != nullptr) {
+    // Scrapers and browsers may know nothing newer; probes have no certificate.
+    ASSIGN_OR_RETURN(
+        tls, options.certificates->NewServerContext(
+                 {.min_version = TLS1_2_VERSION, .peer_must_be_known = false}));
+  }
   auto server = absl::WrapUnique(new Server);
-  server->listener_ = std::make_unique<Listener>(options, std::move(routes));
+  server->listener_ =
+      std::make_unique<Listener>(options, std::move(tls), std::move(routes));
   server->port_ = server->listener_->Bind(std::string(host), port);
   if (server->port_ <= 0) {
     const int error = errno;

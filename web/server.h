@@ -1,5 +1,6 @@
-// The one HTTP listener of a process: metrics, probes, pages. Plain text, for
-// its own machine.
+// The one HTTP listener of a process: metrics, probes, pages. With certificates
+// it speaks TLS, and who shows none gets probes alone; what others may see is
+// in the table of access (security/access_table.h).
 //
 // What strangers can take of it is bounded: one request a connection, some KiB
 // of it, some seconds in all, a few threads, and not many connections besides:
@@ -17,6 +18,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "security/access.h"
+#include "security/certificates.h"
 
 namespace kamino::web {
 
@@ -31,6 +34,8 @@ struct Route {
   // Called on a thread of the server's, several at a time; takes no longer than
   // a second.
   std::function<Answer()> answer;
+  // Also for who shows no certificate: probes.
+  bool for_everybody = false;
 };
 
 struct ServerOptions {
@@ -40,8 +45,12 @@ struct ServerOptions {
   size_t max_request_bytes = 16 << 10;
   // From when a thread takes the connection until its answer has left.
   absl::Duration max_time = absl::Seconds(5);
+  // Both, or neither: then all is in the clear, and for everybody.
+  std::shared_ptr<security::Certificates> certificates;
+  std::shared_ptr<security::Access> access;
 };
 
+// The process ignores SIGPIPE where there are certificates.
 class Server {
  public:
   // kUnavailable: the address cannot be bound.

@@ -8,7 +8,8 @@
 
 namespace kamino::web {
 
-// "": nowhere. kInvalidArgument: "--web_listen why".
+// "": nowhere. kInvalidArgument: "--web_listen why". Whether it may be in the
+// clear is for security::CheckTlsFlags to say.
 absl::StatusOr<std::string> WebListenOfFlags();
 
 }  // namespace kamino::web

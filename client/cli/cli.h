@@ -99,6 +99,7 @@ void AddLoadCommand(CLI::App* app, Cli* cli);
 void AddBenchCommand(CLI::App* app, Cli* cli);
 void AddConfigCommand(CLI::App* app, Cli* cli);
 void AddDebugCommand(CLI::App* app, Cli* cli);
+void AddCertCommand(CLI::App* app, Cli* cli);
 
 // What kamino_node and kamino_manager can be told in a configuration file.
 ServerSettings SettingsOfServers();

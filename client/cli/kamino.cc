@@ -158,6 +158,7 @@ int Main(int argc, char** argv) {
   AddBenchCommand(&app, &cli);
   AddConfigCommand(&app, &cli);
   AddDebugCommand(&app, &cli);
+  AddCertCommand(&app, &cli);
   AddHelp(&app, &cli);
   AddCompletion(&app, &cli);
   try {

@@ -210,13 +210,17 @@ void AddTls(CLI::App* app, Settings* settings) {
       ->group(kGroup);
 }
 
-// What nobody else has said.
+// What nobody else has said. A certificate and its key come from one place.
 void ReadTlsEnvironment(const Environment& environment, Settings* settings) {
-  if (settings->tls.any() || settings->insecure) return;
-  settings->tls = {environment("KAMINO_TLS_CERT"),
-                   environment("KAMINO_TLS_KEY"), environment("KAMINO_TLS_CA"),
-                   environment("KAMINO_TLS_CRL_DIR")};
-  settings->insecure = environment("KAMINO_INSECURE") == "1";
+  if (settings->insecure) return;
+  security::TlsFiles* const tls = &settings->tls;
+  if (tls->certificate.empty() && tls->key.empty()) {
+    tls->certificate = environment("KAMINO_TLS_CERT");
+    tls->key = environment("KAMINO_TLS_KEY");
+  }
+  if (tls->authorities.empty()) tls->authorities = environment("KAMINO_TLS_CA");
+  if (tls->revoked.empty()) tls->revoked = environment("KAMINO_TLS_CRL_DIR");
+  settings->insecure = !tls->any() && environment("KAMINO_INSECURE") == "1";
 }
 
 }  // namespace

@@ -66,9 +66,9 @@ enum class Place { kChain, kManagers };
 // does not say where `wanted` is, or there is none; the command line has both
 // addresses and a cluster or file; a file or cluster that was asked for is not
 // there; the file is not as docs/cli.md says. What the file has besides holds
-// where the command line does not say otherwise. Certificates that neither
-// names, nor goes without by --insecure, are those of KAMINO_TLS_CERT,
-// KAMINO_TLS_KEY, KAMINO_TLS_CA and KAMINO_TLS_CRL_DIR.
+// where the command line does not say otherwise. Files of certificates that
+// neither names, nor goes without by --insecure, are those of KAMINO_TLS_CERT
+// with KAMINO_TLS_KEY, KAMINO_TLS_CA and KAMINO_TLS_CRL_DIR.
 absl::Status Locate(Place wanted, const Environment& environment,
                     Settings* settings);
 

@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import threading
 
+from local_certificates import OPERATOR, ROLES, LocalCertificates
 from processes import (ClusterError, free_port, listens, start_time,
                        wait_until)
 
@@ -57,6 +58,8 @@ class LocalCluster:
 
   # Whether its addresses are others than this machine's own.
   insecure = False
+  # With certificates: what the file of --roles has.
+  roles = ROLES
 
   def __init__(self, folder, binaries, patience=1):
     self.folder = os.path.abspath(folder)
@@ -78,11 +81,12 @@ class LocalCluster:
   def start(self, nodes=4, transport="tcp", undo_copy="dynamic", heap_mb=128,
             ring_mb=32, failure_timeout_ms=1000, managers=1, leader_ttl_s=2,
             pmem="force", manager_flags=(), node_flags=(), devices=None,
-            web=False):
+            web=False, tls=False):
     """Starts all of it, or ends what it started and raises.
 
     Nodes that are named in `devices` keep their data on the device there. With
-    `web` all show metrics: state["web"] says where.
+    `web` all show metrics: state["web"] says where. With `tls` everything goes
+    by certificates, and operators have ports of their own: state["admin"].
     """
     devices = devices or {}
     self._check_startable(
@@ -97,8 +101,12 @@ class LocalCluster:
     }
     if web:
       self.state["web"] = {}
+    if tls:
+      self.state["admin"] = {}
     self._save()
     try:
+      if tls:
+        self.certificates.make(self.state["cluster_id"], self.roles)
       self.start_etcd()
       self.start_managers(managers, nodes, failure_timeout_ms, leader_ttl_s,
                           manager_flags)
@@ -145,14 +153,16 @@ class LocalCluster:
 
   def _etcd_command(self, address):
     # One member alone: it is nobody's peer, but has to have an address.
-    peer = f"http://{self.new_address('etcd')}"
-    client = f"http://{address}"
+    scheme = "https" if self.tls else "http"
+    peer = f"{scheme}://{self.new_address('etcd')}"
+    client = f"{scheme}://{address}"
+    secure = self.certificates.flags_of_etcd() if self.tls else []
     return ["etcd", "--name=e", f"--data-dir={self._path('etcd')}",
             f"--listen-client-urls={client}",
             f"--advertise-client-urls={client}",
             f"--listen-peer-urls={peer}",
             f"--initial-advertise-peer-urls={peer}",
-            f"--initial-cluster=e={peer}", "--logger=zap"]
+            f"--initial-cluster=e={peer}", "--logger=zap", *secure]
 
   def start_managers(self, count, nodes, failure_timeout_ms, leader_ttl_s,
                      flags):
@@ -175,8 +185,18 @@ class LocalCluster:
     return [self.binary("kamino_manager"),
             f"--cluster_id={self.state['cluster_id']}", f"--listen={address}",
             f"--etcd={self.state['addresses']['etcd']}",
-            *self.trust(), *self.state["manager_args"],
+            *self._manager_trust(name), *self.state["manager_args"],
             *self._web_args(name)]
+
+  def _manager_trust(self, name):
+    if not self.tls:
+      return self.trust()
+    admin = self.state["admin"]
+    if name not in admin:  # the same each time, as with _web_args
+      admin[name] = self.new_address(name)
+    return [*self.trust(f"manager/{name}"), f"--admin_listen={admin[name]}",
+            *self.certificates.flags_to_etcd(name),
+            f"--roles={self.certificates.roles}"]
 
   def start_node(self, name, address=None):
     self._start_listening(
@@ -202,8 +222,13 @@ class LocalCluster:
             f"--cluster_id={self.state['cluster_id']}", f"--node_id={name}",
             f"--data_dir={self.data_dir(name)}", f"--listen={address}",
             f"--managers={','.join(self.addresses_of(self.managers))}",
-            *self.trust(), *self.state["node_args"],
+            *self._node_trust(name), *self.state["node_args"],
             *self._device_args(name), *self._web_args(name)]
+
+  def _node_trust(self, name):
+    if not self.tls:
+      return self.trust()
+    return [*self.trust(f"node/{name}"), f"--roles={self.certificates.roles}"]
 
   def _web_args(self, name):
     """The same each time: whoever reads there knows no other place."""
@@ -273,6 +298,21 @@ class LocalCluster:
   @property
   def seeds(self):
     return ",".join(self.addresses_of(self.nodes))
+
+  @property
+  def operators_addresses(self):
+    """Where `kamino admin` finds the managers."""
+    admin = self.state.get("admin")
+    return (self.addresses_of(self.managers) if admin is None else
+            [admin[name] for name in self.managers])
+
+  @property
+  def tls(self):
+    return self.state.get("admin") is not None
+
+  @property
+  def certificates(self):
+    return LocalCertificates(self._path("certificates"), self.binary("kamino"))
 
   def binary(self, name):
     path = self.binaries.path(name)
@@ -354,9 +394,20 @@ class LocalCluster:
     """The command that runs `arguments`, without a process between."""
     return arguments
 
-  def trust(self):
-    """By what its programs know whom to trust."""
+  def trust(self, who=OPERATOR):
+    """By what its programs know whom to trust; who they are, by default the
+    command line."""
+    if self.tls:
+      return self.certificates.flags(who)
     return ["--insecure"] if self.insecure else []
+
+  def environment(self):
+    """What the command line has to be told, as variables."""
+    told = {"KAMINO_SEEDS": self.seeds,
+            "KAMINO_MANAGERS": ",".join(self.operators_addresses)}
+    if self.tls:
+      told.update(self.certificates.environment(OPERATOR))
+    return told
 
   # --- Inside.
 
@@ -383,7 +434,8 @@ class LocalCluster:
       if "in use" not in self.log_tail(name) or attempt == ATTEMPTS:
         raise ClusterError(
             f"{name} did not start: {self.log_tail(name).strip()}")
-      self.state.get("web", {}).pop(name, None)  # it may have been that port
+      for also in ("web", "admin"):  # it may have been that port
+        (self.state.get(also) or {}).pop(name, None)
 
   def _launch(self, name, arguments, address=None):
     address = address or self.new_address(name)

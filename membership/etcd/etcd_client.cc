@@ -4,10 +4,12 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "etcd/etcdserver/etcdserverpb/rpc.grpc.pb.h"
 #include "glog/logging.h"
 #include "rpc/channel.h"
+#include "rpc/foreign_channel.h"
 #include "rpc/status.h"
 
 namespace kamino::membership {
@@ -17,12 +19,18 @@ using etcdserverpb::ResponseOp;
 using etcdserverpb::TxnRequest;
 using etcdserverpb::TxnResponse;
 
-struct EtcdClient::Stubs {
+struct EtcdClient::Endpoint {
+  std::string address;
+  std::shared_ptr<EtcdPeer> peer;
   std::shared_ptr<grpc::Channel> channel;
   std::unique_ptr<etcdserverpb::KV::Stub> kv;
+  std::unique_ptr<etcdserverpb::Auth::Stub> auth;
 };
 
 namespace {
+
+// Between two looks at files, of which there are some.
+constexpr absl::Duration kLook = absl::Seconds(5);
 
 EtcdClient::Value ValueOf(const ResponseOp& response) {
   EtcdClient::Value value;
@@ -87,53 +95,105 @@ absl::Status NotTheLeader() {
 }  // namespace
 
 EtcdClient::EtcdClient(std::vector<std::string> endpoints,
-                       absl::Duration deadline)
-    : endpoints_(std::move(endpoints)), deadline_(deadline) {
-  CHECK(!endpoints_.empty());
-  for (const std::string& endpoint : endpoints_) {
-    const auto channel = rpc::MakeChannel(endpoint);
-    auto stubs = std::make_unique<Stubs>();
-    stubs->channel = channel;
-    stubs->kv = etcdserverpb::KV::NewStub(channel);
-    stubs_.push_back(std::move(stubs));
+                       absl::Duration deadline, EtcdAccess access)
+    : deadline_(deadline),
+      tls_(std::move(access.tls)),
+      login_(std::move(access.user)),
+      looked_at_(MonotonicNow()) {
+  CHECK(!endpoints.empty());
+  for (std::string& address : endpoints) {
+    auto endpoint = std::make_unique<Endpoint>();
+    endpoint->peer = std::make_shared<EtcdPeer>(address);
+    endpoint->address = std::move(address);
+    Connect(endpoint.get());
+    endpoints_.push_back(std::move(endpoint));
   }
 }
 
 EtcdClient::~EtcdClient() = default;
 
+void EtcdClient::Connect(Endpoint* endpoint) const {
+  endpoint->channel = rpc::MakeForeignChannel(
+      endpoint->address,
+      tls_ == nullptr ? nullptr : tls_->ToCall(endpoint->peer));
+  endpoint->kv = etcdserverpb::KV::NewStub(endpoint->channel);
+  endpoint->auth = etcdserverpb::Auth::NewStub(endpoint->channel);
+}
+
+void EtcdClient::LookAtFiles() {
+  const absl::Time now = MonotonicNow();
+  if (tls_ == nullptr || now - looked_at_ < kLook) return;
+  looked_at_ = now;
+  const bool changed = tls_->Look();
+  for (const auto& endpoint : endpoints_) {
+    const absl::Status believed = tls_->CheckAgain(endpoint->peer.get());
+    if (changed || !believed.ok()) Connect(endpoint.get());
+  }
+}
+
 template <typename Call>
-absl::Status EtcdClient::Run(const char* what, Call call) {
-  Stubs& stubs = *stubs_[current_];
+absl::Status EtcdClient::Try(Endpoint& endpoint, absl::Time end, Call call) {
+  if (login_.IsDue()) {
+    RETURN_IF_ERROR(login_.LogIn(endpoint.auth.get(), end - MonotonicNow()));
+  }
   grpc::ClientContext context;
-  rpc::SetTimeout(deadline_, &context);
+  rpc::SetTimeout(end - MonotonicNow(), &context);
+  login_.AddTo(&context);
   // gRPC makes connections only while a call waits. One that failed at once
   // would leave it hardly any time for that.
   context.set_wait_for_ready(true);
-  const absl::Status status = rpc::FromGrpc(call(stubs, &context));
-  if (status.ok()) return absl::OkStatus();
-  const bool connected = stubs.channel->GetState(false) == GRPC_CHANNEL_READY;
-  const bool other = absl::IsUnimplemented(status);
-  const absl::Status error(
-      status.code(),
-      other ? absl::StrCat(endpoints_[current_],
-                           " answers, but is no etcd (a node or a manager, "
-                           "perhaps); check --etcd")
-            : absl::StrCat("etcd at ", endpoints_[current_], ": ", what, ": ",
-                           connected ? status.message() : "no connection"));
-  if (other || absl::IsUnavailable(error) || absl::IsDeadlineExceeded(error)) {
+  return rpc::FromGrpc(call(*endpoint.kv, &context));
+}
+
+template <typename Call>
+absl::Status EtcdClient::Run(const char* what, Call call) {
+  LookAtFiles();
+  const absl::Time end = MonotonicNow() + deadline_;
+  Endpoint& endpoint = *endpoints_[current_];
+  absl::Status status = Try(endpoint, end, call);
+  if (login_.IsOver(status)) status = Try(endpoint, end, call);
+  if (status.ok()) return status;
+  if (absl::IsUnimplemented(status) || absl::IsUnavailable(status) ||
+      absl::IsDeadlineExceeded(status)) {
     current_ = (current_ + 1) % endpoints_.size();
   }
-  return error;
+  return Explain(endpoint, what, status);
+}
+
+absl::Status EtcdClient::Explain(Endpoint& endpoint, const char* what,
+                                 const absl::Status& status) const {
+  if (absl::IsUnimplemented(status)) {
+    return absl::Status(status.code(),
+                        absl::StrCat(endpoint.address,
+                                     " answers, but is no etcd (a node or a "
+                                     "manager, perhaps); check --etcd"));
+  }
+  std::string why(status.message());
+  const bool connected =
+      endpoint.channel->GetState(false) == GRPC_CHANNEL_READY;
+  if (!connected && tls_ == nullptr) {
+    why = "no connection";
+  } else if (const absl::Status refusal = endpoint.peer->refusal();
+             !connected && !refusal.ok()) {
+    why = absl::StrCat("is not believed: ", refusal.message());
+  } else if (!connected) {
+    why =
+        "no connection by TLS; should it run there, its log says whether it "
+        "refuses the certificate of --etcd_tls_cert, or speaks no TLS";
+  }
+  return absl::Status(status.code(), absl::StrCat("etcd at ", endpoint.address,
+                                                  ": ", what, ": ", why));
 }
 
 absl::StatusOr<EtcdClient::Stored> EtcdClient::Look(const Keys& keys) {
   TxnRequest request;
   TxnResponse response;
   AddReads(keys, [&request] { return request.add_success(); });
-  absl::Status done = Run("look at the leader",
-                          [&](Stubs& stubs, grpc::ClientContext* context) {
-                            return stubs.kv->Txn(context, request, &response);
-                          });
+  absl::Status done =
+      Run("look at the leader",
+          [&](etcdserverpb::KV::Stub& kv, grpc::ClientContext* context) {
+            return kv.Txn(context, request, &response);
+          });
   if (!done.ok()) return done;
   if (response.responses_size() != 3) return Incomplete();
   return StoredIn(response, 0);
@@ -150,10 +210,10 @@ absl::StatusOr<EtcdClient::Election> EtcdClient::Campaign(
   AddPut(keys.renewal, renewal, &request);
   AddReads(keys, [&request] { return request.add_success(); });
   AddReads(keys, [&request] { return request.add_failure(); });
-  RETURN_IF_ERROR(
-      Run("election", [&](Stubs& stubs, grpc::ClientContext* context) {
-        return stubs.kv->Txn(context, request, &response);
-      }));
+  RETURN_IF_ERROR(Run("election", [&](etcdserverpb::KV::Stub& kv,
+                                      grpc::ClientContext* context) {
+    return kv.Txn(context, request, &response);
+  }));
   Election election;
   election.won = response.succeeded();
   const int reads = election.won ? 2 : 0;
@@ -170,9 +230,9 @@ absl::StatusOr<EtcdClient::Stored> EtcdClient::Renew(
   CompareLeader(keys, leadership, &request);
   AddPut(keys.renewal, renewal, &request);
   AddReads(keys, [&request] { return request.add_success(); });
-  absl::Status done =
-      Run("renewal", [&](Stubs& stubs, grpc::ClientContext* context) {
-        return stubs.kv->Txn(context, request, &response);
+  absl::Status done = Run(
+      "renewal", [&](etcdserverpb::KV::Stub& kv, grpc::ClientContext* context) {
+        return kv.Txn(context, request, &response);
       });
   if (!done.ok()) return done;
   if (!response.succeeded()) return NotTheLeader();
@@ -190,10 +250,10 @@ absl::StatusOr<EtcdClient::Value> EtcdClient::Replace(
   AddPut(keys.view, value, &request);
   request.add_failure()->mutable_request_range()->set_key(keys.leader);
   request.add_failure()->mutable_request_range()->set_key(keys.view);
-  RETURN_IF_ERROR(
-      Run("view change", [&](Stubs& stubs, grpc::ClientContext* context) {
-        return stubs.kv->Txn(context, request, &response);
-      }));
+  RETURN_IF_ERROR(Run("view change", [&](etcdserverpb::KV::Stub& kv,
+                                         grpc::ClientContext* context) {
+    return kv.Txn(context, request, &response);
+  }));
   if (response.succeeded()) {
     return Value{value, response.header().revision()};
   }
@@ -211,9 +271,10 @@ absl::Status EtcdClient::Compact(int64_t revision) {
   etcdserverpb::CompactionResponse response;
   request.set_revision(revision);
   const absl::Status done =
-      Run("compaction", [&](Stubs& stubs, grpc::ClientContext* context) {
-        return stubs.kv->Compact(context, request, &response);
-      });
+      Run("compaction",
+          [&](etcdserverpb::KV::Stub& kv, grpc::ClientContext* context) {
+            return kv.Compact(context, request, &response);
+          });
   // It was done by somebody else.
   return absl::IsOutOfRange(done) ? absl::OkStatus() : done;
 }

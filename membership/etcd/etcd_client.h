@@ -9,15 +9,24 @@
 
 #include "absl/time/time.h"
 #include "membership/etcd/etcd.h"
+#include "membership/etcd/etcd_login.h"
+#include "membership/etcd/etcd_tls.h"
 
 namespace kamino::membership {
+
+// How etcd is spoken to.
+struct EtcdAccess {
+  std::unique_ptr<EtcdTls> tls;  // null: in the clear
+  EtcdUser user;
+};
 
 // After kUnavailable or kDeadlineExceeded the next call goes to the next
 // endpoint.
 class EtcdClient final : public Etcd {
  public:
   // `endpoints`: host:port each, at least one. `deadline`: of one call.
-  EtcdClient(std::vector<std::string> endpoints, absl::Duration deadline);
+  EtcdClient(std::vector<std::string> endpoints, absl::Duration deadline,
+             EtcdAccess access = {});
   ~EtcdClient() override;
 
   absl::StatusOr<Stored> Look(const Keys& keys) override;
@@ -33,15 +42,27 @@ class EtcdClient final : public Etcd {
   absl::Status Compact(int64_t revision) override;
 
  private:
-  struct Stubs;
+  struct Endpoint;
 
+  // All within the deadline: a login where one is due, and the call; once more
+  // where that says that the login is over.
   template <typename Call>
   absl::Status Run(const char* what, Call call);
+  template <typename Call>
+  absl::Status Try(Endpoint& endpoint, absl::Time end, Call call);
+  absl::Status Explain(Endpoint& endpoint, const char* what,
+                       const absl::Status& status) const;
+  // Takes changed files on, now and then, and drops connections to who is
+  // believed no more.
+  void LookAtFiles();
+  void Connect(Endpoint* endpoint) const;
 
-  const std::vector<std::string> endpoints_;
   const absl::Duration deadline_;
+  const std::unique_ptr<EtcdTls> tls_;
+  EtcdLogin login_;
+  std::vector<std::unique_ptr<Endpoint>> endpoints_;
   size_t current_ = 0;
-  std::vector<std::unique_ptr<Stubs>> stubs_;  // by endpoint
+  absl::Time looked_at_;
 };
 
 }  // namespace kamino::membership

@@ -91,6 +91,30 @@ TEST_F(SettingsTest, NamedClusters) {
   EXPECT_THAT(settings_.seeds, ElementsAre("a1:1"));
 }
 
+TEST_F(SettingsTest, CertificatesAreOfWhoeverNamesThemFirst) {
+  Write(R"(
+[clusters.home]
+seeds = ["h1:1"]
+tls_ca = "file.pem"
+)");
+  const std::map<std::string, std::string> environment = {
+      {"KAMINO_CONFIG", path_},      {"KAMINO_CLUSTER", "home"},
+      {"KAMINO_TLS_CERT", "e.pem"},  {"KAMINO_TLS_KEY", "e.key"},
+      {"KAMINO_TLS_CA", "e-ca.pem"}, {"KAMINO_INSECURE", "1"}};
+  ASSERT_TRUE(Run({}, environment).ok());
+  EXPECT_EQ(settings_.tls.authorities, "file.pem");
+  EXPECT_EQ(settings_.tls.certificate, "e.pem");
+  EXPECT_EQ(settings_.tls.key, "e.key");
+  EXPECT_FALSE(settings_.insecure);
+  // A certificate and a key of different places would not fit.
+  ASSERT_TRUE(Run({"--tls_cert=t.pem"}, environment).ok());
+  EXPECT_EQ(settings_.tls.certificate, "t.pem");
+  EXPECT_EQ(settings_.tls.key, "");
+  ASSERT_TRUE(Run({"--insecure", "--seeds=x:1"}, environment).ok());
+  EXPECT_FALSE(settings_.tls.any());
+  EXPECT_TRUE(settings_.insecure);
+}
+
 // Otherwise `admin remove` could meet another cluster than `status` has shown.
 TEST_F(SettingsTest, SeedsAndManagersComeFromOnePlace) {
   Write(kTwoClusters);

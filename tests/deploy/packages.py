@@ -24,10 +24,20 @@ CONFIGURATION = """cluster_id = "shop"
 
 [manager]
 listen = "127.0.0.1:7000"
+admin_listen = "127.0.0.1:7005"
+audit_log = "/var/log/kamino/audit.log"
+web_listen = "127.0.0.1:9100"
+tls_cert = "/etc/kamino/tls/manager-m1.pem"
+tls_key = "/etc/kamino/tls/manager-m1.key"
+tls_ca = "/etc/kamino/tls/ca.pem"
 etcd = ["127.0.0.1:2379"]
+etcd_tls_cert = "/etc/kamino/tls/etcd/etcd-client-m1.pem"
+etcd_tls_key = "/etc/kamino/tls/etcd/etcd-client-m1.key"
+etcd_tls_ca = "/etc/kamino/tls/etcd/ca.pem"
 chain_length = 3
 
 [node]
+tls_ca = "/etc/kamino/tls/ca.pem"
 managers = ["127.0.0.1:7000"]
 heap_mb = 32
 ring_mb = 16
@@ -35,7 +45,19 @@ pmem = "force"
 
 [clusters.shop]
 seeds = ["127.0.0.1:7001", "127.0.0.1:7002", "127.0.0.1:7003"]
-managers = ["127.0.0.1:7000"]
+managers = ["127.0.0.1:7005"]
+"""
+NODE_FLAGS = """KAMINO_NODE_FLAGS=--listen=127.0.0.1:{port} \
+--tls_cert=/etc/kamino/tls/node-{name}.pem \
+--tls_key=/etc/kamino/tls/node-{name}.key
+"""
+ETCD = """ETCD_NAME=e1
+ETCD_LISTEN_CLIENT_URLS=https://127.0.0.1:2379
+ETCD_ADVERTISE_CLIENT_URLS=https://127.0.0.1:2379
+ETCD_CERT_FILE=/etc/etcd/etcd-e1.pem
+ETCD_KEY_FILE=/etc/etcd/etcd-e1.key
+ETCD_TRUSTED_CA_FILE=/etc/etcd/ca.pem
+ETCD_CLIENT_CERT_AUTH=true
 """
 
 
@@ -106,9 +128,37 @@ class PackagesTest(unittest.TestCase):
     self.machine.run("dpkg", "--install",
                      *[f"/var/tmp/{os.path.basename(p)}" for p in paths])
 
-  def kamino(self, *words):
-    return self.machine.run("kamino", *words, "--config",
-                            "/etc/kamino/kamino.toml", "--cluster=shop")
+  def kamino(self, *words, who="writer-app", check=True):
+    pair = f"/srv/kamino-ca/{who}"
+    return self.machine.run(
+        "kamino", *words, "--config=/etc/kamino/kamino.toml", "--cluster=shop",
+        f"--tls_cert={pair}.pem", f"--tls_key={pair}.key",
+        "--tls_ca=/srv/kamino-ca/ca.pem", check=check)
+
+  def cert(self, *words, of="kamino"):
+    self.machine.run("kamino", "cert", *words, f"--dir=/srv/{of}-ca")
+
+  def make_certificates(self):
+    """As the quickstart does it: files belong to who reads them."""
+    self.machine.run("install", "-d", "-o", "etcd", "-g", "etcd", "-m", "0750",
+                     "/etc/etcd")
+    self.machine.run("install", "-d", "-o", "kamino", "-g", "kamino", "-m",
+                     "0750", "/etc/kamino/tls/etcd")
+    self.cert("ca", "--cluster_id=shop")
+    self.cert("ca", "--etcd", of="etcd")
+    self.cert("issue", "etcd", "e1", "--host=127.0.0.1", "--out=/etc/etcd",
+              of="etcd")
+    self.cert("issue", "etcd-client", "m1", "--out=/etc/kamino/tls/etcd",
+              of="etcd")
+    for kind, name in (("manager", "m1"), *[("node", n) for n in NODES]):
+      self.cert("issue", kind, name, "--host=127.0.0.1",
+                "--out=/etc/kamino/tls")
+    for kind, name in (("writer", "app"), ("operator", "ann"),
+                       ("reader", "eve")):
+      self.cert("issue", kind, name)
+    for path in ("/etc/kamino/tls/node-n1.key", "/etc/etcd/etcd-e1.key"):
+      self.assertEqual(
+          self.machine.run("stat", "--format=%a", path).strip(), "600")
 
   def unit(self, name, what):
     return self.machine.run("systemctl", "show", "--value",
@@ -128,11 +178,12 @@ class PackagesTest(unittest.TestCase):
     self.assertIn("Assertion failed", done)
 
   def start(self):
+    self.make_certificates()
     self.machine.write("/etc/kamino/kamino.toml", CONFIGURATION)
     for i, name in enumerate(NODES, 1):
-      self.machine.write(
-          f"/etc/kamino/node-{name}.env",
-          f"KAMINO_NODE_FLAGS=--listen=127.0.0.1:{7000 + i}\n")
+      self.machine.write(f"/etc/kamino/node-{name}.env",
+                         NODE_FLAGS.format(port=7000 + i, name=name))
+    self.machine.write("/etc/default/etcd", ETCD)
     self.machine.run("systemctl", "restart", "etcd")
     # Each returns once the service says that it is ready.
     self.machine.run("systemctl", "enable", "--now", "kamino-manager",
@@ -151,12 +202,17 @@ class PackagesTest(unittest.TestCase):
     # Whether it can be had is the machine's; this one may not raise limits.
     self.assertEqual(self.unit("kamino-node@n1", "LimitMEMLOCK"), "infinity")
     self.machine.run("systemctl", "reload", "kamino-manager", "kamino-node@n1")
+    # Roles, and what is kept of operators' calls.
+    self.assertIn("is for who is writer",
+                  self.kamino("put", "a", "b", who="reader-eve", check=False))
+    self.kamino("admin", "status", who="operator-ann")
+    self.assertIn("kamino://shop/operator/ann",
+                  self.machine.run("cat", "/var/log/kamino/audit.log"))
 
   def await_chain(self):
     def whole():
-      lines = self.machine.run(
-          "kamino", "status", "--json", "--timeout=2s", "--config",
-          "/etc/kamino/kamino.toml", "--cluster=shop", check=False)
+      lines = self.kamino("status", "--json", "--timeout=2s", who="reader-eve",
+                          check=False)
       return lines.count('"lease_valid":true') == len(NODES)
     await_true(whole, PATIENCE_S, "the chain to be whole")
 

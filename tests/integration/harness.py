@@ -91,7 +91,7 @@ class ClusterTest(unittest.TestCase):
     if outcome is None or outcome.success or not self.cluster.state:
       return
     if self.cluster.managers:
-      addresses = ",".join(self.cluster.addresses_of(self.cluster.managers))
+      addresses = ",".join(self.cluster.operators_addresses)
       try:
         said = self.cluster.kamino("admin", "status", f"--managers={addresses}",
                                    "--timeout=5s", check=False)

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import ssl
 import subprocess
 import urllib.error
 import urllib.parse
@@ -18,11 +19,12 @@ RULES = os.path.join(MONITORING, "kamino.rules.yaml")
 RATE_INTERVAL = "10s"  # scrapes are close to each other
 
 
-def read(address, path, timeout=10):
-  """Status and text of a page."""
+def read(address, path, timeout=10, tls=None):
+  """Status and text of a page, by HTTPS with that context."""
+  scheme = "http" if tls is None else "https"
   try:
-    with urllib.request.urlopen(f"http://{address}{path}",
-                                timeout=timeout) as page:
+    with urllib.request.urlopen(f"{scheme}://{address}{path}",
+                                timeout=timeout, context=tls) as page:
       return page.status, page.read().decode()
   except urllib.error.HTTPError as error:
     return error.code, error.read().decode()
@@ -57,9 +59,14 @@ def documented():
 
 
 class Prometheus:
-  """A real one, that reads all processes of a cluster."""
+  """A real one, that reads all processes of a cluster, as a reader.
 
-  def __init__(self, folder, targets):
+  Args:
+    targets: job to addresses.
+    tls: files, as Prometheus' configuration names them.
+  """
+
+  def __init__(self, folder, targets, tls):
     self.folder = os.path.join(folder, "prometheus")
     os.makedirs(self.folder)
     self.address = f"127.0.0.1:{free_port()}"
@@ -68,7 +75,7 @@ class Prometheus:
                    "evaluation_interval": "250ms"},
         "rule_files": [RULES],
         "scrape_configs": [
-            {"job_name": job,
+            {"job_name": job, "scheme": "https", "tls_config": tls,
              "static_configs": [{"targets": addresses}]}
             for job, addresses in targets.items()],
     }
@@ -116,7 +123,7 @@ class Prometheus:
 
 
 class MetricsTest(harness.ClusterTest):
-  start = {"web": True}
+  start = {"web": True, "tls": True}
   maxDiff = None
 
   def setUp(self):
@@ -125,9 +132,20 @@ class MetricsTest(harness.ClusterTest):
                   for name in self.cluster.nodes}
     self.managers = {name: self.cluster.state["web"][name]
                      for name in self.cluster.managers}
+    authority = self.cluster.certificates.authority
+    certificate, key = self.cluster.certificates.pair("reader/prometheus")
+    self.reader = {"ca_file": authority, "cert_file": certificate,
+                   "key_file": key}
+    self.nobody = ssl.create_default_context(cafile=authority)
+    self.tls = ssl.create_default_context(cafile=authority)
+    self.tls.load_cert_chain(certificate, key)
+
+  def probe(self, address, path):
+    """As a kubelet does, without a certificate."""
+    return read(address, path, tls=self.nobody)
 
   def pages(self):
-    return {name: read(address, "/metrics")[1]
+    return {name: read(address, "/metrics", tls=self.tls)[1]
             for name, address in {**self.nodes, **self.managers}.items()}
 
   def use(self):
@@ -142,7 +160,7 @@ class MetricsTest(harness.ClusterTest):
     """One cluster for all: starting one takes longest."""
     self.prometheus = Prometheus(self.folder, {
         "kamino_node": list(self.nodes.values()),
-        "kamino_manager": list(self.managers.values())})
+        "kamino_manager": list(self.managers.values())}, self.reader)
     self.addCleanup(self.prometheus.stop)
     self.use()
     self.check_pages_and_documents()
@@ -213,28 +231,28 @@ class MetricsTest(harness.ClusterTest):
 
   def check_probes(self):
     for address in self.nodes.values():
-      self.assertEqual(read(address, "/livez"), (200, "ok\n"))
-      self.assertEqual(read(address, "/readyz"), (200, "ok\n"))
+      self.assertEqual(self.probe(address, "/livez"), (200, "ok\n"))
+      self.assertEqual(self.probe(address, "/readyz"), (200, "ok\n"))
     manager = self.managers["manager"]
-    self.assertEqual(read(manager, "/livez"), (200, "ok\n"))
-    self.assertEqual(read(manager, "/readyz"), (200, "ok\n"))
+    self.assertEqual(self.probe(manager, "/livez"), (200, "ok\n"))
+    self.assertEqual(self.probe(manager, "/readyz"), (200, "ok\n"))
     # Nobody is dead for want of etcd; but who cannot lead is not ready.
     self.cluster.kill("etcd")
-    wait_until(lambda: read(manager, "/readyz")[0] == 503, PATIENCE_S,
+    wait_until(lambda: self.probe(manager, "/readyz")[0] == 503, PATIENCE_S,
                "a manager without etcd not to be ready")
-    self.assertEqual(read(manager, "/livez"), (200, "ok\n"))
+    self.assertEqual(self.probe(manager, "/livez"), (200, "ok\n"))
     # Nor for want of a manager: the members vouch for each other.
     self.cluster.kill("manager")
     for address in self.nodes.values():
-      self.assertEqual(read(address, "/livez"), (200, "ok\n"))
+      self.assertEqual(self.probe(address, "/livez"), (200, "ok\n"))
     self.cluster.kill("n1", signal.SIGSTOP)
-    wait_until(lambda: all(read(address, "/readyz")[0] == 503
+    wait_until(lambda: all(self.probe(address, "/readyz")[0] == 503
                            for name, address in self.nodes.items()
                            if name != "n1"), PATIENCE_S,
                "nodes without a lease not to be ready")
     for name, address in self.nodes.items():
       if name != "n1":
-        self.assertEqual(read(address, "/livez")[0], 200)
+        self.assertEqual(self.probe(address, "/livez")[0], 200)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import subprocess
 
 from harness import ClusterTest, main, wait_until
 from local_cluster import LocalCluster
@@ -16,66 +15,22 @@ prefixes = ["a/"]
 """
 
 
-def openssl(*words):
-  subprocess.run(["openssl", *words], check=True, capture_output=True)
-
-
 class SecureCluster(LocalCluster):
   """Each program shows a certificate of its own."""
 
+  roles = ROLES
   who = "reader/all"  # of the command line, where nothing else is said
 
-  def folder_of(self, what):
-    folder = os.path.join(os.path.dirname(self.folder), "certificates")
-    os.makedirs(folder, exist_ok=True)
-    return os.path.join(folder, what)
+  def trust(self, who=None):
+    return super().trust(who or self.who)
 
-  def certificate(self, who):
-    """Flags of who has one; made when it is first asked for."""
-    authority, key = self.folder_of("ca.pem"), self.folder_of("ca.key")
-    if not os.path.exists(authority):
-      openssl("req", "-x509", "-newkey", "ec", "-pkeyopt",
-              "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=test",
-              "-days", "1", "-keyout", key, "-out", authority)
-    own = self.folder_of(who.replace("/", "-"))
-    if not os.path.exists(own + ".pem"):
-      openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
-              "-nodes", "-subj", "/CN=any", "-keyout", own + ".key", "-out",
-              own + ".csr")
-      with open(own + ".ext", "w", encoding="utf-8") as extensions:
-        extensions.write(
-            f"subjectAltName=URI:kamino://{self.state['cluster_id']}/{who}\n"
-            "extendedKeyUsage=serverAuth,clientAuth\n")
-      openssl("x509", "-req", "-in", own + ".csr", "-CA", authority, "-CAkey",
-              key, "-CAcreateserial", "-days", "1", "-extfile", own + ".ext",
-              "-out", own + ".pem")
-    return [f"--tls_cert={own}.pem", f"--tls_key={own}.key",
-            f"--tls_ca={authority}"]
-
-  def write_roles(self, text):
-    with open(self.folder_of("roles.toml"), "w", encoding="utf-8") as roles:
-      roles.write(text)
+  @property
+  def audit_log(self):
+    return os.path.join(self.folder, "audit.log")
 
   def start(self, **how):
-    self.write_roles(ROLES)
-    super().start(**how)
-
-  def trust(self):
-    return self.certificate(self.who)
-
-  def own(self, command, who):
-    """A server's flags, with its own certificate."""
-    return [word for word in command if not word.startswith("--tls_")] + [
-        *self.certificate(who), f"--roles={self.folder_of('roles.toml')}"]
-
-  def _manager_command(self, name, address):
-    self.admin = self.new_address(name)
-    return self.own(super()._manager_command(name, address), f"manager/{name}"
-                    ) + [f"--admin_listen={self.admin}",
-                         f"--audit_log={self.folder_of('audit.log')}"]
-
-  def node_command(self, name, address):
-    return self.own(super().node_command(name, address), f"node/{name}")
+    super().start(tls=True, manager_flags=[f"--audit_log={self.audit_log}"],
+                  **how)
 
 
 class RolesTest(ClusterTest):
@@ -118,11 +73,11 @@ class RolesTest(ClusterTest):
                      "a/1\tone\na/2\t10\nb/1\ttwo\nb/2\t10\n")
 
     # Operators have a port of their own, and what they do is kept.
-    managers = f"--managers={self.cluster.admin}"
+    managers = f"--managers={','.join(self.cluster.operators_addresses)}"
     self.as_who(writer, "admin", "status", managers, **denied)
     self.as_who("operator/o", "admin", "status", managers)
     self.as_who("operator/o", "admin", "add", "n9", managers)
-    with open(self.cluster.folder_of("audit.log"), encoding="utf-8") as log:
+    with open(self.cluster.audit_log, encoding="utf-8") as log:
       calls = [json.loads(line) for line in log]
     kept = [(call["who"], call["call"].rpartition("/")[2], call["outcome"])
             for call in calls]
@@ -131,7 +86,7 @@ class RolesTest(ClusterTest):
         ("kamino://local/writer/all", "GetCluster", "PERMISSION_DENIED"), kept)
 
     # Roles change while they run.
-    self.cluster.write_roles(ROLES.replace("a/", "b/"))
+    self.cluster.certificates.write_roles(ROLES.replace("a/", "b/"))
     for node in self.cluster.nodes:
       self.cluster.kill(node, signal.SIGHUP)
     def changed():

@@ -16,7 +16,10 @@ PATIENCE_S = 60
 PROGRAMS = os.environ["KAMINO_KUBERNETES"]
 MACHINES = os.path.join(os.path.dirname(os.path.realpath(__file__)),
                         "machines.yaml")
-ETCD = {"etcd.endpoints": "{etcd-0.etcd:2379,etcd-1.etcd:2379}"}
+CRDS = os.path.join(os.path.dirname(MACHINES), "crds.yaml")
+BASE = {"etcd.endpoints": "{etcd-0.etcd:2379,etcd-1.etcd:2379}",
+        "insecure": "true"}
+TLS = {"insecure": "false", "tls.enabled": "true", "etcd.tls.secret": "etcd"}
 # Of everything that the chart can do, as far as it excludes nothing else.
 VARIANTS = [
     {},
@@ -36,6 +39,17 @@ VARIANTS = [
      "networkPolicy.operators[0].namespaceSelector.matchLabels.team": "ops",
      "service.type": "LoadBalancer", "service.annotations.a": "b"},
     {"networkPolicy.enabled": "false", "podDisruptionBudget.enabled": "false"},
+    {"serviceMonitor.enabled": "true", "serviceMonitor.labels.release": "p",
+     "networkPolicy.monitoring[0].namespaceSelector.matchLabels.team": "sre"},
+    {**TLS, "f": 2, "tls.roles": "others = 'nothing'", "tls.revoked": "crl"},
+    {**TLS, "tls.secrets.nodes": "n", "tls.secrets.managers": "m",
+     "etcd.tls.clientCertificate": "false", "etcd.user": "kamino",
+     "etcd.passwordSecret": "p",
+     "networkPolicy.operators[0].podSelector.matchLabels.app": "ops"},
+    {**TLS, "tls.source": "certManager", "tls.issuer.name": "ca",
+     "serviceMonitor.enabled": "true", "serviceMonitor.secret": "reader"},
+    {**TLS, "tls.source": "csi", "tls.issuer.name": "ca",
+     "tls.issuer.kind": "ClusterIssuer"},
 ]
 
 
@@ -68,6 +82,8 @@ class ChartTest(unittest.TestCase):
     cls.cluster = ControlPlane(cls.folder, PROGRAMS)
     cls.addClassCleanup(cls.cluster.stop)
     cls.cluster.start()
+    cls.cluster.kubectl("apply", "-f", CRDS)
+    cls.cluster.kubectl("wait", "--for=condition=Established", "crd", "--all")
     cls.cluster.services.start(
         "kwok", os.path.join(PROGRAMS, "kwok"), f"--config={MACHINES}",
         f"--kubeconfig={cls.cluster.kubeconfig}",
@@ -83,7 +99,7 @@ class ChartTest(unittest.TestCase):
 
   def install(self, verb="install", **values):
     self.cluster.helm(verb, "kamino", CHART, *sets({
-        **ETCD, "nodes.storage.className": "kamino-local", **values}))
+        **BASE, "nodes.storage.className": "kamino-local", **values}))
 
   # --- What the chart says.
 
@@ -91,7 +107,7 @@ class ChartTest(unittest.TestCase):
     for values in VARIANTS:
       with self.subTest(values):
         made = self.cluster.helm("template", "k", CHART,
-                                 *sets({**ETCD, **values}),
+                                 *sets({**BASE, **values}),
                                  "--kube-version=1.34.4").stdout
         done = self.cluster.kubectl(
             "apply", "--server-side", "--dry-run=server", "--validate=strict",
@@ -102,14 +118,63 @@ class ChartTest(unittest.TestCase):
     for values, word in (({"nodes.heapMB": 64}, "heapMB"),
                          ({"chainMode": "quick"}, "chainMode"),
                          ({"nodes.heapMb": 1}, "heapMb"),
-                         ({"etcd.endpoints": "{http://e:2379}"}, "endpoints")):
+                         ({"etcd.endpoints": "{http://e:2379}"}, "endpoints"),
+                         ({"insecure": "false"}, "say so by insecure=true"),
+                         ({"tls.enabled": "true"}, "contradict"),
+                         ({**TLS, "etcd.tls.secret": ""}, "etcd.tls.secret"),
+                         ({**TLS, "tls.source": "csi"}, "tls.issuer.name"),
+                         ({**TLS, "tls.source": "vault"}, "source"),
+                         ({**TLS, "serviceMonitor.enabled": "true"},
+                          "serviceMonitor.secret"),
+                         ({"etcd.user": "u"}, "go together")):
       done = self.cluster.helm("template", "k", CHART, "--kube-version=1.34.4",
-                               *sets({**ETCD, **values}), check=False)
+                               *sets({**BASE, **values}), check=False)
       self.assertNotEqual(done.returncode, 0, values)
       self.assertIn(word, done.stderr)
     done = self.cluster.helm("template", "k", CHART, "--kube-version=1.34.4",
                              check=False)
     self.assertIn("etcd.endpoints is empty", done.stderr)
+
+  def test_each_node_shows_its_own_certificate(self):
+    """By whichever way: the identity in it is the pod's node id."""
+    for source in ("secrets", "certManager", "csi"):
+      made = self.cluster.helm(
+          "template", "kamino", CHART, "--kube-version=1.34.4", *sets({
+              **BASE, **TLS, "tls.source": source, "tls.issuer.name": "ca",
+              "clusterId": "shop"})).stdout
+      objects = [json.loads(line) for line in self.cluster.kubectl(
+          "create", "--dry-run=client", "--validate=false", "-o", "json",
+          "-f", "-", text=made).stdout.replace("\n}\n{", "\n}\0{").split("\0")]
+      of_kind = collections.defaultdict(list)
+      for each in objects:
+        of_kind[each["kind"]].append(each)
+      [nodes] = of_kind["StatefulSet"]
+      pod = nodes["spec"]["template"]["spec"]
+      volume = {v["name"]: v for v in pod["volumes"]}["tls"]
+      args = pod["containers"][0]["args"]
+      self.assertNotIn("--insecure", args)
+      probes = [pod["containers"][0][p]["httpGet"]["scheme"] for p in (
+          "livenessProbe", "readinessProbe", "startupProbe")]
+      self.assertEqual(probes, ["HTTPS"] * 3)
+      if source == "csi":
+        self.assertIn("--tls_key=/etc/kamino/tls/tls.key", args)
+        self.assertEqual(
+            volume["csi"]["volumeAttributes"]["csi.cert-manager.io/uri-sans"],
+            "kamino://shop/node/${POD_NAME}")
+        continue
+      self.assertIn("--tls_key=/etc/kamino/tls/$(POD_NAME)/tls.key", args)
+      files = {item["path"]: (each["secret"]["name"], item["key"])
+               for each in volume["projected"]["sources"]
+               for item in each["secret"]["items"]}
+      for i in range(3):
+        self.assertEqual(files[f"kamino-{i}/tls.key"],
+                         (f"kamino-node-{i}", "tls.key"))
+      made = {c["spec"]["secretName"]: c["spec"]["uris"]
+              for c in of_kind["Certificate"]}
+      self.assertEqual(made, {} if source == "secrets" else {
+          "kamino-manager": ["kamino://shop/manager/kamino"],
+          **{f"kamino-node-{i}": [f"kamino://shop/node/kamino-{i}"]
+             for i in range(3)}})
 
   # --- What becomes of it.
 

@@ -27,7 +27,7 @@ ACCOUNTS = 50
 BALANCE = 1000
 VALUES = {
     "etcd.endpoints": f"{{{ADDRESS}:2379}}", "image.tag": "test",
-    "image.pullPolicy": "Never",
+    "image.pullPolicy": "Never", "insecure": "true",
     # Volumes in memory, several nodes on one machine of two processors.
     "nodes.pmem": "force", "nodes.antiAffinity": "none", "nodes.heapMb": 64,
     "nodes.ringMb": 16, "nodes.storage.className": "kamino-local",
@@ -160,7 +160,7 @@ class PodsTest(unittest.TestCase):
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
         env={"KAMINO_SEEDS": f"{address}:7001",
              "KAMINO_MANAGERS": f"{managers['clusterIP']}:7000",
-             "HOME": self.folder})
+             "KAMINO_INSECURE": "1", "HOME": self.folder})
     if check:
       self.assertEqual(done.returncode, 0, done.stderr)
     return done

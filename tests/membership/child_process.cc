@@ -126,8 +126,8 @@ bool ChildProcess::AwaitOutput(absl::string_view text,
 }
 
 EtcdProcess::EtcdProcess(const std::string& folder,
-                         std::vector<std::string> flags)
-    : folder_(folder), flags_(std::move(flags)) {
+                         std::vector<std::string> flags, std::string scheme)
+    : folder_(folder), flags_(std::move(flags)), scheme_(std::move(scheme)) {
   Start();
 }
 
@@ -141,7 +141,7 @@ void EtcdProcess::Restart() {
 }
 
 void EtcdProcess::Start() {
-  const std::string client = absl::StrCat("http://127.0.0.1:", port_);
+  const std::string client = absl::StrCat(scheme_, "://127.0.0.1:", port_);
   const std::string peer = absl::StrCat("http://127.0.0.1:", peer_port_);
   std::vector<std::string> command = {
       "/usr/bin/etcd",

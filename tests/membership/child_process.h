@@ -45,8 +45,10 @@ class ChildProcess {
 // A real etcd, of one member, with its data in `folder`.
 class EtcdProcess {
  public:
+  // `scheme`: of its clients' URLs.
   explicit EtcdProcess(const std::string& folder,
-                       std::vector<std::string> flags = {});
+                       std::vector<std::string> flags = {},
+                       std::string scheme = "http");
 
   std::string endpoint() const;
   // Ends it with SIGKILL, starts it again on the same data and port.
@@ -58,6 +60,7 @@ class EtcdProcess {
 
   const std::string folder_;
   const std::vector<std::string> flags_;
+  const std::string scheme_;
   const int port_ = FreePort();
   const int peer_port_ = FreePort();
   std::unique_ptr<ChildProcess> process_;

@@ -87,6 +87,17 @@ TEST(AccessTableTest, HasEachRequest) {
   EXPECT_EQ(RuleOfRequest(0xffff), nullptr);
 }
 
+TEST(AccessTableTest, HasPagesButForProbes) {
+  for (const char* path : {"/metrics", "/", "/chain.json"}) {
+    const AccessRule* const rule = RuleOfPage(path);
+    ASSERT_NE(rule, nullptr) << path;
+    EXPECT_EQ(rule->roles, RoleSet({Role::kOperator, Role::kReader}));
+  }
+  for (const char* path : {"/livez", "/readyz", "", "metrics", "//"}) {
+    EXPECT_EQ(RuleOfPage(path), nullptr) << path;
+  }
+}
+
 // As people read it: who may do what. What is looser than this is looser on
 // purpose, and says so here.
 std::string RolesOf(const std::string& method) {

@@ -202,7 +202,10 @@ class TidyTest(unittest.TestCase):
       # operators did.
       if (name.split("/")[0] not in PROJECT_FOLDERS or
           name in ("base/monotonic_waits.cc", "membership/audit_log.cc",
-                   "security/certificates.cc", "logs/last_words.cc")):
+                   "security/certificates.cc", "logs/last_words.cc",
+                   # Certificates are dated by the calendar.
+                   "client/cli/authority_folder.cc",
+                   "membership/etcd/etcd_tls.cc")):
         continue
       for i, line in enumerate(lines(path), 1):
         if wall.search(line) and not line.lstrip().startswith("//"):

@@ -90,3 +90,149 @@ capabilities:
   add: {{ toJson . }}
   {{- end }}
 {{- end -}}
+
+{{/* What contradicts itself. */}}
+{{- define "kamino.check" -}}
+{{- if not .Values.etcd.endpoints }}
+{{- fail "etcd.endpoints is empty: name the members of an etcd cluster, as host:port" }}
+{{- end }}
+{{- if not (or .Values.tls.enabled .Values.insecure) }}
+{{- fail "tls.enabled is false: whoever reaches a pod may then do everything; say so by insecure=true, or set tls up" }}
+{{- end }}
+{{- if and .Values.tls.enabled .Values.insecure }}
+{{- fail "tls.enabled and insecure contradict" }}
+{{- end }}
+{{- if and .Values.tls.enabled (not .Values.etcd.tls.secret) }}
+{{- fail "etcd.tls.secret is empty: with tls.enabled etcd is spoken to by TLS, too" }}
+{{- end }}
+{{- if and .Values.tls.enabled (ne .Values.tls.source "secrets") (not .Values.tls.issuer.name) }}
+{{- fail "tls.issuer.name is empty: it signs the certificates" }}
+{{- end }}
+{{- if ne (empty .Values.etcd.user) (empty .Values.etcd.passwordSecret) }}
+{{- fail "etcd.user and etcd.passwordSecret go together" }}
+{{- end }}
+{{- if and .Values.serviceMonitor.enabled .Values.tls.enabled (not .Values.serviceMonitor.secret) }}
+{{- fail "serviceMonitor.secret is empty: with tls.enabled metrics are for readers, by their certificates" }}
+{{- end }}
+{{- end -}}
+
+{{- define "kamino.nodes" -}}
+{{- add (include "kamino.chainLength" .) .Values.spares -}}
+{{- end -}}
+
+{{- define "kamino.nodeSecret" -}}
+{{- .Values.tls.secrets.nodes | default (printf "%s-node" (include "kamino.name" .)) -}}
+{{- end -}}
+
+{{- define "kamino.managerSecret" -}}
+{{- .Values.tls.secrets.managers | default (printf "%s-manager" (include "kamino.name" .)) -}}
+{{- end -}}
+
+{{/* Flags of both programs. of: the folder with the pod's own certificate. */}}
+{{- define "kamino.trust" -}}
+{{- if .context.Values.tls.enabled }}
+- --tls_cert={{ .folder }}/tls.crt
+- --tls_key={{ .folder }}/tls.key
+- --tls_ca={{ .folder }}/ca.crt
+{{- if .context.Values.tls.revoked }}
+- --tls_crl_dir=/etc/kamino/revoked
+{{- end }}
+{{- if .context.Values.tls.roles }}
+- --roles=/etc/kamino/roles/roles.toml
+{{- end }}
+{{- else }}
+- --insecure
+{{- end }}
+{{- end -}}
+
+{{/* What `kamino` needs to know inside of a pod. */}}
+{{- define "kamino.clientEnv" -}}
+{{- if not .Values.tls.enabled }}
+- name: KAMINO_INSECURE
+  value: "1"
+{{- end }}
+{{- end -}}
+
+{{- define "kamino.trustMounts" -}}
+- name: tmp
+  mountPath: /tmp
+{{- if .Values.tls.enabled }}
+- name: tls
+  mountPath: /etc/kamino/tls
+  readOnly: true
+{{- if .Values.tls.revoked }}
+- name: revoked
+  mountPath: /etc/kamino/revoked
+  readOnly: true
+{{- end }}
+{{- if .Values.tls.roles }}
+- name: roles
+  mountPath: /etc/kamino/roles
+  readOnly: true
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* All but the one with certificates. */}}
+{{- define "kamino.trustVolumes" -}}
+- name: tmp
+  emptyDir: {}
+{{- if .Values.tls.enabled }}
+{{- with .Values.tls.revoked }}
+- name: revoked
+  configMap:
+    name: {{ . }}
+{{- end }}
+{{- if .Values.tls.roles }}
+- name: roles
+  configMap:
+    name: {{ include "kamino.name" . }}-roles
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* A certificate of the pod's alone. of: its URI, and names of hosts. */}}
+{{- define "kamino.csiVolume" -}}
+- name: tls
+  csi:
+    driver: csi.cert-manager.io
+    readOnly: true
+    volumeAttributes:
+      csi.cert-manager.io/issuer-name: {{ .context.Values.tls.issuer.name | quote }}
+      csi.cert-manager.io/issuer-kind: {{ .context.Values.tls.issuer.kind | quote }}
+      csi.cert-manager.io/issuer-group: {{ .context.Values.tls.issuer.group | quote }}
+      csi.cert-manager.io/uri-sans: {{ .uri | quote }}
+      csi.cert-manager.io/dns-names: {{ join "," .hosts | quote }}
+      csi.cert-manager.io/key-usages: digital signature,server auth,client auth
+      csi.cert-manager.io/duration: {{ .context.Values.tls.duration | quote }}
+      csi.cert-manager.io/renew-before: {{ .context.Values.tls.renewBefore | quote }}
+      csi.cert-manager.io/fs-group: "64000"
+{{- end -}}
+
+{{/* scheme of the HTTP listener */}}
+{{- define "kamino.webScheme" -}}
+{{- ternary "HTTPS" "HTTP" .Values.tls.enabled -}}
+{{- end -}}
+
+{{- define "kamino.probe" -}}
+httpGet:
+  path: {{ .path }}
+  port: web
+  scheme: {{ include "kamino.webScheme" .context }}
+{{- end -}}
+
+{{/* What all Certificates have in common. */}}
+{{- define "kamino.certificate" -}}
+duration: {{ .Values.tls.duration }}
+renewBefore: {{ .Values.tls.renewBefore }}
+privateKey:
+  algorithm: ECDSA
+  size: 256
+  rotationPolicy: Always
+usages:
+  - digital signature
+  - server auth
+  - client auth
+issuerRef:
+  {{- toYaml .Values.tls.issuer | nindent 2 }}
+{{- end -}}

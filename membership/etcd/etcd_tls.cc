@@ -1,0 +1,195 @@
+#include "membership/etcd/etcd_tls.h"
+
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "glog/logging.h"
+#include "grpcpp/security/tls_certificate_provider.h"
+#include "grpcpp/security/tls_certificate_verifier.h"
+#include "grpcpp/security/tls_credentials_options.h"
+#include "openssl/err.h"
+#include "openssl/x509.h"
+#include "security/certificate_facts.h"
+
+namespace kamino::membership {
+namespace {
+
+using grpc::experimental::ExternalCertificateVerifier;
+using grpc::experimental::StaticDataCertificateProvider;
+using grpc::experimental::TlsCustomVerificationCheckRequest;
+using security::TlsTexts;
+using security::Trust;
+using security::X509Pointer;
+
+absl::Status InFile(const std::string& path, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(path, " ", status.message()));
+}
+
+std::string HostOf(absl::string_view endpoint) {
+  absl::string_view host = endpoint.substr(0, endpoint.rfind(':'));
+  if (absl::ConsumePrefix(&host, "[")) absl::ConsumeSuffix(&host, "]");
+  return std::string(host);
+}
+
+class Verifier final : public ExternalCertificateVerifier {
+ public:
+  Verifier(std::shared_ptr<const Trust> trust, std::shared_ptr<EtcdPeer> peer,
+           std::function<absl::Time()> now)
+      : trust_(std::move(trust)),
+        peer_(std::move(peer)),
+        now_(std::move(now)) {}
+
+  bool Verify(TlsCustomVerificationCheckRequest* request,
+              std::function<void(grpc::Status)>,
+              grpc::Status* sync_status) override {
+    // A server's chain does not have its own in it.
+    const grpc::string_ref own = request->peer_cert();
+    const grpc::string_ref rest = request->peer_cert_full_chain();
+    auto chain = security::ParseCertificates(
+        absl::StrCat(absl::string_view(own.data(), own.size()),
+                     absl::string_view(rest.data(), rest.size())));
+    const absl::Status status =
+        chain.ok() ? peer_->Check(*trust_, *std::move(chain), now_())
+                   : chain.status();
+    if (!status.ok()) {
+      *sync_status = grpc::Status(grpc::StatusCode::UNAUTHENTICATED,
+                                  std::string(status.message()));
+    }
+    return true;
+  }
+  void Cancel(TlsCustomVerificationCheckRequest*) override {}
+
+ private:
+  const std::shared_ptr<const Trust> trust_;
+  const std::shared_ptr<EtcdPeer> peer_;
+  const std::function<absl::Time()> now_;
+};
+
+}  // namespace
+
+EtcdPeer::EtcdPeer(const std::string& endpoint) : host_(HostOf(endpoint)) {}
+
+absl::Status EtcdPeer::CheckChain(const Trust& trust,
+                                  const std::vector<X509Pointer>& chain,
+                                  absl::Time now) const {
+  RETURN_IF_ERROR(trust.CheckChain(chain, now).status);
+  const security::CertificateFacts facts = security::FactsOf(*chain.front());
+  if (!facts.serves) {
+    return absl::UnauthenticatedError(absl::StrCat("its certificate (",
+                                                   facts.name,
+                                                   ") is not for who "
+                                                   "serves"));
+  }
+  if (!security::IsOfHost(*chain.front(), host_)) {
+    return absl::UnauthenticatedError(absl::StrCat(
+        "its certificate is not for ", host_, ", but for ",
+        facts.hosts.empty() ? "no host" : absl::StrJoin(facts.hosts, ", ")));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EtcdPeer::Check(const Trust& trust, std::vector<X509Pointer> chain,
+                             absl::Time now) {
+  absl::Status status = CheckChain(trust, chain, now);
+  absl::MutexLock lock(&mutex_);
+  shown_ = std::move(chain);
+  refusal_ = status;
+  return status;
+}
+
+absl::Status EtcdPeer::CheckAgain(const Trust& trust, absl::Time now) {
+  absl::MutexLock lock(&mutex_);
+  if (shown_.empty()) return absl::OkStatus();
+  refusal_ = CheckChain(trust, shown_, now);
+  return refusal_;
+}
+
+absl::Status EtcdPeer::refusal() {
+  absl::MutexLock lock(&mutex_);
+  return refusal_;
+}
+
+EtcdTls::EtcdTls(Options options)
+    : options_(std::move(options)),
+      now_(options_.now != nullptr ? options_.now
+                                   : [] { return absl::Now(); }) {}
+
+absl::StatusOr<std::unique_ptr<EtcdTls>> EtcdTls::Load(Options options) {
+  auto made = absl::WrapUnique(new EtcdTls(std::move(options)));
+  made->seen_ = security::ReadTlsFiles(made->options_.files);
+  ASSIGN_OR_RETURN(made->trust_, made->Check(made->seen_));
+  made->current_ = made->seen_;
+  return made;
+}
+
+absl::StatusOr<std::shared_ptr<const Trust>> EtcdTls::Check(
+    const TlsTexts& texts) const {
+  const security::TlsFiles& files = options_.files;
+  if (!texts.unreadable.empty()) {
+    return absl::InvalidArgumentError(texts.unreadable);
+  }
+  if (!files.certificate.empty()) {
+    const auto chain = security::ParseCertificates(texts.certificate);
+    if (!chain.ok()) return InFile(files.certificate, chain.status());
+    const auto key = security::ParseKey(texts.key);
+    if (!key.ok()) return InFile(files.key, key.status());
+    if (X509_check_private_key(chain->front().get(), key->get()) != 1) {
+      ERR_clear_error();
+      return absl::InvalidArgumentError(
+          absl::StrCat(files.key, " is not the key of the certificate in ",
+                       files.certificate));
+    }
+  }
+  auto trust = Trust::Parse(texts.authorities, texts.revoked);
+  if (!trust.ok()) return InFile(files.authorities + ":", trust.status());
+  return trust;
+}
+
+std::shared_ptr<grpc::ChannelCredentials> EtcdTls::ToCall(
+    std::shared_ptr<EtcdPeer> peer) const {
+  grpc::experimental::TlsChannelCredentialsOptions options;
+  std::vector<grpc::experimental::IdentityKeyCertPair> own;
+  if (!current_.certificate.empty()) {
+    own.push_back({current_.key, current_.certificate});
+  }
+  options.set_certificate_provider(
+      std::make_shared<StaticDataCertificateProvider>(current_.authorities,
+                                                      own));
+  options.watch_root_certs();
+  if (!own.empty()) options.watch_identity_key_cert_pairs();
+  options.set_verify_server_certs(false);  // the verifier does
+  options.set_check_call_host(false);
+  options.set_certificate_verifier(
+      ExternalCertificateVerifier::Create<Verifier>(trust_, std::move(peer),
+                                                    now_));
+  return grpc::experimental::TlsCredentials(options);
+}
+
+bool EtcdTls::Look() {
+  TlsTexts texts = security::ReadTlsFiles(options_.files);
+  if (texts == seen_) return false;
+  auto trust = Check(texts);
+  seen_ = std::move(texts);
+  if (!trust.ok()) {
+    LOG(ERROR) << "certificates for etcd have changed, but those from before "
+                  "stay: "
+               << trust.status().message();
+    return false;
+  }
+  if (seen_ == current_) return false;  // as before it was bad
+  LOG(INFO) << "certificates for etcd have changed";
+  current_ = seen_;
+  trust_ = *std::move(trust);
+  return true;
+}
+
+absl::Status EtcdTls::CheckAgain(EtcdPeer* peer) const {
+  return peer->CheckAgain(*trust_, now_());
+}
+
+}  // namespace kamino::membership

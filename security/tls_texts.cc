@@ -1,0 +1,99 @@
+#include "security/tls_texts.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace kamino::security {
+namespace {
+
+constexpr size_t kMaxFile = 1 << 20;
+constexpr size_t kMaxLists = 256;
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " cannot be read"));
+  }
+  std::string text(kMaxFile + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(file.gcount()));
+  if (file.bad() || text.size() > kMaxFile) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " cannot be read, or is more than a MiB"));
+  }
+  return text;
+}
+
+absl::StatusOr<std::vector<Trust::Source>> ReadLists(
+    const std::string& folder) {
+  std::vector<Trust::Source> lists;
+  if (folder.empty()) return lists;
+  std::error_code error;
+  std::vector<std::string> paths;
+  for (std::filesystem::directory_iterator entry(folder, error), end;
+       !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (!absl::EndsWith(name, ".pem") && !absl::EndsWith(name, ".crl")) {
+      continue;
+    }
+    paths.push_back(entry->path().string());
+    if (paths.size() > kMaxLists) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(folder, " has more than ", kMaxLists, " files"));
+    }
+  }
+  if (error) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(folder, " cannot be read: ", error.message()));
+  }
+  std::sort(paths.begin(), paths.end());
+  for (const std::string& path : paths) {
+    ASSIGN_OR_RETURN(std::string pem, ReadFile(path));
+    lists.push_back({path, std::move(pem)});
+  }
+  return lists;
+}
+
+}  // namespace
+
+bool operator==(const TlsTexts& a, const TlsTexts& b) {
+  const auto same = [](const Trust::Source& x, const Trust::Source& y) {
+    return x.name == y.name && x.pem == y.pem;
+  };
+  return a.certificate == b.certificate && a.key == b.key &&
+         a.authorities == b.authorities && a.unreadable == b.unreadable &&
+         std::equal(a.revoked.begin(), a.revoked.end(), b.revoked.begin(),
+                    b.revoked.end(), same);
+}
+
+TlsTexts ReadTlsFiles(const TlsFiles& files) {
+  TlsTexts texts;
+  const auto read = [&texts](const std::string& path, std::string* text) {
+    if (path.empty()) return;
+    absl::StatusOr<std::string> found = ReadFile(path);
+    if (found.ok()) {
+      *text = *std::move(found);
+    } else {
+      texts.unreadable = std::string(found.status().message());
+    }
+  };
+  read(files.certificate, &texts.certificate);
+  read(files.key, &texts.key);
+  read(files.authorities, &texts.authorities);
+  absl::StatusOr<std::vector<Trust::Source>> lists = ReadLists(files.revoked);
+  if (lists.ok()) {
+    texts.revoked = *std::move(lists);
+  } else {
+    texts.unreadable = std::string(lists.status().message());
+  }
+  return texts;
+}
+
+}  // namespace kamino::security

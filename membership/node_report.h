@@ -70,6 +70,7 @@ struct NodeReport {
   // is over what has changed, 0: none is on its way; and what is left.
   uint64_t transfer_pass = 0;
   uint64_t transfer_bytes_left = 0;
+  uint64_t transfer_pages = 0;  // of what has changed alone; 0: of all
   // Which of this process' calls to managers it came with, from 1: what an
   // earlier one says may be heard later, as when a connection is cut for a
   // while. `process` tells lives of a node apart, also those of one

@@ -75,6 +75,7 @@ kamino::v1::NodeReport ToProto(const NodeReport& report) {
   message.set_restarts(report.restarts);
   message.set_transfer_pass(report.transfer_pass);
   message.set_transfer_bytes_left(report.transfer_bytes_left);
+  message.set_transfer_pages(report.transfer_pages);
   message.set_call(report.call);
   message.set_process(report.process);
   message.set_release(report.release);
@@ -100,6 +101,7 @@ NodeReport FromProto(const kamino::v1::NodeReport& message) {
           message.restarts(),
           message.transfer_pass(),
           message.transfer_bytes_left(),
+          message.transfer_pages(),
           message.process(),
           message.call(),
           message.release().substr(0, kMaxReleaseBytes)};

@@ -142,6 +142,7 @@ absl::StatusOr<NodeOptions> OptionsFrom(
     options.restarts.first_delay = absl::ZeroDuration();
   }
   options.chain.transfer_bytes_per_s = flags.transfer_mb_per_s * 1000 * 1000;
+  options.chain.keep_changes = flags.keep_changes;
   options.chain.ack_delay = kAckDelay;
   options.chain.scrub_bytes_per_s = flags.scrub_mb_per_s * 1000 * 1000;
   options.chain.scrub_min_pass = flags.scrub_min_pass;

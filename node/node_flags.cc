@@ -84,6 +84,11 @@ ABSL_FLAG(bool, reserve_undo_copy, true,
 ABSL_FLAG(uint64_t, transfer_mb_per_s, 600,
           "How fast this node sends its heap to one that joins, in MB/s; 0: as "
           "fast as can be. Slower leaves more to the chain's clients.");
+ABSL_FLAG(uint32_t, keep_changes_s, 300,
+          "For so many seconds after members have left the chain this node "
+          "remembers what changes, so that they catch up by that alone when "
+          "they come back; 0: it does not, and asks for the whole heap itself. "
+          "Fits the managers' --away_limit.");
 ABSL_FLAG(
     uint64_t, scrub_mb_per_s, 16,
     "How fast the nodes compare what they hold while this one is head, in "
@@ -121,6 +126,7 @@ namespace {
 
 constexpr uint64_t kMaxMegabytes = 1u << 20;  // 1 TiB
 constexpr uint32_t kMaxMinPassSeconds = 30 * 24 * 60 * 60;
+constexpr uint32_t kMaxKeepChangesSeconds = 24 * 60 * 60;
 constexpr int kMaxVerbsPort = 255;
 constexpr int kMaxGidIndex = 255;
 constexpr int kMaxSpinMicros = 1'000'000;
@@ -320,6 +326,12 @@ absl::StatusOr<NodeFlags> ReadNodeFlags() {
     return BadFlag("transfer_mb_per_s",
                    absl::StrCat("must be from 0 to ", kMaxMegabytes));
   }
+  const uint32_t keep_changes_s = absl::GetFlag(FLAGS_keep_changes_s);
+  if (keep_changes_s > kMaxKeepChangesSeconds) {
+    return BadFlag("keep_changes_s",
+                   absl::StrCat("must be from 0 to ", kMaxKeepChangesSeconds));
+  }
+  flags.keep_changes = absl::Seconds(keep_changes_s);
   flags.scrub_mb_per_s = absl::GetFlag(FLAGS_scrub_mb_per_s);
   if (flags.scrub_mb_per_s > kMaxMegabytes) {
     return BadFlag("scrub_mb_per_s",

@@ -34,7 +34,8 @@ struct NodeFlags {
   absl::Duration link_spin;        // how long links poll before they sleep
   transport::PortWish verbs;       // of its links
   uint64_t transfer_mb_per_s = 0;  // 0: without a limit
-  uint64_t scrub_mb_per_s = 0;     // 0: nothing is compared
+  absl::Duration keep_changes;
+  uint64_t scrub_mb_per_s = 0;  // 0: nothing is compared
   absl::Duration scrub_min_pass;
   std::vector<std::string> managers;
 };

@@ -320,6 +320,20 @@ void DescribeRepair(const GetNodeStatusResponse& status, ChainFamilies* out) {
                transfer.begun());
   out->Counter("kamino_transfers_damaged_total",
                "Of them broken off for what came.", transfer.damaged());
+  out->Gauge("kamino_transfer_changed_pages",
+             "Of the last transfer, if it is of what has changed alone.",
+             transfer.of_changes() ? static_cast<double>(transfer.pages()) : 0);
+  out->Counter("kamino_transfers_resumed_total",
+               "Of them of log entries alone, at either side.",
+               transfer.went_on());
+  out->Counter("kamino_catch_ups_total",
+               "Of them of what has changed alone, at either side.",
+               transfer.caught_up());
+  for (const auto& [reason, count] : transfer.whole()) {
+    out->Counter("kamino_whole_heaps_sent_total",
+                 "Of them of the whole heap, at the sender, by why.", count,
+                 {{"reason", reason}});
+  }
   const kamino::v1::ScrubStatus& scrub = status.scrub();
   out->Gauge("kamino_scrub_on", "1: the node compares when it is head.",
              scrub.on() ? 1 : 0);

@@ -39,6 +39,7 @@ ChainCore::ChainCore(ChainOptions options, LogRing* ring, NodeRecord* record,
       dispute_(record, options_.fetch_timeout),
       joiner_(options_, ring, copy, &upstream_, &outbox_, &transfer_stats_),
       donor_(options_, ring, copy, &downstream_, &outbox_, &transfer_stats_),
+      departures_(options_, ring, copy),
       scrub_(options_, scrubbed),
       deadly_(ring, record),
       execution_(ring, executor, &deadly_, &outbox_),
@@ -141,6 +142,14 @@ bool ChainCore::has_state() const {
   return record_->state().condition != Condition::kReceiving;
 }
 
+bool ChainCore::may_catch_up() const {
+  const NodeState& state = record_->state();
+  return options_.keep_changes > absl::ZeroDuration() && !place_.inside() &&
+         state.condition == Condition::kSound && state.view_id != 0 &&
+         state.epoch == place_.view.epoch && state.disputed == 0 &&
+         !scrub_.in_doubt() && !damage_.condemned();
+}
+
 bool ChainCore::behind() const {
   return record_->state().condition == Condition::kBehind;
 }
@@ -182,6 +191,9 @@ void ChainCore::OnView(const View& view, absl::Time now, Actions* actions) {
   }
   NoteOnTheWay(view);
   LeaveView(now);
+  departures_.OnView(place_.view, place_.inside(), view,
+                     index >= 0 && has_state(),
+                     !mending_.torn() && !dispute_.open(), now);
   place_.view = view;
   place_.index = index;
   outbox_.set_view_id(place_.view.id);
@@ -215,6 +227,7 @@ void ChainCore::LeaveView(absl::Time now) {
 void ChainCore::EnterView(absl::Time now) {
   NodeState state = record_->state();
   state.view_id = place_.view.id;
+  state.view_digest = place_.view.digest;
   TakeOrigin(&state);
   state.alone = role() == Role::kSingle;
   if (state.condition == Condition::kFresh) {
@@ -267,6 +280,7 @@ void ChainCore::TakeOrigin(NodeState* state) const {
 }
 
 void ChainCore::OnHeapVoid() {
+  departures_.Forget();
   dispute_.End();
   ForgetInterrupted();
   returning_.Forget();
@@ -281,6 +295,7 @@ void ChainCore::OnHeapVoid() {
 }
 
 void ChainCore::DiscardState() {
+  departures_.Forget();
   copy_->BeginReceiving();
   dispute_.End();
   ForgetInterrupted();
@@ -298,7 +313,8 @@ void ChainCore::OnLinkOpened(LinkId link, absl::Time now, Actions* actions) {
   Hello hello;
   if (!downstream_.OnOpened(link, now, &hello) &&
       !completions_.OnOpened(link, now, &hello) &&
-      !joiner_.OnOpened(link, now, may_resume(), &hello)) {
+      !joiner_.OnOpened(link, now, may_resume(),
+                        may_catch_up() ? &record_->state() : nullptr, &hello)) {
     return;  // of an older view
   }
   DescribeNode(options_, record_->state(), &hello);
@@ -323,6 +339,7 @@ void ChainCore::OnTick(absl::Time now, Actions* actions) {
   if (outbox_.failed()) return;
   joiner_.OnTick(now);
   if (!place_.inside()) return;
+  if (donor_.state() != Donor::State::kCopying) departures_.OnTick(now);
   scrub_.OnTick(now);
   downstream_.OnTick(now);
   completions_.OnTick(now);
@@ -427,6 +444,7 @@ void ChainCore::ExecuteReceived() {
 }
 
 void ChainCore::AfterApplied() {
+  departures_.OnApplied();
   ring_->PersistApplied();  // invariant 4
   CheckCaughtUp();
   CheckReturned();

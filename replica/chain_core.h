@@ -25,6 +25,7 @@
 //   - Damage: what this node holds is of no use;
 //   - Joiner, and Donor at the tail: a node that joins gets the tail's heap,
 //     then its log entries, and only then a place in the chain (section 5.2);
+//   - Departures: what members that left will lack when they come back;
 //   - Outbox: what they have to say.
 // The head's own part (admission, locks, outcomes) lies in head/, which calls
 // AppendLocal and CommitLocal and is told by Actions::completed.
@@ -67,6 +68,7 @@
 #include "replica/damage.h"
 #include "replica/deadly_entries.h"
 #include "replica/debt.h"
+#include "replica/departures.h"
 #include "replica/dispute.h"
 #include "replica/disputed_result.h"
 #include "replica/donor.h"
@@ -230,6 +232,9 @@ class ChainCore {
     return behind() && !mending_.torn() &&
            record_->state().epoch == place_.view.epoch;
   }
+  // What this node holds, which has no place, is what the chain made of it up
+  // to some mutation, but for what its ring names.
+  bool may_catch_up() const;
   // What the heap holds, or receives from here on, is of this view's cluster
   // and epoch.
   void TakeOrigin(NodeState* state) const;
@@ -262,6 +267,8 @@ class ChainCore {
   void OnCleanUp(LinkId link, uint64_t cleaned);
   void OnFetch(LinkId link, const kamino::internal::v1::Fetch& fetch);
   void OnTransferMessage(LinkId link, const Message& message, absl::Time now);
+  void OnStateWanted(LinkId link,
+                     const kamino::internal::v1::StateWanted& wanted);
 
   // --- What follows.
 
@@ -330,6 +337,7 @@ class ChainCore {
   Dispute dispute_;
   Joiner joiner_;
   Donor donor_;
+  Departures departures_;
   Scrub scrub_;
   DeadlyEntries deadly_;
   Execution execution_;

@@ -87,6 +87,8 @@ void ChainCore::OnMessage(LinkId link, const Message& message,
       donor_.OnChunkAck(message.state_chunk_ack().chunks());
       if (donor_.held_at().has_value()) CompleteAsTail();
       return;
+    case Message::kStateWanted:
+      return OnStateWanted(link, message.state_wanted());
     case Message::kStateBegin:
     case Message::kStateChunk:
       return OnTransferMessage(link, message, now);
@@ -122,7 +124,9 @@ void ChainCore::OnHello(LinkId link, const Hello& hello, absl::Time now) {
   }
   switch (hello.purpose()) {
     case LINK_PURPOSE_TRANSFER:
-      return donor_.Begin(link, hello, scrub_.borne_out(), now);
+      departures_.OnApplied();
+      return donor_.Begin(link, hello, departures_.For(hello),
+                          scrub_.borne_out(), now);
     case LINK_PURPOSE_APPEND:
       return OnHelloAppend(link, hello, now);
     default:
@@ -291,10 +295,16 @@ void ChainCore::OnFetch(LinkId link, const Fetch& fetch) {
   if (returning_.trusted()) mending_source_.Answer(link, fetch);
 }
 
+void ChainCore::OnStateWanted(LinkId link,
+                              const kamino::internal::v1::StateWanted& wanted) {
+  if (!outbox_.Belongs(downstream_.Has(link) && downstream_.joins())) return;
+  if (!donor_.OnWanted(wanted)) outbox_.CountMalformed();
+}
+
 void ChainCore::OnTransferMessage(LinkId link, const Message& message,
                                   absl::Time now) {
   if (!outbox_.Belongs(joiner_.Has(link))) return;
-  switch (joiner_.OnMessage(message, may_resume(), now)) {
+  switch (joiner_.OnMessage(message, may_resume(), may_catch_up(), now)) {
     case Joiner::Effect::kNone:
       // By a node that takes back alone, what it has taken back: it may be the
       // last there is to come.

@@ -59,6 +59,10 @@ struct ChainOptions {
   // A node that joins and has got no further for so long, or has all and has
   // not become a member by then, gives way to another that the manager invites.
   absl::Duration joining_patience = absl::Seconds(3);
+  // How long it is remembered what changed since members left the chain, so
+  // that they catch up by that alone when they come back; 0: it is not, and
+  // this node asks for the whole heap itself.
+  absl::Duration keep_changes = absl::Minutes(5);
   // How fast members compare what they hold, while this node is head; 0: not at
   // all. In ranges of so many bytes, a multiple of 64 that all must have alike.
   // A question that is not answered by scrub_retry is asked again; where

@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/pmem/page_set.h"
 #include "glog/logging.h"
 
 namespace kamino::replica {
 
 using kamino::internal::v1::Hello;
 using kamino::internal::v1::StateBegin;
+using kamino::internal::v1::StateWanted;
 using membership::Member;
 using membership::View;
 
@@ -91,8 +94,8 @@ void Donor::UpdateBrake(absl::Time now) {
   braked_ = braked_ || brake_.holds();
 }
 
-void Donor::Begin(LinkId link, const Hello& hello, bool borne_out,
-                  absl::Time now) {
+void Donor::Begin(LinkId link, const Hello& hello, const Departures::Plan& plan,
+                  bool borne_out, absl::Time now) {
   LOG_IF(WARNING, !joining_.empty() && joining_ != hello.node_id())
       << joining_ << " has got no further for a while, or with long pauses; "
       << hello.node_id() << " joins in its place";
@@ -101,7 +104,7 @@ void Donor::Begin(LinkId link, const Hello& hello, bool borne_out,
   joining_ = hello.node_id();
   progressed_ = now;
   paused_ = absl::ZeroDuration();
-  braked_ = told_ = false;
+  braked_ = told_ = awaits_wanted_ = false;
   progress_ = chunks_sent_ = chunks_acked_ = 0;
   brake_.Reset();
   const bool resume = hello.resume() && hello.applied() <= ring_->applied() &&
@@ -113,13 +116,47 @@ void Donor::Begin(LinkId link, const Hello& hello, bool borne_out,
   begin->set_borne_out(borne_out);
   ++stats_->begun;
   if (resume) {
+    ++stats_->went_on;
     LOG(INFO) << joining_ << " goes on after mutation " << hello.applied();
     return SendEntriesAfter(hello.applied());
   }
-  LOG(INFO) << "sending the heap to " << joining_;
-  copy_->BeginSending(ring_->applied());
-  stats_->bytes = stats_->pass = 0;
+  BeginCopy(plan, begin);
+}
+
+void Donor::BeginCopy(const Departures::Plan& plan, StateBegin* begin) {
+  stats_->bytes = stats_->pass = stats_->pages = 0;
+  stats_->of_changes = awaits_wanted_ = plan.changes_after.has_value();
   bytes_sent_ = pass_sent_ = pass_left_ = 0;
+  if (!plan.changes_after.has_value()) {
+    ++stats_->whole[static_cast<size_t>(plan.reason)];
+    LOG(INFO) << "sending the whole heap to " << joining_
+              << (plan.why.empty() ? "" : ": ") << plan.why;
+    return copy_->BeginSending(ring_->applied());
+  }
+  ++stats_->caught_up;
+  stats_->pages =
+      copy_->BeginSendingChanges(ring_->applied(), *plan.changes_after);
+  stats_->bytes_left = copy_->BytesLeft();
+  begin->set_changes(true);
+  begin->set_changes_after(*plan.changes_after);
+  begin->set_changed_pages(stats_->pages);
+  LOG(INFO) << joining_ << " catches up after mutation " << *plan.changes_after
+            << ": " << stats_->pages << " pages have changed since";
+}
+
+bool Donor::OnWanted(const StateWanted& wanted) {
+  if (state() != State::kCopying || !awaits_wanted_) return false;
+  if (static_cast<size_t>(wanted.runs_size()) > StateCopy::kMaxRuns) {
+    return false;
+  }
+  std::vector<PageRun> runs;
+  for (const auto& run : wanted.runs()) {
+    runs.push_back({run.first(), run.count()});
+  }
+  copy_->AddWanted(runs);
+  stats_->pages = copy_->BytesLeft() / engine::PageSet::kPageBytes;
+  awaits_wanted_ = false;
+  return true;
 }
 
 void Donor::SendEntriesAfter(uint64_t sequence) {
@@ -133,6 +170,7 @@ void Donor::OnChunkAck(uint64_t chunks) {
 }
 
 void Donor::Continue(absl::Time now) {
+  if (state() == State::kCopying && awaits_wanted_) return;
   for (int i = 0; state() == State::kCopying && i < options_.chunks_at_once &&
                   chunks_sent_ - chunks_acked_ < options_.window_chunks;
        ++i) {
@@ -248,8 +286,8 @@ bool Donor::OnTick(absl::Time now) {
   ticked_ = now;
   const uint64_t progress = Progress();
   // While it is sent nothing it can take nothing.
-  const bool waits =
-      state() == State::kCopying && chunks_acked_ == chunks_sent_;
+  const bool waits = state() == State::kCopying && !awaits_wanted_ &&
+                     chunks_acked_ == chunks_sent_;
   if (waits || progress != progress_) NoteProgress(now);
   progress_ = progress;
   if (braked_ && !joining_.empty() && Stutters(now) &&

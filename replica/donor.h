@@ -14,8 +14,12 @@
 //   state      input                    next       effects
 //   kNobody    Begin                    kCopying   StateBegin
 //              Begin, it can go on      kFollowed  StateBegin, log entries
+//              Begin, it can catch up   kCopying   StateBegin; what changed is
+//                                                  sent as the heap is, and
+//                                                  once OnWanted
 //              KeepsRing                kNobody    while it is retained
-//   kCopying   Continue                 kCopying   chunks, as paced and as the
+//   kCopying   OnWanted                 kCopying   those pages are sent too
+//              Continue                 kCopying   chunks, as paced and as the
 //                                                  window allows; from the
 //                                                  fourth pass on holds
 //                                                  completions
@@ -56,6 +60,7 @@
 #include "replica/brake.h"
 #include "replica/chain_actions.h"
 #include "replica/chain_options.h"
+#include "replica/departures.h"
 #include "replica/downstream.h"
 #include "replica/log_ring.h"
 #include "replica/outbox.h"
@@ -89,7 +94,9 @@ class Donor {
                      absl::Time now) const;
   // It may. `borne_out`: as StateBegin says.
   void Begin(LinkId link, const kamino::internal::v1::Hello& hello,
-             bool borne_out, absl::Time now);
+             const Departures::Plan& plan, bool borne_out, absl::Time now);
+  // False: that is nothing it could ask for.
+  bool OnWanted(const kamino::internal::v1::StateWanted& wanted);
   void OnChunkAck(uint64_t chunks);
   // Sends what may go now.
   void Continue(absl::Time now);
@@ -121,6 +128,9 @@ class Donor {
   void EndRetaining() { retain_until_.reset(); }
 
  private:
+  // Of the heap, or of what changed. Fills `begin` in.
+  void BeginCopy(const Departures::Plan& plan,
+                 kamino::internal::v1::StateBegin* begin);
   void SendEntriesAfter(uint64_t sequence);
   bool SendChunk();  // false: none is left
   void SendCut();
@@ -151,6 +161,7 @@ class Donor {
 
   std::string joining_;
   // While kCopying.
+  bool awaits_wanted_ = false;  // nothing is sent before
   uint64_t chunks_sent_ = 0;
   uint64_t chunks_acked_ = 0;
   uint64_t bytes_sent_ = 0;  // of chunks; zeros take none

@@ -13,6 +13,7 @@ using kamino::internal::v1::Hello;
 using kamino::internal::v1::LINK_PURPOSE_TRANSFER;
 using kamino::internal::v1::StateBegin;
 using kamino::internal::v1::StateChunk;
+using kamino::internal::v1::StateWanted;
 using membership::Member;
 using membership::View;
 
@@ -55,11 +56,15 @@ void Joiner::OnInvited(bool invited, absl::Time now) {
 }
 
 bool Joiner::OnOpened(LinkId link, absl::Time now, bool may_resume,
-                      Hello* hello) {
+                      const NodeState* member, Hello* hello) {
   if (!dialer_.OnOpened(link, now)) return false;
   hello->set_purpose(LINK_PURPOSE_TRANSFER);
   hello->set_applied(ring_->applied());
   hello->set_resume(may_resume);
+  if (member != nullptr && !needs_heap_) {
+    hello->set_member_view(member->view_id);
+    hello->set_member_view_digest(member->view_digest);
+  }
   return true;
 }
 
@@ -83,12 +88,13 @@ void Joiner::OnTick(absl::Time now) {
 }
 
 Joiner::Effect Joiner::OnMessage(const ChainMessage& message, bool may_resume,
-                                 absl::Time now) {
+                                 bool may_catch_up, absl::Time now) {
   Effect effect = Effect::kNone;
   if (link() == kNoLink) return effect;
   absl::Status taken;
   if (message.has_state_begin()) {
-    taken = OnStateBegin(message.state_begin(), may_resume, &effect);
+    taken =
+        OnStateBegin(message.state_begin(), may_resume, may_catch_up, &effect);
   } else if (state_ != State::kReceiving) {
     taken = absl::DataLossError("a state transfer goes on that was not begun");
   } else {
@@ -103,7 +109,7 @@ Joiner::Effect Joiner::OnMessage(const ChainMessage& message, bool may_resume,
 }
 
 absl::Status Joiner::OnStateBegin(const StateBegin& begin, bool may_resume,
-                                  Effect* effect) {
+                                  bool may_catch_up, Effect* effect) {
   if (dialer_.established()) {
     return absl::DataLossError("a state transfer begins within another");
   }
@@ -111,18 +117,48 @@ absl::Status Joiner::OnStateBegin(const StateBegin& begin, bool may_resume,
     return absl::DataLossError(
         "the tail would go on where this node never was");
   }
+  if (begin.changes() && (!may_catch_up || needs_heap_)) {
+    return absl::DataLossError(
+        "the tail would send what changed to a heap that it does not fit");
+  }
   dialer_.Establish();
   ++stats_->begun;
   if (begin.resume()) {
+    ++stats_->went_on;
     Follow(begin.applied());
     return absl::OkStatus();
   }
-  copy_->BeginReceiving();
+  stats_->of_changes = begin.changes();
+  stats_->pages = begin.changes() ? begin.changed_pages() : 0;
+  if (begin.changes()) {
+    RETURN_IF_ERROR(BeginChanges(begin.changes_after()));
+  } else {
+    copy_->BeginReceiving();
+  }
   *effect = Effect::kHeapVoid;
   state_ = State::kReceiving;
   target_ = begin.applied();
   stats_->bytes = 0;
   chunks_taken_ = 0;
+  return absl::OkStatus();
+}
+
+absl::Status Joiner::BeginChanges(uint64_t after) {
+  const auto wanted = copy_->BeginReceivingChanges(after);
+  if (!wanted.ok()) {
+    needs_heap_ = true;
+    return wanted.status();
+  }
+  ++stats_->caught_up;
+  LOG(INFO) << "this node catches up by what changed after mutation " << after;
+  StateWanted* const message =
+      outbox_->Send(dialer_.link()).mutable_state_wanted();
+  for (const PageRun& run : *wanted) {
+    kamino::internal::v1::PageRun* const added = message->add_runs();
+    added->set_first(run.first);
+    added->set_count(run.count);
+    stats_->pages += run.count;
+  }
   return absl::OkStatus();
 }
 
@@ -138,6 +174,7 @@ absl::Status Joiner::OnStateChunk(const StateChunk& chunk, Effect* effect) {
                                             target_, " when it began"));
   }
   RETURN_IF_ERROR(copy_->FinishReceiving(*taken.end));
+  needs_heap_ = false;
   Follow(*taken.end);
   LOG(INFO) << "this node has the chain's heap as of mutation " << *taken.end;
   *effect = Effect::kHasHeap;

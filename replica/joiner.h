@@ -10,6 +10,10 @@
 //                OnOpened                   kAsking      Hello is due
 //                StateBegin, to go on       kFollowing   log entries come
 //                StateBegin, anew           kReceiving   the heap is void
+//                StateBegin, of changes     kReceiving   the same; says which
+//                                                        pages it needs besides
+//                the same, and it cannot    kAsking      breaks off; asks for
+//                                                        the heap from then on
 //                a chunk                    kAsking      breaks off
 //   kReceiving   a chunk                    kReceiving   takes it; owes an
 //                                                        acknowledgement
@@ -43,6 +47,7 @@
 #include "replica/chain_options.h"
 #include "replica/dialer.h"
 #include "replica/log_ring.h"
+#include "replica/node_record.h"
 #include "replica/outbox.h"
 #include "replica/state_copy.h"
 #include "replica/upstream.h"
@@ -79,8 +84,9 @@ class Joiner {
   void OnInvited(bool invited, absl::Time now);
   // `may_resume`: what this node has is a state of the chain that entries
   // can follow. True when a Hello is due, which is filled in.
+  // Not null: `member` is what it says of a heap that it could catch up with.
   bool OnOpened(LinkId link, absl::Time now, bool may_resume,
-                kamino::internal::v1::Hello* hello);
+                const NodeState* member, kamino::internal::v1::Hello* hello);
   void OnClosed(LinkId link, absl::Time now);
   void OnRejected(LinkId link, absl::Time now);
   void OnTick(absl::Time now);
@@ -92,7 +98,7 @@ class Joiner {
   };
   // One of the transfer's messages, on its link.
   Effect OnMessage(const kamino::internal::v1::ChainMessage& message,
-                   bool may_resume, absl::Time now);
+                   bool may_resume, bool may_catch_up, absl::Time now);
   // Sends what is owed to the tail.
   void Acknowledge();
 
@@ -105,7 +111,9 @@ class Joiner {
 
  private:
   absl::Status OnStateBegin(const kamino::internal::v1::StateBegin& begin,
-                            bool may_resume, Effect* effect);
+                            bool may_resume, bool may_catch_up, Effect* effect);
+  // Only what changed after that mutation comes.
+  absl::Status BeginChanges(uint64_t after);
   absl::Status OnStateChunk(const kamino::internal::v1::StateChunk& chunk,
                             Effect* effect);
   void Follow(uint64_t from);
@@ -127,6 +135,7 @@ class Joiner {
   uint64_t target_ = 0;
   uint64_t chunks_taken_ = 0;
   bool owes_chunk_ack_ = false;
+  bool needs_heap_ = false;  // changes alone would not do
 };
 
 }  // namespace kamino::replica

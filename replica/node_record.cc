@@ -133,6 +133,7 @@ absl::Status NodeRecord::Open() {
   state_.boot = best.line->boot;
   state_.alone = best.line->alone != 0;
   state_.local_undo = best.line->local_undo != 0;
+  state_.view_digest = best.line->view_digest;
   current_ = newer;
   if (!best.whole) Write(newer);
   return absl::OkStatus();
@@ -167,6 +168,7 @@ void NodeRecord::Write(int version) {
   line.boot = state_.boot;
   line.alone = state_.alone ? 1 : 0;
   line.local_undo = state_.local_undo ? 1 : 0;
+  line.view_digest = state_.view_digest;
   line.checksum = ChecksumOf(line);
   for (int copy = 0; copy < 2; ++copy) {
     region_->CopyFlush(LineOf(region_, version, copy), &line, sizeof(line));

@@ -74,6 +74,7 @@ struct NodeState {
   uint64_t boot = 0;
   // In that view it is the whole chain.
   bool alone = false;
+  uint64_t view_digest = 0;  // of view_id; 0: not known
 };
 
 class NodeRecord {

@@ -92,7 +92,9 @@ struct alignas(64) RecordLine {
   uint64_t epoch;
   uint64_t boot;        // of the machine; 0: not known
   uint16_t local_undo;  // 0 or 1
-  uint8_t unused[38];
+  uint8_t unused[6];
+  uint64_t view_digest;  // of view_id; 0: not known
+  uint8_t unused1[24];
   uint64_t checksum;  // XXH3 of the fields above
 };
 
@@ -101,6 +103,7 @@ static_assert(offsetof(RecordLine, redone) == 56);
 static_assert(offsetof(RecordLine, restarts) == 88);
 static_assert(offsetof(RecordLine, heap_id) == 96);
 static_assert(offsetof(RecordLine, epoch) == 128);
+static_assert(offsetof(RecordLine, view_digest) == 152);
 static_assert(offsetof(RecordLine, checksum) == 184);
 static_assert(sizeof(AppliedLine) == 64);
 static_assert(offsetof(AppliedLine, checksum) == 16);

@@ -15,6 +15,9 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
               "snapshots are little-endian and so must the host be");
 
 inline constexpr uint64_t kMagic = 0x746f687370616e4bull;  // "Knapshot"
+// "Kchanges": of the same layout, but what changed alone, for a heap that has
+// the rest. Never kept.
+inline constexpr uint64_t kChangesMagic = 0x7365676e6168634bull;
 inline constexpr uint32_t kVersion = 1;
 
 using ClusterUuid = std::array<uint8_t, 16>;
@@ -42,6 +45,8 @@ enum class Kind : uint32_t {
   kData = 1,   // so many bytes follow
   kZeros = 2,  // so many zeros, which do not follow
   kEnd = 3,    // nothing follows
+  // Of changes alone: data, which is a BlocksOfPage of the page at `offset`.
+  kBlocks = 4,
 };
 
 // A later record of the same place stands over an earlier one.
@@ -60,6 +65,14 @@ static_assert(offsetof(Record, offset) == 8);
 static_assert(offsetof(Record, length) == 16);
 static_assert(offsetof(Record, data) == 24);
 static_assert(offsetof(Record, checksum) == 32);
+
+// Which blocks of a page became allocated or free, and what they are now: a bit
+// for each unit of 64 bytes, by the one that the block's header lies in.
+struct BlocksOfPage {
+  uint64_t touched;
+  uint64_t allocated;  // of those that were touched
+};
+static_assert(sizeof(BlocksOfPage) == 16);
 
 // Of one record. Data is small enough for memory that is used again and again:
 // larger pieces would be mapped and unmapped each time.

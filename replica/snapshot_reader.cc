@@ -8,6 +8,7 @@
 
 namespace kamino::replica {
 
+using snapshot_format::BlocksOfPage;
 using snapshot_format::ClusterUuid;
 using snapshot_format::Header;
 using snapshot_format::Kind;
@@ -34,8 +35,12 @@ absl::Status SnapshotReader::Damaged(absl::string_view what) const {
 }
 
 absl::Status SnapshotReader::CheckHeader(const Header& header) const {
-  if (header.magic != snapshot_format::kMagic) {
-    return absl::DataLossError("this is no snapshot: it begins otherwise");
+  const uint64_t magic = blocks_ == nullptr ? snapshot_format::kMagic
+                                            : snapshot_format::kChangesMagic;
+  if (header.magic != magic) {
+    return absl::DataLossError(absl::StrCat(
+        "this is no ", blocks_ == nullptr ? "snapshot" : "record of changes",
+        ": it begins otherwise"));
   }
   // Before the checksum, which another version may compute otherwise.
   if (header.version != kVersion) {
@@ -79,6 +84,19 @@ absl::Status SnapshotReader::CheckRecord(const Record& record) const {
         "it ends after mutation ", record.offset, " and ", record.length,
         " records; it was begun after mutation ", begun_at_));
   }
+  if (record.kind == Kind::kBlocks && blocks_ != nullptr) {
+    if (record.length == sizeof(BlocksOfPage) &&
+        record.offset % engine::kBlockMapPageBytes == 0 &&
+        record.offset < region_->size()) {
+      return absl::OkStatus();
+    }
+    return Damaged(absl::StrCat("no blocks of a page are ", record.length,
+                                " bytes at ", record.offset));
+  }
+  return CheckPlace(record);
+}
+
+absl::Status SnapshotReader::CheckPlace(const Record& record) const {
   if (record.kind != Kind::kData && record.kind != Kind::kZeros) {
     return Damaged(absl::StrCat("there is no record of kind ",
                                 static_cast<uint32_t>(record.kind)));
@@ -106,7 +124,9 @@ absl::StatusOr<size_t> SnapshotReader::PartBytes(
   if (bytes.size() < sizeof(Record)) return sizeof(Record);
   const auto record = PartOf<Record>(bytes);
   RETURN_IF_ERROR(CheckRecord(record));
-  return sizeof(Record) + (record.kind == Kind::kData ? record.length : 0);
+  const bool has_data =
+      record.kind == Kind::kData || record.kind == Kind::kBlocks;
+  return sizeof(Record) + (has_data ? record.length : 0);
 }
 
 absl::Status SnapshotReader::TakePart(absl::string_view part) {
@@ -124,6 +144,8 @@ absl::Status SnapshotReader::TakePart(absl::string_view part) {
     }
     if (record.kind == Kind::kEnd) {
       end_ = record.offset;
+    } else if (record.kind == Kind::kBlocks) {
+      TakeBlocks(record, data);
     } else {
       Store(record, data);
     }
@@ -143,6 +165,13 @@ void SnapshotReader::Store(const Record& record, absl::string_view data) {
     region_->Flush(place, record.length);
   }
   bytes_stored_ += record.length;
+}
+
+void SnapshotReader::TakeBlocks(const Record& record, absl::string_view data) {
+  const auto blocks = PartOf<BlocksOfPage>(data);
+  const size_t page = record.offset / engine::kBlockMapPageBytes;
+  blocks_->set_word(page, (blocks_->word(page) & ~blocks.touched) |
+                              (blocks.allocated & blocks.touched));
 }
 
 absl::Status SnapshotReader::Take(absl::string_view bytes) {

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "engine/heap/block_map.h"
 #include "engine/pmem/region.h"
 #include "replica/byte_sink.h"
 #include "replica/snapshot_format.h"
@@ -26,8 +27,12 @@ namespace kamino::replica {
 class SnapshotReader final : public ByteSink {
  public:
   // Stores into `region`, which must outlive this, what is of `scope`.
-  SnapshotReader(engine::Region* region, const SnapshotScope& scope)
-      : region_(region), scope_(scope) {}
+  // `blocks`: takes changes alone, into a heap that has the rest and those
+  // allocated blocks, which becomes the chain's by what is stored and by
+  // Heap::Retile of what is left of them at the end. Must outlive this.
+  SnapshotReader(engine::Region* region, const SnapshotScope& scope,
+                 engine::BlockMap* blocks = nullptr)
+      : region_(region), scope_(scope), blocks_(blocks) {}
 
   // What is stored is durable with the region's next Drain.
   // kDataLoss: damaged, or no snapshot. kFailedPrecondition: of another chain,
@@ -52,11 +57,15 @@ class SnapshotReader final : public ByteSink {
   absl::Status Take(absl::string_view bytes);
   absl::Status CheckHeader(const snapshot_format::Header& header) const;
   absl::Status CheckRecord(const snapshot_format::Record& record) const;
+  absl::Status CheckPlace(const snapshot_format::Record& record) const;
+  void TakeBlocks(const snapshot_format::Record& record,
+                  absl::string_view data);
   void Store(const snapshot_format::Record& record, absl::string_view data);
   absl::Status Damaged(absl::string_view what) const;
 
   engine::Region* const region_;
   const SnapshotScope scope_;
+  engine::BlockMap* const blocks_;
   absl::Status status_;    // of all appended so far
   std::string kept_;       // the beginning of a part
   bool begun_ = false;     // the header has come

@@ -45,6 +45,19 @@ SnapshotWriter::SnapshotWriter(TrackedRegion* region,
   SkipUnused();
 }
 
+SnapshotWriter::SnapshotWriter(TrackedRegion* region,
+                               const SnapshotScope& scope, uint64_t sequence,
+                               const engine::PageSet& pages,
+                               const engine::BlockChanges* blocks)
+    : region_(region),
+      scope_(scope),
+      begun_at_(sequence),
+      blocks_(blocks),
+      swept_(region->size()) {
+  region_->StartTracking(scope.begin);
+  region_->AddDirty(pages);
+}
+
 void SnapshotWriter::SkipUnused() {
   while (!unused_.empty() && swept_ >= unused_.back().first) {
     swept_ = unused_.back().second;
@@ -64,7 +77,8 @@ absl::Status SnapshotWriter::Begin(ByteSink* sink) {
   if (begun_) return absl::OkStatus();
   begun_ = true;
   Header header = {};
-  header.magic = snapshot_format::kMagic;
+  header.magic = blocks_ == nullptr ? snapshot_format::kMagic
+                                    : snapshot_format::kChangesMagic;
   header.version = snapshot_format::kVersion;
   header.chain_id = scope_.chain_id;
   header.cluster = scope_.cluster;
@@ -114,11 +128,24 @@ absl::StatusOr<size_t> SnapshotWriter::WriteRecord(ByteSink* sink) {
     return written;
   }
   if (region_->dirty_pages() == 0) return size_t{0};
+  return WriteDirtyPage(sink);
+}
+
+absl::StatusOr<size_t> SnapshotWriter::WriteDirtyPage(ByteSink* sink) {
   size_t page = region_->TakeDirty(next_dirty_);
   if (page == region_->pages()) page = region_->TakeDirty(0);  // from the start
   next_dirty_ = page + 1;
   const size_t from = std::max<size_t>(scope_.begin, page * kPage);
-  return WriteFrom(from, std::min(region_->size(), (page + 1) * kPage), sink);
+  ASSIGN_OR_RETURN(
+      const size_t written,
+      WriteFrom(from, std::min(region_->size(), (page + 1) * kPage), sink));
+  if (blocks_ == nullptr || blocks_->page(page).touched == 0) return written;
+  const engine::BlockChanges::Page& of_page = blocks_->page(page);
+  const snapshot_format::BlocksOfPage blocks = {of_page.touched,
+                                                of_page.allocated};
+  RETURN_IF_ERROR(Put({Kind::kBlocks, 0, page * kPage, sizeof(blocks), 0, 0},
+                      BytesOf(blocks), sink));
+  return written;
 }
 
 absl::Status SnapshotWriter::Finish(uint64_t sequence, ByteSink* sink) {

@@ -15,6 +15,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/chain_id.h"
+#include "engine/heap/block_map.h"
+#include "engine/pmem/page_set.h"
 #include "engine/pmem/tracked_region.h"
 #include "replica/byte_sink.h"
 #include "replica/snapshot_format.h"
@@ -42,7 +44,15 @@ class SnapshotWriter {
   // far. The region must outlive the writer, which has it track what changes.
   SnapshotWriter(engine::TrackedRegion* region, const SnapshotScope& scope,
                  uint64_t sequence, const Ranges& unused = {});
+  // Writes changes alone: those pages, and what changes from here on. `blocks`
+  // has what became of their blocks, now and later, and must outlive this.
+  SnapshotWriter(engine::TrackedRegion* region, const SnapshotScope& scope,
+                 uint64_t sequence, const engine::PageSet& pages,
+                 const engine::BlockChanges* blocks);
   ~SnapshotWriter();
+
+  // Only of changes: those pages are written as well.
+  void Add(const engine::PageSet& pages) { region_->AddDirty(pages); }
 
   // Of the heap, that have to be written so that the snapshot is of the heap
   // as it is now.
@@ -63,12 +73,14 @@ class SnapshotWriter {
   absl::Status Begin(ByteSink* sink);
   // Of the next bytes [from, to) as much as is one record; returns how much.
   absl::StatusOr<size_t> WriteFrom(size_t from, size_t to, ByteSink* sink);
+  absl::StatusOr<size_t> WriteDirtyPage(ByteSink* sink);
   absl::Status Put(snapshot_format::Record record, absl::string_view data,
                    ByteSink* sink);
 
   engine::TrackedRegion* const region_;
   const SnapshotScope scope_;
   const uint64_t begun_at_;
+  const engine::BlockChanges* const blocks_ = nullptr;  // of changes alone
   Ranges unused_;           // whole pages, the last first
   size_t unused_left_ = 0;  // bytes of them, not yet swept
   size_t swept_;            // everything before was written once

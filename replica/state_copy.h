@@ -2,16 +2,45 @@
 #ifndef KAMINO_REPLICA_STATE_COPY_H_
 #define KAMINO_REPLICA_STATE_COPY_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "replica/log_ring.h"
 
 namespace kamino::replica {
+
+// Why a node that joins is sent the whole heap.
+enum class WholeHeapFor {
+  kNothingHeld,  // it says of no state of the chain that it has it
+  kHistory,      // it is not known here how much of that the chain has kept
+  kChanges,      // nor what has changed since
+};
+inline constexpr size_t kWholeHeapReasons = 3;
+constexpr absl::string_view NameOf(WholeHeapFor reason) {
+  switch (reason) {
+    case WholeHeapFor::kNothingHeld:
+      return "nothing_held";
+    case WholeHeapFor::kHistory:
+      return "history_unknown";
+    case WholeHeapFor::kChanges:
+      return "changes_unknown";
+  }
+  return "";
+}
+
+// Consecutive pages of a heap, of engine::PageSet::kPageBytes.
+struct PageRun {
+  uint64_t first = 0;
+  uint64_t count = 0;
+};
 
 // What state transfers of this node came to, as either side.
 struct TransferStats {
@@ -24,6 +53,15 @@ struct TransferStats {
   uint64_t pass = 0;
   uint64_t bytes_left = 0;
   uint64_t damaged = 0;  // that were turned down for what came
+  // This transfer, or the last one, is of what changed alone; and how many
+  // pages that were when it was begun, more may have followed.
+  bool of_changes = false;
+  uint64_t pages = 0;
+  // Of those that begun, by what they were of: log entries alone, changes
+  // alone, or the whole heap, by the reason for that.
+  uint64_t went_on = 0;
+  uint64_t caught_up = 0;
+  std::array<uint64_t, kWholeHeapReasons> whole = {};
 };
 
 // Not thread-safe. Nothing of the heap is under way between two calls: no
@@ -33,13 +71,38 @@ class StateCopy {
   // Of what NextChunk appends, less.
   static constexpr size_t kMaxChunkBytes = 65u << 10;
 
+  // Runs of pages that a node may ask for by themselves.
+  static constexpr size_t kMaxRuns = 4096;
+
   virtual ~StateCopy() = default;
+
+  // --- At a member: what changes is remembered for those who are away, from
+  // mutations on. One that does not do that needs none of it.
+
+  // What is executed after mutation `since` is remembered, from here on and by
+  // what the ring's entries after it have written, which are applied but for
+  // those that come yet. `since` never goes back.
+  virtual void KeepChanges(uint64_t /*since*/, const LogRing& /*ring*/) {}
+  // Nobody asks for what changed before that any more.
+  virtual void ForgetChangesBefore(uint64_t /*since*/) {}
+  virtual void ForgetChanges() {}
+  // What changed after mutation `sequence` is known.
+  virtual bool KnowsChangesAfter(uint64_t /*sequence*/) const { return false; }
 
   // --- At the tail.
 
   // A snapshot is begun: from here on what changes is remembered. The chain's
   // last mutation is `sequence`.
   virtual void BeginSending(uint64_t sequence) = 0;
+  // The same, of what changed after mutation `after` alone; KnowsChangesAfter
+  // it. Returns how many pages that are so far.
+  virtual uint64_t BeginSendingChanges(uint64_t /*sequence*/,
+                                       uint64_t /*after*/) {
+    return 0;
+  }
+  // Then: the joining node needs these as well. Those that are none of the heap
+  // are left out.
+  virtual void AddWanted(absl::Span<const PageRun> /*runs*/) {}
   // Before the last chunks: what was stored so far and not flushed yet, as a
   // head may have, shows from here on.
   virtual void PrepareCut() = 0;
@@ -59,6 +122,14 @@ class StateCopy {
 
   // What the heap held is void from here on, durably.
   virtual void BeginReceiving() = 0;
+  // The same, but what came to be by mutation `after` is to stay, as only what
+  // changed since will come. Returns the pages that are needed besides: of
+  // entries beyond it that this node has executed, or part of. Nothing is void
+  // after an error, which says why the whole heap is needed.
+  virtual absl::StatusOr<std::vector<PageRun>> BeginReceivingChanges(
+      uint64_t /*after*/) {
+    return absl::UnimplementedError("it takes whole heaps only");
+  }
   struct Taken {
     size_t bytes = 0;  // of the heap
     // After which mutation the heap is the chain's; once all has come.

@@ -142,7 +142,8 @@ class Rig:
     with open(self.cluster.log_path(sender), encoding="utf-8",
               errors="replace") as log:
       text = log.read()
-    begun = re.findall(r"^I(\S+ \S+) .*\] sending the heap to", text, re.M)
+    begun = re.findall(r"^I(\S+ \S+) .*\] sending the whole heap to", text,
+                       re.M)
     ended = re.findall(r"^I(\S+ \S+) .*\] \S+ has the heap as of .* MiB, "
                        r"of which (\d+) were sent", text, re.M)
     if not begun or not ended:

@@ -1,5 +1,6 @@
 #include "client/cli/cluster_text.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <vector>
@@ -18,6 +19,7 @@ using kamino::v1::GetClusterResponse;
 using kamino::v1::GetManagerResponse;
 
 constexpr uint32_t kSlowMs = 300;  // of a second
+constexpr uint64_t kPageBytes = 4096;
 
 // A node that is there, but empty, is not what the chain waits for.
 std::string Awaited(const GetClusterResponse& cluster,
@@ -35,6 +37,12 @@ std::string Awaited(const GetClusterResponse& cluster,
 std::string SendsOf(const ClusterNode& node) {
   const kamino::v1::NodeReport& report = node.report();
   if (!node.alive() || report.transfer_pass() == 0) return "";
+  if (report.transfer_pages() > 0) {
+    const uint64_t left = report.transfer_bytes_left() / kPageBytes;
+    const uint64_t pages = std::max(report.transfer_pages(), left);
+    return absl::StrCat("sends what has changed: ", pages - left, " of ", pages,
+                        " pages");
+  }
   return absl::StrCat("sends its heap: pass ", report.transfer_pass(), ", ",
                       report.transfer_bytes_left() >> 20, " MiB left");
 }

@@ -16,6 +16,7 @@
 #include "client/cli/cli.h"
 #include "client/cli/scrub_line.h"
 #include "client/cli/table.h"
+#include "client/cli/transfer_line.h"
 #include "proto/words.h"
 
 namespace kamino::client {
@@ -77,11 +78,13 @@ bool Show(const Cli& cli, Client* client) {
        "APPLIED", "CLEANED", "HEAP", "UNDO COPY", "RESTARTS", "LINKS"}};
   std::string disputes;
   std::string scrub;
+  std::string transfers;
   std::string mode;
   for (const Member& node : chain.nodes()) {
     auto status = client->NodeStatus(node.address());
     if (cli.json() && status.ok()) PrintJson(*status);
     if (status.ok()) disputes += DisputeOf(node.node_id(), status->disputed());
+    if (status.ok()) transfers += TransferLine(*status);
     if (status.ok() && status->role() == kamino::v1::ROLE_HEAD) {
       scrub = ScrubLine(status->scrub());
       mode = absl::StrCat(", mode ", Word(status->chain_mode()));
@@ -91,7 +94,7 @@ bool Show(const Cli& cli, Client* client) {
   if (!cli.json()) {
     std::cout << absl::StrCat("cluster ", chain.cluster_id(), ", view ",
                               chain.view_id(), mode, "\n", FormatTable(rows),
-                              disputes, scrub);
+                              disputes, transfers, scrub);
   }
   std::cout.flush();
   return std::cout.good();

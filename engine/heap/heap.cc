@@ -249,6 +249,7 @@ void Heap::StoreState(ObjectId id, bool allocated) {
       allocated ? BlockState::kAllocated : BlockState::kFree;
   __atomic_store_n(&header->word, MakeWord(state, UnitsOf(header->word)),
                    __ATOMIC_RELEASE);
+  if (changes_ != nullptr) changes_->Note(id, allocated);
 }
 
 void Heap::FlushState(ObjectId id) {
@@ -289,6 +290,58 @@ std::vector<std::pair<size_t, size_t>> Heap::UnusedRanges(size_t bytes) const {
     ranges.emplace_back(id, id + PayloadBytes(units));
   }
   return ranges;
+}
+
+absl::StatusOr<BlockMap> Heap::AllocatedBlocks() const {
+  BlockMap blocks(region_->size());
+  for (ObjectId at = objects_begin_; at < objects_end_;) {
+    const uint64_t word = HeaderAt(*region_, at)->word;
+    if (!IsBlock(word) || UnitsOf(word) > (objects_end_ - at) / kUnitBytes) {
+      return absl::DataLossError(
+          absl::StrCat("the heap is damaged: no block begins at offset ", at));
+    }
+    if (StateOf(word) == BlockState::kAllocated) blocks.Set(at, true);
+    at += UnitsOf(word) * kUnitBytes;
+  }
+  return blocks;
+}
+
+absl::Status Heap::Retile(const BlockMap& allocated) {
+  ObjectId at = objects_begin_;
+  for (size_t page = 0; page < allocated.pages(); ++page) {
+    for (uint64_t bits = allocated.word(page); bits != 0; bits &= bits - 1) {
+      const ObjectId id = BlockMap::IdOf(
+          page * 64 + static_cast<size_t>(__builtin_ctzll(bits)));
+      const bool follows = id >= at && id < objects_end_;
+      const uint64_t word = follows ? HeaderAt(*region_, id)->word : 0;
+      if (!IsBlock(word) || StateOf(word) != BlockState::kAllocated ||
+          UnitsOf(word) > (objects_end_ - id) / kUnitBytes) {
+        return absl::DataLossError(
+            absl::StrCat("no object begins at offset ", id));
+      }
+      TileFree(at, id);
+      at = id + UnitsOf(word) * kUnitBytes;
+    }
+  }
+  TileFree(at, objects_end_);
+  return absl::OkStatus();
+}
+
+void Heap::TileFree(ObjectId from, ObjectId to) {
+  ObjectId at = from;
+  while (at < to) {
+    const uint64_t word = HeaderAt(*region_, at)->word;
+    if (!IsBlock(word) || StateOf(word) != BlockState::kFree ||
+        UnitsOf(word) > (to - at) / kUnitBytes) {
+      break;
+    }
+    at += UnitsOf(word) * kUnitBytes;
+  }
+  if (at == to) return;  // as it is
+  BlockHeader* const header = HeaderAt(*region_, from);
+  header->word = MakeWord(BlockState::kFree, (to - from) / kUnitBytes);
+  header->copy_of = 0;
+  region_->Flush(header, sizeof(*header));
 }
 
 void Heap::SetMark(size_t which, ObjectId id) {

@@ -30,6 +30,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "engine/heap/block_map.h"
 #include "engine/heap/heap_format.h"
 #include "engine/pmem/region.h"
 #include "engine/transaction.h"
@@ -148,6 +149,19 @@ class Heap {
   // nothing: [first, second) of each, headers left out, ascending.
   std::vector<std::pair<size_t, size_t>> UnusedRanges(size_t bytes) const;
 
+  // --- For who makes it equal to another heap page by page.
+
+  // Where the allocated blocks are, by the headers. kDataLoss: they do not
+  // tile.
+  absl::StatusOr<BlockMap> AllocatedBlocks() const;
+  // Those blocks are allocated, by headers that are there, and all else is
+  // free: makes it so for a walk, durably with the next Drain. Before Load.
+  // kDataLoss: there are no such blocks.
+  absl::Status Retile(const BlockMap& allocated);
+  // Tells which blocks become allocated or free from here on; null: nobody. It
+  // must outlive that. No transaction may be running.
+  void NoteStates(BlockChanges* changes) { changes_ = changes; }
+
   // --- For who walks it piece by piece (engine/kamino/range_walk.h).
 
   // Where the last block ends.
@@ -161,6 +175,9 @@ class Heap {
  private:
   explicit Heap(Region* region);  // of a checked superblock
 
+  // Makes [from, to) free for a walk.
+  void TileFree(ObjectId from, ObjectId to);
+
   static absl::StatusOr<std::unique_ptr<Heap>> CreateIn(Region* region,
                                                         absl::string_view label,
                                                         size_t min_bytes,
@@ -173,6 +190,7 @@ class Heap {
   uint64_t objects_begin_ = 0;
   uint64_t objects_end_ = 0;
   std::unique_ptr<Allocator> allocator_;
+  BlockChanges* changes_ = nullptr;
 };
 
 }  // namespace kamino::engine

@@ -1,13 +1,14 @@
 // A region that remembers, while it is asked to, which pages of another one
-// were made durable: what a copy of it that runs beside has yet to take again.
+// were made durable: what a copy of it that runs beside has yet to take again,
+// and what a copy of before would lack.
 #ifndef KAMINO_ENGINE_PMEM_TRACKED_REGION_H_
 #define KAMINO_ENGINE_PMEM_TRACKED_REGION_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
+#include "engine/pmem/page_set.h"
 #include "engine/pmem/region.h"
 
 namespace kamino::engine {
@@ -15,7 +16,7 @@ namespace kamino::engine {
 // As the region below, but while it tracks, one thread only may use it.
 class TrackedRegion final : public Region {
  public:
-  static constexpr size_t kPageBytes = 4096;
+  static constexpr size_t kPageBytes = PageSet::kPageBytes;
 
   explicit TrackedRegion(std::unique_ptr<Region> below)
       : below_(std::move(below)) {}
@@ -26,13 +27,13 @@ class TrackedRegion final : public Region {
   void Drain() override { below_->Drain(); }
 
   void Flush(const void* data, size_t length) override {
-    if (tracking_) Mark(data, length);
+    if (marks_) Mark(data, length);
     below_->Flush(data, length);
   }
 
   void CopyFlush(void* destination, const void* source,
                  size_t length) override {
-    if (tracking_) Mark(destination, length);
+    if (marks_) Mark(destination, length);
     below_->CopyFlush(destination, source, length);
   }
 
@@ -44,20 +45,27 @@ class TrackedRegion final : public Region {
   void StartTracking(size_t begin = 0);
   void StopTracking();
   // Of pages flushed since StartTracking and not taken.
-  size_t dirty_pages() const { return dirty_count_; }
+  size_t dirty_pages() const { return dirty_.count(); }
   // The first dirty page at or after `page`, which is clean from here on; the
   // number of pages when there is none.
   size_t TakeDirty(size_t page);
+  // While it tracks: those of `pages` are dirty as well.
+  void AddDirty(const PageSet& pages);
   size_t pages() const { return (size() + kPageBytes - 1) / kPageBytes; }
+
+  // From here on pages that are flushed are put into this set as well, whatever
+  // else is tracked; null: into none. It must outlive that.
+  void Collect(PageSet* changed);
 
  private:
   void Mark(const void* data, size_t length);
 
   const std::unique_ptr<Region> below_;
+  bool marks_ = false;  // tracks, or collects
   bool tracking_ = false;
-  size_t first_page_ = 0;        // earlier ones are not tracked
-  std::vector<uint64_t> dirty_;  // a bit a page
-  size_t dirty_count_ = 0;
+  size_t first_page_ = 0;  // earlier ones are not tracked
+  PageSet dirty_;
+  PageSet* changed_ = nullptr;
 };
 
 }  // namespace kamino::engine

@@ -117,9 +117,12 @@ function drawNode(node, status, now) {
   const receives = transfer && transfer.receiving;
   card.progress.hidden = !receives;
   if (receives) {
-    const total = number(status.heap_bytes_total) || 1;
+    const pages = transfer.of_changes ? number(transfer.pages) : 0;
+    const total = pages * 4096 || number(status.heap_bytes_total) || 1;
     card.progress.value = Math.min(1, number(transfer.bytes) / total);
-    card.state.textContent = `joins: ${mib(transfer.bytes)} received`;
+    card.state.textContent = pages
+      ? `catches up: ${Math.round(number(transfer.bytes) / 4096)} of ${pages} pages`
+      : `joins: ${mib(transfer.bytes)} received`;
   }
   card.button.setAttribute('aria-label',
     `${node.member.node_id}, ${role}, ${card.state.textContent}, ${card.numbers.textContent}`);

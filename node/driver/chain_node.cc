@@ -402,6 +402,7 @@ membership::NodeReport ChainNode::report() const {
       transfer.sending) {
     report.transfer_pass = transfer.pass;
     report.transfer_bytes_left = transfer.bytes_left;
+    report.transfer_pages = transfer.of_changes ? transfer.pages : 0;
   }
   return report;
 }

@@ -69,6 +69,27 @@ kamino::v1::ScrubStatus ToProto(const replica::Scrub& scrub, absl::Time now) {
   return status;
 }
 
+kamino::v1::TransferStatus ToProto(const replica::TransferStats& transfer) {
+  kamino::v1::TransferStatus status;
+  status.set_sending(transfer.sending);
+  status.set_receiving(transfer.receiving);
+  status.set_bytes(transfer.bytes);
+  status.set_begun(transfer.begun);
+  status.set_damaged(transfer.damaged);
+  status.set_pass(transfer.pass);
+  status.set_bytes_left(transfer.bytes_left);
+  status.set_of_changes(transfer.of_changes);
+  status.set_pages(transfer.pages);
+  status.set_went_on(transfer.went_on);
+  status.set_caught_up(transfer.caught_up);
+  for (size_t i = 0; i < replica::kWholeHeapReasons; ++i) {
+    const auto reason = static_cast<replica::WholeHeapFor>(i);
+    (*status.mutable_whole())[std::string(replica::NameOf(reason))] =
+        transfer.whole[i];
+  }
+  return status;
+}
+
 }  // namespace
 
 void Node::Describe(ChainNode& node,
@@ -89,14 +110,7 @@ void Node::Describe(ChainNode& node,
   response->set_restarts(storage_->record()->state().restarts);
   response->set_condition(membership::ToProto(core.condition()));
   response->set_disputed(core.disputed());
-  const replica::TransferStats& transfer = core.transfer();
-  response->mutable_transfer()->set_sending(transfer.sending);
-  response->mutable_transfer()->set_receiving(transfer.receiving);
-  response->mutable_transfer()->set_bytes(transfer.bytes);
-  response->mutable_transfer()->set_begun(transfer.begun);
-  response->mutable_transfer()->set_damaged(transfer.damaged);
-  response->mutable_transfer()->set_pass(transfer.pass);
-  response->mutable_transfer()->set_bytes_left(transfer.bytes_left);
+  *response->mutable_transfer() = ToProto(core.transfer());
   *response->mutable_scrub() = ToProto(core.scrub(), Now());
   kamino::v1::LogStatus* const log = response->mutable_log();
   log->set_appended_bytes(ring.appended_bytes());

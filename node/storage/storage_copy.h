@@ -5,7 +5,11 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "absl/types/span.h"
+#include "engine/heap/block_map.h"
+#include "node/storage/changed_pages.h"
 #include "node/storage/storage.h"
 #include "replica/snapshot_reader.h"
 #include "replica/snapshot_writer.h"
@@ -20,23 +24,47 @@ class StorageCopy final : public replica::StateCopy {
   StorageCopy(Storage* storage, std::function<void()> settle,
               std::function<void()> voided);
 
+  void KeepChanges(uint64_t since, const replica::LogRing& ring) override {
+    changed_.Keep(since, ring);
+  }
+  void ForgetChangesBefore(uint64_t since) override {
+    changed_.ForgetBefore(since);
+  }
+  void ForgetChanges() override { changed_.Forget(); }
+  bool KnowsChangesAfter(uint64_t sequence) const override {
+    return changed_.KnowsAfter(sequence);
+  }
   void BeginSending(uint64_t sequence) override;
+  uint64_t BeginSendingChanges(uint64_t sequence, uint64_t after) override;
+  void AddWanted(absl::Span<const replica::PageRun> runs) override;
   void PrepareCut() override { settle_(); }
   size_t BytesLeft() const override { return writer_->BytesLeft(); }
   size_t NextChunk(std::string* chunk) override;
   void FinishSending(uint64_t sequence, std::string* chunk) override;
   void EndSending() override { writer_.reset(); }
   void BeginReceiving() override;
+  absl::StatusOr<std::vector<replica::PageRun>> BeginReceivingChanges(
+      uint64_t after) override;
   absl::StatusOr<Taken> Take(absl::string_view chunk) override;
   absl::Status FinishReceiving(uint64_t sequence) override;
 
  private:
+  // Of entries after that mutation, of which this node may have executed some:
+  // adds the pages that they store to, and sets the blocks to what they were
+  // before.
+  absl::Status TakeOut(uint64_t after, engine::PageSet* pages,
+                       engine::BlockMap* blocks) const;
+  void Receive();
+
   Storage* const storage_;
   const std::function<void()> settle_;
   const std::function<void()> voided_;
   // Of the objects; what lies before is each node's own.
   const replica::SnapshotScope scope_;
+  ChangedPages changed_;
   std::optional<replica::SnapshotWriter> writer_;
+  // Of changes alone: the blocks that are allocated by what has come.
+  std::optional<engine::BlockMap> blocks_;
   std::optional<replica::SnapshotReader> reader_;
 };
 

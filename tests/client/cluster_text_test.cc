@@ -90,6 +90,11 @@ TEST_F(ClusterTextTest, ATailSaysHowFarItsHeapHasGone) {
   tail->mutable_report()->set_transfer_pass(5);
   tail->mutable_report()->set_transfer_bytes_left((18u << 20) + 5000);
   EXPECT_EQ(RemarkOn(*tail), "sends its heap: pass 5, 18 MiB left");
+  tail->mutable_report()->set_transfer_pages(5243);
+  EXPECT_EQ(RemarkOn(*tail), "sends what has changed: 634 of 5243 pages");
+  tail->mutable_report()->set_transfer_pages(100);  // others have since
+  EXPECT_EQ(RemarkOn(*tail), "sends what has changed: 0 of 4609 pages");
+  tail->mutable_report()->set_transfer_pages(0);
   tail->set_draining(true);
   EXPECT_EQ(RemarkOn(*tail), "draining; sends its heap: pass 5, 18 MiB left");
   tail->set_draining(false);

@@ -38,10 +38,11 @@ std::string Forge(absl::string_view bytes) {
   while (forged.size() - at >= sizeof(Record)) {
     Record record;
     std::memcpy(&record, &forged[at], sizeof(record));
-    const auto data =
-        absl::string_view(forged)
-            .substr(at + sizeof(Record))
-            .substr(0, record.kind == Kind::kData ? record.length : 0);
+    const bool has_data =
+        record.kind == Kind::kData || record.kind == Kind::kBlocks;
+    const auto data = absl::string_view(forged)
+                          .substr(at + sizeof(Record))
+                          .substr(0, has_data ? record.length : 0);
     record.data = replica::snapshot_format::ChecksumOf(data);
     before = record.checksum = ChecksumOf(before, record);
     std::memcpy(&forged[at], &record, sizeof(record));
@@ -55,9 +56,10 @@ struct Read {
   std::string heap;
 };
 
-Read ReadIn(absl::string_view bytes, size_t piece) {
+Read ReadIn(absl::string_view bytes, size_t piece, bool of_changes) {
   SimRegion region(kHeap);
-  SnapshotReader reader(&region, kScope);
+  engine::BlockMap blocks(kHeap);
+  SnapshotReader reader(&region, kScope, of_changes ? &blocks : nullptr);
   Read read;
   while (!bytes.empty() && read.status.ok()) {
     read.status = reader.Append(bytes.substr(0, piece));
@@ -75,12 +77,14 @@ Read ReadIn(absl::string_view bytes, size_t piece) {
 // However it is cut, the same comes of it; before its begin nothing is stored.
 void Run(absl::string_view bytes) {
   Input input(bytes);
-  const bool forged = input.Number(1) % 2 == 1;
+  const uint64_t how = input.Number(1);
+  const bool forged = how % 2 == 1;
+  const bool of_changes = how / 2 % 2 == 1;
   const size_t piece = 1 + input.Number(2) % (2 * kPage);
   const absl::string_view rest = input.Bytes(bytes.size());
   const std::string snapshot = forged ? Forge(rest) : std::string(rest);
-  const Read whole = ReadIn(snapshot, SIZE_MAX);
-  const Read pieces = ReadIn(snapshot, piece);
+  const Read whole = ReadIn(snapshot, SIZE_MAX, of_changes);
+  const Read pieces = ReadIn(snapshot, piece, of_changes);
   CHECK(whole.status == pieces.status) << whole.status << pieces.status;
   CHECK(whole.heap == pieces.heap);
   CHECK(whole.heap.substr(0, kPage) == std::string(kPage, '\0'));
@@ -93,6 +97,17 @@ std::vector<std::string> Seeds() {
     std::string seed = {how, 100, 0};
     replica::SnapshotWriter writer(&region, kScope, 3);
     region.CopyFlush(region.base() + 3 * kPage, "some", 4);
+    replica::StringSink sink(&seed);
+    CHECK(writer.Finish(4, &sink).ok());
+    seeds.push_back(std::move(seed));
+  }
+  engine::PageSet changed(region.pages());
+  changed.Add(3);
+  engine::BlockChanges states(kHeap);
+  states.Note(3 * kPage + 128, true);
+  for (const char how : {2, 3}) {
+    std::string seed = {how, 100, 0};
+    replica::SnapshotWriter writer(&region, kScope, 3, changed, &states);
     replica::StringSink sink(&seed);
     CHECK(writer.Finish(4, &sink).ok());
     seeds.push_back(std::move(seed));

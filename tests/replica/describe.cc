@@ -162,12 +162,19 @@ std::string Describe(const ChainMessage& message, absl::string_view payload) {
     case ChainMessage::kStateBegin:
       return absl::StrCat(
           "StateBegin: ", message.state_begin().resume() ? "goes on" : "anew",
+          message.state_begin().changes()
+              ? absl::StrCat(", changes after ",
+                             message.state_begin().changes_after())
+              : "",
           ", applied ", message.state_begin().applied(),
           message.state_begin().borne_out() ? "" : ", not borne out");
     case ChainMessage::kStateChunk:
       return absl::StrCat("StateChunk: ", message.state_chunk().snapshot());
     case ChainMessage::kStateChunkAck:
       return absl::StrCat("StateChunkAck ", message.state_chunk_ack().chunks());
+    case ChainMessage::kStateWanted:
+      return absl::StrCat("StateWanted: ", message.state_wanted().runs_size(),
+                          " runs");
     case ChainMessage::MESSAGE_NOT_SET:
       return "nothing";
   }

@@ -48,7 +48,7 @@ struct DonorRig : PartRig {
     hello.set_node_id(name);
     hello.set_resume(resume_after >= 0);
     hello.set_applied(resume_after >= 0 ? resume_after : 0);
-    donor.Begin(link, hello, /*borne_out=*/true, now);
+    donor.Begin(link, hello, {}, /*borne_out=*/true, now);
     downstream.Pump();
   }
 
@@ -228,7 +228,7 @@ TEST(DonorTest, OneThatIsSentNothingIsNotBlamedForIt) {
               &rig.outbox, &rig.stats);
   Hello hello;
   hello.set_node_id("n4");
-  donor.Begin(kLink, hello, /*borne_out=*/true, rig.now);
+  donor.Begin(kLink, hello, {}, /*borne_out=*/true, rig.now);
   donor.Continue(rig.now);
   donor.OnChunkAck(1);
   for (int i = 0; i < 4; ++i) donor.OnTick(rig.now + i * absl::Seconds(1));
@@ -387,7 +387,7 @@ TEST(DonorTest, APaceIsNotKeptIfATransferCouldNotEnd) {
               &rig.outbox, &rig.stats);
   Hello hello;
   hello.set_node_id("n4");
-  donor.Begin(kLink, hello, /*borne_out=*/true, rig.now);
+  donor.Begin(kLink, hello, {}, /*borne_out=*/true, rig.now);
   uint64_t taken = 0;
   for (int s = 0; s < 3600 && donor.state() == Donor::State::kCopying; ++s) {
     rig.now += absl::Seconds(1);
@@ -478,7 +478,7 @@ TEST(DonorTest, SendsNoFasterThanItMay) {
               &rig.outbox, &rig.stats);
   Hello hello;
   hello.set_node_id("n4");
-  donor.Begin(kLink, hello, /*borne_out=*/true, rig.now);
+  donor.Begin(kLink, hello, {}, /*borne_out=*/true, rig.now);
   int chunks = 0;
   for (int half_seconds = 0; half_seconds < 4; ++half_seconds) {
     donor.Continue(rig.now + half_seconds * absl::Milliseconds(500));

@@ -45,7 +45,8 @@ struct JoinerRig : PartRig {
   }
 
   void Take(const ChainMessage& message, bool may_resume = false) {
-    switch (joiner.OnMessage(message, may_resume, now)) {
+    switch (
+        joiner.OnMessage(message, may_resume, /*may_catch_up=*/false, now)) {
       case Joiner::Effect::kNone:
         return;
       case Joiner::Effect::kHeapVoid:
@@ -78,7 +79,7 @@ void Ask(JoinerRig& rig) {
   rig.joiner.Aim(rig.Chain({"n1", "n2"}), rig.now);
   rig.joiner.OnTick(rig.now);
   Hello hello;
-  rig.joiner.OnOpened(kLink, rig.now, false, &hello);
+  rig.joiner.OnOpened(kLink, rig.now, false, nullptr, &hello);
 }
 
 void AddStates(TransitionTable<JoinerRig>* table) {
@@ -117,7 +118,7 @@ TEST(JoinerTest, WalksItsTable) {
   });
   table.AddInput("OnOpened", [](Rig& rig) {
     Hello hello;
-    if (!rig.joiner.OnOpened(kLink, rig.now, true, &hello)) return;
+    if (!rig.joiner.OnOpened(kLink, rig.now, true, nullptr, &hello)) return;
     rig.Note(absl::StrCat("Hello is due: applied ", hello.applied()));
   });
   table.AddInput("StateBegin, anew", [](Rig& rig) { rig.Begin(false); });

@@ -6,7 +6,7 @@
 
 namespace kamino::replica {
 
-class NoCopy final : public StateCopy {
+class NoCopy : public StateCopy {
  public:
   void BeginSending(uint64_t) override {}
   void PrepareCut() override {}

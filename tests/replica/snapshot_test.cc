@@ -81,6 +81,67 @@ TEST_F(SnapshotTest, HasWhatChangesMeanwhile) {
   EXPECT_EQ(target_.base()[kBegin - 1], std::byte{0});
 }
 
+// What a heap lacks that has the rest.
+TEST_F(SnapshotTest, OfChangesAloneHasThose) {
+  Store(kBegin, kBytes - kBegin);
+  std::memcpy(target_.base(), source_.base(), kBytes);
+  engine::PageSet changed(source_.pages());
+  source_.Collect(&changed);
+  Store(70 * kPage + 5, 10);
+  Store(kBytes - 3, 3);
+  source_.Collect(nullptr);
+  engine::BlockChanges states(kBytes);
+  states.Note(71 * kPage + 64, true);  // of a page that has not changed
+  states.Note(70 * kPage + 128, true);
+  states.Note(70 * kPage + 192, false);
+  engine::BlockMap blocks(kBytes);
+  blocks.Set(70 * kPage + 192, true);
+  blocks.Set(70 * kPage + 640, true);
+  SnapshotReader reader(&target_, kScope, &blocks);
+  SnapshotWriter writer(&source_, kScope, 5, changed, &states);
+  EXPECT_EQ(writer.BytesLeft(), 2 * kPage);
+  EXPECT_EQ(*writer.WriteRecord(&reader), kPage);
+  EXPECT_TRUE(blocks.Has(70 * kPage + 128));
+  EXPECT_FALSE(blocks.Has(70 * kPage + 192));
+  EXPECT_TRUE(blocks.Has(70 * kPage + 640));
+  Store(70 * kPage + 100, 1);  // again
+  states.Note(70 * kPage + 128, false);
+  engine::PageSet wanted(source_.pages());
+  wanted.Add(0);  // is each heap's own
+  wanted.Add(9);
+  std::memset(target_.base() + 9 * kPage, 0, 40);
+  writer.Add(wanted);
+  while ((*writer.WriteRecord(&reader)) > 0) {
+  }
+  EXPECT_FALSE(blocks.Has(70 * kPage + 128));
+  EXPECT_FALSE(blocks.Has(71 * kPage + 64));
+  ASSERT_TRUE(writer.Finish(9, &reader).ok());
+  EXPECT_EQ(*reader.Finish(), 9u);
+  EXPECT_TRUE(Equal());
+  EXPECT_LT(reader.bytes_stored(), 5 * kPage);
+}
+
+// Neither is taken for the other.
+TEST_F(SnapshotTest, OfChangesIsNoWholeOne) {
+  engine::BlockMap blocks(kBytes);
+  SnapshotReader of_changes(&target_, kScope, &blocks);
+  {
+    SnapshotWriter writer(&source_, kScope, 5);
+    EXPECT_TRUE(absl::IsDataLoss(writer.WriteRecord(&of_changes).status()));
+  }
+  engine::PageSet changed(source_.pages());
+  changed.Add(10);
+  engine::BlockChanges states(kBytes);
+  states.Note(10 * kPage + 64, true);
+  std::string bytes;
+  {
+    SnapshotWriter writer(&source_, kScope, 5, changed, &states);
+    StringSink sink(&bytes);
+    ASSERT_TRUE(writer.WriteRecord(&sink).ok());
+  }
+  EXPECT_TRUE(absl::IsDataLoss(reader_.Append(bytes)));
+}
+
 TEST_F(SnapshotTest, LeavesOutWhatIsUnusedUntilItIsUsed) {
   Store(kBegin, kBytes - kBegin);
   SnapshotWriter writer(

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/heap/heap_reader.h"
 #include "engine/index/key_value.h"
+#include "engine/kamino/range_walk.h"
 #include "replica/state_machine.h"
 
 namespace kamino::simulation {
@@ -209,6 +210,21 @@ absl::Status CheckHeaps(Cluster* cluster, const Model& model,
                   absl::StrCat("has ", stats.objects, " objects of ",
                                stats.bytes_used, " bytes, the head ",
                                first->objects, " of ", first->bytes_used));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckBytes(Cluster* cluster) {
+  std::optional<uint64_t> first;
+  for (SimNode* node : Members(cluster)) {
+    engine::Heap* const heap = node->storage()->heap();
+    engine::RangeWalk walk(heap, heap->region()->size());  // one range
+    walk.Reach(0, 1);
+    const uint64_t digest = walk.Digest(0);
+    if (!first.has_value()) first = digest;
+    if (digest != *first) {
+      return Left(*node, "has other bytes in its objects than the head");
     }
   }
   return absl::OkStatus();

@@ -24,6 +24,10 @@ absl::Status CheckAlike(Cluster* cluster);
 absl::Status CheckHeaps(Cluster* cluster, const Model& model,
                         const std::vector<std::string>& except = {});
 
+// The objects of the chain's nodes are the same, byte for byte: those of
+// indexes, and what nobody reads, as well.
+absl::Status CheckBytes(Cluster* cluster);
+
 // What the tail's heap holds under these keys.
 std::map<std::string, std::string> ReadFinal(
     Cluster* cluster, const std::vector<std::string>& keys);

@@ -107,6 +107,7 @@ void SimNode::Boot() {
                      " for files of one age")));
   }
   old_files_.clear();
+  transfers_ = 0;
   storage_ = storage->get();
   incarnation_ = storage_->record()->state().incarnation;
   const LogRing& ring = *storage_->ring();
@@ -495,6 +496,7 @@ void SimNode::Observe(const node::ChainNode& node) {
       core.condition() == membership::Condition::kSound) {
     put_back_ = rotten_ = false;  // that excuses nothing any more
   }
+  CountTransfers(core);
   if (!core.is_tail()) return;
   while (log_->size() < core.ring().applied()) {
     const uint64_t first = log_->size() + 1;
@@ -509,6 +511,15 @@ void SimNode::Observe(const node::ChainNode& node) {
     log_->OnTailApplied(last, bytes);
   }
   appended_.erase(appended_.begin(), appended_.upper_bound(log_->size()));
+}
+
+void SimNode::CountTransfers(const replica::ChainCore& core) {
+  if (core.caught_up_view() == 0) return;
+  const replica::TransferStats stats = core.transfer();
+  const uint64_t received = stats.begun - stats.went_on;
+  if (received == transfers_) return;
+  transfers_ = received;
+  world()->tally().Count(stats.of_changes ? Kind::kCatchUp : Kind::kWholeHeap);
 }
 
 // --- Clients.

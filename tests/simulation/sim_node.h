@@ -181,6 +181,7 @@ class SimNode final : public Process {
   void TraceEntry(const replica::LogEntry& entry);
   // Takes what the node has done into the log.
   void Observe(const node::ChainNode& node);
+  void CountTransfers(const replica::ChainCore& core);
   void OnDrain();
   bool DiesOf(absl::string_view whom);
   void BeSupervised();
@@ -262,6 +263,8 @@ class SimNode final : public Process {
   std::unique_ptr<node::SessionServer> sessions_;
   std::unique_ptr<node::SessionLinks> session_links_;
   uint64_t incarnation_ = 0;
+  // Transfers that it had received when it last had all of one.
+  uint64_t transfers_ = 0;
 
   // Log entries that log_ does not have yet, by their first mutation: the
   // number of the last one, and the entry.

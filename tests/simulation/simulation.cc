@@ -273,6 +273,9 @@ class Simulation {
                               ? workload.ColdKeys()
                               : std::vector<std::string>());
     }
+    if (status.ok() && !faults_.only_decayed_are_left()) {
+      status = CheckBytes(&cluster_);
+    }
     if (status.ok()) {
       status = CheckLists(cluster_.history(),
                           ReadFinal(&cluster_, workload.ListKeys()));

@@ -28,6 +28,8 @@ enum class Kind : size_t {
   kSessionClosed,   // as its client asked
   kVoided,          // a number whose outcome was not known
   kSurvivor,        // a node that went on before any other one was back
+  kCatchUp,         // a node came back and got what had changed alone
+  kWholeHeap,       // a node joined, by a copy of the whole heap
   kCount,
 };
 
@@ -50,7 +52,9 @@ inline constexpr std::array<const char*, static_cast<size_t>(Kind::kCount)>
                   "sessions that expire",
                   "sessions that are closed",
                   "numbers that are voided",
-                  "survivors that go on alone"};
+                  "survivors that go on alone",
+                  "nodes that catch up",
+                  "nodes that get the whole heap"};
 
 class Tally {
  public:

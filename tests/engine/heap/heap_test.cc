@@ -53,6 +53,68 @@ TEST(HeapTest, OpensWhatItMade) {
   EXPECT_EQ((*heap)->stats().objects, 1u);
 }
 
+// Nodes cut free space in different ways: pages of one that are put into
+// another one, whose blocks are known, need not tile.
+TEST(HeapTest, IsTiledAnewByItsBlocks) {
+  SimRegion region(kBytes);
+  auto heap = MakeHeap(&region);
+  std::vector<ObjectId> kept;
+  std::vector<ObjectId> freed;
+  for (int i = 0; i < 300; ++i) {
+    (i % 3 == 0 ? freed : kept)
+        .push_back(Allocate(heap.get(), 40 + i * 37 % 3000));
+  }
+  for (ObjectId id : freed) Free(heap.get(), id);
+  const HeapStats stats = heap->stats();
+  auto blocks = heap->AllocatedBlocks();
+  ASSERT_TRUE(blocks.ok()) << blocks.status();
+  EXPECT_TRUE(blocks->Has(heap->root()));
+  for (ObjectId id : kept) EXPECT_TRUE(blocks->Has(id));
+  for (ObjectId id : freed) EXPECT_FALSE(blocks->Has(id));
+  // What lies between objects is as of nobody.
+  for (ObjectId id : freed) {
+    std::memset(heap_format::HeaderOf(region.base(), id), 0x4b, 16);
+  }
+  EXPECT_FALSE(heap->AllocatedBlocks().ok());
+  ASSERT_TRUE(heap->Retile(*blocks).ok());
+  region.Drain();
+  ASSERT_TRUE(heap->Load().ok());
+  EXPECT_EQ(heap->stats().objects, stats.objects);
+  EXPECT_EQ(heap->stats().bytes_used, stats.bytes_used);
+  // Only as objects say that they are.
+  blocks->Set(freed[5], true);
+  EXPECT_FALSE(heap->Retile(*blocks).ok());
+  blocks->Set(freed[5], false);
+  blocks->Set(kept[7] + 64, true);
+  EXPECT_FALSE(heap->Retile(*blocks).ok());
+}
+
+TEST(HeapTest, TellsWhichBlocksChange) {
+  SimRegion region(kBytes);
+  auto heap = MakeHeap(&region);
+  const ObjectId old = Allocate(heap.get(), 100);
+  const ObjectId other = Allocate(heap.get(), 100);
+  BlockMap before = *heap->AllocatedBlocks();
+  BlockChanges changes(region.size());
+  heap->NoteStates(&changes);
+  Free(heap.get(), old);
+  const ObjectId young = Allocate(heap.get(), 5000);
+  const ObjectId passing = Allocate(heap.get(), 300);
+  Free(heap.get(), passing);
+  heap->NoteStates(nullptr);
+  for (size_t page = 0; page < before.pages(); ++page) {
+    const BlockChanges::Page& changed = changes.page(page);
+    before.set_word(page,
+                    (before.word(page) & ~changed.touched) | changed.allocated);
+  }
+  const BlockMap now = *heap->AllocatedBlocks();
+  for (size_t page = 0; page < now.pages(); ++page) {
+    EXPECT_EQ(before.word(page), now.word(page)) << page;
+  }
+  EXPECT_TRUE(now.Has(other) && now.Has(young));
+  EXPECT_FALSE(now.Has(old) || now.Has(passing));
+}
+
 TEST(HeapTest, RefusesForeignAndChangedRegions) {
   SimRegion empty(kBytes);
   EXPECT_THAT(std::string(Heap::Open(&empty).status().message()),

@@ -36,6 +36,36 @@ TEST(TrackedRegionTest, RemembersWhatWasFlushedWhileItTracks) {
   EXPECT_EQ(region.TakeDirty(0), region.pages());
 }
 
+TEST(TrackedRegionTest, CollectsBesideWhateverIsTracked) {
+  TrackedRegion region(std::make_unique<SimRegion>(100 * kPage));
+  PageSet changed(region.pages());
+  region.Collect(&changed);
+  region.Flush(region.base() + 3 * kPage - 1, 2);
+  region.StartTracking(10 * kPage);
+  EXPECT_EQ(region.dirty_pages(), 0u);
+  region.AddDirty(changed);
+  EXPECT_EQ(region.dirty_pages(), 0u);  // they are before its begin
+  changed.Add(12);
+  region.AddDirty(changed);
+  region.Flush(region.base() + 99 * kPage, 1);
+  EXPECT_EQ(region.TakeDirty(0), 12u);
+  EXPECT_EQ(region.TakeDirty(0), 99u);
+  region.StopTracking();
+  region.Flush(region.base() + 70 * kPage, 1);
+  PageSet later(region.pages());
+  region.Collect(&later);
+  region.Flush(region.base() + 71 * kPage, 1);
+  region.Collect(nullptr);
+  region.Flush(region.base() + 72 * kPage, 1);
+  EXPECT_EQ(changed.count(), 5u);  // 2, 3, 12, 70 and 99
+  EXPECT_EQ(changed.Next(4), 12u);
+  EXPECT_EQ(changed.Next(13), 70u);
+  EXPECT_EQ(later.count(), 1u);
+  EXPECT_EQ(later.Take(0), 71u);
+  later.AddAll(changed);
+  EXPECT_EQ(later.count(), 5u);
+}
+
 // What is dirty to whoever began it would be clean.
 TEST(TrackedRegionDeathTest, TracksForOneAtATime) {
   TrackedRegion region(std::make_unique<SimRegion>(2 * kPage));

@@ -1,0 +1,93 @@
+"""Members that come back are sent what has changed meanwhile, and no more."""
+
+import json
+
+from harness import ClusterTest, Load, main, wait_until
+
+HEAP_MB = 128
+VALUE = 16 << 10
+
+
+class CatchUpTest(ClusterTest):
+  start = {"heap_mb": HEAP_MB,
+           "node_flags": ("--scrub_mb_per_s=1000", "--scrub_min_pass_s=0")}
+
+  def statuses(self):
+    lines = self.kamino("status", "--json").splitlines()
+    return {node["node_id"]: node for node in map(json.loads, lines[1:])}
+
+  def put(self, count):
+    self.kamino("bench", "put", f"--value_size={VALUE}", "--keys=4000",
+                f"--count={count}", "--in_order", "--outstanding=32")
+
+  def comes_back(self, victim):
+    chain, _ = self.cluster.chain()
+    self.cluster.restart(victim)
+    self.cluster.await_chain([n for n in chain if n != victim] + [victim], 30)
+    return self.statuses()[victim]["transfer"]
+
+  def check_alike(self):
+    """Compared byte for byte, by the members themselves."""
+    def compared():
+      nodes = self.statuses()
+      self.assertEqual(len(nodes), 4)
+      scrubs = [node["scrub"] for node in nodes.values()]
+      self.assertEqual([s.get("differences", 0) for s in scrubs], [0] * 4)
+      return (len({(n["applied"], n["objects"]) for n in nodes.values()}) == 1
+              and max(int(s.get("passes", 0)) for s in scrubs) > passes + 1)
+    passes = max(int(node["scrub"].get("passes", 0))
+                 for node in self.statuses().values())
+    wait_until(compared, 60, "the members to compare what they hold")
+
+  def test_a_member_gets_what_has_changed(self):
+    self.put(4000)
+    for position in (-1, 0, 1):
+      chain, _ = self.cluster.chain()
+      victim = chain[position]
+      rest = [n for n in chain if n != victim]
+      self.cluster.kill(victim)
+      self.cluster.await_chain(rest, 20)
+      self.put(HEAP_MB * (1 << 20) // 100 // VALUE)
+      transfer = self.comes_back(victim)
+      self.assertTrue(transfer.get("of_changes"), transfer)
+      sent = int(transfer["bytes"])
+      self.assertGreater(sent, HEAP_MB * (1 << 20) // 100)
+      self.assertLess(sent, HEAP_MB * (1 << 20) // 50)
+    self.check_alike()
+
+  def test_under_load(self):
+    self.open_bank()
+    load = Load(self.cluster, count=60000)
+    load.await_acked(1000)
+    for position in (0, 1, -1):
+      chain, _ = self.cluster.chain()
+      victim = chain[position]
+      self.cluster.kill(victim)
+      self.cluster.await_chain([n for n in chain if n != victim], 20)
+      load.await_acked(load.acked() + 100)
+      self.assertTrue(self.comes_back(victim).get("of_changes"))
+    self.assertTrue(load.is_alive(), "the load was too short")
+    self.check_bank(load)
+    self.check_alike()
+
+
+class WithoutTest(ClusterTest):
+  """As with a release that remembers nothing, and asks for the heap."""
+  start = {"node_flags": ("--keep_changes_s=0",)}
+
+  def test_the_whole_heap_is_sent(self):
+    self.kamino("put", "a", "1")
+    chain, _ = self.cluster.chain()
+    self.cluster.kill(chain[-1])
+    self.cluster.await_chain(chain[:-1], 20)
+    self.kamino("put", "b", "2")
+    self.cluster.restart(chain[-1])
+    self.cluster.await_chain(chain, 30)
+    nodes = [json.loads(line) for line
+             in self.kamino("status", "--json").splitlines()[1:]]
+    self.assertEqual([node["transfer"].get("caught_up", "0")
+                      for node in nodes], ["0"] * 4)
+
+
+if __name__ == "__main__":
+  main()

@@ -34,7 +34,9 @@
 #include "client/retry.h"
 #include "client/runner.h"
 #include "client/session/connection.h"
+#include "client/trace_scope.h"
 #include "grpcpp/client_context.h"
+#include "logs/trace.h"
 #include "proto/session_frame.h"
 #include "rpc/channel.h"
 #include "rpc/status.h"
@@ -169,7 +171,7 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
     if (status.ok()) {
       done_(std::move(response_));
     } else {
-      done_(status);
+      done_(NamedBy(status, request_name()));
     }
     done_ = nullptr;
     // The channel must not end on this thread: see Directory::Ask.
@@ -203,6 +205,8 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
   }
   // Of the mutation, in its session.
   virtual uint64_t number() const { return 0; }
+  // As nodes log it; "": it has none.
+  virtual std::string request_name() const { return ""; }
   // Says in a request that goes by itself what it is the only one to say.
   virtual void Name(Request*) const {}
 
@@ -252,6 +256,7 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
     Name(&request_);
     context_ = std::make_unique<grpc::ClientContext>();
     rpc::SetTimeout(timeout, context_.get());
+    if (!trace_.empty()) context_->AddMetadata(logs::kTraceparentKey, trace_);
     response_.Clear();
     attempt_(stub_.get(), context_.get(), &request_, &response_,
              [self = this->shared_from_this()](grpc::Status status) {
@@ -266,7 +271,7 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
     // A node refuses it.
     if (request_.ByteSizeLong() > kMaxBodyBytes) return false;
     return connection->Send(
-        kSessionMethod<Request>, number(), timeout, request_,
+        kSessionMethod<Request>, number(), timeout, request_, trace_,
         [self = this->shared_from_this(),
          connection](const Connection::Answer& answer) {
           self->OnConnectionAnswer(connection->welcome(), answer);
@@ -324,6 +329,7 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
                            [self] { self->Start(); });
   }
 
+  const std::string trace_ = TraceScope::current();
   Target target_;
   std::string replica_;  // that is asked; "": it is the tail or the head
   Done done_;
@@ -430,6 +436,10 @@ class Mutation : public Call<Request, Response> {
     return FindConnectionOf(this->runner_, *lane_, address, expired);
   }
   uint64_t number() const override { return lane_->number; }
+  std::string request_name() const override {
+    if (!lane_.has_value()) return "";
+    return absl::StrCat(lane_->client_id, "/", lane_->number);
+  }
   void Name(Request* request) const override {
     SetRequestId(*lane_, request->mutable_request_id());
   }

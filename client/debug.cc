@@ -9,9 +9,10 @@
 namespace kamino::client {
 
 absl::StatusOr<kamino::v1::GetDebugResponse> GetDebug(
-    const std::string& address, absl::Duration timeout) {
+    const std::string& address, const rpc::ChannelOptions& channel,
+    absl::Duration timeout) {
   const auto stub =
-      kamino::v1::DebugService::NewStub(rpc::MakeChannel(address));
+      kamino::v1::DebugService::NewStub(rpc::MakeChannel(address, channel));
   grpc::ClientContext context;
   rpc::SetTimeout(timeout, &context);
   kamino::v1::GetDebugResponse response;
@@ -21,9 +22,10 @@ absl::StatusOr<kamino::v1::GetDebugResponse> GetDebug(
 }
 
 absl::StatusOr<kamino::v1::GetNodeStatusResponse> GetNodeStatus(
-    const std::string& address, absl::Duration timeout) {
+    const std::string& address, const rpc::ChannelOptions& channel,
+    absl::Duration timeout) {
   const auto stub =
-      kamino::v1::KaminoService::NewStub(rpc::MakeChannel(address));
+      kamino::v1::KaminoService::NewStub(rpc::MakeChannel(address, channel));
   grpc::ClientContext context;
   rpc::SetTimeout(timeout, &context);
   kamino::v1::GetNodeStatusResponse response;

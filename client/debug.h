@@ -9,17 +9,20 @@
 #include "absl/time/time.h"
 #include "kamino/v1/debug.pb.h"
 #include "kamino/v1/kamino.pb.h"
+#include "rpc/channel.h"
 
 namespace kamino::client {
 
-// Of the process at `address`, host:port. kUnimplemented: it is of a release of
-// before, or no process of Kamino's.
+// Of the process at `address`, host:port, which `channel` leads to.
+// kUnimplemented: it is of a release of before, or no process of Kamino's.
 absl::StatusOr<kamino::v1::GetDebugResponse> GetDebug(
-    const std::string& address, absl::Duration timeout);
+    const std::string& address, const rpc::ChannelOptions& channel,
+    absl::Duration timeout);
 
 // Of the node there, whatever chain there is.
 absl::StatusOr<kamino::v1::GetNodeStatusResponse> GetNodeStatus(
-    const std::string& address, absl::Duration timeout);
+    const std::string& address, const rpc::ChannelOptions& channel,
+    absl::Duration timeout);
 
 }  // namespace kamino::client
 

@@ -36,4 +36,13 @@ absl::Status MakeError(absl::StatusCode code, const ErrorDetail& detail,
   return status;
 }
 
+absl::Status NamedBy(const absl::Status& status, const std::string& request) {
+  ErrorDetail detail = DetailOf(status);
+  if (request.empty() || !detail.request().empty()) return status;
+  detail.set_request(request);
+  absl::Status named = status;
+  rpc::SetDetail(detail, &named);
+  return named;
+}
+
 }  // namespace kamino::client

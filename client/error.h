@@ -3,6 +3,8 @@
 #ifndef KAMINO_CLIENT_ERROR_H_
 #define KAMINO_CLIENT_ERROR_H_
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "kamino/v1/kamino.pb.h"
@@ -23,6 +25,9 @@ absl::Status MakeError(absl::StatusCode code, kamino::v1::Reason reason,
 absl::Status MakeError(absl::StatusCode code,
                        const kamino::v1::ErrorDetail& detail,
                        absl::string_view message);
+
+// `status`, whose detail says that it is about `request` unless it names one.
+absl::Status NamedBy(const absl::Status& status, const std::string& request);
 
 }  // namespace kamino::client
 

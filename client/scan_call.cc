@@ -10,6 +10,7 @@
 #include "client/error.h"
 #include "client/retry.h"
 #include "grpcpp/support/client_callback.h"
+#include "logs/trace.h"
 #include "rpc/channel.h"
 #include "rpc/status.h"
 
@@ -23,6 +24,9 @@ class ScanCall::Stream final
          absl::Duration timeout)
       : call_(std::move(call)), stub_(std::move(stub)) {
     rpc::SetTimeout(timeout, &context_);
+    if (!call_->trace_.empty()) {
+      context_.AddMetadata(logs::kTraceparentKey, call_->trace_);
+    }
   }
 
   void Begin() {

@@ -5,11 +5,13 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/runner.h"
+#include "client/trace_scope.h"
 #include "kamino/v1/kamino.pb.h"
 
 namespace kamino::client {
@@ -48,6 +50,7 @@ class ScanCall : public std::enable_shared_from_this<ScanCall> {
   const absl::Duration timeout_;
   kamino::v1::ScanRequest rest_;  // what is still to come
   kamino::v1::ScanResponse part_;
+  const std::string trace_ = TraceScope::current();
   Stream* stream_ = nullptr;  // owns itself; shares this object
   PartDone done_;
   absl::Time deadline_;

@@ -34,8 +34,8 @@ Admission::Admission(AdmissionOptions options, engine::KaminoStore* store,
 
 Admission::~Admission() {
   store_->SetUnlockListener(nullptr);
-  for (auto& [sequence, waiters] : in_flight_) {
-    for (Waiter& waiter : waiters) {
+  for (auto& [sequence, flight] : in_flight_) {
+    for (Waiter& waiter : flight.waiters) {
       waiter.done({MakeError(kamino::v1::REASON_OUTCOME_UNKNOWN,
                              "this node is the head no more; retry under the "
                              "same number to learn the outcome"),
@@ -115,12 +115,13 @@ void Admission::Submit(Request request, absl::Time now) {
             "", 0});
     return;
   }
-  request.came = now;
+  request.waits.came = now;
   waiting_.Add(std::move(request));
 }
 
 void Admission::ExecuteReady(absl::Time now, Actions* actions) {
   touched_ = 0;
+  NoteTurn(now);
   awaits_successor_ = false;
   on_probation_ = now < probation_until_;
   if (!retired_) HearBlamed();
@@ -240,8 +241,11 @@ std::optional<std::pair<size_t, Admission::Attempt>> Admission::TryBatch(
   batch->resize(attempts.size());
   if (executed > 0) {
     lap.Next(replica::Stage::kPersist);
+    const uint64_t last = core_->next_sequence() + executed - 1;
     CommitBatch(*transaction, executed, batch, std::move(attempts), now,
                 actions);
+    lap.End();
+    NoteEntry(last, executed);
     return std::nullopt;
   }
   Abort(*transaction);
@@ -412,7 +416,7 @@ void Admission::CommitBatch(Transaction& transaction, uint32_t executed,
     for (Request& request : *batch) AnswerWhatItSaw(request, {answer, "", 0});
     return;
   }
-  std::vector<Waiter>& waiters = in_flight_[last];
+  std::vector<Waiter>& waiters = in_flight_[last].waiters;
   for (size_t i = 0; i < batch->size(); ++i) {
     const replica::Mutation& mutation = (*batch)[i].mutation;
     if (attempts[i].ended) NoteSurvived(&(*batch)[i]);
@@ -420,8 +424,8 @@ void Admission::CommitBatch(Transaction& transaction, uint32_t executed,
       NoteCommitted(mutation, attempts[i], now);
     }
     result_bytes_ += attempts[i].outcome.result.size();
-    waiters.push_back(
-        {std::move((*batch)[i].done), std::move(attempts[i].outcome)});
+    waiters.push_back({std::move((*batch)[i].done),
+                       std::move(attempts[i].outcome), (*batch)[i].waits});
   }
   core_->CommitLocal(actions);
   store_->OnDrained();  // with the applied marks

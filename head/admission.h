@@ -281,6 +281,14 @@ class Admission {
   void Park(engine::ObjectId object, Request request, absl::Time now);
   // Of one that is executed now.
   void TellHowLongItWaited(Request* request, absl::Time now);
+  // At the begin of ExecuteReady.
+  void NoteTurn(absl::Time now);
+  // That ends with mutation `last`, and was made just now.
+  void NoteEntry(uint64_t last, uint32_t together);
+  struct Flight;
+  // Of a request that is answered now; `flight`: of the entry that it is part
+  // of, if it is of one.
+  RequestTimes TimesOf(const RequestWaits& waits, const Flight* flight) const;
   Attempt ExecuteOne(engine::Transaction& transaction, Request& request,
                      uint64_t sequence, BatchClients* clients, absl::Time now);
   // Of a request that failed, given how much was declared before it.
@@ -303,6 +311,8 @@ class Admission {
   // What is part of no entry only a head may tell.
   RequestOutcome IfStillHead(RequestOutcome outcome) const;
   void Answer(Request& request, RequestOutcome outcome);
+  struct Waiter;
+  void Answer(Waiter* waiter, const Flight& flight);
   // Of a request that was executed and is part of no entry, when what it may
   // have seen is completed.
   void AnswerWhatItSaw(Request& request, RequestOutcome outcome);
@@ -367,12 +377,23 @@ class Admission {
   struct Waiter {
     absl::AnyInvocable<void(RequestOutcome)> done;
     RequestOutcome outcome;
+    RequestWaits waits;
     bool by_itself = false;  // it is part of no entry
   };
-  std::map<uint64_t, std::vector<Waiter>> in_flight_;  // by last mutation
+  // A log entry.
+  struct Flight {
+    std::vector<Waiter> waiters;
+    uint32_t together = 0;  // requests in it; 0: its times are not known
+    replica::StageWatch::Entry entry;
+    absl::Time acknowledged = absl::InfiniteFuture();
+  };
+  std::map<uint64_t, Flight> in_flight_;  // by last mutation
+  uint64_t acknowledged_ = 0;             // of these, by what was noted last
   uint64_t completed_ = 0;   // mutation, by what this head was told
   size_t result_bytes_ = 0;  // of in_flight_
   uint64_t touched_ = 0;     // objects, in this call of ExecuteReady
+  absl::Time now_;           // of that call, or of a tick since
+  bool tells_ = false;       // as of that call: of slow operations
   bool dropping_ = false;    // a mutation that only drops outcomes is under way
   // Until when what it frees may take to be free.
   absl::Time room_due_ = absl::InfinitePast();

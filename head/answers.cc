@@ -17,7 +17,11 @@ RequestOutcome Admission::IfStillHead(RequestOutcome outcome) const {
 }
 
 void Admission::Answer(Request& request, RequestOutcome outcome) {
-  request.done(IfStillHead(std::move(outcome)));
+  if (!tells_) return request.done(IfStillHead(std::move(outcome)));
+  const RequestTimes times = TimesOf(request.waits, /*flight=*/nullptr);
+  RequestOutcome told = IfStillHead(std::move(outcome));
+  told.times = &times;
+  request.done(std::move(told));
 }
 
 void Admission::AnswerWhatItSaw(Request& request, RequestOutcome outcome) {
@@ -25,20 +29,31 @@ void Admission::AnswerWhatItSaw(Request& request, RequestOutcome outcome) {
     return Answer(request, std::move(outcome));
   }
   result_bytes_ += outcome.result.size();
-  in_flight_.rbegin()->second.push_back(
-      {std::move(request.done), std::move(outcome), /*by_itself=*/true});
+  in_flight_.rbegin()->second.waiters.push_back(
+      {std::move(request.done), std::move(outcome), request.waits,
+       /*by_itself=*/true});
+}
+
+void Admission::Answer(Waiter* waiter, const Flight& flight) {
+  // That entries before it are completed does not say that this node was head
+  // still when it looked.
+  if (waiter->by_itself) {
+    waiter->outcome = IfStillHead(std::move(waiter->outcome));
+  }
+  if (!tells_) return waiter->done(std::move(waiter->outcome));
+  const RequestTimes times =
+      TimesOf(waiter->waits, waiter->by_itself ? nullptr : &flight);
+  waiter->outcome.times = &times;
+  waiter->done(std::move(waiter->outcome));
 }
 
 void Admission::OnCompleted(uint64_t sequence) {
   completed_ = std::max(completed_, sequence);
   while (!in_flight_.empty() && in_flight_.begin()->first <= sequence) {
     auto node = in_flight_.extract(in_flight_.begin());
-    for (Waiter& waiter : node.mapped()) {
+    for (Waiter& waiter : node.mapped().waiters) {
       result_bytes_ -= waiter.outcome.result.size();
-      // That entries before it are completed does not say that this node was
-      // head still when it looked.
-      waiter.done(waiter.by_itself ? IfStillHead(std::move(waiter.outcome))
-                                   : std::move(waiter.outcome));
+      Answer(&waiter, node.mapped());
     }
     store_->ReleaseHold(node.key());
   }

@@ -16,6 +16,28 @@
 
 namespace kamino::head {
 
+// What a request has waited here.
+struct RequestWaits {
+  absl::Time came = absl::InfiniteFuture();
+  // From then until it was executed first; infinite: it was not.
+  absl::Duration admit = absl::InfiniteDuration();
+  absl::Duration lock;  // all the times that it was parked
+  uint32_t parked = 0;  // how often that was
+};
+
+// How long it was where, for whoever tells of one that was slow.
+struct RequestTimes {
+  RequestWaits waits;
+  absl::Time answered;
+  // Of its log entry, as replica::Stage.
+  uint32_t together = 0;  // requests in it; 0: it is part of none
+  absl::Duration execute;
+  absl::Duration persist;
+  // Infinite: the entry was completed before the successor acknowledged it.
+  absl::Duration hop = absl::InfiniteDuration();
+  absl::Duration complete;
+};
+
 struct RequestOutcome {
   absl::Status status;    // with an ErrorDetail payload when not OK
   std::string result;     // of the function
@@ -24,6 +46,8 @@ struct RequestOutcome {
   // is what who voids it gets; for whoever sent a mutation under it that is
   // another matter.
   bool voided = false;
+  // Until `done` returns. Null: slow operations are not told of.
+  const RequestTimes* times = nullptr;
 };
 
 // Moved only: whoever holds it owes the answer.
@@ -50,10 +74,8 @@ struct Request {
   // Not OK: there is no room for the answer now, and the request is answered
   // with that instead of being executed. May be null; called as `abandoned`.
   std::function<absl::Status()> room_for_answer;
-  // Since when it waits here: as long as it has not been executed, or since it
-  // was parked.
-  absl::Time came = absl::InfiniteFuture();
-  absl::Time parked = absl::InfiniteFuture();
+  RequestWaits waits;
+  absl::Time parked = absl::InfiniteFuture();  // since then, if it is
   // Of `mutation`, once it was needed: it takes a digest of all arguments.
   std::optional<replica::RequestIdentity> identity;
   // Called exactly once, on the core thread; must not call back into the node.

@@ -231,7 +231,7 @@ void Admission::AnswerOnceOpened(const SessionInfo& session,
         if (!outcome.status.ok()) return done(NoLease());
         done(session);
       };
-  entry->second.push_back(std::move(waiter));
+  entry->second.waiters.push_back(std::move(waiter));
 }
 
 void Admission::HearSession(uint64_t id, absl::Time now) {

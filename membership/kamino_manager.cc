@@ -28,8 +28,8 @@
 #include "membership/page/chain_page.h"
 #include "membership/server_program.h"
 #include "rpc/credentials.h"
+#include "rpc/security_metrics.h"
 #include "rpc/server.h"
-#include "rpc/trust_metrics.h"
 #include "security/role_flags.h"
 #include "security/tls_flags.h"
 #include "web/server.h"
@@ -206,7 +206,6 @@ absl::Status Serve(const Deployment& deployment,
   AdminService admin(&manager, {audit.get(), !admin_listen.empty(),
                                 absl::GetFlag(FLAGS_admin_port_of_all)});
   ManagerWeb pages(&manager);
-  pages.Add(rpc::DescribeTrust(certificates, roles.access()));
   ChainPage chain_page(&manager);
   DebugService debug("kamino_manager", [&pages] { return pages.Metrics(); });
   rpc::ServerOptions server_options;
@@ -216,6 +215,7 @@ absl::Status Serve(const Deployment& deployment,
   ASSIGN_OR_RETURN(server_options.credentials,
                    rpc::Credentials::MakeIfAny(certificates));
   server_options.access = roles.access();
+  pages.Add(rpc::SecuritySource(server_options.credentials, roles.access()));
   std::vector<grpc::Service*> services = {&service};
   const std::vector<grpc::Service*> of_operators = {&admin, &debug};
   std::unique_ptr<rpc::Server> apart;

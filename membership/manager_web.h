@@ -20,7 +20,7 @@ class ManagerWeb {
 
   // /metrics, /livez and /readyz; this outlives who calls them.
   std::vector<web::Route> Routes();
-  // One more source of metrics; before anybody reads.
+  // On /metrics, too, from now on.
   void Add(metrics::Page::Source source) { page_.Add(std::move(source)); }
   // As /metrics has them.
   std::string Metrics() const { return page_.Text(); }

@@ -21,6 +21,7 @@
 #include "base/memory_trimmer.h"
 #include "base/service_manager.h"
 #include "base/status_macros.h"
+#include "config/reload.h"
 #include "glog/logging.h"
 #include "head/procedures/bank_transfer.h"
 #include "membership/debug_service.h"
@@ -42,8 +43,8 @@
 #include "node/storage/medium_errors.h"
 #include "replica/procedure.h"
 #include "rpc/credentials.h"
+#include "rpc/security_metrics.h"
 #include "rpc/server.h"
-#include "rpc/trust_metrics.h"
 #include "security/role_flags.h"
 #include "security/tls_flags.h"
 #include "transport/shm/shm_transport.h"
@@ -216,7 +217,6 @@ absl::Status Serve(const NodeFlags& flags,
   ASSIGN_OR_RETURN(const auto roles,
                    security::FlaggedRoles::Open(certificates));
   NodeWeb pages;
-  pages.Add(rpc::DescribeTrust(certificates, roles.access()));
   std::unique_ptr<web::Server> web;
   if (!flags.web_listen.empty()) {
     ASSIGN_OR_RETURN(web, web::Server::Start({.listen = flags.web_listen,
@@ -228,6 +228,7 @@ absl::Status Serve(const NodeFlags& flags,
   RETURN_IF_ERROR(CheckNoDamage(flags.data_dir));
   ASSIGN_OR_RETURN(const auto credentials,
                    rpc::Credentials::MakeIfAny(std::move(certificates)));
+  pages.Add(rpc::SecuritySource(credentials, roles.access()));
   ASSIGN_OR_RETURN(auto media, OpenMedia(flags));
   if (flags.pmem_delays.any()) {
     LOG(WARNING) << "persistent memory is slower on purpose, by "
@@ -286,6 +287,13 @@ absl::Status Serve(const NodeFlags& flags,
       auto node,
       Node::Create(std::move(options), std::move(runtime), std::move(storage),
                    &procedures, &agent, std::move(events)));
+  node->TellSlowerThan(flags.slow_operation);
+  const auto slow_operations = config::Reloads::Get().Add(
+      {"slow operations", {"slow_operation_ms"}, [&node]() -> absl::Status {
+         ASSIGN_OR_RETURN(const auto threshold, ReadSlowOperation());
+         node->TellSlowerThan(threshold);
+         return absl::OkStatus();
+       }});
   membership::VouchServer vouches(&agent);
   MemoryTrimmer trimmer;
   SessionServerOptions session_options;

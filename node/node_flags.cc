@@ -104,6 +104,10 @@ ABSL_FLAG(uint32_t, restart_limit, 10,
 ABSL_FLAG(bool, prefault, true,
           "Touches all of a new file in memory when it is made, so that the "
           "first stores do not wait for its pages.");
+ABSL_FLAG(uint32_t, slow_operation_ms, 1000,
+          "An operation of a client that takes so many milliseconds at this "
+          "node, or more, has a line in the log, with where the time went "
+          "(docs/logs.md); 0: none has. Read again at SIGHUP.");
 ABSL_FLAG(std::string, pmem, "auto",
           "auto: as the medium demands; force: treat the files' memory as "
           "persistent even if it is not (tmpfs).");
@@ -131,6 +135,7 @@ constexpr int kMaxVerbsPort = 255;
 constexpr int kMaxGidIndex = 255;
 constexpr int kMaxSpinMicros = 1'000'000;
 constexpr uint32_t kMaxPmemDelayNanos = 100'000;
+constexpr uint32_t kMaxSlowMillis = 60 * 60 * 1000;
 
 absl::Status ReadUndoCopy(StorageOptions* storage) {
   const std::string name = absl::GetFlag(FLAGS_undo_copy);
@@ -288,6 +293,15 @@ absl::Status CheckSecure(const NodeFlags& flags) {
 
 }  // namespace
 
+absl::StatusOr<absl::Duration> ReadSlowOperation() {
+  const uint32_t millis = absl::GetFlag(FLAGS_slow_operation_ms);
+  if (millis > kMaxSlowMillis) {
+    return BadFlag("slow_operation_ms",
+                   absl::StrCat("must be from 0 to ", kMaxSlowMillis));
+  }
+  return absl::Milliseconds(millis);
+}
+
 absl::StatusOr<NodeFlags> ReadNodeFlags() {
   NodeFlags flags;
   RETURN_IF_ERROR(ReadStorage(&flags));
@@ -343,6 +357,7 @@ absl::StatusOr<NodeFlags> ReadNodeFlags() {
                    absl::StrCat("must be from 0 to ", kMaxMinPassSeconds));
   }
   flags.scrub_min_pass = absl::Seconds(min_pass_s);
+  ASSIGN_OR_RETURN(flags.slow_operation, ReadSlowOperation());
   ASSIGN_OR_RETURN(
       flags.managers,
       membership::ReadAddressesFlag("managers", absl::GetFlag(FLAGS_managers)));

@@ -37,11 +37,15 @@ struct NodeFlags {
   absl::Duration keep_changes;
   uint64_t scrub_mb_per_s = 0;  // 0: nothing is compared
   absl::Duration scrub_min_pass;
+  absl::Duration slow_operation;  // zero: none is told of
   std::vector<std::string> managers;
 };
 
 // kInvalidArgument: one line that names the flag and what it takes.
 absl::StatusOr<NodeFlags> ReadNodeFlags();
+
+// NodeFlags::slow_operation, which may change while the node runs.
+absl::StatusOr<absl::Duration> ReadSlowOperation();
 
 }  // namespace kamino::node
 

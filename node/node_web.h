@@ -30,7 +30,7 @@ class NodeWeb {
 
   // /metrics, /livez and /readyz; this outlives who calls them.
   std::vector<web::Route> Routes();
-  // One more source of metrics; before anybody reads.
+  // On /metrics, too, from now on.
   void Add(metrics::Page::Source source) { page_.Add(std::move(source)); }
 
   // From now on, until Detach has returned, these are asked.

@@ -40,8 +40,9 @@ enum class Method : uint16_t {
   kKeepAlive = 9,
   kClose = 10,
   kCancel = 11,
+  kTrace = 12,
 };
-inline constexpr uint16_t kLastMethod = 11;
+inline constexpr uint16_t kLastMethod = 12;
 
 // Whether a request of that method has a number.
 constexpr bool IsMutation(Method method) {
@@ -79,10 +80,12 @@ class FrameWriter {
   bool empty() const { return count_ == 0; }
   // Of the frame so far.
   size_t bytes() const { return frame_.size(); }
-  // Whether a part with that much in its body still fits.
-  bool HasRoom(size_t body_bytes) const {
-    return count_ < kMaxParts &&
-           frame_.size() + kPartHeaderBytes + body_bytes + 8 <= kMaxFrameBytes;
+  // Whether a part with that much in its body still fits; or so many with that
+  // much together.
+  bool HasRoom(size_t body_bytes, uint32_t parts = 1) const {
+    return count_ + parts <= kMaxParts &&
+           frame_.size() + parts * (kPartHeaderBytes + 8) + body_bytes <=
+               kMaxFrameBytes;
   }
 
   // The frame, and begins the next one.

@@ -4,6 +4,8 @@
 #ifndef KAMINO_REPLICA_STAGE_WATCH_H_
 #define KAMINO_REPLICA_STAGE_WATCH_H_
 
+#include <utility>
+
 #include "absl/time/time.h"
 
 namespace kamino::replica {
@@ -29,6 +31,15 @@ class StageWatch {
   // One begins now; the one before, if there is one, ends.
   virtual void Begin(Stage stage) = 0;
   virtual void End() = 0;
+
+  // Of the log entry that has ended last.
+  struct Entry {
+    absl::Duration execute;
+    absl::Duration persist;
+    absl::Time ended;
+  };
+  // Null: entries are not all timed, as nobody tells of each request.
+  virtual const Entry* last_entry() const = 0;
 };
 
 // A stage while this is there.
@@ -36,18 +47,19 @@ class StageLap {
  public:
   // `watch` may be null.
   StageLap(StageWatch* watch, Stage stage) : watch_(watch) { Next(stage); }
-  ~StageLap() {
-    if (watch_ != nullptr) watch_->End();
-  }
+  ~StageLap() { End(); }
   StageLap(const StageLap&) = delete;
   StageLap& operator=(const StageLap&) = delete;
 
   void Next(Stage stage) {
     if (watch_ != nullptr) watch_->Begin(stage);
   }
+  void End() {
+    if (watch_ != nullptr) std::exchange(watch_, nullptr)->End();
+  }
 
  private:
-  StageWatch* const watch_;
+  StageWatch* watch_;
 };
 
 }  // namespace kamino::replica

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "absl/strings/string_view.h"
+#include "logs/about_request.h"
+#include "logs/trace.h"
 #include "rpc/call_counts.h"
 #include "rpc/peers.h"
 #include "rpc/status.h"
@@ -12,6 +14,14 @@ namespace kamino::rpc {
 namespace {
 
 using security::GrantPtr;
+
+std::string TraceparentIn(
+    const grpc::AuthMetadataProcessor::InputMetadata& metadata) {
+  const auto found = metadata.find(logs::kTraceparentKey);
+  if (found == metadata.end()) return "";
+  const absl::string_view text(found->second.data(), found->second.size());
+  return logs::IsTraceparent(text) ? std::string(text) : "";
+}
 
 class CallGuard final : public grpc::AuthMetadataProcessor {
  public:
@@ -33,6 +43,8 @@ class CallGuard final : public grpc::AuthMetadataProcessor {
     const GrantPtr grant =
         peer.ok() ? access_->GrantOf(peer->identity()) : nullptr;
     const security::AccessRule* const rule = security::RuleOfCall(method);
+    const std::string trace = TraceparentIn(metadata);
+    const logs::AboutRequest about("", trace);
     const absl::Status status = access_->Check(grant.get(), rule, method);
     if (status.ok()) return grpc::Status::OK;
     // Of others there are as many as anybody makes up.

@@ -89,6 +89,7 @@ constexpr AccessRule kTable[] = {
     Request(9, "KEEP_ALIVE", kData),
     Request(10, "CLOSE", kData),
     Request(11, "CANCEL", kData),
+    Request(12, "TRACE", kData),
 };
 
 const AccessRule* Find(Asked kind, uint16_t number) {

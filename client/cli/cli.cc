@@ -42,7 +42,7 @@ std::string ReasonName(const absl::Status& status) {
 
 void PrintErrorJson(
     absl::string_view code, const std::string& reason,
-    absl::string_view message,
+    const std::string& request, absl::string_view message,
     const google::protobuf::RepeatedPtrField<std::string>& keys) {
   google::protobuf::Struct whole;
   auto& error = *(*whole.mutable_fields())["error"]
@@ -50,6 +50,7 @@ void PrintErrorJson(
                      ->mutable_fields();
   error["code"].set_string_value(std::string(code));
   error["reason"].set_string_value(reason);
+  if (!request.empty()) error["request"].set_string_value(request);
   error["message"].set_string_value(ToUtf8(message));
   for (const std::string& key : keys) {
     error["keys"].mutable_list_value()->add_values()->set_string_value(
@@ -62,6 +63,24 @@ void PrintErrorJson(
 
 Cli::Cli() = default;
 Cli::~Cli() = default;
+
+namespace {
+
+// Whether logs have more to say of it than it says itself.
+std::string RequestOf(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kDeadlineExceeded:
+    case absl::StatusCode::kInternal:
+    case absl::StatusCode::kUnknown:
+    case absl::StatusCode::kDataLoss:
+      return DetailOf(status).request();
+    default:
+      return "";
+  }
+}
+
+}  // namespace
 
 absl::StatusOr<Client*> Cli::Connect() {
   if (client_ != nullptr) return client_.get();
@@ -92,12 +111,15 @@ int Cli::Fail(const absl::Status& status) const {
   const bool usage =
       absl::IsInvalidArgument(status) && DetailOf(status).served_by().empty();
   const std::string reason = ReasonName(status);
+  const std::string request = RequestOf(status);
   if (json()) {
-    PrintErrorJson(absl::StatusCodeToString(status.code()), reason,
+    PrintErrorJson(absl::StatusCodeToString(status.code()), reason, request,
                    MessageOf(status), DetailOf(status).keys());
   } else {
     std::cerr << "kamino: " << MessageOf(status)
               << (reason.empty() ? "" : absl::StrCat(" [", reason, "]"))
+              << (request.empty() ? ""
+                                  : absl::StrCat(" [request ", request, "]"))
               << "\n";
   }
   switch (status.code()) {
@@ -112,7 +134,7 @@ int Cli::Fail(const absl::Status& status) const {
 
 int Cli::FailUsage(absl::string_view message) const {
   if (json()) {
-    PrintErrorJson("INVALID_ARGUMENT", "", message, {});
+    PrintErrorJson("INVALID_ARGUMENT", "", "", message, {});
   } else {
     std::cerr << "kamino: " << message << "\n";
   }

@@ -18,6 +18,7 @@
 #include "client/cli/cli.h"
 #include "client/cli/json.h"
 #include "client/debug.h"
+#include "client/identification.h"
 
 namespace kamino::client {
 namespace {
@@ -54,7 +55,8 @@ class Dump {
       RETURN_IF_ERROR(AddNode(address, node_id));
     }
     for (const std::string& manager : cli_->settings().managers) {
-      RETURN_IF_ERROR(AddProcess(manager, "managers/" + NameOf(manager)));
+      RETURN_IF_ERROR(AddProcess(manager, security::Role::kManager,
+                                 "managers/" + NameOf(manager)));
     }
     std::string missing = absl::StrJoin(missing_, "\n");
     if (!missing.empty()) missing += "\n";
@@ -123,18 +125,36 @@ class Dump {
 
   absl::Status AddNode(const std::string& address, const std::string& node_id) {
     const std::string folder = "nodes/" + NameOf(node_id);
-    auto status = GetNodeStatus(address, kPatience);
+    auto channel = ChannelTo(address, security::Role::kNode);
+    if (!channel.ok()) {
+      Miss(folder, channel.status());
+      return absl::OkStatus();
+    }
+    auto status = GetNodeStatus(address, *channel, kPatience);
     if (status.ok()) {
       RETURN_IF_ERROR(AddJson(folder + "/status.json", *status));
     } else {
       Miss(absl::StrCat(folder, "/status.json, of ", address), status.status());
     }
-    return AddProcess(address, folder);
+    return AddProcess(address, security::Role::kNode, folder);
   }
 
-  absl::Status AddProcess(const std::string& address,
+  // As whoever the settings say.
+  absl::StatusOr<rpc::ChannelOptions> ChannelTo(const std::string& address,
+                                                security::Role role) const {
+    const Settings& settings = cli_->settings();
+    rpc::ChannelOptions channel;
+    ASSIGN_OR_RETURN(channel.credentials,
+                     Identify(settings.tls, settings.insecure, {address}));
+    channel.server = role;
+    return channel;
+  }
+
+  absl::Status AddProcess(const std::string& address, security::Role role,
                           const std::string& folder) {
-    auto debug = GetDebug(address, kPatience);
+    auto channel = ChannelTo(address, role);
+    absl::StatusOr<kamino::v1::GetDebugResponse> debug = channel.status();
+    if (channel.ok()) debug = GetDebug(address, *channel, kPatience);
     if (!debug.ok()) {
       Miss(absl::StrCat(folder, " of ", address), debug.status());
       return absl::OkStatus();

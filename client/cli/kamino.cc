@@ -14,6 +14,7 @@
 #include "client/cli/cli.h"
 #include "client/cli/completion.h"
 #include "client/cli/settings.h"
+#include "client/trace_scope.h"
 #include "proto/version.h"
 
 namespace kamino::client {
@@ -170,6 +171,8 @@ int Main(int argc, char** argv) {
     return FailToParse(error, app, cli);
   }
   cli.settings().servers = SettingsOfServers();
+  const char* const trace = std::getenv("TRACEPARENT");
+  const TraceScope scope(trace == nullptr ? "" : trace);
   const int code = cli.run();
   std::cout.flush();
   if (std::cout.good()) return code;

@@ -52,24 +52,26 @@ bool Connection::Send(session::Method method, uint64_t number,
   return Send(
       method, number, timeout, body.size(),
       [body](char* to) { std::memcpy(to, body.data(), body.size()); },
-      std::move(done));
+      /*traceparent=*/"", std::move(done));
 }
 
 bool Connection::Send(session::Method method, uint64_t number,
                       absl::Duration timeout,
-                      const google::protobuf::MessageLite& body, Done done) {
+                      const google::protobuf::MessageLite& body,
+                      absl::string_view traceparent, Done done) {
   const size_t bytes = body.ByteSizeLong();
   return Send(
       method, number, timeout, bytes,
       [&body](char* to) {
         body.SerializeWithCachedSizesToArray(reinterpret_cast<uint8_t*>(to));
       },
-      std::move(done));
+      traceparent, std::move(done));
 }
 
 bool Connection::Send(session::Method method, uint64_t number,
                       absl::Duration timeout, size_t body_bytes,
-                      absl::FunctionRef<void(char* to)> write, Done done) {
+                      absl::FunctionRef<void(char* to)> write,
+                      absl::string_view traceparent, Done done) {
   {
     absl::MutexLock lock(&mutex_);
     if (state_ != State::kOpen) return false;
@@ -77,11 +79,20 @@ bool Connection::Send(session::Method method, uint64_t number,
     const uint32_t tag = next_tag_++;
     const absl::Time now = clock_();
     pending_[tag] = {std::move(done), now, now + timeout};
-    if (!out_.empty() && !out_.HasRoom(body_bytes)) {
-      full_.push_back(out_.Take());
-    }
+    const bool traces = !traceparent.empty() && welcome_.takes_traces();
+    const bool fits =
+        traces ? out_.HasRoom(body_bytes + traceparent.size(), /*parts=*/2)
+               : out_.HasRoom(body_bytes);
+    if (!out_.empty() && !fits) full_.push_back(out_.Take());
     session::Request request;
     request.tag = tag;
+    if (traces) {
+      session::Request trace;
+      trace.tag = tag;
+      trace.method = session::Method::kTrace;
+      trace.body = traceparent;
+      out_.Add(trace);
+    }
     request.method = method;
     request.timeout_ms = MillisOf(timeout);
     request.number = number;

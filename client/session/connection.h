@@ -54,11 +54,13 @@ class Connection final : public WireHandler,
   // `done` is not called. Else `done` is, once, on the wire's thread or that of
   // EndOverdue: with kUnavailable when the connection ends, kDeadlineExceeded
   // when there is no answer within `timeout`. Requests that are sent by `done`
-  // leave together, when all answers of a frame were handed out.
+  // leave together, when all answers of a frame were handed out. `traceparent`:
+  // what the node is told of the request, if it takes that; "": there is none.
   bool Send(session::Method method, uint64_t number, absl::Duration timeout,
             absl::string_view body, Done done);
   bool Send(session::Method method, uint64_t number, absl::Duration timeout,
-            const google::protobuf::MessageLite& body, Done done);
+            const google::protobuf::MessageLite& body,
+            absl::string_view traceparent, Done done);
 
   // Ends what has had no answer in time, in the order it was sent, and the
   // connection where nothing has come since that was sent; to be called again
@@ -107,7 +109,7 @@ class Connection final : public WireHandler,
   // `write` puts the body, of so many bytes, where it goes.
   bool Send(session::Method method, uint64_t number, absl::Duration timeout,
             size_t body_bytes, absl::FunctionRef<void(char* to)> write,
-            Done done);
+            absl::string_view traceparent, Done done);
   void OnFrame(absl::string_view bytes) override;
   void OnWireClosed(const absl::Status& why) override;
   void OnWelcome(absl::string_view body);

@@ -23,6 +23,8 @@ function element(name, attributes = {}, ...children) {
 const number = (text) => Number(text || 0);
 const words = (constant, prefix) =>
   (constant || '').replace(prefix, '').toLowerCase().replaceAll('_', ' ');
+const grouped = (count) => String(count).replace(/\B(?=(\d{3})+$)/g, '\u2009');
+const counted = (count, one) => `${count} ${one}${count === 1 ? '' : 's'}`;
 const mib = (bytes) => `${(number(bytes) / 2 ** 20).toFixed(1)} MiB`;
 
 function seconds(ms) {
@@ -112,7 +114,8 @@ function drawNode(node, status, now) {
   card.bars.forEach((bar, i) => { bar.style.width = along(values[i]); });
   const rate = rates.of(node.member.node_id, values[1], now);
   card.rate = rate;
-  card.numbers.textContent = `applied ${values[1]}` + (rate >= 1 ? `, ${Math.round(rate)}/s` : '');
+  card.numbers.textContent = `applied ${grouped(values[1])}` +
+    (rate >= 1 ? `, ${grouped(Math.round(rate))}/s` : '');
   const transfer = status && status.transfer;
   const receives = transfer && transfer.receiving;
   card.progress.hidden = !receives;
@@ -140,17 +143,18 @@ function drawLink(from, to, statuses) {
   const lags = behind > card.rate * REPORTS_S + 1;
   const cut = (link && !link.connected) || !from.alive || !to.alive;
   card.link.className = `link ${cut ? 'cut' : card.rate >= 1 ? 'flows' : ''}`;
-  card.transport.textContent = link ? link.transport : '';
+  card.transport.textContent = link ? link.transport : '\u00a0';
   const debt = number(from.report.append_debt_ms);
   card.lag.textContent = cut ? 'no link'
-    : debt > 300 ? `waits ${seconds(debt)}` : lags ? `${behind} behind` : 'in step';
+    : debt > 300 ? `waits ${seconds(debt)}` : lags ? `${grouped(behind)} behind` : 'in step';
 }
 
 function drawFacts(cluster) {
   const facts = [
-    ['view', cluster.view_id], ['chain', words(cluster.chain_mode, 'CHAIN_MODE_')],
+    ['view', cluster.view_id], ['mode', words(cluster.chain_mode, 'CHAIN_MODE_')],
     ['members', `${cluster.nodes.filter(isMember).length} of ${cluster.chain_length}`],
-    ['acknowledged', cluster.acknowledged], ['manager', cluster.leader],
+    ['acknowledged', cluster.acknowledged && grouped(cluster.acknowledged)],
+    ['manager', cluster.leader],
   ];
   byId('facts').replaceChildren(...facts.filter(([, value]) => value).map(([name, value]) =>
     element('div', {}, element('dt', {}, name), element('dd', {}, String(value)))));
@@ -160,6 +164,13 @@ function drawFacts(cluster) {
 
 function drawRemarks(cluster) {
   const remarks = [];
+  const well = cluster.nodes.filter((each) => isMember(each) && each.alive && !each.suspect).length;
+  if (number(cluster.view_id) && well < cluster.chain_length) {
+    // Members that go on are to be one more than may be lost; in mode kamino two.
+    const spare = Math.max(0, well - (cluster.chain_mode === 'CHAIN_MODE_KAMINO' ? 2 : 1));
+    remarks.push(`The chain is short: ${well} of ${counted(cluster.chain_length, 'member')} are well, ` +
+      `which survives ${spare ? counted(spare, 'more failure') : 'no more failure'}.`);
+  }
   if (cluster.waiting_for.length) remarks.push(`The chain waits for ${cluster.waiting_for.join(' or ')}.`);
   for (const why of [cluster.store_behind, cluster.waits_for_newer]) if (why) remarks.push(why);
   if (number(cluster.nodes_missing)) remarks.push(`The chain forms once ${cluster.nodes_missing} more fresh nodes are there.`);
@@ -217,9 +228,14 @@ function drawEvents(events) {
 
 // --- One node in full.
 
+// "CONDITION_SOUND" of a condition is "sound".
+const enumWord = (name, constant) =>
+  words(constant, `${String(name).toUpperCase().replaceAll(' ', '_')}_`);
+
 function rowsOf(value, path, rows) {
   if (value === null || typeof value !== 'object') {
-    rows.push([path.join(' '), String(value)]);
+    const text = String(value);
+    rows.push([path.join(' '), /^[A-Z]+(_[A-Z]+)+$/.test(text) ? enumWord(path.at(-1), text) : text]);
   } else if (Array.isArray(value)) {
     value.forEach((each, i) => rowsOf(each, [...path, each.peer || each.method || i + 1], rows));
   } else {
@@ -263,6 +279,7 @@ document.addEventListener('keydown', (event) => {
 
 function alarm(text) {
   byId('alarm').hidden = !text;
+  document.querySelector('main').classList.toggle('old', Boolean(text));
   if (byId('alarm').textContent !== text) byId('alarm').textContent = text;
 }
 

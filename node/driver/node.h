@@ -26,6 +26,7 @@
 #include "node/driver/core_executor.h"
 #include "node/driver/link_hub.h"
 #include "node/driver/restart_policy.h"
+#include "node/driver/slow_operations.h"
 #include "node/driver/stage_times.h"
 #include "node/driver/view_board.h"
 #include "node/storage/storage.h"
@@ -167,6 +168,12 @@ class Node {
   // What the core thread does.
   const CoreActivity& activity() const { return activity_; }
   const StageTimes& stages() const { return stages_; }
+  // What takes longer is told of from now on; zero: nothing.
+  void TellSlowerThan(absl::Duration threshold) {
+    slow_.SetThreshold(threshold);
+    stages_.TimeAll(slow_.on());
+  }
+  SlowOperations& slow() { return slow_; }
 
   // Of reads, and of mutations that have a result.
   CallLoad& reads() { return reads_; }
@@ -211,6 +218,7 @@ class Node {
   std::atomic<uint32_t> standing_bits_{0};  // NodeStanding
   CoreActivity activity_;
   StageTimes stages_;
+  SlowOperations slow_;
 
   // Core thread only.
   std::unique_ptr<Storage> storage_;

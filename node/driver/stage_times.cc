@@ -28,22 +28,28 @@ absl::string_view StageName(Stage stage) {
 
 void StageTimes::Begin(Stage stage) {
   if (!std::exchange(in_lap_, true)) {
-    timed_ = ++skipped_ >= kOneOf;
+    timed_ = ++skipped_ >= kOneOf || last_entry() != nullptr;
     if (!timed_) return;
     skipped_ = 0;
     began_ = clock_();
+    entry_ = {};
   } else {
     if (!timed_) return;
-    const absl::Time now = clock_();
-    Of(stage_).Add(now - began_);
-    began_ = now;
+    EndStage(clock_());
   }
   stage_ = stage;
 }
 
 void StageTimes::End() {
   in_lap_ = false;
-  if (timed_) Of(stage_).Add(clock_() - began_);
+  if (timed_) EndStage(clock_());
+}
+
+void StageTimes::EndStage(absl::Time now) {
+  const absl::Duration took = now - began_;
+  Of(stage_).Add(took);
+  (stage_ == Stage::kExecute ? entry_.execute : entry_.persist) = took;
+  entry_.ended = began_ = now;
 }
 
 void StageTimes::OnBatch(const replica::ChainCore& core, absl::Time now) {

@@ -4,11 +4,14 @@
 // A clock that is read costs as much as forty to a hundred instructions, so
 // what is timed by reading it is sampled: one log entry in kOneOf is timed as
 // it is executed and made durable, and one at a time as it goes down the chain.
-// What requests wait is told by the times of inputs, and counted of all.
+// What requests wait is told by the times of inputs, and counted of all. While
+// slow operations are told of, each log entry is timed as it is executed and
+// made durable.
 #ifndef KAMINO_NODE_DRIVER_STAGE_TIMES_H_
 #define KAMINO_NODE_DRIVER_STAGE_TIMES_H_
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 
@@ -35,11 +38,16 @@ class StageTimes final : public replica::StageWatch {
   }
   void Begin(replica::Stage stage) override;
   void End() override;
+  const Entry* last_entry() const override {
+    return times_all_.load(std::memory_order_relaxed) ? &entry_ : nullptr;
+  }
 
   // After a batch, which has begun at `now`: what it has sent, completed and
   // cleaned.
   void OnBatch(const replica::ChainCore& core, absl::Time now);
 
+  // Any thread.
+  void TimeAll(bool all) { times_all_ = all; }
   // Any thread.
   metrics::LatencySnapshot Read(replica::Stage stage) const {
     return latencies_[static_cast<size_t>(stage)].Read();
@@ -56,6 +64,8 @@ class StageTimes final : public replica::StageWatch {
   metrics::OwnedLatencies& Of(replica::Stage stage) {
     return latencies_[static_cast<size_t>(stage)];
   }
+  // That is under way; the entry's is noted.
+  void EndStage(absl::Time now);
   // `from` is how far entries have come to where the stage begins, `to` to
   // where it ends; `from` is behind `to` where there is nothing to time.
   void Follow(replica::Stage stage, uint64_t from, uint64_t to, absl::Time now,
@@ -69,6 +79,8 @@ class StageTimes final : public replica::StageWatch {
   bool timed_ = false;  // this lap
   replica::Stage stage_ = {};
   absl::Time began_;
+  Entry entry_;
+  std::atomic<bool> times_all_{false};
 
   Probe hop_;
   Probe complete_;

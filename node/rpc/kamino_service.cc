@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "logs/about_request.h"
 #include "node/reads.h"
 #include "node/request_checks.h"
+#include "node/rpc/call_words.h"
 #include "node/rpc/scan_stream.h"
 #include "node/rpc/status_details.h"
 #include "node/rpc/watch_stream.h"
@@ -53,25 +55,61 @@ absl::Status CheckId(const kamino::v1::RequestId& id) {
 
 }  // namespace
 
-grpc::Status KaminoService::Explain(const absl::Status& status) const {
-  if (status.ok()) return grpc::Status::OK;  // without a look at the view
-  return ToGrpcStatus(status, *node_->view_board().current(), node_->node_id());
-}
-
-template <typename Response>
-void KaminoService::Answer(ServerUnaryReactor* reactor, absl::Time began,
+template <typename Request, typename Response>
+void KaminoService::Answer(ServerUnaryReactor* reactor,
+                           const Ended<Request, Response>& ended,
                            const absl::Status& status) const {
-  rpc::CountServed<Response>(status.raw_code(), node_->Now() - began);
-  reactor->Finish(Explain(status));
+  const absl::Time now = node_->Now();
+  rpc::CountServed<Response>(status.raw_code(), now - ended.began);
+  if (node_->slow().IsSlow(now - ended.began)) {
+    TellSlow(ended, status.code(), now);
+  }
+  if (status.ok()) return reactor->Finish(grpc::Status::OK);
+  reactor->Finish(ToGrpcStatus(status, *node_->view_board().current(),
+                               node_->node_id(),
+                               RequestNameOf(*ended.context, *ended.request)));
 }
 
-template <typename Response>
+template <typename Request, typename Response>
+void KaminoService::TellSlow(const Ended<Request, Response>& ended,
+                             absl::StatusCode code, absl::Time now) const {
+  SlowOperation slow;
+  Describe(*ended.context, *ended.request, &slow);
+  slow.method = MethodNameOf(Response::descriptor()->name());
+  slow.code = code;
+  slow.took = now - ended.began;
+  slow.answer_bytes = ended.response->ByteSizeLong();
+  absl::Time came = ended.came;
+  if (ended.times != nullptr) {
+    slow.head = *ended.times;
+    slow.answer = now - ended.times->answered;
+    came = ended.times->waits.came;
+  }
+  if (came != absl::InfiniteFuture()) slow.core = came - ended.began;
+  node_->slow().Tell(slow, now);
+}
+
+template <typename Request, typename Response>
 ServerUnaryReactor* KaminoService::Refuse(CallbackServerContext* context,
-                                          const Response*,
+                                          const Request* request,
+                                          const Response* response,
                                           const absl::Status& status) {
   ServerUnaryReactor* reactor = context->DefaultReactor();
-  Answer<Response>(reactor, node_->Now(), status);
+  Answer<Request, Response>(reactor, {context, request, response, node_->Now()},
+                            status);
   return reactor;
+}
+
+template <typename Request>
+void KaminoService::NoteDenied(const absl::Status& status,
+                               const PrincipalPtr& by,
+                               const CallbackServerContext& context,
+                               const Request& request) const {
+  if (access_ == nullptr || !absl::IsPermissionDenied(status)) return;
+  const std::string name = RequestNameOf(context, request);
+  const std::string trace = TraceparentOf(context);
+  const logs::AboutRequest about(name, trace);
+  access_->Note(status, by.get());
 }
 
 void KaminoService::FillHeader(uint64_t view_id, uint64_t sequence,
@@ -95,25 +133,27 @@ KaminoService::KaminoService(Node* node, security::Access* access)
   SetMessageAllocatorFor_Call(&call_messages_);
 }
 
-template <typename Response, typename RunFunction>
+template <typename Request, typename Response, typename RunFunction>
 ServerUnaryReactor* KaminoService::Run(CallbackServerContext* context,
                                        CallLoad* load, int64_t request_bytes,
+                                       const Request* request,
                                        Response* response, RunFunction run) {
-  const absl::Time began = node_->Now();
+  Ended<Request, Response> ended = {context, request, response, node_->Now()};
   if (absl::Status entered = load->Enter(request_bytes); !entered.ok()) {
-    return Refuse(context, response, entered);
+    return Refuse(context, request, response, entered);
   }
   ServerUnaryReactor* reactor = context->DefaultReactor();
-  const bool running = node_->Run([=, this](ChainNode& node) {
+  const bool running = node_->Run([=, this](ChainNode& node) mutable {
     load->Leave(request_bytes);
+    if (node_->slow().on()) ended.came = node_->Now();
     absl::Status status = run(node);
     FillHeader(node.core().view().id, node.core().settled(),
                response->mutable_header());
-    Answer<Response>(reactor, began, status);
+    Answer(reactor, ended, status);
   });
   if (running) return reactor;
   load->Leave(request_bytes);
-  Answer<Response>(reactor, began, NodeStopping());
+  Answer(reactor, ended, NodeStopping());
   return reactor;
 }
 
@@ -122,21 +162,22 @@ ServerUnaryReactor* KaminoService::Read(CallbackServerContext* context,
                                         const Request* request,
                                         Response* response, ReadFunction read) {
   if (absl::Status ok = Check(*request); !ok.ok()) {
-    return Refuse(context, response, ok);
+    return Refuse(context, request, response, ok);
   }
   const absl::Time deadline = DeadlineOf(*context, node_->Now());
   const auto bytes = static_cast<int64_t>(request->ByteSizeLong());
   const PrincipalPtr by = rpc::PrincipalOf(*context, access_);
-  return Run(
-      context, &node_->reads(), bytes, response, [=, this](ChainNode& node) {
-        absl::Status status = node_->reads().Begin(
-            context->peer(), context->IsCancelled(), deadline, node_->Now());
-        if (!status.ok()) return status;
-        status = read(node, by);
-        NoteDenied(status, by);
-        CountAnswer<Request, Response>(context);
-        return status;
-      });
+  return Run(context, &node_->reads(), bytes, request, response,
+             [=, this](ChainNode& node) {
+               absl::Status status =
+                   node_->reads().Begin(context->peer(), context->IsCancelled(),
+                                        deadline, node_->Now());
+               if (!status.ok()) return status;
+               status = read(node, by);
+               NoteDenied(status, by, *context, *request);
+               CountAnswer<Request, Response>(context);
+               return status;
+             });
 }
 
 template <typename Request, typename Response>
@@ -153,17 +194,17 @@ ServerUnaryReactor* KaminoService::Mutate(
     CallbackServerContext* context, const Request* sent, std::string function,
     std::string arguments, Response* response, FillFunction fill) {
   if (absl::Status ok = Check(*sent); !ok.ok()) {
-    return Refuse(context, response, ok);
+    return Refuse(context, sent, response, ok);
   }
   const kamino::v1::RequestId& id = sent->request_id();
   if (absl::Status ok = CheckId(id); !ok.ok())
-    return Refuse(context, response, ok);
+    return Refuse(context, sent, response, ok);
   if (kHasLargeAnswer<Request>) {
     absl::Status room = node_->results().CheckRoomForAnswer(context->peer());
-    if (!room.ok()) return Refuse(context, response, room);
+    if (!room.ok()) return Refuse(context, sent, response, room);
   }
   if (absl::Status ok = CheckArgumentBytes(arguments.size()); !ok.ok()) {
-    return Refuse(context, response, ok);
+    return Refuse(context, sent, response, ok);
   }
   ServerUnaryReactor* reactor = context->DefaultReactor();
   head::Request request;
@@ -173,23 +214,25 @@ ServerUnaryReactor* KaminoService::Mutate(
   request.mutation.number = id.number();
   request.mutation.since = id.in_session() ? 0 : id.since();
   request.mutation.in_session = id.in_session();
-  const absl::Time began = node_->Now();
+  Ended<Request, Response> ended = {context, sent, response, node_->Now()};
   request.by = rpc::PrincipalOf(*context, access_);
-  request.deadline = DeadlineOf(*context, began);
+  request.deadline = DeadlineOf(*context, ended.began);
   request.abandoned = [context] { return context->IsCancelled(); };
   if (kHasLargeAnswer<Request>) {
     request.room_for_answer = [this, context] {
       return node_->results().CheckRoomForAnswer(context->peer());
     };
   }
-  request.done = [=, this, by = request.by](head::RequestOutcome outcome) {
+  request.done = [=, this,
+                  by = request.by](head::RequestOutcome outcome) mutable {
     if (outcome.status.ok() && outcome.voided) outcome.status = WasVoided();
     if (outcome.status.ok()) outcome.status = fill(outcome.result, response);
     FillHeader(node_->view_board().current()->view_id(), outcome.sequence,
                response->mutable_header());
     CountAnswer<Request, Response>(context);
-    NoteDenied(outcome.status, by);
-    Answer<Response>(reactor, began, outcome.status);
+    NoteDenied(outcome.status, by, *context, *sent);
+    ended.times = outcome.times;
+    Answer(reactor, ended, outcome.status);
   };
   node_->Mutate(std::move(request));
   return reactor;
@@ -215,7 +258,7 @@ ServerUnaryReactor* KaminoService::BatchGet(
     CallbackServerContext* context, const kamino::v1::BatchGetRequest* request,
     kamino::v1::BatchGetResponse* response) {
   if (absl::Status ok = CheckBatch(*request); !ok.ok()) {
-    return Refuse(context, response, ok);
+    return Refuse(context, request, response, ok);
   }
   return Read(context, request, response,
               [=, this](ChainNode& node, const PrincipalPtr& by) {
@@ -240,7 +283,7 @@ ServerUnaryReactor* KaminoService::GetOutcome(
     kamino::v1::GetOutcomeResponse* response) {
   const kamino::v1::RequestId& id = request->request_id();
   if (absl::Status ok = CheckId(id); !ok.ok())
-    return Refuse(context, response, ok);
+    return Refuse(context, request, response, ok);
   return Read(context, request, response,
               [=](ChainNode& node, const PrincipalPtr& by) -> absl::Status {
                 return node.ReadOutcome(request->request_id(), response, by);
@@ -280,7 +323,7 @@ ServerUnaryReactor* KaminoService::Commit(
                                          request->then_operations_size(),
                                          request->else_operations_size());
       !ok.ok()) {
-    return Refuse(context, response, ok);
+    return Refuse(context, request, response, ok);
   }
   return Mutate(
       context, request, replica::kCommitFunction, request->SerializeAsString(),
@@ -299,7 +342,7 @@ ServerUnaryReactor* KaminoService::Call(CallbackServerContext* context,
   if (absl::Status ok =
           CheckCall(request->procedure(), request->arguments().size());
       !ok.ok()) {
-    return Refuse(context, response, ok);
+    return Refuse(context, request, response, ok);
   }
   return Mutate(
       context, request, request->procedure(), request->arguments(), response,
@@ -315,16 +358,16 @@ ServerUnaryReactor* KaminoService::GetChain(
     CallbackServerContext* context, const kamino::v1::GetChainRequest* request,
     kamino::v1::GetChainResponse* response) {
   if (absl::Status ok = Check(*request); !ok.ok()) {
-    return Refuse(context, response, ok);
+    return Refuse(context, request, response, ok);
   }
   const ViewBoard::Snapshot chain = node_->view_board().current();
   if (chain->view_id() == 0) {
-    return Refuse(context, response,
+    return Refuse(context, request, response,
                   MakeError(kamino::v1::REASON_RECONFIGURING,
                             "this node knows of no view yet; kamino admin "
                             "status tells what the chain waits for"));
   }
-  return Run(context, &looks_, 0, response, [=](ChainNode&) {
+  return Run(context, &looks_, 0, request, response, [=](ChainNode&) {
     *response->mutable_chain() = *chain;
     return absl::OkStatus();
   });
@@ -358,15 +401,16 @@ ServerUnaryReactor* KaminoService::GetNodeStatus(
     const kamino::v1::GetNodeStatusRequest* request,
     kamino::v1::GetNodeStatusResponse* response) {
   if (absl::Status ok = Check(*request); !ok.ok()) {
-    return Refuse(context, response, ok);
+    return Refuse(context, request, response, ok);
   }
-  return Run(context, &looks_, 0, response, [=, this](ChainNode& node) {
-    node_->Describe(node, response);
-    response->set_processor_us(ProcessorMicros());
-    AddCalls(rpc::CallsServed(), response->mutable_calls_served());
-    AddCalls(rpc::CallsMade(), response->mutable_calls_made());
-    return absl::OkStatus();
-  });
+  return Run(context, &looks_, 0, request, response,
+             [=, this](ChainNode& node) {
+               node_->Describe(node, response);
+               response->set_processor_us(ProcessorMicros());
+               AddCalls(rpc::CallsServed(), response->mutable_calls_served());
+               AddCalls(rpc::CallsMade(), response->mutable_calls_made());
+               return absl::OkStatus();
+             });
 }
 
 }  // namespace kamino::node

@@ -73,10 +73,11 @@ class KaminoService final : public kamino::v1::KaminoService::CallbackService {
 
   // Runs `run` on the core thread, then fills the response's header and
   // answers.
-  template <typename Response, typename RunFunction>
+  template <typename Request, typename Response, typename RunFunction>
   grpc::ServerUnaryReactor* Run(grpc::CallbackServerContext* context,
                                 CallLoad* load, int64_t request_bytes,
-                                Response* response, RunFunction run);
+                                const Request* request, Response* response,
+                                RunFunction run);
 
   // The same, unless nobody waits for it any more or there is no room for
   // another answer.
@@ -96,16 +97,31 @@ class KaminoService final : public kamino::v1::KaminoService::CallbackService {
   template <typename Request, typename Response>
   void CountAnswer(grpc::CallbackServerContext* context) const;
 
-  // How every unary call of the service ends; counts it, from `began` on, of
-  // the node's clock.
-  template <typename Response>
-  void Answer(grpc::ServerUnaryReactor* reactor, absl::Time began,
+  // One that is answered; until it is finished.
+  template <typename Request, typename Response>
+  struct Ended {
+    grpc::CallbackServerContext* context;
+    const Request* request;
+    const Response* response;
+    absl::Time began;  // of the node's clock
+    // When the core thread took it up; infinite: not known.
+    absl::Time came = absl::InfiniteFuture();
+    const head::RequestTimes* times = nullptr;  // of a mutation, where known
+  };
+  // How every unary call of the service ends: counts it, and tells of it where
+  // it was slow.
+  template <typename Request, typename Response>
+  void Answer(grpc::ServerUnaryReactor* reactor,
+              const Ended<Request, Response>& ended,
               const absl::Status& status) const;
-  template <typename Response>
+  template <typename Request, typename Response>
+  void TellSlow(const Ended<Request, Response>& ended, absl::StatusCode code,
+                absl::Time now) const;
+  template <typename Request, typename Response>
   grpc::ServerUnaryReactor* Refuse(grpc::CallbackServerContext* context,
+                                   const Request* request,
                                    const Response* response,
                                    const absl::Status& status);
-  grpc::Status Explain(const absl::Status& status) const;
   // That a request is for the chain of this node.
   template <typename Request>
   absl::Status Check(const Request& request) const {
@@ -115,9 +131,10 @@ class KaminoService final : public kamino::v1::KaminoService::CallbackService {
                   kamino::v1::ResponseHeader* header) const;
 
   // Of what was refused for a key or a session.
-  void NoteDenied(const absl::Status& status, const PrincipalPtr& by) const {
-    if (access_ != nullptr) access_->Note(status, by.get());
-  }
+  template <typename Request>
+  void NoteDenied(const absl::Status& status, const PrincipalPtr& by,
+                  const grpc::CallbackServerContext& context,
+                  const Request& request) const;
 
   Node* const node_;
   security::Access* const access_;

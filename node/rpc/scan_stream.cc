@@ -1,6 +1,8 @@
 #include "node/rpc/scan_stream.h"
 
+#include "logs/about_request.h"
 #include "node/rpc/call_ender.h"
+#include "node/rpc/call_words.h"
 #include "node/rpc/status_details.h"
 #include "rpc/call_counts.h"
 
@@ -28,6 +30,7 @@ void ScanStream::Next() {
   if (!entered.ok()) return FinishWith(entered);
   const bool running = node_->Run([this, bytes](ChainNode& node) {
     node_->reads().Leave(bytes);
+    if (node_->slow().on()) part_came_ = node_->Now();
     ReadAndWrite(node);
   });
   if (running) return;
@@ -39,9 +42,11 @@ void ScanStream::ReadAndWrite(ChainNode& node) {
   absl::Status status =
       node_->reads().Begin(peer_, cancelled_, deadline_, node_->Now());
   if (status.ok()) status = ReadMessage(node);
+  const absl::Time now = node_->Now();
+  TellIfSlow(status, now);
   if (!status.ok()) return FinishWith(status);
   unsent_ = node_->reads().AddAnswer(
-      peer_, static_cast<int64_t>(response_.ByteSizeLong()), node_->Now(),
+      peer_, static_cast<int64_t>(response_.ByteSizeLong()), now,
       EnderOf(context_));
   StartWrite(&response_);
 }
@@ -64,15 +69,36 @@ void ScanStream::OnWriteDone(bool ok) {
   node_->reads().RemoveAnswer(unsent_);
   if (!ok) return FinishWith(absl::CancelledError("cancelled"));
   if (cursor_.done) return FinishWith(absl::OkStatus());
+  part_began_ = node_->slow().on() ? node_->Now() : absl::InfiniteFuture();
   Next();
 }
 
 void ScanStream::FinishWith(const absl::Status& status) {
   rpc::CountServed<kamino::v1::ScanResponse>(status.raw_code(),
                                              node_->Now() - began_);
-  if (access_ != nullptr) access_->Note(status, by_.get());
-  Finish(
-      ToGrpcStatus(status, *node_->view_board().current(), node_->node_id()));
+  const std::string name = RequestNameOf(*context_, request_);
+  if (access_ != nullptr) {
+    const std::string trace = TraceparentOf(*context_);
+    const logs::AboutRequest about(name, trace);
+    access_->Note(status, by_.get());
+  }
+  Finish(ToGrpcStatus(status, *node_->view_board().current(), node_->node_id(),
+                      name));
+}
+
+void ScanStream::TellIfSlow(const absl::Status& status, absl::Time now) {
+  if (part_began_ == absl::InfiniteFuture()) return;
+  if (!node_->slow().IsSlow(now - part_began_)) return;
+  SlowOperation slow;
+  Describe(*context_, request_, &slow);
+  slow.method = "scan";
+  slow.code = status.code();
+  slow.took = now - part_began_;
+  slow.answer_bytes = response_.ByteSizeLong();
+  if (part_came_ != absl::InfiniteFuture()) {
+    slow.core = part_came_ - part_began_;
+  }
+  node_->slow().Tell(slow, now);
 }
 
 }  // namespace kamino::node

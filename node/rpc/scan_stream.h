@@ -36,6 +36,7 @@ class ScanStream final
         access_(access),
         by_(rpc::PrincipalOf(*context, access)),
         context_(context),
+        request_(request),
         peer_(context->peer()),
         deadline_(deadline),
         cursor_(request) {}
@@ -44,14 +45,22 @@ class ScanStream final
   void ReadAndWrite(ChainNode& node);
   absl::Status ReadMessage(ChainNode& node);
   void FinishWith(const absl::Status& status);
+  // Each message is a read: how long a client takes to take them is its own
+  // affair.
+  void TellIfSlow(const absl::Status& status, absl::Time now);
 
   Node* const node_;
   security::Access* const access_;
   const PrincipalPtr by_;
   grpc::CallbackServerContext* const context_;
+  const kamino::v1::ScanRequest request_;
   const std::string peer_;     // the connection it came by
   const absl::Time deadline_;  // on the node's clock
   const absl::Time began_ = node_->Now();
+  // Of this message: when it was asked for, and when the core thread took that
+  // up, where slow ones are told of.
+  absl::Time part_began_ = began_;
+  absl::Time part_came_ = absl::InfiniteFuture();
   // Of the thread that reads now; reading and writing take turns.
   ScanCursor cursor_;
   kamino::v1::ScanResponse response_;

@@ -46,13 +46,15 @@ void CountRefusal(Reason reason) {
 
 grpc::Status ToGrpcStatus(const absl::Status& status,
                           const kamino::v1::Chain& chain,
-                          const std::string& node_id) {
+                          const std::string& node_id,
+                          const std::string& request) {
   if (status.ok()) return grpc::Status::OK;
   kamino::v1::ErrorDetail detail = replica::DetailOf(status);
   *detail.mutable_chain() = chain;
   detail.set_served_by(node_id);
   detail.set_chain_id(chain.chain_id());
   detail.set_view_id(chain.view_id());
+  detail.set_request(request);
   CountRefusal(detail.reason());
 
   absl::Status answer(status.code(), status.message());

@@ -13,10 +13,12 @@
 namespace kamino::node {
 
 // OK stays OK. The detail of `status` is completed with who answered and where
-// head and tail are, as `chain` says.
+// head and tail are, as `chain` says; `request`: by which logs know what it
+// answers.
 grpc::Status ToGrpcStatus(const absl::Status& status,
                           const kamino::v1::Chain& chain,
-                          const std::string& node_id);
+                          const std::string& node_id,
+                          const std::string& request = "");
 
 // Whether a request that names chain `asked` is one for a node of `served`.
 absl::Status CheckAsked(ChainId asked, ChainId served);

@@ -1,4 +1,5 @@
 // Of a session's connection, what its peer may do.
+#include "logs/about_request.h"
 #include "node/session/session_connection.h"
 #include "security/access_table.h"
 
@@ -26,8 +27,15 @@ absl::Status SessionConnection::CheckMethod(Method method) {
                         rule == nullptr ? "such a request" : rule->name);
 }
 
-void SessionConnection::NoteDenied(const absl::Status& status) {
-  if (access_ != nullptr) access_->Note(status, peer().get());
+void SessionConnection::NoteDenied(const absl::Status& status,
+                                   const Pending* asked) {
+  if (access_ == nullptr || !absl::IsPermissionDenied(status)) return;
+  const std::string request =
+      asked == nullptr ? "" : RequestNameOf(asked->number);
+  const std::string trace =
+      asked == nullptr || asked->trace == nullptr ? "" : *asked->trace;
+  const logs::AboutRequest about(request, trace);
+  access_->Note(status, peer().get());
 }
 
 }  // namespace kamino::node

@@ -9,7 +9,6 @@
 #include "glog/logging.h"
 #include "node/request_checks.h"
 #include "node/rpc/status_details.h"
-#include "node/session/session_metrics.h"
 #include "node/session/session_requests.h"
 #include "replica/errors.h"
 
@@ -152,6 +151,7 @@ void SessionConnection::Welcome(const SessionName* session) {
   welcome.set_chain_id(node_->chain_id());
   welcome.set_max_requests(static_cast<uint32_t>(limits_.max_requests));
   welcome.set_max_frame_bytes(static_cast<uint32_t>(session::kMaxFrameBytes));
+  welcome.set_takes_traces(true);
   if (session != nullptr) *welcome.mutable_session() = *session;
   state_ = State::kOpen;
   Send(session::MakeFrame(FrameKind::kWelcome, welcome.SerializeAsString()));
@@ -164,6 +164,10 @@ absl::Status SessionConnection::OnRequest(const session::Request& request,
   if (request.method == Method::kCancel) {
     const auto found = pending_.find(request.tag);
     if (found != pending_.end()) *found->second.cancelled = true;
+    return absl::OkStatus();
+  }
+  if (request.method == Method::kTrace) {
+    TakeTrace(request);
     return absl::OkStatus();
   }
   if (pending_.contains(request.tag)) {
@@ -188,6 +192,11 @@ absl::Status SessionConnection::OnRequest(const session::Request& request,
   pending.bytes = request.body.size();
   pending.method = request.method;
   pending.began = now;
+  pending.number = request.number;
+  if (!trace_.empty() && trace_tag_ == request.tag) {
+    pending.trace =
+        std::make_unique<const std::string>(std::exchange(trace_, ""));
+  }
   pending_bytes_ += request.body.size();
   Begin(request, now);
   return absl::OkStatus();
@@ -243,10 +252,12 @@ void SessionConnection::Read(const session::Request& request) {
   ReadAnswer answer;
   ChainNode& node = node_->chain_node();
   const absl::Status read = ReadFor(request, ScopeOf(peer()), node, &answer);
-  NoteDenied(read);
+  NoteDenied(read, FindPending(request.tag));
   const uint64_t sequence = node.core().settled();
   if (!read.ok()) return Answer(request.tag, read, sequence, "");
   const size_t bytes = answer.message->ByteSizeLong();
+  pending_[request.tag].keys =
+      request.method == Method::kGet ? 1 : answer.many.results_size();
   char* const body = BeginAnswer(request.tag, read, sequence, bytes);
   if (body == nullptr) return;
   answer.message->SerializeWithCachedSizesToArray(
@@ -262,7 +273,8 @@ void SessionConnection::Mutate(const session::Request& request,
                             "only; a hello may name one"),
                   0, "");
   }
-  auto mutation = ToMutation(request);
+  Pending& pending = pending_[request.tag];
+  auto mutation = ToMutation(request, &pending.keys);
   if (!mutation.ok()) return Answer(request.tag, mutation.status(), 0, "");
   head::Request asked;
   asked.mutation = std::move(*mutation);
@@ -272,8 +284,7 @@ void SessionConnection::Mutate(const session::Request& request,
       now + (request.timeout_ms == 0 ? kDefaultTimeout
                                      : absl::Milliseconds(request.timeout_ms));
   const uint32_t tag = request.tag;
-  const auto cancelled = pending_[tag].cancelled;
-  asked.abandoned = [cancelled] { return *cancelled; };
+  asked.abandoned = [cancelled = pending.cancelled] { return *cancelled; };
   if (request.method == Method::kCommit || request.method == Method::kCall) {
     asked.room_for_answer = [find = find_] {
       SessionConnection* const self = find();
@@ -288,12 +299,13 @@ void SessionConnection::Mutate(const session::Request& request,
     if (outcome.status.ok() && outcome.voided && method != Method::kVoid) {
       outcome.status = WasVoided();
     }
+    const head::RequestTimes* const times = outcome.times;
     if (!outcome.status.ok()) {
-      self->NoteDenied(outcome.status);
-      return self->Answer(tag, outcome.status, sequence, "");
+      self->NoteDenied(outcome.status, self->FindPending(tag));
+      return self->Answer(tag, outcome.status, sequence, "", times);
     }
     auto body = ToResponse(method, std::move(outcome));
-    self->Answer(tag, body.status(), sequence, body.ok() ? *body : "");
+    self->Answer(tag, body.status(), sequence, body.ok() ? *body : "", times);
   };
   node_->Submit(std::move(asked));
 }
@@ -334,26 +346,31 @@ void SessionConnection::CloseSession(uint32_t tag) {
 // --- What goes.
 
 void SessionConnection::Answer(uint32_t tag, const absl::Status& status,
-                               uint64_t sequence, absl::string_view body) {
+                               uint64_t sequence, absl::string_view body,
+                               const head::RequestTimes* times) {
   std::string error;
   if (!status.ok()) {
-    error = Explain(status);
+    const Pending* const asked = FindPending(tag);
+    error =
+        Explain(status, asked == nullptr ? "" : RequestNameOf(asked->number));
     body = error;
   }
-  char* const to = BeginAnswer(tag, status, sequence, body.size());
+  char* const to = BeginAnswer(tag, status, sequence, body.size(), times);
   if (to == nullptr) return;
   std::memcpy(to, body.data(), body.size());
   EndAnswer();
 }
 
 char* SessionConnection::BeginAnswer(uint32_t tag, const absl::Status& status,
-                                     uint64_t sequence, size_t body_bytes) {
+                                     uint64_t sequence, size_t body_bytes,
+                                     const head::RequestTimes* times) {
   if (ended()) return nullptr;
   const auto found = pending_.find(tag);
   if (found != pending_.end()) {
     pending_bytes_ -= found->second.bytes;
     answered_.push_back(
         {found->second.method, status.code(), found->second.began});
+    if (node_->slow().on()) KeepForSlow(&found->second, body_bytes, times);
     pending_.erase(found);
   }
   if (!out_.HasRoom(body_bytes)) Flush();
@@ -371,8 +388,10 @@ void SessionConnection::EndAnswer() {
   }
 }
 
-std::string SessionConnection::Explain(const absl::Status& status) const {
-  return ToGrpcStatus(status, *node_->view_board().current(), node_->node_id())
+std::string SessionConnection::Explain(const absl::Status& status,
+                                       const std::string& request) const {
+  return ToGrpcStatus(status, *node_->view_board().current(), node_->node_id(),
+                      request)
       .error_details();
 }
 
@@ -400,14 +419,6 @@ void SessionConnection::Abort(absl::string_view why) {
 void SessionConnection::Flush() {
   if (!out_.empty()) Send(out_.Take());
   if (!answered_.empty()) CountAnswered();
-}
-
-void SessionConnection::CountAnswered() {
-  const absl::Time now = node_->Now();
-  for (const Answered& each : answered_) {
-    CountSessionRequest(each.method, each.code, now - each.began);
-  }
-  answered_.clear();
 }
 
 void SessionConnection::Send(std::string frame) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "head/request.h"
 #include "head/session_table.h"
 #include "kamino/v1/session.pb.h"
 #include "node/driver/node.h"
@@ -80,10 +82,14 @@ class SessionConnection {
 
  private:
   enum class State { kGreeting, kOpening, kOpen, kEnded };
+  static constexpr int kNoKeys = -1;
   struct Pending {
     size_t bytes = 0;
     session::Method method = {};
     absl::Time began;
+    uint64_t number = 0;                       // of a mutation
+    int keys = kNoKeys;                        // that it names
+    std::unique_ptr<const std::string> trace;  // null: it has none
     // The request's as well, which asks often.
     std::shared_ptr<bool> cancelled = std::make_shared<bool>(false);
   };
@@ -96,7 +102,13 @@ class SessionConnection {
     return grant_ == nullptr ? nullptr : grant_->principal;
   }
   // Of what was refused for a key or a session.
-  void NoteDenied(const absl::Status& status);
+  void NoteDenied(const absl::Status& status, const Pending* asked = nullptr);
+  // Null: it is answered.
+  const Pending* FindPending(uint32_t tag) const;
+  // What the next request is about, if it has that tag.
+  void TakeTrace(const session::Request& trace);
+  // By which clients and logs know it; "": it is no mutation.
+  std::string RequestNameOf(uint64_t number) const;
   void OnHello(absl::string_view body, absl::Time now);
   void OpenSession(const kamino::v1::SessionName& asked_for, absl::Time now);
   void OnOpened(absl::StatusOr<head::SessionInfo> opened);
@@ -114,15 +126,23 @@ class SessionConnection {
   // Not OK: there is no room for an answer of some size.
   absl::Status CheckRoomForAnswer();
   bool HasRoomForAnswer() const;
+  // `times`: of a mutation, where slow ones are told of.
   void Answer(uint32_t tag, const absl::Status& status, uint64_t sequence,
-              absl::string_view body);
+              absl::string_view body,
+              const head::RequestTimes* times = nullptr);
   // The same of a body that the caller puts where this says, before EndAnswer;
   // null: there is nobody to answer.
   char* BeginAnswer(uint32_t tag, const absl::Status& status, uint64_t sequence,
-                    size_t body_bytes);
+                    size_t body_bytes,
+                    const head::RequestTimes* times = nullptr);
   void EndAnswer();
   // Those that leave now.
   void CountAnswered();
+  // What is to be told of it, if it turns out to have been slow.
+  void KeepForSlow(Pending* asked, size_t answer_bytes,
+                   const head::RequestTimes* times);
+  struct Answered;
+  void TellSlow(const Answered& answered, absl::Time now);
   // The end of the protocol, for the peer's fault or this node's.
   void Goodbye(const absl::Status& why);
   void End();
@@ -131,7 +151,8 @@ class SessionConnection {
   void CountUnfinished();
   bool FrameIsStuck(absl::Time now);
   // As google.rpc.Status, with what a client goes by.
-  std::string Explain(const absl::Status& status) const;
+  std::string Explain(const absl::Status& status,
+                      const std::string& request = "") const;
 
   const SessionLimits limits_;
   Node* const node_;
@@ -155,12 +176,22 @@ class SessionConnection {
     session::Method method;
     absl::StatusCode code;
     absl::Time began;
+    int slow = -1;  // its place in slow_, if slow ones are told of
   };
   std::vector<Answered> answered_;  // of those that out_ has
-  size_t unsent_ = 0;               // as counted last
-  size_t unfinished_ = 0;           // likewise
-  bool took_some_ = false;          // the peer, since the last tick
-  absl::Time quiet_since_;          // of what limits_.max_silence bounds
+  struct MaybeSlow {
+    Pending asked;
+    size_t answer_bytes = 0;
+    std::optional<head::RequestTimes> times;
+  };
+  std::vector<MaybeSlow> slow_;
+  // What a TRACE has said of the next request.
+  uint32_t trace_tag_ = 0;
+  std::string trace_;
+  size_t unsent_ = 0;       // as counted last
+  size_t unfinished_ = 0;   // likewise
+  bool took_some_ = false;  // the peer, since the last tick
+  absl::Time quiet_since_;  // of what limits_.max_silence bounds
   // Of the frame that is not whole: how much was there when, with which the
   // time for the next piece began.
   size_t frame_had_ = 0;

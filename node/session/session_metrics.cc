@@ -20,8 +20,10 @@ metrics::LatencyCounters requests(
     "leaves.",
     {"method", "code"});
 
-std::string NameOf(size_t method) {
-  switch (static_cast<Method>(method)) {
+}  // namespace
+
+std::string NameOf(Method method) {
+  switch (method) {
     case Method::kGet:
       return "get";
     case Method::kBatchGet:
@@ -44,11 +46,11 @@ std::string NameOf(size_t method) {
       return "close";
     case Method::kCancel:
       return "cancel";
+    case Method::kTrace:
+      return "trace";
   }
   return "unknown";
 }
-
-}  // namespace
 
 void CountSessionRequest(Method method, absl::StatusCode code,
                          absl::Duration took) {
@@ -62,8 +64,7 @@ void CountSessionRequest(Method method, absl::StatusCode code,
   auto& place = known[method_number][code_number];
   metrics::Latencies* latencies = place.load(std::memory_order_acquire);
   if (latencies == nullptr) {
-    latencies =
-        requests.Of({NameOf(method_number), absl::StatusCodeToString(code)});
+    latencies = requests.Of({NameOf(method), absl::StatusCodeToString(code)});
     place.store(latencies, std::memory_order_release);
   }
   latencies->Add(took);

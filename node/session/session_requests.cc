@@ -33,7 +33,7 @@ absl::StatusOr<Message> Parse(absl::string_view body) {
 }
 
 // Without parsing what brings values.
-absl::Status CheckCommit(absl::string_view body) {
+absl::Status CheckCommit(absl::string_view body, int* keys) {
   using kamino::v1::CommitRequest;
   int preconditions = 0;
   int then_operations = 0;
@@ -45,6 +45,7 @@ absl::Status CheckCommit(absl::string_view body) {
     if (number == CommitRequest::kThenOperationsFieldNumber) ++then_operations;
     if (number == CommitRequest::kElseOperationsFieldNumber) ++else_operations;
   }
+  *keys = preconditions + then_operations + else_operations;
   return CheckCommitParts(preconditions, then_operations, else_operations);
 }
 
@@ -73,7 +74,8 @@ const char* FunctionOf(Method method) {
 
 }  // namespace
 
-absl::StatusOr<replica::Mutation> ToMutation(const session::Request& request) {
+absl::StatusOr<replica::Mutation> ToMutation(const session::Request& request,
+                                             int* keys) {
   if (request.number == 0) return Invalid("a mutation has a number, from 1");
   RETURN_IF_ERROR(CheckArgumentBytes(request.body.size()));
   replica::Mutation mutation;
@@ -83,8 +85,9 @@ absl::StatusOr<replica::Mutation> ToMutation(const session::Request& request) {
     RETURN_IF_ERROR(FillCall(request.body, &mutation));
     return mutation;
   }
+  *keys = request.method == Method::kVoid ? 0 : 1;
   if (request.method == Method::kCommit) {
-    RETURN_IF_ERROR(CheckCommit(request.body));
+    RETURN_IF_ERROR(CheckCommit(request.body, keys));
   }
   mutation.function = FunctionOf(request.method);
   if (request.method != Method::kVoid)

@@ -15,8 +15,10 @@
 namespace kamino::node {
 
 // Of a request for which session::IsMutation holds; the session's id is left to
-// be filled in. REASON_INVALID_ARGUMENT: it is none that a node takes.
-absl::StatusOr<replica::Mutation> ToMutation(const session::Request& request);
+// be filled in. REASON_INVALID_ARGUMENT: it is none that a node takes. `*keys`
+// becomes how many it names, but of a call, which names none.
+absl::StatusOr<replica::Mutation> ToMutation(const session::Request& request,
+                                             int* keys);
 
 // Body of the response to a mutation with that outcome, which is OK.
 absl::StatusOr<std::string> ToResponse(session::Method method,

@@ -315,7 +315,8 @@ class FuzzedServer {
     if (frame.ok() && frame->kind == FrameKind::kRequests) {
       (void)session::VisitRequests(*frame, [&](const auto& request) {
         peers_[which]->unanswered[request.tag] +=
-            request.method != Method::kCancel;
+            request.method != Method::kCancel &&
+            request.method != Method::kTrace;
         return true;
       });
     }

@@ -2,7 +2,11 @@
 
 import json
 import os
+import re
 import signal
+import subprocess
+import tarfile
+import time
 
 from harness import ClusterTest, main, wait_until
 from local_cluster import LocalCluster
@@ -44,6 +48,34 @@ class RolesTest(ClusterTest):
     finally:
       self.cluster.who = SecureCluster.who
 
+  def debug_dump(self, managers):
+    """An operator gets all of it, others are told that they do not."""
+    path = os.path.join(self.folder, "dump.tar.gz")
+    self.as_who("operator/o", "debug", "dump", path, managers)
+    with tarfile.open(path) as archive:
+      files = {entry.name[len("kamino-debug/"):]:
+               archive.extractfile(entry).read().decode() for entry in archive}
+    self.assertEqual(files["missing.txt"], "")
+    self.assertNotIn("PRIVATE KEY", "".join(files.values()))
+    metrics = files["nodes/n1/metrics.txt"]
+    checked = subprocess.run(["promtool", "check", "metrics"], input=metrics,
+                             text=True, capture_output=True, check=False)
+    self.assertEqual((checked.returncode, checked.stderr), (0, ""))
+    denied = re.search(
+        r'^kamino_denied_calls_total\{reason="denied"\} (\d+)', metrics, re.M)
+    self.assertGreater(int(denied.group(1)), 0)
+    expires = re.search(
+        r"^kamino_certificate_not_after_timestamp_seconds (\S+)", metrics, re.M)
+    self.assertGreater(float(expires.group(1)), time.time())
+    self.cluster.who = "writer/all"
+    done = self.cluster.kamino(
+        "debug", "dump", os.path.join(self.folder, "none.tar.gz"), managers,
+        check=False)
+    self.cluster.who = SecureCluster.who
+    self.assertEqual(done.returncode, 3)
+    self.assertIn("nodes/n1 of ", done.stderr)
+    self.assertIn("is for who is operator", done.stderr)
+
   def test_roles(self):
     writer = "writer/all"
     self.as_who(writer, "put", "a/1", "one")
@@ -84,6 +116,8 @@ class RolesTest(ClusterTest):
     self.assertIn(("kamino://local/operator/o", "AddNode", "OK"), kept)
     self.assertIn(
         ("kamino://local/writer/all", "GetCluster", "PERMISSION_DENIED"), kept)
+
+    self.debug_dump(managers)
 
     # Roles change while they run.
     self.cluster.certificates.write_roles(ROLES.replace("a/", "b/"))

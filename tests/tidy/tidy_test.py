@@ -29,7 +29,7 @@ MAY_USE = {
               "kamino", "google", "etcd"},
     "security": {"security", "config"},
     "transport": {"transport", "security"},
-    "rpc": {"rpc", "security", "metrics", "kamino", "google"},
+    "rpc": {"rpc", "security", "metrics", "logs", "kamino", "google"},
     "membership": {"membership", "config", "logs", "rpc", "security", "metrics",
                    "web", "proto", "kamino", "google", "etcd"},
     "replica": {"replica", "engine", "transport", "membership", "kamino"},

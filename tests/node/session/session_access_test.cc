@@ -81,7 +81,9 @@ TEST_F(SessionAccessTest, EachRequestIsAskedAbout) {
   uint64_t session = 100;
   for (Role role : {Role::kReader, Role::kWriter}) {
     for (uint16_t method = 1; method <= session::kLastMethod; ++method) {
+      // These have no answer.
       if (static_cast<Method>(method) == Method::kCancel) continue;
+      if (static_cast<Method>(method) == Method::kTrace) continue;
       Enter(Name(role), ++session);
       const bool may = security::RuleOfRequest(method)->roles.Has(role);
       const Response response = Ask(static_cast<Method>(method), 1, "");

@@ -30,6 +30,7 @@
 #include "membership/vouch_calls.h"
 #include "node/driver/node.h"
 #include "node/driver/real_runtime.h"
+#include "node/listener_metrics.h"
 #include "node/node_flags.h"
 #include "node/node_web.h"
 #include "node/rpc/grpc_rendezvous.h"
@@ -152,16 +153,14 @@ absl::StatusOr<NodeOptions> OptionsFrom(
   return options;
 }
 
-// `rendezvous` sets those over verbs up. Best first. With certificates sessions
-// come over gRPC alone: who is at the other end of these has proved nothing.
-std::vector<SessionLinks::Offer> SessionOffers(
-    const NodeFlags& flags, std::shared_ptr<SessionRendezvous> rendezvous,
-    bool in_the_clear) {
+// `service` sets those over verbs up, and gives out passes for shm. Best first.
+std::vector<SessionLinks::Offer> SessionOffers(const NodeFlags& flags,
+                                               const SessionService& service) {
   std::vector<SessionLinks::Offer> offers;
-  if (!in_the_clear) return offers;
   const std::string host_id = HostId();
   if (!host_id.empty()) {
-    offers.push_back({transport::ShmTransports(),
+    offers.push_back({transport::ShmTransports(
+                          "/tmp", {service.passes(), /*source=*/nullptr}),
                       std::filesystem::absolute(flags.data_dir) / "call.sock",
                       host_id});
   }
@@ -171,7 +170,7 @@ std::vector<SessionLinks::Offer> SessionOffers(
     if (port.ok()) {
       LOG(INFO) << "sessions: also over verbs, on " << Describe(port->choice);
       offers.push_back({transport::VerbsSendTransports(
-                            {flags.verbs, std::move(rendezvous), verbs}),
+                            {flags.verbs, service.rendezvous(), verbs}),
                         "", ""});
     }
   }
@@ -227,8 +226,14 @@ absl::Status Serve(const NodeFlags& flags,
   }
   RETURN_IF_ERROR(CheckNoDamage(flags.data_dir));
   ASSIGN_OR_RETURN(const auto credentials,
-                   rpc::Credentials::MakeIfAny(std::move(certificates)));
+                   rpc::Credentials::MakeIfAny(certificates));
   pages.Add(rpc::SecuritySource(credentials, roles.access()));
+  const auto listens_for = [&pages](const char* what) {
+    auto counts = std::make_shared<ListenerMetrics>(what);
+    pages.Add(
+        [counts](metrics::Families* families) { counts->Describe(families); });
+    return counts;
+  };
   ASSIGN_OR_RETURN(auto media, OpenMedia(flags));
   if (flags.pmem_delays.any()) {
     LOG(WARNING) << "persistent memory is slower on purpose, by "
@@ -242,6 +247,7 @@ absl::Status Serve(const NodeFlags& flags,
   auto rendezvous = std::make_shared<GrpcRendezvous>(flags.storage.cluster_id,
                                                      kOnlyChain, credentials);
   ASSIGN_OR_RETURN(auto options, OptionsFrom(flags, rendezvous));
+  options.links.transport.events = listens_for("links");
   ServiceWatchdog watchdog;
   ASSIGN_OR_RETURN(auto runtime, RealRuntime(flags.link_spin, [&watchdog] {
                      watchdog.Alive(MonotonicNow());
@@ -316,9 +322,8 @@ absl::Status Serve(const NodeFlags& flags,
   const auto start = [&]() -> absl::Status {
     ASSIGN_OR_RETURN(
         session_links,
-        SessionLinks::Listen(SessionOffers(flags, session_service.rendezvous(),
-                                           credentials == nullptr),
-                             &sessions));
+        SessionLinks::Listen(SessionOffers(flags, session_service), &sessions,
+                             certificates, listens_for("sessions")));
     std::vector<grpc::Service*> services = {&session_service, &debug};
     const std::vector<grpc::Service*> of_peers = {rendezvous.get(), &vouches};
     const std::string peer_listen =

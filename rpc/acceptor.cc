@@ -20,9 +20,11 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/is_told.h"
 #include "base/status_macros.h"
 #include "glog/logging.h"
+#include "metrics/counters.h"
 
 namespace kamino::rpc {
 namespace {
@@ -76,7 +78,24 @@ absl::Status Resolve(const std::string& listen, Resolved* resolved) {
   return absl::UnavailableError(gai_strerror(error));
 }
 
+metrics::Counters refusals(
+    "kamino_server_refused_connections_total",
+    "Connections to gRPC servers that were not taken, by reason: too_many "
+    "(descriptors), too_many_of_host, half_open (handshakes of a host).",
+    {"reason"});
+
 }  // namespace
+
+Acceptor::Acceptor(const Options& options)
+    : options_(options),
+      hosts_({options.max_of_host != 0 ? options.max_of_host
+                                       : options.max_descriptors * 3 / 4,
+              options.max_half_open_of_host}) {
+  // Shown from the start.
+  for (const char* why : {"too_many", "too_many_of_host", "half_open"}) {
+    refusals.Of({why});
+  }
+}
 
 absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Listen(
     const Options& options) {
@@ -188,8 +207,10 @@ void Acceptor::Run() {
 
 bool Acceptor::AcceptAll(int listener) {
   for (int taken = 0; taken < kMostATurn; ++taken) {
-    const int connection =
-        accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    sockaddr_storage peer = {};
+    socklen_t size = sizeof peer;
+    const int connection = accept4(listener, reinterpret_cast<sockaddr*>(&peer),
+                                   &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (connection < 0) {
       if (errno == EAGAIN || errno == EWOULDBLOCK) return true;
       if (errno == EINTR || errno == ECONNABORTED) continue;
@@ -199,25 +220,42 @@ bool Acceptor::AcceptAll(int listener) {
       return false;
     }
     failed_ = 0;
-    // The lowest number that is free, so that many are in use at least.
-    const int limit = MaxDescriptors();
-    if (connection >= limit) {
-      Refuse(connection, limit);
+    if (const std::string why = WhyNot(connection, peer); !why.empty()) {
+      Refuse(connection, why);
       continue;
     }
-    refused_ = 0;
     take_(connection);
   }
   return true;
 }
 
-void Acceptor::Refuse(int connection, int limit) {
+std::string Acceptor::WhyNot(int connection, const sockaddr_storage& peer) {
+  // The lowest number that is free, so that many are in use at least.
+  const int limit = MaxDescriptors();
+  if (connection >= limit) {
+    refusals.Of({"too_many"})->Add();
+    return absl::StrCat(limit,
+                        " descriptors of this process are in use, as many as "
+                        "may be when one comes");
+  }
+  switch (hosts_.Take(connection, HostOf(peer), MonotonicNow())) {
+    case HostCounts::Verdict::kTaken:
+      return "";
+    case HostCounts::Verdict::kTooMany:
+      refusals.Of({"too_many_of_host"})->Add();
+      return "its host has as many connections as it may";
+    case HostCounts::Verdict::kTooManyHalfOpen:
+      refusals.Of({"half_open"})->Add();
+      return "its host has as many handshakes under way as it may";
+  }
+  return "";
+}
+
+void Acceptor::Refuse(int connection, const std::string& why) {
   close(connection);
-  LOG_IF(WARNING, IsTold(++refused_))
-      << "refused a connection to " << options_.listen << ": " << limit
-      << " descriptors of this process are in use, as many as may be when one "
-         "comes; it is refusal "
-      << refused_ << " in a row";
+  const auto more = refusals_.Take(MonotonicNow());
+  LOG_IF(WARNING, more.has_value())
+      << "refused a connection to " << options_.listen << ": " << why << *more;
 }
 
 }  // namespace kamino::rpc

@@ -13,6 +13,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/log_limit.h"
+#include "rpc/host_counts.h"
 
 struct addrinfo;
 
@@ -31,6 +33,11 @@ class Acceptor {
     // How many of those are bounded elsewhere, and are not to keep connections
     // out: so many more may be open. Any thread. Null: none are.
     std::function<int()> bounded_elsewhere = nullptr;
+    // And when its host has that many; 0: three quarters of the former.
+    int max_of_host = 0;
+    // Or so many of which a handshake is under way, as far as one can tell; 0:
+    // there are no handshakes.
+    int max_half_open_of_host = 0;
     // How long what a connection has sent may stay unacknowledged.
     absl::Duration user_timeout = absl::Seconds(5);
   };
@@ -51,7 +58,7 @@ class Acceptor {
   void Start(std::function<void(int descriptor)> take);
 
  private:
-  explicit Acceptor(const Options& options) : options_(options) {}
+  explicit Acceptor(const Options& options);
   // Of these two, false: a port that was picked for another address is in use
   // at this one.
   absl::StatusOr<bool> ListenOnAll(const addrinfo* first);
@@ -62,7 +69,9 @@ class Acceptor {
   // the others, and from its end. False: none can be taken just now, though
   // some may wait.
   bool AcceptAll(int listener);
-  void Refuse(int connection, int limit);
+  // What keeps it out; "": nothing.
+  std::string WhyNot(int connection, const sockaddr_storage& peer);
+  void Refuse(int connection, const std::string& why);
 
   const Options options_;
   std::vector<int> listeners_;  // of each address that the host has
@@ -71,9 +80,10 @@ class Acceptor {
   std::function<void(int)> take_;
   std::thread thread_;
 
-  // The thread's only: how many were refused, or could not be taken, in a row.
-  int refused_ = 0;
-  int failed_ = 0;
+  // The thread's only.
+  HostCounts hosts_;
+  LogLimit refusals_;
+  int failed_ = 0;  // that could not be taken, in a row
 };
 
 }  // namespace kamino::rpc

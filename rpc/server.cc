@@ -24,6 +24,8 @@ constexpr int kMaxStreams = 4096;  // of one connection
 constexpr absl::Duration kGrace = absl::Seconds(1);
 // For what comes by a connection before its first call.
 constexpr absl::Duration kHandshakeTimeout = absl::Seconds(10);
+// On which TLS may be under way. Clients of one host may all come at once.
+constexpr int kMaxHalfOpenOfHost = 256;
 
 void Set(const char* argument, absl::Duration value,
          grpc::ServerBuilder* builder) {
@@ -85,6 +87,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   accepting.max_descriptors = options.max_descriptors;
   accepting.bounded_elsewhere = options.bounded_elsewhere;
   accepting.user_timeout = kPingTimeout;
+  if (options.credentials != nullptr) {
+    accepting.max_half_open_of_host = kMaxHalfOpenOfHost;
+  }
   ASSIGN_OR_RETURN(server->acceptor_, Acceptor::Listen(accepting));
   grpc::ServerBuilder builder;
   Configure(options, &builder);

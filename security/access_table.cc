@@ -50,6 +50,7 @@ constexpr AccessRule kTable[] = {
     Call("/kamino.v1.SessionService/Connect", kData),
     Call("/kamino.v1.SessionService/GetCarriers", kData),
     Call("/kamino.v1.SessionService/ConnectPair", kData),
+    Call("/kamino.v1.SessionService/GetLinkPass", kData),
 
     Call("/kamino.v1.AdminService/GetCluster", kLooks),
     Call("/kamino.v1.AdminService/GetManager", kLooks),

@@ -43,10 +43,44 @@ absl::Status Validate(const TransportOptions& options, size_t most) {
   if (options.max_accepted < 1) {
     return absl::InvalidArgumentError("max_accepted must be at least 1");
   }
+  if (options.max_half_open < 1 || options.max_half_open_of_address < 1 ||
+      options.max_of_address < 0 || options.max_of_identity < 0) {
+    return absl::InvalidArgumentError(
+        "max_half_open and max_half_open_of_address must be at least 1, "
+        "max_of_address and max_of_identity not negative");
+  }
   return absl::OkStatus();
 }
 
 }  // namespace
+
+absl::string_view LinkRefusalName(LinkRefusal refusal) {
+  switch (refusal) {
+    case LinkRefusal::kTooMany:
+      return "too_many";
+    case LinkRefusal::kTooManyOfAddress:
+      return "too_many_of_address";
+    case LinkRefusal::kTooManyOfIdentity:
+      return "too_many_of_identity";
+    case LinkRefusal::kHalfOpen:
+      return "half_open";
+    case LinkRefusal::kTimeout:
+      return "timeout";
+    case LinkRefusal::kPlaintext:
+      return "plaintext";
+    case LinkRefusal::kHandshake:
+      return "handshake";
+    case LinkRefusal::kCertificate:
+      return "certificate";
+    case LinkRefusal::kNotAdmitted:
+      return "not_admitted";
+    case LinkRefusal::kProtocol:
+      return "protocol";
+    case LinkRefusal::kOther:
+      return "other";
+  }
+  return "other";
+}
 
 absl::StatusOr<std::unique_ptr<Transport>> TransportFactory::Make(
     const TransportOptions& options) const {

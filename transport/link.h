@@ -32,6 +32,10 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 
+namespace kamino::security {
+class Certificates;
+}  // namespace kamino::security
+
 namespace kamino::transport {
 
 class EventLoop;
@@ -92,12 +96,25 @@ class Link {
 
   // For log lines and error texts only.
   virtual std::string peer() const = 0;
+
+  // Who the peer has proved to be, as a URI (security/identity.h); known and
+  // the same from OnPeerKnown or the acceptor on, also when it is closed. "":
+  // nobody, as of all links that are made in the clear.
+  virtual std::string peer_identity() const { return ""; }
 };
 
 // What a link's user implements. Called on the transport's thread only.
 class LinkHandler {
  public:
   virtual ~LinkHandler() = default;
+
+  // Connector's side only, once, before OnConnected, where the transport has
+  // certificates: whether that is whom the link was to reach. An error closes
+  // the link with it; nothing of the user's has been sent then.
+  virtual absl::Status OnPeerKnown(const std::string& identity) {
+    (void)identity;
+    return absl::OkStatus();
+  }
 
   // Connector's side only, once, before any OnMessage. May run before Connect
   // has returned, hence the argument, which is the link Connect returns.
@@ -117,6 +134,9 @@ class LinkHandler {
   //   kDeadlineExceeded    not established within the connect timeout
   //   kFailedPrecondition  the peer does not speak this protocol or version
   //   kDataLoss            the peer sent what no correct peer sends
+  //   kUnauthenticated     the peer is not believed, or not any more, or does
+  //                        not believe this side
+  //   kPermissionDenied    it is not who may be at the other end
   virtual void OnClosed(const absl::Status& why) = 0;
 };
 
@@ -134,6 +154,36 @@ class Listener {
 // the link's handler, or nullptr to refuse it. Send already works.
 using AcceptCallback =
     std::function<std::shared_ptr<LinkHandler>(std::shared_ptr<Link>)>;
+
+// Why a listener took one who had come not, or not for long.
+enum class LinkRefusal {
+  kTooMany,            // of all links
+  kTooManyOfAddress,   // or of those who have come from its address
+  kTooManyOfIdentity,  // or of those who are who it is
+  kHalfOpen,           // of those that are not established
+  kTimeout,            // it was not established in time
+  kPlaintext,          // it did not begin with TLS
+  kHandshake,          // TLS failed but for its certificate
+  kCertificate,        // it is not believed, or shows no pass that is good
+  kNotAdmitted,        // it is not who may be at the other end
+  kProtocol,           // it does not speak this protocol or version
+  kOther,              // it left, or its era is over
+};
+inline constexpr int kLinkRefusals = 11;
+// As a metric's label has it: "too_many".
+absl::string_view LinkRefusalName(LinkRefusal refusal);
+
+// Hears of those who come to listeners: for metrics. Called on the transport's
+// thread.
+class ListenerEvents {
+ public:
+  virtual ~ListenerEvents() = default;
+  // So many more or fewer have come and are not established links.
+  virtual void OnHalfOpen(int change) = 0;
+  // A link is established, so long after its peer came.
+  virtual void OnEstablished(absl::Duration took) = 0;
+  virtual void OnRefused(LinkRefusal why) = 0;
+};
 
 // What transports of every kind are told. What only one kind needs to know, its
 // factory was made with.
@@ -154,15 +204,38 @@ struct TransportOptions {
   // tcp, verbs: how long a peer may be silent to keep-alives, or leave sent
   // bytes unacknowledged, before the link closes. At least 1 s.
   absl::Duration peer_timeout = absl::Seconds(10);
-  // Live links one listener accepts; more are refused.
+  // Established links one listener accepts; more are refused. And how many of
+  // them may be of one address, where addresses tell hosts apart (IPv6: the
+  // first 64 bits), and of one identity; 0: as many as there may be.
   int max_accepted = 64;
+  int max_of_address = 0;
+  int max_of_identity = 0;
+  // Those that have come and are not established, at one listener, and of them
+  // those of one address. An address that has too many is refused one more.
+  // When all have too many, that one gives way which has waited longest of the
+  // address that has most: whoever is quick is let in, however many are slow.
+  int max_half_open = 128;
+  int max_half_open_of_address = 32;
   // Told how many there are, of all listeners, those that are not established
   // included: each has a descriptor at least. Null: nobody is.
   std::shared_ptr<std::atomic<int>> accepted;
+  // Told what becomes of those who come. Null: nobody is.
+  std::shared_ptr<ListenerEvents> events;
   // This side's place in a sequence that all sides go through, as the number of
   // a view; any thread, never goes back. A listener refuses a connector whose
   // era is before its own. Empty: zero for ever.
   std::function<uint64_t()> era;
+  // What this side shows of itself, and whom it believes; every link is ended
+  // when its peer is believed no more. No link is made in the clear then, and a
+  // peer who would have it so is refused: tcp is TLS 1.3; shm takes who shows a
+  // pass (transport/passes.h), verbs whom its rendezvous knows. Null: all is in
+  // the clear.
+  std::shared_ptr<security::Certificates> certificates;
+  // With certificates: whom a listener takes, of those who are believed. Called
+  // on the transport's thread, before the acceptor, and before the peer has a
+  // key to this side's memory. An error (kPermissionDenied) refuses the peer,
+  // and is told in the log. Empty: all of them.
+  std::function<absl::Status(const std::string& identity)> admit;
   // Whose thread the links live on (transport/loop/event_loop.h), which others
   // may use as well; it is stopped once the transport is destroyed. Null: the
   // transport has one of its own. Not every kind has a use for it.

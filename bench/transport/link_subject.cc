@@ -238,9 +238,9 @@ class LinkSubject final : public Subject {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Subject>> MakeLinkSubject(
-    const transport::TransportFactory& factory, const std::string& address,
-    const transport::TransportOptions& options) {
-  auto subject = std::make_unique<LinkSubject>(factory.capabilities().name);
+    const std::string& name, const transport::TransportFactory& factory,
+    const std::string& address, const transport::TransportOptions& options) {
+  auto subject = std::make_unique<LinkSubject>(name);
   RETURN_IF_ERROR(subject->Connect(factory, address, options));
   return subject;
 }

@@ -11,10 +11,11 @@
 
 namespace kamino::bench {
 
-// Of transports that `factory` makes; one listens at `address`.
+// Of transports that `factory` makes; one listens at `address`. `name`: as the
+// results have it.
 absl::StatusOr<std::unique_ptr<Subject>> MakeLinkSubject(
-    const transport::TransportFactory& factory, const std::string& address,
-    const transport::TransportOptions& options);
+    const std::string& name, const transport::TransportFactory& factory,
+    const std::string& address, const transport::TransportOptions& options);
 
 }  // namespace kamino::bench
 

@@ -15,6 +15,7 @@
 #include "base/status_macros.h"
 #include "bench/harness/program.h"
 #include "bench/transport/link_subject.h"
+#include "bench/transport/own_certificates.h"
 #include "bench/transport/race.h"
 #include "bench/transport/results.h"
 #include "transport/shm/shm_transport.h"
@@ -41,10 +42,10 @@ struct Options {
 void AddFlags(CLI::App* flags, Options* options) {
   flags
       ->add_option("--links", options->links,
-                   "Measure these kinds only, separated by commas. By default "
-                   "all that work here.")
+                   "Measure these kinds only, separated by commas; tls is tcp "
+                   "by TLS. By default all that work here.")
       ->delimiter(',')
-      ->check(CLI::IsMember({"shm", "tcp", "verbs"}));
+      ->check(CLI::IsMember({"shm", "tcp", "tls", "verbs"}));
   flags->add_option("--verbs_device", options->verbs_device,
                     "RDMA device; by default any.");
   flags
@@ -69,7 +70,7 @@ absl::StatusOr<std::vector<std::string>> ChooseLinks(
                                    ? Describe(port->choice)
                                    : std::string(port.status().message()));
   if (links.empty()) {
-    links = {"shm", "tcp"};
+    links = {"shm", "tcp", "tls"};
     if (port.ok()) links.push_back("verbs");
   } else if (!port.ok() &&
              std::find(links.begin(), links.end(), "verbs") != links.end()) {
@@ -80,17 +81,25 @@ absl::StatusOr<std::vector<std::string>> ChooseLinks(
 
 // `link` is one that ChooseLinks chose.
 SubjectMaker MakerOf(const std::string& link, const transport::PortWish& verbs,
-                     const transport::TransportOptions& options) {
+                     transport::TransportOptions options) {
+  const bool tcp = link == "tcp" || link == "tls";
   const transport::TransportFactory factory =
-      link == "tcp" ? transport::TcpTransports()
+      tcp ? transport::TcpTransports()
       : link == "shm"
           ? transport::ShmTransports()
           : transport::VerbsTransports(
                 {verbs, std::make_shared<transport::LocalRendezvous>(),
                  transport::SystemVerbs()});
   const std::string address =
-      link == "tcp" ? "127.0.0.1:0" : absl::StrCat("bench", getpid());
-  return [=] { return MakeLinkSubject(factory, address, options); };
+      tcp ? "127.0.0.1:0" : absl::StrCat("bench", getpid());
+  if (link != "tls") {
+    return [=] { return MakeLinkSubject(link, factory, address, options); };
+  }
+  return [=]() -> absl::StatusOr<std::unique_ptr<Subject>> {
+    transport::TransportOptions by_tls = options;
+    ASSIGN_OR_RETURN(by_tls.certificates, MakeOwnCertificates());
+    return MakeLinkSubject(link, factory, address, by_tls);
+  };
 }
 
 absl::Status Measure(const std::vector<std::string>& links,

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/host_id.h"
 #include "proto/session_frame.h"
+#include "security/identity.h"
 #include "transport/shm/shm_transport.h"
 #include "transport/tcp/tcp_transport.h"
 #include "transport/verbs/choose_port.h"
@@ -22,10 +23,12 @@ constexpr absl::Duration kConnectTimeout = absl::Seconds(1);
 }  // namespace
 
 Carriers::Carriers(std::string only,
-                   std::shared_ptr<transport::VerbsApi> devices)
+                   std::shared_ptr<transport::VerbsApi> devices,
+                   std::shared_ptr<security::Certificates> certificates)
     : only_(std::move(only)),
       devices_(devices != nullptr ? std::move(devices)
-                                  : transport::SystemVerbs()) {}
+                                  : transport::SystemVerbs()),
+      certificates_(std::move(certificates)) {}
 
 absl::Status Carriers::Check(absl::string_view only) {
   if (only.empty() || only == "shm" || only == "verbs" || only == "tcp" ||
@@ -39,6 +42,7 @@ absl::Status Carriers::Check(absl::string_view only) {
 
 Carriers::~Carriers() {
   rendezvous_->Stop();
+  passes_->Stop();
   // Links end on the loop's thread, and may still be asked for here.
   std::map<std::string, std::unique_ptr<transport::Transport>> transports;
   std::shared_ptr<transport::EventLoop> loop;
@@ -58,7 +62,9 @@ bool Carriers::Takes(const std::string& kind) const {
 
 absl::StatusOr<transport::TransportFactory> Carriers::FactoryOf(
     const std::string& kind) {
-  if (kind == "shm") return transport::ShmTransports();
+  if (kind == "shm") {
+    return transport::ShmTransports("/tmp", {/*book=*/nullptr, passes_});
+  }
   if (kind == "tcp") return transport::TcpTransports();
   // Where there is no port nothing is to be tried, nor logged.
   const auto port = transport::OpenPort(devices_.get(), {});
@@ -84,6 +90,7 @@ transport::Transport* Carriers::Find(const std::string& kind) {
   options.spin = kSpin;
   options.connect_timeout = kConnectTimeout;
   options.loop = loop_;
+  options.certificates = certificates_;
   auto made = factory->Make(options);
   if (!made.ok()) return nullptr;
   known = *std::move(made);
@@ -95,6 +102,13 @@ std::vector<WireMaker> Carriers::Ways(
     std::shared_ptr<kamino::v1::SessionService::Stub> stub) {
   std::vector<WireMaker> ways;
   const std::string host_id = HostId();
+  // The stub's channel has seen a node's certificate, and this is what it says
+  // of itself.
+  std::string named;
+  if (certificates_ != nullptr) {
+    named = security::ToString({certificates_->identity().cluster,
+                                security::Role::kNode, node.node_id()});
+  }
   for (const kamino::v1::Carrier& carrier : node.carriers()) {
     const std::string& kind = carrier.transport();
     if (!Takes(kind) ||
@@ -104,9 +118,10 @@ std::vector<WireMaker> Carriers::Ways(
     transport::Transport* const transport = Find(kind);
     if (transport == nullptr) continue;
     if (kind == "verbs") rendezvous_->Know(carrier.address(), stub);
-    ways.push_back([transport, address = carrier.address()](
+    if (kind == "shm") passes_->Know(carrier.address(), stub);
+    ways.push_back([transport, named, address = carrier.address()](
                        std::shared_ptr<WireHandler> handler) {
-      return OpenLinkWire(transport, address, std::move(handler));
+      return OpenLinkWire(transport, address, named, std::move(handler));
     });
   }
   if (only_.empty() || only_ == "grpc") {

@@ -1,5 +1,6 @@
 // Ways from this process to nodes: links over shared memory, RDMA and TCP on
-// one thread of their own, and streams of gRPC's. Private to the library.
+// one thread of their own, and streams of gRPC's. All by certificates, or none.
+// Private to the library.
 #ifndef KAMINO_CLIENT_SESSION_CARRIERS_H_
 #define KAMINO_CLIENT_SESSION_CARRIERS_H_
 
@@ -12,8 +13,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "client/session/pair_rendezvous.h"
+#include "client/session/pass_asker.h"
 #include "client/session/wire.h"
 #include "kamino/v1/session.grpc.pb.h"
+#include "security/certificates.h"
 #include "transport/link.h"
 #include "transport/loop/event_loop.h"
 #include "transport/verbs/device.h"
@@ -24,8 +27,10 @@ namespace kamino::client {
 class Carriers {
  public:
   // `only`: "" for any; or "shm", "verbs", "tcp", "grpc". `devices`: the host's
-  // RDMA devices; null: those that libibverbs finds.
-  Carriers(std::string only, std::shared_ptr<transport::VerbsApi> devices);
+  // RDMA devices; null: those that libibverbs finds. `certificates`: of all
+  // links, as the stubs have them; null: in the clear.
+  Carriers(std::string only, std::shared_ptr<transport::VerbsApi> devices,
+           std::shared_ptr<security::Certificates> certificates = nullptr);
   // Ends all links; not on their thread.
   ~Carriers();
 
@@ -47,8 +52,10 @@ class Carriers {
 
   const std::string only_;
   const std::shared_ptr<transport::VerbsApi> devices_;
+  const std::shared_ptr<security::Certificates> certificates_;
   const std::shared_ptr<PairRendezvous> rendezvous_ =
       std::make_shared<PairRendezvous>();
+  const std::shared_ptr<PassAsker> passes_ = std::make_shared<PassAsker>();
   absl::Mutex mutex_;
   std::shared_ptr<transport::EventLoop> loop_ ABSL_GUARDED_BY(mutex_);
   // By kind.

@@ -50,7 +50,10 @@ Connections::Connections(ConnectionsOptions options, LanePool* lanes,
       learn_(std::move(learn)),
       head_(std::move(head)),
       carriers_(options_.carrier == "unary" ? "" : options_.carrier,
-                options_.devices) {
+                options_.devices,
+                options_.credentials == nullptr
+                    ? nullptr
+                    : options_.credentials->certificates()) {
   absl::MutexLock lock(&mutex_);
   LoseSession();
 }

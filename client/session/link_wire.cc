@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "client/session/wire.h"
@@ -20,8 +21,8 @@ class LinkWire final : public Wire,
                        public transport::LinkHandler,
                        public std::enable_shared_from_this<LinkWire> {
  public:
-  explicit LinkWire(std::shared_ptr<WireHandler> handler)
-      : handler_(std::move(handler)) {}
+  LinkWire(std::string node, std::shared_ptr<WireHandler> handler)
+      : node_(std::move(node)), handler_(std::move(handler)) {}
 
   bool Open(transport::Transport* transport, const std::string& address) {
     auto link = transport->Connect(address, shared_from_this());
@@ -48,6 +49,11 @@ class LinkWire final : public Wire,
   }
 
  private:
+  absl::Status OnPeerKnown(const std::string& identity) override {
+    if (identity == node_) return absl::OkStatus();
+    return absl::PermissionDeniedError(
+        absl::StrCat("it leads to ", identity, " and not to ", node_));
+  }
   void OnConnected(const std::shared_ptr<Link>& link) override {
     absl::MutexLock lock(&mutex_);
     link_ = link;
@@ -79,6 +85,7 @@ class LinkWire final : public Wire,
     while (!waiting_.empty() && Sent(waiting_.front())) waiting_.pop_front();
   }
 
+  const std::string node_;
   const std::shared_ptr<WireHandler> handler_;
   absl::Mutex mutex_;
   std::shared_ptr<Link> link_ ABSL_GUARDED_BY(mutex_);
@@ -91,8 +98,9 @@ class LinkWire final : public Wire,
 
 std::shared_ptr<Wire> OpenLinkWire(transport::Transport* transport,
                                    const std::string& address,
+                                   const std::string& node,
                                    std::shared_ptr<WireHandler> handler) {
-  auto wire = std::make_shared<LinkWire>(std::move(handler));
+  auto wire = std::make_shared<LinkWire>(node, std::move(handler));
   if (!wire->Open(transport, address)) return nullptr;
   return wire;
 }

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "grpcpp/client_context.h"
 #include "rpc/channel.h"
+#include "rpc/peers.h"
 #include "rpc/status.h"
 #include "transport/verbs/send_endpoint.h"
 
@@ -22,7 +23,14 @@ struct PairRendezvous::Call {
   absl::StatusOr<transport::VerbsEndpoint> Answer(
       const grpc::Status& status) const {
     if (!status.ok()) return rpc::FromGrpc(status);
-    return transport::DecodeSendEndpoint(response.end());
+    auto end = transport::DecodeSendEndpoint(response.end());
+    if (!end.ok()) return end;
+    // In the clear it is nobody's.
+    const auto known = context->auth_context();
+    if (known == nullptr) return end;
+    auto node = rpc::PeerOf(*known);
+    if (node.ok()) end->sender = *std::move(node);
+    return end;
   }
 };
 

@@ -37,9 +37,11 @@ class Wire {
 using WireMaker =
     std::function<std::shared_ptr<Wire>(std::shared_ptr<WireHandler> handler)>;
 
-// `transport` outlives the wire, or ends it.
+// `transport` outlives the wire, or ends it. `node`: as a URI, who has to be
+// at the other end where there are certificates; else nothing is sent.
 std::shared_ptr<Wire> OpenLinkWire(transport::Transport* transport,
                                    const std::string& address,
+                                   const std::string& node,
                                    std::shared_ptr<WireHandler> handler);
 std::shared_ptr<Wire> OpenStreamWire(
     std::shared_ptr<kamino::v1::SessionService::Stub> stub,

@@ -4,6 +4,7 @@
 
 #include "node/rpc/session_stream.h"
 #include "node/rpc/status_details.h"
+#include "rpc/peers.h"
 #include "transport/verbs/send_endpoint.h"
 
 namespace kamino::node {
@@ -48,14 +49,44 @@ grpc::ServerUnaryReactor* SessionService::ConnectPair(
     Finish(reactor, status);
     return reactor;
   }
+  transport::VerbsEndpoint known = *offer;
+  // In the clear it is nobody's, and whoever needs to know says so.
+  if (auto caller = rpc::PeerOf(*context); caller.ok()) {
+    known.sender = *std::move(caller);
+  }
   rendezvous_->Answer(
-      *offer, [this, reactor,
-               response](absl::StatusOr<transport::VerbsEndpoint> answer) {
+      known, [this, reactor,
+              response](absl::StatusOr<transport::VerbsEndpoint> answer) {
         if (answer.ok()) {
           response->set_end(transport::EncodeSendEndpoint(*answer));
         }
         Finish(reactor, answer.status());
       });
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* SessionService::GetLinkPass(
+    grpc::CallbackServerContext* context,
+    const kamino::v1::GetLinkPassRequest* request,
+    kamino::v1::GetLinkPassResponse* response) {
+  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+  absl::Status status =
+      CheckAsked(request->chain_id(), server_->node()->chain_id());
+  const auto caller = rpc::PeerOf(*context);
+  if (status.ok() && !caller.ok()) {
+    status = absl::FailedPreconditionError(
+        "there are passes for those with certificates only");
+  }
+  if (status.ok()) {
+    const auto pass = passes_->Issue(*caller, /*era=*/0);
+    status = pass.status();
+    if (pass.ok()) {
+      response->set_token(pass->token);
+      response->set_proof(pass->proof);
+      response->set_user(pass->user);
+    }
+  }
+  Finish(reactor, status);
   return reactor;
 }
 

@@ -11,6 +11,7 @@
 #include "kamino/v1/session.grpc.pb.h"
 #include "node/rpc/session_rendezvous.h"
 #include "node/session/session_server.h"
+#include "transport/passes.h"
 
 namespace kamino::node {
 
@@ -25,6 +26,10 @@ class SessionService final
   const std::shared_ptr<SessionRendezvous>& rendezvous() const {
     return rendezvous_;
   }
+
+  // Who asks for a pass for a link over shared memory is given one of these.
+  // Any thread.
+  const std::shared_ptr<transport::PassBook>& passes() const { return passes_; }
 
   // Where else this node takes connections; none until it is told.
   void SetCarriers(std::vector<kamino::v1::Carrier> carriers);
@@ -42,12 +47,19 @@ class SessionService final
       const kamino::v1::ConnectPairRequest* request,
       kamino::v1::ConnectPairResponse* response) override;
 
+  grpc::ServerUnaryReactor* GetLinkPass(
+      grpc::CallbackServerContext* context,
+      const kamino::v1::GetLinkPassRequest* request,
+      kamino::v1::GetLinkPassResponse* response) override;
+
  private:
   void Finish(grpc::ServerUnaryReactor* reactor, const absl::Status& status);
 
   SessionServer* const server_;
   const std::shared_ptr<SessionRendezvous> rendezvous_ =
       std::make_shared<SessionRendezvous>();
+  const std::shared_ptr<transport::PassBook> passes_ =
+      std::make_shared<transport::PassBook>();
   absl::Mutex mutex_;
   std::vector<kamino::v1::Carrier> carriers_ ABSL_GUARDED_BY(mutex_);
 };

@@ -28,6 +28,8 @@ constexpr int kMaxTcpLinks = 16384;
 constexpr uint64_t kDescriptorsOfOthers = 4096 + 512;
 constexpr int kMaxVerbsLinks = 512;
 constexpr int kMaxSharedLinks = 64;
+// Of one listener: clients of one host may all come at once.
+constexpr int kMaxHalfOpen = 2048;
 constexpr size_t kRingBytes = size_t{8} << 20;
 constexpr size_t kSendBuffer = session::kMaxFrameBytes + 4096;
 
@@ -63,6 +65,7 @@ class LinkCarrier final : public SessionCarrier {
   }
   void Abort() override { link_->Close(); }
   std::string peer() const override { return link_->peer(); }
+  std::string identity() const override { return link_->peer_identity(); }
 
   void OnWritable() override { SendWaiting(); }
 
@@ -143,7 +146,11 @@ int MaxTcpLinks(uint64_t descriptors) {
 }
 
 absl::StatusOr<std::unique_ptr<SessionLinks>> SessionLinks::Listen(
-    const std::vector<Offer>& offers, SessionServer* server) {
+    const std::vector<Offer>& offers, SessionServer* server,
+    std::shared_ptr<security::Certificates> certificates,
+    std::shared_ptr<transport::ListenerEvents> events) {
+  CHECK(certificates == nullptr || server->checks_access())
+      << "who is known is asked what they may do";
   auto links = absl::WrapUnique(new SessionLinks());
   for (const Offer& offer : offers) {
     transport::TransportOptions options;
@@ -153,7 +160,13 @@ absl::StatusOr<std::unique_ptr<SessionLinks>> SessionLinks::Listen(
     CHECK(!offer.factory.capabilities().one_sided)
         << "clients have no keys to a node's memory";
     options.max_accepted = MaxLinks(offer.factory.capabilities());
+    // One host's do not keep all others out.
+    options.max_of_address = std::max(1, options.max_accepted * 3 / 4);
+    options.max_half_open = kMaxHalfOpen;
+    options.max_half_open_of_address = kMaxHalfOpen / 2;
     options.accepted = links->live_;
+    options.certificates = certificates;
+    options.events = events;
     options.loop = server->node()->loop();
     CHECK(options.loop != nullptr || offer.lives_on_core)
         << "links of sessions live on the node's";

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "kamino/v1/session.pb.h"
 #include "node/session/session_server.h"
+#include "security/certificates.h"
 #include "transport/link.h"
 
 namespace kamino::node {
@@ -34,10 +35,14 @@ class SessionLinks {
   };
 
   // Listens by each offer, on the node's own thread. The server outlives this,
-  // and this ends before the node stops. kAlreadyExists,
-  // kInvalidArgument: as transport::Transport::Listen says.
+  // and this ends before the node stops. `certificates`, `events`: as
+  // TransportOptions has them; with certificates the server has to know what
+  // who may. kAlreadyExists, kInvalidArgument: as transport::Transport::Listen
+  // says.
   static absl::StatusOr<std::unique_ptr<SessionLinks>> Listen(
-      const std::vector<Offer>& offers, SessionServer* server);
+      const std::vector<Offer>& offers, SessionServer* server,
+      std::shared_ptr<security::Certificates> certificates = nullptr,
+      std::shared_ptr<transport::ListenerEvents> events = nullptr);
   ~SessionLinks();
 
   // How many links clients have, those that are not established included. Any

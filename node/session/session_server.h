@@ -60,6 +60,8 @@ class SessionServer final : public CoreUser {
   void OnClosed(uint64_t id);
 
   Node* node() const { return node_; }
+  // Whether those who connect are asked what they may do.
+  bool checks_access() const { return options_.access != nullptr; }
 
   // CoreUser:
   void OnTick(absl::Time now) override;

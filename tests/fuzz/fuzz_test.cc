@@ -48,6 +48,13 @@ TEST(ScriptTest, IsWhatWasEncoded) {
   }
 }
 
+TEST(TlsTargetTest, AValidInputIsTakenForOne) {
+  const TlsRun run = RunValidTls();
+  EXPECT_TRUE(run.known);
+  EXPECT_GT(run.forth, 50000u);
+  EXPECT_GT(run.back, 50000u);
+}
+
 TEST(SessionTargetTest, AValidInputIsTakenForOne) {
   const SessionRun told = RunValidSession();
   EXPECT_EQ(told.welcomes, 2);

@@ -32,8 +32,18 @@ Target ManagerTarget();
 Target SessionTarget();
 // Bytes that are to be a snapshot.
 Target SnapshotTarget();
+// What comes before a link's peer is known: TLS, and certificates.
+Target TlsTarget();
 
 std::vector<Target> AllTargets();
+
+// What two ends come to, with nobody between.
+struct TlsRun {
+  bool known = false;  // each to the other
+  size_t forth = 0;    // bytes that came
+  size_t back = 0;
+};
+TlsRun RunValidTls();
 
 // What the node says in the first valid input of SessionTarget.
 struct SessionRun {

@@ -126,6 +126,7 @@ TEST(AccessTableTest, SaysWhatWasMeant) {
       {"Connect", data},
       {"GetCarriers", data},
       {"ConnectPair", data},
+      {"GetLinkPass", data},
       {"GetCluster", looks},
       {"GetManager", looks},
       {"RemoveNode", "operator"},

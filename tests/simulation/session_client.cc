@@ -211,7 +211,7 @@ void SessionClient::Connect() {
       hello,
       [this, node](std::shared_ptr<client::WireHandler> handler) {
         return client::OpenLinkWire(transport_.get(), node->SessionAddress(),
-                                    std::move(handler));
+                                    /*node=*/"", std::move(handler));
       },
       [this] { return world()->now(); },
       [this, attempt = connecting_, probe, anew, id = session_.id()](

@@ -10,6 +10,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
+#include "tests/security/test_certificates.h"
 #include "transport/loop/event_loop.h"
 #include "transport/shm/shm_transport.h"
 #include "transport/tcp/tcp_transport.h"
@@ -23,6 +24,73 @@ namespace {
 
 // Only a failing test waits that long.
 constexpr absl::Duration kPatience = absl::Seconds(30);
+
+absl::string_view WithoutGuest(absl::string_view kind) {
+  return absl::StripSuffix(kind, LinkRig::kGuest);
+}
+
+absl::string_view WithoutKnown(absl::string_view kind) {
+  return absl::StripSuffix(WithoutGuest(kind), LinkRig::kKnown);
+}
+
+// As one over calls with certificates does.
+class KnownRendezvous final : public VerbsRendezvous {
+ public:
+  explicit KnownRendezvous(std::shared_ptr<security::Certificates> of)
+      : of_(std::move(of)) {}
+
+  absl::StatusOr<std::string> Listen(const std::string& address,
+                                     Answerer answerer) override {
+    return local_.Listen(
+        address, [this, answerer](const VerbsEndpoint& offer, Reply reply) {
+          answerer(*Known(offer), std::move(reply));
+        });
+  }
+  void StopListening(const std::string& address) override {
+    local_.StopListening(address);
+  }
+  void Exchange(const std::string& address, const VerbsEndpoint& offer,
+                absl::Duration timeout, Reply reply) override {
+    local_.Exchange(address, offer, timeout,
+                    [this, reply](absl::StatusOr<VerbsEndpoint> answer) {
+                      reply(answer.ok() ? Known(*answer) : std::move(answer));
+                    });
+  }
+
+ private:
+  absl::StatusOr<VerbsEndpoint> Known(VerbsEndpoint end) const {
+    end.sender = of_->Current()->own;
+    return end;
+  }
+
+  const std::shared_ptr<security::Certificates> of_;
+  LocalRendezvous local_;
+};
+
+// Likewise.
+class LocalSource final : public PassSource {
+ public:
+  LocalSource(std::shared_ptr<PassBook> book,
+              std::shared_ptr<security::Certificates> of)
+      : book_(std::move(book)), of_(std::move(of)) {}
+
+  void Ask(const std::string&, uint64_t era, absl::Duration,
+           Reply reply) override {
+    const security::Certificate& own = of_->Current()->own;
+    auto pass = book_->Issue(own, era);
+    if (!pass.ok()) return reply(pass.status());
+    reply(Granted{*pass, own});
+  }
+
+ private:
+  const std::shared_ptr<PassBook> book_;
+  const std::shared_ptr<security::Certificates> of_;
+};
+
+std::shared_ptr<security::Certificates> CertificatesFor(bool known) {
+  if (!known) return nullptr;
+  return security::TestAuthority().Load(LinkRig::identity());
+}
 
 const char* RealDevice() { return ::getenv("KAMINO_VERBS_DEVICE"); }
 
@@ -83,10 +151,16 @@ void Recorder::OnClosed(const absl::Status& status) {
 }
 
 LinkRig::LinkRig(std::string kind)
-    : kind_(absl::StripSuffix(absl::StripSuffix(kind, kGuest), kSends)),
+    : kind_(absl::StripSuffix(WithoutKnown(kind), kSends)),
       guests_(absl::EndsWith(kind, kGuest)),
-      sends_(absl::EndsWith(absl::StripSuffix(kind, kGuest), kSends)),
-      rendezvous_(std::make_shared<LocalRendezvous>()) {
+      known_(absl::EndsWith(WithoutGuest(kind), kKnown)),
+      sends_(absl::EndsWith(WithoutKnown(kind), kSends)) {
+  options.certificates = CertificatesFor(known_);
+  if (known_) {
+    rendezvous_ = std::make_shared<KnownRendezvous>(options.certificates);
+  } else {
+    rendezvous_ = std::make_shared<LocalRendezvous>();
+  }
   options.max_message = size_t{1} << 20;
   options.send_buffer = size_t{2} << 20;
   options.ring_bytes = size_t{2} << 20;
@@ -105,7 +179,11 @@ LinkRig::~LinkRig() {
 
 TransportFactory LinkRig::Factory() {
   if (kind_ == "tcp") return TcpTransports();
-  if (kind_ == "shm") return ShmTransports(folder_);
+  if (kind_ == "shm") {
+    if (!known_) return ShmTransports(folder_);
+    return ShmTransports(folder_, {book_, std::make_shared<LocalSource>(
+                                              book_, options.certificates)});
+  }
   if (!simulated()) {
     VerbsSetup setup{{}, rendezvous_, fabric_};
     if (fabric_ == nullptr) {

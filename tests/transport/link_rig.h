@@ -14,10 +14,13 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
+#include "security/certificates.h"
+#include "security/identity.h"
 #include "tests/simulation/timed_network.h"
 #include "tests/simulation/world.h"
 #include "tests/transport/fake_verbs.h"
 #include "transport/link.h"
+#include "transport/passes.h"
 #include "transport/verbs/rendezvous.h"
 
 namespace kamino::transport {
@@ -57,13 +60,15 @@ class LinkRig {
  public:
   static constexpr char kSends[] = "Sends";
   static constexpr char kGuest[] = "Guest";
+  static constexpr char kKnown[] = "Known";
 
   // `kind`: the name of a transport, or "sim", which is what the simulator has
   // (tests/simulation/timed_network.h). Options are the test's to
   // change before the first NewTransport. "verbs" is on devices in memory,
   // unless the environment names a real one in KAMINO_VERBS_DEVICE; with kSends
-  // behind it, its links have no rings. Behind that kGuest may stand:
-  // transports live on loops of the rig's then.
+  // behind it, its links have no rings. Behind that kKnown may stand: both ends
+  // have certificates then, both of `identity`; and behind that kGuest:
+  // transports live on loops of the rig's.
   explicit LinkRig(std::string kind);
   ~LinkRig();
 
@@ -88,6 +93,15 @@ class LinkRig {
   // Of the sockets of "shm".
   const std::string& folder() const { return folder_; }
 
+  // Of "shm": passes that are given out. Of those with kKnown, who both are.
+  PassBook& book() { return *book_; }
+  const std::shared_ptr<security::Certificates>& certificates() const {
+    return options.certificates;
+  }
+  static security::Identity identity() {
+    return {"kamino", security::Role::kNode, "n1"};
+  }
+
   TransportOptions options;
 
  private:
@@ -95,6 +109,7 @@ class LinkRig {
 
   const std::string kind_;
   const bool guests_;
+  const bool known_;
   const bool sends_;
   std::vector<std::shared_ptr<EventLoop>> loops_;  // of guests
   std::string folder_;
@@ -104,7 +119,8 @@ class LinkRig {
   std::vector<std::unique_ptr<simulation::Process>> processes_;
   std::unique_ptr<simulation::TimedNetwork> network_;
   std::shared_ptr<FakeFabric> fabric_;
-  const std::shared_ptr<VerbsRendezvous> rendezvous_;
+  std::shared_ptr<VerbsRendezvous> rendezvous_;  // constant once made
+  const std::shared_ptr<PassBook> book_ = std::make_shared<PassBook>();
   int addresses_ = 0;
 };
 

@@ -550,13 +550,17 @@ TEST_P(LinkTest, AStaleEraIsRefused) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, OrderlyEndTest,
-                         ::testing::Values("tcp", "shm"),
+                         ::testing::Values("tcp", "shm", "tcpKnown",
+                                           "shmKnown"),
                          [](const auto& info) { return info.param; });
 
 INSTANTIATE_TEST_SUITE_P(Transports, LinkTest,
                          ::testing::Values("tcp", "shm", "sim", "verbs",
                                            "verbsSends", "tcpGuest", "shmGuest",
-                                           "verbsGuest", "verbsSendsGuest"),
+                                           "verbsGuest", "verbsSendsGuest",
+                                           "tcpKnown", "tcpKnownGuest",
+                                           "shmKnown", "verbsKnown",
+                                           "verbsSendsKnown"),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

@@ -21,7 +21,7 @@ VerbsEndpoint Example() {
   end.window = 16;
   end.buffer_bytes = 4096;
   end.max_message = 5 << 20;
-  end.token = 0x0123456789abcdef;
+  end.token = {0x0123456789abcdef, 0xfedcba9876543210};
   return end;
 }
 
@@ -51,7 +51,8 @@ TEST(SendEndpointTest, LiesAsWritten) {
   EXPECT_EQ(bytes.substr(12, 4), std::string("\x34\x12\2\0", 4));
   EXPECT_EQ(bytes.substr(16, 2), "\xfe\x80");
   EXPECT_EQ(bytes.substr(56, 2), "\xef\xcd");
-  EXPECT_EQ(bytes.substr(64, 7), std::string("mlx5_0\0", 7));
+  EXPECT_EQ(bytes.substr(64, 2), "\x10\x32");
+  EXPECT_EQ(bytes.substr(72, 7), std::string("mlx5_0\0", 7));
 }
 
 TEST(SendEndpointTest, WhatMakesNoSenseIsRefused) {

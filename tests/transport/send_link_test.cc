@@ -197,7 +197,8 @@ TEST_F(SendLinkTest, AHelloWithoutTheTokenIsNone) {
   Listen();
   RawSender raw(Port());
   ASSERT_TRUE(raw.Knock(rig_.rendezvous(), listener_->address()).ok());
-  const uint64_t wrong = raw.peer().token + 1;
+  auto wrong = raw.peer().token;
+  ++wrong[1];
   raw.Send(SendKind::kHello, 0,
            {reinterpret_cast<const char*>(&wrong), sizeof(wrong)});
   // Its pair at the listener's goes; the raw one is left.

@@ -27,20 +27,20 @@ TEST(SendQueueTest, WhatHasLeftIsGivenBack) {
   const std::string message(kMuch, 'x');
   std::string taken(kLittle, '\0');
   const size_t before = Allocated();
+  SocketSink sink(ends[0]);
   SendQueue queue;
   ASSERT_TRUE(
       queue
-          .Write(ends[0],
-                 {absl::Span<const std::byte>(),
-                  absl::MakeConstSpan(
-                      reinterpret_cast<const std::byte*>(message.data()),
-                      message.size()),
-                  absl::Span<const std::byte>()})
+          .Write(&sink, {absl::Span<const std::byte>(),
+                         absl::MakeConstSpan(
+                             reinterpret_cast<const std::byte*>(message.data()),
+                             message.size()),
+                         absl::Span<const std::byte>()})
           .ok());
   while (queue.bytes() > 0) {
     EXPECT_LT(Allocated(), before + queue.bytes() + kLittle);
     ASSERT_GT(read(ends[1], taken.data(), taken.size()), 0);
-    ASSERT_TRUE(queue.Flush(ends[0]).ok());
+    ASSERT_TRUE(queue.Flush(&sink).ok());
   }
   close(ends[0]);
   close(ends[1]);

@@ -154,11 +154,11 @@ TEST_P(StrangersTest, SharedMemoryThatIsNotHandedOverIsHungUpOn) {
   ExpectService();
 }
 
-// All but the first are hung up on when they are accepted.
+// All but the last have to give way to those that come later.
 TEST(StrangersAtOnceTest, LeaveTimeForOthersOnTheLoop) {
   constexpr int kStrangers = 100;
   LinkRig rig("shm");
-  rig.options.max_accepted = 1;
+  rig.options.max_half_open = 1;
   rig.options.loop = *EventLoop::Start(absl::ZeroDuration());
   EventLoop& loop = *rig.options.loop;
   auto server = rig.NewTransport();

@@ -110,11 +110,67 @@ void LoopLink::Fail(const absl::Status& why) {
   Finish();
 }
 
-void TellRefusal(AcceptGate* gate, absl::string_view peer,
-                 absl::string_view why) {
-  const auto end = gate->refusals.Take(MonotonicNow());
+void LoopLink::FailAs(LinkRefusal refusal, const absl::Status& why, bool told) {
+  refusal_ = refusal;
+  told_ = told;
+  Fail(why);
+}
+
+LinkRefusal LoopLink::RefusalOf(const absl::Status& why) const {
+  if (refusal_.has_value()) return *refusal_;
+  switch (why.code()) {
+    case absl::StatusCode::kDeadlineExceeded:
+      return LinkRefusal::kTimeout;
+    case absl::StatusCode::kUnauthenticated:
+      return LinkRefusal::kCertificate;
+    case absl::StatusCode::kPermissionDenied:
+      return LinkRefusal::kNotAdmitted;
+    case absl::StatusCode::kFailedPrecondition:
+      return LinkRefusal::kProtocol;
+    default:
+      return LinkRefusal::kOther;
+  }
+}
+
+std::string LoopLink::peer_identity() const {
+  absl::MutexLock lock(&mu_);
+  return identity_;
+}
+
+absl::Status LoopLink::KnowPeer(const security::Certificate& peer) {
+  const std::string identity = security::ToString(peer.identity());
+  {
+    absl::MutexLock lock(&mu_);
+    identity_ = identity;
+  }
+  // Called where certificates are looked at, and not to wait there.
+  believed_ = options().certificates->WatchPeer(
+      peer, [link = weak_from_this(),
+             context = std::weak_ptr(context_)](const absl::Status& why) {
+        const auto held = context.lock();
+        if (held == nullptr) return;
+        held->loop->Post([link, why] {
+          if (const auto self = link.lock()) self->OnBelievedNoMore(why);
+        });
+      });
+  if (gate_ == nullptr) return handler_->OnPeerKnown(identity);
+  return options().admit ? options().admit(identity) : absl::OkStatus();
+}
+
+absl::Status LoopLink::KnowPeerBy(
+    const std::optional<security::Certificate>& proof) {
+  if (options().certificates == nullptr) return absl::OkStatus();
+  if (proof.has_value()) return KnowPeer(*proof);
+  return absl::UnauthenticatedError(
+      "it was set up in the clear, and this side has certificates");
+}
+
+void LoopLink::OnBelievedNoMore(const absl::Status& why) {
+  if (closing()) return;
+  const auto end = context_->ends.Take(MonotonicNow());
   LOG_IF(WARNING, end.has_value())
-      << "refused " << peer << " at " << gate->address << ": " << why << *end;
+      << "ends the link to " << peer_ << ": " << why.message() << *end;
+  Fail(why);
 }
 
 void LoopLink::Finish() {
@@ -130,16 +186,17 @@ void LoopLink::Finish() {
     ReleaseLocked();
     why = why_;
   }
+  believed_ = nullptr;
   context_->links.erase(keep);
   if (gate_ != nullptr) {
-    --gate_->live;
+    gate_->Left(this);
     if (options().accepted != nullptr) --*options().accepted;
   }
   if (handler_ != nullptr) {
     handler_->OnClosed(why);
     handler_ = nullptr;
   } else if (gate_ != nullptr && !absl::IsCancelled(why)) {
-    TellRefusal(gate_.get(), peer_, why.message());
+    gate_->TellRefusal(peer_, RefusalOf(why), why.message(), told_);
   }
   gate_ = nullptr;
 }
@@ -170,9 +227,10 @@ bool LoopLink::BeginConnecting(std::shared_ptr<LinkHandler> handler) {
   return Begin();
 }
 
-bool LoopLink::BeginAccepting(std::shared_ptr<AcceptGate> gate) {
+bool LoopLink::BeginAccepting(std::shared_ptr<AcceptGate> gate,
+                              const std::string& host) {
   gate_ = std::move(gate);
-  ++gate_->live;
+  gate_->Came(this, host, MonotonicNow());
   if (options().accepted != nullptr) ++*options().accepted;
   return Begin();
 }
@@ -181,7 +239,23 @@ bool LoopLink::Awaits(const AcceptGate* gate) const {
   return gate_.get() == gate && handler_ == nullptr && !deciding_;
 }
 
+// No kind of link, however it is set up, gets past this without a peer that is
+// known where peers are to be.
+bool LoopLink::PassGate() {
+  const std::string identity = peer_identity();
+  if (options().certificates != nullptr && identity.empty()) {
+    Fail(absl::UnauthenticatedError("it is not known who the peer is"));
+    return false;
+  }
+  if (gate_ == nullptr) return true;
+  const auto refused = gate_->Open(this, identity, MonotonicNow());
+  if (!refused.has_value()) return true;
+  FailAs(refused->why, refused->status);
+  return false;
+}
+
 bool LoopLink::Open(size_t max_message) {
+  if (!PassGate()) return false;
   loop().CancelTimer(timer_);
   timer_ = 0;
   {

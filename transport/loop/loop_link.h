@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -17,7 +18,10 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "base/log_limit.h"
+#include "security/certificate.h"
+#include "security/certificates.h"
 #include "transport/link.h"
+#include "transport/loop/accept_gate.h"
 #include "transport/loop/event_loop.h"
 
 namespace kamino::transport {
@@ -59,26 +63,15 @@ struct LinkContext {
   // The loop's thread only. What keeps live links and ports alive.
   absl::flat_hash_set<std::shared_ptr<LoopLink>> links;
   absl::flat_hash_set<std::shared_ptr<LoopPort>> ports;
-};
 
-// One listener's admission, shared with the links it accepted. The loop's
-// thread only.
-struct AcceptGate {
-  AcceptCallback acceptor;
-  std::string address;
-  bool open = true;
-  int live = 0;       // links accepted and not closed, unfinished ones included
-  LogLimit refusals;  // anybody can cause them
+  // Of lines that peers can cause.
+  LogLimit ends;
+  LogLimit failures;
 };
 
 // Shuts `gate` and drops the links of `context` it has still to decide on. The
 // loop's thread only.
 void ShutGate(LinkContext& context, AcceptGate* gate);
-
-// Logs that `peer` is not taken, and why, unless too many were lately. The
-// loop's thread only.
-void TellRefusal(AcceptGate* gate, absl::string_view peer,
-                 absl::string_view why);
 
 // The Listener over a LoopPort.
 class LoopListener final : public Listener {
@@ -101,11 +94,15 @@ class LoopLink : public Link, public std::enable_shared_from_this<LoopLink> {
 
   void Close() final;
   std::string peer() const final { return peer_; }
+  std::string peer_identity() const final;
   Capabilities capabilities() const final;
 
   // The loop's thread only, never below a handler's callback. Closes with
   // `why` unless the link is closing already; OnClosed has run on return.
   void Fail(const absl::Status& why);
+  // The same of one that is not established: what its listener counts, and
+  // whether the log has it already.
+  void FailAs(LinkRefusal refusal, const absl::Status& why, bool told = false);
 
   // The loop's thread only. Whether `gate` has still to decide on this link.
   bool Awaits(const AcceptGate* gate) const;
@@ -127,7 +124,15 @@ class LoopLink : public Link, public std::enable_shared_from_this<LoopLink> {
   // Starts the time limit; exactly one of them, once. False when the link is
   // closed or closing.
   bool BeginConnecting(std::shared_ptr<LinkHandler> handler);
-  bool BeginAccepting(std::shared_ptr<AcceptGate> gate);
+  // `host` tells hosts apart; "": nothing does.
+  bool BeginAccepting(std::shared_ptr<AcceptGate> gate,
+                      const std::string& host = "");
+  // The peer has proved to be the holder of that certificate: whether the link
+  // may be. From now on it ends with that. Where there are certificates, once,
+  // before Open.
+  absl::Status KnowPeer(const security::Certificate& peer);
+  // Where others have proved it, or were to: nothing without certificates.
+  absl::Status KnowPeerBy(const std::optional<security::Certificate>& proof);
   // The link is established: makes it known to its user. False when it is
   // closed or closing.
   bool Open(size_t max_message);
@@ -159,8 +164,12 @@ class LoopLink : public Link, public std::enable_shared_from_this<LoopLink> {
   enum class State { kNew, kStarting, kOpen, kClosed };
 
   bool Begin();
+  bool PassGate();
   bool HandOver();
   void Finish();
+  void OnBelievedNoMore(const absl::Status& why);
+  // What a listener counts of one that it has not taken.
+  LinkRefusal RefusalOf(const absl::Status& why) const;
 
   // Constant after construction.
   const std::shared_ptr<LinkContext> context_;
@@ -172,12 +181,16 @@ class LoopLink : public Link, public std::enable_shared_from_this<LoopLink> {
   State state_ = State::kNew;
   size_t max_message_ ABSL_GUARDED_BY(mu_);
   absl::Status why_ ABSL_GUARDED_BY(mu_);
+  std::string identity_ ABSL_GUARDED_BY(mu_);  // set once, before it is open
   std::atomic<bool> closing_{false};
 
   // The loop's thread only.
   std::shared_ptr<LinkHandler> handler_;
   std::shared_ptr<AcceptGate> gate_;  // null: this side connects
   bool deciding_ = false;             // gate_->acceptor is being asked
+  std::unique_ptr<security::Certificates::Watch> believed_;
+  std::optional<LinkRefusal> refusal_;
+  bool told_ = false;  // the log has why it was refused
   EventLoop::Id timer_ = 0;
 };
 

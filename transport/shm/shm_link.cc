@@ -6,7 +6,9 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "openssl/crypto.h"
 
 namespace kamino::transport {
 namespace {
@@ -22,6 +24,11 @@ void RaiseFlag(std::atomic<uint32_t>& flag) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
+SocketKind KindFor(const TransportOptions& options) {
+  return options.certificates != nullptr ? SocketKind::kShmWithPass
+                                         : SocketKind::kShm;
+}
+
 // Whether it was up.
 bool LowerFlag(std::atomic<uint32_t>& flag) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -32,23 +39,105 @@ bool LowerFlag(std::atomic<uint32_t>& flag) {
 }  // namespace
 
 ShmLink::ShmLink(std::shared_ptr<LinkContext> context, std::string peer,
-                 SharedRings::Created created)
-    : RingLink(std::move(context), SocketKind::kShm, kShmCapabilities,
+                 std::string address, SharedRings::Created created,
+                 ShmPasses passes)
+    : RingLink(context, KindFor(context->options), kShmCapabilities,
                std::move(peer)),
       connector_(true),
+      address_(std::move(address)),
+      passes_(std::move(passes)),
       rings_(std::move(created.rings)),
       offered_(std::move(created.fd)) {}
 
-ShmLink::ShmLink(std::shared_ptr<LinkContext> context, std::string peer)
-    : RingLink(std::move(context), SocketKind::kShm, kShmCapabilities,
+ShmLink::ShmLink(std::shared_ptr<LinkContext> context, std::string peer,
+                 ShmPasses passes)
+    : RingLink(context, KindFor(context->options), kShmCapabilities,
                std::move(peer)),
-      connector_(false) {}
+      connector_(false),
+      passes_(std::move(passes)) {}
+
+// --- Who the peer is.
+
+void ShmLink::Prepare() {
+  if (!with_pass()) return ReadyToConnect(absl::OkStatus());
+  if (passes_.source == nullptr) {
+    return ReadyToConnect(absl::UnauthenticatedError(
+        "this side has certificates, and nobody to ask for a pass"));
+  }
+  auto self = std::static_pointer_cast<ShmLink>(shared_from_this());
+  passes_.source->Ask(
+      address_, era(), options().connect_timeout,
+      [self = std::move(self)](absl::StatusOr<PassSource::Granted> granted) {
+        self->loop().Post([self, granted = std::move(granted)] {
+          if (!self->closing()) self->OnGranted(granted);
+        });
+      });
+}
+
+void ShmLink::OnGranted(const absl::StatusOr<PassSource::Granted>& granted) {
+  absl::Status status = granted.status();
+  if (status.ok() && (granted->pass.token.size() != kPassBytes ||
+                      granted->pass.proof.size() != kPassBytes)) {
+    status = absl::FailedPreconditionError("the pass is none");
+  }
+  if (status.ok()) granted_ = *granted;
+  ReadyToConnect(status);
+}
+
+// Whoever sits at the address would be given the pass, and the memory.
+absl::Status ShmLink::CheckSocket() {
+  if (!with_pass()) return absl::OkStatus();
+  ucred peer = {};
+  socklen_t length = sizeof(peer);
+  if (::getsockopt(socket(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) {
+    return absl::UnavailableError(absl::ErrnoToStatus(errno, "").message());
+  }
+  if (peer.uid == granted_->pass.user) return absl::OkStatus();
+  return absl::UnauthenticatedError(
+      absl::StrCat("a process of user ", peer.uid,
+                   " listens there, and it should be one "
+                   "of user ",
+                   granted_->pass.user));
+}
+
+size_t ShmLink::ExtraExpected() const { return with_pass() ? kPassBytes : 0; }
+
+std::string ShmLink::OwnExtra() {
+  if (!with_pass()) return "";
+  return connector_ ? granted_->pass.token : proof_;
+}
+
+absl::Status ShmLink::TakePass(const Preface& preface,
+                               absl::string_view extra) {
+  if (!with_pass()) return absl::OkStatus();
+  if (connector_) {
+    if (CRYPTO_memcmp(extra.data(), granted_->pass.proof.data(), kPassBytes) !=
+        0) {
+      return absl::UnauthenticatedError(
+          "who listens there has not given out the pass");
+    }
+    return KnowPeer(granted_->issuer);
+  }
+  if (passes_.book == nullptr) {
+    return absl::UnauthenticatedError("this side gives out no passes");
+  }
+  ASSIGN_OR_RETURN(PassBook::Taken taken,
+                   passes_.book->Take(extra, preface.era));
+  proof_ = std::move(taken.proof);
+  return KnowPeer(taken.holder);
+}
+
+// --- Set-up.
 
 SocketLink::Offer ShmLink::MakeOffer() {
   return {rings_.ring_bytes(), offered_.get()};
 }
 
-absl::StatusOr<size_t> ShmLink::OnPreface(const Preface& preface, UniqueFd fd) {
+absl::StatusOr<size_t> ShmLink::OnPreface(const Preface& preface,
+                                          absl::string_view extra,
+                                          UniqueFd fd) {
+  // Before anything is done with what the peer has brought.
+  RETURN_IF_ERROR(TakePass(preface, extra));
   if (!connector_) {
     ASSIGN_OR_RETURN(SharedRings rings,
                      SharedRings::Adopt(fd, preface.ring_bytes));

@@ -1,4 +1,6 @@
-// A link over two rings in memory that both processes map. The Unix socket that
+// A link over two rings in memory that both processes map. Where there are
+// certificates each side knows the other by a pass (transport/passes.h), asked
+// for before anything else. The Unix socket that
 // set it up stays: a byte on it is the doorbell for a side that sleeps, and its
 // hangup is the peer's death. (An eventfd from the peer would be a descriptor
 // to trust, on which a write can be made to block; MSG_DONTWAIT cannot.)
@@ -7,11 +9,15 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/string_view.h"
+#include "transport/passes.h"
 #include "transport/ring/ring_link.h"
 #include "transport/shm/shared_rings.h"
+#include "transport/shm/shm_transport.h"
 #include "transport/socket/socket_link.h"
 
 namespace kamino::transport {
@@ -21,16 +27,26 @@ inline constexpr Capabilities kShmCapabilities = {.name = "shm",
 
 class ShmLink final : public RingLink<SocketLink> {
  public:
-  // Connector's side.
+  // Connector's side. `address`: as passes are asked for. `passes`: without
+  // certificates none are used.
   ShmLink(std::shared_ptr<LinkContext> context, std::string peer,
-          SharedRings::Created created);
+          std::string address, SharedRings::Created created, ShmPasses passes);
   // Acceptor's side: the peer brings the memory.
-  ShmLink(std::shared_ptr<LinkContext> context, std::string peer);
+  ShmLink(std::shared_ptr<LinkContext> context, std::string peer,
+          ShmPasses passes);
 
  private:
+  void Prepare() override;
+  absl::Status CheckSocket() override;
+  size_t ExtraExpected() const override;
+  std::string OwnExtra() override;
   Offer MakeOffer() override;
   absl::StatusOr<size_t> OnPreface(const Preface& preface,
+                                   absl::string_view extra,
                                    UniqueFd fd) override;
+  bool with_pass() const { return options().certificates != nullptr; }
+  void OnGranted(const absl::StatusOr<PassSource::Granted>& granted);
+  absl::Status TakePass(const Preface& preface, absl::string_view extra);
   void OnOpen() override;
   void OnSocketEvents(uint32_t events) override;
   void OnStopping() override;
@@ -52,6 +68,10 @@ class ShmLink final : public RingLink<SocketLink> {
   // Set up to OnPreface, then constant until the link closes. `rings_` is
   // unmapped under mu_ by the loop's thread.
   const bool connector_;
+  const std::string address_;
+  const ShmPasses passes_;
+  std::optional<PassSource::Granted> granted_;  // the connector's
+  std::string proof_;                           // the acceptor's
   SharedRings rings_;
   UniqueFd offered_;
   RingControl* out_ = nullptr;

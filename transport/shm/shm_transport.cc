@@ -58,8 +58,10 @@ absl::Status RemoveStale(const std::string& path) {
 
 class ShmProtocol final : public SocketProtocol {
  public:
-  ShmProtocol(std::string directory, size_t ring_bytes)
-      : directory_(std::move(directory)), ring_bytes_(ring_bytes) {}
+  ShmProtocol(std::string directory, size_t ring_bytes, ShmPasses passes)
+      : directory_(std::move(directory)),
+        ring_bytes_(ring_bytes),
+        passes_(std::move(passes)) {}
 
   absl::StatusOr<Bound> Bind(const std::string& address) const override {
     const std::string path = PathOf(address);
@@ -95,17 +97,20 @@ class ShmProtocol final : public SocketProtocol {
   absl::StatusOr<std::shared_ptr<SocketLink>> NewConnector(
       std::shared_ptr<LinkContext> context, std::string peer) const override {
     ASSIGN_OR_RETURN(auto created, SharedRings::Create(ring_bytes_));
+    const std::string address = peer;
     return std::make_shared<ShmLink>(std::move(context), std::move(peer),
-                                     std::move(created));
+                                     address, std::move(created), passes_);
   }
 
-  std::shared_ptr<SocketLink> NewAcceptor(std::shared_ptr<LinkContext> context,
-                                          int socket) const override {
+  Accepted NewAcceptor(std::shared_ptr<LinkContext> context,
+                       int socket) const override {
     ucred peer = {};
     socklen_t length = sizeof(peer);
     ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length);
-    return std::make_shared<ShmLink>(std::move(context),
-                                     absl::StrCat("process ", peer.pid));
+    return {
+        std::make_shared<ShmLink>(std::move(context),
+                                  absl::StrCat("process ", peer.pid), passes_),
+        /*host=*/""};
   }
 
  private:
@@ -132,15 +137,24 @@ class ShmProtocol final : public SocketProtocol {
 
   const std::string directory_;
   const size_t ring_bytes_;
+  const ShmPasses passes_;
 };
 
 }  // namespace
 
-TransportFactory ShmTransports(const std::string& directory) {
-  return {kShmCapabilities, [directory](const TransportOptions& options) {
+TransportFactory ShmTransports(const std::string& directory, ShmPasses passes) {
+  return {kShmCapabilities,
+          [directory, passes](const TransportOptions& options)
+              -> absl::StatusOr<std::unique_ptr<Transport>> {
+            if (options.certificates != nullptr && passes.book == nullptr &&
+                passes.source == nullptr) {
+              return absl::InvalidArgumentError(
+                  "shm links with certificates need passes");
+            }
             return MakeSocketTransport(
                 options, options.spin,
-                std::make_shared<ShmProtocol>(directory, options.ring_bytes));
+                std::make_shared<ShmProtocol>(directory, options.ring_bytes,
+                                              passes));
           }};
 }
 

@@ -27,9 +27,9 @@ ListenPort::ListenPort(std::shared_ptr<LinkContext> context,
                        SocketProtocol::Bound bound, AcceptCallback acceptor)
     : context_(std::move(context)),
       protocol_(std::move(protocol)),
-      gate_(std::make_shared<AcceptGate>()),
+      gate_(
+          std::make_shared<AcceptGate>(context_->options, std::move(acceptor))),
       bound_(std::move(bound)) {
-  gate_->acceptor = std::move(acceptor);
   gate_->address = bound_.address;
 }
 
@@ -91,13 +91,17 @@ void ListenPort::AcceptAll() {
 }
 
 void ListenPort::Admit(UniqueFd socket) {
-  auto link = protocol_->NewAcceptor(context_, socket.get());
-  if (gate_->live >= context_->options.max_accepted) {
-    TellRefusal(gate_.get(), link->peer(),
-                absl::StrCat(gate_->live, " links are accepted already"));
+  const auto [link, host] = protocol_->NewAcceptor(context_, socket.get());
+  if (const auto refused = gate_->MayCome(host)) {
+    gate_->TellRefusal(link->peer(), refused->why, refused->status.message());
     return;
   }
-  link->StartAccepting(std::move(socket), gate_);
+  if (LoopLink* const slow = gate_->InTheWay()) {
+    slow->FailAs(LinkRefusal::kHalfOpen,
+                 absl::ResourceExhaustedError(
+                     "others came while it took its time to be established"));
+  }
+  link->StartAccepting(std::move(socket), gate_, host);
 }
 
 }  // namespace kamino::transport

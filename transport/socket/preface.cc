@@ -6,6 +6,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "transport/socket/tls_signs.h"
 #include "xxhash.h"
 
 namespace kamino::transport {
@@ -39,6 +40,11 @@ absl::Status CheckPreface(const Preface& preface, size_t received,
   const char* bytes = reinterpret_cast<const char*>(&preface);
   if (std::memcmp(bytes, &kPrefaceMagic,
                   std::min(received, sizeof(kPrefaceMagic))) != 0) {
+    if (received > 0 && BeginsTls(static_cast<std::byte>(bytes[0]))) {
+      return absl::FailedPreconditionError(
+          "the peer takes links by TLS only, and this side has no "
+          "certificates: see --tls_cert");
+    }
     return absl::FailedPreconditionError(absl::StrCat(
         "not a peer of ours: it began with \"",
         absl::CHexEscape(absl::string_view(bytes, received)), "\""));
@@ -52,6 +58,23 @@ absl::Status CheckPreface(const Preface& preface, size_t received,
   }
   if (preface.checksum != PrefaceChecksum(preface)) {
     return absl::FailedPreconditionError("the preface's checksum is wrong");
+  }
+  if (preface.kind == static_cast<uint16_t>(SocketKind::kRefused) &&
+      sender == SocketSide::kAcceptor) {
+    return absl::PermissionDeniedError(
+        "the peer takes no links of who this side is");
+  }
+  const auto with_pass = static_cast<uint16_t>(SocketKind::kShmWithPass);
+  if (kind == SocketKind::kShm && preface.kind == with_pass) {
+    return absl::FailedPreconditionError(
+        "the peer takes links of known peers only, and this side has no "
+        "certificates: see --tls_cert");
+  }
+  if (kind == SocketKind::kShmWithPass &&
+      preface.kind == static_cast<uint16_t>(SocketKind::kShm)) {
+    return absl::FailedPreconditionError(
+        "the peer shows no pass, as one without certificates does, and this "
+        "side has some");
   }
   if (preface.kind != static_cast<uint16_t>(kind)) {
     return absl::FailedPreconditionError(

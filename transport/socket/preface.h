@@ -13,7 +13,12 @@ namespace kamino::transport {
 // These numbers are on the wire; never change them.
 inline constexpr uint32_t kPrefaceMagic = 0x6f6e6d6b;  // "kmno"
 inline constexpr uint16_t kLinkVersion = 2;
-enum class SocketKind : uint16_t { kTcp = 1, kShm = 2 };
+enum class SocketKind : uint16_t {
+  kTcp = 1,
+  kShm = 2,
+  kShmWithPass = 3,  // each end's preface is followed by its half of a pass
+  kRefused = 4,      // of no link: the acceptor does not take who connects
+};
 // Who sent the preface. Without it an echo, or a socket that the kernel
 // connected to itself, would pass for a peer.
 enum class SocketSide : uint32_t { kConnector = 1, kAcceptor = 2 };
@@ -25,7 +30,7 @@ struct Preface {
   uint16_t kind;         // SocketKind
   uint32_t max_message;  // bytes the sender of the preface accepts
   uint32_t role;         // SocketSide
-  uint64_t ring_bytes;   // kShm, connector's: capacity of each ring; else zero
+  uint64_t ring_bytes;   // shm, connector's: capacity of each ring; else zero
   uint64_t era;          // TransportOptions::era of the sender
   uint64_t checksum;     // XXH3-64 of the bytes before
 };
@@ -41,10 +46,12 @@ static_assert(offsetof(Preface, checksum) == 32);
 Preface MakePreface(SocketKind kind, SocketSide role, uint32_t max_message,
                     uint64_t ring_bytes, uint64_t era = 0);
 
-// kFailedPrecondition with a text for the log: a stranger, another version,
+// kFailedPrecondition with a text for the log: a stranger, who may want TLS,
+// another version,
 // another kind of link, or a preface that `sender` does not send. `received`
 // may be less than a whole preface: a stranger is told apart by its first
-// bytes, without waiting for more.
+// bytes, without waiting for more. kPermissionDenied: the acceptor says that
+// this side is not to have a link.
 absl::Status CheckPreface(const Preface& preface, size_t received,
                           SocketKind kind, SocketSide sender);
 

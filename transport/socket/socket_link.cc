@@ -9,8 +9,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "glog/logging.h"
+#include "transport/socket/tls_signs.h"
 
 namespace kamino::transport {
 
@@ -32,7 +34,19 @@ void SocketLink::ReleaseLocked() {
 void SocketLink::StartConnecting(std::vector<SocketAddress> candidates,
                                  std::shared_ptr<LinkHandler> handler) {
   candidates_ = std::move(candidates);
-  if (BeginConnecting(std::move(handler))) TryNextCandidate();
+  if (BeginConnecting(std::move(handler))) Prepare();
+}
+
+void SocketLink::ReadyToConnect(const absl::Status& status) {
+  if (closing()) return;
+  if (status.ok()) return TryNextCandidate();
+  Fail(status);
+}
+
+void SocketLink::TellFailure(const absl::Status& why) {
+  const auto end = context().failures.Take(MonotonicNow());
+  LOG_IF(WARNING, end.has_value())
+      << "no link to " << peer() << ": " << why.message() << *end;
 }
 
 void SocketLink::TryNextCandidate() {
@@ -65,10 +79,11 @@ bool SocketLink::TryCandidate(const SocketAddress& address) {
 }
 
 void SocketLink::StartAccepting(UniqueFd socket,
-                                std::shared_ptr<AcceptGate> gate) {
+                                std::shared_ptr<AcceptGate> gate,
+                                const std::string& host) {
   SetSocket(std::move(socket));
-  if (!BeginAccepting(std::move(gate))) return;
-  phase_ = Phase::kPreface;
+  if (!BeginAccepting(std::move(gate), host)) return;
+  phase_ = Phase::kSecuring;
   if (absl::Status watched = WatchSocket(); !watched.ok()) Fail(watched);
 }
 
@@ -95,8 +110,11 @@ void SocketLink::OnEvents(uint32_t events) {
   // Some path below may drop the last reference.
   const std::shared_ptr<LoopLink> keep = shared_from_this();
   if (closing()) return;
+  hung_up_ |= events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR);
   if (phase_ == Phase::kConnecting) {
     OnConnectDone();
+  } else if (phase_ == Phase::kSecuring) {
+    GoOnSecuring();
   } else if (phase_ == Phase::kPreface) {
     ReadPreface();
   } else {
@@ -114,48 +132,89 @@ void SocketLink::OnConnectDone() {
     TryNextCandidate();
     return;
   }
-  phase_ = Phase::kPreface;
-  if (SendPreface(MakeOffer())) ReadPreface();
+  if (const absl::Status good = CheckSocket(); !good.ok()) {
+    TellFailure(good);
+    Fail(good);
+    return;
+  }
+  phase_ = Phase::kSecuring;
+  GoOnSecuring();
 }
 
-bool SocketLink::SendPreface(const Offer& offer) {
-  Preface preface = MakePreface(
-      kind_, connector() ? SocketSide::kConnector : SocketSide::kAcceptor,
-      static_cast<uint32_t>(options().max_message), offer.ring_bytes, era());
-  iovec piece = {&preface, sizeof(preface)};
+void SocketLink::GoOnSecuring() {
+  const absl::StatusOr<bool> done = Secure();
+  if (closing()) return;
+  if (!done.ok()) {
+    EndInsecurely(done.status());
+    return;
+  }
+  if (!*done) return;
+  phase_ = Phase::kPreface;
+  if (!connector() || SendPreface(MakeOffer())) ReadPreface();
+}
+
+absl::Status SocketLink::SendAll(absl::Span<const std::byte> bytes, int fd) {
+  iovec piece = {const_cast<std::byte*>(bytes.data()), bytes.size()};
   msghdr message = {};
   message.msg_iov = &piece;
   message.msg_iovlen = 1;
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  if (offer.fd >= 0) {
+  if (fd >= 0) {
     message.msg_control = control;
     message.msg_controllen = sizeof(control);
     cmsghdr* passed = CMSG_FIRSTHDR(&message);
     passed->cmsg_level = SOL_SOCKET;
     passed->cmsg_type = SCM_RIGHTS;
     passed->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(passed), &offer.fd, sizeof(int));
+    std::memcpy(CMSG_DATA(passed), &fd, sizeof(int));
   }
-  // A fresh socket's buffer takes a whole preface or something is wrong.
   const ssize_t sent = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL);
-  if (sent == static_cast<ssize_t>(sizeof(preface))) return true;
+  if (sent == static_cast<ssize_t>(bytes.size())) return absl::OkStatus();
+  return absl::UnavailableError(sent < 0 ? ::strerror(errno) : "short write");
+}
+
+void SocketLink::SayRefused() {
+  const Preface preface =
+      MakePreface(SocketKind::kRefused, SocketSide::kAcceptor,
+                  static_cast<uint32_t>(options().max_message), 0, era());
+  (void)SendAll(
+      absl::MakeConstSpan(reinterpret_cast<const std::byte*>(&preface),
+                          sizeof(preface)),
+      /*fd=*/-1);
+}
+
+bool SocketLink::SendPreface(const Offer& offer) {
+  const Preface preface = MakePreface(
+      kind_, connector() ? SocketSide::kConnector : SocketSide::kAcceptor,
+      static_cast<uint32_t>(options().max_message), offer.ring_bytes, era());
+  std::string bytes(reinterpret_cast<const char*>(&preface), sizeof(preface));
+  bytes += OwnExtra();
+  // A fresh socket's buffer takes a whole preface or something is wrong.
+  const absl::Status sent = SendAll(
+      absl::MakeConstSpan(reinterpret_cast<const std::byte*>(bytes.data()),
+                          bytes.size()),
+      offer.fd);
+  if (sent.ok()) return true;
   Fail(absl::UnavailableError(
-      absl::StrCat("cannot send the preface: ",
-                   sent < 0 ? ::strerror(errno) : "short write")));
+      absl::StrCat("cannot send the preface: ", sent.message())));
   return false;
 }
 
-ssize_t SocketLink::ReceivePrefaceBytes() {
-  iovec piece = {reinterpret_cast<char*>(&received_) + received_bytes_,
-                 kPrefaceBytes - received_bytes_};
+absl::StatusOr<size_t> SocketLink::Receive(absl::Span<std::byte> to,
+                                           UniqueFd* fd) {
+  iovec piece = {to.data(), to.size()};
   msghdr message = {};
   message.msg_iov = &piece;
   message.msg_iovlen = 1;
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
   message.msg_control = control;
   message.msg_controllen = sizeof(control);
-  const ssize_t count = ::recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC);
-  if (count < 0) return count;
+  ssize_t count;
+  do {
+    count = ::recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC);
+  } while (count < 0 && errno == EINTR);
+  if (count < 0 && errno == EAGAIN) return 0;
+  if (count < 0) return absl::UnavailableError(::strerror(errno));
   for (cmsghdr* passed = CMSG_FIRSTHDR(&message); passed != nullptr;
        passed = CMSG_NXTHDR(&message, passed)) {
     if (passed->cmsg_level != SOL_SOCKET || passed->cmsg_type != SCM_RIGHTS) {
@@ -164,36 +223,60 @@ ssize_t SocketLink::ReceivePrefaceBytes() {
     // Padding leaves room for a second descriptor; what is not kept is closed.
     const size_t bytes = passed->cmsg_len - CMSG_LEN(0);
     for (size_t at = 0; at + sizeof(int) <= bytes; at += sizeof(int)) {
-      int fd;
-      std::memcpy(&fd, CMSG_DATA(passed) + at, sizeof(fd));
-      UniqueFd came(fd);
-      if (!received_fd_.valid()) received_fd_ = std::move(came);
+      int one;
+      std::memcpy(&one, CMSG_DATA(passed) + at, sizeof(one));
+      UniqueFd came(one);
+      if (!fd->valid()) *fd = std::move(came);
     }
   }
-  return count;
+  if (count == 0) return absl::UnavailableError("the peer closed");
+  return static_cast<size_t>(count);
 }
 
 void SocketLink::ReadPreface() {
-  while (received_bytes_ < kPrefaceBytes) {
-    const ssize_t count = ReceivePrefaceBytes();
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0 && errno == EAGAIN) return;
-    if (count <= 0) {
-      Fail(absl::UnavailableError(
-          count == 0 ? "the peer closed before its preface was complete"
-                     : absl::StrCat("preface: ", ::strerror(errno))));
+  received_extra_.resize(ExtraExpected());
+  const size_t all = kPrefaceBytes + received_extra_.size();
+  while (received_bytes_ < all) {
+    auto* const to = reinterpret_cast<std::byte*>(&received_);
+    const bool extra = received_bytes_ >= kPrefaceBytes;
+    const absl::StatusOr<size_t> count = Receive(
+        extra ? absl::MakeSpan(
+                    reinterpret_cast<std::byte*>(received_extra_.data()),
+                    received_extra_.size())
+                    .subspan(received_bytes_ - kPrefaceBytes)
+              : absl::MakeSpan(to, kPrefaceBytes).subspan(received_bytes_),
+        &received_fd_);
+    if (!count.ok()) {
+      if (connector() && !absl::IsUnavailable(count.status())) {
+        TellFailure(count.status());
+      }
+      Fail(absl::Status(count.status().code(),
+                        absl::StrCat("before its preface was complete: ",
+                                     count.status().message())));
       return;
     }
-    received_bytes_ += static_cast<size_t>(count);
+    if (*count == 0) return;
+    received_bytes_ += *count;
+    if (extra) continue;
     const absl::Status sound = CheckPreface(
         received_, received_bytes_, kind_,
         connector() ? SocketSide::kAcceptor : SocketSide::kConnector);
-    if (!sound.ok()) {
-      Fail(sound);
-      return;
-    }
+    if (!sound.ok()) return OnBadPreface(sound);
   }
   OnPrefaceComplete();
+}
+
+void SocketLink::OnBadPreface(const absl::Status& why) {
+  // Who would have TLS is told so as TLS tells it.
+  const bool tls = BeginsTls(reinterpret_cast<const std::byte&>(received_));
+  if (connector() && (tls || absl::IsPermissionDenied(why))) TellFailure(why);
+  if (tls && !connector()) {
+    const absl::Status clear = absl::FailedPreconditionError(
+        "it speaks TLS, and this side has no certificates: see --tls_cert");
+    SayAlert(socket_.get());
+    return FailAs(LinkRefusal::kHandshake, clear);
+  }
+  Fail(why);
 }
 
 void SocketLink::OnPrefaceComplete() {
@@ -204,15 +287,23 @@ void SocketLink::OnPrefaceComplete() {
     }
   }
   absl::StatusOr<size_t> max_message =
-      OnPreface(received_, std::move(received_fd_));
+      OnPreface(received_, received_extra_, std::move(received_fd_));
+  if (closing()) return;
   if (!max_message.ok()) {
+    if (absl::IsUnauthenticated(max_message.status()) && connector()) {
+      TellFailure(max_message.status());
+    }
+    if (!connector() && (absl::IsUnauthenticated(max_message.status()) ||
+                         absl::IsPermissionDenied(max_message.status()))) {
+      SayRefused();
+    }
     Fail(max_message.status());
     return;
   }
   if (!connector() && !SendPreface(Offer{})) return;
   phase_ = Phase::kOpen;
   // Bytes behind the preface have had their edge already.
-  if (Open(*max_message)) OnSocketEvents(EPOLLIN | EPOLLOUT);
+  if (Open(*max_message)) OnSocketEvents(EPOLLIN | EPOLLOUT | hung_up_);
 }
 
 }  // namespace kamino::transport

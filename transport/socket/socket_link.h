@@ -1,5 +1,6 @@
 // What links over stream sockets have in common: connecting and the preface.
-// The data path is the subclass's.
+// The data path is the subclass's, as is how ends get to know each other where
+// there are certificates.
 #ifndef KAMINO_TRANSPORT_SOCKET_SOCKET_LINK_H_
 #define KAMINO_TRANSPORT_SOCKET_SOCKET_LINK_H_
 
@@ -11,6 +12,8 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "transport/link.h"
 #include "transport/loop/event_loop.h"
 #include "transport/loop/loop_link.h"
@@ -33,10 +36,35 @@ class SocketLink : public LoopLink {
   // turn.
   void StartConnecting(std::vector<SocketAddress> candidates,
                        std::shared_ptr<LinkHandler> handler);
-  void StartAccepting(UniqueFd socket, std::shared_ptr<AcceptGate> gate);
+  // `host` tells hosts apart; "": nothing does.
+  void StartAccepting(UniqueFd socket, std::shared_ptr<AcceptGate> gate,
+                      const std::string& host);
 
  protected:
   // Hooks; the loop's thread, mu_ not held.
+
+  // The connector's, before there is a socket: calls ReadyToConnect once, now
+  // or later, with what is wrong if something is.
+  virtual void Prepare() { ReadyToConnect(absl::OkStatus()); }
+  // The connector's socket is connected: whether to say anything there.
+  virtual absl::Status CheckSocket() { return absl::OkStatus(); }
+  // Before the preface, with each event, until it returns true: gets to know
+  // the peer.
+  virtual absl::StatusOr<bool> Secure() { return true; }
+  // Secure has failed: ends the link.
+  virtual void EndInsecurely(const absl::Status& why) { Fail(why); }
+  // Some bytes, at most as many as `to` has; 0: none are there now.
+  // kUnavailable: the end, or the socket is broken. A descriptor that comes
+  // along is `fd`'s, unless it has one.
+  virtual absl::StatusOr<size_t> Receive(absl::Span<std::byte> to,
+                                         UniqueFd* fd);
+  // All, or an error: a fresh socket has room for a preface. `fd`: -1, or a
+  // descriptor that goes along.
+  virtual absl::Status SendAll(absl::Span<const std::byte> bytes, int fd);
+  // How many bytes follow the peer's preface, and which follow the own. Asked
+  // for once; the acceptor's behind OnPreface.
+  virtual size_t ExtraExpected() const { return 0; }
+  virtual std::string OwnExtra() { return ""; }
 
   // The connector's own part of the preface; `fd` (or -1) is passed along.
   struct Offer {
@@ -44,9 +72,10 @@ class SocketLink : public LoopLink {
     int fd = -1;
   };
   virtual Offer MakeOffer() { return {}; }
-  // The peer's preface is sound. Prepares the data path and returns the link's
-  // max_message, or why the link cannot be.
+  // The peer's preface is sound; `extra`: what followed it. Prepares the data
+  // path and returns the link's max_message, or why the link cannot be.
   virtual absl::StatusOr<size_t> OnPreface(const Preface& preface,
+                                           absl::string_view extra,
                                            UniqueFd fd) = 0;
   // epoll events of the open link's socket, edge-triggered.
   virtual void OnSocketEvents(uint32_t events) = 0;
@@ -56,8 +85,15 @@ class SocketLink : public LoopLink {
   // The loop's thread, or with mu_ held: only the loop's thread changes it.
   int socket() const { return socket_.get(); }
 
+  void ReadyToConnect(const absl::Status& status);
+  // Tells a connector that it is known, and not taken.
+  void SayRefused();
+  // A link that this side connects cannot be, for a reason that its operator
+  // has to know of: one line, unless there were too many lately.
+  void TellFailure(const absl::Status& why);
+
  private:
-  enum class Phase { kConnecting, kPreface, kOpen };
+  enum class Phase { kConnecting, kSecuring, kPreface, kOpen };
 
   void Detach() final;
   void ReleaseLocked() final ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -69,10 +105,10 @@ class SocketLink : public LoopLink {
   void DropSocket();
   void OnEvents(uint32_t events);
   void OnConnectDone();
+  void GoOnSecuring();
   bool SendPreface(const Offer& offer);
   void ReadPreface();
-  // Returns like recvmsg; keeps the first descriptor that came along.
-  ssize_t ReceivePrefaceBytes();
+  void OnBadPreface(const absl::Status& why);
   void OnPrefaceComplete();
 
   const SocketKind kind_;
@@ -87,8 +123,10 @@ class SocketLink : public LoopLink {
   size_t next_candidate_ = 0;
   std::string connect_error_;
   EventLoop::Id watch_ = 0;
+  uint32_t hung_up_ = 0;  // events of that kind, so far
   Preface received_ = {};
-  size_t received_bytes_ = 0;
+  size_t received_bytes_ = 0;  // what has come of the extra included
+  std::string received_extra_;
   UniqueFd received_fd_;
 };
 

@@ -33,8 +33,12 @@ class SocketProtocol {
       std::shared_ptr<LinkContext> context, std::string peer) const = 0;
 
   // The link for an accepted socket that is still the caller's.
-  virtual std::shared_ptr<SocketLink> NewAcceptor(
-      std::shared_ptr<LinkContext> context, int socket) const = 0;
+  struct Accepted {
+    std::shared_ptr<SocketLink> link;
+    std::string host;  // that the peer is of; "": this one
+  };
+  virtual Accepted NewAcceptor(std::shared_ptr<LinkContext> context,
+                               int socket) const = 0;
 };
 
 absl::StatusOr<std::unique_ptr<Transport>> MakeSocketTransport(

@@ -1,7 +1,5 @@
 #include "transport/tcp/send_queue.h"
 
-#include <errno.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include <algorithm>
@@ -19,24 +17,9 @@ constexpr size_t kChunksPerWrite = 64;
 // Bounds how long one link holds the thread and its own lock.
 constexpr int kWritesPerFlush = 8;
 
-// Bytes taken; 0 when the socket is full.
-absl::StatusOr<size_t> WriteVector(int socket, iovec* pieces, size_t count) {
-  msghdr message = {};
-  message.msg_iov = pieces;
-  message.msg_iovlen = count;
-  while (true) {
-    const ssize_t sent =
-        ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent >= 0) return static_cast<size_t>(sent);
-    if (errno == EINTR) continue;
-    if (errno == EAGAIN) return size_t{0};
-    return absl::UnavailableError(absl::ErrnoToStatus(errno, "send").message());
-  }
-}
-
 }  // namespace
 
-absl::Status SendQueue::Write(int socket, const Pieces& pieces) {
+absl::Status SendQueue::Write(ByteSink* sink, const Pieces& pieces) {
   size_t sent = 0;
   if (bytes_ == 0) {
     iovec vector[std::tuple_size<Pieces>::value];
@@ -45,7 +28,7 @@ absl::Status SendQueue::Write(int socket, const Pieces& pieces) {
       if (piece.empty()) continue;
       vector[count++] = {const_cast<std::byte*>(piece.data()), piece.size()};
     }
-    ASSIGN_OR_RETURN(size_t taken, WriteVector(socket, vector, count));
+    ASSIGN_OR_RETURN(size_t taken, sink->Write(vector, count));
     sent = taken;
   }
   for (const absl::Span<const std::byte>& piece : pieces) {
@@ -70,7 +53,7 @@ void SendQueue::Append(absl::Span<const std::byte> piece) {
   }
 }
 
-absl::StatusOr<bool> SendQueue::Flush(int socket) {
+absl::StatusOr<bool> SendQueue::Flush(ByteSink* sink) {
   for (int i = 0; i < kWritesPerFlush; ++i) {
     if (bytes_ == 0) return true;
     iovec vector[kChunksPerWrite];
@@ -79,7 +62,7 @@ absl::StatusOr<bool> SendQueue::Flush(int socket) {
       const size_t skip = j == 0 ? taken_ : 0;
       vector[j] = {chunks_[j].data() + skip, chunks_[j].size() - skip};
     }
-    ASSIGN_OR_RETURN(size_t taken, WriteVector(socket, vector, count));
+    ASSIGN_OR_RETURN(size_t taken, sink->Write(vector, count));
     if (taken == 0) return true;
     Pop(taken);
   }

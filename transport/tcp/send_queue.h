@@ -1,4 +1,4 @@
-// Bytes on their way into a socket's send buffer.
+// Bytes on their way into a socket's send buffer, or into TLS.
 #ifndef KAMINO_TRANSPORT_TCP_SEND_QUEUE_H_
 #define KAMINO_TRANSPORT_TCP_SEND_QUEUE_H_
 
@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "transport/tcp/byte_sink.h"
 
 namespace kamino::transport {
 
@@ -19,13 +20,13 @@ class SendQueue {
   // The pieces of one frame: head, header, payload.
   using Pieces = std::array<absl::Span<const std::byte>, 3>;
 
-  // Writes the pieces to `socket` as far as it takes them, after what is queued
-  // already, and queues the rest. An error is the socket's; it is broken then.
-  absl::Status Write(int socket, const Pieces& pieces);
+  // Writes the pieces to `sink` as far as it takes them, after what is queued
+  // already, and queues the rest. An error is the sink's; it is broken then.
+  absl::Status Write(ByteSink* sink, const Pieces& pieces);
 
-  // Writes from the queue until it is empty or the socket is full; false when
-  // it gave up the thread before either, to be called again.
-  absl::StatusOr<bool> Flush(int socket);
+  // Writes from the queue until it is empty or the sink is full; false when it
+  // gave up the thread before either, to be called again.
+  absl::StatusOr<bool> Flush(ByteSink* sink);
 
   void Clear();
   // Memory that is kept to be used again.
@@ -34,7 +35,7 @@ class SendQueue {
   }
   void DropSpare() { spare_ = std::string(); }
 
-  // Queued and not yet taken by the kernel.
+  // Queued and not yet taken by the sink.
   size_t bytes() const { return bytes_; }
 
  private:

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "glog/logging.h"
+#include "transport/socket/tls_signs.h"
 #include "transport/tcp/frame.h"
 
 namespace kamino::transport {
@@ -67,17 +68,82 @@ absl::Status ConfigureSocket(int socket, absl::Duration timeout) {
 
 }  // namespace
 
-TcpLink::TcpLink(std::shared_ptr<LinkContext> context, std::string peer)
+TcpLink::TcpLink(std::shared_ptr<LinkContext> context, std::string peer,
+                 std::shared_ptr<const TlsSetup> tls)
     : SocketLink(std::move(context), SocketKind::kTcp, kTcpCapabilities,
-                 std::move(peer)) {}
+                 std::move(peer)),
+      setup_(std::move(tls)) {}
 
-absl::StatusOr<size_t> TcpLink::OnPreface(const Preface& preface, UniqueFd) {
+// --- Before the link is open, when only the loop's thread is there.
+
+absl::StatusOr<bool> TcpLink::Secure() {
+  if (setup_ == nullptr) return true;
+  absl::StatusOr<security::Certificate> shown = absl::UnknownError("");
+  {
+    absl::MutexLock lock(&mu_);
+    if (tls_ == nullptr) {
+      ASSIGN_OR_RETURN(tls_, TlsStream::Make(setup_, connector(), socket()));
+    }
+    tls_->OnReadable(false);
+    ASSIGN_OR_RETURN(const bool done, tls_->Handshake());
+    if (!done) return false;
+    shown = tls_->Peer();
+  }
+  if (!shown.ok()) return shown.status();
+  RETURN_IF_ERROR(KnowPeer(*shown));
+  return true;
+}
+
+void TcpLink::EndInsecurely(const absl::Status& why) {
+  LinkRefusal refusal = LinkRefusal::kOther;
+  bool told = false;
+  {
+    absl::MutexLock lock(&mu_);
+    if (tls_ != nullptr) {
+      refusal = tls_->refusal();
+      told = tls_->told();
+    }
+  }
+  // What only time or the other end's absence explains is no news.
+  if (connector() && !told && !absl::IsUnavailable(why)) TellFailure(why);
+  if (!connector() && absl::IsPermissionDenied(why)) SayRefused();
+  if (refusal == LinkRefusal::kPlaintext) {
+    SayAlert(socket());
+  } else {
+    EndPolitely(socket());
+  }
+  if (refusal == LinkRefusal::kOther) return Fail(why);
+  FailAs(refusal, why, told);
+}
+
+absl::StatusOr<size_t> TcpLink::Receive(absl::Span<std::byte> to,
+                                        UniqueFd* fd) {
+  if (setup_ == nullptr) return SocketLink::Receive(to, fd);
+  absl::MutexLock lock(&mu_);
+  tls_->OnReadable(false);
+  return tls_->Receive(to);
+}
+
+absl::Status TcpLink::SendAll(absl::Span<const std::byte> bytes, int fd) {
+  if (setup_ == nullptr) return SocketLink::SendAll(bytes, fd);
+  absl::MutexLock lock(&mu_);
+  const iovec piece = {const_cast<std::byte*>(bytes.data()), bytes.size()};
+  ASSIGN_OR_RETURN(const size_t taken, tls_->Write(&piece, 1));
+  if (taken == bytes.size()) return absl::OkStatus();
+  return absl::UnavailableError("short write");
+}
+
+absl::StatusOr<size_t> TcpLink::OnPreface(const Preface& preface,
+                                          absl::string_view, UniqueFd) {
   absl::Status set = ConfigureSocket(socket(), options().peer_timeout);
   if (!set.ok()) return absl::UnavailableError(set.message());
   return std::min<size_t>(preface.max_message, options().max_message);
 }
 
 void TcpLink::ReleaseDataLocked() {
+  // A peer that was to have more is told of no end: that would be none.
+  if (tls_ != nullptr && queue_.bytes() == 0) tls_->SayEnd();
+  tls_ = nullptr;
   queue_.Clear();
   buffer_.reset();
   buffer_capacity_ = begin_ = end_ = 0;
@@ -95,21 +161,29 @@ absl::Status TcpLink::Send(absl::Span<const std::byte> header,
   const FrameHead head = MakeFrameHead(header, payload);
   absl::MutexLock lock(&mu_);
   RETURN_IF_ERROR(CheckSendLocked(length));
-  if (queue_.bytes() + kFrameHeadBytes + length > options().send_buffer) {
+  if (BacklogLocked() + kFrameHeadBytes + length > options().send_buffer) {
     blocked_ = true;
     return absl::ResourceExhaustedError("out of credits");
   }
+  SocketSink clear(socket());
+  ByteSink* sink = &clear;
+  if (tls_ != nullptr) sink = tls_.get();
   absl::Status wrote = queue_.Write(
-      socket(), {absl::MakeConstSpan(reinterpret_cast<const std::byte*>(&head),
-                                     sizeof(head)),
-                 header, payload});
+      sink, {absl::MakeConstSpan(reinterpret_cast<const std::byte*>(&head),
+                                 sizeof(head)),
+             header, payload});
   if (!wrote.ok()) BeginCloseLocked(wrote);
   return wrote;
 }
 
+size_t TcpLink::BacklogLocked() const {
+  return queue_.bytes() + (tls_ != nullptr ? tls_->waiting() : 0);
+}
+
 Link::Held TcpLink::held() const {
   absl::MutexLock lock(&mu_);
-  Held held = {.unsent = queue_.bytes(), .unfinished = buffered()};
+  Held held = {.unsent = BacklogLocked(), .unfinished = buffered()};
+  if (tls_ != nullptr) held.unfinished += tls_->unfinished();
   // A full socket takes no more before much of it is free: that the peer takes
   // something shows there first.
   int in_socket = 0;
@@ -121,6 +195,10 @@ Link::Held TcpLink::held() const {
 
 void TcpLink::OnSocketEvents(uint32_t events) {
   if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) hung_up_ = true;
+  if (setup_ != nullptr) {
+    absl::MutexLock lock(&mu_);
+    if (tls_ != nullptr) tls_->OnReadable(hung_up_);
+  }
   if ((events & EPOLLOUT) != 0) Flush();
   if (!closing()) Read();
 }
@@ -131,7 +209,13 @@ void TcpLink::Flush() {
   {
     absl::MutexLock lock(&mu_);
     if (closing()) return;
-    absl::StatusOr<bool> settled = queue_.Flush(socket());
+    SocketSink clear(socket());
+    ByteSink* sink = &clear;
+    if (tls_ != nullptr) sink = tls_.get();
+    absl::StatusOr<bool> settled =
+        tls_ != nullptr ? tls_->Flush() : absl::StatusOr<bool>(true);
+    // What TLS still has waits for the socket, and the queue behind it.
+    if (settled.ok()) settled = *settled ? queue_.Flush(sink) : true;
     if (!settled.ok()) {
       BeginCloseLocked(settled.status());
       return;
@@ -140,7 +224,7 @@ void TcpLink::Flush() {
     if (!*settled) FlushLater();
     spare = queue_.has_spare();
     // Half the credits at once, or a blocked sender would wake for each frame.
-    if (blocked_ && queue_.bytes() <= options().send_buffer / 2) {
+    if (blocked_ && BacklogLocked() <= options().send_buffer / 2) {
       blocked_ = false;
       writable = true;
     }
@@ -149,26 +233,49 @@ void TcpLink::Flush() {
   if (writable) handler().OnWritable();
 }
 
+absl::StatusOr<size_t> TcpLink::ReadSome(bool* full) {
+  std::byte* const to = buffer_.get() + end_;
+  const size_t room = buffer_capacity_ - end_;
+  if (setup_ != nullptr) {
+    absl::MutexLock lock(&mu_);
+    *full = true;
+    if (tls_ == nullptr) return absl::UnavailableError("closed");
+    return tls_->Receive({to, room});
+  }
+  ssize_t count;
+  do {
+    count = ::recv(socket(), to, room, 0);
+  } while (count < 0 && errno == EINTR);
+  if (count < 0 && errno == EAGAIN) return size_t{0};
+  if (count < 0) {
+    return absl::UnavailableError(
+        absl::StrCat("lost the peer: ", ::strerror(errno)));
+  }
+  if (count == 0) return absl::UnavailableError("closed by the peer");
+  // The kernel had no more; what comes later has its own edge, but for the end
+  // of the stream when its edge came with these bytes.
+  *full = static_cast<size_t>(count) == room || hung_up_;
+  return static_cast<size_t>(count);
+}
+
 void TcpLink::Read() {
   for (int i = 0; i < kReadsPerEvent; ++i) {
     MakeRoom();
-    const size_t room = buffer_capacity_ - end_;
-    const ssize_t count = ::recv(socket(), buffer_.get() + end_, room, 0);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0 && errno == EAGAIN) return;
-    if (count <= 0) {
-      Fail(absl::UnavailableError(
-          count == 0 ? "closed by the peer"
-                     : absl::StrCat("lost the peer: ", ::strerror(errno))));
+    bool full = false;
+    const absl::StatusOr<size_t> count = ReadSome(&full);
+    if (!count.ok()) {
+      LOG_IF(ERROR, absl::IsDataLoss(count.status()))
+          << "closing the link to " << peer() << ": "
+          << count.status().message();
+      Fail(count.status());
       return;
     }
+    if (*count == 0) return;
     read_ = true;
-    end_ += static_cast<size_t>(count);
-    much_ |= static_cast<size_t>(count) == room;
+    much_ |= *count == buffer_capacity_ - end_;
+    end_ += *count;
     if (!DeliverFrames()) return;
-    // The kernel had no more; what comes later has its own edge, but for the
-    // end of the stream when its edge came with these bytes.
-    if (static_cast<size_t>(count) < room && !hung_up_) return;
+    if (!full) return;
   }
   ReadLater();
 }

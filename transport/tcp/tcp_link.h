@@ -1,5 +1,5 @@
-// A link over one TCP connection: frames out through a bounded queue, frames in
-// through one contiguous buffer.
+// A link over one TCP connection, by TLS where there are certificates: frames
+// out through a bounded queue, frames in through one contiguous buffer.
 #ifndef KAMINO_TRANSPORT_TCP_TCP_LINK_H_
 #define KAMINO_TRANSPORT_TCP_TCP_LINK_H_
 
@@ -10,6 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "transport/socket/socket_link.h"
 #include "transport/tcp/send_queue.h"
+#include "transport/tcp/tls_stream.h"
 
 namespace kamino::transport {
 
@@ -17,21 +18,34 @@ inline constexpr Capabilities kTcpCapabilities = {.name = "tcp"};
 
 class TcpLink final : public SocketLink {
  public:
-  TcpLink(std::shared_ptr<LinkContext> context, std::string peer);
+  // `tls`: null in the clear.
+  TcpLink(std::shared_ptr<LinkContext> context, std::string peer,
+          std::shared_ptr<const TlsSetup> tls);
 
   absl::Status Send(absl::Span<const std::byte> header,
                     absl::Span<const std::byte> payload) override;
   Held held() const override;
 
  private:
+  absl::StatusOr<bool> Secure() override;
+  void EndInsecurely(const absl::Status& why) override;
+  absl::StatusOr<size_t> Receive(absl::Span<std::byte> to,
+                                 UniqueFd* fd) override;
+  absl::Status SendAll(absl::Span<const std::byte> bytes, int fd) override;
   absl::StatusOr<size_t> OnPreface(const Preface& preface,
+                                   absl::string_view extra,
                                    UniqueFd fd) override;
   void OnSocketEvents(uint32_t events) override;
   void OnStopping() override;
   void ReleaseDataLocked() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
+  // What of all frames the kernel has not taken.
+  size_t BacklogLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
   void Flush();
   void Read();
+  // As Receive, of an open link in the clear or not. `full`: there may be more.
+  absl::StatusOr<size_t> ReadSome(bool* full);
   // Goes on behind what else the thread has to do; one at a time of each.
   void FlushLater();
   void ReadLater();
@@ -45,6 +59,10 @@ class TcpLink final : public SocketLink {
   void ShrinkLater();
   void Shrink();
 
+  const std::shared_ptr<const TlsSetup> setup_;
+
+  // OpenSSL reads and writes under one lock. Null in the clear.
+  std::unique_ptr<TlsStream> tls_ ABSL_GUARDED_BY(mu_);
   SendQueue queue_ ABSL_GUARDED_BY(mu_);
   bool blocked_ ABSL_GUARDED_BY(mu_) = false;  // Send has refused since
 

@@ -2,10 +2,13 @@
 
 #include <errno.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include <cstddef>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -91,8 +94,25 @@ UniqueFd ListenAt(const SocketAddress& address) {
   return socket;
 }
 
+// What tells hosts apart: a host has all addresses of IPv6 that begin alike.
+std::string HostOf(const SocketAddress& address) {
+  const auto* const bytes = reinterpret_cast<const char*>(&address.storage);
+  if (address.storage.ss_family == AF_INET) {
+    return std::string(bytes + offsetof(sockaddr_in, sin_addr), 4);
+  }
+  if (address.storage.ss_family != AF_INET6) return "";
+  const char* const ip6 = bytes + offsetof(sockaddr_in6, sin6_addr);
+  const in6_addr& in6 =
+      reinterpret_cast<const sockaddr_in6&>(address.storage).sin6_addr;
+  return IN6_IS_ADDR_V4MAPPED(&in6) ? std::string(ip6 + 12, 4)
+                                    : std::string(ip6, 8);
+}
+
 class TcpProtocol final : public SocketProtocol {
  public:
+  explicit TcpProtocol(std::shared_ptr<const TlsSetup> tls)
+      : tls_(std::move(tls)) {}
+
   absl::StatusOr<Bound> Bind(const std::string& address) const override {
     ASSIGN_OR_RETURN(auto candidates, Lookup(address, AI_PASSIVE));
     int error = EADDRNOTAVAIL;
@@ -122,26 +142,37 @@ class TcpProtocol final : public SocketProtocol {
 
   absl::StatusOr<std::shared_ptr<SocketLink>> NewConnector(
       std::shared_ptr<LinkContext> context, std::string peer) const override {
-    return std::make_shared<TcpLink>(std::move(context), std::move(peer));
+    return std::make_shared<TcpLink>(std::move(context), std::move(peer), tls_);
   }
 
-  std::shared_ptr<SocketLink> NewAcceptor(std::shared_ptr<LinkContext> context,
-                                          int socket) const override {
+  Accepted NewAcceptor(std::shared_ptr<LinkContext> context,
+                       int socket) const override {
     SocketAddress from = {};
     from.length = sizeof(from.storage);
     ::getpeername(socket, reinterpret_cast<sockaddr*>(&from.storage),
                   &from.length);
-    return std::make_shared<TcpLink>(std::move(context), Text(from));
+    return {std::make_shared<TcpLink>(std::move(context), Text(from), tls_),
+            HostOf(from)};
   }
+
+ private:
+  const std::shared_ptr<const TlsSetup> tls_;  // null: in the clear
 };
 
 }  // namespace
 
 TransportFactory TcpTransports() {
-  return {kTcpCapabilities, [](const TransportOptions& options) {
+  return {kTcpCapabilities,
+          [](const TransportOptions& options)
+              -> absl::StatusOr<std::unique_ptr<Transport>> {
+            std::shared_ptr<const TlsSetup> tls;
+            if (options.certificates != nullptr) {
+              ASSIGN_OR_RETURN(tls, TlsSetup::Make(options.certificates));
+            }
             // Sockets announce everything; there is nothing to spin for.
-            return MakeSocketTransport(options, /*spin=*/absl::ZeroDuration(),
-                                       std::make_shared<TcpProtocol>());
+            return MakeSocketTransport(
+                options, /*spin=*/absl::ZeroDuration(),
+                std::make_shared<TcpProtocol>(std::move(tls)));
           }};
 }
 

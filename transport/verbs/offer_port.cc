@@ -22,8 +22,8 @@ OfferPort::OfferPort(std::shared_ptr<VerbsContext> context,
                      AcceptCallback acceptor, Taker taker)
     : context_(std::move(context)),
       taker_(std::move(taker)),
-      gate_(std::make_shared<AcceptGate>()) {
-  gate_->acceptor = std::move(acceptor);
+      gate_(std::make_shared<AcceptGate>(context_->options,
+                                         std::move(acceptor))) {
   gate_->open = false;
 }
 
@@ -66,9 +66,11 @@ void OfferPort::OnOffer(const VerbsEndpoint& offer,
   if (!gate_->open) {
     return reply(absl::UnavailableError("nobody listens any more"));
   }
-  if (gate_->live >= context_->options.max_accepted) {
-    TellRefusal(gate_.get(), "a verbs link",
-                absl::StrCat(gate_->live, " links are accepted already"));
+  // Those that are not established hold as much as the others.
+  if (static_cast<int>(gate_->all()) >= context_->options.max_accepted) {
+    gate_->TellRefusal(
+        "a verbs link", LinkRefusal::kTooMany,
+        absl::StrCat(gate_->all(), " links are accepted already"));
     return reply(absl::UnavailableError("too many links"));
   }
   taker_(offer, gate_, reply);

@@ -3,13 +3,16 @@
 #ifndef KAMINO_TRANSPORT_VERBS_RENDEZVOUS_H_
 #define KAMINO_TRANSPORT_VERBS_RENDEZVOUS_H_
 
+#include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "security/certificate.h"
 #include "transport/verbs/device.h"
 
 namespace kamino::transport {
@@ -27,12 +30,18 @@ struct VerbsEndpoint {
   uint64_t ring_address = 0;
   uint32_t ring_key = 0;
   uint64_t ring_bytes = 0;
-  uint32_t window = 0;        // SENDs
-  uint32_t buffer_bytes = 0;  // of one
-  uint64_t token = 0;         // of an answer: the offer's first SEND holds it
+  uint32_t window = 0;                 // SENDs
+  uint32_t buffer_bytes = 0;           // of one
+  std::array<uint64_t, 2> token = {};  // of an answer: random, and the
+                                       // offer's first SEND holds it
   uint64_t max_message = 0;
   // TransportOptions::era of the sender; a stale connector is refused.
   uint64_t era = 0;
+
+  // Not sent: whose certificate the channel that brought this was made with.
+  // Nothing: the channel is in the clear. The receiver's rendezvous sets it, of
+  // an offer and of an answer.
+  std::optional<security::Certificate> sender;
 };
 
 // Thread-safe.

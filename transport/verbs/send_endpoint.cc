@@ -12,7 +12,7 @@ namespace kamino::transport {
 namespace {
 
 constexpr uint32_t k24Bits = 0xffffff;
-constexpr size_t kNameBytes = 32;
+constexpr size_t kNameBytes = 24;
 
 // On the wire; never change it but with the version.
 struct Encoded {
@@ -27,12 +27,12 @@ struct Encoded {
   uint32_t buffer_bytes;
   uint32_t zeros;
   uint64_t max_message;
-  uint64_t token;
+  std::array<uint64_t, 2> token;
   std::array<char, kNameBytes> device;  // zeros behind it
 };
 static_assert(sizeof(Encoded) == 96 && offsetof(Encoded, gid) == 16 &&
               offsetof(Encoded, max_message) == 48 &&
-              offsetof(Encoded, device) == 64);
+              offsetof(Encoded, device) == 72);
 
 }  // namespace
 

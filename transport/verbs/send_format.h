@@ -8,7 +8,7 @@
 
 namespace kamino::transport {
 
-inline constexpr uint32_t kSendVersion = 1;
+inline constexpr uint32_t kSendVersion = 2;
 
 // These numbers are on the wire; never change them.
 enum class SendKind : uint8_t {

@@ -17,9 +17,11 @@ constexpr int kProbesPerTimeout = 4;
 // What a message that waits costs besides its bytes.
 constexpr size_t kMessageCost = 64;
 
-uint64_t RandomToken() {
+SendLink::Token RandomToken() {
   std::random_device random;
-  return uint64_t{random()} << 32 | random();
+  SendLink::Token token;
+  for (uint64_t& half : token) half = uint64_t{random()} << 32 | random();
+  return token;
 }
 
 }  // namespace
@@ -65,17 +67,21 @@ void SendLink::StartConnecting(const std::string& address,
 
 void SendLink::OnAnswer(const absl::StatusOr<VerbsEndpoint>& answer) {
   absl::Status status = answer.status();
+  if (status.ok()) status = KnowPeerBy(answer->sender);
+  if (closing()) return;
   if (status.ok()) status = ConnectTo(*answer);
   if (!status.ok()) {
-    const bool telling =
-        absl::IsFailedPrecondition(status) || absl::IsDeadlineExceeded(status);
+    const bool telling = absl::IsFailedPrecondition(status) ||
+                         absl::IsDeadlineExceeded(status) ||
+                         absl::IsUnauthenticated(status) ||
+                         absl::IsPermissionDenied(status);
     return Fail(telling ? status : absl::UnavailableError(status.message()));
   }
   {
     absl::MutexLock lock(&mu_);
     status = NotifyLocked(
         SendKind::kHello,
-        {reinterpret_cast<const std::byte*>(&answer->token), sizeof(uint64_t)});
+        {reinterpret_cast<const std::byte*>(&answer->token), sizeof(Token)});
   }
   if (!status.ok()) return Fail(status);
   if (Open(largest_)) StartProbing();
@@ -90,7 +96,8 @@ void SendLink::StartAccepting(const VerbsEndpoint& offer,
   counted_ = true;
   sends_->CountSetUp(+1);
   token_ = RandomToken();
-  absl::Status status = CheckEra(offer.era);
+  absl::Status status = KnowPeerBy(offer.sender);
+  if (status.ok()) status = CheckEra(offer.era);
   if (status.ok()) status = MakeWire();
   if (status.ok()) status = ConnectTo(offer);
   if (!status.ok()) {
@@ -325,7 +332,7 @@ void SendLink::OnReceived(absl::Span<const std::byte> bytes) {
 }
 
 void SendLink::TakeHello(absl::Span<const std::byte> payload) {
-  uint64_t token = 0;
+  Token token;
   if (connector() || payload.size() != sizeof(token)) {
     return CutOff("a hello that is none");
   }

@@ -24,6 +24,8 @@ inline constexpr Capabilities kSendCapabilities = {.name = "verbs",
 
 class SendLink final : public LoopLink, private SendUser {
  public:
+  using Token = decltype(VerbsEndpoint::token);
+
   SendLink(std::shared_ptr<SendContext> context, std::string peer);
 
   // The loop's thread only; exactly one of them, once.
@@ -100,7 +102,7 @@ class SendLink final : public LoopLink, private SendUser {
   bool cut_off_ = false;    // or failed, or left: there is nobody to tell
   bool greeted_ = false;
   bool counted_ = false;     // as a set-up
-  uint64_t token_ = 0;       // of the acceptor's answer
+  Token token_ = {};         // of the acceptor's answer
   size_t largest_ = 0;       // message, once connected
   uint64_t received_ = 0;    // as taken_, and those of this batch
   uint64_t unfinished_ = 0;  // the hub's number of the message; or 0

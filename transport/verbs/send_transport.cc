@@ -20,7 +20,7 @@ OfferPort::Taker MakeTaker(std::shared_ptr<SendContext> context) {
     const std::string peer =
         absl::StrCat("pair ", offer.address.number, " of ", offer.device);
     if (absl::Status room = context->CheckSetUp(); !room.ok()) {
-      TellRefusal(gate.get(), peer, room.message());
+      gate->TellRefusal(peer, LinkRefusal::kHalfOpen, room.message());
       return reply(room);
     }
     std::make_shared<SendLink>(context, peer)

@@ -47,10 +47,14 @@ void VerbsLink::StartConnecting(const std::string& address,
 
 void VerbsLink::OnAnswer(const absl::StatusOr<VerbsEndpoint>& answer) {
   absl::Status status = answer.status();
+  if (status.ok()) status = KnowPeerBy(answer->sender);
+  if (closing()) return;
   if (status.ok()) status = ConnectTo(*answer);
   if (!status.ok()) {
-    const bool telling =
-        absl::IsFailedPrecondition(status) || absl::IsDeadlineExceeded(status);
+    const bool telling = absl::IsFailedPrecondition(status) ||
+                         absl::IsDeadlineExceeded(status) ||
+                         absl::IsUnauthenticated(status) ||
+                         absl::IsPermissionDenied(status);
     Fail(telling ? status : absl::UnavailableError(status.message()));
     return;
   }
@@ -70,7 +74,8 @@ void VerbsLink::StartAccepting(const VerbsEndpoint& offer,
     reply(absl::UnavailableError("the transport is being destroyed"));
     return;
   }
-  absl::Status status = CheckEra(offer.era);
+  absl::Status status = KnowPeerBy(offer.sender);
+  if (status.ok()) status = CheckEra(offer.era);
   if (status.ok()) status = ConnectTo(offer);
   if (!status.ok()) {
     reply(status);

@@ -8,11 +8,13 @@
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "base/host_id.h"
 #include "google/rpc/status.pb.h"
@@ -28,6 +30,9 @@
 #include "node/session/session_server.h"
 #include "node/storage/file_media.h"
 #include "rpc/channel.h"
+#include "rpc/credentials.h"
+#include "security/access.h"
+#include "security/certificates.h"
 #include "tests/transport/fake_verbs.h"
 #include "transport/shm/shm_transport.h"
 #include "transport/tcp/tcp_transport.h"
@@ -77,11 +82,51 @@ class FakeViews : public membership::ViewSource {
   membership::ViewSourceCallbacks callbacks_;
 };
 
+class RefusalCounts final : public transport::ListenerEvents {
+ public:
+  void OnHalfOpen(int) override {}
+  void OnEstablished(absl::Duration) override {
+    absl::MutexLock lock(&mutex_);
+    ++established_;
+  }
+  void OnRefused(transport::LinkRefusal why) override {
+    absl::MutexLock lock(&mutex_);
+    ++refused_[why];
+  }
+  int established() {
+    absl::MutexLock lock(&mutex_);
+    return established_;
+  }
+  // Waits, not for ever.
+  bool Await(transport::LinkRefusal why, int times) {
+    absl::MutexLock lock(&mutex_);
+    const auto there = [&] { return refused_[why] >= times; };
+    return mutex_.AwaitWithTimeout(absl::Condition(&there), absl::Seconds(20));
+  }
+
+ private:
+  absl::Mutex mutex_;
+  int established_ = 0;
+  std::map<transport::LinkRefusal, int> refused_;
+};
+
+// What a node and its callers show; null: all is in the clear.
+struct FixtureCertificates {
+  std::shared_ptr<security::Certificates> of_node;
+  std::shared_ptr<security::Certificates> of_caller;
+};
+
 class NodeServerTest : public ::testing::Test {
  protected:
   explicit NodeServerTest(CallLoadOptions reads = {},
                           CallLoadOptions results = {},
-                          const SessionServerOptions& sessions = {}) {
+                          SessionServerOptions sessions = {},
+                          const FixtureCertificates& certificates = {}) {
+    if (certificates.of_node != nullptr) {
+      access_ = std::make_shared<security::Access>(security::RoleMap());
+      sessions.access = access_.get();
+    }
+    const auto credentials = *rpc::Credentials::MakeIfAny(certificates.of_node);
     procedures_.Register(head::kBankTransfer, head::BankTransfer);
     StorageOptions storage;
     const std::string folder =
@@ -111,19 +156,23 @@ class NodeServerTest : public ::testing::Test {
     sessions_ = std::make_unique<SessionServer>(sessions, node_.get());
     session_service_ = std::make_unique<SessionService>(sessions_.get());
     session_links_ = *SessionLinks::Listen(
-        {{transport::ShmTransports(),
+        {{transport::ShmTransports(
+              "/tmp", {session_service_->passes(), /*source=*/nullptr}),
           absl::StrCat("/tmp/kamino-", getpid(), ".sock"), HostId()},
          {transport::VerbsSendTransports(
               {{}, session_service_->rendezvous(), fabric_}),
           "", ""},
          {transport::TcpTransports(), "127.0.0.1:0", ""}},
-        sessions_.get());
-    server_ = *NodeServer::Start("127.0.0.1:0", node_.get(),
-                                 {session_service_.get()});
+        sessions_.get(), certificates.of_node, events_);
+    server_ =
+        *NodeServer::Start("127.0.0.1:0", node_.get(), {session_service_.get()},
+                           nullptr, credentials, access_);
     const std::string address = absl::StrCat("127.0.0.1:", server_->port());
     session_service_->SetCarriers(session_links_->carriers(address));
     EXPECT_TRUE(node_->Join(address).ok());
-    channel_ = rpc::MakeChannel(address);
+    rpc::ChannelOptions channel;
+    channel.credentials = *rpc::Credentials::MakeIfAny(certificates.of_caller);
+    channel_ = rpc::MakeChannel(address, channel);
     stub_ = kamino::v1::KaminoService::NewStub(channel_);
   }
 
@@ -211,6 +260,10 @@ class NodeServerTest : public ::testing::Test {
   const std::shared_ptr<transport::FakeFabric> fabric_ =
       std::make_shared<transport::FakeFabric>();
   std::unique_ptr<Node> node_;
+  std::shared_ptr<security::Access> access_;
+  // Of listeners of sessions.
+  const std::shared_ptr<RefusalCounts> events_ =
+      std::make_shared<RefusalCounts>();
   std::unique_ptr<SessionServer> sessions_;
   std::unique_ptr<SessionService> session_service_;
   std::unique_ptr<SessionLinks> session_links_;

@@ -1,0 +1,48 @@
+// Asks nodes for passes for links over shared memory, by
+// SessionService.GetLinkPass. Private to the library.
+#ifndef KAMINO_CLIENT_SESSION_PASS_ASKER_H_
+#define KAMINO_CLIENT_SESSION_PASS_ASKER_H_
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/synchronization/mutex.h"
+#include "kamino/v1/session.grpc.pb.h"
+#include "transport/passes.h"
+
+namespace kamino::client {
+
+// Thread-safe. Stop before the end.
+class PassAsker final : public transport::PassSource {
+ public:
+  using Stub = kamino::v1::SessionService::Stub;
+
+  // Where the node is that is asked for a link at `address`.
+  void Know(const std::string& address, std::shared_ptr<Stub> stub);
+
+  // Gives up what is under way and waits for it; later ones fail. Not on a
+  // thread of gRPC's.
+  void Stop();
+
+  void Ask(const std::string& address, uint64_t era, absl::Duration timeout,
+           Reply reply) override;
+
+ private:
+  struct Call;
+
+  bool NoCalls() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return calls_.empty();
+  }
+
+  absl::Mutex mutex_;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  std::map<std::string, std::shared_ptr<Stub>> stubs_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_set<std::shared_ptr<Call>> calls_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace kamino::client
+
+#endif  // KAMINO_CLIENT_SESSION_PASS_ASKER_H_

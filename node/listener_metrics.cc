@@ -1,0 +1,37 @@
+#include "node/listener_metrics.h"
+
+#include <utility>
+
+namespace kamino::node {
+namespace {
+
+metrics::Counters refusals(
+    "kamino_listener_refusals_total",
+    "Those who came to a listener of links and got none, by reason.",
+    {"listener", "reason"});
+
+metrics::LatencyCounters handshakes(
+    "kamino_listener_handshake_seconds",
+    "From when one came to a listener of links until the link was established.",
+    {"listener"});
+
+}  // namespace
+
+ListenerMetrics::ListenerMetrics(std::string of)
+    : of_(std::move(of)), handshakes_(handshakes.Of({of_})) {
+  for (int i = 0; i < transport::kLinkRefusals; ++i) {
+    refused_[static_cast<size_t>(i)] =
+        refusals.Of({of_, std::string(transport::LinkRefusalName(
+                              static_cast<transport::LinkRefusal>(i)))});
+  }
+}
+
+void ListenerMetrics::Describe(metrics::Families* families) const {
+  families->Gauge("kamino_listener_half_open",
+                  "Those who have come to a listener of links and whose link "
+                  "is not established.",
+                  half_open_.load(std::memory_order_relaxed),
+                  {{"listener", of_}});
+}
+
+}  // namespace kamino::node

@@ -1,0 +1,93 @@
+#include "rpc/host_counts.h"
+
+// Not <netinet/tcp.h>, whose tcp_info ends earlier.
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+namespace kamino::rpc {
+namespace {
+
+// 0: it is no socket, any more.
+uint64_t SocketOf(int descriptor) {
+  struct stat about = {};
+  if (fstat(descriptor, &about) != 0 || !S_ISSOCK(about.st_mode)) return 0;
+  return about.st_ino;
+}
+
+uint64_t BytesReceived(int descriptor) {
+  tcp_info info = {};
+  socklen_t size = sizeof(info);
+  if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) {
+    return UINT64_MAX;
+  }
+  return info.tcpi_bytes_received;
+}
+
+}  // namespace
+
+std::string HostOf(const sockaddr_storage& peer) {
+  const auto* const bytes = reinterpret_cast<const char*>(&peer);
+  if (peer.ss_family == AF_INET) {
+    return std::string(bytes + offsetof(sockaddr_in, sin_addr), 4);
+  }
+  if (peer.ss_family != AF_INET6) return "";
+  const char* const ip6 = bytes + offsetof(sockaddr_in6, sin6_addr);
+  const in6_addr& address =
+      reinterpret_cast<const sockaddr_in6&>(peer).sin6_addr;
+  return IN6_IS_ADDR_V4MAPPED(&address) ? std::string(ip6 + 12, 4)
+                                        : std::string(ip6, 8);
+}
+
+void HostCounts::DropEnded(Connections* connections) {
+  const auto ended = [](const Connection& each) {
+    return SocketOf(each.descriptor) != each.socket;
+  };
+  connections->erase(
+      std::remove_if(connections->begin(), connections->end(), ended),
+      connections->end());
+}
+
+int HostCounts::HalfOpen(const Connections& connections, absl::Time now) const {
+  int count = 0;
+  for (auto each = connections.rbegin(); each != connections.rend(); ++each) {
+    if (now - each->at > limits_.handshake) break;
+    if (SocketOf(each->descriptor) != each->socket) continue;
+    if (BytesReceived(each->descriptor) < limits_.handshake_bytes) ++count;
+  }
+  return count;
+}
+
+void HostCounts::DropEndedHosts() {
+  for (auto host = hosts_.begin(); host != hosts_.end();) {
+    DropEnded(&host->second);
+    if (host->second.empty()) {
+      hosts_.erase(host++);
+    } else {
+      ++host;
+    }
+  }
+  most_hosts_ = std::max<size_t>(1024, 2 * hosts_.size());
+}
+
+HostCounts::Verdict HostCounts::Take(int descriptor, const std::string& host,
+                                     absl::Time now) {
+  if (hosts_.size() >= most_hosts_) DropEndedHosts();
+  Connections& of_host = hosts_[host];
+  const auto full = [&](int limit) {
+    return limit != 0 && static_cast<int>(of_host.size()) >= limit;
+  };
+  if (full(limits_.connections)) DropEnded(&of_host);
+  if (full(limits_.connections)) return Verdict::kTooMany;
+  if (full(limits_.half_open) && HalfOpen(of_host, now) >= limits_.half_open) {
+    return Verdict::kTooManyHalfOpen;
+  }
+  of_host.push_back({descriptor, SocketOf(descriptor), now});
+  return Verdict::kTaken;
+}
+
+}  // namespace kamino::rpc

@@ -1,0 +1,63 @@
+// Connections that a server has taken, by the hosts that they are from: so that
+// one host does not keep out all others.
+#ifndef KAMINO_RPC_HOST_COUNTS_H_
+#define KAMINO_RPC_HOST_COUNTS_H_
+
+#include <sys/socket.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/time/time.h"
+
+namespace kamino::rpc {
+
+// What tells hosts apart: an address of IPv4, or the first 64 bits of one of
+// IPv6, which a host has all of. "": it is neither.
+std::string HostOf(const sockaddr_storage& peer);
+
+// One thread's. Nobody says when a connection ends: gRPC has the descriptors.
+// So it is looked at those of a host when that seems to have too many.
+class HostCounts {
+ public:
+  struct Limits {
+    int connections;  // of one host; 0: as many as it likes
+    // Of one host, on which a handshake may be under way: taken not longer ago
+    // than that, by which so few bytes have come. 0: as many as it likes.
+    int half_open = 0;
+    absl::Duration handshake = absl::Seconds(10);
+    uint64_t handshake_bytes = 600;
+  };
+  explicit HostCounts(Limits limits) : limits_(limits) {}
+
+  enum class Verdict { kTaken, kTooMany, kTooManyHalfOpen };
+  // Whether one more, at `now`, may be taken; if so, it is.
+  Verdict Take(int descriptor, const std::string& host, absl::Time now);
+
+  size_t hosts() const { return hosts_.size(); }
+
+ private:
+  // The number in the file system tells whether the descriptor is still of the
+  // same socket.
+  struct Connection {
+    int descriptor;
+    uint64_t socket;
+    absl::Time at;
+  };
+  using Connections = std::deque<Connection>;  // oldest first
+
+  static void DropEnded(Connections* connections);
+  int HalfOpen(const Connections& connections, absl::Time now) const;
+  void DropEndedHosts();
+
+  const Limits limits_;
+  absl::flat_hash_map<std::string, Connections> hosts_;
+  size_t most_hosts_ = 1024;  // before it is looked which have left
+};
+
+}  // namespace kamino::rpc
+
+#endif  // KAMINO_RPC_HOST_COUNTS_H_

@@ -1,0 +1,143 @@
+#include "rpc/host_counts.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+
+namespace kamino::rpc {
+namespace {
+
+using Verdict = HostCounts::Verdict;
+
+// A connection of this machine's: the server's end, and the client's.
+class Pair {
+ public:
+  Pair() {
+    const int listener = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in at = {};
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(at);
+    EXPECT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&at), size), 0);
+    EXPECT_EQ(listen(listener, 1), 0);
+    getsockname(listener, reinterpret_cast<sockaddr*>(&at), &size);
+    client = socket(AF_INET, SOCK_STREAM, 0);
+    EXPECT_EQ(connect(client, reinterpret_cast<sockaddr*>(&at), size), 0);
+    server = accept(listener, nullptr, nullptr);
+    close(listener);
+  }
+  ~Pair() {
+    close(client);
+    End();
+  }
+  Pair(const Pair&) = delete;
+  Pair& operator=(const Pair&) = delete;
+  void End() {
+    if (server >= 0) close(server);
+    server = -1;
+  }
+  // The client sends so much, and it is there.
+  void Send(size_t bytes) {
+    const std::string text(bytes, 'x');
+    EXPECT_EQ(send(client, text.data(), text.size(), 0),
+              static_cast<ssize_t>(bytes));
+    std::string got(bytes, '\0');
+    EXPECT_EQ(recv(server, got.data(), got.size(), MSG_WAITALL),
+              static_cast<ssize_t>(bytes));
+  }
+  int server = -1;
+  int client = -1;
+};
+
+const absl::Time kStart = absl::UnixEpoch();
+
+TEST(HostCountsTest, AHostHasOnlySoManyConnections) {
+  HostCounts counts({.connections = 2});
+  Pair first, second, third, fourth;
+  EXPECT_EQ(counts.Take(first.server, "a", kStart), Verdict::kTaken);
+  EXPECT_EQ(counts.Take(second.server, "a", kStart), Verdict::kTaken);
+  EXPECT_EQ(counts.Take(third.server, "a", kStart), Verdict::kTooMany);
+  EXPECT_EQ(counts.Take(fourth.server, "b", kStart), Verdict::kTaken);
+  first.End();
+  EXPECT_EQ(counts.Take(third.server, "a", kStart), Verdict::kTaken);
+}
+
+// The number of a descriptor that was closed is the next one's.
+TEST(HostCountsTest, ADescriptorThatIsUsedAgainIsAnotherConnection) {
+  HostCounts counts({.connections = 1});
+  Pair first;
+  EXPECT_EQ(counts.Take(first.server, "a", kStart), Verdict::kTaken);
+  const int number = first.server;
+  Pair second;
+  first.End();
+  ASSERT_EQ(dup2(second.server, number), number);
+  EXPECT_EQ(counts.Take(second.server, "a", kStart), Verdict::kTaken);
+  close(number);
+}
+
+TEST(HostCountsTest, AHostHasOnlySoManyHandshakesUnderWay) {
+  HostCounts counts({.connections = 100, .half_open = 2});
+  Pair first, second, third;
+  EXPECT_EQ(counts.Take(first.server, "a", kStart), Verdict::kTaken);
+  EXPECT_EQ(counts.Take(second.server, "a", kStart), Verdict::kTaken);
+  EXPECT_EQ(counts.Take(third.server, "a", kStart), Verdict::kTooManyHalfOpen);
+  EXPECT_EQ(counts.Take(third.server, "b", kStart), Verdict::kTaken);
+  Pair fourth;
+  first.Send(100);  // a hello
+  EXPECT_EQ(counts.Take(fourth.server, "a", kStart), Verdict::kTooManyHalfOpen);
+  first.Send(1000);
+  EXPECT_EQ(counts.Take(fourth.server, "a", kStart), Verdict::kTaken);
+}
+
+// gRPC has closed what took longer.
+TEST(HostCountsTest, AfterAWhileNoHandshakeIsUnderWay) {
+  HostCounts counts({.connections = 100, .half_open = 1});
+  Pair first, second;
+  EXPECT_EQ(counts.Take(first.server, "a", kStart), Verdict::kTaken);
+  EXPECT_EQ(counts.Take(second.server, "a", kStart + absl::Seconds(9)),
+            Verdict::kTooManyHalfOpen);
+  EXPECT_EQ(counts.Take(second.server, "a", kStart + absl::Seconds(11)),
+            Verdict::kTaken);
+}
+
+TEST(HostCountsTest, HostsThatHaveLeftAreForgotten) {
+  HostCounts counts({.connections = 1});
+  for (int i = 0; i < 5000; ++i) {
+    const int descriptor = socket(AF_INET, SOCK_STREAM, 0);
+    counts.Take(descriptor, std::to_string(i), kStart);
+    close(descriptor);
+  }
+  EXPECT_LT(counts.hosts(), 2000u);
+}
+
+TEST(HostCountsTest, AddressesTellHostsApart) {
+  const auto ip4 = [](const char* text) {
+    sockaddr_storage address = {};
+    auto& at = reinterpret_cast<sockaddr_in&>(address);
+    at.sin_family = AF_INET;
+    EXPECT_EQ(inet_pton(AF_INET, text, &at.sin_addr), 1);
+    return HostOf(address);
+  };
+  const auto ip6 = [](const char* text) {
+    sockaddr_storage address = {};
+    auto& at = reinterpret_cast<sockaddr_in6&>(address);
+    at.sin6_family = AF_INET6;
+    EXPECT_EQ(inet_pton(AF_INET6, text, &at.sin6_addr), 1);
+    return HostOf(address);
+  };
+  EXPECT_EQ(ip4("10.0.0.1"), ip4("10.0.0.1"));
+  EXPECT_NE(ip4("10.0.0.1"), ip4("10.0.0.2"));
+  EXPECT_EQ(ip6("::ffff:10.0.0.1"), ip4("10.0.0.1"));
+  EXPECT_EQ(ip6("2001:db8:1:2::1"), ip6("2001:db8:1:2:3::4"));
+  EXPECT_NE(ip6("2001:db8:1:2::1"), ip6("2001:db8:1:3::1"));
+}
+
+}  // namespace
+}  // namespace kamino::rpc

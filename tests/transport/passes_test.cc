@@ -1,0 +1,114 @@
+#include "transport/passes.h"
+
+#include <memory>
+#include <set>
+#include <string>
+
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+#include "tests/security/test_certificates.h"
+
+namespace kamino::transport {
+namespace {
+
+using security::Certificate;
+using security::Identity;
+using security::Role;
+
+class PassesTest : public ::testing::Test {
+ protected:
+  PassesTest() {
+    PassBook::Options options;
+    options.max_outstanding = 5;
+    options.max_of_holder = 3;
+    options.valid = absl::Seconds(10);
+    options.now = [this] { return now_; };
+    book_ = std::make_unique<PassBook>(options);
+  }
+
+  Certificate Of(const std::string& name) {
+    auto certificate = Certificate::Parse(
+        authority_.Issue({"kamino", Role::kWriter, name}).certificate_pem);
+    EXPECT_TRUE(certificate.ok()) << certificate.status();
+    return *certificate;
+  }
+
+  security::TestAuthority authority_;
+  absl::Time now_ = absl::UnixEpoch();
+  std::unique_ptr<PassBook> book_;
+};
+
+TEST_F(PassesTest, OneIsOfWhoHasAskedAndGoodOnce) {
+  const auto pass = book_->Issue(Of("a"), 7);
+  ASSERT_TRUE(pass.ok()) << pass.status();
+  EXPECT_EQ(pass->token.size(), kPassBytes);
+  EXPECT_EQ(pass->proof.size(), kPassBytes);
+  EXPECT_NE(pass->token, pass->proof);
+  const auto taken = book_->Take(pass->token, 7);
+  ASSERT_TRUE(taken.ok()) << taken.status();
+  EXPECT_EQ(taken->holder.identity().name, "a");
+  EXPECT_EQ(taken->proof, pass->proof);
+  // Replayed.
+  EXPECT_TRUE(absl::IsUnauthenticated(book_->Take(pass->token, 7).status()));
+  EXPECT_EQ(book_->outstanding(), 0u);
+}
+
+TEST_F(PassesTest, NoTwoAreAlike) {
+  std::set<std::string> seen;
+  for (int i = 0; i < 100; ++i) {
+    const auto pass = book_->Issue(Of("a"), 0);
+    ASSERT_TRUE(pass.ok());
+    seen.insert(pass->token);
+    seen.insert(pass->proof);
+    ASSERT_TRUE(book_->Take(pass->token, 0).ok());
+  }
+  EXPECT_EQ(seen.size(), 200u);
+}
+
+TEST_F(PassesTest, OneThatWasNeverGivenOutIsRefused) {
+  const auto pass = book_->Issue(Of("a"), 0);
+  ASSERT_TRUE(pass.ok());
+  for (const std::string& wrong :
+       {std::string(), std::string(kPassBytes, '\0'), pass->proof,
+        pass->token.substr(1), pass->token + "x"}) {
+    EXPECT_TRUE(absl::IsUnauthenticated(book_->Take(wrong, 0).status()));
+  }
+  EXPECT_TRUE(book_->Take(pass->token, 0).ok());
+}
+
+TEST_F(PassesTest, OneIsTooOldAfterAWhile) {
+  const auto pass = book_->Issue(Of("a"), 0);
+  ASSERT_TRUE(pass.ok());
+  now_ += absl::Seconds(10);
+  EXPECT_TRUE(absl::IsUnauthenticated(book_->Take(pass->token, 0).status()));
+  EXPECT_EQ(book_->outstanding(), 0u);
+}
+
+TEST_F(PassesTest, OneForAnotherEraIsRefusedAndGone) {
+  const auto pass = book_->Issue(Of("a"), 3);
+  ASSERT_TRUE(pass.ok());
+  EXPECT_TRUE(absl::IsUnauthenticated(book_->Take(pass->token, 4).status()));
+  EXPECT_TRUE(absl::IsUnauthenticated(book_->Take(pass->token, 3).status()));
+}
+
+TEST_F(PassesTest, ThereAreOnlySoManyUntilTheyAreTakenOrOld) {
+  const Certificate a = Of("a");
+  const Certificate b = Of("b");
+  const auto first = book_->Issue(a, 0);
+  ASSERT_TRUE(first.ok());
+  ASSERT_TRUE(book_->Issue(a, 0).ok());
+  ASSERT_TRUE(book_->Issue(a, 0).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(book_->Issue(a, 0).status()));
+  // One holder's keep nobody else out, up to what all may have.
+  ASSERT_TRUE(book_->Issue(b, 0).ok());
+  ASSERT_TRUE(book_->Issue(b, 0).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(book_->Issue(b, 0).status()));
+  ASSERT_TRUE(book_->Take(first->token, 0).ok());
+  EXPECT_TRUE(book_->Issue(a, 0).ok());
+  now_ += absl::Seconds(11);
+  EXPECT_TRUE(book_->Issue(b, 0).ok());
+  EXPECT_EQ(book_->outstanding(), 1u);
+}
+
+}  // namespace
+}  // namespace kamino::transport

@@ -135,15 +135,17 @@ absl::Status Manager::CheckReady() {
 }
 
 absl::Status Manager::Register(const RegisterRequest& request,
-                               RegisterResponse* response) {
+                               RegisterResponse* response,
+                               absl::string_view caller) {
   absl::MutexLock lock(&mutex_);
-  return loop_.Register(request, response, clock_());
+  return loop_.Register(request, response, clock_(), caller);
 }
 
 absl::Status Manager::Heartbeat(const HeartbeatRequest& request,
-                                HeartbeatResponse* response) {
+                                HeartbeatResponse* response,
+                                absl::string_view caller) {
   absl::MutexLock lock(&mutex_);
-  return loop_.Heartbeat(request, response, clock_());
+  return loop_.Heartbeat(request, response, clock_(), caller);
 }
 
 absl::Status Manager::Administer(

@@ -14,6 +14,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "kamino/internal/v1/membership.pb.h"
@@ -40,9 +41,11 @@ class Manager {
 
   // As ManagerLoop.
   absl::Status Register(const kamino::internal::v1::RegisterRequest& request,
-                        kamino::internal::v1::RegisterResponse* response);
+                        kamino::internal::v1::RegisterResponse* response,
+                        absl::string_view caller = "");
   absl::Status Heartbeat(const kamino::internal::v1::HeartbeatRequest& request,
-                         kamino::internal::v1::HeartbeatResponse* response);
+                         kamino::internal::v1::HeartbeatResponse* response,
+                         absl::string_view caller = "");
   // While etcd does not answer, who does not lead says so.
   absl::Status Administer(
       absl::FunctionRef<absl::Status(ManagerCore*, absl::Time)> request);

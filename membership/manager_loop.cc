@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "glog/logging.h"
 #include "membership/manager_settings.h"
+#include "membership/member_identity.h"
 #include "membership/records.h"
 #include "rpc/redirect.h"
 
@@ -393,13 +394,18 @@ absl::Status ManagerLoop::CheckLeading(absl::Time now) const {
 }
 
 absl::Status ManagerLoop::Register(const RegisterRequest& request,
-                                   RegisterResponse* response, absl::Time now) {
+                                   RegisterResponse* response, absl::Time now,
+                                   absl::string_view caller) {
   RETURN_IF_ERROR(CheckLeading(now));
   const ChainId chain_id = core_.options().chain_id;
   RETURN_IF_ERROR(CheckChain(request.chain_id(), chain_id));
-  RETURN_IF_ERROR(core_.Register(
-      request.cluster_id(), FromProto(request.member()),
-      FromProto(request.report()), now, FromProto(request.newest_view())));
+  Member member = FromProto(request.member());
+  RETURN_IF_ERROR(
+      CheckCaller(core_.options().cluster_id, member.node_id, caller));
+  member.identity = std::string(caller);  // whatever it says itself
+  RETURN_IF_ERROR(core_.Register(request.cluster_id(), member,
+                                 FromProto(request.report()), now,
+                                 FromProto(request.newest_view())));
   response->set_lease_ms(Milliseconds(core_.options().lease()));
   response->set_chain_id(chain_id);
   response->set_heartbeat_interval_ms(
@@ -412,11 +418,13 @@ absl::Status ManagerLoop::Register(const RegisterRequest& request,
 }
 
 absl::Status ManagerLoop::Heartbeat(const HeartbeatRequest& request,
-                                    HeartbeatResponse* response,
-                                    absl::Time now) {
+                                    HeartbeatResponse* response, absl::Time now,
+                                    absl::string_view caller) {
   RETURN_IF_ERROR(CheckLeading(now));
   const ChainId chain_id = core_.options().chain_id;
   RETURN_IF_ERROR(CheckChain(request.chain_id(), chain_id));
+  RETURN_IF_ERROR(
+      CheckCaller(core_.options().cluster_id, request.node_id(), caller));
   ManagerCore::Beat beat;
   beat.node_id = request.node_id();
   beat.incarnation = request.incarnation();

@@ -12,6 +12,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "kamino/internal/v1/membership.pb.h"
 #include "membership/etcd/etcd_call.h"
@@ -63,13 +64,14 @@ class ManagerLoop {
   // --- Nodes.
 
   // All three fail with rpc::NotLeader while this one does not lead; else as
-  // ManagerCore.
+  // ManagerCore. `caller`: the identity that the call came with, as a URI, and
+  // "" in the clear; kPermissionDenied: it is not that of the node.
   absl::Status Register(const kamino::internal::v1::RegisterRequest& request,
                         kamino::internal::v1::RegisterResponse* response,
-                        absl::Time now);
+                        absl::Time now, absl::string_view caller = "");
   absl::Status Heartbeat(const kamino::internal::v1::HeartbeatRequest& request,
                          kamino::internal::v1::HeartbeatResponse* response,
-                         absl::Time now);
+                         absl::Time now, absl::string_view caller = "");
   // Has an operator's request carried out by the core.
   absl::Status Administer(
       absl::FunctionRef<absl::Status(ManagerCore*, absl::Time)> request,

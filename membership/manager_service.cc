@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "rpc/answer.h"
+#include "rpc/call_guard.h"
 
 namespace kamino::membership {
 
@@ -15,8 +16,9 @@ ServerUnaryReactor* ManagerService::Register(
     kamino::internal::v1::RegisterResponse* response) {
   const absl::Time began = MonotonicNow();
   ServerUnaryReactor* reactor = context->DefaultReactor();
-  rpc::Finish<RegisterRequest>(reactor, began,
-                               manager_->Register(*request, response));
+  rpc::Finish<RegisterRequest>(
+      reactor, began,
+      manager_->Register(*request, response, rpc::IdentityOf(*context)));
   return reactor;
 }
 
@@ -25,8 +27,9 @@ ServerUnaryReactor* ManagerService::Heartbeat(
     kamino::internal::v1::HeartbeatResponse* response) {
   const absl::Time began = MonotonicNow();
   ServerUnaryReactor* reactor = context->DefaultReactor();
-  rpc::Finish<HeartbeatRequest>(reactor, began,
-                                manager_->Heartbeat(*request, response));
+  rpc::Finish<HeartbeatRequest>(
+      reactor, began,
+      manager_->Heartbeat(*request, response, rpc::IdentityOf(*context)));
   return reactor;
 }
 

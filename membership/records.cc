@@ -118,6 +118,7 @@ kamino::v1::Member ToProto(const Member& member) {
   instance.set_heap_bytes(member.heap_bytes);
   instance.set_heap_id(member.heap_id);
   ToMessage(member.agreement, instance.mutable_agreement_ranges());
+  instance.set_identity(member.identity);
   return message;
 }
 
@@ -132,6 +133,7 @@ Member FromProto(const kamino::v1::Member& message) {
   member.heap_bytes = instance.heap_bytes();
   member.heap_id = instance.heap_id();
   member.agreement = AgreementFrom(instance.agreement_ranges());
+  member.identity = instance.identity();
   return member;
 }
 

@@ -35,7 +35,7 @@ bool operator==(const Member& a, const Member& b) {
   const auto fields = [](const Member& member) {
     return std::tie(member.node_id, member.incarnation, member.service_address,
                     member.link_addresses, member.heap_bytes, member.heap_id,
-                    member.agreement);
+                    member.agreement, member.identity);
   };
   return fields(a) == fields(b);
 }

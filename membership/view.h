@@ -41,6 +41,9 @@ struct Member {
   uint64_t heap_bytes = 0;
   std::string heap_id;       // the heap's uuid, 16 bytes: survives a restart
   Agreement agreement = {};  // what it can work with
+  // Of the certificate that it registered with, as a URI; "": in the clear.
+  // Whom links are had with: IdentityOf (membership/member_identity.h).
+  std::string identity = {};
 
   // Where the other nodes' calls go: where clients' do, or to a server apart.
   const std::string& peer_address() const {

@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "membership/member_identity.h"
 #include "rpc/answer.h"
+#include "rpc/call_guard.h"
 #include "rpc/channel.h"
 #include "rpc/status.h"
 
@@ -75,7 +77,10 @@ grpc::ServerUnaryReactor* VouchServer::Vouch(
     VouchResponse* response) {
   const absl::Time began = MonotonicNow();
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  Vouching::Answer answer = voucher_->Vouch(*request);
+  Vouching::Answer answer;
+  answer.status = CheckCaller(request->cluster_id(), request->node_id(),
+                              rpc::IdentityOf(*context));
+  if (answer.status.ok()) answer = voucher_->Vouch(*request);
   *response = std::move(answer.response);
   rpc::Finish<VouchRequest>(reactor, began, answer.status);
   return reactor;

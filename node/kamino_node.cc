@@ -30,10 +30,12 @@
 #include "membership/vouch_calls.h"
 #include "node/driver/node.h"
 #include "node/driver/real_runtime.h"
+#include "node/link_admission.h"
 #include "node/listener_metrics.h"
 #include "node/node_flags.h"
 #include "node/node_web.h"
 #include "node/rpc/grpc_rendezvous.h"
+#include "node/rpc/link_passes.h"
 #include "node/rpc/node_server.h"
 #include "node/rpc/session_service.h"
 #include "node/session/session_links.h"
@@ -93,17 +95,21 @@ uint64_t RandomIncarnation() {
 }
 
 // Decides on the transports, and says why; what was chosen comes first.
-// `rendezvous` sets verbs links up.
+// `rendezvous` sets verbs links up; with certificates `passes` are for those in
+// shared memory.
 absl::Status ChooseTransports(const NodeFlags& flags,
                               std::shared_ptr<GrpcRendezvous> rendezvous,
+                              const std::shared_ptr<LinkPasses>& passes,
                               LinkHub::Options* links) {
   const bool any = flags.transport == "auto";
   links->first_is_chosen = !any;
   links->host_id = HostId();
   links->transport.spin = flags.link_spin;
   if (any || flags.transport == "shm") {
+    transport::ShmPasses of_shm;
+    if (passes != nullptr) of_shm = {passes->book(), passes};
     links->offers.push_back(
-        {transport::ShmTransports(),
+        {transport::ShmTransports("/tmp", std::move(of_shm)),
          std::filesystem::absolute(flags.data_dir) / "link.sock",
          /*advertise=*/""});
   }
@@ -135,7 +141,8 @@ absl::Status ChooseTransports(const NodeFlags& flags,
 }
 
 absl::StatusOr<NodeOptions> OptionsFrom(
-    const NodeFlags& flags, std::shared_ptr<GrpcRendezvous> rendezvous) {
+    const NodeFlags& flags, std::shared_ptr<GrpcRendezvous> rendezvous,
+    const std::shared_ptr<LinkPasses>& passes) {
   NodeOptions options;
   options.chain.cluster_id = flags.storage.cluster_id;
   options.chain.chain_id = kOnlyChain;
@@ -149,7 +156,7 @@ absl::StatusOr<NodeOptions> OptionsFrom(
   options.chain.scrub_bytes_per_s = flags.scrub_mb_per_s * 1000 * 1000;
   options.chain.scrub_min_pass = flags.scrub_min_pass;
   RETURN_IF_ERROR(
-      ChooseTransports(flags, std::move(rendezvous), &options.links));
+      ChooseTransports(flags, std::move(rendezvous), passes, &options.links));
   return options;
 }
 
@@ -246,8 +253,19 @@ absl::Status Serve(const NodeFlags& flags,
   // What is wrong with a transport is no death of the node's.
   auto rendezvous = std::make_shared<GrpcRendezvous>(flags.storage.cluster_id,
                                                      kOnlyChain, credentials);
-  ASSIGN_OR_RETURN(auto options, OptionsFrom(flags, rendezvous));
+  std::shared_ptr<LinkPasses> passes;
+  if (credentials != nullptr) {
+    passes = std::make_shared<LinkPasses>(flags.storage.cluster_id, kOnlyChain,
+                                          credentials);
+  }
+  ASSIGN_OR_RETURN(auto options, OptionsFrom(flags, rendezvous, passes));
   options.links.transport.events = listens_for("links");
+  if (credentials != nullptr) {
+    options.links.knows_peers = true;
+    options.links.transport.certificates = credentials->certificates();
+    options.links.transport.admit =
+        AdmitNodes(flags.storage.cluster_id, roles.access());
+  }
   ServiceWatchdog watchdog;
   ASSIGN_OR_RETURN(auto runtime, RealRuntime(flags.link_spin, [&watchdog] {
                      watchdog.Alive(MonotonicNow());
@@ -289,6 +307,13 @@ absl::Status Serve(const NodeFlags& flags,
   events.role = [&server](membership::Role role, bool lease_valid) {
     server->SetRole(role, lease_valid);
   };
+  if (passes != nullptr) {
+    passes->SetSelf(flags.storage.node_id,
+                    storage->record()->state().incarnation);
+    events.view = [passes](const membership::View& view) {
+      passes->SetView(view);
+    };
+  }
   ASSIGN_OR_RETURN(
       auto node,
       Node::Create(std::move(options), std::move(runtime), std::move(storage),
@@ -318,6 +343,7 @@ absl::Status Serve(const NodeFlags& flags,
     server.reset();
     peers.reset();
     rendezvous->Stop();
+    if (passes != nullptr) passes->Stop();
   };
   const auto start = [&]() -> absl::Status {
     ASSIGN_OR_RETURN(
@@ -325,7 +351,8 @@ absl::Status Serve(const NodeFlags& flags,
         SessionLinks::Listen(SessionOffers(flags, session_service), &sessions,
                              certificates, listens_for("sessions")));
     std::vector<grpc::Service*> services = {&session_service, &debug};
-    const std::vector<grpc::Service*> of_peers = {rendezvous.get(), &vouches};
+    std::vector<grpc::Service*> of_peers = {rendezvous.get(), &vouches};
+    if (passes != nullptr) of_peers.push_back(passes.get());
     const std::string peer_listen =
         PeerListen(flags, /*secure=*/credentials != nullptr);
     if (peer_listen.empty()) {

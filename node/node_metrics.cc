@@ -301,7 +301,20 @@ void DescribeLinks(const NodeSample& sample, ChainFamilies* out) {
     out->Counter(
         "kamino_link_turned_down_total",
         "Messages that were not taken in: rejected (answered with why), "
-        "stray (on a link they do not belong on), malformed.",
+        "stray (out of turn), malformed (which ended their link).",
+        count, {{"reason", reason}});
+  }
+  const LinkHub::Ended& ended = sample.links_ended;
+  const std::pair<const char*, uint64_t> ends[] = {{"impostor", ended.impostor},
+                                                   {"denied", ended.denied},
+                                                   {"nonsense", ended.nonsense},
+                                                   {"unused", ended.unused}};
+  for (const auto& [reason, count] : ends) {
+    out->Counter(
+        "kamino_links_ended_total",
+        "Links that this node ended for who was at the other end: an impostor, "
+        "denied (may not be there any more), nonsense (sent what is no "
+        "message), unused (of no use here).",
         count, {{"reason", reason}});
   }
 }

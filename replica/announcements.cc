@@ -112,7 +112,9 @@ std::optional<RequestIdentity> Announcements::TakeBlamed() {
 
 void Announcements::OnAnnounce(const kamino::internal::v1::Announce& announce,
                                LinkId link) {
-  if (head_id_.empty()) return outbox_->CountMalformed();
+  if (head_id_.empty()) {
+    return outbox_->Misfit(link, "an announcement comes from no head");
+  }
   heard_.reset();
   if (announce.has_request()) {
     heard_ = {head_id_, head_incarnation_, FromProto(announce.request())};

@@ -1,5 +1,7 @@
 #include "replica/arbitration.h"
 
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "glog/logging.h"
 
@@ -59,7 +61,9 @@ void Arbitration::OnVote(LinkId link, const Vote& vote) {
 
 void Arbitration::OnAsked(LinkId link, absl::string_view bytes, bool sound) {
   const auto entry = LogEntry::Check(bytes, options_.mode);
-  if (!entry.ok()) return outbox_->CountMalformed();
+  if (!entry.ok()) {
+    return outbox_->Misfit(link, std::string(entry.status().message()));
+  }
   // It is asked again; by then it may have executed all before.
   if (entry->first() != ring_->applied() + 1 ||
       ring_->applied() != ring_->received() || dispute_->open() || !sound) {
@@ -86,7 +90,10 @@ void Arbitration::OnConvict(LinkId link, uint64_t first, uint64_t completed) {
   }
   // What is complete was borne out by all.
   if (first <= completed || first > ring_->applied()) {
-    return outbox_->CountMalformed();
+    return outbox_->Misfit(
+        link, absl::StrCat("a conviction is of mutation ", first,
+                           ", where those up to ", completed, " of ",
+                           ring_->applied(), " are complete"));
   }
   Convict(first, "two others");
 }

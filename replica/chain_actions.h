@@ -43,9 +43,11 @@ struct Actions {
 
 // Messages that were not taken in. Some are normal while a view changes.
 struct TurnedDown {
-  uint64_t rejected = 0;   // answered with Reject
-  uint64_t stray = 0;      // on a link they do not belong on; ignored
-  uint64_t malformed = 0;  // at odds with what the sender can know; ignored
+  uint64_t rejected = 0;  // answered with Reject
+  uint64_t stray = 0;     // out of turn on their link; ignored
+  // At odds with what the sender can know, or on a link on which only somebody
+  // else may send that: they have ended their links.
+  uint64_t malformed = 0;
 };
 
 }  // namespace kamino::replica

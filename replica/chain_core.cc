@@ -133,11 +133,6 @@ std::vector<ChainCore::LinkState> ChainCore::links() const {
   return states;
 }
 
-bool ChainCore::Uses(LinkId link) const {
-  return upstream_.Has(link) || completions_.Has(link) ||
-         downstream_.Has(link) || joiner_.Has(link);
-}
-
 bool ChainCore::has_state() const {
   return record_->state().condition != Condition::kReceiving;
 }
@@ -323,7 +318,10 @@ void ChainCore::OnLinkOpened(LinkId link, absl::Time now, Actions* actions) {
 
 void ChainCore::OnLinkClosed(LinkId link, absl::Time now, Actions* actions) {
   const Outbox::Delivery delivery(&outbox_, actions);
-  if (link == kNoLink) return;
+  if (link != kNoLink) Lose(link, now);
+}
+
+void ChainCore::Lose(LinkId link, absl::Time now) {
   upstream_.OnClosed(link);
   completions_.OnClosed(link, now);
   mending_.OnLinkClosed(link);

@@ -27,6 +27,9 @@
 //     then its log entries, and only then a place in the chain (section 5.2);
 //   - Departures: what members that left will lack when they come back;
 //   - Outbox: what they have to say.
+// Which message may come by which link says one table, MessageRules. What may
+// not, or is at odds with what its sender can know, ends the link and never the
+// node; a peer that goes on so is met again after growing pauses (Misfits).
 // The head's own part (admission, locks, outcomes) lies in head/, which calls
 // AppendLocal and CommitLocal and is told by Actions::completed.
 //
@@ -56,6 +59,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "base/log_limit.h"
 #include "engine/transaction.h"
 #include "kamino/internal/v1/chain.pb.h"
 #include "kamino/v1/kamino.pb.h"
@@ -79,6 +83,8 @@
 #include "replica/log_entry.h"
 #include "replica/log_ring.h"
 #include "replica/mending.h"
+#include "replica/message_rules.h"
+#include "replica/misfits.h"
 #include "replica/node_record.h"
 #include "replica/outbox.h"
 #include "replica/place.h"
@@ -208,8 +214,9 @@ class ChainCore {
     bool connected;
   };
   std::vector<LinkState> links() const;
-  // Whether a part of the core has a use for that link now.
-  bool Uses(LinkId link) const;
+  // What a part of the core has that link for now.
+  LinkUse UseOf(LinkId link) const;
+  bool Uses(LinkId link) const { return UseOf(link) != LinkUse::kNone; }
 
  private:
   using Message = kamino::internal::v1::ChainMessage;
@@ -249,6 +256,14 @@ class ChainCore {
 
   // False, with the answer given, when the message is of another view.
   bool CheckView(LinkId link, const Message& message);
+  void TakeMessage(LinkId link, const Message& message,
+                   absl::string_view payload, absl::Time now);
+  // Ends links by which came what may not come by them.
+  void EndMisfits(absl::Time now);
+  // Of a link that has a use.
+  std::string PeerOf(LinkId link) const;
+  // A link is gone, or will be.
+  void Lose(LinkId link, absl::Time now);
   // Why no link is taken up by this Hello; "" if it is.
   std::string RefuseHello(LinkId link, const kamino::internal::v1::Hello& hello,
                           absl::Time now) const;
@@ -303,6 +318,8 @@ class ChainCore {
   // Its heap is what the operations applied so far have made of it, and nothing
   // is known against it.
   bool may_compare() const;
+  // A node that joins asks to go on: it is not sent what cannot be read.
+  void CheckResumed(const kamino::internal::v1::Hello& hello);
   // The successor asks for the entry after what it has received, perhaps again:
   // it may be this node's bytes that are damaged. False: it does not get it.
   bool CheckUnsent(const kamino::internal::v1::Sync& sync);
@@ -347,6 +364,9 @@ class ChainCore {
   ScrubExchange scrub_exchange_;
   Debt append_debt_;
   Debt completion_debt_;
+  Misfits misfits_;
+  LogLimit told_misfits_;
+  LogLimit told_refusals_;
 };
 
 }  // namespace kamino::replica

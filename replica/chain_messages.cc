@@ -17,6 +17,16 @@ using kamino::internal::v1::LINK_PURPOSE_TRANSFER;
 using kamino::internal::v1::Sync;
 using membership::Condition;
 
+namespace {
+
+std::string NameOf(kamino::internal::v1::ChainMessage::MessageCase kind) {
+  const auto* field =
+      kamino::internal::v1::ChainMessage::descriptor()->FindFieldByNumber(kind);
+  return field == nullptr ? "an empty message" : field->name();
+}
+
+}  // namespace
+
 bool ChainCore::CheckView(LinkId link, const Message& message) {
   if (message.view_id() == place_.view.id &&
       (place_.inside() || joiner_.Has(link))) {
@@ -41,13 +51,23 @@ void ChainCore::OnMessage(LinkId link, const Message& message,
                           Actions* actions) {
   const Outbox::Delivery delivery(&outbox_, actions);
   if (outbox_.failed() || damage_.condemned()) return;
+  TakeMessage(link, message, payload, now);
+  EndMisfits(now);
+}
+
+void ChainCore::TakeMessage(LinkId link, const Message& message,
+                            absl::string_view payload, absl::Time now) {
   if (message.chain_id() != options_.chain_id) {
-    outbox_.CountMalformed();
-    LOG(WARNING) << "ignored a message of chain " << message.chain_id();
-    return;
+    return outbox_.Misfit(
+        link, absl::StrCat("a message is of chain ", message.chain_id()));
   }
   if (message.has_reject()) return OnReject(link, message, now);
   if (!CheckView(link, message)) return;
+  if (!MayCome(message.message_case(), UseOf(link))) {
+    return outbox_.Misfit(
+        link, absl::StrCat(NameOf(message.message_case()),
+                           " does not come from ", LinkUseName(UseOf(link))));
+  }
   switch (message.message_case()) {
     case Message::kHello:
       return OnHello(link, message.hello(), now);
@@ -94,9 +114,7 @@ void ChainCore::OnMessage(LinkId link, const Message& message,
       return OnTransferMessage(link, message, now);
     case Message::kReject:
     case Message::MESSAGE_NOT_SET:
-      outbox_.CountMalformed();
-      LOG(WARNING) << "ignored an empty chain message";
-      return;
+      return;  // no rule has it come
   }
 }
 
@@ -104,10 +122,18 @@ void ChainCore::OnMessage(LinkId link, const Message& message,
 
 std::string ChainCore::RefuseHello(LinkId link, const Hello& hello,
                                    absl::Time now) const {
-  if (Uses(link)) return "this link has its purpose already";
   std::string refusal =
       RefuseStranger(options_, record_->state(), place_.view, hello);
+  if (refusal.empty() && options_.identity_of != nullptr) {
+    refusal = RefuseImpostor(options_, place_.view, hello,
+                             options_.identity_of(link));
+  }
   if (!refusal.empty()) return refusal;
+  if (now < misfits_.PausedUntil(hello.node_id())) {
+    return absl::StrCat(hello.node_id(),
+                        " has sent what no correct node does, "
+                        "again; it has to wait for a moment");
+  }
   if (hello.purpose() == LINK_PURPOSE_TRANSFER) {
     const bool may_give = is_tail() && condition() == Condition::kSound &&
                           !dispute_.open() && beyond_doubt();
@@ -119,11 +145,14 @@ std::string ChainCore::RefuseHello(LinkId link, const Hello& hello,
 void ChainCore::OnHello(LinkId link, const Hello& hello, absl::Time now) {
   std::string refusal = RefuseHello(link, hello, now);
   if (!refusal.empty()) {
-    LOG(WARNING) << "turned a link away: " << refusal;
+    if (const auto end = told_refusals_.Take(now)) {
+      LOG(WARNING) << "turned a link away: " << refusal << *end;
+    }
     return outbox_.Reject(link, std::move(refusal), /*behind=*/false);
   }
   switch (hello.purpose()) {
     case LINK_PURPOSE_TRANSFER:
+      CheckResumed(hello);
       departures_.OnApplied();
       return donor_.Begin(link, hello, departures_.For(hello),
                           scrub_.borne_out(), now);
@@ -270,7 +299,9 @@ void ChainCore::OnCompletion(LinkId link, uint64_t applied) {
   if (!outbox_.Belongs(completions_.Has(link) && is_head())) return;
   const uint64_t reached = std::min(applied, ring_->applied());
   if (reached > ring_->cleaned() && !ring_->EndsEntry(reached)) {
-    return outbox_.CountMalformed();
+    return outbox_.Misfit(link, absl::StrCat("mutation ", applied,
+                                             " is completed, which ends no "
+                                             "entry"));
   }
   completions_.CompleteTo(reached);
   // What the tail has applied the successor has, which says so later.

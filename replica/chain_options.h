@@ -73,6 +73,10 @@ struct ChainOptions {
   uint64_t scrub_range_bytes = 256u << 10;
   absl::Duration scrub_min_pass = absl::ZeroDuration();
   absl::Duration scrub_retry = absl::Seconds(1);
+  // Who is at the other end of a link that is established, by its certificate,
+  // as a URI (security/identity.h); "": nobody. Null: links are in the clear,
+  // and a node is who it says it is.
+  std::function<std::string(uint64_t link)> identity_of;
   // Told of the stages of log entries; may be null. It outlives the core.
   StageWatch* stages = nullptr;
   // Told of each log entry once it is durable in this node's ring; for tests

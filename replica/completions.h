@@ -57,6 +57,7 @@ class Completions {
   void Leave();
   void OnClosed(LinkId link, absl::Time now);
   void OnTick(absl::Time now) { dialer_.OnTick(now); }
+  void Delay(absl::Time until) { dialer_.Delay(until); }
 
   // --- At the tail.
 

@@ -21,6 +21,10 @@ void Dialer::Hasten(absl::Time now) {
   if (state_ == State::kWaiting) due_ = std::min(due_, now);
 }
 
+void Dialer::Delay(absl::Time until) {
+  if (state_ == State::kWaiting) due_ = std::max(due_, until);
+}
+
 void Dialer::Adopt(LinkId link) {
   if (!Has(link)) outbox_->Close(link_);
   link_ = link;

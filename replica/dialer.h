@@ -4,6 +4,7 @@
 //   state         input                 next          effects
 //   kIdle         Aim                   kWaiting
 //   kWaiting      Hasten                kWaiting      not later than now
+//                 Delay                 kWaiting      not before then
 //                 OnTick, when due      kConnecting   opens a link
 //   kConnecting   OnOpened              kGreeting     Hello is due
 //                 Establish             kEstablished
@@ -57,6 +58,8 @@ class Dialer {
   // Reaches for the member from `at` on, at the next OnTick.
   void Aim(const membership::Member& member, absl::Time at);
   void Hasten(absl::Time now);
+  // The next attempt is not before that.
+  void Delay(absl::Time until);
   // Takes over a link that the other side opened. It is not opened anew.
   void Adopt(LinkId link);
 

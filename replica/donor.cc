@@ -59,6 +59,9 @@ std::string Donor::Refuse(const Hello& hello, const View& view, bool may_give,
                         hello.node_id(), " now");
   }
   if (hello.node_id().empty()) return "a node without a name cannot join";
+  if (hello.incarnation() == 0) {
+    return absl::StrCat(hello.node_id(), " does not say in which life it is");
+  }
   for (const Member& member : view.members) {
     if (member.node_id == hello.node_id()) {
       return absl::StrCat(hello.node_id(), " is in view ", view.id);
@@ -66,6 +69,10 @@ std::string Donor::Refuse(const Hello& hello, const View& view, bool may_give,
   }
   if (!joining_.empty() && joining_ != hello.node_id() && !Stutters(now)) {
     return absl::StrCat(joining_, " is joining just now");
+  }
+  if (joining_ == hello.node_id() &&
+      hello.incarnation() < joining_incarnation_) {
+    return absl::StrCat(joining_, " is joining in a later life");
   }
   return "";
 }
@@ -102,6 +109,7 @@ void Donor::Begin(LinkId link, const Hello& hello, const Departures::Plan& plan,
   if (state() == State::kCopying) copy_->EndSending();
   downstream_->Join(link);
   joining_ = hello.node_id();
+  joining_incarnation_ = hello.incarnation();
   progressed_ = now;
   paused_ = absl::ZeroDuration();
   braked_ = told_ = awaits_wanted_ = false;
@@ -314,7 +322,7 @@ void Donor::Forget() {
 }
 
 void Donor::ForgetUnreadable(uint64_t first) {
-  unreadable_ = std::max(unreadable_, first);
+  NoteUnreadable(first);
   Forget();
 }
 

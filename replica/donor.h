@@ -50,6 +50,7 @@
 #ifndef KAMINO_REPLICA_DONOR_H_
 #define KAMINO_REPLICA_DONOR_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -87,8 +88,8 @@ class Donor {
   // Log entries are kept for a node that was joining and is gone.
   bool retains() const { return retain_until_.has_value(); }
 
-  // Why the node cannot join here and now; "" if it can. `may_give`: this node
-  // is the tail, and sound.
+  // Why the node cannot join here and now; "" if it can: also again, in the
+  // same life or in a later one. `may_give`: this node is the tail, and sound.
   std::string Refuse(const kamino::internal::v1::Hello& hello,
                      const membership::View& view, bool may_give,
                      absl::Time now) const;
@@ -116,6 +117,10 @@ class Donor {
   // The same, and the entry that begins with this mutation cannot be sent any
   // more: who joins and lacks it gets the heap.
   void ForgetUnreadable(uint64_t first);
+  // The same before anybody has asked for it.
+  void NoteUnreadable(uint64_t first) {
+    unreadable_ = std::max(unreadable_, first);
+  }
   // As Forget, where somebody joins or something is retained: what the heap
   // holds now is no state of the chain, and must not be given on.
   void Stop();
@@ -160,6 +165,7 @@ class Donor {
   TransferStats* const stats_;
 
   std::string joining_;
+  uint64_t joining_incarnation_ = 0;  // of that node; 0: it does not say
   // While kCopying.
   bool awaits_wanted_ = false;  // nothing is sent before
   uint64_t chunks_sent_ = 0;

@@ -1,7 +1,10 @@
 #include "replica/downstream.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
+
+#include "absl/strings/str_cat.h"
 
 namespace kamino::replica {
 
@@ -13,6 +16,10 @@ namespace {
 
 // Of log entries that are on their way to the successor, unacknowledged.
 constexpr uint64_t kWindowBytes = 16u << 20;
+
+std::string WithinAnEntry(uint64_t cursor) {
+  return absl::StrCat("a cursor at mutation ", cursor, " is within an entry");
+}
 
 }  // namespace
 
@@ -78,14 +85,18 @@ void Downstream::ContinueAfter(uint64_t sequence) {
 
 void Downstream::OnAppendAck(uint64_t received) {
   if (!replicates()) return;
-  if (received > most_sent_) outbox_->CountMalformed();
+  if (received > most_sent_) {
+    return outbox_->Misfit(
+        link(), absl::StrCat("mutations up to ", received,
+                             " are acknowledged, of those up to ", most_sent_,
+                             " that were sent"));
+  }
   // Acknowledgements come before clean-ups, so the entries are still here.
   acked_ = std::max(acked_, std::min(ring_->cleaned(), sent_));
   while (acked_ < std::min(received, sent_)) {
     const LogEntry entry = ring_->EntryOf(acked_ + 1);
     if (entry.last() > received) {  // within an entry
-      outbox_->CountMalformed();
-      break;
+      return outbox_->Misfit(link(), WithinAnEntry(received));
     }
     acked_ = entry.last();
     sent_bytes_ -= std::min<uint64_t>(sent_bytes_, entry.bytes().size());
@@ -98,7 +109,11 @@ bool Downstream::OnCleaned(uint64_t cleaned) {
   const bool can_have = cleaned <= most_sent_ && (cleaned <= ring_->cleaned() ||
                                                   ring_->EndsEntry(cleaned));
   if (!can_have) {
-    outbox_->CountMalformed();
+    outbox_->Misfit(link(), cleaned <= most_sent_
+                                ? WithinAnEntry(cleaned)
+                                : absl::StrCat("mutations up to ", cleaned,
+                                               " are cleaned, of those up to ",
+                                               most_sent_, " that were sent"));
     return false;
   }
   // It was sent that before it asked to be sent some of it again.

@@ -92,6 +92,7 @@ class Downstream {
   void OnClosed(LinkId link, absl::Time now);
   void OnRejected(LinkId link, absl::Time now);
   void OnTick(absl::Time now);
+  void Delay(absl::Time until) { dialer_.Delay(until); }
 
   // It said that it holds everything up to `sequence`, and wants what follows.
   // It may hold more: entries were on their way, or are. `sequence` ends an

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "membership/condition.h"
+#include "membership/member_identity.h"
 #include "membership/view.h"
 
 namespace kamino::replica {
@@ -15,6 +16,7 @@ void DescribeNode(const ChainOptions& options, const NodeState& state,
                   Hello* hello) {
   hello->set_cluster_id(options.cluster_id);
   hello->set_node_id(options.node_id);
+  hello->set_incarnation(options.incarnation);
   hello->set_heap_bytes(options.heap_bytes);
   membership::ToMessage(options.agreement, hello->mutable_agreement_ranges());
   hello->set_cluster_uuid(BytesOf(state.cluster_uuid));
@@ -71,7 +73,27 @@ std::string RefuseNeighbour(const ChainOptions& options, const NodeState& state,
     return absl::StrCat(hello.node_id(), " is not the neighbour of ",
                         options.node_id, " in view ", place.view.id);
   }
+  if (hello.incarnation() != expected->incarnation) {
+    return absl::StrCat("this is ", hello.node_id(),
+                        " in another life than "
+                        "that of view ",
+                        place.view.id);
+  }
   return "";
+}
+
+std::string RefuseImpostor(const ChainOptions& options,
+                           const membership::View& view, const Hello& hello,
+                           const std::string& identity) {
+  std::string expected =
+      membership::NodeIdentity(options.cluster_id, hello.node_id());
+  for (const Member& member : view.members) {
+    if (member.node_id != hello.node_id()) continue;
+    expected = membership::IdentityOf(options.cluster_id, member);
+  }
+  if (identity == expected) return "";
+  return absl::StrCat(identity.empty() ? "nobody" : identity, " says it is ",
+                      hello.node_id(), ", which is ", expected);
 }
 
 }  // namespace kamino::replica

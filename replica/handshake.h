@@ -22,10 +22,17 @@ std::string RefuseStranger(const ChainOptions& options, const NodeState& state,
                            const membership::View& view,
                            const kamino::internal::v1::Hello& hello);
 // Why the sender is no neighbour of this node, by the link's purpose: its
-// predecessor, or the tail that completes to this head.
+// predecessor, or the tail that completes to this head, in the life that the
+// view has of it.
 std::string RefuseNeighbour(const ChainOptions& options, const NodeState& state,
                             const Place& place,
                             const kamino::internal::v1::Hello& hello);
+// Why `identity`, which the other end of the link has proved, is not that of
+// the node that says this, as the view has it; "" if it is.
+std::string RefuseImpostor(const ChainOptions& options,
+                           const membership::View& view,
+                           const kamino::internal::v1::Hello& hello,
+                           const std::string& identity);
 
 }  // namespace kamino::replica
 

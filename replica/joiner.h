@@ -90,6 +90,7 @@ class Joiner {
   void OnClosed(LinkId link, absl::Time now);
   void OnRejected(LinkId link, absl::Time now);
   void OnTick(absl::Time now);
+  void Delay(absl::Time until) { dialer_.Delay(until); }
 
   enum class Effect {
     kNone,

@@ -291,6 +291,17 @@ absl::Status LogEntry::VisitWrittenObjects(
       [&visit](const IntentRecord& record) { visit(record.object); });
 }
 
+bool LogEntry::IsWithin(uint64_t heap_bytes) const {
+  bool within = true;
+  const absl::Status visited =
+      VisitIntents([heap_bytes, &within](const IntentRecord& record) {
+        const uint64_t bytes = uint64_t{record.offset} + record.length;
+        within = within && record.object != 0 && record.object <= heap_bytes &&
+                 bytes <= heap_bytes - record.object;
+      });
+  return visited.ok() && within;
+}
+
 absl::StatusOr<engine::WriteSet> LogEntry::WriteSet() const {
   ASSIGN_OR_RETURN(Declared declared, ReadDeclared());
   return std::move(declared.write_set);

@@ -96,6 +96,9 @@ class LogEntry {
   absl::Status VisitWrittenObjects(
       absl::FunctionRef<void(engine::ObjectId object)> visit) const;
 
+  // Whether all that the write set names is of a heap of that size.
+  bool IsWithin(uint64_t heap_bytes) const;
+
   // An intent log in the sense of section 3: a node whose execution touches
   // anything else stops. kDataLoss as above.
   absl::StatusOr<engine::WriteSet> WriteSet() const;

@@ -123,6 +123,13 @@ Mending::Mended Mending::OnFetched(LinkId link, const Fetched& fetched,
       fetched.bytes_size() != static_cast<int>(asking_.asked - asking_.done)) {
     return std::nullopt;  // an answer to what was asked again
   }
+  for (int i = 0; i < fetched.bytes_size(); ++i) {
+    const Intent& intent = asking_.intents[asking_.done + i];
+    if (fetched.bytes(i).size() == NeededBytes(intent, mend_)) continue;
+    return Misfit(absl::StrCat("of object ", intent.object, " ",
+                               fetched.bytes(i).size(), " bytes came; ",
+                               NeededBytes(intent, mend_), " were asked for"));
+  }
   untouched_ = false;
   for (const std::string& bytes : fetched.bytes()) {
     const Intent& intent = asking_.intents[asking_.done++];
@@ -134,6 +141,11 @@ Mending::Mended Mending::OnFetched(LinkId link, const Fetched& fetched,
   }
   if (asking_.done == asking_.intents.size()) return End();
   SendFetch(now);
+  return std::nullopt;
+}
+
+Mending::Mended Mending::Misfit(std::string why) {
+  outbox_->Misfit(link_, std::move(why));
   return std::nullopt;
 }
 

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "kamino/internal/v1/chain.pb.h"
@@ -74,8 +75,17 @@ class Outbox {
 
   // Whether a message came on the link it belongs on; counts it if not.
   bool Belongs(bool on_its_link);
-  void CountMalformed() { ++turned_down_.malformed; }
   const TurnedDown& turned_down() const { return turned_down_; }
+
+  // What came on the link no correct peer sends there: it is not taken in, and
+  // ends the link once this input is over.
+  struct MisfitLink {
+    LinkId link;
+    std::string why;
+  };
+  void Misfit(LinkId link, std::string why);
+  // Those of the input so far.
+  std::vector<MisfitLink> TakeMisfits() { return std::exchange(misfits_, {}); }
 
   // What was said while there was no delivery.
   Actions Take() { return std::exchange(kept_, Actions()); }
@@ -88,6 +98,7 @@ class Outbox {
   Actions kept_;
   Actions* actions_ = &kept_;  // where what is said goes
   TurnedDown turned_down_;
+  std::vector<MisfitLink> misfits_;
 };
 
 }  // namespace kamino::replica

@@ -45,7 +45,7 @@ void ScrubExchange::OnCompare(LinkId link, Compare compare, bool may_compare,
                               absl::Time now) {
   if (!outbox_->Belongs(upstream_->Has(link))) return;
   if (!AreOfMembers(compare.votes(), place_->index)) {
-    return outbox_->CountMalformed();
+    return outbox_->Misfit(link, "votes are not those of the members");
   }
   // After exactly the same operations; else the head asks again.
   if (!may_compare || ring_->applied() != compare.position() ||
@@ -88,7 +88,7 @@ void ScrubExchange::OnCompared(LinkId link, const Compared& compared,
   }
   if (!AreOfMembers(compared.votes(),
                     static_cast<int>(place_->view.members.size()))) {
-    return outbox_->CountMalformed();
+    return outbox_->Misfit(link, "votes are not those of the members");
   }
   Conclude(compared, now);
 }

@@ -48,18 +48,41 @@ void Upstream::FallBehind() {
   state_ = State::kGap;
 }
 
+std::string Upstream::Misfit(const absl::StatusOr<LogEntry>& entry) const {
+  if (!entry.ok()) return std::string(entry.status().message());
+  if (entry->chain_id() != options_.chain_id) {
+    return absl::StrCat("a log entry is of chain ", entry->chain_id());
+  }
+  if (entry->view_id() > outbox_->view_id()) {
+    return absl::StrCat("a log entry is of view ", entry->view_id(),
+                        ", in view ", outbox_->view_id());
+  }
+  if (entry->first() <= ring_->received() &&
+      entry->last() > ring_->received()) {
+    return absl::StrCat("a log entry of mutations ", entry->first(), " to ",
+                        entry->last(),
+                        " begins within what was received, up "
+                        "to ",
+                        ring_->received());
+  }
+  if (entry->bytes().size() > ring_->max_entry_bytes()) {
+    return absl::StrCat("a log entry has ", entry->bytes().size(),
+                        " bytes; the ring takes at most ",
+                        ring_->max_entry_bytes());
+  }
+  if (options_.heap_bytes != 0 && !entry->IsWithin(options_.heap_bytes)) {
+    return absl::StrCat("a log entry writes beyond the heap's ",
+                        options_.heap_bytes, " bytes");
+  }
+  return "";
+}
+
 bool Upstream::Take(absl::string_view bytes, bool may_append) {
   if (!attached()) return false;
   const absl::StatusOr<LogEntry> entry = LogEntry::Check(bytes, options_.mode);
-  if (!entry.ok() || entry->chain_id() != options_.chain_id) {
-    LOG(WARNING) << "ignored " << bytes.size()
-                 << " bytes that were sent for a log entry: "
-                 << (entry.ok() ? "of another chain"
-                                : entry.status().message());
-    outbox_->CountMalformed();
-    // It may be what was sent again.
-    FallBehind();
-    owed_.sync = true;
+  if (std::string why = Misfit(entry); !why.empty()) {
+    // The neighbour learns by the next link's Sync where to go on.
+    outbox_->Misfit(link_, std::move(why));
     return false;
   }
   if (entry->first() <= ring_->received()) {

@@ -9,12 +9,12 @@
 //             Take, behind a gap        kGap      owes a Sync
 //             Take, the ring is full    kGap      owes a Sync once it has room
 //             Take, may not append yet  kGap
-//             Take, not a sound entry   kGap      counted; owes a Sync
 //   kGap      Take, the next            kInOrder  as above
 //             Take, behind a gap        kGap
-//             Take, not a sound entry   kGap      counted; owes a Sync
 //             AskAgain                  kGap      owes a Sync
-//   these     OnCleaned                           owes a clean-up, and the Sync
+//   these     Take, no sound entry                a misfit: the link is ended,
+//                                                 and Sync is said on the next
+//             OnCleaned                           owes a clean-up, and the Sync
 //                                                 that waited for room
 //             Acknowledge                         sends what it owes: a Sync
 //                                                 says all there is to be said;
@@ -36,11 +36,14 @@
 #define KAMINO_REPLICA_UPSTREAM_H_
 
 #include <cstdint>
+#include <string>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "replica/chain_actions.h"
 #include "replica/chain_options.h"
+#include "replica/log_entry.h"
 #include "replica/log_ring.h"
 #include "replica/outbox.h"
 
@@ -69,8 +72,8 @@ class Upstream {
   void Leave();
 
   // True when the log entry, `bytes` as they came, was appended to the ring.
-  // `may_append`: whether what this node has may be added to. What fails stops
-  // the node.
+  // `may_append`: whether what this node has may be added to. What fails here
+  // stops the node; what is wrong with the entry, its link (Outbox::Misfit).
   bool Take(absl::string_view bytes, bool may_append);
   // What was turned away may come now.
   void AskAgain();
@@ -97,6 +100,8 @@ class Upstream {
     uint64_t bytes = 0;
   };
 
+  // Why no correct neighbour sends that; "" if one may.
+  std::string Misfit(const absl::StatusOr<LogEntry>& entry) const;
   // What came is not the next entry.
   void FallBehind();
   // Whether the window or a ring, this one or one before it, may run full.

@@ -42,6 +42,7 @@ constexpr Timeout kTimeouts[] = {
     {"/kamino.internal.v1.MembershipService/Heartbeat", kShort},
     {"/kamino.internal.v1.VouchService/Vouch", kShort},
     {"/kamino.internal.v1.VerbsLinks/Connect", kLong},
+    {"/kamino.internal.v1.ChainLinks/GetPass", kShort},
 };
 
 }  // namespace

@@ -64,6 +64,7 @@ constexpr AccessRule kTable[] = {
     Call("/kamino.internal.v1.MembershipService/Heartbeat", kNodes),
     Call("/kamino.internal.v1.VouchService/Vouch", kNodes),
     Call("/kamino.internal.v1.VerbsLinks/Connect", kNodes),
+    Call("/kamino.internal.v1.ChainLinks/GetPass", kNodes),
 
     Call("/grpc.health.v1.Health/Check", kEverybody),
     Call("/grpc.health.v1.Health/Watch", kEverybody),

@@ -9,6 +9,7 @@
 #include "base/is_told.h"
 #include "base/status_macros.h"
 #include "glog/logging.h"
+#include "membership/member_identity.h"
 #include "replica/chain_frame.h"
 
 namespace kamino::node {
@@ -24,6 +25,9 @@ absl::Span<const std::byte> AsBytes(absl::string_view text) {
 
 // Attempts with one transport before the next one has its turn.
 constexpr int kAttemptsPerTransport = 2;
+
+// Between two looks at who may have links.
+constexpr absl::Duration kLookEvery = absl::Seconds(1);
 
 // Between an address and the host that it is good for.
 constexpr char kHostMark[] = "#";
@@ -50,8 +54,18 @@ std::string Advertised(const std::string& advertise, const std::string& own) {
 // The transport's view of one link.
 class LinkHub::Handler : public transport::LinkHandler {
  public:
-  Handler(LinkHub* hub, LinkId id, std::shared_ptr<Received> received)
-      : hub_(hub), id_(id), received_(std::move(received)) {}
+  // `expected`: who is to be at the other end; "": whoever is.
+  Handler(LinkHub* hub, LinkId id, std::shared_ptr<Received> received,
+          std::string expected = "")
+      : hub_(hub),
+        id_(id),
+        received_(std::move(received)),
+        expected_(std::move(expected)) {}
+
+  absl::Status OnPeerKnown(const std::string& identity) override {
+    if (expected_.empty() || identity == expected_) return absl::OkStatus();
+    return hub_->RefuseImpostor(identity, expected_);
+  }
 
   void OnConnected(const std::shared_ptr<Link>&) override {
     hub_->OnOutcome(id_, true);
@@ -70,6 +84,7 @@ class LinkHub::Handler : public transport::LinkHandler {
           << "closed a link that sent " << bytes.size()
           << " bytes: " << frame.status().message() << *end;
       damaged_ = true;
+      hub_->ended_.nonsense.fetch_add(1, std::memory_order_relaxed);
       hub_->Close(id_);
       return;
     }
@@ -95,6 +110,7 @@ class LinkHub::Handler : public transport::LinkHandler {
   LinkHub* const hub_;
   const LinkId id_;
   const std::shared_ptr<Received> received_;
+  const std::string expected_;
   bool damaged_ = false;  // by a message that was none
 };
 
@@ -124,6 +140,10 @@ absl::Status LinkHub::Listen(const Offer& offer) {
   ASSIGN_OR_RETURN(port.transport, offer.factory.Make(options));
   auto listener =
       port.transport->Listen(offer.listen, [this](std::shared_ptr<Link> link) {
+        if (options_.knows_peers && link->peer_identity().empty()) {
+          (void)RefuseImpostor("", "");
+          return std::shared_ptr<Handler>();
+        }
         absl::MutexLock lock(&mutex_);
         const LinkId id = next_accepted_;
         next_accepted_ += 2;
@@ -215,7 +235,11 @@ void LinkHub::Open(LinkId id, const membership::Member& member) {
     absl::MutexLock lock(&mutex_);
     Connection& connection = connections_[id];
     connection.opening_to = member.node_id;
-    handler = std::make_shared<Handler>(this, id, connection.received);
+    handler = std::make_shared<Handler>(
+        this, id, connection.received,
+        options_.knows_peers
+            ? membership::IdentityOf(options_.cluster_id, member)
+            : "");
   }
   auto link = port.transport->Connect(address, std::move(handler));
   if (!link.ok()) {
@@ -252,6 +276,51 @@ void LinkHub::Close(LinkId id) {
   if (link != nullptr) link->Close();
 }
 
+absl::Status LinkHub::RefuseImpostor(const std::string& identity,
+                                     const std::string& expected) {
+  ended_.impostor.fetch_add(1, std::memory_order_relaxed);
+  const std::string why =
+      absl::StrCat(identity.empty() ? "nobody who has proved it" : identity,
+                   " is at the other end of a link",
+                   expected.empty() ? "" : " to ", expected);
+  if (const auto end = impostors_.Take(MonotonicNow())) {
+    LOG(WARNING) << "ended a link: " << why << *end;
+  }
+  return absl::PermissionDeniedError(why);
+}
+
+void LinkHub::CloseDenied(absl::Time now) {
+  if (!options_.knows_peers || options_.transport.admit == nullptr ||
+      now - looked_ < kLookEvery) {
+    return;
+  }
+  looked_ = now;
+  std::map<LinkId, std::shared_ptr<Link>> links;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (const auto& [id, connection] : connections_) {
+      if (connection.link != nullptr) links[id] = connection.link;
+    }
+  }
+  for (const auto& [id, link] : links) {
+    const std::string identity = link->peer_identity();
+    if (identity.empty()) continue;  // it is not established yet
+    const absl::Status admitted = options_.transport.admit(identity);
+    if (admitted.ok()) continue;
+    ended_.denied.fetch_add(1, std::memory_order_relaxed);
+    LOG(WARNING) << "ended a link with " << identity << ": "
+                 << admitted.message();
+    Close(id);
+  }
+}
+
+LinkHub::Ended LinkHub::ended() const {
+  return {ended_.impostor.load(std::memory_order_relaxed),
+          ended_.denied.load(std::memory_order_relaxed),
+          ended_.nonsense.load(std::memory_order_relaxed),
+          ended_.unused.load(std::memory_order_relaxed)};
+}
+
 void LinkHub::CloseUnused(absl::Time now,
                           absl::FunctionRef<bool(LinkId)> used) {
   std::map<LinkId, std::shared_ptr<Link>> unused;
@@ -267,10 +336,11 @@ void LinkHub::CloseUnused(absl::Time now,
     }
   }
   for (const auto& [id, link] : unused) {
-    LOG_IF(WARNING, IsTold(++closed_unused_))
+    const uint64_t unused =
+        ended_.unused.fetch_add(1, std::memory_order_relaxed) + 1;
+    LOG_IF(WARNING, IsTold(static_cast<int64_t>(unused)))
         << "closed a link from " << link->peer()
-        << ": nobody here has a use for it; such links so far: "
-        << closed_unused_;
+        << ": nobody here has a use for it; such links so far: " << unused;
     link->Close();
   }
 }
@@ -353,6 +423,13 @@ std::string LinkHub::TransportOf(LinkId id) {
   auto found = connections_.find(id);
   if (found == connections_.end() || found->second.link == nullptr) return "";
   return std::string(found->second.link->capabilities().name);
+}
+
+std::string LinkHub::IdentityOf(LinkId id) {
+  absl::MutexLock lock(&mutex_);
+  auto found = connections_.find(id);
+  if (found == connections_.end() || found->second.link == nullptr) return "";
+  return found->second.link->peer_identity();
 }
 
 LinkHub::Traffic LinkHub::TrafficOf(LinkId id) {

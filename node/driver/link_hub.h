@@ -69,6 +69,11 @@ class LinkHub {
     // Of where this node runs, see base/host_id.h; empty: shares memory with
     // nobody.
     std::string host_id;
+    // Transports tell who is at the other end (Link::peer_identity), and no
+    // link is had with anybody else than whom it was opened to, nor with whom
+    // `transport.admit` does not take any more.
+    bool knows_peers = false;
+    std::string cluster_id;  // of those identities
   };
 
   // Listens at once. Errors name the address.
@@ -99,6 +104,18 @@ class LinkHub {
                    absl::FunctionRef<bool(replica::LinkId)> used);
   // Name of the transport that carries a link; "" when it is gone.
   std::string TransportOf(replica::LinkId link);
+  // Who is at the other end, as a URI; "": nobody is known to be.
+  std::string IdentityOf(replica::LinkId link);
+  // Links that were ended here, by why.
+  struct Ended {
+    uint64_t impostor = 0;  // is not who it was opened to, or is nobody
+    uint64_t denied = 0;    // may not be there any more
+    uint64_t nonsense = 0;  // sent what is no message
+    uint64_t unused = 0;    // nobody here had a use for it
+  };
+  Ended ended() const;
+  // To be called again and again: ends links of those who may have none now.
+  void CloseDenied(absl::Time now);
   // Over that link so far; zeros when it is gone. What waits for credits is not
   // sent yet.
   struct Traffic {
@@ -141,6 +158,10 @@ class LinkHub {
   };
 
   LinkHub(Options options, Events events);
+  // Counts, and tells, that `identity` is at the other end of a link that was
+  // opened to `expected`, or that came ("").
+  absl::Status RefuseImpostor(const std::string& identity,
+                              const std::string& expected);
   absl::Status Listen(const Offer& offer);
   // What both sides have, the best first.
   std::vector<const Port*> Usable(const membership::Member& member) const;
@@ -166,8 +187,16 @@ class LinkHub {
   replica::LinkId next_accepted_ ABSL_GUARDED_BY(mutex_) = 2;  // even ones
   // Attempts in a row that failed, by node id; of all the nodes of a cluster.
   absl::flat_hash_map<std::string, int> failures_ ABSL_GUARDED_BY(mutex_);
-  int64_t closed_unused_ = 0;  // core thread only
-  LogLimit damaged_;           // links that sent what is no message
+  absl::Time looked_ = absl::InfinitePast();  // core thread only
+  struct Counts {
+    std::atomic<uint64_t> impostor{0};
+    std::atomic<uint64_t> denied{0};
+    std::atomic<uint64_t> nonsense{0};
+    std::atomic<uint64_t> unused{0};
+  };
+  Counts ended_;
+  LogLimit damaged_;    // links that sent what is no message
+  LogLimit impostors_;  // or whose other end is somebody else
 
   // As they were offered. Last: their threads use the above.
   std::vector<Port> ports_;

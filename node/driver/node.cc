@@ -68,6 +68,11 @@ Node::Node(NodeOptions options, NodeRuntime runtime,
   chain.chain.heap_bytes = storage_->heap()->region()->size();
   chain.chain.incarnation = storage_->record()->state().incarnation;
   chain.chain.agreement = agreement_;
+  if (options_.links.knows_peers) {
+    chain.chain.identity_of = [this](uint64_t link) {
+      return links_->IdentityOf(link);
+    };
+  }
   chain.chain.max_entry_bytes =
       MaxEntryBytes(options_.links.transport.max_message);
   chain.admission = options_.admission;
@@ -96,6 +101,7 @@ CoreExecutor::Hooks Node::ExecutorHooks() {
     results_.EndOverdue(Now());
     links_->CloseUnused(
         Now(), [this](LinkId link) { return node_->core().Uses(link); });
+    links_->CloseDenied(Now());
     NoteCondition(Now());
     ReportRole();
     if (user_ != nullptr) user_->OnTick(Now());
@@ -144,6 +150,7 @@ LinkHub::Events Node::HubEvents() {
 
 absl::Status Node::Listen() {
   LinkHub::Options options = options_.links;
+  options.cluster_id = options_.chain.cluster_id;
   options.transport.era = [this] { return view_board_.current()->view_id(); };
   options.transport.loop = core_->loop();
   ASSIGN_OR_RETURN(links_, LinkHub::Create(std::move(options), HubEvents()));
@@ -171,6 +178,7 @@ absl::Status Node::Join(const std::string& service_address,
       node_->OnView(view, Now());
       if (node_->core().view().id != before) ++view_changes_;
       view_board_.Publish(view);
+      if (events_.view != nullptr) events_.view(view);
       Report();
     });
   };

@@ -79,6 +79,7 @@ struct NodeSample {
   uint64_t result_bytes = 0;  // kept until what they are of is completed
   // As those of the status.
   std::vector<LinkHub::Traffic> links;
+  LinkHub::Ended links_ended;
   struct InCondition {
     uint64_t times = 0;
     absl::Duration time;
@@ -109,6 +110,8 @@ class Node {
     // After the node has decided on a batch, before anything of that leaves it;
     // for tests that keep a history. On the core thread. May be null.
     std::function<void(const ChainNode& node)> decided;
+    // Of each view that it learns of. On the core thread. May be null.
+    std::function<void(const membership::View& view)> view = nullptr;
   };
 
   // Starts the core thread and listens for links. `procedures` and `views`

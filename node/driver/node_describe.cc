@@ -170,6 +170,7 @@ void Node::Sample(ChainNode& node, NodeSample* sample) {
   for (const auto& state : node.core().links()) {
     sample->links.push_back(links_->TrafficOf(state.link));
   }
+  sample->links_ended = links_->ended();
   sample->conditions = conditions_;
 }
 

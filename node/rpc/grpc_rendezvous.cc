@@ -6,8 +6,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "base/status_macros.h"
+#include "grpcpp/security/auth_context.h"
 #include "rpc/answer.h"
 #include "rpc/channel.h"
+#include "rpc/peers.h"
 #include "rpc/status.h"
 
 namespace kamino::node {
@@ -96,6 +99,23 @@ absl::StatusOr<VerbsEndpoint> FromProto(const ProtoEndpoint& from) {
   return to;
 }
 
+// Whose certificate the call's other end has shown; nothing in the clear.
+std::optional<security::Certificate> SenderOf(
+    const grpc::AuthContext* context) {
+  if (context == nullptr) return std::nullopt;
+  auto sender = rpc::PeerOf(*context);
+  if (!sender.ok()) return std::nullopt;
+  return *std::move(sender);
+}
+
+absl::StatusOr<VerbsEndpoint> From(
+    const ProtoEndpoint& endpoint,
+    std::optional<security::Certificate> sender) {
+  ASSIGN_OR_RETURN(VerbsEndpoint from, FromProto(endpoint));
+  from.sender = std::move(sender);
+  return from;
+}
+
 }  // namespace
 
 // The context holds the channel, which must not end on a thread of gRPC's: it
@@ -178,7 +198,8 @@ void GrpcRendezvous::Exchange(const std::string& address,
               "verbs set-up: a node of chain ", call->response.chain_id(),
               " has answered; this is one of chain ", chain_id_)));
         } else if (status.ok()) {
-          call->reply(FromProto(call->response.endpoint()));
+          call->reply(From(call->response.endpoint(),
+                           SenderOf(call->context->auth_context().get())));
         } else {
           const absl::Status error = rpc::FromGrpc(status);
           call->reply(absl::Status(
@@ -211,7 +232,8 @@ grpc::ServerUnaryReactor* GrpcRendezvous::Connect(
     return reactor;
   }
   response->set_chain_id(chain_id_);
-  auto offer = FromProto(request->endpoint());
+  auto offer =
+      From(request->endpoint(), SenderOf(context->auth_context().get()));
   if (!offer.ok()) {
     rpc::Finish<ConnectRequest>(reactor, began, offer.status());
     return reactor;

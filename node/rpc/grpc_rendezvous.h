@@ -1,6 +1,7 @@
 // Sets up verbs links over the nodes' own gRPC servers: an address is where a
-// node serves clients. Offers carry the sender's view id, so that a node that
-// was left behind cannot connect.
+// node serves other nodes. Offers carry the sender's view id, so that a node
+// that was left behind cannot connect. With certificates each side tells the
+// transport whose the other one's is: it hands no key to anybody else.
 #ifndef KAMINO_NODE_RPC_GRPC_RENDEZVOUS_H_
 #define KAMINO_NODE_RPC_GRPC_RENDEZVOUS_H_
 

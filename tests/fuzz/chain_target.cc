@@ -1,6 +1,8 @@
 // A node of a chain and whatever its peers say. It may take it, ignore it,
 // refuse it, or stop with a status that says that it differs from its peers; it
-// may not crash, nor grow without bounds.
+// may not crash, nor grow without bounds. Or everybody who comes is a stranger
+// with a certificate, whatever he says: then it goes on, and says no more than
+// that he is turned away.
 #include <memory>
 #include <string>
 #include <utility>
@@ -35,7 +37,9 @@ constexpr size_t kMaxBytes = 32u << 20;
 
 class FuzzedNode {
  public:
-  explicit FuzzedNode(const Situation& situation) : situation_(situation) {
+  FuzzedNode(const Situation& situation, bool strangers)
+      : situation_(situation), strangers_(strangers) {
+    if (strangers_) links_.SetStranger("kamino://rig/node/stranger");
     SimMedia media(&disk_);
     for (const auto& [part, image] : situation.snapshot.parts) {
       CHECK(media.Create(part, image.size()).ok());
@@ -47,6 +51,7 @@ class FuzzedNode {
     CHECK(storage.ok()) << storage.status();
     node::NodeOptions options = situation.snapshot.node;
     options.links.offers = {{links_.Transports(), "here"}};
+    options.links.knows_peers = strangers_;
     auto node = Node::Create(std::move(options), Runtime(), *std::move(storage),
                              &procedures_, &views_, Events());
     CHECK(node.ok()) << node.status();
@@ -60,8 +65,13 @@ class FuzzedNode {
 
   void Take(const Step& step) {
     now_ += absl::Milliseconds(1);
+    // Links that the node has opened are with members.
+    const bool of_stranger =
+        strangers_ && step.kind == StepKind::kMessage && step.link % 2 == 0;
+    if (strangers_ && step.kind == StepKind::kMessage && !of_stranger) return;
     Input(step);
     RunBatch();
+    CHECK(!of_stranger || !stopped_) << "by a stranger's message";
   }
 
   // What it leaves behind can be opened, or is refused in words.
@@ -172,6 +182,7 @@ class FuzzedNode {
   }
 
   const Situation& situation_;
+  const bool strangers_;
   SimDisk disk_;
   replica::ProcedureRegistry procedures_;
   node::FixedViews views_;
@@ -186,7 +197,8 @@ class FuzzedNode {
 void Run(absl::string_view bytes) {
   const Script script = Decode(bytes);
   const auto& situations = Situations();
-  FuzzedNode node(situations[script.situation % situations.size()]);
+  FuzzedNode node(situations[script.situation % situations.size()],
+                  script.situation / situations.size() % 2 == 1);
   for (const Step& step : script.steps) {
     if (node.stopped()) break;
     node.Take(step);
@@ -198,6 +210,9 @@ std::vector<std::string> Seeds() {
   std::vector<std::string> seeds;
   for (const Situation& situation : Situations()) {
     seeds.push_back(Encode(situation.script));
+    Script by_strangers = situation.script;
+    by_strangers.situation += Situations().size();
+    seeds.push_back(Encode(by_strangers));
   }
   return seeds;
 }

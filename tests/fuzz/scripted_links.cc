@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "glog/logging.h"
+#include "replica/chain_frame.h"
 
 namespace kamino::fuzz {
 
@@ -34,6 +35,7 @@ class ScriptedLink final : public Link {
     }
     ++links_->done_.calls;
     links_->done_.bytes += header.size() + payload.size();
+    if (!peer_identity().empty()) CheckRejects(header, payload);
     return absl::OkStatus();
   }
   void Close() override {
@@ -42,8 +44,21 @@ class ScriptedLink final : public Link {
   }
   Capabilities capabilities() const override { return kScripted; }
   std::string peer() const override { return "a script"; }
+  std::string peer_identity() const override {
+    return number_ % 2 == 0 ? links_->stranger_ : "";
+  }
 
  private:
+  static void CheckRejects(absl::Span<const std::byte> header,
+                           absl::Span<const std::byte> payload) {
+    std::string bytes(reinterpret_cast<const char*>(header.data()),
+                      header.size());
+    bytes.append(reinterpret_cast<const char*>(payload.data()), payload.size());
+    const auto frame = replica::DecodeFrame(bytes);
+    CHECK(frame.ok() && frame->message.has_reject())
+        << "a stranger is told more than that he is turned away";
+  }
+
   ScriptedLinks* const links_;
   const uint64_t number_;
 };

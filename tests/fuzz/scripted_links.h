@@ -19,6 +19,10 @@ class ScriptedLinks {
   // The node's side; uses this. One is made at a time.
   transport::TransportFactory Transports();
 
+  // From now on those who come have this identity, and must be told nothing but
+  // that they are turned away.
+  void SetStranger(std::string identity) { stranger_ = std::move(identity); }
+
   // Each does nothing where there is no such link, or it cannot happen to it.
   void Accept();
   void Establish(uint64_t link);
@@ -56,6 +60,7 @@ class ScriptedLinks {
   uint64_t next_opened_ = 1;
   uint64_t next_accepted_ = 2;
   transport::AcceptCallback acceptor_;
+  std::string stranger_;
   Done done_;
 };
 

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "membership/manager_settings.h"
 #include "membership/records.h"
@@ -411,6 +412,62 @@ TEST_F(ManagerTest, AnUnreadableViewIsNotOverwritten) {
     // Nor is the leadership kept from others.
     EXPECT_EQ(etcd_.Get(kLeaderKey).value, "");
   }
+}
+
+TEST_F(ManagerTest, TheViewSaysWhoseCertificatesItsMembersCameWith) {
+  auto manager = Start("a:1");
+  ASSERT_TRUE(Leads(manager.get()));
+  for (const char* id : {"n1", "n2"}) {
+    RegisterRequest request = Registration(id);
+    // What it says of itself does not count.
+    request.mutable_member()->mutable_instance()->set_identity("anybody");
+    RegisterResponse response;
+    ASSERT_EQ(manager->Register(request, &response,
+                                absl::StrCat("kamino://c/node/", id)),
+              absl::OkStatus());
+  }
+  ASSERT_TRUE(ReachesView(manager.get(), 1));
+  kamino::internal::v1::ViewRecord stored;
+  ASSERT_TRUE(stored.ParseFromString(etcd_.Get(kViewKey).value));
+  EXPECT_EQ(stored.members(0).instance().identity(), "kamino://c/node/n1");
+  EXPECT_EQ(stored.members(1).instance().identity(), "kamino://c/node/n2");
+}
+
+TEST_F(ManagerTest, InTheClearNobodyHasAnIdentity) {
+  auto manager = Start("a:1");
+  ASSERT_TRUE(Leads(manager.get()));
+  RegisterRequest request = Registration("n1");
+  request.mutable_member()->mutable_instance()->set_identity("anybody");
+  RegisterResponse response;
+  ASSERT_EQ(manager->Register(request, &response), absl::OkStatus());
+  ASSERT_EQ(Register(manager.get(), "n2"), absl::OkStatus());
+  ASSERT_TRUE(ReachesView(manager.get(), 1));
+  EXPECT_EQ(ViewOf(manager.get())->members[0].identity, "");
+}
+
+TEST_F(ManagerTest, NobodySpeaksForAnotherNode) {
+  auto manager = Start("a:1");
+  FormChain(manager.get());
+  RegisterResponse response;
+  for (const char* caller :
+       {"kamino://c/node/n2", "kamino://c/operator/n3", "kamino://d/node/n3"}) {
+    const absl::Status refused =
+        manager->Register(Registration("n3"), &response, caller);
+    EXPECT_TRUE(absl::IsPermissionDenied(refused)) << refused;
+    EXPECT_TRUE(absl::StrContains(refused.message(),
+                                  "speaks for node n3, whose certificate is of "
+                                  "kamino://c/node/n3"))
+        << refused;
+  }
+  HeartbeatRequest beat;
+  HeartbeatResponse answer;
+  beat.set_cluster_id("c");
+  beat.set_node_id("n1");
+  beat.set_incarnation(1);
+  EXPECT_TRUE(absl::IsPermissionDenied(
+      manager->Heartbeat(beat, &answer, "kamino://c/node/n2")));
+  EXPECT_EQ(manager->Heartbeat(beat, &answer, "kamino://c/node/n1"),
+            absl::OkStatus());
 }
 
 }  // namespace

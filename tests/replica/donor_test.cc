@@ -45,6 +45,7 @@ struct DonorRig : PartRig {
 
   void Begin(LinkId link, const std::string& name, int resume_after = -1) {
     Hello hello;
+    hello.set_incarnation(1);
     hello.set_node_id(name);
     hello.set_resume(resume_after >= 0);
     hello.set_applied(resume_after >= 0 ? resume_after : 0);
@@ -61,6 +62,7 @@ struct DonorRig : PartRig {
   // Whether that other node may join, as one that the manager invites.
   bool Takes(const std::string& name) {
     Hello hello;
+    hello.set_incarnation(1);
     hello.set_node_id(name);
     return donor.Refuse(hello, View{"c", 7, {Named("n1")}}, true, now).empty();
   }
@@ -150,6 +152,7 @@ TEST(DonorTest, TurnsAwayWhoCannotJoin) {
   DonorRig rig;
   const View view{"c", 7, {DonorRig::Named("n1"), DonorRig::Named("n2")}};
   Hello hello;
+  hello.set_incarnation(1);
   EXPECT_EQ(rig.donor.Refuse(hello, view, true, rig.now),
             "a node without a name cannot join");
   hello.set_node_id("n2");
@@ -227,6 +230,7 @@ TEST(DonorTest, OneThatIsSentNothingIsNotBlamedForIt) {
   Donor donor(rig.options, rig.ring.get(), &rig.heap, &rig.downstream,
               &rig.outbox, &rig.stats);
   Hello hello;
+  hello.set_incarnation(1);
   hello.set_node_id("n4");
   donor.Begin(kLink, hello, {}, /*borne_out=*/true, rig.now);
   donor.Continue(rig.now);
@@ -386,6 +390,7 @@ TEST(DonorTest, APaceIsNotKeptIfATransferCouldNotEnd) {
   Donor donor(rig.options, rig.ring.get(), &rig.heap, &rig.downstream,
               &rig.outbox, &rig.stats);
   Hello hello;
+  hello.set_incarnation(1);
   hello.set_node_id("n4");
   donor.Begin(kLink, hello, {}, /*borne_out=*/true, rig.now);
   uint64_t taken = 0;
@@ -477,6 +482,7 @@ TEST(DonorTest, SendsNoFasterThanItMay) {
   Donor donor(rig.options, rig.ring.get(), &rig.heap, &rig.downstream,
               &rig.outbox, &rig.stats);
   Hello hello;
+  hello.set_incarnation(1);
   hello.set_node_id("n4");
   donor.Begin(kLink, hello, {}, /*borne_out=*/true, rig.now);
   int chunks = 0;

@@ -16,6 +16,7 @@ using kamino::internal::v1::LINK_PURPOSE_COMPLETION;
 using ::testing::HasSubstr;
 
 constexpr uint64_t kHeapBytes = 1 << 20;
+constexpr uint64_t kLife = 5;  // of each node, in the view
 
 // n1 (head) -> n2 -> n3 (tail), all of one cluster and epoch, and whoever says
 // Hello to one of them.
@@ -26,6 +27,7 @@ class HandshakeTest : public ::testing::Test {
     for (const char* id : {"n1", "n2", "n3"}) {
       membership::Member member;
       member.node_id = id;
+      member.incarnation = kLife;
       place_.view.members.push_back(member);
     }
   }
@@ -34,6 +36,7 @@ class HandshakeTest : public ::testing::Test {
     ChainOptions options;
     options.cluster_id = "c";
     options.node_id = node;
+    options.incarnation = kLife;
     options.heap_bytes = kHeapBytes;
     options.agreement = {{"ring", {64, 64}}};
     return options;
@@ -131,6 +134,47 @@ TEST_F(HandshakeTest, DataOfAnotherEpochOrNoneMakeNoNeighbour) {
   state.condition = membership::Condition::kReceiving;
   EXPECT_THAT(RefuseAt("n2", 1, From("n1"), LINK_PURPOSE_APPEND, state),
               HasSubstr("n2 holds no state of the chain"));
+}
+
+TEST_F(HandshakeTest, ANeighbourInAnotherLifeIsNone) {
+  for (const uint64_t life : {uint64_t{0}, kLife - 1, kLife + 1}) {
+    Hello hello = From("n1");
+    hello.set_incarnation(life);
+    EXPECT_THAT(RefuseAt("n2", 1, hello, LINK_PURPOSE_APPEND),
+                HasSubstr("n1 in another life than that of view 4"));
+    hello = From("n3");
+    hello.set_incarnation(life);
+    EXPECT_THAT(RefuseAt("n1", 0, hello, LINK_PURPOSE_COMPLETION),
+                HasSubstr("n3 in another life"));
+  }
+}
+
+TEST_F(HandshakeTest, WhoSaysItIsSomebodyHasToBe) {
+  const auto refuse = [this](const std::string& node,
+                             const std::string& identity) {
+    return RefuseImpostor(OptionsOf("n2"), place_.view, From(node), identity);
+  };
+  EXPECT_EQ(refuse("n1", "kamino://c/node/n1"), "");
+  EXPECT_EQ(refuse("n1", "kamino://c/node/n3"),
+            "kamino://c/node/n3 says it is n1, which is kamino://c/node/n1");
+  EXPECT_EQ(refuse("n1", ""),
+            "nobody says it is n1, which is kamino://c/node/n1");
+  EXPECT_NE(refuse("n1", "kamino://c/operator/n1"), "");
+  EXPECT_NE(refuse("n1", "kamino://d/node/n1"), "");
+  // One that joins is in no view.
+  EXPECT_EQ(refuse("n4", "kamino://c/node/n4"), "");
+  EXPECT_NE(refuse("n4", "kamino://c/node/n1"), "");
+}
+
+TEST_F(HandshakeTest, WhoAMemberIsTheViewSays) {
+  place_.view.members[0].identity = "kamino://c/node/other";
+  const Hello hello = From("n1");
+  EXPECT_EQ(RefuseImpostor(OptionsOf("n2"), place_.view, hello,
+                           "kamino://c/node/other"),
+            "");
+  EXPECT_NE(
+      RefuseImpostor(OptionsOf("n2"), place_.view, hello, "kamino://c/node/n1"),
+      "");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/replica/expected_text.h"
 #include "tests/replica/part_rig.h"
@@ -10,6 +11,8 @@
 
 namespace kamino::replica {
 namespace {
+
+using ::testing::HasSubstr;
 
 constexpr LinkId kLink = 2;
 constexpr LinkId kOther = 4;
@@ -161,11 +164,58 @@ TEST(UpstreamTest, MuchIsAcknowledgedAtOnce) {
   EXPECT_EQ(SentBy(rig), 1u);
 }
 
-TEST(UpstreamTest, AnOperationThatCannotBeStoredStopsTheNode) {
+// What is wrong with it, and that the node goes on.
+std::string Misfit(UpstreamRig& rig) {
+  EXPECT_FALSE(rig.outbox.failed());
+  EXPECT_EQ(rig.ring->received(), 2u);
+  const auto misfits = rig.outbox.TakeMisfits();
+  EXPECT_EQ(misfits.size(), 1u);
+  if (misfits.empty()) return "";
+  EXPECT_EQ(misfits[0].link, kLink);
+  return misfits[0].why;
+}
+
+TEST(UpstreamTest, WhatCannotBeAnEntryEndsTheLink) {
   UpstreamRig rig;
+  rig.options.heap_bytes = 1 << 20;
   rig.upstream.Attach(kLink);
   rig.Take(3, std::string(rig.ring->max_entry_bytes() + 1, 'x'));
-  EXPECT_TRUE(rig.outbox.failed());
+  EXPECT_THAT(Misfit(rig), HasSubstr("the ring takes at most"));
+  rig.TakeBytes("");
+  EXPECT_THAT(Misfit(rig), HasSubstr("a log entry is cut off"));
+  const TextBatch batch("next");
+  LogEntryDraft draft = batch.Draft(3);
+  draft.chain_id = 2;
+  rig.TakeBytes(draft.ToString());
+  EXPECT_THAT(Misfit(rig), HasSubstr("of chain 2"));
+  rig.TakeBytes(batch.Draft(3, rig.outbox.view_id() + 1).ToString());
+  EXPECT_THAT(Misfit(rig), HasSubstr("of view 8, in view 7"));
+}
+
+TEST(UpstreamTest, WhatWouldWriteBeyondTheHeapEndsTheLink) {
+  UpstreamRig rig;
+  rig.options.heap_bytes = 1 << 20;
+  rig.upstream.Attach(kLink);
+  const TextBatch batch("next");
+  for (const engine::Intent& intent :
+       {engine::Intent{1 << 20, 0, 1, engine::IntentKind::kWrite},
+        engine::Intent{1 << 19, 1 << 19, 1, engine::IntentKind::kWrite},
+        engine::Intent{~uint64_t{0}, 8, 8, engine::IntentKind::kFree},
+        engine::Intent{0, 8, 8, engine::IntentKind::kWrite}}) {
+    const engine::WriteSet write_set = {intent};
+    LogEntryDraft draft = batch.Draft(3);
+    draft.write_set = &write_set;
+    rig.TakeBytes(draft.ToString());
+    EXPECT_THAT(Misfit(rig), HasSubstr("beyond the heap's 1048576 bytes"));
+  }
+}
+
+TEST(UpstreamTest, AnEntryThatBeginsWithinWhatWasReceivedEndsTheLink) {
+  UpstreamRig rig;
+  rig.upstream.Attach(kLink);
+  const TextBatch batch("two", /*count=*/2);
+  rig.TakeBytes(batch.Draft(2).ToString());
+  EXPECT_THAT(Misfit(rig), HasSubstr("mutations 2 to 3 begins within"));
 }
 
 }  // namespace

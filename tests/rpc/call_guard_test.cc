@@ -48,7 +48,7 @@ class CallGuardTest : public ::testing::Test {
     options.credentials = CredentialsOf({"c", Role::kManager, "m1"});
     options.access = access_;
     server_ = *Server::Start(options, {&kamino_, &sessions_, &admin_, &debug_,
-                                       &membership_, &vouches_, &verbs_});
+                                       &membership_, &vouches_, &verbs_, &links_});
     const std::string address = absl::StrCat("127.0.0.1:", server_->port());
     for (Role role : security::kRoles) {
       ChannelOptions channel;
@@ -115,6 +115,7 @@ class CallGuardTest : public ::testing::Test {
   kamino::internal::v1::MembershipService::CallbackService membership_;
   kamino::internal::v1::VouchService::CallbackService vouches_;
   kamino::internal::v1::VerbsLinks::CallbackService verbs_;
+  kamino::internal::v1::ChainLinks::CallbackService links_;
   std::unique_ptr<Server> server_;
   std::map<std::optional<Role>, std::unique_ptr<grpc::GenericStub>> stubs_;
 };

@@ -137,6 +137,7 @@ TEST(AccessTableTest, SaysWhatWasMeant) {
       {"Register", "node"},
       {"Heartbeat", "node"},
       {"Vouch", "node"},
+      {"GetPass", "node"},
       {"Check", everybody},
       {"Watch", everybody},
       {"ServerReflectionInfo", "operator"}};

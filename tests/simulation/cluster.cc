@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "kamino/internal/v1/membership.pb.h"
 #include "membership/records.h"
@@ -21,6 +22,18 @@ constexpr size_t kLogBytes = 64u << 10;
 constexpr size_t kRingBytes = 128u << 10;
 constexpr size_t kScrubRangeBytes = 32u << 10;
 
+// Nodes are nodes, whatever their name; a client is no node.
+std::string IdentityOf(const std::string& process) {
+  return absl::StrCat("kamino://", kClusterId,
+                      process[0] == 'n' ? "/node/" : "/writer/", process);
+}
+
+absl::Status AdmitNodes(const std::string& identity) {
+  return absl::StrContains(identity, "/node/")
+             ? absl::OkStatus()
+             : absl::PermissionDeniedError("not a node");
+}
+
 membership::ManagerOptions CoreOptionsOf(const ClusterOptions& options) {
   membership::ManagerOptions manager;
   manager.cluster_id = kClusterId;
@@ -35,6 +48,7 @@ SimManager::Options ManagerOptionsOf(const ClusterOptions& options,
                                      int number) {
   SimManager::Options manager;
   manager.core = CoreOptionsOf(options);
+  if (options.certificates) manager.identity_of = IdentityOf;
   if (options.unequal == 0) return manager;
   Random random(options.unequal + number);
   manager.core.failure_timeout =
@@ -49,6 +63,7 @@ TimedNetwork::Options NetworkOptionsOf(const ClusterOptions& options) {
   TimedNetwork::Options network;
   if (options.link_credits > 0) network.credits = options.link_credits;
   network.most_held = options.most_held;
+  if (options.certificates) network.identity_of = IdentityOf;
   return network;
 }
 
@@ -182,6 +197,10 @@ SimNode::Options Cluster::NodeOptions(const std::string& name) const {
         {.name = "verbs", .needs_rendezvous = true, .one_sided = true});
   }
   options.transports.push_back({.name = "tcp"});
+  if (options_.certificates) {
+    options.node.links.knows_peers = true;
+    options.node.links.transport.admit = AdmitNodes;
+  }
   options.agent.cluster_id = kClusterId;
   for (const auto& manager : managers_) {
     options.agent.managers.push_back(manager->name());

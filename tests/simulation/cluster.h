@@ -60,7 +60,8 @@ struct ClusterOptions {
   bool verbs = false;  // there is another transport, preferred,
   // Not 0: managers and nodes differ in what need not be alike, as it says.
   uint64_t unequal = 0;
-  int without_verbs = 0;  // which gets through to all but so many nodes
+  int without_verbs = 0;      // which gets through to all but so many nodes
+  bool certificates = false;  // links tell who is at their other end
 };
 
 class Cluster {

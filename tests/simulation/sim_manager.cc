@@ -184,10 +184,18 @@ SimManager::Answer SimManager::Serve(AgentCore::Call call) {
     Boast(&call.registration);
     Boast(&call.heartbeat);
   }
-  answer.status =
-      call.registers
-          ? loop_->Register(call.registration, &answer.registration, Clock())
-          : loop_->Heartbeat(call.heartbeat, &answer.heartbeat, Clock());
+  // Nodes speak for themselves.
+  const std::string caller =
+      options_.identity_of == nullptr
+          ? ""
+          : options_.identity_of(call.registers
+                                     ? call.registration.member().node_id()
+                                     : call.heartbeat.node_id());
+  answer.status = call.registers
+                      ? loop_->Register(call.registration, &answer.registration,
+                                        Clock(), caller)
+                      : loop_->Heartbeat(call.heartbeat, &answer.heartbeat,
+                                         Clock(), caller);
   if (faults::FaultPlanted("membership-leases-too-long")) {
     answer.registration.set_lease_ms(4 * answer.registration.lease_ms());
     answer.heartbeat.set_lease_ms(4 * answer.heartbeat.lease_ms());

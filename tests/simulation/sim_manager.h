@@ -24,6 +24,8 @@ class SimManager final : public Process {
   struct Options {
     membership::ManagerOptions core;
     absl::Duration leader_ttl = absl::Seconds(1);
+    // Who a node's calls come from, by its name; null: they are in the clear.
+    std::function<std::string(const std::string& node)> identity_of = nullptr;
   };
 
   SimManager(World* world, TimedNetwork* network, SimEtcd* etcd,

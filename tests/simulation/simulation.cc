@@ -12,6 +12,7 @@
 #include "tests/simulation/final_state.h"
 #include "tests/simulation/model.h"
 #include "tests/simulation/replica_read_checker.h"
+#include "tests/simulation/strangers.h"
 #include "tests/simulation/version_checker.h"
 
 namespace kamino::simulation {
@@ -153,6 +154,10 @@ absl::Duration DrawHeldCalls(uint64_t seed) {
              : absl::ZeroDuration();
 }
 
+bool DrawCertificates(uint64_t seed) { return Random(seed ^ 0xce27u).OneIn(2); }
+
+bool DrawStrangers(uint64_t seed) { return Random(seed ^ 0x57a9u).OneIn(2); }
+
 ClusterOptions DrawCluster(Scenario scenario, uint64_t seed, ChainMode mode,
                            Random* random) {
   ClusterOptions options = DrawCluster(scenario, random);
@@ -162,6 +167,7 @@ ClusterOptions DrawCluster(Scenario scenario, uint64_t seed, ChainMode mode,
   options.replica_percent = DrawReplicaReads(seed);
   DrawSessions(seed, &options);
   options.ack_delay = DrawAckDelay(seed);
+  options.certificates = DrawCertificates(seed);
   return options;
 }
 
@@ -172,7 +178,9 @@ class Simulation {
         scenario_(DrawScenario(&world_.random())),
         plan_(FaultPlan::Draw(scenario_, &world_.random())),
         cluster_(&world_, DrawCluster(scenario_, seed, mode, &world_.random())),
-        faults_(&cluster_, plan_) {}
+        faults_(&cluster_, plan_),
+        strangers_(&cluster_, seed ^ 0x57a93u),
+        has_strangers_(DrawStrangers(seed)) {}
 
   RunResult Run() {
     cluster_.Start();
@@ -181,9 +189,11 @@ class Simulation {
     });
     if (status.ok()) {
       faults_.Start();
+      if (has_strangers_) strangers_.Start();
       world_.RunUntil(world_.now() + world_.random().Between(absl::Seconds(2),
                                                              absl::Seconds(7)));
       faults_.Stop();
+      strangers_.Stop();
       world_.RunUntil(world_.now() + kRest);
       cluster_.StopClients();
       status = WaitFor("all clients are done",
@@ -313,6 +323,8 @@ class Simulation {
   const FaultPlan plan_;
   Cluster cluster_;
   Faults faults_;
+  Strangers strangers_;
+  const bool has_strangers_;
 };
 
 }  // namespace

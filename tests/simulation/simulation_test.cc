@@ -64,7 +64,8 @@ class SimulationTest : public ::testing::TestWithParam<int> {
          {Kind::kStorm, Kind::kRemoval, Kind::kDrain, Kind::kDecay,
           Kind::kError, Kind::kRot, Kind::kMixedFiles, Kind::kMisfit,
           Kind::kLacks, Kind::kCleanRead, Kind::kNotClean,
-          Kind::kSessionExpired, Kind::kSessionClosed, Kind::kVoided}) {
+          Kind::kSessionExpired, Kind::kSessionClosed, Kind::kVoided,
+          Kind::kStranger}) {
       EXPECT_GT(runs_.of(kind), 0u) << kKindNames[static_cast<size_t>(kind)];
     }
     std::printf("the reference took %.3f s\n", reference);

@@ -30,6 +30,7 @@ enum class Kind : size_t {
   kSurvivor,        // a node that went on before any other one was back
   kCatchUp,         // a node came back and got what had changed alone
   kWholeHeap,       // a node joined, by a copy of the whole heap
+  kStranger,        // somebody who is no member has connected
   kCount,
 };
 
@@ -54,7 +55,8 @@ inline constexpr std::array<const char*, static_cast<size_t>(Kind::kCount)>
                   "numbers that are voided",
                   "survivors that go on alone",
                   "nodes that catch up",
-                  "nodes that get the whole heap"};
+                  "nodes that get the whole heap",
+                  "strangers"};
 
 class Tally {
  public:

@@ -179,19 +179,29 @@ void TimedNetwork::Knock(const Ref& connection) {
   const absl::Duration answer = Delay();
   connection->ends[0].last_arrival = world_->now() + answer;
   // The kernel accepts for a process that is stopped.
-  world_->After(answer, [connection] {
-    connection->ends[0].station->owner->Deliver([connection] {
+  world_->After(answer, [this, connection] {
+    connection->ends[0].station->owner->Deliver([this, connection] {
       End& end = connection->ends[0];
       if (end.handler == nullptr || end.cancelled || connection->refused) {
         return;
       }
-      end.open = true;
       const auto handler = end.handler;
+      const std::string identity = IdentityOf(*connection->ends[1].station);
+      if (!identity.empty() && !handler->OnPeerKnown(identity).ok()) {
+        return Close(connection, 0);
+      }
+      end.open = true;
       handler->OnConnected(end.link);
     });
   });
   acceptor->Deliver(
       [this, connection, id = port.id] { Accept(connection, id); });
+}
+
+std::string TimedNetwork::IdentityOf(const Station& station) const {
+  return options_.identity_of == nullptr
+             ? ""
+             : options_.identity_of(station.owner->name());
 }
 
 void TimedNetwork::Refuse(const Ref& connection, bool soon) {

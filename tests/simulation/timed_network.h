@@ -42,6 +42,9 @@ class TimedNetwork {
     // connections send again what was not acknowledged: whoever made them has
     // long given them up. Zero: they are lost.
     absl::Duration most_held;
+    // Who a process is by its certificate, by its name. Null: all is in the
+    // clear.
+    std::function<std::string(const std::string& name)> identity_of = nullptr;
   };
   // Takes no time, and nothing goes wrong by itself. What dies loses all that
   // was on its way.
@@ -88,6 +91,9 @@ class TimedNetwork {
   // the promise of links. Null: none.
   using Filter = std::function<bool(const Passing& passing)>;
   void SetFilter(Filter filter) { filter_ = std::move(filter); }
+  // Sees each as it was sent, before that.
+  using Tap = std::function<void(const Passing& passing)>;
+  void SetTap(Tap tap) { tap_ = std::move(tap); }
 
   // --- Calls: each message for itself, lost when the way is cut or `to` is
   // down when it arrives. Then nobody hears of it.
@@ -113,6 +119,7 @@ class TimedNetwork {
     Process* owner = nullptr;
     transport::Capabilities kind;  // max_message is of its links
     std::function<uint64_t()> era;
+    std::function<absl::Status(const std::string& identity)> admit;
     bool gone = false;  // destroyed, or its process has ended
     uint64_t opened = 0;
     uint64_t accepted = 0;
@@ -148,6 +155,8 @@ class TimedNetwork {
   };
   using PortName = std::pair<std::string, std::string>;  // kind, address
 
+  // "": in the clear.
+  std::string IdentityOf(const Station& station) const;
   absl::Duration Delay();
   void Hold(Process* from, Process* to, World::Event arrival);
   // What meets no cut any more.
@@ -200,6 +209,7 @@ class TimedNetwork {
   absl::Duration distance_;
   std::set<std::pair<std::string, std::string>> forbidden_;
   Filter filter_;
+  Tap tap_;
   uint64_t next_number_ = 1;
   std::map<PortName, Port> ports_;
   std::vector<std::shared_ptr<Station>> stations_;

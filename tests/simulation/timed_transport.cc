@@ -40,6 +40,11 @@ class TimedLink final : public Link {
     return station == nullptr ? connection_->address : station->owner->name();
   }
 
+  std::string peer_identity() const override {
+    const auto& station = connection_->ends[1 - side_].station;
+    return station == nullptr ? "" : network_->IdentityOf(*station);
+  }
+
  private:
   TimedNetwork* const network_;
   const TimedNetwork::Ref connection_;
@@ -104,6 +109,7 @@ TransportFactory TimedNetwork::Transports(Process* owner,
             station->kind = kind;
             station->kind.max_message = options.max_message;
             station->era = options.era;
+            station->admit = options.admit;
             stations_.push_back(station);
             return std::make_unique<TimedTransport>(this, std::move(station));
           }};
@@ -138,6 +144,11 @@ void TimedNetwork::Accept(const Ref& connection, uint64_t port_id) {
   if (port == ports_.end() || port->second.id != port_id) {
     return Refuse(connection, /*soon=*/true);
   }
+  const std::string identity = IdentityOf(*opener.station);
+  if (!identity.empty() && end.station->admit != nullptr &&
+      !end.station->admit(identity).ok()) {
+    return Refuse(connection, /*soon=*/true);
+  }
   end.number = 2 * ++end.station->accepted;
   end.open = true;
   end.link = std::make_shared<TimedLink>(this, connection, 1);
@@ -169,6 +180,10 @@ absl::Status TimedNetwork::SendOn(const Ref& connection, int side,
     return absl::ResourceExhaustedError("out of credits");
   }
   if (connection->broken || to.station->gone) return absl::OkStatus();  // lost
+  if (tap_) {
+    tap_({from.station->owner->name(), to.station->owner->name(), to.number,
+          &bytes});
+  }
   if (filter_ && !filter_({from.station->owner->name(),
                            to.station->owner->name(), to.number, &bytes})) {
     return absl::OkStatus();

@@ -55,9 +55,42 @@ Operation Delete(const std::string& key) {
   return operation;
 }
 
+namespace {
+
+TimedNetwork::Options NetworkOptionsOf(const ChainRig::Options& options) {
+  TimedNetwork::Options network = TimedNetwork::Instant();
+  if (options.stranger.empty()) return network;
+  network.identity_of = [stranger = options.stranger](const std::string& name) {
+    return name == kStranger
+               ? stranger
+               : absl::StrCat("kamino://", kClusterId, "/node/", name);
+  };
+  return network;
+}
+
+}  // namespace
+
+void TalkingStranger::OnMessage(absl::Span<const std::byte> message) {
+  auto frame = replica::DecodeFrame(
+      {reinterpret_cast<const char*>(message.data()), message.size()});
+  CHECK(frame.ok()) << frame.status();
+  heard.push_back(std::move(frame->message));
+}
+
+void TalkingStranger::Say(const kamino::internal::v1::ChainMessage& message,
+                          absl::string_view payload) const {
+  CHECK(link != nullptr) << "there is no link";
+  const std::string head = replica::EncodeFrameHead(message);
+  const auto bytes = [](absl::string_view text) {
+    return absl::MakeConstSpan(reinterpret_cast<const std::byte*>(text.data()),
+                               text.size());
+  };
+  (void)link->Send(bytes(head), bytes(payload));
+}
+
 ChainRig::ChainRig(Options options)
     : options_(std::move(options)),
-      network_(&world_, TimedNetwork::Instant()),
+      network_(&world_, NetworkOptionsOf(options_)),
       strangers_(*network_.Transports(&stranger_, {.name = "tcp"}).Make({})) {
   network_.SetFilter(
       [this](const TimedNetwork::Passing& passing) { return Pass(passing); });
@@ -102,6 +135,7 @@ NodeOptions ChainRig::NodeOptionsOf(const std::string& name) const {
   NodeOptions options;
   options.chain.cluster_id = kClusterId;
   options.chain.node_id = name;
+  options.links.knows_peers = !options_.stranger.empty();
   options.chain.window_entries = options_.window_entries;
   options.chain.ack_delay = options_.ack_delay;
   options.max_pending_requests = options_.max_pending_requests;
@@ -292,7 +326,7 @@ void ChainRig::Invite(const std::string& name, bool invited) {
 }
 
 bool ChainRig::Pass(const TimedNetwork::Passing& passing) {
-  if (!filter_ && !tap_) return true;
+  if ((!filter_ && !tap_) || passing.from == kStranger) return true;
   auto frame = replica::DecodeFrame(*passing.bytes);
   CHECK(frame.ok()) << frame.status();
   ChainMessage& message = frame->message;
@@ -324,6 +358,14 @@ std::shared_ptr<const SilentStranger> ChainRig::Connect(const std::string& to) {
   auto handler = std::make_shared<SilentStranger>();
   const std::string address = absl::StrCat(to, ":", At(to).self.incarnation);
   CHECK(strangers_->Connect(address, handler).ok());
+  return handler;
+}
+
+std::shared_ptr<TalkingStranger> ChainRig::Talk(const std::string& to) {
+  auto handler = std::make_shared<TalkingStranger>();
+  const std::string address = absl::StrCat(to, ":", At(to).self.incarnation);
+  CHECK(strangers_->Connect(address, handler).ok());
+  Settle(2);
   return handler;
 }
 

@@ -46,11 +46,27 @@ struct Tear {
   bool torn() const { return kept_words > 0 && lost_words > 0; }
 };
 
-// Of a process that is no node.
+inline constexpr char kStranger[] = "stranger";  // a process that is no node
+
 struct SilentStranger final : transport::LinkHandler {
   void OnMessage(absl::Span<const std::byte>) override {}
   void OnClosed(const absl::Status&) override { closed = true; }
 
+  bool closed = false;
+};
+
+// Of one that says something, and hears what it gets.
+struct TalkingStranger final : transport::LinkHandler {
+  void OnConnected(const std::shared_ptr<transport::Link>& to) override {
+    link = to;
+  }
+  void OnMessage(absl::Span<const std::byte> message) override;
+  void OnClosed(const absl::Status&) override { closed = true; }
+  void Say(const kamino::internal::v1::ChainMessage& message,
+           absl::string_view payload = "") const;
+
+  std::shared_ptr<transport::Link> link;  // null: it is not established
+  std::vector<kamino::internal::v1::ChainMessage> heard;
   bool closed = false;
 };
 
@@ -115,6 +131,9 @@ class ChainRig {
     bool outlives_fatal = false;
     // Views put in force what all members can.
     bool agrees = false;
+    // Nodes have certificates, and strangers that of this identity; "": all is
+    // in the clear.
+    std::string stranger = "";
   };
 
   explicit ChainRig(Options options);
@@ -178,6 +197,8 @@ class ChainRig {
 
   // A link to a node's listener, over which nothing is ever said.
   std::shared_ptr<const SilentStranger> Connect(const std::string& to);
+  // The same, to be spoken over.
+  std::shared_ptr<TalkingStranger> Talk(const std::string& to);
 
   // --- Time.
 
@@ -256,7 +277,7 @@ class ChainRig {
   };
 
   struct Stranger final : simulation::Process {
-    explicit Stranger(simulation::World* world) : Process(world, "stranger") {
+    explicit Stranger(simulation::World* world) : Process(world, kStranger) {
       Begin();
     }
   };

@@ -92,7 +92,7 @@ TEST_F(HostilePeerTest, SaysHelloOnALinkInUse) {
       });
   Execute();
   EXPECT_TRUE(rig_.changed());
-  EXPECT_EQ(turned_down("n3").rejected, 1u);
+  EXPECT_EQ(turned_down("n3").malformed, 1u);
   EXPECT_FALSE(rig_.node("n3").core().transfer().sending);
   EXPECT_EQ(rig_.Difference(), "");
 }

@@ -98,7 +98,9 @@ TimedNetwork::Options WithCredits(size_t credits) {
 class LinkHubTest : public ::testing::Test {
  protected:
   explicit LinkHubTest(size_t credits = 1 << 20)
-      : network_(&world_, WithCredits(credits)) {}
+      : LinkHubTest(WithCredits(credits)) {}
+  explicit LinkHubTest(const TimedNetwork::Options& options)
+      : network_(&world_, options) {}
 
   void Listen(const std::vector<Capabilities>& transports) {
     ASSERT_TRUE(a_.Listen(transports).ok());
@@ -482,6 +484,78 @@ TEST_F(LinkHubTest, BytesThatAreNoMessageEndALinkThatIsBeingOpened) {
   a_.hub->Open(1, a_.AsMember());
   EXPECT_EQ(closes, 1);
   EXPECT_THAT(a_.messages, ElementsAre(1));  // none that follows a gap
+}
+
+// A network of processes with certificates, of nodes but for "w".
+class KnownPeersTest : public LinkHubTest {
+ protected:
+  KnownPeersTest() : LinkHubTest(WithIdentities()) {
+    for (Peer* peer : {&a_, &b_, &c_}) {
+      peer->options.knows_peers = true;
+      peer->options.cluster_id = "c";
+    }
+  }
+
+  static TimedNetwork::Options WithIdentities() {
+    TimedNetwork::Options options = WithCredits(1 << 20);
+    options.identity_of = [](const std::string& name) {
+      return absl::StrCat("kamino://c/node/", name);
+    };
+    return options;
+  }
+};
+
+TEST_F(KnownPeersTest, WhoIsThereIsKnownAtBothEnds) {
+  Listen({kTcp});
+  EXPECT_EQ(Open(), "tcp");
+  EXPECT_EQ(a_.hub->IdentityOf(1), "kamino://c/node/b");
+  EXPECT_EQ(b_.hub->IdentityOf(kFirstAccepted), "kamino://c/node/a");
+  EXPECT_EQ(b_.hub->IdentityOf(77), "");
+}
+
+TEST_F(KnownPeersTest, ALinkToSomebodyElseIsNone) {
+  Listen({kTcp});
+  membership::Member member = b_.AsMember();
+  member.node_id = "c";  // but b is there
+  a_.hub->Open(1, member);
+  Pass();
+  EXPECT_THAT(a_.opened, IsEmpty());
+  EXPECT_THAT(a_.closed, ElementsAre(1));
+  EXPECT_EQ(a_.hub->ended().impostor, 1u);
+  member.identity = "kamino://c/node/b";  // as the view has it
+  a_.hub->Open(3, member);
+  Pass();
+  EXPECT_THAT(a_.opened, ElementsAre(3));
+}
+
+TEST_F(KnownPeersTest, WhoMayHaveNoneAnyMoreLosesItsLinks) {
+  bool admits = true;
+  b_.options.transport.admit = [&admits](const std::string& identity) {
+    EXPECT_EQ(identity, "kamino://c/node/a");
+    return admits ? absl::OkStatus() : absl::PermissionDeniedError("no node");
+  };
+  Listen({kTcp});
+  EXPECT_EQ(Open(), "tcp");
+  b_.hub->CloseDenied(world_.now());
+  Pass();
+  EXPECT_THAT(b_.closed, IsEmpty());
+  admits = false;
+  b_.hub->CloseDenied(world_.now());
+  Pass();
+  EXPECT_THAT(b_.closed, ElementsAre(kFirstAccepted));
+  EXPECT_THAT(a_.closed, ElementsAre(1));
+  EXPECT_EQ(b_.hub->ended().denied, 1u);
+  EXPECT_EQ(Open(), "");  // nor has it another
+}
+
+TEST_F(LinkHubTest, WhereNobodyIsKnownAndHasToBeNobodyIsTaken) {
+  b_.options.knows_peers = true;
+  Listen({kTcp});
+  Open();
+  a_.hub->Send(1, Numbered(1), "");
+  Pass();
+  EXPECT_THAT(b_.messages, IsEmpty());
+  EXPECT_EQ(b_.hub->ended().impostor, 1u);
 }
 
 }  // namespace

@@ -1,0 +1,211 @@
+#include "node/rpc/link_passes.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/status_macros.h"
+#include "membership/member_identity.h"
+#include "rpc/answer.h"
+#include "rpc/call_guard.h"
+#include "rpc/channel.h"
+#include "rpc/peers.h"
+#include "rpc/status.h"
+
+namespace kamino::node {
+namespace {
+
+using kamino::internal::v1::GetPassRequest;
+using kamino::internal::v1::GetPassResponse;
+using transport::LinkPass;
+
+constexpr int kMaxAnswerBytes = 4096;
+// Channels to old neighbours are dropped when there are more.
+constexpr size_t kMaxStubs = 16;
+
+absl::StatusOr<LinkPass> FromProto(const GetPassResponse& response,
+                                   ChainId chain_id) {
+  if (response.chain_id() != chain_id) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("a node of chain ", response.chain_id(),
+                     " has answered; this is one of chain ", chain_id));
+  }
+  if (response.token().size() != transport::kPassBytes ||
+      response.proof().size() != transport::kPassBytes) {
+    return absl::FailedPreconditionError("the peer's pass makes no sense");
+  }
+  return LinkPass{response.token(), response.proof(), response.user()};
+}
+
+}  // namespace
+
+// The context holds the channel, which must not end on a thread of gRPC's: it
+// is let go of before the call counts as done.
+struct LinkPasses::Call {
+  std::unique_ptr<grpc::ClientContext> context;
+  GetPassRequest request;
+  GetPassResponse response;
+  Reply reply;
+};
+
+LinkPasses::LinkPasses(std::string cluster_id, ChainId chain_id,
+                       std::shared_ptr<const rpc::Credentials> credentials)
+    : cluster_id_(std::move(cluster_id)),
+      chain_id_(chain_id),
+      credentials_(std::move(credentials)),
+      book_(std::make_shared<transport::PassBook>()) {}
+
+LinkPasses::~LinkPasses() { Stop(); }
+
+void LinkPasses::SetSelf(const std::string& node_id, uint64_t incarnation) {
+  absl::MutexLock lock(&mutex_);
+  node_id_ = node_id;
+  incarnation_ = incarnation;
+}
+
+void LinkPasses::SetView(const membership::View& view) {
+  absl::MutexLock lock(&mutex_);
+  if (view.id > view_.id) view_ = view;
+}
+
+void LinkPasses::Stop() {
+  absl::MutexLock lock(&mutex_);
+  stopped_ = true;
+  for (const std::shared_ptr<Call>& call : calls_) call->context->TryCancel();
+  mutex_.Await(absl::Condition(this, &LinkPasses::NoCalls));
+  stubs_.clear();
+}
+
+// --- For links of this node.
+
+std::string LinkPasses::PeerAt(const std::string& address) const {
+  for (const membership::Member& member : view_.members) {
+    for (const auto& [transport, where] : member.link_addresses) {
+      if (where.substr(0, where.rfind('#')) == address) {
+        return member.peer_address();
+      }
+    }
+  }
+  return "";
+}
+
+LinkPasses::Stub* LinkPasses::StubLocked(const std::string& peer) {
+  auto found = stubs_.find(peer);
+  if (found != stubs_.end()) return found->second.get();
+  if (stubs_.size() >= kMaxStubs && calls_.empty()) stubs_.clear();
+  rpc::ChannelOptions options;
+  options.max_answer_bytes = kMaxAnswerBytes;
+  options.credentials = credentials_;
+  stubs_[peer] = kamino::internal::v1::ChainLinks::NewStub(
+      rpc::MakeChannel(peer, options));
+  return stubs_[peer].get();
+}
+
+void LinkPasses::Ask(const std::string& address, uint64_t /*era*/,
+                     absl::Duration timeout, Reply reply) {
+  auto call = std::make_shared<Call>();
+  call->context = std::make_unique<grpc::ClientContext>();
+  rpc::SetTimeout(timeout, call->context.get());
+  call->request.set_cluster_id(cluster_id_);
+  call->request.set_chain_id(chain_id_);
+  absl::ReleasableMutexLock lock(&mutex_);
+  const std::string peer = PeerAt(address);
+  if (stopped_ || peer.empty()) {
+    const bool stopped = stopped_;
+    lock.Release();
+    reply(absl::UnavailableError(
+        stopped ? "the node is stopping"
+                : absl::StrCat("no member of the view is at ", address)));
+    return;
+  }
+  call->request.set_node_id(node_id_);
+  call->request.set_incarnation(incarnation_);
+  call->request.set_view_id(view_.id);
+  call->reply = std::move(reply);
+  calls_.insert(call);
+  StubLocked(peer)->async()->GetPass(
+      call->context.get(), &call->request, &call->response,
+      [this, call](const grpc::Status& status) {
+        const auto answer = [&]() -> absl::StatusOr<Granted> {
+          RETURN_IF_ERROR(rpc::FromGrpc(status));
+          ASSIGN_OR_RETURN(LinkPass pass, FromProto(call->response, chain_id_));
+          const auto known = call->context->auth_context();
+          if (known == nullptr) {
+            return absl::UnauthenticatedError("the call was in the clear");
+          }
+          ASSIGN_OR_RETURN(auto issuer, rpc::PeerOf(*known));
+          return Granted{std::move(pass), std::move(issuer)};
+        };
+        absl::StatusOr<Granted> granted = answer();
+        if (granted.ok()) {
+          call->reply(std::move(granted));
+        } else {
+          call->reply(absl::Status(
+              granted.status().code(),
+              absl::StrCat("a pass for a link: ", granted.status().message())));
+        }
+        call->reply = nullptr;
+        absl::MutexLock done(&mutex_);
+        call->context = nullptr;
+        calls_.erase(call);
+      });
+}
+
+// --- For links to this node.
+
+absl::StatusOr<LinkPass> LinkPasses::Give(
+    const grpc::CallbackServerContext& context, const GetPassRequest& request) {
+  auto holder = rpc::PeerOf(context);
+  if (!holder.ok()) {
+    return absl::FailedPreconditionError(
+        "passes are for who comes with a certificate");
+  }
+  if (request.cluster_id() != cluster_id_) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("this is a node of cluster ", cluster_id_));
+  }
+  if (absl::Status chain = CheckChain(request.chain_id(), chain_id_);
+      !chain.ok()) {
+    return absl::FailedPreconditionError(chain.message());
+  }
+  RETURN_IF_ERROR(membership::CheckCaller(cluster_id_, request.node_id(),
+                                          rpc::IdentityOf(context)));
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!view_.formed() || request.view_id() < view_.id) {
+      return absl::UnavailableError(
+          absl::StrCat("this node is in view ", view_.id, ", and ",
+                       request.node_id(), " in view ", request.view_id()));
+    }
+    for (const membership::Member& member : view_.members) {
+      // In a later view it may be in another life.
+      if (member.node_id != request.node_id() ||
+          member.incarnation == request.incarnation() ||
+          request.view_id() > view_.id) {
+        continue;
+      }
+      return absl::FailedPreconditionError(
+          absl::StrCat("this is ", request.node_id(),
+                       " in another life than that of view ", view_.id));
+    }
+  }
+  return book_->Issue(*holder, /*era=*/0);
+}
+
+grpc::ServerUnaryReactor* LinkPasses::GetPass(
+    grpc::CallbackServerContext* context, const GetPassRequest* request,
+    GetPassResponse* response) {
+  const absl::Time began = MonotonicNow();
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const auto pass = Give(*context, *request);
+  if (pass.ok()) {
+    response->set_chain_id(chain_id_);
+    response->set_token(pass->token);
+    response->set_proof(pass->proof);
+    response->set_user(pass->user);
+  }
+  rpc::Finish<GetPassRequest>(reactor, began, pass.status());
+  return reactor;
+}
+
+}  // namespace kamino::node

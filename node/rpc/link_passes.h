@@ -1,0 +1,87 @@
+// Passes for links to other nodes, and for theirs to this one, over the calls
+// that nodes make to each other with their certificates. A pass is for who
+// calls: a member of the view in the life that the view has of it, or a node
+// that is in none.
+#ifndef KAMINO_NODE_RPC_LINK_PASSES_H_
+#define KAMINO_NODE_RPC_LINK_PASSES_H_
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/synchronization/mutex.h"
+#include "base/chain_id.h"
+#include "grpcpp/grpcpp.h"
+#include "kamino/internal/v1/verbs.grpc.pb.h"
+#include "membership/view.h"
+#include "rpc/credentials.h"
+#include "transport/passes.h"
+
+namespace kamino::node {
+
+// Thread-safe but for Stop, after which no call runs. Before SetSelf and the
+// first view it asks for nothing and gives nothing out.
+class LinkPasses final
+    : public transport::PassSource,
+      public kamino::internal::v1::ChainLinks::CallbackService {
+ public:
+  // `credentials`: of its calls.
+  LinkPasses(std::string cluster_id, ChainId chain_id,
+             std::shared_ptr<const rpc::Credentials> credentials);
+  ~LinkPasses() override;  // Stop()
+
+  // Who this node is.
+  void SetSelf(const std::string& node_id, uint64_t incarnation);
+  // Who is where, and in which life.
+  void SetView(const membership::View& view);
+  // Gives up what is under way and waits for it. Not on a thread of gRPC's.
+  void Stop();
+
+  // Those that this node has given out: for its listeners.
+  const std::shared_ptr<transport::PassBook>& book() const { return book_; }
+
+  // `address`: one of a member's link addresses; the part up to a '#'.
+  void Ask(const std::string& address, uint64_t era, absl::Duration timeout,
+           Reply reply) override;
+
+  grpc::ServerUnaryReactor* GetPass(
+      grpc::CallbackServerContext* context,
+      const kamino::internal::v1::GetPassRequest* request,
+      kamino::internal::v1::GetPassResponse* response) override;
+
+ private:
+  using Stub = kamino::internal::v1::ChainLinks::Stub;
+  struct Call;
+
+  // Where the node with that link address takes calls; "": there is none.
+  std::string PeerAt(const std::string& address) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Stub* StubLocked(const std::string& peer)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<transport::LinkPass> Give(
+      const grpc::CallbackServerContext& context,
+      const kamino::internal::v1::GetPassRequest& request);
+  bool NoCalls() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return calls_.empty();
+  }
+
+  const std::string cluster_id_;
+  const ChainId chain_id_;
+  const std::shared_ptr<const rpc::Credentials> credentials_;
+  const std::shared_ptr<transport::PassBook> book_;
+
+  absl::Mutex mutex_;
+  std::string node_id_ ABSL_GUARDED_BY(mutex_);
+  uint64_t incarnation_ ABSL_GUARDED_BY(mutex_) = 0;
+  membership::View view_ ABSL_GUARDED_BY(mutex_);
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  // By address. Calls use them, and hold no channel of their own.
+  std::map<std::string, std::unique_ptr<Stub>> stubs_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_set<std::shared_ptr<Call>> calls_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace kamino::node
+
+#endif  // KAMINO_NODE_RPC_LINK_PASSES_H_

@@ -1,0 +1,43 @@
+// Peers whose links were ended for what they sent: a link with one that goes on
+// so is taken up after growing pauses.
+//
+// Not thread-safe: the node's core thread owns it.
+#ifndef KAMINO_REPLICA_MISFITS_H_
+#define KAMINO_REPLICA_MISFITS_H_
+
+#include <map>
+#include <string>
+
+#include "absl/time/time.h"
+
+namespace kamino::replica {
+
+class Misfits {
+ public:
+  // The first time none; then twice as long each time, from the least to the
+  // most. Who has sent nothing of the kind for so long begins anew.
+  static constexpr absl::Duration kLeastPause = absl::Milliseconds(20);
+  static constexpr absl::Duration kMostPause = absl::Seconds(1);
+  static constexpr absl::Duration kForgotten = absl::Seconds(5);
+
+  // A link with `peer` was ended at `now`. Returns until when there is to be
+  // none.
+  absl::Time Note(const std::string& peer, absl::Time now);
+  // The same of one that may never have been: now, or before.
+  absl::Time PausedUntil(const std::string& peer) const;
+
+ private:
+  struct Peer {
+    int in_a_row = 0;
+    absl::Time last;
+    absl::Time until;
+  };
+
+  void Forget(absl::Time now);
+
+  std::map<std::string, Peer> peers_;
+};
+
+}  // namespace kamino::replica
+
+#endif  // KAMINO_REPLICA_MISFITS_H_

@@ -1,0 +1,133 @@
+// Passes for chain links, over calls with certificates.
+#include "node/rpc/link_passes.h"
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "rpc/server.h"
+#include "tests/security/test_certificates.h"
+
+namespace kamino::node {
+namespace {
+
+using security::Role;
+using ::testing::HasSubstr;
+using transport::PassSource;
+
+constexpr uint64_t kLife = 5;
+
+// A node with a server for others.
+struct Node {
+  std::shared_ptr<const rpc::Credentials> credentials;
+  std::shared_ptr<LinkPasses> passes;
+  std::unique_ptr<rpc::Server> server;
+
+  std::string link() const {
+    return absl::StrCat("/run/", server->port(), ".sock");
+  }
+  ~Node() {
+    if (passes != nullptr) passes->Stop();
+    server.reset();
+  }
+};
+
+class LinkPassesTest : public ::testing::Test {
+ protected:
+  LinkPassesTest() {
+    view_.id = 3;
+    for (const char* name : {"n1", "n2"}) {
+      Add(name);
+      membership::Member member;
+      member.node_id = name;
+      member.incarnation = kLife;
+      const std::string at =
+          absl::StrCat("127.0.0.1:", nodes_[name].server->port());
+      member.service_address = at;
+      member.link_addresses["shm"] = nodes_[name].link() + "#abcd";
+      view_.members.push_back(member);
+    }
+    Add("n3");
+    for (auto& [name, node] : nodes_) node.passes->SetView(view_);
+  }
+
+  void Add(const std::string& name) {
+    Node& node = nodes_[name];
+    node.credentials =
+        *rpc::Credentials::Make(authority_.Load({"c", Role::kNode, name}));
+    node.passes =
+        std::make_shared<LinkPasses>("c", kOnlyChain, node.credentials);
+    node.passes->SetSelf(name, kLife);
+    rpc::ServerOptions options;
+    options.listen = "127.0.0.1:0";
+    options.credentials = node.credentials;
+    node.server = *rpc::Server::Start(options, {node.passes.get()});
+  }
+
+  absl::StatusOr<PassSource::Granted> Ask(const std::string& from,
+                                          const std::string& address) {
+    absl::StatusOr<PassSource::Granted> granted;
+    absl::Notification done;
+    nodes_[from].passes->Ask(address, 0, absl::Seconds(20),
+                             [&](absl::StatusOr<PassSource::Granted> reply) {
+                               granted = std::move(reply);
+                               done.Notify();
+                             });
+    done.WaitForNotification();
+    return granted;
+  }
+
+  security::TestAuthority authority_;
+  membership::View view_;
+  std::map<std::string, Node> nodes_;
+};
+
+TEST_F(LinkPassesTest, APassIsForWhoHasAsked) {
+  const auto granted = Ask("n1", nodes_["n2"].link());
+  ASSERT_TRUE(granted.ok()) << granted.status();
+  EXPECT_EQ(ToString(granted->issuer.identity()), "kamino://c/node/n2");
+  const auto& book = nodes_["n2"].passes->book();
+  auto taken = book->Take(granted->pass.token, 0);
+  ASSERT_TRUE(taken.ok()) << taken.status();
+  EXPECT_EQ(ToString(taken->holder.identity()), "kamino://c/node/n1");
+  EXPECT_EQ(taken->proof, granted->pass.proof);
+  EXPECT_FALSE(book->Take(granted->pass.token, 0).ok());  // once
+}
+
+TEST_F(LinkPassesTest, OneThatJoinsIsInNoView) {
+  EXPECT_TRUE(Ask("n3", nodes_["n2"].link()).ok());
+}
+
+TEST_F(LinkPassesTest, WhereNoMemberIsNobodyIsAsked) {
+  const auto granted = Ask("n1", "/run/elsewhere.sock");
+  EXPECT_TRUE(absl::IsUnavailable(granted.status())) << granted.status();
+}
+
+TEST_F(LinkPassesTest, AFormerLifeOfAMemberGetsNone) {
+  nodes_["n1"].passes->SetSelf("n1", kLife - 1);
+  const auto granted = Ask("n1", nodes_["n2"].link());
+  EXPECT_TRUE(absl::IsFailedPrecondition(granted.status()));
+  EXPECT_THAT(std::string(granted.status().message()),
+              HasSubstr("n1 in another life than that of view 3"));
+}
+
+TEST_F(LinkPassesTest, WhoWasLeftBehindGetsNone) {
+  membership::View later = view_;
+  later.id = 4;
+  nodes_["n2"].passes->SetView(later);
+  const auto granted = Ask("n1", nodes_["n2"].link());
+  EXPECT_TRUE(absl::IsUnavailable(granted.status())) << granted.status();
+}
+
+TEST_F(LinkPassesTest, NobodyAsksForAnother) {
+  nodes_["n3"].passes->SetSelf("n1", kLife);
+  const auto granted = Ask("n3", nodes_["n2"].link());
+  EXPECT_TRUE(absl::IsPermissionDenied(granted.status())) << granted.status();
+}
+
+}  // namespace
+}  // namespace kamino::node

@@ -5,7 +5,8 @@
   crash simulate fuzz sanitize lint format clean
 .DEFAULT_GOAL := help
 
-PROGRAMS := //client/cli:kamino //node:kamino_node //membership:kamino_manager
+PROGRAMS := //client/cli:kamino //node:kamino_node //membership:kamino_manager \
+  //node/check:kamino_check
 
 help:
 	@echo "make demo    install what is missing, build, run the demo (10 seconds;"

@@ -11,6 +11,7 @@
 #include "glog/logging.h"
 #include "replica/errors.h"
 #include "replica/log_entry.h"
+#include "replica/restore.h"
 
 namespace kamino::head {
 
@@ -115,6 +116,7 @@ void Admission::Submit(Request request, absl::Time now) {
             "", 0});
     return;
   }
+  if (BeginsRestore(request)) request.weight = options_.max_batch_bytes;
   request.waits.came = now;
   waiting_.Add(std::move(request));
 }
@@ -384,7 +386,7 @@ void Admission::CommitBatch(Transaction& transaction, uint32_t executed,
                             std::vector<Attempt> attempts, absl::Time now,
                             Actions* actions) {
   const uint64_t first = core_->next_sequence();
-  const uint64_t last = first + executed - 1;
+  const uint64_t last = first + executed - 1 + SkippedBy(*batch, attempts);
   engine::AfterImage image;
   const auto append = [&](const engine::WriteSet& write_set) {
     std::vector<const replica::Mutation*> mutations;
@@ -473,6 +475,9 @@ absl::Status Admission::Prepare(Transaction& transaction,
   }
   if (mutation.function == replica::kOpenSessionFunction) {
     return CheckRoomForSession(mutation, clients);
+  }
+  if (mutation.function == replica::kBeginRestoreFunction) {
+    return PrepareRestore(&mutation);
   }
   if (request->closes_silent) return ChooseClosed(now, request);
   return CheckMayClose(transaction, *request);

@@ -366,6 +366,16 @@ class Admission {
   // Chooses sessions for a mutation that closes those that were silent.
   absl::Status ChooseClosed(absl::Time now, Request* request);
 
+  // --- Restores of backups (head/restores.cc).
+
+  // It is alone in its entry, behind which numbers are skipped.
+  static bool BeginsRestore(const Request& request);
+  // By those of the batch that were executed, behind them.
+  static uint64_t SkippedBy(const std::vector<Request>& batch,
+                            const std::vector<Attempt>& attempts);
+  // That its objects fit, and which numbers it skips.
+  absl::Status PrepareRestore(replica::Mutation* mutation) const;
+
   const AdmissionOptions options_;
   engine::KaminoStore* const store_;
   replica::StateMachine* const state_;

@@ -34,6 +34,7 @@
 #include "node/listener_metrics.h"
 #include "node/node_flags.h"
 #include "node/node_web.h"
+#include "node/rpc/backup_service.h"
 #include "node/rpc/grpc_rendezvous.h"
 #include "node/rpc/link_passes.h"
 #include "node/rpc/node_server.h"
@@ -153,6 +154,7 @@ absl::StatusOr<NodeOptions> OptionsFrom(
   options.chain.transfer_bytes_per_s = flags.transfer_mb_per_s * 1000 * 1000;
   options.chain.keep_changes = flags.keep_changes;
   options.chain.ack_delay = kAckDelay;
+  options.snapshots.max_bytes = flags.snapshot_mb << 20;
   options.chain.scrub_bytes_per_s = flags.scrub_mb_per_s * 1000 * 1000;
   options.chain.scrub_min_pass = flags.scrub_min_pass;
   RETURN_IF_ERROR(
@@ -332,6 +334,7 @@ absl::Status Serve(const NodeFlags& flags,
   session_options.access = roles.access().get();
   SessionServer sessions(session_options, node.get());
   SessionService session_service(&sessions);
+  BackupService backups(node.get());
   membership::DebugService debug("kamino_node",
                                  [&pages] { return pages.Metrics(); });
   std::unique_ptr<SessionLinks> session_links;
@@ -350,7 +353,7 @@ absl::Status Serve(const NodeFlags& flags,
         session_links,
         SessionLinks::Listen(SessionOffers(flags, session_service), &sessions,
                              certificates, listens_for("sessions")));
-    std::vector<grpc::Service*> services = {&session_service, &debug};
+    std::vector<grpc::Service*> services = {&session_service, &backups, &debug};
     std::vector<grpc::Service*> of_peers = {rendezvous.get(), &vouches};
     if (passes != nullptr) of_peers.push_back(passes.get());
     const std::string peer_listen =

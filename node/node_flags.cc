@@ -89,6 +89,9 @@ ABSL_FLAG(uint32_t, keep_changes_s, 300,
           "remembers what changes, so that they catch up by that alone when "
           "they come back; 0: it does not, and asks for the whole heap itself. "
           "Fits the managers' --away_limit.");
+ABSL_FLAG(uint64_t, snapshot_mb, 256,
+          "MiB of memory for what changes while a backup is saved from this "
+          "node, or another snapshot is open; one that needs more ends.");
 ABSL_FLAG(
     uint64_t, scrub_mb_per_s, 16,
     "How fast the nodes compare what they hold while this one is head, in "
@@ -346,6 +349,8 @@ absl::StatusOr<NodeFlags> ReadNodeFlags() {
                    absl::StrCat("must be from 0 to ", kMaxKeepChangesSeconds));
   }
   flags.keep_changes = absl::Seconds(keep_changes_s);
+  flags.snapshot_mb = absl::GetFlag(FLAGS_snapshot_mb);
+  RETURN_IF_ERROR(CheckMegabytes("snapshot_mb", flags.snapshot_mb, 1u << 20));
   flags.scrub_mb_per_s = absl::GetFlag(FLAGS_scrub_mb_per_s);
   if (flags.scrub_mb_per_s > kMaxMegabytes) {
     return BadFlag("scrub_mb_per_s",

@@ -35,6 +35,7 @@ struct NodeFlags {
   transport::PortWish verbs;       // of its links
   uint64_t transfer_mb_per_s = 0;  // 0: without a limit
   absl::Duration keep_changes;
+  uint64_t snapshot_mb = 0;     // for before-images
   uint64_t scrub_mb_per_s = 0;  // 0: nothing is compared
   absl::Duration scrub_min_pass;
   absl::Duration slow_operation;  // zero: none is told of

@@ -376,6 +376,27 @@ void DescribeRepair(const GetNodeStatusResponse& status, ChainFamilies* out) {
              status.disputed() != 0 ? 1 : 0);
 }
 
+void DescribeSnapshots(const NodeSample& sample, ChainFamilies* out) {
+  out->Gauge("kamino_snapshots_open", "Snapshots that are being read.",
+             static_cast<double>(sample.snapshots.open));
+  out->Bytes("kamino_snapshot_used_bytes",
+             "That is kept of what has changed since they were opened.",
+             sample.snapshots.bytes);
+  out->Counter("kamino_snapshots_aborted_total",
+               "Snapshots that ended, as too much has changed.",
+               sample.snapshots.aborted);
+  out->Counter("kamino_backups_saved_total",
+               "Backups that were saved from this node, to their end.",
+               sample.backups);
+  out->Counter("kamino_backup_saved_bytes_total", "Of these.",
+               sample.backup_bytes);
+  // None: nothing, rather than an age that would be taken for one.
+  if (sample.backups == 0) return;
+  out->Gauge("kamino_backup_last_success_age_seconds",
+             "Since the last of these was saved.",
+             absl::ToDoubleSeconds(sample.since_backup));
+}
+
 }  // namespace
 
 void DescribeBuild(Families* families) {
@@ -401,6 +422,7 @@ void DescribeNode(const NodeSample& sample, ChainId chain, absl::Duration age,
   DescribePlace(sample, &out);
   DescribeRing(sample.status, &out);
   DescribeHeap(sample.status, &out);
+  DescribeSnapshots(sample, &out);
   DescribeHead(sample, &out);
   DescribeReads(sample, &out);
   DescribeLinks(sample, &out);

@@ -380,6 +380,7 @@ absl::Status ChainCore::AppendLocal(absl::Span<const Mutation* const> mutations,
   draft.chain_id = options_.chain_id;
   draft.view_id = place_.view.id;
   draft.mutations = mutations;
+  if (!mutations.empty()) draft.skipped = mutations.back()->skipped;
   draft.write_set = &write_set;
   draft.image = &image;
   const auto image_of = [this](const engine::Intent& intent) {

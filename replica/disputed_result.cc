@@ -88,6 +88,7 @@ absl::Status DisputedResult::Replace() {
   draft.chain_id = options_.chain_id;
   draft.view_id = place_->view.id;
   draft.mutations = pointers;
+  draft.skipped = entry.skipped();
   draft.write_set = &declared.write_set;
   draft.image = &image;
   if (CarriesImages(options_.mode)) {

@@ -29,6 +29,8 @@ absl::StatusCode CodeOf(Reason reason) {
     case kamino::v1::REASON_POISONOUS:
     case kamino::v1::REASON_SESSION_EXPIRED:
     case kamino::v1::REASON_NOT_CLEAN:
+    case kamino::v1::REASON_RESTORING:
+    case kamino::v1::REASON_NOT_EMPTY:
       return absl::StatusCode::kFailedPrecondition;
     case kamino::v1::REASON_RECONFIGURING:
     case kamino::v1::REASON_OUTCOME_UNKNOWN:

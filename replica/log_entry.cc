@@ -191,7 +191,11 @@ LogEntry LogEntry::Checked(absl::string_view bytes, uint64_t first,
   EntryHeader header;
   CHECK(Cursor(bytes).TakeCopy(&header));
   header.first = first;
-  header.count = static_cast<uint32_t>(last - first + 1);
+  const uint64_t numbers = last - first + 1;
+  header.count = static_cast<uint32_t>(
+      header.skipped == 0 ? numbers
+                          : std::min<uint64_t>(header.count, numbers));
+  header.skipped = numbers - header.count;
   return LogEntry(bytes, header);
 }
 
@@ -203,6 +207,10 @@ absl::Status LogEntry::CheckLengths() const {
       header_.first > std::numeric_limits<uint64_t>::max() - header_.count) {
     return Damaged(absl::StrCat("has ", header_.count,
                                 " mutations from number ", header_.first));
+  }
+  if (header_.skipped >
+      std::numeric_limits<uint64_t>::max() - header_.count - header_.first) {
+    return Damaged(absl::StrCat("skips ", header_.skipped, " numbers"));
   }
   const uint64_t parts = uint64_t{header_.mutation_bytes} +
                          uint64_t{header_.intent_count} * sizeof(IntentRecord) +
@@ -428,6 +436,7 @@ void LogEntryDraft::WriteTo(char* to) const {
   header.header_bytes = sizeof(EntryHeader);
   header.length = static_cast<uint32_t>(length);
   header.count = count();
+  header.skipped = skipped;
   header.first = first;
   header.chain_id = chain_id;
   header.view_id = view_id;

@@ -35,6 +35,10 @@ struct Mutation {
   // Client ids whose stored outcome it drops: the head's choice, made from idle
   // times that other nodes do not know.
   std::vector<uint64_t> dropped_clients;
+  // How many numbers behind its own no mutation gets: the head's choice. Of the
+  // last one of an entry, and no other, and part of the entry rather than of
+  // it. Else 0.
+  uint64_t skipped = 0;
 };
 
 // The same, of which the bytes are somebody else's.
@@ -76,8 +80,12 @@ class LogEntry {
 
   absl::string_view bytes() const { return bytes_; }
   uint64_t first() const { return header_.first; }
-  uint64_t last() const { return header_.first + header_.count - 1; }
+  // Those that are skipped behind the last mutation among them.
+  uint64_t last() const {
+    return header_.first + header_.count - 1 + header_.skipped;
+  }
   uint32_t count() const { return header_.count; }
+  uint64_t skipped() const { return header_.skipped; }
   uint64_t chain_id() const { return header_.chain_id; }
   uint64_t view_id() const { return header_.view_id; }
   uint64_t after_image_bytes() const { return header_.after_image_bytes; }
@@ -140,6 +148,7 @@ struct LogEntryDraft {
   uint64_t first = 0;
   uint64_t chain_id = 0;
   uint64_t view_id = 0;
+  uint64_t skipped = 0;  // Mutation::skipped of the last one
   absl::Span<const Mutation* const> mutations;
   const engine::WriteSet* write_set = nullptr;
   const engine::AfterImage* image = nullptr;  // null: not told
@@ -150,7 +159,7 @@ struct LogEntryDraft {
   std::optional<ImageOf> image_of;
 
   uint32_t count() const { return static_cast<uint32_t>(mutations.size()); }
-  uint64_t last() const { return first + mutations.size() - 1; }
+  uint64_t last() const { return first + mutations.size() - 1 + skipped; }
   // Of the entry. More than 4 GiB are no entry.
   uint64_t bytes() const;
   // Stores the entry's bytes there.

@@ -21,6 +21,10 @@ inline constexpr uint16_t kEntryVersion = 2;
 // Parts begin at multiples of that, from the entry's begin.
 inline constexpr size_t kPartAlignment = 8;
 
+// As what nodes agree on: whether they know of EntryHeader::skipped
+// (View::in_force). Those that do not take it for 0.
+inline constexpr char kSkippedTerm[] = "numbers skipped by a restore";
+
 // In front of every entry. It is followed by its parts:
 //   mutations{count} intents{intent_count} after_images{after_image_bytes}
 //
@@ -47,7 +51,10 @@ struct EntryHeader {
   uint32_t intent_count;       // of the write set
   uint32_t after_image_bytes;  // of the part
   uint32_t flags;              // none: 0
-  uint8_t reserved[48];        // 0
+  // Numbers behind the last mutation's that no mutation has: a restore goes on
+  // above those of the backup. Else 0.
+  uint64_t skipped;
+  uint8_t reserved[40];  // 0
 };
 
 // A mutation: what one client asked for. It is followed by dropped ids, 8 bytes
@@ -85,7 +92,8 @@ static_assert(offsetof(EntryHeader, length) == 16);
 static_assert(offsetof(EntryHeader, first) == 24);
 static_assert(offsetof(EntryHeader, image_hash) == 56);
 static_assert(offsetof(EntryHeader, mutation_bytes) == 64);
-static_assert(offsetof(EntryHeader, reserved) == 80);
+static_assert(offsetof(EntryHeader, skipped) == 80);
+static_assert(offsetof(EntryHeader, reserved) == 88);
 static_assert(std::has_unique_object_representations_v<EntryHeader>);
 static_assert(sizeof(MutationHeader) == 40);
 static_assert(offsetof(MutationHeader, argument_bytes) == 24);

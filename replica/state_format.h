@@ -18,7 +18,12 @@ struct StateRoot {
   uint64_t horizon;        // object id of the EvictionHorizon
   uint64_t refused;        // object id of the RefusedRequests
   uint64_t sessions_root;  // node id of the tree: session id -> SessionRecord
+  // Zeros, as the rest of the object, where nothing was ever restored.
+  uint64_t restoring;     // 1: the objects are not all there yet; else 0
+  uint8_t backup_id[16];  // the backup that is, or was, restored
 };
+// What the chain's first mutation stores of it.
+inline constexpr size_t kFormattedBytes = 48;
 
 // An object of its own, so that dropping outcomes is nothing that mutations of
 // known clients depend on.
@@ -40,12 +45,14 @@ struct RefusedRequests {
   RefusedSlot slots[kRefusedSlots];
 };
 
-static_assert(sizeof(StateRoot) == 48);
+static_assert(sizeof(StateRoot) == 72);
 static_assert(offsetof(StateRoot, objects_root) == 8);
 static_assert(offsetof(StateRoot, clients_root) == 16);
 static_assert(offsetof(StateRoot, horizon) == 24);
 static_assert(offsetof(StateRoot, refused) == 32);
 static_assert(offsetof(StateRoot, sessions_root) == 40);
+static_assert(offsetof(StateRoot, restoring) == kFormattedBytes);
+static_assert(offsetof(StateRoot, backup_id) == 56);
 static_assert(sizeof(EvictionHorizon) == 8);
 static_assert(sizeof(RefusedSlot) == 40);
 static_assert(offsetof(RefusedSlot, pardoned) == 32);

@@ -10,6 +10,7 @@
 #include "engine/index/btree.h"
 #include "glog/logging.h"
 #include "replica/errors.h"
+#include "replica/restore.h"
 #include "replica/state_format.h"
 
 namespace kamino::replica {
@@ -72,8 +73,8 @@ absl::StatusOr<StateMachine::Trees> StateMachine::ReadTrees(
     engine::Reader& reader) {
   ASSIGN_OR_RETURN(auto root, ReadRoot(reader, root_));
   if (root.magic == 0) return NotFormatted();
-  return Trees{root.objects_root, root.clients_root, root.horizon, root.refused,
-               root.sessions_root};
+  return Trees{root.objects_root, root.clients_root,  root.horizon,
+               root.refused,      root.sessions_root, root.restoring != 0};
 }
 
 absl::StatusOr<bool> StateMachine::Formatted(engine::Reader& reader) {
@@ -96,7 +97,8 @@ absl::StatusOr<StateMachine::Execution> StateMachine::Format(
   ASSIGN_OR_RETURN(auto refused,
                    transaction.Alloc(sizeof(state_format::RefusedRequests)));
   ASSIGN_OR_RETURN(auto sessions, engine::BTree::Create(transaction));
-  ASSIGN_OR_RETURN(auto bytes, transaction.Write(root_, 0, sizeof(StateRoot)));
+  ASSIGN_OR_RETURN(auto bytes,
+                   transaction.Write(root_, 0, state_format::kFormattedBytes));
   const StateRoot root{
       .magic = kStateMagic,
       .objects_root = objects,
@@ -104,8 +106,10 @@ absl::StatusOr<StateMachine::Execution> StateMachine::Format(
       .horizon = horizon,
       .refused = refused,
       .sessions_root = sessions,
+      .restoring = 0,
+      .backup_id = {},
   };
-  std::memcpy(bytes, &root, sizeof(root));
+  std::memcpy(bytes, &root, state_format::kFormattedBytes);
   return Execution{"", sequence, false};
 }
 
@@ -278,6 +282,12 @@ absl::StatusOr<std::optional<StateMachine::Execution>> StateMachine::ExecuteOwn(
     RETURN_IF_ERROR(parse(&request));
     RETURN_IF_ERROR(sessions_.Close(transaction, trees.sessions,
                                     request.session_ids(), sequence));
+  } else if (IsOfRestore(mutation.function)) {
+    *changed = true;
+    Restore restore(&transaction, root_, &summary_);
+    ASSIGN_OR_RETURN(auto step, restore.Execute(mutation, sequence));
+    execution.result = std::move(step.result);
+    execution.repeated = step.repeated;
   } else {
     return std::optional<Execution>();
   }
@@ -361,6 +371,7 @@ absl::StatusOr<StateMachine::Execution> StateMachine::Execute(
   RequestMeter without_limit;
   if (meter == nullptr) meter = &without_limit;
   ASSIGN_OR_RETURN(auto trees, ReadTrees(transaction));
+  if (trees.restoring && mutation.client_id != 0) return BeingRestored();
   if (mutation.in_session) {
     return ExecuteInSession(transaction, trees, mutation, sequence, changed,
                             meter, scope);
@@ -428,8 +439,10 @@ absl::Status StateMachine::Replay(engine::Transaction& transaction,
 }
 
 absl::StatusOr<KeyValueReader> StateMachine::Objects(engine::Reader& reader,
-                                                     const KeyScope* scope) {
+                                                     const KeyScope* scope,
+                                                     bool while_restoring) {
   ASSIGN_OR_RETURN(auto trees, ReadTrees(reader));
+  if (trees.restoring && !while_restoring) return BeingRestored();
   return KeyValueReader(&reader, trees.objects, /*summary=*/nullptr, scope);
 }
 
@@ -437,34 +450,6 @@ absl::StatusOr<StateMachine::Lookup> StateMachine::FindOutcome(
     engine::Reader& reader, uint64_t client_id, uint64_t since) {
   ASSIGN_OR_RETURN(auto trees, ReadTrees(reader));
   return LookUp(reader, trees, client_id, since);
-}
-
-absl::StatusOr<Sessions::Place> StateMachine::FindPlace(engine::Reader& reader,
-                                                        uint64_t session_id,
-                                                        uint64_t number) {
-  ASSIGN_OR_RETURN(auto trees, ReadTrees(reader));
-  return sessions_.FindPlace(reader, trees.sessions, session_id, number);
-}
-
-absl::StatusOr<std::optional<bool>> StateMachine::IsTaken(
-    engine::Reader& reader, uint64_t session_id, uint64_t number) {
-  ASSIGN_OR_RETURN(auto trees, ReadTrees(reader));
-  return sessions_.IsTaken(reader, trees.sessions, session_id, number);
-}
-
-absl::Status StateMachine::CheckSessionOwner(engine::Reader& reader,
-                                             uint64_t session_id,
-                                             const Principal* who) {
-  if (who == nullptr) return absl::OkStatus();
-  ASSIGN_OR_RETURN(auto trees, ReadTrees(reader));
-  return sessions_.CheckOwner(reader, trees.sessions, session_id, who);
-}
-
-absl::Status StateMachine::VisitSessions(
-    engine::Reader& reader,
-    absl::FunctionRef<void(const Sessions::Session&)> visit) {
-  ASSIGN_OR_RETURN(auto trees, ReadTrees(reader));
-  return sessions_.Visit(reader, trees.sessions, visit);
 }
 
 absl::StatusOr<uint64_t> StateMachine::EvictionHorizon(engine::Reader& reader) {

@@ -114,8 +114,10 @@ class StateMachine {
   // For reads. kUnavailable (REASON_RECONFIGURING): the chain's first
   // mutation has not come yet. `scope`, which outlives what it returns: of who
   // reads; null: all.
+  // REASON_RESTORING: there are not all yet, and `while_restoring` is false.
   absl::StatusOr<engine::KeyValueReader> Objects(
-      engine::Reader& reader, const KeyScope* scope = nullptr);
+      engine::Reader& reader, const KeyScope* scope = nullptr,
+      bool while_restoring = false);
 
   enum class Knowledge {
     kStored,  // the outcome of the client's latest number
@@ -172,6 +174,7 @@ class StateMachine {
     engine::ObjectId horizon;
     engine::ObjectId refused;
     engine::ObjectId sessions;
+    bool restoring;
   };
 
   absl::StatusOr<Trees> ReadTrees(engine::Reader& reader);

@@ -31,6 +31,8 @@ constexpr Timeout kTimeouts[] = {
     {"/kamino.v1.KaminoService/GetChain", kShort},
     {"/kamino.v1.KaminoService/WatchChain", absl::InfiniteDuration()},
     {"/kamino.v1.KaminoService/GetNodeStatus", kShort},
+    {"/kamino.v1.BackupService/Save", absl::InfiniteDuration()},
+    {"/kamino.v1.BackupService/Restore", kLong},
     {"/kamino.v1.AdminService/GetCluster", kShort},
     {"/kamino.v1.AdminService/GetManager", kShort},
     {"/kamino.v1.AdminService/RemoveNode", kLong},

@@ -52,6 +52,9 @@ constexpr AccessRule kTable[] = {
     Call("/kamino.v1.SessionService/ConnectPair", kData),
     Call("/kamino.v1.SessionService/GetLinkPass", kData),
 
+    Call("/kamino.v1.BackupService/Save", kOperates),
+    Call("/kamino.v1.BackupService/Restore", kOperates),
+
     Call("/kamino.v1.AdminService/GetCluster", kLooks),
     Call("/kamino.v1.AdminService/GetManager", kLooks),
     Call("/kamino.v1.AdminService/RemoveNode", kOperates),

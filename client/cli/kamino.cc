@@ -157,6 +157,8 @@ int Main(int argc, char** argv) {
   AddAdminCommand(&app, &cli);
   AddLoadCommand(&app, &cli);
   AddBenchCommand(&app, &cli);
+  AddBackupCommand(&app, &cli);
+  AddCheckCommand(&app, &cli);
   AddConfigCommand(&app, &cli);
   AddDebugCommand(&app, &cli);
   AddCertCommand(&app, &cli);

@@ -18,7 +18,7 @@ from oci import Layer, write_image
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.realpath(__file__))))
 PROGRAMS = ("client/cli/kamino", "membership/kamino_manager",
-            "node/kamino_node")
+            "node/kamino_node", "node/check/kamino_check")
 USER = 64000  # nobody's on any machine; the chart's fsGroup is the same
 LOADER = "lib64/ld-linux-x86-64.so.2"
 LIBRARIES = "usr/lib/x86_64-linux-gnu"

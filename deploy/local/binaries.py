@@ -5,6 +5,7 @@ import os
 PROGRAMS = {
     "bank_client": "client/examples/bank_client",
     "kamino": "client/cli/kamino",
+    "kamino_check": "node/check/kamino_check",
     "kamino_manager": "membership/kamino_manager",
     "kamino_node": "node/kamino_node",
 }

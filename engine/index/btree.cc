@@ -13,6 +13,8 @@ namespace {
 // More than any tree of keys of 1 KiB in 2^64 bytes needs.
 constexpr int kMaxDepth = 40;
 constexpr size_t kMaxKey = 1024;
+// A scan asks for records that far ahead of the one that it visits.
+constexpr int kScanAhead = 8;
 
 // The shortest bound that is over `left` and not over `right`.
 std::string Separator(absl::string_view left, absl::string_view right) {
@@ -109,6 +111,9 @@ absl::Status BTreeReader::Scan(
     bool equal;
     for (int i = leaf.LowerBound(start, &equal); i < leaf.count(); ++i) {
       if (!end.empty() && leaf.key(i) >= end) return false;
+      if (i + kScanAhead < leaf.count()) {
+        reader_->Prefetch(leaf.object(i + kScanAhead));
+      }
       auto more = visit(leaf.key(i), leaf.object(i));
       if (!more.ok() || !*more) return more;
     }
@@ -245,6 +250,16 @@ absl::Status BTree::Erase(absl::string_view key, uint64_t version) {
   path.back().page = left;
   absl::Status unlinked = UnlinkEmptyLeaf(path);
   return unlinked.ok() ? PullUpIntoRoot() : unlinked;
+}
+
+absl::Status BTree::RaiseEraseVersion(uint64_t version) {
+  ASSIGN_OR_RETURN(auto root, Page::Read(*transaction_, root_));
+  if (!root.leaf()) {
+    return absl::FailedPreconditionError("the tree has more than one page");
+  }
+  RETURN_IF_ERROR(PageEditor(transaction_).RaiseEraseVersion(root, version));
+  Raise(root_, version);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<ObjectId> BTree::OuterLeaf(ObjectId id, bool first,

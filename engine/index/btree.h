@@ -114,6 +114,10 @@ class BTree : public BTreeReader {
   // kNotFound.
   absl::Status Erase(absl::string_view key, uint64_t version);
 
+  // As if keys all over the tree had been erased by that version. For a tree
+  // of one page: those that come of it inherit it.
+  absl::Status RaiseEraseVersion(uint64_t version);
+
  private:
   absl::Status Insert(absl::string_view key, ObjectId object, uint64_t version);
   // Splits child `at` of `parent`, which has room for any bound.

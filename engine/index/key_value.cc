@@ -219,4 +219,15 @@ absl::Status KeyValue::Delete(absl::string_view key, uint64_t version) {
   return erased.ok() ? transaction_->Free(record) : erased;
 }
 
+absl::Status KeyValue::ForgetBefore(uint64_t version) {
+  bool empty = true;
+  RETURN_IF_ERROR(BTreeReader(transaction_, root_)
+                      .Scan("", "", [&empty](absl::string_view, ObjectId) {
+                        empty = false;
+                        return absl::StatusOr<bool>(false);
+                      }));
+  if (!empty) return absl::FailedPreconditionError("there are objects");
+  return BTree(transaction_, root_, summary_).RaiseEraseVersion(version);
+}
+
 }  // namespace kamino::engine

@@ -104,6 +104,11 @@ class KeyValue : public KeyValueReader {
   // kNotFound.
   absl::Status Delete(absl::string_view key, uint64_t version);
 
+  // As if keys had been deleted everywhere by that version; only while there
+  // are none (kFailedPrecondition). So no range counts as unchanged for who
+  // knows of a lower one.
+  absl::Status ForgetBefore(uint64_t version);
+
  private:
   // The pages of `path` lead to a record that has that version now.
   void Raise(const BTree::PageIds& path, uint64_t version);

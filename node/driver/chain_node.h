@@ -147,9 +147,11 @@ class ChainNode {
     uint64_t id = 0;
     uint64_t sequence = 0;  // of the last mutation that it has
   };
+  // `while_restoring`: also what a restore that is under way has brought so
+  // far, which is refused else (REASON_RESTORING).
   // When this node may serve reads as the tail: so everything is in it that
   // was acknowledged before. Errors: as Read's; kResourceExhausted.
-  absl::StatusOr<OpenedSnapshot> OpenSnapshot();
+  absl::StatusOr<OpenedSnapshot> OpenSnapshot(bool while_restoring = false);
   // Whatever has become of the node's place meanwhile. kAborted: the snapshot
   // has ended; kNotFound: it is closed. `scope`: as Read's.
   absl::Status ReadSnapshot(const KeyScope* scope, uint64_t id, Reading read);

@@ -11,7 +11,8 @@ namespace kamino::node {
 
 using replica::MakeError;
 
-absl::StatusOr<ChainNode::OpenedSnapshot> ChainNode::OpenSnapshot() {
+absl::StatusOr<ChainNode::OpenedSnapshot> ChainNode::OpenSnapshot(
+    bool while_restoring) {
   RETURN_IF_ERROR(CheckMayRead());
   const uint64_t sequence = core_.ring().applied();
   auto snapshot = snapshots_.Open(sequence);
@@ -19,7 +20,8 @@ absl::StatusOr<ChainNode::OpenedSnapshot> ChainNode::OpenSnapshot() {
     return MakeError(kamino::v1::REASON_OVERLOADED,
                      snapshot.status().message());
   }
-  RETURN_IF_ERROR(state_.Objects(**snapshot).status());
+  RETURN_IF_ERROR(
+      state_.Objects(**snapshot, nullptr, while_restoring).status());
   const uint64_t id = ++last_snapshot_;
   held_snapshots_.emplace(id, *std::move(snapshot));
   return OpenedSnapshot{id, sequence};
@@ -34,7 +36,7 @@ absl::Status ChainNode::ReadSnapshot(const KeyScope* scope, uint64_t id,
   }
   engine::Snapshot& snapshot = *found->second;
   RETURN_IF_ERROR(snapshot.status());
-  auto objects = state_.Objects(snapshot, scope);
+  auto objects = state_.Objects(snapshot, scope, /*while_restoring=*/true);
   absl::Status status = objects.ok() ? read(*objects) : objects.status();
   if (absl::IsDataLoss(status) &&
       replica::ReasonOf(status) == kamino::v1::REASON_UNSPECIFIED) {

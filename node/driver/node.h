@@ -76,7 +76,11 @@ struct NodeSample {
   uint64_t view_changes = 0;
   CallLoadStats reads;
   CallLoadStats results;
-  uint64_t result_bytes = 0;  // kept until what they are of is completed
+  engine::OpenSnapshotsStats snapshots;
+  uint64_t backups = 0;         // that were saved from this node
+  uint64_t backup_bytes = 0;    // of their records
+  absl::Duration since_backup;  // infinite: there was none
+  uint64_t result_bytes = 0;    // kept until what they are of is completed
   // As those of the status.
   std::vector<LinkHub::Traffic> links;
   LinkHub::Ended links_ended;
@@ -184,6 +188,9 @@ class Node {
 
   ViewBoard& view_board() { return view_board_; }
   const std::string& node_id() const { return options_.chain.node_id; }
+  const std::string& cluster_id() const { return options_.chain.cluster_id; }
+  // A backup was saved from this node. Any thread.
+  void NoteBackup(uint64_t bytes);
   ChainId chain_id() const { return options_.chain.chain_id; }
   absl::Time Now() const { return clock_(); }
 
@@ -219,6 +226,10 @@ class Node {
   std::atomic<int64_t> pending_requests_{0};
   std::atomic<int64_t> pending_bytes_{0};
   std::atomic<uint32_t> standing_bits_{0};  // NodeStanding
+  std::atomic<uint64_t> backups_{0};
+  std::atomic<uint64_t> backup_bytes_{0};
+  // On the node's clock, in nanoseconds since its epoch.
+  std::atomic<int64_t> last_backup_{0};
   CoreActivity activity_;
   StageTimes stages_;
   SlowOperations slow_;

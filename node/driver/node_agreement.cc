@@ -8,6 +8,7 @@
 #include "replica/builtins.h"
 #include "replica/errors.h"
 #include "replica/log_entry_format.h"
+#include "replica/restore.h"
 #include "replica/ring_format.h"
 #include "replica/session_format.h"
 #include "replica/snapshot_format.h"
@@ -38,6 +39,7 @@ membership::Agreement AgreementOf(const Storage& storage,
       Exactly(replica::log_entry_format::kEntryVersion);
   agreement["state format"] = Exactly(replica::state_format::kStateVersion);
   agreement[replica::session_format::kOwnersTerm] = {0, 1};
+  agreement[replica::log_entry_format::kSkippedTerm] = {0, 1};
   agreement["snapshot format"] = Exactly(replica::snapshot_format::kVersion);
   agreement["built-in functions' version"] = Exactly(replica::kBuiltinsVersion);
   agreement[std::string(membership::kChainModeTerm)] =
@@ -62,6 +64,16 @@ membership::Agreement AgreementOf(const Storage& storage,
 
 absl::Status CheckInForce(const membership::View& view,
                           absl::string_view function) {
+  if (function == replica::kBeginRestoreFunction) {
+    const auto term =
+        view.in_force.find(replica::log_entry_format::kSkippedTerm);
+    if (term != view.in_force.end() && term->second > 0) {
+      return absl::OkStatus();
+    }
+    return absl::FailedPreconditionError(
+        "nodes of this cluster run, or ran, a release that cannot restore "
+        "backups; once all run this one: kamino admin finalize");
+  }
   if (replica::IsBuiltin(function)) return absl::OkStatus();
   const std::string name = absl::StrCat(kProcedure, function);
   const auto found = view.in_force.find(name);

@@ -156,6 +156,12 @@ void Node::Describe(ChainNode& node,
   }
 }
 
+void Node::NoteBackup(uint64_t bytes) {
+  last_backup_ = absl::ToUnixNanos(Now());
+  backup_bytes_ += bytes;
+  ++backups_;
+}
+
 void Node::Sample(ChainNode& node, NodeSample* sample) {
   Describe(node, &sample->status);
   NoteCondition(Now());
@@ -164,6 +170,12 @@ void Node::Sample(ChainNode& node, NodeSample* sample) {
   sample->view_changes = view_changes_;
   sample->reads = reads_.stats();
   sample->results = results_.stats();
+  sample->snapshots = node.snapshot_stats();
+  sample->backups = backups_;
+  sample->backup_bytes = backup_bytes_;
+  sample->since_backup = sample->backups == 0
+                             ? absl::InfiniteDuration()
+                             : Now() - absl::FromUnixNanos(last_backup_);
   if (const auto stats = node.admission_stats()) {
     sample->result_bytes = stats->result_bytes;
   }

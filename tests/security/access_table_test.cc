@@ -14,6 +14,7 @@
 #include "kamino/internal/v1/membership.pb.h"
 #include "kamino/internal/v1/verbs.pb.h"
 #include "kamino/v1/admin.pb.h"
+#include "kamino/v1/backup.pb.h"
 #include "kamino/v1/debug.pb.h"
 #include "kamino/v1/kamino.pb.h"
 #include "kamino/v1/session.pb.h"
@@ -32,6 +33,7 @@ std::vector<std::string> AllMethods() {
            v1::SessionFrame::descriptor()->file(),
            v1::GetClusterRequest::descriptor()->file(),
            v1::GetDebugRequest::descriptor()->file(),
+           v1::SaveRequest::descriptor()->file(),
            internal::v1::RegisterRequest::descriptor()->file(),
            internal::v1::ConnectRequest::descriptor()->file(),
            grpc::health::v1::HealthCheckRequest::descriptor()->file(),
@@ -134,6 +136,8 @@ TEST(AccessTableTest, SaysWhatWasMeant) {
       {"Recover", "operator"},
       {"Finalize", "operator"},
       {"GetDebug", "operator"},
+      {"Save", "operator"},
+      {"Restore", "operator"},
       {"Register", "node"},
       {"Heartbeat", "node"},
       {"Vouch", "node"},

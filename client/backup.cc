@@ -1,0 +1,177 @@
+#include "client/backup.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "base/clock.h"
+#include "base/status_macros.h"
+#include "client/error.h"
+#include "kamino/v1/backup.grpc.pb.h"
+#include "proto/backup_records.h"
+#include "rpc/channel.h"
+#include "rpc/status.h"
+
+namespace kamino::client {
+namespace {
+
+using kamino::v1::BackupService;
+using kamino::v1::BackupTrailer;
+using kamino::v1::RestoreRequest;
+using kamino::v1::RestoreResponse;
+using kamino::v1::SaveRequest;
+using kamino::v1::SaveResponse;
+
+// Below what a node takes in one step (replica/restore.h).
+constexpr size_t kStepObjects = 128;
+constexpr size_t kStepBytes = 256u << 10;
+constexpr absl::Duration kOneTry = absl::Seconds(5);
+constexpr absl::Duration kPause = absl::Milliseconds(50);
+
+void WaitFor(absl::Duration time) {
+  absl::Notification never;
+  never.WaitForNotificationWithTimeout(time);
+}
+
+std::shared_ptr<grpc::Channel> ChannelTo(
+    const std::string& address,
+    const std::shared_ptr<const rpc::Credentials>& credentials) {
+  rpc::ChannelOptions options;
+  options.credentials = credentials;
+  return rpc::MakeChannel(address, options);
+}
+
+// Whether the same step may go well later, or at another node.
+bool MayPass(const absl::Status& status) {
+  switch (ReasonOf(status)) {
+    case kamino::v1::REASON_NOT_HEAD:
+    case kamino::v1::REASON_RECONFIGURING:
+    case kamino::v1::REASON_OUTCOME_UNKNOWN:
+    case kamino::v1::REASON_OVERLOADED:
+      return true;
+    case kamino::v1::REASON_UNSPECIFIED:
+      return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<BackupTrailer> SaveBackup(
+    const std::string& tail,
+    std::shared_ptr<const rpc::Credentials> credentials,
+    const SaveRequest& request, const BackupSink& sink) {
+  const auto stub = BackupService::NewStub(ChannelTo(tail, credentials));
+  grpc::ClientContext context;
+  const auto reader = stub->Save(&context, request);
+  SaveResponse part;
+  absl::Status status;
+  bool begun = false;
+  bool ended = false;
+  while (status.ok() && reader->Read(&part)) {
+    if (part.has_header() == begun || ended) {
+      status = absl::DataLossError(
+          absl::StrCat(tail, " sends the parts of a backup in another order"));
+    } else if (part.has_header()) {
+      begun = true;
+      status = sink.begin(part.header());
+    } else if (part.has_trailer()) {
+      ended = true;
+    } else if (part.part_case() == SaveResponse::kPassed) {
+      if (sink.passed != nullptr) sink.passed(part.passed());
+    } else {
+      status = sink.add(part.records());
+    }
+  }
+  if (!status.ok()) context.TryCancel();
+  const absl::Status over = rpc::FromGrpc(reader->Finish());
+  RETURN_IF_ERROR(status);
+  RETURN_IF_ERROR(over);
+  if (!ended) {
+    return absl::UnavailableError(
+        absl::StrCat(tail, " has ended the backup before its end"));
+  }
+  return std::move(*part.mutable_trailer());
+}
+
+// --- Restoring.
+
+struct Restorer::Stub {
+  std::unique_ptr<BackupService::Stub> stub;
+};
+
+struct Restorer::Stubs {
+  absl::Mutex mutex;
+  std::map<std::string, std::shared_ptr<Stub>> by_address
+      ABSL_GUARDED_BY(mutex);
+};
+
+Restorer::Restorer(Options options)
+    : options_(std::move(options)), stubs_(std::make_unique<Stubs>()) {}
+
+Restorer::~Restorer() = default;
+
+std::shared_ptr<Restorer::Stub> Restorer::StubOf(const std::string& address) {
+  absl::MutexLock lock(&stubs_->mutex);
+  auto& stub = stubs_->by_address[address];
+  if (stub == nullptr) {
+    stub = std::make_shared<Stub>();
+    stub->stub =
+        BackupService::NewStub(ChannelTo(address, options_.credentials));
+  }
+  return stub;
+}
+
+absl::StatusOr<RestoreResponse> Restorer::Step(const RestoreRequest& request) {
+  const absl::Time end = MonotonicNow() + options_.timeout;
+  while (true) {
+    const std::string head = options_.head();
+    absl::Status status =
+        absl::UnavailableError("no node is known to be the head");
+    if (!head.empty()) {
+      const auto stub = StubOf(head);
+      grpc::ClientContext context;
+      rpc::SetTimeout(
+          std::clamp(end - MonotonicNow(), absl::Seconds(1), kOneTry),
+          &context);
+      RestoreResponse response;
+      status = rpc::FromGrpc(stub->stub->Restore(&context, request, &response));
+      if (status.ok()) return response;
+    }
+    if (!MayPass(status) || MonotonicNow() >= end) return status;
+    WaitFor(kPause);
+  }
+}
+
+absl::Status CutIntoSteps(
+    absl::string_view records,
+    absl::FunctionRef<absl::Status(absl::string_view piece)> take) {
+  absl::string_view left = records;
+  const char* begin = records.data();
+  size_t objects = 0;
+  while (!left.empty()) {
+    const char* const at = left.data();
+    BackupRecord record;
+    if (!TakeBackupRecord(&left, &record)) {
+      return absl::DataLossError("a record is cut off");
+    }
+    const size_t bytes = static_cast<size_t>(left.data() - begin);
+    if (objects > 0 && (objects == kStepObjects || bytes > kStepBytes)) {
+      RETURN_IF_ERROR(
+          take(absl::string_view(begin, static_cast<size_t>(at - begin))));
+      begin = at;
+      objects = 0;
+    }
+    ++objects;
+  }
+  if (objects == 0) return absl::OkStatus();
+  return take(
+      absl::string_view(begin, static_cast<size_t>(left.data() - begin)));
+}
+
+}  // namespace kamino::client

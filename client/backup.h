@@ -1,0 +1,72 @@
+// Saving a cluster's objects, and bringing them back: what the nodes are asked
+// for. docs/backup.md. Blocking; no retries but those of a restore's steps.
+#ifndef KAMINO_CLIENT_BACKUP_H_
+#define KAMINO_CLIENT_BACKUP_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "kamino/v1/backup.pb.h"
+#include "rpc/credentials.h"
+
+namespace kamino::client {
+
+inline constexpr size_t kBackupIdBytes = 16;
+
+// What Save hands on, in this order. The first error ends it.
+struct BackupSink {
+  std::function<absl::Status(const kamino::v1::BackupHeader&)> begin;
+  std::function<absl::Status(absl::string_view records)> add;
+  // Objects so far, where only the hash is asked for; may be null.
+  std::function<void(uint64_t objects)> passed;
+};
+
+// All objects of the chain whose tail is at `tail`, as of one moment. The
+// trailer; without it nothing of what came is a backup. kUnavailable also: the
+// node has gone in the middle, or is no tail any more.
+absl::StatusOr<kamino::v1::BackupTrailer> SaveBackup(
+    const std::string& tail,
+    std::shared_ptr<const rpc::Credentials> credentials,
+    const kamino::v1::SaveRequest& request, const BackupSink& sink);
+
+// Steps of a restore, several at a time. Thread-safe.
+class Restorer {
+ public:
+  struct Options {
+    std::shared_ptr<const rpc::Credentials> credentials;
+    // Where the head is now; asked again when a step has failed.
+    std::function<std::string()> head;
+    // A step that the cluster does not take for so long fails.
+    absl::Duration timeout = absl::Seconds(30);
+  };
+  explicit Restorer(Options options);
+  ~Restorer();
+
+  // Until it is done, or refused, or the timeout has passed.
+  absl::StatusOr<kamino::v1::RestoreResponse> Step(
+      const kamino::v1::RestoreRequest& request);
+
+ private:
+  struct Stub;
+  std::shared_ptr<Stub> StubOf(const std::string& address);
+
+  const Options options_;
+  struct Stubs;
+  const std::unique_ptr<Stubs> stubs_;
+};
+
+// Cuts records into pieces that one step may bring, in order.
+absl::Status CutIntoSteps(
+    absl::string_view records,
+    absl::FunctionRef<absl::Status(absl::string_view piece)> take);
+
+}  // namespace kamino::client
+
+#endif  // KAMINO_CLIENT_BACKUP_H_

@@ -1,0 +1,58 @@
+// kamino check: hands over to kamino_check, which knows what nodes store.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "CLI/App.hpp"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "client/cli/cli.h"
+
+namespace kamino::client {
+namespace {
+
+constexpr char kProgram[] = "kamino_check";
+
+// Beside this program first: of the same release.
+int RunCheck(Cli* cli, const std::string& path) {
+  std::vector<std::string> words = {kProgram};
+  if (cli->json()) words.emplace_back("--json");
+  words.push_back(absl::StartsWith(path, "-") ? "./" + path : path);
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (!error) {
+    const std::string beside = self.parent_path() / kProgram;
+    execv(beside.c_str(), arguments.data());
+  }
+  execvp(kProgram, arguments.data());
+  return cli->FailUsage(absl::StrCat(
+      "cannot run ", kProgram, ": ", strerror(errno),
+      "; it comes with the servers (Debian's package kamino-server)"));
+}
+
+}  // namespace
+
+void AddCheckCommand(CLI::App* app, Cli* cli) {
+  auto path = std::make_shared<std::string>();
+  CLI::App* check = AddCommand(
+      app, cli, "check",
+      "Looks at the data of a node that does not run, and prints what is wrong "
+      "with it; never changes a byte. Ends with 0 where all is sound, with 1 "
+      "where something is wrong, and with 2 where it cannot be examined.",
+      "  kamino check /var/lib/kamino/n1\n  kamino check /dev/dax0.0 --json");
+  check->add_option("PATH", *path, "The node's data folder, or its device.")
+      ->required()
+      ->type_name("");
+  check->callback([=] { cli->run = [=] { return RunCheck(cli, *path); }; });
+}
+
+}  // namespace kamino::client

@@ -1,0 +1,33 @@
+// What is wrong with a tree on a heap that nobody uses: each page is looked at,
+// and each record. Stores nothing; ends whatever the pages say, as no object is
+// reached twice.
+#ifndef KAMINO_ENGINE_INDEX_INDEX_CHECK_H_
+#define KAMINO_ENGINE_INDEX_INDEX_CHECK_H_
+
+#include <cstdint>
+#include <functional>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "engine/heap/heap_check.h"
+#include "engine/transaction.h"
+
+namespace kamino::engine {
+
+struct CheckedTree {
+  uint64_t pages = 0;
+  uint64_t records = 0;
+  uint64_t bytes = 0;   // of values
+  uint64_t newest = 0;  // version
+};
+
+// `visit` gets each record that can be read, in the order that the pages have
+// them.
+CheckedTree CheckTree(
+    CheckedBlocks* blocks, ObjectId root, const Finding& found,
+    const std::function<void(absl::string_view key, absl::string_view value)>&
+        visit);
+
+}  // namespace kamino::engine
+
+#endif  // KAMINO_ENGINE_INDEX_INDEX_CHECK_H_

@@ -1,0 +1,187 @@
+#include "node/check/check_media.h"
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "base/status_macros.h"
+#include "node/storage/device_format.h"
+
+namespace kamino::node {
+namespace {
+
+using device_format::Directory;
+using device_format::kCopies;
+using device_format::kCopyBytes;
+using device_format::kMagic;
+using device_format::kNameBytes;
+using device_format::kVersion;
+using device_format::Slot;
+
+constexpr absl::string_view kHeapFile = "heap.pmem";
+constexpr absl::string_view kRingFile = "ring.pmem";
+constexpr absl::string_view kUndoCopyFile = "undo_copy.pmem";
+
+absl::Status Failed(absl::string_view what, const std::string& path) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("cannot ", what, " ", path, ": ", strerror(errno)));
+}
+
+bool IsThere(const std::string& path) {
+  struct stat info = {};
+  return stat(path.c_str(), &info) == 0;
+}
+
+// 0: not known.
+uint64_t SizeOf(int file, const struct stat& info) {
+  if (S_ISREG(info.st_mode)) return static_cast<uint64_t>(info.st_size);
+  uint64_t size = 0;
+  if (S_ISBLK(info.st_mode)) {
+    return ioctl(file, BLKGETSIZE64, &size) == 0 ? size : 0;
+  }
+  std::ifstream told(absl::StrCat("/sys/dev/char/", major(info.st_rdev), ":",
+                                  minor(info.st_rdev), "/size"));
+  told >> size;
+  return told.fail() ? 0 : size;
+}
+
+bool IsWhole(const Directory& directory) {
+  return directory.magic == kMagic && directory.version == kVersion &&
+         directory.checksum ==
+             XXH3_64bits(&directory, offsetof(Directory, checksum));
+}
+
+}  // namespace
+
+void ViewedRegion::CopyFlush(void* to, const void* from, size_t length) {
+  std::memcpy(to, from, length);
+}
+
+struct CheckMedia::Mapping {
+  int file = -1;
+  std::byte* base = nullptr;
+  size_t size = 0;
+
+  ~Mapping() {
+    if (base != nullptr) munmap(base, size);
+    if (file >= 0) close(file);
+  }
+};
+
+CheckMedia::CheckMedia() = default;
+CheckMedia::~CheckMedia() = default;
+
+absl::StatusOr<std::unique_ptr<CheckMedia>> CheckMedia::Open(
+    const std::string& path) {
+  struct stat info = {};
+  if (stat(path.c_str(), &info) != 0) return Failed("look at", path);
+  auto media = absl::WrapUnique(new CheckMedia);
+  RETURN_IF_ERROR(S_ISDIR(info.st_mode) ? media->OpenFolder(path)
+                                        : media->OpenDevice(path));
+  return media;
+}
+
+absl::StatusOr<CheckMedia::Mapping*> CheckMedia::Map(const std::string& path) {
+  auto mapping = std::make_unique<Mapping>();
+  mapping->file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (mapping->file < 0) return Failed("open", path);
+  // A node has it locked for itself alone.
+  if (flock(mapping->file, LOCK_SH | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return Failed("lock", path);
+    return absl::FailedPreconditionError(absl::StrCat(
+        path, " is in use by another process; stop the node first"));
+  }
+  struct stat info = {};
+  if (fstat(mapping->file, &info) != 0) return Failed("look at", path);
+  mapping->size = SizeOf(mapping->file, info);
+  if (mapping->size == 0) {
+    return absl::FailedPreconditionError(absl::StrCat(path, " is empty"));
+  }
+  void* const base =
+      mmap(nullptr, mapping->size, PROT_READ, MAP_SHARED, mapping->file, 0);
+  if (base == MAP_FAILED) return Failed("map", path);
+  mapping->base = static_cast<std::byte*>(base);
+  mappings_.push_back(std::move(mapping));
+  return mappings_.back().get();
+}
+
+absl::Status CheckMedia::OpenFolder(const std::string& path) {
+  const auto open_part = [&](absl::string_view file,
+                             std::optional<Part>* part) -> absl::Status {
+    const std::string name = absl::StrCat(path, "/", file);
+    if (!IsThere(name)) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const Mapping* const mapping, Map(name));
+    part->emplace(Part{
+        name, std::make_unique<ViewedRegion>(mapping->base, mapping->size)});
+    return absl::OkStatus();
+  };
+  RETURN_IF_ERROR(open_part(kHeapFile, &heap_));
+  RETURN_IF_ERROR(open_part(kRingFile, &ring_));
+  RETURN_IF_ERROR(open_part(kUndoCopyFile, &undo_copy_));
+  if (heap_.has_value() || ring_.has_value()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(path, " has neither ", kHeapFile, " nor ", kRingFile,
+                   ": it is no node's data folder; of a node with --device "
+                   "name that"));
+}
+
+absl::Status CheckMedia::OpenDevice(const std::string& path) {
+  ASSIGN_OR_RETURN(const Mapping* const mapping, Map(path));
+  if (mapping->size < kCopies * kCopyBytes) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, " is no device of a node's"));
+  }
+  std::optional<Directory> newest;
+  for (size_t copy = 0; copy < kCopies; ++copy) {
+    Directory directory;
+    std::memcpy(&directory, mapping->base + copy * kCopyBytes,
+                sizeof(directory));
+    if (!IsWhole(directory)) {
+      findings_.push_back(
+          absl::StrCat("copy ", copy, " of the device's directory is damaged"));
+    } else if (!newest.has_value() || directory.sequence > newest->sequence) {
+      newest = directory;
+    }
+  }
+  if (!newest.has_value()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        path,
+        " is no device of a node's, or both copies of its directory are "
+        "damaged"));
+  }
+  for (const Slot& slot : newest->slots) {
+    const std::string name(slot.name, strnlen(slot.name, kNameBytes));
+    std::optional<Part>* const part = name == "heap"        ? &heap_
+                                      : name == "ring"      ? &ring_
+                                      : name == "undo_copy" ? &undo_copy_
+                                                            : nullptr;
+    if (part == nullptr) continue;
+    if (slot.offset % kCopyBytes != 0 || slot.length == 0 ||
+        slot.offset >= mapping->size ||
+        slot.length > mapping->size - slot.offset) {
+      findings_.push_back(
+          absl::StrCat("the extent of ", name, " lies outside of the device"));
+      continue;
+    }
+    part->emplace(Part{absl::StrCat(path, ":", name),
+                       std::make_unique<ViewedRegion>(
+                           mapping->base + slot.offset, slot.length)});
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace kamino::node

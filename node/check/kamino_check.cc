@@ -1,0 +1,149 @@
+// kamino_check: looks at a node's data while the node does not run, and prints
+// what is wrong with it. `kamino check` runs it. docs/check.md.
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <iostream>
+#include <string>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/struct.pb.h"
+#include "google/protobuf/util/json_util.h"
+#include "node/check/check_media.h"
+#include "node/check/node_check.h"
+#include "proto/version.h"
+
+namespace kamino::node {
+namespace {
+
+constexpr int kSound = 0;
+constexpr int kFindings = 1;
+constexpr int kNotExamined = 2;
+
+constexpr uint64_t kMostPrinted = 10000;
+
+constexpr char kUsage[] =
+    R"(kamino check [--json] PATH
+
+Looks at the data of a node that does not run: PATH is its data folder
+(--data_dir), or its device (--device). Prints a line for each thing that is
+wrong, and never changes a byte.
+Exit codes: 0 sound, 1 something is wrong, 2 it could not be examined.
+)";
+
+using Fields = google::protobuf::Map<std::string, google::protobuf::Value>;
+
+void PrintJson(const google::protobuf::Struct& object) {
+  std::string json;
+  if (!google::protobuf::util::MessageToJsonString(object, &json).ok()) {
+    json = "{\"error\": \"a text is not UTF-8\"}";
+  }
+  std::cout << json << "\n";
+}
+
+void PrintFinding(const CheckFinding& finding, bool json) {
+  if (!json) {
+    std::cout << absl::StrCat(finding.region, " at ", finding.offset, ": ",
+                              finding.what, "\n");
+    return;
+  }
+  google::protobuf::Struct object;
+  Fields& fields = *object.mutable_fields();
+  fields["region"].set_string_value(absl::CHexEscape(finding.region));
+  fields["offset"].set_string_value(absl::StrCat(finding.offset));
+  fields["what"].set_string_value(absl::Utf8SafeCEscape(finding.what));
+  PrintJson(object);
+}
+
+void PrintReport(const CheckReport& report, bool json) {
+  if (json) {
+    google::protobuf::Struct object;
+    Fields& fields = *object.mutable_fields();
+    fields["label"].set_string_value(absl::CHexEscape(report.label));
+    fields["sound"].set_bool_value(report.findings == 0);
+    fields["formatted"].set_bool_value(report.formatted);
+    fields["restoring"].set_bool_value(report.restoring);
+    const auto number = [&fields](const char* name, uint64_t value) {
+      fields[name].set_string_value(absl::StrCat(value));
+    };
+    number("findings", report.findings);
+    number("interrupted", report.interrupted);
+    number("objects", report.objects);
+    number("clients", report.clients);
+    number("sessions", report.sessions);
+    number("pages", report.pages);
+    number("blocks", report.blocks);
+    number("blockBytes", report.block_bytes);
+    number("received", report.received);
+    number("applied", report.applied);
+    number("cleaned", report.cleaned);
+    return PrintJson(object);
+  }
+  std::cout << absl::StrCat(
+      report.label.empty() ? "?" : absl::CHexEscape(report.label), ": ",
+      report.objects, " objects, ", report.clients, " outcomes, ",
+      report.sessions, " sessions, ", report.pages, " pages; ", report.blocks,
+      " blocks of ", report.block_bytes, " bytes; log applied to ",
+      report.applied, " of ", report.received, "\n");
+  if (report.restoring) {
+    std::cout << "a backup was being restored into it\n";
+  }
+  if (report.interrupted > 0) {
+    std::cout << report.interrupted
+              << " things are half done, of what the node was executing: it "
+                 "mends them, or takes them back, when it starts\n";
+  }
+  std::cout << (report.findings == 0
+                    ? std::string("sound\n")
+                    : absl::StrCat(report.findings, " things are wrong\n"));
+}
+
+int Main(int argc, char** argv) {
+  bool json = false;
+  std::string path;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--json" || word == "--output=json") {
+      json = true;
+    } else if (word == "--help") {
+      std::cout << kUsage;
+      return kSound;
+    } else if (word == "--version") {
+      std::cout << "kamino_check " << kVersion << "\n";
+      return kSound;
+    } else if (path.empty() && !word.empty() && word[0] != '-') {
+      path = word;
+    } else {
+      std::cerr << "kamino check: what is " << word << "?\n" << kUsage;
+      return kNotExamined;
+    }
+  }
+  if (path.empty()) {
+    std::cerr << kUsage;
+    return kNotExamined;
+  }
+  auto media = CheckMedia::Open(path);
+  if (!media.ok()) {
+    std::cerr << "kamino check: " << media.status().message() << "\n";
+    return kNotExamined;
+  }
+  uint64_t printed = 0;
+  const CheckReport report =
+      CheckNode(**media, [&](const CheckFinding& finding) {
+        if (printed++ < kMostPrinted) PrintFinding(finding, json);
+      });
+  if (printed > kMostPrinted) {
+    std::cerr << "kamino check: " << printed - kMostPrinted
+              << " more are not shown\n";
+  }
+  PrintReport(report, json);
+  std::cout.flush();
+  if (!std::cout.good()) return kNotExamined;
+  return report.findings == 0 ? kSound : kFindings;
+}
+
+}  // namespace
+}  // namespace kamino::node
+
+int main(int argc, char** argv) { return kamino::node::Main(argc, argv); }

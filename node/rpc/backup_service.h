@@ -1,0 +1,44 @@
+// kamino.v1.BackupService of a node, on gRPC's callback API.
+#ifndef KAMINO_NODE_RPC_BACKUP_SERVICE_H_
+#define KAMINO_NODE_RPC_BACKUP_SERVICE_H_
+
+#include <atomic>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kamino/v1/backup.grpc.pb.h"
+#include "node/driver/node.h"
+#include "replica/log_entry.h"
+
+namespace kamino::node {
+
+// Thread-safe. `node` must outlive the server that this is registered with, and
+// be stopped before it.
+class BackupService final : public kamino::v1::BackupService::CallbackService {
+ public:
+  // Each has a snapshot open, a thread, and some MiB of messages.
+  static constexpr int kMaxSaves = 2;
+
+  explicit BackupService(Node* node) : node_(node) {}
+
+  grpc::ServerWriteReactor<kamino::v1::SaveResponse>* Save(
+      grpc::CallbackServerContext* context,
+      const kamino::v1::SaveRequest* request) override;
+  grpc::ServerUnaryReactor* Restore(
+      grpc::CallbackServerContext* context,
+      const kamino::v1::RestoreRequest* request,
+      kamino::v1::RestoreResponse* response) override;
+
+ private:
+  absl::Status CheckMaySave(const kamino::v1::SaveRequest& request);
+  // What the step is as a mutation.
+  absl::StatusOr<replica::Mutation> MutationOf(
+      const kamino::v1::RestoreRequest& request) const;
+
+  Node* const node_;
+  std::atomic<int> saves_{0};
+};
+
+}  // namespace kamino::node
+
+#endif  // KAMINO_NODE_RPC_BACKUP_SERVICE_H_

@@ -1,0 +1,91 @@
+// One Save call: opens a snapshot at the tail, reads it step by step on the
+// core thread, and sends what it has read from a thread of its own, so that
+// neither hashing nor gRPC takes the core's time. Two messages are held at
+// most: one on its way, one in the making; a client that takes none for too
+// long ends the call.
+#ifndef KAMINO_NODE_RPC_BACKUP_STREAM_H_
+#define KAMINO_NODE_RPC_BACKUP_STREAM_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "kamino/v1/backup.grpc.pb.h"
+#include "node/backup_reads.h"
+#include "node/driver/node.h"
+#include "proto/backup_records.h"
+
+namespace kamino::node {
+
+// Deletes itself when the call is over.
+class BackupStream final
+    : public grpc::ServerWriteReactor<kamino::v1::SaveResponse> {
+ public:
+  // Refuses the call where `may` says so. `over` is called when it has ended.
+  static BackupStream* Start(Node* node, grpc::CallbackServerContext* context,
+                             const kamino::v1::SaveRequest& request,
+                             const absl::Status& may,
+                             std::function<void()> over);
+
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override;
+  void OnDone() override;
+
+ private:
+  using Part = kamino::v1::SaveResponse;
+
+  BackupStream(Node* node, grpc::CallbackServerContext* context,
+               const kamino::v1::SaveRequest& request,
+               std::function<void()> over)
+      : node_(node),
+        context_(context),
+        request_(request),
+        peer_(context->peer()),
+        over_(std::move(over)) {}
+
+  // --- The stream's thread.
+
+  void Run();
+  absl::Status Save();
+  // With the core thread waited for.
+  absl::Status OnCore(absl::FunctionRef<absl::Status(ChainNode&)> task);
+  absl::Status Open(ChainNode& node);
+  void FillHeader(ChainNode& node, kamino::v1::BackupHeader* header);
+  absl::Status SendObjects();
+  // About a MiB of records.
+  absl::Status ReadMessage(std::string* records);
+  // Once the message before it has left.
+  absl::Status Send(Part part);
+  absl::Status AwaitSent();
+  void FinishWith(const absl::Status& status);
+
+  Node* const node_;
+  grpc::CallbackServerContext* const context_;
+  const kamino::v1::SaveRequest request_;
+  const std::string peer_;  // the connection it came by
+  const std::function<void()> over_;
+  const absl::Time began_ = node_->Now();
+
+  BackupCursor cursor_;
+  ContentHash hash_;
+  uint64_t bytes_ = 0;  // of records
+  uint64_t snapshot_ = 0;
+  Part sent_;            // on its way
+  uint64_t unsent_ = 0;  // the message, among the node's unsent answers
+
+  absl::Mutex mutex_;
+  bool sending_ ABSL_GUARDED_BY(mutex_) = false;
+  bool broken_ ABSL_GUARDED_BY(mutex_) = false;  // cancelled, or not taken
+
+  std::thread thread_;
+};
+
+}  // namespace kamino::node
+
+#endif  // KAMINO_NODE_RPC_BACKUP_STREAM_H_

@@ -1,0 +1,91 @@
+// How a chain gets the objects of a backup: by mutations of the head's own, of
+// which the first takes only a chain without objects and marks it, so that
+// nobody reads or writes until the last one. Between them a restore may be
+// begun again, from the same backup, or given up. docs/backup.md.
+//
+// Objects keep their versions, which are numbers of another chain's mutations.
+// So that this chain never gives one of them to something else, its numbers go
+// on above all of those: the head leaves out the ones between
+// (Mutation::skipped). What clients remember of the other chain is of lower
+// numbers, and nothing is claimed of it: outcomes count as dropped, and no
+// range as unchanged.
+//
+// Deterministic, as the state machine that this is a part of.
+#ifndef KAMINO_REPLICA_RESTORE_H_
+#define KAMINO_REPLICA_RESTORE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "engine/index/key_value.h"
+#include "engine/index/version_summary.h"
+#include "engine/transaction.h"
+#include "replica/log_entry.h"
+#include "replica/state_format.h"
+
+namespace kamino::replica {
+
+// Arguments: those of operation.proto. Submitted by the head, by no client.
+inline constexpr char kBeginRestoreFunction[] = "kamino.begin_restore";
+inline constexpr char kRestoreFunction[] = "kamino.restore";
+inline constexpr char kFinishRestoreFunction[] = "kamino.finish_restore";
+inline constexpr char kGiveUpRestoreFunction[] = "kamino.give_up_restore";
+
+inline constexpr size_t kBackupIdBytes = 16;
+// Of one kamino.restore: with more it may not fit a transaction. One object may
+// have more bytes by itself.
+inline constexpr size_t kMaxRestoredObjects = 256;
+inline constexpr size_t kMaxRestoredBytes = 512u << 10;
+// Of one kamino.give_up_restore.
+inline constexpr uint32_t kMaxGivenUp = 256;
+
+bool IsOfRestore(absl::string_view function);
+
+// What clients are told meanwhile.
+absl::Status BeingRestored();
+
+class Restore {
+ public:
+  // `root`: the heap's. All must outlive this; `summary` is that of the
+  // objects.
+  Restore(engine::Transaction* transaction, engine::ObjectId root,
+          engine::VersionSummary* summary)
+      : transaction_(transaction), root_(root), summary_(summary) {}
+
+  struct Step {
+    std::string result;
+    bool repeated = false;  // it was done before; nothing was changed
+  };
+  // One of the functions above. Errors, beside the transaction's:
+  // REASON_NOT_EMPTY, REASON_RESTORING: the chain has objects, or another
+  // backup's are being restored, or none; REASON_INVALID_ARGUMENT.
+  absl::StatusOr<Step> Execute(const MutationView& mutation, uint64_t sequence);
+
+ private:
+  absl::StatusOr<Step> Begin(absl::string_view arguments, uint64_t sequence);
+  absl::StatusOr<Step> Put(absl::string_view arguments, uint64_t sequence);
+  absl::StatusOr<Step> Finish(absl::string_view arguments);
+  absl::StatusOr<Step> GiveUp(absl::string_view arguments, uint64_t sequence);
+
+  absl::Status ReadRoot();
+  // Not OK: it is not this one that is being restored.
+  absl::Status CheckUnderWay(absl::string_view backup_id) const;
+  bool IsOf(absl::string_view backup_id) const;
+  absl::Status Mark(bool restoring, absl::string_view backup_id);
+  absl::Status RaiseHorizon(uint64_t base);
+  engine::KeyValue Objects() const {
+    return engine::KeyValue(transaction_, state_.objects_root, summary_);
+  }
+
+  engine::Transaction* const transaction_;
+  const engine::ObjectId root_;
+  engine::VersionSummary* const summary_;
+  state_format::StateRoot state_ = {};
+};
+
+}  // namespace kamino::replica
+
+#endif  // KAMINO_REPLICA_RESTORE_H_

@@ -1,0 +1,225 @@
+// Backups as files: what is written is read, and whatever is not as it was
+// written is noticed.
+#include "client/backup_file.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/faults/planted.h"
+
+namespace kamino::client {
+namespace {
+
+using kamino::v1::BackupHeader;
+using kamino::v1::BackupTrailer;
+using ::testing::HasSubstr;
+
+constexpr uint64_t kSequence = 1000;
+
+std::string Records(int from, int to) {
+  std::string records;
+  for (int i = from; i < to; ++i) {
+    const std::string key = absl::StrCat("key", 1000 + i);
+    AppendBackupRecord({key, std::string(static_cast<size_t>(i), 'v'),
+                        static_cast<uint64_t>(i + 1)},
+                       &records);
+  }
+  return records;
+}
+
+BackupHeader Header() {
+  BackupHeader header;
+  header.set_backup_id("0123456789abcdef");
+  header.set_sequence(kSequence);
+  return header;
+}
+
+BackupTrailer TrailerOf(const std::vector<std::string>& parts, int objects) {
+  ContentHash hash;
+  BackupTrailer trailer;
+  uint64_t bytes = 0;
+  for (const std::string& part : parts) {
+    hash.Add(part);
+    bytes += part.size();
+  }
+  trailer.set_objects(static_cast<uint64_t>(objects));
+  trailer.set_bytes(bytes);
+  trailer.set_content_hash(hash.Digest());
+  return trailer;
+}
+
+std::string Write(const std::vector<std::string>& parts,
+                  const BackupTrailer& trailer, bool compress = false) {
+  std::string file;
+  BackupWriter writer(
+      [&file](absl::string_view bytes) {
+        absl::StrAppend(&file, bytes);
+        return absl::OkStatus();
+      },
+      compress);
+  EXPECT_TRUE(writer.Begin(Header()).ok());
+  for (const std::string& part : parts) EXPECT_TRUE(writer.Add(part).ok());
+  EXPECT_TRUE(writer.End(trailer).ok());
+  EXPECT_EQ(writer.file_bytes(), file.size());
+  return file;
+}
+
+std::string WriteSample(bool compress = false) {
+  const std::vector<std::string> parts = {Records(0, 20), Records(20, 50)};
+  return Write(parts, TrailerOf(parts, 50), compress);
+}
+
+// With another trailer, whose checksums are right.
+std::string WithTrailer(const std::string& file, const BackupTrailer& trailer) {
+  using backup_file_format::Frame;
+  const std::string old =
+      TrailerOf({Records(0, 20), Records(20, 50)}, 50).SerializeAsString();
+  const size_t at = file.size() - old.size() - sizeof(Frame);
+  // The frame before ends where this one begins.
+  const size_t before = at - Records(20, 50).size() - sizeof(Frame);
+  Frame last;
+  Frame frame;
+  std::memcpy(&last, file.data() + before, sizeof(last));
+  std::memcpy(&frame, file.data() + at, sizeof(frame));
+  const std::string bytes = trailer.SerializeAsString();
+  frame.length = frame.raw_length = static_cast<uint32_t>(bytes.size());
+  frame.data_checksum = BackupChecksum(bytes);
+  frame.checksum = BackupChecksum(
+      {reinterpret_cast<const char*>(&frame), offsetof(Frame, checksum)},
+      last.checksum);
+  return file.substr(0, at) +
+         std::string(reinterpret_cast<const char*>(&frame), sizeof(frame)) +
+         bytes;
+}
+
+// What is read of it; the error if there is one.
+absl::StatusOr<std::string> Read(const std::string& file) {
+  size_t at = 0;
+  BackupReader reader([&](char* to, size_t most) -> absl::StatusOr<size_t> {
+    const size_t got = std::min(most, file.size() - at);
+    std::memcpy(to, file.data() + at, got);
+    at += got;
+    return got;
+  });
+  auto header = reader.Begin();
+  if (!header.ok()) return header.status();
+  std::string all;
+  while (true) {
+    auto records = reader.Next();
+    if (!records.ok()) return records.status();
+    if (records->empty()) return all;
+    absl::StrAppend(&all, *records);
+  }
+}
+
+TEST(BackupFileTest, IsReadAsItWasWritten) {
+  for (const bool compress : {false, true}) {
+    auto read = Read(WriteSample(compress));
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(*read, Records(0, 50));
+  }
+  EXPECT_LT(WriteSample(true).size(), WriteSample(false).size());
+  EXPECT_EQ(*Read(Write({}, TrailerOf({}, 0))), "");
+}
+
+TEST(BackupFileTest, TheHashDoesNotGoByPieces) {
+  EXPECT_EQ(TrailerOf({Records(0, 50)}, 50).content_hash(),
+            TrailerOf({Records(0, 7), Records(7, 50)}, 50).content_hash());
+  EXPECT_NE(TrailerOf({Records(0, 49)}, 50).content_hash(),
+            TrailerOf({Records(0, 50)}, 50).content_hash());
+}
+
+TEST(BackupFileTest, EachBitThatChangesIsNoticed) {
+  for (const bool compress : {false, true}) {
+    const std::string good = WriteSample(compress);
+    for (size_t place = 0; place < good.size(); ++place) {
+      std::string bad = good;
+      bad[place] = static_cast<char>(bad[place] ^ (1 << (place % 8)));
+      EXPECT_FALSE(Read(bad).ok()) << "byte " << place;
+    }
+  }
+}
+
+TEST(BackupFileTest, WhereverItIsCutThatIsNoticed) {
+  const std::string good = WriteSample();
+  for (size_t length = 0; length < good.size(); ++length) {
+    EXPECT_FALSE(Read(good.substr(0, length)).ok()) << length << " bytes";
+  }
+  EXPECT_THAT(std::string(Read(good + "?").status().message()),
+              HasSubstr("behind its end"));
+}
+
+TEST(BackupFileTest, SaysWhatItIsNot) {
+  EXPECT_THAT(std::string(Read("no backup at all").status().message()),
+              HasSubstr("no backup"));
+  std::string newer = WriteSample();
+  newer[8] = 2;
+  EXPECT_THAT(std::string(Read(newer).status().message()),
+              HasSubstr("version 2"));
+  const auto cut = Read(WriteSample().substr(0, 500));
+  EXPECT_TRUE(absl::IsDataLoss(cut.status())) << cut.status();
+  EXPECT_THAT(std::string(cut.status().message()), HasSubstr("cut short"));
+}
+
+TEST(BackupFileTest, PiecesOfAnotherFileAreNoticed) {
+  const std::vector<std::string> parts = {Records(0, 20), Records(20, 50)};
+  const std::string one = Write(parts, TrailerOf(parts, 50));
+  // Without its first piece, and with both in the other order.
+  const std::string header(one.substr(0, one.find("key1000") - 48));
+  const size_t first = sizeof(backup_file_format::Frame) + parts[0].size();
+  EXPECT_FALSE(Read(header + one.substr(header.size() + first)).ok());
+  const std::vector<std::string> turned = {parts[1], parts[0]};
+  EXPECT_THAT(
+      std::string(
+          Read(Write(turned, TrailerOf(turned, 50))).status().message()),
+      HasSubstr("out of order"));
+  const std::vector<std::string> later = {Records(0, 1200)};
+  EXPECT_THAT(
+      std::string(
+          Read(Write(later, TrailerOf(later, 1200))).status().message()),
+      HasSubstr("has version"));
+}
+
+TEST(BackupFileTest, CountsAndHashAreCompared) {
+  const std::vector<std::string> parts = {Records(0, 20)};
+  EXPECT_THAT(
+      std::string(Read(Write(parts, TrailerOf(parts, 21))).status().message()),
+      HasSubstr("20 objects"));
+  BackupWriter writer([](absl::string_view) { return absl::OkStatus(); },
+                      /*compress=*/false);
+  ASSERT_TRUE(writer.Begin(Header()).ok());
+  ASSERT_TRUE(writer.Add(parts[0]).ok());
+  EXPECT_TRUE(absl::IsDataLoss(writer.End(TrailerOf({}, 20))));
+}
+
+// Whoever does not compare them takes what is damaged.
+TEST(BackupFileTest, PlantedFaultsAreNoticed) {
+  const std::string good = WriteSample();
+  std::string bad = good;
+  const size_t value = good.find("vvvv");
+  bad[value] = 'w';
+  EXPECT_FALSE(Read(bad).ok());
+  {
+    faults::Planted fault("backup-takes-damaged-chunks");
+    // The hash of all is another wall.
+    EXPECT_THAT(std::string(Read(bad).status().message()),
+                HasSubstr("hash of all"));
+  }
+  BackupTrailer other = TrailerOf({Records(0, 20), Records(20, 50)}, 50);
+  other.set_content_hash(std::string(ContentHash::kBytes, 'x'));
+  const std::string mixed = WithTrailer(good, other);
+  EXPECT_FALSE(Read(mixed).ok());
+  {
+    faults::Planted fault("backup-takes-another-content");
+    EXPECT_TRUE(Read(mixed).ok());
+  }
+}
+
+}  // namespace
+}  // namespace kamino::client

@@ -1,0 +1,349 @@
+"""Backups of real processes: saved under load, damaged, restored."""
+
+import base64
+import json
+import os
+import signal
+import subprocess
+import threading
+from random import Random
+
+from harness import ClusterTest, Load, main, wait_until
+from local_cluster import LocalCluster
+
+SMALL = {"nodes": 3, "heap_mb": 32, "ring_mb": 16}
+
+
+class BackupTest(ClusterTest):
+  start = SMALL
+
+  def setUp(self):
+    super().setUp()
+    self.file = os.path.join(self.folder, "b.kmb")
+
+  def other_cluster(self, name="other", **start):
+    """An empty one beside it."""
+    cluster = LocalCluster(os.path.join(self.folder, name), self.programs())
+    self.addCleanup(cluster.destroy)
+    cluster.start(**{**SMALL, **start})
+    return cluster
+
+  def save(self, *words, cluster=None, file=None):
+    done = (cluster or self.cluster).kamino("backup", "save", "--json",
+                                            file or self.file, *words,
+                                            timeout=120)
+    return json.loads(done.stdout)
+
+  def hash_of(self, cluster):
+    return json.loads(cluster.kamino("backup", "hash", "--json").stdout)
+
+  def objects_of(self, cluster):
+    """Keys to (value, version), as clients see them."""
+    objects = {}
+    for line in cluster.kamino("scan", "--json").stdout.splitlines():
+      object_ = json.loads(line)
+      objects[object_["key"]] = (object_.get("value"), object_["version"])
+    return objects
+
+  def run_kamino(self, cluster, *words, timeout=120):
+    return cluster.kamino(*words, check=False, timeout=timeout)
+
+  def fill(self, count=500, size=2000):
+    lines = os.path.join(self.folder, "fill.tsv")
+    with open(lines, "w", encoding="ascii") as f:
+      for i in range(count):
+        f.write(f"key{i:06d}\t{i}-{'x' * size}\n")
+    self.kamino("load", "tsv", lines)
+
+
+class SaveTest(BackupTest):
+
+  def test_of_one_moment_under_load_and_back(self):
+    self.open_bank()
+    load = Load(self.cluster, count=100000)
+    load.await_acked(500)
+    acked = load.acked()
+    saved = self.save("--rate=1")
+    self.assertGreater(load.acked(), acked)  # it went on meanwhile
+    self.cluster.kamino("backup", "verify", self.file)
+    other = self.other_cluster()
+    restored = json.loads(other.kamino("backup", "restore", "--json",
+                                       self.file).stdout)
+    self.assertEqual(restored["contentHash"], saved["contentHash"])
+    self.assertEqual(self.hash_of(other)["contentHash"], saved["contentHash"])
+    again = os.path.join(self.folder, "again.kmb")
+    second = self.save(cluster=other, file=again)
+    self.assertEqual(second["contentHash"], saved["contentHash"])
+    self.assertNotEqual(second["clusterUuid"], saved["clusterUuid"])
+    # Of what was acknowledged before all is there, and of the rest whatever
+    # had happened by then: no money is made or lost.
+    objects = self.objects_of(other)
+    balances = [int(base64.b64decode(value)) for key, (value, _) in
+                objects.items()
+                if base64.b64decode(key).startswith(b"bank/")]
+    self.assertEqual(sum(balances), 50 * 1000)
+    for _, version in objects.values():
+      self.assertLessEqual(int(version), int(saved["sequence"]))
+    self.cluster.kill("n1", signal.SIGKILL)  # the load is no more needed
+
+  def test_versions_never_come_twice(self):
+    self.kamino("put", "a", "1")
+    saved = self.save()
+    self.kamino("put", "a", "2")  # behind the backup: that number is taken
+    lost = self.objects_of(self.cluster)
+    other = self.other_cluster()
+    other.kamino("backup", "restore", self.file)
+    before = self.objects_of(other)
+    self.assertEqual([int(v) <= int(saved["sequence"])
+                      for _, v in before.values()], [True])
+    other.kamino("put", "a", "3")
+    after = self.objects_of(other)
+    self.assertGreater(int(list(after.values())[0][1]),
+                       int(list(lost.values())[0][1]) + (1 << 30))
+    # All nodes have come to the same, and can start again.
+    for name in ("n1", "n2", "n3"):
+      other.kill(name, signal.SIGKILL)
+    for name in ("n1", "n2", "n3"):
+      other.restart(name)
+    other.await_chain(["n1", "n2", "n3"], timeout=30)
+    self.assertEqual(self.objects_of(other), after)
+
+  def test_over_a_pipe_compressed_and_not_overwritten(self):
+    self.fill(count=200)
+    saved = self.save("--compress")
+    self.assertLess(int(saved["fileBytes"]), int(saved["bytes"]) / 4)
+    self.kamino("backup", "save", self.file, expect=1, stderr="exists")
+    self.save("--force")
+    seeds = f"--seeds={self.cluster.seeds}"
+    binary = self.cluster.binary("kamino")
+    with subprocess.Popen([binary, seeds, "backup", "save", "-"],
+                          stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL) as save:
+      done = subprocess.run([binary, "backup", "verify", "-", "--json"],
+                            stdin=save.stdout, stdout=subprocess.PIPE,
+                            check=True)
+    self.assertEqual(json.loads(done.stdout)["contentHash"],
+                     saved["contentHash"])
+    self.assertEqual(sorted(os.listdir(self.folder)),
+                     ["b.kmb", "c", "fill.tsv"])
+
+  def test_the_tail_dies_in_the_middle(self):
+    self.fill(count=4000)
+    order, _ = self.cluster.chain()
+    done = []
+    thread = threading.Thread(target=lambda: done.append(self.run_kamino(
+        self.cluster, "backup", "save", self.file, "--rate=1")))
+    thread.start()
+    wait_until(lambda: any(
+        name.startswith("b.kmb.unfinished") and os.path.getsize(
+            os.path.join(self.folder, name)) > (1 << 20)
+        for name in os.listdir(self.folder)), 30, "a part of the file")
+    self.cluster.kill(order[-1], signal.SIGKILL)
+    thread.join()
+    self.assertNotEqual(done[0].returncode, 0)
+    self.assertFalse(os.path.exists(self.file))
+    self.assertEqual([n for n in os.listdir(self.folder) if "b.kmb" in n], [])
+    # Once more, as somebody would.
+    self.save("--retries=20")
+    self.kamino("backup", "verify", self.file)
+
+
+class SmallSnapshotTest(BackupTest):
+  start = {**SMALL, "node_flags": ("--snapshot_mb=1",)}
+
+  def test_too_much_changes(self):
+    self.fill(count=3000)
+    done = []
+    thread = threading.Thread(target=lambda: done.append(self.run_kamino(
+        self.cluster, "backup", "save", self.file, "--rate=1")))
+    thread.start()
+    while thread.is_alive():
+      self.fill(count=3000)
+    self.assertEqual(done[0].returncode, 1, done[0])
+    for text in ("has ended", "--rate", "--snapshot_mb"):
+      self.assertIn(text, done[0].stderr)
+    self.assertFalse(os.path.exists(self.file))
+
+
+class DamageTest(BackupTest):
+
+  def test_each_region_is_noticed(self):
+    self.fill(count=50, size=200)
+    self.save()
+    with open(self.file, "rb") as f:
+      good = f.read()
+    bad = os.path.join(self.folder, "bad.kmb")
+    places = set(range(0, 140)) | set(range(140, len(good), 97)) | set(
+        range(len(good) - 80, len(good)))
+    for place in sorted(places):
+      damaged = bytearray(good)
+      damaged[place] ^= 0x10
+      with open(bad, "wb") as f:
+        f.write(damaged)
+      done = self.run_kamino(self.cluster, "backup", "verify", bad)
+      self.assertEqual(done.returncode, 1, f"byte {place}: {done.stderr}")
+    for length in (0, 10, 24, 100, len(good) // 2, len(good) - 1):
+      with open(bad, "wb") as f:
+        f.write(good[:length])
+      done = self.run_kamino(self.cluster, "backup", "verify", bad)
+      self.assertEqual(done.returncode, 1, f"{length} bytes: {done.stderr}")
+    with open(bad, "wb") as f:
+      f.write(good + b"?")
+    done = self.run_kamino(self.cluster, "backup", "verify", bad)
+    self.assertEqual(done.returncode, 1, done.stderr)
+    done = self.run_kamino(self.cluster, "backup", "verify", "/nowhere")
+    self.assertEqual(done.returncode, 2, done.stderr)
+    # Nothing is begun with one that is damaged.
+    other = self.other_cluster()
+    done = self.run_kamino(other, "backup", "restore", bad)
+    self.assertEqual(done.returncode, 1, done.stderr)
+    other.kamino("put", "a", "1")
+
+
+class RestoreTest(BackupTest):
+
+  def test_refused_where_there_are_objects(self):
+    self.kamino("put", "a", "1")
+    self.save()
+    self.kamino("backup", "restore", self.file, expect=1, stderr="has objects")
+    self.assertEqual(self.kamino("get", "a"), "1\n")
+
+  def test_refused_where_it_cannot_fit(self):
+    self.fill(count=9000)
+    self.save()
+    other = self.other_cluster(heap_mb=16)
+    done = self.run_kamino(other, "backup", "restore", self.file)
+    self.assertEqual(done.returncode, 1)
+    self.assertIn("larger heap", done.stderr)
+    other.kamino("put", "a", "1")  # it was not begun
+
+  def interrupt(self, other):
+    """A restore, killed on the way."""
+    binary = other.binary("kamino")
+    with open(self.file, "rb") as f:
+      whole = f.read()
+    with subprocess.Popen([binary, f"--seeds={other.seeds}", "backup",
+                           "restore", "-"], stdin=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as restore:
+      restore.stdin.write(whole[:len(whole) * 2 // 3])
+      restore.stdin.flush()
+      wait_until(lambda: self.run_kamino(other, "get", "x").stderr.find(
+          "REASON_RESTORING") >= 0, 30, "the restore to begin")
+      restore.kill()
+
+  def test_interrupted_and_run_again(self):
+    self.fill(count=3000)
+    saved = self.save()
+    other = self.other_cluster()
+    self.interrupt(other)
+    for words in (("get", "key000001"), ("put", "a", "1"), ("scan",),
+                  ("backup", "save", os.path.join(self.folder, "no.kmb"))):
+      done = self.run_kamino(other, *words)
+      self.assertNotEqual(done.returncode, 0, words)
+      self.assertIn("REASON_RESTORING", done.stderr)
+    # Another backup is not mixed into it.
+    self.kamino("put", "more", "1")
+    another = os.path.join(self.folder, "another.kmb")
+    self.save(file=another)
+    done = self.run_kamino(other, "backup", "restore", another)
+    self.assertNotEqual(done.returncode, 0)
+    self.assertIn("give it up", done.stderr)
+    # The head dies while it goes on.
+    order, _ = other.chain()
+    killer = threading.Timer(0.3, lambda: other.kill(order[0], signal.SIGKILL))
+    killer.start()
+    other.kamino("backup", "restore", self.file, timeout=120)
+    killer.join()
+    self.assertEqual(self.hash_of(other)["contentHash"], saved["contentHash"])
+    other.kamino("put", "a", "1")
+
+  def test_interrupted_and_given_up(self):
+    self.fill(count=1000)
+    self.save()
+    other = self.other_cluster()
+    self.interrupt(other)
+    other.kamino("backup", "restore", "--give_up")
+    self.assertEqual(self.objects_of(other), {})
+    other.kamino("put", "a", "1")
+    done = self.run_kamino(other, "backup", "restore", "--give_up")
+    self.assertEqual(done.returncode, 1)
+
+
+class CheckTest(BackupTest):
+
+  def check(self, path, expect):
+    done = self.run_program(self.cluster.binary("kamino_check"), "--json", path)
+    self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+  def test_a_stopped_cluster_is_sound_and_damage_is_found(self):
+    self.open_bank()
+    load = Load(self.cluster, count=3000)
+    load.join()
+    self.fill(count=300)
+    path = self.cluster.data_dir("n2")
+    done = self.run_program(self.cluster.binary("kamino_check"), path)
+    self.assertEqual(done.returncode, 2, done.stdout)
+    self.assertIn("in use", done.stderr)
+    self.cluster.stop()
+    for name in ("n1", "n2", "n3"):
+      report = self.check(self.cluster.data_dir(name), expect=0)
+      self.assertEqual(len(report), 1)
+      self.assertTrue(report[0]["sound"])
+      self.assertGreaterEqual(int(report[0]["objects"]), 350)
+    # A byte of a page of the index: the key of a leaf, where a search misses.
+    heap = os.path.join(path, "heap.pmem")
+    with open(heap, "r+b") as f:
+      whole = f.read()
+      place = whole.rfind(b"key000123")
+      self.assertGreater(place, 0)
+      f.seek(place)
+      f.write(b"zzz")
+    before = os.stat(heap)
+    with open(heap, "rb") as f:
+      damaged = f.read()
+    findings = self.check(path, expect=1)
+    self.assertIn("region", findings[0])
+    with open(heap, "rb") as f:
+      self.assertEqual(f.read(), damaged)
+    self.assertEqual(os.stat(heap).st_mtime_ns, before.st_mtime_ns)
+
+  def test_what_a_kill_leaves_is_no_finding(self):
+    self.open_bank()
+    load = Load(self.cluster, count=100000)
+    load.await_acked(1000)
+    for name in ("n1", "n2", "n3"):
+      self.cluster.kill(name, signal.SIGKILL)
+    for name in ("n1", "n2", "n3"):
+      self.check(self.cluster.data_dir(name), expect=0)
+
+  def test_random_damage_never_ends_it(self):
+    self.fill(count=300)
+    self.cluster.stop()
+    path = self.cluster.data_dir("n2")
+    random = Random(17)
+    for round_ in range(60):
+      name = random.choice(["heap.pmem", "heap.pmem", "ring.pmem"])
+      file = os.path.join(path, name)
+      size = os.path.getsize(file)
+      changes = []
+      with open(file, "r+b") as f:
+        for _ in range(random.choice([1, 10, 1000])):
+          # Mostly where there is something.
+          place = random.randrange(size if random.random() < 0.2 else
+                                   min(size, 4 << 20))
+          f.seek(place)
+          changes.append((place, f.read(1)))
+          f.seek(place)
+          f.write(bytes([random.randrange(256)]))
+      done = self.run_program(self.cluster.binary("kamino_check"), path)
+      self.assertIn(done.returncode, (0, 1, 2), f"round {round_}: {done}")
+      with open(file, "r+b") as f:
+        for place, byte in reversed(changes):
+          f.seek(place)
+          f.write(byte)
+    self.check(path, expect=0)
+
+
+if __name__ == "__main__":
+  main()

@@ -175,6 +175,7 @@ bench-failover: packages
 	@bazel build $(PROGRAMS) //tests/chaos/client:chaos_client
 	@mkdir -p bench/out
 	@bench/failover/failover.py --out=bench/out/failover.json \
+	  $(if $(findstring --only,$(ARGS)),,--plot=bench/out/failover-stops.svg) \
 	  $(if $(filter-out 0,$(QUICK)),--quick) $(BENCH_FLAGS)
 
 bench-service: packages

@@ -49,6 +49,11 @@ inline bool Pipelines(ChainMode mode) { return MendsAlone(mode); }
 // As many nodes survive the failure of any one.
 inline uint64_t LeastNodes(ChainMode mode) { return MendsAlone(mode) ? 2 : 3; }
 
+// Fewer than that a chain does not come to be by members that stop in order:
+// as many go on by themselves, whatever interrupts them. One is mended by
+// another where nodes do not mend alone.
+inline uint64_t LeastMembers(ChainMode mode) { return MendsAlone(mode) ? 1 : 2; }
+
 // For operators, a line on what a chain of fewer nodes does not survive; empty
 // where it has as many.
 std::string WhyTooShort(ChainMode mode, uint64_t nodes);

@@ -48,7 +48,7 @@ Admission::~Admission() {
   if (damaged_.has_value()) Answer(*damaged_, {not_head, "", 0});
   for (Request& request :
        waiting_.TakeIf([](const Request&) { return true; })) {
-    Answer(request, {not_head, "", 0});
+    request.done({not_head, "", 0});  // which is no word on the state
   }
 }
 

@@ -187,6 +187,10 @@ class Admission {
   // their locks. Returns how many are left.
   size_t PropagateToBackup(size_t max);
 
+  // Nothing more is executed, as below; but what comes waits for another head,
+  // that whoever asks is sent to once this one is none any more.
+  void Hold() { held_ = true; }
+
   // This process ends in order: nothing more is executed, and with the next
   // ExecuteReady nothing is announced any more.
   void Retire() { retired_ = true; }
@@ -197,7 +201,7 @@ class Admission {
 
   // Whether ExecuteReady has something to execute.
   bool has_ready() const {
-    return !retired_ && !awaits_successor_ && waiting_.has_ready() &&
+    return !retired_ && !held_ && !awaits_successor_ && waiting_.has_ready() &&
            in_flight_.size() < options_.max_in_flight &&
            result_bytes_ < options_.max_result_bytes;
   }
@@ -420,6 +424,7 @@ class Admission {
   std::optional<replica::RequestIdentity> announced_;
   bool awaits_successor_ = false;
   bool retired_ = false;
+  bool held_ = false;
   AdmissionStats counters_;
   absl::Status fatal_;
   absl::Status damage_;

@@ -19,6 +19,8 @@ using replica::StateMachine;
 void Admission::BeginProbation(absl::Time now) {
   // Nobody was head before the first view.
   if (core_->view().id == 1) return;
+  // Nor has the one before died.
+  if (core_->view().handed_over()) return;
   probation_until_ = now + options_.probation;
   on_probation_ = true;
 }

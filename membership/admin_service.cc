@@ -54,6 +54,35 @@ void Describe(const ManagerCore::Known& known, ClusterNode* node) {
       static_cast<uint64_t>(absl::ToInt64Milliseconds(known.kept_out)));
 }
 
+uint64_t Milliseconds(absl::Duration time) {
+  return static_cast<uint64_t>(absl::ToInt64Milliseconds(time));
+}
+
+// Those that were stopped in order, whether anything else is known of them or
+// not.
+void DescribeAway(const ManagerCore& core, absl::Time now,
+                  kamino::v1::GetClusterResponse* response) {
+  for (const auto& [node_id, time] : core.away_times(now)) {
+    const absl::Duration left = core.AwayLeft(node_id, now);
+    if (left == absl::ZeroDuration()) continue;
+    ClusterNode* described = nullptr;
+    for (ClusterNode& node : *response->mutable_nodes()) {
+      if (node.member().node_id() == node_id) described = &node;
+    }
+    if (described == nullptr) {
+      described = response->add_nodes();
+      described->mutable_member()->set_node_id(node_id);
+      described->mutable_member()->set_role(kamino::v1::ROLE_OUTSIDE);
+      described->mutable_report();
+      described->set_silent_ms(Milliseconds(time));
+    }
+    // One that is back joins, or is about to.
+    described->set_away(!described->alive());
+    described->set_away_ms(Milliseconds(time));
+    described->set_away_left_ms(Milliseconds(left));
+  }
+}
+
 void Describe(const ManagerCore::Recovery& recovery,
               kamino::v1::RecoverResponse* response) {
   response->set_view_id(recovery.view.id);
@@ -109,6 +138,7 @@ void Describe(const ManagerCore& core, absl::Time now,
     Describe(each.state.member, view, node);
     Describe(each, node);
   }
+  DescribeAway(core, now, response);
   for (const std::string& node : core.WaitingFor(now)) {
     response->add_waiting_for(node);
   }

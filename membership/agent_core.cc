@@ -62,6 +62,7 @@ void AgentCore::Begin(const Member& self, absl::Time now) {
 AgentCore::Call AgentCore::Next(absl::Time now) {
   report_.late = Late(now);
   report_.process = options_.process;
+  report_.stopping = stopping_;
   ++report_.call;
   Call call;
   call.manager = managers_[current_];
@@ -225,6 +226,21 @@ AgentCore::Effects AgentCore::OnHeartbeat(const Call& call,
     effects.invited = response.join();
     TakeLease(call.sent, response.lease_ms(), response.lease_view_id());
     effects.wait = interval_;
+    if (response.again_ms() > 0) {
+      effects.wait =
+          std::min(interval_, absl::Milliseconds(response.again_ms()));
+    }
+    // What was said of it when it asked is no answer to its surrender.
+    if (stopping_ != Stopping::kNo &&
+        FromProto(call.heartbeat.report()).stopping == stopping_) {
+      effects.parting = FromProto(response.parting());
+    }
+    return effects;
+  }
+  // It would be taken in anew, as one that goes on.
+  if (stopping_ == Stopping::kSurrendered) {
+    OnFailure(answer, now);
+    effects.wait = RetryAfter();
     return effects;
   }
   // Whatever is wrong with a heartbeat was wrong with the registration: the
@@ -272,6 +288,11 @@ bool AgentCore::Follow(const std::string& leader) {
 void AgentCore::EndLease() {
   ended_ = true;
   lease_until_ = absl::InfinitePast();
+}
+
+void AgentCore::Surrender() {
+  EndLease();
+  stopping_ = Stopping::kSurrendered;
 }
 
 void AgentCore::SetReport(const NodeReport& report) {

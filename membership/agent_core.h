@@ -81,6 +81,8 @@ class AgentCore {
     // Whether the manager wants this node to join the chain; after each answer
     // to a heartbeat.
     std::optional<bool> invited;
+    // What the manager has said to this node, which is stopping.
+    std::optional<Parting> parting;
     // Not OK: the cluster does not take this node; there is no next call.
     absl::Status refused;
   };
@@ -99,6 +101,10 @@ class AgentCore {
   }
   // From now on this node holds none.
   void EndLease();
+
+  // As ViewSource.
+  void AskToPart() { stopping_ = std::max(stopping_, Stopping::kAsks); }
+  void Surrender();
 
   // Whom connections are kept to while no vouch is needed. Who has as many as
   // it takes by then refuses new ones.
@@ -159,6 +165,7 @@ class AgentCore {
 
   absl::Time rest_until_ = absl::InfinitePast();
   bool ended_ = false;
+  Stopping stopping_ = Stopping::kNo;
   absl::Time lease_until_ = absl::InfinitePast();
   uint64_t lease_view_id_ = 0;
   absl::Duration lease_ = absl::InfiniteDuration();  // as the manager said last

@@ -63,6 +63,7 @@ std::optional<View> ManagerCore::FinalizedView() const {
   if (!finalizing_ || !view_.formed()) return std::nullopt;
   View next{view_.cluster_id, view_.id + 1, view_.members, excluded_,
             view_.chain_id};
+  next.away = view_.away;
   next.Finalize();
   return next;
 }

@@ -60,6 +60,9 @@ ABSL_FLAG(
     int, heartbeat_interval_ms, 0,
     "Between two heartbeats of a node; 0: a tenth of the failure timeout, "
     "100 at most.");
+ABSL_FLAG(absl::Duration, away_limit, absl::Minutes(5),
+          "So long the place of a node that was stopped in order is kept for "
+          "it; then another node may take it.");
 ABSL_FLAG(int, leader_ttl_s, 3,
           "A manager that is cut off from etcd for so long leads no more.");
 ABSL_FLAG(bool, compact_etcd, true,
@@ -71,6 +74,7 @@ namespace kamino::membership {
 namespace {
 
 constexpr int kMaxChainLength = 16;
+constexpr absl::Duration kMaxAway = absl::Hours(24 * 7);
 constexpr int kUsualHeartbeatMs = 100;
 constexpr absl::Duration kEtcdDeadline = absl::Seconds(1);
 constexpr int kMaxRequestBytes = 64 << 10;
@@ -148,6 +152,12 @@ absl::StatusOr<Deployment> ReadFlags() {
       CheckRange("leader_ttl_s", ttl, 1, 600),
       CheckRange("admin_port_of_all", absl::GetFlag(FLAGS_admin_port_of_all), 0,
                  65535)};
+  const absl::Duration away = absl::GetFlag(FLAGS_away_limit);
+  if (away < absl::ZeroDuration() || away > kMaxAway) {
+    checks.push_back(
+        BadFlag("away_limit", absl::StrCat("must be from 0 to 168h, not ",
+                                           absl::FormatDuration(away))));
+  }
   for (const absl::Status& check : checks) {
     if (!check.ok()) return check;
   }
@@ -155,6 +165,7 @@ absl::StatusOr<Deployment> ReadFlags() {
   options.core.chain_length = static_cast<size_t>(length);
   options.core.failure_timeout = absl::Milliseconds(timeout_ms);
   options.core.heartbeat_interval = absl::Milliseconds(interval_ms);
+  options.core.away_limit = away;
   options.leader_ttl = absl::Seconds(ttl);
   options.compacts = absl::GetFlag(FLAGS_compact_etcd);
   return deployment;

@@ -74,8 +74,9 @@ void Manager::Run() {
     ManagerLoop::Step step;
     {
       absl::MutexLock lock(&mutex_);
-      mutex_.AwaitWithTimeout(absl::Condition(&stopping_), wait);
+      mutex_.AwaitWithTimeout(absl::Condition(this, &Manager::IsDue), wait);
       if (stopping_) break;
+      hurries_ = false;
       stepped_at_ = clock_();
       step = loop_.Next(stepped_at_);
       calling_ = step.call.has_value();
@@ -145,7 +146,12 @@ absl::Status Manager::Heartbeat(const HeartbeatRequest& request,
                                 HeartbeatResponse* response,
                                 absl::string_view caller) {
   absl::MutexLock lock(&mutex_);
-  return loop_.Heartbeat(request, response, clock_(), caller);
+  const absl::Status heard =
+      loop_.Heartbeat(request, response, clock_(), caller);
+  hurries_ |= heard.ok() &&
+              response->parting() == kamino::internal::v1::PARTING_WAIT &&
+              request.report().stopping() == kamino::v1::STOPPING_SURRENDERED;
+  return heard;
 }
 
 absl::Status Manager::Administer(

@@ -90,6 +90,9 @@ class Manager {
   void CarryOutAndTell(const EtcdCall& call);
   // Answers who waits for a recovery.
   void TellWhetherRecovered();
+  bool IsDue() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return stopping_ || hurries_;
+  }
   // Why nobody leads, where this is to say so.
   absl::Status WithEtcdsFailure(const absl::Status& status) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -107,6 +110,8 @@ class Manager {
   absl::Mutex mutex_;
   ManagerLoop loop_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  // A member has surrendered its lease: there may be a view to be written.
+  bool hurries_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status etcd_failure_ ABSL_GUARDED_BY(mutex_);  // of the last call
   std::optional<Recovery> recovery_ ABSL_GUARDED_BY(mutex_);
   bool etcd_answered_ ABSL_GUARDED_BY(mutex_) = false;  // ever

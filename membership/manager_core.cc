@@ -25,7 +25,8 @@ absl::Status Overtaken(absl::string_view node_id) {
 ManagerCore::ManagerCore(ManagerOptions options)
     : options_(std::move(options)),
       invitation_(options_.failure_timeout),
-      suspects_(options_.failure_timeout) {
+      suspects_(options_.failure_timeout),
+      partings_(options_.heartbeat_interval * 3) {
   view_.cluster_id = options_.cluster_id;
   view_.chain_id = options_.chain_id;
 }
@@ -49,6 +50,9 @@ void ManagerCore::BecomeLeader(const View& view, absl::Duration former_leases,
   last_call_ = now;
   hold_until_ = view.formed() ? now + options_.takeover_grace : now;
   hear_all_until_ = now + options_.TimeToBeFound();
+  away_since_.clear();
+  NoteAway({}, now);
+  partings_.Clear();
 }
 
 void ManagerCore::KnowMembersOf(const View& view, absl::Time last_heard) {
@@ -372,13 +376,18 @@ absl::Status ManagerCore::Heartbeat(const std::string& cluster_id,
 bool ManagerCore::ShouldJoin(const std::string& node_id, absl::Time now) {
   Exclusions excluded = excluded_;
   suspects_.AddKeptOut(now, &excluded);
-  invitation_.Look(view_, States(now), options_.chain_length, excluded, now);
+  invitation_.Look(WithoutGone(now), States(now), options_.chain_length,
+                   excluded, now);
   return invitation_.holder() == node_id;
 }
 
 KnownNode ManagerCore::StateOf(const Node& node, absl::Time now) const {
   KnownNode state = node.state;
-  state.alive = Alive(node, now);
+  state.alive = Alive(node, now) && !state.surrendered();
+  // Nobody waits for it any longer.
+  if (IsGone(state.member.node_id, now)) {
+    state.report.stopping = Stopping::kNo;
+  }
   state.must_hold = progress_.acknowledged;
   return state;
 }
@@ -418,15 +427,19 @@ std::optional<View> ManagerCore::ProposeView(absl::Time now) {
   if (proposed_.has_value()) return proposed_;
   if (!ahead_.empty()) return std::nullopt;
   const KnownNodes states = States(now);
-  if (view_.formed() && (!CanGoOn(view_, states) || !HearsAMember(now))) {
-    hold_until_ = now + options_.failure_timeout;
+  proposed_ = HandedOver(now);
+  if (!proposed_.has_value()) {
+    if (view_.formed() && (!CanGoOn(view_, states) || !HearsAMember(now))) {
+      hold_until_ = now + options_.failure_timeout;
+    }
+    if (view_.formed() && now < hold_until_) {
+      suspects_.LetGo();
+      return std::nullopt;
+    }
+    if (view_.formed()) suspects_.Look(view_, states, now);
+    proposed_ =
+        NextView(WithoutGone(now), states, options_.chain_length, excluded_);
   }
-  if (view_.formed() && now < hold_until_) {
-    suspects_.LetGo();
-    return std::nullopt;
-  }
-  if (view_.formed()) suspects_.Look(view_, states, now);
-  proposed_ = NextView(view_, states, options_.chain_length, excluded_);
   if (proposed_.has_value()) {
     proposed_->Agree(view_.in_force);
   } else {
@@ -448,6 +461,8 @@ void ManagerCore::OnViewStored(const View& view) {
   view_.chain_id = options_.chain_id;
   if (!ahead_.empty() && !Outruns(ahead_view_, view_)) ahead_.clear();
   progress_ = ProgressIn(view_, progress_);
+  partings_.OnView(view_);
+  NoteAway({}, last_call_);
   Propose(std::nullopt);
   finalizing_ = finalizing_ && !NotFinalized().empty();
   ForgetMisfits();
@@ -471,7 +486,13 @@ std::vector<std::string> ManagerCore::WaitingFor(absl::Time now) const {
   std::vector<std::string> missing;
   std::vector<std::string> lost;
   const KnownNodes states = States(now);
-  if (!view_.formed() || CanGoOn(view_, states)) return missing;
+  if (!view_.formed()) return missing;
+  if (CanGoOn(view_, states)) {
+    for (const Member& member : view_.members) {
+      if (KeepsPlace(member, now)) missing.push_back(member.node_id);
+    }
+    return missing;
+  }
   for (const Member& member : view_.members) {
     const auto found = states.find(member.node_id);
     if (found == states.end()) {

@@ -13,6 +13,8 @@
 //   4. A new leader counts every member of the view as heard of when it took
 //      over, or for as long after that as its predecessor may still have
 //      granted leases, as it does not know which.
+//      One that has surrendered its lease is left out at once: it heeds none
+//      that it has, or that is on its way to it, whoever has granted it.
 //   5. For one failure_timeout after it began to lead, or to go by the store
 //      anew, a manager grants a member of the view no lease before it has heard
 //      all of them: the store may be an older copy, and they know a later view
@@ -41,6 +43,7 @@
 #include "absl/time/time.h"
 #include "membership/invitation.h"
 #include "membership/next_view.h"
+#include "membership/partings.h"
 #include "membership/progress.h"
 #include "membership/refusals.h"
 #include "membership/suspects.h"
@@ -55,6 +58,8 @@ struct ManagerOptions {
   absl::Duration failure_timeout = absl::Seconds(1);
   absl::Duration heartbeat_interval = absl::Milliseconds(100);
   size_t max_nodes = 64;  // registered, alive or not
+  // So long the place of a member that has ended in order is kept for it.
+  absl::Duration away_limit = absl::Minutes(5);
   // A new leader drops nobody for so long: nodes have to find it first, and an
   // attempt at a manager that hangs takes them a while (AgentOptions).
   absl::Duration takeover_grace = absl::Milliseconds(500);
@@ -188,6 +193,21 @@ class ManagerCore {
   // For whom and for what; "" when it is not so.
   std::string WhyWaits(absl::Time now) const;
 
+  // --- Planned stops (planned_stops.cc).
+
+  // What a node that was just heard, and is stopping, is told.
+  Parting PartingFor(const std::string& node_id, absl::Time now);
+  // When a node that was just heard is to call again; zero: as always.
+  absl::Duration CallAgainAfter(const std::string& node_id, absl::Time now);
+  // For how long each of view().away was, by node id. This one's own, and
+  // before that what the leader before it has stored.
+  using AwayTimes = std::map<std::string, absl::Duration>;
+  void NoteAway(const AwayTimes& before, absl::Time now);
+  AwayTimes away_times(absl::Time now) const;
+  // For how long that node's place is kept for it yet; zero: it is not away, or
+  // counts as gone.
+  absl::Duration AwayLeft(const std::string& node_id, absl::Time now) const;
+
   // Whether that node should ask the tail for the chain's state.
   bool ShouldJoin(const std::string& node_id, absl::Time now);
 
@@ -218,7 +238,8 @@ class ManagerCore {
   }
   // Members that are not there while those who are cannot go on alone; those
   // that were turned away, or are back without their data, only when there is
-  // nobody else: it is their data that is waited for.
+  // nobody else: it is their data that is waited for. And those that have
+  // stopped in order, and without which too few would be left.
   std::vector<std::string> WaitingFor(absl::Time now) const;
   // Before the first view: how many more fresh nodes it takes; then 0.
   size_t NodesMissing(absl::Time now) const;
@@ -320,6 +341,16 @@ class ManagerCore {
     return now - node.last_heard < options_.failure_timeout;
   }
   bool HearsAMember(absl::Time now) const;
+  // A member has surrendered its lease, and what the others hold is known.
+  bool MayHandOver(absl::Time now) const;
+  // The view that follows from that alone.
+  std::optional<View> HandedOver(absl::Time now) const;
+  // It was away for too long: nobody waits for it.
+  bool IsGone(const std::string& node_id, absl::Time now) const;
+  // The view, as far as those who are gone are concerned.
+  View WithoutGone(absl::Time now) const;
+  // It has stopped, and all wait for it.
+  bool KeepsPlace(const Member& member, absl::Time now) const;
   void Propose(std::optional<View> view);
   // What an operator asked to be finalized; nothing else changes.
   std::optional<View> FinalizedView() const;
@@ -366,6 +397,8 @@ class ManagerCore {
   Exclusions excluded_;      // as operators want it; stored with the next view
   Invitation invitation_;    // to join
   Suspects suspects_;
+  Partings partings_;
+  std::map<std::string, absl::Time> away_since_;  // of view_.away
   absl::Time last_call_ = absl::InfinitePast();
   absl::Time hold_until_ = absl::InfinitePast();  // nobody is dropped before
 

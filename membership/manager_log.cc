@@ -22,6 +22,7 @@ void ManagerLog::Tell(const ManagerCore& core, absl::Time now) {
   TellWhoIsRefused(core, now);
   TellWhoIsSuspect(core, now);
   TellWhatIsTooShort(core, now);
+  TellWhoIsAway(core, now);
 }
 
 void ManagerLog::Say(google::LogSeverity severity, std::string text,
@@ -88,6 +89,38 @@ void ManagerLog::TellWhoIsSuspect(const ManagerCore& core, absl::Time now) {
                    debt, others, ": the chain goes on without ",
                    suspect_->suspect),
       now);
+}
+
+void ManagerLog::TellWhoIsAway(const ManagerCore& core, absl::Time now) {
+  std::map<std::string, bool> away;
+  for (const auto& [id, each] : core.view().away) {
+    if (core.AwayLeft(id, now) == absl::ZeroDuration()) continue;
+    const bool member = core.view().IndexOf(id, each.incarnation) >= 0;
+    away[id] = member;
+    const auto told = away_.find(id);
+    if (told != away_.end() && told->second == member) continue;
+    const std::string left = absl::FormatDuration(
+        absl::Trunc(core.AwayLeft(id, now), absl::Seconds(1)));
+    Say(member ? google::GLOG_WARNING : google::GLOG_INFO,
+        member ? absl::StrCat(id,
+                              " was stopped, and more are than may be lost: "
+                              "nobody is removed, and all wait for it, for ",
+                              left, " at most")
+               : absl::StrCat(id,
+                              " was stopped in order and is away; its "
+                              "place is kept for ",
+                              left),
+        now);
+  }
+  for (const auto& [id, member] : away_) {
+    if (away.count(id) > 0) continue;
+    const bool gone = core.view().away.count(id) > 0;
+    Say(gone ? google::GLOG_WARNING : google::GLOG_INFO,
+        absl::StrCat(id, gone ? " was away for too long: its place is anybody's"
+                              : " is away no more"),
+        now);
+  }
+  away_ = std::move(away);
 }
 
 void ManagerLog::TellWhatIsTooShort(const ManagerCore& core, absl::Time now) {

@@ -36,6 +36,9 @@ class ManagerLog {
   void TellWhatIsOld(const ManagerCore& core, absl::Time now);
   void TellWhoIsRefused(const ManagerCore& core, absl::Time now);
   void TellWhoIsSuspect(const ManagerCore& core, absl::Time now);
+  // Who was stopped in order, and for how long its place is kept; and who was
+  // for too long.
+  void TellWhoIsAway(const ManagerCore& core, absl::Time now);
   // Once: that the chain is to have too few nodes for its mode.
   void TellWhatIsTooShort(const ManagerCore& core, absl::Time now);
 
@@ -47,6 +50,8 @@ class ManagerLog {
   std::optional<Suspicion> suspect_;            // likewise
   std::map<std::string, std::string> refused_;  // likewise, by node id
   std::string too_short_;                       // likewise
+  // Those that are away: whether as members.
+  std::map<std::string, bool> away_;
 };
 
 }  // namespace kamino::membership

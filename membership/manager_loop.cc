@@ -1,5 +1,7 @@
 #include "membership/manager_loop.h"
 
+#include <algorithm>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -56,7 +58,18 @@ RenewalRecord SettingsOf(const ManagerLoop::Options& options) {
       Milliseconds(options.core.heartbeat_interval));
   settings.set_leader_ttl_ms(Milliseconds(options.leader_ttl));
   settings.set_compacts_etcd(options.compacts);
+  settings.set_away_limit_s(
+      static_cast<uint32_t>(absl::ToInt64Seconds(options.core.away_limit)));
   return record;
+}
+
+ManagerCore::AwayTimes AwayTimesIn(const RenewalRecord& renewal) {
+  ManagerCore::AwayTimes times;
+  for (const auto& [node_id, ms] : renewal.away_ms()) {
+    times[node_id] = absl::Milliseconds(
+        std::min<uint64_t>(ms, std::numeric_limits<int32_t>::max()));
+  }
+  return times;
 }
 
 absl::Status PutBack() {
@@ -136,7 +149,9 @@ EtcdCall ManagerLoop::MakeCall(Kind kind) const {
 }
 
 std::string ManagerLoop::Renewal(absl::Duration former_leases,
-                                 const Progress& progress, bool resigns) const {
+                                 const Progress& progress,
+                                 const ManagerCore::AwayTimes& away,
+                                 bool resigns) const {
   RenewalRecord renewal;
   renewal.set_leader(options_.name);
   renewal.set_ttl_ms(Milliseconds(options_.leader_ttl));
@@ -146,6 +161,10 @@ std::string ManagerLoop::Renewal(absl::Duration former_leases,
   renewal.set_resigned(resigns);
   *renewal.mutable_settings() = own_settings_.settings();
   *renewal.mutable_progress() = ToProto(progress, core_.options().chain_id);
+  for (const auto& [node_id, time] : away) {
+    (*renewal.mutable_away_ms())[node_id] =
+        static_cast<uint64_t>(absl::ToInt64Milliseconds(time));
+  }
   return renewal.SerializeAsString();
 }
 
@@ -155,7 +174,7 @@ EtcdCall ManagerLoop::CampaignCall() const {
   call.renewal_revision = seen_renewal_.mod_revision;
   // Compared with what was seen: nothing newer is lost.
   call.renewal = Renewal(FormerLeases(), FromProto(renewal_.progress()),
-                         /*resigns=*/false);
+                         AwayTimesIn(renewal_), /*resigns=*/false);
   return call;
 }
 
@@ -163,8 +182,9 @@ EtcdCall ManagerLoop::RenewCall(int64_t leader_revision, bool resigns,
                                 absl::Time now) const {
   EtcdCall call = MakeCall(Kind::kRenew);
   call.leadership.revision = leader_revision;
-  call.renewal = Renewal(former_leases_until_ - now,
-                         leading_ ? core_.progress() : last_progress_, resigns);
+  call.renewal = Renewal(
+      former_leases_until_ - now, leading_ ? core_.progress() : last_progress_,
+      leading_ ? core_.away_times(now) : last_away_, resigns);
   return call;
 }
 
@@ -265,6 +285,7 @@ void ManagerLoop::OnElection(const EtcdAnswer& answer, absl::Time now) {
   if (view.ok()) return StartLeading(stored, *view, now);
   log_.Complain(view.status(), now);
   last_progress_ = FromProto(renewal_.progress());
+  last_away_ = AwayTimesIn(renewal_);
   former_leases_until_ = now + FormerLeases();
   give_back_ = stored.leader.mod_revision;
 }
@@ -282,6 +303,7 @@ void ManagerLoop::StartLeading(const Etcd::Stored& stored, const View& view,
   leader_until_ = sent_ + LeadershipOf(options_.leader_ttl);
   former_leases_until_ = now + FormerLeases();
   core_.BecomeLeader(view, FormerLeases(), now, FromProto(renewal_.progress()));
+  core_.NoteAway(AwayTimesIn(renewal_), now);
   core_.ExtendLeadership(leader_until_);
   log_.Say(google::GLOG_INFO,
            absl::StrCat(options_.name, " is the leader of cluster ",
@@ -349,12 +371,14 @@ void ManagerLoop::StepDown(const absl::Status& why) {
   leading_ = false;
   unmoved_since_ = absl::InfinitePast();
   leader_.clear();
+  last_away_ = core_.away_times(sent_);
   core_.LoseLeadership();
   last_progress_ = core_.progress();
 }
 
 std::optional<EtcdCall> ManagerLoop::Resign(absl::Time now) {
   // First: the moment etcd knows, another manager may lead.
+  last_away_ = core_.away_times(now);
   core_.LoseLeadership();
   last_progress_ = core_.progress();
   EndRecovery(NotKnownWhether());
@@ -439,6 +463,11 @@ absl::Status ManagerLoop::Heartbeat(const HeartbeatRequest& request,
   response->set_lease_view_digest(core_.view().digest);
   response->set_lease_epoch(core_.view().epoch);
   response->set_join(core_.ShouldJoin(request.node_id(), now));
+  if (beat.report.stopping != Stopping::kNo) {
+    response->set_parting(ToProto(core_.PartingFor(request.node_id(), now)));
+  }
+  response->set_again_ms(
+      Milliseconds(core_.CallAgainAfter(request.node_id(), now)));
   return absl::OkStatus();
 }
 

@@ -95,7 +95,7 @@ class ManagerLoop {
   EtcdCall RenewCall(int64_t leader_revision, bool resigns,
                      absl::Time now) const;
   std::string Renewal(absl::Duration former_leases, const Progress& progress,
-                      bool resigns) const;
+                      const ManagerCore::AwayTimes& away, bool resigns) const;
   EtcdCall ReplaceCall(const View& view) const;
 
   void OnLooked(const EtcdAnswer& answer, absl::Time now);
@@ -136,7 +136,8 @@ class ManagerLoop {
   int64_t view_revision_ = 0;
   // Until when leases may run that those granted who led before.
   absl::Time former_leases_until_ = absl::InfinitePast();
-  Progress last_progress_;  // as it was when this one led last
+  Progress last_progress_;            // as it was when this one led last
+  ManagerCore::AwayTimes last_away_;  // likewise
   absl::Time next_compaction_ = absl::InfinitePast();
   int64_t compact_revision_ = 0;  // etcd's, at the compaction before
   int64_t revision_ = 0;          // etcd's, last

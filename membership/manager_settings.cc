@@ -28,6 +28,11 @@ std::string SettingsDiffer(const kamino::internal::v1::RenewalRecord& own,
             there.failure_timeout_ms());
     compare("heartbeat_interval_ms", here.heartbeat_interval_ms(),
             there.heartbeat_interval_ms());
+    // One of before has none.
+    if (there.away_limit_s() != 0 || here.away_limit_s() == 0) {
+      compare("away_limit in seconds", here.away_limit_s(),
+              there.away_limit_s());
+    }
     compare("compact_etcd", here.compacts_etcd(), there.compacts_etcd());
   }
   compare("leader_ttl_s", own.ttl_ms() / 1000, theirs.ttl_ms() / 1000);

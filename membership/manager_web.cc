@@ -22,6 +22,7 @@ constexpr char kText[] = "text/plain; charset=utf-8";
 std::string StateOf(const ClusterNode& node) {
   const bool member = node.member().role() != kamino::v1::ROLE_OUTSIDE &&
                       node.member().role() != kamino::v1::ROLE_UNSPECIFIED;
+  if (node.away()) return member ? "member_away" : "away";
   if (!node.alive()) return member ? "member_silent" : "silent";
   if (node.suspect()) return "suspect";
   if (node.draining()) return "draining";
@@ -61,8 +62,9 @@ void DescribeCluster(const kamino::v1::GetClusterResponse& cluster,
         "How far the chain is known to have come.",
         static_cast<double>(cluster.acknowledged()));
   std::map<std::string, int> nodes;
-  for (const char* state : {"member", "member_silent", "suspect", "draining",
-                            "joining", "outside", "removed", "silent"}) {
+  for (const char* state :
+       {"member", "member_away", "away", "member_silent", "suspect", "draining",
+        "joining", "outside", "removed", "silent"}) {
     nodes[state] = 0;
   }
   for (const ClusterNode& node : cluster.nodes()) ++nodes[StateOf(node)];

@@ -91,6 +91,18 @@ void MembershipAgent::NoteProgress() {
   core_.NoteProgress(options_.clock());
 }
 
+void MembershipAgent::AskToPart() {
+  absl::MutexLock lock(&mutex_);
+  core_.AskToPart();
+  requested_ = true;
+}
+
+void MembershipAgent::Surrender() {
+  absl::MutexLock lock(&mutex_);
+  core_.Surrender();
+  requested_ = true;
+}
+
 void MembershipAgent::SetReport(const NodeReport& report) {
   absl::MutexLock lock(&mutex_);
   core_.SetReport(report);
@@ -177,6 +189,9 @@ void MembershipAgent::Run() {
     if (effects.view.has_value()) callbacks_.on_view(*effects.view);
     if (effects.invited.has_value() && callbacks_.on_invited != nullptr) {
       callbacks_.on_invited(*effects.invited);
+    }
+    if (effects.parting.has_value() && callbacks_.on_parting != nullptr) {
+      callbacks_.on_parting(*effects.parting);
     }
   }
   if (!effects.refused.ok()) callbacks_.on_refused(effects.refused);

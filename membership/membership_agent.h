@@ -51,6 +51,8 @@ class MembershipAgent final : public ViewSource, public Voucher {
   absl::Duration LeaseAge() const;
   void RequestView() override;
   void NoteProgress() override;
+  void AskToPart() override;
+  void Surrender() override;
   void SetReport(const NodeReport& report) override;
   Vouching::Answer Vouch(
       const kamino::internal::v1::VouchRequest& request) override;

@@ -106,6 +106,97 @@ bool IsInView(const View& view, const std::string& node_id) {
       [&](const Member& member) { return member.node_id == node_id; });
 }
 
+// Whether that very process has ended in order, or is about to, and holds no
+// lease.
+bool HasStopped(const View& view, const Member& member,
+                const KnownNodes& nodes) {
+  const auto away = view.away.find(member.node_id);
+  if (away != view.away.end() &&
+      away->second.incarnation == member.incarnation) {
+    return true;
+  }
+  const auto found = nodes.find(member.node_id);
+  return found != nodes.end() && found->second.surrendered() &&
+         found->second.member.incarnation == member.incarnation;
+}
+
+// Whether a place is kept for that member, which has stopped: it is not
+// started again, nor to be removed.
+bool IsWaitedFor(const View& view, const Member& member,
+                 const KnownNodes& nodes, const Exclusions& excluded) {
+  return HasStopped(view, member, nodes) &&
+         Kept(view, member, nodes) == nullptr && !IsLost(view, member, nodes) &&
+         !IsRemoved(member.node_id, excluded);
+}
+
+// Whether all data is at enough of those who stay, and are not about to stop,
+// for the others to be away.
+bool AreEnough(
+    const View& view,
+    const std::vector<std::pair<const Member*, const KnownNode*>>& staying,
+    const Exclusions& excluded) {
+  const auto holding =
+      std::count_if(staying.begin(), staying.end(), [&](const auto& each) {
+        return each.second->report.ClaimsAll() &&
+               each.second->report.stopping == Stopping::kNo &&
+               !IsRemoved(each.first->node_id, excluded);
+      });
+  return static_cast<uint64_t>(holding) >= LeastMembers(view.mode());
+}
+
+// Sets whom `next`, complete otherwise, says to be away.
+void NoteAway(const View& view, const KnownNodes& nodes, View* next) {
+  for (const auto& [node_id, away] : view.away) {
+    const bool comes_back = IsInView(*next, node_id) &&
+                            next->IndexOf(node_id, away.incarnation) < 0;
+    if (!comes_back && next->excluded.count(node_id) == 0) {
+      next->away[node_id] = away;
+    }
+  }
+  for (const Member& member : view.members) {
+    const std::string& id = member.node_id;
+    if (!HasStopped(view, member, nodes) || next->excluded.count(id) > 0) {
+      continue;
+    }
+    const bool keeps_place = next->IndexOf(id, member.incarnation) >= 0;
+    const bool was_known = view.away.count(id) > 0;
+    if (IsInView(*next, id) && !keeps_place) continue;  // started again
+    if (keeps_place && was_known) continue;
+    next->away[id] = {member.incarnation, member.heap_id, next->id,
+                      &member == &view.head()};
+  }
+}
+
+// Nobody is left out, as more have stopped than may be lost: they are away in
+// their places. Nothing: that is known.
+std::optional<View> AllWait(const View& view, const KnownNodes& nodes,
+                            View next) {
+  next.members = view.members;
+  next.away.clear();
+  NoteAway(view, nodes, &next);
+  if (next.away == view.away) return std::nullopt;
+  return next;
+}
+
+// Places that are kept for nodes which are away, but for that one.
+size_t PlacesKept(const View& view, const Exclusions& excluded,
+                  const std::string& but) {
+  return static_cast<size_t>(
+      std::count_if(view.away.begin(), view.away.end(), [&](const auto& each) {
+        return each.first != but && !IsInView(view, each.first) &&
+               excluded.count(each.first) == 0;
+      }));
+}
+
+// Whether there is a place in the chain for that node.
+bool HasRoomFor(const View& view, size_t chain_length,
+                const Exclusions& excluded, const std::string& node_id) {
+  const size_t taken = Lasting(view, excluded);
+  // One that was away comes to its own.
+  if (view.away.count(node_id) > 0) return taken < chain_length;
+  return taken + PlacesKept(view, excluded, node_id) < chain_length;
+}
+
 bool MayJoin(const View& view, const KnownNode& node,
              const Exclusions& excluded) {
   return node.alive && excluded.count(node.member.node_id) == 0 &&
@@ -116,7 +207,6 @@ bool MayJoin(const View& view, const KnownNode& node,
 // Whom to append to a chain whose members stay as they are; null for nobody.
 const Member* Joins(const View& view, const KnownNodes& nodes,
                     size_t chain_length, const Exclusions& excluded) {
-  if (Lasting(view, excluded) >= chain_length) return nullptr;
   for (const Member& member : view.members) {
     // One that joined before must have caught up: it holds nothing that the
     // others could do without.
@@ -125,7 +215,8 @@ const Member* Joins(const View& view, const KnownNodes& nodes,
   for (const auto& [id, node] : nodes) {
     if (MayJoin(view, node, excluded) &&
         node.report.condition == Condition::kBehind &&
-        node.report.caught_up_view == view.id) {
+        node.report.caught_up_view == view.id &&
+        HasRoomFor(view, chain_length, excluded, id)) {
       return &node.member;
     }
   }
@@ -215,12 +306,22 @@ std::optional<View> NextView(const View& view, const KnownNodes& nodes,
                              size_t chain_length, const Exclusions& excluded) {
   if (!view.formed()) return FirstView(view, nodes, chain_length, excluded);
   View next{view.cluster_id, view.id + 1, {}, excluded, view.chain_id};
-  for (const auto& [member, node] : Staying(view, nodes)) {
+  const auto staying = Staying(view, nodes);
+  for (const auto& [member, node] : staying) {
     const bool same = node->member.incarnation == member->incarnation;
     next.members.push_back(same ? *member : node->member);
   }
+  NoteAway(view, nodes, &next);
   if (next.members.size() < view.members.size()) {
-    if (next.members.empty() || !CanGoOn(view, nodes)) return std::nullopt;
+    const bool can = !next.members.empty() && CanGoOn(view, nodes);
+    const bool any_stopped = std::any_of(
+        view.members.begin(), view.members.end(), [&](const Member& member) {
+          return IsWaitedFor(view, member, nodes, excluded);
+        });
+    if (any_stopped && (!can || !AreEnough(view, staying, excluded))) {
+      return AllWait(view, nodes, std::move(next));
+    }
+    if (!can) return std::nullopt;
     return next;
   }
   if (next.members != view.members || next.excluded != view.excluded) {
@@ -229,7 +330,45 @@ std::optional<View> NextView(const View& view, const KnownNodes& nodes,
   const Member* joins = Joins(view, nodes, chain_length, excluded);
   if (joins == nullptr) return std::nullopt;
   next.members.push_back(*joins);
+  next.away.erase(joins->node_id);
   return next;
+}
+
+bool IsHandover(const View& view, const View& next, const KnownNodes& nodes) {
+  return std::all_of(
+             view.members.begin(), view.members.end(),
+             [&](const Member& member) {
+               if (next.IndexOf(member.node_id, member.incarnation) >= 0) {
+                 return true;
+               }
+               const auto found = nodes.find(member.node_id);
+               return found != nodes.end() && found->second.surrendered() &&
+                      found->second.member.incarnation == member.incarnation;
+             }) &&
+         std::all_of(next.members.begin(), next.members.end(),
+                     [&](const Member& member) {
+                       return view.IndexOf(member.node_id,
+                                           member.incarnation) >= 0;
+                     });
+}
+
+Parting PartingOf(const View& view, const KnownNodes& nodes,
+                  const Exclusions& excluded) {
+  uint64_t left = 0;
+  bool all_sound = true;
+  for (const Member& member : view.members) {
+    const KnownNode* node = Kept(view, member, nodes);
+    if (node == nullptr || node->report.stopping != Stopping::kNo ||
+        HasStopped(view, member, nodes) ||
+        IsRemoved(member.node_id, excluded)) {
+      continue;
+    }
+    ++left;
+    all_sound = all_sound && IsSound(node->report.condition) &&
+                node->member.incarnation == member.incarnation;
+  }
+  if (left < LeastMembers(view.mode())) return Parting::kStay;
+  return all_sound ? Parting::kGo : Parting::kWait;
 }
 
 size_t NodesMissing(const View& view, const KnownNodes& nodes,
@@ -264,13 +403,18 @@ bool ShouldLeave(const View& view, const KnownNodes& nodes, size_t chain_length,
 std::string NextToJoin(const View& view, const KnownNodes& nodes,
                        size_t chain_length, const std::string& current,
                        const Exclusions& excluded) {
-  if (!view.formed() || Lasting(view, excluded) >= chain_length) return "";
+  if (!view.formed()) return "";
+  const auto may = [&](const std::string& id, const KnownNode& node) {
+    return MayJoin(view, node, excluded) &&
+           HasRoomFor(view, chain_length, excluded, id);
+  };
   const auto found = nodes.find(current);
-  if (found != nodes.end() && MayJoin(view, found->second, excluded)) {
-    return current;
-  }
-  for (const auto& [id, node] : nodes) {
-    if (MayJoin(view, node, excluded)) return id;
+  if (found != nodes.end() && may(current, found->second)) return current;
+  // Those that were away first: they lack the least.
+  for (const bool was_away : {true, false}) {
+    for (const auto& [id, node] : nodes) {
+      if ((view.away.count(id) > 0) == was_away && may(id, node)) return id;
+    }
   }
   return "";
 }

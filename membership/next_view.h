@@ -14,8 +14,9 @@ namespace kamino::membership {
 // What is known of a node at a moment.
 struct KnownNode {
   Member member;
-  bool alive = false;  // heard of recently enough to hold a lease
-  NodeReport report;   // its last
+  // Heard of recently enough to hold a lease, and it has not surrendered it.
+  bool alive = false;
+  NodeReport report;  // its last
   // A member: what its heap was known to have applied, as it said earlier.
   uint64_t held = 0;
   // A member that was restarted: what it must have applied by the word of the
@@ -24,6 +25,9 @@ struct KnownNode {
   // A member that came back on an old copy was turned away, and its former self
   // was not heard since.
   bool turned_away = false;
+
+  // It has surrendered its lease: nobody need wait until that has run out.
+  bool surrendered() const { return report.stopping == Stopping::kSurrendered; }
 };
 
 using KnownNodes = std::map<std::string, KnownNode>;  // by node id
@@ -59,11 +63,27 @@ std::optional<Shortfall> ShortfallOf(const View& view, const KnownNodes& nodes,
 //   - When all members stay as they are, are sound and fewer than
 //     `chain_length`, one that has caught up in this view becomes the tail.
 //   - Who is in `excluded` does not join, and another one may in its place.
+//   - A member that has surrendered its lease is left out, and away from then
+//     on: its place is kept for it. But not where fewer than LeastMembers, or
+//     none that can go on, would be left: then nobody is left out, it is away
+//     in its place, and is waited for like everybody.
+//   - Places of nodes that are away (View::away) nobody else takes. Who is not
+//     to be waited for any longer is not in `view`'s.
 //
 // The new view's id is one higher.
 std::optional<View> NextView(const View& view, const KnownNodes& nodes,
                              size_t chain_length,
                              const Exclusions& excluded = {});
+
+// Whether `next`, as NextView has it, leaves out nobody but members that have
+// surrendered their leases, and has no other processes: so that there is
+// nothing to wait for before it.
+bool IsHandover(const View& view, const View& next, const KnownNodes& nodes);
+
+// What a member that asks for the chain to go on without it is told. All who
+// ask count as gone, and of those who are left all have to be sound.
+Parting PartingOf(const View& view, const KnownNodes& nodes,
+                  const Exclusions& excluded = {});
 
 // How many more fresh nodes the first view takes; 0 once there is a view.
 size_t NodesMissing(const View& view, const KnownNodes& nodes,

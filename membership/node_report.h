@@ -38,6 +38,21 @@ struct KnownView {
 // Of a release's name; what a stranger says beyond is not kept.
 inline constexpr size_t kMaxReleaseBytes = 32;
 
+// Whether a process is about to end in order.
+enum class Stopping {
+  kNo,
+  kAsks,         // for the chain to go on without it
+  kSurrendered,  // no lease counts that it was or will be granted
+};
+
+// What a member that asks is told.
+enum class Parting {
+  kUnknown,  // the manager knows nothing of that
+  kWait,     // it is not decided yet
+  kGo,       // it may surrender its lease, or does so already
+  kStay,     // more would stop than may be lost: it stays a member
+};
+
 struct NodeReport {
   uint64_t view_id = 0;  // the newest view it knows
   Condition condition = Condition::kUnknown;
@@ -79,6 +94,7 @@ struct NodeReport {
   uint64_t call = 0;
   // That its program is of (proto/version.h); "": it does not say so.
   std::string release = {};
+  Stopping stopping = Stopping::kNo;
 
   // Said before `other`, by the same process.
   bool IsOvertakenBy(const NodeReport& other) const {

@@ -54,6 +54,27 @@ Condition FromProto(kamino::v1::Condition condition) {
              : Condition::kUnknown;
 }
 
+kamino::internal::v1::Parting ToProto(Parting parting) {
+  return static_cast<kamino::internal::v1::Parting>(parting);
+}
+
+Parting FromProto(kamino::internal::v1::Parting parting) {
+  return kamino::internal::v1::Parting_IsValid(parting)
+             ? static_cast<Parting>(parting)
+             : Parting::kUnknown;
+}
+
+namespace {
+
+// What a later program says is no word of this one's.
+Stopping FromProto(kamino::v1::Stopping stopping) {
+  return kamino::v1::Stopping_IsValid(stopping)
+             ? static_cast<Stopping>(stopping)
+             : Stopping::kNo;
+}
+
+}  // namespace
+
 kamino::v1::NodeReport ToProto(const NodeReport& report) {
   kamino::v1::NodeReport message;
   message.set_view_id(report.view_id);
@@ -79,6 +100,7 @@ kamino::v1::NodeReport ToProto(const NodeReport& report) {
   message.set_call(report.call);
   message.set_process(report.process);
   message.set_release(report.release);
+  message.set_stopping(static_cast<kamino::v1::Stopping>(report.stopping));
   return message;
 }
 
@@ -104,7 +126,8 @@ NodeReport FromProto(const kamino::v1::NodeReport& message) {
           message.transfer_pages(),
           message.process(),
           message.call(),
-          message.release().substr(0, kMaxReleaseBytes)};
+          message.release().substr(0, kMaxReleaseBytes),
+          FromProto(message.stopping())};
 }
 
 kamino::v1::Member ToProto(const Member& member) {
@@ -166,6 +189,14 @@ ViewRecord ToProto(const View& view) {
   record.set_epoch(view.epoch);
   record.mutable_recovered_at()->insert(view.recovered_at.begin(),
                                         view.recovered_at.end());
+  for (const auto& [node_id, away] : view.away) {
+    kamino::internal::v1::Away* message = record.add_away();
+    message->set_node_id(node_id);
+    message->set_incarnation(away.incarnation);
+    message->set_heap_id(away.heap_id);
+    message->set_view_id(away.view_id);
+    message->set_was_head(away.was_head);
+  }
   return record;
 }
 
@@ -187,6 +218,10 @@ View FromProto(const ViewRecord& record) {
   view.epoch = record.epoch();
   view.recovered_at.insert(record.recovered_at().begin(),
                            record.recovered_at().end());
+  for (const auto& away : record.away()) {
+    view.away[away.node_id()] = {away.incarnation(), away.heap_id(),
+                                 away.view_id(), away.was_head()};
+  }
   return view;
 }
 

@@ -18,6 +18,10 @@ kamino::v1::Condition ToProto(Condition condition);
 // kUnknown for what this program does not know.
 Condition FromProto(kamino::v1::Condition condition);
 
+kamino::internal::v1::Parting ToProto(Parting parting);
+// kUnknown likewise.
+Parting FromProto(kamino::internal::v1::Parting parting);
+
 kamino::v1::NodeReport ToProto(const NodeReport& report);
 NodeReport FromProto(const kamino::v1::NodeReport& message);
 

@@ -83,11 +83,16 @@ void SetUpProcess() {
   RaiseDescriptorLimit();
 }
 
-// Those that RunServer waits for.
-sigset_t BlockSignals() {
+sigset_t SignalSet() {
   sigset_t signals;
   sigemptyset(&signals);
   for (int number : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, number);
+  return signals;
+}
+
+// Those that RunServer waits for.
+sigset_t BlockSignals() {
+  const sigset_t signals = SignalSet();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   return signals;
 }
@@ -130,6 +135,13 @@ absl::Status CheckIdFlag(absl::string_view flag, absl::string_view id) {
 bool IsReachable(absl::string_view address) {
   return !absl::StartsWith(address, "0.0.0.0:") &&
          !absl::StartsWith(address, "[::]:");
+}
+
+bool IsAskedAgainToEnd(absl::Duration within) {
+  const sigset_t signals = SignalSet();
+  const timespec wait = absl::ToTimespec(within);
+  const int number = sigtimedwait(&signals, nullptr, &wait);
+  return number == SIGTERM || number == SIGINT;
 }
 
 int RunServer(const ServerProgram& program, int argc, char** argv) {

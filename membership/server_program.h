@@ -32,6 +32,10 @@ absl::Status CheckIdFlag(absl::string_view flag, absl::string_view id);
 // of this one.
 bool IsReachable(absl::string_view address);
 
+// Within `serve` below, after its `await_end` has returned: whether the program
+// is asked to end once more, which is waited for so long.
+bool IsAskedAgainToEnd(absl::Duration within);
+
 struct ServerProgram {
   std::string name;
   std::string usage;

@@ -45,7 +45,8 @@ bool operator==(const View& a, const View& b) {
          a.id == b.id && a.members == b.members && a.excluded == b.excluded &&
          a.digest == b.digest && a.ancestors == b.ancestors &&
          a.in_force == b.in_force && a.cluster_uuid == b.cluster_uuid &&
-         a.epoch == b.epoch && a.recovered_at == b.recovered_at;
+         a.epoch == b.epoch && a.recovered_at == b.recovered_at &&
+         a.away == b.away;
 }
 
 void View::Agree(const InForce& before) {
@@ -82,6 +83,16 @@ const Member* View::Successor(int index) const {
   return index >= 0 && index + 1 < static_cast<int>(members.size())
              ? &members[index + 1]
              : nullptr;
+}
+
+bool View::handed_over() const {
+  for (const auto& [node_id, each] : away) {
+    if (each.was_head && each.view_id == id &&
+        IndexOf(node_id, each.incarnation) < 0) {
+      return true;
+    }
+  }
+  return false;
 }
 
 std::string View::ToString() const {

@@ -60,6 +60,19 @@ struct Member {
   friend bool operator==(const Member& a, const Member& b);
 };
 
+// A member whose process has ended in order (docs/planned_stops.md), and is
+// expected back: its place is kept for it.
+struct Away {
+  uint64_t incarnation = 0;  // of the process that has ended
+  std::string heap_id;       // that it had as a member
+  // The first view that is without it. Where more have stopped than may be lost
+  // it is a member yet, and this the first view that says so.
+  uint64_t view_id = 0;
+  bool was_head = false;  // in the view before that one
+
+  friend bool operator==(const Away&, const Away&) = default;
+};
+
 struct View {
   std::string cluster_id;
   uint64_t id = 0;              // from 1, dense; 0: the chain is not formed yet
@@ -81,6 +94,8 @@ struct View {
   // Of a forced recovery's view: up to which mutation its members held the
   // chain's data, by node id.
   std::map<std::string, uint64_t> recovered_at = {};
+  // Nodes that are away, by node id; no part of the digest.
+  std::map<std::string, Away> away = {};
 
   friend bool operator==(const View& a, const View& b);
 
@@ -112,6 +127,10 @@ struct View {
   const Member* Successor(int index) const;
   const Member& head() const { return members.front(); }  // formed() only
   const Member& tail() const { return members.back(); }   // formed() only
+
+  // Whether its head was handed that by the head before, which has ended in
+  // order.
+  bool handed_over() const;
 
   // "view 3: n1 (head) -> n2 -> n4 (tail)"
   std::string ToString() const;

@@ -19,6 +19,9 @@ struct ViewSourceCallbacks {
   std::function<void(bool)> on_invited;
   // The cluster does not take this node; the source has stopped. Likewise.
   std::function<void(absl::Status)> on_refused;
+  // What a node that is stopping was told; the same may come again. Likewise;
+  // may be null.
+  std::function<void(Parting)> on_parting;
 };
 
 // Thread-safe but for Start and Stop.
@@ -47,6 +50,15 @@ class ViewSource {
   // called many times a lease. A node whose thread hangs is told nothing and
   // tells nothing: it is not there. On that thread.
   virtual void NoteProgress() = 0;
+
+  // --- A planned stop (docs/membership.md). Both at any time after Start; what
+  // the manager says comes by on_parting, and again and again.
+
+  // Asks for the chain to go on without this node, which serves meanwhile.
+  virtual void AskToPart() {}
+  // From now on this process holds no lease, whatever it is granted, and tells
+  // the manager so. Views still come.
+  virtual void Surrender() {}
 
   // What the manager is told of this node. Once before Start; the view's id
   // never goes back.

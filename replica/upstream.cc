@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "glog/logging.h"
+#include "replica/local_undo.h"
 #include "replica/log_entry.h"
 
 namespace kamino::replica {
@@ -73,6 +74,13 @@ std::string Upstream::Misfit(const absl::StatusOr<LogEntry>& entry) const {
   if (options_.heap_bytes != 0 && !entry->IsWithin(options_.heap_bytes)) {
     return absl::StrCat("a log entry writes beyond the heap's ",
                         options_.heap_bytes, " bytes");
+  }
+  if (TakesBackAlone(options_.mode)) {
+    const auto write_set = entry->WriteSet();
+    const absl::Status held =
+        write_set.ok() ? CheckUndoLogsHold(*write_set, ring_->bytes_total())
+                       : write_set.status();
+    if (!held.ok()) return std::string(held.message());
   }
   return "";
 }

@@ -2,7 +2,7 @@
 """How long a chain of real processes is interrupted when something dies.
 
 Time from a kill -9 to the next acknowledged write (head, middle, tail, leading
-manager), a promotion by the size of the heap, a quick reboot, and the state
+manager), the pause when a member is told to end, a promotion by the size of the heap, a quick reboot, and the state
 transfer to a node that joins. Medians of several rounds, each on a fresh
 cluster on this machine. Figures are printed and written as JSON.
 """
@@ -19,9 +19,11 @@ import time
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, HERE)
 # pylint: disable=wrong-import-position
+import stops_plot
 from rig import ClusterError, Disturbed, Rig, wait_until
 from binaries import Binaries
 
+STEPS = ("kills", "stops", "promotions", "quick_reboots", "transfers")
 ROLES = {"head": 0, "middle": 1, "tail": -1}
 LEADER_TTL_S = 2
 GRACE_MS = 500  # in which a new leader drops nobody
@@ -30,6 +32,8 @@ REBOOT_MS = 8000  # a failure timeout in which a node can come back
 PATIENT_MS = 1000  # a failure timeout where detection is not what counts
 ATTEMPTS = 3  # a busy machine may lose a node before it is killed
 FILLED = 0.5  # of a heap
+STOP_WINDOW_S = 2.0  # after the signal, in which a pause is looked for
+GONE_MS = 10000
 SETTLE_S = 2.0
 JOIN_S = 120.0
 
@@ -128,6 +132,36 @@ class Bench:
     if leader is None:
       raise ClusterError("no manager leads")
     return leader
+
+  # --- Planned stops.
+
+  def stops(self):
+    """Members are told to end, as by systemctl stop or a rolling restart."""
+    for role in ROLES:
+      stopped = self.rounds(lambda r=role: self.stop(r))
+      self.row(f"stop {role}: without a write for",
+               [gap for gap, _, _ in stopped], "ms", TARGET_BEYOND_MS,
+               "SIGTERM, no call failed")
+      self.row(f"stop {role}: without a read for",
+               [gap for _, gap, _ in stopped], "ms")
+      self.row(f"stop {role}: gone after",
+               [gone for _, _, gone in stopped], "ms", GONE_MS)
+
+  def stop(self, role):
+    """(longest time without a write, without a read, until the end) in ms."""
+    with self.rig(failure_timeout_ms=PATIENT_MS) as rig:
+      rig.begin_writes()
+      victim = rig.whole_chain()[ROLES[role]]
+      told = time.monotonic()
+      rig.cluster.kill(victim, signal.SIGTERM)
+      gone = time.monotonic() - told
+      writes = rig.longest_gap_after(told, STOP_WINDOW_S)
+      reads = rig.longest_gap_of_reads_after(told, STOP_WINDOW_S)
+      rig.cluster.restart(victim)
+      wait_until(lambda: len(rig.cluster.chain()[0]) ==
+                 rig.settings["nodes"], JOIN_S, f"{victim} to be back")
+      rig.check_no_call_failed()
+      return 1000 * writes, 1000 * reads, 1000 * gone
 
   # --- Heaps.
 
@@ -228,8 +262,9 @@ def parse():
   parser.add_argument("--failure_timeout_ms", type=int, default=200,
                       help="the managers' detection time")
   parser.add_argument("--heaps_mb", help="sizes of heaps, comma-separated")
-  parser.add_argument("--only", choices=("kills", "promotions",
-                                         "quick_reboots", "transfers"))
+  parser.add_argument("--only", choices=STEPS)
+  parser.add_argument("--plot", help="file for a plot of the planned stops, "
+                      "SVG")
   arguments = parser.parse_args()
   if arguments.rounds is None:
     arguments.rounds = 2 if arguments.quick else 5
@@ -254,7 +289,7 @@ def main():
   print(f"{'':32} {'median':>8} {'spread':>14} {'target':>8}", flush=True)
   bench = Bench(arguments)
   try:
-    for step in ("kills", "promotions", "quick_reboots", "transfers"):
+    for step in STEPS:
       if arguments.only in (None, step):
         getattr(bench, step)()
   except ClusterError as error:
@@ -264,6 +299,9 @@ def main():
     return 130
   answer = json.dumps({"settings": vars(arguments), "figures": bench.rows},
                       indent=1)
+  if arguments.plot:
+    with open(arguments.plot, "w", encoding="utf-8") as f:
+      f.write(stops_plot.plot(bench.rows, TARGET_BEYOND_MS) + "\n")
   if arguments.out:
     with open(arguments.out, "w", encoding="utf-8") as f:
       f.write(answer + "\n")

@@ -112,6 +112,19 @@ class Rig:
     gap, _ = longest_gap(self.acks(), event, event + longest_s)
     return gap
 
+  def longest_gap_of_reads_after(self, event, longest_s):
+    """The same of what only reads."""
+    self.await_writes(event + longest_s + WARM_UP_S)
+    gap, _ = longest_gap(self._watch.reads, event, event + longest_s)
+    return gap
+
+  def check_no_call_failed(self):
+    """Every call of the writers so far has come to something that is known."""
+    self.acks()
+    failed = self._watch.counts["unknown"]
+    if failed or self._client.poll() is not None:
+      raise ClusterError(f"{failed} calls of the writers have failed")
+
   def whole_chain(self):
     """Names of its nodes, head first; all of them."""
     names, _ = self.cluster.chain()

@@ -8,6 +8,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/time.h"
 #include "base/chain_mode.h"
 #include "client/cli/table.h"
 
@@ -99,11 +100,24 @@ std::vector<std::string> MembersOf(const GetClusterResponse& cluster) {
   return members;
 }
 
+namespace {
+
+// "4m48s", "12s".
+std::string Time(uint64_t ms) {
+  return absl::FormatDuration(absl::Seconds((ms + 999) / 1000));
+}
+
+}  // namespace
+
 std::string RemarkOn(const ClusterNode& node) {
   if (node.removed()) return "removed";
   if (node.draining()) {
     const std::string sends = SendsOf(node);
     return absl::StrCat("draining", sends.empty() ? "" : "; ", sends);
+  }
+  if (node.away()) {
+    return absl::StrCat("away for ", Time(node.away_ms()),
+                        "; its place is kept for ", Time(node.away_left_ms()));
   }
   if (node.suspect()) return "suspect";
   if (node.kept_out_ms() > 0) {
@@ -140,6 +154,18 @@ std::string Remarks(const GetClusterResponse& cluster) {
   for (const kamino::v1::RefusedNode& refused : cluster.refused()) {
     absl::StrAppend(&text, "node ", refused.node_id(), " was refused ",
                     refused.ms_ago() / 1000, " s ago: ", refused.why(), "\n");
+  }
+  std::vector<std::string> kept;
+  for (const ClusterNode& node : cluster.nodes()) {
+    if (node.away() && IsIn(node)) kept.push_back(node.member().node_id());
+  }
+  if (!kept.empty()) {
+    absl::StrAppend(&text,
+                    "more were stopped than may be lost: nobody is "
+                    "removed, and all wait until one of ",
+                    absl::StrJoin(kept, ", "),
+                    " is started again; to go on without it: kamino admin "
+                    "remove --force NODE\n");
   }
   if (!cluster.waiting_for().empty()) {
     const auto awaited = [&](std::string* out, const std::string& node_id) {

@@ -76,6 +76,13 @@ bool Show(const Cli& cli, Client* client) {
   std::vector<std::vector<std::string>> rows = {
       {"NODE", "ROLE", "ADDRESS", "STATE", "VIEW", "LEASE", "RECEIVED",
        "APPLIED", "CLEANED", "HEAP", "UNDO COPY", "RESTARTS", "LINKS"}};
+  std::string away;
+  if (chain.away_size() > 0) {
+    away = absl::StrCat(
+        "away, stopped in order: ", absl::StrJoin(chain.away(), ", "),
+        "; kamino admin status says for how long their places "
+        "are kept\n");
+  }
   std::string disputes;
   std::string scrub;
   std::string transfers;
@@ -94,7 +101,7 @@ bool Show(const Cli& cli, Client* client) {
   if (!cli.json()) {
     std::cout << absl::StrCat("cluster ", chain.cluster_id(), ", view ",
                               chain.view_id(), mode, "\n", FormatTable(rows),
-                              disputes, transfers, scrub);
+                              away, disputes, transfers, scrub);
   }
   std::cout.flush();
   return std::cout.good();

@@ -1,10 +1,12 @@
 #include "membership/etcd/etcd_login.h"
 
+#include <algorithm>
 #include <fstream>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "glog/logging.h"
 #include "rpc/channel.h"
@@ -48,6 +50,7 @@ absl::StatusOr<std::string> ReadPassword(const std::string& path) {
 
 absl::Status EtcdLogin::LogIn(etcdserverpb::Auth::Stub* auth,
                               absl::Duration timeout) {
+  if (MonotonicNow() < refused_until_) return refusal_;
   const auto password = ReadPassword(user_.password_file);
   if (!password.ok()) {
     return absl::PermissionDeniedError(password.status().message());
@@ -68,9 +71,11 @@ absl::Status EtcdLogin::LogIn(etcdserverpb::Auth::Stub* auth,
     return absl::OkStatus();
   }
   if (absl::StrContains(status.message(), kFailed)) {
-    return absl::PermissionDeniedError(
+    refused_until_ = MonotonicNow() + kPause;
+    refusal_ = absl::PermissionDeniedError(
         absl::StrCat("it does not take user ", user_.name,
                      " with the password in ", user_.password_file));
+    return refusal_;
   }
   RETURN_IF_ERROR(status);
   token_ = response.token();

@@ -24,12 +24,15 @@ absl::StatusOr<std::string> ReadPassword(const std::string& path);
 // Not thread-safe. No error has the password or a token in it.
 class EtcdLogin {
  public:
+  static constexpr absl::Duration kPause = absl::Seconds(2);
+
   explicit EtcdLogin(EtcdUser user) : user_(std::move(user)) {}
 
   // Before a call: whether there has to be a login first.
   bool IsDue() const { return !user_.name.empty() && token_.empty() && !open_; }
-  // kPermissionDenied: etcd does not take the password, or there is none. Any
-  // other error: as of a call. An etcd that asks nobody who he is is no error.
+  // kPermissionDenied: etcd does not take the password, or there is none; for
+  // kPause it is not asked again then, as each time costs it much. Any other
+  // error: as of a call. An etcd that asks nobody who he is is no error.
   absl::Status LogIn(etcdserverpb::Auth::Stub* auth, absl::Duration timeout);
   // Gives the call the token.
   void AddTo(grpc::ClientContext* context) const;
@@ -40,6 +43,8 @@ class EtcdLogin {
   const EtcdUser user_;
   std::string token_;
   bool open_ = false;  // etcd asks nobody who he is
+  absl::Status refusal_;
+  absl::Time refused_until_ = absl::InfinitePast();
 };
 
 }  // namespace kamino::membership

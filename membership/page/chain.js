@@ -55,6 +55,10 @@ const isMember = (node) => node.member.role !== 'ROLE_OUTSIDE';
 // What is to be said of it: [how bad, words].
 function stateOf(node) {
   const condition = words(node.report.condition, 'CONDITION_');
+  if (node.away) {
+    const left = seconds(number(node.away_left_ms));
+    return ['warn', `away; its place is kept for ${left}`];
+  }
   if (!node.alive) return ['bad', `silent for ${seconds(number(node.silent_ms))}`];
   if (node.suspect) return ['bad', 'does not answer its neighbour'];
   if (node.removed) return ['warn', 'removed'];

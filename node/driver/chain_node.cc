@@ -102,8 +102,8 @@ void ChainNode::OnInvited(bool invited, absl::Time now) {
 }
 
 void ChainNode::BecomeHeadIfDue(absl::Time now) {
-  if (failed() || retiring_ || admission_ != nullptr || !core_.is_head() ||
-      !core_.ready()) {
+  if (failed() || retiring_ || holding_ || admission_ != nullptr ||
+      !core_.is_head() || !core_.ready()) {
     return;
   }
   if (absl::Status done = BecomeHead(now); !done.ok()) {
@@ -162,6 +162,17 @@ void ChainNode::OnTick(absl::Time now) {
   if (failed()) return;
   core_.OnTick(now, &pending_);
   if (admission_ != nullptr) admission_->OnTick(now);
+}
+
+void ChainNode::Hold() {
+  holding_ = true;
+  if (admission_ != nullptr) admission_->Hold();
+}
+
+bool ChainNode::drained() const {
+  return holding_ &&
+         (admission_ == nullptr ||
+          (admission_->stats().in_flight == 0 && core_.announces_nothing()));
 }
 
 void ChainNode::Retire() {

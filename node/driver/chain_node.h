@@ -92,6 +92,9 @@ class ChainNode {
   // Whether the manager wants this node to join the chain.
   void OnInvited(bool invited, absl::Time now);
 
+  // Nothing new is executed any more: mutations that come wait, for another
+  // head that they can be sent to. Then drained(), unless the links break.
+  void Hold();
   // The process ends in order: nothing more is executed, and whatever is
   // announced to the successor is over. Then retired(), unless the link breaks.
   void Retire();
@@ -174,7 +177,11 @@ class ChainNode {
   bool retired() const {
     return retiring_ && (admission_ == nullptr || core_.announces_nothing());
   }
+  // While it holds: everything that it has executed is completed, and nothing
+  // announced.
+  bool drained() const;
   const replica::ChainCore& core() const { return core_; }
+  uint64_t incarnation() const { return options_.chain.incarnation; }
   // For the manager.
   membership::NodeReport report() const;
   // What all of a report goes by but cursors, debts and transfers, which move
@@ -228,6 +235,7 @@ class ChainNode {
   bool failed_ = false;       // for good; EndOfBatch has said why
   bool cannot_summarize_ = false;
   bool retiring_ = false;
+  bool holding_ = false;
 };
 
 }  // namespace kamino::node

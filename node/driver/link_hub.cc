@@ -63,8 +63,10 @@ class LinkHub::Handler : public transport::LinkHandler {
         expected_(std::move(expected)) {}
 
   absl::Status OnPeerKnown(const std::string& identity) override {
-    if (expected_.empty() || identity == expected_) return absl::OkStatus();
-    return hub_->RefuseImpostor(identity, expected_);
+    if (expected_.empty()) return absl::OkStatus();
+    if (identity != expected_) return hub_->RefuseImpostor(identity, expected_);
+    const auto& admit = hub_->options_.transport.admit;
+    return admit == nullptr ? absl::OkStatus() : admit(identity);
   }
 
   void OnConnected(const std::shared_ptr<Link>&) override {

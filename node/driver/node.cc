@@ -61,6 +61,7 @@ Node::Node(NodeOptions options, NodeRuntime runtime,
       agreement_(AgreementOf(*storage_, *procedures,
                              options_.links.transport.max_message)),
       condition_since_(started_),
+      departure_(options_.departure),
       core_(std::move(runtime.executor)) {
   ChainNode::Options chain;
   chain.chain = options_.chain;
@@ -104,6 +105,8 @@ CoreExecutor::Hooks Node::ExecutorHooks() {
     links_->CloseDenied(Now());
     NoteCondition(Now());
     ReportRole();
+    if (departure_.OnTick(Now())) views_->Surrender();
+    ContinueDeparture();
     if (user_ != nullptr) user_->OnTick(Now());
   };
   hooks.end_of_batch = [this] { return EndOfBatch(); };
@@ -175,11 +178,22 @@ absl::Status Node::Join(const std::string& service_address,
   callbacks.on_view = [this](const View& view) {
     core_->Post([this, view] {
       const uint64_t before = node_->core().view().id;
+      // Who waits here for what this node can do no more is told where to go.
+      const bool stays = view.IndexOf(node_id(), node_->incarnation()) >= 0;
+      if (!stays) view_board_.Publish(view);
       node_->OnView(view, Now());
       if (node_->core().view().id != before) ++view_changes_;
-      view_board_.Publish(view);
+      if (stays) view_board_.Publish(view);
       if (events_.view != nullptr) events_.view(view);
+      departure_.OnView(node_->core().role() != membership::Role::kOutside);
+      ContinueDeparture();
       Report();
+    });
+  };
+  callbacks.on_parting = [this](membership::Parting parting) {
+    core_->Post([this, parting] {
+      departure_.OnParting(parting, Now());
+      ContinueDeparture();
     });
   };
   callbacks.on_invited = [this](bool invited) {
@@ -209,6 +223,21 @@ absl::Status Node::Join(const std::string& service_address,
 }
 
 Node::~Node() { Stop(); }
+
+void Node::HandOver(std::function<void(bool)> done) {
+  core_->Post([this, done = std::move(done)] {
+    on_parted_ = done;
+    departure_.Begin(node_->core().role() != membership::Role::kOutside, Now());
+    if (!departure_.over()) views_->AskToPart();
+    ContinueDeparture();
+  });
+}
+
+void Node::ContinueDeparture() {
+  if (departure_.holds()) node_->Hold();
+  if (!departure_.over() || on_parted_ == nullptr) return;
+  std::exchange(on_parted_, nullptr)(departure_.has_parted());
+}
 
 void Node::Retire(std::function<void()> done) {
   core_->Post([this, done = std::move(done)] {
@@ -294,6 +323,10 @@ bool Node::EndOfBatch() {
   if (events_.decided) events_.decided(*node_);
   CarryOut(std::move(actions));
   if (user_ != nullptr) user_->EndOfBatch();
+  if (departure_.state() == Departure::State::kDraining && node_->drained() &&
+      departure_.OnDrained(now)) {
+    views_->Surrender();
+  }
   if (on_retired_ != nullptr && node_->retired()) {
     std::exchange(on_retired_, nullptr)();
   }

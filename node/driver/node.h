@@ -24,6 +24,7 @@
 #include "node/driver/chain_node.h"
 #include "node/driver/core_activity.h"
 #include "node/driver/core_executor.h"
+#include "node/driver/departure.h"
 #include "node/driver/link_hub.h"
 #include "node/driver/restart_policy.h"
 #include "node/driver/slow_operations.h"
@@ -50,6 +51,7 @@ struct NodeOptions {
   head::AdmissionOptions admission;
   LinkHub::Options links;
   RestartPolicy restarts;
+  DepartureOptions departure;
   engine::OpenSnapshotsOptions snapshots;
   // Mutations and their arguments that may wait for the core thread or be on
   // their way; more are refused with REASON_OVERLOADED.
@@ -133,6 +135,13 @@ class Node {
   absl::Status Join(const std::string& service_address,
                     const std::string& peer_address = "");
 
+  // The process was told to end: hands over what this node does to the others,
+  // where they are enough, and surrenders its lease. Calls `done`, once, on the
+  // core thread, when that is over, whatever came of it, after some seconds at
+  // most; `parted`: the chain goes on without this node. Who asks it for
+  // something meanwhile is told of the next view, or waits for it.
+  void HandOver(std::function<void(bool parted)> done);
+
   // The process is about to end in order. Executes nothing more, and calls
   // `done`, once, on the core thread, when the next head will not take what
   // this one was about to execute for what it died of. That takes an answer of
@@ -208,6 +217,8 @@ class Node {
 
   // Core thread only.
   bool EndOfBatch();
+  // Does what the departure calls for.
+  void ContinueDeparture();
   void CarryOut(replica::Actions actions);
   void ReportRole();
   void NoteCondition(absl::Time now);
@@ -248,6 +259,8 @@ class Node {
   ChainNode::Standing standing_;      // as of the last look at the report
   bool ticked_ = true;                // since the cursors were reported
   std::function<void()> on_retired_;  // null: nobody waits for it
+  Departure departure_;
+  std::function<void(bool)> on_parted_;  // likewise
   CoreUser* user_ = nullptr;
 
   bool stopped_ = false;  // Stop() only

@@ -15,6 +15,7 @@ kamino::v1::Chain ToChain(const membership::View& view) {
   for (size_t i = 0; i < view.members.size(); ++i) {
     *chain.add_nodes() = membership::PublicMember(view, static_cast<int>(i));
   }
+  for (const auto& [node_id, away] : view.away) chain.add_away(node_id);
   return chain;
 }
 

@@ -70,6 +70,28 @@ TEST_F(ClusterTextTest, WhatAChainIsTooShortForIsTold) {
             "every failure of a node, 2 do: what its node loses is lost\n");
 }
 
+TEST_F(ClusterTextTest, WhoIsAwayIsToldWithForHowLong) {
+  AddTwo();
+  ClusterNode* away = Add("n3", kamino::v1::ROLE_OUTSIDE,
+                          kamino::v1::CONDITION_SOUND, /*alive=*/false);
+  away->set_away(true);
+  away->set_away_ms(12000);
+  away->set_away_left_ms(287001);
+  EXPECT_EQ(RemarkOn(*away), "away for 12s; its place is kept for 4m48s");
+  EXPECT_EQ(Remarks(cluster_), "the chain has 2 of 3 nodes\n");
+  // Where more were stopped than may be lost it is a member yet.
+  ClusterNode* kept = cluster_.mutable_nodes(1);
+  kept->set_alive(false);
+  kept->set_away(true);
+  cluster_.add_waiting_for("n2");
+  EXPECT_EQ(Remarks(cluster_),
+            "more were stopped than may be lost: nobody is removed, and all "
+            "wait until one of n2 is started again; to go on without it: "
+            "kamino admin remove --force NODE\n"
+            "the chain waits for n2\n"
+            "the chain has 2 of 3 nodes\n");
+}
+
 TEST_F(ClusterTextTest, OfANodeThatIsThereItsDataIsWaitedFor) {
   cluster_.set_chain_length(2);
   AddTwo();

@@ -120,6 +120,34 @@ class ProgramsTest(unittest.TestCase):
                              "--cluster_id=typed")
     self.assertEqual(done.returncode, 0, done.stderr)
 
+  def test_etcd_is_not_spoken_to_in_the_clear(self):
+    """But on this machine, or as somebody has said."""
+    pair = ("--tls_cert=a", "--tls_key=b", "--tls_ca=c", "--admin_listen=h:1")
+    for words, said in (
+        (("--etcd=10.0.0.1:1",), "give --etcd_tls_ca (and --etcd_tls_cert and "
+         "--etcd_tls_key, where it wants a certificate), or say --insecure"),
+        (("--etcd=127.0.0.1:1,10.0.0.1:1",), "--etcd: 10.0.0.1:1 is not of"),
+        (("--etcd=10.0.0.1:1", "--insecure"), None),
+        (("--etcd=10.0.0.1:1", *pair), "--etcd: 10.0.0.1:1 is not of"),
+        (("--etcd=10.0.0.1:1", *pair, "--etcd_tls_ca=x"), None),
+        (("--etcd=127.0.0.1:1", *pair), None),
+        (("--etcd=127.0.0.1:1", "--etcd_tls_cert=x", "--etcd_tls_key=y"),
+         "--etcd_tls_ca is missing"),
+        (("--etcd=127.0.0.1:1", "--etcd_tls_ca=x", "--etcd_tls_key=y"),
+         "--etcd_tls_cert and --etcd_tls_key go together"),
+        (("--etcd=127.0.0.1:1", "--etcd_user=k"),
+         "--etcd_user and --etcd_password_file go together"),
+        (("--etcd=127.0.0.1:1", "--web_listen=0.0.0.0:1"),
+         "--web_listen: 0.0.0.0:1 is not of this machine alone"),
+        (("--etcd=127.0.0.1:1", "--admin_port_of_all=70000"),
+         "--admin_port_of_all must be from 0 to 65535")):
+      done = self.run_program(
+          "kamino_manager", "--cluster_id=c", "--listen=127.0.0.1:7000",
+          "--check_config", *words)
+      self.assertEqual(done.returncode, 0 if said is None else 2,
+                       (words, done.stderr))
+      self.assertIn(said or "", done.stderr)
+
   def test_help_needs_no_file(self):
     done = self.run_program("kamino_node", "--config=/no/such", "--help")
     self.assertEqual(done.returncode, 0)

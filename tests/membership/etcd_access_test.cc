@@ -299,7 +299,7 @@ TEST_F(EtcdLoginTest, APasswordMayChange) {
                                      password_)));
   EXPECT_THAT(refused.message(), Not(HasSubstr("secret")));
   WriteText(password_, "next\n");
-  EXPECT_EQ(Look(client.get()), absl::OkStatus());
+  EXPECT_EQ(AwaitLook(client.get()), absl::OkStatus());
   EXPECT_THAT(Look(Connect("nobody").get()).message(),
               HasSubstr("does not take user nobody"));
 }

@@ -91,5 +91,17 @@ TEST(RedirectTest, IsOnTheWireWhatItAlwaysWas) {
   EXPECT_EQ(ours.details(0).value(), detail->value() + "\x10\x01");  // chain 1
 }
 
+TEST(RedirectTest, TheLeaderMayServeOperatorsAtAnotherPort) {
+  const absl::Status told = WithLeadersPort(NotLeader("10.0.0.1:7000"), 7005);
+  EXPECT_TRUE(absl::IsUnavailable(told));
+  EXPECT_EQ(LeaderIn(told), "10.0.0.1:7005");
+  EXPECT_EQ(LeaderIn(WithLeadersPort(NotLeader("[::1]:7000"), 7005)),
+            "[::1]:7005");
+  EXPECT_EQ(LeaderIn(WithLeadersPort(NotLeader(""), 7005)), "");
+  EXPECT_EQ(LeaderIn(WithoutLeader(NotLeader("10.0.0.1:7000"))), "");
+  const absl::Status other = absl::NotFoundError("x");
+  EXPECT_EQ(WithLeadersPort(other, 7005), other);
+}
+
 }  // namespace
 }  // namespace kamino::rpc

@@ -41,6 +41,7 @@ membership::ManagerOptions CoreOptionsOf(const ClusterOptions& options) {
   manager.failure_timeout = absl::Milliseconds(300);
   manager.heartbeat_interval = absl::Milliseconds(40);
   manager.takeover_grace = absl::Milliseconds(150);
+  manager.away_limit = options.away_limit;
   return manager;
 }
 

@@ -46,6 +46,7 @@ struct ClusterOptions {
   uint32_t ballast_bytes = 0;       // see Workload
   uint64_t doubt_percent = 0;       // see Workload
   absl::Duration manager_distance;  // more for each call
+  absl::Duration away_limit = absl::Seconds(3);
   SimNode::Pace pace;
   uint64_t transfer_bytes_per_s = 0;  // 0: as fast as can be
   size_t link_credits = 0;            // see TimedNetwork; 0: plenty

@@ -96,6 +96,9 @@ FaultPlan FaultPlan::Draw(Scenario scenario, Random* random) {
   }
   // Who errs is told by two others.
   if (plan.restarts && plan.errors == 0 && random->Percent(20)) plan.poison = 2;
+  if (plan.restarts && random->Percent(35)) {
+    plan.stops = 2 + static_cast<int>(random->Pick(6));
+  }
   return plan;
 }
 
@@ -149,6 +152,7 @@ void Faults::Strike() {
   const std::vector<std::pair<int, std::function<void()>>> kinds = {
       {plan_.kills, [this] { Kill(); }},
       {plan_.heads, [this] { KillHeads(); }},
+      {plan_.stops, [this] { StopSome(); }},
       {plan_.power_cuts, [this] { PowerCut(); }},
       {plan_.lost_disks, [this] { LoseDisk(); }},
       {plan_.old_copies, [this] { PutBackCopy(); }},

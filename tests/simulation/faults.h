@@ -58,6 +58,7 @@ struct FaultPlan {
   int stale_ends = 0;
   int storms = 0;     // several die again and again
   int operators = 0;  // take nodes out and add them
+  int stops = 0;      // nodes are told to end: one, several, or all
   int heads = 0;      // the head falls for long, the next one for a moment
 
   uint64_t damaged_one_in = 0;          // chunks of a state transfer; 0: none
@@ -92,6 +93,9 @@ class Faults {
   void StrikeLightly();
   void Kill();
   void KillHeads();
+  void StopSome();
+  void StopInOrder(SimNode* node, absl::Duration down);
+  void AwaitStop(SimNode* node, absl::Duration down);
   void Storm();
   // What ends.
   enum class Churning { kProcesses, kMachines, kBoth };

@@ -47,6 +47,59 @@ void Faults::KillHeads() {
   Restart(head, Between(400, 1500));
 }
 
+// One is told to end, or some of them, or all; at once, or one shortly after
+// the other. They are started again soon, or later, or after their places were
+// given up.
+void Faults::StopSome() {
+  const uint64_t kind = random_.Pick(10);
+  std::vector<SimNode*> told;
+  for (const auto& node : cluster_->nodes()) told.push_back(node.get());
+  std::rotate(told.begin(), told.begin() + random_.Pick(told.size()),
+              told.end());
+  if (kind < 6) told.resize(1);
+  if (kind == 6 || kind == 7) told.resize(std::min<size_t>(told.size(), 2));
+  if (told.size() == cluster_->nodes().size()) {
+    world_->trace().Line(world_->now(), "-----", "all are told to end");
+    world_->tally().Count(Kind::kStopOfAll);
+  }
+  const bool at_once = random_.OneIn(2);
+  const bool soon = random_.OneIn(2);
+  for (SimNode* node : told) {
+    if (!node->up() || node->doomed() || !MayDie(*node)) continue;
+    const absl::Duration down = soon               ? Between(5, 150)
+                                : random_.OneIn(4) ? Between(3000, 4500)
+                                                   : Between(400, 1500);
+    const absl::Duration wait = at_once ? Between(0, 3) : Between(0, 600);
+    Disturb(node->name(), wait + down + absl::Seconds(6));
+    After(wait, [this, node, down] { StopInOrder(node, down); });
+  }
+}
+
+void Faults::StopInOrder(SimNode* node, absl::Duration down) {
+  if (!node->up() || node->doomed() || !MayDie(*node)) return;
+  world_->tally().Count(Kind::kStop);
+  // It may be killed in the middle of that, or told once more.
+  if (random_.OneIn(5)) Doom(node, Crash::kPower, 30);
+  node->StopInOrder(nullptr);
+  if (random_.OneIn(6)) {
+    After(Between(0, 60), [node] {
+      if (node->stopping()) node->StopInOrder(nullptr);
+    });
+  }
+  AwaitStop(node, down);
+}
+
+void Faults::AwaitStop(SimNode* node, absl::Duration down) {
+  After(absl::Milliseconds(20), [this, node, down] {
+    if (!node->up()) {
+      Disturb(node->name(), down + absl::Seconds(2));
+      return Restart(node, down);
+    }
+    // Else it was started again, as by who looks after it.
+    if (node->stopping()) AwaitStop(node, down);
+  });
+}
+
 void Faults::PowerCut() {
   world_->trace().Line(world_->now(), "-----", "the power is cut");
   std::vector<SimNode*> dying;  // at once

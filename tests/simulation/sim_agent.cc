@@ -51,6 +51,18 @@ void SimAgent::SetReport(const membership::NodeReport& report) {
   core_.SetReport(report);
 }
 
+void SimAgent::AskToPart() {
+  core_.AskToPart();
+  RequestView();
+}
+
+void SimAgent::Surrender() {
+  if (!process_->up()) return;
+  process_->Trace("surrenders its lease");
+  core_.Surrender();
+  RequestView();
+}
+
 void SimAgent::WaitThenAsk(absl::Duration wait) {
   process_->After(std::max(wait, kMinSpacing), [this, number = ++wait_] {
     if (number == wait_) Ask();
@@ -148,6 +160,7 @@ void SimAgent::OnAnswer(const Call& call, const SimManager::Answer& answer) {
     callbacks_.on_view(*effects.view);
   }
   if (effects.invited.has_value()) callbacks_.on_invited(*effects.invited);
+  if (effects.parting.has_value()) callbacks_.on_parting(*effects.parting);
   WaitThenAsk(effects.wait);
 }
 

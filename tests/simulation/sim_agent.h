@@ -44,6 +44,8 @@ class SimAgent final : public membership::ViewSource {
   }
   void RequestView() override;
   void NoteProgress() override { core_.NoteProgress(process_->Clock()); }
+  void AskToPart() override;
+  void Surrender() override;
   void SetReport(const membership::NodeReport& report) override;
 
   // Whether the cluster does not take this node.

@@ -87,6 +87,7 @@ void SimManager::Start() {
   options.name = name();
   options.leader_ttl = options_.leader_ttl;
   loop_ = std::make_unique<ManagerLoop>(options);
+  calling_ = false;
   Begin();
   Step();
 }
@@ -120,8 +121,15 @@ absl::Status SimManager::Administer(
 
 void SimManager::Step() {
   const ManagerLoop::Step step = loop_->Next(Clock());
-  if (step.call.has_value()) return Call(*step.call);
-  After(step.wait, [this] { Step(); });
+  calling_ = step.call.has_value();
+  if (calling_) return Call(*step.call);
+  StepAfter(step.wait);
+}
+
+void SimManager::StepAfter(absl::Duration wait) {
+  After(wait, [this, number = ++wait_] {
+    if (number == wait_) Step();
+  });
 }
 
 void SimManager::Call(EtcdCall call) {
@@ -129,6 +137,7 @@ void SimManager::Call(EtcdCall call) {
   const auto answered = [this, number](const EtcdAnswer& answer) {
     if (number != call_) return;  // it was given up
     ++call_;
+    calling_ = false;
     loop_->OnAnswer(answer, Clock());
     Step();
   };
@@ -196,6 +205,12 @@ SimManager::Answer SimManager::Serve(AgentCore::Call call) {
                                         Clock(), caller)
                       : loop_->Heartbeat(call.heartbeat, &answer.heartbeat,
                                          Clock(), caller);
+  // As Manager does.
+  if (answer.status.ok() && !calling_ &&
+      answer.heartbeat.parting() == kamino::internal::v1::PARTING_WAIT &&
+      call.heartbeat.report().stopping() == kamino::v1::STOPPING_SURRENDERED) {
+    StepAfter(absl::ZeroDuration());
+  }
   if (faults::FaultPlanted("membership-leases-too-long")) {
     answer.registration.set_lease_ms(4 * answer.registration.lease_ms());
     answer.heartbeat.set_lease_ms(4 * answer.heartbeat.lease_ms());

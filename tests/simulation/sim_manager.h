@@ -57,6 +57,7 @@ class SimManager final : public Process {
   Answer Serve(membership::AgentCore::Call call);
 
  private:
+  void StepAfter(absl::Duration wait);
   void Step();
   void Call(membership::EtcdCall call);
 
@@ -65,6 +66,8 @@ class SimManager final : public Process {
   const Options options_;
   std::unique_ptr<membership::ManagerLoop> loop_;
   uint64_t call_ = 0;  // the one that is outstanding
+  uint64_t wait_ = 0;  // the wait for the next one
+  bool calling_ = false;
 };
 
 }  // namespace kamino::simulation

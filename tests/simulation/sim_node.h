@@ -92,6 +92,11 @@ class SimNode final : public Process {
 
   void Start();
   void Die(Crash crash);
+  // It is told to end, as by SIGTERM: it hands over and is gone soon, or is
+  // told again meanwhile, and ends at once. Then `ended`, which is not called
+  // where it dies before that.
+  void StopInOrder(std::function<void()> ended);
+  bool stopping() const { return up() && stopping_; }
   // At the `drains`-th drain from now on, in whatever it then does, if it may
   // then. 0: not at all.
   void DieAtDrain(uint64_t drains, Crash crash, std::function<bool()> may_die);
@@ -186,6 +191,7 @@ class SimNode final : public Process {
   bool DiesOf(absl::string_view whom);
   void BeSupervised();
   void DieByItself();
+  void EndInOrder();
   // From now on nothing that the process does has an effect outside. It is
   // discarded before anything else happens.
   void GoDown(Crash crash);
@@ -265,6 +271,8 @@ class SimNode final : public Process {
   uint64_t incarnation_ = 0;
   // Transfers that it had received when it last had all of one.
   uint64_t transfers_ = 0;
+  bool stopping_ = false;
+  std::function<void()> on_ended_;
 
   // Log entries that log_ does not have yet, by their first mutation: the
   // number of the last one, and the entry.

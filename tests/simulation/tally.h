@@ -31,6 +31,8 @@ enum class Kind : size_t {
   kCatchUp,         // a node came back and got what had changed alone
   kWholeHeap,       // a node joined, by a copy of the whole heap
   kStranger,        // somebody who is no member has connected
+  kStop,            // a node was told to end
+  kStopOfAll,       // all were
   kCount,
 };
 
@@ -56,7 +58,9 @@ inline constexpr std::array<const char*, static_cast<size_t>(Kind::kCount)>
                   "survivors that go on alone",
                   "nodes that catch up",
                   "nodes that get the whole heap",
-                  "strangers"};
+                  "strangers",
+                  "planned stops",
+                  "planned stops of all"};
 
 class Tally {
  public:

@@ -30,7 +30,8 @@ constexpr size_t kGathered = size_t{64} << 10;
 // A peer that makes this side answer and does not take it is cut off there.
 constexpr size_t kMostWaiting = size_t{256} << 10;
 constexpr size_t kInput = size_t{64} << 10;
-constexpr size_t kMostSpare = size_t{128} << 10;
+// What is kept of a thread's; more than what gathers.
+constexpr size_t kMostSpare = size_t{256} << 10;
 // Of a peer's certificates, which a stranger may make as large as it likes.
 constexpr long kMostCertificates = 32 << 10;
 // Processors have instructions for these; shorter keys are quicker.
@@ -305,8 +306,9 @@ absl::Status TlsStream::AlertFailure(int alert) {
         absl::StrCat("the peer has ended it with an alert: ", text));
   }
   return absl::FailedPreconditionError(
-      absl::StrCat("the peer refuses TLS (", text,
-                   "): it may take links in the clear only, or no links"));
+      absl::StrCat("the peer refuses the handshake of TLS (", text,
+                   "): it takes links in the clear only, or none of who this "
+                   "side is; its log says why"));
 }
 
 absl::Status TlsStream::Failure() {

@@ -1,0 +1,58 @@
+// Members that are about to end in order, and ask for the chain to go on
+// without them: what each of them is told, and that others look for the next
+// view more often meanwhile, so that they have it as soon as it is stored.
+#ifndef KAMINO_MEMBERSHIP_PARTINGS_H_
+#define KAMINO_MEMBERSHIP_PARTINGS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "absl/time/time.h"
+#include "membership/next_view.h"
+#include "membership/view.h"
+
+namespace kamino::membership {
+
+// Not thread-safe. `now` is monotonic.
+class Partings {
+ public:
+  // Between two looks for the next view.
+  static constexpr absl::Duration kLook = absl::Milliseconds(5);
+  // Longer than any node asks; whoever does all the same hurries nobody.
+  static constexpr absl::Duration kLongest = absl::Seconds(10);
+
+  // `patience`: so long a member that does not call is waited for to be told
+  // to look often.
+  explicit Partings(absl::Duration patience) : patience_(patience) {}
+
+  // To that member of `view`, which asks. What it was told last holds: kGo for
+  // good, as it may have surrendered its lease.
+  Parting Answer(const View& view, const KnownNodes& nodes,
+                 const Exclusions& excluded, const Member& member,
+                 absl::Time now);
+  // When that node, which calls, is to call again; zero: as always.
+  absl::Duration CallAgainAfter(const View& view, const KnownNodes& nodes,
+                                const std::string& node_id, absl::Time now);
+  // Another view is in force.
+  void OnView(const View& view);
+  void Clear();
+
+ private:
+  struct Asked {
+    uint64_t incarnation = 0;
+    absl::Time since;
+    bool goes = false;
+  };
+
+  bool AllLookOften(const View& view, const KnownNodes& nodes,
+                    const Asked& asked, absl::Time now) const;
+
+  const absl::Duration patience_;
+  std::map<std::string, Asked> asked_;      // by node id
+  std::map<std::string, absl::Time> told_;  // to call again soon, when last
+};
+
+}  // namespace kamino::membership
+
+#endif  // KAMINO_MEMBERSHIP_PARTINGS_H_

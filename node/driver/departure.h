@@ -1,0 +1,121 @@
+// How a node leaves its chain in order, when its process was told to end
+// (docs/planned_stops.md): without I/O, threads or clocks.
+//
+//   state         input                    next          effects
+//   kServing      Begin, as a member       kAsking       asks the manager
+//                 Begin, otherwise         kOver
+//   kAsking       kGo, kStay               kDraining     nothing new is
+//   executed
+//                 kUnknown                 kOver
+//                 OnView, without it       kOver
+//                 OnTick, when due         kDraining
+//   kDraining     OnDrained                kSurrendered  the lease is
+//   surrendered
+//                 OnTick, when due         kSurrendered  likewise
+//                 OnView, without it       kOver
+//   kSurrendered  OnView, without it       kOver
+//                 kGo, kStay               kOver
+//                 OnTick, when due         kOver
+// Anything else changes nothing. While it asks the node serves as before. Once
+// it has begun to drain it never serves again: what comes waits, and is sent to
+// whoever is next, or is answered when the process ends.
+//
+// Not thread-safe: the node's core thread owns it.
+#ifndef KAMINO_NODE_DRIVER_DEPARTURE_H_
+#define KAMINO_NODE_DRIVER_DEPARTURE_H_
+
+#include "absl/time/time.h"
+#include "membership/node_report.h"
+
+namespace kamino::node {
+
+struct DepartureOptions {
+  // So long each state lasts at most; together they leave time for the rest of
+  // a process' end in ten seconds.
+  absl::Duration asking = absl::Seconds(2);
+  absl::Duration draining = absl::Milliseconds(500);
+  absl::Duration surrendered = absl::Seconds(2);
+};
+
+class Departure {
+ public:
+  enum class State { kServing, kAsking, kDraining, kSurrendered, kOver };
+
+  explicit Departure(const DepartureOptions& options) : options_(options) {}
+
+  State state() const { return state_; }
+  bool over() const { return state_ == State::kOver; }
+  // The chain goes on without this node, as far as it knows.
+  bool has_parted() const { return parted_; }
+
+  void Begin(bool is_member, absl::Time now) {
+    if (state_ != State::kServing) return;
+    if (!is_member) return End();
+    Enter(State::kAsking, now + options_.asking);
+  }
+
+  void OnParting(membership::Parting parting, absl::Time now) {
+    using membership::Parting;
+    const bool decided = parting == Parting::kGo || parting == Parting::kStay;
+    if (state_ == State::kAsking && decided) {
+      Enter(State::kDraining, now + options_.draining);
+    } else if (state_ == State::kAsking && parting == Parting::kUnknown) {
+      End();
+    } else if (state_ == State::kSurrendered && decided) {
+      parted_ = parting == Parting::kGo;
+      End();
+    }
+  }
+
+  // True when the lease is to be surrendered now.
+  bool OnDrained(absl::Time now) {
+    if (state_ != State::kDraining) return false;
+    Enter(State::kSurrendered, now + options_.surrendered);
+    return true;
+  }
+
+  // A view is in force; `is_member`: of it.
+  void OnView(bool is_member) {
+    if (state_ == State::kServing || is_member || over()) return;
+    parted_ = true;
+    End();
+  }
+
+  // Returns as OnDrained.
+  bool OnTick(absl::Time now) {
+    if (now < due_) return false;
+    switch (state_) {
+      case State::kAsking:
+        Enter(State::kDraining, now + options_.draining);
+        return false;
+      case State::kDraining:
+        return OnDrained(now);
+      case State::kSurrendered:
+        End();
+        return false;
+      default:
+        return false;
+    }
+  }
+
+  // It takes up nothing new.
+  bool holds() const {
+    return state_ == State::kDraining || state_ == State::kSurrendered;
+  }
+
+ private:
+  void Enter(State state, absl::Time due) {
+    state_ = state;
+    due_ = due;
+  }
+  void End() { Enter(State::kOver, absl::InfiniteFuture()); }
+
+  const DepartureOptions options_;
+  State state_ = State::kServing;
+  absl::Time due_ = absl::InfiniteFuture();
+  bool parted_ = false;
+};
+
+}  // namespace kamino::node
+
+#endif  // KAMINO_NODE_DRIVER_DEPARTURE_H_

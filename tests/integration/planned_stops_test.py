@@ -1,0 +1,155 @@
+"""Nodes that are told to end: one after the other under a load, all at once,
+twice, and where nobody answers them."""
+
+import itertools
+import json
+import os
+import signal
+import time
+
+from harness import ACCOUNTS, BALANCE, ClusterTest, Load, main, wait_until
+
+GONE_S = 10
+
+
+class PlannedStopTest(ClusterTest):
+
+  def admin(self, *words):
+    managers = self.cluster.state["addresses"]["manager"]
+    return self.kamino("admin", *words, f"--managers={managers}",
+                       "--timeout=30s")
+
+  def pid(self, name):
+    return self.cluster.state["processes"][name]["pid"]
+
+  def tell(self, *names):
+    for name in names:
+      os.kill(self.pid(name), signal.SIGTERM)
+
+  def await_end(self, *names):
+    wait_until(lambda: not any(self.cluster.alive(n) for n in names), GONE_S,
+               f"{', '.join(names)} to end")
+
+  def log(self, name):
+    with open(self.cluster.log_path(name), encoding="utf-8") as log:
+      return log.read()
+
+  def node(self, name):
+    cluster = json.loads(self.admin("status", "--json"))
+    return next(n for n in cluster["nodes"] if n["member"]["node_id"] == name)
+
+  def await_whole(self):
+    def whole():
+      chain, _ = self.cluster.chain()
+      return sorted(chain) == sorted(self.cluster.nodes)
+    wait_until(whole, 60, "the chain to be whole")
+
+
+class OneByOneTest(PlannedStopTest):
+
+  def test_rolling_restart(self):
+    """Head, middle and tail; no request fails, and nobody is on probation."""
+    self.open_bank()
+    load = Load(self.cluster, count=1000000)
+    load.await_acked(500)
+    for name in list(self.cluster.chain()[0]):
+      self.tell(name)
+      self.await_end(name)
+      chain, _ = self.cluster.chain()
+      self.assertNotIn(name, chain)
+      node = self.node(name)
+      self.assertTrue(node["away"], node)
+      self.assertIn(f"away, stopped in order: {name}", self.kamino("status"))
+      self.assertIn("its place is kept for", self.admin("status"))
+      load.await_acked(load.acked() + 100)
+      self.cluster.restart(name)
+      self.await_whole()
+    self.assertTrue(load.is_alive(), "the load was too short")
+    for name in self.cluster.nodes:
+      self.assertIn("the chain goes on without this node", self.log(name))
+      self.assertNotIn("a head died", self.log(name))
+    self.check_bank_under(load)
+
+  def check_bank_under(self, load):
+    """While it goes on: nothing was lost, nor done twice."""
+    self.assertIsNone(load.done)  # it ends with the first call that fails
+    found = dict(line.split("\t") for line in
+                 self.kamino("scan", "--prefix=bank/").splitlines())
+    self.assertEqual(sum(map(int, found.values())), ACCOUNTS * BALANCE)
+
+  def test_a_spare_does_not_take_the_place(self):
+    self.cluster.start_node("spare")
+    chain, _ = self.cluster.chain()
+    self.tell(chain[-1])
+    self.await_end(chain[-1])
+    self.kamino("put", "a", "b")
+    time_of_a_join = time.monotonic() + 3
+    wait_until(lambda: time.monotonic() > time_of_a_join, 5, "")
+    self.assertEqual(self.cluster.chain()[0], chain[:-1])
+    self.cluster.restart(chain[-1])
+    self.cluster.await_chain(chain, 60)
+
+
+class AllTest(PlannedStopTest):
+  start = {"nodes": 3}
+
+  def test_all_at_once_in_all_orders(self):
+    self.kamino("put", "before", "all")
+    for i, order in enumerate(itertools.permutations(self.cluster.nodes)):
+      self.kamino("put", f"key{i}", str(i))
+      self.tell(*order)
+      self.await_end(*order)
+      for name in reversed(order):
+        self.cluster.restart(name)
+      self.await_whole()
+      for j in range(i + 1):
+        self.assertEqual(self.kamino("get", f"key{j}"), f"{j}\n")
+
+  def test_the_second_of_three_is_waited_for(self):
+    chain, _ = self.cluster.chain()
+    self.tell(chain[0])
+    self.await_end(chain[0])
+    self.tell(chain[1])
+    self.await_end(chain[1])
+    self.assertIn("keeps its place", self.log(chain[1]))
+    self.assertIn("more were stopped than may be lost", self.admin("status"))
+    self.cluster.restart(chain[1])
+    self.kamino("put", "after", "it")
+    self.cluster.restart(chain[0])
+    self.await_whole()
+
+
+class NobodyAnswersTest(PlannedStopTest):
+
+  def test_without_a_manager_it_ends_and_has_its_place_again(self):
+    chain, _ = self.cluster.chain()
+    self.cluster.kill("manager")
+    self.tell(chain[1])
+    self.await_end(chain[1])
+    self.assertIn("kamino_node has ended, asked to by TERM",
+                  self.log(chain[1]).splitlines()[-1])
+    self.cluster.restart(chain[1])
+    self.cluster.restart("manager")
+    self.cluster.await_chain(chain, 60)
+
+  def test_without_etcd_it_ends(self):
+    chain, _ = self.cluster.chain()
+    self.cluster.kill("etcd", signal.SIGSTOP)
+    self.tell(chain[0])
+    self.await_end(chain[0])
+    self.cluster.kill("etcd", signal.SIGCONT)
+    self.cluster.restart(chain[0])
+    self.await_whole()
+    self.kamino("put", "after", "that")
+
+  def test_who_asks_twice_does_not_wait(self):
+    chain, _ = self.cluster.chain()
+    self.cluster.kill("manager")
+    self.tell(chain[1])
+    time.sleep(0.1)  # so that it is no longer the same signal
+    self.tell(chain[1])
+    wait_until(lambda: not self.cluster.alive(chain[1]), 2, "its end")
+
+
+if __name__ == "__main__":
+  main()

@@ -1,0 +1,371 @@
+// Members that end in order: which view follows, what they are told, and how
+// long their places are kept.
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/chain_mode.h"
+#include "gtest/gtest.h"
+#include "membership/next_view.h"
+#include "membership/records.h"
+#include "tests/faults/fault.h"
+#include "tests/membership/manager_core_fixture.h"
+
+namespace kamino::membership {
+namespace {
+
+// --- The decisions, for all that each of four members can be at.
+
+enum At {
+  kServes,
+  kAsks,
+  kSurrendered,
+  kEnded,  // it surrendered, and is silent
+  kDied,
+  kReturned,  // started again
+  kCatchesUp,
+  kAts,
+};
+constexpr int kMembers = 4;
+
+std::string Id(int i) { return "n" + std::to_string(i + 1); }
+
+View ViewOf(int members, ChainMode mode) {
+  View view;
+  view.cluster_id = "c";
+  view.id = 7;
+  for (int i = 0; i < members; ++i) view.members.push_back(Node(Id(i)));
+  view.in_force[std::string(kChainModeTerm)] = static_cast<uint64_t>(mode);
+  return view;
+}
+
+KnownNodes NodesAt(const std::vector<At>& at) {
+  KnownNodes nodes;
+  for (size_t i = 0; i < at.size(); ++i) {
+    KnownNode node;
+    node.member = Node(Id(static_cast<int>(i)), at[i] == kReturned ? 2 : 1);
+    node.alive = at[i] != kSurrendered && at[i] != kEnded && at[i] != kDied;
+    node.report.condition = at[i] == kReturned    ? Condition::kReturned
+                            : at[i] == kCatchesUp ? Condition::kBehind
+                                                  : Condition::kSound;
+    node.report.stopping = at[i] == kAsks ? Stopping::kAsks
+                           : at[i] == kSurrendered || at[i] == kEnded
+                               ? Stopping::kSurrendered
+                               : Stopping::kNo;
+    nodes[node.member.node_id] = node;
+  }
+  return nodes;
+}
+
+template <typename Check>
+void ForAll(Check check) {
+  int total = 1;
+  for (int i = 0; i < kMembers; ++i) total *= kAts;
+  for (ChainMode mode :
+       {ChainMode::kKamino, ChainMode::kTraditional, ChainMode::kImages}) {
+    for (int code = 0; code < total; ++code) {
+      std::vector<At> at;
+      std::string text = std::string(ChainModeName(mode));
+      for (int i = 0, rest = code; i < kMembers; ++i, rest /= kAts) {
+        at.push_back(static_cast<At>(rest % kAts));
+        text += " " + std::to_string(at.back());
+      }
+      SCOPED_TRACE(text);
+      check(mode, at);
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+bool HasStopped(At at) { return at == kSurrendered || at == kEnded; }
+
+TEST(PlannedStopTest, NobodyWhoStopsIsLeftOutWhereTooFewWouldBeLeft) {
+  ForAll([](ChainMode mode, const std::vector<At>& at) {
+    const View view = ViewOf(kMembers, mode);
+    const KnownNodes nodes = NodesAt(at);
+    const auto next = NextView(view, nodes, kMembers);
+    if (!next.has_value()) return;
+    size_t holding = 0;
+    bool stopped_left_out = false;
+    for (int i = 0; i < kMembers; ++i) {
+      const bool stays =
+          next->IndexOf(Id(i), 1) >= 0 || next->IndexOf(Id(i), 2) >= 0;
+      holding += stays && (at[i] == kServes || at[i] == kReturned);
+      stopped_left_out |= HasStopped(at[i]) && !stays;
+      if (HasStopped(at[i])) {
+        // Wherever it is, the view remembers it.
+        ASSERT_EQ(next->away.count(Id(i)), 1u);
+        EXPECT_EQ(next->away.at(Id(i)).incarnation, 1u);
+        EXPECT_EQ(next->away.at(Id(i)).heap_id, view.members[i].heap_id);
+        EXPECT_EQ(next->away.at(Id(i)).view_id, next->id);
+        EXPECT_EQ(next->away.at(Id(i)).was_head, i == 0);
+      } else {
+        EXPECT_EQ(next->away.count(Id(i)), 0u);
+      }
+      // Who serves stays, unless it would be the first and lacks something.
+      if (at[i] == kServes || at[i] == kAsks) {
+        EXPECT_TRUE(stays);
+      }
+    }
+    if (stopped_left_out) {
+      EXPECT_GE(holding, LeastMembers(mode));
+      EXPECT_TRUE(CanGoOn(view, nodes));
+    }
+    // All wait: nobody is left out then, nor taken in.
+    const bool any_kept = std::any_of(
+        next->away.begin(), next->away.end(), [&](const auto& each) {
+          return next->IndexOf(each.first, each.second.incarnation) >= 0;
+        });
+    if (any_kept) {
+      EXPECT_EQ(next->members, view.members);
+      EXPECT_FALSE(next->handed_over());
+    } else {
+      EXPECT_EQ(next->handed_over(), HasStopped(at[0]));
+    }
+  });
+}
+
+TEST(PlannedStopTest, AFixedPointIsReachedInOneStep) {
+  ForAll([](ChainMode mode, const std::vector<At>& at) {
+    const View view = ViewOf(kMembers, mode);
+    KnownNodes nodes = NodesAt(at);
+    auto next = NextView(view, nodes, kMembers);
+    if (!next.has_value()) return;
+    next->in_force = view.in_force;
+    const auto after = NextView(*next, nodes, kMembers);
+    EXPECT_FALSE(after.has_value()) << after->ToString();
+  });
+}
+
+TEST(PlannedStopTest, OnlyStopsAreHandedOverAtOnce) {
+  ForAll([](ChainMode mode, const std::vector<At>& at) {
+    const View view = ViewOf(kMembers, mode);
+    const KnownNodes nodes = NodesAt(at);
+    const auto next = NextView(view, nodes, kMembers);
+    if (!next.has_value() || !IsHandover(view, *next, nodes)) return;
+    for (int i = 0; i < kMembers; ++i) {
+      const bool stays = next->IndexOf(Id(i), 1) >= 0;
+      EXPECT_TRUE(stays || HasStopped(at[i]));
+      EXPECT_EQ(next->IndexOf(Id(i), 2), -1);
+    }
+  });
+}
+
+TEST(PlannedStopTest, WhoAsksGoesOnlyWhereTheOthersAreEnoughAndSound) {
+  ForAll([](ChainMode mode, const std::vector<At>& at) {
+    const Parting parting = PartingOf(ViewOf(kMembers, mode), NodesAt(at));
+    size_t sound = 0;
+    size_t there = 0;
+    for (At each : at) {
+      sound += each == kServes;
+      there += each == kServes || each == kReturned || each == kCatchesUp;
+    }
+    EXPECT_EQ(parting == Parting::kGo,
+              there == sound && sound >= LeastMembers(mode));
+    EXPECT_EQ(parting == Parting::kStay, there < LeastMembers(mode));
+  });
+}
+
+TEST(PlannedStopTest, TheLastOnesStay) {
+  const View view = ViewOf(2, ChainMode::kKamino);
+  const KnownNodes nodes = NodesAt({kServes, kEnded});
+  const auto next = NextView(view, nodes, 2);
+  ASSERT_TRUE(next.has_value());
+  EXPECT_EQ(next->members.size(), 2u);
+  faults::PlantFault("view-removes-the-last-that-stop");
+  EXPECT_EQ(NextView(view, nodes, 2)->members.size(), 1u);
+  faults::PlantFault("");
+  // Unless an operator wants to go on without it.
+  const auto forced = NextView(*next, nodes, 2, {{"n2", false}});
+  ASSERT_TRUE(forced.has_value());
+  EXPECT_EQ(Names(*forced), "n1.1 ");
+  EXPECT_TRUE(forced->away.empty());
+}
+
+TEST(PlannedStopTest, NobodyElseTakesThePlaceOfOneThatIsAway) {
+  View view = ViewOf(2, ChainMode::kKamino);
+  view.away["n3"] = {1, "heap", 7, false};
+  KnownNodes nodes = NodesAt({kServes, kServes});
+  nodes["n0"] = {Node("n0"), true, {.condition = Condition::kSound}};
+  EXPECT_EQ(NextToJoin(view, nodes, 3, ""), "");
+  EXPECT_EQ(NextToJoin(view, nodes, 4, ""), "n0");
+  faults::PlantFault("view-gives-places-away");
+  EXPECT_EQ(NextToJoin(view, nodes, 3, ""), "n0");
+  faults::PlantFault("");
+  // Nor does one that has caught up already.
+  nodes["n0"].report = {.condition = Condition::kBehind,
+                        .caught_up_view = view.id};
+  EXPECT_FALSE(NextView(view, nodes, 3).has_value());
+  EXPECT_EQ(Names(*NextView(view, nodes, 4)), "n1.1 n2.1 n0.1 ");
+  // It comes to its own, before others.
+  nodes["n3"] = {Node("n3", 2), true, {.condition = Condition::kSound}};
+  EXPECT_EQ(NextToJoin(view, nodes, 3, ""), "n3");
+  EXPECT_EQ(NextToJoin(view, nodes, 4, ""), "n3");
+  nodes["n3"].report = {.condition = Condition::kBehind,
+                        .caught_up_view = view.id};
+  nodes.erase("n0");
+  const auto next = NextView(view, nodes, 3);
+  ASSERT_TRUE(next.has_value());
+  EXPECT_EQ(Names(*next), "n1.1 n2.1 n3.2 ");
+  EXPECT_TRUE(next->away.empty());
+  // One that was removed is not away.
+  view.away["n4"] = {1, "heap", 7, false};
+  EXPECT_EQ(NextView(view, nodes, 4, {{"n4", false}})->away.count("n4"), 0u);
+}
+
+TEST(PlannedStopTest, IsStoredWithTheView) {
+  View view = ViewOf(2, ChainMode::kKamino);
+  view.away["n3"] = {5, "heap", 6, true};
+  EXPECT_EQ(FromProto(ToProto(view)), view);
+}
+
+// --- The manager.
+
+class ManagerStopTest : public ManagerCoreTest {
+ protected:
+  void SetUp() override {
+    FormChain();
+    Pass(kBeat * 3, all_);
+  }
+
+  absl::Status Say(const std::string& id, Stopping stopping,
+                   Condition condition = Condition::kSound) {
+    NodeReport report{core_.view().id, condition};
+    report.stopping = stopping;
+    return core_.Heartbeat("c", {id, 1, report}, now_);
+  }
+  Parting Ask(const std::string& id) {
+    EXPECT_TRUE(Say(id, Stopping::kAsks).ok());
+    return core_.PartingFor(id, now_);
+  }
+  // All others hear that they are to look often.
+  void TellOthers(const std::string& but) {
+    for (const Member& member : core_.view().members) {
+      if (member.node_id == but) continue;
+      EXPECT_TRUE(Beat(member.node_id, member.incarnation).ok());
+      EXPECT_EQ(core_.CallAgainAfter(member.node_id, now_), Partings::kLook);
+    }
+  }
+  bool Store() {
+    auto view = core_.ProposeView(now_);
+    if (view.has_value()) core_.OnViewStored(*view);
+    return view.has_value();
+  }
+  void HandOver(const std::string& id) {
+    EXPECT_EQ(Ask(id), Parting::kWait);
+    TellOthers(id);
+    EXPECT_EQ(Ask(id), Parting::kGo);
+    EXPECT_TRUE(Say(id, Stopping::kSurrendered).ok());
+    EXPECT_EQ(core_.PartingFor(id, now_), Parting::kWait);
+    EXPECT_TRUE(Store());
+    EXPECT_EQ(core_.PartingFor(id, now_), Parting::kGo);
+  }
+};
+
+TEST_F(ManagerStopTest, AMemberIsAwayAtOnce) {
+  EXPECT_EQ(core_.CallAgainAfter("n2", now_), absl::ZeroDuration());
+  HandOver("n1");
+  EXPECT_EQ(Names(core_.view()), "n2.1 n3.1 ");
+  EXPECT_TRUE(core_.view().handed_over());
+  EXPECT_EQ(core_.AwayLeft("n1", now_), Options().away_limit);
+  EXPECT_EQ(core_.CallAgainAfter("n2", now_), absl::ZeroDuration());
+  // What it sent before comes late.
+  EXPECT_TRUE(Say("n1", Stopping::kAsks).ok());
+  EXPECT_EQ(core_.PartingFor("n1", now_), Parting::kGo);
+}
+
+TEST_F(ManagerStopTest, OneThatDoesNotHearIsNotWaitedForForLong) {
+  EXPECT_EQ(Ask("n1"), Parting::kWait);
+  now_ += kBeat * 3;
+  EXPECT_EQ(Ask("n1"), Parting::kGo);
+}
+
+TEST_F(ManagerStopTest, TheSecondOfThreeStaysAndIsWaitedFor) {
+  HandOver("n2");
+  EXPECT_EQ(Ask("n1"), Parting::kStay);
+  EXPECT_TRUE(Say("n1", Stopping::kSurrendered).ok());
+  EXPECT_TRUE(Store());
+  EXPECT_EQ(Names(core_.view()), "n1.1 n3.1 ");
+  EXPECT_EQ(core_.PartingFor("n1", now_), Parting::kStay);
+  // All wait, for as long as its place is kept.
+  Pass(Options().away_limit - kBeat * 2, {Node("n3")});
+  EXPECT_EQ(Names(core_.view()), "n1.1 n3.1 ");
+  EXPECT_EQ(core_.WaitingFor(now_), std::vector<std::string>{"n1"});
+  Pass(kTimeout * 2, {Node("n3")});
+  EXPECT_EQ(Names(core_.view()), "n3.1 ");
+  EXPECT_TRUE(core_.WaitingFor(now_).empty());
+}
+
+TEST_F(ManagerStopTest, AllAtOnceStayAndComeBack) {
+  for (const char* id : {"n1", "n2", "n3"}) Ask(id);
+  for (const char* id : {"n1", "n2", "n3"}) {
+    EXPECT_EQ(Ask(id), Parting::kStay);
+    EXPECT_TRUE(Say(id, Stopping::kSurrendered).ok());
+    Store();
+  }
+  EXPECT_EQ(Names(core_.view()), "n1.1 n2.1 n3.1 ");
+  Pass(absl::Minutes(1), {});
+  for (const char* id : {"n3", "n1", "n2"}) {
+    EXPECT_TRUE(Return(id, {}).ok());
+    Store();
+  }
+  Pass(kTimeout * 3, {Node("n1", 2), Node("n2", 2), Node("n3", 2)},
+       Condition::kReturned);
+  EXPECT_EQ(Names(core_.view()), "n1.2 n2.2 n3.2 ");
+  EXPECT_TRUE(core_.view().away.empty());
+}
+
+TEST_F(ManagerStopTest, ANewLeaderIsToldAndCountsOn) {
+  HandOver("n1");
+  Pass(absl::Minutes(2), {Node("n2"), Node("n3")});
+  const auto times = core_.away_times(now_);
+  EXPECT_EQ(times.at("n1"), absl::Minutes(2));
+  core_.LoseLeadership();
+  Lead(core_.view());
+  core_.NoteAway(times, now_);
+  EXPECT_EQ(core_.AwayLeft("n1", now_), absl::Minutes(3));
+}
+
+// It hears of the surrender before of anybody else: the store may be old.
+TEST_F(ManagerStopTest, ANewLeaderHandsOverOnceItHasHeardAll) {
+  const View view = core_.view();
+  core_.LoseLeadership();
+  Lead(view);
+  EXPECT_TRUE(absl::IsUnavailable(Say("n1", Stopping::kSurrendered)));
+  EXPECT_FALSE(Store());
+  Beat("n2").IgnoreError();
+  EXPECT_FALSE(Store());
+  Beat("n3").IgnoreError();
+  EXPECT_TRUE(Store());
+  EXPECT_EQ(Names(core_.view()), "n2.1 n3.1 ");
+}
+
+TEST_F(ManagerStopTest, OneThatIsKilledMeanwhileIsDroppedLikeAnyOther) {
+  EXPECT_EQ(Ask("n1"), Parting::kWait);
+  TellOthers("n1");
+  EXPECT_EQ(Ask("n1"), Parting::kGo);
+  Pass(kTimeout + kBeat, {Node("n2"), Node("n3")});
+  EXPECT_EQ(Names(core_.view()), "n2.1 n3.1 ");
+  EXPECT_TRUE(core_.view().away.empty());
+}
+
+TEST_F(ManagerStopTest, OneThatIsStartedAgainSoonKeepsItsPlace) {
+  EXPECT_EQ(Ask("n1"), Parting::kWait);
+  EXPECT_TRUE(Say("n1", Stopping::kSurrendered).ok());
+  EXPECT_TRUE(Return("n1", {}).ok());
+  EXPECT_TRUE(Store());
+  EXPECT_EQ(Names(core_.view()), "n1.2 n2.1 n3.1 ");
+  EXPECT_TRUE(core_.view().away.empty());
+}
+
+TEST_F(ManagerStopTest, ASpareGetsThePlaceOnceItsTimeIsOver) {
+  EXPECT_TRUE(Register(Node("n4")).ok());
+  HandOver("n3");
+  EXPECT_FALSE(core_.ShouldJoin("n4", now_));
+  Pass(Options().away_limit, {Node("n1"), Node("n2"), Node("n4")});
+  EXPECT_TRUE(core_.ShouldJoin("n4", now_));
+}
+
+}  // namespace
+}  // namespace kamino::membership

@@ -1,0 +1,116 @@
+#include "node/driver/departure.h"
+
+#include "gtest/gtest.h"
+
+namespace kamino::node {
+namespace {
+
+using membership::Parting;
+using State = Departure::State;
+
+class DepartureTest : public testing::Test {
+ protected:
+  void Begin() { departure_.Begin(/*is_member=*/true, now_); }
+  // Lets time pass; whether the lease was to be surrendered at the end of it.
+  bool Pass(absl::Duration time) {
+    now_ += time;
+    return departure_.OnTick(now_);
+  }
+  void Surrender() {
+    Begin();
+    departure_.OnParting(Parting::kGo, now_);
+    ASSERT_TRUE(departure_.OnDrained(now_));
+  }
+
+  const DepartureOptions options_;
+  absl::Time now_ = absl::FromUnixSeconds(1);
+  Departure departure_{options_};
+};
+
+TEST_F(DepartureTest, OneThatIsNoMemberGoesAtOnce) {
+  departure_.Begin(/*is_member=*/false, now_);
+  EXPECT_TRUE(departure_.over());
+  EXPECT_FALSE(departure_.has_parted());
+}
+
+TEST_F(DepartureTest, AHandover) {
+  EXPECT_FALSE(departure_.holds());
+  Begin();
+  departure_.OnParting(Parting::kWait, now_);
+  EXPECT_EQ(departure_.state(), State::kAsking);
+  EXPECT_FALSE(departure_.holds());  // it serves
+  EXPECT_FALSE(departure_.OnDrained(now_));
+  departure_.OnParting(Parting::kGo, now_);
+  EXPECT_TRUE(departure_.holds());
+  EXPECT_TRUE(departure_.OnDrained(now_));
+  EXPECT_FALSE(departure_.OnDrained(now_));  // once
+  departure_.OnParting(Parting::kWait, now_);
+  departure_.OnView(/*is_member=*/true);  // of something else
+  EXPECT_EQ(departure_.state(), State::kSurrendered);
+  departure_.OnView(/*is_member=*/false);
+  EXPECT_TRUE(departure_.over());
+  EXPECT_TRUE(departure_.has_parted());
+}
+
+TEST_F(DepartureTest, OneThatStaysSurrendersItsLeaseAsWell) {
+  Begin();
+  departure_.OnParting(Parting::kStay, now_);
+  EXPECT_EQ(departure_.state(), State::kDraining);
+  EXPECT_TRUE(departure_.OnDrained(now_));
+  departure_.OnParting(Parting::kStay, now_);
+  EXPECT_TRUE(departure_.over());
+  EXPECT_FALSE(departure_.has_parted());
+}
+
+TEST_F(DepartureTest, TheViewMayBeHeardOfByTheManagersWordAlone) {
+  Surrender();
+  departure_.OnParting(Parting::kGo, now_);
+  EXPECT_TRUE(departure_.over());
+  EXPECT_TRUE(departure_.has_parted());
+}
+
+TEST_F(DepartureTest, AManagerThatKnowsNothingOfThatEndsIt) {
+  Begin();
+  departure_.OnParting(Parting::kUnknown, now_);
+  EXPECT_TRUE(departure_.over());
+  EXPECT_FALSE(departure_.has_parted());
+}
+
+// It holds its lease, and its clients up, for nobody.
+TEST_F(DepartureTest, WhereNoManagerAnswersItEnds) {
+  Begin();
+  Pass(options_.asking);
+  EXPECT_TRUE(departure_.over());
+  EXPECT_FALSE(departure_.has_parted());
+}
+
+TEST_F(DepartureTest, NothingLastsForLong) {
+  Begin();
+  departure_.OnParting(Parting::kWait, now_);
+  EXPECT_FALSE(Pass(options_.asking - absl::Milliseconds(1)));
+  EXPECT_EQ(departure_.state(), State::kAsking);
+  EXPECT_FALSE(Pass(absl::Milliseconds(1)));
+  EXPECT_EQ(departure_.state(), State::kDraining);
+  EXPECT_TRUE(Pass(options_.draining));
+  EXPECT_EQ(departure_.state(), State::kSurrendered);
+  EXPECT_FALSE(Pass(options_.surrendered));
+  EXPECT_TRUE(departure_.over());
+  EXPECT_FALSE(departure_.has_parted());
+  EXPECT_LT(options_.asking + options_.draining + options_.surrendered,
+            absl::Seconds(6));
+}
+
+TEST_F(DepartureTest, OneThatIsLeftOutMeanwhileIsGone) {
+  Begin();
+  departure_.OnView(/*is_member=*/false);
+  EXPECT_TRUE(departure_.over());
+  EXPECT_TRUE(departure_.has_parted());
+}
+
+TEST_F(DepartureTest, ViewsBeforeItBeginsMeanNothing) {
+  departure_.OnView(/*is_member=*/false);
+  EXPECT_EQ(departure_.state(), State::kServing);
+}
+
+}  // namespace
+}  // namespace kamino::node

@@ -1,12 +1,15 @@
 #include "base/clock.h"
 
-#include <chrono>
+#include <time.h>
 
 namespace kamino {
 
 absl::Time MonotonicNow() {
-  return absl::UnixEpoch() +
-         absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
+  // The nodes ask more than ten times for each request: not by way of
+  // std::chrono, which takes twice the instructions.
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return absl::TimeFromTimespec(now);
 }
 
 }  // namespace kamino

@@ -126,6 +126,11 @@ absl::Status Take(const toml::table& table, const std::string& path,
     const std::string name(key.str());
     const bool section = for_all && Sections().count(name) > 0;
     if (section && node.is_table()) continue;
+    if (section) {
+      return BadValue(path, key.source(),
+                      absl::StrCat(name, " is a section, [", name, "], not ",
+                                   NameOf(node.type())));
+    }
     if (for_all && name == kCurrentCluster) continue;
     const auto flag = flags.find(name);
     if (flag == flags.end()) {

@@ -289,10 +289,8 @@ class Admission {
   void NoteTurn(absl::Time now);
   // That ends with mutation `last`, and was made just now.
   void NoteEntry(uint64_t last, uint32_t together);
-  struct Flight;
-  // Of a request that is answered now; `flight`: of the entry that it is part
-  // of, if it is of one.
-  RequestTimes TimesOf(const RequestWaits& waits, const Flight* flight) const;
+  // Of one that is parked, and is not any more: how long it was.
+  static absl::Duration EndParking(Request* request, absl::Time now);
   Attempt ExecuteOne(engine::Transaction& transaction, Request& request,
                      uint64_t sequence, BatchClients* clients, absl::Time now);
   // Of a request that failed, given how much was declared before it.
@@ -316,6 +314,7 @@ class Admission {
   RequestOutcome IfStillHead(RequestOutcome outcome) const;
   void Answer(Request& request, RequestOutcome outcome);
   struct Waiter;
+  struct Flight;
   void Answer(Waiter* waiter, const Flight& flight);
   // Of a request that was executed and is part of no entry, when what it may
   // have seen is completed.
@@ -401,10 +400,22 @@ class Admission {
     replica::StageWatch::Entry entry;
     absl::Time acknowledged = absl::InfiniteFuture();
   };
+  class Told final : public RequestTimesSource {
+   public:
+    // `flight`: the entry that it is part of, if it is of one. They outlive it.
+    Told(absl::Time now, const RequestWaits* waits, const Flight* flight)
+        : RequestTimesSource(now), waits_(waits), flight_(flight) {}
+    RequestTimes Times() const override;
+
+   private:
+    const RequestWaits* const waits_;
+    const Flight* const flight_;
+  };
   std::map<uint64_t, Flight> in_flight_;  // by last mutation
   uint64_t acknowledged_ = 0;             // of these, by what was noted last
   uint64_t completed_ = 0;   // mutation, by what this head was told
   size_t result_bytes_ = 0;  // of in_flight_
+  uint32_t executed_ = 0;    // requests, the first time
   uint64_t touched_ = 0;     // objects, in this call of ExecuteReady
   absl::Time now_;           // of that call, or of a tick since
   bool tells_ = false;       // as of that call: of slow operations

@@ -17,10 +17,9 @@ RequestOutcome Admission::IfStillHead(RequestOutcome outcome) const {
 }
 
 void Admission::Answer(Request& request, RequestOutcome outcome) {
-  if (!tells_) return request.done(IfStillHead(std::move(outcome)));
-  const RequestTimes times = TimesOf(request.waits, /*flight=*/nullptr);
+  const Told times(now_, &request.waits, /*flight=*/nullptr);
   RequestOutcome told = IfStillHead(std::move(outcome));
-  told.times = &times;
+  if (tells_) told.times = &times;
   request.done(std::move(told));
 }
 
@@ -40,10 +39,8 @@ void Admission::Answer(Waiter* waiter, const Flight& flight) {
   if (waiter->by_itself) {
     waiter->outcome = IfStillHead(std::move(waiter->outcome));
   }
-  if (!tells_) return waiter->done(std::move(waiter->outcome));
-  const RequestTimes times =
-      TimesOf(waiter->waits, waiter->by_itself ? nullptr : &flight);
-  waiter->outcome.times = &times;
+  const Told times(now_, &waiter->waits, waiter->by_itself ? nullptr : &flight);
+  if (tells_) waiter->outcome.times = &times;
   waiter->done(std::move(waiter->outcome));
 }
 

@@ -19,10 +19,13 @@ namespace kamino::head {
 // What a request has waited here.
 struct RequestWaits {
   absl::Time came = absl::InfiniteFuture();
-  // From then until it was executed first; infinite: it was not.
-  absl::Duration admit = absl::InfiniteDuration();
+  absl::Time began;     // when it was executed first, if it was
   absl::Duration lock;  // all the times that it was parked
   uint32_t parked = 0;  // how often that was
+  bool executed = false;
+
+  // From when it came until it was executed first.
+  absl::Duration admit() const { return began - came; }
 };
 
 // How long it was where, for whoever tells of one that was slow.
@@ -38,6 +41,17 @@ struct RequestTimes {
   absl::Duration complete;
 };
 
+// Knows that of a request that is answered now.
+class RequestTimesSource {
+ public:
+  virtual RequestTimes Times() const = 0;
+  const absl::Time answered;  // as in them
+
+ protected:
+  explicit RequestTimesSource(absl::Time now) : answered(now) {}
+  ~RequestTimesSource() = default;
+};
+
 struct RequestOutcome {
   absl::Status status;    // with an ErrorDetail payload when not OK
   std::string result;     // of the function
@@ -47,7 +61,7 @@ struct RequestOutcome {
   // another matter.
   bool voided = false;
   // Until `done` returns. Null: slow operations are not told of.
-  const RequestTimes* times = nullptr;
+  const RequestTimesSource* times = nullptr;
 };
 
 // Moved only: whoever holds it owes the answer.
@@ -75,7 +89,8 @@ struct Request {
   // with that instead of being executed. May be null; called as `abandoned`.
   std::function<absl::Status()> room_for_answer;
   RequestWaits waits;
-  absl::Time parked = absl::InfiniteFuture();  // since then, if it is
+  absl::Time parked;  // since then, if it is
+  bool is_parked = false;
   // Of `mutation`, once it was needed: it takes a digest of all arguments.
   std::optional<replica::RequestIdentity> identity;
   // Called exactly once, on the core thread; must not call back into the node.

@@ -117,6 +117,11 @@ void Admission::OpenSession(const SessionParams& params, absl::Time now,
   if (absl::Status checked = CheckParams(params); !checked.ok()) {
     return done(checked);
   }
+  // What others say is not heard of it.
+  engine::HeapReader reader(store_->heap());
+  absl::Status owned =
+      state_->CheckSessionOwner(reader, params.id, params.by.get());
+  if (!owned.ok()) return done(std::move(owned));
   sessions_.Hear(params.id, now);
   kamino::internal::v1::OpenSession wanted;
   wanted.set_session_id(params.id);

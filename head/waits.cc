@@ -5,29 +5,43 @@
 #include "head/admission.h"
 
 namespace kamino::head {
+namespace {
+
+// One request in so many has its way to the heap told: that costs half as much
+// as all else that is counted of it.
+constexpr uint32_t kAdmitOneOf = 16;
+
+}  // namespace
 
 void Admission::Park(engine::ObjectId object, Request request, absl::Time now) {
   request.parked = now;
+  request.is_parked = true;
   waiting_.Park(object, std::move(request));
 }
 
 void Admission::TellHowLongItWaited(Request* request, absl::Time now) {
   RequestWaits& waits = request->waits;
-  if (waits.admit == absl::InfiniteDuration() &&
-      waits.came != absl::InfiniteFuture()) {
-    waits.admit = now - waits.came;
-    if (options_.stages != nullptr) {
-      options_.stages->Took(replica::Stage::kAdmit, waits.admit);
+  if (!std::exchange(waits.executed, true)) {
+    waits.began = now;
+    // The head's own do not wait.
+    if (++executed_ % kAdmitOneOf == 0 && options_.stages != nullptr &&
+        waits.came != absl::InfiniteFuture()) {
+      options_.stages->Took(replica::Stage::kAdmit, waits.admit());
     }
   }
-  if (request->parked == absl::InfiniteFuture()) return;
-  const absl::Duration lock =
-      now - std::exchange(request->parked, absl::InfiniteFuture());
-  waits.lock += lock;
-  ++waits.parked;
+  if (!request->is_parked) return;
+  const absl::Duration lock = EndParking(request, now);
   if (options_.stages != nullptr) {
     options_.stages->Took(replica::Stage::kLock, lock);
   }
+}
+
+absl::Duration Admission::EndParking(Request* request, absl::Time now) {
+  const absl::Duration lock = now - request->parked;
+  request->is_parked = false;
+  request->waits.lock += lock;
+  ++request->waits.parked;
+  return lock;
 }
 
 // --- For those who tell of slow ones.
@@ -54,22 +68,21 @@ void Admission::NoteEntry(uint64_t last, uint32_t together) {
   found->second.entry = *entry;
 }
 
-RequestTimes Admission::TimesOf(const RequestWaits& waits,
-                                const Flight* flight) const {
+RequestTimes Admission::Told::Times() const {
   RequestTimes times;
-  times.waits = waits;
-  times.answered = now_;
-  if (flight == nullptr || flight->together == 0) return times;
-  const auto since = [flight](absl::Time then) {
-    return std::max(absl::ZeroDuration(), then - flight->entry.ended);
+  times.waits = *waits_;
+  times.answered = answered;
+  if (flight_ == nullptr || flight_->together == 0) return times;
+  const auto since = [this](absl::Time then) {
+    return std::max(absl::ZeroDuration(), then - flight_->entry.ended);
   };
-  times.together = flight->together;
-  times.execute = flight->entry.execute;
-  times.persist = flight->entry.persist;
-  if (flight->acknowledged != absl::InfiniteFuture()) {
-    times.hop = since(flight->acknowledged);
+  times.together = flight_->together;
+  times.execute = flight_->entry.execute;
+  times.persist = flight_->entry.persist;
+  if (flight_->acknowledged != absl::InfiniteFuture()) {
+    times.hop = since(flight_->acknowledged);
   }
-  times.complete = since(now_);
+  times.complete = since(answered);
   return times;
 }
 
@@ -81,10 +94,7 @@ void Admission::OnTick(absl::Time now) {
     return !IsAnnounced(request) && !CheckAwaited(request, now).ok();
   };
   for (Request& request : waiting_.TakeIf(expired)) {
-    if (request.parked != absl::InfiniteFuture()) {
-      request.waits.lock += now - request.parked;
-      ++request.waits.parked;
-    }
+    if (request.is_parked) EndParking(&request, now);
     Answer(request, {CheckAwaited(request, now), "", 0});
   }
 }

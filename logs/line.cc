@@ -34,6 +34,12 @@ bool IsControl(char c) {
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
 }
 
+// U+0080 to U+009F, in UTF-8: terminals obey these, too. U+009B is ESC [.
+bool IsHighControl(absl::string_view character) {
+  return character.size() == 2 && character[0] == '\xc2' &&
+         static_cast<unsigned char>(character[1]) < 0xa0;
+}
+
 void AppendJson(absl::string_view text, std::string* line) {
   while (!text.empty()) {
     const size_t size = CharacterBytes(text);
@@ -46,6 +52,29 @@ void AppendJson(absl::string_view text, std::string* line) {
       line->append("\\n");
     } else if (IsControl(c)) {
       absl::StrAppendFormat(line, "\\u%04x", c);
+    } else if (IsHighControl(text.substr(0, size))) {
+      absl::StrAppendFormat(line, "\\u%04x",
+                            static_cast<unsigned char>(text[1]));
+    } else {
+      line->append(text.data(), size);
+    }
+    text.remove_prefix(size == 0 ? 1 : size);
+  }
+}
+
+void AppendText(absl::string_view text, std::string* line) {
+  while (!text.empty()) {
+    const size_t size = CharacterBytes(text);
+    const char c = text[0];
+    if (size == 0) {
+      line->append(kReplacement);
+    } else if (c == '\n') {
+      line->append("\\n");
+    } else if (IsControl(c) && c != '\t') {
+      absl::StrAppendFormat(line, "\\x%02x", c);
+    } else if (IsHighControl(text.substr(0, size))) {
+      absl::StrAppendFormat(line, "\\x%02x",
+                            static_cast<unsigned char>(text[1]));
     } else {
       line->append(text.data(), size);
     }
@@ -87,20 +116,16 @@ std::string JsonLine(const Origin& origin, const Event& event) {
 
 std::string TextLine(absl::string_view prefix, const Event& event) {
   std::string line(prefix);
-  for (const char c : event.message) {
-    if (c == '\n') {
-      line.append("\\n");
-    } else if (IsControl(c) && c != '\t') {
-      absl::StrAppendFormat(&line, "\\x%02x", c);
-    } else {
-      line.push_back(c);
-    }
-  }
+  AppendText(event.message, &line);
   if (!event.request.empty()) {
-    absl::StrAppend(&line, " [request ", event.request, "]");
+    line.append(" [request ");
+    AppendText(event.request, &line);
+    line.push_back(']');
   }
   if (!event.traceparent.empty()) {
-    absl::StrAppend(&line, " [traceparent ", event.traceparent, "]");
+    line.append(" [traceparent ");
+    AppendText(event.traceparent, &line);
+    line.push_back(']');
   }
   return line;
 }

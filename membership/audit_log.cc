@@ -76,11 +76,14 @@ absl::StatusOr<std::unique_ptr<AuditLog>> AuditLog::Open(std::string path,
 }
 
 absl::Status AuditLog::OpenFile() {
+  // A pipe that nobody reads is an error, and no wait.
   const int file =
-      open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+      open(path_.c_str(),
+           O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600);
   if (file < 0) return Failed("opened", path_);
   if (file_ >= 0) close(file_);
   file_ = file;
+  half_ = false;
   return absl::OkStatus();
 }
 
@@ -94,10 +97,13 @@ bool AuditLog::IsThere() const {
 
 absl::Status AuditLog::Write(const std::string& line, bool durable) {
   if (!IsThere()) RETURN_IF_ERROR(OpenFile());
+  // Half a line that the disk had room for must not take this one with it.
+  const std::string text = half_ ? "\n" + line : line;
   // One call, so that lines of several programs do not mix.
-  const ssize_t written = write(file_, line.data(), line.size());
+  const ssize_t written = write(file_, text.data(), text.size());
   if (written < 0) return Failed("written to", path_);
-  if (static_cast<size_t>(written) != line.size()) {
+  if (written > 0) half_ = text[static_cast<size_t>(written) - 1] != '\n';
+  if (static_cast<size_t>(written) != text.size()) {
     errno = ENOSPC;
     return Failed("written to", path_);
   }

@@ -63,6 +63,8 @@ class AuditLog {
 
   mutable absl::Mutex mutex_;
   int file_ ABSL_GUARDED_BY(mutex_) = -1;
+  // It does not end with the end of a line, by what is known of it here.
+  bool half_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t records_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t unwritten_ ABSL_GUARDED_BY(mutex_) = 0;
 };

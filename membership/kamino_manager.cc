@@ -184,21 +184,34 @@ void AuditDenials(AuditLog* audit, security::Access* access) {
   });
 }
 
-absl::Status Serve(const Deployment& deployment,
-                   const std::function<void()>& await_end) {
-  const Manager::Options& options = deployment.manager;
+absl::StatusOr<std::shared_ptr<security::Certificates>> CertificatesFor(
+    const Deployment& deployment) {
   ASSIGN_OR_RETURN(
       auto certificates,
-      security::CertificatesOfFlags(
-          {options.core.cluster_id, security::Role::kManager, /*name=*/""}));
-  ASSIGN_OR_RETURN(const auto roles,
-                   security::FlaggedRoles::Open(certificates));
-  const std::string admin_listen = absl::GetFlag(FLAGS_admin_listen);
-  if (certificates != nullptr && admin_listen.empty()) {
+      security::CertificatesOfFlags({deployment.manager.core.cluster_id,
+                                     security::Role::kManager, /*name=*/""}));
+  if (certificates != nullptr && absl::GetFlag(FLAGS_admin_listen).empty()) {
     return BadFlag("admin_listen",
                    "is required with --tls_cert: operators are served apart "
                    "from nodes");
   }
+  return certificates;
+}
+
+absl::Status CheckFiles() {
+  ASSIGN_OR_RETURN(const Deployment deployment, ReadFlags());
+  ASSIGN_OR_RETURN(auto certificates, CertificatesFor(deployment));
+  RETURN_IF_ERROR(EtcdAccessOfFlags().status());
+  return security::FlaggedRoles::Open(std::move(certificates)).status();
+}
+
+absl::Status Serve(const Deployment& deployment,
+                   const std::function<void()>& await_end) {
+  const Manager::Options& options = deployment.manager;
+  ASSIGN_OR_RETURN(auto certificates, CertificatesFor(deployment));
+  ASSIGN_OR_RETURN(const auto roles,
+                   security::FlaggedRoles::Open(certificates));
+  const std::string admin_listen = absl::GetFlag(FLAGS_admin_listen);
   ASSIGN_OR_RETURN(EtcdAccess etcd_access, EtcdAccessOfFlags());
   ASSIGN_OR_RETURN(const auto audit,
                    AuditLog::Open(absl::GetFlag(FLAGS_audit_log)));
@@ -270,6 +283,7 @@ int Main(int argc, char** argv) {
       "  kamino_manager --cluster_id=c --listen=127.0.0.1:7000 "
       "--etcd=127.0.0.1:2379";
   program.check = [] { return ReadFlags().status(); };
+  program.check_files = CheckFiles;
   program.example = {{"cluster_id", "c"},
                      {"listen", "127.0.0.1:7000"},
                      {"etcd", "127.0.0.1:2379"}};

@@ -13,10 +13,13 @@ namespace {
 constexpr absl::Duration kComplainEvery = absl::Seconds(5);
 // Strangers may be refused for another reason each time.
 constexpr absl::Duration kRefusalsEvery = absl::Seconds(1);
+// Between two looks at who is there.
+constexpr absl::Duration kSilentEvery = absl::Milliseconds(50);
 
 }  // namespace
 
 void ManagerLog::Tell(const ManagerCore& core, absl::Time now) {
+  TellWhoIsSilent(core, now);
   TellWhoIsMissing(core, now);
   TellWhatIsOld(core, now);
   TellWhoIsRefused(core, now);
@@ -52,6 +55,28 @@ void ManagerLog::TellWhoIsRefused(const ManagerCore& core, absl::Time now) {
         absl::StrCat("refused node ", id, ": ", refusal.why), now);
   }
   refused_ = std::move(refused);
+}
+
+void ManagerLog::TellWhoIsSilent(const ManagerCore& core, absl::Time now) {
+  if (now < next_silent_) return;
+  next_silent_ = now + kSilentEvery;
+  std::map<std::string, bool> alive;
+  for (const ManagerCore::Known& node : core.nodes(now)) {
+    const std::string& id = node.state.member.node_id;
+    alive[id] = node.state.alive;
+    const auto told = alive_.find(id);
+    if (told == alive_.end() || told->second == node.state.alive) continue;
+    if (node.state.alive) {
+      Say(google::GLOG_INFO, absl::StrCat(id, " is heard of again"), now);
+    } else {
+      Say(google::GLOG_WARNING,
+          absl::StrCat(id, " was not heard of for ",
+                       absl::FormatDuration(
+                           absl::Trunc(node.silent, absl::Milliseconds(1)))),
+          now);
+    }
+  }
+  alive_ = std::move(alive);
 }
 
 void ManagerLog::TellWhoIsMissing(const ManagerCore& core, absl::Time now) {

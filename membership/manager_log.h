@@ -39,6 +39,8 @@ class ManagerLog {
   // Who was stopped in order, and for how long its place is kept; and who was
   // for too long.
   void TellWhoIsAway(const ManagerCore& core, absl::Time now);
+  // Who is not heard of any more, and who is again.
+  void TellWhoIsSilent(const ManagerCore& core, absl::Time now);
   // Once: that the chain is to have too few nodes for its mode.
   void TellWhatIsTooShort(const ManagerCore& core, absl::Time now);
 
@@ -46,6 +48,8 @@ class ManagerLog {
   absl::Time next_complaint_ = absl::InfinitePast();
   absl::Time next_old_ = absl::InfinitePast();
   absl::Time next_refused_ = absl::InfinitePast();
+  absl::Time next_silent_ = absl::InfinitePast();
+  std::map<std::string, bool> alive_;           // as told, by node id
   std::vector<std::string> missing_;            // as told
   std::optional<Suspicion> suspect_;            // likewise
   std::map<std::string, std::string> refused_;  // likewise, by node id

@@ -21,6 +21,7 @@
 #include "config/program_config.h"
 #include "config/reload.h"
 #include "glog/logging.h"
+#include "logs/line.h"
 #include "logs/log.h"
 #include "proto/version.h"
 #include "rpc/grpc_log.h"
@@ -68,7 +69,10 @@ int Refuse(const ServerProgram& program, const config::ProgramConfig& config,
   if (logs::LogsJson()) {
     logs::SayLast(google::GLOG_ERROR, line);
   } else {
-    std::cerr << line << "\n";
+    // What a file has said may be in it.
+    logs::Event event;
+    event.message = line;
+    std::cerr << logs::TextLine("", event) << "\n";
   }
   return kExitUsage;
 }
@@ -160,7 +164,8 @@ int RunServer(const ServerProgram& program, int argc, char** argv) {
     return program.check();
   };
   if (config::OnlyChecks()) {
-    const absl::Status checked = check();
+    absl::Status checked = check();
+    if (checked.ok()) checked = program.check_files();
     if (!checked.ok()) return Refuse(program, config, checked);
     std::cout << program.name << ": the configuration is right\n";
     return 0;

@@ -42,6 +42,9 @@ struct ServerProgram {
   // Checks the flags, and has no other effect: called at the start, and when
   // they are read again. An error is the user's.
   std::function<absl::Status()> check;
+  // Checks the files that flags name and a start reads, beyond that: asked for
+  // by --check_config. No other effect, either.
+  std::function<absl::Status()> check_files = [] { return absl::OkStatus(); };
   // Of flags that are required: what an example of a configuration file has.
   std::map<std::string, std::string> example;
   // Reads the flags, and runs until `await_end` returns, which it does on

@@ -282,12 +282,21 @@ void HandOver(Node* node, Failure* failure) {
   }
 }
 
+absl::StatusOr<std::shared_ptr<security::Certificates>> CertificatesFor(
+    const NodeFlags& flags) {
+  return security::CertificatesOfFlags(
+      {flags.storage.cluster_id, security::Role::kNode, flags.storage.node_id});
+}
+
+absl::Status CheckFiles() {
+  ASSIGN_OR_RETURN(const NodeFlags flags, ReadNodeFlags());
+  ASSIGN_OR_RETURN(auto certificates, CertificatesFor(flags));
+  return security::FlaggedRoles::Open(std::move(certificates)).status();
+}
+
 absl::Status Serve(const NodeFlags& flags,
                    const std::function<void()>& await_end) {
-  ASSIGN_OR_RETURN(auto certificates,
-                   security::CertificatesOfFlags({flags.storage.cluster_id,
-                                                  security::Role::kNode,
-                                                  flags.storage.node_id}));
+  ASSIGN_OR_RETURN(auto certificates, CertificatesFor(flags));
   ASSIGN_OR_RETURN(const auto roles,
                    security::FlaggedRoles::Open(certificates));
   NodeWeb pages;
@@ -481,6 +490,7 @@ int Main(int argc, char** argv) {
       "  kamino_node --cluster_id=c --node_id=n1 --data_dir=/var/lib/kamino/n1 "
       "--listen=127.0.0.1:7001 --managers=127.0.0.1:7000";
   program.check = [] { return ReadNodeFlags().status(); };
+  program.check_files = CheckFiles;
   program.example = {{"cluster_id", "c"},
                      {"node_id", "n1"},
                      {"data_dir", "/var/lib/kamino/n1"},

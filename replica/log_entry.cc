@@ -208,8 +208,9 @@ absl::Status LogEntry::CheckLengths() const {
     return Damaged(absl::StrCat("has ", header_.count,
                                 " mutations from number ", header_.first));
   }
-  if (header_.skipped >
-      std::numeric_limits<uint64_t>::max() - header_.count - header_.first) {
+  const uint64_t most =
+      std::numeric_limits<uint64_t>::max() - header_.count - header_.first;
+  if (header_.skipped > most || (header_.skipped > 0 && header_.count > 1)) {
     return Damaged(absl::StrCat("skips ", header_.skipped, " numbers"));
   }
   const uint64_t parts = uint64_t{header_.mutation_bytes} +

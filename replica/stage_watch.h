@@ -11,7 +11,8 @@
 namespace kamino::replica {
 
 enum class Stage {
-  kAdmit,     // a request, from when it has come until it is executed first
+  kAdmit,     // a request, from when it has come until it is executed first;
+              // one in some
   kLock,      // a request, each time it is parked, until it is executed again
   kExecute,   // a log entry, in the heap
   kPersist,   // a log entry, in the ring and, at a head, the commit record

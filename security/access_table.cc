@@ -80,6 +80,8 @@ constexpr AccessRule kTable[] = {
     Page("/chain.json", kLooks),
 
     Frame(1, "HELLO", kData),
+    // It takes room of the chain's state, and is for mutations alone.
+    {Asked::kSession, 0, "a HELLO with a session", kWrites},
     Frame(3, "REQUESTS", kData),
     Frame(5, "GOODBYE", kData),
 
@@ -133,6 +135,8 @@ const AccessRule* RuleOfPage(absl::string_view path) {
 const AccessRule* RuleOfFrame(uint8_t kind) {
   return Find(Asked::kFrame, kind);
 }
+
+const AccessRule* RuleOfSession() { return Find(Asked::kSession, 0); }
 
 const AccessRule* RuleOfRequest(uint16_t method) {
   // Asked for with each request of a session.

@@ -17,6 +17,7 @@ enum class Asked {
   kPage,     // of the HTTP listener
   kFrame,    // a session::FrameKind, of those that clients send
   kRequest,  // a session::Method, of a frame of requests
+  kSession,  // to have a session, by a HELLO that names one
 };
 
 struct AccessRule {
@@ -34,6 +35,8 @@ const AccessRule* RuleOfCall(absl::string_view method);
 const AccessRule* RuleOfPage(absl::string_view path);
 const AccessRule* RuleOfFrame(uint8_t kind);
 const AccessRule* RuleOfRequest(uint16_t method);
+// Of whose HELLO names a session.
+const AccessRule* RuleOfSession();
 
 }  // namespace kamino::security
 

@@ -14,6 +14,7 @@
 #include "openssl/err.h"
 #include "openssl/x509.h"
 #include "openssl/x509v3.h"
+#include "security/regular_file.h"
 
 namespace kamino::security {
 namespace {
@@ -98,8 +99,11 @@ absl::StatusOr<std::shared_ptr<const Certificates::Set>> Certificates::Take(
     return absl::InvalidArgumentError(
         absl::StrCat(files.certificate, ": ", own.status().message()));
   }
+  const auto before = Current();  // null at the start
   absl::StatusOr<std::shared_ptr<const Trust>> trust =
-      Trust::Parse(texts.authorities, texts.revoked);
+      before == nullptr
+          ? Trust::Parse(texts.authorities, texts.revoked)
+          : Trust::Parse(texts.authorities, texts.revoked, *before->trust);
   if (!trust.ok()) return InFile(files.authorities + ":", trust.status());
   return std::make_shared<const Set>(Set{texts.certificate, texts.key,
                                          texts.authorities, *std::move(own),
@@ -205,6 +209,12 @@ void Certificates::Reload() {
   LOG(INFO) << "certificates have changed: own " << (*set)->own.serial()
             << " until " << (*set)->own.not_after() << ", "
             << (*set)->trust->revoked_lists() << " lists of revoked ones";
+  LOG_IF(WARNING, (*set)->trust->kept_lists() > 0)
+      << (*set)->trust->kept_lists()
+      << " lists of revoked certificates are gone "
+      << "from " << options_.files.revoked
+      << "; what they say counts until others of these authorities are there, "
+         "or a restart";
   for (const auto& changed : changed_) changed(**set);
 }
 

@@ -1,11 +1,17 @@
 #include "security/role_file.h"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "config/nearest_name.h"
 #include "config/toml_file.h"
@@ -15,6 +21,7 @@ namespace {
 
 using config::BadValue;
 
+constexpr absl::string_view kScheme = "kamino://";
 constexpr size_t kMaxPrefixBytes = 1024;
 constexpr size_t kMaxPatternBytes = 512;
 
@@ -97,6 +104,25 @@ absl::StatusOr<KeyScope> ReadScope(const std::string& path,
   return KeyScope(std::move(prefixes));
 }
 
+// Whether there can be an identity that it is a pattern of. A grant of nobody's
+// would go unnoticed, and he whom it is to bind would have what his certificate
+// says.
+bool MatchesSomebody(absl::string_view pattern) {
+  if (!absl::ConsumePrefix(&pattern, kScheme)) return false;
+  const std::vector<absl::string_view> parts = absl::StrSplit(pattern, '/');
+  if (parts.size() != 3) return false;
+  for (absl::string_view part : parts) {
+    if (part.empty()) return false;
+    for (char c : part) {
+      if (!absl::ascii_isalnum(c) && !absl::StrContains("_-.*", c))
+        return false;
+    }
+  }
+  return std::any_of(std::begin(kRoles), std::end(kRoles), [&](Role role) {
+    return Matches(parts[1], RoleName(role));
+  });
+}
+
 absl::StatusOr<GrantRule> ReadGrant(const std::string& path,
                                     const toml::node& node) {
   const toml::table* const grant = node.as_table();
@@ -106,11 +132,19 @@ absl::StatusOr<GrantRule> ReadGrant(const std::string& path,
   RETURN_IF_ERROR(CheckKeys(path, *grant, {"identity", "roles", "prefixes"}));
   GrantRule rule;
   rule.pattern = (*grant)["identity"].value_or(std::string());
-  if (!absl::StartsWith(rule.pattern, "kamino://") ||
+  if (!absl::StartsWith(rule.pattern, kScheme) ||
       rule.pattern.size() > kMaxPatternBytes) {
     return BadValue(path, grant->source(),
                     "a grant needs an identity, as kamino://CLUSTER/ROLE/NAME "
                     "with * for any part of a name");
+  }
+  if (!MatchesSomebody(rule.pattern)) {
+    return BadValue(
+        path, (*grant)["identity"].node()->source(),
+        absl::StrCat("nobody can be ", absl::CHexEscape(rule.pattern),
+                     "; it is kamino://CLUSTER/ROLE/NAME, ROLE being node, "
+                     "manager, operator, writer or reader, with letters, "
+                     "digits, _, - and ., and * for any part of a name"));
   }
   ASSIGN_OR_RETURN(rule.roles, ReadRoles(path, *grant));
   ASSIGN_OR_RETURN(rule.scope, ReadScope(path, *grant, rule.roles));

@@ -25,11 +25,6 @@ absl::Status ChangedFor(const Certificate& peer, const RoleMap& before,
 
 }  // namespace
 
-absl::Status CheckRoleFlags() {
-  const std::string file = absl::GetFlag(FLAGS_roles);
-  return file.empty() ? absl::OkStatus() : ReadRoleFile(file).status();
-}
-
 absl::StatusOr<FlaggedRoles> FlaggedRoles::Open(
     std::shared_ptr<Certificates> certificates) {
   FlaggedRoles roles;

@@ -28,9 +28,6 @@ class FlaggedRoles {
   config::Reloads::Registration registration_;
 };
 
-// The same of the flags alone.
-absl::Status CheckRoleFlags();
-
 }  // namespace kamino::security
 
 #endif  // KAMINO_SECURITY_ROLE_FLAGS_H_

@@ -2,34 +2,18 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "security/regular_file.h"
 
 namespace kamino::security {
 namespace {
 
-constexpr size_t kMaxFile = 1 << 20;
 constexpr size_t kMaxLists = 256;
-
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " cannot be read"));
-  }
-  std::string text(kMaxFile + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<size_t>(file.gcount()));
-  if (file.bad() || text.size() > kMaxFile) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, " cannot be read, or is more than a MiB"));
-  }
-  return text;
-}
 
 absl::StatusOr<std::vector<Trust::Source>> ReadLists(
     const std::string& folder) {
@@ -55,7 +39,7 @@ absl::StatusOr<std::vector<Trust::Source>> ReadLists(
   }
   std::sort(paths.begin(), paths.end());
   for (const std::string& path : paths) {
-    ASSIGN_OR_RETURN(std::string pem, ReadFile(path));
+    ASSIGN_OR_RETURN(std::string pem, ReadRegularFile(path));
     lists.push_back({path, std::move(pem)});
   }
   return lists;
@@ -77,7 +61,7 @@ TlsTexts ReadTlsFiles(const TlsFiles& files) {
   TlsTexts texts;
   const auto read = [&texts](const std::string& path, std::string* text) {
     if (path.empty()) return;
-    absl::StatusOr<std::string> found = ReadFile(path);
+    absl::StatusOr<std::string> found = ReadRegularFile(path);
     if (found.ok()) {
       *text = *std::move(found);
     } else {

@@ -1,5 +1,6 @@
 #include "security/trust.h"
 
+#include <algorithm>
 #include <ctime>
 #include <utility>
 
@@ -63,6 +64,20 @@ void Trust::ListDeleter::operator()(X509_CRL* list) const {
 
 absl::StatusOr<std::shared_ptr<const Trust>> Trust::Parse(
     absl::string_view authorities, const std::vector<Source>& revoked) {
+  return ParseNew(authorities, revoked);
+}
+
+absl::StatusOr<std::shared_ptr<const Trust>> Trust::Parse(
+    absl::string_view authorities, const std::vector<Source>& revoked,
+    const Trust& before) {
+  ASSIGN_OR_RETURN(std::shared_ptr<Trust> trust,
+                   ParseNew(authorities, revoked));
+  trust->KeepLists(before);
+  return trust;
+}
+
+absl::StatusOr<std::shared_ptr<Trust>> Trust::ParseNew(
+    absl::string_view authorities, const std::vector<Source>& revoked) {
   std::shared_ptr<Trust> trust(new Trust);
   ASSIGN_OR_RETURN(trust->authorities_, ParseCertificates(authorities));
   trust->store_.reset(X509_STORE_new());
@@ -82,6 +97,23 @@ absl::StatusOr<std::shared_ptr<const Trust>> Trust::Parse(
     RETURN_IF_ERROR(trust->AddLists(source));
   }
   return trust;
+}
+
+void Trust::KeepLists(const Trust& before) {
+  const size_t given = lists_.size();
+  for (const ListPointer& list : before.lists_) {
+    const bool has_one = std::any_of(
+        lists_.begin(), lists_.begin() + given,
+        [&list](const ListPointer& own) {
+          return X509_NAME_cmp(X509_CRL_get_issuer(own.get()),
+                               X509_CRL_get_issuer(list.get())) == 0;
+        });
+    if (has_one || !IsSigned(list.get())) continue;
+    X509_CRL_up_ref(list.get());
+    lists_.emplace_back(list.get());
+    next_lists_ = std::min(next_lists_, NextOf(list.get()));
+    ++kept_lists_;
+  }
 }
 
 absl::Status Trust::AddLists(const Source& source) {

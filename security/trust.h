@@ -33,6 +33,13 @@ class Trust {
   static absl::StatusOr<std::shared_ptr<const Trust>> Parse(
       absl::string_view authorities, const std::vector<Source>& revoked);
 
+  // The same, and with the lists of `before` of those authorities that had one
+  // there, are believed still, and have none in `revoked`: who takes a file
+  // away has not said that nobody is revoked any more.
+  static absl::StatusOr<std::shared_ptr<const Trust>> Parse(
+      absl::string_view authorities, const std::vector<Source>& revoked,
+      const Trust& before);
+
   // Of a holder of `cluster`, at `now`. Where an authority has given out no
   // list, none of its certificates is revoked; a list counts even after the
   // time by which the next should have come.
@@ -45,6 +52,8 @@ class Trust {
   // The earliest time by which a next list should have come.
   absl::Time next_lists() const { return next_lists_; }
   size_t revoked_lists() const { return lists_.size(); }
+  // Of these, those of before.
+  size_t kept_lists() const { return kept_lists_; }
 
  private:
   struct StoreDeleter {
@@ -56,13 +65,17 @@ class Trust {
   using ListPointer = std::unique_ptr<X509_CRL, ListDeleter>;
 
   Trust() = default;
+  static absl::StatusOr<std::shared_ptr<Trust>> ParseNew(
+      absl::string_view authorities, const std::vector<Source>& revoked);
   absl::Status AddLists(const Source& source);
+  void KeepLists(const Trust& before);
   bool IsSigned(X509_CRL* list) const;
   bool IsRevoked(X509* certificate) const;
 
   std::vector<X509Pointer> authorities_;
   std::unique_ptr<X509_STORE, StoreDeleter> store_;
   std::vector<ListPointer> lists_;
+  size_t kept_lists_ = 0;
   absl::Time next_lists_ = absl::InfiniteFuture();
 };
 

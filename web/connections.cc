@@ -6,7 +6,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/clock.h"
+
 namespace kamino::web {
+namespace {
+
+// What a connection has before it may be cut off: a probe takes less.
+constexpr absl::Duration kMoment = absl::Milliseconds(5);
+
+}  // namespace
 
 Connections::Connections(size_t threads, size_t max_waiting)
     : max_waiting_(max_waiting) {
@@ -37,7 +45,7 @@ void Connections::enqueue(std::function<void()> serve) {
     absl::MutexLock lock(&mutex_);
     if (!stopping_) {
       waiting_.push_back(std::move(serve));
-      if (waiting_.size() > idle_) CutOffOldest();
+      AwaitTurns();
       mutex_.Await(absl::Condition(this, &Connections::HasRoom));
       return;
     }
@@ -45,11 +53,28 @@ void Connections::enqueue(std::function<void()> serve) {
   serve();  // which ends at once
 }
 
+// Threads that have taken one and not said so yet make it wait, too: they may
+// all be about to serve who stays silent.
+void Connections::AwaitTurns() {
+  while (!AllHaveTurn()) {
+    const absl::Duration left =
+        served_.empty() ? kMoment
+                        : served_.front().since + kMoment - MonotonicNow();
+    if (left <= absl::ZeroDuration()) {
+      CutOffOldest();
+      continue;
+    }
+    mutex_.AwaitWithTimeout(absl::Condition(this, &Connections::AllHaveTurn),
+                            left);
+  }
+}
+
 void Connections::CutOffOldest() {
   if (served_.empty()) return;
   // Whoever serves it sees the end of it, and closes it.
-  ::shutdown(served_.front(), SHUT_RDWR);
+  ::shutdown(served_.front().descriptor, SHUT_RDWR);
   served_.pop_front();
+  ++ending_;
 }
 
 void Connections::CutOff() {
@@ -67,15 +92,22 @@ void Connections::shutdown() {
 Connections::Served::Served(Connections* all, int descriptor)
     : all_(all), descriptor_(descriptor) {
   absl::MutexLock lock(&all_->mutex_);
-  all_->served_.push_back(descriptor);
+  all_->served_.push_back({descriptor, MonotonicNow()});
   if (all_->stopping_) all_->CutOffOldest();
 }
 
 Connections::Served::~Served() {
   absl::MutexLock lock(&all_->mutex_);
   auto& served = all_->served_;
-  served.erase(std::remove(served.begin(), served.end(), descriptor_),
-               served.end());
+  const auto found = std::find_if(served.begin(), served.end(),
+                                  [this](const Connection& each) {
+                                    return each.descriptor == descriptor_;
+                                  });
+  if (found != served.end()) {
+    served.erase(found);
+  } else {
+    --all_->ending_;
+  }
 }
 
 }  // namespace kamino::web

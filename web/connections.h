@@ -11,6 +11,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "httplib.h"
 
 namespace kamino::web {
@@ -21,8 +22,9 @@ class Connections final : public httplib::TaskQueue {
   Connections(size_t threads, size_t max_waiting);
   ~Connections() override { shutdown(); }
 
-  // Of the thread that accepts. While too many wait it cuts off the oldest that
-  // is served, and waits itself.
+  // Of the thread that accepts. Waits until this one has a thread, if need be
+  // by cutting off the oldest that is served, though none before it had a
+  // moment.
   void enqueue(std::function<void()> serve) override;
   // All of them, also those to come.
   void CutOff();
@@ -49,15 +51,27 @@ class Connections final : public httplib::TaskQueue {
   bool HasRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopping_ || waiting_.size() < max_waiting_;
   }
+  // Whether all that wait have a thread, or will by what was cut off.
+  bool AllHaveTurn() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return stopping_ || waiting_.size() <= idle_ + ending_;
+  }
+  void AwaitTurns() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CutOffOldest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  struct Connection {
+    int descriptor;
+    absl::Time since;
+  };
 
   const size_t max_waiting_;
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<std::function<void()>> waiting_ ABSL_GUARDED_BY(mutex_);
   size_t idle_ ABSL_GUARDED_BY(mutex_) = 0;  // threads
-  // Descriptors that are served and were not cut off, the oldest first.
-  std::deque<int> served_ ABSL_GUARDED_BY(mutex_);
+  // That are served and were not cut off, the oldest first.
+  std::deque<Connection> served_ ABSL_GUARDED_BY(mutex_);
+  // That were, and whose threads are not done with them.
+  size_t ending_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<std::thread> threads_;
 };
 

@@ -172,8 +172,8 @@ function drawRemarks(cluster) {
   if (number(cluster.view_id) && well < cluster.chain_length) {
     // Members that go on are to be one more than may be lost; in mode kamino two.
     const spare = Math.max(0, well - (cluster.chain_mode === 'CHAIN_MODE_KAMINO' ? 2 : 1));
-    remarks.push(`The chain is short: ${well} of ${counted(cluster.chain_length, 'member')} are well, ` +
-      `which survives ${spare ? counted(spare, 'more failure') : 'no more failure'}.`);
+    remarks.push(`The chain is short: ${well} of ${counted(cluster.chain_length, 'member')} are well. ` +
+      `It survives ${spare ? counted(spare, 'more failure') : 'no more failure'}.`);
   }
   if (cluster.waiting_for.length) remarks.push(`The chain waits for ${cluster.waiting_for.join(' or ')}.`);
   for (const why of [cluster.store_behind, cluster.waits_for_newer]) if (why) remarks.push(why);

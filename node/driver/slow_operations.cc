@@ -35,9 +35,7 @@ void AddMillis(absl::string_view name, absl::Duration time, std::string* line) {
 }
 
 void AddHead(const head::RequestTimes& head, std::string* line) {
-  if (head.waits.admit != absl::InfiniteDuration()) {
-    AddMillis("admit", head.waits.admit, line);
-  }
+  if (head.waits.executed) AddMillis("admit", head.waits.admit(), line);
   AddMillis("lock", head.waits.lock, line);
   absl::StrAppend(line, " parked=", head.waits.parked);
   if (head.together == 0) return;

@@ -55,6 +55,12 @@ class SlowOperations {
     return absl::ToInt64Nanoseconds(took) >=
            threshold_.load(std::memory_order_relaxed);
   }
+  // Of one that is not over yet: whether it is worth while to keep what would
+  // be told of it.
+  bool MayBecomeSlow(absl::Duration took) const {
+    return absl::ToInt64Nanoseconds(took) >=
+           threshold_.load(std::memory_order_relaxed) / 2;
+  }
 
   // Counts it, and tells of it, at `now` of the node's clock.
   void Tell(const SlowOperation& slow, absl::Time now);

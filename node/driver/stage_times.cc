@@ -53,6 +53,9 @@ void StageTimes::EndStage(absl::Time now) {
 }
 
 void StageTimes::OnBatch(const replica::ChainCore& core, absl::Time now) {
+  begins_ = ++skipped_batches_ >= kOneBatchOf;
+  if (begins_) skipped_batches_ = 0;
+  if (!std::exchange(follows_, false) && !begins_) return;
   const uint64_t applied = core.ring().applied();
   const bool sends = core.replicates();
   Follow(Stage::kHop, sends ? core.sent() : 0, sends ? core.acknowledged() : 0,
@@ -67,12 +70,15 @@ void StageTimes::Follow(Stage stage, uint64_t from, uint64_t to, absl::Time now,
                         Probe* probe) {
   if (probe->sequence > from) probe->sequence = 0;  // it is not there any more
   if (probe->sequence != 0) {
-    if (to < probe->sequence) return;
+    if (to < probe->sequence) {
+      follows_ = true;
+      return;
+    }
     Of(stage).Add(now - probe->since);
     probe->sequence = 0;
   }
-  if (from <= to || ++probe->skipped < kOneOf / 4) return;
-  probe->skipped = 0;
+  if (from <= to || !begins_) return;
+  follows_ = true;
   probe->sequence = from;
   probe->since = clock_();
 }

@@ -58,7 +58,6 @@ class StageTimes final : public replica::StageWatch {
   struct Probe {
     uint64_t sequence = 0;  // 0: none is under way
     absl::Time since;
-    uint32_t skipped = 0;
   };
 
   metrics::OwnedLatencies& Of(replica::Stage stage) {
@@ -82,6 +81,12 @@ class StageTimes final : public replica::StageWatch {
   Entry entry_;
   std::atomic<bool> times_all_{false};
 
+  // An entry begins to be followed in one batch of so many. Prime: batches of
+  // a lone request come in the same turn again and again.
+  static constexpr uint32_t kOneBatchOf = 17;
+  uint32_t skipped_batches_ = 0;
+  bool begins_ = false;   // in this batch
+  bool follows_ = false;  // some entry
   Probe hop_;
   Probe complete_;
   Probe clean_;

@@ -81,9 +81,9 @@ void KaminoService::TellSlow(const Ended<Request, Response>& ended,
   slow.answer_bytes = ended.response->ByteSizeLong();
   absl::Time came = ended.came;
   if (ended.times != nullptr) {
-    slow.head = *ended.times;
-    slow.answer = now - ended.times->answered;
-    came = ended.times->waits.came;
+    slow.head = ended.times->Times();
+    slow.answer = now - slow.head->answered;
+    came = slow.head->waits.came;
   }
   if (came != absl::InfiniteFuture()) slow.core = came - ended.began;
   node_->slow().Tell(slow, now);

@@ -106,7 +106,8 @@ class KaminoService final : public kamino::v1::KaminoService::CallbackService {
     absl::Time began;  // of the node's clock
     // When the core thread took it up; infinite: not known.
     absl::Time came = absl::InfiniteFuture();
-    const head::RequestTimes* times = nullptr;  // of a mutation, where known
+    // Of a mutation, where known.
+    const head::RequestTimesSource* times = nullptr;
   };
   // How every unary call of the service ends: counts it, and tells of it where
   // it was slow.

@@ -27,6 +27,12 @@ absl::Status SessionConnection::CheckMethod(Method method) {
                         rule == nullptr ? "such a request" : rule->name);
 }
 
+absl::Status SessionConnection::CheckMayHaveSession() {
+  if (access_ == nullptr) return absl::OkStatus();
+  const auto* const rule = security::RuleOfSession();
+  return access_->Check(grant_.get(), rule, rule->name);
+}
+
 void SessionConnection::NoteDenied(const absl::Status& status,
                                    const Pending* asked) {
   if (access_ == nullptr || !absl::IsPermissionDenied(status)) return;

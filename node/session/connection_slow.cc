@@ -34,37 +34,44 @@ void SessionConnection::CountAnswered() {
     if (node_->slow().IsSlow(took)) TellSlow(each, now);
   }
   answered_.clear();
-  slow_.clear();
+  more_.clear();
 }
 
-void SessionConnection::KeepForSlow(Pending* asked, size_t answer_bytes,
-                                    const head::RequestTimes* times) {
-  answered_.back().slow = static_cast<int>(slow_.size());
-  MaybeSlow& kept = slow_.emplace_back();
-  kept.asked = std::move(*asked);
-  kept.answer_bytes = answer_bytes;
-  if (times != nullptr) kept.times = *times;
+void SessionConnection::NoteAnswered(Pending* asked, absl::StatusCode code,
+                                     size_t answer_bytes,
+                                     const head::RequestTimesSource* times) {
+  int more = -1;
+  const bool keeps = times != nullptr && node_->slow().MayBecomeSlow(
+                                             times->answered - asked->began);
+  if (keeps || asked->trace != nullptr) {
+    more = static_cast<int>(more_.size());
+    More& kept = more_.emplace_back();
+    kept.trace = std::move(asked->trace);
+    if (keeps) kept.times = times->Times();
+  }
+  answered_.push_back({asked->method, code, asked->began, asked->number,
+                       asked->keys, static_cast<uint32_t>(asked->bytes),
+                       static_cast<uint32_t>(answer_bytes), more});
 }
 
 void SessionConnection::TellSlow(const Answered& answered, absl::Time now) {
-  if (answered.slow < 0) return;  // told of since it was answered
-  const MaybeSlow& kept = slow_[static_cast<size_t>(answered.slow)];
   SlowOperation slow;
   slow.method = NameOf(answered.method);
   slow.code = answered.code;
   slow.took = now - answered.began;
-  slow.request = RequestNameOf(kept.asked.number);
-  if (kept.asked.trace != nullptr) slow.traceparent = *kept.asked.trace;
+  slow.request = RequestNameOf(answered.number);
   if (const PrincipalPtr by = peer(); by != nullptr) slow.by = by->name;
   slow.from = carrier_->peer();
-  if (kept.asked.keys != kNoKeys) {
-    slow.keys = static_cast<uint64_t>(kept.asked.keys);
+  if (answered.keys != kNoKeys) {
+    slow.keys = static_cast<uint64_t>(answered.keys);
   }
-  slow.request_bytes = kept.asked.bytes;
-  slow.answer_bytes = kept.answer_bytes;
-  if (kept.times.has_value()) {
-    slow.head = kept.times;
-    slow.answer = now - kept.times->answered;
+  slow.request_bytes = answered.request_bytes;
+  slow.answer_bytes = answered.answer_bytes;
+  if (answered.more >= 0) {
+    const More& more = more_[static_cast<size_t>(answered.more)];
+    if (more.trace != nullptr) slow.traceparent = *more.trace;
+    slow.head = more.times;
+    if (more.times.has_value()) slow.answer = now - more.times->answered;
   }
   node_->slow().Tell(slow, now);
 }

@@ -98,6 +98,7 @@ void SessionConnection::OnHello(absl::string_view body, absl::Time now) {
   absl::Status asked = CheckAsked(hello.chain_id(), node_->chain_id());
   if (!asked.ok()) return Goodbye(asked);
   if (!hello.has_session()) return Welcome(nullptr);
+  if (absl::Status may = CheckMayHaveSession(); !may.ok()) return Goodbye(may);
   const SessionName& asked_for = hello.session();
   if (asked_for.epoch() == 0) return OpenSession(asked_for, now);
   state_ = State::kOpening;
@@ -299,7 +300,7 @@ void SessionConnection::Mutate(const session::Request& request,
     if (outcome.status.ok() && outcome.voided && method != Method::kVoid) {
       outcome.status = WasVoided();
     }
-    const head::RequestTimes* const times = outcome.times;
+    const head::RequestTimesSource* const times = outcome.times;
     if (!outcome.status.ok()) {
       self->NoteDenied(outcome.status, self->FindPending(tag));
       return self->Answer(tag, outcome.status, sequence, "", times);
@@ -347,7 +348,7 @@ void SessionConnection::CloseSession(uint32_t tag) {
 
 void SessionConnection::Answer(uint32_t tag, const absl::Status& status,
                                uint64_t sequence, absl::string_view body,
-                               const head::RequestTimes* times) {
+                               const head::RequestTimesSource* times) {
   std::string error;
   if (!status.ok()) {
     const Pending* const asked = FindPending(tag);
@@ -363,14 +364,12 @@ void SessionConnection::Answer(uint32_t tag, const absl::Status& status,
 
 char* SessionConnection::BeginAnswer(uint32_t tag, const absl::Status& status,
                                      uint64_t sequence, size_t body_bytes,
-                                     const head::RequestTimes* times) {
+                                     const head::RequestTimesSource* times) {
   if (ended()) return nullptr;
   const auto found = pending_.find(tag);
   if (found != pending_.end()) {
     pending_bytes_ -= found->second.bytes;
-    answered_.push_back(
-        {found->second.method, status.code(), found->second.began});
-    if (node_->slow().on()) KeepForSlow(&found->second, body_bytes, times);
+    NoteAnswered(&found->second, status.code(), body_bytes, times);
     pending_.erase(found);
   }
   if (!out_.HasRoom(body_bytes)) Flush();

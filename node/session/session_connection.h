@@ -96,6 +96,7 @@ class SessionConnection {
 
   // That the peer may send such a frame, as of now.
   absl::Status CheckFrame(session::FrameKind kind);
+  absl::Status CheckMayHaveSession();
   absl::Status CheckMethod(session::Method method);
   // Whose connection it is; null: he may do everything.
   PrincipalPtr peer() const {
@@ -129,19 +130,19 @@ class SessionConnection {
   // `times`: of a mutation, where slow ones are told of.
   void Answer(uint32_t tag, const absl::Status& status, uint64_t sequence,
               absl::string_view body,
-              const head::RequestTimes* times = nullptr);
+              const head::RequestTimesSource* times = nullptr);
   // The same of a body that the caller puts where this says, before EndAnswer;
   // null: there is nobody to answer.
   char* BeginAnswer(uint32_t tag, const absl::Status& status, uint64_t sequence,
                     size_t body_bytes,
-                    const head::RequestTimes* times = nullptr);
+                    const head::RequestTimesSource* times = nullptr);
   void EndAnswer();
   // Those that leave now.
   void CountAnswered();
-  // What is to be told of it, if it turns out to have been slow.
-  void KeepForSlow(Pending* asked, size_t answer_bytes,
-                   const head::RequestTimes* times);
   struct Answered;
+  // What is to be counted, and may be told, of it once its answer has left.
+  void NoteAnswered(Pending* asked, absl::StatusCode code, size_t answer_bytes,
+                    const head::RequestTimesSource* times);
   void TellSlow(const Answered& answered, absl::Time now);
   // The end of the protocol, for the peer's fault or this node's.
   void Goodbye(const absl::Status& why);
@@ -176,15 +177,19 @@ class SessionConnection {
     session::Method method;
     absl::StatusCode code;
     absl::Time began;
-    int slow = -1;  // its place in slow_, if slow ones are told of
+    uint64_t number;
+    int keys;
+    uint32_t request_bytes;
+    uint32_t answer_bytes;
+    int more;  // its place in more_; -1: it has none
   };
   std::vector<Answered> answered_;  // of those that out_ has
-  struct MaybeSlow {
-    Pending asked;
-    size_t answer_bytes = 0;
+  // Of such that have a trace, or are about to be slow.
+  struct More {
+    std::unique_ptr<const std::string> trace;
     std::optional<head::RequestTimes> times;
   };
-  std::vector<MaybeSlow> slow_;
+  std::vector<More> more_;
   // What a TRACE has said of the next request.
   uint32_t trace_tag_ = 0;
   std::string trace_;

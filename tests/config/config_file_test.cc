@@ -87,6 +87,33 @@ TEST_F(ConfigFileTest, AnUnknownNameIsAnErrorWithTheNearest) {
   EXPECT_THAT(Refusal("flagfile = \"x\"\n"), HasSubstr("no setting flagfile"));
 }
 
+TEST_F(ConfigFileTest, WhatIsNestedDeeplyIsAnError) {
+  std::string deep = "a";
+  for (int i = 0; i < 500000; ++i) deep += ".a";
+  const std::string dots = "more than 32 dots outside of texts";
+  EXPECT_THAT(Refusal(deep + " = 1\n"),
+              StartsWith(absl::StrCat(path_, ":1: has ", dots)));
+  EXPECT_THAT(Refusal("# so it is\n[" + deep + "]\n"),
+              StartsWith(absl::StrCat(path_, ":2: has ", dots)));
+  EXPECT_THAT(Refusal("x = \'\'\'...\n...\'\'\'\n" + deep + " = 1\n"),
+              StartsWith(absl::StrCat(path_, ":3: has ", dots)));
+  // Texts and comments have as many as they like.
+  const std::string many(1000, '.');
+  Write(absl::StrCat("test_place = \"\\\"", many, "\"  # ", many, "\n"));
+  EXPECT_TRUE(ReadConfigFile(path_, "node").ok());
+  Write(absl::StrCat("test_place = \"\"\"\n", many, "\\\"\"\"\"\"\n"));
+  EXPECT_TRUE(ReadConfigFile(path_, "node").ok());
+  Write(absl::StrCat("test_place = '", many, "'\n"));
+  EXPECT_TRUE(ReadConfigFile(path_, "node").ok());
+}
+
+TEST_F(ConfigFileTest, ASectionIsATable) {
+  EXPECT_THAT(Refusal("node = 5\n"),
+              HasSubstr(":1: node is a section, [node], not a whole number"));
+  EXPECT_THAT(Refusal("[[node]]\ntest_length = 5\n"),
+              HasSubstr(":1: node is a section, [node], not an array"));
+}
+
 TEST_F(ConfigFileTest, AValueOfAnotherKindIsAnError) {
   EXPECT_EQ(Refusal("\ntest_length = \"4\"\n"),
             path_ + ":2: test_length must be a whole number, not a text");
@@ -95,7 +122,7 @@ TEST_F(ConfigFileTest, AValueOfAnotherKindIsAnError) {
   EXPECT_THAT(Refusal("test_part = true"), HasSubstr("must be a number"));
   EXPECT_THAT(Refusal("test_place = 5"), HasSubstr("must be a text in quotes"));
   EXPECT_THAT(Refusal("[test_place]"), HasSubstr("not a table"));
-  EXPECT_THAT(Refusal("node = 5"), HasSubstr("has no setting node"));
+  EXPECT_THAT(Refusal("node = 5"), HasSubstr("node is a section, [node]"));
   EXPECT_THAT(Refusal("test_size = -1"), HasSubstr("test_size cannot be -1"));
   EXPECT_THAT(Refusal("test_length = 99999999999"), HasSubstr("cannot be 9"));
   EXPECT_THAT(Refusal("test_patience = \"soon\""), HasSubstr("cannot be soon"));

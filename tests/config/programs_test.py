@@ -129,8 +129,8 @@ class ProgramsTest(unittest.TestCase):
         (("--etcd=127.0.0.1:1,10.0.0.1:1",), "--etcd: 10.0.0.1:1 is not of"),
         (("--etcd=10.0.0.1:1", "--insecure"), None),
         (("--etcd=10.0.0.1:1", *pair), "--etcd: 10.0.0.1:1 is not of"),
-        (("--etcd=10.0.0.1:1", *pair, "--etcd_tls_ca=x"), None),
-        (("--etcd=127.0.0.1:1", *pair), None),
+        (("--etcd=10.0.0.1:1", *pair, "--etcd_tls_ca=x"), "cannot be read"),
+        (("--etcd=127.0.0.1:1", *pair), "cannot be read"),
         (("--etcd=127.0.0.1:1", "--etcd_tls_cert=x", "--etcd_tls_key=y"),
          "--etcd_tls_ca is missing"),
         (("--etcd=127.0.0.1:1", "--etcd_tls_ca=x", "--etcd_tls_key=y"),
@@ -147,6 +147,26 @@ class ProgramsTest(unittest.TestCase):
       self.assertEqual(done.returncode, 0 if said is None else 2,
                        (words, done.stderr))
       self.assertIn(said or "", done.stderr)
+
+  def test_files_that_are_named_are_checked_as_well(self):
+    roles = self.write("[[grant]]\nidentity = 5\n", "roles.toml")
+    for server in SERVERS:
+      for word, said in (
+          (f"--roles={roles}", "--roles needs --tls_cert"),
+          ("--tls_cert=/no/such", "--tls_key"),
+          ("--tls_cert=/no/such --tls_key=/no/such --tls_ca=/no/such "
+           "--admin_listen=127.0.0.1:7002", "/no/such cannot be read")):
+        words = [each for each in word.split()
+                 if server == "manager" or "admin_listen" not in each]
+        done = self.check_config(server, self.example(server), *words)
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertIn(said, done.stderr)
+
+  def test_what_is_wrong_is_one_line_whatever_it_says(self):
+    done = self.check_config("node", '[node]\n"\\u001b[31mx\\ny" = 1\n')
+    self.assertEqual(done.returncode, 2)
+    self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+    self.assertIn(r"no setting \x1b[31mx\ny", done.stderr)
 
   def test_help_needs_no_file(self):
     done = self.run_program("kamino_node", "--config=/no/such", "--help")

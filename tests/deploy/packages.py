@@ -16,6 +16,7 @@ from debian_machine import Machine, MachineError, await_true, base, run
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.realpath(__file__))))
 OUT = os.path.join(ROOT, "deploy", "out")
+QUICKSTART = os.path.join(ROOT, "docs", "quickstart_production.md")
 NODES = ("n1", "n2", "n3")
 PATIENCE_S = 60
 NEWER = "99"  # a version that comes after this one
@@ -105,13 +106,46 @@ class PackagesTest(unittest.TestCase):
         check=False)
     self.assertEqual((done.returncode, done.stdout), (0, ""))
 
-  def test_life(self):
+  def boot(self):
     needed = {d for path in self.packages for d in depends(path)}
     archive = base(sorted({"systemd", "systemd-sysv", "dbus", "etcd-server",
-                           *needed}))
+                           "curl", "logrotate", *needed}))
     self.machine = Machine(self.folder, archive)
     self.addCleanup(self.machine.stop)
     self.machine.boot()
+
+  def test_quickstart(self):
+    """As docs/quickstart_production.md has it, line by line."""
+    self.boot()
+    for path in self.packages:
+      shutil.copy(path, self.machine.path("/srv"))
+    with open(QUICKSTART, encoding="utf-8") as f:
+      text = f.read().split("\n## On several machines")[0]
+    lines = "".join(re.findall(r"(?ms)^```\n(.*?)^```$", text))
+    # There is no network, and etcd is there.
+    for words in ("apt-get update\n", " etcd-server"):
+      self.assertIn(words, lines)
+      lines = lines.replace(words, "", 1)
+    self.machine.write("/srv/lines", "cd; cp /srv/*.deb .\n" + lines)
+    said = self.machine.run("bash", "-v", "/srv/lines", check=False,
+                            timeout=600)
+    position = 0
+    for expected in (
+        "/etc/kamino/kamino.toml is right", "cluster shop, view 1",
+        "ok, version 2", "hello", "Put is for who is writer",
+        "cluster shop, view 1, manager", "kamino://shop/operator/ann", "ok\n",
+        'role="head"} 1', "ok, version 3", "again", "n2    head",
+        "node/n4, until", "etcd e1, until", "certificates have changed: own",
+        "is revoked by kamino-ca/crl/ca.crl"):
+      found = said.find(expected, position)
+      self.assertGreaterEqual(found, 0, f"{expected}, in:\n{said}")
+      position = found + len(expected)
+    # Whose certificate is revoked writes nothing.
+    self.assertNotIn("ok, version", said[position:])
+    self.assertIn("kamino: ", said[position:])
+
+  def test_life(self):
+    self.boot()
     try:
       self.install()
       self.start()
@@ -206,8 +240,11 @@ class PackagesTest(unittest.TestCase):
     self.assertIn("is for who is writer",
                   self.kamino("put", "a", "b", who="reader-eve", check=False))
     self.kamino("admin", "status", who="operator-ann")
-    self.assertIn("kamino://shop/operator/ann",
-                  self.machine.run("cat", "/var/log/kamino/audit.log"))
+    def audited():
+      return "kamino://shop/operator/ann" in self.machine.run(
+          "cat", "/var/log/kamino/audit.log")
+    await_true(audited, PATIENCE_S, "the audit log")
+    self.machine.run("logrotate", "--force", "/etc/logrotate.d/kamino-server")
 
   def await_chain(self):
     def whole():

@@ -3,8 +3,8 @@
 namespace kamino::fuzz {
 
 std::vector<Target> AllTargets() {
-  return {ChainTarget(),   EntryTarget(),    LinkTarget(), ManagerTarget(),
-          SessionTarget(), SnapshotTarget(), TlsTarget()};
+  return {BackupTarget(),  ChainTarget(),   EntryTarget(),    LinkTarget(),
+          ManagerTarget(), SessionTarget(), SnapshotTarget(), TlsTarget()};
 }
 
 }  // namespace kamino::fuzz

@@ -20,6 +20,8 @@ struct Target {
   std::string (*mutate)(const std::string& input, uint64_t seed, size_t max);
 };
 
+// Bytes that are to be a backup.
+Target BackupTarget();
 // Messages, links, views and requests to a chain node in each of its roles.
 Target ChainTarget();
 // Log entries.

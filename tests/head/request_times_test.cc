@@ -52,7 +52,7 @@ class RequestTimesTest : public AdmissionTest {
     request.mutation.number = 1;
     request.deadline = deadline;
     request.done = [told](const RequestOutcome& outcome) {
-      if (outcome.times != nullptr) *told = *outcome.times;
+      if (outcome.times != nullptr) *told = outcome.times->Times();
     };
     admission_->Submit(std::move(request), now_);
     return told;
@@ -85,7 +85,7 @@ TEST_F(RequestTimesTest, EachStageIsTold) {
   CompleteNow();
   ASSERT_TRUE(first->has_value());
   EXPECT_EQ((*first)->waits.came, came);
-  EXPECT_EQ((*first)->waits.admit, absl::Milliseconds(3));
+  EXPECT_EQ((*first)->waits.admit(), absl::Milliseconds(3));
   EXPECT_EQ((*first)->waits.parked, 0u);
   EXPECT_EQ((*first)->together, 1u);
   EXPECT_EQ((*first)->execute, absl::Milliseconds(1));
@@ -98,7 +98,7 @@ TEST_F(RequestTimesTest, EachStageIsTold) {
   After(5);
   CompleteNow();
   ASSERT_TRUE(second->has_value());
-  EXPECT_EQ((*second)->waits.admit, absl::ZeroDuration());
+  EXPECT_EQ((*second)->waits.admit(), absl::ZeroDuration());
   EXPECT_EQ((*second)->waits.lock, absl::Milliseconds(40));
   EXPECT_EQ((*second)->waits.parked, 1u);
   EXPECT_EQ((*second)->complete, absl::Milliseconds(5));
@@ -113,7 +113,7 @@ TEST_F(RequestTimesTest, OneThatIsNotExecutedSaysWhatItHasWaited) {
   After(30);
   admission_->OnTick(now_);
   ASSERT_TRUE(late->has_value());
-  EXPECT_EQ((*late)->waits.admit, absl::Milliseconds(1));
+  EXPECT_EQ((*late)->waits.admit(), absl::Milliseconds(1));
   EXPECT_EQ((*late)->waits.lock, absl::Milliseconds(30));
   EXPECT_EQ((*late)->together, 0u);
   EXPECT_EQ((*late)->answered, now_);

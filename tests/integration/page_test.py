@@ -4,6 +4,7 @@ Screenshots go to TEST_UNDECLARED_OUTPUTS_DIR, or to the folder that
 KAMINO_SCREENSHOTS names.
 """
 
+import base64
 import os
 import signal
 
@@ -46,8 +47,15 @@ class PageTest(ClusterTest):
   def shoot(self, name):
     folder = (os.environ.get("KAMINO_SCREENSHOTS") or
               os.environ.get("TEST_UNDECLARED_OUTPUTS_DIR"))
-    if folder:
-      self.browser.save_screenshot(os.path.join(folder, f"{name}.png"))
+    if not folder:
+      return
+    height = self.browser.execute_script(
+        "const more = document.getElementById('more');"
+        "return more.open ? innerHeight : document.body.offsetHeight")
+    shot = self.browser.execute_cdp_cmd("Page.captureScreenshot", {
+        "clip": {"x": 0, "y": 0, "width": 1280, "height": height, "scale": 1}})
+    with open(os.path.join(folder, f"{name}.png"), "wb") as file:
+      file.write(base64.b64decode(shot["data"]))
 
   def theme(self, scheme):
     self.browser.execute_cdp_cmd(

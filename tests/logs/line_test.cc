@@ -12,6 +12,8 @@
 namespace kamino::logs {
 namespace {
 
+using ::testing::HasSubstr;
+
 const Origin kOrigin = {"kamino_node", "c", "n1"};
 
 Event Said(absl::string_view message) {
@@ -72,7 +74,29 @@ TEST(JsonLineTest, WhatIsNoUtf8IsReplaced) {
   }
 }
 
+TEST(JsonLineTest, HasNothingThatATerminalObeys) {
+  // U+009B is what ESC [ is.
+  const std::string text =
+      "a\xc2\x9b"
+      "31mb\xc2\x85\xc2\xa0";
+  const std::string line = JsonLine(kOrigin, Said(text));
+  EXPECT_THAT(line, HasSubstr("\"a\\u009b31mb\\u0085\xc2\xa0\""));
+  EXPECT_EQ(Message(line), text);
+}
+
 TEST(TextLineTest, IsOneLineThatNoTerminalObeys) {
+  EXPECT_EQ(TextLine("I ", Said("a\xc2\x9b"
+                                "31mb\xc2\x80\xc2\xa0\xc3\xa4")),
+            "I a\\x9b31mb\\x80\xc2\xa0\xc3\xa4");
+  EXPECT_EQ(TextLine("I ", Said("a\x9b"
+                                "31m\xff")),
+            "I a\xef\xbf\xbd"
+            "31m\xef\xbf\xbd");
+  Event odd = Said("x");
+  odd.request = "5\n7";
+  odd.traceparent = "\x1b[2J";
+  EXPECT_EQ(TextLine("I ", odd), "I x [request 5\\n7] [traceparent \\x1b[2J]");
+
   EXPECT_EQ(TextLine("I ", Said("a\nb\r\x1b[2J\tc")),
             "I a\\nb\\x0d\\x1b[2J\tc");
   Event event = Said("slow");

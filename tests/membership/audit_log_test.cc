@@ -1,10 +1,15 @@
 #include "membership/audit_log.h"
 
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <sstream>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -90,6 +95,33 @@ TEST_F(AuditLogTest, OneThatCannotBeWrittenIsAnError) {
   EXPECT_THAT(std::string(log.status().message()),
               HasSubstr("the audit log /proc/none/audit cannot be opened: No "
                         "such file"));
+}
+
+// As when a disk is full for a while.
+TEST_F(AuditLogTest, HalfALineTakesNoOtherWithIt) {
+  const auto log = Open();
+  log->Add(Removal());
+  ASSERT_NE(signal(SIGXFSZ, SIG_IGN), SIG_ERR);
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit full = before;
+  full.rlim_cur = std::string(kFirst).size() + 10;
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &full), 0);
+  log->Add(Removal());
+  log->Add(Removal());
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_EQ(log->unwritten(), 2u);
+  log->Add(Removal());
+  log->Add(Removal());
+  const std::string first(kFirst);
+  EXPECT_EQ(Contents(path_), absl::StrCat(first, "\n", first.substr(0, 9), "\n",
+                                          first, "\n", first, "\n"));
+}
+
+TEST_F(AuditLogTest, WaitsForNoPipesReader) {
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  EXPECT_THAT(std::string(AuditLog::Open(path_).status().message()),
+              HasSubstr("cannot be opened: No such device or address"));
 }
 
 TEST_F(AuditLogTest, WhatCannotBeWrittenIsCounted) {

@@ -24,8 +24,7 @@ TEST(SecurityMetricsTest, InTheClearThereIsNothingToShow) {
 
 TEST(SecurityMetricsTest, ShowsCertificatesAndWhoWasTurnedDown) {
   const security::TestAuthority authority;
-  const auto access =
-      std::make_shared<security::Access>(security::RoleMap());
+  const auto access = std::make_shared<security::Access>(security::RoleMap());
   metrics::Page page;
   page.Add(SecuritySource(
       *Credentials::Make(authority.Load({"c", security::Role::kNode, "n1"})),

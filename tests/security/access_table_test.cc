@@ -75,6 +75,11 @@ TEST(AccessTableTest, HasEachFrameThatClientsSend) {
   EXPECT_EQ(RuleOfFrame(6), nullptr);
 }
 
+TEST(AccessTableTest, SessionsAreForWhoWrites) {
+  ASSERT_NE(RuleOfSession(), nullptr);
+  EXPECT_EQ(RuleOfSession()->roles, RoleSet({Role::kWriter}));
+}
+
 TEST(AccessTableTest, HasEachRequest) {
   for (uint16_t method = 1; method <= session::kLastMethod; ++method) {
     const AccessRule* const rule = RuleOfRequest(method);

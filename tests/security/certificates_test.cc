@@ -1,5 +1,8 @@
 #include "security/certificates.h"
 
+#include <sys/stat.h>
+
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -118,6 +121,47 @@ TEST_F(CertificatesTest, BelievesNobodyWhoIsRevoked) {
   EXPECT_FALSE(certificates->Check(peer).ok());
   EXPECT_FALSE(
       certificates->Check(*Certificate::Parse(more.certificate_pem)).ok());
+}
+
+TEST_F(CertificatesTest, AListThatIsGoneCountsUntilThereIsAnother) {
+  const Issued app = authority_.Issue(kWriter);
+  const Certificate peer = *Certificate::Parse(app.certificate_pem);
+  authority_.Revoke(app.certificate_pem, options_.files);
+  const auto certificates = Load();
+  EXPECT_FALSE(certificates->Check(peer).ok());
+  const std::string list = options_.files.revoked + "/list.pem";
+  ASSERT_TRUE(std::filesystem::remove(list));
+  certificates->Look();
+  EXPECT_THAT(certificates->Check(peer).message(), HasSubstr("revoked"));
+  EXPECT_EQ(certificates->Current()->trust->kept_lists(), 1);
+  // Also when something else changes after that.
+  const Issued next = authority_.Issue(kNode1);
+  WriteText(options_.files.key, next.key_pem);
+  WriteText(options_.files.certificate, next.certificate_pem);
+  certificates->Look();
+  EXPECT_EQ(certificates->Current()->certificate_pem, next.certificate_pem);
+  EXPECT_FALSE(certificates->Check(peer).ok());
+  // One that revokes somebody else takes its place.
+  authority_.Revoke(authority_.Issue(kWriter).certificate_pem, options_.files);
+  certificates->Look();
+  EXPECT_TRUE(certificates->Check(peer).ok());
+  EXPECT_EQ(certificates->Current()->trust->kept_lists(), 0);
+}
+
+TEST_F(CertificatesTest, WaitsForNoPipe) {
+  const std::string list = options_.files.revoked + "/pipe.pem";
+  ASSERT_EQ(mkfifo(list.c_str(), 0600), 0);
+  EXPECT_THAT(LoadError(),
+              HasSubstr("pipe.pem cannot be read: it is no regular"));
+  ASSERT_TRUE(std::filesystem::remove(list));
+  const auto certificates = Load();
+  ASSERT_TRUE(std::filesystem::remove(options_.files.certificate));
+  ASSERT_EQ(mkfifo(options_.files.certificate.c_str(), 0600), 0);
+  certificates->Look();
+  EXPECT_EQ(certificates->counts().failed_reloads, 1);
+  EXPECT_EQ(certificates->Current()->certificate_pem, issued_.certificate_pem);
+  options_.files.authorities = "/dev/zero";
+  EXPECT_THAT(LoadError(), HasSubstr("no regular file"));
 }
 
 TEST_F(CertificatesTest, AListOfAnotherAuthorityChangesNothing) {

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "security/access.h"
@@ -99,6 +100,21 @@ TEST(RolesTest, WhatIsWrongIsSaidWithItsLine) {
   EXPECT_THAT(ErrorOf(grant + "roles = [\"operator\"]\nprefixes = [\"a\"]"),
               HasSubstr("prefixes are for writers and readers"));
   EXPECT_THAT(ErrorOf("grant = 1"), HasSubstr("[[grant]]"));
+  // He whom such a grant is to bind would not be.
+  for (const char* nobody :
+       {"kamino://c/writter/a", "kamino://c/writer", "kamino://c/writer/a ",
+        "kamino://c/writer/a/", "kamino://c//a", "kamino://**********",
+        "kamino://c/WRITER/a", "kamino://c/x*/a"}) {
+    EXPECT_THAT(
+        ErrorOf(
+            absl::StrCat("[[grant]]\nidentity = \"", nobody, "\"\nroles = []")),
+        HasSubstr(absl::StrCat(":2: nobody can be ", nobody, "; it is")));
+  }
+  for (const char* some : {"kamino://*/*/*", "kamino://c/w*r/*.x-_1"}) {
+    EXPECT_TRUE(
+        Read(absl::StrCat("[[grant]]\nidentity = \"", some, "\"\nroles = []"))
+            .ok());
+  }
   EXPECT_THAT(std::string(ReadRoleFile("/none").status().message()),
               HasSubstr("/none: the configuration file cannot be read"));
 }

@@ -30,6 +30,8 @@ class Connection {
     const timeval patience = {10, 0};
     setsockopt(descriptor_, SOL_SOCKET, SO_RCVTIMEO, &patience,
                sizeof(patience));
+    setsockopt(descriptor_, SOL_SOCKET, SO_SNDTIMEO, &patience,
+               sizeof(patience));
     sockaddr_in address = {};
     address.sin_family = AF_INET;
     address.sin_port = htons(static_cast<uint16_t>(port));
@@ -163,6 +165,18 @@ TEST_F(ServerTest, ServesWhoIsQuickAmongManyThatAreSilent) {
     EXPECT_THAT(Get("/hello"), HasSubstr("200 OK")) << i;
   }
   EXPECT_EQ(silent.front()->ReadAll(), "");  // it was cut off
+}
+
+TEST_F(ServerTest, ServesWhoIsQuickInAStormOfSilentOnes) {
+  ServerOptions options;
+  options.max_time = absl::Minutes(10);
+  Start(options);
+  std::vector<std::unique_ptr<Connection>> silent;
+  for (int i = 1; i <= 400; ++i) {
+    silent.push_back(std::make_unique<Connection>(server_->port()));
+    if (i % 40 != 0) continue;
+    ASSERT_THAT(Get("/hello"), HasSubstr("200 OK")) << i;
+  }
 }
 
 TEST_F(ServerTest, StopsWhileSomeAreSilent) {

@@ -68,7 +68,9 @@ TEST(SlowOperationsTest, ALineSaysWhereTheTimeWent) {
   put.core = absl::Microseconds(20);
   put.answer = absl::Microseconds(1);
   head::RequestTimes head;
-  head.waits.admit = absl::Milliseconds(3);
+  head.waits.executed = true;
+  head.waits.came = absl::UnixEpoch();
+  head.waits.began = absl::UnixEpoch() + absl::Milliseconds(3);
   head.waits.lock = absl::Milliseconds(500);
   head.waits.parked = 2;
   put.head = head;

@@ -84,7 +84,7 @@ TEST_F(SessionAccessTest, EachRequestIsAskedAbout) {
       // These have no answer.
       if (static_cast<Method>(method) == Method::kCancel) continue;
       if (static_cast<Method>(method) == Method::kTrace) continue;
-      Enter(Name(role), ++session);
+      Enter(Name(role), role == Role::kWriter ? ++session : 0);
       const bool may = security::RuleOfRequest(method)->roles.Has(role);
       const Response response = Ask(static_cast<Method>(method), 1, "");
       EXPECT_EQ(response.code != kPermissionDenied, may)
@@ -96,7 +96,7 @@ TEST_F(SessionAccessTest, EachRequestIsAskedAbout) {
 TEST_F(SessionAccessTest, AReaderReadsOn) {
   Enter(Name(Role::kWriter), 7);
   EXPECT_EQ(Put(1, "a", "1").code, 0);
-  Enter(Name(Role::kReader), 8);
+  Enter(Name(Role::kReader));
   const Response denied = Put(1, "a", "2");
   EXPECT_EQ(denied.code, kPermissionDenied);
   EXPECT_EQ(ErrorIn(denied.body).message,
@@ -104,9 +104,26 @@ TEST_F(SessionAccessTest, AReaderReadsOn) {
   EXPECT_EQ(ValueOf("a"), "1");
 }
 
+// There are only so many, for those who write.
+TEST_F(SessionAccessTest, AReaderHasNoSession) {
+  Enter(Name(Role::kWriter), 7);
+  for (uint64_t session : {8, 7}) {
+    ConnectAs(Name(Role::kReader));
+    SendHello(session);
+    const Error why = AwaitGoodbye();
+    EXPECT_EQ(why.code, kPermissionDenied);
+    EXPECT_EQ(
+        why.message,
+        "a HELLO with a session is for who is writer; kamino://c/reader/x "
+        "is reader");
+  }
+}
+
 TEST_F(SessionAccessTest, ARequestThatIsNotAskedAboutIsNoticed) {
   faults::Planted fault("session-requests-not-guarded");
-  Enter(Name(Role::kReader), 7);
+  Enter(Name(Role::kWriter), 7);
+  access.Replace(RoleMap(
+      {{"kamino://c/writer/*", {Role::kReader}, KeyScope::All()}}, false));
   EXPECT_EQ(Put(1, "a", "1").code, 0);
 }
 
